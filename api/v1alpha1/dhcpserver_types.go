@@ -1,0 +1,211 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// UnknownClients says what a client gets that is neither reserved nor a VM of vmNamespace.
+// +kubebuilder:validation:Enum=Pool;Ignore
+type UnknownClients string
+
+const (
+	// UnknownClientsPool serves every client from the pool.
+	UnknownClientsPool UnknownClients = "Pool"
+	// UnknownClientsIgnore serves only reservations and VMs of vmNamespace.
+	UnknownClientsIgnore UnknownClients = "Ignore"
+)
+
+// Reservation ties one address to one client.
+// +kubebuilder:validation:XValidation:rule="has(self.mac) != has(self.clientID)",message="set exactly one of mac and clientID"
+type Reservation struct {
+	// The address; inside the CIDR, inside or outside the pool.
+	IP IPv4Address `json:"ip"`
+	// Hardware address of the client.
+	// +optional
+	MAC MACAddress `json:"mac,omitempty"`
+	// Option 61 of the client in hex with colons, type octet first, e.g. 01:52:54:00:00:01:01.
+	// +optional
+	// +kubebuilder:validation:MaxLength=764
+	// +kubebuilder:validation:Pattern=`^([0-9a-f]{2}:)+[0-9a-f]{2}$`
+	ClientID string `json:"clientID,omitempty"`
+	// Option 12 for this client, without domain. Default: the VM's name where one is known.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Hostname string `json:"hostname,omitempty"`
+}
+
+// DHCPOption is a further option to serve. Codes that the server sets itself are refused.
+// +kubebuilder:validation:XValidation:rule="!(self.code in [0, 1, 3, 6, 12, 15, 26, 42, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 61, 81, 82, 119, 121, 255])",message="this code is set by the server itself; use the field made for it (router: gateway, 6: dnsServers, 26: mtu, 42: ntpServers, 119: searchDomains, 121: routes)"
+// +kubebuilder:validation:XValidation:rule="self.type != 'IPv4List' || self.value.split(',').all(v, isIP(v.trim()) && ip(v.trim()).family() == 4)",message="value of type IPv4List must be IPv4 addresses separated by commas, e.g. 192.168.100.5,192.168.100.6"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Hex' || self.value.matches('^([0-9a-fA-F]{2}:?)+$')",message="value of type Hex must be octets, e.g. 01:0a:ff"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Bool' || self.value in ['true','false']",message="value of type Bool must be true or false"
+// +kubebuilder:validation:XValidation:rule="!(self.type in ['UInt8','UInt16','UInt32']) || self.value.matches('^[0-9]{1,10}$') && int(self.value) <= (self.type == 'UInt8' ? 255 : self.type == 'UInt16' ? 65535 : 4294967295)",message="value must be a whole number that fits the type, e.g. 42"
+type DHCPOption struct {
+	// Option code, 1 to 254 (RFC 2132).
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=254
+	Code int32 `json:"code"`
+	// How value is encoded.
+	// +kubebuilder:validation:Enum=IPv4List;String;UInt8;UInt16;UInt32;Bool;Hex
+	Type string `json:"type"`
+	// The value as text.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Value string `json:"value"`
+}
+
+// DHCPNetworkConfig is what the server knows of its VLAN and hands out.
+// +kubebuilder:validation:XValidation:rule="cidr(self.cidr).ip().family() == 4",message="cidr must be IPv4, e.g. 192.168.100.0/24; there is no DHCPv6 yet"
+// +kubebuilder:validation:XValidation:rule="cidr(self.cidr).containsIP(self.serverIP)",message="serverIP must lie inside cidr"
+// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || cidr(self.cidr).containsIP(self.gateway)",message="gateway must lie inside cidr"
+type DHCPNetworkConfig struct {
+	Attachment `json:",inline"`
+	// The VLAN's subnet; its mask becomes option 1.
+	CIDR CIDR `json:"cidr"`
+	// Address of the server on the VLAN (option 54).
+	ServerIP IPv4Address `json:"serverIP"`
+	// Default router (option 3). Default: none, an isolated VLAN.
+	// +optional
+	Gateway IPv4Address `json:"gateway,omitempty"`
+	// Resolvers (option 6).
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	DNSServers []IPv4Address `json:"dnsServers,omitempty"`
+	// Time servers (option 42).
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	NTPServers []IPv4Address `json:"ntpServers,omitempty"`
+	// Interface MTU in bytes (option 26). Default: not sent.
+	// +optional
+	// +kubebuilder:validation:Minimum=576
+	// +kubebuilder:validation:Maximum=65535
+	MTU int32 `json:"mtu,omitempty"`
+	// Domain name (option 15).
+	// +optional
+	Domain DNSName `json:"domain,omitempty"`
+	// Search list (option 119, RFC 3397).
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	SearchDomains []DNSName `json:"searchDomains,omitempty"`
+	// Classless routes (option 121, RFC 3442), captured literals among them. The default route is repeated inside by the server.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Routes []Route `json:"routes,omitempty"`
+}
+
+// DHCPLeaseConfig is the pool.
+type DHCPLeaseConfig struct {
+	// First address of the pool.
+	RangeStart IPv4Address `json:"rangeStart"`
+	// Last address of the pool.
+	RangeEnd IPv4Address `json:"rangeEnd"`
+	// How long a client may keep its address without asking again (option 51), 2m to 8760h. Default 24h: an outage of an hour must not
+	// cost workers their address.
+	// +optional
+	// +kubebuilder:default="24h0m0s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('2m') && duration(self) <= duration('8760h')",message="leaseTime must be between 2m and 8760h, e.g. 24h"
+	LeaseTime metav1.Duration `json:"leaseTime,omitempty"`
+}
+
+// DHCPServerSpec is the configuration of one DHCP daemon.
+// +kubebuilder:validation:XValidation:rule="cidr(self.networkConfig.cidr).containsIP(self.leaseConfig.rangeStart) && cidr(self.networkConfig.cidr).containsIP(self.leaseConfig.rangeEnd)",message="leaseConfig.rangeStart and rangeEnd must lie inside networkConfig.cidr"
+// +kubebuilder:validation:XValidation:rule="!has(self.reservations) || self.reservations.all(r, cidr(self.networkConfig.cidr).containsIP(r.ip))",message="every reservation's ip must lie inside networkConfig.cidr"
+// +kubebuilder:validation:XValidation:rule="!has(self.unknownClients) || self.unknownClients != 'Ignore' || has(self.vmNamespace) || has(self.reservations)",message="unknownClients Ignore serves nobody without reservations or vmNamespace"
+type DHCPServerSpec struct {
+	// The VLAN and what clients are told of it.
+	NetworkConfig DHCPNetworkConfig `json:"networkConfig"`
+	// The pool.
+	LeaseConfig DHCPLeaseConfig `json:"leaseConfig"`
+	// Addresses of the pool that are never leased.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	ExcludeRanges []AddressRange `json:"excludeRanges,omitempty"`
+	// Addresses tied to clients.
+	// +optional
+	// +listType=map
+	// +listMapKey=ip
+	// +kubebuilder:validation:MaxItems=512
+	Reservations []Reservation `json:"reservations,omitempty"`
+	// Pool (default): every client is served. Ignore: only reservations and VMs of vmNamespace.
+	// +optional
+	// +kubebuilder:default=Pool
+	UnknownClients UnknownClients `json:"unknownClients,omitempty"`
+	// Further options.
+	// +optional
+	// +listType=map
+	// +listMapKey=code
+	// +kubebuilder:validation:MaxItems=64
+	Options []DHCPOption `json:"options,omitempty"`
+	// Relays whose giaddr is served, as addresses in CIDR form (192.168.100.1/32). Default: none.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Relays []CIDR `json:"relays,omitempty"`
+	// Namespace whose VirtualMachines are looked up by hardware address for option 12. Default: none are.
+	// +optional
+	VMNamespace ObjectName `json:"vmNamespace,omitempty"`
+	// Image of the daemon. Refused unless the operator runs with --allow-image-override. Default: the operator's own.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
+	// Where the pods run.
+	// +optional
+	Placement `json:",inline"`
+}
+
+// DHCPServerStatus is what the controller and the daemon report.
+type DHCPServerStatus struct {
+	// Accepted, Ready, Progressing, ConfigAccepted, ClockSteady.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// The addresses that are served and by which workload.
+	// +optional
+	// +listType=map
+	// +listMapKey=ip
+	Instances []Instance `json:"instances,omitempty"`
+	// Leases in state Bound whose horizon has not passed.
+	// +optional
+	ActiveLeases int32 `json:"activeLeases,omitempty"`
+	// All lease records.
+	// +optional
+	TotalLeases int32 `json:"totalLeases,omitempty"`
+	// Addresses that the pool can lease.
+	// +optional
+	PoolSize int32 `json:"poolSize,omitempty"`
+	// Generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+}
+
+// DHCPServer is one DHCP server on one VLAN.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=odhcp,categories=oooi
+// +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.networkConfig.serverIP`
+// +kubebuilder:printcolumn:name="Range",type=string,JSONPath=`.spec.leaseConfig.rangeStart`
+// +kubebuilder:printcolumn:name="Leases",type=integer,JSONPath=`.status.activeLeases`
+// +kubebuilder:printcolumn:name="Pool",type=integer,JSONPath=`.status.poolSize`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type DHCPServer struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec DHCPServerSpec `json:"spec"`
+	// +optional
+	Status DHCPServerStatus `json:"status,omitempty"`
+}
+
+// DHCPServerList is a list of DHCPServer.
+// +kubebuilder:object:root=true
+type DHCPServerList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []DHCPServer `json:"items"`
+}

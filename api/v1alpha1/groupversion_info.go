@@ -1,0 +1,41 @@
+// Package v1alpha1 is the API hostedcluster.densityops.com/v1alpha1: what a user writes (Infra) and the typed
+// contract between the manager and the daemons (DHCPServer, DHCPLease, DNSServer, ProxyServer).
+//
+// +kubebuilder:object:generate=true
+// +kubebuilder:ac:generate=true
+// +groupName=hostedcluster.densityops.com
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var (
+	// GroupVersion of every kind in this package.
+	GroupVersion = schema.GroupVersion{Group: "hostedcluster.densityops.com", Version: "v1alpha1"}
+	// SchemeGroupVersion is GroupVersion under the name that generated code expects.
+	SchemeGroupVersion = GroupVersion
+
+	schemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
+	// AddToScheme registers every kind of this package.
+	AddToScheme = schemeBuilder.AddToScheme
+)
+
+func addKnownTypes(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion,
+		&Infra{}, &InfraList{},
+		&DHCPServer{}, &DHCPServerList{},
+		&DHCPLease{}, &DHCPLeaseList{},
+		&DNSServer{}, &DNSServerList{},
+		&ProxyServer{}, &ProxyServerList{},
+	)
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}
+
+// Resource returns the group-qualified resource, for errors.
+func Resource(resource string) schema.GroupResource {
+	return GroupVersion.WithResource(resource).GroupResource()
+}

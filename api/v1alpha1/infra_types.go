@@ -1,0 +1,336 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// HostedClusterReference names the HostedCluster to bridge to.
+type HostedClusterReference struct {
+	// Name of the HostedCluster.
+	Name ObjectName `json:"name"`
+	// Namespace of the HostedCluster. Default: the Infra's. Another one must carry the annotation
+	// hostedcluster.densityops.com/allowed-namespaces with the Infra's namespace in it (on the HostedCluster).
+	// +optional
+	Namespace ObjectName `json:"namespace,omitempty"`
+}
+
+// NetworkConfig is the VLAN.
+// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || cidr(self.cidr).containsIP(self.gateway)",message="gateway must lie inside cidr; leave it out on an isolated VLAN"
+// +kubebuilder:validation:XValidation:rule="cidr(self.cidr).containsCIDR(oldSelf.cidr)",message="cidr may only widen: it must contain the network that it was"
+type NetworkConfig struct {
+	// The VLAN's subnet, any prefix length, e.g. 192.168.100.0/24. May only widen. IPv6 needs dhcp.enabled: false (there is no DHCPv6 yet).
+	CIDR CIDR `json:"cidr"`
+	// The VLAN's router. Default: none; an isolated VLAN has no router and DHCP sends none.
+	// +optional
+	Gateway IPAddress `json:"gateway,omitempty"`
+	// NetworkAttachmentDefinition of the workers' network card. It must assign no address (no ipam, or ipam: {}).
+	NetworkAttachmentDefinition ObjectName `json:"networkAttachmentDefinition"`
+	// Namespace of the NetworkAttachmentDefinition. Default: the Infra's.
+	// +optional
+	NetworkAttachmentNamespace ObjectName `json:"networkAttachmentNamespace,omitempty"`
+	// Resolvers for all names that are not the hosted cluster's. Default: those of the node.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	DNSServers []IPAddress `json:"dnsServers,omitempty"`
+	// Time servers that DHCP hands out (option 42). Default: none.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	NTPServers []IPv4Address `json:"ntpServers,omitempty"`
+	// MTU of the VLAN in bytes (option 26). Default: that of the NetworkAttachmentDefinition, else not sent.
+	// +optional
+	// +kubebuilder:validation:Minimum=576
+	// +kubebuilder:validation:Maximum=65535
+	MTU int32 `json:"mtu,omitempty"`
+	// Search domains (option 119). Default: the hosted cluster's domain.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	SearchDomains []DNSName `json:"searchDomains,omitempty"`
+	// Further routes (option 121).
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Routes []Route `json:"routes,omitempty"`
+	// Networks of clients behind the VLAN's router; answers to them go through gateway, which is then required.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	ClientCIDRs []CIDR `json:"clientCIDRs,omitempty"`
+}
+
+// DHCPConfig is the DHCP component.
+// +kubebuilder:validation:XValidation:rule="has(self.rangeStart) == has(self.rangeEnd)",message="set both rangeStart and rangeEnd, or neither"
+// +kubebuilder:validation:XValidation:rule="!has(self.rangeStart) || !has(self.rangeEnd) || (int(self.rangeStart.split('.')[0])*16777216 + int(self.rangeStart.split('.')[1])*65536 + int(self.rangeStart.split('.')[2])*256 + int(self.rangeStart.split('.')[3])) <= (int(self.rangeEnd.split('.')[0])*16777216 + int(self.rangeEnd.split('.')[1])*65536 + int(self.rangeEnd.split('.')[2])*256 + int(self.rangeEnd.split('.')[3]))",message="rangeEnd lies before rangeStart; swap them"
+type DHCPConfig struct {
+	// False removes the DHCP server; leases are kept. Default true.
+	// +optional
+	Enabled *bool `json:"enabled,omitempty"`
+	// Address of the server. Default: allocated from the CIDR and kept.
+	// +optional
+	ServerIP IPv4Address `json:"serverIP,omitempty"`
+	// First address of the pool. Default: the first after the infrastructure's.
+	// +optional
+	RangeStart IPv4Address `json:"rangeStart,omitempty"`
+	// Last address of the pool. Default: the last usable of the CIDR.
+	// +optional
+	RangeEnd IPv4Address `json:"rangeEnd,omitempty"`
+	// Lease time, 2m to 8760h. Default 24h: an outage of an hour must not cost workers their address.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('2m') && duration(self) <= duration('8760h')",message="leaseTime must be between 2m and 8760h, e.g. 24h"
+	LeaseTime *metav1.Duration `json:"leaseTime,omitempty"`
+	// Addresses that are never leased, e.g. of machines with static addresses.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	ExcludeRanges []AddressRange `json:"excludeRanges,omitempty"`
+	// Addresses tied to clients.
+	// +optional
+	// +listType=map
+	// +listMapKey=ip
+	// +kubebuilder:validation:MaxItems=512
+	Reservations []Reservation `json:"reservations,omitempty"`
+	// Pool (default): every client is served. Ignore: only reservations and the hosted cluster's VMs.
+	// +optional
+	UnknownClients UnknownClients `json:"unknownClients,omitempty"`
+	// Relays whose giaddr is served, in CIDR form. Default: none.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Relays []CIDR `json:"relays,omitempty"`
+	// Further options to hand out.
+	// +optional
+	// +listType=map
+	// +listMapKey=code
+	// +kubebuilder:validation:MaxItems=64
+	Options []DHCPOption `json:"options,omitempty"`
+	// Image of the daemon; refused unless the operator runs with --allow-image-override.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
+	// +optional
+	Placement `json:",inline"`
+}
+
+// DNSConfig is the DNS component.
+type DNSConfig struct {
+	// False removes the DNS server. Default true.
+	// +optional
+	Enabled *bool `json:"enabled,omitempty"`
+	// Address of the server. Default: allocated from the CIDR and kept.
+	// +optional
+	ServerIP IPAddress `json:"serverIP,omitempty"`
+	// Base domain of the hosted cluster, e.g. example.com. Default: read from the HostedCluster.
+	// +optional
+	BaseDomain DNSName `json:"baseDomain,omitempty"`
+	// Name of the hosted cluster. Default: read from the HostedCluster.
+	// +optional
+	ClusterName DNSName `json:"clusterName,omitempty"`
+	// Image of the daemon; refused unless the operator runs with --allow-image-override.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
+	// +optional
+	Placement `json:",inline"`
+}
+
+// ProxyConfig is the proxy component.
+type ProxyConfig struct {
+	// False removes the proxy. Default true.
+	// +optional
+	Enabled *bool `json:"enabled,omitempty"`
+	// Address of the proxy. Default: allocated from the CIDR and kept.
+	// +optional
+	ServerIP IPAddress `json:"serverIP,omitempty"`
+	// Namespace of the hosted control plane. Default: that of the HostedCluster.
+	// +optional
+	ControlPlaneNamespace ObjectName `json:"controlPlaneNamespace,omitempty"`
+	// Image of Envoy; refused unless the operator runs with --allow-image-override.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	ProxyImage string `json:"proxyImage,omitempty"`
+	// Image of the xDS sidecar; refused unless the operator runs with --allow-image-override.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	ManagerImage string `json:"managerImage,omitempty"`
+	// +optional
+	Placement `json:",inline"`
+}
+
+// InfraComponents are the three services on the VLAN. One that is absent is enabled.
+type InfraComponents struct {
+	// DHCP.
+	// +optional
+	DHCP DHCPConfig `json:"dhcp,omitempty"`
+	// DNS.
+	// +optional
+	DNS DNSConfig `json:"dns,omitempty"`
+	// Proxy.
+	// +optional
+	Proxy ProxyConfig `json:"proxy,omitempty"`
+}
+
+// EndpointTarget is where an extra endpoint leads.
+// +kubebuilder:validation:XValidation:rule="has(self.service) != has(self.addresses)",message="set exactly one of service (with port) and addresses"
+// +kubebuilder:validation:XValidation:rule="!has(self.service) || has(self.port)",message="service needs port"
+type EndpointTarget struct {
+	// Service of the Infra's namespace, or of the hosted control plane's.
+	// +optional
+	Service ObjectName `json:"service,omitempty"`
+	// Namespace of the Service: the Infra's (default) or the hosted control plane's.
+	// +optional
+	Namespace ObjectName `json:"namespace,omitempty"`
+	// Port of the Service.
+	// +optional
+	Port Port `json:"port,omitempty"`
+	// Addresses as ip:port; each must lie inside the operator's --extra-endpoint-cidrs.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=53
+	// +kubebuilder:validation:items:Pattern=`^(\[[0-9a-f:.]+\]|[0-9.]+):[0-9]{1,5}$`
+	Addresses []string `json:"addresses,omitempty"`
+}
+
+// ExtraEndpoint is a further thing that workers need through the bridge, e.g. a mirror registry.
+// +kubebuilder:validation:XValidation:rule="self.protocol != 'TLS' || has(self.hostnames)",message="protocol TLS routes by name: set hostnames, e.g. [registry.example.com]"
+type ExtraEndpoint struct {
+	// Name, unique in the list; must not be one of the control plane's own endpoints.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+	// Names that lead here; DNS answers them with the proxy's address.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	Hostnames []DNSNameOrWildcard `json:"hostnames,omitempty"`
+	// Port on the proxy's address.
+	Port Port `json:"port"`
+	// TLS (routed by name) or TCP (the port for itself).
+	Protocol Protocol `json:"protocol"`
+	// Where it leads.
+	Target EndpointTarget `json:"target"`
+}
+
+// InfraSpec joins one VLAN to one hosted control plane.
+// +kubebuilder:validation:XValidation:rule="has(self.hostedClusterRef) || (has(self.infraComponents) && has(self.infraComponents.dns) && has(self.infraComponents.dns.baseDomain) && has(self.infraComponents.dns.clusterName) && has(self.infraComponents.proxy) && has(self.infraComponents.proxy.controlPlaneNamespace))",message="set hostedClusterRef, or all of infraComponents.dns.baseDomain, dns.clusterName and proxy.controlPlaneNamespace"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.hostedClusterRef) || (has(self.hostedClusterRef) && self.hostedClusterRef == oldSelf.hostedClusterRef)",message="hostedClusterRef is set once; make another Infra for another HostedCluster"
+// +kubebuilder:validation:XValidation:rule="cidr(self.networkConfig.cidr).ip().family() == 4 || (has(self.infraComponents) && has(self.infraComponents.dhcp) && has(self.infraComponents.dhcp.enabled) && !self.infraComponents.dhcp.enabled)",message="an IPv6 cidr needs infraComponents.dhcp.enabled: false; there is no DHCPv6 yet"
+// +kubebuilder:validation:XValidation:rule="!has(self.networkConfig.clientCIDRs) || has(self.networkConfig.gateway)",message="clientCIDRs need networkConfig.gateway: answers to them go through it"
+// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.serverIP) || cidr(self.networkConfig.cidr).containsIP(self.infraComponents.dhcp.serverIP)",message="infraComponents.dhcp.serverIP must lie inside networkConfig.cidr"
+// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dns) || !has(self.infraComponents.dns.serverIP) || cidr(self.networkConfig.cidr).containsIP(self.infraComponents.dns.serverIP)",message="infraComponents.dns.serverIP must lie inside networkConfig.cidr"
+// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.proxy) || !has(self.infraComponents.proxy.serverIP) || cidr(self.networkConfig.cidr).containsIP(self.infraComponents.proxy.serverIP)",message="infraComponents.proxy.serverIP must lie inside networkConfig.cidr"
+// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.rangeStart) || (cidr(self.networkConfig.cidr).containsIP(self.infraComponents.dhcp.rangeStart) && cidr(self.networkConfig.cidr).containsIP(self.infraComponents.dhcp.rangeEnd))",message="infraComponents.dhcp.rangeStart and rangeEnd must lie inside networkConfig.cidr"
+// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.reservations) || self.infraComponents.dhcp.reservations.all(r, cidr(self.networkConfig.cidr).containsIP(r.ip))",message="every ip of infraComponents.dhcp.reservations must lie inside networkConfig.cidr"
+type InfraSpec struct {
+	// The HostedCluster to bridge to: names, ports, backends, namespace and domains come from it. Set once.
+	// +optional
+	HostedClusterRef *HostedClusterReference `json:"hostedClusterRef,omitempty"`
+	// The VLAN.
+	NetworkConfig NetworkConfig `json:"networkConfig"`
+	// DHCP, DNS and proxy. Default: all three, everything derived.
+	// +optional
+	InfraComponents InfraComponents `json:"infraComponents,omitempty"`
+	// Further things that workers need through the bridge.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	ExtraEndpoints []ExtraEndpoint `json:"extraEndpoints,omitempty"`
+}
+
+// AssignedAddress is one address that the Infra uses on the VLAN.
+type AssignedAddress struct {
+	// dhcp, dns or proxy.
+	// +kubebuilder:validation:MaxLength=16
+	Component string `json:"component"`
+	// Number of the instance, from 0.
+	Instance int32 `json:"instance"`
+	// The address.
+	IP IPAddress `json:"ip"`
+}
+
+// EndpointStatus is one row of the endpoint table and where it was read.
+type EndpointStatus struct {
+	// api, ignition, oauth, konnectivity, …, or the name of an extra endpoint.
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// Names or literals that workers dial.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	Hostnames []string `json:"hostnames,omitempty"`
+	// Port that workers dial.
+	Port Port `json:"port"`
+	// Where the proxy leads them, e.g. clusters-c1/kube-apiserver:6443.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Backend string `json:"backend,omitempty"`
+	// Where name and port were read, e.g. HostedCluster.status.ignitionEndpoint.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Source string `json:"source,omitempty"`
+}
+
+// LeaseCount says how full the pool is.
+type LeaseCount struct {
+	// Addresses bound now.
+	Active int32 `json:"active"`
+	// Addresses that the pool can lease.
+	PoolSize int32 `json:"poolSize"`
+}
+
+// InfraStatus is what was derived, and how it stands.
+type InfraStatus struct {
+	// Accepted, NetworkReady, EndpointsResolved, DHCPReady, DNSReady, ProxyReady, Progressing, Degraded, Ready.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// Addresses in use.
+	// +optional
+	// +listType=atomic
+	Addresses []AssignedAddress `json:"addresses,omitempty"`
+	// The endpoint table.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Endpoints []EndpointStatus `json:"endpoints,omitempty"`
+	// How full the pool is; written at most once a minute.
+	// +optional
+	Leases *LeaseCount `json:"leases,omitempty"`
+	// Generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+}
+
+// Infra joins workers on one isolated VLAN to one hosted control plane: DHCP, split-horizon DNS and an L4 proxy.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=infra,categories=oooi
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 40",message="the name may have at most 40 characters: names of pods and Services are made from it"
+// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.hostedClusterRef.name`
+// +kubebuilder:printcolumn:name="API",type=string,JSONPath=`.status.endpoints[?(@.name=="api")].hostnames[0]`
+// +kubebuilder:printcolumn:name="Proxy",type=string,JSONPath=`.status.addresses[?(@.component=="proxy")].ip`
+// +kubebuilder:printcolumn:name="Leases",type=integer,JSONPath=`.status.leases.active`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Infra struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec InfraSpec `json:"spec"`
+	// +optional
+	Status InfraStatus `json:"status,omitempty"`
+}
+
+// InfraList is a list of Infra.
+// +kubebuilder:object:root=true
+type InfraList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Infra `json:"items"`
+}

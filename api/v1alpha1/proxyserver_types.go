@@ -1,0 +1,210 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Protocol is how a connection is routed.
+// +kubebuilder:validation:Enum=TCP;TLS
+type Protocol string
+
+const (
+	// ProtocolTCP routes by port alone.
+	ProtocolTCP Protocol = "TCP"
+	// ProtocolTLS routes by server name (SNI). TLS is never terminated.
+	ProtocolTLS Protocol = "TLS"
+)
+
+// Views says on which networks a backend is offered.
+// +kubebuilder:validation:Enum=VLAN;VLANAndPods
+type Views string
+
+const (
+	// ViewVLAN offers the backend on the VLAN only.
+	ViewVLAN Views = "VLAN"
+	// ViewVLANAndPods offers it on the pod network too, through the proxy's Service.
+	ViewVLANAndPods Views = "VLANAndPods"
+)
+
+// CapturedAddress is an IP-literal endpoint of the control plane that the proxy carries as a second address.
+type CapturedAddress struct {
+	// The literal.
+	IP IPAddress `json:"ip"`
+	// Ports of the literal that are served.
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Ports []Port `json:"ports"`
+}
+
+// ProxyNetworkConfig is how the proxy stands on its VLAN.
+type ProxyNetworkConfig struct {
+	Attachment `json:",inline"`
+	// Address of the proxy on the VLAN (the VIP).
+	ServerIP IPAddress `json:"serverIP"`
+	// IP literals that the proxy carries beside the VIP.
+	// +optional
+	// +listType=map
+	// +listMapKey=ip
+	// +kubebuilder:validation:MaxItems=8
+	CapturedAddresses []CapturedAddress `json:"capturedAddresses,omitempty"`
+}
+
+// ProxyBackend is one thing that clients reach through the proxy.
+// +kubebuilder:validation:XValidation:rule="has(self.targetService) != has(self.targetAddresses)",message="set exactly one of targetService (with targetPort and targetNamespace) and targetAddresses"
+// +kubebuilder:validation:XValidation:rule="!has(self.targetService) || (has(self.targetPort) && has(self.targetNamespace))",message="targetService needs targetPort and targetNamespace"
+// +kubebuilder:validation:XValidation:rule="self.protocol != 'TLS' || has(self.hostname) || (has(self.catchAll) && self.catchAll)",message="a TLS backend needs a hostname, or catchAll: true"
+// +kubebuilder:validation:XValidation:rule="self.protocol != 'TCP' || !has(self.alternateHostnames)",message="alternateHostnames need protocol TLS: plain TCP carries no name"
+type ProxyBackend struct {
+	// Name, unique in the list; names the Envoy cluster.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+	// Server name (SNI) that leads here; may begin with "*.". Optional for TCP and with catchAll.
+	// +optional
+	Hostname DNSNameOrWildcard `json:"hostname,omitempty"`
+	// Further server names.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	AlternateHostnames []DNSNameOrWildcard `json:"alternateHostnames,omitempty"`
+	// Absent and unknown server names on this port lead here too. At most one backend per port.
+	// +optional
+	CatchAll bool `json:"catchAll,omitempty"`
+	// Port that the proxy listens on.
+	Port Port `json:"port"`
+	// Service whose ready endpoints are dialled.
+	// +optional
+	TargetService ObjectName `json:"targetService,omitempty"`
+	// Port of the Service.
+	// +optional
+	TargetPort Port `json:"targetPort,omitempty"`
+	// Namespace of the Service. Another namespace than ours needs permission (docs/PROXY_SETUP.md).
+	// +optional
+	TargetNamespace ObjectName `json:"targetNamespace,omitempty"`
+	// Addresses to dial instead, as ip:port ([ip]:port for IPv6).
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=53
+	// +kubebuilder:validation:items:Pattern=`^(\[[0-9a-f:.]+\]|[0-9.]+):[0-9]{1,5}$`
+	TargetAddresses []string `json:"targetAddresses,omitempty"`
+	// TCP (default) routes by port, TLS by server name.
+	// +optional
+	// +kubebuilder:default=TCP
+	Protocol Protocol `json:"protocol,omitempty"`
+	// Longest wait for the first connection attempt series to a target, in seconds. Default 30.
+	// +optional
+	// +kubebuilder:default=30
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=300
+	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
+	// VLAN (default), or VLANAndPods to offer it on the pod network too.
+	// +optional
+	// +kubebuilder:default=VLAN
+	Views Views `json:"views,omitempty"`
+}
+
+// ProxyServerSpec is the configuration of one Envoy with its xDS sidecar.
+// +kubebuilder:validation:XValidation:rule="self.backends.all(b, !has(b.catchAll) || !b.catchAll || self.backends.exists_one(o, o.port == b.port && has(o.catchAll) && o.catchAll))",message="at most one backend per port may have catchAll"
+// +kubebuilder:validation:XValidation:rule="self.backends.all(b, b.protocol != 'TCP' || self.backends.exists_one(o, o.port == b.port))",message="a TCP backend needs its port for itself"
+// +kubebuilder:validation:XValidation:rule="self.backends.all(b, !has(b.hostname) || self.backends.exists_one(o, o.port == b.port && has(o.hostname) && o.hostname == b.hostname))",message="two backends on one port have the same hostname"
+// +kubebuilder:validation:XValidation:rule="self.backends.all(b, !has(oldSelf.backends) || oldSelf.backends.all(o, o.port != b.port || o.protocol == b.protocol))",message="the protocol of a port in use cannot change: Envoy would drain it; remove the port first"
+type ProxyServerSpec struct {
+	// How the proxy stands on its VLAN.
+	NetworkConfig ProxyNetworkConfig `json:"networkConfig"`
+	// What clients reach through it.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=128
+	Backends []ProxyBackend `json:"backends"`
+	// Image of Envoy. Refused unless the operator runs with --allow-image-override. Default: the operator's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	ProxyImage string `json:"proxyImage,omitempty"`
+	// Image of the xDS sidecar. Refused unless the operator runs with --allow-image-override. Default: the operator's own.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	ManagerImage string `json:"managerImage,omitempty"`
+	// Where the pods run.
+	// +optional
+	Placement `json:",inline"`
+}
+
+// BackendStatus counts a backend's targets.
+type BackendStatus struct {
+	// Name of the backend.
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// Targets that are ready.
+	Healthy int32 `json:"healthy"`
+	// All targets.
+	Total int32 `json:"total"`
+}
+
+// ProxyServerStatus is what the controller and the sidecar report.
+type ProxyServerStatus struct {
+	// Accepted, Ready, Progressing, ConfigAccepted (with Envoy's own rejection text).
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// The address that is served and by which workload.
+	// +optional
+	// +listType=map
+	// +listMapKey=ip
+	Instances []Instance `json:"instances,omitempty"`
+	// ConfigMap with the template of Envoy's bootstrap.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ConfigMapName string `json:"configMapName,omitempty"`
+	// Deployment that runs Envoy.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	DeploymentName string `json:"deploymentName,omitempty"`
+	// Service of the pod network.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ServiceName string `json:"serviceName,omitempty"`
+	// Cluster IP of that Service.
+	// +optional
+	// +kubebuilder:validation:MaxLength=45
+	ServiceIP string `json:"serviceIP,omitempty"`
+	// How many backends are configured.
+	// +optional
+	BackendCount int32 `json:"backendCount,omitempty"`
+	// Targets of each backend.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Backends []BackendStatus `json:"backends,omitempty"`
+	// Generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+}
+
+// ProxyServer is one Envoy on one VLAN, configured over xDS.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=oproxy,categories=oooi
+// +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.networkConfig.serverIP`
+// +kubebuilder:printcolumn:name="Backends",type=integer,JSONPath=`.status.backendCount`
+// +kubebuilder:printcolumn:name="Service-IP",type=string,JSONPath=`.status.serviceIP`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ProxyServer struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ProxyServerSpec `json:"spec"`
+	// +optional
+	Status ProxyServerStatus `json:"status,omitempty"`
+}
+
+// ProxyServerList is a list of ProxyServer.
+// +kubebuilder:object:root=true
+type ProxyServerList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ProxyServer `json:"items"`
+}

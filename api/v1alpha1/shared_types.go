@@ -1,0 +1,138 @@
+package v1alpha1
+
+import corev1 "k8s.io/api/core/v1"
+
+// IPAddress is one IPv4 or IPv6 address in canonical form.
+// +kubebuilder:validation:MinLength=2
+// +kubebuilder:validation:MaxLength=45
+// +kubebuilder:validation:XValidation:rule="isIP(self) && ip.isCanonical(self)",message="must be an IP address in canonical form, e.g. 192.168.100.10 or fd00:100::10"
+type IPAddress string
+
+// IPv4Address is one IPv4 address.
+// +kubebuilder:validation:MinLength=7
+// +kubebuilder:validation:MaxLength=15
+// +kubebuilder:validation:XValidation:rule="isIP(self) && ip(self).family() == 4",message="must be an IPv4 address, e.g. 192.168.100.10"
+type IPv4Address string
+
+// CIDR is a network with its host bits zero.
+// +kubebuilder:validation:MinLength=4
+// +kubebuilder:validation:MaxLength=49
+// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self) == cidr(self).masked()",message="must be a network with its host bits zero, e.g. 192.168.100.0/24"
+type CIDR string
+
+// MACAddress is an Ethernet address, lower case with colons.
+// +kubebuilder:validation:Pattern=`^([0-9a-f]{2}:){5}[0-9a-f]{2}$`
+// +kubebuilder:validation:MaxLength=17
+type MACAddress string
+
+// DNSName is a DNS-1123 subdomain without a trailing dot.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+type DNSName string
+
+// DNSNameOrWildcard is a DNSName that may begin with "*." (RFC 4592).
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:Pattern=`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+type DNSNameOrWildcard string
+
+// ObjectName is the name of a Kubernetes object or namespace.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+type ObjectName string
+
+// Port is a TCP port, 1 to 65535.
+// +kubebuilder:validation:Minimum=1
+// +kubebuilder:validation:Maximum=65535
+type Port int32
+
+// AddressRange is a range of IPv4 addresses, both ends included.
+// +kubebuilder:validation:XValidation:rule="(int(self.start.split('.')[0])*16777216 + int(self.start.split('.')[1])*65536 + int(self.start.split('.')[2])*256 + int(self.start.split('.')[3])) <= (int(self.end.split('.')[0])*16777216 + int(self.end.split('.')[1])*65536 + int(self.end.split('.')[2])*256 + int(self.end.split('.')[3]))",message="end lies before start; swap them"
+type AddressRange struct {
+	// First address of the range.
+	Start IPv4Address `json:"start"`
+	// Last address of the range.
+	End IPv4Address `json:"end"`
+}
+
+// Route is one static route that DHCP hands out (option 121, RFC 3442).
+type Route struct {
+	// Network that is reached through the gateway, e.g. 10.20.0.0/16.
+	Destination CIDR `json:"destination"`
+	// Next hop; an address of the VLAN.
+	Gateway IPv4Address `json:"gateway"`
+}
+
+// Placement says where a component's pods run and what they may use. A VLAN exists on some nodes only.
+type Placement struct {
+	// Labels that a node must carry. Default: any node.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	// Taints that the pods tolerate. Default: none.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+	// PriorityClass of the pods. Default: the cluster's default class.
+	// +optional
+	PriorityClassName ObjectName `json:"priorityClassName,omitempty"`
+	// Requests and limits of the component's main container. Default: stated per component in docs/reference.
+	// +optional
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+}
+
+// Attachment says how the pod joins the VLAN.
+type Attachment struct {
+	// NetworkAttachmentDefinition that the pod attaches to. It must be able to give the pod a static address:
+	// an Infra fills in the one that it derives from the worker's.
+	NetworkAttachmentDefinition ObjectName `json:"networkAttachmentDefinition"`
+	// Namespace of the NetworkAttachmentDefinition. Default: the namespace of this object.
+	// +optional
+	NetworkAttachmentNamespace ObjectName `json:"networkAttachmentNamespace,omitempty"`
+	// Ethernet address of the pod's VLAN interface. It stays when the pod is replaced, so that clients' neighbour
+	// caches stay right. Default: derived from namespace, name and server address (locally administered).
+	// +optional
+	MACAddress MACAddress `json:"macAddress,omitempty"`
+}
+
+// Instance is one pod's worth of a component: an address and the workload that holds it.
+type Instance struct {
+	// Address on the VLAN.
+	IP IPAddress `json:"ip"`
+	// StatefulSet or Deployment that runs it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Workload string `json:"workload,omitempty"`
+	// True when its pod serves, probed through the data path.
+	// +optional
+	Ready bool `json:"ready,omitempty"`
+}
+
+// Condition types. Each begins as Unknown.
+const (
+	// ConditionAccepted: the spec is valid, permitted, and its VLAN is free.
+	ConditionAccepted = "Accepted"
+	// ConditionNetworkReady: the NetworkAttachmentDefinition is there and fit.
+	ConditionNetworkReady = "NetworkReady"
+	// ConditionEndpointsResolved: every control-plane endpoint has a name, a port and a backend.
+	ConditionEndpointsResolved = "EndpointsResolved"
+	// ConditionDHCPReady: the DHCP server answers on the VLAN.
+	ConditionDHCPReady = "DHCPReady"
+	// ConditionDNSReady: the DNS server answers on the VLAN.
+	ConditionDNSReady = "DNSReady"
+	// ConditionProxyReady: Envoy runs with the accepted configuration.
+	ConditionProxyReady = "ProxyReady"
+	// ConditionProgressing: a change is being rolled out.
+	ConditionProgressing = "Progressing"
+	// ConditionDegraded: something that worked does not.
+	ConditionDegraded = "Degraded"
+	// ConditionReady: workers can join.
+	ConditionReady = "Ready"
+	// ConditionConfigAccepted: the daemon runs with the newest spec; else the message carries its own words (Envoy's NACK).
+	ConditionConfigAccepted = "ConfigAccepted"
+	// ConditionClockSteady: the offset between this node's clock and the API server's does not jump.
+	ConditionClockSteady = "ClockSteady"
+)

@@ -1,0 +1,95 @@
+// Package names holds what the product calls its objects, labels, annotations and its own ports. Ports of hosted
+// control planes are not here: the endpoint table is their only home.
+package names
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net/netip"
+)
+
+// Group is the prefix of every label, annotation and finalizer.
+const Group = "hostedcluster.densityops.com"
+
+// Labels that every object of ours carries. Selectors always include the instance.
+const (
+	// LabelInfra is the name of the Infra that an object belongs to.
+	LabelInfra = Group + "/infra"
+	// LabelInfraNamespace is that Infra's namespace; on objects in other namespaces and on leases.
+	LabelInfraNamespace = Group + "/infra-namespace"
+	// LabelOwnerUID is the UID of the owning Infra or child, for what no ownerReference can hold.
+	LabelOwnerUID = Group + "/owner-uid"
+	// LabelServer is the DHCPServer of a lease.
+	LabelServer = Group + "/dhcpserver"
+	// LabelApp is dhcp, dns or proxy: the component that a pod runs.
+	LabelApp = "app"
+	// LabelInstance is the name of the child object that a workload runs.
+	LabelInstance = "app.kubernetes.io/instance"
+	// LabelManagedBy is ManagedBy on everything that the manager applies.
+	LabelManagedBy = "app.kubernetes.io/managed-by"
+	// ManagedBy is the value of LabelManagedBy.
+	ManagedBy = "oooi"
+)
+
+// Annotations.
+const (
+	// AnnotationAllowedNamespaces on a referenced object (or Namespace) lists the namespaces that may refer to it, by comma.
+	AnnotationAllowedNamespaces = Group + "/allowed-namespaces"
+	// AnnotationPaused on an Infra or a child stops our writes, not the service.
+	AnnotationPaused = Group + "/paused"
+	// AnnotationSource on a derived NetworkAttachmentDefinition names the one it was derived from, as namespace/name.
+	AnnotationSource = Group + "/derived-from"
+	// AnnotationHostedCluster on a HostedControlPlane names its HostedCluster (written by HyperShift).
+	AnnotationHostedCluster = "hypershift.openshift.io/cluster"
+	// AnnotationNetworks asks Multus for attachments.
+	AnnotationNetworks = "k8s.v1.cni.cncf.io/networks"
+)
+
+// Finalizer on an Infra, for what lies in other namespaces and for its leases.
+const Finalizer = Group + "/cleanup"
+
+// Field managers. A daemon writes its own conditions and instance under its own name.
+const (
+	ManagerFieldOwner = "oooi-manager"
+	DHCPFieldOwner    = "oooi-dhcp"
+	DNSFieldOwner     = "oooi-dns"
+	ProxyFieldOwner   = "oooi-proxy"
+)
+
+// Ports of the daemons on the pod network and the interface that Multus makes.
+const (
+	// HealthPort serves /livez and /readyz.
+	HealthPort = 8081
+	// MetricsPort serves /metrics.
+	MetricsPort = 9402
+	// VLANInterface is the name of the pod's interface on the VLAN.
+	VLANInterface = "net1"
+)
+
+// DHCPServer is the name of an Infra's DHCPServer.
+func DHCPServer(infra string) string { return infra + "-dhcp" }
+
+// DNSServer is the name of an Infra's DNSServer.
+func DNSServer(infra string) string { return infra + "-dns" }
+
+// ProxyServer is the name of an Infra's ProxyServer.
+func ProxyServer(infra string) string { return infra + "-proxy" }
+
+// Workload is the name of the Deployment or StatefulSet of a child, as the seed has it.
+func Workload(child string) string { return child + "-deployment" }
+
+// Service is the name of a child's Service.
+func Service(child string) string { return child + "-svc" }
+
+// EnvoyBootstrap is the name of the ConfigMap with a proxy's bootstrap template.
+func EnvoyBootstrap(proxy string) string { return "envoy-bootstrap-" + proxy }
+
+// Lease is the name of the DHCPLease for one address of one DHCPServer.
+func Lease(server string, ip netip.Addr) string { return server + "-" + ip.Unmap().String() }
+
+// MAC is the stable hardware address of a pod's VLAN interface: locally administered unicast, derived from the Infra's (or
+// a lone child's) namespace and name and the interface's first address, so that a replaced pod and a restored backup keep it.
+func MAC(namespace, name string, ip netip.Addr) string {
+	h := sha256.Sum256([]byte(namespace + "/" + name + "/" + ip.String()))
+	return fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", h[0], h[1], h[2], h[3], h[4])
+}
