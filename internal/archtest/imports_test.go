@@ -1,0 +1,113 @@
+// Package archtest keeps imports going one way: cmd → controller|dhcp|dns|proxy → observe|apply|status → plan →
+// endpoint|ipam|permit → finding|names|api.
+package archtest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/cldmnky/oooi/"
+
+// denial says who may not import what, directly or through packages of ours, and why.
+type denial struct {
+	from, to []string // package prefixes; ours without the module, others whole
+	because  string
+}
+
+var (
+	pure      = []string{"internal/endpoint", "internal/ipam", "internal/permit", "internal/plan", "internal/finding", "internal/names", "internal/nad"}
+	control   = []string{"internal/controller", "internal/observe", "internal/apply", "internal/status"}
+	dataPlane = []string{"internal/dhcp", "internal/dns", "internal/proxy", "internal/vlan", "internal/daemon"}
+)
+
+var denials = []denial{
+	{dataPlane, append(slices.Clone(control), "internal/plan", "internal/endpoint", "internal/ipam"), "a daemon knows only its own CR: it must run, and be tested, without an operator"},
+	{control, []string{"internal/dhcp", "internal/dns", "internal/daemon", "internal/vlan"}, "the CR is the whole contract between manager and daemons: manager N works with daemons N-1"},
+	{pure, control, "planning comes before reading and writing and must not know them"},
+	{pure, []string{"os", "net/http", "k8s.io/client-go/kubernetes", "sigs.k8s.io/controller-runtime"}, "a plan that can do I/O cannot be golden-tested, rendered offline, or trusted to be the same twice"},
+	{[]string{"internal/dhcp"}, []string{"internal/dns", "internal/proxy"}, "daemons are told of each other by their CRs only"},
+	{[]string{"internal/dns"}, []string{"internal/dhcp", "internal/proxy"}, "daemons are told of each other by their CRs only"},
+	{[]string{"internal/proxy"}, []string{"internal/dhcp", "internal/dns"}, "daemons are told of each other by their CRs only"},
+	{[]string{"internal/endpoint", "internal/ipam", "internal/permit"}, []string{"internal/plan"}, "these are the plan's parts; a part that knows the whole cannot be read alone"},
+	{[]string{"api"}, []string{"internal", "cmd", "sigs.k8s.io/controller-runtime"}, "others import our API types and must not get our operator with them"},
+	{[]string{"internal"}, []string{"cmd"}, "cmd is wiring: nothing depends on how it is wired"},
+}
+
+func TestImportsGoOneWay(t *testing.T) {
+	imports := importsOfModule(t)
+	for _, d := range denials {
+		for pkg := range imports {
+			if !hasPrefix(pkg, d.from) {
+				continue
+			}
+			if path := pathTo(imports, pkg, d.to); path != nil {
+				t.Errorf("%s must not import %s: %s", strings.Join(path[:len(path)-1], " → "), path[len(path)-1], d.because)
+			}
+		}
+	}
+}
+
+// pathTo finds a chain of imports from pkg to any of the denied prefixes; ours are followed, others end a chain.
+func pathTo(imports map[string][]string, pkg string, denied []string) []string {
+	type step struct{ path []string }
+	queue, seen := []step{{[]string{pkg}}}, map[string]bool{pkg: true}
+	for len(queue) > 0 {
+		at := queue[0].path
+		queue = queue[1:]
+		for _, next := range imports[at[len(at)-1]] {
+			path := append(slices.Clone(at), next)
+			if hasPrefix(next, denied) && !hasPrefix(next, []string{pkg}) {
+				return path
+			}
+			if !seen[next] {
+				seen[next] = true
+				queue = append(queue, step{path})
+			}
+		}
+	}
+	return nil
+}
+
+func hasPrefix(pkg string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return pkg == p || strings.HasPrefix(pkg, p+"/") })
+}
+
+// importsOfModule lists the imports of every package of ours, ours without the module's name.
+func importsOfModule(t *testing.T) map[string][]string {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	imports := map[string][]string{}
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return imports
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		for i := range p.Imports {
+			p.Imports[i] = strings.TrimPrefix(p.Imports[i], module)
+		}
+		imports[strings.TrimPrefix(p.ImportPath, module)] = p.Imports
+	}
+}
+
+func TestADenialCanBite(t *testing.T) {
+	imports := map[string][]string{"internal/dhcp": {"internal/daemon"}, "internal/daemon": {"internal/plan"}}
+	if pathTo(imports, "internal/dhcp", []string{"internal/plan"}) == nil {
+		t.Fatal("an import through another package of ours was not found")
+	}
+}
