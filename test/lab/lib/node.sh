@@ -1,0 +1,98 @@
+# lab up, down, exec, load, vlan. The node lives in namespaces of its own; outside of it there are only a veth ($HOST_LINK),
+# a named network namespace ($NETNS), child cgroups ($CGROUP) and $STATE.
+. "$LAB/node/pki.sh"
+
+lab_up() {
+  ! node_runs || die "already up"
+  [ -d /sys/fs/cgroup/memory ] || die "this machine has no cgroup v1 hierarchies; the lab's node wants them"
+  lab_down                                        # what a node that died left
+  mkdir -p "$STATE"/{pki,log,config,cni,sysctl,vm,var-lib,var-log}
+  make_pki
+  render_configs
+  make_network
+  setsid bash "$LAB/node/start.sh" > "$STATE/log/node.log" 2>&1 < /dev/null &
+  wait_for 10 "namespaces made" test -s "$STATE/node.pid"
+  wait_for 20 "containerd answers" lab_exec ctr version
+  lab_load "$IMAGES"/{pause,coredns,busybox,testapp}.tar
+  wait_for 60 "kube-apiserver ready" kubectl get --raw /readyz
+  kubectl apply -f "$LAB/node/manifests" > "$STATE/log/apply.log"
+  wait_for 60 "node registered" kubectl get node "$NODE"
+  kubectl wait --for=condition=Ready "node/$NODE" --timeout=60s >/dev/null
+  say "node Ready"
+  lab_load $(ls "$IMAGES"/*.tar | grep -vE '/(pause|coredns|busybox|testapp)\.tar$')
+  say "images imported"
+  wait_for 30 "default service account made" kubectl -n default get serviceaccount default
+  kubectl -n kube-system rollout status deployment/coredns --timeout=60s >/dev/null
+  say "up"
+}
+
+node_runs() { [ -s "$STATE/node.pid" ] && in_netns "$(cat "$STATE/node.pid")"; }
+
+# in_netns tells our node from a later process that got the same pid.
+in_netns() { [ -e "/run/netns/$NETNS" ] && [ "$(stat -Lc %i "/proc/$1/ns/net" 2>/dev/null)" = "$(stat -Lc %i "/run/netns/$NETNS" 2>/dev/null)" ]; }
+
+render_configs() {
+  local MAX_FILES variable file edits=()
+  MAX_FILES=$(ulimit -Hn)
+  for variable in BIN CNI_BIN STATE NODE NODE_IP POD_CIDR DNS_SERVICE_IP MAX_FILES; do
+    edits+=(-e "s|@$variable@|${!variable}|g")
+  done
+  for file in kubelet.yaml proxy.yaml containerd.toml; do
+    sed "${edits[@]}" "$LAB/node/config/$file" > "$STATE/config/$file"
+  done
+  sed "${edits[@]}" "$LAB/node/config/multus.conf" > "$STATE/cni/00-multus.conf"
+}
+
+make_network() {
+  ip netns add "$NETNS"
+  ip link add "$HOST_LINK" type veth peer name eth0 netns "$NETNS"
+  ip addr add "$HOST_IP/30" dev "$HOST_LINK"; ip link set "$HOST_LINK" up
+  ip -n "$NETNS" link set lo up
+  ip -n "$NETNS" addr add "$NODE_IP/30" dev eth0; ip -n "$NETNS" link set eth0 up
+  ip -n "$NETNS" route add default via "$HOST_IP"
+}
+
+lab_exec() {
+  node_runs || die "the node is not up: lab up"
+  nsenter -t "$(cat "$STATE/node.pid")" --mount --net --pid --uts --ipc --cgroup "$@"
+}
+
+lab_load() {
+  local tar
+  for tar; do
+    lab_exec ctr -n k8s.io images import --local "$tar" >> "$STATE/log/import.log" 2>&1 || die "import of $tar failed: see $STATE/log/import.log"
+  done
+}
+
+lab_vlan() {
+  [ $# = 1 ] || die "usage: lab vlan NAME"
+  ip -n "$NETNS" link show "br$1" >/dev/null 2>&1 && return
+  ip -n "$NETNS" link add "br$1" type bridge
+  ip -n "$NETNS" link set "br$1" up
+}
+
+# Everything that lives in our network namespace is ours: the node's PID 1, with it all in its pid namespace, and the machines.
+lab_down() {
+  local pid
+  if [ -e "/run/netns/$NETNS" ]; then
+    for pid in $(ip netns pids "$NETNS"); do kill -KILL "$pid" 2>/dev/null || true; done
+    while [ -n "$(ip netns pids "$NETNS")" ]; do sleep 0.1; done
+    ip netns del "$NETNS"
+  fi
+  ip link del "$HOST_LINK" 2>/dev/null || true
+  [ ! -e "$STATE/cgroups" ] || remove_cgroups
+  rm -rf "$STATE"
+}
+
+remove_cgroups() {
+  local try directory left
+  for try in {1..50}; do
+    left=
+    while read -r _ directory; do
+      [ ! -d "$directory" ] || find "$directory" -depth -type d -exec rmdir {} + 2>/dev/null || left+=" $directory"
+    done < "$STATE/cgroups"
+    [ -n "$left" ] || return 0
+    sleep 0.1
+  done
+  die "cgroups still in use:$left"
+}

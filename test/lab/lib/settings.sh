@@ -1,0 +1,42 @@
+# Names and places. CACHE keeps what is built; STATE is one running lab and is removed by `lab down`.
+REPO=$(cd "$LAB/../.." && pwd)
+CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/oooi-lab
+BIN=$CACHE/bin CNI_BIN=$CACHE/bin/cni IMAGES=$CACHE/images MACHINE=$CACHE/vm STATE=$CACHE/state
+
+NODE=node1
+NETNS=oooi-lab            # the node's network namespace
+HOST_LINK=oooi-lab0       # this machine's end of the veth to the node
+CGROUP=oooi-lab
+HOST_IP=172.31.254.1 NODE_IP=172.31.254.2
+POD_CIDR=10.244.0.0/24 SERVICE_CIDR=10.96.0.0/16 API_SERVICE_IP=10.96.0.1 DNS_SERVICE_IP=10.96.0.10
+
+export KUBECONFIG=$STATE/admin.kubeconfig PATH=$BIN:$PATH
+STARTED=${EPOCHREALTIME/./}   # in microseconds
+
+# say prints a progress line with the seconds since this command began.
+say() {
+  local tenths=$(((${EPOCHREALTIME/./} - STARTED) / 100000))
+  printf '[%4d.%ds] %s\n' $((tenths / 10)) $((tenths % 10)) "$*" >&2
+}
+die() { echo "lab: $*" >&2; exit 1; }
+
+# wait_for SECONDS WHAT CMD… polls CMD, because what it waits for (a process, a socket, an API's first answer) sends no event.
+wait_for() {
+  local deadline=$((SECONDS + $1)) what=$2; shift 2
+  until "$@" >/dev/null 2>&1; do
+    ((SECONDS < deadline)) || die "$what: still not so; logs are in $STATE/log"
+    sleep 0.1
+  done
+  say "$what"
+}
+
+lab_env() {
+  cat <<EOF
+export KUBECONFIG=$KUBECONFIG
+export PATH=$BIN:\$PATH
+export KUBEBUILDER_ASSETS=$BIN
+export AUDIT_LOG=$STATE/log/audit.log
+export LAB_STATE=$STATE
+export LAB_NETNS=$NETNS
+EOF
+}
