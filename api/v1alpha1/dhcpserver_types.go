@@ -168,6 +168,7 @@ type DHCPServerStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=ip
+	// +kubebuilder:validation:MaxItems=4
 	Instances []Instance `json:"instances,omitempty"`
 	// Leases in state Bound whose horizon has not passed.
 	// +optional

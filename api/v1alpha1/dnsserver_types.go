@@ -86,6 +86,7 @@ type DNSServerStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=ip
+	// +kubebuilder:validation:MaxItems=4
 	Instances []Instance `json:"instances,omitempty"`
 	// StatefulSet that runs the first instance.
 	// +optional

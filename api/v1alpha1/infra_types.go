@@ -293,11 +293,13 @@ type InfraStatus struct {
 	// Addresses in use.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
 	Addresses []AssignedAddress `json:"addresses,omitempty"`
 	// The endpoint table.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
 	Endpoints []EndpointStatus `json:"endpoints,omitempty"`
 	// How full the pool is; written at most once a minute.
 	// +optional

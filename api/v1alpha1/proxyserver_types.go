@@ -153,6 +153,7 @@ type ProxyServerStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=ip
+	// +kubebuilder:validation:MaxItems=4
 	Instances []Instance `json:"instances,omitempty"`
 	// ConfigMap with the template of Envoy's bootstrap.
 	// +optional
@@ -177,6 +178,7 @@ type ProxyServerStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=128
 	Backends []BackendStatus `json:"backends,omitempty"`
 	// Generation of the spec that this status is about.
 	// +optional

@@ -1,0 +1,116 @@
+# Everything that a person or CI calls. `make help` lists it.
+SHELL := /bin/bash -euo pipefail
+IMG ?= oooi:v0.1.0
+KUBECTL ?= kubectl
+LAB := test/lab/lab
+GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w"
+GEN := go tool controller-gen
+TOOL := go tool -modfile=hack/tools/go.mod
+# What tests of the daemons and controllers run against: a real kube-apiserver, etcd and Envoy, built or fetched by the lab.
+TESTENV = eval "$$($(LAB) env)"
+
+.PHONY: help
+help: ## List the targets.
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build bin/oooi.
+	$(GO_BUILD) -o bin/oooi .
+
+##@ Tests
+.PHONY: test
+test: ## Everything that is not the lab: units, real kube-apiserver, real Envoy, real DHCP and DNS clients. Needs root.
+	$(LAB) deps
+	$(LAB) build assets
+	$(TESTENV); $(TOOL) gotestsum --format pkgname -- -tags netns ./...
+	$(TOOL) gotestsum --format pkgname -- -C test/lab ./...
+
+.PHONY: test-fast
+test-fast: ## Only what needs neither root nor the lab's binaries.
+	go test $$(go list ./internal/... ./cmd/... | grep -vE '/(controller|apply|observe)$$')
+
+.PHONY: lab
+lab: ## Bring the lab up: a real Kubernetes node, a VLAN, a stand-in for HyperShift.
+	$(LAB) deps
+	$(LAB) build
+	$(LAB) up
+
+.PHONY: demo
+demo: ## The main job, shown: a virtual machine on an isolated VLAN joins its hosted control plane.
+	test/lab/demo/run
+
+.PHONY: e2e
+e2e: ## The lab's scenarios, with assertions. Needs root.
+	test/e2e/run
+
+.PHONY: bench
+bench: ## Benchmarks as a table.
+	test/bench/run
+
+.PHONY: mutants
+mutants: ## Take out one safeguard at a time; list the test that kills each.
+	$(LAB) build assets
+	$(TESTENV); hack/mutants
+
+.PHONY: golden
+golden: ## Rewrite the golden files; read the diff.
+	go test ./internal/... -run Golden -update
+
+##@ Generated files and checks
+.PHONY: generate
+generate: ## Generate deep copies, apply configurations, CRDs, RBAC and the field reference.
+	$(GEN) object paths=./api/...
+	$(GEN) applyconfiguration paths=./api/...
+	$(GEN) crd:maxDescLen=2000 paths=./api/... output:crd:dir=config/crd/bases
+	$(GEN) rbac:roleName=oooi-manager-role paths=./internal/controller/... output:rbac:dir=config/rbac
+	$(TOOL) crd-ref-docs --source-path=api/v1alpha1 --config=hack/reference.yaml --renderer=markdown --output-path=docs/reference/api.md
+
+.PHONY: lint
+lint: ## golangci-lint, from its own module.
+	go tool -modfile=hack/lint/go.mod golangci-lint run ./...
+
+.PHONY: verify
+verify: ## Fail when generated files are stale, go.mod is untidy, or two clean builds differ.
+	hack/verify
+
+##@ Cluster
+.PHONY: install
+install: ## Install the CRDs into the current cluster.
+	$(KUBECTL) apply --server-side -f config/crd/bases
+
+.PHONY: uninstall
+uninstall: ## Remove the CRDs, and with them every object of them.
+	$(KUBECTL) delete --ignore-not-found -f config/crd/bases
+
+.PHONY: deploy
+deploy: ## Deploy the operator with image IMG.
+	hack/manifests $(IMG) | $(KUBECTL) apply --server-side -f -
+	$(KUBECTL) -n oooi-system rollout status deployment/oooi-controller-manager --timeout=120s
+
+.PHONY: undeploy
+undeploy: ## Remove the operator; CRDs and their objects go with it.
+	hack/manifests $(IMG) | $(KUBECTL) delete --ignore-not-found -f -
+
+.PHONY: run
+run: ## Run the manager from here against the current cluster.
+	go run . manager --image=$(IMG)
+
+.PHONY: image
+image: ## Build the container image as an OCI layout in dist/, without a container engine.
+	$(LAB) build oooi
+
+##@ Names that the seed promised
+.PHONY: manifests fmt vet test-e2e setup-test-e2e cleanup-test-e2e container-build container-push
+manifests: generate
+fmt:
+	$(TOOL) gofumpt -w $$(git ls-files '*.go' | grep -vE 'zz_generated|applyconfiguration')
+vet:
+	go vet ./...
+test-e2e: e2e
+setup-test-e2e: lab
+cleanup-test-e2e:
+	$(LAB) down
+container-build: ## Build IMG with podman or docker from the Containerfile.
+	$$(command -v podman || command -v docker) build -f Containerfile -t $(IMG) .
+container-push: ## Push IMG with podman or docker.
+	$$(command -v podman || command -v docker) push $(IMG)
