@@ -1,0 +1,322 @@
+package standin
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Lab is the management cluster as this package sees it: a client, and a place to tell what happens.
+type Lab struct {
+	client  client.WithWatch
+	out     io.Writer
+	started time.Time
+}
+
+// NewLab tells its progress to out, with the time since now.
+func NewLab(c client.WithWatch, out io.Writer) *Lab {
+	return &Lab{client: c, out: out, started: time.Now()}
+}
+
+func (l *Lab) say(format string, args ...any) {
+	fmt.Fprintf(l.out, "[%6.1fs] %s\n", time.Since(l.started).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// Apply brings one hosted control plane up, or to what is asked for now, and returns when it serves. It may be repeated.
+func (l *Lab) Apply(ctx context.Context, c Cluster) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	if err := l.install(ctx); err != nil {
+		return err
+	}
+	if err := l.fillIn(ctx, &c); err != nil {
+		return err
+	}
+	if err := apply(ctx, l.client, namespace(HostedClusterNamespace, nil), namespace(c.Namespace(), controlPlaneNamespaceLabels)); err != nil {
+		return err
+	}
+	nodePorts, err := l.publish(ctx, c)
+	if err != nil {
+		return err
+	}
+	cfg, err := l.configure(ctx, c, nodePorts)
+	if err != nil {
+		return err
+	}
+	if err := l.run(ctx, c, cfg); err != nil {
+		return err
+	}
+	if err := l.report(ctx, c, nodePorts, false); err != nil {
+		return err
+	}
+	if err := l.awaitWorkloads(ctx, c); err != nil {
+		return err
+	}
+	if err := l.report(ctx, c, nodePorts, true); err != nil {
+		return err
+	}
+	l.say("hosted cluster %s serves: API %s, ignition %s", c.Name, hostPort(c.host(kubeAPIServer), c.port(kubeAPIServer, nodePorts)), c.host(ignitionServerProxy))
+	return nil
+}
+
+// install makes the kinds known, and returns when the API serves them.
+func (l *Lab) install(ctx context.Context) error {
+	definitions, err := crds(ctx)
+	if err != nil {
+		return err
+	}
+	want := map[string]bool{}
+	for _, d := range definitions {
+		want[d.Name] = true
+		if err := apply(ctx, l.client, d); err != nil {
+			return err
+		}
+	}
+	established := func(o client.Object) bool {
+		for _, c := range o.(*apiextensionsv1.CustomResourceDefinition).Status.Conditions {
+			if c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue {
+				return true
+			}
+		}
+		return false
+	}
+	return await(ctx, l.client, &apiextensionsv1.CustomResourceDefinitionList{}, nil, want, established, func(name string) { l.say("kind %s known", name) })
+}
+
+// fillIn takes a node's address for node ports that were given none.
+func (l *Lab) fillIn(ctx context.Context, c *Cluster) error {
+	if c.NodeAddress != "" {
+		return nil
+	}
+	var nodes corev1.NodeList
+	if err := l.client.List(ctx, &nodes); err != nil {
+		return fmt.Errorf("reading the nodes: %w", err)
+	}
+	for i := range nodes.Items {
+		c.NodeAddress = internalIP(&nodes.Items[i])
+	}
+	return nil
+}
+
+// controlPlaneNamespaceLabels are those of HyperShift's reconciler; the namespace enforces Pod Security restricted.
+var controlPlaneNamespaceLabels = map[string]string{
+	controlPlaneLabel:                                "true",
+	"pod-security.kubernetes.io/enforce":             "restricted",
+	"pod-security.kubernetes.io/audit":               "restricted",
+	"pod-security.kubernetes.io/warn":                "restricted",
+	"security.openshift.io/scc.podSecurityLabelSync": "false",
+}
+
+func namespace(name string, labels map[string]string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+}
+
+// publish creates what workers reach and plays the two controllers that a lab has not: the load balancer and the
+// ingress that admits Routes. It returns the node ports given.
+func (l *Lab) publish(ctx context.Context, c Cluster) (map[string]int32, error) {
+	if err := apply(ctx, l.client, c.published()...); err != nil {
+		return nil, err
+	}
+	if err := l.prunePublished(ctx, c); err != nil {
+		return nil, err
+	}
+	for _, name := range c.balanced() {
+		status := &corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: c.LBAddress, IPMode: ptr.To(corev1.LoadBalancerIPModeVIP)}}}}
+		if err := applyStatus(ctx, l.client, &corev1.Service{ObjectMeta: c.meta(name)}, status); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range c.routes() {
+		if err := applyStatus(ctx, l.client, r, &admitted(r, metav1.NewTime(l.started)).Status); err != nil {
+			return nil, err
+		}
+	}
+	var services corev1.ServiceList
+	if err := l.client.List(ctx, &services, client.InNamespace(c.Namespace())); err != nil {
+		return nil, fmt.Errorf("reading the node ports: %w", err)
+	}
+	nodePorts := map[string]int32{}
+	for _, s := range services.Items {
+		nodePorts[s.Name] = s.Spec.Ports[0].NodePort
+	}
+	return nodePorts, nil
+}
+
+// prunePublished removes what another strategy had published.
+func (l *Lab) prunePublished(ctx context.Context, c Cluster) error {
+	wanted := map[string]bool{}
+	for _, o := range c.published() {
+		wanted[fmt.Sprintf("%T/%s", o, o.GetName())] = true
+	}
+	for _, s := range Strategies() {
+		other := c
+		other.Strategy = s
+		for _, o := range other.published() {
+			if wanted[fmt.Sprintf("%T/%s", o, o.GetName())] {
+				continue
+			}
+			if err := client.IgnoreNotFound(l.client.Delete(ctx, o)); err != nil {
+				return fmt.Errorf("removing %T %s: %w", o, o.GetName(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// configure writes every Secret and ConfigMap, keeping the keys that are there.
+func (l *Lab) configure(ctx context.Context, c Cluster, nodePorts map[string]int32) (config, error) {
+	held, err := l.held(ctx, c)
+	if err != nil {
+		return config{}, err
+	}
+	cfg, err := c.configure(held, nodePorts, l.started)
+	if err != nil {
+		return config{}, err
+	}
+	secrets, configMaps := cfg.objects(c)
+	for _, s := range secrets {
+		if err := apply(ctx, l.client, s); err != nil {
+			return config{}, err
+		}
+	}
+	for _, m := range configMaps {
+		if err := apply(ctx, l.client, m); err != nil {
+			return config{}, err
+		}
+	}
+	return cfg, l.applyTokens(ctx, c, cfg, held)
+}
+
+// applyTokens writes what a new worker is let in with: the token and its payload, and the admin's kubeconfig beside the HostedCluster.
+func (l *Lab) applyTokens(ctx context.Context, c Cluster, cfg config, held map[string]files) error {
+	content, err := payload(cfg)
+	if err != nil {
+		return fmt.Errorf("writing the workers' ignition config: %w", err)
+	}
+	token := c.tokenSecret(held["token-"+c.nodePool()+"-"+c.configVersion()], content)
+	endpoint := c.status(nil, false, metav1.Now()).IgnitionEndpoint
+	userData, err := c.userData(endpoint, token.Data["token"], cfg.secrets[ignitionCA.secret][ignitionCA.cert])
+	if err != nil {
+		return err
+	}
+	beside := metav1.ObjectMeta{Name: c.adminKubeconfig(), Namespace: HostedClusterNamespace}
+	return apply(ctx, l.client, token,
+		&corev1.Secret{ObjectMeta: c.meta(c.userDataSecret()), Data: map[string][]byte{"value": userData}},
+		&corev1.Secret{ObjectMeta: beside, Data: cfg.secrets["admin-kubeconfig"]})
+}
+
+func (l *Lab) held(ctx context.Context, c Cluster) (map[string]files, error) {
+	var secrets corev1.SecretList
+	if err := l.client.List(ctx, &secrets, client.InNamespace(c.Namespace())); err != nil {
+		return nil, fmt.Errorf("reading the keys of %s: %w", c.Namespace(), err)
+	}
+	held := map[string]files{}
+	for _, s := range secrets.Items {
+		held[s.Name] = s.Data
+	}
+	return held, nil
+}
+
+func (l *Lab) run(ctx context.Context, c Cluster, cfg config) error {
+	if err := apply(ctx, l.client, c.accounts()...); err != nil {
+		return err
+	}
+	if err := apply(ctx, l.client, c.workloads(cfg.all())...); err != nil {
+		return err
+	}
+	pullSecret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: c.hostedCluster().Spec.PullSecret.Name, Namespace: HostedClusterNamespace},
+		Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte(`{"auths":{}}`)}}
+	return apply(ctx, l.client, pullSecret, c.hostedCluster(), c.pool(), c.hostedControlPlane())
+}
+
+// report writes the three statuses that HyperShift's operators would.
+func (l *Lab) report(ctx context.Context, c Cluster, nodePorts map[string]int32, available bool) error {
+	status := c.status(nodePorts, available, metav1.NewTime(time.Now()))
+	if err := applyStatus(ctx, l.client, c.hostedCluster(), &status); err != nil {
+		return err
+	}
+	return applyStatus(ctx, l.client, c.hostedControlPlane(), &hyperv1.HostedControlPlaneStatus{
+		Ready: available, Initialized: true, Conditions: status.Conditions,
+		ControlPlaneEndpoint: status.ControlPlaneEndpoint, OAuthCallbackURLTemplate: status.OAuthCallbackURLTemplate,
+		KubeConfig: &hyperv1.KubeconfigSecretRef{Name: "admin-kubeconfig", Key: "kubeconfig"},
+	})
+}
+
+func (l *Lab) awaitWorkloads(ctx context.Context, c Cluster) error {
+	tell := func(name string) { l.say("%s serves", name) }
+	here := []client.ListOption{client.InNamespace(c.Namespace())}
+	if err := await(ctx, l.client, &appsv1.StatefulSetList{}, here, map[string]bool{"etcd": true}, rolledOut, tell); err != nil {
+		return err
+	}
+	want := map[string]bool{}
+	for _, p := range c.deployments() {
+		want[p.name] = true
+	}
+	return await(ctx, l.client, &appsv1.DeploymentList{}, here, want, rolledOut, tell)
+}
+
+// rolledOut says whether the pods that run are those that were asked for last, all of them and no others.
+func rolledOut(o client.Object) bool {
+	switch w := o.(type) {
+	case *appsv1.Deployment:
+		return w.Status.ObservedGeneration >= w.Generation && w.Status.UpdatedReplicas == *w.Spec.Replicas &&
+			w.Status.AvailableReplicas == *w.Spec.Replicas && w.Status.Replicas == *w.Spec.Replicas
+	case *appsv1.StatefulSet:
+		return w.Status.ObservedGeneration >= w.Generation && w.Status.UpdatedReplicas == *w.Spec.Replicas && w.Status.ReadyReplicas == *w.Spec.Replicas
+	}
+	return false
+}
+
+// Delete removes a hosted cluster and returns when its namespace is gone.
+func (l *Lab) Delete(ctx context.Context, c Cluster) error {
+	gone := namespace(c.Namespace(), nil)
+	for _, o := range []client.Object{c.hostedCluster(), c.pool(),
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: c.adminKubeconfig(), Namespace: HostedClusterNamespace}}, gone} {
+		if err := client.IgnoreNotFound(l.client.Delete(ctx, o)); err != nil {
+			return fmt.Errorf("removing %T %s: %w", o, o.GetName(), err)
+		}
+	}
+	return l.awaitGone(ctx, gone)
+}
+
+func (l *Lab) awaitGone(ctx context.Context, ns *corev1.Namespace) error {
+	for {
+		w, err := l.client.Watch(ctx, &corev1.NamespaceList{}, client.MatchingFields{"metadata.name": ns.Name})
+		if err != nil {
+			return fmt.Errorf("waiting for namespace %s to go: %w", ns.Name, err)
+		}
+		err = l.client.Get(ctx, client.ObjectKeyFromObject(ns), &corev1.Namespace{})
+		for err == nil {
+			event, open := <-w.ResultChan()
+			if !open {
+				break
+			}
+			if event.Type == "DELETED" {
+				err = apierrors.NewNotFound(corev1.Resource("namespaces"), ns.Name)
+			}
+		}
+		w.Stop()
+		if apierrors.IsNotFound(err) {
+			l.say("namespace %s is gone", ns.Name)
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("waiting for namespace %s to go: %w", ns.Name, err)
+		}
+	}
+}
+
+func names(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }

@@ -1,0 +1,95 @@
+package standin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+)
+
+// module is a published source tree that is read, never linked: its sum pins what is read.
+type module struct{ path, version, sum string }
+
+var (
+	hypershiftModule = module{"github.com/openshift/hypershift", "v0.1.60", "h1:x9xrDkBxTPOoLo3wamNKVtZ/ShNEvpYoTWZnLTQ00uk="}
+	openshiftModule  = module{"github.com/openshift/api", "v0.0.0-20260416105050-3c6b218b8a80", "h1:r0S/yoZAI0iWo1JvoIijaIgWGWf/izg4WiV7Wrtz16k="}
+)
+
+// dir downloads the module if it is not in the cache yet and says where it lies.
+func (m module) dir(ctx context.Context) (string, error) {
+	download := exec.CommandContext(ctx, "go", "mod", "download", "-json", m.path+"@"+m.version)
+	download.Dir = os.TempDir() // outside any module: no go.sum of ours is asked, and none is written
+	out, err := download.Output()
+	var got struct{ Dir, Sum, Error string }
+	if decodeErr := json.Unmarshal(out, &got); decodeErr != nil || got.Error != "" {
+		return "", fmt.Errorf("downloading the module %s@%s: %s %w", m.path, m.version, got.Error, err)
+	}
+	if got.Sum != m.sum {
+		return "", fmt.Errorf("module %s@%s has the sum %s, want %s", m.path, m.version, got.Sum, m.sum)
+	}
+	return got.Dir, nil
+}
+
+// crds are HyperShift's, OpenShift's and Cluster API's own, read from their modules, and KubeVirt's two, of which only
+// the names are real: KubeVirt publishes no manifests with its API module, so their schema keeps whatever is written.
+func crds(ctx context.Context) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	all := []*apiextensionsv1.CustomResourceDefinition{
+		looseCRD("kubevirt.io", "v1", "VirtualMachine", "virtualmachines", "vm", "vms"),
+		looseCRD("kubevirt.io", "v1", "VirtualMachineInstance", "virtualmachineinstances", "vmi", "vmis"),
+	}
+	for m, paths := range map[module][]string{
+		hypershiftModule: {
+			"cmd/install/assets/hypershift-operator/zz_generated.crd-manifests/hostedclusters-Default.crd.yaml",
+			"cmd/install/assets/hypershift-operator/zz_generated.crd-manifests/hostedcontrolplanes-Default.crd.yaml",
+			"cmd/install/assets/hypershift-operator/zz_generated.crd-manifests/nodepools-Default.crd.yaml",
+			"cmd/install/assets/cluster-api/cluster.x-k8s.io_machines.yaml",
+		},
+		openshiftModule: {"route/v1/zz_generated.crd-manifests/routes.crd.yaml"},
+	} {
+		dir, err := m.dir(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range paths {
+			crd := &apiextensionsv1.CustomResourceDefinition{}
+			if err := readYAML(filepath.Join(dir, path), crd); err != nil {
+				return nil, err
+			}
+			all = append(all, crd)
+		}
+	}
+	return all, nil
+}
+
+func readYAML(path string, into any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := yaml.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("reading %s: %w", path, err)
+	}
+	return nil
+}
+
+func looseCRD(group, version, kind, plural string, short ...string) *apiextensionsv1.CustomResourceDefinition {
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind, ListKind: kind + "List", Plural: plural, Singular: plural[:len(plural)-1], ShortNames: short},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: version, Served: true, Storage: true,
+				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+				Schema:       &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}},
+			}},
+		},
+	}
+}

@@ -1,0 +1,95 @@
+package standin
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+
+	ignition "github.com/coreos/ignition/v2/config/v3_2/types"
+	"github.com/google/uuid"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+)
+
+// payload is the config that the ignition server hands to a worker which shows its token: what the kubelet needs to join.
+func payload(cfg config) ([]byte, error) {
+	kubelet, err := yaml.Marshal(kubeletConfiguration)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(ignition.Config{
+		Ignition: ignition.Ignition{Version: "3.2.0"},
+		Storage: ignition.Storage{Files: []ignition.File{
+			file("/etc/kubernetes/kubeconfig", 0o600, cfg.secrets["bootstrap-kubeconfig"]["kubeconfig"]),
+			file("/etc/kubernetes/ca.crt", 0o644, cfg.configMaps["root-ca"]["ca.crt"]),
+			file("/etc/kubernetes/kubelet-ca.crt", 0o644, cfg.configMaps["client-ca"]["ca.crt"]),
+			file("/etc/kubernetes/kubelet.yaml", 0o644, kubelet),
+		}},
+	})
+}
+
+// kubeletConfiguration is small because the worker is: no systemd, cgroups by the kubelet itself. The serving
+// certificate is asked for, not self-signed, so that the machine approver has its second decision to take.
+var kubeletConfiguration = map[string]any{
+	"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+	"cgroupDriver": "cgroupfs", "failSwapOn": false,
+	"containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
+	"authentication": map[string]any{
+		"anonymous": map[string]any{"enabled": false},
+		"webhook":   map[string]any{"enabled": true},
+		"x509":      map[string]any{"clientCAFile": "/etc/kubernetes/kubelet-ca.crt"},
+	},
+	"authorization":      map[string]any{"mode": "Webhook"},
+	"serverTLSBootstrap": true, "rotateCertificates": true,
+	"clusterDomain": "cluster.local", "resolvConf": "/etc/resolv.conf",
+	"staticPodPath":             "/etc/kubernetes/manifests",
+	"nodeStatusUpdateFrequency": "5s", "syncFrequency": "5s",
+}
+
+func file(path string, mode int, content []byte) ignition.File {
+	return ignition.File{
+		Node:          ignition.Node{Path: path, Overwrite: ptr.To(true)},
+		FileEmbedded1: ignition.FileEmbedded1{Mode: ptr.To(mode), Contents: ignition.Resource{Source: ptr.To(dataURL(content))}},
+	}
+}
+
+func dataURL(content []byte) string {
+	return "data:text/plain;base64," + base64.StdEncoding.EncodeToString(content)
+}
+
+// tokenSecret names and fills the Secret by which the ignition server knows a token: HyperShift's token-<pool>-<hash>.
+func (c Cluster) tokenSecret(held files, config []byte) *corev1.Secret {
+	token := held["token"]
+	if token == nil {
+		token = []byte(uuid.NewString())
+	}
+	s := &corev1.Secret{ObjectMeta: c.meta("token-" + c.nodePool() + "-" + c.configVersion()), Data: map[string][]byte{
+		"token": token, "payload": config, "release": []byte(releaseImage),
+	}}
+	s.Annotations = map[string]string{ignitionConfigAnno: "true", nodePoolAnno: HostedClusterNamespace + "/" + c.nodePool()}
+	return s
+}
+
+// configVersion stands for HyperShift's hash over a NodePool's release and machine configs.
+func (c Cluster) configVersion() string {
+	sum := sha256.Sum256([]byte(c.nodePool() + releaseImage))
+	return hex.EncodeToString(sum[:])[:8]
+}
+
+// userData is what a virtual machine is born with: where its config is, and by which token and which CA.
+func (c Cluster) userData(endpoint string, token, ca []byte) ([]byte, error) {
+	return json.Marshal(ignition.Config{Ignition: ignition.Ignition{
+		Version:  "3.2.0",
+		Security: ignition.Security{TLS: ignition.TLS{CertificateAuthorities: []ignition.Resource{{Source: ptr.To(dataURL(ca))}}}},
+		Config: ignition.IgnitionConfig{Merge: []ignition.Resource{{
+			Source: ptr.To("https://" + endpoint + "/ignition"),
+			HTTPHeaders: ignition.HTTPHeaders{
+				{Name: "Authorization", Value: ptr.To("Bearer " + base64.StdEncoding.EncodeToString(token))},
+				{Name: "NodePool", Value: ptr.To(HostedClusterNamespace + "/" + c.nodePool())},
+				{Name: "TargetConfigVersionHash", Value: ptr.To(c.configVersion())},
+			},
+		}}},
+	}})
+}

@@ -1,0 +1,54 @@
+package standin
+
+// The names of HyperShift's Services, which are also the names of the workloads behind them.
+const (
+	kubeAPIServer       = "kube-apiserver"
+	oauthServer         = "oauth-openshift"
+	ignitionServer      = "ignition-server"
+	ignitionServerProxy = "ignition-server-proxy"
+	konnectivityServer  = "konnectivity-server"
+	konnectivityLocal   = "konnectivity-server-local"
+	etcdClient          = "etcd-client"
+	etcdDiscovery       = "etcd-discovery"
+	router              = "router"
+)
+
+// routeOf names the Route that publishes a Service. The ignition Route kept its name when the proxy was put in front.
+var routeOf = map[string]string{
+	kubeAPIServer:       "kube-apiserver",
+	oauthServer:         "oauth",
+	ignitionServerProxy: "ignition-server",
+	konnectivityServer:  "konnectivity-server",
+}
+
+// Ports as HyperShift sets them; groundtruth_test.go reads its files to say so.
+const (
+	apiPort               = 6443
+	oauthPort             = 6443
+	ignitionPort          = 9090
+	ignitionProxyPort     = 8443
+	routerPort            = 8443
+	konnectivityPort      = 8091
+	konnectivityLocalPort = 8090
+	konnectivityHealth    = 2041
+)
+
+// Images are packed by the lab; a pod never pulls.
+const (
+	hyperkubeImage    = "e2e.local/hyperkube:1"
+	konnectivityImage = "e2e.local/konnectivity:1"
+	standinImage      = "e2e.local/standin:1"
+)
+
+const (
+	componentLabel      = "hypershift.openshift.io/control-plane-component"
+	controlPlaneLabel   = "hypershift.openshift.io/hosted-control-plane"
+	hostedClusterAnno   = "hypershift.openshift.io/cluster"
+	nodePoolAnno        = "hypershift.openshift.io/nodePool"
+	configHashAnno      = "component.hypershift.openshift.io/config-hash"
+	ignitionConfigAnno  = "hypershift.openshift.io/ignition-config"
+	ignitionReachedAnno = "hypershift.openshift.io/ignition-reached"
+)
+
+// bootstrapper is who a kubelet is before it has a certificate of its own.
+const bootstrapper = "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper"

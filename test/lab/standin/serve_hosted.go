@@ -1,0 +1,99 @@
+package standin
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// ServeHostedObjects keeps the files of a directory applied in the hosted cluster. When they change, the pod is rolled.
+func ServeHostedObjects(ctx context.Context, kubeconfig, dir string) error {
+	objects, err := readObjects(dir)
+	if err != nil {
+		return err
+	}
+	c, _, err := Connect(kubeconfig)
+	if err != nil {
+		return err
+	}
+	err = wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		err := applyAll(ctx, c, objects)
+		if err != nil {
+			slog.Warn("the hosted cluster does not take its objects yet", "error", err)
+		}
+		return err == nil, nil
+	})
+	if err != nil {
+		return err
+	}
+	slog.Info("objects applied", "count", len(objects))
+	return serveReady(ctx, ":8081", "/readyz")
+}
+
+func applyAll(ctx context.Context, c client.Client, objects []*unstructured.Unstructured) error {
+	for _, o := range objects {
+		if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()), fieldOwner, client.ForceOwnership); err != nil {
+			return fmt.Errorf("applying %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+	}
+	return nil
+}
+
+func readObjects(dir string) ([]*unstructured.Unstructured, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	var all []*unstructured.Unstructured
+	for _, path := range paths {
+		u := &unstructured.Unstructured{}
+		if err := readYAML(path, &u.Object); err != nil {
+			return nil, err
+		}
+		all = append(all, u)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("no objects in %s", dir)
+	}
+	return all, nil
+}
+
+// serveReady answers a readiness probe until the context ends: what it stands for has been reached.
+func serveReady(ctx context.Context, address, path string) error {
+	mux := http.NewServeMux()
+	mux.HandleFunc(path, func(http.ResponseWriter, *http.Request) {})
+	server := &http.Server{Addr: address, Handler: mux, ReadHeaderTimeout: time.Second}
+	defer context.AfterFunc(ctx, func() { server.Close() })()
+	if err := server.ListenAndServe(); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// WaitFor returns when the address answers 200: HyperShift's availability prober, which keeps a pod from crashing its
+// way up. Whose certificate it is does not matter to the question.
+func WaitFor(ctx context.Context, address string) error {
+	probe := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	return wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		if err != nil {
+			return false, err
+		}
+		response, err := probe.Do(request)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return false, nil
+		}
+		response.Body.Close()
+		return response.StatusCode == http.StatusOK, nil
+	})
+}

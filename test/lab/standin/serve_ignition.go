@@ -1,0 +1,152 @@
+package standin
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// tokenStore finds the config that a token opens, and notes that a worker came for it.
+type tokenStore interface {
+	Payload(ctx context.Context, token []byte) (config []byte, found bool, err error)
+	Reached(ctx context.Context, token []byte) error
+}
+
+// ignitionPath is HyperShift's: anything directly under the root that begins with /ignition.
+var ignitionPath = regexp.MustCompile(`^/ignition[^/ ]*$`)
+
+// ignitionHandler answers as HyperShift's ignition server does (ignition-server/cmd/start.go): the path is looked at
+// before the token, and a token that is not known yet is a 511, on which Ignition backs off and comes back.
+func ignitionHandler(tokens tokenStore) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if !ignitionPath.MatchString(r.URL.Path) {
+			http.NotFound(w, r)
+			return
+		}
+		encoded, isBearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		token, err := base64.StdEncoding.DecodeString(encoded)
+		if !isBearer || err != nil {
+			http.Error(w, "Unauthorized", http.StatusUnauthorized)
+			return
+		}
+		config, found, err := tokens.Payload(r.Context(), token)
+		switch {
+		case err != nil:
+			slog.Error("reading tokens", "error", err)
+			http.Error(w, "Tokens cannot be read", http.StatusInternalServerError)
+		case !found:
+			http.Error(w, "Token not found", http.StatusNetworkAuthenticationRequired)
+		default:
+			w.Header().Set("Content-Type", "application/json; charset=utf-8")
+			if _, err := w.Write(config); err != nil {
+				slog.Warn("config not delivered", "error", err)
+				return
+			}
+			slog.Info("config delivered", "from", r.RemoteAddr, "nodePool", r.Header.Get("NodePool"))
+			if err := tokens.Reached(r.Context(), token); err != nil {
+				slog.Error("marking the token as used", "error", err)
+			}
+		}
+	})
+	return mux
+}
+
+// secretTokens keeps tokens where HyperShift's NodePool controller does: in annotated Secrets of the control plane.
+type secretTokens struct {
+	client    client.Client
+	namespace string
+}
+
+func (s secretTokens) find(ctx context.Context, token []byte) (*corev1.Secret, error) {
+	var all corev1.SecretList
+	if err := s.client.List(ctx, &all, client.InNamespace(s.namespace)); err != nil {
+		return nil, err
+	}
+	for i, secret := range all.Items {
+		if secret.Annotations[ignitionConfigAnno] == "true" && len(token) > 0 && bytes.Equal(secret.Data["token"], token) {
+			return &all.Items[i], nil
+		}
+	}
+	return nil, nil
+}
+
+func (s secretTokens) Payload(ctx context.Context, token []byte) ([]byte, bool, error) {
+	secret, err := s.find(ctx, token)
+	if err != nil || secret == nil {
+		return nil, false, err
+	}
+	return secret.Data["payload"], true, nil
+}
+
+func (s secretTokens) Reached(ctx context.Context, token []byte) error {
+	secret, err := s.find(ctx, token)
+	if err != nil || secret == nil {
+		return err
+	}
+	before := client.MergeFrom(secret.DeepCopy())
+	secret.Annotations[ignitionReachedAnno] = "True"
+	return s.client.Patch(ctx, secret, before)
+}
+
+// ServeIgnition is the ignition server itself, behind its proxy.
+func ServeIgnition(ctx context.Context, namespace, certDir string) error {
+	c, _, err := Connect("")
+	if err != nil {
+		return err
+	}
+	return serveTLS(ctx, ignitionPort, certDir, ignitionHandler(secretTokens{c, namespace}))
+}
+
+// ServeIgnitionProxy ends the workers' TLS and goes on to the ignition server: HyperShift's HAProxy, HTTP/1.1 on both sides.
+func ServeIgnitionProxy(ctx context.Context, certDir, backend, backendCA string) error {
+	to, err := url.Parse(backend)
+	if err != nil {
+		return fmt.Errorf("--backend: %w", err)
+	}
+	ca, err := os.ReadFile(backendCA)
+	if err != nil {
+		return fmt.Errorf("--backend-ca: %w", err)
+	}
+	trusted := x509.NewCertPool()
+	if !trusted.AppendCertsFromPEM(ca) {
+		return fmt.Errorf("--backend-ca %s holds no certificate", backendCA)
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(to) },
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}, ForceAttemptHTTP2: false},
+	}
+	return serveTLS(ctx, ignitionProxyPort, certDir, proxy)
+}
+
+// serveTLS speaks HTTP/1.1 over TLS with tls.crt and tls.key of a directory until the context ends.
+func serveTLS(ctx context.Context, port int, certDir string, handler http.Handler) error {
+	server := &http.Server{
+		Addr: fmt.Sprintf(":%d", port), Handler: handler, ReadHeaderTimeout: 5 * time.Second,
+		TLSConfig:    &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
+		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
+	}
+	defer context.AfterFunc(ctx, func() { server.Close() })()
+	slog.Info("serving", "port", port)
+	err := server.ListenAndServeTLS(filepath.Join(certDir, "tls.crt"), filepath.Join(certDir, "tls.key"))
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

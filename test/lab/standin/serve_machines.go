@@ -1,0 +1,162 @@
+package standin
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/go-logr/logr"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// twoClusters is where the machines live and where the nodes do.
+type twoClusters struct {
+	management, hosted client.Client
+	namespace          string // of the machines
+}
+
+// runInHosted runs one reconciler over a kind of the hosted cluster.
+func runInHosted(ctx context.Context, kubeconfig, namespace string, kind client.Object, reconciler func(twoClusters, *kubernetes.Clientset) reconcile.Func) error {
+	ctrl.SetLogger(logr.FromSlogHandler(slog.Default().Handler()))
+	management, _, err := Connect("")
+	if err != nil {
+		return err
+	}
+	_, cfg, err := Connect(kubeconfig)
+	if err != nil {
+		return err
+	}
+	set, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: ":8081"})
+	if err != nil {
+		return fmt.Errorf("connecting to the hosted cluster: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	clusters := twoClusters{management: management, hosted: mgr.GetClient(), namespace: namespace}
+	if err := ctrl.NewControllerManagedBy(mgr).For(kind).Complete(reconciler(clusters, set)); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// ServeMachineApprover approves the kubelets' certificate requests of known machines in the hosted cluster.
+func ServeMachineApprover(ctx context.Context, kubeconfig, namespace string) error {
+	return runInHosted(ctx, kubeconfig, namespace, &certificatesv1.CertificateSigningRequest{}, func(t twoClusters, set *kubernetes.Clientset) reconcile.Func {
+		return func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) { return t.decide(ctx, set, r) }
+	})
+}
+
+func (t twoClusters) decide(ctx context.Context, set *kubernetes.Clientset, r reconcile.Request) (reconcile.Result, error) {
+	csr := &certificatesv1.CertificateSigningRequest{}
+	if err := t.hosted.Get(ctx, r.NamespacedName, csr); err != nil || len(csr.Status.Conditions) > 0 {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	machines, err := t.machines(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	var nodes corev1.NodeList
+	if err := t.hosted.List(ctx, &nodes); err != nil {
+		return reconcile.Result{}, err
+	}
+	var nodeNames []string
+	for _, n := range nodes.Items {
+		nodeNames = append(nodeNames, n.Name)
+	}
+	if no := approve(csr, machines, nodeNames); no != nil {
+		slog.Info("request waits", "csr", csr.Name, "signer", csr.Spec.SignerName, "because", no)
+		return reconcile.Result{RequeueAfter: machinesSettle}, nil
+	}
+	csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "NodeCSRApprove", Message: "This CSR was approved by the machine approver"})
+	_, err = set.CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, csr.Name, csr, updateOptions)
+	if err == nil {
+		slog.Info("request approved", "csr", csr.Name, "signer", csr.Spec.SignerName)
+	}
+	return reconcile.Result{}, err
+}
+
+func (t twoClusters) machines(ctx context.Context) ([]Machine, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(machineKind)
+	if err := t.management.List(ctx, list, client.InNamespace(t.namespace)); err != nil {
+		return nil, fmt.Errorf("reading the machines: %w", err)
+	}
+	var all []Machine
+	for _, m := range list.Items {
+		all = append(all, readMachine(m))
+	}
+	return all, nil
+}
+
+func readMachine(u unstructured.Unstructured) Machine {
+	m := Machine{Name: u.GetName(), Created: u.GetCreationTimestamp().Time}
+	_, m.HasNode, _ = unstructured.NestedMap(u.Object, "status", "nodeRef")
+	addresses, _, _ := unstructured.NestedSlice(u.Object, "status", "addresses")
+	for _, a := range addresses {
+		if address, ok := a.(object)["address"].(string); ok {
+			m.Addresses = append(m.Addresses, address)
+		}
+	}
+	return m
+}
+
+// ServeProvider tells the management cluster what the guests say: in the place of the guest agent, virt-handler and
+// Cluster API's KubeVirt provider, an address of the guest reaches the instance's and the machine's status. The guest's
+// word is taken from its Node here; the agent's channel would carry the same word.
+func ServeProvider(ctx context.Context, kubeconfig, namespace string) error {
+	return runInHosted(ctx, kubeconfig, namespace, &corev1.Node{}, func(t twoClusters, _ *kubernetes.Clientset) reconcile.Func { return t.mirror })
+}
+
+func (t twoClusters) mirror(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+	node := &corev1.Node{}
+	if err := t.hosted.Get(ctx, r.NamespacedName, node); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	address := internalIP(node)
+	instance := &unstructured.Unstructured{}
+	instance.SetGroupVersionKind(instanceKind)
+	err := t.management.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: node.Name}, instance)
+	if err != nil || address == "" {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	w := Worker{Name: node.Name, MAC: firstMAC(instance)}
+	machine := w.machineStatus(address)
+	machine["nodeRef"] = object{"apiVersion": "v1", "kind": "Node", "name": node.Name, "uid": string(node.UID)}
+	if err := writeStatus(ctx, t.management, instanceKind, instance, w.instanceStatus(address)); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{}, writeStatus(ctx, t.management, machineKind, instance, machine)
+}
+
+func internalIP(n *corev1.Node) string {
+	for _, a := range n.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			return a.Address
+		}
+	}
+	return ""
+}
+
+func firstMAC(instance *unstructured.Unstructured) string {
+	cards, _, _ := unstructured.NestedSlice(instance.Object, "spec", "domain", "devices", "interfaces")
+	for _, c := range cards {
+		if mac, ok := c.(object)["macAddress"].(string); ok {
+			return mac
+		}
+	}
+	return ""
+}
