@@ -1,0 +1,117 @@
+package scene
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Machine is one worker: a virtual machine whose only card is on a VLAN.
+type Machine struct {
+	Name, MAC string
+	// Cluster is the hosted cluster that it joins.
+	Cluster string
+	// Bridge is the VLAN's bridge in the node.
+	Bridge string
+	// NAD is the network attachment definition of its card, namespace/name.
+	NAD string
+	// StandinFlags are those that the hosted cluster was applied with.
+	StandinFlags []string
+}
+
+// Console is what a running machine writes.
+type Console struct {
+	machine Machine
+	path    string
+	// PoweredOn is when the machine was started.
+	PoweredOn time.Time
+}
+
+// PowerOn makes the machine known to the management cluster and starts it.
+func (s *Scene) PowerOn(ctx context.Context, m Machine) (*Console, error) {
+	args := append([]string{"worker", "--cluster", m.Cluster, "--name", m.Name, "--mac", m.MAC, "--nad", m.NAD}, m.StandinFlags...)
+	userData, err := s.Standin(ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	c := &Console{machine: m, path: filepath.Join(s.State, "vm", m.Name, "console"), PoweredOn: time.Now()}
+	if _, err := s.Lab(ctx, "vm", m.Name, m.MAC, m.Bridge, "--userdata", userData); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// PowerOff ends the machine and forgets it.
+func (s *Scene) PowerOff(ctx context.Context, m Machine) error {
+	if _, err := s.Lab(ctx, "vm-off", m.Name); err != nil {
+		return err
+	}
+	_, err := s.Standin(ctx, "worker", "--cluster", m.Cluster, "--name", m.Name, "--mac", m.MAC, "--nad", m.NAD, "--remove")
+	return err
+}
+
+// On runs a command in the machine.
+func (s *Scene) On(ctx context.Context, m Machine, command ...string) (string, error) {
+	return s.Lab(ctx, append([]string{"vm-exec", m.Name}, command...)...)
+}
+
+// Stage is one line that the machine reports of its boot.
+type Stage struct {
+	Name, Detail string
+	// Waiting: the stage has not been passed yet, and Detail says what it lacks.
+	Waiting bool
+	// Uptime is the time since power-on by the machine's own clock.
+	Uptime time.Duration
+}
+
+// Await returns the stage once the machine has passed it. When the context ends first, the error carries what the stage waited for.
+func (c *Console) Await(ctx context.Context, stage string) (Stage, error) {
+	var last Stage
+	err := Until(ctx, "stage "+stage, func(context.Context) error {
+		last = c.last(stage)
+		switch {
+		case last.Name == "":
+			return fmt.Errorf("%s has not come so far", c.machine.Name)
+		case last.Waiting:
+			return fmt.Errorf("%s", last.Detail)
+		}
+		return nil
+	})
+	return last, err
+}
+
+// last is the newest line of one stage.
+func (c *Console) last(stage string) Stage {
+	content, err := os.ReadFile(c.path)
+	if err != nil {
+		return Stage{}
+	}
+	var found Stage
+	for line := range strings.Lines(string(content)) {
+		if s, ok := parseStage(line); ok && s.Name == stage {
+			found = s
+		}
+	}
+	return found
+}
+
+// parseStage reads `WORKER <seconds> <stage> <detail>`.
+func parseStage(line string) (Stage, bool) {
+	_, line, ok := strings.Cut(strings.TrimSpace(line), "WORKER ")
+	if !ok {
+		return Stage{}, false
+	}
+	fields := strings.SplitN(line, " ", 3)
+	if len(fields) < 3 {
+		return Stage{}, false
+	}
+	uptime, err := time.ParseDuration(fields[0] + "s")
+	if err != nil {
+		return Stage{}, false
+	}
+	waiting := strings.HasPrefix(fields[2], "waiting: ") || strings.HasPrefix(fields[2], "failed: ")
+	return Stage{Name: fields[1], Detail: fields[2], Waiting: waiting, Uptime: uptime}, true
+}

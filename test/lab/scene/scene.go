@@ -1,0 +1,118 @@
+// Package scene is the lab as the demo and the scenarios use it: the node that `lab up` started, the stand-in for
+// HyperShift, the operator deployed from its own manifests, VLANs, Infras and worker machines.
+package scene
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// Scene is one running lab. All of it is driven by the commands that a person would type.
+type Scene struct {
+	// State is the running lab's directory.
+	State string
+	// Say receives progress lines.
+	Say func(format string, args ...any)
+}
+
+// Open finds the lab that `lab env` has put into the environment.
+func Open(say func(string, ...any)) (*Scene, error) {
+	state := os.Getenv("LAB_STATE")
+	if state == "" || os.Getenv("KUBECONFIG") == "" {
+		return nil, errors.New(`the lab is not in the environment: run test/lab/lab up, then eval "$(test/lab/lab env)"`)
+	}
+	return &Scene{State: state, Say: say}, nil
+}
+
+// Root is the repository's top directory.
+func Root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..", "..")
+}
+
+// Run runs a command and returns what it wrote to stdout; the error carries its stderr.
+func (s *Scene) Run(ctx context.Context, name string, args ...string) (string, error) {
+	return s.Pipe(ctx, "", name, args...)
+}
+
+// Pipe is Run with stdin.
+func (s *Scene) Pipe(ctx context.Context, stdin, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Stdin = Root(), strings.NewReader(stdin)
+	cmd.WaitDelay = 2 * time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return stdout.String(), fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+	}
+	return stdout.String(), nil
+}
+
+// Lab runs a subcommand of test/lab/lab.
+func (s *Scene) Lab(ctx context.Context, args ...string) (string, error) {
+	return s.Run(ctx, filepath.Join(Root(), "test/lab/lab"), args...)
+}
+
+// Kubectl runs kubectl on the management cluster.
+func (s *Scene) Kubectl(ctx context.Context, args ...string) (string, error) {
+	return s.Run(ctx, "kubectl", args...)
+}
+
+// Apply applies YAML to the management cluster.
+func (s *Scene) Apply(ctx context.Context, yaml string) error {
+	_, err := s.Pipe(ctx, yaml, "kubectl", "apply", "-f", "-")
+	return err
+}
+
+// Standin runs a subcommand of the stand-in for HyperShift.
+func (s *Scene) Standin(ctx context.Context, args ...string) (string, error) {
+	out, err := s.Run(ctx, "standin", args...)
+	return strings.TrimSpace(out), err
+}
+
+// DeployOperator deploys the operator by the manifests that users deploy, with the lab's image of Envoy.
+func (s *Scene) DeployOperator(ctx context.Context) error {
+	if _, err := s.Run(ctx, "make", "deploy", "IMG=e2e.local/oooi:dev"); err != nil {
+		return err
+	}
+	_, err := s.Kubectl(ctx, "-n", "oooi-system", "set", "env", "deployment/oooi-controller-manager", "RELATED_IMAGE_ENVOY=e2e.local/envoy:1.40.0")
+	if err != nil {
+		return err
+	}
+	_, err = s.Kubectl(ctx, "-n", "oooi-system", "rollout", "status", "deployment/oooi-controller-manager", "--timeout=90s")
+	return err
+}
+
+// BridgeNAD is the worker's network card on the VLAN's bridge: layer 2 only, no address, as KubeVirt needs it.
+func BridgeNAD(name, bridge string) string {
+	return fmt.Sprintf(`apiVersion: k8s.cni.cncf.io/v1
+kind: NetworkAttachmentDefinition
+metadata: {name: %s, namespace: default}
+spec: {config: '{"cniVersion":"0.3.1","name":"%s","type":"bridge","bridge":"%s"}'}
+`, name, name, bridge)
+}
+
+// Until polls a question that nothing announces, every 200 ms until the context ends; the last error says what was missing.
+func Until(ctx context.Context, what string, ask func(context.Context) error) error {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := ask(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w", what, err)
+		case <-tick.C:
+		}
+	}
+}
