@@ -41,7 +41,7 @@ demo: ## The main job, shown: a virtual machine on an isolated VLAN joins its ho
 
 .PHONY: e2e
 e2e: ## The lab's scenarios, with assertions. Needs root.
-	test/e2e/run
+	test/lab/e2e/run
 
 .PHONY: bench
 bench: ## Benchmarks as a table.

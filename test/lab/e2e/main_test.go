@@ -1,0 +1,217 @@
+//go:build e2e
+
+// Package e2e holds the lab's scenarios. They share one lab, run in the order of the files' names, and each leaves
+// Infra clusters/c1 Ready for the next. Needs `lab up`; test/lab/e2e/run does it all.
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cldmnky/oooi/test/lab/scene"
+)
+
+var lab *scene.Scene
+
+func TestMain(m *testing.M) {
+	start := time.Now()
+	say := func(format string, args ...any) {
+		fmt.Printf("[%6.1f s] %s\n", time.Since(start).Seconds(), fmt.Sprintf(format, args...))
+	}
+	if err := prepare(say); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+const infraC1 = `apiVersion: hostedcluster.densityops.com/v1alpha1
+kind: Infra
+metadata: {name: c1, namespace: clusters}
+spec:
+  hostedClusterRef: {name: c1}
+  networkConfig: {cidr: 192.168.100.0/24, networkAttachmentDefinition: vlan100, networkAttachmentNamespace: default}
+`
+
+func prepare(say func(string, ...any)) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	if lab, err = scene.Open(say); err != nil {
+		return err
+	}
+	steps := []func() error{
+		func() error { _, err := lab.Lab(ctx, "vlan", "100"); return err },
+		func() error { _, err := lab.Standin(ctx, "apply", "--cluster", "c1"); return err },
+		func() error { return lab.DeployOperator(ctx) },
+		func() error { return lab.Apply(ctx, scene.BridgeNAD("vlan100", "br100")) },
+		func() error { return lab.Apply(ctx, infraC1) },
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	_, err = lab.Kubectl(ctx, "-n", "clusters", "wait", "--for=condition=Ready", "infra/c1", "--timeout=90s")
+	say("hosted control plane c1, operator and Infra c1 are up")
+	return err
+}
+
+// within bounds a scenario.
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kubectl runs kubectl on the management cluster and fails the test when it fails.
+func kubectl(t *testing.T, ctx context.Context, args ...string) string {
+	t.Helper()
+	out, err := lab.Kubectl(ctx, args...)
+	must(t, err)
+	return strings.TrimSpace(out)
+}
+
+// apply applies YAML and removes it when the test ends.
+func apply(t *testing.T, ctx context.Context, yaml string) {
+	t.Helper()
+	must(t, lab.Apply(ctx, yaml))
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if _, err := lab.Pipe(ctx, yaml, "kubectl", "delete", "--ignore-not-found", "--wait", "-f", "-"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// condition is one condition of an object.
+type condition struct{ Type, Status, Reason, Message string }
+
+func conditionOf(ctx context.Context, namespace, object, kind string) (condition, error) {
+	out, err := lab.Kubectl(ctx, "-n", namespace, "get", object, "-o", "json")
+	if err != nil {
+		return condition{}, err
+	}
+	var o struct{ Status struct{ Conditions []condition } }
+	if err := json.Unmarshal([]byte(out), &o); err != nil {
+		return condition{}, err
+	}
+	for _, c := range o.Status.Conditions {
+		if c.Type == kind {
+			return c, nil
+		}
+	}
+	return condition{}, fmt.Errorf("%s has no condition %s yet", object, kind)
+}
+
+// awaitCondition waits until a condition has status and, when given, reason; it returns the message.
+func awaitCondition(t *testing.T, ctx context.Context, namespace, object, kind, status, reason string) string {
+	t.Helper()
+	var last condition
+	must(t, scene.Until(ctx, object, func(ctx context.Context) (err error) {
+		if last, err = conditionOf(ctx, namespace, object, kind); err != nil {
+			return err
+		}
+		if last.Status != status || reason != "" && last.Reason != reason {
+			return fmt.Errorf("%s is %s/%s (%s), want %s/%s", kind, last.Status, last.Reason, last.Message, status, reason)
+		}
+		return nil
+	}))
+	return last.Message
+}
+
+// ready waits until Infra c1 is Ready.
+func ready(t *testing.T, ctx context.Context) {
+	t.Helper()
+	awaitCondition(t, ctx, "clusters", "infra/c1", "Ready", "True", "")
+}
+
+// inventory lists every object of every type that one can list and that belongs to the Infra, cluster-scoped ones included.
+func inventory(t *testing.T, ctx context.Context, infra string) []string {
+	t.Helper()
+	types := strings.Fields(kubectl(t, ctx, "api-resources", "--verbs=list", "-o", "name"))
+	types = slices.DeleteFunc(types, func(s string) bool { return strings.HasPrefix(s, "events") })
+	out := kubectl(t, ctx, "get", strings.Join(types, ","), "-A", "--ignore-not-found", "-l", "hostedcluster.densityops.com/infra="+infra,
+		"-o", `jsonpath={range .items[*]}{.kind}/{.metadata.namespace}/{.metadata.name}{"\n"}{end}`)
+	found := strings.Fields(out)
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// worker is machine number n of a cluster on VLAN 100.
+func worker(n int) scene.Machine {
+	return scene.Machine{Name: fmt.Sprintf("worker-%d", n), MAC: fmt.Sprintf("52:54:00:00:01:%02x", n), Cluster: "c1", Bridge: "br100", NAD: "default/vlan100"}
+}
+
+// hosted runs kubectl on a hosted cluster.
+func hosted(ctx context.Context, cluster string, args ...string) (string, error) {
+	kubeconfig, err := lab.Standin(ctx, "kubeconfig", "--cluster", cluster)
+	if err != nil {
+		return "", err
+	}
+	return lab.Lab(ctx, append([]string{"exec", "kubectl", "--kubeconfig", kubeconfig}, args...)...)
+}
+
+// joins powers a machine on and waits for its Node to be Ready. It is powered off when the test ends.
+func joins(t *testing.T, ctx context.Context, m scene.Machine) time.Duration {
+	t.Helper()
+	console, err := lab.PowerOn(ctx, m)
+	must(t, err)
+	t.Cleanup(func() { leaves(t, m) })
+	for _, stage := range []string{"lease", "names", "ignition", "api", "certificate"} {
+		at, err := console.Await(ctx, stage)
+		must(t, err)
+		t.Logf("%s: %5.1f s %s %s", m.Name, at.Uptime.Seconds(), stage, at.Detail)
+	}
+	_, err = hosted(ctx, m.Cluster, "wait", "--for=create", "node/"+m.Name, "--timeout=60s")
+	must(t, err)
+	_, err = hosted(ctx, m.Cluster, "wait", "--for=condition=Ready", "node/"+m.Name, "--timeout=60s")
+	must(t, err)
+	return time.Since(console.PoweredOn)
+}
+
+func leaves(t *testing.T, m scene.Machine) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	_, nodeErr := hosted(ctx, m.Cluster, "delete", "node", m.Name, "--ignore-not-found")
+	if err := errors.Join(lab.PowerOff(ctx, m), nodeErr); err != nil {
+		t.Error(err)
+	}
+}
+
+// runsPod starts a pod on a node of the hosted cluster and waits until its log has come back through konnectivity.
+func runsPod(t *testing.T, ctx context.Context, cluster, name, node string) {
+	t.Helper()
+	overrides := fmt.Sprintf(`{"spec":{"nodeName":%q,"terminationGracePeriodSeconds":0}}`, node)
+	must(t, scene.Until(ctx, "creating pod "+name, func(ctx context.Context) error {
+		_, err := hosted(ctx, cluster, "run", name, "--image=e2e.local/testapp:1", "--image-pull-policy=Never", "--restart=Never", "--overrides", overrides)
+		return err
+	}))
+	must(t, scene.Until(ctx, "logs of "+name, func(ctx context.Context) error {
+		out, err := hosted(ctx, cluster, "logs", name)
+		if err == nil && !strings.Contains(out, "ready") {
+			err = fmt.Errorf("the log is %q", out)
+		}
+		return err
+	}))
+	t.Cleanup(func() {
+		if _, err := hosted(context.WithoutCancel(ctx), cluster, "delete", "pod", name, "--now", "--ignore-not-found"); err != nil {
+			t.Error(err)
+		}
+	})
+}

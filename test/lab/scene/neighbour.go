@@ -1,0 +1,106 @@
+package scene
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Neighbour is an on-link client of a VLAN: a network namespace with one card on its bridge.
+type Neighbour struct {
+	name  string
+	scene *Scene
+}
+
+// NewNeighbour plugs a client with a static address into a bridge of the node.
+func (s *Scene) NewNeighbour(ctx context.Context, name, bridge, address string) (*Neighbour, error) {
+	node := os.Getenv("LAB_NETNS")
+	n := &Neighbour{name: name, scene: s}
+	for _, args := range []string{
+		"netns add " + name,
+		"-n " + node + " link add n-" + name + " type veth peer name eth0 netns " + name,
+		"-n " + node + " link set n-" + name + " master " + bridge + " up",
+		"-n " + name + " link set lo up",
+		"-n " + name + " link set eth0 up",
+		"-n " + name + " addr add " + address + " dev eth0",
+	} {
+		if _, err := s.Run(ctx, "ip", strings.Fields(args)...); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// Remove takes the client away.
+func (n *Neighbour) Remove(ctx context.Context) error {
+	_, err := n.scene.Run(ctx, "ip", "netns", "del", n.name)
+	return err
+}
+
+// Run runs a command as the client.
+func (n *Neighbour) Run(ctx context.Context, command ...string) (string, error) {
+	return n.scene.Run(ctx, "ip", append([]string{"netns", "exec", n.name}, command...)...)
+}
+
+// Dial connects as the client.
+func (n *Neighbour) Dial(address string, timeout time.Duration) (net.Conn, error) {
+	var conn net.Conn
+	err := n.within(func() (err error) {
+		conn, err = net.DialTimeout("tcp", address, timeout)
+		return err
+	})
+	return conn, err
+}
+
+// within runs do on a thread that is in the client's network namespace. The thread is not given back: its goroutine ends locked.
+func (n *Neighbour) within(do func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		f, err := os.Open("/run/netns/" + n.name)
+		if err != nil {
+			done <- err
+			return
+		}
+		defer f.Close()
+		if err := unix.Setns(int(f.Fd()), unix.CLONE_NEWNET); err != nil {
+			done <- fmt.Errorf("entering %s: %w", n.name, err)
+			return
+		}
+		done <- do()
+	}()
+	return <-done
+}
+
+// OpenPorts lists the TCP ports of an address that accept a connection.
+func (n *Neighbour) OpenPorts(address string, timeout time.Duration) []int {
+	const atOnce = 512
+	var (
+		mu   sync.Mutex
+		open []int
+		wg   sync.WaitGroup
+		slot = make(chan struct{}, atOnce)
+	)
+	for port := 1; port <= 65535; port++ {
+		slot <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slot }()
+			conn, err := n.Dial(net.JoinHostPort(address, fmt.Sprint(port)), timeout)
+			if err == nil {
+				conn.Close()
+				mu.Lock()
+				open = append(open, port)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return open
+}
