@@ -1,0 +1,219 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
+)
+
+const (
+	first  = "spec: {hostedClusterDomain: first.example.com}\n"
+	second = "spec: {hostedClusterDomain: second.example.com}\n"
+)
+
+// follower serves DNSServers and tells which domain it served or why it did not.
+type follower struct {
+	*Follower[*v1alpha1.DNSServer]
+	served   chan string
+	rejected chan error
+}
+
+func newFollower(stateDir string) follower {
+	f := follower{served: make(chan string, 16), rejected: make(chan error, 16)}
+	f.Follower = &Follower[*v1alpha1.DNSServer]{
+		New:      func() *v1alpha1.DNSServer { return &v1alpha1.DNSServer{} },
+		StateDir: stateDir,
+		Log:      slog.New(slog.DiscardHandler),
+		Apply: func(_ context.Context, s *v1alpha1.DNSServer) error {
+			if s.Spec.HostedClusterDomain == "" {
+				return errors.New("no domain")
+			}
+			f.served <- string(s.Spec.HostedClusterDomain)
+			return nil
+		},
+		Rejected: func(err error) { f.rejected <- err },
+	}
+	return f
+}
+
+func TestAChangedFileIsServedAndABadOneLeavesWhatServes(t *testing.T) {
+	g := NewWithT(t)
+	path := filepath.Join(t.TempDir(), "dns.yaml")
+	g.Expect(WriteFile(path, []byte(first))).To(Succeed())
+	f := newFollower("")
+	go func() { _ = f.File(t.Context(), path) }()
+	g.Eventually(f.served).Should(Receive(Equal("first.example.com")))
+	g.Eventually(f.rejected).Should(Receive(BeNil()))
+
+	g.Expect(os.WriteFile(path, []byte("spec: {hostedClusterDomian: typo.example.com}\n"), 0o600)).To(Succeed())
+	g.Eventually(f.rejected).Should(Receive(MatchError(ContainSubstring("hostedClusterDomian"))))
+	g.Expect(f.served).NotTo(Receive())
+
+	g.Expect(WriteFile(path, []byte(second))).To(Succeed())
+	g.Eventually(f.served).Should(Receive(Equal("second.example.com")))
+	g.Eventually(f.rejected).Should(Receive(BeNil()))
+}
+
+func TestABadFileAtTheStartIsAnErrorUnlessALastGoodOneServes(t *testing.T) {
+	g := NewWithT(t)
+	state, path := t.TempDir(), filepath.Join(t.TempDir(), "dns.yaml")
+	g.Expect(WriteFile(path, []byte("spec: {}\n"))).To(Succeed())
+	g.Expect(newFollower(state).File(t.Context(), path)).To(MatchError("no domain"))
+
+	g.Expect(WriteFile(filepath.Join(state, "last-good.yaml"), []byte(first))).To(Succeed())
+	f := newFollower(state)
+	go func() { _ = f.File(t.Context(), path) }()
+	g.Eventually(f.served).Should(Receive(Equal("first.example.com")))
+	g.Eventually(f.rejected).Should(Receive(MatchError("no domain")))
+}
+
+func TestTheOwnObjectIsFollowedAndItsLastGoodCopyServesWithoutTheAPI(t *testing.T) {
+	g := NewWithT(t)
+	state := t.TempDir()
+	object := &v1alpha1.DNSServer{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "mine"}}
+	object.Spec.HostedClusterDomain = "first.example.com"
+	other := object.DeepCopy()
+	other.Name = "other"
+	cluster := fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(object, other).
+		WithIndex(object, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).Build()
+	f := newFollower(state)
+	ctx, stop := context.WithCancel(t.Context())
+	go func() { _ = f.Object(ctx, cluster, &v1alpha1.DNSServerList{}, client.ObjectKeyFromObject(object)) }()
+	g.Eventually(f.served).Should(Receive(Equal("first.example.com")))
+	g.Consistently(f.served, 100*time.Millisecond).ShouldNot(Receive(), "the other object is not ours")
+
+	g.Expect(cluster.Get(t.Context(), client.ObjectKeyFromObject(object), object)).To(Succeed())
+	object.Spec.HostedClusterDomain = "second.example.com"
+	g.Expect(cluster.Update(t.Context(), object)).To(Succeed())
+	g.Eventually(f.served).Should(Receive(Equal("second.example.com")))
+	g.Eventually(func() (string, error) {
+		content, err := os.ReadFile(filepath.Join(state, "last-good.yaml"))
+		return string(content), err
+	}).Should(ContainSubstring("second.example.com"))
+	stop()
+
+	away := interceptor.NewClient(cluster, interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+		return errors.New("the API server is away")
+	}})
+	restarted := newFollower(state)
+	go func() { _ = restarted.Object(t.Context(), away, &v1alpha1.DNSServerList{}, client.ObjectKeyFromObject(object)) }()
+	g.Eventually(restarted.served).Should(Receive(Equal("second.example.com")))
+}
+
+func TestReadinessNamesWhatFails(t *testing.T) {
+	g := NewWithT(t)
+	ready := NewReadiness("config", "network")
+	g.Expect(ready.Problem()).To(MatchError("config: not yet checked\nnetwork: not yet checked"))
+	ready.Set("config", nil)
+	g.Expect(ready.Changed()).To(Receive())
+	ready.Set("config", nil)
+	g.Expect(ready.Changed()).NotTo(Receive(), "nothing changed")
+
+	probe := func(path string) (int, string) {
+		answer := httptest.NewRecorder()
+		Health(ready).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
+		return answer.Code, answer.Body.String()
+	}
+	code, body := probe("/readyz")
+	g.Expect(code).To(Equal(http.StatusServiceUnavailable))
+	g.Expect(body).To(ContainSubstring("network: not yet checked"))
+	code, _ = probe("/livez")
+	g.Expect(code).To(Equal(http.StatusOK), "a daemon that is not ready still lives")
+	ready.Set("network", nil)
+	code, _ = probe("/readyz")
+	g.Expect(code).To(Equal(http.StatusOK))
+}
+
+func TestAForwardingDeviceHoldsReadinessBackOnlyWhereTuned(t *testing.T) {
+	unreadable := errors.New("unreadable")
+	for name, c := range map[string]struct {
+		tuned, forwards bool
+		err             error
+		problem         string
+	}{
+		"tuned and quiet":          {tuned: true},
+		"tuned and forwarding":     {tuned: true, forwards: true, problem: "set net.ipv4.conf.net1.forwarding to 0"},
+		"not tuned and forwarding": {forwards: true},
+		"unreadable":               {err: unreadable, problem: "unreadable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			problem := forwardingProblem("net1", c.tuned, c.forwards, c.err)
+			if c.problem == "" {
+				NewWithT(t).Expect(problem).NotTo(HaveOccurred())
+				return
+			}
+			NewWithT(t).Expect(problem).To(MatchError(ContainSubstring(c.problem)))
+		})
+	}
+}
+
+func TestStatusIsWrittenOnlyWhenItChanged(t *testing.T) {
+	g := NewWithT(t)
+	object := &v1alpha1.DNSServer{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "mine"}}
+	var writes, refusals atomic.Int32
+	refusals.Store(1)
+	cluster := fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(object).WithStatusSubresource(object).
+		WithInterceptorFuncs(interceptor.Funcs{SubResourceApply: func(ctx context.Context, c client.Client, sub string, o runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
+			if refusals.Add(-1) >= 0 {
+				return errors.New("refused once")
+			}
+			writes.Add(1)
+			return c.SubResource(sub).Apply(ctx, o, opts...)
+		}}).Build()
+	status := NewStatus(cluster, "oooi-dns", slog.New(slog.DiscardHandler))
+	go func() { _ = status.Run(t.Context()) }()
+	say := func(ready bool) {
+		status.Set(ac.DNSServer("mine", "ns").WithStatus(ac.DNSServerStatus().WithInstances(ac.Instance().WithIP("192.0.2.1").WithReady(ready))))
+	}
+	seen := func() ([]v1alpha1.Instance, error) {
+		err := cluster.Get(t.Context(), client.ObjectKeyFromObject(object), object)
+		return object.Status.Instances, err
+	}
+	say(false)
+	g.Eventually(seen, 5*time.Second).Should(ConsistOf(v1alpha1.Instance{IP: "192.0.2.1"}), "a refused write is tried again")
+	say(false)
+	say(true)
+	g.Eventually(seen).Should(ConsistOf(v1alpha1.Instance{IP: "192.0.2.1", Ready: true}))
+	g.Expect(writes.Load()).To(BeEquivalentTo(2))
+}
+
+func TestATransitionTimeIsKeptUntilTheStatusTurns(t *testing.T) {
+	g := NewWithT(t)
+	long := metav1.NewTime(time.Unix(1000, 0))
+	seen := []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, LastTransitionTime: long}}
+	same := Condition(seen, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Message: "other words"})
+	g.Expect(same.LastTransitionTime).To(HaveValue(Equal(long)))
+	turned := Condition(seen, metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse})
+	g.Expect(turned.LastTransitionTime.After(long.Time)).To(BeTrue())
+}
+
+func TestHealthAndMetricsAnswerOnTheirAddresses(t *testing.T) {
+	g := NewWithT(t)
+	flags := Flags{HealthAddress: "127.0.0.1:18081", MetricsAddress: "127.0.0.1:19402"}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- flags.Serve(ctx, NewReadiness(), http.NotFoundHandler()) }()
+	g.Eventually(func() error { _, err := http.Get("http://127.0.0.1:18081/readyz"); return err }).Should(Succeed())
+	g.Eventually(func() error { _, err := http.Get("http://127.0.0.1:19402/metrics"); return err }).Should(Succeed())
+	stop()
+	g.Eventually(ended).Should(Receive(BeNil()))
+
+	g.Expect((&Flags{HealthAddress: "0.0.0.0:8081"}).Serve(t.Context(), NewReadiness(), http.NotFoundHandler())).To(MatchError(ContainSubstring("a wildcard would answer on every network")))
+}

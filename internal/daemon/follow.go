@@ -1,0 +1,190 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// settleTime lets an editor finish: many truncate and write in two steps.
+const settleTime = 100 * time.Millisecond
+
+// Follower keeps a daemon configured from its own object T, or from a file with the same YAML.
+type Follower[T client.Object] struct {
+	// New makes an empty object.
+	New func() T
+	// Apply makes the object what the daemon serves. On an error the daemon goes on serving what it served.
+	Apply func(context.Context, T) error
+	// Rejected, if set, hears of each configuration that is not served and why; nil once one is served.
+	Rejected func(error)
+	// StateDir keeps the last object that was applied; empty keeps none.
+	StateDir string
+	Log      *slog.Logger
+
+	serving bool
+}
+
+// File follows a file until the context ends. A bad file leaves what serves and is reported; at the start, with nothing
+// to fall back to, it is an error.
+func (f *Follower[T]) File(ctx context.Context, path string) error {
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return fmt.Errorf("watching %s: %w", path, err)
+	}
+	defer watcher.Close()
+	// The directory, since editors and ConfigMap volumes replace the file itself.
+	if err := watcher.Add(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("watching %s: %w", path, err)
+	}
+	f.restore(ctx)
+	content, err := f.readFile(ctx, path, nil)
+	if err != nil && !f.serving {
+		return err
+	}
+	settled := time.NewTimer(settleTime)
+	settled.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-watcher.Events:
+			settled.Reset(settleTime)
+		case <-settled.C:
+			content, _ = f.readFile(ctx, path, content) // reported by consider
+		}
+	}
+}
+
+// readFile applies a file whose content differs from before, and returns its content.
+func (f *Follower[T]) readFile(ctx context.Context, path string, before []byte) ([]byte, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return before, f.report(fmt.Errorf("reading the configuration: %w", err))
+	}
+	if bytes.Equal(content, before) {
+		return before, nil
+	}
+	object := f.New()
+	if err := yaml.UnmarshalStrict(content, object); err != nil {
+		return content, f.report(fmt.Errorf("reading %s: %w", path, err))
+	}
+	return content, f.consider(ctx, object)
+}
+
+// Object follows one object of the cluster, chosen by namespace and name, until the context ends. The last good copy
+// serves while the API server is away. list is the kind's list type.
+func (f *Follower[T]) Object(ctx context.Context, c client.WithWatch, list client.ObjectList, key client.ObjectKey) error {
+	f.restore(ctx)
+	own := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", key.Name)}}
+	changed := func(object any) {
+		if err := f.consider(ctx, object.(T)); err == nil {
+			f.Log.Debug("configuration applied", "object", key.String())
+		}
+	}
+	Watch(ctx, c, f.New(), list, own, cache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, now any) { changed(now) }})
+	return nil
+}
+
+// Watch calls handler for each object of a kind that the options select, until the context ends. An API server that is
+// away, or does not know the kind yet, is asked again with a growing pause.
+func Watch(ctx context.Context, c client.WithWatch, kind client.Object, list client.ObjectList, options []client.ListOption, handler cache.ResourceEventHandler) {
+	selected := func(o metav1.ListOptions) []client.ListOption {
+		return append(options[:len(options):len(options)], &client.ListOptions{Raw: &o})
+	}
+	source := listThenWatch{&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			into := list.DeepCopyObject().(client.ObjectList)
+			return into, c.List(ctx, into, selected(o)...)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return c.Watch(ctx, list.DeepCopyObject().(client.ObjectList), selected(o)...)
+		},
+	}}
+	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, ObjectType: kind, Handler: handler})
+	informer.RunWithContext(ctx)
+}
+
+// listThenWatch keeps the informer from streaming its first list, which saves nothing on the few objects of one daemon.
+type listThenWatch struct{ *cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported is the name that client-go looks for.
+func (listThenWatch) IsWatchListSemanticsUnSupported() bool { return true }
+
+// consider applies an object, remembers it as the last good one, and tells who listens.
+func (f *Follower[T]) consider(ctx context.Context, object T) error {
+	if err := f.Apply(ctx, object); err != nil {
+		return f.report(err)
+	}
+	f.serving = true
+	_ = f.report(nil)
+	return f.remember(object)
+}
+
+func (f *Follower[T]) report(err error) error {
+	if err != nil {
+		f.Log.Error("configuration refused; what serves stays", "error", err)
+	}
+	if f.Rejected != nil {
+		f.Rejected(err)
+	}
+	return err
+}
+
+func (f *Follower[T]) lastGood() string { return filepath.Join(f.StateDir, "last-good.yaml") }
+
+// remember keeps the object, without what only the API server's own bookkeeping needs.
+func (f *Follower[T]) remember(object T) error {
+	if f.StateDir == "" {
+		return nil
+	}
+	kept := object.DeepCopyObject().(T)
+	kept.SetManagedFields(nil)
+	content, err := yaml.Marshal(kept)
+	if err == nil {
+		err = WriteFile(f.lastGood(), content)
+	}
+	if err != nil {
+		f.Log.Error("the last good configuration is not kept", "error", err)
+	}
+	return err
+}
+
+// restore applies the last good object of an earlier run. What cannot be restored is only logged: the newest comes next.
+func (f *Follower[T]) restore(ctx context.Context) {
+	if f.StateDir == "" {
+		return
+	}
+	object := f.New()
+	content, err := os.ReadFile(f.lastGood())
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		err = yaml.Unmarshal(content, object)
+	}
+	if err == nil {
+		err = f.Apply(ctx, object)
+	}
+	if err != nil {
+		f.Log.Error("the last good configuration is not restored", "error", err)
+		return
+	}
+	f.serving = true
+	f.Log.Info("serving the last good configuration", "file", f.lastGood())
+}

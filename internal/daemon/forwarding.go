@@ -1,0 +1,46 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/cldmnky/oooi/internal/vlan"
+)
+
+// CheckForwarding is the name of the readiness check that GuardForwarding keeps.
+const CheckForwarding = "forwarding"
+
+// GuardForwarding reads every second whether the VLAN device forwards: a dual-homed pod must never route. Where the
+// attachment switches forwarding off (tuned) a device that forwards holds readiness back; elsewhere it is only logged,
+// since nobody could prevent it (spec/dns-proxy.md).
+func GuardForwarding(ctx context.Context, device string, tuned bool, ready *Readiness, log *slog.Logger) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	reported := false
+	for {
+		forwards, err := vlan.Forwarding(device)
+		if forwards && !reported {
+			log.Warn("the VLAN device forwards packets", "device", device, "tuned", tuned)
+		}
+		reported = forwards
+		ready.Set(CheckForwarding, forwardingProblem(device, tuned, forwards, err))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func forwardingProblem(device string, tuned, forwards bool, err error) error {
+	if err != nil {
+		return err
+	}
+	if tuned && forwards {
+		return fmt.Errorf("device %s forwards packets although its attachment switches that off: "+
+			"set net.ipv4.conf.%s.forwarding to 0, or delete the pod", device, device)
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Pauses between attempts to write a status that the API server did not take.
+const (
+	firstRetry = time.Second
+	lastRetry  = 30 * time.Second
+)
+
+// Status writes a daemon's part of its object's status, by server-side apply under the daemon's own name, and only when
+// it changed. Without a client (file mode) it logs instead.
+type Status struct {
+	client client.Client
+	owner  client.FieldOwner
+	log    *slog.Logger
+	latest chan runtime.ApplyConfiguration
+}
+
+// NewStatus makes a writer under a field owner; c is nil in file mode.
+func NewStatus(c client.Client, owner string, log *slog.Logger) *Status {
+	return &Status{client: c, owner: client.FieldOwner(owner), log: log, latest: make(chan runtime.ApplyConfiguration, 1)}
+}
+
+// Set says what the status should be; it never blocks, and the newest wins. One goroutine calls it.
+func (s *Status) Set(want runtime.ApplyConfiguration) {
+	select {
+	case <-s.latest:
+	default:
+	}
+	s.latest <- want
+}
+
+// Run writes until the context ends.
+func (s *Status) Run(ctx context.Context) error {
+	var want runtime.ApplyConfiguration
+	var written []byte
+	retry, pause := time.NewTimer(0), firstRetry
+	retry.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case want = <-s.latest:
+			pause = firstRetry
+		case <-retry.C:
+		}
+		wanted, err := json.Marshal(want)
+		if err != nil {
+			return fmt.Errorf("encoding the status: %w", err)
+		}
+		if bytes.Equal(wanted, written) {
+			continue
+		}
+		if err := s.write(ctx, want, wanted); err != nil {
+			s.log.Warn("status not written; trying again", "error", err, "after", pause)
+			retry.Reset(pause)
+			pause = min(2*pause, lastRetry)
+			continue
+		}
+		retry.Stop()
+		written = wanted
+	}
+}
+
+func (s *Status) write(ctx context.Context, want runtime.ApplyConfiguration, encoded []byte) error {
+	if s.client == nil {
+		s.log.Info("status", "status", json.RawMessage(encoded))
+		return nil
+	}
+	return s.client.Status().Apply(ctx, want, s.owner, client.ForceOwnership)
+}
+
+// Condition says what a condition should be now; its transition time is kept from the conditions seen so far unless the
+// status turned, so that a restart is not a transition.
+func Condition(seen []metav1.Condition, now metav1.Condition) *metav1ac.ConditionApplyConfiguration {
+	now.LastTransitionTime = metav1.Now().Rfc3339Copy()
+	if was := meta.FindStatusCondition(seen, now.Type); was != nil && was.Status == now.Status {
+		now.LastTransitionTime = was.LastTransitionTime
+	}
+	return metav1ac.Condition().WithType(now.Type).WithStatus(now.Status).WithReason(now.Reason).WithMessage(now.Message).
+		WithObservedGeneration(now.ObservedGeneration).WithLastTransitionTime(now.LastTransitionTime)
+}

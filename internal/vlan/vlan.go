@@ -1,0 +1,96 @@
+// Package vlan binds sockets to an address and to the device that carries it. An address alone is not enough: under
+// Linux's weak host model a client on the VLAN that routes to the pod's own address through the VIP is answered there
+// (spec/dns-proxy.md, first rule).
+package vlan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// InterfaceOf names the device that carries an address. The CNI configures addresses before any container runs, so an
+// address that is not there now will not come.
+func InterfaceOf(addr netip.Addr) (string, error) {
+	devices, err := net.Interfaces()
+	if err != nil {
+		return "", fmt.Errorf("listing network devices: %w", err)
+	}
+	for _, device := range devices {
+		if carries(device, addr.Unmap()) {
+			return device.Name, nil
+		}
+	}
+	return "", fmt.Errorf("no network device carries %s; check the pod's network attachment", addr)
+}
+
+func carries(device net.Interface, addr netip.Addr) bool {
+	addrs, _ := device.Addrs() // a device that vanished while we looked carries nothing
+	for _, a := range addrs {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().Unmap() == addr {
+			return true
+		}
+	}
+	return false
+}
+
+// ListenTCP listens on an address, on its device only.
+func ListenTCP(ctx context.Context, at netip.AddrPort) (net.Listener, error) {
+	config, err := boundTo(at)
+	if err != nil {
+		return nil, err
+	}
+	return config.Listen(ctx, "tcp", at.String())
+}
+
+// ListenUDP receives on an address, on its device only.
+func ListenUDP(ctx context.Context, at netip.AddrPort) (*net.UDPConn, error) {
+	config, err := boundTo(at)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := config.ListenPacket(ctx, "udp", at.String())
+	if err != nil {
+		return nil, err
+	}
+	return conn.(*net.UDPConn), nil
+}
+
+func boundTo(at netip.AddrPort) (net.ListenConfig, error) {
+	if !at.IsValid() || at.Addr().IsUnspecified() {
+		return net.ListenConfig{}, fmt.Errorf("listening on %s: give one address and a port; a wildcard would answer on every network", at)
+	}
+	device, err := InterfaceOf(at.Addr())
+	if err != nil {
+		return net.ListenConfig{}, fmt.Errorf("listening on %s: %w", at, err)
+	}
+	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error { return BindToDevice(c, device) }}
+	config.SetMultipathTCP(false) // nothing here needs it, and plain TCP keeps the device binding in one place
+	return config, nil
+}
+
+// BindToDevice restricts a socket to one device. It needs no capability on a socket that is not bound yet (Linux 5.7).
+func BindToDevice(socket syscall.RawConn, device string) error {
+	var bindErr error
+	err := socket.Control(func(fd uintptr) { bindErr = unix.BindToDevice(int(fd), device) })
+	if err = errors.Join(err, bindErr); err != nil {
+		return fmt.Errorf("binding a socket to device %s: %w", device, err)
+	}
+	return nil
+}
+
+// Forwarding says whether the kernel routes packets that arrive on a device to other networks.
+func Forwarding(device string) (bool, error) {
+	value, err := os.ReadFile("/proc/sys/net/ipv4/conf/" + device + "/forwarding")
+	if err != nil {
+		return false, fmt.Errorf("reading whether %s forwards: %w", device, err)
+	}
+	return strings.TrimSpace(string(value)) != "0", nil
+}
