@@ -1,5 +1,5 @@
 # Each component is a function build_NAME. It runs again only when its inputs change: the files of inputs_NAME (by default
-# build/NAME), this file, and the Go version. Versions are pinned by build/*/go.{mod,sum}.
+# build/NAME), the function itself, and the Go version. Versions are pinned by build/*/go.{mod,sum}.
 COMPONENTS="kube node cni runc coredns konnectivity ignition images envoy netpol standin kernel worker oooi"
 
 lab_build() {
@@ -14,7 +14,7 @@ lab_build() {
 build_if_changed() {
   local component=$1 stamp=$CACHE/stamp/$1 key
   [[ " $COMPONENTS " = *" $component "* ]] || die "no component $component; there are: $COMPONENTS"
-  key=$({ go env GOVERSION; echo "$LAB/lib/build.sh"; inputs_of "$component"; } | hash_inputs)
+  key=$({ go env GOVERSION; declare -f "build_$component" image go_tools; inputs_of "$component"; } | hash_inputs)
   [ "$(cat "$stamp" 2>/dev/null)" != "$key" ] || return 0
   say "building $component"
   rm -f "$stamp"
@@ -27,9 +27,11 @@ inputs_of() {
   if declare -F "inputs_$1" >/dev/null; then "inputs_$1"; else find "$LAB/build/$1" -type f; fi
 }
 
-# hash_inputs reads lines; one that names a file stands for its content, too.
+# hash_inputs reads lines; one that is a path stands for the file's content, too.
 hash_inputs() {
-  sort | tee >(while read -r line; do [ ! -f "$line" ] || echo "$line"; done | xargs -r sha256sum) | sha256sum
+  local lines
+  lines=$(sort)
+  { echo "$lines"; grep '^/' <<<"$lines" | xargs -r sha256sum; } | sha256sum
 }
 
 # go_tools MODULE FLAGS… builds the tools that build/MODULE/go.mod lists.
@@ -78,11 +80,11 @@ build_konnectivity() {
   mv "$out/server" "$BIN/proxy-server"; mv "$out/agent" "$BIN/proxy-agent"
 }
 
-# Ignition's main package is internal and links libblkid.
+# Ignition's main package is internal and links libblkid. The worker has no SELinux: a distribution says so at link time.
 build_ignition() {
-  local version
+  local version internal=github.com/coreos/ignition/v2/internal
   version=$(cd build/ignition && go list -m -f '{{.Version}}' github.com/coreos/ignition/v2)
-  CGO_ENABLED=1 go_tools ignition -ldflags "-s -w -X github.com/coreos/ignition/v2/internal/version.Raw=$version" -o "$BIN/ignition"
+  CGO_ENABLED=1 go_tools ignition -ldflags "-s -w -X $internal/version.Raw=$version -X $internal/distro.selinuxRelabel=false" -o "$BIN/ignition"
 }
 
 inputs_images() { find "$LAB/build/images" -type f; cat "$CACHE"/stamp/{kube,coredns,konnectivity} 2>/dev/null; }

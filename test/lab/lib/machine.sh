@@ -1,0 +1,88 @@
+# What a worker machine boots: Debian's cloud kernel, an initramfs with the real Ignition, a root disk with containerd and kubelet.
+INITRD_MODULES="virtio_pci virtio_net virtio_blk overlay bridge veth"
+
+inputs_kernel() { echo "$INITRD_MODULES"; }
+build_kernel() {
+  local package out=$CACHE/tmp/kernel
+  rm -rf "$out" "$MACHINE/kernel"; mkdir -p "$out"
+  package=$(apt-cache depends linux-image-cloud-amd64 | awk '/Depends: linux-image/ {print $2; exit}')
+  [ -n "$package" ] || die "no package lists: run apt-get update"
+  ( cd "$out" && apt-get download -qq "$package" 2>/dev/null && dpkg -x ./*.deb "$MACHINE/kernel" )
+  rm -rf "$out"
+  depmod -b "$MACHINE/kernel" "$(ls "$MACHINE/kernel/lib/modules")"
+}
+
+inputs_worker() { find "$LAB/vm" "$LAB/lib/machine.sh" -type f; cat "$CACHE"/stamp/{kernel,kube,node,cni,runc,images,ignition} 2>/dev/null; }
+build_worker() {
+  local out=$CACHE/tmp/worker
+  rm -rf "$out"; mkdir -p "$out"
+  pack_initrd "$out/initrd"
+  pack_disk "$out/root"
+  rm -rf "$out"
+}
+
+# Not compressed: the emulated processor would take longer to unpack it than to copy it.
+pack_initrd() {
+  local root=$1
+  mkdir -p "$root"/{bin,sbin,usr/bin,lib/modules,proc,sys,dev,run,tmp,sysroot,userdata,etc}
+  install_busybox "$root/bin"
+  install -m 755 vm/initrd/init "$root/init"
+  install -m 755 vm/initrd/udhcpc.script "$root/etc/udhcpc.script"
+  ln -s /run/resolv.conf "$root/etc/resolv.conf"
+  install_with_libraries "$root" "$BIN/ignition"
+  install_modules "$root/lib/modules"
+  ( cd "$root" && find . | sort | cpio --quiet -o -H newc > "$MACHINE/initrd" )
+}
+
+install_busybox() {
+  cp /usr/bin/busybox "$1/busybox"
+  local applet
+  for applet in $(busybox --list | grep -vx busybox); do ln -s busybox "$1/$applet"; done
+}
+
+install_with_libraries() { # ROOT BINARY
+  local library
+  install -m 755 "$2" "$1/usr/bin/"
+  for library in $(shared_libraries "$2"); do install -D "$library" "$1$library"; done
+}
+
+# install_modules copies each module after those it needs, and lists them in that order.
+install_modules() {
+  local modules=$MACHINE/kernel/lib/modules name file
+  modules=$modules/$(ls "$modules")
+  for name in $INITRD_MODULES; do
+    grep "/$name\.ko:" "$modules/modules.dep" | tr -d : | tr ' ' '\n' | tac
+  done | awk '!seen[$0]++' | while read -r file; do
+    cp "$modules/$file" "$1/"; basename "$file" >> "$1/order"
+  done
+}
+
+pack_disk() {
+  local root=$1 name
+  mkdir -p "$root"/{bin,sbin,usr/bin,opt/cni/bin,proc,sys,dev,run,tmp,root,etc/kubernetes/manifests,var/lib/kubelet,var/log}
+  install_busybox "$root/bin"
+  cp "$BIN"/{hyperkube,containerd,containerd-shim-runc-v2,ctr,testapp} "$root/usr/bin/"
+  for name in kubelet kubectl; do ln -s hyperkube "$root/usr/bin/$name"; done
+  install_with_libraries "$root" "$BIN/runc"
+  cp "$CNI_BIN"/{bridge,host-local,loopback} "$root/opt/cni/bin/"
+  cp -r vm/root/etc "$root/"
+  install -m 755 vm/root/init "$root/sbin/init"
+  install -m 755 vm/initrd/udhcpc.script "$root/etc/udhcpc.script"
+  ln -s /run/resolv.conf "$root/etc/resolv.conf"
+  preload_images "$root/var/lib/containerd" "$IMAGES"/{pause,testapp,konnectivity}.tar
+  rm -f "$MACHINE/disk"
+  mke2fs -q -t ext4 -d "$root" -L root -E lazy_itable_init=1 "$MACHINE/disk" 2G >/dev/null
+}
+
+# preload_images unpacks images here, with the containerd that the worker runs: in the machine it takes a third of the boot.
+preload_images() { # CONTAINERD-ROOT TAR…
+  local root=$1 run=$CACHE/tmp/preload pid tar; shift
+  rm -rf "$run"; mkdir -p "$run"
+  printf 'version = 3\nroot = "%s"\nstate = "%s"\ndisabled_plugins = ["io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime", "io.containerd.grpc.v1.cri", "io.containerd.internal.v1.opt"]\n[grpc]\n  address = "%s"\n' \
+    "$root" "$run/state" "$run/sock" > "$run/config.toml"
+  containerd --config "$run/config.toml" > "$run/log" 2>&1 & pid=$!
+  wait_for 20 "containerd ready to preload images" ctr -a "$run/sock" version
+  for tar; do ctr -a "$run/sock" -n k8s.io images import --local --snapshotter overlayfs "$tar" > "$run/import.log" 2>&1; done
+  kill "$pid"; wait "$pid" || true
+  rm -rf "$run"
+}
