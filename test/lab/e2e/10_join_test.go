@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -41,10 +42,7 @@ func TestANewWorkerFollowsAChangedIgnitionHost(t *testing.T) {
 	const host = "ignition-moved.apps.mgmt.example.com"
 	_, err := lab.Standin(ctx, "apply", "--cluster", "c1", "--ignition-host", host)
 	must(t, err)
-	t.Cleanup(func() {
-		_, err := lab.Standin(within(t, time.Minute), "apply", "--cluster", "c1")
-		must(t, err)
-	})
+	afterwards(t, func(ctx context.Context) error { _, err := lab.Standin(ctx, "apply", "--cluster", "c1"); return err })
 
 	m := worker(3)
 	m.StandinFlags = []string{"--ignition-host", host}
@@ -69,7 +67,7 @@ func TestIgnitionNeedsOurNetworkPolicy(t *testing.T) {
 	m := worker(4)
 	console, err := lab.PowerOn(ctx, m)
 	must(t, err)
-	t.Cleanup(func() { leaves(t, m) })
+	afterwards(t, func(ctx context.Context) error { return leaves(ctx, m) })
 	if _, err := console.Await(ctx, "names"); err != nil {
 		t.Fatal(err)
 	}

@@ -71,6 +71,18 @@ func within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
+// afterwards runs do when the test ends, when the test's own context is over.
+func afterwards(t *testing.T, do func(context.Context) error) {
+	t.Helper()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
+		defer cancel()
+		if err := do(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -90,12 +102,9 @@ func kubectl(t *testing.T, ctx context.Context, args ...string) string {
 func apply(t *testing.T, ctx context.Context, yaml string) {
 	t.Helper()
 	must(t, lab.Apply(ctx, yaml))
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if _, err := lab.Pipe(ctx, yaml, "kubectl", "delete", "--ignore-not-found", "--wait", "-f", "-"); err != nil {
-			t.Error(err)
-		}
+	afterwards(t, func(ctx context.Context) error {
+		_, err := lab.Pipe(ctx, yaml, "kubectl", "delete", "--ignore-not-found", "--wait", "-f", "-")
+		return err
 	})
 }
 
@@ -107,7 +116,9 @@ func conditionOf(ctx context.Context, namespace, object, kind string) (condition
 	if err != nil {
 		return condition{}, err
 	}
-	var o struct{ Status struct{ Conditions []condition } }
+	var o struct {
+		Status struct{ Conditions []condition }
+	}
 	if err := json.Unmarshal([]byte(out), &o); err != nil {
 		return condition{}, err
 	}
@@ -172,7 +183,7 @@ func joins(t *testing.T, ctx context.Context, m scene.Machine) time.Duration {
 	t.Helper()
 	console, err := lab.PowerOn(ctx, m)
 	must(t, err)
-	t.Cleanup(func() { leaves(t, m) })
+	afterwards(t, func(ctx context.Context) error { return leaves(ctx, m) })
 	for _, stage := range []string{"lease", "names", "ignition", "api", "certificate"} {
 		at, err := console.Await(ctx, stage)
 		must(t, err)
@@ -185,13 +196,9 @@ func joins(t *testing.T, ctx context.Context, m scene.Machine) time.Duration {
 	return time.Since(console.PoweredOn)
 }
 
-func leaves(t *testing.T, m scene.Machine) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	_, nodeErr := hosted(ctx, m.Cluster, "delete", "node", m.Name, "--ignore-not-found")
-	if err := errors.Join(lab.PowerOff(ctx, m), nodeErr); err != nil {
-		t.Error(err)
-	}
+func leaves(ctx context.Context, m scene.Machine) error {
+	_, err := hosted(ctx, m.Cluster, "delete", "node", m.Name, "--ignore-not-found")
+	return errors.Join(lab.PowerOff(ctx, m), err)
 }
 
 // runsPod starts a pod on a node of the hosted cluster and waits until its log has come back through konnectivity.
@@ -209,9 +216,8 @@ func runsPod(t *testing.T, ctx context.Context, cluster, name, node string) {
 		}
 		return err
 	}))
-	t.Cleanup(func() {
-		if _, err := hosted(context.WithoutCancel(ctx), cluster, "delete", "pod", name, "--now", "--ignore-not-found"); err != nil {
-			t.Error(err)
-		}
+	afterwards(t, func(ctx context.Context) error {
+		_, err := hosted(ctx, cluster, "delete", "pod", name, "--now", "--ignore-not-found")
+		return err
 	})
 }

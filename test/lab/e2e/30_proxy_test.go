@@ -1,0 +1,181 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cldmnky/oooi/test/lab/scene"
+)
+
+// vip is the proxy's address of Infra c1.
+func vip(t *testing.T, ctx context.Context, infra string) string {
+	t.Helper()
+	ip := kubectl(t, ctx, "-n", "clusters", "get", "infra", infra, "-o", `jsonpath={.status.addresses[?(@.component=="proxy")].ip}`)
+	if ip == "" {
+		t.Fatalf("infra/%s has no proxy address in its status", infra)
+	}
+	return ip
+}
+
+// neighbour is an on-link client of VLAN 100.
+func neighbour(t *testing.T, ctx context.Context, name, bridge, address string) *scene.Neighbour {
+	t.Helper()
+	n, err := lab.NewNeighbour(ctx, name, bridge, address)
+	afterwards(t, n.Remove)
+	must(t, err)
+	return n
+}
+
+// answers makes a TLS handshake and returns the names of the certificate.
+func answers(n *scene.Neighbour, address, serverName string) ([]string, error) {
+	conn, err := n.Dial(address, time.Second)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	must := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, ServerName: serverName}) //nolint:gosec // who answers is what we ask
+	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
+		return nil, err
+	}
+	if err := must.Handshake(); err != nil {
+		return nil, err
+	}
+	cert := must.ConnectionState().PeerCertificates[0]
+	names := cert.DNSNames
+	for _, ip := range cert.IPAddresses {
+		names = append(names, ip.String())
+	}
+	return names, nil
+}
+
+// The pod dies under an open stream of another worker: new connections of an on-link client are answered again within 2 s.
+func TestNewConnectionsAreAnsweredSoonAfterTheProxyDies(t *testing.T) {
+	ctx := within(t, 5*time.Minute)
+	ready(t, ctx)
+	joins(t, ctx, worker(5))
+	runsPod(t, ctx, "c1", "streaming", "worker-5")
+	n := neighbour(t, ctx, "onlink", "br100", "192.168.100.250/24")
+	address := net.JoinHostPort(vip(t, ctx, "c1"), "6443")
+
+	kubeconfig, err := lab.Standin(ctx, "kubeconfig", "--cluster", "c1")
+	must(t, err)
+	logs := exec.CommandContext(ctx, scene.Root()+"/test/lab/lab", "exec", "kubectl", "--kubeconfig", kubeconfig, "logs", "-f", "streaming")
+	out, err := logs.StdoutPipe()
+	must(t, err)
+	must(t, logs.Start())
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatalf("the stream gave %q: %v", line, err)
+	}
+	go io.Copy(io.Discard, out) //nolint:errcheck // it ends with the stream, which is what is cut here
+
+	kubectl(t, ctx, "-n", "clusters", "delete", "pod", "-l", "app=proxy,app.kubernetes.io/instance=c1-proxy", "--wait=false")
+	gap, err := longestGap(ctx, n, address, 20*time.Second)
+	must(t, err)
+	t.Logf("longest time without an answer: %s", gap)
+	if gap > 2*time.Second {
+		t.Errorf("an on-link client was without an answer for %s, want < 2 s", gap)
+	}
+	must(t, scene.Until(ctx, "kubectl logs again", func(ctx context.Context) error {
+		_, err := hosted(ctx, "c1", "logs", "streaming")
+		return err
+	}))
+	must(t, logs.Process.Kill())
+	logs.Wait() //nolint:errcheck // killed by us
+}
+
+// longestGap makes handshakes for a while and returns the longest time between two that were answered.
+func longestGap(ctx context.Context, n *scene.Neighbour, address string, duration time.Duration) (time.Duration, error) {
+	var longest time.Duration
+	last, end, answered := time.Now(), time.Now().Add(duration), 0
+	for time.Now().Before(end) && ctx.Err() == nil {
+		if _, err := answers(n, address, ""); err == nil {
+			answered++
+			longest, last = max(longest, time.Since(last)), time.Now()
+		}
+	}
+	if answered == 0 {
+		return 0, fmt.Errorf("%s never answered", address)
+	}
+	return max(longest, time.Since(last)), ctx.Err()
+}
+
+// A changed image rolls the proxy; at no time do two pods hold its address.
+func TestAChangedImageRollsWithoutTwoPodsHoldingOneAddress(t *testing.T) {
+	ctx := within(t, 3*time.Minute)
+	ready(t, ctx)
+	_, err := lab.Lab(ctx, "exec", "ctr", "-n", "k8s.io", "images", "tag", "--force", "e2e.local/envoy:1.40.0", "e2e.local/envoy:other")
+	must(t, err)
+	kubectl(t, ctx, "-n", "oooi-system", "patch", "deployment", "oooi-controller-manager", "--type=json", "-p",
+		`[{"op":"add","path":"/spec/template/spec/containers/0/args/-","value":"--allow-image-override"}]`)
+	kubectl(t, ctx, "-n", "oooi-system", "rollout", "status", "deployment/oooi-controller-manager", "--timeout=60s")
+	afterwards(t, func(ctx context.Context) error {
+		_, err := lab.Kubectl(ctx, "-n", "clusters", "patch", "infra", "c1", "--type=merge", "-p", `{"spec":{"infraComponents":{"proxy":{"proxyImage":null}}}}`)
+		if err != nil {
+			return err
+		}
+		return lab.DeployOperator(ctx)
+	})
+
+	const selector = "app=proxy,app.kubernetes.io/instance=c1-proxy"
+	watchCtx, stop := context.WithCancel(ctx)
+	defer stop()
+	watch := exec.CommandContext(watchCtx, "kubectl", "-n", "clusters", "get", "pods", "-l", selector, "-w", "-o", "json", "--output-watch-events")
+	events, err := watch.StdoutPipe()
+	must(t, err)
+	must(t, watch.Start())
+	overlap := make(chan string, 1)
+	go func() { overlap <- twoAtOnce(events) }()
+
+	kubectl(t, ctx, "-n", "clusters", "patch", "infra", "c1", "--type=merge", "-p", `{"spec":{"infraComponents":{"proxy":{"proxyImage":"e2e.local/envoy:other"}}}}`)
+	must(t, scene.Until(ctx, "the new image", func(ctx context.Context) error {
+		out, err := lab.Kubectl(ctx, "-n", "clusters", "get", "pods", "-l", selector, "-o", `jsonpath={range .items[*]}{.spec.containers[*].image} {.status.conditions[?(@.type=="Ready")].status}{end}`)
+		if err == nil && (!strings.Contains(out, "envoy:other") || !strings.Contains(out, "True")) {
+			err = fmt.Errorf("pods are %q", out)
+		}
+		return err
+	}))
+	stop()
+	watch.Wait() //nolint:errcheck // stopped by us
+	if both := <-overlap; both != "" {
+		t.Errorf("two pods held the address at once: %s", both)
+	}
+}
+
+// twoAtOnce follows pods and names a moment at which two of them existed and had not ended.
+func twoAtOnce(events io.Reader) string {
+	alive := map[string]bool{}
+	for dec := json.NewDecoder(events); ; {
+		var e struct {
+			Type   string
+			Object struct {
+				Metadata struct{ Name string }
+				Status   struct{ Phase string }
+			}
+		}
+		if dec.Decode(&e) != nil {
+			return ""
+		}
+		name := e.Object.Metadata.Name
+		alive[name] = e.Type != "DELETED" && e.Object.Status.Phase != "Succeeded" && e.Object.Status.Phase != "Failed"
+		var now []string
+		for pod, lives := range alive {
+			if lives {
+				now = append(now, pod)
+			}
+		}
+		if len(now) > 1 {
+			return strings.Join(now, ", ")
+		}
+	}
+}
