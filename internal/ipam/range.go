@@ -1,0 +1,107 @@
+// Package ipam gives the addresses of a VLAN out: what was given stays, what is new comes from the low end, the pool
+// follows, and what belongs to others is left alone.
+package ipam
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// Range is addresses of one family, both ends included.
+type Range struct{ First, Last netip.Addr }
+
+// Single is a range of one address.
+func Single(a netip.Addr) Range { return Range{a, a} }
+
+// Usable is what hosts of a network may use: without network and broadcast address in IPv4, without the subnet-router
+// anycast address in IPv6 (RFC 4291 §2.6.1); all of a /31, /32, /127 and /128 (RFC 3021, RFC 6164).
+func Usable(p netip.Prefix) Range {
+	if !p.IsValid() {
+		return Range{}
+	}
+	p = p.Masked()
+	r := Range{p.Addr(), lastOf(p)}
+	if p.Addr().BitLen()-p.Bits() < 2 {
+		return r
+	}
+	r.First = r.First.Next()
+	if p.Addr().Is4() {
+		r.Last = r.Last.Prev()
+	}
+	return r
+}
+
+func lastOf(p netip.Prefix) netip.Addr {
+	bytes := p.Addr().AsSlice()
+	for bit := p.Bits(); bit < len(bytes)*8; bit++ {
+		bytes[bit/8] |= 0x80 >> (bit % 8)
+	}
+	last, _ := netip.AddrFromSlice(bytes)
+	return last
+}
+
+// IsValid says whether the range has an address in it.
+func (r Range) IsValid() bool {
+	return r.First.IsValid() && r.Last.IsValid() && r.First.BitLen() == r.Last.BitLen() && r.First.Compare(r.Last) <= 0
+}
+
+// Contains says whether a is in the range.
+func (r Range) Contains(a netip.Addr) bool {
+	return r.IsValid() && a.BitLen() == r.First.BitLen() && r.First.Compare(a) <= 0 && a.Compare(r.Last) <= 0
+}
+
+// Overlaps says whether both have an address in common.
+func (r Range) Overlaps(o Range) bool {
+	return r.IsValid() && o.IsValid() && r.First.BitLen() == o.First.BitLen() && r.First.Compare(o.Last) <= 0 && o.First.Compare(r.Last) <= 0
+}
+
+// Intersect is what both have in common; not valid when that is nothing.
+func (r Range) Intersect(o Range) Range {
+	if !r.Overlaps(o) {
+		return Range{}
+	}
+	return Range{latest(r.First, o.First), earliest(r.Last, o.Last)}
+}
+
+// String is first–last, or the one address.
+func (r Range) String() string {
+	if r.First == r.Last {
+		return r.First.String()
+	}
+	return fmt.Sprintf("%s–%s", r.First, r.Last)
+}
+
+// Merge joins ranges that touch or overlap and sorts them, so that equal sets are equal lists.
+func Merge(ranges []Range) []Range {
+	sorted := slices.DeleteFunc(slices.Clone(ranges), func(r Range) bool { return !r.IsValid() })
+	slices.SortFunc(sorted, func(a, b Range) int {
+		return cmp.Or(a.First.Compare(b.First), a.Last.Compare(b.Last))
+	})
+	var merged []Range
+	for _, r := range sorted {
+		if n := len(merged); n > 0 && touches(merged[n-1], r) {
+			merged[n-1].Last = latest(merged[n-1].Last, r.Last)
+			continue
+		}
+		merged = append(merged, r)
+	}
+	return merged
+}
+
+func touches(a, b Range) bool { return a.Overlaps(b) || a.Last.Next() == b.First }
+
+func latest(a, b netip.Addr) netip.Addr {
+	if a.Less(b) {
+		return b
+	}
+	return a
+}
+
+func earliest(a, b netip.Addr) netip.Addr {
+	if b.Less(a) {
+		return b
+	}
+	return a
+}

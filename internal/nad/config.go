@@ -1,0 +1,351 @@
+package nad
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/cldmnky/oooi/internal/ipam"
+)
+
+// Kinds of CNI plugins that a pod can join a VLAN through.
+const (
+	bridge    = "bridge"
+	cnvBridge = "cnv-bridge" // bridge under the name that OpenShift Virtualization installs it by
+	macvlan   = "macvlan"
+	ovn       = "ovn-k8s-cni-overlay"
+)
+
+// forwardingKey is what the tuning plugin is told; it puts the interface's name in place of IFNAME.
+const forwardingKey = "net.ipv4.conf.IFNAME.forwarding"
+
+// Config is a CNI configuration: what we understand of its main plugin, and all of it as it was written, so that a
+// derived one keeps what we do not know.
+type Config struct {
+	main    mainPlugin
+	network map[string]any   // name, cniVersion and the like
+	plugins []map[string]any // the chain; the main plugin first
+}
+
+type mainPlugin struct {
+	Type   string          `json:"type"`
+	IPAM   json.RawMessage `json:"ipam"`
+	MTU    int32           `json:"mtu"`
+	Bridge string          `json:"bridge"`
+	VLAN   int             `json:"vlan"`
+	Master string          `json:"master"`
+
+	Topology            string `json:"topology"`
+	Subnets             string `json:"subnets"`
+	VLANID              int    `json:"vlanID"`
+	PhysicalNetworkName string `json:"physicalNetworkName"`
+	NetAttachDefName    string `json:"netAttachDefName"`
+}
+
+// Parse reads spec.config: one plugin or a list of them.
+func Parse(text string) (Config, error) {
+	var network map[string]any
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	if err := dec.Decode(&network); err != nil {
+		return Config{}, fmt.Errorf("spec.config is not a JSON object: %w", err)
+	}
+	c := Config{network: network}
+	if err := c.takePlugins(); err != nil {
+		return Config{}, err
+	}
+	main, err := json.Marshal(c.plugins[0])
+	if err != nil {
+		return Config{}, err
+	}
+	if err := json.Unmarshal(main, &c.main); err != nil {
+		return Config{}, fmt.Errorf("spec.config: %w", err)
+	}
+	if c.main.Type == "" {
+		return Config{}, errors.New("spec.config names no plugin: type is missing")
+	}
+	return c, nil
+}
+
+func (c *Config) takePlugins() error {
+	listed, isList := c.network["plugins"]
+	if !isList {
+		c.plugins = []map[string]any{maps.Clone(c.network)}
+		c.network = map[string]any{"cniVersion": c.network["cniVersion"], "name": c.network["name"]}
+		delete(c.plugins[0], "cniVersion")
+		delete(c.plugins[0], "name")
+		return nil
+	}
+	delete(c.network, "plugins")
+	all, _ := listed.([]any)
+	for _, one := range all {
+		plugin, ok := one.(map[string]any)
+		if !ok {
+			return errors.New("spec.config: plugins must be a list of objects")
+		}
+		c.plugins = append(c.plugins, plugin)
+	}
+	if len(c.plugins) == 0 {
+		return errors.New("spec.config: plugins is empty")
+	}
+	return nil
+}
+
+// String is the configuration as JSON, always a list but for OVN-Kubernetes, which takes none.
+func (c Config) String() string {
+	whole := maps.Clone(c.network)
+	if c.IsOVN() && len(c.plugins) == 1 {
+		maps.Copy(whole, c.plugins[0])
+	} else {
+		whole["plugins"] = c.plugins
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(whole); err != nil {
+		panic(err) // it was parsed from JSON
+	}
+	return strings.TrimSpace(out.String())
+}
+
+// Type is the main plugin.
+func (c Config) Type() string { return c.main.Type }
+
+// MTU of the network in bytes; 0 where it is not said.
+func (c Config) MTU() int32 { return c.main.MTU }
+
+// IsOVN says whether OVN-Kubernetes makes the interface: it assigns addresses itself and takes no chain of plugins.
+func (c Config) IsOVN() bool { return c.main.Type == ovn }
+
+// Unfit says why a pod of ours cannot join through this network; empty when it can.
+func (c Config) Unfit() string {
+	switch {
+	case slices.Contains([]string{bridge, cnvBridge, macvlan}, c.main.Type):
+		return ""
+	case c.IsOVN() && c.main.Topology == "localnet":
+		return ""
+	case c.IsOVN():
+		return fmt.Sprintf("topology %q of %s does not reach a VLAN; only localnet does", c.main.Topology, ovn)
+	}
+	return fmt.Sprintf("plugin %q cannot be given a static address; bridge, cnv-bridge, macvlan and OVN-Kubernetes localnet can", c.main.Type)
+}
+
+// Layer2 names the segment that the network lies on; two networks with the same name share their Ethernet frames.
+// Empty when that cannot be told.
+func (c Config) Layer2() string {
+	switch {
+	case c.main.Type == bridge || c.main.Type == cnvBridge:
+		return fmt.Sprintf("bridge/%s/%d", orElse(c.main.Bridge, "cni0"), c.main.VLAN)
+	case c.main.Type == macvlan && c.main.Master != "":
+		return "macvlan/" + c.main.Master
+	case c.IsOVN() && c.main.Topology == "localnet":
+		return fmt.Sprintf("localnet/%s/%d", c.physicalNetwork(), c.main.VLANID)
+	}
+	return ""
+}
+
+// physicalNetwork is the localnet's bridge mapping: OVN-Kubernetes takes the network's name where none is set.
+func (c Config) physicalNetwork() string {
+	name, _ := c.network["name"].(string)
+	return orElse(c.main.PhysicalNetworkName, name)
+}
+
+// PreventsForwarding says whether a plugin of the chain turns forwarding off on the interface.
+func (c Config) PreventsForwarding() bool {
+	return slices.ContainsFunc(c.plugins, func(p map[string]any) bool {
+		sysctl, _ := p["sysctl"].(map[string]any)
+		return p["type"] == "tuning" && sysctl[forwardingKey] == "0"
+	})
+}
+
+// AssignsAddresses says whether the network gives its pods addresses: with bridge binding KubeVirt would then answer
+// the guest's DHCP itself, and OVN-Kubernetes would pin the port to that address.
+func (c Config) AssignsAddresses() bool {
+	if c.IsOVN() {
+		return c.main.Subnets != ""
+	}
+	var ipam struct {
+		Type string `json:"type"`
+	}
+	return json.Unmarshal(c.main.IPAM, &ipam) == nil && ipam.Type != ""
+}
+
+type ipamPlugin struct {
+	Range      string          `json:"range"`
+	Start      string          `json:"range_start"`
+	End        string          `json:"range_end"`
+	Subnet     string          `json:"subnet"`
+	RangeStart string          `json:"rangeStart"`
+	RangeEnd   string          `json:"rangeEnd"`
+	Ranges     [][]ipamPlugin  `json:"ranges"`
+	Addresses  []staticAddress `json:"addresses"`
+}
+
+type staticAddress struct {
+	Address string `json:"address"`
+	Gateway string `json:"gateway,omitempty"`
+}
+
+// Addresses are those that the network's own IPAM may give to others: ranges of host-local and whereabouts, and static
+// ones. A range as wide as a whole subnet is not among them: it says nothing about which addresses are in use.
+func (c Config) Addresses() []ipam.Range {
+	var p ipamPlugin
+	if json.Unmarshal(c.main.IPAM, &p) != nil {
+		return nil
+	}
+	all := p.ranges()
+	for _, set := range p.Ranges {
+		for _, one := range set {
+			all = append(all, one.ranges()...)
+		}
+	}
+	for _, a := range p.Addresses {
+		if prefix, err := netip.ParsePrefix(a.Address); err == nil {
+			all = append(all, ipam.Single(prefix.Addr()))
+		}
+	}
+	return all
+}
+
+// ranges reads one range in the words of host-local (subnet, rangeStart, rangeEnd) or of whereabouts (range, which may
+// be first-last/bits, range_start, range_end).
+func (p ipamPlugin) ranges() []ipam.Range {
+	first, last := orElse(p.RangeStart, p.Start), orElse(p.RangeEnd, p.End)
+	if from, to, ok := strings.Cut(p.Range, "-"); ok {
+		to, _, _ = strings.Cut(to, "/")
+		first, last = orElse(first, from), orElse(last, to)
+	}
+	if first == "" && last == "" {
+		return nil
+	}
+	subnet, _ := netip.ParsePrefix(orElse(p.Subnet, p.Range))
+	r := ipam.Usable(subnet)
+	if a, err := netip.ParseAddr(first); err == nil {
+		r.First = a
+	}
+	if a, err := netip.ParseAddr(last); err == nil {
+		r.Last = a
+	}
+	if !r.IsValid() {
+		return nil
+	}
+	return []ipam.Range{r}
+}
+
+// Static is what a derived network gives to its one pod.
+type Static struct {
+	// Name of the network.
+	Name string
+	// Addresses of the interface with their prefix lengths.
+	Addresses []netip.Prefix
+	// Gateway of the VLAN; used with Routes or Anywhere only.
+	Gateway netip.Addr
+	// Routes are networks of off-link clients.
+	Routes []netip.Prefix
+	// Anywhere: clients are everywhere, so answers are routed by their source address (plugin sbr). The on-link route
+	// moves to that table too, so the pod must bind its source for what it starts itself.
+	Anywhere bool
+	// PreventForwarding chains the tuning plugin.
+	PreventForwarding bool
+}
+
+// WithStatic derives a network on the same layer 2 that gives exactly these addresses, makes no gateway of the node,
+// and lets the pod choose its hardware address.
+func (c Config) WithStatic(s Static) Config {
+	main := maps.Clone(c.plugins[0])
+	for _, of := range []string{"isGateway", "isDefaultGateway", "forceAddress", "ipMasq"} {
+		delete(main, of)
+	}
+	main["ipam"] = s.ipam()
+	main["capabilities"] = map[string]any{"mac": true}
+
+	out := Config{main: c.main, network: maps.Clone(c.network), plugins: []map[string]any{main}}
+	out.network["name"] = s.Name
+	out.network["cniVersion"] = chainable(c.network["cniVersion"])
+	for _, p := range c.plugins[1:] {
+		if p["type"] != "sbr" {
+			out.plugins = append(out.plugins, p)
+		}
+	}
+	if s.PreventForwarding {
+		out.plugins = append(out.plugins, map[string]any{"type": "tuning", "sysctl": map[string]any{forwardingKey: "0"}})
+	}
+	if s.Anywhere {
+		out.plugins = append(out.plugins, map[string]any{"type": "sbr"})
+	}
+	return out
+}
+
+func (s Static) ipam() map[string]any {
+	var addresses []staticAddress
+	for _, a := range s.Addresses {
+		address := staticAddress{Address: a.String()}
+		if s.Anywhere && s.Gateway.IsValid() {
+			address.Gateway = s.Gateway.String() // an address without one gets an empty table from sbr
+		}
+		addresses = append(addresses, address)
+	}
+	ipam := map[string]any{"type": "static", "addresses": addresses}
+	if s.Anywhere || len(s.Routes) == 0 {
+		return ipam
+	}
+	var routes []map[string]string
+	for _, dst := range s.Routes {
+		routes = append(routes, map[string]string{"dst": dst.String(), "gw": s.Gateway.String()})
+	}
+	ipam["routes"] = routes
+	return ipam
+}
+
+// chainable is the version, or the first one that hands results down a chain.
+func chainable(version any) string {
+	v, _ := version.(string)
+	if v == "" || strings.HasPrefix(v, "0.1.") || strings.HasPrefix(v, "0.2.") || v == "0.3.0" {
+		return "0.3.1"
+	}
+	return v
+}
+
+// CopyForOVN derives a localnet on the same physical network that honours the `ips` of a pod's annotation: it has no
+// subnets. OVN-Kubernetes demands its own namespace/name in netAttachDefName, and one name for one configuration.
+func (c Config) CopyForOVN(network, namespace, name string) Config {
+	main := maps.Clone(c.plugins[0])
+	for _, of := range []string{"subnets", "excludeSubnets", "reservedSubnets", "infrastructureSubnets"} {
+		delete(main, of)
+	}
+	main["netAttachDefName"] = namespace + "/" + name
+	main["physicalNetworkName"] = c.physicalNetwork()
+	out := Config{main: c.main, network: maps.Clone(c.network), plugins: []map[string]any{main}}
+	out.network["name"] = network
+	return out
+}
+
+// Admits says whether the allow-list of ConfigMap cni-sysctl-allowlist, regular expressions by line, lets the tuning
+// plugin turn forwarding off (containernetworking/plugins, plugins/meta/tuning: an unlisted key fails CNI ADD).
+func Admits(allowlist string) bool {
+	for line := range strings.SplitSeq(allowlist, "\n") {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if ok, err := regexp.MatchString(line, forwardingKey); err == nil && ok {
+			return true
+		}
+	}
+	return false
+}
+
+// AllowlistLine is the line to add for Admits to hold.
+func AllowlistLine() string { return "^" + regexp.QuoteMeta(forwardingKey) + "$" }
+
+func orElse(value, otherwise string) string {
+	if value == "" {
+		return otherwise
+	}
+	return value
+}

@@ -1,0 +1,96 @@
+// Package nad knows NetworkAttachmentDefinitions: the few fields that are read, what their CNI configuration says, and
+// how one that gives a pod a static address is derived from one that gives none.
+package nad
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
+)
+
+const kind = "NetworkAttachmentDefinition"
+
+// GroupVersion of the kind; k8snetworkplumbingwg owns it.
+var GroupVersion = schema.GroupVersion{Group: "k8s.cni.cncf.io", Version: "v1"}
+
+// NetworkAttachmentDefinition is the subset of the kind that we read.
+type NetworkAttachmentDefinition struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec Spec `json:"spec"`
+}
+
+// Spec holds the CNI configuration as JSON: one plugin, or a list of them.
+type Spec struct {
+	Config string `json:"config,omitempty"`
+}
+
+// List is a list of NetworkAttachmentDefinition.
+type List struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []NetworkAttachmentDefinition `json:"items"`
+}
+
+// AddToScheme registers the kind.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypeWithName(GroupVersion.WithKind(kind), &NetworkAttachmentDefinition{})
+	scheme.AddKnownTypeWithName(GroupVersion.WithKind(kind+"List"), &List{})
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}
+
+// DeepCopy copies n.
+func (n *NetworkAttachmentDefinition) DeepCopy() *NetworkAttachmentDefinition {
+	if n == nil {
+		return nil
+	}
+	out := &NetworkAttachmentDefinition{TypeMeta: n.TypeMeta, Spec: n.Spec}
+	n.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	return out
+}
+
+// DeepCopyObject copies n.
+func (n *NetworkAttachmentDefinition) DeepCopyObject() runtime.Object { return n.DeepCopy() }
+
+// DeepCopyObject copies l.
+func (l *List) DeepCopyObject() runtime.Object {
+	out := &List{TypeMeta: l.TypeMeta}
+	l.ListMeta.DeepCopyInto(&out.ListMeta)
+	for i := range l.Items {
+		out.Items = append(out.Items, *l.Items[i].DeepCopy())
+	}
+	return out
+}
+
+// ApplyConfiguration is what we say of a NetworkAttachmentDefinition of ours when it is applied.
+type ApplyConfiguration struct {
+	acmeta.TypeMetaApplyConfiguration    `json:",inline"`
+	*acmeta.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
+
+	Spec Spec `json:"spec"`
+}
+
+// Apply begins the apply configuration of one NetworkAttachmentDefinition.
+func Apply(namespace, name string, config Config) *ApplyConfiguration {
+	a := &ApplyConfiguration{ObjectMetaApplyConfiguration: acmeta.ObjectMeta().WithNamespace(namespace).WithName(name), Spec: Spec{Config: config.String()}}
+	a.WithAPIVersion(GroupVersion.String()).WithKind(kind)
+	return a
+}
+
+// IsApplyConfiguration marks the type.
+func (a *ApplyConfiguration) IsApplyConfiguration() {}
+
+// GetKind returns the kind.
+func (a *ApplyConfiguration) GetKind() *string { return a.Kind }
+
+// GetAPIVersion returns group and version.
+func (a *ApplyConfiguration) GetAPIVersion() *string { return a.APIVersion }
+
+// GetName returns the name.
+func (a *ApplyConfiguration) GetName() *string { return a.Name }
+
+// GetNamespace returns the namespace.
+func (a *ApplyConfiguration) GetNamespace() *string { return a.Namespace }

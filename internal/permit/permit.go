@@ -1,0 +1,61 @@
+// Package permit answers one question for every reference that leaves its namespace: may it?
+package permit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// Reference is one field of an object in namespace From that names an object in another namespace.
+type Reference struct {
+	// Field as the user knows it, e.g. hostedClusterRef.
+	Field string
+	// From is the namespace of the object with the field.
+	From string
+	// Kind as kubectl takes it, Namespace and Name of the target. A reference to a whole namespace has kind namespace
+	// and the namespace as Name.
+	Kind, Namespace, Name string
+	// Annotations of the target; nil when it does not exist, which looks the same as not being admitted: whether
+	// another tenant's object exists is not told.
+	Annotations map[string]string
+	// Lent are namespaces that are open to From without an annotation.
+	Lent []string
+}
+
+// Allowed says whether the reference may be followed: its target lies in our namespace or in one lent to us, or admits
+// our namespace by annotation.
+func (r Reference) Allowed() bool {
+	if r.Namespace == r.From || slices.Contains(r.Lent, r.Namespace) {
+		return true
+	}
+	for admitted := range strings.SplitSeq(r.Annotations[names.AnnotationAllowedNamespaces], ",") {
+		if strings.TrimSpace(admitted) == r.From && r.From != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// Check is Allowed as findings.
+func Check(references ...Reference) []finding.Finding {
+	var refused []finding.Finding
+	for _, r := range references {
+		if !r.Allowed() {
+			refused = append(refused, r.refusal())
+		}
+	}
+	return refused
+}
+
+func (r Reference) refusal() finding.Finding {
+	scope := "-n " + r.Namespace + " "
+	if r.Kind == "namespace" {
+		scope = ""
+	}
+	return finding.Wrong("Accepted", "RefNotPermitted").
+		Say("%s names %s %s, which is not there or does not admit namespace %s; its owner admits it with: kubectl annotate %s%s %s %s=%s",
+			r.Field, r.Kind, r.Name, r.From, scope, r.Kind, r.Name, names.AnnotationAllowedNamespaces, r.From)
+}

@@ -1,0 +1,52 @@
+package permit
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+func TestAReferenceLeavesItsNamespaceOnlyWhereAdmitted(t *testing.T) {
+	admitting := func(namespaces string) map[string]string {
+		return map[string]string{names.AnnotationAllowedNamespaces: namespaces}
+	}
+	for name, c := range map[string]struct {
+		target      string
+		annotations map[string]string
+		lent        []string
+		want        bool
+	}{
+		"own namespace":                      {target: "tenant", want: true},
+		"another namespace":                  {target: "clusters", want: false},
+		"another that admits us":             {target: "clusters", annotations: admitting("tenant"), want: true},
+		"another that admits us among more":  {target: "clusters", annotations: admitting("a, tenant ,b"), want: true},
+		"another that admits a longer name":  {target: "clusters", annotations: admitting("tenant-2"), want: false},
+		"another that admits a prefix of us": {target: "clusters", annotations: admitting("ten"), want: false},
+		"another that admits nobody":         {target: "clusters", annotations: admitting(""), want: false},
+		"another that admits a star":         {target: "clusters", annotations: admitting("*"), want: false},
+		"a lent namespace":                   {target: "openshift-multus", lent: []string{"default", "openshift-multus"}, want: true},
+		"a namespace lent to nobody":         {target: "openshift-multus", lent: []string{"default"}, want: false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := Reference{Field: "hostedClusterRef", From: "tenant", Kind: "hostedcluster", Namespace: c.target, Name: "c1", Annotations: c.annotations, Lent: c.lent}
+			NewWithT(t).Expect(r.Allowed()).To(Equal(c.want))
+			NewWithT(t).Expect(Check(r) == nil).To(Equal(c.want))
+		})
+	}
+}
+
+func TestARefusalNamesFieldAndRemedyAndNotWhetherTheTargetExists(t *testing.T) {
+	g := NewWithT(t)
+	there := Reference{Field: "hostedClusterRef", From: "tenant", Kind: "hostedcluster", Namespace: "clusters", Name: "c1", Annotations: map[string]string{"a": "b"}}
+	absent := there
+	absent.Annotations = nil
+	g.Expect(Check(there)).To(Equal(Check(absent)))
+	g.Expect(Check(there)).To(Equal([]finding.Finding{{
+		Condition: "Accepted", Reason: "RefNotPermitted", Outcome: finding.Invalid,
+		Message: "hostedClusterRef names hostedcluster c1, which is not there or does not admit namespace tenant; its owner admits it with: " +
+			"kubectl annotate -n clusters hostedcluster c1 hostedcluster.densityops.com/allowed-namespaces=tenant",
+	}}))
+}

@@ -1,0 +1,130 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	routev1 "github.com/openshift/api/route/v1"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// Input is everything that planning one Infra looks at. It is read in two stages: the fields of the second are left
+// empty as long as Permitted has findings, so that nothing is read where nothing may be.
+type Input struct {
+	Settings Settings
+	Infra    *v1alpha1.Infra
+
+	// First stage: what the Infra refers to. Nil means that it is not there.
+
+	// HostedControlPlane of Refs.ControlPlaneNamespace; read in the seeds' form only.
+	HostedControlPlane *hyperv1.HostedControlPlane
+	// HostedCluster of HostedClusterKey.
+	HostedCluster *hyperv1.HostedCluster
+	// Namespaces that Refs lists.
+	Namespaces []corev1.Namespace
+	// NAD of Refs.
+	NAD *nad.NetworkAttachmentDefinition
+	// SysctlAllowlist is ConfigMap openshift-multus/cni-sysctl-allowlist.
+	SysctlAllowlist *corev1.ConfigMap
+	// Children as they are, nil where there is none.
+	Children Children
+	// Neighbours are all other Infras of the cluster that are not being deleted.
+	Neighbours []Neighbour
+
+	// Second stage: all objects of ControlPlaneNamespace.
+
+	Services        []corev1.Service
+	Routes          []routev1.Route
+	EndpointSlices  []discoveryv1.EndpointSlice
+	NetworkPolicies []networkingv1.NetworkPolicy
+}
+
+// Children are the three objects that an Infra becomes.
+type Children struct {
+	DHCP  *v1alpha1.DHCPServer
+	DNS   *v1alpha1.DNSServer
+	Proxy *v1alpha1.ProxyServer
+}
+
+// Neighbour is another Infra, which may lie on the same layer 2.
+type Neighbour struct {
+	Infra    *v1alpha1.Infra
+	NAD      *nad.NetworkAttachmentDefinition
+	Children Children
+}
+
+// References are what to read first.
+type References struct {
+	// HostedCluster of hostedClusterRef; empty in the seeds' form.
+	HostedCluster types.NamespacedName
+	// ControlPlaneNamespace as the user wrote it; its HostedControlPlane leads to the HostedCluster in the seeds' form.
+	ControlPlaneNamespace string
+	// NAD of the workers.
+	NAD types.NamespacedName
+	// Namespaces whose annotations decide over permission.
+	Namespaces []string
+}
+
+// Refs says what to read first for one Infra.
+func Refs(infra *v1alpha1.Infra) References {
+	r := References{
+		ControlPlaneNamespace: string(infra.Spec.InfraComponents.Proxy.ControlPlaneNamespace),
+		NAD: types.NamespacedName{
+			Namespace: orElse(string(infra.Spec.NetworkConfig.NetworkAttachmentNamespace), infra.Namespace),
+			Name:      string(infra.Spec.NetworkConfig.NetworkAttachmentDefinition),
+		},
+	}
+	if ref := infra.Spec.HostedClusterRef; ref != nil {
+		r.HostedCluster = types.NamespacedName{Namespace: orElse(string(ref.Namespace), infra.Namespace), Name: string(ref.Name)}
+	}
+	add := func(namespace string) {
+		if namespace != "" && namespace != infra.Namespace && !slices.Contains(r.Namespaces, namespace) {
+			r.Namespaces = append(r.Namespaces, namespace)
+		}
+	}
+	add(r.ControlPlaneNamespace)
+	for _, e := range infra.Spec.ExtraEndpoints {
+		add(string(e.Target.Namespace))
+	}
+	return r
+}
+
+// HostedClusterKey names the HostedCluster: that of hostedClusterRef, else the one that the HostedControlPlane's
+// annotation names. False when there is neither (the seeds' form without HyperShift).
+func (in Input) HostedClusterKey() (types.NamespacedName, bool) {
+	if in.Infra.Spec.HostedClusterRef != nil {
+		return Refs(in.Infra).HostedCluster, true
+	}
+	if in.HostedControlPlane == nil {
+		return types.NamespacedName{}, false
+	}
+	namespace, name, ok := strings.Cut(in.HostedControlPlane.Annotations[names.AnnotationHostedCluster], "/")
+	return types.NamespacedName{Namespace: namespace, Name: name}, ok
+}
+
+// ControlPlaneNamespace is where the control plane's Services are; empty while unknown.
+func (in Input) ControlPlaneNamespace() string {
+	if written := Refs(in.Infra).ControlPlaneNamespace; written != "" {
+		return written
+	}
+	if in.HostedCluster == nil {
+		return ""
+	}
+	return endpoint.ControlPlaneNamespace(in.HostedCluster)
+}
+
+func orElse[T ~string](value, otherwise T) T {
+	if value == "" {
+		return otherwise
+	}
+	return value
+}

@@ -1,0 +1,84 @@
+package plan
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/permit"
+)
+
+// Permitted judges every reference of the Infra that leaves its namespace, from what the first stage read. With any
+// finding, nothing of the control plane's namespace may be read and nothing created.
+func Permitted(in Input) []finding.Finding {
+	cluster := in.clusterReferences()
+	if refused := permit.Check(cluster...); refused != nil {
+		return refused // what follows from the HostedCluster is not judged, or its namespace would be lent
+	}
+	return permit.Check(append(in.targetReferences(), in.nadReference())...)
+}
+
+// clusterReferences lead to the control plane: the HostedCluster, and its namespace where that is not the HostedCluster's own.
+func (in Input) clusterReferences() []permit.Reference {
+	var refs []permit.Reference
+	if key, ok := in.HostedClusterKey(); ok {
+		r := permit.Reference{Field: "hostedClusterRef", From: in.Infra.Namespace, Kind: "hostedcluster", Namespace: key.Namespace, Name: key.Name}
+		if in.Infra.Spec.HostedClusterRef == nil {
+			r.Field = "proxy.controlPlaneNamespace"
+		}
+		if in.HostedCluster != nil {
+			r.Annotations = in.HostedCluster.Annotations
+		}
+		refs = append(refs, r)
+	}
+	if in.HostedCluster != nil && in.ControlPlaneNamespace() == endpoint.ControlPlaneNamespace(in.HostedCluster) {
+		return refs
+	}
+	if written := Refs(in.Infra).ControlPlaneNamespace; written != "" {
+		refs = append(refs, in.namespaceReference("proxy.controlPlaneNamespace", written))
+	}
+	return refs
+}
+
+// targetReferences are the namespaces of extra endpoints; the control plane's is the Infra's to use.
+func (in Input) targetReferences() []permit.Reference {
+	var refs []permit.Reference
+	for _, e := range in.Infra.Spec.ExtraEndpoints {
+		if e.Target.Namespace == "" {
+			continue
+		}
+		r := in.namespaceReference("extraEndpoints["+e.Name+"].target.namespace", string(e.Target.Namespace))
+		r.Lent = []string{in.ControlPlaneNamespace()}
+		refs = append(refs, r)
+	}
+	return refs
+}
+
+func (in Input) nadReference() permit.Reference {
+	key := Refs(in.Infra).NAD
+	r := permit.Reference{
+		Field: "networkConfig.networkAttachmentDefinition", From: in.Infra.Namespace, Kind: "network-attachment-definition", Namespace: key.Namespace, Name: key.Name,
+		Lent: append([]string{in.ControlPlaneNamespace()}, in.Settings.NADSourceNamespaces...),
+	}
+	if in.NAD != nil {
+		r.Annotations = in.NAD.Annotations
+	}
+	return r
+}
+
+func (in Input) namespaceReference(field, namespace string) permit.Reference {
+	r := permit.Reference{Field: field, From: in.Infra.Namespace, Kind: "namespace", Namespace: namespace, Name: namespace}
+	if ns := in.namespace(namespace); ns != nil {
+		r.Annotations = ns.Annotations
+	}
+	return r
+}
+
+func (in Input) namespace(name string) *corev1.Namespace {
+	for i := range in.Namespaces {
+		if in.Namespaces[i].Name == name {
+			return &in.Namespaces[i]
+		}
+	}
+	return nil
+}
