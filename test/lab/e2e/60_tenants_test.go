@@ -22,7 +22,10 @@ func TestAHostedClusterOfAnotherNamespaceNeedsPermission(t *testing.T) {
 	_, err := lab.Standin(ctx, "apply", "--cluster", "c2", "--lb-address", "203.0.113.20", "--nad", "default/vlan200")
 	must(t, err)
 	kubectl(t, ctx, "create", "namespace", "intruder")
-	afterwards(t, func(ctx context.Context) error { _, err := lab.Kubectl(ctx, "delete", "namespace", "intruder"); return err })
+	afterwards(t, func(ctx context.Context) error {
+		_, err := lab.Kubectl(ctx, "delete", "namespace", "intruder")
+		return err
+	})
 	_, err = lab.Lab(ctx, "vlan", "200")
 	must(t, err)
 	must(t, lab.Apply(ctx, scene.BridgeNAD("vlan200", "br200")))
