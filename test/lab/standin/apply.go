@@ -8,11 +8,13 @@ import (
 	"slices"
 	"time"
 
+	routev1 "github.com/openshift/api/route/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,6 +50,9 @@ func (l *Lab) Apply(ctx context.Context, c Cluster) error {
 	if err := apply(ctx, l.client, namespace(HostedClusterNamespace, nil), namespace(c.Namespace(), controlPlaneNamespaceLabels)); err != nil {
 		return err
 	}
+	if err := apply(ctx, l.client, c.ordered()...); err != nil { // refused here, nothing has happened yet
+		return err
+	}
 	nodePorts, err := l.publish(ctx, c)
 	if err != nil {
 		return err
@@ -68,7 +73,7 @@ func (l *Lab) Apply(ctx context.Context, c Cluster) error {
 	if err := l.report(ctx, c, nodePorts, true); err != nil {
 		return err
 	}
-	l.say("hosted cluster %s serves: API %s, ignition %s", c.Name, hostPort(c.host(kubeAPIServer), c.port(kubeAPIServer, nodePorts)), c.host(ignitionServerProxy))
+	l.say("hosted cluster %s serves: API %s, ignition %s", c.Name, hostPort(c.host(kubeAPIServer), c.port(kubeAPIServer, nodePorts)), c.ignitionEndpoint(nodePorts))
 	return nil
 }
 
@@ -130,9 +135,6 @@ func (l *Lab) publish(ctx context.Context, c Cluster) (map[string]int32, error) 
 	if err := apply(ctx, l.client, c.published()...); err != nil {
 		return nil, err
 	}
-	if err := l.prunePublished(ctx, c); err != nil {
-		return nil, err
-	}
 	for _, name := range c.balanced() {
 		status := &corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: c.LBAddress, IPMode: ptr.To(corev1.LoadBalancerIPModeVIP)}}}}
 		if err := applyStatus(ctx, l.client, &corev1.Service{ObjectMeta: c.meta(name)}, status); err != nil {
@@ -140,7 +142,7 @@ func (l *Lab) publish(ctx context.Context, c Cluster) (map[string]int32, error) 
 		}
 	}
 	for _, r := range c.routes() {
-		if err := applyStatus(ctx, l.client, r, &admitted(r, metav1.NewTime(l.started)).Status); err != nil {
+		if err := applyStatus(ctx, l.client, r, &routev1.RouteStatus{Ingress: admitted(r)}); err != nil {
 			return nil, err
 		}
 	}
@@ -153,27 +155,6 @@ func (l *Lab) publish(ctx context.Context, c Cluster) (map[string]int32, error) 
 		nodePorts[s.Name] = s.Spec.Ports[0].NodePort
 	}
 	return nodePorts, nil
-}
-
-// prunePublished removes what another strategy had published.
-func (l *Lab) prunePublished(ctx context.Context, c Cluster) error {
-	wanted := map[string]bool{}
-	for _, o := range c.published() {
-		wanted[fmt.Sprintf("%T/%s", o, o.GetName())] = true
-	}
-	for _, s := range Strategies() {
-		other := c
-		other.Strategy = s
-		for _, o := range other.published() {
-			if wanted[fmt.Sprintf("%T/%s", o, o.GetName())] {
-				continue
-			}
-			if err := client.IgnoreNotFound(l.client.Delete(ctx, o)); err != nil {
-				return fmt.Errorf("removing %T %s: %w", o, o.GetName(), err)
-			}
-		}
-	}
-	return nil
 }
 
 // configure writes every Secret and ConfigMap, keeping the keys that are there.
@@ -197,18 +178,17 @@ func (l *Lab) configure(ctx context.Context, c Cluster, nodePorts map[string]int
 			return config{}, err
 		}
 	}
-	return cfg, l.applyTokens(ctx, c, cfg, held)
+	return cfg, l.applyTokens(ctx, c, cfg, held, nodePorts)
 }
 
 // applyTokens writes what a new worker is let in with: the token and its payload, and the admin's kubeconfig beside the HostedCluster.
-func (l *Lab) applyTokens(ctx context.Context, c Cluster, cfg config, held map[string]files) error {
+func (l *Lab) applyTokens(ctx context.Context, c Cluster, cfg config, held map[string]files, nodePorts map[string]int32) error {
 	content, err := payload(cfg)
 	if err != nil {
 		return fmt.Errorf("writing the workers' ignition config: %w", err)
 	}
 	token := c.tokenSecret(held["token-"+c.nodePool()+"-"+c.configVersion()], content)
-	endpoint := c.status(nil, false, metav1.Now()).IgnitionEndpoint
-	userData, err := c.userData(endpoint, token.Data["token"], cfg.secrets[ignitionCA.secret][ignitionCA.cert])
+	userData, err := c.userData(c.ignitionEndpoint(nodePorts), token.Data["token"], cfg.secrets[ignitionCA.secret][ignitionCA.cert])
 	if err != nil {
 		return err
 	}
@@ -234,17 +214,17 @@ func (l *Lab) run(ctx context.Context, c Cluster, cfg config) error {
 	if err := apply(ctx, l.client, c.accounts()...); err != nil {
 		return err
 	}
-	if err := apply(ctx, l.client, c.workloads(cfg.all())...); err != nil {
-		return err
-	}
-	pullSecret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: c.hostedCluster().Spec.PullSecret.Name, Namespace: HostedClusterNamespace},
-		Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte(`{"auths":{}}`)}}
-	return apply(ctx, l.client, pullSecret, c.hostedCluster(), c.pool(), c.hostedControlPlane())
+	return apply(ctx, l.client, c.workloads(cfg.all())...)
 }
 
-// report writes the three statuses that HyperShift's operators would.
+// report writes the statuses that HyperShift's operators would. A cluster that was available stays so while it changes.
 func (l *Lab) report(ctx context.Context, c Cluster, nodePorts map[string]int32, available bool) error {
-	status := c.status(nodePorts, available, metav1.NewTime(time.Now()))
+	now := &hyperv1.HostedCluster{}
+	if err := l.client.Get(ctx, client.ObjectKeyFromObject(c.hostedCluster()), now); err != nil {
+		return fmt.Errorf("reading the HostedCluster: %w", err)
+	}
+	available = available || meta.IsStatusConditionTrue(now.Status.Conditions, string(hyperv1.HostedClusterAvailable))
+	status := c.status(nodePorts, available, now.Status.Conditions)
 	if err := applyStatus(ctx, l.client, c.hostedCluster(), &status); err != nil {
 		return err
 	}

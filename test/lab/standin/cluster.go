@@ -64,6 +64,7 @@ func (c Cluster) infraID() string                   { return c.Name + "-lab" }
 func (c Cluster) apiHost() string                   { return "api." + c.Name + "." + c.BaseDomain }
 func (c Cluster) nodePool() string                  { return c.Name }
 func (c Cluster) adminKubeconfig() string           { return c.Name + "-admin-kubeconfig" }
+func (c Cluster) pullSecret() string                { return c.Name + "-pull-secret" }
 func (c Cluster) serviceHost(service string) string { return service + "." + c.Namespace() + ".svc" }
 
 // routeHost is what the management cluster's ingress calls a Route that names no host itself, and what a user

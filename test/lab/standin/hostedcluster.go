@@ -3,14 +3,17 @@ package standin
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	"github.com/openshift/hypershift/api/util/ipnet"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 const releaseImage = "e2e.local/release:1"
@@ -26,7 +29,7 @@ func (c Cluster) hostedCluster() *hyperv1.HostedCluster {
 			Release: hyperv1.Release{Image: releaseImage}, InfraID: c.infraID(),
 			Platform: c.platform(), DNS: hyperv1.DNSSpec{BaseDomain: c.BaseDomain}, Networking: c.networking(), Etcd: managedEtcd(),
 			ControllerAvailabilityPolicy: hyperv1.SingleReplica, OLMCatalogPlacement: hyperv1.ManagementOLMCatalogPlacement,
-			Services: c.services(), PullSecret: corev1.LocalObjectReference{Name: c.Name + "-pull-secret"},
+			Services: c.services(), PullSecret: corev1.LocalObjectReference{Name: c.pullSecret()},
 		},
 	}
 }
@@ -82,30 +85,43 @@ func (c Cluster) hostedControlPlane() *hyperv1.HostedControlPlane {
 	}
 }
 
-// status is the HostedCluster's, field by field as hypershift-operator writes it: every endpoint as soon as it is
-// known, and with NodePort the port that the Service was given.
-func (c Cluster) status(nodePorts map[string]int32, available bool, now metav1.Time) hyperv1.HostedClusterStatus {
-	s := hyperv1.HostedClusterStatus{
-		KubeConfig:               &corev1.LocalObjectReference{Name: c.adminKubeconfig()},
-		ControlPlaneEndpoint:     hyperv1.APIEndpoint{Host: c.host(kubeAPIServer), Port: c.port(kubeAPIServer, nodePorts)},
-		IgnitionEndpoint:         c.host(ignitionServerProxy),
-		OAuthCallbackURLTemplate: fmt.Sprintf("https://%s/oauth2callback/[identity-provider-name]", hostPort(c.host(oauthServer), c.port(oauthServer, nodePorts))),
-		PayloadArch:              hyperv1.AMD64,
-	}
-	if c.Strategy == NodePort {
-		s.IgnitionEndpoint = hostPort(c.host(ignitionServerProxy), c.port(ignitionServerProxy, nodePorts))
-	}
-	for _, kind := range []hyperv1.ConditionType{hyperv1.HostedClusterAvailable, hyperv1.IgnitionEndpointAvailable, hyperv1.InfrastructureReady, hyperv1.KubeAPIServerAvailable, hyperv1.EtcdAvailable} {
-		s.Conditions = append(s.Conditions, condition(kind, available, now))
-	}
-	return s
+// ordered is what a person, or HyperShift on that person's order, creates first.
+func (c Cluster) ordered() []client.Object {
+	pullSecret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: c.pullSecret(), Namespace: HostedClusterNamespace},
+		Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte(`{"auths":{}}`)}}
+	return []client.Object{pullSecret, c.hostedCluster(), c.pool(), c.hostedControlPlane()}
 }
 
-func condition(kind hyperv1.ConditionType, available bool, now metav1.Time) metav1.Condition {
-	if available {
-		return metav1.Condition{Type: string(kind), Status: metav1.ConditionTrue, Reason: hyperv1.AsExpectedReason, Message: "The hosted control plane is available", LastTransitionTime: now}
+// status is the HostedCluster's, field by field as hypershift-operator writes it; with NodePort, the port is the one
+// that the Service was given. The conditions go on from those there are.
+func (c Cluster) status(nodePorts map[string]int32, available bool, conditions []metav1.Condition) hyperv1.HostedClusterStatus {
+	conditions = slices.Clone(conditions)
+	for _, kind := range []hyperv1.ConditionType{hyperv1.HostedClusterAvailable, hyperv1.IgnitionEndpointAvailable, hyperv1.InfrastructureReady, hyperv1.KubeAPIServerAvailable, hyperv1.EtcdAvailable} {
+		meta.SetStatusCondition(&conditions, condition(kind, available))
 	}
-	return metav1.Condition{Type: string(kind), Status: metav1.ConditionFalse, Reason: hyperv1.WaitingForAvailableReason, Message: "The hosted control plane is not yet available", LastTransitionTime: now}
+	return hyperv1.HostedClusterStatus{
+		KubeConfig:               &corev1.LocalObjectReference{Name: c.adminKubeconfig()},
+		ControlPlaneEndpoint:     hyperv1.APIEndpoint{Host: c.host(kubeAPIServer), Port: c.port(kubeAPIServer, nodePorts)},
+		IgnitionEndpoint:         c.ignitionEndpoint(nodePorts),
+		OAuthCallbackURLTemplate: fmt.Sprintf("https://%s/oauth2callback/[identity-provider-name]", hostPort(c.host(oauthServer), c.port(oauthServer, nodePorts))),
+		PayloadArch:              hyperv1.AMD64,
+		Conditions:               conditions,
+	}
+}
+
+// ignitionEndpoint names a port only where it is a node's.
+func (c Cluster) ignitionEndpoint(nodePorts map[string]int32) string {
+	if c.Strategy == NodePort {
+		return hostPort(c.host(ignitionServerProxy), c.port(ignitionServerProxy, nodePorts))
+	}
+	return c.host(ignitionServerProxy)
+}
+
+func condition(kind hyperv1.ConditionType, available bool) metav1.Condition {
+	if available {
+		return metav1.Condition{Type: string(kind), Status: metav1.ConditionTrue, Reason: hyperv1.AsExpectedReason, Message: "The hosted control plane is available"}
+	}
+	return metav1.Condition{Type: string(kind), Status: metav1.ConditionFalse, Reason: hyperv1.WaitingForAvailableReason, Message: "The hosted control plane is not yet available"}
 }
 
 func hostPort(host string, port int32) string { return net.JoinHostPort(host, strconv.Itoa(int(port))) }

@@ -114,13 +114,12 @@ func (c Cluster) routes() []*routev1.Route {
 	return all
 }
 
-// admitted is the status that the router which serves a Route gives it.
-func admitted(r *routev1.Route, now metav1.Time) *routev1.Route {
-	r.Status.Ingress = []routev1.RouteIngress{{
+// admitted is what the router that serves a Route says of it.
+func admitted(r *routev1.Route) []routev1.RouteIngress {
+	return []routev1.RouteIngress{{
 		Host: r.Spec.Host, RouterName: "default", WildcardPolicy: routev1.WildcardPolicyNone,
-		Conditions: []routev1.RouteIngressCondition{{Type: routev1.RouteAdmitted, Status: corev1.ConditionTrue, LastTransitionTime: &now}},
+		Conditions: []routev1.RouteIngressCondition{{Type: routev1.RouteAdmitted, Status: corev1.ConditionTrue}},
 	}}
-	return r
 }
 
 // networkPolicies are HyperShift's (hypershift-operator/…/hostedcluster/network_policies.go), without those for egress
