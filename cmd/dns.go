@@ -1,0 +1,57 @@
+package cmd
+
+import (
+	"errors"
+	"net/netip"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cldmnky/oooi/internal/daemon"
+	"github.com/cldmnky/oooi/internal/dns"
+)
+
+func newDNSCommand() *cobra.Command {
+	var flags daemon.Flags
+	var name, podIP, corefile string
+	cmd := &cobra.Command{
+		Use:   "dns",
+		Short: "Serve split-horizon DNS on one VLAN",
+		Long: "Serves one DNSServer: the hosted cluster's names to the VLAN and, on --pod-ip, to the pod network.\n" +
+			"With --config-file it needs no cluster; with --corefile it is CoreDNS on that Corefile and nothing else.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if corefile != "" {
+				return dns.ServeCorefile(cmd.Context(), corefile)
+			}
+			d, err := newDNSDaemon(&flags, name, podIP)
+			if err != nil {
+				return err
+			}
+			return d.Run(cmd.Context())
+		},
+	}
+	flags.Bind(cmd, "log-level")
+	cmd.Flags().StringVar(&name, "dns-name", "", "name of the DNSServer that configures this daemon")
+	cmd.Flags().StringVar(&podIP, "pod-ip", "", "address of the view for the pod network (none: only the VLAN is served)")
+	cmd.Flags().StringVar(&corefile, "corefile", "", "Corefile to serve as it stands, instead of a DNSServer")
+	cmd.MarkFlagsOneRequired("dns-name", "config-file", "corefile")
+	cmd.MarkFlagsMutuallyExclusive("dns-name", "config-file", "corefile")
+	return cmd
+}
+
+func newDNSDaemon(flags *daemon.Flags, name, podIP string) (*dns.Daemon, error) {
+	log, err := flags.Log()
+	if err != nil {
+		return nil, err
+	}
+	d := &dns.Daemon{Flags: flags, Name: name, Log: log}
+	if podIP != "" {
+		if d.PodIP, err = netip.ParseAddr(podIP); err != nil {
+			return nil, errors.New("--pod-ip: give one IP address, e.g. 10.128.0.17")
+		}
+	}
+	if flags.ConfigFile == "" {
+		d.Kube, err = daemon.Kube()
+	}
+	return d, err
+}

@@ -1,0 +1,29 @@
+package dns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/coredns/caddy"
+	_ "github.com/coredns/coredns/plugin/bind"
+	_ "github.com/coredns/coredns/plugin/errors"
+	_ "github.com/coredns/coredns/plugin/hosts"
+	_ "github.com/coredns/coredns/plugin/log"
+)
+
+// ServeCorefile runs CoreDNS on a Corefile as it stands, with the plugins that are compiled in: bind, cache, errors,
+// forward, hosts, log, and prometheus. It is the seed's way of running; none of our records are in it.
+func ServeCorefile(ctx context.Context, path string) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("reading the Corefile: %w", err)
+	}
+	instance, err := caddy.Start(caddy.CaddyfileInput{Filepath: path, Contents: content, ServerTypeName: "dns"})
+	if err != nil {
+		return fmt.Errorf("serving %s: %w", path, err)
+	}
+	<-ctx.Done()
+	return errors.Join(append(instance.ShutdownCallbacks(), instance.Stop())...)
+}

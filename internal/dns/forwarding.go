@@ -1,0 +1,142 @@
+package dns
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/coredns/caddy"
+	"github.com/coredns/caddy/caddyfile"
+	"github.com/coredns/coredns/core/dnsserver"
+	"github.com/coredns/coredns/plugin"
+	"github.com/coredns/coredns/plugin/cache"
+	"github.com/coredns/coredns/plugin/forward"
+	"github.com/coredns/coredns/plugin/pkg/proxy"
+	"github.com/coredns/coredns/plugin/pkg/transport"
+	"github.com/miekg/dns"
+)
+
+// maxForwarded bounds the queries that wait for upstreams at one time: slow or looping ones must not eat our memory.
+const maxForwarded = 1000
+
+// forwarding resolves what is not ours: CoreDNS' cache before CoreDNS' forwarder, each behind a pointer, so that the cache
+// outlives a change of the upstreams.
+type forwarding struct {
+	cache     atomic.Pointer[cache.Cache]
+	resolvers atomic.Pointer[forward.Forward]
+	waiting   chan struct{}
+
+	upstreams []netip.AddrPort
+	ttl       time.Duration
+}
+
+func newForwarding() *forwarding { return &forwarding{waiting: make(chan struct{}, maxForwarded)} }
+
+// use takes upstreams and a cache time into service; what did not change is left alone.
+func (f *forwarding) use(upstreams []netip.AddrPort, ttl time.Duration) error {
+	if ttl != f.ttl {
+		fresh, err := newCache(ttl, plugin.HandlerFunc(f.resolve))
+		if err != nil {
+			return err
+		}
+		f.cache.Store(fresh)
+		f.ttl = ttl
+	}
+	if len(upstreams) > 0 && !slices.Equal(upstreams, f.upstreams) { // without any, the view asks us nothing
+		retire(f.resolvers.Swap(newResolvers(upstreams)))
+		f.upstreams = slices.Clone(upstreams)
+	}
+	return nil
+}
+
+// Name implements plugin.Handler.
+func (f *forwarding) Name() string { return "forwarding" }
+
+// ServeDNS implements plugin.Handler.
+func (f *forwarding) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
+	return f.cache.Load().ServeDNS(ctx, w, r)
+}
+
+// resolve asks the upstreams. A query that the old ones failed while new ones took their place is asked again there: no
+// change of configuration costs a client an answer.
+func (f *forwarding) resolve(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
+	select {
+	case f.waiting <- struct{}{}:
+		defer func() { <-f.waiting }()
+	default:
+		return dns.RcodeServerFailure, fmt.Errorf("%d queries already wait for the upstreams", maxForwarded)
+	}
+	for {
+		resolvers := f.resolvers.Load()
+		rcode, err := resolvers.ServeDNS(ctx, w, r)
+		if err == nil || resolvers == f.resolvers.Load() {
+			return rcode, err
+		}
+	}
+}
+
+// close ends the health checks.
+func (f *forwarding) close() { retire(f.resolvers.Load()) }
+
+// retire ends the health checks of resolvers; queries that still wait for them are answered, and their sockets are closed
+// when nothing refers to them any more.
+func retire(old *forward.Forward) {
+	if old != nil {
+		_ = old.OnShutdown() // always nil
+	}
+}
+
+// newResolvers makes a forwarder that checks the health of its upstreams.
+func newResolvers(upstreams []netip.AddrPort) *forward.Forward {
+	f := forward.New()
+	for _, upstream := range upstreams {
+		f.SetProxy(proxy.NewProxy("forward", upstream.String(), transport.DNS))
+	}
+	return f
+}
+
+// newCache makes CoreDNS' cache. Its settings have no setters, so its own setup reads them, from tokens: no text is parsed
+// and so no value can begin a directive.
+func newCache(ttl time.Duration, next plugin.Handler) (*cache.Cache, error) {
+	setup, err := caddy.DirectiveAction("dns", "cache")
+	if err != nil {
+		return nil, err
+	}
+	controller := caddy.NewTestController("dns", "") // the only exported way to a controller, also outside tests
+	controller.ServerBlockKeys = []string{"."}
+	controller.Dispenser = caddyfile.NewDispenserTokens("cache", cacheSettings(ttl))
+	if err := setup(controller); err != nil {
+		return nil, fmt.Errorf("setting up the cache: %w", err)
+	}
+	built := dnsserver.GetConfig(controller).Plugin[0](next)
+	return built.(*cache.Cache), nil
+}
+
+// cacheSettings keeps answers for ttl and denials for five minutes at most, and failures not at all: a repaired upstream is
+// used at once. What is popular is asked for before it ends. An upstream that does not answer in 500 ms is covered by what
+// it said within the last day, with the TTL that RFC 8767 §4 recommends.
+func cacheSettings(ttl time.Duration) []caddyfile.Token {
+	keep := strconv.Itoa(int(ttl.Seconds()))
+	deny := strconv.Itoa(int(min(ttl, 5*time.Minute).Seconds()))
+	return tokens([][]string{
+		{"cache", keep, "{"},
+		{"denial", "9984", deny},
+		{"prefetch", "2", "60s", "10%"},
+		{"serve_stale", "24h", "verify", "500ms", "30s", "5s"},
+		{"servfail", "0s"},
+		{"}"},
+	})
+}
+
+func tokens(lines [][]string) (all []caddyfile.Token) {
+	for i, line := range lines {
+		for _, text := range line {
+			all = append(all, caddyfile.Token{File: "cache", Line: i + 1, Text: text})
+		}
+	}
+	return all
+}

@@ -1,0 +1,121 @@
+package dns
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	mdns "github.com/miekg/dns"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/dns/records"
+)
+
+// defaultCacheTTL stands in where the API server did not fill in the schema's default: in file mode.
+const defaultCacheTTL = time.Hour
+
+// intentOf parses the object, once: a file was seen by no schema. The error names every field that is wrong.
+func intentOf(server *v1alpha1.DNSServer, leases []*v1alpha1.DHCPLease) (records.Intent, error) {
+	p, spec := parser{}, server.Spec
+	in := records.Intent{
+		Domain:    p.name("hostedClusterDomain", string(spec.HostedClusterDomain)),
+		VLAN:      p.entries("staticEntries", spec.StaticEntries),
+		Pods:      p.entries("internalEntries", spec.InternalEntries),
+		Clients:   p.clients(spec.NetworkConfig),
+		Upstreams: p.upstreams(spec),
+		CacheTTL:  cmp.Or(spec.CacheTTL.Duration, defaultCacheTTL),
+		Leases:    named(leases),
+	}
+	for i, zone := range spec.DeniedZones {
+		in.Denied = append(in.Denied, p.name(fmt.Sprintf("deniedZones[%d]", i), string(zone)))
+	}
+	if in.CacheTTL < time.Second {
+		p.wrong("cacheTTL", "%s is less than a second", in.CacheTTL)
+	}
+	return in, errors.Join(p.errs...)
+}
+
+// parser turns fields into values that cannot be wrong, and collects what is.
+type parser struct{ errs []error }
+
+func (p *parser) wrong(field, format string, args ...any) {
+	p.errs = append(p.errs, fmt.Errorf("spec.%s: %s", field, fmt.Sprintf(format, args...)))
+}
+
+func (p *parser) name(field, value string) string {
+	if problems := validation.IsDNS1123Subdomain(value); len(problems) > 0 {
+		p.wrong(field, "%q is not a DNS name such as c1.example.com", value)
+	}
+	return mdns.Fqdn(value)
+}
+
+func (p *parser) entryName(field, value string) string {
+	if len(value) > 2 && value[:2] == "*." {
+		return "*." + p.name(field, value[2:])
+	}
+	return p.name(field, value)
+}
+
+func (p *parser) addr(field, value string) netip.Addr {
+	addr, err := netip.ParseAddr(value)
+	if err != nil || addr.Zone() != "" {
+		p.wrong(field, "%q is not an IP address such as 192.168.100.10", value)
+	}
+	return addr.Unmap()
+}
+
+func (p *parser) entries(list string, entries []v1alpha1.DNSEntry) (out []records.Record) {
+	for i, e := range entries {
+		field := fmt.Sprintf("%s[%d]", list, i)
+		out = append(out, records.Record{Name: p.entryName(field+".hostname", string(e.Hostname)), Addr: p.addr(field+".ip", string(e.IP))})
+	}
+	return out
+}
+
+func (p *parser) clients(network v1alpha1.DNSNetworkConfig) []netip.Prefix {
+	out := []netip.Prefix{p.prefix("networkConfig.secondaryNetworkCIDR", network.SecondaryNetworkCIDR)}
+	for i, cidr := range network.ClientCIDRs {
+		out = append(out, p.prefix(fmt.Sprintf("networkConfig.clientCIDRs[%d]", i), cidr))
+	}
+	return out
+}
+
+func (p *parser) prefix(field string, value v1alpha1.CIDR) netip.Prefix {
+	prefix, err := netip.ParsePrefix(string(value))
+	if err != nil {
+		p.wrong(field, "%q is not a network such as 192.168.100.0/24", value)
+	}
+	return prefix
+}
+
+// upstreams are refused where they would lead straight back to us.
+func (p *parser) upstreams(spec v1alpha1.DNSServerSpec) (out []netip.AddrPort) {
+	for i, a := range spec.UpstreamDNS {
+		field := fmt.Sprintf("upstreamDNS[%d]", i)
+		if a == spec.NetworkConfig.ServerIP {
+			p.wrong(field, "%s is this server itself; name the resolver behind it", a)
+		}
+		out = append(out, netip.AddrPortFrom(p.addr(field, string(a)), dnsPort))
+	}
+	return out
+}
+
+// named are the leases that have a name, those promised longest first. Of two machines with one name the later promise is
+// the one that is still renewed.
+func named(leases []*v1alpha1.DHCPLease) (out []records.Lease) {
+	leases = slices.Clone(leases)
+	slices.SortFunc(leases, func(a, b *v1alpha1.DHCPLease) int {
+		return cmp.Or(b.Spec.DurableUntilTime.Compare(a.Spec.DurableUntilTime.Time), cmp.Compare(a.Spec.IP, b.Spec.IP))
+	})
+	for _, l := range leases {
+		addr, err := netip.ParseAddr(string(l.Spec.IP))
+		if err == nil && l.Spec.State == v1alpha1.LeaseBound && len(validation.IsDNS1123Label(l.Spec.Hostname)) == 0 {
+			out = append(out, records.Lease{Host: l.Spec.Hostname, Addr: addr.Unmap()})
+		}
+	}
+	return out
+}

@@ -1,0 +1,73 @@
+package dns
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+
+	"github.com/coredns/coredns/core/dnsserver"
+	"github.com/coredns/coredns/plugin"
+	"github.com/miekg/dns"
+	"golang.org/x/net/netutil"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cldmnky/oooi/internal/vlan"
+)
+
+// maxConnections bounds the TCP connections that one view holds: idle ones must not eat our descriptors.
+const maxConnections = 512
+
+// listener is one view's sockets, bound to address and device.
+type listener struct {
+	at     netip.AddrPort
+	device string
+	tcp    net.Listener
+	udp    net.PacketConn
+}
+
+func listen(ctx context.Context, at netip.AddrPort) (listener, error) {
+	device, err := vlan.InterfaceOf(at.Addr())
+	if err != nil {
+		return listener{}, err
+	}
+	tcp, err := vlan.ListenTCP(ctx, at)
+	if err != nil {
+		return listener{}, err
+	}
+	udp, err := vlan.ListenUDP(ctx, at)
+	if err != nil {
+		return listener{}, errors.Join(err, tcp.Close())
+	}
+	return listener{at, device, tcp, udp}, nil
+}
+
+func (l listener) close() error { return errors.Join(l.tcp.Close(), l.udp.Close()) }
+
+// serve answers with a plugin chain until the context ends.
+func (l listener) serve(ctx context.Context, chain plugin.Handler) error {
+	config := &dnsserver.Config{Zone: ".", Plugin: []plugin.Plugin{func(plugin.Handler) plugin.Handler { return chain }}}
+	config.AllowOpcode(dns.OpcodeUpdate) // reaches our plugin, which refuses it; CoreDNS would call it not implemented
+	server, err := dnsserver.NewServer("dns://"+l.at.String(), []*dnsserver.Config{config})
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return unlessDone(ctx, server.Serve(netutil.LimitListener(l.tcp, maxConnections))) })
+	group.Go(func() error { return unlessDone(ctx, server.ServePacket(l.udp)) })
+	group.Go(func() error {
+		<-ctx.Done()
+		_ = server.Stop() // says only that a client was slow to leave
+		_ = l.close()     // for a server that was stopped before it began
+		return nil
+	})
+	return group.Wait()
+}
+
+// unlessDone drops the error of a socket that we closed ourselves.
+func unlessDone(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,158 @@
+package records
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/miekg/dns"
+)
+
+// View answers one network.
+type View struct {
+	zones    zones
+	denied   []string
+	clients  []netip.Prefix
+	forwards bool
+}
+
+// Question is one DNS message as far as it decides its answer.
+type Question struct {
+	// Name as it was asked: its case returns in the answer.
+	Name        string
+	Type, Class uint16
+	Opcode      int
+	Source      netip.Addr
+
+	name string // in lower case
+}
+
+// Answer is what a view says. Forward means that the upstreams are to be asked instead.
+type Answer struct {
+	// Rule is the name of the rule that decided.
+	Rule          string
+	Rcode         int
+	Authoritative bool
+	Records       []dns.RR
+	// Authority is the SOA of a negative answer (RFC 2308).
+	Authority []dns.RR
+	Forward   bool
+}
+
+// rule decides an answer, or leaves it to the next one.
+type rule struct {
+	name   string
+	decide func(*View, Question) (Answer, bool)
+}
+
+// The first rule that decides wins.
+var rules = []rule{
+	{"source", refuseStrangers},
+	{"operation", refuseAllButQueries},
+	{"class", refuseAllButInternet},
+	{"transfer", refuseTransfers},
+	{"owned", answerOwned},
+	{"denied", denyZones},
+	{"forwarded", forward},
+	{"foreign", refuse},
+}
+
+// Answer answers a question.
+func (v *View) Answer(q Question) Answer {
+	q.name = strings.ToLower(q.Name)
+	for _, r := range rules {
+		if answer, decided := r.decide(v, q); decided {
+			answer.Rule = r.name
+			return answer
+		}
+	}
+	return refused
+}
+
+var refused = Answer{Rcode: dns.RcodeRefused}
+
+// refuseStrangers keeps us from being an open resolver for whoever can route to the VLAN.
+func refuseStrangers(v *View, q Question) (Answer, bool) {
+	source := q.Source.Unmap().WithZone("")
+	return refused, !slices.ContainsFunc(v.clients, func(p netip.Prefix) bool { return p.Contains(source) })
+}
+
+// refuseAllButQueries refuses UPDATE and NOTIFY: what we say comes from the API alone.
+func refuseAllButQueries(_ *View, q Question) (Answer, bool) {
+	return refused, q.Opcode != dns.OpcodeQuery
+}
+
+// refuseAllButInternet refuses class CHAOS too, where version.bind and hostname.bind live.
+func refuseAllButInternet(_ *View, q Question) (Answer, bool) {
+	return refused, q.Class != dns.ClassINET
+}
+
+func refuseTransfers(_ *View, q Question) (Answer, bool) {
+	return refused, q.Type == dns.TypeAXFR || q.Type == dns.TypeIXFR
+}
+
+// answerOwned answers with authority whatever lies in a zone of ours, existing or not: it is never forwarded.
+func answerOwned(v *View, q Question) (Answer, bool) {
+	n, apex := v.zones.find(q.name)
+	if apex == "" {
+		return Answer{}, false
+	}
+	answer := Answer{Authoritative: true}
+	if n == nil {
+		answer.Rcode = dns.RcodeNameError
+	} else {
+		answer.Records = n.records(q, apex)
+	}
+	if len(answer.Records) == 0 {
+		answer.Authority = []dns.RR{soa(apex)}
+	}
+	return answer, true
+}
+
+// denyZones answers NXDOMAIN for the management cluster's own names: the VLAN must not learn them.
+func denyZones(v *View, q Question) (Answer, bool) {
+	for _, zone := range v.denied {
+		if dns.IsSubDomain(zone, q.name) {
+			return Answer{Rcode: dns.RcodeNameError, Authoritative: true, Authority: []dns.RR{soa(zone)}}, true
+		}
+	}
+	return Answer{}, false
+}
+
+func forward(v *View, _ Question) (Answer, bool) { return Answer{Forward: true}, v.forwards }
+
+func refuse(*View, Question) (Answer, bool) { return refused, true }
+
+// ownTTL bounds how long a client keeps an answer of ours, positive or negative: an address that moves is followed soon.
+const ownTTL = 30
+
+// records are those of a node that answer a question. ANY gets none: it would only amplify (RFC 8482).
+func (n *node) records(q Question, apex string) []dns.RR {
+	head := dns.RR_Header{Name: q.Name, Rrtype: q.Type, Class: dns.ClassINET, Ttl: ownTTL}
+	switch {
+	case q.Type == dns.TypeSOA && q.name == apex:
+		return []dns.RR{soa(q.Name)}
+	case q.Type == dns.TypePTR && n.host != "":
+		return []dns.RR{&dns.PTR{Hdr: head, Ptr: n.host}}
+	}
+	var answer []dns.RR
+	for _, addr := range n.addrs {
+		switch {
+		case q.Type == dns.TypeA && addr.Is4():
+			answer = append(answer, &dns.A{Hdr: head, A: addr.AsSlice()})
+		case q.Type == dns.TypeAAAA && addr.Is6():
+			answer = append(answer, &dns.AAAA{Hdr: head, AAAA: addr.AsSlice()})
+		}
+	}
+	return answer
+}
+
+// soa is the start of authority of a zone of ours. Nobody may transfer it, so its serial never changes and its server and
+// mailbox name nobody (they also must fit beside any zone name).
+func soa(zone string) dns.RR {
+	return &dns.SOA{
+		Hdr: dns.RR_Header{Name: zone, Rrtype: dns.TypeSOA, Class: dns.ClassINET, Ttl: ownTTL},
+		Ns:  "localhost.", Mbox: "nobody.invalid.",
+		Serial: 1, Refresh: 3600, Retry: 600, Expire: 86400, Minttl: ownTTL,
+	}
+}

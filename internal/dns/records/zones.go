@@ -1,0 +1,101 @@
+package records
+
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/miekg/dns"
+)
+
+// zones is a tree of owned names, flat: every node by its full name, empty non-terminals included.
+type zones struct {
+	// apexes begin a zone: the cluster's domain, the parent of each wildcard, and each exact name by itself, since the
+	// host of a Route may lie in a zone that is not ours.
+	apexes map[string]bool
+	nodes  map[string]*node
+}
+
+// node holds what one name has; an empty one still exists (RFC 4592 §2.2.2).
+type node struct {
+	addrs []netip.Addr
+	host  string // target of a PTR record
+}
+
+func newZones(domain string, records []Record, leases []Lease) zones {
+	z := zones{apexes: map[string]bool{domain: true}, nodes: map[string]*node{domain: {}}}
+	for _, r := range records {
+		z.apexes[strings.TrimPrefix(r.Name, "*.")] = true
+	}
+	for _, r := range records {
+		n := z.grow(r.Name)
+		n.addrs = append(n.addrs, r.Addr)
+	}
+	for _, l := range leases {
+		z.add(l, domain)
+	}
+	return z
+}
+
+// add names a lease, unless its name is taken: a guest that calls itself "api" or "apps" gets no record, and of two of
+// one name the lease promised longest, which comes first, is the one in use.
+func (z *zones) add(l Lease, domain string) {
+	name, reverse := l.Host+"."+domain, reverseName(l.Addr)
+	if taken, _ := z.find(name); taken != nil || z.nodes[reverse] != nil {
+		return
+	}
+	z.apexes[reverse] = true
+	z.grow(name).addrs = []netip.Addr{l.Addr}
+	z.grow(reverse).host = name
+}
+
+// grow finds or makes a node and the empty ones between it and its apex.
+func (z *zones) grow(name string) *node {
+	if z.nodes[name] == nil {
+		z.nodes[name] = &node{}
+		if up := parent(name); z.apexOf(up) != "" {
+			z.grow(up)
+		}
+	}
+	return z.nodes[name]
+}
+
+// find looks a name up by RFC 4592 §3.3.1: the name itself, else the wildcard of its closest encloser. The apex is empty
+// where the name is not ours; the node is nil where the name is ours and does not exist.
+func (z *zones) find(name string) (n *node, apex string) {
+	apex = z.apexOf(name)
+	if apex == "" {
+		return nil, ""
+	}
+	if n = z.nodes[name]; n != nil {
+		return n, apex
+	}
+	encloser := parent(name)
+	for z.nodes[encloser] == nil {
+		encloser = parent(encloser)
+	}
+	return z.nodes["*."+encloser], apex
+}
+
+// apexOf is the longest apex that a name lies in.
+func (z *zones) apexOf(name string) string {
+	for ; name != "."; name = parent(name) {
+		if z.apexes[name] {
+			return name
+		}
+	}
+	return ""
+}
+
+// parent is a name without its first label.
+func parent(name string) string {
+	next, end := dns.NextLabel(name, 0)
+	if end {
+		return "."
+	}
+	return name[next:]
+}
+
+func reverseName(addr netip.Addr) string {
+	name, _ := dns.ReverseAddr(addr.String()) // fails only for what is no address
+	return name
+}

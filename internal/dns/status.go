@@ -1,0 +1,90 @@
+package dns
+
+import (
+	"context"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/daemon"
+)
+
+// status is the daemon's part of its object's status: ConfigAccepted, and whether its instance answers.
+type status struct {
+	ready  *daemon.Readiness
+	writer *daemon.Status
+
+	mu       sync.Mutex
+	newest   *v1alpha1.DNSServer // the object that the verdict is about, served or not
+	refusal  error
+	judged   bool
+	changed  chan struct{}
+	instance string // the address that is served
+}
+
+func newStatus(writer *daemon.Status, ready *daemon.Readiness) *status {
+	return &status{ready: ready, writer: writer, changed: make(chan struct{}, 1)}
+}
+
+// consider notes which object the next verdict is about.
+func (s *status) consider(server *v1alpha1.DNSServer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.newest = server
+}
+
+// judge notes the verdict on it: nil when it serves.
+func (s *status) judge(refusal error) {
+	s.mu.Lock()
+	s.refusal, s.judged = refusal, true
+	if refusal == nil {
+		s.instance = string(s.newest.Spec.NetworkConfig.ServerIP)
+	}
+	s.mu.Unlock()
+	select {
+	case s.changed <- struct{}{}:
+	default: // one signal is pending already
+	}
+}
+
+// run writes what is known, as it changes, until the context ends.
+func (s *status) run(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.changed:
+		case <-s.ready.Changed():
+		}
+		if want := s.wanted(); want != nil {
+			s.writer.Set(want)
+		}
+	}
+}
+
+// wanted is nil before the first verdict: a last good copy that is served without the API says nothing new.
+func (s *status) wanted() *ac.DNSServerApplyConfiguration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.judged || s.newest == nil {
+		return nil
+	}
+	want := ac.DNSServerStatus().WithConditions(daemon.Condition(s.newest.Status.Conditions, s.verdict()))
+	if s.instance != "" {
+		want.WithInstances(ac.Instance().WithIP(v1alpha1.IPAddress(s.instance)).WithReady(s.ready.Problem() == nil))
+	}
+	return ac.DNSServer(s.newest.Name, s.newest.Namespace).WithStatus(want)
+}
+
+func (s *status) verdict() metav1.Condition {
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionConfigAccepted, Status: metav1.ConditionTrue, Reason: "Served",
+		Message: "the newest configuration is served", ObservedGeneration: s.newest.Generation,
+	}
+	if s.refusal != nil {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "Refused", s.refusal.Error()
+	}
+	return c
+}
