@@ -3,13 +3,110 @@
 package endpoint
 
 import (
+	"fmt"
+	"net/netip"
+	"slices"
 	"strings"
 
-	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
 )
 
-// ControlPlaneNamespace is where HyperShift runs the control plane of a HostedCluster (hypershift:
-// hypershift-operator/controllers/manifests, HostedControlPlaneNamespace).
-func ControlPlaneNamespace(hc *hyperv1.HostedCluster) string {
-	return hc.Namespace + "-" + strings.ReplaceAll(hc.Name, ".", "-")
+// Endpoint is one thing that workers dial.
+type Endpoint struct {
+	// Name of the row: api, ignition, oauth, konnectivity, metrics-proxy, or that of an extra endpoint.
+	Name string
+	// Hostnames that DNS answers and, with TLS, server names that lead here.
+	Hostnames []string
+	// Literals are addresses that workers dial in place of a name.
+	Literals []netip.Addr
+	// Port that workers dial.
+	Port int32
+	// Protocol: TLS shares the port with others by server name; TCP has the port for itself.
+	Protocol v1alpha1.Protocol
+	// CatchAll: absent and unknown server names on the port lead here too.
+	CatchAll bool
+	// Backend is where it leads.
+	Backend Backend
+	// Views on which it is offered.
+	Views v1alpha1.Views
+	// Source is where name and port were read.
+	Source string
+}
+
+// Backend is a port of a Service, or fixed addresses.
+type Backend struct {
+	Namespace, Service string
+	Port               int32
+	Addresses          []netip.AddrPort
+}
+
+// String is namespace/service:port, or the addresses.
+func (b Backend) String() string {
+	if b.Service != "" {
+		return fmt.Sprintf("%s/%s:%d", b.Namespace, b.Service, b.Port)
+	}
+	var all []string
+	for _, a := range b.Addresses {
+		all = append(all, a.String())
+	}
+	return strings.Join(all, ",")
+}
+
+// Table is every endpoint of one control plane, and what is wrong with or missing from it.
+type Table struct {
+	Endpoints []Endpoint
+	awaited   []string
+	findings  []finding.Finding
+}
+
+// Findings are what is awaited, in one sentence, and everything else that was noticed.
+func (t Table) Findings() []finding.Finding {
+	if len(t.awaited) == 0 {
+		return t.findings
+	}
+	waiting := finding.Wait(v1alpha1.ConditionEndpointsResolved, "WaitingForControlPlane").Say("waiting for %s", strings.Join(t.awaited, ", "))
+	return append([]finding.Finding{waiting}, t.findings...)
+}
+
+// Names are all hostnames of the table.
+func (t Table) Names() []string {
+	var all []string
+	for _, e := range t.Endpoints {
+		all = append(all, e.Hostnames...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func (t *Table) await(format string, args ...any) {
+	t.awaited = append(t.awaited, fmt.Sprintf(format, args...))
+}
+
+func (t *Table) find(f finding.Finding) { t.findings = append(t.findings, f) }
+
+// add takes an endpoint with the hosts that workers dial for it, names and literals mixed.
+func (t *Table) add(e Endpoint, hosts ...string) {
+	for _, host := range hosts {
+		if a, err := netip.ParseAddr(host); err == nil {
+			e.Literals = appendNew(e.Literals, a.Unmap())
+			continue
+		}
+		name := strings.ToLower(strings.TrimSuffix(host, "."))
+		if errs := validation.IsDNS1123Subdomain(name); errs != nil {
+			t.find(finding.Wrong(v1alpha1.ConditionEndpointsResolved, "InvalidHostname").Say("%s has host %q, which is neither a DNS name nor an address", e.Source, host))
+			continue
+		}
+		e.Hostnames = appendNew(e.Hostnames, name)
+	}
+	t.Endpoints = append(t.Endpoints, e)
+}
+
+func appendNew[T comparable](list []T, value T) []T {
+	if slices.Contains(list, value) {
+		return list
+	}
+	return append(list, value)
 }

@@ -1,0 +1,68 @@
+package endpoint
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+)
+
+// Captured is an address literal that the proxy carries as its own, so that workers who dial it reach the proxy.
+type Captured struct {
+	IP    netip.Addr
+	Ports []int32
+}
+
+// VLAN is what decides over a literal.
+type VLAN struct {
+	CIDR netip.Prefix
+	VIP  netip.Addr
+	// Cluster are the management cluster's own networks: carrying an address of theirs would cut the pod off from it.
+	Cluster []netip.Prefix
+}
+
+// Captured judges the table's literals. Captured are those that lie beyond the VLAN; left alone is what is on-link
+// already; what may not stand on a pod's interface is refused.
+func (t Table) Captured(v VLAN) ([]Captured, []finding.Finding) {
+	var captured []Captured
+	var findings []finding.Finding
+	for _, e := range t.Endpoints {
+		for _, literal := range e.Literals {
+			if literal == v.VIP || v.CIDR.Contains(literal) {
+				continue
+			}
+			if why := v.refuses(literal); why != "" {
+				findings = append(findings, finding.Wrong(v1alpha1.ConditionEndpointsResolved, "CapturedAddressRefused").
+					Say("%s is %s (%s), %s; publish it under a name that workers can resolve, or under another address", e.Name, literal, e.Source, why))
+				continue
+			}
+			captured = capture(captured, literal, e.Port)
+		}
+	}
+	slices.SortFunc(captured, func(a, b Captured) int { return a.IP.Compare(b.IP) })
+	return captured, findings
+}
+
+func (v VLAN) refuses(literal netip.Addr) string {
+	switch {
+	case !Dialable(literal):
+		return "which is no address of one host that others can reach"
+	case literal.Is4() != v.CIDR.Addr().Is4():
+		return "which is of another address family than " + v.CIDR.String()
+	case slices.ContainsFunc(v.Cluster, func(p netip.Prefix) bool { return p.Contains(literal) }):
+		return "which lies in the management cluster's pod or service network"
+	}
+	return ""
+}
+
+func capture(captured []Captured, literal netip.Addr, port int32) []Captured {
+	for i := range captured {
+		if captured[i].IP == literal {
+			captured[i].Ports = appendNew(captured[i].Ports, port)
+			slices.Sort(captured[i].Ports)
+			return captured
+		}
+	}
+	return append(captured, Captured{literal, []int32{port}})
+}

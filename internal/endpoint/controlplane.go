@@ -1,0 +1,356 @@
+package endpoint
+
+import (
+	"cmp"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	routev1 "github.com/openshift/api/route/v1"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+)
+
+// Names that HyperShift gives (hypershift: control-plane-operator/controllers/hostedcontrolplane/{manifests,v2/assets}).
+const (
+	apiService          = "kube-apiserver"
+	ignitionProxy       = "ignition-server-proxy"
+	ignitionServer      = "ignition-server" // also the Route; the Service behind it where no proxy exists (old control planes)
+	oauthService        = "oauth-openshift"
+	oauthRoute          = "oauth"
+	konnectivity        = "konnectivity-server" // Service and Route
+	metricsProxy        = "metrics-proxy"
+	sharedIngressPolicy = "sharedingress"
+)
+
+const (
+	routePort        = 443  // a Route's router serves TLS there
+	konnectivityPort = 8091 // agents dial it where the Service has its own load balancer
+)
+
+// ControlPlane is what there is to read of a hosted control plane.
+type ControlPlane struct {
+	// Namespace of the Services and Routes.
+	Namespace string
+	// HostedCluster; nil in the seeds' form where there is no HyperShift to ask.
+	HostedCluster *hyperv1.HostedCluster
+	// ClusterName and BaseDomain as the user wrote them; used only without a HostedCluster.
+	ClusterName, BaseDomain string
+
+	Services []corev1.Service
+	Routes   []routev1.Route
+	Policies []networkingv1.NetworkPolicy
+}
+
+// ControlPlaneNamespace is where HyperShift runs the control plane of a HostedCluster (hypershift:
+// hypershift-operator/controllers/manifests, HostedControlPlaneNamespace).
+func ControlPlaneNamespace(hc *hyperv1.HostedCluster) string {
+	return hc.Namespace + "-" + strings.ReplaceAll(hc.Name, ".", "-")
+}
+
+// Domain of the hosted cluster, e.g. c1.example.com.
+func (cp ControlPlane) Domain() string {
+	if cp.HostedCluster == nil {
+		return cp.ClusterName + "." + cp.BaseDomain
+	}
+	dns, prefix := cp.HostedCluster.Spec.DNS, cp.HostedCluster.Name
+	if dns.BaseDomainPrefix != nil {
+		prefix = *dns.BaseDomainPrefix // "" means none
+	}
+	return strings.TrimPrefix(prefix+"."+dns.BaseDomain, ".")
+}
+
+// Read makes the table. Every name is read where HyperShift publishes it; only without a HostedCluster is the API's
+// composed, and what the namespace holds is taken.
+func Read(cp ControlPlane) Table {
+	r := reader{ControlPlane: cp}
+	if r.sharesIngress() {
+		r.table.find(finding.Wrong(v1alpha1.ConditionEndpointsResolved, "SharedIngressUnsupported").
+			Say("the control plane in %s is published by HyperShift's shared ingress, whose clients send PROXY v2 before TLS; publish it by LoadBalancer, NodePort or Route", cp.Namespace))
+		return r.table
+	}
+	if cp.HostedCluster == nil {
+		r.composed()
+		return r.table
+	}
+	r.api()
+	r.ignition()
+	r.oauth()
+	r.konnectivity()
+	r.route("metrics-proxy", metricsProxy)
+	return r.table
+}
+
+type reader struct {
+	ControlPlane
+	table Table
+}
+
+// sharesIngress goes by the policy that HyperShift puts beside such a control plane; the HostedCluster does not say it.
+func (r *reader) sharesIngress() bool {
+	for _, p := range r.Policies {
+		if p.Namespace == r.Namespace && p.Name == sharedIngressPolicy {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *reader) api() {
+	hc := r.HostedCluster
+	at := hc.Status.ControlPlaneEndpoint
+	if at.Host == "" || at.Port == 0 {
+		r.table.await("HostedCluster %s/%s status.controlPlaneEndpoint", hc.Namespace, hc.Name)
+		return
+	}
+	hosts := []string{at.Host}
+	if hc.Spec.KubeAPIServerDNSName != "" {
+		hosts = append(hosts, hc.Spec.KubeAPIServerDNSName)
+	}
+	r.addAPI(at.Port, r.published(hyperv1.APIServer).Type, "HostedCluster.status.controlPlaneEndpoint", hosts...)
+}
+
+// addAPI adds the API: whatever comes to its port without a server name that another endpoint has is meant for it, since
+// the workers' own HAProxy passes on what in-guest clients send.
+func (r *reader) addAPI(port int32, published hyperv1.PublishingStrategyType, source string, hosts ...string) {
+	e := Endpoint{Name: "api", Port: port, Protocol: v1alpha1.ProtocolTLS, CatchAll: true, Views: v1alpha1.ViewVLANAndPods, Source: source}
+	if published == hyperv1.NodePort {
+		e.Protocol, e.CatchAll = v1alpha1.ProtocolTCP, false
+	}
+	r.lead(e, r.service(apiService), hosts...)
+}
+
+func (r *reader) ignition() {
+	hc, published := r.HostedCluster, r.published(hyperv1.Ignition)
+	if published.Type == hyperv1.None {
+		return
+	}
+	if hc.Status.IgnitionEndpoint == "" {
+		r.table.await("HostedCluster %s/%s status.ignitionEndpoint", hc.Namespace, hc.Name)
+		return
+	}
+	host, port := splitHostPort(hc.Status.IgnitionEndpoint)
+	e := vlanEndpoint("ignition", port, published.Type, "HostedCluster.status.ignitionEndpoint")
+	r.lead(e, r.behind(ignitionServer, ignitionProxy, ignitionServer), host)
+}
+
+func (r *reader) oauth() {
+	hc, published := r.HostedCluster, r.published(hyperv1.OAuthServer)
+	if usesOIDC(hc) || published.Type == hyperv1.None {
+		return // there is no OAuth server, and nothing to wait for
+	}
+	const source = "HostedCluster.status.oauthCallbackURLTemplate"
+	host, port := hostPortOfURL(hc.Status.OAuthCallbackURLTemplate)
+	if host == "" {
+		r.table.await("HostedCluster %s/%s status.oauthCallbackURLTemplate", hc.Namespace, hc.Name)
+		return
+	}
+	if route := r.findRoute(oauthRoute); route != nil && published.Type != hyperv1.NodePort && hostOf(route) != host {
+		r.table.find(finding.Note(v1alpha1.ConditionEndpointsResolved, "OAuthRouteDisagrees").
+			Say("%s says %s, Route %s/%s says %s; the status is followed", source, host, r.Namespace, oauthRoute, hostOf(route)))
+	}
+	r.lead(vlanEndpoint("oauth", port, published.Type, source), r.behind(oauthRoute, oauthService), host)
+}
+
+func usesOIDC(hc *hyperv1.HostedCluster) bool {
+	c := hc.Spec.Configuration
+	return c != nil && c.Authentication != nil && c.Authentication.Type == configv1.AuthenticationTypeOIDC
+}
+
+func (r *reader) konnectivity() {
+	switch published := r.published(hyperv1.Konnectivity); published.Type {
+	case hyperv1.None:
+	case hyperv1.NodePort:
+		r.konnectivityNodePort(published)
+	case hyperv1.LoadBalancer:
+		r.konnectivityLoadBalancer(published)
+	default:
+		if !r.route("konnectivity", konnectivity) {
+			r.table.await("Route %s/%s", r.Namespace, konnectivity)
+		}
+	}
+}
+
+func (r *reader) konnectivityNodePort(published hyperv1.ServicePublishingStrategy) {
+	s := r.findService(konnectivity)
+	if s == nil || published.NodePort == nil || len(s.Spec.Ports) == 0 || s.Spec.Ports[0].NodePort == 0 {
+		r.table.await("the nodePort of Service %s/%s", r.Namespace, konnectivity)
+		return
+	}
+	e := vlanEndpoint("konnectivity", s.Spec.Ports[0].NodePort, hyperv1.NodePort, "HostedCluster.spec.services[Konnectivity].nodePort.address")
+	r.lead(e, s, published.NodePort.Address)
+}
+
+func (r *reader) konnectivityLoadBalancer(published hyperv1.ServicePublishingStrategy) {
+	s, source := r.findService(konnectivity), "HostedCluster.spec.services[Konnectivity].loadBalancer.hostname"
+	var hosts []string
+	if published.LoadBalancer != nil && published.LoadBalancer.Hostname != "" {
+		hosts = []string{published.LoadBalancer.Hostname}
+	} else if s != nil {
+		hosts, source = ingressOf(s), "Service "+konnectivity+".status.loadBalancer"
+	}
+	if s == nil || len(hosts) == 0 {
+		r.table.await("the load balancer of Service %s/%s", r.Namespace, konnectivity)
+		return
+	}
+	r.lead(vlanEndpoint("konnectivity", konnectivityPort, hyperv1.LoadBalancer, source), s, hosts...)
+}
+
+func ingressOf(s *corev1.Service) []string {
+	var hosts []string
+	for _, i := range s.Status.LoadBalancer.Ingress {
+		if host := cmp.Or(i.Hostname, i.IP); host != "" {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
+}
+
+// route adds what a Route publishes; false when there is no such Route, or no host yet.
+func (r *reader) route(name, route string) bool {
+	found := r.findRoute(route)
+	if found == nil || hostOf(found) == "" {
+		return false
+	}
+	e := vlanEndpoint(name, routePort, hyperv1.Route, "Route "+route)
+	r.lead(e, r.service(found.Spec.To.Name), hostOf(found))
+	return true
+}
+
+// composed reads a control plane that no HostedControlPlane speaks for: the API's name is put together from what the
+// user wrote, everything else is what Routes and Services say, and nothing but the API is awaited.
+func (r *reader) composed() {
+	s := r.service(apiService)
+	if s == nil || len(s.Spec.Ports) == 0 {
+		return
+	}
+	if route := r.findRoute(apiService); route != nil && hostOf(route) != "" {
+		r.addAPI(routePort, hyperv1.Route, "Route "+apiService, hostOf(route))
+	} else if port := s.Spec.Ports[0]; s.Spec.Type == corev1.ServiceTypeNodePort {
+		r.addAPI(port.NodePort, hyperv1.NodePort, "Composed", "api."+r.Domain())
+	} else {
+		r.addAPI(port.Port, hyperv1.LoadBalancer, "Composed", "api."+r.Domain())
+	}
+	r.route("ignition", ignitionServer)
+	r.route("oauth", oauthRoute)
+	r.route("konnectivity", konnectivity)
+	r.route("metrics-proxy", metricsProxy)
+}
+
+// vlanEndpoint is an endpoint for workers only. A NodePort, and a load balancer of its own, gives it the port for itself:
+// plain TCP. A Route shares its port by server name.
+func vlanEndpoint(name string, port int32, published hyperv1.PublishingStrategyType, source string) Endpoint {
+	e := Endpoint{Name: name, Port: port, Protocol: v1alpha1.ProtocolTLS, Views: v1alpha1.ViewVLAN, Source: source}
+	if published == hyperv1.NodePort || published == hyperv1.LoadBalancer {
+		e.Protocol = v1alpha1.ProtocolTCP
+	}
+	return e
+}
+
+// lead adds an endpoint that leads to a Service; one whose Service is not there yet is awaited elsewhere.
+func (r *reader) lead(e Endpoint, s *corev1.Service, hosts ...string) {
+	if s == nil || len(s.Spec.Ports) == 0 {
+		return
+	}
+	e.Backend = Backend{Namespace: s.Namespace, Service: s.Name, Port: servicePort(s, e.Port)}
+	r.table.add(e, hosts...)
+}
+
+// servicePort is the port whose nodePort workers dial, else the first: HyperShift's Services that workers dial have one.
+func servicePort(s *corev1.Service, dialled int32) int32 {
+	for _, p := range s.Spec.Ports {
+		if p.NodePort == dialled {
+			return p.Port
+		}
+	}
+	return s.Spec.Ports[0].Port
+}
+
+// behind is the Service that a Route leads to, else the first of the others that exists. It is awaited when none does.
+func (r *reader) behind(route string, services ...string) *corev1.Service {
+	if found := r.findRoute(route); found != nil && r.findService(found.Spec.To.Name) != nil {
+		return r.findService(found.Spec.To.Name)
+	}
+	for _, name := range services {
+		if s := r.findService(name); s != nil {
+			return s
+		}
+	}
+	return r.service(services[0])
+}
+
+// service finds a Service, or awaits it.
+func (r *reader) service(name string) *corev1.Service {
+	s := r.findService(name)
+	if s == nil {
+		r.table.await("Service %s/%s", r.Namespace, name)
+	}
+	return s
+}
+
+func (r *reader) findService(name string) *corev1.Service {
+	for i := range r.Services {
+		if s := &r.Services[i]; s.Namespace == r.Namespace && s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+func (r *reader) findRoute(name string) *routev1.Route {
+	for i := range r.Routes {
+		if found := &r.Routes[i]; found.Namespace == r.Namespace && found.Name == name {
+			return found
+		}
+	}
+	return nil
+}
+
+// hostOf a Route is what it asks for, else what its router gave it.
+func hostOf(r *routev1.Route) string {
+	if r.Spec.Host == "" && len(r.Status.Ingress) > 0 {
+		return r.Status.Ingress[0].Host
+	}
+	return r.Spec.Host
+}
+
+// published is how a service is published. HyperShift's CLI publishes all but the API by Route; so is what is not said.
+func (r *reader) published(service hyperv1.ServiceType) hyperv1.ServicePublishingStrategy {
+	for _, s := range r.HostedCluster.Spec.Services {
+		if s.Service == service {
+			return s.ServicePublishingStrategy
+		}
+	}
+	return hyperv1.ServicePublishingStrategy{Type: hyperv1.Route}
+}
+
+// splitHostPort takes host or host:port; the port of HTTPS where none is said.
+func splitHostPort(endpoint string) (string, int32) {
+	if _, err := netip.ParseAddr(endpoint); err == nil {
+		return endpoint, routePort
+	}
+	host, port, err := net.SplitHostPort(endpoint)
+	if err != nil {
+		return strings.Trim(endpoint, "[]"), routePort
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || number == 0 {
+		return host, routePort
+	}
+	return host, int32(number)
+}
+
+func hostPortOfURL(text string) (string, int32) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "", 0
+	}
+	return splitHostPort(u.Host)
+}

@@ -1,0 +1,91 @@
+package endpoint
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+)
+
+// With adds what the user lists, from an Infra in the given namespace. Addresses are taken only inside what the
+// administrator admits.
+func (t Table) With(extras []v1alpha1.ExtraEndpoint, namespace string, admitted []netip.Prefix) Table {
+	t.Endpoints = slices.Clone(t.Endpoints)
+	for _, x := range extras {
+		e := Endpoint{Name: x.Name, Port: int32(x.Port), Protocol: x.Protocol, Views: v1alpha1.ViewVLAN, Source: "extraEndpoints"}
+		for _, h := range x.Hostnames {
+			e.Hostnames = append(e.Hostnames, string(h))
+		}
+		if t.clashes(e) || !t.target(&e, x.Target, namespace, admitted) {
+			continue
+		}
+		t.Endpoints = append(t.Endpoints, e)
+	}
+	return t
+}
+
+func (t *Table) target(e *Endpoint, target v1alpha1.EndpointTarget, namespace string, admitted []netip.Prefix) bool {
+	if target.Service != "" {
+		e.Backend = Backend{Namespace: string(target.Namespace), Service: string(target.Service), Port: int32(target.Port)}
+		if target.Namespace == "" {
+			e.Backend.Namespace = namespace
+		}
+		return true
+	}
+	for _, text := range target.Addresses {
+		a, err := netip.ParseAddrPort(text)
+		if err != nil || a.Port() == 0 {
+			t.find(finding.Wrong(v1alpha1.ConditionAccepted, "InvalidAddress").
+				Say("extraEndpoints[%s].target.addresses has %q; write ip:port, e.g. 10.20.0.5:443", e.Name, text))
+			return false
+		}
+		if !admits(admitted, a.Addr()) {
+			t.find(finding.Wrong(v1alpha1.ConditionAccepted, "AddressNotAllowed").
+				Say("extraEndpoints[%s].target.addresses has %s, which lies outside the operator's --extra-endpoint-cidrs; ask the administrator to add it, or lead to a Service", e.Name, a.Addr()))
+			return false
+		}
+		e.Backend.Addresses = append(e.Backend.Addresses, a)
+	}
+	return true
+}
+
+// admits never lets a loopback, link-local (cloud metadata among them) or multicast address through, whatever is listed.
+func admits(admitted []netip.Prefix, a netip.Addr) bool {
+	return Dialable(a) && slices.ContainsFunc(admitted, func(p netip.Prefix) bool { return p.Contains(a.Unmap()) })
+}
+
+// Dialable says whether an address is one host's, on some network.
+func Dialable(a netip.Addr) bool {
+	a = a.Unmap()
+	return a.IsValid() && !a.IsUnspecified() && !a.IsLoopback() && !a.IsLinkLocalUnicast() && !a.IsMulticast() && a != netip.AddrFrom4([4]byte{255, 255, 255, 255})
+}
+
+// clashes says whether e cannot stand beside what the table has.
+func (t *Table) clashes(e Endpoint) bool {
+	for _, other := range t.Endpoints {
+		if why := e.clash(other); why != "" {
+			t.find(finding.Wrong(v1alpha1.ConditionAccepted, "ExtraEndpointConflict").Say("extraEndpoints[%s] %s", e.Name, why))
+			return true
+		}
+	}
+	return false
+}
+
+func (e Endpoint) clash(other Endpoint) string {
+	if e.Name == other.Name {
+		return "has the name of an endpoint of the control plane; choose another name"
+	}
+	if e.Port != other.Port {
+		return ""
+	}
+	if e.Protocol == v1alpha1.ProtocolTCP || other.Protocol == v1alpha1.ProtocolTCP {
+		return "needs a port for itself, or shares one with " + other.Name + ", which does; choose another port"
+	}
+	for _, h := range e.Hostnames {
+		if slices.Contains(other.Hostnames, h) {
+			return "has hostname " + h + " on the port where " + other.Name + " has it; remove it"
+		}
+	}
+	return ""
+}

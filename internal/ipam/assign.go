@@ -1,0 +1,306 @@
+package ipam
+
+import (
+	"fmt"
+	"math/big"
+	"net/netip"
+
+	"github.com/cldmnky/oooi/internal/finding"
+)
+
+// Component is one of the three services that has an address.
+type Component string
+
+// The components, in the order in which addresses are given.
+const (
+	DHCP  Component = "dhcp"
+	DNS   Component = "dns"
+	Proxy Component = "proxy"
+)
+
+var components = []Component{DHCP, DNS, Proxy}
+
+// Request is what is known before addresses are given out.
+type Request struct {
+	CIDR    netip.Prefix
+	Gateway netip.Addr
+	// Enabled components. One that is switched off keeps its place where there is room.
+	Enabled map[Component]bool
+	// Written by the user; wins.
+	Written map[Component]netip.Addr
+	// Given before; never moved.
+	Given map[Component]netip.Addr
+	// WrittenPool and GivenPool likewise.
+	WrittenPool, GivenPool Range
+	// Taken are addresses that are neither allocated nor leased.
+	Taken []Taken
+}
+
+// Taken are addresses that belong to others: reservations, excluded ranges, the NAD's own IPAM, neighbours.
+type Taken struct {
+	Range
+	// By says whose they are, in words for a message. Empty: they are kept free, but what the user wrote or was given
+	// before may lie among them.
+	By string
+	// Reserved: the DHCP server leases them to whom they are reserved for, so they are not excluded from its pool.
+	Reserved bool
+}
+
+// Assignment is every address of one Infra.
+type Assignment struct {
+	Addresses map[Component]netip.Addr
+	// Spare addresses are set aside for second instances of DHCP and DNS.
+	Spare []netip.Addr
+	// Pool is what DHCP leases from, without Excluded.
+	Pool Range
+	// Excluded are the parts of the pool that are never leased.
+	Excluded []Range
+	// Findings are what is wrong with what the user wrote.
+	Findings []finding.Finding
+}
+
+// spares is one further instance each of DHCP and DNS.
+const spares = 2
+
+// Assign gives addresses: written ones, else those given before, else the lowest free. The pool follows what it gave.
+func Assign(r Request) Assignment {
+	a := assigner{Request: r, usable: Usable(r.CIDR), out: Assignment{Addresses: map[Component]netip.Addr{}}}
+	a.checkPool()
+	a.place()
+	a.allocate(spares)
+	a.pool()
+	return a.out
+}
+
+type assigner struct {
+	Request
+	usable Range
+	last   netip.Addr // highest address that was allocated
+	out    Assignment
+}
+
+func (a *assigner) wrong(reason, format string, args ...any) {
+	a.out.Findings = append(a.out.Findings, finding.Wrong("Accepted", reason).Say(format, args...))
+}
+
+// place takes over what was written or given before.
+func (a *assigner) place() {
+	for _, c := range components {
+		at, written := a.Written[c], true
+		if !at.IsValid() {
+			at, written = a.Given[c], false
+		}
+		if !at.IsValid() {
+			continue
+		}
+		if why := a.unfit(at); why != "" && a.Enabled[c] {
+			field := string(c) + ".serverIP"
+			if !written {
+				field = "the address of " + string(c)
+			}
+			a.wrong("AddressInUse", "%s %s %s; %s", field, at, why, a.remedy(written))
+		}
+		a.out.Addresses[c] = at
+	}
+}
+
+func (a *assigner) remedy(written bool) string {
+	if free, ok := a.free(); ok && written {
+		return fmt.Sprintf("%s is free, or leave the field out", free)
+	}
+	return "set dhcp.serverIP, dns.serverIP or proxy.serverIP to a free address, or move what uses it"
+}
+
+// unfit says why a component cannot have an address.
+func (a *assigner) unfit(at netip.Addr) string {
+	if !a.usable.Contains(at) {
+		return fmt.Sprintf("is not usable in %s, which has %s", a.CIDR, a.usable)
+	}
+	for _, c := range components {
+		if a.out.Addresses[c] == at {
+			return "is also the address of " + string(c)
+		}
+	}
+	if at == a.Gateway {
+		return "is networkConfig.gateway"
+	}
+	for _, t := range a.Taken {
+		if t.By != "" && t.Contains(at) {
+			return "is taken by " + t.By
+		}
+	}
+	return ""
+}
+
+// allocate gives the lowest free addresses to components without one, then sets spares aside. Spares, and the places of
+// components that are switched off, give way where a small network would be left without a pool.
+func (a *assigner) allocate(spare int) {
+	var optional []Component
+	for _, c := range components {
+		switch {
+		case a.out.Addresses[c].IsValid():
+		case a.Enabled[c]:
+			a.give(c)
+		default:
+			optional = append(optional, c)
+		}
+	}
+	for _, c := range optional {
+		if free, ok := a.roomy(); ok {
+			a.take(free)
+			a.out.Addresses[c] = free
+		}
+	}
+	for range spare {
+		if free, ok := a.roomy(); ok {
+			a.take(free)
+			a.out.Spare = append(a.out.Spare, free)
+		}
+	}
+}
+
+func (a *assigner) give(c Component) {
+	free, ok := a.free()
+	if !ok {
+		a.wrong("NoFreeAddress", "networkConfig.cidr %s has no free address for %s; widen it, or make dhcp.rangeStart to rangeEnd or dhcp.excludeRanges smaller", a.CIDR, c)
+		return
+	}
+	a.take(free)
+	a.out.Addresses[c] = free
+}
+
+func (a *assigner) take(at netip.Addr) {
+	if !a.last.IsValid() || a.last.Less(at) {
+		a.last = at
+	}
+}
+
+// roomy is a free address that leaves another one for the pool.
+func (a *assigner) roomy() (netip.Addr, bool) {
+	free, ok := a.free()
+	if !ok {
+		return netip.Addr{}, false
+	}
+	_, another := lowest(a.usable, append(a.blocked(), Single(free)))
+	return free, another || a.fixedPool().IsValid()
+}
+
+func (a *assigner) free() (netip.Addr, bool) { return lowest(a.usable, a.blocked()) }
+
+// blocked is all that is never allocated to a component: the pool, where one is fixed, among it.
+func (a *assigner) blocked() []Range {
+	blocked := append(a.ours(), a.fixedPool())
+	for _, t := range a.Taken {
+		blocked = append(blocked, t.Range)
+	}
+	return blocked
+}
+
+// ours are the gateway, every component and every spare.
+func (a *assigner) ours() []Range {
+	ours := []Range{Single(a.Gateway)}
+	for _, c := range components {
+		ours = append(ours, Single(a.out.Addresses[c]))
+	}
+	for _, s := range a.out.Spare {
+		ours = append(ours, Single(s))
+	}
+	return ours
+}
+
+func (a *assigner) fixedPool() Range {
+	if a.WrittenPool.First.IsValid() {
+		return a.WrittenPool
+	}
+	return a.GivenPool
+}
+
+// lowest is the lowest address of a range outside the blocked ones.
+func lowest(in Range, blocked []Range) (netip.Addr, bool) {
+	at := in.First
+	for _, b := range Merge(blocked) {
+		if b.Contains(at) {
+			at = b.Last.Next()
+		}
+	}
+	return at, in.Contains(at)
+}
+
+func (a *assigner) checkPool() {
+	p := a.WrittenPool
+	if !p.First.IsValid() {
+		return
+	}
+	for _, end := range []struct {
+		field string
+		at    netip.Addr
+	}{{"rangeStart", p.First}, {"rangeEnd", p.Last}} {
+		if !a.usable.Contains(end.at) {
+			a.wrong("RangeOutsideCIDR", "dhcp.%s %s lies outside %s; usable are %s to %s", end.field, end.at, a.CIDR, a.usable.First, a.usable.Last)
+		}
+	}
+	if p.Last.Less(p.First) {
+		a.wrong("RangeReversed", "dhcp.rangeEnd %s lies before rangeStart %s; swap them", p.Last, p.First)
+	}
+}
+
+// pool is the written one, else that given before, else all that follows what was allocated.
+func (a *assigner) pool() {
+	if !a.Enabled[DHCP] {
+		return
+	}
+	pool := a.fixedPool()
+	if !pool.First.IsValid() {
+		pool = a.usable
+		if a.last.IsValid() {
+			pool.First = a.last.Next()
+		}
+	}
+	var excluded []Range
+	for _, r := range a.kept() {
+		excluded = append(excluded, r.Intersect(pool))
+	}
+	a.out.Excluded = Merge(excluded)
+	if len(a.out.Findings) > 0 {
+		return
+	}
+	if _, ok := lowest(pool, a.out.Excluded); !ok {
+		a.wrong("PoolEmpty", "no address of networkConfig.cidr %s is left for DHCP to lease; widen it, or free addresses (dhcp.rangeStart and rangeEnd, dhcp.excludeRanges)", a.CIDR)
+		return
+	}
+	a.out.Pool = pool
+}
+
+// kept is all that must not be leased.
+func (a *assigner) kept() []Range {
+	kept := a.ours()
+	for _, t := range a.Taken {
+		if !t.Reserved {
+			kept = append(kept, t.Range)
+		}
+	}
+	return kept
+}
+
+// Size is how many addresses of the pool can be leased, at most what fits the status field.
+func (a Assignment) Size() int32 {
+	const most = 1<<31 - 1
+	size := count(a.Pool)
+	for _, r := range a.Excluded {
+		size.Sub(size, count(r))
+	}
+	if !size.IsInt64() || size.Int64() > most {
+		return most
+	}
+	return int32(size.Int64())
+}
+
+func count(r Range) *big.Int {
+	if !r.IsValid() {
+		return new(big.Int)
+	}
+	n := new(big.Int).Sub(number(r.Last), number(r.First))
+	return n.Add(n, big.NewInt(1))
+}
+
+func number(a netip.Addr) *big.Int { return new(big.Int).SetBytes(a.AsSlice()) }

@@ -1,0 +1,279 @@
+package ipam
+
+import (
+	"net/netip"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"pgregory.net/rapid"
+
+	"github.com/cldmnky/oooi/internal/finding"
+)
+
+func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
+
+func span(first, last string) Range { return Range{addr(first), addr(last)} }
+
+func all() map[Component]bool { return map[Component]bool{DHCP: true, DNS: true, Proxy: true} }
+
+func TestInfrastructureIsLowAndThePoolFollows(t *testing.T) {
+	for name, c := range map[string]struct {
+		request Request
+		dhcp    string
+		dns     string
+		proxy   string
+		pool    Range
+	}{
+		"a /24 with its gateway low": {
+			request: Request{CIDR: netip.MustParsePrefix("192.168.100.0/24"), Gateway: addr("192.168.100.1"), Enabled: all()},
+			dhcp:    "192.168.100.2", dns: "192.168.100.3", proxy: "192.168.100.4", pool: span("192.168.100.7", "192.168.100.254"),
+		},
+		"an isolated /23": {
+			request: Request{CIDR: netip.MustParsePrefix("10.0.2.0/23"), Enabled: all()},
+			dhcp:    "10.0.2.1", dns: "10.0.2.2", proxy: "10.0.2.3", pool: span("10.0.2.6", "10.0.3.254"),
+		},
+		"a /29 does without spares": {
+			request: Request{CIDR: netip.MustParsePrefix("10.0.0.8/29"), Gateway: addr("10.0.0.9"), Enabled: all()},
+			dhcp:    "10.0.0.10", dns: "10.0.0.11", proxy: "10.0.0.12", pool: span("10.0.0.14", "10.0.0.14"),
+		},
+		"the seed's addresses": {
+			request: Request{
+				CIDR: netip.MustParsePrefix("192.168.100.0/24"), Gateway: addr("192.168.100.1"), Enabled: all(),
+				Written:     map[Component]netip.Addr{DHCP: addr("192.168.100.2"), DNS: addr("192.168.100.3"), Proxy: addr("192.168.100.10")},
+				WrittenPool: span("192.168.100.100", "192.168.100.200"),
+			},
+			dhcp: "192.168.100.2", dns: "192.168.100.3", proxy: "192.168.100.10", pool: span("192.168.100.100", "192.168.100.200"),
+		},
+		"what others have is stepped over": {
+			request: Request{
+				CIDR: netip.MustParsePrefix("192.168.100.0/24"), Enabled: all(),
+				Taken: []Taken{{Range: span("192.168.100.1", "192.168.100.9"), By: "another Infra"}, {Range: span("192.168.100.11", "192.168.100.11")}},
+			},
+			dhcp: "192.168.100.10", dns: "192.168.100.12", proxy: "192.168.100.13", pool: span("192.168.100.16", "192.168.100.254"),
+		},
+		"what was given before stays": {
+			request: Request{
+				CIDR: netip.MustParsePrefix("192.168.100.0/24"), Enabled: all(),
+				Given:     map[Component]netip.Addr{DNS: addr("192.168.100.9")},
+				GivenPool: span("192.168.100.1", "192.168.100.3"),
+			},
+			dhcp: "192.168.100.4", dns: "192.168.100.9", proxy: "192.168.100.5", pool: span("192.168.100.1", "192.168.100.3"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			got := Assign(c.request)
+			g.Expect(got.Findings).To(BeEmpty())
+			g.Expect(got.Addresses).To(Equal(map[Component]netip.Addr{DHCP: addr(c.dhcp), DNS: addr(c.dns), Proxy: addr(c.proxy)}))
+			g.Expect(got.Pool).To(Equal(c.pool))
+		})
+	}
+}
+
+func TestIPv6NeedsNoPool(t *testing.T) {
+	g := NewWithT(t)
+	got := Assign(Request{CIDR: netip.MustParsePrefix("fd00:100::/64"), Gateway: addr("fd00:100::1"), Enabled: map[Component]bool{DNS: true, Proxy: true}})
+	g.Expect(got.Findings).To(BeEmpty())
+	g.Expect(got.Addresses[DNS]).To(Equal(addr("fd00:100::2")))
+	g.Expect(got.Addresses[Proxy]).To(Equal(addr("fd00:100::3")))
+	g.Expect(got.Pool.IsValid()).To(BeFalse())
+	g.Expect(got.Size()).To(BeZero())
+}
+
+func TestMistakesAreNamedWithAWayOut(t *testing.T) {
+	vlan := func(change func(*Request)) Request {
+		r := Request{CIDR: netip.MustParsePrefix("192.168.100.0/24"), Gateway: addr("192.168.100.1"), Enabled: all()}
+		change(&r)
+		return r
+	}
+	for name, c := range map[string]struct {
+		request         Request
+		reason, message string
+	}{
+		"the pool leaves the network": {
+			request: vlan(func(r *Request) { r.WrittenPool = span("192.168.100.100", "192.168.101.20") }),
+			reason:  "RangeOutsideCIDR", message: "dhcp.rangeEnd 192.168.101.20 lies outside 192.168.100.0/24; usable are 192.168.100.1 to 192.168.100.254",
+		},
+		"the pool is upside down": {
+			request: vlan(func(r *Request) { r.WrittenPool = span("192.168.100.100", "192.168.100.20") }),
+			reason:  "RangeReversed", message: "dhcp.rangeEnd 192.168.100.20 lies before rangeStart 192.168.100.100; swap them",
+		},
+		"a server on the gateway": {
+			request: vlan(func(r *Request) { r.Written = map[Component]netip.Addr{DNS: addr("192.168.100.1")} }),
+			reason:  "AddressInUse", message: "dns.serverIP 192.168.100.1 is networkConfig.gateway; 192.168.100.2 is free, or leave the field out",
+		},
+		"two servers on one address": {
+			request: vlan(func(r *Request) {
+				r.Written = map[Component]netip.Addr{DNS: addr("192.168.100.5"), Proxy: addr("192.168.100.5")}
+			}),
+			reason: "AddressInUse", message: "proxy.serverIP 192.168.100.5 is also the address of dns; 192.168.100.2 is free, or leave the field out",
+		},
+		"a server on the broadcast address": {
+			request: vlan(func(r *Request) { r.Written = map[Component]netip.Addr{DHCP: addr("192.168.100.255")} }),
+			reason:  "AddressInUse", message: "dhcp.serverIP 192.168.100.255 is not usable in 192.168.100.0/24, which has 192.168.100.1–192.168.100.254; 192.168.100.2 is free, or leave the field out",
+		},
+		"a gateway moves onto a given address": {
+			request: vlan(func(r *Request) { r.Given = map[Component]netip.Addr{DNS: addr("192.168.100.1")} }),
+			reason:  "AddressInUse", message: "the address of dns 192.168.100.1 is networkConfig.gateway; set dhcp.serverIP, dns.serverIP or proxy.serverIP to a free address, or move what uses it",
+		},
+		"a network too small": {
+			request: Request{CIDR: netip.MustParsePrefix("192.168.100.0/30"), Enabled: all()},
+			reason:  "NoFreeAddress", message: "networkConfig.cidr 192.168.100.0/30 has no free address for proxy; widen it, or make dhcp.rangeStart to rangeEnd or dhcp.excludeRanges smaller",
+		},
+		"everything is excluded": {
+			request: vlan(func(r *Request) { r.Taken = []Taken{{Range: span("192.168.100.5", "192.168.100.254")}} }),
+			reason:  "PoolEmpty", message: "no address of networkConfig.cidr 192.168.100.0/24 is left for DHCP to lease; widen it, or free addresses (dhcp.rangeStart and rangeEnd, dhcp.excludeRanges)",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(Assign(c.request).Findings).To(Equal([]finding.Finding{
+				{Condition: "Accepted", Reason: c.reason, Message: c.message, Outcome: finding.Invalid},
+			}))
+		})
+	}
+}
+
+func TestAComponentSwitchedOffKeepsItsPlace(t *testing.T) {
+	g := NewWithT(t)
+	before := Assign(Request{CIDR: netip.MustParsePrefix("192.168.100.0/24"), Enabled: all()})
+	off := Assign(Request{
+		CIDR: netip.MustParsePrefix("192.168.100.0/24"), Enabled: map[Component]bool{DHCP: true, DNS: true},
+		Given: map[Component]netip.Addr{DHCP: before.Addresses[DHCP], DNS: before.Addresses[DNS]}, GivenPool: before.Pool,
+	})
+	g.Expect(off.Addresses).To(Equal(before.Addresses))
+}
+
+func TestReservedAddressesStayInThePoolAndExcludedOnesDoNot(t *testing.T) {
+	g := NewWithT(t)
+	got := Assign(Request{
+		CIDR: netip.MustParsePrefix("192.168.100.0/24"), Enabled: all(), WrittenPool: span("192.168.100.50", "192.168.100.99"),
+		Written: map[Component]netip.Addr{Proxy: addr("192.168.100.60")},
+		Taken:   []Taken{{Range: span("192.168.100.55", "192.168.100.55"), By: "a reservation", Reserved: true}, {Range: span("192.168.100.90", "192.168.100.120")}},
+	})
+	g.Expect(got.Findings).To(BeEmpty())
+	g.Expect(got.Excluded).To(Equal([]Range{span("192.168.100.60", "192.168.100.60"), span("192.168.100.90", "192.168.100.99")}))
+	g.Expect(got.Size()).To(BeEquivalentTo(50 - 1 - 10))
+}
+
+// drawn is any request that a valid Infra can make.
+func drawn(t *rapid.T) Request {
+	bits := rapid.IntRange(16, 30).Draw(t, "bits")
+	base := netip.AddrFrom4([4]byte{10, byte(rapid.IntRange(0, 255).Draw(t, "second")), 0, 0})
+	if rapid.Bool().Draw(t, "v6") {
+		bits, base = rapid.IntRange(64, 126).Draw(t, "bits6"), addr("fd00:100::")
+	}
+	r := Request{CIDR: netip.PrefixFrom(base, bits).Masked(), Enabled: map[Component]bool{}}
+	for _, c := range components {
+		r.Enabled[c] = rapid.Bool().Draw(t, string(c))
+	}
+	usable := Usable(r.CIDR)
+	within := func(label string) netip.Addr {
+		at := usable.First
+		for range rapid.IntRange(0, 40).Draw(t, label) {
+			if next := at.Next(); usable.Contains(next) {
+				at = next
+			}
+		}
+		return at
+	}
+	if rapid.Bool().Draw(t, "gateway") {
+		r.Gateway = within("gateway at")
+	}
+	for range rapid.IntRange(0, 4).Draw(t, "taken") {
+		first, last := within("first"), within("last")
+		if last.Less(first) {
+			first, last = last, first
+		}
+		r.Taken = append(r.Taken, Taken{Range: Range{first, last}, By: rapid.SampledFrom([]string{"", "another Infra"}).Draw(t, "by")})
+	}
+	return r
+}
+
+func TestNoAddressIsGivenTwiceOrTakenFromOthers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawn(t)
+		got, usable, seen := Assign(r), Usable(r.CIDR), map[netip.Addr]bool{r.Gateway: true}
+		given := got.Spare
+		for _, c := range components {
+			if at := got.Addresses[c]; at.IsValid() {
+				given = append(given, at)
+			} else if r.Enabled[c] && len(got.Findings) == 0 {
+				t.Fatalf("%s has no address and nothing says why", c)
+			}
+		}
+		for _, at := range given {
+			if seen[at] || !usable.Contains(at) {
+				t.Fatalf("%s is given twice, or is not usable in %s", at, r.CIDR)
+			}
+			seen[at] = true
+			for _, taken := range r.Taken {
+				if taken.Contains(at) {
+					t.Fatalf("%s is taken by others (%s)", at, taken)
+				}
+			}
+			if got.Pool.Contains(at) && !excluded(got, at) {
+				t.Fatalf("%s is infrastructure and in the pool", at)
+			}
+		}
+	})
+}
+
+func excluded(a Assignment, at netip.Addr) bool {
+	for _, r := range a.Excluded {
+		if r.Contains(at) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestAddressesStayWhateverComesLater(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawn(t)
+		before := Assign(r)
+		r.Given, r.GivenPool = before.Addresses, before.Pool
+		r.Taken = nil
+		if r.CIDR.Bits() > 17 {
+			r.CIDR = netip.PrefixFrom(r.CIDR.Addr(), r.CIDR.Bits()-1).Masked()
+		}
+		after := Assign(r)
+		for c, at := range before.Addresses {
+			if after.Addresses[c] != at {
+				t.Fatalf("%s moved from %s to %s", c, at, after.Addresses[c])
+			}
+		}
+		if before.Pool.IsValid() && after.Pool != before.Pool {
+			t.Fatalf("the pool moved from %s to %s", before.Pool, after.Pool)
+		}
+	})
+}
+
+func TestMergeKeepsExactlyTheAddresses(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var ranges []Range
+		in := map[byte]bool{}
+		for range rapid.IntRange(0, 6).Draw(t, "n") {
+			first, length := rapid.ByteRange(0, 200).Draw(t, "first"), rapid.ByteRange(0, 55).Draw(t, "length")
+			ranges = append(ranges, Range{netip.AddrFrom4([4]byte{10, 0, 0, first}), netip.AddrFrom4([4]byte{10, 0, 0, first + length})})
+			for i := first; ; i++ {
+				in[i] = true
+				if i == first+length {
+					break
+				}
+			}
+		}
+		merged := Merge(ranges)
+		for i := range 256 {
+			a := netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})
+			times := 0
+			for _, r := range merged {
+				if r.Contains(a) {
+					times++
+				}
+			}
+			if (times == 1) != in[byte(i)] || times > 1 {
+				t.Fatalf("%s is in %d of %v", a, times, merged)
+			}
+		}
+	})
+}
