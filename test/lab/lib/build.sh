@@ -31,7 +31,7 @@ inputs_of() {
 hash_inputs() {
   local lines
   lines=$(sort)
-  { echo "$lines"; grep '^/' <<<"$lines" | xargs -r sha256sum; } | sha256sum
+  { echo "$lines"; sed -n '/^\//p' <<<"$lines" | xargs -r sha256sum; } | sha256sum
 }
 
 # go_tools MODULE FLAGS… builds the tools that build/MODULE/go.mod lists.
@@ -124,7 +124,7 @@ build_standin() {
 }
 
 # The product, as the Containerfile builds it.
-inputs_oooi() { find "$REPO" -path "$REPO/test" -prune -o -path "$REPO/.git" -prune -o -type f \( -name '*.go' -o -name 'go.*' -o -path '*/config/*' \) -print; }
+inputs_oooi() { find "$REPO"/{main.go,go.mod,go.sum,api,cmd,internal} -type f ! -name '*_test.go' ! -path '*/testdata/*'; }
 build_oooi() {
   ( cd "$REPO" && CGO_ENABLED=0 go build -trimpath -o "$BIN/oooi" . )
   image oooi:dev "$BIN/oooi=/oooi"

@@ -1,6 +1,6 @@
 # The Debian packages of the lab; the distribution's release pins their versions.
 BUILD_PACKAGES="gcc libc6-dev pkg-config libseccomp-dev libblkid-dev python3-pip busybox-static jq cpio kmod e2fsprogs"
-RUN_PACKAGES="iproute2 nftables conntrack openssl qemu-system-x86 seabios socat dnsmasq-base"
+RUN_PACKAGES="iproute2 nftables conntrack openssl qemu-system-x86 seabios socat dnsmasq-base bind9-dnsutils"
 
 lab_deps() {
   local missing

@@ -4,6 +4,7 @@
 
 lab_up() {
   ! node_runs || die "already up"
+  [ -x "$BIN/hyperkube" ] && [ -e "$IMAGES/coredns.tar" ] || die "not built yet: lab build"
   [ -d /sys/fs/cgroup/memory ] || die "this machine has no cgroup v1 hierarchies; the lab's node wants them"
   lab_down                                        # what a node that died left
   mkdir -p "$STATE"/{pki,log,config,cni,sysctl,vm,var-lib,var-log}
