@@ -13,8 +13,11 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -113,8 +116,43 @@ func TestTheOwnObjectIsFollowedAndItsLastGoodCopyServesWithoutTheAPI(t *testing.
 		return errors.New("the API server is away")
 	}})
 	restarted := newFollower(state)
-	go func() { _ = restarted.Object(t.Context(), away, &v1alpha1.DNSServerList{}, client.ObjectKeyFromObject(object)) }()
+	go func() {
+		_ = restarted.Object(t.Context(), away, &v1alpha1.DNSServerList{}, client.ObjectKeyFromObject(object))
+	}()
 	g.Eventually(restarted.served).Should(Receive(Equal("second.example.com")))
+}
+
+func TestAnAbsentKindCountsAsEmptyUntilItAppears(t *testing.T) {
+	g := NewWithT(t)
+	object := &v1alpha1.DNSServer{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "mine"}}
+	inner := fake.NewClientBuilder().WithScheme(Scheme()).Build()
+	var known atomic.Bool
+	unknown := &meta.NoKindMatchError{GroupKind: v1alpha1.GroupVersion.WithKind("DNSServer").GroupKind()}
+	cluster := interceptor.NewClient(inner, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, o ...client.ListOption) error {
+			if !known.Load() {
+				return unknown
+			}
+			return c.List(ctx, l, o...)
+		},
+		Watch: func(ctx context.Context, c client.WithWatch, l client.ObjectList, o ...client.ListOption) (watch.Interface, error) {
+			if !known.Load() {
+				return nil, unknown
+			}
+			return c.Watch(ctx, l, o...)
+		},
+	})
+	store, informer := Informer(cluster, object, &v1alpha1.DNSServerList{}, nil, cache.ResourceEventHandlerFuncs{})
+	go informer.RunWithContext(t.Context())
+	g.Eventually(informer.HasSynced).Should(BeTrue())
+	g.Expect(store.ListKeys()).To(BeEmpty())
+	known.Store(true)
+	g.Eventually(func() []string { // the fake watch replays nothing, so something new must happen while it watches
+		created := object.DeepCopy()
+		created.ResourceVersion, created.GenerateName, created.Name = "", "mine-", ""
+		_ = inner.Create(t.Context(), created)
+		return store.ListKeys()
+	}, 2*absentPause, "200ms").ShouldNot(BeEmpty())
 }
 
 func TestReadinessNamesWhatFails(t *testing.T) {

@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -101,23 +103,48 @@ func (f *Follower[T]) Object(ctx context.Context, c client.WithWatch, list clien
 	return nil
 }
 
-// Watch calls handler for each object of a kind that the options select, until the context ends. An API server that is
-// away, or does not know the kind yet, is asked again with a growing pause.
+// Watch calls handler for each object of a kind that the options select, until the context ends.
 func Watch(ctx context.Context, c client.WithWatch, kind client.Object, list client.ObjectList, options []client.ListOption, handler cache.ResourceEventHandler) {
+	_, informer := Informer(c, kind, list, options, handler)
+	informer.RunWithContext(ctx)
+}
+
+// absentPause is how long a kind that the API server does not know counts as an empty list.
+const absentPause = 5 * time.Second
+
+// Informer keeps a store of the objects of a kind that the options select, once it runs. An API server that is away is
+// asked again with a growing pause; a kind that it does not know counts as empty until it does.
+func Informer(c client.WithWatch, kind client.Object, list client.ObjectList, options []client.ListOption, handler cache.ResourceEventHandler) (cache.Store, cache.Controller) {
 	selected := func(o metav1.ListOptions) []client.ListOption {
 		return append(options[:len(options):len(options)], &client.ListOptions{Raw: &o})
 	}
 	source := listThenWatch{&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			into := list.DeepCopyObject().(client.ObjectList)
-			return into, c.List(ctx, into, selected(o)...)
+			err := c.List(ctx, into, selected(o)...)
+			if absent(err) {
+				return into, nil
+			}
+			return into, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return c.Watch(ctx, list.DeepCopyObject().(client.ObjectList), selected(o)...)
+			events, err := c.Watch(ctx, list.DeepCopyObject().(client.ObjectList), selected(o)...)
+			if absent(err) {
+				return silence(absentPause), nil
+			}
+			return events, err
 		},
 	}}
-	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, ObjectType: kind, Handler: handler})
-	informer.RunWithContext(ctx)
+	return cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, ObjectType: kind, Handler: handler})
+}
+
+func absent(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
+
+// silence is a watch that ends after a while without an event.
+func silence(pause time.Duration) watch.Interface {
+	w := watch.NewFake()
+	time.AfterFunc(pause, w.Stop)
+	return w
 }
 
 // listThenWatch keeps the informer from streaming its first list, which saves nothing on the few objects of one daemon.
