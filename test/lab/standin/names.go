@@ -42,6 +42,7 @@ const (
 
 const (
 	componentLabel      = "hypershift.openshift.io/control-plane-component"
+	requestServingLabel = "hypershift.openshift.io/request-serving-component"
 	controlPlaneLabel   = "hypershift.openshift.io/hosted-control-plane"
 	hostedClusterAnno   = "hypershift.openshift.io/cluster"
 	nodePoolAnno        = "hypershift.openshift.io/nodePool"

@@ -1,6 +1,7 @@
 package standin
 
 import (
+	"cmp"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -14,7 +15,8 @@ import (
 // pod collects what a workload is made of; deployment and statefulSet dress it as HyperShift does.
 type pod struct {
 	name, account string
-	labels        map[string]string
+	app           string // the label by which the pod is selected, where it is not the name
+	serves        bool   // reached by workers
 	init, run     []corev1.Container
 	mounts        []mount
 }
@@ -64,10 +66,12 @@ func afterAPIServer() corev1.Container {
 	return container("availability-prober", standinImage, "/standin", "wait", "https://"+kubeAPIServer+":6443/readyz")
 }
 
+func (p pod) selector() map[string]string { return map[string]string{"app": cmp.Or(p.app, p.name)} }
+
 func (p pod) template(c Cluster, configHash string) corev1.PodTemplateSpec {
-	labels := map[string]string{controlPlaneLabel: c.Namespace()}
-	for k, v := range p.labels {
-		labels[k] = v
+	labels := map[string]string{"app": p.selector()["app"], componentLabel: p.name, controlPlaneLabel: c.Namespace()}
+	if p.serves {
+		labels[requestServingLabel] = "true"
 	}
 	spec := corev1.PodSpec{
 		InitContainers: p.init, Containers: p.run,
@@ -92,7 +96,7 @@ func (p pod) deployment(c Cluster, configHash string) *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: c.meta(p.name), Spec: appsv1.DeploymentSpec{
 		Replicas:             ptr.To[int32](1),
 		RevisionHistoryLimit: ptr.To[int32](2),
-		Selector:             &metav1.LabelSelector{MatchLabels: map[string]string{"app": p.labels["app"]}},
+		Selector:             &metav1.LabelSelector{MatchLabels: p.selector()},
 		Template:             p.template(c, configHash),
 	}}
 }
@@ -101,7 +105,7 @@ func (p pod) statefulSet(c Cluster, configHash string) *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{ObjectMeta: c.meta(p.name), Spec: appsv1.StatefulSetSpec{
 		Replicas:    ptr.To[int32](1),
 		ServiceName: etcdDiscovery,
-		Selector:    &metav1.LabelSelector{MatchLabels: map[string]string{"app": p.labels["app"]}},
+		Selector:    &metav1.LabelSelector{MatchLabels: p.selector()},
 		Template:    p.template(c, configHash),
 	}}
 }

@@ -57,7 +57,7 @@ func (c Cluster) etcd() pod {
 	run.Ports = append(run.Ports,
 		corev1.ContainerPort{Name: "client", ContainerPort: 2379, Protocol: corev1.ProtocolTCP},
 		corev1.ContainerPort{Name: "peer", ContainerPort: 2380, Protocol: corev1.ProtocolTCP})
-	return pod{name: "etcd", labels: map[string]string{"app": "etcd"}, run: []corev1.Container{run}, mounts: []mount{
+	return pod{name: "etcd", run: []corev1.Container{run}, mounts: []mount{
 		{path: "/var/lib/data"},
 		{path: "/etc/etcd/tls/server", secret: "etcd-server-tls"},
 		{path: "/etc/etcd/tls/etcd-ca", configMap: "etcd-ca"},
@@ -65,7 +65,7 @@ func (c Cluster) etcd() pod {
 }
 
 func (c Cluster) apiServer() pod {
-	return pod{name: kubeAPIServer, labels: component(kubeAPIServer),
+	return pod{name: kubeAPIServer, serves: true,
 		run: []corev1.Container{
 			serving(container(kubeAPIServer, hyperkubeImage, c.apiServerCommand()...), "client", apiPort, corev1.URISchemeHTTPS, "/readyz"),
 			ready(container(konnectivityServer, konnectivityImage, konnectivityServerCommand()...), konnectivityHealth, corev1.URISchemeHTTP, "/healthz"),
@@ -157,7 +157,7 @@ func (c Cluster) controllerManager() pod {
 		"--flex-volume-plugin-dir=/var/run/kubernetes", "--root-ca-file=/etc/kubernetes/certs/root-ca/ca.crt",
 		"--service-account-private-key-file=/etc/kubernetes/certs/service-signer/service-account.key", "--profiling=false",
 		"--controllers="+hostedControllers)
-	return pod{name: name, labels: map[string]string{"app": name}, init: []corev1.Container{afterAPIServer()},
+	return pod{name: name, init: []corev1.Container{afterAPIServer()},
 		run: []corev1.Container{serving(run, "client", 10257, corev1.URISchemeHTTPS, "/healthz")}, mounts: []mount{
 			{path: "/etc/kubernetes/secrets/svc-kubeconfig", secret: "kube-controller-manager-kubeconfig"},
 			{path: "/etc/kubernetes/certs/cluster-signer", secret: clusterSigner.secret},
@@ -179,7 +179,7 @@ func (c Cluster) scheduler() pod {
 	run := container(name, hyperkubeImage, "/usr/bin/hyperkube", name,
 		"--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
 		"--leader-elect=false", "--cert-dir=/var/run/kubernetes", "--profiling=false")
-	return pod{name: name, labels: map[string]string{"app": name}, init: []corev1.Container{afterAPIServer()},
+	return pod{name: name, init: []corev1.Container{afterAPIServer()},
 		run: []corev1.Container{serving(run, "client", 10259, corev1.URISchemeHTTPS, "/healthz")}, mounts: []mount{
 			{path: "/etc/kubernetes/kubeconfig", secret: "kube-scheduler-kubeconfig"},
 			{path: "/var/run/kubernetes"},
@@ -192,7 +192,7 @@ func serve(what string, flags ...string) corev1.Container {
 
 func (c Cluster) ignitionServer() pod {
 	run := serve(ignitionServer, "--namespace="+c.Namespace(), "--cert-dir=/var/run/secrets/ignition/serving-cert")
-	return pod{name: ignitionServer, account: ignitionServer, labels: map[string]string{"app": ignitionServer},
+	return pod{name: ignitionServer, account: ignitionServer,
 		run:    []corev1.Container{serving(run, "https", ignitionPort, corev1.URISchemeHTTPS, "/healthz")},
 		mounts: []mount{{path: "/var/run/secrets/ignition/serving-cert", secret: "ignition-server"}}}
 }
@@ -200,13 +200,13 @@ func (c Cluster) ignitionServer() pod {
 func (c Cluster) ignitionProxy() pod {
 	run := serve(ignitionServerProxy, "--cert-dir=/etc/ssl/serving-cert", "--backend=https://"+ignitionServer+":443", "--backend-ca=/etc/ssl/root-ca/ca.crt")
 	run.Ports = []corev1.ContainerPort{{Name: "https", ContainerPort: ignitionProxyPort, Protocol: corev1.ProtocolTCP}}
-	return pod{name: ignitionServerProxy, labels: component(ignitionServerProxy), run: []corev1.Container{ready(run, ignitionProxyPort, corev1.URISchemeHTTPS, "/healthz")},
+	return pod{name: ignitionServerProxy, serves: true, run: []corev1.Container{ready(run, ignitionProxyPort, corev1.URISchemeHTTPS, "/healthz")},
 		mounts: []mount{{path: "/etc/ssl/serving-cert", secret: "ignition-server-serving-cert"}, {path: "/etc/ssl/root-ca", configMap: rootCA.secret}}}
 }
 
 func (c Cluster) oauth() pod {
 	run := serve(oauthServer, "--cert-dir=/etc/kubernetes/certs/serving-cert", "--host="+c.host(oauthServer))
-	return pod{name: oauthServer, labels: component(oauthServer), run: []corev1.Container{ready(run, oauthPort, corev1.URISchemeHTTPS, "/healthz")},
+	return pod{name: oauthServer, serves: true, run: []corev1.Container{ready(run, oauthPort, corev1.URISchemeHTTPS, "/healthz")},
 		mounts: []mount{{path: "/etc/kubernetes/certs/serving-cert", secret: "oauth-server-crt"}}}
 }
 
@@ -217,14 +217,14 @@ func (c Cluster) router() pod {
 		"--to="+c.host(oauthServer)+"="+oauthServer+":6443",
 		"--to="+c.host(konnectivityServer)+"="+konnectivityServer+":8091")
 	run.Ports = []corev1.ContainerPort{{Name: "https", ContainerPort: routerPort, Protocol: corev1.ProtocolTCP}}
-	return pod{name: router, labels: map[string]string{"app": "private-router"}, run: []corev1.Container{ready(run, 9444, corev1.URISchemeHTTP, "/haproxy_ready")}}
+	return pod{name: router, app: "private-router", serves: true, run: []corev1.Container{ready(run, 9444, corev1.URISchemeHTTP, "/haproxy_ready")}}
 }
 
 // hostedKubeconfig is where the pods that act in the hosted cluster find their way into it.
 const hostedKubeconfig = "/etc/kubernetes/kubeconfig/kubeconfig"
 
 func (c Cluster) inHostedCluster(name, account string, flags ...string) pod {
-	return pod{name: name, account: account, labels: map[string]string{"app": name}, init: []corev1.Container{afterAPIServer()},
+	return pod{name: name, account: account, init: []corev1.Container{afterAPIServer()},
 		run:    []corev1.Container{ready(serve(name, append(flags, "--kubeconfig="+hostedKubeconfig)...), 8081, corev1.URISchemeHTTP, "/readyz")},
 		mounts: []mount{{path: "/etc/kubernetes/kubeconfig", secret: "service-network-admin-kubeconfig"}}}
 }
