@@ -1,0 +1,37 @@
+package bootstrap
+
+import "fmt"
+
+const (
+	// reservedDescriptors are Envoy's own: listeners of each worker, health checks, sockets, logs.
+	reservedDescriptors = 256
+	// descriptorsPerConnection: one towards the client, one towards the target.
+	descriptorsPerConnection = 2
+	// baseMemory is Envoy with its configuration and no connection.
+	baseMemory = 64 << 20
+	// memoryPerConnection covers both directions' buffers.
+	memoryPerConnection = 64 << 10
+)
+
+// Limits of the container that Envoy runs in.
+type Limits struct {
+	// Descriptors is the hard limit of open files; Envoy raises its soft limit to it.
+	Descriptors uint64
+	// MemoryBytes is the container's limit; 0 means none.
+	MemoryBytes int64
+}
+
+// Connections says how many connections Envoy can hold within its limits. At the descriptor limit it dies (SIGSEGV,
+// measured with 1.40.0), so it must refuse before.
+func (l Limits) Connections() (int64, error) {
+	const enough = 1 << 20 // beyond this the cap is no protection and the arithmetic needs no care
+	n := (int64(min(l.Descriptors, enough)) - reservedDescriptors) / descriptorsPerConnection
+	if l.MemoryBytes > 0 {
+		n = min(n, (l.MemoryBytes-baseMemory)/memoryPerConnection)
+	}
+	if n < 1 {
+		return 0, fmt.Errorf("no room for one connection: %d file descriptors and %d bytes of memory; Envoy needs more than %d and %d",
+			l.Descriptors, l.MemoryBytes, reservedDescriptors, baseMemory)
+	}
+	return n, nil
+}
