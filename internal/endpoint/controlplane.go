@@ -41,7 +41,7 @@ type ControlPlane struct {
 	Namespace string
 	// HostedCluster; nil in the seeds' form where there is no HyperShift to ask.
 	HostedCluster *hyperv1.HostedCluster
-	// ClusterName and BaseDomain as the user wrote them; used only without a HostedCluster.
+	// ClusterName and BaseDomain as the user wrote them; empty where the HostedCluster says them.
 	ClusterName, BaseDomain string
 
 	Services []corev1.Service
@@ -55,16 +55,19 @@ func ControlPlaneNamespace(hc *hyperv1.HostedCluster) string {
 	return hc.Namespace + "-" + strings.ReplaceAll(hc.Name, ".", "-")
 }
 
-// Domain of the hosted cluster, e.g. c1.example.com.
+// Domain of the hosted cluster, e.g. c1.example.com. What the user wrote wins.
 func (cp ControlPlane) Domain() string {
-	if cp.HostedCluster == nil {
-		return cp.ClusterName + "." + cp.BaseDomain
+	prefix, base := cp.ClusterName, cp.BaseDomain
+	if hc := cp.HostedCluster; hc != nil {
+		dns := hc.Spec.DNS
+		if prefix == "" && dns.BaseDomainPrefix != nil {
+			prefix = *dns.BaseDomainPrefix // "" means none
+		} else {
+			prefix = cmp.Or(prefix, hc.Name)
+		}
+		base = cmp.Or(base, dns.BaseDomain)
 	}
-	dns, prefix := cp.HostedCluster.Spec.DNS, cp.HostedCluster.Name
-	if dns.BaseDomainPrefix != nil {
-		prefix = *dns.BaseDomainPrefix // "" means none
-	}
-	return strings.TrimPrefix(prefix+"."+dns.BaseDomain, ".")
+	return strings.TrimPrefix(prefix+"."+base, ".")
 }
 
 // Read makes the table. Every name is read where HyperShift publishes it; only without a HostedCluster is the API's

@@ -1,6 +1,17 @@
 package plan
 
-import "github.com/cldmnky/oooi/api/v1alpha1"
+import (
+	"net/netip"
+	"strconv"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/names"
+)
 
 // InfraPlan is what one Infra becomes, and what its status says of what was derived.
 type InfraPlan struct {
@@ -8,7 +19,168 @@ type InfraPlan struct {
 	// Held means that nothing may change: nothing is applied and nothing pruned; what runs stays as it is. The findings
 	// say why.
 	Held bool
-	// Addresses and Endpoints for status. Nil while Held before they were known: status keeps what it says.
+	// Addresses and Endpoints for status. Nil while Held: status keeps what it says.
 	Addresses []v1alpha1.AssignedAddress
 	Endpoints []v1alpha1.EndpointStatus
 }
+
+// Infra says what one Infra becomes.
+func Infra(in Input) InfraPlan {
+	p := InfraPlan{}
+	p.Find(Permitted(in)...)
+	if p.Held = p.Refused(v1alpha1.ConditionAccepted); p.Held {
+		return p
+	}
+	v := viewOf(in)
+	p.Find(v.acceptance()...)
+	p.Find(v.vlan.findings(v)...)
+	p.Find(v.resolution()...)
+	if p.Held = p.Refused(v1alpha1.ConditionAccepted, v1alpha1.ConditionNetworkReady, v1alpha1.ConditionEndpointsResolved); p.Held {
+		return p
+	}
+	for _, component := range []componentPlan{v.dhcp(), v.dns(), v.proxy()} {
+		if component.enabled {
+			p.Want(component.objects...)
+			p.Addresses = append(p.Addresses, v1alpha1.AssignedAddress{Component: component.name, IP: v1alpha1.IPAddress(v.address(ipam.Component(component.name)).String())})
+		}
+	}
+	p.Endpoints = v.endpointStatus()
+	return p
+}
+
+// view is an Infra with everything that follows from its input, derived once.
+type view struct {
+	Input
+	cidr     netip.Prefix
+	gateway  netip.Addr
+	table    endpoint.Table
+	domain   string
+	vlan     vlan
+	near     []near
+	assigned ipam.Assignment
+	captured []endpoint.Captured
+	refused  []finding.Finding // literals that cannot be captured
+}
+
+func viewOf(in Input) *view {
+	v := &view{Input: in, vlan: vlanOf(in)}
+	v.cidr, _ = netip.ParsePrefix(string(in.Infra.Spec.NetworkConfig.CIDR))
+	v.gateway, _ = netip.ParseAddr(string(in.Infra.Spec.NetworkConfig.Gateway))
+	cp := in.controlPlane()
+	v.domain = cp.Domain()
+	v.table = endpoint.Read(cp).With(in.Infra.Spec.ExtraEndpoints, in.Infra.Namespace, in.Settings.ExtraEndpointCIDRs)
+	v.near = in.onSameLayer2(v.vlan.config)
+	v.assigned = ipam.Assign(v.request())
+	if enabled(in.Infra.Spec.InfraComponents.Proxy.Enabled) {
+		v.captured, v.refused = v.table.Captured(endpoint.VLAN{CIDR: v.cidr, VIP: v.address(ipam.Proxy), Cluster: in.Settings.clusterNetworks()})
+	}
+	return v
+}
+
+func (in Input) controlPlane() endpoint.ControlPlane {
+	dns := in.Infra.Spec.InfraComponents.DNS
+	return endpoint.ControlPlane{
+		Namespace: in.ControlPlaneNamespace(), HostedCluster: in.HostedCluster, ClusterName: string(dns.ClusterName), BaseDomain: string(dns.BaseDomain),
+		Services: in.Services, Routes: in.Routes, Policies: in.NetworkPolicies,
+	}
+}
+
+func (s Settings) clusterNetworks() []netip.Prefix {
+	return append(append([]netip.Prefix(nil), s.PodCIDRs...), s.ServiceCIDRs...)
+}
+
+func (v *view) address(c ipam.Component) netip.Addr { return v.assigned.Addresses[c] }
+
+// acceptance judges what the user wrote.
+func (v *view) acceptance() []finding.Finding {
+	all := append(v.imageOverrides(), v.assigned.Findings...)
+	all = append(all, v.neighbourFindings()...)
+	all = append(all, v.clientNetworks()...)
+	if p := v.platform(); p != nil && p.Credentials != nil {
+		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "ExternalInfra").
+			Say("HostedCluster %s/%s runs its VirtualMachines on another cluster (spec.platform.kubevirt.credentials): their VLAN is there, and so must the Infra be", v.HostedCluster.Namespace, v.HostedCluster.Name))
+	}
+	return all
+}
+
+// imageOverrides: an editor of a namespace must not choose code that runs on the VLAN.
+func (v *view) imageOverrides() []finding.Finding {
+	if v.Settings.AllowImageOverride {
+		return nil
+	}
+	c := v.Infra.Spec.InfraComponents
+	var all []finding.Finding
+	for _, image := range []struct{ field, value string }{
+		{"dhcp.image", c.DHCP.Image}, {"dns.image", c.DNS.Image}, {"proxy.proxyImage", c.Proxy.ProxyImage}, {"proxy.managerImage", c.Proxy.ManagerImage},
+	} {
+		if image.value != "" {
+			all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "ImageOverrideNotAllowed").
+				Say("infraComponents.%s is set; remove it, or have the operator run with --allow-image-override", image.field))
+		}
+	}
+	return all
+}
+
+// clientNetworks must not be the management cluster's: answers to its pods would leave through the VLAN. With clients
+// everywhere the source address decides, so that is no conflict.
+func (v *view) clientNetworks() []finding.Finding {
+	var all []finding.Finding
+	for _, text := range v.Infra.Spec.NetworkConfig.ClientCIDRs {
+		client, err := netip.ParsePrefix(string(text))
+		if err != nil || client.Bits() == 0 {
+			continue
+		}
+		for _, cluster := range v.Settings.clusterNetworks() {
+			if client.Overlaps(cluster) {
+				all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "ClientCIDROverlapsCluster").
+					Say("networkConfig.clientCIDRs has %s, which overlaps the management cluster's network %s; list the clients' own networks", client, cluster))
+			}
+		}
+	}
+	return all
+}
+
+// resolution is what is known of the endpoints.
+func (v *view) resolution() []finding.Finding {
+	if f, missing := v.missingControlPlane(); missing {
+		return []finding.Finding{f}
+	}
+	all := append(v.table.Findings(), v.refused...)
+	all = append(all, v.capturedByNeighbours()...)
+	if !enabled(v.Infra.Spec.InfraComponents.DHCP.Enabled) {
+		for _, c := range v.captured {
+			all = append(all, finding.Note(v1alpha1.ConditionEndpointsResolved, "CapturedAddressNeedsRoute").
+				Say("workers dial %s, and DHCP is off: give each worker the route: ip route add %s via %s", c.IP, host(c.IP), v.address(ipam.Proxy)))
+		}
+	}
+	return all
+}
+
+func (v *view) missingControlPlane() (finding.Finding, bool) {
+	waiting := finding.Wait(v1alpha1.ConditionEndpointsResolved, "WaitingForControlPlane")
+	key, known := v.HostedClusterKey()
+	switch {
+	case known && v.HostedCluster == nil:
+		return waiting.Say("waiting for HostedCluster %s", key), true
+	case !known && v.HostedControlPlane != nil:
+		return waiting.Say("waiting for HostedControlPlane %s/%s to name its HostedCluster in annotation %s", v.HostedControlPlane.Namespace, v.HostedControlPlane.Name, names.AnnotationHostedCluster), true
+	}
+	return finding.Finding{}, false
+}
+
+func (v *view) endpointStatus() []v1alpha1.EndpointStatus {
+	var all []v1alpha1.EndpointStatus
+	for _, e := range v.table.Endpoints {
+		s := v1alpha1.EndpointStatus{Name: e.Name, Port: v1alpha1.Port(e.Port), Hostnames: e.Hostnames, Backend: e.Backend.String(), Source: e.Source}
+		for _, literal := range e.Literals {
+			s.Hostnames = append(s.Hostnames[:len(s.Hostnames):len(s.Hostnames)], literal.String())
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func enabled(flag *bool) bool { return ptr.Deref(flag, true) }
+
+// host is an address as a network of its own.
+func host(a netip.Addr) string { return a.String() + "/" + strconv.Itoa(a.BitLen()) }

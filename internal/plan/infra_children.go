@@ -1,0 +1,286 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// Defaults that the children's schemas have too; said here because a duration cannot be left out.
+const (
+	leaseTime = 24 * time.Hour // an outage of an hour must not cost workers their address
+	cacheTTL  = time.Hour
+)
+
+// componentPlan is one component: its child, and what the child needs beside its own namespace's.
+type componentPlan struct {
+	name    string
+	enabled bool
+	objects []runtime.ApplyConfiguration
+}
+
+func (v *view) dhcp() componentPlan {
+	c, child := v.Infra.Spec.InfraComponents.DHCP, names.DHCPServer(v.Infra.Name)
+	p := componentPlan{name: string(ipam.DHCP), enabled: enabled(c.Enabled)}
+	if !p.enabled {
+		return p
+	}
+	attachment, derived := v.attachment(child, v.address(ipam.DHCP))
+	p.want(derived)
+	p.objects = append(p.objects, ac.DHCPServer(child, v.Infra.Namespace).WithLabels(v.labels()).WithOwnerReferences(v.owner()).
+		WithSpec(applied[ac.DHCPServerSpecApplyConfiguration](v.dhcpSpec(attachment))))
+	p.objects = append(p.objects, v.dhcpAccess(child)...)
+	return p
+}
+
+func (v *view) dhcpSpec(attachment v1alpha1.Attachment) v1alpha1.DHCPServerSpec {
+	n, c := v.Infra.Spec.NetworkConfig, v.Infra.Spec.InfraComponents.DHCP
+	return v1alpha1.DHCPServerSpec{
+		NetworkConfig: v1alpha1.DHCPNetworkConfig{
+			Attachment: attachment, CIDR: n.CIDR, ServerIP: ipv4(v.address(ipam.DHCP)), Gateway: v1alpha1.IPv4Address(n.Gateway),
+			DNSServers: v.resolvers(), NTPServers: n.NTPServers, MTU: v.mtu(), Domain: v1alpha1.DNSName(v.domain), SearchDomains: v.searchDomains(), Routes: v.routes(),
+		},
+		LeaseConfig: v1alpha1.DHCPLeaseConfig{
+			RangeStart: ipv4(v.assigned.Pool.First), RangeEnd: ipv4(v.assigned.Pool.Last), LeaseTime: *orDefault(c.LeaseTime, metav1.Duration{Duration: leaseTime}),
+		},
+		ExcludeRanges: v.excludeRanges(), Reservations: c.Reservations, UnknownClients: orElse(c.UnknownClients, v1alpha1.UnknownClientsPool),
+		Options: c.Options, Relays: c.Relays, VMNamespace: v1alpha1.ObjectName(v.vmNamespace()), Image: c.Image, Placement: c.Placement,
+	}
+}
+
+// resolvers are our DNS; without it, those that the user gave.
+func (v *view) resolvers() []v1alpha1.IPv4Address {
+	if enabled(v.Infra.Spec.InfraComponents.DNS.Enabled) {
+		return []v1alpha1.IPv4Address{ipv4(v.address(ipam.DNS))}
+	}
+	var all []v1alpha1.IPv4Address
+	for _, text := range v.Infra.Spec.NetworkConfig.DNSServers {
+		if a, err := netip.ParseAddr(string(text)); err == nil && a.Is4() {
+			all = append(all, ipv4(a))
+		}
+	}
+	return all
+}
+
+func (v *view) mtu() int32 {
+	if written := v.Infra.Spec.NetworkConfig.MTU; written != 0 {
+		return written
+	}
+	return v.vlan.config.MTU()
+}
+
+func (v *view) searchDomains() []v1alpha1.DNSName {
+	if written := v.Infra.Spec.NetworkConfig.SearchDomains; len(written) > 0 {
+		return written
+	}
+	return []v1alpha1.DNSName{v1alpha1.DNSName(v.domain)}
+}
+
+// routes are the user's, and one to the proxy for each literal that it carries.
+func (v *view) routes() []v1alpha1.Route {
+	all := slices.Clone(v.Infra.Spec.NetworkConfig.Routes)
+	for _, c := range v.captured {
+		all = append(all, v1alpha1.Route{Destination: v1alpha1.CIDR(host(c.IP)), Gateway: ipv4(v.address(ipam.Proxy))})
+	}
+	return all
+}
+
+func (v *view) excludeRanges() []v1alpha1.AddressRange {
+	var all []v1alpha1.AddressRange
+	for _, r := range v.assigned.Excluded {
+		all = append(all, v1alpha1.AddressRange{Start: ipv4(r.First), End: ipv4(r.Last)})
+	}
+	return all
+}
+
+// vmNamespace is where HyperShift keeps the workers' VirtualMachines: beside their control plane.
+func (v *view) vmNamespace() string {
+	if v.platform() == nil {
+		return ""
+	}
+	return v.ControlPlaneNamespace()
+}
+
+func (v *view) platform() *hyperv1.KubevirtPlatformSpec {
+	if v.HostedCluster == nil || v.HostedCluster.Spec.Platform.Type != hyperv1.KubevirtPlatform {
+		return nil
+	}
+	if v.HostedCluster.Spec.Platform.Kubevirt == nil {
+		return &hyperv1.KubevirtPlatformSpec{}
+	}
+	return v.HostedCluster.Spec.Platform.Kubevirt
+}
+
+func (v *view) dns() componentPlan {
+	c, child := v.Infra.Spec.InfraComponents.DNS, names.DNSServer(v.Infra.Name)
+	p := componentPlan{name: string(ipam.DNS), enabled: enabled(c.Enabled)}
+	if !p.enabled {
+		return p
+	}
+	attachment, derived := v.attachment(child, v.address(ipam.DNS))
+	p.want(derived)
+	p.objects = append(p.objects, ac.DNSServer(child, v.Infra.Namespace).WithLabels(v.labels()).WithOwnerReferences(v.owner()).
+		WithSpec(applied[ac.DNSServerSpecApplyConfiguration](v.dnsSpec(attachment))))
+	return p
+}
+
+func (v *view) dnsSpec(attachment v1alpha1.Attachment) v1alpha1.DNSServerSpec {
+	n, c := v.Infra.Spec.NetworkConfig, v.Infra.Spec.InfraComponents.DNS
+	spec := v1alpha1.DNSServerSpec{
+		NetworkConfig:       v1alpha1.DNSNetworkConfig{Attachment: attachment, ServerIP: ip(v.address(ipam.DNS)), SecondaryNetworkCIDR: n.CIDR, ClientCIDRs: n.ClientCIDRs},
+		HostedClusterDomain: v1alpha1.DNSName(v.domain), DeniedZones: v.Settings.deniedZones(), UpstreamDNS: n.DNSServers,
+		CacheTTL: metav1.Duration{Duration: cacheTTL}, Image: c.Image, Placement: c.Placement,
+	}
+	if !enabled(v.Infra.Spec.InfraComponents.Proxy.Enabled) {
+		return spec
+	}
+	spec.NetworkConfig.ProxyIP = ip(v.address(ipam.Proxy))
+	spec.StaticEntries = entries(v.table.Names(), spec.NetworkConfig.ProxyIP)
+	if proxy := v.Children.Proxy; proxy != nil && proxy.Status.ServiceIP != "" {
+		spec.NetworkConfig.InternalProxyIP = v1alpha1.IPAddress(proxy.Status.ServiceIP)
+		spec.InternalEntries = entries(v.podNames(), spec.NetworkConfig.InternalProxyIP)
+	}
+	return spec
+}
+
+// podNames are those that the pod network may ask for.
+func (v *view) podNames() []string {
+	onPods := endpoint.Table{}
+	for _, e := range v.table.Endpoints {
+		if e.Views == v1alpha1.ViewVLANAndPods {
+			onPods.Endpoints = append(onPods.Endpoints, e)
+		}
+	}
+	return onPods.Names()
+}
+
+func entries(hostnames []string, to v1alpha1.IPAddress) []v1alpha1.DNSEntry {
+	var all []v1alpha1.DNSEntry
+	for _, h := range hostnames {
+		all = append(all, v1alpha1.DNSEntry{Hostname: v1alpha1.DNSNameOrWildcard(h), IP: to})
+	}
+	return all
+}
+
+func (v *view) proxy() componentPlan {
+	c, child := v.Infra.Spec.InfraComponents.Proxy, names.ProxyServer(v.Infra.Name)
+	p := componentPlan{name: string(ipam.Proxy), enabled: enabled(c.Enabled)}
+	if !p.enabled {
+		return p
+	}
+	carried := []netip.Addr{v.address(ipam.Proxy)}
+	for _, captured := range v.captured {
+		carried = append(carried, captured.IP)
+	}
+	attachment, derived := v.attachment(child, carried...)
+	p.want(derived)
+	p.objects = append(p.objects, ac.ProxyServer(child, v.Infra.Namespace).WithLabels(v.labels()).WithOwnerReferences(v.owner()).
+		WithSpec(applied[ac.ProxyServerSpecApplyConfiguration](v.proxySpec(attachment))))
+	p.objects = append(p.objects, v.proxyAccess(child)...)
+	p.objects = append(p.objects, v.policies(child)...)
+	return p
+}
+
+func (v *view) proxySpec(attachment v1alpha1.Attachment) v1alpha1.ProxyServerSpec {
+	c := v.Infra.Spec.InfraComponents.Proxy
+	spec := v1alpha1.ProxyServerSpec{
+		NetworkConfig: v1alpha1.ProxyNetworkConfig{Attachment: attachment, ServerIP: ip(v.address(ipam.Proxy))},
+		ProxyImage:    c.ProxyImage, ManagerImage: c.ManagerImage, Placement: c.Placement,
+	}
+	for _, captured := range v.captured {
+		address := v1alpha1.CapturedAddress{IP: ip(captured.IP)}
+		for _, port := range captured.Ports {
+			address.Ports = append(address.Ports, v1alpha1.Port(port))
+		}
+		spec.NetworkConfig.CapturedAddresses = append(spec.NetworkConfig.CapturedAddresses, address)
+	}
+	for _, e := range v.table.Endpoints {
+		spec.Backends = append(spec.Backends, backend(e))
+	}
+	return spec
+}
+
+func backend(e endpoint.Endpoint) v1alpha1.ProxyBackend {
+	b := v1alpha1.ProxyBackend{Name: e.Name, CatchAll: e.CatchAll, Port: v1alpha1.Port(e.Port), Protocol: e.Protocol, Views: e.Views}
+	for i, h := range e.Hostnames {
+		switch {
+		case e.Protocol == v1alpha1.ProtocolTCP: // plain TCP carries no name
+		case i == 0:
+			b.Hostname = v1alpha1.DNSNameOrWildcard(h)
+		default:
+			b.AlternateHostnames = append(b.AlternateHostnames, v1alpha1.DNSNameOrWildcard(h))
+		}
+	}
+	if e.Backend.Service != "" {
+		b.TargetService, b.TargetNamespace, b.TargetPort = v1alpha1.ObjectName(e.Backend.Service), v1alpha1.ObjectName(e.Backend.Namespace), v1alpha1.Port(e.Backend.Port)
+	}
+	for _, a := range e.Backend.Addresses {
+		b.TargetAddresses = append(b.TargetAddresses, a.String())
+	}
+	return b
+}
+
+// labels of everything that belongs to the Infra; they find what no ownerReference can hold, and tell the DHCP daemon
+// whose leases it writes.
+func (v *view) labels() map[string]string {
+	return map[string]string{
+		names.LabelInfra: v.Infra.Name, names.LabelInfraNamespace: v.Infra.Namespace, names.LabelOwnerUID: string(v.Infra.UID), names.LabelManagedBy: names.ManagedBy,
+	}
+}
+
+func (v *view) owner() *acmeta.OwnerReferenceApplyConfiguration {
+	return acmeta.OwnerReference().WithAPIVersion(v1alpha1.GroupVersion.String()).WithKind("Infra").WithName(v.Infra.Name).WithUID(v.Infra.UID).
+		WithController(true).WithBlockOwnerDeletion(true)
+}
+
+func (p *componentPlan) want(derived *nad.ApplyConfiguration) {
+	if derived != nil {
+		p.objects = append(p.objects, derived)
+	}
+}
+
+// applied turns a typed spec into an apply configuration. Every optional field of ours has omitempty, so what is not
+// set is not claimed.
+func applied[T any](spec any) *T {
+	text, err := json.Marshal(spec)
+	out := new(T)
+	if err == nil {
+		err = json.Unmarshal(text, out)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("%T does not become %T: %v", spec, out, err)) // both are generated from one type
+	}
+	return out
+}
+
+func orDefault[T any](value *T, otherwise T) *T {
+	if value == nil {
+		return &otherwise
+	}
+	return value
+}
+
+func ip(a netip.Addr) v1alpha1.IPAddress { return v1alpha1.IPAddress(text(a)) }
+
+func ipv4(a netip.Addr) v1alpha1.IPv4Address { return v1alpha1.IPv4Address(text(a)) }
+
+func text(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
+}

@@ -1,0 +1,118 @@
+package plan
+
+import (
+	"cmp"
+	"net/netip"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/nad"
+)
+
+// near is a neighbour on our layer 2. Findings never name it: it may be another tenant's.
+type near struct {
+	Neighbour
+	older bool
+}
+
+// onSameLayer2 are the Infras whose frames reach us.
+func (in Input) onSameLayer2(ours nad.Config) []near {
+	if ours.Layer2() == "" {
+		return nil
+	}
+	var all []near
+	for _, n := range in.Neighbours {
+		if n.NAD == nil {
+			continue
+		}
+		if theirs, err := nad.Parse(n.NAD.Spec.Config); err == nil && theirs.Layer2() == ours.Layer2() {
+			all = append(all, near{n, olderThan(n.Infra, in.Infra)})
+		}
+	}
+	return all
+}
+
+func olderThan(a, b *v1alpha1.Infra) bool {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) < 0
+}
+
+// takenByNeighbours are the addresses that neighbours hold. An older one also holds what it has only written; what we
+// held before a newer one came stays ours.
+func (v *view) takenByNeighbours() []ipam.Taken {
+	var taken []ipam.Taken
+	for _, n := range v.near {
+		held, by := given(n.Infra, n.Children), ""
+		if n.older {
+			by = "another Infra on this VLAN"
+			taken = append(taken, ipam.Taken{Range: n.pool()})
+			for c, a := range written(n.Infra) {
+				held[c] = a
+			}
+		}
+		for _, a := range held {
+			taken = append(taken, ipam.Taken{Range: ipam.Single(a), By: by})
+		}
+	}
+	return taken
+}
+
+// pool is what a neighbour leases from, or will.
+func (n near) pool() ipam.Range {
+	dhcp := n.Infra.Spec.InfraComponents.DHCP
+	if w := span(dhcp.RangeStart, dhcp.RangeEnd); w.IsValid() && enabled(dhcp.Enabled) {
+		return w
+	}
+	return n.Children.pool()
+}
+
+// neighbourFindings: two DHCP servers on one layer 2 answer the same clients, unless each serves only its own.
+func (v *view) neighbourFindings() []finding.Finding {
+	ours := v.Infra.Spec.InfraComponents.DHCP
+	if !enabled(ours.Enabled) {
+		return nil
+	}
+	for _, n := range v.near {
+		theirs := n.Infra.Spec.InfraComponents.DHCP
+		if !n.older || !enabled(theirs.Enabled) {
+			continue
+		}
+		if ours.UnknownClients != v1alpha1.UnknownClientsIgnore || theirs.UnknownClients != v1alpha1.UnknownClientsIgnore {
+			return []finding.Finding{inUse("another Infra serves DHCP on this layer 2; set dhcp.enabled: false, or dhcp.unknownClients: Ignore on both")}
+		}
+		if pool := span(ours.RangeStart, ours.RangeEnd); pool.Overlaps(n.pool()) {
+			return []finding.Finding{inUse("dhcp.rangeStart to rangeEnd %s overlaps the range of another Infra on this layer 2; choose another range, or leave it out", pool)}
+		}
+	}
+	return nil
+}
+
+func inUse(format string, args ...any) finding.Finding {
+	return finding.Wrong(v1alpha1.ConditionAccepted, "VLANInUse").Say(format, args...)
+}
+
+// capturedByNeighbours: one literal on one layer 2 can be carried by one proxy only.
+func (v *view) capturedByNeighbours() []finding.Finding {
+	var all []finding.Finding
+	for _, c := range v.captured {
+		for _, n := range v.near {
+			if n.older && n.carries(c.IP) {
+				all = append(all, finding.Wrong(v1alpha1.ConditionEndpointsResolved, "CapturedAddressInUse").
+					Say("another Infra on this layer 2 carries %s already (NodePort addresses are shared by clusters); put this cluster's workers on a VLAN of their own, or publish it under an address or name of its own", c.IP))
+			}
+		}
+	}
+	return all
+}
+
+func (n near) carries(literal netip.Addr) bool {
+	if n.Children.Proxy == nil {
+		return false
+	}
+	for _, c := range n.Children.Proxy.Spec.NetworkConfig.CapturedAddresses {
+		if a, err := netip.ParseAddr(string(c.IP)); err == nil && a == literal {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,82 @@
+package plan
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+)
+
+// deniedZones are the management cluster's own: its domain and the reverse zones of its networks. A VLAN learns nothing
+// of them.
+func (s Settings) deniedZones() []v1alpha1.DNSName {
+	var zones []v1alpha1.DNSName
+	if s.ClusterDomain != "" {
+		zones = append(zones, v1alpha1.DNSName(s.ClusterDomain))
+	}
+	for _, p := range s.clusterNetworks() {
+		for _, z := range reverseZones(p) {
+			zones = append(zones, v1alpha1.DNSName(z))
+		}
+	}
+	slices.Sort(zones)
+	return slices.Compact(zones)
+}
+
+// mostReverseZones bounds what one network becomes; a network that needs more is denied with its whole parent.
+const mostReverseZones = 16
+
+// reverseZones cover a network: reverse DNS is cut at octets (RFC 1035 §3.5) or, in IPv6, at nibbles (RFC 3596 §2.5), so
+// a prefix in between becomes several zones.
+func reverseZones(p netip.Prefix) []string {
+	width, p := 4, p.Masked()
+	if p.Addr().Is4() {
+		width = 8
+	}
+	bits := (p.Bits() + width - 1) / width * width
+	if bits-p.Bits() > 4 {
+		bits -= width
+		p = netip.PrefixFrom(p.Addr(), bits).Masked()
+	}
+	var zones []string
+	for at := p.Addr(); p.Contains(at) && len(zones) < mostReverseZones; at = following(at, bits) {
+		zones = append(zones, reverseZone(at, bits))
+		if bits == 0 {
+			break
+		}
+	}
+	return zones
+}
+
+// following is the first address of the next network of the same length; not valid after the last.
+func following(a netip.Addr, bits int) netip.Addr {
+	b := a.AsSlice()
+	for i, add := (bits-1)/8, byte(1)<<((8-bits%8)%8); i >= 0; i, add = i-1, 1 {
+		if b[i] += add; b[i] >= add {
+			next, _ := netip.AddrFromSlice(b)
+			return next
+		}
+	}
+	return netip.Addr{}
+}
+
+func reverseZone(a netip.Addr, bits int) string {
+	format, suffix, width := "%d", "in-addr.arpa", 8
+	if a.Is6() {
+		format, suffix, width = "%x", "ip6.arpa", 4
+	}
+	labels := []string{suffix}
+	for bit := 0; bit < bits; bit += width {
+		octet := a.AsSlice()[bit/8]
+		if width == 4 && bit%8 == 0 {
+			octet >>= 4
+		}
+		if width == 4 {
+			octet &= 0xf
+		}
+		labels = append([]string{fmt.Sprintf(format, octet)}, labels...)
+	}
+	return strings.Join(labels, ".")
+}
