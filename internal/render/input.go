@@ -1,0 +1,123 @@
+package render
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+	routev1 "github.com/openshift/api/route/v1"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+// Where OpenShift keeps the allow-list of the tuning plugin.
+var sysctlAllowlist = types.NamespacedName{Namespace: "openshift-multus", Name: "cni-sysctl-allowlist"}
+
+// Inputs are what each Infra of the files is planned from, in the order of the files.
+func (o Objects) Inputs(settings plan.Settings) []plan.Input {
+	infras := pick[v1alpha1.Infra](o, "")
+	for _, infra := range infras {
+		if infra.Namespace == "" {
+			infra.Namespace = metav1.NamespaceDefault
+		}
+	}
+	var all []plan.Input
+	for _, infra := range infras {
+		all = append(all, o.input(infra, infras, settings))
+	}
+	return all
+}
+
+func (o Objects) input(infra *v1alpha1.Infra, infras []*v1alpha1.Infra, settings plan.Settings) plan.Input {
+	refs := plan.Refs(infra)
+	in := plan.Input{
+		Settings: settings, Infra: infra, NAD: o.nadOf(infra), Children: o.children(infra),
+		SysctlAllowlist: find[corev1.ConfigMap](o, sysctlAllowlist),
+	}
+	if infra.Spec.HostedClusterRef == nil {
+		in.HostedControlPlane = first(pick[hyperv1.HostedControlPlane](o, refs.ControlPlaneNamespace))
+	}
+	if key, ok := in.HostedClusterKey(); ok {
+		in.HostedCluster = find[hyperv1.HostedCluster](o, key)
+	}
+	for _, name := range refs.Namespaces {
+		if ns := find[corev1.Namespace](o, types.NamespacedName{Name: name}); ns != nil {
+			in.Namespaces = append(in.Namespaces, *ns)
+		}
+	}
+	for _, other := range infras {
+		if other != infra {
+			in.Neighbours = append(in.Neighbours, plan.Neighbour{Infra: other, NAD: o.nadOf(other), Children: o.children(other)})
+		}
+	}
+	if len(plan.Permitted(in)) > 0 || in.ControlPlaneNamespace() == "" {
+		return in
+	}
+	namespace := in.ControlPlaneNamespace()
+	in.Services = values(pick[corev1.Service](o, namespace))
+	in.Routes = values(pick[routev1.Route](o, namespace))
+	in.EndpointSlices = values(pick[discoveryv1.EndpointSlice](o, namespace))
+	in.NetworkPolicies = values(pick[networkingv1.NetworkPolicy](o, namespace))
+	return in
+}
+
+func (o Objects) nadOf(infra *v1alpha1.Infra) *nad.NetworkAttachmentDefinition {
+	return find[nad.NetworkAttachmentDefinition](o, plan.Refs(infra).NAD)
+}
+
+func (o Objects) children(infra *v1alpha1.Infra) plan.Children {
+	in := func(name string) types.NamespacedName {
+		return types.NamespacedName{Namespace: infra.Namespace, Name: name}
+	}
+	return plan.Children{
+		DHCP:  find[v1alpha1.DHCPServer](o, in(names.DHCPServer(infra.Name))),
+		DNS:   find[v1alpha1.DNSServer](o, in(names.DNSServer(infra.Name))),
+		Proxy: find[v1alpha1.ProxyServer](o, in(names.ProxyServer(infra.Name))),
+	}
+}
+
+// object is a pointer to T that has a name.
+type object[T any] interface {
+	*T
+	metav1.Object
+}
+
+// pick takes the objects of one kind, of one namespace or of all.
+func pick[T any, P object[T]](o Objects, namespace string) []*T {
+	var all []*T
+	for _, one := range o {
+		if typed, ok := any(one).(P); ok && (namespace == "" || typed.GetNamespace() == namespace) {
+			all = append(all, typed)
+		}
+	}
+	return all
+}
+
+func find[T any, P object[T]](o Objects, key types.NamespacedName) *T {
+	for _, one := range pick[T, P](o, key.Namespace) {
+		if P(one).GetName() == key.Name {
+			return one
+		}
+	}
+	return nil
+}
+
+func first[T any](list []*T) *T {
+	if len(list) == 0 {
+		return nil
+	}
+	return list[0]
+}
+
+func values[T any](list []*T) []T {
+	var all []T
+	for _, one := range list {
+		all = append(all, *one)
+	}
+	return all
+}

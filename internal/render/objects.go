@@ -1,0 +1,99 @@
+// Package render plans from files what the operator plans from a cluster, with the same code.
+package render
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+
+	routev1 "github.com/openshift/api/route/v1"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/nad"
+)
+
+// Objects are what the files hold.
+type Objects []runtime.Object
+
+var (
+	// strict refuses fields that our kinds do not have; others may be newer than we are.
+	strict, lenient = decoders()
+)
+
+func decoders() (ours, others runtime.Decoder) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientscheme.AddToScheme, v1alpha1.AddToScheme, hyperv1.AddToScheme, routev1.AddToScheme, nad.AddToScheme} {
+		if err := add(scheme); err != nil {
+			panic(err) // two kinds of one name: a mistake in this list
+		}
+	}
+	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer(), serializer.NewCodecFactory(scheme).UniversalDeserializer()
+}
+
+// Read takes the objects of YAML documents, lists among them. Kinds that planning does not know are passed over.
+func Read(from io.Reader) (Objects, error) {
+	var all Objects
+	docs := utilyaml.NewYAMLReader(bufio.NewReader(from))
+	for number := 1; ; number++ {
+		doc, err := docs.Read()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		more, err := decode(doc)
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", number, err)
+		}
+		all = append(all, more...)
+	}
+}
+
+func decode(doc []byte) (Objects, error) {
+	var of struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}
+	if err := yaml.Unmarshal(doc, &of); err != nil {
+		return nil, err
+	}
+	if of.Kind == "" {
+		return nil, nil // an empty document: comments alone
+	}
+	decoder := lenient
+	if of.APIVersion == v1alpha1.GroupVersion.String() {
+		decoder = strict
+	}
+	object, _, err := decoder.Decode(doc, nil, nil)
+	if runtime.IsNotRegisteredError(err) && decoder == lenient {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", of.Kind, err)
+	}
+	if list, ok := object.(*corev1.List); ok {
+		return items(list)
+	}
+	return Objects{object}, nil
+}
+
+func items(list *corev1.List) (Objects, error) {
+	var all Objects
+	for i, item := range list.Items {
+		more, err := decode(item.Raw)
+		if err != nil {
+			return nil, fmt.Errorf("item %d: %w", i+1, err)
+		}
+		all = append(all, more...)
+	}
+	return all, nil
+}
