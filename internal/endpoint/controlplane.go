@@ -110,7 +110,7 @@ func (r *reader) api() {
 	hc := r.HostedCluster
 	at := hc.Status.ControlPlaneEndpoint
 	if at.Host == "" || at.Port == 0 {
-		r.table.await("HostedCluster %s/%s status.controlPlaneEndpoint", hc.Namespace, hc.Name)
+		r.table.await("HostedCluster.status.controlPlaneEndpoint")
 		return
 	}
 	hosts := []string{at.Host}
@@ -136,7 +136,7 @@ func (r *reader) ignition() {
 		return
 	}
 	if hc.Status.IgnitionEndpoint == "" {
-		r.table.await("HostedCluster %s/%s status.ignitionEndpoint", hc.Namespace, hc.Name)
+		r.table.await("HostedCluster.status.ignitionEndpoint")
 		return
 	}
 	host, port := splitHostPort(hc.Status.IgnitionEndpoint)
@@ -152,7 +152,7 @@ func (r *reader) oauth() {
 	const source = "HostedCluster.status.oauthCallbackURLTemplate"
 	host, port := hostPortOfURL(hc.Status.OAuthCallbackURLTemplate)
 	if host == "" {
-		r.table.await("HostedCluster %s/%s status.oauthCallbackURLTemplate", hc.Namespace, hc.Name)
+		r.table.await("HostedCluster.status.oauthCallbackURLTemplate")
 		return
 	}
 	if route := r.findRoute(oauthRoute); route != nil && published.Type != hyperv1.NodePort && hostOf(route) != host {

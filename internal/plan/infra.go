@@ -96,6 +96,7 @@ func (v *view) acceptance() []finding.Finding {
 	all := append(v.imageOverrides(), v.assigned.Findings...)
 	all = append(all, v.neighbourFindings()...)
 	all = append(all, v.clientNetworks()...)
+	all = append(all, v.limits()...)
 	if p := v.platform(); p != nil && p.Credentials != nil {
 		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "ExternalInfra").
 			Say("HostedCluster %s/%s runs its VirtualMachines on another cluster (spec.platform.kubevirt.credentials): their VLAN is there, and so must the Infra be", v.HostedCluster.Namespace, v.HostedCluster.Name))
@@ -140,6 +141,21 @@ func (v *view) clientNetworks() []finding.Finding {
 	return all
 }
 
+// limits of the children's schemas that an Infra's own do not imply.
+func (v *view) limits() []finding.Finding {
+	const mostNames, mostExclusions = 256, 64
+	var all []finding.Finding
+	if n := len(v.table.Names()); n > mostNames {
+		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "TooManyHostnames").
+			Say("extraEndpoints and control plane have %d hostnames together; %d are possible, a wildcard counts once", n, mostNames))
+	}
+	if n := len(v.assigned.Excluded); n > mostExclusions {
+		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "TooManyExclusions").
+			Say("%d separate ranges are kept from DHCP (dhcp.excludeRanges, servers, neighbours); %d are possible, join some", n, mostExclusions))
+	}
+	return all
+}
+
 // resolution is what is known of the endpoints.
 func (v *view) resolution() []finding.Finding {
 	if f, missing := v.missingControlPlane(); missing {
@@ -147,6 +163,7 @@ func (v *view) resolution() []finding.Finding {
 	}
 	all := append(v.table.Findings(), v.refused...)
 	all = append(all, v.capturedByNeighbours()...)
+	all = append(all, v.changedProtocols()...)
 	if !enabled(v.Infra.Spec.InfraComponents.DHCP.Enabled) {
 		for _, c := range v.captured {
 			all = append(all, finding.Note(v1alpha1.ConditionEndpointsResolved, "CapturedAddressNeedsRoute").
@@ -166,6 +183,23 @@ func (v *view) missingControlPlane() (finding.Finding, bool) {
 		return waiting.Say("waiting for HostedControlPlane %s/%s to name its HostedCluster in annotation %s", v.HostedControlPlane.Namespace, v.HostedControlPlane.Name, names.AnnotationHostedCluster), true
 	}
 	return finding.Finding{}, false
+}
+
+// changedProtocols: Envoy drains a port whose listener changes its kind, and every stream on it.
+func (v *view) changedProtocols() []finding.Finding {
+	if v.Children.Proxy == nil {
+		return nil
+	}
+	var all []finding.Finding
+	for _, e := range v.table.Endpoints {
+		for _, b := range v.Children.Proxy.Spec.Backends {
+			if int32(b.Port) == e.Port && b.Protocol != e.Protocol {
+				all = append(all, finding.Wrong(v1alpha1.ConditionEndpointsResolved, "ProtocolChanged").
+					Say("%s wants %s on port %d, where %s has %s: that would break its open connections; use another port, or remove %s first", e.Name, e.Protocol, e.Port, b.Name, b.Protocol, b.Name))
+			}
+		}
+	}
+	return all
 }
 
 func (v *view) endpointStatus() []v1alpha1.EndpointStatus {

@@ -25,10 +25,10 @@ type Input struct {
 
 	// First stage: what the Infra refers to. Nil means that it is not there.
 
-	// HostedControlPlane of Refs.ControlPlaneNamespace; read in the seeds' form only.
-	HostedControlPlane *hyperv1.HostedControlPlane
 	// HostedCluster of HostedClusterKey.
 	HostedCluster *hyperv1.HostedCluster
+	// HostedControlPlane in ControlPlaneNamespace. In the seeds' form it is read before the HostedCluster, which it names.
+	HostedControlPlane *hyperv1.HostedControlPlane
 	// Namespaces that Refs lists.
 	Namespaces []corev1.Namespace
 	// NAD of Refs.
@@ -107,7 +107,11 @@ func (in Input) HostedClusterKey() (types.NamespacedName, bool) {
 	if in.HostedControlPlane == nil {
 		return types.NamespacedName{}, false
 	}
-	namespace, name, ok := strings.Cut(in.HostedControlPlane.Annotations[names.AnnotationHostedCluster], "/")
+	return clusterOf(in.HostedControlPlane)
+}
+
+func clusterOf(hcp *hyperv1.HostedControlPlane) (types.NamespacedName, bool) {
+	namespace, name, ok := strings.Cut(hcp.Annotations[names.AnnotationHostedCluster], "/")
 	return types.NamespacedName{Namespace: namespace, Name: name}, ok
 }
 

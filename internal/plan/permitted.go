@@ -3,6 +3,7 @@ package plan
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/permit"
@@ -14,6 +15,9 @@ func Permitted(in Input) []finding.Finding {
 	cluster := in.clusterReferences()
 	if refused := permit.Check(cluster...); refused != nil {
 		return refused // what follows from the HostedCluster is not judged, or its namespace would be lent
+	}
+	if f, stranger := in.strangersNamespace(); stranger {
+		return []finding.Finding{f}
 	}
 	return permit.Check(append(in.targetReferences(), in.nadReference())...)
 }
@@ -38,6 +42,18 @@ func (in Input) clusterReferences() []permit.Reference {
 		refs = append(refs, in.namespaceReference("proxy.controlPlaneNamespace", written))
 	}
 	return refs
+}
+
+// strangersNamespace: HyperShift joins namespace and name by a dash, so that HostedCluster b-c in a and HostedCluster c
+// in a-b share one namespace. Its HostedControlPlane says whose it is.
+func (in Input) strangersNamespace() (finding.Finding, bool) {
+	key, known := in.HostedClusterKey()
+	if !known || in.HostedControlPlane == nil {
+		return finding.Finding{}, false
+	}
+	theirs, named := clusterOf(in.HostedControlPlane)
+	return finding.Wrong(v1alpha1.ConditionAccepted, "RefNotPermitted").
+		Say("the control plane in namespace %s is not that of HostedCluster %s; give one of the two another name", in.ControlPlaneNamespace(), key), named && theirs != key
 }
 
 // targetReferences are the namespaces of extra endpoints; the control plane's is the Infra's to use.

@@ -1,13 +1,13 @@
 package render
 
 import (
-	"k8s.io/apimachinery/pkg/types"
 	routev1 "github.com/openshift/api/route/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/nad"
@@ -39,11 +39,10 @@ func (o Objects) input(infra *v1alpha1.Infra, infras []*v1alpha1.Infra, settings
 		Settings: settings, Infra: infra, NAD: o.nadOf(infra), Children: o.children(infra),
 		SysctlAllowlist: find[corev1.ConfigMap](o, sysctlAllowlist),
 	}
-	if infra.Spec.HostedClusterRef == nil {
-		in.HostedControlPlane = first(pick[hyperv1.HostedControlPlane](o, refs.ControlPlaneNamespace))
-	}
+	in.HostedControlPlane = o.controlPlane(refs.ControlPlaneNamespace)
 	if key, ok := in.HostedClusterKey(); ok {
 		in.HostedCluster = find[hyperv1.HostedCluster](o, key)
+		in.HostedControlPlane = o.controlPlane(in.ControlPlaneNamespace())
 	}
 	for _, name := range refs.Namespaces {
 		if ns := find[corev1.Namespace](o, types.NamespacedName{Name: name}); ns != nil {
@@ -64,6 +63,13 @@ func (o Objects) input(infra *v1alpha1.Infra, infras []*v1alpha1.Infra, settings
 	in.EndpointSlices = values(pick[discoveryv1.EndpointSlice](o, namespace))
 	in.NetworkPolicies = values(pick[networkingv1.NetworkPolicy](o, namespace))
 	return in
+}
+
+func (o Objects) controlPlane(namespace string) *hyperv1.HostedControlPlane {
+	if namespace == "" {
+		return nil
+	}
+	return first(pick[hyperv1.HostedControlPlane](o, namespace))
 }
 
 func (o Objects) nadOf(infra *v1alpha1.Infra) *nad.NetworkAttachmentDefinition {

@@ -1,0 +1,36 @@
+package plan
+
+import (
+	"cmp"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+)
+
+const dnsPort = 53
+
+// DNS says what one DNSServer becomes.
+func DNS(in Child[*v1alpha1.DNSServer]) ChildPlan {
+	spec := in.Server.Spec
+	p, stop := held(append(imageOverrides(in.Settings, map[string]string{"image": spec.Image}), in.references(spec.NetworkConfig.Attachment, nil)...))
+	if stop {
+		return p
+	}
+	w := workloadOf(in, appDNS, "DNSServer")
+	w.attachment, w.placement = spec.NetworkConfig.Attachment, spec.Placement
+	w.addresses = []netip.Prefix{within(string(spec.NetworkConfig.ServerIP), string(spec.NetworkConfig.SecondaryNetworkCIDR))}
+
+	daemon := w.daemon(appDNS, cmp.Or(spec.Image, in.Settings.Image), append(w.daemonArgs("dns-name", "log-level"), "--pod-ip=$(POD_IP)")...).
+		WithResources(w.resources("20m", "48Mi", "256Mi"))
+	// Default is the node's resolvers: never the management cluster's own DNS, which may forward to us.
+	template := w.pod(accore.PodSpec().WithDNSPolicy(corev1.DNSDefault).WithContainers(daemon))
+	rolledOut := w.keepImages(template, unless(spec.Image, appDNS)...)
+
+	p.Want(w.account(append(w.ownObject("dnsservers"), reading("hostedcluster.densityops.com", "dhcpleases"))...)...)
+	p.Want(w.service(servicePort("dns", corev1.ProtocolUDP, dnsPort), servicePort("dns-tcp", corev1.ProtocolTCP, dnsPort)),
+		w.admission(admitted(corev1.ProtocolUDP, dnsPort), admitted(corev1.ProtocolTCP, dnsPort)), w.budget(), w.one(template, rolledOut))
+	return p
+}

@@ -1,0 +1,99 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	acapps "k8s.io/client-go/applyconfigurations/apps/v1"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
+	acnetworking "k8s.io/client-go/applyconfigurations/networking/v1"
+	acpolicy "k8s.io/client-go/applyconfigurations/policy/v1"
+	acrbac "k8s.io/client-go/applyconfigurations/rbac/v1"
+
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// account is who the daemon is, and what it may do in its own namespace.
+func (w workload) account(rules ...*acrbac.PolicyRuleApplyConfiguration) []runtime.ApplyConfiguration {
+	role := acrbac.Role(w.name(), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).WithRules(rules...)
+	binding := acrbac.RoleBinding(w.name(), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
+		WithRoleRef(acrbac.RoleRef().WithAPIGroup("rbac.authorization.k8s.io").WithKind("Role").WithName(w.name())).
+		WithSubjects(acrbac.Subject().WithKind("ServiceAccount").WithName(w.name()).WithNamespace(w.namespace()))
+	return []runtime.ApplyConfiguration{
+		accore.ServiceAccount(w.name(), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()), role, binding,
+	}
+}
+
+// ownObject lets a daemon follow its own object and write its status, and tell events.
+func (w workload) ownObject(resource string) []*acrbac.PolicyRuleApplyConfiguration {
+	return []*acrbac.PolicyRuleApplyConfiguration{
+		reading("hostedcluster.densityops.com", resource).WithResourceNames(w.name()),
+		acrbac.PolicyRule().WithAPIGroups("hostedcluster.densityops.com").WithResources(resource + "/status").WithVerbs("patch").WithResourceNames(w.name()),
+		acrbac.PolicyRule().WithAPIGroups("", "events.k8s.io").WithResources("events").WithVerbs("create", "patch"),
+	}
+}
+
+// one is a StatefulSet of one pod: of the old and the new pod never both hold the address.
+func (w workload) one(template *accore.PodTemplateSpecApplyConfiguration, rolledOut string) runtime.ApplyConfiguration {
+	return acapps.StatefulSet(names.Workload(w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
+		WithAnnotations(map[string]string{names.AnnotationRolledOut: rolledOut}).
+		WithSpec(acapps.StatefulSetSpec().WithReplicas(1).WithRevisionHistoryLimit(2).
+			WithSelector(acmeta.LabelSelector().WithMatchLabels(w.selector())).WithTemplate(template))
+}
+
+// budget covers the component over all its instances: one pod at a time may be evicted.
+func (w workload) budget() runtime.ApplyConfiguration {
+	return acpolicy.PodDisruptionBudget(w.name(), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
+		WithSpec(acpolicy.PodDisruptionBudgetSpec().WithMaxUnavailable(intstr.FromInt32(1)).WithSelector(acmeta.LabelSelector().WithMatchLabels(w.selector())))
+}
+
+// admission closes the pod's side on the pod network but for metrics, and for service, which any pod may use. (The VLAN
+// side is not the pod network's to police: daemons bind address and device there.)
+func (w workload) admission(service ...*acnetworking.NetworkPolicyPortApplyConfiguration) runtime.ApplyConfiguration {
+	spec := acnetworking.NetworkPolicySpec().WithPodSelector(acmeta.LabelSelector().WithMatchLabels(w.selector())).WithPolicyTypes(networkingv1.PolicyTypeIngress)
+	if from := namespaces(w.settings.MetricsNamespaces); from != nil {
+		spec.WithIngress(acnetworking.NetworkPolicyIngressRule().WithFrom(from).WithPorts(admitted(corev1.ProtocolTCP, names.MetricsPort)))
+	}
+	if len(service) > 0 {
+		anyPod := acnetworking.NetworkPolicyPeer().WithNamespaceSelector(acmeta.LabelSelector())
+		spec.WithIngress(acnetworking.NetworkPolicyIngressRule().WithFrom(anyPod).WithPorts(service...))
+	}
+	return acnetworking.NetworkPolicy(w.name(), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).WithSpec(spec)
+}
+
+func namespaces(all []string) *acnetworking.NetworkPolicyPeerApplyConfiguration {
+	if len(all) == 0 {
+		return nil
+	}
+	return acnetworking.NetworkPolicyPeer().WithNamespaceSelector(acmeta.LabelSelector().
+		WithMatchExpressions(acmeta.LabelSelectorRequirement().WithKey(corev1.LabelMetadataName).WithOperator("In").WithValues(all...)))
+}
+
+func admitted(protocol corev1.Protocol, number int32) *acnetworking.NetworkPolicyPortApplyConfiguration {
+	return acnetworking.NetworkPolicyPort().WithProtocol(protocol).WithPort(intstr.FromInt32(number))
+}
+
+func (w workload) service(ports ...*accore.ServicePortApplyConfiguration) runtime.ApplyConfiguration {
+	return accore.Service(names.Service(w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
+		WithSpec(accore.ServiceSpec().WithType(corev1.ServiceTypeClusterIP).WithSelector(w.selector()).WithPorts(ports...))
+}
+
+func servicePort(name string, protocol corev1.Protocol, number int32) *accore.ServicePortApplyConfiguration {
+	return accore.ServicePort().WithName(name).WithProtocol(protocol).WithPort(number).WithTargetPort(intstr.FromInt32(number))
+}
+
+// digest names a value by its JSON.
+func digest(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // apply configurations are made to be encoded
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}

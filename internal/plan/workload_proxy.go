@@ -1,0 +1,166 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	acapps "k8s.io/client-go/applyconfigurations/apps/v1"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
+	acnetworking "k8s.io/client-go/applyconfigurations/networking/v1"
+	acrbac "k8s.io/client-go/applyconfigurations/rbac/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/proxy/bootstrap"
+)
+
+// Names inside the proxy's pod.
+const (
+	envoyContainer     = "envoy"
+	bootstrapContainer = "bootstrap"
+	bootstrapVolume    = "bootstrap"
+	bootstrapPath      = "/etc/envoy"
+	bootstrapKey       = "bootstrap.yaml"
+	xdsVolume          = "xds"
+	xdsPath            = "/xds"
+)
+
+// unreachableSeconds that the proxy's pod stays bound to a node that is lost, before another may take its address.
+const unreachableSeconds = 30
+
+// Proxy says what one ProxyServer becomes.
+func Proxy(in Child[*v1alpha1.ProxyServer]) ChildPlan {
+	spec := in.Server.Spec
+	p, stop := held(append(imageOverrides(in.Settings, map[string]string{"proxyImage": spec.ProxyImage, "managerImage": spec.ManagerImage}),
+		in.references(spec.NetworkConfig.Attachment, backendNamespaces(spec))...))
+	if stop {
+		return p
+	}
+	w := workloadOf(in, appProxy, "ProxyServer")
+	w.attachment, w.placement, w.grace = spec.NetworkConfig.Attachment, spec.Placement, 2
+	w.addresses = proxyAddresses(in)
+
+	config := bootstrap.Template(w.namespace(), w.name())
+	template := w.proxyPod(spec, config)
+	rolledOut := w.keepImages(template, slices.Concat(unless(spec.ManagerImage, appProxy, bootstrapContainer), unless(spec.ProxyImage, envoyContainer))...)
+
+	p.Want(w.account(w.proxyRules(spec)...)...)
+	p.Want(accore.ConfigMap(names.EnvoyBootstrap(w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
+		WithData(map[string]string{bootstrapKey: config}))
+	onPods := podPorts(spec)
+	if len(onPods) > 0 {
+		p.Want(w.proxyService(onPods))
+	}
+	p.Want(w.admission(admittedTCP(onPods)...), w.budget(), w.replaced(template, rolledOut))
+	return p
+}
+
+// backendNamespaces are the targets' namespaces by the field that names them.
+func backendNamespaces(spec v1alpha1.ProxyServerSpec) map[string]v1alpha1.ObjectName {
+	targets := map[string]v1alpha1.ObjectName{}
+	for _, b := range spec.Backends {
+		if b.TargetNamespace != "" {
+			targets[fmt.Sprintf("backends[%s].targetNamespace", b.Name)] = b.TargetNamespace
+		}
+	}
+	return targets
+}
+
+// proxyAddresses are the VIP, with the length of the Infra's network, and each captured literal by itself.
+func proxyAddresses(in Child[*v1alpha1.ProxyServer]) []netip.Prefix {
+	network := ""
+	if in.Infra != nil {
+		network = string(in.Infra.Spec.NetworkConfig.CIDR)
+	}
+	all := []netip.Prefix{within(string(in.Server.Spec.NetworkConfig.ServerIP), network)}
+	for _, c := range in.Server.Spec.NetworkConfig.CapturedAddresses {
+		all = append(all, within(string(c.IP), ""))
+	}
+	return all
+}
+
+func (w workload) proxyPod(spec v1alpha1.ProxyServerSpec, config string) *accore.PodTemplateSpecApplyConfiguration {
+	sidecarImage := cmp.Or(spec.ManagerImage, w.settings.Image)
+	xds := accore.VolumeMount().WithName(xdsVolume).WithMountPath(xdsPath)
+	sidecar := w.daemon(appProxy, sidecarImage, append(w.daemonArgs("proxy-name", "proxy-log-level"), "--xds-socket="+bootstrap.DefaultSocket, "--pod-ip=$(POD_IP)")...).
+		WithResources(resources("10m", "32Mi", "128Mi")).WithVolumeMounts(xds)
+	template := w.pod(accore.PodSpec().WithInitContainers(w.bootstrapper(sidecarImage, xds)).WithContainers(sidecar, w.envoy(spec, xds)).
+		WithVolumes(emptyDir(xdsVolume), accore.Volume().WithName(bootstrapVolume).WithConfigMap(accore.ConfigMapVolumeSource().WithName(names.EnvoyBootstrap(w.name())))).
+		WithTolerations(unreachable(corev1.TaintNodeNotReady), unreachable(corev1.TaintNodeUnreachable)))
+	return template.WithAnnotations(map[string]string{names.AnnotationBootstrap: digest(config)})
+}
+
+// bootstrapper completes Envoy's bootstrap on the machine that it runs on: only there the limits are known that Envoy
+// would die at.
+func (w workload) bootstrapper(image string, xds *accore.VolumeMountApplyConfiguration) *accore.ContainerApplyConfiguration {
+	limit := accore.EnvVar().WithName("ENVOY_MEMORY_LIMIT").WithValueFrom(accore.EnvVarSource().
+		WithResourceFieldRef(accore.ResourceFieldSelector().WithContainerName(envoyContainer).WithResource("limits.memory").WithDivisor(resource.MustParse("1"))))
+	return accore.Container().WithName(bootstrapContainer).WithImage(image).
+		WithArgs("proxy", "bootstrap", "--template="+bootstrapPath+"/"+bootstrapKey, "--output="+xdsPath+"/"+bootstrapKey, "--xds-socket="+bootstrap.DefaultSocket, "--memory-limit-bytes=$(ENVOY_MEMORY_LIMIT)").
+		WithEnv(limit).WithSecurityContext(restricted()).WithResources(resources("10m", "32Mi", "128Mi")).
+		WithVolumeMounts(xds, accore.VolumeMount().WithName(bootstrapVolume).WithMountPath(bootstrapPath).WithReadOnly(true))
+}
+
+func (w workload) envoy(spec v1alpha1.ProxyServerSpec, xds *accore.VolumeMountApplyConfiguration) *accore.ContainerApplyConfiguration {
+	return accore.Container().WithName(envoyContainer).WithImage(cmp.Or(spec.ProxyImage, w.settings.EnvoyImage)).
+		WithCommand("/usr/local/bin/envoy").WithArgs(bootstrap.Arguments(xdsPath + "/" + bootstrapKey)...).
+		WithSecurityContext(restricted()).WithResources(w.resources("50m", "128Mi", "512Mi")).WithVolumeMounts(xds)
+}
+
+func unreachable(taint string) *accore.TolerationApplyConfiguration {
+	return accore.Toleration().WithKey(taint).WithOperator(corev1.TolerationOpExists).WithEffect(corev1.TaintEffectNoExecute).WithTolerationSeconds(unreachableSeconds)
+}
+
+// replaced is a Deployment whose old pod ends before the new one begins; unlike a StatefulSet's, its pod is replaced
+// when a node is lost.
+func (w workload) replaced(template *accore.PodTemplateSpecApplyConfiguration, rolledOut string) runtime.ApplyConfiguration {
+	return acapps.Deployment(names.Workload(w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
+		WithAnnotations(map[string]string{names.AnnotationRolledOut: rolledOut}).
+		WithSpec(acapps.DeploymentSpec().WithReplicas(1).WithRevisionHistoryLimit(2).
+			WithStrategy(acapps.DeploymentStrategy().WithType(appsv1.RecreateDeploymentStrategyType)).
+			WithSelector(acmeta.LabelSelector().WithMatchLabels(w.selector())).WithTemplate(template))
+}
+
+// proxyRules let the sidecar follow targets in its own namespace; in others the Infra grants it.
+func (w workload) proxyRules(spec v1alpha1.ProxyServerSpec) []*acrbac.PolicyRuleApplyConfiguration {
+	rules := w.ownObject("proxyservers")
+	if slices.ContainsFunc(spec.Backends, func(b v1alpha1.ProxyBackend) bool { return string(b.TargetNamespace) == w.namespace() }) {
+		rules = append(rules, reading("", "services"), reading("discovery.k8s.io", "endpointslices"))
+	}
+	return rules
+}
+
+// podPorts are those that are offered on the pod network.
+func podPorts(spec v1alpha1.ProxyServerSpec) []int32 {
+	var all []int32
+	for _, b := range spec.Backends {
+		if b.Views == v1alpha1.ViewVLANAndPods {
+			all = append(all, int32(b.Port))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func (w workload) proxyService(ports []int32) runtime.ApplyConfiguration {
+	var all []*accore.ServicePortApplyConfiguration
+	for _, number := range ports {
+		all = append(all, servicePort(fmt.Sprintf("tcp-%d", number), corev1.ProtocolTCP, number))
+	}
+	return w.service(all...)
+}
+
+func admittedTCP(ports []int32) []*acnetworking.NetworkPolicyPortApplyConfiguration {
+	var all []*acnetworking.NetworkPolicyPortApplyConfiguration
+	for _, number := range ports {
+		all = append(all, admitted(corev1.ProtocolTCP, number))
+	}
+	return all
+}
