@@ -12,7 +12,7 @@ build_kernel() {
   depmod -b "$MACHINE/kernel" "$(ls "$MACHINE/kernel/lib/modules")"
 }
 
-inputs_worker() { find "$LAB/vm" "$LAB/lib/machine.sh" -type f; cat "$CACHE"/stamp/{kernel,kube,node,cni,runc,images,ignition} 2>/dev/null; }
+inputs_worker() { declare -f preload_images; find "$LAB/vm" "$LAB/lib/machine.sh" -type f; cat "$CACHE"/stamp/{kernel,kube,node,cni,runc,images,ignition} 2>/dev/null; }
 build_worker() {
   local out=$CACHE/tmp/worker
   rm -rf "$out"; mkdir -p "$out"
@@ -72,17 +72,4 @@ pack_disk() {
   preload_images "$root/var/lib/containerd" "$IMAGES"/{pause,testapp,konnectivity}.tar
   rm -f "$MACHINE/disk"
   mke2fs -q -t ext4 -d "$root" -L root -E lazy_itable_init=1 "$MACHINE/disk" 2G >/dev/null
-}
-
-# preload_images unpacks images here, with the containerd that the worker runs: in the machine it takes a third of the boot.
-preload_images() { # CONTAINERD-ROOT TAR…
-  local root=$1 run=$CACHE/tmp/preload pid tar; shift
-  rm -rf "$run"; mkdir -p "$run"
-  printf 'version = 3\nroot = "%s"\nstate = "%s"\ndisabled_plugins = ["io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime", "io.containerd.grpc.v1.cri", "io.containerd.internal.v1.opt"]\n[grpc]\n  address = "%s"\n' \
-    "$root" "$run/state" "$run/sock" > "$run/config.toml"
-  containerd --config "$run/config.toml" > "$run/log" 2>&1 & pid=$!
-  wait_for 20 "containerd ready to preload images" ctr -a "$run/sock" version
-  for tar; do ctr -a "$run/sock" -n k8s.io images import --local --snapshotter overlayfs "$tar" > "$run/import.log" 2>&1; done
-  kill "$pid"; wait "$pid" || true
-  rm -rf "$run"
 }

@@ -4,23 +4,23 @@
 
 lab_up() {
   ! node_runs || die "already up"
-  [ -x "$BIN/hyperkube" ] && [ -e "$IMAGES/coredns.tar" ] || die "not built yet: lab build"
+  [ -x "$BIN/hyperkube" ] && [ -d "$CACHE/containerd" ] || die "not built yet: lab build"
   [ -d /sys/fs/cgroup/memory ] || die "this machine has no cgroup v1 hierarchies; the lab's node wants them"
   lab_down                                        # what a node that died left
   mkdir -p "$STATE"/{pki,log,config,cni,sysctl,vm,var-lib,var-log}
   make_pki
   render_configs
   make_network
+  link_images
   setsid bash "$LAB/node/start.sh" > "$STATE/log/node.log" 2>&1 < /dev/null &
   wait_for 10 "namespaces made" test -s "$STATE/node.pid"
   wait_for 20 "containerd answers" lab_exec ctr version
-  lab_load "$IMAGES"/{pause,coredns,busybox,testapp}.tar
   wait_for 60 "kube-apiserver ready" kubectl get --raw /readyz
   kubectl apply -f "$LAB/node/manifests" > "$STATE/log/apply.log"
   wait_for 60 "node registered" kubectl get node "$NODE"
   kubectl wait --for=condition=Ready "node/$NODE" --timeout=60s >/dev/null
   say "node Ready"
-  lab_load $(ls "$IMAGES"/*.tar | grep -vE '/(pause|coredns|busybox|testapp)\.tar$')
+  lab_load "$IMAGES"/{oooi,standin}.tar
   say "images imported"
   wait_for 30 "default service account made" kubectl -n default get serviceaccount default
   kubectl -n kube-system rollout status deployment/coredns --timeout=60s >/dev/null
@@ -42,6 +42,16 @@ render_configs() {
     sed "${edits[@]}" "$LAB/node/config/$file" > "$STATE/config/$file"
   done
   sed "${edits[@]}" "$LAB/node/config/multus.conf" > "$STATE/cni/00-multus.conf"
+}
+
+# link_images gives containerd the images that were unpacked once. Blobs and unpacked layers are never written to, so hard links
+# do; the databases are copied.
+link_images() {
+  cp -al "$CACHE/containerd" "$STATE/var-lib/containerd"
+  local database
+  find "$STATE/var-lib/containerd" -name '*.db' | while read -r database; do
+    cp --remove-destination "$CACHE/containerd/${database#"$STATE/var-lib/containerd/"}" "$database"
+  done
 }
 
 make_network() {
