@@ -37,9 +37,9 @@ type Follower[T client.Object] struct {
 	Rejected func(error)
 	// StateDir keeps the last object that was applied; empty keeps none.
 	StateDir string
-	Log      *slog.Logger
-
-	serving bool
+	// Serving says that there is something to fall back to; it becomes true with the first object that is applied.
+	Serving bool
+	Log     *slog.Logger
 }
 
 // File follows a file until the context ends. A bad file leaves what serves and is reported; at the start, with nothing
@@ -56,7 +56,7 @@ func (f *Follower[T]) File(ctx context.Context, path string) error {
 	}
 	f.restore(ctx)
 	content, err := f.readFile(ctx, path, nil)
-	if err != nil && !f.serving {
+	if err != nil && !f.Serving {
 		return err
 	}
 	settled := time.NewTimer(settleTime)
@@ -158,7 +158,7 @@ func (f *Follower[T]) consider(ctx context.Context, object T) error {
 	if err := f.Apply(ctx, object); err != nil {
 		return f.report(err)
 	}
-	f.serving = true
+	f.Serving = true
 	_ = f.report(nil)
 	return f.remember(object)
 }
@@ -212,6 +212,6 @@ func (f *Follower[T]) restore(ctx context.Context) {
 		f.Log.Error("the last good configuration is not restored", "error", err)
 		return
 	}
-	f.serving = true
+	f.Serving = true
 	f.Log.Info("serving the last good configuration", "file", f.lastGood())
 }

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,11 +22,16 @@ func Scheme() *runtime.Scheme {
 }
 
 // Kube connects to the cluster of KUBECONFIG, else to the one that the pod runs in. It asks the API server nothing yet,
-// so it succeeds while that is away. (controller-runtime's own loader would add flags to every command.)
-func Kube() (client.WithWatch, error) {
+// so it succeeds while that is away. (controller-runtime's own loader would add flags to every command.) Each adjustment
+// may change how the connection is made.
+func Kube(adjustments ...func(*rest.Config)) (client.WithWatch, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("finding the cluster (set KUBECONFIG, run in a pod, or use --config-file): %w", err)
+	}
+	config.QPS = -1 // the API server's priority and fairness limits us, not a guess of client-go's
+	for _, adjust := range adjustments {
+		adjust(config)
 	}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: Scheme()})
 	if err != nil {

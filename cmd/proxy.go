@@ -1,0 +1,126 @@
+package cmd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/daemon"
+	"github.com/cldmnky/oooi/internal/proxy"
+	"github.com/cldmnky/oooi/internal/proxy/bootstrap"
+)
+
+func newProxyCommand() *cobra.Command {
+	var o proxy.Options
+	var podIP string
+	cmd := &cobra.Command{
+		Use:   "proxy",
+		Short: "Configure the Envoy beside this process from a ProxyServer",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if o.ConfigFile == "" && (o.Namespace == "" || o.Name == "") {
+				return errors.New("say which ProxyServer: --namespace and --proxy-name, or --config-file")
+			}
+			if o.Log, err = o.Flags.Log(); err != nil {
+				return err
+			}
+			if podIP != "" {
+				if o.Pod, err = netip.ParseAddr(podIP); err != nil {
+					return fmt.Errorf("--pod-ip: %w", err)
+				}
+			}
+			return runProxy(cmd, o)
+		},
+	}
+	o.Bind(cmd, "proxy-log-level")
+	cmd.Flags().StringVar(&o.Name, "proxy-name", "", "name of the ProxyServer")
+	cmd.Flags().StringVar(&o.XDSSocket, "xds-socket", bootstrap.DefaultSocket, "Unix socket that Envoy asks for its configuration")
+	cmd.Flags().IntVar(&o.XDSPort, "xds-port", 0, "loopback port that offers the same, for debugging (0: none)")
+	cmd.Flags().StringVar(&podIP, "pod-ip", "", "this pod's own address, for backends that are offered to pods too")
+	cmd.AddCommand(newProxyBootstrapCommand())
+	return cmd
+}
+
+func runProxy(cmd *cobra.Command, o proxy.Options) error {
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if o.ConfigFile != "" {
+		return proxy.Run(ctx, o, nil)
+	}
+	c, err := daemon.Kube()
+	if err != nil {
+		return err
+	}
+	return proxy.Run(ctx, o, c)
+}
+
+// bootstrapFlags say where a bootstrap comes from and goes to.
+type bootstrapFlags struct {
+	template, configFile, output, xdsSocket string
+	memoryLimit                             int64
+}
+
+func newProxyBootstrapCommand() *cobra.Command {
+	var f bootstrapFlags
+	cmd := &cobra.Command{
+		Use:   "bootstrap",
+		Short: "Write what Envoy is started with, with the number of connections that this machine lets it hold",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			content, err := f.bootstrap()
+			if err != nil {
+				return err
+			}
+			if f.output == "" {
+				_, err = cmd.OutOrStdout().Write(content)
+				return err
+			}
+			return daemon.WriteFile(f.output, content)
+		},
+	}
+	cmd.Flags().StringVar(&f.template, "template", "", "bootstrap to complete, as the operator wrote it")
+	cmd.Flags().StringVar(&f.configFile, "config-file", "", "ProxyServer to make the bootstrap of instead")
+	cmd.Flags().StringVar(&f.output, "output", "", "file to write (none: standard output)")
+	cmd.Flags().StringVar(&f.xdsSocket, "xds-socket", bootstrap.DefaultSocket, "Unix socket of oooi proxy; Envoy's administration socket lies beside it")
+	cmd.Flags().Int64Var(&f.memoryLimit, "memory-limit-bytes", 0, "Envoy's memory limit (0: none)")
+	cmd.MarkFlagsOneRequired("template", "config-file")
+	cmd.MarkFlagsMutuallyExclusive("template", "config-file")
+	return cmd
+}
+
+func (f bootstrapFlags) bootstrap() ([]byte, error) {
+	template, err := f.readTemplate()
+	if err != nil {
+		return nil, err
+	}
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+		return nil, fmt.Errorf("reading the limit of open files: %w", err)
+	}
+	connections, err := bootstrap.Limits{Descriptors: files.Max, MemoryBytes: f.memoryLimit}.Connections()
+	if err != nil {
+		return nil, err
+	}
+	return bootstrap.Complete(template, bootstrap.Machine{XDSSocket: f.xdsSocket, Connections: connections})
+}
+
+func (f bootstrapFlags) readTemplate() (string, error) {
+	content, err := os.ReadFile(cmp.Or(f.template, f.configFile))
+	if err != nil || f.template != "" {
+		return string(content), err
+	}
+	server := &v1alpha1.ProxyServer{}
+	if err := yaml.UnmarshalStrict(content, server); err != nil {
+		return "", fmt.Errorf("reading %s: %w", f.configFile, err)
+	}
+	return bootstrap.Template(server.Namespace, cmp.Or(server.Name, "proxy")), nil
+}

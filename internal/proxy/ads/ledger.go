@@ -1,0 +1,143 @@
+package ads
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	serverv3 "github.com/envoyproxy/go-control-plane/pkg/server/v3"
+)
+
+// Verdict is what Envoy made of the configuration.
+type Verdict struct {
+	// Connected says that an Envoy is there.
+	Connected bool
+	// Accepted says that it holds exactly the configuration that was set.
+	Accepted bool
+	// Rejection is Envoy's own text about what it refused.
+	Rejection string
+}
+
+// versions is what Envoy holds, or should: versions by type and name.
+type versions = map[string]map[string]string
+
+// ledger compares what Envoy should hold with what it acknowledged. A response is not enough to know: it carries only
+// what changed, and a stream that is opened again begins with what Envoy held before.
+type ledger struct {
+	mu         sync.Mutex
+	stream     int64 // the newest; an older one is Envoy's dead connection
+	connected  bool
+	wanted     versions
+	held       versions
+	sent       map[string]*discoveryv3.DeltaDiscoveryResponse // by type and nonce, awaiting Envoy's answer
+	rejections map[string]string                              // by type, of its last answered response
+	changed    chan struct{}
+}
+
+func newLedger() *ledger { return &ledger{changed: make(chan struct{}, 1)} }
+
+// Changed signals, to one listener, that the verdict may have changed.
+func (l *ledger) Changed() <-chan struct{} { return l.changed }
+
+// Verdict is Envoy's answer so far.
+func (l *ledger) Verdict() Verdict {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	rejection := strings.Join(slices.Collect(maps.Values(l.rejections)), "; ")
+	return Verdict{Connected: l.connected, Rejection: rejection, Accepted: l.connected && rejection == "" && l.holdsWanted()}
+}
+
+// holdsWanted compares. Endpoints of clusters that are gone may linger: Envoy unsubscribes from them in its own time.
+func (l *ledger) holdsWanted() bool {
+	for name, version := range l.wanted[resource.EndpointType] {
+		if l.held[resource.EndpointType][name] != version {
+			return false
+		}
+	}
+	return maps.Equal(l.wanted[resource.ListenerType], l.held[resource.ListenerType]) &&
+		maps.Equal(l.wanted[resource.ClusterType], l.held[resource.ClusterType])
+}
+
+func (l *ledger) want(wanted versions) {
+	l.update(func() { l.wanted = wanted })
+}
+
+func (l *ledger) update(change func()) {
+	l.mu.Lock()
+	change()
+	l.mu.Unlock()
+	select {
+	case l.changed <- struct{}{}:
+	default: // one signal is pending already
+	}
+}
+
+func (l *ledger) callbacks() serverv3.CallbackFuncs {
+	return serverv3.CallbackFuncs{
+		DeltaStreamOpenFunc: func(_ context.Context, stream int64, _ string) error {
+			l.update(func() { l.opened(stream) })
+			return nil
+		},
+		DeltaStreamClosedFunc: func(stream int64, _ *corev3.Node) {
+			l.update(func() { l.connected = l.connected && stream != l.stream })
+		},
+		StreamDeltaRequestFunc: func(stream int64, request *discoveryv3.DeltaDiscoveryRequest) error {
+			l.update(func() { l.heard(stream, request) })
+			return nil
+		},
+		StreamDeltaResponseFunc: func(stream int64, _ *discoveryv3.DeltaDiscoveryRequest, response *discoveryv3.DeltaDiscoveryResponse) {
+			l.update(func() {
+				if stream == l.stream {
+					l.sent[response.GetTypeUrl()+response.GetNonce()] = response
+				}
+			})
+		},
+	}
+}
+
+func (l *ledger) opened(stream int64) {
+	l.stream, l.connected = stream, true
+	l.held, l.rejections = versions{}, map[string]string{}
+	l.sent = map[string]*discoveryv3.DeltaDiscoveryResponse{}
+}
+
+// heard reads a request: what Envoy brings along to a new stream, what it no longer wants, and its answer to a response.
+func (l *ledger) heard(stream int64, request *discoveryv3.DeltaDiscoveryRequest) {
+	if stream != l.stream {
+		return
+	}
+	typeURL := request.GetTypeUrl()
+	if l.held[typeURL] == nil {
+		l.held[typeURL] = map[string]string{}
+		maps.Copy(l.held[typeURL], request.GetInitialResourceVersions())
+	}
+	for _, name := range request.GetResourceNamesUnsubscribe() {
+		delete(l.held[typeURL], name)
+	}
+	key := typeURL + request.GetResponseNonce()
+	response := l.sent[key]
+	delete(l.sent, key)
+	switch {
+	case response == nil:
+	case request.GetErrorDetail() != nil:
+		l.rejections[typeURL] = request.GetErrorDetail().GetMessage()
+	default:
+		delete(l.rejections, typeURL)
+		l.acknowledged(response)
+	}
+}
+
+func (l *ledger) acknowledged(response *discoveryv3.DeltaDiscoveryResponse) {
+	held := l.held[response.GetTypeUrl()]
+	for _, r := range response.GetResources() {
+		held[r.GetName()] = r.GetVersion()
+	}
+	for _, name := range response.GetRemovedResources() {
+		delete(held, name)
+	}
+}

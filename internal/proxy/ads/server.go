@@ -1,0 +1,122 @@
+// Package ads serves Envoy its configuration as delta ADS over a Unix socket, and knows what Envoy holds of it.
+package ads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"os"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
+	cachev3 "github.com/envoyproxy/go-control-plane/pkg/cache/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	serverv3 "github.com/envoyproxy/go-control-plane/pkg/server/v3"
+	"google.golang.org/grpc"
+
+	"github.com/cldmnky/oooi/internal/proxy/translate"
+)
+
+// theEnvoy is the one node that is served, whatever it calls itself.
+const theEnvoy = "envoy"
+
+type anyNode struct{}
+
+func (anyNode) ID(*corev3.Node) string { return theEnvoy }
+
+// Server serves one Envoy.
+type Server struct {
+	*ledger
+	snapshots cachev3.SnapshotCache
+	resends   int
+}
+
+// New makes a server. Set a configuration before Serve: Envoy takes an empty one at its word.
+func New() *Server {
+	return &Server{ledger: newLedger(), snapshots: cachev3.NewSnapshotCache(true, anyNode{}, nil)}
+}
+
+// Set makes a configuration the one that Envoy should hold. One goroutine calls it.
+func (s *Server) Set(ctx context.Context, config translate.Config) error {
+	snapshot, err := cachev3.NewSnapshot("", map[resource.Type][]types.Resource{
+		resource.ListenerType: resources(config.Listeners),
+		resource.ClusterType:  resources(config.Clusters),
+		resource.EndpointType: resources(config.Endpoints),
+	})
+	if err == nil {
+		err = errors.Join(snapshot.Consistent(), snapshot.ConstructVersionMap())
+	}
+	if err != nil {
+		return fmt.Errorf("building the snapshot: %w", err)
+	}
+	s.want(contents(snapshot.VersionMap))
+	s.mark(snapshot.VersionMap)
+	return s.snapshots.SetSnapshot(ctx, theEnvoy, snapshot)
+}
+
+// contents copies versions as they are: hashes of the resources' contents.
+func contents(of versions) versions {
+	copied := versions{}
+	for typeURL, ofType := range of {
+		copied[typeURL] = maps.Clone(ofType)
+	}
+	return copied
+}
+
+// mark adds to versions what makes a resource worth sending again although its content is the same.
+func (s *Server) mark(all versions) {
+	// Envoy warms a changed cluster until its endpoints come again, and acknowledges no cluster before.
+	for name := range all[resource.EndpointType] {
+		all[resource.EndpointType][name] += all[resource.ClusterType][name]
+	}
+	// Envoy says only in prose which resources of a response it rejected, so after a rejection all are sent again; those
+	// that it holds already change nothing.
+	if s.Verdict().Rejection != "" {
+		s.resends++
+	}
+	if s.resends == 0 {
+		return
+	}
+	for _, ofType := range all {
+		for name := range ofType {
+			ofType[name] += fmt.Sprintf("-%d", s.resends)
+		}
+	}
+}
+
+// Listen opens a Unix socket for Envoy, in place of the one of an earlier run.
+func Listen(socket string) (net.Listener, error) {
+	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("removing the socket of an earlier run: %w", err)
+	}
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		return nil, fmt.Errorf("listening for Envoy: %w", err)
+	}
+	// Only the pod's containers see the socket's volume, and Envoy may run as another user.
+	if err := os.Chmod(socket, 0o666); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the socket to Envoy: %w", err), listener.Close())
+	}
+	return listener, nil
+}
+
+// Serve answers on a listener until the context ends. Streams end with it, but Envoy keeps what it holds.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	server := grpc.NewServer()
+	discoveryv3.RegisterAggregatedDiscoveryServiceServer(server, serverv3.NewServer(ctx, s.snapshots, s.callbacks()))
+	stop := context.AfterFunc(ctx, server.Stop)
+	defer stop()
+	return server.Serve(listener)
+}
+
+func resources[T types.Resource](typed []T) []types.Resource {
+	all := make([]types.Resource, len(typed))
+	for i, r := range typed {
+		all[i] = r
+	}
+	return all
+}

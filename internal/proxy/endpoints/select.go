@@ -1,0 +1,79 @@
+// Package endpoints finds the pods behind the Services that backends name.
+package endpoints
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/cldmnky/oooi/internal/proxy/intent"
+)
+
+// Of lists what may be dialled behind one port of a Service: ready pods of the Service's own namespace, or, when none is
+// ready, those that still serve while they terminate. Anything else that an EndpointSlice may hold (bare addresses, pods
+// elsewhere, names) could lead the VLAN's clients where its author may not go.
+func Of(service *corev1.Service, owned []*discoveryv1.EndpointSlice, port uint16) ([]netip.AddrPort, error) {
+	name, err := portName(service, port)
+	if err != nil {
+		return nil, err
+	}
+	var ready, leaving []netip.AddrPort
+	for _, slice := range owned {
+		number, found := slicePort(slice, name)
+		if !found || slice.AddressType == discoveryv1.AddressTypeFQDN {
+			continue
+		}
+		for _, e := range slice.Endpoints {
+			switch addresses := podAddresses(e, slice.Namespace, number); {
+			case ptr.Deref(e.Conditions.Ready, true):
+				ready = append(ready, addresses...)
+			case ptr.Deref(e.Conditions.Serving, false) && ptr.Deref(e.Conditions.Terminating, false):
+				leaving = append(leaving, addresses...)
+			}
+		}
+	}
+	if len(ready) == 0 {
+		ready = leaving
+	}
+	slices.SortFunc(ready, netip.AddrPort.Compare)
+	return slices.Compact(ready), nil
+}
+
+// portName is how EndpointSlices call a port of a Service.
+func portName(service *corev1.Service, port uint16) (string, error) {
+	if service.Spec.Type == corev1.ServiceTypeExternalName {
+		return "", fmt.Errorf("service %s/%s is an ExternalName; the proxy dials pods only", service.Namespace, service.Name)
+	}
+	for _, p := range service.Spec.Ports {
+		if p.Port == int32(port) && (p.Protocol == "" || p.Protocol == corev1.ProtocolTCP) {
+			return p.Name, nil
+		}
+	}
+	return "", fmt.Errorf("service %s/%s has no TCP port %d", service.Namespace, service.Name, port)
+}
+
+func slicePort(slice *discoveryv1.EndpointSlice, name string) (uint16, bool) {
+	for _, p := range slice.Ports {
+		if ptr.Deref(p.Name, "") == name && ptr.Deref(p.Protocol, corev1.ProtocolTCP) == corev1.ProtocolTCP && p.Port != nil {
+			return uint16(*p.Port), true
+		}
+	}
+	return 0, false
+}
+
+func podAddresses(e discoveryv1.Endpoint, namespace string, port uint16) []netip.AddrPort {
+	if e.TargetRef == nil || e.TargetRef.Kind != "Pod" || e.TargetRef.Namespace != namespace {
+		return nil
+	}
+	var all []netip.AddrPort
+	for _, s := range e.Addresses {
+		if addr, err := netip.ParseAddr(s); err == nil && intent.Dialable(addr) {
+			all = append(all, netip.AddrPortFrom(addr.Unmap(), port))
+		}
+	}
+	return all
+}

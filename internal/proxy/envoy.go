@@ -1,0 +1,81 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+// envoy reads, and only reads, Envoy's administration socket.
+type envoy struct{ http *http.Client }
+
+func newEnvoy(socket string) envoy {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}
+	return envoy{&http.Client{Transport: &http.Transport{DialContext: dial}, Timeout: 5 * time.Second}}
+}
+
+func (e envoy) get(ctx context.Context, path string) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://envoy"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := e.http.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("asking Envoy: %w", err)
+	}
+	return response.Body, nil
+}
+
+// tally counts a backend's targets.
+type tally struct{ healthy, total int32 }
+
+// targets counts each backend's targets as Envoy sees them, by its own checks.
+func (e envoy) targets(ctx context.Context) (map[string]tally, error) {
+	body, err := e.get(ctx, "/clusters?format=json")
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	var answer struct {
+		Clusters []struct {
+			Name  string `json:"name"`
+			Hosts []struct {
+				Health struct {
+					FailedCheck bool `json:"failed_active_health_check"`
+				} `json:"health_status"`
+			} `json:"host_statuses"`
+		} `json:"cluster_statuses"`
+	}
+	if err := json.NewDecoder(body).Decode(&answer); err != nil {
+		return nil, fmt.Errorf("reading Envoy's clusters: %w", err)
+	}
+	counts := map[string]tally{}
+	for _, cluster := range answer.Clusters {
+		count := tally{total: int32(len(cluster.Hosts))}
+		for _, host := range cluster.Hosts {
+			if !host.Health.FailedCheck {
+				count.healthy++
+			}
+		}
+		counts[cluster.Name] = count
+	}
+	return counts, nil
+}
+
+// metrics passes Envoy's own metrics on; the administration socket itself can also stop Envoy.
+func (e envoy) metrics(w http.ResponseWriter, r *http.Request) {
+	body, err := e.get(r.Context(), "/stats/prometheus?usedonly")
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	defer body.Close()
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+	_, _ = io.Copy(w, body) // the scraper that hung up needs no answer
+}

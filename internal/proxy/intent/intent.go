@@ -1,0 +1,108 @@
+// Package intent says in the domain's words what one proxy does: where it listens, which server name leads to which
+// backend, and what it dials. It carries no API type and no word of Envoy's, and is kept as JSON across restarts.
+package intent
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+)
+
+// Protocol is how a port routes.
+type Protocol string
+
+const (
+	// TCP routes by port alone.
+	TCP Protocol = "TCP"
+	// TLS routes by server name and never terminates.
+	TLS Protocol = "TLS"
+)
+
+// Intent is what one proxy does.
+type Intent struct {
+	Listeners []Listener `json:"listeners"` // by address and port
+	Backends  []Backend  `json:"backends"`  // by name
+}
+
+// Listener is one port of one address.
+type Listener struct {
+	At       netip.AddrPort `json:"at"`
+	Device   string         `json:"device"`
+	Protocol Protocol       `json:"protocol"`
+	Routes   []Route        `json:"routes,omitempty"` // by backend
+	// CatchAll is the backend for whatever no route names; empty closes such connections.
+	CatchAll string `json:"catchAll,omitempty"`
+	// OnPods marks a listener on the pod's own address.
+	OnPods bool `json:"onPods,omitempty"`
+}
+
+// Route leads server names to a backend.
+type Route struct {
+	Backend     string   `json:"backend"`
+	ServerNames []string `json:"serverNames"` // sorted; may begin with "*."
+}
+
+// Service is where a backend's targets are read from.
+type Service struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Port      uint16 `json:"port"`
+}
+
+// String is namespace/name:port.
+func (s Service) String() string { return fmt.Sprintf("%s/%s:%d", s.Namespace, s.Name, s.Port) }
+
+// Backend is what clients are led to.
+type Backend struct {
+	Name string `json:"name"`
+	// ConnectTimeout bounds one connection attempt.
+	ConnectTimeout time.Duration `json:"connectTimeout"`
+	// Service is where Targets come from; nil where the user listed them.
+	Service *Service         `json:"service,omitempty"`
+	Targets []netip.AddrPort `json:"targets,omitempty"` // sorted
+	// Source is the address that connections come from; unset lets the kernel choose.
+	Source netip.Addr `json:"source,omitzero"`
+}
+
+// Services lists what the backends' targets are read from.
+func (in Intent) Services() []Service {
+	var services []Service
+	for _, b := range in.Backends {
+		if b.Service != nil {
+			services = append(services, *b.Service)
+		}
+	}
+	return services
+}
+
+// ProtocolTurned names the first port that routes by another protocol in next. Envoy would drain such a port and with it
+// every stream, so the port must be removed first.
+func (in Intent) ProtocolTurned(next Intent) (netip.AddrPort, bool) {
+	was := map[netip.AddrPort]Protocol{}
+	for _, l := range in.Listeners {
+		was[l.At] = l.Protocol
+	}
+	for _, l := range next.Listeners {
+		if p, live := was[l.At]; live && p != l.Protocol {
+			return l.At, true
+		}
+	}
+	return netip.AddrPort{}, false
+}
+
+// Addresses that look routable but are a cloud's metadata and node services; the other well-known one is link-local.
+var metadata = map[netip.Addr]bool{
+	netip.MustParseAddr("fd00:ec2::254"):   true, // AWS
+	netip.MustParseAddr("100.100.100.200"): true, // Alibaba
+	netip.MustParseAddr("168.63.129.16"):   true, // Azure
+}
+
+// Dialable says whether the proxy may connect to an address at all. What speaks for itself on this node, its links or its
+// cloud must not be reached through the VLAN.
+func Dialable(addr netip.Addr) bool {
+	addr = addr.Unmap()
+	return addr.IsValid() && !addr.IsUnspecified() && !addr.IsLoopback() && !addr.IsMulticast() &&
+		!addr.IsLinkLocalUnicast() && addr != broadcast && !metadata[addr]
+}
+
+var broadcast = netip.MustParseAddr("255.255.255.255")

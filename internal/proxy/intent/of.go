@@ -1,0 +1,283 @@
+package intent
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+const (
+	// Attempts is how often a connection is tried, each time on the next target.
+	Attempts = 3
+	// longestAttempt lets a client's connection leave a dead target in less than 2 s (spec/dns-proxy.md).
+	longestAttempt = 500 * time.Millisecond
+	// defaultTimeout is the schema's, for files, which no API server completes.
+	defaultTimeout = 30 * time.Second
+)
+
+// Place is where the proxy stands.
+type Place struct {
+	// Networks holds each address of this machine with its prefix, and Devices the device that carries it.
+	Networks map[netip.Addr]netip.Prefix
+	Devices  map[netip.Addr]string
+	// Pod is the pod's own address; the zero Addr offers nothing on the pod network.
+	Pod netip.Addr
+}
+
+// Targets are the addresses behind a service.
+type Targets func(Service) []netip.AddrPort
+
+// Of says what a ProxyServer's spec means here. With any finding the intent is not to be served: the schema refuses most
+// of this before, but a file has no schema and Envoy's refusals are harder to read.
+func Of(spec v1alpha1.ProxyServerSpec, here Place, targets Targets) (Intent, []finding.Finding) {
+	r := reader{here: here, vip: parseIP(spec.NetworkConfig.ServerIP)}
+	r.checkPlace(spec.NetworkConfig.ServerIP)
+	r.checkBackends(spec.Backends)
+	in := Intent{Listeners: r.listeners(spec), Backends: r.backends(spec.Backends, targets)}
+	return in, r.wrong
+}
+
+// reader turns a spec into an intent and collects what is wrong with it.
+type reader struct {
+	here  Place
+	vip   netip.Addr
+	wrong []finding.Finding
+}
+
+func (r *reader) refuse(format string, args ...any) {
+	r.wrong = append(r.wrong, finding.Wrong(v1alpha1.ConditionConfigAccepted, "Invalid").Say(format, args...))
+}
+
+func (r *reader) checkPlace(serverIP v1alpha1.IPAddress) {
+	if !r.vip.IsValid() {
+		r.refuse("networkConfig.serverIP %q is not an IP address", serverIP)
+	} else if r.here.Devices[r.vip] == "" {
+		r.refuse("networkConfig.serverIP %s is on no network device of this pod; check its network attachment", r.vip)
+	}
+}
+
+func (r *reader) checkBackends(backends []v1alpha1.ProxyBackend) {
+	seen := map[string]bool{}
+	ports := map[v1alpha1.Port][]v1alpha1.ProxyBackend{}
+	for _, b := range backends {
+		if len(validation.IsDNS1123Label(b.Name)) > 0 || seen[b.Name] {
+			r.refuse("backends: name %q must be a DNS label and unique", b.Name)
+		}
+		seen[b.Name] = true
+		ports[b.Port] = append(ports[b.Port], b)
+		r.checkBackend(b)
+	}
+	for _, port := range slices.Sorted(maps.Keys(ports)) {
+		r.checkPort(port, ports[port])
+	}
+}
+
+func (r *reader) checkBackend(b v1alpha1.ProxyBackend) {
+	switch protocol := protocolOf(b); {
+	case protocol != TCP && protocol != TLS:
+		r.refuse("backend %s: protocol %q is neither TCP nor TLS", b.Name, b.Protocol)
+	case protocol == TLS && len(serverNames(b)) == 0 && !b.CatchAll:
+		r.refuse("backend %s: TLS needs a hostname, or catchAll: true", b.Name)
+	}
+	if b.Port < 1 || b.Port > 65535 {
+		r.refuse("backend %s: port %d is not a port (1 to 65535)", b.Name, b.Port)
+	}
+	if (b.TargetService != "") == (len(b.TargetAddresses) > 0) {
+		r.refuse("backend %s: set exactly one of targetService and targetAddresses", b.Name)
+	}
+	if b.TargetService != "" && (b.TargetNamespace == "" || b.TargetPort < 1 || b.TargetPort > 65535) {
+		r.refuse("backend %s: targetService needs targetNamespace, and targetPort (1 to 65535)", b.Name)
+	}
+	if onPods(b) && (b.Port == names.HealthPort || b.Port == names.MetricsPort) {
+		r.refuse("backend %s: port %d of the pod's address is the proxy's own; use views: VLAN or another port", b.Name, b.Port)
+	}
+	for _, name := range serverNames(b) {
+		if len(validation.IsDNS1123Subdomain(strings.TrimPrefix(name, "*."))) > 0 {
+			r.refuse("backend %s: hostname %q is no DNS name; write it in lower case, with at most a leading %q", b.Name, name, "*.")
+		}
+	}
+}
+
+// checkPort refuses what would make two filter chains match alike: Envoy would reject the whole listener.
+func (r *reader) checkPort(port v1alpha1.Port, backends []v1alpha1.ProxyBackend) {
+	owner, catchAll := map[string]string{}, ""
+	for _, b := range backends {
+		if protocolOf(b) == TCP && len(backends) > 1 {
+			r.refuse("backend %s: plain TCP needs port %d for itself; nothing tells its connections from others", b.Name, port)
+		}
+		for _, name := range serverNames(b) {
+			if other, taken := owner[name]; taken {
+				r.refuse("backend %s: hostname %s on port %d belongs to backend %s already", b.Name, name, port, other)
+			}
+			owner[name] = b.Name
+		}
+		if b.CatchAll && catchAll != "" {
+			r.refuse("backend %s: port %d has a catchAll already, backend %s", b.Name, port, catchAll)
+		} else if b.CatchAll {
+			catchAll = b.Name
+		}
+	}
+}
+
+// listeners are one per port and address: the VIP, captured addresses that this pod carries, and the pod's own address.
+func (r *reader) listeners(spec v1alpha1.ProxyServerSpec) []Listener {
+	var all []Listener
+	add := func(addr netip.Addr, port v1alpha1.Port, offered func(v1alpha1.ProxyBackend) bool) {
+		if l, any := r.listener(spec.Backends, addr, port, offered); any {
+			all = append(all, l)
+		}
+	}
+	everything := func(v1alpha1.ProxyBackend) bool { return true }
+	for _, port := range portsOf(spec.Backends) {
+		add(r.vip, port, everything)
+		add(r.here.Pod, port, onPods)
+	}
+	for _, captured := range spec.NetworkConfig.CapturedAddresses {
+		for _, port := range captured.Ports {
+			add(parseIP(captured.IP), port, everything)
+		}
+	}
+	slices.SortFunc(all, func(a, b Listener) int { return a.At.Compare(b.At) })
+	return slices.CompactFunc(all, func(a, b Listener) bool { return a.At == b.At })
+}
+
+// listener gathers the backends of one port that are offered on an address; none where this pod does not carry it.
+func (r *reader) listener(backends []v1alpha1.ProxyBackend, addr netip.Addr, port v1alpha1.Port, offered func(v1alpha1.ProxyBackend) bool) (Listener, bool) {
+	l := Listener{At: netip.AddrPortFrom(addr, uint16(port)), Device: r.here.Devices[addr], OnPods: addr == r.here.Pod}
+	any := false
+	for _, b := range backends {
+		if b.Port != port || !offered(b) {
+			continue
+		}
+		any = true
+		l.Protocol = protocolOf(b)
+		if b.CatchAll || l.Protocol == TCP {
+			l.CatchAll = b.Name
+		}
+		if hosts := serverNames(b); len(hosts) > 0 {
+			l.Routes = append(l.Routes, Route{Backend: b.Name, ServerNames: hosts})
+		}
+	}
+	slices.SortFunc(l.Routes, func(a, b Route) int { return cmp.Compare(a.Backend, b.Backend) })
+	return l, any && l.Device != ""
+}
+
+func (r *reader) backends(specs []v1alpha1.ProxyBackend, targets Targets) []Backend {
+	var all []Backend
+	for _, spec := range specs {
+		b := Backend{Name: spec.Name, ConnectTimeout: attemptTimeout(spec.TimeoutSeconds)}
+		if spec.TargetService != "" {
+			b.Service = &Service{string(spec.TargetNamespace), string(spec.TargetService), uint16(spec.TargetPort)}
+			b.Targets = slices.Clone(targets(*b.Service))
+		} else {
+			b.Targets = r.addresses(spec)
+			b.Source = r.sourceTowards(spec.Name, b.Targets)
+		}
+		slices.SortFunc(b.Targets, netip.AddrPort.Compare)
+		b.Targets = slices.Compact(b.Targets)
+		all = append(all, b)
+	}
+	slices.SortFunc(all, func(a, b Backend) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+func (r *reader) addresses(spec v1alpha1.ProxyBackend) []netip.AddrPort {
+	var all []netip.AddrPort
+	for _, s := range spec.TargetAddresses {
+		target, err := netip.ParseAddrPort(s)
+		switch {
+		case err != nil || target.Port() == 0 || target.Addr().Zone() != "":
+			r.refuse("backend %s: target %q is not ip:port", spec.Name, s)
+		case !Dialable(target.Addr()):
+			r.refuse("backend %s: target %s is a loopback, link-local, multicast or metadata address; the proxy never dials those", spec.Name, s)
+		default:
+			all = append(all, netip.AddrPortFrom(target.Addr().Unmap(), target.Port()))
+		}
+	}
+	return all
+}
+
+// sourceTowards binds connections to the VLAN to the VIP: under CNI sbr the on-link route lies in the VIP's own table
+// (spec/hypershift.md §7).
+func (r *reader) sourceTowards(backend string, targets []netip.AddrPort) netip.Addr {
+	onVLAN := 0
+	for _, t := range targets {
+		if r.here.Networks[r.vip].Masked().Contains(t.Addr()) {
+			onVLAN++
+		}
+	}
+	if onVLAN == 0 {
+		return netip.Addr{}
+	}
+	if onVLAN < len(targets) {
+		r.refuse("backend %s: targetAddresses lie partly on the VLAN and partly elsewhere; make two backends of them", backend)
+	}
+	return r.vip
+}
+
+func attemptTimeout(seconds int32) time.Duration {
+	whole := time.Duration(seconds) * time.Second
+	if whole <= 0 {
+		whole = defaultTimeout
+	}
+	return min(longestAttempt, (whole / Attempts).Truncate(time.Millisecond))
+}
+
+func protocolOf(b v1alpha1.ProxyBackend) Protocol {
+	return Protocol(cmp.Or(b.Protocol, v1alpha1.ProtocolTCP))
+}
+
+func onPods(b v1alpha1.ProxyBackend) bool { return b.Views == v1alpha1.ViewVLANAndPods }
+
+// serverNames are what a TLS backend is known by; plain TCP carries no name, so a hostname there only documents.
+func serverNames(b v1alpha1.ProxyBackend) []string {
+	if protocolOf(b) != TLS {
+		return nil
+	}
+	var all []string
+	for _, name := range append([]v1alpha1.DNSNameOrWildcard{b.Hostname}, b.AlternateHostnames...) {
+		if name != "" {
+			all = append(all, string(name))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func portsOf(backends []v1alpha1.ProxyBackend) []v1alpha1.Port {
+	ports := map[v1alpha1.Port]bool{}
+	for _, b := range backends {
+		ports[b.Port] = true
+	}
+	return slices.Sorted(maps.Keys(ports))
+}
+
+func parseIP(ip v1alpha1.IPAddress) netip.Addr {
+	addr, err := netip.ParseAddr(string(ip))
+	if err != nil || addr.Zone() != "" {
+		return netip.Addr{}
+	}
+	return addr.Unmap()
+}
+
+// Sentence joins findings into what a status says.
+func Sentence(findings []finding.Finding) error {
+	if len(findings) == 0 {
+		return nil
+	}
+	messages := make([]string, len(findings))
+	for i, f := range findings {
+		messages[i] = f.Message
+	}
+	return fmt.Errorf("%s", strings.Join(messages, "; "))
+}

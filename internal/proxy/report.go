@@ -1,0 +1,141 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"reflect"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/daemon"
+	"github.com/cldmnky/oooi/internal/proxy/ads"
+	"github.com/cldmnky/oooi/internal/proxy/intent"
+)
+
+// Names of the readiness checks.
+const (
+	checkConfiguration = "configuration"
+	checkListeners     = "listeners"
+)
+
+const (
+	// reportPause is how often targets are counted; Envoy announces nothing.
+	reportPause = 5 * time.Second
+	// settlePause lets Envoy answer for all types before a verdict is told.
+	settlePause = 100 * time.Millisecond
+)
+
+// report keeps readiness, status and the kept intent up to what Envoy says and does.
+func (p *Proxy) report(ctx context.Context) error {
+	tick := time.NewTicker(reportPause)
+	defer tick.Stop()
+	settled := time.NewTimer(settlePause)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-p.ads.Changed():
+			settled.Reset(settlePause)
+			continue
+		case <-p.refusal:
+		case <-p.ready.Changed():
+		case <-settled.C:
+		case <-tick.C:
+		}
+		p.reportOnce(ctx)
+	}
+}
+
+func (p *Proxy) reportOnce(ctx context.Context) {
+	counts, err := p.envoy.targets(ctx)
+	if err != nil {
+		p.Log.Debug("targets are not counted", "error", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	verdict := p.ads.Verdict()
+	p.ready.Set(checkConfiguration, verdictProblem(verdict))
+	p.ready.Set(checkListeners, answers(ctx, p.told.Listeners))
+	if verdict.Accepted {
+		p.keepTold()
+	}
+	if p.server != nil {
+		p.status.Set(p.statusNow(verdict, counts))
+	}
+}
+
+func (p *Proxy) keepTold() {
+	if reflect.DeepEqual(p.told, p.kept) {
+		return
+	}
+	if err := keep(p.StateDir, p.told); err != nil {
+		p.Log.Error("the acknowledged configuration is not kept", "error", err)
+		return
+	}
+	p.kept = p.told
+	p.Log.Info("configuration acknowledged by Envoy", "listeners", len(p.told.Listeners), "backends", len(p.told.Backends))
+}
+
+func verdictProblem(v ads.Verdict) error {
+	switch {
+	case v.Accepted:
+		return nil
+	case !v.Connected:
+		return errors.New("Envoy has not asked for its configuration yet")
+	case v.Rejection != "":
+		return fmt.Errorf("Envoy refuses its configuration: %s", v.Rejection)
+	default:
+		return errors.New("Envoy has not acknowledged its configuration yet")
+	}
+}
+
+// answers connects to each VLAN listener, as a client would.
+func answers(ctx context.Context, listeners []intent.Listener) error {
+	if len(listeners) == 0 {
+		return errors.New("nothing is served yet")
+	}
+	dialer := net.Dialer{Timeout: time.Second}
+	for _, l := range listeners {
+		if l.OnPods {
+			continue
+		}
+		conn, err := dialer.DialContext(ctx, "tcp", l.At.String())
+		if err != nil {
+			return fmt.Errorf("%s does not answer: %w", l.At, err)
+		}
+		_ = conn.Close() // it was only to be opened
+	}
+	return nil
+}
+
+// statusNow is the sidecar's part of the status: its condition, its instance, and its backends' targets.
+func (p *Proxy) statusNow(verdict ads.Verdict, counts map[string]tally) *ac.ProxyServerApplyConfiguration {
+	status := ac.ProxyServerStatus().
+		WithConditions(daemon.Condition(p.server.Status.Conditions, p.configAccepted(verdict))).
+		WithInstances(ac.Instance().WithIP(p.server.Spec.NetworkConfig.ServerIP).WithReady(p.ready.Problem() == nil))
+	for _, b := range p.told.Backends {
+		count := counts[b.Name]
+		status.WithBackends(ac.BackendStatus().WithName(b.Name).WithHealthy(count.healthy).WithTotal(count.total))
+	}
+	return ac.ProxyServer(p.server.Name, p.server.Namespace).WithStatus(status)
+}
+
+func (p *Proxy) configAccepted(verdict ads.Verdict) metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.ConditionConfigAccepted, ObservedGeneration: p.server.Generation}
+	switch {
+	case p.refused != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "Invalid", p.refused.Error()
+	case verdict.Accepted:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, "Accepted", "Envoy runs with this configuration"
+	case verdict.Rejection != "":
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "RejectedByEnvoy", verdict.Rejection
+	default:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "Waiting", verdictProblem(verdict).Error()
+	}
+	return c
+}

@@ -1,0 +1,64 @@
+package proxy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"github.com/cldmnky/oooi/internal/daemon"
+	"github.com/cldmnky/oooi/internal/proxy/intent"
+)
+
+// acknowledged is where the last intent is kept that Envoy acknowledged.
+func acknowledged(stateDir string) string { return filepath.Join(stateDir, "acknowledged.json") }
+
+// keep remembers an intent across restarts of the sidecar; no state directory keeps none.
+func keep(stateDir string, in intent.Intent) error {
+	if stateDir == "" {
+		return nil
+	}
+	content, err := json.Marshal(in)
+	if err != nil {
+		return fmt.Errorf("encoding the intent: %w", err)
+	}
+	return daemon.WriteFile(acknowledged(stateDir), content)
+}
+
+// kept reads the intent of an earlier run; false where there is none.
+func kept(stateDir string) (in intent.Intent, found bool, err error) {
+	if stateDir == "" {
+		return in, false, nil
+	}
+	content, err := os.ReadFile(acknowledged(stateDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return in, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(content, &in)
+	}
+	return in, err == nil, err
+}
+
+// look reads what this machine's network devices carry.
+func look(pod netip.Addr) (intent.Place, error) {
+	here := intent.Place{Networks: map[netip.Addr]netip.Prefix{}, Devices: map[netip.Addr]string{}, Pod: pod}
+	devices, err := net.Interfaces()
+	if err != nil {
+		return here, fmt.Errorf("listing network devices: %w", err)
+	}
+	for _, device := range devices {
+		addrs, _ := device.Addrs() // a device that vanished while we looked carries nothing
+		for _, a := range addrs {
+			if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+				addr := prefix.Addr().Unmap()
+				here.Networks[addr], here.Devices[addr] = prefix, device.Name
+			}
+		}
+	}
+	return here, nil
+}

@@ -1,0 +1,81 @@
+package translate
+
+import (
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	tlsinspectorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/listener/tls_inspector/v3"
+	tcpproxyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/tcp_proxy/v3"
+	"golang.org/x/sys/unix"
+
+	"github.com/cldmnky/oooi/internal/proxy/intent"
+)
+
+// helloTimeout is how long a connection may stay silent before its hello; OpenShift's router waits as long.
+const helloTimeout = 5 * time.Second
+
+// listener depends on routes in filter_chains and default_filter_chain only: Envoy changes these in place, and drains the
+// port, with every stream on it, when any other field differs.
+func listener(l intent.Listener) *listenerv3.Listener {
+	out := &listenerv3.Listener{
+		Name:                          l.At.String(),
+		Address:                       socketAddress(l.At),
+		SocketOptions:                 []*corev3.SocketOption{boundTo(l.Device)},
+		PerConnectionBufferLimitBytes: number(bufferBytes),
+		TcpKeepalive:                  keepalive(),
+	}
+	if l.Protocol == intent.TCP {
+		out.FilterChains = []*listenerv3.FilterChain{chain(l.CatchAll, nil)}
+		return out
+	}
+	out.ListenerFilters = []*listenerv3.ListenerFilter{tlsInspector()}
+	out.ListenerFiltersTimeout = duration(helloTimeout)
+	for _, r := range l.Routes {
+		out.FilterChains = append(out.FilterChains, chain(r.Backend, r.ServerNames))
+	}
+	if l.CatchAll != "" {
+		out.DefaultFilterChain = chain(l.CatchAll, nil)
+	}
+	return out
+}
+
+// boundTo restricts the listening socket to one device (spec/dns-proxy.md, first rule); it needs no capability.
+func boundTo(device string) *corev3.SocketOption {
+	return &corev3.SocketOption{
+		Description: "SO_BINDTODEVICE",
+		Level:       unix.SOL_SOCKET,
+		Name:        unix.SO_BINDTODEVICE,
+		Value:       &corev3.SocketOption_BufValue{BufValue: []byte(device)},
+		State:       corev3.SocketOption_STATE_PREBIND,
+	}
+}
+
+// tlsInspector reads the server name. A hello that does not parse is closed, never routed.
+func tlsInspector() *listenerv3.ListenerFilter {
+	return &listenerv3.ListenerFilter{
+		Name: "envoy.filters.listener.tls_inspector",
+		ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: packed(&tlsinspectorv3.TlsInspector{
+			InitialReadBufferSize:                     number(1024),
+			CloseConnectionOnClientHelloParsingErrors: true,
+		})},
+	}
+}
+
+// chain leads connections to a backend; with no server names it matches every connection. Envoy itself tries exact names
+// before wildcards.
+func chain(backend string, serverNames []string) *listenerv3.FilterChain {
+	out := &listenerv3.FilterChain{Name: backend, Filters: []*listenerv3.Filter{{
+		Name: "envoy.filters.network.tcp_proxy",
+		ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: packed(&tcpproxyv3.TcpProxy{
+			StatPrefix:         backend,
+			ClusterSpecifier:   &tcpproxyv3.TcpProxy_Cluster{Cluster: backend},
+			IdleTimeout:        duration(idleTimeout),
+			MaxConnectAttempts: number(intent.Attempts),
+		})},
+	}}}
+	if len(serverNames) > 0 {
+		out.FilterChainMatch = &listenerv3.FilterChainMatch{ServerNames: serverNames}
+	}
+	return out
+}

@@ -1,0 +1,70 @@
+// Package translate says an intent in Envoy's words. Its constructors are smaller than the protos that they hide.
+package translate
+
+import (
+	"net/netip"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/cldmnky/oooi/internal/proxy/intent"
+)
+
+const (
+	// idleTimeout outlives konnectivity and watch streams, which Envoy's own hour would cut (spec/hypershift.md §3).
+	idleTimeout = 24 * time.Hour
+	// bufferBytes bounds what one connection may hold in each direction.
+	bufferBytes = 32 << 10
+)
+
+// Config is everything that Envoy is told over xDS.
+type Config struct {
+	Listeners []*listenerv3.Listener
+	Clusters  []*clusterv3.Cluster
+	Endpoints []*endpointv3.ClusterLoadAssignment
+}
+
+// Intent translates an intent. A change of routes changes filter chains only, a change of targets endpoints only.
+func Intent(in intent.Intent) Config {
+	var c Config
+	for _, l := range in.Listeners {
+		c.Listeners = append(c.Listeners, listener(l))
+	}
+	for _, b := range in.Backends {
+		c.Clusters = append(c.Clusters, cluster(b))
+		c.Endpoints = append(c.Endpoints, endpoints(b))
+	}
+	return c
+}
+
+// keepalive finds a peer that vanished without a word in 2 minutes.
+func keepalive() *corev3.TcpKeepalive {
+	return &corev3.TcpKeepalive{KeepaliveTime: number(60), KeepaliveInterval: number(20), KeepaliveProbes: number(3)}
+}
+
+func socketAddress(at netip.AddrPort) *corev3.Address {
+	return &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+		Address:       at.Addr().String(),
+		PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(at.Port())},
+	}}}
+}
+
+func number(n uint32) *wrapperspb.UInt32Value { return wrapperspb.UInt32(n) }
+
+func duration(d time.Duration) *durationpb.Duration { return durationpb.New(d) }
+
+// packed cannot fail: marshalling a message that was just built here has no error to return.
+func packed(m proto.Message) *anypb.Any {
+	a, err := anypb.New(m)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
