@@ -1,0 +1,53 @@
+package cmd
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+
+	"github.com/cldmnky/oooi/internal/daemon"
+	"github.com/cldmnky/oooi/internal/dhcp"
+	"github.com/cldmnky/oooi/internal/dhcp/clock"
+)
+
+func newDHCPCommand() *cobra.Command {
+	var o dhcp.Options
+	cmd := &cobra.Command{
+		Use:   "dhcp",
+		Short: "Serve DHCP on one VLAN",
+		Long: "Serves one DHCPServer, with its leases as DHCPLease objects.\n" +
+			"With --config-file and --lease-file it needs no cluster.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if err := o.Check(); err != nil {
+				return err
+			}
+			if o.Log, err = o.Flags.Log(); err != nil {
+				return err
+			}
+			return runDHCP(cmd, o)
+		},
+	}
+	o.Bind(cmd, "log-level")
+	cmd.Flags().StringVar(&o.Name, "dhcp-name", "", "name of the DHCPServer")
+	cmd.Flags().StringVar(&o.LeaseFile, "lease-file", "", "file that holds the leases where there is no cluster")
+	return cmd
+}
+
+func runDHCP(cmd *cobra.Command, o dhcp.Options) error {
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	o.Clock = clock.New()
+	if o.ConfigFile != "" {
+		return dhcp.Run(ctx, o, nil)
+	}
+	// The server's time is the API server's: every answer tells it.
+	c, err := daemon.Kube(func(config *rest.Config) { config.Wrap(o.Clock.Listen) })
+	if err != nil {
+		return err
+	}
+	return dhcp.Run(ctx, o, c)
+}

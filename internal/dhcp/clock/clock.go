@@ -1,0 +1,144 @@
+// Package clock tells the server's time: CLOCK_BOOTTIME plus an offset, never the local wall clock, which may jump
+// (spec/dhcp.md, rule 9). In a cluster the offset is to the API server's Date; without one it is to the wall clock as it was
+// found at the start of the machine, and never before a time that was seen already.
+package clock
+
+import (
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Saved is how to tell the time before anybody can be asked. The offset means something only within the boot it was
+// taken in.
+type Saved struct {
+	BootID string        `json:"bootID"`
+	Offset time.Duration `json:"offset"` // server time = Unix epoch + CLOCK_BOOTTIME + Offset
+	Latest time.Time     `json:"latest"` // the high-water mark
+	Born   time.Time     `json:"born"`   // when the first lease file of this server was made
+}
+
+// Clock is the server's time. Its zero value does not know it yet.
+type Clock struct {
+	mu     sync.Mutex
+	boot   func() time.Duration
+	bootID string
+
+	known    bool
+	offset   time.Duration
+	anchor   time.Duration // the offset that later ones are compared with
+	jumped   bool
+	jumpedAt time.Duration // CLOCK_BOOTTIME of the last jump
+	// A move of more than tolerance is a jump; it is forgotten after calm.
+	tolerance, calm time.Duration
+}
+
+// New is the clock of this machine.
+func New() *Clock { return &Clock{boot: bootTime, bootID: bootID()} }
+
+func bootTime() time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		panic("oooi needs CLOCK_BOOTTIME (Linux 2.6.39): " + err.Error())
+	}
+	return time.Duration(t.Nano())
+}
+
+func bootID() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "" // equals no saved one: Restore then refuses
+	}
+	return strings.TrimSpace(string(id))
+}
+
+// Tolerate sets what counts as a jump and for how long it is remembered.
+func (c *Clock) Tolerate(tolerance, calm time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tolerance, c.calm = tolerance, calm
+}
+
+// Now is the server's time; zero where it is not known. It is steady when the offset has not jumped lately.
+func (c *Clock) Now() (now time.Time, steady bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.known {
+		return time.Time{}, false
+	}
+	boot := c.boot()
+	return time.Unix(0, 0).Add(boot + c.offset).UTC(), !c.jumped || boot-c.jumpedAt >= c.calm
+}
+
+// Observe learns from a Date that was written at some time between two readings of CLOCK_BOOTTIME. A Date tells whole
+// seconds, so the offset is moved only as far as it must.
+func (c *Clock) Observe(date time.Time, before, after time.Duration) {
+	since := time.Duration(date.UnixNano())
+	least, most := since-after, since+time.Second-before
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.known {
+		c.known, c.offset, c.anchor = true, least, least
+		return
+	}
+	c.offset = min(max(c.offset, least), most)
+	if (c.offset - c.anchor).Abs() > c.tolerance {
+		c.jumped, c.jumpedAt, c.anchor = true, c.boot(), c.offset
+	}
+}
+
+// Restore takes up the offset of an earlier run on the same boot of this machine; any other means nothing.
+func (c *Clock) Restore(s Saved) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.BootID != "" && s.BootID == c.bootID {
+		c.known, c.offset, c.anchor = true, s.Offset, s.Offset
+	}
+}
+
+// Alone is for a server with nobody to ask: the saved offset on the same boot, else the wall clock, but never a time before
+// the latest that was seen.
+func (c *Clock) Alone(s Saved, wall time.Time) {
+	if c.Restore(s); c.known {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if wall.Before(s.Latest) {
+		wall = s.Latest
+	}
+	c.known, c.offset = true, time.Duration(wall.UnixNano())-c.boot()
+	c.anchor = c.offset
+}
+
+// Save is what a later run needs; ok is false while the time is not known.
+func (c *Clock) Save() (s Saved, ok bool) {
+	now, _ := c.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Saved{BootID: c.bootID, Offset: c.offset, Latest: now}, c.known
+}
+
+// Listen learns from every answer that passes through an HTTP client.
+func (c *Clock) Listen(next http.RoundTripper) http.RoundTripper { return listener{c, next} }
+
+type listener struct {
+	clock *Clock
+	next  http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (l listener) RoundTrip(r *http.Request) (*http.Response, error) {
+	before := l.clock.boot()
+	answer, err := l.next.RoundTrip(r)
+	if err == nil {
+		if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
+			l.clock.Observe(date, before, l.clock.boot())
+		}
+	}
+	return answer, err
+}

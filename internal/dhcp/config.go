@@ -1,0 +1,180 @@
+package dhcp
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
+	"github.com/cldmnky/oooi/internal/dhcp/pool"
+	"github.com/cldmnky/oooi/internal/dhcp/wire"
+)
+
+const defaultLeaseTime = 24 * time.Hour
+
+// ConfigOf reads a DHCPServer. The API server has checked most of it; a file was checked by nobody.
+func ConfigOf(server *v1alpha1.DHCPServer) (pool.Config, error) {
+	p := parser{}
+	spec := server.Spec
+	n := spec.NetworkConfig
+	c := pool.Config{
+		Server: p.addr("networkConfig.serverIP", n.ServerIP),
+		First:  p.addr("leaseConfig.rangeStart", spec.LeaseConfig.RangeStart),
+		Last:   p.addr("leaseConfig.rangeEnd", spec.LeaseConfig.RangeEnd),
+		Network: wire.Network{
+			Subnet: p.prefix("networkConfig.cidr", n.CIDR),
+			DNS:    p.addrs("networkConfig.dnsServers", n.DNSServers),
+			NTP:    p.addrs("networkConfig.ntpServers", n.NTPServers),
+			MTU:    uint16(n.MTU), Domain: string(n.Domain), Search: texts(n.SearchDomains),
+			Further: p.options(spec.Options),
+		},
+		KnownOnly:  spec.UnknownClients == v1alpha1.UnknownClientsIgnore,
+		LooksUpVMs: spec.VMNamespace != "",
+		LeaseTime:  spec.LeaseConfig.LeaseTime.Duration,
+		Born:       server.CreationTimestamp.Time,
+	}
+	c.Instances = []netip.Addr{c.Server}
+	if n.Gateway != "" {
+		c.Network.Router = p.addr("networkConfig.gateway", n.Gateway)
+	}
+	for i, r := range n.Routes {
+		at := fmt.Sprintf("networkConfig.routes[%d]", i)
+		c.Network.Routes = append(c.Network.Routes, wire.Route{To: p.prefix(at+".destination", r.Destination), Via: p.addr(at+".gateway", r.Gateway)})
+	}
+	for i, r := range spec.ExcludeRanges {
+		at := fmt.Sprintf("excludeRanges[%d]", i)
+		c.Never = append(c.Never, pool.Range{First: p.addr(at+".start", r.Start), Last: p.addr(at+".end", r.End)})
+	}
+	for i, r := range spec.Relays {
+		c.Relays = append(c.Relays, p.prefix(fmt.Sprintf("relays[%d]", i), r))
+	}
+	for i, r := range spec.Reservations {
+		c.Reservations = append(c.Reservations, p.reservation(fmt.Sprintf("reservations[%d]", i), r))
+	}
+	if c.LeaseTime == 0 {
+		c.LeaseTime = defaultLeaseTime
+	}
+	p.fit(c)
+	return c, errors.Join(p.wrong...)
+}
+
+// fit checks what fields demand of each other.
+func (p *parser) fit(c pool.Config) {
+	if len(p.wrong) > 0 {
+		return // what does not parse cannot be compared
+	}
+	subnet := c.Network.Subnet
+	p.must(subnet.Addr().Is4(), "networkConfig.cidr", "must be IPv4; there is no DHCPv6 yet")
+	p.must(subnet.Contains(c.Server), "networkConfig.serverIP", fmt.Sprintf("must lie inside %s", subnet))
+	p.must(subnet.Contains(c.First) && subnet.Contains(c.Last), "leaseConfig", fmt.Sprintf("rangeStart and rangeEnd must lie inside %s", subnet))
+	p.must(!c.Last.Less(c.First), "leaseConfig", "rangeEnd lies before rangeStart; swap them")
+	p.must(c.LeaseTime >= 2*time.Minute && c.LeaseTime <= 8760*time.Hour, "leaseConfig.leaseTime", "must be between 2m and 8760h, e.g. 24h")
+	for i, r := range c.Reservations {
+		p.must(subnet.Contains(r.IP), fmt.Sprintf("reservations[%d].ip", i), fmt.Sprintf("must lie inside %s", subnet))
+	}
+}
+
+// parser collects what is wrong, so that a user sees all of it at once.
+type parser struct{ wrong []error }
+
+func (p *parser) must(ok bool, field, wish string) {
+	if !ok {
+		p.wrong = append(p.wrong, fmt.Errorf("%s %s", field, wish))
+	}
+}
+
+func (p *parser) addr(field string, a v1alpha1.IPv4Address) netip.Addr {
+	ip, err := netip.ParseAddr(string(a))
+	p.must(err == nil && ip.Is4(), field, fmt.Sprintf("%q must be an IPv4 address, e.g. 192.168.100.2", a))
+	return ip
+}
+
+func (p *parser) addrs(field string, list []v1alpha1.IPv4Address) []netip.Addr {
+	out := make([]netip.Addr, len(list))
+	for i, a := range list {
+		out[i] = p.addr(fmt.Sprintf("%s[%d]", field, i), a)
+	}
+	return out
+}
+
+func (p *parser) prefix(field string, c v1alpha1.CIDR) netip.Prefix {
+	prefix, err := netip.ParsePrefix(string(c))
+	p.must(err == nil && prefix == prefix.Masked(), field, fmt.Sprintf("%q must be a network with its host bits zero, e.g. 192.168.100.0/24", c))
+	return prefix
+}
+
+func (p *parser) reservation(field string, r v1alpha1.Reservation) pool.Reservation {
+	p.must((r.MAC == "") != (r.ClientID == ""), field, "must have exactly one of mac and clientID")
+	return pool.Reservation{
+		IP:       p.addr(field+".ip", r.IP),
+		Client:   lease.Client{MAC: strings.ToLower(string(r.MAC)), ID: r.ClientID},
+		Hostname: r.Hostname,
+	}
+}
+
+func (p *parser) options(list []v1alpha1.DHCPOption) []wire.Option {
+	var out []wire.Option
+	for i, o := range list {
+		data, err := encodeOption(o.Type, o.Value)
+		p.must(err == nil, fmt.Sprintf("options[%d]", i), fmt.Sprintf("(code %d): %v", o.Code, err))
+		p.must(o.Code >= 1 && o.Code <= 254 && !slices.Contains(owned, o.Code), fmt.Sprintf("options[%d].code", i), fmt.Sprintf("%d is set by the server itself", o.Code))
+		out = append(out, wire.Option{Code: byte(o.Code), Data: data})
+	}
+	slices.SortFunc(out, func(a, b wire.Option) int { return int(a.Code) - int(b.Code) })
+	return out
+}
+
+// owned are the options that the server sets, and those that belong to the protocol.
+var owned = []int32{1, 3, 6, 12, 15, 26, 42, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 61, 81, 82, 119, 121}
+
+func encodeOption(kind, value string) ([]byte, error) {
+	switch kind {
+	case "IPv4List":
+		return encodeAddrs(value)
+	case "String":
+		return []byte(value), nil
+	case "UInt8", "UInt16", "UInt32":
+		return encodeNumber(kind, value)
+	case "Bool":
+		return map[string][]byte{"true": {1}, "false": {0}}[value], nil
+	case "Hex":
+		return hex.DecodeString(strings.ReplaceAll(value, ":", ""))
+	}
+	return nil, fmt.Errorf("type %q is not one of IPv4List, String, UInt8, UInt16, UInt32, Bool, Hex", kind)
+}
+
+func encodeAddrs(value string) ([]byte, error) {
+	var out []byte
+	for text := range strings.SplitSeq(value, ",") {
+		ip, err := netip.ParseAddr(strings.TrimSpace(text))
+		if err != nil || !ip.Is4() {
+			return nil, fmt.Errorf("%q must be IPv4 addresses separated by commas", value)
+		}
+		out = append(out, ip.AsSlice()...)
+	}
+	return out, nil
+}
+
+func encodeNumber(kind, value string) ([]byte, error) {
+	octets := map[string]int{"UInt8": 1, "UInt16": 2, "UInt32": 4}[kind]
+	n, err := strconv.ParseUint(value, 10, 8*octets)
+	if err != nil {
+		return nil, fmt.Errorf("%q must be a whole number that fits %s", value, kind)
+	}
+	return binary.BigEndian.AppendUint32(nil, uint32(n))[4-octets:], nil
+}
+
+func texts[T ~string](list []T) []string {
+	out := make([]string, len(list))
+	for i, t := range list {
+		out[i] = string(t)
+	}
+	return out
+}

@@ -1,0 +1,118 @@
+// Package lease is the record of one address promised to one client, and the store that makes promises durable.
+package lease
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// State is where a lease stands.
+type State string
+
+// The states of spec/dhcp.md.
+const (
+	Bound    State = "Bound"
+	Declined State = "Declined"
+	Released State = "Released"
+)
+
+// Client is the key of a lease: the hardware address, always, and the client-id only where there is none. RFC 2131 §4.2
+// prefers the client-id; we depart from it because RHCOS asks with two of them (initrd, real root) and cloned images
+// share one.
+type Client struct {
+	MAC string `json:"mac,omitempty"` // lower case with colons
+	ID  string `json:"id,omitempty"`  // option 61 in hex with colons
+}
+
+const ethernet = 1
+
+// ClientOf finds the key in a message. Hardware that is not Ethernet is keyed by its type and address in the form that
+// RFC 2132 §9.14 gives a client-id.
+func ClientOf(hardwareType byte, hardware net.HardwareAddr, clientID []byte) Client {
+	switch {
+	case hardwareType == ethernet && len(hardware) == 6 && !allZero(hardware):
+		return Client{MAC: hardware.String()}
+	case len(hardware) > 0 && !allZero(hardware):
+		return Client{ID: Hex(append([]byte{hardwareType}, hardware...))}
+	case len(clientID) > 0:
+		return Client{ID: Hex(clientID)}
+	}
+	return Client{}
+}
+
+// Known says whether the message had any key at all.
+func (c Client) Known() bool { return c != Client{} }
+
+// String is for logs.
+func (c Client) String() string {
+	if c.MAC != "" {
+		return c.MAC
+	}
+	return "id " + c.ID
+}
+
+// Hex writes octets in hex with colons.
+func Hex(octets []byte) string {
+	pairs := make([]string, len(octets))
+	for i, o := range octets {
+		pairs[i] = hex.EncodeToString([]byte{o})
+	}
+	return strings.Join(pairs, ":")
+}
+
+func allZero(octets []byte) bool {
+	return !slices.ContainsFunc(octets, func(o byte) bool { return o != 0 })
+}
+
+// VM is the virtual machine that owns a hardware address.
+type VM struct {
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+	UID       string `json:"uid,omitempty"`
+}
+
+// Record is one address and to whom it is promised.
+type Record struct {
+	IP       netip.Addr   `json:"ip"`
+	Client   Client       `json:"client"`
+	ClientID string       `json:"clientID,omitempty"` // option 61 as last seen, for people
+	Hostname string       `json:"hostname,omitempty"`
+	VM       VM           `json:"vm,omitzero"`
+	State    State        `json:"state"`
+	Horizon  time.Time    `json:"horizon"` // the only fence: nobody else gets the address before it plus the grace
+	Expires  time.Time    `json:"expires"` // as last told to the client, for people
+	Dropped  []netip.Addr `json:"dropped,omitempty"`
+	// Version is the store's: higher is newer, over all records. 0 was never stored.
+	Version uint64 `json:"version"`
+	// Relabel: the stored object names an owner that is gone (a restored backup); the next write mends it.
+	Relabel bool `json:"-"`
+}
+
+// HeldBy says whether the record is a promise to this client.
+func (r Record) HeldBy(c Client) bool { return r.State == Bound && r.Client == c }
+
+// What a store answers when it does not do what was asked. Anything else that it returns means that the outcome is
+// unknown until Get answers.
+var (
+	ErrExists   = errors.New("the address has a record already")
+	ErrConflict = errors.New("the record has changed")
+	ErrNotFound = errors.New("the address has no record")
+)
+
+// Store makes records durable. What it returned without an error survives a crash.
+type Store interface {
+	// Create stores the first record of an address: this is the allocation lock. ErrExists if there is one.
+	Create(context.Context, Record) (Record, error)
+	// Update replaces the version that the record carries. ErrConflict if that is no longer the newest.
+	Update(context.Context, Record) (Record, error)
+	// Get reads the newest record, never a cached one. ErrNotFound if there is none.
+	Get(context.Context, netip.Addr) (Record, error)
+	// List reads all records, never from a cache.
+	List(context.Context) ([]Record, error)
+}

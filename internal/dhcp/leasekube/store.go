@@ -1,0 +1,163 @@
+// Package leasekube keeps leases as DHCPLease objects: the object of an address is lock and record at once. Written by
+// Create, or by Update with the version that was read; never by Apply, Patch or an unconditioned Delete (spec/dhcp.md, rule 1).
+package leasekube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// Store is the leases of one DHCPServer.
+type Store struct {
+	Client    client.Client
+	Namespace string
+	Server    string
+	// Labels that every lease carries: whose it is, since no ownerReference may be there (spec/api.md, DHCPLease).
+	Labels func() map[string]string
+}
+
+var _ lease.Store = (*Store)(nil)
+
+// Selected are the list options of this server's leases: by field, since the labels of a restored backup may be stale.
+func (s *Store) Selected() []client.ListOption {
+	return []client.ListOption{client.InNamespace(s.Namespace), client.MatchingFields{"spec.serverRef.name": s.Server}}
+}
+
+// Create implements lease.Store.
+func (s *Store) Create(ctx context.Context, r lease.Record) (lease.Record, error) {
+	object := s.object(r)
+	object.ResourceVersion = ""
+	err := s.Client.Create(ctx, object)
+	if apierrors.IsAlreadyExists(err) {
+		return lease.Record{}, fmt.Errorf("%w: %s", lease.ErrExists, object.Name)
+	}
+	return s.stored(object, err)
+}
+
+// Update implements lease.Store.
+func (s *Store) Update(ctx context.Context, r lease.Record) (lease.Record, error) {
+	object := s.object(r)
+	err := s.Client.Update(ctx, object)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return lease.Record{}, fmt.Errorf("%w: %s", lease.ErrConflict, object.Name)
+	}
+	return s.stored(object, err)
+}
+
+func (s *Store) stored(object *v1alpha1.DHCPLease, err error) (lease.Record, error) {
+	if err != nil {
+		return lease.Record{}, fmt.Errorf("writing lease %s: %w", object.Name, err)
+	}
+	return s.Record(object)
+}
+
+// Get implements lease.Store. Without a resourceVersion the API server reads with a quorum.
+func (s *Store) Get(ctx context.Context, ip netip.Addr) (lease.Record, error) {
+	object := &v1alpha1.DHCPLease{}
+	err := s.Client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: names.Lease(s.Server, ip)}, object)
+	if apierrors.IsNotFound(err) {
+		return lease.Record{}, fmt.Errorf("%w: %s", lease.ErrNotFound, ip)
+	}
+	if err != nil {
+		return lease.Record{}, fmt.Errorf("reading the lease of %s: %w", ip, err)
+	}
+	return s.Record(object)
+}
+
+// List implements lease.Store. An object that is no lease of ours is left out: its address is still locked by its name.
+func (s *Store) List(ctx context.Context) ([]lease.Record, error) {
+	list := &v1alpha1.DHCPLeaseList{}
+	if err := s.Client.List(ctx, list, s.Selected()...); err != nil {
+		return nil, fmt.Errorf("listing leases: %w", err)
+	}
+	var all []lease.Record
+	for i := range list.Items {
+		if r, err := s.Record(&list.Items[i]); err == nil {
+			all = append(all, r)
+		}
+	}
+	return all, nil
+}
+
+// object is a record as the API has it.
+func (s *Store) object(r lease.Record) *v1alpha1.DHCPLease {
+	object := &v1alpha1.DHCPLease{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.Namespace, Name: names.Lease(s.Server, r.IP), Labels: s.Labels(), ResourceVersion: strconv.FormatUint(r.Version, 10),
+		},
+		Spec: v1alpha1.DHCPLeaseSpec{
+			IP: v1alpha1.IPv4Address(r.IP.String()), MAC: v1alpha1.MACAddress(r.Client.MAC), ClientID: r.ClientID, Hostname: r.Hostname,
+			ServerRef: v1alpha1.ServerReference{Name: v1alpha1.ObjectName(s.Server)}, State: v1alpha1.LeaseState(r.State),
+			DurableUntilTime: metav1.NewMicroTime(r.Horizon),
+		},
+	}
+	if r.Client.ID != "" {
+		object.Spec.ClientID = r.Client.ID
+	}
+	if !r.Expires.IsZero() {
+		object.Spec.ExpirationTime = r.Expires.UTC().Format(time.RFC3339)
+	}
+	if r.VM.UID != "" {
+		object.Spec.VMRef = &v1alpha1.VMReference{Namespace: v1alpha1.ObjectName(r.VM.Namespace), Name: v1alpha1.ObjectName(r.VM.Name), UID: types.UID(r.VM.UID)}
+	}
+	for _, i := range r.Dropped {
+		object.Spec.Dropped = append(object.Spec.Dropped, v1alpha1.IPv4Address(i.String()))
+	}
+	return object
+}
+
+// Record is an object as the pool has it. An error means that it is no lease that one of ours wrote.
+func (s *Store) Record(object *v1alpha1.DHCPLease) (lease.Record, error) {
+	spec := object.Spec
+	ip, ipErr := netip.ParseAddr(string(spec.IP))
+	version, versionErr := strconv.ParseUint(object.ResourceVersion, 10, 64)
+	if err := errors.Join(ipErr, versionErr); err != nil {
+		return lease.Record{}, fmt.Errorf("DHCPLease %s: %w", object.Name, err)
+	}
+	if want := names.Lease(s.Server, ip); object.Name != want {
+		return lease.Record{}, fmt.Errorf("DHCPLease %s is of %s and should be named %s; no daemon wrote it, delete it", object.Name, ip, want)
+	}
+	r := lease.Record{
+		IP: ip, Client: lease.Client{MAC: string(spec.MAC)}, ClientID: spec.ClientID, Hostname: spec.Hostname,
+		State: lease.State(spec.State), Horizon: spec.DurableUntilTime.UTC(), Version: version, Relabel: s.mislabelled(object),
+	}
+	if spec.MAC == "" {
+		r.Client = lease.Client{ID: spec.ClientID}
+	}
+	if spec.VMRef != nil {
+		r.VM = lease.VM{Namespace: string(spec.VMRef.Namespace), Name: string(spec.VMRef.Name), UID: string(spec.VMRef.UID)}
+	}
+	if at, err := time.Parse(time.RFC3339, spec.ExpirationTime); err == nil {
+		r.Expires = at
+	}
+	for _, i := range spec.Dropped {
+		if at, err := netip.ParseAddr(string(i)); err == nil {
+			r.Dropped = append(r.Dropped, at)
+		}
+	}
+	return r, nil
+}
+
+// mislabelled says whether a lease names another owner than it should: a restored backup brings the UIDs of a cluster
+// that is gone.
+func (s *Store) mislabelled(object *v1alpha1.DHCPLease) bool {
+	for key, value := range s.Labels() {
+		if object.Labels[key] != value {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,56 @@
+package leaselog
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// disk is what the log needs of a file system; tests let it fail.
+type disk interface {
+	Read(path string) ([]byte, error)
+	// Replace puts a new file in place of path, whole and durable, and goes on appending to it.
+	Replace(path string, content []byte) (file, error)
+}
+
+type file interface {
+	Write([]byte) (int, error)
+	Sync() error
+	Close() error
+}
+
+type osDisk struct{}
+
+func (osDisk) Read(path string) ([]byte, error) { return os.ReadFile(path) }
+
+func (osDisk) Replace(path string, content []byte) (file, error) {
+	aside := path + ".new"
+	f, err := os.OpenFile(aside, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o660)
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = os.Rename(aside, path)
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(path))
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// syncDir makes a rename durable.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("opening the directory of the lease file: %w", err)
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

@@ -1,0 +1,92 @@
+// Package leaselog keeps leases in one file: a write-ahead log of CRC-framed records, synced before a promise is made and
+// compacted by rename (docs/adr). It is the store of a server without a cluster, and elsewhere the copy of the cluster's
+// leases that outlives a container.
+package leaselog
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"net/netip"
+
+	"github.com/cldmnky/oooi/internal/dhcp/clock"
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
+)
+
+// magic begins every file; a later format gets another one.
+const magic = "oooi leases 1\n"
+
+// entry is what one frame carries: a record, an address that has none any more, or the clock.
+type entry struct {
+	Record *lease.Record `json:"record,omitempty"`
+	Gone   string        `json:"gone,omitempty"`
+	Clock  *clock.Saved  `json:"clock,omitempty"`
+}
+
+// address is the one that the entry is about; invalid for the clock.
+func (e entry) address() netip.Addr {
+	if e.Record != nil {
+		return e.Record.IP
+	}
+	ip, _ := netip.ParseAddr(e.Gone) // behind a CRC: what does not parse was never written
+	return ip
+}
+
+// frames are: length and CRC-32C of the payload, both big endian, then the payload. The CRC covers the length.
+const (
+	frameHeader = 8
+	maxPayload  = 1 << 16
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func appendFrame(out []byte, e entry) ([]byte, error) {
+	payload, err := json.Marshal(e)
+	if err != nil {
+		return out, fmt.Errorf("encoding a lease: %w", err)
+	}
+	out = binary.BigEndian.AppendUint32(out, uint32(len(payload)))
+	out = binary.BigEndian.AppendUint32(out, checksum(payload))
+	return append(out, payload...), nil
+}
+
+func checksum(payload []byte) uint32 {
+	length := binary.BigEndian.AppendUint32(nil, uint32(len(payload)))
+	return crc32.Update(crc32.Checksum(length, castagnoli), castagnoli, payload)
+}
+
+// parse reads all frames that are whole. Behind damage it looks for the next whole frame: every lease that can still be
+// read is a promise that must be kept. damaged counts the octets that were skipped, a torn last write among them.
+func parse(content []byte) (entries []entry, damaged int) {
+	rest, ok := bytes.CutPrefix(content, []byte(magic))
+	if !ok {
+		damaged = len(content) - len(rest)
+	}
+	for len(rest) > 0 {
+		e, size := readFrame(rest)
+		if size == 0 {
+			rest, damaged = rest[1:], damaged+1
+			continue
+		}
+		entries, rest = append(entries, e), rest[size:]
+	}
+	return entries, damaged
+}
+
+// readFrame reads the frame at the start of octets; size 0 says that there is none.
+func readFrame(octets []byte) (e entry, size int) {
+	if len(octets) < frameHeader {
+		return e, 0
+	}
+	length := binary.BigEndian.Uint32(octets)
+	if length > maxPayload || int(length) > len(octets)-frameHeader {
+		return e, 0
+	}
+	payload := octets[frameHeader : frameHeader+int(length)]
+	if binary.BigEndian.Uint32(octets[4:]) != checksum(payload) || json.Unmarshal(payload, &e) != nil {
+		return e, 0
+	}
+	return e, frameHeader + int(length)
+}

@@ -1,0 +1,290 @@
+package leaselog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cldmnky/oooi/internal/dhcp/clock"
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
+)
+
+// When to compact: at least this much, and this many times what is live.
+const (
+	compactAbove = 1 << 20
+	compactRatio = 4
+)
+
+// Log is the file and what it says.
+type Log struct {
+	path   string
+	disk   disk
+	file   file
+	lock   *os.File
+	log    *slog.Logger
+	size   int
+	live   int  // size right after the last compaction
+	failed bool // the file is not to be trusted; nothing is appended to it any more
+
+	requests chan *request
+	closed   chan struct{}
+	health   func(error)
+
+	// Of the goroutine in run alone.
+	records map[netip.Addr]lease.Record
+	clock   clock.Saved
+	last    uint64
+}
+
+// request is one entry to make durable, or a look at what is.
+type request struct {
+	check func(*Log) error // against all entries before it
+	entry *entry
+	look  func(*Log)
+	made  lease.Record
+	err   error
+	done  chan struct{}
+}
+
+// Open reads the file, or makes it. Damage is survived and reported, never a reason not to start. health hears of each
+// failure to write, and nil when the file is whole again.
+func Open(path string, log *slog.Logger, health func(error)) (*Log, error) {
+	return open(path, osDisk{}, log, health)
+}
+
+func open(path string, d disk, log *slog.Logger, health func(error)) (*Log, error) {
+	l := &Log{
+		path: path, disk: d, log: log, health: health, records: map[netip.Addr]lease.Record{},
+		requests: make(chan *request, 256), closed: make(chan struct{}),
+	}
+	var err error
+	if l.lock, err = lockFile(path + ".lock"); err != nil {
+		return nil, err
+	}
+	if err := l.load(); err != nil {
+		return nil, errors.Join(err, l.lock.Close())
+	}
+	if err := l.rewrite(); err != nil { // no trust in a file that another process left
+		l.fail(err)
+	}
+	go l.run()
+	return l, nil
+}
+
+// lockFile keeps two daemons from one file. The lock goes with the process, however it ends.
+func lockFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o660)
+	if err != nil {
+		return nil, fmt.Errorf("locking the lease file: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("locking %s: another oooi dhcp uses this lease file: %w", path, err), f.Close())
+	}
+	return f, nil
+}
+
+func (l *Log) load() error {
+	content, err := l.disk.Read(l.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading leases: %w", err)
+	}
+	entries, damaged := parse(content)
+	for _, e := range entries {
+		l.apply(e)
+	}
+	if damaged == 0 {
+		return nil
+	}
+	aside := l.path + ".damaged"
+	err = os.WriteFile(aside, content, 0o660) // for a person to look at; not being able to keep it is no reason not to serve
+	l.log.Warn("the lease file was cut off or damaged; what could be read is served", "file", l.path, "octets", damaged, "copy", aside, "error", err)
+	l.clock.Born = time.Time{} // who may have forgotten leases probes like a newborn
+	return nil
+}
+
+func (l *Log) apply(e entry) {
+	switch {
+	case e.Record != nil:
+		l.records[e.Record.IP] = *e.Record
+		l.last = max(l.last, e.Record.Version)
+	case e.Clock != nil:
+		l.clock = *e.Clock
+	case e.Gone != "":
+		delete(l.records, e.address())
+	}
+}
+
+// run makes entries durable, as many as wait with one sync (group commit).
+func (l *Log) run() {
+	defer close(l.closed)
+	for first := range l.requests {
+		batch := []*request{first}
+		for len(l.requests) > 0 && len(batch) < cap(l.requests) {
+			batch = append(batch, <-l.requests)
+		}
+		l.commit(batch)
+	}
+}
+
+// commit answers a batch. Entries are seen by those behind them at once, and by Get and List only when they are durable:
+// a look waits for its batch.
+func (l *Log) commit(batch []*request) {
+	var frames []byte
+	var undo []func()
+	for _, r := range batch {
+		if r.entry == nil {
+			continue
+		}
+		if r.err = r.check(l); r.err == nil {
+			frames, r.err = appendFrame(frames, *r.entry)
+		}
+		if r.err == nil {
+			undo = append(undo, l.undo(*r.entry))
+			l.apply(*r.entry)
+		}
+	}
+	if err := l.persist(frames); err != nil {
+		for _, back := range slices.Backward(undo) {
+			back()
+		}
+		l.fail(err)
+		refuse(batch, err)
+	}
+	for _, r := range batch {
+		if r.look != nil {
+			r.look(l)
+		}
+		close(r.done)
+	}
+}
+
+// undo remembers what an entry is about to change.
+func (l *Log) undo(e entry) func() {
+	was, last := l.clock, l.last
+	if e.Record == nil && e.Gone == "" {
+		return func() { l.clock = was }
+	}
+	ip := e.address()
+	record, existed := l.records[ip]
+	return func() {
+		l.last = last
+		delete(l.records, ip)
+		if existed {
+			l.records[ip] = record
+		}
+	}
+}
+
+func refuse(batch []*request, err error) {
+	for _, r := range batch {
+		if r.entry != nil && r.err == nil {
+			r.err = err
+		}
+	}
+}
+
+// persist appends frames and syncs. After an error the file may hold anything (a failed fsync drops what it could not
+// write, and the next one succeeds): it is never trusted again, but written anew from memory.
+func (l *Log) persist(frames []byte) error {
+	if l.failed {
+		return l.heal()
+	}
+	if len(frames) == 0 {
+		return nil
+	}
+	if _, err := l.file.Write(frames); err != nil {
+		return fmt.Errorf("writing leases to %s: %w", l.path, err)
+	}
+	if err := l.file.Sync(); err != nil {
+		return fmt.Errorf("syncing leases to %s: %w", l.path, err)
+	}
+	l.size += len(frames)
+	if l.size > compactAbove && l.size > compactRatio*l.live {
+		return l.rewrite()
+	}
+	return nil
+}
+
+func (l *Log) heal() error {
+	if err := l.rewrite(); err != nil {
+		return err
+	}
+	l.failed = false
+	l.log.Info("the lease file is whole again", "file", l.path)
+	l.health(nil)
+	return nil
+}
+
+func (l *Log) fail(err error) {
+	if !l.failed {
+		l.log.Error("leases cannot be written: nothing new is promised", "error", err)
+	}
+	l.failed = true
+	l.health(err)
+}
+
+// rewrite puts what memory holds into a new file, synced with its directory, and goes on with that.
+func (l *Log) rewrite() error {
+	content := []byte(magic)
+	var err error
+	add := func(e entry) {
+		if err == nil {
+			content, err = appendFrame(content, e)
+		}
+	}
+	add(entry{Clock: &l.clock})
+	for _, ip := range slices.SortedFunc(maps.Keys(l.records), netip.Addr.Compare) {
+		r := l.records[ip]
+		add(entry{Record: &r})
+	}
+	if err != nil {
+		return err
+	}
+	renewed, err := l.disk.Replace(l.path, content)
+	if err != nil {
+		return fmt.Errorf("rewriting leases: %w", err)
+	}
+	if l.file != nil {
+		_ = l.file.Close() // the old file: replaced, and perhaps already broken
+	}
+	l.file, l.size, l.live = renewed, len(content), len(content)
+	return nil
+}
+
+// Close ends the log after what waits is durable.
+func (l *Log) Close() error {
+	close(l.requests)
+	<-l.closed
+	var err error
+	if l.file != nil {
+		err = l.file.Close()
+	}
+	return errors.Join(err, l.lock.Close())
+}
+
+func (l *Log) ask(ctx context.Context, r *request) error {
+	r.done = make(chan struct{})
+	select {
+	case l.requests <- r:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+		return fmt.Errorf("outcome unknown: %w", ctx.Err())
+	}
+}

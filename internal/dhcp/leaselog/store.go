@@ -1,0 +1,96 @@
+package leaselog
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/cldmnky/oooi/internal/dhcp/clock"
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
+)
+
+var _ lease.Store = (*Log)(nil)
+
+// Create implements lease.Store.
+func (l *Log) Create(ctx context.Context, r lease.Record) (lease.Record, error) {
+	return l.put(ctx, r, func(l *Log) error {
+		if _, exists := l.records[r.IP]; exists {
+			return lease.ErrExists
+		}
+		return nil
+	})
+}
+
+// Update implements lease.Store.
+func (l *Log) Update(ctx context.Context, r lease.Record) (lease.Record, error) {
+	return l.put(ctx, r, func(l *Log) error {
+		if now, exists := l.records[r.IP]; !exists || now.Version != r.Version {
+			return lease.ErrConflict
+		}
+		return nil
+	})
+}
+
+func (l *Log) put(ctx context.Context, r lease.Record, check func(*Log) error) (lease.Record, error) {
+	stored := r
+	err := l.ask(ctx, &request{entry: &entry{Record: &stored}, check: func(l *Log) error {
+		if err := check(l); err != nil {
+			return err
+		}
+		stored.Version = l.last + 1
+		return nil
+	}})
+	if err != nil {
+		return lease.Record{}, fmt.Errorf("storing the lease of %s: %w", r.IP, err)
+	}
+	return stored, nil
+}
+
+// Get implements lease.Store.
+func (l *Log) Get(ctx context.Context, ip netip.Addr) (lease.Record, error) {
+	var r lease.Record
+	var found bool
+	if err := l.ask(ctx, &request{look: func(l *Log) { r, found = l.records[ip] }}); err != nil {
+		return r, err
+	}
+	if !found {
+		return r, lease.ErrNotFound
+	}
+	return r, nil
+}
+
+// List implements lease.Store.
+func (l *Log) List(ctx context.Context) (all []lease.Record, err error) {
+	err = l.ask(ctx, &request{look: func(l *Log) { all = slices.Collect(maps.Values(l.records)) }})
+	return all, err
+}
+
+// Keep copies a record that another store holds, with that store's version.
+func (l *Log) Keep(ctx context.Context, r lease.Record) error {
+	return l.ask(ctx, &request{entry: &entry{Record: &r}, check: always})
+}
+
+// Forget drops the copy of an address.
+func (l *Log) Forget(ctx context.Context, ip netip.Addr) error {
+	return l.ask(ctx, &request{entry: &entry{Gone: ip.String()}, check: always})
+}
+
+// SetClock keeps how to tell the time.
+func (l *Log) SetClock(ctx context.Context, c clock.Saved) error {
+	return l.ask(ctx, &request{entry: &entry{Clock: &c}, check: always})
+}
+
+// Clock is the last one that was set.
+func (l *Log) Clock(ctx context.Context) (c clock.Saved, err error) {
+	err = l.ask(ctx, &request{look: func(l *Log) { c = l.clock }})
+	return c, err
+}
+
+// Heal tries to write again after a failure; without one it does nothing.
+func (l *Log) Heal(ctx context.Context) error {
+	return l.ask(ctx, &request{entry: nil, look: func(*Log) {}})
+}
+
+func always(*Log) error { return nil }

@@ -1,0 +1,129 @@
+// Package link is the VLAN as the server sees it: one socket on one device, and a probe for who answers at an address.
+package link
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cldmnky/oooi/internal/vlan"
+)
+
+// Socket receives DHCP on one device: bound to 0.0.0.0:67, since clients without an address broadcast, and to the device.
+// It does not share its port: two servers that split a device's packets by SO_REUSEPORT would each miss half of them.
+type Socket struct {
+	conn   *net.UDPConn
+	device string
+	index  int
+	source netip.Addr
+	mtu    int
+}
+
+// Packet is a datagram and when the kernel received it.
+type Packet struct {
+	Data     []byte
+	From     netip.AddrPort
+	Received time.Time
+}
+
+// Listen opens the socket on the device that carries the server's address.
+func Listen(ctx context.Context, server netip.Addr, port uint16) (*Socket, error) {
+	name, err := vlan.InterfaceOf(server)
+	if err != nil {
+		return nil, err
+	}
+	device, err := net.InterfaceByName(name)
+	if err != nil {
+		return nil, fmt.Errorf("finding device %s: %w", name, err)
+	}
+	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+		return errors.Join(vlan.BindToDevice(raw, name), receiveMetadata(raw))
+	}}
+	conn, err := config.ListenPacket(ctx, "udp4", netip.AddrPortFrom(netip.IPv4Unspecified(), port).String())
+	if err != nil {
+		return nil, fmt.Errorf("listening for DHCP on %s: %w", name, err)
+	}
+	return &Socket{conn: conn.(*net.UDPConn), device: name, index: device.Index, source: server, mtu: device.MTU}, nil
+}
+
+// receiveMetadata asks the kernel for the time each packet arrived: one that waited while we were paused is yesterday's
+// question (rule 10).
+func receiveMetadata(raw syscall.RawConn) error {
+	var set error
+	err := raw.Control(func(fd uintptr) {
+		set = errors.Join(
+			unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1),
+			unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, receiveBuffer))
+	})
+	return errors.Join(err, set)
+}
+
+// receiveBuffer holds a burst of about a thousand clients that start at once.
+const receiveBuffer = 1 << 20
+
+// MTU is the device's.
+func (s *Socket) MTU() int { return s.mtu }
+
+// Device is the name of the device.
+func (s *Socket) Device() string { return s.device }
+
+// Close ends Receive.
+func (s *Socket) Close() error { return s.conn.Close() }
+
+// maxDatagram is more than any client sends: option 57 and jumbo frames included.
+const maxDatagram = 9216
+
+// Receive waits for the next packet.
+func (s *Socket) Receive() (Packet, error) {
+	data, control := make([]byte, maxDatagram), make([]byte, 128)
+	n, m, flags, from, err := s.conn.ReadMsgUDPAddrPort(data, control)
+	if err != nil {
+		return Packet{}, fmt.Errorf("receiving: %w", err)
+	}
+	if flags&unix.MSG_TRUNC != 0 {
+		n = 0 // a cut datagram would parse as another one; an empty one is garbage
+	}
+	return Packet{Data: data[:n:n], From: from, Received: arrival(control[:m])}, nil
+}
+
+// arrival is the kernel's timestamp; zero, hence too old, where there is none.
+func arrival(control []byte) time.Time {
+	messages, err := unix.ParseSocketControlMessage(control)
+	if err != nil {
+		return time.Time{}
+	}
+	for _, m := range messages {
+		if m.Header.Level == unix.SOL_SOCKET && m.Header.Type == unix.SCM_TIMESTAMPNS && len(m.Data) >= 16 {
+			return time.Unix(int64(binary.NativeEndian.Uint64(m.Data)), int64(binary.NativeEndian.Uint64(m.Data[8:])))
+		}
+	}
+	return time.Time{}
+}
+
+// Send sends from the server's address on the device, whatever the routing table prefers: the source must be set
+// explicitly, or policy routes by source (the `sbr` plugin) do not see a reply to a relay.
+func (s *Socket) Send(data []byte, to netip.AddrPort) error {
+	_, _, err := s.conn.WriteMsgUDPAddrPort(data, packetInfo(s.index, s.source), to)
+	if err != nil {
+		return fmt.Errorf("sending to %s: %w", to, err)
+	}
+	return nil
+}
+
+func packetInfo(index int, source netip.Addr) []byte {
+	out := make([]byte, unix.CmsgSpace(unix.SizeofInet4Pktinfo))
+	header := (*unix.Cmsghdr)(unsafe.Pointer(&out[0]))
+	header.Level, header.Type = unix.IPPROTO_IP, unix.IP_PKTINFO
+	header.SetLen(unix.CmsgLen(unix.SizeofInet4Pktinfo))
+	info := (*unix.Inet4Pktinfo)(unsafe.Pointer(&out[unix.CmsgLen(0)]))
+	info.Ifindex, info.Spec_dst = int32(index), source.As4()
+	return out
+}

@@ -1,0 +1,76 @@
+package pool
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
+)
+
+// Chores are the writes that no message asks for; none when all is as it should be.
+func (t *Table) Chores(now time.Time) []Decision {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var due []Decision
+	for ip, r := range t.records {
+		if d, ok := t.chore(r, now); ok {
+			due = append(due, d)
+		} else if r.Version == 0 {
+			t.unindex(r)
+			delete(t.records, ip)
+		}
+	}
+	slices.SortFunc(due, func(a, b Decision) int { return a.IP.Compare(b.IP) })
+	return due
+}
+
+func (t *Table) chore(r lease.Record, now time.Time) (Decision, bool) {
+	if r.Version == 0 { // deleted by hand: written again until its promise has passed (rule 12)
+		return write(r, "restored"), r.State != lease.Released && !now.After(r.Horizon)
+	}
+	if r.State == lease.Released && !slices.Contains(r.Dropped, t.config.Server) {
+		r.Dropped = append(slices.Clone(r.Dropped), t.config.Server) // we have dropped it by learning of it (rule 7)
+		return write(r, "dropped"), true
+	}
+	if d, ok := t.machineChore(r, now); ok {
+		return d, true
+	}
+	return write(r, "relabelled"), r.Relabel
+}
+
+// machineChore ends a lease with its machine (rule 7). A machine of the same name takes it over: after a restore from a
+// backup every UID is new.
+func (t *Table) machineChore(r lease.Record, now time.Time) (Decision, bool) {
+	if r.State != lease.Bound || r.VM.UID == "" {
+		return Decision{}, false
+	}
+	lives, namesake := t.lives(r.VM)
+	since, missed := t.missing[r.VM.UID]
+	switch {
+	case lives:
+		delete(t.missing, r.VM.UID)
+	case namesake.UID != "":
+		r.VM = namesake
+		return write(r, "machine-renamed"), true
+	case !missed:
+		t.missing[r.VM.UID] = now
+	case now.Sub(since) >= goneTime:
+		delete(t.missing, r.VM.UID)
+		return t.released(r), true
+	}
+	return Decision{}, false
+}
+
+// Surplus are releases of every other lease of the client that was just given one (rule 11).
+func (t *Table) Surplus(client lease.Client, kept netip.Addr) []Decision {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var surplus []Decision
+	for ip := range t.byClient[client] {
+		if r := t.records[ip]; ip != kept && r.HeldBy(client) {
+			surplus = append(surplus, t.released(r))
+		}
+	}
+	return surplus
+}

@@ -1,0 +1,110 @@
+// Package pool decides which client gets which address: the lease protocol of spec/dhcp.md as a pure function of what is
+// known. What it cannot know from memory it asks for (Read, Probe, Create, Update) and is asked again with the answer.
+package pool
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
+	"github.com/cldmnky/oooi/internal/dhcp/wire"
+)
+
+// Config is what a DHCPServer asks for.
+type Config struct {
+	// Server is this instance's address, Instances are all that serve the pool, this one among them.
+	Server    netip.Addr
+	Instances []netip.Addr
+	Network   wire.Network
+	// First and Last bound the pool; Never lists addresses in it that nobody gets.
+	First, Last  netip.Addr
+	Never        []Range
+	Reservations []Reservation
+	// Relays may send on behalf of clients.
+	Relays []netip.Prefix
+	// KnownOnly serves only reservations and virtual machines.
+	KnownOnly bool
+	// LooksUpVMs says that hardware addresses are looked up among virtual machines: the others are guests of a kind.
+	LooksUpVMs bool
+	LeaseTime  time.Duration
+	// Born is when the server first served: a young one probes each address before it offers it (rule 12).
+	Born time.Time
+}
+
+// Range is a range of addresses, both ends included.
+type Range struct{ First, Last netip.Addr }
+
+// Reservation ties an address to a client.
+type Reservation struct {
+	IP       netip.Addr
+	Client   lease.Client
+	Hostname string
+}
+
+func (r Range) holds(a netip.Addr) bool { return !a.Less(r.First) && !r.Last.Less(a) }
+
+// never says whether an address can be nobody's: network, broadcast, our own, the router's.
+func (c *Config) never(a netip.Addr) bool {
+	return !c.Network.Subnet.Contains(a) || a == c.Network.Subnet.Addr() || a == Broadcast(c.Network.Subnet) || c.ours(a) ||
+		a == c.Network.Router || slices.Contains(c.Network.DNS, a) || slices.Contains(c.Network.NTP, a)
+}
+
+func (c *Config) ours(a netip.Addr) bool { return a == c.Server || slices.Contains(c.Instances, a) }
+
+// open says whether any client may enter an address: in the pool, nobody's reservation.
+func (c *Config) open(a netip.Addr) bool {
+	_, reserved := c.reservedIP(a)
+	return !reserved && Range{c.First, c.Last}.holds(a) && !c.never(a) &&
+		!slices.ContainsFunc(c.Never, func(r Range) bool { return r.holds(a) })
+}
+
+// Size counts the addresses that the pool can lease, reservations included.
+func (c *Config) Size() int {
+	size := 0
+	for a := c.First; a.IsValid() && !c.Last.Less(a); a = a.Next() {
+		if c.open(a) {
+			size++
+		}
+	}
+	return size + len(c.Reservations)
+}
+
+func (c *Config) reservedIP(a netip.Addr) (Reservation, bool) {
+	return find(c.Reservations, func(r Reservation) bool { return r.IP == a })
+}
+
+// reservation finds a client's own: by its key, or by the client-id that it sent.
+func (c *Config) reservation(client lease.Client, clientID string) (Reservation, bool) {
+	return find(c.Reservations, func(r Reservation) bool {
+		return r.Client == client || clientID != "" && r.Client.ID == clientID
+	})
+}
+
+func find[T any](list []T, is func(T) bool) (T, bool) {
+	if i := slices.IndexFunc(list, is); i >= 0 {
+		return list[i], true
+	}
+	var none T
+	return none, false
+}
+
+// grace is what must pass after a horizon before another client gets the address.
+func (c *Config) grace() time.Duration { return max(10*time.Minute, c.LeaseTime/10) }
+
+// relays says whether a relay may speak for clients (rule 9 of the wire: configured, and on the subnet).
+func (c *Config) relays(giaddr netip.Addr) bool {
+	return c.Network.Subnet.Contains(giaddr) && slices.ContainsFunc(c.Relays, func(p netip.Prefix) bool { return p.Contains(giaddr) })
+}
+
+// Broadcast is the last address of a subnet; invalid where the subnet has none (RFC 3021).
+func Broadcast(subnet netip.Prefix) netip.Addr {
+	if subnet.Bits() > 30 {
+		return netip.Addr{}
+	}
+	octets := subnet.Addr().As4()
+	for bit := subnet.Bits(); bit < 32; bit++ {
+		octets[bit/8] |= 0x80 >> (bit % 8)
+	}
+	return netip.AddrFrom4(octets)
+}

@@ -1,0 +1,348 @@
+package pool
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
+	"github.com/cldmnky/oooi/internal/dhcp/wire"
+)
+
+// Action is what to do about a message.
+type Action string
+
+// The first four end the matter. The others find something out or make it durable; then Decide is asked again.
+const (
+	Silence Action = "silence"
+	Offer   Action = "offer"
+	Ack     Action = "ack"
+	Nak     Action = "nak"
+
+	Read   Action = "read"   // what the store has for the address, uncached
+	Probe  Action = "probe"  // whether anybody answers at the address
+	Create Action = "create" // the record, which must be the address's first
+	Update Action = "update" // the record in place of the version that it carries
+)
+
+// Ask is a message with all that was found out for it.
+type Ask struct {
+	wire.Message
+	// Now is the server's time; zero where it is not known.
+	Now time.Time
+	// Steady says whether the clock may be trusted to take an address from a client whose time is up.
+	Steady bool
+	// Away: the store did not answer; only memory is left.
+	Away bool
+	// Confirmed are addresses whose record was read from the store for this message.
+	Confirmed map[netip.Addr]bool
+	// Free are addresses at which a probe, for this message, heard nobody.
+	Free map[netip.Addr]bool
+}
+
+// Decision is what to do, about which address, and why.
+type Decision struct {
+	Do Action
+	// Why is a label for logs and metrics.
+	Why string
+	// IP is the address offered, acknowledged, read or probed.
+	IP netip.Addr
+	// Record is what to write, or the promise that stands behind an offer or ACK.
+	Record lease.Record
+	// Lease is what the client is told; 0 in the ACK of an INFORM.
+	Lease time.Duration
+	// Final: the write answers nobody; when it is done, all is done.
+	Final bool
+}
+
+func silent(why string) Decision { return Decision{Do: Silence, Why: why} }
+
+func nak(a netip.Addr, why string) Decision { return Decision{Do: Nak, IP: a, Why: why} }
+
+// Decide says what to do about a message. The rules' numbers are those of spec/dhcp.md.
+func (t *Table) Decide(a Ask) Decision {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if a.Now.IsZero() {
+		return silent("no-clock")
+	}
+	a.Now = a.Now.Truncate(time.Second) // option 51 counts seconds, and a horizon must not round below its promise
+	t.sweep(a.Now)
+	if why := t.astray(a); why != "" {
+		return silent(why)
+	}
+	switch a.Kind {
+	case wire.Discover:
+		return t.discover(a)
+	case wire.Selecting:
+		return t.selecting(a)
+	case wire.InitReboot:
+		return t.initReboot(a)
+	case wire.Renewing:
+		return t.renewing(a)
+	case wire.Release:
+		return t.release(a)
+	case wire.Decline:
+		return t.decline(a)
+	case wire.Inform:
+		hostname := t.hostname(t.machines.Owner(a.Client.MAC), a)
+		return Decision{Do: Ack, Record: lease.Record{Hostname: hostname}, Why: "informed"}
+	}
+	return silent("not-for-a-server")
+}
+
+// astray says why nothing may leave for a message (wire rule 9): an unknown relay, or an address of another subnet to
+// which a reply would be sent.
+func (t *Table) astray(a Ask) string {
+	switch elsewhere := a.Current.IsValid() && !t.config.Network.Subnet.Contains(a.Current); {
+	case a.Relay.IsValid() && !t.config.relays(a.Relay):
+		return "relay-not-configured"
+	case elsewhere && (a.Relay.IsValid() || a.Kind != wire.Renewing):
+		return "address-of-another-subnet"
+	case a.Kind == wire.Inform && !a.Current.IsValid():
+		return "inform-without-address"
+	}
+	return ""
+}
+
+// discover offers, in this order (wire rule 4): reservation, current binding, prior binding, what was asked for, fresh.
+func (t *Table) discover(a Ask) Decision {
+	if r, ok := t.reservation(a); ok && t.free(r.IP, a) {
+		return t.offer(r.IP, a)
+	}
+	if bound, ok := t.binding(a, lease.Bound); ok && !t.misplaced(bound.IP, a) {
+		return t.offer(bound.IP, a)
+	}
+	if why := t.unwelcome(a); why != "" {
+		return silent(why)
+	}
+	if inherited, ok := t.inheritance(a); ok {
+		return t.offer(inherited.IP, a)
+	}
+	if prior, ok := t.binding(a, lease.Released); ok && t.free(prior.IP, a) {
+		return t.offer(prior.IP, a)
+	}
+	if held, ok := t.held[a.Client]; ok && t.free(held, a) {
+		return t.offer(held, a)
+	}
+	return t.offerFresh(a)
+}
+
+func (t *Table) offerFresh(a Ask) Decision {
+	full := len(t.holds) >= max(1, t.size/2) && t.held[a.Client] == netip.Addr{} && !t.privileged(a)
+	if full {
+		return silent("too-many-offers")
+	}
+	if a.Wanted.IsValid() && t.free(a.Wanted, a) && t.mayEnter(a.Wanted, a) {
+		return t.offer(a.Wanted, a)
+	}
+	if fresh, ok := t.fresh(a); ok {
+		return t.offer(fresh, a)
+	}
+	return silent("pool-exhausted")
+}
+
+// offer offers an address, after a probe where one is due. A client is told no lease that a request could not keep.
+func (t *Table) offer(ip netip.Addr, a Ask) Decision {
+	r, known := t.records[ip]
+	if known && r.HeldBy(a.Client) {
+		told, ok := promised(r, a.Client, a.Now, t.term(a))
+		switch {
+		case a.Away && !ok:
+			return silent("store-away")
+		case !a.Away:
+			told = t.term(a)
+		}
+		return Decision{Do: Offer, IP: ip, Record: t.promiseOf(ip, a), Lease: told, Why: "bound"}
+	}
+	if a.Away {
+		return silent("store-away")
+	}
+	t.hold(a.Client, ip, a.Now)
+	if t.mustProbe(ip, a) {
+		return Decision{Do: Probe, IP: ip, Why: "fresh"}
+	}
+	return Decision{Do: Offer, IP: ip, Record: t.promiseOf(ip, a), Lease: t.term(a), Why: "free"}
+}
+
+// selecting acknowledges exactly what was requested, or refuses (wire rule 5).
+func (t *Table) selecting(a Ask) Decision {
+	if a.ServerID != t.config.Server {
+		t.drop(a.Client) // the client chose another server: what we held for it is free again
+		return silent("another-server-chosen")
+	}
+	if why := t.foreign(a.Wanted); why != "" {
+		return nak(a.Wanted, why)
+	}
+	return t.bind(a)
+}
+
+// initReboot is strict about reservations: a changed one is best taken up at boot (wire rule 4).
+func (t *Table) initReboot(a Ask) Decision {
+	if why := t.foreign(a.Wanted); why != "" {
+		return nak(a.Wanted, why)
+	}
+	if r, ok := t.reservation(a); ok && !a.Away && r.IP != a.Wanted && t.free(r.IP, a) {
+		return nak(a.Wanted, "reservation-changed")
+	}
+	if !a.Away && t.misplaced(a.Wanted, a) {
+		return nak(a.Wanted, "reserved-for-another")
+	}
+	return t.bind(a)
+}
+
+// renewing never refuses a holder for a changed pool or reservation, nor for option 54: the server may have moved.
+func (t *Table) renewing(a Ask) Decision {
+	if why := t.foreign(a.Wanted); why != "" {
+		return nak(a.Wanted, why)
+	}
+	return t.bind(a)
+}
+
+// foreign says why an address can be no client's here; with bind's "another holder", the only reasons for a NAK to a
+// client that did not choose us (wire rule 6): other servers may know better.
+func (t *Table) foreign(ip netip.Addr) string {
+	switch {
+	case !t.config.Network.Subnet.Contains(ip):
+		return "wrong-network"
+	case t.config.ours(ip):
+		return "our-own-address"
+	}
+	return ""
+}
+
+// bind gives the wanted address to the client if it may have it: the same rules for the first request and for one that
+// was forgotten or comes from another server's time (rules 4, 6 and 11).
+func (t *Table) bind(a Ask) Decision {
+	ip := a.Wanted
+	r, known := t.records[ip]
+	switch {
+	case known && r.HeldBy(a.Client):
+		return t.keep(r, a)
+	case a.Away:
+		return silent("store-away")
+	case t.unwelcome(a) != "":
+		return silent(t.unwelcome(a))
+	case known && !a.Confirmed[ip]:
+		return Decision{Do: Read, IP: ip, Why: "another-holder"}
+	case t.free(ip, a) && (t.mayEnter(ip, a) || known && r.Client == a.Client):
+		return t.take(ip, a)
+	case known && r.State == lease.Bound || a.Kind == wire.Selecting:
+		return nak(ip, "held-by-another")
+	}
+	return silent("not-to-be-had")
+}
+
+// take makes the address the client's: the first record of an address is created, any later one replaces the version
+// that was just read.
+func (t *Table) take(ip netip.Addr, a Ask) Decision {
+	adopted := a.Kind != wire.Selecting && t.records[ip].IP != ip // it may well answer a probe itself
+	t.hold(a.Client, ip, a.Now)
+	if !adopted && t.mustProbe(ip, a) {
+		return Decision{Do: Probe, IP: ip, Why: "fresh"}
+	}
+	return write(t.promiseOf(ip, a), "bound")
+}
+
+// keep renews a holder: from memory while the promise reaches far enough, else by raising the horizon first (rule 3).
+func (t *Table) keep(r lease.Record, a Ask) Decision {
+	want := t.promiseOf(r.IP, a)
+	stands := r.Version != 0 && !r.Horizon.Before(a.Now.Add(t.term(a))) && r.VM == want.VM && r.Hostname == want.Hostname
+	if !stands && !a.Away {
+		return write(want, "extended")
+	}
+	told, ok := promised(r, a.Client, a.Now, t.term(a))
+	if !ok {
+		return silent("store-away")
+	}
+	t.drop(a.Client)
+	return Decision{Do: Ack, IP: r.IP, Record: r, Lease: told, Why: "bound"}
+}
+
+// promised is the gate that every lease passes (rule 3): a durable record of this client, Bound, and no second beyond its
+// horizon.
+func promised(r lease.Record, c lease.Client, now time.Time, term time.Duration) (time.Duration, bool) {
+	left := min(term, r.Horizon.Sub(now))
+	return left, r.HeldBy(c) && left >= shortest
+}
+
+// promiseOf is the record that binds an address to the client. A horizon is never lowered for its holder (rule 4).
+func (t *Table) promiseOf(ip netip.Addr, a Ask) lease.Record {
+	was := t.records[ip]
+	owner, term := t.machines.Owner(a.Client.MAC), t.term(a)
+	r := lease.Record{IP: ip, Client: a.Client, State: lease.Bound, VM: owner.VM, Hostname: t.hostname(owner, a), Version: was.Version}
+	if a.ClientID != nil {
+		r.ClientID = lease.Hex(a.ClientID)
+	}
+	r.Horizon, r.Expires = a.Now.Add(2*t.config.LeaseTime), a.Now.Add(term)
+	if t.isAnonymous(a) {
+		r.Horizon = a.Now.Add(term)
+	}
+	if was.HeldBy(a.Client) {
+		if was.Horizon.After(r.Horizon) {
+			r.Horizon = was.Horizon
+		}
+		if !owner.Known() { // a machine that is not seen now may only be stopped
+			r.VM = was.VM
+			if r.Hostname == "" {
+				r.Hostname = was.Hostname
+			}
+		}
+	}
+	return r
+}
+
+func write(r lease.Record, why string) Decision {
+	if r.Version == 0 {
+		return Decision{Do: Create, IP: r.IP, Record: r, Why: why}
+	}
+	return Decision{Do: Update, IP: r.IP, Record: r, Why: why}
+}
+
+// release gives back what its holder returns; nothing is answered (wire rule 7).
+func (t *Table) release(a Ask) Decision {
+	r, ok := t.records[a.Wanted]
+	if !ok || !r.HeldBy(a.Client) || a.ServerID.IsValid() && a.ServerID != t.config.Server {
+		return silent("nothing-to-release")
+	}
+	if a.Away {
+		return silent("store-away")
+	}
+	return t.released(r)
+}
+
+func (t *Table) released(r lease.Record) Decision {
+	r.State, r.Dropped = lease.Released, []netip.Addr{t.config.Server}
+	d := write(r, "released")
+	d.Final = true
+	return d
+}
+
+// decline rests an address that its holder found in use: from the holder only, three an hour, a tenth of the pool (rule 8).
+func (t *Table) decline(a Ask) Decision {
+	r, ok := t.records[a.Wanted]
+	switch {
+	case !ok || !r.HeldBy(a.Client) || a.ServerID.IsValid() && a.ServerID != t.config.Server:
+		return silent("nothing-to-decline")
+	case a.Away:
+		return silent("store-away")
+	case len(t.declined) >= max(1, t.size/10) || t.declinedLately(a) >= declinesPerHour:
+		return silent("too-many-declines")
+	}
+	t.declines[a.Client] = append(t.declines[a.Client], a.Now)
+	r.State, r.Expires = lease.Declined, time.Time{}
+	if rest := a.Now.Add(quarantine); rest.After(r.Horizon) {
+		r.Horizon = rest
+	}
+	d := write(r, "declined")
+	d.Final = true
+	return d
+}
+
+func (t *Table) declinedLately(a Ask) int {
+	recent := slices.DeleteFunc(t.declines[a.Client], func(at time.Time) bool { return a.Now.Sub(at) > time.Hour })
+	if len(recent) > 0 {
+		t.declines[a.Client] = recent
+	}
+	return len(recent)
+}

@@ -1,0 +1,213 @@
+package pool
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
+)
+
+// free says whether nobody else has a claim to an address: no reservation, no hold, no promise that stands.
+func (t *Table) free(ip netip.Addr, a Ask) bool {
+	h, held := t.holds[ip]
+	_, avoided := t.avoided[ip]
+	switch {
+	case t.config.never(ip) || avoided || held && h.client != a.Client || t.misplaced(ip, a):
+		return false
+	case t.records[ip].IP != ip:
+		return true
+	}
+	return t.reusable(t.records[ip], a)
+}
+
+// reusable says whether a record's address may become this client's (rules 6 and 7). Time counts only where the clock is
+// steady and the machine that holds the lease is gone: a lease lives as long as its machine.
+func (t *Table) reusable(r lease.Record, a Ask) bool {
+	mine := r.Client == a.Client && r.State != lease.Declined
+	lives, _ := t.lives(r.VM)
+	over := a.Steady && a.Now.After(r.Horizon.Add(t.config.grace())) && !lives
+	return mine || over || t.dropped(r) || t.inherits(r, a)
+}
+
+// dropped says whether every instance has forgotten a released binding.
+func (t *Table) dropped(r lease.Record) bool {
+	return r.State == lease.Released &&
+		!slices.ContainsFunc(t.config.Instances, func(i netip.Addr) bool { return !slices.Contains(r.Dropped, i) })
+}
+
+// inherits says whether the client is the machine that holds the lease, started again with another hardware address:
+// HyperShift sets none.
+func (t *Table) inherits(r lease.Record, a Ask) bool {
+	owner := t.machines.Owner(a.Client.MAC)
+	return owner.Known() && !owner.Duplicate && r.State == lease.Bound && r.VM == owner.VM &&
+		r.Client.MAC != a.Client.MAC && !t.machines.InUse(r.Client.MAC)
+}
+
+func (t *Table) inheritance(a Ask) (lease.Record, bool) {
+	if !t.machines.Owner(a.Client.MAC).Known() {
+		return lease.Record{}, false
+	}
+	for _, r := range t.records {
+		if t.inherits(r, a) && t.free(r.IP, a) {
+			return r, true
+		}
+	}
+	return lease.Record{}, false
+}
+
+func (t *Table) lives(vm lease.VM) (bool, lease.VM) {
+	if vm.UID == "" {
+		return false, lease.VM{}
+	}
+	return t.machines.Lives(vm)
+}
+
+// binding finds the client's lease in a state; of several the one that lasts longest.
+func (t *Table) binding(a Ask, s lease.State) (lease.Record, bool) {
+	var found []lease.Record
+	for ip := range t.byClient[a.Client] {
+		if r := t.records[ip]; r.State == s && t.foreign(ip) == "" {
+			found = append(found, r)
+		}
+	}
+	if len(found) == 0 {
+		return lease.Record{}, false
+	}
+	return slices.MaxFunc(found, func(x, y lease.Record) int { return cmp.Or(x.Horizon.Compare(y.Horizon), x.IP.Compare(y.IP)) }), true
+}
+
+func (t *Table) reservation(a Ask) (Reservation, bool) {
+	return t.config.reservation(a.Client, lease.Hex(a.ClientID))
+}
+
+// misplaced says whether an address is reserved for another client.
+func (t *Table) misplaced(ip netip.Addr, a Ask) bool {
+	mine, _ := t.reservation(a)
+	_, reserved := t.config.reservedIP(ip)
+	return reserved && mine.IP != ip
+}
+
+// mayEnter says whether the client may newly get the address: its reservation, its machine's lease, or the open pool within
+// its share.
+func (t *Table) mayEnter(ip netip.Addr, a Ask) bool {
+	if mine, ok := t.reservation(a); ok && mine.IP == ip {
+		return true
+	}
+	return t.config.open(ip) && (t.anonymous[ip] || !t.isAnonymous(a) || len(t.anonymous) < max(1, t.size/2))
+}
+
+// isAnonymous: where machines are looked up, who is none (and has no reservation) is a guest with half the pool and an hour.
+func (t *Table) isAnonymous(a Ask) bool { return t.config.LooksUpVMs && !t.privileged(a) }
+
+// privileged clients have a reservation or a machine; a machine that is not seen now is known from its lease.
+func (t *Table) privileged(a Ask) bool {
+	_, reserved := t.reservation(a)
+	bound, _ := t.binding(a, lease.Bound)
+	return reserved || bound.VM.UID != "" || t.machines.Owner(a.Client.MAC).Known()
+}
+
+func (t *Table) term(a Ask) time.Duration {
+	if t.isAnonymous(a) {
+		return min(t.config.LeaseTime, anonymousTerm)
+	}
+	return t.config.LeaseTime
+}
+
+// unwelcome says why a client gets no new lease; empty when it may.
+func (t *Table) unwelcome(a Ask) string {
+	owner := t.machines.Owner(a.Client.MAC)
+	_, reserved := t.reservation(a)
+	switch {
+	case owner.Duplicate:
+		return "duplicate-mac"
+	case reserved || owner.Known():
+		return ""
+	case t.config.LooksUpVMs && owner.Unresolved && t.stillWaits(a):
+		return "machine-not-known-yet"
+	case t.config.KnownOnly:
+		return "unknown-client"
+	}
+	return ""
+}
+
+func (t *Table) stillWaits(a Ask) bool {
+	since, waits := t.waiting[a.Client]
+	if !waits {
+		if len(t.waiting) < maxWaiting {
+			t.waiting[a.Client] = a.Now
+		}
+		return true
+	}
+	return a.Now.Sub(since) < resolveTime
+}
+
+// hostname is option 12: what the reservation says, else the machine's name, as the machine approver compares it.
+func (t *Table) hostname(owner Owner, a Ask) string {
+	if r, ok := t.reservation(a); ok && r.Hostname != "" {
+		return r.Hostname
+	}
+	if len(owner.VM.Name) > 63 {
+		return ""
+	}
+	return owner.VM.Name
+}
+
+// mustProbe: who does not remember who may sit on an address asks (rule 12): a young server, and anyone before an address
+// changes hands.
+func (t *Table) mustProbe(ip netip.Addr, a Ask) bool {
+	r, known := t.records[ip]
+	young := a.Now.Sub(t.config.Born) < 2*t.config.LeaseTime
+	changesHands := known && r.Client != a.Client
+	return (!known && young || changesHands) && !a.Free[ip]
+}
+
+// fresh chooses an address that was never used: our own half first, in an order of the client's own (rule 11). When none is
+// left it takes the one that has been over longest.
+func (t *Table) fresh(a Ask) (netip.Addr, bool) {
+	if ip, ok := t.neverUsed(a, true); ok {
+		return ip, true
+	}
+	if ip, ok := t.neverUsed(a, false); ok {
+		return ip, true
+	}
+	var over []lease.Record
+	for ip, r := range t.records {
+		if t.free(ip, a) && t.mayEnter(ip, a) {
+			over = append(over, r)
+		}
+	}
+	if len(over) == 0 {
+		return netip.Addr{}, false
+	}
+	return slices.MinFunc(over, func(x, y lease.Record) int { return cmp.Or(x.Horizon.Compare(y.Horizon), x.IP.Compare(y.IP)) }).IP, true
+}
+
+func (t *Table) neverUsed(a Ask, own bool) (netip.Addr, bool) {
+	first := number(t.config.First)
+	span := number(t.config.Last) - first + 1
+	start := spread(a.Client.MAC, a.Client.ID) % span
+	for i := range span {
+		at := addrOf(first + (start+i)%span)
+		if t.records[at].IP != at && t.own(at) == own && t.free(at, a) && t.mayEnter(at, a) {
+			return at, true
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// own says whether an address is of this instance's half.
+func (t *Table) own(ip netip.Addr) bool {
+	mine := slices.Index(t.config.Instances, t.config.Server)
+	return int(spread(ip.String())%uint64(len(t.config.Instances))) == mine
+}
+
+func number(a netip.Addr) uint64 {
+	o := a.As4()
+	return uint64(o[0])<<24 | uint64(o[1])<<16 | uint64(o[2])<<8 | uint64(o[3])
+}
+
+func addrOf(n uint64) netip.Addr {
+	return netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
+}

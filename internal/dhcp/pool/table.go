@@ -1,0 +1,259 @@
+package pool
+
+import (
+	"hash/fnv"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
+)
+
+// Limits of spec/dhcp.md.
+const (
+	// holdTime is how long an offer is kept for its client. Offers are never stored.
+	holdTime = 10 * time.Second
+	// shortest is the least lease that is worth an ACK.
+	shortest = time.Minute
+	// anonymousTerm bounds the leases of clients that are no virtual machine where those are looked up.
+	anonymousTerm = time.Hour
+	// quarantine is how long a declined address rests.
+	quarantine = time.Hour
+	// declinesPerHour is what one client may decline; a tenth of the pool is what all may.
+	declinesPerHour = 3
+	// avoidTime is how long an address that answered a probe is left alone.
+	avoidTime = 10 * time.Minute
+	// resolveTime is how long a client waits for its virtual machine to be known: an ACK without its hostname would last
+	// until T1.
+	resolveTime = 5 * time.Second
+	// goneTime is how long a machine must be missed before its lease is released: a list of machines may be incomplete
+	// while a cluster is being restored.
+	goneTime = 30 * time.Second
+	// maxWaiting bounds the memory of who waits.
+	maxWaiting = 4096
+)
+
+// Owner is what is known of a hardware address.
+type Owner struct {
+	VM lease.VM
+	// Unresolved: a virtual machine is starting whose hardware address is not known yet.
+	Unresolved bool
+	// Duplicate: two running virtual machines have this hardware address.
+	Duplicate bool
+}
+
+// Known says whether a virtual machine was found.
+func (o Owner) Known() bool { return o.VM.UID != "" }
+
+// Machines is what is known of virtual machines. It answers from memory; where nobody knows, a machine lives.
+type Machines interface {
+	// Owner finds the machine of a hardware address.
+	Owner(mac string) Owner
+	// InUse says whether a running machine has the hardware address.
+	InUse(mac string) bool
+	// Lives says whether the machine exists, and finds the one that has its name now.
+	Lives(lease.VM) (exists bool, namesake lease.VM)
+}
+
+// Table is all that is known of the pool.
+type Table struct {
+	mu       sync.Mutex
+	config   Config
+	size     int
+	machines Machines
+	records  map[netip.Addr]lease.Record
+	byClient map[lease.Client]map[netip.Addr]bool
+	// anonymous are the addresses bound to clients that are no virtual machine.
+	anonymous map[netip.Addr]bool
+	declined  map[netip.Addr]bool
+	holds     map[netip.Addr]hold
+	held      map[lease.Client]netip.Addr
+	avoided   map[netip.Addr]time.Time
+	declines  map[lease.Client][]time.Time
+	waiting   map[lease.Client]time.Time
+	missing   map[string]time.Time // machines (by UID) that are gone, and since when
+	swept     time.Time
+}
+
+type hold struct {
+	client lease.Client
+	until  time.Time
+}
+
+// NewTable knows nothing yet.
+func NewTable(machines Machines) *Table {
+	return &Table{
+		machines: machines, records: map[netip.Addr]lease.Record{}, byClient: map[lease.Client]map[netip.Addr]bool{},
+		anonymous: map[netip.Addr]bool{}, declined: map[netip.Addr]bool{}, holds: map[netip.Addr]hold{}, held: map[lease.Client]netip.Addr{},
+		avoided: map[netip.Addr]time.Time{}, declines: map[lease.Client][]time.Time{}, waiting: map[lease.Client]time.Time{}, missing: map[string]time.Time{},
+	}
+}
+
+// Configure changes what is served. Records stay: a promise outlives the configuration that it was made under.
+func (t *Table) Configure(c Config) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.config, t.size = c, c.Size()
+	for _, r := range t.records {
+		t.index(r) // what is reserved may have changed
+	}
+}
+
+// Learn takes in a record that the store holds and says whether it was news; an older version than the known one is none.
+func (t *Table) Learn(r lease.Record) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if was, known := t.records[r.IP]; known && was.Version >= r.Version {
+		return false
+	}
+	t.learn(r)
+	return true
+}
+
+func (t *Table) learn(r lease.Record) {
+	was := t.records[r.IP]
+	t.unindex(was)
+	t.records[r.IP] = r
+	t.index(r)
+}
+
+func (t *Table) index(r lease.Record) {
+	if t.byClient[r.Client] == nil {
+		t.byClient[r.Client] = map[netip.Addr]bool{}
+	}
+	t.byClient[r.Client][r.IP] = true
+	_, reserved := t.config.reservedIP(r.IP)
+	mark(t.declined, r.IP, r.State == lease.Declined)
+	mark(t.anonymous, r.IP, r.State == lease.Bound && r.VM.UID == "" && !reserved)
+}
+
+func mark(set map[netip.Addr]bool, a netip.Addr, in bool) {
+	if in {
+		set[a] = true
+	} else {
+		delete(set, a)
+	}
+}
+
+func (t *Table) unindex(r lease.Record) {
+	delete(t.byClient[r.Client], r.IP)
+	if len(t.byClient[r.Client]) == 0 {
+		delete(t.byClient, r.Client)
+	}
+	delete(t.anonymous, r.IP)
+	delete(t.declined, r.IP)
+}
+
+// Lost hears that the store has no record any more. A promise that has not passed is kept, and written again by Chores.
+func (t *Table) Lost(r lease.Record) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known, ok := t.records[r.IP]; ok && known.Version <= r.Version {
+		known.Version = 0
+		t.learn(known)
+	}
+}
+
+// Synced takes in a whole list of the store: what is not in it is lost.
+func (t *Table) Synced(all []lease.Record) {
+	listed := map[netip.Addr]bool{}
+	for _, r := range all {
+		listed[r.IP] = true
+		t.Learn(r)
+	}
+	for _, r := range t.Records() {
+		if !listed[r.IP] {
+			t.Lost(r)
+		}
+	}
+}
+
+// Records are all known ones, by address.
+func (t *Table) Records() []lease.Record {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := make([]lease.Record, 0, len(t.records))
+	for _, r := range t.records {
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b lease.Record) int { return a.IP.Compare(b.IP) })
+	return all
+}
+
+// InUse hears from a probe that somebody answers at an address.
+func (t *Table) InUse(a netip.Addr, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.avoided[a] = now.Add(avoidTime)
+	t.drop(t.holds[a].client)
+}
+
+// Priority says whether a client goes before the crowd: it has a reservation, a machine or a lease.
+func (t *Table) Priority(client lease.Client, clientID []byte) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, reserved := t.config.reservation(client, lease.Hex(clientID))
+	return reserved || len(t.byClient[client]) > 0 || t.machines.Owner(client.MAC).Known()
+}
+
+// Counts are for status: leases whose promise stands, all records, addresses to lease.
+func (t *Table) Counts(now time.Time) (active, total, size int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range t.records {
+		if r.State == lease.Bound && !now.After(r.Horizon) {
+			active++
+		}
+	}
+	return active, len(t.records), t.size
+}
+
+// sweep forgets, once a second, what has run out.
+func (t *Table) sweep(now time.Time) {
+	if !now.After(t.swept) {
+		return
+	}
+	t.swept = now
+	for _, h := range t.holds {
+		if now.After(h.until) {
+			t.drop(h.client)
+		}
+	}
+	for a, until := range t.avoided {
+		if now.After(until) {
+			delete(t.avoided, a)
+		}
+	}
+	for c, since := range t.waiting {
+		if now.Sub(since) > 2*resolveTime {
+			delete(t.waiting, c)
+		}
+	}
+	for c, times := range t.declines {
+		if now.Sub(times[len(times)-1]) > time.Hour {
+			delete(t.declines, c)
+		}
+	}
+}
+
+func (t *Table) hold(client lease.Client, a netip.Addr, now time.Time) {
+	t.drop(client)
+	t.holds[a], t.held[client] = hold{client, now.Add(holdTime)}, a
+}
+
+func (t *Table) drop(client lease.Client) {
+	if a, ok := t.held[client]; ok {
+		delete(t.holds, a)
+		delete(t.held, client)
+	}
+}
+
+// spread hashes a client (and an address) so that two instances rarely choose alike.
+func spread(parts ...string) uint64 {
+	h := fnv.New64a()
+	for _, p := range parts {
+		_, _ = h.Write([]byte(p)) // a hash never fails
+	}
+	return h.Sum64()
+}

@@ -1,0 +1,289 @@
+// Package dhcp is the DHCP daemon: it receives, asks the pool what to do, makes promises durable, and answers.
+package dhcp
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/insomniacslk/dhcp/dhcpv4"
+
+	"github.com/cldmnky/oooi/internal/dhcp/clock"
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
+	"github.com/cldmnky/oooi/internal/dhcp/link"
+	"github.com/cldmnky/oooi/internal/dhcp/pool"
+	"github.com/cldmnky/oooi/internal/dhcp/wire"
+)
+
+const (
+	// tooOld is the age at which a question is yesterday's: at receipt, and again before the answer (rule 10).
+	tooOld = 2 * time.Second
+	// storeTime is what one message may spend on the store and on probes; less than tooOld.
+	storeTime = 1600 * time.Millisecond
+	// maxRounds bounds how often one message is decided anew.
+	maxRounds = 8
+)
+
+// Lanes keep the crowd from crowding out the machines that we know: a flood of strangers fills its own lane only.
+const (
+	knownLane    = 1024
+	strangerLane = 64
+)
+
+// Port is a socket on the VLAN.
+type Port interface {
+	Receive() (link.Packet, error)
+	Send([]byte, netip.AddrPort) error
+	Answers(ctx context.Context, ip netip.Addr, client string) (bool, error)
+	MTU() int
+	Close() error
+}
+
+// Server answers one VLAN.
+type Server struct {
+	Table *pool.Table
+	Store lease.Store
+	Clock *clock.Clock
+	Log   *slog.Logger
+	// Heard counts messages by kind and what became of them.
+	Heard func(kind wire.Kind, outcome string)
+	// Happened tells people: a lease bound, declined, a duplicate.
+	Happened func(Happening)
+
+	config   atomic.Pointer[pool.Config]
+	synced   atomic.Bool
+	busy     sync.Map // of lease.Client: one message of a client at a time
+	known    chan struct{}
+	stranger chan struct{}
+}
+
+// NewServer is a server that knows no configuration and no lease yet.
+func NewServer(table *pool.Table, store lease.Store, clock *clock.Clock, log *slog.Logger) *Server {
+	return &Server{
+		Table: table, Store: store, Clock: clock, Log: log,
+		Heard: func(wire.Kind, string) {}, Happened: func(Happening) {},
+		known: make(chan struct{}, knownLane), stranger: make(chan struct{}, strangerLane),
+	}
+}
+
+// Configure changes what is served.
+func (s *Server) Configure(c pool.Config) {
+	grace := max(10*time.Minute, c.LeaseTime/10)
+	s.Clock.Tolerate(grace/2, c.LeaseTime)
+	s.Table.Configure(c)
+	s.config.Store(&c)
+}
+
+// Sync reads all leases from the store: before it has, only known holders are renewed (rule 2).
+func (s *Server) Sync(ctx context.Context) error {
+	all, err := s.Store.List(ctx)
+	if err != nil {
+		return err
+	}
+	s.Table.Synced(all)
+	s.synced.Store(true)
+	return nil
+}
+
+// Serve answers what a port receives until the port is closed.
+func (s *Server) Serve(ctx context.Context, port Port) error {
+	var answering sync.WaitGroup
+	defer answering.Wait()
+	for {
+		packet, err := port.Receive()
+		if err != nil {
+			return err
+		}
+		m, err := wire.Parse(packet.Data)
+		if err != nil {
+			s.Heard("garbage", "dropped")
+			s.Log.Debug("datagram dropped", "from", packet.From, "error", err)
+			continue
+		}
+		lane := s.stranger
+		if s.Table.Priority(m.Client, m.ClientID) {
+			lane = s.known
+		}
+		select {
+		case lane <- struct{}{}:
+			answering.Go(func() {
+				defer func() { <-lane }()
+				s.answer(ctx, port, m, packet.Received)
+			})
+		default:
+			s.Heard(m.Kind, "crowded-out")
+		}
+	}
+}
+
+// answer sends what a message deserves. A client that asks again while it is being answered is not heard twice.
+func (s *Server) answer(ctx context.Context, port Port, m wire.Message, received time.Time) {
+	if _, busy := s.busy.LoadOrStore(m.Client, true); busy {
+		s.Heard(m.Kind, "already-being-answered")
+		return
+	}
+	defer s.busy.Delete(m.Client)
+	if stale(received) {
+		s.Heard(m.Kind, "too-old")
+		return
+	}
+	d := s.settle(ctx, port, m)
+	if d.Do != pool.Silence && !d.Final && stale(received) {
+		d = pool.Decision{Do: pool.Silence, Why: "too-old"}
+	}
+	s.Heard(m.Kind, string(d.Do)+"/"+d.Why)
+	s.Log.Debug("message", "kind", m.Kind, "client", m.Client, "about", m.Wanted, "outcome", d.Do, "why", d.Why, "ip", d.IP)
+	reply, any := s.reply(d)
+	if !any {
+		return
+	}
+	if err := port.Send(m.Encode(reply, port.MTU()), m.Destination(reply.Type)); err != nil {
+		s.Log.Warn("reply not sent", "client", m.Client, "error", err)
+	}
+	if d.Do == pool.Ack && d.Lease > 0 {
+		s.free(ctx, s.Table.Surplus(m.Client, d.IP))
+	}
+}
+
+func stale(received time.Time) bool { return time.Since(received.Round(0)).Abs() > tooOld }
+
+// settle decides, finds out what the decision needs, and decides again, until there is something to say.
+func (s *Server) settle(ctx context.Context, port Port, m wire.Message) pool.Decision {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	f := &finder{Server: s, port: port, ask: pool.Ask{
+		Message: m, Away: !s.synced.Load(), Confirmed: map[netip.Addr]bool{}, Free: map[netip.Addr]bool{},
+	}}
+	f.ask.Now, f.ask.Steady = s.Clock.Now()
+	for range maxRounds {
+		d := s.Table.Decide(f.ask)
+		switch d.Do {
+		case pool.Read:
+			f.read(ctx, d.IP)
+		case pool.Probe:
+			f.probe(ctx, d.IP)
+		case pool.Create, pool.Update:
+			if f.write(ctx, d) && d.Final {
+				return d
+			}
+		default:
+			s.noteDuplicate(m, d)
+			return d
+		}
+	}
+	return pool.Decision{Do: pool.Silence, Why: "undecided"}
+}
+
+// finder finds out what one message needs to know.
+type finder struct {
+	*Server
+	port      Port
+	ask       pool.Ask
+	conflicts int
+}
+
+func (f *finder) probe(ctx context.Context, ip netip.Addr) {
+	answers, err := f.port.Answers(ctx, ip, f.ask.Client.MAC)
+	switch {
+	case err != nil:
+		f.Log.Warn("probe failed", "ip", ip, "error", err)
+		f.Table.InUse(ip, f.ask.Now) // rather another address than one that may be taken
+	case answers:
+		f.Happened(Happening{Type: AddressInUse, IP: ip, Client: f.ask.Client})
+		f.Table.InUse(ip, f.ask.Now)
+	default:
+		f.ask.Free[ip] = true
+	}
+}
+
+// read learns what the store has, uncached. A store that does not answer is away for the rest of this message.
+func (f *finder) read(ctx context.Context, ip netip.Addr) {
+	r, err := f.Store.Get(ctx, ip)
+	switch {
+	case err == nil:
+		f.Table.Learn(r)
+		f.ask.Confirmed[ip] = true
+	case errors.Is(err, lease.ErrNotFound):
+		f.Table.Lost(lease.Record{IP: ip, Version: newest})
+		f.ask.Confirmed[ip] = true
+	default:
+		f.Log.Warn("lease not read", "ip", ip, "error", err)
+		f.ask.Away = true
+	}
+}
+
+const newest = 1<<64 - 1
+
+// write makes a record durable. Whatever comes of it is settled by a read before anything is said (rules 1 and 4): another
+// record, a conflict (tried once more), or an outcome that nobody knows.
+func (f *finder) write(ctx context.Context, d pool.Decision) bool {
+	stored, err := f.put(ctx, d)
+	if err == nil {
+		f.Table.Learn(stored)
+		f.tell(d, stored)
+		return true
+	}
+	f.read(ctx, d.IP)
+	if errors.Is(err, lease.ErrExists) || errors.Is(err, lease.ErrConflict) {
+		f.conflicts++
+		f.ask.Away = f.ask.Away || f.conflicts > 1
+		return false
+	}
+	f.Log.Warn("lease not written", "ip", d.IP, "error", err)
+	f.ask.Away = true
+	return false
+}
+
+func (s *Server) put(ctx context.Context, d pool.Decision) (lease.Record, error) {
+	if d.Do == pool.Create {
+		return s.Store.Create(ctx, d.Record)
+	}
+	return s.Store.Update(ctx, d.Record)
+}
+
+// free performs writes that nobody waits for. One that conflicts is decided anew at the next round of chores.
+func (s *Server) free(ctx context.Context, due []pool.Decision) {
+	for _, d := range due {
+		ctx, cancel := context.WithTimeout(ctx, storeTime)
+		stored, err := s.put(ctx, d)
+		if err == nil {
+			s.Table.Learn(stored)
+			s.tell(d, stored)
+		} else {
+			s.Log.Info("lease not written; trying later", "ip", d.IP, "why", d.Why, "error", err)
+		}
+		cancel()
+	}
+}
+
+// Chores performs the writes that no message asks for.
+func (s *Server) Chores(ctx context.Context) {
+	now, _ := s.Clock.Now()
+	if s.config.Load() != nil && s.synced.Load() && !now.IsZero() {
+		s.free(ctx, s.Table.Chores(now))
+	}
+}
+
+// reply is a decision in the words of the protocol.
+func (s *Server) reply(d pool.Decision) (wire.Reply, bool) {
+	c := s.config.Load()
+	r := wire.Reply{Server: c.Server, Yours: d.IP, Lease: d.Lease}
+	switch {
+	case d.Final:
+		return r, false
+	case d.Do == pool.Offer:
+		r.Type = dhcpv4.MessageTypeOffer
+	case d.Do == pool.Ack:
+		r.Type = dhcpv4.MessageTypeAck
+	case d.Do == pool.Nak:
+		return wire.Reply{Type: dhcpv4.MessageTypeNak, Server: c.Server}, true
+	default:
+		return r, false
+	}
+	r.Options = c.Network.Options(d.Record.Hostname)
+	return r, true
+}

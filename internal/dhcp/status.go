@@ -1,0 +1,82 @@
+package dhcp
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/daemon"
+)
+
+// countsEvery is how often the counts of leases may change in status; conditions change at once.
+const countsEvery = time.Minute
+
+// report is what the daemon knows of itself.
+type report struct {
+	at      time.Time
+	server  *v1alpha1.DHCPServer // as it is served
+	refused error                // why a newer one is not
+	newest  int64                // the generation that was seen last
+	ready   error
+	steady  bool
+	counts
+}
+
+type counts struct{ active, total, size int }
+
+// reported is what was said last: transition times and counts are carried over from it.
+type reported struct {
+	conditions []metav1.Condition
+	counts
+	counted time.Time
+}
+
+// next is a report in the words of the API.
+func (said *reported) next(r report) *ac.DHCPServerApplyConfiguration {
+	if said.conditions == nil {
+		said.conditions = slices.Clone(r.server.Status.Conditions)
+	}
+	if due := r.at.Sub(said.counted) >= countsEvery; due && r.counts != said.counts || r.size != said.size {
+		said.counts, said.counted = r.counts, r.at
+	}
+	status := ac.DHCPServerStatus().
+		WithInstances(ac.Instance().WithIP(v1alpha1.IPAddress(r.server.Spec.NetworkConfig.ServerIP)).WithReady(r.ready == nil)).
+		WithActiveLeases(int32(said.active)).WithTotalLeases(int32(said.total)).WithPoolSize(int32(said.size))
+	for _, c := range []metav1.Condition{r.configAccepted(), r.clockSteady()} {
+		meta.SetStatusCondition(&said.conditions, c)
+		status.WithConditions(daemon.Condition(said.conditions, c))
+	}
+	return ac.DHCPServer(r.server.Name, r.server.Namespace).WithStatus(status)
+}
+
+func (r report) configAccepted() metav1.Condition {
+	if r.refused != nil {
+		return metav1.Condition{
+			Type: v1alpha1.ConditionConfigAccepted, Status: metav1.ConditionFalse, Reason: "Refused",
+			Message: fmt.Sprintf("an older configuration is served: %v", r.refused), ObservedGeneration: r.newest,
+		}
+	}
+	return metav1.Condition{
+		Type: v1alpha1.ConditionConfigAccepted, Status: metav1.ConditionTrue, Reason: "Serving",
+		Message: "the newest configuration is served", ObservedGeneration: r.server.Generation,
+	}
+}
+
+func (r report) clockSteady() metav1.Condition {
+	if !r.steady {
+		return metav1.Condition{
+			Type: v1alpha1.ConditionClockSteady, Status: metav1.ConditionFalse, Reason: "ClockUnsteady",
+			Message:            "the API server's time jumped against this node's clock, or is not known yet: no address is taken from a client whose time is up",
+			ObservedGeneration: r.server.Generation,
+		}
+	}
+	return metav1.Condition{
+		Type: v1alpha1.ConditionClockSteady, Status: metav1.ConditionTrue, Reason: "ClockSteady",
+		Message: "the API server's time moves with this node's", ObservedGeneration: r.server.Generation,
+	}
+}

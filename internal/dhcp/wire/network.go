@@ -1,0 +1,88 @@
+package wire
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/insomniacslk/dhcp/dhcpv4"
+	"github.com/insomniacslk/dhcp/rfc1035label"
+)
+
+// Network is what clients are told of their link.
+type Network struct {
+	Subnet  netip.Prefix
+	Router  netip.Addr // invalid on an isolated VLAN
+	DNS     []netip.Addr
+	NTP     []netip.Addr
+	MTU     uint16 // 0: not said
+	Domain  string
+	Search  []string
+	Routes  []Route
+	Further []Option
+}
+
+// Route is one classless route.
+type Route struct {
+	To  netip.Prefix
+	Via netip.Addr
+}
+
+// Options are what a client of the network may ask for, most important first: this is the drop order of a full datagram.
+func (n Network) Options(hostname string) []Option {
+	var options []Option
+	add := func(code dhcpv4.OptionCode, data []byte) {
+		if len(data) > 0 {
+			options = append(options, Option{code.Code(), data})
+		}
+	}
+	add(dhcpv4.OptionSubnetMask, mask(n.Subnet)) // before 3: RFC 2132 §3.3
+	add(dhcpv4.OptionClasslessStaticRoute, n.classlessRoutes())
+	if n.Router.IsValid() {
+		add(dhcpv4.OptionRouter, n.Router.AsSlice())
+	}
+	add(dhcpv4.OptionDomainNameServer, addrs(n.DNS))
+	add(dhcpv4.OptionHostName, []byte(hostname))
+	if n.MTU > 0 {
+		add(dhcpv4.OptionInterfaceMTU, binary.BigEndian.AppendUint16(nil, n.MTU))
+	}
+	add(dhcpv4.OptionNTPServers, addrs(n.NTP))
+	add(dhcpv4.OptionDomainName, []byte(n.Domain))
+	if len(n.Search) > 0 {
+		add(dhcpv4.OptionDNSDomainSearchList, (&rfc1035label.Labels{Labels: n.Search}).ToBytes())
+	}
+	return append(options, n.Further...)
+}
+
+// classlessRoutes is option 121. A client that takes it ignores option 3 (RFC 3442), so the default route stands inside.
+func (n Network) classlessRoutes() []byte {
+	if len(n.Routes) == 0 {
+		return nil
+	}
+	var out []byte
+	for _, r := range n.Routes {
+		out = appendRoute(out, r)
+	}
+	if n.Router.IsValid() {
+		out = appendRoute(out, Route{netip.PrefixFrom(netip.IPv4Unspecified(), 0), n.Router})
+	}
+	return out
+}
+
+func appendRoute(out []byte, r Route) []byte {
+	significant := (r.To.Bits() + 7) / 8
+	out = append(out, byte(r.To.Bits()))
+	out = append(out, r.To.Masked().Addr().AsSlice()[:significant]...)
+	return append(out, r.Via.AsSlice()...)
+}
+
+func mask(subnet netip.Prefix) []byte {
+	return binary.BigEndian.AppendUint32(nil, ^uint32(0)<<(32-subnet.Bits()))
+}
+
+func addrs(list []netip.Addr) []byte {
+	var out []byte
+	for _, a := range list {
+		out = append(out, a.AsSlice()...)
+	}
+	return out
+}
