@@ -39,6 +39,13 @@ const (
 	AnnotationPaused = Group + "/paused"
 	// AnnotationSource on a derived NetworkAttachmentDefinition names the one it was derived from, as namespace/name.
 	AnnotationSource = Group + "/derived-from"
+	// AnnotationApplied holds a digest of what was applied last: the same intent is not written twice.
+	AnnotationApplied = Group + "/applied"
+	// AnnotationRolledOut on a workload holds a digest of its pod template but for the operator's own images: while it
+	// stays, so do the images that run.
+	AnnotationRolledOut = Group + "/rolled-out"
+	// AnnotationBootstrap on a proxy's pods holds a digest of Envoy's bootstrap: Envoy reads it only when it starts.
+	AnnotationBootstrap = Group + "/bootstrap"
 	// AnnotationHostedCluster on a HostedControlPlane names its HostedCluster (written by HyperShift).
 	AnnotationHostedCluster = "hypershift.openshift.io/cluster"
 	// AnnotationNetworks asks Multus for attachments.

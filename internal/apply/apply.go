@@ -1,0 +1,159 @@
+// Package apply is the only writer: it makes the cluster what a plan says, by server-side apply, removes what no plan says
+// any more, touches nothing that is not ours, and writes nothing when nothing changed.
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// Writer writes for the manager.
+type Writer struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live asks the API server itself. The cache holds only what carries our label, so what it lacks may still be there.
+	Live client.Reader
+}
+
+// Applied is what became of a plan.
+type Applied struct {
+	// Findings name the objects that are not ours and were left alone.
+	Findings []finding.Finding
+	// Wrote says that something was written, so that what was read before is no longer so.
+	Wrote bool
+}
+
+// To applies the desired objects for an owner, in their order, and then removes what else it owns.
+func (w *Writer) To(ctx context.Context, owner Owner, desired []runtime.ApplyConfiguration) (Applied, error) {
+	var applied Applied
+	var errs []error
+	keep := map[identity]bool{}
+	for _, d := range desired {
+		want, err := intentOf(d)
+		if err != nil {
+			return applied, err
+		}
+		keep[identityOf(want)] = true
+		errs = append(errs, w.one(ctx, owner, want, &applied))
+	}
+	errs = append(errs, w.prune(ctx, owner, keep, &applied))
+	return applied, errors.Join(errs...)
+}
+
+// identity is an object whatever its version.
+type identity struct {
+	schema.GroupKind
+	client.ObjectKey
+}
+
+func identityOf(o client.Object) identity {
+	return identity{o.GetObjectKind().GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(o)}
+}
+
+func (id identity) String() string { return id.Kind + " " + id.ObjectKey.String() }
+
+func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstructured, applied *Applied) error {
+	id := identityOf(want)
+	live, err := w.live(ctx, want)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", id, err)
+	}
+	switch {
+	case live != nil && !owner.owns(live):
+		applied.Findings = append(applied.Findings, notOurs(id))
+		return nil
+	case live != nil && (live.GetDeletionTimestamp() != nil || unchanged(live, want)):
+		return nil // one that is going is made again when it is gone
+	}
+	if err := w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(names.ManagerFieldOwner), client.ForceOwnership); err != nil {
+		return fmt.Errorf("applying %s: %w", id, err)
+	}
+	written("apply", id.Kind)
+	applied.Wrote = true
+	return nil
+}
+
+// live is the object as it is; nil when there is none.
+func (w *Writer) live(ctx context.Context, want *unstructured.Unstructured) (client.Object, error) {
+	made, err := w.Client.Scheme().New(want.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	live := made.(client.Object)
+	err = w.Client.Get(ctx, client.ObjectKeyFromObject(want), live)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		err = w.Live.Get(ctx, client.ObjectKeyFromObject(want), live)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return live, err
+}
+
+func notOurs(id identity) finding.Finding {
+	return finding.Wrong(v1alpha1.ConditionReady, "NameTaken").
+		Say("%s exists and is not ours; it is left alone: rename or remove it, or choose another name", id)
+}
+
+// prune removes what the owner owns and the plan does not name: a component that is switched off is an empty plan.
+func (w *Writer) prune(ctx context.Context, owner Owner, keep map[identity]bool, applied *Applied) error {
+	owned, err := w.inventory(ctx, owner)
+	errs := []error{err}
+	for _, o := range owned {
+		id := identityOf(o)
+		if keep[id] || o.GetDeletionTimestamp() != nil {
+			continue
+		}
+		err := w.Client.Delete(ctx, o, client.Preconditions{UID: new(o.GetUID())}, client.PropagationPolicy("Background"))
+		if client.IgnoreNotFound(err) != nil {
+			errs = append(errs, fmt.Errorf("removing %s: %w", id, err))
+			continue
+		}
+		written("delete", id.Kind)
+		applied.Wrote = true
+	}
+	return errors.Join(errs...)
+}
+
+// inventory is everything that the owner owns, wherever it lies. A kind that the cluster does not know has no objects.
+func (w *Writer) inventory(ctx context.Context, owner Owner) ([]client.Object, error) {
+	var all []client.Object
+	for _, kind := range owner.Kinds {
+		made, err := w.Client.Scheme().New(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err != nil {
+			return nil, err
+		}
+		list := made.(client.ObjectList)
+		err = w.Client.List(ctx, list, client.MatchingLabelsSelector{Selector: owner.Selector}, client.InNamespace(owner.Namespace))
+		if meta.IsNoMatchError(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("listing what %s owns of %s: %w", owner.UID, kind.Kind, err)
+		}
+		err = meta.EachListItem(list, func(o runtime.Object) error {
+			object := o.(client.Object)
+			object.GetObjectKind().SetGroupVersionKind(kind)
+			if owner.owns(object) {
+				all = append(all, object)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}

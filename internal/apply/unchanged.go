@@ -1,0 +1,132 @@
+package apply
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// intentOf is a desired object in the form in which it is sent, with a digest of itself.
+func intentOf(desired runtime.ApplyConfiguration) (*unstructured.Unstructured, error) {
+	text, err := json.Marshal(desired)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %T: %w", desired, err)
+	}
+	want := &unstructured.Unstructured{}
+	if err := json.Unmarshal(text, &want.Object); err != nil {
+		return nil, fmt.Errorf("decoding %T: %w", desired, err)
+	}
+	sum := sha256.Sum256(text)
+	annotations := want.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[names.AnnotationApplied] = hex.EncodeToString(sum[:8])
+	want.SetAnnotations(annotations)
+	return want, nil
+}
+
+// unchanged says, without asking the API server, that applying would change nothing: this very intent was applied last,
+// and nobody has taken a field of it since. The API server keeps account of both: the digest is ours, and a field that
+// somebody else changes moves out of our entry in managedFields.
+func unchanged(live client.Object, want *unstructured.Unstructured) bool {
+	if live.GetAnnotations()[names.AnnotationApplied] != want.GetAnnotations()[names.AnnotationApplied] {
+		return false
+	}
+	for _, entry := range live.GetManagedFields() {
+		if entry.Manager == names.ManagerFieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
+			var fields map[string]any
+			return json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) == nil && holdsObject(fields, want.Object)
+		}
+	}
+	return false
+}
+
+// holdsObject says whether we hold every field of an object but those that no manager holds: its type and identity.
+func holdsObject(fields, object map[string]any) bool {
+	for name, value := range object {
+		switch name {
+		case "apiVersion", "kind":
+			continue
+		case "metadata":
+			value = withoutIdentity(value.(map[string]any))
+		}
+		if !holds(fields["f:"+name], value) {
+			return false
+		}
+	}
+	return true
+}
+
+func withoutIdentity(metadata map[string]any) map[string]any {
+	rest := map[string]any{}
+	for name, value := range metadata {
+		if name != "name" && name != "namespace" {
+			rest[name] = value
+		}
+	}
+	return rest
+}
+
+// holds says whether a value lies wholly inside a set of fields as FieldsV1 writes it (meta/v1, FieldsV1): f:<name> is a
+// field, k:<keys> an element of a list by its keys, v:<value> an element by its value; an empty set is held as a whole.
+func holds(held, value any) bool {
+	fields, ok := held.(map[string]any)
+	if !ok || len(fields) == 0 {
+		return ok
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		for name, inner := range v {
+			if !holds(fields["f:"+name], inner) {
+				return false
+			}
+		}
+	case []any:
+		for _, element := range v {
+			if !holdsElement(fields, element) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func holdsElement(fields map[string]any, element any) bool {
+	for path, inner := range fields {
+		kind, text, _ := strings.Cut(path, ":")
+		var key any
+		if json.Unmarshal([]byte(text), &key) != nil {
+			continue
+		}
+		if kind == "v" && reflect.DeepEqual(key, element) || kind == "k" && hasKeys(element, key) && holds(inner, element) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasKeys compares an element with the keys of a list entry. A key that the element leaves out has its default there.
+func hasKeys(element, keys any) bool {
+	e, isMap := element.(map[string]any)
+	k, isKeys := keys.(map[string]any)
+	if !isMap || !isKeys {
+		return false
+	}
+	for name, want := range k {
+		if have, set := e[name]; set && !reflect.DeepEqual(have, want) {
+			return false
+		}
+	}
+	return true
+}

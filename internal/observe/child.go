@@ -1,0 +1,145 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+// Child is one DHCPServer, DNSServer or ProxyServer as it is.
+type Child[T client.Object] struct {
+	plan.Child[T]
+	// Found is false when there is no such object.
+	Found bool
+	// Rollout of its workload.
+	Rollout Rollout
+	// Service of its pod-network side; nil while there is none.
+	Service *corev1.Service
+	// Living are the UIDs of all objects of its kind.
+	Living map[types.UID]bool
+	Pause  Pause
+}
+
+// Rollout is how far a workload is.
+type Rollout struct {
+	// Exists, Current: all pods are of the newest template; Ready: they serve.
+	Exists, Current, Ready bool
+}
+
+// References of a child: what it attaches to, and the namespaces that it names.
+type References struct {
+	Attachment v1alpha1.Attachment
+	Namespaces []string
+}
+
+// ReadChild reads one child into server and all that planning it looks at; refs and all read T.
+func ReadChild[T client.Object](ctx context.Context, o *Observer, key types.NamespacedName, server T, all client.ObjectList, refs func(T) References) (Child[T], error) {
+	seen := Child[T]{}
+	if err := o.Reader.Get(ctx, key, server); err != nil {
+		return seen, client.IgnoreNotFound(err)
+	}
+	seen.Found, seen.Server, seen.Settings = true, server, o.Settings
+	named := refs(server)
+	var err error
+	if seen.Living, err = o.living(ctx, all, server.GetNamespace()); err != nil {
+		return seen, err
+	}
+	if seen.NAD, err = get[nad.NetworkAttachmentDefinition](ctx, o, attachedTo(named.Attachment, server.GetNamespace())); err != nil {
+		return seen, err
+	}
+	others := slices.DeleteFunc(named.Namespaces, func(n string) bool { return n == "" || n == server.GetNamespace() })
+	if seen.Namespaces, err = o.namespaces(ctx, others); err != nil {
+		return seen, err
+	}
+	if seen.Service, err = get[corev1.Service](ctx, o, types.NamespacedName{Namespace: key.Namespace, Name: names.Service(key.Name)}); err != nil {
+		return seen, err
+	}
+	if err := seen.readWorkload(ctx, o, key); err != nil {
+		return seen, err
+	}
+	return seen, seen.readInfra(ctx, o)
+}
+
+func attachedTo(a v1alpha1.Attachment, from string) types.NamespacedName {
+	key := types.NamespacedName{Namespace: string(a.NetworkAttachmentNamespace), Name: string(a.NetworkAttachmentDefinition)}
+	if key.Namespace == "" {
+		key.Namespace = from
+	}
+	return key
+}
+
+func (o *Observer) living(ctx context.Context, all client.ObjectList, namespace string) (map[types.UID]bool, error) {
+	if err := o.Reader.List(ctx, all, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing %T of namespace %s: %w", all, namespace, err)
+	}
+	return uids(all)
+}
+
+// readWorkload reads the child's StatefulSet or, for a proxy, Deployment.
+func (c *Child[T]) readWorkload(ctx context.Context, o *Observer, key types.NamespacedName) error {
+	at := types.NamespacedName{Namespace: key.Namespace, Name: names.Workload(key.Name)}
+	if _, isProxy := any(c.Server).(*v1alpha1.ProxyServer); isProxy {
+		d, err := get[appsv1.Deployment](ctx, o, at)
+		if err == nil && d != nil && metav1.IsControlledBy(d, c.Server) {
+			c.Running, c.Rollout = &plan.Running{Annotations: d.Annotations, Template: d.Spec.Template}, ofDeployment(d)
+		}
+		return err
+	}
+	s, err := get[appsv1.StatefulSet](ctx, o, at)
+	if err == nil && s != nil && metav1.IsControlledBy(s, c.Server) {
+		c.Running, c.Rollout = &plan.Running{Annotations: s.Annotations, Template: s.Spec.Template}, ofStatefulSet(s)
+	}
+	return err
+}
+
+func ofDeployment(d *appsv1.Deployment) Rollout {
+	current := d.Status.ObservedGeneration == d.Generation && d.Status.UpdatedReplicas == 1 && d.Status.Replicas == 1
+	return Rollout{Exists: true, Current: current, Ready: d.Status.ReadyReplicas > 0}
+}
+
+func ofStatefulSet(s *appsv1.StatefulSet) Rollout {
+	current := s.Status.ObservedGeneration == s.Generation && s.Status.UpdatedReplicas == 1 && s.Status.CurrentRevision == s.Status.UpdateRevision
+	return Rollout{Exists: true, Current: current, Ready: s.Status.ReadyReplicas > 0}
+}
+
+// readInfra reads the Infra that controls the child: it lends its control plane's namespace, if it may use that itself,
+// and its pause holds for its children.
+func (c *Child[T]) readInfra(ctx context.Context, o *Observer) error {
+	c.Pause = o.pause(c.Server.GetAnnotations(), nil)
+	ref := metav1.GetControllerOf(c.Server)
+	if ref == nil || ref.Kind != "Infra" {
+		return nil
+	}
+	infra := &v1alpha1.Infra{}
+	err := o.Reader.Get(ctx, types.NamespacedName{Namespace: c.Server.GetNamespace(), Name: ref.Name}, infra)
+	if apierrors.IsNotFound(err) || err == nil && infra.UID != ref.UID {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading Infra %s/%s: %w", c.Server.GetNamespace(), ref.Name, err)
+	}
+	seen := Infra{Input: plan.Input{Settings: o.Settings, Infra: infra}}
+	if err := o.references(ctx, &seen); err != nil {
+		return err
+	}
+	c.Infra = infra
+	if len(plan.Permitted(seen.Input)) == 0 {
+		c.Lent = seen.ControlPlaneNamespace()
+	}
+	if !c.Pause.Holds() {
+		c.Pause = o.pause(infra.Annotations, seen.HostedCluster)
+	}
+	return nil
+}

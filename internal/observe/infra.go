@@ -1,0 +1,147 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+
+	routev1 "github.com/openshift/api/route/v1"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+// sysctlAllowlist is what Multus' tuning plugin admits on OpenShift.
+var sysctlAllowlist = types.NamespacedName{Namespace: "openshift-multus", Name: "cni-sysctl-allowlist"}
+
+// Infra is one Infra as it is.
+type Infra struct {
+	plan.Input
+	// Living are the UIDs of all Infras.
+	Living map[types.UID]bool
+	// Pause says why nothing is to be written; empty when it may.
+	Pause Pause
+}
+
+// Gone says that there is no such Infra (any more).
+func (i Infra) Gone() bool { return i.Input.Infra == nil }
+
+// Infra reads one Infra and all that planning it looks at.
+func (o *Observer) Infra(ctx context.Context, key types.NamespacedName) (Infra, error) {
+	infra, err := get[v1alpha1.Infra](ctx, o, key)
+	if err != nil || infra == nil {
+		return Infra{}, err
+	}
+	seen := Infra{Input: plan.Input{Settings: o.Settings, Infra: infra}}
+	for _, read := range []func(context.Context, *Infra) error{o.references, o.surroundings, o.neighbours, o.controlPlane} {
+		if err := read(ctx, &seen); err != nil {
+			return Infra{}, err
+		}
+	}
+	seen.Pause = o.pause(infra.Annotations, seen.HostedCluster)
+	return seen, nil
+}
+
+// references reads what the Infra names; what it may read of it, permission says.
+func (o *Observer) references(ctx context.Context, seen *Infra) (err error) {
+	refs := plan.Refs(seen.Input.Infra)
+	o.Listeners.Hear(client.ObjectKeyFromObject(seen.Input.Infra), append(refs.Namespaces, refs.ControlPlaneNamespace)...)
+	if seen.Namespaces, err = o.namespaces(ctx, refs.Namespaces); err != nil {
+		return err
+	}
+	if refs.HostedCluster.Name == "" {
+		if seen.HostedControlPlane, err = o.hostedControlPlane(ctx, refs.ControlPlaneNamespace); err != nil {
+			return err
+		}
+	}
+	if hc, known := seen.HostedClusterKey(); known {
+		if seen.HostedCluster, err = get[hyperv1.HostedCluster](ctx, o, hc); err != nil {
+			return err
+		}
+	}
+	seen.NAD, err = get[nad.NetworkAttachmentDefinition](ctx, o, refs.NAD)
+	return err
+}
+
+// hostedControlPlane of a namespace; there is at most one.
+func (o *Observer) hostedControlPlane(ctx context.Context, namespace string) (*hyperv1.HostedControlPlane, error) {
+	all, err := list[hyperv1.HostedControlPlaneList](ctx, o, namespace)
+	if err != nil || all == nil || len(all.Items) == 0 {
+		return nil, err
+	}
+	return &all.Items[0], nil
+}
+
+func (o *Observer) surroundings(ctx context.Context, seen *Infra) (err error) {
+	if seen.SysctlAllowlist, err = get[corev1.ConfigMap](ctx, o, sysctlAllowlist); err != nil {
+		return err
+	}
+	seen.Children, err = o.children(ctx, seen.Input.Infra)
+	return err
+}
+
+func (o *Observer) children(ctx context.Context, infra *v1alpha1.Infra) (c plan.Children, err error) {
+	at := func(name string) types.NamespacedName {
+		return types.NamespacedName{Namespace: infra.Namespace, Name: name}
+	}
+	if c.DHCP, err = get[v1alpha1.DHCPServer](ctx, o, at(names.DHCPServer(infra.Name))); err != nil {
+		return c, err
+	}
+	if c.DNS, err = get[v1alpha1.DNSServer](ctx, o, at(names.DNSServer(infra.Name))); err != nil {
+		return c, err
+	}
+	c.Proxy, err = get[v1alpha1.ProxyServer](ctx, o, at(names.ProxyServer(infra.Name)))
+	return c, err
+}
+
+// controlPlane reads the control plane's namespace, if it may.
+func (o *Observer) controlPlane(ctx context.Context, seen *Infra) error {
+	namespace := seen.ControlPlaneNamespace()
+	if namespace == "" || len(plan.Permitted(seen.Input)) > 0 {
+		return nil
+	}
+	o.Listeners.Hear(client.ObjectKeyFromObject(seen.Input.Infra), namespace)
+	services, err := list[corev1.ServiceList](ctx, o, namespace)
+	if err != nil {
+		return err
+	}
+	slices, err := list[discoveryv1.EndpointSliceList](ctx, o, namespace)
+	if err != nil {
+		return err
+	}
+	policies, err := list[networkingv1.NetworkPolicyList](ctx, o, namespace)
+	if err != nil {
+		return err
+	}
+	routes, err := list[routev1.RouteList](ctx, o, namespace)
+	if err != nil {
+		return err
+	}
+	seen.Services, seen.EndpointSlices, seen.NetworkPolicies = services.Items, slices.Items, policies.Items
+	if routes != nil {
+		seen.Routes = routes.Items
+	}
+	return nil
+}
+
+// list reads all objects of a namespace; nil when their kind is not there.
+func list[T any, P interface {
+	*T
+	client.ObjectList
+}](ctx context.Context, o *Observer, namespace string) (P, error) {
+	all := P(new(T))
+	if !o.Kinds.Served(all) {
+		return nil, nil
+	}
+	if err := o.Reader.List(ctx, all, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("listing %T of namespace %s: %w", all, namespace, err)
+	}
+	return all, nil
+}

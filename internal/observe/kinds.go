@@ -1,0 +1,66 @@
+package observe
+
+import (
+	"reflect"
+	"slices"
+	"sync"
+
+	routev1 "github.com/openshift/api/route/v1"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/internal/nad"
+)
+
+// Kinds knows which of the kinds that a cluster may lack it has. One that it lacks counts as an empty list.
+type Kinds struct {
+	mu     sync.Mutex
+	absent map[reflect.Type]client.Object
+}
+
+// NewKinds begins with all of them absent.
+func NewKinds() *Kinds {
+	k := &Kinds{absent: map[reflect.Type]client.Object{}}
+	for kind, all := range map[client.Object]client.ObjectList{
+		&hyperv1.HostedCluster{}:           &hyperv1.HostedClusterList{},
+		&hyperv1.HostedControlPlane{}:      &hyperv1.HostedControlPlaneList{},
+		&routev1.Route{}:                   &routev1.RouteList{},
+		&nad.NetworkAttachmentDefinition{}: &nad.List{},
+	} {
+		k.absent[reflect.TypeOf(kind)] = kind
+		k.absent[reflect.TypeOf(all)] = kind
+	}
+	return k
+}
+
+// Served says whether objects (or lists) of this Go type can be read.
+func (k *Kinds) Served(object any) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, absent := k.absent[reflect.TypeOf(object)]
+	return !absent
+}
+
+// Absent are the kinds not yet seen.
+func (k *Kinds) Absent() []client.Object {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var all []client.Object
+	for _, kind := range k.absent {
+		if !slices.Contains(all, kind) {
+			all = append(all, kind)
+		}
+	}
+	return all
+}
+
+// Appeared notes that a kind of Absent is there now and watched.
+func (k *Kinds) Appeared(kind client.Object) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for t, of := range k.absent {
+		if of == kind {
+			delete(k.absent, t)
+		}
+	}
+}

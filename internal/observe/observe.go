@@ -1,0 +1,75 @@
+// Package observe does every read: one call, one consistent picture, staged so that nothing is read where nothing may be.
+package observe
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+// Observer reads for the manager.
+type Observer struct {
+	// Reader is the cache.
+	Reader client.Reader
+	// Settings are handed on to every plan.
+	Settings plan.Settings
+	// Kinds that a cluster may lack.
+	Kinds *Kinds
+	// Listeners to control-plane namespaces.
+	Listeners *Listeners
+	// Now tells whether a pause is over.
+	Now func() time.Time
+}
+
+// get reads one object; nil when it is not there, or its kind is not.
+func get[T any, P interface {
+	*T
+	client.Object
+}](ctx context.Context, o *Observer, key types.NamespacedName) (P, error) {
+	object := P(new(T))
+	if !o.Kinds.Served(object) || key.Name == "" {
+		return nil, nil
+	}
+	err := o.Reader.Get(ctx, key, object)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %T %s: %w", object, key, err)
+	}
+	return object, nil
+}
+
+// namespaces reads those of a list that are there.
+func (o *Observer) namespaces(ctx context.Context, all []string) ([]corev1.Namespace, error) {
+	var found []corev1.Namespace
+	for _, name := range all {
+		n, err := get[corev1.Namespace](ctx, o, types.NamespacedName{Name: name})
+		if err != nil {
+			return nil, err
+		}
+		if n != nil {
+			found = append(found, *n)
+		}
+	}
+	return found, nil
+}
+
+// uids of a list's items.
+func uids(all client.ObjectList) (map[types.UID]bool, error) {
+	living := map[types.UID]bool{}
+	err := meta.EachListItem(all, func(o runtime.Object) error {
+		living[o.(client.Object).GetUID()] = true
+		return nil
+	})
+	return living, err
+}
