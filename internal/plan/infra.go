@@ -104,22 +104,12 @@ func (v *view) acceptance() []finding.Finding {
 	return all
 }
 
-// imageOverrides: an editor of a namespace must not choose code that runs on the VLAN.
 func (v *view) imageOverrides() []finding.Finding {
-	if v.Settings.AllowImageOverride {
-		return nil
-	}
 	c := v.Infra.Spec.InfraComponents
-	var all []finding.Finding
-	for _, image := range []struct{ field, value string }{
-		{"dhcp.image", c.DHCP.Image}, {"dns.image", c.DNS.Image}, {"proxy.proxyImage", c.Proxy.ProxyImage}, {"proxy.managerImage", c.Proxy.ManagerImage},
-	} {
-		if image.value != "" {
-			all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "ImageOverrideNotAllowed").
-				Say("infraComponents.%s is set; remove it, or have the operator run with --allow-image-override", image.field))
-		}
-	}
-	return all
+	return imageOverrides(v.Settings, map[string]string{
+		"infraComponents.dhcp.image": c.DHCP.Image, "infraComponents.dns.image": c.DNS.Image,
+		"infraComponents.proxy.proxyImage": c.Proxy.ProxyImage, "infraComponents.proxy.managerImage": c.Proxy.ManagerImage,
+	})
 }
 
 // clientNetworks must not be the management cluster's: answers to its pods would leave through the VLAN. With clients

@@ -16,7 +16,7 @@ import (
 )
 
 // Where OpenShift keeps the allow-list of the tuning plugin.
-var sysctlAllowlist = types.NamespacedName{Namespace: "openshift-multus", Name: "cni-sysctl-allowlist"}
+var sysctlAllowlist = named("openshift-multus", "cni-sysctl-allowlist")
 
 // Inputs are what each Infra of the files is planned from, in the order of the files.
 func (o Objects) Inputs(settings plan.Settings) []plan.Input {
@@ -45,7 +45,7 @@ func (o Objects) input(infra *v1alpha1.Infra, infras []*v1alpha1.Infra, settings
 		in.HostedControlPlane = o.controlPlane(in.ControlPlaneNamespace())
 	}
 	for _, name := range refs.Namespaces {
-		if ns := find[corev1.Namespace](o, types.NamespacedName{Name: name}); ns != nil {
+		if ns := find[corev1.Namespace](o, named("", name)); ns != nil {
 			in.Namespaces = append(in.Namespaces, *ns)
 		}
 	}
@@ -77,14 +77,15 @@ func (o Objects) nadOf(infra *v1alpha1.Infra) *nad.NetworkAttachmentDefinition {
 }
 
 func (o Objects) children(infra *v1alpha1.Infra) plan.Children {
-	in := func(name string) types.NamespacedName {
-		return types.NamespacedName{Namespace: infra.Namespace, Name: name}
-	}
 	return plan.Children{
-		DHCP:  find[v1alpha1.DHCPServer](o, in(names.DHCPServer(infra.Name))),
-		DNS:   find[v1alpha1.DNSServer](o, in(names.DNSServer(infra.Name))),
-		Proxy: find[v1alpha1.ProxyServer](o, in(names.ProxyServer(infra.Name))),
+		DHCP:  find[v1alpha1.DHCPServer](o, named(infra.Namespace, names.DHCPServer(infra.Name))),
+		DNS:   find[v1alpha1.DNSServer](o, named(infra.Namespace, names.DNSServer(infra.Name))),
+		Proxy: find[v1alpha1.ProxyServer](o, named(infra.Namespace, names.ProxyServer(infra.Name))),
 	}
+}
+
+func named(namespace, name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
 // object is a pointer to T that has a name.

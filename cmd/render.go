@@ -1,0 +1,88 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/render"
+)
+
+func newRenderCommand() *cobra.Command {
+	var files []string
+	var output string
+	var settings plan.Settings
+	cmd := &cobra.Command{
+		Use:   "render -f FILE …",
+		Short: "Print what an Infra becomes, without a cluster",
+		Long: "Plans from files what the operator plans from a cluster, with the same code: give the Infra, its HostedCluster,\n" +
+			"NetworkAttachmentDefinition and the Services, Routes, EndpointSlices and NetworkPolicies of the control plane's\n" +
+			"namespace, as `kubectl get -o yaml` prints them. Objects go to standard output, findings to standard error.",
+		Example: "  oooi render -f infra.yaml -f hostedcluster.yaml -f namespace.yaml",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			write, ok := map[string]func(io.Writer, []runtime.ApplyConfiguration) error{"yaml": render.YAML, "json": render.JSON}[output]
+			if !ok {
+				return fmt.Errorf("--output %s: write yaml or json", output)
+			}
+			objects, err := readFiles(cmd.InOrStdin(), files)
+			if err != nil {
+				return err
+			}
+			return renderTo(cmd.OutOrStdout(), cmd.ErrOrStderr(), write, objects.Render(settings))
+		},
+	}
+	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file to read, - for standard input; may be given more than once")
+	cmd.Flags().StringVarP(&output, "output", "o", "yaml", "yaml or json")
+	bindSettings(cmd, &settings)
+	_ = cmd.MarkFlagRequired("filename")
+	return cmd
+}
+
+func readFiles(stdin io.Reader, files []string) (render.Objects, error) {
+	var all render.Objects
+	for _, name := range files {
+		objects, err := readFile(stdin, name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, objects...)
+	}
+	return all, nil
+}
+
+func readFile(stdin io.Reader, name string) (render.Objects, error) {
+	if name == "-" {
+		return render.Read(stdin)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return render.Read(file)
+}
+
+// renderTo writes everything that is planned, says what was found, and fails when an Infra is held back.
+func renderTo(out, err io.Writer, write func(io.Writer, []runtime.ApplyConfiguration) error, renderings []render.Rendering) error {
+	if len(renderings) == 0 {
+		return errors.New("the files hold no Infra")
+	}
+	var objects []runtime.ApplyConfiguration
+	var held error
+	for _, r := range renderings {
+		objects = append(objects, r.Objects...)
+		for _, f := range r.Findings {
+			fmt.Fprintf(err, "infra %s/%s: %s %s: %s\n", r.Infra.Namespace, r.Infra.Name, f.Condition, f.Reason, f.Message)
+		}
+		if r.Held {
+			held = errors.Join(held, fmt.Errorf("infra %s/%s is held back: nothing of it would be applied", r.Infra.Namespace, r.Infra.Name))
+		}
+	}
+	return errors.Join(write(out, objects), held)
+}

@@ -1,0 +1,91 @@
+package cmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+const cases = "../internal/plan/testdata/"
+
+// rendered runs the command and gives back both outputs.
+func rendered(stdin string, args ...string) (out, findings string, err error) {
+	cmd := newRenderCommand()
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	var stdout, stderr bytes.Buffer
+	cmd.SetIn(strings.NewReader(stdin))
+	cmd.SetOut(&stdout)
+	cmd.SetErr(&stderr)
+	cmd.SetArgs(args)
+	err = cmd.Execute()
+	return stdout.String(), stderr.String(), err
+}
+
+func TestRenderPrintsChildrenAndWhatTheyBecome(t *testing.T) {
+	g := NewWithT(t)
+	out, findings, err := rendered("", "-f", cases+"loadbalancer-without-hostname/in.yaml", "-o", "json", "--image", "oooi:1", "--envoy-image", "envoy:1")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(findings).To(BeEmpty())
+	var list struct {
+		Kind  string
+		Items []struct {
+			Kind     string
+			Metadata struct{ Name, Namespace string }
+		}
+	}
+	g.Expect(json.Unmarshal([]byte(out), &list)).To(Succeed())
+	var all []string
+	for _, item := range list.Items {
+		all = append(all, item.Kind+" "+item.Metadata.Namespace+"/"+item.Metadata.Name)
+	}
+	g.Expect(list.Kind).To(Equal("List"))
+	g.Expect(all).To(ContainElements(
+		"NetworkAttachmentDefinition clusters/c1-proxy", "DHCPServer clusters/c1-dhcp", "DNSServer clusters/c1-dns", "ProxyServer clusters/c1-proxy",
+		"NetworkPolicy clusters-c1/oooi.clusters.c1-proxy.ignition-server-proxy",
+		"StatefulSet clusters/c1-dhcp-deployment", "StatefulSet clusters/c1-dns-deployment", "Deployment clusters/c1-proxy-deployment", "Service clusters/c1-proxy-svc",
+	))
+	yaml, _, err := rendered("", "-f", cases+"loadbalancer-without-hostname/in.yaml", "--image", "oooi:1", "--envoy-image", "envoy:1")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(strings.Count(yaml, "\n---\n") + 1).To(Equal(len(all)))
+}
+
+func TestRenderSaysWhatIsWrongAndFails(t *testing.T) {
+	infra := `
+apiVersion: hostedcluster.densityops.com/v1alpha1
+kind: Infra
+metadata: {name: c1, namespace: clusters}
+spec:
+  hostedClusterRef: {name: c1}
+  networkConfig: {cidr: 192.168.100.0/24, networkAttachmentDefinition: vlan100}
+`
+	for name, c := range map[string]struct {
+		stdin         string
+		args          []string
+		err, findings string
+	}{
+		"a control plane that is not there": {stdin: infra, args: []string{"-f", "-"},
+			err: "infra clusters/c1 is held back: nothing of it would be applied", findings: "infra clusters/c1: EndpointsResolved WaitingForControlPlane: waiting for HostedCluster clusters/c1\n"},
+		"a field that does not exist": {stdin: strings.Replace(infra, "networkConfig", "networkConfg", 1), args: []string{"-f", "-"}, err: `unknown field "spec.networkConfg"`},
+		"no Infra":                    {stdin: "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n", args: []string{"-f", "-"}, err: "the files hold no Infra"},
+		"a file that is not there":    {args: []string{"-f", "missing.yaml"}, err: "missing.yaml: open missing.yaml: no such file or directory"},
+		"another output":              {stdin: infra, args: []string{"-f", "-", "-o", "xml"}, err: "--output xml: write yaml or json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			out, findings, err := rendered(c.stdin, c.args...)
+			g.Expect(err).To(MatchError(ContainSubstring(c.err)))
+			g.Expect(findings).To(ContainSubstring(c.findings))
+			g.Expect(out).To(BeEmpty())
+		})
+	}
+}
+
+func TestRenderTakesTheSample(t *testing.T) {
+	_, findings, err := rendered("", "-f", "../examples/seed-001.yaml")
+	g := NewWithT(t)
+	g.Expect(err).To(MatchError(ContainSubstring("infra clusters/example-infra is held back")))
+	g.Expect(findings).To(ContainSubstring("RefNotPermitted"))
+}

@@ -1,0 +1,51 @@
+package cmd
+
+import (
+	"net/netip"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+// bindSettings adds the flags that planning depends on; the manager and render have the same.
+func bindSettings(cmd *cobra.Command, s *plan.Settings) {
+	flags := cmd.Flags()
+	flags.StringVar(&s.Image, "image", os.Getenv("RELATED_IMAGE_OOOI"), "image of the daemons; default $RELATED_IMAGE_OOOI")
+	flags.StringVar(&s.EnvoyImage, "envoy-image", os.Getenv("RELATED_IMAGE_ENVOY"), "image of Envoy; default $RELATED_IMAGE_ENVOY")
+	flags.BoolVar(&s.AllowImageOverride, "allow-image-override", false, "let image fields of Infras and their children choose what runs")
+	flags.StringSliceVar(&s.NADSourceNamespaces, "nad-source-namespaces", []string{"default", "openshift-multus", "openshift-sriov-network-operator", "openshift-cnv"},
+		"namespaces whose NetworkAttachmentDefinitions Multus lends to every pod")
+	flags.Var((*prefixes)(&s.ExtraEndpointCIDRs), "extra-endpoint-cidrs", "networks that extra endpoints may lead to by address (default none)")
+	flags.StringVar(&s.ClusterDomain, "cluster-domain", "", "the management cluster's own domain, hidden from VLANs (default: from resolv.conf)")
+	flags.Var((*prefixes)(&s.PodCIDRs), "pod-cidrs", "the management cluster's pod networks (default: read from the cluster)")
+	flags.Var((*prefixes)(&s.ServiceCIDRs), "service-cidrs", "the management cluster's service networks (default: read from the cluster)")
+	flags.StringSliceVar(&s.MetricsNamespaces, "metrics-namespaces", nil, "namespaces whose pods may scrape the daemons' metrics (default none)")
+}
+
+// prefixes is a flag of networks, by comma.
+type prefixes []netip.Prefix
+
+func (p *prefixes) Set(text string) error {
+	*p = nil
+	for one := range strings.SplitSeq(text, ",") {
+		network, err := netip.ParsePrefix(strings.TrimSpace(one))
+		if err != nil {
+			return err
+		}
+		*p = append(*p, network.Masked())
+	}
+	return nil
+}
+
+func (p *prefixes) String() string {
+	var all []string
+	for _, network := range *p {
+		all = append(all, network.String())
+	}
+	return strings.Join(all, ",")
+}
+
+func (p *prefixes) Type() string { return "cidrs" }

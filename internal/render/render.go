@@ -1,0 +1,114 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+// Rendering is what one Infra becomes: its children and what they become in turn.
+type Rendering struct {
+	Infra    *v1alpha1.Infra
+	Held     bool
+	Objects  []runtime.ApplyConfiguration
+	Findings []finding.Finding
+}
+
+// Render plans every Infra of the files.
+func (o Objects) Render(settings plan.Settings) []Rendering {
+	var all []Rendering
+	for _, in := range o.Inputs(settings) {
+		p := plan.Infra(in)
+		r := Rendering{Infra: in.Infra, Held: p.Held, Objects: p.Objects, Findings: p.Findings}
+		for _, child := range p.Objects {
+			became := o.child(in, p, child)
+			r.Objects = append(r.Objects, became.Objects...)
+			r.Findings = append(r.Findings, became.Findings...)
+			r.Held = r.Held || became.Held
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// child plans the workload of one child, as its controller does once the child is applied.
+func (o Objects) child(in plan.Input, p plan.InfraPlan, child runtime.ApplyConfiguration) plan.ChildPlan {
+	switch child.(type) {
+	case *ac.DHCPServerApplyConfiguration:
+		server := typed[v1alpha1.DHCPServer](child)
+		return plan.DHCP(childInput(o, in, p, server, server.Spec.NetworkConfig.Attachment))
+	case *ac.DNSServerApplyConfiguration:
+		server := typed[v1alpha1.DNSServer](child)
+		return plan.DNS(childInput(o, in, p, server, server.Spec.NetworkConfig.Attachment))
+	case *ac.ProxyServerApplyConfiguration:
+		server := typed[v1alpha1.ProxyServer](child)
+		return plan.Proxy(childInput(o, in, p, server, server.Spec.NetworkConfig.Attachment))
+	}
+	return plan.ChildPlan{}
+}
+
+func childInput[T metav1.Object](o Objects, in plan.Input, p plan.InfraPlan, server T, attachment v1alpha1.Attachment) plan.Child[T] {
+	return plan.Child[T]{
+		Settings: in.Settings, Server: server, NAD: o.attachedTo(p, attachment), Infra: in.Infra,
+		Lent: in.ControlPlaneNamespace(), Namespaces: in.Namespaces,
+	}
+}
+
+// attachedTo is the network that the plan derives, else one of the files.
+func (o Objects) attachedTo(p plan.InfraPlan, a v1alpha1.Attachment) *nad.NetworkAttachmentDefinition {
+	for _, object := range p.Objects {
+		derived, ok := object.(*nad.ApplyConfiguration)
+		if ok && *derived.Name == string(a.NetworkAttachmentDefinition) && *derived.Namespace == string(a.NetworkAttachmentNamespace) {
+			return typed[nad.NetworkAttachmentDefinition](derived)
+		}
+	}
+	return find[nad.NetworkAttachmentDefinition](o, named(string(a.NetworkAttachmentNamespace), string(a.NetworkAttachmentDefinition)))
+}
+
+// typed is an applied object as a reader gets it.
+func typed[T any](applied runtime.ApplyConfiguration) *T {
+	out := new(T)
+	text, err := json.Marshal(applied)
+	if err == nil {
+		err = json.Unmarshal(text, out)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("%T does not become %T: %v", applied, out, err)) // both are generated from one type
+	}
+	return out
+}
+
+// YAML writes one document for each object.
+func YAML(to io.Writer, objects []runtime.ApplyConfiguration) error {
+	for _, object := range objects {
+		text, err := yaml.Marshal(object)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(to, "---\n%s", text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// JSON writes one List.
+func JSON(to io.Writer, objects []runtime.ApplyConfiguration) error {
+	enc := json.NewEncoder(to)
+	enc.SetIndent("", "  ")
+	return enc.Encode(struct {
+		APIVersion string                       `json:"apiVersion"`
+		Kind       string                       `json:"kind"`
+		Items      []runtime.ApplyConfiguration `json:"items"`
+	}{"v1", "List", objects})
+}
