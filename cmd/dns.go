@@ -8,6 +8,7 @@ import (
 
 	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/dns"
+	"github.com/cldmnky/oooi/internal/dns/server"
 )
 
 func newDNSCommand() *cobra.Command {
@@ -21,7 +22,7 @@ func newDNSCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if corefile != "" {
-				return dns.ServeCorefile(cmd.Context(), corefile)
+				return server.ServeCorefile(cmd.Context(), corefile)
 			}
 			d, err := newDNSDaemon(&flags, name, podIP)
 			if err != nil {

@@ -1,3 +1,4 @@
+// Package dns is the DNS daemon: its own DNSServer and the leases of its Infra become what package server says.
 package dns
 
 import (
@@ -17,7 +18,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/daemon"
-	"github.com/cldmnky/oooi/internal/dns/records"
+	"github.com/cldmnky/oooi/internal/dns/server"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -45,15 +46,14 @@ type Daemon struct {
 	port       uint16 // 53, but in tests
 	resolvConf string // /etc/resolv.conf, but in tests
 
-	newest     snapshots
-	forwarding *forwarding
-	ready      *daemon.Readiness
-	status     *status
-	leases     *leaseBook
-	group      *errgroup.Group
+	answers *server.Server
+	ready   *daemon.Readiness
+	status  *status
+	leases  *leaseBook
+	group   *errgroup.Group
 
 	mu        sync.Mutex          // configuration and leases change from two goroutines
-	server    *v1alpha1.DNSServer // what is served; nil before the first configuration
+	object    *v1alpha1.DNSServer // what is served; nil before the first configuration
 	mirroring bool                // the leases of its Infra
 }
 
@@ -63,8 +63,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.ready = daemon.NewReadiness(d.checks()...)
 	d.status = newStatus(daemon.NewStatus(d.Kube, names.DNSFieldOwner, d.Log), d.ready)
 	d.leases = newLeaseBook(d.Flags.StateDir, d.Log)
-	d.forwarding = newForwarding()
-	defer d.forwarding.close()
+	d.answers = server.New()
+	defer d.answers.Close()
 	d.group, ctx = errgroup.WithContext(ctx)
 	d.group.Go(func() error { return d.Flags.Serve(ctx, d.ready, promhttp.Handler()) })
 	d.group.Go(func() error { return d.status.writer.Run(ctx) })
@@ -100,54 +100,54 @@ func (d *Daemon) follow(ctx context.Context) error {
 func (d *Daemon) judge(refusal error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.server == nil {
+	if d.object == nil {
 		d.ready.Set(checkConfig, refusal)
 	}
 	d.status.judge(refusal)
 }
 
 // configure takes an object into service, whole or not at all.
-func (d *Daemon) configure(ctx context.Context, server *v1alpha1.DNSServer) error {
+func (d *Daemon) configure(ctx context.Context, object *v1alpha1.DNSServer) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.status.consider(server)
-	addr, err := d.address(server)
+	d.status.consider(object)
+	addr, err := d.address(object)
 	if err == nil {
-		err = d.publish(server)
+		err = d.publish(object)
 	}
-	if err == nil && d.server == nil {
+	if err == nil && d.object == nil {
 		err = d.listen(ctx, addr)
 	}
 	if err != nil {
 		return err
 	}
-	if d.server == nil || !equality.Semantic.DeepEqual(d.server.Spec, server.Spec) {
-		d.Log.Info("configuration serves", "generation", server.Generation, "domain", server.Spec.HostedClusterDomain)
+	if d.object == nil || !equality.Semantic.DeepEqual(d.object.Spec, object.Spec) {
+		d.Log.Info("configuration serves", "generation", object.Generation, "domain", object.Spec.HostedClusterDomain)
 	}
-	d.server = server
+	d.object = object
 	d.ready.Set(checkConfig, nil)
 	d.mirrorLeases(ctx)
 	return nil
 }
 
 // address is the one to serve on the VLAN. It cannot change under a running daemon: the pod's network has the other one.
-func (d *Daemon) address(server *v1alpha1.DNSServer) (netip.Addr, error) {
-	field, value := "spec.networkConfig.serverIP", server.Spec.NetworkConfig.ServerIP
+func (d *Daemon) address(object *v1alpha1.DNSServer) (netip.Addr, error) {
+	field, value := "spec.networkConfig.serverIP", object.Spec.NetworkConfig.ServerIP
 	addr, err := netip.ParseAddr(string(value))
 	switch {
 	case err != nil:
 		return addr, fmt.Errorf("%s: %q is not an IP address such as 192.168.100.3", field, value)
 	case addr == d.PodIP:
 		return addr, fmt.Errorf("%s: %s is the pod's own address; each view needs one of its own", field, value)
-	case d.server != nil && d.server.Spec.NetworkConfig.ServerIP != value:
-		return addr, fmt.Errorf("%s: this daemon serves %s until it is restarted, not %s", field, d.server.Spec.NetworkConfig.ServerIP, value)
+	case d.object != nil && d.object.Spec.NetworkConfig.ServerIP != value:
+		return addr, fmt.Errorf("%s: this daemon serves %s until it is restarted, not %s", field, d.object.Spec.NetworkConfig.ServerIP, value)
 	}
 	return addr, nil
 }
 
 // publish makes what an object and the leases say the answer to the next query.
-func (d *Daemon) publish(server *v1alpha1.DNSServer) error {
-	intent, err := intentOf(server, d.leases.leases())
+func (d *Daemon) publish(object *v1alpha1.DNSServer) error {
+	intent, err := intentOf(object, d.leases.leases())
 	if err != nil {
 		return err
 	}
@@ -156,16 +156,12 @@ func (d *Daemon) publish(server *v1alpha1.DNSServer) error {
 			return err
 		}
 	}
-	if err := d.forwarding.use(intent.Upstreams, intent.CacheTTL); err != nil {
-		return err
-	}
-	d.newest.Store(records.Build(intent))
-	return nil
+	return d.answers.Say(intent)
 }
 
 // mirrorLeases begins once the object says which Infra it belongs to; one that belongs to none has no leases.
 func (d *Daemon) mirrorLeases(ctx context.Context) {
-	infra := d.server.Labels[names.LabelInfra]
+	infra := d.object.Labels[names.LabelInfra]
 	if d.Kube == nil || infra == "" || d.mirroring {
 		return
 	}
@@ -179,33 +175,33 @@ func (d *Daemon) mirrorLeases(ctx context.Context) {
 func (d *Daemon) publishLeases() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.publish(d.server)
+	return d.publish(d.object)
 }
 
 // listen opens the sockets of both views, all or none, and serves them.
 func (d *Daemon) listen(ctx context.Context, addr netip.Addr) error {
-	onVLAN, err := listen(ctx, netip.AddrPortFrom(addr, d.port))
+	onVLAN, err := server.Listen(ctx, netip.AddrPortFrom(addr, d.port))
 	if err != nil {
 		return err
 	}
 	if d.PodIP.IsValid() {
-		onPods, err := listen(ctx, netip.AddrPortFrom(d.PodIP, d.port))
+		onPods, err := server.Listen(ctx, netip.AddrPortFrom(d.PodIP, d.port))
 		if err != nil {
-			return errors.Join(err, onVLAN.close())
+			return errors.Join(err, onVLAN.Close())
 		}
-		d.serve(ctx, onPods, checkPods, podView(&d.newest))
+		d.serve(ctx, onPods, checkPods, d.answers.Pods())
 	}
-	d.serve(ctx, onVLAN, checkVLAN, vlanView(&d.newest, d.forwarding))
-	d.group.Go(func() error { return daemon.GuardForwarding(ctx, onVLAN.device, daemon.Tuned(), d.ready, d.Log) })
+	d.serve(ctx, onVLAN, checkVLAN, d.answers.VLAN())
+	d.group.Go(func() error { return daemon.GuardForwarding(ctx, onVLAN.Device, daemon.Tuned(), d.ready, d.Log) })
 	return nil
 }
 
 // serve answers on a view's sockets and probes them from outside.
-func (d *Daemon) serve(ctx context.Context, l listener, check string, chain answers) {
-	d.Log.Info("view serves", "view", chain.name, "address", l.at, "device", l.device)
-	d.group.Go(func() error { return l.serve(ctx, chain) })
+func (d *Daemon) serve(ctx context.Context, l server.Listener, check string, view server.View) {
+	d.Log.Info("view serves", "view", view.Name, "address", l.At, "device", l.Device)
+	d.group.Go(func() error { return l.Serve(ctx, view) })
 	d.group.Go(func() error {
-		probe(ctx, l.at, d.domain, func(problem error) { d.ready.Set(check, problem) })
+		probe(ctx, l.At, d.domain, func(problem error) { d.ready.Set(check, problem) })
 		return nil
 	})
 }
@@ -214,5 +210,5 @@ func (d *Daemon) serve(ctx context.Context, l listener, check string, chain answ
 func (d *Daemon) domain() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return mdns.Fqdn(string(d.server.Spec.HostedClusterDomain))
+	return mdns.Fqdn(string(d.object.Spec.HostedClusterDomain))
 }

@@ -9,10 +9,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,17 +19,18 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// leaseBook mirrors the leases of one Infra and signals each change. A copy on disk serves until the API server has told
-// all of them again: that first list then replaces what was restored.
+// leaseBook knows the leases of one Infra and signals each change. A copy on disk serves until the API server has told all
+// of them again.
 type leaseBook struct {
-	cache.Store
-	changed chan struct{}
-	path    string // of the copy; empty keeps none
-	log     *slog.Logger
+	changed  chan struct{}
+	restored []*v1alpha1.DHCPLease
+	mirrored atomic.Pointer[cache.Store] // nil until it is complete
+	path     string                      // of the copy; empty keeps none
+	log      *slog.Logger
 }
 
 func newLeaseBook(stateDir string, log *slog.Logger) *leaseBook {
-	b := &leaseBook{Store: cache.NewStore(cache.MetaNamespaceKeyFunc), changed: make(chan struct{}, 1), log: log}
+	b := &leaseBook{changed: make(chan struct{}, 1), log: log}
 	if stateDir != "" {
 		b.path = filepath.Join(stateDir, "leases.json")
 		if err := b.restore(); err != nil {
@@ -41,24 +40,13 @@ func newLeaseBook(stateDir string, log *slog.Logger) *leaseBook {
 	return b
 }
 
-// Add, Update, Delete and Replace are how a reflector writes.
-
-func (b *leaseBook) Add(o any) error                  { return b.signal(b.Store.Add(o)) }
-func (b *leaseBook) Update(o any) error               { return b.signal(b.Store.Update(o)) }
-func (b *leaseBook) Delete(o any) error               { return b.signal(b.Store.Delete(o)) }
-func (b *leaseBook) Replace(o []any, rv string) error { return b.signal(b.Store.Replace(o, rv)) }
-
-func (b *leaseBook) signal(err error) error {
-	select {
-	case b.changed <- struct{}{}:
-	default: // one signal is pending already
-	}
-	return err
-}
-
 // leases are those known now.
 func (b *leaseBook) leases() (all []*v1alpha1.DHCPLease) {
-	for _, l := range b.List() {
+	store := b.mirrored.Load()
+	if store == nil {
+		return b.restored
+	}
+	for _, l := range (*store).List() {
 		all = append(all, l.(*v1alpha1.DHCPLease))
 	}
 	return all
@@ -66,19 +54,25 @@ func (b *leaseBook) leases() (all []*v1alpha1.DHCPLease) {
 
 // mirror follows the leases of an Infra until the context ends.
 func (b *leaseBook) mirror(ctx context.Context, kube client.WithWatch, namespace, infra string) {
-	selected := func(o metav1.ListOptions) []client.ListOption {
-		return []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{names.LabelInfra: infra}, &client.ListOptions{Raw: &o}}
+	own := []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{names.LabelInfra: infra}}
+	store, informer := daemon.Informer(kube, &v1alpha1.DHCPLease{}, &v1alpha1.DHCPLeaseList{}, own, cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { b.signal() },
+		UpdateFunc: func(any, any) { b.signal() },
+		DeleteFunc: func(any) { b.signal() },
+	})
+	go informer.RunWithContext(ctx)
+	if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		b.mirrored.Store(&store)
+		b.signal()
 	}
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			list := &v1alpha1.DHCPLeaseList{}
-			return list, kube.List(ctx, list, selected(o)...)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return kube.Watch(ctx, &v1alpha1.DHCPLeaseList{}, selected(o)...)
-		},
+	<-ctx.Done()
+}
+
+func (b *leaseBook) signal() {
+	select {
+	case b.changed <- struct{}{}:
+	default: // one signal is pending already
 	}
-	cache.NewReflectorWithOptions(source, &v1alpha1.DHCPLease{}, b, cache.ReflectorOptions{}).RunWithContext(ctx)
 }
 
 // follow publishes each change and then keeps a copy of it, until the context ends.
@@ -95,8 +89,9 @@ func (b *leaseBook) follow(ctx context.Context, publish func() error) error {
 	}
 }
 
+// keep writes the copy, but never an incomplete one over what was restored.
 func (b *leaseBook) keep() error {
-	if b.path == "" {
+	if b.path == "" || b.mirrored.Load() == nil {
 		return nil
 	}
 	content, err := json.Marshal(b.leases())
@@ -111,12 +106,8 @@ func (b *leaseBook) restore() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	var kept []*v1alpha1.DHCPLease
 	if err == nil {
-		err = json.Unmarshal(content, &kept)
-	}
-	for _, l := range kept {
-		err = errors.Join(err, b.Store.Add(l))
+		err = json.Unmarshal(content, &b.restored)
 	}
 	return err
 }

@@ -1,11 +1,8 @@
-// Package dns serves split-horizon DNS: CoreDNS with a plugin of our own that answers from an immutable snapshot of
-// records. Which view answers is decided by the socket that a query arrived on, never by what the query says.
-package dns
+package server
 
 import (
 	"context"
 	"net/netip"
-	"sync/atomic"
 	"time"
 
 	"github.com/coredns/coredns/plugin"
@@ -15,24 +12,11 @@ import (
 	"github.com/cldmnky/oooi/internal/dns/records"
 )
 
-// snapshots hands out the newest records. They change by one pointer, and never by a Restart of CoreDNS, which would empty
-// its cache.
-type snapshots = atomic.Pointer[records.Snapshot]
-
 // answers is the CoreDNS plugin of one view. What the view does not decide goes to Next.
 type answers struct {
 	Next plugin.Handler
 	name string
 	view func() *records.View
-}
-
-func vlanView(newest *snapshots, next plugin.Handler) answers {
-	return answers{Next: next, name: "vlan", view: func() *records.View { return newest.Load().VLAN }}
-}
-
-// podView has no Next: were it to forward, the management cluster's DNS that forwards to us would ask itself.
-func podView(newest *snapshots) answers {
-	return answers{name: "pods", view: func() *records.View { return newest.Load().Pods }}
 }
 
 // Name implements plugin.Handler.

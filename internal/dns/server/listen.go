@@ -1,4 +1,4 @@
-package dns
+package server
 
 import (
 	"context"
@@ -18,37 +18,39 @@ import (
 // maxConnections bounds the TCP connections that one view holds: idle ones must not eat our descriptors.
 const maxConnections = 512
 
-// listener is one view's sockets, bound to address and device.
-type listener struct {
-	at     netip.AddrPort
-	device string
+// Listener is one view's sockets, bound to address and device.
+type Listener struct {
+	At     netip.AddrPort
+	Device string
 	tcp    net.Listener
 	udp    net.PacketConn
 }
 
-func listen(ctx context.Context, at netip.AddrPort) (listener, error) {
+// Listen opens the sockets of a view.
+func Listen(ctx context.Context, at netip.AddrPort) (Listener, error) {
 	device, err := vlan.InterfaceOf(at.Addr())
 	if err != nil {
-		return listener{}, err
+		return Listener{}, err
 	}
 	tcp, err := vlan.ListenTCP(ctx, at)
 	if err != nil {
-		return listener{}, err
+		return Listener{}, err
 	}
 	udp, err := vlan.ListenUDP(ctx, at)
 	if err != nil {
-		return listener{}, errors.Join(err, tcp.Close())
+		return Listener{}, errors.Join(err, tcp.Close())
 	}
-	return listener{at, device, tcp, udp}, nil
+	return Listener{at, device, tcp, udp}, nil
 }
 
-func (l listener) close() error { return errors.Join(l.tcp.Close(), l.udp.Close()) }
+// Close closes sockets that are not served.
+func (l Listener) Close() error { return errors.Join(l.tcp.Close(), l.udp.Close()) }
 
-// serve answers with a plugin chain until the context ends.
-func (l listener) serve(ctx context.Context, chain plugin.Handler) error {
-	config := &dnsserver.Config{Zone: ".", Plugin: []plugin.Plugin{func(plugin.Handler) plugin.Handler { return chain }}}
+// Serve answers as a view until the context ends.
+func (l Listener) Serve(ctx context.Context, view View) error {
+	config := &dnsserver.Config{Zone: ".", Plugin: []plugin.Plugin{func(plugin.Handler) plugin.Handler { return view.handler }}}
 	config.AllowOpcode(dns.OpcodeUpdate) // reaches our plugin, which refuses it; CoreDNS would call it not implemented
-	server, err := dnsserver.NewServer("dns://"+l.at.String(), []*dnsserver.Config{config})
+	server, err := dnsserver.NewServer("dns://"+l.At.String(), []*dnsserver.Config{config})
 	if err != nil {
 		return err
 	}
@@ -58,7 +60,7 @@ func (l listener) serve(ctx context.Context, chain plugin.Handler) error {
 	group.Go(func() error {
 		<-ctx.Done()
 		_ = server.Stop() // says only that a client was slow to leave
-		_ = l.close()     // for a server that was stopped before it began
+		_ = l.Close()     // for a server that was stopped before it began
 		return nil
 	})
 	return group.Wait()

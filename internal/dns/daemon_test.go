@@ -1,0 +1,245 @@
+package dns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	mdns "github.com/miekg/dns"
+	. "github.com/onsi/gomega"
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/daemon"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// What CoreDNS leaves of a retired upstream ends by itself, when the garbage collector finalizes it.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/coredns/coredns/plugin/pkg/proxy.(*Transport).connManager"))
+}
+
+// running is a daemon whose VLAN is the loopback device and whose pod network is ::1.
+type running struct {
+	*Daemon
+	t     *testing.T
+	state string
+	port  uint16
+	stop  func()
+}
+
+func start(t *testing.T, state string, flags daemon.Flags, cluster client.WithWatch) *running {
+	t.Helper()
+	flags.StateDir = state
+	resolvConf := filepath.Join(t.TempDir(), "resolv.conf")
+	NewWithT(t).Expect(os.WriteFile(resolvConf, []byte("nameserver 192.0.2.53\n"), 0o600)).To(Succeed())
+	r := &running{t: t, state: state, port: freePort(t)}
+	r.Daemon = &Daemon{
+		Flags: &flags, Name: "c1-dns", PodIP: netip.MustParseAddr("::1"), Kube: cluster,
+		Log: slog.New(slog.DiscardHandler), port: r.port, resolvConf: resolvConf,
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	r.stop = func() {
+		if cancel != nil {
+			cancel()
+			cancel = nil
+			NewWithT(t).Expect(<-ended).To(Succeed())
+		}
+	}
+	t.Cleanup(r.stop)
+	return r
+}
+
+func freePort(t *testing.T) uint16 {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	defer l.Close()
+	return netip.MustParseAddrPort(l.Addr().String()).Port()
+}
+
+// says asks the view of the VLAN and returns the address, the host, or the code.
+func (r *running) says(name string, qtype uint16) func() string {
+	return r.asks("127.0.0.1", name, qtype)
+}
+
+func (r *running) asks(server, name string, qtype uint16) func() string {
+	return func() string {
+		at := netip.AddrPortFrom(netip.MustParseAddr(server), r.port).String()
+		answer, err := mdns.Exchange(new(mdns.Msg).SetQuestion(name, qtype), at)
+		switch {
+		case err != nil:
+			return err.Error()
+		case len(answer.Answer) == 0:
+			return mdns.RcodeToString[answer.Rcode]
+		case qtype == mdns.TypePTR:
+			return answer.Answer[0].(*mdns.PTR).Ptr
+		}
+		return answer.Answer[0].(*mdns.A).A.String()
+	}
+}
+
+func object(api string) *v1alpha1.DNSServer {
+	return &v1alpha1.DNSServer{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c1-dns", Labels: map[string]string{names.LabelInfra: "c1"}, Generation: 1},
+		Spec: v1alpha1.DNSServerSpec{
+			NetworkConfig:       v1alpha1.DNSNetworkConfig{ServerIP: "127.0.0.1", SecondaryNetworkCIDR: "127.0.0.0/8"},
+			HostedClusterDomain: "c1.example.com",
+			StaticEntries:       []v1alpha1.DNSEntry{{Hostname: "api.c1.example.com", IP: v1alpha1.IPAddress(api)}},
+			InternalEntries:     []v1alpha1.DNSEntry{{Hostname: "api.c1.example.com", IP: "172.30.0.9"}},
+		},
+	}
+}
+
+func lease(host, ip string, until time.Time) *v1alpha1.DHCPLease {
+	return &v1alpha1.DHCPLease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c1-dhcp-" + ip, Labels: map[string]string{names.LabelInfra: "c1"}},
+		Spec: v1alpha1.DHCPLeaseSpec{
+			IP: v1alpha1.IPv4Address(ip), Hostname: host, State: v1alpha1.LeaseBound, DurableUntilTime: metav1.NewMicroTime(until),
+		},
+	}
+}
+
+func cluster(objects ...client.Object) client.WithWatch {
+	return fake.NewClientBuilder().WithScheme(daemon.Scheme()).WithObjects(objects...).WithStatusSubresource(&v1alpha1.DNSServer{}).
+		WithIndex(&v1alpha1.DNSServer{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).Build()
+}
+
+// away is a cluster whose API server does not answer.
+func away() client.WithWatch {
+	return interceptor.NewClient(cluster(), interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+		return errors.New("the API server is away")
+	}})
+}
+
+func file(t *testing.T, path, server, api string) {
+	t.Helper()
+	NewWithT(t).Expect(os.WriteFile(path, fmt.Appendf(nil, `
+spec:
+  networkConfig: {serverIP: %s, secondaryNetworkCIDR: 127.0.0.0/8, networkAttachmentDefinition: vlan}
+  hostedClusterDomain: c1.example.com
+  staticEntries: [{hostname: api.c1.example.com, ip: "%s"}]
+  internalEntries: [{hostname: api.c1.example.com, ip: 172.30.0.9}]
+`, server, api), 0o600)).To(Succeed())
+}
+
+func TestAFileIsServedAndFollowedWithinASecond(t *testing.T) {
+	g := NewWithT(t)
+	path := filepath.Join(t.TempDir(), "dns.yaml")
+	file(t, path, "127.0.0.1", "192.168.100.4")
+	d := start(t, "", daemon.Flags{ConfigFile: path}, nil)
+	api := d.says("api.c1.example.com.", mdns.TypeA)
+	g.Eventually(api, 5*time.Second).Should(Equal("192.168.100.4"))
+	g.Expect(d.asks("::1", "api.c1.example.com.", mdns.TypeA)()).To(Equal("172.30.0.9"))
+
+	file(t, path, "127.0.0.1", "not an address")
+	g.Consistently(api, 300*time.Millisecond).Should(Equal("192.168.100.4"))
+	file(t, path, "127.0.0.2", "192.168.100.5")
+	g.Consistently(api, 300*time.Millisecond).Should(Equal("192.168.100.4"), "another serverIP is another pod's to serve")
+	file(t, path, "127.0.0.1", "192.168.100.6")
+	g.Eventually(api, time.Second).Should(Equal("192.168.100.6"))
+}
+
+func TestABadFileAtTheStartIsAnError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dns.yaml")
+	file(t, path, "192.0.2.1", "192.168.100.4")
+	d := &Daemon{Flags: &daemon.Flags{ConfigFile: path}, Log: slog.New(slog.DiscardHandler)}
+	NewWithT(t).Expect(d.Run(t.Context())).To(MatchError(ContainSubstring("no network device carries 192.0.2.1")))
+}
+
+func TestLeasesAreNamedAsTheyComeAndGo(t *testing.T) {
+	g := NewWithT(t)
+	now := time.Now()
+	foreign := lease("worker-2", "192.168.100.60", now)
+	foreign.Labels[names.LabelInfra] = "c2"
+	c := cluster(object("192.168.100.4"), lease("worker-1", "192.168.100.57", now), foreign)
+	d := start(t, "", daemon.Flags{Namespace: "ns"}, c)
+	worker := d.says("worker-1.c1.example.com.", mdns.TypeA)
+	g.Eventually(worker, 5*time.Second).Should(Equal("192.168.100.57"))
+	g.Expect(d.says("57.100.168.192.in-addr.arpa.", mdns.TypePTR)()).To(Equal("worker-1.c1.example.com."))
+
+	replacement := lease("worker-1", "192.168.100.58", now.Add(time.Hour))
+	g.Expect(c.Create(t.Context(), replacement)).To(Succeed())
+	g.Eventually(worker, time.Second).Should(Equal("192.168.100.58"), "the one promised longer is the one in use")
+	g.Expect(c.Delete(t.Context(), replacement)).To(Succeed())
+	g.Eventually(worker, time.Second).Should(Equal("192.168.100.57"))
+
+	released := lease("worker-3", "192.168.100.61", now)
+	released.Spec.State = v1alpha1.LeaseReleased
+	g.Expect(c.Create(t.Context(), released)).To(Succeed())
+	g.Expect(c.Create(t.Context(), lease("last", "192.168.100.62", now))).To(Succeed())
+	g.Eventually(d.says("last.c1.example.com.", mdns.TypeA), time.Second).Should(Equal("192.168.100.62"))
+	g.Expect(d.says("worker-2.c1.example.com.", mdns.TypeA)()).To(Equal("NXDOMAIN"), "a lease of another Infra")
+	g.Expect(d.says("worker-3.c1.example.com.", mdns.TypeA)()).To(Equal("NXDOMAIN"), "given back")
+}
+
+func TestARestartWithTheAPIAwayServesAsBefore(t *testing.T) {
+	g := NewWithT(t)
+	state := t.TempDir()
+	d := start(t, state, daemon.Flags{Namespace: "ns"}, cluster(object("192.168.100.4"), lease("worker-1", "192.168.100.57", time.Now())))
+	g.Eventually(filepath.Join(state, "leases.json"), 5*time.Second).Should(BeARegularFile())
+	d.stop()
+
+	d = start(t, state, daemon.Flags{Namespace: "ns"}, away())
+	g.Eventually(d.says("api.c1.example.com.", mdns.TypeA), 5*time.Second).Should(Equal("192.168.100.4"))
+	g.Expect(d.says("worker-1.c1.example.com.", mdns.TypeA)()).To(Equal("192.168.100.57"))
+	d.stop()
+
+	d = start(t, state, daemon.Flags{Namespace: "ns"}, cluster(object("192.168.100.5")))
+	g.Eventually(d.says("api.c1.example.com.", mdns.TypeA), 5*time.Second).Should(Equal("192.168.100.5"))
+	g.Eventually(d.says("worker-1.c1.example.com.", mdns.TypeA)).Should(Equal("NXDOMAIN"), "its lease went while we were away")
+}
+
+func TestStatusSaysWhatIsServedAndWhyNotTheRest(t *testing.T) {
+	g := NewWithT(t)
+	served := object("192.168.100.4")
+	c := cluster(served)
+	start(t, "", daemon.Flags{Namespace: "ns"}, c)
+	status := func() string {
+		seen := &v1alpha1.DNSServer{}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(served), seen); err != nil || len(seen.Status.Conditions) == 0 || len(seen.Status.Instances) == 0 {
+			return fmt.Sprint("no status: ", err)
+		}
+		said, instance := seen.Status.Conditions[0], seen.Status.Instances[0]
+		return fmt.Sprintf("%s=%s/%s %s; %s ready=%v", said.Type, said.Status, said.Reason, said.Message, instance.IP, instance.Ready)
+	}
+	g.Eventually(status, 5*time.Second).Should(Equal("ConfigAccepted=True/Served the newest configuration is served; 127.0.0.1 ready=true"))
+
+	seen := &v1alpha1.DNSServer{}
+	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(served), seen)).To(Succeed())
+	seen.Spec.UpstreamDNS = []v1alpha1.IPAddress{"127.0.0.1"}
+	g.Expect(c.Update(t.Context(), seen)).To(Succeed())
+	g.Eventually(status, 5*time.Second).Should(Equal("ConfigAccepted=False/Refused spec.upstreamDNS[0]: 127.0.0.1 is this server itself; " +
+		"name the resolver behind it; 127.0.0.1 ready=true"))
+}
+
+func TestReadyOnlyWhenBothViewsAnswer(t *testing.T) {
+	g := NewWithT(t)
+	path := filepath.Join(t.TempDir(), "dns.yaml")
+	file(t, path, "127.0.0.1", "192.168.100.4")
+	d := start(t, "", daemon.Flags{ConfigFile: path}, nil)
+	g.Eventually(d.says("api.c1.example.com.", mdns.TypeA), 5*time.Second).Should(Equal("192.168.100.4"))
+	readyz := func() int {
+		answer := httptest.NewRecorder()
+		daemon.Health(d.ready).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		return answer.Code
+	}
+	g.Eventually(readyz, 5*time.Second).Should(Equal(http.StatusOK))
+	g.Expect(ask(t.Context(), "udp", netip.AddrPortFrom(netip.MustParseAddr("::1"), d.port), "not.ours.example.")).
+		To(MatchError(ContainSubstring("without authority")))
+}
