@@ -1,0 +1,152 @@
+package nad
+
+import (
+	"encoding/json"
+	"net/netip"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cldmnky/oooi/internal/ipam"
+)
+
+func parsed(t testing.TB, text string) Config {
+	t.Helper()
+	c, err := Parse(text)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return c
+}
+
+func TestNetworksOnOneSegmentHaveOneName(t *testing.T) {
+	same := [][]string{
+		{`{"type":"bridge","bridge":"br1","vlan":100}`, `{"plugins":[{"type":"cnv-bridge","bridge":"br1","vlan":100},{"type":"tuning"}]}`},
+		{`{"type":"bridge"}`, `{"type":"bridge","bridge":"cni0","vlan":0}`},
+		{`{"type":"macvlan","master":"eth1.100"}`},
+		{`{"type":"ovn-k8s-cni-overlay","topology":"localnet","name":"physnet","vlanID":100}`, `{"type":"ovn-k8s-cni-overlay","topology":"localnet","name":"other","physicalNetworkName":"physnet","vlanID":100,"subnets":"10.0.0.0/8"}`},
+		{`{"type":"bridge","bridge":"br1","vlan":101}`},
+		{`{"type":"ovn-k8s-cni-overlay","topology":"localnet","name":"physnet","vlanID":101}`},
+	}
+	g, seen := NewWithT(t), map[string]int{}
+	for i, group := range same {
+		for _, text := range group {
+			name := parsed(t, text).Layer2()
+			g.Expect(name).NotTo(BeEmpty(), text)
+			if other, ok := seen[name]; ok {
+				g.Expect(other).To(Equal(i), "%s is taken for another segment: %s", text, name)
+			}
+			seen[name] = i
+		}
+	}
+	g.Expect(seen).To(HaveLen(len(same)))
+	g.Expect(parsed(t, `{"type":"ipvlan","master":"eth1"}`).Layer2()).To(BeEmpty())
+	g.Expect(parsed(t, `{"type":"ovn-k8s-cni-overlay","topology":"layer2","name":"x"}`).Layer2()).To(BeEmpty())
+}
+
+func TestWhatANetworkGivesToOthersIsRead(t *testing.T) {
+	span := func(first, last string) ipam.Range {
+		return ipam.Range{First: netip.MustParseAddr(first), Last: netip.MustParseAddr(last)}
+	}
+	for name, c := range map[string]struct {
+		ipam    string
+		assigns bool
+		want    []ipam.Range
+	}{
+		"none":                     {ipam: `null`},
+		"empty":                    {ipam: `{}`},
+		"static without addresses": {ipam: `{"type":"static"}`, assigns: true},
+		"static":                   {ipam: `{"type":"static","addresses":[{"address":"10.0.0.5/24"}]}`, assigns: true, want: []ipam.Range{span("10.0.0.5", "10.0.0.5")}},
+		"dhcp":                     {ipam: `{"type":"dhcp"}`, assigns: true},
+		"host-local":               {ipam: `{"type":"host-local","subnet":"10.0.0.0/24","rangeStart":"10.0.0.10","rangeEnd":"10.0.0.20"}`, assigns: true, want: []ipam.Range{span("10.0.0.10", "10.0.0.20")}},
+		"host-local's ranges":      {ipam: `{"type":"host-local","ranges":[[{"subnet":"10.0.0.0/24","rangeStart":"10.0.0.10"}],[{"subnet":"10.0.1.0/24","rangeEnd":"10.0.1.9"}]]}`, assigns: true, want: []ipam.Range{span("10.0.0.10", "10.0.0.254"), span("10.0.1.1", "10.0.1.9")}},
+		"a whole subnet":           {ipam: `{"type":"host-local","subnet":"10.0.0.0/24"}`, assigns: true},
+		"whereabouts":              {ipam: `{"type":"whereabouts","range":"10.0.0.0/24","range_start":"10.0.0.10","range_end":"10.0.0.20"}`, assigns: true, want: []ipam.Range{span("10.0.0.10", "10.0.0.20")}},
+		"whereabouts in one word":  {ipam: `{"type":"whereabouts","range":"10.0.0.10-10.0.0.20/24"}`, assigns: true, want: []ipam.Range{span("10.0.0.10", "10.0.0.20")}},
+		"a range that is reversed": {ipam: `{"type":"whereabouts","range":"10.0.0.0/24","range_start":"10.0.0.20","range_end":"10.0.0.10"}`, assigns: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, config := NewWithT(t), parsed(t, `{"type":"bridge","ipam":`+c.ipam+`}`)
+			g.Expect(config.AssignsAddresses()).To(Equal(c.assigns))
+			g.Expect(config.Addresses()).To(Equal(c.want))
+		})
+	}
+}
+
+func TestADerivedNetworkKeepsWhatWeDoNotKnowAndMakesNoGateway(t *testing.T) {
+	g := NewWithT(t)
+	source := parsed(t, `{"cniVersion":"0.2.0","name":"vlan","type":"bridge","bridge":"br1","hairpinMode":true,"unknown":9007199254740993,"isGateway":true,"isDefaultGateway":true,"ipMasq":true,"forceAddress":true,"ipam":{"type":"dhcp"},"capabilities":{"ips":true}}`)
+	before := source.String()
+	derived := source.WithStatic(Static{Name: "c1-dns", Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.2/24")}, PreventForwarding: true})
+	g.Expect(derived.String()).To(MatchJSON(`{"cniVersion":"0.3.1","name":"c1-dns","plugins":[
+		{"type":"bridge","bridge":"br1","hairpinMode":true,"unknown":9007199254740993,"capabilities":{"mac":true},"ipam":{"type":"static","addresses":[{"address":"10.0.0.2/24"}]}},
+		{"type":"tuning","sysctl":{"net.ipv4.conf.IFNAME.forwarding":"0"}}]}`))
+	g.Expect(derived.String()).To(ContainSubstring("9007199254740993"), "a number is not rounded")
+	g.Expect(source.String()).To(Equal(before), "the source is not changed")
+	g.Expect(source.PreventsForwarding()).To(BeFalse())
+	g.Expect(parsed(t, derived.String()).PreventsForwarding()).To(BeTrue())
+}
+
+func TestTheAllowlistDecidesOverTuning(t *testing.T) {
+	for list, want := range map[string]bool{
+		"":                                       false,
+		"^net.ipv4.conf.IFNAME.accept_ra$":       false,
+		"^net.ipv4.conf.IFNAME.forwarding$":      true,
+		"# x\n\n  " + AllowlistLine() + "  \n":   true,
+		"net.ipv4.conf.IFNAME..*":                true,
+		"^net.ipv6.conf.IFNAME.forwarding$":      false,
+		"(\n^net.ipv4.conf.IFNAME.forwarding$\n": true, // a line that is no expression is passed over
+	} {
+		NewWithT(t).Expect(Admits(list)).To(Equal(want), "%q", list)
+	}
+}
+
+func TestABrokenConfigurationIsNamed(t *testing.T) {
+	for text, want := range map[string]string{
+		``:                                   "spec.config is not a JSON object",
+		`[]`:                                 "spec.config is not a JSON object",
+		`{}`:                                 "spec.config names no plugin: type is missing",
+		`{"plugins":[]}`:                     "spec.config: plugins is empty",
+		`{"plugins":{}}`:                     "spec.config: plugins is empty",
+		`{"plugins":["bridge"]}`:             "spec.config: plugins must be a list of objects",
+		`{"type":"bridge","vlan":"hundred"}`: "spec.config: json: cannot unmarshal",
+	} {
+		_, err := Parse(text)
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(want)), text)
+	}
+}
+
+// FuzzParse: anybody who may edit a NetworkAttachmentDefinition that is referred to writes this text.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		`{"cniVersion":"0.3.1","name":"vlan100","type":"bridge","bridge":"br100","vlan":100,"ipam":{}}`,
+		`{"name":"x","plugins":[{"type":"cnv-bridge","ipam":{"type":"whereabouts","range":"10.0.0.1-10.0.0.9/24"}},{"type":"tuning","sysctl":{"net.ipv4.conf.IFNAME.forwarding":"0"}},{"type":"sbr"}]}`,
+		`{"name":"x","type":"ovn-k8s-cni-overlay","topology":"localnet","subnets":"10.0.0.0/8","netAttachDefName":"a/b"}`,
+		`{"type":"macvlan","master":"eth1","ipam":{"type":"host-local","ranges":[[{"subnet":"::/0","rangeStart":"::"}]]}}`,
+		`{"plugins":[null]}`, `{"type":"bridge","plugins":null}`, `{"type":"bridge"}{`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := Parse(text)
+		if err != nil {
+			return
+		}
+		_, _, _, _ = c.Unfit(), c.Layer2(), c.AssignsAddresses(), c.PreventsForwarding()
+		for _, r := range c.Addresses() {
+			if !r.IsValid() {
+				t.Fatalf("%q has the range %v", text, r)
+			}
+		}
+		s := Static{Name: "x", Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.2/24")}, PreventForwarding: true}
+		for _, derived := range []Config{c, c.WithStatic(s), c.CopyForOVN("n", "a", "b")} {
+			again, err := Parse(derived.String())
+			if err != nil || again.String() != derived.String() {
+				t.Fatalf("%q became %s, which reads as %s: %v", text, derived, again, err)
+			}
+			if !json.Valid([]byte(derived.String())) {
+				t.Fatalf("%q became %s", text, derived)
+			}
+		}
+	})
+}
