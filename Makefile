@@ -7,7 +7,7 @@ GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w"
 GEN := go tool controller-gen
 TOOL := go tool -modfile=hack/tools/go.mod
 # What tests of the daemons and controllers run against: a real kube-apiserver, etcd and Envoy, built or fetched by the lab.
-TESTENV = eval "$$($(LAB) env)"
+TESTENV = eval "$$($(LAB) env)"; export OOOI_ENVOY=$$(command -v envoy)
 
 .PHONY: help
 help: ## List the targets.
@@ -21,7 +21,7 @@ build: ## Build bin/oooi.
 .PHONY: test
 test: ## Everything that is not the lab: units, real kube-apiserver, real Envoy, real DHCP and DNS clients. Needs root.
 	$(LAB) deps
-	$(LAB) build assets
+	$(LAB) build assets envoy
 	$(TESTENV); $(TOOL) gotestsum --format pkgname -- -tags netns ./...
 	$(TOOL) gotestsum --format pkgname -- -C test/lab ./...
 
@@ -49,7 +49,7 @@ bench: ## Benchmarks as a table.
 
 .PHONY: mutants
 mutants: ## Take out one safeguard at a time; list the test that kills each.
-	$(LAB) build assets
+	$(LAB) build assets envoy
 	$(TESTENV); hack/mutants
 
 .PHONY: golden

@@ -16,6 +16,7 @@ func Root() *cobra.Command {
 		SilenceUsage:  true,
 		Version:       version(),
 	}
+	root.AddCommand(newDHCPCommand(), newDNSCommand(), newProxyCommand(), newRenderCommand())
 	return root
 }
 
