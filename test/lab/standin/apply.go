@@ -183,7 +183,7 @@ func (l *Lab) configure(ctx context.Context, c Cluster, nodePorts map[string]int
 
 // applyTokens writes what a new worker is let in with: the token and its payload, and the admin's kubeconfig beside the HostedCluster.
 func (l *Lab) applyTokens(ctx context.Context, c Cluster, cfg config, held map[string]files, nodePorts map[string]int32) error {
-	content, err := payload(cfg)
+	content, err := c.payload(cfg, nodePorts)
 	if err != nil {
 		return fmt.Errorf("writing the workers' ignition config: %w", err)
 	}

@@ -1,6 +1,7 @@
 package standin
 
 import (
+	"encoding/base64"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -428,4 +429,38 @@ func TestIgnitionSpeaksHyperShiftsWords(t *testing.T) {
 			t.Errorf("user data lacks %q, which HyperShift's has: %s", word, userData)
 		}
 	}
+}
+
+func TestWorkersProxyIsWhereHyperShiftsIs(t *testing.T) {
+	h := hypershift(t)
+	const proxy = "hypershift-operator/controllers/nodepool/apiserver-haproxy/"
+	files, err := testCluster.apiProxyFiles(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := literals(h.parse(proxy + "haproxy.go"))
+	for _, f := range files {
+		if !slices.Contains(known, f.Path) {
+			t.Errorf("HyperShift writes no %s", f.Path)
+		}
+	}
+	script := strings.ReplaceAll(string(h.text(proxy+"assets/setup-apiserver-ip.sh")), "{{ .InternalAPIAddress }}", workerAPIAddress)
+	for command := range strings.Lines(script) {
+		if strings.HasPrefix(command, "ip ") && !strings.Contains(decode(t, *files[0].Contents.Source), strings.TrimSpace(command)) {
+			t.Errorf("the address is not set up by %q", command)
+		}
+	}
+	pod := testCluster.apiProxy(nil)
+	if !pod.Spec.HostNetwork || !slices.Contains(known, pod.Spec.Containers[0].Name) {
+		t.Errorf("the proxy is not HyperShift's pod: %+v", pod.Spec)
+	}
+}
+
+func decode(t *testing.T, source string) string {
+	t.Helper()
+	content, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(source, "data:text/plain;base64,"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
 }

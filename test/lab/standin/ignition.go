@@ -13,20 +13,25 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// payload is the config that the ignition server hands to a worker which shows its token: what the kubelet needs to join.
-func payload(cfg config) ([]byte, error) {
+// payload is the config that the ignition server hands to a worker which shows its token: what the kubelet needs to
+// join, and the proxy by which the worker's pods reach the API.
+func (c Cluster) payload(cfg config, nodePorts map[string]int32) ([]byte, error) {
 	kubelet, err := yaml.Marshal(kubeletConfiguration)
+	if err != nil {
+		return nil, err
+	}
+	proxy, err := c.apiProxyFiles(nodePorts)
 	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(ignition.Config{
 		Ignition: ignition.Ignition{Version: "3.2.0"},
-		Storage: ignition.Storage{Files: []ignition.File{
+		Storage: ignition.Storage{Files: append(proxy,
 			file("/etc/kubernetes/kubeconfig", 0o600, cfg.secrets["bootstrap-kubeconfig"]["kubeconfig"]),
 			file("/etc/kubernetes/ca.crt", 0o644, cfg.configMaps["root-ca"]["ca.crt"]),
 			file("/etc/kubernetes/kubelet-ca.crt", 0o644, cfg.configMaps["client-ca"]["ca.crt"]),
 			file("/etc/kubernetes/kubelet.yaml", 0o644, kubelet),
-		}},
+		)},
 	})
 }
 
