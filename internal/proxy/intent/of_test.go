@@ -1,0 +1,189 @@
+package intent
+
+import (
+	"encoding/json"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	. "github.com/onsi/gomega"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+)
+
+var (
+	vip     = netip.MustParseAddr("192.168.100.10")
+	literal = netip.MustParseAddr("203.0.113.7")
+	pod     = netip.MustParseAddr("10.244.0.9")
+
+	// here is a pod on the VLAN that carries one captured literal.
+	here = Place{
+		Pod:     pod,
+		Devices: map[netip.Addr]string{vip: "net1", literal: "net1", pod: "eth0"},
+		Networks: map[netip.Addr]netip.Prefix{
+			vip:     netip.MustParsePrefix("192.168.100.10/24"),
+			literal: netip.MustParsePrefix("203.0.113.7/32"),
+			pod:     netip.MustParsePrefix("10.244.0.9/24"),
+		},
+	}
+	compareAddresses = cmpopts.EquateComparable(netip.Addr{}, netip.AddrPort{})
+)
+
+// kasTargets are behind every service of these tests.
+func kasTargets(Service) []netip.AddrPort {
+	return []netip.AddrPort{netip.MustParseAddrPort("10.244.0.31:6443"), netip.MustParseAddrPort("10.244.0.30:6443")}
+}
+
+func specOf(backends ...v1alpha1.ProxyBackend) v1alpha1.ProxyServerSpec {
+	spec := v1alpha1.ProxyServerSpec{Backends: backends}
+	spec.NetworkConfig.ServerIP = "192.168.100.10"
+	return spec
+}
+
+func api() v1alpha1.ProxyBackend {
+	return v1alpha1.ProxyBackend{
+		Name: "api", Protocol: v1alpha1.ProtocolTLS, Port: 6443, Hostname: "api.c1.example.com", CatchAll: true, Views: v1alpha1.ViewVLANAndPods,
+		TargetService: "kube-apiserver", TargetPort: 6443, TargetNamespace: "clusters-c1",
+	}
+}
+
+func ignition() v1alpha1.ProxyBackend {
+	return v1alpha1.ProxyBackend{
+		Name: "ignition", Protocol: v1alpha1.ProtocolTLS, Port: 443, Hostname: "ignition.example.com",
+		TargetService: "ignition-server-proxy", TargetPort: 443, TargetNamespace: "clusters-c1",
+	}
+}
+
+func TestASpecBecomesListenersOnEveryAddressThatThePodCarries(t *testing.T) {
+	spec := specOf(ignition(), api())
+	spec.NetworkConfig.CapturedAddresses = []v1alpha1.CapturedAddress{
+		{IP: "203.0.113.7", Ports: []v1alpha1.Port{6443}},
+		{IP: "203.0.113.8", Ports: []v1alpha1.Port{6443}}, // comes with the replaced pod
+	}
+	in, findings := Of(spec, here, kasTargets)
+	NewWithT(t).Expect(findings).To(BeEmpty())
+
+	apiRoute := []Route{{Backend: "api", ServerNames: []string{"api.c1.example.com"}}}
+	sorted := []netip.AddrPort{netip.MustParseAddrPort("10.244.0.30:6443"), netip.MustParseAddrPort("10.244.0.31:6443")}
+	want := Intent{
+		Listeners: []Listener{
+			{At: netip.AddrPortFrom(pod, 6443), Device: "eth0", Protocol: TLS, Routes: apiRoute, CatchAll: "api", OnPods: true},
+			{At: netip.AddrPortFrom(vip, 443), Device: "net1", Protocol: TLS, Routes: []Route{{Backend: "ignition", ServerNames: []string{"ignition.example.com"}}}},
+			{At: netip.AddrPortFrom(vip, 6443), Device: "net1", Protocol: TLS, Routes: apiRoute, CatchAll: "api"},
+			{At: netip.AddrPortFrom(literal, 6443), Device: "net1", Protocol: TLS, Routes: apiRoute, CatchAll: "api"},
+		},
+		Backends: []Backend{
+			{Name: "api", ConnectTimeout: 500 * time.Millisecond, Service: &Service{"clusters-c1", "kube-apiserver", 6443}, Targets: sorted},
+			{Name: "ignition", ConnectTimeout: 500 * time.Millisecond, Service: &Service{"clusters-c1", "ignition-server-proxy", 443}, Targets: sorted},
+		},
+	}
+	if diff := cmp.Diff(want, in, compareAddresses); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatIsWrongWithASpecIsSaid(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.ProxyServerSpec)
+		says   string
+	}{
+		"an address that the pod lacks": {func(s *v1alpha1.ProxyServerSpec) { s.NetworkConfig.ServerIP = "192.168.100.11" }, "serverIP 192.168.100.11 is on no network device"},
+		"no address":                    {func(s *v1alpha1.ProxyServerSpec) { s.NetworkConfig.ServerIP = "" }, `serverIP "" is not an IP address`},
+		"a name twice":                  {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].Name = "api" }, `name "api" must be a DNS label and unique`},
+		"an unknown protocol":           {func(s *v1alpha1.ProxyServerSpec) { s.Backends[0].Protocol = "UDP" }, `protocol "UDP" is neither TCP nor TLS`},
+		"TLS without a name":            {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].Hostname = "" }, "backend ignition: TLS needs a hostname, or catchAll: true"},
+		"a port that is none":           {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].Port = 70000 }, "port 70000 is not a port"},
+		"a hostname in capitals":        {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].Hostname = "Ignition.example.com" }, `hostname "Ignition.example.com" is no DNS name`},
+		"a wildcard in the middle":      {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].Hostname = "a.*.example.com" }, `hostname "a.*.example.com" is no DNS name`},
+		"a hostname twice on a port": {func(s *v1alpha1.ProxyServerSpec) {
+			s.Backends[1].Hostname, s.Backends[1].Port = "api.c1.example.com", 6443
+		}, "hostname api.c1.example.com on port 6443 belongs to backend api already"},
+		"two catch-alls on a port":         {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].CatchAll, s.Backends[1].Port = true, 6443 }, "port 6443 has a catchAll already, backend api"},
+		"plain TCP beside TLS":             {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].Protocol, s.Backends[1].Port = "", 6443 }, "backend ignition: plain TCP needs port 6443 for itself"},
+		"no target":                        {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].TargetService = "" }, "set exactly one of targetService and targetAddresses"},
+		"both kinds of target":             {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].TargetAddresses = []string{"10.0.0.1:443"} }, "set exactly one of targetService and targetAddresses"},
+		"a service without its namespace":  {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].TargetNamespace = "" }, "targetService needs targetNamespace"},
+		"our own health port on the pod":   {func(s *v1alpha1.ProxyServerSpec) { s.Backends[0].Port = 8081 }, "port 8081 of the pod's address is the proxy's own"},
+		"a target without a port":          {targeting("10.0.0.1"), `target "10.0.0.1" is not ip:port`},
+		"a target by name":                 {targeting("registry.example.com:443"), "is not ip:port"},
+		"a loopback target":                {targeting("127.0.0.1:443"), "never dials those"},
+		"a mapped loopback target":         {targeting("[::ffff:127.0.0.1]:443"), "never dials those"},
+		"a link-local target":              {targeting("169.254.169.254:80"), "never dials those"},
+		"a metadata target of AWS by IPv6": {targeting("[fd00:ec2::254]:80"), "never dials those"},
+		"a metadata target of Azure":       {targeting("168.63.129.16:80"), "never dials those"},
+		"an unspecified target":            {targeting("0.0.0.0:80"), "never dials those"},
+		"a multicast target":               {targeting("224.0.0.1:80"), "never dials those"},
+		"targets on and off the VLAN":      {targeting("192.168.100.50:443", "10.0.0.1:443"), "lie partly on the VLAN and partly elsewhere"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := specOf(api(), ignition())
+			c.change(&spec)
+			_, findings := Of(spec, here, kasTargets)
+			NewWithT(t).Expect(Sentence(findings)).To(MatchError(ContainSubstring(c.says)))
+		})
+	}
+}
+
+// targeting lets ignition lead to addresses.
+func targeting(addresses ...string) func(*v1alpha1.ProxyServerSpec) {
+	return func(s *v1alpha1.ProxyServerSpec) {
+		s.Backends[1].TargetService, s.Backends[1].TargetAddresses = "", addresses
+	}
+}
+
+func TestConnectionsToTheVLANComeFromTheVIP(t *testing.T) {
+	g := NewWithT(t)
+	spec := specOf(api(), ignition())
+	targeting("192.168.100.50:443")(&spec)
+	in, findings := Of(spec, here, kasTargets)
+	g.Expect(findings).To(BeEmpty())
+	g.Expect(in.Backends[0].Source.IsValid()).To(BeFalse(), "kube-apiserver is on the pod network")
+	g.Expect(in.Backends[1].Source).To(Equal(vip))
+}
+
+func TestAShortTimeoutBoundsAllAttemptsTogether(t *testing.T) {
+	for seconds, want := range map[int32]time.Duration{0: 500 * time.Millisecond, 1: 333 * time.Millisecond, 2: 500 * time.Millisecond, 30: 500 * time.Millisecond} {
+		NewWithT(t).Expect(attemptTimeout(seconds)).To(Equal(want), "timeoutSeconds: %d", seconds)
+	}
+}
+
+func TestAPortThatTurnsItsProtocolIsFound(t *testing.T) {
+	g := NewWithT(t)
+	at := netip.AddrPortFrom(vip, 443)
+	tls, tcp := Intent{Listeners: []Listener{{At: at, Protocol: TLS}}}, Intent{Listeners: []Listener{{At: at, Protocol: TCP}}}
+	port, turned := tls.ProtocolTurned(tcp)
+	g.Expect(turned).To(BeTrue())
+	g.Expect(port).To(Equal(at))
+	_, turned = tls.ProtocolTurned(Intent{})
+	g.Expect(turned).To(BeFalse())
+	_, turned = Intent{}.ProtocolTurned(tcp)
+	g.Expect(turned).To(BeFalse())
+}
+
+func TestAnIntentSurvivesBeingKept(t *testing.T) {
+	spec := specOf(api(), ignition())
+	targeting("192.168.100.50:443")(&spec)
+	in, _ := Of(spec, here, kasTargets)
+	content, err := json.Marshal(in)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	var back Intent
+	NewWithT(t).Expect(json.Unmarshal(content, &back)).To(Succeed())
+	if diff := cmp.Diff(in, back, compareAddresses); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheOrderInASpecMeansNothing(t *testing.T) {
+	a, _ := Of(specOf(api(), ignition()), here, kasTargets)
+	b, _ := Of(specOf(ignition(), api()), here, func(s Service) []netip.AddrPort {
+		reversed := kasTargets(s)
+		slices.Reverse(reversed)
+		return reversed
+	})
+	if diff := cmp.Diff(a, b, compareAddresses); diff != "" {
+		t.Error(diff)
+	}
+}
