@@ -90,7 +90,7 @@ func (t *Table) find(f finding.Finding) { t.findings = append(t.findings, f) }
 // add takes an endpoint with the hosts that workers dial for it, names and literals mixed.
 func (t *Table) add(e Endpoint, hosts ...string) {
 	for _, host := range hosts {
-		if a, err := netip.ParseAddr(host); err == nil {
+		if a, err := netip.ParseAddr(host); err == nil && a.Zone() == "" {
 			e.Literals = appendNew(e.Literals, a.Unmap())
 			continue
 		}

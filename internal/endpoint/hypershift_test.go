@@ -1,0 +1,61 @@
+package endpoint
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+)
+
+// source is where HyperShift's own code is read, at the version that these names were taken from.
+const source = "github.com/openshift/hypershift@v0.1.60"
+
+// TestNamesAreHyperShifts holds every name and port of the table's reader against HyperShift's source.
+func TestNamesAreHyperShifts(t *testing.T) {
+	const (
+		manifests = "control-plane-operator/controllers/hostedcontrolplane/manifests/infra.go"
+		assets    = "control-plane-operator/controllers/hostedcontrolplane/v2/assets/"
+		policies  = "hypershift-operator/controllers/manifests/networkpolicy/manifests.go"
+		namespace = "hypershift-operator/controllers/manifests/manifests.go"
+	)
+	tree := hypershift(t)
+	for _, c := range []struct{ ours, file, theirs string }{
+		{apiService, manifests, `KubeAPIServerServiceName\s*= "(.*)"`},
+		{apiService, manifests, `kubeAPIServerExternalPublicRouteName\s*= "(.*)"`},
+		{oauthService, manifests, `oauthServiceName\s*= "(.*)"`},
+		{oauthRoute, manifests, `oauthExternalRoutePublicName\s*= "(.*)"`},
+		{konnectivity, manifests, `konnectivityServerServiceName\s*= "(.*)"`},
+		{strconv.Itoa(konnectivityPort), "control-plane-operator/controllers/hostedcontrolplane/kas/params.go", `KonnectivityServerPort\s*= (\d+)`},
+		{ignitionProxy, assets + "ignition-server-proxy/service.yaml", `(?m)^  name: (.*)$`},
+		{ignitionServer, assets + "ignition-server-proxy/route.yaml", `(?m)^  name: (.*)$`},
+		{ignitionProxy, assets + "ignition-server-proxy/route.yaml", `(?m)^    name: (.*)$`},
+		{ignitionServer, assets + "ignition-server/service.yaml", `(?m)^  name: (.*)$`},
+		{`"%s-%s", hostedClusterNamespace, strings.ReplaceAll(hostedClusterName, ".", "-")`, namespace, `(?s)func HostedControlPlaneNamespace\(.*?Sprintf\((.*?)\)\n`},
+		{sharedIngressPolicy, policies, `(?s)func SharedIngressNetworkPolicy.*?Name:\s*"(.*?)"`},
+	} {
+		text, err := os.ReadFile(filepath.Join(tree, c.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(c.theirs).FindSubmatch(text)
+		if found == nil || string(found[1]) != c.ours {
+			t.Errorf("%s: %s is %q, ours is %q", c.file, c.theirs, found, c.ours)
+		}
+	}
+}
+
+func hypershift(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("go", "mod", "download", "-json", source).Output()
+	if err != nil {
+		t.Fatalf("getting %s to compare names with: %v", source, err)
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal(out, &module); err != nil {
+		t.Fatal(err)
+	}
+	return module.Dir
+}

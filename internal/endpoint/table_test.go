@@ -1,0 +1,223 @@
+package endpoint
+
+import (
+	"net/netip"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	routev1 "github.com/openshift/api/route/v1"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+)
+
+// controlPlane is c1's with everything published as HyperShift's CLI does by default, but for the change.
+func controlPlane(change func(*ControlPlane)) ControlPlane {
+	meta := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Name: name, Namespace: "clusters-c1"}
+	}
+	service := func(name string, port int32) corev1.Service {
+		return corev1.Service{ObjectMeta: meta(name), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: port}}}}
+	}
+	route := func(name, host, to string) routev1.Route {
+		return routev1.Route{ObjectMeta: meta(name), Spec: routev1.RouteSpec{Host: host, To: routev1.RouteTargetReference{Name: to}}}
+	}
+	cp := ControlPlane{
+		Namespace: "clusters-c1",
+		HostedCluster: &hyperv1.HostedCluster{
+			ObjectMeta: metav1.ObjectMeta{Name: "c1", Namespace: "clusters"},
+			Spec: hyperv1.HostedClusterSpec{DNS: hyperv1.DNSSpec{BaseDomain: "example.com"}, Services: []hyperv1.ServicePublishingStrategyMapping{
+				{Service: hyperv1.APIServer, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{Type: hyperv1.LoadBalancer}},
+			}},
+			Status: hyperv1.HostedClusterStatus{
+				ControlPlaneEndpoint: hyperv1.APIEndpoint{Host: "203.0.113.10", Port: 6443}, IgnitionEndpoint: "ignition.example.net",
+				OAuthCallbackURLTemplate: "https://oauth.example.net:443/oauth2callback/[identity-provider-name]",
+			},
+		},
+		Services: []corev1.Service{service("kube-apiserver", 6443), service("ignition-server-proxy", 443), service("oauth-openshift", 6443), service("konnectivity-server", 8091)},
+		Routes:   []routev1.Route{route("konnectivity-server", "konnectivity.example.net", "konnectivity-server"), route("oauth", "oauth.example.net", "oauth-openshift")},
+	}
+	if change != nil {
+		change(&cp)
+	}
+	return cp
+}
+
+func row(t *testing.T, table Table, name string) Endpoint {
+	t.Helper()
+	for _, e := range table.Endpoints {
+		if e.Name == name {
+			return e
+		}
+	}
+	t.Fatalf("no endpoint %s in %v", name, table.Endpoints)
+	return Endpoint{}
+}
+
+func TestOldControlPlanesServeIgnitionWithoutAProxy(t *testing.T) {
+	cp := controlPlane(func(cp *ControlPlane) { cp.Services[1].Name = "ignition-server" })
+	NewWithT(t).Expect(row(t, Read(cp), "ignition").Backend.String()).To(Equal("clusters-c1/ignition-server:443"))
+}
+
+func TestARouteLeadsToItsOwnService(t *testing.T) {
+	cp := controlPlane(func(cp *ControlPlane) {
+		cp.Routes = append(cp.Routes, routev1.Route{ObjectMeta: metav1.ObjectMeta{Name: "ignition-server", Namespace: "clusters-c1"}, Spec: routev1.RouteSpec{To: routev1.RouteTargetReference{Name: "oauth-openshift"}}})
+	})
+	NewWithT(t).Expect(row(t, Read(cp), "ignition").Backend.Service).To(Equal("oauth-openshift"))
+}
+
+func TestObjectsOfOtherNamespacesAreNotTaken(t *testing.T) {
+	cp := controlPlane(func(cp *ControlPlane) {
+		for i := range cp.Services {
+			cp.Services[i].Namespace = "clusters-c2"
+		}
+		for i := range cp.Routes {
+			cp.Routes[i].Namespace = "clusters-c2"
+		}
+	})
+	table := Read(cp)
+	g := NewWithT(t)
+	g.Expect(table.Endpoints).To(BeEmpty())
+	g.Expect(table.Findings()).To(Equal([]finding.Finding{{
+		Condition: "EndpointsResolved", Reason: "WaitingForControlPlane", Outcome: finding.Waiting,
+		Message: "waiting for Service clusters-c1/kube-apiserver, Service clusters-c1/ignition-server-proxy, Service clusters-c1/oauth-openshift, Route clusters-c1/konnectivity-server",
+	}}))
+}
+
+func TestWhatIsPublishedNowhereIsNotAwaited(t *testing.T) {
+	cp := controlPlane(func(cp *ControlPlane) {
+		for _, s := range []hyperv1.ServiceType{hyperv1.Ignition, hyperv1.OAuthServer, hyperv1.Konnectivity} {
+			cp.HostedCluster.Spec.Services = append(cp.HostedCluster.Spec.Services, hyperv1.ServicePublishingStrategyMapping{Service: s, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{Type: hyperv1.None}})
+		}
+		cp.HostedCluster.Status.IgnitionEndpoint, cp.HostedCluster.Status.OAuthCallbackURLTemplate, cp.Routes = "", "", nil
+	})
+	table, g := Read(cp), NewWithT(t)
+	g.Expect(table.Findings()).To(BeEmpty())
+	g.Expect(table.Endpoints).To(HaveLen(1))
+}
+
+func TestNoNameIsComposedAndNoStandalonePortAppears(t *testing.T) {
+	g := NewWithT(t)
+	for _, e := range Read(controlPlane(nil)).Endpoints {
+		g.Expect(e.Source).NotTo(Equal("Composed"))
+		g.Expect(e.Port).NotTo(BeElementOf(int32(22623), int32(8132)))
+		g.Expect(e.Hostnames).NotTo(ContainElement(HavePrefix("api-int.")))
+	}
+}
+
+func TestHostsOfTheStatusAreRead(t *testing.T) {
+	for text, want := range map[string]struct {
+		host string
+		port int32
+	}{
+		"ignition.example.net":       {"ignition.example.net", 443},
+		"ignition.example.net:30443": {"ignition.example.net", 30443},
+		"10.0.0.1:30443":             {"10.0.0.1", 30443},
+		"10.0.0.1":                   {"10.0.0.1", 443},
+		"[fd00::1]:30443":            {"fd00::1", 30443},
+		"[fd00::1]":                  {"fd00::1", 443},
+		"fd00::1":                    {"fd00::1", 443},
+		"ignition.example.net:0":     {"ignition.example.net", 443},
+		"ignition.example.net:http":  {"ignition.example.net", 443},
+	} {
+		host, port := splitHostPort(text)
+		NewWithT(t).Expect([]any{host, port}).To(Equal([]any{want.host, want.port}), text)
+	}
+}
+
+func TestAHostThatIsNoNameIsRefused(t *testing.T) {
+	cp := controlPlane(func(cp *ControlPlane) { cp.HostedCluster.Status.IgnitionEndpoint = "ignition_server.example.net;" })
+	g := NewWithT(t)
+	g.Expect(Read(cp).Findings()).To(ContainElement(HaveField("Message", `HostedCluster.status.ignitionEndpoint has host "ignition_server.example.net;", which is neither a DNS name nor an address`)))
+	g.Expect(Read(cp).Names()).NotTo(ContainElement(ContainSubstring("ignition")))
+}
+
+func TestTheDomainIsReadOrWritten(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*ControlPlane)
+		want   string
+	}{
+		"the cluster's name and base domain": {nil, "c1.example.com"},
+		"a prefix":                           {func(cp *ControlPlane) { cp.HostedCluster.Spec.DNS.BaseDomainPrefix = ptr.To("p") }, "p.example.com"},
+		"an empty prefix":                    {func(cp *ControlPlane) { cp.HostedCluster.Spec.DNS.BaseDomainPrefix = ptr.To("") }, "example.com"},
+		"a written base domain":              {func(cp *ControlPlane) { cp.BaseDomain = "corp.net" }, "c1.corp.net"},
+		"a written name":                     {func(cp *ControlPlane) { cp.ClusterName = "x" }, "x.example.com"},
+		"without a HostedCluster":            {func(cp *ControlPlane) { cp.HostedCluster, cp.ClusterName, cp.BaseDomain = nil, "x", "corp.net" }, "x.corp.net"},
+	} {
+		NewWithT(t).Expect(controlPlane(c.change).Domain()).To(Equal(c.want), name)
+	}
+}
+
+func TestLiteralsAreCapturedLeftAloneOrRefused(t *testing.T) {
+	vlan := VLAN{CIDR: netip.MustParsePrefix("192.168.100.0/24"), VIP: netip.MustParseAddr("192.168.100.3"),
+		Cluster: []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14"), netip.MustParsePrefix("172.30.0.0/16")}}
+	for literal, want := range map[string]string{
+		"203.0.113.10":    "captured",
+		"10.30.0.11":      "captured",
+		"192.168.100.200": "left alone",
+		"192.168.100.3":   "left alone",
+		"10.129.3.4":      "refused",
+		"172.30.0.1":      "refused",
+		"127.0.0.1":       "refused",
+		"169.254.169.254": "refused",
+		"224.0.0.1":       "refused",
+		"255.255.255.255": "refused",
+		"0.0.0.0":         "refused",
+		"2001:db8::1":     "refused",
+		"::ffff:10.1.1.1": "captured", // it is 10.1.1.1
+	} {
+		cp := controlPlane(func(cp *ControlPlane) { cp.HostedCluster.Status.ControlPlaneEndpoint.Host = literal })
+		captured, findings := Read(cp).Captured(vlan)
+		got := "left alone"
+		switch {
+		case len(findings) > 0 && len(captured) == 0:
+			got = "refused"
+		case len(captured) == 1 && len(findings) == 0 && captured[0].IP == netip.MustParseAddr(literal).Unmap():
+			got = "captured"
+		}
+		NewWithT(t).Expect(got).To(Equal(want), literal)
+	}
+}
+
+func TestAnExtraEndpointsAddressMustBeAdmitted(t *testing.T) {
+	everything := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+	for target, want := range map[string]string{
+		"10.20.0.5:443":         "",
+		"[fd00::5]:443":         "",
+		"[::ffff:127.0.0.1]:80": "AddressNotAllowed",
+		"127.0.0.1:2379":        "AddressNotAllowed",
+		"169.254.169.254:80":    "AddressNotAllowed",
+		"10.20.0.5:0":           "InvalidAddress",
+		"10.20.0.999:1":         "InvalidAddress",
+	} {
+		extra := []v1alpha1.ExtraEndpoint{{Name: "x", Port: 5000, Protocol: v1alpha1.ProtocolTCP, Target: v1alpha1.EndpointTarget{Addresses: []string{target}}}}
+		reason := ""
+		for _, f := range (Table{}).With(extra, "clusters", everything).Findings() {
+			reason = f.Reason
+		}
+		NewWithT(t).Expect(reason).To(Equal(want), target)
+	}
+}
+
+// FuzzHosts: what a status, a Route or a NodePort address says becomes DNS records and server names.
+func FuzzHosts(f *testing.F) {
+	for _, seed := range []string{"ignition.example.net:443", "[fd00::1]:1", "10.0.0.1", "a..b", "*.x", "x\n", "https://", "[::1%eth0]:5"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		host, port := splitHostPort(text)
+		if port < 1 || port > 65535 {
+			t.Fatalf("%q has port %d", text, port)
+		}
+		table := Table{}
+		table.add(Endpoint{Name: "x", Protocol: v1alpha1.ProtocolTCP}, host)
+		if len(table.Endpoints) > 0 && len(table.Endpoints[0].Hostnames)+len(table.Endpoints[0].Literals) != 1 && len(table.Findings()) == 0 {
+			t.Fatalf("%q vanished", text)
+		}
+		_, _ = table.Captured(VLAN{CIDR: netip.MustParsePrefix("10.0.0.0/24")})
+	})
+}
