@@ -156,7 +156,7 @@ func (s *Server) settle(ctx context.Context, port Port, m wire.Message) pool.Dec
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
 	f := &finder{Server: s, port: port, ask: pool.Ask{
-		Message: m, Away: !s.synced.Load(), Confirmed: map[netip.Addr]bool{}, Free: map[netip.Addr]bool{},
+		Message: m, Away: !s.synced.Load(), Confirmed: map[netip.Addr]bool{},
 	}}
 	f.ask.Now, f.ask.Steady = s.Clock.Now()
 	for range maxRounds {
@@ -196,7 +196,7 @@ func (f *finder) probe(ctx context.Context, ip netip.Addr) {
 		f.Happened(Happening{Type: AddressInUse, IP: ip, Client: f.ask.Client})
 		f.Table.InUse(ip, f.ask.Now)
 	default:
-		f.ask.Free[ip] = true
+		f.Table.Vacant(ip)
 	}
 }
 

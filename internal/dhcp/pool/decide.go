@@ -36,8 +36,6 @@ type Ask struct {
 	Away bool
 	// Confirmed are addresses whose record was read from the store for this message.
 	Confirmed map[netip.Addr]bool
-	// Free are addresses at which a probe, for this message, heard nobody.
-	Free map[netip.Addr]bool
 }
 
 // Decision is what to do, about which address, and why.

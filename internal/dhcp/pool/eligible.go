@@ -160,7 +160,7 @@ func (t *Table) mustProbe(ip netip.Addr, a Ask) bool {
 	r, known := t.records[ip]
 	young := a.Now.Sub(t.config.Born) < 2*t.config.LeaseTime
 	changesHands := known && r.Client != a.Client
-	return (!known && young || changesHands) && !a.Free[ip]
+	return (!known && young || changesHands) && !t.holds[ip].vacant
 }
 
 // fresh chooses an address that was never used: our own half first, in an order of the client's own (rule 11). When none is

@@ -79,6 +79,7 @@ type Table struct {
 type hold struct {
 	client lease.Client
 	until  time.Time
+	vacant bool // a probe heard nobody
 }
 
 // NewTable knows nothing yet.
@@ -189,6 +190,16 @@ func (t *Table) InUse(a netip.Addr, now time.Time) {
 	t.drop(t.holds[a].client)
 }
 
+// Vacant hears from a probe that nobody answers at an address that is held.
+func (t *Table) Vacant(a netip.Addr) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if h, held := t.holds[a]; held {
+		h.vacant = true
+		t.holds[a] = h
+	}
+}
+
 // Priority says whether a client goes before the crowd: it has a reservation, a machine or a lease.
 func (t *Table) Priority(client lease.Client, clientID []byte) bool {
 	t.mu.Lock()
@@ -238,8 +249,10 @@ func (t *Table) sweep(now time.Time) {
 }
 
 func (t *Table) hold(client lease.Client, a netip.Addr, now time.Time) {
-	t.drop(client)
-	t.holds[a], t.held[client] = hold{client, now.Add(holdTime)}, a
+	if t.held[client] != a {
+		t.drop(client)
+	}
+	t.holds[a], t.held[client] = hold{client, now.Add(holdTime), t.holds[a].vacant}, a
 }
 
 func (t *Table) drop(client lease.Client) {

@@ -1,0 +1,390 @@
+//go:build netns
+
+package dhcp_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cldmnky/oooi/internal/daemon"
+	"github.com/cldmnky/oooi/internal/dhcp"
+	"github.com/cldmnky/oooi/internal/dhcp/clock"
+)
+
+// These tests run real clients against the daemon as it runs in a pod: its own network namespace, no capability, no root,
+// ports by sysctl. The test binary is the daemon too: with its configuration in the environment it serves instead of testing.
+const (
+	envConfig = "OOOI_TEST_DHCP_CONFIG"
+	envLeases = "OOOI_TEST_DHCP_LEASES"
+)
+
+func TestMain(m *testing.M) {
+	if config := os.Getenv(envConfig); config != "" {
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		defer stop()
+		err := dhcp.Run(ctx, dhcp.Options{
+			Flags:     daemon.Flags{ConfigFile: config, HealthAddress: os.Getenv("OOOI_TEST_HEALTH")},
+			LeaseFile: os.Getenv(envLeases), Clock: clock.New(),
+			Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		}, nil)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+const vlanYAML = `
+apiVersion: hostedcluster.densityops.com/v1alpha1
+kind: DHCPServer
+metadata: {name: c1-dhcp, namespace: clusters}
+spec:
+  networkConfig:
+    networkAttachmentDefinition: vlan100
+    cidr: 192.168.77.0/24
+    serverIP: 192.168.77.2
+    gateway: 192.168.77.1
+    dnsServers: [192.168.77.3]
+    ntpServers: [192.168.77.4]
+    mtu: 1400
+    domain: c1.example.com
+    searchDomains: [c1.example.com, example.com]
+    routes: [{destination: 172.20.0.9/32, gateway: 192.168.77.5}]
+  leaseConfig: {rangeStart: 192.168.77.100, rangeEnd: 192.168.77.150, leaseTime: 2m}
+  reservations: [{ip: 192.168.77.200, mac: "52:54:00:00:02:00", hostname: worker-200}]
+`
+
+// segment is a switch with a server and clients around it, each in a namespace of its own.
+type segment struct {
+	t      *testing.T
+	id     string
+	dir    string
+	daemon *exec.Cmd
+}
+
+func newSegment(t *testing.T) *segment {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Fatal("these tests make network namespaces: run them as root (make test does)")
+	}
+	dir, err := os.MkdirTemp("", "oooi-dhcp-") // not t.TempDir, whose parent only root may enter
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	NewWithT(t).Expect(os.Chmod(dir, 0o777)).To(Succeed())
+	s := &segment{t: t, id: fmt.Sprintf("dh%d", os.Getpid()%10000), dir: dir}
+	s.namespace("sw")
+	s.in("sw", "ip", "link", "add", "br0", "type", "bridge", "forward_delay", "0")
+	s.in("sw", "ip", "link", "set", "br0", "up")
+	s.plug("srv", "02:00:00:00:00:02")
+	s.in("srv", "ip", "addr", "add", "192.168.77.2/24", "dev", "net1")
+	s.in("srv", "sysctl", "-qw", "net.ipv4.ip_unprivileged_port_start=0")
+	return s
+}
+
+func (s *segment) ns(host string) string { return s.id + host }
+
+func (s *segment) namespace(host string) {
+	s.run("ip", "netns", "add", s.ns(host))
+	s.t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", s.ns(host)).Run() })
+	s.in(host, "ip", "link", "set", "lo", "up")
+}
+
+// plug makes a host with one device, net1, on the switch.
+func (s *segment) plug(host, mac string) {
+	s.namespace(host)
+	s.in("sw", "ip", "link", "add", host, "type", "veth", "peer", "name", "net1", "netns", s.ns(host), "address", mac)
+	s.in("sw", "ip", "link", "set", host, "master", "br0", "up")
+	s.in(host, "ip", "link", "set", "net1", "up")
+}
+
+func (s *segment) run(name string, args ...string) string {
+	s.t.Helper()
+	out, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+func (s *segment) in(host string, args ...string) string {
+	s.t.Helper()
+	return s.run("ip", append([]string{"netns", "exec", s.ns(host)}, args...)...)
+}
+
+func (s *segment) configure(yaml string) {
+	NewWithT(s.t).Expect(os.WriteFile(s.path("dhcpserver.yaml"), []byte(yaml), 0o644)).To(Succeed())
+}
+
+func (s *segment) path(name string) string { return filepath.Join(s.dir, name) }
+
+// serve starts the daemon without root and without a single capability, and waits until it is ready.
+func (s *segment) serve() {
+	s.t.Helper()
+	g := NewWithT(s.t)
+	self, err := os.Executable()
+	g.Expect(err).NotTo(HaveOccurred())
+	copied := s.path("oooi")
+	s.run("install", "-m", "755", self, copied)
+	s.daemon = exec.Command("ip", "netns", "exec", s.ns("srv"), "setpriv", "--reuid=65532", "--regid=65532", "--clear-groups",
+		"--bounding-set=-all", "--inh-caps=-all", "--no-new-privs", copied)
+	s.daemon.Env = append(os.Environ(), envConfig+"="+s.path("dhcpserver.yaml"), envLeases+"="+s.path("leases.db"), "OOOI_TEST_HEALTH=192.168.77.2:8081")
+	log, err := os.OpenFile(s.path("daemon.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	g.Expect(err).NotTo(HaveOccurred())
+	s.daemon.Stdout, s.daemon.Stderr = log, log
+	g.Expect(s.daemon.Start()).To(Succeed())
+	s.t.Cleanup(func() {
+		s.kill()
+		if s.t.Failed() {
+			content, _ := os.ReadFile(s.path("daemon.log"))
+			s.t.Logf("daemon:\n%s", content)
+		}
+	})
+	g.Eventually(func() string {
+		out, _ := exec.Command("ip", "netns", "exec", s.ns("srv"), "busybox", "wget", "-qO-", "http://192.168.77.2:8081/readyz").CombinedOutput()
+		return string(out)
+	}).WithTimeout(10 * time.Second).Should(Equal("ok\n"))
+}
+
+// kill ends the daemon as a crash does.
+func (s *segment) kill() {
+	if s.daemon != nil && s.daemon.Process != nil {
+		_ = s.daemon.Process.Kill()
+		_ = s.daemon.Wait()
+	}
+	s.daemon = nil
+}
+
+func (s *segment) says(event string) {
+	s.t.Helper()
+	NewWithT(s.t).Eventually(func() string {
+		content, _ := os.ReadFile(s.path("daemon.log"))
+		return string(content)
+	}).WithTimeout(15 * time.Second).Should(ContainSubstring(event))
+}
+
+// udhcpc runs BusyBox's client until it has a lease, and returns what its script was told.
+func (s *segment) udhcpc(host string, args ...string) map[string]string {
+	s.t.Helper()
+	script := s.path("udhcpc.sh")
+	content := "#!/bin/sh\nif [ \"$1\" = bound ] || [ \"$1\" = renew ]; then env; ip addr flush dev net1; ip addr add $ip/$mask dev net1; fi\n"
+	NewWithT(s.t).Expect(os.WriteFile(script, []byte(content), 0o755)).To(Succeed())
+	out := s.in(host, append([]string{"busybox", "udhcpc", "-i", "net1", "-n", "-t", "5", "-T", "3", "-s", script}, args...)...)
+	told := map[string]string{}
+	for line := range strings.Lines(out) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
+			told[key] = value
+		}
+	}
+	return told
+}
+
+func TestUdhcpcGetsItsAddressAndEveryOption(t *testing.T) {
+	s, g := newSegment(t), NewWithT(t)
+	s.configure(vlanYAML)
+	s.serve()
+	s.plug("c1", "52:54:00:00:00:01")
+	told := s.udhcpc("c1", "-q", "-O", "staticroutes", "-O", "mtu", "-O", "ntpsrv", "-O", "search")
+	ip := netip.MustParseAddr(told["ip"])
+	g.Expect(ip.Compare(netip.MustParseAddr("192.168.77.100"))).To(BeNumerically(">=", 0))
+	g.Expect(ip.Compare(netip.MustParseAddr("192.168.77.150"))).To(BeNumerically("<=", 0))
+	for key, value := range map[string]string{
+		"mask": "24", "router": "192.168.77.1", "dns": "192.168.77.3", "ntpsrv": "192.168.77.4", "mtu": "1400", "domain": "c1.example.com",
+		"search": "c1.example.com example.com", "serverid": "192.168.77.2", "lease": "120",
+		"staticroutes": "172.20.0.9/32 192.168.77.5 0.0.0.0/0 192.168.77.1",
+	} {
+		g.Expect(told).To(HaveKeyWithValue(key, value))
+	}
+
+	t.Run("and the same one after the daemon was killed and the client has forgotten", func(t *testing.T) {
+		s.kill()
+		s.serve()
+		NewWithT(t).Expect(s.udhcpc("c1", "-q")).To(HaveKeyWithValue("ip", told["ip"]))
+	})
+	t.Run("another client gets another", func(t *testing.T) {
+		s.plug("c2", "52:54:00:00:00:02")
+		NewWithT(t).Expect(s.udhcpc("c2", "-q")["ip"]).NotTo(Equal(told["ip"]))
+	})
+	t.Run("a reserved client its own, with its hostname", func(t *testing.T) {
+		s.plug("c3", "52:54:00:00:02:00")
+		NewWithT(t).Expect(s.udhcpc("c3", "-q")).To(And(HaveKeyWithValue("ip", "192.168.77.200"), HaveKeyWithValue("hostname", "worker-200")))
+	})
+}
+
+// client is a client's process, with what it said so far.
+type client struct {
+	*segment
+	process *exec.Cmd
+	output  string
+}
+
+// runs starts a client and lets it run.
+func (s *segment) runs(host string, args ...string) *client {
+	s.t.Helper()
+	c := &client{segment: s, output: s.path(host + ".log")}
+	log, err := os.Create(c.output)
+	NewWithT(s.t).Expect(err).NotTo(HaveOccurred())
+	c.process = exec.Command("ip", append([]string{"netns", "exec", s.ns(host)}, args...)...)
+	c.process.Stdout, c.process.Stderr = log, log
+	NewWithT(s.t).Expect(c.process.Start()).To(Succeed())
+	s.t.Cleanup(c.ends)
+	return c
+}
+
+// until waits for the client to say something, and returns all that it said.
+func (c *client) until(said string) string {
+	c.t.Helper()
+	var output string
+	NewWithT(c.t).Eventually(func() string {
+		content, _ := os.ReadFile(c.output)
+		output = string(content)
+		return output
+	}).WithTimeout(20 * time.Second).Should(ContainSubstring(said))
+	return output
+}
+
+func (c *client) ends() {
+	_ = c.process.Process.Kill()
+	_ = c.process.Wait()
+}
+
+func (c *client) signal(s syscall.Signal) {
+	NewWithT(c.t).Expect(c.process.Process.Signal(s)).To(Succeed())
+}
+
+func TestUdhcpcRenewsAndReleases(t *testing.T) {
+	s := newSegment(t)
+	s.configure(vlanYAML)
+	s.serve()
+	s.plug("c1", "52:54:00:00:00:01")
+	ip := s.udhcpc("c1", "-q")["ip"]
+	c := s.runs("c1", "busybox", "udhcpc", "-f", "-i", "net1", "-s", s.path("udhcpc.sh"))
+	c.until("lease of " + ip + " obtained")
+	c.signal(syscall.SIGUSR1)
+	s.says("kind=renewing client=52:54:00:00:00:01 about=" + ip + " outcome=ack")
+	c.signal(syscall.SIGUSR2)
+	s.says(ip + " was released by 52:54:00:00:00:01")
+	c.ends()
+	NewWithT(t).Expect(s.udhcpc("c1", "-q")["ip"]).To(Equal(ip), "who comes back gets the same address")
+}
+
+// dhclient runs ISC's client until it is bound, and returns what it said. Its lease file is kept between runs, so that the
+// second begins with INIT-REBOOT.
+func (s *segment) dhclient(host, script string) string {
+	s.t.Helper()
+	conf := s.path("dhclient.conf")
+	NewWithT(s.t).Expect(os.WriteFile(conf, []byte("timeout 20;\nretry 2;\nreboot 5;\ninitial-interval 1;\nrequest subnet-mask, routers, host-name;\n"), 0o644)).To(Succeed())
+	c := s.runs(host, "dhclient", "-4", "-d", "-sf", script, "-cf", conf, "-lf", s.path(host+".leases"), "-pf", s.path(host+".pid"), "net1")
+	defer c.ends()
+	return c.until("bound to ")
+}
+
+func TestDhclientRebootsAndIsTurnedAway(t *testing.T) {
+	s, g := newSegment(t), NewWithT(t)
+	s.configure(vlanYAML)
+	s.serve()
+	s.plug("c1", "52:54:00:00:00:11")
+	ip := between(s.dhclient("c1", "/bin/true"), "bound to ", " ")
+
+	again := s.dhclient("c1", "/bin/true")
+	g.Expect(again).To(And(ContainSubstring("DHCPREQUEST for "+ip), Not(ContainSubstring("DHCPDISCOVER")), ContainSubstring("bound to "+ip)), "INIT-REBOOT")
+
+	remembered, err := os.ReadFile(s.path("c1.leases"))
+	g.Expect(err).NotTo(HaveOccurred())
+	elsewhere := strings.ReplaceAll(string(remembered), "fixed-address "+ip, "fixed-address 10.9.8.7")
+	g.Expect(os.WriteFile(s.path("c1.leases"), []byte(elsewhere), 0o644)).To(Succeed())
+	g.Expect(s.dhclient("c1", "/bin/true")).To(And(ContainSubstring("DHCPNAK"), ContainSubstring("bound to "+ip)), "another network's address")
+}
+
+func TestDhclientDeclinesOnceAndGetsAnotherAddress(t *testing.T) {
+	s, g := newSegment(t), NewWithT(t)
+	s.configure(vlanYAML)
+	s.serve()
+	s.plug("c1", "52:54:00:00:00:12")
+	// dhclient declines what its script refuses; this one refuses the first address.
+	script := s.path("refuse-first.sh")
+	content := "#!/bin/sh\n[ \"$reason\" = BOUND ] && [ ! -e " + s.path("refused") + " ] && { touch " + s.path("refused") + "; exit 1; }\nexit 0\n"
+	g.Expect(os.WriteFile(script, []byte(content), 0o755)).To(Succeed())
+	out := s.dhclient("c1", script)
+	declined := between(out, "DHCPDECLINE of ", " ")
+	g.Expect(declined).NotTo(BeEmpty())
+	g.Expect(between(out, "bound to ", " ")).NotTo(Equal(declined))
+	s.says("found " + declined + " in use by another host and declined it")
+}
+
+func TestAClientBehindAConfiguredRelay(t *testing.T) {
+	for name, c := range map[string]struct {
+		relays string
+		served bool
+	}{
+		"that is configured":     {"[192.168.77.9/32]", true},
+		"that is not configured": {"[192.168.77.8/32]", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, g := newSegment(t), NewWithT(t)
+			s.configure(vlanYAML + "  relays: " + c.relays + "\n")
+			s.serve()
+			s.plug("rly", "52:54:00:00:00:09")
+			s.in("rly", "ip", "addr", "add", "192.168.77.10/24", "dev", "net1")
+			s.namespace("far")
+			s.in("rly", "ip", "link", "add", "lan0", "type", "veth", "peer", "name", "net1", "netns", s.ns("far"), "address", "52:54:00:00:00:31")
+			s.in("rly", "ip", "addr", "add", "192.168.77.9/32", "dev", "lan0")
+			s.in("rly", "ip", "link", "set", "lan0", "up")
+			s.in("far", "ip", "link", "set", "net1", "up")
+			s.runs("rly", "dhcrelay", "-4", "-d", "-pf", s.path("relay.pid"), "-id", "lan0", "-iu", "net1", "192.168.77.2")
+			if c.served {
+				g.Expect(s.udhcpc("far", "-q", "-t", "8", "-T", "2")).To(HaveKeyWithValue("serverid", "192.168.77.2"))
+				return
+			}
+			s.runs("far", "busybox", "udhcpc", "-f", "-i", "net1", "-s", "/bin/true")
+			s.says("why=relay-not-configured")
+		})
+	}
+}
+
+func TestAnAddressThatSomebodyUsesIsNotOffered(t *testing.T) {
+	s, g := newSegment(t), NewWithT(t)
+	s.configure(strings.Replace(vlanYAML, "rangeEnd: 192.168.77.150", "rangeEnd: 192.168.77.101", 1))
+	s.serve()
+	s.plug("squat", "52:54:00:00:00:66")
+	s.in("squat", "ip", "addr", "add", "192.168.77.100/24", "dev", "net1")
+	for i, host := range []string{"c1", "c2"} { // between them they try both addresses
+		s.plug(host, fmt.Sprintf("52:54:00:00:00:4%d", i))
+	}
+	g.Expect(s.udhcpc("c1", "-q")).To(HaveKeyWithValue("ip", "192.168.77.101"))
+	s.runs("c2", "busybox", "udhcpc", "-f", "-i", "net1", "-s", "/bin/true")
+	s.says("a host that has no lease answers at 192.168.77.100")
+}
+
+func TestTheConfigurationChangesUnderARunningServer(t *testing.T) {
+	s, g := newSegment(t), NewWithT(t)
+	s.configure(vlanYAML)
+	s.serve()
+	s.plug("c1", "52:54:00:00:00:01")
+	ip := s.udhcpc("c1", "-q")["ip"]
+	s.configure(strings.Replace(vlanYAML, "mtu: 1400", "mtu: 1300", 1))
+	g.Eventually(func() map[string]string { return s.udhcpc("c1", "-q", "-O", "mtu") }).WithTimeout(10 * time.Second).
+		Should(And(HaveKeyWithValue("mtu", "1300"), HaveKeyWithValue("ip", ip)))
+	s.configure("spec: {networkConfig: {cidr: nonsense}}")
+	s.says("configuration refused; what serves stays")
+	g.Expect(s.udhcpc("c1", "-q", "-O", "mtu")).To(HaveKeyWithValue("mtu", "1300"))
+}
+
+func between(text, before, after string) string {
+	_, rest, _ := strings.Cut(text, before)
+	value, _, _ := strings.Cut(rest, after)
+	return value
+}
