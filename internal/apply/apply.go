@@ -6,12 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -82,7 +84,22 @@ func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstru
 	}
 	written("apply", id.Kind)
 	applied.Wrote = true
+	w.awaitCache(ctx, want)
 	return nil
+}
+
+// awaitCache waits until the cache shows what was just applied, so that the next reader, above all the next Infra that
+// is given addresses on the same VLAN, sees it. What somebody else changes meanwhile is not waited for longer.
+func (w *Writer) awaitCache(ctx context.Context, want *unstructured.Unstructured) {
+	made, err := w.Client.Scheme().New(want.GroupVersionKind())
+	if err != nil {
+		return
+	}
+	live := made.(client.Object)
+	_ = wait.PollUntilContextTimeout(ctx, 2*time.Millisecond, time.Second, true, func(ctx context.Context) (bool, error) {
+		err := w.Client.Get(ctx, client.ObjectKeyFromObject(want), live)
+		return err == nil && live.GetAnnotations()[names.AnnotationApplied] == want.GetAnnotations()[names.AnnotationApplied], nil
+	})
 }
 
 // live is the object as it is; nil when there is none.
@@ -102,8 +119,11 @@ func (w *Writer) live(ctx context.Context, want *unstructured.Unstructured) (cli
 	return live, err
 }
 
+// NameTaken is the reason of a finding about an object that is not ours. Nothing tells us when it goes away.
+const NameTaken = "NameTaken"
+
 func notOurs(id identity) finding.Finding {
-	return finding.Wrong(v1alpha1.ConditionReady, "NameTaken").
+	return finding.Wrong(v1alpha1.ConditionReady, NameTaken).
 		Say("%s exists and is not ours; it is left alone: rename or remove it, or choose another name", id)
 }
 

@@ -56,7 +56,7 @@ func ReadChild[T client.Object](ctx context.Context, o *Observer, key types.Name
 	if seen.Living, err = o.living(ctx, all, server.GetNamespace()); err != nil {
 		return seen, err
 	}
-	if seen.NAD, err = get[nad.NetworkAttachmentDefinition](ctx, o, attachedTo(named.Attachment, server.GetNamespace())); err != nil {
+	if seen.NAD, err = get[nad.NetworkAttachmentDefinition](ctx, o, AttachedTo(named.Attachment, server.GetNamespace())); err != nil {
 		return seen, err
 	}
 	others := slices.DeleteFunc(named.Namespaces, func(n string) bool { return n == "" || n == server.GetNamespace() })
@@ -72,7 +72,8 @@ func ReadChild[T client.Object](ctx context.Context, o *Observer, key types.Name
 	return seen, seen.readInfra(ctx, o)
 }
 
-func attachedTo(a v1alpha1.Attachment, from string) types.NamespacedName {
+// AttachedTo is the NetworkAttachmentDefinition that an attachment names.
+func AttachedTo(a v1alpha1.Attachment, from string) types.NamespacedName {
 	key := types.NamespacedName{Namespace: string(a.NetworkAttachmentNamespace), Name: string(a.NetworkAttachmentDefinition)}
 	if key.Namespace == "" {
 		key.Namespace = from

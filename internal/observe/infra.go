@@ -18,8 +18,8 @@ import (
 	"github.com/cldmnky/oooi/internal/plan"
 )
 
-// sysctlAllowlist is what Multus' tuning plugin admits on OpenShift.
-var sysctlAllowlist = types.NamespacedName{Namespace: "openshift-multus", Name: "cni-sysctl-allowlist"}
+// SysctlAllowlist is what Multus' tuning plugin admits on OpenShift.
+var SysctlAllowlist = types.NamespacedName{Namespace: "openshift-multus", Name: "cni-sysctl-allowlist"}
 
 // Infra is one Infra as it is.
 type Infra struct {
@@ -80,7 +80,7 @@ func (o *Observer) hostedControlPlane(ctx context.Context, namespace string) (*h
 }
 
 func (o *Observer) surroundings(ctx context.Context, seen *Infra) (err error) {
-	if seen.SysctlAllowlist, err = get[corev1.ConfigMap](ctx, o, sysctlAllowlist); err != nil {
+	if seen.SysctlAllowlist, err = get[corev1.ConfigMap](ctx, o, SysctlAllowlist); err != nil {
 		return err
 	}
 	seen.Children, err = o.children(ctx, seen.Input.Infra)

@@ -1,0 +1,111 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/cldmnky/oooi/internal/controller"
+	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+// managerFlags beside those that planning depends on.
+type managerFlags struct {
+	metricsAddress, probeAddress string
+	metricsSecure, elect         bool
+	namespace, logLevel          string
+}
+
+func newManagerCommand() *cobra.Command {
+	var flags managerFlags
+	var settings plan.Settings
+	cmd := &cobra.Command{
+		Use:   "manager",
+		Short: "Run the operator's controllers",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return runManager(ctx, flags, settings)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&flags.metricsAddress, "metrics-bind-address", "0", "ip:port of /metrics; 0 serves none")
+	f.BoolVar(&flags.metricsSecure, "metrics-secure", true, "serve metrics over HTTPS, to those whom the API server allows")
+	f.StringVar(&flags.probeAddress, "health-probe-bind-address", ":8081", "ip:port of /healthz and /readyz; 0 serves none")
+	f.BoolVar(&flags.elect, "leader-elect", false, "let one of several managers write")
+	f.StringVar(&flags.namespace, "leader-election-namespace", "", "namespace of the leader's lease (default: the pod's)")
+	f.StringVar(&flags.logLevel, "log-level", "info", "debug, info, warn or error")
+	bindSettings(cmd, &settings)
+	return cmd
+}
+
+func runManager(ctx context.Context, flags managerFlags, settings plan.Settings) error {
+	if settings.Image == "" || settings.EnvoyImage == "" {
+		return errors.New("the daemons' images are not known: set --image and --envoy-image (or RELATED_IMAGE_OOOI and RELATED_IMAGE_ENVOY)")
+	}
+	if err := logTo(flags.logLevel); err != nil {
+		return err
+	}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
+	if err != nil {
+		return fmt.Errorf("finding the cluster (set KUBECONFIG or run in a pod): %w", err)
+	}
+	config.QPS = -1 // the API server's own priority and fairness is the limit
+	manager, err := newManager(config, flags)
+	if err != nil {
+		return err
+	}
+	if settings, err = observe.Cluster(ctx, manager.GetAPIReader(), settings); err != nil {
+		return err
+	}
+	if err := controller.Setup(manager, settings); err != nil {
+		return err
+	}
+	return manager.Start(ctx)
+}
+
+func newManager(config *rest.Config, flags managerFlags) (ctrl.Manager, error) {
+	metrics := server.Options{BindAddress: flags.metricsAddress, SecureServing: flags.metricsSecure}
+	if flags.metricsSecure {
+		metrics.FilterProvider = controller.Authorized
+	}
+	manager, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: controller.Scheme(), Cache: controller.CacheOptions(), Metrics: metrics, HealthProbeBindAddress: flags.probeAddress,
+		LeaderElection: flags.elect, LeaderElectionID: "oooi-manager", LeaderElectionNamespace: flags.namespace,
+		LeaderElectionReleaseOnCancel: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("preparing the manager: %w", err)
+	}
+	if err := errors.Join(manager.AddHealthzCheck("alive", healthz.Ping), manager.AddReadyzCheck("alive", healthz.Ping)); err != nil {
+		return nil, err
+	}
+	return manager, nil
+}
+
+// logTo sends the manager's log, and that of the libraries, to standard error as JSON.
+func logTo(level string) error {
+	var least slog.Level
+	if err := least.UnmarshalText([]byte(level)); err != nil {
+		return fmt.Errorf("--log-level: %w", err)
+	}
+	log := logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: least}))
+	ctrl.SetLogger(log)
+	klog.SetLogger(log)
+	return nil
+}

@@ -1,0 +1,131 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/apply"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/status"
+)
+
+// kind is what the three kinds of children differ in.
+type kind[T client.Object] struct {
+	app   string // as label app has it
+	fresh func() T
+	list  func() client.ObjectList
+	refs  func(T) observe.References
+	plan  func(plan.Child[T]) plan.ChildPlan
+	// state is the status as it is and as the controller's part should be, and the conditions of both.
+	state func(observe.Child[T], status.Outcome, time.Time) (has, want any, before, after []metav1.Condition)
+	// workload kind beside those that all have.
+	workload []schema.GroupVersionKind
+}
+
+// childReconciler makes of one child the workload that serves it.
+type childReconciler[T client.Object] struct {
+	parts
+	kind kind[T]
+}
+
+// Reconcile is observe, plan, apply, status.
+func (r childReconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	seen, err := observe.ReadChild(ctx, r.observe, req.NamespacedName, r.kind.fresh(), r.kind.list(), r.kind.refs)
+	if err != nil || !seen.Found || seen.Server.GetDeletionTimestamp() != nil {
+		return ctrl.Result{}, err // what it owns goes by ownerReference
+	}
+	out, err := r.do(ctx, seen, r.kind.plan(seen.Child))
+	has, want, before, after := r.kind.state(seen, out, time.Now())
+	return retry(out, seen.Pause), errors.Join(err, r.status.Child(ctx, seen.Server, before, after, has, want))
+}
+
+func (r childReconciler[T]) do(ctx context.Context, seen observe.Child[T], p plan.ChildPlan) (status.Outcome, error) {
+	out := status.Outcome{Findings: p.Findings, Held: p.Held || seen.Pause.Holds(), Paused: seen.Pause.Reason}
+	if out.Held {
+		return out, nil
+	}
+	applied, err := r.apply.To(ctx, r.owner(seen), p.Objects)
+	out.Findings, out.Wrote = append(out.Findings, applied.Findings...), applied.Wrote
+	return out, err
+}
+
+// childKinds are what every child's plan wants, but for its workload.
+var childKinds = []schema.GroupVersionKind{
+	{Version: "v1", Kind: "ServiceAccount"},
+	{Version: "v1", Kind: "Service"},
+	{Version: "v1", Kind: "ConfigMap"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
+	{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
+	{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"},
+}
+
+var (
+	statefulSet = []schema.GroupVersionKind{{Group: "apps", Version: "v1", Kind: "StatefulSet"}}
+	deployment  = []schema.GroupVersionKind{{Group: "apps", Version: "v1", Kind: "Deployment"}}
+)
+
+// owner finds what a child owns: what names it, in its own namespace.
+func (r childReconciler[T]) owner(seen observe.Child[T]) apply.Owner {
+	return apply.Owner{
+		UID: seen.Server.GetUID(), Living: seen.Living, Namespace: seen.Server.GetNamespace(),
+		Selector: labels.SelectorFromSet(labels.Set{names.LabelManagedBy: names.ManagedBy, names.LabelApp: r.kind.app, names.LabelInstance: seen.Server.GetName()}),
+		Kinds:    append(r.kind.workload[:len(r.kind.workload):len(r.kind.workload)], childKinds...),
+	}
+}
+
+func (p parts) dhcpServer() error {
+	return addChild(p, kind[*v1alpha1.DHCPServer]{
+		app: "dhcp", workload: statefulSet, plan: plan.DHCP,
+		fresh: func() *v1alpha1.DHCPServer { return &v1alpha1.DHCPServer{} }, list: func() client.ObjectList { return &v1alpha1.DHCPServerList{} },
+		refs: func(s *v1alpha1.DHCPServer) observe.References {
+			return observe.References{Attachment: s.Spec.NetworkConfig.Attachment, Namespaces: []string{string(s.Spec.VMNamespace)}}
+		},
+		state: func(seen observe.Child[*v1alpha1.DHCPServer], out status.Outcome, now time.Time) (any, any, []metav1.Condition, []metav1.Condition) {
+			want := status.DHCP(seen, out, now)
+			return seen.Server.Status, want, seen.Server.Status.Conditions, want.Conditions
+		},
+	})
+}
+
+func (p parts) dnsServer() error {
+	return addChild(p, kind[*v1alpha1.DNSServer]{
+		app: "dns", workload: statefulSet, plan: plan.DNS,
+		fresh: func() *v1alpha1.DNSServer { return &v1alpha1.DNSServer{} }, list: func() client.ObjectList { return &v1alpha1.DNSServerList{} },
+		refs: func(s *v1alpha1.DNSServer) observe.References {
+			return observe.References{Attachment: s.Spec.NetworkConfig.Attachment}
+		},
+		state: func(seen observe.Child[*v1alpha1.DNSServer], out status.Outcome, now time.Time) (any, any, []metav1.Condition, []metav1.Condition) {
+			want := status.DNS(seen, out, now)
+			return seen.Server.Status, want, seen.Server.Status.Conditions, want.Conditions
+		},
+	})
+}
+
+func (p parts) proxyServer() error {
+	return addChild(p, kind[*v1alpha1.ProxyServer]{
+		app: "proxy", workload: deployment, plan: plan.Proxy,
+		fresh: func() *v1alpha1.ProxyServer { return &v1alpha1.ProxyServer{} }, list: func() client.ObjectList { return &v1alpha1.ProxyServerList{} },
+		refs: func(s *v1alpha1.ProxyServer) observe.References {
+			refs := observe.References{Attachment: s.Spec.NetworkConfig.Attachment}
+			for _, b := range s.Spec.Backends {
+				refs.Namespaces = append(refs.Namespaces, string(b.TargetNamespace))
+			}
+			return refs
+		},
+		state: func(seen observe.Child[*v1alpha1.ProxyServer], out status.Outcome, now time.Time) (any, any, []metav1.Condition, []metav1.Condition) {
+			want := status.Proxy(seen, out, now)
+			return seen.Server.Status, want, seen.Server.Status.Conditions, want.Conditions
+		},
+	})
+}

@@ -1,0 +1,116 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/apply"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/status"
+)
+
+const (
+	// retryTaken: nothing tells us when an object that is not ours goes away.
+	retryTaken = 10 * time.Second
+	// retryWritten comes after a change even if it led to no event.
+	retryWritten = 2 * time.Second
+	// retryEnding looks again at what is being deleted.
+	retryEnding = time.Second
+)
+
+// infraReconciler makes of one Infra what plan.Infra says.
+type infraReconciler struct{ parts }
+
+// Reconcile is observe, plan, apply, status.
+func (r infraReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	seen, err := r.observe.Infra(ctx, req.NamespacedName)
+	if err != nil || seen.Gone() {
+		return ctrl.Result{}, err
+	}
+	if seen.Input.Infra.DeletionTimestamp != nil {
+		return r.end(ctx, seen)
+	}
+	p := plan.Infra(seen.Input)
+	out, err := r.do(ctx, seen, p)
+	now := time.Now()
+	counted, statusErr := r.status.Infra(ctx, seen.Input.Infra, status.Infra(seen.Input.Infra, p, seen.Children, out, now), now)
+	return retry(out, seen.Pause, counted), errors.Join(err, statusErr)
+}
+
+// do applies a plan unless it is held back.
+func (r infraReconciler) do(ctx context.Context, seen observe.Infra, p plan.InfraPlan) (status.Outcome, error) {
+	out := status.Outcome{Findings: p.Findings, Held: p.Held || seen.Pause.Holds(), Paused: seen.Pause.Reason}
+	if out.Held {
+		return out, nil
+	}
+	if err := r.apply.Hold(ctx, seen.Input.Infra); err != nil {
+		return out, err
+	}
+	applied, err := r.apply.To(ctx, ownerInfra(seen), p.Objects)
+	out.Findings, out.Wrote = append(out.Findings, applied.Findings...), applied.Wrote
+	return out, err
+}
+
+// end takes away what an Infra made, before it goes itself. A pause does not hold this up: to delete is explicit.
+func (r infraReconciler) end(ctx context.Context, seen observe.Infra) (ctrl.Result, error) {
+	infra := seen.Input.Infra
+	if !controllerutil.ContainsFinalizer(infra, names.Finalizer) {
+		return ctrl.Result{}, nil
+	}
+	done, err := r.apply.End(ctx, infra, ownerInfra(seen))
+	if err != nil || !done {
+		return soonest(retryEnding), err
+	}
+	r.observe.Listeners.Forget(client.ObjectKeyFromObject(infra))
+	r.status.Forget(infra.UID)
+	return ctrl.Result{}, r.apply.Release(ctx, infra)
+}
+
+func retry(out status.Outcome, pause observe.Pause, more ...time.Duration) ctrl.Result {
+	if out.Wrote {
+		more = append(more, retryWritten)
+	}
+	for _, f := range out.Findings {
+		if f.Reason == apply.NameTaken {
+			more = append(more, retryTaken)
+		}
+	}
+	if !pause.Until.IsZero() {
+		more = append(more, max(time.Until(pause.Until), retryWritten))
+	}
+	return soonest(more...)
+}
+
+// infraKinds are all that plan.Infra wants, wherever it lies.
+var infraKinds = []schema.GroupVersionKind{
+	v1alpha1.GroupVersion.WithKind("DHCPServer"),
+	v1alpha1.GroupVersion.WithKind("DNSServer"),
+	v1alpha1.GroupVersion.WithKind("ProxyServer"),
+	nad.GroupVersion.WithKind("NetworkAttachmentDefinition"),
+	{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
+}
+
+// ownerInfra finds what an Infra owns: what names it and no child of it.
+func ownerInfra(seen observe.Infra) apply.Owner {
+	infra := seen.Input.Infra
+	noChild, err := labels.NewRequirement(names.LabelInstance, selection.DoesNotExist, nil)
+	if err != nil {
+		panic(err) // the label is a constant
+	}
+	selector := labels.SelectorFromSet(labels.Set{names.LabelManagedBy: names.ManagedBy, names.LabelInfra: infra.Name, names.LabelInfraNamespace: infra.Namespace})
+	return apply.Owner{UID: infra.UID, Living: seen.Living, Selector: selector.Add(*noChild), Kinds: infraKinds}
+}

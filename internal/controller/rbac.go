@@ -1,0 +1,37 @@
+package controller
+
+// What the manager may do. It names no Secret, grants no bind or escalate, and has no wildcard: what it puts into the Roles
+// of daemons it has to hold itself.
+
+// Its own kinds. blockOwnerDeletion needs update on finalizers where OwnerReferencesPermissionEnforcement runs (OpenShift).
+// +kubebuilder:rbac:groups=hostedcluster.densityops.com,resources=infras,verbs=get;list;patch;watch
+// +kubebuilder:rbac:groups=hostedcluster.densityops.com,resources=dhcpservers;dnsservers;proxyservers,verbs=create;delete;get;list;patch;watch
+// +kubebuilder:rbac:groups=hostedcluster.densityops.com,resources=infras/status;dhcpservers/status;dnsservers/status;proxyservers/status,verbs=patch
+// +kubebuilder:rbac:groups=hostedcluster.densityops.com,resources=infras/finalizers;dhcpservers/finalizers;dnsservers/finalizers;proxyservers/finalizers,verbs=update
+// The finalizer forgets leases; the other verbs are granted to the DHCP and DNS daemons.
+// +kubebuilder:rbac:groups=hostedcluster.densityops.com,resources=dhcpleases,verbs=create;delete;deletecollection;get;list;update;watch
+
+// Workloads of the daemons.
+// +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets,verbs=create;delete;get;list;patch;watch
+// +kubebuilder:rbac:groups="",resources=configmaps;serviceaccounts;services,verbs=create;delete;get;list;patch;watch
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=create;delete;get;list;patch;watch
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=create;delete;get;list;patch;watch
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;rolebindings,verbs=create;delete;get;list;patch;watch
+// +kubebuilder:rbac:groups=k8s.cni.cncf.io,resources=network-attachment-definitions,verbs=create;delete;get;list;patch;watch
+// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
+
+// What is read of others; pods and virtual machines are read by the daemons only.
+// +kubebuilder:rbac:groups="",resources=namespaces;pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=get;list;watch
+// +kubebuilder:rbac:groups=hypershift.openshift.io,resources=hostedclusters;hostedcontrolplanes,verbs=get;list;watch
+// +kubebuilder:rbac:groups=route.openshift.io,resources=routes,verbs=get;list;watch
+// +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachines;virtualmachineinstances,verbs=get;list;watch
+
+// The management cluster's own networks, hidden from VLANs.
+// +kubebuilder:rbac:groups=config.openshift.io,resources=networks,resourceNames=cluster,verbs=get
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=list
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=list
+
+// Who may read the manager's metrics.
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create

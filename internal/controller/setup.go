@@ -1,0 +1,69 @@
+// Package controller has the thin reconcilers: observe, plan, apply, status. What they watch is everything that is read.
+package controller
+
+import (
+	"fmt"
+	"time"
+
+	routev1 "github.com/openshift/api/route/v1"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/apply"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/status"
+)
+
+// Scheme knows every kind that the manager reads or writes.
+func Scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, hyperv1.AddToScheme, routev1.AddToScheme, nad.AddToScheme} {
+		utilruntime.Must(add(scheme))
+	}
+	return scheme
+}
+
+// parts are what every reconciler is made of.
+type parts struct {
+	manager ctrl.Manager
+	observe *observe.Observer
+	apply   *apply.Writer
+	status  *status.Writer
+	late    *lateKinds
+}
+
+// Setup adds all controllers to a manager.
+func Setup(manager ctrl.Manager, settings plan.Settings) error {
+	kinds := observe.NewKinds()
+	p := parts{
+		manager: manager,
+		observe: &observe.Observer{Reader: manager.GetClient(), Settings: settings, Kinds: kinds, Listeners: observe.NewListeners(), Now: time.Now},
+		apply:   &apply.Writer{Client: manager.GetClient(), Live: manager.GetAPIReader()},
+		status:  &status.Writer{Client: manager.GetClient(), Events: manager.GetEventRecorder("oooi")},
+		late:    &lateKinds{kinds: kinds, mapper: manager.GetRESTMapper(), cache: manager.GetCache(), scheme: manager.GetScheme(), log: manager.GetLogger().WithName("kinds")},
+	}
+	for name, add := range map[string]func() error{"infra": p.infra, "dhcpserver": p.dhcpServer, "dnsserver": p.dnsServer, "proxyserver": p.proxyServer} {
+		if err := add(); err != nil {
+			return fmt.Errorf("adding controller %s: %w", name, err)
+		}
+	}
+	p.late.look()
+	return manager.Add(p.late)
+}
+
+// soonest is a result that comes back after the least of the pauses that are set.
+func soonest(pauses ...time.Duration) ctrl.Result {
+	var result ctrl.Result
+	for _, p := range pauses {
+		if p > 0 && (result.RequeueAfter == 0 || p < result.RequeueAfter) {
+			result.RequeueAfter = p
+		}
+	}
+	return result
+}

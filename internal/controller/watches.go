@@ -1,0 +1,209 @@
+package controller
+
+import (
+	"context"
+	"slices"
+
+	routev1 "github.com/openshift/api/route/v1"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+// infra watches everything that observe.Infra reads and apply writes for it.
+func (p parts) infra() error {
+	specChanged := builder.WithPredicates(predicate.GenerationChangedPredicate{})
+	c, err := ctrl.NewControllerManagedBy(p.manager).Named("infra").
+		// One at a time: what the one before gave out is seen by the next on the same VLAN.
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		For(&v1alpha1.Infra{}).
+		Watches(&v1alpha1.Infra{}, p.mapped(p.neighbours), specChanged).
+		Watches(&v1alpha1.DHCPServer{}, p.mapped(labelled)).
+		Watches(&v1alpha1.DNSServer{}, p.mapped(labelled)).
+		Watches(&v1alpha1.ProxyServer{}, p.mapped(labelled)).
+		Watches(&v1alpha1.DHCPServer{}, p.mapped(p.neighboursOfOwner), specChanged).
+		Watches(&v1alpha1.DNSServer{}, p.mapped(p.neighboursOfOwner), specChanged).
+		Watches(&v1alpha1.ProxyServer{}, p.mapped(p.neighboursOfOwner), specChanged).
+		Watches(&rbacv1.Role{}, p.mapped(labelled)).
+		Watches(&rbacv1.RoleBinding{}, p.mapped(labelled)).
+		Watches(&networkingv1.NetworkPolicy{}, p.mapped(labelled)).
+		Watches(&networkingv1.NetworkPolicy{}, p.mapped(p.listeners)).
+		Watches(&corev1.Service{}, p.mapped(p.listeners)).
+		Watches(&discoveryv1.EndpointSlice{}, p.mapped(p.listeners)).
+		Watches(&corev1.Namespace{}, p.mapped(p.listenersOfNamespace)).
+		Watches(&corev1.ConfigMap{}, p.mapped(p.allowlist)).
+		Build(infraReconciler{p})
+	if err != nil {
+		return err
+	}
+	p.late.watch(c, &hyperv1.HostedCluster{}, p.mapped(p.bridgedTo))
+	p.late.watch(c, &hyperv1.HostedControlPlane{}, p.mapped(p.listeners))
+	p.late.watch(c, &routev1.Route{}, p.mapped(p.listeners))
+	p.late.watch(c, &nad.NetworkAttachmentDefinition{}, p.mapped(labelled))
+	p.late.watch(c, &nad.NetworkAttachmentDefinition{}, p.mapped(p.attachedTo))
+	return nil
+}
+
+// concerned says which Infras or children an object's change concerns.
+type concerned func(context.Context, client.Object) ([]types.NamespacedName, error)
+
+func (p parts) mapped(who concerned) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []ctrl.Request {
+		keys, err := who(ctx, o)
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "finding whom a change concerns", "object", client.ObjectKeyFromObject(o))
+		}
+		var requests []ctrl.Request
+		for _, key := range keys {
+			requests = append(requests, ctrl.Request{NamespacedName: key})
+		}
+		return requests
+	})
+}
+
+// labelled: the Infra that the object's labels name.
+func labelled(_ context.Context, o client.Object) ([]types.NamespacedName, error) {
+	key := types.NamespacedName{Namespace: o.GetLabels()[names.LabelInfraNamespace], Name: o.GetLabels()[names.LabelInfra]}
+	if key.Name == "" || o.GetLabels()[names.LabelInstance] != "" {
+		return nil, nil
+	}
+	return []types.NamespacedName{key}, nil
+}
+
+// listeners: the Infras that read the object's namespace.
+func (p parts) listeners(_ context.Context, o client.Object) ([]types.NamespacedName, error) {
+	return p.observe.Listeners.Of(o.GetNamespace()), nil
+}
+
+func (p parts) listenersOfNamespace(_ context.Context, o client.Object) ([]types.NamespacedName, error) {
+	return p.observe.Listeners.Of(o.GetName()), nil
+}
+
+// neighbours: the other Infras on the layer 2 of one that changed; the addresses that are free there changed.
+func (p parts) neighbours(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+	return p.observe.OnSameLayer2(ctx, o.(*v1alpha1.Infra))
+}
+
+func (p parts) neighboursOfOwner(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+	keys, err := labelled(ctx, o)
+	if err != nil || len(keys) == 0 {
+		return nil, err
+	}
+	infra := &v1alpha1.Infra{}
+	if err := p.observe.Reader.Get(ctx, keys[0], infra); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return p.neighbours(ctx, infra)
+}
+
+// bridgedTo: the Infras of a HostedCluster, by reference or by the namespace of its control plane.
+func (p parts) bridgedTo(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+	hc := o.(*hyperv1.HostedCluster)
+	return p.infrasThat(ctx, func(refs plan.References) bool {
+		return refs.HostedCluster == client.ObjectKeyFromObject(hc) || refs.ControlPlaneNamespace == endpoint.ControlPlaneNamespace(hc)
+	})
+}
+
+// attachedTo: the Infras whose workers use a NetworkAttachmentDefinition.
+func (p parts) attachedTo(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+	return p.infrasThat(ctx, func(refs plan.References) bool { return refs.NAD == client.ObjectKeyFromObject(o) })
+}
+
+// allowlist: all Infras, when what Multus admits changes.
+func (p parts) allowlist(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+	if client.ObjectKeyFromObject(o) != observe.SysctlAllowlist {
+		return nil, nil
+	}
+	return p.infrasThat(ctx, func(plan.References) bool { return true })
+}
+
+func (p parts) infrasThat(ctx context.Context, refer func(plan.References) bool) ([]types.NamespacedName, error) {
+	all := &v1alpha1.InfraList{}
+	if err := p.observe.Reader.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	var keys []types.NamespacedName
+	for i := range all.Items {
+		if refer(plan.Refs(&all.Items[i])) {
+			keys = append(keys, client.ObjectKeyFromObject(&all.Items[i]))
+		}
+	}
+	return keys, nil
+}
+
+// childWorkers reconcile children of one kind at a time: they wait for the API server, not for each other.
+const childWorkers = 4
+
+// addChild watches everything that observe.ReadChild reads and apply writes for a child.
+func addChild[T client.Object](p parts, k kind[T]) error {
+	r := childReconciler[T]{p, k}
+	b := ctrl.NewControllerManagedBy(p.manager).Named(k.app+"server").For(k.fresh()).
+		WithOptions(controller.Options{MaxConcurrentReconciles: childWorkers}).
+		Watches(&v1alpha1.Infra{}, p.mapped(r.ofInfra)).
+		Watches(&corev1.Namespace{}, p.mapped(r.naming))
+	for _, gvk := range r.owner(observe.Child[T]{Child: plan.Child[T]{Server: k.fresh()}}).Kinds {
+		owned, err := p.manager.GetScheme().New(gvk)
+		if err != nil {
+			return err
+		}
+		b = b.Owns(owned.(client.Object))
+	}
+	c, err := b.Build(r)
+	if err != nil {
+		return err
+	}
+	p.late.watch(c, &nad.NetworkAttachmentDefinition{}, p.mapped(r.attached))
+	return nil
+}
+
+// ofInfra: the children of an Infra; its pause and permission hold for them.
+func (r childReconciler[T]) ofInfra(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+	return r.childrenThat(ctx, func(child T) bool {
+		return child.GetNamespace() == o.GetNamespace() && child.GetLabels()[names.LabelInfra] == o.GetName()
+	})
+}
+
+// naming: the children that refer to a namespace.
+func (r childReconciler[T]) naming(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+	return r.childrenThat(ctx, func(child T) bool { return slices.Contains(r.kind.refs(child).Namespaces, o.GetName()) })
+}
+
+// attached: the children whose pods use a NetworkAttachmentDefinition.
+func (r childReconciler[T]) attached(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+	return r.childrenThat(ctx, func(child T) bool {
+		return observe.AttachedTo(r.kind.refs(child).Attachment, child.GetNamespace()) == client.ObjectKeyFromObject(o)
+	})
+}
+
+func (r childReconciler[T]) childrenThat(ctx context.Context, match func(T) bool) ([]types.NamespacedName, error) {
+	all := r.kind.list()
+	if err := r.observe.Reader.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	var keys []types.NamespacedName
+	err := meta.EachListItem(all, func(o runtime.Object) error {
+		if child := o.(T); match(child) {
+			keys = append(keys, client.ObjectKeyFromObject(child))
+		}
+		return nil
+	})
+	return keys, err
+}

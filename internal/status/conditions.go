@@ -1,0 +1,96 @@
+// Package status says how an object stands, as a pure function of findings and of what its parts report, and writes it
+// once, with one event for each condition that turned.
+package status
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cldmnky/oooi/internal/finding"
+)
+
+// verdict is one condition without the times.
+type verdict struct {
+	Type    string
+	Status  metav1.ConditionStatus
+	Reason  string
+	Message string
+}
+
+func yes(kind, reason, message string) verdict {
+	return verdict{kind, metav1.ConditionTrue, reason, message}
+}
+
+func no(kind, reason, message string) verdict {
+	return verdict{kind, metav1.ConditionFalse, reason, message}
+}
+
+func unknown(kind, reason, message string) verdict {
+	return verdict{kind, metav1.ConditionUnknown, reason, message}
+}
+
+// judged is the verdict of findings on one condition, the worst first; otherwise stands when there is none.
+func judged(kind string, findings []finding.Finding, otherwise verdict) verdict {
+	worst := finding.Worst(findings, kind)
+	var reason string
+	var messages []string
+	for _, f := range findings {
+		if f.Condition == kind && f.Outcome == worst {
+			reason = cmp.Or(reason, f.Reason)
+			messages = append(messages, f.Message)
+		}
+	}
+	switch {
+	case len(messages) == 0:
+		return otherwise
+	case worst == finding.OK:
+		return yes(kind, reason, say(messages))
+	}
+	return no(kind, reason, say(messages))
+}
+
+// longest is what a condition's message may hold (metav1.Condition).
+const longest = 32768
+
+func say(messages []string) string {
+	all := strings.Join(messages, "; ")
+	return all[:min(len(all), longest)]
+}
+
+// conditions are verdicts with times: one that did not turn keeps its own.
+func conditions(before []metav1.Condition, generation int64, now time.Time, verdicts ...verdict) []metav1.Condition {
+	var all []metav1.Condition
+	for _, v := range verdicts {
+		c := metav1.Condition{
+			Type: v.Type, Status: v.Status, Reason: v.Reason, Message: v.Message, ObservedGeneration: generation,
+			LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
+		}
+		if was := meta.FindStatusCondition(before, v.Type); was != nil && was.Status == v.Status {
+			c.LastTransitionTime = was.LastTransitionTime
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// kept is what a condition said before; Unknown at first. It stands where nothing could be judged.
+func kept(before []metav1.Condition, kind string) verdict {
+	if was := meta.FindStatusCondition(before, kind); was != nil {
+		return verdict{was.Type, was.Status, was.Reason, was.Message}
+	}
+	return unknown(kind, "NotYetJudged", "not judged while the conditions before it are not met")
+}
+
+// firstNot finds the first verdict that is not True.
+func firstNot(verdicts ...verdict) (verdict, bool) {
+	for _, v := range verdicts {
+		if v.Status != metav1.ConditionTrue {
+			return v, true
+		}
+	}
+	return verdict{}, false
+}

@@ -1,0 +1,187 @@
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// leasePause is the least time between two writes that only count leases.
+const leasePause = time.Minute
+
+// Writer writes status and tells what turned.
+type Writer struct {
+	Client client.Client
+	Events events.EventRecorder
+
+	mu      sync.Mutex
+	counted map[types.UID]time.Time // when an Infra's status was written last
+}
+
+// Infra writes an Infra's status if it differs. Where only the count of leases does, it may have to wait: the answer
+// says how long.
+func (w *Writer) Infra(ctx context.Context, infra *v1alpha1.Infra, want v1alpha1.InfraStatus, now time.Time) (later time.Duration, err error) {
+	if equality.Semantic.DeepEqual(infra.Status, want) {
+		return 0, nil
+	}
+	but := want
+	but.Leases = infra.Status.Leases
+	if wait := w.sinceCounted(infra.UID, now); wait > 0 && equality.Semantic.DeepEqual(infra.Status, but) {
+		return wait, nil
+	}
+	if err := w.write(ctx, infra, want); err != nil {
+		return 0, err
+	}
+	w.counts(infra.UID, now)
+	w.tell(infra, infra.Status.Conditions, want.Conditions)
+	return 0, nil
+}
+
+func (w *Writer) sinceCounted(uid types.UID, now time.Time) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return leasePause - now.Sub(w.counted[uid])
+}
+
+func (w *Writer) counts(uid types.UID, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.counted == nil {
+		w.counted = map[types.UID]time.Time{}
+	}
+	w.counted[uid] = now
+}
+
+// Forget drops an object that is gone.
+func (w *Writer) Forget(uid types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.counted, uid)
+}
+
+// Child writes the controller's part of a child's status if it differs from what the object has.
+func (w *Writer) Child(ctx context.Context, server client.Object, before, after []metav1.Condition, has, want any) error {
+	differs, err := adds(has, want)
+	if err != nil || !differs {
+		return err
+	}
+	if err := w.write(ctx, server, want); err != nil {
+		return err
+	}
+	w.tell(server, before, after)
+	return nil
+}
+
+// adds says whether want holds a value that has does not; what others have written beside it does not count.
+func adds(has, want any) (bool, error) {
+	h, err := object(has)
+	if err != nil {
+		return false, err
+	}
+	w, err := object(want)
+	return !contains(h, w), err
+}
+
+func object(value any) (map[string]any, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a status: %w", err)
+	}
+	out := map[string]any{}
+	return out, json.Unmarshal(text, &out)
+}
+
+// contains compares objects by their fields, and lists of objects by finding each wanted one.
+func contains(has, want any) bool {
+	switch w := want.(type) {
+	case map[string]any:
+		h, ok := has.(map[string]any)
+		for name, value := range w {
+			if !ok || !contains(h[name], value) {
+				return false
+			}
+		}
+		return ok
+	case []any:
+		h, ok := has.([]any)
+		for _, wanted := range w {
+			found := false
+			for _, element := range h {
+				found = found || contains(element, wanted)
+			}
+			if !found {
+				return false
+			}
+		}
+		return ok
+	}
+	return reflect.DeepEqual(has, want)
+}
+
+func (w *Writer) write(ctx context.Context, of client.Object, status any) error {
+	gvk, err := apiutil.GVKForObject(of, w.Client.Scheme())
+	if err != nil {
+		return err
+	}
+	fields, err := object(status)
+	if err != nil {
+		return err
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"status": fields}}
+	u.SetGroupVersionKind(gvk)
+	u.SetNamespace(of.GetNamespace())
+	u.SetName(of.GetName())
+	err = w.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(names.ManagerFieldOwner), client.ForceOwnership)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("writing the status of %s %s/%s: %w", gvk.Kind, of.GetNamespace(), of.GetName(), err)
+	}
+	return nil
+}
+
+// tell emits one event for each condition that turned. What is first Unknown is no news.
+func (w *Writer) tell(about runtime.Object, before, after []metav1.Condition) {
+	for _, c := range after {
+		was := meta.FindStatusCondition(before, c.Type)
+		if was == nil && c.Status == metav1.ConditionUnknown || was != nil && was.Status == c.Status {
+			continue
+		}
+		w.Events.Eventf(about, nil, severity(c), c.Reason, c.Type, "%s is %s: %s", c.Type, c.Status, short(c.Message))
+	}
+}
+
+// severity of a condition's new status: for Degraded and Progressing, True is no good news.
+func severity(c metav1.Condition) string {
+	bad := c.Status == metav1.ConditionFalse && c.Reason != "Progressing"
+	switch c.Type {
+	case v1alpha1.ConditionDegraded:
+		bad = c.Status == metav1.ConditionTrue
+	case v1alpha1.ConditionProgressing:
+		bad = false
+	}
+	if bad {
+		return corev1.EventTypeWarning
+	}
+	return corev1.EventTypeNormal
+}
+
+// longestNote is what an event may say (events.k8s.io/v1: 1 kB), with room for the condition's name.
+const longestNote = 900
+
+func short(message string) string { return message[:min(len(message), longestNote)] }
