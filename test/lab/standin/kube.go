@@ -3,12 +3,10 @@ package standin
 import (
 	"context"
 	"fmt"
-	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -114,10 +112,6 @@ func await(ctx context.Context, c client.WithWatch, list client.ObjectList, wher
 	}
 	return nil
 }
-
-const machinesSettle = time.Second // a machine gets its addresses while its kubelet already asks
-
-var updateOptions = metav1.UpdateOptions{FieldManager: string(fieldOwner)}
 
 // writeStatus is applyStatus for a kind without a Go type: named like the object given, and of another kind.
 func writeStatus(ctx context.Context, c client.Client, kind schema.GroupVersionKind, like client.Object, status object) error {

@@ -83,17 +83,26 @@ func serveReady(ctx context.Context, address, path string) error {
 // way up. Whose certificate it is does not matter to the question.
 func WaitFor(ctx context.Context, address string) error {
 	probe := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	var told string
 	return wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-		if err != nil {
-			return false, err
+		answer := ask(ctx, probe, address)
+		if answer != told {
+			fmt.Fprintln(os.Stderr, answer)
+			told = answer
 		}
-		response, err := probe.Do(request)
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return false, nil
-		}
-		response.Body.Close()
-		return response.StatusCode == http.StatusOK, nil
+		return answer == "200 OK", nil
 	})
+}
+
+func ask(ctx context.Context, probe *http.Client, address string) string {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err.Error()
+	}
+	response, err := probe.Do(request)
+	if err != nil {
+		return err.Error()
+	}
+	response.Body.Close()
+	return response.Status
 }

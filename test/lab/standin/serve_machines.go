@@ -4,17 +4,25 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
+	"time"
 
 	"github.com/go-logr/logr"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
 // twoClusters is where the machines live and where the nodes do.
@@ -23,41 +31,66 @@ type twoClusters struct {
 	namespace          string // of the machines
 }
 
-// runInHosted runs one reconciler over a kind of the hosted cluster.
-func runInHosted(ctx context.Context, kubeconfig, namespace string, kind client.Object, reconciler func(twoClusters, *kubernetes.Clientset) reconcile.Func) error {
+// runInHosted runs one reconciler over a kind of the hosted cluster; onMachine says what a change of a machine asks for.
+func runInHosted(ctx context.Context, kubeconfig, namespace string, kind client.Object, onMachine handler.MapFunc, reconciler func(twoClusters, *kubernetes.Clientset) reconcile.Func) error {
 	ctrl.SetLogger(logr.FromSlogHandler(slog.Default().Handler()))
-	management, _, err := Connect("")
+	_, hostedConfig, err := Connect(kubeconfig)
 	if err != nil {
 		return err
 	}
-	_, cfg, err := Connect(kubeconfig)
+	set, err := kubernetes.NewForConfig(hostedConfig)
 	if err != nil {
 		return err
 	}
-	set, err := kubernetes.NewForConfig(cfg)
-	if err != nil {
-		return err
-	}
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: ":8081"})
+	mgr, err := ctrl.NewManager(hostedConfig, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: ":8081"})
 	if err != nil {
 		return fmt.Errorf("connecting to the hosted cluster: %w", err)
 	}
 	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
 		return err
 	}
-	clusters := twoClusters{management: management, hosted: mgr.GetClient(), namespace: namespace}
-	if err := ctrl.NewControllerManagedBy(mgr).For(kind).Complete(reconciler(clusters, set)); err != nil {
+	management, err := managementCluster(mgr, namespace)
+	if err != nil {
+		return err
+	}
+	clusters := twoClusters{management: management.GetClient(), hosted: mgr.GetClient(), namespace: namespace}
+	machine := &unstructured.Unstructured{}
+	machine.SetGroupVersionKind(machineKind)
+	machines := source.Kind(management.GetCache(), client.Object(machine), handler.EnqueueRequestsFromMapFunc(onMachine))
+	if err := ctrl.NewControllerManagedBy(mgr).For(kind).WatchesRawSource(machines).Complete(reconciler(clusters, set)); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
 }
 
+// managementCluster is the cluster that this pod runs in, of which it sees one namespace.
+func managementCluster(mgr ctrl.Manager, namespace string) (cluster.Cluster, error) {
+	_, cfg, err := Connect("")
+	if err != nil {
+		return nil, err
+	}
+	management, err := cluster.New(cfg, func(o *cluster.Options) {
+		o.Scheme = scheme
+		o.Cache.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+		o.Client.Cache = &client.CacheOptions{Unstructured: true}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the management cluster: %w", err)
+	}
+	return management, mgr.Add(management)
+}
+
 // ServeMachineApprover approves the kubelets' certificate requests of known machines in the hosted cluster.
 func ServeMachineApprover(ctx context.Context, kubeconfig, namespace string) error {
-	return runInHosted(ctx, kubeconfig, namespace, &certificatesv1.CertificateSigningRequest{}, func(t twoClusters, set *kubernetes.Clientset) reconcile.Func {
+	return runInHosted(ctx, kubeconfig, namespace, &certificatesv1.CertificateSigningRequest{}, noRequest, func(t twoClusters, set *kubernetes.Clientset) reconcile.Func {
 		return func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) { return t.decide(ctx, set, r) }
 	})
 }
+
+// settle is how soon a request that was refused is looked at again: a machine gets its addresses while its kubelet already asks.
+const settle = time.Second
+
+func noRequest(context.Context, client.Object) []reconcile.Request { return nil }
 
 func (t twoClusters) decide(ctx context.Context, set *kubernetes.Clientset, r reconcile.Request) (reconcile.Result, error) {
 	csr := &certificatesv1.CertificateSigningRequest{}
@@ -78,11 +111,11 @@ func (t twoClusters) decide(ctx context.Context, set *kubernetes.Clientset, r re
 	}
 	if no := approve(csr, machines, nodeNames); no != nil {
 		slog.Info("request waits", "csr", csr.Name, "signer", csr.Spec.SignerName, "because", no)
-		return reconcile.Result{RequeueAfter: machinesSettle}, nil
+		return reconcile.Result{RequeueAfter: settle}, nil
 	}
 	csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "NodeCSRApprove", Message: "This CSR was approved by the machine approver"})
-	_, err = set.CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, csr.Name, csr, updateOptions)
+	_, err = set.CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, csr.Name, csr, metav1.UpdateOptions{FieldManager: string(fieldOwner)})
 	if err == nil {
 		slog.Info("request approved", "csr", csr.Name, "signer", csr.Spec.SignerName)
 	}
@@ -114,11 +147,15 @@ func readMachine(u unstructured.Unstructured) Machine {
 	return m
 }
 
-// ServeProvider tells the management cluster what the guests say: in the place of the guest agent, virt-handler and
-// Cluster API's KubeVirt provider, an address of the guest reaches the instance's and the machine's status. The guest's
-// word is taken from its Node here; the agent's channel would carry the same word.
+// ServeProvider stands for Cluster API and its KubeVirt provider, virt-handler and the guest agent: an address of the
+// guest reaches the instance's and the machine's status, and a machine that goes takes its Node with it. The guest's word
+// is taken from its Node here; the agent's channel would carry the same word.
 func ServeProvider(ctx context.Context, kubeconfig, namespace string) error {
-	return runInHosted(ctx, kubeconfig, namespace, &corev1.Node{}, func(t twoClusters, _ *kubernetes.Clientset) reconcile.Func { return t.mirror })
+	return runInHosted(ctx, kubeconfig, namespace, &corev1.Node{}, nodeOfMachine, func(t twoClusters, _ *kubernetes.Clientset) reconcile.Func { return t.mirror })
+}
+
+func nodeOfMachine(_ context.Context, machine client.Object) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: machine.GetName()}}}
 }
 
 func (t twoClusters) mirror(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
@@ -126,20 +163,33 @@ func (t twoClusters) mirror(ctx context.Context, r reconcile.Request) (reconcile
 	if err := t.hosted.Get(ctx, r.NamespacedName, node); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	address := internalIP(node)
-	instance := &unstructured.Unstructured{}
-	instance.SetGroupVersionKind(instanceKind)
-	err := t.management.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: node.Name}, instance)
-	if err != nil || address == "" {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+	machine := &unstructured.Unstructured{}
+	machine.SetGroupVersionKind(machineKind)
+	err := t.management.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: node.Name}, machine)
+	if apierrors.IsNotFound(err) {
+		slog.Info("node removed with its machine", "node", node.Name)
+		return reconcile.Result{}, client.IgnoreNotFound(t.hosted.Delete(ctx, node))
 	}
-	w := Worker{Name: node.Name, MAC: firstMAC(instance)}
-	machine := w.machineStatus(address)
-	machine["nodeRef"] = object{"apiVersion": "v1", "kind": "Node", "name": node.Name, "uid": string(node.UID)}
-	if err := writeStatus(ctx, t.management, instanceKind, instance, w.instanceStatus(address)); err != nil {
+	known := readMachine(*machine)
+	if err != nil || known.HasNode && slices.Contains(known.Addresses, internalIP(node)) {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{}, writeStatus(ctx, t.management, machineKind, instance, machine)
+	return reconcile.Result{}, t.report(ctx, node)
+}
+
+func (t twoClusters) report(ctx context.Context, node *corev1.Node) error {
+	instance := &unstructured.Unstructured{}
+	instance.SetGroupVersionKind(instanceKind)
+	if err := t.management.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: node.Name}, instance); err != nil {
+		return fmt.Errorf("reading the machine's instance: %w", err)
+	}
+	w, address := Worker{Name: node.Name, MAC: firstMAC(instance)}, internalIP(node)
+	if err := writeStatus(ctx, t.management, instanceKind, instance, w.instanceStatus(address)); err != nil {
+		return err
+	}
+	machine := w.machineStatus(address)
+	machine["nodeRef"] = object{"apiVersion": "v1", "kind": "Node", "name": node.Name, "uid": string(node.UID)}
+	return writeStatus(ctx, t.management, machineKind, instance, machine)
 }
 
 func internalIP(n *corev1.Node) string {
