@@ -1,0 +1,118 @@
+package plan_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/render"
+)
+
+func everyCase(t testing.TB) map[string]render.Objects {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*/in.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no cases", err)
+	}
+	all := map[string]render.Objects{}
+	for _, f := range files {
+		all[filepath.Base(filepath.Dir(f))] = load(t, f)
+	}
+	return all
+}
+
+func TestPlanningChangesNothingAndSaysTheSameTwice(t *testing.T) {
+	for name, objects := range everyCase(t) {
+		for i, in := range objects.Inputs(settings()) {
+			before := load(t, "testdata/"+name+"/in.yaml").Inputs(settings())[i]
+			first, second := plan.Infra(in), plan.Infra(in)
+			if diff := cmp.Diff(document(t, before), document(t, in)); diff != "" {
+				t.Errorf("%s: planning changed its input:\n%s", name, diff)
+			}
+			if diff := cmp.Diff(texts(t, first), texts(t, second)); diff != "" {
+				t.Errorf("%s: a second plan differs:\n%s", name, diff)
+			}
+		}
+	}
+}
+
+func texts(t *testing.T, p plan.InfraPlan) []string {
+	all := []string{document(t, p.Findings), document(t, p.Addresses), document(t, p.Endpoints)}
+	for _, o := range p.Objects {
+		all = append(all, document(t, o))
+	}
+	return all
+}
+
+func TestAHeldPlanWantsNothingAndSaysWhy(t *testing.T) {
+	g := NewWithT(t)
+	for name, objects := range everyCase(t) {
+		for _, in := range objects.Inputs(settings()) {
+			p := plan.Infra(in)
+			if p.Held {
+				g.Expect(p.Objects).To(BeEmpty(), name)
+				g.Expect(p.Findings).NotTo(BeEmpty(), name)
+			} else {
+				g.Expect(p.Objects).NotTo(BeEmpty(), name)
+			}
+		}
+	}
+}
+
+// A plan becomes the children, the children are read back, and the next plan is the same: addresses do not wander.
+func TestThePlanOfWhatWasAppliedIsTheSame(t *testing.T) {
+	for name, objects := range everyCase(t) {
+		for i, in := range objects.Inputs(settings()) {
+			first := plan.Infra(in)
+			if first.Held || in.Children.Proxy != nil {
+				continue
+			}
+			again := append(render.Objects{}, objects...)
+			again = append(again, readBack(t, first.Objects)...)
+			second := plan.Infra(again.Inputs(settings())[i])
+			if diff := cmp.Diff(texts(t, first), texts(t, second)); diff != "" {
+				t.Errorf("%s: the plan changes once it is applied:\n%s", name, diff)
+			}
+		}
+	}
+}
+
+func readBack(t *testing.T, applied []runtime.ApplyConfiguration) render.Objects {
+	t.Helper()
+	var text strings.Builder
+	if err := render.YAML(&text, applied); err != nil {
+		t.Fatal(err)
+	}
+	objects, err := render.Read(strings.NewReader(text.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+func TestTwoClustersInOneNamespaceNeverMeet(t *testing.T) {
+	g := NewWithT(t)
+	objects := load(t, "testdata/two-clusters-in-one-namespace/in.yaml")
+	for _, in := range objects.Inputs(settings()) {
+		mine, other := in.Infra.Name, map[string]string{"c1": "c2", "c2": "c1"}[in.Infra.Name]
+		p := plan.Infra(in)
+		g.Expect(p.Held).To(BeFalse(), "%s: %v", mine, p.Findings)
+		for _, text := range texts(t, p) {
+			g.Expect(text).NotTo(MatchRegexp(`\b`+other+`\b`), "%s's plan names %s", mine, other)
+		}
+	}
+}
+
+func BenchmarkInfra(b *testing.B) {
+	in := load(b, "testdata/loadbalancer-without-hostname/in.yaml").Inputs(settings())[0]
+	for b.Loop() {
+		if plan.Infra(in).Held {
+			b.Fatal("held")
+		}
+	}
+}
