@@ -21,14 +21,13 @@ const (
 
 func cluster(b intent.Backend) *clusterv3.Cluster {
 	out := &clusterv3.Cluster{
-		Name:                          b.Name,
-		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS},
-		EdsClusterConfig:              &clusterv3.Cluster_EdsClusterConfig{EdsConfig: OverADS()},
-		ConnectTimeout:                duration(b.ConnectTimeout),
-		PerConnectionBufferLimitBytes: number(bufferBytes),
-		LbPolicy:                      clusterv3.Cluster_ROUND_ROBIN,
-		// With no healthy target a client is refused at once; Envoy would otherwise panic and dial the dead ones.
-		CommonLbConfig:                      &clusterv3.Cluster_CommonLbConfig{HealthyPanicThreshold: &typev3.Percent{Value: 0}},
+		Name:                                b.Name,
+		ClusterDiscoveryType:                &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS},
+		EdsClusterConfig:                    &clusterv3.Cluster_EdsClusterConfig{EdsConfig: OverADS()},
+		ConnectTimeout:                      duration(b.ConnectTimeout),
+		PerConnectionBufferLimitBytes:       number(bufferBytes),
+		LbPolicy:                            clusterv3.Cluster_ROUND_ROBIN,
+		CommonLbConfig:                      balancing(),
 		CircuitBreakers:                     noBreakers(),
 		HealthChecks:                        []*corev3.HealthCheck{connectCheck()},
 		IgnoreHealthOnHostRemoval:           true,
@@ -60,6 +59,15 @@ func connectCheck() *corev3.HealthCheck {
 		UnhealthyThreshold: number(failedChecks),
 		HealthyThreshold:   number(1),
 		HealthChecker:      &corev3.HealthCheck_TcpHealthCheck_{TcpHealthCheck: &corev3.HealthCheck_TcpHealthCheck{}},
+	}
+}
+
+// balancing refuses a client at once when no target is healthy, where Envoy's panic would dial the dead ones; and uses a
+// new target with its first passed check, where Envoy would hold that news back for a second to merge it with others.
+func balancing() *clusterv3.Cluster_CommonLbConfig {
+	return &clusterv3.Cluster_CommonLbConfig{
+		HealthyPanicThreshold: &typev3.Percent{Value: 0},
+		UpdateMergeWindow:     duration(0),
 	}
 }
 

@@ -1,0 +1,172 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/daemon"
+	"github.com/cldmnky/oooi/internal/proxy/ads"
+	"github.com/cldmnky/oooi/internal/proxy/translate"
+)
+
+// cluster holds a ProxyServer and, in a control plane's namespace, a Service whose pods are targets of the test.
+func cluster(l *lab, objects ...client.Object) client.WithWatch {
+	return fake.NewClientBuilder().WithScheme(daemon.Scheme()).WithObjects(append(objects, l.server)...).WithStatusSubresource(l.server).
+		WithIndex(l.server, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).Build()
+}
+
+func kasService(port v1alpha1.Port) v1alpha1.ProxyBackend {
+	return v1alpha1.ProxyBackend{Name: "api", Port: port, Protocol: v1alpha1.ProtocolTLS, CatchAll: true,
+		TargetService: "kube-apiserver", TargetPort: 6443, TargetNamespace: "clusters-c1"}
+}
+
+func service() *corev1.Service {
+	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-c1", Name: "kube-apiserver"}}
+	s.Spec.Ports = []corev1.ServicePort{{Name: "client", Port: 6443}}
+	return s
+}
+
+func slice(to target) *discoveryv1.EndpointSlice {
+	at := netip.MustParseAddrPort(to.address())
+	return &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Namespace: "clusters-c1", Name: "kube-apiserver-x", Labels: map[string]string{discoveryv1.LabelServiceName: "kube-apiserver"}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("client"), Port: ptr.To(int32(at.Port()))}},
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{at.Addr().String()}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: "clusters-c1"}}},
+	}
+}
+
+func TestAChangedEndpointIsInEnvoyWithinHalfASecond(t *testing.T) {
+	g := NewWithT(t)
+	a, b, port := newTarget(t, "a"), newTarget(t, "b"), freePort(t)
+	l := prepareLab(t, kasService(port))
+	c := cluster(l, service(), slice(a))
+	l.startSidecar(c)
+	l.startEnvoy(4096)
+	l.awaitReady()
+	g.Eventually(func() (string, error) { return reached(port, "") }).Should(Equal("a"))
+
+	now := &discoveryv1.EndpointSlice{}
+	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(slice(a)), now)).To(Succeed())
+	now.Ports, now.Endpoints = slice(b).Ports, slice(b).Endpoints
+	written := time.Now()
+	g.Expect(c.Update(t.Context(), now)).To(Succeed())
+	g.Eventually(func() (string, error) { return reached(port, "") }, 10*time.Second, "5ms").Should(Equal("b"))
+	took := time.Since(written)
+	t.Logf("from the write to the first connection: %v", took)
+	g.Expect(took).To(BeNumerically("<", 500*time.Millisecond))
+}
+
+func TestStatusTellsWhatEnvoySees(t *testing.T) {
+	g := NewWithT(t)
+	a, port := newTarget(t, "a"), freePort(t)
+	l := prepareLab(t, kasService(port))
+	c := cluster(l, service(), slice(a))
+	l.startSidecar(c)
+	l.startEnvoy(4096)
+	l.awaitReady()
+	seen := func() (v1alpha1.ProxyServerStatus, error) {
+		s := &v1alpha1.ProxyServer{}
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(l.server), s)
+		return s.Status, err
+	}
+	g.Eventually(seen, 2*reportPause).Should(And(
+		HaveField("Backends", ConsistOf(v1alpha1.BackendStatus{Name: "api", Healthy: 1, Total: 1})),
+		HaveField("Instances", ConsistOf(v1alpha1.Instance{IP: vip, Ready: true})),
+		HaveField("Conditions", ConsistOf(And(HaveField("Type", "ConfigAccepted"), HaveField("Status", metav1.ConditionTrue)))),
+	))
+	g.Expect(a.listener.Close()).To(Succeed())
+	g.Eventually(seen, 3*reportPause).Should(HaveField("Backends", ConsistOf(v1alpha1.BackendStatus{Name: "api", Total: 1})))
+}
+
+func TestARestartWithoutTheAPIServerServesAsBefore(t *testing.T) {
+	g := NewWithT(t)
+	a, port := newTarget(t, "a"), freePort(t)
+	l := prepareLab(t, kasService(port))
+	c := cluster(l, service(), slice(a))
+	l.startSidecar(c)
+	l.startEnvoy(4096)
+	l.awaitReady()
+	g.Eventually(l.file("acknowledged.json")).Should(BeAnExistingFile())
+	l.stop()
+	g.Expect(l.envoy.Process.Kill()).To(Succeed())
+
+	l.startSidecar(interceptor.NewClient(c, interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+		return errors.New("the API server is away")
+	}}))
+	l.startEnvoy(4096)
+	l.awaitReady()
+	g.Eventually(func() (string, error) { return reached(port, "") }).Should(Equal("a"))
+}
+
+func TestTargetsOfANamespaceThatCannotBeReadStay(t *testing.T) {
+	g := NewWithT(t)
+	a, port := newTarget(t, "a"), freePort(t)
+	l := prepareLab(t, kasService(port))
+	c := cluster(l, service(), slice(a))
+	l.startSidecar(c)
+	l.startEnvoy(4096)
+	l.awaitReady()
+	g.Eventually(l.file("acknowledged.json")).Should(BeAnExistingFile())
+	l.stop()
+	// The ProxyServer can be read again, what lies in the control plane's namespace cannot.
+	l.startSidecar(interceptor.NewClient(c, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+		if _, own := list.(*v1alpha1.ProxyServerList); own {
+			return c.List(ctx, list, o...)
+		}
+		return errors.New("forbidden")
+	}}))
+	l.awaitReady()
+	g.Eventually(func() *v1alpha1.ProxyServer {
+		l.proxy.mu.Lock()
+		defer l.proxy.mu.Unlock()
+		return l.proxy.server
+	}).ShouldNot(BeNil())
+	g.Consistently(func() (string, error) { return reached(port, "") }, time.Second, "50ms").Should(Equal("a"))
+}
+
+// The intent refuses chains that match alike; should one slip through, Envoy's own words are told and nothing breaks.
+func TestADuplicateChainIsRejectedByEnvoyAndTheOldStays(t *testing.T) {
+	g := NewWithT(t)
+	a, port := newTarget(t, "a"), freePort(t)
+	l := newLab(t, route("a", port, a, "a.example.com"))
+	s := mustOpen(t, port, "a.example.com")
+	l.proxy.mu.Lock()
+	config := translate.Intent(l.proxy.told)
+	config.Listeners[0].FilterChains = append(config.Listeners[0].FilterChains, config.Listeners[0].FilterChains[0])
+	g.Expect(l.proxy.ads.Set(t.Context(), config)).To(Succeed())
+	l.proxy.mu.Unlock()
+	g.Eventually(l.proxy.ads.Verdict).Should(And(
+		HaveField("Accepted", false),
+		HaveField("Rejection", ContainSubstring("has the same matching rules")),
+	))
+	g.Eventually(l.condition, 2*reportPause).Should(ContainSubstring("has the same matching rules"))
+	g.Expect(s.lives()).To(Succeed())
+	g.Expect(reached(port, "a.example.com")).To(Equal("a"))
+	g.Expect(l.proxy.ads.Set(t.Context(), translate.Intent(l.proxy.told))).To(Succeed())
+	g.Eventually(l.proxy.ads.Verdict).Should(Equal(ads.Verdict{Connected: true, Accepted: true}))
+}
+
+func TestEnvoysMetricsArePassedOn(t *testing.T) {
+	a, port := newTarget(t, "a"), freePort(t)
+	l := newLab(t, route("a", port, a, "a.example.com"))
+	NewWithT(t).Expect(reached(port, "a.example.com")).To(Equal("a"))
+	answer := httptest.NewRecorder()
+	l.proxy.envoy.metrics(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	NewWithT(t).Expect(answer.Body.String()).To(ContainSubstring(`envoy_cluster_upstream_cx_total{envoy_cluster_name="a"}`))
+}
