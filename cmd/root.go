@@ -16,7 +16,7 @@ func Root() *cobra.Command {
 		SilenceUsage:  true,
 		Version:       version(),
 	}
-	root.AddCommand(newDHCPCommand(), newDNSCommand(), newProxyCommand(), newRenderCommand())
+	root.AddCommand(newDHCPCommand(), newDNSCommand(), newManagerCommand(), newProxyCommand(), newRenderCommand())
 	return root
 }
 
