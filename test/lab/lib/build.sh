@@ -1,6 +1,6 @@
 # Each component is a function build_NAME. It runs again only when its inputs change: the files of inputs_NAME (by default
 # build/NAME), the function itself, and the Go version. Versions are pinned by build/*/go.{mod,sum}.
-COMPONENTS="kube envoy node cni runc coredns konnectivity ignition mkimage images preload netpol standin kernel worker oooi"
+COMPONENTS="kube envoy node cni runc coredns konnectivity ignition mkimage images apiserver-proxy preload netpol standin kernel worker oooi"
 ASSETS="kube envoy"   # what `make test` runs against
 
 lab_build() {
@@ -117,6 +117,13 @@ shared_libraries() { ldd "$@" | grep -oE '/lib[^ :]+' | sort -u; }
 
 inputs_netpol() { find "$LAB"/netpol "$LAB"/cmd/netpol "$LAB"/go.mod "$LAB"/go.sum -type f; }
 build_netpol() { CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "$BIN/netpol" ./cmd/netpol; }
+
+# What listens at 172.20.0.1:6443 on every worker.
+inputs_apiserver-proxy() { find "$LAB/standin/cmd/kube-apiserver-proxy" -type f; }
+build_apiserver-proxy() {
+  CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "$BIN/kube-apiserver-proxy" ./standin/cmd/kube-apiserver-proxy
+  image kube-apiserver-proxy:1 "$BIN/kube-apiserver-proxy=/kube-apiserver-proxy"
+}
 
 inputs_standin() { find "$LAB/standin" "$LAB/go.mod" "$LAB/go.sum" -type f; }
 build_standin() {

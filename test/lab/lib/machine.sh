@@ -12,7 +12,7 @@ build_kernel() {
   depmod -b "$MACHINE/kernel" "$(ls "$MACHINE/kernel/lib/modules")"
 }
 
-inputs_worker() { declare -f preload_images; find "$LAB/vm" "$LAB/lib/machine.sh" -type f; cat "$CACHE"/stamp/{kernel,kube,node,cni,runc,images,ignition} 2>/dev/null; }
+inputs_worker() { declare -f preload_images; find "$LAB/vm" "$LAB/lib/machine.sh" -type f; cat "$CACHE"/stamp/{kernel,kube,node,cni,runc,images,ignition,apiserver-proxy} 2>/dev/null; }
 build_worker() {
   local out=$CACHE/tmp/worker
   rm -rf "$out"; mkdir -p "$out"
@@ -69,7 +69,7 @@ pack_disk() {
   install -m 755 vm/root/init "$root/sbin/init"
   install -m 755 vm/initrd/udhcpc.script "$root/etc/udhcpc.script"
   ln -s /run/resolv.conf "$root/etc/resolv.conf"
-  preload_images "$root/var/lib/containerd" "$IMAGES"/{pause,testapp,konnectivity}.tar
+  preload_images "$root/var/lib/containerd" "$IMAGES"/{pause,testapp,konnectivity,kube-apiserver-proxy}.tar
   rm -f "$MACHINE/disk"
   mke2fs -q -t ext4 -d "$root" -L root -E lazy_itable_init=1 "$MACHINE/disk" 2G >/dev/null
 }
