@@ -22,7 +22,7 @@ type Saved struct {
 	Born   time.Time     `json:"born"`   // when the first lease file of this server was made
 }
 
-// Clock is the server's time. Its zero value does not know it yet.
+// Clock is the server's time. A new one does not know it yet.
 type Clock struct {
 	mu     sync.Mutex
 	boot   func() time.Duration
@@ -38,7 +38,10 @@ type Clock struct {
 }
 
 // New is the clock of this machine.
-func New() *Clock { return &Clock{boot: bootTime, bootID: bootID()} }
+func New() *Clock { return From(bootTime, bootID()) }
+
+// From is the clock of a machine that tells its time since boot itself.
+func From(boot func() time.Duration, bootID string) *Clock { return &Clock{boot: boot, bootID: bootID} }
 
 func bootTime() time.Duration {
 	var t unix.Timespec

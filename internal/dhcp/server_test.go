@@ -1,0 +1,556 @@
+package dhcp
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/insomniacslk/dhcp/dhcpv4"
+	. "github.com/onsi/gomega"
+
+	"github.com/cldmnky/oooi/internal/dhcp/clock"
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
+	"github.com/cldmnky/oooi/internal/dhcp/pool"
+)
+
+const day = 24 * time.Hour
+
+func TestAClientKeepsItsAddress(t *testing.T) {
+	l, g := newLab(t, 20), NewWithT(t)
+	ip := l.binds("aa")
+	g.Expect(yours(l.discover("aa"))).To(Equal(ip), "asked again")
+	g.Expect(yours(acked(t, l.reboots("aa", ip)))).To(Equal(ip))
+	g.Expect(leaseOf(acked(t, l.renews("aa", ip)))).To(Equal(day))
+	g.Expect(l.binds("bb")).NotTo(Equal(ip))
+	g.Expect(l.store.records).To(HaveLen(2), "one record an address")
+}
+
+func TestARepeatedDiscoverGetsTheSameOffer(t *testing.T) {
+	l := newLab(t, 100)
+	first := yours(l.discover("aa"))
+	NewWithT(t).Expect(yours(l.discover("aa", wants(at(99))))).To(Equal(first))
+	NewWithT(t).Expect(l.store.records).To(BeEmpty(), "an offer is not stored")
+}
+
+func TestNothingIsPromisedThatIsNotDurable(t *testing.T) {
+	t.Run("a store that is away: silence, and no address lost by it", func(t *testing.T) {
+		l := newLab(t, 1)
+		ip := yours(l.discover("aa"))
+		l.store.away = true
+		ignored(t, l.selects("aa", ip))
+		ignored(t, l.discover("bb"))
+		l.store.away = false
+		acked(t, l.selects("aa", ip))
+	})
+	t.Run("an answer that was lost is read back", func(t *testing.T) {
+		l := newLab(t, 1)
+		ip := yours(l.discover("aa"))
+		l.store.deaf = true
+		acked(t, l.selects("aa", ip))
+		NewWithT(t).Expect(l.store.writes).To(Equal(1))
+	})
+	t.Run("another was first: refused", func(t *testing.T) {
+		l := newLab(t, 1)
+		ip := yours(l.discover("aa"))
+		l.store.before = func() { l.anotherBinds("bb", ip) }
+		refused(t, l.selects("aa", ip))
+		NewWithT(t).Expect(l.store.records[ip].Client.MAC).To(HaveSuffix("bb"))
+	})
+	t.Run("the same client, through another instance, was first: acknowledged", func(t *testing.T) {
+		l := newLab(t, 1)
+		ip := yours(l.discover("aa"))
+		l.store.before = func() { l.anotherBinds("aa", ip) }
+		acked(t, l.selects("aa", ip))
+	})
+}
+
+// anotherBinds writes as another instance would, behind our back.
+func (l *lab) anotherBinds(mac string, ip netip.Addr) {
+	_, err := l.store.Create(l.t.Context(), lease.Record{
+		IP: ip, Client: lease.Client{MAC: "52:54:00:00:00:" + mac}, State: lease.Bound, Horizon: l.now().Add(2 * day),
+	})
+	NewWithT(l.t).Expect(err).NotTo(HaveOccurred())
+}
+
+func TestTheHorizonIsTheOnlyFence(t *testing.T) {
+	t.Run("is written two leases ahead, so that most renewals need no write", func(t *testing.T) {
+		l, g := newLab(t, 1), NewWithT(t)
+		ip := l.binds("aa")
+		g.Expect(l.store.records[ip].Horizon).To(Equal(epoch.Add(2 * day)))
+		for range 2 {
+			l.passes(day / 2)
+			g.Expect(leaseOf(acked(t, l.renews("aa", ip)))).To(Equal(day))
+		}
+		g.Expect(l.store.writes).To(Equal(1))
+		l.passes(day / 2)
+		acked(t, l.renews("aa", ip))
+		g.Expect(l.store.writes).To(Equal(2))
+		g.Expect(l.store.records[ip].Horizon).To(Equal(epoch.Add(3*day + day/2)))
+	})
+	t.Run("no lease reaches beyond it while the store is away", func(t *testing.T) {
+		l := newLab(t, 1)
+		ip := l.binds("aa")
+		l.store.away = true
+		for left, told := range map[time.Duration]time.Duration{day + time.Hour: day, 5 * time.Hour: 5 * time.Hour, time.Minute: time.Minute} {
+			l.boot = time.Hour + 2*day - left
+			NewWithT(t).Expect(leaseOf(acked(t, l.renews("aa", ip)))).To(Equal(told))
+		}
+		l.boot = time.Hour + 2*day - 59*time.Second
+		ignored(t, l.renews("aa", ip))
+		ignored(t, l.selects("aa", ip))
+	})
+	t.Run("is never lowered for its holder", func(t *testing.T) {
+		l := newLab(t, 1)
+		ip := l.binds("aa")
+		l.reconfigure(func(c *pool.Config) { c.LeaseTime = 2 * time.Minute })
+		l.machines.has("worker-1", "aa") // something to write
+		NewWithT(t).Expect(leaseOf(acked(t, l.renews("aa", ip)))).To(Equal(2 * time.Minute))
+		NewWithT(t).Expect(l.store.records[ip].Horizon).To(Equal(epoch.Add(2 * day)))
+	})
+	t.Run("keeps others away until the grace is over", func(t *testing.T) {
+		l := newLab(t, 1)
+		ip := l.binds("aa")
+		grace := day / 10
+		l.passes(2*day + grace)
+		ignored(t, l.discover("bb"))
+		l.passes(time.Second)
+		NewWithT(t).Expect(l.binds("bb")).To(Equal(ip))
+		NewWithT(t).Expect(l.probes).To(Equal(1), "an address that changes hands is probed")
+		refused(t, l.renews("aa", ip))
+	})
+	t.Run("even when another instance raised it and the watch has not told", func(t *testing.T) {
+		l := newLab(t, 1)
+		ip := l.binds("aa")
+		l.passes(3 * day)
+		offer := yours(l.discover("bb"))
+		raised := l.store.records[ip]
+		raised.Horizon = l.now().Add(2 * day)
+		_, err := l.store.Update(t.Context(), raised)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		refused(t, l.selects("bb", offer))
+	})
+}
+
+func TestAnUnsteadyClockTakesNothingFromAnybody(t *testing.T) {
+	l := newLab(t, 1)
+	ip := l.binds("aa")
+	l.server.Clock.Observe(epoch.Add(365*day), l.boot, l.boot)
+	ignored(t, l.discover("bb"))
+	acked(t, l.renews("aa", ip))
+	l.passes(day)
+	l.releases("aa", ip)
+	NewWithT(t).Expect(l.binds("bb")).To(Equal(ip), "what is given back may be given on")
+}
+
+func TestAServerThatDoesNotKnowTheTimeIsSilent(t *testing.T) {
+	l := newLab(t, 5)
+	ip := l.binds("aa")
+	l.boots(clock.From(func() time.Duration { return l.boot }, "boot-2"))
+	l.syncs()
+	ignored(t, l.renews("aa", ip))
+}
+
+func TestReleases(t *testing.T) {
+	l, g := newLab(t, 3), NewWithT(t)
+	ip := l.binds("aa")
+	l.releases("bb", ip)
+	g.Expect(l.store.records[ip].State).To(Equal(lease.Bound), "by another client")
+	l.releases("aa", at(12))
+	g.Expect(l.store.records[ip].State).To(Equal(lease.Bound), "of another address")
+	l.releases("aa", ip)
+	g.Expect(l.store.records[ip]).To(And(HaveField("State", lease.Released), HaveField("Dropped", []netip.Addr{us})))
+	g.Expect(l.binds("bb")).NotTo(Equal(ip), "reused late")
+	g.Expect(l.binds("aa")).To(Equal(ip), "the same client first")
+	g.Expect(l.store.records[ip].Dropped).To(BeEmpty())
+}
+
+func TestAReleasedAddressWaitsForEveryInstance(t *testing.T) {
+	other := at(3)
+	l := newLab(t, 1)
+	l.reconfigure(func(c *pool.Config) { c.Instances = []netip.Addr{us, other} })
+	ip := l.binds("aa")
+	l.releases("aa", ip)
+	ignored(t, l.discover("bb"))
+	dropped := l.store.records[ip]
+	dropped.Dropped = append(dropped.Dropped, other)
+	r, err := l.store.Update(t.Context(), dropped)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	l.server.Table.Learn(r)
+	NewWithT(t).Expect(l.binds("bb")).To(Equal(ip))
+}
+
+func TestDeclines(t *testing.T) {
+	l, g := newLab(t, 100), NewWithT(t)
+	ip := l.binds("aa")
+	l.declines("bb", ip)
+	g.Expect(l.store.records[ip].State).To(Equal(lease.Bound), "by another than the holder")
+	for range 3 {
+		ip = l.binds("aa")
+		l.declines("aa", ip)
+		g.Expect(l.store.records[ip].State).To(Equal(lease.Declined))
+	}
+	ip = l.binds("aa")
+	l.declines("aa", ip)
+	g.Expect(l.store.records[ip].State).To(Equal(lease.Bound), "the fourth in an hour")
+	for i := range 9 {
+		mac := fmt.Sprintf("b%d", i)
+		ip = l.binds(mac)
+		l.declines(mac, ip)
+	}
+	g.Expect(l.store.records[ip].State).To(Equal(lease.Bound), "more than a tenth of the pool")
+}
+
+func TestWhoIsRefused(t *testing.T) {
+	outside := netip.MustParseAddr("10.0.0.9")
+	for name, c := range map[string]struct {
+		reply func(*lab) *dhcpv4.DHCPv4
+		nak   bool
+	}{
+		"reboots with another network's address":    {func(l *lab) *dhcpv4.DHCPv4 { return l.reboots("aa", outside) }, true},
+		"renews another network's address":          {func(l *lab) *dhcpv4.DHCPv4 { return l.renews("aa", outside) }, true},
+		"the same, and the store is away":           {func(l *lab) *dhcpv4.DHCPv4 { l.store.away = true; return l.reboots("aa", outside) }, true},
+		"renews our own address":                    {func(l *lab) *dhcpv4.DHCPv4 { return l.renews("aa", us) }, true},
+		"reboots with an address that another has":  {func(l *lab) *dhcpv4.DHCPv4 { return l.reboots("aa", l.binds("bb")) }, true},
+		"renews an address that another has":        {func(l *lab) *dhcpv4.DHCPv4 { return l.renews("aa", l.binds("bb")) }, true},
+		"the same, and nobody can be asked":         {func(l *lab) *dhcpv4.DHCPv4 { ip := l.binds("bb"); l.store.away = true; return l.renews("aa", ip) }, false},
+		"reboots with an unknown address elsewhere": {func(l *lab) *dhcpv4.DHCPv4 { return l.reboots("aa", at(200)) }, false},
+		"selects what it may not have":              {func(l *lab) *dhcpv4.DHCPv4 { return l.selects("aa", at(200)) }, true},
+		"selects the router's address":              {func(l *lab) *dhcpv4.DHCPv4 { return l.selects("aa", at(1)) }, true},
+		"selects another server": {func(l *lab) *dhcpv4.DHCPv4 {
+			return l.hears("aa", dhcpv4.MessageTypeRequest, wants(at(10)), chose(at(77)))
+		}, false},
+		"comes through an unknown relay": {func(l *lab) *dhcpv4.DHCPv4 { return l.discover("aa", through(at(9))) }, false},
+		"renews another network's address by relay": {func(l *lab) *dhcpv4.DHCPv4 {
+			l.reconfigure(func(c *pool.Config) { c.Relays = []netip.Prefix{netip.MustParsePrefix("192.168.100.9/32")} })
+			return l.hears("aa", dhcpv4.MessageTypeRequest, has(outside), through(at(9)))
+		}, false},
+		"informs from another network": {func(l *lab) *dhcpv4.DHCPv4 { return l.hears("aa", dhcpv4.MessageTypeInform, has(outside)) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, 5)
+			reply := c.reply(l)
+			if c.nak {
+				refused(t, reply)
+			} else {
+				ignored(t, reply)
+			}
+		})
+	}
+}
+
+func TestARelayMustBeConfiguredAndOnTheSubnet(t *testing.T) {
+	l := newLab(t, 5)
+	l.reconfigure(func(c *pool.Config) {
+		c.Relays = []netip.Prefix{netip.MustParsePrefix("192.168.100.9/32"), netip.MustParsePrefix("10.0.0.0/8")}
+	})
+	NewWithT(t).Expect(l.discover("aa", through(at(9)))).NotTo(BeNil())
+	ignored(t, l.discover("bb", through(netip.MustParseAddr("10.0.0.9"))))
+}
+
+func TestAClientThatChoseAnotherServerFreesItsOffer(t *testing.T) {
+	l := newLab(t, 1)
+	ip := yours(l.discover("aa"))
+	ignored(t, l.discover("bb"))
+	ignored(t, l.hears("aa", dhcpv4.MessageTypeRequest, wants(at(77)), chose(at(77))))
+	NewWithT(t).Expect(yours(l.discover("bb"))).To(Equal(ip))
+}
+
+func TestAnOfferIsForgottenAfterTenSeconds(t *testing.T) {
+	l := newLab(t, 1)
+	l.discover("aa")
+	l.passes(10 * time.Second)
+	ignored(t, l.discover("bb"))
+	l.passes(time.Second)
+	NewWithT(t).Expect(l.discover("bb")).NotTo(BeNil())
+}
+
+func TestReservations(t *testing.T) {
+	reserve := func(l *lab, mac string, ip netip.Addr) {
+		l.reconfigure(func(c *pool.Config) {
+			c.Reservations = []pool.Reservation{{IP: ip, Client: lease.Client{MAC: "52:54:00:00:00:" + mac}, Hostname: "fixed"}}
+		})
+	}
+	t.Run("come first, in or outside the range, with their hostname", func(t *testing.T) {
+		l := newLab(t, 2)
+		reserve(l, "aa", at(200))
+		NewWithT(t).Expect(l.binds("aa")).To(Equal(at(200)))
+		NewWithT(t).Expect(l.renews("aa", at(200)).HostName()).To(Equal("fixed"))
+	})
+	t.Run("are nobody else's", func(t *testing.T) {
+		l := newLab(t, 1)
+		reserve(l, "aa", at(10))
+		ignored(t, l.discover("bb"))
+		refused(t, l.selects("bb", at(10)))
+	})
+	t.Run("that changed are taken up at boot, never at renewal", func(t *testing.T) {
+		l := newLab(t, 5)
+		ip := l.binds("aa")
+		reserve(l, "aa", at(200))
+		acked(t, l.renews("aa", ip))
+		refused(t, l.reboots("aa", ip))
+		NewWithT(t).Expect(l.binds("aa")).To(Equal(at(200)))
+		NewWithT(t).Expect(l.store.records[ip].State).To(Equal(lease.Released), "the other lease of the client")
+	})
+	t.Run("wait for who holds the address", func(t *testing.T) {
+		l := newLab(t, 5)
+		ip := l.binds("bb")
+		reserve(l, "aa", ip)
+		interim := l.binds("aa")
+		NewWithT(t).Expect(interim).NotTo(Equal(ip))
+		acked(t, l.renews("bb", ip))
+		refused(t, l.reboots("bb", ip))
+		l.releases("bb", ip)
+		NewWithT(t).Expect(l.binds("aa")).To(Equal(ip))
+	})
+	t.Run("by client-id", func(t *testing.T) {
+		l := newLab(t, 5)
+		l.reconfigure(func(c *pool.Config) {
+			c.Reservations = []pool.Reservation{{IP: at(200), Client: lease.Client{ID: "ff:01"}}}
+		})
+		id := dhcpv4.WithOption(dhcpv4.OptClientIdentifier([]byte{255, 1}))
+		NewWithT(t).Expect(yours(l.discover("aa", id))).To(Equal(at(200)))
+	})
+}
+
+func TestAPoolThatShrankKeepsItsHoldersAndAdmitsNobody(t *testing.T) {
+	l := newLab(t, 1)
+	ip := l.binds("aa")
+	l.reconfigure(func(c *pool.Config) { c.First, c.Last = at(50), at(50) })
+	acked(t, l.renews("aa", ip))
+	acked(t, l.reboots("aa", ip))
+	ignored(t, l.reboots("bb", at(11)))
+	l.releases("aa", ip)
+	NewWithT(t).Expect(l.binds("bb")).To(Equal(at(50)))
+}
+
+func TestAClientOfAnEarlierServerIsAdopted(t *testing.T) {
+	for name, asks := range map[string]func(*lab) *dhcpv4.DHCPv4{
+		"at boot":    func(l *lab) *dhcpv4.DHCPv4 { return l.reboots("aa", at(12)) },
+		"at renewal": func(l *lab) *dhcpv4.DHCPv4 { return l.renews("aa", at(12)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, 5)
+			l.reconfigure(func(c *pool.Config) { c.Born = epoch })
+			l.hosts[at(12)] = "52:54:00:00:00:aa" // it has the address already
+			acked(t, asks(l))
+			NewWithT(t).Expect(l.store.records[at(12)].State).To(Equal(lease.Bound))
+		})
+	}
+}
+
+func TestAYoungServerProbes(t *testing.T) {
+	l, g := newLab(t, 1), NewWithT(t)
+	l.reconfigure(func(c *pool.Config) { c.Born = epoch.Add(-2*day + time.Hour) })
+	l.hosts[at(10)] = "squatter"
+	ignored(t, l.discover("aa"))
+	g.Expect(l.told).To(ContainElement(HaveField("Type", AddressInUse)))
+	delete(l.hosts, at(10))
+	l.passes(11 * time.Minute)
+	g.Expect(l.binds("aa")).To(Equal(at(10)))
+	g.Expect(l.probes).To(Equal(2), "once an exchange")
+
+	old := newLab(t, 1)
+	old.binds("aa")
+	g.Expect(old.probes).To(BeZero(), "an old server knows")
+}
+
+func TestTheLeaseOfAMachine(t *testing.T) {
+	t.Run("carries its name, which the client is told", func(t *testing.T) {
+		l := newLab(t, 5)
+		vm := l.machines.has("worker-1", "aa")
+		ip := l.binds("aa")
+		NewWithT(t).Expect(l.store.records[ip]).To(And(HaveField("VM", vm), HaveField("Hostname", "worker-1")))
+		NewWithT(t).Expect(l.renews("aa", ip).HostName()).To(Equal("worker-1"))
+	})
+	t.Run("lives as long as the machine", func(t *testing.T) {
+		l := newLab(t, 1)
+		vm := l.machines.has("worker-1", "aa")
+		ip := l.binds("aa")
+		l.passes(365 * day)
+		ignored(t, l.discover("bb"))
+		l.server.Chores(t.Context())
+		l.machines.gone[vm.UID] = true
+		l.server.Chores(t.Context())
+		NewWithT(t).Expect(l.store.records[ip].State).To(Equal(lease.Bound), "missed for a moment only")
+		l.passes(30 * time.Second)
+		l.server.Chores(t.Context())
+		NewWithT(t).Expect(l.store.records[ip].State).To(Equal(lease.Released))
+		NewWithT(t).Expect(l.binds("bb")).To(Equal(ip))
+	})
+	t.Run("follows it to another hardware address", func(t *testing.T) {
+		l := newLab(t, 5)
+		l.machines.has("worker-1", "aa")
+		ip := l.binds("aa")
+		l.machines.has("worker-1", "bb")
+		NewWithT(t).Expect(l.binds("bb")).NotTo(Equal(ip), "while both are live it has two cards")
+		l.machines.running["aa"] = false
+		delete(l.machines.owners, "aa")
+		l.machines.has("worker-1", "cc")
+		NewWithT(t).Expect(l.binds("cc")).To(Equal(ip))
+		NewWithT(t).Expect(l.store.records[ip].Client.MAC).To(HaveSuffix("cc"))
+	})
+	t.Run("follows it through a restore, which gives new UIDs", func(t *testing.T) {
+		l := newLab(t, 5)
+		vm := l.machines.has("worker-1", "aa")
+		ip := l.binds("aa")
+		restored := lease.VM{Namespace: vm.Namespace, Name: vm.Name, UID: "new"}
+		l.machines.gone[vm.UID], l.machines.named = true, map[string]lease.VM{vm.Name: restored}
+		l.server.Chores(t.Context())
+		NewWithT(t).Expect(l.store.records[ip]).To(And(HaveField("VM", restored), HaveField("State", lease.Bound)))
+	})
+	t.Run("is its holder's when two machines run with one hardware address", func(t *testing.T) {
+		l := newLab(t, 5)
+		l.machines.has("worker-1", "aa")
+		ip := l.binds("aa")
+		twice := l.machines.owners["aa"]
+		twice.Duplicate = true
+		l.machines.owners["aa"], l.machines.owners["bb"] = twice, twice
+		acked(t, l.renews("aa", ip))
+		ignored(t, l.discover("bb"))
+		NewWithT(t).Expect(l.told).To(ContainElement(HaveField("Type", DuplicateMAC)))
+	})
+}
+
+func TestAStrangerWaitsForItsMachineToBeKnown(t *testing.T) {
+	l := newLab(t, 10)
+	l.reconfigure(func(c *pool.Config) { c.LooksUpVMs = true })
+	l.machines.pending = true
+	ignored(t, l.discover("aa"))
+	l.passes(4 * time.Second)
+	ignored(t, l.discover("aa"))
+	l.machines.has("worker-1", "aa")
+	NewWithT(t).Expect(l.discover("aa").HostName()).To(Equal("worker-1"))
+	ignored(t, l.discover("bb"))
+	l.passes(5 * time.Second)
+	NewWithT(t).Expect(leaseOf(l.discover("bb"))).To(Equal(time.Hour), "then it is a stranger")
+}
+
+func TestStrangersAmongMachinesHoldHalfThePoolForAnHour(t *testing.T) {
+	l, g := newLab(t, 10), NewWithT(t)
+	l.reconfigure(func(c *pool.Config) { c.LooksUpVMs = true })
+	for i := range 5 {
+		ip := l.binds(fmt.Sprintf("a%d", i))
+		g.Expect(l.store.records[ip].Horizon).To(Equal(epoch.Add(time.Hour)))
+	}
+	ignored(t, l.discover("a5"))
+	for i := range 5 {
+		mac := fmt.Sprintf("b%d", i)
+		l.machines.has("worker-"+mac, mac)
+		l.binds(mac)
+	}
+}
+
+func TestUnknownClientsAreIgnoredWhereAskedFor(t *testing.T) {
+	l := newLab(t, 10)
+	l.reconfigure(func(c *pool.Config) { c.KnownOnly = true })
+	l.machines.has("worker-1", "aa")
+	l.binds("aa")
+	ignored(t, l.discover("bb"))
+	ignored(t, l.reboots("bb", at(12)))
+}
+
+func TestOffersNeverFillMoreThanHalfThePool(t *testing.T) {
+	l := newLab(t, 10)
+	for i := range 5 {
+		NewWithT(t).Expect(l.discover(fmt.Sprintf("a%d", i))).NotTo(BeNil())
+	}
+	ignored(t, l.discover("a5"))
+	l.reconfigure(func(c *pool.Config) {
+		c.Reservations = []pool.Reservation{{IP: at(200), Client: lease.Client{MAC: "52:54:00:00:00:bb"}}}
+	})
+	NewWithT(t).Expect(l.binds("bb")).To(Equal(at(200)))
+}
+
+func TestYesterdaysQuestionsAreNotAnswered(t *testing.T) {
+	t.Run("old at receipt", func(t *testing.T) {
+		l := newLab(t, 1)
+		ignored(t, l.hearsAt(time.Now().Add(-3*time.Second), "aa", dhcpv4.MessageTypeDiscover))
+	})
+	t.Run("old when the answer is ready", func(t *testing.T) {
+		l := newLab(t, 1)
+		ip := yours(l.discover("aa"))
+		l.store.before = func() { time.Sleep(300 * time.Millisecond) } // a store that is slow
+		ignored(t, l.hearsAt(time.Now().Add(-1800*time.Millisecond), "aa", dhcpv4.MessageTypeRequest, wants(ip), chose(us)))
+	})
+	t.Run("without a timestamp", func(t *testing.T) {
+		ignored(t, newLab(t, 1).hearsAt(time.Time{}, "aa", dhcpv4.MessageTypeDiscover))
+	})
+}
+
+func TestBeforeTheFirstListOnlyHoldersAreRenewed(t *testing.T) {
+	l := newLab(t, 5)
+	ip := l.binds("aa")
+	known, c := l.store.records[ip], l.server.Clock
+	l.boots(c)
+	l.server.Table.Learn(known) // from the copy
+	acked(t, l.renews("aa", ip))
+	ignored(t, l.discover("bb"))
+	ignored(t, l.renews("bb", ip))
+	ignored(t, l.renews("cc", at(14)))
+	l.passes(2*day + time.Second)
+	ignored(t, l.renews("aa", ip))
+	l.syncs()
+	acked(t, l.renews("aa", ip))
+}
+
+func TestALeaseDeletedByHandIsWrittenAgain(t *testing.T) {
+	l, g := newLab(t, 1), NewWithT(t)
+	ip := l.binds("aa")
+	deleted := l.store.records[ip]
+	delete(l.store.records, ip)
+	deleted.Version++
+	l.server.Table.Lost(deleted)
+	ignored(t, l.discover("bb"))
+	l.server.Chores(t.Context())
+	g.Expect(l.store.records[ip]).To(And(HaveField("Client.MAC", HaveSuffix("aa")), HaveField("Horizon", epoch.Add(2*day))))
+
+	delete(l.store.records, ip)
+	deleted.Version = 100
+	l.server.Table.Lost(deleted)
+	l.passes(2*day + time.Second)
+	l.server.Chores(t.Context())
+	g.Expect(l.store.records).To(BeEmpty(), "its promise has passed")
+	g.Expect(l.binds("bb")).To(Equal(ip))
+}
+
+func TestAQuietPoolWritesNothing(t *testing.T) {
+	l := newLab(t, 20)
+	for i := range 10 {
+		l.machines.has(fmt.Sprintf("worker-%d", i), fmt.Sprintf("a%d", i))
+		ip := l.binds(fmt.Sprintf("a%d", i))
+		if i%2 == 0 {
+			l.releases(fmt.Sprintf("a%d", i), ip)
+		}
+	}
+	writes := l.store.writes
+	for range 100 {
+		l.passes(time.Minute)
+		l.server.Chores(t.Context())
+	}
+	NewWithT(t).Expect(l.store.writes).To(Equal(writes))
+}
+
+func TestInformGetsOptionsAndNoLease(t *testing.T) {
+	l := newLab(t, 5)
+	reply := acked(t, l.hears("aa", dhcpv4.MessageTypeInform, has(at(99))))
+	NewWithT(t).Expect(leaseOf(reply)).To(Equal(time.Duration(-1)))
+	NewWithT(t).Expect(reply.YourIPAddr.IsUnspecified()).To(BeTrue())
+	NewWithT(t).Expect(l.store.records).To(BeEmpty())
+}
+
+func TestInfrastructureIsNeverLeased(t *testing.T) {
+	l := newLab(t, 1)
+	l.reconfigure(func(c *pool.Config) {
+		c.First, c.Last = at(0), at(255)
+		c.Network.DNS = []netip.Addr{at(3)}
+		c.Never = []pool.Range{{First: at(4), Last: at(250)}}
+	})
+	got := map[netip.Addr]bool{}
+	for i := range 10 {
+		if offer := l.discover(fmt.Sprintf("0%d", i)); offer != nil {
+			got[yours(l.selects(fmt.Sprintf("0%d", i), yours(offer)))] = true
+		}
+	}
+	NewWithT(t).Expect(got).To(Equal(map[netip.Addr]bool{at(251): true, at(252): true, at(253): true, at(254): true}))
+}
