@@ -284,7 +284,7 @@ type stream struct {
 // open connects through the proxy with a server name ("" sends none).
 func open(port v1alpha1.Port, serverName string) (*stream, error) {
 	dialer := &net.Dialer{Timeout: 5 * time.Second}
-	conn, err := tls.DialWithDialer(dialer, "tcp", fmt.Sprintf("%s:%d", vip, port), &tls.Config{ServerName: serverName, InsecureSkipVerify: true})
+	conn, err := tls.DialWithDialer(dialer, "tcp", net.JoinHostPort(vip, fmt.Sprint(port)), &tls.Config{ServerName: serverName, InsecureSkipVerify: true})
 	if err != nil {
 		return nil, err
 	}
