@@ -213,6 +213,14 @@ func (c Config) Addresses() []ipam.Range {
 	return all
 }
 
+// BakesAddresses says whether the network's static IPAM names the pod's addresses itself. Multus then must not be asked for
+// them again: where the network lacks the capability `ips` it hands them over as CNI_ARGS, static adds them a second time,
+// and the CNI ADD ends with "file exists".
+func (c Config) BakesAddresses() bool {
+	var p ipamPlugin
+	return json.Unmarshal(c.main.IPAM, &p) == nil && len(p.Addresses) > 0
+}
+
 // ranges reads one range in the words of host-local (subnet, rangeStart, rangeEnd) or of whereabouts (range, which may
 // be first-last/bits, range_start, range_end).
 func (p ipamPlugin) ranges() []ipam.Range {

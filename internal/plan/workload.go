@@ -102,12 +102,18 @@ func (w workload) owner() *acmeta.OwnerReferenceApplyConfiguration {
 }
 
 // tuned says whether the attachment switches forwarding off; the daemon then holds back readiness while it is on.
-func (w workload) tuned() bool {
+func (w workload) tuned() bool { return w.network().PreventsForwarding() }
+
+// network is the attachment's configuration; the zero one while it is not there or cannot be read.
+func (w workload) network() nad.Config {
 	if w.nad == nil {
-		return false
+		return nad.Config{}
 	}
 	config, err := nad.Parse(w.nad.Spec.Config)
-	return err == nil && config.PreventsForwarding()
+	if err != nil {
+		return nad.Config{}
+	}
+	return config
 }
 
 // imageOverrides: an editor of a namespace must not choose code that runs on the VLAN.

@@ -67,21 +67,21 @@ func (w workload) apart() *accore.AffinityApplyConfiguration {
 		WithPreferredDuringSchedulingIgnoredDuringExecution(accore.WeightedPodAffinityTerm().WithWeight(100).WithPodAffinityTerm(term)))
 }
 
-// networks is Multus' annotation. The addresses are always written: OVN-Kubernetes takes them from here; where the
-// attachment bakes them in and lacks the capability, they are ignored.
+// networks is Multus' annotation. Addresses are asked for where the attachment does not bake them in: OVN-Kubernetes and
+// the capability `ips` take them from here.
 func (w workload) networks() string {
 	type attachment struct {
 		Name      string   `json:"name"`
 		Namespace string   `json:"namespace"`
 		Interface string   `json:"interface"`
 		MAC       string   `json:"mac"`
-		IPs       []string `json:"ips"`
+		IPs       []string `json:"ips,omitempty"`
 	}
 	a := attachment{
 		Name: string(w.attachment.NetworkAttachmentDefinition), Namespace: orElse(string(w.attachment.NetworkAttachmentNamespace), w.namespace()),
 		Interface: names.VLANInterface, MAC: w.mac(),
 	}
-	for _, p := range w.addresses {
+	for _, p := range w.asked() {
 		a.IPs = append(a.IPs, p.String())
 	}
 	text, err := json.Marshal([]attachment{a})
@@ -89,6 +89,14 @@ func (w workload) networks() string {
 		panic(err) // strings encode
 	}
 	return string(text)
+}
+
+// asked are the addresses that the attachment has to be told.
+func (w workload) asked() []netip.Prefix {
+	if w.network().BakesAddresses() {
+		return nil
+	}
+	return w.addresses
 }
 
 func (w workload) mac() string {
