@@ -1,0 +1,302 @@
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/controller"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/testkit/envtest"
+)
+
+var cluster *envtest.Cluster
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	var err error
+	if cluster, err = envtest.Start(false); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if err := cluster.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
+}
+
+// world is a namespace of a cluster with the operator at work.
+type world struct {
+	Gomega
+	t        *testing.T
+	ctx      context.Context
+	cluster  *envtest.Cluster
+	api      client.Client // as an administrator
+	ns       string
+	settings plan.Settings
+	calls    *ledger
+	stop     func() // ends the manager
+}
+
+var worlds int
+
+// newWorld begins with the operator running and an empty namespace.
+func newWorld(t *testing.T, in *envtest.Cluster) *world {
+	t.Helper()
+	worlds++
+	w := &world{
+		Gomega: NewWithT(t), t: t, ctx: t.Context(), cluster: in, ns: fmt.Sprintf("w%d", worlds), calls: &ledger{},
+		settings: plan.Settings{Image: "example.com/oooi:1", EnvoyImage: "example.com/envoy:1", NADSourceNamespaces: []string{"default"}, MetricsNamespaces: []string{"monitoring"}},
+	}
+	var err error
+	w.api, err = client.New(in.Admin, client.Options{Scheme: controller.Scheme()})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.SetDefaultEventuallyTimeout(30 * time.Second)
+	w.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	w.start()
+	t.Cleanup(func() {
+		w.forget()
+		w.stop()
+	})
+	return w
+}
+
+// start runs a manager as the operator's own user.
+func (w *world) start() {
+	w.t.Helper()
+	asManager := rest.CopyConfig(w.cluster.Manager)
+	asManager.Wrap(func(next http.RoundTripper) http.RoundTripper { return w.calls.of(next) })
+	manager, err := ctrl.NewManager(asManager, ctrl.Options{
+		Scheme: controller.Scheme(), Cache: controller.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+	})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(controller.Setup(manager, w.settings)).To(Succeed())
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- manager.Start(ctx) }()
+	w.stop = sync.OnceFunc(func() {
+		cancel()
+		w.Expect(<-ended).To(Succeed())
+	})
+}
+
+// forget deletes this world's Infras, so that the next test's manager has nothing to do with them.
+func (w *world) forget() {
+	ctx := context.Background()
+	w.Expect(w.api.DeleteAllOf(ctx, &v1alpha1.Infra{}, client.InNamespace(w.ns))).To(Succeed())
+	w.Eventually(func(g Gomega) {
+		left := &v1alpha1.InfraList{}
+		g.Expect(w.api.List(ctx, left, client.InNamespace(w.ns))).To(Succeed())
+		g.Expect(left.Items).To(BeEmpty())
+	}).Should(Succeed())
+}
+
+// ledger counts the manager's calls to the API server.
+type ledger struct {
+	mu     sync.Mutex
+	reads  []string
+	writes []string
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func (l *ledger) of(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		l.mu.Lock()
+		if call := r.Method + " " + r.URL.Path; r.Method == http.MethodGet {
+			l.reads = append(l.reads, call)
+		} else {
+			l.writes = append(l.writes, call)
+		}
+		l.mu.Unlock()
+		return next.RoundTrip(r)
+	})
+}
+
+// touching are the calls so far whose path has a namespace.
+func (l *ledger) touching(namespace string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []string
+	for _, call := range append(append([]string(nil), l.reads...), l.writes...) {
+		if strings.Contains(call, "/namespaces/"+namespace+"/") {
+			all = append(all, call)
+		}
+	}
+	return all
+}
+
+// written are the writes so far, but for events.
+func (l *ledger) written() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []string
+	for _, call := range l.writes {
+		if !strings.Contains(call, "/events") {
+			all = append(all, call)
+		}
+	}
+	return all
+}
+
+// hosts makes a hosted cluster with its control plane's objects, as HyperShift does, in namespace ns-cluster.
+func (w *world) hosts(name string) {
+	w.t.Helper()
+	text, err := os.ReadFile("testdata/hosted.yaml")
+	w.Expect(err).NotTo(HaveOccurred())
+	objects, err := envtest.Objects([]byte(strings.NewReplacer("CLUSTER", name, "NS", w.ns).Replace(string(text))), w.api.Scheme())
+	w.Expect(err).NotTo(HaveOccurred())
+	for _, o := range objects {
+		var state *hyperv1.HostedClusterStatus
+		if hc, ok := o.(*hyperv1.HostedCluster); ok {
+			state = hc.Status.DeepCopy()
+		}
+		if err := w.api.Create(w.ctx, o); !apierrors.IsAlreadyExists(err) {
+			w.Expect(err).NotTo(HaveOccurred(), "%T %s", o, o.GetName())
+		}
+		if hc, ok := o.(*hyperv1.HostedCluster); ok {
+			hc.Status = *state
+			w.Expect(w.api.Status().Update(w.ctx, hc)).To(Succeed())
+		}
+	}
+}
+
+func (w *world) controlPlane(cluster string) string { return w.ns + "-" + cluster }
+
+// smallest is the smallest Infra of a cluster.
+func (w *world) smallest(name string) *v1alpha1.Infra {
+	return &v1alpha1.Infra{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.ns},
+		Spec: v1alpha1.InfraSpec{
+			HostedClusterRef: &v1alpha1.HostedClusterReference{Name: v1alpha1.ObjectName(name)},
+			NetworkConfig:    v1alpha1.NetworkConfig{CIDR: "192.168.100.0/24", NetworkAttachmentDefinition: v1alpha1.ObjectName(name + "-vlan")},
+		},
+	}
+}
+
+func (w *world) creates(objects ...client.Object) {
+	w.t.Helper()
+	for _, o := range objects {
+		w.Expect(w.api.Create(w.ctx, o)).To(Succeed())
+	}
+}
+
+// changes edits an object as it is now.
+func (w *world) changes(o client.Object, edit func()) {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
+		edit()
+		g.Expect(w.api.Update(w.ctx, o)).To(Succeed())
+	}).Should(Succeed())
+}
+
+// named is an empty object to read into.
+func named[T client.Object](o T, namespace, name string) T {
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	return o
+}
+
+// sees reads an object until it satisfies.
+func sees[T client.Object](w *world, o T, satisfies func(Gomega, T)) T {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
+		satisfies(g, o)
+	}).Should(Succeed())
+	return o
+}
+
+func there[T client.Object](Gomega, T) {}
+
+func (w *world) gone(o client.Object) {
+	w.t.Helper()
+	w.Eventually(func() bool { return apierrors.IsNotFound(w.api.Get(w.ctx, client.ObjectKeyFromObject(o), o)) }).
+		Should(BeTrue(), "%T %s is still there", o, o.GetName())
+}
+
+// says waits until an Infra's condition has a status and reason.
+func (w *world) says(name, condition string, status metav1.ConditionStatus, reason string) string {
+	w.t.Helper()
+	infra := sees(w, named(&v1alpha1.Infra{}, w.ns, name), func(g Gomega, i *v1alpha1.Infra) {
+		c := meta.FindStatusCondition(i.Status.Conditions, condition)
+		g.Expect(c).NotTo(BeNil(), "condition %s", condition)
+		g.Expect(*c).To(And(HaveField("Status", status), HaveField("Reason", reason)), "all: %v", i.Status.Conditions)
+	})
+	return meta.FindStatusCondition(infra.Status.Conditions, condition).Message
+}
+
+// settled waits until all of a cluster's Infra is applied, then plays kubelet and daemons: the pods run and serve.
+func (w *world) settled(name string) {
+	w.t.Helper()
+	dhcp := sees(w, named(&appsv1.StatefulSet{}, w.ns, names.Workload(names.DHCPServer(name))), there)
+	dns := sees(w, named(&appsv1.StatefulSet{}, w.ns, names.Workload(names.DNSServer(name))), there)
+	proxy := sees(w, named(&appsv1.Deployment{}, w.ns, names.Workload(names.ProxyServer(name))), there)
+	for _, s := range []*appsv1.StatefulSet{dhcp, dns} {
+		s.Status = appsv1.StatefulSetStatus{ObservedGeneration: s.Generation, Replicas: 1, ReadyReplicas: 1, UpdatedReplicas: 1, CurrentRevision: "a", UpdateRevision: "a"}
+		w.Expect(w.api.Status().Update(w.ctx, s)).To(Succeed())
+	}
+	proxy.Status = appsv1.DeploymentStatus{ObservedGeneration: proxy.Generation, Replicas: 1, ReadyReplicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
+	w.Expect(w.api.Status().Update(w.ctx, proxy)).To(Succeed())
+	w.Eventually(func(g Gomega) {
+		w.daemonsAccept(g, name)
+		i := &v1alpha1.Infra{}
+		g.Expect(w.api.Get(w.ctx, client.ObjectKey{Namespace: w.ns, Name: name}, i)).To(Succeed())
+		g.Expect(meta.IsStatusConditionTrue(i.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue(), "%v", i.Status.Conditions)
+	}).WithPolling(300 * time.Millisecond).Should(Succeed())
+}
+
+// daemonsAccept writes what each daemon says of its newest spec.
+func (w *world) daemonsAccept(g Gomega, name string) {
+	accepted := func(o client.Object) *acmeta.ConditionApplyConfiguration {
+		g.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
+		return acmeta.Condition().WithType(v1alpha1.ConditionConfigAccepted).WithStatus(metav1.ConditionTrue).WithReason("Served").WithMessage("").
+			WithLastTransitionTime(metav1.Unix(1, 0)).WithObservedGeneration(o.GetGeneration())
+	}
+	dhcp, dns, proxy := named(&v1alpha1.DHCPServer{}, w.ns, names.DHCPServer(name)), named(&v1alpha1.DNSServer{}, w.ns, names.DNSServer(name)), named(&v1alpha1.ProxyServer{}, w.ns, names.ProxyServer(name))
+	g.Expect(w.api.Status().Apply(w.ctx, ac.DHCPServer(dhcp.Name, w.ns).WithStatus(ac.DHCPServerStatus().WithConditions(accepted(dhcp)).WithPoolSize(200)), client.FieldOwner(names.DHCPFieldOwner))).To(Succeed())
+	g.Expect(w.api.Status().Apply(w.ctx, ac.DNSServer(dns.Name, w.ns).WithStatus(ac.DNSServerStatus().WithConditions(accepted(dns))), client.FieldOwner(names.DNSFieldOwner))).To(Succeed())
+	g.Expect(w.api.Status().Apply(w.ctx, ac.ProxyServer(proxy.Name, w.ns).WithStatus(ac.ProxyServerStatus().WithConditions(accepted(proxy))), client.FieldOwner(names.ProxyFieldOwner))).To(Succeed())
+}
+
+// silent waits until the manager has written nothing for a while, and returns what it has written so far.
+func (w *world) silent() int {
+	w.t.Helper()
+	last, since := -1, time.Now()
+	w.Eventually(func() time.Duration {
+		if n := len(w.calls.written()); n != last {
+			last, since = n, time.Now()
+		}
+		return time.Since(since)
+	}).WithTimeout(60*time.Second).Should(BeNumerically(">", 3*time.Second), "the manager keeps writing: %v", w.calls.written())
+	return last
+}

@@ -1,0 +1,169 @@
+// Package envtest starts a real kube-apiserver and etcd for a test, with the garbage collector, our CRDs and those of the
+// kinds that we read, and the admission plugin that OpenShift runs.
+package envtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+)
+
+// Cluster is a control plane without nodes.
+type Cluster struct {
+	// Admin may do anything.
+	Admin *rest.Config
+	// Manager may do what config/rbac allows the operator.
+	Manager *rest.Config
+
+	env       *envtest.Environment
+	collector *exec.Cmd
+}
+
+// root of the repository.
+func root() string {
+	_, here, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(here), "../../..")
+}
+
+// Start brings a cluster up with our CRDs and, unless bare, those of HyperShift, OpenShift and Multus.
+func Start(bare bool) (*Cluster, error) {
+	assets := os.Getenv("KUBEBUILDER_ASSETS")
+	if assets == "" {
+		return nil, errors.New(`KUBEBUILDER_ASSETS is not set: run "make test", or eval "$(test/lab/lab env)" after "test/lab/lab build assets"`)
+	}
+	c := &Cluster{env: &envtest.Environment{
+		BinaryAssetsDirectory: assets, ErrorIfCRDPathMissing: true,
+		CRDDirectoryPaths: []string{filepath.Join(root(), "config/crd/bases")},
+	}}
+	c.env.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
+	var err error
+	if c.Admin, err = c.env.Start(); err != nil {
+		return nil, fmt.Errorf("starting kube-apiserver: %w", err)
+	}
+	c.Admin.QPS = -1
+	if !bare {
+		err = c.InstallForeign()
+	}
+	if err = errors.Join(err, c.addManager(), c.collect(assets)); err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	return c, nil
+}
+
+// Stop ends everything.
+func (c *Cluster) Stop() error {
+	if c.collector != nil {
+		_ = c.collector.Process.Kill()
+		_ = c.collector.Wait() // it was killed
+	}
+	return c.env.Stop()
+}
+
+// InstallForeign installs the CRDs of the kinds that a cluster may lack.
+func (c *Cluster) InstallForeign() error {
+	crds, err := foreign()
+	if err == nil {
+		_, err = envtest.InstallCRDs(c.Admin, envtest.CRDInstallOptions{CRDs: crds})
+	}
+	if err != nil {
+		return fmt.Errorf("installing the CRDs of others: %w", err)
+	}
+	return nil
+}
+
+// collect runs Kubernetes' own garbage collector: what goes by ownerReference goes here too.
+func (c *Cluster) collect(assets string) error {
+	user, err := c.env.AddUser(envtest.User{Name: "collector", Groups: []string{"system:masters"}}, c.Admin)
+	if err != nil {
+		return err
+	}
+	kubeconfig, err := user.KubeConfig()
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(c.env.ControlPlane.GetAPIServer().CertDir, "collector.kubeconfig")
+	if err := os.WriteFile(path, kubeconfig, 0o600); err != nil {
+		return err
+	}
+	c.collector = exec.Command(filepath.Join(assets, "kube-controller-manager"),
+		"--kubeconfig="+path, "--controllers=garbage-collector-controller", "--leader-elect=false", "--secure-port=0")
+	return c.collector.Start()
+}
+
+// addManager makes a user with the operator's own ClusterRole: what it lacks, a test finds.
+func (c *Cluster) addManager() error {
+	admin, err := client.New(c.Admin, client.Options{})
+	if err != nil {
+		return err
+	}
+	const name = "oooi-manager"
+	role := &rbacv1.ClusterRole{}
+	if err := readYAML(filepath.Join(root(), "config/rbac/role.yaml"), role); err != nil {
+		return err
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: name}},
+	}
+	if err := errors.Join(admin.Create(context.Background(), role), admin.Create(context.Background(), binding)); err != nil {
+		return err
+	}
+	user, err := c.env.AddUser(envtest.User{Name: name}, c.Admin)
+	if err != nil {
+		return err
+	}
+	c.Manager = user.Config()
+	c.Manager.QPS = -1
+	return nil
+}
+
+// Objects decodes the documents of a YAML text.
+func Objects(text []byte, scheme *kruntime.Scheme) ([]client.Object, error) {
+	var all []client.Object
+	for _, document := range bytes.Split(text, []byte("\n---\n")) {
+		kind := metav1.TypeMeta{}
+		if err := yaml.Unmarshal(document, &kind); err != nil {
+			return nil, err
+		}
+		made, err := scheme.New(kind.GroupVersionKind())
+		if err != nil {
+			return nil, err
+		}
+		if err := yaml.UnmarshalStrict(document, made); err != nil {
+			return nil, fmt.Errorf("%s: %w", kind.Kind, err)
+		}
+		all = append(all, made.(client.Object))
+	}
+	return all, nil
+}
+
+func readYAML(path string, into any) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(file)
+	if err == nil {
+		err = yaml.Unmarshal(text, into)
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", path, err)
+	}
+	return nil
+}
+

@@ -1,0 +1,84 @@
+package envtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cldmnky/oooi/internal/nad"
+)
+
+// module is a published source tree that is read, never linked: its sum pins what is read.
+type module struct{ path, version, sum string }
+
+var (
+	hypershift = module{"github.com/openshift/hypershift", "v0.1.60", "h1:x9xrDkBxTPOoLo3wamNKVtZ/ShNEvpYoTWZnLTQ00uk="}
+	openshift  = module{"github.com/openshift/api", "v0.0.0-20260416105050-3c6b218b8a80", "h1:r0S/yoZAI0iWo1JvoIijaIgWGWf/izg4WiV7Wrtz16k="}
+)
+
+// dir downloads the module if it is not in the cache yet and says where it lies.
+func (m module) dir() (string, error) {
+	download := exec.Command("go", "mod", "download", "-json", m.path+"@"+m.version)
+	download.Dir = os.TempDir() // outside any module: no go.sum of ours is asked, and none is written
+	out, err := download.Output()
+	var got struct{ Dir, Sum, Error string }
+	if decodeErr := json.Unmarshal(out, &got); decodeErr != nil || got.Error != "" {
+		return "", fmt.Errorf("downloading the module %s@%s: %s %w", m.path, m.version, got.Error, err)
+	}
+	if got.Sum != m.sum {
+		return "", fmt.Errorf("module %s@%s has the sum %s, want %s", m.path, m.version, got.Sum, m.sum)
+	}
+	return got.Dir, nil
+}
+
+// foreign are the CRDs of the kinds that we read but do not define.
+func foreign() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	all := []*apiextensionsv1.CustomResourceDefinition{attachments()}
+	const manifests = "cmd/install/assets/hypershift-operator/zz_generated.crd-manifests/"
+	for _, of := range []struct {
+		module
+		path string
+	}{
+		{hypershift, manifests + "hostedclusters-Default.crd.yaml"},
+		{hypershift, manifests + "hostedcontrolplanes-Default.crd.yaml"},
+		{openshift, "route/v1/zz_generated.crd-manifests/routes.crd.yaml"},
+	} {
+		dir, err := of.dir()
+		if err != nil {
+			return nil, err
+		}
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := readYAML(filepath.Join(dir, of.path), crd); err != nil {
+			return nil, err
+		}
+		all = append(all, crd)
+	}
+	return all, nil
+}
+
+// attachments is Multus' kind; its own CRD says as little.
+func attachments() *apiextensionsv1.CustomResourceDefinition {
+	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
+	object := func(properties map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+		return apiextensionsv1.JSONSchemaProps{Type: "object", Properties: properties}
+	}
+	schema := object(map[string]apiextensionsv1.JSONSchemaProps{"spec": object(map[string]apiextensionsv1.JSONSchemaProps{"config": text})})
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "network-attachment-definitions." + nad.GroupVersion.Group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: nad.GroupVersion.Group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Kind: "NetworkAttachmentDefinition", ListKind: "NetworkAttachmentDefinitionList",
+				Plural: "network-attachment-definitions", Singular: "network-attachment-definition",
+			},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: nad.GroupVersion.Version, Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &schema},
+			}},
+		},
+	}
+}
