@@ -1,0 +1,126 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cldmnky/oooi/internal/proxy/bootstrap"
+)
+
+// The example of docs/PROXY_SETUP.md is served as it stands, but for the addresses of this machine.
+func TestTheExampleOfTheProxySetupServes(t *testing.T) {
+	g := NewWithT(t)
+	dir := t.TempDir()
+	file, socket := filepath.Join(dir, "proxyserver.yaml"), filepath.Join(dir, "xds.sock")
+	api := backendOnThisHost(t)
+	example := strings.NewReplacer("192.168.100.10", "127.0.0.1", "10.0.0.21:6443", api, "10.0.0.22:6443", api,
+		"port: 6443", "port: 16443", "port: 8443", "port: 18443").Replace(exampleOf(t, "../docs/PROXY_SETUP.md"))
+	g.Expect(os.WriteFile(file, []byte(example), 0o600)).To(Succeed())
+
+	sidecar := newProxyCommand()
+	sidecar.SetArgs([]string{"--config-file", file, "--xds-socket", socket, "--health-address", "127.0.0.1:18091"})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- sidecar.ExecuteContext(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		NewWithT(t).Expect(<-ended).To(Succeed())
+	})
+
+	printer, printed := newProxyCommand(), &bytes.Buffer{}
+	printer.SetOut(printed)
+	printer.SetArgs([]string{"bootstrap", "--config-file", file, "--xds-socket", socket})
+	g.Expect(printer.Execute()).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(dir, "bootstrap.yaml"), printed.Bytes(), 0o600)).To(Succeed())
+	startEnvoy(t, filepath.Join(dir, "bootstrap.yaml"))
+
+	g.Eventually(func() (int, error) {
+		answer, err := http.Get("http://127.0.0.1:18091/readyz")
+		if err != nil {
+			return 0, err
+		}
+		return answer.StatusCode, answer.Body.Close()
+	}, 20*time.Second).Should(Equal(http.StatusOK))
+	handshake := func(port, name string) error {
+		conn, err := tls.Dial("tcp", "127.0.0.1:"+port, &tls.Config{ServerName: name, InsecureSkipVerify: true})
+		if err == nil {
+			err = conn.Close()
+		}
+		return err
+	}
+	g.Eventually(func() error { return handshake("16443", "api.c1.example.com") }).Should(Succeed())
+	g.Expect(handshake("16443", "kubernetes.default.svc")).To(Succeed())
+	g.Expect(handshake("18443", "elsewhere.example.com")).NotTo(Succeed())
+}
+
+// exampleOf is the first YAML block of a page.
+func exampleOf(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	block := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindSubmatch(text)
+	NewWithT(t).Expect(block).To(HaveLen(2))
+	return string(block[1])
+}
+
+// backendOnThisHost is a TLS server on an address that is not loopback, which the proxy refuses to dial.
+func backendOnThisHost(t *testing.T) string {
+	t.Helper()
+	addrs, err := net.InterfaceAddrs()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for _, a := range addrs {
+		p, err := netip.ParsePrefix(a.String())
+		if err != nil || !p.Addr().Is4() || !p.Addr().IsGlobalUnicast() {
+			continue
+		}
+		server := httptest.NewUnstartedServer(http.NotFoundHandler())
+		NewWithT(t).Expect(server.Listener.Close()).To(Succeed())
+		server.Listener, err = net.Listen("tcp", netip.AddrPortFrom(p.Addr(), 0).String())
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		server.StartTLS()
+		t.Cleanup(server.Close)
+		return server.Listener.Addr().String()
+	}
+	t.Fatal("this machine has no address but loopback; this test needs one to put a backend on")
+	return ""
+}
+
+func startEnvoy(t *testing.T, file string) {
+	t.Helper()
+	binary := os.Getenv("OOOI_ENVOY")
+	if binary == "" {
+		t.Fatal("OOOI_ENVOY is not set: run `make test`, or set it to the path of an Envoy 1.40 binary")
+	}
+	envoy := exec.Command(binary, bootstrap.Arguments(file)...)
+	output := &bytes.Buffer{}
+	envoy.Stdout, envoy.Stderr = output, output
+	NewWithT(t).Expect(envoy.Start()).To(Succeed())
+	t.Cleanup(func() {
+		_ = envoy.Process.Kill()
+		_ = envoy.Wait() // killed just now
+		if t.Failed() {
+			t.Logf("Envoy said:\n%s", output)
+		}
+	})
+}
+
+func TestTheProxyWantsToKnowItsConfiguration(t *testing.T) {
+	cmd := newProxyCommand()
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetArgs([]string{"--namespace", "tenants"})
+	NewWithT(t).Expect(cmd.Execute()).To(MatchError("say which ProxyServer: --namespace and --proxy-name, or --config-file"))
+}
