@@ -39,7 +39,7 @@ var authorities = []authority{rootCA, clusterSigner, aggregatorCA, etcdSigner, k
 
 // certificate is one leaf: who signs it, for whom, and under which names it is reached.
 type certificate struct {
-	secret    string
+	keptIn    string // the Secret
 	by        authority
 	name      string
 	groups    []string
@@ -62,31 +62,31 @@ func (c Cluster) certificates() []certificate {
 	discovery := "*." + c.serviceHost(etcdDiscovery)
 	openshift, kubernetes := []string{"openshift"}, []string{"kubernetes"}
 	return []certificate{
-		{secret: "etcd-server-tls", by: etcdSigner, name: "etcd-server", groups: kubernetes, cert: "server.crt", key: "server.key",
+		{keptIn: "etcd-server-tls", by: etcdSigner, name: "etcd-server", groups: kubernetes, cert: "server.crt", key: "server.key",
 			hosts: append(inNamespace(etcdClient), discovery, discovery+".cluster.local", "localhost")},
-		{secret: "etcd-client-tls", by: etcdSigner, name: "etcd-client", groups: kubernetes, cert: "etcd-client.crt", key: "etcd-client.key"},
+		{keptIn: "etcd-client-tls", by: etcdSigner, name: "etcd-client", groups: kubernetes, cert: "etcd-client.crt", key: "etcd-client.key"},
 
-		{secret: "kas-server-crt", by: rootCA, name: "kubernetes", groups: kubernetes, hosts: c.apiServerNames()},
-		{secret: "kas-server-private-crt", by: rootCA, name: "kubernetes-private", groups: kubernetes, hosts: inNamespace(kubeAPIServer)},
-		{secret: "kas-kubelet-client-crt", by: clusterSigner, name: "system:kube-apiserver", groups: kubernetes},
-		{secret: "kas-aggregator-crt", by: aggregatorCA, name: "system:openshift-aggregator", groups: kubernetes},
-		{secret: "kas-bootstrap-client", by: clusterSigner, name: bootstrapper,
+		{keptIn: "kas-server-crt", by: rootCA, name: "kubernetes", groups: kubernetes, hosts: c.apiServerNames()},
+		{keptIn: "kas-server-private-crt", by: rootCA, name: "kubernetes-private", groups: kubernetes, hosts: inNamespace(kubeAPIServer)},
+		{keptIn: "kas-kubelet-client-crt", by: clusterSigner, name: "system:kube-apiserver", groups: kubernetes},
+		{keptIn: "kas-aggregator-crt", by: aggregatorCA, name: "system:openshift-aggregator", groups: kubernetes},
+		{keptIn: "kas-bootstrap-client", by: clusterSigner, name: bootstrapper,
 			groups: []string{"system:serviceaccounts:openshift-machine-config-operator", "system:serviceaccounts"}},
-		{secret: "kube-controller-manager", by: clusterSigner, name: "system:kube-controller-manager", groups: kubernetes},
-		{secret: "kube-scheduler-client", by: clusterSigner, name: "system:kube-scheduler", groups: kubernetes},
-		{secret: "system-admin-client", by: clusterSigner, name: "system:admin", groups: []string{"system:masters"}},
+		{keptIn: "kube-controller-manager", by: clusterSigner, name: "system:kube-controller-manager", groups: kubernetes},
+		{keptIn: "kube-scheduler-client", by: clusterSigner, name: "system:kube-scheduler", groups: kubernetes},
+		{keptIn: "system-admin-client", by: clusterSigner, name: "system:admin", groups: []string{"system:masters"}},
 
-		{secret: "konnectivity-server", by: konnectivityCA, name: konnectivityLocal, groups: kubernetes,
+		{keptIn: "konnectivity-server", by: konnectivityCA, name: konnectivityLocal, groups: kubernetes,
 			hosts: append(inNamespace(konnectivityLocal), "localhost", "127.0.0.1")},
-		{secret: "konnectivity-cluster", by: konnectivityCA, name: konnectivityServer, groups: kubernetes,
+		{keptIn: "konnectivity-cluster", by: konnectivityCA, name: konnectivityServer, groups: kubernetes,
 			hosts: append(inNamespace(konnectivityServer), c.host(konnectivityServer))},
-		{secret: "konnectivity-client", by: konnectivityCA, name: "konnectivity-client", groups: kubernetes},
-		{secret: "konnectivity-agent", by: konnectivityCA, name: "konnectivity-agent", groups: kubernetes},
+		{keptIn: "konnectivity-client", by: konnectivityCA, name: "konnectivity-client", groups: kubernetes},
+		{keptIn: "konnectivity-agent", by: konnectivityCA, name: "konnectivity-agent", groups: kubernetes},
 
-		{secret: "ignition-server", by: rootCA, name: ignitionServer, groups: openshift, hosts: inNamespace(ignitionServer)},
+		{keptIn: "ignition-server", by: rootCA, name: ignitionServer, groups: openshift, hosts: inNamespace(ignitionServer)},
 		// One SAN: the published host. A name made up by a proxy or a DNS server breaks here, as it does on HyperShift.
-		{secret: "ignition-server-serving-cert", by: ignitionCA, name: ignitionServer, groups: openshift, hosts: []string{c.host(ignitionServerProxy)}},
-		{secret: "oauth-server-crt", by: rootCA, name: oauthServer, groups: openshift, hosts: append(inNamespace(oauthServer), c.host(oauthServer))},
+		{keptIn: "ignition-server-serving-cert", by: ignitionCA, name: ignitionServer, groups: openshift, hosts: []string{c.host(ignitionServerProxy)}},
+		{keptIn: "oauth-server-crt", by: rootCA, name: oauthServer, groups: openshift, hosts: append(inNamespace(oauthServer), c.host(oauthServer))},
 	}
 }
 
@@ -112,11 +112,11 @@ func (c Cluster) secrets(held map[string]files, now time.Time) (map[string]files
 		all[a.secret] = kept
 	}
 	for _, leaf := range c.certificates() {
-		signed, err := leaf.keep(held[leaf.secret], all[leaf.by.secret], now)
+		signed, err := leaf.keep(held[leaf.keptIn], all[leaf.by.secret], now)
 		if err != nil {
-			return nil, fmt.Errorf("making the certificate %s: %w", leaf.secret, err)
+			return nil, fmt.Errorf("making the certificate %s: %w", leaf.keptIn, err)
 		}
-		all[leaf.secret] = signed
+		all[leaf.keptIn] = signed
 	}
 	keys, err := keepServiceAccountKey(held[serviceAccountKeySecret])
 	all[serviceAccountKeySecret] = keys

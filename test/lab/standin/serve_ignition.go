@@ -55,7 +55,7 @@ func ignitionHandler(tokens tokenStore) http.Handler {
 			http.Error(w, "Token not found", http.StatusNetworkAuthenticationRequired)
 		default:
 			w.Header().Set("Content-Type", "application/json; charset=utf-8")
-			if _, err := w.Write(config); err != nil {
+			if _, err := w.Write(config); err != nil { //nolint:gosec // JSON that the cluster keeps, not what the request said
 				slog.Warn("config not delivered", "error", err)
 				return
 			}
@@ -142,7 +142,7 @@ func serveTLS(ctx context.Context, port int, certDir string, handler http.Handle
 		TLSConfig:    &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
 	}
-	defer context.AfterFunc(ctx, func() { server.Close() })()
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	slog.Info("serving", "port", port)
 	err := server.ListenAndServeTLS(filepath.Join(certDir, "tls.crt"), filepath.Join(certDir, "tls.key"))
 	if ctx.Err() != nil {

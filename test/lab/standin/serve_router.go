@@ -32,7 +32,7 @@ func ServeRouter(ctx context.Context, backends Backends) error {
 	if err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, func() { listener.Close() })()
+	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
 	failed := make(chan error, 1)
 	go func() { failed <- serveReady(ctx, ":9444", "/haproxy_ready") }()
 	go func() { failed <- backends.accept(ctx, listener) }()

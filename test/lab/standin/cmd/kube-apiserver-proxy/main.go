@@ -5,7 +5,6 @@ package main
 
 import (
 	"flag"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -19,10 +18,8 @@ func main() {
 	listen := flag.String("listen", "172.20.0.1:6443", "where pods dial")
 	to := flag.String("to", "", "the API as workers reach it, host:port")
 	flag.Parse()
-	if err := run(*listen, *to); err != nil {
-		slog.Error("proxy ends", "error", err)
-		os.Exit(1)
-	}
+	slog.Error("proxy ends", "error", run(*listen, *to))
+	os.Exit(1)
 }
 
 func run(listen, to string) error {
@@ -49,7 +46,7 @@ func serve(listener net.Listener, api *net.TCPAddr) error {
 }
 
 func pass(client *net.TCPConn, api *net.TCPAddr) {
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	server, err := net.DialTimeout("tcp", api.String(), 10*time.Second)
 	if err != nil {
 		slog.Warn("API not reached", "error", err)
@@ -74,9 +71,6 @@ func forward(to, from *net.TCPConn) {
 		}
 		n, err := from.Read(buffer)
 		if _, writeErr := to.Write(buffer[:n]); writeErr != nil || err != nil {
-			if err != nil && err != io.EOF {
-				slog.Debug("connection broke", "error", err)
-			}
 			break
 		}
 	}
