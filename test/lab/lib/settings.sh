@@ -1,13 +1,15 @@
-# Names and places. CACHE keeps what is built; STATE is one running lab and is removed by `lab down`.
+# Names and places. CACHE keeps what is built; STATE is one running lab and is removed by `lab down`. LAB_NUMBER=1 is a second
+# lab beside the first.
+NUMBER=${LAB_NUMBER:-0}
 REPO=$(cd "$LAB/../.." && pwd)
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/oooi-lab
-BIN=$CACHE/bin CNI_BIN=$CACHE/bin/cni IMAGES=$CACHE/images MACHINE=$CACHE/vm STATE=$CACHE/state
+BIN=$CACHE/bin CNI_BIN=$CACHE/bin/cni IMAGES=$CACHE/images MACHINE=$CACHE/vm STATE=$CACHE/state/$NUMBER
 
 NODE=node1
-NETNS=oooi-lab            # the node's network namespace
-HOST_LINK=oooi-lab0       # this machine's end of the veth to the node
-CGROUP=oooi-lab
-HOST_IP=172.31.254.1 NODE_IP=172.31.254.2
+NETNS=oooi-lab$NUMBER     # the node's network namespace
+HOST_LINK=oooi-lab$NUMBER # this machine's end of the veth to the node
+CGROUP=oooi-lab$NUMBER
+HOST_IP=172.31.$((254 - NUMBER)).1 NODE_IP=172.31.$((254 - NUMBER)).2
 POD_CIDR=10.244.0.0/24 SERVICE_CIDR=10.96.0.0/16 API_SERVICE_IP=10.96.0.1 DNS_SERVICE_IP=10.96.0.10
 
 export KUBECONFIG=$STATE/admin.kubeconfig PATH=$BIN:$PATH
@@ -38,6 +40,7 @@ export KUBEBUILDER_ASSETS=$BIN
 export OOOI_ENVOY=$BIN/envoy
 export AUDIT_LOG=$STATE/log/audit.log
 export LAB_STATE=$STATE
+export LAB_REPO=$REPO
 export LAB_NETNS=$NETNS
 EOF
 }

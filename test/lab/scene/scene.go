@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 )
@@ -33,10 +32,7 @@ func Open(say func(string, ...any)) (*Scene, error) {
 }
 
 // Root is the repository's top directory.
-func Root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..", "..")
-}
+func Root() string { return os.Getenv("LAB_REPO") }
 
 // Run runs a command and returns what it wrote to stdout; the error carries its stderr.
 func (s *Scene) Run(ctx context.Context, name string, args ...string) (string, error) {
