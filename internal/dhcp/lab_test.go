@@ -123,7 +123,7 @@ func (l *lab) discover(mac string, with ...dhcpv4.Modifier) *dhcpv4.DHCPv4 {
 
 func (l *lab) selects(mac string, ip netip.Addr) *dhcpv4.DHCPv4 {
 	l.t.Helper()
-	return l.hears(mac, dhcpv4.MessageTypeRequest, wants(ip), chose(us))
+	return l.hears(mac, dhcpv4.MessageTypeRequest, wants(ip), chose(l.config.Server))
 }
 
 func (l *lab) reboots(mac string, ip netip.Addr) *dhcpv4.DHCPv4 {
@@ -138,12 +138,12 @@ func (l *lab) renews(mac string, ip netip.Addr) *dhcpv4.DHCPv4 {
 
 func (l *lab) releases(mac string, ip netip.Addr) {
 	l.t.Helper()
-	NewWithT(l.t).Expect(l.hears(mac, dhcpv4.MessageTypeRelease, has(ip), chose(us))).To(BeNil(), "a RELEASE is not answered")
+	NewWithT(l.t).Expect(l.hears(mac, dhcpv4.MessageTypeRelease, has(ip), chose(l.config.Server))).To(BeNil(), "a RELEASE is not answered")
 }
 
 func (l *lab) declines(mac string, ip netip.Addr) {
 	l.t.Helper()
-	NewWithT(l.t).Expect(l.hears(mac, dhcpv4.MessageTypeDecline, wants(ip), chose(us))).To(BeNil(), "a DECLINE is not answered")
+	NewWithT(l.t).Expect(l.hears(mac, dhcpv4.MessageTypeDecline, wants(ip), chose(l.config.Server))).To(BeNil(), "a DECLINE is not answered")
 }
 
 // binds does the whole exchange.

@@ -224,6 +224,7 @@ func (f *finder) write(ctx context.Context, d pool.Decision) bool {
 	stored, err := f.put(ctx, d)
 	if err == nil {
 		f.Table.Learn(stored)
+		f.ask.Confirmed[d.IP] = true
 		f.tell(d, stored)
 		return true
 	}
@@ -239,6 +240,7 @@ func (f *finder) write(ctx context.Context, d pool.Decision) bool {
 }
 
 func (s *Server) put(ctx context.Context, d pool.Decision) (lease.Record, error) {
+	s.Table.Attempt(d.Record)
 	if d.Do == pool.Create {
 		return s.Store.Create(ctx, d.Record)
 	}

@@ -34,7 +34,7 @@ type Ask struct {
 	Steady bool
 	// Away: the store did not answer; only memory is left.
 	Away bool
-	// Confirmed are addresses whose record was read from the store for this message.
+	// Confirmed are addresses whose record was read from the store, or written, for this message.
 	Confirmed map[netip.Addr]bool
 }
 
@@ -245,16 +245,23 @@ func (t *Table) take(ip netip.Addr, a Ask) Decision {
 // keep renews a holder: from memory while the promise reaches far enough, else by raising the horizon first (rule 3).
 func (t *Table) keep(r lease.Record, a Ask) Decision {
 	want := t.promiseOf(r.IP, a)
-	stands := r.Version != 0 && !r.Horizon.Before(a.Now.Add(t.term(a))) && r.VM == want.VM && r.Hostname == want.Hostname
+	doubtful := t.doubted[r.IP] || t.mayBeStale(a)
+	stands := r.Version != 0 && !doubtful && !r.Horizon.Before(a.Now.Add(t.term(a))) && r.VM == want.VM && r.Hostname == want.Hostname
 	if !stands && !a.Away {
 		return write(want, "extended")
 	}
 	told, ok := promised(r, a.Client, a.Now, t.term(a))
-	if !ok {
+	if !ok || doubtful {
 		return silent("store-away")
 	}
 	t.drop(a.Client)
 	return Decision{Do: Ack, IP: r.IP, Record: r, Lease: told, Why: "bound"}
+}
+
+// mayBeStale: a client that does not renew may have released the address through another instance since our watch last told,
+// and that instance waits only for us to drop it. Who renews has released nothing.
+func (t *Table) mayBeStale(a Ask) bool {
+	return len(t.config.Instances) > 1 && a.Kind != wire.Renewing && !a.Confirmed[a.Wanted]
 }
 
 // promised is the gate that every lease passes (rule 3): a durable record of this client, Bound, and no second beyond its

@@ -67,13 +67,15 @@ type Table struct {
 	// anonymous are the addresses bound to clients that are no virtual machine.
 	anonymous map[netip.Addr]bool
 	declined  map[netip.Addr]bool
-	holds     map[netip.Addr]hold
-	held      map[lease.Client]netip.Addr
-	avoided   map[netip.Addr]time.Time
-	declines  map[lease.Client][]time.Time
-	waiting   map[lease.Client]time.Time
-	missing   map[string]time.Time // machines (by UID) that are gone, and since when
-	swept     time.Time
+	// doubted are bindings that a write of ours may have ended: its outcome is not known, or it may still arrive.
+	doubted  map[netip.Addr]bool
+	holds    map[netip.Addr]hold
+	held     map[lease.Client]netip.Addr
+	avoided  map[netip.Addr]time.Time
+	declines map[lease.Client][]time.Time
+	waiting  map[lease.Client]time.Time
+	missing  map[string]time.Time // machines (by UID) that are gone, and since when
+	swept    time.Time
 }
 
 type hold struct {
@@ -86,7 +88,7 @@ type hold struct {
 func NewTable(machines Machines) *Table {
 	return &Table{
 		machines: machines, records: map[netip.Addr]lease.Record{}, byClient: map[lease.Client]map[netip.Addr]bool{},
-		anonymous: map[netip.Addr]bool{}, declined: map[netip.Addr]bool{}, holds: map[netip.Addr]hold{}, held: map[lease.Client]netip.Addr{},
+		anonymous: map[netip.Addr]bool{}, declined: map[netip.Addr]bool{}, doubted: map[netip.Addr]bool{}, holds: map[netip.Addr]hold{}, held: map[lease.Client]netip.Addr{},
 		avoided: map[netip.Addr]time.Time{}, declines: map[lease.Client][]time.Time{}, waiting: map[lease.Client]time.Time{}, missing: map[string]time.Time{},
 	}
 }
@@ -115,6 +117,7 @@ func (t *Table) Learn(r lease.Record) bool {
 func (t *Table) learn(r lease.Record) {
 	was := t.records[r.IP]
 	t.unindex(was)
+	delete(t.doubted, r.IP) // a write that was made for the older version cannot take place any more
 	t.records[r.IP] = r
 	t.index(r)
 }
@@ -144,6 +147,16 @@ func (t *Table) unindex(r lease.Record) {
 	}
 	delete(t.anonymous, r.IP)
 	delete(t.declined, r.IP)
+}
+
+// Attempt hears of a write before it is made. One that ends a binding puts it in doubt: until a newer version is known, the
+// holder is renewed only by a write of its own, which such a late one cannot survive.
+func (t *Table) Attempt(r lease.Record) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if was, known := t.records[r.IP]; known && was.State == lease.Bound && !r.HeldBy(was.Client) {
+		t.doubted[r.IP] = true
+	}
 }
 
 // Lost hears that the store has no record any more. A promise that has not passed is kept, and written again by Chores.
