@@ -1,0 +1,63 @@
+package render_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cldmnky/oooi/internal/render"
+)
+
+func TestReadTakesListsAndPassesOverWhatPlanningDoesNotKnow(t *testing.T) {
+	g := NewWithT(t)
+	objects, err := render.Read(strings.NewReader(`# nothing but a comment
+---
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Service, metadata: {name: a}}
+- {apiVersion: example.com/v1, kind: Other, metadata: {name: b}}
+---
+apiVersion: example.com/v1
+kind: Other
+---
+apiVersion: hypershift.openshift.io/v1beta1
+kind: HostedCluster
+metadata: {name: c1}
+spec: {newerThanWeAre: true}
+`))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(objects).To(HaveLen(2))
+}
+
+func TestReadSaysWhatItCannotTake(t *testing.T) {
+	for text, want := range map[string]string{
+		"a: b: c": "document 1: ",
+		"apiVersion: v1\nkind: Namespace\n---\napiVersion: v1\nkind: Service\nspec: 5\n":                                               "document 2: Service: ",
+		"apiVersion: hostedcluster.densityops.com/v1alpha1\nkind: Infra\nspec: {networkConfg: {}}\n":                                   `unknown field "spec.networkConfg"`,
+		"apiVersion: hostedcluster.densityops.com/v1alpha1\nkind: Infraa\n":                                                            `no kind "Infraa" is registered`,
+		"apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Service}, {apiVersion: v1, kind: Service, metadata: {name: 5}}]\n": "document 1: item 2: Service: ",
+	} {
+		_, err := render.Read(strings.NewReader(text))
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(want)), text)
+	}
+}
+
+// FuzzRead: files come from anywhere.
+func FuzzRead(f *testing.F) {
+	f.Add("apiVersion: v1\nkind: List\nitems: [null, {kind: Service, apiVersion: v1}]\n")
+	f.Add("apiVersion: hostedcluster.densityops.com/v1alpha1\nkind: Infra\nmetadata: {name: a}\nspec: {networkConfig: {cidr: 10.0.0.0/33, networkAttachmentDefinition: x}}\n---\n")
+	f.Add("apiVersion: hostedcluster.densityops.com/v1alpha1\nkind: Infra\nmetadata: {name: a}\nspec: {networkConfig: {cidr: '::/0', gateway: x, networkAttachmentDefinition: x, clientCIDRs: [y]}, infraComponents: {dhcp: {rangeStart: z, excludeRanges: [{start: 10.0.0.9, end: '::'}]}}}\n")
+	whole, err := os.ReadFile("../plan/testdata/everything-is-written/in.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(whole))
+	f.Fuzz(func(t *testing.T, text string) {
+		if objects, err := render.Read(strings.NewReader(text)); err == nil {
+			objects.Render(planSettings)
+		}
+	})
+}
