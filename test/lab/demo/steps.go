@@ -52,14 +52,14 @@ func bootSteps(s *scene.Scene, console *scene.Console, m scene.Machine, hosted f
 		}
 	}
 	return []step{
-		{"lease", 60 * time.Second, stage("lease")},
+		{"lease", 90 * time.Second, stage("lease")},
 		{"names", 20 * time.Second, stage("names")},
 		{"ignition", 60 * time.Second, stage("ignition")},
 		{"TLS to the API", 60 * time.Second, stage("api")},
 		{"CSR", 60 * time.Second, stage("certificate")},
 		{"Node Ready", 90 * time.Second, func(ctx context.Context) (string, error) { return nodeReady(ctx, m.Name, hosted) }},
-		{"pod running", 60 * time.Second, func(ctx context.Context) (string, error) { return podRunning(ctx, m.Name, hosted) }},
-		{"logs via konnectivity", 60 * time.Second, func(ctx context.Context) (string, error) { return logsOf(ctx, hosted) }},
+		{"pod running", 120 * time.Second, func(ctx context.Context) (string, error) { return podRunning(ctx, m.Name, hosted) }},
+		{"logs via konnectivity", 120 * time.Second, func(ctx context.Context) (string, error) { return logsOf(ctx, hosted) }},
 	}
 }
 
@@ -89,7 +89,7 @@ func podRunning(ctx context.Context, node string, hosted func(context.Context, .
 	if err != nil {
 		return "", err
 	}
-	if _, err := hosted(ctx, "wait", "--for=condition=Ready", "pod/"+demoPod, "--timeout=55s"); err != nil {
+	if _, err := hosted(ctx, "wait", "--for=condition=Ready", "pod/"+demoPod, "--timeout=115s"); err != nil {
 		return "", err
 	}
 	return hosted(ctx, "get", "pod", demoPod, "-o", "jsonpath={.status.podIP} on {.spec.nodeName}")
