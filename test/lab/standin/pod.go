@@ -21,13 +21,13 @@ type pod struct {
 	mounts        []mount
 }
 
-// mount is one Secret or ConfigMap (or, with neither, an empty directory) seen by every container of the pod.
-type mount struct{ path, secret, configMap string }
+// mount is what a Secret keeps or a ConfigMap says (or, with neither, an empty directory), seen by every container of the pod.
+type mount struct{ path, keptIn, configMap string }
 
 func (m mount) source() corev1.VolumeSource {
 	switch {
-	case m.secret != "":
-		return corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: m.secret, DefaultMode: ptr.To[int32](0o640)}}
+	case m.keptIn != "":
+		return corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: m.keptIn, DefaultMode: ptr.To[int32](0o640)}}
 	case m.configMap != "":
 		return corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: m.configMap}}}
 	}

@@ -36,7 +36,7 @@ func (c Cluster) deployments() []pod {
 func (p pod) configHash(config map[string]files) string {
 	h := sha256.New()
 	for _, m := range p.mounts {
-		content := config[m.secret+m.configMap]
+		content := config[m.keptIn+m.configMap]
 		for _, file := range slices.Sorted(maps.Keys(content)) {
 			fmt.Fprintf(h, "%s/%s %d\n", m.path, file, len(content[file]))
 			h.Write(content[file])
@@ -59,7 +59,7 @@ func (c Cluster) etcd() pod {
 		corev1.ContainerPort{Name: "peer", ContainerPort: 2380, Protocol: corev1.ProtocolTCP})
 	return pod{name: "etcd", run: []corev1.Container{run}, mounts: []mount{
 		{path: "/var/lib/data"},
-		{path: "/etc/etcd/tls/server", secret: "etcd-server-tls"},
+		{path: "/etc/etcd/tls/server", keptIn: "etcd-server-tls"},
 		{path: "/etc/etcd/tls/etcd-ca", configMap: "etcd-ca"},
 	}}
 }
@@ -72,19 +72,19 @@ func (c Cluster) apiServer() pod {
 		},
 		mounts: []mount{
 			{path: "/etc/kubernetes/certs/aggregator-ca", configMap: "aggregator-client-ca"},
-			{path: "/etc/kubernetes/certs/aggregator", secret: "kas-aggregator-crt"},
+			{path: "/etc/kubernetes/certs/aggregator", keptIn: "kas-aggregator-crt"},
 			{path: "/etc/kubernetes/certs/client-ca", configMap: "client-ca"},
 			{path: "/etc/kubernetes/certs/etcd-ca", configMap: "etcd-ca"},
-			{path: "/etc/kubernetes/certs/etcd", secret: "etcd-client-tls"},
+			{path: "/etc/kubernetes/certs/etcd", keptIn: "etcd-client-tls"},
 			{path: "/etc/kubernetes/certs/konnectivity-ca", configMap: "konnectivity-ca-bundle"},
-			{path: "/etc/kubernetes/certs/konnectivity-client", secret: "konnectivity-client"},
-			{path: "/etc/kubernetes/certs/kubelet", secret: "kas-kubelet-client-crt"},
-			{path: "/etc/kubernetes/certs/server", secret: "kas-server-crt"},
-			{path: "/etc/kubernetes/certs/server-private", secret: "kas-server-private-crt"},
+			{path: "/etc/kubernetes/certs/konnectivity-client", keptIn: "konnectivity-client"},
+			{path: "/etc/kubernetes/certs/kubelet", keptIn: "kas-kubelet-client-crt"},
+			{path: "/etc/kubernetes/certs/server", keptIn: "kas-server-crt"},
+			{path: "/etc/kubernetes/certs/server-private", keptIn: "kas-server-private-crt"},
 			{path: "/etc/kubernetes/egress-selector", configMap: "kas-egress-selector-config"},
-			{path: "/etc/kubernetes/secrets/svcacct-key", secret: serviceAccountKeySecret},
-			{path: "/etc/konnectivity/cluster", secret: "konnectivity-cluster"},
-			{path: "/etc/konnectivity/server", secret: "konnectivity-server"},
+			{path: "/etc/kubernetes/secrets/svcacct-key", keptIn: serviceAccountKeySecret},
+			{path: "/etc/konnectivity/cluster", keptIn: "konnectivity-cluster"},
+			{path: "/etc/konnectivity/server", keptIn: "konnectivity-server"},
 			{path: "/etc/konnectivity/ca", configMap: "konnectivity-ca-bundle"},
 		}}
 }
@@ -159,9 +159,9 @@ func (c Cluster) controllerManager() pod {
 		"--controllers="+hostedControllers)
 	return pod{name: name, init: []corev1.Container{afterAPIServer()},
 		run: []corev1.Container{serving(run, "client", 10257, corev1.URISchemeHTTPS, "/healthz")}, mounts: []mount{
-			{path: "/etc/kubernetes/secrets/svc-kubeconfig", secret: "kube-controller-manager-kubeconfig"},
-			{path: "/etc/kubernetes/certs/cluster-signer", secret: clusterSigner.secret},
-			{path: "/etc/kubernetes/certs/service-signer", secret: serviceAccountKeySecret},
+			{path: "/etc/kubernetes/secrets/svc-kubeconfig", keptIn: "kube-controller-manager-kubeconfig"},
+			{path: "/etc/kubernetes/certs/cluster-signer", keptIn: clusterSigner.secret},
+			{path: "/etc/kubernetes/certs/service-signer", keptIn: serviceAccountKeySecret},
 			{path: "/etc/kubernetes/certs/root-ca", configMap: rootCA.secret},
 			{path: "/var/run/kubernetes"},
 		}}
@@ -181,7 +181,7 @@ func (c Cluster) scheduler() pod {
 		"--leader-elect=false", "--cert-dir=/var/run/kubernetes", "--profiling=false")
 	return pod{name: name, init: []corev1.Container{afterAPIServer()},
 		run: []corev1.Container{serving(run, "client", 10259, corev1.URISchemeHTTPS, "/healthz")}, mounts: []mount{
-			{path: "/etc/kubernetes/kubeconfig", secret: "kube-scheduler-kubeconfig"},
+			{path: "/etc/kubernetes/kubeconfig", keptIn: "kube-scheduler-kubeconfig"},
 			{path: "/var/run/kubernetes"},
 		}}
 }
@@ -194,20 +194,20 @@ func (c Cluster) ignitionServer() pod {
 	run := serve(ignitionServer, "--namespace="+c.Namespace(), "--cert-dir=/var/run/secrets/ignition/serving-cert")
 	return pod{name: ignitionServer, account: ignitionServer,
 		run:    []corev1.Container{serving(run, "https", ignitionPort, corev1.URISchemeHTTPS, "/healthz")},
-		mounts: []mount{{path: "/var/run/secrets/ignition/serving-cert", secret: "ignition-server"}}}
+		mounts: []mount{{path: "/var/run/secrets/ignition/serving-cert", keptIn: "ignition-server"}}}
 }
 
 func (c Cluster) ignitionProxy() pod {
 	run := serve(ignitionServerProxy, "--cert-dir=/etc/ssl/serving-cert", "--backend=https://"+ignitionServer+":443", "--backend-ca=/etc/ssl/root-ca/ca.crt")
 	run.Ports = []corev1.ContainerPort{{Name: "https", ContainerPort: ignitionProxyPort, Protocol: corev1.ProtocolTCP}}
 	return pod{name: ignitionServerProxy, serves: true, run: []corev1.Container{ready(run, ignitionProxyPort, corev1.URISchemeHTTPS, "/healthz")},
-		mounts: []mount{{path: "/etc/ssl/serving-cert", secret: "ignition-server-serving-cert"}, {path: "/etc/ssl/root-ca", configMap: rootCA.secret}}}
+		mounts: []mount{{path: "/etc/ssl/serving-cert", keptIn: "ignition-server-serving-cert"}, {path: "/etc/ssl/root-ca", configMap: rootCA.secret}}}
 }
 
 func (c Cluster) oauth() pod {
 	run := serve(oauthServer, "--cert-dir=/etc/kubernetes/certs/serving-cert", "--host="+c.host(oauthServer))
 	return pod{name: oauthServer, serves: true, run: []corev1.Container{ready(run, oauthPort, corev1.URISchemeHTTPS, "/healthz")},
-		mounts: []mount{{path: "/etc/kubernetes/certs/serving-cert", secret: "oauth-server-crt"}}}
+		mounts: []mount{{path: "/etc/kubernetes/certs/serving-cert", keptIn: "oauth-server-crt"}}}
 }
 
 // router is the HAProxy that HyperShift runs when the API itself is published by Route: SNI to Service, all else to the API.
@@ -226,7 +226,7 @@ const hostedKubeconfig = "/etc/kubernetes/kubeconfig/kubeconfig"
 func (c Cluster) inHostedCluster(name, account string, flags ...string) pod {
 	return pod{name: name, account: account, init: []corev1.Container{afterAPIServer()},
 		run:    []corev1.Container{ready(serve(name, append(flags, "--kubeconfig="+hostedKubeconfig)...), 8081, corev1.URISchemeHTTP, "/readyz")},
-		mounts: []mount{{path: "/etc/kubernetes/kubeconfig", secret: "service-network-admin-kubeconfig"}}}
+		mounts: []mount{{path: "/etc/kubernetes/kubeconfig", keptIn: "service-network-admin-kubeconfig"}}}
 }
 
 func (c Cluster) machineApprover() pod {
@@ -239,6 +239,6 @@ func (c Cluster) capiProvider() pod {
 
 func (c Cluster) configOperator() pod {
 	p := c.inHostedCluster("hosted-cluster-config-operator", "", "--objects=/etc/hosted")
-	p.mounts = append(p.mounts, mount{path: "/etc/hosted", secret: hostedObjectsSecret})
+	p.mounts = append(p.mounts, mount{path: "/etc/hosted", keptIn: hostedObjectsSecret})
 	return p
 }
