@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,18 +48,6 @@ const (
 	vip   = "192.168.100.3"
 	podIP = "10.128.0.17"
 )
-
-const vlanYAML = `
-spec:
-  networkConfig: {serverIP: 192.168.100.3, secondaryNetworkCIDR: 192.168.100.0/24, clientCIDRs: [10.20.0.0/16], networkAttachmentDefinition: vlan100}
-  hostedClusterDomain: c1.example.com
-  staticEntries:
-  - {hostname: api.c1.example.com, ip: 192.168.100.4}
-  - {hostname: "*.apps.c1.example.com", ip: 192.168.100.5}
-  internalEntries: [{hostname: api.c1.example.com, ip: 172.30.0.9}]
-  deniedZones: [cluster.local]
-  upstreamDNS: [10.128.0.1]
-`
 
 // network is a pod between a worker on the VLAN (net1) and a node on the pod network (eth0).
 type network struct {
@@ -114,6 +103,16 @@ func (n *network) in(host string, command ...string) {
 	n.run("ip", append([]string{"netns", "exec", n.id + host}, command...)...)
 }
 
+// example is the configuration of docs/DNS_SETUP.md: an example that tests run cannot describe what does not exist.
+func example(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/DNS_SETUP.md")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	block := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindSubmatch(page)
+	NewWithT(t).Expect(block).To(HaveLen(2))
+	return string(block[1])
+}
+
 // serves writes a configuration.
 func (n *network) serves(yaml string) {
 	n.t.Helper()
@@ -161,7 +160,7 @@ func (n *network) digs(host string, args ...string) string {
 
 func TestDigSeesTwoViews(t *testing.T) {
 	n := newNetwork(t)
-	n.serves(vlanYAML)
+	n.serves(example(t))
 	n.starts(envConfig + "=" + n.config)
 	NewWithT(t).Eventually(func() string { return n.digs("worker", "@"+vip, "api.c1.example.com") }, 10*time.Second).Should(Equal("NOERROR A 192.168.100.4"))
 	for name, c := range map[string]struct{ host, dig, said string }{
@@ -195,10 +194,10 @@ func TestDigSeesTwoViews(t *testing.T) {
 
 func TestAChangedRecordReachesDigWithinASecond(t *testing.T) {
 	g, n := NewWithT(t), newNetwork(t)
-	n.serves(vlanYAML)
+	n.serves(example(t))
 	n.starts(envConfig + "=" + n.config)
 	api := func() string { return n.digs("worker", "@"+vip, "api.c1.example.com") }
 	g.Eventually(api, 10*time.Second).Should(Equal("NOERROR A 192.168.100.4"))
-	n.serves(strings.Replace(vlanYAML, "192.168.100.4}", "192.168.100.44}", 1))
+	n.serves(strings.Replace(example(t), "192.168.100.4}", "192.168.100.44}", 1))
 	g.Eventually(api, time.Second).Should(Equal("NOERROR A 192.168.100.44"))
 }
