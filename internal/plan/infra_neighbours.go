@@ -8,6 +8,7 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/permit"
 )
 
 // near is a neighbour on our layer 2. Findings never name it: it may be another tenant's.
@@ -23,7 +24,7 @@ func (in Input) onSameLayer2(ours nad.Config) []near {
 	}
 	var all []near
 	for _, n := range in.Neighbours {
-		if n.NAD == nil {
+		if n.NAD == nil || !in.joined(n) {
 			continue
 		}
 		if theirs, err := nad.Parse(n.NAD.Spec.Config); err == nil && theirs.Layer2() == ours.Layer2() {
@@ -31,6 +32,17 @@ func (in Input) onSameLayer2(ours nad.Config) []near {
 		}
 	}
 	return all
+}
+
+// joined says whether a neighbour is, or may come, on the network that it names: an Infra that only names another
+// tenant's must not stand in that tenant's way.
+func (in Input) joined(n Neighbour) bool {
+	if n.Children != (Children{}) {
+		return true
+	}
+	return permit.Reference{
+		From: n.Infra.Namespace, Namespace: n.NAD.Namespace, Annotations: n.NAD.Annotations, Lent: in.Settings.NADSourceNamespaces,
+	}.Allowed()
 }
 
 func olderThan(a, b *v1alpha1.Infra) bool {
