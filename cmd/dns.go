@@ -35,12 +35,14 @@ func newDNSCommand() *cobra.Command {
 	cmd.Flags().StringVar(&name, "dns-name", "", "name of the DNSServer that configures this daemon")
 	cmd.Flags().StringVar(&podIP, "pod-ip", "", "address of the view for the pod network (none: only the VLAN is served)")
 	cmd.Flags().StringVar(&corefile, "corefile", "", "Corefile to serve as it stands, instead of a DNSServer")
-	cmd.MarkFlagsOneRequired("dns-name", "config-file", "corefile")
 	cmd.MarkFlagsMutuallyExclusive("dns-name", "config-file", "corefile")
 	return cmd
 }
 
 func newDNSDaemon(flags *daemon.Flags, name, podIP string) (*dns.Daemon, error) {
+	if flags.ConfigFile == "" && (flags.Namespace == "" || name == "") {
+		return nil, errors.New("say which DNSServer: --namespace and --dns-name, or --config-file, or --corefile")
+	}
 	log, err := flags.Log()
 	if err != nil {
 		return nil, err
