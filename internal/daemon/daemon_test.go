@@ -13,6 +13,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -230,6 +231,32 @@ func TestStatusIsWrittenOnlyWhenItChanged(t *testing.T) {
 	say(true)
 	g.Eventually(seen).Should(ConsistOf(v1alpha1.Instance{IP: "192.0.2.1", Ready: true}))
 	g.Expect(writes.Load()).To(BeEquivalentTo(2))
+}
+
+func TestAConditionThatTurnsIsAnEvent(t *testing.T) {
+	g := NewWithT(t)
+	object := &v1alpha1.DNSServer{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "mine", UID: "42"}}
+	cluster := fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(object).WithStatusSubresource(object).Build()
+	status := NewStatus(cluster, "oooi-dns", slog.New(slog.DiscardHandler))
+	go func() { _ = status.Run(t.Context()) }()
+	long := metav1.NewTime(time.Unix(1000, 0))
+	seen := []metav1.Condition{{Type: "ConfigAccepted", Status: metav1.ConditionTrue, LastTransitionTime: long}}
+	say := func(state metav1.ConditionStatus, reason string) {
+		c := Condition(seen, metav1.Condition{Type: "ConfigAccepted", Status: state, Reason: reason, Message: "so it is"})
+		status.Set(ac.DNSServer("mine", "ns").WithStatus(ac.DNSServerStatus().WithConditions(c)))
+	}
+	events := func() ([]corev1.Event, error) {
+		list := &corev1.EventList{}
+		err := cluster.List(t.Context(), list)
+		return list.Items, err
+	}
+	say(metav1.ConditionTrue, "Accepted")
+	g.Consistently(events, 200*time.Millisecond).Should(BeEmpty(), "nothing turned: the daemon only started again")
+	say(metav1.ConditionFalse, "Invalid")
+	g.Eventually(events).Should(ConsistOf(And(
+		HaveField("Type", "Warning"), HaveField("Reason", "Invalid"), HaveField("Message", "ConfigAccepted: so it is"),
+		HaveField("InvolvedObject", And(HaveField("Kind", "DNSServer"), HaveField("UID", object.UID))),
+	)))
 }
 
 func TestATransitionTimeIsKeptUntilTheStatusTurns(t *testing.T) {

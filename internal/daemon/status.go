@@ -22,20 +22,23 @@ const (
 )
 
 // Status writes a daemon's part of its object's status, by server-side apply under the daemon's own name, and only when
-// it changed. Without a client (file mode) it logs instead.
+// it changed; a condition that turned is an event too. Without a client (file mode) it logs instead.
 type Status struct {
 	client client.Client
 	owner  client.FieldOwner
 	log    *slog.Logger
 	latest chan runtime.ApplyConfiguration
+	// started bounds what is news: transitions from before belong to an earlier run.
+	started time.Time
 }
 
 // NewStatus makes a writer under a field owner; c is nil in file mode.
 func NewStatus(c client.Client, owner string, log *slog.Logger) *Status {
-	return &Status{client: c, owner: client.FieldOwner(owner), log: log, latest: make(chan runtime.ApplyConfiguration, 1)}
+	return &Status{client: c, owner: client.FieldOwner(owner), log: log, latest: make(chan runtime.ApplyConfiguration, 1), started: time.Now()}
 }
 
-// Set says what the status should be; it never blocks, and the newest wins. One goroutine calls it.
+// Set says what the status should be; it never blocks, and the newest wins. One goroutine calls it, each time with a new
+// object: the API server's answer is read into it.
 func (s *Status) Set(want runtime.ApplyConfiguration) {
 	select {
 	case <-s.latest:
@@ -65,7 +68,7 @@ func (s *Status) Run(ctx context.Context) error {
 		if bytes.Equal(wanted, written) {
 			continue
 		}
-		if err := s.write(ctx, want, wanted); err != nil {
+		if err := s.write(ctx, want, written, wanted); err != nil {
 			s.log.Warn("status not written; trying again", "error", err, "after", pause)
 			retry.Reset(pause)
 			pause = min(2*pause, lastRetry)
@@ -76,12 +79,20 @@ func (s *Status) Run(ctx context.Context) error {
 	}
 }
 
-func (s *Status) write(ctx context.Context, want runtime.ApplyConfiguration, encoded []byte) error {
+func (s *Status) write(ctx context.Context, want runtime.ApplyConfiguration, before, now []byte) error {
 	if s.client == nil {
-		s.log.Info("status", "status", json.RawMessage(encoded))
+		s.log.Info("status", "status", json.RawMessage(now))
 		return nil
 	}
-	return s.client.Status().Apply(ctx, want, s.owner, client.ForceOwnership)
+	if err := s.client.Status().Apply(ctx, want, s.owner, client.ForceOwnership); err != nil {
+		return err
+	}
+	answer, err := json.Marshal(want) // Apply reads the API server's answer into it
+	if err != nil {
+		return fmt.Errorf("encoding the API server's answer: %w", err)
+	}
+	s.tell(ctx, before, now, answer)
+	return nil
 }
 
 // Condition says what a condition should be now; its transition time is kept from the conditions seen so far unless the

@@ -140,6 +140,17 @@ func TestTargetsOfANamespaceThatCannotBeReadStay(t *testing.T) {
 	g.Consistently(func() (string, error) { return reached(port, "") }, time.Second, "50ms").Should(Equal("a"))
 }
 
+func TestAFirstSpecThatIsRefusedIsTold(t *testing.T) {
+	l := prepareLab(t, kasService(0))
+	c := cluster(l)
+	l.startSidecar(c)
+	NewWithT(t).Eventually(func() ([]metav1.Condition, error) {
+		s := &v1alpha1.ProxyServer{}
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(l.server), s)
+		return s.Status.Conditions, err
+	}, 5*time.Second).Should(ConsistOf(And(HaveField("Status", metav1.ConditionFalse), HaveField("Message", ContainSubstring("port 0 is not a port")))))
+}
+
 // The intent refuses chains that match alike; should one slip through, Envoy's own words are told and nothing breaks.
 func TestADuplicateChainIsRejectedByEnvoyAndTheOldStays(t *testing.T) {
 	g := NewWithT(t)
@@ -167,6 +178,7 @@ func TestEnvoysMetricsArePassedOn(t *testing.T) {
 	l := newLab(t, route("a", port, a, "a.example.com"))
 	NewWithT(t).Expect(reached(port, "a.example.com")).To(Equal("a"))
 	answer := httptest.NewRecorder()
-	l.proxy.envoy.metrics(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	l.proxy.metrics().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	NewWithT(t).Expect(answer.Body.String()).To(ContainSubstring("oooi_proxy_configuration_accepted 1"))
 	NewWithT(t).Expect(answer.Body.String()).To(ContainSubstring(`envoy_cluster_upstream_cx_total{envoy_cluster_name="a"}`))
 }

@@ -68,14 +68,13 @@ func (e envoy) targets(ctx context.Context) (map[string]tally, error) {
 	return counts, nil
 }
 
-// metrics passes Envoy's own metrics on; the administration socket itself can also stop Envoy.
-func (e envoy) metrics(w http.ResponseWriter, r *http.Request) {
-	body, err := e.get(r.Context(), "/stats/prometheus?usedonly")
+// appendMetrics passes Envoy's own metrics on; the administration socket itself can also stop Envoy.
+func (e envoy) appendMetrics(ctx context.Context, w io.Writer) error {
+	body, err := e.get(ctx, "/stats/prometheus?usedonly")
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadGateway)
-		return
+		return err
 	}
 	defer body.Close()
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-	_, _ = io.Copy(w, body) // the scraper that hung up needs no answer
+	_, err = io.Copy(w, body)
+	return err
 }

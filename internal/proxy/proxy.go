@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"net/netip"
 	"reflect"
 	"sync"
@@ -51,11 +50,14 @@ type Proxy struct {
 	refusal chan struct{}    // signals that refused changed
 
 	mu       sync.Mutex
+	seen     *v1alpha1.ProxyServer // the newest
 	server   *v1alpha1.ProxyServer // the newest that was understood
 	refused  error                 // why a newer one was not
 	told     intent.Intent         // what Envoy is told
 	kept     intent.Intent         // what is kept for a restart
 	anything bool                  // whether it was told anything yet
+
+	rejection string // Envoy's words that were logged last
 }
 
 // Run serves until the context ends. Without a cluster (file mode) c is nil.
@@ -86,7 +88,7 @@ func (p *Proxy) run(ctx context.Context, c client.WithWatch) error {
 	group.Go(func() error { return p.report(ctx) })
 	group.Go(func() error { return p.guard(ctx) })
 	group.Go(func() error { return p.status.Run(ctx) })
-	group.Go(func() error { return p.Serve(ctx, p.ready, http.HandlerFunc(p.envoy.metrics)) })
+	group.Go(func() error { return p.Serve(ctx, p.ready, p.metrics()) })
 	return group.Wait()
 }
 
@@ -119,6 +121,7 @@ func (p *Proxy) follow(ctx context.Context, c client.WithWatch) error {
 func (p *Proxy) apply(ctx context.Context, server *v1alpha1.ProxyServer) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.seen = server
 	in, err := p.understand(server)
 	if err != nil {
 		return err

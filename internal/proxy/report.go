@@ -64,7 +64,11 @@ func (p *Proxy) reportOnce(ctx context.Context) {
 	if verdict.Accepted {
 		p.keepTold()
 	}
-	if p.server != nil {
+	if verdict.Rejection != p.rejection {
+		p.rejection = verdict.Rejection
+		p.Log.Warn("Envoy's answer changed", "rejection", verdict.Rejection)
+	}
+	if p.seen != nil {
 		p.status.Set(p.statusNow(verdict, counts))
 	}
 }
@@ -116,17 +120,17 @@ func answers(ctx context.Context, listeners []intent.Listener) error {
 // statusNow is the sidecar's part of the status: its condition, its instance, and its backends' targets.
 func (p *Proxy) statusNow(verdict ads.Verdict, counts map[string]tally) *ac.ProxyServerApplyConfiguration {
 	status := ac.ProxyServerStatus().
-		WithConditions(daemon.Condition(p.server.Status.Conditions, p.configAccepted(verdict))).
-		WithInstances(ac.Instance().WithIP(p.server.Spec.NetworkConfig.ServerIP).WithReady(p.ready.Problem() == nil))
+		WithConditions(daemon.Condition(p.seen.Status.Conditions, p.configAccepted(verdict))).
+		WithInstances(ac.Instance().WithIP(p.seen.Spec.NetworkConfig.ServerIP).WithReady(p.ready.Problem() == nil))
 	for _, b := range p.told.Backends {
 		count := counts[b.Name]
 		status.WithBackends(ac.BackendStatus().WithName(b.Name).WithHealthy(count.healthy).WithTotal(count.total))
 	}
-	return ac.ProxyServer(p.server.Name, p.server.Namespace).WithStatus(status)
+	return ac.ProxyServer(p.seen.Name, p.seen.Namespace).WithStatus(status)
 }
 
 func (p *Proxy) configAccepted(verdict ads.Verdict) metav1.Condition {
-	c := metav1.Condition{Type: v1alpha1.ConditionConfigAccepted, ObservedGeneration: p.server.Generation}
+	c := metav1.Condition{Type: v1alpha1.ConditionConfigAccepted, ObservedGeneration: p.seen.Generation}
 	switch {
 	case p.refused != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "Invalid", p.refused.Error()
