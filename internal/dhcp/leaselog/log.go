@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -36,7 +37,9 @@ type Log struct {
 	failed bool // the file is not to be trusted; nothing is appended to it any more
 
 	requests chan *request
-	closed   chan struct{}
+	quit     chan struct{} // asks run to end
+	ended    chan struct{} // says that it has
+	closing  sync.Once
 	health   func(error)
 
 	// Of the goroutine in run alone.
@@ -64,7 +67,7 @@ func Open(path string, log *slog.Logger, health func(error)) (*Log, error) {
 func open(path string, d disk, log *slog.Logger, health func(error)) (*Log, error) {
 	l := &Log{
 		path: path, disk: d, log: log, health: health, records: map[netip.Addr]lease.Record{},
-		requests: make(chan *request, 256), closed: make(chan struct{}),
+		requests: make(chan *request, 256), quit: make(chan struct{}), ended: make(chan struct{}),
 	}
 	var err error
 	if l.lock, err = lockFile(path + ".lock"); err != nil {
@@ -128,13 +131,18 @@ func (l *Log) apply(e entry) {
 
 // run makes entries durable, as many as wait with one sync (group commit).
 func (l *Log) run() {
-	defer close(l.closed)
-	for first := range l.requests {
-		batch := []*request{first}
-		for len(l.requests) > 0 && len(batch) < cap(l.requests) {
-			batch = append(batch, <-l.requests)
+	defer close(l.ended)
+	for {
+		select {
+		case <-l.quit:
+			return
+		case first := <-l.requests:
+			batch := []*request{first}
+			for len(l.requests) > 0 && len(batch) < cap(l.requests) {
+				batch = append(batch, <-l.requests)
+			}
+			l.commit(batch)
 		}
-		l.commit(batch)
 	}
 }
 
@@ -263,28 +271,36 @@ func (l *Log) rewrite() error {
 	return nil
 }
 
-// Close ends the log after what waits is durable.
-func (l *Log) Close() error {
-	close(l.requests)
-	<-l.closed
-	var err error
-	if l.file != nil {
-		err = l.file.Close()
-	}
-	return errors.Join(err, l.lock.Close())
+// Close ends the log. What was answered is durable; who still waits hears that it is closed.
+func (l *Log) Close() (err error) {
+	l.closing.Do(func() {
+		close(l.quit)
+		<-l.ended
+		if l.file != nil {
+			err = l.file.Close()
+		}
+		err = errors.Join(err, l.lock.Close())
+	})
+	return err
 }
+
+var errClosed = errors.New("the lease file is closed; the outcome is not known")
 
 func (l *Log) ask(ctx context.Context, r *request) error {
 	r.done = make(chan struct{})
 	select {
 	case l.requests <- r:
+	case <-l.ended:
+		return errClosed
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	select {
 	case <-r.done:
 		return r.err
+	case <-l.ended:
+		return errClosed
 	case <-ctx.Done():
-		return fmt.Errorf("outcome unknown: %w", ctx.Err())
+		return fmt.Errorf("outcome not known: %w", ctx.Err())
 	}
 }

@@ -50,21 +50,34 @@ func (l *Log) put(ctx context.Context, r lease.Record, check func(*Log) error) (
 
 // Get implements lease.Store.
 func (l *Log) Get(ctx context.Context, ip netip.Addr) (lease.Record, error) {
-	var r lease.Record
-	var found bool
-	if err := l.ask(ctx, &request{look: func(l *Log) { r, found = l.records[ip] }}); err != nil {
-		return r, err
+	r, err := seen(ctx, l, func() *lease.Record {
+		if r, found := l.records[ip]; found {
+			return &r
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return lease.Record{}, err
+	case r == nil:
+		return lease.Record{}, lease.ErrNotFound
 	}
-	if !found {
-		return r, lease.ErrNotFound
-	}
-	return r, nil
+	return *r, nil
 }
 
 // List implements lease.Store.
-func (l *Log) List(ctx context.Context) (all []lease.Record, err error) {
-	err = l.ask(ctx, &request{look: func(l *Log) { all = slices.Collect(maps.Values(l.records)) }})
-	return all, err
+func (l *Log) List(ctx context.Context) ([]lease.Record, error) {
+	return seen(ctx, l, func() []lease.Record { return slices.Collect(maps.Values(l.records)) })
+}
+
+// seen looks at what is durable. Who stops waiting gets nothing: the look may still be under way.
+func seen[T any](ctx context.Context, l *Log, look func() T) (T, error) {
+	var found T
+	if err := l.ask(ctx, &request{look: func(*Log) { found = look() }}); err != nil {
+		var nothing T
+		return nothing, err
+	}
+	return found, nil
 }
 
 // Keep copies a record that another store holds, with that store's version.
@@ -83,9 +96,8 @@ func (l *Log) SetClock(ctx context.Context, c clock.Saved) error {
 }
 
 // Clock is the last one that was set.
-func (l *Log) Clock(ctx context.Context) (c clock.Saved, err error) {
-	err = l.ask(ctx, &request{look: func(l *Log) { c = l.clock }})
-	return c, err
+func (l *Log) Clock(ctx context.Context) (clock.Saved, error) {
+	return seen(ctx, l, func() clock.Saved { return l.clock })
 }
 
 // Heal tries to write again after a failure; without one it does nothing.

@@ -1,0 +1,312 @@
+package leaselog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cldmnky/oooi/internal/dhcp/clock"
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
+)
+
+func record(last byte, mac string) lease.Record {
+	return lease.Record{
+		IP: netip.AddrFrom4([4]byte{192, 168, 100, last}), Client: lease.Client{MAC: mac}, State: lease.Bound,
+		Horizon: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+	}
+}
+
+// diskInMemory keeps what was written apart from what was synced: a power cut leaves the latter, and perhaps some of the
+// former.
+type diskInMemory struct {
+	mu         sync.Mutex
+	written    []byte
+	synced     int
+	syncs      int
+	broken     error // of every operation
+	brokenSync error // of the next sync, which drops what it could not write
+	slow       chan struct{}
+	generation int
+	none       bool
+}
+
+func (d *diskInMemory) Read(string) ([]byte, error) {
+	if d.none {
+		return nil, fs.ErrNotExist
+	}
+	return bytes.Clone(d.written), nil
+}
+
+func (d *diskInMemory) Replace(_ string, content []byte) (file, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.broken != nil {
+		return nil, d.broken
+	}
+	d.generation++
+	d.written, d.synced = bytes.Clone(content), len(content)
+	return &fileInMemory{d, d.generation}, nil
+}
+
+type fileInMemory struct {
+	*diskInMemory
+	generation int
+}
+
+func (f *fileInMemory) Write(octets []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.generation != f.diskInMemory.generation {
+		return 0, errors.New("written to a file that was replaced")
+	}
+	if f.broken != nil {
+		f.written = append(f.written, octets[:len(octets)/2]...)
+		return len(octets) / 2, f.broken
+	}
+	f.written = append(f.written, octets...)
+	return len(octets), nil
+}
+
+func (f *fileInMemory) Sync() error {
+	if f.slow != nil {
+		<-f.slow
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := errors.Join(f.broken, f.brokenSync); err != nil {
+		f.brokenSync = nil
+		f.written = f.written[:f.synced] // as Linux does: the pages are clean now, and gone
+		return err
+	}
+	f.synced, f.syncs = len(f.written), f.syncs+1
+	return nil
+}
+
+func (f *fileInMemory) Close() error { return nil }
+
+// afterPowerCut is the disk that the next start finds, with some of what was not synced.
+func (d *diskInMemory) afterPowerCut(unsynced int) *diskInMemory {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return &diskInMemory{written: bytes.Clone(d.written[:min(len(d.written), d.synced+unsynced)])}
+}
+
+func opened(t *testing.T, d disk) *Log {
+	t.Helper()
+	l, err := open(filepath.Join(t.TempDir(), "leases.db"), d, slog.New(slog.DiscardHandler), func(error) {})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+func created(t *testing.T, l *Log, r lease.Record) lease.Record {
+	t.Helper()
+	stored, err := l.Create(t.Context(), r)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return stored
+}
+
+func holders(t *testing.T, l *Log) map[string]string {
+	t.Helper()
+	all, err := l.List(t.Context())
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	out := map[string]string{}
+	for _, r := range all {
+		out[r.IP.String()] = r.Client.MAC
+	}
+	return out
+}
+
+func TestLeasesOutliveTheProcess(t *testing.T) {
+	g, path := NewWithT(t), filepath.Join(t.TempDir(), "leases.db")
+	first, err := Open(path, slog.New(slog.DiscardHandler), func(error) {})
+	g.Expect(err).NotTo(HaveOccurred())
+	a := created(t, first, record(10, "aa"))
+	created(t, first, record(11, "bb"))
+	a.State, a.Hostname, a.VM = lease.Released, "worker-1", lease.VM{Namespace: "n", Name: "worker-1", UID: "u"}
+	a, err = first.Update(t.Context(), a)
+	g.Expect(err).NotTo(HaveOccurred())
+	saved := clock.Saved{BootID: "b", Offset: time.Hour, Latest: time.Unix(1000, 0).UTC()}
+	g.Expect(first.SetClock(t.Context(), saved)).To(Succeed())
+
+	_, err = Open(path, slog.New(slog.DiscardHandler), func(error) {})
+	g.Expect(err).To(MatchError(ContainSubstring("another oooi dhcp uses this lease file")))
+
+	g.Expect(first.Close()).To(Succeed())
+	second, err := Open(path, slog.New(slog.DiscardHandler), func(error) {})
+	g.Expect(err).NotTo(HaveOccurred())
+	defer func() { g.Expect(second.Close()).To(Succeed()) }()
+	g.Expect(second.Get(t.Context(), a.IP)).To(Equal(a))
+	g.Expect(second.Clock(t.Context())).To(Equal(saved))
+	g.Expect(holders(t, second)).To(HaveLen(2))
+	g.Expect(created(t, second, record(12, "cc")).Version).To(BeNumerically(">", a.Version), "versions go on")
+}
+
+func TestAStoreIsALock(t *testing.T) {
+	l, g := opened(t, &diskInMemory{none: true}), NewWithT(t)
+	old := created(t, l, record(10, "aa"))
+	_, err := l.Create(t.Context(), record(10, "bb"))
+	g.Expect(err).To(MatchError(lease.ErrExists))
+	_, err = l.Update(t.Context(), old)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = l.Update(t.Context(), old)
+	g.Expect(err).To(MatchError(lease.ErrConflict))
+	_, err = l.Get(t.Context(), netip.MustParseAddr("192.168.100.99"))
+	g.Expect(err).To(MatchError(lease.ErrNotFound))
+}
+
+func TestWhatWasAnsweredSurvivesAPowerCutAtAnyOctet(t *testing.T) {
+	d := &diskInMemory{none: true}
+	l := opened(t, d)
+	answered := map[string]string{}
+	for i := range byte(20) {
+		r := created(t, l, record(10+i, fmt.Sprintf("mac-%d", i)))
+		answered[r.IP.String()] = r.Client.MAC
+	}
+	_ = l.Close()
+	frames, err := appendFrame(nil, entry{Record: new(record(99, "never answered"))})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	d.written = append(d.written, frames...) // written, not synced, not answered
+	for cut := range len(frames) {
+		after := holders(t, opened(t, d.afterPowerCut(cut)))
+		NewWithT(t).Expect(after).To(Equal(answered), "cut after %d octets", cut)
+	}
+}
+
+func TestNothingIsAnsweredBeforeItIsSynced(t *testing.T) {
+	d := &diskInMemory{none: true, slow: make(chan struct{})}
+	l := opened(t, d)
+	answered := make(chan error, 1)
+	go func() {
+		_, err := l.Create(context.Background(), record(10, "aa"))
+		answered <- err
+	}()
+	NewWithT(t).Consistently(answered, "100ms").ShouldNot(Receive())
+	close(d.slow)
+	NewWithT(t).Eventually(answered).Should(Receive(BeNil()))
+	NewWithT(t).Expect(holders(t, opened(t, d.afterPowerCut(0)))).To(HaveLen(1))
+}
+
+func TestOneSyncServesAllWhoWait(t *testing.T) {
+	d := &diskInMemory{none: true, slow: make(chan struct{}, 1000)}
+	l := opened(t, d)
+	var writers sync.WaitGroup
+	for i := range byte(100) {
+		writers.Go(func() { _, _ = l.Create(context.Background(), record(i, "aa")) })
+	}
+	NewWithT(t).Eventually(func() int { return len(l.requests) }).Should(BeNumerically(">", 50))
+	for range 1000 {
+		d.slow <- struct{}{}
+	}
+	writers.Wait()
+	NewWithT(t).Expect(holders(t, l)).To(HaveLen(100))
+	NewWithT(t).Expect(d.syncs).To(BeNumerically("<", 10))
+}
+
+func TestADiskThatFailed(t *testing.T) {
+	full := errors.New("no space left on device")
+	for name, breaks := range map[string]func(*diskInMemory){
+		"when writing": func(d *diskInMemory) { d.broken = full },
+		"when syncing": func(d *diskInMemory) { d.brokenSync = full },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, d := NewWithT(t), &diskInMemory{none: true}
+			l := opened(t, d)
+			var health []error
+			l.health = func(err error) { health = append(health, err) }
+			created(t, l, record(10, "aa"))
+			breaks(d)
+			_, err := l.Create(t.Context(), record(11, "bb"))
+			g.Expect(err).To(MatchError(full))
+			g.Expect(holders(t, l)).To(HaveLen(1), "what failed is not seen")
+			d.mu.Lock()
+			d.broken = nil
+			d.mu.Unlock()
+			g.Expect(l.Heal(t.Context())).To(Succeed())
+			created(t, l, record(12, "cc"))
+			g.Expect(health[0]).To(MatchError(full))
+			g.Expect(health[len(health)-1]).NotTo(HaveOccurred())
+			g.Expect(d.generation).To(Equal(2), "the file that failed is not appended to")
+			g.Expect(holders(t, opened(t, d.afterPowerCut(0)))).To(Equal(map[string]string{"192.168.100.10": "aa", "192.168.100.12": "cc"}))
+		})
+	}
+}
+
+func TestADamagedFileLosesOnlyWhatIsDamaged(t *testing.T) {
+	d := &diskInMemory{none: true}
+	l := opened(t, d)
+	for i := range byte(5) {
+		created(t, l, record(10+i, fmt.Sprintf("mac-%d", i)))
+	}
+	g := NewWithT(t)
+	g.Expect(l.SetClock(t.Context(), clock.Saved{Born: time.Unix(1, 0)})).To(Succeed())
+	_ = l.Close()
+	damaged := bytes.Replace(d.written, []byte("mac-2"), []byte("mac-X"), 1)
+	again := opened(t, &diskInMemory{written: damaged})
+	g.Expect(holders(t, again)).To(And(HaveLen(4), Not(HaveKey("192.168.100.12"))))
+	saved, err := again.Clock(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(saved.Born).To(BeZero(), "who may have forgotten a lease probes like a newborn")
+	g.Expect(os.ReadFile(again.path + ".damaged")).To(Equal(damaged))
+}
+
+func TestCompactionKeepsWhatIsLive(t *testing.T) {
+	d := &diskInMemory{none: true}
+	l := opened(t, d)
+	r := created(t, l, record(10, "aa"))
+	created(t, l, record(11, "bb"))
+	for i := range 8000 {
+		r.Hostname = fmt.Sprintf("worker-%d", i)
+		var err error
+		if r, err = l.Update(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := NewWithT(t)
+	g.Expect(d.generation).To(BeNumerically(">", 1))
+	g.Expect(len(d.written)).To(BeNumerically("<=", compactAbove+1000))
+	g.Expect(opened(t, d.afterPowerCut(0)).Get(t.Context(), r.IP)).To(Equal(r))
+}
+
+func TestACopyForgets(t *testing.T) {
+	d := &diskInMemory{none: true}
+	l, g := opened(t, d), NewWithT(t)
+	kept := record(10, "aa")
+	kept.Version = 77
+	g.Expect(l.Keep(t.Context(), kept)).To(Succeed())
+	g.Expect(l.Get(t.Context(), kept.IP)).To(Equal(kept))
+	g.Expect(l.Forget(t.Context(), kept.IP)).To(Succeed())
+	g.Expect(holders(t, opened(t, d.afterPowerCut(0)))).To(BeEmpty())
+}
+
+// FuzzParse: whatever a disk gives back, the daemon starts.
+func FuzzParse(f *testing.F) {
+	whole := []byte(magic)
+	for i := range byte(3) {
+		whole, _ = appendFrame(whole, entry{Record: new(record(i, "aa"))})
+	}
+	f.Add(whole)
+	f.Add(whole[:len(whole)-5])
+	f.Add([]byte("not a lease file"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		entries, damaged := parse(content)
+		if bytes.Equal(content, whole) && (len(entries) != 3 || damaged != 0) {
+			t.Fatalf("a whole file gave %d entries and %d damaged octets", len(entries), damaged)
+		}
+		l := &Log{records: map[netip.Addr]lease.Record{}}
+		for _, e := range entries {
+			l.apply(e)
+		}
+	})
+}
