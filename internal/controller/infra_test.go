@@ -1,21 +1,36 @@
 package controller_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
 func TestAnInfraBecomesThreeServersThatRun(t *testing.T) {
 	w := newWorld(t, cluster)
 	w.hosts("c1")
 	w.creates(w.smallest("c1"))
+	w.says("c1", v1alpha1.ConditionReady, metav1.ConditionFalse, "Progressing")
 	w.settled("c1")
 	w.says("c1", v1alpha1.ConditionReady, metav1.ConditionTrue, "Serving")
 	w.says("c1", v1alpha1.ConditionProgressing, metav1.ConditionFalse, "Settled")
@@ -26,5 +41,563 @@ func TestAnInfraBecomesThreeServersThatRun(t *testing.T) {
 		g.Expect(s.Spec.NetworkConfig.InternalProxyIP).To(BeEquivalentTo(service.Spec.ClusterIP))
 	})
 	proxy := sees(w, named(&appsv1.Deployment{}, w.ns, "c1-proxy-deployment"), there)
-	w.Expect(proxy.Spec.Template.Annotations[names.AnnotationNetworks]).To(ContainSubstring("203.0.113.10/32"))
+	w.Expect(proxy.Spec.Template.Annotations[names.AnnotationNetworks]).To(ContainSubstring(`"name":"c1-proxy"`))
+	attachment := sees(w, named(&nad.NetworkAttachmentDefinition{}, w.ns, "c1-proxy"), there)
+	w.Expect(attachment.Spec.Config).To(ContainSubstring("203.0.113.10/32"))
+}
+
+func TestReadyMeansThatPodsServe(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	w.creates(w.smallest("c1"))
+	w.settled("c1")
+	dns := named(&appsv1.StatefulSet{}, w.ns, "c1-dns-deployment")
+	w.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(dns), dns)).To(Succeed())
+	dns.Status.ReadyReplicas = 0
+	w.Expect(w.api.Status().Update(w.ctx, dns)).To(Succeed())
+	w.says("c1", v1alpha1.ConditionDNSReady, metav1.ConditionFalse, "PodNotReady")
+	w.says("c1", v1alpha1.ConditionReady, metav1.ConditionFalse, "PodNotReady")
+	w.says("c1", v1alpha1.ConditionDegraded, metav1.ConditionTrue, "PodNotReady")
+}
+
+func TestATransitionIsOneEvent(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	w.creates(w.smallest("c1"))
+	w.settled("c1")
+	w.Eventually(func(g Gomega) {
+		all := &eventsv1.EventList{}
+		g.Expect(w.api.List(w.ctx, all, client.InNamespace(w.ns))).To(Succeed())
+		var told []string
+		for _, e := range all.Items {
+			if e.Regarding.Kind == "Infra" && e.Action == v1alpha1.ConditionReady && strings.Contains(e.Note, "Ready is True") {
+				told = append(told, e.Reason)
+			}
+		}
+		g.Expect(told).To(Equal([]string{"Serving"}))
+	}).Should(Succeed())
+}
+
+func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	w.creates(w.smallest("c1"))
+	w.settled("c1")
+	before := w.silent()
+
+	// What others write beside us, and what they write that we do not read, leads to no write.
+	w.changes(named(&hyperv1.HostedCluster{}, w.ns, "c1"), func() {})
+	infra := named(&v1alpha1.Infra{}, w.ns, "c1")
+	w.changes(infra, func() { infra.Annotations = map[string]string{"somebody": "else"} })
+	dns := named(&appsv1.StatefulSet{}, w.ns, "c1-dns-deployment")
+	w.changes(dns, func() { dns.Annotations["somebody"] = "else" })
+	w.Expect(w.silent()).To(Equal(before), "written: %v", w.calls.written())
+
+	// Nor does a manager that starts.
+	w.stop()
+	w.start()
+	w.Expect(w.silent()).To(Equal(before), "written: %v", w.calls.written())
+}
+
+func TestDriftIsCorrected(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	w.creates(w.smallest("c1"))
+	w.settled("c1")
+
+	t.Run("a changed field", func(t *testing.T) {
+		dns := named(&v1alpha1.DNSServer{}, w.ns, "c1-dns")
+		w.changes(dns, func() { dns.Spec.HostedClusterDomain = "evil.example.com" })
+		sees(w, dns, func(g Gomega, s *v1alpha1.DNSServer) {
+			g.Expect(s.Spec.HostedClusterDomain).To(BeEquivalentTo("c1.example.com"))
+		})
+	})
+	t.Run("an image of a workload", func(t *testing.T) {
+		proxy := named(&appsv1.Deployment{}, w.ns, "c1-proxy-deployment")
+		w.changes(proxy, func() { proxy.Spec.Replicas = ptr.To[int32](2) })
+		sees(w, proxy, func(g Gomega, d *appsv1.Deployment) { g.Expect(d.Spec.Replicas).To(HaveValue(BeEquivalentTo(1))) })
+	})
+	t.Run("a selector that somebody widened", func(t *testing.T) {
+		service := named(&corev1.Service{}, w.ns, "c1-proxy-svc")
+		w.changes(service, func() { delete(service.Spec.Selector, names.LabelInstance) })
+		sees(w, service, func(g Gomega, s *corev1.Service) {
+			g.Expect(s.Spec.Selector).To(HaveKeyWithValue(names.LabelInstance, "c1-proxy"))
+		})
+	})
+	t.Run("a rule that somebody added", func(t *testing.T) {
+		policy := named(&networkingv1.NetworkPolicy{}, w.controlPlane("c1"), "oooi."+w.ns+".c1-proxy.ignition-server-proxy")
+		w.changes(policy, func() { policy.Spec.Ingress = append(policy.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{}) })
+		sees(w, policy, func(g Gomega, p *networkingv1.NetworkPolicy) { g.Expect(p.Spec.Ingress).To(HaveLen(1)) })
+	})
+	t.Run("a deleted object", func(t *testing.T) {
+		for _, o := range []client.Object{
+			named(&v1alpha1.ProxyServer{}, w.ns, "c1-proxy"), named(&policyv1.PodDisruptionBudget{}, w.ns, "c1-dns"),
+			named(&rbacv1.Role{}, w.controlPlane("c1"), "oooi."+w.ns+".c1-proxy"), named(&nad.NetworkAttachmentDefinition{}, w.ns, "c1-dhcp"),
+		} {
+			w.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
+			was := o.GetUID()
+			w.Expect(w.api.Delete(w.ctx, o)).To(Succeed())
+			sees(w, o, func(g Gomega, o client.Object) { g.Expect(o.GetUID()).NotTo(Equal(was)) })
+		}
+	})
+	t.Run("our label taken off", func(t *testing.T) {
+		budget := named(&policyv1.PodDisruptionBudget{}, w.ns, "c1-dhcp")
+		w.changes(budget, func() { budget.Labels = nil })
+		sees(w, budget, func(g Gomega, b *policyv1.PodDisruptionBudget) {
+			g.Expect(b.Labels).To(HaveKeyWithValue(names.LabelManagedBy, names.ManagedBy))
+		})
+	})
+}
+
+func TestAnEndpointThatChangesIsFollowed(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	w.creates(w.smallest("c1"))
+	w.settled("c1")
+
+	hc := named(&hyperv1.HostedCluster{}, w.ns, "c1")
+	w.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(hc), hc)).To(Succeed())
+	hc.Status.IgnitionEndpoint = "ignition.moved.example.com"
+	w.Expect(w.api.Status().Update(w.ctx, hc)).To(Succeed())
+	sees(w, named(&v1alpha1.ProxyServer{}, w.ns, "c1-proxy"), func(g Gomega, s *v1alpha1.ProxyServer) {
+		g.Expect(s.Spec.Backends).To(ContainElement(And(HaveField("Name", "ignition"), HaveField("Hostname", BeEquivalentTo("ignition.moved.example.com")))))
+	})
+	sees(w, named(&v1alpha1.DNSServer{}, w.ns, "c1-dns"), func(g Gomega, s *v1alpha1.DNSServer) {
+		g.Expect(s.Spec.StaticEntries).To(ContainElement(HaveField("Hostname", BeEquivalentTo("ignition.moved.example.com"))))
+	})
+
+	service := named(&corev1.Service{}, w.controlPlane("c1"), "ignition-server-proxy")
+	w.changes(service, func() { service.Spec.Ports[0].TargetPort = intstr.FromInt32(9443) })
+	sees(w, named(&networkingv1.NetworkPolicy{}, w.controlPlane("c1"), "oooi."+w.ns+".c1-proxy.ignition-server-proxy"), func(g Gomega, p *networkingv1.NetworkPolicy) {
+		g.Expect(p.Spec.Ingress[0].Ports[0].Port).To(HaveValue(Equal(intstr.FromInt32(9443))))
+	})
+}
+
+func TestAComponentThatIsSwitchedOffDisappears(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	w.creates(w.smallest("c1"))
+	w.settled("c1")
+	lease := &v1alpha1.DHCPLease{
+		ObjectMeta: metav1.ObjectMeta{Name: "c1-dhcp-192.168.100.50", Namespace: w.ns, Labels: map[string]string{names.LabelInfra: "c1", names.LabelInfraNamespace: w.ns}},
+		Spec:       v1alpha1.DHCPLeaseSpec{IP: "192.168.100.50", MAC: "52:54:00:00:00:01", ServerRef: v1alpha1.ServerReference{Name: "c1-dhcp"}, State: v1alpha1.LeaseBound, DurableUntilTime: metav1.NewMicroTime(time.Now().Add(time.Hour))},
+	}
+	w.creates(lease)
+
+	infra := named(&v1alpha1.Infra{}, w.ns, "c1")
+	w.changes(infra, func() { infra.Spec.InfraComponents.DHCP.Enabled = ptr.To(false) })
+	for _, o := range []client.Object{
+		named(&v1alpha1.DHCPServer{}, w.ns, "c1-dhcp"), named(&appsv1.StatefulSet{}, w.ns, "c1-dhcp-deployment"),
+		named(&corev1.ServiceAccount{}, w.ns, "c1-dhcp"), named(&nad.NetworkAttachmentDefinition{}, w.ns, "c1-dhcp"),
+		named(&rbacv1.Role{}, w.controlPlane("c1"), "oooi."+w.ns+".c1-dhcp"), named(&rbacv1.RoleBinding{}, w.controlPlane("c1"), "oooi."+w.ns+".c1-dhcp"),
+	} {
+		w.gone(o)
+	}
+	sees(w, infra, func(g Gomega, i *v1alpha1.Infra) {
+		g.Expect(i.Status.Conditions).NotTo(ContainElement(HaveField("Type", v1alpha1.ConditionDHCPReady)))
+		g.Expect(i.Status.Leases).To(BeNil())
+	})
+	sees(w, lease, there)
+	sees(w, named(&appsv1.StatefulSet{}, w.ns, "c1-dns-deployment"), there)
+	sees(w, named(&appsv1.Deployment{}, w.ns, "c1-proxy-deployment"), there)
+}
+
+func TestAPolicyThatNoPodNeedsAnyMoreGoes(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	w.creates(w.smallest("c1"))
+	policy := sees(w, named(&networkingv1.NetworkPolicy{}, w.controlPlane("c1"), "oooi."+w.ns+".c1-proxy.oauth-openshift"), there)
+	w.Expect(w.api.Delete(w.ctx, named(&networkingv1.NetworkPolicy{}, w.controlPlane("c1"), "same-namespace"))).To(Succeed())
+	w.gone(policy)
+}
+
+func TestAForeignObjectOfOurNameIsReportedAndLeftAlone(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "c1-proxy-svc", Namespace: w.ns},
+		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "somebody-else"}, Ports: []corev1.ServicePort{{Port: 1234}}},
+	}
+	budget := &policyv1.PodDisruptionBudget{ // of a kind of which only ours are in the cache
+		ObjectMeta: metav1.ObjectMeta{Name: "c1-dns", Namespace: w.ns},
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "somebody-else"}}},
+	}
+	policy := &networkingv1.NetworkPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "oooi." + w.ns + ".c1-proxy.oauth-openshift", Namespace: w.controlPlane("c1")},
+		Spec:       networkingv1.NetworkPolicySpec{PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "somebody-else"}}},
+	}
+	foreign := []client.Object{service, budget, policy}
+	w.creates(foreign...)
+	w.creates(w.smallest("c1"))
+	w.Expect(w.says("c1", v1alpha1.ConditionReady, metav1.ConditionFalse, "NameTaken")).To(ContainSubstring(policy.Name))
+	w.Eventually(func(g Gomega) {
+		for _, c := range []struct {
+			kind  client.Object
+			taken string
+		}{{named(&v1alpha1.ProxyServer{}, w.ns, "c1-proxy"), "c1-proxy-svc"}, {named(&v1alpha1.DNSServer{}, w.ns, "c1-dns"), "PodDisruptionBudget"}} {
+			g.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(c.kind), c.kind)).To(Succeed())
+			g.Expect(conditionsOf(c.kind)).To(ContainElement(And(HaveField("Reason", "NameTaken"), HaveField("Message", ContainSubstring(c.taken)))))
+		}
+	}).Should(Succeed())
+	for _, o := range foreign {
+		before := o.DeepCopyObject().(client.Object)
+		w.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
+		w.Expect(o.GetResourceVersion()).To(Equal(before.GetResourceVersion()), "%s was touched", o.GetName())
+	}
+
+	// Nor is it removed with the Infra.
+	w.Expect(w.api.Delete(w.ctx, named(&v1alpha1.Infra{}, w.ns, "c1"))).To(Succeed())
+	w.gone(named(&v1alpha1.Infra{}, w.ns, "c1"))
+	for _, o := range foreign {
+		sees(w, o, there)
+	}
+}
+
+func conditionsOf(o client.Object) []metav1.Condition {
+	switch s := o.(type) {
+	case *v1alpha1.DHCPServer:
+		return s.Status.Conditions
+	case *v1alpha1.DNSServer:
+		return s.Status.Conditions
+	case *v1alpha1.ProxyServer:
+		return s.Status.Conditions
+	}
+	return nil
+}
+
+// inventory is everything in the cluster that an Infra made, but for events.
+func (w *world) inventory(infra string) []string {
+	w.t.Helper()
+	var all []string
+	for _, list := range []client.ObjectList{
+		&v1alpha1.DHCPServerList{}, &v1alpha1.DNSServerList{}, &v1alpha1.ProxyServerList{}, &v1alpha1.DHCPLeaseList{}, &nad.List{},
+		&networkingv1.NetworkPolicyList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{},
+		&corev1.ServiceAccountList{}, &corev1.ServiceList{}, &corev1.ConfigMapList{}, &appsv1.StatefulSetList{}, &appsv1.DeploymentList{}, &policyv1.PodDisruptionBudgetList{},
+	} {
+		w.Expect(w.api.List(w.ctx, list)).To(Succeed())
+		for _, o := range items(list) {
+			ours := o.GetNamespace() == w.ns && strings.HasPrefix(o.GetName(), infra+"-") && !strings.HasSuffix(o.GetName(), "-vlan")
+			if ours || o.GetLabels()[names.LabelInfraNamespace] == w.ns && o.GetLabels()[names.LabelInfra] == infra || strings.HasPrefix(o.GetName(), "oooi."+w.ns+"."+infra+"-") {
+				all = append(all, strings.TrimPrefix(strings.TrimSuffix(reflectName(list), "List"), "*")+" "+o.GetNamespace()+"/"+o.GetName())
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestNothingIsLeftOfAnInfraDeletedWhileTheManagerWasDown(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	w.creates(w.smallest("c1"))
+	w.settled("c1")
+	w.creates(&v1alpha1.DHCPLease{
+		ObjectMeta: metav1.ObjectMeta{Name: "c1-dhcp-192.168.100.50", Namespace: w.ns, Labels: map[string]string{names.LabelInfra: "c1", names.LabelInfraNamespace: w.ns}},
+		Spec:       v1alpha1.DHCPLeaseSpec{IP: "192.168.100.50", MAC: "52:54:00:00:00:01", ServerRef: v1alpha1.ServerReference{Name: "c1-dhcp"}, State: v1alpha1.LeaseBound, DurableUntilTime: metav1.NewMicroTime(time.Now().Add(time.Hour))},
+	})
+	w.Expect(len(w.inventory("c1"))).To(BeNumerically(">", 30), "%v", w.inventory("c1"))
+
+	w.stop()
+	w.Expect(w.api.Delete(w.ctx, named(&v1alpha1.Infra{}, w.ns, "c1"))).To(Succeed())
+	w.start()
+	w.gone(named(&v1alpha1.Infra{}, w.ns, "c1"))
+	w.Eventually(func() []string { return w.inventory("c1") }).Should(BeEmpty())
+}
+
+func TestLeasesOutliveThePodsThatWriteThem(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	w.creates(w.smallest("c1"))
+	w.settled("c1")
+	lease := &v1alpha1.DHCPLease{
+		ObjectMeta: metav1.ObjectMeta{Name: "c1-dhcp-192.168.100.50", Namespace: w.ns, Labels: map[string]string{names.LabelInfra: "c1", names.LabelInfraNamespace: w.ns}},
+		Spec:       v1alpha1.DHCPLeaseSpec{IP: "192.168.100.50", MAC: "52:54:00:00:00:01", ServerRef: v1alpha1.ServerReference{Name: "c1-dhcp"}, State: v1alpha1.LeaseBound, DurableUntilTime: metav1.NewMicroTime(time.Now().Add(time.Hour))},
+	}
+	set := named(&appsv1.StatefulSet{}, w.ns, "c1-dhcp-deployment")
+	w.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "c1-dhcp-deployment-0", Namespace: w.ns, Finalizers: []string{"example.com/still-running"},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "dhcp", Image: "example.com/oooi:1"}}},
+	}
+	w.creates(lease, pod)
+
+	w.Expect(w.api.Delete(w.ctx, named(&v1alpha1.Infra{}, w.ns, "c1"))).To(Succeed())
+	sees(w, pod, func(g Gomega, p *corev1.Pod) { g.Expect(p.DeletionTimestamp).NotTo(BeNil()) })
+	w.Consistently(func() error { return w.api.Get(w.ctx, client.ObjectKeyFromObject(lease), lease) }).WithTimeout(3 * time.Second).Should(Succeed())
+	w.changes(pod, func() { pod.Finalizers = nil })
+	w.gone(lease)
+	w.gone(named(&v1alpha1.Infra{}, w.ns, "c1"))
+}
+
+func TestARestoreWithNewUIDsKeepsAddresses(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	infra := w.smallest("c1")
+	infra.Spec.NetworkConfig.CIDR = "192.168.100.0/28"
+	w.creates(infra)
+	w.settled("c1")
+	dhcp, dns, proxy := named(&v1alpha1.DHCPServer{}, w.ns, "c1-dhcp"), named(&v1alpha1.DNSServer{}, w.ns, "c1-dns"), named(&v1alpha1.ProxyServer{}, w.ns, "c1-proxy")
+	backup := []client.Object{infra, dhcp, dns, proxy}
+	for _, o := range backup {
+		w.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
+	}
+	before := []any{dhcp.Spec.DeepCopy(), dns.Spec.DeepCopy(), proxy.Spec.DeepCopy()}
+	// An address that no fresh allocation would give: only the restored child knows it.
+	dhcp.Spec.NetworkConfig.ServerIP, before[0].(*v1alpha1.DHCPServerSpec).NetworkConfig.ServerIP = "192.168.100.9", "192.168.100.9"
+	policy := sees(w, named(&networkingv1.NetworkPolicy{}, w.controlPlane("c1"), "oooi."+w.ns+".c1-proxy.oauth-openshift"), there)
+
+	w.Expect(w.api.Delete(w.ctx, named(&v1alpha1.Infra{}, w.ns, "c1"))).To(Succeed())
+	w.gone(named(&v1alpha1.Infra{}, w.ns, "c1"))
+	w.gone(named(&v1alpha1.ProxyServer{}, w.ns, "c1-proxy"))
+	w.gone(named(&v1alpha1.DNSServer{}, w.ns, "c1-dns"))
+	w.gone(named(&v1alpha1.DHCPServer{}, w.ns, "c1-dhcp"))
+	w.stop()
+	for _, o := range append(backup, policy) {
+		withoutIdentity(o)
+		w.creates(o)
+	}
+	w.start()
+	for _, child := range []client.Object{dhcp, dns, proxy} {
+		sees(w, child, func(g Gomega, o client.Object) {
+			g.Expect(metav1.IsControlledBy(o, infra)).To(BeTrue(), "%s is not adopted", o.GetName())
+			g.Expect(o.GetLabels()).To(HaveKeyWithValue(names.LabelOwnerUID, string(infra.UID)))
+		})
+	}
+	w.Expect(dhcp.Spec.NetworkConfig.ServerIP).To(Equal(before[0].(*v1alpha1.DHCPServerSpec).NetworkConfig.ServerIP))
+	w.Expect(cmp.Diff(before[1].(*v1alpha1.DNSServerSpec).NetworkConfig.Attachment, dns.Spec.NetworkConfig.Attachment)).To(BeEmpty())
+	w.Expect(cmp.Diff(before[2].(*v1alpha1.ProxyServerSpec).NetworkConfig, proxy.Spec.NetworkConfig)).To(BeEmpty())
+	sees(w, policy, func(g Gomega, p *networkingv1.NetworkPolicy) {
+		g.Expect(p.Labels).To(HaveKeyWithValue(names.LabelOwnerUID, string(infra.UID)))
+	})
+}
+
+// withoutIdentity is what a backup tool keeps of an object.
+func withoutIdentity(o client.Object) {
+	o.SetUID("")
+	o.SetResourceVersion("")
+	o.SetGeneration(0)
+	o.SetCreationTimestamp(metav1.Time{})
+	o.SetManagedFields(nil)
+	o.SetOwnerReferences(nil)
+	o.SetFinalizers(nil)
+}
+
+func TestAHostedClusterOfAnotherNamespaceNeedsPermission(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	w.stop()
+	w.calls = &ledger{}
+	w.start()
+	intruders := w.ns + "-intruders"
+	theirs := w.smallest("theirs")
+	theirs.Namespace = intruders
+	theirs.Spec.HostedClusterRef = &v1alpha1.HostedClusterReference{Name: "c1", Namespace: v1alpha1.ObjectName(w.ns)}
+	theirs.Spec.NetworkConfig.NetworkAttachmentNamespace, theirs.Spec.NetworkConfig.NetworkAttachmentDefinition = v1alpha1.ObjectName(w.ns), "c1-vlan"
+	w.creates(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: intruders}}, theirs)
+	refused := func(g Gomega, i *v1alpha1.Infra) {
+		g.Expect(i.Status.Conditions).To(ContainElement(And(HaveField("Type", v1alpha1.ConditionAccepted), HaveField("Reason", "RefNotPermitted"))))
+	}
+	sees(w, theirs, refused)
+	w.silent()
+	w.Expect(w.calls.touching(w.controlPlane("c1"))).To(BeEmpty())
+	for _, list := range []client.ObjectList{&v1alpha1.DHCPServerList{}, &v1alpha1.ProxyServerList{}, &nad.List{}} {
+		w.Expect(w.api.List(w.ctx, list, client.InNamespace(intruders))).To(Succeed())
+		w.Expect(items(list)).To(BeEmpty())
+	}
+
+	// The owner's word is enough, and taking it back stops the writes.
+	hc := named(&hyperv1.HostedCluster{}, w.ns, "c1")
+	w.changes(hc, func() { hc.Annotations = map[string]string{names.AnnotationAllowedNamespaces: intruders} })
+	vlan := named(&nad.NetworkAttachmentDefinition{}, w.ns, "c1-vlan")
+	w.changes(vlan, func() { vlan.Annotations = map[string]string{names.AnnotationAllowedNamespaces: intruders} })
+	sees(w, named(&appsv1.Deployment{}, intruders, "theirs-proxy-deployment"), there)
+	w.changes(hc, func() { hc.Annotations = nil })
+	sees(w, theirs, refused)
+	w.Expect(w.api.Delete(w.ctx, theirs)).To(Succeed())
+	w.gone(theirs)
+}
+
+func TestTwoInfrasOfOneNamespaceNeverMix(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	w.hosts("c2")
+	w.creates(w.smallest("c1"), w.smallest("c2"))
+	w.settled("c1")
+	w.settled("c2")
+	for _, mine := range []string{"c1", "c2"} {
+		other := map[string]string{"c1": "c2", "c2": "c1"}[mine]
+		proxy := named(&v1alpha1.ProxyServer{}, w.ns, mine+"-proxy")
+		w.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(proxy), proxy)).To(Succeed())
+		for _, b := range proxy.Spec.Backends {
+			w.Expect(b.TargetNamespace).To(BeEquivalentTo(w.controlPlane(mine)))
+		}
+		service := named(&corev1.Service{}, w.ns, mine+"-proxy-svc")
+		w.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(service), service)).To(Succeed())
+		deployment := named(&appsv1.Deployment{}, w.ns, other+"-proxy-deployment")
+		w.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(deployment), deployment)).To(Succeed())
+		w.Expect(service.Spec.Selector).NotTo(Equal(deployment.Spec.Template.Labels))
+		w.Expect(deployment.Spec.Template.Labels).NotTo(HaveKeyWithValue(names.LabelInstance, service.Spec.Selector[names.LabelInstance]))
+	}
+	w.Expect(w.api.Delete(w.ctx, named(&v1alpha1.Infra{}, w.ns, "c1"))).To(Succeed())
+	w.gone(named(&v1alpha1.Infra{}, w.ns, "c1"))
+	w.Eventually(func() []string { return w.inventory("c1") }).Should(BeEmpty())
+	w.Expect(len(w.inventory("c2"))).To(BeNumerically(">", 30))
+}
+
+func TestTwoInfrasOfOneVLANAreNotGivenOneAddress(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	w.hosts("c2")
+	one, two := w.smallest("c1"), w.smallest("c2")
+	two.Spec.NetworkConfig.NetworkAttachmentDefinition = "c1-vlan"
+	for _, i := range []*v1alpha1.Infra{one, two} {
+		i.Spec.InfraComponents.DHCP.Enabled = ptr.To(false)
+	}
+	w.creates(one, two)
+	taken := map[v1alpha1.IPAddress]string{}
+	for _, name := range []string{"c1", "c2"} {
+		infra := sees(w, named(&v1alpha1.Infra{}, w.ns, name), func(g Gomega, i *v1alpha1.Infra) { g.Expect(i.Status.Addresses).To(HaveLen(2)) })
+		for _, a := range infra.Status.Addresses {
+			w.Expect(taken).NotTo(HaveKey(a.IP), "given to %s too", name)
+			taken[a.IP] = name
+		}
+	}
+}
+
+func TestANADThatIsMissingIsReportedAndFollowed(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	infra := w.smallest("c1")
+	infra.Spec.NetworkConfig.NetworkAttachmentDefinition = "later"
+	w.creates(infra)
+	w.says("c1", v1alpha1.ConditionNetworkReady, metav1.ConditionFalse, "NADNotFound")
+	w.says("c1", v1alpha1.ConditionDHCPReady, metav1.ConditionUnknown, "NotCreated")
+	w.Expect(w.inventory("c1")).To(BeEmpty())
+	w.creates(&nad.NetworkAttachmentDefinition{ObjectMeta: metav1.ObjectMeta{Name: "later", Namespace: w.ns}, Spec: nad.Spec{Config: `{"cniVersion":"0.3.1","name":"l","type":"bridge","bridge":"later"}`}})
+	w.settled("c1")
+}
+
+func TestWhatRunsStaysWhileTheSpecIsInvalid(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	w.creates(w.smallest("c1"))
+	w.settled("c1")
+	before := w.silent()
+	infra := named(&v1alpha1.Infra{}, w.ns, "c1")
+	w.changes(infra, func() { infra.Spec.InfraComponents.DNS.Image = "example.com/other:1" })
+	w.Expect(w.says("c1", v1alpha1.ConditionAccepted, metav1.ConditionFalse, "ImageOverrideNotAllowed")).To(ContainSubstring("dns.image"))
+	w.says("c1", v1alpha1.ConditionDNSReady, metav1.ConditionTrue, "Serving")
+	w.silent()
+	for _, call := range w.calls.written()[before:] {
+		w.Expect(call).To(ContainSubstring("/infras/c1/status"))
+	}
+}
+
+func TestAPauseStopsOurWritesAndNotTheService(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	w.creates(w.smallest("c1"))
+	w.settled("c1")
+	infra := named(&v1alpha1.Infra{}, w.ns, "c1")
+	for name, pause := range map[string]struct{ begin, end func() }{
+		"by annotation": {
+			func() {
+				w.changes(infra, func() { infra.Annotations = map[string]string{names.AnnotationPaused: "true"} })
+			},
+			func() { w.changes(infra, func() { infra.Annotations = nil }) },
+		},
+		"by the HostedCluster": {
+			func() {
+				hc := named(&hyperv1.HostedCluster{}, w.ns, "c1")
+				w.changes(hc, func() { hc.Spec.PausedUntil = ptr.To("true") })
+			},
+			func() {
+				hc := named(&hyperv1.HostedCluster{}, w.ns, "c1")
+				w.changes(hc, func() { hc.Spec.PausedUntil = nil })
+			},
+		},
+		"by the HostedCluster, for a while": {
+			func() {
+				hc := named(&hyperv1.HostedCluster{}, w.ns, "c1")
+				w.changes(hc, func() { hc.Spec.PausedUntil = ptr.To(time.Now().Add(8 * time.Second).UTC().Format(time.RFC3339)) })
+			},
+			func() {},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.t = t
+			pause.begin()
+			w.says("c1", v1alpha1.ConditionProgressing, metav1.ConditionFalse, "Paused")
+			before := w.silent()
+			policy := named(&networkingv1.NetworkPolicy{}, w.controlPlane("c1"), "oooi."+w.ns+".c1-proxy.oauth-openshift")
+			budget := named(&policyv1.PodDisruptionBudget{}, w.ns, "c1-dns")
+			w.Expect(w.api.Delete(w.ctx, policy)).To(Succeed())
+			w.Expect(w.api.Delete(w.ctx, budget)).To(Succeed())
+			if name != "by the HostedCluster, for a while" {
+				w.silent()
+				for _, call := range w.calls.written()[before:] {
+					w.Expect(call).To(ContainSubstring("/status"))
+				}
+			}
+			pause.end()
+			sees(w, policy, there)
+			sees(w, budget, there)
+			w.says("c1", v1alpha1.ConditionReady, metav1.ConditionTrue, "Serving")
+		})
+	}
+}
+
+func TestANewManagerAloneRestartsNoPod(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	w.creates(w.smallest("c1"))
+	w.settled("c1")
+	before := w.silent()
+	w.stop()
+	w.settings.Image, w.settings.EnvoyImage = "example.com/oooi:2", "example.com/envoy:2"
+	w.start()
+	w.Expect(w.silent()).To(Equal(before), "written: %v", w.calls.written()[before:])
+
+	// What changes the pods anyway brings the new images.
+	infra := named(&v1alpha1.Infra{}, w.ns, "c1")
+	w.changes(infra, func() { infra.Spec.InfraComponents.DNS.NodeSelector = map[string]string{"vlan": "yes"} })
+	image := func(want string) func(Gomega, *appsv1.StatefulSet) {
+		return func(g Gomega, s *appsv1.StatefulSet) {
+			g.Expect(s.Spec.Template.Spec.Containers[0].Image).To(Equal(want))
+		}
+	}
+	sees(w, named(&appsv1.StatefulSet{}, w.ns, "c1-dns-deployment"), image("example.com/oooi:2"))
+	sees(w, named(&appsv1.StatefulSet{}, w.ns, "c1-dhcp-deployment"), image("example.com/oooi:1"))
+}
+
+func TestAnImageThatIsWrittenReachesTheWorkload(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	w.creates(w.smallest("c1"))
+	w.settled("c1")
+	w.stop()
+	w.settings.AllowImageOverride = true
+	w.start()
+	infra := named(&v1alpha1.Infra{}, w.ns, "c1")
+	w.changes(infra, func() { infra.Spec.InfraComponents.Proxy.ProxyImage = "example.com/envoy:mine" })
+	sees(w, named(&appsv1.Deployment{}, w.ns, "c1-proxy-deployment"), func(g Gomega, d *appsv1.Deployment) {
+		g.Expect(d.Spec.Template.Spec.Containers).To(ContainElement(And(HaveField("Name", "envoy"), HaveField("Image", "example.com/envoy:mine"))))
+		g.Expect(d.Spec.Strategy.Type).To(Equal(appsv1.RecreateDeploymentStrategyType))
+	})
+}
+
+func TestAKindThatAppearsLaterIsWatchedWithoutARestart(t *testing.T) {
+	bare, err := envtest.Start(true)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { NewWithT(t).Expect(bare.Stop()).To(Succeed()) })
+	w := newWorld(t, bare)
+	w.creates(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.ns}}, w.smallest("c1"))
+	w.says("c1", v1alpha1.ConditionNetworkReady, metav1.ConditionFalse, "NADNotFound")
+	w.Expect(bare.InstallForeign()).To(Succeed())
+	w.hosts("c1")
+	w.SetDefaultEventuallyTimeout(15 * time.Second)
+	sees(w, named(&v1alpha1.ProxyServer{}, w.ns, "c1-proxy"), there)
+	w.SetDefaultEventuallyTimeout(time.Minute)
+	w.settled("c1")
 }

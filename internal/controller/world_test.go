@@ -76,7 +76,7 @@ func newWorld(t *testing.T, in *envtest.Cluster) *world {
 	var err error
 	w.api, err = client.New(in.Admin, client.Options{Scheme: controller.Scheme()})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.SetDefaultEventuallyTimeout(30 * time.Second)
+	w.SetDefaultEventuallyTimeout(time.Minute)
 	w.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	w.start()
 	t.Cleanup(func() {
@@ -167,12 +167,15 @@ func (l *ledger) written() []string {
 	return all
 }
 
+// literal is the address of each cluster's API.
+var literal = map[string]string{"c1": "203.0.113.10", "c2": "203.0.113.20"}
+
 // hosts makes a hosted cluster with its control plane's objects, as HyperShift does, in namespace ns-cluster.
 func (w *world) hosts(name string) {
 	w.t.Helper()
 	text, err := os.ReadFile("testdata/hosted.yaml")
 	w.Expect(err).NotTo(HaveOccurred())
-	objects, err := envtest.Objects([]byte(strings.NewReplacer("CLUSTER", name, "NS", w.ns).Replace(string(text))), w.api.Scheme())
+	objects, err := envtest.Objects([]byte(strings.NewReplacer("CLUSTER", name, "NS", w.ns, "LITERAL", literal[name]).Replace(string(text))), w.api.Scheme())
 	w.Expect(err).NotTo(HaveOccurred())
 	for _, o := range objects {
 		var state *hyperv1.HostedClusterStatus
@@ -299,4 +302,23 @@ func (w *world) silent() int {
 		return time.Since(since)
 	}).WithTimeout(60*time.Second).Should(BeNumerically(">", 3*time.Second), "the manager keeps writing: %v", w.calls.written())
 	return last
+}
+
+// items of a list.
+func items(list client.ObjectList) []client.Object {
+	all, err := meta.ExtractList(list)
+	if err != nil {
+		panic(err) // every list has items
+	}
+	var objects []client.Object
+	for _, o := range all {
+		objects = append(objects, o.(client.Object))
+	}
+	return objects
+}
+
+// reflectName is the Go type of a list without its package.
+func reflectName(list client.ObjectList) string {
+	name := fmt.Sprintf("%T", list)
+	return name[strings.LastIndex(name, ".")+1:]
 }

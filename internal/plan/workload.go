@@ -142,7 +142,14 @@ func (in Child[T]) references(a v1alpha1.Attachment, targets map[string]v1alpha1
 	for _, field := range slices.Sorted(maps.Keys(targets)) {
 		refs = append(refs, in.target(field, string(targets[field])))
 	}
-	return permit.Check(refs...)
+	if refused := permit.Check(refs...); refused != nil {
+		return refused
+	}
+	if in.NAD == nil { // what it says shapes the pod: while it is away, what runs stays as it is
+		return []finding.Finding{finding.Wait(v1alpha1.ConditionAccepted, "NADNotFound").
+			Say("NetworkAttachmentDefinition %s/%s not found; create it, or set networkConfig.networkAttachmentDefinition", attached.Namespace, attached.Name)}
+	}
+	return nil
 }
 
 func (in Child[T]) target(field, namespace string) permit.Reference {

@@ -152,7 +152,7 @@ func degraded(before []metav1.Condition, out Outcome, components []verdict) verd
 
 func ready(out Outcome, all []verdict) verdict {
 	const kind = v1alpha1.ConditionReady
-	if bad, found := firstNot(all[:len(all)-2]...); found {
+	if bad, found := firstNot(all...); found {
 		return judged(kind, out.Findings, no(kind, bad.Reason, bad.Type+": "+bad.Message))
 	}
 	return judged(kind, out.Findings, yes(kind, "Serving", "workers can join"))
