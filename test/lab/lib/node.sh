@@ -1,5 +1,5 @@
 # lab up, down, exec, load, vlan. The node lives in namespaces of its own; outside of it there are only a veth ($HOST_LINK),
-# a named network namespace ($NETNS), child cgroups ($CGROUP) and $STATE.
+# a named network namespace ($NETNS), child cgroups ($CGROUP), forwarding switched on, and $STATE.
 . "$LAB/node/pki.sh"
 
 lab_up() {
@@ -11,6 +11,7 @@ lab_up() {
   make_pki
   render_configs
   make_network
+  switch_forwarding_on
   link_images
   setsid bash "$LAB/node/start.sh" > "$STATE/log/node.log" 2>&1 < /dev/null &
   wait_for 10 "namespaces made" test -s "$STATE/node.pid"
@@ -54,6 +55,15 @@ link_images() {
   done
 }
 
+# A pod's namespace inherits forwarding from the machine's first one (devconf_inherit_init_net), which is a real node's own.
+# It must be on here too, or our pods would not route for the wrong reason.
+switch_forwarding_on() {
+  cat /proc/sys/net/ipv4/ip_forward > "$STATE/ip_forward"
+  echo 1 > /proc/sys/net/ipv4/ip_forward
+}
+
+restore_forwarding() { [ ! -s "$STATE/ip_forward" ] || cat "$STATE/ip_forward" > /proc/sys/net/ipv4/ip_forward; }
+
 make_network() {
   ip netns add "$NETNS"
   ip link add "$HOST_LINK" type veth peer name eth0 netns "$NETNS"
@@ -92,6 +102,7 @@ lab_down() {
   fi
   ip link del "$HOST_LINK" 2>/dev/null || true
   [ ! -e "$STATE/cgroups" ] || remove_cgroups
+  restore_forwarding
   rm -rf "$STATE"
 }
 

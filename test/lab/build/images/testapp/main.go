@@ -108,7 +108,7 @@ func handshake(addr, name, caFile string) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	leaf := conn.ConnectionState().PeerCertificates[0]
 	fmt.Println(leaf.Subject, leaf.DNSNames, leaf.IPAddresses)
 	return nil
