@@ -66,7 +66,14 @@ func (o *Observer) references(ctx context.Context, seen *Infra) (err error) {
 			return err
 		}
 	}
-	seen.NAD, err = get[nad.NetworkAttachmentDefinition](ctx, o, refs.NAD)
+	if seen.NAD, err = get[nad.NetworkAttachmentDefinition](ctx, o, refs.NAD); err != nil {
+		return err
+	}
+	namespace := seen.ControlPlaneNamespace()
+	if seen.HostedControlPlane != nil || namespace == "" || len(plan.Permitted(seen.Input)) > 0 {
+		return nil
+	}
+	seen.HostedControlPlane, err = o.hostedControlPlane(ctx, namespace) // it says whose namespace that is
 	return err
 }
 
