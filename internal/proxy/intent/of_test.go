@@ -114,6 +114,7 @@ func TestWhatIsWrongWithASpecIsSaid(t *testing.T) {
 		"a link-local target":              {targeting("169.254.169.254:80"), "never dials those"},
 		"a metadata target of AWS by IPv6": {targeting("[fd00:ec2::254]:80"), "never dials those"},
 		"a metadata target of Azure":       {targeting("168.63.129.16:80"), "never dials those"},
+		"a mapped metadata target":         {targeting("[::ffff:168.63.129.16]:80"), "never dials those"},
 		"an unspecified target":            {targeting("0.0.0.0:80"), "never dials those"},
 		"a multicast target":               {targeting("224.0.0.1:80"), "never dials those"},
 		"targets on and off the VLAN":      {targeting("192.168.100.50:443", "10.0.0.1:443"), "lie partly on the VLAN and partly elsewhere"},
