@@ -61,7 +61,7 @@ type Daemon struct {
 func (d *Daemon) Run(ctx context.Context) error {
 	d.port, d.resolvConf = cmp.Or(d.port, dnsPort), cmp.Or(d.resolvConf, "/etc/resolv.conf")
 	d.ready = daemon.NewReadiness(d.checks()...)
-	d.status = newStatus(d.Kube, d.ready, d.Log)
+	d.status = newStatus(daemon.NewStatus(d.Kube, names.DNSFieldOwner, d.Log), d.ready)
 	d.leases = newLeaseBook(d.Flags.StateDir, d.Log)
 	d.answers = server.New()
 	defer d.answers.Close()

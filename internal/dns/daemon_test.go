@@ -17,7 +17,6 @@ import (
 	mdns "github.com/miekg/dns"
 	. "github.com/onsi/gomega"
 	"go.uber.org/goleak"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -227,17 +226,6 @@ func TestStatusSaysWhatIsServedAndWhyNotTheRest(t *testing.T) {
 	g.Expect(c.Update(t.Context(), seen)).To(Succeed())
 	g.Eventually(status, 5*time.Second).Should(Equal("ConfigAccepted=False/Refused spec.upstreamDNS[0]: 127.0.0.1 is this server itself; " +
 		"name the resolver behind it; 127.0.0.1 ready=true"))
-
-	events := func() (told []string, err error) {
-		list := &corev1.EventList{}
-		err = c.List(t.Context(), list)
-		for _, e := range list.Items {
-			told = append(told, e.Type+" "+e.InvolvedObject.Name+" "+e.Reason)
-		}
-		return told, err
-	}
-	g.Eventually(events).Should(ConsistOf("Normal c1-dns Served", "Warning c1-dns Refused"))
-	g.Consistently(events, 300*time.Millisecond).Should(HaveLen(2), "each turn is told once")
 }
 
 func TestReadyOnlyWhenBothViewsAnswer(t *testing.T) {
