@@ -84,7 +84,10 @@ func newProxyBootstrapCommand() *cobra.Command {
 				_, err = cmd.OutOrStdout().Write(content)
 				return err
 			}
-			return daemon.WriteFile(f.output, content)
+			if err := daemon.WriteFile(f.output, content); err != nil {
+				return err
+			}
+			return os.Chmod(f.output, 0o644) // Envoy may run as another user than this init container
 		},
 	}
 	cmd.Flags().StringVar(&f.template, "template", "", "bootstrap to complete, as the operator wrote it")

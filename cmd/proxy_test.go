@@ -124,3 +124,19 @@ func TestTheProxyWantsToKnowItsConfiguration(t *testing.T) {
 	cmd.SetArgs([]string{"--namespace", "tenants"})
 	NewWithT(t).Expect(cmd.Execute()).To(MatchError("say which ProxyServer: --namespace and --proxy-name, or --config-file"))
 }
+
+func TestTheBootstrapOfAPodIsReadableByEnvoysUser(t *testing.T) {
+	g := NewWithT(t)
+	dir := t.TempDir()
+	template, output := filepath.Join(dir, "template.yaml"), filepath.Join(dir, "bootstrap.yaml")
+	g.Expect(os.WriteFile(template, []byte(bootstrap.Template("tenants", "c1-proxy")), 0o600)).To(Succeed())
+	cmd := newProxyCommand()
+	cmd.SetArgs([]string{"bootstrap", "--template", template, "--output", output, "--xds-socket", "/xds/xds.sock", "--memory-limit-bytes", "134217728"})
+	g.Expect(cmd.Execute()).To(Succeed())
+	info, err := os.Stat(output)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(info.Mode().Perm()).To(BeEquivalentTo(0o644))
+	content, err := os.ReadFile(output)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(content)).To(ContainSubstring(`max_active_downstream_connections: "1024"`), "what 64 MiB above Envoy's own hold")
+}
