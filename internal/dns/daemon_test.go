@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -232,14 +231,16 @@ func TestReadyOnlyWhenBothViewsAnswer(t *testing.T) {
 	g := NewWithT(t)
 	path := filepath.Join(t.TempDir(), "dns.yaml")
 	file(t, path, "127.0.0.1", "192.168.100.4")
-	d := start(t, "", daemon.Flags{ConfigFile: path}, nil)
-	g.Eventually(d.says("api.c1.example.com.", mdns.TypeA), 5*time.Second).Should(Equal("192.168.100.4"))
-	readyz := func() int {
-		answer := httptest.NewRecorder()
-		daemon.Health(d.ready).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/readyz", nil))
-		return answer.Code
-	}
-	g.Eventually(readyz, 5*time.Second).Should(Equal(http.StatusOK))
+	health := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), freePort(t)).String()
+	d := start(t, "", daemon.Flags{ConfigFile: path, HealthAddress: health}, nil)
+	g.Eventually(func() (string, error) {
+		c := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		answer, err := c.Get("http://" + health + "/readyz")
+		if err != nil {
+			return "", err
+		}
+		return answer.Status, answer.Body.Close()
+	}, 5*time.Second).Should(Equal("200 OK"))
 	g.Expect(ask(t.Context(), "udp", netip.AddrPortFrom(netip.MustParseAddr("::1"), d.port), "not.ours.example.")).
 		To(MatchError(ContainSubstring("without authority")))
 }
