@@ -156,7 +156,7 @@ func (w *Writer) inventory(ctx context.Context, owner Owner) ([]client.Object, e
 			return nil, err
 		}
 		list := made.(client.ObjectList)
-		err = w.Client.List(ctx, list, client.MatchingLabelsSelector{Selector: owner.Selector}, client.InNamespace(owner.Namespace))
+		err = w.Client.List(ctx, list, client.MatchingFields{IndexNames: owner.Names}, client.InNamespace(owner.Namespace))
 		if meta.IsNoMatchError(err) {
 			continue
 		}

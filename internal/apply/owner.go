@@ -1,8 +1,9 @@
 package apply
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,8 +16,8 @@ type Owner struct {
 	UID types.UID
 	// Living are the UIDs of all owners of this kind.
 	Living map[types.UID]bool
-	// Selector finds by labels what names this owner.
-	Selector labels.Selector
+	// Names is the value of NamedBy of what names this owner.
+	Names string
 	// Kinds that it owns.
 	Kinds []schema.GroupVersionKind
 	// Namespace that holds them; empty is all.
@@ -33,5 +34,25 @@ func (o Owner) owns(object client.Object) bool {
 	if uid == o.UID {
 		return true
 	}
-	return uid != "" && !o.Living[uid] && o.Selector.Matches(labels.Set(object.GetLabels()))
+	return uid != "" && !o.Living[uid] && slices.Contains(NamedBy(object), o.Names)
 }
+
+// IndexNames is the cache's index of NamedBy. Every kind that an owner has needs it.
+const IndexNames = "names"
+
+// NamedBy says which owner an object's labels name: a child, else an Infra. Nobody for an object that is not ours.
+func NamedBy(object client.Object) []string {
+	l := object.GetLabels()
+	switch {
+	case l[names.LabelManagedBy] != names.ManagedBy:
+		return nil
+	case l[names.LabelInstance] != "":
+		return []string{NameOf(l[names.LabelApp], object.GetNamespace(), l[names.LabelInstance])}
+	case l[names.LabelInfra] != "":
+		return []string{NameOf("infra", l[names.LabelInfraNamespace], l[names.LabelInfra])}
+	}
+	return nil
+}
+
+// NameOf is one owner in NamedBy: infra, or the app of a child.
+func NameOf(app, namespace, name string) string { return app + "/" + namespace + "/" + name }

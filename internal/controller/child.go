@@ -6,14 +6,12 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/apply"
-	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/status"
@@ -79,8 +77,8 @@ var (
 func (r childReconciler[T]) owner(seen observe.Child[T]) apply.Owner {
 	return apply.Owner{
 		UID: seen.Server.GetUID(), Living: seen.Living, Namespace: seen.Server.GetNamespace(),
-		Selector: labels.SelectorFromSet(labels.Set{names.LabelManagedBy: names.ManagedBy, names.LabelApp: r.kind.app, names.LabelInstance: seen.Server.GetName()}),
-		Kinds:    append(r.kind.workload[:len(r.kind.workload):len(r.kind.workload)], childKinds...),
+		Names: apply.NameOf(r.kind.app, seen.Server.GetNamespace(), seen.Server.GetName()),
+		Kinds: append(r.kind.workload[:len(r.kind.workload):len(r.kind.workload)], childKinds...),
 	}
 }
 

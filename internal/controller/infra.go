@@ -5,9 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/selection"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -104,13 +102,8 @@ var infraKinds = []schema.GroupVersionKind{
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
 }
 
-// ownerInfra finds what an Infra owns: what names it and no child of it.
+// ownerInfra finds what an Infra owns.
 func ownerInfra(seen observe.Infra) apply.Owner {
 	infra := seen.Input.Infra
-	noChild, err := labels.NewRequirement(names.LabelInstance, selection.DoesNotExist, nil)
-	if err != nil {
-		panic(err) // the label is a constant
-	}
-	selector := labels.SelectorFromSet(labels.Set{names.LabelManagedBy: names.ManagedBy, names.LabelInfra: infra.Name, names.LabelInfraNamespace: infra.Namespace})
-	return apply.Owner{UID: infra.UID, Living: seen.Living, Selector: selector.Add(*noChild), Kinds: infraKinds}
+	return apply.Owner{UID: infra.UID, Living: seen.Living, Names: apply.NameOf("infra", infra.Namespace, infra.Name), Kinds: infraKinds}
 }

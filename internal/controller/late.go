@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/cldmnky/oooi/internal/apply"
 	"github.com/cldmnky/oooi/internal/observe"
 )
 
@@ -57,6 +58,11 @@ func (l *lateKinds) Start(ctx context.Context) error {
 	return nil
 }
 
+// index makes a kind findable by its owner, as prune finds it.
+func (l *lateKinds) index(kind client.Object) error {
+	return l.cache.IndexField(context.Background(), kind, apply.IndexNames, apply.NamedBy)
+}
+
 // look begins to watch every kind that has appeared. It counts as served first: its first events lead to reads.
 func (l *lateKinds) look() {
 	for _, kind := range l.kinds.Absent() {
@@ -68,6 +74,10 @@ func (l *lateKinds) look() {
 			if !meta.IsNoMatchError(err) {
 				l.log.Error(err, "looking for a kind", "kind", gvk)
 			}
+			continue
+		}
+		if err := l.index(kind); err != nil {
+			l.log.Error(err, "indexing a kind", "kind", gvk)
 			continue
 		}
 		l.kinds.Appeared(kind)

@@ -2,15 +2,19 @@
 package controller
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/apply"
@@ -48,6 +52,9 @@ func Setup(manager ctrl.Manager, settings plan.Settings) error {
 		status:  &status.Writer{Client: manager.GetClient(), Events: manager.GetEventRecorder("oooi")},
 		late:    &lateKinds{kinds: kinds, mapper: manager.GetRESTMapper(), cache: manager.GetCache(), scheme: manager.GetScheme(), log: manager.GetLogger().WithName("kinds")},
 	}
+	if err := p.index(); err != nil {
+		return err
+	}
 	for name, add := range map[string]func() error{"infra": p.infra, "dhcpserver": p.dhcpServer, "dnsserver": p.dnsServer, "proxyserver": p.proxyServer} {
 		if err := add(); err != nil {
 			return fmt.Errorf("adding controller %s: %w", name, err)
@@ -55,6 +62,27 @@ func Setup(manager ctrl.Manager, settings plan.Settings) error {
 	}
 	p.late.look()
 	return manager.Add(p.late)
+}
+
+// index makes every kind that is pruned findable by its owner; late ones are indexed when they appear.
+func (p parts) index() error {
+	indexed := map[schema.GroupVersionKind]bool{}
+	for _, gvk := range slices.Concat(infraKinds, childKinds, statefulSet, deployment) {
+		if indexed[gvk] {
+			continue
+		}
+		indexed[gvk] = true
+		made, err := p.manager.GetScheme().New(gvk)
+		if err != nil {
+			return err
+		}
+		if kind := made.(client.Object); p.observe.Kinds.Served(kind) {
+			if err := p.manager.GetFieldIndexer().IndexField(context.Background(), kind, apply.IndexNames, apply.NamedBy); err != nil {
+				return fmt.Errorf("indexing %s: %w", gvk.Kind, err)
+			}
+		}
+	}
+	return nil
 }
 
 // soonest is a result that comes back after the least of the pauses that are set.

@@ -75,7 +75,7 @@ func (c *Cluster) Stop() error {
 
 // InstallForeign installs the CRDs of the kinds that a cluster may lack.
 func (c *Cluster) InstallForeign() error {
-	crds, err := foreign()
+	crds, err := Foreign()
 	if err == nil {
 		_, err = envtest.InstallCRDs(c.Admin, envtest.CRDInstallOptions{CRDs: crds})
 	}

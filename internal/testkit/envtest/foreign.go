@@ -36,8 +36,8 @@ func (m module) dir() (string, error) {
 	return got.Dir, nil
 }
 
-// foreign are the CRDs of the kinds that we read but do not define.
-func foreign() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+// Foreign are the CRDs of the kinds that we read but do not define.
+func Foreign() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	all := []*apiextensionsv1.CustomResourceDefinition{attachments()}
 	const manifests = "cmd/install/assets/hypershift-operator/zz_generated.crd-manifests/"
 	for _, of := range []struct {

@@ -17,11 +17,14 @@ import (
 	"text/tabwriter"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	testkit "github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
 func main() {
@@ -97,11 +100,7 @@ func run(ctx context.Context, infras int, idle time.Duration, binary string) err
 }
 
 func start(dir string) (*envtest.Environment, *bench, error) {
-	hypershift, err := moduleDir("github.com/openshift/hypershift/api")
-	if err != nil {
-		return nil, nil, err
-	}
-	openshift, err := moduleDir("github.com/openshift/api")
+	foreign, err := testkit.Foreign()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -110,14 +109,9 @@ func start(dir string) (*envtest.Environment, *bench, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	crds := filepath.Join(hypershift, "hypershift/v1beta1/zz_generated.featuregated-crd-manifests")
-	env := &envtest.Environment{CRDDirectoryPaths: []string{
-		"config/crd/bases", "test/bench/scale/nad.yaml",
-		filepath.Join(crds, "hostedclusters.hypershift.openshift.io/AAA_ungated.yaml"),
-		filepath.Join(openshift, "route/v1/zz_generated.crd-manifests/routes.crd.yaml"),
-	}, ErrorIfCRDPathMissing: true}
+	env := &envtest.Environment{CRDDirectoryPaths: []string{"config/crd/bases"}, CRDs: foreign, ErrorIfCRDPathMissing: true}
 	env.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", audit).
-		Set("max-requests-inflight", "2000").Set("max-mutating-requests-inflight", "1000")
+		Set("service-cluster-ip-range", "10.96.0.0/12").Set("max-requests-inflight", "2000").Set("max-mutating-requests-inflight", "1000")
 	config, err := env.Start()
 	if err != nil {
 		return nil, nil, err
@@ -127,25 +121,25 @@ func start(dir string) (*envtest.Environment, *bench, error) {
 	return env, &bench{client: c, audit: audit}, errors.Join(err, os.WriteFile(filepath.Join(dir, "kubeconfig"), env.KubeConfig, 0o600))
 }
 
-func moduleDir(module string) (string, error) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
-	return strings.TrimSpace(string(out)), err
-}
-
 // create makes n hosted clusters with all that an Infra reads of each.
 func (b *bench) create(ctx context.Context, n int) error {
-	template, err := os.ReadFile("internal/plan/testdata/loadbalancer-without-hostname/in.yaml")
+	template, err := os.ReadFile("internal/controller/testdata/hosted.yaml")
 	if err != nil {
 		return err
 	}
+	const infra = `
+---
+apiVersion: hostedcluster.densityops.com/v1alpha1
+kind: Infra
+metadata: {name: CLUSTER, namespace: NS}
+spec:
+  hostedClusterRef: {name: CLUSTER}
+  networkConfig: {cidr: CIDR, networkAttachmentDefinition: CLUSTER-vlan}
+`
 	for i := range n {
 		name := fmt.Sprintf("t%d", i)
-		text := strings.NewReplacer("name: c1", "name: "+name, "clusters-c1", "clusters-"+name, "192.168.100.0/24", fmt.Sprintf("10.%d.%d.0/24", i/250, i%250),
-			"vlan100", "vlan-"+name, "br100", "br-"+name, "203.0.113.10", fmt.Sprintf("203.0.%d.%d", 113+i/250, 1+i%250)).Replace(string(template))
-		text = "apiVersion: v1\nkind: Namespace\nmetadata: {name: clusters-" + name + "}\n---\n" + text
-		if i == 0 {
-			text = "apiVersion: v1\nkind: Namespace\nmetadata: {name: clusters}\n---\n" + text
-		}
+		text := strings.NewReplacer("CLUSTER", name, "NS", "clusters", "CIDR", fmt.Sprintf("10.%d.%d.0/24", i/250, i%250),
+			"LITERAL", fmt.Sprintf("203.0.%d.%d", 113+i/250, 1+i%250)).Replace(string(template) + infra)
 		if err := b.createAll(ctx, text); err != nil {
 			return fmt.Errorf("hosted cluster %s: %w", name, err)
 		}
@@ -164,7 +158,7 @@ func (b *bench) createAll(ctx context.Context, text string) error {
 		}
 		o.SetUID("")
 		status := o.DeepCopy()
-		if err := b.client.Create(ctx, o); err != nil {
+		if err := b.client.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) { // all share one namespace
 			return err
 		}
 		if _, has := status.Object["status"]; !has || o.GetKind() == "EndpointSlice" {
