@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -53,7 +54,7 @@ func inRecords(record []byte, size int) (out []byte) {
 
 // A hello reaches exactly its route, or that port's catch-all, or is closed.
 func TestHellosThatMeanToEvade(t *testing.T) {
-	named, other, only, both := newTarget(t, "named"), newTarget(t, "other"), freePort(t), freePort(t)
+	named, other, only, both := newTarget(t, "named"), newGreeter(t), freePort(t), freePort(t)
 	newLab(t,
 		route("named", only, named, "named.example.com"),
 		route("also-named", both, named, "named.example.com"),
@@ -88,6 +89,26 @@ func TestHellosThatMeanToEvade(t *testing.T) {
 			g.Expect(answered(t, both, c.bytes, c.pieces)).To(Equal(c.both), "on a port with a catch-all")
 		})
 	}
+}
+
+// newGreeter is a target that speaks first, whatever it hears.
+func newGreeter(t *testing.T) target {
+	t.Helper()
+	listener, err := net.Listen("tcp", netip.AddrPortFrom(hostAddress(t), 0).String())
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte("hi"))       // a health check has gone by now
+			_, _ = conn.Read(make([]byte, 1<<15)) // a close with unread bytes would be a reset
+			_ = conn.Close()
+		}
+	}()
+	return target{"greeter", listener}
 }
 
 // answered says whether a target said anything before the connection ended.
