@@ -1,0 +1,156 @@
+// Package apitest holds the API's schema against a real API server.
+package apitest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cldmnky/oooi/internal/testkit/envtest"
+)
+
+// rule is one rule of the schema by example.
+type rule struct {
+	Kind, Says         string
+	Update             bool
+	Accepted, Rejected map[string]any
+}
+
+var api client.Client
+
+func TestMain(m *testing.M) {
+	cluster, err := envtest.Start(true)
+	if err == nil {
+		api, err = client.New(cluster.Admin, client.Options{})
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if err := cluster.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
+}
+
+func TestEachRuleAcceptsAndRejects(t *testing.T) {
+	base := read[map[string]map[string]any](t, "testdata/base.yaml")
+	for _, r := range read[[]rule](t, "testdata/rules.yaml") {
+		t.Run(r.Kind+"/"+strings.ReplaceAll(r.Says, "/", "∕"), func(t *testing.T) {
+			g := NewWithT(t)
+			send := func(patch map[string]any) error {
+				return api.Create(t.Context(), object(merged(base[r.Kind], patch)), client.DryRunAll)
+			}
+			if r.Update {
+				there := object(merged(base[r.Kind], nil))
+				g.Expect(api.Create(t.Context(), there)).To(Succeed())
+				t.Cleanup(func() { NewWithT(t).Expect(api.Delete(context.Background(), there)).To(Succeed()) })
+				send = func(patch map[string]any) error {
+					return api.Update(t.Context(), object(merged(there.Object, patch)), client.DryRunAll)
+				}
+			}
+			g.Expect(send(r.Accepted)).To(Succeed())
+			g.Expect(send(r.Rejected)).To(MatchError(ContainSubstring(r.Says)))
+		})
+	}
+}
+
+// Every rule in the CRDs has its examples: a new one without fails here.
+func TestEveryRuleHasExamples(t *testing.T) {
+	files, err := filepath.Glob("../../config/crd/bases/*.yaml")
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(files).NotTo(BeEmpty())
+	rules := read[[]rule](t, "testdata/rules.yaml")
+	for _, file := range files {
+		crd := read[apiextensionsv1.CustomResourceDefinition](t, file)
+		for _, message := range messages(*crd.Spec.Versions[0].Schema.OpenAPIV3Schema) {
+			g.Expect(slices.ContainsFunc(rules, func(r rule) bool { return strings.Contains(message, r.Says) })).
+				To(BeTrue(), "no example of %s rejects with %q", crd.Spec.Names.Kind, message)
+		}
+	}
+}
+
+// messages are those of all CEL rules below a schema.
+func messages(s apiextensionsv1.JSONSchemaProps) []string {
+	var all []string
+	for _, v := range s.XValidations {
+		all = append(all, v.Message)
+	}
+	for _, p := range s.Properties {
+		all = append(all, messages(p)...)
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		all = append(all, messages(*s.Items.Schema)...)
+	}
+	return all
+}
+
+func TestSamplesAreAccepted(t *testing.T) {
+	files, err := filepath.Glob("../../config/samples/*.yaml")
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	sent := 0
+	for _, file := range files {
+		o := read[map[string]any](t, file)
+		if o["apiVersion"] == nil { // kustomization.yaml
+			continue
+		}
+		sample := object(o)
+		sample.SetNamespace("default")
+		g.Expect(api.Create(t.Context(), sample, client.DryRunAll, client.FieldValidation("Strict"))).To(Succeed(), file)
+		sent++
+	}
+	g.Expect(sent).To(BeNumerically(">=", 2))
+}
+
+func object(fields map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: runtime.DeepCopyJSON(fields)}
+}
+
+// merged is a JSON merge patch (RFC 7396).
+func merged(base, patch map[string]any) map[string]any {
+	out := maps.Clone(base)
+	for name, value := range patch {
+		inner, isObject := value.(map[string]any)
+		below, _ := out[name].(map[string]any)
+		switch {
+		case value == nil:
+			delete(out, name)
+		case isObject:
+			if below == nil {
+				below = map[string]any{}
+			}
+			out[name] = merged(below, inner)
+		default:
+			out[name] = value
+		}
+	}
+	return out
+}
+
+func read[T any](t *testing.T, file string) T {
+	t.Helper()
+	var into T
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = yaml.UnmarshalStrict(text, &into)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return into
+}
