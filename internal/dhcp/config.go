@@ -15,6 +15,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
 	"github.com/cldmnky/oooi/internal/dhcp/wire"
+	"github.com/cldmnky/oooi/internal/names"
 )
 
 const defaultLeaseTime = 24 * time.Hour
@@ -39,6 +40,7 @@ func ConfigOf(server *v1alpha1.DHCPServer) (pool.Config, error) {
 		LooksUpVMs: spec.VMNamespace != "",
 		LeaseTime:  spec.LeaseConfig.LeaseTime.Duration,
 		Born:       server.CreationTimestamp.Time,
+		Owner:      server.Labels[names.LabelOwnerUID],
 	}
 	c.Instances = []netip.Addr{c.Server}
 	if n.Gateway != "" {

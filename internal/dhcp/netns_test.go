@@ -224,17 +224,17 @@ func TestUdhcpcGetsItsAddressAndEveryOption(t *testing.T) {
 	})
 }
 
-// client is a client's process, with what it said so far.
-type client struct {
+// machine is a client's process, with what it said so far.
+type machine struct {
 	*segment
 	process *exec.Cmd
 	output  string
 }
 
 // runs starts a client and lets it run.
-func (s *segment) runs(host string, args ...string) *client {
+func (s *segment) runs(host string, args ...string) *machine {
 	s.t.Helper()
-	c := &client{segment: s, output: s.path(host + ".log")}
+	c := &machine{segment: s, output: s.path(host + ".log")}
 	log, err := os.Create(c.output)
 	NewWithT(s.t).Expect(err).NotTo(HaveOccurred())
 	c.process = exec.Command("ip", append([]string{"netns", "exec", s.ns(host)}, args...)...)
@@ -245,7 +245,7 @@ func (s *segment) runs(host string, args ...string) *client {
 }
 
 // until waits for the client to say something, and returns all that it said.
-func (c *client) until(said string) string {
+func (c *machine) until(said string) string {
 	c.t.Helper()
 	var output string
 	NewWithT(c.t).Eventually(func() string {
@@ -256,12 +256,12 @@ func (c *client) until(said string) string {
 	return output
 }
 
-func (c *client) ends() {
+func (c *machine) ends() {
 	_ = c.process.Process.Kill()
 	_ = c.process.Wait()
 }
 
-func (c *client) signal(s syscall.Signal) {
+func (c *machine) signal(s syscall.Signal) {
 	NewWithT(c.t).Expect(c.process.Process.Signal(s)).To(Succeed())
 }
 

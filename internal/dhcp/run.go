@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"path/filepath"
+	"reflect"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/dhcp/clock"
 	"github.com/cldmnky/oooi/internal/dhcp/leasekube"
@@ -362,34 +364,44 @@ func (i *instance) leaving() bool {
 	return i.newest != nil && !i.newest.DeletionTimestamp.IsZero()
 }
 
-// keepClock saves how to tell the time, every minute.
+// keepClock saves how to tell the time: as soon as it is known, then every minute.
 func (i *instance) keepClock(ctx context.Context) error {
-	tick := time.NewTicker(time.Minute)
-	defer tick.Stop()
-	for {
-		if now, ok := i.Clock.Save(); ok && i.disk != nil {
-			saved, err := i.disk.Clock(ctx)
-			now.Born = saved.Born
-			if err = errors.Join(err, i.disk.SetClock(ctx, now)); err != nil && ctx.Err() == nil {
-				i.Log.Warn("the clock is not kept", "error", err)
-			}
+	if i.disk == nil {
+		return nil
+	}
+	for pause := time.Second; ; {
+		if now, ok := i.Clock.Save(); ok {
+			pause = time.Minute
+			i.saveClock(ctx, now)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-time.After(pause):
 		}
+	}
+}
+
+func (i *instance) saveClock(ctx context.Context, now clock.Saved) {
+	saved, err := i.disk.Clock(ctx)
+	now.Born = saved.Born
+	if err = errors.Join(err, i.disk.SetClock(ctx, now)); err != nil && ctx.Err() == nil {
+		i.Log.Warn("the clock is not kept", "error", err)
 	}
 }
 
 // keepStatus reports: conditions at once, counts once a minute.
 func (i *instance) keepStatus(ctx context.Context) error {
 	var said reported
+	var last *ac.DHCPServerApplyConfiguration
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
 		if now := i.report(); now.server != nil {
-			i.status.Set(said.next(now))
+			if next := said.next(now); !reflect.DeepEqual(next, last) { // each Set is tried at once
+				last = next
+				i.status.Set(next)
+			}
 		}
 		select {
 		case <-ctx.Done():

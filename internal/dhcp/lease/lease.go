@@ -88,10 +88,9 @@ type Record struct {
 	Horizon  time.Time    `json:"horizon"` // the only fence: nobody else gets the address before it plus the grace
 	Expires  time.Time    `json:"expires"` // as last told to the client, for people
 	Dropped  []netip.Addr `json:"dropped,omitempty"`
+	Owner    string       `json:"owner,omitempty"` // UID of the Infra that the record is labelled with
 	// Version is the store's: higher is newer, over all records. 0 was never stored.
 	Version uint64 `json:"version"`
-	// Relabel: the stored object names an owner that is gone (a restored backup); the next write mends it.
-	Relabel bool `json:"-"`
 }
 
 // HeldBy says whether the record is a promise to this client.

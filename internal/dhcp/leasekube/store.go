@@ -132,7 +132,7 @@ func (s *Store) Record(object *v1alpha1.DHCPLease) (lease.Record, error) {
 	}
 	r := lease.Record{
 		IP: ip, Client: lease.Client{MAC: string(spec.MAC)}, ClientID: spec.ClientID, Hostname: spec.Hostname,
-		State: lease.State(spec.State), Horizon: spec.DurableUntilTime.UTC(), Version: version, Relabel: s.mislabelled(object),
+		State: lease.State(spec.State), Horizon: spec.DurableUntilTime.UTC(), Version: version, Owner: object.Labels[names.LabelOwnerUID],
 	}
 	if spec.MAC == "" {
 		r.Client = lease.Client{ID: spec.ClientID}
@@ -149,15 +149,4 @@ func (s *Store) Record(object *v1alpha1.DHCPLease) (lease.Record, error) {
 		}
 	}
 	return r, nil
-}
-
-// mislabelled says whether a lease names another owner than it should: a restored backup brings the UIDs of a cluster
-// that is gone.
-func (s *Store) mislabelled(object *v1alpha1.DHCPLease) bool {
-	for key, value := range s.Labels() {
-		if object.Labels[key] != value {
-			return true
-		}
-	}
-	return false
 }

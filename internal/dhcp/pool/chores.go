@@ -36,7 +36,9 @@ func (t *Table) chore(r lease.Record, now time.Time) (Decision, bool) {
 	if d, ok := t.machineChore(r, now); ok {
 		return d, true
 	}
-	return write(r, "relabelled"), r.Relabel
+	stale := r.Owner != t.config.Owner // a restored backup names an owner that is gone
+	r.Owner = t.config.Owner
+	return write(r, "relabelled"), stale
 }
 
 // machineChore ends a lease with its machine (rule 7). A machine of the same name takes it over: after a restore from a

@@ -28,6 +28,8 @@ type Config struct {
 	// LooksUpVMs says that hardware addresses are looked up among virtual machines: the others are guests of a kind.
 	LooksUpVMs bool
 	LeaseTime  time.Duration
+	// Owner is the UID of the Infra whose leases these are.
+	Owner string
 	// Born is when the server first served: a young one probes each address before it offers it (rule 12).
 	Born time.Time
 }

@@ -275,7 +275,7 @@ func promised(r lease.Record, c lease.Client, now time.Time, term time.Duration)
 func (t *Table) promiseOf(ip netip.Addr, a Ask) lease.Record {
 	was := t.records[ip]
 	owner, term := t.machines.Owner(a.Client.MAC), t.term(a)
-	r := lease.Record{IP: ip, Client: a.Client, State: lease.Bound, VM: owner.VM, Hostname: t.hostname(owner, a), Version: was.Version}
+	r := lease.Record{IP: ip, Client: a.Client, State: lease.Bound, VM: owner.VM, Hostname: t.hostname(owner, a), Owner: t.config.Owner, Version: was.Version}
 	if a.ClientID != nil {
 		r.ClientID = lease.Hex(a.ClientID)
 	}

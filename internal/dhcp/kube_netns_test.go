@@ -1,0 +1,278 @@
+//go:build netns
+
+package dhcp_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/insomniacslk/dhcp/dhcpv4"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/daemon"
+	"github.com/cldmnky/oooi/internal/dhcp"
+	"github.com/cldmnky/oooi/internal/dhcp/clock"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/testkit/envtest"
+)
+
+// daemonInCluster is the daemon with its leases in a real API server, on the loopback device: clients there have their
+// addresses already and are adopted, which needs no broadcast.
+type daemonInCluster struct {
+	*WithT
+	t        *testing.T
+	api      client.WithWatch // the test's own view
+	config   *rest.Config
+	cut      atomic.Bool // the daemon's connection to the API server
+	stateDir string
+	stop     func()
+}
+
+func newDaemonInCluster(t *testing.T) *daemonInCluster {
+	cluster, err := envtest.Start(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cluster.Stop() })
+	api, err := client.NewWithWatch(cluster.Admin, client.Options{Scheme: daemon.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &daemonInCluster{WithT: NewWithT(t), t: t, api: api, config: rest.CopyConfig(cluster.Admin), stateDir: t.TempDir()}
+	d.config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &scissors{next, &d.cut} })
+	return d
+}
+
+type scissors struct {
+	next http.RoundTripper
+	cut  *atomic.Bool
+}
+
+func (s *scissors) RoundTrip(r *http.Request) (*http.Response, error) {
+	if s.cut.Load() {
+		return nil, errors.New("no route to the API server")
+	}
+	return s.next.RoundTrip(r)
+}
+
+func dhcpServer() *v1alpha1.DHCPServer {
+	return &v1alpha1.DHCPServer{
+		ObjectMeta: metav1.ObjectMeta{Name: "c1-dhcp", Namespace: "default", Labels: map[string]string{
+			names.LabelInfra: "c1", names.LabelInfraNamespace: "default", names.LabelOwnerUID: "uid-1",
+		}},
+		Spec: v1alpha1.DHCPServerSpec{
+			NetworkConfig: v1alpha1.DHCPNetworkConfig{
+				Attachment: v1alpha1.Attachment{NetworkAttachmentDefinition: "vlan100"}, CIDR: "127.0.0.0/24", ServerIP: "127.0.0.1",
+			},
+			LeaseConfig: v1alpha1.DHCPLeaseConfig{RangeStart: "127.0.0.10", RangeEnd: "127.0.0.100", LeaseTime: metav1.Duration{Duration: time.Hour}},
+		},
+	}
+}
+
+// starts runs the daemon as its pod does.
+func (d *daemonInCluster) starts() {
+	d.t.Helper()
+	ctx, stop := context.WithCancel(d.t.Context())
+	tells := clock.New()
+	config := rest.CopyConfig(d.config)
+	config.Wrap(tells.Listen)
+	c, err := client.NewWithWatch(config, client.Options{Scheme: daemon.Scheme()})
+	d.Expect(err).NotTo(HaveOccurred())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- dhcp.Run(ctx, dhcp.Options{
+			Flags: daemon.Flags{Namespace: "default", StateDir: d.stateDir, HealthAddress: "127.0.0.1:8081", MetricsAddress: "127.0.0.1:9402"},
+			Name:  "c1-dhcp", Clock: tells, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		}, c)
+	}()
+	d.stop = func() {
+		stop()
+		d.Eventually(ended).WithTimeout(10 * time.Second).Should(Receive(BeNil()))
+		d.stop = func() {}
+	}
+	d.t.Cleanup(func() { d.stop() })
+}
+
+func get(url string) string {
+	answer, err := http.Get(url)
+	if err != nil {
+		return err.Error()
+	}
+	defer answer.Body.Close()
+	var body strings.Builder
+	_ = answer.Write(&body)
+	return body.String()
+}
+
+func (d *daemonInCluster) isReady() {
+	d.t.Helper()
+	d.Eventually(func() string { return get("http://127.0.0.1:8081/readyz") }).WithTimeout(15 * time.Second).Should(HaveSuffix("ok\n"))
+}
+
+// asks sends a client's REQUEST for the address that it has, and returns the reply; nil is silence.
+func (d *daemonInCluster) asks(ip, mac string, with ...dhcpv4.Modifier) *dhcpv4.DHCPv4 {
+	d.t.Helper()
+	conn, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.MustParseAddrPort(ip+":68")))
+	d.Expect(err).NotTo(HaveOccurred())
+	defer conn.Close()
+	hardware, err := net.ParseMAC(mac)
+	d.Expect(err).NotTo(HaveOccurred())
+	message, err := dhcpv4.New(append([]dhcpv4.Modifier{dhcpv4.WithHwAddr(hardware), dhcpv4.WithMessageType(dhcpv4.MessageTypeRequest), dhcpv4.WithClientIP(net.ParseIP(ip))}, with...)...)
+	d.Expect(err).NotTo(HaveOccurred())
+	_, err = conn.WriteTo(message.ToBytes(), &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 67})
+	d.Expect(err).NotTo(HaveOccurred())
+	d.Expect(conn.SetReadDeadline(time.Now().Add(3 * time.Second))).To(Succeed())
+	octets := make([]byte, 1500)
+	n, err := conn.Read(octets)
+	if err != nil {
+		return nil
+	}
+	reply, err := dhcpv4.FromBytes(octets[:n])
+	d.Expect(err).NotTo(HaveOccurred())
+	return reply
+}
+
+func (d *daemonInCluster) lease(ip string) (*v1alpha1.DHCPLease, error) {
+	l := &v1alpha1.DHCPLease{}
+	return l, d.api.Get(d.t.Context(), client.ObjectKey{Namespace: "default", Name: "c1-dhcp-" + ip}, l)
+}
+
+func (d *daemonInCluster) status() v1alpha1.DHCPServerStatus {
+	s := &v1alpha1.DHCPServer{}
+	d.Expect(d.api.Get(d.t.Context(), client.ObjectKey{Namespace: "default", Name: "c1-dhcp"}, s)).To(Succeed())
+	return s.Status
+}
+
+const (
+	one = "52:54:00:00:00:01"
+	two = "52:54:00:00:00:02"
+)
+
+func TestTheDaemonInACluster(t *testing.T) {
+	d := newDaemonInCluster(t)
+	d.Expect(d.api.Create(t.Context(), dhcpServer())).To(Succeed())
+	d.starts()
+	d.isReady()
+
+	t.Run("a lease is an object, labelled with its Infra, owned by nobody", func(t *testing.T) {
+		g := NewWithT(t)
+		reply := d.asks("127.0.0.10", one)
+		g.Expect(reply).NotTo(BeNil())
+		g.Expect(reply.IPAddressLeaseTime(0)).To(Equal(time.Hour))
+		l, err := d.lease("127.0.0.10")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(l.Spec.MAC).To(Equal(v1alpha1.MACAddress(one)))
+		g.Expect(l.Spec.State).To(Equal(v1alpha1.LeaseBound))
+		g.Expect(l.Spec.DurableUntilTime.Time).To(BeTemporally("~", time.Now().Add(2*time.Hour), 10*time.Second))
+		g.Expect(l.Labels).To(And(HaveKeyWithValue(names.LabelInfra, "c1"), HaveKeyWithValue(names.LabelOwnerUID, "uid-1"), HaveKeyWithValue(names.LabelServer, "c1-dhcp")))
+		g.Expect(l.OwnerReferences).To(BeEmpty())
+	})
+	t.Run("status says what is served", func(t *testing.T) {
+		NewWithT(t).Eventually(d.status).WithTimeout(10 * time.Second).Should(And(
+			HaveField("PoolSize", int32(91)),
+			HaveField("Instances", ConsistOf(And(HaveField("IP", v1alpha1.IPAddress("127.0.0.1")), HaveField("Ready", true)))),
+			HaveField("Conditions", ContainElements(
+				And(HaveField("Type", v1alpha1.ConditionConfigAccepted), HaveField("Status", metav1.ConditionTrue), HaveField("ObservedGeneration", int64(1))),
+				And(HaveField("Type", v1alpha1.ConditionClockSteady), HaveField("Status", metav1.ConditionTrue))))))
+	})
+	t.Run("an event tells of it", func(t *testing.T) {
+		NewWithT(t).Eventually(func() []string { return d.events("LeaseBound") }).WithTimeout(5 * time.Second).
+			Should(ContainElement("127.0.0.10 is bound to " + one))
+	})
+	t.Run("metrics count it", func(t *testing.T) {
+		NewWithT(t).Expect(get("http://127.0.0.1:9402/metrics")).To(And(
+			ContainSubstring(`oooi_dhcp_messages_total{kind="renewing",outcome="ack/bound"} 1`), ContainSubstring("oooi_dhcp_leases_active 1")))
+	})
+	t.Run("a lease deleted by hand is written again", func(t *testing.T) {
+		g := NewWithT(t)
+		l, err := d.lease("127.0.0.10")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(d.api.Delete(t.Context(), l)).To(Succeed())
+		g.Eventually(func() error { _, err := d.lease("127.0.0.10"); return err }).WithTimeout(10 * time.Second).Should(Succeed())
+	})
+	t.Run("who holds an address keeps it from others", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(d.asks("127.0.0.10", two)).To(BeNil()) // a NAK is broadcast, which the loopback device does not carry
+		g.Expect(get("http://127.0.0.1:9402/metrics")).To(ContainSubstring(`oooi_dhcp_messages_total{kind="renewing",outcome="nak/held-by-another"} 1`))
+	})
+	t.Run("a configuration that cannot be served changes nothing and is reported", func(t *testing.T) {
+		g := NewWithT(t)
+		d.change(func(s *v1alpha1.DHCPServer) { s.Spec.NetworkConfig.ServerIP = "127.0.0.250" }) // no device carries it
+		g.Eventually(d.status).WithTimeout(10 * time.Second).Should(HaveField("Conditions", ContainElement(And(
+			HaveField("Type", v1alpha1.ConditionConfigAccepted), HaveField("Status", metav1.ConditionFalse), HaveField("ObservedGeneration", int64(2)),
+			HaveField("Message", ContainSubstring("no network device carries 127.0.0.250"))))))
+		g.Expect(d.asks("127.0.0.10", one)).NotTo(BeNil())
+		d.change(func(s *v1alpha1.DHCPServer) { s.Spec.NetworkConfig.ServerIP = "127.0.0.1" })
+	})
+	t.Run("with the API server away holders are renewed, even after a restart, and nobody else is served", func(t *testing.T) {
+		g := NewWithT(t)
+		d.cut.Store(true)
+		g.Expect(d.asks("127.0.0.10", one)).NotTo(BeNil())
+		d.stop()
+		d.starts()
+		g.Eventually(func() *dhcpv4.DHCPv4 { return d.asks("127.0.0.10", one) }).WithTimeout(15 * time.Second).ShouldNot(BeNil())
+		g.Expect(d.asks("127.0.0.20", two)).To(BeNil())
+		g.Expect(get("http://127.0.0.1:8081/livez")).To(HaveSuffix("ok\n"))
+		g.Expect(get("http://127.0.0.1:8081/readyz")).To(ContainSubstring("no route to the API server"))
+		d.cut.Store(false)
+		d.isReady()
+		g.Eventually(func() *dhcpv4.DHCPv4 { return d.asks("127.0.0.20", two) }).WithTimeout(15 * time.Second).ShouldNot(BeNil())
+	})
+	t.Run("a lease of a restored backup is relabelled", func(t *testing.T) {
+		g := NewWithT(t)
+		d.change(func(s *v1alpha1.DHCPServer) { s.Labels[names.LabelOwnerUID] = "uid-2" })
+		g.Eventually(func() map[string]string { l, _ := d.lease("127.0.0.10"); return l.Labels }).WithTimeout(20 * time.Second).
+			Should(HaveKeyWithValue(names.LabelOwnerUID, "uid-2"))
+	})
+	t.Run("idle, it writes nothing", func(t *testing.T) {
+		g := NewWithT(t)
+		version := func() string {
+			l, err := d.lease("127.0.0.10")
+			g.Expect(err).NotTo(HaveOccurred())
+			s := &v1alpha1.DHCPServer{}
+			g.Expect(d.api.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "c1-dhcp"}, s)).To(Succeed())
+			return l.ResourceVersion + " " + s.ResourceVersion
+		}
+		g.Eventually(func() bool { before := version(); <-time.After(3 * time.Second); return before == version() }).WithTimeout(90 * time.Second).Should(BeTrue())
+		before := version()
+		g.Consistently(version).WithTimeout(10 * time.Second).Should(Equal(before))
+	})
+}
+
+func (d *daemonInCluster) change(change func(*v1alpha1.DHCPServer)) {
+	d.t.Helper()
+	d.Eventually(func() error {
+		s := &v1alpha1.DHCPServer{}
+		if err := d.api.Get(d.t.Context(), client.ObjectKey{Namespace: "default", Name: "c1-dhcp"}, s); err != nil {
+			return err
+		}
+		change(s)
+		return d.api.Update(d.t.Context(), s)
+	}).Should(Succeed())
+}
+
+func (d *daemonInCluster) events(reason string) []string {
+	list := &corev1.EventList{}
+	d.Expect(d.api.List(d.t.Context(), list, client.InNamespace("default"))).To(Succeed())
+	var messages []string
+	for _, e := range list.Items {
+		if e.Reason == reason && e.InvolvedObject.Kind == "DHCPServer" {
+			messages = append(messages, e.Message)
+		}
+	}
+	return messages
+}
