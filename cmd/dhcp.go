@@ -1,9 +1,6 @@
 package cmd
 
 import (
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
@@ -38,8 +35,7 @@ func newDHCPCommand() *cobra.Command {
 }
 
 func runDHCP(cmd *cobra.Command, o dhcp.Options) error {
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	ctx := cmd.Context()
 	o.Clock = clock.New()
 	if o.ConfigFile != "" {
 		return dhcp.Run(ctx, o, nil)

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -38,9 +36,7 @@ func newManagerCommand() *cobra.Command {
 		Short: "Run the operator's controllers",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			return runManager(ctx, flags, settings)
+			return runManager(cmd.Context(), flags, settings)
 		},
 	}
 	f := cmd.Flags()

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -51,8 +49,7 @@ func newProxyCommand() *cobra.Command {
 }
 
 func runProxy(cmd *cobra.Command, o proxy.Options) error {
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	ctx := cmd.Context()
 	if o.ConfigFile != "" {
 		return proxy.Run(ctx, o, nil)
 	}

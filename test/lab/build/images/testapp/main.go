@@ -56,7 +56,12 @@ func serve(addr string) error {
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "host=%s client=%s\n", host, r.RemoteAddr)
 	})
-	return http.ListenAndServe(addr, nil)
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	log.Printf("ready on %s", listener.Addr())
+	return http.Serve(listener, nil)
 }
 
 // exitOnSIGTERM is needed as PID 1 of a container, for which the kernel has no default action.
