@@ -1,0 +1,100 @@
+package dhcp
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
+	"github.com/cldmnky/oooi/internal/dhcp/pool"
+	"github.com/cldmnky/oooi/internal/dhcp/wire"
+)
+
+const everyField = `
+metadata: {name: c1-dhcp, namespace: clusters, labels: {hostedcluster.densityops.com/owner-uid: uid-1}}
+spec:
+  networkConfig:
+    networkAttachmentDefinition: vlan100
+    cidr: 192.168.100.0/24
+    serverIP: 192.168.100.2
+    gateway: 192.168.100.1
+    dnsServers: [192.168.100.3]
+    ntpServers: [192.168.100.4]
+    mtu: 1400
+    domain: c1.example.com
+    searchDomains: [c1.example.com]
+    routes: [{destination: 172.20.0.9/32, gateway: 192.168.100.5}]
+  leaseConfig: {rangeStart: 192.168.100.10, rangeEnd: 192.168.100.20, leaseTime: 12h}
+  excludeRanges: [{start: 192.168.100.12, end: 192.168.100.13}]
+  reservations: [{ip: 192.168.100.200, mac: "52:54:00:00:00:01", hostname: worker-1}]
+  unknownClients: Ignore
+  options: [{code: 150, type: IPv4List, value: "192.168.100.7, 192.168.100.8"}, {code: 66, type: String, value: tftp}, {code: 23, type: UInt8, value: "64"}, {code: 200, type: UInt16, value: "513"}, {code: 201, type: UInt32, value: "1"}, {code: 19, type: Bool, value: "true"}, {code: 43, type: Hex, value: "01:0a:ff"}]
+  relays: [192.168.100.9/32]
+  vmNamespace: clusters-c1
+`
+
+func server(t *testing.T, text string) *v1alpha1.DHCPServer {
+	t.Helper()
+	s := &v1alpha1.DHCPServer{}
+	NewWithT(t).Expect(yaml.UnmarshalStrict([]byte(text), s)).To(Succeed())
+	return s
+}
+
+func TestEveryFieldReachesThePool(t *testing.T) {
+	got, err := ConfigOf(server(t, everyField))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	want := pool.Config{
+		Server: at(2), Instances: []netip.Addr{at(2)}, First: at(10), Last: at(20), LeaseTime: 12 * time.Hour, Owner: "uid-1",
+		Never:        []pool.Range{{First: at(12), Last: at(13)}},
+		Reservations: []pool.Reservation{{IP: at(200), Client: lease.Client{MAC: "52:54:00:00:00:01"}, Hostname: "worker-1"}},
+		Relays:       []netip.Prefix{netip.MustParsePrefix("192.168.100.9/32")},
+		KnownOnly:    true, LooksUpVMs: true,
+		Network: wire.Network{
+			Subnet: netip.MustParsePrefix("192.168.100.0/24"), Router: at(1), DNS: []netip.Addr{at(3)}, NTP: []netip.Addr{at(4)}, MTU: 1400,
+			Domain: "c1.example.com", Search: []string{"c1.example.com"}, Routes: []wire.Route{{To: netip.MustParsePrefix("172.20.0.9/32"), Via: at(5)}},
+			Further: []wire.Option{
+				{Code: 19, Data: []byte{1}}, {Code: 23, Data: []byte{64}}, {Code: 43, Data: []byte{1, 10, 255}}, {Code: 66, Data: []byte("tftp")},
+				{Code: 150, Data: []byte{192, 168, 100, 7, 192, 168, 100, 8}}, {Code: 200, Data: []byte{2, 1}}, {Code: 201, Data: []byte{0, 0, 0, 1}},
+			},
+		},
+	}
+	same := cmp.Options{cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
+	if diff := cmp.Diff(want, got, same); diff != "" {
+		t.Error(diff)
+	}
+	NewWithT(t).Expect(got.Size()).To(Equal(10), "eleven less two excluded, and one reserved outside")
+}
+
+func TestWhatIsWrongIsNamed(t *testing.T) {
+	for change, complaint := range map[string]string{
+		"serverIP: 192.168.100.2 → serverIP: 10.0.0.2":                         "networkConfig.serverIP must lie inside 192.168.100.0/24",
+		"cidr: 192.168.100.0/24 → cidr: 192.168.100.7/24":                      `networkConfig.cidr "192.168.100.7/24" must be a network with its host bits zero`,
+		"rangeEnd: 192.168.100.20 → rangeEnd: 192.168.100.9":                   "leaseConfig rangeEnd lies before rangeStart",
+		"leaseTime: 12h → leaseTime: 1m":                                       "leaseConfig.leaseTime must be between 2m and 8760h",
+		"dnsServers: [192.168.100.3] → dnsServers: [nowhere]":                  `networkConfig.dnsServers[0] "nowhere" must be an IPv4 address`,
+		"ip: 192.168.100.200 → ip: 10.0.0.1":                                   "reservations[0].ip must lie inside",
+		`mac: "52:54:00:00:00:01" → clientID: "", mac: ""`:                     "reservations[0] must have exactly one of mac and clientID",
+		"code: 66 → code: 6":                                                   "options[1].code 6 is set by the server itself",
+		`type: UInt8, value: "64" → type: UInt8, value: "256"`:                 "fits UInt8",
+		`type: IPv4List, value: "192.168.100.7 → type: IPv4List, value: "many`: "must be IPv4 addresses separated by commas",
+	} {
+		t.Run(complaint, func(t *testing.T) {
+			_, err := ConfigOf(server(t, replaced(t, change)))
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(complaint)))
+		})
+	}
+}
+
+// replaced is everyField with one change, written as "old → new".
+func replaced(t *testing.T, change string) string {
+	t.Helper()
+	old, now, _ := strings.Cut(change, " → ")
+	NewWithT(t).Expect(strings.Count(everyField, old)).To(Equal(1), "%q must be there once", old)
+	return strings.Replace(everyField, old, now, 1)
+}

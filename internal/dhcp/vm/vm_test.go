@@ -1,0 +1,94 @@
+package vm
+
+import (
+	"encoding/json"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
+	"github.com/cldmnky/oooi/internal/dhcp/pool"
+)
+
+func machine(t *testing.T, object string) Machine {
+	t.Helper()
+	var m Machine
+	NewWithT(t).Expect(json.Unmarshal([]byte(object), &m)).To(Succeed())
+	return m
+}
+
+const (
+	vmWithMAC = `{"metadata":{"name":"worker-1","namespace":"clusters-c1","uid":"vm-1"},"spec":{"template":{"spec":{"domain":{"devices":{"interfaces":[{"name":"vlan","macAddress":"52:54:00:AA:00:01"}]}}}}}}`
+	vmWithout = `{"metadata":{"name":"worker-1","namespace":"clusters-c1","uid":"vm-1"},"spec":{"template":{"spec":{"domain":{"devices":{"interfaces":[{"name":"vlan"}]}}}}}}`
+	owned     = `"ownerReferences":[{"kind":"VirtualMachine","name":"worker-1","uid":"vm-1"}]`
+	starting  = `{"metadata":{"name":"worker-1","namespace":"clusters-c1","uid":"vmi-1",` + owned + `},"spec":{"domain":{"devices":{"interfaces":[{"name":"vlan"}]}}},"status":{"phase":"Scheduling"}}`
+	running   = `{"metadata":{"name":"worker-1","namespace":"clusters-c1","uid":"vmi-1",` + owned + `},"spec":{"domain":{"devices":{"interfaces":[{"name":"vlan"}]}}},"status":{"phase":"Running","interfaces":[{"name":"vlan","mac":"52:54:00:aa:00:01"}]}}`
+	stopped   = `{"metadata":{"name":"worker-1","namespace":"clusters-c1","uid":"vmi-1",` + owned + `},"spec":{"domain":{"devices":{"interfaces":[{"name":"vlan"}]}}},"status":{"phase":"Succeeded","interfaces":[{"name":"vlan","mac":"52:54:00:aa:00:01"}]}}`
+	twin      = `{"metadata":{"name":"worker-2","namespace":"clusters-c1","uid":"vmi-2","ownerReferences":[{"kind":"VirtualMachine","name":"worker-2","uid":"vm-2"}]},"spec":{"domain":{"devices":{"interfaces":[{"name":"vlan","macAddress":"52:54:00:aa:00:01"}]}}},"status":{"phase":"Running"}}`
+)
+
+var worker1 = lease.VM{Namespace: "clusters-c1", Name: "worker-1", UID: "vm-1"}
+
+func TestWhoseHardwareAddress(t *testing.T) {
+	const mac = "52:54:00:aa:00:01"
+	for name, c := range map[string]struct {
+		machines, instances []string
+		launched            map[string][]string
+		owner               pool.Owner
+		inUse               bool
+	}{
+		"nobody's":                            {},
+		"in the machine's spec":               {machines: []string{vmWithMAC}, owner: pool.Owner{VM: worker1}},
+		"in the instance's status":            {machines: []string{vmWithout}, instances: []string{running}, owner: pool.Owner{VM: worker1}, inUse: true},
+		"in the launcher pod only, so far":    {machines: []string{vmWithout}, instances: []string{starting}, launched: map[string][]string{"vmi-1": {mac}}, owner: pool.Owner{VM: worker1}, inUse: true},
+		"an instance whose address is open":   {machines: []string{vmWithout}, instances: []string{starting}, owner: pool.Owner{Unresolved: true}},
+		"an instance that has stopped":        {machines: []string{vmWithout}, instances: []string{stopped}},
+		"two running machines'":               {machines: []string{vmWithMAC}, instances: []string{running, twin}, owner: pool.Owner{VM: worker1, Duplicate: true}, inUse: true},
+		"of one that runs, said of a stopped": {machines: []string{vmWithMAC}, instances: []string{twin}, owner: pool.Owner{VM: lease.VM{Namespace: "clusters-c1", Name: "worker-2", UID: "vm-2"}}, inUse: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var machines, instances []Machine
+			for _, o := range c.machines {
+				machines = append(machines, machine(t, o))
+			}
+			for _, o := range c.instances {
+				instances = append(instances, machine(t, o))
+			}
+			x := newIndex(machines, instances, c.launched)
+			NewWithT(t).Expect(x.owner(mac)).To(Equal(c.owner))
+			NewWithT(t).Expect(len(x.byMAC[mac].running) > 0).To(Equal(c.inUse))
+		})
+	}
+}
+
+func TestAMachineLivesInItsInstanceToo(t *testing.T) {
+	x := newIndex(nil, []Machine{machine(t, running)}, nil)
+	NewWithT(t).Expect(x.uids).To(HaveKey("vm-1"))
+	NewWithT(t).Expect(newIndex(nil, []Machine{machine(t, stopped)}, nil).uids).NotTo(HaveKey("vm-1"))
+}
+
+func TestLauncherAddressesExceptThePodNetworks(t *testing.T) {
+	status := `[{"name":"ovn-kubernetes","interface":"eth0","mac":"0a:58:0a:80:00:01","default":true},{"name":"default/vlan100","interface":"pod37a8eec1ce1","mac":"52:54:00:AA:00:01"}]`
+	NewWithT(t).Expect(launcherMACs(map[string]string{networkStatus: status})).To(Equal([]string{"52:54:00:aa:00:01"}))
+	NewWithT(t).Expect(launcherMACs(map[string]string{networkStatus: "not JSON"})).To(BeEmpty())
+	NewWithT(t).Expect(launcherMACs(nil)).To(BeEmpty())
+}
+
+func TestWhereNobodyKnowsEveryMachineLives(t *testing.T) {
+	d, g := NewDirectory(nil), NewWithT(t)
+	lives, _ := d.Lives(worker1)
+	g.Expect(lives).To(BeTrue())
+	g.Expect(d.InUse("52:54:00:aa:00:01")).To(BeTrue())
+	g.Expect(d.Owner("52:54:00:aa:00:01")).To(Equal(pool.Owner{Unresolved: true}))
+
+	// Everything was watched, but KubeVirt is not installed.
+	d.seen = &picture{complete: func() bool { return true }, installed: make(chan struct{})}
+	lives, _ = d.Lives(worker1)
+	g.Expect(lives).To(BeTrue())
+	g.Expect(d.Owner("52:54:00:aa:00:01")).To(Equal(pool.Owner{}), "nothing is on its way")
+
+	close(d.seen.installed)
+	d.forget()
+	lives, _ = d.Lives(worker1)
+	g.Expect(lives).To(BeFalse())
+}
