@@ -1,6 +1,7 @@
 # Everything that a person or CI calls. `make help` lists it.
 SHELL := /bin/bash -euo pipefail
 IMG ?= oooi:v0.1.0
+ENVOY_IMG ?= envoyproxy/envoy:distroless-v1.40.0
 KUBECTL ?= kubectl
 LAB := test/lab/lab
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w"
@@ -83,17 +84,17 @@ uninstall: ## Remove the CRDs, and with them every object of them.
 	$(KUBECTL) delete --ignore-not-found -f config/crd/bases
 
 .PHONY: deploy
-deploy: ## Deploy the operator with image IMG.
-	hack/manifests $(IMG) | $(KUBECTL) apply --server-side -f -
+deploy: ## Deploy the operator with image IMG and Envoy's ENVOY_IMG.
+	hack/manifests $(IMG) $(ENVOY_IMG) | $(KUBECTL) apply --server-side --force-conflicts -f -
 	$(KUBECTL) -n oooi-system rollout status deployment/oooi-controller-manager --timeout=120s
 
 .PHONY: undeploy
 undeploy: ## Remove the operator; CRDs and their objects go with it.
-	hack/manifests $(IMG) | $(KUBECTL) delete --ignore-not-found -f -
+	hack/manifests $(IMG) $(ENVOY_IMG) | $(KUBECTL) delete --ignore-not-found -f -
 
 .PHONY: run
 run: ## Run the manager from here against the current cluster.
-	go run . manager --image=$(IMG)
+	go run . manager --image=$(IMG) --envoy-image=$(ENVOY_IMG)
 
 .PHONY: image
 image: ## Build the container image as an OCI layout in dist/, without a container engine.

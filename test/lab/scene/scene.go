@@ -74,16 +74,9 @@ func (s *Scene) Standin(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(out), err
 }
 
-// DeployOperator deploys the operator by the manifests that users deploy, with the lab's image of Envoy.
+// DeployOperator deploys the operator by the manifests that users deploy.
 func (s *Scene) DeployOperator(ctx context.Context) error {
-	if _, err := s.Run(ctx, "make", "deploy", "IMG=e2e.local/oooi:dev"); err != nil {
-		return err
-	}
-	_, err := s.Kubectl(ctx, "-n", "oooi-system", "set", "env", "deployment/oooi-controller-manager", "RELATED_IMAGE_ENVOY=e2e.local/envoy:1.40.0")
-	if err != nil {
-		return err
-	}
-	_, err = s.Kubectl(ctx, "-n", "oooi-system", "rollout", "status", "deployment/oooi-controller-manager", "--timeout=90s")
+	_, err := s.Run(ctx, "make", "deploy", "IMG=e2e.local/oooi:dev", "ENVOY_IMG=e2e.local/envoy:1.40.0")
 	return err
 }
 
