@@ -1,0 +1,210 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	acapps "k8s.io/client-go/applyconfigurations/apps/v1"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/testkit/golden"
+)
+
+// aChild is a case of testdata/workload: the child, its NAD, and its Infra if it has one.
+type aChild struct {
+	dhcp  plan.Child[*v1alpha1.DHCPServer]
+	dns   plan.Child[*v1alpha1.DNSServer]
+	proxy plan.Child[*v1alpha1.ProxyServer]
+}
+
+func childOf(t testing.TB, name string) aChild {
+	t.Helper()
+	c := aChild{}
+	c.dhcp.Settings = settings()
+	c.dhcp.Settings.MetricsNamespaces = []string{"monitoring"}
+	for _, o := range load(t, filepath.Join("testdata/workload", name, "in.yaml")) {
+		switch o := o.(type) {
+		case *v1alpha1.DHCPServer:
+			c.dhcp.Server = o
+		case *v1alpha1.DNSServer:
+			c.dns.Server = o
+		case *v1alpha1.ProxyServer:
+			c.proxy.Server = o
+		case *v1alpha1.Infra:
+			c.dhcp.Infra, c.dhcp.Lent = o, o.Namespace+"-"+o.Name
+		case *nad.NetworkAttachmentDefinition:
+			c.dhcp.NAD = o
+		}
+	}
+	if c.dhcp.Server != nil {
+		c.dhcp.Lent = string(c.dhcp.Server.Spec.VMNamespace)
+	}
+	c.dns.Settings, c.dns.NAD, c.dns.Infra, c.dns.Lent = c.dhcp.Settings, c.dhcp.NAD, c.dhcp.Infra, c.dhcp.Lent
+	c.proxy.Settings, c.proxy.NAD, c.proxy.Infra, c.proxy.Lent = c.dhcp.Settings, c.dhcp.NAD, c.dhcp.Infra, c.dhcp.Lent
+	return c
+}
+
+func (c aChild) plan() plan.ChildPlan {
+	switch {
+	case c.dhcp.Server != nil:
+		return plan.DHCP(c.dhcp)
+	case c.dns.Server != nil:
+		return plan.DNS(c.dns)
+	}
+	return plan.Proxy(c.proxy)
+}
+
+func TestAChildBecomes(t *testing.T) {
+	golden.Cases(t, "testdata/workload", []string{"in.yaml"}, func(t *testing.T, dir string) map[string]string {
+		p := childOf(t, filepath.Base(dir)).plan()
+		if p.Held || len(p.Findings) > 0 {
+			t.Fatalf("findings: %v", p.Findings)
+		}
+		var out []string
+		for _, o := range p.Objects {
+			out = append(out, document(t, o))
+		}
+		return map[string]string{"out.yaml": strings.Join(out, "---\n")}
+	})
+}
+
+// template finds the pod template of a plan, as the API server will have it.
+func template(t testing.TB, p plan.ChildPlan) (corev1.PodTemplateSpec, map[string]string) {
+	t.Helper()
+	var found *accore.PodTemplateSpecApplyConfiguration
+	var annotations map[string]string
+	for _, o := range p.Objects {
+		switch w := o.(type) {
+		case *acapps.StatefulSetApplyConfiguration:
+			found, annotations = w.Spec.Template, w.Annotations
+		case *acapps.DeploymentApplyConfiguration:
+			found, annotations = w.Spec.Template, w.Annotations
+		}
+	}
+	var out corev1.PodTemplateSpec
+	text, err := json.Marshal(found)
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	if err != nil || found == nil {
+		t.Fatalf("no pod template: %v", err)
+	}
+	return out, annotations
+}
+
+func images(p corev1.PodTemplateSpec) []string {
+	var all []string
+	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+		all = append(all, c.Name+"="+c.Image)
+	}
+	return all
+}
+
+func TestRunningImagesStayUntilThePodsChangeAnyway(t *testing.T) {
+	g := NewWithT(t)
+	c := childOf(t, "proxy").proxy
+	first := plan.Proxy(c)
+	pods, annotations := template(t, first)
+	g.Expect(images(pods)).To(Equal([]string{"bootstrap=example.com/oooi:1", "proxy=example.com/oooi:1", "envoy=example.com/envoy:1"}))
+
+	c.Running = &plan.Running{Annotations: annotations, Template: pods}
+	c.Settings.Image, c.Settings.EnvoyImage = "example.com/oooi:2", "example.com/envoy:2"
+	again, _ := template(t, plan.Proxy(c))
+	g.Expect(again).To(Equal(pods), "a new manager changes the pods")
+
+	placed := c
+	placed.Server = c.Server.DeepCopy()
+	placed.Server.Spec.NodeSelector = map[string]string{"vlan": "yes"}
+	moved, _ := template(t, plan.Proxy(placed))
+	g.Expect(images(moved)).To(Equal([]string{"bootstrap=example.com/oooi:2", "proxy=example.com/oooi:2", "envoy=example.com/envoy:2"}))
+
+	written := c
+	written.Settings.AllowImageOverride = true
+	written.Server = c.Server.DeepCopy()
+	written.Server.Spec.ProxyImage = "example.com/envoy:mine"
+	mine, _ := template(t, plan.Proxy(written))
+	g.Expect(images(mine)).To(ContainElement("envoy=example.com/envoy:mine"))
+}
+
+func TestAChildIsHeldWhenItMayNotOrCannot(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*aChild)
+		says   string
+	}{
+		"an image of its own":             {func(c *aChild) { c.proxy.Server.Spec.ManagerImage = "example.com/evil" }, "ImageOverrideNotAllowed"},
+		"a NAD of a stranger":             {func(c *aChild) { c.proxy.Server.Spec.NetworkConfig.NetworkAttachmentNamespace = "stranger" }, "RefNotPermitted"},
+		"a backend of a stranger":         {func(c *aChild) { c.proxy.Server.Spec.Backends[0].TargetNamespace = "stranger" }, "RefNotPermitted"},
+		"an Infra that lends nothing":     {func(c *aChild) { c.proxy.Lent = "" }, "RefNotPermitted"},
+		"a NAD that is not there":         {func(c *aChild) { c.proxy.NAD = nil }, "NADNotFound"},
+		"a stranger's namespace, unnamed": {func(c *aChild) { c.proxy.Lent = ""; c.proxy.Namespaces = []corev1.Namespace{{}} }, "RefNotPermitted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			child := childOf(t, "proxy")
+			c.change(&child)
+			p := child.plan()
+			g := NewWithT(t)
+			g.Expect(p.Held).To(BeTrue())
+			g.Expect(p.Objects).To(BeEmpty())
+			g.Expect(p.Findings).To(ContainElement(And(HaveField("Condition", v1alpha1.ConditionAccepted), HaveField("Reason", c.says))))
+		})
+	}
+}
+
+func TestANamespaceMayAdmitAChildsBackend(t *testing.T) {
+	c := childOf(t, "proxy")
+	c.proxy.Server.Spec.Backends[0].TargetNamespace = "stranger"
+	stranger := corev1.Namespace{}
+	stranger.Name, stranger.Annotations = "stranger", map[string]string{names.AnnotationAllowedNamespaces: "clusters"}
+	c.proxy.Namespaces = []corev1.Namespace{stranger}
+	NewWithT(t).Expect(c.plan().Held).To(BeFalse())
+}
+
+// Everything that a daemon may do is in Roles of its own namespace; rights in others only an Infra gives.
+func TestAChildWritesOnlyInItsNamespace(t *testing.T) {
+	for _, name := range []string{"dhcp", "dns", "proxy", "proxy-alone"} {
+		for _, o := range childOf(t, name).plan().Objects {
+			namespaced := o.(interface{ GetNamespace() *string })
+			NewWithT(t).Expect(namespaced.GetNamespace()).To(HaveValue(BeElementOf("clusters", "site")), "%T", o)
+		}
+	}
+}
+
+func TestEveryContainerHasRequestsAndLimits(t *testing.T) {
+	for _, name := range []string{"dhcp", "proxy"} {
+		pods, _ := template(t, childOf(t, name).plan())
+		for _, c := range slices.Concat(pods.Spec.InitContainers, pods.Spec.Containers) {
+			NewWithT(t).Expect(c.Resources.Requests).To(HaveLen(2), c.Name)
+			NewWithT(t).Expect(c.Resources.Limits).To(HaveLen(2), c.Name)
+		}
+	}
+}
+
+// A plan reads only: the same input gives the same bytes, however often it was planned from.
+func TestPlanningAChildChangesNothing(t *testing.T) {
+	for _, name := range []string{"dhcp", "dns", "proxy"} {
+		c := childOf(t, name)
+		before, _ := json.Marshal([]any{c.dhcp, c.dns, c.proxy})
+		first, second := encoded(t, c.plan().Objects), encoded(t, c.plan().Objects)
+		after, _ := json.Marshal([]any{c.dhcp, c.dns, c.proxy})
+		NewWithT(t).Expect(first).To(Equal(second))
+		NewWithT(t).Expect(string(after)).To(Equal(string(before)))
+	}
+}
+
+func encoded(t *testing.T, objects []runtime.ApplyConfiguration) string {
+	text, err := json.Marshal(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
