@@ -53,12 +53,14 @@ func judged(kind string, findings []finding.Finding, otherwise verdict) verdict 
 	return no(kind, reason, say(messages))
 }
 
+func say(messages []string) string { return strings.Join(messages, "; ") }
+
 // longest is what a condition's message may hold (metav1.Condition).
 const longest = 32768
 
-func say(messages []string) string {
-	all := strings.Join(messages, "; ")
-	return all[:min(len(all), longest)]
+// cut shortens a text to a number of bytes, between characters.
+func cut(text string, most int) string {
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }
 
 // conditions are verdicts with times: one that did not turn keeps its own.
@@ -66,7 +68,7 @@ func conditions(before []metav1.Condition, generation int64, now time.Time, verd
 	var all []metav1.Condition
 	for _, v := range verdicts {
 		c := metav1.Condition{
-			Type: v.Type, Status: v.Status, Reason: v.Reason, Message: v.Message, ObservedGeneration: generation,
+			Type: v.Type, Status: v.Status, Reason: v.Reason, Message: cut(v.Message, longest), ObservedGeneration: generation,
 			LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
 		}
 		if was := meta.FindStatusCondition(before, v.Type); was != nil && was.Status == v.Status {

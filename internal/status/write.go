@@ -162,7 +162,7 @@ func (w *Writer) tell(about runtime.Object, before, after []metav1.Condition) {
 		if was == nil && c.Status == metav1.ConditionUnknown || was != nil && was.Status == c.Status {
 			continue
 		}
-		w.Events.Eventf(about, nil, severity(c), c.Reason, c.Type, "%s is %s: %s", c.Type, c.Status, short(c.Message))
+		w.Events.Eventf(about, nil, severity(c), c.Reason, c.Type, "%s is %s: %s", c.Type, c.Status, cut(c.Message, longestNote))
 	}
 }
 
@@ -183,5 +183,3 @@ func severity(c metav1.Condition) string {
 
 // longestNote is what an event may say (events.k8s.io/v1: 1 kB), with room for the condition's name.
 const longestNote = 900
-
-func short(message string) string { return message[:min(len(message), longestNote)] }

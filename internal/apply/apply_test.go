@@ -1,0 +1,125 @@
+package apply
+
+import (
+	"encoding/json"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// service is an intent with every shape of field: maps, lists by key, sets, and atomic values.
+func service() *accore.ServiceApplyConfiguration {
+	return accore.Service("c1-proxy-svc", "clusters").WithLabels(map[string]string{"app": "proxy"}).WithFinalizers("a/b").
+		WithSpec(accore.ServiceSpec().WithSelector(map[string]string{"app": "proxy"}).
+			WithPorts(accore.ServicePort().WithName("tcp-443").WithPort(443))) // its protocol is left to the API server
+}
+
+// whole is our entry in managedFields as the API server writes it after service was applied.
+const whole = `{
+	"f:metadata":{"f:annotations":{"f:hostedcluster.densityops.com/applied":{}},"f:labels":{"f:app":{}},"f:finalizers":{"v:\"a/b\"":{}}},
+	"f:spec":{"f:selector":{},"f:ports":{"k:{\"port\":443,\"protocol\":\"TCP\"}":{".":{},"f:name":{},"f:port":{}}}}}`
+
+func live(t *testing.T, fields string, intent *unstructured.Unstructured) *corev1.Service {
+	t.Helper()
+	s := &corev1.Service{}
+	s.Annotations = intent.GetAnnotations()
+	s.ManagedFields = []metav1.ManagedFieldsEntry{
+		{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{}`)}},
+		{Manager: names.ManagerFieldOwner, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}},
+	}
+	return s
+}
+
+func TestWhatWasAppliedAndNobodyTookIsUnchanged(t *testing.T) {
+	for name, c := range map[string]struct {
+		fields string
+		want   bool
+	}{
+		"all is ours":                       {whole, true},
+		"somebody took a label":             {`{"f:metadata":{"f:annotations":{"f:hostedcluster.densityops.com/applied":{}},"f:finalizers":{"v:\"a/b\"":{}}},"f:spec":{"f:selector":{},"f:ports":{"k:{\"port\":443,\"protocol\":\"TCP\"}":{".":{},"f:name":{},"f:port":{}}}}}`, false},
+		"somebody took the selector":        {`{"f:metadata":{"f:annotations":{"f:hostedcluster.densityops.com/applied":{}},"f:labels":{"f:app":{}},"f:finalizers":{"v:\"a/b\"":{}}},"f:spec":{"f:ports":{"k:{\"port\":443,\"protocol\":\"TCP\"}":{".":{},"f:name":{},"f:port":{}}}}}`, false},
+		"somebody took an element of a set": {`{"f:metadata":{"f:annotations":{"f:hostedcluster.densityops.com/applied":{}},"f:labels":{"f:app":{}},"f:finalizers":{"v:\"c/d\"":{}}},"f:spec":{"f:selector":{},"f:ports":{"k:{\"port\":443,\"protocol\":\"TCP\"}":{".":{},"f:name":{},"f:port":{}}}}}`, false},
+		"the port is another":               {`{"f:metadata":{"f:annotations":{"f:hostedcluster.densityops.com/applied":{}},"f:labels":{"f:app":{}},"f:finalizers":{"v:\"a/b\"":{}}},"f:spec":{"f:selector":{},"f:ports":{"k:{\"port\":444,\"protocol\":\"TCP\"}":{".":{},"f:name":{},"f:port":{}}}}}`, false},
+		"somebody took a port's name":       {`{"f:metadata":{"f:annotations":{"f:hostedcluster.densityops.com/applied":{}},"f:labels":{"f:app":{}},"f:finalizers":{"v:\"a/b\"":{}}},"f:spec":{"f:selector":{},"f:ports":{"k:{\"port\":443,\"protocol\":\"TCP\"}":{".":{},"f:port":{}}}}}`, false},
+		"nothing is ours":                   {`{}`, false},
+		"not what the API server writes":    {`[`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want, err := intentOf(service())
+			g := NewWithT(t)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(unchanged(live(t, c.fields, want), want)).To(Equal(c.want))
+		})
+	}
+}
+
+func TestAnotherIntentIsAChangeEvenIfAllIsOurs(t *testing.T) {
+	g := NewWithT(t)
+	before, err := intentOf(service())
+	g.Expect(err).NotTo(HaveOccurred())
+	// One label less: what is left is ours, and the live object has more.
+	after, err := intentOf(accore.Service("c1-proxy-svc", "clusters"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(unchanged(live(t, whole, before), after)).To(BeFalse())
+}
+
+// Whatever managedFields say, comparing ends and panics nowhere.
+func FuzzManagedFields(f *testing.F) {
+	f.Add([]byte(whole))
+	f.Add([]byte(`{"f:spec":{"f:ports":{"k:[]":{},"k:{}":{},"v:null":1}},"f:metadata":[]}`))
+	f.Fuzz(func(t *testing.T, fields []byte) {
+		want, err := intentOf(service())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if unchanged(live(t, string(fields), want), want) && !json.Valid(fields) {
+			t.Fatal("unchanged by fields that are no JSON")
+		}
+	})
+}
+
+func TestOnlyWhatIsOursIsOwned(t *testing.T) {
+	labelled := func(uid, instance string) *corev1.ConfigMap {
+		o := &corev1.ConfigMap{}
+		o.Namespace = "clusters-c1"
+		o.Labels = map[string]string{names.LabelManagedBy: names.ManagedBy, names.LabelInfra: "c1", names.LabelInfraNamespace: "clusters", names.LabelOwnerUID: uid}
+		if instance != "" {
+			o.Labels[names.LabelApp], o.Labels[names.LabelInstance] = "proxy", instance
+		}
+		return o
+	}
+	controlledBy := func(o *corev1.ConfigMap, uid types.UID) *corev1.ConfigMap {
+		yes := true
+		o.OwnerReferences = []metav1.OwnerReference{{UID: uid, Controller: &yes}}
+		return o
+	}
+	us := Owner{UID: "us", Living: map[types.UID]bool{"us": true, "neighbour": true}, Names: NameOf("infra", "clusters", "c1")}
+	other := labelled("dead", "")
+	other.Labels[names.LabelInfra] = "c2"
+	manual := labelled("dead", "")
+	delete(manual.Labels, names.LabelManagedBy)
+	for name, c := range map[string]struct {
+		object *corev1.ConfigMap
+		want   bool
+	}{
+		"controlled by us":                          {controlledBy(&corev1.ConfigMap{}, "us"), true},
+		"controlled by another, with our label":     {controlledBy(labelled("us", ""), "neighbour"), false},
+		"with our UID":                              {labelled("us", ""), true},
+		"restored: names us, its owner is dead":     {labelled("dead", ""), true},
+		"names us, its owner lives":                 {labelled("neighbour", ""), false},
+		"names another, its owner is dead":          {other, false},
+		"names us, but is nothing that we apply":    {manual, false},
+		"restored: a child's, which names us too":   {labelled("dead", "c1-proxy"), false},
+		"names us, and says nothing of an owner":    {labelled("", ""), false},
+		"somebody else's of the same name, no more": {&corev1.ConfigMap{}, false},
+	} {
+		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(us.owns(c.object)).To(Equal(c.want)) })
+	}
+}

@@ -1,0 +1,73 @@
+package observe
+
+import (
+	"net/netip"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+func TestTheClustersDomainIsItsResolversOwn(t *testing.T) {
+	for text, want := range map[string]string{
+		"search oooi-system.svc.cluster.local svc.cluster.local cluster.local\nnameserver 10.96.0.10\n": "cluster.local",
+		"nameserver 1.1.1.1\nsearch a.svc.k8s.example.com svc.k8s.example.com. k8s.example.com":         "k8s.example.com",
+		"search example.com\nnameserver 192.0.2.1\n":                                                    "",
+		"search\n": "",
+		"":         "",
+	} {
+		NewWithT(t).Expect(clusterDomain(text)).To(Equal(want), text)
+	}
+}
+
+func TestTheClustersNetworks(t *testing.T) {
+	node := &corev1.Node{Spec: corev1.NodeSpec{PodCIDRs: []string{"10.244.0.0/24", "fd00::/64"}}}
+	node.Name = "n1"
+	services := &networkingv1.ServiceCIDR{Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.96.0.0/12"}}}
+	services.Name = "kubernetes"
+	openshift := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "config.openshift.io/v1", "kind": "Network", "metadata": map[string]any{"name": "cluster"},
+		"status": map[string]any{"clusterNetwork": []any{map[string]any{"cidr": "10.128.0.0/14"}, map[string]any{"cidr": "none"}}, "serviceNetwork": []any{"172.30.0.0/16"}},
+	}}
+	written := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	for name, c := range map[string]struct {
+		objects        []client.Object
+		flags          plan.Settings
+		pods, services []string
+	}{
+		"of Kubernetes":      {[]client.Object{node, services}, plan.Settings{}, []string{"10.244.0.0/24", "fd00::/64"}, []string{"10.96.0.0/12"}},
+		"of OpenShift":       {[]client.Object{node, services, openshift}, plan.Settings{}, []string{"10.128.0.0/14"}, []string{"172.30.0.0/16"}},
+		"as the flags say":   {[]client.Object{node, services}, plan.Settings{PodCIDRs: written, ServiceCIDRs: written}, []string{"10.0.0.0/8"}, []string{"10.0.0.0/8"}},
+		"one flag of two":    {[]client.Object{openshift}, plan.Settings{PodCIDRs: written}, []string{"10.0.0.0/8"}, []string{"172.30.0.0/16"}},
+		"nobody says so yet": {nil, plan.Settings{}, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c.flags.ClusterDomain = "cluster.local"
+			reader := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(c.objects...).Build()
+			s, err := Cluster(t.Context(), reader, c.flags)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(texts(s.PodCIDRs)).To(Equal(c.pods))
+			g.Expect(texts(s.ServiceCIDRs)).To(Equal(c.services))
+		})
+	}
+}
+
+func texts(all []netip.Prefix) (out []string) {
+	for _, p := range all {
+		out = append(out, p.String())
+	}
+	return out
+}
+
+func FuzzResolvConf(f *testing.F) {
+	f.Add("search a.svc.cluster.local svc.cluster.local\n")
+	f.Fuzz(func(t *testing.T, text string) { clusterDomain(text) })
+}

@@ -1,0 +1,154 @@
+package status
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+var (
+	morning = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	noon    = morning.Add(3 * time.Hour)
+)
+
+func serving(generation int64) []metav1.Condition {
+	return []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Serving", ObservedGeneration: generation}}
+}
+
+// allServe are three children that serve their newest spec.
+func allServe() plan.Children {
+	return plan.Children{
+		DHCP:  &v1alpha1.DHCPServer{Status: v1alpha1.DHCPServerStatus{Conditions: serving(0), ActiveLeases: 3, PoolSize: 100}},
+		DNS:   &v1alpha1.DNSServer{Status: v1alpha1.DNSServerStatus{Conditions: serving(0)}},
+		Proxy: &v1alpha1.ProxyServer{Status: v1alpha1.ProxyServerStatus{Conditions: serving(0)}},
+	}
+}
+
+func TestInfraStands(t *testing.T) {
+	dnsOff := &v1alpha1.Infra{}
+	dnsOff.Spec.InfraComponents.DNS.Enabled = ptr.To(false)
+	wasReady := &v1alpha1.Infra{}
+	wasReady.Status.Conditions = Infra(wasReady, plan.InfraPlan{}, allServe(), Outcome{}, morning).Conditions
+	lag, broken := allServe(), allServe()
+	lag.Proxy.Generation = 2
+	broken.DNS.Status.Conditions[0].Status, broken.DNS.Status.Conditions[0].Reason = metav1.ConditionFalse, "PodNotReady"
+
+	for name, c := range map[string]struct {
+		infra    *v1alpha1.Infra
+		children plan.Children
+		out      Outcome
+		want     map[string]string // condition: status/reason
+	}{
+		"everything serves": {&v1alpha1.Infra{}, allServe(), Outcome{}, map[string]string{
+			"Accepted": "True/Valid", "NetworkReady": "True/Fit", "EndpointsResolved": "True/Resolved", "DHCPReady": "True/Serving", "DNSReady": "True/Serving",
+			"ProxyReady": "True/Serving", "Progressing": "False/Settled", "Degraded": "False/AsExpected", "Ready": "True/Serving"}},
+		"nothing is known yet": {&v1alpha1.Infra{}, plan.Children{}, Outcome{Held: true, Findings: []finding.Finding{finding.Wait(v1alpha1.ConditionEndpointsResolved, "WaitingForControlPlane").Say("w")}},
+			map[string]string{"NetworkReady": "Unknown/NotYetJudged", "DHCPReady": "Unknown/NotCreated", "EndpointsResolved": "False/WaitingForControlPlane", "Progressing": "True/WaitingForControlPlane", "Degraded": "False/AsExpected", "Ready": "False/NotYetJudged"}},
+		"the change has just been applied": {wasReady, allServe(), Outcome{Wrote: true}, map[string]string{
+			"DHCPReady": "False/Progressing", "Progressing": "True/RollingOut", "Degraded": "False/AsExpected", "Ready": "False/Progressing"}},
+		"a child has not caught up":    {wasReady, lag, Outcome{}, map[string]string{"DNSReady": "True/Serving", "ProxyReady": "False/Progressing", "Ready": "False/Progressing"}},
+		"a child that served does not": {wasReady, broken, Outcome{}, map[string]string{"DNSReady": "False/PodNotReady", "Degraded": "True/PodNotReady", "Progressing": "False/Settled", "Ready": "False/PodNotReady"}},
+		"a child never served":         {&v1alpha1.Infra{}, broken, Outcome{}, map[string]string{"DNSReady": "False/PodNotReady", "Degraded": "False/AsExpected", "Ready": "False/PodNotReady"}},
+		"invalid after having been valid": {wasReady, allServe(), Outcome{Held: true, Findings: []finding.Finding{finding.Wrong(v1alpha1.ConditionAccepted, "VLANInUse").Say("v")}},
+			map[string]string{"Accepted": "False/VLANInUse", "EndpointsResolved": "True/Resolved", "DHCPReady": "True/Serving", "Degraded": "True/VLANInUse", "Ready": "False/VLANInUse"}},
+		"a note holds nothing back": {&v1alpha1.Infra{}, allServe(), Outcome{Findings: []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "WorkerNADHasIPAM").Say("n")}},
+			map[string]string{"NetworkReady": "True/WorkerNADHasIPAM", "Degraded": "False/AsExpected", "Ready": "True/Serving"}},
+		"an object is not ours": {wasReady, allServe(), Outcome{Findings: []finding.Finding{finding.Wrong(v1alpha1.ConditionReady, "NameTaken").Say("n")}},
+			map[string]string{"Degraded": "True/NameTaken", "Ready": "False/NameTaken"}},
+		"paused":     {wasReady, allServe(), Outcome{Held: true, Paused: "p"}, map[string]string{"Progressing": "False/Paused", "Ready": "True/Serving", "NetworkReady": "True/Fit"}},
+		"DNS is off": {dnsOff, allServe(), Outcome{}, map[string]string{"DNSReady": "", "Ready": "True/Serving"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Infra(c.infra, plan.InfraPlan{}, c.children, c.out, noon)
+			for kind, want := range c.want {
+				text := ""
+				if now := meta.FindStatusCondition(got.Conditions, kind); now != nil {
+					text = string(now.Status) + "/" + now.Reason
+				}
+				NewWithT(t).Expect(text).To(Equal(want), kind)
+			}
+		})
+	}
+}
+
+func TestATransitionTimeMovesOnlyWithTheStatus(t *testing.T) {
+	g := NewWithT(t)
+	infra := &v1alpha1.Infra{}
+	infra.Status = Infra(infra, plan.InfraPlan{}, allServe(), Outcome{}, morning)
+	infra.Generation = 2
+	later := Infra(infra, plan.InfraPlan{}, allServe(), Outcome{Findings: []finding.Finding{finding.Wrong(v1alpha1.ConditionReady, "NameTaken").Say("n")}}, noon)
+	g.Expect(meta.FindStatusCondition(later.Conditions, v1alpha1.ConditionAccepted)).To(HaveValue(And(
+		HaveField("LastTransitionTime.Time", BeTemporally("==", morning)), HaveField("ObservedGeneration", BeEquivalentTo(2)))))
+	g.Expect(meta.FindStatusCondition(later.Conditions, v1alpha1.ConditionReady)).To(HaveValue(HaveField("LastTransitionTime.Time", BeTemporally("==", noon))))
+}
+
+func TestAChildIsReadyWhenItsPodServesTheNewestSpec(t *testing.T) {
+	accepted := func(status metav1.ConditionStatus, generation int64) []metav1.Condition {
+		return []metav1.Condition{{Type: v1alpha1.ConditionConfigAccepted, Status: status, ObservedGeneration: generation, Message: "listener: duplicate"}}
+	}
+	up := observe.Rollout{Exists: true, Current: true, Ready: true}
+	for name, c := range map[string]struct {
+		conditions []metav1.Condition
+		rollout    observe.Rollout
+		out        Outcome
+		want       string
+	}{
+		"it serves":                         {accepted(metav1.ConditionTrue, 2), up, Outcome{}, "True/Serving"},
+		"the daemon serves the spec before": {accepted(metav1.ConditionTrue, 1), up, Outcome{}, "False/Progressing"},
+		"the daemon has not reported":       {nil, up, Outcome{}, "False/Progressing"},
+		"the daemon refuses":                {accepted(metav1.ConditionFalse, 2), up, Outcome{}, "False/ConfigRefused"},
+		"there is no workload yet":          {nil, observe.Rollout{}, Outcome{}, "False/Progressing"},
+		"the old pod still runs":            {accepted(metav1.ConditionTrue, 2), observe.Rollout{Exists: true, Ready: true}, Outcome{}, "False/Progressing"},
+		"the pod is not ready":              {accepted(metav1.ConditionTrue, 2), observe.Rollout{Exists: true, Current: true}, Outcome{}, "False/PodNotReady"},
+		"a change was just applied":         {accepted(metav1.ConditionTrue, 2), up, Outcome{Wrote: true}, "False/Progressing"},
+		"it is not accepted":                {accepted(metav1.ConditionTrue, 2), up, Outcome{Held: true, Findings: []finding.Finding{finding.Wrong(v1alpha1.ConditionAccepted, "RefNotPermitted").Say("r")}}, "False/RefNotPermitted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen := observe.Child[*v1alpha1.DNSServer]{Rollout: c.rollout}
+			seen.Server = &v1alpha1.DNSServer{Status: v1alpha1.DNSServerStatus{Conditions: c.conditions}}
+			seen.Server.Generation = 2
+			ready := meta.FindStatusCondition(DNS(seen, c.out, noon).Conditions, v1alpha1.ConditionReady)
+			NewWithT(t).Expect(string(ready.Status) + "/" + ready.Reason).To(Equal(c.want))
+		})
+	}
+}
+
+func TestADaemonsPartOfTheStatusIsNoReasonToWrite(t *testing.T) {
+	ours := v1alpha1.DHCPServerStatus{Conditions: serving(1), Instances: []v1alpha1.Instance{{IP: "192.168.100.2", Workload: "w"}}, ObservedGeneration: 1}
+	both := ours
+	both.ActiveLeases = 7
+	both.Instances = []v1alpha1.Instance{{IP: "192.168.100.2", Workload: "w", Ready: true}}
+	both.Conditions = append(serving(1), metav1.Condition{Type: v1alpha1.ConditionConfigAccepted})
+	moved := both
+	moved.Instances = []v1alpha1.Instance{{IP: "192.168.100.9", Workload: "w", Ready: true}}
+	for name, c := range map[string]struct {
+		has  v1alpha1.DHCPServerStatus
+		want bool
+	}{"ours": {ours, false}, "ours and the daemon's": {both, false}, "another address": {moved, true}, "nothing": {v1alpha1.DHCPServerStatus{}, true}} {
+		t.Run(name, func(t *testing.T) {
+			differs, err := adds(c.has, ours)
+			NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			NewWithT(t).Expect(differs).To(Equal(c.want))
+		})
+	}
+}
+
+func TestALongMessageFits(t *testing.T) {
+	g := NewWithT(t)
+	long := finding.Wrong(v1alpha1.ConditionAccepted, "X").Say("%s", strings.Repeat("é", 40000))
+	got := Infra(&v1alpha1.Infra{}, plan.InfraPlan{}, allServe(), Outcome{Findings: []finding.Finding{long}}, noon)
+	for _, c := range got.Conditions {
+		g.Expect(len(c.Message)).To(BeNumerically("<=", longest), c.Type)
+		g.Expect(strings.ToValidUTF8(c.Message, "?")).To(Equal(c.Message), c.Type)
+	}
+}
