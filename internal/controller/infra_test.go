@@ -60,6 +60,24 @@ func TestReadyMeansThatPodsServe(t *testing.T) {
 	w.says("c1", v1alpha1.ConditionDegraded, metav1.ConditionTrue, "PodNotReady")
 }
 
+func TestPodsAreAdmittedUnderPodSecurityRestricted(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	w.creates(w.smallest("c1"))
+	w.settled("c1")
+	restricted := w.ns + "-restricted"
+	w.creates(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: restricted, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}})
+	dhcp, dns := sees(w, named(&appsv1.StatefulSet{}, w.ns, "c1-dhcp-deployment"), there), sees(w, named(&appsv1.StatefulSet{}, w.ns, "c1-dns-deployment"), there)
+	proxy := sees(w, named(&appsv1.Deployment{}, w.ns, "c1-proxy-deployment"), there)
+	for name, spec := range map[string]corev1.PodSpec{"dhcp": dhcp.Spec.Template.Spec, "dns": dns.Spec.Template.Spec, "proxy": proxy.Spec.Template.Spec} {
+		w.Expect(spec.SecurityContext.RunAsUser).To(BeNil(), "OpenShift gives each namespace its own range of uids")
+		w.Expect(w.api.Create(w.ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: restricted}, Spec: spec}, client.DryRunAll)).To(Succeed())
+		spec.Containers[0].SecurityContext.Capabilities.Drop = nil
+		w.Expect(w.api.Create(w.ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: restricted}, Spec: spec}, client.DryRunAll)).
+			To(MatchError(ContainSubstring("violates PodSecurity")), "this test could not fail")
+	}
+}
+
 func TestATransitionIsOneEvent(t *testing.T) {
 	w := newWorld(t, cluster)
 	w.hosts("c1")
