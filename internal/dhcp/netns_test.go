@@ -383,6 +383,20 @@ func TestTheConfigurationChangesUnderARunningServer(t *testing.T) {
 	g.Expect(s.udhcpc("c1", "-q", "-O", "mtu")).To(HaveKeyWithValue("mtu", "1300"))
 }
 
+func TestAForeignServerIsReported(t *testing.T) {
+	s := newSegment(t)
+	s.configure(vlanYAML)
+	s.serve()
+	s.plug("rogue", "52:54:00:00:00:99")
+	s.in("rogue", "ip", "addr", "add", "192.168.77.99/24", "dev", "net1")
+	foreign := filepath.Join(s.dir, "rogue.yaml")
+	NewWithT(t).Expect(os.WriteFile(foreign, []byte(strings.Replace(vlanYAML, "serverIP: 192.168.77.2", "serverIP: 192.168.77.99", 1)), 0o644)).To(Succeed())
+	s.runs("rogue", "env", envConfig+"="+foreign, envLeases+"="+s.path("rogue.db"), s.path("oooi"))
+	s.plug("c1", "52:54:00:00:00:01")
+	s.runs("c1", "busybox", "udhcpc", "-f", "-i", "net1", "-t", "20", "-T", "1", "-s", "/bin/false")
+	s.says("another DHCP server answers on this VLAN: 192.168.77.99")
+}
+
 func between(text, before, after string) string {
 	_, rest, _ := strings.Cut(text, before)
 	value, _, _ := strings.Cut(rest, after)

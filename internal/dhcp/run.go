@@ -240,8 +240,20 @@ func (i *instance) start(ctx context.Context, port *link.Socket) {
 			i.failed <- err
 		}
 	}()
+	go i.overhear(guarded, port.Address())
 	go func() { _ = daemon.GuardForwarding(guarded, port.Device(), daemon.Tuned(), i.ready, i.Log) }()
 	i.Log.Info("serving", "device", port.Device(), "server", i.server.config.Load().Server)
+}
+
+// overhear listens for servers that are none of ours; one that cannot costs a warning, not the service.
+func (i *instance) overhear(ctx context.Context, server netip.Addr) {
+	port, err := link.Listen(ctx, server, wire.ClientPort)
+	if err != nil {
+		i.Log.Warn("other DHCP servers would not be noticed", "error", err)
+		return
+	}
+	defer context.AfterFunc(ctx, func() { _ = port.Close() })()
+	_ = i.server.Overhear(port) // ends with its socket
 }
 
 func (i *instance) serves(port *link.Socket) bool {

@@ -4,8 +4,10 @@ package dhcp
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,6 +36,20 @@ const (
 	strangerLane = 64
 )
 
+// lane is a bounded number of messages under way, those of one client one after the other.
+type lane struct {
+	slots chan struct{}
+	turns [256]sync.Mutex // by client; two that share one only wait a little
+}
+
+func newLane(slots int) *lane { return &lane{slots: make(chan struct{}, slots)} }
+
+func (l *lane) turn(c lease.Client) *sync.Mutex {
+	return &l.turns[maphash.Comparable(laneSeed, c)%uint64(len(l.turns))]
+}
+
+var laneSeed = maphash.MakeSeed()
+
 // Port is a socket on the VLAN.
 type Port interface {
 	Receive() (link.Packet, error)
@@ -54,11 +70,9 @@ type Server struct {
 	// Happened tells people: a lease bound, declined, a duplicate.
 	Happened func(Happening)
 
-	config   atomic.Pointer[pool.Config]
-	synced   atomic.Bool
-	busy     sync.Map // of lease.Client: one message of a client at a time
-	known    chan struct{}
-	stranger chan struct{}
+	config          atomic.Pointer[pool.Config]
+	synced          atomic.Bool
+	known, stranger *lane
 }
 
 // NewServer is a server that knows no configuration and no lease yet.
@@ -66,7 +80,7 @@ func NewServer(table *pool.Table, store lease.Store, clock *clock.Clock, log *sl
 	return &Server{
 		Table: table, Store: store, Clock: clock, Log: log,
 		Heard: func(wire.Kind, string) {}, Happened: func(Happening) {},
-		known: make(chan struct{}, knownLane), stranger: make(chan struct{}, strangerLane),
+		known: newLane(knownLane), stranger: newLane(strangerLane),
 	}
 }
 
@@ -109,9 +123,12 @@ func (s *Server) Serve(ctx context.Context, port Port) error {
 			lane = s.known
 		}
 		select {
-		case lane <- struct{}{}:
+		case lane.slots <- struct{}{}:
 			answering.Go(func() {
-				defer func() { <-lane }()
+				defer func() { <-lane.slots }()
+				turn := lane.turn(m.Client)
+				turn.Lock()
+				defer turn.Unlock()
 				s.answer(ctx, port, m, packet.Received)
 			})
 		default:
@@ -120,16 +137,33 @@ func (s *Server) Serve(ctx context.Context, port Port) error {
 	}
 }
 
-// answer sends what a message deserves. A client that asks again while it is being answered is not heard twice.
-func (s *Server) answer(ctx context.Context, port Port, m wire.Message, received time.Time) {
-	if _, busy := s.busy.LoadOrStore(m.Client, true); busy {
-		s.Heard(m.Kind, "already-being-answered")
-		return
+// Overhear listens, on the clients' port, for servers that are none of ours.
+func (s *Server) Overhear(port Port) error {
+	for {
+		packet, err := port.Receive()
+		if err != nil {
+			return err
+		}
+		if id, ok := wire.ServerOf(packet.Data); ok {
+			s.meets(id)
+		}
 	}
-	defer s.busy.Delete(m.Client)
+}
+
+func (s *Server) meets(id netip.Addr) {
+	if c := s.config.Load(); c != nil && id.IsValid() && !slices.Contains(c.Instances, id) {
+		s.Happened(Happening{Type: ForeignServer, IP: id})
+	}
+}
+
+// answer sends what a message deserves.
+func (s *Server) answer(ctx context.Context, port Port, m wire.Message, received time.Time) {
 	if stale(received) {
 		s.Heard(m.Kind, "too-old")
 		return
+	}
+	if m.Kind == wire.Selecting {
+		s.meets(m.ServerID)
 	}
 	d := s.settle(ctx, port, m)
 	if d.Do != pool.Silence && !d.Final && stale(received) {

@@ -75,6 +75,9 @@ func (s *Socket) MTU() int { return s.mtu }
 // Device is the name of the device.
 func (s *Socket) Device() string { return s.device }
 
+// Address is the server's.
+func (s *Socket) Address() netip.Addr { return s.source }
+
 // Close ends Receive.
 func (s *Socket) Close() error { return s.conn.Close() }
 

@@ -156,7 +156,7 @@ func (t *Table) offer(ip netip.Addr, a Ask) Decision {
 	if a.Away {
 		return silent("store-away")
 	}
-	t.hold(a.Client, ip, a.Now)
+	t.hold(ip, a)
 	if t.mustProbe(ip, a) {
 		return Decision{Do: Probe, IP: ip, Why: "fresh"}
 	}
@@ -235,7 +235,7 @@ func (t *Table) bind(a Ask) Decision {
 // that was just read.
 func (t *Table) take(ip netip.Addr, a Ask) Decision {
 	adopted := a.Kind != wire.Selecting && t.records[ip].IP != ip // it may well answer a probe itself
-	t.hold(a.Client, ip, a.Now)
+	t.hold(ip, a)
 	if !adopted && t.mustProbe(ip, a) {
 		return Decision{Do: Probe, IP: ip, Why: "fresh"}
 	}

@@ -95,7 +95,13 @@ func (t *Table) mayEnter(ip netip.Addr, a Ask) bool {
 	if mine, ok := t.reservation(a); ok && mine.IP == ip {
 		return true
 	}
-	return t.config.open(ip) && (t.anonymous[ip] || !t.isAnonymous(a) || len(t.anonymous) < max(1, t.size/2))
+	return t.config.open(ip) && (t.anonymous[ip] || !t.shareUsedUp(a))
+}
+
+// shareUsedUp says whether strangers hold their half of the pool. One that holds an address is in its share already.
+func (t *Table) shareUsedUp(a Ask) bool {
+	_, holding := t.held[a.Client]
+	return t.isAnonymous(a) && !holding && len(t.anonymous)+t.strangers >= max(1, t.size/2)
 }
 
 // isAnonymous: where machines are looked up, who is none (and has no reservation) is a guest with half the pool and an hour.
@@ -166,11 +172,10 @@ func (t *Table) mustProbe(ip netip.Addr, a Ask) bool {
 // fresh chooses an address that was never used: our own half first, in an order of the client's own (rule 11). When none is
 // left it takes the one that has been over longest.
 func (t *Table) fresh(a Ask) (netip.Addr, bool) {
-	if ip, ok := t.neverUsed(a, true); ok {
-		return ip, true
-	}
-	if ip, ok := t.neverUsed(a, false); ok {
-		return ip, true
+	for _, own := range []bool{true, false} {
+		if ip, ok := t.neverUsed(a, own); ok {
+			return ip, true
+		}
 	}
 	var over []lease.Record
 	for ip, r := range t.records {
@@ -185,6 +190,9 @@ func (t *Table) fresh(a Ask) (netip.Addr, bool) {
 }
 
 func (t *Table) neverUsed(a Ask, own bool) (netip.Addr, bool) {
+	if t.shareUsedUp(a) {
+		return netip.Addr{}, false
+	}
 	first := number(t.config.First)
 	span := number(t.config.Last) - first + 1
 	start := spread(a.Client.MAC, a.Client.ID) % span

@@ -68,20 +68,23 @@ type Table struct {
 	anonymous map[netip.Addr]bool
 	declined  map[netip.Addr]bool
 	// doubted are bindings that a write of ours may have ended: its outcome is not known, or it may still arrive.
-	doubted  map[netip.Addr]bool
-	holds    map[netip.Addr]hold
-	held     map[lease.Client]netip.Addr
-	avoided  map[netip.Addr]time.Time
-	declines map[lease.Client][]time.Time
-	waiting  map[lease.Client]time.Time
-	missing  map[string]time.Time // machines (by UID) that are gone, and since when
-	swept    time.Time
+	doubted   map[netip.Addr]bool
+	holds     map[netip.Addr]hold
+	held      map[lease.Client]netip.Addr
+	strangers int // anonymous holds
+	avoided   map[netip.Addr]time.Time
+	declines  map[lease.Client][]time.Time
+	waiting   map[lease.Client]time.Time
+	missing   map[string]time.Time // machines (by UID) that are gone, and since when
+	swept     time.Time
 }
 
 type hold struct {
 	client lease.Client
 	until  time.Time
 	vacant bool // a probe heard nobody
+	// anonymous holds count against the strangers' share: their records may be being written.
+	anonymous bool
 }
 
 // NewTable knows nothing yet.
@@ -261,18 +264,26 @@ func (t *Table) sweep(now time.Time) {
 	}
 }
 
-func (t *Table) hold(client lease.Client, a netip.Addr, now time.Time) {
-	if t.held[client] != a {
-		t.drop(client)
+func (t *Table) hold(ip netip.Addr, a Ask) {
+	vacant := t.holds[ip].vacant
+	t.drop(a.Client)
+	h := hold{a.Client, a.Now.Add(holdTime), vacant, t.isAnonymous(a)}
+	if h.anonymous {
+		t.strangers++
 	}
-	t.holds[a], t.held[client] = hold{client, now.Add(holdTime), t.holds[a].vacant}, a
+	t.holds[ip], t.held[a.Client] = h, ip
 }
 
 func (t *Table) drop(client lease.Client) {
-	if a, ok := t.held[client]; ok {
-		delete(t.holds, a)
-		delete(t.held, client)
+	ip, ok := t.held[client]
+	if !ok {
+		return
 	}
+	if t.holds[ip].anonymous {
+		t.strangers--
+	}
+	delete(t.holds, ip)
+	delete(t.held, client)
 }
 
 // spread hashes a client (and an address) so that two instances rarely choose alike.

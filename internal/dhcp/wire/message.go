@@ -70,6 +70,16 @@ func Parse(datagram []byte) (Message, error) {
 	return understand(header)
 }
 
+// ServerOf is the server that sent a reply; ok is false for anything else.
+func ServerOf(datagram []byte) (netip.Addr, bool) {
+	reply, err := dhcpv4.FromBytes(datagram)
+	if err != nil || reply.OpCode != dhcpv4.OpcodeBootReply {
+		return netip.Addr{}, false
+	}
+	id, err := addrOption(reply, dhcpv4.OptionServerIdentifier)
+	return id, err == nil && id.IsValid()
+}
+
 // unfold adds the options that overload the fields file and sname, in that order (RFC 3396 §5).
 func unfold(header *dhcpv4.DHCPv4, datagram []byte) error {
 	overload := header.Options.Get(dhcpv4.OptionOptionOverload)

@@ -1,0 +1,170 @@
+package dhcp
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/insomniacslk/dhcp/dhcpv4"
+	. "github.com/onsi/gomega"
+
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
+	"github.com/cldmnky/oooi/internal/dhcp/leaselog"
+	"github.com/cldmnky/oooi/internal/dhcp/link"
+	"github.com/cldmnky/oooi/internal/dhcp/pool"
+)
+
+// crowdedPort is a port with a crowd before it: strangers who go through with the exchange, and one machine that we know.
+type crowdedPort struct {
+	*lab
+	packets  chan link.Packet
+	replies  chan *dhcpv4.DHCPv4 // to the machine
+	machine  net.HardwareAddr
+	answered func(*dhcpv4.DHCPv4)
+}
+
+func (p *crowdedPort) Receive() (link.Packet, error) {
+	packet, open := <-p.packets
+	if !open {
+		return link.Packet{}, errors.New("closed")
+	}
+	packet.Received = time.Now()
+	return packet, nil
+}
+
+func (p *crowdedPort) Send(data []byte, _ netip.AddrPort) error {
+	reply, err := dhcpv4.FromBytes(data)
+	if err != nil {
+		return err
+	}
+	if reply.ClientHWAddr.String() == p.machine.String() {
+		p.replies <- reply
+	} else if reply.MessageType() == dhcpv4.MessageTypeOffer {
+		p.answered(reply)
+	}
+	return nil
+}
+
+func (p *crowdedPort) sends(hardware net.HardwareAddr, kind dhcpv4.MessageType, with ...dhcpv4.Modifier) {
+	m, err := dhcpv4.New(append([]dhcpv4.Modifier{dhcpv4.WithHwAddr(hardware), dhcpv4.WithMessageType(kind)}, with...)...)
+	if err == nil {
+		p.packets <- link.Packet{Data: m.ToBytes()}
+	}
+}
+
+// slowStore takes as long as a busy API server.
+type slowStore struct{ lease.Store }
+
+func (s slowStore) Create(ctx context.Context, r lease.Record) (lease.Record, error) {
+	select {
+	case <-time.After(50 * time.Millisecond):
+		return s.Store.Create(ctx, r)
+	case <-ctx.Done():
+		return lease.Record{}, ctx.Err()
+	}
+}
+
+func TestAFloodDoesNotKeepAMachineOut(t *testing.T) {
+	l, g := newLab(t, 240), NewWithT(t)
+	l.server.Store = slowStore{l.store}
+	l.server.Happened = func(Happening) {}
+	p := &crowdedPort{lab: l, packets: make(chan link.Packet), replies: make(chan *dhcpv4.DHCPv4, 10), machine: net.HardwareAddr{0x52, 0x54, 0, 0, 0, 0xaa}}
+	l.reconfigure(func(c *pool.Config) {
+		c.LooksUpVMs = true
+		c.Reservations = []pool.Reservation{{IP: at(254), Client: lease.Client{MAC: p.machine.String()}}}
+	})
+	second := make(chan *dhcpv4.DHCPv4, 1000)
+	p.answered = func(offer *dhcpv4.DHCPv4) {
+		select {
+		case second <- offer:
+		default:
+		}
+	}
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = l.server.Serve(t.Context(), p) }()
+	over := make(chan struct{})
+	go func() { // 100,000 strangers
+		defer close(over)
+		for i := range uint32(100_000) {
+			select {
+			case offer := <-second:
+				p.sends(offer.ClientHWAddr, dhcpv4.MessageTypeRequest, wants(yours(offer)), chose(us))
+			default:
+				p.sends(binary.BigEndian.AppendUint32([]byte{2, 0}, i), dhcpv4.MessageTypeDiscover)
+			}
+		}
+	}()
+	for range 5 {
+		start := time.Now()
+		p.sends(p.machine, dhcpv4.MessageTypeDiscover)
+		g.Eventually(p.replies).WithTimeout(2 * time.Second).Should(Receive(HaveField("YourIPAddr", Equal(net.IP(at(254).AsSlice())))))
+		p.sends(p.machine, dhcpv4.MessageTypeRequest, wants(at(254)), chose(us))
+		g.Eventually(p.replies).WithTimeout(2 * time.Second).Should(Receive(WithTransform((*dhcpv4.DHCPv4).MessageType, Equal(dhcpv4.MessageTypeAck))))
+		g.Expect(time.Since(start)).To(BeNumerically("<", 2*time.Second))
+		p.sends(p.machine, dhcpv4.MessageTypeRelease, has(at(254)), chose(us))
+	}
+	<-over
+	close(p.packets)
+	<-ended
+	strangers := 0
+	for _, r := range l.store.records {
+		if r.IP != at(254) {
+			strangers++
+		}
+	}
+	g.Expect(strangers).To(BeNumerically("<=", 120), "half the pool")
+}
+
+func TestACopyForgetsBeforeTheClusterIsTold(t *testing.T) {
+	l, g := newLab(t, 5), NewWithT(t)
+	disk, err := leaselog.Open(filepath.Join(t.TempDir(), "leases.db"), slog.New(slog.DiscardHandler), func(error) {})
+	g.Expect(err).NotTo(HaveOccurred())
+	defer func() { g.Expect(disk.Close()).To(Succeed()) }()
+	l.server.Store = copied{l.store, disk, slog.New(slog.DiscardHandler)}
+	ip := l.binds("aa")
+	g.Expect(disk.Get(t.Context(), ip)).To(HaveField("Client.MAC", HaveSuffix("aa")))
+	l.store.before = func() {
+		_, err := disk.Get(t.Context(), ip)
+		g.Expect(err).To(MatchError(lease.ErrNotFound))
+	}
+	l.releases("aa", ip)
+	g.Expect(l.store.before).To(BeNil(), "the cluster was told")
+}
+
+// FuzzServe: whatever arrives, the server lives, and says nothing to garbage.
+func FuzzServe(f *testing.F) {
+	discover, err := dhcpv4.NewDiscovery(net.HardwareAddr{0x52, 0x54, 0, 0, 0, 1})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(discover.ToBytes())
+	f.Add([]byte("garbage"))
+	f.Fuzz(func(t *testing.T, octets []byte) {
+		l := newLab(t, 5)
+		p := &onePacket{lab: l, data: octets}
+		_ = l.server.Serve(t.Context(), p)
+		if len(l.sent) > 1 {
+			t.Fatalf("%d replies to one datagram", len(l.sent))
+		}
+	})
+}
+
+type onePacket struct {
+	*lab
+	data []byte
+}
+
+func (p *onePacket) Receive() (link.Packet, error) {
+	data := p.data
+	if data == nil {
+		return link.Packet{}, errors.New("closed")
+	}
+	p.data = nil
+	return link.Packet{Data: data, Received: time.Now()}, nil
+}
