@@ -8,10 +8,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -126,8 +126,12 @@ func (d *daemonInCluster) isReady() {
 // asks sends a client's REQUEST for the address that it has, and returns the reply; nil is silence.
 func (d *daemonInCluster) asks(ip, mac string, with ...dhcpv4.Modifier) *dhcpv4.DHCPv4 {
 	d.t.Helper()
-	conn, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.MustParseAddrPort(ip+":68")))
+	shared := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error { // with the daemon's own ear on this port
+		return raw.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1) })
+	}}
+	socket, err := shared.ListenPacket(d.t.Context(), "udp4", ip+":68")
 	d.Expect(err).NotTo(HaveOccurred())
+	conn := socket.(*net.UDPConn)
 	defer conn.Close()
 	hardware, err := net.ParseMAC(mac)
 	d.Expect(err).NotTo(HaveOccurred())

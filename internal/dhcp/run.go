@@ -26,7 +26,6 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/link"
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
 	"github.com/cldmnky/oooi/internal/dhcp/vm"
-	"github.com/cldmnky/oooi/internal/dhcp/wire"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -222,7 +221,7 @@ func (i *instance) portFor(ctx context.Context, server netip.Addr) (*link.Socket
 	if served := i.server.config.Load(); served != nil && served.Server == server {
 		return nil, nil
 	}
-	return link.Listen(ctx, server, wire.ServerPort)
+	return link.Listen(ctx, server)
 }
 
 // start answers on a new socket in place of the old one.
@@ -247,7 +246,7 @@ func (i *instance) start(ctx context.Context, port *link.Socket) {
 
 // overhear listens for servers that are none of ours; one that cannot costs a warning, not the service.
 func (i *instance) overhear(ctx context.Context, server netip.Addr) {
-	port, err := link.Listen(ctx, server, wire.ClientPort)
+	port, err := link.Overhear(ctx, server)
 	if err != nil {
 		i.Log.Warn("other DHCP servers would not be noticed", "error", err)
 		return

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cldmnky/oooi/internal/dhcp/wire"
 	"github.com/cldmnky/oooi/internal/vlan"
 )
 
@@ -34,8 +35,22 @@ type Packet struct {
 	Received time.Time
 }
 
-// Listen opens the socket on the device that carries the server's address.
-func Listen(ctx context.Context, server netip.Addr, port uint16) (*Socket, error) {
+// Listen opens the server's socket on the device that carries its address.
+func Listen(ctx context.Context, server netip.Addr) (*Socket, error) {
+	return listen(ctx, server, wire.ServerPort)
+}
+
+// Overhear opens a socket on the clients' port of that device. It may be shared: a DHCP client on the same device keeps
+// what is sent to its own address.
+func Overhear(ctx context.Context, server netip.Addr) (*Socket, error) {
+	return listen(ctx, server, wire.ClientPort, func(raw syscall.RawConn) error {
+		var set error
+		err := raw.Control(func(fd uintptr) { set = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) })
+		return errors.Join(err, set)
+	})
+}
+
+func listen(ctx context.Context, server netip.Addr, port uint16, options ...func(syscall.RawConn) error) (*Socket, error) {
 	name, err := vlan.InterfaceOf(server)
 	if err != nil {
 		return nil, err
@@ -45,7 +60,11 @@ func Listen(ctx context.Context, server netip.Addr, port uint16) (*Socket, error
 		return nil, fmt.Errorf("finding device %s: %w", name, err)
 	}
 	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
-		return errors.Join(vlan.BindToDevice(raw, name), receiveMetadata(raw))
+		err := errors.Join(vlan.BindToDevice(raw, name), receiveMetadata(raw))
+		for _, set := range options {
+			err = errors.Join(err, set(raw))
+		}
+		return err
 	}}
 	conn, err := config.ListenPacket(ctx, "udp4", netip.AddrPortFrom(netip.IPv4Unspecified(), port).String())
 	if err != nil {
