@@ -16,12 +16,6 @@ type DNSNetworkConfig struct {
 	Attachment `json:",inline"`
 	// Address of the server on the VLAN.
 	ServerIP IPAddress `json:"serverIP"`
-	// Address of the proxy on the VLAN.
-	// +optional
-	ProxyIP IPAddress `json:"proxyIP,omitempty"`
-	// Address of the proxy's Service on the pod network.
-	// +optional
-	InternalProxyIP IPAddress `json:"internalProxyIP,omitempty"`
 	// The VLAN's subnet. Queries to the VLAN address from elsewhere are REFUSED, but for clientCIDRs.
 	SecondaryNetworkCIDR CIDR `json:"secondaryNetworkCIDR"`
 	// Off-link clients of a routed VLAN that are answered too.

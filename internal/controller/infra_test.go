@@ -38,7 +38,7 @@ func TestAnInfraBecomesThreeServersThatRun(t *testing.T) {
 
 	service := sees(w, named(&corev1.Service{}, w.ns, names.Service("c1-proxy")), there)
 	sees(w, named(&v1alpha1.DNSServer{}, w.ns, "c1-dns"), func(g Gomega, s *v1alpha1.DNSServer) {
-		g.Expect(s.Spec.NetworkConfig.InternalProxyIP).To(BeEquivalentTo(service.Spec.ClusterIP))
+		g.Expect(s.Spec.InternalEntries).To(ContainElement(HaveField("IP", BeEquivalentTo(service.Spec.ClusterIP))))
 	})
 	proxy := sees(w, named(&appsv1.Deployment{}, w.ns, "c1-proxy-deployment"), there)
 	w.Expect(proxy.Spec.Template.Annotations[names.AnnotationNetworks]).To(ContainSubstring(`"name":"c1-proxy"`))

@@ -148,11 +148,9 @@ func (v *view) dnsSpec(attachment v1alpha1.Attachment) v1alpha1.DNSServerSpec {
 	if !enabled(v.Infra.Spec.InfraComponents.Proxy.Enabled) {
 		return spec
 	}
-	spec.NetworkConfig.ProxyIP = ip(v.address(ipam.Proxy))
-	spec.StaticEntries = entries(v.table.Names(), spec.NetworkConfig.ProxyIP)
+	spec.StaticEntries = entries(v.table.Names(), ip(v.address(ipam.Proxy)))
 	if proxy := v.Children.Proxy; proxy != nil && proxy.Status.ServiceIP != "" {
-		spec.NetworkConfig.InternalProxyIP = v1alpha1.IPAddress(proxy.Status.ServiceIP)
-		spec.InternalEntries = entries(v.podNames(), spec.NetworkConfig.InternalProxyIP)
+		spec.InternalEntries = entries(v.podNames(), v1alpha1.IPAddress(proxy.Status.ServiceIP))
 	}
 	return spec
 }

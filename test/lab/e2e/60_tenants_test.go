@@ -112,7 +112,7 @@ func TestTwoInfrasInOneNamespaceNeverMix(t *testing.T) {
 	for infra, n := range map[string]*scene.Neighbour{"c1": one, "c2": two} {
 		cert, err := answers(n, net.JoinHostPort(vip(t, ctx, infra), "6443"), "")
 		must(t, err)
-		if want := "kube-apiserver.clusters-" + infra + ".svc"; !slices.Contains(cert, want) {
+		if want := "api." + infra + ".hypershift.local"; !slices.Contains(cert, want) {
 			t.Errorf("the API behind Infra %s shows a certificate for %v, want %s among them", infra, cert, want)
 		}
 		other := map[string]string{"c1": "c2", "c2": "c1"}[infra]

@@ -436,9 +436,6 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.cldmnky.oooi.api.v1alpha1.CIDR
           elementRelationship: atomic
-    - name: internalProxyIP
-      type:
-        namedType: com.github.cldmnky.oooi.api.v1alpha1.IPAddress
     - name: macAddress
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.MACAddress
@@ -448,9 +445,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: networkAttachmentNamespace
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.ObjectName
-    - name: proxyIP
-      type:
-        namedType: com.github.cldmnky.oooi.api.v1alpha1.IPAddress
     - name: secondaryNetworkCIDR
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.CIDR

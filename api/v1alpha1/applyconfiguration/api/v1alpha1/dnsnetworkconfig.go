@@ -14,10 +14,6 @@ type DNSNetworkConfigApplyConfiguration struct {
 	AttachmentApplyConfiguration `json:""`
 	// Address of the server on the VLAN.
 	ServerIP *apiv1alpha1.IPAddress `json:"serverIP,omitempty"`
-	// Address of the proxy on the VLAN.
-	ProxyIP *apiv1alpha1.IPAddress `json:"proxyIP,omitempty"`
-	// Address of the proxy's Service on the pod network.
-	InternalProxyIP *apiv1alpha1.IPAddress `json:"internalProxyIP,omitempty"`
 	// The VLAN's subnet. Queries to the VLAN address from elsewhere are REFUSED, but for clientCIDRs.
 	SecondaryNetworkCIDR *apiv1alpha1.CIDR `json:"secondaryNetworkCIDR,omitempty"`
 	// Off-link clients of a routed VLAN that are answered too.
@@ -59,22 +55,6 @@ func (b *DNSNetworkConfigApplyConfiguration) WithMACAddress(value apiv1alpha1.MA
 // If called multiple times, the ServerIP field is set to the value of the last call.
 func (b *DNSNetworkConfigApplyConfiguration) WithServerIP(value apiv1alpha1.IPAddress) *DNSNetworkConfigApplyConfiguration {
 	b.ServerIP = &value
-	return b
-}
-
-// WithProxyIP sets the ProxyIP field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the ProxyIP field is set to the value of the last call.
-func (b *DNSNetworkConfigApplyConfiguration) WithProxyIP(value apiv1alpha1.IPAddress) *DNSNetworkConfigApplyConfiguration {
-	b.ProxyIP = &value
-	return b
-}
-
-// WithInternalProxyIP sets the InternalProxyIP field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the InternalProxyIP field is set to the value of the last call.
-func (b *DNSNetworkConfigApplyConfiguration) WithInternalProxyIP(value apiv1alpha1.IPAddress) *DNSNetworkConfigApplyConfiguration {
-	b.InternalProxyIP = &value
 	return b
 }
 
