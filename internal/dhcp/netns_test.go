@@ -91,7 +91,7 @@ func newSegment(t *testing.T) *segment {
 	s.in("sw", "ip", "link", "set", "br0", "up")
 	s.plug("srv", "02:00:00:00:00:02")
 	s.in("srv", "ip", "addr", "add", "192.168.77.2/24", "dev", "net1")
-	s.in("srv", "sysctl", "-qw", "net.ipv4.ip_unprivileged_port_start=0")
+	s.in("srv", "sh", "-c", "echo 0 > /proc/sys/net/ipv4/ip_unprivileged_port_start")
 	return s
 }
 

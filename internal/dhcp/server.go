@@ -262,7 +262,7 @@ func (f *finder) write(ctx context.Context, d pool.Decision) bool {
 		f.tell(d, stored)
 		return true
 	}
-	f.read(ctx, d.IP)
+	f.read(ctx, d.IP) // before anything is said
 	if errors.Is(err, lease.ErrExists) || errors.Is(err, lease.ErrConflict) {
 		f.conflicts++
 		f.ask.Away = f.ask.Away || f.conflicts > 1
