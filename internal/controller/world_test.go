@@ -175,7 +175,7 @@ func (w *world) hosts(name string) {
 	w.t.Helper()
 	text, err := os.ReadFile("testdata/hosted.yaml")
 	w.Expect(err).NotTo(HaveOccurred())
-	objects, err := envtest.Objects([]byte(strings.NewReplacer("CLUSTER", name, "NS", w.ns, "LITERAL", literal[name]).Replace(string(text))), w.api.Scheme())
+	objects, err := envtest.Objects([]byte(strings.NewReplacer("CLUSTER", name, "NAMESPACE", w.ns, "LITERAL", literal[name]).Replace(string(text))), w.api.Scheme())
 	w.Expect(err).NotTo(HaveOccurred())
 	for _, o := range objects {
 		var state *hyperv1.HostedClusterStatus
