@@ -26,7 +26,7 @@ func (osDisk) Read(path string) ([]byte, error) { return os.ReadFile(path) }
 
 func (osDisk) Replace(path string, content []byte) (file, error) {
 	aside := path + ".new"
-	f, err := os.OpenFile(aside, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o660)
+	f, err := os.OpenFile(aside, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}

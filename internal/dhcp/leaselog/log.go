@@ -53,7 +53,6 @@ type request struct {
 	check func(*Log) error // against all entries before it
 	entry *entry
 	look  func(*Log)
-	made  lease.Record
 	err   error
 	done  chan struct{}
 }
@@ -85,7 +84,7 @@ func open(path string, d disk, log *slog.Logger, health func(error)) (*Log, erro
 
 // lockFile keeps two daemons from one file. The lock goes with the process, however it ends.
 func lockFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o660)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking the lease file: %w", err)
 	}
@@ -111,7 +110,7 @@ func (l *Log) load() error {
 		return nil
 	}
 	aside := l.path + ".damaged"
-	err = os.WriteFile(aside, content, 0o660) // for a person to look at; not being able to keep it is no reason not to serve
+	err = os.WriteFile(aside, content, 0o600) // for a person to look at; not being able to keep it is no reason not to serve
 	l.log.Warn("the lease file was cut off or damaged; what could be read is served", "file", l.path, "octets", damaged, "copy", aside, "error", err)
 	l.clock.Born = time.Time{} // who may have forgotten leases probes like a newborn
 	return nil

@@ -10,8 +10,8 @@ import (
 	"net/netip"
 	"syscall"
 	"time"
-	"unsafe"
 
+	"golang.org/x/net/ipv4"
 	"golang.org/x/sys/unix"
 
 	"github.com/cldmnky/oooi/internal/dhcp/wire"
@@ -133,19 +133,10 @@ func arrival(control []byte) time.Time {
 // Send sends from the server's address on the device, whatever the routing table prefers: the source must be set
 // explicitly, or policy routes by source (the `sbr` plugin) do not see a reply to a relay.
 func (s *Socket) Send(data []byte, to netip.AddrPort) error {
-	_, _, err := s.conn.WriteMsgUDPAddrPort(data, packetInfo(s.index, s.source), to)
+	source := ipv4.ControlMessage{IfIndex: s.index, Src: s.source.AsSlice()} // IP_PKTINFO
+	_, _, err := s.conn.WriteMsgUDPAddrPort(data, source.Marshal(), to)
 	if err != nil {
 		return fmt.Errorf("sending to %s: %w", to, err)
 	}
 	return nil
-}
-
-func packetInfo(index int, source netip.Addr) []byte {
-	out := make([]byte, unix.CmsgSpace(unix.SizeofInet4Pktinfo))
-	header := (*unix.Cmsghdr)(unsafe.Pointer(&out[0]))
-	header.Level, header.Type = unix.IPPROTO_IP, unix.IP_PKTINFO
-	header.SetLen(unix.CmsgLen(unix.SizeofInet4Pktinfo))
-	info := (*unix.Inet4Pktinfo)(unsafe.Pointer(&out[unix.CmsgLen(0)]))
-	info.Ifindex, info.Spec_dst = int32(index), source.As4()
-	return out
 }
