@@ -25,8 +25,10 @@ import (
 type Writer struct {
 	// Client reads from the cache and writes.
 	Client client.Client
-	// Live asks the API server itself. The cache holds only what carries our label, so what it lacks may still be there.
+	// Live asks the API server itself.
 	Live client.Reader
+	// Partial are the kinds of which the cache holds only what carries our label: what it lacks of them may still be there.
+	Partial map[schema.GroupKind]bool
 }
 
 // Applied is what became of a plan.
@@ -41,6 +43,7 @@ type Applied struct {
 func (w *Writer) To(ctx context.Context, owner Owner, desired []runtime.ApplyConfiguration) (Applied, error) {
 	var applied Applied
 	var errs []error
+	var sent []*unstructured.Unstructured
 	keep := map[identity]bool{}
 	for _, d := range desired {
 		want, err := intentOf(d)
@@ -48,8 +51,12 @@ func (w *Writer) To(ctx context.Context, owner Owner, desired []runtime.ApplyCon
 			return applied, err
 		}
 		keep[identityOf(want)] = true
-		errs = append(errs, w.one(ctx, owner, want, &applied))
+		wrote, err := w.one(ctx, owner, want, &applied)
+		if errs = append(errs, err); wrote {
+			sent = append(sent, want)
+		}
 	}
+	w.awaitCache(ctx, sent)
 	errs = append(errs, w.prune(ctx, owner, keep, &applied))
 	return applied, errors.Join(errs...)
 }
@@ -66,40 +73,46 @@ func identityOf(o client.Object) identity {
 
 func (id identity) String() string { return id.Kind + " " + id.ObjectKey.String() }
 
-func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstructured, applied *Applied) error {
+func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstructured, applied *Applied) (wrote bool, err error) {
 	id := identityOf(want)
 	live, err := w.live(ctx, want)
 	if err != nil {
-		return fmt.Errorf("reading %s: %w", id, err)
+		return false, fmt.Errorf("reading %s: %w", id, err)
 	}
 	switch {
 	case live != nil && !owner.owns(live):
 		applied.Findings = append(applied.Findings, notOurs(id))
-		return nil
+		return false, nil
 	case live != nil && (live.GetDeletionTimestamp() != nil || unchanged(live, want)):
-		return nil // one that is going is made again when it is gone
+		return false, nil // one that is going is made again when it is gone
 	}
 	if err := w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(names.ManagerFieldOwner), client.ForceOwnership); err != nil {
-		return fmt.Errorf("applying %s: %w", id, err)
+		return false, fmt.Errorf("applying %s: %w", id, err)
 	}
 	written("apply", id.Kind)
 	applied.Wrote = true
-	w.awaitCache(ctx, want)
-	return nil
+	return true, nil
 }
 
 // awaitCache waits until the cache shows what was just applied, so that the next reader, above all the next Infra that
 // is given addresses on the same VLAN, sees it. What somebody else changes meanwhile is not waited for longer.
-func (w *Writer) awaitCache(ctx context.Context, want *unstructured.Unstructured) {
+func (w *Writer) awaitCache(ctx context.Context, sent []*unstructured.Unstructured) {
+	_ = wait.PollUntilContextTimeout(ctx, 2*time.Millisecond, time.Second, true, func(ctx context.Context) (bool, error) {
+		for len(sent) > 0 && w.shows(ctx, sent[0]) {
+			sent = sent[1:]
+		}
+		return len(sent) == 0, nil
+	})
+}
+
+func (w *Writer) shows(ctx context.Context, want *unstructured.Unstructured) bool {
 	made, err := w.Client.Scheme().New(want.GroupVersionKind())
 	if err != nil {
-		return
+		return false
 	}
 	live := made.(client.Object)
-	_ = wait.PollUntilContextTimeout(ctx, 2*time.Millisecond, time.Second, true, func(ctx context.Context) (bool, error) {
-		err := w.Client.Get(ctx, client.ObjectKeyFromObject(want), live)
-		return err == nil && live.GetAnnotations()[names.AnnotationApplied] == want.GetAnnotations()[names.AnnotationApplied], nil
-	})
+	err = w.Client.Get(ctx, client.ObjectKeyFromObject(want), live, client.UnsafeDisableDeepCopy)
+	return err == nil && live.GetAnnotations()[names.AnnotationApplied] == want.GetAnnotations()[names.AnnotationApplied]
 }
 
 // live is the object as it is; nil when there is none.
@@ -109,8 +122,8 @@ func (w *Writer) live(ctx context.Context, want *unstructured.Unstructured) (cli
 		return nil, err
 	}
 	live := made.(client.Object)
-	err = w.Client.Get(ctx, client.ObjectKeyFromObject(want), live)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+	err = w.Client.Get(ctx, client.ObjectKeyFromObject(want), live, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) && w.Partial[want.GroupVersionKind().GroupKind()] {
 		err = w.Live.Get(ctx, client.ObjectKeyFromObject(want), live)
 	}
 	if apierrors.IsNotFound(err) {
@@ -156,7 +169,7 @@ func (w *Writer) inventory(ctx context.Context, owner Owner) ([]client.Object, e
 			return nil, err
 		}
 		list := made.(client.ObjectList)
-		err = w.Client.List(ctx, list, client.MatchingFields{IndexNames: owner.Names}, client.InNamespace(owner.Namespace))
+		err = w.Client.List(ctx, list, client.MatchingFields{IndexNames: owner.Names}, client.InNamespace(owner.Namespace), client.UnsafeDisableDeepCopy)
 		if meta.IsNoMatchError(err) {
 			continue
 		}
@@ -164,9 +177,8 @@ func (w *Writer) inventory(ctx context.Context, owner Owner) ([]client.Object, e
 			return nil, fmt.Errorf("listing what %s owns of %s: %w", owner.UID, kind.Kind, err)
 		}
 		err = meta.EachListItem(list, func(o runtime.Object) error {
-			object := o.(client.Object)
-			object.GetObjectKind().SetGroupVersionKind(kind)
-			if owner.owns(object) {
+			if object := o.(client.Object); owner.owns(object) {
+				object.GetObjectKind().SetGroupVersionKind(kind)
 				all = append(all, object)
 			}
 			return nil

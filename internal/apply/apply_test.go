@@ -100,7 +100,7 @@ func TestOnlyWhatIsOursIsOwned(t *testing.T) {
 		o.OwnerReferences = []metav1.OwnerReference{{UID: uid, Controller: &yes}}
 		return o
 	}
-	us := Owner{UID: "us", Living: map[types.UID]bool{"us": true, "neighbour": true}, Names: NameOf("infra", "clusters", "c1")}
+	us := Owner{UID: "us", Lives: func(uid types.UID) bool { return uid == "us" || uid == "neighbour" }, Names: NameOf("infra", "clusters", "c1")}
 	other := labelled("dead", "")
 	other.Labels[names.LabelInfra] = "c2"
 	manual := labelled("dead", "")

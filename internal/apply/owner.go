@@ -14,8 +14,8 @@ import (
 // Owner is whose objects are written.
 type Owner struct {
 	UID types.UID
-	// Living are the UIDs of all owners of this kind.
-	Living map[types.UID]bool
+	// Lives says whether a UID is that of an owner of this kind that lives.
+	Lives func(types.UID) bool
 	// Names is the value of NamedBy of what names this owner.
 	Names string
 	// Kinds that it owns.
@@ -34,7 +34,7 @@ func (o Owner) owns(object client.Object) bool {
 	if uid == o.UID {
 		return true
 	}
-	return uid != "" && !o.Living[uid] && slices.Contains(NamedBy(object), o.Names)
+	return uid != "" && slices.Contains(NamedBy(object), o.Names) && !o.Lives(uid)
 }
 
 // IndexNames is the cache's index of NamedBy. Every kind that an owner has needs it.

@@ -1,45 +1,116 @@
 package controller
 
 import (
-	"slices"
+	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 )
 
-// CacheOptions keep in memory what is needed: of kinds that every cluster has many of, only ours; of managedFields, only
-// our own entry, which tells whether somebody changed what we applied.
+// oursOnly are kinds that every cluster has many of: only those with our label are kept in memory.
+var oursOnly = []client.Object{
+	&corev1.ConfigMap{}, &corev1.ServiceAccount{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &policyv1.PodDisruptionBudget{}, &rbacv1.Role{}, &rbacv1.RoleBinding{},
+}
+
+// partial names them.
+func partial(scheme *runtime.Scheme) map[schema.GroupKind]bool {
+	all := map[schema.GroupKind]bool{}
+	for _, kind := range oursOnly {
+		gvk, err := apiutil.GVKForObject(kind, scheme)
+		utilruntime.Must(err)
+		all[gvk.GroupKind()] = true
+	}
+	return all
+}
+
+// CacheOptions keep in memory what is read, and no more.
 func CacheOptions() cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{names.LabelManagedBy: names.ManagedBy})
-	byObject := map[client.Object]cache.ByObject{
-		&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{
-			cache.AllNamespaces:               {LabelSelector: ours},
-			observe.SysctlAllowlist.Namespace: {FieldSelector: fields.OneTermEqualSelector("metadata.name", observe.SysctlAllowlist.Name)},
-		}},
-	}
-	for _, kind := range []client.Object{
-		&corev1.ServiceAccount{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &policyv1.PodDisruptionBudget{}, &rbacv1.Role{}, &rbacv1.RoleBinding{},
-	} {
+	byObject := map[client.Object]cache.ByObject{}
+	for _, kind := range oursOnly {
 		byObject[kind] = cache.ByObject{Label: ours}
+		if _, is := kind.(*corev1.ConfigMap); is {
+			byObject[kind] = cache.ByObject{Namespaces: map[string]cache.Config{
+				cache.AllNamespaces:               {LabelSelector: ours},
+				observe.SysctlAllowlist.Namespace: {FieldSelector: fields.OneTermEqualSelector("metadata.name", observe.SysctlAllowlist.Name)},
+			}}
+		}
 	}
 	return cache.Options{DefaultTransform: trim, ByObject: byObject}
 }
 
+// trim drops what nobody reads: of managedFields all but our own entry, which tells whether somebody changed what we
+// applied; of objects of ours their content, which we made.
 func trim(o any) (any, error) {
-	if object, ok := o.(client.Object); ok {
-		object.SetManagedFields(slices.DeleteFunc(object.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
-			return e.Manager != names.ManagerFieldOwner || e.Subresource != ""
-		}))
+	object, ok := o.(client.Object)
+	if !ok {
+		return o, nil
+	}
+	object.SetManagedFields(ourEntry(object.GetManagedFields()))
+	if object.GetLabels()[names.LabelManagedBy] != names.ManagedBy {
+		return o, nil
+	}
+	switch of := o.(type) {
+	case *corev1.ConfigMap:
+		of.Data = nil
+	case *rbacv1.Role:
+		of.Rules = nil
+	case *rbacv1.RoleBinding:
+		of.Subjects = nil
+	case *networkingv1.NetworkPolicy:
+		of.Spec = networkingv1.NetworkPolicySpec{}
+	case *policyv1.PodDisruptionBudget:
+		of.Spec, of.Status = policyv1.PodDisruptionBudgetSpec{}, policyv1.PodDisruptionBudgetStatus{}
+	case *appsv1.Deployment:
+		of.Spec = appsv1.DeploymentSpec{Template: images(of.Spec.Template)}
+	case *appsv1.StatefulSet:
+		of.Spec = appsv1.StatefulSetSpec{Template: images(of.Spec.Template)}
 	}
 	return o, nil
+}
+
+func ourEntry(all []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	for _, e := range all {
+		if e.Manager == names.ManagerFieldOwner && e.Subresource == "" && e.Operation == metav1.ManagedFieldsOperationApply && e.FieldsV1 != nil {
+			e.FieldsV1 = shared(e.FieldsV1)
+			return []metav1.ManagedFieldsEntry{e}
+		}
+	}
+	return nil
+}
+
+// shared is one copy of a set of fields: what we apply of one kind differs from Infra to Infra in values, seldom in fields.
+func shared(f *metav1.FieldsV1) *metav1.FieldsV1 {
+	one, _ := fieldSets.LoadOrStore(string(f.GetRawBytes()), f)
+	return one.(*metav1.FieldsV1)
+}
+
+// fieldSets are few: one for each shape of an object of ours.
+var fieldSets sync.Map
+
+// images of a pod template are all that planning reads of it.
+func images(t corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+	named := func(all []corev1.Container) []corev1.Container {
+		var out []corev1.Container
+		for _, c := range all {
+			out = append(out, corev1.Container{Name: c.Name, Image: c.Image})
+		}
+		return out
+	}
+	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{InitContainers: named(t.Spec.InitContainers), Containers: named(t.Spec.Containers)}}
 }

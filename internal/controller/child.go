@@ -43,6 +43,9 @@ func (r childReconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ct
 		return ctrl.Result{}, err // what it owns goes by ownerReference
 	}
 	out, err := r.do(ctx, seen, r.kind.plan(seen.Child))
+	if out.Wrote { // what was read of the workload is from before; its change brings us back
+		return soonest(retryWritten), err
+	}
 	has, want, before, after := r.kind.state(seen, out, time.Now())
 	return retry(out, seen.Pause), errors.Join(err, r.status.Child(ctx, seen.Server, before, after, has, want))
 }
@@ -76,7 +79,7 @@ var (
 // owner finds what a child owns: what names it, in its own namespace.
 func (r childReconciler[T]) owner(seen observe.Child[T]) apply.Owner {
 	return apply.Owner{
-		UID: seen.Server.GetUID(), Living: seen.Living, Namespace: seen.Server.GetNamespace(),
+		UID: seen.Server.GetUID(), Lives: seen.Lives, Namespace: seen.Server.GetNamespace(),
 		Names: apply.NameOf(r.kind.app, seen.Server.GetNamespace(), seen.Server.GetName()),
 		Kinds: append(r.kind.workload[:len(r.kind.workload):len(r.kind.workload)], childKinds...),
 	}

@@ -42,6 +42,9 @@ func (r infraReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	}
 	p := plan.Infra(seen.Input)
 	out, err := r.do(ctx, seen, p)
+	if out.Wrote { // what was read of the children is from before; their change brings us back
+		return soonest(retryWritten), err
+	}
 	now := time.Now()
 	counted, statusErr := r.status.Infra(ctx, seen.Input.Infra, status.Infra(seen.Input.Infra, p, seen.Children, out, now), now)
 	return retry(out, seen.Pause, counted), errors.Join(err, statusErr)
@@ -77,9 +80,6 @@ func (r infraReconciler) end(ctx context.Context, seen observe.Infra) (ctrl.Resu
 }
 
 func retry(out status.Outcome, pause observe.Pause, more ...time.Duration) ctrl.Result {
-	if out.Wrote {
-		more = append(more, retryWritten)
-	}
 	for _, f := range out.Findings {
 		if f.Reason == apply.NameTaken {
 			more = append(more, retryTaken)
@@ -105,5 +105,5 @@ var infraKinds = []schema.GroupVersionKind{
 // ownerInfra finds what an Infra owns.
 func ownerInfra(seen observe.Infra) apply.Owner {
 	infra := seen.Input.Infra
-	return apply.Owner{UID: infra.UID, Living: seen.Living, Names: apply.NameOf("infra", infra.Namespace, infra.Name), Kinds: infraKinds}
+	return apply.Owner{UID: infra.UID, Lives: seen.Lives, Names: apply.NameOf("infra", infra.Namespace, infra.Name), Kinds: infraKinds}
 }

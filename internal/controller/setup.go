@@ -48,7 +48,7 @@ func Setup(manager ctrl.Manager, settings plan.Settings) error {
 	p := parts{
 		manager: manager,
 		observe: &observe.Observer{Reader: manager.GetClient(), Settings: settings, Kinds: kinds, Listeners: observe.NewListeners(), Now: time.Now},
-		apply:   &apply.Writer{Client: manager.GetClient(), Live: manager.GetAPIReader()},
+		apply:   &apply.Writer{Client: manager.GetClient(), Live: manager.GetAPIReader(), Partial: partial(manager.GetScheme())},
 		status:  &status.Writer{Client: manager.GetClient(), Events: manager.GetEventRecorder("oooi")},
 		late:    &lateKinds{kinds: kinds, mapper: manager.GetRESTMapper(), cache: manager.GetCache(), scheme: manager.GetScheme(), log: manager.GetLogger().WithName("kinds")},
 	}

@@ -27,9 +27,9 @@ type Child[T client.Object] struct {
 	Rollout Rollout
 	// Service of its pod-network side; nil while there is none.
 	Service *corev1.Service
-	// Living are the UIDs of all objects of its kind.
-	Living map[types.UID]bool
-	Pause  Pause
+	// Lives says whether a UID is that of an object of its kind.
+	Lives func(types.UID) bool
+	Pause Pause
 }
 
 // Rollout is how far a workload is.
@@ -52,10 +52,8 @@ func ReadChild[T client.Object](ctx context.Context, o *Observer, key types.Name
 	}
 	seen.Found, seen.Server, seen.Settings = true, server, o.Settings
 	named := refs(server)
+	seen.Lives = o.lives(ctx, all)
 	var err error
-	if seen.Living, err = o.living(ctx, all, server.GetNamespace()); err != nil {
-		return seen, err
-	}
 	if seen.NAD, err = get[nad.NetworkAttachmentDefinition](ctx, o, AttachedTo(named.Attachment, server.GetNamespace())); err != nil {
 		return seen, err
 	}
@@ -79,13 +77,6 @@ func AttachedTo(a v1alpha1.Attachment, from string) types.NamespacedName {
 		key.Namespace = from
 	}
 	return key
-}
-
-func (o *Observer) living(ctx context.Context, all client.ObjectList, namespace string) (map[types.UID]bool, error) {
-	if err := o.Reader.List(ctx, all, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing %T of namespace %s: %w", all, namespace, err)
-	}
-	return uids(all)
 }
 
 // readWorkload reads the child's StatefulSet or, for a proxy, Deployment.

@@ -24,8 +24,8 @@ var SysctlAllowlist = types.NamespacedName{Namespace: "openshift-multus", Name: 
 // Infra is one Infra as it is.
 type Infra struct {
 	plan.Input
-	// Living are the UIDs of all Infras.
-	Living map[types.UID]bool
+	// Lives says whether a UID is that of an Infra.
+	Lives func(types.UID) bool
 	// Pause says why nothing is to be written; empty when it may.
 	Pause Pause
 }
@@ -39,7 +39,7 @@ func (o *Observer) Infra(ctx context.Context, key types.NamespacedName) (Infra, 
 	if err != nil || infra == nil {
 		return Infra{}, err
 	}
-	seen := Infra{Input: plan.Input{Settings: o.Settings, Infra: infra}}
+	seen := Infra{Input: plan.Input{Settings: o.Settings, Infra: infra}, Lives: o.lives(ctx, &v1alpha1.InfraList{})}
 	for _, read := range []func(context.Context, *Infra) error{o.references, o.surroundings, o.neighbours, o.controlPlane} {
 		if err := read(ctx, &seen); err != nil {
 			return Infra{}, err

@@ -31,17 +31,15 @@ func layer2Of(n *nad.NetworkAttachmentDefinition) string {
 	return config.Layer2()
 }
 
-// neighbours reads the other Infras of the same layer 2, and notes which Infras live.
+// neighbours reads the other Infras of the same layer 2.
 func (o *Observer) neighbours(ctx context.Context, seen *Infra) error {
 	all, err := o.infras(ctx)
 	if err != nil {
 		return err
 	}
 	segment := layer2Of(seen.NAD)
-	seen.Living = map[types.UID]bool{}
 	for i := range all {
 		other := &all[i]
-		seen.Living[other.UID] = true
 		if segment == "" || other.UID == seen.Input.Infra.UID || other.DeletionTimestamp != nil {
 			continue
 		}

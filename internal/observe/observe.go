@@ -64,12 +64,18 @@ func (o *Observer) namespaces(ctx context.Context, all []string) ([]corev1.Names
 	return found, nil
 }
 
-// uids of a list's items.
-func uids(all client.ObjectList) (map[types.UID]bool, error) {
-	living := map[types.UID]bool{}
-	err := meta.EachListItem(all, func(o runtime.Object) error {
-		living[o.(client.Object).GetUID()] = true
-		return nil
-	})
-	return living, err
+// lives looks for a UID among all objects of a kind, when asked: only after a restore anybody asks. Where that cannot be
+// told, it counts as living: what it owns is not ours.
+func (o *Observer) lives(ctx context.Context, all client.ObjectList) func(types.UID) bool {
+	return func(uid types.UID) bool {
+		found := false
+		err := o.Reader.List(ctx, all, client.UnsafeDisableDeepCopy)
+		if err == nil {
+			err = meta.EachListItem(all, func(object runtime.Object) error {
+				found = found || object.(client.Object).GetUID() == uid
+				return nil
+			})
+		}
+		return err != nil || found
+	}
 }

@@ -155,11 +155,11 @@ func (w *Writer) write(ctx context.Context, of client.Object, status any) error 
 	return nil
 }
 
-// tell emits one event for each condition that turned. What is first Unknown is no news.
+// tell emits one event for each condition that turned. What is first seen has not turned, and is news only if it is bad.
 func (w *Writer) tell(about runtime.Object, before, after []metav1.Condition) {
 	for _, c := range after {
 		was := meta.FindStatusCondition(before, c.Type)
-		if was == nil && c.Status == metav1.ConditionUnknown || was != nil && was.Status == c.Status {
+		if was == nil && severity(c) == corev1.EventTypeNormal || was != nil && was.Status == c.Status {
 			continue
 		}
 		w.Events.Eventf(about, nil, severity(c), c.Reason, c.Type, "%s is %s: %s", c.Type, c.Status, cut(c.Message, longestNote))

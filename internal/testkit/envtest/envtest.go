@@ -166,4 +166,3 @@ func readYAML(path string, into any) error {
 	}
 	return nil
 }
-

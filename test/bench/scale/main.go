@@ -131,14 +131,14 @@ func (b *bench) create(ctx context.Context, n int) error {
 ---
 apiVersion: hostedcluster.densityops.com/v1alpha1
 kind: Infra
-metadata: {name: CLUSTER, namespace: NS}
+metadata: {name: CLUSTER, namespace: NAMESPACE}
 spec:
   hostedClusterRef: {name: CLUSTER}
   networkConfig: {cidr: CIDR, networkAttachmentDefinition: CLUSTER-vlan}
 `
 	for i := range n {
 		name := fmt.Sprintf("t%d", i)
-		text := strings.NewReplacer("CLUSTER", name, "NS", "clusters", "CIDR", fmt.Sprintf("10.%d.%d.0/24", i/250, i%250),
+		text := strings.NewReplacer("CLUSTER", name, "NAMESPACE", "clusters", "CIDR", fmt.Sprintf("10.%d.%d.0/24", i/250, i%250),
 			"LITERAL", fmt.Sprintf("203.0.%d.%d", 113+i/250, 1+i%250)).Replace(string(template) + infra)
 		if err := b.createAll(ctx, text); err != nil {
 			return fmt.Errorf("hosted cluster %s: %w", name, err)
