@@ -132,17 +132,13 @@ func (i *instance) startAlone(ctx context.Context) error {
 		return err
 	}
 	i.Clock.Alone(saved, time.Now())
-	if saved.Born.IsZero() {
-		saved.Born, _ = i.Clock.Now()
-		return ignoreAway(i.disk.SetClock(ctx, saved), i.Log)
+	if !saved.Born.IsZero() {
+		return nil
 	}
-	return nil
-}
-
-// ignoreAway: a disk that does not take the clock now reports itself and is tried again every minute.
-func ignoreAway(err error, log *slog.Logger) error {
-	if err != nil {
-		log.Warn("the clock is not kept", "error", err)
+	now, _ := i.Clock.Save()
+	now.Born = now.Latest
+	if err := i.disk.SetClock(ctx, now); err != nil { // no reason not to start: the disk reports itself and is tried again
+		i.Log.Warn("the clock is not kept", "error", err)
 	}
 	return nil
 }
