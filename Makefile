@@ -89,7 +89,8 @@ deploy: ## Deploy the operator with image IMG and Envoy's ENVOY_IMG.
 	$(KUBECTL) -n oooi-system rollout status deployment/oooi-controller-manager --timeout=120s
 
 .PHONY: undeploy
-undeploy: ## Remove the operator; CRDs and their objects go with it.
+undeploy: ## Remove every Infra while the operator can still clean up after it, then the operator and the CRDs.
+	$(KUBECTL) delete infras.hostedcluster.densityops.com --all --all-namespaces --ignore-not-found --timeout=180s
 	hack/manifests $(IMG) $(ENVOY_IMG) | $(KUBECTL) delete --ignore-not-found -f -
 
 .PHONY: run

@@ -111,7 +111,9 @@ func (w workload) bootstrapper(image string, xds *accore.VolumeMountApplyConfigu
 func (w workload) envoy(spec v1alpha1.ProxyServerSpec, xds *accore.VolumeMountApplyConfiguration) *accore.ContainerApplyConfiguration {
 	return accore.Container().WithName(envoyContainer).WithImage(cmp.Or(spec.ProxyImage, w.settings.EnvoyImage)).
 		WithCommand("/usr/local/bin/envoy").WithArgs(bootstrap.Arguments(xdsPath + "/" + bootstrapKey)...).
-		WithSecurityContext(restricted()).WithResources(w.resources("50m", "128Mi", "512Mi")).WithVolumeMounts(xds)
+		WithSecurityContext(restricted()).WithResources(w.resources("50m", "128Mi", "512Mi")).WithVolumeMounts(xds).
+		// A deleted pod is replaced while it ends: it serves on while the new one's network is made, which takes longest.
+		WithLifecycle(accore.Lifecycle().WithPreStop(accore.LifecycleHandler().WithSleep(accore.SleepAction().WithSeconds(1))))
 }
 
 func unreachable(taint string) *accore.TolerationApplyConfiguration {
