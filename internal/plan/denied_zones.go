@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -9,20 +11,66 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 )
 
+// mostDeniedZones are what a DNSServer takes (its deniedZones have MaxItems 64), with room for the cluster's own domain.
+const mostDeniedZones = 60
+
 // deniedZones are the management cluster's own: its domain and the reverse zones of its networks. A VLAN learns nothing
 // of them.
 func (s Settings) deniedZones() []v1alpha1.DNSName {
+	var reverse []string
+	for _, p := range s.clusterNetworks() {
+		reverse = append(reverse, reverseZones(p)...)
+	}
 	var zones []v1alpha1.DNSName
 	if s.ClusterDomain != "" {
 		zones = append(zones, v1alpha1.DNSName(s.ClusterDomain))
 	}
-	for _, p := range s.clusterNetworks() {
-		for _, z := range reverseZones(p) {
-			zones = append(zones, v1alpha1.DNSName(z))
-		}
+	for _, z := range fitting(reverse) {
+		zones = append(zones, v1alpha1.DNSName(z))
 	}
 	slices.Sort(zones)
-	return slices.Compact(zones)
+	return zones
+}
+
+// fitting makes zones few enough. A cluster without a network of its own to read has one per node: too many of them are
+// denied with the parent that they share.
+func fitting(zones []string) []string {
+	for zones = outermost(zones); len(zones) > mostDeniedZones; {
+		zones = outermost(append(zones, sharedParent(zones)))
+	}
+	return zones
+}
+
+// outermost leaves out every zone that lies in another.
+func outermost(zones []string) []string {
+	known := map[string]bool{}
+	for _, z := range zones {
+		known[z] = true
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(z string) bool {
+		for z = parent(z); z != "" && !known[z]; z = parent(z) {
+		}
+		return z != ""
+	})
+}
+
+// sharedParent is that of most among the smallest networks of the address family that has more zones.
+func sharedParent(zones []string) string {
+	inFamily, below := map[bool]int{}, map[string]int{}
+	for _, z := range zones {
+		inFamily[ofIPv4(z)]++
+		below[parent(z)]++
+	}
+	return slices.MaxFunc(slices.Sorted(maps.Keys(below)), func(a, b string) int {
+		return cmp.Or(cmp.Compare(inFamily[ofIPv4(a)], inFamily[ofIPv4(b)]), cmp.Compare(strings.Count(a, "."), strings.Count(b, ".")), cmp.Compare(below[a], below[b]))
+	})
+}
+
+func ofIPv4(zone string) bool { return strings.HasSuffix(zone, "in-addr.arpa") }
+
+func parent(zone string) string {
+	_, above, _ := strings.Cut(zone, ".")
+	return above
 }
 
 // mostReverseZones bounds what one network becomes; a network that needs more is denied with its whole parent.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	"github.com/miekg/dns"
 	. "github.com/onsi/gomega"
 	"pgregory.net/rapid"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
 )
 
 func TestReverseZonesAreCutWhereReverseDNSIs(t *testing.T) {
@@ -41,4 +44,38 @@ func TestReverseZonesCoverTheirNetwork(t *testing.T) {
 			t.Fatalf("%s of %s is in none of %v", name, network, zones)
 		}
 	})
+}
+
+func TestManyNodesAreDeniedWithTheNetworkThatTheyShare(t *testing.T) {
+	nodes := func(format string, count int) []netip.Prefix {
+		var all []netip.Prefix
+		for i := range count {
+			all = append(all, netip.MustParsePrefix(fmt.Sprintf(format, i/250, i%250)))
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		pods []netip.Prefix
+		want []string
+	}{
+		"few stay as they are":            {nodes("10.%d.%d.0/24", 2), []string{"0.0.10.in-addr.arpa", "1.0.10.in-addr.arpa"}},
+		"what lies in another is dropped": {append(nodes("10.%d.%d.0/24", 2), netip.MustParsePrefix("10.0.0.0/16")), []string{"0.10.in-addr.arpa"}},
+		"500 in two /16":                  {nodes("10.%d.%d.0/24", 500), []string{"0.10.in-addr.arpa", "1.10.in-addr.arpa"}},
+		"more than 60 /16":                {nodes("10.%d.%d.0/24", 250*61), []string{"10.in-addr.arpa"}},
+		"500 of both families":            {append(nodes("10.%d.%d.0/24", 500), nodes("fd00:1:%d:%d::/64", 500)...), []string{"0.10.in-addr.arpa", "1.10.in-addr.arpa"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			services := netip.MustParsePrefix("fd00:9::/64")
+			zones := Settings{ClusterDomain: "cluster.local", PodCIDRs: c.pods, ServiceCIDRs: []netip.Prefix{services}}.deniedZones()
+			g := NewWithT(t)
+			g.Expect(len(zones)).To(BeNumerically("<=", 64))
+			for _, z := range append(c.want, "cluster.local", reverseZones(services)[0]) {
+				g.Expect(zones).To(ContainElement(BeEquivalentTo(z)))
+			}
+			for _, p := range c.pods {
+				g.Expect(slices.ContainsFunc(zones, func(z v1alpha1.DNSName) bool { return strings.HasSuffix("."+reverseZones(p)[0], "."+string(z)) })).
+					To(BeTrue(), "%s is in none of %v", p, zones)
+			}
+		})
+	}
 }
