@@ -53,10 +53,11 @@ func (r infraReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 // do applies a plan unless it is held back.
 func (r infraReconciler) do(ctx context.Context, seen observe.Infra, p plan.InfraPlan) (status.Outcome, error) {
 	out := status.Outcome{Findings: p.Findings, Held: p.Held || seen.Pause.Holds(), Paused: seen.Pause.Reason}
-	if out.Held {
+	if seen.Pause.Holds() {
 		return out, nil
 	}
-	if err := r.apply.Hold(ctx, seen.Input.Infra); err != nil {
+	// Also while the plan is held: a restored Infra comes without the finalizer, and what it made before may be there.
+	if err := r.apply.Hold(ctx, seen.Input.Infra); err != nil || out.Held {
 		return out, err
 	}
 	applied, err := r.apply.To(ctx, ownerInfra(seen), p.Objects)

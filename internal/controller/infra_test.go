@@ -390,6 +390,24 @@ func TestARestoreWithNewUIDsKeepsAddresses(t *testing.T) {
 	})
 }
 
+// A restored Infra comes without its finalizer. While it waits for something it must still not go without what it made.
+func TestNothingIsLeftOfARestoredInfraThatWaited(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	infra := w.smallest("c1")
+	infra.Spec.NetworkConfig.NetworkAttachmentDefinition = "gone"
+	lease := &v1alpha1.DHCPLease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "c1-dhcp-192.168.100.9", Labels: map[string]string{names.LabelInfra: "c1", names.LabelInfraNamespace: w.ns, names.LabelOwnerUID: "of-an-earlier-life"}},
+		Spec:       v1alpha1.DHCPLeaseSpec{IP: "192.168.100.9", MAC: "52:54:00:00:00:09", ServerRef: v1alpha1.ServerReference{Name: "c1-dhcp"}, State: v1alpha1.LeaseBound, DurableUntilTime: metav1.NowMicro()},
+	}
+	w.creates(lease)
+	w.creates(infra)
+	w.says("c1", v1alpha1.ConditionNetworkReady, metav1.ConditionFalse, "NADNotFound")
+	w.Expect(w.api.Delete(w.ctx, named(&v1alpha1.Infra{}, w.ns, "c1"))).To(Succeed())
+	w.gone(named(&v1alpha1.Infra{}, w.ns, "c1"))
+	w.gone(named(&v1alpha1.DHCPLease{}, w.ns, lease.Name))
+}
+
 // withoutIdentity is what a backup tool keeps of an object.
 func withoutIdentity(o client.Object) {
 	o.SetUID("")
