@@ -40,7 +40,7 @@ func (t *Table) target(e *Endpoint, target v1alpha1.EndpointTarget, namespace st
 				Say("extraEndpoints[%s].target.addresses has %q; write ip:port, e.g. 10.20.0.5:443", e.Name, text))
 			return false
 		}
-		if !admits(admitted, a.Addr()) {
+		if !Admits(admitted, a.Addr()) {
 			t.find(finding.Wrong(v1alpha1.ConditionAccepted, "AddressNotAllowed").
 				Say("extraEndpoints[%s].target.addresses has %s, which lies outside the operator's --extra-endpoint-cidrs; ask the administrator to add it, or lead to a Service", e.Name, a.Addr()))
 			return false
@@ -50,8 +50,8 @@ func (t *Table) target(e *Endpoint, target v1alpha1.EndpointTarget, namespace st
 	return true
 }
 
-// admits never lets a loopback, link-local (cloud metadata among them) or multicast address through, whatever is listed.
-func admits(admitted []netip.Prefix, a netip.Addr) bool {
+// Admits never lets a loopback, link-local (cloud metadata among them) or multicast address through, whatever is listed.
+func Admits(admitted []netip.Prefix, a netip.Addr) bool {
 	return Dialable(a) && slices.ContainsFunc(admitted, func(p netip.Prefix) bool { return p.Contains(a.Unmap()) })
 }
 

@@ -17,6 +17,8 @@ import (
 	acrbac "k8s.io/client-go/applyconfigurations/rbac/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/proxy/bootstrap"
 )
@@ -38,8 +40,8 @@ const unreachableSeconds = 30
 // Proxy says what one ProxyServer becomes.
 func Proxy(in Child[*v1alpha1.ProxyServer]) ChildPlan {
 	spec := in.Server.Spec
-	p, stop := held(append(imageOverrides(in.Settings, map[string]string{"proxyImage": spec.ProxyImage, "managerImage": spec.ManagerImage}),
-		in.references(spec.NetworkConfig.Attachment, backendNamespaces(spec))...))
+	p, stop := held(slices.Concat(imageOverrides(in.Settings, map[string]string{"proxyImage": spec.ProxyImage, "managerImage": spec.ManagerImage}),
+		notAdmitted(spec, in.Settings.ExtraEndpointCIDRs), in.references(spec.NetworkConfig.Attachment, backendNamespaces(spec))))
 	if stop {
 		return p
 	}
@@ -60,6 +62,20 @@ func Proxy(in Child[*v1alpha1.ProxyServer]) ChildPlan {
 	}
 	p.Want(w.admission(admittedTCP(onPods)...), w.budget(), w.replaced(template, rolledOut))
 	return p
+}
+
+// notAdmitted finds the addresses that only an administrator may open: who writes a ProxyServer reaches what its pod does.
+func notAdmitted(spec v1alpha1.ProxyServerSpec, admitted []netip.Prefix) []finding.Finding {
+	var all []finding.Finding
+	for _, b := range spec.Backends {
+		for _, target := range b.TargetAddresses {
+			if a, err := netip.ParseAddrPort(target); err != nil || !endpoint.Admits(admitted, a.Addr()) {
+				all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "AddressNotAllowed").
+					Say("backends[%s].targetAddresses has %s, which is no address inside the operator's --extra-endpoint-cidrs; ask the administrator to add its network, or set targetService", b.Name, target))
+			}
+		}
+	}
+	return all
 }
 
 // backendNamespaces are the targets' namespaces by the field that names them.

@@ -169,6 +169,30 @@ func TestANamespaceMayAdmitAChildsBackend(t *testing.T) {
 	NewWithT(t).Expect(c.plan().Held).To(BeFalse())
 }
 
+func TestAProxyReachesOnlyAddressesThatTheAdministratorAdmits(t *testing.T) {
+	for target, held := range map[string]bool{
+		"10.20.0.5:443":          false,
+		"[::ffff:10.20.0.5]:443": false,
+		"10.21.0.5:443":          true,
+		"169.254.169.254:80":     true,
+		"127.0.0.1:2379":         true,
+		"10.20.0.500:443":        true,
+	} {
+		for _, name := range []string{"proxy", "proxy-alone"} {
+			c := childOf(t, name)
+			b := &c.proxy.Server.Spec.Backends[0]
+			b.TargetService, b.TargetPort, b.TargetNamespace, b.TargetAddresses = "", 0, "", []string{"10.20.0.4:443", target}
+			p := c.plan()
+			g := NewWithT(t)
+			g.Expect(p.Held).To(Equal(held), "%s: %s", name, target)
+			if held {
+				g.Expect(p.Findings).To(ConsistOf(And(HaveField("Reason", "AddressNotAllowed"), HaveField("Message", And(
+					ContainSubstring("backends["+b.Name+"].targetAddresses has "+target+","), ContainSubstring("ask the administrator"))))))
+			}
+		}
+	}
+}
+
 // Everything that a daemon may do is in Roles of its own namespace; rights in others only an Infra gives.
 func TestAChildWritesOnlyInItsNamespace(t *testing.T) {
 	for _, name := range []string{"dhcp", "dns", "proxy", "proxy-alone"} {
