@@ -14,7 +14,7 @@ const (
 )
 
 // Reservation ties one address to one client.
-// +kubebuilder:validation:XValidation:rule="has(self.mac) != has(self.clientID)",message="set exactly one of mac and clientID"
+// +kubebuilder:validation:XValidation:rule="has(self.mac) != has(self.clientID)",message="set exactly one of mac and clientID, e.g. mac: 52:54:00:00:01:01"
 type Reservation struct {
 	// The address; inside the CIDR, inside or outside the pool.
 	IP IPv4Address `json:"ip"`
@@ -37,7 +37,7 @@ type Reservation struct {
 // +kubebuilder:validation:XValidation:rule="!(self.code in [0, 1, 3, 6, 12, 15, 26, 42, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 61, 81, 82, 119, 121, 255])",message="this code is set by the server itself; use the field made for it (router: gateway, 6: dnsServers, 26: mtu, 42: ntpServers, 119: searchDomains, 121: routes)"
 // +kubebuilder:validation:XValidation:rule="self.type != 'IPv4List' || self.value.split(',').all(v, isIP(v.trim()) && ip(v.trim()).family() == 4)",message="value of type IPv4List must be IPv4 addresses separated by commas, e.g. 192.168.100.5,192.168.100.6"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Hex' || self.value.matches('^([0-9a-fA-F]{2}:?)+$')",message="value of type Hex must be octets, e.g. 01:0a:ff"
-// +kubebuilder:validation:XValidation:rule="self.type != 'Bool' || self.value in ['true','false']",message="value of type Bool must be true or false"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Bool' || self.value in ['true','false']",message="value of type Bool must be true or false, e.g. \"true\" in quotes"
 // +kubebuilder:validation:XValidation:rule="!(self.type in ['UInt8','UInt16','UInt32']) || self.value.matches('^[0-9]{1,10}$') && int(self.value) <= (self.type == 'UInt8' ? 255 : self.type == 'UInt16' ? 65535 : 4294967295)",message="value must be a whole number that fits the type, e.g. 42"
 type DHCPOption struct {
 	// Option code, 1 to 254 (RFC 2132).
@@ -55,8 +55,9 @@ type DHCPOption struct {
 
 // DHCPNetworkConfig is what the server knows of its VLAN and hands out.
 // +kubebuilder:validation:XValidation:rule="cidr(self.cidr).ip().family() == 4",message="cidr must be IPv4, e.g. 192.168.100.0/24; there is no DHCPv6 yet"
-// +kubebuilder:validation:XValidation:rule="cidr(self.cidr).containsIP(self.serverIP)",message="serverIP must lie inside cidr"
-// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || cidr(self.cidr).containsIP(self.gateway)",message="gateway must lie inside cidr"
+// +kubebuilder:validation:XValidation:rule="cidr(self.cidr).containsIP(self.serverIP)",message="serverIP must lie inside cidr, e.g. 192.168.100.2 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || cidr(self.cidr).containsIP(self.gateway)",message="gateway must lie inside cidr, e.g. 192.168.100.1 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.routes) || self.routes.all(r, cidr(self.cidr).containsIP(r.gateway))",message="the gateway of every route must lie inside cidr, e.g. 192.168.100.1 in 192.168.100.0/24"
 type DHCPNetworkConfig struct {
 	Attachment `json:",inline"`
 	// The VLAN's subnet; its mask becomes option 1.
@@ -111,8 +112,9 @@ type DHCPLeaseConfig struct {
 }
 
 // DHCPServerSpec is the configuration of one DHCP daemon.
-// +kubebuilder:validation:XValidation:rule="cidr(self.networkConfig.cidr).containsIP(self.leaseConfig.rangeStart) && cidr(self.networkConfig.cidr).containsIP(self.leaseConfig.rangeEnd)",message="leaseConfig.rangeStart and rangeEnd must lie inside networkConfig.cidr"
-// +kubebuilder:validation:XValidation:rule="!has(self.reservations) || self.reservations.all(r, cidr(self.networkConfig.cidr).containsIP(r.ip))",message="every reservation's ip must lie inside networkConfig.cidr"
+// +kubebuilder:validation:XValidation:rule="cidr(self.networkConfig.cidr).containsIP(self.leaseConfig.rangeStart) && cidr(self.networkConfig.cidr).containsIP(self.leaseConfig.rangeEnd)",message="leaseConfig.rangeStart and rangeEnd must lie inside networkConfig.cidr, e.g. 192.168.100.10 and 192.168.100.200 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.excludeRanges) || self.excludeRanges.all(r, cidr(self.networkConfig.cidr).containsIP(r.start) && cidr(self.networkConfig.cidr).containsIP(r.end))",message="every range of excludeRanges must lie inside networkConfig.cidr, e.g. 192.168.100.90 to 192.168.100.99 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.reservations) || self.reservations.all(r, cidr(self.networkConfig.cidr).containsIP(r.ip))",message="every reservation's ip must lie inside networkConfig.cidr, e.g. 192.168.100.50 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.unknownClients) || self.unknownClients != 'Ignore' || has(self.vmNamespace) || has(self.reservations)",message="unknownClients Ignore serves nobody without reservations or vmNamespace"
 type DHCPServerSpec struct {
 	// The VLAN and what clients are told of it.

@@ -11,7 +11,7 @@ type DNSEntry struct {
 }
 
 // DNSNetworkConfig is what the server knows of its two networks.
-// +kubebuilder:validation:XValidation:rule="cidr(self.secondaryNetworkCIDR).containsIP(self.serverIP)",message="serverIP must lie inside secondaryNetworkCIDR"
+// +kubebuilder:validation:XValidation:rule="cidr(self.secondaryNetworkCIDR).containsIP(self.serverIP)",message="serverIP must lie inside secondaryNetworkCIDR, e.g. 192.168.100.3 in 192.168.100.0/24"
 type DNSNetworkConfig struct {
 	Attachment `json:",inline"`
 	// Address of the server on the VLAN.

@@ -14,6 +14,7 @@ type HostedClusterReference struct {
 
 // NetworkConfig is the VLAN.
 // +kubebuilder:validation:XValidation:rule="!has(self.gateway) || cidr(self.cidr).containsIP(self.gateway)",message="gateway must lie inside cidr; leave it out on an isolated VLAN"
+// +kubebuilder:validation:XValidation:rule="!has(self.routes) || self.routes.all(r, cidr(self.cidr).containsIP(r.gateway))",message="the gateway of every route must lie inside cidr, e.g. 192.168.100.1 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="cidr(self.cidr).containsCIDR(oldSelf.cidr)",message="cidr may only widen: it must contain the network that it was"
 type NetworkConfig struct {
 	// The VLAN's subnet, any prefix length, e.g. 192.168.100.0/24. May only widen. IPv6 needs dhcp.enabled: false (there is no DHCPv6 yet).
@@ -170,8 +171,9 @@ type InfraComponents struct {
 }
 
 // EndpointTarget is where an extra endpoint leads.
-// +kubebuilder:validation:XValidation:rule="has(self.service) != has(self.addresses)",message="set exactly one of service (with port) and addresses"
+// +kubebuilder:validation:XValidation:rule="has(self.service) != has(self.addresses)",message="set exactly one of service (with port) and addresses, e.g. addresses: [10.20.0.5:443]"
 // +kubebuilder:validation:XValidation:rule="!has(self.service) || has(self.port)",message="service needs port"
+// +kubebuilder:validation:XValidation:rule="!has(self.addresses) || (!has(self.namespace) && !has(self.port))",message="addresses carry their own port and have no namespace: remove namespace and port, e.g. addresses: [10.20.0.5:443]"
 type EndpointTarget struct {
 	// Service of the Infra's namespace, or of the hosted control plane's.
 	// +optional
@@ -219,11 +221,12 @@ type ExtraEndpoint struct {
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.hostedClusterRef) || (has(self.hostedClusterRef) && self.hostedClusterRef == oldSelf.hostedClusterRef)",message="hostedClusterRef is set once; make another Infra for another HostedCluster"
 // +kubebuilder:validation:XValidation:rule="cidr(self.networkConfig.cidr).ip().family() == 4 || (has(self.infraComponents) && has(self.infraComponents.dhcp) && has(self.infraComponents.dhcp.enabled) && !self.infraComponents.dhcp.enabled)",message="an IPv6 cidr needs infraComponents.dhcp.enabled: false; there is no DHCPv6 yet"
 // +kubebuilder:validation:XValidation:rule="!has(self.networkConfig.clientCIDRs) || has(self.networkConfig.gateway)",message="clientCIDRs need networkConfig.gateway: answers to them go through it"
-// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.serverIP) || cidr(self.networkConfig.cidr).containsIP(self.infraComponents.dhcp.serverIP)",message="infraComponents.dhcp.serverIP must lie inside networkConfig.cidr"
-// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dns) || !has(self.infraComponents.dns.serverIP) || cidr(self.networkConfig.cidr).containsIP(self.infraComponents.dns.serverIP)",message="infraComponents.dns.serverIP must lie inside networkConfig.cidr"
-// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.proxy) || !has(self.infraComponents.proxy.serverIP) || cidr(self.networkConfig.cidr).containsIP(self.infraComponents.proxy.serverIP)",message="infraComponents.proxy.serverIP must lie inside networkConfig.cidr"
-// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.rangeStart) || (cidr(self.networkConfig.cidr).containsIP(self.infraComponents.dhcp.rangeStart) && cidr(self.networkConfig.cidr).containsIP(self.infraComponents.dhcp.rangeEnd))",message="infraComponents.dhcp.rangeStart and rangeEnd must lie inside networkConfig.cidr"
-// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.reservations) || self.infraComponents.dhcp.reservations.all(r, cidr(self.networkConfig.cidr).containsIP(r.ip))",message="every ip of infraComponents.dhcp.reservations must lie inside networkConfig.cidr"
+// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.serverIP) || cidr(self.networkConfig.cidr).containsIP(self.infraComponents.dhcp.serverIP)",message="infraComponents.dhcp.serverIP must lie inside networkConfig.cidr, e.g. 192.168.100.5 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dns) || !has(self.infraComponents.dns.serverIP) || cidr(self.networkConfig.cidr).containsIP(self.infraComponents.dns.serverIP)",message="infraComponents.dns.serverIP must lie inside networkConfig.cidr, e.g. 192.168.100.5 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.proxy) || !has(self.infraComponents.proxy.serverIP) || cidr(self.networkConfig.cidr).containsIP(self.infraComponents.proxy.serverIP)",message="infraComponents.proxy.serverIP must lie inside networkConfig.cidr, e.g. 192.168.100.5 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.rangeStart) || (cidr(self.networkConfig.cidr).containsIP(self.infraComponents.dhcp.rangeStart) && cidr(self.networkConfig.cidr).containsIP(self.infraComponents.dhcp.rangeEnd))",message="infraComponents.dhcp.rangeStart and rangeEnd must lie inside networkConfig.cidr, e.g. 192.168.100.10 and 192.168.100.200 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.excludeRanges) || self.infraComponents.dhcp.excludeRanges.all(r, cidr(self.networkConfig.cidr).containsIP(r.start) && cidr(self.networkConfig.cidr).containsIP(r.end))",message="every range of infraComponents.dhcp.excludeRanges must lie inside networkConfig.cidr, e.g. 192.168.100.90 to 192.168.100.99 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.reservations) || self.infraComponents.dhcp.reservations.all(r, cidr(self.networkConfig.cidr).containsIP(r.ip))",message="every ip of infraComponents.dhcp.reservations must lie inside networkConfig.cidr, e.g. 192.168.100.50 in 192.168.100.0/24"
 type InfraSpec struct {
 	// The HostedCluster to bridge to: names, ports, backends, namespace and domains come from it. Set once.
 	// +optional

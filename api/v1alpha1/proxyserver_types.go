@@ -49,10 +49,11 @@ type ProxyNetworkConfig struct {
 }
 
 // ProxyBackend is one thing that clients reach through the proxy.
-// +kubebuilder:validation:XValidation:rule="has(self.targetService) != has(self.targetAddresses)",message="set exactly one of targetService (with targetPort and targetNamespace) and targetAddresses"
+// +kubebuilder:validation:XValidation:rule="has(self.targetService) != has(self.targetAddresses)",message="set exactly one of targetService (with targetPort and targetNamespace) and targetAddresses, e.g. targetAddresses: [10.20.0.5:443]"
 // +kubebuilder:validation:XValidation:rule="!has(self.targetService) || (has(self.targetPort) && has(self.targetNamespace))",message="targetService needs targetPort and targetNamespace"
 // +kubebuilder:validation:XValidation:rule="self.protocol != 'TLS' || has(self.hostname) || (has(self.catchAll) && self.catchAll)",message="a TLS backend needs a hostname, or catchAll: true"
 // +kubebuilder:validation:XValidation:rule="self.protocol != 'TCP' || !has(self.alternateHostnames)",message="alternateHostnames need protocol TLS: plain TCP carries no name"
+// +kubebuilder:validation:XValidation:rule="!has(self.hostname) || !has(self.alternateHostnames) || !(self.hostname in self.alternateHostnames)",message="alternateHostnames has the hostname once more; remove it there"
 type ProxyBackend struct {
 	// Name, unique in the list; names the Envoy cluster.
 	// +kubebuilder:validation:MinLength=1
@@ -106,8 +107,9 @@ type ProxyBackend struct {
 
 // ProxyServerSpec is the configuration of one Envoy with its xDS sidecar.
 // +kubebuilder:validation:XValidation:rule="self.backends.all(b, !has(b.catchAll) || !b.catchAll || self.backends.exists_one(o, o.port == b.port && has(o.catchAll) && o.catchAll))",message="at most one backend per port may have catchAll"
-// +kubebuilder:validation:XValidation:rule="self.backends.all(b, b.protocol != 'TCP' || self.backends.exists_one(o, o.port == b.port))",message="a TCP backend needs its port for itself"
-// +kubebuilder:validation:XValidation:rule="self.backends.all(b, !has(b.hostname) || self.backends.exists_one(o, o.port == b.port && has(o.hostname) && o.hostname == b.hostname))",message="two backends on one port have the same hostname"
+// +kubebuilder:validation:XValidation:rule="self.backends.all(b, b.protocol != 'TCP' || self.backends.exists_one(o, o.port == b.port))",message="a TCP backend needs its port for itself; give the other backend another port, e.g. 8443"
+// +kubebuilder:validation:XValidation:rule="self.backends.all(b, !has(b.hostname) || self.backends.exists_one(o, o.port == b.port && has(o.hostname) && o.hostname == b.hostname))",message="two backends on one port have the same hostname; remove one, or give one another port, e.g. 8443"
+// +kubebuilder:validation:XValidation:rule="self.backends.all(b, !has(b.alternateHostnames) || self.backends.all(o, o.port != b.port || o.name == b.name || ((!has(o.hostname) || !(o.hostname in b.alternateHostnames)) && (!has(o.alternateHostnames) || !sets.intersects(o.alternateHostnames, b.alternateHostnames)))))",message="two backends on one port share a name in alternateHostnames; remove it from one, or give one another port, e.g. 8443"
 // +kubebuilder:validation:XValidation:rule="self.backends.all(b, !has(oldSelf.backends) || oldSelf.backends.all(o, o.port != b.port || o.protocol == b.protocol))",message="the protocol of a port in use cannot change: Envoy would drain it; remove the port first"
 type ProxyServerSpec struct {
 	// How the proxy stands on its VLAN.
@@ -116,7 +118,7 @@ type ProxyServerSpec struct {
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:MaxItems=64
 	Backends []ProxyBackend `json:"backends"`
 	// Image of Envoy. Refused unless the operator runs with --allow-image-override. Default: the operator's.
 	// +optional
@@ -178,7 +180,7 @@ type ProxyServerStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:MaxItems=64
 	Backends []BackendStatus `json:"backends,omitempty"`
 	// Generation of the spec that this status is about.
 	// +optional

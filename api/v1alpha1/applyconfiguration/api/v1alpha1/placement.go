@@ -18,7 +18,8 @@ type PlacementApplyConfiguration struct {
 	Tolerations []v1.Toleration `json:"tolerations,omitempty"`
 	// PriorityClass of the pods. Default: the cluster's default class.
 	PriorityClassName *apiv1alpha1.ObjectName `json:"priorityClassName,omitempty"`
-	// Requests and limits of the component's main container. Default: stated per component in docs/reference.
+	// Requests and limits of the component's main container. Default: requests of 10m CPU and 32Mi memory for DHCP,
+	// 20m and 48Mi for DNS, 50m and 128Mi for the proxy (Envoy); limits of 2 CPUs each and 128Mi, 256Mi and 512Mi.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
 }
 
