@@ -18,7 +18,7 @@ func bindSettings(cmd *cobra.Command, s *plan.Settings) {
 	flags.BoolVar(&s.AllowImageOverride, "allow-image-override", false, "let image fields of Infras and their children choose what runs")
 	flags.StringSliceVar(&s.NADSourceNamespaces, "nad-source-namespaces", []string{"default", "openshift-multus", "openshift-sriov-network-operator", "openshift-cnv"},
 		"namespaces whose NetworkAttachmentDefinitions Multus lends to every pod")
-	flags.Var((*prefixes)(&s.ExtraEndpointCIDRs), "extra-endpoint-cidrs", "networks that extra endpoints may lead to by address (default none)")
+	flags.Var((*prefixes)(&s.ExtraEndpointCIDRs), "extra-endpoint-cidrs", "networks that extra endpoints and ProxyServers may lead to by address (default none)")
 	flags.StringVar(&s.ClusterDomain, "cluster-domain", "", "the management cluster's own domain, hidden from VLANs (default: from resolv.conf)")
 	flags.Var((*prefixes)(&s.PodCIDRs), "pod-cidrs", "the management cluster's pod networks (default: read from the cluster)")
 	flags.Var((*prefixes)(&s.ServiceCIDRs), "service-cidrs", "the management cluster's service networks (default: read from the cluster)")

@@ -82,7 +82,7 @@ type ProxyBackend struct {
 	// Namespace of the Service. Another namespace than ours needs permission (docs/PROXY_SETUP.md).
 	// +optional
 	TargetNamespace ObjectName `json:"targetNamespace,omitempty"`
-	// Addresses to dial instead, as ip:port ([ip]:port for IPv6).
+	// Addresses to dial instead, as ip:port ([ip]:port for IPv6); each must lie inside the operator's --extra-endpoint-cidrs.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64

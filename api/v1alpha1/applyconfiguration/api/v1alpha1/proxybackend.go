@@ -27,7 +27,7 @@ type ProxyBackendApplyConfiguration struct {
 	TargetPort *apiv1alpha1.Port `json:"targetPort,omitempty"`
 	// Namespace of the Service. Another namespace than ours needs permission (docs/PROXY_SETUP.md).
 	TargetNamespace *apiv1alpha1.ObjectName `json:"targetNamespace,omitempty"`
-	// Addresses to dial instead, as ip:port ([ip]:port for IPv6).
+	// Addresses to dial instead, as ip:port ([ip]:port for IPv6); each must lie inside the operator's --extra-endpoint-cidrs.
 	TargetAddresses []string `json:"targetAddresses,omitempty"`
 	// TCP (default) routes by port, TLS by server name.
 	Protocol *apiv1alpha1.Protocol `json:"protocol,omitempty"`
