@@ -75,6 +75,24 @@ func TestAChangedFileIsServedAndABadOneLeavesWhatServes(t *testing.T) {
 	g.Eventually(f.rejected).Should(Receive(BeNil()))
 }
 
+// A DHCP server's lease file may lie beside its configuration, and is written without a pause on a busy VLAN.
+func TestAChangedFileIsReadBesideOneThatIsWrittenWithoutAPause(t *testing.T) {
+	g := NewWithT(t)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "dns.yaml")
+	g.Expect(WriteFile(path, []byte(first))).To(Succeed())
+	f := newFollower("")
+	go func() { _ = f.File(t.Context(), path) }()
+	g.Eventually(f.served).Should(Receive(Equal("first.example.com")))
+	go func() {
+		for tick := time.NewTicker(settleTime / 4); t.Context().Err() == nil; <-tick.C {
+			_ = os.WriteFile(filepath.Join(dir, "leases.db"), []byte(time.Now().String()), 0o600)
+		}
+	}()
+	g.Expect(WriteFile(path, []byte(second))).To(Succeed())
+	g.Eventually(f.served).WithTimeout(5 * time.Second).Should(Receive(Equal("second.example.com")))
+}
+
 func TestABadFileAtTheStartIsAnErrorUnlessALastGoodOneServes(t *testing.T) {
 	g := NewWithT(t)
 	state, path := t.TempDir(), filepath.Join(t.TempDir(), "dns.yaml")

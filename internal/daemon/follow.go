@@ -59,15 +59,19 @@ func (f *Follower[T]) File(ctx context.Context, path string) error {
 	if err != nil && !f.Serving {
 		return err
 	}
-	settled := time.NewTimer(settleTime)
-	settled.Stop()
+	var settled <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-watcher.Events:
-			settled.Reset(settleTime)
-		case <-settled.C:
+			// From the first event, not the last: a neighbour that is written without a pause (the lease file) must not
+			// hold the reading off for ever.
+			if settled == nil {
+				settled = time.After(settleTime)
+			}
+		case <-settled:
+			settled = nil
 			content, _ = f.readFile(ctx, path, content) // reported by consider
 		}
 	}
