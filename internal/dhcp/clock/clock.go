@@ -41,7 +41,13 @@ type Clock struct {
 func New() *Clock { return From(bootTime, bootID()) }
 
 // From is the clock of a machine that tells its time since boot itself.
-func From(boot func() time.Duration, bootID string) *Clock { return &Clock{boot: boot, bootID: bootID} }
+func From(boot func() time.Duration, bootID string) *Clock {
+	return &Clock{boot: boot, bootID: bootID, tolerance: leastTolerance}
+}
+
+// leastTolerance is half of the shortest grace (rule 9). It counts until the lease time is known: the first answers of the
+// API server come earlier, and two of them may lie on either side of a second.
+const leastTolerance = 5 * time.Minute
 
 func bootTime() time.Duration {
 	var t unix.Timespec

@@ -67,6 +67,15 @@ func TestAJumpIsUnsteadyUntilItHasBeenCalm(t *testing.T) {
 	}
 }
 
+func TestASecondThatPassesBeforeTheConfigurationIsNoJump(t *testing.T) {
+	n, g := &node{boot: time.Hour}, NewWithT(t)
+	n.Clock = From(func() time.Duration { return n.boot }, "a")
+	n.told(noon)
+	n.told(noon.Add(2 * time.Second))
+	n.Tolerate(time.Minute, 24*time.Hour)
+	g.Expect(n.steady()).To(BeTrue())
+}
+
 func TestASavedOffsetCountsOnTheSameBootOnly(t *testing.T) {
 	n, g := newNode("a"), NewWithT(t)
 	n.told(noon)
