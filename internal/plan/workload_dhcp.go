@@ -36,7 +36,7 @@ func DHCP(in Child[*v1alpha1.DHCPServer]) ChildPlan {
 
 func dhcpRules(w workload, spec v1alpha1.DHCPServerSpec) []*acrbac.PolicyRuleApplyConfiguration {
 	rules := append(w.ownObject("dhcpservers"),
-		acrbac.PolicyRule().WithAPIGroups("hostedcluster.densityops.com").WithResources("dhcpleases").WithVerbs("create", "delete", "get", "list", "update", "watch"))
+		acrbac.PolicyRule().WithAPIGroups("hostedcluster.densityops.com").WithResources("dhcpleases").WithVerbs("create", "get", "list", "update", "watch"))
 	if string(spec.VMNamespace) == w.namespace() { // of another namespace only the Infra may grant it
 		rules = append(rules, reading("kubevirt.io", "virtualmachines", "virtualmachineinstances"), reading("", "pods"))
 	}

@@ -27,7 +27,7 @@ const (
 // pod is the template of a child's pod: Pod Security restricted, no uid (OpenShift gives each namespace its own range).
 func (w workload) pod(spec *accore.PodSpecApplyConfiguration) *accore.PodTemplateSpecApplyConfiguration {
 	spec.WithServiceAccountName(w.name()).WithTerminationGracePeriodSeconds(w.grace).
-		WithSecurityContext(w.podSecurity()).
+		WithSecurityContext(podSecurity()).
 		WithVolumes(emptyDir(stateVolume)).
 		WithAffinity(w.apart())
 	w.place(spec)
@@ -37,15 +37,11 @@ func (w workload) pod(spec *accore.PodSpecApplyConfiguration) *accore.PodTemplat
 	return accore.PodTemplateSpec().WithLabels(labels).WithAnnotations(map[string]string{names.AnnotationNetworks: w.networks()}).WithSpec(spec)
 }
 
-func (w workload) podSecurity() *accore.PodSecurityContextApplyConfiguration {
-	// The daemons bind ports below 1024, and probe addresses with unprivileged ICMP, without any capability.
-	s := accore.PodSecurityContext().WithRunAsNonRoot(true).
+func podSecurity() *accore.PodSecurityContextApplyConfiguration {
+	// The daemons bind ports below 1024 without any capability.
+	return accore.PodSecurityContext().WithRunAsNonRoot(true).
 		WithSeccompProfile(accore.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault)).
 		WithSysctls(accore.Sysctl().WithName("net.ipv4.ip_unprivileged_port_start").WithValue("0"))
-	if w.app == appDHCP {
-		s.WithSysctls(accore.Sysctl().WithName("net.ipv4.ping_group_range").WithValue("0 2147483647"))
-	}
-	return s
 }
 
 func (w workload) place(spec *accore.PodSpecApplyConfiguration) {
