@@ -12,6 +12,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/clock"
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
+	"github.com/cldmnky/oooi/internal/dhcp/wire"
 )
 
 const day = 24 * time.Hour
@@ -333,6 +334,48 @@ func TestAPoolThatShrankKeepsItsHoldersAndAdmitsNobody(t *testing.T) {
 	ignored(t, l.reboots("bb", at(11)))
 	l.releases("aa", ip)
 	NewWithT(t).Expect(l.binds("bb")).To(Equal(at(50)))
+}
+
+func TestAnAddressThatIsNoLongerToBeHadDoesNotComeBackToItsLastClient(t *testing.T) {
+	for name, change := range map[string]func(*pool.Config){
+		"excluded":         func(c *pool.Config) { c.Last, c.Never = at(50), []pool.Range{{First: at(10), Last: at(49)}} },
+		"outside the pool": func(c *pool.Config) { c.First, c.Last = at(50), at(50) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, 1)
+			ip := l.binds("aa")
+			l.releases("aa", ip)
+			l.reconfigure(change)
+			ignored(t, l.reboots("aa", ip))
+			refused(t, l.selects("aa", ip))
+			NewWithT(t).Expect(l.binds("aa")).To(Equal(at(50)))
+		})
+	}
+}
+
+func TestAHolderLeavesAnAddressThatTheNetworkNeeds(t *testing.T) {
+	for name, take := range map[string]func(*pool.Config, netip.Addr){
+		"the server":        func(c *pool.Config, ip netip.Addr) { c.Server, c.Instances = ip, []netip.Addr{ip} },
+		"the gateway":       func(c *pool.Config, ip netip.Addr) { c.Network.Router = ip },
+		"a route's gateway": func(c *pool.Config, ip netip.Addr) { c.Network.Routes = []wire.Route{{Via: ip}} },
+		"a name server":     func(c *pool.Config, ip netip.Addr) { c.Network.DNS = []netip.Addr{ip} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, 5)
+			ip := l.binds("aa")
+			l.reconfigure(func(c *pool.Config) { take(c, ip) })
+			refused(t, l.reboots("aa", ip))
+			refused(t, l.renews("aa", ip))
+			NewWithT(t).Expect(l.binds("aa")).NotTo(Equal(ip))
+		})
+	}
+	t.Run("but keeps one that is only excluded", func(t *testing.T) {
+		l := newLab(t, 5)
+		ip := l.binds("aa")
+		l.reconfigure(func(c *pool.Config) { c.Never = []pool.Range{{First: ip, Last: ip}} })
+		acked(t, l.reboots("aa", ip))
+		acked(t, l.renews("aa", ip))
+	})
 }
 
 func TestAClientOfAnEarlierServerIsAdopted(t *testing.T) {

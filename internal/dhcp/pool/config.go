@@ -46,13 +46,26 @@ type Reservation struct {
 
 func (r Range) holds(a netip.Addr) bool { return !a.Less(r.First) && !r.Last.Less(a) }
 
-// never says whether an address can be nobody's: network, broadcast, our own, the router's.
+// never says whether an address can be nobody's: of another network, network, broadcast, or of those who serve it.
 func (c *Config) never(a netip.Addr) bool {
-	return !c.Network.Subnet.Contains(a) || a == c.Network.Subnet.Addr() || a == Broadcast(c.Network.Subnet) || c.ours(a) ||
-		a == c.Network.Router || slices.Contains(c.Network.DNS, a) || slices.Contains(c.Network.NTP, a)
+	return c.foreign(a) != "" || a == c.Network.Subnet.Addr() || a == Broadcast(c.Network.Subnet) || slices.Contains(c.Network.NTP, a)
 }
 
-func (c *Config) ours(a netip.Addr) bool { return a == c.Server || slices.Contains(c.Instances, a) }
+// foreign says why even a holder must leave an address (wire rule 6a). An excluded one it keeps: what is behind it is not
+// known here.
+func (c *Config) foreign(a netip.Addr) string {
+	switch {
+	case !c.Network.Subnet.Contains(a):
+		return "wrong-network"
+	case a == c.Server || slices.Contains(c.Instances, a):
+		return "our-own-address"
+	case a == c.Network.Router || slices.ContainsFunc(c.Network.Routes, func(r wire.Route) bool { return r.Via == a }):
+		return "gateway"
+	case slices.Contains(c.Network.DNS, a):
+		return "name-server"
+	}
+	return ""
+}
 
 // open says whether any client may enter an address: in the pool, nobody's reservation.
 func (c *Config) open(a netip.Addr) bool {

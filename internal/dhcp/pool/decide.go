@@ -169,7 +169,7 @@ func (t *Table) selecting(a Ask) Decision {
 		t.drop(a.Client) // the client chose another server: what we held for it is free again
 		return silent("another-server-chosen")
 	}
-	if why := t.foreign(a.Wanted); why != "" {
+	if why := t.config.foreign(a.Wanted); why != "" {
 		return nak(a.Wanted, why)
 	}
 	return t.bind(a)
@@ -177,7 +177,7 @@ func (t *Table) selecting(a Ask) Decision {
 
 // initReboot is strict about reservations: a changed one is best taken up at boot (wire rule 4).
 func (t *Table) initReboot(a Ask) Decision {
-	if why := t.foreign(a.Wanted); why != "" {
+	if why := t.config.foreign(a.Wanted); why != "" {
 		return nak(a.Wanted, why)
 	}
 	if r, ok := t.reservation(a); ok && !a.Away && r.IP != a.Wanted && t.free(r.IP, a) {
@@ -191,22 +191,10 @@ func (t *Table) initReboot(a Ask) Decision {
 
 // renewing never refuses a holder for a changed pool or reservation, nor for option 54: the server may have moved.
 func (t *Table) renewing(a Ask) Decision {
-	if why := t.foreign(a.Wanted); why != "" {
+	if why := t.config.foreign(a.Wanted); why != "" {
 		return nak(a.Wanted, why)
 	}
 	return t.bind(a)
-}
-
-// foreign says why an address can be no client's here; with bind's "another holder", the only reasons for a NAK to a
-// client that did not choose us (wire rule 6): other servers may know better.
-func (t *Table) foreign(ip netip.Addr) string {
-	switch {
-	case !t.config.Network.Subnet.Contains(ip):
-		return "wrong-network"
-	case t.config.ours(ip):
-		return "our-own-address"
-	}
-	return ""
 }
 
 // bind gives the wanted address to the client if it may have it: the same rules for the first request and for one that

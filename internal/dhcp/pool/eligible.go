@@ -9,12 +9,13 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 )
 
-// free says whether nobody else has a claim to an address: no reservation, no hold, no promise that stands.
+// free says whether an address is to be had and nobody else has a claim to it: no reservation, no hold, no promise that
+// stands. The client that had it last gets it back only where it is still to be had.
 func (t *Table) free(ip netip.Addr, a Ask) bool {
 	h, held := t.holds[ip]
 	_, avoided := t.avoided[ip]
 	switch {
-	case t.config.never(ip) || avoided || held && h.client != a.Client || t.misplaced(ip, a):
+	case !t.admits(ip, a) || avoided || held && h.client != a.Client:
 		return false
 	case t.records[ip].IP != ip:
 		return true
@@ -68,7 +69,7 @@ func (t *Table) lives(vm lease.VM) (bool, lease.VM) {
 func (t *Table) binding(a Ask, s lease.State) (lease.Record, bool) {
 	var found []lease.Record
 	for ip := range t.byClient[a.Client] {
-		if r := t.records[ip]; r.State == s && t.foreign(ip) == "" {
+		if r := t.records[ip]; r.State == s && t.config.foreign(ip) == "" {
 			found = append(found, r)
 		}
 	}
@@ -82,6 +83,12 @@ func (t *Table) reservation(a Ask) (Reservation, bool) {
 	return t.config.reservation(a.Client, lease.Hex(a.ClientID))
 }
 
+// admits says whether an address is one that the client may enter: its reservation, or the open pool.
+func (t *Table) admits(ip netip.Addr, a Ask) bool {
+	mine, _ := t.reservation(a)
+	return t.config.open(ip) || mine.IP == ip && !t.config.never(ip)
+}
+
 // misplaced says whether an address is reserved for another client.
 func (t *Table) misplaced(ip netip.Addr, a Ask) bool {
 	mine, _ := t.reservation(a)
@@ -89,13 +96,12 @@ func (t *Table) misplaced(ip netip.Addr, a Ask) bool {
 	return reserved && mine.IP != ip
 }
 
-// mayEnter says whether the client may newly get the address: its reservation, its machine's lease, or the open pool within
-// its share.
+// mayEnter says whether the client may newly get a free address: its reservation, or one within its share.
 func (t *Table) mayEnter(ip netip.Addr, a Ask) bool {
 	if mine, ok := t.reservation(a); ok && mine.IP == ip {
 		return true
 	}
-	return t.config.open(ip) && (t.anonymous[ip] || !t.shareUsedUp(a))
+	return t.anonymous[ip] || !t.shareUsedUp(a)
 }
 
 // shareUsedUp says whether strangers hold their half of the pool. One that holds an address is in its share already.
