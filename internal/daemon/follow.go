@@ -35,6 +35,8 @@ type Follower[T client.Object] struct {
 	Apply func(context.Context, T) error
 	// Rejected, if set, hears of each configuration that is not served and why; nil once one is served.
 	Rejected func(error)
+	// Deleted, if set, hears that the object is gone from the cluster; what serves goes on.
+	Deleted func()
 	// StateDir keeps the last object that was applied; empty keeps none.
 	StateDir string
 	// Serving says that there is something to fall back to; it becomes true with the first object that is applied.
@@ -103,7 +105,14 @@ func (f *Follower[T]) Object(ctx context.Context, c client.WithWatch, list clien
 			f.Log.Debug("configuration applied", "object", key.String())
 		}
 	}
-	Watch(ctx, c, f.New(), list, own, cache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, now any) { changed(now) }})
+	Watch(ctx, c, f.New(), list, own, cache.ResourceEventHandlerFuncs{
+		AddFunc: changed, UpdateFunc: func(_, now any) { changed(now) },
+		DeleteFunc: func(any) {
+			if f.Deleted != nil {
+				f.Deleted()
+			}
+		},
+	})
 	return nil
 }
 
