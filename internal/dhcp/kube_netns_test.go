@@ -18,6 +18,7 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv4"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -254,6 +255,14 @@ func TestTheDaemonInACluster(t *testing.T) {
 		g.Eventually(func() bool { before := version(); <-time.After(3 * time.Second); return before == version() }).WithTimeout(90 * time.Second).Should(BeTrue())
 		before := version()
 		g.Consistently(version).WithTimeout(10 * time.Second).Should(Equal(before))
+	})
+	t.Run("deleted in the background, it lets its leases go", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(d.api.Delete(t.Context(), dhcpServer(), client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
+		l, err := d.lease("127.0.0.10")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(d.api.Delete(t.Context(), l)).To(Succeed())
+		g.Consistently(func() error { _, err := d.lease("127.0.0.10"); return err }).WithTimeout(3 * time.Second).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
 	})
 }
 

@@ -63,6 +63,7 @@ type instance struct {
 	mu        sync.Mutex
 	object    *v1alpha1.DHCPServer // as it is served
 	newest    *v1alpha1.DHCPServer // as it was seen last
+	deleted   bool                 // newest is gone from the cluster
 	refused   error
 	port      *link.Socket
 	closePort func()
@@ -173,7 +174,7 @@ func (i *instance) diskHealth(problem error) {
 func (i *instance) follow(ctx context.Context) error {
 	f := &daemon.Follower[*v1alpha1.DHCPServer]{
 		New: func() *v1alpha1.DHCPServer { return &v1alpha1.DHCPServer{} }, StateDir: i.StateDir, Log: i.Log,
-		Apply: i.apply, Rejected: i.rejected,
+		Apply: i.apply, Rejected: i.rejected, Deleted: i.gone,
 	}
 	if i.client == nil {
 		return f.File(ctx, i.ConfigFile)
@@ -184,7 +185,7 @@ func (i *instance) follow(ctx context.Context) error {
 // apply serves a configuration: the socket is opened first, so that one that cannot be served changes nothing.
 func (i *instance) apply(ctx context.Context, object *v1alpha1.DHCPServer) error {
 	i.mu.Lock()
-	i.newest = object
+	i.newest, i.deleted = object, false
 	i.mu.Unlock()
 	config, err := ConfigOf(object)
 	if err != nil {
@@ -364,11 +365,18 @@ func (i *instance) watchLeases(ctx context.Context) {
 	})
 }
 
-// leaving says whether our object is being deleted: then leases that go are meant to go.
+// gone hears that our object is deleted. A deletion in the background gives it no time before.
+func (i *instance) gone() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.deleted = true
+}
+
+// leaving says whether our object is deleted or about to be: then leases that go are meant to go.
 func (i *instance) leaving() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.newest != nil && !i.newest.DeletionTimestamp.IsZero()
+	return i.deleted || i.newest != nil && !i.newest.DeletionTimestamp.IsZero()
 }
 
 // keepClock saves how to tell the time: as soon as it is known, then every minute.
