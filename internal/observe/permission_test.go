@@ -1,0 +1,127 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	routev1 "github.com/openshift/api/route/v1"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// stage is a cluster in which Infra tenant/c1 names HostedCluster clusters/c1, and what was read of it.
+type stage struct {
+	*Observer
+	reads []string
+}
+
+func newStage(t *testing.T, hostedClusterAdmits string) *stage {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, hyperv1.AddToScheme, routev1.AddToScheme, nad.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	infra := &v1alpha1.Infra{}
+	infra.Namespace, infra.Name, infra.UID = "tenant", "c1", "infra"
+	infra.Spec.HostedClusterRef = &v1alpha1.HostedClusterReference{Name: "c1", Namespace: "clusters"}
+	infra.Spec.NetworkConfig.NetworkAttachmentDefinition = "vlan"
+	hc := &hyperv1.HostedCluster{}
+	hc.Namespace, hc.Name, hc.Annotations = "clusters", "c1", map[string]string{names.AnnotationAllowedNamespaces: hostedClusterAdmits}
+	vlan := &nad.NetworkAttachmentDefinition{}
+	vlan.Namespace, vlan.Name = "tenant", "vlan"
+	proxy := &v1alpha1.ProxyServer{}
+	proxy.Namespace, proxy.Name = "tenant", "c1-proxy"
+	proxy.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Infra", Name: "c1", UID: "infra", Controller: ptr.To(true)}}
+	service := &corev1.Service{}
+	service.Namespace, service.Name = "clusters-c1", "kube-apiserver"
+
+	s := &stage{}
+	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(infra, hc, vlan, proxy, service).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			s.reads = append(s.reads, fmt.Sprintf("%T %s", o, key))
+			return c.Get(ctx, key, o, opts...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			of := client.ListOptions{}
+			of.ApplyOptions(opts)
+			s.reads = append(s.reads, fmt.Sprintf("%T %s/", list, of.Namespace))
+			return c.List(ctx, list, opts...)
+		},
+	}).Build()
+	s.Observer = &Observer{Reader: reader, Kinds: NewKinds(), Listeners: NewListeners(), Now: time.Now}
+	for _, kind := range s.Kinds.Absent() {
+		s.Kinds.Appeared(kind)
+	}
+	return s
+}
+
+func TestNothingIsReadOfAControlPlaneWithoutPermission(t *testing.T) {
+	for admits, want := range map[string]bool{"tenant": true, "others": false, "": false} {
+		t.Run("admits "+admits, func(t *testing.T) {
+			g, s := NewWithT(t), newStage(t, admits)
+			seen, err := s.Infra(t.Context(), types.NamespacedName{Namespace: "tenant", Name: "c1"})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(len(seen.Services) > 0).To(Equal(want))
+			reads := ContainElement(ContainSubstring(" clusters-c1/"))
+			if !want {
+				reads = Not(reads)
+			}
+			g.Expect(s.reads).To(reads)
+		})
+	}
+}
+
+func TestAnInfraLendsOnlyWhatItMayUse(t *testing.T) {
+	for admits, want := range map[string]string{"tenant": "clusters-c1", "others": ""} {
+		t.Run("admits "+admits, func(t *testing.T) {
+			g, s := NewWithT(t), newStage(t, admits)
+			seen, err := ReadChild(t.Context(), s.Observer, types.NamespacedName{Namespace: "tenant", Name: "c1-proxy"}, &v1alpha1.ProxyServer{}, &v1alpha1.ProxyServerList{},
+				func(*v1alpha1.ProxyServer) References { return References{} })
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(seen.Lent).To(Equal(want))
+		})
+	}
+}
+
+// A child that says it belongs to an Infra of another life belongs to none.
+func TestADeadInfraLendsNothing(t *testing.T) {
+	g, s := NewWithT(t), newStage(t, "tenant")
+	proxy := &v1alpha1.ProxyServer{}
+	key := types.NamespacedName{Namespace: "tenant", Name: "c1-proxy"}
+	c := s.Reader.(client.Client)
+	g.Expect(c.Get(t.Context(), key, proxy)).To(Succeed())
+	proxy.OwnerReferences[0].UID = "another"
+	g.Expect(c.Update(t.Context(), proxy)).To(Succeed())
+	seen, err := ReadChild(t.Context(), s.Observer, key, &v1alpha1.ProxyServer{}, &v1alpha1.ProxyServerList{}, func(*v1alpha1.ProxyServer) References { return References{} })
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(seen.Infra).To(BeNil())
+	g.Expect(seen.Lent).To(BeEmpty())
+}
+
+func TestAKindThatIsAbsentCountsAsEmpty(t *testing.T) {
+	g, s := NewWithT(t), newStage(t, "tenant")
+	s.Kinds = NewKinds()
+	seen, err := s.Infra(t.Context(), types.NamespacedName{Namespace: "tenant", Name: "c1"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(seen.HostedCluster).To(BeNil())
+	g.Expect(seen.NAD).To(BeNil())
+	g.Expect(s.reads).NotTo(ContainElement(ContainSubstring("hypershift")))
+}
