@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cldmnky/oooi/test/lab/scene"
 )
 
 // podOf is the pod of one component of Infra c1: its name, its address on the pod network, its address on the VLAN.
@@ -32,17 +34,22 @@ func TestOnlyListedPortsAnswerOnTheVLAN(t *testing.T) {
 	allowed := map[string][]string{"dhcp": {}, "dns": {"53"}, "proxy": listed}
 	for component, ports := range allowed {
 		_, _, address := podOf(t, ctx, component)
-		for _, open := range n.OpenPorts(address, 300*time.Millisecond) {
+		for _, open := range openPorts(t, n, address) {
 			if !slices.Contains(ports, fmt.Sprint(open)) {
 				t.Errorf("%s answers on %s port %d, which is not among %v", component, address, open, ports)
 			}
 		}
 	}
-	for _, open := range n.OpenPorts("203.0.113.10", 300*time.Millisecond) {
-		if open != 6443 {
-			t.Errorf("the captured literal answers on port %d; only the API's 6443 is published there", open)
-		}
+	if open := openPorts(t, n, "203.0.113.10"); !slices.Equal(open, []int{6443}) {
+		t.Errorf("the captured literal answers on ports %v; only the API's 6443 is published there", open)
 	}
+}
+
+func openPorts(t *testing.T, n *scene.Neighbour, address string) []int {
+	t.Helper()
+	open, err := n.OpenPorts(address, 300*time.Millisecond)
+	must(t, err)
+	return open
 }
 
 // Linux answers on any of its addresses whichever card a packet comes in on; every socket of ours is bound to its device.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 )
 
@@ -80,27 +81,27 @@ func (n *Neighbour) within(do func() error) error {
 }
 
 // OpenPorts lists the TCP ports of an address that accept a connection.
-func (n *Neighbour) OpenPorts(address string, timeout time.Duration) []int {
-	const atOnce = 512
+func (n *Neighbour) OpenPorts(address string, timeout time.Duration) ([]int, error) {
+	const scanners = 64
 	var (
 		mu   sync.Mutex
 		open []int
-		wg   sync.WaitGroup
-		slot = make(chan struct{}, atOnce)
+		scan errgroup.Group
 	)
-	for port := 1; port <= 65535; port++ {
-		slot <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slot }()
-			conn, err := n.Dial(net.JoinHostPort(address, fmt.Sprint(port)), timeout)
-			if err == nil {
-				conn.Close()
-				mu.Lock()
-				open = append(open, port)
-				mu.Unlock()
-			}
+	for first := 1; first <= scanners; first++ {
+		scan.Go(func() error {
+			return n.within(func() error { // one thread enters the namespace for many ports
+				for port := first; port <= 65535; port += scanners {
+					if conn, err := net.DialTimeout("tcp", net.JoinHostPort(address, fmt.Sprint(port)), timeout); err == nil {
+						conn.Close()
+						mu.Lock()
+						open = append(open, port)
+						mu.Unlock()
+					}
+				}
+				return nil
+			})
 		})
 	}
-	wg.Wait()
-	return open
+	return open, scan.Wait()
 }
