@@ -87,6 +87,9 @@ func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstru
 		return false, nil // one that is going is made again when it is gone
 	}
 	if err := w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(names.ManagerFieldOwner), client.ForceOwnership); err != nil {
+		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) { // what the user wrote, or may; retrying alone mends neither
+			applied.Findings = append(applied.Findings, finding.Wrong(v1alpha1.ConditionReady, "Rejected").Say("the API server rejects %s: %s", id, err))
+		}
 		return false, fmt.Errorf("applying %s: %w", id, err)
 	}
 	written("apply", id.Kind)

@@ -15,6 +15,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -528,6 +529,19 @@ func TestWhatRunsStaysWhileTheSpecIsInvalid(t *testing.T) {
 	for _, call := range w.calls.written()[before:] {
 		w.Expect(call).To(ContainSubstring("/infras/c1/status"))
 	}
+}
+
+func TestWhatTheAPIServerRejectsIsSaid(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	infra := w.smallest("c1")
+	infra.Spec.InfraComponents.DNS.Resources = &corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}, Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
+	}
+	w.creates(infra)
+	w.Expect(w.says("c1", v1alpha1.ConditionDNSReady, metav1.ConditionFalse, "Rejected")).To(ContainSubstring("cpu"))
+	w.changes(infra, func() { infra.Spec.InfraComponents.DNS.Resources = nil })
+	w.settled("c1")
 }
 
 func TestAPauseStopsOurWritesAndNotTheService(t *testing.T) {
