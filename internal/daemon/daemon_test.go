@@ -282,6 +282,21 @@ func TestAConditionThatTurnsIsAnEvent(t *testing.T) {
 	)))
 }
 
+func TestAConditionThatTurnsTwiceWithinASecondIsTwoEvents(t *testing.T) {
+	at := metav1.NewTime(time.Unix(1000, 0))
+	said := func(state metav1.ConditionStatus, reason string) []metav1.Condition {
+		return []metav1.Condition{{Type: "ConfigAccepted", Status: state, Reason: reason, LastTransitionTime: at}}
+	}
+	accepted, refused, late := said(metav1.ConditionTrue, "Serving"), said(metav1.ConditionFalse, "Refused"), said(metav1.ConditionFalse, "TooLate")
+	g, before := NewWithT(t), at.Add(-time.Minute)
+	g.Expect(turned(accepted, refused, before)).To(Equal(refused))
+	g.Expect(turned(refused, accepted, before)).To(Equal(accepted))
+	g.Expect(turned(refused, late, before)).To(Equal(late), "another reason")
+	g.Expect(turned(refused, refused, before)).To(BeEmpty())
+	g.Expect(turned(nil, refused, before)).To(Equal(refused), "the first that is told")
+	g.Expect(turned(nil, refused, at.Add(time.Minute))).To(BeEmpty(), "it was so before we started")
+}
+
 func TestATransitionTimeIsKeptUntilTheStatusTurns(t *testing.T) {
 	g := NewWithT(t)
 	long := metav1.NewTime(time.Unix(1000, 0))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -23,16 +24,14 @@ type document struct {
 	} `json:"status"`
 }
 
-// turned lists the conditions of now whose transition is neither in before nor older than a moment: a daemon that
-// restarts finds conditions as they were, and has nothing to tell.
+// turned lists the conditions of now that say other than in before. One that was never told is news only if it turned
+// since a moment: a daemon that restarts finds conditions as they were. (Transition times count whole seconds, in which a
+// condition may turn twice.)
 func turned(before, now []metav1.Condition, since time.Time) (all []metav1.Condition) {
-	told := map[string]metav1.Time{}
-	for _, c := range before {
-		told[c.Type] = c.LastTransitionTime
-	}
 	for _, c := range now {
-		was := told[c.Type]
-		if !c.LastTransitionTime.Equal(&was) && !c.LastTransitionTime.Time.Before(since.Truncate(time.Second)) {
+		was := meta.FindStatusCondition(before, c.Type)
+		if was == nil && !c.LastTransitionTime.Time.Before(since.Truncate(time.Second)) ||
+			was != nil && (was.Status != c.Status || was.Reason != c.Reason) {
 			all = append(all, c)
 		}
 	}
