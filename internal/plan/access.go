@@ -7,7 +7,8 @@ import (
 	acrbac "k8s.io/client-go/applyconfigurations/rbac/v1"
 )
 
-// dhcpAccess lets the DHCP daemon look VirtualMachines up by hardware address (option 12 must be the machine's name).
+// dhcpAccess lets the DHCP daemon look VirtualMachines up by hardware address (option 12 must be the machine's name), and
+// tell events of them where they live.
 func (v *view) dhcpAccess(child string) []runtime.ApplyConfiguration {
 	namespace := v.vmNamespace()
 	if namespace == "" {
@@ -15,7 +16,7 @@ func (v *view) dhcpAccess(child string) []runtime.ApplyConfiguration {
 	}
 	return v.access(child, namespace,
 		reading("kubevirt.io", "virtualmachines", "virtualmachineinstances"),
-		reading("", "pods"))
+		reading("", "pods"), tellingEvents())
 }
 
 // proxyAccess lets the proxy's sidecar follow its backends.
@@ -36,6 +37,10 @@ func (v *view) proxyAccess(child string) []runtime.ApplyConfiguration {
 
 func reading(group string, resources ...string) *acrbac.PolicyRuleApplyConfiguration {
 	return acrbac.PolicyRule().WithAPIGroups(group).WithResources(resources...).WithVerbs("get", "list", "watch")
+}
+
+func tellingEvents() *acrbac.PolicyRuleApplyConfiguration {
+	return acrbac.PolicyRule().WithAPIGroups("").WithResources("events").WithVerbs("create")
 }
 
 // access grants a child's ServiceAccount rules in another namespace; in its own its workload has them.

@@ -35,7 +35,7 @@ func (w workload) ownObject(resource string) []*acrbac.PolicyRuleApplyConfigurat
 	return []*acrbac.PolicyRuleApplyConfiguration{
 		reading("hostedcluster.densityops.com", resource).WithResourceNames(w.name()),
 		acrbac.PolicyRule().WithAPIGroups("hostedcluster.densityops.com").WithResources(resource + "/status").WithVerbs("patch").WithResourceNames(w.name()),
-		acrbac.PolicyRule().WithAPIGroups("", "events.k8s.io").WithResources("events").WithVerbs("create", "patch"),
+		tellingEvents(),
 	}
 }
 
