@@ -31,6 +31,7 @@ type Clock struct {
 	known    bool
 	offset   time.Duration
 	anchor   time.Duration // the offset that later ones are compared with
+	anchored time.Duration // CLOCK_BOOTTIME when it was taken
 	jumped   bool
 	jumpedAt time.Duration // CLOCK_BOOTTIME of the last jump
 	// A move of more than tolerance is a jump; it is forgotten after calm.
@@ -91,13 +92,24 @@ func (c *Clock) Observe(date time.Time, before, after time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.known {
-		c.known, c.offset, c.anchor = true, least, least
+		c.take(least)
 		return
 	}
 	c.offset = min(max(c.offset, least), most)
-	if (c.offset - c.anchor).Abs() > c.tolerance {
-		c.jumped, c.jumpedAt, c.anchor = true, c.boot(), c.offset
+	switch boot := c.boot(); {
+	case (c.offset - c.anchor).Abs() > c.tolerance:
+		c.take(c.offset)
+		c.jumped, c.jumpedAt = true, boot
+	case boot-c.anchored >= c.calm:
+		// Two clocks drift apart, which in months would look like a jump. A lease time overlaps at most two of these
+		// spans, so while neither moves by more than half a grace, none moves by more than a grace.
+		c.take(c.offset)
 	}
+}
+
+// take has later offsets compared with this one.
+func (c *Clock) take(offset time.Duration) {
+	c.known, c.offset, c.anchor, c.anchored = true, offset, offset, c.boot()
 }
 
 // Restore takes up the offset of an earlier run on the same boot of this machine; any other means nothing.
@@ -105,7 +117,7 @@ func (c *Clock) Restore(s Saved) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s.BootID != "" && s.BootID == c.bootID {
-		c.known, c.offset, c.anchor = true, s.Offset, s.Offset
+		c.take(s.Offset)
 	}
 }
 
@@ -120,8 +132,7 @@ func (c *Clock) Alone(s Saved, wall time.Time) {
 	if wall.Before(s.Latest) {
 		wall = s.Latest
 	}
-	c.known, c.offset = true, time.Duration(wall.UnixNano())-c.boot()
-	c.anchor = c.offset
+	c.take(time.Duration(wall.UnixNano()) - c.boot())
 }
 
 // Save is what a later run needs; ok is false while the time is not known.

@@ -67,6 +67,30 @@ func TestAJumpIsUnsteadyUntilItHasBeenCalm(t *testing.T) {
 	}
 }
 
+func TestADriftIsNoJump(t *testing.T) {
+	n, g := newNode("a"), NewWithT(t)
+	server := noon
+	n.told(server)
+	for range 60 {
+		n.boot += 24 * time.Hour
+		server = server.Add(24*time.Hour + 4*time.Second) // 50 ppm
+		n.told(server)
+		g.Expect(n.steady()).To(BeTrue())
+	}
+}
+
+func TestSmallMovesWithinALeaseTimeAddUp(t *testing.T) {
+	n, g := newNode("a"), NewWithT(t)
+	server := noon
+	n.told(server)
+	for _, steady := range []bool{true, true, false} {
+		n.boot += time.Hour
+		server = server.Add(time.Hour + 25*time.Second)
+		n.told(server)
+		g.Expect(n.steady()).To(Equal(steady))
+	}
+}
+
 func TestASecondThatPassesBeforeTheConfigurationIsNoJump(t *testing.T) {
 	n, g := &node{boot: time.Hour}, NewWithT(t)
 	n.Clock = From(func() time.Duration { return n.boot }, "a")
