@@ -21,7 +21,7 @@ func newDHCPCommand() *cobra.Command {
 			if err := o.Check(); err != nil {
 				return err
 			}
-			if o.Log, err = o.Flags.Log(); err != nil {
+			if o.Log, err = logger(o.LogLevel); err != nil {
 				return err
 			}
 			return runDHCP(cmd, o)

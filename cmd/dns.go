@@ -43,7 +43,7 @@ func newDNSDaemon(flags *daemon.Flags, name, podIP string) (*dns.Daemon, error) 
 	if flags.ConfigFile == "" && (flags.Namespace == "" || name == "") {
 		return nil, errors.New("say which DNSServer: --namespace and --dns-name, or --config-file, or --corefile")
 	}
-	log, err := flags.Log()
+	log, err := logger(flags.LogLevel)
 	if err != nil {
 		return nil, err
 	}

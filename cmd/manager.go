@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"runtime/debug"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -59,7 +56,7 @@ func runManager(ctx context.Context, flags managerFlags, settings plan.Settings)
 	if settings.Image == "" || settings.EnvoyImage == "" {
 		return errors.New("the daemons' images are not known: set --image and --envoy-image (or RELATED_IMAGE_OOOI and RELATED_IMAGE_ENVOY)")
 	}
-	if err := logTo(flags.logLevel); err != nil {
+	if _, err := logger(flags.logLevel); err != nil {
 		return err
 	}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
@@ -100,16 +97,4 @@ func newManager(config *rest.Config, flags managerFlags) (ctrl.Manager, error) {
 		return nil, err
 	}
 	return manager, nil
-}
-
-// logTo sends the manager's log, and that of the libraries, to standard error as JSON.
-func logTo(level string) error {
-	var least slog.Level
-	if err := least.UnmarshalText([]byte(level)); err != nil {
-		return fmt.Errorf("--log-level: %w", err)
-	}
-	log := logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: least}))
-	ctrl.SetLogger(log)
-	klog.SetLogger(log)
-	return nil
 }

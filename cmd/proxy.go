@@ -28,7 +28,7 @@ func newProxyCommand() *cobra.Command {
 			if o.ConfigFile == "" && (o.Namespace == "" || o.Name == "") {
 				return errors.New("say which ProxyServer: --namespace and --proxy-name, or --config-file")
 			}
-			if o.Log, err = o.Flags.Log(); err != nil {
+			if o.Log, err = logger(o.LogLevel); err != nil {
 				return err
 			}
 			if podIP != "" {

@@ -3,7 +3,6 @@
 package daemon
 
 import (
-	"log/slog"
 	"net/netip"
 	"os"
 
@@ -33,15 +32,6 @@ func (f *Flags) Bind(cmd *cobra.Command, levelFlag string) {
 	flags.StringVar(&f.HealthAddress, "health-address", "", "ip:port of /livez and /readyz (none: not served)")
 	flags.StringVar(&f.MetricsAddress, "metrics-address", "", "ip:port of /metrics (none: not served)")
 	flags.StringVar(&f.LogLevel, levelFlag, "info", "debug, info, warn or error")
-}
-
-// Log is the daemon's logger: JSON events on standard error.
-func (f *Flags) Log() (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(f.LogLevel)); err != nil {
-		return nil, err
-	}
-	return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})), nil
 }
 
 // Tuned says whether the pod's attachment switches forwarding off; the manager, which derived it, says so.
