@@ -297,7 +297,9 @@ func (w *world) inventory(infra string) []string {
 		for _, o := range items(list) {
 			ours := o.GetNamespace() == w.ns && strings.HasPrefix(o.GetName(), infra+"-") && !strings.HasSuffix(o.GetName(), "-vlan")
 			if ours || o.GetLabels()[names.LabelInfraNamespace] == w.ns && o.GetLabels()[names.LabelInfra] == infra || strings.HasPrefix(o.GetName(), "oooi."+w.ns+"."+infra+"-") {
-				all = append(all, strings.TrimPrefix(strings.TrimSuffix(reflectName(list), "List"), "*")+" "+o.GetNamespace()+"/"+o.GetName())
+				kind, err := w.api.GroupVersionKindFor(o)
+				w.Expect(err).NotTo(HaveOccurred())
+				all = append(all, kind.Kind+" "+client.ObjectKeyFromObject(o).String())
 			}
 		}
 	}

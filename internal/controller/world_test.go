@@ -173,9 +173,21 @@ var literal = map[string]string{"c1": "203.0.113.10", "c2": "203.0.113.20"}
 // hosts makes a hosted cluster with its control plane's objects, as HyperShift does, in namespace ns-cluster.
 func (w *world) hosts(name string) {
 	w.t.Helper()
+	w.puts(w.hosted(name))
+}
+
+// hosted is a hosted cluster as a text.
+func (w *world) hosted(name string) string {
+	w.t.Helper()
 	text, err := os.ReadFile("testdata/hosted.yaml")
 	w.Expect(err).NotTo(HaveOccurred())
-	objects, err := envtest.Objects([]byte(strings.NewReplacer("CLUSTER", name, "NAMESPACE", w.ns, "LITERAL", literal[name]).Replace(string(text))), w.api.Scheme())
+	return strings.NewReplacer("CLUSTER", name, "NAMESPACE", w.ns, "LITERAL", literal[name]).Replace(string(text))
+}
+
+// puts makes the objects of a text, those that are not there yet, and writes what it says of a HostedCluster's status.
+func (w *world) puts(text string) {
+	w.t.Helper()
+	objects, err := envtest.Objects([]byte(text), w.api.Scheme())
 	w.Expect(err).NotTo(HaveOccurred())
 	for _, o := range objects {
 		var state *hyperv1.HostedClusterStatus
@@ -315,10 +327,4 @@ func items(list client.ObjectList) []client.Object {
 		objects = append(objects, o.(client.Object))
 	}
 	return objects
-}
-
-// reflectName is the Go type of a list without its package.
-func reflectName(list client.ObjectList) string {
-	name := fmt.Sprintf("%T", list)
-	return name[strings.LastIndex(name, ".")+1:]
 }
