@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,6 +20,7 @@ import (
 	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/dhcp"
 	"github.com/cldmnky/oooi/internal/dhcp/clock"
+	"github.com/cldmnky/oooi/internal/testkit/netns"
 )
 
 // These tests run real clients against the daemon as it runs in a pod: its own network namespace, no capability, no root,
@@ -68,93 +68,54 @@ spec:
   reservations: [{ip: 192.168.77.200, mac: "52:54:00:00:02:00", hostname: worker-200}]
 `
 
-// segment is a switch with a server and clients around it, each in a namespace of its own.
+// segment is a switch with a server and clients around it.
 type segment struct {
+	*netns.Hosts
 	t      *testing.T
-	id     string
-	dir    string
 	daemon *exec.Cmd
 }
 
 func newSegment(t *testing.T) *segment {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Fatal("these tests make network namespaces: run them as root (make test does)")
-	}
-	dir, err := os.MkdirTemp("", "oooi-dhcp-") // not t.TempDir, whose parent only root may enter
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	NewWithT(t).Expect(os.Chmod(dir, 0o777)).To(Succeed())
-	s := &segment{t: t, id: fmt.Sprintf("dh%d", os.Getpid()%10000), dir: dir}
-	s.namespace("sw")
-	s.in("sw", "ip", "link", "add", "br0", "type", "bridge", "forward_delay", "0")
-	s.in("sw", "ip", "link", "set", "br0", "up")
+	s := &segment{Hosts: netns.New(t, "sw"), t: t}
+	s.In("sw", "ip", "link", "add", "br0", "type", "bridge", "forward_delay", "0")
+	s.In("sw", "ip", "link", "set", "br0", "up")
 	s.plug("srv", "02:00:00:00:00:02")
-	s.in("srv", "ip", "addr", "add", "192.168.77.2/24", "dev", "net1")
-	s.in("srv", "sh", "-c", "echo 0 > /proc/sys/net/ipv4/ip_unprivileged_port_start")
+	s.In("srv", "ip", "addr", "add", "192.168.77.2/24", "dev", "net1")
+	s.In("srv", "sh", "-c", "echo 0 > /proc/sys/net/ipv4/ip_unprivileged_port_start")
 	return s
-}
-
-func (s *segment) ns(host string) string { return s.id + host }
-
-func (s *segment) namespace(host string) {
-	s.run("ip", "netns", "add", s.ns(host))
-	s.t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", s.ns(host)).Run() })
-	s.in(host, "ip", "link", "set", "lo", "up")
 }
 
 // plug makes a host with one device, net1, on the switch.
 func (s *segment) plug(host, mac string) {
-	s.namespace(host)
-	s.in("sw", "ip", "link", "add", host, "type", "veth", "peer", "name", "net1", "netns", s.ns(host), "address", mac)
-	s.in("sw", "ip", "link", "set", host, "master", "br0", "up")
-	s.in(host, "ip", "link", "set", "net1", "up")
-}
-
-func (s *segment) run(name string, args ...string) string {
-	s.t.Helper()
-	out, err := exec.Command(name, args...).CombinedOutput()
-	if err != nil {
-		s.t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
-	}
-	return string(out)
-}
-
-func (s *segment) in(host string, args ...string) string {
-	s.t.Helper()
-	return s.run("ip", append([]string{"netns", "exec", s.ns(host)}, args...)...)
+	s.Add(host)
+	s.Join(netns.End{Host: "sw", Device: host}, netns.End{Host: host, Device: "net1", MAC: mac})
+	s.In("sw", "ip", "link", "set", host, "master", "br0")
 }
 
 func (s *segment) configure(yaml string) {
-	NewWithT(s.t).Expect(os.WriteFile(s.path("dhcpserver.yaml"), []byte(yaml), 0o644)).To(Succeed())
+	NewWithT(s.t).Expect(os.WriteFile(s.Path("dhcpserver.yaml"), []byte(yaml), 0o644)).To(Succeed())
 }
-
-func (s *segment) path(name string) string { return filepath.Join(s.dir, name) }
 
 // serve starts the daemon without root and without a single capability, and waits until it is ready.
 func (s *segment) serve() {
 	s.t.Helper()
 	g := NewWithT(s.t)
-	self, err := os.Executable()
-	g.Expect(err).NotTo(HaveOccurred())
-	copied := s.path("oooi")
-	s.run("install", "-m", "755", self, copied)
-	s.daemon = exec.Command("ip", "netns", "exec", s.ns("srv"), "setpriv", "--reuid=65532", "--regid=65532", "--clear-groups",
-		"--bounding-set=-all", "--inh-caps=-all", "--no-new-privs", copied)
-	s.daemon.Env = append(os.Environ(), envConfig+"="+s.path("dhcpserver.yaml"), envLeases+"="+s.path("leases.db"), "OOOI_TEST_HEALTH=192.168.77.2:8081")
-	log, err := os.OpenFile(s.path("daemon.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	s.daemon = s.Pod("srv", s.Self())
+	s.daemon.Env = append(os.Environ(), envConfig+"="+s.Path("dhcpserver.yaml"), envLeases+"="+s.Path("leases.db"), "OOOI_TEST_HEALTH=192.168.77.2:8081")
+	log, err := os.OpenFile(s.Path("daemon.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	g.Expect(err).NotTo(HaveOccurred())
 	s.daemon.Stdout, s.daemon.Stderr = log, log
 	g.Expect(s.daemon.Start()).To(Succeed())
 	s.t.Cleanup(func() {
 		s.kill()
 		if s.t.Failed() {
-			content, _ := os.ReadFile(s.path("daemon.log"))
+			content, _ := os.ReadFile(s.Path("daemon.log"))
 			s.t.Logf("daemon:\n%s", content)
 		}
 	})
 	g.Eventually(func() string {
-		out, _ := exec.Command("ip", "netns", "exec", s.ns("srv"), "busybox", "wget", "-qO-", "http://192.168.77.2:8081/readyz").CombinedOutput()
+		out, _ := s.Command("srv", "busybox", "wget", "-qO-", "http://192.168.77.2:8081/readyz").CombinedOutput()
 		return string(out)
 	}).WithTimeout(10 * time.Second).Should(Equal("ok\n"))
 }
@@ -171,7 +132,7 @@ func (s *segment) kill() {
 func (s *segment) says(event string) {
 	s.t.Helper()
 	NewWithT(s.t).Eventually(func() string {
-		content, _ := os.ReadFile(s.path("daemon.log"))
+		content, _ := os.ReadFile(s.Path("daemon.log"))
 		return string(content)
 	}).WithTimeout(15 * time.Second).Should(ContainSubstring(event))
 }
@@ -179,10 +140,10 @@ func (s *segment) says(event string) {
 // udhcpc runs BusyBox's client until it has a lease, and returns what its script was told.
 func (s *segment) udhcpc(host string, args ...string) map[string]string {
 	s.t.Helper()
-	script := s.path("udhcpc.sh")
+	script := s.Path("udhcpc.sh")
 	content := "#!/bin/sh\nif [ \"$1\" = bound ] || [ \"$1\" = renew ]; then env; ip addr flush dev net1; ip addr add $ip/$mask dev net1; fi\n"
 	NewWithT(s.t).Expect(os.WriteFile(script, []byte(content), 0o755)).To(Succeed())
-	out := s.in(host, append([]string{"busybox", "udhcpc", "-i", "net1", "-n", "-t", "5", "-T", "3", "-s", script}, args...)...)
+	out := s.In(host, append([]string{"busybox", "udhcpc", "-i", "net1", "-n", "-t", "5", "-T", "3", "-s", script}, args...)...)
 	told := map[string]string{}
 	for line := range strings.Lines(out) {
 		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
@@ -234,10 +195,10 @@ type machine struct {
 // runs starts a client and lets it run.
 func (s *segment) runs(host string, args ...string) *machine {
 	s.t.Helper()
-	c := &machine{segment: s, output: s.path(host + ".log")}
+	c := &machine{segment: s, output: s.Path(host + ".log")}
 	log, err := os.Create(c.output)
 	NewWithT(s.t).Expect(err).NotTo(HaveOccurred())
-	c.process = exec.Command("ip", append([]string{"netns", "exec", s.ns(host)}, args...)...)
+	c.process = s.Command(host, args...)
 	c.process.Stdout, c.process.Stderr = log, log
 	NewWithT(s.t).Expect(c.process.Start()).To(Succeed())
 	s.t.Cleanup(c.ends)
@@ -271,7 +232,7 @@ func TestUdhcpcRenewsAndReleases(t *testing.T) {
 	s.serve()
 	s.plug("c1", "52:54:00:00:00:01")
 	ip := s.udhcpc("c1", "-q")["ip"]
-	c := s.runs("c1", "busybox", "udhcpc", "-f", "-i", "net1", "-s", s.path("udhcpc.sh"))
+	c := s.runs("c1", "busybox", "udhcpc", "-f", "-i", "net1", "-s", s.Path("udhcpc.sh"))
 	c.until("lease of " + ip + " obtained")
 	c.signal(syscall.SIGUSR1)
 	s.says("kind=renewing client=52:54:00:00:00:01 about=" + ip + " outcome=ack")
@@ -285,9 +246,9 @@ func TestUdhcpcRenewsAndReleases(t *testing.T) {
 // second begins with INIT-REBOOT.
 func (s *segment) dhclient(host, script string) string {
 	s.t.Helper()
-	conf := s.path("dhclient.conf")
+	conf := s.Path("dhclient.conf")
 	NewWithT(s.t).Expect(os.WriteFile(conf, []byte("timeout 20;\nretry 2;\nreboot 5;\ninitial-interval 1;\nrequest subnet-mask, routers, host-name;\n"), 0o644)).To(Succeed())
-	c := s.runs(host, "dhclient", "-4", "-d", "-sf", script, "-cf", conf, "-lf", s.path(host+".leases"), "-pf", s.path(host+".pid"), "net1")
+	c := s.runs(host, "dhclient", "-4", "-d", "-sf", script, "-cf", conf, "-lf", s.Path(host+".leases"), "-pf", s.Path(host+".pid"), "net1")
 	defer c.ends()
 	return c.until("bound to ")
 }
@@ -302,10 +263,10 @@ func TestDhclientRebootsAndIsTurnedAway(t *testing.T) {
 	again := s.dhclient("c1", "/bin/true")
 	g.Expect(again).To(And(ContainSubstring("DHCPREQUEST for "+ip), Not(ContainSubstring("DHCPDISCOVER")), ContainSubstring("bound to "+ip)), "INIT-REBOOT")
 
-	remembered, err := os.ReadFile(s.path("c1.leases"))
+	remembered, err := os.ReadFile(s.Path("c1.leases"))
 	g.Expect(err).NotTo(HaveOccurred())
 	elsewhere := strings.ReplaceAll(string(remembered), "fixed-address "+ip, "fixed-address 10.9.8.7")
-	g.Expect(os.WriteFile(s.path("c1.leases"), []byte(elsewhere), 0o644)).To(Succeed())
+	g.Expect(os.WriteFile(s.Path("c1.leases"), []byte(elsewhere), 0o644)).To(Succeed())
 	g.Expect(s.dhclient("c1", "/bin/true")).To(And(ContainSubstring("DHCPNAK"), ContainSubstring("bound to "+ip)), "another network's address")
 }
 
@@ -315,8 +276,8 @@ func TestDhclientDeclinesOnceAndGetsAnotherAddress(t *testing.T) {
 	s.serve()
 	s.plug("c1", "52:54:00:00:00:12")
 	// dhclient declines what its script refuses; this one refuses the first address.
-	script := s.path("refuse-first.sh")
-	content := "#!/bin/sh\n[ \"$reason\" = BOUND ] && [ ! -e " + s.path("refused") + " ] && { touch " + s.path("refused") + "; exit 1; }\nexit 0\n"
+	script := s.Path("refuse-first.sh")
+	content := "#!/bin/sh\n[ \"$reason\" = BOUND ] && [ ! -e " + s.Path("refused") + " ] && { touch " + s.Path("refused") + "; exit 1; }\nexit 0\n"
 	g.Expect(os.WriteFile(script, []byte(content), 0o755)).To(Succeed())
 	out := s.dhclient("c1", script)
 	declined := between(out, "DHCPDECLINE of ", " ")
@@ -338,13 +299,10 @@ func TestAClientBehindAConfiguredRelay(t *testing.T) {
 			s.configure(vlanYAML + "  relays: " + c.relays + "\n")
 			s.serve()
 			s.plug("rly", "52:54:00:00:00:09")
-			s.in("rly", "ip", "addr", "add", "192.168.77.10/24", "dev", "net1")
-			s.namespace("far")
-			s.in("rly", "ip", "link", "add", "lan0", "type", "veth", "peer", "name", "net1", "netns", s.ns("far"), "address", "52:54:00:00:00:31")
-			s.in("rly", "ip", "addr", "add", "192.168.77.9/32", "dev", "lan0")
-			s.in("rly", "ip", "link", "set", "lan0", "up")
-			s.in("far", "ip", "link", "set", "net1", "up")
-			s.runs("rly", "dhcrelay", "-4", "-d", "-pf", s.path("relay.pid"), "-id", "lan0", "-iu", "net1", "192.168.77.2")
+			s.In("rly", "ip", "addr", "add", "192.168.77.10/24", "dev", "net1")
+			s.Add("far")
+			s.Join(netns.End{Host: "rly", Device: "lan0", Address: "192.168.77.9/32"}, netns.End{Host: "far", Device: "net1", MAC: "52:54:00:00:00:31"})
+			s.runs("rly", "dhcrelay", "-4", "-d", "-pf", s.Path("relay.pid"), "-id", "lan0", "-iu", "net1", "192.168.77.2")
 			if c.served {
 				g.Expect(s.udhcpc("far", "-q", "-t", "8", "-T", "2")).To(HaveKeyWithValue("serverid", "192.168.77.2"))
 				return
@@ -360,7 +318,7 @@ func TestAnAddressThatSomebodyUsesIsNotOffered(t *testing.T) {
 	s.configure(strings.Replace(vlanYAML, "rangeEnd: 192.168.77.150", "rangeEnd: 192.168.77.101", 1))
 	s.serve()
 	s.plug("squat", "52:54:00:00:00:66")
-	s.in("squat", "ip", "addr", "add", "192.168.77.100/24", "dev", "net1")
+	s.In("squat", "ip", "addr", "add", "192.168.77.100/24", "dev", "net1")
 	for i, host := range []string{"c1", "c2"} { // between them they try both addresses
 		s.plug(host, fmt.Sprintf("52:54:00:00:00:4%d", i))
 	}
@@ -388,10 +346,10 @@ func TestAForeignServerIsReported(t *testing.T) {
 	s.configure(vlanYAML)
 	s.serve()
 	s.plug("rogue", "52:54:00:00:00:99")
-	s.in("rogue", "ip", "addr", "add", "192.168.77.99/24", "dev", "net1")
-	foreign := filepath.Join(s.dir, "rogue.yaml")
+	s.In("rogue", "ip", "addr", "add", "192.168.77.99/24", "dev", "net1")
+	foreign := s.Path("rogue.yaml")
 	NewWithT(t).Expect(os.WriteFile(foreign, []byte(strings.Replace(vlanYAML, "serverIP: 192.168.77.2", "serverIP: 192.168.77.99", 1)), 0o644)).To(Succeed())
-	s.runs("rogue", "env", envConfig+"="+foreign, envLeases+"="+s.path("rogue.db"), s.path("oooi"))
+	s.runs("rogue", "env", envConfig+"="+foreign, envLeases+"="+s.Path("rogue.db"), s.Path("oooi"))
 	s.plug("c1", "52:54:00:00:00:01")
 	s.runs("c1", "busybox", "udhcpc", "-f", "-i", "net1", "-t", "20", "-T", "1", "-s", "/bin/false")
 	s.says("another DHCP server answers on this VLAN: 192.168.77.99")

@@ -8,9 +8,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -20,6 +18,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/cldmnky/oooi/internal/daemon"
+	"github.com/cldmnky/oooi/internal/testkit/netns"
 )
 
 // These tests put dig before the daemon as it runs in a pod: dual-homed, in a network namespace of its own, with no root and
@@ -51,57 +50,28 @@ const (
 
 // network is a pod between a worker on the VLAN (net1) and a node on the pod network (eth0).
 type network struct {
-	t      *testing.T
-	id     string
-	config string
+	*netns.Hosts
+	t *testing.T
 }
 
 func newNetwork(t *testing.T) *network {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Fatal("these tests make network namespaces: run them as root (make test does)")
-	}
-	dir, err := os.MkdirTemp("", "oooi-dns-") // not t.TempDir, whose parent only root may enter
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	NewWithT(t).Expect(os.Chmod(dir, 0o755)).To(Succeed())
-	n := &network{t: t, id: fmt.Sprintf("dns%d", os.Getpid()), config: filepath.Join(dir, "dns.yaml")}
+	n := &network{netns.New(t, "pod", "worker", "node"), t}
 	for _, host := range []string{"pod", "worker", "node"} {
-		n.run("ip", "netns", "add", n.id+host)
-		t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", n.id+host).Run() })
-		n.in(host, "ip", "link", "set", "lo", "up")
-		n.in(host, "sysctl", "-qw", "net.ipv4.conf.all.rp_filter=0", "net.ipv4.conf.default.rp_filter=0")
+		n.In(host, "sysctl", "-qw", "net.ipv4.conf.all.rp_filter=0", "net.ipv4.conf.default.rp_filter=0")
 	}
-	n.wire("net1", vip+"/24", "worker", "192.168.100.57/24")
-	n.wire("eth0", podIP+"/16", "node", "10.128.0.1/16")
-	n.in("worker", "ip", "address", "add", "10.20.0.7/32", "dev", "vlan")
-	n.in("worker", "ip", "address", "add", "10.99.0.7/32", "dev", "vlan")
-	n.in("pod", "ip", "route", "add", "10.20.0.0/16", "dev", "net1")
-	n.in("pod", "ip", "route", "add", "10.99.0.0/16", "dev", "net1")
-	n.in("worker", "ip", "route", "add", podIP+"/32", "via", vip)
-	n.in("pod", "sysctl", "-qw", "net.ipv4.ip_unprivileged_port_start=0")
+	n.Join(netns.End{Host: "pod", Device: "net1", Address: vip + "/24"}, netns.End{Host: "worker", Device: "vlan", Address: "192.168.100.57/24"})
+	n.Join(netns.End{Host: "pod", Device: "eth0", Address: podIP + "/16"}, netns.End{Host: "node", Device: "eth0", Address: "10.128.0.1/16"})
+	n.In("worker", "ip", "address", "add", "10.20.0.7/32", "dev", "vlan")
+	n.In("worker", "ip", "address", "add", "10.99.0.7/32", "dev", "vlan")
+	n.In("pod", "ip", "route", "add", "10.20.0.0/16", "dev", "net1")
+	n.In("pod", "ip", "route", "add", "10.99.0.0/16", "dev", "net1")
+	n.In("worker", "ip", "route", "add", podIP+"/32", "via", vip)
+	n.In("pod", "sysctl", "-qw", "net.ipv4.ip_unprivileged_port_start=0")
 	return n
 }
 
-// wire joins a device of the pod to a peer.
-func (n *network) wire(device, addr, peer, peerAddr string) {
-	n.in("pod", "ip", "link", "add", device, "type", "veth", "peer", "name", "vlan", "netns", n.id+peer)
-	n.in("pod", "ip", "address", "add", addr, "dev", device)
-	n.in("pod", "ip", "link", "set", device, "up")
-	n.in(peer, "ip", "address", "add", peerAddr, "dev", "vlan")
-	n.in(peer, "ip", "link", "set", "vlan", "up")
-}
-
-func (n *network) run(name string, args ...string) {
-	n.t.Helper()
-	out, err := exec.Command(name, args...).CombinedOutput()
-	NewWithT(n.t).Expect(err).NotTo(HaveOccurred(), "%s %v: %s", name, args, out)
-}
-
-func (n *network) in(host string, command ...string) {
-	n.t.Helper()
-	n.run("ip", append([]string{"netns", "exec", n.id + host}, command...)...)
-}
+func (n *network) config() string { return n.Path("dns.yaml") }
 
 // example is the configuration of docs/DNS_SETUP.md: an example that tests run cannot describe what does not exist.
 func example(t *testing.T) string {
@@ -116,20 +86,15 @@ func example(t *testing.T) string {
 // serves writes a configuration.
 func (n *network) serves(yaml string) {
 	n.t.Helper()
-	NewWithT(n.t).Expect(daemon.WriteFile(n.config, []byte(yaml))).To(Succeed())
-	NewWithT(n.t).Expect(os.Chmod(n.config, 0o644)).To(Succeed())
+	NewWithT(n.t).Expect(daemon.WriteFile(n.config(), []byte(yaml))).To(Succeed())
+	NewWithT(n.t).Expect(os.Chmod(n.config(), 0o644)).To(Succeed())
 }
 
 // starts runs a test binary in the pod as nobody.
 func (n *network) starts(env ...string) {
 	n.t.Helper()
 	g := NewWithT(n.t)
-	binary := filepath.Join(filepath.Dir(n.config), "daemon")
-	self, err := os.Executable()
-	g.Expect(err).NotTo(HaveOccurred())
-	n.run("cp", self, binary)
-	cmd := exec.Command("ip", "netns", "exec", n.id+"pod", "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
-		"--bounding-set", "-all", "--inh-caps", "-all", "--no-new-privs", binary)
+	cmd := n.Pod("pod", n.Self())
 	cmd.Env, cmd.Stderr = append(os.Environ(), env...), n.t.Output()
 	g.Expect(cmd.Start()).To(Succeed())
 	n.t.Cleanup(func() {
@@ -140,8 +105,7 @@ func (n *network) starts(env ...string) {
 
 // digs is dig's answer in one line: its code, then its data.
 func (n *network) digs(host string, args ...string) string {
-	cmd := exec.Command("ip", append([]string{"netns", "exec", n.id + host, "dig", "+time=2", "+tries=1"}, args...)...)
-	out, err := cmd.Output()
+	out, err := n.Command(host, append([]string{"dig", "+time=2", "+tries=1"}, args...)...).Output()
 	if err != nil {
 		return "no answer"
 	}
@@ -161,7 +125,7 @@ func (n *network) digs(host string, args ...string) string {
 func TestDigSeesTwoViews(t *testing.T) {
 	n := newNetwork(t)
 	n.serves(example(t))
-	n.starts(envConfig + "=" + n.config)
+	n.starts(envConfig + "=" + n.config())
 	NewWithT(t).Eventually(func() string { return n.digs("worker", "@"+vip, "api.c1.example.com") }, 10*time.Second).Should(Equal("NOERROR A 192.168.100.4"))
 	for name, c := range map[string]struct{ host, dig, said string }{
 		"a worker over UDP":                   {"worker", "@192.168.100.3 console.apps.c1.example.com", "NOERROR A 192.168.100.5"},
@@ -184,18 +148,17 @@ func TestDigSeesTwoViews(t *testing.T) {
 	}
 	t.Run("health through the VIP", func(t *testing.T) {
 		url := "http://" + podIP + ":8081/readyz"
-		n.t = t
 		NewWithT(t).Eventually(func() error {
-			return exec.Command("ip", "netns", "exec", n.id+"node", "curl", "-fsS", "-m", "2", url).Run()
+			return n.Command("node", "curl", "-fsS", "-m", "2", url).Run()
 		}, 5*time.Second).Should(Succeed())
-		NewWithT(t).Expect(exec.Command("ip", "netns", "exec", n.id+"worker", "curl", "-sS", "-m", "2", url).Run()).NotTo(Succeed())
+		NewWithT(t).Expect(n.Command("worker", "curl", "-sS", "-m", "2", url).Run()).NotTo(Succeed())
 	})
 }
 
 func TestAChangedRecordReachesDigWithinASecond(t *testing.T) {
 	g, n := NewWithT(t), newNetwork(t)
 	n.serves(example(t))
-	n.starts(envConfig + "=" + n.config)
+	n.starts(envConfig + "=" + n.config())
 	api := func() string { return n.digs("worker", "@"+vip, "api.c1.example.com") }
 	g.Eventually(api, 10*time.Second).Should(Equal("NOERROR A 192.168.100.4"))
 	n.serves(strings.Replace(example(t), "192.168.100.4}", "192.168.100.44}", 1))

@@ -1,0 +1,134 @@
+//go:build netns
+
+// Package netns gives a test hosts of its own: network namespaces with cables between them, and programs that run there as
+// in a pod.
+package netns
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/vishvananda/netns"
+)
+
+// Hosts of one test, by short names.
+type Hosts struct {
+	t       *testing.T
+	id, dir string
+}
+
+// New makes hosts with nothing but a loopback device. They are gone when the test ends.
+func New(t *testing.T, hosts ...string) *Hosts {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Fatal("these tests make network namespaces: run them as root (make test does)")
+	}
+	dir, err := os.MkdirTemp("", "oooi-netns-") // not t.TempDir, whose parent only root may enter
+	if err == nil {
+		err = os.Chmod(dir, 0o777)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	h := &Hosts{t: t, id: fmt.Sprintf("oooi%d", os.Getpid()), dir: dir}
+	for _, host := range hosts {
+		h.Add(host)
+	}
+	return h
+}
+
+// Add makes one more.
+func (h *Hosts) Add(host string) {
+	h.t.Helper()
+	h.Run("ip", "netns", "add", h.id+host)
+	h.t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", h.id+host).Run() })
+	h.In(host, "ip", "link", "set", "lo", "up")
+}
+
+// End of a cable. Without an address the device only carries frames.
+type End struct{ Host, Device, MAC, Address string }
+
+// Join lays a cable.
+func (h *Hosts) Join(a, b End) {
+	h.t.Helper()
+	h.In(a.Host, "ip", "link", "add", a.Device, "type", "veth", "peer", "name", b.Device, "netns", h.id+b.Host)
+	for _, end := range []End{a, b} {
+		if end.MAC != "" {
+			h.In(end.Host, "ip", "link", "set", end.Device, "address", end.MAC)
+		}
+		if end.Address != "" {
+			h.In(end.Host, "ip", "address", "add", end.Address, "dev", end.Device)
+		}
+		h.In(end.Host, "ip", "link", "set", end.Device, "up")
+	}
+}
+
+// Path of a file that every user may read.
+func (h *Hosts) Path(name string) string { return filepath.Join(h.dir, name) }
+
+// Run runs a command to its end and returns what it said; the test ends with one that fails.
+func (h *Hosts) Run(name string, args ...string) string {
+	h.t.Helper()
+	out, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		h.t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// In runs a command on a host to its end.
+func (h *Hosts) In(host string, command ...string) string {
+	h.t.Helper()
+	return h.Run("ip", append([]string{"netns", "exec", h.id + host}, command...)...)
+}
+
+// Command on a host, to be started.
+func (h *Hosts) Command(host string, command ...string) *exec.Cmd {
+	return exec.Command("ip", append([]string{"netns", "exec", h.id + host}, command...)...)
+}
+
+// Pod is a command on a host as a pod runs it: without root and without a single capability.
+func (h *Hosts) Pod(host string, command ...string) *exec.Cmd {
+	return h.Command(host, append([]string{
+		"setpriv", "--reuid=65532", "--regid=65532", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs",
+	}, command...)...)
+}
+
+// Self is this test's binary, where every user may run it: with its configuration in the environment a test binary is the
+// daemon too.
+func (h *Hosts) Self() string {
+	h.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.Run("install", "-m", "755", self, h.Path("oooi"))
+	return h.Path("oooi")
+}
+
+// Enter runs a function on a host; sockets that it makes stay there.
+func (h *Hosts) Enter(host string, do func()) {
+	h.t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine, in the namespace that it entered
+		handle, err := netns.GetFromName(h.id + host)
+		if err == nil {
+			defer handle.Close()
+			err = netns.Set(handle)
+		}
+		if err != nil {
+			h.t.Errorf("entering the namespace of %s: %v", host, err)
+			return
+		}
+		do()
+	}()
+	<-done
+}
