@@ -504,6 +504,27 @@ func TestTwoInfrasOfOneVLANAreNotGivenOneAddress(t *testing.T) {
 	}
 }
 
+func TestANADThatMovesIsJudgedByThoseOnBothVLANs(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	w.hosts("c2")
+	older, newer := w.smallest("c1"), w.smallest("c2")
+	newer.Spec.NetworkConfig.CIDR = "192.168.101.0/24"
+	w.creates(older)
+	w.settled("c1")
+	w.creates(newer)
+	w.settled("c2")
+	w.silent()
+
+	vlan := named(&nad.NetworkAttachmentDefinition{}, w.ns, "c1-vlan")
+	w.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(vlan), vlan)).To(Succeed())
+	was := vlan.Spec.Config
+	w.changes(vlan, func() { vlan.Spec.Config = strings.Replace(was, w.ns+"-c1", w.ns+"-c2", 1) })
+	w.says("c2", v1alpha1.ConditionAccepted, metav1.ConditionFalse, "VLANInUse")
+	w.changes(vlan, func() { vlan.Spec.Config = was })
+	w.says("c2", v1alpha1.ConditionAccepted, metav1.ConditionTrue, "Valid")
+}
+
 func TestANADThatIsMissingIsReportedAndFollowed(t *testing.T) {
 	w := newWorld(t, cluster)
 	w.hosts("c1")

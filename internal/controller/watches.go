@@ -122,9 +122,15 @@ func (p parts) bridgedTo(ctx context.Context, o client.Object) ([]types.Namespac
 	})
 }
 
-// attachedTo: the Infras whose workers use a NetworkAttachmentDefinition.
+// attachedTo: the Infras whose workers use a NetworkAttachmentDefinition, and their neighbours on its layer 2: on that which
+// it leaves too, for an update is mapped from the old object and from the new one.
 func (p parts) attachedTo(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
-	return p.infrasThat(ctx, func(refs plan.References) bool { return refs.NAD == client.ObjectKeyFromObject(o) })
+	users, err := p.infrasThat(ctx, func(refs plan.References) bool { return refs.NAD == client.ObjectKeyFromObject(o) })
+	if err != nil || len(users) == 0 {
+		return nil, err
+	}
+	near, err := p.observe.OnLayer2Of(ctx, o.(*nad.NetworkAttachmentDefinition))
+	return append(users, near...), err
 }
 
 // allowlist: all Infras, when what Multus admits changes.

@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -87,22 +88,32 @@ func (o *Observer) sharedNAD(ctx context.Context, key types.NamespacedName) (*na
 // OnSameLayer2 names the other Infras that a change of one may concern.
 func (o *Observer) OnSameLayer2(ctx context.Context, infra *v1alpha1.Infra) ([]types.NamespacedName, error) {
 	ours, err := o.sharedNAD(ctx, plan.Refs(infra).NAD)
-	if err != nil || layer2Of(ours) == "" {
+	if err != nil {
 		return nil, err
+	}
+	all, err := o.OnLayer2Of(ctx, ours)
+	return slices.DeleteFunc(all, func(key types.NamespacedName) bool { return key == client.ObjectKeyFromObject(infra) }), err
+}
+
+// OnLayer2Of names the Infras on the layer 2 that a NetworkAttachmentDefinition leads to.
+func (o *Observer) OnLayer2Of(ctx context.Context, n *nad.NetworkAttachmentDefinition) ([]types.NamespacedName, error) {
+	segment := layer2Of(n)
+	if segment == "" {
+		return nil, nil
 	}
 	all, err := o.infras(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var near []types.NamespacedName
+	var there []types.NamespacedName
 	for i := range all {
 		theirs, err := o.sharedNAD(ctx, plan.Refs(&all[i]).NAD)
 		if err != nil {
 			return nil, err
 		}
-		if all[i].UID != infra.UID && layer2Of(theirs) == layer2Of(ours) {
-			near = append(near, client.ObjectKeyFromObject(&all[i]))
+		if layer2Of(theirs) == segment {
+			there = append(there, client.ObjectKeyFromObject(&all[i]))
 		}
 	}
-	return near, nil
+	return there, nil
 }
