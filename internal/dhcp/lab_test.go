@@ -43,6 +43,9 @@ var (
 	errAway = errors.New("the store is away")
 )
 
+// undecided is the host of whom the kernel cannot tell yet whether it is there.
+const undecided = "undecided"
+
 func at(last byte) netip.Addr { return netip.AddrFrom4([4]byte{192, 168, 100, last}) }
 
 // newLab serves addresses .10 to .10+n-1, since long ago (a young server probes), for 24 hours.
@@ -89,6 +92,9 @@ func (l *lab) Send(data []byte, _ netip.AddrPort) error { l.sent = append(l.sent
 func (l *lab) Answers(_ context.Context, ip netip.Addr, client string) (bool, error) {
 	l.probes++
 	host, there := l.hosts[ip]
+	if host == undecided {
+		return false, link.ErrUndecided
+	}
 	return there && host != client, nil
 }
 

@@ -199,7 +199,9 @@ func (s *Server) settle(ctx context.Context, port Port, m wire.Message) pool.Dec
 		case pool.Read:
 			f.read(ctx, d.IP)
 		case pool.Probe:
-			f.probe(ctx, d.IP)
+			if !f.probe(ctx, d) {
+				return pool.Decision{Do: pool.Silence, IP: d.IP, Why: "probe-undecided"}
+			}
 		case pool.Create, pool.Update:
 			if f.write(ctx, d) && d.Final {
 				return d
@@ -220,18 +222,23 @@ type finder struct {
 	conflicts int
 }
 
-func (f *finder) probe(ctx context.Context, ip netip.Addr) {
-	answers, err := f.port.Answers(ctx, ip, f.ask.Client.MAC)
-	switch {
+// probe asks who answers at an address. It is false where the client has to ask again: nobody can tell yet whether who had
+// the address has left it.
+func (f *finder) probe(ctx context.Context, d pool.Decision) bool {
+	answers, err := f.port.Answers(ctx, d.IP, f.ask.Client.MAC)
+	switch changesHands := d.Record.IP == d.IP; {
+	case errors.Is(err, link.ErrUndecided) && changesHands:
+		return false
 	case err != nil:
-		f.Log.Warn("probe failed", "ip", ip, "error", err)
-		f.Table.InUse(ip, f.ask.Now) // rather another address than one that may be taken
+		f.Log.Warn("probe failed", "ip", d.IP, "error", err)
+		f.Table.InUse(d.IP, f.ask.Now) // rather another address than one that may be taken
 	case answers:
-		f.Happened(Happening{Type: AddressInUse, IP: ip, Client: f.ask.Client})
-		f.Table.InUse(ip, f.ask.Now)
+		f.Happened(Happening{Type: AddressInUse, IP: d.IP, Client: f.ask.Client})
+		f.Table.InUse(d.IP, f.ask.Now)
 	default:
-		f.Table.Vacant(ip)
+		f.Table.Vacant(d.IP)
 	}
+	return true
 }
 
 // read learns what the store has, uncached. A store that does not answer is away for the rest of this message.

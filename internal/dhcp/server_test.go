@@ -409,6 +409,32 @@ func TestAYoungServerProbes(t *testing.T) {
 	g.Expect(old.probes).To(BeZero(), "an old server knows")
 }
 
+func TestAnAddressThatMayBeInUseStill(t *testing.T) {
+	t.Run("is waited for by who takes it over", func(t *testing.T) {
+		l, g := newLab(t, 5), NewWithT(t)
+		l.machines.has("worker-1", "aa")
+		ip := l.binds("aa")
+		l.machines.running["aa"] = false
+		delete(l.machines.owners, "aa")
+		l.machines.has("worker-1", "bb")
+		l.hosts[ip] = undecided
+		ignored(t, l.discover("bb"))
+		delete(l.hosts, ip)
+		g.Expect(l.binds("bb")).To(Equal(ip))
+		g.Expect(l.told).NotTo(ContainElement(HaveField("Type", AddressInUse)))
+	})
+	t.Run("is left alone where another is as good", func(t *testing.T) {
+		l, g := newLab(t, 2), NewWithT(t)
+		l.reconfigure(func(c *pool.Config) { c.Born = epoch })
+		l.hosts[at(10)], l.hosts[at(11)] = undecided, undecided
+		ignored(t, l.discover("aa"))
+		delete(l.hosts, at(11))
+		l.passes(11 * time.Minute)
+		g.Expect(l.binds("aa")).To(Equal(at(11)))
+		g.Expect(l.told).NotTo(ContainElement(HaveField("Type", AddressInUse)))
+	})
+}
+
 func TestTheLeaseOfAMachine(t *testing.T) {
 	t.Run("carries its name, which the client is told", func(t *testing.T) {
 		l := newLab(t, 5)

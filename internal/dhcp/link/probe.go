@@ -2,8 +2,9 @@ package link
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net"
+	"maps"
 	"net/netip"
 	"time"
 
@@ -20,9 +21,15 @@ const (
 // discard is the port of RFC 863: the datagram is only there to make the kernel ask who has the address.
 const discard = 9
 
+// ErrUndecided says that an entry from before the probe stands in the way: the kernel sends to it, and only seconds later asks
+// whether it still holds. Who probes again then gets an answer.
+var ErrUndecided = errors.New("the kernel has not asked yet whether an old neighbour still answers")
+
 // Answers says whether somebody other than the client itself has an address: a datagram makes the kernel resolve it, and
-// the neighbour table tells the outcome. It needs no capability, as ARP or ICMP by hand would.
+// the neighbour table tells the outcome. It needs no capability, as ARP or ICMP by hand would. Only an answer that came
+// after the probe (the first, of several that were undecided) counts: who left lies in the table for long.
 func (s *Socket) Answers(ctx context.Context, ip netip.Addr, client string) (bool, error) {
+	asked := s.asks(ip)
 	if err := s.Send(nil, netip.AddrPortFrom(ip, discard)); err != nil {
 		return false, fmt.Errorf("probing: %w", err)
 	}
@@ -31,29 +38,70 @@ func (s *Socket) Answers(ctx context.Context, ip netip.Addr, client string) (boo
 	tick := time.NewTicker(probeStep)
 	defer tick.Stop()
 	for {
-		if mac, err := s.neighbour(ip); err != nil || mac != nil {
-			return mac != nil && mac.String() != client, err
+		n, err := s.neighbour(ip)
+		if err != nil || n.mac == client || n.answered(asked) {
+			s.decided(ip)
+			return err == nil && n.mac != client, err
 		}
 		select {
 		case <-ctx.Done():
+			if n.mac != "" {
+				return false, ErrUndecided
+			}
+			s.decided(ip)
 			return false, nil
 		case <-tick.C:
 		}
 	}
 }
 
+// forgetTime is longer than the kernel takes to ask an old neighbour: five seconds until it begins, then three attempts.
+const forgetTime = 30 * time.Second
+
+// asks notes that somebody wants to know, and says since when.
+func (s *Socket) asks(ip netip.Addr) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(s.asked, func(_ netip.Addr, since time.Time) bool { return now.Sub(since) > forgetTime })
+	if _, before := s.asked[ip]; !before {
+		s.asked[ip] = now
+	}
+	return s.asked[ip]
+}
+
+func (s *Socket) decided(ip netip.Addr) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.asked, ip)
+}
+
+// neighbour is what the kernel knows of an address; the zero one of an address that did not answer, or not yet.
+type neighbour struct {
+	mac       string
+	confirmed time.Time
+}
+
+// userTick is the unit in which Linux tells times to programs (USER_HZ).
+const userTick = 10 * time.Millisecond
+
+func (n neighbour) answered(since time.Time) bool {
+	return n.mac != "" && !n.confirmed.Before(since.Add(-userTick))
+}
+
 // unanswered are the states of a neighbour that did not answer, or not yet.
 const unanswered = unix.NUD_INCOMPLETE | unix.NUD_FAILED | unix.NUD_NONE
 
-func (s *Socket) neighbour(ip netip.Addr) (net.HardwareAddr, error) {
+func (s *Socket) neighbour(ip netip.Addr) (neighbour, error) {
 	table, err := netlink.NeighList(s.index, netlink.FAMILY_V4)
 	if err != nil {
-		return nil, fmt.Errorf("reading the neighbour table: %w", err)
+		return neighbour{}, fmt.Errorf("reading the neighbour table: %w", err)
 	}
+	now := time.Now()
 	for _, n := range table {
 		if at, ok := netip.AddrFromSlice(n.IP.To4()); ok && at == ip && n.State&^unanswered != 0 && len(n.HardwareAddr) > 0 {
-			return n.HardwareAddr, nil
+			return neighbour{n.HardwareAddr.String(), now.Add(-time.Duration(n.Confirmed) * userTick)}, nil
 		}
 	}
-	return nil, nil
+	return neighbour{}, nil
 }

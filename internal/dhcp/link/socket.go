@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"sync"
 	"syscall"
 	"time"
 
@@ -26,6 +27,9 @@ type Socket struct {
 	index  int
 	source netip.Addr
 	mtu    int
+
+	mu    sync.Mutex
+	asked map[netip.Addr]time.Time // probes that are undecided
 }
 
 // Packet is a datagram and when the kernel received it.
@@ -70,7 +74,7 @@ func listen(ctx context.Context, server netip.Addr, port uint16, options ...func
 	if err != nil {
 		return nil, fmt.Errorf("listening for DHCP on %s: %w", name, err)
 	}
-	return &Socket{conn: conn.(*net.UDPConn), device: name, index: device.Index, source: server, mtu: device.MTU}, nil
+	return &Socket{conn: conn.(*net.UDPConn), device: name, index: device.Index, source: server, mtu: device.MTU, asked: map[netip.Addr]time.Time{}}, nil
 }
 
 // receiveMetadata asks the kernel for the time each packet arrived: one that waited while we were paused is yesterday's

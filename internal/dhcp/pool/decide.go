@@ -45,7 +45,7 @@ type Decision struct {
 	Why string
 	// IP is the address offered, acknowledged, read or probed.
 	IP netip.Addr
-	// Record is what to write, or the promise that stands behind an offer or ACK.
+	// Record is what to write, the promise that stands behind an offer or ACK, or who had the address that is probed.
 	Record lease.Record
 	// Lease is what the client is told; 0 in the ACK of an INFORM.
 	Lease time.Duration
@@ -158,7 +158,7 @@ func (t *Table) offer(ip netip.Addr, a Ask) Decision {
 	}
 	t.hold(ip, a)
 	if t.mustProbe(ip, a) {
-		return Decision{Do: Probe, IP: ip, Why: "fresh"}
+		return Decision{Do: Probe, IP: ip, Record: t.records[ip], Why: "fresh"}
 	}
 	return Decision{Do: Offer, IP: ip, Record: t.promiseOf(ip, a), Lease: t.term(a), Why: "free"}
 }
@@ -225,7 +225,7 @@ func (t *Table) take(ip netip.Addr, a Ask) Decision {
 	adopted := a.Kind != wire.Selecting && t.records[ip].IP != ip // it may well answer a probe itself
 	t.hold(ip, a)
 	if !adopted && t.mustProbe(ip, a) {
-		return Decision{Do: Probe, IP: ip, Why: "fresh"}
+		return Decision{Do: Probe, IP: ip, Record: t.records[ip], Why: "fresh"}
 	}
 	return write(t.promiseOf(ip, a), "bound")
 }

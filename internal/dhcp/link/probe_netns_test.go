@@ -1,0 +1,78 @@
+//go:build netns
+
+package link
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cldmnky/oooi/internal/testkit/netns"
+)
+
+const (
+	guestMAC  = "52:54:00:00:00:50"
+	clientMAC = "52:54:00:00:00:51"
+)
+
+// cable lies between a server and a guest that may or may not be there.
+type cable struct {
+	*netns.Hosts
+	t      *testing.T
+	socket *Socket
+}
+
+func newCable(t *testing.T) *cable {
+	v := &cable{Hosts: netns.New(t, "srv", "guest"), t: t}
+	v.Join(netns.End{Host: "srv", Device: "net1", Address: "192.168.77.2/24"}, netns.End{Host: "guest", Device: "net1", MAC: guestMAC, Address: "192.168.77.50/24"})
+	v.In("srv", "sysctl", "-qw", "net.ipv4.neigh.net1.delay_first_probe_time=1") // instead of five seconds
+	v.Enter("srv", func() {
+		var err error
+		v.socket, err = Listen(t.Context(), netip.MustParseAddr("192.168.77.2"))
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	})
+	t.Cleanup(func() { _ = v.socket.Close() })
+	return v
+}
+
+func (v *cable) answers() (answers bool, err error) {
+	v.Enter("srv", func() {
+		answers, err = v.socket.Answers(v.t.Context(), netip.MustParseAddr("192.168.77.50"), clientMAC)
+	})
+	return answers, err
+}
+
+func (v *cable) remembers(mac string) {
+	v.In("srv", "ip", "neigh", "replace", "192.168.77.50", "lladdr", mac, "nud", "stale", "dev", "net1")
+}
+
+func TestWhoAnswersAProbe(t *testing.T) {
+	g, v := NewWithT(t), newCable(t)
+	g.Expect(v.answers()).To(BeTrue(), "there, and not known before")
+	v.In("guest", "ip", "addr", "flush", "dev", "net1")
+	v.In("srv", "ip", "neigh", "flush", "dev", "net1")
+	g.Expect(v.answers()).To(BeFalse(), "gone, and forgotten")
+}
+
+func TestAnOldNeighbourIsNoAnswer(t *testing.T) {
+	g, v := NewWithT(t), newCable(t)
+	v.In("guest", "ip", "addr", "flush", "dev", "net1")
+	v.remembers(guestMAC)
+	_, err := v.answers()
+	g.Expect(err).To(MatchError(ErrUndecided), "it had the address once")
+	g.Eventually(v.answers, 10*time.Second, time.Second).Should(BeFalse(), "the kernel asked, and nobody answered")
+}
+
+func TestAnOldNeighbourThatIsStillThereAnswersInTheEnd(t *testing.T) {
+	g, v := NewWithT(t), newCable(t)
+	v.remembers(guestMAC)
+	g.Eventually(v.answers, 10*time.Second, 2*time.Second).Should(BeTrue())
+}
+
+func TestTheClientsOwnAnswerIsNone(t *testing.T) {
+	v := newCable(t)
+	v.remembers(clientMAC)
+	NewWithT(t).Expect(v.answers()).To(BeFalse())
+}
