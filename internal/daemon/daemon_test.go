@@ -146,6 +146,30 @@ func TestTheOwnObjectIsFollowedAndItsLastGoodCopyServesWithoutTheAPI(t *testing.
 	g.Eventually(restarted.served).Should(Receive(Equal("second.example.com")))
 }
 
+func TestAConfigurationThatIsRefusedIsTriedAgain(t *testing.T) {
+	g := NewWithT(t)
+	object := &v1alpha1.DNSServer{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "mine"}}
+	cluster := fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(object).
+		WithIndex(object, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).Build()
+	f := newFollower("")
+	var address atomic.Bool
+	f.Apply = func(_ context.Context, s *v1alpha1.DNSServer) error {
+		if !address.Load() {
+			return errors.New("no address yet")
+		}
+		f.served <- s.Name
+		return nil
+	}
+	go func() {
+		_ = f.Object(t.Context(), cluster, &v1alpha1.DNSServerList{}, client.ObjectKeyFromObject(object))
+	}()
+	g.Eventually(f.rejected).Should(Receive(MatchError("no address yet")))
+	address.Store(true)
+	g.Eventually(f.served, 2*firstRetry).Should(Receive(Equal("mine")))
+	g.Eventually(f.rejected).Should(Receive(BeNil()))
+	g.Consistently(f.served, 2*firstRetry).ShouldNot(Receive(), "it serves")
+}
+
 func TestAnAbsentKindCountsAsEmptyUntilItAppears(t *testing.T) {
 	g := NewWithT(t)
 	object := &v1alpha1.DNSServer{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "mine"}}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,6 +43,15 @@ type Follower[T client.Object] struct {
 	// Serving says that there is something to fall back to; it becomes true with the first object that is applied.
 	Serving bool
 	Log     *slog.Logger
+
+	refusal string // that was logged last
+}
+
+// news of the configuration: an object, or why there is none.
+type news[T client.Object] struct {
+	object  T
+	err     error
+	deleted bool
 }
 
 // File follows a file until the context ends. A bad file leaves what serves and is reported; at the start, with nothing
@@ -57,16 +67,27 @@ func (f *Follower[T]) File(ctx context.Context, path string) error {
 		return fmt.Errorf("watching %s: %w", path, err)
 	}
 	f.restore(ctx)
-	content, err := f.readFile(ctx, path, nil)
-	if err != nil && !f.Serving {
+	content, first := f.readFile(path)
+	latest := make(chan news[T], 1)
+	if f.Serving {
+		latest <- first
+	} else if err := f.consider(ctx, first); err != nil {
 		return err
 	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return f.serve(ctx, latest) })
+	group.Go(func() error { return f.reread(ctx, path, content, watcher.Events, latest) })
+	return group.Wait()
+}
+
+// reread tells of each change of a file's content.
+func (f *Follower[T]) reread(ctx context.Context, path string, content []byte, events <-chan fsnotify.Event, latest chan news[T]) error {
 	var settled <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-watcher.Events:
+		case <-events:
 			// From the first event, not the last: a neighbour that is written without a pause (the lease file) must not
 			// hold the reading off for ever.
 			if settled == nil {
@@ -74,25 +95,26 @@ func (f *Follower[T]) File(ctx context.Context, path string) error {
 			}
 		case <-settled:
 			settled = nil
-			content, _ = f.readFile(ctx, path, content) // reported by consider
+			now, changed := f.readFile(path)
+			if !bytes.Equal(now, content) {
+				content = now
+				replace(latest, changed)
+			}
 		}
 	}
 }
 
-// readFile applies a file whose content differs from before, and returns its content.
-func (f *Follower[T]) readFile(ctx context.Context, path string, before []byte) ([]byte, error) {
+// readFile reads an object; the content is nil where the file cannot be read.
+func (f *Follower[T]) readFile(path string) ([]byte, news[T]) {
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return before, f.report(fmt.Errorf("reading the configuration: %w", err))
-	}
-	if bytes.Equal(content, before) {
-		return before, nil
+		return nil, news[T]{err: fmt.Errorf("reading the configuration: %w", err)}
 	}
 	object := f.New()
 	if err := yaml.UnmarshalStrict(content, object); err != nil {
-		return content, f.report(fmt.Errorf("reading %s: %w", path, err))
+		return content, news[T]{err: fmt.Errorf("reading %s: %w", path, err)}
 	}
-	return content, f.consider(ctx, object)
+	return content, news[T]{object: object}
 }
 
 // Object follows one object of the cluster, chosen by namespace and name, until the context ends. The last good copy
@@ -100,20 +122,53 @@ func (f *Follower[T]) readFile(ctx context.Context, path string, before []byte) 
 func (f *Follower[T]) Object(ctx context.Context, c client.WithWatch, list client.ObjectList, key client.ObjectKey) error {
 	f.restore(ctx)
 	own := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", key.Name)}}
-	changed := func(object any) {
-		if err := f.consider(ctx, object.(T)); err == nil {
-			f.Log.Debug("configuration applied", "object", key.String())
-		}
-	}
+	latest := make(chan news[T], 1)
+	changed := func(object any) { replace(latest, news[T]{object: object.(T)}) }
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return f.serve(ctx, latest) })
 	Watch(ctx, c, f.New(), list, own, cache.ResourceEventHandlerFuncs{
 		AddFunc: changed, UpdateFunc: func(_, now any) { changed(now) },
-		DeleteFunc: func(any) {
-			if f.Deleted != nil {
-				f.Deleted()
-			}
-		},
+		DeleteFunc: func(any) { replace(latest, news[T]{deleted: true}) },
 	})
-	return nil
+	return group.Wait()
+}
+
+// replace puts news in the place of older ones that nobody has heard yet. One goroutine calls it.
+func replace[T any](latest chan T, now T) {
+	select {
+	case <-latest:
+	default:
+	}
+	latest <- now
+}
+
+// serve applies the newest object, again and again with a growing pause while it is refused: what it lacks (an address, a
+// port) may come.
+func (f *Follower[T]) serve(ctx context.Context, latest <-chan news[T]) error {
+	var now news[T]
+	var retry <-chan time.Time
+	for pause := firstRetry; ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now = <-latest:
+			pause = firstRetry
+		case <-retry:
+		}
+		retry = nil
+		if now.deleted {
+			f.tellDeleted()
+		} else if err := f.consider(ctx, now); err != nil && now.err == nil {
+			retry = time.After(pause)
+			pause = min(2*pause, lastRetry)
+		}
+	}
+}
+
+func (f *Follower[T]) tellDeleted() {
+	if f.Deleted != nil {
+		f.Deleted()
+	}
 }
 
 // Watch calls handler for each object of a kind that the options select, until the context ends.
@@ -167,31 +222,39 @@ type listThenWatch struct{ *cache.ListWatch }
 func (listThenWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
 // consider applies an object, remembers it as the last good one, and tells who listens.
-func (f *Follower[T]) consider(ctx context.Context, object T) error {
-	if err := f.Apply(ctx, object); err != nil {
-		return f.report(err)
+func (f *Follower[T]) consider(ctx context.Context, now news[T]) error {
+	err := now.err
+	if err == nil {
+		err = f.Apply(ctx, now.object)
+	}
+	f.report(err)
+	if err != nil {
+		return err
 	}
 	f.Serving = true
-	_ = f.report(nil)
-	return f.remember(object)
+	f.remember(now.object)
+	return nil
 }
 
-func (f *Follower[T]) report(err error) error {
-	if err != nil {
+func (f *Follower[T]) report(err error) {
+	if err != nil && err.Error() != f.refusal {
 		f.Log.Error("configuration refused; what serves stays", "error", err)
+	}
+	f.refusal = ""
+	if err != nil {
+		f.refusal = err.Error()
 	}
 	if f.Rejected != nil {
 		f.Rejected(err)
 	}
-	return err
 }
 
 func (f *Follower[T]) lastGood() string { return filepath.Join(f.StateDir, "last-good.yaml") }
 
 // remember keeps the object, without what only the API server's own bookkeeping needs.
-func (f *Follower[T]) remember(object T) error {
+func (f *Follower[T]) remember(object T) {
 	if f.StateDir == "" {
-		return nil
+		return
 	}
 	kept := object.DeepCopyObject().(T)
 	kept.SetManagedFields(nil)
@@ -202,7 +265,6 @@ func (f *Follower[T]) remember(object T) error {
 	if err != nil {
 		f.Log.Error("the last good configuration is not kept", "error", err)
 	}
-	return err
 }
 
 // restore applies the last good object of an earlier run. What cannot be restored is only logged: the newest comes next.

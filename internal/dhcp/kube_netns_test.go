@@ -170,7 +170,13 @@ const (
 func TestTheDaemonInACluster(t *testing.T) {
 	d := newDaemonInCluster(t)
 	d.Expect(d.api.Create(t.Context(), dhcpServer())).To(Succeed())
+	before, err := net.ListenPacket("udp4", "127.0.0.1:67") // a pod that is about to end
+	d.Expect(err).NotTo(HaveOccurred())
 	d.starts()
+	d.Eventually(d.status).WithTimeout(10 * time.Second).Should(HaveField("Conditions", ContainElement(And(
+		HaveField("Type", v1alpha1.ConditionConfigAccepted), HaveField("Status", metav1.ConditionFalse),
+		HaveField("Message", And(HavePrefix("nothing is served: "), HaveSuffix("address already in use")))))))
+	d.Expect(before.Close()).To(Succeed())
 	d.isReady()
 
 	t.Run("a lease is an object, labelled with its Infra, owned by nobody", func(t *testing.T) {

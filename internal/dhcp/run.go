@@ -431,7 +431,10 @@ func (i *instance) keepStatus(ctx context.Context) error {
 func (i *instance) report() report {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	r := report{at: time.Now(), server: i.object, refused: i.refused, ready: i.ready.Problem()}
+	r := report{at: time.Now(), server: i.object, serves: i.object != nil, refused: i.refused, ready: i.ready.Problem()}
+	if i.object == nil && i.refused != nil {
+		r.server = i.newest
+	}
 	if i.newest != nil {
 		r.newest = i.newest.Generation
 	}

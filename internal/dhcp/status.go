@@ -19,9 +19,10 @@ const countsEvery = time.Minute
 // report is what the daemon knows of itself.
 type report struct {
 	at      time.Time
-	server  *v1alpha1.DHCPServer // as it is served
-	refused error                // why a newer one is not
-	newest  int64                // the generation that was seen last
+	server  *v1alpha1.DHCPServer // as it is served, or as it should be
+	serves  bool
+	refused error // why a newer one is not
+	newest  int64 // the generation that was seen last
 	ready   error
 	steady  bool
 	counts
@@ -56,9 +57,13 @@ func (said *reported) next(r report) *ac.DHCPServerApplyConfiguration {
 
 func (r report) configAccepted() metav1.Condition {
 	if r.refused != nil {
+		served := "nothing"
+		if r.serves {
+			served = "an older configuration"
+		}
 		return metav1.Condition{
 			Type: v1alpha1.ConditionConfigAccepted, Status: metav1.ConditionFalse, Reason: "Refused",
-			Message: fmt.Sprintf("an older configuration is served: %v", r.refused), ObservedGeneration: r.newest,
+			Message: fmt.Sprintf("%s is served: %v", served, r.refused), ObservedGeneration: r.newest,
 		}
 	}
 	return metav1.Condition{

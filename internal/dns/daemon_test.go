@@ -42,10 +42,15 @@ type running struct {
 
 func start(t *testing.T, state string, flags daemon.Flags, cluster client.WithWatch) *running {
 	t.Helper()
+	return startAt(t, freePort(t), state, flags, cluster)
+}
+
+func startAt(t *testing.T, port uint16, state string, flags daemon.Flags, cluster client.WithWatch) *running {
+	t.Helper()
 	flags.StateDir = state
 	resolvConf := filepath.Join(t.TempDir(), "resolv.conf")
 	NewWithT(t).Expect(os.WriteFile(resolvConf, []byte("nameserver 192.0.2.53\n"), 0o600)).To(Succeed())
-	r := &running{t: t, state: state, port: freePort(t)}
+	r := &running{t: t, state: state, port: port}
 	r.Daemon = &Daemon{
 		Flags: &flags, Name: "c1-dns", PodIP: netip.MustParseAddr("::1"), Kube: cluster,
 		Log: slog.New(slog.DiscardHandler), port: r.port, resolvConf: resolvConf,
@@ -225,6 +230,26 @@ func TestStatusSaysWhatIsServedAndWhyNotTheRest(t *testing.T) {
 	g.Expect(c.Update(t.Context(), seen)).To(Succeed())
 	g.Eventually(status, 5*time.Second).Should(Equal("ConfigAccepted=False/Refused spec.upstreamDNS[0]: 127.0.0.1 is this server itself; " +
 		"name the resolver behind it; 127.0.0.1 ready=true"))
+}
+
+func TestSocketsThatFailAtFirstAreOpenedLater(t *testing.T) {
+	g := NewWithT(t)
+	before, err := net.Listen("tcp", "127.0.0.1:0") // the pod before, which ends
+	g.Expect(err).NotTo(HaveOccurred())
+	c := cluster(object("192.168.100.4"))
+	d := startAt(t, netip.MustParseAddrPort(before.Addr().String()).Port(), "", daemon.Flags{Namespace: "ns"}, c)
+	refusal := func() (string, error) {
+		seen := &v1alpha1.DNSServer{}
+		err := c.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "c1-dns"}, seen)
+		if len(seen.Status.Conditions) != 1 {
+			return "", err
+		}
+		return seen.Status.Conditions[0].Message, err
+	}
+	g.Eventually(refusal, 5*time.Second).Should(ContainSubstring("address already in use"))
+	g.Expect(before.Close()).To(Succeed())
+	g.Eventually(d.says("api.c1.example.com.", mdns.TypeA), 10*time.Second).Should(Equal("192.168.100.4"))
+	g.Eventually(refusal, 5*time.Second).Should(Equal("the newest configuration is served"))
 }
 
 func TestReadyOnlyWhenBothViewsAnswer(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// InterfaceOf names the device that carries an address. The CNI configures addresses before any container runs, so an
-// address that is not there now will not come.
+// InterfaceOf names the device that carries an address. It does not wait for one: the CNI configures addresses before any
+// container runs.
 func InterfaceOf(addr netip.Addr) (string, error) {
 	devices, err := net.Interfaces()
 	if err != nil {
