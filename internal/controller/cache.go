@@ -61,6 +61,10 @@ func trim(o any) (any, error) {
 	if !ok {
 		return o, nil
 	}
+	if node, is := o.(*corev1.Node); is { // a cluster may have a thousand
+		meta := metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion}
+		return &corev1.Node{ObjectMeta: meta, Spec: corev1.NodeSpec{PodCIDRs: node.Spec.PodCIDRs}}, nil
+	}
 	object.SetManagedFields(ourEntry(object.GetManagedFields()))
 	if object.GetLabels()[names.LabelManagedBy] != names.ManagedBy {
 		return o, nil

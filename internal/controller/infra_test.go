@@ -1,6 +1,8 @@
 package controller_test
 
 import (
+	"context"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -536,6 +538,51 @@ func TestANADThatIsMissingIsReportedAndFollowed(t *testing.T) {
 	w.Expect(w.inventory("c1")).To(BeEmpty())
 	w.creates(&nad.NetworkAttachmentDefinition{ObjectMeta: metav1.ObjectMeta{Name: "later", Namespace: w.ns}, Spec: nad.Spec{Config: `{"cniVersion":"0.3.1","name":"l","type":"bridge","bridge":"later"}`}})
 	w.settled("c1")
+}
+
+func TestTheClustersNetworksAreFollowed(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	w.creates(w.smallest("c1"))
+	w.settled("c1")
+	denies := func(zone string, yes bool) {
+		t.Helper()
+		has := ContainElement(BeEquivalentTo(zone))
+		if !yes {
+			has = Not(has)
+		}
+		sees(w, named(&v1alpha1.DNSServer{}, w.ns, "c1-dns"), func(g Gomega, s *v1alpha1.DNSServer) { g.Expect(s.Spec.DeniedZones).To(has) })
+	}
+	services := named(&networkingv1.ServiceCIDR{}, "", "more")
+	services.Spec.CIDRs = []string{"10.111.7.0/24"}
+	node := named(&corev1.Node{}, "", "n1")
+	t.Cleanup(func() {
+		w.Expect(client.IgnoreNotFound(w.api.Delete(context.Background(), services))).To(Succeed())
+		w.Expect(client.IgnoreNotFound(w.api.Delete(context.Background(), node))).To(Succeed())
+	})
+	w.creates(services)
+	denies("7.111.10.in-addr.arpa", true)
+	w.creates(node)
+	w.changes(node, func() { node.Spec.PodCIDR, node.Spec.PodCIDRs = "10.112.7.0/24", []string{"10.112.7.0/24"} })
+	denies("7.112.10.in-addr.arpa", true)
+
+	written, passes := w.silent(), w.passes("infra")
+	for beat := range 3 {
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Unix(int64(beat), 0)}}
+		w.Expect(w.api.Status().Update(w.ctx, node)).To(Succeed())
+	}
+	w.Expect(w.silent()).To(Equal(written))
+	w.Expect(w.passes("infra")).To(Equal(passes), "what Nodes report concerns nobody")
+
+	w.Expect(w.api.Delete(w.ctx, node)).To(Succeed())
+	denies("7.112.10.in-addr.arpa", false)
+
+	// Where a flag says it, no Node is read.
+	w.stop()
+	w.settings.PodCIDRs, w.calls = []netip.Prefix{netip.MustParsePrefix("10.113.7.0/24")}, &ledger{}
+	w.start()
+	denies("7.113.10.in-addr.arpa", true)
+	w.Expect(w.calls.read()).NotTo(ContainElement(ContainSubstring("/nodes")))
 }
 
 func TestWhatRunsStaysWhileTheSpecIsInvalid(t *testing.T) {

@@ -29,8 +29,8 @@ package controller
 
 // The management cluster's own networks, hidden from VLANs.
 // +kubebuilder:rbac:groups=config.openshift.io,resources=networks,resourceNames=cluster,verbs=get
-// +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=list
-// +kubebuilder:rbac:groups="",resources=nodes,verbs=list
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
 
 // Who may read the manager's metrics.
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
@@ -31,7 +32,7 @@ import (
 // infra watches everything that observe.Infra reads and apply writes for it.
 func (p parts) infra() error {
 	specChanged := builder.WithPredicates(predicate.GenerationChangedPredicate{})
-	c, err := ctrl.NewControllerManagedBy(p.manager).Named("infra").
+	b := ctrl.NewControllerManagedBy(p.manager).Named("infra").
 		// One at a time: what the one before gave out is seen by the next on the same VLAN.
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
 		For(&v1alpha1.Infra{}).
@@ -49,8 +50,11 @@ func (p parts) infra() error {
 		Watches(&corev1.Service{}, p.mapped(p.listeners)).
 		Watches(&discoveryv1.EndpointSlice{}, p.mapped(p.listeners)).
 		Watches(&corev1.Namespace{}, p.mapped(p.listenersOfNamespace)).
-		Watches(&corev1.ConfigMap{}, p.mapped(p.allowlist)).
-		Build(infraReconciler{p})
+		Watches(&corev1.ConfigMap{}, p.mapped(p.allowlist))
+	if len(p.observe.Settings.PodCIDRs) == 0 {
+		b = b.Watches(&corev1.Node{}, p.mapped(p.everyone), builder.WithPredicates(podNetworkChanged))
+	}
+	c, err := b.Build(infraReconciler{p})
 	if err != nil {
 		return err
 	}
@@ -59,7 +63,16 @@ func (p parts) infra() error {
 	p.late.watch(c, &routev1.Route{}, p.mapped(p.listeners))
 	p.late.watch(c, &nad.NetworkAttachmentDefinition{}, p.mapped(labelled))
 	p.late.watch(c, &nad.NetworkAttachmentDefinition{}, p.mapped(p.attachedTo))
+	p.late.watch(c, &networkingv1.ServiceCIDR{}, p.mapped(p.everyone))
 	return nil
+}
+
+// podNetworkChanged passes over what Nodes report every few minutes, and over those that are there before the first pass.
+var podNetworkChanged = predicate.Funcs{
+	CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		return !slices.Equal(e.ObjectOld.(*corev1.Node).Spec.PodCIDRs, e.ObjectNew.(*corev1.Node).Spec.PodCIDRs)
+	},
 }
 
 // concerned says which Infras or children an object's change concerns.
@@ -138,6 +151,11 @@ func (p parts) allowlist(ctx context.Context, o client.Object) ([]types.Namespac
 	if client.ObjectKeyFromObject(o) != observe.SysctlAllowlist {
 		return nil, nil
 	}
+	return p.everyone(ctx, o)
+}
+
+// everyone: all Infras, when the management cluster's own networks change.
+func (p parts) everyone(ctx context.Context, _ client.Object) ([]types.NamespacedName, error) {
 	return p.infrasThat(ctx, func(plan.References) bool { return true })
 }
 

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +25,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -152,6 +154,13 @@ func (l *ledger) touching(namespace string) []string {
 		}
 	}
 	return all
+}
+
+// read are the reads so far.
+func (l *ledger) read() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.reads)
 }
 
 // written are the writes so far, but for events.
@@ -314,6 +323,26 @@ func (w *world) silent() int {
 		return time.Since(since)
 	}).WithTimeout(60*time.Second).Should(BeNumerically(">", 3*time.Second), "the manager keeps writing: %v", w.calls.written())
 	return last
+}
+
+// passes that a controller has made, of all managers so far.
+func (w *world) passes(controller string) (n float64) {
+	w.t.Helper()
+	families, err := metrics.Registry.Gather()
+	w.Expect(err).NotTo(HaveOccurred())
+	for _, f := range families {
+		if f.GetName() != "controller_runtime_reconcile_total" {
+			continue
+		}
+		for _, m := range f.Metric {
+			for _, label := range m.Label {
+				if label.GetName() == "controller" && label.GetValue() == controller {
+					n += m.Counter.GetValue()
+				}
+			}
+		}
+	}
+	return n
 }
 
 // items of a list.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,8 +19,8 @@ import (
 	"github.com/cldmnky/oooi/internal/plan"
 )
 
-// Cluster fills in what no flag said of the management cluster: its domain as the manager's own resolver has it, and its
-// networks as OpenShift's Network says, else as ServiceCIDRs and Nodes do.
+// Cluster fills in what no flag said of the management cluster and does not change under us: its domain as the manager's
+// own resolver has it, and its networks as OpenShift's Network says. Without that, networks follows them.
 func Cluster(ctx context.Context, reader client.Reader, s plan.Settings) (plan.Settings, error) {
 	if s.ClusterDomain == "" {
 		text, err := os.ReadFile("/etc/resolv.conf")
@@ -38,13 +39,19 @@ func Cluster(ctx context.Context, reader client.Reader, s plan.Settings) (plan.S
 	if len(s.ServiceCIDRs) == 0 {
 		s.ServiceCIDRs = services
 	}
+	return s, nil
+}
+
+// networks fills in what neither a flag nor OpenShift says: the cluster's networks as its Nodes and ServiceCIDRs have them now.
+func (o *Observer) networks(ctx context.Context) (s plan.Settings, err error) {
+	s = o.Settings
 	if len(s.PodCIDRs) == 0 {
-		if s.PodCIDRs, err = nodeNetworks(ctx, reader); err != nil {
+		if s.PodCIDRs, err = o.nodeNetworks(ctx); err != nil {
 			return s, err
 		}
 	}
 	if len(s.ServiceCIDRs) == 0 {
-		s.ServiceCIDRs, err = serviceNetworks(ctx, reader)
+		s.ServiceCIDRs, err = o.serviceNetworks(ctx)
 	}
 	return s, err
 }
@@ -85,35 +92,32 @@ func openShiftNetworks(ctx context.Context, reader client.Reader) (pods, service
 	return pods, prefixes(texts...), nil
 }
 
-func nodeNetworks(ctx context.Context, reader client.Reader) ([]netip.Prefix, error) {
+func (o *Observer) nodeNetworks(ctx context.Context) ([]netip.Prefix, error) {
 	nodes := &corev1.NodeList{}
-	if err := reader.List(ctx, nodes); err != nil {
+	if err := o.Reader.List(ctx, nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("reading the pods' networks from Nodes (or set --pod-cidrs): %w", err)
 	}
-	var all []netip.Prefix
+	var all []string
 	for _, n := range nodes.Items {
-		all = append(all, prefixes(n.Spec.PodCIDRs...)...)
+		all = append(all, n.Spec.PodCIDRs...)
 	}
-	return all, nil
+	return prefixes(all...), nil
 }
 
-func serviceNetworks(ctx context.Context, reader client.Reader) ([]netip.Prefix, error) {
-	known := &networkingv1.ServiceCIDRList{}
-	err := reader.List(ctx, known)
-	if meta.IsNoMatchError(err) {
-		return nil, nil // before Kubernetes 1.33
+// serviceNetworks are none before Kubernetes 1.33, which has no ServiceCIDRs.
+func (o *Observer) serviceNetworks(ctx context.Context) ([]netip.Prefix, error) {
+	known, err := list[networkingv1.ServiceCIDRList](ctx, o, "")
+	if err != nil || known == nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the Services' networks (or set --service-cidrs): %w", err)
-	}
-	var all []netip.Prefix
+	var all []string
 	for _, c := range known.Items {
-		all = append(all, prefixes(c.Spec.CIDRs...)...)
+		all = append(all, c.Spec.CIDRs...)
 	}
-	return all, nil
+	return prefixes(all...), nil
 }
 
-// prefixes are those texts that are networks.
+// prefixes are those texts that are networks, in an order of their own: a cache lists objects in any.
 func prefixes(texts ...string) []netip.Prefix {
 	var all []netip.Prefix
 	for _, text := range texts {
@@ -121,5 +125,6 @@ func prefixes(texts ...string) []netip.Prefix {
 			all = append(all, p.Masked())
 		}
 	}
-	return all
+	slices.SortFunc(all, netip.Prefix.Compare)
+	return slices.Compact(all)
 }

@@ -52,7 +52,13 @@ func TestTheClustersNetworks(t *testing.T) {
 			g := NewWithT(t)
 			c.flags.ClusterDomain = "cluster.local"
 			reader := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(c.objects...).Build()
-			s, err := Cluster(t.Context(), reader, c.flags)
+			atStart, err := Cluster(t.Context(), reader, c.flags)
+			g.Expect(err).NotTo(HaveOccurred())
+			kinds := NewKinds()
+			for _, kind := range kinds.Absent() {
+				kinds.Appeared(kind)
+			}
+			s, err := (&Observer{Reader: reader, Settings: atStart, Kinds: kinds}).networks(t.Context())
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(texts(s.PodCIDRs)).To(Equal(c.pods))
 			g.Expect(texts(s.ServiceCIDRs)).To(Equal(c.services))

@@ -39,7 +39,11 @@ func (o *Observer) Infra(ctx context.Context, key types.NamespacedName) (Infra, 
 	if err != nil || infra == nil {
 		return Infra{}, err
 	}
-	seen := Infra{Input: plan.Input{Settings: o.Settings, Infra: infra}, Lives: o.lives(ctx, &v1alpha1.InfraList{})}
+	settings, err := o.networks(ctx)
+	if err != nil {
+		return Infra{}, err
+	}
+	seen := Infra{Input: plan.Input{Settings: settings, Infra: infra}, Lives: o.lives(ctx, &v1alpha1.InfraList{})}
 	for _, read := range []func(context.Context, *Infra) error{o.references, o.surroundings, o.neighbours, o.controlPlane} {
 		if err := read(ctx, &seen); err != nil {
 			return Infra{}, err

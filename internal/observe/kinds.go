@@ -7,6 +7,7 @@ import (
 
 	routev1 "github.com/openshift/api/route/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/internal/nad"
@@ -26,6 +27,7 @@ func NewKinds() *Kinds {
 		&hyperv1.HostedControlPlane{}:      &hyperv1.HostedControlPlaneList{},
 		&routev1.Route{}:                   &routev1.RouteList{},
 		&nad.NetworkAttachmentDefinition{}: &nad.List{},
+		&networkingv1.ServiceCIDR{}:        &networkingv1.ServiceCIDRList{},
 	} {
 		k.absent[reflect.TypeOf(kind)] = kind
 		k.absent[reflect.TypeOf(all)] = kind

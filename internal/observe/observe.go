@@ -20,7 +20,7 @@ import (
 type Observer struct {
 	// Reader is the cache.
 	Reader client.Reader
-	// Settings are handed on to every plan.
+	// Settings are handed on to every plan; networks that they leave out are read.
 	Settings plan.Settings
 	// Kinds that a cluster may lack.
 	Kinds *Kinds
