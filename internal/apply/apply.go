@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -39,11 +40,10 @@ type Applied struct {
 	Wrote bool
 }
 
-// To applies the desired objects for an owner, in their order, and then removes what else it owns.
+// To applies the desired objects for an owner, what starts something after all that it needs, and then removes what else it owns.
 func (w *Writer) To(ctx context.Context, owner Owner, desired []runtime.ApplyConfiguration) (Applied, error) {
 	var applied Applied
-	var errs []error
-	var sent []*unstructured.Unstructured
+	var needed, starting []*unstructured.Unstructured
 	keep := map[identity]bool{}
 	for _, d := range desired {
 		want, err := intentOf(d)
@@ -51,14 +51,54 @@ func (w *Writer) To(ctx context.Context, owner Owner, desired []runtime.ApplyCon
 			return applied, err
 		}
 		keep[identityOf(want)] = true
-		wrote, err := w.one(ctx, owner, want, &applied)
-		if errs = append(errs, err); wrote {
-			sent = append(sent, want)
+		if starts[want.GetKind()] {
+			starting = append(starting, want)
+		} else {
+			needed = append(needed, want)
 		}
 	}
-	w.awaitCache(ctx, sent)
-	errs = append(errs, w.prune(ctx, owner, keep, &applied))
-	return applied, errors.Join(errs...)
+	sent, err := w.all(ctx, owner, needed, &applied)
+	more, startErr := w.all(ctx, owner, starting, &applied)
+	w.awaitCache(ctx, append(sent, more...))
+	return applied, errors.Join(err, startErr, w.prune(ctx, owner, keep, &applied))
+}
+
+// starts are the kinds that somebody acts on who needs the rest: a network, permissions, a configuration.
+var starts = map[string]bool{"DHCPServer": true, "DNSServer": true, "ProxyServer": true, "StatefulSet": true, "Deployment": true}
+
+// atOnce is how many objects of one owner are written at a time: each waits for the API server, not for the others.
+const atOnce = 8
+
+// all applies objects that do not need each other, and tells which it sent.
+func (w *Writer) all(ctx context.Context, owner Owner, wanted []*unstructured.Unstructured, applied *Applied) (sent []*unstructured.Unstructured, err error) {
+	did := make([]done, len(wanted))
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for i, want := range wanted {
+		group.Go(func() error {
+			did[i] = w.one(ctx, owner, want)
+			return nil
+		})
+	}
+	_ = group.Wait() // each has its own error
+	var errs []error
+	for i, d := range did {
+		if d.finding != nil {
+			applied.Findings = append(applied.Findings, *d.finding)
+		}
+		if d.wrote {
+			applied.Wrote, sent = true, append(sent, wanted[i])
+		}
+		errs = append(errs, d.err)
+	}
+	return sent, errors.Join(errs...)
+}
+
+// done is what became of one object.
+type done struct {
+	wrote   bool
+	finding *finding.Finding
+	err     error
 }
 
 // identity is an object whatever its version.
@@ -73,28 +113,27 @@ func identityOf(o client.Object) identity {
 
 func (id identity) String() string { return id.Kind + " " + id.ObjectKey.String() }
 
-func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstructured, applied *Applied) (wrote bool, err error) {
+func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstructured) done {
 	id := identityOf(want)
 	live, err := w.live(ctx, want)
 	if err != nil {
-		return false, fmt.Errorf("reading %s: %w", id, err)
+		return done{err: fmt.Errorf("reading %s: %w", id, err)}
 	}
 	switch {
 	case live != nil && !owner.owns(live):
-		applied.Findings = append(applied.Findings, notOurs(id))
-		return false, nil
+		return done{finding: new(notOurs(id))}
 	case live != nil && (live.GetDeletionTimestamp() != nil || unchanged(live, want)):
-		return false, nil // one that is going is made again when it is gone
+		return done{} // one that is going is made again when it is gone
 	}
 	if err := w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(names.ManagerFieldOwner), client.ForceOwnership); err != nil {
+		failed := done{err: fmt.Errorf("applying %s: %w", id, err)}
 		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) { // what the user wrote, or may; retrying alone mends neither
-			applied.Findings = append(applied.Findings, finding.Wrong(v1alpha1.ConditionReady, "Rejected").Say("the API server rejects %s: %s", id, err))
+			failed.finding = new(finding.Wrong(v1alpha1.ConditionReady, "Rejected").Say("the API server rejects %s: %s", id, err))
 		}
-		return false, fmt.Errorf("applying %s: %w", id, err)
+		return failed
 	}
 	written("apply", id.Kind)
-	applied.Wrote = true
-	return true, nil
+	return done{wrote: true}
 }
 
 // awaitCache waits until the cache shows what was just applied, so that the next reader, above all the next Infra that

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/cldmnky/oooi/internal/apply"
 	"github.com/cldmnky/oooi/internal/observe"
 )
 
@@ -58,11 +57,6 @@ func (l *lateKinds) Start(ctx context.Context) error {
 	return nil
 }
 
-// index makes a kind findable by its owner, as prune finds it.
-func (l *lateKinds) index(kind client.Object) error {
-	return l.cache.IndexField(context.Background(), kind, apply.IndexNames, apply.NamedBy)
-}
-
 // look begins to watch every kind that has appeared. It counts as served first: its first events lead to reads.
 func (l *lateKinds) look() {
 	for _, kind := range l.kinds.Absent() {
@@ -76,7 +70,7 @@ func (l *lateKinds) look() {
 			}
 			continue
 		}
-		if err := l.index(kind); err != nil {
+		if err := index(l.cache, kind); err != nil {
 			l.log.Error(err, "indexing a kind", "kind", gvk)
 			continue
 		}

@@ -64,8 +64,9 @@ func Setup(manager ctrl.Manager, settings plan.Settings) error {
 	return manager.Add(p.late)
 }
 
-// index makes every kind that is pruned findable by its owner; late ones are indexed when they appear.
+// index makes findable what is looked for by more than its name; late kinds are indexed when they appear.
 func (p parts) index() error {
+	kinds := []client.Object{&v1alpha1.Infra{}}
 	indexed := map[schema.GroupVersionKind]bool{}
 	for _, gvk := range slices.Concat(infraKinds, childKinds, statefulSet, deployment) {
 		if indexed[gvk] {
@@ -77,12 +78,29 @@ func (p parts) index() error {
 			return err
 		}
 		if kind := made.(client.Object); p.observe.Kinds.Served(kind) {
-			if err := p.manager.GetFieldIndexer().IndexField(context.Background(), kind, apply.IndexNames, apply.NamedBy); err != nil {
-				return fmt.Errorf("indexing %s: %w", gvk.Kind, err)
-			}
+			kinds = append(kinds, kind)
+		}
+	}
+	for _, kind := range kinds {
+		if err := index(p.manager.GetFieldIndexer(), kind); err != nil {
+			return fmt.Errorf("indexing %T: %w", kind, err)
 		}
 	}
 	return nil
+}
+
+// index of one kind: what is pruned by its owner, Infras and NetworkAttachmentDefinitions by the network that they share.
+func index(indexer client.FieldIndexer, kind client.Object) error {
+	by, of := apply.IndexNames, client.IndexerFunc(apply.NamedBy)
+	switch kind.(type) {
+	case *v1alpha1.Infra:
+		by, of = observe.IndexNAD, observe.AttachedNAD
+	case *nad.NetworkAttachmentDefinition:
+		if err := indexer.IndexField(context.Background(), kind, observe.IndexLayer2, observe.Layer2); err != nil {
+			return err
+		}
+	}
+	return indexer.IndexField(context.Background(), kind, by, of)
 }
 
 // soonest is a result that comes back after the least of the pauses that are set.

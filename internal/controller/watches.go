@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/apply"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
@@ -138,7 +139,7 @@ func (p parts) bridgedTo(ctx context.Context, o client.Object) ([]types.Namespac
 // attachedTo: the Infras whose workers use a NetworkAttachmentDefinition, and their neighbours on its layer 2: on that which
 // it leaves too, for an update is mapped from the old object and from the new one.
 func (p parts) attachedTo(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
-	users, err := p.infrasThat(ctx, func(refs plan.References) bool { return refs.NAD == client.ObjectKeyFromObject(o) })
+	users, err := p.infrasThat(ctx, func(plan.References) bool { return true }, client.MatchingFields{observe.IndexNAD: client.ObjectKeyFromObject(o).String()})
 	if err != nil || len(users) == 0 {
 		return nil, err
 	}
@@ -159,9 +160,9 @@ func (p parts) everyone(ctx context.Context, _ client.Object) ([]types.Namespace
 	return p.infrasThat(ctx, func(plan.References) bool { return true })
 }
 
-func (p parts) infrasThat(ctx context.Context, refer func(plan.References) bool) ([]types.NamespacedName, error) {
+func (p parts) infrasThat(ctx context.Context, refer func(plan.References) bool, of ...client.ListOption) ([]types.NamespacedName, error) {
 	all := &v1alpha1.InfraList{}
-	if err := p.observe.Reader.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
+	if err := p.observe.Reader.List(ctx, all, append(of, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, err
 	}
 	var keys []types.NamespacedName
@@ -174,7 +175,7 @@ func (p parts) infrasThat(ctx context.Context, refer func(plan.References) bool)
 }
 
 // childWorkers reconcile children of one kind at a time: they wait for the API server, not for each other.
-const childWorkers = 4
+const childWorkers = 2
 
 // addChild watches everything that observe.ReadChild reads and apply writes for a child.
 func addChild[T client.Object](p parts, k kind[T]) error {
@@ -200,9 +201,8 @@ func addChild[T client.Object](p parts, k kind[T]) error {
 
 // ofInfra: the children of an Infra; its pause and permission hold for them.
 func (r childReconciler[T]) ofInfra(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
-	return r.childrenThat(ctx, func(child T) bool {
-		return child.GetNamespace() == o.GetNamespace() && child.GetLabels()[names.LabelInfra] == o.GetName()
-	})
+	named := client.MatchingFields{apply.IndexNames: apply.NameOf("infra", o.GetNamespace(), o.GetName())}
+	return r.childrenThat(ctx, func(T) bool { return true }, named, client.InNamespace(o.GetNamespace()))
 }
 
 // naming: the children that refer to a namespace.
@@ -217,9 +217,9 @@ func (r childReconciler[T]) attached(ctx context.Context, o client.Object) ([]ty
 	})
 }
 
-func (r childReconciler[T]) childrenThat(ctx context.Context, match func(T) bool) ([]types.NamespacedName, error) {
+func (r childReconciler[T]) childrenThat(ctx context.Context, match func(T) bool, of ...client.ListOption) ([]types.NamespacedName, error) {
 	all := r.kind.list()
-	if err := r.observe.Reader.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.observe.Reader.List(ctx, all, append(of, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, err
 	}
 	var keys []types.NamespacedName

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,44 +13,39 @@ import (
 	"github.com/cldmnky/oooi/internal/plan"
 )
 
-// layer2 remembers what a configuration's segment is called: every Infra is compared with every other.
-var layer2 sync.Map
+// The cache's indexes by which neighbours are found: without them every Infra would be compared with every other.
+const (
+	// IndexLayer2 finds NetworkAttachmentDefinitions by Layer2.
+	IndexLayer2 = "layer2"
+	// IndexNAD finds Infras by AttachedNAD.
+	IndexNAD = "networkAttachmentDefinition"
+)
 
-func layer2Of(n *nad.NetworkAttachmentDefinition) string {
-	if n == nil {
-		return ""
+// Layer2 is the segment that a NetworkAttachmentDefinition leads to; none where its configuration does not tell.
+func Layer2(o client.Object) []string {
+	config, err := nad.Parse(o.(*nad.NetworkAttachmentDefinition).Spec.Config)
+	if err != nil || config.Layer2() == "" {
+		return nil
 	}
-	if known, ok := layer2.Load(n.Spec.Config); ok {
-		return known.(string)
-	}
-	config, err := nad.Parse(n.Spec.Config)
-	if err != nil {
-		return ""
-	}
-	layer2.Store(n.Spec.Config, config.Layer2())
-	return config.Layer2()
+	return []string{config.Layer2()}
+}
+
+// AttachedNAD is the NetworkAttachmentDefinition that an Infra's workers use.
+func AttachedNAD(o client.Object) []string {
+	return []string{plan.Refs(o.(*v1alpha1.Infra)).NAD.String()}
 }
 
 // neighbours reads the other Infras of the same layer 2.
 func (o *Observer) neighbours(ctx context.Context, seen *Infra) error {
-	all, err := o.infras(ctx)
+	all, err := o.onLayer2Of(ctx, seen.NAD)
 	if err != nil {
 		return err
 	}
-	segment := layer2Of(seen.NAD)
-	for i := range all {
-		other := &all[i]
-		if segment == "" || other.UID == seen.Input.Infra.UID || other.DeletionTimestamp != nil {
+	for _, n := range all {
+		if n.Infra.UID == seen.Input.Infra.UID || n.Infra.DeletionTimestamp != nil {
 			continue
 		}
-		n := plan.Neighbour{Infra: other}
-		if n.NAD, err = o.sharedNAD(ctx, plan.Refs(other).NAD); err != nil {
-			return err
-		}
-		if layer2Of(n.NAD) != segment {
-			continue
-		}
-		if n.Children, err = o.children(ctx, other); err != nil {
+		if n.Children, err = o.children(ctx, n.Infra); err != nil {
 			return err
 		}
 		seen.Neighbours = append(seen.Neighbours, n)
@@ -59,35 +53,36 @@ func (o *Observer) neighbours(ctx context.Context, seen *Infra) error {
 	return nil
 }
 
-// infras are all Infras, shared with the cache: a plan does not change its input, and copying each for each would cost
-// the square of their number.
-func (o *Observer) infras(ctx context.Context) ([]v1alpha1.Infra, error) {
-	all := &v1alpha1.InfraList{}
-	if err := o.Reader.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing Infras: %w", err)
-	}
-	return all.Items, nil
-}
-
-// sharedNAD is a NetworkAttachmentDefinition shared with the cache, for the same reason.
-func (o *Observer) sharedNAD(ctx context.Context, key types.NamespacedName) (*nad.NetworkAttachmentDefinition, error) {
-	n := &nad.NetworkAttachmentDefinition{}
-	if !o.Kinds.Served(n) {
+// onLayer2Of finds the Infras on the layer 2 of a NetworkAttachmentDefinition, in the order of their names. They are shared
+// with the cache: a plan does not change its input.
+func (o *Observer) onLayer2Of(ctx context.Context, n *nad.NetworkAttachmentDefinition) ([]plan.Neighbour, error) {
+	if n == nil || len(Layer2(n)) == 0 {
 		return nil, nil
 	}
-	err := o.Reader.Get(ctx, key, n, client.UnsafeDisableDeepCopy)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("reading NetworkAttachmentDefinition %s: %w", key, err)
+	nads := &nad.List{}
+	if err := o.Reader.List(ctx, nads, client.MatchingFields{IndexLayer2: Layer2(n)[0]}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the NetworkAttachmentDefinitions of layer 2 %s: %w", Layer2(n)[0], err)
 	}
-	if err != nil {
-		return nil, nil
+	var all []plan.Neighbour
+	for i := range nads.Items {
+		key := client.ObjectKeyFromObject(&nads.Items[i])
+		infras := &v1alpha1.InfraList{}
+		if err := o.Reader.List(ctx, infras, client.MatchingFields{IndexNAD: key.String()}, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("listing the Infras of NetworkAttachmentDefinition %s: %w", key, err)
+		}
+		for j := range infras.Items {
+			all = append(all, plan.Neighbour{Infra: &infras.Items[j], NAD: &nads.Items[i]})
+		}
 	}
-	return n, nil
+	slices.SortFunc(all, func(a, b plan.Neighbour) int {
+		return slices.Compare([]string{a.Infra.Namespace, a.Infra.Name}, []string{b.Infra.Namespace, b.Infra.Name})
+	})
+	return all, nil
 }
 
 // OnSameLayer2 names the other Infras that a change of one may concern.
 func (o *Observer) OnSameLayer2(ctx context.Context, infra *v1alpha1.Infra) ([]types.NamespacedName, error) {
-	ours, err := o.sharedNAD(ctx, plan.Refs(infra).NAD)
+	ours, err := get[nad.NetworkAttachmentDefinition](ctx, o, plan.Refs(infra).NAD)
 	if err != nil {
 		return nil, err
 	}
@@ -97,23 +92,10 @@ func (o *Observer) OnSameLayer2(ctx context.Context, infra *v1alpha1.Infra) ([]t
 
 // OnLayer2Of names the Infras on the layer 2 that a NetworkAttachmentDefinition leads to.
 func (o *Observer) OnLayer2Of(ctx context.Context, n *nad.NetworkAttachmentDefinition) ([]types.NamespacedName, error) {
-	segment := layer2Of(n)
-	if segment == "" {
-		return nil, nil
+	all, err := o.onLayer2Of(ctx, n)
+	var keys []types.NamespacedName
+	for _, n := range all {
+		keys = append(keys, client.ObjectKeyFromObject(n.Infra))
 	}
-	all, err := o.infras(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var there []types.NamespacedName
-	for i := range all {
-		theirs, err := o.sharedNAD(ctx, plan.Refs(&all[i]).NAD)
-		if err != nil {
-			return nil, err
-		}
-		if layer2Of(theirs) == segment {
-			there = append(there, client.ObjectKeyFromObject(&all[i]))
-		}
-	}
-	return there, nil
+	return keys, err
 }
