@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"errors"
-	"net/netip"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +12,7 @@ import (
 
 func newDNSCommand() *cobra.Command {
 	var flags daemon.Flags
-	var name, podIP, corefile string
+	var name, corefile string
 	cmd := &cobra.Command{
 		Use:   "dns",
 		Short: "Serve split-horizon DNS on one VLAN",
@@ -24,7 +23,7 @@ func newDNSCommand() *cobra.Command {
 			if corefile != "" {
 				return server.ServeCorefile(cmd.Context(), corefile)
 			}
-			d, err := newDNSDaemon(&flags, name, podIP)
+			d, err := newDNSDaemon(&flags, name)
 			if err != nil {
 				return err
 			}
@@ -33,13 +32,12 @@ func newDNSCommand() *cobra.Command {
 	}
 	flags.Bind(cmd, "log-level")
 	cmd.Flags().StringVar(&name, "dns-name", "", "name of the DNSServer that configures this daemon")
-	cmd.Flags().StringVar(&podIP, "pod-ip", "", "address of the view for the pod network (none: only the VLAN is served)")
 	cmd.Flags().StringVar(&corefile, "corefile", "", "Corefile to serve as it stands, instead of a DNSServer")
 	cmd.MarkFlagsMutuallyExclusive("dns-name", "config-file", "corefile")
 	return cmd
 }
 
-func newDNSDaemon(flags *daemon.Flags, name, podIP string) (*dns.Daemon, error) {
+func newDNSDaemon(flags *daemon.Flags, name string) (*dns.Daemon, error) {
 	if flags.ConfigFile == "" && (flags.Namespace == "" || name == "") {
 		return nil, errors.New("say which DNSServer: --namespace and --dns-name, or --config-file, or --corefile")
 	}
@@ -48,11 +46,6 @@ func newDNSDaemon(flags *daemon.Flags, name, podIP string) (*dns.Daemon, error) 
 		return nil, err
 	}
 	d := &dns.Daemon{Flags: flags, Name: name, Log: log}
-	if podIP != "" {
-		if d.PodIP, err = netip.ParseAddr(podIP); err != nil {
-			return nil, errors.New("--pod-ip: give one IP address, e.g. 10.128.0.17")
-		}
-	}
 	if flags.ConfigFile == "" {
 		d.Kube, err = daemon.Kube()
 	}

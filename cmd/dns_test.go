@@ -8,9 +8,9 @@ import (
 
 func TestDNSSaysWhichFlagIsWrong(t *testing.T) {
 	for said, args := range map[string][]string{
-		"say which DNSServer: --namespace and --dns-name, or --config-file, or --corefile": {"--namespace", "tenants"},
-		"--pod-ip: give one IP address, e.g. 10.128.0.17":                                  {"--config-file", "dns.yaml", "--pod-ip", "here"},
-		"reading the Corefile: open absent: no such file or directory":                     {"--corefile", "absent"},
+		"say which DNSServer: --namespace and --dns-name, or --config-file, or --corefile":   {"--namespace", "tenants"},
+		`invalid argument "here" for "--pod-ip" flag: ParseAddr("here"): unable to parse IP`: {"--config-file", "dns.yaml", "--pod-ip", "here"},
+		"reading the Corefile: open absent: no such file or directory":                       {"--corefile", "absent"},
 	} {
 		t.Run(said, func(t *testing.T) {
 			cmd := newDNSCommand()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -19,7 +18,6 @@ import (
 
 func newProxyCommand() *cobra.Command {
 	var o proxy.Options
-	var podIP string
 	cmd := &cobra.Command{
 		Use:   "proxy",
 		Short: "Configure the Envoy beside this process from a ProxyServer",
@@ -31,11 +29,6 @@ func newProxyCommand() *cobra.Command {
 			if o.Log, err = logger(o.LogLevel); err != nil {
 				return err
 			}
-			if podIP != "" {
-				if o.Pod, err = netip.ParseAddr(podIP); err != nil {
-					return fmt.Errorf("--pod-ip: %w", err)
-				}
-			}
 			return runProxy(cmd, o)
 		},
 	}
@@ -43,7 +36,6 @@ func newProxyCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.Name, "proxy-name", "", "name of the ProxyServer")
 	cmd.Flags().StringVar(&o.XDSSocket, "xds-socket", bootstrap.DefaultSocket, "Unix socket that Envoy asks for its configuration")
 	cmd.Flags().IntVar(&o.XDSPort, "xds-port", 0, "loopback port that offers the same, for debugging (0: none)")
-	cmd.Flags().StringVar(&podIP, "pod-ip", "", "this pod's own address, for backends that are offered to pods too")
 	cmd.AddCommand(newProxyBootstrapCommand())
 	return cmd
 }

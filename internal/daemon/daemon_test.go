@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -25,6 +26,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/names"
 )
 
 const (
@@ -331,6 +333,24 @@ func TestATransitionTimeIsKeptUntilTheStatusTurns(t *testing.T) {
 	g.Expect(turned.LastTransitionTime.After(long.Time)).To(BeTrue())
 }
 
+func TestHealthIsServedOnThePodsAddressUnlessAFlagSaysOtherwise(t *testing.T) {
+	for _, c := range []struct{ podIP, flag, at string }{
+		{"10.128.0.17", "", "10.128.0.17:8081"},
+		{"fd00::17", "", "[fd00::17]:8081"},
+		{"fd00::17", "192.168.100.3:18081", "192.168.100.3:18081"},
+		{"", "[fd00::17]:18081", "[fd00::17]:18081"},
+	} {
+		f := Flags{HealthAddress: c.flag}
+		if c.podIP != "" {
+			f.PodIP = netip.MustParseAddr(c.podIP)
+		}
+		at, err := f.at(f.HealthAddress, names.HealthPort)
+		NewWithT(t).Expect(at.String(), err).To(Equal(c.at))
+	}
+	nowhere, err := (&Flags{}).at("", names.HealthPort)
+	NewWithT(t).Expect(nowhere.IsValid(), err).To(BeFalse())
+}
+
 func TestHealthAndMetricsAnswerOnTheirAddresses(t *testing.T) {
 	g := NewWithT(t)
 	flags := Flags{HealthAddress: "127.0.0.1:18081", MetricsAddress: "127.0.0.1:19402"}
@@ -342,5 +362,8 @@ func TestHealthAndMetricsAnswerOnTheirAddresses(t *testing.T) {
 	stop()
 	g.Eventually(ended).Should(Receive(BeNil()))
 
+	for _, f := range []Flags{{HealthAddress: "8081"}, {MetricsAddress: "fd00::17:9402"}} {
+		g.Expect(f.Serve(t.Context(), NewReadiness(), http.NotFoundHandler())).To(MatchError(HavePrefix("--")))
+	}
 	g.Expect((&Flags{HealthAddress: "0.0.0.0:8081"}).Serve(t.Context(), NewReadiness(), http.NotFoundHandler())).To(MatchError(ContainSubstring("a wildcard would answer on every network")))
 }

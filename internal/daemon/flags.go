@@ -3,10 +3,13 @@
 package daemon
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/cldmnky/oooi/internal/names"
 )
 
 // Flags are common to every daemon.
@@ -17,7 +20,9 @@ type Flags struct {
 	ConfigFile string
 	// StateDir keeps the last good configuration across restarts; empty keeps none.
 	StateDir string
-	// HealthAddress and MetricsAddress are ip:port; empty serves nothing.
+	// PodIP is this pod's address on the pod network; invalid where there is none.
+	PodIP netip.Addr
+	// HealthAddress and MetricsAddress are ip:port where that is not the pod's address and the ports of package names.
 	HealthAddress, MetricsAddress string
 	// LogLevel is debug, info, warn or error.
 	LogLevel string
@@ -29,17 +34,22 @@ func (f *Flags) Bind(cmd *cobra.Command, levelFlag string) {
 	flags.StringVar(&f.Namespace, "namespace", "", "namespace of the object that configures this daemon")
 	flags.StringVar(&f.ConfigFile, "config-file", "", "YAML file to be configured from instead, without a cluster")
 	flags.StringVar(&f.StateDir, "state-dir", "", "directory for the last good configuration (none: nothing is kept)")
-	flags.StringVar(&f.HealthAddress, "health-address", "", "ip:port of /livez and /readyz (none: not served)")
-	flags.StringVar(&f.MetricsAddress, "metrics-address", "", "ip:port of /metrics (none: not served)")
+	flags.TextVar(&f.PodIP, "pod-ip", netip.Addr{}, "this pod's own address: health, metrics and what pods are offered is served there (none: only the VLAN is served)")
+	flags.StringVar(&f.HealthAddress, "health-address", "", fmt.Sprintf("ip:port of /livez and /readyz (default: port %d of --pod-ip)", names.HealthPort))
+	flags.StringVar(&f.MetricsAddress, "metrics-address", "", fmt.Sprintf("ip:port of /metrics (default: port %d of --pod-ip)", names.MetricsPort))
 	flags.StringVar(&f.LogLevel, levelFlag, "info", "debug, info, warn or error")
 }
 
 // Tuned says whether the pod's attachment switches forwarding off; the manager, which derived it, says so.
 func Tuned() bool { return os.Getenv("OOOI_VLAN_TUNED") == "true" }
 
-func parseAddress(s string) (netip.AddrPort, error) {
-	if s == "" {
-		return netip.AddrPort{}, nil
+// at is where something is served: where a flag says, else on a port of the pod's address; invalid where it is not served.
+func (f *Flags) at(flag string, port uint16) (netip.AddrPort, error) {
+	switch {
+	case flag != "":
+		return netip.ParseAddrPort(flag)
+	case f.PodIP.IsValid():
+		return netip.AddrPortFrom(f.PodIP, port), nil
 	}
-	return netip.ParseAddrPort(s)
+	return netip.AddrPort{}, nil
 }

@@ -5,20 +5,30 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/vlan"
 )
 
 // Serve answers health and metrics on the addresses of the flags until the context ends.
 func (f *Flags) Serve(ctx context.Context, ready *Readiness, metrics http.Handler) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return listen(ctx, f.HealthAddress, Health(ready)) })
+	health, err := f.at(f.HealthAddress, names.HealthPort)
+	if err != nil {
+		return fmt.Errorf("--health-address: %w", err)
+	}
+	scrapes, err := f.at(f.MetricsAddress, names.MetricsPort)
+	if err != nil {
+		return fmt.Errorf("--metrics-address: %w", err)
+	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics)
-	group.Go(func() error { return listen(ctx, f.MetricsAddress, mux) })
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return listen(ctx, health, Health(ready)) })
+	group.Go(func() error { return listen(ctx, scrapes, mux) })
 	return group.Wait()
 }
 
@@ -36,10 +46,9 @@ func Health(ready *Readiness) http.Handler {
 	return mux
 }
 
-func listen(ctx context.Context, address string, handler http.Handler) error {
-	at, err := parseAddress(address)
-	if err != nil || !at.IsValid() {
-		return err
+func listen(ctx context.Context, at netip.AddrPort, handler http.Handler) error {
+	if !at.IsValid() {
+		return nil
 	}
 	listener, err := vlan.ListenTCP(ctx, at)
 	if err != nil {

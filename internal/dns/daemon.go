@@ -33,12 +33,10 @@ const (
 
 // Daemon serves one DNSServer.
 type Daemon struct {
-	// Flags are the common ones; ConfigFile chooses file mode.
+	// Flags are the common ones; ConfigFile chooses file mode, PodIP is where the view of the pod network is served.
 	Flags *daemon.Flags
 	// Name of the DNSServer.
 	Name string
-	// PodIP is where the view of the pod network is served; the zero address serves none.
-	PodIP netip.Addr
 	// Kube is nil in file mode.
 	Kube client.WithWatch
 	Log  *slog.Logger
@@ -76,7 +74,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 
 func (d *Daemon) checks() []string {
 	checks := []string{checkConfig, checkVLAN, daemon.CheckForwarding}
-	if d.PodIP.IsValid() {
+	if d.Flags.PodIP.IsValid() {
 		checks = append(checks, checkPods)
 	}
 	return checks
@@ -137,7 +135,7 @@ func (d *Daemon) address(object *v1alpha1.DNSServer) (netip.Addr, error) {
 	switch {
 	case err != nil:
 		return addr, fmt.Errorf("%s: %q is not an IP address such as 192.168.100.3", field, value)
-	case addr == d.PodIP:
+	case addr == d.Flags.PodIP:
 		return addr, fmt.Errorf("%s: %s is the pod's own address; each view needs one of its own", field, value)
 	case d.object != nil && d.object.Spec.NetworkConfig.ServerIP != value:
 		return addr, fmt.Errorf("%s: this daemon serves %s until it is restarted, not %s", field, d.object.Spec.NetworkConfig.ServerIP, value)
@@ -184,8 +182,8 @@ func (d *Daemon) listen(ctx context.Context, addr netip.Addr) error {
 	if err != nil {
 		return err
 	}
-	if d.PodIP.IsValid() {
-		onPods, err := server.Listen(ctx, netip.AddrPortFrom(d.PodIP, d.port))
+	if d.Flags.PodIP.IsValid() {
+		onPods, err := server.Listen(ctx, netip.AddrPortFrom(d.Flags.PodIP, d.port))
 		if err != nil {
 			return errors.Join(err, onVLAN.Close())
 		}

@@ -1,6 +1,7 @@
 package dns
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,12 +48,13 @@ func start(t *testing.T, state string, flags daemon.Flags, cluster client.WithWa
 
 func startAt(t *testing.T, port uint16, state string, flags daemon.Flags, cluster client.WithWatch) *running {
 	t.Helper()
-	flags.StateDir = state
+	flags.StateDir, flags.PodIP = state, netip.MustParseAddr("::1")
+	flags.HealthAddress, flags.MetricsAddress = cmp.Or(flags.HealthAddress, "[::1]:0"), "[::1]:0" // any free ports
 	resolvConf := filepath.Join(t.TempDir(), "resolv.conf")
 	NewWithT(t).Expect(os.WriteFile(resolvConf, []byte("nameserver 192.0.2.53\n"), 0o600)).To(Succeed())
 	r := &running{t: t, state: state, port: port}
 	r.Daemon = &Daemon{
-		Flags: &flags, Name: "c1-dns", PodIP: netip.MustParseAddr("::1"), Kube: cluster,
+		Flags: &flags, Name: "c1-dns", Kube: cluster,
 		Log: slog.New(slog.DiscardHandler), port: r.port, resolvConf: resolvConf,
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -23,7 +23,7 @@ func DNS(in Child[*v1alpha1.DNSServer]) ChildPlan {
 	w.attachment, w.placement = spec.NetworkConfig.Attachment, spec.Placement
 	w.addresses = []netip.Prefix{within(string(spec.NetworkConfig.ServerIP), string(spec.NetworkConfig.SecondaryNetworkCIDR))}
 
-	daemon := w.daemon(appDNS, cmp.Or(spec.Image, in.Settings.Image), append(w.daemonArgs("dns-name", "log-level"), "--pod-ip=$(POD_IP)")...).
+	daemon := w.daemon(appDNS, cmp.Or(spec.Image, in.Settings.Image), w.daemonArgs("dns-name", "log-level")...).
 		WithResources(w.resources("20m", "48Mi", "256Mi"))
 	// Default is the node's resolvers: never the management cluster's own DNS, which may forward to us.
 	template := w.pod(accore.PodSpec().WithDNSPolicy(corev1.DNSDefault).WithContainers(daemon))

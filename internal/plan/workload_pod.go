@@ -117,7 +117,7 @@ func (w workload) daemon(name, image string, args ...string) *accore.ContainerAp
 func (w workload) daemonArgs(nameFlag, levelFlag string) []string {
 	return []string{
 		w.app, "--namespace=$(POD_NAMESPACE)", "--" + nameFlag + "=" + w.name(), "--state-dir=" + statePath,
-		fmt.Sprintf("--health-address=$(POD_IP):%d", names.HealthPort), fmt.Sprintf("--metrics-address=$(POD_IP):%d", names.MetricsPort), "--" + levelFlag + "=info",
+		"--pod-ip=$(POD_IP)", "--" + levelFlag + "=info",
 	}
 }
 

@@ -105,7 +105,7 @@ func proxyAddresses(in Child[*v1alpha1.ProxyServer]) []netip.Prefix {
 func (w workload) proxyPod(spec v1alpha1.ProxyServerSpec, config string) *accore.PodTemplateSpecApplyConfiguration {
 	sidecarImage := cmp.Or(spec.ManagerImage, w.settings.Image)
 	xds := accore.VolumeMount().WithName(xdsVolume).WithMountPath(xdsPath)
-	sidecar := w.daemon(appProxy, sidecarImage, append(w.daemonArgs("proxy-name", "proxy-log-level"), "--xds-socket="+bootstrap.DefaultSocket, "--pod-ip=$(POD_IP)")...).
+	sidecar := w.daemon(appProxy, sidecarImage, append(w.daemonArgs("proxy-name", "proxy-log-level"), "--xds-socket="+bootstrap.DefaultSocket)...).
 		WithResources(resources("10m", "32Mi", "128Mi")).WithVolumeMounts(xds)
 	template := w.pod(accore.PodSpec().WithInitContainers(w.bootstrapper(sidecarImage, xds)).WithContainers(sidecar, w.envoy(spec, xds)).
 		WithVolumes(emptyDir(xdsVolume), accore.Volume().WithName(bootstrapVolume).WithConfigMap(accore.ConfigMapVolumeSource().WithName(names.EnvoyBootstrap(w.name())))).

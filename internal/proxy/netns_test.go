@@ -43,9 +43,8 @@ func TestMain(m *testing.M) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	err := Run(ctx, Options{
-		Flags:     daemon.Flags{ConfigFile: filepath.Join(dir, "proxy.yaml"), StateDir: dir, HealthAddress: podAddress + ":8081", MetricsAddress: podAddress + ":9402"},
+		Flags:     daemon.Flags{ConfigFile: filepath.Join(dir, "proxy.yaml"), StateDir: dir, PodIP: netip.MustParseAddr(podAddress)},
 		XDSSocket: filepath.Join(dir, "xds.sock"),
-		Pod:       netip.MustParseAddr(podAddress),
 		Log:       slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}, nil)
 	if err != nil {

@@ -33,9 +33,7 @@ type Options struct {
 	XDSSocket string
 	// XDSPort offers the same on loopback; 0 does not.
 	XDSPort int
-	// Pod is the pod's own address; the zero Addr offers nothing on the pod network.
-	Pod netip.Addr
-	Log *slog.Logger
+	Log     *slog.Logger
 }
 
 // Proxy is the sidecar.
@@ -147,7 +145,7 @@ func (p *Proxy) refuse(err error) {
 }
 
 func (p *Proxy) understand(server *v1alpha1.ProxyServer) (intent.Intent, error) {
-	here, err := look(p.Pod)
+	here, err := look(p.PodIP)
 	if err != nil {
 		return intent.Intent{}, err
 	}
