@@ -1,6 +1,7 @@
 package dhcp
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -110,4 +111,10 @@ func referenceTo(server *v1alpha1.DHCPServer) *corev1.ObjectReference {
 	return &corev1.ObjectReference{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: "DHCPServer", Namespace: server.Namespace, Name: server.Name, UID: server.UID,
 	}
+}
+
+func (i *instance) reference() *corev1.ObjectReference {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return referenceTo(cmp.Or(i.object, &v1alpha1.DHCPServer{}))
 }

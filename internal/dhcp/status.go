@@ -1,7 +1,9 @@
 package dhcp
 
 import (
+	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -15,6 +17,51 @@ import (
 
 // countsEvery is how often the counts of leases may change in status; conditions change at once.
 const countsEvery = time.Minute
+
+// keepStatus reports: conditions at once, counts once a minute.
+func (i *instance) keepStatus(ctx context.Context) error {
+	var said reported
+	var last *ac.DHCPServerApplyConfiguration
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		if now := i.report(); now.server != nil {
+			if next := said.next(now); !reflect.DeepEqual(next, last) { // each Set is tried at once
+				last = next
+				i.status.Set(next)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-i.changed:
+		case <-i.ready.Changed():
+		case <-tick.C:
+		}
+	}
+}
+
+func (i *instance) report() report {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	r := report{at: time.Now(), server: i.object, serves: i.object != nil, refused: i.refused, ready: i.ready.Problem()}
+	if i.object == nil && i.refused != nil {
+		r.server = i.newest
+	}
+	if i.newest != nil {
+		r.newest = i.newest.Generation
+	}
+	_, r.steady = i.Clock.Now()
+	r.counts = i.server.counts()
+	return r
+}
+
+func (i *instance) wake() {
+	select {
+	case i.changed <- struct{}{}:
+	default:
+	}
+}
 
 // report is what the daemon knows of itself.
 type report struct {

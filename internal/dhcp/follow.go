@@ -1,0 +1,93 @@
+package dhcp
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/daemon"
+)
+
+// follow keeps the configuration.
+func (i *instance) follow(ctx context.Context) error {
+	f := &daemon.Follower[*v1alpha1.DHCPServer]{
+		New: func() *v1alpha1.DHCPServer { return &v1alpha1.DHCPServer{} }, StateDir: i.StateDir, Log: i.Log,
+		Apply: i.apply, Rejected: i.rejected, Deleted: i.gone,
+	}
+	if i.client == nil {
+		return f.File(ctx, i.ConfigFile)
+	}
+	return f.Object(ctx, i.client, &v1alpha1.DHCPServerList{}, client.ObjectKey{Namespace: i.Namespace, Name: i.Name})
+}
+
+// apply serves a configuration: the socket is opened first, so that one that cannot be served changes nothing.
+func (i *instance) apply(ctx context.Context, object *v1alpha1.DHCPServer) error {
+	i.mu.Lock()
+	i.newest, i.deleted = object, false
+	i.mu.Unlock()
+	config, err := ConfigOf(object)
+	if err != nil {
+		return err
+	}
+	if i.client == nil {
+		saved, err := i.disk.Clock(ctx)
+		if err != nil {
+			return err
+		}
+		config.Born, config.LooksUpVMs = saved.Born, false // there is nobody to look them up with
+	}
+	port, err := i.portFor(ctx, config.Server)
+	if err != nil {
+		return err
+	}
+	i.server.Configure(config)
+	i.lookUp(ctx, object)
+	i.mu.Lock()
+	i.object = object
+	i.mu.Unlock()
+	i.start(ctx, port)
+	i.ready.Set(checkConfig, nil)
+	i.wake()
+	return nil
+}
+
+// lookUp follows the namespace whose machines are looked up.
+func (i *instance) lookUp(ctx context.Context, object *v1alpha1.DHCPServer) {
+	namespace := string(object.Spec.VMNamespace)
+	if i.client == nil || i.object != nil && string(i.object.Spec.VMNamespace) == namespace {
+		return
+	}
+	i.following()
+	watching, stop := context.WithCancel(ctx)
+	i.following = stop
+	if namespace == "" {
+		i.machines.Unfollow()
+		return
+	}
+	i.machines.Follow(watching, i.client, namespace)
+}
+
+func (i *instance) rejected(err error) {
+	i.mu.Lock()
+	i.refused = err
+	i.mu.Unlock()
+	if err != nil && i.server.config.Load() == nil {
+		i.ready.Set(checkConfig, err)
+	}
+	i.wake()
+}
+
+// gone hears that our object is deleted. A deletion in the background gives it no time before.
+func (i *instance) gone() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.deleted = true
+}
+
+// leaving says whether our object is deleted or about to be: then leases that go are meant to go.
+func (i *instance) leaving() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.deleted || i.newest != nil && !i.newest.DeletionTimestamp.IsZero()
+}

@@ -1,0 +1,69 @@
+package dhcp
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/cldmnky/oooi/internal/daemon"
+	"github.com/cldmnky/oooi/internal/dhcp/link"
+)
+
+// portFor opens a socket for a server address that is not served yet; nil when it is.
+func (i *instance) portFor(ctx context.Context, server netip.Addr) (*link.Socket, error) {
+	if served := i.server.config.Load(); served != nil && served.Server == server {
+		return nil, nil
+	}
+	return link.Listen(ctx, server)
+}
+
+// start answers on a new socket in place of the old one.
+func (i *instance) start(ctx context.Context, port *link.Socket) {
+	if port == nil {
+		return
+	}
+	guarded, stop := context.WithCancel(ctx)
+	i.mu.Lock()
+	i.closePort()
+	i.port, i.closePort = port, func() { stop(); _ = port.Close() }
+	i.mu.Unlock()
+	go func() {
+		if err := i.server.Serve(ctx, port); i.serves(port) {
+			i.failed <- err
+		}
+	}()
+	go i.overhear(guarded, port.Address())
+	go func() { _ = daemon.GuardForwarding(guarded, port.Device(), daemon.Tuned(), i.ready, i.Log) }()
+	i.Log.Info("serving", "device", port.Device(), "server", i.server.config.Load().Server)
+}
+
+// overhear listens for servers that are none of ours; one that cannot costs a warning, not the service.
+func (i *instance) overhear(ctx context.Context, server netip.Addr) {
+	port, err := link.Overhear(ctx, server)
+	if err != nil {
+		i.Log.Warn("other DHCP servers would not be noticed", "error", err)
+		return
+	}
+	defer context.AfterFunc(ctx, func() { _ = port.Close() })()
+	_ = i.server.Overhear(port) // ends with its socket
+}
+
+func (i *instance) serves(port *link.Socket) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.port == port
+}
+
+// serve ends the daemon when its socket does, and the socket when the daemon ends.
+func (i *instance) serve(ctx context.Context) error {
+	select {
+	case err := <-i.failed:
+		if ctx.Err() == nil {
+			return err
+		}
+	case <-ctx.Done():
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.closePort()
+	return nil
+}

@@ -1,0 +1,109 @@
+package dhcp
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"github.com/cldmnky/oooi/internal/dhcp/clock"
+	"github.com/cldmnky/oooi/internal/dhcp/leasekube"
+	"github.com/cldmnky/oooi/internal/dhcp/leaselog"
+	"github.com/cldmnky/oooi/internal/dhcp/pool"
+)
+
+// open finds the store: the cluster's leases with a copy on disk, or the file alone.
+func (i *instance) open(ctx context.Context) error {
+	path := i.LeaseFile
+	if i.client != nil && i.StateDir != "" {
+		path = filepath.Join(i.StateDir, "leases.db")
+	}
+	if path != "" {
+		var err error
+		if i.disk, err = leaselog.Open(path, i.Log, i.diskHealth); err != nil {
+			return err
+		}
+	}
+	table := pool.NewTable(i.machines)
+	if i.client == nil {
+		i.server = NewServer(table, i.disk, i.Clock, i.Log)
+		return i.startAlone(ctx)
+	}
+	kube := &leasekube.Store{Client: i.client, Namespace: i.Namespace, Server: i.Name, Labels: i.labels}
+	i.server = NewServer(table, kube, i.Clock, i.Log)
+	if i.disk == nil {
+		return nil
+	}
+	i.server.Store = copied{kube, i.disk, i.Log}
+	return i.startFromCopy(ctx)
+}
+
+// startAlone tells the time from the file, and notes when the server was born.
+func (i *instance) startAlone(ctx context.Context) error {
+	saved, err := i.disk.Clock(ctx)
+	if err != nil {
+		return err
+	}
+	i.Clock.Alone(saved, time.Now())
+	if !saved.Born.IsZero() {
+		return nil
+	}
+	now, _ := i.Clock.Save()
+	now.Born = now.Latest
+	if err := i.disk.SetClock(ctx, now); err != nil { // no reason not to start: the disk reports itself and is tried again
+		i.Log.Warn("the clock is not kept", "error", err)
+	}
+	return nil
+}
+
+// startFromCopy knows, before the API server answers, who may be renewed (rule 2).
+func (i *instance) startFromCopy(ctx context.Context) error {
+	saved, err := i.disk.Clock(ctx)
+	if err != nil {
+		return err
+	}
+	i.Clock.Restore(saved)
+	records, err := i.disk.List(ctx)
+	for _, r := range records {
+		i.server.Table.Learn(r)
+	}
+	return err
+}
+
+func (i *instance) close() {
+	if err := i.disk.Close(); err != nil {
+		i.Log.Warn("closing the lease file", "error", err)
+	}
+}
+
+func (i *instance) diskHealth(problem error) {
+	if i.client == nil { // a copy that fails costs nothing while the API server answers
+		i.ready.Set(checkLeases, problem)
+	}
+}
+
+// keepClock saves how to tell the time: as soon as it is known, then every minute.
+func (i *instance) keepClock(ctx context.Context) error {
+	if i.disk == nil {
+		return nil
+	}
+	for pause := time.Second; ; {
+		if now, ok := i.Clock.Save(); ok {
+			pause = time.Minute
+			i.saveClock(ctx, now)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (i *instance) saveClock(ctx context.Context, now clock.Saved) {
+	saved, err := i.disk.Clock(ctx)
+	now.Born = saved.Born
+	if err = errors.Join(err, i.disk.SetClock(ctx, now)); err != nil && ctx.Err() == nil {
+		i.Log.Warn("the clock is not kept", "error", err)
+	}
+}
