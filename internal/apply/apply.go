@@ -125,6 +125,9 @@ func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstru
 	case live != nil && (live.GetDeletionTimestamp() != nil || unchanged(live, want)):
 		return done{} // one that is going is made again when it is gone
 	}
+	if err := w.takeHold(ctx, live, want); err != nil {
+		return done{err: fmt.Errorf("taking hold of what others added to %s: %w", id, err)}
+	}
 	if err := w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(names.ManagerFieldOwner), client.ForceOwnership); err != nil {
 		failed := done{err: fmt.Errorf("applying %s: %w", id, err)}
 		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) { // what the user wrote, or may; retrying alone mends neither

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,10 +38,13 @@ func intentOf(desired runtime.ApplyConfiguration) (*unstructured.Unstructured, e
 }
 
 // unchanged says, without asking the API server, that applying would change nothing: this very intent was applied last,
-// and nobody has taken a field of it since. The API server keeps account of both: the digest is ours, and a field that
+// and nobody has taken a field of it or added one since. The API server keeps account of both: the digest is ours, and a field that
 // somebody else changes moves out of our entry in managedFields.
 func unchanged(live client.Object, want *unstructured.Unstructured) bool {
 	if live.GetAnnotations()[names.AnnotationApplied] != want.GetAnnotations()[names.AnnotationApplied] {
+		return false
+	}
+	if slices.ContainsFunc(live.GetManagedFields(), Adds) {
 		return false
 	}
 	for _, entry := range live.GetManagedFields() {

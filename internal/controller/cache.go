@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/cldmnky/oooi/internal/apply"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 )
@@ -54,8 +55,7 @@ func CacheOptions() cache.Options {
 	return cache.Options{DefaultTransform: trim, ByObject: byObject}
 }
 
-// trim drops what nobody reads: of managedFields all but our own entry, which tells whether somebody changed what we
-// applied; of objects of ours their content, which we made.
+// trim drops what nobody reads: of managedFields all but what tells whether somebody changed what we applied; of objects of ours their content, which we made.
 func trim(o any) (any, error) {
 	object, ok := o.(client.Object)
 	if !ok {
@@ -65,10 +65,11 @@ func trim(o any) (any, error) {
 		meta := metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion}
 		return &corev1.Node{ObjectMeta: meta, Spec: corev1.NodeSpec{PodCIDRs: node.Spec.PodCIDRs}}, nil
 	}
-	object.SetManagedFields(ourEntry(object.GetManagedFields()))
 	if object.GetLabels()[names.LabelManagedBy] != names.ManagedBy {
+		object.SetManagedFields(nil)
 		return o, nil
 	}
+	object.SetManagedFields(telling(object.GetManagedFields()))
 	switch of := o.(type) {
 	case *corev1.ConfigMap:
 		of.Data = nil
@@ -88,14 +89,17 @@ func trim(o any) (any, error) {
 	return o, nil
 }
 
-func ourEntry(all []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+// telling are our own entry, and those of who added something, until it is taken away.
+func telling(all []metav1.ManagedFieldsEntry) (kept []metav1.ManagedFieldsEntry) {
 	for _, e := range all {
 		if e.Manager == names.ManagerFieldOwner && e.Subresource == "" && e.Operation == metav1.ManagedFieldsOperationApply && e.FieldsV1 != nil {
 			e.FieldsV1 = shared(e.FieldsV1)
-			return []metav1.ManagedFieldsEntry{e}
+			kept = append(kept, e)
+		} else if apply.Adds(e) {
+			kept = append(kept, e)
 		}
 	}
-	return nil
+	return kept
 }
 
 // shared is one copy of a set of fields: what we apply of one kind differs from Infra to Infra in values, seldom in fields.

@@ -112,6 +112,8 @@ func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
 	w.changes(infra, func() { infra.Annotations = map[string]string{"somebody": "else"} })
 	dns := named(&appsv1.StatefulSet{}, w.ns, "c1-dns-deployment")
 	w.changes(dns, func() { dns.Annotations["somebody"] = "else" })
+	account := named(&corev1.ServiceAccount{}, w.ns, "c1-dns")
+	w.changes(account, func() { account.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "as-openshift-does"}} })
 	w.Expect(w.silent()).To(Equal(before), "written: %v", w.calls.written())
 
 	// Nor does a manager that starts.
@@ -149,6 +151,38 @@ func TestDriftIsCorrected(t *testing.T) {
 		policy := named(&networkingv1.NetworkPolicy{}, w.controlPlane("c1"), "oooi."+w.ns+".c1-proxy.ignition-server-proxy")
 		w.changes(policy, func() { policy.Spec.Ingress = append(policy.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{}) })
 		sees(w, policy, func(g Gomega, p *networkingv1.NetworkPolicy) { g.Expect(p.Spec.Ingress).To(HaveLen(1)) })
+	})
+	t.Run("what somebody added", func(t *testing.T) {
+		service := named(&corev1.Service{}, w.ns, "c1-proxy-svc")
+		w.changes(service, func() { service.Spec.Ports = append(service.Spec.Ports, corev1.ServicePort{Name: "more", Port: 22}) })
+		proxy := named(&appsv1.Deployment{}, w.ns, "c1-proxy-deployment")
+		w.changes(proxy, func() {
+			pod := &proxy.Spec.Template
+			pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "more", Image: "example.com/more"})
+			pod.Spec.ShareProcessNamespace = ptr.To(true)
+			pod.Annotations["kubectl.kubernetes.io/restartedAt"] = "now"
+		})
+		binding := named(&rbacv1.RoleBinding{}, w.controlPlane("c1"), "oooi."+w.ns+".c1-proxy")
+		w.changes(binding, func() {
+			binding.Subjects = append(binding.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "User", Name: "more"})
+		})
+		backends := named(&v1alpha1.ProxyServer{}, w.ns, "c1-proxy")
+		w.changes(backends, func() {
+			more := backends.Spec.Backends[0].DeepCopy()
+			more.Name, more.Hostname, more.CatchAll = "more", "more.example.com", false
+			backends.Spec.Backends = append(backends.Spec.Backends, *more)
+		})
+		sees(w, service, func(g Gomega, s *corev1.Service) { g.Expect(s.Spec.Ports).To(HaveLen(1)) })
+		sees(w, proxy, func(g Gomega, d *appsv1.Deployment) {
+			g.Expect(d.Spec.Template.Spec.Containers).To(HaveLen(2))
+			g.Expect(d.Spec.Template.Spec.ShareProcessNamespace).To(BeNil())
+			g.Expect(d.Spec.Template.Annotations).To(HaveKey("kubectl.kubernetes.io/restartedAt"), "anybody may restart pods")
+		})
+		sees(w, binding, func(g Gomega, b *rbacv1.RoleBinding) { g.Expect(b.Subjects).To(HaveLen(1)) })
+		sees(w, backends, func(g Gomega, s *v1alpha1.ProxyServer) {
+			g.Expect(s.Spec.Backends).NotTo(ContainElement(HaveField("Name", "more")))
+		})
+		w.silent()
 	})
 	t.Run("a deleted object", func(t *testing.T) {
 		for _, o := range []client.Object{
