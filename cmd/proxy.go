@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -55,7 +56,6 @@ func runProxy(cmd *cobra.Command, o proxy.Options) error {
 // bootstrapFlags say where a bootstrap comes from and goes to.
 type bootstrapFlags struct {
 	template, configFile, output, xdsSocket string
-	memoryLimit                             int64
 }
 
 func newProxyBootstrapCommand() *cobra.Command {
@@ -63,7 +63,9 @@ func newProxyBootstrapCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bootstrap",
 		Short: "Write what Envoy is started with, with the number of connections that this machine lets it hold",
-		Args:  cobra.NoArgs,
+		Long: "Write what Envoy is started with, with the number of connections that this machine lets it hold: the limit of open files is this\n" +
+			"process's own, that of Envoy's memory is read from the environment variable " + bootstrap.MemoryLimitVariable + " (bytes; none where it is unset).",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			content, err := f.bootstrap()
 			if err != nil {
@@ -76,14 +78,13 @@ func newProxyBootstrapCommand() *cobra.Command {
 			if err := daemon.WriteFile(f.output, content); err != nil {
 				return err
 			}
-			return os.Chmod(f.output, 0o644) // Envoy may run as another user than this init container
+			return os.Chmod(f.output, 0o644) // Envoy may run as another user than the sidecar
 		},
 	}
 	cmd.Flags().StringVar(&f.template, "template", "", "bootstrap to complete, as the operator wrote it")
 	cmd.Flags().StringVar(&f.configFile, "config-file", "", "ProxyServer to make the bootstrap of instead")
 	cmd.Flags().StringVar(&f.output, "output", "", "file to write (none: standard output)")
 	cmd.Flags().StringVar(&f.xdsSocket, "xds-socket", bootstrap.DefaultSocket, "Unix socket of oooi proxy; Envoy's administration socket lies beside it")
-	cmd.Flags().Int64Var(&f.memoryLimit, "memory-limit-bytes", 0, "Envoy's memory limit (0: none)")
 	cmd.MarkFlagsOneRequired("template", "config-file")
 	cmd.MarkFlagsMutuallyExclusive("template", "config-file")
 	return cmd
@@ -94,15 +95,32 @@ func (f bootstrapFlags) bootstrap() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var files unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
-		return nil, fmt.Errorf("reading the limit of open files: %w", err)
+	limits, err := limitsHere()
+	if err != nil {
+		return nil, err
 	}
-	connections, err := bootstrap.Limits{Descriptors: files.Max, MemoryBytes: f.memoryLimit}.Connections()
+	connections, err := limits.Connections()
 	if err != nil {
 		return nil, err
 	}
 	return bootstrap.Complete(template, bootstrap.Machine{XDSSocket: f.xdsSocket, Connections: connections})
+}
+
+// limitsHere are those of an Envoy beside this process. A container's hooks are given its environment, but no flags from it.
+func limitsHere() (bootstrap.Limits, error) {
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+		return bootstrap.Limits{}, fmt.Errorf("reading the limit of open files: %w", err)
+	}
+	limits := bootstrap.Limits{Descriptors: files.Max}
+	if text := os.Getenv(bootstrap.MemoryLimitVariable); text != "" {
+		memory, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return limits, fmt.Errorf("%s: %w", bootstrap.MemoryLimitVariable, err)
+		}
+		limits.MemoryBytes = memory
+	}
+	return limits, nil
 }
 
 func (f bootstrapFlags) readTemplate() (string, error) {

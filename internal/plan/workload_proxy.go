@@ -25,13 +25,12 @@ import (
 
 // Names inside the proxy's pod.
 const (
-	envoyContainer     = "envoy"
-	bootstrapContainer = "bootstrap"
-	bootstrapVolume    = "bootstrap"
-	bootstrapPath      = "/etc/envoy"
-	bootstrapKey       = "bootstrap.yaml"
-	xdsVolume          = "xds"
-	xdsPath            = "/xds"
+	envoyContainer  = "envoy"
+	bootstrapVolume = "bootstrap"
+	bootstrapPath   = "/etc/envoy"
+	bootstrapKey    = "bootstrap.yaml"
+	xdsVolume       = "xds"
+	xdsPath         = "/xds"
 )
 
 // unreachableSeconds that the proxy's pod stays bound to a node that is lost, before another may take its address.
@@ -51,7 +50,7 @@ func Proxy(in Child[*v1alpha1.ProxyServer]) ChildPlan {
 
 	config := bootstrap.Template(w.namespace(), w.name())
 	template := w.proxyPod(spec, config)
-	rolledOut := w.keepImages(template, slices.Concat(unless(spec.ManagerImage, appProxy, bootstrapContainer), unless(spec.ProxyImage, envoyContainer))...)
+	rolledOut := w.keepImages(template, slices.Concat(unless(spec.ManagerImage, appProxy), unless(spec.ProxyImage, envoyContainer))...)
 
 	p.Want(w.account(w.proxyRules(spec)...)...)
 	p.Want(accore.ConfigMap(names.EnvoyBootstrap(w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
@@ -103,33 +102,38 @@ func proxyAddresses(in Child[*v1alpha1.ProxyServer]) []netip.Prefix {
 }
 
 func (w workload) proxyPod(spec v1alpha1.ProxyServerSpec, config string) *accore.PodTemplateSpecApplyConfiguration {
-	sidecarImage := cmp.Or(spec.ManagerImage, w.settings.Image)
 	xds := accore.VolumeMount().WithName(xdsVolume).WithMountPath(xdsPath)
-	sidecar := w.daemon(appProxy, sidecarImage, append(w.daemonArgs("proxy-name", "proxy-log-level"), "--xds-socket="+bootstrap.DefaultSocket)...).
-		WithResources(resources("10m", "32Mi", "128Mi")).WithVolumeMounts(xds)
-	template := w.pod(accore.PodSpec().WithInitContainers(w.bootstrapper(sidecarImage, xds)).WithContainers(sidecar, w.envoy(spec, xds)).
+	// The kubelet starts containers one after the other, so the sidecar stands before Envoy: see completesBootstrap.
+	template := w.pod(accore.PodSpec().WithContainers(w.sidecar(spec, xds), w.envoy(spec, xds)).
 		WithVolumes(emptyDir(xdsVolume), accore.Volume().WithName(bootstrapVolume).WithConfigMap(accore.ConfigMapVolumeSource().WithName(names.EnvoyBootstrap(w.name())))).
 		WithTolerations(unreachable(corev1.TaintNodeNotReady), unreachable(corev1.TaintNodeUnreachable)))
 	return template.WithAnnotations(map[string]string{names.AnnotationBootstrap: digest(config)})
 }
 
-// bootstrapper completes Envoy's bootstrap on the machine that it runs on: only there the limits are known that Envoy
-// would die at.
-func (w workload) bootstrapper(image string, xds *accore.VolumeMountApplyConfiguration) *accore.ContainerApplyConfiguration {
-	limit := accore.EnvVar().WithName("ENVOY_MEMORY_LIMIT").WithValueFrom(accore.EnvVarSource().
+func (w workload) sidecar(spec v1alpha1.ProxyServerSpec, xds *accore.VolumeMountApplyConfiguration) *accore.ContainerApplyConfiguration {
+	limit := accore.EnvVar().WithName(bootstrap.MemoryLimitVariable).WithValueFrom(accore.EnvVarSource().
 		WithResourceFieldRef(accore.ResourceFieldSelector().WithContainerName(envoyContainer).WithResource("limits.memory").WithDivisor(resource.MustParse("1"))))
-	return accore.Container().WithName(bootstrapContainer).WithImage(image).
-		WithArgs("proxy", "bootstrap", "--template="+bootstrapPath+"/"+bootstrapKey, "--output="+xdsPath+"/"+bootstrapKey, "--xds-socket="+bootstrap.DefaultSocket, "--memory-limit-bytes=$(ENVOY_MEMORY_LIMIT)").
-		WithEnv(limit).WithSecurityContext(restricted()).WithResources(resources("10m", "32Mi", "128Mi")).
+	return w.daemon(appProxy, cmp.Or(spec.ManagerImage, w.settings.Image),
+		append(w.daemonArgs("proxy-name", "proxy-log-level"), "--xds-socket="+bootstrap.DefaultSocket)...).
+		WithEnv(limit).WithLifecycle(completesBootstrap()).WithResources(resources("10m", "32Mi", "128Mi")).
 		WithVolumeMounts(xds, accore.VolumeMount().WithName(bootstrapVolume).WithMountPath(bootstrapPath).WithReadOnly(true))
+}
+
+// completesBootstrap has Envoy's bootstrap completed on the machine that Envoy runs on: only there the limits are known
+// that it would die at. The kubelet starts Envoy when the hook is done. An init container does the same, but the
+// kubelet sees its end only when it lists containers next, which was a third of the time that a client of a killed proxy
+// waited. Where the hook fails there is no bootstrap, and Envoy does not start.
+func completesBootstrap() *accore.LifecycleApplyConfiguration {
+	return accore.Lifecycle().WithPostStart(accore.LifecycleHandler().WithExec(accore.ExecAction().WithCommand(
+		"/oooi", "proxy", "bootstrap", "--template="+bootstrapPath+"/"+bootstrapKey, "--output="+xdsPath+"/"+bootstrapKey, "--xds-socket="+bootstrap.DefaultSocket)))
 }
 
 func (w workload) envoy(spec v1alpha1.ProxyServerSpec, xds *accore.VolumeMountApplyConfiguration) *accore.ContainerApplyConfiguration {
 	return accore.Container().WithName(envoyContainer).WithImage(cmp.Or(spec.ProxyImage, w.settings.EnvoyImage)).
 		WithCommand("/usr/local/bin/envoy").WithArgs(bootstrap.Arguments(xdsPath + "/" + bootstrapKey)...).
 		WithSecurityContext(restricted()).WithResources(w.resources("50m", "128Mi", "512Mi")).WithVolumeMounts(xds).
-		// A deleted pod is replaced while it ends: it serves on while the new one's network is made, which takes longest.
-		WithLifecycle(accore.Lifecycle().WithPreStop(accore.LifecycleHandler().WithSleep(accore.SleepAction().WithSeconds(1))))
+		// A deleted pod is replaced while it ends: it serves on until the new one's network is made and takes its address.
+		WithLifecycle(accore.Lifecycle().WithPreStop(accore.LifecycleHandler().WithSleep(accore.SleepAction().WithSeconds(2))))
 }
 
 func unreachable(taint string) *accore.TolerationApplyConfiguration {

@@ -115,7 +115,7 @@ func TestRunningImagesStayUntilThePodsChangeAnyway(t *testing.T) {
 	c := childOf(t, "proxy").proxy
 	first := plan.Proxy(c)
 	pods, annotations := template(t, first)
-	g.Expect(images(pods)).To(Equal([]string{"bootstrap=example.com/oooi:1", "proxy=example.com/oooi:1", "envoy=example.com/envoy:1"}))
+	g.Expect(images(pods)).To(Equal([]string{"proxy=example.com/oooi:1", "envoy=example.com/envoy:1"}))
 
 	c.Running = &plan.Running{Annotations: annotations, Template: pods}
 	c.Settings.Image, c.Settings.EnvoyImage = "example.com/oooi:2", "example.com/envoy:2"
@@ -126,7 +126,7 @@ func TestRunningImagesStayUntilThePodsChangeAnyway(t *testing.T) {
 	placed.Server = c.Server.DeepCopy()
 	placed.Server.Spec.NodeSelector = map[string]string{"vlan": "yes"}
 	moved, _ := template(t, plan.Proxy(placed))
-	g.Expect(images(moved)).To(Equal([]string{"bootstrap=example.com/oooi:2", "proxy=example.com/oooi:2", "envoy=example.com/envoy:2"}))
+	g.Expect(images(moved)).To(Equal([]string{"proxy=example.com/oooi:2", "envoy=example.com/envoy:2"}))
 
 	written := c
 	written.Settings.AllowImageOverride = true

@@ -27,6 +27,8 @@ const (
 	xdsCluster = "xds"
 	// DefaultSocket is where the sidecar listens in a pod.
 	DefaultSocket = "/xds/xds.sock"
+	// MemoryLimitVariable tells the memory limit of Envoy's container, in bytes.
+	MemoryLimitVariable = "ENVOY_MEMORY_LIMIT"
 	// DrainSeconds keeps the streams of a chain that changed: Envoy's 10 minutes would cut every log that is followed.
 	DrainSeconds = 24 * 60 * 60
 )
