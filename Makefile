@@ -69,6 +69,7 @@ generate: ## Generate deep copies, apply configurations, CRDs, RBAC and the fiel
 .PHONY: lint
 lint: ## golangci-lint, from its own module.
 	go tool -modfile=hack/lint/go.mod golangci-lint run ./...
+	cd test/lab; go tool -modfile=../../hack/lint/go.mod golangci-lint run ./...
 
 .PHONY: verify
 verify: ## Fail when generated files are stale, go.mod is untidy, or two clean builds differ.

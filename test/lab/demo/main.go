@@ -107,7 +107,7 @@ func join(ctx context.Context, s *scene.Scene, say func(string, ...any)) error {
 		return err
 	}
 	say("%s powered on; its only card is on VLAN 100", worker.Name)
-	done := boot(ctx, bootSteps(s, console, worker, hosted), console.PoweredOn, func(o outcome) {
+	done := boot(ctx, bootSteps(console, worker, hosted), console.PoweredOn, func(o outcome) {
 		if o.err == nil {
 			say("+%5.1f s  %-22s %s", o.after.Seconds(), o.step.name, o.detail)
 		}

@@ -44,7 +44,7 @@ func boot(ctx context.Context, steps []step, poweredOn time.Time, tell func(outc
 
 // bootSteps are what a worker dials, in its order (HyperShift's rows 1, 2 and 4), each seen where it really happens: the
 // machine's console, the hosted cluster, and the hosted API server's way back to the kubelet.
-func bootSteps(s *scene.Scene, console *scene.Console, m scene.Machine, hosted func(context.Context, ...string) (string, error)) []step {
+func bootSteps(console *scene.Console, m scene.Machine, hosted func(context.Context, ...string) (string, error)) []step {
 	stage := func(name string) func(context.Context) (string, error) {
 		return func(ctx context.Context) (string, error) {
 			at, err := console.Await(ctx, name)
