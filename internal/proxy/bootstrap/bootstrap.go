@@ -54,11 +54,18 @@ func Template(namespace, name string) string {
 			CdsConfig: overADS(),
 			LdsConfig: overADS(),
 		},
+		Watchdogs: &bootstrapv3.Watchdogs{MainThreadWatchdog: endsStuck(), WorkerWatchdog: endsStuck()},
 	})
 	if err != nil {
 		panic(err) // a message that was just built here encodes
 	}
 	return string(out)
+}
+
+// endsStuck is Envoy's own liveness: a thread that stands still for a minute ends it, and it is started again. A liveness
+// probe could reach Envoy's socket only through the sidecar, whose absence would then cut every stream.
+func endsStuck() *bootstrapv3.Watchdog {
+	return &bootstrapv3.Watchdog{KillTimeout: durationpb.New(time.Minute)}
 }
 
 // Machine is what only the machine knows that Envoy runs on.

@@ -50,3 +50,12 @@ func TestADamagedTemplateIsRefused(t *testing.T) {
 	_, err := Complete("node: {idd: x}", Machine{XDSSocket: "/xds/xds.sock", Connections: 1})
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("reading the bootstrap template")))
 }
+
+func TestEnvoyEndsWhenAThreadOfItIsStuck(t *testing.T) {
+	NewWithT(t).Expect(Template("tenants", "c1-proxy")).To(ContainSubstring(`watchdogs:
+  main_thread_watchdog:
+    kill_timeout: 60s
+  worker_watchdog:
+    kill_timeout: 60s
+`))
+}
