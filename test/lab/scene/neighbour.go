@@ -60,6 +60,23 @@ func (n *Neighbour) Dial(address string, timeout time.Duration) (net.Conn, error
 	return conn, err
 }
 
+// Resolve asks a DNS server for a name's IPv4 addresses as the client.
+func (n *Neighbour) Resolve(ctx context.Context, server, name string) ([]string, error) {
+	resolver := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (conn net.Conn, err error) {
+		err = n.within(func() error {
+			conn, err = new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(server, "53"))
+			return err
+		})
+		return conn, err
+	}}
+	found, err := resolver.LookupNetIP(ctx, "ip4", name+".")
+	var all []string
+	for _, address := range found {
+		all = append(all, address.Unmap().String())
+	}
+	return all, err
+}
+
 // within runs do on a thread that is in the client's network namespace. The thread is not given back: its goroutine ends locked.
 func (n *Neighbour) within(do func() error) error {
 	done := make(chan error, 1)
