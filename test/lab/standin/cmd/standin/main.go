@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -51,13 +52,10 @@ func inLab(cmd *cobra.Command, do func(context.Context, *standin.Lab) error) err
 	return do(ctx, standin.NewLab(c, cmd.ErrOrStderr()))
 }
 
-// stateDir is where files for people and virtual machines go unless --out says otherwise.
+// stateDir is where files for people and virtual machines go unless --out says otherwise: with the running lab's own, because
+// two labs have clusters of the same name.
 func stateDir(cmd *cobra.Command) *string {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
-	return cmd.Flags().String("out", filepath.Join(cache, "oooi-lab", "standin"), "directory for the file written")
+	return cmd.Flags().String("out", filepath.Join(cmp.Or(os.Getenv("LAB_STATE"), os.TempDir()), "standin"), "directory for the file written")
 }
 
 func applyCommand() *cobra.Command {
