@@ -18,9 +18,8 @@ power_on() { # NAME MAC BRIDGE USERDATA
   rm -rf "$dir"; mkdir -p "$dir/cidata"
   cp "$4" "$dir/cidata/user-data"
   mke2fs -q -t ext4 -d "$dir/cidata" -L cidata "$dir/cidata.img" 8M >/dev/null
-  # qemu makes the tap, which goes with it; plug puts it on the bridge. Emulation takes what the node leaves: a real worker
-  # has processors of its own.
-  BRIDGE=$3 setsid nice -n 10 ip netns exec "$NETNS" qemu-system-x86_64 -name "$1" -accel tcg,thread=multi -smp 1 -m 2048 \
+  # qemu makes the tap, which goes with it; plug puts it on the bridge.
+  BRIDGE=$3 setsid ip netns exec "$NETNS" qemu-system-x86_64 -name "$1" -accel tcg,thread=multi -smp 1 -m 2048 \
     -nodefaults -no-reboot -vga none -display none \
     -kernel "$MACHINE"/kernel/boot/vmlinuz-* -initrd "$MACHINE/initrd" -append "console=ttyS0 quiet panic=1 random.trust_cpu=on" \
     -chardev "file,id=console,path=$dir/console" -serial chardev:console \

@@ -13,8 +13,9 @@ while IFS=: read -r _ controller path; do
   if [ "$controller" = cpuset ]; then
     cat "$child/../cpuset.cpus" > "$child/cpuset.cpus"; cat "$child/../cpuset.mems" > "$child/cpuset.mems"
   fi
-  # By default a group weighs as much as one process beside it, however many it holds: a node has its machine to itself.
-  [ "$controller" != cpu ] || echo 10240 > "$child/cpu.shares"
+  # By default a group weighs as much as one process beside it, however many it holds. A node has its machine to itself, and
+  # a worker, here an emulator beside the node, has processors of its own.
+  [ "$controller" != cpu ] || echo 102400 > "$child/cpu.shares"
   echo $BASHPID > "$child/cgroup.procs"
   echo "$controller $child" >> "$STATE/cgroups"
 done <<<"$own"
