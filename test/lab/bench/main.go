@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -53,19 +54,19 @@ func run(ctx context.Context, pairs int, idle time.Duration) error {
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}
-	silence, err := b.silence(ctx, idle) // before the first machine: there is no lease yet that could be due
-	if err != nil {
-		return err
+	var rows []row
+	for _, part := range []func(context.Context) ([]row, error){
+		func(ctx context.Context) ([]row, error) { return b.silence(ctx, idle) }, // first: no machine has a lease yet that could be due
+		b.latency,
+		func(ctx context.Context) ([]row, error) { return b.joins(ctx, pairs) },
+	} {
+		more, err := part(ctx)
+		if err != nil {
+			return errors.Join(err, printTable(rows)) // what took minutes to measure is told all the same
+		}
+		rows = append(rows, more...)
 	}
-	latency, err := b.latency(ctx)
-	if err != nil {
-		return err
-	}
-	joins, err := b.joins(ctx, pairs)
-	if err != nil {
-		return err
-	}
-	return printTable(slices.Concat(silence, latency, joins))
+	return printTable(rows)
 }
 
 const infra = `apiVersion: hostedcluster.densityops.com/v1alpha1
