@@ -21,7 +21,7 @@ import (
 
 // heapTarget makes Go collect sooner as the heap nears it. What 500 Infras need lies well below; without a target the
 // garbage of a busy start would stay three times as much.
-const heapTarget = 96 << 20
+const heapTarget = 80 << 20
 
 // managerFlags beside those that planning depends on.
 type managerFlags struct {
