@@ -107,7 +107,8 @@ type Instance struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Workload string `json:"workload,omitempty"`
-	// True when its pod serves, probed through the data path.
+	// True when its daemon says that it serves. DNS and proxy try their own sockets on the VLAN; DHCP holds its socket and
+	// has read its leases, but nothing asks it for one.
 	// +optional
 	Ready bool `json:"ready,omitempty"`
 }
@@ -120,7 +121,7 @@ const (
 	ConditionNetworkReady = "NetworkReady"
 	// ConditionEndpointsResolved: every control-plane endpoint has a name, a port and a backend.
 	ConditionEndpointsResolved = "EndpointsResolved"
-	// ConditionDHCPReady: the DHCP server answers on the VLAN.
+	// ConditionDHCPReady: the DHCP server listens on the VLAN with its leases read; nothing asks it.
 	ConditionDHCPReady = "DHCPReady"
 	// ConditionDNSReady: the DNS server answers on the VLAN.
 	ConditionDNSReady = "DNSReady"

@@ -42,7 +42,7 @@ func (o *Options) Check() error {
 	return nil
 }
 
-// Readiness checks.
+// Readiness checks of the daemon, beside daemon.CheckForwarding.
 const (
 	checkConfig = "configuration"
 	checkLeases = "leases"
@@ -72,13 +72,18 @@ type instance struct {
 	failed    chan error
 }
 
-// Run serves until the context ends. c is nil where leases are in a file.
-func Run(ctx context.Context, o Options, c client.WithWatch) error {
-	i := &instance{
-		Options: o, client: c, machines: vm.NewDirectory(o.Log), ready: daemon.NewReadiness(checkConfig, checkLeases),
+// newInstance is a daemon that is not ready: no check has passed yet.
+func newInstance(o Options, c client.WithWatch) *instance {
+	return &instance{
+		Options: o, client: c, machines: vm.NewDirectory(o.Log), ready: daemon.NewReadiness(checkConfig, checkLeases, daemon.CheckForwarding),
 		status: daemon.NewStatus(c, names.DHCPFieldOwner, o.Log), changed: make(chan struct{}, 1), failed: make(chan error, 1),
 		following: func() {}, closePort: func() {},
 	}
+}
+
+// Run serves until the context ends. c is nil where leases are in a file.
+func Run(ctx context.Context, o Options, c client.WithWatch) error {
+	i := newInstance(o, c)
 	if err := i.open(ctx); err != nil {
 		return err
 	}

@@ -15,7 +15,8 @@ type InstanceApplyConfiguration struct {
 	IP *apiv1alpha1.IPAddress `json:"ip,omitempty"`
 	// StatefulSet or Deployment that runs it.
 	Workload *string `json:"workload,omitempty"`
-	// True when its pod serves, probed through the data path.
+	// True when its daemon says that it serves. DNS and proxy try their own sockets on the VLAN; DHCP holds its socket and
+	// has read its leases, but nothing asks it for one.
 	Ready *bool `json:"ready,omitempty"`
 }
 
