@@ -228,6 +228,30 @@ func TestAnEndpointThatChangesIsFollowed(t *testing.T) {
 	})
 }
 
+// The addresses of a pod are its network's: it has to be replaced when they change.
+func TestALiteralThatChangesReplacesTheProxysPod(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	w.creates(w.smallest("c1"))
+	w.settled("c1")
+	proxy, dhcp := named(&appsv1.Deployment{}, w.ns, "c1-proxy-deployment"), named(&appsv1.StatefulSet{}, w.ns, "c1-dhcp-deployment")
+	w.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(proxy), proxy)).To(Succeed())
+	w.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(dhcp), dhcp)).To(Succeed())
+
+	hc := named(&hyperv1.HostedCluster{}, w.ns, "c1")
+	w.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(hc), hc)).To(Succeed())
+	hc.Status.ControlPlaneEndpoint.Host = "203.0.113.99"
+	w.Expect(w.api.Status().Update(w.ctx, hc)).To(Succeed())
+	before := proxy.Spec.Template.Annotations[names.AnnotationNetwork]
+	sees(w, proxy, func(g Gomega, d *appsv1.Deployment) {
+		g.Expect(d.Spec.Template.Annotations[names.AnnotationNetwork]).NotTo(Equal(before))
+	})
+	w.settled("c1")
+	generation := dhcp.Generation
+	w.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(dhcp), dhcp)).To(Succeed())
+	w.Expect(dhcp.Generation).To(Equal(generation), "DHCP's pod keeps its address, and stays")
+}
+
 func TestAComponentThatIsSwitchedOffDisappears(t *testing.T) {
 	w := newWorld(t, cluster)
 	w.hosts("c1")

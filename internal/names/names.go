@@ -46,6 +46,9 @@ const (
 	AnnotationRolledOut = Group + "/rolled-out"
 	// AnnotationBootstrap on a proxy's pods holds a digest of Envoy's bootstrap: Envoy reads it only when it starts.
 	AnnotationBootstrap = Group + "/bootstrap"
+	// AnnotationNetwork on pods holds a digest of the CNI configuration that they are attached by: it takes effect only on a
+	// new pod.
+	AnnotationNetwork = Group + "/network"
 	// AnnotationHostedCluster on a HostedControlPlane names its HostedCluster (written by HyperShift).
 	AnnotationHostedCluster = "hypershift.openshift.io/cluster"
 	// AnnotationNetworks asks Multus for attachments.
@@ -82,8 +85,17 @@ func DNSServer(infra string) string { return infra + "-dns" }
 // ProxyServer is the name of an Infra's ProxyServer.
 func ProxyServer(infra string) string { return infra + "-proxy" }
 
-// Workload is the name of the Deployment or StatefulSet of a child, as the seed has it.
-func Workload(child string) string { return child + "-deployment" }
+// longestStatefulSet leaves room for a hyphen and ten characters of hash: a StatefulSet's pods carry all of it in one label
+// of 63 (stateful_set_utils.go, newStatefulSetPod).
+const longestStatefulSet = 52
+
+// Workload is the name of the Deployment or StatefulSet of a child, as the seed has it where it fits.
+func Workload(child string) string {
+	if whole := child + "-deployment"; len(whole) <= longestStatefulSet {
+		return whole
+	}
+	return child
+}
 
 // Service is the name of a child's Service.
 func Service(child string) string { return child + "-svc" }

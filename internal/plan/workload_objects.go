@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -44,6 +45,8 @@ func (w workload) one(template *accore.PodTemplateSpecApplyConfiguration, rolled
 	return acapps.StatefulSet(names.Workload(w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
 		WithAnnotations(map[string]string{names.AnnotationRolledOut: rolledOut}).
 		WithSpec(acapps.StatefulSetSpec().WithReplicas(1).WithRevisionHistoryLimit(2).
+			// In order, a pod that never becomes Ready would keep its template for ever, mended or not (stateful_set_control.go).
+			WithPodManagementPolicy(appsv1.ParallelPodManagement).
 			WithSelector(acmeta.LabelSelector().WithMatchLabels(w.selector())).WithTemplate(template))
 }
 

@@ -34,7 +34,8 @@ func (w workload) pod(spec *accore.PodSpecApplyConfiguration) *accore.PodTemplat
 	labels := w.selector()
 	labels[names.LabelManagedBy] = names.ManagedBy
 	maps.Copy(labels, w.infraLabels())
-	return accore.PodTemplateSpec().WithLabels(labels).WithAnnotations(map[string]string{names.AnnotationNetworks: w.networks()}).WithSpec(spec)
+	return accore.PodTemplateSpec().WithLabels(labels).WithSpec(spec).
+		WithAnnotations(map[string]string{names.AnnotationNetworks: w.networks(), names.AnnotationNetwork: digest(w.nad.Spec.Config)})
 }
 
 func podSecurity() *accore.PodSecurityContextApplyConfiguration {

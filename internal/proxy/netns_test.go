@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -151,6 +152,17 @@ func TestAVMThatRoutesToThePodsAddressGetsNoAnswer(t *testing.T) {
 	for _, address := range []string{podAddress + ":443", podAddress + ":8081", podAddress + ":9402"} {
 		g.Expect(s.tries("vm", address)).To(MatchError(ContainSubstring("connection refused")), "%s through the VIP", address)
 	}
+}
+
+func TestAPodThatLacksACapturedAddressIsNotReady(t *testing.T) {
+	g, s := NewWithT(t), newSite(t)
+	s.serve()
+	spec, err := os.ReadFile(s.Path("proxy.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	captured := strings.Replace(string(spec), "networkConfig: {", "networkConfig: {capturedAddresses: [{ip: 203.0.113.8, ports: [443]}], ", 1)
+	g.Expect(os.WriteFile(s.Path("proxy.yaml"), []byte(captured), 0o644)).To(Succeed())
+	g.Eventually(s.readyz, 10*time.Second).Should(ContainSubstring("203.0.113.8 is on no network device of this pod"))
+	g.Expect(s.tries("vm", vlanVIP+":443")).To(Succeed(), "what it has it serves on")
 }
 
 func TestAPodThatForwardsIsNotReady(t *testing.T) {

@@ -60,7 +60,7 @@ func (p *Proxy) reportOnce(ctx context.Context) {
 	defer p.mu.Unlock()
 	verdict := p.ads.Verdict()
 	p.ready.Set(checkConfiguration, verdictProblem(verdict))
-	p.ready.Set(checkListeners, answers(ctx, p.told.Listeners))
+	p.ready.Set(checkListeners, served(ctx, p.told))
 	if verdict.Accepted {
 		p.keepTold()
 	}
@@ -96,6 +96,14 @@ func verdictProblem(v ads.Verdict) error {
 	default:
 		return errors.New("Envoy has not acknowledged its configuration yet")
 	}
+}
+
+// served says whether everything that is wanted is carried and answers.
+func served(ctx context.Context, told intent.Intent) error {
+	if len(told.Missing) > 0 {
+		return fmt.Errorf("captured address %s is on no network device of this pod; the pod has to be replaced", told.Missing[0])
+	}
+	return answers(ctx, told.Listeners)
 }
 
 // answers connects to each VLAN listener, as a client would.

@@ -22,6 +22,8 @@ const (
 type Intent struct {
 	Listeners []Listener `json:"listeners"` // by address and port
 	Backends  []Backend  `json:"backends"`  // by name
+	// Missing are captured addresses that this pod does not carry: it was made before they were wanted.
+	Missing []netip.Addr `json:"missing,omitempty"`
 }
 
 // Listener is one port of one address.

@@ -43,7 +43,7 @@ func Of(spec v1alpha1.ProxyServerSpec, here Place, targets Targets) (Intent, []f
 	r := reader{here: here, vip: parseIP(spec.NetworkConfig.ServerIP)}
 	r.checkPlace(spec.NetworkConfig.ServerIP)
 	r.checkBackends(spec.Backends)
-	in := Intent{Listeners: r.listeners(spec), Backends: r.backends(spec.Backends, targets)}
+	in := Intent{Listeners: r.listeners(spec), Backends: r.backends(spec.Backends, targets), Missing: r.missing(spec)}
 	return in, r.wrong
 }
 
@@ -149,6 +149,16 @@ func (r *reader) listeners(spec v1alpha1.ProxyServerSpec) []Listener {
 	}
 	slices.SortFunc(all, func(a, b Listener) int { return a.At.Compare(b.At) })
 	return slices.CompactFunc(all, func(a, b Listener) bool { return a.At == b.At })
+}
+
+func (r *reader) missing(spec v1alpha1.ProxyServerSpec) []netip.Addr {
+	var all []netip.Addr
+	for _, captured := range spec.NetworkConfig.CapturedAddresses {
+		if ip := parseIP(captured.IP); r.here.Devices[ip] == "" {
+			all = append(all, ip)
+		}
+	}
+	return all
 }
 
 // listener gathers the backends of one port that are offered on an address; none where this pod does not carry it.

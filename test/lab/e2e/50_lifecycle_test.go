@@ -139,3 +139,22 @@ func withoutIdentity(t *testing.T, list string) string {
 	must(t, err)
 	return string(out)
 }
+
+// A pod that never became Ready is replaced too: what the user mends reaches it with no hand on the pod.
+func TestAPlacementThatFitsNowhereIsMended(t *testing.T) {
+	ctx := within(t, 3*time.Minute)
+	ready(t, ctx)
+	place := func(nodes string) {
+		kubectl(t, ctx, "-n", "clusters", "patch", "infra", "c1", "--type=merge", "-p", `{"spec":{"infraComponents":{"dhcp":{"nodeSelector":`+nodes+`}}}}`)
+	}
+	place(`{"kubernetes.io/hostname":"nowhere"}`)
+	must(t, scene.Until(ctx, "the pod of DHCP fits on no node", func(ctx context.Context) error {
+		phase, err := lab.Kubectl(ctx, "-n", "clusters", "get", "pods", "-l", "app=dhcp,app.kubernetes.io/instance=c1-dhcp", "-o", "jsonpath={.items[*].status.phase}")
+		if err == nil && phase != "Pending" {
+			err = fmt.Errorf("its phase is %q", phase)
+		}
+		return err
+	}))
+	place(`null`)
+	ready(t, ctx)
+}
