@@ -6,6 +6,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -136,9 +137,28 @@ func TestADaemonsPartOfTheStatusIsNoReasonToWrite(t *testing.T) {
 		want bool
 	}{"ours": {ours, false}, "ours and the daemon's": {both, false}, "another address": {moved, true}, "nothing": {v1alpha1.DHCPServerStatus{}, true}} {
 		t.Run(name, func(t *testing.T) {
-			differs, err := adds(c.has, ours)
+			changes, err := differs(c.has, ours)
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
-			NewWithT(t).Expect(differs).To(Equal(c.want))
+			NewWithT(t).Expect(changes).To(Equal(c.want))
+		})
+	}
+}
+
+func TestAServiceThatWentLeavesTheStatus(t *testing.T) {
+	with, without := observe.Child[*v1alpha1.ProxyServer]{}, observe.Child[*v1alpha1.ProxyServer]{}
+	with.Server, without.Server = &v1alpha1.ProxyServer{}, &v1alpha1.ProxyServer{}
+	with.Server.Spec.Backends = make([]v1alpha1.ProxyBackend, 1)
+	with.Service = &corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: "10.96.0.9"}}
+	with.Service.Name = "c1-proxy-svc"
+	had, has := Proxy(with, Outcome{}, noon), Proxy(without, Outcome{}, noon)
+	for name, c := range map[string]struct {
+		has, want v1alpha1.ProxyServerStatus
+		differs   bool
+	}{"it went": {had, has, true}, "it stays": {had, had, false}, "there is none still": {has, has, false}} {
+		t.Run(name, func(t *testing.T) {
+			changes, err := differs(c.has, c.want)
+			NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			NewWithT(t).Expect(changes).To(Equal(c.differs))
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -78,8 +79,8 @@ func (w *Writer) Forget(uid types.UID) {
 
 // Child writes the controller's part of a child's status if it differs from what the object has.
 func (w *Writer) Child(ctx context.Context, server client.Object, before, after []metav1.Condition, has, want any) error {
-	differs, err := adds(has, want)
-	if err != nil || !differs {
+	changes, err := differs(has, want)
+	if err != nil || !changes {
 		return err
 	}
 	if err := w.write(ctx, server, want); err != nil {
@@ -89,14 +90,19 @@ func (w *Writer) Child(ctx context.Context, server client.Object, before, after 
 	return nil
 }
 
-// adds says whether want holds a value that has does not; what others have written beside it does not count.
-func adds(has, want any) (bool, error) {
+// comeAndGo are the fields of the controller's part that are not always there; no daemon writes them.
+var comeAndGo = []string{"serviceName", "serviceClusterIP", "serviceIP", "backendCount"}
+
+// differs says whether want holds a value that has does not, or lacks one of ours that has still holds; what daemons have
+// written beside it does not count.
+func differs(has, want any) (bool, error) {
 	h, err := object(has)
 	if err != nil {
 		return false, err
 	}
 	w, err := object(want)
-	return !contains(h, w), err
+	stale := slices.ContainsFunc(comeAndGo, func(field string) bool { return h[field] != nil && w[field] == nil })
+	return stale || !contains(h, w), err
 }
 
 func object(value any) (map[string]any, error) {
