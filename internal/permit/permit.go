@@ -50,12 +50,15 @@ func Check(references ...Reference) []finding.Finding {
 	return refused
 }
 
+// refusal carries a command that adds to the list: what it admits already may be other tenants.
 func (r Reference) refusal() finding.Finding {
-	scope := "-n " + r.Namespace + " "
-	if r.Kind == "namespace" {
-		scope = ""
+	target := r.Kind + " " + r.Name
+	if r.Kind != "namespace" {
+		target = "-n " + r.Namespace + " " + target
 	}
 	return finding.Wrong("Accepted", "RefNotPermitted").
-		Say("%s names %s %s, which is not there or does not admit namespace %s; its owner admits it with: kubectl annotate %s%s %s %s=%s",
-			r.Field, r.Kind, r.Name, r.From, scope, r.Kind, r.Name, names.AnnotationAllowedNamespaces, r.From)
+		Say(`%s names %s %s, which is not there or does not admit namespace %s; its owner adds it to the list with: `+
+			`kubectl annotate --overwrite %s %s="$(kubectl get %s -o jsonpath='{.metadata.annotations.%s}'),%s"`,
+			r.Field, r.Kind, r.Name, r.From, target, names.AnnotationAllowedNamespaces,
+			target, strings.ReplaceAll(names.AnnotationAllowedNamespaces, ".", `\.`), r.From)
 }

@@ -27,6 +27,7 @@ func TestAReferenceLeavesItsNamespaceOnlyWhereAdmitted(t *testing.T) {
 		"another that admits a prefix of us": {target: "clusters", annotations: admitting("ten"), want: false},
 		"another that admits nobody":         {target: "clusters", annotations: admitting(""), want: false},
 		"another that admits a star":         {target: "clusters", annotations: admitting("*"), want: false},
+		"another, after nothing":             {target: "clusters", annotations: admitting(",tenant"), want: true},
 		"a lent namespace":                   {target: "openshift-multus", lent: []string{"default", "openshift-multus"}, want: true},
 		"a namespace lent to nobody":         {target: "openshift-multus", lent: []string{"default"}, want: false},
 	} {
@@ -46,7 +47,8 @@ func TestARefusalNamesFieldAndRemedyAndNotWhetherTheTargetExists(t *testing.T) {
 	g.Expect(Check(there)).To(Equal(Check(absent)))
 	g.Expect(Check(there)).To(Equal([]finding.Finding{{
 		Condition: "Accepted", Reason: "RefNotPermitted", Outcome: finding.Invalid,
-		Message: "hostedClusterRef names hostedcluster c1, which is not there or does not admit namespace tenant; its owner admits it with: " +
-			"kubectl annotate -n clusters hostedcluster c1 hostedcluster.densityops.com/allowed-namespaces=tenant",
+		Message: "hostedClusterRef names hostedcluster c1, which is not there or does not admit namespace tenant; its owner adds it to the list with: " +
+			"kubectl annotate --overwrite -n clusters hostedcluster c1 hostedcluster.densityops.com/allowed-namespaces=" +
+			`"$(kubectl get -n clusters hostedcluster c1 -o jsonpath='{.metadata.annotations.hostedcluster\.densityops\.com/allowed-namespaces}'),tenant"`,
 	}}))
 }
