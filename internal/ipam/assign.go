@@ -177,11 +177,12 @@ func (a *assigner) take(at netip.Addr) {
 
 // roomy is a free address that leaves another one for the pool.
 func (a *assigner) roomy() (netip.Addr, bool) {
-	free, ok := a.free()
+	blocked := append(a.blocked(), a.grownPool())
+	free, ok := lowest(a.usable, blocked)
 	if !ok {
 		return netip.Addr{}, false
 	}
-	_, another := lowest(a.usable, append(a.blocked(), Single(free)))
+	_, another := lowest(a.usable, append(blocked, Single(free)))
 	return free, another || a.fixedPool().IsValid()
 }
 
@@ -215,6 +216,16 @@ func (a *assigner) fixedPool() Range {
 	return a.GivenPool
 }
 
+// grownPool is the fixed one; what was derived reaches to the end of a network that was widened. Its first address stays:
+// the servers lie below.
+func (a *assigner) grownPool() Range {
+	pool := a.fixedPool()
+	if pool.First.IsValid() && !a.WrittenPool.First.IsValid() {
+		pool.Last = a.usable.Last
+	}
+	return pool
+}
+
 // lowest is the lowest address of a range outside the blocked ones.
 func lowest(in Range, blocked []Range) (netip.Addr, bool) {
 	at := in.First
@@ -244,12 +255,12 @@ func (a *assigner) checkPool() {
 	}
 }
 
-// pool is the written one, else that given before, else all that follows what was allocated.
+// pool is the written one, else that given before as far as it has grown, else all that follows what was allocated.
 func (a *assigner) pool() {
 	if !a.Enabled[DHCP] {
 		return
 	}
-	pool := a.fixedPool()
+	pool := a.grownPool()
 	if !pool.First.IsValid() {
 		pool = a.usable
 		if a.last.IsValid() {
@@ -265,10 +276,17 @@ func (a *assigner) pool() {
 		return
 	}
 	if _, ok := lowest(pool, a.out.Excluded); !ok {
-		a.wrong("PoolEmpty", "no address of networkConfig.cidr %s is left for DHCP to lease; widen it, or free addresses (dhcp.rangeStart and rangeEnd, dhcp.excludeRanges)", a.CIDR)
+		a.wrong("PoolEmpty", "%s", a.emptyPool(pool))
 		return
 	}
 	a.out.Pool = pool
+}
+
+func (a *assigner) emptyPool(pool Range) string {
+	if a.WrittenPool.First.IsValid() {
+		return fmt.Sprintf("no address of dhcp.rangeStart to rangeEnd (%s) is left to lease; lengthen it, or free addresses (dhcp.excludeRanges)", pool)
+	}
+	return fmt.Sprintf("no address of networkConfig.cidr %s is left for DHCP to lease; widen it at its end, set dhcp.rangeStart and rangeEnd, or free addresses (dhcp.excludeRanges)", a.CIDR)
 }
 
 // kept is all that must not be leased.

@@ -2,6 +2,7 @@ package ipam
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -57,14 +58,40 @@ func TestInfrastructureIsLowAndThePoolFollows(t *testing.T) {
 				Given:     map[Component]netip.Addr{DNS: addr("192.168.100.9")},
 				GivenPool: span("192.168.100.1", "192.168.100.3"),
 			},
-			dhcp: "192.168.100.4", dns: "192.168.100.9", proxy: "192.168.100.5", pool: span("192.168.100.1", "192.168.100.3"),
+			dhcp: "192.168.100.4", dns: "192.168.100.9", proxy: "192.168.100.5", pool: span("192.168.100.1", "192.168.100.254"),
+		},
+		"a /24 that was widened": {
+			request: Request{
+				CIDR: netip.MustParsePrefix("192.168.100.0/23"), Enabled: all(),
+				Given:     map[Component]netip.Addr{DHCP: addr("192.168.100.2"), DNS: addr("192.168.100.3"), Proxy: addr("192.168.100.4")},
+				GivenPool: span("192.168.100.7", "192.168.100.254"),
+			},
+			dhcp: "192.168.100.2", dns: "192.168.100.3", proxy: "192.168.100.4", pool: span("192.168.100.7", "192.168.101.254"),
+		},
+		"a written range stays in a network that was widened": {
+			request: Request{
+				CIDR: netip.MustParsePrefix("192.168.100.0/23"), Enabled: all(),
+				WrittenPool: span("192.168.100.7", "192.168.100.99"), GivenPool: span("192.168.100.7", "192.168.100.99"),
+			},
+			dhcp: "192.168.100.1", dns: "192.168.100.2", proxy: "192.168.100.3", pool: span("192.168.100.7", "192.168.100.99"),
+		},
+		"a server that comes with the widening": {
+			request: Request{
+				CIDR: netip.MustParsePrefix("192.168.100.0/29"), Enabled: map[Component]bool{DHCP: true, DNS: true},
+				Given: map[Component]netip.Addr{DHCP: addr("192.168.100.1")}, GivenPool: span("192.168.100.2", "192.168.100.2"),
+			},
+			dhcp: "192.168.100.1", dns: "192.168.100.3", pool: span("192.168.100.2", "192.168.100.6"),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			got := Assign(c.request)
 			g.Expect(got.Findings).To(BeEmpty())
-			g.Expect(got.Addresses).To(Equal(map[Component]netip.Addr{DHCP: addr(c.dhcp), DNS: addr(c.dns), Proxy: addr(c.proxy)}))
+			want := map[Component]netip.Addr{DHCP: addr(c.dhcp), DNS: addr(c.dns)}
+			if c.proxy != "" {
+				want[Proxy] = addr(c.proxy)
+			}
+			g.Expect(got.Addresses).To(Equal(want))
 			g.Expect(got.Pool).To(Equal(c.pool))
 		})
 	}
@@ -122,7 +149,13 @@ func TestMistakesAreNamedWithAWayOut(t *testing.T) {
 		},
 		"everything is excluded": {
 			request: vlan(func(r *Request) { r.Taken = []Taken{{Range: span("192.168.100.5", "192.168.100.254")}} }),
-			reason:  "PoolEmpty", message: "no address of networkConfig.cidr 192.168.100.0/24 is left for DHCP to lease; widen it, or free addresses (dhcp.rangeStart and rangeEnd, dhcp.excludeRanges)",
+			reason:  "PoolEmpty", message: "no address of networkConfig.cidr 192.168.100.0/24 is left for DHCP to lease; widen it at its end, set dhcp.rangeStart and rangeEnd, or free addresses (dhcp.excludeRanges)",
+		},
+		"all of the written pool is excluded": {
+			request: vlan(func(r *Request) {
+				r.WrittenPool, r.Taken = span("192.168.100.50", "192.168.100.60"), []Taken{{Range: span("192.168.100.40", "192.168.100.99")}}
+			}),
+			reason: "PoolEmpty", message: "no address of dhcp.rangeStart to rangeEnd (192.168.100.50–192.168.100.60) is left to lease; lengthen it, or free addresses (dhcp.excludeRanges)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -242,8 +275,9 @@ func TestAddressesStayWhateverComesLater(t *testing.T) {
 				t.Fatalf("%s moved from %s to %s", c, at, after.Addresses[c])
 			}
 		}
-		if before.Pool.IsValid() && after.Pool != before.Pool {
-			t.Fatalf("the pool moved from %s to %s", before.Pool, after.Pool)
+		grown := Range{before.Pool.First, Usable(r.CIDR).Last}
+		if before.Pool.IsValid() && after.Pool != grown {
+			t.Fatalf("the pool %s became %s, not %s", before.Pool, after.Pool, grown)
 		}
 	})
 }
@@ -263,6 +297,7 @@ func TestMergeKeepsExactlyTheAddresses(t *testing.T) {
 			}
 		}
 		merged := Merge(ranges)
+		left := Without(span("10.0.0.0", "10.0.0.255"), ranges)
 		for i := range 256 {
 			a := netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})
 			times := 0
@@ -273,6 +308,9 @@ func TestMergeKeepsExactlyTheAddresses(t *testing.T) {
 			}
 			if (times == 1) != in[byte(i)] || times > 1 {
 				t.Fatalf("%s is in %d of %v", a, times, merged)
+			}
+			if in[byte(i)] == slices.ContainsFunc(left, func(r Range) bool { return r.Contains(a) }) {
+				t.Fatalf("%s is both in %v and in what is left without it, %v, or in neither", a, merged, left)
 			}
 		}
 	})

@@ -90,6 +90,24 @@ func Merge(ranges []Range) []Range {
 	return merged
 }
 
+// Without is what is left of a range.
+func Without(r Range, cut []Range) []Range {
+	var left []Range
+	for _, c := range Merge(cut) {
+		if !c.Overlaps(r) {
+			continue
+		}
+		if r.First.Less(c.First) {
+			left = append(left, Range{r.First, c.First.Prev()})
+		}
+		r.First = c.Last.Next()
+	}
+	if r.IsValid() {
+		left = append(left, r)
+	}
+	return left
+}
+
 func touches(a, b Range) bool { return a.Overlaps(b) || a.Last.Next() == b.First }
 
 func latest(a, b netip.Addr) netip.Addr {

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"net/netip"
+	"slices"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
@@ -62,12 +63,20 @@ func (v *view) takenByNeighbours() []ipam.Taken {
 				held[c] = a
 			}
 		}
+		if !n.older {
+			for _, r := range ipam.Without(n.Children.pool(), slices.Concat(n.Children.exclusions(), v.leased())) {
+				taken = append(taken, ipam.Taken{Range: r})
+			}
+		}
 		for _, a := range held {
 			taken = append(taken, ipam.Taken{Range: ipam.Single(a), By: by})
 		}
 	}
 	return taken
 }
+
+// leased is what our DHCP server leases from by now: our pool grows around what a newer Infra leases, but gives it nothing.
+func (v *view) leased() []ipam.Range { return ipam.Without(v.Children.pool(), v.Children.exclusions()) }
 
 // pool is what a neighbour leases from, or will.
 func (n near) pool() ipam.Range {

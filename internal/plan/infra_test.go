@@ -95,6 +95,22 @@ func readBack(t *testing.T, applied []runtime.ApplyConfiguration) render.Objects
 	return objects
 }
 
+// A range that is no longer written grows to the end of the network, where a newer Infra leases by now.
+func TestAPoolGrowsAroundWhatANewerInfraLeases(t *testing.T) {
+	g := NewWithT(t)
+	objects := load(t, "testdata/two-infras-each-serving-its-own/in.yaml")
+	newer := plan.Infra(objects.Inputs(settings())[1])
+	objects = append(objects, readBack(t, newer.Objects)...)
+	for range 2 { // the second plan reads what the first one made
+		older := plan.Infra(objects.Inputs(settings())[0])
+		g.Expect(older.Held).To(BeFalse(), "%v", older.Findings)
+		server := document(t, older.Objects)
+		g.Expect(server).To(ContainSubstring("rangeEnd: 192.168.100.254"))
+		g.Expect(server).To(ContainSubstring("end: 192.168.100.254\n      start: 192.168.100.151"))
+		objects = append(readBack(t, older.Objects), objects...)
+	}
+}
+
 func TestTwoClustersInOneNamespaceNeverMeet(t *testing.T) {
 	g := NewWithT(t)
 	objects := load(t, "testdata/two-clusters-in-one-namespace/in.yaml")

@@ -219,6 +219,17 @@ func (c Children) pool() ipam.Range {
 	return span(c.DHCP.Spec.LeaseConfig.RangeStart, c.DHCP.Spec.LeaseConfig.RangeEnd)
 }
 
+func (c Children) exclusions() []ipam.Range {
+	if c.DHCP == nil {
+		return nil
+	}
+	var all []ipam.Range
+	for _, r := range c.DHCP.Spec.ExcludeRanges {
+		all = append(all, span(r.Start, r.End))
+	}
+	return all
+}
+
 func addresses(dhcp v1alpha1.IPv4Address, dns, proxy v1alpha1.IPAddress) map[ipam.Component]netip.Addr {
 	all := map[ipam.Component]netip.Addr{}
 	for c, text := range map[ipam.Component]string{ipam.DHCP: string(dhcp), ipam.DNS: string(dns), ipam.Proxy: string(proxy)} {
