@@ -4,12 +4,12 @@ package controller
 // of daemons it has to hold itself.
 
 // Its own kinds. blockOwnerDeletion needs update on finalizers where OwnerReferencesPermissionEnforcement runs (OpenShift).
-// +kubebuilder:rbac:groups=hostedcluster.densityops.com,resources=infras,verbs=get;list;patch;watch
+// +kubebuilder:rbac:groups=hostedcluster.densityops.com,resources=infras,verbs=list;patch;watch
 // +kubebuilder:rbac:groups=hostedcluster.densityops.com,resources=dhcpservers;dnsservers;proxyservers,verbs=create;delete;get;list;patch;watch
 // +kubebuilder:rbac:groups=hostedcluster.densityops.com,resources=infras/status;dhcpservers/status;dnsservers/status;proxyservers/status,verbs=patch
 // +kubebuilder:rbac:groups=hostedcluster.densityops.com,resources=infras/finalizers;dhcpservers/finalizers;dnsservers/finalizers;proxyservers/finalizers,verbs=update
 // The finalizer forgets leases; the other verbs are granted to the DHCP and DNS daemons.
-// +kubebuilder:rbac:groups=hostedcluster.densityops.com,resources=dhcpleases,verbs=create;delete;deletecollection;get;list;update;watch
+// +kubebuilder:rbac:groups=hostedcluster.densityops.com,resources=dhcpleases,verbs=create;deletecollection;get;list;update;watch
 
 // Workloads of the daemons.
 // +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets,verbs=create;delete;get;list;patch;watch
@@ -18,13 +18,17 @@ package controller
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=create;delete;get;list;patch;watch
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;rolebindings,verbs=create;delete;get;list;patch;watch
 // +kubebuilder:rbac:groups=k8s.cni.cncf.io,resources=network-attachment-definitions,verbs=create;delete;get;list;patch;watch
-// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
+// The manager's own events are of events.k8s.io, which counts by patching; the daemons create core ones.
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups="",resources=events,verbs=create
 
-// What is read of others; pods and virtual machines are read by the daemons only.
-// +kubebuilder:rbac:groups="",resources=namespaces;pods,verbs=get;list;watch
+// What is read of others, by a cache, which gets nothing one by one.
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
+// +kubebuilder:rbac:groups=hypershift.openshift.io,resources=hostedclusters;hostedcontrolplanes,verbs=list;watch
+// +kubebuilder:rbac:groups=route.openshift.io,resources=routes,verbs=list;watch
+// What daemons are granted to read; pods and virtual machines are read by them only.
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=get;list;watch
-// +kubebuilder:rbac:groups=hypershift.openshift.io,resources=hostedclusters;hostedcontrolplanes,verbs=get;list;watch
-// +kubebuilder:rbac:groups=route.openshift.io,resources=routes,verbs=get;list;watch
 // +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachines;virtualmachineinstances,verbs=get;list;watch
 
 // The management cluster's own networks, hidden from VLANs.
