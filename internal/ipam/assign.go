@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"net/netip"
+	"slices"
 
 	"github.com/cldmnky/oooi/internal/finding"
 )
@@ -44,6 +45,8 @@ type Taken struct {
 	By string
 	// Reserved: the DHCP server leases them to whom they are reserved for, so they are not excluded from its pool.
 	Reserved bool
+	// Neighbour: another Infra has them; nothing that the user writes here makes them free.
+	Neighbour bool
 }
 
 // Assignment is every address of one Infra.
@@ -162,11 +165,21 @@ func (a *assigner) allocate(spare int) {
 func (a *assigner) give(c Component) {
 	free, ok := a.free()
 	if !ok {
-		a.wrong("NoFreeAddress", "networkConfig.cidr %s has no free address for %s; widen it, or make dhcp.rangeStart to rangeEnd or dhcp.excludeRanges smaller", a.CIDR, c)
+		a.wrong("NoFreeAddress", "networkConfig.cidr %s has no free address for %s; %s", a.CIDR, c, a.roomFor())
 		return
 	}
 	a.take(free)
 	a.out.Addresses[c] = free
+}
+
+// roomFor says how another component would find an address.
+func (a *assigner) roomFor() string {
+	alone := *a
+	alone.Taken = slices.DeleteFunc(slices.Clone(a.Taken), func(t Taken) bool { return t.Neighbour })
+	if _, ok := alone.free(); ok {
+		return "another Infra on this VLAN leases or holds the rest; widen this one beyond it, or have the other's dhcp.rangeStart to rangeEnd made smaller"
+	}
+	return "widen it, or make dhcp.rangeStart to rangeEnd or dhcp.excludeRanges smaller"
 }
 
 func (a *assigner) take(at netip.Addr) {

@@ -147,6 +147,13 @@ func TestMistakesAreNamedWithAWayOut(t *testing.T) {
 			request: Request{CIDR: netip.MustParsePrefix("192.168.100.0/30"), Enabled: all()},
 			reason:  "NoFreeAddress", message: "networkConfig.cidr 192.168.100.0/30 has no free address for proxy; widen it, or make dhcp.rangeStart to rangeEnd or dhcp.excludeRanges smaller",
 		},
+		"another Infra's pool fills the network": {
+			request: vlan(func(r *Request) {
+				r.Enabled = map[Component]bool{Proxy: true}
+				r.Taken = []Taken{{Range: span("192.168.100.2", "192.168.100.254"), Neighbour: true}}
+			}),
+			reason: "NoFreeAddress", message: "networkConfig.cidr 192.168.100.0/24 has no free address for proxy; another Infra on this VLAN leases or holds the rest; widen this one beyond it, or have the other's dhcp.rangeStart to rangeEnd made smaller",
+		},
 		"everything is excluded": {
 			request: vlan(func(r *Request) { r.Taken = []Taken{{Range: span("192.168.100.5", "192.168.100.254")}} }),
 			reason:  "PoolEmpty", message: "no address of networkConfig.cidr 192.168.100.0/24 is left for DHCP to lease; widen it at its end, set dhcp.rangeStart and rangeEnd, or free addresses (dhcp.excludeRanges)",

@@ -64,8 +64,7 @@ type view struct {
 
 func viewOf(in Input) *view {
 	v := &view{Input: in, vlan: vlanOf(in)}
-	v.cidr, _ = netip.ParsePrefix(string(in.Infra.Spec.NetworkConfig.CIDR))
-	v.gateway, _ = netip.ParseAddr(string(in.Infra.Spec.NetworkConfig.Gateway))
+	v.readNetwork()
 	cp := in.controlPlane()
 	v.domain = cp.Domain()
 	v.table = endpoint.Read(cp).With(in.Infra.Spec.ExtraEndpoints, in.Infra.Namespace, in.Settings.ExtraEndpointCIDRs)
@@ -75,6 +74,11 @@ func viewOf(in Input) *view {
 		v.captured, v.refused = v.table.Captured(endpoint.VLAN{CIDR: v.cidr, VIP: v.address(ipam.Proxy), Cluster: in.Settings.clusterNetworks()})
 	}
 	return v
+}
+
+func (v *view) readNetwork() {
+	v.cidr, _ = netip.ParsePrefix(string(v.Infra.Spec.NetworkConfig.CIDR))
+	v.gateway, _ = netip.ParseAddr(string(v.Infra.Spec.NetworkConfig.Gateway))
 }
 
 func (in Input) controlPlane() endpoint.ControlPlane {

@@ -16,9 +16,10 @@ import (
 type near struct {
 	Neighbour
 	older bool
+	spare []netip.Addr // set aside by an older one
 }
 
-// onSameLayer2 are the Infras whose frames reach us.
+// onSameLayer2 are the Infras whose frames reach us, the oldest first.
 func (in Input) onSameLayer2(ours nad.Config) []near {
 	if ours.Layer2() == "" {
 		return nil
@@ -29,10 +30,24 @@ func (in Input) onSameLayer2(ours nad.Config) []near {
 			continue
 		}
 		if theirs, err := nad.Parse(n.NAD.Spec.Config); err == nil && theirs.Layer2() == ours.Layer2() {
-			all = append(all, near{n, olderThan(n.Infra, in.Infra)})
+			all = append(all, near{Neighbour: n, older: byAge(n.Infra, in.Infra) < 0})
+		}
+	}
+	slices.SortFunc(all, func(a, b near) int { return byAge(a.Infra, b.Infra) })
+	for i := range all {
+		if all[i].older && all[i].Children != (Children{}) {
+			all[i].spare = in.spares(all[i], all[:i])
 		}
 	}
 	return all
+}
+
+// spares are what an older neighbour has set aside, having seen those that are older still.
+func (in Input) spares(n near, older []near) []netip.Addr {
+	theirs := Input{Settings: in.Settings, Infra: n.Infra, NAD: n.NAD, Children: n.Children}
+	v := &view{Input: theirs, vlan: vlanOf(theirs), near: older}
+	v.readNetwork()
+	return ipam.Assign(v.request()).Spare
 }
 
 // joined says whether a neighbour is, or may come, on the network that it names: an Infra that only names another
@@ -46,8 +61,8 @@ func (in Input) joined(n Neighbour) bool {
 	}.Allowed()
 }
 
-func olderThan(a, b *v1alpha1.Infra) bool {
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) < 0
+func byAge(a, b *v1alpha1.Infra) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
 // takenByNeighbours are the addresses that neighbours hold. An older one also holds what it has only written; what we
@@ -63,6 +78,9 @@ func (v *view) takenByNeighbours() []ipam.Taken {
 				held[c] = a
 			}
 		}
+		for _, a := range n.spare {
+			taken = append(taken, ipam.Taken{Range: ipam.Single(a)})
+		}
 		if !n.older {
 			for _, r := range ipam.Without(n.Children.pool(), slices.Concat(n.Children.exclusions(), v.leased())) {
 				taken = append(taken, ipam.Taken{Range: r})
@@ -71,6 +89,9 @@ func (v *view) takenByNeighbours() []ipam.Taken {
 		for _, a := range held {
 			taken = append(taken, ipam.Taken{Range: ipam.Single(a), By: by})
 		}
+	}
+	for i := range taken {
+		taken[i].Neighbour = true
 	}
 	return taken
 }

@@ -111,6 +111,18 @@ func TestAPoolGrowsAroundWhatANewerInfraLeases(t *testing.T) {
 	}
 }
 
+// The older one's servers and pool are 192.168.100.21 to .23 and .100 to .150; its two spares are the lowest free ones.
+func TestAnOlderInfrasSpareAddressesAreNotTaken(t *testing.T) {
+	g := NewWithT(t)
+	newer := plan.Infra(load(t, "testdata/two-infras-each-serving-its-own/in.yaml").Inputs(settings())[1])
+	var at []string
+	for _, a := range newer.Addresses {
+		at = append(at, string(a.IP))
+	}
+	g.Expect(at).To(Equal([]string{"192.168.100.3", "192.168.100.4", "192.168.100.5"}))
+	g.Expect(document(t, newer.Objects)).To(ContainSubstring("rangeStart: 192.168.100.8"), "behind its own spares")
+}
+
 func TestTwoClustersInOneNamespaceNeverMeet(t *testing.T) {
 	g := NewWithT(t)
 	objects := load(t, "testdata/two-clusters-in-one-namespace/in.yaml")
