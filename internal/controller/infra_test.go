@@ -499,6 +499,7 @@ func TestAHostedClusterOfAnotherNamespaceNeedsPermission(t *testing.T) {
 	}
 	sees(w, theirs, refused)
 	w.silent()
+	// Writes, and reads past the cache. What is read of the cache makes no call: internal/observe/permission_test.go sees that.
 	w.Expect(w.calls.touching(w.controlPlane("c1"))).To(BeEmpty())
 	for _, list := range []client.ObjectList{&v1alpha1.DHCPServerList{}, &v1alpha1.ProxyServerList{}, &nad.List{}} {
 		w.Expect(w.api.List(w.ctx, list, client.InNamespace(intruders))).To(Succeed())

@@ -16,7 +16,9 @@ import (
 	"github.com/cldmnky/oooi/test/lab/scene"
 )
 
-// An Infra of another namespace names a HostedCluster that does not permit it: nothing of its control plane is read or made.
+// An Infra of another namespace names a HostedCluster that does not permit it: nothing is made in its control plane's
+// namespace, nothing there is asked for by name, and no daemon is let in. What the manager reads of its cache, which lists
+// whole kinds in every namespace, no audit log shows: internal/observe/permission_test.go does.
 func TestAHostedClusterOfAnotherNamespaceNeedsPermission(t *testing.T) {
 	ctx := within(t, 4*time.Minute)
 	_, err := lab.Standin(ctx, "apply", "--cluster", "c2", "--lb-address", "203.0.113.20", "--nad", "default/vlan200")
@@ -42,10 +44,22 @@ spec:
 	if !strings.Contains(message, "allowed-namespaces") {
 		t.Errorf("the message does not say what would permit it: %s", message)
 	}
+	judged := false
 	for _, e := range auditSince(t, from) {
-		if e.User.Username == "system:serviceaccount:oooi-system:oooi-controller-manager" && e.ObjectRef.Namespace == "clusters-c2" {
-			t.Errorf("the manager did %s %s/%s in clusters-c2", e.Verb, e.ObjectRef.Resource, e.ObjectRef.Name)
+		if e.User.Username != "system:serviceaccount:oooi-system:oooi-controller-manager" {
+			continue
 		}
+		judged = judged || e.Verb == "patch" && e.ObjectRef.Resource == "infras" && e.ObjectRef.Namespace == "intruder"
+		if e.ObjectRef.Namespace == "clusters-c2" || e.ObjectRef.Resource == "secrets" {
+			t.Errorf("the manager did %s %s %s/%s", e.Verb, e.ObjectRef.Resource, e.ObjectRef.Namespace, e.ObjectRef.Name)
+		}
+	}
+	if !judged {
+		t.Error("the audit log has no status of the Infra: it cannot show what else the manager did")
+	}
+	letIn := kubectl(t, ctx, "get", "rolebindings,clusterrolebindings", "-A", "-o", "jsonpath={.items[*].subjects[*].namespace}")
+	if slices.Contains(strings.Fields(letIn), "intruder") {
+		t.Error("an account of the intruder's namespace is bound to a Role")
 	}
 	if found := inventory(t, ctx, "theirs"); len(found) != 0 {
 		t.Errorf("objects were made: %v", found)
