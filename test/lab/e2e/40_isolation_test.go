@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -23,25 +24,56 @@ func podOf(t *testing.T, ctx context.Context, component string) (name, podIP, vl
 	return out[0], out[1], vlanIP
 }
 
-// From the VLAN only the listed ports of the infrastructure's addresses answer.
+// listedPorts are the TCP ports on which each component serves the VLAN.
+func listedPorts(t *testing.T, ctx context.Context) map[string][]int {
+	t.Helper()
+	var proxy []int
+	for _, port := range strings.Fields(kubectl(t, ctx, "-n", "clusters", "get", "infra", "c1", "-o", "jsonpath={.status.endpoints[*].port}")) {
+		n, err := strconv.Atoi(port)
+		must(t, err)
+		proxy = append(proxy, n)
+	}
+	slices.Sort(proxy)
+	return map[string][]int{"dhcp": nil, "dns": {53}, "proxy": slices.Compact(proxy)}
+}
+
+// From the VLAN the listed ports of the infrastructure's addresses answer, and no other.
 func TestOnlyListedPortsAnswerOnTheVLAN(t *testing.T) {
 	ctx := within(t, 5*time.Minute)
 	ready(t, ctx)
 	n := neighbour(t, ctx, "scanner", "br100", "192.168.100.251/24")
 	_, err := n.Run(ctx, "ip", "route", "add", "203.0.113.10/32", "via", vip(t, ctx, "c1"))
 	must(t, err)
-	listed := strings.Fields(kubectl(t, ctx, "-n", "clusters", "get", "infra", "c1", "-o", "jsonpath={.status.endpoints[*].port}"))
-	allowed := map[string][]string{"dhcp": {}, "dns": {"53"}, "proxy": listed}
-	for component, ports := range allowed {
+	for component, listed := range listedPorts(t, ctx) {
 		_, _, address := podOf(t, ctx, component)
-		for _, open := range openPorts(t, n, address) {
-			if !slices.Contains(ports, fmt.Sprint(open)) {
-				t.Errorf("%s answers on %s port %d, which is not among %v", component, address, open, ports)
-			}
+		if open := openPorts(t, n, address); !slices.Equal(open, listed) {
+			t.Errorf("%s answers on %s ports %v, want %v", component, address, open, listed)
 		}
 	}
 	if open := openPorts(t, n, "203.0.113.10"); !slices.Equal(open, []int{6443}) {
 		t.Errorf("the captured literal answers on ports %v; only the API's 6443 is published there", open)
+	}
+	for _, host := range endpointHosts(t, ctx, "c1") {
+		if got := resolved(t, ctx, n, "c1", host); got != vip(t, ctx, "c1") {
+			t.Errorf("over UDP %s is %q, want the proxy's address", host, got)
+		}
+	}
+}
+
+// The same as a worker sees it. Its lease, which came over UDP 67, is the first thing that joins waits for.
+func TestAWorkerFindsTheListedPortsAndNoOther(t *testing.T) {
+	ctx := within(t, 5*time.Minute)
+	ready(t, ctx)
+	m := worker(8)
+	joins(t, ctx, m)
+	const tried = "$(seq 1 200) 443 2379 6443 8080 8081 9402 9901 10250 18000"
+	for component, listed := range listedPorts(t, ctx) {
+		_, _, address := podOf(t, ctx, component)
+		out, err := lab.On(ctx, m, "for p in "+tried+"; do nc -w1 "+address+" $p -e true 2>/dev/null && echo $p; done; true")
+		must(t, err)
+		if open := strings.Join(strings.Fields(out), " "); open != strings.Trim(fmt.Sprint(listed), "[]") {
+			t.Errorf("a worker finds ports %q of %s open on %s, want %v", open, component, address, listed)
+		}
 	}
 }
 
@@ -49,6 +81,7 @@ func openPorts(t *testing.T, n *scene.Neighbour, address string) []int {
 	t.Helper()
 	open, err := n.OpenPorts(address, 300*time.Millisecond)
 	must(t, err)
+	slices.Sort(open)
 	return open
 }
 
@@ -73,17 +106,22 @@ func TestThePodsOwnAddressIsNotReachedThroughTheVIP(t *testing.T) {
 
 // The node's init namespace forwards, and pods inherit it; tuning in the derived NAD switches it off in ours.
 func TestOurPodsNeverRoute(t *testing.T) {
-	ctx := within(t, 3*time.Minute)
+	ctx := within(t, 5*time.Minute)
 	ready(t, ctx)
-	n := neighbour(t, ctx, "router", "br100", "192.168.100.253/24")
-	pod, podIP, vlanIP := podOf(t, ctx, "dns")
-	_, err := n.Run(ctx, "ip", "route", "replace", "10.96.0.0/16", "via", vlanIP)
-	must(t, err)
-	_, err = n.Run(ctx, "ip", "route", "replace", "10.244.0.0/24", "via", vlanIP)
-	must(t, err)
-
 	if host, err := lab.Lab(ctx, "exec", "cat", "/proc/sys/net/ipv4/ip_forward"); err != nil || strings.TrimSpace(host) != "1" {
 		t.Fatalf("the node's init namespace must forward for this to mean anything: %q %v", host, err)
+	}
+	n := neighbour(t, ctx, "router", "br100", "192.168.100.253/24")
+	for _, component := range []string{"dhcp", "dns", "proxy"} {
+		t.Run(component, func(t *testing.T) { neverRoutes(t, ctx, n, component) })
+	}
+}
+
+func neverRoutes(t *testing.T, ctx context.Context, n *scene.Neighbour, component string) {
+	pod, podIP, vlanIP := podOf(t, ctx, component)
+	for _, network := range []string{"10.96.0.0/16", "10.244.0.0/24"} {
+		_, err := n.Run(ctx, "ip", "route", "replace", network, "via", vlanIP)
+		must(t, err)
 	}
 	netns := podNamespace(t, ctx, podIP)
 	before := forwarded(t, ctx, netns)
