@@ -24,17 +24,17 @@ type Reservation struct {
 	// Option 61 of the client in hex with colons, type octet first, e.g. 01:52:54:00:00:01:01.
 	// +optional
 	// +kubebuilder:validation:MaxLength=764
-	// +kubebuilder:validation:Pattern=`^([0-9a-f]{2}:)+[0-9a-f]{2}$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9a-f]{2}:)+[0-9a-f]{2}$')",message="must be octets in lower case hex with colons, the type first, e.g. 01:52:54:00:00:01:01"
 	ClientID string `json:"clientID,omitempty"`
 	// Option 12 for this client, without domain. Default: the VM's name where one is known.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be one label of a name in lower case, without a domain, e.g. worker-1"
 	Hostname string `json:"hostname,omitempty"`
 }
 
 // DHCPOption is a further option to serve. Codes that the server sets itself are refused.
-// +kubebuilder:validation:XValidation:rule="!(self.code in [0, 1, 3, 6, 12, 15, 26, 42, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 61, 81, 82, 119, 121, 255])",message="this code is set by the server itself; use the field made for it (router: gateway, 6: dnsServers, 26: mtu, 42: ntpServers, 119: searchDomains, 121: routes)"
+// +kubebuilder:validation:XValidation:rule="!(self.code in [0, 1, 3, 6, 12, 15, 26, 42, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 61, 81, 82, 119, 121, 255])",message="this code is set by the server itself; use the field made for it (router: gateway, 6: dnsServers, 26: mtu, 42: ntpServers, 119: searchDomains, 121: routes), or another code, e.g. 66"
 // +kubebuilder:validation:XValidation:rule="self.type != 'IPv4List' || self.value.split(',').all(v, isIP(v.trim()) && ip(v.trim()).family() == 4)",message="value of type IPv4List must be IPv4 addresses separated by commas, e.g. 192.168.100.5,192.168.100.6"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Hex' || self.value.matches('^([0-9a-fA-F]{2}:?)+$')",message="value of type Hex must be octets, e.g. 01:0a:ff"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Bool' || self.value in ['true','false']",message="value of type Bool must be true or false, e.g. \"true\" in quotes"
@@ -115,7 +115,7 @@ type DHCPLeaseConfig struct {
 // +kubebuilder:validation:XValidation:rule="cidr(self.networkConfig.cidr).containsIP(self.leaseConfig.rangeStart) && cidr(self.networkConfig.cidr).containsIP(self.leaseConfig.rangeEnd)",message="leaseConfig.rangeStart and rangeEnd must lie inside networkConfig.cidr, e.g. 192.168.100.10 and 192.168.100.200 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.excludeRanges) || self.excludeRanges.all(r, cidr(self.networkConfig.cidr).containsIP(r.start) && cidr(self.networkConfig.cidr).containsIP(r.end))",message="every range of excludeRanges must lie inside networkConfig.cidr, e.g. 192.168.100.90 to 192.168.100.99 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.reservations) || self.reservations.all(r, cidr(self.networkConfig.cidr).containsIP(r.ip))",message="every reservation's ip must lie inside networkConfig.cidr, e.g. 192.168.100.50 in 192.168.100.0/24"
-// +kubebuilder:validation:XValidation:rule="!has(self.unknownClients) || self.unknownClients != 'Ignore' || has(self.vmNamespace) || has(self.reservations)",message="unknownClients Ignore serves nobody without reservations or vmNamespace"
+// +kubebuilder:validation:XValidation:rule="!has(self.unknownClients) || self.unknownClients != 'Ignore' || has(self.vmNamespace) || has(self.reservations)",message="unknownClients Ignore serves nobody without reservations or vmNamespace, e.g. vmNamespace: clusters-c1"
 type DHCPServerSpec struct {
 	// The VLAN and what clients are told of it.
 	NetworkConfig DHCPNetworkConfig `json:"networkConfig"`

@@ -13,9 +13,9 @@ type HostedClusterReference struct {
 }
 
 // NetworkConfig is the VLAN.
-// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || cidr(self.cidr).containsIP(self.gateway)",message="gateway must lie inside cidr; leave it out on an isolated VLAN"
+// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || cidr(self.cidr).containsIP(self.gateway)",message="gateway must lie inside cidr; leave it out on an isolated VLAN, or set e.g. 192.168.100.1 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.routes) || self.routes.all(r, cidr(self.cidr).containsIP(r.gateway))",message="the gateway of every route must lie inside cidr, e.g. 192.168.100.1 in 192.168.100.0/24"
-// +kubebuilder:validation:XValidation:rule="cidr(self.cidr).containsCIDR(oldSelf.cidr)",message="cidr may only widen: it must contain the network that it was"
+// +kubebuilder:validation:XValidation:rule="cidr(self.cidr).containsCIDR(oldSelf.cidr)",message="cidr may only widen: it must contain the network that it was, e.g. 192.168.100.0/23 after 192.168.100.0/24"
 type NetworkConfig struct {
 	// The VLAN's subnet, any prefix length, e.g. 192.168.100.0/24. May only widen. IPv6 needs dhcp.enabled: false (there is no DHCPv6 yet).
 	CIDR CIDR `json:"cidr"`
@@ -60,8 +60,8 @@ type NetworkConfig struct {
 }
 
 // DHCPConfig is the DHCP component.
-// +kubebuilder:validation:XValidation:rule="has(self.rangeStart) == has(self.rangeEnd)",message="set both rangeStart and rangeEnd, or neither"
-// +kubebuilder:validation:XValidation:rule="!has(self.rangeStart) || !has(self.rangeEnd) || (int(self.rangeStart.split('.')[0])*16777216 + int(self.rangeStart.split('.')[1])*65536 + int(self.rangeStart.split('.')[2])*256 + int(self.rangeStart.split('.')[3])) <= (int(self.rangeEnd.split('.')[0])*16777216 + int(self.rangeEnd.split('.')[1])*65536 + int(self.rangeEnd.split('.')[2])*256 + int(self.rangeEnd.split('.')[3]))",message="rangeEnd lies before rangeStart; swap them"
+// +kubebuilder:validation:XValidation:rule="has(self.rangeStart) == has(self.rangeEnd)",message="set both rangeStart and rangeEnd, or neither, e.g. 192.168.100.10 and 192.168.100.200"
+// +kubebuilder:validation:XValidation:rule="!has(self.rangeStart) || !has(self.rangeEnd) || (int(self.rangeStart.split('.')[0])*16777216 + int(self.rangeStart.split('.')[1])*65536 + int(self.rangeStart.split('.')[2])*256 + int(self.rangeStart.split('.')[3])) <= (int(self.rangeEnd.split('.')[0])*16777216 + int(self.rangeEnd.split('.')[1])*65536 + int(self.rangeEnd.split('.')[2])*256 + int(self.rangeEnd.split('.')[3]))",message="rangeEnd lies before rangeStart; swap them, e.g. rangeStart: 192.168.100.10, rangeEnd: 192.168.100.200"
 type DHCPConfig struct {
 	// False removes the DHCP server; leases are kept. Default true.
 	// +optional
@@ -172,7 +172,7 @@ type InfraComponents struct {
 
 // EndpointTarget is where an extra endpoint leads.
 // +kubebuilder:validation:XValidation:rule="has(self.service) != has(self.addresses)",message="set exactly one of service (with port) and addresses, e.g. addresses: [10.20.0.5:443]"
-// +kubebuilder:validation:XValidation:rule="!has(self.service) || has(self.port)",message="service needs port"
+// +kubebuilder:validation:XValidation:rule="!has(self.service) || has(self.port)",message="service needs port, e.g. port: 443"
 // +kubebuilder:validation:XValidation:rule="!has(self.addresses) || (!has(self.namespace) && !has(self.port))",message="addresses carry their own port and have no namespace: remove namespace and port, e.g. addresses: [10.20.0.5:443]"
 type EndpointTarget struct {
 	// Service of the Infra's namespace, or of the hosted control plane's.
@@ -190,7 +190,7 @@ type EndpointTarget struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=53
-	// +kubebuilder:validation:items:Pattern=`^(\[[0-9a-f:.]+\]|[0-9.]+):[0-9]{1,5}$`
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^(\\\\[[0-9a-f:.]+\\\\]|[0-9.]+):[0-9]{1,5}$')",message="must be address:port, e.g. 10.20.0.5:443 or [fd00::5]:443"
 	Addresses []string `json:"addresses,omitempty"`
 }
 
@@ -200,7 +200,7 @@ type ExtraEndpoint struct {
 	// Name, unique in the list; must not be one of the control plane's own endpoints.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be lower case letters, digits and -, e.g. registry"
 	Name string `json:"name"`
 	// Names that lead here; DNS answers them with the proxy's address.
 	// +optional
@@ -217,10 +217,10 @@ type ExtraEndpoint struct {
 }
 
 // InfraSpec joins one VLAN to one hosted control plane.
-// +kubebuilder:validation:XValidation:rule="has(self.hostedClusterRef) || (has(self.infraComponents) && has(self.infraComponents.dns) && has(self.infraComponents.dns.baseDomain) && has(self.infraComponents.dns.clusterName) && has(self.infraComponents.proxy) && has(self.infraComponents.proxy.controlPlaneNamespace))",message="set hostedClusterRef, or all of infraComponents.dns.baseDomain, dns.clusterName and proxy.controlPlaneNamespace"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.hostedClusterRef) || (has(self.hostedClusterRef) && self.hostedClusterRef == oldSelf.hostedClusterRef)",message="hostedClusterRef is set once; make another Infra for another HostedCluster"
-// +kubebuilder:validation:XValidation:rule="cidr(self.networkConfig.cidr).ip().family() == 4 || (has(self.infraComponents) && has(self.infraComponents.dhcp) && has(self.infraComponents.dhcp.enabled) && !self.infraComponents.dhcp.enabled)",message="an IPv6 cidr needs infraComponents.dhcp.enabled: false; there is no DHCPv6 yet"
-// +kubebuilder:validation:XValidation:rule="!has(self.networkConfig.clientCIDRs) || has(self.networkConfig.gateway)",message="clientCIDRs need networkConfig.gateway: answers to them go through it"
+// +kubebuilder:validation:XValidation:rule="has(self.hostedClusterRef) || (has(self.infraComponents) && has(self.infraComponents.dns) && has(self.infraComponents.dns.baseDomain) && has(self.infraComponents.dns.clusterName) && has(self.infraComponents.proxy) && has(self.infraComponents.proxy.controlPlaneNamespace))",message="set hostedClusterRef, or all of infraComponents.dns.baseDomain, dns.clusterName and proxy.controlPlaneNamespace, e.g. hostedClusterRef: {name: c1}"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.hostedClusterRef) || (has(self.hostedClusterRef) && self.hostedClusterRef == oldSelf.hostedClusterRef)",message="hostedClusterRef is set once; make another Infra for another HostedCluster, e.g. metadata.name: c2"
+// +kubebuilder:validation:XValidation:rule="cidr(self.networkConfig.cidr).ip().family() == 4 || (has(self.infraComponents) && has(self.infraComponents.dhcp) && has(self.infraComponents.dhcp.enabled) && !self.infraComponents.dhcp.enabled)",message="an IPv6 cidr needs infraComponents.dhcp.enabled: false; there is no DHCPv6 yet; set that, or an IPv4 cidr, e.g. 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.networkConfig.clientCIDRs) || has(self.networkConfig.gateway)",message="clientCIDRs need networkConfig.gateway: answers to them go through it, e.g. gateway: 192.168.100.1"
 // +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.serverIP) || cidr(self.networkConfig.cidr).containsIP(self.infraComponents.dhcp.serverIP)",message="infraComponents.dhcp.serverIP must lie inside networkConfig.cidr, e.g. 192.168.100.5 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dns) || !has(self.infraComponents.dns.serverIP) || cidr(self.networkConfig.cidr).containsIP(self.infraComponents.dns.serverIP)",message="infraComponents.dns.serverIP must lie inside networkConfig.cidr, e.g. 192.168.100.5 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.proxy) || !has(self.infraComponents.proxy.serverIP) || cidr(self.networkConfig.cidr).containsIP(self.infraComponents.proxy.serverIP)",message="infraComponents.proxy.serverIP must lie inside networkConfig.cidr, e.g. 192.168.100.5 in 192.168.100.0/24"
@@ -316,7 +316,7 @@ type InfraStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=infra,categories=oooi
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 40",message="the name may have at most 40 characters: names of pods and Services are made from it"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 40",message="the name may have at most 40 characters: names of pods and Services are made from it; choose a shorter one, e.g. c1"
 // +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.hostedClusterRef.name`
 // +kubebuilder:printcolumn:name="API",type=string,JSONPath=`.status.endpoints[?(@.name=="api")].hostnames[0]`
 // +kubebuilder:printcolumn:name="Proxy",type=string,JSONPath=`.status.addresses[?(@.component=="proxy")].ip`

@@ -50,15 +50,15 @@ type ProxyNetworkConfig struct {
 
 // ProxyBackend is one thing that clients reach through the proxy.
 // +kubebuilder:validation:XValidation:rule="has(self.targetService) != has(self.targetAddresses)",message="set exactly one of targetService (with targetPort and targetNamespace) and targetAddresses, e.g. targetAddresses: [10.20.0.5:443]"
-// +kubebuilder:validation:XValidation:rule="!has(self.targetService) || (has(self.targetPort) && has(self.targetNamespace))",message="targetService needs targetPort and targetNamespace"
-// +kubebuilder:validation:XValidation:rule="self.protocol != 'TLS' || has(self.hostname) || (has(self.catchAll) && self.catchAll)",message="a TLS backend needs a hostname, or catchAll: true"
-// +kubebuilder:validation:XValidation:rule="self.protocol != 'TCP' || !has(self.alternateHostnames)",message="alternateHostnames need protocol TLS: plain TCP carries no name"
-// +kubebuilder:validation:XValidation:rule="!has(self.hostname) || !has(self.alternateHostnames) || !(self.hostname in self.alternateHostnames)",message="alternateHostnames has the hostname once more; remove it there"
+// +kubebuilder:validation:XValidation:rule="!has(self.targetService) || (has(self.targetPort) && has(self.targetNamespace))",message="targetService needs targetPort and targetNamespace, e.g. targetPort: 6443 and targetNamespace: clusters-c1"
+// +kubebuilder:validation:XValidation:rule="self.protocol != 'TLS' || has(self.hostname) || (has(self.catchAll) && self.catchAll)",message="a TLS backend needs a hostname, or catchAll: true, e.g. hostname: registry.example.com"
+// +kubebuilder:validation:XValidation:rule="self.protocol != 'TCP' || !has(self.alternateHostnames)",message="alternateHostnames need protocol TLS: plain TCP carries no name; remove them, or set e.g. protocol: TLS"
+// +kubebuilder:validation:XValidation:rule="!has(self.hostname) || !has(self.alternateHostnames) || !(self.hostname in self.alternateHostnames)",message="alternateHostnames has the hostname once more; remove it there, e.g. hostname: a.example.com and alternateHostnames: [b.example.com]"
 type ProxyBackend struct {
 	// Name, unique in the list; names the Envoy cluster.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be lower case letters, digits and -, e.g. ignition"
 	Name string `json:"name"`
 	// Server name (SNI) that leads here; may begin with "*.". Optional for TCP and with catchAll.
 	// +optional
@@ -87,13 +87,14 @@ type ProxyBackend struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=53
-	// +kubebuilder:validation:items:Pattern=`^(\[[0-9a-f:.]+\]|[0-9.]+):[0-9]{1,5}$`
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^(\\\\[[0-9a-f:.]+\\\\]|[0-9.]+):[0-9]{1,5}$')",message="must be address:port, e.g. 10.20.0.5:443 or [fd00::5]:443"
 	TargetAddresses []string `json:"targetAddresses,omitempty"`
 	// TCP (default) routes by port, TLS by server name.
 	// +optional
 	// +kubebuilder:default=TCP
 	Protocol Protocol `json:"protocol,omitempty"`
-	// Longest wait for the first connection attempt series to a target, in seconds. Default 30.
+	// Bound of the three connection attempts together, in seconds. Default 30. One attempt takes 500 ms at most, so that a
+	// client leaves a dead target in less than 2 s: 1 makes that 333 ms, and every value from 2 on changes nothing.
 	// +optional
 	// +kubebuilder:default=30
 	// +kubebuilder:validation:Minimum=1
@@ -106,11 +107,11 @@ type ProxyBackend struct {
 }
 
 // ProxyServerSpec is the configuration of one Envoy with its xDS sidecar.
-// +kubebuilder:validation:XValidation:rule="self.backends.all(b, !has(b.catchAll) || !b.catchAll || self.backends.exists_one(o, o.port == b.port && has(o.catchAll) && o.catchAll))",message="at most one backend per port may have catchAll"
+// +kubebuilder:validation:XValidation:rule="self.backends.all(b, !has(b.catchAll) || !b.catchAll || self.backends.exists_one(o, o.port == b.port && has(o.catchAll) && o.catchAll))",message="at most one backend per port may have catchAll; give the other another port, e.g. 8443"
 // +kubebuilder:validation:XValidation:rule="self.backends.all(b, b.protocol != 'TCP' || self.backends.exists_one(o, o.port == b.port))",message="a TCP backend needs its port for itself; give the other backend another port, e.g. 8443"
 // +kubebuilder:validation:XValidation:rule="self.backends.all(b, !has(b.hostname) || self.backends.exists_one(o, o.port == b.port && has(o.hostname) && o.hostname == b.hostname))",message="two backends on one port have the same hostname; remove one, or give one another port, e.g. 8443"
 // +kubebuilder:validation:XValidation:rule="self.backends.all(b, !has(b.alternateHostnames) || self.backends.all(o, o.port != b.port || o.name == b.name || ((!has(o.hostname) || !(o.hostname in b.alternateHostnames)) && (!has(o.alternateHostnames) || !sets.intersects(o.alternateHostnames, b.alternateHostnames)))))",message="two backends on one port share a name in alternateHostnames; remove it from one, or give one another port, e.g. 8443"
-// +kubebuilder:validation:XValidation:rule="self.backends.all(b, !has(oldSelf.backends) || oldSelf.backends.all(o, o.port != b.port || o.protocol == b.protocol))",message="the protocol of a port in use cannot change: Envoy would drain it; remove the port first"
+// +kubebuilder:validation:XValidation:rule="self.backends.all(b, !has(oldSelf.backends) || oldSelf.backends.all(o, o.port != b.port || o.protocol == b.protocol))",message="the protocol of a port in use cannot change: Envoy would drain it; remove the port first, or use another, e.g. 8443"
 type ProxyServerSpec struct {
 	// How the proxy stands on its VLAN.
 	NetworkConfig ProxyNetworkConfig `json:"networkConfig"`

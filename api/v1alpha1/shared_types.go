@@ -21,26 +21,26 @@ type IPv4Address string
 type CIDR string
 
 // MACAddress is an Ethernet address, lower case with colons.
-// +kubebuilder:validation:Pattern=`^([0-9a-f]{2}:){5}[0-9a-f]{2}$`
+// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9a-f]{2}:){5}[0-9a-f]{2}$')",message="must be an Ethernet address in lower case with colons, e.g. 52:54:00:00:01:01"
 // +kubebuilder:validation:MaxLength=17
 type MACAddress string
 
 // DNSName is a DNS-1123 subdomain without a trailing dot.
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=253
-// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be a DNS name in lower case without a dot at its end, e.g. c1.example.com"
 type DNSName string
 
 // DNSNameOrWildcard is a DNSName that may begin with "*." (RFC 4592).
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=253
-// +kubebuilder:validation:Pattern=`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+// +kubebuilder:validation:XValidation:rule="self.matches('^(\\\\*\\\\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be a DNS name in lower case, which may begin with *., e.g. *.apps.example.com"
 type DNSNameOrWildcard string
 
 // ObjectName is the name of a Kubernetes object or namespace.
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=253
-// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be a name that Kubernetes accepts: lower case letters, digits, - and ., e.g. vlan100"
 type ObjectName string
 
 // Port is a TCP port, 1 to 65535.
@@ -49,7 +49,7 @@ type ObjectName string
 type Port int32
 
 // AddressRange is a range of IPv4 addresses, both ends included.
-// +kubebuilder:validation:XValidation:rule="(int(self.start.split('.')[0])*16777216 + int(self.start.split('.')[1])*65536 + int(self.start.split('.')[2])*256 + int(self.start.split('.')[3])) <= (int(self.end.split('.')[0])*16777216 + int(self.end.split('.')[1])*65536 + int(self.end.split('.')[2])*256 + int(self.end.split('.')[3]))",message="end lies before start; swap them"
+// +kubebuilder:validation:XValidation:rule="(int(self.start.split('.')[0])*16777216 + int(self.start.split('.')[1])*65536 + int(self.start.split('.')[2])*256 + int(self.start.split('.')[3])) <= (int(self.end.split('.')[0])*16777216 + int(self.end.split('.')[1])*65536 + int(self.end.split('.')[2])*256 + int(self.end.split('.')[3]))",message="end lies before start; swap them, e.g. start: 192.168.100.90, end: 192.168.100.99"
 type AddressRange struct {
 	// First address of the range.
 	Start IPv4Address `json:"start"`
