@@ -174,14 +174,10 @@ func (p parts) infrasThat(ctx context.Context, refer func(plan.References) bool,
 	return keys, nil
 }
 
-// childWorkers reconcile children of one kind at a time: they wait for the API server, not for each other.
-const childWorkers = 2
-
 // addChild watches everything that observe.ReadChild reads and apply writes for a child.
 func addChild[T client.Object](p parts, k kind[T]) error {
 	r := childReconciler[T]{p, k}
 	b := ctrl.NewControllerManagedBy(p.manager).Named(k.app+"server").For(k.fresh()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: childWorkers}).
 		Watches(&v1alpha1.Infra{}, p.mapped(r.ofInfra)).
 		Watches(&corev1.Namespace{}, p.mapped(r.naming))
 	for _, gvk := range r.owner(observe.Child[T]{Child: plan.Child[T]{Server: k.fresh()}}).Kinds {
