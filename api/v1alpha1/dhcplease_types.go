@@ -45,6 +45,7 @@ type DHCPLeaseSpec struct {
 	DurableUntilTime metav1.MicroTime `json:"durableUntilTime"`
 	// When the lease last told to the client ends, as far as known. For people; nothing decides by it.
 	// +optional
+	// +kubebuilder:validation:MaxLength=64
 	ExpirationTime string `json:"expirationTime,omitempty"`
 	// Instances (by server address) that have forgotten a Released binding.
 	// +optional

@@ -165,6 +165,7 @@ type DHCPServerStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// The addresses that are served and by which workload.
 	// +optional

@@ -75,6 +75,7 @@ type DNSServerStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// The addresses that are served and by which workload.
 	// +optional

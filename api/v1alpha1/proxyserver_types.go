@@ -151,6 +151,7 @@ type ProxyServerStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// The address that is served and by which workload.
 	// +optional

@@ -108,6 +108,51 @@ func messages(s apiextensionsv1.JSONSchemaProps) []string {
 	return all
 }
 
+// unbounded are what is not ours to bound, by the end of its path.
+var unbounded = map[string]string{
+	".apiVersion": "the API server's", ".kind": "the API server's",
+	".leaseTime": "a metav1.Duration takes no maxLength; its rule bounds it", ".cacheTTL": "likewise",
+	".vmRef.uid":         "a types.UID takes no maxLength; only DHCP daemons write it",
+	".nodeSelector{}":    "a label's value: no node has one of more than 63 characters",
+	".tolerations[].key": "corev1", ".tolerations[].value": "corev1", ".tolerations[].operator": "corev1", ".tolerations[].effect": "corev1",
+	".resources.claims": "corev1", ".resources.claims[].name": "corev1", ".resources.claims[].request": "corev1",
+	".resources.limits": "corev1", ".resources.requests": "corev1",
+}
+
+func TestEveryStringListAndMapHasAMaximum(t *testing.T) {
+	files, err := filepath.Glob("../../config/crd/bases/*.yaml")
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(files).NotTo(BeEmpty())
+	for _, file := range files {
+		crd := read[apiextensionsv1.CustomResourceDefinition](t, file)
+		for _, path := range withoutMaximum(*crd.Spec.Versions[0].Schema.OpenAPIV3Schema, "") {
+			known := func(end string) bool { return strings.HasSuffix(path, end) }
+			g.Expect(slices.ContainsFunc(slices.Collect(maps.Keys(unbounded)), known)).To(BeTrue(), "%s%s has no maximum", crd.Spec.Names.Kind, path)
+		}
+	}
+}
+
+func withoutMaximum(s apiextensionsv1.JSONSchemaProps, path string) []string {
+	var all []string
+	switch {
+	case s.Type == "string" && s.MaxLength == nil && s.Enum == nil && s.Format != "date-time",
+		s.Type == "array" && s.MaxItems == nil,
+		s.AdditionalProperties != nil && s.MaxProperties == nil:
+		all = append(all, path)
+	}
+	for name, p := range s.Properties {
+		all = append(all, withoutMaximum(p, path+"."+name)...)
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		all = append(all, withoutMaximum(*s.Items.Schema, path+"[]")...)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		all = append(all, withoutMaximum(*s.AdditionalProperties.Schema, path+"{}")...)
+	}
+	return all
+}
+
 func TestSamplesAreAccepted(t *testing.T) {
 	files, err := filepath.Glob("../../config/samples/*.yaml")
 	g := NewWithT(t)
