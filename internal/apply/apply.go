@@ -40,10 +40,10 @@ type Applied struct {
 	Wrote bool
 }
 
-// To applies the desired objects for an owner, what starts something after all that it needs, and then removes what else it owns.
+// To applies the desired objects for an owner, what needs others after them, and then removes what else it owns.
 func (w *Writer) To(ctx context.Context, owner Owner, desired []runtime.ApplyConfiguration) (Applied, error) {
 	var applied Applied
-	var needed, starting []*unstructured.Unstructured
+	var first, second []*unstructured.Unstructured
 	keep := map[identity]bool{}
 	for _, d := range desired {
 		want, err := intentOf(d)
@@ -51,20 +51,21 @@ func (w *Writer) To(ctx context.Context, owner Owner, desired []runtime.ApplyCon
 			return applied, err
 		}
 		keep[identityOf(want)] = true
-		if starts[want.GetKind()] {
-			starting = append(starting, want)
+		if needs[want.GetKind()] {
+			second = append(second, want)
 		} else {
-			needed = append(needed, want)
+			first = append(first, want)
 		}
 	}
-	sent, err := w.all(ctx, owner, needed, &applied)
-	more, startErr := w.all(ctx, owner, starting, &applied)
+	sent, err := w.all(ctx, owner, first, &applied)
+	more, moreErr := w.all(ctx, owner, second, &applied)
 	w.awaitCache(ctx, append(sent, more...))
-	return applied, errors.Join(err, startErr, w.prune(ctx, owner, keep, &applied))
+	return applied, errors.Join(err, moreErr, w.prune(ctx, owner, keep, &applied))
 }
 
-// starts are the kinds that somebody acts on who needs the rest: a network, permissions, a configuration.
-var starts = map[string]bool{"DHCPServer": true, "DNSServer": true, "ProxyServer": true, "StatefulSet": true, "Deployment": true}
+// needs are the kinds that need others there: the API server refuses a binding of a role that is not, and who acts on a
+// child or a workload wants its network, permissions and configuration.
+var needs = map[string]bool{"RoleBinding": true, "DHCPServer": true, "DNSServer": true, "ProxyServer": true, "StatefulSet": true, "Deployment": true}
 
 // atOnce is how many objects of one owner are written at a time: each waits for the API server, not for the others.
 const atOnce = 8
