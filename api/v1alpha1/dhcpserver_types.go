@@ -191,8 +191,10 @@ type DHCPServerStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=odhcp,categories=oooi
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="the name may have at most 52 characters a-z, 0-9 and -, a letter first: names of pods and Services are made from it; choose another, e.g. lab-dhcp"
 // +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.networkConfig.serverIP`
-// +kubebuilder:printcolumn:name="Range",type=string,JSONPath=`.spec.leaseConfig.rangeStart`
+// +kubebuilder:printcolumn:name="First",type=string,JSONPath=`.spec.leaseConfig.rangeStart`
+// +kubebuilder:printcolumn:name="Last",type=string,JSONPath=`.spec.leaseConfig.rangeEnd`
 // +kubebuilder:printcolumn:name="Leases",type=integer,JSONPath=`.status.activeLeases`
 // +kubebuilder:printcolumn:name="Pool",type=integer,JSONPath=`.status.poolSize`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`

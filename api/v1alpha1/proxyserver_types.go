@@ -193,6 +193,7 @@ type ProxyServerStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=oproxy,categories=oooi
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="the name may have at most 52 characters a-z, 0-9 and -, a letter first: names of pods and Services are made from it; choose another, e.g. lab-proxy"
 // +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.networkConfig.serverIP`
 // +kubebuilder:printcolumn:name="Backends",type=integer,JSONPath=`.status.backendCount`
 // +kubebuilder:printcolumn:name="Service-IP",type=string,JSONPath=`.status.serviceIP`
