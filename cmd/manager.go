@@ -19,9 +19,9 @@ import (
 	"github.com/cldmnky/oooi/internal/plan"
 )
 
-// heapTarget makes Go collect sooner as the heap nears it. What 500 Infras need lies well below; without a target the
-// garbage of a busy start would stay three times as much.
-const heapTarget = 80 << 20
+// garbagePercent of what is live may lie about until Go collects: half of its default, for a manager of 500 Infras. A limit
+// instead (SetMemoryLimit) below what is live would have it do little else than collect.
+const garbagePercent = 50
 
 // managerFlags beside those that planning depends on.
 type managerFlags struct {
@@ -63,8 +63,8 @@ func runManager(ctx context.Context, flags managerFlags, settings plan.Settings)
 	if err != nil {
 		return fmt.Errorf("finding the cluster (set KUBECONFIG or run in a pod): %w", err)
 	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(heapTarget)
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbagePercent)
 	}
 	config.QPS = -1 // the API server's own priority and fairness is the limit
 	manager, err := newManager(config, flags)
