@@ -1,7 +1,9 @@
 # Everything that a person or CI calls. `make help` lists it.
 SHELL := /bin/bash -euo pipefail
-IMG ?= oooi:v0.1.0
-ENVOY_IMG ?= envoyproxy/envoy:distroless-v1.40.0
+# default_image of a variable in the operator's deployment, where both are pinned.
+default_image = $(shell sed -n '/name: $(1)$$/{n;s/.*value: //p}' config/manager/manager.yaml)
+IMG ?= $(call default_image,RELATED_IMAGE_OOOI)
+ENVOY_IMG ?= $(call default_image,RELATED_IMAGE_ENVOY)
 KUBECTL ?= kubectl
 LAB := test/lab/lab
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w"

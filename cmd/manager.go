@@ -21,7 +21,7 @@ import (
 
 // garbagePercent of what is live may lie about until Go collects: half of its default, for a manager of 500 Infras. A limit
 // instead (SetMemoryLimit) below what is live would have it do little else than collect.
-const garbagePercent = 50
+const garbagePercent = 25
 
 // managerFlags beside those that planning depends on.
 type managerFlags struct {

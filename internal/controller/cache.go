@@ -1,10 +1,13 @@
 package controller
 
 import (
+	"regexp"
 	"sync"
+	"unique"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -67,9 +70,14 @@ func trim(o any) (any, error) {
 	}
 	if object.GetLabels()[names.LabelManagedBy] != names.ManagedBy {
 		object.SetManagedFields(nil)
+		switch o.(type) {
+		case *corev1.Service, *discoveryv1.EndpointSlice, *networkingv1.NetworkPolicy: // OVN-Kubernetes and kubectl write much there
+			object.SetAnnotations(nil)
+		}
 		return o, nil
 	}
 	object.SetManagedFields(telling(object.GetManagedFields()))
+	object.SetLabels(interned(object.GetLabels()))
 	switch of := o.(type) {
 	case *corev1.ConfigMap:
 		of.Data = nil
@@ -93,7 +101,7 @@ func trim(o any) (any, error) {
 func telling(all []metav1.ManagedFieldsEntry) (kept []metav1.ManagedFieldsEntry) {
 	for _, e := range all {
 		if e.Manager == names.ManagerFieldOwner && e.Subresource == "" && e.Operation == metav1.ManagedFieldsOperationApply && e.FieldsV1 != nil {
-			e.FieldsV1 = shared(e.FieldsV1)
+			e.FieldsV1, e.Time = shared(e.FieldsV1), nil
 			kept = append(kept, e)
 		} else if apply.Adds(e) {
 			kept = append(kept, e)
@@ -103,13 +111,27 @@ func telling(all []metav1.ManagedFieldsEntry) (kept []metav1.ManagedFieldsEntry)
 }
 
 // shared is one copy of a set of fields: what we apply of one kind differs from Infra to Infra in values, seldom in fields.
+// Only the key of the ownerReference has the owner's UID in it; that it is the owner's, apply.Owner sees by the reference itself.
 func shared(f *metav1.FieldsV1) *metav1.FieldsV1 {
-	one, _ := fieldSets.LoadOrStore(string(f.GetRawBytes()), f)
+	text := ownerKey.ReplaceAll(f.GetRawBytes(), []byte(`"k:{}"`))
+	one, _ := fieldSets.LoadOrStore(string(text), &metav1.FieldsV1{Raw: text})
 	return one.(*metav1.FieldsV1)
 }
 
 // fieldSets are few: one for each shape of an object of ours.
 var fieldSets sync.Map
+
+// ownerKey of a metadata.ownerReferences entry, as FieldsV1 writes it (meta/v1, FieldsV1).
+var ownerKey = regexp.MustCompile(`"k:\{\\"uid\\":\\"[^\\"]*\\"\}"`)
+
+// interned labels: those of one Infra's objects differ in little.
+func interned(labels map[string]string) map[string]string {
+	shared := make(map[string]string, len(labels))
+	for key, value := range labels {
+		shared[unique.Make(key).Value()] = unique.Make(value).Value()
+	}
+	return shared
+}
 
 // images of a pod template are all that planning reads of it.
 func images(t corev1.PodTemplateSpec) corev1.PodTemplateSpec {

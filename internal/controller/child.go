@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/apply"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/status"
@@ -38,6 +37,7 @@ type childReconciler[T client.Object] struct {
 
 // Reconcile is observe, plan, apply, status.
 func (r childReconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	r.turn.await(ctx)
 	seen, err := observe.ReadChild(ctx, r.observe, req.NamespacedName, r.kind.fresh(), r.kind.list(), r.kind.refs)
 	if err != nil || !seen.Found || seen.Server.GetDeletionTimestamp() != nil {
 		return ctrl.Result{}, err // what it owns goes by ownerReference
@@ -58,31 +58,6 @@ func (r childReconciler[T]) do(ctx context.Context, seen observe.Child[T], p pla
 	applied, err := r.apply.To(ctx, r.owner(seen), p.Objects)
 	out.Findings, out.Wrote = append(out.Findings, applied.Findings...), applied.Wrote
 	return out, err
-}
-
-// childKinds are what every child's plan wants, but for its workload.
-var childKinds = []schema.GroupVersionKind{
-	{Version: "v1", Kind: "ServiceAccount"},
-	{Version: "v1", Kind: "Service"},
-	{Version: "v1", Kind: "ConfigMap"},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
-	{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
-	{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"},
-}
-
-var (
-	statefulSet = []schema.GroupVersionKind{{Group: "apps", Version: "v1", Kind: "StatefulSet"}}
-	deployment  = []schema.GroupVersionKind{{Group: "apps", Version: "v1", Kind: "Deployment"}}
-)
-
-// owner finds what a child owns: what names it, in its own namespace.
-func (r childReconciler[T]) owner(seen observe.Child[T]) apply.Owner {
-	return apply.Owner{
-		UID: seen.Server.GetUID(), Lives: seen.Lives, Namespace: seen.Server.GetNamespace(),
-		Names: apply.NameOf(r.kind.app, seen.Server.GetNamespace(), seen.Server.GetName()),
-		Kinds: append(r.kind.workload[:len(r.kind.workload):len(r.kind.workload)], childKinds...),
-	}
 }
 
 func (p parts) dhcpServer() error {

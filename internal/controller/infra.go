@@ -5,14 +5,11 @@ import (
 	"errors"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/apply"
-	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
@@ -33,6 +30,7 @@ type infraReconciler struct{ parts }
 
 // Reconcile is observe, plan, apply, status.
 func (r infraReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	defer r.turn.taken()
 	seen, err := r.observe.Infra(ctx, req.NamespacedName)
 	if err != nil || seen.Gone() {
 		return ctrl.Result{}, err
@@ -90,21 +88,4 @@ func retry(out status.Outcome, pause observe.Pause, more ...time.Duration) ctrl.
 		more = append(more, max(time.Until(pause.Until), retryWritten))
 	}
 	return soonest(more...)
-}
-
-// infraKinds are all that plan.Infra wants, wherever it lies.
-var infraKinds = []schema.GroupVersionKind{
-	v1alpha1.GroupVersion.WithKind("DHCPServer"),
-	v1alpha1.GroupVersion.WithKind("DNSServer"),
-	v1alpha1.GroupVersion.WithKind("ProxyServer"),
-	nad.GroupVersion.WithKind("NetworkAttachmentDefinition"),
-	{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
-}
-
-// ownerInfra finds what an Infra owns.
-func ownerInfra(seen observe.Infra) apply.Owner {
-	infra := seen.Input.Infra
-	return apply.Owner{UID: infra.UID, Lives: seen.Lives, Names: apply.NameOf("infra", infra.Namespace, infra.Name), Kinds: infraKinds}
 }

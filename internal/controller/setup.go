@@ -40,6 +40,7 @@ type parts struct {
 	apply   *apply.Writer
 	status  *status.Writer
 	late    *lateKinds
+	turn    *turn
 }
 
 // Setup adds all controllers to a manager.
@@ -51,6 +52,7 @@ func Setup(manager ctrl.Manager, settings plan.Settings) error {
 		apply:   &apply.Writer{Client: manager.GetClient(), Live: manager.GetAPIReader(), Partial: partial(manager.GetScheme())},
 		status:  &status.Writer{Client: manager.GetClient(), Events: manager.GetEventRecorder("oooi")},
 		late:    &lateKinds{kinds: kinds, mapper: manager.GetRESTMapper(), cache: manager.GetCache(), scheme: manager.GetScheme(), log: manager.GetLogger().WithName("kinds")},
+		turn:    newTurn(),
 	}
 	if err := p.index(); err != nil {
 		return err

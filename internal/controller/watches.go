@@ -35,7 +35,7 @@ func (p parts) infra() error {
 	specChanged := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	b := ctrl.NewControllerManagedBy(p.manager).Named("infra").
 		// One at a time: what the one before gave out is seen by the next on the same VLAN.
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1, NewQueue: p.turn.queue}).
 		For(&v1alpha1.Infra{}).
 		Watches(&v1alpha1.Infra{}, p.mapped(p.neighbours), specChanged).
 		Watches(&v1alpha1.DHCPServer{}, p.mapped(labelled)).

@@ -9,12 +9,9 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -160,32 +157,3 @@ func (w *Writer) write(ctx context.Context, of client.Object, status any) error 
 	}
 	return nil
 }
-
-// tell emits one event for each condition that turned. What is first seen has not turned, and is news only if it is bad.
-func (w *Writer) tell(about runtime.Object, before, after []metav1.Condition) {
-	for _, c := range after {
-		was := meta.FindStatusCondition(before, c.Type)
-		if was == nil && severity(c) == corev1.EventTypeNormal || was != nil && was.Status == c.Status {
-			continue
-		}
-		w.Events.Eventf(about, nil, severity(c), c.Reason, c.Type, "%s is %s: %s", c.Type, c.Status, cut(c.Message, longestNote))
-	}
-}
-
-// severity of a condition's new status: for Degraded and Progressing, True is no good news.
-func severity(c metav1.Condition) string {
-	bad := c.Status == metav1.ConditionFalse && c.Reason != "Progressing"
-	switch c.Type {
-	case v1alpha1.ConditionDegraded:
-		bad = c.Status == metav1.ConditionTrue
-	case v1alpha1.ConditionProgressing:
-		bad = false
-	}
-	if bad {
-		return corev1.EventTypeWarning
-	}
-	return corev1.EventTypeNormal
-}
-
-// longestNote is what an event may say (events.k8s.io/v1: 1 kB), with room for the condition's name.
-const longestNote = 900

@@ -211,7 +211,7 @@ func (b *bench) createAll(ctx context.Context, text string) error {
 
 func (b *bench) startManager(ctx context.Context, dir, binary string) error {
 	b.process = exec.CommandContext(ctx, binary, "manager", "--metrics-bind-address=0", "--health-probe-bind-address=0",
-		"--image=e2e.local/oooi:dev", "--envoy-image=e2e.local/envoy:1.40.0")
+		"--image=e2e.local/oooi:dev", "--envoy-image=e2e.local/envoy:lab")
 	b.process.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(dir, "kubeconfig"))
 	log, err := os.Create(filepath.Join(os.TempDir(), "oooi-scale-manager.log"))
 	if err != nil {

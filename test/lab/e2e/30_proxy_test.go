@@ -117,7 +117,7 @@ func longestGap(ctx context.Context, n *scene.Neighbour, address string, duratio
 func TestAChangedImageRollsWithoutTwoPodsHoldingOneAddress(t *testing.T) {
 	ctx := within(t, 3*time.Minute)
 	ready(t, ctx)
-	_, err := lab.Lab(ctx, "exec", "ctr", "-n", "k8s.io", "images", "tag", "--force", "e2e.local/envoy:1.40.0", "e2e.local/envoy:other")
+	_, err := lab.Lab(ctx, "exec", "ctr", "-n", "k8s.io", "images", "tag", "--force", "e2e.local/envoy:lab", "e2e.local/envoy:other")
 	must(t, err)
 	kubectl(t, ctx, "-n", "oooi-system", "patch", "deployment", "oooi-controller-manager", "--type=json", "-p",
 		`[{"op":"add","path":"/spec/template/spec/containers/0/args/-","value":"--allow-image-override"}]`)

@@ -97,7 +97,7 @@ build_images() {
   image busybox:1 -links "/bin/busybox:/bin:sh,$(busybox --list | paste -sd,)" "$busybox=/bin/busybox" "$BIN/testapp=/bin/testapp"
   image coredns:1 "$BIN/coredns=/coredns"
   image konnectivity:1 "$BIN/proxy-server=/usr/bin/proxy-server" "$BIN/proxy-agent=/usr/bin/proxy-agent"
-  image envoy:1.40.0 "$BIN/envoy=/usr/local/bin/envoy" $(shared_libraries "$BIN/envoy" | sed 's/.*/&=&/')
+  image envoy:lab "$BIN/envoy=/usr/local/bin/envoy" $(shared_libraries "$BIN/envoy" | sed 's/.*/&=&/')
   image hyperkube:1 -links "/usr/bin/hyperkube:/usr/bin:$(tr ' ' , <<<"$KUBE_NAMES")" "$BIN/hyperkube=/usr/bin/hyperkube"
 }
 

@@ -76,7 +76,7 @@ func (s *Scene) Standin(ctx context.Context, args ...string) (string, error) {
 
 // DeployOperator deploys the operator by the manifests that users deploy.
 func (s *Scene) DeployOperator(ctx context.Context) error {
-	_, err := s.Run(ctx, "make", "deploy", "IMG=e2e.local/oooi:dev", "ENVOY_IMG=e2e.local/envoy:1.40.0")
+	_, err := s.Run(ctx, "make", "deploy", "IMG=e2e.local/oooi:dev", "ENVOY_IMG=e2e.local/envoy:lab")
 	return err
 }
 

@@ -1,0 +1,52 @@
+package controller
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/apply"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/observe"
+)
+
+// infraKinds are all that plan.Infra wants, wherever it lies.
+var infraKinds = []schema.GroupVersionKind{
+	v1alpha1.GroupVersion.WithKind("DHCPServer"),
+	v1alpha1.GroupVersion.WithKind("DNSServer"),
+	v1alpha1.GroupVersion.WithKind("ProxyServer"),
+	nad.GroupVersion.WithKind("NetworkAttachmentDefinition"),
+	{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
+}
+
+// childKinds are what every child's plan wants, but for its workload.
+var childKinds = []schema.GroupVersionKind{
+	{Version: "v1", Kind: "ServiceAccount"},
+	{Version: "v1", Kind: "Service"},
+	{Version: "v1", Kind: "ConfigMap"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
+	{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
+	{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"},
+}
+
+var (
+	statefulSet = []schema.GroupVersionKind{{Group: "apps", Version: "v1", Kind: "StatefulSet"}}
+	deployment  = []schema.GroupVersionKind{{Group: "apps", Version: "v1", Kind: "Deployment"}}
+)
+
+// ownerInfra finds what an Infra owns.
+func ownerInfra(seen observe.Infra) apply.Owner {
+	infra := seen.Input.Infra
+	return apply.Owner{UID: infra.UID, Lives: seen.Lives, Names: apply.NameOf("infra", infra.Namespace, infra.Name), Kinds: infraKinds}
+}
+
+// owner finds what a child owns: what names it, in its own namespace.
+func (r childReconciler[T]) owner(seen observe.Child[T]) apply.Owner {
+	return apply.Owner{
+		UID: seen.Server.GetUID(), Lives: seen.Lives, Namespace: seen.Server.GetNamespace(),
+		Names: apply.NameOf(r.kind.app, seen.Server.GetNamespace(), seen.Server.GetName()),
+		Kinds: append(r.kind.workload[:len(r.kind.workload):len(r.kind.workload)], childKinds...),
+	}
+}
