@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -146,6 +147,30 @@ func TestTheOwnObjectIsFollowedAndItsLastGoodCopyServesWithoutTheAPI(t *testing.
 		_ = restarted.Object(t.Context(), away, &v1alpha1.DNSServerList{}, client.ObjectKeyFromObject(object))
 	}()
 	g.Eventually(restarted.served).Should(Receive(Equal("second.example.com")))
+}
+
+// A newer manager may write fields that this daemon does not know: it serves what it knows of them.
+func TestTheObjectOfANewerManagerIsServed(t *testing.T) {
+	g := NewWithT(t)
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Query().Get("watch") != "" {
+			<-r.Context().Done() // nothing changes
+			return
+		}
+		_, _ = w.Write([]byte(`{"apiVersion":"hostedcluster.densityops.com/v1alpha1","kind":"DNSServerList","metadata":{"resourceVersion":"1"},"items":[
+			{"metadata":{"namespace":"ns","name":"mine"},"spec":{"hostedClusterDomain":"first.example.com","novel":{"of":["next","year"]}}}]}`))
+	}))
+	defer api.Close()
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(v1alpha1.GroupVersion.WithKind("DNSServer"), meta.RESTScopeNamespace)
+	cluster, err := client.NewWithWatch(&rest.Config{Host: api.URL}, client.Options{Scheme: Scheme(), Mapper: mapper})
+	g.Expect(err).NotTo(HaveOccurred())
+	f := newFollower(t.TempDir())
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop() // before the server waits for its watches
+	go func() { _ = f.Object(ctx, cluster, &v1alpha1.DNSServerList{}, client.ObjectKey{Namespace: "ns", Name: "mine"}) }()
+	g.Eventually(f.served).Should(Receive(Equal("first.example.com")))
 }
 
 func TestAConfigurationThatIsRefusedIsTriedAgain(t *testing.T) {
