@@ -1,15 +1,21 @@
 package apply
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/cldmnky/oooi/internal/names"
 )
@@ -58,6 +64,29 @@ func TestWhatWasAppliedAndNobodyTookIsUnchanged(t *testing.T) {
 			g.Expect(unchanged(live(t, c.fields, want), want)).To(Equal(c.want))
 		})
 	}
+}
+
+// What one Infra was given, the next on the same VLAN must see.
+func TestWhatWasAppliedIsInTheCacheAfterwards(t *testing.T) {
+	g := NewWithT(t)
+	behind := 0 // reads until the cache has what was written
+	cache := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+			behind = 3
+			return c.Apply(ctx, o, options...)
+		},
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+			if behind > 0 {
+				behind--
+				return apierrors.NewNotFound(corev1.Resource("services"), key.Name)
+			}
+			return c.Get(ctx, key, o, options...)
+		},
+	})
+	applied, err := (&Writer{Client: cache, Live: cache}).To(t.Context(), Owner{}, []runtime.ApplyConfiguration{service()})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(applied.Wrote).To(BeTrue())
+	g.Expect(cache.Get(t.Context(), client.ObjectKey{Namespace: "clusters", Name: "c1-proxy-svc"}, &corev1.Service{})).To(Succeed())
 }
 
 func TestAnotherIntentIsAChangeEvenIfAllIsOurs(t *testing.T) {
