@@ -19,9 +19,9 @@ import (
 	"github.com/cldmnky/oooi/internal/plan"
 )
 
-// garbagePercent of what is live may lie about until Go collects: half of its default, for a manager of 500 Infras. A limit
+// garbagePercent of what is live may lie about until Go collects: a fifth of its default, for a manager of 500 Infras. A limit
 // instead (SetMemoryLimit) below what is live would have it do little else than collect.
-const garbagePercent = 25
+const garbagePercent = 20
 
 // managerFlags beside those that planning depends on.
 type managerFlags struct {

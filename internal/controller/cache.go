@@ -77,7 +77,7 @@ func trim(o any) (any, error) {
 		return o, nil
 	}
 	object.SetManagedFields(telling(object.GetManagedFields()))
-	object.SetLabels(interned(object.GetLabels()))
+	intern(object)
 	switch of := o.(type) {
 	case *corev1.ConfigMap:
 		of.Data = nil
@@ -114,8 +114,8 @@ func telling(all []metav1.ManagedFieldsEntry) (kept []metav1.ManagedFieldsEntry)
 // Only the key of the ownerReference has the owner's UID in it; that it is the owner's, apply.Owner sees by the reference itself.
 func shared(f *metav1.FieldsV1) *metav1.FieldsV1 {
 	text := ownerKey.ReplaceAll(f.GetRawBytes(), []byte(`"k:{}"`))
-	one, _ := fieldSets.LoadOrStore(string(text), &metav1.FieldsV1{Raw: text})
-	return one.(*metav1.FieldsV1)
+	kept, _ := fieldSets.LoadOrStore(string(text), &metav1.FieldsV1{Raw: text})
+	return kept.(*metav1.FieldsV1)
 }
 
 // fieldSets are few: one for each shape of an object of ours.
@@ -124,14 +124,25 @@ var fieldSets sync.Map
 // ownerKey of a metadata.ownerReferences entry, as FieldsV1 writes it (meta/v1, FieldsV1).
 var ownerKey = regexp.MustCompile(`"k:\{\\"uid\\":\\"[^\\"]*\\"\}"`)
 
-// interned labels: those of one Infra's objects differ in little.
-func interned(labels map[string]string) map[string]string {
-	shared := make(map[string]string, len(labels))
-	for key, value := range labels {
-		shared[unique.Make(key).Value()] = unique.Make(value).Value()
+// intern keeps one copy of each text that the objects of one Infra, or of all, have in common.
+func intern(object client.Object) {
+	labels, annotations := map[string]string{}, map[string]string{}
+	for key, value := range object.GetLabels() {
+		labels[one(key)] = one(value)
 	}
-	return shared
+	for key, value := range object.GetAnnotations() {
+		annotations[one(key)] = value
+	}
+	owners := object.GetOwnerReferences()
+	for i, o := range owners {
+		owners[i].APIVersion, owners[i].Kind, owners[i].Name, owners[i].UID = one(o.APIVersion), one(o.Kind), one(o.Name), one(o.UID)
+	}
+	object.SetLabels(labels)
+	object.SetAnnotations(annotations)
+	object.SetOwnerReferences(owners)
 }
+
+func one[T ~string](text T) T { return unique.Make(text).Value() }
 
 // images of a pod template are all that planning reads of it.
 func images(t corev1.PodTemplateSpec) corev1.PodTemplateSpec {
