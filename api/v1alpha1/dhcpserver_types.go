@@ -142,11 +142,11 @@ type DHCPServerSpec struct {
 	// +listMapKey=code
 	// +kubebuilder:validation:MaxItems=64
 	Options []DHCPOption `json:"options,omitempty"`
-	// Relays whose giaddr is served, as addresses in CIDR form (192.168.100.1/32). Default: none.
+	// Relays whose giaddr is served, as addresses or networks. Default: none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
-	Relays []CIDR `json:"relays,omitempty"`
+	Relays []AddressOrCIDR `json:"relays,omitempty"`
 	// Namespace whose VirtualMachines are looked up by hardware address for option 12. Default: none are.
 	// +optional
 	VMNamespace ObjectName `json:"vmNamespace,omitempty"`

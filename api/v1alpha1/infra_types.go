@@ -93,11 +93,11 @@ type DHCPConfig struct {
 	// Pool (default): every client is served. Ignore: only reservations and the hosted cluster's VMs.
 	// +optional
 	UnknownClients UnknownClients `json:"unknownClients,omitempty"`
-	// Relays whose giaddr is served, in CIDR form. Default: none.
+	// Relays whose giaddr is served, as addresses or networks. Default: none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
-	Relays []CIDR `json:"relays,omitempty"`
+	Relays []AddressOrCIDR `json:"relays,omitempty"`
 	// Further options to hand out.
 	// +optional
 	// +listType=map

@@ -20,6 +20,12 @@ type IPv4Address string
 // +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self) == cidr(self).masked()",message="must be a network with its host bits zero, e.g. 192.168.100.0/24"
 type CIDR string
 
+// AddressOrCIDR is one address, or a network with its host bits zero.
+// +kubebuilder:validation:MinLength=2
+// +kubebuilder:validation:MaxLength=49
+// +kubebuilder:validation:XValidation:rule="isIP(self) || (isCIDR(self) && cidr(self) == cidr(self).masked())",message="must be an address or a network with its host bits zero, e.g. 192.168.100.1 or 192.168.100.0/28"
+type AddressOrCIDR string
+
 // MACAddress is an Ethernet address, lower case with colons.
 // +kubebuilder:validation:XValidation:rule="self.matches('^([0-9a-f]{2}:){5}[0-9a-f]{2}$')",message="must be an Ethernet address in lower case with colons, e.g. 52:54:00:00:01:01"
 // +kubebuilder:validation:MaxLength=17

@@ -55,7 +55,7 @@ func ConfigOf(server *v1alpha1.DHCPServer) (pool.Config, error) {
 		c.Never = append(c.Never, pool.Range{First: p.addr(at+".start", r.Start), Last: p.addr(at+".end", r.End)})
 	}
 	for i, r := range spec.Relays {
-		c.Relays = append(c.Relays, p.prefix(fmt.Sprintf("relays[%d]", i), r))
+		c.Relays = append(c.Relays, p.relay(fmt.Sprintf("relays[%d]", i), r))
 	}
 	for i, r := range spec.Reservations {
 		c.Reservations = append(c.Reservations, p.reservation(fmt.Sprintf("reservations[%d]", i), r))
@@ -109,6 +109,16 @@ func (p *parser) addrs(field string, list []v1alpha1.IPv4Address) []netip.Addr {
 func (p *parser) prefix(field string, c v1alpha1.CIDR) netip.Prefix {
 	prefix, err := netip.ParsePrefix(string(c))
 	p.must(err == nil && prefix == prefix.Masked(), field, fmt.Sprintf("%q must be a network with its host bits zero, e.g. 192.168.100.0/24", c))
+	return prefix
+}
+
+// relay is a network of giaddrs; an address is one by itself.
+func (p *parser) relay(field string, r v1alpha1.AddressOrCIDR) netip.Prefix {
+	if ip, err := netip.ParseAddr(string(r)); err == nil {
+		return netip.PrefixFrom(ip, ip.BitLen())
+	}
+	prefix, err := netip.ParsePrefix(string(r))
+	p.must(err == nil && prefix == prefix.Masked(), field, fmt.Sprintf("%q must be an address or a network with its host bits zero, e.g. 192.168.100.1 or 192.168.100.0/28", r))
 	return prefix
 }
 

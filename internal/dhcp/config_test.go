@@ -35,7 +35,7 @@ spec:
   reservations: [{ip: 192.168.100.200, mac: "52:54:00:00:00:01", hostname: worker-1}]
   unknownClients: Ignore
   options: [{code: 150, type: IPv4List, value: "192.168.100.7, 192.168.100.8"}, {code: 66, type: String, value: tftp}, {code: 23, type: UInt8, value: "64"}, {code: 200, type: UInt16, value: "513"}, {code: 201, type: UInt32, value: "1"}, {code: 19, type: Bool, value: "true"}, {code: 43, type: Hex, value: "01:0a:ff"}]
-  relays: [192.168.100.9/32]
+  relays: [192.168.100.9, 192.168.100.16/28, "fd00::9"]
   vmNamespace: clusters-c1
 `
 
@@ -53,7 +53,7 @@ func TestEveryFieldReachesThePool(t *testing.T) {
 		Server: at(2), Instances: []netip.Addr{at(2)}, First: at(10), Last: at(20), LeaseTime: 12 * time.Hour, Owner: "uid-1",
 		Never:        []pool.Range{{First: at(12), Last: at(13)}},
 		Reservations: []pool.Reservation{{IP: at(200), Client: lease.Client{MAC: "52:54:00:00:00:01"}, Hostname: "worker-1"}},
-		Relays:       []netip.Prefix{netip.MustParsePrefix("192.168.100.9/32")},
+		Relays:       []netip.Prefix{netip.MustParsePrefix("192.168.100.9/32"), netip.MustParsePrefix("192.168.100.16/28"), netip.MustParsePrefix("fd00::9/128")},
 		KnownOnly:    true, LooksUpVMs: true,
 		Network: wire.Network{
 			Subnet: netip.MustParsePrefix("192.168.100.0/24"), Router: at(1), DNS: []netip.Addr{at(3)}, NTP: []netip.Addr{at(4)}, MTU: 1400,
@@ -83,6 +83,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"code: 66 → code: 6":                                                   "options[1].code 6 is set by the server itself",
 		`type: UInt8, value: "64" → type: UInt8, value: "256"`:                 "fits UInt8",
 		`type: IPv4List, value: "192.168.100.7 → type: IPv4List, value: "many`: "must be IPv4 addresses separated by commas",
+		"relays: [192.168.100.9 → relays: [192.168.100.9/24":                   `relays[0] "192.168.100.9/24" must be an address or a network with its host bits zero`,
 	} {
 		t.Run(complaint, func(t *testing.T) {
 			_, err := ConfigOf(server(t, replaced(t, change)))

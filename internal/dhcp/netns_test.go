@@ -291,7 +291,7 @@ func TestAClientBehindAConfiguredRelay(t *testing.T) {
 		relays string
 		served bool
 	}{
-		"that is configured":     {"[192.168.77.9/32]", true},
+		"that is configured":     {"[192.168.77.9]", true},
 		"that is not configured": {"[192.168.77.8/32]", false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,6 +23,8 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: com.github.cldmnky.oooi.api.v1alpha1.AddressOrCIDR
+  scalar: string
 - name: com.github.cldmnky.oooi.api.v1alpha1.AddressRange
   map:
     fields:
@@ -114,7 +116,7 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         list:
           elementType:
-            namedType: com.github.cldmnky.oooi.api.v1alpha1.CIDR
+            namedType: com.github.cldmnky.oooi.api.v1alpha1.AddressOrCIDR
           elementRelationship: atomic
     - name: reservations
       type:
@@ -322,7 +324,7 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         list:
           elementType:
-            namedType: com.github.cldmnky.oooi.api.v1alpha1.CIDR
+            namedType: com.github.cldmnky.oooi.api.v1alpha1.AddressOrCIDR
           elementRelationship: atomic
     - name: reservations
       type:
