@@ -313,12 +313,15 @@ type InfraStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 
+// A printer column has one path and shows its first result: Cluster is the name in hostedClusterRef, else the one that the
+// seeds' form writes.
+
 // Infra joins workers on one isolated VLAN to one hosted control plane: DHCP, split-horizon DNS and an L4 proxy.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=infra,categories=oooi
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 40 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="the name may have at most 40 characters a-z, 0-9 and -, a letter first: names of pods and Services are made from it; choose another, e.g. c1"
-// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.hostedClusterRef.name`
+// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec['hostedClusterRef','infraComponents']..['name','clusterName']`
 // +kubebuilder:printcolumn:name="API",type=string,JSONPath=`.status.endpoints[?(@.name=="api")].hostnames[0]`
 // +kubebuilder:printcolumn:name="Proxy",type=string,JSONPath=`.status.addresses[?(@.component=="proxy")].ip`
 // +kubebuilder:printcolumn:name="Leases",type=integer,JSONPath=`.status.leases.active`

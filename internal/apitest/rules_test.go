@@ -16,6 +16,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -29,12 +30,16 @@ type rule struct {
 	Accepted, Rejected map[string]any
 }
 
-var api client.Client
+var (
+	admin *rest.Config
+	api   client.Client
+)
 
 func TestMain(m *testing.M) {
 	cluster, err := envtest.Start(true)
 	if err == nil {
-		api, err = client.New(cluster.Admin, client.Options{})
+		admin = cluster.Admin
+		api, err = client.New(admin, client.Options{})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -14,6 +14,8 @@ import (
 // InfraApplyConfiguration represents a declarative configuration of the Infra type for use
 // with apply.
 //
+// A printer column has one path and shows its first result: Cluster is the name in hostedClusterRef, else the one that the
+// seeds' form writes.
 // Infra joins workers on one isolated VLAN to one hosted control plane: DHCP, split-horizon DNS and an L4 proxy.
 type InfraApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
