@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -60,7 +61,21 @@ func (w *Writer) To(ctx context.Context, owner Owner, desired []runtime.ApplyCon
 	sent, err := w.all(ctx, owner, first, &applied)
 	more, moreErr := w.all(ctx, owner, second, &applied)
 	w.awaitCache(ctx, append(sent, more...))
-	return applied, errors.Join(err, moreErr, w.prune(ctx, owner, keep, &applied))
+	undesired := func(o client.Object) bool { return !keep[identityOf(o)] }
+	return applied, errors.Join(err, moreErr, w.prune(ctx, owner, undesired, &applied))
+}
+
+// Drop removes what an Infra owns for components that are switched off, and leaves all else as it is.
+func (w *Writer) Drop(ctx context.Context, owner Owner, infra *v1alpha1.Infra, off []string) (Applied, error) {
+	var applied Applied
+	if len(off) == 0 {
+		return applied, nil
+	}
+	return applied, w.prune(ctx, owner, func(o client.Object) bool {
+		return slices.ContainsFunc(off, func(component string) bool {
+			return names.OfChild(o.GetName(), infra.Namespace, names.Child(infra.Name, component))
+		})
+	}, &applied)
 }
 
 // needs are the kinds that need others there: the API server refuses a binding of a role that is not, and who acts on a
@@ -186,21 +201,20 @@ func notOurs(id identity) finding.Finding {
 		Say("%s exists and is not ours; it is left alone: rename or remove it, or choose another name", id)
 }
 
-// prune removes what the owner owns and the plan does not name: a component that is switched off is an empty plan.
-func (w *Writer) prune(ctx context.Context, owner Owner, keep map[identity]bool, applied *Applied) error {
+// prune removes what the owner owns and is not desired any more: a component that is switched off is an empty plan.
+func (w *Writer) prune(ctx context.Context, owner Owner, undesired func(client.Object) bool, applied *Applied) error {
 	owned, err := w.inventory(ctx, owner)
 	errs := []error{err}
 	for _, o := range owned {
-		id := identityOf(o)
-		if keep[id] || o.GetDeletionTimestamp() != nil {
+		if !undesired(o) || o.GetDeletionTimestamp() != nil {
 			continue
 		}
 		err := w.Client.Delete(ctx, o, client.Preconditions{UID: new(o.GetUID())}, client.PropagationPolicy("Background"))
 		if client.IgnoreNotFound(err) != nil {
-			errs = append(errs, fmt.Errorf("removing %s: %w", id, err))
+			errs = append(errs, fmt.Errorf("removing %s: %w", identityOf(o), err))
 			continue
 		}
-		written("delete", id.Kind)
+		written("delete", o.GetObjectKind().GroupVersionKind().Kind)
 		applied.Wrote = true
 	}
 	return errors.Join(errs...)

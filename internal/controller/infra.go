@@ -55,7 +55,12 @@ func (r infraReconciler) do(ctx context.Context, seen observe.Infra, p plan.Infr
 		return out, nil
 	}
 	// Also while the plan is held: a restored Infra comes without the finalizer, and what it made before may be there.
-	if err := r.apply.Hold(ctx, seen.Input.Infra); err != nil || out.Held {
+	if err := r.apply.Hold(ctx, seen.Input.Infra); err != nil {
+		return out, err
+	}
+	if p.Held {
+		dropped, err := r.apply.Drop(ctx, ownerInfra(seen), seen.Input.Infra, p.Off)
+		out.Wrote = dropped.Wrote
 		return out, err
 	}
 	applied, err := r.apply.To(ctx, ownerInfra(seen), p.Objects)

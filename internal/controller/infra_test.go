@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -660,6 +661,44 @@ func TestWhatRunsStaysWhileTheSpecIsInvalid(t *testing.T) {
 	for _, call := range w.calls.written()[before:] {
 		w.Expect(call).To(ContainSubstring("/infras/c1/status"))
 	}
+}
+
+func TestWhatIsSwitchedOffGoesEvenWhileTheSpecIsInvalid(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	w.creates(w.smallest("c1"))
+	w.settled("c1")
+	w.Expect(w.abroad("c1", "proxy")).NotTo(BeEmpty())
+	before, lasting := w.silent(), w.abroad("c1", "dhcp")
+	infra := named(&v1alpha1.Infra{}, w.ns, "c1")
+	w.changes(infra, func() {
+		infra.Spec.InfraComponents.DNS.Image = "example.com/other:1"
+		infra.Spec.InfraComponents.Proxy.Enabled = ptr.To(false)
+	})
+	w.says("c1", v1alpha1.ConditionAccepted, metav1.ConditionFalse, "ImageOverrideNotAllowed")
+	w.gone(named(&v1alpha1.ProxyServer{}, w.ns, "c1-proxy"))
+	w.gone(named(&nad.NetworkAttachmentDefinition{}, w.ns, "c1-proxy"))
+	w.Eventually(func() []string { return w.abroad("c1", "proxy") }).Should(BeEmpty())
+	w.silent()
+	for _, call := range w.calls.written()[before:] {
+		w.Expect(call).To(Or(ContainSubstring("c1-proxy"), ContainSubstring("/infras/c1/status")))
+	}
+	w.Expect(w.abroad("c1", "dhcp")).To(Equal(lasting))
+	sees(w, infra, func(g Gomega, i *v1alpha1.Infra) { g.Expect(i.Status.Addresses).To(HaveLen(2)) })
+}
+
+// abroad are what a component of an Infra has in its control plane's namespace.
+func (w *world) abroad(infra, component string) (all []string) {
+	w.t.Helper()
+	for _, list := range []client.ObjectList{&rbacv1.RoleList{}, &rbacv1.RoleBindingList{}, &networkingv1.NetworkPolicyList{}} {
+		w.Expect(w.api.List(w.ctx, list, client.InNamespace(w.controlPlane(infra)))).To(Succeed())
+		for _, o := range items(list) {
+			if strings.HasPrefix(o.GetName(), "oooi."+w.ns+"."+infra+"-"+component) {
+				all = append(all, fmt.Sprintf("%T %s", o, o.GetName()))
+			}
+		}
+	}
+	return all
 }
 
 func TestWhatTheAPIServerRejectsIsSaid(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net/netip"
+	"strings"
 )
 
 // Group is the prefix of every label, annotation and finalizer.
@@ -76,14 +77,35 @@ const (
 	VLANInterface = "net1"
 )
 
+// Components, as LabelApp has them.
+const (
+	DHCP  = "dhcp"
+	DNS   = "dns"
+	Proxy = "proxy"
+)
+
+// Child is the name of an Infra's DHCPServer, DNSServer or ProxyServer.
+func Child(infra, component string) string { return infra + "-" + component }
+
 // DHCPServer is the name of an Infra's DHCPServer.
-func DHCPServer(infra string) string { return infra + "-dhcp" }
+func DHCPServer(infra string) string { return Child(infra, DHCP) }
 
 // DNSServer is the name of an Infra's DNSServer.
-func DNSServer(infra string) string { return infra + "-dns" }
+func DNSServer(infra string) string { return Child(infra, DNS) }
 
 // ProxyServer is the name of an Infra's ProxyServer.
-func ProxyServer(infra string) string { return infra + "-proxy" }
+func ProxyServer(infra string) string { return Child(infra, Proxy) }
+
+// Abroad is the name of what a child has in another namespace. No namespace has a dot in its name, so no two children share
+// one.
+func Abroad(namespace, child string) string { return "oooi." + namespace + "." + child }
+
+// OfChild says whether what an Infra owns is there for one of its children: the child itself, its network, or what it has
+// in another namespace.
+func OfChild(object, namespace, child string) bool {
+	abroad := Abroad(namespace, child)
+	return object == child || object == abroad || strings.HasPrefix(object, abroad+".")
+}
 
 // longestStatefulSet leaves room for a hyphen and ten characters of hash: a StatefulSet's pods carry all of it in one label
 // of 63 (stateful_set_utils.go, newStatefulSetPod).

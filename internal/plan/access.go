@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	acrbac "k8s.io/client-go/applyconfigurations/rbac/v1"
+
+	"github.com/cldmnky/oooi/internal/names"
 )
 
 // dhcpAccess lets the DHCP daemon look VirtualMachines up by hardware address (option 12 must be the machine's name), and
@@ -48,7 +50,7 @@ func (v *view) access(child, namespace string, rules ...*acrbac.PolicyRuleApplyC
 	if namespace == v.Infra.Namespace {
 		return nil
 	}
-	name := v.abroad(child)
+	name := names.Abroad(v.Infra.Namespace, child)
 	return []runtime.ApplyConfiguration{
 		acrbac.Role(name, namespace).WithLabels(v.labels()).WithRules(rules...),
 		acrbac.RoleBinding(name, namespace).WithLabels(v.labels()).

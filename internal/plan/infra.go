@@ -16,9 +16,11 @@ import (
 // InfraPlan is what one Infra becomes, and what its status says of what was derived.
 type InfraPlan struct {
 	Plan
-	// Held means that nothing may change: nothing is applied and nothing pruned; what runs stays as it is. The findings
-	// say why.
+	// Held means that nothing may change: nothing is applied and nothing pruned but what is Off; all else stays as it is.
+	// The findings say why.
 	Held bool
+	// Off are the components that are switched off. To be rid of one, nothing of the rest needs to be right.
+	Off []string
 	// Addresses and Endpoints for status. Nil while Held: status keeps what it says.
 	Addresses []v1alpha1.AssignedAddress
 	Endpoints []v1alpha1.EndpointStatus
@@ -26,7 +28,7 @@ type InfraPlan struct {
 
 // Infra says what one Infra becomes.
 func Infra(in Input) InfraPlan {
-	p := InfraPlan{}
+	p := InfraPlan{Off: switchedOff(in.Infra.Spec.InfraComponents)}
 	p.Find(Permitted(in)...)
 	if p.Held = p.Refused(v1alpha1.ConditionAccepted); p.Held {
 		return p
@@ -206,6 +208,19 @@ func (v *view) endpointStatus() []v1alpha1.EndpointStatus {
 		all = append(all, s)
 	}
 	return all
+}
+
+func switchedOff(c v1alpha1.InfraComponents) []string {
+	var off []string
+	for _, component := range []struct {
+		name    string
+		enabled *bool
+	}{{names.DHCP, c.DHCP.Enabled}, {names.DNS, c.DNS.Enabled}, {names.Proxy, c.Proxy.Enabled}} {
+		if !enabled(component.enabled) {
+			off = append(off, component.name)
+		}
+	}
+	return off
 }
 
 func enabled(flag *bool) bool { return ptr.Deref(flag, true) }

@@ -8,7 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
+	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/render"
 )
@@ -61,6 +63,18 @@ func TestAHeldPlanWantsNothingAndSaysWhy(t *testing.T) {
 				g.Expect(p.Objects).NotTo(BeEmpty(), name)
 			}
 		}
+	}
+}
+
+func TestAHeldPlanSaysWhatIsOff(t *testing.T) {
+	g := NewWithT(t)
+	for _, name := range []string{"nad-is-missing", "another-namespace-not-permitted", "hosted-cluster-is-missing", "image-override"} {
+		in := load(t, "testdata/"+name+"/in.yaml").Inputs(settings())[0]
+		g.Expect(plan.Infra(in).Off).To(BeEmpty(), name)
+		in.Infra.Spec.InfraComponents.DHCP.Enabled, in.Infra.Spec.InfraComponents.Proxy.Enabled = ptr.To(false), ptr.To(false)
+		p := plan.Infra(in)
+		g.Expect(p.Held).To(BeTrue(), name)
+		g.Expect(p.Off).To(Equal([]string{names.DHCP, names.Proxy}), name)
 	}
 }
 

@@ -114,10 +114,7 @@ func (v *view) policy(child string, set podSet) runtime.ApplyConfiguration {
 	for _, port := range set.ports {
 		rule.WithPorts(acnetworking.NetworkPolicyPort().WithProtocol(corev1.ProtocolTCP).WithPort(intstr.FromInt32(port)))
 	}
-	return acnetworking.NetworkPolicy(v.abroad(child)+"."+set.name, v.ControlPlaneNamespace()).WithLabels(v.labels()).
+	return acnetworking.NetworkPolicy(names.Abroad(v.Infra.Namespace, child)+"."+set.name, v.ControlPlaneNamespace()).WithLabels(v.labels()).
 		WithSpec(acnetworking.NetworkPolicySpec().WithPolicyTypes(networkingv1.PolicyTypeIngress).
 			WithPodSelector(acmeta.LabelSelector().WithMatchLabels(set.selector)).WithIngress(rule))
 }
-
-// abroad names what a child has in another namespace. No namespace has a dot in its name, so no two children share one.
-func (v *view) abroad(child string) string { return "oooi." + v.Infra.Namespace + "." + child }

@@ -39,8 +39,11 @@ func Infra(infra *v1alpha1.Infra, p plan.InfraPlan, children plan.Children, out 
 		Conditions: conditions(before, infra.Generation, now, all...), ObservedGeneration: infra.Generation,
 		Addresses: infra.Status.Addresses, Endpoints: infra.Status.Endpoints, Leases: leases(infra, children.DHCP),
 	}
-	if !out.Held {
+	switch {
+	case !out.Held:
 		status.Addresses, status.Endpoints = p.Addresses, p.Endpoints
+	case out.Paused == "":
+		status.Addresses = slices.DeleteFunc(slices.Clone(status.Addresses), func(a v1alpha1.AssignedAddress) bool { return slices.Contains(p.Off, a.Component) })
 	}
 	return status
 }

@@ -82,6 +82,20 @@ func TestInfraStands(t *testing.T) {
 	}
 }
 
+func TestAHeldInfraKeepsTheAddressesThatAreInUse(t *testing.T) {
+	infra := &v1alpha1.Infra{Status: v1alpha1.InfraStatus{Addresses: []v1alpha1.AssignedAddress{{Component: "dhcp", IP: "192.168.100.2"}, {Component: "dns", IP: "192.168.100.3"}}}}
+	dnsOff := plan.InfraPlan{Held: true, Off: []string{"dns"}}
+	for name, c := range map[string]struct {
+		out  Outcome
+		want int
+	}{"held": {Outcome{Held: true}, 1}, "paused: what is off still runs": {Outcome{Held: true, Paused: "p"}, 2}} {
+		t.Run(name, func(t *testing.T) {
+			got := Infra(infra, dnsOff, plan.Children{}, c.out, noon)
+			NewWithT(t).Expect(got.Addresses).To(Equal(infra.Status.Addresses[:c.want]))
+		})
+	}
+}
+
 func TestATransitionTimeMovesOnlyWithTheStatus(t *testing.T) {
 	g := NewWithT(t)
 	infra := &v1alpha1.Infra{}
