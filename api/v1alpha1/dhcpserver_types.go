@@ -191,7 +191,7 @@ type DHCPServerStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=odhcp,categories=oooi
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="the name may have at most 52 characters a-z, 0-9 and -, a letter first: names of pods and Services are made from it; choose another, e.g. lab-dhcp"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 47 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="the name may have at most 47 characters a-z, 0-9 and -, a letter first: names of pods and Services are made from it; choose another, e.g. lab-dhcp"
 // +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.networkConfig.serverIP`
 // +kubebuilder:printcolumn:name="First",type=string,JSONPath=`.spec.leaseConfig.rangeStart`
 // +kubebuilder:printcolumn:name="Last",type=string,JSONPath=`.spec.leaseConfig.rangeEnd`

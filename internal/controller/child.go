@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/status"
@@ -38,7 +39,7 @@ type childReconciler[T client.Object] struct {
 // Reconcile is observe, plan, apply, status.
 func (r childReconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	r.turn.await(ctx)
-	seen, err := observe.ReadChild(ctx, r.observe, req.NamespacedName, r.kind.fresh(), r.kind.list(), r.kind.refs)
+	seen, err := observe.ReadChild(ctx, r.observe, r.kind.app, req.NamespacedName, r.kind.fresh(), r.kind.list(), r.kind.refs)
 	if err != nil || !seen.Found || seen.Server.GetDeletionTimestamp() != nil {
 		return ctrl.Result{}, err // what it owns goes by ownerReference
 	}
@@ -62,7 +63,7 @@ func (r childReconciler[T]) do(ctx context.Context, seen observe.Child[T], p pla
 
 func (p parts) dhcpServer() error {
 	return addChild(p, kind[*v1alpha1.DHCPServer]{
-		app: "dhcp", workload: statefulSet, plan: plan.DHCP,
+		app: names.DHCP, workload: statefulSet, plan: plan.DHCP,
 		fresh: func() *v1alpha1.DHCPServer { return &v1alpha1.DHCPServer{} }, list: func() client.ObjectList { return &v1alpha1.DHCPServerList{} },
 		refs: func(s *v1alpha1.DHCPServer) observe.References {
 			return observe.References{Attachment: s.Spec.NetworkConfig.Attachment, Namespaces: []string{string(s.Spec.VMNamespace)}}
@@ -76,7 +77,7 @@ func (p parts) dhcpServer() error {
 
 func (p parts) dnsServer() error {
 	return addChild(p, kind[*v1alpha1.DNSServer]{
-		app: "dns", workload: statefulSet, plan: plan.DNS,
+		app: names.DNS, workload: statefulSet, plan: plan.DNS,
 		fresh: func() *v1alpha1.DNSServer { return &v1alpha1.DNSServer{} }, list: func() client.ObjectList { return &v1alpha1.DNSServerList{} },
 		refs: func(s *v1alpha1.DNSServer) observe.References {
 			return observe.References{Attachment: s.Spec.NetworkConfig.Attachment}
@@ -90,7 +91,7 @@ func (p parts) dnsServer() error {
 
 func (p parts) proxyServer() error {
 	return addChild(p, kind[*v1alpha1.ProxyServer]{
-		app: "proxy", workload: deployment, plan: plan.Proxy,
+		app: names.Proxy, workload: deployment, plan: plan.Proxy,
 		fresh: func() *v1alpha1.ProxyServer { return &v1alpha1.ProxyServer{} }, list: func() client.ObjectList { return &v1alpha1.ProxyServerList{} },
 		refs: func(s *v1alpha1.ProxyServer) observe.References {
 			refs := observe.References{Attachment: s.Spec.NetworkConfig.Attachment}

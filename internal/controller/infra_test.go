@@ -40,7 +40,7 @@ func TestAnInfraBecomesThreeServersThatRun(t *testing.T) {
 	w.says("c1", v1alpha1.ConditionProgressing, metav1.ConditionFalse, "Settled")
 	w.says("c1", v1alpha1.ConditionDegraded, metav1.ConditionFalse, "AsExpected")
 
-	service := sees(w, named(&corev1.Service{}, w.ns, names.Service("c1-proxy")), there)
+	service := sees(w, named(&corev1.Service{}, w.ns, names.Service(names.Proxy, "c1-proxy")), there)
 	sees(w, named(&v1alpha1.DNSServer{}, w.ns, "c1-dns"), func(g Gomega, s *v1alpha1.DNSServer) {
 		g.Expect(s.Spec.InternalEntries).To(ContainElement(HaveField("IP", BeEquivalentTo(service.Spec.ClusterIP))))
 	})
@@ -48,6 +48,45 @@ func TestAnInfraBecomesThreeServersThatRun(t *testing.T) {
 	w.Expect(proxy.Spec.Template.Annotations[names.AnnotationNetworks]).To(ContainSubstring(`"name":"c1-proxy"`))
 	attachment := sees(w, named(&nad.NetworkAttachmentDefinition{}, w.ns, "c1-proxy"), there)
 	w.Expect(attachment.Spec.Config).To(ContainSubstring("203.0.113.10/32"))
+}
+
+func TestChildrenOfOneNameLiveSideBySide(t *testing.T) {
+	w := newWorld(t, cluster)
+	w.hosts("c1")
+	vlan, edge := v1alpha1.Attachment{NetworkAttachmentDefinition: "c1-vlan"}, metav1.ObjectMeta{Namespace: w.ns, Name: "edge"}
+	dhcp := &v1alpha1.DHCPServer{ObjectMeta: edge, Spec: v1alpha1.DHCPServerSpec{
+		NetworkConfig: v1alpha1.DHCPNetworkConfig{Attachment: vlan, CIDR: "192.168.100.0/24", ServerIP: "192.168.100.2"},
+		LeaseConfig:   v1alpha1.DHCPLeaseConfig{RangeStart: "192.168.100.10", RangeEnd: "192.168.100.20", LeaseTime: metav1.Duration{Duration: time.Hour}},
+	}}
+	dns := &v1alpha1.DNSServer{ObjectMeta: edge, Spec: v1alpha1.DNSServerSpec{
+		NetworkConfig:       v1alpha1.DNSNetworkConfig{Attachment: vlan, SecondaryNetworkCIDR: "192.168.100.0/24", ServerIP: "192.168.100.3"},
+		HostedClusterDomain: "c1.example.com", CacheTTL: metav1.Duration{Duration: time.Hour},
+	}}
+	proxy := &v1alpha1.ProxyServer{ObjectMeta: edge, Spec: v1alpha1.ProxyServerSpec{
+		NetworkConfig: v1alpha1.ProxyNetworkConfig{Attachment: vlan, ServerIP: "192.168.100.4"},
+		Backends:      []v1alpha1.ProxyBackend{{Name: "a", Port: 443, Views: v1alpha1.ViewVLANAndPods, TargetService: "s", TargetPort: 443, TargetNamespace: v1alpha1.ObjectName(w.ns)}},
+	}}
+	w.creates(dhcp, dns, proxy)
+	rollingOut := ContainElement(And(HaveField("Type", v1alpha1.ConditionReady), HaveField("Reason", "Progressing")))
+	sees(w, dhcp, func(g Gomega, s *v1alpha1.DHCPServer) { g.Expect(s.Status.Conditions).To(rollingOut) })
+	sees(w, dns, func(g Gomega, s *v1alpha1.DNSServer) {
+		g.Expect(s.Status.Conditions).To(rollingOut)
+		g.Expect(s.Status.ServiceName).To(Equal("dns-edge-svc"))
+	})
+	sees(w, proxy, func(g Gomega, s *v1alpha1.ProxyServer) {
+		g.Expect(s.Status.Conditions).To(rollingOut)
+		g.Expect([]string{s.Status.DeploymentName, s.Status.ServiceName, s.Status.ConfigMapName}).To(Equal([]string{"edge-deployment", "edge-svc", "envoy-bootstrap-edge"}))
+	})
+	for account, reads := range map[string]string{"dhcp-edge": "dhcpservers", "dns-edge": "dnsservers", "proxy-edge": "proxyservers"} {
+		role := sees(w, named(&rbacv1.Role{}, w.ns, account), there)
+		w.Expect(role.Rules).To(ContainElement(And(HaveField("Resources", ConsistOf(reads)), HaveField("ResourceNames", ConsistOf("edge")))))
+		binding := sees(w, named(&rbacv1.RoleBinding{}, w.ns, account), there)
+		w.Expect(binding.Subjects).To(ConsistOf(HaveField("Name", account)))
+	}
+	runs := func(account string) OmegaMatcher { return HaveField("Spec.Template.Spec.ServiceAccountName", account) }
+	w.Expect(sees(w, named(&appsv1.StatefulSet{}, w.ns, "dhcp-edge-deployment"), there)).To(runs("dhcp-edge"))
+	w.Expect(sees(w, named(&appsv1.StatefulSet{}, w.ns, "dns-edge-deployment"), there)).To(runs("dns-edge"))
+	w.Expect(sees(w, named(&appsv1.Deployment{}, w.ns, "edge-deployment"), there)).To(runs("proxy-edge"))
 }
 
 func TestReadyMeansThatPodsServe(t *testing.T) {

@@ -282,9 +282,9 @@ func (w *world) says(name, condition string, status metav1.ConditionStatus, reas
 // settled waits until all of a cluster's Infra is applied, then plays kubelet and daemons: the pods run and serve.
 func (w *world) settled(name string) {
 	w.t.Helper()
-	dhcp := sees(w, named(&appsv1.StatefulSet{}, w.ns, names.Workload(names.DHCPServer(name))), there)
-	dns := sees(w, named(&appsv1.StatefulSet{}, w.ns, names.Workload(names.DNSServer(name))), there)
-	proxy := sees(w, named(&appsv1.Deployment{}, w.ns, names.Workload(names.ProxyServer(name))), there)
+	dhcp := sees(w, named(&appsv1.StatefulSet{}, w.ns, names.Workload(names.DHCP, names.DHCPServer(name))), there)
+	dns := sees(w, named(&appsv1.StatefulSet{}, w.ns, names.Workload(names.DNS, names.DNSServer(name))), there)
+	proxy := sees(w, named(&appsv1.Deployment{}, w.ns, names.Workload(names.Proxy, names.ProxyServer(name))), there)
 	for _, s := range []*appsv1.StatefulSet{dhcp, dns} {
 		s.Status = appsv1.StatefulSetStatus{ObservedGeneration: s.Generation, Replicas: 1, ReadyReplicas: 1, UpdatedReplicas: 1, CurrentRevision: "a", UpdateRevision: "a"}
 		w.Expect(w.api.Status().Update(w.ctx, s)).To(Succeed())

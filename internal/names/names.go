@@ -107,20 +107,39 @@ func OfChild(object, namespace, child string) bool {
 	return object == child || object == abroad || strings.HasPrefix(object, abroad+".")
 }
 
+// Own is the name of a child's account, permissions, policy and budget. A DHCPServer, a DNSServer and a ProxyServer may have
+// one name, and must not share those. An Infra's children end in their component already.
+func Own(component, child string) string {
+	if strings.HasSuffix(child, "-"+component) {
+		return child
+	}
+	return component + "-" + child
+}
+
+// serving is what a child's workload and Service are named after: for a proxy its name as it is (spec/api.md: deploymentName
+// is <name>-deployment, serviceName <name>-svc).
+func serving(component, child string) string {
+	if component == Proxy {
+		return child
+	}
+	return Own(component, child)
+}
+
 // longestStatefulSet leaves room for a hyphen and ten characters of hash: a StatefulSet's pods carry all of it in one label
 // of 63 (stateful_set_utils.go, newStatefulSetPod).
 const longestStatefulSet = 52
 
-// Workload is the name of the Deployment or StatefulSet of a child, as the seed has it where it fits.
-func Workload(child string) string {
-	if whole := child + "-deployment"; len(whole) <= longestStatefulSet {
+// Workload is the name of the Deployment or StatefulSet of a child, with the seed's ending where it fits.
+func Workload(component, child string) string {
+	name := serving(component, child)
+	if whole := name + "-deployment"; len(whole) <= longestStatefulSet {
 		return whole
 	}
-	return child
+	return name
 }
 
 // Service is the name of a child's Service.
-func Service(child string) string { return child + "-svc" }
+func Service(component, child string) string { return serving(component, child) + "-svc" }
 
 // EnvoyBootstrap is the name of the ConfigMap with a proxy's bootstrap template.
 func EnvoyBootstrap(proxy string) string { return "envoy-bootstrap-" + proxy }

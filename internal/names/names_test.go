@@ -7,13 +7,40 @@ import (
 
 func TestTheLongestInfraHasPods(t *testing.T) {
 	infra := strings.Repeat("a", 40)
-	for _, child := range []string{DHCPServer(infra), DNSServer(infra), DHCPServer(infra[:36]), DHCPServer(infra[:37])} {
-		if revision := Workload(child) + "-1234567890"; len(revision) > 63 {
-			t.Errorf("%s: the label controller-revision-hash would have %d characters, at most 63 may be", child, len(revision))
+	for component, child := range map[string]string{DHCP: DHCPServer(infra), DNS: DNSServer(infra)} {
+		for cut := range 20 {
+			if revision := Workload(component, child[cut:]) + "-1234567890"; len(revision) > 63 {
+				t.Errorf("%s: the label controller-revision-hash would have %d characters, at most 63 may be", child[cut:], len(revision))
+			}
+		}
+		longest := strings.Repeat("a", 47) // api/v1alpha1 admits no longer one
+		if revision := Workload(component, longest) + "-1234567890"; len(revision) > 63 {
+			t.Errorf("%s: the label controller-revision-hash would have %d characters, at most 63 may be", longest, len(revision))
 		}
 	}
-	if got := Workload("c1-dhcp"); got != "c1-dhcp-deployment" {
-		t.Errorf("the workload of c1-dhcp is %s, want the seed's c1-dhcp-deployment", got)
+}
+
+func TestChildrenOfOneNameShareNothing(t *testing.T) {
+	taken := map[string]string{}
+	for _, component := range []string{DHCP, DNS, Proxy} {
+		for kind, name := range map[string]string{"Role": Own(component, "edge"), "workload": Workload(component, "edge"), "Service": Service(component, "edge")} {
+			if other := taken[kind+name]; other != "" {
+				t.Errorf("%s and %s named edge share the %s %s", other, component, kind, name)
+			}
+			taken[kind+name] = component
+		}
+	}
+}
+
+func TestTheSeedsNamesStay(t *testing.T) {
+	for got, want := range map[string]string{
+		Own(DHCP, DHCPServer("c1")): "c1-dhcp", Own(Proxy, ProxyServer("c1")): "c1-proxy",
+		Workload(DHCP, "c1-dhcp"): "c1-dhcp-deployment", Service(DNS, "c1-dns"): "c1-dns-svc",
+		Workload(Proxy, "edge"): "edge-deployment", Service(Proxy, "edge"): "edge-svc",
+	} {
+		if got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }
 

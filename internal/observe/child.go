@@ -34,6 +34,8 @@ type Child[T client.Object] struct {
 
 // Rollout is how far a workload is.
 type Rollout struct {
+	// Workload is its name.
+	Workload string
 	// Exists, Current: all pods are of the newest template; Ready: they serve.
 	Exists, Current, Ready bool
 }
@@ -45,7 +47,7 @@ type References struct {
 }
 
 // ReadChild reads one child into server and all that planning it looks at; refs and all read T.
-func ReadChild[T client.Object](ctx context.Context, o *Observer, key types.NamespacedName, server T, all client.ObjectList, refs func(T) References) (Child[T], error) {
+func ReadChild[T client.Object](ctx context.Context, o *Observer, component string, key types.NamespacedName, server T, all client.ObjectList, refs func(T) References) (Child[T], error) {
 	seen := Child[T]{}
 	if err := o.Reader.Get(ctx, key, server); err != nil {
 		return seen, client.IgnoreNotFound(err)
@@ -61,12 +63,14 @@ func ReadChild[T client.Object](ctx context.Context, o *Observer, key types.Name
 	if seen.Namespaces, err = o.namespaces(ctx, others); err != nil {
 		return seen, err
 	}
-	if seen.Service, err = get[corev1.Service](ctx, o, types.NamespacedName{Namespace: key.Namespace, Name: names.Service(key.Name)}); err != nil {
+	if seen.Service, err = get[corev1.Service](ctx, o, types.NamespacedName{Namespace: key.Namespace, Name: names.Service(component, key.Name)}); err != nil {
 		return seen, err
 	}
-	if err := seen.readWorkload(ctx, o, key); err != nil {
+	workload := names.Workload(component, key.Name)
+	if err := seen.readWorkload(ctx, o, types.NamespacedName{Namespace: key.Namespace, Name: workload}); err != nil {
 		return seen, err
 	}
+	seen.Rollout.Workload = workload
 	return seen, seen.readInfra(ctx, o)
 }
 
@@ -80,8 +84,7 @@ func AttachedTo(a v1alpha1.Attachment, from string) types.NamespacedName {
 }
 
 // readWorkload reads the child's StatefulSet or, for a proxy, Deployment.
-func (c *Child[T]) readWorkload(ctx context.Context, o *Observer, key types.NamespacedName) error {
-	at := types.NamespacedName{Namespace: key.Namespace, Name: names.Workload(key.Name)}
+func (c *Child[T]) readWorkload(ctx context.Context, o *Observer, at types.NamespacedName) error {
 	if _, isProxy := any(c.Server).(*v1alpha1.ProxyServer); isProxy {
 		d, err := get[appsv1.Deployment](ctx, o, at)
 		if err == nil && d != nil && metav1.IsControlledBy(d, c.Server) {

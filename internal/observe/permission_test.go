@@ -93,7 +93,7 @@ func TestAnInfraLendsOnlyWhatItMayUse(t *testing.T) {
 	for admits, want := range map[string]string{"tenant": "clusters-c1", "others": ""} {
 		t.Run("admits "+admits, func(t *testing.T) {
 			g, s := NewWithT(t), newStage(t, admits)
-			seen, err := ReadChild(t.Context(), s.Observer, types.NamespacedName{Namespace: "tenant", Name: "c1-proxy"}, &v1alpha1.ProxyServer{}, &v1alpha1.ProxyServerList{},
+			seen, err := ReadChild(t.Context(), s.Observer, names.Proxy, types.NamespacedName{Namespace: "tenant", Name: "c1-proxy"}, &v1alpha1.ProxyServer{}, &v1alpha1.ProxyServerList{},
 				func(*v1alpha1.ProxyServer) References { return References{} })
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(seen.Lent).To(Equal(want))
@@ -110,7 +110,7 @@ func TestADeadInfraLendsNothing(t *testing.T) {
 	g.Expect(c.Get(t.Context(), key, proxy)).To(Succeed())
 	proxy.OwnerReferences[0].UID = "another"
 	g.Expect(c.Update(t.Context(), proxy)).To(Succeed())
-	seen, err := ReadChild(t.Context(), s.Observer, key, &v1alpha1.ProxyServer{}, &v1alpha1.ProxyServerList{}, func(*v1alpha1.ProxyServer) References { return References{} })
+	seen, err := ReadChild(t.Context(), s.Observer, names.Proxy, key, &v1alpha1.ProxyServer{}, &v1alpha1.ProxyServerList{}, func(*v1alpha1.ProxyServer) References { return References{} })
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(seen.Infra).To(BeNil())
 	g.Expect(seen.Lent).To(BeEmpty())

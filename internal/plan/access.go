@@ -45,7 +45,8 @@ func tellingEvents() *acrbac.PolicyRuleApplyConfiguration {
 	return acrbac.PolicyRule().WithAPIGroups("").WithResources("events").WithVerbs("create")
 }
 
-// access grants a child's ServiceAccount rules in another namespace; in its own its workload has them.
+// access grants a child's ServiceAccount, which has its name (names.Own), rules in another namespace; in its own its workload
+// has them.
 func (v *view) access(child, namespace string, rules ...*acrbac.PolicyRuleApplyConfiguration) []runtime.ApplyConfiguration {
 	if namespace == v.Infra.Namespace {
 		return nil

@@ -16,13 +16,6 @@ import (
 	"github.com/cldmnky/oooi/internal/permit"
 )
 
-// Components as label app has them.
-const (
-	appDHCP  = "dhcp"
-	appDNS   = "dns"
-	appProxy = "proxy"
-)
-
 // Child is everything that planning the workload of one DHCPServer, DNSServer or ProxyServer looks at.
 type Child[T metav1.Object] struct {
 	Settings Settings
@@ -71,6 +64,9 @@ func workloadOf[T metav1.Object](in Child[T], app, kind string) workload {
 
 func (w workload) name() string      { return w.server.GetName() }
 func (w workload) namespace() string { return w.server.GetNamespace() }
+
+// own is the name of what the child has beside its workload.
+func (w workload) own() string { return names.Own(w.app, w.name()) }
 
 // selector picks this child's pods and nobody else's.
 func (w workload) selector() map[string]string {

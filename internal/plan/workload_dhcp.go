@@ -8,6 +8,7 @@ import (
 	acrbac "k8s.io/client-go/applyconfigurations/rbac/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/names"
 )
 
 // DHCP says what one DHCPServer becomes.
@@ -21,13 +22,13 @@ func DHCP(in Child[*v1alpha1.DHCPServer]) ChildPlan {
 	if stop {
 		return p
 	}
-	w := workloadOf(in, appDHCP, "DHCPServer")
+	w := workloadOf(in, names.DHCP, "DHCPServer")
 	w.attachment, w.placement = spec.NetworkConfig.Attachment, spec.Placement
 	w.addresses = []netip.Prefix{within(string(spec.NetworkConfig.ServerIP), string(spec.NetworkConfig.CIDR))}
 
-	daemon := w.daemon(appDHCP, cmp.Or(spec.Image, in.Settings.Image), w.daemonArgs("dhcp-name", "log-level")...).WithResources(w.resources("10m", "32Mi", "128Mi"))
+	daemon := w.daemon(names.DHCP, cmp.Or(spec.Image, in.Settings.Image), w.daemonArgs("dhcp-name", "log-level")...).WithResources(w.resources("10m", "32Mi", "128Mi"))
 	template := w.pod(accore.PodSpec().WithContainers(daemon))
-	rolledOut := w.keepImages(template, unless(spec.Image, appDHCP)...)
+	rolledOut := w.keepImages(template, unless(spec.Image, names.DHCP)...)
 
 	p.Want(w.account(dhcpRules(w, spec)...)...)
 	p.Want(w.admission(), w.budget(), w.one(template, rolledOut))

@@ -8,6 +8,7 @@ import (
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/names"
 )
 
 const dnsPort = 53
@@ -19,15 +20,15 @@ func DNS(in Child[*v1alpha1.DNSServer]) ChildPlan {
 	if stop {
 		return p
 	}
-	w := workloadOf(in, appDNS, "DNSServer")
+	w := workloadOf(in, names.DNS, "DNSServer")
 	w.attachment, w.placement = spec.NetworkConfig.Attachment, spec.Placement
 	w.addresses = []netip.Prefix{within(string(spec.NetworkConfig.ServerIP), string(spec.NetworkConfig.SecondaryNetworkCIDR))}
 
-	daemon := w.daemon(appDNS, cmp.Or(spec.Image, in.Settings.Image), w.daemonArgs("dns-name", "log-level")...).
+	daemon := w.daemon(names.DNS, cmp.Or(spec.Image, in.Settings.Image), w.daemonArgs("dns-name", "log-level")...).
 		WithResources(w.resources("20m", "48Mi", "256Mi"))
 	// Default is the node's resolvers: never the management cluster's own DNS, which may forward to us.
 	template := w.pod(accore.PodSpec().WithDNSPolicy(corev1.DNSDefault).WithContainers(daemon))
-	rolledOut := w.keepImages(template, unless(spec.Image, appDNS)...)
+	rolledOut := w.keepImages(template, unless(spec.Image, names.DNS)...)
 
 	p.Want(w.account(append(w.ownObject("dnsservers"), reading("hostedcluster.densityops.com", "dhcpleases"))...)...)
 	p.Want(w.service(servicePort("dns", corev1.ProtocolUDP, dnsPort), servicePort("dns-tcp", corev1.ProtocolTCP, dnsPort)),

@@ -22,12 +22,12 @@ import (
 
 // account is who the daemon is, and what it may do in its own namespace.
 func (w workload) account(rules ...*acrbac.PolicyRuleApplyConfiguration) []runtime.ApplyConfiguration {
-	role := acrbac.Role(w.name(), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).WithRules(rules...)
-	binding := acrbac.RoleBinding(w.name(), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
-		WithRoleRef(acrbac.RoleRef().WithAPIGroup("rbac.authorization.k8s.io").WithKind("Role").WithName(w.name())).
-		WithSubjects(acrbac.Subject().WithKind("ServiceAccount").WithName(w.name()).WithNamespace(w.namespace()))
+	role := acrbac.Role(w.own(), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).WithRules(rules...)
+	binding := acrbac.RoleBinding(w.own(), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
+		WithRoleRef(acrbac.RoleRef().WithAPIGroup("rbac.authorization.k8s.io").WithKind("Role").WithName(w.own())).
+		WithSubjects(acrbac.Subject().WithKind("ServiceAccount").WithName(w.own()).WithNamespace(w.namespace()))
 	return []runtime.ApplyConfiguration{
-		accore.ServiceAccount(w.name(), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()), role, binding,
+		accore.ServiceAccount(w.own(), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()), role, binding,
 	}
 }
 
@@ -42,7 +42,7 @@ func (w workload) ownObject(resource string) []*acrbac.PolicyRuleApplyConfigurat
 
 // one is a StatefulSet of one pod: of the old and the new pod never both hold the address.
 func (w workload) one(template *accore.PodTemplateSpecApplyConfiguration, rolledOut string) runtime.ApplyConfiguration {
-	return acapps.StatefulSet(names.Workload(w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
+	return acapps.StatefulSet(names.Workload(w.app, w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
 		WithAnnotations(map[string]string{names.AnnotationRolledOut: rolledOut}).
 		WithSpec(acapps.StatefulSetSpec().WithReplicas(1).WithRevisionHistoryLimit(2).
 			// In order, a pod that never becomes Ready would keep its template for ever, mended or not (stateful_set_control.go).
@@ -52,7 +52,7 @@ func (w workload) one(template *accore.PodTemplateSpecApplyConfiguration, rolled
 
 // budget covers the component over all its instances: one pod at a time may be evicted.
 func (w workload) budget() runtime.ApplyConfiguration {
-	return acpolicy.PodDisruptionBudget(w.name(), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
+	return acpolicy.PodDisruptionBudget(w.own(), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
 		WithSpec(acpolicy.PodDisruptionBudgetSpec().WithMaxUnavailable(intstr.FromInt32(1)).WithSelector(acmeta.LabelSelector().WithMatchLabels(w.selector())))
 }
 
@@ -67,7 +67,7 @@ func (w workload) admission(service ...*acnetworking.NetworkPolicyPortApplyConfi
 		anyPod := acnetworking.NetworkPolicyPeer().WithNamespaceSelector(acmeta.LabelSelector())
 		spec.WithIngress(acnetworking.NetworkPolicyIngressRule().WithFrom(anyPod).WithPorts(service...))
 	}
-	return acnetworking.NetworkPolicy(w.name(), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).WithSpec(spec)
+	return acnetworking.NetworkPolicy(w.own(), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).WithSpec(spec)
 }
 
 func namespaces(all []string) *acnetworking.NetworkPolicyPeerApplyConfiguration {
@@ -83,7 +83,7 @@ func admitted(protocol corev1.Protocol, number int32) *acnetworking.NetworkPolic
 }
 
 func (w workload) service(ports ...*accore.ServicePortApplyConfiguration) runtime.ApplyConfiguration {
-	return accore.Service(names.Service(w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
+	return accore.Service(names.Service(w.app, w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
 		WithSpec(accore.ServiceSpec().WithType(corev1.ServiceTypeClusterIP).WithSelector(w.selector()).WithPorts(ports...))
 }
 

@@ -26,7 +26,7 @@ const (
 
 // pod is the template of a child's pod: Pod Security restricted, no uid (OpenShift gives each namespace its own range).
 func (w workload) pod(spec *accore.PodSpecApplyConfiguration) *accore.PodTemplateSpecApplyConfiguration {
-	spec.WithServiceAccountName(w.name()).WithTerminationGracePeriodSeconds(w.grace).
+	spec.WithServiceAccountName(w.own()).WithTerminationGracePeriodSeconds(w.grace).
 		WithSecurityContext(podSecurity()).
 		WithVolumes(emptyDir(stateVolume)).
 		WithAffinity(w.apart())

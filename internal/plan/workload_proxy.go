@@ -44,13 +44,13 @@ func Proxy(in Child[*v1alpha1.ProxyServer]) ChildPlan {
 	if stop {
 		return p
 	}
-	w := workloadOf(in, appProxy, "ProxyServer")
+	w := workloadOf(in, names.Proxy, "ProxyServer")
 	w.attachment, w.placement, w.grace = spec.NetworkConfig.Attachment, spec.Placement, 2
 	w.addresses = proxyAddresses(in)
 
 	config := bootstrap.Template(w.namespace(), w.name())
 	template := w.proxyPod(spec, config)
-	rolledOut := w.keepImages(template, slices.Concat(unless(spec.ManagerImage, appProxy), unless(spec.ProxyImage, envoyContainer))...)
+	rolledOut := w.keepImages(template, slices.Concat(unless(spec.ManagerImage, names.Proxy), unless(spec.ProxyImage, envoyContainer))...)
 
 	p.Want(w.account(w.proxyRules(spec)...)...)
 	p.Want(accore.ConfigMap(names.EnvoyBootstrap(w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
@@ -113,7 +113,7 @@ func (w workload) proxyPod(spec v1alpha1.ProxyServerSpec, config string) *accore
 func (w workload) sidecar(spec v1alpha1.ProxyServerSpec, xds *accore.VolumeMountApplyConfiguration) *accore.ContainerApplyConfiguration {
 	limit := accore.EnvVar().WithName(bootstrap.MemoryLimitVariable).WithValueFrom(accore.EnvVarSource().
 		WithResourceFieldRef(accore.ResourceFieldSelector().WithContainerName(envoyContainer).WithResource("limits.memory").WithDivisor(resource.MustParse("1"))))
-	return w.daemon(appProxy, cmp.Or(spec.ManagerImage, w.settings.Image),
+	return w.daemon(names.Proxy, cmp.Or(spec.ManagerImage, w.settings.Image),
 		append(w.daemonArgs("proxy-name", "proxy-log-level"), "--xds-socket="+bootstrap.DefaultSocket)...).
 		WithEnv(limit).WithLifecycle(completesBootstrap()).WithResources(resources("10m", "32Mi", "128Mi")).
 		WithVolumeMounts(xds, accore.VolumeMount().WithName(bootstrapVolume).WithMountPath(bootstrapPath).WithReadOnly(true))
@@ -143,7 +143,7 @@ func unreachable(taint string) *accore.TolerationApplyConfiguration {
 // replaced is a Deployment whose old pod ends before the new one begins; unlike a StatefulSet's, its pod is replaced
 // when a node is lost.
 func (w workload) replaced(template *accore.PodTemplateSpecApplyConfiguration, rolledOut string) runtime.ApplyConfiguration {
-	return acapps.Deployment(names.Workload(w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
+	return acapps.Deployment(names.Workload(w.app, w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
 		WithAnnotations(map[string]string{names.AnnotationRolledOut: rolledOut}).
 		WithSpec(acapps.DeploymentSpec().WithReplicas(1).WithRevisionHistoryLimit(2).
 			WithStrategy(acapps.DeploymentStrategy().WithType(appsv1.RecreateDeploymentStrategyType)).

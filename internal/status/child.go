@@ -32,7 +32,7 @@ func (c child) conditions(now time.Time) []metav1.Condition {
 func (c child) ready(accepted verdict) verdict {
 	const kind = v1alpha1.ConditionReady
 	config := meta.FindStatusCondition(c.before, v1alpha1.ConditionConfigAccepted)
-	workload := names.Workload(c.meta.GetName())
+	workload := c.rollout.Workload
 	verdict := yes(kind, "Serving", "the pod serves the newest configuration")
 	switch {
 	case accepted.Status != metav1.ConditionTrue:
@@ -68,8 +68,8 @@ func (c child) progressing(ready verdict) verdict {
 	return no(kind, "Settled", fmt.Sprintf("generation %d is rolled out", c.meta.GetGeneration()))
 }
 
-func instances(ip v1alpha1.IPAddress, server metav1.Object) []v1alpha1.Instance {
-	return []v1alpha1.Instance{{IP: ip, Workload: names.Workload(server.GetName())}}
+func instances(ip v1alpha1.IPAddress, workload string) []v1alpha1.Instance {
+	return []v1alpha1.Instance{{IP: ip, Workload: workload}}
 }
 
 // DHCP is the controller's part of a DHCPServer's status.
@@ -77,7 +77,7 @@ func DHCP(seen observe.Child[*v1alpha1.DHCPServer], out Outcome, now time.Time) 
 	s := seen.Server
 	return v1alpha1.DHCPServerStatus{
 		Conditions: child{s, s.Status.Conditions, seen.Rollout, out}.conditions(now),
-		Instances:  instances(v1alpha1.IPAddress(s.Spec.NetworkConfig.ServerIP), s), ObservedGeneration: s.Generation,
+		Instances:  instances(v1alpha1.IPAddress(s.Spec.NetworkConfig.ServerIP), seen.Rollout.Workload), ObservedGeneration: s.Generation,
 	}
 }
 
@@ -87,8 +87,8 @@ func DNS(seen observe.Child[*v1alpha1.DNSServer], out Outcome, now time.Time) v1
 	name, ip := service(seen.Service)
 	return v1alpha1.DNSServerStatus{
 		Conditions: child{s, s.Status.Conditions, seen.Rollout, out}.conditions(now),
-		Instances:  instances(s.Spec.NetworkConfig.ServerIP, s), ObservedGeneration: s.Generation,
-		DeploymentName: names.Workload(s.Name), ServiceName: name, ServiceClusterIP: ip,
+		Instances:  instances(s.Spec.NetworkConfig.ServerIP, seen.Rollout.Workload), ObservedGeneration: s.Generation,
+		DeploymentName: seen.Rollout.Workload, ServiceName: name, ServiceClusterIP: ip,
 	}
 }
 
@@ -98,8 +98,8 @@ func Proxy(seen observe.Child[*v1alpha1.ProxyServer], out Outcome, now time.Time
 	name, ip := service(seen.Service)
 	return v1alpha1.ProxyServerStatus{
 		Conditions: child{s, s.Status.Conditions, seen.Rollout, out}.conditions(now),
-		Instances:  instances(s.Spec.NetworkConfig.ServerIP, s), ObservedGeneration: s.Generation,
-		DeploymentName: names.Workload(s.Name), ConfigMapName: names.EnvoyBootstrap(s.Name), ServiceName: name, ServiceIP: ip,
+		Instances:  instances(s.Spec.NetworkConfig.ServerIP, seen.Rollout.Workload), ObservedGeneration: s.Generation,
+		DeploymentName: seen.Rollout.Workload, ConfigMapName: names.EnvoyBootstrap(s.Name), ServiceName: name, ServiceIP: ip,
 		BackendCount: int32(len(s.Spec.Backends)),
 	}
 }
