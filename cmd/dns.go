@@ -2,10 +2,13 @@ package cmd
 
 import (
 	"errors"
+	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
 
 	"github.com/cldmnky/oooi/internal/daemon"
+	"github.com/cldmnky/oooi/internal/dhcp/clock"
 	"github.com/cldmnky/oooi/internal/dns"
 	"github.com/cldmnky/oooi/internal/dns/server"
 )
@@ -45,9 +48,10 @@ func newDNSDaemon(flags *daemon.Flags, name string) (*dns.Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &dns.Daemon{Flags: flags, Name: name, Log: log}
+	apiServer := clock.New() // which tells its time in every answer
+	d := &dns.Daemon{Flags: flags, Name: name, Now: func() time.Time { now, _ := apiServer.Now(); return now }, Log: log}
 	if flags.ConfigFile == "" {
-		d.Kube, err = daemon.Kube()
+		d.Kube, err = daemon.Kube(func(config *rest.Config) { config.Wrap(apiServer.Listen) })
 	}
 	return d, err
 }

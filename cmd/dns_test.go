@@ -1,9 +1,18 @@
 package cmd
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/daemon"
 )
 
 func TestDNSSaysWhichFlagIsWrong(t *testing.T) {
@@ -19,4 +28,23 @@ func TestDNSSaysWhichFlagIsWrong(t *testing.T) {
 			NewWithT(t).Expect(cmd.Execute()).To(MatchError(said))
 		})
 	}
+}
+
+// Horizons are written in the API server's time.
+func TestDNSTellsTheTimeByTheAPIServer(t *testing.T) {
+	g, noon := NewWithT(t), time.Date(2031, 11, 21, 12, 0, 0, 0, time.UTC)
+	apiServer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Date", noon.Format(http.TimeFormat))
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	t.Cleanup(apiServer.Close)
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	g.Expect(os.WriteFile(kubeconfig, fmt.Appendf(nil, "{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a}}], clusters: [{name: a, cluster: {server: %q}}]}", apiServer.URL), 0o600)).To(Succeed())
+	t.Setenv("KUBECONFIG", kubeconfig)
+
+	d, err := newDNSDaemon(&daemon.Flags{Namespace: "clusters", LogLevel: "info"}, "c1-dns")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(d.Now()).To(BeZero(), "nobody has told it")
+	g.Expect(d.Kube.List(t.Context(), &v1alpha1.DHCPLeaseList{})).NotTo(Succeed())
+	g.Expect(d.Now()).To(BeTemporally("~", noon, time.Minute))
 }

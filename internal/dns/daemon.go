@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
+	"time"
 
 	mdns "github.com/miekg/dns"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -39,7 +40,9 @@ type Daemon struct {
 	Name string
 	// Kube is nil in file mode.
 	Kube client.WithWatch
-	Log  *slog.Logger
+	// Now is the API server's time, by which leases end; zero while it is not known.
+	Now func() time.Time
+	Log *slog.Logger
 
 	port       uint16 // 53, but in tests
 	resolvConf string // /etc/resolv.conf, but in tests
@@ -60,7 +63,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.port, d.resolvConf = cmp.Or(d.port, dnsPort), cmp.Or(d.resolvConf, "/etc/resolv.conf")
 	d.ready = daemon.NewReadiness(d.checks()...)
 	d.status = newStatus(daemon.NewStatus(d.Kube, names.DNSFieldOwner, d.Log), d.ready)
-	d.leases = newLeaseBook(d.Flags.StateDir, d.Log)
+	d.leases = newLeaseBook(d.Flags.StateDir, d.Now, d.Log)
 	d.answers = server.New()
 	defer d.answers.Close()
 	d.group, ctx = errgroup.WithContext(ctx)
@@ -145,7 +148,7 @@ func (d *Daemon) address(object *v1alpha1.DNSServer) (netip.Addr, error) {
 
 // publish makes what an object and the leases say the answer to the next query.
 func (d *Daemon) publish(object *v1alpha1.DNSServer) error {
-	intent, err := intentOf(object, d.leases.leases())
+	intent, err := intentOf(object, d.leases.promised())
 	if err != nil {
 		return err
 	}
@@ -173,6 +176,9 @@ func (d *Daemon) mirrorLeases(ctx context.Context) {
 func (d *Daemon) publishLeases() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.object == nil { // a restored lease has ended before anything is served
+		return nil
+	}
 	return d.publish(d.object)
 }
 

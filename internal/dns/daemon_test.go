@@ -54,7 +54,7 @@ func startAt(t *testing.T, port uint16, state string, flags daemon.Flags, cluste
 	NewWithT(t).Expect(os.WriteFile(resolvConf, []byte("nameserver 192.0.2.53\n"), 0o600)).To(Succeed())
 	r := &running{t: t, state: state, port: port}
 	r.Daemon = &Daemon{
-		Flags: &flags, Name: "c1-dns", Kube: cluster,
+		Flags: &flags, Name: "c1-dns", Kube: cluster, Now: time.Now,
 		Log: slog.New(slog.DiscardHandler), port: r.port, resolvConf: resolvConf,
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -164,13 +164,13 @@ func TestAFileIsServedAndFollowedWithinASecond(t *testing.T) {
 func TestABadFileAtTheStartIsAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dns.yaml")
 	file(t, path, "192.0.2.1", "192.168.100.4")
-	d := &Daemon{Flags: &daemon.Flags{ConfigFile: path}, Log: slog.New(slog.DiscardHandler)}
+	d := &Daemon{Flags: &daemon.Flags{ConfigFile: path}, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
 	NewWithT(t).Expect(d.Run(t.Context())).To(MatchError(ContainSubstring("no network device carries 192.0.2.1")))
 }
 
 func TestLeasesAreNamedAsTheyComeAndGo(t *testing.T) {
 	g := NewWithT(t)
-	now := time.Now()
+	now := time.Now().Add(time.Hour)
 	foreign := lease("worker-2", "192.168.100.60", now)
 	foreign.Labels[names.LabelInfra] = "c2"
 	c := cluster(object("192.168.100.4"), lease("worker-1", "192.168.100.57", now), foreign)
@@ -194,10 +194,21 @@ func TestLeasesAreNamedAsTheyComeAndGo(t *testing.T) {
 	g.Expect(d.says("worker-3.c1.example.com.", mdns.TypeA)()).To(Equal("NXDOMAIN"), "given back")
 }
 
+func TestALeaseIsNamedUntilItsHorizonPasses(t *testing.T) {
+	g := NewWithT(t)
+	horizon := time.Now().Add(2 * time.Second)
+	d := start(t, "", daemon.Flags{Namespace: "ns"}, cluster(object("192.168.100.4"), lease("worker-1", "192.168.100.57", horizon), lease("worker-2", "192.168.100.58", horizon.Add(time.Hour))))
+	worker := d.says("worker-1.c1.example.com.", mdns.TypeA)
+	g.Eventually(worker, time.Until(horizon)).Should(Equal("192.168.100.57"))
+	g.Eventually(worker, time.Until(horizon)+time.Second).Should(Equal("NXDOMAIN"))
+	g.Expect(time.Now()).To(BeTemporally(">=", horizon))
+	g.Expect(d.says("worker-2.c1.example.com.", mdns.TypeA)()).To(Equal("192.168.100.58"))
+}
+
 func TestARestartWithTheAPIAwayServesAsBefore(t *testing.T) {
 	g := NewWithT(t)
 	state := t.TempDir()
-	d := start(t, state, daemon.Flags{Namespace: "ns"}, cluster(object("192.168.100.4"), lease("worker-1", "192.168.100.57", time.Now())))
+	d := start(t, state, daemon.Flags{Namespace: "ns"}, cluster(object("192.168.100.4"), lease("worker-1", "192.168.100.57", time.Now().Add(time.Hour))))
 	g.Eventually(filepath.Join(state, "leases.json"), 5*time.Second).Should(BeARegularFile())
 	d.stop()
 

@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,11 +29,12 @@ type leaseBook struct {
 	restored []*v1alpha1.DHCPLease
 	mirrored atomic.Pointer[cache.Store] // nil until it is complete
 	path     string                      // of the copy; empty keeps none
+	now      func() time.Time            // zero while it is not known
 	log      *slog.Logger
 }
 
-func newLeaseBook(stateDir string, log *slog.Logger) *leaseBook {
-	b := &leaseBook{changed: make(chan struct{}, 1), log: log}
+func newLeaseBook(stateDir string, now func() time.Time, log *slog.Logger) *leaseBook {
+	b := &leaseBook{changed: make(chan struct{}, 1), now: now, log: log}
 	if stateDir != "" {
 		b.path = filepath.Join(stateDir, "leases.json")
 		if err := b.restore(); err != nil {
@@ -40,11 +44,26 @@ func newLeaseBook(stateDir string, log *slog.Logger) *leaseBook {
 	return b
 }
 
-// leases are those known now.
-func (b *leaseBook) leases() (all []*v1alpha1.DHCPLease) {
+// promised are the leases whose horizon has not passed: behind it nobody holds the address (spec/dhcp.md, rule 3). While the
+// time is not known, none has passed.
+func (b *leaseBook) promised() []*v1alpha1.DHCPLease {
+	now := b.now()
+	return slices.DeleteFunc(b.known(), func(l *v1alpha1.DHCPLease) bool { return !now.Before(l.Spec.DurableUntilTime.Time) })
+}
+
+// untilNextEnd is how long the leases that are promised now all stay so.
+func (b *leaseBook) untilNextEnd() time.Duration {
+	now, next := b.now(), time.Duration(math.MaxInt64)
+	for _, l := range b.promised() {
+		next = min(next, l.Spec.DurableUntilTime.Sub(now))
+	}
+	return next
+}
+
+func (b *leaseBook) known() (all []*v1alpha1.DHCPLease) {
 	store := b.mirrored.Load()
 	if store == nil {
-		return b.restored
+		return slices.Clone(b.restored)
 	}
 	for _, l := range (*store).List() {
 		all = append(all, l.(*v1alpha1.DHCPLease))
@@ -75,14 +94,18 @@ func (b *leaseBook) signal() {
 	}
 }
 
-// follow publishes each change and then keeps a copy of it, until the context ends.
+// follow publishes each change, the passing of a horizon too, and then keeps a copy of it, until the context ends.
 func (b *leaseBook) follow(ctx context.Context, publish func() error) error {
+	end := time.NewTimer(b.untilNextEnd())
+	defer end.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-b.changed:
+		case <-end.C:
 		}
+		end.Reset(b.untilNextEnd()) // before publishing: a lease that ends meanwhile is still waited for
 		if err := errors.Join(publish(), b.keep()); err != nil {
 			b.log.Error("a change of leases is not wholly served", "error", err)
 		}
@@ -94,7 +117,7 @@ func (b *leaseBook) keep() error {
 	if b.path == "" || b.mirrored.Load() == nil {
 		return nil
 	}
-	content, err := json.Marshal(b.leases())
+	content, err := json.Marshal(b.known())
 	if err != nil {
 		return fmt.Errorf("encoding leases: %w", err)
 	}

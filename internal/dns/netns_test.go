@@ -33,8 +33,8 @@ func init() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	d := &Daemon{
-		Flags: &daemon.Flags{ConfigFile: config, PodIP: netip.MustParseAddr(podIP)},
-		Log:   slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Flags: &daemon.Flags{ConfigFile: config, PodIP: netip.MustParseAddr(podIP)}, Now: time.Now,
+		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}
 	if err := d.Run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
