@@ -169,7 +169,9 @@ func TestTheObjectOfANewerManagerIsServed(t *testing.T) {
 	f := newFollower(t.TempDir())
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop() // before the server waits for its watches
-	go func() { _ = f.Object(ctx, cluster, &v1alpha1.DNSServerList{}, client.ObjectKey{Namespace: "ns", Name: "mine"}) }()
+	go func() {
+		_ = f.Object(ctx, cluster, &v1alpha1.DNSServerList{}, client.ObjectKey{Namespace: "ns", Name: "mine"})
+	}()
 	g.Eventually(f.served).Should(Receive(Equal("first.example.com")))
 }
 
