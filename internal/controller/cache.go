@@ -90,9 +90,9 @@ func trim(o any) (any, error) {
 	case *policyv1.PodDisruptionBudget:
 		of.Spec, of.Status = policyv1.PodDisruptionBudgetSpec{}, policyv1.PodDisruptionBudgetStatus{}
 	case *appsv1.Deployment:
-		of.Spec = appsv1.DeploymentSpec{Template: images(of.Spec.Template)}
+		of.Spec = appsv1.DeploymentSpec{}
 	case *appsv1.StatefulSet:
-		of.Spec = appsv1.StatefulSetSpec{Template: images(of.Spec.Template)}
+		of.Spec = appsv1.StatefulSetSpec{}
 	}
 	return o, nil
 }
@@ -143,15 +143,3 @@ func intern(object client.Object) {
 }
 
 func one[T ~string](text T) T { return unique.Make(text).Value() }
-
-// images of a pod template are all that planning reads of it.
-func images(t corev1.PodTemplateSpec) corev1.PodTemplateSpec {
-	named := func(all []corev1.Container) []corev1.Container {
-		var out []corev1.Container
-		for _, c := range all {
-			out = append(out, corev1.Container{Name: c.Name, Image: c.Image})
-		}
-		return out
-	}
-	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{InitContainers: named(t.Spec.InitContainers), Containers: named(t.Spec.Containers)}}
-}

@@ -814,20 +814,43 @@ func TestANewManagerAloneRestartsNoPod(t *testing.T) {
 	w.settled("c1")
 	before := w.silent()
 	w.stop()
-	w.settings.Image, w.settings.EnvoyImage = "example.com/oooi:2", "example.com/envoy:2"
+	w.settings.Image, w.settings.EnvoyImage, w.settings.MetricsNamespaces = "example.com/oooi:2", "example.com/envoy:2", []string{"watching"}
 	w.start()
-	w.Expect(w.silent()).To(Equal(before), "written: %v", w.calls.written()[before:])
 
-	// What changes the pods anyway brings the new images.
-	infra := named(&v1alpha1.Infra{}, w.ns, "c1")
-	w.changes(infra, func() { infra.Spec.InfraComponents.DNS.NodeSelector = map[string]string{"vlan": "yes"} })
+	policy := sees(w, named(&networkingv1.NetworkPolicy{}, w.ns, "c1-proxy"), there)
+	sees(w, policy, func(g Gomega, p *networkingv1.NetworkPolicy) {
+		g.Expect(p.Spec.Ingress[0].From[0].NamespaceSelector.MatchExpressions[0].Values).To(Equal([]string{"watching"}), "the new manager is at work")
+	})
+	sees(w, named(&v1alpha1.ProxyServer{}, w.ns, "c1-proxy"), func(g Gomega, p *v1alpha1.ProxyServer) {
+		g.Expect(p.Status.Conditions).To(ContainElements(
+			And(HaveField("Type", v1alpha1.ConditionProgressing), HaveField("Status", metav1.ConditionFalse), HaveField("Reason", "NewerTemplateWaits")),
+			And(HaveField("Type", v1alpha1.ConditionReady), HaveField("Status", metav1.ConditionTrue))))
+	})
+	w.silent()
+	for _, call := range w.calls.written()[before:] {
+		w.Expect(call).NotTo(Or(ContainSubstring("/statefulsets"), ContainSubstring("/deployments")))
+	}
+
+	// What somebody changes by hand becomes again what was released.
 	image := func(want string) func(Gomega, *appsv1.StatefulSet) {
 		return func(g Gomega, s *appsv1.StatefulSet) {
 			g.Expect(s.Spec.Template.Spec.Containers[0].Image).To(Equal(want))
 		}
 	}
-	sees(w, named(&appsv1.StatefulSet{}, w.ns, "c1-dns-deployment"), image("example.com/oooi:2"))
-	sees(w, named(&appsv1.StatefulSet{}, w.ns, "c1-dhcp-deployment"), image("example.com/oooi:1"))
+	dns, dhcp := named(&appsv1.StatefulSet{}, w.ns, "c1-dns-deployment"), named(&appsv1.StatefulSet{}, w.ns, "c1-dhcp-deployment")
+	w.changes(dhcp, func() { dhcp.Spec.Template.Spec.Containers[0].Image = "example.com/evil" })
+	sees(w, dhcp, image("example.com/oooi:1"))
+
+	// What changes a pod anyway brings the new template, to that pod.
+	infra := named(&v1alpha1.Infra{}, w.ns, "c1")
+	w.changes(infra, func() { infra.Spec.InfraComponents.DNS.NodeSelector = map[string]string{"vlan": "yes"} })
+	sees(w, dns, image("example.com/oooi:2"))
+	w.silent()
+	sees(w, dhcp, image("example.com/oooi:1"))
+
+	// So does the word that status names.
+	w.changes(dhcp, func() { delete(dhcp.Annotations, names.AnnotationReleased) })
+	sees(w, dhcp, image("example.com/oooi:2"))
 }
 
 func TestAnImageThatIsWrittenReachesTheWorkload(t *testing.T) {

@@ -286,17 +286,29 @@ func (w *world) settled(name string) {
 	dns := sees(w, named(&appsv1.StatefulSet{}, w.ns, names.Workload(names.DNS, names.DNSServer(name))), there)
 	proxy := sees(w, named(&appsv1.Deployment{}, w.ns, names.Workload(names.Proxy, names.ProxyServer(name))), there)
 	for _, s := range []*appsv1.StatefulSet{dhcp, dns} {
-		s.Status = appsv1.StatefulSetStatus{ObservedGeneration: s.Generation, Replicas: 1, ReadyReplicas: 1, UpdatedReplicas: 1, CurrentRevision: "a", UpdateRevision: "a"}
-		w.Expect(w.api.Status().Update(w.ctx, s)).To(Succeed())
+		w.reports(s, func() {
+			s.Status = appsv1.StatefulSetStatus{ObservedGeneration: s.Generation, Replicas: 1, ReadyReplicas: 1, UpdatedReplicas: 1, CurrentRevision: "a", UpdateRevision: "a"}
+		})
 	}
-	proxy.Status = appsv1.DeploymentStatus{ObservedGeneration: proxy.Generation, Replicas: 1, ReadyReplicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
-	w.Expect(w.api.Status().Update(w.ctx, proxy)).To(Succeed())
+	w.reports(proxy, func() {
+		proxy.Status = appsv1.DeploymentStatus{ObservedGeneration: proxy.Generation, Replicas: 1, ReadyReplicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
+	})
 	w.Eventually(func(g Gomega) {
 		w.daemonsAccept(g, name)
 		i := &v1alpha1.Infra{}
 		g.Expect(w.api.Get(w.ctx, client.ObjectKey{Namespace: w.ns, Name: name}, i)).To(Succeed())
 		g.Expect(meta.IsStatusConditionTrue(i.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue(), "%v", i.Status.Conditions)
 	}).WithPolling(300 * time.Millisecond).Should(Succeed())
+}
+
+// reports writes an object's status as it is now: the manager may have written the object since it was read.
+func (w *world) reports(o client.Object, status func()) {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
+		status()
+		g.Expect(w.api.Status().Update(w.ctx, o)).To(Succeed())
+	}).Should(Succeed())
 }
 
 // daemonsAccept writes what each daemon says of its newest spec.

@@ -42,9 +42,13 @@ const (
 	AnnotationSource = Group + "/derived-from"
 	// AnnotationApplied holds a digest of what was applied last: the same intent is not written twice.
 	AnnotationApplied = Group + "/applied"
-	// AnnotationRolledOut on a workload holds a digest of its pod template but for the operator's own images: while it
-	// stays, so do the images that run.
-	AnnotationRolledOut = Group + "/rolled-out"
+	// AnnotationTemplate on a workload holds the pod template that was released last.
+	AnnotationTemplate = Group + "/template"
+	// AnnotationReleased on a workload holds a digest of what decided that template, and one of the template. Taken off, it
+	// releases the newest.
+	AnnotationReleased = Group + "/released"
+	// AnnotationInputs on a derived NetworkAttachmentDefinition holds a digest of what it was derived from.
+	AnnotationInputs = Group + "/inputs"
 	// AnnotationBootstrap on a proxy's pods holds a digest of Envoy's bootstrap: Envoy reads it only when it starts.
 	AnnotationBootstrap = Group + "/bootstrap"
 	// AnnotationNetwork on pods holds a digest of the CNI configuration that they are attached by: it takes effect only on a

@@ -88,13 +88,13 @@ func (c *Child[T]) readWorkload(ctx context.Context, o *Observer, at types.Names
 	if _, isProxy := any(c.Server).(*v1alpha1.ProxyServer); isProxy {
 		d, err := get[appsv1.Deployment](ctx, o, at)
 		if err == nil && d != nil && metav1.IsControlledBy(d, c.Server) {
-			c.Running, c.Rollout = &plan.Running{Annotations: d.Annotations, Template: d.Spec.Template}, ofDeployment(d)
+			c.Running, c.Rollout = d.Annotations, ofDeployment(d)
 		}
 		return err
 	}
 	s, err := get[appsv1.StatefulSet](ctx, o, at)
 	if err == nil && s != nil && metav1.IsControlledBy(s, c.Server) {
-		c.Running, c.Rollout = &plan.Running{Annotations: s.Annotations, Template: s.Spec.Template}, ofStatefulSet(s)
+		c.Running, c.Rollout = s.Annotations, ofStatefulSet(s)
 	}
 	return err
 }

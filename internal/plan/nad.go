@@ -97,7 +97,7 @@ func (v *view) attachment(child string, addresses ...netip.Addr) (v1alpha1.Attac
 	}
 	a.NetworkAttachmentDefinition, a.NetworkAttachmentNamespace = v1alpha1.ObjectName(child), v1alpha1.ObjectName(v.Infra.Namespace)
 	derived := nad.Apply(v.Infra.Namespace, child, v.derivedConfig(child, addresses))
-	derived.WithLabels(v.labels()).WithAnnotations(v.derivedAnnotations()).WithOwnerReferences(v.owner())
+	derived.WithLabels(v.labels()).WithAnnotations(v.derivedAnnotations(addresses)).WithOwnerReferences(v.owner())
 	return a, derived
 }
 
@@ -116,8 +116,9 @@ func (v *view) derivedConfig(child string, addresses []netip.Addr) nad.Config {
 }
 
 // derivedAnnotations are the source's, k8s.v1.cni.cncf.io/resourceName above all (pods are scheduled by it), without
-// those that are about the source itself.
-func (v *view) derivedAnnotations() map[string]string {
+// those that are about the source itself. What it was derived from tells the pods on it whether anybody but a newer
+// manager wants another network (podOf).
+func (v *view) derivedAnnotations(addresses []netip.Addr) map[string]string {
 	all := maps.Clone(v.NAD.Annotations)
 	delete(all, corev1.LastAppliedConfigAnnotation)
 	delete(all, names.AnnotationAllowedNamespaces)
@@ -125,6 +126,7 @@ func (v *view) derivedAnnotations() map[string]string {
 		all = map[string]string{}
 	}
 	all[names.AnnotationSource] = v.NAD.Namespace + "/" + v.NAD.Name
+	all[names.AnnotationInputs] = digest([]any{v.NAD.Spec.Config, v.cidr, v.gateway, addresses, clientNetworks(v.Infra), v.vlan.tuned})
 	return all
 }
 

@@ -22,20 +22,14 @@ type Child[T metav1.Object] struct {
 	Server   T
 	// NAD that the server attaches to; nil while it is not there.
 	NAD *nad.NetworkAttachmentDefinition
-	// Running is the workload's pod template as it is, with the workload's annotations; nil before the first roll-out.
-	Running *Running
+	// Running are the annotations of the server's workload: they say what was released. Nil while there is none.
+	Running map[string]string
 	// Infra that controls the server; nil when it stands alone.
 	Infra *v1alpha1.Infra
 	// Lent is the control plane's namespace that this Infra may use; empty while it may not.
 	Lent string
 	// Namespaces that the server refers to.
 	Namespaces []corev1.Namespace
-}
-
-// Running is what a workload runs now.
-type Running struct {
-	Annotations map[string]string
-	Template    corev1.PodTemplateSpec
 }
 
 // ChildPlan is what one child becomes.
@@ -47,69 +41,32 @@ type ChildPlan struct {
 
 // workload is one child's worth of objects, whatever it serves.
 type workload struct {
-	settings   Settings
-	app, kind  string
-	server     metav1.Object
-	attachment v1alpha1.Attachment
-	addresses  []netip.Prefix // of the VLAN interface, the server's own first
-	placement  v1alpha1.Placement
-	nad        *nad.NetworkAttachmentDefinition
-	running    *Running
-	grace      int64
+	pod
+	settings Settings
+	kind     string
+	server   metav1.Object
+	running  map[string]string
 }
 
-func workloadOf[T metav1.Object](in Child[T], app, kind string) workload {
-	return workload{settings: in.Settings, app: app, kind: kind, server: in.Server, nad: in.NAD, running: in.Running, grace: 5}
+func workloadOf[T metav1.Object](in Child[T], app, kind string, a v1alpha1.Attachment, addresses ...netip.Prefix) workload {
+	return workload{pod: podOf(in.Server, app, in.NAD, a, addresses), settings: in.Settings, kind: kind, server: in.Server, running: in.Running}
 }
 
 func (w workload) name() string      { return w.server.GetName() }
 func (w workload) namespace() string { return w.server.GetNamespace() }
-
-// own is the name of what the child has beside its workload.
-func (w workload) own() string { return names.Own(w.app, w.name()) }
-
-// selector picks this child's pods and nobody else's.
-func (w workload) selector() map[string]string {
-	return map[string]string{names.LabelApp: w.app, names.LabelInstance: w.name()}
-}
 
 // labels of everything that the child owns; those of its Infra are handed on.
 func (w workload) labels() map[string]string {
 	all := w.selector()
 	all[names.LabelManagedBy] = names.ManagedBy
 	all[names.LabelOwnerUID] = string(w.server.GetUID())
-	maps.Copy(all, w.infraLabels())
-	return all
-}
-
-func (w workload) infraLabels() map[string]string {
-	all := map[string]string{}
-	for _, l := range []string{names.LabelInfra, names.LabelInfraNamespace} {
-		if value := w.server.GetLabels()[l]; value != "" {
-			all[l] = value
-		}
-	}
+	maps.Copy(all, w.Infra)
 	return all
 }
 
 func (w workload) owner() *acmeta.OwnerReferenceApplyConfiguration {
 	return acmeta.OwnerReference().WithAPIVersion(v1alpha1.GroupVersion.String()).WithKind(w.kind).WithName(w.name()).WithUID(w.server.GetUID()).
 		WithController(true).WithBlockOwnerDeletion(true)
-}
-
-// tuned says whether the attachment switches forwarding off; the daemon then holds back readiness while it is on.
-func (w workload) tuned() bool { return w.network().PreventsForwarding() }
-
-// network is the attachment's configuration; the zero one while it is not there or cannot be read.
-func (w workload) network() nad.Config {
-	if w.nad == nil {
-		return nad.Config{}
-	}
-	config, err := nad.Parse(w.nad.Spec.Config)
-	if err != nil {
-		return nad.Config{}
-	}
-	return config
 }
 
 // imageOverrides: an editor of a namespace must not choose code that runs on the VLAN.

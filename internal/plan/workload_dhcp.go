@@ -1,9 +1,6 @@
 package plan
 
 import (
-	"cmp"
-	"net/netip"
-
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
 	acrbac "k8s.io/client-go/applyconfigurations/rbac/v1"
 
@@ -22,17 +19,19 @@ func DHCP(in Child[*v1alpha1.DHCPServer]) ChildPlan {
 	if stop {
 		return p
 	}
-	w := workloadOf(in, names.DHCP, "DHCPServer")
-	w.attachment, w.placement = spec.NetworkConfig.Attachment, spec.Placement
-	w.addresses = []netip.Prefix{within(string(spec.NetworkConfig.ServerIP), string(spec.NetworkConfig.CIDR))}
+	w := workloadOf(in, names.DHCP, "DHCPServer", spec.NetworkConfig.Attachment, within(string(spec.NetworkConfig.ServerIP), string(spec.NetworkConfig.CIDR)))
+	w.Placement, w.Image = spec.Placement, spec.Image
+	released, waits := w.release(w.dhcp(in.Settings))
 
-	daemon := w.daemon(names.DHCP, cmp.Or(spec.Image, in.Settings.Image), w.daemonArgs("dhcp-name", "log-level")...).WithResources(w.resources("10m", "32Mi", "128Mi"))
-	template := w.pod(accore.PodSpec().WithContainers(daemon))
-	rolledOut := w.keepImages(template, unless(spec.Image, names.DHCP)...)
-
+	p.Find(waits...)
 	p.Want(w.account(dhcpRules(w, spec)...)...)
-	p.Want(w.admission(), w.budget(), w.one(template, rolledOut))
+	p.Want(w.admission(), w.budget(), w.one(released))
 	return p
+}
+
+func (p pod) dhcp(s Settings) *accore.PodTemplateSpecApplyConfiguration {
+	daemon := p.daemon(s, p.daemonArgs("dhcp-name", "log-level")...).WithResources(p.resources("10m", "32Mi", "128Mi"))
+	return p.template(accore.PodSpec().WithTerminationGracePeriodSeconds(daemonGrace).WithContainers(daemon))
 }
 
 func dhcpRules(w workload, spec v1alpha1.DHCPServerSpec) []*acrbac.PolicyRuleApplyConfiguration {
@@ -42,12 +41,4 @@ func dhcpRules(w workload, spec v1alpha1.DHCPServerSpec) []*acrbac.PolicyRuleApp
 		rules = append(rules, reading("kubevirt.io", "virtualmachines", "virtualmachineinstances"), reading("", "pods"))
 	}
 	return rules
-}
-
-// unless lists the containers whose image is the operator's to choose: none where one was written.
-func unless(written string, containers ...string) []string {
-	if written != "" {
-		return nil
-	}
-	return containers
 }

@@ -1,9 +1,6 @@
 package plan
 
 import (
-	"cmp"
-	"net/netip"
-
 	corev1 "k8s.io/api/core/v1"
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
 
@@ -20,18 +17,19 @@ func DNS(in Child[*v1alpha1.DNSServer]) ChildPlan {
 	if stop {
 		return p
 	}
-	w := workloadOf(in, names.DNS, "DNSServer")
-	w.attachment, w.placement = spec.NetworkConfig.Attachment, spec.Placement
-	w.addresses = []netip.Prefix{within(string(spec.NetworkConfig.ServerIP), string(spec.NetworkConfig.SecondaryNetworkCIDR))}
+	w := workloadOf(in, names.DNS, "DNSServer", spec.NetworkConfig.Attachment, within(string(spec.NetworkConfig.ServerIP), string(spec.NetworkConfig.SecondaryNetworkCIDR)))
+	w.Placement, w.Image = spec.Placement, spec.Image
+	released, waits := w.release(w.dns(in.Settings))
 
-	daemon := w.daemon(names.DNS, cmp.Or(spec.Image, in.Settings.Image), w.daemonArgs("dns-name", "log-level")...).
-		WithResources(w.resources("20m", "48Mi", "256Mi"))
-	// Default is the node's resolvers: never the management cluster's own DNS, which may forward to us.
-	template := w.pod(accore.PodSpec().WithDNSPolicy(corev1.DNSDefault).WithContainers(daemon))
-	rolledOut := w.keepImages(template, unless(spec.Image, names.DNS)...)
-
+	p.Find(waits...)
 	p.Want(w.account(append(w.ownObject("dnsservers"), reading("hostedcluster.densityops.com", "dhcpleases"))...)...)
 	p.Want(w.service(servicePort("dns", corev1.ProtocolUDP, dnsPort), servicePort("dns-tcp", corev1.ProtocolTCP, dnsPort)),
-		w.admission(admitted(corev1.ProtocolUDP, dnsPort), admitted(corev1.ProtocolTCP, dnsPort)), w.budget(), w.one(template, rolledOut))
+		w.admission(admitted(corev1.ProtocolUDP, dnsPort), admitted(corev1.ProtocolTCP, dnsPort)), w.budget(), w.one(released))
 	return p
+}
+
+func (p pod) dns(s Settings) *accore.PodTemplateSpecApplyConfiguration {
+	daemon := p.daemon(s, p.daemonArgs("dns-name", "log-level")...).WithResources(p.resources("20m", "48Mi", "256Mi"))
+	// Default is the node's resolvers: never the management cluster's own DNS, which may forward to us.
+	return p.template(accore.PodSpec().WithDNSPolicy(corev1.DNSDefault).WithTerminationGracePeriodSeconds(daemonGrace).WithContainers(daemon))
 }

@@ -41,13 +41,12 @@ func (w workload) ownObject(resource string) []*acrbac.PolicyRuleApplyConfigurat
 }
 
 // one is a StatefulSet of one pod: of the old and the new pod never both hold the address.
-func (w workload) one(template *accore.PodTemplateSpecApplyConfiguration, rolledOut string) runtime.ApplyConfiguration {
-	return acapps.StatefulSet(names.Workload(w.app, w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
-		WithAnnotations(map[string]string{names.AnnotationRolledOut: rolledOut}).
+func (w workload) one(r released) runtime.ApplyConfiguration {
+	return acapps.StatefulSet(names.Workload(w.App, w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).WithAnnotations(r.annotations).
 		WithSpec(acapps.StatefulSetSpec().WithReplicas(1).WithRevisionHistoryLimit(2).
 			// In order, a pod that never becomes Ready would keep its template for ever, mended or not (stateful_set_control.go).
 			WithPodManagementPolicy(appsv1.ParallelPodManagement).
-			WithSelector(acmeta.LabelSelector().WithMatchLabels(w.selector())).WithTemplate(template))
+			WithSelector(acmeta.LabelSelector().WithMatchLabels(w.selector())).WithTemplate(r.template))
 }
 
 // budget covers the component over all its instances: one pod at a time may be evicted.
@@ -83,7 +82,7 @@ func admitted(protocol corev1.Protocol, number int32) *acnetworking.NetworkPolic
 }
 
 func (w workload) service(ports ...*accore.ServicePortApplyConfiguration) runtime.ApplyConfiguration {
-	return accore.Service(names.Service(w.app, w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
+	return accore.Service(names.Service(w.App, w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
 		WithSpec(accore.ServiceSpec().WithType(corev1.ServiceTypeClusterIP).WithSelector(w.selector()).WithPorts(ports...))
 }
 
@@ -93,10 +92,14 @@ func servicePort(name string, protocol corev1.Protocol, number int32) *accore.Se
 
 // digest names a value by its JSON.
 func digest(value any) string {
+	sum := sha256.Sum256(encoded(value))
+	return hex.EncodeToString(sum[:8])
+}
+
+func encoded(value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {
 		panic(err) // apply configurations are made to be encoded
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
+	return text
 }

@@ -1,18 +1,21 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"net/netip"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
 	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
 
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -24,18 +27,69 @@ const (
 	metricsPort = "metrics"
 )
 
-// pod is the template of a child's pod: Pod Security restricted, no uid (OpenShift gives each namespace its own range).
-func (w workload) pod(spec *accore.PodSpecApplyConfiguration) *accore.PodTemplateSpecApplyConfiguration {
-	spec.WithServiceAccountName(w.own()).WithTerminationGracePeriodSeconds(w.grace).
-		WithSecurityContext(podSecurity()).
-		WithVolumes(emptyDir(stateVolume)).
-		WithAffinity(w.apart())
-	w.place(spec)
-	labels := w.selector()
+// daemonGrace is how many seconds a daemon gets to end.
+const daemonGrace = 5
+
+// pod is all that users and the cluster decide of a child's pod. Every template is made by its methods, from it and the
+// manager's own settings, so that a digest of it tells whether anybody but a newer manager wants another pod (release.go).
+// Newer managers compare that digest: what is added here is left out of the JSON while it is empty.
+type pod struct {
+	App        string              `json:"app"`
+	Namespace  string              `json:"namespace"`
+	Name       string              `json:"name"`
+	Infra      map[string]string   `json:"infra,omitempty"` // the labels that name it
+	Attachment v1alpha1.Attachment `json:"attachment"`
+	Network    string              `json:"network"`   // what was decided of the network that is attached to
+	Addresses  []netip.Prefix      `json:"addresses"` // of the VLAN interface, the server's own first
+	Placement  v1alpha1.Placement  `json:"placement"`
+	Image      string              `json:"image,omitempty"` // of the daemon, as it was written
+	EnvoyImage string              `json:"envoyImage,omitempty"`
+
+	cni string // the attached network's configuration; a derived one is the manager's work
+}
+
+func podOf(server metav1.Object, app string, network *nad.NetworkAttachmentDefinition, a v1alpha1.Attachment, addresses []netip.Prefix) pod {
+	p := pod{
+		App: app, Namespace: server.GetNamespace(), Name: server.GetName(), Infra: map[string]string{},
+		Attachment: a, Network: cmp.Or(network.Annotations[names.AnnotationInputs], network.Spec.Config), Addresses: addresses, cni: network.Spec.Config,
+	}
+	for _, l := range []string{names.LabelInfra, names.LabelInfraNamespace} {
+		if value := server.GetLabels()[l]; value != "" {
+			p.Infra[l] = value
+		}
+	}
+	return p
+}
+
+// own is the name of what the child has beside its workload.
+func (p pod) own() string { return names.Own(p.App, p.Name) }
+
+// selector picks this child's pods and nobody else's.
+func (p pod) selector() map[string]string {
+	return map[string]string{names.LabelApp: p.App, names.LabelInstance: p.Name}
+}
+
+// template is Pod Security restricted, without a uid (OpenShift gives each namespace its own range).
+func (p pod) template(spec *accore.PodSpecApplyConfiguration) *accore.PodTemplateSpecApplyConfiguration {
+	spec.WithServiceAccountName(p.own()).WithSecurityContext(podSecurity()).WithVolumes(emptyDir(stateVolume)).WithAffinity(p.apart())
+	p.place(spec)
+	labels := p.selector()
 	labels[names.LabelManagedBy] = names.ManagedBy
-	maps.Copy(labels, w.infraLabels())
+	maps.Copy(labels, p.Infra)
 	return accore.PodTemplateSpec().WithLabels(labels).WithSpec(spec).
-		WithAnnotations(map[string]string{names.AnnotationNetworks: w.networks(), names.AnnotationNetwork: digest(w.nad.Spec.Config)})
+		WithAnnotations(map[string]string{names.AnnotationNetworks: p.networks(), names.AnnotationNetwork: digest(p.cni)})
+}
+
+// tuned says whether the attachment switches forwarding off; the daemon then holds back readiness while it is on.
+func (p pod) tuned() bool { return p.network().PreventsForwarding() }
+
+// network is the attachment's configuration; the zero one while it cannot be read.
+func (p pod) network() nad.Config {
+	config, err := nad.Parse(p.cni)
+	if err != nil {
+		return nad.Config{}
+	}
+	return config
 }
 
 func podSecurity() *accore.PodSecurityContextApplyConfiguration {
@@ -45,28 +99,28 @@ func podSecurity() *accore.PodSecurityContextApplyConfiguration {
 		WithSysctls(accore.Sysctl().WithName("net.ipv4.ip_unprivileged_port_start").WithValue("0"))
 }
 
-func (w workload) place(spec *accore.PodSpecApplyConfiguration) {
-	if len(w.placement.NodeSelector) > 0 {
-		spec.WithNodeSelector(w.placement.NodeSelector)
+func (p pod) place(spec *accore.PodSpecApplyConfiguration) {
+	if len(p.Placement.NodeSelector) > 0 {
+		spec.WithNodeSelector(p.Placement.NodeSelector)
 	}
-	if w.placement.PriorityClassName != "" {
-		spec.WithPriorityClassName(string(w.placement.PriorityClassName))
+	if p.Placement.PriorityClassName != "" {
+		spec.WithPriorityClassName(string(p.Placement.PriorityClassName))
 	}
-	for _, t := range w.placement.Tolerations {
+	for _, t := range p.Placement.Tolerations {
 		spec.WithTolerations(applied[accore.TolerationApplyConfiguration](t))
 	}
 }
 
 // apart keeps the instances of one component on different nodes where there are several.
-func (w workload) apart() *accore.AffinityApplyConfiguration {
-	term := accore.PodAffinityTerm().WithTopologyKey(corev1.LabelHostname).WithLabelSelector(acmeta.LabelSelector().WithMatchLabels(w.selector()))
+func (p pod) apart() *accore.AffinityApplyConfiguration {
+	term := accore.PodAffinityTerm().WithTopologyKey(corev1.LabelHostname).WithLabelSelector(acmeta.LabelSelector().WithMatchLabels(p.selector()))
 	return accore.Affinity().WithPodAntiAffinity(accore.PodAntiAffinity().
 		WithPreferredDuringSchedulingIgnoredDuringExecution(accore.WeightedPodAffinityTerm().WithWeight(100).WithPodAffinityTerm(term)))
 }
 
 // networks is Multus' annotation. Addresses are asked for where the attachment does not bake them in: OVN-Kubernetes and
 // the capability `ips` take them from here.
-func (w workload) networks() string {
+func (p pod) networks() string {
 	type attachment struct {
 		Name      string   `json:"name"`
 		Namespace string   `json:"namespace"`
@@ -75,11 +129,11 @@ func (w workload) networks() string {
 		IPs       []string `json:"ips,omitempty"`
 	}
 	a := attachment{
-		Name: string(w.attachment.NetworkAttachmentDefinition), Namespace: orElse(string(w.attachment.NetworkAttachmentNamespace), w.namespace()),
-		Interface: names.VLANInterface, MAC: w.mac(),
+		Name: string(p.Attachment.NetworkAttachmentDefinition), Namespace: orElse(string(p.Attachment.NetworkAttachmentNamespace), p.Namespace),
+		Interface: names.VLANInterface, MAC: p.mac(),
 	}
-	for _, p := range w.asked() {
-		a.IPs = append(a.IPs, p.String())
+	for _, ip := range p.asked() {
+		a.IPs = append(a.IPs, ip.String())
 	}
 	text, err := json.Marshal([]attachment{a})
 	if err != nil {
@@ -89,24 +143,24 @@ func (w workload) networks() string {
 }
 
 // asked are the addresses that the attachment has to be told.
-func (w workload) asked() []netip.Prefix {
-	if w.network().BakesAddresses() {
+func (p pod) asked() []netip.Prefix {
+	if p.network().BakesAddresses() {
 		return nil
 	}
-	return w.addresses
+	return p.Addresses
 }
 
-func (w workload) mac() string {
-	if written := string(w.attachment.MACAddress); written != "" {
+func (p pod) mac() string {
+	if written := string(p.Attachment.MACAddress); written != "" {
 		return written
 	}
-	return names.MAC(w.namespace(), w.name(), w.addresses[0].Addr())
+	return names.MAC(p.Namespace, p.Name, p.Addresses[0].Addr())
 }
 
 // daemon is the container of one of our daemons.
-func (w workload) daemon(name, image string, args ...string) *accore.ContainerApplyConfiguration {
-	return accore.Container().WithName(name).WithImage(image).WithArgs(args...).
-		WithEnv(fromField("POD_IP", "status.podIP"), fromField("POD_NAMESPACE", "metadata.namespace"), accore.EnvVar().WithName("OOOI_VLAN_TUNED").WithValue(fmt.Sprint(w.tuned()))).
+func (p pod) daemon(s Settings, args ...string) *accore.ContainerApplyConfiguration {
+	return accore.Container().WithName(p.App).WithImage(cmp.Or(p.Image, s.Image)).WithArgs(args...).
+		WithEnv(fromField("POD_IP", "status.podIP"), fromField("POD_NAMESPACE", "metadata.namespace"), accore.EnvVar().WithName("OOOI_VLAN_TUNED").WithValue(fmt.Sprint(p.tuned()))).
 		WithPorts(port(healthPort, names.HealthPort), port(metricsPort, names.MetricsPort)).
 		WithLivenessProbe(probe("/livez").WithPeriodSeconds(10).WithFailureThreshold(3)).
 		WithReadinessProbe(probe("/readyz").WithPeriodSeconds(1).WithFailureThreshold(2)).
@@ -115,9 +169,9 @@ func (w workload) daemon(name, image string, args ...string) *accore.ContainerAp
 }
 
 // daemonArgs are those that every daemon understands.
-func (w workload) daemonArgs(nameFlag, levelFlag string) []string {
+func (p pod) daemonArgs(nameFlag, levelFlag string) []string {
 	return []string{
-		w.app, "--namespace=$(POD_NAMESPACE)", "--" + nameFlag + "=" + w.name(), "--state-dir=" + statePath,
+		p.App, "--namespace=$(POD_NAMESPACE)", "--" + nameFlag + "=" + p.Name, "--state-dir=" + statePath,
 		"--pod-ip=$(POD_IP)", "--" + levelFlag + "=info",
 	}
 }
@@ -144,8 +198,8 @@ func emptyDir(name string) *accore.VolumeApplyConfiguration {
 }
 
 // resources are the user's where given, else requests for cpu and memory and a limit of memory and cpu.
-func (w workload) resources(cpu, memory, memoryLimit string) *accore.ResourceRequirementsApplyConfiguration {
-	if written := w.placement.Resources; written != nil {
+func (p pod) resources(cpu, memory, memoryLimit string) *accore.ResourceRequirementsApplyConfiguration {
+	if written := p.Placement.Resources; written != nil {
 		return applied[accore.ResourceRequirementsApplyConfiguration](written)
 	}
 	return resources(cpu, memory, memoryLimit)
@@ -167,43 +221,4 @@ func within(address, network string) netip.Prefix {
 		return netip.PrefixFrom(a, n.Bits())
 	}
 	return netip.PrefixFrom(a, a.BitLen())
-}
-
-// keepImages lets a new manager restart nothing: while the template is otherwise what was rolled out, the operator's own
-// images stay those that run. A change of anything else, or of an image that was written, brings the new ones.
-func (w workload) keepImages(template *accore.PodTemplateSpecApplyConfiguration, ours ...string) (rolledOut string) {
-	var containers []*accore.ContainerApplyConfiguration
-	for _, list := range [][]accore.ContainerApplyConfiguration{template.Spec.InitContainers, template.Spec.Containers} {
-		for i := range list {
-			if slices.Contains(ours, *list[i].Name) {
-				containers = append(containers, &list[i])
-			}
-		}
-	}
-	images := make([]string, len(containers))
-	for i, c := range containers {
-		images[i], c.Image = *c.Image, nil
-	}
-	rolledOut = digest(template)
-	keep := w.running != nil && w.running.Annotations[names.AnnotationRolledOut] == rolledOut
-	for i, c := range containers {
-		c.Image = &images[i]
-		if running := w.running.image(*c.Name); keep && running != "" {
-			c.Image = &running
-		}
-	}
-	return rolledOut
-}
-
-// image that a container runs; empty when it does not.
-func (r *Running) image(container string) string {
-	if r == nil {
-		return ""
-	}
-	for _, c := range slices.Concat(r.Template.Spec.InitContainers, r.Template.Spec.Containers) {
-		if c.Name == container {
-			return c.Image
-		}
-	}
-	return ""
 }

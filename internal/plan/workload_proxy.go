@@ -33,6 +33,9 @@ const (
 	xdsPath         = "/xds"
 )
 
+// proxyGrace is how many seconds Envoy gets to end: its preStop takes them all.
+const proxyGrace = 2
+
 // unreachableSeconds that the proxy's pod stays bound to a node that is lost, before another may take its address.
 const unreachableSeconds = 30
 
@@ -44,14 +47,12 @@ func Proxy(in Child[*v1alpha1.ProxyServer]) ChildPlan {
 	if stop {
 		return p
 	}
-	w := workloadOf(in, names.Proxy, "ProxyServer")
-	w.attachment, w.placement, w.grace = spec.NetworkConfig.Attachment, spec.Placement, 2
-	w.addresses = proxyAddresses(in)
-
+	w := workloadOf(in, names.Proxy, "ProxyServer", spec.NetworkConfig.Attachment, proxyAddresses(in)...)
+	w.Placement, w.Image, w.EnvoyImage = spec.Placement, spec.ManagerImage, spec.ProxyImage
 	config := bootstrap.Template(w.namespace(), w.name())
-	template := w.proxyPod(spec, config)
-	rolledOut := w.keepImages(template, slices.Concat(unless(spec.ManagerImage, names.Proxy), unless(spec.ProxyImage, envoyContainer))...)
+	released, waits := w.release(w.proxy(in.Settings, config))
 
+	p.Find(waits...)
 	p.Want(w.account(w.proxyRules(spec)...)...)
 	p.Want(accore.ConfigMap(names.EnvoyBootstrap(w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
 		WithData(map[string]string{bootstrapKey: config}))
@@ -59,7 +60,7 @@ func Proxy(in Child[*v1alpha1.ProxyServer]) ChildPlan {
 	if len(onPods) > 0 {
 		p.Want(w.proxyService(onPods))
 	}
-	p.Want(w.admission(admittedTCP(onPods)...), w.budget(), w.replaced(template, rolledOut))
+	p.Want(w.admission(admittedTCP(onPods)...), w.budget(), w.replaced(released))
 	return p
 }
 
@@ -101,20 +102,19 @@ func proxyAddresses(in Child[*v1alpha1.ProxyServer]) []netip.Prefix {
 	return all
 }
 
-func (w workload) proxyPod(spec v1alpha1.ProxyServerSpec, config string) *accore.PodTemplateSpecApplyConfiguration {
+func (p pod) proxy(s Settings, config string) *accore.PodTemplateSpecApplyConfiguration {
 	xds := accore.VolumeMount().WithName(xdsVolume).WithMountPath(xdsPath)
 	// The kubelet starts containers one after the other, so the sidecar stands before Envoy: see completesBootstrap.
-	template := w.pod(accore.PodSpec().WithContainers(w.sidecar(spec, xds), w.envoy(spec, xds)).
-		WithVolumes(emptyDir(xdsVolume), accore.Volume().WithName(bootstrapVolume).WithConfigMap(accore.ConfigMapVolumeSource().WithName(names.EnvoyBootstrap(w.name())))).
+	template := p.template(accore.PodSpec().WithTerminationGracePeriodSeconds(proxyGrace).WithContainers(p.sidecar(s, xds), p.envoy(s, xds)).
+		WithVolumes(emptyDir(xdsVolume), accore.Volume().WithName(bootstrapVolume).WithConfigMap(accore.ConfigMapVolumeSource().WithName(names.EnvoyBootstrap(p.Name)))).
 		WithTolerations(unreachable(corev1.TaintNodeNotReady), unreachable(corev1.TaintNodeUnreachable)))
 	return template.WithAnnotations(map[string]string{names.AnnotationBootstrap: digest(config)})
 }
 
-func (w workload) sidecar(spec v1alpha1.ProxyServerSpec, xds *accore.VolumeMountApplyConfiguration) *accore.ContainerApplyConfiguration {
+func (p pod) sidecar(s Settings, xds *accore.VolumeMountApplyConfiguration) *accore.ContainerApplyConfiguration {
 	limit := accore.EnvVar().WithName(bootstrap.MemoryLimitVariable).WithValueFrom(accore.EnvVarSource().
 		WithResourceFieldRef(accore.ResourceFieldSelector().WithContainerName(envoyContainer).WithResource("limits.memory").WithDivisor(resource.MustParse("1"))))
-	return w.daemon(names.Proxy, cmp.Or(spec.ManagerImage, w.settings.Image),
-		append(w.daemonArgs("proxy-name", "proxy-log-level"), "--xds-socket="+bootstrap.DefaultSocket)...).
+	return p.daemon(s, append(p.daemonArgs("proxy-name", "proxy-log-level"), "--xds-socket="+bootstrap.DefaultSocket)...).
 		WithEnv(limit).WithLifecycle(completesBootstrap()).WithResources(resources("10m", "32Mi", "128Mi")).
 		WithVolumeMounts(xds, accore.VolumeMount().WithName(bootstrapVolume).WithMountPath(bootstrapPath).WithReadOnly(true))
 }
@@ -128,10 +128,10 @@ func completesBootstrap() *accore.LifecycleApplyConfiguration {
 		"/oooi", "proxy", "bootstrap", "--template="+bootstrapPath+"/"+bootstrapKey, "--output="+xdsPath+"/"+bootstrapKey, "--xds-socket="+bootstrap.DefaultSocket)))
 }
 
-func (w workload) envoy(spec v1alpha1.ProxyServerSpec, xds *accore.VolumeMountApplyConfiguration) *accore.ContainerApplyConfiguration {
-	return accore.Container().WithName(envoyContainer).WithImage(cmp.Or(spec.ProxyImage, w.settings.EnvoyImage)).
+func (p pod) envoy(s Settings, xds *accore.VolumeMountApplyConfiguration) *accore.ContainerApplyConfiguration {
+	return accore.Container().WithName(envoyContainer).WithImage(cmp.Or(p.EnvoyImage, s.EnvoyImage)).
 		WithCommand("/usr/local/bin/envoy").WithArgs(bootstrap.Arguments(xdsPath + "/" + bootstrapKey)...).
-		WithSecurityContext(restricted()).WithResources(w.resources("50m", "128Mi", "512Mi")).WithVolumeMounts(xds).
+		WithSecurityContext(restricted()).WithResources(p.resources("50m", "128Mi", "512Mi")).WithVolumeMounts(xds).
 		// A deleted pod is replaced while it ends: it serves on until the new one's network is made and takes its address.
 		WithLifecycle(accore.Lifecycle().WithPreStop(accore.LifecycleHandler().WithSleep(accore.SleepAction().WithSeconds(2))))
 }
@@ -142,12 +142,11 @@ func unreachable(taint string) *accore.TolerationApplyConfiguration {
 
 // replaced is a Deployment whose old pod ends before the new one begins; unlike a StatefulSet's, its pod is replaced
 // when a node is lost.
-func (w workload) replaced(template *accore.PodTemplateSpecApplyConfiguration, rolledOut string) runtime.ApplyConfiguration {
-	return acapps.Deployment(names.Workload(w.app, w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
-		WithAnnotations(map[string]string{names.AnnotationRolledOut: rolledOut}).
+func (w workload) replaced(r released) runtime.ApplyConfiguration {
+	return acapps.Deployment(names.Workload(w.App, w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).WithAnnotations(r.annotations).
 		WithSpec(acapps.DeploymentSpec().WithReplicas(1).WithRevisionHistoryLimit(2).
 			WithStrategy(acapps.DeploymentStrategy().WithType(appsv1.RecreateDeploymentStrategyType)).
-			WithSelector(acmeta.LabelSelector().WithMatchLabels(w.selector())).WithTemplate(template))
+			WithSelector(acmeta.LabelSelector().WithMatchLabels(w.selector())).WithTemplate(r.template))
 }
 
 // proxyRules let the sidecar follow targets in its own namespace; in others the Infra grants it.

@@ -65,7 +65,9 @@ func (c child) progressing(ready verdict) verdict {
 	case ready.Reason == "Progressing":
 		return yes(kind, "RollingOut", ready.Message)
 	}
-	return no(kind, "Settled", fmt.Sprintf("generation %d is rolled out", c.meta.GetGeneration()))
+	settled := judged(kind, c.out.Findings, no(kind, "Settled", fmt.Sprintf("generation %d is rolled out", c.meta.GetGeneration())))
+	settled.Status = metav1.ConditionFalse // a note here says what does not move
+	return settled
 }
 
 func instances(ip v1alpha1.IPAddress, workload string) []v1alpha1.Instance {

@@ -138,6 +138,17 @@ func TestAChildIsReadyWhenItsPodServesTheNewestSpec(t *testing.T) {
 	}
 }
 
+func TestAPodThatWaitsForANewerTemplateServesAndIsNotRolledOut(t *testing.T) {
+	seen := observe.Child[*v1alpha1.DNSServer]{Rollout: observe.Rollout{Exists: true, Current: true, Ready: true}}
+	seen.Server = &v1alpha1.DNSServer{Status: v1alpha1.DNSServerStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionConfigAccepted, Status: metav1.ConditionTrue}}}}
+	waits := Outcome{Findings: []finding.Finding{finding.Note(v1alpha1.ConditionProgressing, "NewerTemplateWaits").Say("w")}}
+	all := DNS(seen, waits, noon).Conditions
+	for kind, want := range map[string]string{v1alpha1.ConditionReady: "True/Serving", v1alpha1.ConditionProgressing: "False/NewerTemplateWaits"} {
+		c := meta.FindStatusCondition(all, kind)
+		NewWithT(t).Expect(string(c.Status)+"/"+c.Reason).To(Equal(want), kind)
+	}
+}
+
 func TestADaemonsPartOfTheStatusIsNoReasonToWrite(t *testing.T) {
 	ours := v1alpha1.DHCPServerStatus{Conditions: serving(1), Instances: []v1alpha1.Instance{{IP: "192.168.100.2", Workload: "w"}}, ObservedGeneration: 1}
 	both := ours
