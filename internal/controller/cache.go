@@ -113,8 +113,8 @@ func telling(all []metav1.ManagedFieldsEntry) (kept []metav1.ManagedFieldsEntry)
 // shared is one copy of a set of fields: what we apply of one kind differs from Infra to Infra in values, seldom in fields.
 // Only the key of the ownerReference has the owner's UID in it; that it is the owner's, apply.Owner sees by the reference itself.
 func shared(f *metav1.FieldsV1) *metav1.FieldsV1 {
-	text := ownerKey.ReplaceAll(f.GetRawBytes(), []byte(`"k:{}"`))
-	kept, _ := fieldSets.LoadOrStore(string(text), &metav1.FieldsV1{Raw: text})
+	text := ownerKey.ReplaceAllString(f.GetRawString(), `"k:{}"`)
+	kept, _ := fieldSets.LoadOrStore(text, metav1.NewFieldsV1(text))
 	return kept.(*metav1.FieldsV1)
 }
 
