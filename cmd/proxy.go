@@ -78,7 +78,7 @@ func newProxyBootstrapCommand() *cobra.Command {
 			if err := daemon.WriteFile(f.output, content); err != nil {
 				return err
 			}
-			return os.Chmod(f.output, 0o644) // Envoy may run as another user than the sidecar
+			return os.Chmod(f.output, 0o644) //nolint:gosec // Envoy may run as another user than the sidecar
 		},
 	}
 	cmd.Flags().StringVar(&f.template, "template", "", "bootstrap to complete, as the operator wrote it")

@@ -131,5 +131,5 @@ func fieldsV1(fields map[string]any) *metav1.FieldsV1 {
 	if err != nil {
 		panic(err) // it was JSON before
 	}
-	return &metav1.FieldsV1{Raw: text}
+	return metav1.NewFieldsV1(string(text))
 }

@@ -37,8 +37,8 @@ func live(t *testing.T, fields string, intent *unstructured.Unstructured) *corev
 	s := &corev1.Service{}
 	s.Annotations = intent.GetAnnotations()
 	s.ManagedFields = []metav1.ManagedFieldsEntry{
-		{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{}`)}},
-		{Manager: names.ManagerFieldOwner, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}},
+		{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{}`)},
+		{Manager: names.ManagerFieldOwner, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(fields)},
 	}
 	return s
 }

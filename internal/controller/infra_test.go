@@ -168,7 +168,7 @@ func TestDriftIsCorrected(t *testing.T) {
 	w.creates(w.smallest("c1"))
 	w.settled("c1")
 
-	t.Run("a changed field", func(t *testing.T) {
+	t.Run("a changed field", func(*testing.T) {
 		dns := named(&v1alpha1.DNSServer{}, w.ns, "c1-dns")
 		w.changes(dns, func() { dns.Spec.HostedClusterDomain = "evil.example.com" })
 		sees(w, dns, func(g Gomega, s *v1alpha1.DNSServer) {

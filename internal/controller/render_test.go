@@ -92,13 +92,13 @@ func (w *world) has(want []unstructured.Unstructured) {
 	for i, o := range want {
 		live := o.DeepCopy()
 		w.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(live), live)).To(Succeed())
-		w.bornOf(&o, live)
+		w.bornOf(&o)
 		w.Expect(lacks("", o.Object, live.Object)).To(BeEmpty(), ids[i])
 	}
 }
 
 // bornOf gives a printed object the UID of its owner, which only the cluster knows.
-func (w *world) bornOf(printed, live *unstructured.Unstructured) {
+func (w *world) bornOf(printed *unstructured.Unstructured) {
 	w.t.Helper()
 	owner := &unstructured.Unstructured{}
 	owner.SetAPIVersion("hostedcluster.densityops.com/v1alpha1")

@@ -10,9 +10,9 @@ type Outcome int
 const (
 	// OK informs: the condition stays True, with this reason and message.
 	OK Outcome = iota
-	// Waiting: something outside has yet to happen; what runs stays as it is.
+	// Waiting means that something outside has yet to happen; what runs stays as it is.
 	Waiting
-	// Invalid: the user must change something; what runs stays as it is.
+	// Invalid means that the user must change something; what runs stays as it is.
 	Invalid
 )
 

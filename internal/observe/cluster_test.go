@@ -75,5 +75,5 @@ func texts(all []netip.Prefix) (out []string) {
 
 func FuzzResolvConf(f *testing.F) {
 	f.Add("search a.svc.cluster.local svc.cluster.local\n")
-	f.Fuzz(func(t *testing.T, text string) { clusterDomain(text) })
+	f.Fuzz(func(_ *testing.T, text string) { clusterDomain(text) })
 }

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"crypto/tls"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -126,7 +128,7 @@ func answered(t *testing.T, port v1alpha1.Port, message []byte, pieces int) bool
 	}
 	NewWithT(t).Expect(conn.SetReadDeadline(time.Now().Add(10 * time.Second))).To(Succeed())
 	n, err := conn.Read(make([]byte, 1))
-	if err, ok := err.(net.Error); ok && err.Timeout() {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatal("neither answered nor closed")
 	}
 	return n > 0

@@ -55,7 +55,7 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(string(whole))
-	f.Fuzz(func(t *testing.T, text string) {
+	f.Fuzz(func(_ *testing.T, text string) {
 		if objects, err := render.Read(strings.NewReader(text)); err == nil {
 			objects.Render(planSettings)
 		}

@@ -216,7 +216,7 @@ func FuzzAnswer(f *testing.F) {
 	for _, name := range []string{"api.c1.example.com.", "*.apps.c1.example.com.", `\000\..c1.example.com.`, "."} {
 		packed := make([]byte, 256)
 		n, _ := dns.PackDomainName(name, packed, 0, nil, false)
-		f.Add(packed[:n], uint16(dns.TypeA), uint16(dns.ClassINET))
+		f.Add(packed[:n], dns.TypeA, uint16(dns.ClassINET))
 	}
 	view := records.Build(cluster).VLAN
 	f.Fuzz(func(t *testing.T, wire []byte, qtype, class uint16) {

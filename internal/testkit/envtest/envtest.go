@@ -99,7 +99,7 @@ func (c *Cluster) collect(assets string) error {
 	if err := os.WriteFile(path, kubeconfig, 0o600); err != nil {
 		return err
 	}
-	c.collector = exec.Command(filepath.Join(assets, "kube-controller-manager"),
+	c.collector = exec.Command(filepath.Join(assets, "kube-controller-manager"), //nolint:gosec // the lab's own build
 		"--kubeconfig="+path, "--controllers=garbage-collector-controller", "--leader-elect=false", "--secure-port=0")
 	return c.collector.Start()
 }

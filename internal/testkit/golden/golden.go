@@ -38,7 +38,7 @@ func Cases(t *testing.T, testdata string, inputs []string, run func(t *testing.T
 func compare(t *testing.T, file, got string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return

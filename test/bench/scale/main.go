@@ -66,7 +66,7 @@ func run(ctx context.Context, infras int, idle time.Duration, binary string) err
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer os.RemoveAll(dir) //nolint:errcheck // it is the system's for temporary files
 	env, b, err := start(dir)
 	if err != nil {
 		return err
@@ -213,7 +213,7 @@ func (b *bench) startManager(ctx context.Context, dir, binary string) error {
 	b.process = exec.CommandContext(ctx, binary, "manager", "--metrics-bind-address=0", "--health-probe-bind-address=0",
 		"--image=e2e.local/oooi:dev", "--envoy-image=e2e.local/envoy:lab")
 	b.process.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(dir, "kubeconfig"))
-	log, err := os.Create(filepath.Join(os.TempDir(), "oooi-scale-manager.log"))
+	log, err := os.Create(filepath.Join(os.TempDir(), "oooi-scale-manager.log")) //nolint:gosec // it is to be found where the last run left it
 	if err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (b *bench) awaitCreated(ctx context.Context, wanted map[string]int, infras 
 		case <-ctx.Done():
 			return ctx.Err()
 		case err := <-b.ended:
-			return fmt.Errorf("the manager ended (%v); see its log", err)
+			return fmt.Errorf("the manager ended, see its log: %w", err)
 		case <-tick.C:
 		}
 	}
