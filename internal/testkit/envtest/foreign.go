@@ -24,7 +24,7 @@ var (
 // dir downloads the module if it is not in the cache yet and says where it lies.
 func (m module) dir() (string, error) {
 	download := exec.Command("go", "mod", "download", "-json", m.path+"@"+m.version) //nolint:gosec // go.mod names them
-	download.Dir = os.TempDir() // outside any module: no go.sum of ours is asked, and none is written
+	download.Dir = os.TempDir()                                                      // outside any module: no go.sum of ours is asked, and none is written
 	out, err := download.Output()
 	var got struct{ Dir, Sum, Error string }
 	if decodeErr := json.Unmarshal(out, &got); decodeErr != nil || got.Error != "" {
