@@ -71,7 +71,7 @@ func runManager(ctx context.Context, flags managerFlags, settings plan.Settings)
 	if err != nil {
 		return err
 	}
-	if settings, err = observe.Cluster(ctx, manager.GetAPIReader(), settings); err != nil {
+	if settings, err = observe.Cluster(settings); err != nil {
 		return err
 	}
 	if err := controller.Setup(manager, settings); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
+	configv1 "github.com/openshift/api/config/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -657,7 +658,9 @@ func TestTheClustersNetworksAreFollowed(t *testing.T) {
 	services := named(&networkingv1.ServiceCIDR{}, "", "more")
 	services.Spec.CIDRs = []string{"10.111.7.0/24"}
 	node := named(&corev1.Node{}, "", "n1")
+	openshift := named(&configv1.Network{}, "", "cluster")
 	t.Cleanup(func() {
+		w.Expect(client.IgnoreNotFound(w.api.Delete(context.Background(), openshift))).To(Succeed())
 		w.Expect(client.IgnoreNotFound(w.api.Delete(context.Background(), services))).To(Succeed())
 		w.Expect(client.IgnoreNotFound(w.api.Delete(context.Background(), node))).To(Succeed())
 	})
@@ -674,6 +677,17 @@ func TestTheClustersNetworksAreFollowed(t *testing.T) {
 	}
 	w.Expect(w.silent()).To(Equal(written))
 	w.Expect(w.passes("infra")).To(Equal(passes), "what Nodes report concerns nobody")
+
+	// OpenShift's own word counts, and may be widened.
+	openshift.Status.ClusterNetwork = []configv1.ClusterNetworkEntry{{CIDR: "10.114.7.0/24"}}
+	w.creates(openshift)
+	denies("7.114.10.in-addr.arpa", true)
+	denies("7.112.10.in-addr.arpa", false)
+	w.silent()
+	w.changes(openshift, func() { openshift.Status.ClusterNetwork[0].CIDR = "10.114.6.0/23" })
+	denies("6.114.10.in-addr.arpa", true)
+	w.Expect(w.api.Delete(w.ctx, openshift)).To(Succeed())
+	denies("7.112.10.in-addr.arpa", true)
 
 	w.Expect(w.api.Delete(w.ctx, node)).To(Succeed())
 	denies("7.112.10.in-addr.arpa", false)

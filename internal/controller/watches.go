@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	configv1 "github.com/openshift/api/config/v1"
 	routev1 "github.com/openshift/api/route/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -65,6 +66,7 @@ func (p parts) infra() error {
 	p.late.watch(c, &nad.NetworkAttachmentDefinition{}, p.mapped(labelled))
 	p.late.watch(c, &nad.NetworkAttachmentDefinition{}, p.mapped(p.attachedTo))
 	p.late.watch(c, &networkingv1.ServiceCIDR{}, p.mapped(p.everyone))
+	p.late.watch(c, &configv1.Network{}, p.mapped(p.everyone))
 	return nil
 }
 

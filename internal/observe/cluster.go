@@ -8,20 +8,18 @@ import (
 	"slices"
 	"strings"
 
+	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/internal/plan"
 )
 
 // Cluster fills in what no flag said of the management cluster and does not change under us: its domain as the manager's
-// own resolver has it, and its networks as OpenShift's Network says. Without that, networks follows them.
-func Cluster(ctx context.Context, reader client.Reader, s plan.Settings) (plan.Settings, error) {
+// own resolver has it. Its networks are followed.
+func Cluster(s plan.Settings) (plan.Settings, error) {
 	if s.ClusterDomain == "" {
 		text, err := os.ReadFile("/etc/resolv.conf")
 		if err != nil {
@@ -29,7 +27,14 @@ func Cluster(ctx context.Context, reader client.Reader, s plan.Settings) (plan.S
 		}
 		s.ClusterDomain = clusterDomain(string(text))
 	}
-	pods, services, err := openShiftNetworks(ctx, reader)
+	return s, nil
+}
+
+// networks fills in the cluster's networks where no flag says them: as OpenShift's Network has them now, else as its Nodes
+// and ServiceCIDRs have.
+func (o *Observer) networks(ctx context.Context) (plan.Settings, error) {
+	s := o.Settings
+	pods, services, err := o.openShiftNetworks(ctx)
 	if err != nil {
 		return s, err
 	}
@@ -39,12 +44,6 @@ func Cluster(ctx context.Context, reader client.Reader, s plan.Settings) (plan.S
 	if len(s.ServiceCIDRs) == 0 {
 		s.ServiceCIDRs = services
 	}
-	return s, nil
-}
-
-// networks fills in what neither a flag nor OpenShift says: the cluster's networks as its Nodes and ServiceCIDRs have them now.
-func (o *Observer) networks(ctx context.Context) (s plan.Settings, err error) {
-	s = o.Settings
 	if len(s.PodCIDRs) == 0 {
 		if s.PodCIDRs, err = o.nodeNetworks(ctx); err != nil {
 			return s, err
@@ -72,24 +71,17 @@ func clusterDomain(resolvConf string) string {
 	return ""
 }
 
-func openShiftNetworks(ctx context.Context, reader client.Reader) (pods, services []netip.Prefix, err error) {
-	network := &unstructured.Unstructured{}
-	network.SetGroupVersionKind(schema.GroupVersionKind{Group: "config.openshift.io", Version: "v1", Kind: "Network"})
-	err = reader.Get(ctx, client.ObjectKey{Name: "cluster"}, network)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		return nil, nil, nil
+// openShiftNetworks are none where there is no Network of OpenShift.
+func (o *Observer) openShiftNetworks(ctx context.Context) (pods, services []netip.Prefix, err error) {
+	network, err := get[configv1.Network](ctx, o, types.NamespacedName{Name: "cluster"})
+	if err != nil || network == nil {
+		return nil, nil, err
 	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading the cluster's Network: %w", err)
+	var blocks []string
+	for _, b := range network.Status.ClusterNetwork {
+		blocks = append(blocks, b.CIDR)
 	}
-	blocks, _, _ := unstructured.NestedSlice(network.Object, "status", "clusterNetwork")
-	for _, b := range blocks {
-		block, _ := b.(map[string]any)
-		cidr, _ := block["cidr"].(string)
-		pods = append(pods, prefixes(cidr)...)
-	}
-	texts, _, _ := unstructured.NestedStringSlice(network.Object, "status", "serviceNetwork")
-	return pods, prefixes(texts...), nil
+	return prefixes(blocks...), prefixes(network.Status.ServiceNetwork...), nil
 }
 
 func (o *Observer) nodeNetworks(ctx context.Context) ([]netip.Prefix, error) {

@@ -1,13 +1,15 @@
 package observe
 
 import (
+	"errors"
 	"net/netip"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -32,10 +34,8 @@ func TestTheClustersNetworks(t *testing.T) {
 	node.Name = "n1"
 	services := &networkingv1.ServiceCIDR{Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.96.0.0/12"}}}
 	services.Name = "kubernetes"
-	openshift := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "config.openshift.io/v1", "kind": "Network", "metadata": map[string]any{"name": "cluster"},
-		"status": map[string]any{"clusterNetwork": []any{map[string]any{"cidr": "10.128.0.0/14"}, map[string]any{"cidr": "none"}}, "serviceNetwork": []any{"172.30.0.0/16"}},
-	}}
+	openshift := &configv1.Network{Status: configv1.NetworkStatus{ClusterNetwork: []configv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/14"}, {CIDR: "none"}}, ServiceNetwork: []string{"172.30.0.0/16"}}}
+	openshift.Name = "cluster"
 	written := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 	for name, c := range map[string]struct {
 		objects        []client.Object
@@ -50,15 +50,14 @@ func TestTheClustersNetworks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			c.flags.ClusterDomain = "cluster.local"
-			reader := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(c.objects...).Build()
-			atStart, err := Cluster(t.Context(), reader, c.flags)
-			g.Expect(err).NotTo(HaveOccurred())
+			scheme := runtime.NewScheme()
+			g.Expect(errors.Join(clientgoscheme.AddToScheme(scheme), configv1.Install(scheme))).To(Succeed())
+			reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c.objects...).Build()
 			kinds := NewKinds()
 			for _, kind := range kinds.Absent() {
 				kinds.Appeared(kind)
 			}
-			s, err := (&Observer{Reader: reader, Settings: atStart, Kinds: kinds}).networks(t.Context())
+			s, err := (&Observer{Reader: reader, Settings: c.flags, Kinds: kinds}).networks(t.Context())
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(texts(s.PodCIDRs)).To(Equal(c.pods))
 			g.Expect(texts(s.ServiceCIDRs)).To(Equal(c.services))

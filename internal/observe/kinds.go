@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	configv1 "github.com/openshift/api/config/v1"
 	routev1 "github.com/openshift/api/route/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -28,6 +29,7 @@ func NewKinds() *Kinds {
 		&routev1.Route{}:                   &routev1.RouteList{},
 		&nad.NetworkAttachmentDefinition{}: &nad.List{},
 		&networkingv1.ServiceCIDR{}:        &networkingv1.ServiceCIDRList{},
+		&configv1.Network{}:                &configv1.NetworkList{},
 	} {
 		k.absent[reflect.TypeOf(kind)] = kind
 		k.absent[reflect.TypeOf(all)] = kind

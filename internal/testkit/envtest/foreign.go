@@ -47,6 +47,7 @@ func Foreign() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		{hypershift, manifests + "hostedclusters-Default.crd.yaml"},
 		{hypershift, manifests + "hostedcontrolplanes-Default.crd.yaml"},
 		{openshift, "route/v1/zz_generated.crd-manifests/routes.crd.yaml"},
+		{openshift, "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_networks.crd.yaml"},
 	} {
 		dir, err := of.dir()
 		if err != nil {
