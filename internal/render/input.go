@@ -26,14 +26,38 @@ func (o Objects) Inputs(settings plan.Settings) []plan.Input {
 			infra.Namespace = metav1.NamespaceDefault
 		}
 	}
+	segments := o.segments(infras)
 	var all []plan.Input
 	for _, infra := range infras {
-		all = append(all, o.input(infra, infras, settings))
+		all = append(all, o.input(infra, segments, settings))
 	}
 	return all
 }
 
-func (o Objects) input(infra *v1alpha1.Infra, infras []*v1alpha1.Infra, settings plan.Settings) plan.Input {
+// segments are the Infras of each layer 2, by its name. Every plan takes only those of its own, as observe has it:
+// what all others are is not to be read again for each.
+func (o Objects) segments(infras []*v1alpha1.Infra) map[string][]plan.Neighbour {
+	all := map[string][]plan.Neighbour{}
+	for _, infra := range infras {
+		n := plan.Neighbour{Infra: infra, NAD: o.nadOf(infra), Children: o.children(infra)}
+		all[layer2(n.NAD)] = append(all[layer2(n.NAD)], n)
+	}
+	return all
+}
+
+// layer2 names the segment that a network lies on; empty when that cannot be told.
+func layer2(n *nad.NetworkAttachmentDefinition) string {
+	if n == nil {
+		return ""
+	}
+	config, err := nad.Parse(n.Spec.Config)
+	if err != nil {
+		return ""
+	}
+	return config.Layer2()
+}
+
+func (o Objects) input(infra *v1alpha1.Infra, segments map[string][]plan.Neighbour, settings plan.Settings) plan.Input {
 	refs := plan.Refs(infra)
 	in := plan.Input{
 		Settings: settings, Infra: infra, NAD: o.nadOf(infra), Children: o.children(infra),
@@ -49,9 +73,11 @@ func (o Objects) input(infra *v1alpha1.Infra, infras []*v1alpha1.Infra, settings
 			in.Namespaces = append(in.Namespaces, *ns)
 		}
 	}
-	for _, other := range infras {
-		if other != infra {
-			in.Neighbours = append(in.Neighbours, plan.Neighbour{Infra: other, NAD: o.nadOf(other), Children: o.children(other)})
+	if segment := layer2(in.NAD); segment != "" {
+		for _, other := range segments[segment] {
+			if other.Infra != infra {
+				in.Neighbours = append(in.Neighbours, other)
+			}
 		}
 	}
 	if len(plan.Permitted(in)) > 0 || in.ControlPlaneNamespace() == "" {
