@@ -53,8 +53,8 @@ func newManagerCommand() *cobra.Command {
 }
 
 func runManager(ctx context.Context, flags managerFlags, settings plan.Settings) error {
-	if settings.Image == "" || settings.EnvoyImage == "" {
-		return errors.New("the daemons' images are not known: set --image and --envoy-image (or RELATED_IMAGE_OOOI and RELATED_IMAGE_ENVOY)")
+	if err := requireImages(settings); err != nil {
+		return err
 	}
 	if _, err := logger(flags.logLevel); err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,50 +21,31 @@ func newRenderCommand() *cobra.Command {
 		Short: "Print what an Infra becomes, without a cluster",
 		Long: "Plans from files what the operator plans from a cluster, with the same code: give the Infra, its HostedCluster,\n" +
 			"NetworkAttachmentDefinition and the Services, Routes, EndpointSlices and NetworkPolicies of the control plane's\n" +
-			"namespace, as `kubectl get -o yaml` prints them. Objects go to standard output, findings to standard error.",
-		Example: "  oooi render -f infra.yaml -f hostedcluster.yaml -f namespace.yaml",
+			"namespace, as `kubectl get -o yaml` prints them. Objects go to standard output, findings to standard error.\n\n" +
+			"The output is there to be read, reviewed and compared, not to be applied: owners are written without the UID that only\n" +
+			"a cluster gives them (uid: \"\").",
+		Example: "  oooi render --image oooi:1 --envoy-image envoy:1 -f infra.yaml -f hostedcluster.yaml -f namespace.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			write, ok := map[string]func(io.Writer, []runtime.ApplyConfiguration) error{"yaml": render.YAML, "json": render.JSON}[output]
 			if !ok {
 				return fmt.Errorf("--output %s: write yaml or json", output)
 			}
-			objects, err := readFiles(cmd.InOrStdin(), files)
+			if err := requireImages(settings); err != nil {
+				return err
+			}
+			objects, err := render.Files(cmd.InOrStdin(), files)
 			if err != nil {
 				return err
 			}
 			return renderTo(cmd.OutOrStdout(), cmd.ErrOrStderr(), write, objects.Render(settings))
 		},
 	}
-	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file to read, - for standard input; may be given more than once")
+	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or directory to read, - for standard input; may be given more than once")
 	cmd.Flags().StringVarP(&output, "output", "o", "yaml", "yaml or json")
 	bindSettings(cmd, &settings)
 	_ = cmd.MarkFlagRequired("filename")
 	return cmd
-}
-
-func readFiles(stdin io.Reader, files []string) (render.Objects, error) {
-	var all render.Objects
-	for _, name := range files {
-		objects, err := readFile(stdin, name)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		all = append(all, objects...)
-	}
-	return all, nil
-}
-
-func readFile(stdin io.Reader, name string) (render.Objects, error) {
-	if name == "-" {
-		return render.Read(stdin)
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return render.Read(file)
 }
 
 // renderTo writes everything that is planned, says what was found, and fails when an Infra is held back.

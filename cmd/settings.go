@@ -1,11 +1,14 @@
 package cmd
 
 import (
+	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/cldmnky/oooi/internal/plan"
 )
@@ -19,11 +22,34 @@ func bindSettings(cmd *cobra.Command, s *plan.Settings) {
 	flags.StringSliceVar(&s.NADSourceNamespaces, "nad-source-namespaces", []string{"default", "openshift-multus", "openshift-sriov-network-operator", "openshift-cnv"},
 		"namespaces whose NetworkAttachmentDefinitions Multus lends to every pod")
 	flags.Var((*prefixes)(&s.ExtraEndpointCIDRs), "extra-endpoint-cidrs", "networks that extra endpoints and ProxyServers may lead to by address (default none)")
-	flags.StringVar(&s.ClusterDomain, "cluster-domain", "", "the management cluster's own domain, hidden from VLANs (default: from resolv.conf)")
+	flags.Var((*domain)(&s.ClusterDomain), "cluster-domain", "the management cluster's own domain, hidden from VLANs (default: from resolv.conf)")
 	flags.Var((*prefixes)(&s.PodCIDRs), "pod-cidrs", "the management cluster's pod networks (default: read from the cluster)")
 	flags.Var((*prefixes)(&s.ServiceCIDRs), "service-cidrs", "the management cluster's service networks (default: read from the cluster)")
 	flags.StringSliceVar(&s.MetricsNamespaces, "metrics-namespaces", nil, "namespaces whose pods may scrape the daemons' metrics (default none)")
 }
+
+// requireImages: without them no pod can be planned.
+func requireImages(s plan.Settings) error {
+	if s.Image == "" || s.EnvoyImage == "" {
+		return errors.New("the daemons' images are not known: set --image and --envoy-image (or RELATED_IMAGE_OOOI and RELATED_IMAGE_ENVOY)")
+	}
+	return nil
+}
+
+// domain is a flag of one DNS name.
+type domain string
+
+func (d *domain) Set(text string) error {
+	if text != "" && len(validation.IsDNS1123Subdomain(text)) > 0 {
+		return errors.New("not a domain in lower case; write one like cluster.local")
+	}
+	*d = domain(text)
+	return nil
+}
+
+func (d *domain) String() string { return string(*d) }
+
+func (d *domain) Type() string { return "domain" }
 
 // prefixes is a flag of networks, by comma.
 type prefixes []netip.Prefix
@@ -33,9 +59,12 @@ func (p *prefixes) Set(text string) error {
 	for one := range strings.SplitSeq(text, ",") {
 		network, err := netip.ParsePrefix(strings.TrimSpace(one))
 		if err != nil {
-			return err
+			return fmt.Errorf("%q is not a network; write one like 10.0.0.0/8", one)
 		}
-		*p = append(*p, network.Masked())
+		if network != network.Masked() {
+			return fmt.Errorf("%s is an address in a network; write the network, %s, or the address alone, %s", network, network.Masked(), netip.PrefixFrom(network.Addr(), network.Addr().BitLen()))
+		}
+		*p = append(*p, network)
 	}
 	return nil
 }

@@ -10,7 +10,9 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
@@ -59,31 +61,38 @@ func Read(from io.Reader) (Objects, error) {
 }
 
 func decode(doc []byte) (Objects, error) {
-	var of struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-	}
-	if err := yaml.Unmarshal(doc, &of); err != nil {
+	kind, err := kindOf(doc)
+	if err != nil || kind.Empty() {
 		return nil, err
 	}
-	if of.Kind == "" {
-		return nil, nil // an empty document: comments alone
+	if read, err := reads(kind); err != nil || !read {
+		return nil, err
 	}
 	decoder := lenient
-	if of.APIVersion == v1alpha1.GroupVersion.String() {
+	if kind.GroupVersion() == v1alpha1.GroupVersion {
 		decoder = strict
 	}
 	object, _, err := decoder.Decode(doc, nil, nil)
-	if runtime.IsNotRegisteredError(err) && decoder == lenient {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", of.Kind, err)
+		return nil, fmt.Errorf("%s: %w", kind.Kind, err)
 	}
 	if list, ok := object.(*corev1.List); ok {
 		return items(list)
 	}
 	return Objects{object}, nil
+}
+
+// kindOf is empty for a document that says nothing: comments alone.
+func kindOf(doc []byte) (schema.GroupVersionKind, error) {
+	var text any
+	if err := yaml.Unmarshal(doc, &text); err != nil || text == nil {
+		return schema.GroupVersionKind{}, err
+	}
+	var of metav1.TypeMeta
+	if err := yaml.Unmarshal(doc, &of); err != nil || of.Kind == "" || of.APIVersion == "" {
+		return schema.GroupVersionKind{}, errors.New("not a Kubernetes object: it must start with apiVersion and kind, e.g. apiVersion: v1, kind: Service")
+	}
+	return of.GroupVersionKind(), nil
 }
 
 func items(list *corev1.List) (Objects, error) {

@@ -23,6 +23,9 @@ items:
 apiVersion: example.com/v1
 kind: Other
 ---
+apiVersion: serving.knative.dev/v1
+kind: Service
+---
 apiVersion: hypershift.openshift.io/v1beta1
 kind: HostedCluster
 metadata: {name: c1}
@@ -37,8 +40,15 @@ func TestReadSaysWhatItCannotTake(t *testing.T) {
 		"a: b: c": "document 1: ",
 		"apiVersion: v1\nkind: Namespace\n---\napiVersion: v1\nkind: Service\nspec: 5\n":                                               "document 2: Service: ",
 		"apiVersion: hostedcluster.densityops.com/v1alpha1\nkind: Infra\nspec: {networkConfg: {}}\n":                                   `unknown field "spec.networkConfg"`,
-		"apiVersion: hostedcluster.densityops.com/v1alpha1\nkind: Infraa\n":                                                            `no kind "Infraa" is registered`,
+		"apiVersion: hostedcluster.densityops.com/v1alpha1\nkind: Infraa\n":                                                            `hostedcluster.densityops.com has no kind "Infraa"`,
 		"apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Service}, {apiVersion: v1, kind: Service, metadata: {name: 5}}]\n": "document 1: item 2: Service: ",
+		"apiVersion: hostedcluster.densityops.com/v1beta1\nkind: Infra\n":                                                              `Infra of apiVersion "hostedcluster.densityops.com/v1beta1" is not read; write apiVersion: hostedcluster.densityops.com/v1alpha1`,
+		"apiVersion: hostedcluster.density.com/v1alpha1\nkind: Infra\n":                                                                "write apiVersion: hostedcluster.densityops.com/v1alpha1",
+		"apiVersion: v1\nkind: Service\n---\napiVersion: hypershift.openshift.io/v1alpha1\nkind: HostedCluster\n":                      "document 2: HostedCluster of apiVersion \"hypershift.openshift.io/v1alpha1\" is not read; write apiVersion: hypershift.openshift.io/v1beta1",
+		"apiVersion: discovery.k8s.io/v1beta1\nkind: EndpointSlice\n":                                                                  "write apiVersion: discovery.k8s.io/v1",
+		"apiVersion: hostedcluster.densityops.com/v1alpha1\nmetadata: {name: a}":                                                       "not a Kubernetes object",
+		"kind: Infra\nmetadata: {name: a}":                                                                                             "not a Kubernetes object",
+		"just words":                                                                                                                   "document 1: not a Kubernetes object: it must start with apiVersion and kind, e.g. apiVersion: v1, kind: Service",
 	} {
 		_, err := render.Read(strings.NewReader(text))
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(want)), text)
