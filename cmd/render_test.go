@@ -3,8 +3,12 @@ package cmd
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -19,14 +23,14 @@ func rendered(stdin string, args ...string) (out, findings string, err error) {
 	cmd.SetIn(strings.NewReader(stdin))
 	cmd.SetOut(&stdout)
 	cmd.SetErr(&stderr)
-	cmd.SetArgs(args)
+	cmd.SetArgs(append([]string{"--image", "oooi:1", "--envoy-image", "envoy:1"}, args...))
 	err = cmd.Execute()
 	return stdout.String(), stderr.String(), err
 }
 
 func TestRenderPrintsChildrenAndWhatTheyBecome(t *testing.T) {
 	g := NewWithT(t)
-	out, findings, err := rendered("", "-f", cases+"loadbalancer-without-hostname/in.yaml", "-o", "json", "--image", "oooi:1", "--envoy-image", "envoy:1")
+	out, findings, err := rendered("", "-f", cases+"loadbalancer-without-hostname/in.yaml", "-o", "json")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(findings).To(BeEmpty())
 	var list struct {
@@ -47,7 +51,7 @@ func TestRenderPrintsChildrenAndWhatTheyBecome(t *testing.T) {
 		"NetworkPolicy clusters-c1/oooi.clusters.c1-proxy.ignition-server-proxy",
 		"StatefulSet clusters/c1-dhcp-deployment", "StatefulSet clusters/c1-dns-deployment", "Deployment clusters/c1-proxy-deployment", "Service clusters/c1-proxy-svc",
 	))
-	yaml, _, err := rendered("", "-f", cases+"loadbalancer-without-hostname/in.yaml", "--image", "oooi:1", "--envoy-image", "envoy:1")
+	yaml, _, err := rendered("", "-f", cases+"loadbalancer-without-hostname/in.yaml")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(strings.Count(yaml, "\n---\n") + 1).To(Equal(len(all)))
 }
@@ -70,8 +74,15 @@ spec:
 			err: "infra clusters/c1 is held back: nothing of it would be applied", findings: "infra clusters/c1: EndpointsResolved WaitingForControlPlane: waiting for HostedCluster clusters/c1\n"},
 		"a field that does not exist": {stdin: strings.Replace(infra, "networkConfig", "networkConfg", 1), args: []string{"-f", "-"}, err: `unknown field "spec.networkConfg"`},
 		"no Infra":                    {stdin: "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n", args: []string{"-f", "-"}, err: "the files hold no Infra"},
-		"a file that is not there":    {args: []string{"-f", "missing.yaml"}, err: "missing.yaml: open missing.yaml: no such file or directory"},
-		"another output":              {stdin: infra, args: []string{"-f", "-", "-o", "xml"}, err: "--output xml: write yaml or json"},
+		"a file that is not there":    {args: []string{"-f", "missing.yaml"}, err: "stat missing.yaml: no such file or directory"},
+		"one file twice": {args: []string{"-f", cases + "seed-form/in.yaml", "-f", cases + "seed-form/in.yaml"},
+			err: cases + "seed-form/in.yaml: Infra clusters/example-infra is given twice, first in " + cases + "seed-form/in.yaml; give it once"},
+		"no image": {stdin: infra, args: []string{"-f", "-", "--image", ""}, err: "the daemons' images are not known: set --image and --envoy-image"},
+		"an address for a network": {stdin: infra, args: []string{"-f", "-", "--extra-endpoint-cidrs", "10.0.0.1/8"},
+			err: `invalid argument "10.0.0.1/8" for "--extra-endpoint-cidrs" flag: 10.0.0.1/8 is an address in a network; write the network, 10.0.0.0/8, or the address alone, 10.0.0.1/32`},
+		"no network":     {stdin: infra, args: []string{"-f", "-", "--pod-cidrs", "10.128.0.0/14,here"}, err: `"here" is not a network; write one like 10.0.0.0/8`},
+		"no domain":      {stdin: infra, args: []string{"-f", "-", "--cluster-domain", "*bad"}, err: `invalid argument "*bad" for "--cluster-domain" flag: not a domain in lower case; write one like cluster.local`},
+		"another output": {stdin: infra, args: []string{"-f", "-", "-o", "xml"}, err: "--output xml: write yaml or json"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -88,4 +99,27 @@ func TestRenderTakesTheSample(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(err).To(MatchError(ContainSubstring("infra clusters/example-infra is held back")))
 	g.Expect(findings).To(ContainSubstring("RefNotPermitted"))
+}
+
+// A command that watches no context ends as any process does. What is written does not fit into a pipe: it is being read.
+func TestRenderEndsAtASignal(t *testing.T) {
+	g := NewWithT(t)
+	if os.Getenv("OOOI_TEST_SIGNAL") != "" {
+		root := Root()
+		root.SetArgs([]string{"render", "--image", "oooi:1", "--envoy-image", "envoy:1", "-f", "-"})
+		g.Expect(root.Execute()).To(Succeed())
+		return
+	}
+	process := exec.Command(os.Args[0], "-test.run=^TestRenderEndsAtASignal$")
+	process.Env = append(os.Environ(), "OOOI_TEST_SIGNAL=1")
+	stdin, err := process.StdinPipe()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(process.Start()).To(Succeed())
+	ended := make(chan error, 1)
+	_, err = stdin.Write(bytes.Repeat([]byte("# a comment\n"), 1<<16))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(process.Process.Signal(syscall.SIGTERM)).To(Succeed())
+	go func() { ended <- process.Wait() }()
+	t.Cleanup(func() { _ = process.Process.Kill() })
+	g.Eventually(ended, 20*time.Second).Should(Receive(MatchError("signal: terminated")))
 }

@@ -2,7 +2,10 @@
 package cmd
 
 import (
+	"os"
+	"os/signal"
 	"runtime/debug"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -16,8 +19,24 @@ func Root() *cobra.Command {
 		SilenceUsage:  true,
 		Version:       version(),
 	}
-	root.AddCommand(newDHCPCommand(), newDNSCommand(), newManagerCommand(), newProxyCommand(), newRenderCommand())
+	for _, service := range []*cobra.Command{newDHCPCommand(), newDNSCommand(), newManagerCommand(), newProxyCommand()} {
+		root.AddCommand(untilSignalled(service))
+	}
+	root.AddCommand(newRenderCommand())
 	return root
+}
+
+// untilSignalled ends a service's context at SIGINT and SIGTERM. What watches no context must not have it: the signal
+// would then end nothing.
+func untilSignalled(service *cobra.Command) *cobra.Command {
+	run := service.RunE
+	service.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		cmd.SetContext(ctx)
+		return run(cmd, args)
+	}
+	return service
 }
 
 // version is what the Go toolchain stamped: the module's version, else the commit.
