@@ -13,10 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/cldmnky/oooi/internal/dhcp/clock"
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
+	"github.com/cldmnky/oooi/internal/flock"
 )
 
 // When to compact: at least this much, and this many times what is live.
@@ -69,7 +68,7 @@ func open(path string, d disk, log *slog.Logger, health func(error)) (*Log, erro
 		requests: make(chan *request, 256), quit: make(chan struct{}), ended: make(chan struct{}),
 	}
 	var err error
-	if l.lock, err = lockFile(path + ".lock"); err != nil {
+	if l.lock, err = flock.Take(path+".lock", "another oooi dhcp uses this lease file"); err != nil {
 		return nil, err
 	}
 	if err := l.load(); err != nil {
@@ -80,18 +79,6 @@ func open(path string, d disk, log *slog.Logger, health func(error)) (*Log, erro
 	}
 	go l.run()
 	return l, nil
-}
-
-// lockFile keeps two daemons from one file. The lock goes with the process, however it ends.
-func lockFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("locking the lease file: %w", err)
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("locking %s: another oooi dhcp uses this lease file: %w", path, err), f.Close())
-	}
-	return f, nil
 }
 
 func (l *Log) load() error {
@@ -111,7 +98,11 @@ func (l *Log) load() error {
 	}
 	aside := l.path + ".damaged"
 	err = os.WriteFile(aside, content, 0o600) // for a person to look at; not being able to keep it is no reason not to serve
-	l.log.Warn("the lease file was cut off or damaged; what could be read is served", "file", l.path, "octets", damaged, "copy", aside, "error", err)
+	log := l.log.With("file", l.path, "octets", damaged, "copy", aside)
+	if err != nil {
+		log = log.With("error", err)
+	}
+	log.Warn("the lease file was cut off or damaged; what could be read is served")
 	l.clock.Born = time.Time{} // who may have forgotten leases probes like a newborn
 	return nil
 }

@@ -261,6 +261,15 @@ func TestADamagedFileLosesOnlyWhatIsDamaged(t *testing.T) {
 	g.Expect(os.ReadFile(again.path + ".damaged")).To(Equal(damaged))
 }
 
+func TestDamageThatIsKeptAsideIsNoError(t *testing.T) {
+	g, path, said := NewWithT(t), filepath.Join(t.TempDir(), "leases.db"), &bytes.Buffer{}
+	g.Expect(os.WriteFile(path, []byte("nonsense"), 0o600)).To(Succeed())
+	l, err := Open(path, slog.New(slog.NewJSONHandler(said, nil)), func(error) {})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(l.Close()).To(Succeed())
+	g.Expect(said.String()).To(And(ContainSubstring(path+".damaged"), Not(ContainSubstring(`"error"`))))
+}
+
 func TestCompactionKeepsWhatIsLive(t *testing.T) {
 	d := &diskInMemory{none: true}
 	l := opened(t, d)

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"os"
+	"path/filepath"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -18,6 +19,7 @@ import (
 	serverv3 "github.com/envoyproxy/go-control-plane/pkg/server/v3"
 	"google.golang.org/grpc"
 
+	"github.com/cldmnky/oooi/internal/flock"
 	"github.com/cldmnky/oooi/internal/proxy/translate"
 )
 
@@ -88,8 +90,33 @@ func (s *Server) mark(all versions) {
 	}
 }
 
-// Listen opens a Unix socket for Envoy, in place of the one of an earlier run.
+// Listen opens a Unix socket for Envoy, in place of the one of an earlier run, which a lock beside it tells from a socket
+// that is served.
 func Listen(socket string) (net.Listener, error) {
+	// Others may enter the directory: Envoy may run as another user.
+	if err := os.MkdirAll(filepath.Dir(socket), 0o755); err != nil { //nolint:gosec // as said
+		return nil, fmt.Errorf("making the directory of the socket to Envoy: %w", err)
+	}
+	lock, err := flock.Take(socket+".lock", "another oooi proxy serves this socket")
+	if err != nil {
+		return nil, err
+	}
+	listener, err := listen(socket)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return locked{listener, lock}, nil
+}
+
+// locked is a listener whose socket is nobody else's until it is closed.
+type locked struct {
+	net.Listener
+	lock *os.File
+}
+
+func (l locked) Close() error { return errors.Join(l.Listener.Close(), l.lock.Close()) }
+
+func listen(socket string) (net.Listener, error) {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("removing the socket of an earlier run: %w", err)
 	}
@@ -97,8 +124,8 @@ func Listen(socket string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening for Envoy: %w", err)
 	}
-	// Only the pod's containers see the socket's volume, and Envoy may run as another user.
-	if err := os.Chmod(socket, 0o666); err != nil { //nolint:gosec // as said
+	// Only the pod's containers see the socket's volume.
+	if err := os.Chmod(socket, 0o666); err != nil { //nolint:gosec // Envoy may run as another user
 		return nil, errors.Join(fmt.Errorf("opening the socket to Envoy: %w", err), listener.Close())
 	}
 	return listener, nil
