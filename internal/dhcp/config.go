@@ -74,13 +74,30 @@ func (p *parser) fit(c pool.Config) {
 	}
 	subnet := c.Network.Subnet
 	p.must(subnet.Addr().Is4(), "networkConfig.cidr", "must be IPv4; there is no DHCPv6 yet")
-	p.must(subnet.Contains(c.Server), "networkConfig.serverIP", fmt.Sprintf("must lie inside %s", subnet))
+	p.must(subnet.Bits() >= 8 && !slices.ContainsFunc(unservable, subnet.Overlaps), "networkConfig.cidr",
+		fmt.Sprintf("%s cannot be served: give a network of unicast addresses, /8 or smaller, e.g. 192.168.100.0/24", subnet))
+	p.must(usable(subnet, c.Server), "networkConfig.serverIP", fmt.Sprintf("must lie inside %s, and not be its first or last address", subnet))
+	p.must(c.Server != c.Network.Router, "networkConfig.serverIP", fmt.Sprintf("%s is the gateway; give the server an address of its own", c.Server))
 	p.must(subnet.Contains(c.First) && subnet.Contains(c.Last), "leaseConfig", fmt.Sprintf("rangeStart and rangeEnd must lie inside %s", subnet))
 	p.must(!c.Last.Less(c.First), "leaseConfig", "rangeEnd lies before rangeStart; swap them")
 	p.must(c.LeaseTime >= 2*time.Minute && c.LeaseTime <= 8760*time.Hour, "leaseConfig.leaseTime", "must be between 2m and 8760h, e.g. 24h")
+	for i, r := range c.Never {
+		p.must(!r.Last.Less(r.First), fmt.Sprintf("excludeRanges[%d]", i), "end lies before start; swap them")
+	}
 	for i, r := range c.Reservations {
 		p.must(subnet.Contains(r.IP), fmt.Sprintf("reservations[%d].ip", i), fmt.Sprintf("must lie inside %s", subnet))
 	}
+}
+
+// unservable are networks whose addresses no client takes (RFC 6890). The loopback device's is not among them: a daemon that
+// is tried out on it serves.
+var unservable = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("224.0.0.0/3"),
+}
+
+// usable says whether a host may have an address of a subnet. (One of /31 has no network or broadcast address, RFC 3021.)
+func usable(subnet netip.Prefix, a netip.Addr) bool {
+	return subnet.Contains(a) && (subnet.Bits() > 30 || a != subnet.Addr() && a != pool.Broadcast(subnet))
 }
 
 // parser collects what is wrong, so that a user sees all of it at once.

@@ -73,17 +73,24 @@ func TestEveryFieldReachesThePool(t *testing.T) {
 
 func TestWhatIsWrongIsNamed(t *testing.T) {
 	for change, complaint := range map[string]string{
-		"serverIP: 192.168.100.2 → serverIP: 10.0.0.2":                         "networkConfig.serverIP must lie inside 192.168.100.0/24",
-		"cidr: 192.168.100.0/24 → cidr: 192.168.100.7/24":                      `networkConfig.cidr "192.168.100.7/24" must be a network with its host bits zero`,
-		"rangeEnd: 192.168.100.20 → rangeEnd: 192.168.100.9":                   "leaseConfig rangeEnd lies before rangeStart",
-		"leaseTime: 12h → leaseTime: 1m":                                       "leaseConfig.leaseTime must be between 2m and 8760h",
-		"dnsServers: [192.168.100.3] → dnsServers: [nowhere]":                  `networkConfig.dnsServers[0] "nowhere" must be an IPv4 address`,
-		"ip: 192.168.100.200 → ip: 10.0.0.1":                                   "reservations[0].ip must lie inside",
-		`mac: "52:54:00:00:00:01" → clientID: "", mac: ""`:                     "reservations[0] must have exactly one of mac and clientID",
-		"code: 66 → code: 6":                                                   "options[1].code 6 is set by the server itself",
-		`type: UInt8, value: "64" → type: UInt8, value: "256"`:                 "fits UInt8",
-		`type: IPv4List, value: "192.168.100.7 → type: IPv4List, value: "many`: "must be IPv4 addresses separated by commas",
-		"relays: [192.168.100.9 → relays: [192.168.100.9/24":                   `relays[0] "192.168.100.9/24" must be an address or a network with its host bits zero`,
+		"serverIP: 192.168.100.2 → serverIP: 10.0.0.2":                                            "networkConfig.serverIP must lie inside 192.168.100.0/24",
+		"serverIP: 192.168.100.2 → serverIP: 192.168.100.255":                                     "networkConfig.serverIP must lie inside 192.168.100.0/24, and not be its first or last address",
+		"serverIP: 192.168.100.2 → serverIP: 192.168.100.1":                                       "networkConfig.serverIP 192.168.100.1 is the gateway",
+		"start: 192.168.100.12, end: 192.168.100.13 → start: 192.168.100.13, end: 192.168.100.12": "excludeRanges[0] end lies before start",
+		"cidr: 192.168.100.0/24 → cidr: 0.0.0.0/0":                                                "networkConfig.cidr 0.0.0.0/0 cannot be served: give a network of unicast addresses, /8 or smaller, e.g. 192.168.100.0/24",
+		"cidr: 192.168.100.0/24 → cidr: 192.0.0.0/7":                                              "networkConfig.cidr 192.0.0.0/7 cannot be served",
+		"cidr: 192.168.100.0/24 → cidr: 169.254.7.0/24":                                           "networkConfig.cidr 169.254.7.0/24 cannot be served",
+		"cidr: 192.168.100.0/24 → cidr: 240.0.0.0/24":                                             "networkConfig.cidr 240.0.0.0/24 cannot be served",
+		"cidr: 192.168.100.0/24 → cidr: 192.168.100.7/24":                                         `networkConfig.cidr "192.168.100.7/24" must be a network with its host bits zero`,
+		"rangeEnd: 192.168.100.20 → rangeEnd: 192.168.100.9":                                      "leaseConfig rangeEnd lies before rangeStart",
+		"leaseTime: 12h → leaseTime: 1m":                                                          "leaseConfig.leaseTime must be between 2m and 8760h",
+		"dnsServers: [192.168.100.3] → dnsServers: [nowhere]":                                     `networkConfig.dnsServers[0] "nowhere" must be an IPv4 address`,
+		"ip: 192.168.100.200 → ip: 10.0.0.1":                                                      "reservations[0].ip must lie inside",
+		`mac: "52:54:00:00:00:01" → clientID: "", mac: ""`:                                        "reservations[0] must have exactly one of mac and clientID",
+		"code: 66 → code: 6":                                                                      "options[1].code 6 is set by the server itself",
+		`type: UInt8, value: "64" → type: UInt8, value: "256"`:                                    "fits UInt8",
+		`type: IPv4List, value: "192.168.100.7 → type: IPv4List, value: "many`:                    "must be IPv4 addresses separated by commas",
+		"relays: [192.168.100.9 → relays: [192.168.100.9/24":                                      `relays[0] "192.168.100.9/24" must be an address or a network with its host bits zero`,
 	} {
 		t.Run(complaint, func(t *testing.T) {
 			_, err := ConfigOf(server(t, replaced(t, change)))

@@ -74,15 +74,37 @@ func (c *Config) open(a netip.Addr) bool {
 		!slices.ContainsFunc(c.Never, func(r Range) bool { return r.holds(a) })
 }
 
-// Size counts the addresses that the pool can lease, reservations included.
+// Size counts the addresses that the pool can lease, reservations included: between ranges, since a pool may hold millions.
 func (c *Config) Size() int {
-	size := 0
-	for a := c.First; a.IsValid() && !c.Last.Less(a); a = a.Next() {
-		if c.open(a) {
-			size++
+	next, end := int(number(c.First)), int(number(c.Last))+1
+	size := len(c.Reservations)
+	for _, r := range c.closed() {
+		size += max(0, min(int(number(r.First)), end)-next)
+		next = max(next, int(number(r.Last))+1)
+	}
+	return size + max(0, end-next)
+}
+
+// closed are the ranges of the subnet that open refuses, by their first addresses.
+func (c *Config) closed() []Range {
+	ranges := slices.Clone(c.Never)
+	one := func(a netip.Addr) {
+		if a.IsValid() {
+			ranges = append(ranges, Range{a, a})
 		}
 	}
-	return size + len(c.Reservations)
+	for _, a := range slices.Concat(c.Instances, c.Network.DNS, c.Network.NTP,
+		[]netip.Addr{c.Server, c.Network.Router, c.Network.Subnet.Addr(), Broadcast(c.Network.Subnet)}) {
+		one(a)
+	}
+	for _, r := range c.Network.Routes {
+		one(r.Via)
+	}
+	for _, r := range c.Reservations {
+		one(r.IP)
+	}
+	slices.SortFunc(ranges, func(a, b Range) int { return a.First.Compare(b.First) })
+	return ranges
 }
 
 func (c *Config) reservedIP(a netip.Addr) (Reservation, bool) {
