@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
-	"sigs.k8s.io/yaml"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/daemon"
@@ -114,22 +114,26 @@ func limitsHere() (bootstrap.Limits, error) {
 	}
 	limits := bootstrap.Limits{Descriptors: files.Max}
 	if text := os.Getenv(bootstrap.MemoryLimitVariable); text != "" {
-		memory, err := strconv.ParseInt(text, 10, 64)
+		memory, err := strconv.ParseUint(text, 10, 63)
 		if err != nil {
-			return limits, fmt.Errorf("%s: %w", bootstrap.MemoryLimitVariable, err)
+			return limits, fmt.Errorf("%s: %q is not a number of bytes, e.g. 536870912", bootstrap.MemoryLimitVariable, text)
 		}
-		limits.MemoryBytes = memory
+		limits.MemoryBytes = int64(memory)
 	}
 	return limits, nil
 }
 
 func (f bootstrapFlags) readTemplate() (string, error) {
-	content, err := os.ReadFile(cmp.Or(f.template, f.configFile))
+	path := cmp.Or(f.template, f.configFile)
+	content, err := os.ReadFile(path)
+	if err == nil && len(bytes.TrimSpace(content)) == 0 {
+		err = fmt.Errorf("reading %s: it is empty", path)
+	}
 	if err != nil || f.template != "" {
 		return string(content), err
 	}
 	server := &v1alpha1.ProxyServer{}
-	if err := yaml.UnmarshalStrict(content, server); err != nil {
+	if err := daemon.Decode(content, server); err != nil {
 		return "", fmt.Errorf("reading %s: %w", f.configFile, err)
 	}
 	return bootstrap.Template(server.Namespace, cmp.Or(server.Name, "proxy")), nil

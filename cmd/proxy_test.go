@@ -141,3 +141,21 @@ func TestTheBootstrapOfAPodIsReadableByEnvoysUser(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(content)).To(ContainSubstring(`max_active_downstream_connections: "1024"`), "what 64 MiB above Envoy's own hold")
 }
+
+func TestABootstrapIsMadeOfSomethingThatIsUnderstood(t *testing.T) {
+	g := NewWithT(t)
+	file := filepath.Join(t.TempDir(), "proxyserver.yaml")
+	bootstrapOf := func(content, flag string) error {
+		g.Expect(os.WriteFile(file, []byte(content), 0o600)).To(Succeed())
+		cmd := newProxyCommand()
+		cmd.SetOut(&bytes.Buffer{})
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		cmd.SetArgs([]string{"bootstrap", flag, file})
+		return cmd.Execute()
+	}
+	g.Expect(bootstrapOf("", "--config-file")).To(MatchError(ContainSubstring("it is empty")))
+	g.Expect(bootstrapOf("\n", "--template")).To(MatchError(ContainSubstring("it is empty")))
+	g.Expect(bootstrapOf("kind: DNSServer", "--config-file")).To(MatchError(ContainSubstring("expected a ProxyServer")))
+	t.Setenv("ENVOY_MEMORY_LIMIT", "512Mi")
+	g.Expect(bootstrapOf("kind: ProxyServer", "--config-file")).To(MatchError(`ENVOY_MEMORY_LIMIT: "512Mi" is not a number of bytes, e.g. 536870912`))
+}

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -80,6 +82,36 @@ func TestAChangedFileIsServedAndABadOneLeavesWhatServes(t *testing.T) {
 	g.Eventually(f.rejected).Should(Receive(BeNil()))
 }
 
+func TestAFileHoldsOneObjectOfTheDaemonsKind(t *testing.T) {
+	const dns = "apiVersion: hostedcluster.densityops.com/v1alpha1\nkind: DNSServer\n" + first
+	for file, problem := range map[string]string{
+		dns:                             "",
+		first:                           "",
+		"# ours\n---\n" + dns + "---\n": "",
+		strings.Replace(dns, "DNSServer", "DHCPServer", 1): "it holds a DHCPServer of hostedcluster.densityops.com/v1alpha1; expected a DNSServer of hostedcluster.densityops.com/v1alpha1",
+		strings.Replace(dns, "DNSServer", "Novel", 1):      "it holds a Novel of hostedcluster.densityops.com/v1alpha1; expected a DNSServer",
+		strings.Replace(dns, "v1alpha1", "v1beta1", 1):     "it holds a DNSServer of hostedcluster.densityops.com/v1beta1; expected a DNSServer",
+		dns + "---\n" + dns:                                "it holds 2 objects; expected one DNSServer",
+		"# nothing\n":                                      "it holds 0 objects; expected one DNSServer",
+		"spec: {networkConfig: {serverPI: 10.0.0.1}}\n":    `unknown field "spec.networkConfig.serverPI"`,
+		"spec: {": "yaml: line 1",
+	} {
+		problems := BeNil()
+		if problem != "" {
+			problems = MatchError(ContainSubstring(problem))
+		}
+		NewWithT(t).Expect(Decode([]byte(file), &v1alpha1.DNSServer{})).To(problems, file)
+	}
+}
+
+func TestAStateDirectoryIsMade(t *testing.T) {
+	g, dir := NewWithT(t), filepath.Join(t.TempDir(), "lib", "oooi")
+	g.Expect((&Flags{StateDir: dir}).MakeStateDir()).To(Succeed())
+	g.Expect(WriteFile(filepath.Join(dir, "last-good.yaml"), nil)).To(Succeed())
+	occupied := filepath.Join(dir, "last-good.yaml")
+	g.Expect((&Flags{StateDir: occupied}).MakeStateDir()).To(MatchError(And(HavePrefix("--state-dir: "), ContainSubstring(occupied))))
+}
+
 // A DHCP server's lease file may lie beside its configuration, and is written without a pause on a busy VLAN.
 func TestAChangedFileIsReadBesideOneThatIsWrittenWithoutAPause(t *testing.T) {
 	g := NewWithT(t)
@@ -102,7 +134,10 @@ func TestABadFileAtTheStartIsAnErrorUnlessALastGoodOneServes(t *testing.T) {
 	g := NewWithT(t)
 	state, path := t.TempDir(), filepath.Join(t.TempDir(), "dns.yaml")
 	g.Expect(WriteFile(path, []byte("spec: {}\n"))).To(Succeed())
-	g.Expect(newFollower(state).File(t.Context(), path)).To(MatchError("no domain"))
+	refused, said := newFollower(state), &bytes.Buffer{}
+	refused.Log = slog.New(slog.NewTextHandler(said, nil))
+	g.Expect(refused.File(t.Context(), path)).To(MatchError("no domain"))
+	g.Expect(said.String()).To(ContainSubstring("configuration refused; nothing is served"))
 
 	g.Expect(WriteFile(filepath.Join(state, "last-good.yaml"), []byte(first))).To(Succeed())
 	f := newFollower(state)

@@ -34,10 +34,21 @@ func (f *Flags) Bind(cmd *cobra.Command, levelFlag string) {
 	flags.StringVar(&f.Namespace, "namespace", "", "namespace of the object that configures this daemon")
 	flags.StringVar(&f.ConfigFile, "config-file", "", "YAML file to be configured from instead, without a cluster")
 	flags.StringVar(&f.StateDir, "state-dir", "", "directory for the last good configuration (none: nothing is kept)")
-	flags.TextVar(&f.PodIP, "pod-ip", netip.Addr{}, "this pod's own address: health, metrics and what pods are offered is served there (none: only the VLAN is served)")
+	flags.TextVar(&f.PodIP, "pod-ip", netip.Addr{}, "this pod's own `address`: health, metrics and what pods are offered is served there (none: only the VLAN is served)")
 	flags.StringVar(&f.HealthAddress, "health-address", "", fmt.Sprintf("ip:port of /livez and /readyz (default: port %d of --pod-ip)", names.HealthPort))
 	flags.StringVar(&f.MetricsAddress, "metrics-address", "", fmt.Sprintf("ip:port of /metrics (default: port %d of --pod-ip)", names.MetricsPort))
 	flags.StringVar(&f.LogLevel, levelFlag, "info", "debug, info, warn or error")
+}
+
+// MakeStateDir makes the state directory where there is none.
+func (f *Flags) MakeStateDir() error {
+	if f.StateDir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(f.StateDir, 0o700); err != nil {
+		return fmt.Errorf("--state-dir: %w; give a directory that this user can write", err)
+	}
+	return nil
 }
 
 // Tuned says whether the pod's attachment switches forwarding off; the manager, which derived it, says so.

@@ -111,7 +111,7 @@ func (f *Follower[T]) readFile(path string) ([]byte, news[T]) {
 		return nil, news[T]{err: fmt.Errorf("reading the configuration: %w", err)}
 	}
 	object := f.New()
-	if err := yaml.UnmarshalStrict(content, object); err != nil {
+	if err := Decode(content, object); err != nil {
 		return content, news[T]{err: fmt.Errorf("reading %s: %w", path, err)}
 	}
 	return content, news[T]{object: object}
@@ -238,7 +238,11 @@ func (f *Follower[T]) consider(ctx context.Context, now news[T]) error {
 
 func (f *Follower[T]) report(err error) {
 	if err != nil && err.Error() != f.refusal {
-		f.Log.Error("configuration refused; what serves stays", "error", err)
+		stays := "what serves stays"
+		if !f.Serving {
+			stays = "nothing is served"
+		}
+		f.Log.Error("configuration refused; "+stays, "error", err)
 	}
 	f.refusal = ""
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 )
 
+var scheme = Scheme()
+
 // Scheme knows our kinds and Kubernetes' own.
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()

@@ -83,6 +83,9 @@ func newInstance(o Options, c client.WithWatch) *instance {
 
 // Run serves until the context ends. c is nil where leases are in a file.
 func Run(ctx context.Context, o Options, c client.WithWatch) error {
+	if err := o.MakeStateDir(); err != nil {
+		return err
+	}
 	i := newInstance(o, c)
 	if err := i.open(ctx); err != nil {
 		return err

@@ -60,6 +60,9 @@ type Daemon struct {
 
 // Run serves until the context ends.
 func (d *Daemon) Run(ctx context.Context) error {
+	if err := d.Flags.MakeStateDir(); err != nil {
+		return err
+	}
 	d.port, d.resolvConf = cmp.Or(d.port, dnsPort), cmp.Or(d.resolvConf, "/etc/resolv.conf")
 	d.ready = daemon.NewReadiness(d.checks()...)
 	d.status = newStatus(daemon.NewStatus(d.Kube, names.DNSFieldOwner, d.Log), d.ready)

@@ -78,6 +78,9 @@ func newProxy(o Options, c client.WithWatch) *Proxy {
 }
 
 func (p *Proxy) run(ctx context.Context, c client.WithWatch) error {
+	if err := p.MakeStateDir(); err != nil {
+		return err
+	}
 	p.resume(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.follow(ctx, c) })

@@ -28,7 +28,7 @@ func InterfaceOf(addr netip.Addr) (string, error) {
 			return device.Name, nil
 		}
 	}
-	return "", fmt.Errorf("no network device carries %s; check the pod's network attachment", addr)
+	return "", fmt.Errorf("no network device carries %s; add it to one, or, in a pod, check the network attachment", addr)
 }
 
 func carries(device net.Interface, addr netip.Addr) bool {

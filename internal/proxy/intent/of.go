@@ -62,7 +62,7 @@ func (r *reader) checkPlace(serverIP v1alpha1.IPAddress) {
 	if !r.vip.IsValid() {
 		r.refuse("networkConfig.serverIP %q is not an IP address", serverIP)
 	} else if r.here.Devices[r.vip] == "" {
-		r.refuse("networkConfig.serverIP %s is on no network device of this pod; check its network attachment", r.vip)
+		r.refuse("networkConfig.serverIP %s is on no network device here; add it to one, or, in a pod, check the network attachment", r.vip)
 	}
 }
 

@@ -1,0 +1,56 @@
+package daemon
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/yaml"
+)
+
+// strict names a field that a kind does not have by its whole path.
+var strict = json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Yaml: true, Strict: true})
+
+// Decode reads the one object of a file. One that does not say its kind is taken for the kind that is expected.
+func Decode(content []byte, into client.Object) error {
+	expected, err := apiutil.GVKForObject(into, scheme)
+	if err != nil {
+		return err
+	}
+	objects, err := documents(content)
+	if err != nil {
+		return err
+	}
+	if len(objects) != 1 {
+		return fmt.Errorf("it holds %d objects; expected one %s", len(objects), expected.Kind)
+	}
+	_, found, err := strict.Decode(objects[0], nil, into)
+	if found != nil && *found != expected {
+		return fmt.Errorf("it holds a %s of %s; expected a %s of %s", found.Kind, found.GroupVersion(), expected.Kind, expected.GroupVersion())
+	}
+	return err
+}
+
+// documents are those of a YAML file that hold anything.
+func documents(content []byte) (all [][]byte, err error) {
+	docs := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	for {
+		doc, err := docs.Read()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		var anything any
+		if yaml.Unmarshal(doc, &anything) != nil || anything != nil { // what is no YAML is for Decode to name
+			all = append(all, doc)
+		}
+	}
+}
