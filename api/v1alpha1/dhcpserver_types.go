@@ -20,6 +20,7 @@ type Reservation struct {
 	IP IPv4Address `json:"ip"`
 	// Hardware address of the client.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self != '00:00:00:00:00:00' && self.matches('^.[02468ace]')",message="no network card can have this address: it is all zero or multicast; the second digit must be even, e.g. 52:54:00:00:01:01"
 	MAC MACAddress `json:"mac,omitempty"`
 	// Option 61 of the client in hex with colons, type octet first, e.g. 01:52:54:00:00:01:01.
 	// +optional
@@ -34,7 +35,7 @@ type Reservation struct {
 }
 
 // DHCPOption is a further option to serve. Codes that the server sets itself are refused.
-// +kubebuilder:validation:XValidation:rule="!(self.code in [0, 1, 3, 6, 12, 15, 26, 42, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 61, 81, 82, 119, 121, 255])",message="this code is set by the server itself; use the field made for it (router: gateway, 6: dnsServers, 26: mtu, 42: ntpServers, 119: searchDomains, 121: routes), or another code, e.g. 66"
+// +kubebuilder:validation:XValidation:rule="!(self.code in [1, 3, 6, 12, 15, 26, 42, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 61, 81, 82, 119, 121])",message="this code is the server's or the protocol's own; use the field where one is made for it (3: gateway, 6: dnsServers, 26: mtu, 42: ntpServers, 51: leaseTime, 119: searchDomains, 121: routes), else another code, e.g. 66"
 // +kubebuilder:validation:XValidation:rule="self.type != 'IPv4List' || self.value.split(',').all(v, isIP(v.trim()) && ip(v.trim()).family() == 4)",message="value of type IPv4List must be IPv4 addresses separated by commas, e.g. 192.168.100.5,192.168.100.6"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Hex' || self.value.matches('^([0-9a-fA-F]{2}:?)+$')",message="value of type Hex must be octets, e.g. 01:0a:ff"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Bool' || self.value in ['true','false']",message="value of type Bool must be true or false, e.g. \"true\" in quotes"
@@ -54,14 +55,15 @@ type DHCPOption struct {
 }
 
 // DHCPNetworkConfig is what the server knows of its VLAN and hands out.
-// +kubebuilder:validation:XValidation:rule="cidr(self.cidr).ip().family() == 4",message="cidr must be IPv4, e.g. 192.168.100.0/24; there is no DHCPv6 yet"
-// +kubebuilder:validation:XValidation:rule="cidr(self.cidr).containsIP(self.serverIP)",message="serverIP must lie inside cidr, e.g. 192.168.100.2 in 192.168.100.0/24"
-// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || cidr(self.cidr).containsIP(self.gateway)",message="gateway must lie inside cidr, e.g. 192.168.100.1 in 192.168.100.0/24"
-// +kubebuilder:validation:XValidation:rule="!has(self.routes) || self.routes.all(r, cidr(self.cidr).containsIP(r.gateway))",message="the gateway of every route must lie inside cidr, e.g. 192.168.100.1 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!isCIDR(self.cidr) || cidr(self.cidr).ip().family() == 4",message="cidr must be IPv4, e.g. 192.168.100.0/24; there is no DHCPv6 yet"
+// +kubebuilder:validation:XValidation:rule="!isCIDR(self.cidr) || !isIP(self.serverIP) || cidr(self.cidr).containsIP(self.serverIP)",message="serverIP must lie inside cidr, e.g. 192.168.100.2 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || !isCIDR(self.cidr) || !isIP(self.gateway) || cidr(self.cidr).containsIP(self.gateway)",message="gateway must lie inside cidr, e.g. 192.168.100.1 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.routes) || !isCIDR(self.cidr) || self.routes.all(r, !isIP(r.gateway) || cidr(self.cidr).containsIP(r.gateway))",message="the gateway of every route must lie inside cidr, e.g. 192.168.100.1 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || self.gateway != self.serverIP",message="gateway is the server's own address; leave it out on an isolated VLAN, or set the router's, e.g. 192.168.100.1"
 type DHCPNetworkConfig struct {
 	Attachment `json:",inline"`
 	// The VLAN's subnet; its mask becomes option 1.
-	CIDR CIDR `json:"cidr"`
+	CIDR Subnet `json:"cidr"`
 	// Address of the server on the VLAN (option 54).
 	ServerIP IPv4Address `json:"serverIP"`
 	// Default router (option 3). Default: none, an isolated VLAN.
@@ -71,11 +73,13 @@ type DHCPNetworkConfig struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:XValidation:rule="!isIP(self) || ip(self).isGlobalUnicast() || ip(self).isLinkLocalUnicast()",message="must be the address of a server: not 0.0.0.0, loopback or multicast, e.g. 10.0.0.53"
 	DNSServers []IPv4Address `json:"dnsServers,omitempty"`
 	// Time servers (option 42).
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:XValidation:rule="!isIP(self) || ip(self).isGlobalUnicast() || ip(self).isLinkLocalUnicast()",message="must be the address of a server: not 0.0.0.0, loopback or multicast, e.g. 10.0.0.53"
 	NTPServers []IPv4Address `json:"ntpServers,omitempty"`
 	// Interface MTU in bytes (option 26). Default: not sent.
 	// +optional
@@ -94,10 +98,12 @@ type DHCPNetworkConfig struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self.all(r, self.exists_one(o, o.destination == r.destination))",message="routes has one destination twice; keep one of them, e.g. one entry for 10.20.0.0/16"
 	Routes []Route `json:"routes,omitempty"`
 }
 
 // DHCPLeaseConfig is the pool.
+// +kubebuilder:validation:XValidation:rule="![self.rangeStart, self.rangeEnd].all(a, isIP(a) && ip(a).family() == 4) || (int(self.rangeStart.split('.')[0])*16777216 + int(self.rangeStart.split('.')[1])*65536 + int(self.rangeStart.split('.')[2])*256 + int(self.rangeStart.split('.')[3])) <= (int(self.rangeEnd.split('.')[0])*16777216 + int(self.rangeEnd.split('.')[1])*65536 + int(self.rangeEnd.split('.')[2])*256 + int(self.rangeEnd.split('.')[3]))",message="rangeEnd lies before rangeStart; swap them, e.g. rangeStart: 192.168.100.10, rangeEnd: 192.168.100.200"
 type DHCPLeaseConfig struct {
 	// First address of the pool.
 	RangeStart IPv4Address `json:"rangeStart"`
@@ -107,14 +113,14 @@ type DHCPLeaseConfig struct {
 	// cost workers their address.
 	// +optional
 	// +kubebuilder:default="24h0m0s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('2m') && duration(self) <= duration('8760h')",message="leaseTime must be between 2m and 8760h, e.g. 24h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,8}([.][0-9]{1,9})?(h|m|s))+$') && duration(self) >= duration('2m') && duration(self) <= duration('8760h')",message="leaseTime must be between 2m and 8760h, in hours (h), minutes (m) and seconds (s), e.g. 24h"
 	LeaseTime metav1.Duration `json:"leaseTime,omitempty"`
 }
 
 // DHCPServerSpec is the configuration of one DHCP daemon.
-// +kubebuilder:validation:XValidation:rule="cidr(self.networkConfig.cidr).containsIP(self.leaseConfig.rangeStart) && cidr(self.networkConfig.cidr).containsIP(self.leaseConfig.rangeEnd)",message="leaseConfig.rangeStart and rangeEnd must lie inside networkConfig.cidr, e.g. 192.168.100.10 and 192.168.100.200 in 192.168.100.0/24"
-// +kubebuilder:validation:XValidation:rule="!has(self.excludeRanges) || self.excludeRanges.all(r, cidr(self.networkConfig.cidr).containsIP(r.start) && cidr(self.networkConfig.cidr).containsIP(r.end))",message="every range of excludeRanges must lie inside networkConfig.cidr, e.g. 192.168.100.90 to 192.168.100.99 in 192.168.100.0/24"
-// +kubebuilder:validation:XValidation:rule="!has(self.reservations) || self.reservations.all(r, cidr(self.networkConfig.cidr).containsIP(r.ip))",message="every reservation's ip must lie inside networkConfig.cidr, e.g. 192.168.100.50 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!isCIDR(self.networkConfig.cidr) || [self.leaseConfig.rangeStart, self.leaseConfig.rangeEnd].all(a, !isIP(a) || cidr(self.networkConfig.cidr).containsIP(a))",message="leaseConfig.rangeStart and rangeEnd must lie inside networkConfig.cidr, e.g. 192.168.100.10 and 192.168.100.200 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.excludeRanges) || !isCIDR(self.networkConfig.cidr) || self.excludeRanges.all(r, [r.start, r.end].all(a, !isIP(a) || cidr(self.networkConfig.cidr).containsIP(a)))",message="every range of excludeRanges must lie inside networkConfig.cidr, e.g. 192.168.100.90 to 192.168.100.99 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.reservations) || !isCIDR(self.networkConfig.cidr) || self.reservations.all(r, !isIP(r.ip) || cidr(self.networkConfig.cidr).containsIP(r.ip))",message="every reservation's ip must lie inside networkConfig.cidr, e.g. 192.168.100.50 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.unknownClients) || self.unknownClients != 'Ignore' || has(self.vmNamespace) || has(self.reservations)",message="unknownClients Ignore serves nobody without reservations or vmNamespace, e.g. vmNamespace: clusters-c1"
 type DHCPServerSpec struct {
 	// The VLAN and what clients are told of it.
@@ -142,11 +148,11 @@ type DHCPServerSpec struct {
 	// +listMapKey=code
 	// +kubebuilder:validation:MaxItems=64
 	Options []DHCPOption `json:"options,omitempty"`
-	// Relays whose giaddr is served, as addresses or networks. Default: none.
+	// Relays whose giaddr is served, as addresses or networks, e.g. 192.168.100.1. Default: none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
-	Relays []AddressOrCIDR `json:"relays,omitempty"`
+	Relays []IPv4AddressOrCIDR `json:"relays,omitempty"`
 	// Namespace whose VirtualMachines are looked up by hardware address for option 12. Default: none are.
 	// +optional
 	VMNamespace ObjectName `json:"vmNamespace,omitempty"`

@@ -11,13 +11,13 @@ type DNSEntry struct {
 }
 
 // DNSNetworkConfig is what the server knows of its two networks.
-// +kubebuilder:validation:XValidation:rule="cidr(self.secondaryNetworkCIDR).containsIP(self.serverIP)",message="serverIP must lie inside secondaryNetworkCIDR, e.g. 192.168.100.3 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!isCIDR(self.secondaryNetworkCIDR) || !isIP(self.serverIP) || cidr(self.secondaryNetworkCIDR).containsIP(self.serverIP)",message="serverIP must lie inside secondaryNetworkCIDR, e.g. 192.168.100.3 in 192.168.100.0/24"
 type DNSNetworkConfig struct {
 	Attachment `json:",inline"`
 	// Address of the server on the VLAN.
 	ServerIP IPAddress `json:"serverIP"`
 	// The VLAN's subnet. Queries to the VLAN address from elsewhere are REFUSED, but for clientCIDRs.
-	SecondaryNetworkCIDR CIDR `json:"secondaryNetworkCIDR"`
+	SecondaryNetworkCIDR Subnet `json:"secondaryNetworkCIDR"`
 	// Off-link clients of a routed VLAN that are answered too.
 	// +optional
 	// +listType=atomic
@@ -26,6 +26,7 @@ type DNSNetworkConfig struct {
 }
 
 // DNSServerSpec is the configuration of one DNS daemon with two views, chosen by the local address of a query.
+// +kubebuilder:validation:XValidation:rule="!has(self.upstreamDNS) || !(self.networkConfig.serverIP in self.upstreamDNS)",message="upstreamDNS names the server itself, which would ask itself; name the resolver behind it, e.g. 10.0.0.53"
 type DNSServerSpec struct {
 	// The two networks.
 	NetworkConfig DNSNetworkConfig `json:"networkConfig"`
@@ -54,11 +55,12 @@ type DNSServerSpec struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:XValidation:rule="!isIP(self) || ip(self).isGlobalUnicast() || ip(self).isLinkLocalUnicast()",message="must be the address of a server: not 0.0.0.0, loopback or multicast, e.g. 10.0.0.53"
 	UpstreamDNS []IPAddress `json:"upstreamDNS,omitempty"`
 	// How long answers from upstream are kept at most. Default 1h.
 	// +optional
 	// +kubebuilder:default="1h0m0s"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="cacheTTL must be between 1s and 168h, e.g. 1h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,8}([.][0-9]{1,9})?(h|m|s|ms))+$') && duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="cacheTTL must be between 1s and 168h, in hours (h), minutes (m) and seconds (s), e.g. 1h"
 	CacheTTL metav1.Duration `json:"cacheTTL,omitempty"`
 	// Image of the daemon. Refused unless the operator runs with --allow-image-override. Default: the operator's own.
 	// +optional

@@ -13,12 +13,13 @@ type HostedClusterReference struct {
 }
 
 // NetworkConfig is the VLAN.
-// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || cidr(self.cidr).containsIP(self.gateway)",message="gateway must lie inside cidr; leave it out on an isolated VLAN, or set e.g. 192.168.100.1 in 192.168.100.0/24"
-// +kubebuilder:validation:XValidation:rule="!has(self.routes) || self.routes.all(r, cidr(self.cidr).containsIP(r.gateway))",message="the gateway of every route must lie inside cidr, e.g. 192.168.100.1 in 192.168.100.0/24"
-// +kubebuilder:validation:XValidation:rule="cidr(self.cidr).containsCIDR(oldSelf.cidr)",message="cidr may only widen: it must contain the network that it was, e.g. 192.168.100.0/23 after 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || !isCIDR(self.cidr) || !isIP(self.gateway) || cidr(self.cidr).containsIP(self.gateway)",message="gateway must lie inside cidr; leave it out on an isolated VLAN, or set e.g. 192.168.100.1 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.routes) || !isCIDR(self.cidr) || self.routes.all(r, !isIP(r.gateway) || cidr(self.cidr).containsIP(r.gateway))",message="the gateway of every route must lie inside cidr, e.g. 192.168.100.1 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!isCIDR(self.cidr) || !isCIDR(oldSelf.cidr) || cidr(self.cidr).containsCIDR(oldSelf.cidr)",message="cidr may only widen: it must contain the network that it was, e.g. 192.168.100.0/23 after 192.168.100.0/24"
 type NetworkConfig struct {
 	// The VLAN's subnet, any prefix length, e.g. 192.168.100.0/24. May only widen. IPv6 needs dhcp.enabled: false (there is no DHCPv6 yet).
-	CIDR CIDR `json:"cidr"`
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || !cidr('127.0.0.0/8').containsIP(cidr(self).ip())",message="the loopback network is no VLAN's; take the VLAN's own, e.g. 192.168.100.0/24"
+	CIDR Subnet `json:"cidr"`
 	// The VLAN's router. Default: none; an isolated VLAN has no router and DHCP sends none.
 	// +optional
 	Gateway IPAddress `json:"gateway,omitempty"`
@@ -31,11 +32,13 @@ type NetworkConfig struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:XValidation:rule="!isIP(self) || ip(self).isGlobalUnicast() || ip(self).isLinkLocalUnicast()",message="must be the address of a server: not 0.0.0.0, loopback or multicast, e.g. 10.0.0.53"
 	DNSServers []IPAddress `json:"dnsServers,omitempty"`
 	// Time servers that DHCP hands out (option 42). Default: none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:XValidation:rule="!isIP(self) || ip(self).isGlobalUnicast() || ip(self).isLinkLocalUnicast()",message="must be the address of a server: not 0.0.0.0, loopback or multicast, e.g. 10.0.0.53"
 	NTPServers []IPv4Address `json:"ntpServers,omitempty"`
 	// MTU of the VLAN in bytes (option 26). Default: that of the NetworkAttachmentDefinition, else not sent.
 	// +optional
@@ -51,6 +54,7 @@ type NetworkConfig struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(r, self.exists_one(o, o.destination == r.destination))",message="routes has one destination twice; keep one of them, e.g. one entry for 10.20.0.0/16"
 	Routes []Route `json:"routes,omitempty"`
 	// Networks of clients behind the VLAN's router; answers to them go through gateway, which is then required.
 	// +optional
@@ -61,7 +65,7 @@ type NetworkConfig struct {
 
 // DHCPConfig is the DHCP component.
 // +kubebuilder:validation:XValidation:rule="has(self.rangeStart) == has(self.rangeEnd)",message="set both rangeStart and rangeEnd, or neither, e.g. 192.168.100.10 and 192.168.100.200"
-// +kubebuilder:validation:XValidation:rule="!has(self.rangeStart) || !has(self.rangeEnd) || (int(self.rangeStart.split('.')[0])*16777216 + int(self.rangeStart.split('.')[1])*65536 + int(self.rangeStart.split('.')[2])*256 + int(self.rangeStart.split('.')[3])) <= (int(self.rangeEnd.split('.')[0])*16777216 + int(self.rangeEnd.split('.')[1])*65536 + int(self.rangeEnd.split('.')[2])*256 + int(self.rangeEnd.split('.')[3]))",message="rangeEnd lies before rangeStart; swap them, e.g. rangeStart: 192.168.100.10, rangeEnd: 192.168.100.200"
+// +kubebuilder:validation:XValidation:rule="!has(self.rangeStart) || !has(self.rangeEnd) || ![self.rangeStart, self.rangeEnd].all(a, isIP(a) && ip(a).family() == 4) || (int(self.rangeStart.split('.')[0])*16777216 + int(self.rangeStart.split('.')[1])*65536 + int(self.rangeStart.split('.')[2])*256 + int(self.rangeStart.split('.')[3])) <= (int(self.rangeEnd.split('.')[0])*16777216 + int(self.rangeEnd.split('.')[1])*65536 + int(self.rangeEnd.split('.')[2])*256 + int(self.rangeEnd.split('.')[3]))",message="rangeEnd lies before rangeStart; swap them, e.g. rangeStart: 192.168.100.10, rangeEnd: 192.168.100.200"
 type DHCPConfig struct {
 	// False removes the DHCP server; leases are kept. Default true.
 	// +optional
@@ -77,7 +81,7 @@ type DHCPConfig struct {
 	RangeEnd IPv4Address `json:"rangeEnd,omitempty"`
 	// Lease time, 2m to 8760h. Default 24h: an outage of an hour must not cost workers their address.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('2m') && duration(self) <= duration('8760h')",message="leaseTime must be between 2m and 8760h, e.g. 24h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,8}([.][0-9]{1,9})?(h|m|s))+$') && duration(self) >= duration('2m') && duration(self) <= duration('8760h')",message="leaseTime must be between 2m and 8760h, in hours (h), minutes (m) and seconds (s), e.g. 24h"
 	LeaseTime *metav1.Duration `json:"leaseTime,omitempty"`
 	// Addresses that are never leased, e.g. of machines with static addresses.
 	// +optional
@@ -93,11 +97,11 @@ type DHCPConfig struct {
 	// Pool (default): every client is served. Ignore: only reservations and the hosted cluster's VMs.
 	// +optional
 	UnknownClients UnknownClients `json:"unknownClients,omitempty"`
-	// Relays whose giaddr is served, as addresses or networks. Default: none.
+	// Relays whose giaddr is served, as addresses or networks, e.g. 192.168.100.1. Default: none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
-	Relays []AddressOrCIDR `json:"relays,omitempty"`
+	Relays []IPv4AddressOrCIDR `json:"relays,omitempty"`
 	// Further options to hand out.
 	// +optional
 	// +listType=map
@@ -219,14 +223,14 @@ type ExtraEndpoint struct {
 // InfraSpec joins one VLAN to one hosted control plane.
 // +kubebuilder:validation:XValidation:rule="has(self.hostedClusterRef) || (has(self.infraComponents) && has(self.infraComponents.dns) && has(self.infraComponents.dns.baseDomain) && has(self.infraComponents.dns.clusterName) && has(self.infraComponents.proxy) && has(self.infraComponents.proxy.controlPlaneNamespace))",message="set hostedClusterRef, or all of infraComponents.dns.baseDomain, dns.clusterName and proxy.controlPlaneNamespace, e.g. hostedClusterRef: {name: c1}"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.hostedClusterRef) || (has(self.hostedClusterRef) && self.hostedClusterRef == oldSelf.hostedClusterRef)",message="hostedClusterRef is set once; make another Infra for another HostedCluster, e.g. metadata.name: c2"
-// +kubebuilder:validation:XValidation:rule="cidr(self.networkConfig.cidr).ip().family() == 4 || (has(self.infraComponents) && has(self.infraComponents.dhcp) && has(self.infraComponents.dhcp.enabled) && !self.infraComponents.dhcp.enabled)",message="an IPv6 cidr needs infraComponents.dhcp.enabled: false; there is no DHCPv6 yet; set that, or an IPv4 cidr, e.g. 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!isCIDR(self.networkConfig.cidr) || cidr(self.networkConfig.cidr).ip().family() == 4 || (has(self.infraComponents) && has(self.infraComponents.dhcp) && has(self.infraComponents.dhcp.enabled) && !self.infraComponents.dhcp.enabled)",message="an IPv6 cidr needs infraComponents.dhcp.enabled: false; there is no DHCPv6 yet; set that, or an IPv4 cidr, e.g. 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.networkConfig.clientCIDRs) || has(self.networkConfig.gateway)",message="clientCIDRs need networkConfig.gateway: answers to them go through it, e.g. gateway: 192.168.100.1"
-// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.serverIP) || cidr(self.networkConfig.cidr).containsIP(self.infraComponents.dhcp.serverIP)",message="infraComponents.dhcp.serverIP must lie inside networkConfig.cidr, e.g. 192.168.100.5 in 192.168.100.0/24"
-// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dns) || !has(self.infraComponents.dns.serverIP) || cidr(self.networkConfig.cidr).containsIP(self.infraComponents.dns.serverIP)",message="infraComponents.dns.serverIP must lie inside networkConfig.cidr, e.g. 192.168.100.5 in 192.168.100.0/24"
-// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.proxy) || !has(self.infraComponents.proxy.serverIP) || cidr(self.networkConfig.cidr).containsIP(self.infraComponents.proxy.serverIP)",message="infraComponents.proxy.serverIP must lie inside networkConfig.cidr, e.g. 192.168.100.5 in 192.168.100.0/24"
-// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.rangeStart) || (cidr(self.networkConfig.cidr).containsIP(self.infraComponents.dhcp.rangeStart) && cidr(self.networkConfig.cidr).containsIP(self.infraComponents.dhcp.rangeEnd))",message="infraComponents.dhcp.rangeStart and rangeEnd must lie inside networkConfig.cidr, e.g. 192.168.100.10 and 192.168.100.200 in 192.168.100.0/24"
-// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.excludeRanges) || self.infraComponents.dhcp.excludeRanges.all(r, cidr(self.networkConfig.cidr).containsIP(r.start) && cidr(self.networkConfig.cidr).containsIP(r.end))",message="every range of infraComponents.dhcp.excludeRanges must lie inside networkConfig.cidr, e.g. 192.168.100.90 to 192.168.100.99 in 192.168.100.0/24"
-// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.reservations) || self.infraComponents.dhcp.reservations.all(r, cidr(self.networkConfig.cidr).containsIP(r.ip))",message="every ip of infraComponents.dhcp.reservations must lie inside networkConfig.cidr, e.g. 192.168.100.50 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.serverIP) || !isCIDR(self.networkConfig.cidr) || !isIP(self.infraComponents.dhcp.serverIP) || cidr(self.networkConfig.cidr).containsIP(self.infraComponents.dhcp.serverIP)",message="infraComponents.dhcp.serverIP must lie inside networkConfig.cidr, e.g. 192.168.100.5 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dns) || !has(self.infraComponents.dns.serverIP) || !isCIDR(self.networkConfig.cidr) || !isIP(self.infraComponents.dns.serverIP) || cidr(self.networkConfig.cidr).containsIP(self.infraComponents.dns.serverIP)",message="infraComponents.dns.serverIP must lie inside networkConfig.cidr, e.g. 192.168.100.5 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.proxy) || !has(self.infraComponents.proxy.serverIP) || !isCIDR(self.networkConfig.cidr) || !isIP(self.infraComponents.proxy.serverIP) || cidr(self.networkConfig.cidr).containsIP(self.infraComponents.proxy.serverIP)",message="infraComponents.proxy.serverIP must lie inside networkConfig.cidr, e.g. 192.168.100.5 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.rangeStart) || !has(self.infraComponents.dhcp.rangeEnd) || !isCIDR(self.networkConfig.cidr) || [self.infraComponents.dhcp.rangeStart, self.infraComponents.dhcp.rangeEnd].all(a, !isIP(a) || cidr(self.networkConfig.cidr).containsIP(a))",message="infraComponents.dhcp.rangeStart and rangeEnd must lie inside networkConfig.cidr, e.g. 192.168.100.10 and 192.168.100.200 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.excludeRanges) || !isCIDR(self.networkConfig.cidr) || self.infraComponents.dhcp.excludeRanges.all(r, [r.start, r.end].all(a, !isIP(a) || cidr(self.networkConfig.cidr).containsIP(a)))",message="every range of infraComponents.dhcp.excludeRanges must lie inside networkConfig.cidr, e.g. 192.168.100.90 to 192.168.100.99 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.reservations) || !isCIDR(self.networkConfig.cidr) || self.infraComponents.dhcp.reservations.all(r, !isIP(r.ip) || cidr(self.networkConfig.cidr).containsIP(r.ip))",message="every ip of infraComponents.dhcp.reservations must lie inside networkConfig.cidr, e.g. 192.168.100.50 in 192.168.100.0/24"
 type InfraSpec struct {
 	// The HostedCluster to bridge to: names, ports, backends, namespace and domains come from it. Set once.
 	// +optional

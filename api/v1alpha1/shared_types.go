@@ -20,11 +20,19 @@ type IPv4Address string
 // +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self) == cidr(self).masked()",message="must be a network with its host bits zero, e.g. 192.168.100.0/24"
 type CIDR string
 
-// AddressOrCIDR is one address, or a network with its host bits zero.
+// Subnet is the network of a VLAN: with its host bits zero, not wider than /8, of addresses that hosts may have
+// (RFC 6890 has the others; ::/8 holds ::1 and the mapped ones). An Infra refuses 127.0.0.0/8 too, on which daemons are tried.
+// +kubebuilder:validation:MinLength=4
+// +kubebuilder:validation:MaxLength=49
+// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self) == cidr(self).masked()",message="must be a network with its host bits zero, e.g. 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || (cidr(self).prefixLength() >= 8 && ['0.0.0.0/8', '169.254.0.0/16', '224.0.0.0/3', '::/8', 'fe80::/10', 'ff00::/8'].all(n, !cidr(n).containsIP(cidr(self).ip())))",message="no VLAN can have this network: it must be /8 or longer, and neither link-local nor multicast nor reserved, e.g. 192.168.100.0/24"
+type Subnet string
+
+// IPv4AddressOrCIDR is one IPv4 address, or an IPv4 network with its host bits zero.
 // +kubebuilder:validation:MinLength=2
 // +kubebuilder:validation:MaxLength=49
-// +kubebuilder:validation:XValidation:rule="isIP(self) || (isCIDR(self) && cidr(self) == cidr(self).masked())",message="must be an address or a network with its host bits zero, e.g. 192.168.100.1 or 192.168.100.0/28"
-type AddressOrCIDR string
+// +kubebuilder:validation:XValidation:rule="isIP(self) ? ip(self).family() == 4 : isCIDR(self) && cidr(self).ip().family() == 4 && cidr(self).prefixLength() > 0 && cidr(self) == cidr(self).masked()",message="must be an IPv4 address or a network with its host bits zero, and not all of IPv4, e.g. 192.168.100.1 or 192.168.100.0/28"
+type IPv4AddressOrCIDR string
 
 // MACAddress is an Ethernet address, lower case with colons.
 // +kubebuilder:validation:XValidation:rule="self.matches('^([0-9a-f]{2}:){5}[0-9a-f]{2}$')",message="must be an Ethernet address in lower case with colons, e.g. 52:54:00:00:01:01"
@@ -55,7 +63,7 @@ type ObjectName string
 type Port int32
 
 // AddressRange is a range of IPv4 addresses, both ends included.
-// +kubebuilder:validation:XValidation:rule="(int(self.start.split('.')[0])*16777216 + int(self.start.split('.')[1])*65536 + int(self.start.split('.')[2])*256 + int(self.start.split('.')[3])) <= (int(self.end.split('.')[0])*16777216 + int(self.end.split('.')[1])*65536 + int(self.end.split('.')[2])*256 + int(self.end.split('.')[3]))",message="end lies before start; swap them, e.g. start: 192.168.100.90, end: 192.168.100.99"
+// +kubebuilder:validation:XValidation:rule="![self.start, self.end].all(a, isIP(a) && ip(a).family() == 4) || (int(self.start.split('.')[0])*16777216 + int(self.start.split('.')[1])*65536 + int(self.start.split('.')[2])*256 + int(self.start.split('.')[3])) <= (int(self.end.split('.')[0])*16777216 + int(self.end.split('.')[1])*65536 + int(self.end.split('.')[2])*256 + int(self.end.split('.')[3]))",message="end lies before start; swap them, e.g. start: 192.168.100.90, end: 192.168.100.99"
 type AddressRange struct {
 	// First address of the range.
 	Start IPv4Address `json:"start"`
@@ -66,6 +74,7 @@ type AddressRange struct {
 // Route is one static route that DHCP hands out (option 121, RFC 3442).
 type Route struct {
 	// Network that is reached through the gateway, e.g. 10.20.0.0/16.
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() == 4",message="must be an IPv4 network: DHCP hands out no other routes, e.g. 10.20.0.0/16"
 	Destination CIDR `json:"destination"`
 	// Next hop; an address of the VLAN.
 	Gateway IPv4Address `json:"gateway"`
@@ -102,6 +111,7 @@ type Attachment struct {
 	// Ethernet address of the pod's VLAN interface. It stays when the pod is replaced, so that clients' neighbour
 	// caches stay right. Default: derived from namespace, name and server address (locally administered).
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self != '00:00:00:00:00:00' && self.matches('^.[02468ace]')",message="no network card can have this address: it is all zero or multicast; the second digit must be even, e.g. 02:00:00:00:01:01"
 	MACAddress MACAddress `json:"macAddress,omitempty"`
 }
 

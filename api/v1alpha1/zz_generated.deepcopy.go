@@ -115,7 +115,7 @@ func (in *DHCPConfig) DeepCopyInto(out *DHCPConfig) {
 	}
 	if in.Relays != nil {
 		in, out := &in.Relays, &out.Relays
-		*out = make([]AddressOrCIDR, len(*in))
+		*out = make([]IPv4AddressOrCIDR, len(*in))
 		copy(*out, *in)
 	}
 	if in.Options != nil {
@@ -369,7 +369,7 @@ func (in *DHCPServerSpec) DeepCopyInto(out *DHCPServerSpec) {
 	}
 	if in.Relays != nil {
 		in, out := &in.Relays, &out.Relays
-		*out = make([]AddressOrCIDR, len(*in))
+		*out = make([]IPv4AddressOrCIDR, len(*in))
 		copy(*out, *in)
 	}
 	in.Placement.DeepCopyInto(&out.Placement)

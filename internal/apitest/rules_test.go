@@ -14,6 +14,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -25,7 +26,9 @@ import (
 
 // rule is one rule of the schema by example.
 type rule struct {
-	Kind, Says         string
+	Kind, Says string
+	// Only this is said: no other rule speaks, and none fails to be evaluated.
+	Only               bool
 	Update             bool
 	Accepted, Rejected map[string]any
 }
@@ -74,6 +77,9 @@ func TestEachRuleAcceptsAndRejects(t *testing.T) {
 			g.Expect(send(r.Accepted)).To(Succeed())
 			err := send(r.Rejected)
 			g.Expect(err).To(MatchError(ContainSubstring(r.Says)))
+			if r.Only {
+				g.Expect(err.(apierrors.APIStatus).Status().Details.Causes).To(HaveLen(1), "%v", err)
+			}
 			if !saidByKubernetes.MatchString(err.Error()) {
 				g.Expect(err).To(MatchError(ContainSubstring("e.g. ")), "a value that would do")
 			}

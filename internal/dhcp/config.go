@@ -30,7 +30,7 @@ func ConfigOf(server *v1alpha1.DHCPServer) (pool.Config, error) {
 		First:  p.addr("leaseConfig.rangeStart", spec.LeaseConfig.RangeStart),
 		Last:   p.addr("leaseConfig.rangeEnd", spec.LeaseConfig.RangeEnd),
 		Network: wire.Network{
-			Subnet: p.prefix("networkConfig.cidr", n.CIDR),
+			Subnet: p.prefix("networkConfig.cidr", v1alpha1.CIDR(n.CIDR)),
 			DNS:    p.addrs("networkConfig.dnsServers", n.DNSServers),
 			NTP:    p.addrs("networkConfig.ntpServers", n.NTPServers),
 			MTU:    uint16(n.MTU), Domain: string(n.Domain), Search: texts(n.SearchDomains),
@@ -130,7 +130,7 @@ func (p *parser) prefix(field string, c v1alpha1.CIDR) netip.Prefix {
 }
 
 // relay is a network of giaddrs; an address is one by itself.
-func (p *parser) relay(field string, r v1alpha1.AddressOrCIDR) netip.Prefix {
+func (p *parser) relay(field string, r v1alpha1.IPv4AddressOrCIDR) netip.Prefix {
 	if ip, err := netip.ParseAddr(string(r)); err == nil {
 		return netip.PrefixFrom(ip, ip.BitLen())
 	}

@@ -77,7 +77,7 @@ func (p *parser) entries(list string, entries []v1alpha1.DNSEntry) (out []record
 }
 
 func (p *parser) clients(network v1alpha1.DNSNetworkConfig) []netip.Prefix {
-	out := []netip.Prefix{p.prefix("networkConfig.secondaryNetworkCIDR", network.SecondaryNetworkCIDR)}
+	out := []netip.Prefix{p.prefix("networkConfig.secondaryNetworkCIDR", v1alpha1.CIDR(network.SecondaryNetworkCIDR))}
 	for i, cidr := range network.ClientCIDRs {
 		out = append(out, p.prefix(fmt.Sprintf("networkConfig.clientCIDRs[%d]", i), cidr))
 	}

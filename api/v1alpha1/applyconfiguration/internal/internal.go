@@ -23,8 +23,6 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
-- name: com.github.cldmnky.oooi.api.v1alpha1.AddressOrCIDR
-  scalar: string
 - name: com.github.cldmnky.oooi.api.v1alpha1.AddressRange
   map:
     fields:
@@ -116,7 +114,7 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         list:
           elementType:
-            namedType: com.github.cldmnky.oooi.api.v1alpha1.AddressOrCIDR
+            namedType: com.github.cldmnky.oooi.api.v1alpha1.IPv4AddressOrCIDR
           elementRelationship: atomic
     - name: reservations
       type:
@@ -210,7 +208,7 @@ var schemaYAML = typed.YAMLObject(`types:
     fields:
     - name: cidr
       type:
-        namedType: com.github.cldmnky.oooi.api.v1alpha1.CIDR
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.Subnet
     - name: dnsServers
       type:
         list:
@@ -324,7 +322,7 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         list:
           elementType:
-            namedType: com.github.cldmnky.oooi.api.v1alpha1.AddressOrCIDR
+            namedType: com.github.cldmnky.oooi.api.v1alpha1.IPv4AddressOrCIDR
           elementRelationship: atomic
     - name: reservations
       type:
@@ -449,7 +447,7 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.ObjectName
     - name: secondaryNetworkCIDR
       type:
-        namedType: com.github.cldmnky.oooi.api.v1alpha1.CIDR
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.Subnet
     - name: serverIP
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.IPAddress
@@ -638,6 +636,8 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.cldmnky.oooi.api.v1alpha1.IPv4Address
   scalar: string
+- name: com.github.cldmnky.oooi.api.v1alpha1.IPv4AddressOrCIDR
+  scalar: string
 - name: com.github.cldmnky.oooi.api.v1alpha1.Infra
   map:
     fields:
@@ -749,7 +749,7 @@ var schemaYAML = typed.YAMLObject(`types:
     fields:
     - name: cidr
       type:
-        namedType: com.github.cldmnky.oooi.api.v1alpha1.CIDR
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.Subnet
     - name: clientCIDRs
       type:
         list:
@@ -1034,6 +1034,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.ObjectName
+- name: com.github.cldmnky.oooi.api.v1alpha1.Subnet
+  scalar: string
 - name: com.github.cldmnky.oooi.api.v1alpha1.UnknownClients
   scalar: string
 - name: com.github.cldmnky.oooi.api.v1alpha1.VMReference

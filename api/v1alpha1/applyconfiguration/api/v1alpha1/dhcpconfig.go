@@ -29,8 +29,8 @@ type DHCPConfigApplyConfiguration struct {
 	Reservations []ReservationApplyConfiguration `json:"reservations,omitempty"`
 	// Pool (default): every client is served. Ignore: only reservations and the hosted cluster's VMs.
 	UnknownClients *apiv1alpha1.UnknownClients `json:"unknownClients,omitempty"`
-	// Relays whose giaddr is served, as addresses or networks. Default: none.
-	Relays []apiv1alpha1.AddressOrCIDR `json:"relays,omitempty"`
+	// Relays whose giaddr is served, as addresses or networks, e.g. 192.168.100.1. Default: none.
+	Relays []apiv1alpha1.IPv4AddressOrCIDR `json:"relays,omitempty"`
 	// Further options to hand out.
 	Options []DHCPOptionApplyConfiguration `json:"options,omitempty"`
 	// Image of the daemon; refused unless the operator runs with --allow-image-override.
@@ -121,7 +121,7 @@ func (b *DHCPConfigApplyConfiguration) WithUnknownClients(value apiv1alpha1.Unkn
 // WithRelays adds the given value to the Relays field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Relays field.
-func (b *DHCPConfigApplyConfiguration) WithRelays(values ...apiv1alpha1.AddressOrCIDR) *DHCPConfigApplyConfiguration {
+func (b *DHCPConfigApplyConfiguration) WithRelays(values ...apiv1alpha1.IPv4AddressOrCIDR) *DHCPConfigApplyConfiguration {
 	for i := range values {
 		b.Relays = append(b.Relays, values[i])
 	}

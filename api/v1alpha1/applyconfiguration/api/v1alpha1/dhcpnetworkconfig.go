@@ -13,7 +13,7 @@ import (
 type DHCPNetworkConfigApplyConfiguration struct {
 	AttachmentApplyConfiguration `json:""`
 	// The VLAN's subnet; its mask becomes option 1.
-	CIDR *apiv1alpha1.CIDR `json:"cidr,omitempty"`
+	CIDR *apiv1alpha1.Subnet `json:"cidr,omitempty"`
 	// Address of the server on the VLAN (option 54).
 	ServerIP *apiv1alpha1.IPv4Address `json:"serverIP,omitempty"`
 	// Default router (option 3). Default: none, an isolated VLAN.
@@ -65,7 +65,7 @@ func (b *DHCPNetworkConfigApplyConfiguration) WithMACAddress(value apiv1alpha1.M
 // WithCIDR sets the CIDR field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the CIDR field is set to the value of the last call.
-func (b *DHCPNetworkConfigApplyConfiguration) WithCIDR(value apiv1alpha1.CIDR) *DHCPNetworkConfigApplyConfiguration {
+func (b *DHCPNetworkConfigApplyConfiguration) WithCIDR(value apiv1alpha1.Subnet) *DHCPNetworkConfigApplyConfiguration {
 	b.CIDR = &value
 	return b
 }

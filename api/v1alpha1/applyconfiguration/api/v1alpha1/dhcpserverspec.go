@@ -24,8 +24,8 @@ type DHCPServerSpecApplyConfiguration struct {
 	UnknownClients *apiv1alpha1.UnknownClients `json:"unknownClients,omitempty"`
 	// Further options.
 	Options []DHCPOptionApplyConfiguration `json:"options,omitempty"`
-	// Relays whose giaddr is served, as addresses or networks. Default: none.
-	Relays []apiv1alpha1.AddressOrCIDR `json:"relays,omitempty"`
+	// Relays whose giaddr is served, as addresses or networks, e.g. 192.168.100.1. Default: none.
+	Relays []apiv1alpha1.IPv4AddressOrCIDR `json:"relays,omitempty"`
 	// Namespace whose VirtualMachines are looked up by hardware address for option 12. Default: none are.
 	VMNamespace *apiv1alpha1.ObjectName `json:"vmNamespace,omitempty"`
 	// Image of the daemon. Refused unless the operator runs with --allow-image-override. Default: the operator's own.
@@ -106,7 +106,7 @@ func (b *DHCPServerSpecApplyConfiguration) WithOptions(values ...*DHCPOptionAppl
 // WithRelays adds the given value to the Relays field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Relays field.
-func (b *DHCPServerSpecApplyConfiguration) WithRelays(values ...apiv1alpha1.AddressOrCIDR) *DHCPServerSpecApplyConfiguration {
+func (b *DHCPServerSpecApplyConfiguration) WithRelays(values ...apiv1alpha1.IPv4AddressOrCIDR) *DHCPServerSpecApplyConfiguration {
 	for i := range values {
 		b.Relays = append(b.Relays, values[i])
 	}

@@ -15,7 +15,7 @@ type DNSNetworkConfigApplyConfiguration struct {
 	// Address of the server on the VLAN.
 	ServerIP *apiv1alpha1.IPAddress `json:"serverIP,omitempty"`
 	// The VLAN's subnet. Queries to the VLAN address from elsewhere are REFUSED, but for clientCIDRs.
-	SecondaryNetworkCIDR *apiv1alpha1.CIDR `json:"secondaryNetworkCIDR,omitempty"`
+	SecondaryNetworkCIDR *apiv1alpha1.Subnet `json:"secondaryNetworkCIDR,omitempty"`
 	// Off-link clients of a routed VLAN that are answered too.
 	ClientCIDRs []apiv1alpha1.CIDR `json:"clientCIDRs,omitempty"`
 }
@@ -61,7 +61,7 @@ func (b *DNSNetworkConfigApplyConfiguration) WithServerIP(value apiv1alpha1.IPAd
 // WithSecondaryNetworkCIDR sets the SecondaryNetworkCIDR field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the SecondaryNetworkCIDR field is set to the value of the last call.
-func (b *DNSNetworkConfigApplyConfiguration) WithSecondaryNetworkCIDR(value apiv1alpha1.CIDR) *DNSNetworkConfigApplyConfiguration {
+func (b *DNSNetworkConfigApplyConfiguration) WithSecondaryNetworkCIDR(value apiv1alpha1.Subnet) *DNSNetworkConfigApplyConfiguration {
 	b.SecondaryNetworkCIDR = &value
 	return b
 }

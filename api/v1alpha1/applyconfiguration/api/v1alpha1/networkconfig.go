@@ -12,7 +12,7 @@ import (
 // NetworkConfig is the VLAN.
 type NetworkConfigApplyConfiguration struct {
 	// The VLAN's subnet, any prefix length, e.g. 192.168.100.0/24. May only widen. IPv6 needs dhcp.enabled: false (there is no DHCPv6 yet).
-	CIDR *apiv1alpha1.CIDR `json:"cidr,omitempty"`
+	CIDR *apiv1alpha1.Subnet `json:"cidr,omitempty"`
 	// The VLAN's router. Default: none; an isolated VLAN has no router and DHCP sends none.
 	Gateway *apiv1alpha1.IPAddress `json:"gateway,omitempty"`
 	// NetworkAttachmentDefinition of the workers' network card. It must assign no address (no ipam, or ipam: {}).
@@ -42,7 +42,7 @@ func NetworkConfig() *NetworkConfigApplyConfiguration {
 // WithCIDR sets the CIDR field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the CIDR field is set to the value of the last call.
-func (b *NetworkConfigApplyConfiguration) WithCIDR(value apiv1alpha1.CIDR) *NetworkConfigApplyConfiguration {
+func (b *NetworkConfigApplyConfiguration) WithCIDR(value apiv1alpha1.Subnet) *NetworkConfigApplyConfiguration {
 	b.CIDR = &value
 	return b
 }
