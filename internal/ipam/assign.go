@@ -43,6 +43,8 @@ type Taken struct {
 	// By says whose they are, in words for a message. Empty: they are kept free, but what the user wrote or was given
 	// before may lie among them.
 	By string
+	// But is the component that may have them all the same.
+	But Component
 	// Reserved: the DHCP server leases them to whom they are reserved for, so they are not excluded from its pool.
 	Reserved bool
 	// Neighbour: another Infra has them; nothing that the user writes here makes them free.
@@ -96,7 +98,7 @@ func (a *assigner) place() {
 		if !at.IsValid() {
 			continue
 		}
-		if why := a.unfit(at); why != "" && a.Enabled[c] {
+		if why := a.unfit(c, at); why != "" && a.Enabled[c] {
 			field := string(c) + ".serverIP"
 			if !written {
 				field = "the address of " + string(c)
@@ -115,7 +117,7 @@ func (a *assigner) remedy(written bool) string {
 }
 
 // unfit says why a component cannot have an address.
-func (a *assigner) unfit(at netip.Addr) string {
+func (a *assigner) unfit(component Component, at netip.Addr) string {
 	if !a.usable.Contains(at) {
 		return fmt.Sprintf("is not usable in %s, which has %s", a.CIDR, a.usable)
 	}
@@ -128,7 +130,7 @@ func (a *assigner) unfit(at netip.Addr) string {
 		return "is networkConfig.gateway"
 	}
 	for _, t := range a.Taken {
-		if t.By != "" && t.Contains(at) {
+		if t.By != "" && t.But != component && t.Contains(at) {
 			return "is taken by " + t.By
 		}
 	}

@@ -33,6 +33,10 @@ func Infra(in Input) InfraPlan {
 	if p.Held = p.Refused(v1alpha1.ConditionAccepted); p.Held {
 		return p
 	}
+	p.Find(in.network()...)
+	if p.Held = p.Refused(v1alpha1.ConditionAccepted); p.Held {
+		return p
+	}
 	v := viewOf(in)
 	p.Find(v.acceptance()...)
 	p.Find(v.vlan.findings(v)...)
@@ -103,6 +107,7 @@ func (v *view) acceptance() []finding.Finding {
 	all = append(all, v.neighbourFindings()...)
 	all = append(all, v.clientNetworks()...)
 	all = append(all, v.limits()...)
+	all = append(all, v.addressing()...)
 	if p := v.platform(); p != nil && p.Credentials != nil {
 		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "ExternalInfra").
 			Say("HostedCluster %s/%s runs its VirtualMachines on another cluster (spec.platform.kubevirt.credentials): their VLAN is there, and so must the Infra be", v.HostedCluster.Namespace, v.HostedCluster.Name))
@@ -158,6 +163,7 @@ func (v *view) resolution() []finding.Finding {
 		return []finding.Finding{f}
 	}
 	all := append(v.table.Findings(), v.refused...)
+	all = append(all, v.misnamed()...)
 	all = append(all, v.capturedByNeighbours()...)
 	all = append(all, v.changedProtocols()...)
 	if !enabled(v.Infra.Spec.InfraComponents.DHCP.Enabled) {

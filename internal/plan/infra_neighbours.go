@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/nad"
@@ -45,9 +46,24 @@ func (in Input) onSameLayer2(ours nad.Config) []near {
 // spares are what an older neighbour has set aside, having seen those that are older still.
 func (in Input) spares(n near, older []near) []netip.Addr {
 	theirs := Input{Settings: in.Settings, Infra: n.Infra, NAD: n.NAD, Children: n.Children}
-	v := &view{Input: theirs, vlan: vlanOf(theirs), near: older}
+	v := &view{Input: theirs, vlan: vlanOf(theirs), near: older, table: published(n.Infra)}
 	v.readNetwork()
 	return ipam.Assign(v.request()).Spare
+}
+
+// published is what an Infra's status says of its literals: of a neighbour's control plane nothing else is read.
+func published(infra *v1alpha1.Infra) endpoint.Table {
+	var table endpoint.Table
+	for _, e := range infra.Status.Endpoints {
+		row := endpoint.Endpoint{Name: e.Name}
+		for _, host := range e.Hostnames {
+			if a, err := netip.ParseAddr(host); err == nil {
+				row.Literals = append(row.Literals, a)
+			}
+		}
+		table.Endpoints = append(table.Endpoints, row)
+	}
+	return table
 }
 
 // joined says whether a neighbour is, or may come, on the network that it names: an Infra that only names another
@@ -76,6 +92,11 @@ func (v *view) takenByNeighbours() []ipam.Taken {
 			taken = append(taken, ipam.Taken{Range: n.pool()})
 			for c, a := range written(n.Infra) {
 				held[c] = a
+			}
+		}
+		for _, e := range published(n.Infra).Endpoints {
+			for _, a := range e.Literals {
+				taken = append(taken, ipam.Taken{Range: ipam.Single(a)})
 			}
 		}
 		for _, a := range n.spare {

@@ -148,7 +148,7 @@ func (v *view) request() ipam.Request {
 		Enabled: map[ipam.Component]bool{ipam.DHCP: enabled(c.DHCP.Enabled), ipam.DNS: enabled(c.DNS.Enabled), ipam.Proxy: enabled(c.Proxy.Enabled)},
 		Written: written(v.Infra), Given: given(v.Infra, v.Children),
 		WrittenPool: span(c.DHCP.RangeStart, c.DHCP.RangeEnd), GivenPool: v.Children.pool(),
-		Taken: slices.Concat(v.takenHere(), v.takenByNeighbours()),
+		Taken: slices.Concat(v.takenHere(), v.takenByEndpoints(), v.takenByNeighbours()),
 	}
 }
 
@@ -175,6 +175,20 @@ func (v *view) takenHere() []ipam.Taken {
 	if v.vlan.broken == "" && v.vlan.source != nil {
 		for _, r := range v.vlan.config.Addresses() {
 			keepFree(r)
+		}
+	}
+	return taken
+}
+
+// takenByEndpoints are what workers dial on the VLAN itself, where the proxy may stand, and what the proxy dials there.
+func (v *view) takenByEndpoints() []ipam.Taken {
+	var taken []ipam.Taken
+	for _, e := range v.table.Endpoints {
+		for _, a := range e.Literals {
+			taken = append(taken, ipam.Taken{Range: ipam.Single(a), By: "endpoint " + e.Name, But: ipam.Proxy})
+		}
+		for _, target := range e.Backend.Addresses {
+			taken = append(taken, ipam.Taken{Range: ipam.Single(target.Addr()), By: "the target of endpoint " + e.Name})
 		}
 	}
 	return taken

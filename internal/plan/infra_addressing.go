@@ -1,0 +1,94 @@
+package plan
+
+import (
+	"net/netip"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/ipam"
+)
+
+// network judges networkConfig.cidr, without which nothing can be planned. The API server has checked it; a file that is
+// rendered was checked by nobody.
+func (in Input) network() []finding.Finding {
+	const example = "write the VLAN's network, e.g. 192.168.100.0/24"
+	wrong := finding.Wrong(v1alpha1.ConditionAccepted, "InvalidCIDR")
+	text := in.Infra.Spec.NetworkConfig.CIDR
+	cidr, err := netip.ParsePrefix(string(text))
+	switch {
+	case text == "":
+		return []finding.Finding{wrong.Say("networkConfig.cidr is not set; %s", example)}
+	case err != nil:
+		return []finding.Finding{wrong.Say("networkConfig.cidr %q is no network; %s", text, example)}
+	case cidr != cidr.Masked():
+		return []finding.Finding{wrong.Say("networkConfig.cidr %s has host bits; its network is %s", cidr, cidr.Masked())}
+	case cidr.Bits() < 8 || !cidr.Addr().IsGlobalUnicast() || cidr.Addr().Is4() && cidr.Addr().As4()[0] >= 240:
+		return []finding.Finding{wrong.Say("networkConfig.cidr %s is no network that a VLAN can have; %s", cidr, example)}
+	}
+	return nil
+}
+
+// addressing judges addresses of the Infra against each other and against what was derived.
+func (v *view) addressing() []finding.Finding {
+	var all []finding.Finding
+	wrong := func(reason, format string, args ...any) {
+		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, reason).Say(format, args...))
+	}
+	usable := ipam.Usable(v.cidr)
+	if written := v.Infra.Spec.NetworkConfig.Gateway; written != "" && !usable.Contains(v.gateway) {
+		wrong("InvalidGateway", "networkConfig.gateway %s is no host's address in %s; set one of %s, or leave it out on an isolated VLAN", written, v.cidr, usable)
+	}
+	for _, server := range v.Infra.Spec.NetworkConfig.DNSServers {
+		if a, err := netip.ParseAddr(string(server)); err == nil && a == v.address(ipam.DNS) && enabled(v.Infra.Spec.InfraComponents.DNS.Enabled) {
+			wrong("InvalidDNSServer", "networkConfig.dnsServers has %s, which is this Infra's own DNS server: it would ask itself; name the resolvers of all other names, e.g. 10.0.0.53, or leave it out for the node's", a)
+		}
+	}
+	for _, r := range v.Infra.Spec.NetworkConfig.Routes {
+		for _, c := range v.captured {
+			if string(r.Destination) == host(c.IP) {
+				wrong("InvalidRoute", "networkConfig.routes has %s, which leads to the proxy at %s; remove it", r.Destination, v.address(ipam.Proxy))
+			}
+		}
+	}
+	return append(all, v.reservations()...)
+}
+
+// reservations that would never be served, or not to whom they are meant for.
+func (v *view) reservations() []finding.Finding {
+	var all []finding.Finding
+	usable, holds := ipam.Usable(v.cidr), map[v1alpha1.MACAddress]v1alpha1.IPv4Address{}
+	wrong := func(format string, args ...any) {
+		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "InvalidReservation").Say(format, args...))
+	}
+	for _, r := range v.Infra.Spec.InfraComponents.DHCP.Reservations {
+		at, _ := netip.ParseAddr(string(r.IP))
+		if first := holds[r.MAC]; first != "" {
+			wrong("dhcp.reservations has %s twice, for %s and %s; a client has one address, remove one", r.MAC, first, r.IP)
+		}
+		if r.MAC != "" {
+			holds[r.MAC] = r.IP
+		}
+		switch {
+		case at == v.gateway:
+			wrong("dhcp.reservations has %s, which is networkConfig.gateway; reserve another address", at)
+		case !usable.Contains(at):
+			wrong("dhcp.reservations has %s, which is no host's address in %s; reserve one of %s", r.IP, v.cidr, usable)
+		}
+	}
+	return all
+}
+
+// misnamed is a domain that no name can have: the children, and every record, carry it.
+func (v *view) misnamed() []finding.Finding {
+	wrong := finding.Wrong(v1alpha1.ConditionEndpointsResolved, "InvalidDomain")
+	cp := v.controlPlane()
+	if cp.BaseDomain == "" && cp.HostedCluster != nil && cp.HostedCluster.Spec.DNS.BaseDomain == "" {
+		return []finding.Finding{wrong.Say("HostedCluster %s/%s has no spec.dns.baseDomain; set it there, or infraComponents.dns.baseDomain here, e.g. example.com", cp.HostedCluster.Namespace, cp.HostedCluster.Name)}
+	}
+	if validation.IsDNS1123Subdomain(v.domain) != nil {
+		return []finding.Finding{wrong.Say("the hosted cluster's domain is %q, which is no DNS name in lower case; set infraComponents.dns.clusterName and dns.baseDomain, e.g. c1 and example.com", v.domain)}
+	}
+	return nil
+}
