@@ -3,12 +3,8 @@ package cmd
 import (
 	"bytes"
 	"encoding/json"
-	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -99,27 +95,4 @@ func TestRenderTakesTheSample(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(err).To(MatchError(ContainSubstring("infra clusters/example-infra is held back")))
 	g.Expect(findings).To(ContainSubstring("RefNotPermitted"))
-}
-
-// A command that watches no context ends as any process does. What is written does not fit into a pipe: it is being read.
-func TestRenderEndsAtASignal(t *testing.T) {
-	g := NewWithT(t)
-	if os.Getenv("OOOI_TEST_SIGNAL") != "" {
-		root := Root()
-		root.SetArgs([]string{"render", "--image", "oooi:1", "--envoy-image", "envoy:1", "-f", "-"})
-		g.Expect(root.Execute()).To(Succeed())
-		return
-	}
-	process := exec.Command(os.Args[0], "-test.run=^TestRenderEndsAtASignal$")
-	process.Env = append(os.Environ(), "OOOI_TEST_SIGNAL=1")
-	stdin, err := process.StdinPipe()
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(process.Start()).To(Succeed())
-	ended := make(chan error, 1)
-	_, err = stdin.Write(bytes.Repeat([]byte("# a comment\n"), 1<<16))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(process.Process.Signal(syscall.SIGTERM)).To(Succeed())
-	go func() { ended <- process.Wait() }()
-	t.Cleanup(func() { _ = process.Process.Kill() })
-	g.Eventually(ended, 20*time.Second).Should(Receive(MatchError("signal: terminated")))
 }

@@ -1,0 +1,62 @@
+package cmd
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+// asProcess runs oooi with these arguments in a process of its own, which a signal may end.
+func asProcess(t *testing.T, args ...string) (stdin io.Writer, signalled func(os.Signal) error) {
+	t.Helper()
+	g := NewWithT(t)
+	if given := os.Getenv("OOOI_TEST_ARGS"); given != "" {
+		root := Root()
+		root.SetArgs(strings.Split(given, "\n"))
+		if root.Execute() != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	process := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	process.Stderr = t.Output()
+	process.Env = append(os.Environ(), "OOOI_TEST_ARGS="+strings.Join(args, "\n"))
+	stdin, err := process.StdinPipe()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(process.Start()).To(Succeed())
+	ended := make(chan error, 1)
+	go func() { ended <- process.Wait() }()
+	t.Cleanup(func() { _ = process.Process.Kill() })
+	return stdin, func(s os.Signal) (how error) {
+		g.Expect(process.Process.Signal(s)).To(Succeed())
+		g.Eventually(ended, 20*time.Second).Should(Receive(&how))
+		return how
+	}
+}
+
+// A command that watches no context ends as any process does. What is written does not fit into a pipe: it is being read.
+func TestRenderEndsAtASignal(t *testing.T) {
+	stdin, signalled := asProcess(t, "render", "--image", "oooi:1", "--envoy-image", "envoy:1", "-f", "-")
+	g := NewWithT(t)
+	_, err := stdin.Write(bytes.Repeat([]byte("# a comment\n"), 1<<16))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(signalled(syscall.SIGTERM)).To(MatchError("signal: terminated"))
+}
+
+func TestAServiceFinishesAtASignal(t *testing.T) {
+	g, dir := NewWithT(t), t.TempDir()
+	file, socket := filepath.Join(dir, "proxyserver.yaml"), filepath.Join(dir, "xds.sock")
+	example := strings.ReplaceAll(exampleOf(t, "../docs/PROXY_SETUP.md"), "192.168.100.10", "127.0.0.1")
+	g.Expect(os.WriteFile(file, []byte(example), 0o600)).To(Succeed())
+	_, signalled := asProcess(t, "proxy", "--config-file", file, "--xds-socket", socket, "--health-address", "127.0.0.1:18092")
+	g.Eventually(socket, 20*time.Second).Should(BeAnExistingFile())
+	g.Expect(signalled(os.Interrupt)).To(Succeed())
+}
