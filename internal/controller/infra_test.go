@@ -176,19 +176,19 @@ func TestDriftIsCorrected(t *testing.T) {
 			g.Expect(s.Spec.HostedClusterDomain).To(BeEquivalentTo("c1.example.com"))
 		})
 	})
-	t.Run("an image of a workload", func(t *testing.T) {
+	t.Run("an image of a workload", func(*testing.T) {
 		proxy := named(&appsv1.Deployment{}, w.ns, "c1-proxy-deployment")
 		w.changes(proxy, func() { proxy.Spec.Replicas = ptr.To[int32](2) })
 		sees(w, proxy, func(g Gomega, d *appsv1.Deployment) { g.Expect(d.Spec.Replicas).To(HaveValue(BeEquivalentTo(1))) })
 	})
-	t.Run("a selector that somebody widened", func(t *testing.T) {
+	t.Run("a selector that somebody widened", func(*testing.T) {
 		service := named(&corev1.Service{}, w.ns, "c1-proxy-svc")
 		w.changes(service, func() { delete(service.Spec.Selector, names.LabelInstance) })
 		sees(w, service, func(g Gomega, s *corev1.Service) {
 			g.Expect(s.Spec.Selector).To(HaveKeyWithValue(names.LabelInstance, "c1-proxy"))
 		})
 	})
-	t.Run("a rule that somebody added", func(t *testing.T) {
+	t.Run("a rule that somebody added", func(*testing.T) {
 		policy := named(&networkingv1.NetworkPolicy{}, w.controlPlane("c1"), "oooi."+w.ns+".c1-proxy.ignition-server-proxy")
 		w.changes(policy, func() { policy.Spec.Ingress = append(policy.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{}) })
 		sees(w, policy, func(g Gomega, p *networkingv1.NetworkPolicy) { g.Expect(p.Spec.Ingress).To(HaveLen(1)) })

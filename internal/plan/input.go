@@ -37,7 +37,7 @@ type Input struct {
 	SysctlAllowlist *corev1.ConfigMap
 	// Children as they are, nil where there is none.
 	Children Children
-	// Neighbours are all other Infras of the cluster that are not being deleted.
+	// Neighbours are the other Infras on its layer 2 that are not being deleted.
 	Neighbours []Neighbour
 
 	// Second stage: all objects of ControlPlaneNamespace.
