@@ -193,7 +193,7 @@ func TestDriftIsCorrected(t *testing.T) {
 		w.changes(policy, func() { policy.Spec.Ingress = append(policy.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{}) })
 		sees(w, policy, func(g Gomega, p *networkingv1.NetworkPolicy) { g.Expect(p.Spec.Ingress).To(HaveLen(1)) })
 	})
-	t.Run("what somebody added", func(t *testing.T) {
+	t.Run("what somebody added", func(*testing.T) {
 		service := named(&corev1.Service{}, w.ns, "c1-proxy-svc")
 		w.changes(service, func() { service.Spec.Ports = append(service.Spec.Ports, corev1.ServicePort{Name: "more", Port: 22}) })
 		proxy := named(&appsv1.Deployment{}, w.ns, "c1-proxy-deployment")
@@ -225,7 +225,7 @@ func TestDriftIsCorrected(t *testing.T) {
 		})
 		w.silent()
 	})
-	t.Run("a deleted object", func(t *testing.T) {
+	t.Run("a deleted object", func(*testing.T) {
 		for _, o := range []client.Object{
 			named(&v1alpha1.ProxyServer{}, w.ns, "c1-proxy"), named(&policyv1.PodDisruptionBudget{}, w.ns, "c1-dns"),
 			named(&rbacv1.Role{}, w.controlPlane("c1"), "oooi."+w.ns+".c1-proxy"), named(&nad.NetworkAttachmentDefinition{}, w.ns, "c1-dhcp"),
@@ -236,7 +236,7 @@ func TestDriftIsCorrected(t *testing.T) {
 			sees(w, o, func(g Gomega, o client.Object) { g.Expect(o.GetUID()).NotTo(Equal(was)) })
 		}
 	})
-	t.Run("our label taken off", func(t *testing.T) {
+	t.Run("our label taken off", func(*testing.T) {
 		budget := named(&policyv1.PodDisruptionBudget{}, w.ns, "c1-dhcp")
 		w.changes(budget, func() { budget.Labels = nil })
 		sees(w, budget, func(g Gomega, b *policyv1.PodDisruptionBudget) {
@@ -798,7 +798,7 @@ func TestAPauseStopsOurWritesAndNotTheService(t *testing.T) {
 			func() {},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, func(*testing.T) {
 			w.t = t
 			pause.begin()
 			w.says("c1", v1alpha1.ConditionProgressing, metav1.ConditionFalse, "Paused")
