@@ -22,6 +22,18 @@ type NetworkAttachmentDefinition struct {
 	Spec Spec `json:"spec"`
 }
 
+// Layer2 is the segment that the network leads to; empty where there is none, or its configuration does not tell.
+func (n *NetworkAttachmentDefinition) Layer2() string {
+	if n == nil {
+		return ""
+	}
+	config, err := Parse(n.Spec.Config)
+	if err != nil {
+		return ""
+	}
+	return config.Layer2()
+}
+
 // Spec holds the CNI configuration as JSON: one plugin, or a list of them.
 type Spec struct {
 	Config string `json:"config,omitempty"`

@@ -23,11 +23,10 @@ const (
 
 // Layer2 is the segment that a NetworkAttachmentDefinition leads to; none where its configuration does not tell.
 func Layer2(o client.Object) []string {
-	config, err := nad.Parse(o.(*nad.NetworkAttachmentDefinition).Spec.Config)
-	if err != nil || config.Layer2() == "" {
-		return nil
+	if segment := o.(*nad.NetworkAttachmentDefinition).Layer2(); segment != "" {
+		return []string{segment}
 	}
-	return []string{config.Layer2()}
+	return nil
 }
 
 // AttachedNAD is the NetworkAttachmentDefinition that an Infra's workers use.

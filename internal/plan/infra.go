@@ -2,6 +2,7 @@ package plan
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"k8s.io/utils/ptr"
@@ -216,16 +217,18 @@ func (v *view) endpointStatus() []v1alpha1.EndpointStatus {
 	return all
 }
 
+func switchedOn(c v1alpha1.InfraComponents) map[ipam.Component]bool {
+	return map[ipam.Component]bool{ipam.DHCP: enabled(c.DHCP.Enabled), ipam.DNS: enabled(c.DNS.Enabled), ipam.Proxy: enabled(c.Proxy.Enabled)}
+}
+
 func switchedOff(c v1alpha1.InfraComponents) []string {
 	var off []string
-	for _, component := range []struct {
-		name    string
-		enabled *bool
-	}{{names.DHCP, c.DHCP.Enabled}, {names.DNS, c.DNS.Enabled}, {names.Proxy, c.Proxy.Enabled}} {
-		if !enabled(component.enabled) {
-			off = append(off, component.name)
+	for component, on := range switchedOn(c) {
+		if !on {
+			off = append(off, string(component))
 		}
 	}
+	slices.Sort(off)
 	return off
 }
 

@@ -27,10 +27,7 @@ func (in Input) onSameLayer2(ours nad.Config) []near {
 	}
 	var all []near
 	for _, n := range in.Neighbours {
-		if n.NAD == nil || !in.joined(n) {
-			continue
-		}
-		if theirs, err := nad.Parse(n.NAD.Spec.Config); err == nil && theirs.Layer2() == ours.Layer2() {
+		if n.NAD.Layer2() == ours.Layer2() && in.joined(n) {
 			all = append(all, near{Neighbour: n, older: byAge(n.Infra, in.Infra) < 0})
 		}
 	}

@@ -145,7 +145,7 @@ func (v *view) request() ipam.Request {
 	c := v.Infra.Spec.InfraComponents
 	return ipam.Request{
 		CIDR: v.cidr, Gateway: v.gateway,
-		Enabled: map[ipam.Component]bool{ipam.DHCP: enabled(c.DHCP.Enabled), ipam.DNS: enabled(c.DNS.Enabled), ipam.Proxy: enabled(c.Proxy.Enabled)},
+		Enabled: switchedOn(c),
 		Written: written(v.Infra), Given: given(v.Infra, v.Children),
 		WrittenPool: span(c.DHCP.RangeStart, c.DHCP.RangeEnd), GivenPool: v.Children.pool(),
 		Taken: slices.Concat(v.takenHere(), v.takenByEndpoints(), v.takenByNeighbours()),

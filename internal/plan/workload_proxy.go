@@ -133,7 +133,7 @@ func (p pod) envoy(s Settings, xds *accore.VolumeMountApplyConfiguration) *accor
 		WithCommand("/usr/local/bin/envoy").WithArgs(bootstrap.Arguments(xdsPath + "/" + bootstrapKey)...).
 		WithSecurityContext(restricted()).WithResources(p.resources("50m", "128Mi", "512Mi")).WithVolumeMounts(xds).
 		// A deleted pod is replaced while it ends: it serves on until the new one's network is made and takes its address.
-		WithLifecycle(accore.Lifecycle().WithPreStop(accore.LifecycleHandler().WithSleep(accore.SleepAction().WithSeconds(2))))
+		WithLifecycle(accore.Lifecycle().WithPreStop(accore.LifecycleHandler().WithSleep(accore.SleepAction().WithSeconds(proxyGrace))))
 }
 
 func unreachable(taint string) *accore.TolerationApplyConfiguration {

@@ -40,21 +40,9 @@ func (o Objects) segments(infras []*v1alpha1.Infra) map[string][]plan.Neighbour 
 	all := map[string][]plan.Neighbour{}
 	for _, infra := range infras {
 		n := plan.Neighbour{Infra: infra, NAD: o.nadOf(infra), Children: o.children(infra)}
-		all[layer2(n.NAD)] = append(all[layer2(n.NAD)], n)
+		all[n.NAD.Layer2()] = append(all[n.NAD.Layer2()], n)
 	}
 	return all
-}
-
-// layer2 names the segment that a network lies on; empty when that cannot be told.
-func layer2(n *nad.NetworkAttachmentDefinition) string {
-	if n == nil {
-		return ""
-	}
-	config, err := nad.Parse(n.Spec.Config)
-	if err != nil {
-		return ""
-	}
-	return config.Layer2()
 }
 
 func (o Objects) input(infra *v1alpha1.Infra, segments map[string][]plan.Neighbour, settings plan.Settings) plan.Input {
@@ -73,7 +61,7 @@ func (o Objects) input(infra *v1alpha1.Infra, segments map[string][]plan.Neighbo
 			in.Namespaces = append(in.Namespaces, *ns)
 		}
 	}
-	if segment := layer2(in.NAD); segment != "" {
+	if segment := in.NAD.Layer2(); segment != "" {
 		for _, other := range segments[segment] {
 			if other.Infra != infra {
 				in.Neighbours = append(in.Neighbours, other)

@@ -4,9 +4,15 @@ import (
 	"fmt"
 	"slices"
 
+	routev1 "github.com/openshift/api/route/v1"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/nad"
 )
 
 // Kinds that planning reads, each in the one version that it knows.
@@ -18,19 +24,19 @@ var (
 		v1alpha1.GroupVersion.WithKind("DHCPLease"),
 		v1alpha1.GroupVersion.WithKind("DNSServer"),
 		v1alpha1.GroupVersion.WithKind("ProxyServer"),
-		{Group: "hypershift.openshift.io", Version: "v1beta1", Kind: "HostedCluster"},
-		{Group: "hypershift.openshift.io", Version: "v1beta1", Kind: "HostedControlPlane"},
-		{Group: "k8s.cni.cncf.io", Version: "v1", Kind: "NetworkAttachmentDefinition"},
+		hyperv1.GroupVersion.WithKind("HostedCluster"),
+		hyperv1.GroupVersion.WithKind("HostedControlPlane"),
+		nad.GroupVersion.WithKind("NetworkAttachmentDefinition"),
 	}
 	// common names are those of other groups' kinds too: Knative has a Service, Calico a NetworkPolicy.
 	common = []schema.GroupVersionKind{
-		{Version: "v1", Kind: "Namespace"},
-		{Version: "v1", Kind: "ConfigMap"},
-		{Version: "v1", Kind: "Service"},
-		{Version: "v1", Kind: "List"},
-		{Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"},
-		{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
-		{Group: "route.openshift.io", Version: "v1", Kind: "Route"},
+		corev1.SchemeGroupVersion.WithKind("Namespace"),
+		corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+		corev1.SchemeGroupVersion.WithKind("Service"),
+		corev1.SchemeGroupVersion.WithKind("List"),
+		discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"),
+		networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
+		routev1.GroupVersion.WithKind("Route"),
 	}
 )
 
