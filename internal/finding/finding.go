@@ -27,6 +27,10 @@ type Finding struct {
 	Outcome   Outcome
 }
 
+// Provisioned is what findings about making an Infra from a HostedCluster are about. It is no condition: they become events
+// on the HostedCluster.
+const Provisioned = "Provisioned"
+
 // Builder makes a finding read as a sentence: Invalid("Accepted", "RangeOutsideCIDR").Say("…").
 type Builder struct{ f Finding }
 

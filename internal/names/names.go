@@ -20,6 +20,8 @@ const (
 	LabelInfraNamespace = Group + "/infra-namespace"
 	// LabelOwnerUID is the UID of the owning Infra or child, for what no ownerReference can hold.
 	LabelOwnerUID = Group + "/owner-uid"
+	// LabelHostedCluster on an Infra names the HostedCluster that it was made from.
+	LabelHostedCluster = Group + "/hostedcluster"
 	// LabelServer is the DHCPServer of a lease.
 	LabelServer = Group + "/dhcpserver"
 	// LabelApp is dhcp, dns or proxy: the component that a pod runs.
@@ -34,6 +36,16 @@ const (
 
 // Annotations.
 const (
+	// AnnotationInfra on a HostedCluster is InfraAuto: an Infra of its name is made from it.
+	AnnotationInfra = Group + "/infra"
+	// InfraAuto is the only value of AnnotationInfra.
+	InfraAuto = "auto"
+	// The annotations on a HostedCluster that say what cannot be derived, or win over what is.
+	AnnotationNetworkAttachment = Group + "/network-attachment"
+	AnnotationCIDR              = Group + "/cidr"
+	AnnotationGateway           = Group + "/gateway"
+	AnnotationDNSServers        = Group + "/dns-servers"
+	AnnotationDHCPRange         = Group + "/dhcp-range"
 	// AnnotationAllowedNamespaces on a referenced object (or Namespace) lists the namespaces that may refer to it, by comma.
 	AnnotationAllowedNamespaces = Group + "/allowed-namespaces"
 	// AnnotationPaused on an Infra or a child stops our writes, not the service.

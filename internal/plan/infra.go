@@ -109,6 +109,7 @@ func (v *view) acceptance() []finding.Finding {
 	all = append(all, v.clientNetworks()...)
 	all = append(all, v.limits()...)
 	all = append(all, v.addressing()...)
+	all = append(all, v.capacity()...)
 	if p := v.platform(); p != nil && p.Credentials != nil {
 		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "ExternalInfra").
 			Say("HostedCluster %s/%s runs its VirtualMachines on another cluster (spec.platform.kubevirt.credentials): their VLAN is there, and so must the Infra be", v.HostedCluster.Namespace, v.HostedCluster.Name))

@@ -24,10 +24,16 @@ func (in Input) network() []finding.Finding {
 		return []finding.Finding{wrong.Say("networkConfig.cidr %q is no network; %s", text, example)}
 	case cidr != cidr.Masked():
 		return []finding.Finding{wrong.Say("networkConfig.cidr %s has host bits; its network is %s", cidr, cidr.Masked())}
-	case cidr.Bits() < 8 || !cidr.Addr().IsGlobalUnicast() || cidr.Addr().Is4() && cidr.Addr().As4()[0] >= 240:
+	case !possible(cidr):
 		return []finding.Finding{wrong.Say("networkConfig.cidr %s is no network that a VLAN can have; %s", cidr, example)}
 	}
 	return nil
+}
+
+// possible says whether a VLAN can have a network, as the schema of v1alpha1.Subnet does.
+func possible(cidr netip.Prefix) bool {
+	at := cidr.Addr()
+	return cidr.Bits() >= 8 && at.IsGlobalUnicast() && !at.Is4In6() && (at.Is6() || at.As4()[0] < 240)
 }
 
 // addressing judges addresses of the Infra against each other and against what was derived.

@@ -40,8 +40,9 @@ type Input struct {
 	// Neighbours are the other Infras on its layer 2 that are not being deleted.
 	Neighbours []Neighbour
 
-	// Second stage: all objects of ControlPlaneNamespace.
+	// Second stage: the NodePools of the HostedCluster, and all objects of ControlPlaneNamespace.
 
+	NodePools       []hyperv1.NodePool
 	Services        []corev1.Service
 	Routes          []routev1.Route
 	EndpointSlices  []discoveryv1.EndpointSlice

@@ -36,12 +36,14 @@ func TestAnAPIServerAcceptsAllThatIsPlanned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases, err := filepath.Glob("../plan/testdata/*/in.yaml")
-	if err != nil || len(cases) == 0 {
-		t.Fatal("no cases", err)
-	}
-	for _, file := range cases {
-		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) { accepts(t, api, file) })
+	for _, pattern := range []string{"../plan/testdata/*/in.yaml", "../plan/testdata/provision/*/in.yaml"} {
+		cases, err := filepath.Glob(pattern)
+		if err != nil || len(cases) == 0 {
+			t.Fatal("no cases", err)
+		}
+		for _, file := range cases {
+			t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) { accepts(t, api, file) })
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package render
 
 import (
+	"slices"
+
 	routev1 "github.com/openshift/api/route/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -76,7 +78,27 @@ func (o Objects) input(infra *v1alpha1.Infra, segments map[string][]plan.Neighbo
 	in.Routes = values(pick[routev1.Route](o, namespace))
 	in.EndpointSlices = values(pick[discoveryv1.EndpointSlice](o, namespace))
 	in.NetworkPolicies = values(pick[networkingv1.NetworkPolicy](o, namespace))
+	if key, ok := in.HostedClusterKey(); ok {
+		in.NodePools = o.nodePools(key)
+	}
 	return in
+}
+
+// Provisionings are what annotations of the files' HostedClusters are planned from.
+func (o Objects) Provisionings() []plan.Provisioning {
+	var all []plan.Provisioning
+	for _, hc := range pick[hyperv1.HostedCluster](o, "") {
+		if hc.Namespace == "" {
+			hc.Namespace = metav1.NamespaceDefault
+		}
+		key := named(hc.Namespace, hc.Name)
+		all = append(all, plan.Provisioning{HostedCluster: hc, NodePools: o.nodePools(key), Infra: find[v1alpha1.Infra](o, key)})
+	}
+	return all
+}
+
+func (o Objects) nodePools(hc types.NamespacedName) []hyperv1.NodePool {
+	return slices.DeleteFunc(values(pick[hyperv1.NodePool](o, hc.Namespace)), func(p hyperv1.NodePool) bool { return p.Spec.ClusterName != hc.Name })
 }
 
 func (o Objects) controlPlane(namespace string) *hyperv1.HostedControlPlane {

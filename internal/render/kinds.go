@@ -26,6 +26,7 @@ var (
 		v1alpha1.GroupVersion.WithKind("ProxyServer"),
 		hyperv1.GroupVersion.WithKind("HostedCluster"),
 		hyperv1.GroupVersion.WithKind("HostedControlPlane"),
+		hyperv1.GroupVersion.WithKind("NodePool"),
 		nad.GroupVersion.WithKind("NetworkAttachmentDefinition"),
 	}
 	// common names are those of other groups' kinds too: Knative has a Service, Calico a NetworkPolicy.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,12 +25,12 @@ type Rendering struct {
 	Findings []finding.Finding
 }
 
-// Render plans every Infra of the files.
+// Render plans every Infra of the files, and those that annotations of HostedClusters ask for.
 func (o Objects) Render(settings plan.Settings) []Rendering {
-	var all []Rendering
+	o, made, all := o.provision()
 	for _, in := range o.Inputs(settings) {
-		p := plan.Infra(in)
-		r := Rendering{Infra: in.Infra, Held: p.Held, Objects: p.Objects, Findings: p.Findings}
+		p, r := plan.Infra(in), made[in.Infra]
+		r.Infra, r.Held, r.Objects, r.Findings = in.Infra, p.Held, append(r.Objects, p.Objects...), append(r.Findings, p.Findings...)
 		for _, child := range p.Objects {
 			became := o.child(in, p, child)
 			r.Objects = append(r.Objects, became.Objects...)
@@ -39,6 +40,26 @@ func (o Objects) Render(settings plan.Settings) []Rendering {
 		all = append(all, r)
 	}
 	return all
+}
+
+// provision adds the Infras that annotations ask for, with how their own rendering begins, and says which cannot be made. One
+// that is in the files is left as it is.
+func (o Objects) provision() (whole Objects, made map[*v1alpha1.Infra]Rendering, held []Rendering) {
+	whole, made = slices.Clone(o), map[*v1alpha1.Infra]Rendering{}
+	for _, in := range o.Provisionings() {
+		p := plan.Provision(in)
+		switch {
+		case in.Infra != nil:
+		case p.Infra != nil:
+			infra := typed[v1alpha1.Infra](p.Infra)
+			whole = append(whole, infra)
+			made[infra] = Rendering{Objects: []runtime.ApplyConfiguration{p.Infra}, Findings: p.Findings}
+		case len(p.Findings) > 0:
+			missing := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: in.HostedCluster.Namespace, Name: in.HostedCluster.Name}}
+			held = append(held, Rendering{Infra: missing, Held: true, Findings: p.Findings})
+		}
+	}
+	return whole, made, held
 }
 
 // child plans the workload of one child, as its controller does once the child is applied.

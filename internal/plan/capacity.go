@@ -1,0 +1,61 @@
+package plan
+
+import (
+	"slices"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+)
+
+// capacity: the address of a worker that is replaced is free again late, so that a pool needs two for each, and those of the
+// surge (spec/hypershift.md §6).
+func (v *view) capacity() []finding.Finding {
+	var replicas, surge int32
+	for _, pool := range v.NodePools {
+		if v.leasesTo(pool) {
+			n := workers(pool)
+			replicas, surge = replicas+n, surge+surgeOf(pool, n)
+		}
+	}
+	has, needs := v.assigned.Size(), 2*replicas+surge
+	if !v.assigned.Pool.IsValid() || has >= needs {
+		return nil
+	}
+	return []finding.Finding{finding.Note(v1alpha1.ConditionAccepted, "PoolTooSmall").
+		Say("DHCP has %d addresses to lease and may need %d: the NodePools have %d replicas and a surge of %d (2 × %d + %d), since a replaced worker's address is free again late; widen networkConfig.cidr or dhcp.rangeStart to rangeEnd, or exclude less",
+			has, needs, replicas, surge, replicas, surge)}
+}
+
+// leasesTo says whether a NodePool's machines are on this VLAN; outside KubeVirt that is not known, and they count.
+func (v *view) leasesTo(pool hyperv1.NodePool) bool {
+	k := pool.Spec.Platform.Kubevirt
+	return k == nil || slices.ContainsFunc(k.AdditionalNetworks, func(n hyperv1.KubevirtNetwork) bool {
+		return attachmentOf(n, v.HostedCluster) == Refs(v.Infra).NAD
+	})
+}
+
+// workers are as many as a NodePool may have.
+func workers(pool hyperv1.NodePool) int32 {
+	if pool.Spec.AutoScaling != nil {
+		return pool.Spec.AutoScaling.Max
+	}
+	return ptr.Deref(pool.Spec.Replicas, 0)
+}
+
+// surgeOf is how many machines a rolling upgrade adds: 1 unless it is written (hypershift, nodepool_types.go, RollingUpdate).
+func surgeOf(pool hyperv1.NodePool, replicas int32) int32 {
+	replace := ptr.Deref(pool.Spec.Management.Replace, hyperv1.ReplaceUpgrade{})
+	if pool.Spec.Management.UpgradeType == hyperv1.UpgradeTypeInPlace || replace.Strategy == hyperv1.UpgradeStrategyOnDelete {
+		return 0
+	}
+	written := ptr.Deref(replace.RollingUpdate, hyperv1.RollingUpdate{}).MaxSurge
+	n, err := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(written, intstr.FromInt32(1)), int(replicas), true)
+	if err != nil {
+		return 1 // HyperShift refuses it
+	}
+	return int32(n)
+}
