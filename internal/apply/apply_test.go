@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -17,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -150,5 +153,62 @@ func TestOnlyWhatIsOursIsOwned(t *testing.T) {
 		"somebody else's of the same name, no more": {&corev1.ConfigMap{}, false},
 	} {
 		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(us.owns(c.object)).To(Equal(c.want)) })
+	}
+}
+
+// infra is what is applied to an object that its users write too.
+func infra(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	want, err := intentOf(ac.Infra("c1", "clusters").WithLabels(map[string]string{names.LabelHostedCluster: "c1"}).
+		WithSpec(ac.InfraSpec().WithNetworkConfig(ac.NetworkConfig().WithCIDR("10.0.0.0/24").WithGateway("10.0.0.1"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return want
+}
+
+func TestWhatIsSetByWhomeverIsSettled(t *testing.T) {
+	const marks = `"f:metadata":{"f:annotations":{"f:hostedcluster.densityops.com/applied":{}},"f:labels":{"f:hostedcluster.densityops.com/hostedcluster":{}}}`
+	for name, c := range map[string]struct {
+		fields, cidr, gateway, digest string
+		want                          bool
+	}{
+		"as it was applied":               {`{` + marks + `,"f:spec":{"f:networkConfig":{"f:cidr":{},"f:gateway":{}}}}`, "10.0.0.0/24", "10.0.0.1", "", true},
+		"somebody changed a field":        {`{` + marks + `,"f:spec":{"f:networkConfig":{"f:cidr":{}}}}`, "10.0.0.0/24", "10.0.0.9", "", true},
+		"somebody emptied a field":        {`{` + marks + `,"f:spec":{"f:networkConfig":{"f:cidr":{}}}}`, "10.0.0.0/24", "", "", false},
+		"somebody took a label":           {`{"f:metadata":{"f:annotations":{"f:hostedcluster.densityops.com/applied":{}}}}`, "10.0.0.0/24", "10.0.0.1", "", false},
+		"restored: nothing of it is ours": {`{}`, "10.0.0.0/24", "10.0.0.1", "", false},
+		"another intent was applied":      {`{` + marks + `}`, "10.0.0.0/24", "10.0.0.1", "another", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want, is := infra(t), &v1alpha1.Infra{}
+			is.Annotations = maps.Clone(want.GetAnnotations())
+			if c.digest != "" {
+				is.Annotations[names.AnnotationApplied] = c.digest
+			}
+			is.Spec.NetworkConfig.CIDR, is.Spec.NetworkConfig.Gateway = v1alpha1.Subnet(c.cidr), v1alpha1.IPAddress(c.gateway)
+			is.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: names.ManagerFieldOwner, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(c.fields)}}
+			NewWithT(t).Expect(settled(is, want)).To(Equal(c.want))
+		})
+	}
+}
+
+func TestAnEarlierOwnerOfOurNameIsSucceeded(t *testing.T) {
+	us := Owner{UID: "us", Names: NameOf("hostedcluster", "clusters", "c1")}
+	for name, c := range map[string]struct {
+		ref  metav1.OwnerReference
+		want bool
+	}{
+		"our own":               {metav1.OwnerReference{Kind: "HostedCluster", Name: "c1", UID: "us", Controller: new(true)}, false},
+		"the earlier one's":     {metav1.OwnerReference{Kind: "HostedCluster", Name: "c1", UID: "dead", Controller: new(true)}, true},
+		"another's":             {metav1.OwnerReference{Kind: "HostedCluster", Name: "c2", UID: "c2", Controller: new(true)}, false},
+		"another kind's":        {metav1.OwnerReference{Kind: "Bundle", Name: "c1", UID: "bundle", Controller: new(true)}, false},
+		"nobody's who controls": {metav1.OwnerReference{Kind: "HostedCluster", Name: "c1", UID: "dead"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &v1alpha1.Infra{}
+			o.Namespace, o.OwnerReferences = "clusters", []metav1.OwnerReference{c.ref}
+			NewWithT(t).Expect(us.succeeds(o)).To(Equal(c.want))
+		})
 	}
 }

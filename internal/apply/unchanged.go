@@ -47,6 +47,11 @@ func unchanged(live client.Object, want *unstructured.Unstructured) bool {
 	if slices.ContainsFunc(live.GetManagedFields(), Adds) {
 		return false
 	}
+	return holdsAll(live, want)
+}
+
+// holdsAll says whether we hold every field of an object that was applied.
+func holdsAll(live client.Object, want *unstructured.Unstructured) bool {
 	for _, entry := range live.GetManagedFields() {
 		if entry.Manager == names.ManagerFieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
 			var fields map[string]any

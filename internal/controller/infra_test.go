@@ -896,4 +896,8 @@ func TestAKindThatAppearsLaterIsWatchedWithoutARestart(t *testing.T) {
 	sees(w, named(&v1alpha1.ProxyServer{}, w.ns, "c1-proxy"), there)
 	w.SetDefaultEventuallyTimeout(time.Minute)
 	w.settled("c1")
+	w.hosts("c2")
+	w.puts(strings.Replace(w.nodePool("c2", w.ns+"/c2-vlan"), "clusterName: c1", "clusterName: c2", 1))
+	w.annotates("c2", names.AnnotationInfra, names.InfraAuto)
+	w.settled("c2")
 }

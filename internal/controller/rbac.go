@@ -4,7 +4,8 @@ package controller
 // of daemons it has to hold itself.
 
 // Its own kinds. blockOwnerDeletion needs update on finalizers where OwnerReferencesPermissionEnforcement runs (OpenShift).
-// +kubebuilder:rbac:groups=hostedcluster.densityops.com,resources=infras,verbs=list;patch;watch
+// That plugin also wants delete of who changes an Infra's ownerReferences: it is released, and taken back, by them.
+// +kubebuilder:rbac:groups=hostedcluster.densityops.com,resources=infras,verbs=create;delete;list;patch;watch
 // +kubebuilder:rbac:groups=hostedcluster.densityops.com,resources=dhcpservers;dnsservers;proxyservers,verbs=create;delete;get;list;patch;watch
 // +kubebuilder:rbac:groups=hostedcluster.densityops.com,resources=infras/status;dhcpservers/status;dnsservers/status;proxyservers/status,verbs=patch
 // +kubebuilder:rbac:groups=hostedcluster.densityops.com,resources=infras/finalizers;dhcpservers/finalizers;dnsservers/finalizers;proxyservers/finalizers,verbs=update
@@ -24,7 +25,7 @@ package controller
 
 // What is read of others, by a cache, which gets nothing one by one.
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
-// +kubebuilder:rbac:groups=hypershift.openshift.io,resources=hostedclusters;hostedcontrolplanes,verbs=list;watch
+// +kubebuilder:rbac:groups=hypershift.openshift.io,resources=hostedclusters;hostedcontrolplanes;nodepools,verbs=list;watch
 // +kubebuilder:rbac:groups=route.openshift.io,resources=routes,verbs=list;watch
 // What daemons are granted to read; pods and virtual machines are read by them only.
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch

@@ -58,7 +58,7 @@ func Setup(manager ctrl.Manager, settings plan.Settings) error {
 	if err := p.index(); err != nil {
 		return err
 	}
-	for name, add := range map[string]func() error{"infra": p.infra, "dhcpserver": p.dhcpServer, "dnsserver": p.dnsServer, "proxyserver": p.proxyServer} {
+	for name, add := range map[string]func() error{"infra": p.infra, "provision": p.provision, "dhcpserver": p.dhcpServer, "dnsserver": p.dnsServer, "proxyserver": p.proxyServer} {
 		if err := add(); err != nil {
 			return fmt.Errorf("adding controller %s: %w", name, err)
 		}
@@ -92,12 +92,15 @@ func (p parts) index() error {
 	return nil
 }
 
-// index of one kind: what is pruned by its owner, Infras and NetworkAttachmentDefinitions by the network that they share.
+// index of one kind: what is pruned by its owner, Infras and NetworkAttachmentDefinitions by the network that they share,
+// NodePools by their cluster.
 func index(indexer client.FieldIndexer, kind client.Object) error {
 	by, of := apply.IndexNames, client.IndexerFunc(apply.NamedBy)
 	switch kind.(type) {
 	case *v1alpha1.Infra:
 		by, of = observe.IndexNAD, observe.AttachedNAD
+	case *hyperv1.NodePool:
+		by, of = observe.IndexCluster, observe.ClusterOf
 	case *nad.NetworkAttachmentDefinition:
 		if err := indexer.IndexField(context.Background(), kind, observe.IndexLayer2, observe.Layer2); err != nil {
 			return err

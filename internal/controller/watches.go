@@ -61,6 +61,7 @@ func (p parts) infra() error {
 		return err
 	}
 	p.late.watch(c, &hyperv1.HostedCluster{}, p.mapped(p.bridgedTo))
+	p.late.watch(c, &hyperv1.NodePool{}, p.mapped(p.leasingTo))
 	p.late.watch(c, &hyperv1.HostedControlPlane{}, p.mapped(p.listeners))
 	p.late.watch(c, &routev1.Route{}, p.mapped(p.listeners))
 	p.late.watch(c, &nad.NetworkAttachmentDefinition{}, p.mapped(labelled))
@@ -136,6 +137,13 @@ func (p parts) bridgedTo(ctx context.Context, o client.Object) ([]types.Namespac
 	return p.infrasThat(ctx, func(refs plan.References) bool {
 		return refs.HostedCluster == client.ObjectKeyFromObject(hc) || refs.ControlPlaneNamespace == endpoint.ControlPlaneNamespace(hc)
 	})
+}
+
+// leasingTo: the Infras of a NodePool's HostedCluster.
+func (p parts) leasingTo(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+	hc := &hyperv1.HostedCluster{}
+	hc.Namespace, hc.Name = o.GetNamespace(), o.(*hyperv1.NodePool).Spec.ClusterName
+	return p.bridgedTo(ctx, hc)
 }
 
 // attachedTo: the Infras whose workers use a NetworkAttachmentDefinition, and their neighbours on its layer 2: on that which

@@ -139,19 +139,22 @@ func (o *Observer) controlPlane(ctx context.Context, seen *Infra) error {
 	if routes != nil {
 		seen.Routes = routes.Items
 	}
-	return nil
+	if key, known := seen.HostedClusterKey(); known {
+		seen.NodePools, err = o.nodePools(ctx, key)
+	}
+	return err
 }
 
 // list reads all objects of a namespace; nil when their kind is not there.
 func list[T any, P interface {
 	*T
 	client.ObjectList
-}](ctx context.Context, o *Observer, namespace string) (P, error) {
+}](ctx context.Context, o *Observer, namespace string, more ...client.ListOption) (P, error) {
 	all := P(new(T))
 	if !o.Kinds.Served(all) {
 		return nil, nil
 	}
-	if err := o.Reader.List(ctx, all, client.InNamespace(namespace)); err != nil {
+	if err := o.Reader.List(ctx, all, append(more, client.InNamespace(namespace))...); err != nil {
 		return nil, fmt.Errorf("listing %T of namespace %s: %w", all, namespace, err)
 	}
 	return all, nil

@@ -26,6 +26,7 @@ func NewKinds() *Kinds {
 	for kind, all := range map[client.Object]client.ObjectList{
 		&hyperv1.HostedCluster{}:           &hyperv1.HostedClusterList{},
 		&hyperv1.HostedControlPlane{}:      &hyperv1.HostedControlPlaneList{},
+		&hyperv1.NodePool{}:                &hyperv1.NodePoolList{},
 		&routev1.Route{}:                   &routev1.RouteList{},
 		&nad.NetworkAttachmentDefinition{}: &nad.List{},
 		&networkingv1.ServiceCIDR{}:        &networkingv1.ServiceCIDRList{},

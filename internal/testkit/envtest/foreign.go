@@ -46,6 +46,7 @@ func Foreign() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	}{
 		{hypershift, manifests + "hostedclusters-Default.crd.yaml"},
 		{hypershift, manifests + "hostedcontrolplanes-Default.crd.yaml"},
+		{hypershift, manifests + "nodepools-Default.crd.yaml"},
 		{openshift, "route/v1/zz_generated.crd-manifests/routes.crd.yaml"},
 		{openshift, "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_networks.crd.yaml"},
 	} {

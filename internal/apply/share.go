@@ -1,0 +1,133 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// An Infra that is made from a HostedCluster is its users' too: a field that somebody has set wins over a derived one
+// (spec/api.md). The API server knows who set what, and names those fields as conflicts when we apply without force.
+
+// Share applies an object that its users write too, and never takes from them what they set.
+func (w *Writer) Share(ctx context.Context, owner Owner, desired runtime.ApplyConfiguration) (Applied, error) {
+	want, err := intentOf(desired)
+	if err != nil {
+		return Applied{}, err
+	}
+	id := identityOf(want)
+	live, err := w.live(ctx, want)
+	if err != nil {
+		return Applied{}, fmt.Errorf("reading %s: %w", id, err)
+	}
+	switch {
+	case live != nil && (live.GetDeletionTimestamp() != nil || owner.succeeds(live)):
+		return Applied{}, nil // it is going, and is made again when it is gone
+	case live != nil && !owner.owns(live):
+		return Applied{Findings: []finding.Finding{finding.Wrong(finding.Provisioned, "InfraExists").
+			Say("%s is there already and was not made from this HostedCluster; it is left as it is: remove annotation %s, or delete the Infra to have it made anew", id, names.AnnotationInfra)}}, nil
+	case live != nil && settled(live, want):
+		return Applied{}, nil
+	}
+	return w.yielding(ctx, want)
+}
+
+// succeeds says whether an object is that of an earlier owner of our name: the garbage collector takes it.
+func (o Owner) succeeds(object client.Object) bool {
+	ref := metav1.GetControllerOf(object)
+	return ref != nil && ref.UID != o.UID && NameOf(strings.ToLower(ref.Kind), object.GetNamespace(), ref.Name) == o.Names
+}
+
+// yielding applies without force, and leaves out of the spec what the API server says that others have set.
+func (w *Writer) yielding(ctx context.Context, want *unstructured.Unstructured) (applied Applied, err error) {
+	id := identityOf(want)
+	err = w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(names.ManagerFieldOwner))
+	if apierrors.IsConflict(err) {
+		for _, field := range conflicts(err) {
+			unstructured.RemoveNestedField(want.Object, field...)
+			applied.Findings = append(applied.Findings, finding.Note(finding.Provisioned, "FieldSetByHand").
+				Say("%s has its own %s, which wins over what follows from this HostedCluster; change it there", id, strings.Join(field, ".")))
+		}
+		err = w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(names.ManagerFieldOwner), client.ForceOwnership)
+	}
+	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
+		applied.Findings = append(applied.Findings, finding.Wrong(finding.Provisioned, "Rejected").Say("the API server rejects %s: %s", id, err))
+	}
+	if err != nil {
+		return applied, fmt.Errorf("applying %s: %w", id, err)
+	}
+	written("apply", id.Kind)
+	applied.Wrote = true
+	w.awaitCache(ctx, []*unstructured.Unstructured{want})
+	return applied, nil
+}
+
+// conflicts are the fields of a spec that an apply without force may not set. What marks an object as ours is not given up.
+func conflicts(err error) (fields [][]string) {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	for _, cause := range status.Status().Details.Causes {
+		path := strings.Split(strings.TrimPrefix(cause.Field, "."), ".")
+		if cause.Type == metav1.CauseTypeFieldManagerConflict && path[0] == "spec" {
+			fields = append(fields, path)
+		}
+	}
+	return fields
+}
+
+// settled says, without asking the API server, that applying would change nothing: this very intent was applied last, what
+// marks the object is still ours, and every field of the spec is set, by us or by who changed it.
+func settled(live client.Object, want *unstructured.Unstructured) bool {
+	if live.GetAnnotations()[names.AnnotationApplied] != want.GetAnnotations()[names.AnnotationApplied] {
+		return false
+	}
+	marks := &unstructured.Unstructured{Object: map[string]any{"metadata": want.Object["metadata"]}}
+	is, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+	return err == nil && holdsAll(live, marks) && sets(is["spec"], want.Object["spec"])
+}
+
+// sets says whether a value has every field of another, whatever it is set to.
+func sets(has, want any) bool {
+	w, isMap := want.(map[string]any)
+	if !isMap {
+		return has != nil
+	}
+	h, _ := has.(map[string]any)
+	for name, value := range w {
+		if !sets(h[name], value) {
+			return false
+		}
+	}
+	return true
+}
+
+// Disown takes our ownerReference off an Infra and leaves all else: nothing is torn down, and its labels still say what it
+// was made from.
+func (w *Writer) Disown(ctx context.Context, infra *v1alpha1.Infra, owner Owner) error {
+	changed := infra.DeepCopy()
+	changed.OwnerReferences = nil
+	for _, ref := range infra.OwnerReferences {
+		if ref.UID != owner.UID {
+			changed.OwnerReferences = append(changed.OwnerReferences, ref)
+		}
+	}
+	err := w.Client.Patch(ctx, changed, client.MergeFromWithOptions(infra, client.MergeFromWithOptimisticLock{}), client.FieldOwner(names.ManagerFieldOwner))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("releasing Infra %s/%s: %w", infra.Namespace, infra.Name, err)
+	}
+	written("patch", "Infra")
+	return nil
+}

@@ -1,0 +1,79 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/apply"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/status"
+)
+
+// provisionReconciler makes the Infra that a HostedCluster asks for by annotation. Both have one name and namespace, so one
+// request stands for either. On the HostedCluster it writes nothing; what it has to say are events.
+type provisionReconciler struct {
+	parts
+	tell *status.Teller
+}
+
+// Reconcile is observe, plan, apply, events.
+func (r provisionReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	seen, err := r.observe.Provisioning(ctx, req.NamespacedName)
+	if err != nil || seen.Gone() {
+		r.tell.Forget(req.NamespacedName)
+		return ctrl.Result{}, err
+	}
+	findings, err := r.do(ctx, seen, plan.Provision(seen.Provisioning))
+	again := r.tell.Tell(seen.HostedCluster, findings, time.Now())
+	return retry(status.Outcome{}, seen.Pause, again), err
+}
+
+// do applies a plan unless it is held back, and says what there is to tell.
+func (r provisionReconciler) do(ctx context.Context, seen observe.Provisioning, p plan.ProvisioningPlan) ([]finding.Finding, error) {
+	hc := seen.HostedCluster
+	owner := apply.Owner{
+		UID: hc.UID, Names: apply.NameOf("hostedcluster", hc.Namespace, hc.Name),
+		Lives: func(uid types.UID) bool { return uid == hc.UID }, // no other has its name
+	}
+	switch {
+	case seen.Pause.Holds():
+		return nil, nil
+	case p.Release:
+		if err := r.apply.Disown(ctx, seen.Infra, owner); err != nil {
+			return nil, err
+		}
+	case p.Infra != nil:
+		applied, err := r.apply.Share(ctx, owner, p.Infra)
+		if applied.Wrote && seen.Infra == nil {
+			p.Findings = append(p.Findings, p.Made())
+		}
+		return append(p.Findings, applied.Findings...), err
+	}
+	return p.Findings, nil
+}
+
+// provision watches everything that observe.Provisioning reads.
+func (p parts) provision() error {
+	c, err := ctrl.NewControllerManagedBy(p.manager).Named("provision").For(&v1alpha1.Infra{}).
+		Build(provisionReconciler{p, &status.Teller{Events: p.status.Events}})
+	if err != nil {
+		return err
+	}
+	p.late.watch(c, &hyperv1.HostedCluster{}, &handler.EnqueueRequestForObject{})
+	p.late.watch(c, &hyperv1.NodePool{}, p.mapped(clusterOf))
+	return nil
+}
+
+// clusterOf: the HostedCluster of a NodePool.
+func clusterOf(_ context.Context, o client.Object) ([]types.NamespacedName, error) {
+	return []types.NamespacedName{{Namespace: o.GetNamespace(), Name: o.(*hyperv1.NodePool).Spec.ClusterName}}, nil
+}

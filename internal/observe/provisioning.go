@@ -1,0 +1,58 @@
+package observe
+
+import (
+	"context"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+// IndexCluster finds NodePools by the HostedCluster that they name.
+const IndexCluster = "clusterName"
+
+// ClusterOf is the name of a NodePool's HostedCluster, which lies in its namespace.
+func ClusterOf(o client.Object) []string { return []string{o.(*hyperv1.NodePool).Spec.ClusterName} }
+
+// Provisioning is one HostedCluster as it is, and what may be made from it.
+type Provisioning struct {
+	plan.Provisioning
+	// Pause says why nothing is to be written; empty when it may.
+	Pause Pause
+}
+
+// Gone says that there is no such HostedCluster (any more).
+func (p Provisioning) Gone() bool { return p.HostedCluster == nil }
+
+// Provisioning reads a HostedCluster, its NodePools and the Infra of its name.
+func (o *Observer) Provisioning(ctx context.Context, key types.NamespacedName) (Provisioning, error) {
+	seen := Provisioning{}
+	var err error
+	if seen.HostedCluster, err = get[hyperv1.HostedCluster](ctx, o, key); err != nil || seen.Gone() {
+		return seen, err
+	}
+	if seen.NodePools, err = o.nodePools(ctx, key); err != nil {
+		return seen, err
+	}
+	if seen.Infra, err = get[v1alpha1.Infra](ctx, o, key); err != nil {
+		return seen, err
+	}
+	annotations := map[string]string{}
+	if seen.Infra != nil {
+		annotations = seen.Infra.Annotations
+	}
+	seen.Pause = o.pause(annotations, seen.HostedCluster)
+	return seen, nil
+}
+
+// nodePools of a HostedCluster. They are shared with the cache: a plan does not change its input.
+func (o *Observer) nodePools(ctx context.Context, hc types.NamespacedName) ([]hyperv1.NodePool, error) {
+	all, err := list[hyperv1.NodePoolList](ctx, o, hc.Namespace, client.MatchingFields{IndexCluster: hc.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil || all == nil {
+		return nil, err
+	}
+	return all.Items, nil
+}

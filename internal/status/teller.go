@@ -1,0 +1,57 @@
+package status
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/internal/finding"
+)
+
+// tellAgain is well within the hour for which the API server keeps events, unless it is told otherwise.
+const tellAgain = 30 * time.Minute
+
+// Teller tells findings as events about objects that are not ours, on which we write nothing. It serves one worker.
+type Teller struct {
+	Events events.EventRecorder
+
+	told map[types.NamespacedName]map[finding.Finding]time.Time
+}
+
+// Tell emits what was not told before, and warnings again while they stand. The answer says when that is due.
+func (t *Teller) Tell(about client.Object, findings []finding.Finding, now time.Time) (again time.Duration) {
+	key := client.ObjectKeyFromObject(about)
+	before, standing := t.told[key], map[finding.Finding]time.Time{}
+	for _, f := range findings {
+		at, known := before[f]
+		if !known || f.Outcome != finding.OK && now.Sub(at) >= tellAgain {
+			at = now
+			t.Events.Eventf(about, nil, kindOf(f), f.Reason, f.Condition, "%s", cut(f.Message, longestNote))
+		}
+		standing[f] = at
+		if left := tellAgain - now.Sub(at); f.Outcome != finding.OK && (again == 0 || left < again) {
+			again = left
+		}
+	}
+	if t.told == nil {
+		t.told = map[types.NamespacedName]map[finding.Finding]time.Time{}
+	}
+	t.told[key] = standing
+	if len(standing) == 0 {
+		t.Forget(key)
+	}
+	return again
+}
+
+// Forget drops an object that is gone.
+func (t *Teller) Forget(key types.NamespacedName) { delete(t.told, key) }
+
+func kindOf(f finding.Finding) string {
+	if f.Outcome == finding.OK {
+		return corev1.EventTypeNormal
+	}
+	return corev1.EventTypeWarning
+}

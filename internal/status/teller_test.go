@@ -1,0 +1,54 @@
+package status
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+)
+
+func TestAFindingIsToldOnceAndAWarningAgainWhileItStands(t *testing.T) {
+	g := NewWithT(t)
+	recorder := events.NewFakeRecorder(100)
+	teller := Teller{Events: recorder}
+	about := &v1alpha1.Infra{}
+	start := time.Unix(0, 0)
+	missing := finding.Wrong("Provisioned", "CIDRMissing").Say("say it")
+	wins := finding.Note("Provisioned", "FieldSetByHand").Say("it wins")
+	for _, step := range []struct {
+		after    time.Duration
+		findings []finding.Finding
+		again    time.Duration
+		told     []string
+	}{
+		{0, []finding.Finding{missing, wins}, 30 * time.Minute, []string{"Warning CIDRMissing say it", "Normal FieldSetByHand it wins"}},
+		{10 * time.Minute, []finding.Finding{missing, wins}, 20 * time.Minute, nil},
+		{30 * time.Minute, []finding.Finding{missing, wins}, 30 * time.Minute, []string{"Warning CIDRMissing say it"}},
+		{31 * time.Minute, nil, 0, nil},
+		{32 * time.Minute, []finding.Finding{missing}, 30 * time.Minute, []string{"Warning CIDRMissing say it"}},
+	} {
+		g.Expect(teller.Tell(about, step.findings, start.Add(step.after))).To(Equal(step.again), "%s", step.after)
+		g.Expect(drained(recorder)).To(Equal(step.told), "%s", step.after)
+	}
+
+	teller.Forget(client.ObjectKeyFromObject(about))
+	teller.Tell(about, []finding.Finding{missing}, start.Add(33*time.Minute))
+	g.Expect(drained(recorder)).To(HaveLen(1), "an object of that name made anew")
+}
+
+func drained(r *events.FakeRecorder) (all []string) {
+	for {
+		select {
+		case e := <-r.Events:
+			all = append(all, fmt.Sprint(e))
+		default:
+			return all
+		}
+	}
+}
