@@ -19,9 +19,10 @@ func newRenderCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "render -f FILE …",
 		Short: "Print what an Infra becomes, without a cluster",
-		Long: "Plans from files what the operator plans from a cluster, with the same code: give the Infra, its HostedCluster,\n" +
-			"NetworkAttachmentDefinition and the Services, Routes, EndpointSlices and NetworkPolicies of the control plane's\n" +
-			"namespace, as `kubectl get -o yaml` prints them. Objects go to standard output, findings to standard error.\n\n" +
+		Long: "Plans from files what the operator plans from a cluster, with the same code: give the Infra (or none, where the\n" +
+			"HostedCluster has the annotation that asks for one), its HostedCluster, NodePools, NetworkAttachmentDefinition and the\n" +
+			"Services, Routes, EndpointSlices and NetworkPolicies of the control plane's namespace, as `kubectl get -o yaml` prints\n" +
+			"them. Objects go to standard output, findings to standard error.\n\n" +
 			"The output is there to be read, reviewed and compared, not to be applied: owners are written without the UID that only\n" +
 			"a cluster gives them (uid: \"\").",
 		Example: "  oooi render --image oooi:1 --envoy-image envoy:1 -f infra.yaml -f hostedcluster.yaml -f namespace.yaml",
@@ -51,7 +52,7 @@ func newRenderCommand() *cobra.Command {
 // renderTo writes everything that is planned, says what was found, and fails when an Infra is held back.
 func renderTo(out, err io.Writer, write func(io.Writer, []runtime.ApplyConfiguration) error, renderings []render.Rendering) error {
 	if len(renderings) == 0 {
-		return errors.New("the files hold no Infra")
+		return errors.New("the files hold no Infra, and no HostedCluster that asks for one")
 	}
 	var objects []runtime.ApplyConfiguration
 	var held error

@@ -3,6 +3,7 @@ package cmd
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
@@ -69,7 +70,7 @@ spec:
 		"a control plane that is not there": {stdin: infra, args: []string{"-f", "-"},
 			err: "infra clusters/c1 is held back: nothing of it would be applied", findings: "infra clusters/c1: EndpointsResolved WaitingForControlPlane: waiting for HostedCluster clusters/c1\n"},
 		"a field that does not exist": {stdin: strings.Replace(infra, "networkConfig", "networkConfg", 1), args: []string{"-f", "-"}, err: `unknown field "spec.networkConfg"`},
-		"no Infra":                    {stdin: "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n", args: []string{"-f", "-"}, err: "the files hold no Infra"},
+		"no Infra":                    {stdin: "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n", args: []string{"-f", "-"}, err: "the files hold no Infra, and no HostedCluster that asks for one"},
 		"a file that is not there":    {args: []string{"-f", "missing.yaml"}, err: "stat missing.yaml: no such file or directory"},
 		"one file twice": {args: []string{"-f", cases + "seed-form/in.yaml", "-f", cases + "seed-form/in.yaml"},
 			err: cases + "seed-form/in.yaml: Infra clusters/example-infra is given twice, first in " + cases + "seed-form/in.yaml; give it once"},
@@ -95,4 +96,22 @@ func TestRenderTakesTheSample(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(err).To(MatchError(ContainSubstring("infra clusters/example-infra is held back")))
 	g.Expect(findings).To(ContainSubstring("RefNotPermitted"))
+}
+
+func TestRenderStartsFromAnAnnotatedHostedCluster(t *testing.T) {
+	g := NewWithT(t)
+	example, err := os.ReadFile("../examples/hostedcluster-auto.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	out, findings, err := rendered(string(example), "-f", "-")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(findings).To(BeEmpty())
+	g.Expect(out).To(HavePrefix("---\napiVersion: hostedcluster.densityops.com/v1alpha1\nkind: Infra\n"))
+	g.Expect(out).To(And(ContainSubstring("networkAttachmentDefinition: vlan100\n"), ContainSubstring("name: c1-proxy-deployment\n")))
+
+	// What cannot be derived is said, and nothing of that cluster is printed.
+	out, findings, err = rendered(strings.Replace(string(example), "attachDefaultNetwork: false", "attachDefaultNetwork: true", 1), "-f", "-")
+	g.Expect(err).To(MatchError("infra clusters/c1 is held back: nothing of it would be applied"))
+	g.Expect(findings).To(And(HavePrefix("infra clusters/c1: Provisioned NetworkAttachmentMissing: "),
+		HaveSuffix("kubectl -n clusters annotate --overwrite hostedcluster c1 hostedcluster.densityops.com/network-attachment=NAMESPACE/NAME\n")))
+	g.Expect(out).To(BeEmpty())
 }
