@@ -213,6 +213,8 @@ func TestWhatIsSetOnTheInfraWinsOverWhatIsDerived(t *testing.T) {
 	})
 	w.told("c1", w.madeEvent(), "Normal FieldSetByHand: Infra "+w.ns+"/c1 has its own spec.networkConfig.gateway, which wins over what follows from this HostedCluster; change it there")
 	before = w.silent()
+	w.annotates("c1", "somebody", "else")
+	w.Expect(w.silent()).To(Equal(before), "written: %v", w.calls.written()[before:])
 	sees(w, infra, func(g Gomega, i *v1alpha1.Infra) {
 		g.Expect(i.Spec.NetworkConfig.Gateway).To(BeEquivalentTo("192.168.0.2"))
 		g.Expect(i.Spec.NetworkConfig.NTPServers).To(HaveLen(1))

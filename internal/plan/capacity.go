@@ -14,14 +14,14 @@ import (
 // capacity: the address of a worker that is replaced is free again late, so that a pool needs two for each, and those of the
 // surge (spec/hypershift.md §6).
 func (v *view) capacity() []finding.Finding {
-	var replicas, surge int32
+	var replicas, surge int64
 	for _, pool := range v.NodePools {
 		if v.leasesTo(pool) {
 			n := workers(pool)
 			replicas, surge = replicas+n, surge+surgeOf(pool, n)
 		}
 	}
-	has, needs := v.assigned.Size(), 2*replicas+surge
+	has, needs := int64(v.assigned.Size()), 2*replicas+surge
 	if !v.assigned.Pool.IsValid() || has >= needs {
 		return nil
 	}
@@ -39,15 +39,15 @@ func (v *view) leasesTo(pool hyperv1.NodePool) bool {
 }
 
 // workers are as many as a NodePool may have.
-func workers(pool hyperv1.NodePool) int32 {
+func workers(pool hyperv1.NodePool) int64 {
 	if pool.Spec.AutoScaling != nil {
-		return pool.Spec.AutoScaling.Max
+		return int64(pool.Spec.AutoScaling.Max)
 	}
-	return ptr.Deref(pool.Spec.Replicas, 0)
+	return int64(ptr.Deref(pool.Spec.Replicas, 0))
 }
 
 // surgeOf is how many machines a rolling upgrade adds: 1 unless it is written (hypershift, nodepool_types.go, RollingUpdate).
-func surgeOf(pool hyperv1.NodePool, replicas int32) int32 {
+func surgeOf(pool hyperv1.NodePool, replicas int64) int64 {
 	replace := ptr.Deref(pool.Spec.Management.Replace, hyperv1.ReplaceUpgrade{})
 	if pool.Spec.Management.UpgradeType == hyperv1.UpgradeTypeInPlace || replace.Strategy == hyperv1.UpgradeStrategyOnDelete {
 		return 0
@@ -57,5 +57,5 @@ func surgeOf(pool hyperv1.NodePool, replicas int32) int32 {
 	if err != nil {
 		return 1 // HyperShift refuses it
 	}
-	return int32(n)
+	return int64(n)
 }

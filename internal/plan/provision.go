@@ -277,7 +277,7 @@ func address(text string) (netip.Addr, error) {
 	if err != nil || a.Zone() != "" {
 		return netip.Addr{}, fmt.Errorf("%.40q is no IP address", text)
 	}
-	return a, nil
+	return a.Unmap(), nil
 }
 
 func resolverList(text string) ([]netip.Addr, error) {

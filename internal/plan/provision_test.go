@@ -1,11 +1,15 @@
 package plan_test
 
 import (
+	"net/netip"
 	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/testkit/golden"
 )
@@ -29,5 +33,39 @@ func TestAHostedClusterAsksFor(t *testing.T) {
 			out += "---\n" + document(t, p.Infra)
 		}
 		return map[string]string{"out.yaml": out}
+	})
+}
+
+// FuzzAnnotations: whoever may annotate a HostedCluster writes anything.
+func FuzzAnnotations(f *testing.F) {
+	f.Add("default/vlan100", "192.168.100.0/24", "192.168.100.1", "10.0.0.53, fd00::53", "192.168.100.20-192.168.100.99")
+	f.Add("/", "::/0", "fe80::1%eth0", ",", "-")
+	f.Add("a/b", "::ffff:10.0.0.0/104", "::ffff:10.0.0.1", "::ffff:10.0.0.1", "0.0.0.0-255.255.255.255")
+	f.Add("a/b", "64.0.0.0/7", "64.0.0.1", "10.0.0.53", "64.0.0.10-64.0.0.99")
+	f.Add("a/b", "10.0.0.0/24", "10.0.0.1", "127.0.0.1", "10.0.0.10-10.0.0.99")
+	f.Fuzz(func(t *testing.T, attachment, cidr, gateway, servers, pool string) {
+		hc := &hyperv1.HostedCluster{}
+		hc.Namespace, hc.Name = "clusters", "c1"
+		hc.Annotations = map[string]string{
+			names.AnnotationInfra: names.InfraAuto, names.AnnotationNetworkAttachment: attachment, names.AnnotationCIDR: cidr,
+			names.AnnotationGateway: gateway, names.AnnotationDNSServers: servers, names.AnnotationDHCPRange: pool,
+		}
+		p := plan.Provision(plan.Provisioning{HostedCluster: hc})
+		if p.Infra == nil {
+			if finding.Worst(p.Findings, finding.Provisioned) != finding.Invalid {
+				t.Fatal("nothing is made, and nothing says why")
+			}
+			return
+		}
+		network := p.Infra.Spec.NetworkConfig
+		subnet := netip.MustParsePrefix(string(*network.CIDR))
+		if subnet != subnet.Masked() || subnet.Bits() < 8 || !subnet.Contains(netip.MustParseAddr(string(*network.Gateway))) {
+			t.Fatalf("the API server would refuse %s with gateway %s", *network.CIDR, *network.Gateway)
+		}
+		for _, server := range network.DNSServers {
+			if a := netip.MustParseAddr(string(server)); !a.IsGlobalUnicast() && !a.IsLinkLocalUnicast() {
+				t.Fatalf("the API server would refuse resolver %s", server)
+			}
+		}
 	})
 }

@@ -60,11 +60,13 @@ func FuzzRead(f *testing.F) {
 	f.Add("apiVersion: v1\nkind: List\nitems: [null, {kind: Service, apiVersion: v1}]\n")
 	f.Add("apiVersion: hostedcluster.densityops.com/v1alpha1\nkind: Infra\nmetadata: {name: a}\nspec: {networkConfig: {cidr: 10.0.0.0/33, networkAttachmentDefinition: x}}\n---\n")
 	f.Add("apiVersion: hostedcluster.densityops.com/v1alpha1\nkind: Infra\nmetadata: {name: a}\nspec: {networkConfig: {cidr: '::/0', gateway: x, networkAttachmentDefinition: x, clientCIDRs: [y]}, infraComponents: {dhcp: {rangeStart: z, excludeRanges: [{start: 10.0.0.9, end: '::'}]}}}\n")
-	whole, err := os.ReadFile("../plan/testdata/everything-is-written/in.yaml")
-	if err != nil {
-		f.Fatal(err)
+	for _, seed := range []string{"../plan/testdata/everything-is-written/in.yaml", "../../examples/hostedcluster-auto.yaml"} {
+		text, err := os.ReadFile(seed)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text))
 	}
-	f.Add(string(whole))
 	f.Fuzz(func(_ *testing.T, text string) {
 		if objects, err := render.Read(strings.NewReader(text)); err == nil {
 			objects.Render(planSettings)
