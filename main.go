@@ -11,6 +11,6 @@ import (
 func main() {
 	if err := cmd.Root().Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "oooi:", err)
-		os.Exit(1)
+		os.Exit(cmd.ExitCode(err))
 	}
 }

@@ -146,12 +146,12 @@ func (p parts) leasingTo(ctx context.Context, o client.Object) ([]types.Namespac
 	return p.bridgedTo(ctx, hc)
 }
 
-// attachedTo: the Infras whose workers use a NetworkAttachmentDefinition, and their neighbours on its layer 2: on that which
-// it leaves too, for an update is mapped from the old object and from the new one.
+// attachedTo: the Infras whose workers use a NetworkAttachmentDefinition, and all on its layer 2, since their NodePools may
+// name it: on that which it leaves too, for an update is mapped from the old object and from the new one.
 func (p parts) attachedTo(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
 	users, err := p.infrasThat(ctx, func(plan.References) bool { return true }, client.MatchingFields{observe.IndexNAD: client.ObjectKeyFromObject(o).String()})
-	if err != nil || len(users) == 0 {
-		return nil, err
+	if err != nil || o.GetLabels()[names.LabelManagedBy] == names.ManagedBy {
+		return users, err
 	}
 	near, err := p.observe.OnLayer2Of(ctx, o.(*nad.NetworkAttachmentDefinition))
 	return append(users, near...), err

@@ -27,13 +27,13 @@ type VLAN struct {
 func (t Table) Captured(v VLAN) ([]Captured, []finding.Finding) {
 	var captured []Captured
 	var findings []finding.Finding
-	for _, e := range t.Endpoints {
+	for _, e := range append(slices.Clone(t.Endpoints), t.announced()...) {
 		for _, literal := range e.Literals {
 			if literal == v.VIP || v.CIDR.Contains(literal) {
 				continue
 			}
 			if why := v.refuses(literal); why != "" {
-				findings = append(findings, finding.Wrong(v1alpha1.ConditionEndpointsResolved, "CapturedAddressRefused").
+				findings = append(findings, finding.Wrong(v1alpha1.ConditionEndpointsResolved, "CapturedAddressRefused").In(Object(t.of.HostedCluster)).At("spec.services").Change(t.Renamed(literal)...).
 					Say("%s is %s (%s), %s; publish it under a name that workers can resolve, or under another address", e.Name, literal, e.Source, why))
 				continue
 			}

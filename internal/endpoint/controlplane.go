@@ -73,9 +73,9 @@ func (cp ControlPlane) Domain() string {
 // Read makes the table. Every name is read where HyperShift publishes it; only without a HostedCluster is the API's
 // composed, and what the namespace holds is taken.
 func Read(cp ControlPlane) Table {
-	r := reader{ControlPlane: cp}
+	r := reader{ControlPlane: cp, table: Table{of: cp}}
 	if r.sharesIngress() {
-		r.table.find(finding.Wrong(v1alpha1.ConditionEndpointsResolved, "SharedIngressUnsupported").
+		r.table.find(finding.Wrong(v1alpha1.ConditionEndpointsResolved, "SharedIngressUnsupported").In(Object(cp.HostedCluster)).At("spec.services").
 			Say("the control plane in %s is published by HyperShift's shared ingress, whose clients send PROXY v2 before TLS; publish it by LoadBalancer, NodePort or Route", cp.Namespace))
 		return r.table
 	}
@@ -156,7 +156,7 @@ func (r *reader) oauth() {
 		return
 	}
 	if route := r.findRoute(oauthRoute); route != nil && published.Type != hyperv1.NodePort && hostOf(route) != host {
-		r.table.find(finding.Note(v1alpha1.ConditionEndpointsResolved, "OAuthRouteDisagrees").
+		r.table.find(finding.Note(v1alpha1.ConditionEndpointsResolved, "OAuthRouteDisagrees").In(Object(hc)).At("status.oauthCallbackURLTemplate").
 			Say("%s says %s, Route %s/%s says %s; the status is followed", source, host, r.Namespace, oauthRoute, hostOf(route)))
 	}
 	r.lead(vlanEndpoint("oauth", port, published.Type, source), r.behind(oauthRoute, oauthService), host)

@@ -36,12 +36,12 @@ func (t *Table) target(e *Endpoint, target v1alpha1.EndpointTarget, namespace st
 	for _, text := range target.Addresses {
 		a, err := netip.ParseAddrPort(text)
 		if err != nil || a.Port() == 0 {
-			t.find(finding.Wrong(v1alpha1.ConditionAccepted, "InvalidAddress").
+			t.find(finding.Wrong(v1alpha1.ConditionAccepted, "InvalidAddress").At("spec.extraEndpoints["+e.Name+"].target.addresses").
 				Say("extraEndpoints[%s].target.addresses has %q; write ip:port, e.g. 10.20.0.5:443", e.Name, text))
 			return false
 		}
 		if !Admits(admitted, a.Addr()) {
-			t.find(finding.Wrong(v1alpha1.ConditionAccepted, "AddressNotAllowed").
+			t.find(finding.Wrong(v1alpha1.ConditionAccepted, "AddressNotAllowed").At("spec.extraEndpoints["+e.Name+"].target.addresses").
 				Say("extraEndpoints[%s].target.addresses has %s, which lies outside the operator's --extra-endpoint-cidrs; ask the administrator to add it, or lead to a Service", e.Name, a.Addr()))
 			return false
 		}
@@ -65,7 +65,7 @@ func Dialable(a netip.Addr) bool {
 func (t *Table) clashes(e Endpoint) bool {
 	for _, other := range t.Endpoints {
 		if why := e.clash(other); why != "" {
-			t.find(finding.Wrong(v1alpha1.ConditionAccepted, "ExtraEndpointConflict").Say("extraEndpoints[%s] %s", e.Name, why))
+			t.find(finding.Wrong(v1alpha1.ConditionAccepted, "ExtraEndpointConflict").At("spec.extraEndpoints["+e.Name+"]").Say("extraEndpoints[%s] %s", e.Name, why))
 			return true
 		}
 	}

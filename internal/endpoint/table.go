@@ -58,6 +58,7 @@ func (b Backend) String() string {
 // Table is every endpoint of one control plane, and what is wrong with or missing from it.
 type Table struct {
 	Endpoints []Endpoint
+	of        ControlPlane
 	awaited   []string
 	findings  []finding.Finding
 }
@@ -67,7 +68,7 @@ func (t Table) Findings() []finding.Finding {
 	if len(t.awaited) == 0 {
 		return t.findings
 	}
-	waiting := finding.Wait(v1alpha1.ConditionEndpointsResolved, "WaitingForControlPlane").Say("waiting for %s", strings.Join(t.awaited, ", "))
+	waiting := finding.Wait(v1alpha1.ConditionEndpointsResolved, "WaitingForControlPlane").In(Object(t.of.HostedCluster)).At("status").Say("waiting for %s", strings.Join(t.awaited, ", "))
 	return append([]finding.Finding{waiting}, t.findings...)
 }
 
@@ -96,13 +97,13 @@ func (t *Table) add(e Endpoint, hosts ...string) {
 		}
 		name := strings.ToLower(strings.TrimSuffix(host, "."))
 		if errs := validation.IsDNS1123Subdomain(name); errs != nil {
-			t.find(finding.Wrong(v1alpha1.ConditionEndpointsResolved, "InvalidHostname").Say("%s has host %q, which is neither a DNS name nor an address", e.Source, host))
+			t.find(finding.Wrong(v1alpha1.ConditionEndpointsResolved, "InvalidHostname").In(Object(t.of.HostedCluster)).At("status").Say("%s has host %q, which is neither a DNS name nor an address", e.Source, host))
 			continue
 		}
 		e.Hostnames = appendNew(e.Hostnames, name)
 	}
 	if e.Protocol == v1alpha1.ProtocolTLS && len(e.Hostnames) == 0 && !e.CatchAll {
-		t.find(finding.Wrong(v1alpha1.ConditionEndpointsResolved, "InvalidHostname").Say("%s has no DNS name, on a port that is shared by server name", e.Source))
+		t.find(finding.Wrong(v1alpha1.ConditionEndpointsResolved, "InvalidHostname").In(Object(t.of.HostedCluster)).At("status").Say("%s has no DNS name, on a port that is shared by server name", e.Source))
 		return
 	}
 	t.Endpoints = append(t.Endpoints, e)

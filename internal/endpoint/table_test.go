@@ -83,7 +83,7 @@ func TestObjectsOfOtherNamespacesAreNotTaken(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(table.Endpoints).To(BeEmpty())
 	g.Expect(table.Findings()).To(Equal([]finding.Finding{{
-		Condition: "EndpointsResolved", Reason: "WaitingForControlPlane", Outcome: finding.Waiting,
+		Condition: "EndpointsResolved", Reason: "WaitingForControlPlane", Outcome: finding.Waiting, Of: Object(cp.HostedCluster), Field: "status",
 		Message: "waiting for Service clusters-c1/kube-apiserver, Service clusters-c1/ignition-server-proxy, Service clusters-c1/oauth-openshift, Route clusters-c1/konnectivity-server",
 	}}))
 }

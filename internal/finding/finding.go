@@ -1,5 +1,5 @@
-// Package finding is what planning says about what a user wrote: a value with a home (condition), a name (reason) and a
-// sentence that says what to do. A Go error, by contrast, means that I/O failed.
+// Package finding is what planning says about what a user wrote: a value with a home (condition), a name (reason), a field
+// and a sentence that says what to do. A Go error, by contrast, means that I/O failed.
 package finding
 
 import "fmt"
@@ -8,8 +8,11 @@ import "fmt"
 type Outcome int
 
 const (
-	// OK informs: the condition stays True, with this reason and message.
+	// OK informs: it works, and the condition stays True, with this reason and message.
 	OK Outcome = iota
+	// Broken means that what the finding is about will not work until the user changes it. Everything is applied all the same,
+	// so that the change is enough, and so that workers that are well go on.
+	Broken
 	// Waiting means that something outside has yet to happen; what runs stays as it is.
 	Waiting
 	// Invalid means that the user must change something; what runs stays as it is.
@@ -17,25 +20,40 @@ const (
 )
 
 // String names the outcome.
-func (o Outcome) String() string { return [...]string{"OK", "Waiting", "Invalid"}[o] }
+func (o Outcome) String() string { return [...]string{"OK", "Broken", "Waiting", "Invalid"}[o] }
+
+// Holds says whether nothing may be applied.
+func (o Outcome) Holds() bool { return o >= Waiting }
+
+// Mend says whether the user must change something.
+func (o Outcome) Mend() bool { return o == Broken || o == Invalid }
 
 // Finding is one sentence about one condition.
 type Finding struct {
 	Condition string
-	Reason    string
+	Reason    string // stable: documented in docs/reference/findings.md
 	Message   string
 	Outcome   Outcome
+	// Of is the object with the field that the finding is about; the zero one is the object that is planned.
+	Of Object
+	// Field is the path in it.
+	Field string
+	// Changes put it right, where there is one way to.
+	Changes []Change
 }
 
 // Provisioned is what findings about making an Infra from a HostedCluster are about. It is no condition: they become events
 // on the HostedCluster.
 const Provisioned = "Provisioned"
 
-// Builder makes a finding read as a sentence: Invalid("Accepted", "RangeOutsideCIDR").Say("…").
+// Builder makes a finding read as a sentence: Wrong("Accepted", "RangeOutsideCIDR").At("spec.…").Say("…").
 type Builder struct{ f Finding }
 
 // Note begins a finding that holds nothing back.
 func Note(condition, reason string) Builder { return begin(condition, reason, OK) }
+
+// Fails begins a finding about something that will not work, though all else does.
+func Fails(condition, reason string) Builder { return begin(condition, reason, Broken) }
 
 // Wait begins a finding that waits for something outside.
 func Wait(condition, reason string) Builder { return begin(condition, reason, Waiting) }
@@ -47,10 +65,46 @@ func begin(condition, reason string, o Outcome) Builder {
 	return Builder{Finding{Condition: condition, Reason: reason, Outcome: o}}
 }
 
+// At names the field of the object that is planned.
+func (b Builder) At(field string) Builder {
+	b.f.Field = field
+	return b
+}
+
+// In names the object that has the field.
+func (b Builder) In(o Object) Builder {
+	b.f.Of = o
+	return b
+}
+
+// Set adds values that put the object right, by path; nil removes.
+func (b Builder) Set(values Values) Builder { return b.Change(Change{b.f.Of, values}) }
+
+// Change adds what puts other objects right.
+func (b Builder) Change(changes ...Change) Builder {
+	b.f.Changes = append(b.f.Changes[:len(b.f.Changes):len(b.f.Changes)], changes...)
+	return b
+}
+
 // Say ends the finding with its message.
 func (b Builder) Say(format string, args ...any) Finding {
 	b.f.Message = fmt.Sprintf(format, args...)
 	return b.f
+}
+
+// About fills in which object was planned, where a finding names none.
+func About(planned Object, findings []Finding) []Finding {
+	var all []Finding
+	for _, f := range findings {
+		f.Of = f.Of.or(planned)
+		var changes []Change
+		for _, c := range f.Changes {
+			changes = append(changes, Change{c.Of.or(planned), c.Values})
+		}
+		f.Changes = changes
+		all = append(all, f)
+	}
+	return all
 }
 
 // Worst returns the worst outcome among findings on one condition; OK when there is none.

@@ -84,9 +84,19 @@ type assigner struct {
 	out    Assignment
 }
 
-func (a *assigner) wrong(reason, format string, args ...any) {
-	a.out.Findings = append(a.out.Findings, finding.Wrong("Accepted", reason).Say(format, args...))
-}
+func (a *assigner) find(f finding.Finding) { a.out.Findings = append(a.out.Findings, f) }
+
+func wrong(reason, field string) finding.Builder { return finding.Wrong("Accepted", reason).At(field) }
+
+// Fields of an Infra that addresses come from.
+const (
+	fieldCIDR  = "spec.networkConfig.cidr"
+	fieldStart = "spec.infraComponents.dhcp.rangeStart"
+	fieldEnd   = "spec.infraComponents.dhcp.rangeEnd"
+)
+
+// derived leaves the pool to us.
+var derived = finding.Values{fieldStart: nil, fieldEnd: nil}
 
 // place takes over what was written or given before.
 func (a *assigner) place() {
@@ -103,7 +113,7 @@ func (a *assigner) place() {
 			if !written {
 				field = "the address of " + string(c)
 			}
-			a.wrong("AddressInUse", "%s %s %s; %s", field, at, why, a.remedy(written))
+			a.find(a.moved(c, written).Say("%s %s %s; %s", field, at, why, a.remedy(written)))
 		}
 		a.out.Addresses[c] = at
 	}
@@ -114,6 +124,19 @@ func (a *assigner) remedy(written bool) string {
 		return fmt.Sprintf("%s is free, or leave the field out", free)
 	}
 	return "set dhcp.serverIP, dns.serverIP or proxy.serverIP to a free address, or move what uses it"
+}
+
+// moved begins the finding of a component that has to have another address.
+func (a *assigner) moved(c Component, written bool) finding.Builder {
+	path := "spec.infraComponents." + string(c) + ".serverIP"
+	free, ok := a.free()
+	if !ok && !written {
+		return wrong("AddressInUse", path)
+	}
+	if !ok {
+		return wrong("AddressInUse", path).Set(finding.Values{path: nil})
+	}
+	return wrong("AddressInUse", path).Set(finding.Values{path: free.String()})
 }
 
 // unfit says why a component cannot have an address.
@@ -167,7 +190,7 @@ func (a *assigner) allocate(spare int) {
 func (a *assigner) give(c Component) {
 	free, ok := a.free()
 	if !ok {
-		a.wrong("NoFreeAddress", "networkConfig.cidr %s has no free address for %s; %s", a.CIDR, c, a.roomFor())
+		a.find(a.crowded("NoFreeAddress").Say("networkConfig.cidr %s has no free address for %s; %s", a.CIDR, c, a.roomFor()))
 		return
 	}
 	a.take(free)
@@ -182,6 +205,14 @@ func (a *assigner) roomFor() string {
 		return "another Infra on this VLAN leases or holds the rest; widen this one beyond it, or have the other's dhcp.rangeStart to rangeEnd made smaller"
 	}
 	return "widen it, or make dhcp.rangeStart to rangeEnd or dhcp.excludeRanges smaller"
+}
+
+// crowded begins the finding of a network with too little room; a pool that was written can be left to us.
+func (a *assigner) crowded(reason string) finding.Builder {
+	if a.WrittenPool.First.IsValid() {
+		return wrong(reason, fieldStart).Set(derived)
+	}
+	return wrong(reason, fieldCIDR)
 }
 
 func (a *assigner) take(at netip.Addr) {
@@ -258,15 +289,16 @@ func (a *assigner) checkPool() {
 		return
 	}
 	for _, end := range []struct {
-		field string
-		at    netip.Addr
-	}{{"rangeStart", p.First}, {"rangeEnd", p.Last}} {
+		field, path string
+		at          netip.Addr
+	}{{"rangeStart", fieldStart, p.First}, {"rangeEnd", fieldEnd, p.Last}} {
 		if !a.usable.Contains(end.at) {
-			a.wrong("RangeOutsideCIDR", "dhcp.%s %s lies outside %s; usable are %s to %s", end.field, end.at, a.CIDR, a.usable.First, a.usable.Last)
+			a.find(wrong("RangeOutsideCIDR", end.path).Set(derived).Say("dhcp.%s %s lies outside %s; usable are %s to %s", end.field, end.at, a.CIDR, a.usable.First, a.usable.Last))
 		}
 	}
 	if p.Last.Less(p.First) {
-		a.wrong("RangeReversed", "dhcp.rangeEnd %s lies before rangeStart %s; swap them", p.Last, p.First)
+		a.find(wrong("RangeReversed", fieldEnd).Set(finding.Values{fieldStart: p.Last.String(), fieldEnd: p.First.String()}).
+			Say("dhcp.rangeEnd %s lies before rangeStart %s; swap them", p.Last, p.First))
 	}
 }
 
@@ -291,7 +323,7 @@ func (a *assigner) pool() {
 		return
 	}
 	if _, ok := lowest(pool, a.out.Excluded); !ok {
-		a.wrong("PoolEmpty", "%s", a.emptyPool(pool))
+		a.find(a.crowded("PoolEmpty").Say("%s", a.emptyPool(pool)))
 		return
 	}
 	a.out.Pool = pool

@@ -123,3 +123,48 @@ func earliest(a, b netip.Addr) netip.Addr {
 	}
 	return a
 }
+
+// FreeNetwork is the first private network of a length (RFC 1918, RFC 4193) that overlaps none of those taken, of the
+// address family of the first.
+func FreeNetwork(bits int, taken ...netip.Prefix) (netip.Prefix, bool) {
+	private := []string{"192.168.0.0/16", "172.16.0.0/12", "10.0.0.0/8"}
+	if taken[0].Addr().Is6() {
+		private = []string{"fd00::/8"}
+	}
+	for _, text := range private {
+		within := netip.MustParsePrefix(text)
+		if free, ok := freeIn(within, bits, taken); ok {
+			return free, true
+		}
+	}
+	return netip.Prefix{}, false
+}
+
+func freeIn(within netip.Prefix, bits int, taken []netip.Prefix) (netip.Prefix, bool) {
+	if bits < within.Bits() {
+		return netip.Prefix{}, false
+	}
+	for at := within.Addr(); within.Contains(at); {
+		candidate := netip.PrefixFrom(at, bits)
+		inTheWay := slices.IndexFunc(taken, candidate.Overlaps)
+		if inTheWay < 0 {
+			return candidate, true
+		}
+		next := latest(lastOf(candidate), lastOf(taken[inTheWay])).Next()
+		if at = netip.PrefixFrom(next, bits).Masked().Addr(); at.Less(next) {
+			at = lastOf(netip.PrefixFrom(at, bits)).Next()
+		}
+	}
+	return netip.Prefix{}, false
+}
+
+// Rebase is the address with the same number in another network.
+func Rebase(a netip.Addr, to netip.Prefix) netip.Addr {
+	bytes, network := a.AsSlice(), to.Masked().Addr().AsSlice()
+	for bit := range to.Bits() {
+		mask := byte(0x80) >> (bit % 8)
+		bytes[bit/8] = bytes[bit/8]&^mask | network[bit/8]&mask
+	}
+	moved, _ := netip.AddrFromSlice(bytes)
+	return moved
+}

@@ -120,6 +120,18 @@ func (c Config) Type() string { return c.main.Type }
 // MTU of the network in bytes; 0 where it is not said.
 func (c Config) MTU() int32 { return c.main.MTU }
 
+// usualMTU is what the kernel gives a veth pair that is made without one.
+const usualMTU = 1500
+
+// Carries is the longest frame that the network takes, in bytes; 0 where that cannot be told from here: macvlan has it
+// from its master, OVN-Kubernetes from the cluster.
+func (c Config) Carries() int32 {
+	if c.main.MTU == 0 && (c.main.Type == bridge || c.main.Type == cnvBridge) {
+		return usualMTU
+	}
+	return c.main.MTU
+}
+
 // IsOVN says whether OVN-Kubernetes makes the interface: it assigns addresses itself and takes no chain of plugins.
 func (c Config) IsOVN() bool { return c.main.Type == ovn }
 
@@ -266,10 +278,7 @@ type Static struct {
 // WithStatic derives a network on the same layer 2 that gives exactly these addresses, makes no gateway of the node,
 // and lets the pod choose its hardware address.
 func (c Config) WithStatic(s Static) Config {
-	main := maps.Clone(c.plugins[0])
-	for _, of := range []string{"isGateway", "isDefaultGateway", "forceAddress", "ipMasq"} {
-		delete(main, of)
-	}
+	main := without(c.plugins[0], "isGateway", "isDefaultGateway", "forceAddress", "ipMasq")
 	main["ipam"] = s.ipam()
 	main["capabilities"] = map[string]any{"mac": true}
 
@@ -323,15 +332,31 @@ func chainable(version any) string {
 // CopyForOVN derives a localnet on the same physical network that honours the `ips` of a pod's annotation: it has no
 // subnets. OVN-Kubernetes demands its own namespace/name in netAttachDefName, and one name for one configuration.
 func (c Config) CopyForOVN(network, namespace, name string) Config {
-	main := maps.Clone(c.plugins[0])
-	for _, of := range []string{"subnets", "excludeSubnets", "reservedSubnets", "infrastructureSubnets"} {
-		delete(main, of)
-	}
+	main := without(c.plugins[0], ovnAddressing...)
 	main["netAttachDefName"] = namespace + "/" + name
 	main["physicalNetworkName"] = c.physicalNetwork()
 	out := Config{main: c.main, network: maps.Clone(c.network), plugins: []map[string]any{main}}
 	out.network["name"] = network
 	return out
+}
+
+// ovnAddressing is how OVN-Kubernetes is told to assign addresses.
+var ovnAddressing = []string{"subnets", "excludeSubnets", "reservedSubnets", "infrastructureSubnets"}
+
+// WithoutAddresses is the same network, which gives its pods none.
+func (c Config) WithoutAddresses() Config {
+	out := c
+	out.plugins = slices.Clone(c.plugins)
+	out.plugins[0] = without(c.plugins[0], append([]string{"ipam"}, ovnAddressing...)...)
+	return out
+}
+
+func without(plugin map[string]any, keys ...string) map[string]any {
+	left := maps.Clone(plugin)
+	for _, k := range keys {
+		delete(left, k)
+	}
+	return left
 }
 
 // Admits says whether the allow-list of ConfigMap cni-sysctl-allowlist, regular expressions by line, lets the tuning

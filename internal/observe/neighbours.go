@@ -10,6 +10,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
 )
 
@@ -34,9 +35,18 @@ func AttachedNAD(o client.Object) []string {
 	return []string{plan.Refs(o.(*v1alpha1.Infra)).NAD.String()}
 }
 
-// neighbours reads the other Infras of the same layer 2.
+// neighbours reads the other Infras of the same layer 2, and what else leads there.
 func (o *Observer) neighbours(ctx context.Context, seen *Infra) error {
-	all, err := o.onLayer2Of(ctx, seen.NAD)
+	nads, err := o.leadingTo(ctx, seen.NAD)
+	if err != nil {
+		return err
+	}
+	for _, n := range nads {
+		if n.Labels[names.LabelManagedBy] != names.ManagedBy {
+			seen.Attachable = append(seen.Attachable, n)
+		}
+	}
+	all, err := o.attachedTo(ctx, nads)
 	if err != nil {
 		return err
 	}
@@ -52,9 +62,9 @@ func (o *Observer) neighbours(ctx context.Context, seen *Infra) error {
 	return nil
 }
 
-// onLayer2Of finds the Infras on the layer 2 of a NetworkAttachmentDefinition, in the order of their names. They are shared
-// with the cache: a plan does not change its input.
-func (o *Observer) onLayer2Of(ctx context.Context, n *nad.NetworkAttachmentDefinition) ([]plan.Neighbour, error) {
+// leadingTo finds the NetworkAttachmentDefinitions that lead to the layer 2 of one, itself among them. They, and the Infras
+// that use them, are shared with the cache: a plan does not change its input.
+func (o *Observer) leadingTo(ctx context.Context, n *nad.NetworkAttachmentDefinition) ([]nad.NetworkAttachmentDefinition, error) {
 	if n == nil || len(Layer2(n)) == 0 {
 		return nil, nil
 	}
@@ -62,15 +72,20 @@ func (o *Observer) onLayer2Of(ctx context.Context, n *nad.NetworkAttachmentDefin
 	if err := o.Reader.List(ctx, nads, client.MatchingFields{IndexLayer2: Layer2(n)[0]}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the NetworkAttachmentDefinitions of layer 2 %s: %w", Layer2(n)[0], err)
 	}
+	return nads.Items, nil
+}
+
+// attachedTo finds the Infras whose workers use any of some networks, in the order of their names.
+func (o *Observer) attachedTo(ctx context.Context, nads []nad.NetworkAttachmentDefinition) ([]plan.Neighbour, error) {
 	var all []plan.Neighbour
-	for i := range nads.Items {
-		key := client.ObjectKeyFromObject(&nads.Items[i])
+	for i := range nads {
+		key := client.ObjectKeyFromObject(&nads[i])
 		infras := &v1alpha1.InfraList{}
 		if err := o.Reader.List(ctx, infras, client.MatchingFields{IndexNAD: key.String()}, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("listing the Infras of NetworkAttachmentDefinition %s: %w", key, err)
 		}
 		for j := range infras.Items {
-			all = append(all, plan.Neighbour{Infra: &infras.Items[j], NAD: &nads.Items[i]})
+			all = append(all, plan.Neighbour{Infra: &infras.Items[j], NAD: &nads[i]})
 		}
 	}
 	slices.SortFunc(all, func(a, b plan.Neighbour) int {
@@ -91,7 +106,11 @@ func (o *Observer) OnSameLayer2(ctx context.Context, infra *v1alpha1.Infra) ([]t
 
 // OnLayer2Of names the Infras on the layer 2 that a NetworkAttachmentDefinition leads to.
 func (o *Observer) OnLayer2Of(ctx context.Context, n *nad.NetworkAttachmentDefinition) ([]types.NamespacedName, error) {
-	all, err := o.onLayer2Of(ctx, n)
+	nads, err := o.leadingTo(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	all, err := o.attachedTo(ctx, nads)
 	var keys []types.NamespacedName
 	for _, n := range all {
 		keys = append(keys, client.ObjectKeyFromObject(n.Infra))

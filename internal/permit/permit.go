@@ -11,8 +11,8 @@ import (
 
 // Reference is one field of an object in namespace From that names an object in another namespace.
 type Reference struct {
-	// Field as the user knows it, e.g. hostedClusterRef.
-	Field string
+	// Field as the user knows it, e.g. hostedClusterRef, and its path.
+	Field, Path string
 	// From is the namespace of the object with the field.
 	From string
 	// Kind as kubectl takes it, Namespace and Name of the target. A reference to a whole namespace has kind namespace
@@ -56,7 +56,7 @@ func (r Reference) refusal() finding.Finding {
 	if r.Kind != "namespace" {
 		target = "-n " + r.Namespace + " " + target
 	}
-	return finding.Wrong("Accepted", "RefNotPermitted").
+	return finding.Wrong("Accepted", "RefNotPermitted").At(r.Path).
 		Say(`%s names %s %s, which is not there or does not admit namespace %s; its owner adds it to the list with: `+
 			`kubectl annotate --overwrite %s %s="$(kubectl get %s -o jsonpath='{.metadata.annotations.%s}'),%s"`,
 			r.Field, r.Kind, r.Name, r.From, target, names.AnnotationAllowedNamespaces,

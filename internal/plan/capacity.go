@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"slices"
-
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -25,7 +23,7 @@ func (v *view) capacity() []finding.Finding {
 	if !v.assigned.Pool.IsValid() || has >= needs {
 		return nil
 	}
-	return []finding.Finding{finding.Note(v1alpha1.ConditionAccepted, "PoolTooSmall").
+	return []finding.Finding{finding.Note(v1alpha1.ConditionAccepted, "PoolTooSmall").At(fieldCIDR).
 		Say("DHCP has %d addresses to lease and may need %d: the NodePools have %d replicas and a surge of %d (2 × %d + %d), since a replaced worker's address is free again late; widen networkConfig.cidr or dhcp.rangeStart to rangeEnd, or exclude less",
 			has, needs, replicas, surge, replicas, surge)}
 }
@@ -33,9 +31,7 @@ func (v *view) capacity() []finding.Finding {
 // leasesTo says whether a NodePool's machines are on this VLAN; outside KubeVirt that is not known, and they count.
 func (v *view) leasesTo(pool hyperv1.NodePool) bool {
 	k := pool.Spec.Platform.Kubevirt
-	return k == nil || slices.ContainsFunc(k.AdditionalNetworks, func(n hyperv1.KubevirtNetwork) bool {
-		return attachmentOf(n, v.HostedCluster) == Refs(v.Infra).NAD
-	})
+	return k == nil || len(v.sockets(k)) > 0
 }
 
 // workers are as many as a NodePool may have.

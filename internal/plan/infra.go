@@ -30,18 +30,12 @@ type InfraPlan struct {
 // Infra says what one Infra becomes.
 func Infra(in Input) InfraPlan {
 	p := InfraPlan{Off: switchedOff(in.Infra.Spec.InfraComponents)}
-	p.Find(Permitted(in)...)
-	if p.Held = p.Refused(v1alpha1.ConditionAccepted); p.Held {
-		return p
-	}
-	p.Find(in.network()...)
+	p.Find(finding.About(infraObject(in.Infra), slices.Concat(Permitted(in), in.network()))...)
 	if p.Held = p.Refused(v1alpha1.ConditionAccepted); p.Held {
 		return p
 	}
 	v := viewOf(in)
-	p.Find(v.acceptance()...)
-	p.Find(v.vlan.findings(v)...)
-	p.Find(v.resolution()...)
+	p.Find(finding.About(infraObject(in.Infra), slices.Concat(v.acceptance(), v.vlan.findings(v), v.workers(), v.handedOut(), v.resolution()))...)
 	if p.Held = p.Refused(v1alpha1.ConditionAccepted, v1alpha1.ConditionNetworkReady, v1alpha1.ConditionEndpointsResolved); p.Held {
 		return p
 	}
@@ -106,12 +100,15 @@ func (v *view) address(c ipam.Component) netip.Addr { return v.assigned.Addresse
 func (v *view) acceptance() []finding.Finding {
 	all := append(v.imageOverrides(), v.assigned.Findings...)
 	all = append(all, v.neighbourFindings()...)
+	all = append(all, v.overlaps()...)
 	all = append(all, v.clientNetworks()...)
 	all = append(all, v.limits()...)
 	all = append(all, v.addressing()...)
 	all = append(all, v.capacity()...)
-	if p := v.platform(); p != nil && p.Credentials != nil {
+	if v.external() {
+		const field = "spec.platform.kubevirt.credentials"
 		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "ExternalInfra").
+			In(endpoint.Object(v.HostedCluster)).At(field).Set(finding.Values{field: nil}).
 			Say("HostedCluster %s/%s runs its VirtualMachines on another cluster (spec.platform.kubevirt.credentials): their VLAN is there, and so must the Infra be", v.HostedCluster.Namespace, v.HostedCluster.Name))
 	}
 	return all
@@ -137,6 +134,7 @@ func (v *view) clientNetworks() []finding.Finding {
 		for _, cluster := range v.Settings.clusterNetworks() {
 			if client.Overlaps(cluster) {
 				all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "ClientCIDROverlapsCluster").
+					At("spec.networkConfig.clientCIDRs").Set(finding.Values{"spec.networkConfig.clientCIDRs": but(v.Infra.Spec.NetworkConfig.ClientCIDRs, text)}).
 					Say("networkConfig.clientCIDRs has %s, which overlaps the management cluster's network %s; list the clients' own networks", client, cluster))
 			}
 		}
@@ -144,16 +142,25 @@ func (v *view) clientNetworks() []finding.Finding {
 	return all
 }
 
+// but is a list without one element, for a change; an empty list is no field.
+func but[T comparable](list []T, one T) any {
+	left := slices.DeleteFunc(slices.Clone(list), func(e T) bool { return e == one })
+	if len(left) == 0 {
+		return nil
+	}
+	return left
+}
+
 // limits of the children's schemas that an Infra's own do not imply.
 func (v *view) limits() []finding.Finding {
 	const mostNames, mostExclusions = 256, 64
 	var all []finding.Finding
 	if n := len(v.table.Names()); n > mostNames {
-		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "TooManyHostnames").
+		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "TooManyHostnames").At("spec.extraEndpoints").
 			Say("extraEndpoints and control plane have %d hostnames together; %d are possible, a wildcard counts once", n, mostNames))
 	}
 	if n := len(v.assigned.Excluded); n > mostExclusions {
-		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "TooManyExclusions").
+		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "TooManyExclusions").At("spec.infraComponents.dhcp.excludeRanges").
 			Say("%d separate ranges are kept from DHCP (dhcp.excludeRanges, servers, neighbours); %d are possible, join some", n, mostExclusions))
 	}
 	return all
@@ -168,9 +175,11 @@ func (v *view) resolution() []finding.Finding {
 	all = append(all, v.misnamed()...)
 	all = append(all, v.capturedByNeighbours()...)
 	all = append(all, v.changedProtocols()...)
+	all = append(all, v.passthrough()...)
 	if !enabled(v.Infra.Spec.InfraComponents.DHCP.Enabled) {
 		for _, c := range v.captured {
 			all = append(all, finding.Note(v1alpha1.ConditionEndpointsResolved, "CapturedAddressNeedsRoute").
+				At(fieldDHCP).Change(v.withDHCP()...).
 				Say("workers dial %s, and DHCP is off: give each worker the route: ip route add %s via %s", c.IP, host(c.IP), v.address(ipam.Proxy)))
 		}
 	}
@@ -198,7 +207,7 @@ func (v *view) changedProtocols() []finding.Finding {
 	for _, e := range v.table.Endpoints {
 		for _, b := range v.Children.Proxy.Spec.Backends {
 			if int32(b.Port) == e.Port && b.Protocol != e.Protocol {
-				all = append(all, finding.Wrong(v1alpha1.ConditionEndpointsResolved, "ProtocolChanged").
+				all = append(all, finding.Wrong(v1alpha1.ConditionEndpointsResolved, "ProtocolChanged").At("spec.extraEndpoints").
 					Say("%s wants %s on port %d, where %s has %s: that would break its open connections; use another port, or remove %s first", e.Name, e.Protocol, e.Port, b.Name, b.Protocol, b.Name))
 			}
 		}

@@ -2,10 +2,12 @@ package plan
 
 import (
 	"net/netip"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/ipam"
 )
@@ -14,7 +16,7 @@ import (
 // rendered was checked by nobody.
 func (in Input) network() []finding.Finding {
 	const example = "write the VLAN's network, e.g. 192.168.100.0/24"
-	wrong := finding.Wrong(v1alpha1.ConditionAccepted, "InvalidCIDR")
+	wrong := finding.Wrong(v1alpha1.ConditionAccepted, "InvalidCIDR").At(fieldCIDR)
 	text := in.Infra.Spec.NetworkConfig.CIDR
 	cidr, err := netip.ParsePrefix(string(text))
 	switch {
@@ -23,7 +25,7 @@ func (in Input) network() []finding.Finding {
 	case err != nil:
 		return []finding.Finding{wrong.Say("networkConfig.cidr %q is no network; %s", text, example)}
 	case cidr != cidr.Masked():
-		return []finding.Finding{wrong.Say("networkConfig.cidr %s has host bits; its network is %s", cidr, cidr.Masked())}
+		return []finding.Finding{wrong.Set(finding.Values{fieldCIDR: cidr.Masked().String()}).Say("networkConfig.cidr %s has host bits; its network is %s", cidr, cidr.Masked())}
 	case !possible(cidr):
 		return []finding.Finding{wrong.Say("networkConfig.cidr %s is no network that a VLAN can have; %s", cidr, example)}
 	}
@@ -38,27 +40,47 @@ func possible(cidr netip.Prefix) bool {
 
 // addressing judges addresses of the Infra against each other and against what was derived.
 func (v *view) addressing() []finding.Finding {
-	var all []finding.Finding
-	wrong := func(reason, format string, args ...any) {
-		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, reason).Say(format, args...))
+	return slices.Concat(v.router(), v.itself(), v.overCaptured(), v.reservations())
+}
+
+func wrongAt(reason, field string) finding.Builder {
+	return finding.Wrong(v1alpha1.ConditionAccepted, reason).At(field)
+}
+
+// router is networkConfig.gateway, which must be a host of the VLAN.
+func (v *view) router() []finding.Finding {
+	usable, written := ipam.Usable(v.cidr), v.Infra.Spec.NetworkConfig.Gateway
+	if written == "" || usable.Contains(v.gateway) {
+		return nil
 	}
-	usable := ipam.Usable(v.cidr)
-	if written := v.Infra.Spec.NetworkConfig.Gateway; written != "" && !usable.Contains(v.gateway) {
-		wrong("InvalidGateway", "networkConfig.gateway %s is no host's address in %s; set one of %s, or leave it out on an isolated VLAN", written, v.cidr, usable)
-	}
-	for _, server := range v.Infra.Spec.NetworkConfig.DNSServers {
+	return []finding.Finding{wrongAt("InvalidGateway", fieldGateway).
+		Say("networkConfig.gateway %s is no host's address in %s; set one of %s, or leave it out on an isolated VLAN", written, v.cidr, usable)}
+}
+
+// itself among the resolvers that our DNS asks.
+func (v *view) itself() (all []finding.Finding) {
+	resolvers := v.Infra.Spec.NetworkConfig.DNSServers
+	for _, server := range resolvers {
 		if a, err := netip.ParseAddr(string(server)); err == nil && a == v.address(ipam.DNS) && enabled(v.Infra.Spec.InfraComponents.DNS.Enabled) {
-			wrong("InvalidDNSServer", "networkConfig.dnsServers has %s, which is this Infra's own DNS server: it would ask itself; name the resolvers of all other names, e.g. 10.0.0.53, or leave it out for the node's", a)
+			all = append(all, wrongAt("InvalidDNSServer", fieldResolvers).Set(finding.Values{fieldResolvers: but(resolvers, server)}).
+				Say("networkConfig.dnsServers has %s, which is this Infra's own DNS server: it would ask itself; name the resolvers of all other names, e.g. 10.0.0.53, or leave it out for the node's", a))
 		}
 	}
-	for _, r := range v.Infra.Spec.NetworkConfig.Routes {
+	return all
+}
+
+// overCaptured are routes that would lead workers past the proxy.
+func (v *view) overCaptured() (all []finding.Finding) {
+	routes := v.Infra.Spec.NetworkConfig.Routes
+	for _, r := range routes {
 		for _, c := range v.captured {
 			if string(r.Destination) == host(c.IP) {
-				wrong("InvalidRoute", "networkConfig.routes has %s, which leads to the proxy at %s; remove it", r.Destination, v.address(ipam.Proxy))
+				all = append(all, wrongAt("InvalidRoute", fieldRoutes).Set(finding.Values{fieldRoutes: but(routes, r)}).
+					Say("networkConfig.routes has %s, which leads to the proxy at %s; remove it", r.Destination, v.address(ipam.Proxy)))
 			}
 		}
 	}
-	return append(all, v.reservations()...)
+	return all
 }
 
 // reservations that would never be served, or not to whom they are meant for.
@@ -66,7 +88,7 @@ func (v *view) reservations() []finding.Finding {
 	var all []finding.Finding
 	usable, holds := ipam.Usable(v.cidr), map[v1alpha1.MACAddress]v1alpha1.IPv4Address{}
 	wrong := func(format string, args ...any) {
-		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "InvalidReservation").Say(format, args...))
+		all = append(all, wrongAt("InvalidReservation", "spec.infraComponents.dhcp.reservations").Say(format, args...))
 	}
 	for _, r := range v.Infra.Spec.InfraComponents.DHCP.Reservations {
 		at, _ := netip.ParseAddr(string(r.IP))
@@ -91,10 +113,11 @@ func (v *view) misnamed() []finding.Finding {
 	wrong := finding.Wrong(v1alpha1.ConditionEndpointsResolved, "InvalidDomain")
 	cp := v.controlPlane()
 	if cp.BaseDomain == "" && cp.HostedCluster != nil && cp.HostedCluster.Spec.DNS.BaseDomain == "" {
-		return []finding.Finding{wrong.Say("HostedCluster %s/%s has no spec.dns.baseDomain; set it there, or infraComponents.dns.baseDomain here, e.g. example.com", cp.HostedCluster.Namespace, cp.HostedCluster.Name)}
+		return []finding.Finding{wrong.In(endpoint.Object(cp.HostedCluster)).At("spec.dns.baseDomain").
+			Say("HostedCluster %s/%s has no spec.dns.baseDomain; set it there, or infraComponents.dns.baseDomain here, e.g. example.com", cp.HostedCluster.Namespace, cp.HostedCluster.Name)}
 	}
 	if validation.IsDNS1123Subdomain(v.domain) != nil {
-		return []finding.Finding{wrong.Say("the hosted cluster's domain is %q, which is no DNS name in lower case; set infraComponents.dns.clusterName and dns.baseDomain, e.g. c1 and example.com", v.domain)}
+		return []finding.Finding{wrong.At("spec.infraComponents.dns").Say("the hosted cluster's domain is %q, which is no DNS name in lower case; set infraComponents.dns.clusterName and dns.baseDomain, e.g. c1 and example.com", v.domain)}
 	}
 	return nil
 }

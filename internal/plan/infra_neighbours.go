@@ -138,17 +138,17 @@ func (v *view) neighbourFindings() []finding.Finding {
 			continue
 		}
 		if ours.UnknownClients != v1alpha1.UnknownClientsIgnore || theirs.UnknownClients != v1alpha1.UnknownClientsIgnore {
-			return []finding.Finding{inUse("another Infra serves DHCP on this layer 2; set dhcp.enabled: false, or dhcp.unknownClients: Ignore on both")}
+			return []finding.Finding{inUse(finding.Values{fieldDHCP: false}, "another Infra serves DHCP on this layer 2; set dhcp.enabled: false, or dhcp.unknownClients: Ignore on both")}
 		}
 		if pool := span(ours.RangeStart, ours.RangeEnd); pool.Overlaps(n.pool()) {
-			return []finding.Finding{inUse("dhcp.rangeStart to rangeEnd %s overlaps the range of another Infra on this layer 2; choose another range, or leave it out", pool)}
+			return []finding.Finding{inUse(finding.Values{"spec.infraComponents.dhcp.rangeStart": nil, "spec.infraComponents.dhcp.rangeEnd": nil}, "dhcp.rangeStart to rangeEnd %s overlaps the range of another Infra on this layer 2; choose another range, or leave it out", pool)}
 		}
 	}
 	return nil
 }
 
-func inUse(format string, args ...any) finding.Finding {
-	return finding.Wrong(v1alpha1.ConditionAccepted, "VLANInUse").Say(format, args...)
+func inUse(instead finding.Values, format string, args ...any) finding.Finding {
+	return finding.Wrong(v1alpha1.ConditionAccepted, "VLANInUse").At("spec.infraComponents.dhcp").Set(instead).Say(format, args...)
 }
 
 // capturedByNeighbours: one literal on one layer 2 can be carried by one proxy only.
@@ -158,6 +158,7 @@ func (v *view) capturedByNeighbours() []finding.Finding {
 		for _, n := range v.near {
 			if n.older && n.carries(c.IP) {
 				all = append(all, finding.Wrong(v1alpha1.ConditionEndpointsResolved, "CapturedAddressInUse").
+					In(endpoint.Object(v.HostedCluster)).At("spec.services").Change(v.table.Renamed(c.IP)...).
 					Say("another Infra on this layer 2 carries %s already (NodePort addresses are shared by clusters); put this cluster's workers on a VLAN of their own, or publish it under an address or name of its own", c.IP))
 			}
 		}

@@ -40,6 +40,9 @@ type Input struct {
 	// Neighbours are the other Infras on its layer 2 that are not being deleted.
 	Neighbours []Neighbour
 
+	// Attachable are the NetworkAttachmentDefinitions on the layer 2 of NAD, itself among them, but none that we made.
+	Attachable []nad.NetworkAttachmentDefinition
+
 	// Second stage: the NodePools of the HostedCluster, and all objects of ControlPlaneNamespace.
 
 	NodePools       []hyperv1.NodePool

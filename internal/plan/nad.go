@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -58,32 +59,40 @@ func (n vlan) findings(v *view) []finding.Finding {
 	wrong := func(reason string) finding.Builder { return finding.Wrong(v1alpha1.ConditionNetworkReady, reason) }
 	switch {
 	case n.source == nil:
-		return []finding.Finding{wrong("NADNotFound").Say("NetworkAttachmentDefinition %s not found; create it, or set networkConfig.networkAttachmentDefinition", key)}
+		return []finding.Finding{wrong("NADNotFound").At(fieldNAD).Say("NetworkAttachmentDefinition %s not found; create it, or set networkConfig.networkAttachmentDefinition", key)}
 	case n.broken != "":
-		return []finding.Finding{wrong("NADUnfit").Say("NetworkAttachmentDefinition %s does not fit: %s", key, n.broken)}
+		return []finding.Finding{wrong("NADUnfit").In(nadObject(n.source)).At("spec.config").Say("NetworkAttachmentDefinition %s does not fit: %s", key, n.broken)}
 	case n.config.IsOVN() && len(v.Infra.Spec.NetworkConfig.ClientCIDRs) > 0:
 		return []finding.Finding{wrong("PolicyRoutingUnavailable").
+			At("spec.networkConfig.clientCIDRs").Set(finding.Values{"spec.networkConfig.clientCIDRs": nil}).
 			Say("networkConfig.clientCIDRs needs routes in our pods, which OVN-Kubernetes does not set on NetworkAttachmentDefinition %s; use a bridge, cnv-bridge or macvlan, or let the router translate those clients' addresses (SNAT) to its own", key)}
 	}
-	return n.notes(key.String())
+	return n.notes(v)
 }
 
-func (n vlan) notes(key string) []finding.Finding {
+func (n vlan) notes(v *view) []finding.Finding {
 	var all []finding.Finding
 	note := func(reason string) finding.Builder { return finding.Note(v1alpha1.ConditionNetworkReady, reason) }
-	if n.config.AssignsAddresses() {
-		all = append(all, note("WorkerNADHasIPAM").
-			Say("NetworkAttachmentDefinition %s assigns addresses: KubeVirt would answer workers' DHCP itself; remove its ipam (OVN-Kubernetes: subnets)", key))
-	}
 	if !n.config.IsOVN() && !n.tuned {
-		all = append(all, note("ForwardingNotPrevented").
+		all = append(all, note("ForwardingNotPrevented").In(allowlistObject).At("data").Set(finding.Values{"data": map[string]any{allowlistKey: withLine(v.SysctlAllowlist)}}).
 			Say("our pods' VLAN interface may forward packets; add the line %s to %s of ConfigMap openshift-multus/cni-sysctl-allowlist", nad.AllowlistLine(), allowlistKey))
 	}
 	if n.config.IsOVN() {
-		all = append(all, note("ForwardingNotPrevented").
+		all = append(all, note("ForwardingNotPrevented").In(nadObject(n.source)).At("spec.config").
 			Say("our pods' VLAN interface may forward packets: OVN-Kubernetes takes no plugin that turns it off; its port security must drop foreign sources on the pod network"))
 	}
 	return all
+}
+
+// allowlistObject is what Multus' tuning plugin admits on OpenShift.
+var allowlistObject = finding.Object{APIVersion: "v1", Kind: "ConfigMap", Namespace: "openshift-multus", Name: "cni-sysctl-allowlist"}
+
+func withLine(allowlist *corev1.ConfigMap) string {
+	lines := strings.TrimRight(allowlist.Data[allowlistKey], "\n")
+	if lines != "" {
+		lines += "\n"
+	}
+	return lines + nad.AllowlistLine() + "\n"
 }
 
 // attachment is how the pod of one component joins the VLAN: by a network of its own that gives it its addresses, on

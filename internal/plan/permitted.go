@@ -26,9 +26,9 @@ func Permitted(in Input) []finding.Finding {
 func (in Input) clusterReferences() []permit.Reference {
 	var refs []permit.Reference
 	if key, ok := in.HostedClusterKey(); ok {
-		r := permit.Reference{Field: "hostedClusterRef", From: in.Infra.Namespace, Kind: "hostedcluster", Namespace: key.Namespace, Name: key.Name}
+		r := permit.Reference{Field: "hostedClusterRef", Path: "spec.hostedClusterRef", From: in.Infra.Namespace, Kind: "hostedcluster", Namespace: key.Namespace, Name: key.Name}
 		if in.Infra.Spec.HostedClusterRef == nil {
-			r.Field = "proxy.controlPlaneNamespace"
+			r.Field, r.Path = "proxy.controlPlaneNamespace", fieldControlPlane
 		}
 		if in.HostedCluster != nil {
 			r.Annotations = in.HostedCluster.Annotations
@@ -39,7 +39,7 @@ func (in Input) clusterReferences() []permit.Reference {
 		return refs
 	}
 	if written := Refs(in.Infra).ControlPlaneNamespace; written != "" {
-		refs = append(refs, in.namespaceReference("proxy.controlPlaneNamespace", written))
+		refs = append(refs, in.namespaceReference("proxy.controlPlaneNamespace", fieldControlPlane, written))
 	}
 	return refs
 }
@@ -52,7 +52,7 @@ func (in Input) strangersNamespace() (finding.Finding, bool) {
 		return finding.Finding{}, false
 	}
 	theirs, named := clusterOf(in.HostedControlPlane)
-	return finding.Wrong(v1alpha1.ConditionAccepted, "RefNotPermitted").
+	return finding.Wrong(v1alpha1.ConditionAccepted, "RefNotPermitted").At("spec.hostedClusterRef").
 		Say("the control plane in namespace %s is not that of HostedCluster %s; give one of the two another name", in.ControlPlaneNamespace(), key), named && theirs != key
 }
 
@@ -63,7 +63,7 @@ func (in Input) targetReferences() []permit.Reference {
 		if e.Target.Namespace == "" {
 			continue
 		}
-		r := in.namespaceReference("extraEndpoints["+e.Name+"].target.namespace", string(e.Target.Namespace))
+		r := in.namespaceReference("extraEndpoints["+e.Name+"].target.namespace", "spec.extraEndpoints["+e.Name+"].target.namespace", string(e.Target.Namespace))
 		r.Lent = []string{in.ControlPlaneNamespace()}
 		refs = append(refs, r)
 	}
@@ -73,7 +73,7 @@ func (in Input) targetReferences() []permit.Reference {
 func (in Input) nadReference() permit.Reference {
 	key := Refs(in.Infra).NAD
 	r := permit.Reference{
-		Field: "networkConfig.networkAttachmentDefinition", From: in.Infra.Namespace, Kind: "network-attachment-definition", Namespace: key.Namespace, Name: key.Name,
+		Field: "networkConfig.networkAttachmentDefinition", Path: fieldNAD, From: in.Infra.Namespace, Kind: "network-attachment-definition", Namespace: key.Namespace, Name: key.Name,
 		Lent: append([]string{in.ControlPlaneNamespace()}, in.Settings.NADSourceNamespaces...),
 	}
 	if in.NAD != nil {
@@ -82,8 +82,8 @@ func (in Input) nadReference() permit.Reference {
 	return r
 }
 
-func (in Input) namespaceReference(field, namespace string) permit.Reference {
-	r := permit.Reference{Field: field, From: in.Infra.Namespace, Kind: "namespace", Namespace: namespace, Name: namespace}
+func (in Input) namespaceReference(field, path, namespace string) permit.Reference {
+	r := permit.Reference{Field: field, Path: path, From: in.Infra.Namespace, Kind: "namespace", Namespace: namespace, Name: namespace}
 	if ns := in.namespace(namespace); ns != nil {
 		r.Annotations = ns.Annotations
 	}

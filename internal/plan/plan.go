@@ -42,7 +42,7 @@ type Plan struct {
 // not be, and what already runs is left as it is.
 func (p Plan) Refused(conditions ...string) bool {
 	for _, c := range conditions {
-		if finding.Worst(p.Findings, c) != finding.OK {
+		if finding.Worst(p.Findings, c).Holds() {
 			return true
 		}
 	}

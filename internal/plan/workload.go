@@ -74,7 +74,7 @@ func imageOverrides(s Settings, images map[string]string) []finding.Finding {
 	var all []finding.Finding
 	for _, field := range slices.Sorted(maps.Keys(images)) {
 		if images[field] != "" && !s.AllowImageOverride {
-			all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "ImageOverrideNotAllowed").
+			all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "ImageOverrideNotAllowed").At("spec."+field).Set(finding.Values{"spec." + field: nil}).
 				Say("%s is set; remove it, or have the operator run with --allow-image-override", field))
 		}
 	}

@@ -28,26 +28,38 @@ func (o Objects) Inputs(settings plan.Settings) []plan.Input {
 			infra.Namespace = metav1.NamespaceDefault
 		}
 	}
-	segments := o.segments(infras)
+	on := o.segments(infras)
 	var all []plan.Input
 	for _, infra := range infras {
-		all = append(all, o.input(infra, segments, settings))
+		all = append(all, o.input(infra, on, settings))
 	}
 	return all
 }
 
-// segments are the Infras of each layer 2, by its name. Every plan takes only those of its own, as observe has it:
-// what all others are is not to be read again for each.
-func (o Objects) segments(infras []*v1alpha1.Infra) map[string][]plan.Neighbour {
-	all := map[string][]plan.Neighbour{}
+// segments are what lies on each layer 2, by its name: the Infras, and the networks that lead there but for those that we
+// made. Every plan takes only those of its own, as observe has it: what all others are is not to be read again for each.
+type segments struct {
+	infras   map[string][]plan.Neighbour
+	networks map[string][]nad.NetworkAttachmentDefinition
+}
+
+func (o Objects) segments(infras []*v1alpha1.Infra) segments {
+	on := segments{map[string][]plan.Neighbour{}, map[string][]nad.NetworkAttachmentDefinition{}}
+	for _, n := range pick[nad.NetworkAttachmentDefinition](o, "") {
+		if at := n.Layer2(); at != "" && n.Labels[names.LabelManagedBy] != names.ManagedBy {
+			on.networks[at] = append(on.networks[at], *n)
+		}
+	}
 	for _, infra := range infras {
 		n := plan.Neighbour{Infra: infra, NAD: o.nadOf(infra), Children: o.children(infra)}
-		all[n.NAD.Layer2()] = append(all[n.NAD.Layer2()], n)
+		if at := n.NAD.Layer2(); at != "" {
+			on.infras[at] = append(on.infras[at], n)
+		}
 	}
-	return all
+	return on
 }
 
-func (o Objects) input(infra *v1alpha1.Infra, segments map[string][]plan.Neighbour, settings plan.Settings) plan.Input {
+func (o Objects) input(infra *v1alpha1.Infra, on segments, settings plan.Settings) plan.Input {
 	refs := plan.Refs(infra)
 	in := plan.Input{
 		Settings: settings, Infra: infra, NAD: o.nadOf(infra), Children: o.children(infra),
@@ -63,12 +75,9 @@ func (o Objects) input(infra *v1alpha1.Infra, segments map[string][]plan.Neighbo
 			in.Namespaces = append(in.Namespaces, *ns)
 		}
 	}
-	if segment := in.NAD.Layer2(); segment != "" {
-		for _, other := range segments[segment] {
-			if other.Infra != infra {
-				in.Neighbours = append(in.Neighbours, other)
-			}
-		}
+	if at := in.NAD.Layer2(); at != "" {
+		in.Attachable = on.networks[at]
+		in.Neighbours = slices.DeleteFunc(slices.Clone(on.infras[at]), func(n plan.Neighbour) bool { return n.Infra == infra })
 	}
 	if len(plan.Permitted(in)) > 0 || in.ControlPlaneNamespace() == "" {
 		return in

@@ -140,7 +140,7 @@ func progressing(infra *v1alpha1.Infra, out Outcome, all []verdict) verdict {
 func degraded(before []metav1.Condition, out Outcome, components []verdict) verdict {
 	const kind = v1alpha1.ConditionDegraded
 	for _, f := range out.Findings {
-		if f.Outcome == finding.Invalid {
+		if f.Outcome.Mend() {
 			return yes(kind, f.Reason, f.Message)
 		}
 	}

@@ -18,26 +18,27 @@ const tellAgain = 30 * time.Minute
 type Teller struct {
 	Events events.EventRecorder
 
-	told map[types.NamespacedName]map[finding.Finding]time.Time
+	told map[types.NamespacedName]map[string]time.Time // by sentence
 }
 
 // Tell emits what was not told before, and warnings again while they stand. The answer says when that is due.
 func (t *Teller) Tell(about client.Object, findings []finding.Finding, now time.Time) (again time.Duration) {
 	key := client.ObjectKeyFromObject(about)
-	before, standing := t.told[key], map[finding.Finding]time.Time{}
+	before, standing := t.told[key], map[string]time.Time{}
 	for _, f := range findings {
-		at, known := before[f]
+		sentence := f.Condition + "/" + f.Reason + ": " + f.Message
+		at, known := before[sentence]
 		if !known || f.Outcome != finding.OK && now.Sub(at) >= tellAgain {
 			at = now
 			t.Events.Eventf(about, nil, kindOf(f), f.Reason, f.Condition, "%s", cut(f.Message, longestNote))
 		}
-		standing[f] = at
+		standing[sentence] = at
 		if left := tellAgain - now.Sub(at); f.Outcome != finding.OK && (again == 0 || left < again) {
 			again = left
 		}
 	}
 	if t.told == nil {
-		t.told = map[types.NamespacedName]map[finding.Finding]time.Time{}
+		t.told = map[types.NamespacedName]map[string]time.Time{}
 	}
 	t.told[key] = standing
 	if len(standing) == 0 {

@@ -46,7 +46,7 @@ metadata: {name: vlan151, namespace: default}
 spec: {config: '{"cniVersion":"0.3.1","name":"vlan151","type":"bridge","bridge":"br151","ipam":{"type":"host-local","subnet":"192.168.151.0/24","rangeStart":"192.168.151.200","rangeEnd":"192.168.151.220"}}'}
 `)
 	apply(t, ctx, infraOn("ipam", "192.168.151.0/24", "vlan151"))
-	awaitCondition(t, ctx, "clusters", "infra/ipam", "NetworkReady", "True", "WorkerNADHasIPAM")
+	awaitCondition(t, ctx, "clusters", "infra/ipam", "NetworkReady", "False", "WorkerNADHasIPAM")
 	for _, c := range []string{"DHCPReady", "DNSReady", "ProxyReady"} {
 		awaitCondition(t, ctx, "clusters", "infra/ipam", c, "True", "")
 	}

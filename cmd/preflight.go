@@ -1,0 +1,87 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/preflight"
+	"github.com/cldmnky/oooi/internal/render"
+)
+
+// unusable is the exit code of preflight for a question that could not be read.
+const unusable = 2
+
+func newPreflightCommand() *cobra.Command {
+	var files []string
+	var output string
+	var settings plan.Settings
+	cmd := &cobra.Command{
+		Use:   "preflight -f FILE …",
+		Short: "Say whether a HostedCluster can work on a VLAN, before anything is created",
+		Long: "Judges from files what the operator would from a cluster, with the same code and in the words of its conditions:\n" +
+			"give the Infra, its HostedCluster, NodePools and NetworkAttachmentDefinition, and what else `oooi render` takes.\n" +
+			"What has to change is printed as YAML. The codes are listed in docs/reference/findings.md.\n\n" +
+			"Exit code: 0 when everything would work (there may be warnings), 1 when something would not, 2 when the files or\n" +
+			"flags cannot be read.",
+		Example: "  oooi preflight -f infra.yaml -f hostedcluster.yaml -f nodepool.yaml -f nad.yaml -o json",
+		Args: func(cmd *cobra.Command, args []string) error {
+			return asUnusable(cobra.NoArgs(cmd, args))
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			write, ok := map[string]func(io.Writer, []preflight.Report) error{"table": preflight.Table, "json": preflight.JSON}[output]
+			if !ok {
+				return asUnusable(fmt.Errorf("--output %s: write table or json", output))
+			}
+			inputs, err := readInputs(cmd.InOrStdin(), files, settings)
+			if err != nil {
+				return asUnusable(err)
+			}
+			return judge(cmd.OutOrStdout(), write, inputs)
+		},
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
+	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or directory to read, - for standard input; may be given more than once")
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
+	bindSettings(cmd, &settings)
+	return cmd
+}
+
+func asUnusable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return exit{err, unusable}
+}
+
+func readInputs(stdin io.Reader, files []string, settings plan.Settings) ([]plan.Input, error) {
+	if len(files) == 0 {
+		return nil, errors.New("nothing to read: give files with -f, or - for standard input")
+	}
+	objects, err := render.Files(stdin, files)
+	if err != nil {
+		return nil, err
+	}
+	inputs := objects.Inputs(settings)
+	if len(inputs) == 0 {
+		return nil, errors.New("the files hold no Infra")
+	}
+	return inputs, nil
+}
+
+// judge writes what is found, and fails when an Infra would not work.
+func judge(out io.Writer, write func(io.Writer, []preflight.Report) error, inputs []plan.Input) error {
+	var reports []preflight.Report
+	var failed error
+	for _, in := range inputs {
+		r := preflight.Of(in)
+		reports = append(reports, r)
+		if !r.Works {
+			failed = errors.Join(failed, fmt.Errorf("infra %s/%s would not work", r.Namespace, r.Name))
+		}
+	}
+	return errors.Join(write(out, reports), failed)
+}

@@ -1,0 +1,86 @@
+package endpoint
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+
+	"github.com/cldmnky/oooi/internal/finding"
+)
+
+// announced are the literals that a HostedCluster will publish its control plane under and that no endpoint has yet, so
+// that they are judged before HyperShift has made anything. Their ports are not known: they are only told while endpoints
+// are awaited, when nothing is applied.
+func (t Table) announced() []Endpoint {
+	if len(t.awaited) == 0 || t.of.HostedCluster == nil {
+		return nil
+	}
+	var all []Endpoint
+	for _, s := range t.of.HostedCluster.Spec.Services {
+		literal, ok := literalOf(s.ServicePublishingStrategy)
+		if !ok || slices.ContainsFunc(append(slices.Clone(t.Endpoints), all...), func(e Endpoint) bool { return slices.Contains(e.Literals, literal) }) {
+			continue
+		}
+		source := fmt.Sprintf("HostedCluster.spec.services[%s].nodePort.address", s.Service)
+		all = append(all, Endpoint{Name: string(s.Service), Literals: []netip.Addr{literal}, Source: source})
+	}
+	return all
+}
+
+func literalOf(s hyperv1.ServicePublishingStrategy) (netip.Addr, bool) {
+	if s.Type != hyperv1.NodePort || s.NodePort == nil {
+		return netip.Addr{}, false
+	}
+	a, err := netip.ParseAddr(s.NodePort.Address)
+	return a.Unmap(), err == nil
+}
+
+// Renamed publishes what has a literal under a name of the cluster's domain, which our DNS then answers. spec.services is
+// immutable: this is for a HostedCluster that is created anew.
+func (t Table) Renamed(literal netip.Addr) []finding.Change {
+	hc := t.of.HostedCluster
+	if hc == nil {
+		return nil
+	}
+	services := slices.Clone(hc.Spec.Services)
+	for i, s := range services {
+		switch at, ok := literalOf(s.ServicePublishingStrategy); {
+		case ok && at == literal:
+			services[i].NodePort = &hyperv1.NodePortPublishingStrategy{Address: "control-plane." + t.of.Domain(), Port: s.NodePort.Port}
+		case s.Service == hyperv1.APIServer && t.balanced(s, "api", literal):
+			services[i].LoadBalancer = &hyperv1.LoadBalancerPublishingStrategy{Hostname: "api." + t.of.Domain()}
+		case s.Service == hyperv1.Konnectivity && t.balanced(s, "konnectivity", literal):
+			services[i].LoadBalancer = &hyperv1.LoadBalancerPublishingStrategy{Hostname: "konnectivity." + t.of.Domain()}
+		}
+	}
+	return []finding.Change{{Of: Object(hc), Values: finding.Values{"spec.services": plain(services)}}}
+}
+
+// balanced says whether an endpoint has its literal from a load balancer that was given no name.
+func (t Table) balanced(s hyperv1.ServicePublishingStrategyMapping, endpoint string, literal netip.Addr) bool {
+	return s.Type == hyperv1.LoadBalancer && (s.LoadBalancer == nil || s.LoadBalancer.Hostname == "") &&
+		slices.ContainsFunc(t.Endpoints, func(e Endpoint) bool { return e.Name == endpoint && slices.Contains(e.Literals, literal) })
+}
+
+// plain is a value as a person writes it.
+func plain(value any) (out any) {
+	text, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("%T is no JSON: %v", value, err))
+	}
+	return out
+}
+
+// Object names a HostedCluster in a finding; the zero object when there is none.
+func Object(hc *hyperv1.HostedCluster) finding.Object {
+	if hc == nil {
+		return finding.Object{}
+	}
+	return finding.Object{APIVersion: hyperv1.GroupVersion.String(), Kind: "HostedCluster", Namespace: hc.Namespace, Name: hc.Name}
+}

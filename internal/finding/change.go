@@ -1,0 +1,77 @@
+package finding
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Object names one object of the API.
+type Object struct{ APIVersion, Kind, Namespace, Name string }
+
+// String is kind namespace/name.
+func (o Object) String() string {
+	if o.Namespace == "" {
+		return o.Kind + " " + o.Name
+	}
+	return o.Kind + " " + o.Namespace + "/" + o.Name
+}
+
+func (o Object) or(otherwise Object) Object {
+	if o == (Object{}) {
+		return otherwise
+	}
+	return o
+}
+
+// Values are fields by path, e.g. spec.networkConfig.mtu; nil removes the field.
+type Values map[string]any
+
+// Change is what to write into one object.
+type Change struct {
+	Of     Object
+	Values Values
+}
+
+// YAML is the change as a JSON merge patch (RFC 7386) that says which object it is for: `kubectl patch --type merge -f X
+// --patch-file X` takes it as it is, and where it removes nothing and the object is not there yet, `kubectl apply -f X`.
+func (c Change) YAML() string {
+	metadata := map[string]any{"name": c.Of.Name}
+	if c.Of.Namespace != "" {
+		metadata["namespace"] = c.Of.Namespace
+	}
+	patch := map[string]any{"apiVersion": c.Of.APIVersion, "kind": c.Of.Kind, "metadata": metadata}
+	for _, path := range slices.Sorted(maps.Keys(c.Values)) {
+		put(patch, strings.Split(path, "."), c.Values[path])
+	}
+	text, err := yaml.Marshal(patch)
+	if err != nil {
+		panic(fmt.Sprintf("%v is no YAML: %v", patch, err)) // values are made by planning, of plain types
+	}
+	return string(text)
+}
+
+func put(in map[string]any, path []string, value any) {
+	if len(path) == 1 {
+		in[path[0]] = value
+		return
+	}
+	below, _ := in[path[0]].(map[string]any)
+	if below == nil {
+		below = map[string]any{}
+		in[path[0]] = below
+	}
+	put(below, path[1:], value)
+}
+
+// YAML is all that puts a finding right, one document for each object; empty when there is no one way to.
+func (f Finding) YAML() string {
+	var documents []string
+	for _, c := range f.Changes {
+		documents = append(documents, c.YAML())
+	}
+	return strings.Join(documents, "---\n")
+}

@@ -1,0 +1,214 @@
+package plan
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/openshift/hypershift/api/hypershift/v1beta1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/nad"
+)
+
+// Fields that findings are about.
+const (
+	fieldCIDR         = "spec.networkConfig.cidr"
+	fieldGateway      = "spec.networkConfig.gateway"
+	fieldRoutes       = "spec.networkConfig.routes"
+	fieldNAD          = "spec.networkConfig.networkAttachmentDefinition"
+	fieldMTU          = "spec.networkConfig.mtu"
+	fieldNTP          = "spec.networkConfig.ntpServers"
+	fieldResolvers    = "spec.networkConfig.dnsServers"
+	fieldDHCP         = "spec.infraComponents.dhcp.enabled"
+	fieldDNS          = "spec.infraComponents.dns.enabled"
+	fieldControlPlane = "spec.infraComponents.proxy.controlPlaneNamespace"
+)
+
+func infraObject(infra *v1alpha1.Infra) finding.Object {
+	return finding.Object{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Infra", Namespace: infra.Namespace, Name: infra.Name}
+}
+
+func nadObject(n *nad.NetworkAttachmentDefinition) finding.Object {
+	return finding.Object{APIVersion: nad.GroupVersion.String(), Kind: "NetworkAttachmentDefinition", Namespace: n.Namespace, Name: n.Name}
+}
+
+// external says whether the workers' VirtualMachines run on another cluster, whose VLAN is not ours.
+func (v *view) external() bool {
+	if p := v.platform(); p != nil && p.Credentials != nil {
+		return true
+	}
+	return slices.ContainsFunc(v.pools(), func(p *v1beta1.NodePool) bool {
+		s := p.Status.Platform
+		return s != nil && s.KubeVirt != nil && s.KubeVirt.Credentials != nil
+	})
+}
+
+// overlaps: a VLAN that shares addresses with a network of the management cluster cannot be told from it by our pods, and
+// one that shares them with the hosted cluster's cannot be by its workers.
+func (v *view) overlaps() []finding.Finding {
+	wrong := func() finding.Builder { return finding.Wrong(v1alpha1.ConditionAccepted, "CIDROverlapsNetwork") }
+	for _, network := range v.Settings.clusterNetworks() {
+		if v.cidr.Overlaps(network) {
+			return []finding.Finding{wrong().At(fieldCIDR).Set(v.elsewhere()).
+				Say("networkConfig.cidr %s overlaps the management cluster's pod or service network %s: our pods could not tell them apart; give the VLAN another network (an Infra that exists has to be made anew)", v.cidr, network)}
+		}
+	}
+	var all []finding.Finding
+	for _, n := range v.hostedNetworks() {
+		if v.cidr.Overlaps(n.prefix) {
+			all = append(all, wrong().In(endpoint.Object(v.HostedCluster)).At(n.field).Set(v.hostedElsewhere(n)).
+				Say("networkConfig.cidr %s overlaps the hosted cluster's %s %s: workers could not tell them apart; create the HostedCluster with another network, or give the VLAN one", v.cidr, n.field, n.prefix))
+		}
+	}
+	return all
+}
+
+// elsewhere is another network for the VLAN.
+func (v *view) elsewhere() finding.Values {
+	free, ok := ipam.FreeNetwork(v.cidr.Bits(), v.known()...)
+	if !ok {
+		return finding.Values{}
+	}
+	values := finding.Values{fieldCIDR: free.String()}
+	if v.gateway.IsValid() {
+		values[fieldGateway] = ipam.Rebase(v.gateway, free).String()
+	}
+	return values
+}
+
+func (v *view) hostedElsewhere(n hostedNetwork) finding.Values {
+	free, ok := ipam.FreeNetwork(n.prefix.Bits(), v.known()...)
+	if !ok {
+		return finding.Values{}
+	}
+	return finding.Values{n.field: []any{map[string]any{"cidr": free.String()}}}
+}
+
+// known are all networks that we know of; the VLAN's is the first.
+func (v *view) known() []netip.Prefix {
+	all := append([]netip.Prefix{v.cidr}, v.Settings.clusterNetworks()...)
+	for _, n := range v.hostedNetworks() {
+		all = append(all, n.prefix)
+	}
+	return append(all, clientNetworks(v.Infra)...)
+}
+
+type hostedNetwork struct {
+	field  string
+	prefix netip.Prefix
+}
+
+// hostedNetworks are the hosted cluster's own, as its specification has them or, before it is created, will.
+func (v *view) hostedNetworks() []hostedNetwork {
+	if v.HostedCluster == nil {
+		return nil
+	}
+	n := v.HostedCluster.Spec.Networking
+	pods, services := []string{"10.132.0.0/14"}, []string{"172.31.0.0/16"} // HyperShift's defaults
+	if len(n.ClusterNetwork) > 0 {
+		pods = nil
+	}
+	for _, e := range n.ClusterNetwork {
+		pods = append(pods, e.CIDR.String())
+	}
+	if len(n.ServiceNetwork) > 0 {
+		services = nil
+	}
+	for _, e := range n.ServiceNetwork {
+		services = append(services, e.CIDR.String())
+	}
+	return append(hosted("spec.networking.clusterNetwork", pods), hosted("spec.networking.serviceNetwork", services)...)
+}
+
+func hosted(field string, texts []string) []hostedNetwork {
+	var all []hostedNetwork
+	for _, text := range texts {
+		if p, err := netip.ParsePrefix(text); err == nil {
+			all = append(all, hostedNetwork{field, p.Masked()})
+		}
+	}
+	return all
+}
+
+// passthrough: applications under the management cluster's own *.apps are served by its router, which would have to reach
+// the workers.
+func (v *view) passthrough() []finding.Finding {
+	const field = "spec.platform.kubevirt.baseDomainPassthrough"
+	if p := v.platform(); p == nil || p.BaseDomainPassthrough == nil || !*p.BaseDomainPassthrough {
+		return nil
+	}
+	return []finding.Finding{finding.Fails(v1alpha1.ConditionEndpointsResolved, "BaseDomainPassthrough").
+		In(endpoint.Object(v.HostedCluster)).At(field).Set(finding.Values{field: false}).
+		Say("HostedCluster %s/%s has baseDomainPassthrough: the management cluster's router would have to reach its workers, which the VLAN isolates, so *.apps stays dead; create it with a base domain of its own", v.HostedCluster.Namespace, v.HostedCluster.Name)}
+}
+
+// withDHCP turns our DHCP on, where the VLAN's addresses are of the family that it serves.
+func (v *view) withDHCP() []finding.Change {
+	if !v.cidr.Addr().Is4() {
+		return nil
+	}
+	return []finding.Change{{Values: finding.Values{fieldDHCP: true}}}
+}
+
+// reachable says whether workers on the VLAN have a way to an address.
+func (v *view) reachable(a netip.Addr) bool {
+	return v.cidr.Contains(a) || v.gateway.IsValid() || slices.ContainsFunc(v.Infra.Spec.NetworkConfig.Routes, func(r v1alpha1.Route) bool {
+		to, err := netip.ParsePrefix(string(r.Destination))
+		return err == nil && to.Contains(a)
+	})
+}
+
+// beyond are those of a list of addresses that workers have no way to.
+func beyond[T ~string](v *view, addresses []T) []string {
+	var all []string
+	for _, text := range addresses {
+		if a, err := netip.ParseAddr(string(text)); err == nil && !v.reachable(a) {
+			all = append(all, string(text))
+		}
+	}
+	return all
+}
+
+// handedOut judges what DHCP tells workers.
+func (v *view) handedOut() []finding.Finding {
+	if !enabled(v.Infra.Spec.InfraComponents.DHCP.Enabled) {
+		return nil
+	}
+	return slices.Concat(v.clock(), v.upstreams())
+}
+
+// clock: Ignition's certificates and CSRs do not stand a clock that is minutes off.
+func (v *view) clock() []finding.Finding {
+	servers := v.Infra.Spec.NetworkConfig.NTPServers
+	if v.gateway.IsValid() || len(beyond(v, servers)) < len(servers) {
+		return nil
+	}
+	why := "no time server is handed out"
+	if len(servers) > 0 {
+		why = fmt.Sprintf("networkConfig.ntpServers %v lie outside %s", servers, v.cidr)
+	}
+	suggested := ipam.Usable(v.cidr).Last.String()
+	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "NoTimeSource").
+		At(fieldNTP).Set(finding.Values{fieldNTP: []any{suggested}}).
+		Say("%s and the VLAN has no gateway: workers keep the time of their host's clock, and certificates fail once it is minutes off; set networkConfig.ntpServers to a time server on the VLAN, e.g. at %s", why, suggested)}
+}
+
+// upstreams: without our DNS workers ask dnsServers themselves; with it our pods do, over the nodes' network.
+func (v *view) upstreams() []finding.Finding {
+	outside := beyond(v, v.Infra.Spec.NetworkConfig.DNSServers)
+	switch {
+	case len(outside) == 0:
+		return nil
+	case !enabled(v.Infra.Spec.InfraComponents.DNS.Enabled):
+		return []finding.Finding{finding.Fails(v1alpha1.ConditionNetworkReady, "DNSServersUnreachable").
+			At(fieldResolvers).Set(finding.Values{fieldDNS: true}).
+			Say("networkConfig.dnsServers %v lie outside %s, which has no gateway, and DNS is off: workers cannot ask them; switch infraComponents.dns on, or set networkConfig.gateway", outside, v.cidr)}
+	}
+	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "DNSServersOutsideVLAN").
+		At(fieldResolvers).Set(finding.Values{fieldResolvers: nil}).
+		Say("networkConfig.dnsServers %v lie outside %s, which has no gateway: our DNS asks them over the nodes' network; where nodes do not reach them, leave them out and the nodes' own resolvers are asked", outside, v.cidr)}
+}

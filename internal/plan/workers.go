@@ -1,0 +1,170 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/permit"
+)
+
+// workers judges how the workers' VirtualMachines are plugged in. Nothing is held back for them: those that are plugged in
+// well are served, and the others once they are.
+func (v *view) workers() []finding.Finding {
+	if v.vlan.source == nil || v.vlan.broken != "" {
+		return nil
+	}
+	return slices.Concat(v.attachments(), v.plugs())
+}
+
+// pools are the HostedCluster's, of VirtualMachines.
+func (v *view) pools() []*hyperv1.NodePool {
+	var all []*hyperv1.NodePool
+	for i := range v.NodePools {
+		if p := &v.NodePools[i]; p.DeletionTimestamp == nil && p.Spec.Platform.Kubevirt != nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// sockets are the networks of the VLAN that machines are plugged into.
+func (v *view) sockets(p *hyperv1.KubevirtNodePoolPlatform) []socket {
+	if v.HostedCluster == nil {
+		return nil
+	}
+	var all []socket
+	for _, n := range p.AdditionalNetworks {
+		if s, ok := v.socket(attachmentOf(n, v.HostedCluster)); ok {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// socket is a network that machines are plugged into.
+type socket struct {
+	source *nad.NetworkAttachmentDefinition
+	config nad.Config
+}
+
+func (v *view) socket(key types.NamespacedName) (socket, bool) {
+	if key == Refs(v.Infra).NAD {
+		return socket{v.vlan.source, v.vlan.config}, true
+	}
+	for i := range v.Attachable {
+		n := &v.Attachable[i]
+		reference := permit.Reference{
+			From: v.Infra.Namespace, Namespace: n.Namespace, Annotations: n.Annotations,
+			Lent: append([]string{v.HostedCluster.Namespace, v.ControlPlaneNamespace()}, v.Settings.NADSourceNamespaces...),
+		}
+		if n.Namespace != key.Namespace || n.Name != key.Name || !reference.Allowed() {
+			continue
+		}
+		config, err := nad.Parse(n.Spec.Config)
+		return socket{n, config}, err == nil
+	}
+	return socket{}, false
+}
+
+// plugs: some NodePool must be on the VLAN, and what is on it must be on nothing else: a machine on the pod network too
+// has its routes and its name from there.
+func (v *view) plugs() []finding.Finding {
+	var strangers, both []finding.Finding
+	pools := v.pools()
+	for _, p := range pools {
+		switch {
+		case len(v.sockets(p.Spec.Platform.Kubevirt)) == 0:
+			strangers = append(strangers, v.notOnVLAN(p))
+		case ptr.Deref(p.Spec.Platform.Kubevirt.AttachDefaultNetwork, true):
+			both = append(both, onPodNetworkToo(p))
+		}
+	}
+	if len(strangers) == len(pools) {
+		return strangers
+	}
+	return both // a NodePool elsewhere is none of ours
+}
+
+const (
+	fieldNetworks       = "spec.platform.kubevirt.additionalNetworks"
+	fieldDefaultNetwork = "spec.platform.kubevirt.attachDefaultNetwork"
+)
+
+func (v *view) notOnVLAN(p *hyperv1.NodePool) finding.Finding {
+	ours := Refs(v.Infra).NAD.String()
+	named := "none"
+	if all := p.Spec.Platform.Kubevirt.AdditionalNetworks; len(all) > 0 {
+		var names []string
+		for _, n := range all {
+			names = append(names, n.Name)
+		}
+		named = strings.Join(names, ", ")
+	}
+	return finding.Fails(v1alpha1.ConditionNetworkReady, "NodePoolNotOnVLAN").
+		In(poolObject(p)).At(fieldNetworks).Set(finding.Values{fieldNetworks: []any{map[string]any{"name": ours}}, fieldDefaultNetwork: false}).
+		Say("NodePool %s/%s is not on the VLAN of NetworkAttachmentDefinition %s (its additionalNetworks: %s); name that one", p.Namespace, p.Name, ours, named)
+}
+
+func onPodNetworkToo(p *hyperv1.NodePool) finding.Finding {
+	return finding.Fails(v1alpha1.ConditionNetworkReady, "DefaultNetworkAttached").
+		In(poolObject(p)).At(fieldDefaultNetwork).Set(finding.Values{fieldDefaultNetwork: false}).
+		Say("NodePool %s/%s is on the pod network too, from where its workers would have their routes and resolvers; set attachDefaultNetwork: false", p.Namespace, p.Name)
+}
+
+func poolObject(p *hyperv1.NodePool) finding.Object {
+	return finding.Object{APIVersion: hyperv1.GroupVersion.String(), Kind: "NodePool", Namespace: p.Namespace, Name: p.Name}
+}
+
+// attachments judges the networks that machines are plugged into; where no NodePool says, that is the Infra's.
+func (v *view) attachments() []finding.Finding {
+	var all []socket
+	for _, p := range v.pools() {
+		for _, s := range v.sockets(p.Spec.Platform.Kubevirt) {
+			if !slices.ContainsFunc(all, func(o socket) bool { return o.source == s.source }) {
+				all = append(all, s)
+			}
+		}
+	}
+	if len(all) == 0 {
+		all = []socket{{v.vlan.source, v.vlan.config}}
+	}
+	var findings []finding.Finding
+	for _, s := range all {
+		findings = append(findings, s.addressing()...)
+		findings = append(findings, s.frames(v)...)
+	}
+	return findings
+}
+
+// addressing: with bridge binding, an address from the CNI makes virt-launcher answer the guest's DHCP in our place; on
+// OVN-Kubernetes it pins the port to that address.
+func (s socket) addressing() []finding.Finding {
+	if !s.config.AssignsAddresses() {
+		return nil
+	}
+	return []finding.Finding{finding.Fails(v1alpha1.ConditionNetworkReady, "WorkerNADHasIPAM").
+		In(nadObject(s.source)).At("spec.config").Set(finding.Values{"spec.config": s.config.WithoutAddresses().String()}).
+		Say("NetworkAttachmentDefinition %s/%s assigns addresses: KubeVirt would answer workers' DHCP itself; remove its ipam (OVN-Kubernetes: subnets)", s.source.Namespace, s.source.Name)}
+}
+
+// frames: workers that send longer frames than their network carries lose them without a word; shorter ones work.
+func (s socket) frames(v *view) []finding.Finding {
+	handed, carried := v.mtu(), s.config.Carries()
+	if handed == 0 || carried == 0 || handed == carried || !enabled(v.Infra.Spec.InfraComponents.DHCP.Enabled) {
+		return nil
+	}
+	begin, what := finding.Fails, "longer frames are lost"
+	if handed < carried {
+		begin, what = finding.Note, "it works, and wastes what the network has"
+	}
+	return []finding.Finding{begin(v1alpha1.ConditionNetworkReady, "MTUMismatch").
+		At(fieldMTU).Set(finding.Values{fieldMTU: carried}).
+		Say("workers are told MTU %d, and NetworkAttachmentDefinition %s/%s carries %d: %s; make networkConfig.mtu and the NetworkAttachmentDefinition's agree", handed, s.source.Namespace, s.source.Name, carried, what)}
+}

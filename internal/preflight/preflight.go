@@ -1,0 +1,116 @@
+// Package preflight says of an Infra, before anything is created, whether its HostedCluster can work on its VLAN, in the
+// words that its conditions will have.
+package preflight
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+// Severity tells what will not work from what will, but not well.
+type Severity string
+
+const (
+	// Refused: it would not work.
+	Refused Severity = "refused"
+	// Warning: it works, with something to know.
+	Warning Severity = "warning"
+	// Waiting: it cannot be judged before something is there.
+	Waiting Severity = "waiting"
+)
+
+// Report is what was found of one Infra.
+type Report struct {
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	Works     bool      `json:"works"`
+	Findings  []Finding `json:"findings"`
+}
+
+// Finding is one thing that was found.
+type Finding struct {
+	Code      string   `json:"code"`
+	Severity  Severity `json:"severity"`
+	Condition string   `json:"condition"`
+	// Object and Field are where the value stands that it is about.
+	Object string `json:"object"`
+	Field  string `json:"field,omitempty"`
+	Reason string `json:"reason"`
+	// YAML puts it right: merge patches, one document for each object. Empty when there is no one way to.
+	YAML string `json:"yaml,omitempty"`
+}
+
+// Of judges one Infra. What HyperShift has yet to make is not told: before anything is created that is no mistake.
+func Of(in plan.Input) Report {
+	r := Report{Namespace: in.Infra.Namespace, Name: in.Infra.Name, Works: true, Findings: []Finding{}}
+	for _, f := range plan.Infra(in).Findings {
+		if f.Outcome == finding.Waiting && in.HostedCluster != nil {
+			continue
+		}
+		r.Works = r.Works && !f.Outcome.Mend()
+		r.Findings = append(r.Findings, Finding{
+			Code: f.Reason, Severity: severity(f.Outcome), Condition: f.Condition, Object: f.Of.String(), Field: f.Field, Reason: f.Message, YAML: f.YAML(),
+		})
+	}
+	return r
+}
+
+func severity(o finding.Outcome) Severity {
+	switch {
+	case o.Mend():
+		return Refused
+	case o == finding.Waiting:
+		return Waiting
+	}
+	return Warning
+}
+
+// Table writes reports for people: a line for each finding, then what to change.
+func Table(to io.Writer, reports []Report) error {
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "INFRA\tSEVERITY\tCODE\tFIELD\tREASON")
+	for _, r := range reports {
+		infra := r.Namespace + "/" + r.Name
+		if len(r.Findings) == 0 {
+			fmt.Fprintf(table, "%s\tok\t-\t-\tnothing found\n", infra)
+		}
+		for _, f := range r.Findings {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s %s\t%s\n", infra, f.Severity, f.Code, f.Object, f.Field, f.Reason)
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return changes(to, reports)
+}
+
+func changes(to io.Writer, reports []Report) error {
+	heading := "\n# What to change; each document is for: kubectl patch --type merge -f FILE --patch-file FILE\n"
+	for _, r := range reports {
+		for _, f := range r.Findings {
+			if f.YAML == "" {
+				continue
+			}
+			if _, err := fmt.Fprintf(to, "%s---\n# %s of %s/%s\n%s", heading, f.Code, r.Namespace, r.Name, f.YAML); err != nil {
+				return err
+			}
+			heading = ""
+		}
+	}
+	return nil
+}
+
+// JSON writes reports for programs.
+func JSON(to io.Writer, reports []Report) error {
+	enc := json.NewEncoder(to)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(struct {
+		Infras []Report `json:"infras"`
+	}{reports})
+}
