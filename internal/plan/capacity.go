@@ -7,6 +7,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/ipam"
 )
 
 // capacity: the address of a worker that is replaced is free again late, so that a pool needs two for each, and those of the
@@ -23,9 +24,22 @@ func (v *view) capacity() []finding.Finding {
 	if !v.assigned.Pool.IsValid() || has >= needs {
 		return nil
 	}
-	return []finding.Finding{finding.Note(v1alpha1.ConditionAccepted, "PoolTooSmall").At(fieldCIDR).
+	return []finding.Finding{finding.Note(v1alpha1.ConditionAccepted, "PoolTooSmall").At(fieldCIDR).Change(v.wholePool(needs)...).
 		Say("DHCP has %d addresses to lease and may need %d: the NodePools have %d replicas and a surge of %d (2 × %d + %d), since a replaced worker's address is free again late; widen networkConfig.cidr or dhcp.rangeStart to rangeEnd, or exclude less",
 			has, needs, replicas, surge, replicas, surge)}
+}
+
+// wholePool is all that could be leased, where that is enough.
+func (v *view) wholePool(needs int64) []finding.Change {
+	r := v.request()
+	r.WrittenPool, r.GivenPool = ipam.Range{}, ipam.Range{}
+	whole := ipam.Assign(r)
+	if int64(whole.Size()) < needs {
+		return nil
+	}
+	return []finding.Change{{Values: finding.Values{
+		"spec.infraComponents.dhcp.rangeStart": whole.Pool.First.String(), "spec.infraComponents.dhcp.rangeEnd": whole.Pool.Last.String(),
+	}}}
 }
 
 // leasesTo says whether a NodePool's machines are on this VLAN; outside KubeVirt that is not known, and they count.

@@ -187,7 +187,7 @@ func (v *view) resolution() []finding.Finding {
 }
 
 func (v *view) missingControlPlane() (finding.Finding, bool) {
-	waiting := finding.Wait(v1alpha1.ConditionEndpointsResolved, "WaitingForControlPlane")
+	waiting := finding.Wait(v1alpha1.ConditionEndpointsResolved, "WaitingForControlPlane").At("spec.hostedClusterRef")
 	key, known := v.HostedClusterKey()
 	switch {
 	case known && v.HostedCluster == nil:

@@ -1,0 +1,209 @@
+package preflight_test
+
+import (
+	"bytes"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/preflight"
+	"github.com/cldmnky/oooi/internal/render"
+)
+
+const examples = "../../examples/preflight/"
+
+// settings of an operator on OpenShift with its usual networks.
+var settings = plan.Settings{
+	PodCIDRs: []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14")}, ServiceCIDRs: []netip.Prefix{netip.MustParsePrefix("172.30.0.0/16")},
+	NADSourceNamespaces: []string{"default"},
+}
+
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func reports(t *testing.T, text []byte) (all []preflight.Report) {
+	t.Helper()
+	objects, err := render.Read(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, in := range objects.Inputs(settings) {
+		all = append(all, preflight.Of(in))
+	}
+	return all
+}
+
+// found are all findings of a text, and those with one code.
+func found(t *testing.T, text []byte, code string) (all, coded []preflight.Finding) {
+	t.Helper()
+	for _, r := range reports(t, text) {
+		all = append(all, r.Findings...)
+	}
+	return all, slices.DeleteFunc(slices.Clone(all), func(f preflight.Finding) bool { return f.Code != code })
+}
+
+// codes are what planning an Infra may find, as its sources say. What is told of a HostedCluster that asks for an Infra is
+// not among them.
+func codes(t *testing.T) []string {
+	t.Helper()
+	said := regexp.MustCompile(`\b(?:Wrong|Note|Fails|Wait|wrong|note|begin|crowded)\((?:[\w.]+, |"Accepted", )?"([A-Z]\w+)"`)
+	var all []string
+	for _, pkg := range []string{"plan", "endpoint", "ipam", "permit"} {
+		files, err := filepath.Glob("../" + pkg + "/*.go")
+		if err != nil || len(files) == 0 {
+			t.Fatal("no sources of", pkg, err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(filepath.Base(file), "provision") {
+				continue
+			}
+			for _, m := range said.FindAllStringSubmatch(string(read(t, file)), -1) {
+				if m[1] != "Accepted" { // a condition
+					all = append(all, m[1])
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func TestEveryCodeHasAnExampleThatFailsAndOneThatPasses(t *testing.T) {
+	for _, code := range codes(t) {
+		t.Run(code, func(t *testing.T) {
+			g := NewWithT(t)
+			_, fails := found(t, read(t, examples+code+"/fails.yaml"), code)
+			g.Expect(fails).NotTo(BeEmpty(), "the failing example does not fail")
+			for _, f := range fails {
+				g.Expect(f.Field).To(MatchRegexp(`^(spec|status|data)\b`), "a finding says which field it is about")
+			}
+			all, _ := found(t, read(t, examples+code+"/passes.yaml"), code)
+			g.Expect(all).To(BeEmpty(), "the passing example does not pass")
+		})
+	}
+}
+
+func TestThePrintedYAMLPutsItRight(t *testing.T) {
+	for _, code := range codes(t) {
+		t.Run(code, func(t *testing.T) {
+			fails := read(t, examples+code+"/fails.yaml")
+			_, findings := found(t, fails, code)
+			if findings[0].YAML == "" {
+				return // docs/reference/findings.md says so, and its test holds it to that
+			}
+			objects := documents(t, string(fails))
+			for _, f := range findings {
+				for _, patch := range documents(t, f.YAML) {
+					objects = patched(objects, patch)
+				}
+			}
+			var mended [][]byte
+			for _, o := range objects {
+				text, err := yaml.Marshal(o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				mended = append(mended, text)
+			}
+			_, left := found(t, bytes.Join(mended, []byte("---\n")), code)
+			NewWithT(t).Expect(left).To(BeEmpty())
+		})
+	}
+}
+
+func documents(t *testing.T, text string) (all []map[string]any) {
+	t.Helper()
+	for _, doc := range strings.Split(text, "---\n") {
+		object := map[string]any{}
+		if err := yaml.Unmarshal([]byte(doc), &object); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, object)
+	}
+	return all
+}
+
+// patched is what `kubectl patch --type merge` does; an object that is not there is made.
+func patched(objects []map[string]any, patch map[string]any) []map[string]any {
+	for i, o := range objects {
+		if identity(o) == identity(patch) {
+			objects[i] = merged(o, patch).(map[string]any)
+			return objects
+		}
+	}
+	return append(objects, patch)
+}
+
+func identity(o map[string]any) [4]any {
+	metadata := o["metadata"].(map[string]any)
+	return [4]any{o["apiVersion"], o["kind"], metadata["namespace"], metadata["name"]}
+}
+
+// merged is RFC 7386.
+func merged(target, patch any) any {
+	fields, is := patch.(map[string]any)
+	if !is {
+		return patch
+	}
+	object, _ := target.(map[string]any)
+	if object == nil {
+		object = map[string]any{}
+	}
+	for name, value := range fields {
+		if value == nil {
+			delete(object, name)
+		} else {
+			object[name] = merged(object[name], value)
+		}
+	}
+	return object
+}
+
+func TestGoodConfigurationsRaiseNothing(t *testing.T) {
+	files, err := filepath.Glob(examples + "good/*.yaml")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d good configurations, want at least 20: %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			all, _ := found(t, read(t, file), "")
+			NewWithT(t).Expect(all).To(BeEmpty())
+		})
+	}
+}
+
+// The reference, one row for each code: code, severity, condition, whether YAML is printed.
+func TestTheReferenceListsExactlyTheCodesThatThereAre(t *testing.T) {
+	row := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]+) \\| (\\w+) \\| (yes|no) \\| .+ \\| .+ \\|$")
+	g := NewWithT(t)
+	var listed []string
+	for _, m := range row.FindAllStringSubmatch(string(read(t, "../../docs/reference/findings.md")), -1) {
+		code, severities, condition, printed := m[1], m[2], m[3], m[4]
+		listed = append(listed, code)
+		_, findings := found(t, read(t, examples+code+"/fails.yaml"), code)
+		g.Expect(findings).NotTo(BeEmpty(), code)
+		g.Expect(severities).To(ContainSubstring(string(findings[0].Severity)), code)
+		g.Expect(condition).To(Equal(findings[0].Condition), code)
+		g.Expect(printed == "yes").To(Equal(findings[0].YAML != ""), code)
+	}
+	g.Expect(listed).To(Equal(codes(t)))
+	dirs, err := os.ReadDir(examples)
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, d := range dirs {
+		g.Expect(append(listed, "good")).To(ContainElement(d.Name()), "an example of no code")
+	}
+}
