@@ -23,7 +23,7 @@ func newPreflightCommand() *cobra.Command {
 		Use:   "preflight -f FILE …",
 		Short: "Say whether a HostedCluster can work on a VLAN, before anything is created",
 		Long: "Judges from files what the operator would from a cluster, with the same code and in the words of its conditions:\n" +
-			"give the Infra, its HostedCluster, NodePools and NetworkAttachmentDefinition, and what else `oooi render` takes.\n" +
+			"give the Infra (or none, where the HostedCluster's annotation asks for one), its HostedCluster, NodePools and NetworkAttachmentDefinition, and what else `oooi render` takes.\n" +
 			"What has to change is printed as YAML. The codes are listed in docs/reference/findings.md.\n\n" +
 			"Exit code: 0 when everything would work (there may be warnings), 1 when something would not, 2 when the files or\n" +
 			"flags cannot be read.",
@@ -36,11 +36,11 @@ func newPreflightCommand() *cobra.Command {
 			if !ok {
 				return asUnusable(fmt.Errorf("--output %s: write table or json", output))
 			}
-			inputs, err := readInputs(cmd.InOrStdin(), files, settings)
+			reports, err := preflights(cmd.InOrStdin(), files, settings)
 			if err != nil {
 				return asUnusable(err)
 			}
-			return judge(cmd.OutOrStdout(), write, inputs)
+			return tell(cmd.OutOrStdout(), write, reports)
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
@@ -57,7 +57,7 @@ func asUnusable(err error) error {
 	return exit{err, unusable}
 }
 
-func readInputs(stdin io.Reader, files []string, settings plan.Settings) ([]plan.Input, error) {
+func preflights(stdin io.Reader, files []string, settings plan.Settings) ([]preflight.Report, error) {
 	if len(files) == 0 {
 		return nil, errors.New("nothing to read: give files with -f, or - for standard input")
 	}
@@ -65,20 +65,17 @@ func readInputs(stdin io.Reader, files []string, settings plan.Settings) ([]plan
 	if err != nil {
 		return nil, err
 	}
-	inputs := objects.Inputs(settings)
-	if len(inputs) == 0 {
-		return nil, errors.New("the files hold no Infra")
+	reports := preflight.All(objects, settings)
+	if len(reports) == 0 {
+		return nil, errors.New("the files hold no Infra, and no HostedCluster whose annotation asks for one")
 	}
-	return inputs, nil
+	return reports, nil
 }
 
-// judge writes what is found, and fails when an Infra would not work.
-func judge(out io.Writer, write func(io.Writer, []preflight.Report) error, inputs []plan.Input) error {
-	var reports []preflight.Report
+// tell writes what was found, and fails when an Infra would not work.
+func tell(out io.Writer, write func(io.Writer, []preflight.Report) error, reports []preflight.Report) error {
 	var failed error
-	for _, in := range inputs {
-		r := preflight.Of(in)
-		reports = append(reports, r)
+	for _, r := range reports {
 		if !r.Works {
 			failed = errors.Join(failed, fmt.Errorf("infra %s/%s would not work", r.Namespace, r.Name))
 		}

@@ -35,16 +35,13 @@ func read(t *testing.T, file string) []byte {
 	return text
 }
 
-func reports(t *testing.T, text []byte) (all []preflight.Report) {
+func reports(t *testing.T, text []byte) []preflight.Report {
 	t.Helper()
 	objects, err := render.Read(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, in := range objects.Inputs(settings) {
-		all = append(all, preflight.Of(in))
-	}
-	return all
+	return preflight.All(objects, settings)
 }
 
 // found are all findings of a text, and those with one code.

@@ -6,10 +6,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/render"
 )
 
 // Severity tells what will not work from what will, but not well.
@@ -45,13 +51,30 @@ type Finding struct {
 	YAML string `json:"yaml,omitempty"`
 }
 
+// All judges the Infras of files, and those that annotations of HostedClusters ask for.
+func All(objects render.Objects, settings plan.Settings) []Report {
+	var all []Report
+	whole, _, held := objects.Provisioned()
+	for _, h := range held {
+		asking := finding.Object{APIVersion: hyperv1.GroupVersion.String(), Kind: "HostedCluster", Namespace: h.Infra.Namespace, Name: h.Infra.Name}
+		all = append(all, report(h.Infra, finding.About(asking, h.Findings)))
+	}
+	for _, in := range whole.Inputs(settings) {
+		all = append(all, Of(in))
+	}
+	return all
+}
+
 // Of judges one Infra. What HyperShift has yet to make is not told: before anything is created that is no mistake.
 func Of(in plan.Input) Report {
-	r := Report{Namespace: in.Infra.Namespace, Name: in.Infra.Name, Works: true, Findings: []Finding{}}
-	for _, f := range plan.Infra(in).Findings {
-		if f.Outcome == finding.Waiting && in.HostedCluster != nil {
-			continue
-		}
+	return report(in.Infra, slices.DeleteFunc(plan.Infra(in).Findings, func(f finding.Finding) bool {
+		return f.Outcome == finding.Waiting && in.HostedCluster != nil
+	}))
+}
+
+func report(infra *v1alpha1.Infra, findings []finding.Finding) Report {
+	r := Report{Namespace: infra.Namespace, Name: infra.Name, Works: true, Findings: []Finding{}}
+	for _, f := range findings {
 		r.Works = r.Works && !f.Outcome.Mend()
 		r.Findings = append(r.Findings, Finding{
 			Code: f.Reason, Severity: severity(f.Outcome), Condition: f.Condition, Object: f.Of.String(), Field: f.Field, Reason: f.Message, YAML: f.YAML(),
@@ -80,7 +103,8 @@ func Table(to io.Writer, reports []Report) error {
 			fmt.Fprintf(table, "%s\tok\t-\t-\tnothing found\n", infra)
 		}
 		for _, f := range r.Findings {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s %s\t%s\n", infra, f.Severity, f.Code, f.Object, f.Field, f.Reason)
+			field := strings.TrimSuffix(f.Object+" "+f.Field, " ")
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", infra, f.Severity, f.Code, field, f.Reason)
 		}
 	}
 	if err := table.Flush(); err != nil {

@@ -27,7 +27,7 @@ type Rendering struct {
 
 // Render plans every Infra of the files, and those that annotations of HostedClusters ask for.
 func (o Objects) Render(settings plan.Settings) []Rendering {
-	o, made, all := o.provision()
+	o, made, all := o.Provisioned()
 	for _, in := range o.Inputs(settings) {
 		p, r := plan.Infra(in), made[in.Infra]
 		r.Infra, r.Held, r.Objects, r.Findings = in.Infra, p.Held, append(r.Objects, p.Objects...), append(r.Findings, p.Findings...)
@@ -42,9 +42,9 @@ func (o Objects) Render(settings plan.Settings) []Rendering {
 	return all
 }
 
-// provision adds the Infras that annotations ask for, with how their own rendering begins, and says which cannot be made. One
+// Provisioned adds the Infras that annotations ask for, with how their own rendering begins, and says which cannot be made. One
 // that is in the files is left as it is.
-func (o Objects) provision() (whole Objects, made map[*v1alpha1.Infra]Rendering, held []Rendering) {
+func (o Objects) Provisioned() (whole Objects, made map[*v1alpha1.Infra]Rendering, held []Rendering) {
 	whole, made = slices.Clone(o), map[*v1alpha1.Infra]Rendering{}
 	for _, in := range o.Provisionings() {
 		p := plan.Provision(in)

@@ -1,0 +1,85 @@
+package cmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+const preflightExamples = "../examples/preflight/"
+
+func TestPreflightEndsWithWhatItFound(t *testing.T) {
+	for name, c := range map[string]struct {
+		stdin string
+		args  []string
+		code  int
+		out   string
+		err   string
+	}{
+		"nothing":                  {args: []string{"-f", preflightExamples + "good/isolated.yaml"}, out: "nothing found"},
+		"a warning":                {args: []string{"-f", preflightExamples + "NoTimeSource/fails.yaml"}, out: "NoTimeSource"},
+		"what is awaited":          {args: []string{"-f", preflightExamples + "WaitingForControlPlane/fails.yaml"}, out: "waiting for HostedCluster clusters/c1"},
+		"what would not work":      {args: []string{"-f", preflightExamples + "DefaultNetworkAttached/fails.yaml"}, code: 1, out: "attachDefaultNetwork: false\n", err: "infra clusters/c1 would not work"},
+		"an annotation's mistake":  {stdin: asking, args: []string{"-f", "-"}, code: 1, out: "HostedCluster clusters/c1", err: "infra clusters/c1 would not work"},
+		"no file":                  {code: 2, err: "give files with -f"},
+		"a file that is not there": {args: []string{"-f", "missing.yaml"}, code: 2, err: "missing.yaml"},
+		"a file that is no YAML":   {stdin: "a: [", args: []string{"-f", "-"}, code: 2, err: "document 1"},
+		"no Infra":                 {stdin: "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n", args: []string{"-f", "-"}, code: 2, err: "the files hold no Infra"},
+		"a flag that is none":      {args: []string{"--strict"}, code: 2, err: "unknown flag"},
+		"an argument":              {args: []string{"infra.yaml"}, code: 2, err: "unknown command"},
+		"another output":           {args: []string{"-f", "-", "-o", "xml"}, code: 2, err: "--output xml: write table or json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			out, err := preflightOf(c.stdin, c.args...)
+			g.Expect(out).To(ContainSubstring(c.out))
+			if c.code == 0 {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(err).To(MatchError(ContainSubstring(c.err)))
+			g.Expect(ExitCode(err)).To(Equal(c.code))
+		})
+	}
+}
+
+// asking is a HostedCluster that asks for an Infra, from which nothing can be derived.
+const asking = `
+apiVersion: hypershift.openshift.io/v1beta1
+kind: HostedCluster
+metadata: {name: c1, namespace: clusters, annotations: {hostedcluster.densityops.com/infra: auto}}
+spec: {platform: {type: KubeVirt, kubevirt: {}}}
+`
+
+func TestPreflightSpeaksToPrograms(t *testing.T) {
+	g := NewWithT(t)
+	out, err := preflightOf("", "-f", preflightExamples+"DefaultNetworkAttached/fails.yaml", "-o", "json")
+	g.Expect(ExitCode(err)).To(Equal(1))
+	var said struct {
+		Infras []struct {
+			Works    bool
+			Findings []struct{ Code, Severity, Object, Field, YAML string }
+		}
+	}
+	g.Expect(json.Unmarshal([]byte(out), &said)).To(Succeed())
+	g.Expect(said.Infras).To(HaveLen(1))
+	g.Expect(said.Infras[0].Works).To(BeFalse())
+	g.Expect(said.Infras[0].Findings).To(ContainElement(And(
+		HaveField("Code", "DefaultNetworkAttached"), HaveField("Severity", "refused"), HaveField("Object", "NodePool clusters/c1-workers"),
+		HaveField("Field", "spec.platform.kubevirt.attachDefaultNetwork"), HaveField("YAML", ContainSubstring("attachDefaultNetwork: false")))))
+}
+
+func preflightOf(stdin string, args ...string) (string, error) {
+	cmd := newPreflightCommand()
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	var out bytes.Buffer
+	cmd.SetIn(strings.NewReader(stdin))
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	cmd.SetArgs(args)
+	err := cmd.Execute()
+	return out.String(), err
+}
