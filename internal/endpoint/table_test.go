@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	configv1 "github.com/openshift/api/config/v1"
 	routev1 "github.com/openshift/api/route/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -220,4 +221,25 @@ func FuzzHosts(f *testing.F) {
 		}
 		_, _ = table.Captured(VLAN{CIDR: netip.MustParsePrefix("10.0.0.0/24")})
 	})
+}
+
+// A NodePort address is judged before there is anything to dial; one that nothing will dial is not carried.
+func TestALiteralOfNoEndpointIsJudgedOnlyWhileOneIsAwaited(t *testing.T) {
+	vlan := VLAN{CIDR: netip.MustParsePrefix("192.168.100.0/24")}
+	oauth := hyperv1.ServicePublishingStrategyMapping{Service: hyperv1.OAuthServer, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{
+		Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: "198.51.100.9"},
+	}}
+	oidc := func(cp *ControlPlane) {
+		cp.HostedCluster.Spec.Services = append([]hyperv1.ServicePublishingStrategyMapping{oauth}, cp.HostedCluster.Spec.Services...)
+		cp.HostedCluster.Spec.Configuration = &hyperv1.ClusterConfiguration{Authentication: &configv1.AuthenticationSpec{Type: configv1.AuthenticationTypeOIDC}}
+	}
+	g := NewWithT(t)
+	captured, _ := Read(controlPlane(oidc)).Captured(vlan)
+	g.Expect(captured).NotTo(ContainElement(HaveField("IP", netip.MustParseAddr("198.51.100.9"))))
+
+	captured, _ = Read(controlPlane(func(cp *ControlPlane) {
+		oidc(cp)
+		cp.HostedCluster.Status = hyperv1.HostedClusterStatus{}
+	})).Captured(vlan)
+	g.Expect(captured).To(ContainElement(HaveField("IP", netip.MustParseAddr("198.51.100.9"))))
 }

@@ -324,3 +324,31 @@ func TestMergeKeepsExactlyTheAddresses(t *testing.T) {
 		}
 	})
 }
+
+func TestAFreeNetworkIsFreeAndPrivate(t *testing.T) {
+	for name, c := range map[string]struct {
+		bits  int
+		taken []string
+		want  string // empty: there is none
+	}{
+		"the first":                   {24, []string{"10.0.0.0/8"}, "192.168.0.0/24"},
+		"past one in the way":         {24, []string{"192.168.0.0/25"}, "192.168.1.0/24"},
+		"past a wider one":            {24, []string{"192.168.0.0/17"}, "192.168.128.0/24"},
+		"past a whole block":          {24, []string{"192.168.0.0/16"}, "172.16.0.0/24"},
+		"wider than the small blocks": {10, []string{"10.0.0.0/16"}, "10.64.0.0/10"},
+		"of IPv6":                     {64, []string{"fd00::/64", "10.0.0.0/8"}, "fd00:0:0:1::/64"},
+		"too wide":                    {4, []string{"10.0.0.0/8"}, ""},
+		"everything is taken":         {24, []string{"0.0.0.0/0"}, ""},
+	} {
+		var taken []netip.Prefix
+		for _, text := range c.taken {
+			taken = append(taken, netip.MustParsePrefix(text))
+		}
+		free, ok := FreeNetwork(c.bits, taken...)
+		g := NewWithT(t)
+		g.Expect(ok).To(Equal(c.want != ""), name)
+		if ok {
+			g.Expect(free.String()).To(Equal(c.want), name)
+		}
+	}
+}

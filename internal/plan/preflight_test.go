@@ -1,0 +1,99 @@
+package plan_test
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+// good is an Infra with which nothing is wrong.
+func good(t *testing.T, change func(*plan.Input)) plan.Input {
+	t.Helper()
+	in := load(t, "../../examples/preflight/good/isolated.yaml").Inputs(settings())[0]
+	change(&in)
+	return in
+}
+
+// told are the findings with a code.
+func told(in plan.Input, code string) []finding.Finding {
+	return slices.DeleteFunc(plan.Infra(in).Findings, func(f finding.Finding) bool { return f.Reason != code })
+}
+
+func TestTheVLANMayNotOverlapTheManagementClustersNetworks(t *testing.T) {
+	for network, clash := range map[string]bool{"192.168.0.0/16": true, "192.168.100.128/25": true, "192.168.101.0/24": false, "fd00::/8": false} {
+		in := good(t, func(in *plan.Input) { in.Settings.ServiceCIDRs = []netip.Prefix{netip.MustParsePrefix(network)} })
+		in.Infra.Spec.NetworkConfig.Gateway = "192.168.100.7"
+		g, found := NewWithT(t), told(in, "CIDROverlapsNetwork")
+		g.Expect(len(found) > 0).To(Equal(clash), network)
+		if clash {
+			values := found[0].Changes[0].Values
+			vlan, gateway := netip.MustParsePrefix(values["spec.networkConfig.cidr"].(string)), netip.MustParseAddr(values["spec.networkConfig.gateway"].(string))
+			g.Expect(vlan.Bits()).To(Equal(24))
+			g.Expect(vlan.Overlaps(netip.MustParsePrefix(network))).To(BeFalse())
+			g.Expect(vlan.Contains(gateway) && gateway.As4()[3] == 7).To(BeTrue(), "the gateway keeps its number: %s", gateway)
+		}
+	}
+}
+
+// A NodePool may name another definition of the VLAN, but not one that another tenant keeps for itself.
+func TestAForeignDefinitionOfTheVLANIsTakenWithPermission(t *testing.T) {
+	for namespace, c := range map[string]struct {
+		admits string
+		taken  bool
+	}{"clusters": {taken: true}, "default": {taken: true}, "clusters-c1": {taken: true}, "tenant": {}, "lender": {admits: "clusters", taken: true}} {
+		in := good(t, func(in *plan.Input) {
+			other := nad.NetworkAttachmentDefinition{Spec: in.NAD.Spec}
+			other.Namespace, other.Name, other.Annotations = namespace, "other", map[string]string{names.AnnotationAllowedNamespaces: c.admits}
+			in.Attachable = append(in.Attachable, other)
+			in.NodePools[0].Spec.Platform.Kubevirt.AdditionalNetworks = []hyperv1.KubevirtNetwork{{Name: namespace + "/other"}}
+		})
+		NewWithT(t).Expect(len(told(in, "NodePoolNotOnVLAN")) == 0).To(Equal(c.taken), namespace)
+	}
+}
+
+func TestANodePoolIsOfNoConcernWhenAnotherIsOnTheVLAN(t *testing.T) {
+	in := good(t, func(in *plan.Input) {
+		elsewhere := *in.NodePools[0].DeepCopy()
+		elsewhere.Name, elsewhere.Spec.Platform.Kubevirt.AdditionalNetworks = "elsewhere", nil
+		elsewhere.Spec.Platform.Kubevirt.AttachDefaultNetwork = nil
+		in.NodePools = append(in.NodePools, elsewhere)
+	})
+	g := NewWithT(t)
+	g.Expect(told(in, "NodePoolNotOnVLAN")).To(BeEmpty())
+	g.Expect(told(in, "DefaultNetworkAttached")).To(BeEmpty())
+	in.NodePools = in.NodePools[1:]
+	g.Expect(told(in, "NodePoolNotOnVLAN")).To(HaveLen(1))
+}
+
+func TestTheMTUMustFitTheWorkersNetwork(t *testing.T) {
+	for name, c := range map[string]struct {
+		config string
+		mtu    int32
+		want   []finding.Outcome
+	}{
+		"nothing is said":                   {`{"type":"bridge","bridge":"br100","vlan":100}`, 0, nil},
+		"a bridge has the kernel's":         {`{"type":"bridge","bridge":"br100","vlan":100}`, 9000, []finding.Outcome{finding.Broken}},
+		"the network has less":              {`{"type":"bridge","bridge":"br100","vlan":100,"mtu":1400}`, 1500, []finding.Outcome{finding.Broken}},
+		"the network has more":              {`{"type":"bridge","bridge":"br100","vlan":100,"mtu":9000}`, 1500, []finding.Outcome{finding.OK}},
+		"both agree":                        {`{"type":"bridge","bridge":"br100","vlan":100,"mtu":9000}`, 9000, nil},
+		"a macvlan has that of its master":  {`{"type":"macvlan","master":"eth1.100"}`, 9000, nil},
+		"the network's own is handed out":   {`{"type":"bridge","bridge":"br100","vlan":100,"mtu":9000}`, 0, nil},
+		"OVN-Kubernetes has the cluster's":  {`{"type":"ovn-k8s-cni-overlay","topology":"localnet","name":"p","vlanID":100}`, 9000, nil},
+		"OVN-Kubernetes has one of its own": {`{"type":"ovn-k8s-cni-overlay","topology":"localnet","name":"p","vlanID":100,"mtu":1400}`, 9000, []finding.Outcome{finding.Broken}},
+	} {
+		in := good(t, func(in *plan.Input) { in.NAD.Spec.Config, in.Infra.Spec.NetworkConfig.MTU = c.config, c.mtu })
+		var outcomes []finding.Outcome
+		for _, f := range told(in, "MTUMismatch") {
+			outcomes = append(outcomes, f.Outcome)
+		}
+		NewWithT(t).Expect(outcomes).To(Equal(c.want), name)
+	}
+}
