@@ -104,7 +104,7 @@ func TestRenderStartsFromAnAnnotatedHostedCluster(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	out, findings, err := rendered(string(example), "-f", "-")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(findings).To(BeEmpty())
+	g.Expect(findings).To(HavePrefix("infra clusters/c1: NetworkReady NoTimeSource: "))
 	g.Expect(out).To(HavePrefix("---\napiVersion: hostedcluster.densityops.com/v1alpha1\nkind: Infra\n"))
 	g.Expect(out).To(And(ContainSubstring("networkAttachmentDefinition: vlan100\n"), ContainSubstring("name: c1-proxy-deployment\n")))
 

@@ -22,11 +22,11 @@ import (
 type Severity string
 
 const (
-	// Refused: it would not work.
+	// Refused says that it would not work.
 	Refused Severity = "refused"
-	// Warning: it works, with something to know.
+	// Warning says that it works, with something to know.
 	Warning Severity = "warning"
-	// Waiting: it cannot be judged before something is there.
+	// Waiting says that it cannot be judged before something is there.
 	Waiting Severity = "waiting"
 )
 
