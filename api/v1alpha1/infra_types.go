@@ -231,6 +231,7 @@ type ExtraEndpoint struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.rangeStart) || !has(self.infraComponents.dhcp.rangeEnd) || !isCIDR(self.networkConfig.cidr) || [self.infraComponents.dhcp.rangeStart, self.infraComponents.dhcp.rangeEnd].all(a, !isIP(a) || cidr(self.networkConfig.cidr).containsIP(a))",message="infraComponents.dhcp.rangeStart and rangeEnd must lie inside networkConfig.cidr, e.g. 192.168.100.10 and 192.168.100.200 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.excludeRanges) || !isCIDR(self.networkConfig.cidr) || self.infraComponents.dhcp.excludeRanges.all(r, [r.start, r.end].all(a, !isIP(a) || cidr(self.networkConfig.cidr).containsIP(a)))",message="every range of infraComponents.dhcp.excludeRanges must lie inside networkConfig.cidr, e.g. 192.168.100.90 to 192.168.100.99 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.reservations) || !isCIDR(self.networkConfig.cidr) || self.infraComponents.dhcp.reservations.all(r, !isIP(r.ip) || cidr(self.networkConfig.cidr).containsIP(r.ip))",message="every ip of infraComponents.dhcp.reservations must lie inside networkConfig.cidr, e.g. 192.168.100.50 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.appsIngress) || !has(self.appsIngress.hostedClusterRef) || (has(self.hostedClusterRef) && self.appsIngress.hostedClusterRef == self.hostedClusterRef)",message="appsIngress.hostedClusterRef must equal hostedClusterRef; leave it out, or write e.g. hostedClusterRef: {name: c1} in both"
 type InfraSpec struct {
 	// The HostedCluster to bridge to: names, ports, backends, namespace and domains come from it. Set once.
 	// +optional
@@ -246,6 +247,9 @@ type InfraSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
 	ExtraEndpoints []ExtraEndpoint `json:"extraEndpoints,omitempty"`
+	// *.apps of the hosted cluster, on the VLAN and in the management cluster. Default: not published.
+	// +optional
+	AppsIngress *AppsIngress `json:"appsIngress,omitempty"`
 }
 
 // AssignedAddress is one address that the Infra uses on the VLAN.
@@ -292,7 +296,7 @@ type LeaseCount struct {
 
 // InfraStatus is what was derived, and how it stands.
 type InfraStatus struct {
-	// Accepted, NetworkReady, EndpointsResolved, DHCPReady, DNSReady, ProxyReady, Progressing, Degraded, Ready.
+	// Accepted, NetworkReady, EndpointsResolved, DHCPReady, DNSReady, ProxyReady, AppsIngressReady, Progressing, Degraded, Ready.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -312,6 +316,9 @@ type InfraStatus struct {
 	// How full the pool is; written at most once a minute.
 	// +optional
 	Leases *LeaseCount `json:"leases,omitempty"`
+	// How *.apps stands; absent while it is not published.
+	// +optional
+	AppsIngress *AppsIngressStatus `json:"appsIngress,omitempty"`
 	// Generation of the spec that this status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`

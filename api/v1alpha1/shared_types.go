@@ -143,6 +143,8 @@ const (
 	ConditionDNSReady = "DNSReady"
 	// ConditionProxyReady: Envoy runs with the accepted configuration.
 	ConditionProxyReady = "ProxyReady"
+	// ConditionAppsIngressReady: *.apps leads to the hosted cluster's routers. Present while appsIngress is enabled.
+	ConditionAppsIngressReady = "AppsIngressReady"
 	// ConditionProgressing: a change is being rolled out.
 	ConditionProgressing = "Progressing"
 	// ConditionDegraded: something that worked does not.

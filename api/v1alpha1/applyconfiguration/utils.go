@@ -18,6 +18,16 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 	// Group=hostedcluster.densityops.com, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithKind("AddressRange"):
 		return &apiv1alpha1.AddressRangeApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AppsIngress"):
+		return &apiv1alpha1.AppsIngressApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AppsIngressStatus"):
+		return &apiv1alpha1.AppsIngressStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AppsMetalLB"):
+		return &apiv1alpha1.AppsMetalLBApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AppsPorts"):
+		return &apiv1alpha1.AppsPortsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AppsService"):
+		return &apiv1alpha1.AppsServiceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AssignedAddress"):
 		return &apiv1alpha1.AssignedAddressApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Attachment"):

@@ -23,6 +23,8 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: com.github.cldmnky.oooi.api.v1alpha1.AddressOrRange
+  scalar: string
 - name: com.github.cldmnky.oooi.api.v1alpha1.AddressRange
   map:
     fields:
@@ -32,6 +34,94 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: start
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.IPv4Address
+- name: com.github.cldmnky.oooi.api.v1alpha1.AppsIngress
+  map:
+    fields:
+    - name: baseDomain
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.DNSName
+    - name: enabled
+      type:
+        scalar: boolean
+    - name: hostedClusterRef
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.HostedClusterReference
+    - name: metallb
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.AppsMetalLB
+    - name: mode
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.AppsIngressMode
+    - name: ports
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.AppsPorts
+    - name: service
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.AppsService
+- name: com.github.cldmnky.oooi.api.v1alpha1.AppsIngressMode
+  scalar: string
+- name: com.github.cldmnky.oooi.api.v1alpha1.AppsIngressPhase
+  scalar: string
+- name: com.github.cldmnky.oooi.api.v1alpha1.AppsIngressStatus
+  map:
+    fields:
+    - name: externalIP
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.IPAddress
+    - name: externalIPs
+      type:
+        list:
+          elementType:
+            namedType: com.github.cldmnky.oooi.api.v1alpha1.IPAddress
+          elementRelationship: atomic
+    - name: lastSyncTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: message
+      type:
+        scalar: string
+    - name: phase
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.AppsIngressPhase
+    - name: reason
+      type:
+        scalar: string
+- name: com.github.cldmnky.oooi.api.v1alpha1.AppsMetalLB
+  map:
+    fields:
+    - name: addressPoolName
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.ObjectName
+    - name: ipAddressPoolRange
+      type:
+        list:
+          elementType:
+            namedType: com.github.cldmnky.oooi.api.v1alpha1.AddressOrRange
+          elementRelationship: atomic
+    - name: l2AdvertisementName
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.ObjectName
+    - name: loadBalancerClass
+      type:
+        scalar: string
+- name: com.github.cldmnky.oooi.api.v1alpha1.AppsPorts
+  map:
+    fields:
+    - name: http
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.Port
+    - name: https
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.Port
+- name: com.github.cldmnky.oooi.api.v1alpha1.AppsService
+  map:
+    fields:
+    - name: name
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.ObjectName
+    - name: namespace
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.ObjectName
 - name: com.github.cldmnky.oooi.api.v1alpha1.AssignedAddress
   map:
     fields:
@@ -671,6 +761,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.cldmnky.oooi.api.v1alpha1.InfraSpec
   map:
     fields:
+    - name: appsIngress
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.AppsIngress
     - name: extraEndpoints
       type:
         list:
@@ -697,6 +790,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.cldmnky.oooi.api.v1alpha1.AssignedAddress
           elementRelationship: atomic
+    - name: appsIngress
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.AppsIngressStatus
     - name: conditions
       type:
         list:

@@ -15,6 +15,8 @@ type InfraSpecApplyConfiguration struct {
 	InfraComponents *InfraComponentsApplyConfiguration `json:"infraComponents,omitempty"`
 	// Further things that workers need through the bridge.
 	ExtraEndpoints []ExtraEndpointApplyConfiguration `json:"extraEndpoints,omitempty"`
+	// *.apps of the hosted cluster, on the VLAN and in the management cluster. Default: not published.
+	AppsIngress *AppsIngressApplyConfiguration `json:"appsIngress,omitempty"`
 }
 
 // InfraSpecApplyConfiguration constructs a declarative configuration of the InfraSpec type for use with
@@ -57,5 +59,13 @@ func (b *InfraSpecApplyConfiguration) WithExtraEndpoints(values ...*ExtraEndpoin
 		}
 		b.ExtraEndpoints = append(b.ExtraEndpoints, *values[i])
 	}
+	return b
+}
+
+// WithAppsIngress sets the AppsIngress field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the AppsIngress field is set to the value of the last call.
+func (b *InfraSpecApplyConfiguration) WithAppsIngress(value *AppsIngressApplyConfiguration) *InfraSpecApplyConfiguration {
+	b.AppsIngress = value
 	return b
 }

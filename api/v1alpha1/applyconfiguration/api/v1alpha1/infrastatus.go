@@ -11,7 +11,7 @@ import (
 //
 // InfraStatus is what was derived, and how it stands.
 type InfraStatusApplyConfiguration struct {
-	// Accepted, NetworkReady, EndpointsResolved, DHCPReady, DNSReady, ProxyReady, Progressing, Degraded, Ready.
+	// Accepted, NetworkReady, EndpointsResolved, DHCPReady, DNSReady, ProxyReady, AppsIngressReady, Progressing, Degraded, Ready.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// Addresses in use.
 	Addresses []AssignedAddressApplyConfiguration `json:"addresses,omitempty"`
@@ -19,6 +19,8 @@ type InfraStatusApplyConfiguration struct {
 	Endpoints []EndpointStatusApplyConfiguration `json:"endpoints,omitempty"`
 	// How full the pool is; written at most once a minute.
 	Leases *LeaseCountApplyConfiguration `json:"leases,omitempty"`
+	// How *.apps stands; absent while it is not published.
+	AppsIngress *AppsIngressStatusApplyConfiguration `json:"appsIngress,omitempty"`
 	// Generation of the spec that this status is about.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 }
@@ -73,6 +75,14 @@ func (b *InfraStatusApplyConfiguration) WithEndpoints(values ...*EndpointStatusA
 // If called multiple times, the Leases field is set to the value of the last call.
 func (b *InfraStatusApplyConfiguration) WithLeases(value *LeaseCountApplyConfiguration) *InfraStatusApplyConfiguration {
 	b.Leases = value
+	return b
+}
+
+// WithAppsIngress sets the AppsIngress field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the AppsIngress field is set to the value of the last call.
+func (b *InfraStatusApplyConfiguration) WithAppsIngress(value *AppsIngressStatusApplyConfiguration) *InfraStatusApplyConfiguration {
+	b.AppsIngress = value
 	return b
 }
 
