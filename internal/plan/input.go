@@ -50,6 +50,9 @@ type Input struct {
 	Routes          []routev1.Route
 	EndpointSlices  []discoveryv1.EndpointSlice
 	NetworkPolicies []networkingv1.NetworkPolicy
+
+	// Guest is what is seen in the hosted cluster; nil as long as nobody has looked, and without apps ingress.
+	Guest *Guest
 }
 
 // Children are the three objects that an Infra becomes.
