@@ -44,8 +44,8 @@ type parts struct {
 	turn    *turn
 }
 
-// Setup adds all controllers to a manager.
-func Setup(manager ctrl.Manager, settings plan.Settings) error {
+// Setup adds all controllers to a manager, and what else is to see through their eyes.
+func Setup(manager ctrl.Manager, settings plan.Settings, others ...func(*observe.Observer) error) error {
 	kinds := observe.NewKinds()
 	p := parts{
 		manager: manager,
@@ -61,6 +61,11 @@ func Setup(manager ctrl.Manager, settings plan.Settings) error {
 	for name, add := range map[string]func() error{"infra": p.infra, "provision": p.provision, "dhcpserver": p.dhcpServer, "dnsserver": p.dnsServer, "proxyserver": p.proxyServer} {
 		if err := add(); err != nil {
 			return fmt.Errorf("adding controller %s: %w", name, err)
+		}
+	}
+	for _, add := range others {
+		if err := add(p.observe); err != nil {
+			return err
 		}
 	}
 	p.late.look()

@@ -39,6 +39,11 @@ func (o *Observer) Infra(ctx context.Context, key types.NamespacedName) (Infra, 
 	if err != nil || infra == nil {
 		return Infra{}, err
 	}
+	return o.Around(ctx, infra)
+}
+
+// Around reads all that planning an Infra looks at, beside the Infra itself, which may not be stored yet.
+func (o *Observer) Around(ctx context.Context, infra *v1alpha1.Infra) (Infra, error) {
 	settings, err := o.networks(ctx)
 	if err != nil {
 		return Infra{}, err

@@ -98,7 +98,7 @@ func (v *view) address(c ipam.Component) netip.Addr { return v.assigned.Addresse
 
 // acceptance judges what the user wrote.
 func (v *view) acceptance() []finding.Finding {
-	all := append(v.imageOverrides(), v.assigned.Findings...)
+	all := append(ImageOverrides(v.Settings, WrittenImages(v.Infra)), v.assigned.Findings...)
 	all = append(all, v.neighbourFindings()...)
 	all = append(all, v.overlaps()...)
 	all = append(all, v.clientNetworks()...)
@@ -112,14 +112,6 @@ func (v *view) acceptance() []finding.Finding {
 			Say("HostedCluster %s/%s runs its VirtualMachines on another cluster (spec.platform.kubevirt.credentials): their VLAN is there, and so must the Infra be", v.HostedCluster.Namespace, v.HostedCluster.Name))
 	}
 	return all
-}
-
-func (v *view) imageOverrides() []finding.Finding {
-	c := v.Infra.Spec.InfraComponents
-	return imageOverrides(v.Settings, map[string]string{
-		"infraComponents.dhcp.image": c.DHCP.Image, "infraComponents.dns.image": c.DNS.Image,
-		"infraComponents.proxy.proxyImage": c.Proxy.ProxyImage, "infraComponents.proxy.managerImage": c.Proxy.ManagerImage,
-	})
 }
 
 // clientNetworks must not be the management cluster's: answers to its pods would leave through the VLAN. With clients

@@ -69,18 +69,6 @@ func (w workload) owner() *acmeta.OwnerReferenceApplyConfiguration {
 		WithController(true).WithBlockOwnerDeletion(true)
 }
 
-// imageOverrides: an editor of a namespace must not choose code that runs on the VLAN.
-func imageOverrides(s Settings, images map[string]string) []finding.Finding {
-	var all []finding.Finding
-	for _, field := range slices.Sorted(maps.Keys(images)) {
-		if images[field] != "" && !s.AllowImageOverride {
-			all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "ImageOverrideNotAllowed").At("spec."+field).Set(finding.Values{"spec." + field: nil}).
-				Say("%s is set; remove it, or have the operator run with --allow-image-override", field))
-		}
-	}
-	return all
-}
-
 // references judges what the child refers to in other namespaces: its NAD, and the namespaces in targets by field.
 func (in Child[T]) references(a v1alpha1.Attachment, targets map[string]v1alpha1.ObjectName) []finding.Finding {
 	from := in.Server.GetNamespace()

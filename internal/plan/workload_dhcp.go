@@ -15,7 +15,7 @@ func DHCP(in Child[*v1alpha1.DHCPServer]) ChildPlan {
 	if spec.VMNamespace != "" {
 		targets["vmNamespace"] = spec.VMNamespace
 	}
-	p, stop := held(append(imageOverrides(in.Settings, map[string]string{"image": spec.Image}), in.references(spec.NetworkConfig.Attachment, targets)...))
+	p, stop := held(append(ImageOverrides(in.Settings, WrittenImages(in.Server)), in.references(spec.NetworkConfig.Attachment, targets)...))
 	if stop {
 		return p
 	}

@@ -13,7 +13,7 @@ const dnsPort = 53
 // DNS says what one DNSServer becomes.
 func DNS(in Child[*v1alpha1.DNSServer]) ChildPlan {
 	spec := in.Server.Spec
-	p, stop := held(append(imageOverrides(in.Settings, map[string]string{"image": spec.Image}), in.references(spec.NetworkConfig.Attachment, nil)...))
+	p, stop := held(append(ImageOverrides(in.Settings, WrittenImages(in.Server)), in.references(spec.NetworkConfig.Attachment, nil)...))
 	if stop {
 		return p
 	}

@@ -42,7 +42,7 @@ const unreachableSeconds = 30
 // Proxy says what one ProxyServer becomes.
 func Proxy(in Child[*v1alpha1.ProxyServer]) ChildPlan {
 	spec := in.Server.Spec
-	p, stop := held(slices.Concat(imageOverrides(in.Settings, map[string]string{"proxyImage": spec.ProxyImage, "managerImage": spec.ManagerImage}),
+	p, stop := held(slices.Concat(ImageOverrides(in.Settings, WrittenImages(in.Server)),
 		notAdmitted(spec, in.Settings.ExtraEndpointCIDRs), in.references(spec.NetworkConfig.Attachment, backendNamespaces(spec))))
 	if stop {
 		return p
