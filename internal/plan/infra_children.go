@@ -196,20 +196,26 @@ func (v *view) proxy() componentPlan {
 func (v *view) proxySpec(attachment v1alpha1.Attachment) v1alpha1.ProxyServerSpec {
 	c := v.Infra.Spec.InfraComponents.Proxy
 	spec := v1alpha1.ProxyServerSpec{
-		NetworkConfig: v1alpha1.ProxyNetworkConfig{Attachment: attachment, ServerIP: ip(v.address(ipam.Proxy))},
+		NetworkConfig: v1alpha1.ProxyNetworkConfig{Attachment: attachment, ServerIP: ip(v.address(ipam.Proxy)), CapturedAddresses: v.carried()},
 		ProxyImage:    c.ProxyImage, ManagerImage: c.ManagerImage, Placement: c.Placement,
-	}
-	for _, captured := range v.captured {
-		address := v1alpha1.CapturedAddress{IP: ip(captured.IP)}
-		for _, port := range captured.Ports {
-			address.Ports = append(address.Ports, v1alpha1.Port(port))
-		}
-		spec.NetworkConfig.CapturedAddresses = append(spec.NetworkConfig.CapturedAddresses, address)
 	}
 	for _, e := range v.table.Endpoints {
 		spec.Backends = append(spec.Backends, backend(e))
 	}
 	return spec
+}
+
+// carried are the literals that the proxy has beside its own address.
+func (v *view) carried() []v1alpha1.CapturedAddress {
+	var all []v1alpha1.CapturedAddress
+	for _, captured := range v.captured {
+		address := v1alpha1.CapturedAddress{IP: ip(captured.IP)}
+		for _, port := range captured.Ports {
+			address.Ports = append(address.Ports, v1alpha1.Port(port))
+		}
+		all = append(all, address)
+	}
+	return all
 }
 
 func backend(e endpoint.Endpoint) v1alpha1.ProxyBackend {

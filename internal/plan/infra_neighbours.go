@@ -156,7 +156,7 @@ func (v *view) capturedByNeighbours() []finding.Finding {
 	var all []finding.Finding
 	for _, c := range v.captured {
 		for _, n := range v.near {
-			if n.older && n.carries(c.IP) {
+			if n.older && slices.Contains(v.carriedBy(n), c.IP) {
 				all = append(all, finding.Wrong(v1alpha1.ConditionEndpointsResolved, "CapturedAddressInUse").
 					In(endpoint.Object(v.HostedCluster)).At("spec.services").Change(v.table.Renamed(c.IP)...).
 					Say("another Infra on this layer 2 carries %s already (NodePort addresses are shared by clusters); put this cluster's workers on a VLAN of their own, or publish it under an address or name of its own", c.IP))
@@ -166,14 +166,20 @@ func (v *view) capturedByNeighbours() []finding.Finding {
 	return all
 }
 
-func (n near) carries(literal netip.Addr) bool {
-	if n.Children.Proxy == nil {
-		return false
+// carriedBy are the literals that a neighbour's proxy carries or, before anything is created, will.
+func (v *view) carriedBy(n near) []netip.Addr {
+	var carried []v1alpha1.CapturedAddress
+	switch {
+	case n.Children.Proxy != nil:
+		carried = n.Children.Proxy.Spec.NetworkConfig.CapturedAddresses
+	case n.HostedCluster != nil:
+		carried = viewOf(Input{Settings: v.Settings, Infra: n.Infra, NAD: n.NAD, HostedCluster: n.HostedCluster}).carried()
 	}
-	for _, c := range n.Children.Proxy.Spec.NetworkConfig.CapturedAddresses {
-		if a, err := netip.ParseAddr(string(c.IP)); err == nil && a == literal {
-			return true
+	var all []netip.Addr
+	for _, c := range carried {
+		if a, err := netip.ParseAddr(string(c.IP)); err == nil {
+			all = append(all, a)
 		}
 	}
-	return false
+	return all
 }

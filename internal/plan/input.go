@@ -67,6 +67,8 @@ type Neighbour struct {
 	Infra    *v1alpha1.Infra
 	NAD      *nad.NetworkAttachmentDefinition
 	Children Children
+	// HostedCluster of the Infra: only of files, before anything is created. In a cluster the children tell.
+	HostedCluster *hyperv1.HostedCluster
 }
 
 // References are what to read first.

@@ -125,7 +125,7 @@ func (d *derivation) infra(spec *ac.InfraSpecApplyConfiguration) *ac.InfraApplyC
 func (d *derivation) checkName() {
 	const longest = 40
 	if name := d.HostedCluster.Name; len(name) > longest || len(validation.IsDNS1035Label(name)) > 0 {
-		d.findings = append(d.findings, finding.Wrong(finding.Provisioned, "NameUnfit").
+		d.findings = append(d.findings, finding.Wrong(finding.Provisioned, "NameUnfit").At("metadata.name").
 			Say("no Infra can have the name %s: it may have at most %d characters, small letters, digits and dashes, and begins with a letter; write an Infra with another name and spec.hostedClusterRef.name: %s", name, longest, name))
 	}
 }
@@ -146,13 +146,24 @@ func (d *derivation) attachment() types.NamespacedName {
 	all := slices.Sorted(maps.Keys(found))
 	switch len(all) {
 	case 0:
-		d.miss("NetworkAttachmentMissing", key, "NAMESPACE/NAME", "no NodePool of this HostedCluster has attachDefaultNetwork: false with additionalNetworks, so the NetworkAttachmentDefinition of the workers' VLAN is not known")
+		d.miss("NetworkAttachmentMissing", key, "NAMESPACE/NAME", d.isolating(), "no NodePool of this HostedCluster has attachDefaultNetwork: false with additionalNetworks, so the NetworkAttachmentDefinition of the workers' VLAN is not known")
 	case 1:
 		return found[all[0]]
 	default:
-		d.miss("NetworkAttachmentAmbiguous", key, all[0], "NodePools with attachDefaultNetwork: false have several networks (%s), and an Infra serves one", strings.Join(all, ", "))
+		d.miss("NetworkAttachmentAmbiguous", key, all[0], annotation(key, all[0]), "NodePools with attachDefaultNetwork: false have several networks (%s), and an Infra serves one", strings.Join(all, ", "))
 	}
 	return types.NamespacedName{}
+}
+
+// isolating the machines that have other networks beside the pod network says which VLAN is theirs.
+func (d *derivation) isolating() (all []finding.Change) {
+	for i := range d.NodePools {
+		pool := &d.NodePools[i]
+		if k := pool.Spec.Platform.Kubevirt; k != nil && len(k.AdditionalNetworks) > 0 {
+			all = append(all, finding.Change{Of: poolObject(pool), Values: finding.Values{fieldDefaultNetwork: false}})
+		}
+	}
+	return all
 }
 
 // isolated are the networks of a NodePool whose machines have no card on the pod network.
@@ -178,12 +189,12 @@ func (d *derivation) cidr() netip.Prefix {
 	}
 	machines := d.HostedCluster.Spec.Networking.MachineNetwork
 	if len(machines) == 0 {
-		d.miss("CIDRMissing", key, "NETWORK/BITS", "spec.networking.machineNetwork is empty, so the VLAN's subnet is not known")
+		d.miss("CIDRMissing", key, "NETWORK/BITS", nil, "spec.networking.machineNetwork is empty, so the VLAN's subnet is not known")
 		return netip.Prefix{}
 	}
 	cidr, err := network(machines[0].CIDR.String())
 	if err != nil {
-		d.miss("CIDRMissing", key, "NETWORK/BITS", "spec.networking.machineNetwork[0] does not say the VLAN's subnet: %v", err)
+		d.miss("CIDRMissing", key, "NETWORK/BITS", nil, "spec.networking.machineNetwork[0] does not say the VLAN's subnet: %v", err)
 	}
 	return cidr
 }
@@ -191,7 +202,7 @@ func (d *derivation) cidr() netip.Prefix {
 // dhcp is the range of its pool, where one is written. There is no DHCPv6.
 func (d *derivation) dhcp(cidr netip.Prefix) *ac.DHCPConfigApplyConfiguration {
 	if cidr.Addr().Is6() {
-		d.findings = append(d.findings, finding.Note(finding.Provisioned, "NoDHCP").
+		d.findings = append(d.findings, finding.Note(finding.Provisioned, "NoDHCP").At(annotationField(names.AnnotationCIDR)).
 			Say("the VLAN's subnet %s is IPv6, for which there is no DHCP: workers need addresses of their own; where the VLAN has IPv4: %s", cidr, d.command(names.AnnotationCIDR, "NETWORK/BITS")))
 		return ac.DHCPConfig().WithEnabled(false)
 	}
@@ -228,14 +239,24 @@ func annotated[T any](d *derivation, key, form string, parse func(string) (T, er
 }
 
 func (d *derivation) refuse(key, text, form string, because error) {
+	wrong := finding.Wrong(finding.Provisioned, "AnnotationInvalid").At(annotationField(key))
+	if key == names.AnnotationInfra {
+		wrong = wrong.Change(annotation(key, form)...)
+	}
 	reason := strings.ReplaceAll(because.Error(), "\n", "; ")
-	d.findings = append(d.findings, finding.Wrong(finding.Provisioned, "AnnotationInvalid").
-		Say("annotation %s is %.60q: %s; write it as: %s", key, text, reason, d.command(key, form)))
+	d.findings = append(d.findings, wrong.Say("annotation %s is %.60q: %s; write it as: %s", key, text, reason, d.command(key, form)))
 }
 
-// miss says what is missing and which annotation says it.
-func (d *derivation) miss(reason, key, form, what string, args ...any) {
-	d.findings = append(d.findings, finding.Wrong(finding.Provisioned, reason).Say(what+"; say it with: %s", append(args, d.command(key, form))...))
+// miss says what is missing, which annotation says it, and what to change where that is known.
+func (d *derivation) miss(reason, key, form string, changes []finding.Change, what string, args ...any) {
+	d.findings = append(d.findings, finding.Wrong(finding.Provisioned, reason).At(annotationField(key)).Change(changes...).
+		Say(what+"; say it with: %s", append(args, d.command(key, form))...))
+}
+
+func annotationField(key string) string { return "metadata.annotations[" + key + "]" }
+
+func annotation(key, value string) []finding.Change {
+	return []finding.Change{{Values: finding.Values{"metadata.annotations": map[string]any{key: value}}}}
 }
 
 func (d *derivation) command(key, value string) string {

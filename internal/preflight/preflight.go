@@ -54,22 +54,32 @@ type Finding struct {
 // All judges the Infras of files, and those that annotations of HostedClusters ask for.
 func All(objects render.Objects, settings plan.Settings) []Report {
 	var all []Report
-	whole, _, held := objects.Provisioned()
+	whole, made, held := objects.Provisioned()
 	for _, h := range held {
-		asking := finding.Object{APIVersion: hyperv1.GroupVersion.String(), Kind: "HostedCluster", Namespace: h.Infra.Namespace, Name: h.Infra.Name}
-		all = append(all, report(h.Infra, finding.About(asking, h.Findings)))
+		all = append(all, report(h.Infra, asking(h)))
 	}
 	for _, in := range whole.Inputs(settings) {
-		all = append(all, Of(in))
+		all = append(all, report(in.Infra, append(asking(made[in.Infra]), planning(in)...)))
 	}
 	return all
 }
 
-// Of judges one Infra. What HyperShift has yet to make is not told: before anything is created that is no mistake.
-func Of(in plan.Input) Report {
-	return report(in.Infra, slices.DeleteFunc(plan.Infra(in).Findings, func(f finding.Finding) bool {
+// asking is what is found of the HostedCluster that asks for an Infra, which has its name.
+func asking(r render.Rendering) []finding.Finding {
+	if len(r.Findings) == 0 {
+		return nil
+	}
+	return finding.About(finding.Object{APIVersion: hyperv1.GroupVersion.String(), Kind: "HostedCluster", Namespace: r.Infra.Namespace, Name: r.Infra.Name}, r.Findings)
+}
+
+// Of judges one Infra.
+func Of(in plan.Input) Report { return report(in.Infra, planning(in)) }
+
+// planning tells nothing of what HyperShift has yet to make: before anything is created that is no mistake.
+func planning(in plan.Input) []finding.Finding {
+	return slices.DeleteFunc(plan.Infra(in).Findings, func(f finding.Finding) bool {
 		return f.Outcome == finding.Waiting && in.HostedCluster != nil
-	}))
+	})
 }
 
 func report(infra *v1alpha1.Infra, findings []finding.Finding) Report {

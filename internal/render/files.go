@@ -76,11 +76,7 @@ func givenOnce(givenIn map[string]string, file string, objects Objects) error {
 		if !ok {
 			continue
 		}
-		namespace := o.GetNamespace()
-		if namespace == "" {
-			namespace = metav1.NamespaceDefault
-		}
-		id := fmt.Sprintf("%s %s/%s", object.GetObjectKind().GroupVersionKind().Kind, namespace, o.GetName())
+		id := fmt.Sprintf("%s %s/%s", object.GetObjectKind().GroupVersionKind().Kind, o.GetNamespace(), o.GetName())
 		if earlier, given := givenIn[id]; given {
 			return fmt.Errorf("%s: %s is given twice, first in %s; give it once", file, id, earlier)
 		}

@@ -23,11 +23,6 @@ var sysctlAllowlist = named("openshift-multus", "cni-sysctl-allowlist")
 // Inputs are what each Infra of the files is planned from, in the order of the files.
 func (o Objects) Inputs(settings plan.Settings) []plan.Input {
 	infras := pick[v1alpha1.Infra](o, "")
-	for _, infra := range infras {
-		if infra.Namespace == "" {
-			infra.Namespace = metav1.NamespaceDefault
-		}
-	}
 	on := o.segments(infras)
 	var all []plan.Input
 	for _, infra := range infras {
@@ -52,6 +47,9 @@ func (o Objects) segments(infras []*v1alpha1.Infra) segments {
 	}
 	for _, infra := range infras {
 		n := plan.Neighbour{Infra: infra, NAD: o.nadOf(infra), Children: o.children(infra)}
+		if ref := infra.Spec.HostedClusterRef; ref != nil {
+			n.HostedCluster = find[hyperv1.HostedCluster](o, plan.Refs(infra).HostedCluster)
+		}
 		if at := n.NAD.Layer2(); at != "" {
 			on.infras[at] = append(on.infras[at], n)
 		}
@@ -97,9 +95,6 @@ func (o Objects) input(infra *v1alpha1.Infra, on segments, settings plan.Setting
 func (o Objects) Provisionings() []plan.Provisioning {
 	var all []plan.Provisioning
 	for _, hc := range pick[hyperv1.HostedCluster](o, "") {
-		if hc.Namespace == "" {
-			hc.Namespace = metav1.NamespaceDefault
-		}
 		key := named(hc.Namespace, hc.Name)
 		all = append(all, plan.Provisioning{HostedCluster: hc, NodePools: o.nodePools(key), Infra: find[v1alpha1.Infra](o, key)})
 	}

@@ -79,7 +79,16 @@ func decode(doc []byte) (Objects, error) {
 	if list, ok := object.(*corev1.List); ok {
 		return items(list)
 	}
-	return Objects{object}, nil
+	return Objects{placed(object)}, nil
+}
+
+// placed puts an object that says no namespace where kubectl would; of the kinds that are read only Namespace has none.
+func placed(object runtime.Object) runtime.Object {
+	_, whole := object.(*corev1.Namespace)
+	if o, ok := object.(metav1.Object); ok && !whole && o.GetNamespace() == "" {
+		o.SetNamespace(metav1.NamespaceDefault)
+	}
+	return object
 }
 
 // kindOf is empty for a document that says nothing: comments alone.

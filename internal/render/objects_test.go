@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/cldmnky/oooi/internal/render"
 )
@@ -72,4 +73,41 @@ func FuzzRead(f *testing.F) {
 			objects.Render(planSettings)
 		}
 	})
+}
+
+// As kubectl takes it: what says no namespace lies in one and the same.
+func TestWhatSaysNoNamespaceIsFoundByItsNeighbours(t *testing.T) {
+	g := NewWithT(t)
+	objects, err := render.Read(strings.NewReader(`
+apiVersion: hypershift.openshift.io/v1beta1
+kind: HostedCluster
+metadata: {name: c1, namespace: default, annotations: {hostedcluster.densityops.com/infra: auto}}
+---
+apiVersion: hypershift.openshift.io/v1beta1
+kind: NodePool
+metadata: {name: c1}
+spec: {clusterName: c1}
+---
+apiVersion: hostedcluster.densityops.com/v1alpha1
+kind: Infra
+metadata: {name: c1}
+spec: {hostedClusterRef: {name: c1}, networkConfig: {cidr: 192.168.100.0/24, networkAttachmentDefinition: vlan}}
+---
+apiVersion: k8s.cni.cncf.io/v1
+kind: NetworkAttachmentDefinition
+metadata: {name: vlan}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: default}
+`))
+	g.Expect(err).NotTo(HaveOccurred())
+	asked := objects.Provisionings()
+	g.Expect(asked).To(HaveLen(1))
+	g.Expect(asked[0].Infra).NotTo(BeNil(), "one that is in the files is not made anew")
+	g.Expect(asked[0].NodePools).To(HaveLen(1))
+	in := objects.Inputs(planSettings)[0]
+	g.Expect(in.HostedCluster).NotTo(BeNil())
+	g.Expect(in.NAD).NotTo(BeNil())
+	g.Expect(objects[4].(*corev1.Namespace).Namespace).To(BeEmpty())
 }

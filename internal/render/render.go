@@ -53,7 +53,7 @@ func (o Objects) Provisioned() (whole Objects, made map[*v1alpha1.Infra]Renderin
 		case p.Infra != nil:
 			infra := typed[v1alpha1.Infra](p.Infra)
 			whole = append(whole, infra)
-			made[infra] = Rendering{Objects: []runtime.ApplyConfiguration{p.Infra}, Findings: p.Findings}
+			made[infra] = Rendering{Infra: infra, Objects: []runtime.ApplyConfiguration{p.Infra}, Findings: p.Findings}
 		case len(p.Findings) > 0:
 			missing := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: in.HostedCluster.Namespace, Name: in.HostedCluster.Name}}
 			held = append(held, Rendering{Infra: missing, Held: true, Findings: p.Findings})
