@@ -64,18 +64,30 @@ func (w *Writer) takeHold(ctx context.Context, live client.Object, want *unstruc
 	if err := w.Live.Get(ctx, client.ObjectKeyFromObject(want), now); err != nil || !slices.ContainsFunc(now.ManagedFields, Adds) {
 		return client.IgnoreNotFound(err)
 	}
-	patch := []map[string]any{
-		{"op": "replace", "path": "/metadata/managedFields", "value": held(now.ManagedFields)},
-		{"op": "replace", "path": "/metadata/resourceVersion", "value": now.ResourceVersion},
+	patch, err := TakeHold(now)
+	if err != nil {
+		return err
 	}
-	if _, applied := now.Annotations[names.AnnotationApplied]; applied { // should the apply fail, this still asks for one
+	return w.Client.Patch(ctx, now, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(names.ManagerFieldOwner))
+}
+
+// TakeHold is the JSON patch that makes ours what others added to an object; nil when nobody added anything.
+func TakeHold(now client.Object) ([]byte, error) {
+	if !slices.ContainsFunc(now.GetManagedFields(), Adds) {
+		return nil, nil
+	}
+	patch := []map[string]any{
+		{"op": "replace", "path": "/metadata/managedFields", "value": held(now.GetManagedFields())},
+		{"op": "replace", "path": "/metadata/resourceVersion", "value": now.GetResourceVersion()},
+	}
+	if _, applied := now.GetAnnotations()[names.AnnotationApplied]; applied { // should the apply fail, this still asks for one
 		patch = append(patch, map[string]any{"op": "replace", "path": "/metadata/annotations/" + strings.ReplaceAll(names.AnnotationApplied, "/", "~1"), "value": ""})
 	}
 	text, err := json.Marshal(patch)
 	if err != nil {
-		return fmt.Errorf("encoding managedFields: %w", err)
+		return nil, fmt.Errorf("encoding managedFields: %w", err)
 	}
-	return w.Client.Patch(ctx, now, client.RawPatch(types.JSONPatchType, text), client.FieldOwner(names.ManagerFieldOwner))
+	return text, nil
 }
 
 // held moves into our entry what others hold of what is ours to write.

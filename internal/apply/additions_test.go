@@ -43,7 +43,7 @@ func TestWhatOthersAddIsOursToTakeAway(t *testing.T) {
 
 func TestAnAdditionIsRememberedWhenItCouldNotBeTakenAway(t *testing.T) {
 	g := NewWithT(t)
-	want, err := intentOf(service())
+	want, err := Intent(service())
 	g.Expect(err).NotTo(HaveOccurred())
 	was := live(t, whole, want)
 	was.Namespace, was.Name = want.GetNamespace(), want.GetName()
@@ -61,5 +61,5 @@ func TestAnAdditionIsRememberedWhenItCouldNotBeTakenAway(t *testing.T) {
 	g.Expect(w.one(t.Context(), Owner{UID: "owner"}, want).err).To(MatchError(ContainSubstring("the line is cut")))
 	now := &corev1.Service{}
 	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(was), now)).To(Succeed())
-	g.Expect(unchanged(now, want)).To(BeFalse())
+	g.Expect(Unchanged(now, want)).To(BeFalse())
 }

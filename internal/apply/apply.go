@@ -47,7 +47,7 @@ func (w *Writer) To(ctx context.Context, owner Owner, desired []runtime.ApplyCon
 	var first, second []*unstructured.Unstructured
 	keep := map[identity]bool{}
 	for _, d := range desired {
-		want, err := intentOf(d)
+		want, err := Intent(d)
 		if err != nil {
 			return applied, err
 		}
@@ -138,7 +138,7 @@ func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstru
 	switch {
 	case live != nil && !owner.owns(live):
 		return done{finding: new(notOurs(id))}
-	case live != nil && (live.GetDeletionTimestamp() != nil || unchanged(live, want)):
+	case live != nil && (live.GetDeletionTimestamp() != nil || Unchanged(live, want)):
 		return done{} // one that is going is made again when it is gone
 	}
 	if err := w.takeHold(ctx, live, want); err != nil {

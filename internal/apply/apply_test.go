@@ -61,10 +61,10 @@ func TestWhatWasAppliedAndNobodyTookIsUnchanged(t *testing.T) {
 		"not what the API server writes":    {`[`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want, err := intentOf(service())
+			want, err := Intent(service())
 			g := NewWithT(t)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(unchanged(live(t, c.fields, want), want)).To(Equal(c.want))
+			g.Expect(Unchanged(live(t, c.fields, want), want)).To(Equal(c.want))
 		})
 	}
 }
@@ -94,12 +94,12 @@ func TestWhatWasAppliedIsInTheCacheAfterwards(t *testing.T) {
 
 func TestAnotherIntentIsAChangeEvenIfAllIsOurs(t *testing.T) {
 	g := NewWithT(t)
-	before, err := intentOf(service())
+	before, err := Intent(service())
 	g.Expect(err).NotTo(HaveOccurred())
 	// One label less: what is left is ours, and the live object has more.
-	after, err := intentOf(accore.Service("c1-proxy-svc", "clusters"))
+	after, err := Intent(accore.Service("c1-proxy-svc", "clusters"))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(unchanged(live(t, whole, before), after)).To(BeFalse())
+	g.Expect(Unchanged(live(t, whole, before), after)).To(BeFalse())
 }
 
 // Whatever managedFields say, comparing ends and panics nowhere.
@@ -107,11 +107,11 @@ func FuzzManagedFields(f *testing.F) {
 	f.Add([]byte(whole))
 	f.Add([]byte(`{"f:spec":{"f:ports":{"k:[]":{},"k:{}":{},"v:null":1}},"f:metadata":[]}`))
 	f.Fuzz(func(t *testing.T, fields []byte) {
-		want, err := intentOf(service())
+		want, err := Intent(service())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if unchanged(live(t, string(fields), want), want) && !json.Valid(fields) {
+		if Unchanged(live(t, string(fields), want), want) && !json.Valid(fields) {
 			t.Fatal("unchanged by fields that are no JSON")
 		}
 	})
@@ -159,7 +159,7 @@ func TestOnlyWhatIsOursIsOwned(t *testing.T) {
 // infra is what is applied to an object that its users write too.
 func infra(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
-	want, err := intentOf(ac.Infra("c1", "clusters").WithLabels(map[string]string{names.LabelHostedCluster: "c1"}).
+	want, err := Intent(ac.Infra("c1", "clusters").WithLabels(map[string]string{names.LabelHostedCluster: "c1"}).
 		WithSpec(ac.InfraSpec().WithNetworkConfig(ac.NetworkConfig().WithCIDR("10.0.0.0/24").WithGateway("10.0.0.1"))))
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ import (
 
 // Share applies an object that its users write too, and never takes from them what they set.
 func (w *Writer) Share(ctx context.Context, owner Owner, desired runtime.ApplyConfiguration) (Applied, error) {
-	want, err := intentOf(desired)
+	want, err := Intent(desired)
 	if err != nil {
 		return Applied{}, err
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// intentOf is a desired object in the form in which it is sent, with a digest of itself.
-func intentOf(desired runtime.ApplyConfiguration) (*unstructured.Unstructured, error) {
+// Intent is a desired object in the form in which it is sent, with a digest of itself.
+func Intent(desired runtime.ApplyConfiguration) (*unstructured.Unstructured, error) {
 	text, err := json.Marshal(desired)
 	if err != nil {
 		return nil, fmt.Errorf("encoding %T: %w", desired, err)
@@ -37,10 +37,10 @@ func intentOf(desired runtime.ApplyConfiguration) (*unstructured.Unstructured, e
 	return want, nil
 }
 
-// unchanged says, without asking the API server, that applying would change nothing: this very intent was applied last,
+// Unchanged says, without asking the API server, that applying would change nothing: this very intent was applied last,
 // and nobody has taken a field of it or added one since. The API server keeps account of both: the digest is ours, and a field that
 // somebody else changes moves out of our entry in managedFields.
-func unchanged(live client.Object, want *unstructured.Unstructured) bool {
+func Unchanged(live client.Object, want *unstructured.Unstructured) bool {
 	if live.GetAnnotations()[names.AnnotationApplied] != want.GetAnnotations()[names.AnnotationApplied] {
 		return false
 	}

@@ -1,0 +1,149 @@
+package guest
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// How long a hosted API may take. A connection that says nothing is asked by an HTTP/2 ping, which no API server counts as a
+// request: a cut is noticed within quietFor + answersIn.
+const (
+	connectsIn = 5 * time.Second
+	quietFor   = 8 * time.Second
+	answersIn  = 4 * time.Second
+)
+
+// Bounds of what a hosted API may have us keep in memory.
+const (
+	largestAnswer  = 8 << 20
+	largestHeader  = 64 << 10
+	receiveBuffer  = 64 << 10
+	largestMessage = 2 << 10
+)
+
+// Dial opens the connection to a hosted API.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+// api is one connection to a hosted API. It is plain HTTP on purpose: there is no file, no environment, no proxy and no
+// discovery behind it, and it costs little beside fifty others.
+type api struct {
+	server *url.URL
+	token  string
+	client *http.Client
+}
+
+// connect makes ready a connection to a server, whatever the kubeconfig said that it was.
+func connect(server string, access Access, dial Dial) (*api, error) {
+	u, err := url.Parse(server)
+	if err != nil {
+		return nil, fmt.Errorf("server of the hosted cluster: %w", err)
+	}
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(access.CA)
+	config := &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}
+	if len(access.Certificate) > 0 {
+		pair, err := tls.X509KeyPair(access.Certificate, access.Key)
+		if err != nil {
+			return nil, fmt.Errorf("client certificate: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return &api{server: u, token: access.Token, client: &http.Client{
+		Transport: &http.Transport{
+			Proxy: nil, // not the environment's either
+			DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+				ctx, cancel := context.WithTimeout(ctx, connectsIn)
+				defer cancel()
+				return dial(ctx, network, u.Host)
+			},
+			TLSClientConfig: config, TLSHandshakeTimeout: connectsIn, ResponseHeaderTimeout: 3 * connectsIn,
+			ForceAttemptHTTP2: true, DisableCompression: true, MaxResponseHeaderBytes: largestHeader,
+			HTTP2: &http.HTTP2Config{SendPingTimeout: quietFor, PingTimeout: answersIn, MaxReceiveBufferPerStream: receiveBuffer},
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+func (a *api) close() { a.client.CloseIdleConnections() }
+
+// request is one call.
+type request struct {
+	verb, path string
+	query      url.Values
+	accept     string
+	content    string // type of the body
+	body       []byte
+}
+
+const (
+	asJSON = "application/json"
+	// asMetadata has the API server leave out all but an object's metadata.
+	asMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+	asMetaList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+)
+
+// open sends a request; any answer but a success is an error, a *apierrors.StatusError when the hosted API says so itself.
+func (a *api) open(ctx context.Context, r request) (io.ReadCloser, error) {
+	u := *a.server
+	u.Path, u.RawQuery = r.path, r.query.Encode()
+	call, err := http.NewRequestWithContext(ctx, r.verb, u.String(), bytes.NewReader(r.body))
+	if err != nil {
+		return nil, err
+	}
+	call.Header.Set("Accept", r.accept)
+	call.Header.Set("User-Agent", "oooi-guest")
+	if r.content != "" {
+		call.Header.Set("Content-Type", r.content)
+	}
+	if a.token != "" {
+		call.Header.Set("Authorization", "Bearer "+a.token)
+	}
+	answer, err := a.client.Do(call)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode < 200 || answer.StatusCode > 299 {
+		defer answer.Body.Close()
+		return nil, statusOf(r, answer)
+	}
+	return answer.Body, nil
+}
+
+// do sends a request and reads the whole answer.
+func (a *api) do(ctx context.Context, r request) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, 3*connectsIn)
+	defer cancel()
+	body, err := a.open(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	text, err := io.ReadAll(io.LimitReader(body, largestAnswer+1))
+	if len(text) > largestAnswer {
+		return nil, errTooMuch
+	}
+	return text, err
+}
+
+// statusOf is what an API server said in place of a success.
+func statusOf(r request, answer *http.Response) error {
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, largestMessage)) // what cannot be read, the code stands for
+	var status metav1.Status
+	if json.Unmarshal(text, &status) == nil && status.Kind == "Status" && status.Code == int32(answer.StatusCode) {
+		return &apierrors.StatusError{ErrStatus: status}
+	}
+	return apierrors.NewGenericServerResponse(answer.StatusCode, r.verb, schema.GroupResource{}, "", "", 0, true)
+}

@@ -1,0 +1,136 @@
+// Package guest connects to hosted clusters with kubeconfigs that nobody vouches for, watches there what *.apps needs, and
+// keeps one Service of ours there. It never blocks a reconciler: what is to be done is told, what was seen is asked for.
+package guest
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+// SecretSource reads Secrets of the management cluster, one by one, where that is granted.
+type SecretSource = typedcore.SecretsGetter
+
+// Want is what an Infra wants to know of its hosted cluster.
+type Want struct {
+	// Secret with the kubeconfig: HostedCluster.status.kubeconfig, in the HostedCluster's namespace. Without a name, there is
+	// none yet.
+	Secret types.NamespacedName
+	// Server that is dialled, https://HOST:PORT. The kubeconfig's own never is.
+	Server string
+	// Service of ours in the hosted cluster.
+	Service types.NamespacedName
+	// Owner is the UID that our Service is labelled with.
+	Owner types.UID
+	// Mode decides what is watched.
+	Mode v1alpha1.AppsIngressMode
+}
+
+// Clusters are the hosted clusters that are looked into, one for each Infra.
+type Clusters struct {
+	// Dial opens connections to hosted clusters.
+	Dial Dial
+
+	secrets SecretSource
+	changed func(types.NamespacedName)
+
+	mu     sync.Mutex
+	agents map[types.NamespacedName]*agent
+	ended  bool
+	all    sync.WaitGroup
+}
+
+// NewClusters looks into none yet. What changed is called when something else is seen of an Infra's hosted cluster, from a
+// goroutine of that Infra's own.
+func NewClusters(secrets SecretSource, changed func(infra types.NamespacedName)) *Clusters {
+	return &Clusters{Dial: (&net.Dialer{}).DialContext, secrets: secrets, changed: changed, agents: map[types.NamespacedName]*agent{}}
+}
+
+// Start waits for the end and then leaves every hosted cluster: it makes Clusters a Runnable of the manager.
+func (c *Clusters) Start(ctx context.Context) error {
+	<-ctx.Done()
+	c.mu.Lock()
+	c.ended = true
+	for _, a := range c.agents {
+		a.stop()
+	}
+	c.mu.Unlock()
+	c.all.Wait()
+	return nil
+}
+
+// See begins to look into an Infra's hosted cluster, or goes on, and tells at once what is seen; nil when nothing is known
+// yet. What it returns is shared: nobody may change it.
+func (c *Clusters) See(infra types.NamespacedName, w Want) *plan.Guest {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.agents[infra]
+	if (a == nil || a.want != w) && !c.ended {
+		a = c.begin(infra, w, a)
+	}
+	if a == nil {
+		return nil
+	}
+	return a.sees()
+}
+
+// begin has an agent follow another, whose writes must be over first.
+func (c *Clusters) begin(infra types.NamespacedName, w Want, before *agent) *agent {
+	ctx, stop := context.WithCancel(context.Background())
+	a := &agent{want: w, dial: c.Dial, secrets: c.secrets, stop: stop, gone: make(chan struct{}), news: make(chan struct{}, 1), due: make(chan struct{}, 1)}
+	c.agents[infra] = a
+	c.all.Go(func() {
+		defer close(a.gone)
+		if before != nil {
+			before.stop()
+			<-before.gone
+		}
+		a.run(ctx, func() { c.changed(infra) })
+	})
+	return a
+}
+
+// Apply says what our Service in the hosted cluster should be; nil is none. It is made so in the background, kept so, and tried
+// again for as long as it fails. An Infra that See was never called for has nobody to do it.
+func (c *Clusters) Apply(infra types.NamespacedName, s *accore.ServiceApplyConfiguration) error {
+	wanted, err := wishFor(s)
+	if a := c.agent(infra); a != nil && err == nil {
+		a.wishes(wanted)
+	}
+	return err
+}
+
+// End removes our Service, in whatever namespace, and says whether it is gone, and else for how long the hosted cluster has been
+// away. See comes first: without it nobody looks, and nothing is done.
+func (c *Clusters) End(infra types.NamespacedName) (done bool, away time.Duration) {
+	a := c.agent(infra)
+	if a == nil {
+		return false, 0
+	}
+	a.wishes(&wish{})
+	return a.isClean()
+}
+
+// Forget leaves an Infra's hosted cluster, and all in it as it is.
+func (c *Clusters) Forget(infra types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if a := c.agents[infra]; a != nil {
+		a.stop()
+		delete(c.agents, infra)
+	}
+}
+
+func (c *Clusters) agent(infra types.NamespacedName) *agent {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.agents[infra]
+}

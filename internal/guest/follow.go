@@ -1,0 +1,209 @@
+package guest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// pageSize and mostObjects bound what a hosted cluster can make us read at once, and keep.
+const (
+	pageSize    = "250"
+	mostObjects = 5000
+)
+
+// collection is what is read of one resource; of gives what is kept of an object.
+type collection[T any] struct {
+	path         string
+	selects      url.Values // labelSelector, fieldSelector
+	metadataOnly bool
+	of           func(object []byte) (T, error)
+}
+
+// identified is what every object has.
+type identified struct {
+	Metadata struct {
+		Namespace       string `json:"namespace"`
+		Name            string `json:"name"`
+		ResourceVersion string `json:"resourceVersion"`
+	} `json:"metadata"`
+}
+
+// shortest watch that an API server may end in peace: none ends them sooner than in minutes, and one that does so at once would
+// have us ask for ever.
+const shortest = time.Second
+
+// follow lists a collection, then watches it, and hands over all of it, in the order of names, at first and after every change.
+// It ends with an error only: a watch that the API server closes in peace goes on where it was.
+func follow[T any](ctx context.Context, a *api, c collection[T], have func([]T)) error {
+	kept, version, err := list(ctx, a, c)
+	if err == nil {
+		have(inOrder(kept))
+	}
+	for err == nil {
+		begun := time.Now()
+		version, err = c.watch(ctx, a, version, kept, func() { have(inOrder(kept)) })
+		if err == nil && time.Since(begun) < shortest {
+			err = errHasty
+		}
+	}
+	return fmt.Errorf("%s: %w", c.path, err)
+}
+
+func inOrder[T any](kept map[string]T) []T {
+	all := make([]T, 0, len(kept))
+	for _, name := range slices.Sorted(maps.Keys(kept)) {
+		all = append(all, kept[name])
+	}
+	return all
+}
+
+// list reads all of a collection, page by page.
+func list[T any](ctx context.Context, a *api, c collection[T]) (kept map[string]T, version string, err error) {
+	kept = map[string]T{}
+	accept := asJSON
+	if c.metadataOnly {
+		accept = asMetaList
+	}
+	for from := ""; ; {
+		text, err := a.do(ctx, request{verb: http.MethodGet, path: c.path, accept: accept, query: c.query("limit", pageSize, "continue", from)})
+		if err != nil {
+			return nil, "", err
+		}
+		var page struct {
+			Metadata metav1.ListMeta   `json:"metadata"`
+			Items    []json.RawMessage `json:"items"`
+		}
+		if err := json.Unmarshal(text, &page); err != nil {
+			return nil, "", errNoKubernetes
+		}
+		for _, item := range page.Items {
+			if err := c.keep(kept, watch.Added, item); err != nil {
+				return nil, "", err
+			}
+		}
+		if from = page.Metadata.Continue; from == "" {
+			return kept, page.Metadata.ResourceVersion, nil
+		}
+	}
+}
+
+var (
+	// errNoKubernetes hides what a parser would quote of an answer.
+	errNoKubernetes = errors.New("the answer is none of a Kubernetes API")
+	errHasty        = errors.New("watches are ended at once")
+	errTooMuch      = errors.New("there is more than is kept of a hosted cluster")
+)
+
+// watch follows changes from a version on, until the API server ends it, and tells to which version it got.
+func (c collection[T]) watch(ctx context.Context, a *api, version string, kept map[string]T, changed func()) (string, error) {
+	accept := asJSON
+	if c.metadataOnly {
+		accept = asMetadata
+	}
+	body, err := a.open(ctx, request{
+		verb: http.MethodGet, path: c.path, accept: accept,
+		query: c.query("watch", "true", "allowWatchBookmarks", "true", "resourceVersion", version),
+	})
+	if err != nil {
+		return version, err
+	}
+	defer body.Close()
+	budget := &io.LimitedReader{R: body}
+	for events := json.NewDecoder(budget); ; {
+		budget.N = largestAnswer
+		var event struct {
+			Type   watch.EventType `json:"type"`
+			Object json.RawMessage `json:"object"`
+		}
+		switch err := events.Decode(&event); {
+		case err != nil && ctx.Err() != nil:
+			return version, ctx.Err()
+		case errors.Is(err, io.EOF) && budget.N > 0:
+			return version, nil
+		case err != nil && isSyntax(err) || budget.N <= 0:
+			return version, errNoKubernetes
+		case err != nil:
+			return version, err
+		}
+		if event.Type == watch.Error {
+			return version, errorOf(event.Object)
+		}
+		if version, err = versionOf(event.Object); err != nil {
+			return version, err
+		}
+		if event.Type == watch.Bookmark {
+			continue
+		}
+		if err := c.keep(kept, event.Type, event.Object); err != nil {
+			return version, err
+		}
+		changed()
+	}
+}
+
+func isSyntax(err error) bool {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	return errors.As(err, &syntax) || errors.As(err, &kind)
+}
+
+func versionOf(object []byte) (string, error) {
+	var o identified
+	if json.Unmarshal(object, &o) != nil || o.Metadata.ResourceVersion == "" {
+		return "", errNoKubernetes
+	}
+	return o.Metadata.ResourceVersion, nil
+}
+
+func errorOf(object []byte) error {
+	var status metav1.Status
+	if json.Unmarshal(object, &status) != nil {
+		return errNoKubernetes
+	}
+	return &apierrors.StatusError{ErrStatus: status}
+}
+
+// keep takes one object in, or out.
+func (c collection[T]) keep(kept map[string]T, event watch.EventType, object []byte) error {
+	var o identified
+	if json.Unmarshal(object, &o) != nil {
+		return errNoKubernetes
+	}
+	name := o.Metadata.Namespace + "/" + o.Metadata.Name
+	if event == watch.Deleted {
+		delete(kept, name)
+		return nil
+	}
+	value, err := c.of(object)
+	if err != nil {
+		return errNoKubernetes
+	}
+	if kept[name] = value; len(kept) > mostObjects {
+		return errTooMuch
+	}
+	return nil
+}
+
+// query is what the collection selects, with more parameters; an empty value is left out.
+func (c collection[T]) query(more ...string) url.Values {
+	q := url.Values{}
+	maps.Copy(q, c.selects)
+	for i := 0; i < len(more); i += 2 {
+		if more[i+1] != "" {
+			q.Set(more[i], more[i+1])
+		}
+	}
+	return q
+}

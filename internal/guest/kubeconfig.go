@@ -1,0 +1,250 @@
+package guest
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Access is all that is used of a kubeconfig. It names no file, no command and no proxy.
+type Access struct {
+	// Server is https://HOST or https://HOST:PORT.
+	Server string
+	// CA are certificates, as PEM.
+	CA []byte
+	// Certificate and Key are the client's, as PEM; both or neither.
+	Certificate, Key []byte
+	// Token is the client's; empty when there is none.
+	Token string
+}
+
+// Refusal is why a kubeconfig is not used. Its words are ours alone: nothing of the kubeconfig is in them.
+type Refusal struct {
+	// Rule that it breaks; stable.
+	Rule string
+	// Because ends the sentence "the kubeconfig is not used: ".
+	Because string
+}
+
+// Sanitise reads a kubeconfig that nobody vouches for (spec/dpu-bridge.md §4). client-go would, from the same bytes, run a
+// command or send a file of ours as a token; so it is never asked.
+func Sanitise(content []byte) (Access, *Refusal) {
+	if refusal := firstBroken(textRules, content); refusal != nil {
+		return Access{}, refusal
+	}
+	var k kubeconfig
+	if err := yaml.UnmarshalStrict(content, &k); err != nil { // its text may quote a secret
+		return Access{}, &Refusal{"OnlyKnownFields", "it is no YAML, or has a field twice, or one that kubeconfigs do not have"}
+	}
+	if refusal := firstBroken(rules, &k); refusal != nil {
+		return Access{}, refusal
+	}
+	c, u := k.chosen()
+	return Access{Server: c.Server, CA: c.CAData, Certificate: u.CertificateData, Key: u.KeyData, Token: u.Token}, nil
+}
+
+// kubeconfig has every field of client-go's clientcmd/api/v1, so that one we do not use is refused by its rule.
+type kubeconfig struct {
+	APIVersion     string         `json:"apiVersion"`
+	Kind           string         `json:"kind"`
+	Preferences    map[string]any `json:"preferences"`
+	CurrentContext string         `json:"current-context"`
+	Contexts       []struct {
+		Name    string     `json:"name"`
+		Context contextual `json:"context"`
+	} `json:"contexts"`
+	Clusters []struct {
+		Name    string  `json:"name"`
+		Cluster cluster `json:"cluster"`
+	} `json:"clusters"`
+	Users []struct {
+		Name string `json:"name"`
+		User user   `json:"user"`
+	} `json:"users"`
+	Extensions []any `json:"extensions"`
+}
+
+type contextual struct {
+	Cluster    string `json:"cluster"`
+	User       string `json:"user"`
+	Namespace  string `json:"namespace"`
+	Extensions []any  `json:"extensions"`
+}
+
+type cluster struct {
+	Server             string `json:"server"`
+	CAData             []byte `json:"certificate-authority-data"`
+	CAFile             string `json:"certificate-authority"`
+	ProxyURL           string `json:"proxy-url"`
+	SkipVerify         bool   `json:"insecure-skip-tls-verify"`
+	ServerName         string `json:"tls-server-name"`
+	DisableCompression bool   `json:"disable-compression"`
+	Extensions         []any  `json:"extensions"`
+}
+
+type user struct {
+	CertificateData []byte         `json:"client-certificate-data"`
+	KeyData         []byte         `json:"client-key-data"`
+	Token           string         `json:"token"`
+	CertificateFile string         `json:"client-certificate"`
+	KeyFile         string         `json:"client-key"`
+	TokenFile       string         `json:"tokenFile"`
+	As              string         `json:"as"`
+	AsUID           string         `json:"as-uid"`
+	AsGroups        []string       `json:"as-groups"`
+	AsExtra         map[string]any `json:"as-user-extra"`
+	Username        string         `json:"username"`
+	Password        string         `json:"password"`
+	AuthProvider    any            `json:"auth-provider"`
+	Exec            any            `json:"exec"`
+	Extensions      []any          `json:"extensions"`
+}
+
+// rule is one thing that makes us refuse: its sentence is a constant, so that it can tell no secret.
+type rule[T any] struct {
+	name    string
+	because string
+	broken  func(T) bool
+}
+
+func firstBroken[T any](rules []rule[T], of T) *Refusal {
+	for _, r := range rules {
+		if r.broken(of) {
+			return &Refusal{r.name, r.because}
+		}
+	}
+	return nil
+}
+
+// largest kubeconfig that is read. HyperShift's has some 10 KiB.
+const largest = 256 << 10
+
+// textRules are kept before anything parses the text.
+var textRules = []rule[[]byte]{
+	{"NotTooLarge", "it is larger than 256 KiB", func(text []byte) bool { return len(text) > largest }},
+	// A long string and thousands of aliases of it make gigabytes; neither character is in any that HyperShift writes.
+	{"NoAnchors", "it has the character & or *, which would let YAML repeat parts of itself", func(text []byte) bool { return bytes.ContainsAny(text, "&*") }},
+	{"OneDocument", "it is more than one YAML document", func(text []byte) bool { return bytes.Contains(bytes.TrimPrefix(text, []byte("---")), []byte("\n---")) }},
+}
+
+// rules are kept by every cluster and user of a kubeconfig, also by those that its current context does not name.
+var rules = []rule[*kubeconfig]{
+	{"IsKubeconfig", "it is no Config of version v1", func(k *kubeconfig) bool { return k.Kind != "Config" || k.APIVersion != "v1" }},
+	{"NoCommand", "a user has exec, which runs a command", anyUser(func(u user) bool { return u.Exec != nil })},
+	{"NoAuthProvider", "a user has auth-provider", anyUser(func(u user) bool { return u.AuthProvider != nil })},
+	{"NoImpersonation", "a user impersonates another (as, as-uid, as-groups, as-user-extra)", anyUser(func(u user) bool {
+		return u.As != "" || u.AsUID != "" || len(u.AsGroups) > 0 || len(u.AsExtra) > 0
+	})},
+	{"NoPassword", "a user has a username and password", anyUser(func(u user) bool { return u.Username != "" || u.Password != "" })},
+	{"NoUserFiles", "a user names a file (client-certificate, client-key, tokenFile); they must be inline", anyUser(func(u user) bool {
+		return u.CertificateFile != "" || u.KeyFile != "" || u.TokenFile != ""
+	})},
+	{"NoCAFile", "a cluster names a file (certificate-authority); it must be inline", anyCluster(func(c cluster) bool { return c.CAFile != "" })},
+	{"NoProxy", "a cluster has proxy-url", anyCluster(func(c cluster) bool { return c.ProxyURL != "" })},
+	{"VerifiesTLS", "a cluster has insecure-skip-tls-verify", anyCluster(func(c cluster) bool { return c.SkipVerify })},
+	{"VerifiesItsName", "a cluster has tls-server-name", anyCluster(func(c cluster) bool { return c.ServerName != "" })},
+	{"ServerIsHTTPS", "a cluster's server is not https://HOST or https://HOST:PORT", anyCluster(func(c cluster) bool { return hostOf(c.Server) == "" })},
+	{"ServerElsewhere", "a cluster's server is this machine itself, its link, or a cloud's metadata service", anyCluster(func(c cluster) bool { return isHere(hostOf(c.Server)) })},
+	{"OneContext", "its current-context does not name exactly one context with one cluster and one user", func(k *kubeconfig) bool { return !k.chooses() }},
+	{"CAGiven", "its certificate-authority-data is missing or not wholly certificates", func(k *kubeconfig) bool { c, _ := k.chosen(); return !areCertificates(c.CAData) }},
+	{"CredentialsGiven", "its user has neither client-certificate-data with client-key-data nor a token", func(k *kubeconfig) bool {
+		_, u := k.chosen()
+		return (len(u.CertificateData) == 0) != (len(u.KeyData) == 0) || len(u.CertificateData) == 0 && u.Token == ""
+	}},
+	{"KeyFits", "its client-certificate-data and client-key-data are not one pair", func(k *kubeconfig) bool {
+		_, u := k.chosen()
+		_, err := tls.X509KeyPair(u.CertificateData, u.KeyData)
+		return len(u.CertificateData) > 0 && (err != nil || !areCertificates(u.CertificateData))
+	}},
+	{"TokenIsOneWord", "its token is not one word of printable characters", func(k *kubeconfig) bool {
+		_, u := k.chosen()
+		return bytes.ContainsFunc([]byte(u.Token), func(r rune) bool { return r <= ' ' || r > '~' })
+	}},
+}
+
+func anyUser(is func(user) bool) func(*kubeconfig) bool {
+	return func(k *kubeconfig) bool {
+		for _, u := range k.Users {
+			if is(u.User) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func anyCluster(is func(cluster) bool) func(*kubeconfig) bool {
+	return func(k *kubeconfig) bool {
+		for _, c := range k.Clusters {
+			if is(c.Cluster) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// chooses says whether the current context leads to one cluster and one user. client-go takes the last of two of one name.
+func (k *kubeconfig) chooses() bool {
+	contexts, clusters, users := 0, 0, 0
+	var at contextual
+	for _, c := range k.Contexts {
+		if c.Name == k.CurrentContext {
+			at, contexts = c.Context, contexts+1
+		}
+	}
+	for _, c := range k.Clusters {
+		if c.Name == at.Cluster {
+			clusters++
+		}
+	}
+	for _, u := range k.Users {
+		if u.Name == at.User {
+			users++
+		}
+	}
+	return k.CurrentContext != "" && contexts == 1 && clusters == 1 && users == 1
+}
+
+// chosen are the cluster and the user of the current context, of a kubeconfig that chooses.
+func (k *kubeconfig) chosen() (c cluster, u user) {
+	var at contextual
+	for _, named := range k.Contexts {
+		if named.Name == k.CurrentContext {
+			at = named.Context
+		}
+	}
+	for _, named := range k.Clusters {
+		if named.Name == at.Cluster {
+			c = named.Cluster
+		}
+	}
+	for _, named := range k.Users {
+		if named.Name == at.User {
+			u = named.User
+		}
+	}
+	return c, u
+}
+
+// areCertificates says whether a text is PEM of certificates and nothing else. x509.CertPool would pass over the rest.
+func areCertificates(text []byte) bool {
+	blocks, rest := certificates(text)
+	return len(blocks) > 0 && len(bytes.TrimSpace(rest)) == 0 && !slices.ContainsFunc(blocks, func(b *pem.Block) bool {
+		_, err := x509.ParseCertificate(b.Bytes)
+		return b.Type != "CERTIFICATE" || err != nil
+	})
+}
+
+func certificates(text []byte) (blocks []*pem.Block, rest []byte) {
+	for block, rest := pem.Decode(text); ; block, rest = pem.Decode(rest) {
+		if block == nil {
+			return blocks, rest
+		}
+		blocks = append(blocks, block)
+	}
+}

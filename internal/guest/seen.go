@@ -1,0 +1,125 @@
+package guest
+
+import (
+	"encoding/json"
+	"net/netip"
+	"net/url"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+// router is the Service of the guest's default router where HyperShift publishes it by node port (spec/hypershift.md §5).
+var router = types.NamespacedName{Namespace: "openshift-ingress", Name: "router-nodeport-default"}
+
+// services of an owner, in all namespaces: one that an earlier configuration named is removed too.
+func servicesOf(owner types.UID) collection[*corev1.Service] {
+	return collection[*corev1.Service]{path: "/api/v1/services", selects: labelled(names.LabelOwnerUID + "=" + string(owner)), of: whole[corev1.Service]}
+}
+
+func serviceNamed(name types.NamespacedName) collection[*corev1.Service] {
+	return collection[*corev1.Service]{path: "/api/v1/namespaces/" + name.Namespace + "/services", selects: named(name.Name), of: whole[corev1.Service]}
+}
+
+// ownersOf the Service of a name: what its label says.
+func ownersOf(name types.NamespacedName) collection[types.UID] {
+	return collection[types.UID]{
+		path: "/api/v1/namespaces/" + name.Namespace + "/services", selects: named(name.Name), metadataOnly: true,
+		of: func(object []byte) (types.UID, error) {
+			o, err := whole[metav1.PartialObjectMetadata](object)
+			return types.UID(o.Labels[names.LabelOwnerUID]), err
+		},
+	}
+}
+
+// nodes without the images, volumes and conditions that make up most of a Node.
+var nodes = collection[plan.GuestNode]{path: "/api/v1/nodes", of: func(object []byte) (plan.GuestNode, error) {
+	var n struct {
+		Metadata struct {
+			Name              string       `json:"name"`
+			DeletionTimestamp *metav1.Time `json:"deletionTimestamp"`
+		} `json:"metadata"`
+		Status struct {
+			Addresses  []corev1.NodeAddress `json:"addresses"`
+			Conditions []struct {
+				Type   corev1.NodeConditionType `json:"type"`
+				Status corev1.ConditionStatus   `json:"status"`
+			} `json:"conditions"`
+		} `json:"status"`
+	}
+	err := json.Unmarshal(object, &n)
+	node := plan.GuestNode{Name: n.Metadata.Name, Deleting: n.Metadata.DeletionTimestamp != nil}
+	for _, a := range n.Status.Addresses {
+		if ip, err := netip.ParseAddr(a.Address); err == nil && a.Type == corev1.NodeInternalIP {
+			node.Addresses = append(node.Addresses, ip)
+		}
+	}
+	for _, c := range n.Status.Conditions {
+		node.Ready = node.Ready || c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	}
+	return node, err
+}}
+
+// MetalLB's kinds have one version (go.universe.tf/metallb/api/v1beta1, and its operator's).
+const metallb = "/apis/metallb.io/v1beta1/"
+
+var metalLBs = collection[plan.GuestMetalLBObject]{path: metallb + "metallbs", of: func(object []byte) (plan.GuestMetalLBObject, error) {
+	var m struct {
+		Metadata metav1.ObjectMeta `json:"metadata"`
+		Spec     struct {
+			LoadBalancerClass string `json:"loadBalancerClass"`
+		} `json:"spec"`
+	}
+	err := json.Unmarshal(object, &m)
+	return plan.GuestMetalLBObject{Namespace: m.Metadata.Namespace, Name: m.Metadata.Name, Class: m.Spec.LoadBalancerClass}, err
+}}
+
+var advertisements = collection[string]{path: metallb + "l2advertisements", metadataOnly: true, of: func(object []byte) (string, error) {
+	o, err := whole[metav1.PartialObjectMetadata](object)
+	return o.Name, err
+}}
+
+// controllers and speakers, by the labels that MetalLB's manifests and its operator give them.
+var (
+	controllers = workloads("Deployment", "deployments", "controller")
+	speakers    = workloads("DaemonSet", "daemonsets", "speaker")
+)
+
+// workloads of a kind with a component of MetalLB. A DaemonSet's fields that are read are a Deployment's too.
+func workloads(kind, resource, component string) collection[plan.GuestWorkload] {
+	return collection[plan.GuestWorkload]{
+		path: "/apis/apps/v1/" + resource, selects: labelled("app=metallb,component=" + component),
+		of: func(object []byte) (plan.GuestWorkload, error) {
+			d, err := whole[appsv1.Deployment](object)
+			w := plan.GuestWorkload{Kind: kind, Namespace: d.Namespace, Name: d.Name}
+			for _, c := range d.Spec.Template.Spec.Containers {
+				if c.Name == component {
+					w.Container, w.Args = c.Name, c.Args
+				}
+			}
+			return w, err
+		},
+	}
+}
+
+// definition of a kind that a guest may lack; only whether it is there is read.
+func definition(crd string) collection[struct{}] {
+	return collection[struct{}]{
+		path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", selects: named(crd), metadataOnly: true,
+		of: func([]byte) (struct{}, error) { return struct{}{}, nil },
+	}
+}
+
+func labelled(selector string) url.Values { return url.Values{"labelSelector": {selector}} }
+
+func named(name string) url.Values { return url.Values{"fieldSelector": {"metadata.name=" + name}} }
+
+func whole[T any](object []byte) (*T, error) {
+	o := new(T)
+	return o, json.Unmarshal(object, o)
+}

@@ -1,0 +1,204 @@
+package guest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/cldmnky/oooi/internal/apply"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// wish is the Service that should be; the zero one is none.
+type wish struct {
+	service *unstructured.Unstructured
+	class   *string
+}
+
+func wishFor(s *accore.ServiceApplyConfiguration) (*wish, error) {
+	if s == nil {
+		return &wish{}, nil
+	}
+	intent, err := apply.Intent(s)
+	w := &wish{service: intent}
+	if s.Spec != nil {
+		w.class = s.Spec.LoadBalancerClass
+	}
+	return w, err
+}
+
+func (w *wish) equals(other *wish) bool { return reflect.DeepEqual(w.service, other.service) }
+
+func (w *wish) names(s *corev1.Service) bool {
+	return w.service != nil && w.service.GetNamespace() == s.Namespace && w.service.GetName() == s.Name
+}
+
+// write is the next that brings our Services closer to a wish; the zero one is none.
+type write struct {
+	remove *corev1.Service
+	apply  *unstructured.Unstructured
+	over   *corev1.Service // what apply changes; nil when it creates
+}
+
+// next decides. One at a time: what it leads to is seen before the one after. A class is immutable on a Service (ValidateServiceUpdate),
+// so another class is another Service; one that is going is waited for; one that is not ours is let be.
+func (w *wish) next(ours []*corev1.Service, foreign bool) write {
+	var live *corev1.Service
+	for _, s := range ours {
+		fits := w.names(s) && ptr.Equal(s.Spec.LoadBalancerClass, w.class)
+		switch {
+		case !fits && s.DeletionTimestamp == nil:
+			return write{remove: s}
+		case w.names(s):
+			live = s
+		}
+	}
+	going := live != nil && live.DeletionTimestamp != nil
+	if w.service == nil || foreign || going || live != nil && apply.Unchanged(live, w.service) {
+		return write{}
+	}
+	return write{apply: w.service, over: live}
+}
+
+const (
+	// writesAtMost one a second: somebody who undoes what we write is not raced.
+	writesAtMost = time.Second
+	// longestRefusal is the pause when a hosted cluster refuses our Service, whose user may mend it there.
+	longestRefusal = 30 * time.Second
+)
+
+// keepService makes our Service what is wished, and keeps it so. An answer that is no success is told and tried again; only a
+// connection that fails ends it.
+func (v *visit) keepService(ctx context.Context, access Access) error {
+	var again <-chan time.Time
+	for tries := 0; ; {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-v.due:
+		case <-again:
+		}
+		todo, ready := v.todo()
+		if !ready {
+			continue
+		}
+		made, err := v.write(ctx, todo)
+		var status *apierrors.StatusError
+		switch {
+		case err == nil:
+			tries, again = 0, nil
+			v.wrote(made, "")
+		case errors.As(err, &status):
+			again = time.After(min(longestRefusal, writesAtMost<<min(tries, 5)))
+			tries++
+			v.wrote("", said(status, access))
+		default:
+			v.wrote("", "")
+			return err
+		}
+		if todo != (write{}) {
+			pause(ctx, writesAtMost)
+		}
+	}
+}
+
+// todo is the next write; nobody knows before everything is read and somebody wished something.
+func (v *visit) todo() (todo write, ready bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.settled || v.wished == nil {
+		return write{}, false
+	}
+	todo = v.wished.next(v.ours, v.seen.Foreign)
+	v.making = todo.apply != nil
+	return todo, true
+}
+
+// wrote says what became of a write: what it made is ours from now on, though the watch may not have shown it yet.
+func (v *visit) wrote(made types.UID, refused string) {
+	v.update(func() {
+		v.making, v.seen.Refused = false, refused
+		if made != "" && !slices.ContainsFunc(v.ours, func(s *corev1.Service) bool { return s.UID == made }) {
+			v.made, v.madeAt = made, time.Now()
+		}
+	})
+}
+
+func (v *visit) write(ctx context.Context, todo write) (made types.UID, err error) {
+	switch {
+	case todo.remove != nil:
+		return "", v.remove(ctx, todo.remove)
+	case todo.apply != nil:
+		return v.apply(ctx, todo.apply, todo.over)
+	}
+	return "", nil
+}
+
+func pathOf(s metav1.Object) string {
+	return "/api/v1/namespaces/" + s.GetNamespace() + "/services/" + s.GetName()
+}
+
+// remove deletes the very Service that was seen. One that is gone or another already is seen soon.
+func (v *visit) remove(ctx context.Context, s *corev1.Service) error {
+	body, err := json.Marshal(metav1.DeleteOptions{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}, Preconditions: metav1.NewUIDPreconditions(string(s.UID)),
+	})
+	if err != nil {
+		return err
+	}
+	_, err = v.api.do(ctx, request{verb: http.MethodDelete, path: pathOf(s), accept: asJSON, content: asJSON, body: body})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
+// apply writes our Service: over the very one that was seen, if there is one.
+func (v *visit) apply(ctx context.Context, wanted *unstructured.Unstructured, over *corev1.Service) (types.UID, error) {
+	if over != nil {
+		wanted = wanted.DeepCopy()
+		wanted.SetUID(over.UID)
+		if err := v.takeHold(ctx, over); err != nil {
+			return "", err
+		}
+	}
+	body, err := json.Marshal(wanted)
+	if err != nil {
+		return "", err
+	}
+	answer, err := v.api.do(ctx, request{
+		verb: http.MethodPatch, path: pathOf(wanted), accept: asJSON, content: string(types.ApplyPatchType), body: body,
+		query: url.Values{"fieldManager": {names.ManagerFieldOwner}, "force": {"true"}},
+	})
+	if err != nil {
+		return "", err
+	}
+	made, err := whole[corev1.Service](answer)
+	return made.UID, err
+}
+
+// takeHold makes ours what others added to our Service, so that applying takes it away.
+func (v *visit) takeHold(ctx context.Context, live *corev1.Service) error {
+	patch, err := apply.TakeHold(live)
+	if err != nil || patch == nil {
+		return err
+	}
+	_, err = v.api.do(ctx, request{
+		verb: http.MethodPatch, path: pathOf(live), accept: asJSON, content: string(types.JSONPatchType), body: patch,
+		query: url.Values{"fieldManager": {names.ManagerFieldOwner}},
+	})
+	return err
+}

@@ -1,0 +1,81 @@
+package guest
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"unicode"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// why says, in words that stay the same from try to try, why a hosted API is not reached. Errors of Go's network are not
+// quoted: they have ports that change.
+func why(err error, access Access) string {
+	var (
+		status    *apierrors.StatusError
+		authority x509.UnknownAuthorityError
+		hostname  x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		verifying *tls.CertificateVerificationError
+		name      *net.DNSError
+		operation *net.OpError
+		number    syscall.Errno
+		timeout   net.Error
+	)
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return "it refuses the kubeconfig's credentials"
+	case errors.As(err, &status):
+		return "it answers " + said(status, access)
+	case errors.As(err, &authority):
+		return "its certificate is not signed by the kubeconfig's CA"
+	case errors.As(err, &hostname):
+		return "its certificate is for another name"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "its certificate has expired or is not valid yet"
+	case errors.As(err, &verifying):
+		return "its certificate is not valid"
+	case errors.As(err, &operation) && operation.Op == "remote error":
+		return "it ends the TLS handshake"
+	case errors.As(err, &name):
+		return "its name is not known"
+	case errors.As(err, &number):
+		return number.Error()
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "no answer"
+	}
+	for _, ours := range []error{errNoKubernetes, errHasty, errTooMuch} {
+		if errors.Is(err, ours) {
+			return ours.Error()
+		}
+	}
+	return "the connection is cut"
+}
+
+// mostWords bounds what a hosted cluster may have us say.
+const mostWords = 300
+
+// said are an API server's own words, as one line, cut short, and without the token, should it send that back.
+func said(status *apierrors.StatusError, access Access) string {
+	words := status.ErrStatus.Message
+	if access.Token != "" {
+		words = strings.ReplaceAll(words, access.Token, "(token)")
+	}
+	words = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(words, " "))
+	if len(words) > mostWords {
+		words = strings.ToValidUTF8(words[:mostWords], "") + "…"
+	}
+	return fmt.Sprintf("%d: %s", status.ErrStatus.Code, words)
+}

@@ -1,0 +1,263 @@
+package guest_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/kubernetes"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/testkit/envtest"
+)
+
+// cluster is the management cluster and the hosted one: nobody in it minds.
+var cluster *envtest.Cluster
+
+func TestMain(m *testing.M) {
+	var err error
+	if cluster, err = envtest.Start(true); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if err := cluster.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
+}
+
+const ingress = "openshift-ingress"
+
+// world is one Infra with its hosted cluster behind a wire that can be cut.
+type world struct {
+	Gomega
+	t     *testing.T
+	ctx   context.Context
+	kube  kubernetes.Interface
+	wire  *wire
+	infra types.NamespacedName
+	want  guest.Want
+
+	clusters *guest.Clusters
+	mu       sync.Mutex
+	told     int
+}
+
+var worlds int
+
+func newWorld(t *testing.T, mode v1alpha1.AppsIngressMode) *world {
+	t.Helper()
+	worlds++
+	w := &world{Gomega: NewWithT(t), t: t, ctx: t.Context()}
+	w.SetDefaultEventuallyTimeout(20 * time.Second)
+	w.SetDefaultEventuallyPollingInterval(10 * time.Millisecond)
+	var err error
+	w.kube, err = kubernetes.NewForConfig(cluster.Admin)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.wire = newWire(t, cluster.Admin.Host)
+	ns := fmt.Sprintf("w%d", worlds)
+	for _, name := range []string{ns, ingress} {
+		_, err := w.kube.CoreV1().Namespaces().Create(w.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		w.Expect(err == nil || apierrors.IsAlreadyExists(err)).To(BeTrue(), "%v", err)
+	}
+	w.infra = types.NamespacedName{Namespace: ns, Name: "c1"}
+	w.want = guest.Want{
+		Secret: types.NamespacedName{Namespace: ns, Name: "c1-kubeconfig"}, Server: "https://" + w.wire.address(),
+		Service: types.NamespacedName{Namespace: ingress, Name: ns + "-apps"}, Owner: types.UID("uid-" + ns), Mode: mode,
+	}
+	w.clusters = guest.NewClusters(w.kube.CoreV1(), func(types.NamespacedName) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.told++
+	})
+	ctx, leave := context.WithCancel(context.Background())
+	left := make(chan error, 1)
+	go func() { left <- w.clusters.Start(ctx) }()
+	t.Cleanup(func() {
+		leave()
+		w.Expect(<-left).To(Succeed())
+	})
+	return w
+}
+
+// kubeconfig of the hosted cluster, as HyperShift writes it; its server is not the one that is dialled.
+func (w *world) kubeconfig(change ...func(*clientcmdapi.Config)) []byte {
+	c := clientcmdapi.Config{
+		APIVersion: "v1", Kind: "Config", CurrentContext: "admin",
+		Clusters: []clientcmdapi.NamedCluster{{Name: "cluster", Cluster: clientcmdapi.Cluster{
+			Server: "https://api.c1.example.com:6443", CertificateAuthorityData: cluster.Admin.CAData,
+		}}},
+		Contexts:  []clientcmdapi.NamedContext{{Name: "admin", Context: clientcmdapi.Context{Cluster: "cluster", AuthInfo: "admin", Namespace: "default"}}},
+		AuthInfos: []clientcmdapi.NamedAuthInfo{{Name: "admin", AuthInfo: clientcmdapi.AuthInfo{ClientCertificateData: cluster.Admin.CertData, ClientKeyData: cluster.Admin.KeyData}}},
+	}
+	for _, f := range change {
+		f(&c)
+	}
+	text, err := yaml.Marshal(c)
+	w.Expect(err).NotTo(HaveOccurred())
+	return text
+}
+
+// hasKubeconfig writes the Secret, new or over the one before.
+func (w *world) hasKubeconfig(text []byte) {
+	w.t.Helper()
+	secrets := w.kube.CoreV1().Secrets(w.want.Secret.Namespace)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: w.want.Secret.Name}, Data: map[string][]byte{"kubeconfig": text}}
+	_, err := secrets.Update(w.ctx, secret, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = secrets.Create(w.ctx, secret, metav1.CreateOptions{})
+	}
+	w.Expect(err).NotTo(HaveOccurred())
+}
+
+// see is what planning would be given now.
+func (w *world) see() *plan.Guest { return w.clusters.See(w.infra, w.want) }
+
+// eventually awaits something to be seen.
+func (w *world) eventually(what string, is func(*plan.Guest) bool) *plan.Guest {
+	w.t.Helper()
+	w.Eventually(func() bool { g := w.see(); return g != nil && is(g) }).Should(BeTrue(), func() string { return w.described(what) })
+	return w.see()
+}
+
+func (w *world) described(what string) string {
+	g := w.see()
+	if g != nil && g.Problem != nil {
+		return fmt.Sprintf("%s; the problem is %+v", what, *g.Problem)
+	}
+	return fmt.Sprintf("%s; seen is %+v", what, g)
+}
+
+func reached(g *plan.Guest) bool { return g.Problem == nil }
+
+func troubled(reason string) func(*plan.Guest) bool {
+	return func(g *plan.Guest) bool { return g.Problem != nil && g.Problem.Reason == reason }
+}
+
+// service that is wanted, as planning writes it.
+func (w *world) service(change ...func(*accore.ServiceApplyConfiguration)) *accore.ServiceApplyConfiguration {
+	s := accore.Service(w.want.Service.Name, w.want.Service.Namespace).
+		WithLabels(map[string]string{names.LabelOwnerUID: string(w.want.Owner), names.LabelInfra: w.infra.Name, names.LabelInfraNamespace: w.infra.Namespace}).
+		WithSpec(accore.ServiceSpec().WithType(corev1.ServiceTypeLoadBalancer).WithLoadBalancerClass("metallb.io/metallb").
+			WithSelector(map[string]string{"ingresscontroller.operator.openshift.io/deployment-ingresscontroller": "default"}).
+			WithPorts(accore.ServicePort().WithName("https").WithPort(443).WithTargetPort(intstr.FromInt32(443)).WithProtocol(corev1.ProtocolTCP)))
+	for _, f := range change {
+		f(s)
+	}
+	return s
+}
+
+func (w *world) apply(s *accore.ServiceApplyConfiguration) {
+	w.t.Helper()
+	w.Expect(w.clusters.Apply(w.infra, s)).To(Succeed())
+}
+
+// live is the Service as it is in the hosted cluster; nil when there is none.
+func (w *world) live() *corev1.Service {
+	s, err := w.kube.CoreV1().Services(w.want.Service.Namespace).Get(w.ctx, w.want.Service.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	w.Expect(err).NotTo(HaveOccurred())
+	return s
+}
+
+// wire is a way to a server that can be cut, as a cable is: what is under way stays without an answer.
+type wire struct {
+	listener net.Listener
+	to       string
+	mu       sync.Mutex
+	cut      bool
+	open     map[net.Conn]bool
+	accepted int
+}
+
+func newWire(t *testing.T, to string) *wire {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &wire{listener: listener, to: strings.Trim(strings.TrimPrefix(to, "https:"), "/"), open: map[net.Conn]bool{}}
+	go r.serve()
+	t.Cleanup(func() { listener.Close(); r.drop() })
+	return r
+}
+
+func (r *wire) address() string { return r.listener.Addr().String() }
+
+func (r *wire) serve() {
+	for {
+		here, err := r.listener.Accept()
+		if err != nil {
+			return
+		}
+		there, err := net.Dial("tcp", r.to)
+		if err != nil {
+			here.Close()
+			continue
+		}
+		r.mu.Lock()
+		r.accepted++
+		r.open[here], r.open[there] = true, true
+		r.mu.Unlock()
+		go r.copy(here, there)
+		go r.copy(there, here)
+	}
+}
+
+// copy passes bytes on; those of a wire that is cut are lost.
+func (r *wire) copy(to, from net.Conn) {
+	defer to.Close()
+	defer from.Close()
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		r.mu.Lock()
+		cut := r.cut
+		r.mu.Unlock()
+		if cut {
+			continue
+		}
+		if _, err := to.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// drop closes every connection.
+func (r *wire) drop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c := range r.open {
+		c.Close()
+	}
+	clear(r.open)
+}
+
+func (r *wire) setCut(cut bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cut = cut
+}
