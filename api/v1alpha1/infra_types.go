@@ -278,7 +278,7 @@ type EndpointStatus struct {
 	Port Port `json:"port"`
 	// Where the proxy leads them, e.g. clusters-c1/kube-apiserver:6443.
 	// +optional
-	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:MaxLength=4096
 	Backend string `json:"backend,omitempty"`
 	// Where name and port were read, e.g. HostedCluster.status.ignitionEndpoint.
 	// +optional

@@ -16,10 +16,12 @@ import (
 
 // Endpoint is one thing that workers dial.
 type Endpoint struct {
-	// Name of the row: api, ignition, oauth, konnectivity, metrics-proxy, or that of an extra endpoint.
+	// Name of the row: api, ignition, oauth, konnectivity, metrics-proxy, apps-https, apps-http, or that of an extra endpoint.
 	Name string
 	// Hostnames that DNS answers and, with TLS, server names that lead here.
 	Hostnames []string
+	// Answers are what the VLAN's DNS says in place of the proxy's address.
+	Answers []netip.Addr
 	// Literals are addresses that workers dial in place of a name.
 	Literals []netip.Addr
 	// Port that workers dial.

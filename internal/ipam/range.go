@@ -33,6 +33,9 @@ func Usable(p netip.Prefix) Range {
 	return r
 }
 
+// Whole is every address of a network.
+func Whole(p netip.Prefix) Range { return Range{p.Masked().Addr(), lastOf(p.Masked())} }
+
 func lastOf(p netip.Prefix) netip.Addr {
 	bytes := p.Addr().AsSlice()
 	for bit := p.Bits(); bit < len(bytes)*8; bit++ {

@@ -25,6 +25,8 @@ type InfraPlan struct {
 	// Addresses and Endpoints for status. Nil while Held: status keeps what it says.
 	Addresses []v1alpha1.AssignedAddress
 	Endpoints []v1alpha1.EndpointStatus
+	// Apps is what *.apps becomes; nil while it is off, and while Held.
+	Apps *Apps
 }
 
 // Infra says what one Infra becomes.
@@ -38,6 +40,10 @@ func Infra(in Input) InfraPlan {
 	p.Find(finding.About(infraObject(in.Infra), slices.Concat(v.acceptance(), v.vlan.findings(v), v.workers(), v.handedOut(), v.resolution()))...)
 	if p.Held = p.Refused(v1alpha1.ConditionAccepted, v1alpha1.ConditionNetworkReady, v1alpha1.ConditionEndpointsResolved); p.Held {
 		return p
+	}
+	if v.apps != nil {
+		p.Find(finding.About(infraObject(in.Infra), v.apps.findings)...)
+		p.Apps = &v.apps.plan
 	}
 	for _, component := range []componentPlan{v.dhcp(), v.dns(), v.proxy()} {
 		if component.enabled {
@@ -61,6 +67,7 @@ type view struct {
 	assigned ipam.Assignment
 	captured []endpoint.Captured
 	refused  []finding.Finding // literals that cannot be captured
+	apps     *appsView         // nil while off
 }
 
 func viewOf(in Input) *view {
@@ -74,6 +81,7 @@ func viewOf(in Input) *view {
 	if enabled(in.Infra.Spec.InfraComponents.Proxy.Enabled) {
 		v.captured, v.refused = v.table.Captured(endpoint.VLAN{CIDR: v.cidr, VIP: v.address(ipam.Proxy), Cluster: in.Settings.clusterNetworks()})
 	}
+	v.apps = v.publish()
 	return v
 }
 

@@ -146,30 +146,33 @@ func (v *view) dnsSpec(attachment v1alpha1.Attachment) v1alpha1.DNSServerSpec {
 		CacheTTL: metav1.Duration{Duration: cacheTTL}, Image: c.Image, Placement: c.Placement,
 	}
 	if !enabled(v.Infra.Spec.InfraComponents.Proxy.Enabled) {
+		spec.StaticEntries = entries(v.table.Records(netip.Addr{}))
 		return spec
 	}
-	spec.StaticEntries = entries(v.table.Names(), ip(v.address(ipam.Proxy)))
-	if proxy := v.Children.Proxy; proxy != nil && proxy.Status.ServiceIP != "" {
-		spec.InternalEntries = entries(v.podNames(), v1alpha1.IPAddress(proxy.Status.ServiceIP))
+	spec.StaticEntries = entries(v.table.Records(v.address(ipam.Proxy)))
+	if proxy := v.Children.Proxy; proxy != nil {
+		onPods, _ := netip.ParseAddr(string(proxy.Status.ServiceIP))
+		spec.InternalEntries = entries(v.onPods().Records(onPods))
 	}
 	return spec
 }
 
-// podNames are those that the pod network may ask for.
-func (v *view) podNames() []string {
+// onPods are the endpoints that the pod network may ask for; all of them are reached through the proxy there.
+func (v *view) onPods() endpoint.Table {
 	onPods := endpoint.Table{}
 	for _, e := range v.table.Endpoints {
 		if e.Views == v1alpha1.ViewVLANAndPods {
+			e.Answers = nil
 			onPods.Endpoints = append(onPods.Endpoints, e)
 		}
 	}
-	return onPods.Names()
+	return onPods
 }
 
-func entries(hostnames []string, to v1alpha1.IPAddress) []v1alpha1.DNSEntry {
+func entries(records []endpoint.Record) []v1alpha1.DNSEntry {
 	var all []v1alpha1.DNSEntry
-	for _, h := range hostnames {
-		all = append(all, v1alpha1.DNSEntry{Hostname: v1alpha1.DNSNameOrWildcard(h), IP: to})
+	for _, r := range records {
+		all = append(all, v1alpha1.DNSEntry{Hostname: v1alpha1.DNSNameOrWildcard(r.Hostname), IP: ip(r.IP)})
 	}
 	return all
 }

@@ -96,6 +96,13 @@ func (v *view) takenByNeighbours() []ipam.Taken {
 				taken = append(taken, ipam.Taken{Range: ipam.Single(a)})
 			}
 		}
+		pool, seen := keptForApps(n.Infra, n.Children)
+		if !n.older {
+			pool = beside(pool, v.leased())
+		}
+		for _, r := range slices.Concat(pool, seen) {
+			taken = append(taken, ipam.Taken{Range: r})
+		}
 		for _, a := range n.spare {
 			taken = append(taken, ipam.Taken{Range: ipam.Single(a)})
 		}
@@ -112,6 +119,15 @@ func (v *view) takenByNeighbours() []ipam.Taken {
 		taken[i].Neighbour = true
 	}
 	return taken
+}
+
+// beside is what is left of a newer neighbour's ranges beside what we lease by now.
+func beside(ranges, leased []ipam.Range) []ipam.Range {
+	var left []ipam.Range
+	for _, r := range ranges {
+		left = append(left, ipam.Without(r, leased)...)
+	}
+	return left
 }
 
 // leased is what our DHCP server leases from by now: our pool grows around what a newer Infra leases, but gives it nothing.

@@ -157,7 +157,7 @@ func (v *view) request() ipam.Request {
 		Enabled: switchedOn(c),
 		Written: written(v.Infra), Given: given(v.Infra, v.Children),
 		WrittenPool: span(c.DHCP.RangeStart, c.DHCP.RangeEnd), GivenPool: v.Children.pool(),
-		Taken: slices.Concat(v.takenHere(), v.takenByEndpoints(), v.takenByNeighbours()),
+		Taken: slices.Concat(v.takenHere(), v.takenByEndpoints(), v.takenByApps(), v.takenByNeighbours()),
 	}
 }
 

@@ -43,7 +43,7 @@ const unreachableSeconds = 30
 func Proxy(in Child[*v1alpha1.ProxyServer]) ChildPlan {
 	spec := in.Server.Spec
 	p, stop := held(slices.Concat(ImageOverrides(in.Settings, WrittenImages(in.Server)),
-		notAdmitted(spec, in.Settings.ExtraEndpointCIDRs), in.references(spec.NetworkConfig.Attachment, backendNamespaces(spec))))
+		notAdmitted(spec, admittedTo(in)), in.references(spec.NetworkConfig.Attachment, backendNamespaces(spec))))
 	if stop {
 		return p
 	}
@@ -62,6 +62,19 @@ func Proxy(in Child[*v1alpha1.ProxyServer]) ChildPlan {
 	}
 	p.Want(w.admission(admittedTCP(onPods)...), w.budget(), w.replaced(released))
 	return p
+}
+
+// admittedTo are the networks that only an administrator may open and, for the proxy of an Infra, the VLAN that it stands on.
+func admittedTo(in Child[*v1alpha1.ProxyServer]) []netip.Prefix {
+	all := in.Settings.ExtraEndpointCIDRs
+	if in.Infra == nil {
+		return all
+	}
+	cidr, err := netip.ParsePrefix(string(in.Infra.Spec.NetworkConfig.CIDR))
+	if err != nil {
+		return all
+	}
+	return append(all[:len(all):len(all)], cidr)
 }
 
 // notAdmitted finds the addresses that only an administrator may open: who writes a ProxyServer reaches what its pod does.

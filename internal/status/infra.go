@@ -23,6 +23,8 @@ type Outcome struct {
 	Wrote bool
 	// Paused says why nothing was written; empty when it was.
 	Paused string
+	// GuestLeft: nothing of ours is in the hosted cluster (any more), or nobody can tell.
+	GuestLeft bool
 }
 
 // Infra says how an Infra stands.
@@ -32,13 +34,14 @@ func Infra(infra *v1alpha1.Infra, p plan.InfraPlan, children plan.Children, out 
 	network := judged(v1alpha1.ConditionNetworkReady, out.Findings, unlessHeld(out, before, yes(v1alpha1.ConditionNetworkReady, "Fit", "the NetworkAttachmentDefinition is there and fit")))
 	endpoints := judged(v1alpha1.ConditionEndpointsResolved, out.Findings, unlessHeld(out, before, yes(v1alpha1.ConditionEndpointsResolved, "Resolved", "every endpoint has a name, a port and a backend")))
 	components := componentVerdicts(infra, children, out)
-	all := slices.Concat([]verdict{accepted, network, endpoints}, components)
-	all = append(all, progressing(infra, out, all), degraded(before, out, components), ready(out, all))
+	needed, published := slices.Concat([]verdict{accepted, network, endpoints}, components), appsVerdicts(infra, p, out)
+	all := slices.Concat(needed, published, []verdict{progressing(infra, out, needed), degraded(before, out, append(components, published...)), ready(out, needed)})
 
 	status := v1alpha1.InfraStatus{
 		Conditions: conditions(before, infra.Generation, now, all...), ObservedGeneration: infra.Generation,
 		Addresses: infra.Status.Addresses, Endpoints: infra.Status.Endpoints, Leases: leases(infra, children.DHCP),
 	}
+	status.AppsIngress = apps(infra, p, out, status.Conditions, now)
 	switch {
 	case !out.Held:
 		status.Addresses, status.Endpoints = p.Addresses, p.Endpoints

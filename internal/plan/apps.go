@@ -1,0 +1,371 @@
+package plan
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// Apps is what *.apps of an Infra becomes beside the rows of the endpoint table.
+type Apps struct {
+	// Service is desired in the hosted cluster; nil: none is.
+	Service *accore.ServiceApplyConfiguration
+	// Undecided: it cannot be said which Service is desired; what is there stays.
+	Undecided bool
+	// Addresses that *.apps has on the VLAN.
+	Addresses []netip.Addr
+	// Away: the hosted cluster is not to be seen.
+	Away bool
+}
+
+// The guest's routers (spec/hypershift.md §5).
+const (
+	routerNamespace = "openshift-ingress"
+	routerSelector  = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
+	routerNodePort  = routerNamespace + "/router-nodeport-default"
+	routerHTTP      = 80
+	routerHTTPS     = 443
+)
+
+const (
+	fieldApps        = "spec.appsIngress"
+	fieldAppsMode    = fieldApps + ".mode"
+	fieldAppsClass   = fieldApps + ".metallb.loadBalancerClass"
+	fieldAppsPool    = fieldApps + ".metallb.ipAddressPoolRange"
+	fieldAppsService = fieldApps + ".service.name"
+	fieldAppsPorts   = fieldApps + ".ports"
+)
+
+// mostTargets is what a ProxyServer's targetAddresses hold.
+const mostTargets = 64
+
+func publishes(infra *v1alpha1.Infra) bool {
+	return infra.Spec.AppsIngress != nil && infra.Spec.AppsIngress.Enabled
+}
+
+// GuestAccess is how the hosted cluster is looked into for *.apps.
+type GuestAccess struct {
+	// Secret with the kubeconfig whose credentials are used.
+	Secret types.NamespacedName
+	// Server that is dialled, whatever the kubeconfig says: a SAN of its certificate, and any pod is admitted there.
+	Server string
+	// Service that *.apps has in the hosted cluster.
+	Service types.NamespacedName
+	Mode    v1alpha1.AppsIngressMode
+}
+
+// GuestAccess is false where there is nothing to look for or to remove, no permission, or no hosted cluster (any more).
+func (in Input) GuestAccess() (GuestAccess, bool) {
+	hc := in.HostedCluster
+	if !publishes(in.Infra) && in.Infra.Status.AppsIngress == nil || hc == nil || hc.DeletionTimestamp != nil || hc.Status.KubeConfig == nil || len(Permitted(in)) > 0 {
+		return GuestAccess{}, false
+	}
+	spec := appsSpec(in.Infra)
+	return GuestAccess{
+		Secret:  types.NamespacedName{Namespace: hc.Namespace, Name: hc.Status.KubeConfig.Name},
+		Server:  "https://kube-apiserver." + in.ControlPlaneNamespace() + ".svc:6443",
+		Service: types.NamespacedName{Namespace: string(spec.Service.Namespace), Name: orElse(string(spec.Service.Name), hc.Name+"-apps")},
+		Mode:    spec.Mode,
+	}, true
+}
+
+// appsSpec is spec.appsIngress with its defaults.
+func appsSpec(infra *v1alpha1.Infra) v1alpha1.AppsIngress {
+	var spec v1alpha1.AppsIngress
+	if infra.Spec.AppsIngress != nil {
+		spec = *infra.Spec.AppsIngress
+	}
+	if spec.MetalLB == nil {
+		spec.MetalLB = &v1alpha1.AppsMetalLB{}
+	}
+	spec.Mode = cmp.Or(spec.Mode, v1alpha1.AppsLoadBalancer)
+	spec.Service.Namespace = cmp.Or(spec.Service.Namespace, routerNamespace)
+	spec.Ports = v1alpha1.AppsPorts{HTTP: cmp.Or(spec.Ports.HTTP, routerHTTP), HTTPS: cmp.Or(spec.Ports.HTTPS, routerHTTPS)}
+	return spec
+}
+
+// appsRoute is where *.apps leads: what the proxy dials, and what the VLAN's DNS answers in place of the proxy's address.
+type appsRoute struct {
+	https, http []netip.AddrPort
+	answers     []netip.Addr
+	source      string
+}
+
+// appsView judges what the hosted cluster offers for *.apps. Its findings hold nothing back.
+type appsView struct {
+	*view
+	spec     v1alpha1.AppsIngress
+	before   appsRoute // as the children have it
+	route    appsRoute // as they are to have it
+	plan     Apps
+	findings []finding.Finding
+}
+
+func (a *appsView) find(f finding.Builder, format string, args ...any) {
+	a.findings = append(a.findings, f.Say(format, args...))
+}
+
+func appsFail(reason, field string) finding.Builder {
+	return finding.Fails(v1alpha1.ConditionAppsIngressReady, reason).At(field)
+}
+
+func appsWait(reason string) finding.Builder {
+	return finding.Wait(v1alpha1.ConditionAppsIngressReady, reason).At(fieldApps)
+}
+
+// publish adds *.apps to the table. What was good before stays where the hosted cluster offers nothing better.
+func (v *view) publish() *appsView {
+	if !publishes(v.Infra) {
+		return nil
+	}
+	a := &appsView{view: v, spec: appsSpec(v.Infra)}
+	a.before = a.Children.readBack()
+	if len(a.before.https) == 0 {
+		a.before = a.leadingTo(a.before.answers, a.before.source)
+	}
+	a.route = a.before
+	a.look()
+	a.enter()
+	return a
+}
+
+func (a *appsView) look() {
+	access, ok := a.GuestAccess()
+	switch g := a.Guest; {
+	case !ok:
+		a.unseen(GuestProblem{GuestWaiting, a.noAccess()})
+	case g == nil:
+		a.unseen(GuestProblem{GuestWaiting, "the hosted cluster has not been looked into yet, by the kubeconfig in Secret " + access.Secret.String()})
+	case g.Problem != nil:
+		a.unseen(*g.Problem)
+	case a.spec.Mode == v1alpha1.AppsNodePort:
+		a.nodePort()
+	default:
+		a.loadBalancer(access.Service)
+	}
+}
+
+func (a *appsView) noAccess() string {
+	switch hc := a.HostedCluster; {
+	case hc == nil:
+		return "there is no HostedCluster whose kubeconfig (status.kubeconfig) leads into the hosted cluster; set spec.hostedClusterRef"
+	case hc.DeletionTimestamp != nil:
+		return "HostedCluster " + hc.Namespace + "/" + hc.Name + " is being deleted"
+	default:
+		return "waiting for HostedCluster " + hc.Namespace + "/" + hc.Name + " to name its kubeconfig (status.kubeconfig)"
+	}
+}
+
+func (a *appsView) unseen(p GuestProblem) {
+	a.plan.Undecided = true
+	f := appsWait(p.Reason)
+	if p.Reason != GuestWaiting {
+		a.plan.Away = true
+		f = appsFail(p.Reason, fieldApps)
+	}
+	a.find(f, "%s", p.Message)
+}
+
+// enter puts the rows into the table.
+func (a *appsView) enter() {
+	domain := a.appsDomain()
+	if validation.IsDNS1123Subdomain(domain) != nil {
+		a.find(appsFail("InvalidDomain", fieldApps+".baseDomain"), "the domain of *.apps is %q, which is no DNS name in lower case; set appsIngress.baseDomain to the cluster's, e.g. c1.example.com", domain)
+		return
+	}
+	if len(a.route.https) == 0 {
+		return
+	}
+	row := endpoint.Endpoint{Hostnames: []string{"*." + domain}, Answers: a.route.answers, Views: v1alpha1.ViewVLANAndPods, Source: a.route.source}
+	https, http := row, row
+	https.Name, https.Port, https.Protocol, https.Backend.Addresses = endpoint.AppsHTTPS, int32(a.spec.Ports.HTTPS), v1alpha1.ProtocolTLS, a.route.https
+	http.Name, http.Port, http.Protocol, http.Backend.Addresses = endpoint.AppsHTTP, int32(a.spec.Ports.HTTP), v1alpha1.ProtocolTCP, a.route.http
+	table, clash := a.table.WithApps(https, http)
+	if clash = cmp.Or(clash, a.portInUse(https), a.portInUse(http)); clash != "" {
+		a.find(appsFail("PortInUse", fieldAppsPorts), "appsIngress.ports: %s", clash)
+		return
+	}
+	a.table, a.plan.Addresses = table, a.route.answers
+	if len(a.plan.Addresses) == 0 {
+		a.plan.Addresses = []netip.Addr{a.address(ipam.Proxy)}
+	}
+}
+
+// portInUse: the proxy's pod has ports of its own, and a live port cannot change its protocol.
+func (a *appsView) portInUse(e endpoint.Endpoint) string {
+	if e.Port == names.HealthPort || e.Port == names.MetricsPort {
+		return e.Name + " has the proxy's own port; choose another"
+	}
+	if a.Children.Proxy == nil {
+		return ""
+	}
+	for _, b := range a.Children.Proxy.Spec.Backends {
+		if int32(b.Port) == e.Port && b.Protocol != e.Protocol {
+			return e.Name + " has the port of " + b.Name + ", which has another protocol and ends first"
+		}
+	}
+	return ""
+}
+
+func (a *appsView) appsDomain() string {
+	if a.spec.BaseDomain != "" {
+		return "apps." + string(a.spec.BaseDomain)
+	}
+	return a.controlPlane().AppsDomain()
+}
+
+// readBack is what the children were told last: it stays while there is nothing better, over restarts too.
+func (c Children) readBack() appsRoute {
+	r := appsRoute{source: "kept: what was seen in the hosted cluster last"}
+	var proxy v1alpha1.IPAddress
+	if c.Proxy != nil {
+		proxy = c.Proxy.Spec.NetworkConfig.ServerIP
+		for _, b := range c.Proxy.Spec.Backends {
+			switch b.Name {
+			case endpoint.AppsHTTPS:
+				r.https = addrPorts(b.TargetAddresses)
+			case endpoint.AppsHTTP:
+				r.http = addrPorts(b.TargetAddresses)
+			}
+		}
+	}
+	if c.DNS == nil {
+		return r
+	}
+	for _, e := range c.DNS.Spec.StaticEntries { // no other name is answered with anything but the proxy's address
+		if at, err := netip.ParseAddr(string(e.IP)); err == nil && e.IP != proxy {
+			r.answers = append(r.answers, at)
+		}
+	}
+	return r
+}
+
+func addrPorts(texts []string) []netip.AddrPort {
+	var all []netip.AddrPort
+	for _, text := range texts {
+		if a, err := netip.ParseAddrPort(text); err == nil {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// keptForApps are the addresses that MetalLB may give *.apps, and those that it has: DHCP leases none of them.
+func keptForApps(infra *v1alpha1.Infra, children Children) (pool, seen []ipam.Range) {
+	if !publishes(infra) {
+		return nil, nil
+	}
+	for _, text := range appsSpec(infra).MetalLB.IPAddressPoolRange {
+		pool = append(pool, rangeOf(string(text)))
+	}
+	for _, a := range children.readBack().answers {
+		seen = append(seen, ipam.Single(a))
+	}
+	return pool, seen
+}
+
+// takenByApps are ours; what is seen only now is not leased either, before it is answered.
+func (v *view) takenByApps() []ipam.Taken {
+	var taken []ipam.Taken
+	pool, seen := keptForApps(v.Infra, v.Children)
+	for _, r := range pool {
+		taken = append(taken, ipam.Taken{Range: r, By: "appsIngress.metallb.ipAddressPoolRange"})
+	}
+	if v.Guest != nil && publishes(v.Infra) {
+		for _, a := range externalIPs(v.Guest.Service) {
+			seen = append(seen, ipam.Single(a))
+		}
+	}
+	for _, r := range seen {
+		taken = append(taken, ipam.Taken{Range: r})
+	}
+	return taken
+}
+
+// rangeOf reads a network or first-last, as MetalLB's pools have them.
+func rangeOf(text string) ipam.Range {
+	if p, err := netip.ParsePrefix(text); err == nil {
+		return ipam.Whole(p)
+	}
+	first, last, _ := strings.Cut(text, "-")
+	return span(strings.TrimSpace(first), strings.TrimSpace(last))
+}
+
+// external says whether *.apps had an address of MetalLB's.
+func (r appsRoute) external() bool { return len(r.answers) > 0 }
+
+// nodePort leads to the router's node ports on the workers. Only once it does, the Service that there may be is not needed.
+func (a *appsView) nodePort() {
+	a.plan.Undecided = true
+	https, http := nodePortOf(a.Guest.Router, routerHTTPS), nodePortOf(a.Guest.Router, routerHTTP)
+	workers := a.workers()
+	switch {
+	case !enabled(a.Infra.Spec.InfraComponents.Proxy.Enabled):
+		a.find(appsFail("ProxyIsOff", fieldAppsMode), "mode NodePort leads through the proxy, which is switched off; set infraComponents.proxy.enabled: true, or mode: LoadBalancer")
+	case https == 0 || http == 0:
+		a.find(appsWait("RouterNotFound").At(fieldAppsMode), "waiting for Service %s of the hosted cluster, with node ports for %d and %d; where the routers are not published by NodePort, set mode: LoadBalancer", routerNodePort, routerHTTP, routerHTTPS)
+	case len(workers) == 0 || !slices.ContainsFunc(a.Guest.Nodes, func(n GuestNode) bool { return n.Ready && !n.Deleting }):
+		a.find(appsWait("NoReadyWorkers"), "waiting for a Node of the hosted cluster that is Ready, with an address in networkConfig.cidr %s", a.cidr)
+	default:
+		a.plan.Undecided = false
+		a.route = appsRoute{https: at(workers, https), http: at(workers, http), source: "Service " + routerNodePort + " of the hosted cluster"}
+	}
+}
+
+// workers that are there, Ready or not: whether one serves, the proxy sees for itself every second, and the hosted cluster
+// calls all of them NotReady when they lose its API.
+func (a *appsView) workers() []netip.Addr {
+	var all []netip.Addr
+	for _, n := range a.Guest.Nodes {
+		i := slices.IndexFunc(n.Addresses, func(at netip.Addr) bool { return a.cidr.Contains(at) && a.holder(at) == "" })
+		if i >= 0 && !n.Deleting && len(all) < mostTargets {
+			all = append(all, n.Addresses[i])
+		}
+	}
+	slices.SortFunc(all, netip.Addr.Compare)
+	return slices.Compact(all)
+}
+
+func at(addresses []netip.Addr, port int32) []netip.AddrPort {
+	var all []netip.AddrPort
+	for _, a := range addresses {
+		all = append(all, netip.AddrPortFrom(a, uint16(port)))
+	}
+	return all
+}
+
+// holder says who has an address that *.apps must not lead to.
+func (a *appsView) holder(at netip.Addr) string {
+	switch {
+	case at == a.gateway:
+		return "networkConfig.gateway"
+	case slices.ContainsFunc(a.table.Endpoints, func(e endpoint.Endpoint) bool { return slices.Contains(e.Literals, at) }):
+		return "an endpoint of the control plane"
+	case slices.Contains(a.assigned.Spare, at):
+		return "this Infra's"
+	}
+	for _, ours := range a.assigned.Addresses {
+		if ours == at {
+			return "this Infra's"
+		}
+	}
+	for _, n := range a.near {
+		for _, theirs := range given(n.Infra, n.Children) {
+			if theirs == at {
+				return "another Infra's on this VLAN"
+			}
+		}
+	}
+	return ""
+}

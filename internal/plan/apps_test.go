@@ -1,0 +1,163 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/testkit/golden"
+)
+
+// appsCase is one hosted cluster with apps ingress; everything else is as the loadbalancer-with-hostname case has it.
+type appsCase struct {
+	AppsIngress v1alpha1.AppsIngress
+	// Infra and HostedCluster are merged into theirs.
+	Infra, HostedCluster json.RawMessage
+	// Before was seen, with AppsIngressBefore where that was another, when the children were written; nil: they are new.
+	AppsIngressBefore *v1alpha1.AppsIngress
+	Before            *plan.Guest
+	Guest             *plan.Guest
+}
+
+func TestAppsBecome(t *testing.T) {
+	golden.Cases(t, "testdata/apps", []string{"case.yaml"}, func(t *testing.T, dir string) map[string]string {
+		text, err := os.ReadFile(filepath.Join(dir, "case.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c appsCase
+		if err := yaml.UnmarshalStrict(text, &c); err != nil {
+			t.Fatal(err)
+		}
+		in := c.input(t)
+		return map[string]string{"out.txt": appsOf(t, plan.Infra(in))}
+	})
+}
+
+func (c appsCase) input(t *testing.T) plan.Input {
+	t.Helper()
+	in := load(t, "testdata/loadbalancer-with-hostname/in.yaml").Inputs(settings())[0]
+	in.HostedCluster.Status.KubeConfig = &corev1.LocalObjectReference{Name: "c1-admin-kubeconfig"}
+	merge(t, in.Infra, c.Infra)
+	c.AppsIngress.Enabled = true
+	if c.Before != nil {
+		before := c.AppsIngressBefore
+		if before == nil {
+			before = &c.AppsIngress
+		}
+		in.Infra.Spec.AppsIngress, in.Guest = before.DeepCopy(), c.Before
+		in.Infra.Spec.AppsIngress.Enabled = true
+		in.Children = children(t, plan.Infra(in))
+	}
+	merge(t, in.HostedCluster, c.HostedCluster)
+	in.Infra.Spec.AppsIngress, in.Guest = &c.AppsIngress, c.Guest
+	return in
+}
+
+func merge[T v1alpha1.Infra | hyperv1.HostedCluster](t *testing.T, into *T, patch json.RawMessage) {
+	t.Helper()
+	if len(patch) == 0 {
+		return
+	}
+	if err := json.Unmarshal(patch, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// children are what a plan made, as they are read back: the proxy has its Service.
+func children(t *testing.T, p plan.InfraPlan) plan.Children {
+	t.Helper()
+	var c plan.Children
+	for _, o := range p.Objects {
+		text := []byte(document(t, o))
+		var err error
+		switch o.(type) {
+		case *ac.DHCPServerApplyConfiguration:
+			c.DHCP = &v1alpha1.DHCPServer{}
+			err = yaml.Unmarshal(text, c.DHCP)
+		case *ac.DNSServerApplyConfiguration:
+			c.DNS = &v1alpha1.DNSServer{}
+			err = yaml.Unmarshal(text, c.DNS)
+		case *ac.ProxyServerApplyConfiguration:
+			c.Proxy = &v1alpha1.ProxyServer{}
+			err = yaml.Unmarshal(text, c.Proxy)
+			c.Proxy.Status.ServiceIP = "172.30.0.99"
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+// appsOf is what a plan says of *.apps, and nothing else.
+func appsOf(t *testing.T, p plan.InfraPlan) string {
+	t.Helper()
+	var out strings.Builder
+	for _, f := range p.Findings {
+		if f.Condition == v1alpha1.ConditionAppsIngressReady || f.Outcome.Holds() {
+			fmt.Fprintf(&out, "%s %s: %s\n%s", f.Outcome, f.Reason, f.Message, indented(f.YAML()))
+		}
+	}
+	if p.Apps == nil {
+		return out.String() + "no apps\n"
+	}
+	fmt.Fprintf(&out, "addresses %v, away %t\n", p.Apps.Addresses, p.Apps.Away)
+	switch s := p.Apps.Service; {
+	case p.Apps.Undecided:
+		fmt.Fprintln(&out, "service as it is")
+	case s == nil:
+		fmt.Fprintln(&out, "service none")
+	default:
+		s.Labels = nil // as on all that is planned
+		fmt.Fprintf(&out, "service\n%s", indented(document(t, s)))
+	}
+	for _, e := range p.Endpoints {
+		if strings.HasPrefix(e.Name, "apps-") {
+			fmt.Fprintf(&out, "endpoint %s %v:%d → %s (%s)\n", e.Name, e.Hostnames, e.Port, e.Backend, e.Source)
+		}
+	}
+	made := children(t, p)
+	if made.DNS != nil {
+		tell(&out, "vlan", made.DNS.Spec.StaticEntries)
+		tell(&out, "pods", made.DNS.Spec.InternalEntries)
+	}
+	if made.Proxy != nil {
+		for _, b := range made.Proxy.Spec.Backends {
+			if strings.HasPrefix(b.Name, "apps-") {
+				fmt.Fprintf(&out, "proxy %s %s %d %q → %v, %s\n", b.Name, b.Protocol, b.Port, b.Hostname, b.TargetAddresses, b.Views)
+			}
+		}
+	}
+	if made.DHCP != nil {
+		fmt.Fprintf(&out, "never leased %v\n", made.DHCP.Spec.ExcludeRanges)
+	}
+	return out.String()
+}
+
+func tell(out io.Writer, view string, entries []v1alpha1.DNSEntry) {
+	for _, e := range entries {
+		if strings.HasPrefix(string(e.Hostname), "*.") {
+			fmt.Fprintf(out, "%s %s %s\n", view, e.Hostname, e.IP)
+		}
+	}
+}
+
+func indented(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		out.WriteString("    " + line)
+	}
+	return out.String()
+}

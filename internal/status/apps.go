@@ -1,0 +1,95 @@
+package status
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+// appsPatience is how long *.apps may be without an address before it counts as degraded (spec/dns-proxy.md).
+const appsPatience = 2 * time.Minute
+
+// longestAppsMessage is what status.appsIngress.message may hold.
+const longestAppsMessage = 4096
+
+// appsVerdicts are one while *.apps is published. Ready does not depend on it: workers join without.
+func appsVerdicts(infra *v1alpha1.Infra, p plan.InfraPlan, out Outcome) []verdict {
+	const kind = v1alpha1.ConditionAppsIngressReady
+	switch a := infra.Spec.AppsIngress; {
+	case a == nil || !a.Enabled:
+		return nil
+	case p.Apps == nil || out.Held:
+		return []verdict{kept(infra.Status.Conditions, kind)}
+	}
+	return []verdict{judged(kind, out.Findings, yes(kind, "Serving", fmt.Sprintf("*.apps leads to %v", p.Apps.Addresses)))}
+}
+
+// apps says how *.apps stands. The block outlasts the condition until nothing of ours is left in the hosted cluster.
+func apps(infra *v1alpha1.Infra, p plan.InfraPlan, out Outcome, conditions []metav1.Condition, now time.Time) *v1alpha1.AppsIngressStatus {
+	before := infra.Status.AppsIngress
+	c := meta.FindStatusCondition(conditions, v1alpha1.ConditionAppsIngressReady)
+	var want v1alpha1.AppsIngressStatus
+	switch {
+	case c == nil && (before == nil || out.GuestLeft):
+		return nil
+	case c == nil:
+		want = v1alpha1.AppsIngressStatus{Phase: v1alpha1.AppsDegraded, Reason: "Removing", Message: "appsIngress is off; its Service has yet to be removed from the hosted cluster"}
+	case p.Apps == nil && before != nil:
+		return before
+	default:
+		want = v1alpha1.AppsIngressStatus{Phase: appsPhase(p.Apps, c, now), Reason: c.Reason, Message: cut(c.Message, longestAppsMessage)}
+		want.ExternalIPs = appsAddresses(p.Apps)
+		if len(want.ExternalIPs) > 0 {
+			want.ExternalIP = want.ExternalIPs[0]
+		}
+	}
+	return dated(before, want, now)
+}
+
+func appsAddresses(a *plan.Apps) []v1alpha1.IPAddress {
+	var all []v1alpha1.IPAddress
+	if a != nil {
+		for _, at := range a.Addresses {
+			all = append(all, v1alpha1.IPAddress(at.String()))
+		}
+	}
+	return all
+}
+
+func appsPhase(a *plan.Apps, c *metav1.Condition, now time.Time) v1alpha1.AppsIngressPhase {
+	switch {
+	case c.Status == metav1.ConditionTrue:
+		return v1alpha1.AppsReady
+	case a != nil && (len(a.Addresses) > 0 || a.Away), c.Status == metav1.ConditionFalse && now.Sub(c.LastTransitionTime.Time) >= appsPatience:
+		return v1alpha1.AppsDegraded
+	}
+	return v1alpha1.AppsPending
+}
+
+// dated has the time of the last change.
+func dated(before *v1alpha1.AppsIngressStatus, want v1alpha1.AppsIngressStatus, now time.Time) *v1alpha1.AppsIngressStatus {
+	if before != nil {
+		want.LastSyncTime = before.LastSyncTime
+		if equality.Semantic.DeepEqual(*before, want) {
+			return before
+		}
+	}
+	at := metav1.NewTime(now).Rfc3339Copy()
+	want.LastSyncTime = &at
+	return &want
+}
+
+// PatienceEnds is how long from now *.apps counts as degraded if nothing happens; zero when that is not so.
+func PatienceEnds(s v1alpha1.InfraStatus, now time.Time) time.Duration {
+	c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionAppsIngressReady)
+	if s.AppsIngress == nil || s.AppsIngress.Phase != v1alpha1.AppsPending || c == nil || c.Status != metav1.ConditionFalse {
+		return 0
+	}
+	return max(appsPatience-now.Sub(c.LastTransitionTime.Time), time.Millisecond)
+}

@@ -1,0 +1,117 @@
+package status
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+func appsInfra() *v1alpha1.Infra {
+	infra := &v1alpha1.Infra{}
+	infra.Spec.AppsIngress = &v1alpha1.AppsIngress{Enabled: true}
+	return infra
+}
+
+// appsAfter is what the status says of *.apps, having said before what it does.
+func appsAfter(infra *v1alpha1.Infra, p plan.Apps, now time.Time, findings ...finding.Finding) v1alpha1.InfraStatus {
+	s := Infra(infra, plan.InfraPlan{Apps: &p}, allServe(), Outcome{Findings: findings}, now)
+	infra.Status = s
+	return s
+}
+
+var (
+	waits   = finding.Wait(v1alpha1.ConditionAppsIngressReady, "WaitingForExternalIP").Say("waiting")
+	lost    = finding.Fails(v1alpha1.ConditionAppsIngressReady, "ExternalIPLost").Say("lost")
+	away    = finding.Fails(v1alpha1.ConditionAppsIngressReady, "HostedClusterUnreachable").Say("away")
+	serves  = plan.Apps{Addresses: []netip.Addr{netip.MustParseAddr("192.168.100.200"), netip.MustParseAddr("fd00::200")}}
+	nothing = plan.Apps{}
+)
+
+func TestAppsArePendingAtFirstAndDegradedAfterTwoMinutes(t *testing.T) {
+	g := NewWithT(t)
+	infra := appsInfra()
+	g.Expect(appsAfter(infra, nothing, morning, waits).AppsIngress.Phase).To(Equal(v1alpha1.AppsPending))
+	g.Expect(PatienceEnds(infra.Status, morning.Add(30*time.Second))).To(Equal(90*time.Second), "nothing else brings the Infra back")
+	g.Expect(appsAfter(infra, nothing, morning.Add(119*time.Second), waits).AppsIngress.Phase).To(Equal(v1alpha1.AppsPending))
+	g.Expect(appsAfter(infra, nothing, morning.Add(2*time.Minute), waits).AppsIngress.Phase).To(Equal(v1alpha1.AppsDegraded))
+	g.Expect(PatienceEnds(infra.Status, morning.Add(2*time.Minute))).To(BeZero())
+}
+
+func TestAppsAreDegradedAtOnceWhen(t *testing.T) {
+	for name, c := range map[string]struct {
+		apps plan.Apps
+		said finding.Finding
+	}{
+		"the address is lost":                     {serves, lost},
+		"the hosted cluster is away":              {plan.Apps{Away: true}, away},
+		"it is away and had served before":        {plan.Apps{Away: true, Addresses: serves.Addresses}, away},
+		"the address that it had is being waited": {serves, waits},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := appsAfter(appsInfra(), c.apps, morning, c.said)
+			NewWithT(t).Expect(s.AppsIngress.Phase).To(Equal(v1alpha1.AppsDegraded))
+		})
+	}
+}
+
+func TestAppsStatusSaysWhereTheyLeadAndSinceWhen(t *testing.T) {
+	g := NewWithT(t)
+	infra := appsInfra()
+	s := appsAfter(infra, serves, morning)
+	at := metav1.NewTime(morning)
+	want := &v1alpha1.AppsIngressStatus{
+		Phase: v1alpha1.AppsReady, ExternalIP: "192.168.100.200", ExternalIPs: []v1alpha1.IPAddress{"192.168.100.200", "fd00::200"}, LastSyncTime: &at,
+		Reason: "Serving", Message: "*.apps leads to [192.168.100.200 fd00::200]",
+	}
+	g.Expect(s.AppsIngress).To(Equal(want))
+	g.Expect(appsAfter(infra, serves, noon).AppsIngress).To(Equal(want), "lastSyncTime is when this last changed")
+	s = appsAfter(infra, serves, noon, lost)
+	g.Expect(s.AppsIngress.LastSyncTime.Time).To(Equal(noon))
+	g.Expect(s.AppsIngress.ExternalIP).To(BeEquivalentTo("192.168.100.200"), "what was good stays")
+	long := finding.Fails(v1alpha1.ConditionAppsIngressReady, "ServiceRefused").Say("%s", strings.Repeat("x", 5000))
+	g.Expect(appsAfter(infra, serves, noon, long).AppsIngress.Message).To(HaveLen(longestAppsMessage), "the field holds no more")
+}
+
+func TestReadyDoesNotDependOnApps(t *testing.T) {
+	g := NewWithT(t)
+	infra := appsInfra()
+	appsAfter(infra, serves, morning)
+	s := appsAfter(infra, serves, noon, lost)
+	g.Expect(meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReady)).To(BeTrue(), "workers join without")
+	g.Expect(meta.IsStatusConditionFalse(s.Conditions, v1alpha1.ConditionAppsIngressReady)).To(BeTrue())
+	g.Expect(meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionDegraded)).To(BeTrue(), "something that worked does not")
+}
+
+func TestAppsHaveAConditionOnlyWhileEnabledAndABlockUntilTheGuestIsLeft(t *testing.T) {
+	g := NewWithT(t)
+	infra := appsInfra()
+	appsAfter(infra, serves, morning)
+	infra.Spec.AppsIngress.Enabled = false
+	s := Infra(infra, plan.InfraPlan{}, allServe(), Outcome{}, noon)
+	g.Expect(meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionAppsIngressReady)).To(BeNil())
+	g.Expect(s.AppsIngress.Reason).To(Equal("Removing"), "after a restart it is how we know that something of ours is in the hosted cluster")
+	infra.Status = s
+	s = Infra(infra, plan.InfraPlan{}, allServe(), Outcome{GuestLeft: true}, noon)
+	g.Expect(s.AppsIngress).To(BeNil())
+}
+
+func TestAppsStayAsTheyAreWhileAnInfraIsHeld(t *testing.T) {
+	g := NewWithT(t)
+	infra := appsInfra()
+	held := Outcome{Held: true, Findings: []finding.Finding{finding.Wrong(v1alpha1.ConditionAccepted, "InvalidCIDR").Say("no")}}
+	s := Infra(infra, plan.InfraPlan{Held: true}, allServe(), held, morning)
+	g.Expect(s.AppsIngress.Phase).To(Equal(v1alpha1.AppsPending), "nothing was made yet")
+	before := appsAfter(infra, serves, morning).AppsIngress
+	s = Infra(infra, plan.InfraPlan{Held: true}, allServe(), held, noon)
+	g.Expect(s.AppsIngress).To(Equal(before))
+	g.Expect(meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionAppsIngressReady)).To(BeTrue())
+}
