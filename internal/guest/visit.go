@@ -2,6 +2,7 @@ package guest
 
 import (
 	"context"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +31,10 @@ func (a *agent) visit(ctx context.Context, access Access) (settled bool, err err
 		return false, err
 	}
 	defer api.close()
+	// One connection carries all that follows: without it each request would open one, and close all but the first.
+	if _, err := api.do(ctx, request{verb: http.MethodGet, path: "/version", accept: asJSON}); err != nil {
+		return false, err
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	v := &visit{agent: a, api: api, group: group}
 	v.left.Add(1) // ours, until all is begun

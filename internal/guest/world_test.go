@@ -7,11 +7,13 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -57,8 +59,8 @@ type world struct {
 	want  guest.Want
 
 	clusters *guest.Clusters
-	mu       sync.Mutex
-	told     int
+	leave    func()
+	told     atomic.Int32 // how often we were told that something changed
 }
 
 var worlds int
@@ -83,19 +85,45 @@ func newWorld(t *testing.T, mode v1alpha1.AppsIngressMode) *world {
 		Secret: types.NamespacedName{Namespace: ns, Name: "c1-kubeconfig"}, Server: "https://" + w.wire.address(),
 		Service: types.NamespacedName{Namespace: ingress, Name: ns + "-apps"}, Owner: types.UID("uid-" + ns), Mode: mode,
 	}
-	w.clusters = guest.NewClusters(w.kube.CoreV1(), func(types.NamespacedName) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.told++
-	})
+	w.start(w.kube)
+	t.Cleanup(func() { w.leave() })
+	return w
+}
+
+// start looks into hosted clusters with Secrets that a client reads.
+func (w *world) start(secrets kubernetes.Interface) {
+	w.clusters = guest.NewClusters(secrets.CoreV1(), func(types.NamespacedName) { w.told.Add(1) })
 	ctx, leave := context.WithCancel(context.Background())
 	left := make(chan error, 1)
-	go func() { left <- w.clusters.Start(ctx) }()
-	t.Cleanup(func() {
+	clusters := w.clusters
+	go func() { left <- clusters.Start(ctx) }()
+	w.leave = sync.OnceFunc(func() {
 		leave()
 		w.Expect(<-left).To(Succeed())
 	})
-	return w
+}
+
+// asManager reads Secrets as the operator's own user, to whom nothing is granted yet.
+func (w *world) asManager() {
+	w.leave()
+	kube, err := kubernetes.NewForConfig(cluster.Manager)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.start(kube)
+}
+
+// grant gives the operator what the spec allows: get and watch.
+func (w *world) grant() {
+	ns := w.infra.Namespace
+	_, err := w.kube.RbacV1().Roles(ns).Create(w.ctx, &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Name: "kubeconfigs"},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "watch"}}},
+	}, metav1.CreateOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	_, err = w.kube.RbacV1().RoleBindings(ns).Create(w.ctx, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "kubeconfigs"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "kubeconfigs"},
+		Subjects: []rbacv1.Subject{{Kind: "User", Name: "oooi-manager"}},
+	}, metav1.CreateOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
 }
 
 // kubeconfig of the hosted cluster, as HyperShift writes it; its server is not the one that is dialled.
@@ -185,7 +213,8 @@ type wire struct {
 	listener net.Listener
 	to       string
 	mu       sync.Mutex
-	cut      bool
+	cut      bool // bytes are lost
+	refusing bool // connections are closed at once
 	open     map[net.Conn]bool
 	accepted int
 }
@@ -198,7 +227,7 @@ func newWire(t *testing.T, to string) *wire {
 	}
 	r := &wire{listener: listener, to: strings.Trim(strings.TrimPrefix(to, "https:"), "/"), open: map[net.Conn]bool{}}
 	go r.serve()
-	t.Cleanup(func() { listener.Close(); r.drop() })
+	t.Cleanup(r.close)
 	return r
 }
 
@@ -216,9 +245,14 @@ func (r *wire) serve() {
 			continue
 		}
 		r.mu.Lock()
+		refusing := r.refusing
 		r.accepted++
 		r.open[here], r.open[there] = true, true
 		r.mu.Unlock()
+		if refusing {
+			r.drop()
+			continue
+		}
 		go r.copy(here, there)
 		go r.copy(there, here)
 	}
@@ -260,4 +294,21 @@ func (r *wire) setCut(cut bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cut = cut
+}
+
+func (r *wire) refuse(refusing bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refusing = refusing
+}
+
+func (r *wire) connections() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.accepted
+}
+
+func (r *wire) close() {
+	r.listener.Close()
+	r.drop()
 }

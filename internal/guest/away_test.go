@@ -1,0 +1,159 @@
+package guest_test
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+func pemOf(certificate []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})
+}
+
+func TestWhatWasSeenStaysWhileTheHostedClusterIsAway(t *testing.T) {
+	for name, away := range map[string]struct{ goes, comes func(*wire) }{
+		"its API refuses connections": {func(r *wire) { r.refuse(true); r.drop() }, func(r *wire) { r.refuse(false) }},
+		"the cable is cut":            {func(r *wire) { r.setCut(true) }, func(r *wire) { r.setCut(false) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := serving(t)
+			away.goes(w.wire)
+			w.eventually("that it is away", func(g *plan.Guest) bool { return troubled(plan.GuestUnreachable)(g) && hasService(g) })
+			done, since := w.clusters.End(w.infra)
+			w.Expect(done).To(BeFalse(), "nobody can say that it is gone")
+			w.Expect(since).To(BeNumerically(">", 0))
+			w.apply(w.service())
+			away.comes(w.wire)
+			w.eventually("that it is back", func(g *plan.Guest) bool { return reached(g) && hasService(g) })
+		})
+	}
+}
+
+func TestAnAPIServerThatRestartsIsNoTrouble(t *testing.T) {
+	w := serving(t)
+	before := w.wire.connections()
+	w.wire.drop()
+	w.Eventually(w.wire.connections).Should(BeNumerically(">", before))
+	w.Consistently(func() *plan.GuestProblem { return w.see().Problem }, time.Second).Should(BeNil())
+}
+
+func TestTheKubeconfigComesChangesAndGoes(t *testing.T) {
+	w := newWorld(t, v1alpha1.AppsLoadBalancer)
+	w.eventually("that there is none", troubled(plan.GuestWaiting))
+	w.hasKubeconfig([]byte("exec: {command: /bin/false}"))
+	w.eventually("that it is refused", troubled(plan.GuestKubeconfig))
+	w.hasKubeconfig(w.kubeconfig())
+	w.eventually("the hosted cluster", reached)
+	w.Expect(w.kube.CoreV1().Secrets(w.infra.Namespace).Delete(w.ctx, w.want.Secret.Name, metav1.DeleteOptions{})).To(Succeed())
+	w.eventually("that it is gone", troubled(plan.GuestWaiting))
+}
+
+func TestAHostedClusterWithoutAKubeconfigIsAwaited(t *testing.T) {
+	w := newWorld(t, v1alpha1.AppsLoadBalancer)
+	w.want.Secret.Name = ""
+	w.eventually("that there is none", troubled(plan.GuestWaiting))
+}
+
+func TestANamespaceThatIsNotGrantedIsNamed(t *testing.T) {
+	w := newWorld(t, v1alpha1.AppsLoadBalancer)
+	w.asManager()
+	seen := w.eventually("that it is not granted", troubled(plan.GuestNotGranted))
+	w.Expect(seen.Problem.Message).To(And(ContainSubstring(w.want.Secret.String()), ContainSubstring("config/components/apps-ingress")))
+	w.hasKubeconfig(w.kubeconfig())
+	w.grant()
+	w.eventually("the hosted cluster", reached)
+}
+
+func TestAWrongCAAndAWrongTokenAreNamed(t *testing.T) {
+	w := newWorld(t, v1alpha1.AppsLoadBalancer)
+	f := w.behindFront("first")
+	w.hasKubeconfig(w.kubeconfig(func(c *clientcmdapi.Config) { c.AuthInfos[0].AuthInfo = clientcmdapi.AuthInfo{Token: "first"} }))
+	seen := w.eventually("that it is not trusted", troubled(plan.GuestUnreachable))
+	w.Expect(seen.Problem.Message).To(Equal("the hosted cluster's API " + w.want.Server + " is not reached: its certificate is not signed by the kubeconfig's CA"))
+	w.Expect(f.calls()).To(BeEmpty())
+	w.hasKubeconfig(w.kubeconfigOf(f, "second"))
+	seen = w.eventually("that the token is wrong", func(g *plan.Guest) bool { return strings.Contains(g.Problem.Message, "credentials") })
+	w.Expect(seen.Problem.Message).NotTo(ContainSubstring("second"))
+	w.hasKubeconfig(w.kubeconfigOf(f, "first"))
+	w.eventually("the hosted cluster", reached)
+}
+
+func TestAHostileAnswerIsNotFollowedQuotedOrKept(t *testing.T) {
+	const token = "the-token-of-this-test"
+	elsewhere := newFront(t, cluster, token)
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		says   string
+	}{
+		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)
+		}, "it answers 307"},
+		"the token, sent back": {func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusForbidden)
+			json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status"}, Code: 403, Message: "not with " + r.Header.Get("Authorization") + "\x1b[2J\n" + strings.Repeat("x", 900)})
+		}, "it answers 403: not with Bearer (token) [2J x"},
+		"no JSON":                   {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, token) }, "the answer is none of a Kubernetes API"},
+		"more than is kept":         {endless, "there is more than is kept of a hosted cluster"},
+		"more objects than is kept": {countless, "there is more than is kept of a hosted cluster"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, v1alpha1.AppsNodePort)
+			f := w.behindFront(token)
+			f.answers(c.answer)
+			seen := w.eventually("the problem", troubled(plan.GuestUnreachable))
+			w.Expect(seen.Problem.Message).To(ContainSubstring(c.says))
+			w.Expect(seen.Problem.Message).NotTo(ContainSubstring(token))
+			w.Expect(len(seen.Problem.Message)).To(BeNumerically("<", 500))
+			w.Expect(elsewhere.calls()).To(BeEmpty())
+		})
+	}
+}
+
+// endless is one answer that does not end.
+func endless(w http.ResponseWriter, _ *http.Request) {
+	fmt.Fprint(w, `{"items":[{"metadata":{"name":"`)
+	for noise := make([]byte, 64<<10); ; {
+		rand.Read(noise)
+		if _, err := fmt.Fprintf(w, "%x", noise); err != nil {
+			return
+		}
+	}
+}
+
+// countless are small objects, page after page.
+func countless(w http.ResponseWriter, r *http.Request) {
+	var items []string
+	for i := range 250 {
+		items = append(items, fmt.Sprintf(`{"metadata":{"name":"n%s-%d"}}`, r.URL.Query().Get("continue"), i))
+	}
+	fmt.Fprintf(w, `{"metadata":{"resourceVersion":"1","continue":"x%s"},"items":[%s]}`, r.URL.Query().Get("continue"), strings.Join(items, ","))
+}
+
+func TestNothingRunsOnAfterForget(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	w := serving(t)
+	w.clusters.Forget(w.infra)
+	w.leave()
+	w.wire.close()
+	goleak.VerifyNone(t, before)
+	w.Expect(w.see()).To(BeNil(), "after the end nobody is looked into")
+}
+
+func TestAnInfraThatNobodyLooksIntoIsNotClean(t *testing.T) {
+	w := newWorld(t, v1alpha1.AppsLoadBalancer)
+	done, _ := w.clusters.End(w.infra)
+	w.Expect(done).To(BeFalse())
+}

@@ -1,0 +1,124 @@
+package guest_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
+
+	"github.com/cldmnky/oooi/internal/testkit/envtest"
+)
+
+// front stands before the hosted API: it writes down who asked what, and knows one token.
+type front struct {
+	*httptest.Server
+	ca []byte
+
+	mu     sync.Mutex
+	token  string
+	asked  []string
+	answer http.HandlerFunc // in place of the hosted API's, if set
+}
+
+func newFront(t *testing.T, in *envtest.Cluster, token string) *front {
+	t.Helper()
+	transport, err := rest.TransportFor(in.Admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &front{token: token}
+	proxy := &httputil.ReverseProxy{FlushInterval: -1, Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&url.URL{Scheme: "https", Host: strings.Trim(strings.TrimPrefix(in.Admin.Host, "https:"), "/")})
+		r.Out.Header.Del("Authorization")
+	}}
+	f.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		token, answer := f.note(r)
+		switch {
+		case r.Header.Get("Authorization") != "Bearer "+token:
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+		case answer != nil:
+			answer(w, r)
+		default:
+			proxy.ServeHTTP(w, r)
+		}
+	}))
+	f.EnableHTTP2 = true
+	f.StartTLS()
+	f.ca = pemOf(f.Certificate().Raw)
+	t.Cleanup(func() { f.CloseClientConnections(); f.Close() })
+	return f
+}
+
+func (f *front) note(r *http.Request) (token string, answer http.HandlerFunc) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	verb := strings.ToLower(r.Method)
+	if r.URL.Query().Get("watch") != "" {
+		verb = "watch"
+	}
+	f.asked = append(f.asked, verb+" "+r.URL.Path)
+	return f.token, f.answer
+}
+
+func (f *front) calls() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.asked)
+}
+
+func (f *front) writes() (all []string) {
+	for _, call := range f.calls() {
+		if !strings.HasPrefix(call, "watch ") && !strings.HasPrefix(call, "get ") {
+			all = append(all, call)
+		}
+	}
+	return all
+}
+
+func (f *front) knows(token string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.token = token
+}
+
+// answers in place of the hosted API; nil lets that answer again.
+func (f *front) answers(h http.HandlerFunc) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answer = h
+}
+
+// behindFront has the world's hosted API reached through a front, with a token.
+func (w *world) behindFront(token string) *front {
+	w.t.Helper()
+	f := newFront(w.t, cluster, token)
+	w.want.Server = f.URL
+	w.hasKubeconfig(w.kubeconfigOf(f, token))
+	return f
+}
+
+func (w *world) kubeconfigOf(f *front, token string) []byte {
+	return w.kubeconfig(func(c *clientcmdapi.Config) {
+		c.Clusters[0].Cluster.CertificateAuthorityData = f.ca
+		c.AuthInfos[0].AuthInfo = clientcmdapi.AuthInfo{Token: token}
+	})
+}
+
+func TestARotatedTokenIsUsedAndTheOldConnectionsAreClosed(t *testing.T) {
+	w := newWorld(t, "LoadBalancer")
+	f := w.behindFront("old")
+	w.eventually("the hosted cluster", reached)
+	f.knows("new")
+	w.hasKubeconfig(w.kubeconfigOf(f, "new"))
+	before := len(f.calls())
+	w.Eventually(func() []string { return f.calls()[before:] }, "10s").Should(ContainElement("watch /api/v1/services"))
+	w.eventually("the hosted cluster", reached)
+}
