@@ -62,7 +62,7 @@ func follow[T any](ctx context.Context, a *api, c collection[T], have func([]T))
 }
 
 func inOrder[T any](kept map[string]T) []T {
-	all := make([]T, 0, len(kept))
+	var all []T
 	for _, name := range slices.Sorted(maps.Keys(kept)) {
 		all = append(all, kept[name])
 	}

@@ -1,0 +1,150 @@
+package guest_test
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	sigsenvtest "sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+func TestMetalLBIsSeenThoughItComesLate(t *testing.T) {
+	w := serving(t)
+	w.Expect(w.see().MetalLB).To(Equal(plan.GuestMetalLB{}))
+	crds := []*apiextensionsv1.CustomResourceDefinition{metalLBKind("MetalLB", "metallbs"), metalLBKind("L2Advertisement", "l2advertisements")}
+	_, err := sigsenvtest.InstallCRDs(cluster.Admin, sigsenvtest.CRDInstallOptions{CRDs: crds})
+	w.Expect(err).NotTo(HaveOccurred())
+	api, err := client.New(cluster.Admin, client.Options{})
+	w.Expect(err).NotTo(HaveOccurred())
+	metalLB := metalLBObject("MetalLB", map[string]any{"loadBalancerClass": "metallb.io/metallb"})
+	w.Expect(api.Create(w.ctx, metalLB)).To(Succeed())
+	w.Expect(api.Create(w.ctx, metalLBObject("L2Advertisement", nil))).To(Succeed())
+	want := plan.GuestMetalLB{
+		Objects:        []plan.GuestMetalLBObject{{Namespace: "default", Name: "late", Class: "metallb.io/metallb"}},
+		Advertisements: []string{"late"},
+	}
+	w.Eventually(func() plan.GuestMetalLB { return w.see().MetalLB }, 10*time.Second).Should(BeComparableTo(want))
+	metalLB.Object["spec"] = map[string]any{}
+	w.Expect(api.Update(w.ctx, metalLB)).To(Succeed())
+	w.eventually("that the class is gone", func(g *plan.Guest) bool { return g.MetalLB.Objects[0].Class == "" })
+
+	w.Expect(sigsenvtest.UninstallCRDs(cluster.Admin, sigsenvtest.CRDInstallOptions{CRDs: crds})).To(Succeed())
+	w.eventually("that MetalLB is gone", func(g *plan.Guest) bool { return g.MetalLB.Objects == nil && g.MetalLB.Advertisements == nil })
+	w.Expect(w.see().Problem).To(BeNil(), "a kind that goes is no trouble")
+}
+
+// metalLBKind is as much of a definition of MetalLB's as the API server asks for.
+func metalLBKind(kind, plural string) *apiextensionsv1.CustomResourceDefinition {
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + ".metallb.io"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "metallb.io", Scope: apiextensionsv1.NamespaceScoped, Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind, Plural: plural},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1beta1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}},
+			}},
+		},
+	}
+}
+
+func metalLBObject(kind string, spec map[string]any) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	o.SetGroupVersionKind(schema.GroupVersionKind{Group: "metallb.io", Version: "v1beta1", Kind: kind})
+	o.SetNamespace("default")
+	o.SetName("late")
+	return o
+}
+
+func TestTheArgumentsOfMetalLBsWorkloadsAreSeen(t *testing.T) {
+	w := serving(t)
+	labels := func(component string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Name: w.infra.Namespace + "-" + component, Labels: map[string]string{"app": "metallb", "component": component}}
+	}
+	template := func(component string) corev1.PodTemplateSpec {
+		return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "metallb"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{
+			{Name: "kube-rbac-proxy", Image: "x", Args: []string{"--lb-class=not-this"}},
+			{Name: component, Image: "x", Args: []string{"--port=7472", "--lb-class=metallb.io/metallb"}},
+		}}}
+	}
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "metallb"}}
+	apps := w.kube.AppsV1()
+	controller, err := apps.Deployments("default").Create(w.ctx, &appsv1.Deployment{ObjectMeta: labels("controller"), Spec: appsv1.DeploymentSpec{Selector: selector, Template: template("controller")}}, metav1.CreateOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	speaker, err := apps.DaemonSets("default").Create(w.ctx, &appsv1.DaemonSet{ObjectMeta: labels("speaker"), Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template("speaker")}}, metav1.CreateOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	args := []string{"--port=7472", "--lb-class=metallb.io/metallb"}
+	w.Eventually(func() []plan.GuestWorkload { return w.see().MetalLB.Workloads }).Should(Equal([]plan.GuestWorkload{
+		{Kind: "Deployment", Namespace: "default", Name: controller.Name, Container: "controller", Args: args},
+		{Kind: "DaemonSet", Namespace: "default", Name: speaker.Name, Container: "speaker", Args: args},
+	}))
+	w.Expect(apps.Deployments("default").Delete(w.ctx, controller.Name, metav1.DeleteOptions{})).To(Succeed())
+	w.Expect(apps.DaemonSets("default").Delete(w.ctx, speaker.Name, metav1.DeleteOptions{})).To(Succeed())
+	w.eventually("that they are gone", func(g *plan.Guest) bool { return len(g.MetalLB.Workloads) == 0 })
+}
+
+func TestNodesAndTheRouterAreSeenInModeNodePort(t *testing.T) {
+	w := newWorld(t, v1alpha1.AppsNodePort)
+	w.hasKubeconfig(w.kubeconfig())
+	w.eventually("the hosted cluster", reached)
+	nodes := w.kube.CoreV1().Nodes()
+	node, err := nodes.Create(w.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-1", Finalizers: []string{"example.com/hold"}}}, metav1.CreateOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	ready := func(is corev1.ConditionStatus) {
+		node.Status = corev1.NodeStatus{
+			Addresses: []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "worker-1"}, {Type: corev1.NodeInternalIP, Address: "192.168.100.10"},
+				{Type: corev1.NodeInternalIP, Address: "fd00::10"}, {Type: corev1.NodeExternalIP, Address: "203.0.113.1"}},
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionTrue}, {Type: corev1.NodeReady, Status: is}},
+		}
+		node, err = nodes.UpdateStatus(w.ctx, node, metav1.UpdateOptions{})
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+	seen := func() []plan.GuestNode { return w.see().Nodes }
+	want := plan.GuestNode{Name: "worker-1", Addresses: []netip.Addr{netip.MustParseAddr("192.168.100.10"), netip.MustParseAddr("fd00::10")}}
+	ready(corev1.ConditionUnknown)
+	w.Eventually(seen).Should(Equal([]plan.GuestNode{want}))
+	ready(corev1.ConditionTrue)
+	want.Ready = true
+	w.Eventually(seen).Should(Equal([]plan.GuestNode{want}))
+	w.Expect(nodes.Delete(w.ctx, "worker-1", metav1.DeleteOptions{})).To(Succeed())
+	want.Deleting = true
+	w.Eventually(seen).Should(Equal([]plan.GuestNode{want}))
+	_, err = nodes.Patch(w.ctx, "worker-1", types.JSONPatchType, []byte(`[{"op":"remove","path":"/metadata/finalizers"}]`), metav1.PatchOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Eventually(seen).Should(BeEmpty())
+
+	services := w.kube.CoreV1().Services(ingress)
+	_, err = services.Create(w.ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "router-nodeport-default"}, Spec: corev1.ServiceSpec{
+		Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Name: "https", Port: 443, NodePort: 30443}},
+	}}, metav1.CreateOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.eventually("the router", func(g *plan.Guest) bool { return g.Router != nil && g.Router.Spec.Ports[0].NodePort == 30443 })
+	w.Expect(services.Delete(w.ctx, "router-nodeport-default", metav1.DeleteOptions{})).To(Succeed())
+	w.eventually("that the router is gone", func(g *plan.Guest) bool { return g.Router == nil })
+}
+
+func TestWhoAsksIsToldOfEveryChange(t *testing.T) {
+	w := serving(t)
+	live := w.live()
+	for _, ip := range []string{"192.168.100.200", "192.168.100.201"} {
+		before := w.told.Load()
+		live.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: ip}}
+		var err error
+		live, err = w.kube.CoreV1().Services(live.Namespace).UpdateStatus(w.ctx, live, metav1.UpdateOptions{})
+		w.Expect(err).NotTo(HaveOccurred())
+		w.Eventually(w.told.Load).Should(BeNumerically(">", before))
+		w.Eventually(func() string { return w.see().Service.Status.LoadBalancer.Ingress[0].IP }).Should(Equal(ip))
+	}
+}
