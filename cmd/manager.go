@@ -1,11 +1,14 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
@@ -17,6 +20,7 @@ import (
 	"github.com/cldmnky/oooi/internal/controller"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/webhook"
 )
 
 // garbagePercent of what is live may lie about until Go collects: a fifth of its default, for a manager of 500 Infras. A limit
@@ -28,6 +32,7 @@ type managerFlags struct {
 	metricsAddress, probeAddress string
 	metricsSecure, elect         bool
 	namespace, logLevel          string
+	webhookAddress, webhookCerts string
 }
 
 func newManagerCommand() *cobra.Command {
@@ -46,7 +51,9 @@ func newManagerCommand() *cobra.Command {
 	f.BoolVar(&flags.metricsSecure, "metrics-secure", true, "serve metrics over HTTPS, to those whom the API server allows")
 	f.StringVar(&flags.probeAddress, "health-probe-bind-address", ":8081", "ip:port of /healthz and /readyz; 0 serves none")
 	f.BoolVar(&flags.elect, "leader-elect", false, "let one of several managers write")
-	f.StringVar(&flags.namespace, "leader-election-namespace", "", "namespace of the leader's lease (default: the pod's)")
+	f.StringVar(&flags.namespace, "leader-election-namespace", "", "namespace of the leader's lease and of the webhook's keys (default: the pod's)")
+	f.StringVar(&flags.webhookAddress, "webhook-bind-address", "0", "ip:port of the admission webhook; 0 serves none")
+	f.StringVar(&flags.webhookCerts, "webhook-cert-dir", "", "directory with the webhook's tls.crt and tls.key, renewed by somebody else (default: made and renewed here, in a Secret)")
 	f.StringVar(&flags.logLevel, "log-level", "info", "debug, info, warn or error")
 	bindSettings(cmd, &settings)
 	return cmd
@@ -74,10 +81,31 @@ func runManager(ctx context.Context, flags managerFlags, settings plan.Settings)
 	if settings, err = observe.Cluster(settings); err != nil {
 		return err
 	}
-	if err := controller.Setup(manager, settings); err != nil {
+	if err := controller.Setup(manager, settings, flags.webhook(manager)); err != nil {
 		return err
 	}
 	return manager.Start(ctx)
+}
+
+// webhook answers by what the controllers see.
+func (flags managerFlags) webhook(manager ctrl.Manager) func(*observe.Observer) error {
+	return func(seen *observe.Observer) error {
+		if flags.webhookAddress == "0" {
+			return nil
+		}
+		return webhook.Setup(manager, seen, webhook.Options{
+			Address: flags.webhookAddress, CertDir: flags.webhookCerts, Namespace: cmp.Or(flags.namespace, podNamespace()), Now: time.Now,
+		})
+	}
+}
+
+// podNamespace is empty outside a pod.
+func podNamespace() string {
+	text, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
 }
 
 func newManager(config *rest.Config, flags managerFlags) (ctrl.Manager, error) {

@@ -22,13 +22,14 @@ type denial struct {
 
 var (
 	pure      = []string{"internal/endpoint", "internal/ipam", "internal/permit", "internal/plan", "internal/finding", "internal/names", "internal/nad"}
-	control   = []string{"internal/controller", "internal/observe", "internal/apply", "internal/status"}
+	control   = []string{"internal/controller", "internal/observe", "internal/apply", "internal/status", "internal/webhook"}
 	dataPlane = []string{"internal/dhcp", "internal/dns", "internal/proxy", "internal/vlan", "internal/daemon"}
 )
 
 var denials = []denial{
 	{dataPlane, append(slices.Clone(control), "internal/plan", "internal/endpoint", "internal/ipam"), "a daemon knows only its own CR: it must run, and be tested, without an operator"},
 	{control, []string{"internal/dhcp", "internal/dns", "internal/daemon", "internal/vlan"}, "the CR is the whole contract between manager and daemons: manager N works with daemons N-1"},
+	{[]string{"internal/webhook"}, []string{"internal/apply", "internal/status", "internal/controller"}, "who only judges has no writer in his hands"},
 	{pure, control, "planning comes before reading and writing and must not know them"},
 	{pure, []string{"os", "net/http", "k8s.io/client-go/kubernetes", "sigs.k8s.io/controller-runtime"}, "a plan that can do I/O cannot be golden-tested, rendered offline, or trusted to be the same twice"},
 	{[]string{"internal/dhcp"}, []string{"internal/dns", "internal/proxy"}, "daemons are told of each other by their CRs only"},

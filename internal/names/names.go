@@ -83,6 +83,14 @@ const (
 	ProxyFieldOwner   = "oooi-proxy"
 )
 
+// What the manager's admission webhook is called.
+const (
+	// Webhook is the name of its Service and of its ValidatingWebhookConfiguration.
+	Webhook = "oooi-webhook"
+	// WebhookKeys is the Secret in which the manager keeps its serving certificates, where nobody else makes them.
+	WebhookKeys = "oooi-webhook-keys"
+)
+
 // Ports of the daemons on the pod network and the interface that Multus makes.
 const (
 	// HealthPort serves /livez and /readyz.

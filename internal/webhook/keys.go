@@ -1,0 +1,91 @@
+package webhook
+
+import (
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// settles is how long the API server is given to trust the next certificate before it is served. Its caches follow within
+// seconds; one that is cut off for longer reaches no webhook either.
+const settles = 5 * time.Minute
+
+// keys are what the Secret holds. A certificate passes through three places, so that whatever is served is trusted already,
+// and still, by API servers and replicas that lag:
+//
+//	next      ──── settled, and trusted ───▶  serving  ──── next is served ───▶  previous  ──── another next ───▶  gone
+//	trusted                                   trusted                            trusted
+type keys struct {
+	next, serving pair
+	previous      string // a certificate; its key is gone
+}
+
+// The Secret's fields; the first two are those of type kubernetes.io/tls.
+const (
+	fieldServing, fieldServingKey = corev1.TLSCertKey, corev1.TLSPrivateKeyKey
+	fieldNext, fieldNextKey       = "next.crt", "next.key"
+	fieldPrevious                 = "previous.crt"
+)
+
+// keysIn are those of a Secret, whatever somebody made of it.
+func keysIn(s *corev1.Secret) keys {
+	if s == nil {
+		return keys{}
+	}
+	k := keys{
+		serving: pair{string(s.Data[fieldServing]), string(s.Data[fieldServingKey])}, next: pair{string(s.Data[fieldNext]), string(s.Data[fieldNextKey])},
+		previous: string(s.Data[fieldPrevious]),
+	}
+	if !isCertificate(k.previous) { // one that cannot be read spoils the whole caBundle
+		k.previous = ""
+	}
+	return k
+}
+
+func (k keys) data() map[string][]byte {
+	data := map[string][]byte{}
+	for field, text := range map[string]string{
+		fieldServing: k.serving.cert, fieldServingKey: k.serving.key, fieldNext: k.next.cert, fieldNextKey: k.next.key, fieldPrevious: k.previous,
+	} {
+		if text != "" {
+			data[field] = []byte(text)
+		}
+	}
+	return data
+}
+
+// trusted is the caBundle.
+func (k keys) trusted() string { return k.previous + k.serving.cert + k.next.cert }
+
+// turned are the keys as they should be at a time, when the API server trusts a bundle. One step is taken at a time.
+func (k keys) turned(name string, now time.Time, bundle string) (keys, error) {
+	switch {
+	case !k.serving.good(name, now): // nobody believes it: nothing is lost
+		fresh, err := newPair(name, now)
+		return keys{serving: fresh}, err
+	case k.next.good(name, now):
+		if now.Before(k.next.made().Add(settles)) || !strings.Contains(bundle, k.next.cert) {
+			return k, nil
+		}
+		return keys{serving: k.next, previous: k.serving.cert}, nil
+	case now.Before(k.serving.made().Add(renewed)):
+		return keys{serving: k.serving, previous: k.previous}, nil
+	}
+	return k.renewed(name, now)
+}
+
+// renewed are the keys with a next pair.
+func (k keys) renewed(name string, now time.Time) (keys, error) {
+	next, err := newPair(name, now)
+	return keys{serving: k.serving, next: next}, err
+}
+
+// pause is how long nothing is to be done if nothing happens. A next pair that has settled waits for its caBundle, which is
+// watched.
+func (k keys) pause(now time.Time) time.Duration {
+	if k.next.parsed() != nil {
+		return max(k.next.made().Add(settles).Sub(now), 0)
+	}
+	return max(k.serving.made().Add(renewed).Sub(now), time.Second)
+}

@@ -1,0 +1,90 @@
+// Package webhook answers the API server's admission requests: it warns of what preflight finds, and refuses only what the
+// specification says. Everything else that is wrong with an object its conditions say; they are the gate.
+package webhook
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/preflight"
+)
+
+// patience with reads: below the API server's own with us (timeoutSeconds in config/webhook), so that what is refused without
+// reading is refused.
+const patience = 2 * time.Second
+
+// notJudged is warned of when reading failed.
+const notJudged = "NotJudged: the operator could not look around; once this is stored, its conditions say whether it works"
+
+// reviewer answers one request at a time. It changes nothing: a dry run leaves no trace.
+type reviewer struct {
+	observer *observe.Observer
+	scheme   *runtime.Scheme
+	decoder  admission.Decoder
+	log      logr.Logger
+}
+
+// Handle implements admission.Handler. What cannot be read is let through: a schema's rules are the API server's to keep.
+func (r reviewer) Handle(ctx context.Context, request admission.Request) admission.Response {
+	before, after, err := r.decode(request)
+	if err != nil {
+		r.log.Error(err, "reading an admission request", "kind", request.Kind.Kind, "namespace", request.Namespace, "name", request.Name)
+		return admission.Allowed("")
+	}
+	if because := r.refused(before, after); len(because) > 0 {
+		return admission.Denied(strings.Join(because, "; "))
+	}
+	infra, is := after.(*v1alpha1.Infra)
+	if !is {
+		return admission.Allowed("")
+	}
+	return admission.Allowed("").WithWarnings(r.warnings(ctx, infra)...)
+}
+
+// decode reads the object, and what it was; nil when it is new.
+func (r reviewer) decode(request admission.Request) (before, after runtime.Object, err error) {
+	kind := schema.GroupVersionKind(request.Kind)
+	if after, err = r.scheme.New(kind); err != nil {
+		return nil, nil, err
+	}
+	if err := r.decoder.DecodeRaw(request.Object, after); err != nil || len(request.OldObject.Raw) == 0 {
+		return nil, after, err
+	}
+	if before, err = r.scheme.New(kind); err != nil {
+		return nil, nil, err
+	}
+	return before, after, r.decoder.DecodeRaw(request.OldObject, before)
+}
+
+// refused says what this change may not write. What was there before may stay: who mends something else is not stopped.
+func (r reviewer) refused(before, after runtime.Object) (because []string) {
+	was, images := plan.WrittenImages(before), plan.WrittenImages(after)
+	maps.DeleteFunc(images, func(field, image string) bool { return was[field] == image })
+	for _, f := range plan.ImageOverrides(r.observer.Settings, images) {
+		because = append(because, f.Reason+": "+f.Message)
+	}
+	return because
+}
+
+func (r reviewer) warnings(ctx context.Context, infra *v1alpha1.Infra) []string {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	unheard := *r.observer
+	unheard.Listeners = observe.NewListeners() // an Infra that is not stored hears of nothing
+	seen, err := unheard.Around(ctx, infra)
+	if err != nil {
+		r.log.Error(err, "looking around an Infra that is to be written", "namespace", infra.Namespace, "name", infra.Name)
+		return []string{notJudged}
+	}
+	return warningsOf(preflight.Of(seen.Input).Findings)
+}

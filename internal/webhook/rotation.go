@@ -1,0 +1,145 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	acadmission "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// rotation keeps the keys in a Secret, serves by them, and tells the API server whom to trust. Every replica does all of it,
+// leader or not: a new one must serve before an old one ends. Who comes second sees the first one's keys by a conflict.
+type rotation struct {
+	cached client.Reader // the Secret and the configuration, nothing else
+	writer client.Client
+	secret types.NamespacedName
+	name   string // of the Service, as the API server verifies it
+	now    func() time.Time
+
+	served atomic.Pointer[served]
+}
+
+type served struct {
+	pair
+	*tls.Certificate
+}
+
+// Reconcile reads, turns the keys, stores them, serves by them, and publishes.
+func (r *rotation) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	secret, err := read(ctx, r.cached, r.secret, &corev1.Secret{})
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	config, err := read(ctx, r.cached, types.NamespacedName{Name: names.Webhook}, &admissionregistrationv1.ValidatingWebhookConfiguration{})
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	now := r.now()
+	want, err := r.turned(secret, config, now)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := r.store(ctx, secret, want); err != nil {
+		return ctrl.Result{}, fmt.Errorf("storing the webhook's keys in Secret %s: %w", r.secret, err)
+	}
+	r.serve(want.serving)
+	if err := r.publish(ctx, config, want.trusted()); err != nil {
+		return ctrl.Result{}, fmt.Errorf("writing the caBundle of ValidatingWebhookConfiguration %s: %w", names.Webhook, err)
+	}
+	return ctrl.Result{RequeueAfter: want.pause(now)}, nil
+}
+
+// read returns nil where there is no such object.
+func read[T client.Object](ctx context.Context, from client.Reader, key types.NamespacedName, into T) (T, error) {
+	var none T
+	err := from.Get(ctx, key, into)
+	if apierrors.IsNotFound(err) {
+		return none, nil
+	}
+	if err != nil {
+		return none, fmt.Errorf("reading %T %s: %w", into, key, err)
+	}
+	return into, nil
+}
+
+// turned are the keys of the Secret, a step on. A Secret that was deleted asks for new keys; until they are trusted, what is
+// served goes on.
+func (r *rotation) turned(secret *corev1.Secret, config *admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) (keys, error) {
+	if s := r.served.Load(); secret == nil && s != nil && s.good(r.name, now) {
+		return keys{serving: s.pair}.renewed(r.name, now)
+	}
+	return keysIn(secret).turned(r.name, now, bundleOf(config))
+}
+
+func (r *rotation) store(ctx context.Context, secret *corev1.Secret, k keys) error {
+	if secret == nil {
+		return r.writer.Create(ctx, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: r.secret.Namespace, Name: r.secret.Name, Labels: map[string]string{names.LabelManagedBy: names.ManagedBy}},
+			Type:       corev1.SecretTypeTLS, Data: k.data(),
+		})
+	}
+	if keysIn(secret) == k {
+		return nil
+	}
+	secret = secret.DeepCopy()
+	secret.Data = k.data()
+	return r.writer.Update(ctx, secret)
+}
+
+func (r *rotation) serve(p pair) {
+	if s := r.served.Load(); s == nil || s.pair != p {
+		r.served.Store(&served{p, p.parsed()})
+	}
+}
+
+// certificate is asked for at each handshake: a new one needs no restart.
+func (r *rotation) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if s := r.served.Load(); s != nil {
+		return s.Certificate, nil
+	}
+	return nil, errors.New("no serving certificate yet")
+}
+
+func (r *rotation) ready(*http.Request) error {
+	_, err := r.certificate(nil)
+	return err
+}
+
+// bundleOf a configuration is what all its webhooks trust; empty when they differ.
+func bundleOf(c *admissionregistrationv1.ValidatingWebhookConfiguration) string {
+	if c == nil || len(c.Webhooks) == 0 {
+		return ""
+	}
+	bundle := string(c.Webhooks[0].ClientConfig.CABundle)
+	for _, w := range c.Webhooks {
+		if string(w.ClientConfig.CABundle) != bundle {
+			return ""
+		}
+	}
+	return bundle
+}
+
+func (r *rotation) publish(ctx context.Context, c *admissionregistrationv1.ValidatingWebhookConfiguration, bundle string) error {
+	if c == nil || bundleOf(c) == bundle {
+		return nil
+	}
+	want := acadmission.ValidatingWebhookConfiguration(c.Name) // one that is deleted meanwhile is not made anew: no permission, no rules
+	for _, w := range c.Webhooks {
+		want.WithWebhooks(acadmission.ValidatingWebhook().WithName(w.Name).WithClientConfig(acadmission.WebhookClientConfig().WithCABundle([]byte(bundle)...)))
+	}
+	return r.writer.Apply(ctx, want, client.FieldOwner(names.ManagerFieldOwner), client.ForceOwnership)
+}

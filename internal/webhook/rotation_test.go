@@ -1,0 +1,183 @@
+package webhook_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/internal/controller"
+	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/webhook"
+)
+
+const day = 24 * time.Hour
+
+// uninterrupted asks the API server over and over, and connects anew by what the API server trusts.
+func (w *world) uninterrupted() (ended func()) {
+	w.t.Helper()
+	requests := w.always(w.refusedAsItShould)
+	handshakes := w.always(func() error {
+		c := w.configuration()
+		if err := w.api.Get(w.ctx, client.ObjectKeyFromObject(c), c); err != nil {
+			return err
+		}
+		_, err := w.served(string(c.Webhooks[0].ClientConfig.CABundle))
+		return err
+	})
+	return func() {
+		w.t.Helper()
+		requests()
+		handshakes()
+	}
+}
+
+func TestACertificateIsRenewedWithoutARefusalTooFew(t *testing.T) {
+	w := newWorld(t)
+	w.now(time.Now().Add(-60*day - time.Hour)) // so that every certificate is valid for the API server's own clock
+	w.operator()
+	w.asked()
+	first := w.field("tls.crt")
+	w.Expect(w.trusted()).To(Equal(first))
+	w.Expect(w.served(first)).To(Equal(first))
+	ended := w.uninterrupted()
+
+	w.now(time.Now().Add(-time.Hour))
+	w.happens()
+	next := w.field("next.crt")
+	w.Eventually(w.trusted).Should(Equal(first + next))
+	w.Expect(w.served(first)).To(Equal(first), "an API server that lags does not trust the next one yet")
+
+	w.now(time.Now())
+	w.happens()
+	w.Eventually(func() (string, error) { return w.served(next) }).Should(Equal(next))
+	w.Expect(w.field("tls.crt")).To(Equal(next))
+	w.Expect(w.trusted()).To(Equal(first + next))
+	w.asked()
+	ended()
+}
+
+func TestASecretThatIsDeletedAsksForNewKeys(t *testing.T) {
+	w := newWorld(t)
+	w.operator()
+	w.asked()
+	first := w.field("tls.crt")
+	ended := w.uninterrupted()
+	w.Expect(w.api.Delete(w.ctx, w.secret())).To(Succeed())
+	next := w.field("next.crt")
+	w.Expect(w.field("tls.crt")).To(Equal(first), "it is served until the next one is trusted")
+	w.Eventually(w.trusted).Should(Equal(first + next))
+	w.now(time.Now().Add(10 * time.Minute))
+	w.happens()
+	w.Eventually(func() (string, error) { return w.served(next) }).Should(Equal(next))
+	ended()
+}
+
+func TestReplicasServeOneCertificate(t *testing.T) {
+	w := newWorld(t)
+	ports := []int{w.port, freePort(t)}
+	w.operator()
+	w.port = ports[1]
+	w.operator()
+	cert := w.field("tls.crt")
+	for _, w.port = range ports {
+		w.Eventually(func() (string, error) { return w.served(cert) }).Should(Equal(cert))
+	}
+	w.Expect(w.trusted()).To(Equal(cert))
+}
+
+func TestACABundleThatSomebodyChangedIsPutRight(t *testing.T) {
+	w := newWorld(t)
+	w.operator()
+	w.asked()
+	bundle := w.trusted()
+	c := stored(w, w.configuration())
+	c.Webhooks[1].ClientConfig.CABundle = nil
+	w.Expect(w.api.Update(w.ctx, c)).To(Succeed())
+	w.Eventually(func() string { return string(stored(w, w.configuration()).Webhooks[1].ClientConfig.CABundle) }).Should(Equal(bundle))
+
+	// One that is applied anew, as an upgrade may, is told as well.
+	w.Expect(w.api.Delete(w.ctx, w.configuration())).To(Succeed())
+	for _, o := range w.manifests() {
+		if _, is := o.(*admissionregistrationv1.ValidatingWebhookConfiguration); is {
+			w.Expect(w.api.Create(w.ctx, o)).To(Succeed())
+		}
+	}
+	w.Eventually(w.trusted).Should(Equal(bundle))
+}
+
+func TestTheConfigurationsOfOthersAreLeftAlone(t *testing.T) {
+	w := newWorld(t)
+	theirs := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "theirs"}, Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+		Name: "infras.hostedcluster.densityops.com", SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://example.com/theirs")},
+	}}}
+	w.Expect(w.api.Create(w.ctx, theirs)).To(Succeed())
+	t.Cleanup(func() { w.Expect(w.api.Delete(context.Background(), theirs)).To(Succeed()) })
+	w.operator()
+	w.asked()
+	w.Expect(stored(w, theirs.DeepCopy())).To(Equal(theirs))
+
+	// Nor could it: the permissions name ours, and its own Secret.
+	manager, err := client.New(rest.CopyConfig(cluster.Manager), client.Options{Scheme: controller.Scheme()})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(manager.Patch(w.ctx, theirs.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{}`)))).To(MatchError(apierrors.IsForbidden, "IsForbidden"))
+	secret := w.secret()
+	secret.Name = "another"
+	w.Expect(manager.Get(w.ctx, client.ObjectKeyFromObject(secret), secret)).To(MatchError(apierrors.IsForbidden, "IsForbidden"))
+}
+
+// With cert-manager: files, exchanged as the kubelet does, and neither Secret nor caBundle of ours.
+func TestFilesOfSomebodyElseAreServedAndFollowed(t *testing.T) {
+	w := newWorld(t)
+	w.now(time.Now().Add(-60*day - time.Hour))
+	stop := w.operator()
+	w.field("tls.crt")
+	w.now(time.Now())
+	w.happens()
+	w.field("next.crt")
+	made := stored(w, w.secret()).Data
+	stop()
+	w.Expect(w.api.Delete(w.ctx, w.secret())).To(Succeed())
+	bundle := string(made["tls.crt"]) + string(made["next.crt"])
+	c := stored(w, w.configuration())
+	for i := range c.Webhooks {
+		c.Webhooks[i].ClientConfig.CABundle = []byte(bundle)
+	}
+	w.Expect(w.api.Update(w.ctx, c)).To(Succeed())
+
+	dir := t.TempDir()
+	w.mounts(dir, "..1", made["tls.crt"], made["tls.key"])
+	for _, file := range []string{"tls.crt", "tls.key"} {
+		w.Expect(os.Symlink("..data/"+file, filepath.Join(dir, file))).To(Succeed())
+	}
+	w.operator(func(_ *plan.Settings, o *webhook.Options) { o.CertDir, o.Namespace = dir, "" })
+	w.asked()
+	w.Expect(w.served(bundle)).To(Equal(string(made["tls.crt"])))
+	ended := w.uninterrupted()
+	w.mounts(dir, "..2", made["next.crt"], made["next.key"])
+	w.Eventually(func() (string, error) { return w.served(bundle) }).Should(Equal(string(made["next.crt"])))
+	ended()
+	w.Expect(w.trusted()).To(Equal(bundle))
+	w.Expect(apierrors.IsNotFound(w.api.Get(w.ctx, client.ObjectKeyFromObject(w.secret()), w.secret()))).To(BeTrue())
+}
+
+// mounts a Secret's files as the kubelet does: in a directory of their own, to which a link is moved at once
+// (atomic_writer.go).
+func (w *world) mounts(dir, version string, cert, key []byte) {
+	w.t.Helper()
+	w.Expect(os.Mkdir(filepath.Join(dir, version), 0o700)).To(Succeed())
+	w.Expect(os.WriteFile(filepath.Join(dir, version, "tls.crt"), cert, 0o600)).To(Succeed())
+	w.Expect(os.WriteFile(filepath.Join(dir, version, "tls.key"), key, 0o600)).To(Succeed())
+	w.Expect(os.Symlink(version, filepath.Join(dir, "..data_tmp"))).To(Succeed())
+	w.Expect(os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data"))).To(Succeed())
+}

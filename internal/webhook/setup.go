@@ -1,0 +1,131 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+	crwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/observe"
+)
+
+// Path of every kind's review.
+const Path = "/validate"
+
+// Options of the server.
+type Options struct {
+	// Address is its ip:port.
+	Address string
+	// CertDir has tls.crt and tls.key, which somebody else renews and whose authority he writes into the caBundle. Empty: both are
+	// done here.
+	CertDir string
+	// Namespace of the Secret and the Service; only needed without CertDir.
+	Namespace string
+	// Now tells a certificate's age.
+	Now func() time.Time
+}
+
+// Setup adds the server, and its certificates, to a manager that is ready when they serve.
+func Setup(manager ctrl.Manager, observer *observe.Observer, o Options) error {
+	options, err := serverAt(o.Address)
+	if err != nil {
+		return err
+	}
+	var ready []healthz.Checker
+	if options.CertDir = o.CertDir; o.CertDir == "" {
+		own, err := addRotation(manager, o)
+		if err != nil {
+			return err
+		}
+		options.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = own.certificate }}
+		ready = append(ready, own.ready)
+	}
+	server := crwebhook.NewServer(options)
+	server.Register(Path, handlerOf(reviewer{observer, manager.GetScheme(), admission.NewDecoder(manager.GetScheme()), manager.GetLogger().WithName("webhook")}))
+	ready = append(ready, server.StartedChecker())
+	return errors.Join(manager.AddReadyzCheck("webhook", allOf(ready)), manager.Add(server))
+}
+
+func serverAt(address string) (o crwebhook.Options, err error) {
+	host, port, err := net.SplitHostPort(address)
+	if err == nil {
+		o.Host = host
+		o.Port, err = strconv.Atoi(port)
+	}
+	if err != nil {
+		return o, fmt.Errorf("--webhook-bind-address %q: write ip:port, e.g. :9443: %w", address, err)
+	}
+	return o, nil
+}
+
+// allOf asks one after the other: who has no certificate yet is not dialled.
+func allOf(checks []healthz.Checker) healthz.Checker {
+	return func(r *http.Request) error {
+		for _, check := range checks {
+			if err := check(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// handlerOf a reviewer lets a panic end the connection: to the API server that is a webhook that does not answer, and stops
+// nobody. Recovered, it would be a refusal.
+func handlerOf(r admission.Handler) http.Handler {
+	return (&admission.Webhook{Handler: r}).WithRecoverPanic(false)
+}
+
+// addRotation watches the two objects by name, and nothing else of their kinds: no permission is needed for more.
+func addRotation(manager ctrl.Manager, o Options) (*rotation, error) {
+	if o.Namespace == "" {
+		return nil, errors.New("the webhook's keys have no namespace: set --leader-election-namespace, or --webhook-cert-dir")
+	}
+	secret := types.NamespacedName{Namespace: o.Namespace, Name: names.WebhookKeys}
+	only := func(name string) fields.Selector { return fields.OneTermEqualSelector("metadata.name", name) }
+	two, err := cache.New(manager.GetConfig(), cache.Options{
+		HTTPClient: manager.GetHTTPClient(), Scheme: manager.GetScheme(), Mapper: manager.GetRESTMapper(),
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Secret{}: {Field: only(secret.Name), Namespaces: map[string]cache.Config{secret.Namespace: {}}},
+			&admissionregistrationv1.ValidatingWebhookConfiguration{}: {Field: only(names.Webhook)},
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := &rotation{cached: two, writer: manager.GetClient(), secret: secret, name: names.Webhook + "." + secret.Namespace + ".svc", now: o.Now}
+	toAll := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
+	err = ctrl.NewControllerManagedBy(manager).Named("webhook").WithOptions(controller.Options{NeedLeaderElection: ptr.To(false)}).
+		WatchesRawSource(source.Kind[client.Object](two, &corev1.Secret{}, toAll)).
+		WatchesRawSource(source.Kind[client.Object](two, &admissionregistrationv1.ValidatingWebhookConfiguration{}, toAll)).
+		WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			queue.Add(reconcile.Request{}) // at first there is neither, and no event
+			return nil
+		})).Complete(r)
+	if err != nil {
+		return nil, err
+	}
+	return r, manager.Add(two)
+}

@@ -1,0 +1,113 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	netutil "k8s.io/apimachinery/pkg/util/net"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/preflight"
+)
+
+func TestAWarningIsOneLineForATerminal(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(warning(preflight.Finding{Code: "NoTimeSource", Field: "spec.networkConfig.ntpServers", Reason: "the VLAN has no clock"})).
+		To(Equal("NoTimeSource spec.networkConfig.ntpServers: the VLAN has no clock"))
+	g.Expect(warning(preflight.Finding{Code: "C", Reason: "one\ntwo\x00"})).To(Equal("C: one two "))
+	g.Expect(warning(preflight.Finding{Code: "C", Reason: strings.Repeat("ä", 200)})).To(And(HaveLen(256), HaveSuffix("ä…")))
+}
+
+func TestManyFindingsAreCounted(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(warningsOf(make([]preflight.Finding, 10))).To(HaveLen(10))
+	g.Expect(warningsOf(make([]preflight.Finding, 11))).To(And(HaveLen(10), ContainElement(HavePrefix("2 more findings: "))))
+}
+
+// Whatever a finding says, the API server can hand it on (net/http.go, NewWarningHeader).
+func TestEveryWarningFitsAHeader(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		octets := rapid.SliceOfN(rapid.Byte(), 0, 400)
+		f := preflight.Finding{Code: "C", Field: string(octets.Draw(t, "field")), Reason: string(octets.Draw(t, "reason")) + rapid.String().Draw(t, "more")}
+		text := warning(f)
+		if _, err := netutil.NewWarningHeader(299, "-", text); err != nil || len(text) > widest {
+			t.Fatalf("%d bytes, %v: %q", len(text), err, text)
+		}
+	})
+}
+
+// stuck is a cache that never has what is asked for.
+type stuck struct{ client.Reader }
+
+func (stuck) Get(ctx context.Context, _ client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (s stuck) List(ctx context.Context, _ client.ObjectList, _ ...client.ListOption) error {
+	return s.Get(ctx, client.ObjectKey{}, nil)
+}
+
+func TestReadsThatHangHoldNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, began := NewWithT(t), time.Now()
+		r := reviewer{observer: &observe.Observer{Reader: stuck{}, Kinds: observe.NewKinds()}, log: logr.Discard()}
+		g.Expect(r.warnings(t.Context(), &v1alpha1.Infra{})).To(ConsistOf(notJudged))
+		g.Expect(time.Since(began)).To(Equal(patience))
+	})
+}
+
+// review is a request as the API server makes it.
+const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","kind":{"group":"g","version":"v1","kind":"K"},"object":{}}}`
+
+// A panic that was answered would be a refusal; one that ends the connection stops nobody.
+func TestAPanicIsNoAnswer(t *testing.T) {
+	server := httptest.NewServer(handlerOf(admission.HandlerFunc(func(context.Context, admission.Request) admission.Response { panic(errors.New("ours")) })))
+	defer server.Close()
+	answer, err := http.Post(server.URL, "application/json", bytes.NewBufferString(review)) //nolint:noctx // a test's own server
+	if err == nil {
+		answer.Body.Close()
+		t.Fatalf("answered with %s", answer.Status)
+	}
+}
+
+func TestWhatCannotBeReadIsLetThrough(t *testing.T) {
+	g, scheme := NewWithT(t), runtime.NewScheme()
+	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	r := reviewer{&observe.Observer{}, scheme, admission.NewDecoder(scheme), logr.Discard()}
+	for _, kind := range []string{"Infra", "Unheard"} {
+		answer := r.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+			Kind: metav1.GroupVersionKind(v1alpha1.GroupVersion.WithKind(kind)), Object: runtime.RawExtension{Raw: []byte(`{"spec":1}`)},
+		}})
+		g.Expect(answer.Allowed).To(BeTrue())
+	}
+}
+
+// Who tries out a thousand Infras leaves nothing behind in the manager.
+func TestAnInfraThatIsNotStoredHearsOfNothing(t *testing.T) {
+	g, scheme := NewWithT(t), runtime.NewScheme()
+	g.Expect(errors.Join(v1alpha1.AddToScheme(scheme), clientgoscheme.AddToScheme(scheme))).To(Succeed())
+	o := &observe.Observer{Reader: fake.NewClientBuilder().WithScheme(scheme).Build(), Kinds: observe.NewKinds(), Listeners: observe.NewListeners(), Now: time.Now}
+	infra := &v1alpha1.Infra{}
+	infra.Namespace, infra.Spec.InfraComponents.Proxy.ControlPlaneNamespace = "tenant", "clusters-c1"
+	g.Expect(reviewer{observer: o, log: logr.Discard()}.warnings(t.Context(), infra)).To(ContainElement(HavePrefix("RefNotPermitted")))
+	g.Expect(o.Listeners.Of("clusters-c1")).To(BeEmpty())
+}
