@@ -32,6 +32,9 @@ type infraReconciler struct{ parts }
 func (r infraReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	defer r.turn.taken()
 	seen, err := r.observe.Infra(ctx, req.NamespacedName)
+	if err == nil && seen.Gone() {
+		r.observe.Guests.Forget(req.NamespacedName)
+	}
 	if err != nil || seen.Gone() {
 		return ctrl.Result{}, err
 	}
@@ -44,8 +47,9 @@ func (r infraReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 		return soonest(retryWritten), err
 	}
 	now := time.Now()
-	counted, statusErr := r.status.Infra(ctx, seen.Input.Infra, status.Infra(seen.Input.Infra, p, seen.Children, out, now), now)
-	return retry(out, seen.Pause, counted), errors.Join(err, statusErr)
+	want := status.Infra(seen.Input.Infra, p, seen.Children, out, now)
+	counted, statusErr := r.status.Infra(ctx, seen.Input.Infra, want, now)
+	return retry(out, seen.Pause, counted, status.PatienceEnds(want, now), r.retryLeaving(want)), errors.Join(err, statusErr)
 }
 
 // do applies a plan unless it is held back.
@@ -63,9 +67,11 @@ func (r infraReconciler) do(ctx context.Context, seen observe.Infra, p plan.Infr
 		out.Wrote = dropped.Wrote
 		return out, err
 	}
+	var guestErr error
+	out.GuestLeft, guestErr = r.follow(seen, p)
 	applied, err := r.apply.To(ctx, ownerInfra(seen), p.Objects)
 	out.Findings, out.Wrote = append(out.Findings, applied.Findings...), applied.Wrote
-	return out, err
+	return out, errors.Join(err, guestErr)
 }
 
 // end takes away what an Infra made, before it goes itself. A pause does not hold this up: to delete is explicit.
@@ -75,7 +81,7 @@ func (r infraReconciler) end(ctx context.Context, seen observe.Infra) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	done, err := r.apply.End(ctx, infra, ownerInfra(seen))
-	if err != nil || !done {
+	if err != nil || !done || !r.leave(seen) {
 		return soonest(retryEnding), err
 	}
 	r.observe.Listeners.Forget(client.ObjectKeyFromObject(infra))

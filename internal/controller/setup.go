@@ -14,11 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/apply"
+	"github.com/cldmnky/oooi/internal/guest"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
@@ -46,14 +48,18 @@ type parts struct {
 
 // Setup adds all controllers to a manager, and what else is to see through their eyes.
 func Setup(manager ctrl.Manager, settings plan.Settings, others ...func(*observe.Observer) error) error {
-	kinds := observe.NewKinds()
+	kinds, turns := observe.NewKinds(), newTurn()
+	guests, err := hostedClusters(manager, turns)
+	if err != nil {
+		return err
+	}
 	p := parts{
 		manager: manager,
-		observe: &observe.Observer{Reader: manager.GetClient(), Settings: settings, Kinds: kinds, Listeners: observe.NewListeners(), Now: time.Now},
+		observe: &observe.Observer{Reader: manager.GetClient(), Settings: settings, Kinds: kinds, Listeners: observe.NewListeners(), Guests: guests, Now: time.Now},
 		apply:   &apply.Writer{Client: manager.GetClient(), Live: manager.GetAPIReader(), Partial: partial(manager.GetScheme())},
 		status:  &status.Writer{Client: manager.GetClient(), Events: manager.GetEventRecorder("oooi")},
 		late:    &lateKinds{kinds: kinds, mapper: manager.GetRESTMapper(), cache: manager.GetCache(), scheme: manager.GetScheme(), log: manager.GetLogger().WithName("kinds")},
-		turn:    newTurn(),
+		turn:    turns,
 	}
 	if err := p.index(); err != nil {
 		return err
@@ -70,6 +76,16 @@ func Setup(manager ctrl.Manager, settings plan.Settings, others ...func(*observe
 	}
 	p.late.look()
 	return manager.Add(p.late)
+}
+
+// hostedClusters are looked into; what changed there, the Infras' controller hears.
+func hostedClusters(manager ctrl.Manager, turns *turn) (*guest.Clusters, error) {
+	secrets, err := typedcore.NewForConfigAndClient(manager.GetConfig(), manager.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("preparing to read kubeconfigs: %w", err)
+	}
+	all := guest.NewClusters(secrets, turns.wake)
+	return all, manager.Add(all)
 }
 
 // index makes findable what is looked for by more than its name; late kinds are indexed when they appear.

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 )
@@ -35,6 +36,11 @@ func (t *turn) queue(name string, limiter workqueue.TypedRateLimiter[ctrl.Reques
 	q := workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[ctrl.Request]{Name: name})
 	t.infras.Store(&q)
 	return q
+}
+
+// wake has an Infra reconciled.
+func (t *turn) wake(infra types.NamespacedName) {
+	(*t.infras.Load()).Add(ctrl.Request{NamespacedName: infra})
 }
 
 // taken by one Infra. At the first the queue holds all others.

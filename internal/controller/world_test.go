@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -32,6 +33,7 @@ import (
 	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/controller"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
@@ -46,7 +48,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
-	if err := cluster.Stop(); err != nil {
+	if err := errors.Join(cluster.Stop(), stopHosted()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 	os.Exit(code)
@@ -62,6 +64,7 @@ type world struct {
 	ns       string
 	settings plan.Settings
 	calls    *ledger
+	wire     *wire
 	stop     func() // ends the manager
 }
 
@@ -72,7 +75,7 @@ func newWorld(t *testing.T, in *envtest.Cluster) *world {
 	t.Helper()
 	worlds++
 	w := &world{
-		Gomega: NewWithT(t), t: t, ctx: t.Context(), cluster: in, ns: fmt.Sprintf("w%d", worlds), calls: &ledger{},
+		Gomega: NewWithT(t), t: t, ctx: t.Context(), cluster: in, ns: fmt.Sprintf("w%d", worlds), calls: &ledger{}, wire: &wire{},
 		settings: plan.Settings{Image: "example.com/oooi:1", EnvoyImage: "example.com/envoy:1", NADSourceNamespaces: []string{"default"}, MetricsNamespaces: []string{"monitoring"}},
 	}
 	var err error
@@ -98,7 +101,10 @@ func (w *world) start() {
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(controller.Setup(manager, w.settings)).To(Succeed())
+	w.Expect(controller.Setup(manager, w.settings, func(o *observe.Observer) error {
+		o.Guests.Dial = w.wire.dial
+		return nil
+	})).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- manager.Start(ctx) }()

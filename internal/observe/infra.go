@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/guest"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
@@ -39,7 +40,14 @@ func (o *Observer) Infra(ctx context.Context, key types.NamespacedName) (Infra, 
 	if err != nil || infra == nil {
 		return Infra{}, err
 	}
-	return o.Around(ctx, infra)
+	seen, err := o.Around(ctx, infra)
+	if err != nil {
+		return seen, err
+	}
+	if access, ok := seen.GuestAccess(); ok {
+		seen.Guest = o.Guests.See(key, guest.Want{Secret: access.Secret, Server: access.Server, Service: access.Service, Mode: access.Mode, Owner: infra.UID})
+	}
+	return seen, nil
 }
 
 // Around reads all that planning an Infra looks at, beside the Infra itself, which may not be stored yet.

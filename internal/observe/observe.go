@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cldmnky/oooi/internal/guest"
 	"github.com/cldmnky/oooi/internal/plan"
 )
 
@@ -26,6 +27,8 @@ type Observer struct {
 	Kinds *Kinds
 	// Listeners to control-plane namespaces.
 	Listeners *Listeners
+	// Guests look into hosted clusters.
+	Guests *guest.Clusters
 	// Now tells whether a pause is over.
 	Now func() time.Time
 }

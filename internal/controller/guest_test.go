@@ -1,0 +1,444 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/controller"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/testkit/envtest"
+)
+
+// wire leads to the hosted cluster, by whatever name of its own it is dialled, and can be cut.
+type wire struct {
+	mu     sync.Mutex
+	to     string
+	cut    bool
+	dialed []string
+	open   []net.Conn
+}
+
+func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dialed = append(w.dialed, address)
+	if w.cut || w.to == "" {
+		return nil, errors.New("no way to " + address)
+	}
+	c, err := (&net.Dialer{}).DialContext(ctx, network, w.to)
+	w.open = append(w.open, c)
+	return c, err
+}
+
+// setCut ends every connection, and lets none be made until it is taken back.
+func (w *wire) setCut(cut bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cut = cut
+	for _, c := range w.open {
+		if c != nil {
+			_ = c.Close()
+		}
+	}
+	w.open = nil
+}
+
+var theHosted *envtest.Hosted
+
+// hosted is one cluster for all tests: each has there what its own Infra's labels name, and MetalLB, which it takes away.
+func hosted(t *testing.T) *envtest.Hosted {
+	t.Helper()
+	if theHosted == nil {
+		var names []string
+		for i := range 300 {
+			names = append(names, fmt.Sprintf("kube-apiserver.w%d-c1.svc", i))
+		}
+		var err error
+		if theHosted, err = envtest.StartHosted(names...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return theHosted
+}
+
+func stopHosted() error {
+	if theHosted == nil {
+		return nil
+	}
+	return theHosted.Stop()
+}
+
+// guest is the hosted cluster c1 of a world.
+type guest struct {
+	*world
+	inside client.Client // as its administrator
+}
+
+// withGuest begins with a hosted cluster whose kubeconfig the operator may not read yet.
+func withGuest(t *testing.T) guest {
+	t.Helper()
+	h := hosted(t)
+	g := guest{world: newWorld(t, cluster)}
+	g.wire.to = strings.TrimSuffix(strings.TrimPrefix(h.Admin.Host, "https://"), "/")
+	var err error
+	g.inside, err = client.New(h.Admin, client.Options{Scheme: controller.Scheme()})
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, ns := range []string{"openshift-ingress", "metallb-system"} {
+		g.Expect(client.IgnoreAlreadyExists(g.inside.Create(g.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}))).To(Succeed())
+	}
+	kubeconfig, err := h.Kubeconfig()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.hosts("c1")
+	g.creates(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: g.ns, Name: "c1-admin-kubeconfig"}, Data: map[string][]byte{"kubeconfig": kubeconfig}})
+	hc := named(&hyperv1.HostedCluster{}, g.ns, "c1")
+	g.reports(hc, func() { hc.Status.KubeConfig = &corev1.LocalObjectReference{Name: "c1-admin-kubeconfig"} })
+	t.Cleanup(func() { g.wire.setCut(false) })
+	return g
+}
+
+// grants applies config/components/apps-ingress in the world's namespace.
+func (g guest) grants() {
+	g.t.Helper()
+	text, err := os.ReadFile("../../config/components/apps-ingress/role.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	objects, err := envtest.Objects(text, g.api.Scheme())
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, o := range objects {
+		o.SetNamespace(g.ns)
+		if binding, is := o.(*rbacv1.RoleBinding); is { // the operator of tests has no ServiceAccount
+			binding.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "oooi-manager"}}
+		}
+		g.creates(o)
+	}
+}
+
+// publishes makes the Infra with apps ingress.
+func (g guest) publishes(mode v1alpha1.AppsIngressMode) {
+	g.t.Helper()
+	infra := g.smallest("c1")
+	infra.Spec.AppsIngress = &v1alpha1.AppsIngress{Enabled: true, Mode: mode, Service: v1alpha1.AppsService{Name: v1alpha1.ObjectName(g.ns + "-apps")}}
+	g.creates(infra)
+	g.settled("c1")
+}
+
+// installs MetalLB as its own manifest has it, with further arguments.
+func (g guest) installs(args ...string) {
+	g.t.Helper()
+	labels := func(component string) map[string]string {
+		return map[string]string{"app": "metallb", "component": component}
+	}
+	meta := func(component string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: "metallb-system", Name: component, Labels: labels(component)}
+	}
+	template := func(component string) corev1.PodTemplateSpec {
+		return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels(component)}, Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: component, Image: "metallb:1", Args: append([]string{"--port=7472"}, args...)}}}}
+	}
+	metallb := []client.Object{
+		&appsv1.Deployment{ObjectMeta: meta("controller"), Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels("controller")}, Template: template("controller")}},
+		&appsv1.DaemonSet{ObjectMeta: meta("speaker"), Spec: appsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels("speaker")}, Template: template("speaker")}},
+	}
+	for _, o := range metallb {
+		g.Expect(g.inside.Create(g.ctx, o)).To(Succeed())
+		g.t.Cleanup(func() { g.Expect(g.inside.Delete(context.Background(), o)).To(Succeed()) })
+	}
+}
+
+// service of ours in the hosted cluster.
+func (g guest) service() *corev1.Service {
+	return named(&corev1.Service{}, "openshift-ingress", g.ns+"-apps")
+}
+
+func (g guest) awaitsService() *corev1.Service {
+	g.t.Helper()
+	s := g.service()
+	g.Eventually(func() error { return g.inside.Get(g.ctx, client.ObjectKeyFromObject(s), s) }).Should(Succeed())
+	return s
+}
+
+func (g guest) noService() {
+	g.t.Helper()
+	g.Eventually(func() bool {
+		return client.IgnoreNotFound(g.inside.Get(g.ctx, client.ObjectKeyFromObject(g.service()), g.service())) == nil && !g.hasService()
+	}).Should(BeTrue())
+}
+
+func (g guest) hasService() bool {
+	return g.inside.Get(context.Background(), client.ObjectKeyFromObject(g.service()), g.service()) == nil
+}
+
+// gives our Service external IPs, as MetalLB does.
+func (g guest) gives(ips ...string) {
+	g.t.Helper()
+	s := g.awaitsService()
+	g.Eventually(func(e Gomega) {
+		e.Expect(g.inside.Get(g.ctx, client.ObjectKeyFromObject(s), s)).To(Succeed())
+		s.Status.LoadBalancer.Ingress = nil
+		for _, ip := range ips {
+			s.Status.LoadBalancer.Ingress = append(s.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{IP: ip})
+		}
+		e.Expect(g.inside.Status().Update(g.ctx, s)).To(Succeed())
+	}).Should(Succeed())
+}
+
+// leadsTo waits until DNS and proxy lead *.apps to targets: what the VLAN is answered, and what the proxy dials for HTTPS.
+func (g guest) leadsTo(answer string, targets ...string) {
+	g.t.Helper()
+	sees(g.world, named(&v1alpha1.DNSServer{}, g.ns, "c1-dns"), func(e Gomega, s *v1alpha1.DNSServer) {
+		e.Expect(wildcards(s.Spec.StaticEntries)).To(ConsistOf(v1alpha1.DNSEntry{Hostname: "*.apps.c1.example.com", IP: v1alpha1.IPAddress(answer)}))
+	})
+	sees(g.world, named(&v1alpha1.ProxyServer{}, g.ns, "c1-proxy"), func(e Gomega, s *v1alpha1.ProxyServer) {
+		e.Expect(s.Spec.Backends).To(ContainElement(And(HaveField("Name", "apps-https"), HaveField("TargetAddresses", ConsistOf(targets)), HaveField("Views", v1alpha1.ViewVLANAndPods))))
+	})
+}
+
+func wildcards(entries []v1alpha1.DNSEntry) []v1alpha1.DNSEntry {
+	return slices.DeleteFunc(slices.Clone(entries), func(e v1alpha1.DNSEntry) bool { return !strings.HasPrefix(string(e.Hostname), "*.") })
+}
+
+func (g guest) apps(status metav1.ConditionStatus, reason string) string {
+	g.t.Helper()
+	return g.says("c1", v1alpha1.ConditionAppsIngressReady, status, reason)
+}
+
+func (g guest) phase(phase v1alpha1.AppsIngressPhase, reason string) {
+	g.t.Helper()
+	sees(g.world, named(&v1alpha1.Infra{}, g.ns, "c1"), func(e Gomega, i *v1alpha1.Infra) {
+		e.Expect(i.Status.AppsIngress).To(HaveValue(And(HaveField("Phase", phase), HaveField("Reason", reason))))
+	})
+}
+
+// applies what a condition says behind its first line of dashes, as it stands.
+func (g guest) applies(message string) {
+	g.t.Helper()
+	_, documents, printed := strings.Cut(message, "\n---\n")
+	g.Expect(printed).To(BeTrue(), message)
+	for document := range strings.SplitSeq(documents, "---\n") {
+		u := &unstructured.Unstructured{}
+		g.Expect(yaml.Unmarshal([]byte(document), &u.Object)).To(Succeed())
+		g.Expect(g.inside.Apply(g.ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("oooi-advice"), client.ForceOwnership)).To(Succeed())
+	}
+}
+
+func TestAppsIngressFromNoMetalLBToServing(t *testing.T) {
+	g := withGuest(t)
+	g.grants()
+	g.publishes("")
+	g.apps(metav1.ConditionFalse, "MetalLBNotInstalled")
+	g.phase(v1alpha1.AppsPending, "MetalLBNotInstalled")
+	g.installs()
+	g.applies(g.apps(metav1.ConditionFalse, "MetalLBClassNotSet"))
+	g.apps(metav1.ConditionFalse, "WaitingForExternalIP")
+	s := g.awaitsService()
+	g.Expect(s.Spec.LoadBalancerClass).To(HaveValue(Equal("metallb.io/metallb")))
+	g.Expect(s.Spec.IPFamilyPolicy).To(HaveValue(Equal(corev1.IPFamilyPolicyPreferDualStack)))
+	g.gives("192.168.100.200")
+	g.apps(metav1.ConditionTrue, "Serving")
+	g.phase(v1alpha1.AppsReady, "Serving")
+	g.leadsTo("192.168.100.200", "192.168.100.200:443")
+
+	ours := sees(g.world, named(&corev1.Service{}, g.ns, names.Service(names.Proxy, "c1-proxy")), func(e Gomega, s *corev1.Service) {
+		e.Expect(s.Spec.Ports).To(ContainElements(HaveField("Port", BeEquivalentTo(80)), HaveField("Port", BeEquivalentTo(443))))
+	})
+	sees(g.world, named(&v1alpha1.DNSServer{}, g.ns, "c1-dns"), func(e Gomega, s *v1alpha1.DNSServer) {
+		e.Expect(s.Spec.InternalEntries).To(ContainElements(
+			v1alpha1.DNSEntry{Hostname: "*.apps.c1.example.com", IP: v1alpha1.IPAddress(ours.Spec.ClusterIP)}, HaveField("Hostname", BeEquivalentTo("api.c1.example.com"))))
+	})
+	sees(g.world, named(&v1alpha1.DHCPServer{}, g.ns, "c1-dhcp"), func(e Gomega, s *v1alpha1.DHCPServer) {
+		e.Expect(s.Spec.ExcludeRanges).To(ContainElement(HaveField("Start", BeEquivalentTo("192.168.100.200"))))
+	})
+	g.Expect(slices.Compact(g.wire.dialed)).To(ConsistOf("kube-apiserver."+g.ns+"-c1.svc:6443"), "what the kubeconfig says is not dialled")
+	g.gives("192.168.100.201")
+	g.leadsTo("192.168.100.201", "192.168.100.201:443")
+	g.silent()
+}
+
+func TestAppsIngressWaitsUntilTheNamespaceIsGranted(t *testing.T) {
+	g := withGuest(t)
+	g.publishes("")
+	g.Expect(g.apps(metav1.ConditionFalse, "NamespaceNotGranted")).To(And(ContainSubstring("config/components/apps-ingress"), ContainSubstring("namespace "+g.ns)))
+	g.grants()
+	g.apps(metav1.ConditionFalse, "MetalLBNotInstalled")
+}
+
+func TestAHostedClusterThatIsAwayTakesNothingAway(t *testing.T) {
+	g := withGuest(t)
+	g.grants()
+	g.installs("--lb-class=metallb.io/metallb")
+	g.publishes("")
+	g.gives("192.168.100.200")
+	g.apps(metav1.ConditionTrue, "Serving")
+	g.wire.setCut(true)
+	g.apps(metav1.ConditionFalse, "HostedClusterUnreachable")
+	g.phase(v1alpha1.AppsDegraded, "HostedClusterUnreachable")
+	g.settled("c1") // Ready does not depend on *.apps
+	g.leadsTo("192.168.100.200", "192.168.100.200:443")
+
+	g.stop()
+	g.start() // with nothing in memory, and nobody to ask
+	dns := sees(g.world, named(&v1alpha1.DNSServer{}, g.ns, "c1-dns"), there)
+	g.silent()
+	g.leadsTo("192.168.100.200", "192.168.100.200:443")
+	g.Expect(sees(g.world, named(&v1alpha1.DNSServer{}, g.ns, "c1-dns"), there).Generation).To(Equal(dns.Generation))
+	g.wire.setCut(false)
+	g.apps(metav1.ConditionTrue, "Serving")
+}
+
+func TestAnAddressBeyondTheVLANIsRefusedAndTheOldOneStays(t *testing.T) {
+	g := withGuest(t)
+	g.grants()
+	g.installs("--lb-class=metallb.io/metallb")
+	g.publishes("")
+	g.gives("192.168.100.200")
+	g.apps(metav1.ConditionTrue, "Serving")
+	g.gives("10.0.0.5")
+	g.Expect(g.apps(metav1.ConditionFalse, "ExternalIPOutsideNetwork")).To(ContainSubstring("10.0.0.5"))
+	g.phase(v1alpha1.AppsDegraded, "ExternalIPOutsideNetwork")
+	g.leadsTo("192.168.100.200", "192.168.100.200:443")
+	g.gives()
+	g.apps(metav1.ConditionFalse, "ExternalIPLost")
+	g.leadsTo("192.168.100.200", "192.168.100.200:443")
+}
+
+func TestNodePortFollowsTheWorkers(t *testing.T) {
+	g := withGuest(t)
+	g.grants()
+	worker := func(name, address string) *corev1.Node {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: g.ns + name}}
+		g.Expect(g.inside.Create(g.ctx, n)).To(Succeed())
+		g.t.Cleanup(func() { _ = g.inside.Delete(context.Background(), n) })
+		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		g.Expect(g.inside.Status().Update(g.ctx, n)).To(Succeed())
+		return n
+	}
+	router := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-ingress", Name: "router-nodeport-default"}, Spec: corev1.ServiceSpec{
+		Type: corev1.ServiceTypeNodePort, Selector: map[string]string{"a": "b"},
+		Ports: []corev1.ServicePort{{Name: "http", Port: 80, NodePort: 30080, TargetPort: intstr.FromInt32(80)}, {Name: "https", Port: 443, NodePort: 30443, TargetPort: intstr.FromInt32(443)}},
+	}}
+	g.publishes(v1alpha1.AppsNodePort)
+	g.apps(metav1.ConditionFalse, "RouterNotFound")
+	g.Expect(g.inside.Create(g.ctx, router)).To(Succeed())
+	g.t.Cleanup(func() { g.Expect(g.inside.Delete(context.Background(), router)).To(Succeed()) })
+	g.apps(metav1.ConditionFalse, "NoReadyWorkers")
+	worker("a", "192.168.100.111")
+	b := worker("b", "192.168.100.112")
+	worker("c", "10.0.0.5")
+	g.apps(metav1.ConditionTrue, "Serving")
+	vip := sees(g.world, named(&v1alpha1.ProxyServer{}, g.ns, "c1-proxy"), there).Spec.NetworkConfig.ServerIP
+	g.leadsTo(string(vip), "192.168.100.111:30443", "192.168.100.112:30443")
+	g.Expect(g.inside.Delete(g.ctx, b)).To(Succeed())
+	g.leadsTo(string(vip), "192.168.100.111:30443")
+}
+
+func TestAppsIngressSwitchedOffLeavesNothingBehind(t *testing.T) {
+	g := withGuest(t)
+	g.grants()
+	g.installs("--lb-class=metallb.io/metallb")
+	g.publishes("")
+	g.gives("192.168.100.200")
+	g.apps(metav1.ConditionTrue, "Serving")
+	infra := named(&v1alpha1.Infra{}, g.ns, "c1")
+	g.wire.setCut(true)
+	g.changes(infra, func() { infra.Spec.AppsIngress.Enabled = false })
+	g.phase(v1alpha1.AppsDegraded, "Removing")
+	g.stop()
+	g.start() // the status alone remembers that there is something to remove
+	g.wire.setCut(false)
+	g.noService()
+	sees(g.world, infra, func(e Gomega, i *v1alpha1.Infra) {
+		e.Expect(i.Status.AppsIngress).To(BeNil())
+		e.Expect(meta.FindStatusCondition(i.Status.Conditions, v1alpha1.ConditionAppsIngressReady)).To(BeNil())
+	})
+	sees(g.world, named(&v1alpha1.DNSServer{}, g.ns, "c1-dns"), func(e Gomega, s *v1alpha1.DNSServer) {
+		e.Expect(wildcards(append(s.Spec.StaticEntries, s.Spec.InternalEntries...))).To(BeEmpty())
+	})
+}
+
+func TestAnInfraTakesItsServiceOutOfTheHostedCluster(t *testing.T) {
+	g := withGuest(t)
+	g.grants()
+	g.installs("--lb-class=metallb.io/metallb")
+	g.publishes("")
+	g.awaitsService()
+	infra := named(&v1alpha1.Infra{}, g.ns, "c1")
+	g.Expect(g.api.Delete(g.ctx, infra)).To(Succeed())
+	g.gone(infra)
+	g.Expect(g.hasService()).To(BeFalse(), "the Infra went before its Service")
+}
+
+func TestAHostedClusterThatGoesIsNotWaitedFor(t *testing.T) {
+	g := withGuest(t)
+	g.grants()
+	g.installs("--lb-class=metallb.io/metallb")
+	g.publishes("")
+	s := g.awaitsService()
+	g.t.Cleanup(func() { _ = g.inside.Delete(context.Background(), s) })
+	hc := named(&hyperv1.HostedCluster{}, g.ns, "c1")
+	g.changes(hc, func() { hc.Finalizers = []string{"hypershift.openshift.io/finalizer"} })
+	g.wire.setCut(true)
+	g.apps(metav1.ConditionFalse, "HostedClusterUnreachable")
+	g.Expect(g.api.Delete(g.ctx, hc)).To(Succeed())
+	infra, begun := named(&v1alpha1.Infra{}, g.ns, "c1"), time.Now()
+	g.Expect(g.api.Delete(g.ctx, infra)).To(Succeed())
+	g.gone(infra)
+	g.Expect(time.Since(begun)).To(BeNumerically("<", time.Minute))
+	g.changes(hc, func() { hc.Finalizers = nil })
+	g.gone(hc)
+}
+
+func TestAHostedClusterThatNeverAnswersIsLeftWithAWarning(t *testing.T) {
+	defer controller.SetGuestPatience(3 * time.Second)()
+	g := withGuest(t)
+	g.grants()
+	g.installs("--lb-class=metallb.io/metallb")
+	g.publishes("")
+	s := g.awaitsService()
+	g.t.Cleanup(func() { _ = g.inside.Delete(context.Background(), s) })
+	g.wire.setCut(true)
+	g.apps(metav1.ConditionFalse, "HostedClusterUnreachable")
+	infra := named(&v1alpha1.Infra{}, g.ns, "c1")
+	g.Expect(g.api.Delete(g.ctx, infra)).To(Succeed())
+	g.gone(infra)
+	g.Eventually(func(e Gomega) {
+		all := &eventsv1.EventList{}
+		e.Expect(g.api.List(g.ctx, all, client.InNamespace(g.ns))).To(Succeed())
+		e.Expect(all.Items).To(ContainElement(And(HaveField("Reason", "GuestObjectsMayRemain"), HaveField("Type", "Warning"), HaveField("Note", ContainSubstring("openshift-ingress/"+g.ns+"-apps")))))
+	}).Should(Succeed())
+}
+
+func TestAForeignServiceOfOurNameIsLeftAlone(t *testing.T) {
+	g := withGuest(t)
+	g.grants()
+	g.installs("--lb-class=metallb.io/metallb")
+	theirs := g.service()
+	theirs.Spec = corev1.ServiceSpec{Selector: map[string]string{"theirs": "true"}, Ports: []corev1.ServicePort{{Port: 1}}, IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicySingleStack)}
+	g.Expect(g.inside.Create(g.ctx, theirs)).To(Succeed())
+	g.t.Cleanup(func() { g.Expect(g.inside.Delete(context.Background(), theirs)).To(Succeed()) })
+	g.publishes("")
+	g.apps(metav1.ConditionFalse, "ServiceNameTaken")
+	g.Expect(g.awaitsService().Spec.Selector).To(Equal(map[string]string{"theirs": "true"}))
+}

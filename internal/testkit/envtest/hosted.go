@@ -1,0 +1,84 @@
+package envtest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+)
+
+// Hosted is a control plane without nodes and without our kinds: the hosted cluster of a test. Its certificate is for the
+// names that it was started with.
+type Hosted struct {
+	Admin *rest.Config
+
+	env   *envtest.Environment
+	trust []byte
+	files string
+}
+
+// StartHosted brings a hosted cluster up whose clients dial it by any of some names.
+func StartHosted(names ...string) (*Hosted, error) {
+	h := &Hosted{env: &envtest.Environment{BinaryAssetsDirectory: os.Getenv("KUBEBUILDER_ASSETS")}}
+	var err error
+	if h.files, err = os.MkdirTemp("", "hosted"); err != nil {
+		return nil, err
+	}
+	certificate, key := filepath.Join(h.files, "tls.crt"), filepath.Join(h.files, "tls.key")
+	if h.trust, err = selfSigned(certificate, key, names); err != nil {
+		return nil, fmt.Errorf("making the hosted cluster's certificate: %w", err)
+	}
+	h.env.ControlPlane.GetAPIServer().Configure().Append("tls-sni-cert-key", certificate+","+key)
+	if h.Admin, err = h.env.Start(); err != nil {
+		return nil, fmt.Errorf("starting the hosted kube-apiserver: %w", err)
+	}
+	return h, nil
+}
+
+// Stop ends everything.
+func (h *Hosted) Stop() error { return errors.Join(h.env.Stop(), os.RemoveAll(h.files)) }
+
+// Kubeconfig of an administrator, as HyperShift writes it; its server does not exist.
+func (h *Hosted) Kubeconfig() ([]byte, error) {
+	return yaml.Marshal(clientcmdapi.Config{
+		APIVersion: "v1", Kind: "Config", CurrentContext: "admin",
+		Clusters:  []clientcmdapi.NamedCluster{{Name: "cluster", Cluster: clientcmdapi.Cluster{Server: "https://api.nowhere.example.com:6443", CertificateAuthorityData: h.trust}}},
+		Contexts:  []clientcmdapi.NamedContext{{Name: "admin", Context: clientcmdapi.Context{Cluster: "cluster", AuthInfo: "admin"}}},
+		AuthInfos: []clientcmdapi.NamedAuthInfo{{Name: "admin", AuthInfo: clientcmdapi.AuthInfo{ClientCertificateData: h.Admin.CertData, ClientKeyData: h.Admin.KeyData}}},
+	})
+}
+
+func selfSigned(certificateFile, keyFile string, names []string) ([]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "hosted"}, DNSNames: names, NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(24 * time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return nil, err
+	}
+	private, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return certificate, errors.Join(os.WriteFile(certificateFile, certificate, 0o600),
+		os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private}), 0o600))
+}
