@@ -93,7 +93,7 @@ func TestAWrongCAAndAWrongTokenAreNamed(t *testing.T) {
 
 func TestAHostileAnswerIsNotFollowedQuotedOrKept(t *testing.T) {
 	const token = "the-token-of-this-test"
-	elsewhere := newFront(t, cluster, token)
+	elsewhere := newFront(t, token)
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
 		says   string

@@ -13,8 +13,6 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
-
-	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
 // front stands before the hosted API: it writes down who asked what, and knows one token.
@@ -28,15 +26,18 @@ type front struct {
 	answer http.HandlerFunc // in place of the hosted API's, if set
 }
 
-func newFront(t *testing.T, in *envtest.Cluster, token string) *front {
+func newFront(t *testing.T, token string) *front {
 	t.Helper()
-	transport, err := rest.TransportFor(in.Admin)
+	if err := started(); err != nil {
+		t.Fatal(err)
+	}
+	transport, err := rest.TransportFor(cluster.Admin)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := &front{token: token}
 	proxy := &httputil.ReverseProxy{FlushInterval: -1, Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(&url.URL{Scheme: "https", Host: strings.Trim(strings.TrimPrefix(in.Admin.Host, "https:"), "/")})
+		r.SetURL(&url.URL{Scheme: "https", Host: strings.Trim(strings.TrimPrefix(cluster.Admin.Host, "https:"), "/")})
 		r.Out.Header.Del("Authorization")
 	}}
 	f.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -99,7 +100,7 @@ func (f *front) answers(h http.HandlerFunc) {
 // behindFront has the world's hosted API reached through a front, with a token.
 func (w *world) behindFront(token string) *front {
 	w.t.Helper()
-	f := newFront(w.t, cluster, token)
+	f := newFront(w.t, token)
 	w.want.Server = f.URL
 	w.hasKubeconfig(w.kubeconfigOf(f, token))
 	return f

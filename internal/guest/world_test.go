@@ -30,18 +30,22 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
-// cluster is the management cluster and the hosted one: nobody in it minds.
-var cluster *envtest.Cluster
+// cluster is the management cluster and the hosted one: nobody in it minds. What is pure is tested without.
+var (
+	cluster *envtest.Cluster
+	started = sync.OnceValue(func() (err error) {
+		cluster, err = envtest.Start(true)
+		return err
+	})
+)
 
 func TestMain(m *testing.M) {
-	var err error
-	if cluster, err = envtest.Start(true); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	os.Setenv("HTTPS_PROXY", "http://proxy.invalid:1") // before Go reads it, once: no connection to a hosted cluster may take it
 	code := m.Run()
-	if err := cluster.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
+	if cluster != nil {
+		if err := cluster.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
 	}
 	os.Exit(code)
 }
@@ -68,6 +72,9 @@ var worlds int
 func newWorld(t *testing.T, mode v1alpha1.AppsIngressMode) *world {
 	t.Helper()
 	worlds++
+	if err := started(); err != nil {
+		t.Fatal(err)
+	}
 	w := &world{Gomega: NewWithT(t), t: t, ctx: t.Context()}
 	w.SetDefaultEventuallyTimeout(20 * time.Second)
 	w.SetDefaultEventuallyPollingInterval(10 * time.Millisecond)

@@ -1,0 +1,391 @@
+package guest_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"golang.org/x/sys/unix"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+// good is a kubeconfig that is used. Capitals stand for what a test fills in.
+const good = `apiVersion: v1
+kind: Config
+preferences: {}
+current-context: admin
+clusters:
+- name: guest
+  cluster:
+    server: https://api.c1.example.com:6443
+    certificate-authority-data: CADATA
+contexts:
+- name: admin
+  context: {cluster: guest, user: admin, namespace: default}
+users:
+- name: admin
+  user:
+    client-certificate-data: CERTDATA
+    client-key-data: KEYDATA
+`
+
+const (
+	certAndKey = "    client-certificate-data: CERTDATA\n    client-key-data: KEYDATA\n"
+	caData     = "    certificate-authority-data: CADATA\n"
+	server     = "https://api.c1.example.com:6443"
+)
+
+// hostile is a change of good, and the rule that refuses it.
+type hostile struct{ name, rule, old, changed string }
+
+func (h hostile) text() string { return strings.Replace(good, h.old, h.changed, 1) }
+
+var corpus = append([]hostile{
+	{"exec", "NoCommand", certAndKey, "    exec: {apiVersion: client.authentication.k8s.io/v1, command: DIR/run, interactiveMode: Never, env: [{name: S, value: SECRET}]}\n"},
+	{"exec of an old version", "NoCommand", certAndKey, certAndKey + "    exec: {apiVersion: client.authentication.k8s.io/v1alpha1, command: DIR/run, args: [SECRET]}\n"},
+	{"exec without a command", "NoCommand", certAndKey, certAndKey + "    exec: {}\n"},
+	{"exec that is text", "NoCommand", certAndKey, certAndKey + "    exec: DIR/run\n"},
+	{"exec in capitals", "NoCommand", certAndKey, certAndKey + "    EXEC: {command: DIR/run}\n"},
+	{"exec of a user that is not used", "NoCommand", "users:\n", "users:\n- name: other\n  user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: DIR/run}}\n"},
+	{"exec through a merge key", "NoCommand", certAndKey, certAndKey + "    <<: {exec: {command: DIR/run}}\n"},
+	{"auth-provider", "NoAuthProvider", certAndKey, "    auth-provider: {name: gcp, config: {cmd-path: DIR/run, access-token: SECRET}}\n"},
+	{"auth-provider without a name", "NoAuthProvider", certAndKey, certAndKey + "    auth-provider: {}\n"},
+	{"token from a file", "NoUserFiles", certAndKey, "    tokenFile: DIR/token\n"},
+	{"token from a file and inline", "NoUserFiles", certAndKey, "    token: SECRET\n    tokenFile: DIR/token\n"},
+	{"token of our own account", "NoUserFiles", certAndKey, "    tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token\n"},
+	{"certificate from a file", "NoUserFiles", "client-certificate-data: CERTDATA", "client-certificate: DIR/token"},
+	{"key from a file", "NoUserFiles", "client-key-data: KEYDATA", "client-key: DIR/token"},
+	{"key from a relative path", "NoUserFiles", "client-key-data: KEYDATA", "client-key: ../../../../DIR/token"},
+	{"CA from a file", "NoCAFile", caData, "    certificate-authority: DIR/token\n"},
+	{"CA from a file and inline", "NoCAFile", caData, caData + "    certificate-authority: DIR/token\n"},
+	{"proxy", "NoProxy", caData, caData + "    proxy-url: http://user:SECRET@127.0.0.1:PORT\n"},
+	{"SOCKS proxy", "NoProxy", caData, caData + "    proxy-url: socks5://127.0.0.1:PORT\n"},
+	{"proxy of a cluster that is not used", "NoProxy", "clusters:\n", "clusters:\n- name: other\n  cluster: {server: " + server + ", proxy-url: 'http://127.0.0.1:PORT'}\n"},
+	{"insecure TLS", "VerifiesTLS", caData, "    insecure-skip-tls-verify: true\n"},
+	{"insecure TLS beside a CA", "VerifiesTLS", caData, caData + "    insecure-skip-tls-verify: yes\n"},
+	{"another server's name", "VerifiesItsName", caData, caData + "    tls-server-name: evil.example.com\n"},
+	{"impersonates a user", "NoImpersonation", certAndKey, certAndKey + "    as: system:admin\n"},
+	{"impersonates groups", "NoImpersonation", certAndKey, certAndKey + "    as-groups: ['system:masters']\n"},
+	{"impersonates a UID", "NoImpersonation", certAndKey, certAndKey + "    as-uid: '0'\n"},
+	{"impersonates extras", "NoImpersonation", certAndKey, certAndKey + "    as-user-extra: {scopes: [SECRET]}\n"},
+	{"password", "NoPassword", certAndKey, "    username: admin\n    password: SECRET\n"},
+	{"user name only", "NoPassword", certAndKey, certAndKey + "    username: SECRET\n"},
+	{"no credentials", "CredentialsGiven", certAndKey, "    {}\n"},
+	{"no user at all", "CredentialsGiven", "  user:\n" + certAndKey, ""},
+	{"certificate without its key", "CredentialsGiven", "    client-key-data: KEYDATA\n", ""},
+	{"key without its certificate", "CredentialsGiven", "    client-certificate-data: CERTDATA\n", ""},
+	{"key of another", "KeyFits", "KEYDATA", "OTHERKEY"},
+	{"certificate that is none", "KeyFits", "CERTDATA", base64.StdEncoding.EncodeToString([]byte("SECRET"))},
+	{"certificate with a key in it", "KeyFits", "CERTDATA", "CERTKEYDATA"},
+	{"token with a header in it", "TokenIsOneWord", certAndKey, "    token: \"SECRET\\r\\nImpersonate-User: system:admin\"\n"},
+	{"token of two words", "TokenIsOneWord", certAndKey, "    token: SECRET and more\n"},
+	{"token of other letters", "TokenIsOneWord", certAndKey, "    token: SECRETé\n"},
+	{"no CA", "CAGiven", caData, ""},
+	{"empty CA", "CAGiven", "CADATA", "''"},
+	{"CA that is no certificate", "CAGiven", "CADATA", base64.StdEncoding.EncodeToString([]byte("SECRET"))},
+	{"CA that is a key", "CAGiven", "CADATA", "KEYDATA"},
+	{"CA with a key in it", "CAGiven", "CADATA", "CERTKEYDATA"},
+	{"CA with a certificate that is none", "CAGiven", "CADATA", "FALSECERT"},
+	{"CA that is not base64", "OnlyKnownFields", "CADATA", "'SECRET !'"},
+	{"no current context", "OneContext", "current-context: admin\n", ""},
+	{"current context that is not there", "OneContext", "current-context: admin", "current-context: SECRET"},
+	{"context of no cluster", "OneContext", "cluster: guest, user", "cluster: SECRET, user"},
+	{"context of no user", "OneContext", "user: admin,", "user: SECRET,"},
+	{"two contexts of one name", "OneContext", "contexts:\n", "contexts:\n- {name: admin, context: {cluster: guest, user: other}}\n"},
+	{"two clusters of one name", "OneContext", "clusters:\n", "clusters:\n- {name: guest, cluster: {server: 'https://evil.example.com'}}\n"},
+	{"two users of one name", "OneContext", "users:\n", "users:\n- {name: admin, user: {token: SECRET}}\n"},
+	{"another kind", "IsKubeconfig", "kind: Config", "kind: List"},
+	{"another version", "IsKubeconfig", "apiVersion: v1", "apiVersion: v2"},
+	{"unknown field", "OnlyKnownFields", certAndKey, certAndKey + "    SECRET: true\n"},
+	{"field given twice", "OnlyKnownFields", certAndKey, certAndKey + "    token: SECRET\n    token: SECRET2\n"},
+	{"not YAML", "OnlyKnownFields", good, "{SECRET"},
+	{"a list", "OnlyKnownFields", good, "[SECRET]"},
+	{"a word", "OnlyKnownFields", good, "SECRET"},
+	{"bytes", "OnlyKnownFields", good, "\x00\xff\xfe\x01"},
+	{"tabs", "OnlyKnownFields", "  context: {", "\tcontext: {"},
+	{"a tag of another language", "OnlyKnownFields", "current-context: admin", "current-context: !!python/object/apply:os.system [DIR/run]"},
+	{"deep nesting", "OnlyKnownFields", good, strings.Repeat("[", 100_000)},
+	{"nothing", "IsKubeconfig", good, ""},
+	{"two documents", "OneDocument", good, good + "---\n" + good},
+	{"larger than any", "NotTooLarge", good, good + "# " + strings.Repeat("SECRET", 12_000)},
+	{"aliases of aliases", "NoAnchors", good, "a: &a [x,x,x,x]\nb: &b [*a,*a,*a,*a]\nc: [*b,*b,*b,*b]\n"},
+	{"aliases of one long text", "NoAnchors", good, "a: &a " + strings.Repeat("SECRET", 1_000) + "\nb: [" + strings.Repeat("*a,", 50_000) + "]\n"},
+}, servers()...)
+
+// servers that nobody may be sent to: this machine, its link, metadata services, and what is no https://HOST:PORT.
+func servers() (all []hostile) {
+	for rule, refused := range map[string][]string{
+		"ServerElsewhere": {
+			"https://127.0.0.1:PORT", "https://127.8.9.10:PORT", "https://localhost:PORT", "https://LocalHost.:PORT", "https://x.localhost:PORT", "https://localhost.localdomain:PORT",
+			"https://ip6-loopback:PORT", "https://2130706433:PORT", "https://0x7f000001:PORT", "https://0x7f.1:PORT", "https://0177.0.0.1:PORT", "https://017700000001:PORT", "https://127.1:PORT",
+			"https://0.0.0.0:PORT", "https://0:PORT", "https://[::]:PORT", "https://[::1]:PORT", "https://[::ffff:127.0.0.1]:PORT", "https://[::ffff:7f00:1]:PORT", "https://[::7f00:1]:PORT",
+			"https://[64:ff9b::7f00:1]:PORT", "https://[2002:7f00:1::]:PORT", "https://[fe80::1]:PORT", "https://[fe80::1%25lo]:PORT", "https://[fd00::1%25lo]:PORT",
+			"https://169.254.169.254", "https://169.254.1.1:PORT", "https://2852039166", "https://[::ffff:169.254.169.254]", "https://[fd00:ec2::254]", "https://100.100.100.200",
+			"https://168.63.129.16", "https://metadata.google.internal", "https://metadata", "https://255.255.255.255", "https://224.0.0.1", "https://[ff02::1]",
+		},
+		"ServerIsHTTPS": {
+			"http://api.c1.example.com:6443", "http://127.0.0.1:PORT", "''", "api.c1.example.com:6443", "unix:///DIR/token", "file:///DIR/token", "https://", "https://:6443",
+			"https://api.c1.example.com:6443@127.0.0.1:PORT", "https://SECRET@api.c1.example.com", "https://api.c1.example.com:0", "https://api.c1.example.com:65536", "'https://api.c1.example.com:'",
+			"https://api.c1.example.com/../x", "https://api.c1.example.com?x=SECRET", "https://api.c1.example.com#x", "https://127.0.0.1%00.example.com", "https://127。0。0。1:PORT", "https://[::1:PORT",
+			"https://api_c1.example.com", "https://%6cocalhost:PORT", "https:api.c1.example.com",
+		},
+	} {
+		for _, s := range refused {
+			all = append(all, hostile{s, rule, server, s})
+		}
+	}
+	return all
+}
+
+// canaries sing when somebody runs, opens or connects to what a kubeconfig names.
+type canaries struct {
+	dir, port string
+	inotify   int
+	mu        sync.Mutex
+	callers   []string
+}
+
+func newCanaries(t *testing.T) *canaries {
+	t.Helper()
+	c := &canaries{dir: t.TempDir()}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.WriteFile(filepath.Join(c.dir, "run"), []byte("#!/bin/sh\ntouch "+c.dir+"/ran\necho '{}'\n"), 0o700))
+	must(os.WriteFile(filepath.Join(c.dir, "token"), []byte("a-token-of-ours"), 0o600))
+	var err error
+	c.inotify, err = unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
+	must(err)
+	t.Cleanup(func() { unix.Close(c.inotify) })
+	_, err = unix.InotifyAddWatch(c.inotify, c.dir, unix.IN_OPEN|unix.IN_CREATE)
+	must(err)
+	here, err := net.Listen("tcp4", "127.0.0.1:0")
+	must(err)
+	_, c.port, _ = net.SplitHostPort(here.Addr().String())
+	there, err := net.Listen("tcp6", "[::1]:"+c.port)
+	must(err)
+	for _, l := range []net.Listener{here, there} {
+		go c.listen(l)
+		t.Cleanup(func() { l.Close() })
+	}
+	return c
+}
+
+func (c *canaries) listen(l net.Listener) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		c.mu.Lock()
+		c.callers = append(c.callers, conn.RemoteAddr().String())
+		c.mu.Unlock()
+		conn.Close()
+	}
+}
+
+// sang says what was run, opened or called.
+func (c *canaries) sang() (what []string) {
+	events := make([]byte, 4096)
+	if n, _ := unix.Read(c.inotify, events); n > 0 {
+		what = append(what, "a file was opened or made")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	what, c.callers = append(what, c.callers...), nil
+	return what
+}
+
+const secret = "s3cr3t-0f-th1s-k4b3c0nf1g"
+
+// fill puts values into a text of the corpus, and returns what of it is secret.
+func fill(t *testing.T, text string, c *canaries) (filled string, secrets []string) {
+	t.Helper()
+	of := func(pem []byte) string { return base64.StdEncoding.EncodeToString(pem) }
+	cert, key := identity()
+	_, other := otherIdentity()
+	filled = strings.NewReplacer(
+		"CERTKEYDATA", of(append(append([]byte{}, cert...), key...)), "CADATA", of(cert), "CERTDATA", of(cert), "KEYDATA", of(key), "OTHERKEY", of(other),
+		"FALSECERT", of([]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")), "SECRET", secret, "DIR", c.dir, "PORT", c.port,
+	).Replace(text)
+	return filled, []string{secret, of(key), of(cert)[:40], string(key), c.dir, "a-token-of-ours", of([]byte(secret))}
+}
+
+// identity is a certificate, its own CA, and its key, as PEM; otherIdentity is another's.
+var identity, otherIdentity = sync.OnceValues(newIdentity), sync.OnceValues(newIdentity)
+
+func newIdentity() (certificate, key []byte) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "admin"}, NotAfter: time.Now().Add(time.Hour), IsCA: true}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		panic(err)
+	}
+	text, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		panic(err)
+	}
+	return pemOf(raw), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text})
+}
+
+func TestAHostileKubeconfigIsRefusedByItsRule(t *testing.T) {
+	c := newCanaries(t)
+	for _, h := range corpus {
+		t.Run(h.name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(h.text()).NotTo(Equal(good), "the text to change is not there")
+			text, secrets := fill(t, h.text(), c)
+			access, refusal := guest.Sanitise([]byte(text))
+			g.Expect(refusal).NotTo(BeNil())
+			g.Expect(refusal.Rule).To(Equal(h.rule))
+			g.Expect(access).To(BeZero())
+			for _, s := range secrets {
+				g.Expect(refusal.Because).NotTo(ContainSubstring(s))
+			}
+		})
+	}
+	NewWithT(t).Expect(c.sang()).To(BeEmpty())
+}
+
+func TestAHostileKubeconfigDoesNothingAndTellsNothing(t *testing.T) {
+	w, c := newWorld(t, "LoadBalancer"), newCanaries(t)
+	w.clusters.Dial = func(_ context.Context, _, address string) (net.Conn, error) {
+		t.Errorf("%s was dialled", address)
+		return nil, net.ErrClosed
+	}
+	w.Expect(len(corpus)).To(BeNumerically(">=", 40))
+	for _, h := range corpus {
+		t.Run(h.name, func(t *testing.T) {
+			g := NewWithT(t)
+			text, secrets := fill(t, h.text(), c)
+			w.hasKubeconfig([]byte(text))
+			seen := w.eventually("the refusal", troubled(plan.GuestKubeconfig))
+			g.Expect(seen.Problem.Message).To(HavePrefix("the kubeconfig in Secret " + w.want.Secret.String() + " is not used (" + h.rule + "): "))
+			for _, s := range secrets {
+				g.Expect(seen.Problem.Message).NotTo(ContainSubstring(s))
+			}
+			g.Expect(c.sang()).To(BeEmpty())
+			w.Expect(w.kube.CoreV1().Secrets(w.infra.Namespace).Delete(w.ctx, w.want.Secret.Name, metav1.DeleteOptions{})).To(Succeed())
+			w.eventually("that it is gone", troubled(plan.GuestWaiting))
+		})
+	}
+	w.Expect(filepath.Join(c.dir, "ran")).NotTo(BeAnExistingFile())
+}
+
+func TestAGoodKubeconfigIsUsed(t *testing.T) {
+	c := newCanaries(t)
+	for name, change := range map[string]hostile{
+		"as it is":                     {},
+		"with a token":                 {old: certAndKey, changed: "    token: SECRET\n"},
+		"with all of nothing":          {old: certAndKey, changed: certAndKey + "    exec: null\n    tokenFile: ''\n    as-groups: []\n"},
+		"of a server without a port":   {old: server, changed: "https://api.c1.example.com"},
+		"of a server with a slash":     {old: server, changed: server + "/"},
+		"of an address":                {old: server, changed: "https://192.168.100.5:6443"},
+		"of an IPv6 address":           {old: server, changed: "https://[fd00::5]:6443"},
+		"with an extension":            {old: caData, changed: caData + "    extensions: [{name: x, extension: {y: z}}]\n"},
+		"with a second context":        {old: "contexts:\n", changed: "contexts:\n- {name: other, context: {cluster: guest, user: admin}}\n"},
+		"that begins with a separator": {old: "apiVersion", changed: "---\napiVersion"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, _ := fill(t, change.text(), c)
+			access, refusal := guest.Sanitise([]byte(text))
+			g := NewWithT(t)
+			g.Expect(refusal).To(BeNil())
+			g.Expect(access.CA).To(Equal(first(identity())))
+			g.Expect(access.Token + string(access.Key)).NotTo(BeEmpty())
+		})
+	}
+}
+
+func first(certificate, _ []byte) []byte { return certificate }
+
+// Without this, the test above would pass although no canary can sing.
+func TestTheCanariesSingForClientGo(t *testing.T) {
+	w, c := NewWithT(t), newCanaries(t)
+	for _, name := range []string{"exec", "token from a file", "proxy", "https://127.0.0.1:PORT", "https://[::1]:PORT"} {
+		for _, h := range corpus {
+			if h.name != name {
+				continue
+			}
+			text, _ := fill(t, h.text(), c)
+			config, err := clientcmd.RESTConfigFromKubeConfig([]byte(text))
+			w.Expect(err).NotTo(HaveOccurred())
+			config.Timeout = time.Second
+			kube, err := kubernetes.NewForConfig(config)
+			if err == nil {
+				_, err = kube.CoreV1().Nodes().Get(t.Context(), "x", metav1.GetOptions{})
+			}
+			w.Expect(err).To(HaveOccurred())
+			w.Eventually(c.sang, 2*time.Second).ShouldNot(BeEmpty(), name)
+		}
+	}
+}
+
+func TestTheServerThatIsWantedIsDialledByNoProxy(t *testing.T) {
+	w := newWorld(t, "LoadBalancer")
+	w.want.Server = "https://kube-apiserver.clusters-c1.svc:6443"
+	dialled, first := make(chan string, 1), make(chan byte, 1)
+	w.clusters.Dial = func(_ context.Context, _, address string) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		go func() {
+			hello := make([]byte, 1)
+			theirs.Read(hello)
+			dialled <- address
+			first <- hello[0]
+			theirs.Close()
+		}()
+		return ours, nil
+	}
+	w.hasKubeconfig(w.kubeconfig())
+	w.see()
+	w.Eventually(dialled).Should(Receive(Equal("kube-apiserver.clusters-c1.svc:6443")))
+	w.Expect(<-first).To(Equal(byte(0x16)), "a TLS handshake (RFC 8446 §5.1), not a proxy's CONNECT")
+}
+
+func FuzzSanitise(f *testing.F) {
+	f.Add([]byte(good))
+	for _, h := range corpus {
+		if len(h.text()) < 4096 {
+			f.Add([]byte(h.text()))
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		access, refusal := guest.Sanitise(text)
+		if refusal == nil {
+			if !strings.HasPrefix(access.Server, "https://") || len(access.CA) == 0 || access.Token == "" && (len(access.Key) == 0 || len(access.Certificate) == 0) {
+				t.Fatalf("used, though it is not whole: %+v", access)
+			}
+			return
+		}
+		said, err := json.Marshal(refusal)
+		if err != nil || refusal.Rule == "" || refusal.Because == "" || len(said) > 300 {
+			t.Fatalf("refused with %s, %v", said, err)
+		}
+	})
+}
