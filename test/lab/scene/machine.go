@@ -83,6 +83,16 @@ func (c *Console) Await(ctx context.Context, stage string) (Stage, error) {
 	return last, err
 }
 
+// Waits returns once the machine has come to a stage that it cannot pass.
+func (c *Console) Waits(ctx context.Context, stage string) error {
+	return Until(ctx, "waiting at "+stage, func(context.Context) error {
+		if last := c.last(stage); !last.Waiting {
+			return fmt.Errorf("%s says %q", c.machine.Name, last.Detail)
+		}
+		return nil
+	})
+}
+
 // last is the newest line of one stage.
 func (c *Console) last(stage string) Stage {
 	content, err := os.ReadFile(c.path)

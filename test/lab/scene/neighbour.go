@@ -16,27 +16,62 @@ import (
 
 // Neighbour is an on-link client of a VLAN: a network namespace with one card on its bridge.
 type Neighbour struct {
-	name  string
-	scene *Scene
+	// Bridge is the VLAN's in the node.
+	Bridge string
+	name   string
+	scene  *Scene
 }
 
-// NewNeighbour plugs a client with a static address into a bridge of the node.
+// NewNeighbour plugs a client into a bridge of the node; without an address, it may ask for a lease.
 func (s *Scene) NewNeighbour(ctx context.Context, name, bridge, address string) (*Neighbour, error) {
 	node := os.Getenv("LAB_NETNS")
-	n := &Neighbour{name: name, scene: s}
+	n := &Neighbour{Bridge: bridge, name: name, scene: s}
 	for _, args := range []string{
 		"netns add " + name,
 		"-n " + node + " link add n-" + name + " type veth peer name eth0 netns " + name,
 		"-n " + node + " link set n-" + name + " master " + bridge + " up",
 		"-n " + name + " link set lo up",
 		"-n " + name + " link set eth0 up",
-		"-n " + name + " addr add " + address + " dev eth0",
 	} {
 		if _, err := s.Run(ctx, "ip", strings.Fields(args)...); err != nil {
 			return n, err
 		}
 	}
-	return n, nil
+	if address == "" {
+		return n, nil
+	}
+	_, err := s.Run(ctx, "ip", "-n", name, "addr", "add", address, "dev", "eth0")
+	return n, err
+}
+
+// Lease is what a DHCP server gave: the address, and the resolvers to ask.
+type Lease struct {
+	Address   string
+	Resolvers []string
+}
+
+// Lease asks for a lease as a worker's initramfs does, with its client and its script. That writes into /run and may set the
+// hostname, so it gets both to itself.
+func (n *Neighbour) Lease(ctx context.Context) (Lease, error) {
+	const ask = "mount -t tmpfs tmpfs /run && busybox udhcpc -f -n -q -i eth0 -t 3 -T 1 -s test/lab/vm/initrd/udhcpc.script -O search -O mtu -O ntpsrv -O staticroutes >&2 && cat /run/lease /run/resolv.conf"
+	out, err := n.Run(ctx, "unshare", "--mount", "--uts", "sh", "-c", ask)
+	if err != nil {
+		return Lease{}, err
+	}
+	address, _, _ := strings.Cut(out, "/")
+	given := Lease{Address: address}
+	for line := range strings.Lines(out) {
+		if server, is := strings.CutPrefix(strings.TrimSpace(line), "nameserver "); is {
+			given.Resolvers = append(given.Resolvers, server)
+		}
+	}
+	return given, nil
+}
+
+// Becomes another machine: its card has another hardware address, and what was leased to the first stays leased.
+func (n *Neighbour) Becomes(ctx context.Context, mac string) error {
+	_, err := n.Run(ctx, "sh", "-c", "ip addr flush dev eth0 && ip link set eth0 address "+mac)
+	return err
 }
 
 // Remove takes the client away.
