@@ -211,3 +211,25 @@ func TestTheReferenceListsExactlyTheCodesThatThereAre(t *testing.T) {
 		g.Expect(append(listed, "good")).To(ContainElement(d.Name()), "an example of no code")
 	}
 }
+
+// What is only seen in a hosted cluster that runs has no example, but a row.
+func TestTheReferenceListsTheReasonsOfApps(t *testing.T) {
+	files, err := filepath.Glob("../plan/apps*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no sources", err)
+	}
+	said := regexp.MustCompile(`\bapps(?:Fail|Wait)\("(\w+)"|\bGuest\w+ = "(\w+)"`)
+	var reasons []string
+	for _, file := range append(files, "../plan/guest.go") {
+		for _, m := range said.FindAllStringSubmatch(string(read(t, file)), -1) {
+			reasons = append(reasons, m[1]+m[2])
+		}
+	}
+	slices.Sort(reasons)
+	_, section, _ := strings.Cut(string(read(t, "../../docs/reference/findings.md")), "\n## Of `*.apps`\n")
+	var listed []string
+	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| [^|]+ \\| [^|]+ \\|$").FindAllStringSubmatch(section, -1) {
+		listed = append(listed, m[1])
+	}
+	NewWithT(t).Expect(listed).To(Equal(slices.Compact(reasons)))
+}
