@@ -15,6 +15,7 @@ import (
 func newRenderCommand() *cobra.Command {
 	var files []string
 	var output string
+	var openShiftDNS bool
 	var settings plan.Settings
 	cmd := &cobra.Command{
 		Use:   "render -f FILE …",
@@ -25,9 +26,13 @@ func newRenderCommand() *cobra.Command {
 			"them. Objects go to standard output, findings to standard error.\n\n" +
 			"The output is there to be read, reviewed and compared, not to be applied: owners are written without the UID that only\n" +
 			"a cluster gives them (uid: \"\").",
-		Example: "  oooi render --image oooi:1 --envoy-image envoy:1 -f infra.yaml -f hostedcluster.yaml -f namespace.yaml",
-		Args:    cobra.NoArgs,
+		Example: "  oooi render --image oooi:1 --envoy-image envoy:1 -f infra.yaml -f hostedcluster.yaml -f namespace.yaml\n" +
+			"  oooi render --openshift-dns -f dnsservers.yaml -f dns-default.yaml",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if openShiftDNS {
+				return renderForwarding(cmd, files)
+			}
 			write, ok := map[string]func(io.Writer, []runtime.ApplyConfiguration) error{"yaml": render.YAML, "json": render.JSON}[output]
 			if !ok {
 				return fmt.Errorf("--output %s: write yaml or json", output)
@@ -44,9 +49,27 @@ func newRenderCommand() *cobra.Command {
 	}
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or directory to read, - for standard input; may be given more than once")
 	cmd.Flags().StringVarP(&output, "output", "o", "yaml", "yaml or json")
+	cmd.Flags().BoolVar(&openShiftDNS, "openshift-dns", false, "print the patch of dns.operator.openshift.io/default that forwards the clusters' domains to the files' DNSServers, and nothing else")
 	bindSettings(cmd, &settings)
 	_ = cmd.MarkFlagRequired("filename")
 	return cmd
+}
+
+// renderForwarding prints what the user may apply: nothing changes a cluster's DNS by itself.
+func renderForwarding(cmd *cobra.Command, files []string) error {
+	objects, err := render.Files(cmd.InOrStdin(), files)
+	if err != nil {
+		return err
+	}
+	forwarding, err := objects.OpenShiftDNS()
+	if err != nil {
+		return err
+	}
+	if forwarding.Blind {
+		fmt.Fprintln(cmd.ErrOrStderr(), "the files hold no DNS default of operator.openshift.io: servers that it has would be lost; add what `kubectl get dns.operator.openshift.io default -o yaml` prints")
+	}
+	_, err = cmd.OutOrStdout().Write(forwarding.Patch)
+	return err
 }
 
 // renderTo writes everything that is planned, says what was found, and fails when an Infra is held back.

@@ -9,8 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/onsi/gomega"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -160,4 +162,33 @@ func indented(text string) string {
 		out.WriteString("    " + line)
 	}
 	return out.String()
+}
+
+// A neighbour leases nothing of what *.apps has, or may get; but a newer one takes nothing from whom it finds.
+func TestNeighboursLeaveAppsAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		theirs int64 // when the publishing one was made; we are of 10
+		want   []v1alpha1.AddressRange
+	}{
+		"of an older one":                  {5, []v1alpha1.AddressRange{{Start: "192.168.100.192", End: "192.168.100.207"}, {Start: "192.168.100.220", End: "192.168.100.220"}}},
+		"of a newer one, only what it has": {20, []v1alpha1.AddressRange{{Start: "192.168.100.220", End: "192.168.100.220"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			apps := appsCase{Guest: &plan.Guest{}}
+			ours := apps.input(t)
+			ours.Infra.Spec.AppsIngress = nil
+			ours.Infra.CreationTimestamp = metav1.Unix(10, 0)
+			ours.Infra.Spec.InfraComponents.DHCP.UnknownClients = v1alpha1.UnknownClientsIgnore
+			ours.Children = children(t, plan.Infra(ours))
+			theirs := ours.Infra.DeepCopy()
+			theirs.Name, theirs.UID, theirs.CreationTimestamp = "c2", "22222222-2222-2222-2222-222222222222", metav1.Unix(c.theirs, 0)
+			theirs.Spec.InfraComponents.DHCP.Enabled = new(bool)
+			theirs.Spec.AppsIngress = &v1alpha1.AppsIngress{Enabled: true, MetalLB: &v1alpha1.AppsMetalLB{IPAddressPoolRange: []v1alpha1.AddressOrRange{"192.168.100.192/28"}}}
+			entries := []v1alpha1.DNSEntry{{Hostname: "*.apps.c2.example.com", IP: "192.168.100.220"}}
+			ours.Neighbours = []plan.Neighbour{{Infra: theirs, NAD: ours.NAD, Children: plan.Children{DNS: &v1alpha1.DNSServer{Spec: v1alpha1.DNSServerSpec{StaticEntries: entries}}}}}
+			made := children(t, plan.Infra(ours))
+			g.Expect(made.DHCP.Spec.ExcludeRanges).To(gomega.ConsistOf(c.want))
+		})
+	}
 }

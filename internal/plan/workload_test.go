@@ -175,6 +175,16 @@ func TestAProxyReachesOnlyAddressesThatTheAdministratorAdmits(t *testing.T) {
 	}
 }
 
+// The VLAN of its Infra is where *.apps lies; a proxy that stands alone has none.
+func TestAnInfrasProxyReachesItsVLAN(t *testing.T) {
+	for name, held := range map[string]bool{"proxy": false, "proxy-alone": true} {
+		c := childOf(t, name)
+		b := &c.proxy.Server.Spec.Backends[0]
+		b.TargetService, b.TargetPort, b.TargetNamespace, b.TargetAddresses = "", 0, "", []string{"192.168.100.200:443"}
+		NewWithT(t).Expect(c.plan().Held).To(Equal(held), name)
+	}
+}
+
 // Everything that a daemon may do is in Roles of its own namespace; rights in others only an Infra gives.
 func TestAChildWritesOnlyInItsNamespace(t *testing.T) {
 	for _, name := range []string{"dhcp", "dns", "proxy", "proxy-alone"} {

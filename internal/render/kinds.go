@@ -38,6 +38,7 @@ var (
 		discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"),
 		networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
 		routev1.GroupVersion.WithKind("Route"),
+		openShiftDNS, // config.openshift.io has a DNS too
 	}
 )
 

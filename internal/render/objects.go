@@ -11,6 +11,7 @@ import (
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -67,6 +68,10 @@ func decode(doc []byte) (Objects, error) {
 	}
 	if read, err := reads(kind); err != nil || !read {
 		return nil, err
+	}
+	if kind == openShiftDNS { // handed on as it is, fields that we do not know among it
+		u := &unstructured.Unstructured{}
+		return Objects{u}, yaml.Unmarshal(doc, &u.Object)
 	}
 	decoder := lenient
 	if kind.GroupVersion() == v1alpha1.GroupVersion {

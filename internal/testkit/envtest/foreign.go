@@ -49,6 +49,7 @@ func Foreign() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		{hypershift, manifests + "nodepools-Default.crd.yaml"},
 		{openshift, "route/v1/zz_generated.crd-manifests/routes.crd.yaml"},
 		{openshift, "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_networks.crd.yaml"},
+		{openshift, "operator/v1/zz_generated.crd-manifests/0000_70_dns_00_dnses.crd.yaml"},
 	} {
 		dir, err := of.dir()
 		if err != nil {

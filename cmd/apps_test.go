@@ -1,0 +1,103 @@
+package cmd
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/cldmnky/oooi/internal/testkit/envtest"
+)
+
+// shell is what a person has who follows a page: kubectl with a cluster, and oooi.
+type shell struct {
+	Gomega
+	t   *testing.T
+	dir string
+	env []string
+}
+
+// newShell begins in an empty directory that has the repository's config.
+func newShell(t *testing.T) shell {
+	t.Helper()
+	s := shell{Gomega: NewWithT(t), t: t, dir: t.TempDir()}
+	cluster, err := envtest.Start(false)
+	s.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { s.Expect(cluster.Stop()).To(Succeed()) })
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: cluster.Admin.Host, CertificateAuthorityData: cluster.Admin.CAData}
+	config.AuthInfos["a"] = &clientcmdapi.AuthInfo{ClientCertificateData: cluster.Admin.CertData, ClientKeyData: cluster.Admin.KeyData}
+	config.Contexts["x"], config.CurrentContext = &clientcmdapi.Context{Cluster: "c", AuthInfo: "a"}, "x"
+	s.Expect(clientcmd.WriteToFile(*config, filepath.Join(s.dir, "hosted.kubeconfig"))).To(Succeed())
+	repository, err := filepath.Abs("..")
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(os.Symlink(filepath.Join(repository, "config"), filepath.Join(s.dir, "config"))).To(Succeed())
+	oooi := fmt.Sprintf("#!/bin/sh\nOOOI_TEST_ARGS=\"$(printf '%%s\\n' \"$@\")\" exec %s -test.run='^%s$'\n", os.Args[0], t.Name())
+	s.Expect(os.WriteFile(filepath.Join(s.dir, "oooi"), []byte(oooi), 0o700)).To(Succeed()) //nolint:gosec // it is to be run
+	s.env = append(os.Environ(), "KUBECONFIG="+filepath.Join(s.dir, "hosted.kubeconfig"), "PATH="+s.dir+":"+os.Getenv("KUBEBUILDER_ASSETS")+":"+os.Getenv("PATH"))
+	return s
+}
+
+// runs a script, which must succeed at every step, and gives back what it says.
+func (s shell) runs(script string) string {
+	s.t.Helper()
+	c := exec.Command("bash", "-euo", "pipefail", "-c", script)
+	c.Dir, c.Env = s.dir, s.env
+	out, err := c.CombinedOutput()
+	s.Expect(err).NotTo(HaveOccurred(), "%s\n%s", script, out)
+	return string(out)
+}
+
+const appsPage = `
+kubectl create namespace clusters
+kubectl create namespace metallb-system
+kubectl apply -f - <<E
+{apiVersion: hostedcluster.densityops.com/v1alpha1, kind: Infra, metadata: {namespace: clusters, name: c1}, spec: {hostedClusterRef: {name: c1}, networkConfig: {cidr: 192.168.100.0/24, networkAttachmentDefinition: v}}}
+---
+{apiVersion: hostedcluster.densityops.com/v1alpha1, kind: DNSServer, metadata: {namespace: clusters, name: c1-dns}, spec: {hostedClusterDomain: c1.example.com, networkConfig: {serverIP: 192.168.100.3, secondaryNetworkCIDR: 192.168.100.0/24, networkAttachmentDefinition: v}}}
+---
+{apiVersion: operator.openshift.io/v1, kind: DNS, metadata: {name: default}, spec: {servers: [{name: corp, zones: [corp.example.com], forwardPlugin: {upstreams: [10.0.0.53]}}]}}
+---
+{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: metallb-system, name: controller}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: controller, image: m, args: [--port=7472, --log-level=info]}]}}}}
+---
+{apiVersion: apps/v1, kind: DaemonSet, metadata: {namespace: metallb-system, name: speaker}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: speaker, image: m, args: [--port=7472, --log-level=info]}]}}}}
+E
+kubectl patch dnsserver c1-dns -n clusters --subresource status --type merge -p '{"status":{"serviceClusterIP":"172.30.0.7"}}'
+kubectl patch infra c1 -n clusters --subresource status --type merge --patch-file status.yaml
+`
+
+// Every command of docs/APPS_INGRESS.md does what the page says.
+func TestThePageOnAppsIngress(t *testing.T) {
+	if args := os.Getenv("OOOI_TEST_ARGS"); args != "" {
+		asProcess(t, args)
+	}
+	s := newShell(t)
+	golden, err := os.ReadFile("../internal/plan/testdata/apps/class-not-set/out.txt")
+	s.Expect(err).NotTo(HaveOccurred())
+	message, _, _ := strings.Cut(string(golden), "\n\n")
+	status := fmt.Sprintf("status: {conditions: [{type: AppsIngressReady, status: 'False', reason: MetalLBClassNotSet, lastTransitionTime: '2026-11-21T09:00:00Z', message: %q}]}", message)
+	s.Expect(os.WriteFile(filepath.Join(s.dir, "status.yaml"), []byte(status), 0o600)).To(Succeed())
+	s.runs(appsPage)
+
+	page, err := os.ReadFile("../docs/APPS_INGRESS.md")
+	s.Expect(err).NotTo(HaveOccurred())
+	blocks := regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	s.Expect(blocks).To(HaveLen(4))
+	for _, block := range blocks {
+		s.runs(block[1])
+	}
+	s.Expect(s.runs("kubectl auth can-i watch secrets -n clusters --as system:serviceaccount:oooi-system:oooi-controller-manager")).To(Equal("yes\n"))
+	s.Expect(s.runs("kubectl get infra c1 -n clusters -o jsonpath='{.spec.appsIngress}'")).To(MatchJSON(`{"enabled": true, "mode": "NodePort"}`))
+	for _, workload := range []string{"deployment controller", "daemonset speaker"} {
+		s.Expect(s.runs("kubectl get -n metallb-system " + workload + " -o jsonpath='{.spec.template.spec.containers[0]}'")).
+			To(And(ContainSubstring(`"args":["--port=7472","--log-level=info","--lb-class=metallb.io/metallb"]`), ContainSubstring(`"image":"m"`)))
+	}
+	s.Expect(s.runs("kubectl get dns.operator.openshift.io default -o jsonpath='{.spec.servers[*].zones[*]}'")).To(Equal("corp.example.com c1.example.com"))
+}
