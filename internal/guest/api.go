@@ -34,6 +34,9 @@ const (
 	largestMessage = 2 << 10
 )
 
+// UserAgent is what our requests are called in a hosted cluster's audit log.
+const UserAgent = "oooi-guest"
+
 // Dial opens the connection to a hosted API.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
@@ -104,7 +107,7 @@ func (a *api) open(ctx context.Context, r request) (io.ReadCloser, error) {
 		return nil, err
 	}
 	call.Header.Set("Accept", r.accept)
-	call.Header.Set("User-Agent", "oooi-guest")
+	call.Header.Set("User-Agent", UserAgent)
 	if r.content != "" {
 		call.Header.Set("Content-Type", r.content)
 	}

@@ -143,12 +143,15 @@ func countless(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestNothingRunsOnAfterForget(t *testing.T) {
+	w := newWorld(t, v1alpha1.AppsLoadBalancer)
+	w.hasKubeconfig(w.kubeconfig())
 	before := goleak.IgnoreCurrent()
-	w := serving(t)
+	w.eventually("the hosted cluster", reached)
+	w.apply(w.service())
+	w.eventually("the Service", hasService)
 	w.clusters.Forget(w.infra)
-	w.leave()
-	w.wire.close()
 	goleak.VerifyNone(t, before)
+	w.leave()
 	w.Expect(w.see()).To(BeNil(), "after the end nobody is looked into")
 }
 

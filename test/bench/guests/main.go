@@ -1,0 +1,208 @@
+// Command guests looks into many hosted clusters at once, all played by one kube-apiserver, and tells what each costs: requests
+// after everything is settled, out of the hosted cluster's audit log, and memory beyond the first.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+func main() {
+	guests := flag.Int("guests", 50, "how many Infras with apps ingress, each with a connection of its own")
+	idle := flag.Duration("idle", 10*time.Minute, "how long to count requests after everything is settled")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *guests, *idle); err != nil {
+		fmt.Fprintln(os.Stderr, "guests:", err)
+		os.Exit(1)
+	}
+}
+
+const namespace = "openshift-ingress"
+
+func run(ctx context.Context, guests int, idle time.Duration) error {
+	dir, err := os.MkdirTemp("", "oooi-guests")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // it is the system's for temporary files
+	env, config, err := start(dir)
+	if err != nil {
+		return err
+	}
+	defer env.Stop() //nolint:errcheck // it ends with us
+	b := &bench{config: config, audit: filepath.Join(dir, "audit.log")}
+	if b.kube, err = kubernetes.NewForConfig(config); err != nil {
+		return err
+	}
+	b.clusters = guest.NewClusters(b.kube.CoreV1(), func(types.NamespacedName) {})
+	if err := b.prepare(ctx); err != nil {
+		return err
+	}
+	if err := b.look(ctx, 0, 1); err != nil {
+		return err
+	}
+	one := memory()
+	if err := b.look(ctx, 1, guests); err != nil {
+		return err
+	}
+	settled, err := b.requests()
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(idle): // the measurement itself
+	}
+	all := memory()
+	now, err := b.requests()
+	if err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "WHAT\tVALUE\tWANTED")
+	fmt.Fprintf(t, "%d hosted clusters: requests of each until settled\t%.1f\t\n", guests, float64(settled.all())/float64(guests))
+	fmt.Fprintf(t, "requests in %s after, but watches\t%d\t0\n", idle, now.all()-now["watch"]-settled.all()+settled["watch"])
+	fmt.Fprintf(t, "watches begun anew in %s after\t%d\t\n", idle, now["watch"]-settled["watch"])
+	fmt.Fprintf(t, "memory of each beyond the first\t%.0f KiB\t< 1024 KiB\n", float64(all-one)/1024/float64(guests-1))
+	return t.Flush()
+}
+
+// start is a hosted cluster with an audit log of what our connections ask.
+func start(dir string) (*envtest.Environment, *rest.Config, error) {
+	policy := filepath.Join(dir, "policy.yaml")
+	err := os.WriteFile(policy, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [ResponseComplete, ResponseStarted]\nrules: [{level: Metadata}]\n"), 0o600)
+	if err != nil {
+		return nil, nil, err
+	}
+	env := &envtest.Environment{}
+	env.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", filepath.Join(dir, "audit.log"))
+	config, err := env.Start()
+	if err != nil {
+		return nil, nil, err
+	}
+	config.QPS = -1
+	return env, config, nil
+}
+
+type bench struct {
+	config   *rest.Config
+	kube     kubernetes.Interface
+	clusters *guest.Clusters
+	audit    string
+}
+
+// prepare writes the kubeconfig, one for all, and the namespace of the Services.
+func (b *bench) prepare(ctx context.Context) error {
+	text, err := yaml.Marshal(clientcmdapi.Config{
+		APIVersion: "v1", Kind: "Config", CurrentContext: "x",
+		Clusters:  []clientcmdapi.NamedCluster{{Name: "x", Cluster: clientcmdapi.Cluster{Server: "https://api.c1.example.com:6443", CertificateAuthorityData: b.config.CAData}}},
+		Contexts:  []clientcmdapi.NamedContext{{Name: "x", Context: clientcmdapi.Context{Cluster: "x", AuthInfo: "x"}}},
+		AuthInfos: []clientcmdapi.NamedAuthInfo{{Name: "x", AuthInfo: clientcmdapi.AuthInfo{ClientCertificateData: b.config.CertData, ClientKeyData: b.config.KeyData}}},
+	})
+	if err != nil {
+		return err
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "kubeconfig"}, Data: map[string][]byte{"kubeconfig": text}}
+	if _, err := b.kube.CoreV1().Secrets("default").Create(ctx, secret, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	_, err = b.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+	return err
+}
+
+// look begins to look into hosted clusters and waits until the Service of each is seen.
+func (b *bench) look(ctx context.Context, from, to int) error {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for i := from; i < to; i++ {
+		infra := types.NamespacedName{Namespace: "clusters", Name: fmt.Sprintf("t%d", i)}
+		want := guest.Want{
+			Secret: types.NamespacedName{Namespace: "default", Name: "kubeconfig"}, Server: "https://" + strings.Trim(strings.TrimPrefix(b.config.Host, "https:"), "/"),
+			Service: types.NamespacedName{Namespace: namespace, Name: infra.Name + "-apps"}, Owner: types.UID("uid-" + infra.Name), Mode: v1alpha1.AppsLoadBalancer,
+		}
+		service := accore.Service(want.Service.Name, namespace).WithLabels(map[string]string{names.LabelOwnerUID: string(want.Owner)}).
+			WithSpec(accore.ServiceSpec().WithType(corev1.ServiceTypeLoadBalancer).WithLoadBalancerClass("metallb.io/metallb").WithPorts(accore.ServicePort().WithPort(443)))
+		for {
+			seen := b.clusters.See(infra, want)
+			if err := b.clusters.Apply(infra, service); err != nil {
+				return err
+			}
+			if seen != nil && seen.Service != nil {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-tick.C:
+			}
+		}
+	}
+	return nil
+}
+
+// memory is what the process holds on to: live objects and stacks.
+func memory() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc + m.StackInuse
+}
+
+// counted are requests by verb.
+type counted map[string]int
+
+func (c counted) all() (sum int) {
+	for _, n := range c {
+		sum += n
+	}
+	return sum
+}
+
+// requests of hosted clusters so far, by the name that our connections give themselves.
+func (b *bench) requests() (counted, error) {
+	log, err := os.Open(b.audit)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	all := counted{}
+	lines := bufio.NewScanner(log)
+	for lines.Buffer(nil, 1<<20); lines.Scan(); {
+		var e struct{ UserAgent, Verb string }
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			return nil, fmt.Errorf("audit log: %w", err)
+		}
+		if e.UserAgent == guest.UserAgent {
+			all[e.Verb]++
+		}
+	}
+	return all, lines.Err()
+}
