@@ -127,5 +127,12 @@ func addRotation(manager ctrl.Manager, o Options) (*rotation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r, manager.Add(two)
+	return r, manager.Add(standby{two})
 }
+
+// standby runs before its manager leads: a new one is Ready before the old one ends. A cache of one kind says so itself, one of
+// several does not (controller-runtime, delegatingByGVKCache).
+type standby struct{ cache.Cache }
+
+// NeedLeaderElection is manager.LeaderElectionRunnable.
+func (standby) NeedLeaderElection() bool { return false }

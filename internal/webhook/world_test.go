@@ -177,6 +177,7 @@ func (w *world) operator(edits ...func(*plan.Settings, *webhook.Options)) (stop 
 	probes := freePort(w.t)
 	manager, err := ctrl.NewManager(rest.CopyConfig(cluster.Manager), ctrl.Options{
 		Scheme: controller.Scheme(), Cache: controller.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
+		LeaderElection: true, LeaderElectionID: "oooi-manager", LeaderElectionNamespace: system, LeaderElectionConfig: cluster.Admin, LeaderElectionReleaseOnCancel: true,
 		HealthProbeBindAddress: net.JoinHostPort("127.0.0.1", strconv.Itoa(probes)), Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	w.Expect(err).NotTo(HaveOccurred())
