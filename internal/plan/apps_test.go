@@ -13,6 +13,7 @@ import (
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -189,6 +190,39 @@ func TestNeighboursLeaveAppsAlone(t *testing.T) {
 			ours.Neighbours = []plan.Neighbour{{Infra: theirs, NAD: ours.NAD, Children: plan.Children{DNS: &v1alpha1.DNSServer{Spec: v1alpha1.DNSServerSpec{StaticEntries: entries}}}}}
 			made := children(t, plan.Infra(ours))
 			g.Expect(made.DHCP.Spec.ExcludeRanges).To(gomega.ConsistOf(c.want))
+		})
+	}
+}
+
+func TestNobodyLooksIntoAHostedClusterThat(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*plan.Input)
+		looked bool
+	}{
+		"is published": {func(*plan.Input) {}, true},
+		"is not":       {func(in *plan.Input) { in.Infra.Spec.AppsIngress.Enabled = false }, false},
+		"was, and has something of ours": {func(in *plan.Input) {
+			in.Infra.Spec.AppsIngress, in.Infra.Status.AppsIngress = nil, &v1alpha1.AppsIngressStatus{Phase: v1alpha1.AppsReady}
+		}, true},
+		"names no kubeconfig": {func(in *plan.Input) { in.HostedCluster.Status.KubeConfig = nil }, false},
+		"goes":                {func(in *plan.Input) { in.HostedCluster.DeletionTimestamp = &metav1.Time{} }, false},
+		"is gone":             {func(in *plan.Input) { in.HostedCluster = nil }, false},
+		"we may not refer to": {func(in *plan.Input) {
+			in.Infra.Namespace = "elsewhere"
+			in.Infra.Spec.HostedClusterRef.Namespace = "clusters"
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, in := gomega.NewWithT(t), appsCase{}.input(t)
+			c.change(&in)
+			access, looked := in.GuestAccess()
+			g.Expect(looked).To(gomega.Equal(c.looked))
+			if looked {
+				g.Expect(access).To(gomega.Equal(plan.GuestAccess{
+					Secret: types.NamespacedName{Namespace: "clusters", Name: "c1-admin-kubeconfig"}, Server: "https://kube-apiserver.clusters-c1.svc:6443",
+					Service: types.NamespacedName{Namespace: "openshift-ingress", Name: "c1-apps"}, Mode: v1alpha1.AppsLoadBalancer,
+				}))
+			}
 		})
 	}
 }
