@@ -33,6 +33,8 @@ func TestAWarningIsOneLineForATerminal(t *testing.T) {
 	g.Expect(warning(preflight.Finding{Code: "NoTimeSource", Field: "spec.networkConfig.ntpServers", Reason: "the VLAN has no clock"})).
 		To(Equal("NoTimeSource spec.networkConfig.ntpServers: the VLAN has no clock"))
 	g.Expect(warning(preflight.Finding{Code: "C", Reason: "one\ntwo\x00"})).To(Equal("C: one two "))
+	g.Expect(warning(preflight.Finding{Code: "C", Reason: strings.Repeat("a", 253)})).To(And(HaveLen(256), HaveSuffix("a")))
+	g.Expect(warning(preflight.Finding{Code: "C", Reason: strings.Repeat("a", 254)})).To(And(HaveLen(256), HaveSuffix("a…")))
 	g.Expect(warning(preflight.Finding{Code: "C", Reason: strings.Repeat("ä", 200)})).To(And(HaveLen(256), HaveSuffix("ä…")))
 }
 
