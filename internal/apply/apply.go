@@ -20,6 +20,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/held"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -47,7 +48,7 @@ func (w *Writer) To(ctx context.Context, owner Owner, desired []runtime.ApplyCon
 	var first, second []*unstructured.Unstructured
 	keep := map[identity]bool{}
 	for _, d := range desired {
-		want, err := Intent(d)
+		want, err := held.Intent(d)
 		if err != nil {
 			return applied, err
 		}
@@ -138,7 +139,7 @@ func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstru
 	switch {
 	case live != nil && !owner.owns(live):
 		return done{finding: new(notOurs(id))}
-	case live != nil && (live.GetDeletionTimestamp() != nil || Unchanged(live, want)):
+	case live != nil && (live.GetDeletionTimestamp() != nil || held.Unchanged(live, want)):
 		return done{} // one that is going is made again when it is gone
 	}
 	if err := w.takeHold(ctx, live, want); err != nil {

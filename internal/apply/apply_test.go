@@ -20,6 +20,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/held"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -61,10 +62,10 @@ func TestWhatWasAppliedAndNobodyTookIsUnchanged(t *testing.T) {
 		"not what the API server writes":    {`[`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want, err := Intent(service())
+			want, err := held.Intent(service())
 			g := NewWithT(t)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(Unchanged(live(t, c.fields, want), want)).To(Equal(c.want))
+			g.Expect(held.Unchanged(live(t, c.fields, want), want)).To(Equal(c.want))
 		})
 	}
 }
@@ -94,12 +95,12 @@ func TestWhatWasAppliedIsInTheCacheAfterwards(t *testing.T) {
 
 func TestAnotherIntentIsAChangeEvenIfAllIsOurs(t *testing.T) {
 	g := NewWithT(t)
-	before, err := Intent(service())
+	before, err := held.Intent(service())
 	g.Expect(err).NotTo(HaveOccurred())
 	// One label less: what is left is ours, and the live object has more.
-	after, err := Intent(accore.Service("c1-proxy-svc", "clusters"))
+	after, err := held.Intent(accore.Service("c1-proxy-svc", "clusters"))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(Unchanged(live(t, whole, before), after)).To(BeFalse())
+	g.Expect(held.Unchanged(live(t, whole, before), after)).To(BeFalse())
 }
 
 // Whatever managedFields say, comparing ends and panics nowhere.
@@ -107,11 +108,11 @@ func FuzzManagedFields(f *testing.F) {
 	f.Add([]byte(whole))
 	f.Add([]byte(`{"f:spec":{"f:ports":{"k:[]":{},"k:{}":{},"v:null":1}},"f:metadata":[]}`))
 	f.Fuzz(func(t *testing.T, fields []byte) {
-		want, err := Intent(service())
+		want, err := held.Intent(service())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if Unchanged(live(t, string(fields), want), want) && !json.Valid(fields) {
+		if held.Unchanged(live(t, string(fields), want), want) && !json.Valid(fields) {
 			t.Fatal("unchanged by fields that are no JSON")
 		}
 	})
@@ -159,7 +160,7 @@ func TestOnlyWhatIsOursIsOwned(t *testing.T) {
 // infra is what is applied to an object that its users write too.
 func infra(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
-	want, err := Intent(ac.Infra("c1", "clusters").WithLabels(map[string]string{names.LabelHostedCluster: "c1"}).
+	want, err := held.Intent(ac.Infra("c1", "clusters").WithLabels(map[string]string{names.LabelHostedCluster: "c1"}).
 		WithSpec(ac.InfraSpec().WithNetworkConfig(ac.NetworkConfig().WithCIDR("10.0.0.0/24").WithGateway("10.0.0.1"))))
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/held"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -22,7 +23,7 @@ import (
 
 // Share applies an object that its users write too, and never takes from them what they set.
 func (w *Writer) Share(ctx context.Context, owner Owner, desired runtime.ApplyConfiguration) (Applied, error) {
-	want, err := Intent(desired)
+	want, err := held.Intent(desired)
 	if err != nil {
 		return Applied{}, err
 	}
@@ -96,7 +97,7 @@ func settled(live client.Object, want *unstructured.Unstructured) bool {
 	}
 	marks := &unstructured.Unstructured{Object: map[string]any{"metadata": want.Object["metadata"]}}
 	is, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
-	return err == nil && holdsAll(live, marks) && sets(is["spec"], want.Object["spec"])
+	return err == nil && held.All(live, marks) && sets(is["spec"], want.Object["spec"])
 }
 
 // sets says whether a value has every field of another, whatever it is set to.

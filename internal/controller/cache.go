@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/cldmnky/oooi/internal/apply"
+	"github.com/cldmnky/oooi/internal/held"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 )
@@ -103,7 +103,7 @@ func telling(all []metav1.ManagedFieldsEntry) (kept []metav1.ManagedFieldsEntry)
 		if e.Manager == names.ManagerFieldOwner && e.Subresource == "" && e.Operation == metav1.ManagedFieldsOperationApply && e.FieldsV1 != nil {
 			e.FieldsV1, e.Time = shared(e.FieldsV1), nil
 			kept = append(kept, e)
-		} else if apply.Adds(e) {
+		} else if held.Adds(e) {
 			kept = append(kept, e)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/cldmnky/oooi/internal/apply"
+	"github.com/cldmnky/oooi/internal/held"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -32,7 +32,7 @@ func wishFor(s *accore.ServiceApplyConfiguration) (*wish, error) {
 	if s == nil {
 		return &wish{}, nil
 	}
-	intent, err := apply.Intent(s)
+	intent, err := held.Intent(s)
 	w := &wish{service: intent}
 	if s.Spec != nil {
 		w.class = s.Spec.LoadBalancerClass
@@ -67,7 +67,7 @@ func (w *wish) next(ours []*corev1.Service, foreign bool) write {
 		}
 	}
 	going := live != nil && live.DeletionTimestamp != nil
-	if w.service == nil || foreign || going || live != nil && apply.Unchanged(live, w.service) {
+	if w.service == nil || foreign || going || live != nil && held.Unchanged(live, w.service) {
 		return write{}
 	}
 	return write{apply: w.service, over: live}
@@ -192,7 +192,7 @@ func (v *visit) apply(ctx context.Context, wanted *unstructured.Unstructured, ov
 
 // takeHold makes ours what others added to our Service, so that applying takes it away.
 func (v *visit) takeHold(ctx context.Context, live *corev1.Service) error {
-	patch, err := apply.TakeHold(live)
+	patch, err := held.TakeHold(live)
 	if err != nil || patch == nil {
 		return err
 	}

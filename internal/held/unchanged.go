@@ -1,4 +1,6 @@
-package apply
+// Package held tells what of an object we hold, from the account that the API server itself keeps of it (managedFields), so that
+// an intent that holds already is not written again, and what others add can be taken away.
+package held
 
 import (
 	"crypto/sha256"
@@ -12,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/internal/names"
 )
@@ -40,18 +41,18 @@ func Intent(desired runtime.ApplyConfiguration) (*unstructured.Unstructured, err
 // Unchanged says, without asking the API server, that applying would change nothing: this very intent was applied last,
 // and nobody has taken a field of it or added one since. The API server keeps account of both: the digest is ours, and a field that
 // somebody else changes moves out of our entry in managedFields.
-func Unchanged(live client.Object, want *unstructured.Unstructured) bool {
+func Unchanged(live metav1.Object, want *unstructured.Unstructured) bool {
 	if live.GetAnnotations()[names.AnnotationApplied] != want.GetAnnotations()[names.AnnotationApplied] {
 		return false
 	}
 	if slices.ContainsFunc(live.GetManagedFields(), Adds) {
 		return false
 	}
-	return holdsAll(live, want)
+	return All(live, want)
 }
 
-// holdsAll says whether we hold every field of an object that was applied.
-func holdsAll(live client.Object, want *unstructured.Unstructured) bool {
+// All says whether we hold every field of an object that was applied.
+func All(live metav1.Object, want *unstructured.Unstructured) bool {
 	for _, entry := range live.GetManagedFields() {
 		if entry.Manager == names.ManagerFieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
 			var fields map[string]any
