@@ -54,7 +54,7 @@ func (a *appsView) loadBalancer(at types.NamespacedName) {
 
 func (a *appsView) notInstalled() {
 	a.find(appsFail("MetalLBNotInstalled", fieldAppsMode).Set(finding.Values{fieldAppsMode: v1alpha1.AppsNodePort, fieldApps + ".metallb": nil}),
-		"MetalLB is not installed in the hosted cluster: neither its controller nor its speaker is there; install it, or set appsIngress.mode: NodePort, which needs none")
+		"MetalLB is not installed in the hosted cluster: its controller, its speaker or both are not there; install it, or set appsIngress.mode: NodePort, which needs none")
 }
 
 // unserved tells when MetalLB serves another class than the Service has.
@@ -87,7 +87,14 @@ func (a *appsView) classNotSet(class string) {
 		"or set here: appsIngress.metallb.loadBalancerClass: %s. Or set appsIngress.mode: NodePort, which needs no MetalLB\n---\n%s", class, f.Say("").YAML())
 }
 
-func (m GuestMetalLB) installed() bool { return len(m.Objects)+len(m.Workloads) > 0 }
+// installed is MetalLB with both of its parts, or with an operator that makes them.
+func (m GuestMetalLB) installed() bool {
+	return len(m.Objects) > 0 || m.runs("Deployment") && m.runs("DaemonSet")
+}
+
+func (m GuestMetalLB) runs(kind string) bool {
+	return slices.ContainsFunc(m.Workloads, func(w GuestWorkload) bool { return w.Kind == kind })
+}
 
 // class that MetalLB serves: as its operator was told, else the one that its controller and its speaker both have.
 func (m GuestMetalLB) class() string {
