@@ -1,6 +1,6 @@
 # Each component is a function build_NAME. It runs again only when its inputs change: the files of inputs_NAME (by default
 # build/NAME), the function itself, and the Go version. Versions are pinned by build/*/go.{mod,sum}.
-COMPONENTS="kube envoy node cni runc coredns konnectivity ignition mkimage images apiserver-proxy preload netpol standin kernel worker oooi"
+COMPONENTS="kube envoy node cni runc coredns konnectivity ignition mkimage images apiserver-proxy preload netpol standin kernel guest metallb worker oooi"
 ASSETS="kube envoy"   # what `make test` runs against
 
 lab_build() {
@@ -97,6 +97,7 @@ build_images() {
   image busybox:1 -links "/bin/busybox:/bin:sh,$(busybox --list | paste -sd,)" "$busybox=/bin/busybox" "$BIN/testapp=/bin/testapp"
   image coredns:1 "$BIN/coredns=/coredns"
   image konnectivity:1 "$BIN/proxy-server=/usr/bin/proxy-server" "$BIN/proxy-agent=/usr/bin/proxy-agent"
+  image client:1 -links "/bin/busybox:/bin:sh,sleep" $(with_libraries /usr/bin/dig /usr/bin/curl) "$busybox=/bin/busybox"
   image envoy:lab "$BIN/envoy=/usr/local/bin/envoy" $(shared_libraries "$BIN/envoy" | sed 's/.*/&=&/')
   image hyperkube:1 -links "/usr/bin/hyperkube:/usr/bin:$(tr ' ' , <<<"$KUBE_NAMES")" "$BIN/hyperkube=/usr/bin/hyperkube"
 }
@@ -114,6 +115,37 @@ build_envoy() {
 
 # shared_libraries BINARY… lists the files that the dynamic linker would load, the linker itself included.
 shared_libraries() { ldd "$@" | grep -oE '/lib[^ :]+' | sort -u; }
+
+# with_libraries BINARY… is what mkimage needs to have these programs run in an image.
+with_libraries() { { printf '%s\n' "$@"; shared_libraries "$@"; } | sed 's/.*/&=&/'; }
+
+# What a hosted cluster runs on its workers for *.apps: kube-proxy, whose binary is on the worker's disk, and the HTTP router.
+NFT_MODULES="nf_conntrack nf_tables nft_ct nft_chain_nat nft_masq nft_nat nft_reject_inet nft_fib_inet nft_numgen br_netfilter"
+inputs_guest() { echo "$NFT_MODULES"; declare -f install_modules with_libraries; cat "$CACHE"/stamp/{kernel,mkimage} 2>/dev/null; }
+build_guest() {
+  local out=$CACHE/tmp/guest
+  rm -rf "$out"; mkdir -p "$out"
+  install_modules "$out" $NFT_MODULES
+  image kube-proxy:1 -links "/usr/bin/busybox:/bin:sh,insmod,grep" $(with_libraries /usr/sbin/nft) /usr/bin/busybox=/usr/bin/busybox \
+    $(find "$out" -type f -printf '%p=/modules/%f ')
+  image router:1 $(with_libraries /usr/sbin/haproxy)
+  rm -rf "$out"
+}
+
+# MetalLB, packed under the names that its own manifest asks for.
+inputs_metallb() { find "$LAB/build/metallb" -type f; cat "$CACHE/stamp/mkimage" 2>/dev/null; }
+build_metallb() {
+  local out=$CACHE/tmp/metallb name
+  mkdir -p "$out"
+  CGO_ENABLED=0 go_tools metallb -ldflags "-s -w" -o "$out/"
+  for name in controller speaker; do
+    "$BIN/mkimage" -o "$IMAGES/$name.tar" -t "$(metallb_image "$name")" -user 0:0 "$out/$name=/$name"
+  done
+  rm -rf "$out"
+}
+
+metallb_manifest() { echo "$(cd build/metallb && go list -m -f '{{.Dir}}' go.universe.tf/metallb)/config/manifests/metallb-native.yaml"; }
+metallb_image() { sed -n "s#^ *image: \(.*/$1:.*\)#\1#p" "$(metallb_manifest)"; }
 
 inputs_netpol() { find "$LAB"/netpol "$LAB"/cmd/netpol "$LAB"/go.mod "$LAB"/go.sum -type f; }
 build_netpol() { CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "$BIN/netpol" ./cmd/netpol; }
@@ -142,7 +174,7 @@ build_oooi() {
 inputs_preload() { cat "$CACHE"/stamp/{images,node} 2>/dev/null; declare -f preload_images; }
 build_preload() {
   rm -rf "$CACHE/containerd"
-  preload_images "$CACHE/containerd" "$IMAGES"/{pause,busybox,testapp,coredns,konnectivity,hyperkube,envoy}.tar
+  preload_images "$CACHE/containerd" "$IMAGES"/{pause,busybox,testapp,coredns,konnectivity,hyperkube,envoy,client}.tar
 }
 
 # preload_images unpacks images with the containerd that will use them: in a worker, an import would be a third of the boot.

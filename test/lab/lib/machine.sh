@@ -12,7 +12,7 @@ build_kernel() {
   depmod -b "$MACHINE/kernel" "$(ls "$MACHINE/kernel/lib/modules")"
 }
 
-inputs_worker() { declare -f preload_images; find "$LAB/vm" "$LAB/lib/machine.sh" -type f; cat "$CACHE"/stamp/{kernel,kube,node,cni,runc,images,ignition,apiserver-proxy} 2>/dev/null; }
+inputs_worker() { declare -f preload_images; find "$LAB/vm" "$LAB/lib/machine.sh" -type f; cat "$CACHE"/stamp/{kernel,kube,node,cni,runc,images,ignition,apiserver-proxy,guest,metallb} 2>/dev/null; }
 build_worker() {
   local out=$CACHE/tmp/worker
   rm -rf "$out"; mkdir -p "$out"
@@ -30,7 +30,7 @@ pack_initrd() {
   install -m 755 vm/initrd/udhcpc.script "$root/etc/udhcpc.script"
   ln -s /run/resolv.conf "$root/etc/resolv.conf"
   install_with_libraries "$root" "$BIN/ignition"
-  install_modules "$root/lib/modules"
+  install_modules "$root/lib/modules" $INITRD_MODULES
   ( cd "$root" && find . | sort | cpio --quiet -o -H newc > "$MACHINE/initrd" )
 }
 
@@ -47,13 +47,13 @@ install_with_libraries() { # ROOT BINARY
 }
 
 # install_modules copies each module after those it needs, and lists them in that order.
-install_modules() {
-  local modules=$MACHINE/kernel/lib/modules name file
+install_modules() { # DIRECTORY MODULE…
+  local modules=$MACHINE/kernel/lib/modules directory=$1 name file; shift
   modules=$modules/$(ls "$modules")
-  for name in $INITRD_MODULES; do
+  for name; do
     grep "/$name\.ko:" "$modules/modules.dep" | tr -d : | tr ' ' '\n' | tac
   done | awk '!seen[$0]++' | while read -r file; do
-    cp "$modules/$file" "$1/"; basename "$file" >> "$1/order"
+    cp "$modules/$file" "$directory/"; basename "$file" >> "$directory/order"
   done
 }
 
@@ -63,13 +63,13 @@ pack_disk() {
   install_busybox "$root/bin"
   cp "$BIN"/{hyperkube,containerd,containerd-shim-runc-v2,ctr,testapp} "$root/usr/bin/"
   for name in kubelet kubectl; do ln -s hyperkube "$root/usr/bin/$name"; done
-  install_with_libraries "$root" "$BIN/runc"
+  for name in "$BIN/runc" /usr/bin/{dig,curl}; do install_with_libraries "$root" "$name"; done
   cp "$CNI_BIN"/{bridge,host-local,loopback} "$root/opt/cni/bin/"
   cp -r vm/root/etc "$root/"
   install -m 755 vm/root/init "$root/sbin/init"
   install -m 755 vm/initrd/udhcpc.script "$root/etc/udhcpc.script"
   ln -s /run/resolv.conf "$root/etc/resolv.conf"
-  preload_images "$root/var/lib/containerd" "$IMAGES"/{pause,testapp,konnectivity,kube-apiserver-proxy}.tar
+  preload_images "$root/var/lib/containerd" "$IMAGES"/{pause,testapp,konnectivity,kube-apiserver-proxy,kube-proxy,router,controller,speaker}.tar
   rm -f "$MACHINE/disk"
   mke2fs -q -t ext4 -d "$root" -L root -E lazy_itable_init=1 "$MACHINE/disk" 2G >/dev/null
 }

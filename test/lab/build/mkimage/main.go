@@ -1,6 +1,6 @@
 // mkimage packs files as an OCI image layout in one tar, which `ctr images import` reads.
 //
-//	mkimage -o OUT -t NAME:TAG [-links TARGET:DIR:NAME,NAME…] FILE=/PATH…
+//	mkimage -o OUT -t NAME:TAG [-user UID:GID] [-links TARGET:DIR:NAME,NAME…] FILE=/PATH…
 //
 // The first path is the entrypoint. The same files give the same bytes.
 package main
@@ -27,7 +27,7 @@ const (
 	mediaConfig   = "application/vnd.oci.image.config.v1+json"
 	mediaLayer    = "application/vnd.oci.image.layer.v1.tar"
 
-	// nonRoot is the USER of every image: numeric, so that runAsNonRoot can be checked.
+	// nonRoot is the USER of an image that is given no other: numeric, so that runAsNonRoot can be checked.
 	nonRoot = "65532:65532"
 )
 
@@ -36,14 +36,15 @@ func main() {
 	log.SetPrefix("mkimage: ")
 	out := flag.String("o", "", "tar to write")
 	ref := flag.String("t", "", "image reference, NAME:TAG")
+	user := flag.String("user", nonRoot, "UID:GID of the image's USER")
 	links := flag.String("links", "", "TARGET:DIR:NAME,NAME…: symbolic links in DIR to TARGET")
 	flag.Parse()
-	if err := run(*out, *ref, *links, flag.Args()); err != nil {
+	if err := run(*out, *ref, *user, *links, flag.Args()); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(out, ref, links string, files []string) error {
+func run(out, ref, user, links string, files []string) error {
 	if out == "" || ref == "" || len(files) == 0 {
 		return fmt.Errorf("needs -o OUT, -t NAME:TAG and at least one FILE=/PATH")
 	}
@@ -61,7 +62,7 @@ func run(out, ref, links string, files []string) error {
 		return err
 	}
 	_, entrypoint, _ := strings.Cut(files[0], "=")
-	layout, err := imageLayout(ref, entrypoint, layer)
+	layout, err := imageLayout(ref, user, entrypoint, layer)
 	if err != nil {
 		return err
 	}
@@ -182,13 +183,13 @@ type (
 	}
 )
 
-func imageLayout(ref, entrypoint string, layer []byte) ([]byte, error) {
+func imageLayout(ref, user, entrypoint string, layer []byte) ([]byte, error) {
 	var buf bytes.Buffer
 	w := &layoutWriter{tar: tar.NewWriter(&buf)}
 	layerRef := w.blob(mediaLayer, layer)
 	config := w.blobJSON(mediaConfig, imageConfig{
 		Architecture: runtime.GOARCH, OS: "linux",
-		Config: runConfig{User: nonRoot, Entrypoint: []string{entrypoint}, Env: []string{"PATH=/usr/bin:/bin"}, WorkingDir: "/"},
+		Config: runConfig{User: user, Entrypoint: []string{entrypoint}, Env: []string{"PATH=/usr/bin:/bin"}, WorkingDir: "/"},
 		RootFS: rootFS{Type: "layers", DiffIDs: []string{layerRef.Digest}},
 	})
 	image := w.blobJSON(mediaManifest, manifest{SchemaVersion: 2, MediaType: mediaManifest, Config: config, Layers: []descriptor{layerRef}})

@@ -1,6 +1,7 @@
 // testapp is both ends of the lab's network checks.
 //
 //	testapp serve [ADDR]        HTTP on ADDR (:8080) answers with who it is and who asks
+//	testapp serve ADDR TLSADDR CERT KEY   the same, and with that certificate on TLSADDR
 //	testapp get URL             prints the answer; fails after 3 s
 //	testapp tcp ADDR            "open", "refused" or "silent" (2 s)
 //	testapp tls ADDR NAME CA    handshake as a client that trusts the PEM file CA; prints the certificate's names
@@ -36,6 +37,9 @@ func run(args []string) error {
 	case args[0] == "serve" && len(args) == 1:
 		return serve(":8080")
 	case args[0] == "serve" && len(args) == 2:
+		return serve(args[1])
+	case args[0] == "serve" && len(args) == 5:
+		go func() { log.Fatal(http.ListenAndServeTLS(args[2], args[3], args[4], nil)) }()
 		return serve(args[1])
 	case args[0] == "get" && len(args) == 2:
 		return get(args[1])
