@@ -120,13 +120,13 @@ shared_libraries() { ldd "$@" | grep -oE '/lib[^ :]+' | sort -u; }
 with_libraries() { { printf '%s\n' "$@"; shared_libraries "$@"; } | sed 's/.*/&=&/'; }
 
 # What a hosted cluster runs on its workers for *.apps: kube-proxy, whose binary is on the worker's disk, and the HTTP router.
-NFT_MODULES="nf_conntrack nf_tables nft_ct nft_chain_nat nft_masq nft_nat nft_reject_inet nft_fib_inet nft_numgen br_netfilter"
+NFT_MODULES="nf_conntrack nf_conntrack_netlink nf_tables nft_ct nft_chain_nat nft_masq nft_nat nft_reject_ipv4 nft_reject_ipv6 nft_fib_ipv4 nft_fib_ipv6 nft_numgen br_netfilter"
 inputs_guest() { echo "$NFT_MODULES"; declare -f install_modules with_libraries; cat "$CACHE"/stamp/{kernel,mkimage} 2>/dev/null; }
 build_guest() {
   local out=$CACHE/tmp/guest
   rm -rf "$out"; mkdir -p "$out"
   install_modules "$out" $NFT_MODULES
-  image kube-proxy:1 -links "/usr/bin/busybox:/bin:sh,insmod,grep" $(with_libraries /usr/sbin/nft) /usr/bin/busybox=/usr/bin/busybox \
+  image kube-proxy:1 -links "/usr/bin/busybox:/bin:sh,insmod,grep,ip" $(with_libraries /usr/sbin/nft) /usr/bin/busybox=/usr/bin/busybox \
     $(find "$out" -type f -printf '%p=/modules/%f ')
   image router:1 $(with_libraries /usr/sbin/haproxy)
   rm -rf "$out"

@@ -1,0 +1,218 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cldmnky/oooi/test/lab/scene"
+)
+
+const (
+	appsHost    = "hello.apps.c1.hosted.example.com"
+	apiHost     = "api.c1.hosted.example.com"
+	appCA       = "/tmp/hello.crt" // the application's own certificate, in the worker and in the management pod alike
+	metallbPool = "192.168.100.200-192.168.100.209"
+)
+
+// place is where a command runs.
+type place func(ctx context.Context, command ...string) (string, error)
+
+func onMachine(m scene.Machine) place {
+	return func(ctx context.Context, command ...string) (string, error) { return lab.On(ctx, m, command...) }
+}
+
+// inPod is a pod of the management cluster that asks the DNSServer's pod-network Service, as a cluster's DNS that forwards to it.
+func inPod(ctx context.Context, command ...string) (string, error) {
+	return lab.Kubectl(ctx, append([]string{"-n", "default", "exec", "apps-client", "--"}, command...)...)
+}
+
+// ask is what dig answers for a name's IPv4 addresses, sorted.
+func ask(ctx context.Context, at place, name string) (string, error) {
+	out, err := at(ctx, "dig", "+short", "+tries=1", "+time=2", name)
+	found := strings.Fields(out)
+	slices.Sort(found)
+	return strings.Join(found, " "), err
+}
+
+// answered waits until dig at a place answers a name with want.
+func answered(t *testing.T, ctx context.Context, at place, name, want string) {
+	t.Helper()
+	must(t, scene.Until(ctx, name, func(ctx context.Context) error {
+		got, err := ask(ctx, at, name)
+		if err == nil && got != want {
+			err = fmt.Errorf("dig answers %q, want %q", got, want)
+		}
+		return err
+	}))
+}
+
+// serves fetches the application over HTTP, and over HTTPS by its own certificate. Names are resolved as at any client.
+func serves(ctx context.Context, at place) error {
+	for _, url := range []string{"http://" + appsHost + "/", "https://" + appsHost + "/"} {
+		out, err := at(ctx, "curl", "-sS", "-m", "5", "--cacert", appCA, url)
+		if err == nil && !strings.HasPrefix(out, "host=hello-") {
+			err = fmt.Errorf("%s answers %q", url, out)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func appServed(t *testing.T, ctx context.Context, at place) {
+	t.Helper()
+	must(t, scene.Until(ctx, "the application", func(ctx context.Context) error { return serves(ctx, at) }))
+}
+
+// field reads one field of an object in namespace clusters.
+func field(t *testing.T, ctx context.Context, object, path string) string {
+	t.Helper()
+	return kubectl(t, ctx, "-n", "clusters", "get", object, "-o", "jsonpath={"+path+"}")
+}
+
+func proxyService(t *testing.T, ctx context.Context) string {
+	t.Helper()
+	ip := field(t, ctx, "proxyserver/c1-proxy", ".status.serviceIP")
+	if net.ParseIP(ip) == nil {
+		t.Fatalf("proxyserver/c1-proxy has Service IP %q in its status", ip)
+	}
+	return ip
+}
+
+// inGuest runs kubectl on hosted cluster c1 and fails the test when it fails.
+func inGuest(t *testing.T, ctx context.Context, args ...string) string {
+	t.Helper()
+	out, err := hosted(ctx, "c1", args...)
+	must(t, err)
+	return strings.TrimSpace(out)
+}
+
+// applyToGuest applies YAML to hosted cluster c1, with further arguments of kubectl apply.
+func applyToGuest(ctx context.Context, yaml string, args ...string) error {
+	kubeconfig, err := lab.Standin(ctx, "kubeconfig", "--cluster", "c1")
+	if err != nil {
+		return err
+	}
+	all := append([]string{"exec", "kubectl", "--kubeconfig", kubeconfig, "apply", "-f", "-"}, args...)
+	_, err = lab.Pipe(ctx, yaml, filepath.Join(scene.Root(), "test/lab/lab"), all...)
+	return err
+}
+
+// runApplication puts kube-proxy, the HTTP router and an application with a certificate of its own into hosted cluster c1.
+func runApplication(t *testing.T, ctx context.Context) {
+	t.Helper()
+	for _, name := range []string{"kube-proxy", "router", "app"} {
+		manifest(t, ctx, filepath.Join(scene.Root(), "test/lab/guest", name+".yaml"))
+	}
+	cert, key := filepath.Join(t.TempDir(), "tls.crt"), filepath.Join(t.TempDir(), "tls.key")
+	_, err := lab.Run(ctx, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+		"-subj", "/CN=hello", "-addext", "subjectAltName=DNS:"+appsHost, "-out", cert, "-keyout", key)
+	must(t, err)
+	must(t, applyToGuest(ctx, fmt.Sprintf("{apiVersion: v1, kind: Secret, type: kubernetes.io/tls, metadata: {name: hello, namespace: hello}, data: {tls.crt: %s, tls.key: %s}}",
+		base64.StdEncoding.EncodeToString(content(t, cert)), base64.StdEncoding.EncodeToString(content(t, key)))))
+	kubectl(t, ctx, "-n", "default", "create", "configmap", "apps-client", "--from-file=hello.crt="+cert)
+	afterwards(t, func(ctx context.Context) error {
+		_, err := lab.Kubectl(ctx, "-n", "default", "delete", "configmap/apps-client", "--ignore-not-found")
+		return err
+	})
+}
+
+// manifest applies a file to hosted cluster c1 as it stands, and removes what is in it when the test ends.
+func manifest(t *testing.T, ctx context.Context, path string) {
+	t.Helper()
+	inGuest(t, ctx, "apply", "-f", path)
+	afterwards(t, func(ctx context.Context) error {
+		_, err := hosted(ctx, "c1", "delete", "--ignore-not-found", "--wait=false", "-f", path)
+		return err
+	})
+}
+
+// metallb is the manifest that the module brings.
+func metallb(t *testing.T, ctx context.Context) string {
+	t.Helper()
+	dir, err := lab.Run(ctx, "go", "-C", "test/lab/build/metallb", "list", "-m", "-f", "{{.Dir}}", "go.universe.tf/metallb")
+	must(t, err)
+	return filepath.Join(strings.TrimSpace(dir), "config/manifests/metallb-native.yaml")
+}
+
+func content(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	must(t, err)
+	return text
+}
+
+// trust gives a worker the certificate by which it knows the application.
+func trust(t *testing.T, ctx context.Context, m scene.Machine) {
+	t.Helper()
+	pem := kubectl(t, ctx, "-n", "default", "get", "configmap", "apps-client", "-o", `jsonpath={.data.hello\.crt}`)
+	_, err := lab.On(ctx, m, "echo", base64.StdEncoding.EncodeToString([]byte(pem+"\n")), "| base64 -d >", appCA)
+	must(t, err)
+}
+
+// managementPod starts the pod of inPod.
+func managementPod(t *testing.T, ctx context.Context) {
+	t.Helper()
+	apply(t, ctx, fmt.Sprintf(`apiVersion: v1
+kind: Pod
+metadata: {name: apps-client, namespace: default}
+spec:
+  terminationGracePeriodSeconds: 0
+  dnsPolicy: None
+  dnsConfig: {nameservers: [%q]}
+  containers:
+  - name: client
+    image: e2e.local/client:1
+    command: [sleep, infinity]
+    volumeMounts: [{name: ca, mountPath: %s, subPath: hello.crt}]
+  volumes: [{name: ca, configMap: {name: apps-client}}]
+`, field(t, ctx, "dnsserver/c1-dns", ".status.serviceClusterIP"), appCA))
+	kubectl(t, ctx, "-n", "default", "wait", "--for=condition=Ready", "pod/apps-client", "--timeout=60s")
+}
+
+// appsIngress changes spec.appsIngress of Infra c1 by a merge patch.
+func appsIngress(t *testing.T, ctx context.Context, patch string) {
+	t.Helper()
+	kubectl(t, ctx, "-n", "clusters", "patch", "infra", "c1", "--type=merge", "-p", `{"spec":{"appsIngress":`+patch+`}}`)
+}
+
+// apps waits for the phase of *.apps and the reason of its condition, and returns the message.
+func apps(t *testing.T, ctx context.Context, phase, reason string) string {
+	t.Helper()
+	status := map[string]string{"Ready": "True"}[phase]
+	if status == "" {
+		status = "False"
+	}
+	message := awaitCondition(t, ctx, "clusters", "infra/c1", "AppsIngressReady", status, reason)
+	if got := field(t, ctx, "infra/c1", ".status.appsIngress.phase"); got != phase {
+		t.Errorf("AppsIngressReady is %s/%s and the phase is %q, want %q", status, reason, got, phase)
+	}
+	return message
+}
+
+// inTime fails the test when what began at a time took longer.
+func inTime(t *testing.T, what string, began time.Time, limit time.Duration) {
+	t.Helper()
+	took := time.Since(began)
+	t.Logf("%s after %.1f s", what, took.Seconds())
+	if took > limit {
+		t.Errorf("%s after %s, want %s at most", what, took, limit)
+	}
+}
+
+// told is what the proxy and the DNS of c1 were told about *.apps last.
+func told(t *testing.T, ctx context.Context) string {
+	t.Helper()
+	return field(t, ctx, "proxyserver/c1-proxy", ".spec.backends[*].targetAddresses") + " " + field(t, ctx, "dnsserver/c1-dns", ".spec.staticEntries")
+}
