@@ -46,6 +46,10 @@ demo: ## The main job, shown: a virtual machine on an isolated VLAN joins its ho
 e2e: ## The lab's scenarios, with assertions. Needs root.
 	test/lab/e2e/run
 
+.PHONY: e2e-cut-off
+e2e-cut-off: ## The applications' scenario with the hosted API cut off for 5 minutes; `make e2e` does it for 75 seconds.
+	OOOI_CUT_OFF=5m test/lab/e2e/run -run TestApplicationsAreReachedThroughMetalLB
+
 .PHONY: bench
 bench: ## Benchmarks as a table.
 	test/bench/run

@@ -15,7 +15,7 @@ import (
 	"github.com/cldmnky/oooi/test/lab/scene"
 )
 
-// cutOffFor is how long the hosted API is cut off; `make e2e-apps-long` has it last 5 minutes.
+// cutOffFor is how long the hosted API is cut off; `make e2e-cut-off` has it last 5 minutes.
 var cutOffFor = func() time.Duration {
 	if text := os.Getenv("OOOI_CUT_OFF"); text != "" {
 		d, err := time.ParseDuration(text)
@@ -59,6 +59,8 @@ func TestApplicationsAreReachedThroughMetalLB(t *testing.T) {
 // MetalLB without --lb-class serves no Service that HyperShift's own cloud provider leaves alone.
 func classIsSet(t *testing.T, ctx context.Context) {
 	appsIngress(t, ctx, `{"enabled":true,"metallb":{"ipAddressPoolRange":["192.168.100.200-192.168.100.219"]}}`)
+	apps(t, ctx, "Degraded", "NamespaceNotGranted")
+	grant(t, ctx)
 	message := apps(t, ctx, "Pending", "MetalLBClassNotSet")
 	_, yaml, found := strings.Cut(message, "\n---\n")
 	if !found {
@@ -261,6 +263,7 @@ func TestApplicationsAreReachedThroughNodePortsOfTheWorkersThatLive(t *testing.T
 		joins(t, ctx, m)
 	}
 	managementPod(t, ctx)
+	grant(t, ctx)
 	trust(t, ctx, stays)
 	afterwards(t, func(ctx context.Context) error {
 		_, err := lab.Kubectl(ctx, "-n", "clusters", "patch", "infra", "c1", "--type=merge", "-p", `{"spec":{"appsIngress":null}}`)
@@ -319,6 +322,7 @@ func TestADeletedHostedClusterLeavesNothing(t *testing.T) {
 	apply(t, ctx, scene.BridgeNAD("vlan300", "br300"))
 	_, err = hosted(ctx, "c3", "create", "namespace", "openshift-ingress")
 	must(t, err)
+	grant(t, ctx)
 	before := everything(t, ctx)
 
 	publish := func() {

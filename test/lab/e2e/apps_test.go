@@ -181,6 +181,17 @@ spec:
 	kubectl(t, ctx, "-n", "default", "wait", "--for=condition=Ready", "pod/apps-client", "--timeout=60s")
 }
 
+// grant lets the operator read the kubeconfigs of namespace clusters, as the message of NamespaceNotGranted says.
+func grant(t *testing.T, ctx context.Context) {
+	t.Helper()
+	const role = "config/components/apps-ingress"
+	kubectl(t, ctx, "apply", "-n", "clusters", "-k", role)
+	afterwards(t, func(ctx context.Context) error {
+		_, err := lab.Kubectl(ctx, "delete", "-n", "clusters", "--ignore-not-found", "-k", role)
+		return err
+	})
+}
+
 // appsIngress changes spec.appsIngress of Infra c1 by a merge patch.
 func appsIngress(t *testing.T, ctx context.Context, patch string) {
 	t.Helper()
