@@ -36,10 +36,9 @@ const (
 func TestApplicationsAreReachedThroughMetalLB(t *testing.T) {
 	ctx := within(t, 12*time.Minute+cutOffFor)
 	ready(t, ctx)
-	runApplication(t, ctx)
-	manifest(t, ctx, metallb(t, ctx))
 	m := worker(7)
 	joins(t, ctx, m)
+	runApplication(t, ctx)
 	managementPod(t, ctx)
 	trust(t, ctx, m)
 	afterwards(t, func(ctx context.Context) error {
@@ -58,6 +57,7 @@ func TestApplicationsAreReachedThroughMetalLB(t *testing.T) {
 
 // MetalLB without --lb-class serves no Service that HyperShift's own cloud provider leaves alone.
 func classIsSet(t *testing.T, ctx context.Context) {
+	manifest(t, ctx, metallb(t, ctx))
 	appsIngress(t, ctx, `{"enabled":true,"metallb":{"ipAddressPoolRange":["192.168.100.200-192.168.100.219"]}}`)
 	apps(t, ctx, "Degraded", "NamespaceNotGranted")
 	grant(t, ctx)
@@ -66,7 +66,6 @@ func classIsSet(t *testing.T, ctx context.Context) {
 	if !found {
 		t.Fatalf("the message has no YAML: %s", message)
 	}
-	inGuest(t, ctx, "-n", "metallb-system", "rollout", "status", "deployment/controller", "--timeout=240s")
 	must(t, applyToGuest(ctx, yaml, "--server-side", "--force-conflicts", "--field-manager=oooi-advice"))
 	apps(t, ctx, "Pending", "WaitingForExternalIP")
 	inGuest(t, ctx, "-n", "metallb-system", "rollout", "status", "deployment/controller", "--timeout=240s")
@@ -257,11 +256,10 @@ func switchedOff(t *testing.T, ctx context.Context, m scene.Machine) {
 func TestApplicationsAreReachedThroughNodePortsOfTheWorkersThatLive(t *testing.T) {
 	ctx := within(t, 8*time.Minute)
 	ready(t, ctx)
-	runApplication(t, ctx)
 	dies, stays := worker(7), worker(8)
-	for _, m := range []scene.Machine{dies, stays} {
-		joins(t, ctx, m)
-	}
+	joins(t, ctx, stays)
+	runApplication(t, ctx)
+	joins(t, ctx, dies)
 	managementPod(t, ctx)
 	grant(t, ctx)
 	trust(t, ctx, stays)
@@ -273,9 +271,8 @@ func TestApplicationsAreReachedThroughNodePortsOfTheWorkersThatLive(t *testing.T
 	apps(t, ctx, "Ready", "Serving")
 	answered(t, ctx, onMachine(stays), appsHost, vip(t, ctx, "c1"))
 	answered(t, ctx, inPod, appsHost, proxyService(t, ctx))
-	for _, label := range []string{"app=hello", "ingresscontroller.operator.openshift.io/deployment-ingresscontroller=default"} {
-		inGuest(t, ctx, "wait", "-A", "--for=condition=Ready", "pod", "-l", label, "--timeout=180s")
-	}
+	inGuest(t, ctx, "-n", "hello", "rollout", "status", "daemonset/hello", "--timeout=180s")
+	inGuest(t, ctx, "-n", "openshift-ingress", "rollout", "status", "daemonset/router-default", "--timeout=180s")
 	appServed(t, ctx, onMachine(stays))
 	appServed(t, ctx, inPod)
 

@@ -109,12 +109,24 @@ func applyToGuest(ctx context.Context, yaml string, args ...string) error {
 	return err
 }
 
-// runApplication puts kube-proxy, the HTTP router and an application with a certificate of its own into hosted cluster c1.
+// runApplication puts kube-proxy, an application with a certificate of its own and the HTTP router into hosted cluster c1, one after
+// the other: an emulated worker that starts them at once takes longer for each than its kubelet waits.
 func runApplication(t *testing.T, ctx context.Context) {
 	t.Helper()
-	for _, name := range []string{"kube-proxy", "router", "app"} {
-		manifest(t, ctx, filepath.Join(scene.Root(), "test/lab/guest", name+".yaml"))
-	}
+	guest := func(name string) { manifest(t, ctx, filepath.Join(scene.Root(), "test/lab/guest", name+".yaml")) }
+	guest("kube-proxy")
+	inGuest(t, ctx, "-n", "kube-system", "rollout", "status", "daemonset/konnectivity-agent", "--timeout=180s")
+	inGuest(t, ctx, "-n", "kube-system", "rollout", "status", "daemonset/kube-proxy", "--timeout=180s")
+	guest("app")
+	certify(t, ctx)
+	inGuest(t, ctx, "-n", "hello", "rollout", "status", "daemonset/hello", "--timeout=180s")
+	guest("router")
+	inGuest(t, ctx, "-n", "openshift-ingress", "rollout", "status", "daemonset/router-default", "--timeout=180s")
+}
+
+// certify gives the application its certificate, and the management cluster's pod the same to know it by.
+func certify(t *testing.T, ctx context.Context) {
+	t.Helper()
 	cert, key := filepath.Join(t.TempDir(), "tls.crt"), filepath.Join(t.TempDir(), "tls.key")
 	_, err := lab.Run(ctx, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
 		"-subj", "/CN=hello", "-addext", "subjectAltName=DNS:"+appsHost, "-out", cert, "-keyout", key)
