@@ -48,7 +48,11 @@ e2e: ## The lab's scenarios, with assertions. Needs root.
 
 .PHONY: e2e-cut-off
 e2e-cut-off: ## The applications' scenario with the hosted API cut off for 5 minutes; `make e2e` does it for 75 seconds.
-	OOOI_CUT_OFF=5m test/lab/e2e/run -run TestApplicationsAreReachedThroughMetalLB
+	OOOI_CUT_OFF=5m test/lab/e2e/run -run TestApplicationsAreReachedFromBothSides
+
+.PHONY: e2e-metallb
+e2e-metallb: ## Applications through the real MetalLB and through node ports, on virtual machines. Needs two idle cores.
+	test/lab/e2e/run -tags e2e,metallb -run 'ThroughMetalLB|ThroughNodePorts'
 
 .PHONY: bench
 bench: ## Benchmarks as a table.

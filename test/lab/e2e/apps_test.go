@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"net"
 	"os"
@@ -18,18 +17,12 @@ import (
 )
 
 const (
-	appsHost    = "hello.apps.c1.hosted.example.com"
-	apiHost     = "api.c1.hosted.example.com"
-	appCA       = "/tmp/hello.crt" // the application's own certificate, in the worker and in the management pod alike
-	metallbPool = "192.168.100.200-192.168.100.209"
+	appsHost = "hello.apps.c1.hosted.example.com"
+	trusted  = "/tmp/trusted.crt" // the application's own certificate, in the worker and in the management pod alike
 )
 
 // place is where a command runs.
 type place func(ctx context.Context, command ...string) (string, error)
-
-func onMachine(m scene.Machine) place {
-	return func(ctx context.Context, command ...string) (string, error) { return lab.On(ctx, m, command...) }
-}
 
 // inPod is a pod of the management cluster that asks the DNSServer's pod-network Service, as a cluster's DNS that forwards to it.
 func inPod(ctx context.Context, command ...string) (string, error) {
@@ -47,7 +40,7 @@ func ask(ctx context.Context, at place, name string) (string, error) {
 // answered waits until dig at a place answers a name with want.
 func answered(t *testing.T, ctx context.Context, at place, name, want string) {
 	t.Helper()
-	must(t, scene.Until(ctx, name, func(ctx context.Context) error {
+	must(t, scene.Until(within(t, time.Minute), name, func(ctx context.Context) error {
 		got, err := ask(ctx, at, name)
 		if err == nil && got != want {
 			err = fmt.Errorf("dig answers %q, want %q", got, want)
@@ -59,7 +52,7 @@ func answered(t *testing.T, ctx context.Context, at place, name, want string) {
 // serves fetches the application over HTTP, and over HTTPS by its own certificate. Names are resolved as at any client.
 func serves(ctx context.Context, at place) error {
 	for _, url := range []string{"http://" + appsHost + "/", "https://" + appsHost + "/"} {
-		out, err := at(ctx, "curl", "-sS", "-m", "5", "--cacert", appCA, url)
+		out, err := at(ctx, "curl", "-sS", "-m", "5", "--cacert", trusted, url)
 		if err == nil && !strings.HasPrefix(out, "host=hello-") {
 			err = fmt.Errorf("%s answers %q", url, out)
 		}
@@ -72,7 +65,7 @@ func serves(ctx context.Context, at place) error {
 
 func appServed(t *testing.T, ctx context.Context, at place) {
 	t.Helper()
-	must(t, scene.Until(ctx, "the application", func(ctx context.Context) error { return serves(ctx, at) }))
+	must(t, scene.Until(within(t, time.Minute), "the application", func(ctx context.Context) error { return serves(ctx, at) }))
 }
 
 // field reads one field of an object in namespace clusters.
@@ -81,11 +74,11 @@ func field(t *testing.T, ctx context.Context, object, path string) string {
 	return kubectl(t, ctx, "-n", "clusters", "get", object, "-o", "jsonpath={"+path+"}")
 }
 
-func proxyService(t *testing.T, ctx context.Context) string {
+func proxyService(t *testing.T, ctx context.Context, infra string) string {
 	t.Helper()
-	ip := field(t, ctx, "proxyserver/c1-proxy", ".status.serviceIP")
+	ip := field(t, ctx, "proxyserver/"+infra+"-proxy", ".status.serviceIP")
 	if net.ParseIP(ip) == nil {
-		t.Fatalf("proxyserver/c1-proxy has Service IP %q in its status", ip)
+		t.Fatalf("proxyserver/%s-proxy has Service IP %q in its status", infra, ip)
 	}
 	return ip
 }
@@ -109,45 +102,14 @@ func applyToGuest(ctx context.Context, yaml string, args ...string) error {
 	return err
 }
 
-// runApplication puts kube-proxy, an application with a certificate of its own and the HTTP router into hosted cluster c1, one after
-// the other: an emulated worker that starts them at once takes longer for each than its kubelet waits.
-func runApplication(t *testing.T, ctx context.Context) {
+// certificate makes a key pair for the application and returns its two files.
+func certificate(t *testing.T, ctx context.Context) (cert, key string) {
 	t.Helper()
-	guest := func(name string) { manifest(t, ctx, filepath.Join(scene.Root(), "test/lab/guest", name+".yaml")) }
-	guest("kube-proxy")
-	inGuest(t, ctx, "-n", "kube-system", "rollout", "status", "daemonset/konnectivity-agent", "--timeout=180s")
-	inGuest(t, ctx, "-n", "kube-system", "rollout", "status", "daemonset/kube-proxy", "--timeout=180s")
-	guest("app")
-	certify(t, ctx)
-	inGuest(t, ctx, "-n", "hello", "rollout", "status", "daemonset/hello", "--timeout=180s")
-	guest("router")
-	inGuest(t, ctx, "-n", "openshift-ingress", "rollout", "status", "daemonset/router-default", "--timeout=180s")
-}
-
-// certify gives the application its certificate, and the management cluster's pod the same to know it by.
-func certify(t *testing.T, ctx context.Context) {
-	t.Helper()
-	cert, key := filepath.Join(t.TempDir(), "tls.crt"), filepath.Join(t.TempDir(), "tls.key")
+	cert, key = filepath.Join(t.TempDir(), "tls.crt"), filepath.Join(t.TempDir(), "tls.key")
 	_, err := lab.Run(ctx, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
 		"-subj", "/CN=hello", "-addext", "subjectAltName=DNS:"+appsHost, "-out", cert, "-keyout", key)
 	must(t, err)
-	must(t, applyToGuest(ctx, fmt.Sprintf("{apiVersion: v1, kind: Secret, type: kubernetes.io/tls, metadata: {name: hello, namespace: hello}, data: {tls.crt: %s, tls.key: %s}}",
-		base64.StdEncoding.EncodeToString(content(t, cert)), base64.StdEncoding.EncodeToString(content(t, key)))))
-	kubectl(t, ctx, "-n", "default", "create", "configmap", "apps-client", "--from-file=hello.crt="+cert)
-	afterwards(t, func(ctx context.Context) error {
-		_, err := lab.Kubectl(ctx, "-n", "default", "delete", "configmap/apps-client", "--ignore-not-found")
-		return err
-	})
-}
-
-// manifest applies a file to hosted cluster c1 as it stands, and removes what is in it when the test ends.
-func manifest(t *testing.T, ctx context.Context, path string) {
-	t.Helper()
-	inGuest(t, ctx, "apply", "-f", path)
-	afterwards(t, func(ctx context.Context) error {
-		_, err := hosted(ctx, "c1", "delete", "--ignore-not-found", "--wait=false", "-f", path)
-		return err
-	})
+	return cert, key
 }
 
 // metallb is the manifest that the module brings.
@@ -165,18 +127,15 @@ func content(t *testing.T, path string) []byte {
 	return text
 }
 
-// trust gives a worker the certificate by which it knows the application.
-func trust(t *testing.T, ctx context.Context, m scene.Machine) {
-	t.Helper()
-	pem := kubectl(t, ctx, "-n", "default", "get", "configmap", "apps-client", "-o", `jsonpath={.data.hello\.crt}`)
-	_, err := lab.On(ctx, m, "echo", base64.StdEncoding.EncodeToString([]byte(pem+"\n")), "| base64 -d >", appCA)
-	must(t, err)
-}
-
-// managementPod starts the pod of inPod.
-func managementPod(t *testing.T, ctx context.Context) {
+// managementPod starts the pod of inPod, which resolves names by an Infra's DNS and trusts a certificate.
+func managementPod(t *testing.T, ctx context.Context, infra, pem string) {
 	t.Helper()
 	apply(t, ctx, fmt.Sprintf(`apiVersion: v1
+kind: ConfigMap
+metadata: {name: apps-client, namespace: default}
+data: {trusted.crt: %q}
+---
+apiVersion: v1
 kind: Pod
 metadata: {name: apps-client, namespace: default}
 spec:
@@ -187,9 +146,9 @@ spec:
   - name: client
     image: e2e.local/client:1
     command: [sleep, infinity]
-    volumeMounts: [{name: ca, mountPath: %s, subPath: hello.crt}]
+    volumeMounts: [{name: ca, mountPath: %s, subPath: trusted.crt}]
   volumes: [{name: ca, configMap: {name: apps-client}}]
-`, field(t, ctx, "dnsserver/c1-dns", ".status.serviceClusterIP"), appCA))
+`, pem, field(t, ctx, "dnsserver/"+infra+"-dns", ".status.serviceClusterIP"), trusted))
 	kubectl(t, ctx, "-n", "default", "wait", "--for=condition=Ready", "pod/apps-client", "--timeout=60s")
 }
 
@@ -238,4 +197,14 @@ func inTime(t *testing.T, what string, began time.Time, limit time.Duration) {
 func told(t *testing.T, ctx context.Context) string {
 	t.Helper()
 	return field(t, ctx, "proxyserver/c1-proxy", ".spec.backends[*].targetAddresses") + " " + field(t, ctx, "dnsserver/c1-dns", ".spec.staticEntries")
+}
+
+// manifest applies a file to hosted cluster c1 as it stands, and removes what is in it when the test ends.
+func manifest(t *testing.T, ctx context.Context, path string) {
+	t.Helper()
+	inGuest(t, ctx, "apply", "-f", path)
+	afterwards(t, func(ctx context.Context) error {
+		_, err := hosted(ctx, "c1", "delete", "--ignore-not-found", "--wait=false", "-f", path)
+		return err
+	})
 }
