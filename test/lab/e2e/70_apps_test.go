@@ -60,7 +60,11 @@ func externalHost(t *testing.T, ctx context.Context) (pem string, client place) 
 	t.Helper()
 	cert, key := certificate(t, ctx)
 	host := neighbour(t, ctx, "apps-host", "br100", firstIP+"/24")
-	_, err := host.Run(ctx, "ip", "addr", "add", otherIP+"/24", "dev", "eth0")
+	// Always the same hardware address: a neighbour cache that holds another one, of an earlier run, sends into the void for 10 s.
+	// MetalLB, which moves an address from one to another, announces it.
+	_, err := host.Run(ctx, "ip", "link", "set", "eth0", "address", "02:00:00:00:64:c8")
+	must(t, err)
+	_, err = host.Run(ctx, "ip", "addr", "add", otherIP+"/24", "dev", "eth0")
 	must(t, err)
 	serving, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
