@@ -40,7 +40,7 @@ func newShell(t *testing.T) shell {
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(os.Symlink(filepath.Join(repository, "config"), filepath.Join(s.dir, "config"))).To(Succeed())
 	oooi := fmt.Sprintf("#!/bin/sh\nOOOI_TEST_ARGS=\"$(printf '%%s\\n' \"$@\")\" exec %s -test.run='^%s$'\n", os.Args[0], t.Name())
-	s.Expect(os.WriteFile(filepath.Join(s.dir, "oooi"), []byte(oooi), 0o700)).To(Succeed()) //nolint:gosec // it is to be run
+	s.Expect(os.WriteFile(filepath.Join(s.dir, "oooi"), []byte(oooi), 0o700)).To(Succeed())
 	s.env = append(os.Environ(), "KUBECONFIG="+filepath.Join(s.dir, "hosted.kubeconfig"), "PATH="+s.dir+":"+os.Getenv("KUBEBUILDER_ASSETS")+":"+os.Getenv("PATH"))
 	return s
 }

@@ -27,7 +27,7 @@ func WrittenImages(object any) map[string]string {
 	return nil
 }
 
-// ImageOverrides: an editor of a namespace must not choose code that runs on the VLAN.
+// ImageOverrides are refused: an editor of a namespace must not choose code that runs on the VLAN.
 func ImageOverrides(s Settings, images map[string]string) []finding.Finding {
 	var all []finding.Finding
 	for _, field := range slices.Sorted(maps.Keys(images)) {

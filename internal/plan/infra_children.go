@@ -151,7 +151,7 @@ func (v *view) dnsSpec(attachment v1alpha1.Attachment) v1alpha1.DNSServerSpec {
 	}
 	spec.StaticEntries = entries(v.table.Records(v.address(ipam.Proxy)))
 	if proxy := v.Children.Proxy; proxy != nil {
-		onPods, _ := netip.ParseAddr(string(proxy.Status.ServiceIP))
+		onPods, _ := netip.ParseAddr(proxy.Status.ServiceIP)
 		spec.InternalEntries = entries(v.onPods().Records(onPods))
 	}
 	return spec

@@ -55,7 +55,7 @@ func forwarded(s *v1alpha1.DNSServer) map[string]any {
 		}
 	}
 	return map[string]any{
-		"name": serverName(s), "zones": zones, "forwardPlugin": map[string]any{"upstreams": []string{string(s.Status.ServiceClusterIP)}},
+		"name": serverName(s), "zones": zones, "forwardPlugin": map[string]any{"upstreams": []string{s.Status.ServiceClusterIP}},
 	}
 }
 

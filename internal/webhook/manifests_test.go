@@ -18,7 +18,7 @@ func TestWithCertManagerNoSecretIsOurs(t *testing.T) {
 	t.Cleanup(func() { g.Expect(os.RemoveAll(overlay)).To(Succeed()) })
 	kustomized := func(overlaid string) string {
 		g.Expect(os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(overlaid), 0o600)).To(Succeed())
-		text, err := exec.Command(filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), "kustomize", overlay).Output() //nolint:gosec // the lab's own build
+		text, err := exec.Command(filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), "kustomize", overlay).Output()
 		g.Expect(err).NotTo(HaveOccurred())
 		return string(text)
 	}

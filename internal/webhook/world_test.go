@@ -125,7 +125,7 @@ func newWorld(t *testing.T) *world {
 func freePort(t *testing.T) int {
 	t.Helper()
 	for range 100 {
-		port := 20000 + rand.IntN(10000) //nolint:gosec // no secret
+		port := 20000 + rand.IntN(10000)
 		if l, err := net.Listen("tcp", fmt.Sprintf("localhost:%d", port)); err == nil {
 			l.Close()
 			return port
@@ -153,7 +153,7 @@ func (w *world) manifests() (all []client.Object) {
 			o.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}
 		case *admissionregistrationv1.ValidatingWebhookConfiguration:
 			for i := range o.Webhooks {
-				o.Webhooks[i].ClientConfig.Service.Port = ptr.To(int32(w.port)) //nolint:gosec // a port
+				o.Webhooks[i].ClientConfig.Service.Port = ptr.To(int32(w.port))
 			}
 		case *rbacv1.RoleBinding:
 			o.Subjects = us
@@ -191,7 +191,7 @@ func (w *world) operator(edits ...func(*plan.Settings, *webhook.Options)) (stop 
 	})
 	w.t.Cleanup(stop)
 	w.Eventually(func(g Gomega) {
-		answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/readyz/webhook", probes)) //nolint:noctx // a probe
+		answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/readyz/webhook", probes))
 		g.Expect(err).NotTo(HaveOccurred())
 		defer answer.Body.Close()
 		g.Expect(answer.StatusCode).To(Equal(http.StatusOK))
