@@ -410,6 +410,29 @@ func TestAHostedClusterThatGoesIsNotWaitedFor(t *testing.T) {
 	g.gone(hc)
 }
 
+func TestNothingIsWrittenIntoAHostedClusterThatMayNotBeLookedInto(t *testing.T) {
+	for name, ends := range map[string]func(guest, *hyperv1.HostedCluster){
+		"it is being deleted":              func(g guest, hc *hyperv1.HostedCluster) { g.Expect(g.api.Delete(g.ctx, hc)).To(Succeed()) },
+		"it names no kubeconfig (anymore)": func(g guest, hc *hyperv1.HostedCluster) { g.reports(hc, func() { hc.Status.KubeConfig = nil }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := withGuest(t)
+			g.grants()
+			g.installs("--lb-class=metallb.io/metallb")
+			g.publishes("")
+			s := g.awaitsService()
+			hc := named(&hyperv1.HostedCluster{}, g.ns, "c1")
+			g.changes(hc, func() { hc.Finalizers = []string{"hypershift.openshift.io/finalizer"} })
+			t.Cleanup(func() { g.ctx = context.Background(); g.changes(hc, func() { hc.Finalizers = nil }) })
+			g.apps(metav1.ConditionFalse, "WaitingForExternalIP")
+			ends(g, hc)
+			g.apps(metav1.ConditionFalse, "WaitingForKubeconfig")
+			g.Expect(g.inside.Delete(g.ctx, s)).To(Succeed())
+			g.Consistently(g.hasService, 3*time.Second).Should(BeFalse(), "it was made again")
+		})
+	}
+}
+
 func TestAHostedClusterThatNeverAnswersIsLeftWithAWarning(t *testing.T) {
 	defer controller.SetGuestPatience(3 * time.Second)()
 	g := withGuest(t)

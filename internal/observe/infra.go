@@ -44,9 +44,12 @@ func (o *Observer) Infra(ctx context.Context, key types.NamespacedName) (Infra, 
 	if err != nil {
 		return seen, err
 	}
-	if access, ok := seen.GuestAccess(); ok {
-		seen.Guest = o.Guests.See(key, guest.Want{Secret: access.Secret, Server: access.Server, Service: access.Service, Mode: access.Mode, Owner: infra.UID})
+	access, ok := seen.GuestAccess()
+	if !ok { // nothing is written any more where nothing may be: HyperShift, too, deletes our Service when its cluster goes
+		o.Guests.Forget(key)
+		return seen, nil
 	}
+	seen.Guest = o.Guests.See(key, guest.Want{Secret: access.Secret, Server: access.Server, Service: access.Service, Mode: access.Mode, Owner: infra.UID})
 	return seen, nil
 }
 
