@@ -131,6 +131,7 @@ func (v *view) publish() *appsView {
 	}
 	a := &appsView{view: v, spec: appsSpec(v.Infra)}
 	a.before = a.Children.readBack()
+	a.before.answers = slices.DeleteFunc(a.before.answers, func(at netip.Addr) bool { return a.holder(at) != "" })
 	if len(a.before.https) == 0 {
 		a.before = a.leadingTo(a.before.answers, a.before.source)
 	}
@@ -228,9 +229,9 @@ func (a *appsView) appsDomain() string {
 // readBack is what the children were told last: it stays while there is nothing better, over restarts too.
 func (c Children) readBack() appsRoute {
 	r := appsRoute{source: "kept: what was seen in the hosted cluster last"}
-	var proxy v1alpha1.IPAddress
+	var proxy []v1alpha1.IPAddress // also while there is no ProxyServer: all names but that of *.apps lead to it
 	if c.Proxy != nil {
-		proxy = c.Proxy.Spec.NetworkConfig.ServerIP
+		proxy = append(proxy, c.Proxy.Spec.NetworkConfig.ServerIP)
 		for _, b := range c.Proxy.Spec.Backends {
 			switch b.Name {
 			case endpoint.AppsHTTPS:
@@ -243,8 +244,16 @@ func (c Children) readBack() appsRoute {
 	if c.DNS == nil {
 		return r
 	}
-	for _, e := range c.DNS.Spec.StaticEntries { // no other name is answered with anything but the proxy's address
-		if at, err := netip.ParseAddr(string(e.IP)); err == nil && e.IP != proxy {
+	var wild []v1alpha1.IPAddress
+	for _, e := range c.DNS.Spec.StaticEntries {
+		if strings.HasPrefix(string(e.Hostname), "*.") {
+			wild = append(wild, e.IP)
+		} else {
+			proxy = append(proxy, e.IP)
+		}
+	}
+	for _, ip := range wild {
+		if at, err := netip.ParseAddr(string(ip)); err == nil && !slices.Contains(proxy, ip) && !slices.Contains(r.answers, at) {
 			r.answers = append(r.answers, at)
 		}
 	}

@@ -31,6 +31,8 @@ type appsCase struct {
 	AppsIngressBefore *v1alpha1.AppsIngress
 	Before            *plan.Guest
 	Guest             *plan.Guest
+	// ProxyGone: somebody has deleted the ProxyServer since.
+	ProxyGone bool
 }
 
 func TestAppsBecome(t *testing.T) {
@@ -62,6 +64,9 @@ func (c appsCase) input(t *testing.T) plan.Input {
 		in.Infra.Spec.AppsIngress, in.Guest = before.DeepCopy(), c.Before
 		in.Infra.Spec.AppsIngress.Enabled = true
 		in.Children = children(t, plan.Infra(in))
+	}
+	if c.ProxyGone {
+		in.Children.Proxy = nil
 	}
 	merge(t, in.HostedCluster, c.HostedCluster)
 	in.Infra.Spec.AppsIngress, in.Guest = &c.AppsIngress, c.Guest
