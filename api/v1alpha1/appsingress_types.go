@@ -64,7 +64,7 @@ type AppsService struct {
 }
 
 // AppsPorts are the ports of *.apps.
-// +kubebuilder:validation:XValidation:rule="!has(self.http) || !has(self.https) || self.http != self.https",message="http and https need two ports, e.g. http: 80 and https: 443"
+// +kubebuilder:validation:XValidation:rule="(has(self.http) ? self.http : 80) != (has(self.https) ? self.https : 443)",message="http and https need two ports, e.g. http: 80 and https: 443"
 type AppsPorts struct {
 	// HTTP, passed on whatever the Host. Default 80.
 	// +optional

@@ -14,15 +14,16 @@ const (
 
 // WithApps adds the rows of *.apps, or says which of them cannot stand beside what the table has, and why.
 func (t Table) WithApps(rows ...Endpoint) (Table, string) {
+	all := t
 	for _, row := range rows {
-		for _, other := range t.Endpoints {
+		for _, other := range all.Endpoints {
 			if why := row.clash(other); why != "" {
 				return t, row.Name + " " + why
 			}
 		}
+		all.Endpoints = slices.Concat(all.Endpoints, []Endpoint{row})
 	}
-	t.Endpoints = slices.Concat(t.Endpoints, rows)
-	return t, ""
+	return all, ""
 }
 
 // AppsDomain is what *. is put before: as the cluster's ingress has it, else apps. of the cluster's domain
