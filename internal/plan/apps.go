@@ -100,6 +100,8 @@ type appsRoute struct {
 	https, http []netip.AddrPort
 	answers     []netip.Addr
 	source      string
+	hostname    string // none: there were no rows
+	ports       v1alpha1.AppsPorts
 }
 
 // appsView judges what the hosted cluster offers for *.apps. Its findings hold nothing back.
@@ -178,29 +180,46 @@ func (a *appsView) unseen(p GuestProblem) {
 	a.find(f, "%s", p.Message)
 }
 
-// enter puts the rows into the table.
+// enter puts the rows into the table. A mistake in appsIngress takes away nothing that works.
 func (a *appsView) enter() {
 	domain := a.appsDomain()
 	if validation.IsDNS1123Subdomain(domain) != nil {
 		a.find(appsFail("InvalidDomain", fieldApps+".baseDomain"), "the domain of *.apps is %q, which is no DNS name in lower case; set appsIngress.baseDomain to the cluster's, e.g. c1.example.com", domain)
+		a.keep()
 		return
 	}
-	if len(a.route.https) == 0 {
-		return
+	a.route.hostname, a.route.ports = "*."+domain, a.spec.Ports
+	if clash := a.take(a.route); clash != "" {
+		a.find(appsFail("PortInUse", fieldAppsPorts), "appsIngress.ports: %s", clash)
+		a.keep()
 	}
-	row := endpoint.Endpoint{Hostnames: []string{"*." + domain}, Answers: a.route.answers, Views: v1alpha1.ViewVLANAndPods, Source: a.route.source}
+}
+
+// keep the rows that were there, unless something else needs their place.
+func (a *appsView) keep() {
+	a.plan.Undecided = true
+	if a.before.hostname != "" {
+		a.take(a.before)
+	}
+}
+
+func (a *appsView) take(r appsRoute) (clash string) {
+	if len(r.https) == 0 {
+		return ""
+	}
+	row := endpoint.Endpoint{Hostnames: []string{r.hostname}, Answers: r.answers, Views: v1alpha1.ViewVLANAndPods, Source: r.source}
 	https, http := row, row
-	https.Name, https.Port, https.Protocol, https.Backend.Addresses = endpoint.AppsHTTPS, int32(a.spec.Ports.HTTPS), v1alpha1.ProtocolTLS, a.route.https
-	http.Name, http.Port, http.Protocol, http.Backend.Addresses = endpoint.AppsHTTP, int32(a.spec.Ports.HTTP), v1alpha1.ProtocolTCP, a.route.http
+	https.Name, https.Port, https.Protocol, https.Backend.Addresses = endpoint.AppsHTTPS, int32(r.ports.HTTPS), v1alpha1.ProtocolTLS, r.https
+	http.Name, http.Port, http.Protocol, http.Backend.Addresses = endpoint.AppsHTTP, int32(r.ports.HTTP), v1alpha1.ProtocolTCP, r.http
 	table, clash := a.table.WithApps(https, http)
 	if clash = cmp.Or(clash, a.portInUse(https), a.portInUse(http)); clash != "" {
-		a.find(appsFail("PortInUse", fieldAppsPorts), "appsIngress.ports: %s", clash)
-		return
+		return clash
 	}
-	a.table, a.plan.Addresses = table, a.route.answers
+	a.table, a.plan.Addresses = table, r.answers
 	if len(a.plan.Addresses) == 0 {
 		a.plan.Addresses = []netip.Addr{a.address(ipam.Proxy)}
 	}
+	return ""
 }
 
 // portInUse: the proxy's pod has ports of its own, and a live port cannot change its protocol.
@@ -213,7 +232,7 @@ func (a *appsView) portInUse(e endpoint.Endpoint) string {
 	}
 	for _, b := range a.Children.Proxy.Spec.Backends {
 		if int32(b.Port) == e.Port && b.Protocol != e.Protocol {
-			return e.Name + " has the port of " + b.Name + ", which has another protocol and ends first"
+			return e.Name + " has the port of " + b.Name + ", which has another protocol: its open connections would break; choose another port"
 		}
 	}
 	return ""
@@ -235,9 +254,9 @@ func (c Children) readBack() appsRoute {
 		for _, b := range c.Proxy.Spec.Backends {
 			switch b.Name {
 			case endpoint.AppsHTTPS:
-				r.https = addrPorts(b.TargetAddresses)
+				r.https, r.hostname, r.ports.HTTPS = addrPorts(b.TargetAddresses), string(b.Hostname), b.Port
 			case endpoint.AppsHTTP:
-				r.http = addrPorts(b.TargetAddresses)
+				r.http, r.ports.HTTP = addrPorts(b.TargetAddresses), b.Port
 			}
 		}
 	}
