@@ -191,7 +191,10 @@ func TestNeighboursLeaveAppsAlone(t *testing.T) {
 			theirs.Name, theirs.UID, theirs.CreationTimestamp = "c2", "22222222-2222-2222-2222-222222222222", metav1.Unix(c.theirs, 0)
 			theirs.Spec.InfraComponents.DHCP.Enabled = new(bool)
 			theirs.Spec.AppsIngress = &v1alpha1.AppsIngress{Enabled: true, MetalLB: &v1alpha1.AppsMetalLB{IPAddressPoolRange: []v1alpha1.AddressOrRange{"192.168.100.192/28"}}}
-			entries := []v1alpha1.DNSEntry{{Hostname: "*.apps.c2.example.com", IP: "192.168.100.220"}}
+			entries := []v1alpha1.DNSEntry{
+				{Hostname: "*.apps.c2.example.com", IP: "192.168.100.220"},
+				{Hostname: "api.c2.example.com", IP: "192.168.100.230"}, {Hostname: "*.web.c2.example.com", IP: "192.168.100.230"}, // a proxy's, whose ProxyServer is gone
+			}
 			ours.Neighbours = []plan.Neighbour{{Infra: theirs, NAD: ours.NAD, Children: plan.Children{DNS: &v1alpha1.DNSServer{Spec: v1alpha1.DNSServerSpec{StaticEntries: entries}}}}}
 			made := children(t, plan.Infra(ours))
 			g.Expect(made.DHCP.Spec.ExcludeRanges).To(gomega.ConsistOf(c.want))
