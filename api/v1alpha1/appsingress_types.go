@@ -75,7 +75,7 @@ type AppsPorts struct {
 }
 
 // AppsIngress publishes *.apps.<cluster>.<base domain> on the VLAN and in the management cluster.
-// +kubebuilder:validation:XValidation:rule="!has(self.metallb) || !has(self.mode) || self.mode != 'NodePort'",message="mode NodePort uses no MetalLB: remove metallb, or set mode: LoadBalancer"
+// +kubebuilder:validation:XValidation:rule="!has(self.metallb) || !has(self.mode) || self.mode != 'NodePort'",message="mode NodePort uses no MetalLB: remove metallb, or set e.g. mode: LoadBalancer"
 type AppsIngress struct {
 	// True publishes *.apps. Default false; false again takes away what was made, in the hosted cluster too.
 	// +optional
