@@ -23,6 +23,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/guest"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -68,7 +69,7 @@ func newStage(t *testing.T, hostedClusterAdmits string) *stage {
 			return c.List(ctx, list, opts...)
 		},
 	}).Build()
-	s.Observer = &Observer{Reader: reader, Kinds: NewKinds(), Listeners: NewListeners(), Now: time.Now}
+	s.Observer = &Observer{Reader: reader, Kinds: NewKinds(), Listeners: NewListeners(), Guests: guest.NewClusters(nil, nil), Now: time.Now}
 	for _, kind := range s.Kinds.Absent() {
 		s.Kinds.Appeared(kind)
 	}
