@@ -110,7 +110,10 @@ func threeBefore(t *testing.T, ctx context.Context, n *scene.Neighbour) {
 		machine := []string{"worker", "--cluster", "c1", "--name", fmt.Sprintf("pool-%d", i), "--mac", mac, "--nad", "clusters/" + strings.Replace(n.Bridge, "br", "vlan", 1)}
 		_, err := lab.Standin(ctx, machine...)
 		must(t, err)
-		afterwards(t, func(ctx context.Context) error { _, err := lab.Standin(ctx, append(machine, "--remove")...); return err })
+		afterwards(t, func(ctx context.Context) error {
+			_, err := lab.Standin(ctx, append(machine, "--remove")...)
+			return err
+		})
 		must(t, n.Becomes(ctx, mac))
 		if i < 4 {
 			leased(t, ctx, n)
