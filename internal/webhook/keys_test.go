@@ -71,12 +71,14 @@ func TestKeysThatNobodyBelievesAreMadeAnew(t *testing.T) {
 		"not yet valid":     {first, noon.Add(-2 * skew)},
 		"of another name":   {keys{serving: of(t, "other.svc")}, noon},
 		"another's key":     {keys{serving: pair{first.serving.cert, of(t, service).key}}, noon},
+		"more after it":     {keys{serving: pair{first.serving.cert + "-----BEGIN CERTIFICATE-----", first.serving.key}}, noon},
 		"not a certificate": {keys{serving: pair{"-----BEGIN CERTIFICATE-----", first.serving.key}}, noon},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, after := NewWithT(t), turned(t, c.keys, c.now, "")
 			g.Expect(after.serving.good(service, c.now)).To(BeTrue())
 			g.Expect(after.trusted()).To(Equal(after.serving.cert))
+			g.Expect(after.serving).NotTo(Equal(c.serving))
 		})
 	}
 }
@@ -105,7 +107,7 @@ func FuzzKeysInASecret(f *testing.F) {
 	f.Add(p.cert, p.key, p.cert, p.key, p.cert)
 	f.Add("", "", "", "", "")
 	f.Add(p.cert, p.key, "", "", "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n")
-	f.Add(p.cert+p.cert, p.key, "x", "y", p.cert+"x")
+	f.Add(p.cert+p.cert+"-----BEGIN", p.key, p.cert+"x", p.key, p.cert+"x")
 	f.Fuzz(func(t *testing.T, cert, key, nextCert, nextKey, previous string) {
 		s := &corev1.Secret{Data: map[string][]byte{
 			fieldServing: []byte(cert), fieldServingKey: []byte(key), fieldNext: []byte(nextCert), fieldNextKey: []byte(nextKey), fieldPrevious: []byte(previous),

@@ -56,9 +56,10 @@ func encoded(kind string, der []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
+// isCertificate says whether a text is one as we write them: what stands before or after it would spoil the caBundle.
 func isCertificate(text string) bool {
-	block, rest := pem.Decode([]byte(text))
-	if block == nil || len(rest) > 0 {
+	block, _ := pem.Decode([]byte(text))
+	if block == nil || encoded("CERTIFICATE", block.Bytes) != text {
 		return false
 	}
 	_, err := x509.ParseCertificate(block.Bytes)
@@ -77,7 +78,7 @@ func (p pair) parsed() *tls.Certificate {
 // good says whether the pair serves a name at a time.
 func (p pair) good(name string, now time.Time) bool {
 	c := p.parsed()
-	return c != nil && c.Leaf.VerifyHostname(name) == nil && !now.Before(c.Leaf.NotBefore) && now.Before(c.Leaf.NotAfter)
+	return c != nil && isCertificate(p.cert) && c.Leaf.VerifyHostname(name) == nil && !now.Before(c.Leaf.NotBefore) && now.Before(c.Leaf.NotAfter)
 }
 
 // made is when newPair was asked for it.
