@@ -14,9 +14,6 @@ import (
 	"github.com/cldmnky/oooi/internal/plan"
 )
 
-// router is the Service of the guest's default router where HyperShift publishes it by node port (spec/hypershift.md §5).
-var router = types.NamespacedName{Namespace: "openshift-ingress", Name: "router-nodeport-default"}
-
 // services of an owner, in all namespaces: one that an earlier configuration named is removed too.
 func servicesOf(owner types.UID) collection[*corev1.Service] {
 	return collection[*corev1.Service]{path: "/api/v1/services", selects: labelled(names.LabelOwnerUID + "=" + string(owner)), of: whole[corev1.Service]}

@@ -33,10 +33,12 @@ type Apps struct {
 const (
 	routerNamespace = "openshift-ingress"
 	routerSelector  = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
-	routerNodePort  = routerNamespace + "/router-nodeport-default"
 	routerHTTP      = 80
 	routerHTTPS     = 443
 )
+
+// RouterNodePort is the Service of the guest's default router where HyperShift publishes it by node port (spec/hypershift.md §5).
+var RouterNodePort = types.NamespacedName{Namespace: routerNamespace, Name: "router-nodeport-default"}
 
 const (
 	fieldApps        = "spec.appsIngress"
@@ -227,13 +229,8 @@ func (a *appsView) portInUse(e endpoint.Endpoint) string {
 	if e.Port == names.HealthPort || e.Port == names.MetricsPort {
 		return e.Name + " has the proxy's own port; choose another"
 	}
-	if a.Children.Proxy == nil {
-		return ""
-	}
-	for _, b := range a.Children.Proxy.Spec.Backends {
-		if int32(b.Port) == e.Port && b.Protocol != e.Protocol {
-			return e.Name + " has the port of " + b.Name + ", which has another protocol: its open connections would break; choose another port"
-		}
+	for _, b := range a.Children.otherwise(e) {
+		return e.Name + " has the port of " + b.Name + ", which has another protocol: its open connections would break; choose another port"
 	}
 	return ""
 }
@@ -342,12 +339,12 @@ func (a *appsView) nodePort() {
 	case !enabled(a.Infra.Spec.InfraComponents.Proxy.Enabled):
 		a.find(appsFail("ProxyIsOff", fieldAppsMode), "mode NodePort leads through the proxy, which is switched off; set infraComponents.proxy.enabled: true, or mode: LoadBalancer")
 	case https == 0 || http == 0:
-		a.find(appsWait("RouterNotFound").At(fieldAppsMode), "waiting for Service %s of the hosted cluster, with node ports for %d and %d; where the routers are not published by NodePort, set mode: LoadBalancer", routerNodePort, routerHTTP, routerHTTPS)
+		a.find(appsWait("RouterNotFound").At(fieldAppsMode), "waiting for Service %s of the hosted cluster, with node ports for %d and %d; where the routers are not published by NodePort, set mode: LoadBalancer", RouterNodePort, routerHTTP, routerHTTPS)
 	case len(workers) == 0 || !slices.ContainsFunc(a.Guest.Nodes, func(n GuestNode) bool { return n.Ready && !n.Deleting }):
 		a.find(appsWait("NoReadyWorkers"), "waiting for a Node of the hosted cluster that is Ready, with an address in networkConfig.cidr %s", a.cidr)
 	default:
 		a.plan.Undecided = false
-		a.route = appsRoute{https: at(workers, https), http: at(workers, http), source: "Service " + routerNodePort + " of the hosted cluster"}
+		a.route = appsRoute{https: at(workers, https), http: at(workers, http), source: "Service " + RouterNodePort.String() + " of the hosted cluster"}
 	}
 }
 

@@ -200,16 +200,25 @@ func (v *view) missingControlPlane() (finding.Finding, bool) {
 
 // changedProtocols: Envoy drains a port whose listener changes its kind, and every stream on it.
 func (v *view) changedProtocols() []finding.Finding {
-	if v.Children.Proxy == nil {
-		return nil
-	}
 	var all []finding.Finding
 	for _, e := range v.table.Endpoints {
-		for _, b := range v.Children.Proxy.Spec.Backends {
-			if int32(b.Port) == e.Port && b.Protocol != e.Protocol {
-				all = append(all, finding.Wrong(v1alpha1.ConditionEndpointsResolved, "ProtocolChanged").At("spec.extraEndpoints").
-					Say("%s wants %s on port %d, where %s has %s: that would break its open connections; use another port, or remove %s first", e.Name, e.Protocol, e.Port, b.Name, b.Protocol, b.Name))
-			}
+		for _, b := range v.Children.otherwise(e) {
+			all = append(all, finding.Wrong(v1alpha1.ConditionEndpointsResolved, "ProtocolChanged").At("spec.extraEndpoints").
+				Say("%s wants %s on port %d, where %s has %s: that would break its open connections; use another port, or remove %s first", e.Name, e.Protocol, e.Port, b.Name, b.Protocol, b.Name))
+		}
+	}
+	return all
+}
+
+// otherwise are the backends that have an endpoint's port, live, with another protocol.
+func (c Children) otherwise(e endpoint.Endpoint) []v1alpha1.ProxyBackend {
+	if c.Proxy == nil {
+		return nil
+	}
+	var all []v1alpha1.ProxyBackend
+	for _, b := range c.Proxy.Spec.Backends {
+		if int32(b.Port) == e.Port && b.Protocol != e.Protocol {
+			all = append(all, b)
 		}
 	}
 	return all
