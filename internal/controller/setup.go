@@ -20,7 +20,9 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/apply"
+	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
@@ -30,7 +32,7 @@ import (
 // Scheme knows every kind that the manager reads or writes.
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, hyperv1.AddToScheme, routev1.AddToScheme, configv1.Install, nad.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, hyperv1.AddToScheme, routev1.AddToScheme, configv1.Install, nad.AddToScheme, dpf.AddToScheme, metallb.AddToScheme} {
 		utilruntime.Must(add(scheme))
 	}
 	return scheme

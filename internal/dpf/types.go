@@ -1,0 +1,104 @@
+// Package dpf knows of NVIDIA's DOCA Platform Framework the few fields that we read (doca-platform,
+// api/provisioning/v1alpha1). Its objects are patched, never updated: what is left out here would be lost.
+package dpf
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// GroupVersion of the kinds.
+var GroupVersion = schema.GroupVersion{Group: "provisioning.dpu.nvidia.com", Version: "v1alpha1"}
+
+const (
+	// TypeKamaji is the type of the DPUClusters whose control plane DPF itself makes.
+	TypeKamaji = "kamaji"
+	// TypeStatic is the type whose control plane somebody else makes.
+	TypeStatic = "static"
+	// ConditionCreated of a DPUCluster is set by the manager of its type, and DPF has managers for kamaji and static only. Without
+	// it a DPUCluster never becomes Ready (dpucluster_controller.go).
+	ConditionCreated = "Created"
+	// ConditionOSInstalled of a DPU is True once its operating system is written. Phases change their names between versions.
+	ConditionOSInstalled = "OSInstalled"
+	// KubeconfigKey is the only key that DPF reads of the Secret that DPUCluster.spec.kubeconfig names.
+	KubeconfigKey = "super-admin.conf"
+)
+
+// DPUCluster is the cluster that DPUs join as Nodes.
+type DPUCluster struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   DPUClusterSpec   `json:"spec,omitempty"`
+	Status DPUClusterStatus `json:"status,omitempty"`
+}
+
+// DPUClusterSpec is what is read of one.
+type DPUClusterSpec struct {
+	Type string `json:"type"`
+	// Kubeconfig is the name of a Secret in the DPUCluster's namespace. Once set, it may only be removed.
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+}
+
+// DPUClusterStatus is what is read and, for types that DPF has no manager for, written of one.
+type DPUClusterStatus struct {
+	Phase      string             `json:"phase,omitempty"`
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// DPUClusterList is a list of DPUCluster.
+type DPUClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []DPUCluster `json:"items"`
+}
+
+// DPU is one card. The Node that it becomes has its name.
+type DPU struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   DPUSpec   `json:"spec,omitempty"`
+	Status DPUStatus `json:"status,omitempty"`
+}
+
+// DPUSpec is what is read of one.
+type DPUSpec struct {
+	DPUNodeName string    `json:"dpuNodeName,omitempty"`
+	Cluster     Reference `json:"cluster,omitempty"`
+}
+
+// Reference names the DPUCluster of a DPU.
+type Reference struct {
+	Name      string `json:"name,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// DPUStatus is what is read of one.
+type DPUStatus struct {
+	Phase      string               `json:"phase,omitempty"`
+	Conditions []metav1.Condition   `json:"conditions,omitempty"`
+	Addresses  []corev1.NodeAddress `json:"addresses,omitempty"`
+}
+
+// DPUList is a list of DPU.
+type DPUList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []DPU `json:"items"`
+}
+
+// Joins says whether a DPU is of a DPUCluster.
+func (d *DPU) Joins(cluster types.NamespacedName) bool {
+	return d.Spec.Cluster == Reference{Name: cluster.Name, Namespace: cluster.Namespace}
+}
+
+// AddToScheme registers the kinds.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &DPUCluster{}, &DPUClusterList{}, &DPU{}, &DPUList{})
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}

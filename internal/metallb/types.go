@@ -1,0 +1,142 @@
+// Package metallb knows of MetalLB the two kinds that a bridge makes (metallb, api/v1beta1).
+package metallb
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
+)
+
+// GroupVersion of the kinds.
+var GroupVersion = schema.GroupVersion{Group: "metallb.io", Version: "v1beta1"}
+
+// IPAddressPool is a set of addresses that MetalLB gives to Services.
+type IPAddressPool struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec PoolSpec `json:"spec"`
+}
+
+// PoolSpec says which addresses, and which Services may have them.
+type PoolSpec struct {
+	Addresses  []string    `json:"addresses"`
+	AutoAssign bool        `json:"autoAssign"`
+	AllocateTo *Allocation `json:"serviceAllocation,omitempty"`
+}
+
+// Allocation restricts a pool to Services of some namespaces.
+type Allocation struct {
+	Namespaces []string `json:"namespaces,omitempty"`
+}
+
+// IPAddressPoolList is a list of IPAddressPool.
+type IPAddressPoolList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []IPAddressPool `json:"items"`
+}
+
+// L2Advertisement has the addresses of pools announced on the network's segment.
+type L2Advertisement struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec AdvertisementSpec `json:"spec"`
+}
+
+// AdvertisementSpec names the pools. With none it would announce all.
+type AdvertisementSpec struct {
+	IPAddressPools []string `json:"ipAddressPools,omitempty"`
+}
+
+// L2AdvertisementList is a list of L2Advertisement.
+type L2AdvertisementList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []L2Advertisement `json:"items"`
+}
+
+// AddToScheme registers the kinds.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &IPAddressPool{}, &IPAddressPoolList{}, &L2Advertisement{}, &L2AdvertisementList{})
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}
+
+// DeepCopy copies p.
+func (p *IPAddressPool) DeepCopy() *IPAddressPool {
+	if p == nil {
+		return nil
+	}
+	out := &IPAddressPool{TypeMeta: p.TypeMeta, ObjectMeta: *p.ObjectMeta.DeepCopy(), Spec: p.Spec}
+	out.Spec.Addresses = slices.Clone(p.Spec.Addresses)
+	if p.Spec.AllocateTo != nil {
+		out.Spec.AllocateTo = &Allocation{Namespaces: slices.Clone(p.Spec.AllocateTo.Namespaces)}
+	}
+	return out
+}
+
+// DeepCopyObject copies p.
+func (p *IPAddressPool) DeepCopyObject() runtime.Object { return p.DeepCopy() }
+
+// DeepCopyObject copies l.
+func (l *IPAddressPoolList) DeepCopyObject() runtime.Object {
+	out := &IPAddressPoolList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy()}
+	for i := range l.Items {
+		out.Items = append(out.Items, *l.Items[i].DeepCopy())
+	}
+	return out
+}
+
+// DeepCopy copies a.
+func (a *L2Advertisement) DeepCopy() *L2Advertisement {
+	if a == nil {
+		return nil
+	}
+	out := &L2Advertisement{TypeMeta: a.TypeMeta, ObjectMeta: *a.ObjectMeta.DeepCopy()}
+	out.Spec.IPAddressPools = slices.Clone(a.Spec.IPAddressPools)
+	return out
+}
+
+// DeepCopyObject copies a.
+func (a *L2Advertisement) DeepCopyObject() runtime.Object { return a.DeepCopy() }
+
+// DeepCopyObject copies l.
+func (l *L2AdvertisementList) DeepCopyObject() runtime.Object {
+	out := &L2AdvertisementList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy()}
+	for i := range l.Items {
+		out.Items = append(out.Items, *l.Items[i].DeepCopy())
+	}
+	return out
+}
+
+// ApplyConfiguration is what we say of an object of ours when it is applied.
+type ApplyConfiguration[Spec any] struct {
+	acmeta.TypeMetaApplyConfiguration    `json:",inline"`
+	*acmeta.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
+
+	Spec Spec `json:"spec"`
+}
+
+// IsApplyConfiguration marks the type.
+func (a *ApplyConfiguration[Spec]) IsApplyConfiguration() {}
+
+// Pool begins the apply configuration of an IPAddressPool.
+func Pool(namespace, name string, spec PoolSpec) *ApplyConfiguration[PoolSpec] {
+	return begin("IPAddressPool", namespace, name, spec)
+}
+
+// Advertisement begins the apply configuration of an L2Advertisement.
+func Advertisement(namespace, name string, spec AdvertisementSpec) *ApplyConfiguration[AdvertisementSpec] {
+	return begin("L2Advertisement", namespace, name, spec)
+}
+
+func begin[Spec any](kind, namespace, name string, spec Spec) *ApplyConfiguration[Spec] {
+	a := &ApplyConfiguration[Spec]{ObjectMetaApplyConfiguration: acmeta.ObjectMeta().WithNamespace(namespace).WithName(name), Spec: spec}
+	a.WithAPIVersion(GroupVersion.String()).WithKind(kind)
+	return a
+}
