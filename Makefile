@@ -74,7 +74,7 @@ generate: ## Generate deep copies, apply configurations, CRDs, RBAC and the fiel
 	$(GEN) applyconfiguration paths=./api/...
 	$(GEN) crd:maxDescLen=2000 paths=./api/... output:crd:dir=config/crd/bases
 	$(GEN) rbac:roleName=oooi-manager-role paths=./internal/controller/... output:rbac:dir=config/rbac
-	$(TOOL) crd-ref-docs --source-path=api/v1alpha1 --config=hack/reference.yaml --renderer=markdown --output-path=docs/reference/api.md
+	$(TOOL) crd-ref-docs --source-path=api --config=hack/reference.yaml --renderer=markdown --output-path=docs/reference/api.md
 
 .PHONY: lint
 lint: ## golangci-lint, from its own module.

@@ -1,0 +1,150 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+)
+
+// AvailabilityPolicy says how many instances of a component HyperShift runs.
+// +kubebuilder:validation:Enum=SingleReplica;HighlyAvailable
+type AvailabilityPolicy string
+
+const (
+	// SingleReplica runs one instance: an outage of a node is an outage.
+	SingleReplica AvailabilityPolicy = "SingleReplica"
+	// HighlyAvailable runs three of etcd and of what needs a quorum, two or three of the rest.
+	HighlyAvailable AvailabilityPolicy = "HighlyAvailable"
+)
+
+// DPUClusterDeletionPolicy says what becomes of the hosted cluster when its DPUCluster is deleted.
+// +kubebuilder:validation:Enum=Retain;Delete
+type DPUClusterDeletionPolicy string
+
+const (
+	// RetainHostedCluster stops approval and injection and keeps the hosted cluster.
+	RetainHostedCluster DPUClusterDeletionPolicy = "Retain"
+	// DeleteHostedCluster deletes the bridge, and with it the hosted cluster.
+	DeleteHostedCluster DPUClusterDeletionPolicy = "Delete"
+)
+
+// ReleaseImage is an image with a tag or a digest: none has a default tag here.
+// +kubebuilder:validation:MinLength=3
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][-A-Za-z0-9.]*(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[A-Za-z0-9_][-A-Za-z0-9_.]{0,127}|(:[A-Za-z0-9_][-A-Za-z0-9_.]{0,127})?@sha256:[0-9a-f]{64})$')",message="must be an image with its registry and a tag or digest, e.g. quay.io/openshift-release-dev/ocp-release:4.20.4-multi"
+type ReleaseImage string
+
+// SecretName is the name of a Secret in the bridge's namespace.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a Secret in this namespace, not a file: the operator cannot read your disk; oooi bridge create makes the Secret from a file, e.g. dpu1-pull-secret"
+type SecretName string
+
+// DPUClusterReference names a DPUCluster.
+type DPUClusterReference struct {
+	// Name of the DPUCluster.
+	Name v1alpha1.ObjectName `json:"name"`
+	// Namespace of the DPUCluster. Default: the bridge's. Another one must carry the annotation
+	// hostedcluster.densityops.com/allowed-namespaces with the bridge's namespace in it (on the DPUCluster).
+	// +optional
+	Namespace v1alpha1.ObjectName `json:"namespace,omitempty"`
+}
+
+// DPUHCPBridgeSpec describes the hosted cluster that the DPUs of a DPUCluster join.
+type DPUHCPBridgeSpec struct {
+	// The DPUCluster whose DPUs join the hosted cluster. One bridge for each DPUCluster: the oldest has it. Set once.
+	DPUClusterRef DPUClusterReference `json:"dpuClusterRef"`
+	// Base domain of the hosted cluster, e.g. example.com; its API is api.<name of the bridge>.<base domain>. Set once.
+	BaseDomain v1alpha1.DNSName `json:"baseDomain"`
+	// Secret of this namespace with the public SSH keys of the DPUs' user core, as lines of authorized_keys in its key id_rsa.pub.
+	// `oooi bridge create --ssh-key FILE` makes it. A change reaches DPUs that are provisioned after it.
+	SSHKey SecretName `json:"sshKey"`
+	// Secret of this namespace (type kubernetes.io/dockerconfigjson) with the credentials for the images of OpenShift, in its key
+	// .dockerconfigjson. `oooi bridge create --pull-secret FILE` makes it. A change is copied to the hosted cluster.
+	PullSecret SecretName `json:"pullSecret"`
+	// Release image of OpenShift. A BlueField is aarch64, so it must be a multi-arch or arm64 one. A change is an upgrade.
+	OCPReleaseImage ReleaseImage `json:"ocpReleaseImage"`
+	// StorageClass of etcd's volumes (8Gi each). Default: the management cluster's default class. Set once.
+	// +optional
+	EtcdStorageClass v1alpha1.ObjectName `json:"etcdStorageClass,omitempty"`
+	// Availability of the control plane. Default HighlyAvailable. Set once.
+	// +optional
+	// +kubebuilder:default=HighlyAvailable
+	ControlPlaneAvailabilityPolicy AvailabilityPolicy `json:"controlPlaneAvailabilityPolicy,omitempty"`
+	// Availability of OpenShift's own services on the DPUs. Default HighlyAvailable.
+	// +optional
+	// +kubebuilder:default=HighlyAvailable
+	InfrastructureAvailabilityPolicy AvailabilityPolicy `json:"infrastructureAvailabilityPolicy,omitempty"`
+	// True publishes the API through a LoadBalancer and OAuth, Konnectivity and ignition through Routes; false publishes all four
+	// through node ports. Default false. Set once.
+	// +optional
+	ExposeThroughLoadBalancer bool `json:"exposeThroughLoadBalancer,omitempty"`
+	// Type of the DPUCluster; must equal its spec.type, e.g. example.com/hypershift. Not kamaji, whose control plane DPF makes itself.
+	// Default: what the DPUCluster says. Set once.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	ClusterType string `json:"clusterType,omitempty"`
+	// Address that MetalLB gives the API. Needed with exposeThroughLoadBalancer and a HighlyAvailable control plane; with a
+	// SingleReplica one the default is what MetalLB chooses. Set once.
+	// +optional
+	MetalLBVirtualIP v1alpha1.IPAddress `json:"metalLBVirtualIP,omitempty"`
+	// What becomes of the hosted cluster when the DPUCluster is deleted: Retain stops approval and injection and keeps it, Delete
+	// deletes the bridge and all it made. Default Retain.
+	// +optional
+	// +kubebuilder:default=Retain
+	DPUClusterDeletionPolicy DPUClusterDeletionPolicy `json:"dpuClusterDeletionPolicy,omitempty"`
+	// OS image that ignition pins on the DPUs. Default: the BlueField container image that the mapping (ConfigMap
+	// ocp-bluefield-images in the operator's namespace) has for ocpReleaseImage.
+	// +optional
+	MachineOSImage ReleaseImage `json:"machineOSImage,omitempty"`
+}
+
+// DPUHCPBridgeStatus is how the bridge and its hosted cluster stand.
+type DPUHCPBridgeStatus struct {
+	// The HostedCluster's: HostedClusterAvailable, HostedClusterProgressing, HostedClusterDegraded, InfrastructureReady,
+	// KubeAPIServerAvailable, EtcdAvailable, ValidReleaseInfo, IgnitionEndpointAvailable, IgnitionServerValidReleaseInfo,
+	// ValidReleaseImage, EtcdRecoveryActive, HostedClusterRestoredFromBackup, DataPlaneConnectionAvailable. The bridge's own:
+	// DPUClusterBound, SecretsValid, BlueFieldContainerImageAvailable, MetalLBConfigured, IgnitionConfigured, KubeconfigInjected,
+	// CSRAutoApprovalActive, HostedClusterCleanup, Ready.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// BlueField container image that was found for ocpReleaseImage.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	BlueFieldContainerImage string `json:"blueFieldContainerImage,omitempty"`
+	// Generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+}
+
+// DPUHCPBridge makes a hosted cluster for the DPUs of one DPUCluster, lets DPF reach it, and lets the DPUs join it.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=dpuhcp,categories=oooi
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 40 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="the name may have at most 40 characters a-z, 0-9 and -, a letter first: the HostedCluster has the same, and names of Secrets are made from it; choose another, e.g. dpu1"
+// +kubebuilder:printcolumn:name="DPUCluster",type=string,JSONPath=`.spec.dpuClusterRef.name`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Available",type=string,JSONPath=`.status.conditions[?(@.type=="HostedClusterAvailable")].status`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Release",type=string,priority=1,JSONPath=`.spec.ocpReleaseImage`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type DPUHCPBridge struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec DPUHCPBridgeSpec `json:"spec"`
+	// +optional
+	Status DPUHCPBridgeStatus `json:"status,omitempty"`
+}
+
+// DPUHCPBridgeList is a list of DPUHCPBridge.
+// +kubebuilder:object:root=true
+type DPUHCPBridgeList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []DPUHCPBridge `json:"items"`
+}
