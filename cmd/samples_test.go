@@ -3,22 +3,21 @@ package cmd
 import (
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/yaml"
 
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
 )
 
 // What the full sample leaves out is what its first lines say.
 func TestTheFullSampleHasEveryField(t *testing.T) {
 	g := NewWithT(t)
-	text, err := os.ReadFile("../config/samples/infra-full.yaml")
-	g.Expect(err).NotTo(HaveOccurred())
-	var sample v1alpha1.Infra
-	g.Expect(yaml.UnmarshalStrict(text, &sample)).To(Succeed())
+	sample := read[v1alpha1.Infra](t, "../config/samples/infra-full.yaml")
 	g.Expect(leftOut("", reflect.ValueOf(sample.Spec))).To(ConsistOf(
 		".infraComponents.dhcp.enabled", ".infraComponents.dns.enabled", ".infraComponents.proxy.enabled",
 		".infraComponents.dns.clusterName", ".infraComponents.dns.baseDomain", ".infraComponents.proxy.controlPlaneNamespace",
@@ -26,6 +25,26 @@ func TestTheFullSampleHasEveryField(t *testing.T) {
 		".infraComponents.dhcp.reservations.clientID", ".extraEndpoints.target.addresses",
 	))
 }
+
+func TestTheFullSampleOfABridgeHasEveryField(t *testing.T) {
+	sample := read[dpuv1.DPUHCPBridge](t, "../config/samples/dpuhcpbridge-full.yaml")
+	NewWithT(t).Expect(leftOut("", reflect.ValueOf(sample.Spec))).To(BeEmpty())
+}
+
+func read[T any](t *testing.T, file string) (into T) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = yaml.UnmarshalStrict(text, &into)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return into
+}
+
+// ours are the packages of our API.
+var ours = []string{reflect.TypeFor[v1alpha1.Infra]().PkgPath(), reflect.TypeFor[dpuv1.DPUHCPBridge]().PkgPath()}
 
 // leftOut are the fields of our own types that a value does not set; of a list, in its first entry.
 func leftOut(path string, v reflect.Value) []string {
@@ -36,7 +55,7 @@ func leftOut(path string, v reflect.Value) []string {
 		return leftOut(path, v.Elem())
 	case v.Kind() == reflect.Slice:
 		return leftOut(path, v.Index(0))
-	case v.Kind() != reflect.Struct || v.Type().PkgPath() != reflect.TypeFor[v1alpha1.Infra]().PkgPath():
+	case v.Kind() != reflect.Struct || !slices.Contains(ours, v.Type().PkgPath()):
 		return nil
 	}
 	var all []string

@@ -18,6 +18,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/apply"
 	"github.com/cldmnky/oooi/internal/dpf"
@@ -32,7 +33,7 @@ import (
 // Scheme knows every kind that the manager reads or writes.
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, hyperv1.AddToScheme, routev1.AddToScheme, configv1.Install, nad.AddToScheme, dpf.AddToScheme, metallb.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, dpuv1.AddToScheme, hyperv1.AddToScheme, routev1.AddToScheme, configv1.Install, nad.AddToScheme, dpf.AddToScheme, metallb.AddToScheme} {
 		utilruntime.Must(add(scheme))
 	}
 	return scheme

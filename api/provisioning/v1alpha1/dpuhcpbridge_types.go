@@ -51,10 +51,20 @@ type DPUClusterReference struct {
 }
 
 // DPUHCPBridgeSpec describes the hosted cluster that the DPUs of a DPUCluster join.
+// +kubebuilder:validation:XValidation:rule="has(self.dpuClusterRef) == has(oldSelf.dpuClusterRef) && (!has(self.dpuClusterRef) || self.dpuClusterRef == oldSelf.dpuClusterRef)",message="dpuClusterRef is set once; make another bridge for another one, e.g. metadata.name: dpu2"
+// +kubebuilder:validation:XValidation:rule="has(self.baseDomain) == has(oldSelf.baseDomain) && (!has(self.baseDomain) || self.baseDomain == oldSelf.baseDomain)",message="baseDomain is set once; make another bridge for another one, e.g. metadata.name: dpu2"
+// +kubebuilder:validation:XValidation:rule="has(self.etcdStorageClass) == has(oldSelf.etcdStorageClass) && (!has(self.etcdStorageClass) || self.etcdStorageClass == oldSelf.etcdStorageClass)",message="etcdStorageClass is set once; make another bridge for another one, e.g. metadata.name: dpu2"
+// +kubebuilder:validation:XValidation:rule="has(self.controlPlaneAvailabilityPolicy) == has(oldSelf.controlPlaneAvailabilityPolicy) && (!has(self.controlPlaneAvailabilityPolicy) || self.controlPlaneAvailabilityPolicy == oldSelf.controlPlaneAvailabilityPolicy)",message="controlPlaneAvailabilityPolicy is set once; make another bridge for another one, e.g. metadata.name: dpu2"
+// +kubebuilder:validation:XValidation:rule="has(self.clusterType) == has(oldSelf.clusterType) && (!has(self.clusterType) || self.clusterType == oldSelf.clusterType)",message="clusterType is set once; make another bridge for another one, e.g. metadata.name: dpu2"
+// +kubebuilder:validation:XValidation:rule="has(self.metalLBVirtualIP) == has(oldSelf.metalLBVirtualIP) && (!has(self.metalLBVirtualIP) || self.metalLBVirtualIP == oldSelf.metalLBVirtualIP)",message="metalLBVirtualIP is set once; make another bridge for another one, e.g. metadata.name: dpu2"
+// +kubebuilder:validation:XValidation:rule="(has(self.exposeThroughLoadBalancer) && self.exposeThroughLoadBalancer) == (has(oldSelf.exposeThroughLoadBalancer) && oldSelf.exposeThroughLoadBalancer)",message="exposeThroughLoadBalancer is set once: HyperShift does not move a cluster's endpoints; make another bridge, e.g. metadata.name: dpu2"
+// +kubebuilder:validation:XValidation:rule="!has(self.metalLBVirtualIP) || (has(self.exposeThroughLoadBalancer) && self.exposeThroughLoadBalancer)",message="metalLBVirtualIP is a load balancer's: remove it, or write e.g. exposeThroughLoadBalancer: true"
+// +kubebuilder:validation:XValidation:rule="!has(self.exposeThroughLoadBalancer) || !self.exposeThroughLoadBalancer || self.controlPlaneAvailabilityPolicy != 'HighlyAvailable' || has(self.metalLBVirtualIP)",message="a HighlyAvailable control plane behind a load balancer needs an address that stays: set metalLBVirtualIP, e.g. 192.0.2.10"
 type DPUHCPBridgeSpec struct {
 	// The DPUCluster whose DPUs join the hosted cluster. One bridge for each DPUCluster: the oldest has it. Set once.
 	DPUClusterRef DPUClusterReference `json:"dpuClusterRef"`
 	// Base domain of the hosted cluster, e.g. example.com; its API is api.<name of the bridge>.<base domain>. Set once.
+	// +kubebuilder:validation:XValidation:rule="!self.contains('.') || self.matches('\\\\.[a-z]{2,}$')",message="HyperShift takes only domains whose last label is two or more letters, e.g. example.com"
 	BaseDomain v1alpha1.DNSName `json:"baseDomain"`
 	// Secret of this namespace with the public SSH keys of the DPUs' user core, as lines of authorized_keys in its key id_rsa.pub.
 	// `oooi bridge create --ssh-key FILE` makes it. A change reaches DPUs that are provisioned after it.
@@ -84,10 +94,13 @@ type DPUHCPBridgeSpec struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self != 'kamaji'",message="DPF makes the control plane of a kamaji DPUCluster itself; make the DPUCluster with a type that DPF leaves alone, e.g. example.com/hypershift"
+	// +kubebuilder:validation:XValidation:rule="self in ['kamaji', 'static'] || self.matches('^[^/]+/.*$')",message="must be a type that a DPUCluster can have: static, or one with a prefix, e.g. example.com/hypershift"
 	ClusterType string `json:"clusterType,omitempty"`
 	// Address that MetalLB gives the API. Needed with exposeThroughLoadBalancer and a HighlyAvailable control plane; with a
 	// SingleReplica one the default is what MetalLB chooses. Set once.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!isIP(self) || ip(self).isGlobalUnicast()",message="must be an address that DPUs can reach: not loopback, link-local or multicast, e.g. 192.0.2.10"
 	MetalLBVirtualIP v1alpha1.IPAddress `json:"metalLBVirtualIP,omitempty"`
 	// What becomes of the hosted cluster when the DPUCluster is deleted: Retain stops approval and injection and keeps it, Delete
 	// deletes the bridge and all it made. Default Retain.
