@@ -85,7 +85,7 @@ func (c *Clusters) See(infra types.NamespacedName, w Want) *plan.Guest {
 // begin has an agent follow another, whose writes must be over first.
 func (c *Clusters) begin(infra types.NamespacedName, w Want, before *agent) *agent {
 	ctx, stop := context.WithCancel(context.Background())
-	a := &agent{want: w, dial: c.Dial, secrets: c.secrets, stop: stop, gone: make(chan struct{}), news: make(chan struct{}, 1), due: make(chan struct{}, 1)}
+	a := &agent{want: w, dial: c.Dial, stop: stop, gone: make(chan struct{}), news: make(chan struct{}, 1), due: make(chan struct{}, 1)}
 	c.agents[infra] = a
 	c.all.Go(func() {
 		defer close(a.gone)
@@ -93,7 +93,7 @@ func (c *Clusters) begin(infra types.NamespacedName, w Want, before *agent) *age
 			before.stop()
 			<-before.gone
 		}
-		a.run(ctx, func() { c.changed(infra) })
+		a.run(ctx, c.secrets, func() { c.changed(infra) })
 	})
 	return a
 }

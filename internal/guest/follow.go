@@ -45,15 +45,26 @@ type identified struct {
 const shortest = time.Second
 
 // follow lists a collection, then watches it, and hands over all of it, in the order of names, at first and after every change.
-// It ends with an error only: a watch that the API server closes in peace goes on where it was.
+// It ends with an error only.
 func follow[T any](ctx context.Context, a *api, c collection[T], have func([]T)) error {
-	kept, version, err := list(ctx, a, c)
+	kept := map[string]T{}
+	take := func(event watch.EventType, object []byte) error { return c.keep(kept, event, object) }
+	return c.stream(ctx, a, take, func() { have(inOrder(kept)) })
+}
+
+// take is given each object of a collection, as added, and then each change.
+type take func(event watch.EventType, object []byte) error
+
+// stream lists a collection, then watches it: a watch that the API server closes in peace goes on where it was. When the list is
+// whole, and after each change, it says so.
+func (c collection[T]) stream(ctx context.Context, a *api, take take, changed func()) error {
+	version, err := c.list(ctx, a, take)
 	if err == nil {
-		have(inOrder(kept))
+		changed()
 	}
 	for err == nil {
 		begun := time.Now()
-		version, err = c.watch(ctx, a, version, kept, func() { have(inOrder(kept)) })
+		version, err = c.watch(ctx, a, version, take, changed)
 		if err == nil && time.Since(begun) < shortest {
 			err = errHasty
 		}
@@ -70,8 +81,7 @@ func inOrder[T any](kept map[string]T) []T {
 }
 
 // list reads all of a collection, page by page.
-func list[T any](ctx context.Context, a *api, c collection[T]) (kept map[string]T, version string, err error) {
-	kept = map[string]T{}
+func (c collection[T]) list(ctx context.Context, a *api, take take) (version string, err error) {
 	accept := asJSON
 	if c.metadataOnly {
 		accept = asMetaList
@@ -79,22 +89,22 @@ func list[T any](ctx context.Context, a *api, c collection[T]) (kept map[string]
 	for from := ""; ; {
 		text, err := a.do(ctx, request{verb: http.MethodGet, path: c.path, accept: accept, query: c.query("limit", pageSize, "continue", from)})
 		if err != nil {
-			return nil, "", err
+			return "", err
 		}
 		var page struct {
 			Metadata metav1.ListMeta   `json:"metadata"`
 			Items    []json.RawMessage `json:"items"`
 		}
 		if err := json.Unmarshal(text, &page); err != nil {
-			return nil, "", errNoKubernetes
+			return "", errNoKubernetes
 		}
 		for _, item := range page.Items {
-			if err := c.keep(kept, watch.Added, item); err != nil {
-				return nil, "", err
+			if err := take(watch.Added, item); err != nil {
+				return "", err
 			}
 		}
 		if from = page.Metadata.Continue; from == "" {
-			return kept, page.Metadata.ResourceVersion, nil
+			return page.Metadata.ResourceVersion, nil
 		}
 	}
 }
@@ -107,7 +117,7 @@ var (
 )
 
 // watch follows changes from a version on, until the API server ends it, and tells to which version it got.
-func (c collection[T]) watch(ctx context.Context, a *api, version string, kept map[string]T, changed func()) (string, error) {
+func (c collection[T]) watch(ctx context.Context, a *api, version string, take take, changed func()) (string, error) {
 	accept := asJSON
 	if c.metadataOnly {
 		accept = asMetadata
@@ -146,7 +156,7 @@ func (c collection[T]) watch(ctx context.Context, a *api, version string, kept m
 		if event.Type == watch.Bookmark {
 			continue
 		}
-		if err := c.keep(kept, event.Type, event.Object); err != nil {
+		if err := take(event.Type, event.Object); err != nil {
 			return version, err
 		}
 		changed()
