@@ -73,7 +73,9 @@ generate: ## Generate deep copies, apply configurations, CRDs, RBAC and the fiel
 	$(GEN) object paths=./api/...
 	$(GEN) applyconfiguration paths=./api/...
 	$(GEN) crd:maxDescLen=2000 paths=./api/... output:crd:dir=config/crd/bases
-	$(GEN) rbac:roleName=oooi-manager-role paths=./internal/controller/... output:rbac:dir=config/rbac
+	$(GEN) rbac:roleName=oooi-manager-role paths=./internal/rbac/manager output:rbac:dir=config/rbac
+	$(GEN) rbac:roleName=oooi-vlan-services,fileName=vlan_role.yaml paths=./internal/rbac/vlan output:rbac:dir=config/rbac
+	$(GEN) rbac:roleName=oooi-dpu-bridge,fileName=bridge_role.yaml paths=./internal/rbac/bridge output:rbac:dir=config/rbac
 	$(TOOL) crd-ref-docs --source-path=api --config=hack/reference.yaml --renderer=markdown --output-path=docs/reference/api.md
 
 .PHONY: lint

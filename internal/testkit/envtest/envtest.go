@@ -104,23 +104,25 @@ func (c *Cluster) collect(assets string) error {
 	return c.collector.Start()
 }
 
-// addManager makes a user with the operator's own ClusterRole: what it lacks, a test finds.
+// addManager makes a user with the operator's own ClusterRoles: what it lacks, a test finds.
 func (c *Cluster) addManager() error {
 	admin, err := client.New(c.Admin, client.Options{})
 	if err != nil {
 		return err
 	}
 	const name = "oooi-manager"
-	role := &rbacv1.ClusterRole{}
-	if err := readYAML(filepath.Join(root(), "config/rbac/role.yaml"), role); err != nil {
-		return err
-	}
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: name}},
-	}
-	if err := errors.Join(admin.Create(context.Background(), role), admin.Create(context.Background(), binding)); err != nil {
-		return err
+	for _, file := range []string{"role.yaml", "vlan_role.yaml", "bridge_role.yaml"} {
+		role := &rbacv1.ClusterRole{}
+		if err := readYAML(filepath.Join(root(), "config/rbac", file), role); err != nil {
+			return err
+		}
+		binding := &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: role.Name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: name}},
+		}
+		if err := errors.Join(admin.Create(context.Background(), role), admin.Create(context.Background(), binding)); err != nil {
+			return err
+		}
 	}
 	user, err := c.env.AddUser(envtest.User{Name: name}, c.Admin)
 	if err != nil {

@@ -1,7 +1,6 @@
-package controller
-
-// What the manager may do. It names no Secret, grants no bind or escalate, and has no wildcard: what it puts into the Roles
-// of daemons it has to hold itself.
+// Package vlan says what the operator may do for services on VLANs: `make generate` writes it into config/rbac/vlan_role.yaml.
+// What it puts into the Roles of daemons it has to hold itself.
+package vlan
 
 // Its own kinds. blockOwnerDeletion needs update on finalizers where OwnerReferencesPermissionEnforcement runs (OpenShift).
 // That plugin also wants delete of who changes an Infra's ownerReferences: it is released, and taken back, by them.
@@ -19,8 +18,7 @@ package controller
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=create;delete;get;list;patch;watch
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;rolebindings,verbs=create;delete;get;list;patch;watch
 // +kubebuilder:rbac:groups=k8s.cni.cncf.io,resources=network-attachment-definitions,verbs=create;delete;get;list;patch;watch
-// The manager's own events are of events.k8s.io, which counts by patching; the daemons create core ones.
-// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// The daemons' events.
 // +kubebuilder:rbac:groups="",resources=events,verbs=create
 
 // What is read of others, by a cache, which gets nothing one by one.
@@ -36,7 +34,3 @@ package controller
 // +kubebuilder:rbac:groups=config.openshift.io,resources=networks,verbs=get;list;watch
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
-
-// Who may read the manager's metrics.
-// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
-// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
