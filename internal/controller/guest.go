@@ -11,8 +11,8 @@ import (
 	"github.com/cldmnky/oooi/internal/plan"
 )
 
-// guestPatience is how long a hosted cluster that does not answer is waited for before what is in it is left there
-// (spec/dns-proxy.md).
+// guestPatience is how long a hosted cluster that does not answer, or does not let our Service go, is waited for before what is
+// in it is left there (spec/dns-proxy.md).
 var guestPatience = 10 * time.Minute
 
 // retryLeave: no event comes while the hosted cluster does not answer.
@@ -35,17 +35,32 @@ func (r infraReconciler) leave(seen observe.Infra) (done bool) {
 	infra := seen.Input.Infra
 	key := client.ObjectKeyFromObject(infra)
 	if access, ok := seen.GuestAccess(); ok {
-		gone, away := r.observe.Guests.End(key)
-		if !gone && away < guestPatience {
+		gone, waited := r.observe.Guests.End(key)
+		if !gone && waited < guestPatience {
 			return false
 		}
 		if !gone {
 			r.status.Events.Eventf(infra, nil, corev1.EventTypeWarning, "GuestObjectsMayRemain", "Remove",
-				"the hosted cluster has not answered for %s: Service %s, labelled with this Infra, may remain there; delete it when it is back", guestPatience, access.Service)
+				"Service %s, labelled with this Infra, was not removed from the hosted cluster within %s and may remain there; delete it there: %s", access.Service, guestPatience, stays(seen.Guest))
 		}
 	}
 	r.observe.Guests.Forget(key)
 	return true
+}
+
+// stays says why our Service is still in the hosted cluster, for all that is seen.
+func stays(g *plan.Guest) string {
+	switch {
+	case g == nil:
+		return "the hosted cluster has not been looked into yet"
+	case g.Problem != nil:
+		return g.Problem.Message
+	case g.Refused != "":
+		return "the hosted cluster refuses the deletion: " + g.Refused
+	case g.Service != nil && g.Service.DeletionTimestamp != nil:
+		return "a finalizer holds it"
+	}
+	return "its deletion is under way"
 }
 
 // retryLeaving is set while something of ours is to be removed from the hosted cluster.

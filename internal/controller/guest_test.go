@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -446,11 +447,39 @@ func TestAHostedClusterThatNeverAnswersIsLeftWithAWarning(t *testing.T) {
 	infra := named(&v1alpha1.Infra{}, g.ns, "c1")
 	g.Expect(g.api.Delete(g.ctx, infra)).To(Succeed())
 	g.gone(infra)
-	g.Eventually(func(e Gomega) {
-		all := &eventsv1.EventList{}
-		e.Expect(g.api.List(g.ctx, all, client.InNamespace(g.ns))).To(Succeed())
-		e.Expect(all.Items).To(ContainElement(And(HaveField("Reason", "GuestObjectsMayRemain"), HaveField("Type", "Warning"), HaveField("Note", ContainSubstring("openshift-ingress/"+g.ns+"-apps")))))
-	}).Should(Succeed())
+	g.warns("openshift-ingress/" + g.ns + "-apps")
+}
+
+// warns awaits the event that says what may remain in the hosted cluster.
+func (g guest) warns(words ...string) {
+	g.t.Helper()
+	for _, word := range words {
+		g.Eventually(func(e Gomega) {
+			all := &eventsv1.EventList{}
+			e.Expect(g.api.List(g.ctx, all, client.InNamespace(g.ns))).To(Succeed())
+			e.Expect(all.Items).To(ContainElement(And(HaveField("Reason", "GuestObjectsMayRemain"), HaveField("Type", "Warning"), HaveField("Note", ContainSubstring(word)))))
+		}).Should(Succeed())
+	}
+}
+
+func TestAServiceThatAFinalizerHoldsIsLeftWithAWarning(t *testing.T) {
+	defer controller.SetGuestPatience(5 * time.Second)()
+	g := withGuest(t)
+	g.grants()
+	g.installs("--lb-class=metallb.io/metallb")
+	g.publishes("")
+	s := g.awaitsService()
+	hold := func(finalizers string) {
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":`+finalizers+`}}`))
+		g.Expect(client.IgnoreNotFound(g.inside.Patch(context.Background(), s, patch))).To(Succeed())
+	}
+	hold(`["example.com/held"]`)
+	t.Cleanup(func() { hold("null") })
+	infra := named(&v1alpha1.Infra{}, g.ns, "c1")
+	g.Expect(g.api.Delete(g.ctx, infra)).To(Succeed())
+	g.gone(infra)
+	g.warns("openshift-ingress/"+g.ns+"-apps", "a finalizer holds it")
+	g.Expect(g.hasService()).To(BeTrue())
 }
 
 func TestAForeignServiceOfOurNameIsLeftAlone(t *testing.T) {

@@ -69,6 +69,7 @@ func (r infraReconciler) do(ctx context.Context, seen observe.Infra, p plan.Infr
 	}
 	var guestErr error
 	out.GuestLeft, guestErr = r.follow(seen, p)
+	out.GuestStays = stays(seen.Guest)
 	applied, err := r.apply.To(ctx, ownerInfra(seen), p.Objects)
 	out.Findings, out.Wrote = append(out.Findings, applied.Findings...), applied.Wrote
 	return out, errors.Join(err, guestErr)

@@ -27,6 +27,7 @@ type agent struct {
 	away    time.Time // since when there is a problem
 	ours    []*corev1.Service
 	wished  *wish
+	ending  time.Time // since when our Service is to go for good
 	making  bool      // a write that makes a Service is under way
 	made    types.UID // what a write made and no watch has shown yet
 	madeAt  time.Time
@@ -82,20 +83,25 @@ func (a *agent) wishes(w *wish) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.wished == nil || !a.wished.equals(w) {
-		a.wished = w
+		a.wished, a.ending = w, time.Time{}
 		poke(a.due)
 	}
 }
 
-// isClean says whether nothing of ours is left, and else for how long nobody could look.
-func (a *agent) isClean() (clean bool, away time.Duration) {
+// ends wishes for nothing, and says whether nothing of ours is left, and else for how long that has been so, or nobody could look.
+func (a *agent) ends() (clean bool, waited time.Duration) {
+	a.wishes(&wish{})
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.ending.IsZero() {
+		a.ending = time.Now()
+	}
+	waited = time.Since(a.ending)
 	if a.seen.Problem != nil {
-		away = time.Since(a.away)
+		waited = max(waited, time.Since(a.away))
 	}
 	unseen := a.making || a.made != "" && time.Since(a.madeAt) < shownSoon
-	return a.settled && len(a.ours) == 0 && !unseen, away
+	return a.settled && len(a.ours) == 0 && !unseen, waited
 }
 
 // isForeign says whether the Service of our name is somebody else's.

@@ -108,15 +108,14 @@ func (c *Clusters) Apply(infra types.NamespacedName, s *accore.ServiceApplyConfi
 	return err
 }
 
-// End removes our Service, in whatever namespace, and says whether it is gone, and else for how long the hosted cluster has been
-// away. See comes first: without it nobody looks, and nothing is done.
-func (c *Clusters) End(infra types.NamespacedName) (done bool, away time.Duration) {
+// End removes our Service, in whatever namespace, and says whether it is gone, and else for how long that has been asked, or the
+// hosted cluster been away. See comes first: without it nobody looks, and nothing is done.
+func (c *Clusters) End(infra types.NamespacedName) (done bool, waited time.Duration) {
 	a := c.agent(infra)
 	if a == nil {
 		return false, 0
 	}
-	a.wishes(&wish{})
-	return a.isClean()
+	return a.ends()
 }
 
 // Forget leaves an Infra's hosted cluster, and all in it as it is.

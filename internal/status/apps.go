@@ -39,7 +39,7 @@ func apps(infra *v1alpha1.Infra, p plan.InfraPlan, out Outcome, conditions []met
 	case c == nil && (before == nil || out.GuestLeft):
 		return nil
 	case c == nil:
-		want = v1alpha1.AppsIngressStatus{Phase: v1alpha1.AppsDegraded, Reason: "Removing", Message: "appsIngress is off; its Service has yet to be removed from the hosted cluster"}
+		want = v1alpha1.AppsIngressStatus{Phase: v1alpha1.AppsDegraded, Reason: "Removing", Message: cut("appsIngress is off; its Service has yet to be removed from the hosted cluster: "+out.GuestStays, longestAppsMessage)}
 	case p.Apps == nil && before != nil:
 		return before
 	default:

@@ -25,6 +25,8 @@ type Outcome struct {
 	Paused string
 	// GuestLeft: nothing of ours is in the hosted cluster (any more), or nobody can tell.
 	GuestLeft bool
+	// GuestStays is why something of ours is still there while it is to be removed.
+	GuestStays string
 }
 
 // Infra says how an Infra stands.
