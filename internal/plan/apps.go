@@ -27,6 +27,8 @@ type Apps struct {
 	Addresses []netip.Addr
 	// Away: the hosted cluster is not to be seen.
 	Away bool
+	// Unread: nobody has looked yet since the manager, or this way of looking, began; what was said before holds.
+	Unread bool
 }
 
 // The guest's routers (spec/hypershift.md §5).
@@ -150,6 +152,8 @@ func (a *appsView) look() {
 	switch g := a.Guest; {
 	case !ok:
 		a.unseen(GuestProblem{GuestWaiting, a.noAccess()})
+	case g == nil && a.Infra.Status.AppsIngress != nil:
+		a.plan.Undecided, a.plan.Unread = true, true
 	case g == nil:
 		a.unseen(GuestProblem{GuestWaiting, "the hosted cluster has not been looked into yet, by the kubeconfig in Secret " + access.Secret.String()})
 	case g.Problem != nil:

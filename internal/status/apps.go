@@ -24,7 +24,7 @@ func appsVerdicts(infra *v1alpha1.Infra, p plan.InfraPlan, out Outcome) []verdic
 	switch a := infra.Spec.AppsIngress; {
 	case a == nil || !a.Enabled:
 		return nil
-	case p.Apps == nil || out.Held:
+	case p.Apps == nil || p.Apps.Unread || out.Held:
 		return []verdict{kept(infra.Status.Conditions, kind)}
 	}
 	return []verdict{judged(kind, out.Findings, yes(kind, "Serving", fmt.Sprintf("*.apps leads to %v", p.Apps.Addresses)))}

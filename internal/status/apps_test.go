@@ -104,6 +104,21 @@ func TestAppsHaveAConditionOnlyWhileEnabledAndABlockUntilTheGuestIsLeft(t *testi
 	g.Expect(s.AppsIngress).To(BeNil())
 }
 
+func TestAppsStayAsTheyAreUntilTheHostedClusterIsLookedInto(t *testing.T) {
+	for name, said := range map[string][]finding.Finding{"serving": nil, "lost": {lost}} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			infra := appsInfra()
+			appsAfter(infra, serves, morning)
+			before := appsAfter(infra, serves, morning, said...)
+			restarted := serves
+			restarted.Unread = true
+			g.Expect(appsAfter(infra, restarted, noon).AppsIngress).To(Equal(before.AppsIngress), "a restart of the manager changes nothing")
+			g.Expect(infra.Status.Conditions).To(Equal(before.Conditions))
+		})
+	}
+}
+
 func TestAppsStayAsTheyAreWhileAnInfraIsHeld(t *testing.T) {
 	g := NewWithT(t)
 	infra := appsInfra()
