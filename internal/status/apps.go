@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/plan"
 )
 
@@ -28,6 +29,19 @@ func appsVerdicts(infra *v1alpha1.Infra, p plan.InfraPlan, out Outcome) []verdic
 		return []verdict{kept(infra.Status.Conditions, kind)}
 	}
 	return []verdict{judged(kind, out.Findings, yes(kind, "Serving", fmt.Sprintf("*.apps leads to %v", p.Apps.Addresses)))}
+}
+
+// remembered is what was found of *.apps last, while nobody has looked since.
+func remembered(before []metav1.Condition, p plan.InfraPlan) []finding.Finding {
+	c := meta.FindStatusCondition(before, v1alpha1.ConditionAppsIngressReady)
+	if p.Apps == nil || !p.Apps.Unread || c == nil || c.Status != metav1.ConditionFalse {
+		return nil
+	}
+	found := finding.Fails(c.Type, c.Reason)
+	if waited := meta.FindStatusCondition(before, v1alpha1.ConditionProgressing); waited != nil && waited.Reason == c.Reason {
+		found = finding.Wait(c.Type, c.Reason)
+	}
+	return []finding.Finding{found.Say("%s", c.Message)}
 }
 
 // apps says how *.apps stands. The block outlasts the condition until nothing of ours is left in the hosted cluster.

@@ -32,6 +32,7 @@ type Outcome struct {
 // Infra says how an Infra stands.
 func Infra(infra *v1alpha1.Infra, p plan.InfraPlan, children plan.Children, out Outcome, now time.Time) v1alpha1.InfraStatus {
 	before := infra.Status.Conditions
+	out.Findings = append(out.Findings[:len(out.Findings):len(out.Findings)], remembered(before, p)...)
 	accepted := judged(v1alpha1.ConditionAccepted, out.Findings, yes(v1alpha1.ConditionAccepted, "Valid", "the spec is valid and permitted"))
 	network := judged(v1alpha1.ConditionNetworkReady, out.Findings, unlessHeld(out, before, yes(v1alpha1.ConditionNetworkReady, "Fit", "the NetworkAttachmentDefinition is there and fit")))
 	endpoints := judged(v1alpha1.ConditionEndpointsResolved, out.Findings, unlessHeld(out, before, yes(v1alpha1.ConditionEndpointsResolved, "Resolved", "every endpoint has a name, a port and a backend")))
