@@ -1,0 +1,51 @@
+package bridge
+
+import (
+	"regexp"
+	"strings"
+)
+
+// architectures end the tags of OpenShift's releases (4.20.4-multi, 4.20.4-aarch64); one BlueField image goes with all of them.
+var architectures = []string{"-multi", "-aarch64", "-arm64", "-x86_64", "-amd64", "-ppc64le", "-s390x"}
+
+// ImageOf finds the BlueField container image that a mapping has for a release image.
+func ImageOf(mapping map[string]string, release string) (image string, found bool) {
+	for _, key := range ImageKeys(release) {
+		if image := strings.TrimSpace(mapping[key]); pullable.MatchString(image) {
+			return image, true
+		}
+	}
+	return "", false
+}
+
+// ImageKeys are the keys under which a mapping may have a release, the first that is there wins: its digest, as sha256-… (a
+// ConfigMap's keys have no colon), then its version.
+func ImageKeys(release string) []string {
+	named, digest, _ := strings.Cut(release, "@")
+	var keys []string
+	if digest != "" {
+		keys = append(keys, strings.Replace(digest, ":", "-", 1))
+	}
+	if i := strings.LastIndex(named, ":"); i > strings.LastIndex(named, "/") {
+		keys = append(keys, version(named[i+1:]))
+	}
+	return keys
+}
+
+// version is a tag without the architectures at its end.
+func version(tag string) string {
+	for {
+		shorter := tag
+		for _, a := range architectures {
+			shorter = strings.TrimSuffix(shorter, a)
+		}
+		if shorter == tag || shorter == "" {
+			return tag
+		}
+		tag = shorter
+	}
+}
+
+// pullable is an image with a tag or a digest, and its registry: what ends up in a MachineConfig is nobody's default. It is the rule
+// of the API's ReleaseImage.
+var pullable = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9.]*(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[A-Za-z0-9_][-A-Za-z0-9_.]{0,127}|(:[A-Za-z0-9_][-A-Za-z0-9_.]{0,127})?@sha256:[0-9a-f]{64})$`)
