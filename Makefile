@@ -30,7 +30,7 @@ test: ## Everything that is not the lab: units, real kube-apiserver, real Envoy,
 
 .PHONY: test-fast
 test-fast: ## Only what needs neither root nor the lab's binaries.
-	go test $$(go list ./internal/... ./cmd/... | grep -vE '/(controller|apply|observe|webhook)$$')
+	go test $$(go list ./internal/... ./cmd/... | grep -vE '/(apitest|apply|bridgecli|controller|observe|webhook)$$')
 
 .PHONY: lab
 lab: ## Bring the lab up: a real Kubernetes node, a VLAN, a stand-in for HyperShift.

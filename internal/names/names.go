@@ -81,6 +81,7 @@ const (
 	DHCPFieldOwner    = "oooi-dhcp"
 	DNSFieldOwner     = "oooi-dns"
 	ProxyFieldOwner   = "oooi-proxy"
+	CLIFieldOwner     = "oooi-cli"
 )
 
 // What the manager's admission webhook is called.

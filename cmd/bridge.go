@@ -1,0 +1,170 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/bridgecli"
+	"github.com/cldmnky/oooi/internal/render"
+)
+
+func newBridgeCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "bridge", Short: "Make a hosted cluster for the DPUs of a DPUCluster, and say how it stands"}
+	for _, sub := range []*cobra.Command{newBridgeCreateCommand(), newBridgeStatusCommand()} {
+		sub.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
+		cmd.AddCommand(sub)
+	}
+	return cmd
+}
+
+// oneName is the only argument, and every flag that has to be there is.
+func oneName(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return asUnusable(fmt.Errorf("give one name: %s", cmd.UseLine()))
+	}
+	return asUnusable(cmd.ValidateRequiredFlags())
+}
+
+// bridgeOrder is what flags say of a bridge to be made.
+type bridgeOrder struct {
+	bridgecli.Order
+	sshKeyFile, pullSecretFile string
+	output                     string
+	dryRun                     bool
+}
+
+func newBridgeCreateCommand() *cobra.Command {
+	var order bridgeOrder
+	cmd := &cobra.Command{
+		Use:   "create NAME --dpu-cluster NAMESPACE/NAME --base-domain DOMAIN --ssh-key FILE --pull-secret FILE --release-image IMAGE",
+		Short: "Make the Secrets of a DPUHCPBridge from files, and the bridge",
+		Long: "Applies Secrets NAME-ssh-key and NAME-pull-secret, with the files' content, and DPUHCPBridge NAME. Said again with other\n" +
+			"files or another release image, it changes them. The other flags are the fields of the bridge that have their names\n" +
+			"(kubectl explain dpuhcp.spec).\n\n" +
+			"Exit code: 0 when all was applied, 1 when the cluster refused something, 2 when flags or files will not do.",
+		Example: "  oooi bridge create dpu1 -n clusters --dpu-cluster dpf-operator-system/dpu1 --base-domain example.com \\\n" +
+			"    --ssh-key ~/.ssh/id_ed25519.pub --pull-secret pull-secret.json \\\n" +
+			"    --release-image quay.io/openshift-release-dev/ocp-release:4.20.4-multi",
+		Args: oneName,
+	}
+	cluster := bindCluster(cmd)
+	order.bind(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		order.Name = args[0]
+		return order.run(cmd, cluster)
+	}
+	return cmd
+}
+
+func (o *bridgeOrder) bind(cmd *cobra.Command) {
+	flags, spec := cmd.Flags(), &o.Spec
+	flags.StringVar(&o.DPUCluster, "dpu-cluster", "", "DPUCluster, as namespace/name, or a name in the bridge's namespace")
+	flags.StringVar((*string)(&spec.BaseDomain), "base-domain", "", "base domain of the hosted cluster, e.g. example.com")
+	flags.StringVar(&o.sshKeyFile, "ssh-key", "", "file with public SSH keys")
+	flags.StringVar(&o.pullSecretFile, "pull-secret", "", "file with the pull secret")
+	flags.StringVar((*string)(&spec.OCPReleaseImage), "release-image", "", "release image of OpenShift, multi-arch or arm64")
+	for _, required := range []string{"dpu-cluster", "base-domain", "ssh-key", "pull-secret", "release-image"} {
+		_ = cmd.MarkFlagRequired(required)
+	}
+	flags.StringVar((*string)(&spec.EtcdStorageClass), "etcd-storage-class", "", "StorageClass of etcd")
+	flags.StringVar((*string)(&spec.ControlPlaneAvailabilityPolicy), "control-plane-availability-policy", "", "SingleReplica or HighlyAvailable")
+	flags.StringVar((*string)(&spec.InfrastructureAvailabilityPolicy), "infrastructure-availability-policy", "", "SingleReplica or HighlyAvailable")
+	flags.BoolVar(&spec.ExposeThroughLoadBalancer, "expose-through-load-balancer", false, "publish the API through a load balancer")
+	flags.StringVar((*string)(&spec.MetalLBVirtualIP), "metallb-virtual-ip", "", "address of that load balancer")
+	flags.StringVar(&spec.ClusterType, "cluster-type", "", "type of the DPUCluster")
+	flags.StringVar((*string)(&spec.DPUClusterDeletionPolicy), "dpu-cluster-deletion-policy", "", "Retain or Delete")
+	flags.StringVar((*string)(&spec.MachineOSImage), "machine-os-image", "", "OS image of the DPUs")
+	flags.StringVarP(&o.output, "output", "o", "", "yaml: print what would be applied, Secrets too, and ask no cluster")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "have the cluster judge it, and keep nothing")
+}
+
+func (o *bridgeOrder) run(cmd *cobra.Command, cluster *clusterFlags) error {
+	if o.output != "" && o.output != "yaml" {
+		return asUnusable(fmt.Errorf("--output %s: write yaml, or leave it out", o.output))
+	}
+	var errs [3]error
+	o.Namespace, errs[0] = cluster.namespace()
+	o.SSHKey, errs[1] = os.ReadFile(o.sshKeyFile)
+	o.PullSecret, errs[2] = os.ReadFile(o.pullSecretFile)
+	if err := errors.Join(errs[:]...); err != nil {
+		return asUnusable(err)
+	}
+	objects, err := o.Objects()
+	if err != nil {
+		return asUnusable(err)
+	}
+	if o.output == "yaml" {
+		return render.YAML(cmd.OutOrStdout(), objects)
+	}
+	api, err := cluster.client(cmd.ErrOrStderr())
+	if err != nil {
+		return asUnusable(err)
+	}
+	done, options := "applied", []client.ApplyOption(nil)
+	if o.dryRun {
+		done, options = "would be applied", append(options, client.DryRunAll)
+	}
+	told := func(what string) { fmt.Fprintln(cmd.OutOrStdout(), what, done) }
+	return explained(bridgecli.Apply(cmd.Context(), api, objects, told, options...))
+}
+
+func newBridgeStatusCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "status NAME",
+		Short: "Say how a DPUHCPBridge stands",
+		Long: "Prints a DPUHCPBridge's conditions. What to do about each is in docs/DPU_BRIDGE.md.\n\n" +
+			"Exit code: 0 when DPUs can join, 1 when they cannot (yet), 2 when the bridge cannot be read.",
+		Args: oneName,
+	}
+	cluster := bindCluster(cmd)
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		write, ok := map[string]func(io.Writer, bridgecli.Standing) error{"table": bridgecli.Table, "json": bridgecli.JSON}[output]
+		if !ok {
+			return asUnusable(fmt.Errorf("--output %s: write table or json", output))
+		}
+		standing, err := standingOf(cmd.Context(), cluster, cmd.ErrOrStderr(), args[0])
+		if err != nil {
+			return asUnusable(explained(err))
+		}
+		if err := write(cmd.OutOrStdout(), standing); err != nil || standing.Ready {
+			return err
+		}
+		return fmt.Errorf("bridge %s/%s is not ready", standing.Namespace, standing.Name)
+	}
+	return cmd
+}
+
+func standingOf(ctx context.Context, cluster *clusterFlags, warnings io.Writer, name string) (bridgecli.Standing, error) {
+	namespace, err := cluster.namespace()
+	if err != nil {
+		return bridgecli.Standing{}, err
+	}
+	api, err := cluster.client(warnings)
+	if err != nil {
+		return bridgecli.Standing{}, err
+	}
+	b := &dpuv1.DPUHCPBridge{}
+	if err := api.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, b); err != nil {
+		return bridgecli.Standing{}, fmt.Errorf("reading DPUHCPBridge %s/%s: %w", namespace, name, err)
+	}
+	return bridgecli.Of(b), nil
+}
+
+// explained adds what to do where the cluster does not know the kind.
+func explained(err error) error {
+	if meta.IsNoMatchError(err) {
+		return fmt.Errorf("%w; install the operator's CRDs first", err)
+	}
+	return err
+}

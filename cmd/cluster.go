@@ -1,0 +1,54 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/internal/controller"
+)
+
+// clusterFlags say which cluster a command asks, where in it, and as whom: kubectl's, with kubectl's meaning.
+type clusterFlags struct {
+	rules     *clientcmd.ClientConfigLoadingRules
+	overrides clientcmd.ConfigOverrides
+}
+
+func bindCluster(cmd *cobra.Command) *clusterFlags {
+	c := &clusterFlags{rules: clientcmd.NewDefaultClientConfigLoadingRules()}
+	flags := cmd.Flags()
+	flags.StringVar(&c.rules.ExplicitPath, "kubeconfig", "", "kubeconfig to read (default $KUBECONFIG, else ~/.kube/config)")
+	flags.StringVar(&c.overrides.CurrentContext, "context", "", "context of the kubeconfig (default its current one)")
+	flags.StringVarP(&c.overrides.Context.Namespace, "namespace", "n", "", "namespace (default the context's)")
+	flags.StringVar(&c.overrides.AuthInfo.Impersonate, "as", "", "user to act as")
+	flags.StringArrayVar(&c.overrides.AuthInfo.ImpersonateGroups, "as-group", nil, "group to act as; may be given more than once")
+	return c
+}
+
+func (c *clusterFlags) config() clientcmd.ClientConfig {
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(c.rules, &c.overrides)
+}
+
+// namespace that is meant; no cluster is asked.
+func (c *clusterFlags) namespace() (string, error) {
+	namespace, _, err := c.config().Namespace()
+	return namespace, err
+}
+
+// client of the cluster. Its warnings go to a writer, each once.
+func (c *clusterFlags) client(warnings io.Writer) (client.Client, error) {
+	config, err := c.config().ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the cluster: %w", err)
+	}
+	config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
+	api, err := client.New(config, client.Options{Scheme: controller.Scheme()})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	return api, nil
+}

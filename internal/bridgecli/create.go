@@ -1,0 +1,98 @@
+// Package bridgecli is what `oooi bridge` does: it makes a DPUHCPBridge and its Secrets out of files, and prints how one stands.
+package bridgecli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bridgeac "github.com/cldmnky/oooi/api/provisioning/v1alpha1/applyconfiguration/provisioning/v1alpha1"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
+)
+
+// Order is a bridge that somebody asks for.
+type Order struct {
+	Namespace, Name string
+	// DPUCluster is its name, or namespace/name.
+	DPUCluster string
+	// SSHKey and PullSecret are what stands in the files.
+	SSHKey, PullSecret []byte
+	// Spec has all the rest.
+	Spec dpuv1.DPUHCPBridgeSpec
+}
+
+// Objects are the two Secrets and the bridge, in the order in which they are applied. Contents are judged as the operator will.
+func (o Order) Objects() ([]runtime.ApplyConfiguration, error) {
+	key := &corev1.Secret{Type: corev1.SecretTypeOpaque, Data: map[string][]byte{bridge.SSHKeyKey: o.SSHKey}}
+	pull := &corev1.Secret{Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{bridge.PullSecretKey: o.PullSecret}}
+	if err := errors.Join(problem("--ssh-key", bridge.SSHKeyProblem(key)), problem("--pull-secret", bridge.PullSecretProblem(pull))); err != nil {
+		return nil, err
+	}
+	o.Spec.SSHKey, o.Spec.PullSecret = dpuv1.SecretName(o.Name+"-ssh-key"), dpuv1.SecretName(o.Name+"-pull-secret")
+	ref := &o.Spec.DPUClusterRef
+	if namespace, name, both := strings.Cut(o.DPUCluster, "/"); both {
+		ref.Namespace, ref.Name = v1alpha1.ObjectName(namespace), v1alpha1.ObjectName(name)
+	} else {
+		ref.Name = v1alpha1.ObjectName(o.DPUCluster)
+	}
+	spec, err := written(o.Spec)
+	if err != nil {
+		return nil, err
+	}
+	return []runtime.ApplyConfiguration{
+		o.secret(string(o.Spec.SSHKey), key), o.secret(string(o.Spec.PullSecret), pull),
+		bridgeac.DPUHCPBridge(o.Name, o.Namespace).WithSpec(spec),
+	}, nil
+}
+
+func problem(flag, says string) error {
+	if says == "" {
+		return nil
+	}
+	return fmt.Errorf("the Secret made of %s %s", flag, says)
+}
+
+func (o Order) secret(name string, s *corev1.Secret) *accore.SecretApplyConfiguration {
+	return accore.Secret(name, o.Namespace).WithType(s.Type).WithData(s.Data)
+}
+
+// written is a spec with the fields that are set, and no claim on the others.
+func written(spec dpuv1.DPUHCPBridgeSpec) (*bridgeac.DPUHCPBridgeSpecApplyConfiguration, error) {
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return nil, err
+	}
+	fields := bridgeac.DPUHCPBridgeSpec()
+	return fields, json.Unmarshal(text, fields)
+}
+
+// named is what every generated apply configuration can tell.
+type named interface {
+	GetKind() *string
+	GetNamespace() *string
+	GetName() *string
+}
+
+// Apply sends objects one after the other and tells of each that was taken.
+func Apply(ctx context.Context, to client.Client, objects []runtime.ApplyConfiguration, told func(string), options ...client.ApplyOption) error {
+	for _, o := range objects {
+		n := o.(named)
+		what := fmt.Sprintf("%s %s/%s", *n.GetKind(), *n.GetNamespace(), *n.GetName())
+		if err := to.Apply(ctx, o, append(options, client.FieldOwner(names.CLIFieldOwner))...); err != nil {
+			return fmt.Errorf("applying %s: %w", what, err)
+		}
+		told(what)
+	}
+	return nil
+}
