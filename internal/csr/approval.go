@@ -1,0 +1,50 @@
+package csr
+
+import (
+	"fmt"
+	"strings"
+
+	certificates "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Reasons of our approvals.
+const (
+	ReasonBootstrap = "DPUMayJoin"
+	ReasonServing   = "NodeMayServe"
+)
+
+// beforeUID stands before the DPU's UID at the end of our approvals' messages. Nobody can write one who could not approve anyway.
+const beforeUID = ", UID "
+
+// Approval is the condition that approves what was decided, in the name of a DPUHCPBridge. It must not be asked for else.
+func (d Decision) Approval(bridge types.NamespacedName) certificates.CertificateSigningRequestCondition {
+	reason, does := ReasonBootstrap, "may join"
+	if d.Kind == Serving {
+		reason, does = ReasonServing, "may serve with its own addresses"
+	}
+	return certificates.CertificateSigningRequestCondition{
+		Type: certificates.CertificateApproved, Status: corev1.ConditionTrue, Reason: reason,
+		Message: fmt.Sprintf("DPUHCPBridge %s: all %d rules passed, the host %s: DPU %s%s%s", bridge, len(d.Rules), does, d.DPU, beforeUID, d.DPU.UID),
+	}
+}
+
+// Approved tells which approval of a bootstrap CSR, whoever gave it, a CSR has, and of which host. A Node that renews its own
+// certificate is no bootstrap.
+func Approved(r *certificates.CertificateSigningRequest) (host string, a Approval, ok bool) {
+	if r.Spec.SignerName != certificates.KubeAPIServerClientKubeletSignerName || strings.HasPrefix(r.Spec.Username, nodePrefix) {
+		return "", Approval{}, false
+	}
+	for _, c := range r.Status.Conditions {
+		if c.Type != certificates.CertificateApproved {
+			continue
+		}
+		a = Approval{Name: r.Name, Created: r.CreationTimestamp.Time, At: c.LastUpdateTime.Time}
+		if i := strings.LastIndex(c.Message, beforeUID); i >= 0 && c.Reason == ReasonBootstrap {
+			a.DPU = types.UID(c.Message[i+len(beforeUID):])
+		}
+		return formOf(r).asked.Host, a, true
+	}
+	return "", Approval{}, false
+}

@@ -1,0 +1,156 @@
+// Package csr decides whether a certificate that a kubelet asks for in a hosted cluster may be approved. It reads no clock and
+// connects to nothing. It never denies: what may not be approved stays pending, for a person or for better facts.
+package csr
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	certificates "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Kind of a certificate that a kubelet asks for.
+type Kind string
+
+const (
+	// Bootstrap is the certificate with which a DPU becomes a Node.
+	Bootstrap Kind = "bootstrap"
+	// Serving is the certificate with which a Node answers the API server (logs, exec).
+	Serving Kind = "serving"
+)
+
+// Facts are what a decision depends on beside the request.
+type Facts struct {
+	// Cluster is the DPUCluster whose Nodes live in this hosted cluster.
+	Cluster types.NamespacedName
+	// DPUs of it; others may be among them.
+	DPUs []DPU
+	// Nodes of the hosted cluster, by name.
+	Nodes map[string]Node
+	// Leases are when Nodes last renewed theirs, by name.
+	Leases map[string]time.Time
+	// Approved are the bootstrap CSRs that were approved, by host.
+	Approved map[string][]Approval
+	// Services are the addresses of Services in the hosted cluster, unmapped, and whose they are.
+	Services map[netip.Addr]string
+	// API are the addresses of the hosted cluster's API server.
+	API []netip.Addr
+	Now time.Time
+}
+
+// DPU is a card that may become a Node of its name.
+type DPU struct {
+	Namespace, Name string
+	UID             types.UID
+	Cluster         types.NamespacedName // spec.cluster
+	Deleting        bool
+	OSInstalled     bool
+	Addresses       []netip.Addr
+}
+
+// Node is what its status says.
+type Node struct {
+	Ready     bool
+	Addresses []netip.Addr
+}
+
+// Approval of a bootstrap CSR.
+type Approval struct {
+	Name    string    // of the CSR
+	DPU     types.UID // that it was for; empty when somebody else approved
+	Created time.Time // the CSR
+	At      time.Time
+}
+
+// Verdict of one rule.
+type Verdict struct {
+	Name    string `json:"name"`
+	Passed  bool   `json:"passed"`
+	Because string `json:"because"`
+}
+
+// Decision about one CSR.
+type Decision struct {
+	Kind    Kind
+	Host    string
+	DPU     DPU
+	Approve bool
+	Rules   []Verdict
+	// Again is when time alone may change the decision; zero when it cannot.
+	Again time.Time
+}
+
+// Broken is the name of the first rule that did not pass; empty when all did.
+func (d Decision) Broken() string { return firstBroken(d.Rules) }
+
+func firstBroken(rules []Verdict) string {
+	if i := slices.IndexFunc(rules, func(v Verdict) bool { return !v.Passed }); i >= 0 {
+		return rules[i].Name
+	}
+	return ""
+}
+
+// Decide asks every rule; one that does not pass is enough.
+func Decide(r *certificates.CertificateSigningRequest, f Facts) Decision {
+	asked, form := Read(r)
+	if asked.Kind == "" {
+		return Decision{Rules: form}
+	}
+	d := asked.Judge(f)
+	d.Rules = append(form, d.Rules...)
+	d.Approve = d.Broken() == ""
+	return d
+}
+
+// Asked is what is left to judge of a request that is well formed.
+type Asked struct {
+	Kind      Kind
+	Name      string // of the CSR
+	Host      string // that the certificate is for
+	Addresses []netip.Addr
+	Created   time.Time
+}
+
+// Read judges what a request says without any facts. What breaks one of these rules never gets better: all but a CSR's conditions
+// is immutable. Of one that is too large nothing more is read.
+func Read(r *certificates.CertificateSigningRequest) (Asked, []Verdict) {
+	size := Verdict{"NotTooLarge", len(r.Spec.Request) <= largest, fmt.Sprintf("spec.request has %d bytes, at most %d", len(r.Spec.Request), largest)}
+	if !size.Passed {
+		return Asked{}, []Verdict{size}
+	}
+	f := formOf(r)
+	ofKind := servingForm
+	if f.asked.Kind == Bootstrap {
+		ofKind = bootstrapForm
+	}
+	return f.asked, append([]Verdict{size}, judge(slices.Concat(formRules, ofKind), f)...)
+}
+
+// Judge asks the rules that need facts.
+func (a Asked) Judge(f Facts) Decision {
+	q := questionOf(a, f)
+	ofKind := servingFacts
+	if a.Kind == Bootstrap {
+		ofKind = bootstrapFacts
+	}
+	rules := judge(slices.Concat(factRules, ofKind), q)
+	return Decision{Kind: a.Kind, Host: a.Host, DPU: q.dpu, Rules: rules, Again: q.again}
+}
+
+// rule is one clause. It tells what it saw, whether it passes or not.
+type rule[T any] struct {
+	name  string
+	holds func(T) (passed bool, because string)
+}
+
+func judge[T any](rules []rule[T], about T) []Verdict {
+	verdicts := make([]Verdict, 0, len(rules))
+	for _, r := range rules {
+		passed, because := r.holds(about)
+		verdicts = append(verdicts, Verdict{r.name, passed, because})
+	}
+	return verdicts
+}

@@ -1,0 +1,223 @@
+package csr
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/cldmnky/oooi/internal/local"
+)
+
+const (
+	// activeFor is how long a Node counts as alive after its kubelet renewed its Lease (spec/dpu-bridge.md §5; a kubelet renews
+	// every 10 s).
+	activeFor = 5 * time.Minute
+	// onceIn is how soon after one approval a DPU may have another.
+	onceIn = 15 * time.Minute
+)
+
+// question is a request beside the facts about its host.
+type question struct {
+	Asked
+	Facts
+	dpu    DPU // of this DPUCluster, if there is one of the name
+	ours   int // how many DPUs of this DPUCluster have the name
+	node   Node
+	joined bool // the Node exists
+	last   Approval
+	again  time.Time
+}
+
+func questionOf(a Asked, f Facts) *question {
+	q := &question{Asked: a, Facts: f}
+	for _, d := range f.DPUs {
+		if d.Name != a.Host {
+			continue
+		}
+		mine := d.Cluster == f.Cluster
+		if q.dpu.Name == "" || mine && q.ours == 0 {
+			q.dpu = d
+		}
+		if mine {
+			q.ours++
+		}
+	}
+	q.node, q.joined = f.Nodes[a.Host]
+	for _, p := range f.Approved[a.Host] {
+		if p.Name != a.Name && (p.DPU == q.dpu.UID || p.DPU == "") && !p.At.Before(q.last.At) {
+			q.last = p
+		}
+	}
+	return q
+}
+
+// factRules are kept by requests of both kinds.
+var factRules = []rule[*question]{
+	{"DPUOfThisCluster", (*question).isOfThisCluster},
+}
+
+var bootstrapFacts = []rule[*question]{
+	{"DPUStays", (*question).stays},
+	{"OSInstalled", (*question).isInstalled},
+	{"NodeInactive", (*question).isInactive},
+	{"OneInFifteenMinutes", (*question).isAlone},
+	{"Newest", (*question).isNewest},
+}
+
+var servingFacts = []rule[*question]{
+	{"NodeExists", (*question).hasJoined},
+	{"AddressesOfItsNode", (*question).hasOwnAddresses},
+	{"AddressesOfNoOtherNode", (*question).takesFromNoNode},
+	{"AddressesOfNoOtherDPU", (*question).takesFromNoDPU},
+	{"AddressesOfNoService", (*question).takesFromNoService},
+	{"AddressesOfNoAPI", (*question).takesFromNoAPI},
+	{"AddressesElsewhere", (*question).isElsewhere},
+}
+
+func (q *question) isOfThisCluster() (bool, string) {
+	switch {
+	case q.dpu.Name == "":
+		return false, fmt.Sprintf("no DPU has the name %s", short(q.Host))
+	case q.ours == 0:
+		return false, fmt.Sprintf("DPU %s is of DPUCluster %s, not of %s", q.dpu, q.dpu.Cluster, q.Cluster)
+	case q.ours > 1:
+		return false, fmt.Sprintf("%d DPUs of DPUCluster %s have the name %s: nobody can tell which of them asks", q.ours, q.Cluster, short(q.Host))
+	}
+	return true, fmt.Sprintf("DPU %s is of DPUCluster %s", q.dpu, q.Cluster)
+}
+
+func (q *question) stays() (bool, string) {
+	return !q.dpu.Deleting, fmt.Sprintf("DPU %s: deleting=%t", q.dpu, q.dpu.Deleting)
+}
+
+func (q *question) isInstalled() (bool, string) {
+	return q.dpu.OSInstalled, fmt.Sprintf("DPU %s: condition OSInstalled=%t", q.dpu, q.dpu.OSInstalled)
+}
+
+// isInactive: a DPU that has joined does not join again; whoever asks in its name may be another.
+func (q *question) isInactive() (bool, string) {
+	renewed, leased := q.Leases[q.Host]
+	alive := leased && q.Now.Sub(renewed) < activeFor
+	switch {
+	case !q.joined:
+		return true, fmt.Sprintf("there is no Node %s", short(q.Host))
+	case q.node.Ready:
+		return false, fmt.Sprintf("Node %s is Ready: it has joined", short(q.Host))
+	case alive:
+		q.wait(renewed.Add(activeFor))
+		return false, fmt.Sprintf("Node %s is not Ready, but its kubelet renewed its Lease at %s, less than %s ago", short(q.Host), stamp(renewed), activeFor)
+	}
+	return true, fmt.Sprintf("Node %s is not Ready, and its Lease was not renewed for %s", short(q.Host), activeFor)
+}
+
+func (q *question) isAlone() (bool, string) {
+	if q.last.Name == "" {
+		return true, fmt.Sprintf("no bootstrap CSR of this DPU (UID %s) was approved", q.dpu.UID)
+	}
+	until := q.last.At.Add(onceIn)
+	if q.Now.Before(until) {
+		q.wait(until)
+	}
+	return !q.Now.Before(until), fmt.Sprintf("CSR %s of this DPU was approved at %s; another may be from %s on", short(q.last.Name), stamp(q.last.At), stamp(until))
+}
+
+// isNewest: who asked before the one that was approved is no longer waiting.
+func (q *question) isNewest() (bool, string) {
+	for _, p := range q.Approved[q.Host] {
+		if p.Name != q.Name && (p.DPU == q.dpu.UID || p.DPU == "") && !q.Created.After(p.Created) {
+			return false, fmt.Sprintf("CSR %s of this DPU, no older than this one (%s), was approved", short(p.Name), stamp(p.Created))
+		}
+	}
+	return true, "none of this DPU that is as new was approved"
+}
+
+func (q *question) hasJoined() (bool, string) {
+	return q.joined, fmt.Sprintf("Node %s exists: %t", short(q.Host), q.joined)
+}
+
+func (q *question) hasOwnAddresses() (bool, string) {
+	return q.none("an address of Node "+short(q.Host), func(ip netip.Addr) string {
+		if holds(q.node.Addresses, ip) {
+			return ""
+		}
+		return "no address of Node " + short(q.Host)
+	})
+}
+
+func (q *question) takesFromNoNode() (bool, string) {
+	return q.none("of no other Node", func(ip netip.Addr) string {
+		for name, n := range q.Nodes {
+			if name != q.Host && holds(n.Addresses, ip) {
+				return "an address of Node " + short(name) + " too"
+			}
+		}
+		return ""
+	})
+}
+
+func (q *question) takesFromNoDPU() (bool, string) {
+	return q.none("of no other DPU", func(ip netip.Addr) string {
+		for _, d := range q.DPUs {
+			if d.UID != q.dpu.UID && holds(d.Addresses, ip) {
+				return "an address of DPU " + d.String()
+			}
+		}
+		return ""
+	})
+}
+
+func (q *question) takesFromNoService() (bool, string) {
+	return q.none("of no Service", func(ip netip.Addr) string {
+		if service, taken := q.Services[ip]; taken {
+			return "an address of Service " + short(service)
+		}
+		return ""
+	})
+}
+
+func (q *question) takesFromNoAPI() (bool, string) {
+	return q.none("not the API server's", func(ip netip.Addr) string {
+		if holds(q.API, ip) {
+			return "an address of the API server"
+		}
+		return ""
+	})
+}
+
+func (q *question) isElsewhere() (bool, string) {
+	return q.none("not local, nor a metadata service's", func(ip netip.Addr) string {
+		if local.Is(ip) {
+			return "an address of any machine itself, of its link, or of a metadata service"
+		}
+		return ""
+	})
+}
+
+// none of the addresses may be what is feared of it.
+func (q *question) none(otherwise string, feared func(netip.Addr) string) (bool, string) {
+	for _, ip := range q.Addresses {
+		if what := feared(ip); what != "" {
+			return false, fmt.Sprintf("%s is %s", ip, what)
+		}
+	}
+	return true, fmt.Sprintf("addresses %v: %s", q.Addresses, otherwise)
+}
+
+func (q *question) wait(until time.Time) {
+	if q.again.IsZero() || until.After(q.again) {
+		q.again = until
+	}
+}
+
+func holds(all []netip.Addr, ip netip.Addr) bool {
+	return slices.ContainsFunc(all, func(at netip.Addr) bool { return at.Unmap() == ip })
+}
+
+func (d DPU) String() string {
+	return types.NamespacedName{Namespace: d.Namespace, Name: d.Name}.String()
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
