@@ -20,6 +20,7 @@ import (
 	"github.com/cldmnky/oooi/internal/controller"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/webhook"
 )
 
@@ -33,6 +34,8 @@ type managerFlags struct {
 	metricsSecure, elect         bool
 	namespace, logLevel          string
 	webhookAddress, webhookCerts string
+	vlanServices, dpuBridge      bool
+	bridges                      bridge.Settings
 }
 
 func newManagerCommand() *cobra.Command {
@@ -54,13 +57,17 @@ func newManagerCommand() *cobra.Command {
 	f.StringVar(&flags.namespace, "leader-election-namespace", "", "namespace of the leader's lease and of the webhook's keys (default: the pod's)")
 	f.StringVar(&flags.webhookAddress, "webhook-bind-address", "0", "ip:port of the admission webhook; 0 serves none")
 	f.StringVar(&flags.webhookCerts, "webhook-cert-dir", "", "directory with the webhook's tls.crt and tls.key, renewed by somebody else (default: made and renewed here, in a Secret)")
+	f.BoolVar(&flags.vlanServices, "vlan-services", true, "serve Infras and what they become")
+	f.BoolVar(&flags.dpuBridge, "dpu-bridge", true, "serve DPUHCPBridges")
+	f.StringVar(&flags.bridges.MetalLBNamespace, "metallb-namespace", "metallb-system", "namespace in which MetalLB looks for its pools")
+	f.StringVar(&flags.bridges.Images.Name, "bluefield-images", "ocp-bluefield-images", "ConfigMap that maps OpenShift's releases to BlueField container images, in the manager's namespace")
 	f.StringVar(&flags.logLevel, "log-level", "info", "debug, info, warn or error")
 	bindSettings(cmd, &settings)
 	return cmd
 }
 
 func runManager(ctx context.Context, flags managerFlags, settings plan.Settings) error {
-	if err := requireImages(settings); err != nil {
+	if err := requireImages(settings); flags.vlanServices && err != nil {
 		return err
 	}
 	if _, err := logger(flags.logLevel); err != nil {
@@ -81,10 +88,20 @@ func runManager(ctx context.Context, flags managerFlags, settings plan.Settings)
 	if settings, err = observe.Cluster(settings); err != nil {
 		return err
 	}
-	if err := controller.Setup(manager, settings, flags.webhook(manager)); err != nil {
+	if err := controller.Setup(manager, settings, flags.groups(), flags.webhook(manager)); err != nil {
 		return err
 	}
 	return manager.Start(ctx)
+}
+
+// groups that are switched on.
+func (flags managerFlags) groups() controller.Groups {
+	groups := controller.Groups{VLAN: flags.vlanServices}
+	if flags.dpuBridge {
+		flags.bridges.Images.Namespace = cmp.Or(flags.namespace, podNamespace(), "default")
+		groups.Bridges = &flags.bridges
+	}
+	return groups
 }
 
 // webhook answers by what the controllers see.
@@ -114,7 +131,7 @@ func newManager(config *rest.Config, flags managerFlags) (ctrl.Manager, error) {
 		metrics.FilterProvider = controller.Authorized
 	}
 	manager, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: controller.Scheme(), Cache: controller.CacheOptions(), Metrics: metrics, HealthProbeBindAddress: flags.probeAddress,
+		Scheme: controller.Scheme(), Cache: controller.CacheOptions(), Client: controller.ClientOptions(), Metrics: metrics, HealthProbeBindAddress: flags.probeAddress,
 		LeaderElection: flags.elect, LeaderElectionID: "oooi-manager", LeaderElectionNamespace: flags.namespace,
 		LeaderElectionReleaseOnCancel: true,
 	})

@@ -40,17 +40,34 @@ type Applied struct {
 	Findings []finding.Finding
 	// Wrote says that something was written, so that what was read before is no longer so.
 	Wrote bool
+	// Made are the objects that were not there; Mended those that somebody had changed since we applied the same.
+	Made, Mended []string
 }
 
 // To applies the desired objects for an owner, what needs others after them, and then removes what else it owns.
 func (w *Writer) To(ctx context.Context, owner Owner, desired []runtime.ApplyConfiguration) (Applied, error) {
-	var applied Applied
+	applied, keep, err := w.put(ctx, owner, desired)
+	if keep == nil {
+		return applied, err
+	}
+	undesired := func(o client.Object) bool { return !keep[identityOf(o)] }
+	return applied, errors.Join(err, w.prune(ctx, owner, undesired, &applied))
+}
+
+// Add applies the desired objects for an owner, what needs others after them.
+func (w *Writer) Add(ctx context.Context, owner Owner, desired ...runtime.ApplyConfiguration) (Applied, error) {
+	applied, _, err := w.put(ctx, owner, desired)
+	return applied, err
+}
+
+// put tells which objects are desired, too.
+func (w *Writer) put(ctx context.Context, owner Owner, desired []runtime.ApplyConfiguration) (applied Applied, keep map[identity]bool, err error) {
 	var first, second []*unstructured.Unstructured
-	keep := map[identity]bool{}
+	keep = map[identity]bool{}
 	for _, d := range desired {
 		want, err := held.Intent(d)
 		if err != nil {
-			return applied, err
+			return applied, nil, err
 		}
 		keep[identityOf(want)] = true
 		if needs[want.GetKind()] {
@@ -62,8 +79,7 @@ func (w *Writer) To(ctx context.Context, owner Owner, desired []runtime.ApplyCon
 	sent, err := w.all(ctx, owner, first, &applied)
 	more, moreErr := w.all(ctx, owner, second, &applied)
 	w.awaitCache(ctx, append(sent, more...))
-	undesired := func(o client.Object) bool { return !keep[identityOf(o)] }
-	return applied, errors.Join(err, moreErr, w.prune(ctx, owner, undesired, &applied))
+	return applied, keep, errors.Join(err, moreErr)
 }
 
 // Drop removes what an Infra owns for components that are switched off, and leaves all else as it is.
@@ -81,7 +97,11 @@ func (w *Writer) Drop(ctx context.Context, owner Owner, infra *v1alpha1.Infra, o
 
 // needs are the kinds that need others there: the API server refuses a binding of a role that is not, and who acts on a
 // child or a workload wants its network, permissions and configuration.
-var needs = map[string]bool{"RoleBinding": true, "DHCPServer": true, "DNSServer": true, "ProxyServer": true, "StatefulSet": true, "Deployment": true}
+var needs = map[string]bool{"RoleBinding": true, "DHCPServer": true, "DNSServer": true, "ProxyServer": true, "StatefulSet": true, "Deployment": true, "HostedCluster": true, "NodePool": true}
+
+// filledIn are kinds in which others write what we leave out, and it stays: HyperShift its identifiers and defaults, users what no
+// field of ours stands for.
+var filledIn = map[string]bool{"HostedCluster": true, "NodePool": true}
 
 // atOnce is how many objects of one owner are written at a time: each waits for the API server, not for the others.
 const atOnce = 8
@@ -106,6 +126,12 @@ func (w *Writer) all(ctx context.Context, owner Owner, wanted []*unstructured.Un
 		if d.wrote {
 			applied.Wrote, sent = true, append(sent, wanted[i])
 		}
+		if d.made {
+			applied.Made = append(applied.Made, identityOf(wanted[i]).String())
+		}
+		if d.mended {
+			applied.Mended = append(applied.Mended, identityOf(wanted[i]).String())
+		}
 		errs = append(errs, d.err)
 	}
 	return sent, errors.Join(errs...)
@@ -113,9 +139,9 @@ func (w *Writer) all(ctx context.Context, owner Owner, wanted []*unstructured.Un
 
 // done is what became of one object.
 type done struct {
-	wrote   bool
-	finding *finding.Finding
-	err     error
+	wrote, made, mended bool
+	finding             *finding.Finding
+	err                 error
 }
 
 // identity is an object whatever its version.
@@ -139,11 +165,13 @@ func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstru
 	switch {
 	case live != nil && !owner.owns(live):
 		return done{finding: new(notOurs(id))}
-	case live != nil && (live.GetDeletionTimestamp() != nil || held.Unchanged(live, want)):
+	case live != nil && (live.GetDeletionTimestamp() != nil || unchanged(live, want)):
 		return done{} // one that is going is made again when it is gone
 	}
-	if err := w.takeHold(ctx, live, want); err != nil {
-		return done{err: fmt.Errorf("taking hold of what others added to %s: %w", id, err)}
+	if !filledIn[id.Kind] {
+		if err := w.takeHold(ctx, live, want); err != nil {
+			return done{err: fmt.Errorf("taking hold of what others added to %s: %w", id, err)}
+		}
 	}
 	if err := w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(names.ManagerFieldOwner), client.ForceOwnership); err != nil {
 		failed := done{err: fmt.Errorf("applying %s: %w", id, err)}
@@ -153,7 +181,14 @@ func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstru
 		return failed
 	}
 	written("apply", id.Kind)
-	return done{wrote: true}
+	return done{wrote: true, made: live == nil, mended: live != nil && held.Was(live, want)}
+}
+
+func unchanged(live client.Object, want *unstructured.Unstructured) bool {
+	if filledIn[want.GetKind()] {
+		return held.Whole(live, want)
+	}
+	return held.Unchanged(live, want)
 }
 
 // awaitCache waits until the cache shows what was just applied, so that the next reader, above all the next Infra that

@@ -8,34 +8,39 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// Hold puts our finalizer on an Infra before anything is made that only the finalizer can remove.
-func (w *Writer) Hold(ctx context.Context, infra *v1alpha1.Infra) error {
-	return w.finalizer(ctx, infra, controllerutil.AddFinalizer)
+// Hold puts our finalizer on an object before anything is made for it that only the finalizer can remove.
+func (w *Writer) Hold(ctx context.Context, object client.Object, finalizer string) error {
+	return w.finalizer(ctx, object, finalizer, controllerutil.AddFinalizer)
 }
 
-// Release takes our finalizer off: nothing of the Infra is left elsewhere.
-func (w *Writer) Release(ctx context.Context, infra *v1alpha1.Infra) error {
-	return w.finalizer(ctx, infra, controllerutil.RemoveFinalizer)
+// Release takes our finalizer off: nothing of the object is left elsewhere.
+func (w *Writer) Release(ctx context.Context, object client.Object, finalizer string) error {
+	return w.finalizer(ctx, object, finalizer, controllerutil.RemoveFinalizer)
 }
 
 // finalizer patches instead of applying: after a restore another manager owns the entry, and applying without it would
 // leave it there for ever.
-func (w *Writer) finalizer(ctx context.Context, infra *v1alpha1.Infra, change func(client.Object, string) bool) error {
-	changed := infra.DeepCopy()
-	if !change(changed, names.Finalizer) {
+func (w *Writer) finalizer(ctx context.Context, object client.Object, finalizer string, change func(client.Object, string) bool) error {
+	gvk, err := apiutil.GVKForObject(object, w.Client.Scheme())
+	if err != nil {
+		return err
+	}
+	changed := object.DeepCopyObject().(client.Object)
+	if !change(changed, finalizer) {
 		return nil
 	}
-	err := w.Client.Patch(ctx, changed, client.MergeFromWithOptions(infra, client.MergeFromWithOptimisticLock{}), client.FieldOwner(names.ManagerFieldOwner))
+	err = w.Client.Patch(ctx, changed, client.MergeFromWithOptions(object, client.MergeFromWithOptimisticLock{}), client.FieldOwner(names.ManagerFieldOwner))
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("changing the finalizer of Infra %s/%s: %w", infra.Namespace, infra.Name, err)
+		return fmt.Errorf("changing the finalizer of %s %s: %w", gvk.Kind, client.ObjectKeyFromObject(object), err)
 	}
-	written("patch", "Infra")
+	written("patch", gvk.Kind)
 	return nil
 }
 

@@ -40,7 +40,7 @@ func (o Owner) owns(object client.Object) bool {
 // IndexNames is the cache's index of NamedBy. Every kind that an owner has needs it.
 const IndexNames = "names"
 
-// NamedBy says which owner an object's labels name: a child, else an Infra, else the HostedCluster of an Infra. Nobody for an object that is not ours.
+// NamedBy says which owner an object's labels name: a child, else a bridge, else an Infra, else the HostedCluster of an Infra. Nobody for an object that is not ours.
 func NamedBy(object client.Object) []string {
 	l := object.GetLabels()
 	switch {
@@ -48,6 +48,8 @@ func NamedBy(object client.Object) []string {
 		return nil
 	case l[names.LabelInstance] != "":
 		return []string{NameOf(l[names.LabelApp], object.GetNamespace(), l[names.LabelInstance])}
+	case l[names.LabelBridge] != "":
+		return []string{NameOf("bridge", l[names.LabelBridgeNamespace], l[names.LabelBridge])}
 	case l[names.LabelInfra] != "":
 		return []string{NameOf("infra", l[names.LabelInfraNamespace], l[names.LabelInfra])}
 	case l[names.LabelHostedCluster] != "":
@@ -56,5 +58,5 @@ func NamedBy(object client.Object) []string {
 	return nil
 }
 
-// NameOf is one owner in NamedBy: infra, hostedcluster, or the app of a child.
+// NameOf is one owner in NamedBy: bridge, infra, hostedcluster, or the app of a child.
 func NameOf(app, namespace, name string) string { return app + "/" + namespace + "/" + name }

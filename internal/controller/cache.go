@@ -66,7 +66,7 @@ func trim(o any) (any, error) {
 	}
 	if node, is := o.(*corev1.Node); is { // a cluster may have a thousand
 		meta := metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion}
-		return &corev1.Node{ObjectMeta: meta, Spec: corev1.NodeSpec{PodCIDRs: node.Spec.PodCIDRs}}, nil
+		return &corev1.Node{ObjectMeta: meta, Spec: corev1.NodeSpec{PodCIDRs: node.Spec.PodCIDRs}, Status: reached(node.Status)}, nil
 	}
 	if object.GetLabels()[names.LabelManagedBy] != names.ManagedBy {
 		object.SetManagedFields(nil)
@@ -95,6 +95,22 @@ func trim(o any) (any, error) {
 		of.Spec = appsv1.StatefulSetSpec{}
 	}
 	return o, nil
+}
+
+// reached is how and whether a Node can be.
+func reached(s corev1.NodeStatus) corev1.NodeStatus {
+	var out corev1.NodeStatus
+	for _, a := range s.Addresses {
+		if a.Type == corev1.NodeExternalIP || a.Type == corev1.NodeInternalIP {
+			out.Addresses = append(out.Addresses, a)
+		}
+	}
+	for _, c := range s.Conditions {
+		if c.Type == corev1.NodeReady {
+			out.Conditions = []corev1.NodeCondition{{Type: c.Type, Status: c.Status}}
+		}
+	}
+	return out
 }
 
 // telling are our own entry, and those of who added something, until it is taken away.

@@ -59,7 +59,7 @@ func (r infraReconciler) do(ctx context.Context, seen observe.Infra, p plan.Infr
 		return out, nil
 	}
 	// Also while the plan is held: a restored Infra comes without the finalizer, and what it made before may be there.
-	if err := r.apply.Hold(ctx, seen.Input.Infra); err != nil {
+	if err := r.apply.Hold(ctx, seen.Input.Infra, names.Finalizer); err != nil {
 		return out, err
 	}
 	if p.Held {
@@ -87,7 +87,7 @@ func (r infraReconciler) end(ctx context.Context, seen observe.Infra) (ctrl.Resu
 	}
 	r.observe.Listeners.Forget(client.ObjectKeyFromObject(infra))
 	r.status.Forget(infra.UID)
-	return ctrl.Result{}, r.apply.Release(ctx, infra)
+	return ctrl.Result{}, r.apply.Release(ctx, infra, names.Finalizer)
 }
 
 func retry(out status.Outcome, pause observe.Pause, more ...time.Duration) ctrl.Result {

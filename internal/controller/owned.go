@@ -5,8 +5,10 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/apply"
+	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
 // infraKinds are all that plan.Infra wants, wherever it lies.
@@ -18,6 +20,18 @@ var infraKinds = []schema.GroupVersionKind{
 	{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
+}
+
+// bridgeKinds are what a bridge makes and prunes: its Secrets are in no cache, and the hosted cluster has an end of its own.
+var bridgeKinds = []schema.GroupVersionKind{
+	{Version: "v1", Kind: "ConfigMap"},
+	metallb.GroupVersion.WithKind("IPAddressPool"),
+	metallb.GroupVersion.WithKind("L2Advertisement"),
+}
+
+func ownerBridge(in bridge.Input) apply.Owner {
+	b := in.Bridge
+	return apply.Owner{UID: b.UID, Names: apply.NameOf("bridge", b.Namespace, b.Name), Lives: in.Lives, Kinds: bridgeKinds}
 }
 
 // childKinds are what every child's plan wants, but for its workload.

@@ -10,6 +10,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	routev1 "github.com/openshift/api/route/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -27,6 +28,7 @@ import (
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/status"
 )
 
@@ -49,9 +51,22 @@ type parts struct {
 	turn    *turn
 }
 
-// Setup adds all controllers to a manager, and what else is to see through their eyes.
-func Setup(manager ctrl.Manager, settings plan.Settings, others ...func(*observe.Observer) error) error {
-	kinds, turns := observe.NewKinds(), newTurn()
+// ClientOptions read Secrets from the API server itself: to keep them in memory, all would have to be listed.
+func ClientOptions() client.Options {
+	return client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}}
+}
+
+// Groups of kinds that a manager serves. What serves none of a group needs no permission for it.
+type Groups struct {
+	// VLAN services: Infras, and what they become.
+	VLAN bool
+	// Bridges to DPUs; nil is none.
+	Bridges *bridge.Settings
+}
+
+// Setup adds the controllers to a manager, and what else is to see through their eyes.
+func Setup(manager ctrl.Manager, settings plan.Settings, groups Groups, others ...func(*observe.Observer) error) error {
+	kinds, turns := observe.NewKinds(groups.VLAN, groups.Bridges != nil), newTurn()
 	guests, err := hostedClusters(manager, turns)
 	if err != nil {
 		return err
@@ -64,10 +79,10 @@ func Setup(manager ctrl.Manager, settings plan.Settings, others ...func(*observe
 		late:    &lateKinds{kinds: kinds, mapper: manager.GetRESTMapper(), cache: manager.GetCache(), scheme: manager.GetScheme(), log: manager.GetLogger().WithName("kinds")},
 		turn:    turns,
 	}
-	if err := p.index(); err != nil {
+	if err := p.index(groups); err != nil {
 		return err
 	}
-	for name, add := range map[string]func() error{"infra": p.infra, "provision": p.provision, "dhcpserver": p.dhcpServer, "dnsserver": p.dnsServer, "proxyserver": p.proxyServer} {
+	for name, add := range p.controllers(groups) {
 		if err := add(); err != nil {
 			return fmt.Errorf("adding controller %s: %w", name, err)
 		}
@@ -81,6 +96,17 @@ func Setup(manager ctrl.Manager, settings plan.Settings, others ...func(*observe
 	return manager.Add(p.late)
 }
 
+func (p parts) controllers(of Groups) map[string]func() error {
+	all := map[string]func() error{}
+	if of.VLAN {
+		all = map[string]func() error{"infra": p.infra, "provision": p.provision, "dhcpserver": p.dhcpServer, "dnsserver": p.dnsServer, "proxyserver": p.proxyServer}
+	}
+	if of.Bridges != nil {
+		all["bridge"] = func() error { return p.bridge(*of.Bridges) }
+	}
+	return all
+}
+
 // hostedClusters are looked into; what changed there, the Infras' controller hears.
 func hostedClusters(manager ctrl.Manager, turns *turn) (*guest.Clusters, error) {
 	secrets, err := typedcore.NewForConfigAndClient(manager.GetConfig(), manager.GetHTTPClient())
@@ -92,10 +118,17 @@ func hostedClusters(manager ctrl.Manager, turns *turn) (*guest.Clusters, error) 
 }
 
 // index makes findable what is looked for by more than its name; late kinds are indexed when they appear.
-func (p parts) index() error {
-	kinds := []client.Object{&v1alpha1.Infra{}}
+func (p parts) index(groups Groups) error {
+	var kinds []client.Object
+	var owned []schema.GroupVersionKind
+	if groups.VLAN {
+		kinds, owned = append(kinds, &v1alpha1.Infra{}), slices.Concat(infraKinds, childKinds, statefulSet, deployment)
+	}
+	if groups.Bridges != nil {
+		owned = append(owned, bridgeKinds...)
+	}
 	indexed := map[schema.GroupVersionKind]bool{}
-	for _, gvk := range slices.Concat(infraKinds, childKinds, statefulSet, deployment) {
+	for _, gvk := range owned {
 		if indexed[gvk] {
 			continue
 		}

@@ -14,7 +14,7 @@ import (
 // turn has the children wait, after a start, until each Infra had its turn: with hundreds of them all get their addresses and
 // children before the API server is busy with the workloads and the status of the first.
 type turn struct {
-	infras atomic.Pointer[requests]
+	waker
 	left   int // Infras of the first round; only their one worker counts
 	over   chan struct{}
 	end    func()
@@ -30,23 +30,28 @@ func newTurn() *turn {
 	return &turn{over: over, end: sync.OnceFunc(func() { close(over) })}
 }
 
-// queue is the Infras'. First come, first served: by priority, which is controller-runtime's default, what an Infra's own
+// waker has what a controller is to reconcile put into its queue from outside.
+type waker struct{ queued atomic.Pointer[requests] }
+
+// queue of the controller. First come, first served: by priority, which is controller-runtime's default, what an Infra's own
 // children report would come before the Infras that have none yet.
-func (t *turn) queue(name string, limiter workqueue.TypedRateLimiter[ctrl.Request]) requests {
+func (t *waker) queue(name string, limiter workqueue.TypedRateLimiter[ctrl.Request]) requests {
 	q := workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[ctrl.Request]{Name: name})
-	t.infras.Store(&q)
+	t.queued.Store(&q)
 	return q
 }
 
-// wake has an Infra reconciled.
-func (t *turn) wake(infra types.NamespacedName) {
-	(*t.infras.Load()).Add(ctrl.Request{NamespacedName: infra})
+// wake has an object reconciled.
+func (t *waker) wake(key types.NamespacedName) {
+	if q := t.queued.Load(); q != nil {
+		(*q).Add(ctrl.Request{NamespacedName: key})
+	}
 }
 
 // taken by one Infra. At the first the queue holds all others.
 func (t *turn) taken() {
 	if t.left == 0 {
-		t.left = (*t.infras.Load()).Len() + 1
+		t.left = (*t.queued.Load()).Len() + 1
 	}
 	if t.left--; t.left == 0 {
 		t.end()
@@ -59,7 +64,7 @@ func (t *turn) await(ctx context.Context) {
 	case <-t.over:
 	case <-ctx.Done():
 	case <-time.After(longestWait):
-		if q := t.infras.Load(); q != nil && (*q).Len() == 0 { // there are no Infras
+		if q := t.queued.Load(); q != nil && (*q).Len() == 0 { // there are no Infras
 			t.end()
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -35,6 +36,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
@@ -97,11 +99,11 @@ func (w *world) start() {
 	asManager := rest.CopyConfig(w.cluster.Manager)
 	asManager.Wrap(func(next http.RoundTripper) http.RoundTripper { return w.calls.of(next) })
 	manager, err := ctrl.NewManager(asManager, ctrl.Options{
-		Scheme: controller.Scheme(), Cache: controller.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+		Scheme: controller.Scheme(), Cache: controller.CacheOptions(), Client: controller.ClientOptions(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(controller.Setup(manager, w.settings, func(o *observe.Observer) error {
+	w.Expect(controller.Setup(manager, w.settings, controller.Groups{VLAN: true, Bridges: &bridge.Settings{MetalLBNamespace: "metallb-system", Images: types.NamespacedName{Namespace: "oooi-system", Name: w.ns + "-images"}}}, func(o *observe.Observer) error {
 		o.Guests.Dial = w.wire.dial
 		return nil
 	})).To(Succeed())

@@ -13,6 +13,7 @@ import (
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
@@ -52,6 +53,11 @@ type ControlPlane struct {
 // ControlPlaneNamespace is where HyperShift runs the control plane of a HostedCluster (hypershift:
 // hypershift-operator/controllers/manifests, HostedControlPlaneNamespace).
 func ControlPlaneNamespace(hc *hyperv1.HostedCluster) string {
+	return ControlPlaneNamespaceOf(types.NamespacedName{Namespace: hc.Namespace, Name: hc.Name})
+}
+
+// ControlPlaneNamespaceOf a HostedCluster that may not be there yet.
+func ControlPlaneNamespaceOf(hc types.NamespacedName) string {
 	return hc.Namespace + "-" + strings.ReplaceAll(hc.Name, ".", "-")
 }
 

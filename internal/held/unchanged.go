@@ -42,13 +42,15 @@ func Intent(desired runtime.ApplyConfiguration) (*unstructured.Unstructured, err
 // and nobody has taken a field of it or added one since. The API server keeps account of both: the digest is ours, and a field that
 // somebody else changes moves out of our entry in managedFields.
 func Unchanged(live metav1.Object, want *unstructured.Unstructured) bool {
-	if live.GetAnnotations()[names.AnnotationApplied] != want.GetAnnotations()[names.AnnotationApplied] {
-		return false
-	}
-	if slices.ContainsFunc(live.GetManagedFields(), Adds) {
-		return false
-	}
-	return All(live, want)
+	return !slices.ContainsFunc(live.GetManagedFields(), Adds) && Whole(live, want)
+}
+
+// Whole is Unchanged of an object that others write too: what they add is theirs.
+func Whole(live metav1.Object, want *unstructured.Unstructured) bool { return Was(live, want) && All(live, want) }
+
+// Was says whether this very intent was applied last, whatever others did to it since.
+func Was(live metav1.Object, want *unstructured.Unstructured) bool {
+	return live.GetAnnotations()[names.AnnotationApplied] == want.GetAnnotations()[names.AnnotationApplied]
 }
 
 // All says whether we hold every field of an object that was applied.

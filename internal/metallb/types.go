@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
 // GroupVersion of the kinds.
@@ -112,31 +111,4 @@ func (l *L2AdvertisementList) DeepCopyObject() runtime.Object {
 		out.Items = append(out.Items, *l.Items[i].DeepCopy())
 	}
 	return out
-}
-
-// ApplyConfiguration is what we say of an object of ours when it is applied.
-type ApplyConfiguration[Spec any] struct {
-	acmeta.TypeMetaApplyConfiguration    `json:",inline"`
-	*acmeta.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-
-	Spec Spec `json:"spec"`
-}
-
-// IsApplyConfiguration marks the type.
-func (a *ApplyConfiguration[Spec]) IsApplyConfiguration() {}
-
-// Pool begins the apply configuration of an IPAddressPool.
-func Pool(namespace, name string, spec PoolSpec) *ApplyConfiguration[PoolSpec] {
-	return begin("IPAddressPool", namespace, name, spec)
-}
-
-// Advertisement begins the apply configuration of an L2Advertisement.
-func Advertisement(namespace, name string, spec AdvertisementSpec) *ApplyConfiguration[AdvertisementSpec] {
-	return begin("L2Advertisement", namespace, name, spec)
-}
-
-func begin[Spec any](kind, namespace, name string, spec Spec) *ApplyConfiguration[Spec] {
-	a := &ApplyConfiguration[Spec]{ObjectMetaApplyConfiguration: acmeta.ObjectMeta().WithNamespace(namespace).WithName(name), Spec: spec}
-	a.WithAPIVersion(GroupVersion.String()).WithKind(kind)
-	return a
 }

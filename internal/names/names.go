@@ -12,6 +12,9 @@ import (
 // Group is the prefix of every label, annotation and finalizer.
 const Group = "hostedcluster.densityops.com"
 
+// BridgeGroup is the prefix of what DPUHCPBridges put on objects.
+const BridgeGroup = "provisioning.dpu.hcp.io"
+
 // Labels that every object of ours carries. Selectors always include the instance.
 const (
 	// LabelInfra is the name of the Infra that an object belongs to.
@@ -22,6 +25,13 @@ const (
 	LabelOwnerUID = Group + "/owner-uid"
 	// LabelHostedCluster on an Infra names the HostedCluster that it was made from.
 	LabelHostedCluster = Group + "/hostedcluster"
+	// LabelBridge and LabelBridgeNamespace name the DPUHCPBridge that an object belongs to. No ownerReference does: the garbage
+	// collector would keep no order, and the hosted cluster goes after its DPUs.
+	LabelBridge          = BridgeGroup + "/bridge"
+	LabelBridgeNamespace = BridgeGroup + "/bridge-namespace"
+	// LabelBridgeSecret is on the Secrets that a bridge makes. HyperShift copies the HostedCluster's labels onto its kubeconfig's
+	// Secret (hostedcluster_controller.go), which is not one of them.
+	LabelBridgeSecret = BridgeGroup + "/secret"
 	// LabelServer is the DHCPServer of a lease.
 	LabelServer = Group + "/dhcpserver"
 	// LabelApp is dhcp, dns or proxy: the component that a pod runs.
@@ -68,12 +78,17 @@ const (
 	AnnotationNetwork = Group + "/network"
 	// AnnotationHostedCluster on a HostedControlPlane names its HostedCluster (written by HyperShift).
 	AnnotationHostedCluster = "hypershift.openshift.io/cluster"
+	// AnnotationForceDelete on a DPUHCPBridge has its hosted cluster deleted though DPUs are attached to it.
+	AnnotationForceDelete = BridgeGroup + "/force-delete"
 	// AnnotationNetworks asks Multus for attachments.
 	AnnotationNetworks = "k8s.v1.cni.cncf.io/networks"
 )
 
 // Finalizer on an Infra, for what lies in other namespaces and for its leases.
 const Finalizer = Group + "/cleanup"
+
+// BridgeFinalizer on a DPUHCPBridge, for all that it made.
+const BridgeFinalizer = BridgeGroup + "/cleanup"
 
 // Field managers. A daemon writes its own conditions and instance under its own name.
 const (
@@ -130,6 +145,24 @@ func Abroad(namespace, child string) string { return "oooi." + namespace + "." +
 func OfChild(object, namespace, child string) bool {
 	abroad := Abroad(namespace, child)
 	return object == child || object == abroad || strings.HasPrefix(object, abroad+".")
+}
+
+// BridgeKey is the name of the Secret with the key that a bridge's etcd is encrypted with.
+func BridgeKey(bridge string) string { return bridge + "-etcd-encryption-key" }
+
+// BridgeCopy is the name of the copy of one of a bridge's Secrets. It changes with the content: HyperShift rolls nothing out
+// when a Secret changes under its name.
+func BridgeCopy(bridge, what string, content []byte) string {
+	h := sha256.Sum256(content)
+	return fmt.Sprintf("%s-%s-%x", bridge, what, h[:5])
+}
+
+// BridgeIgnition is the name of the ConfigMap with a bridge's MachineConfig.
+func BridgeIgnition(bridge string) string { return bridge + "-machine-config" }
+
+// BridgeKubeconfig is the name of the Secret in a DPUCluster's namespace with the hosted cluster's kubeconfig.
+func BridgeKubeconfig(namespace, bridge string) string {
+	return Abroad(namespace, bridge) + ".kubeconfig"
 }
 
 // Own is the name of a child's account, permissions, policy and budget. A DHCPServer, a DNSServer and a ProxyServer may have

@@ -53,7 +53,7 @@ func TestTheClustersNetworks(t *testing.T) {
 			scheme := runtime.NewScheme()
 			g.Expect(errors.Join(clientgoscheme.AddToScheme(scheme), configv1.Install(scheme))).To(Succeed())
 			reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c.objects...).Build()
-			kinds := NewKinds()
+			kinds := NewKinds(true, true)
 			for _, kind := range kinds.Absent() {
 				kinds.Appeared(kind)
 			}

@@ -11,6 +11,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/nad"
 )
 
@@ -20,22 +22,30 @@ type Kinds struct {
 	absent map[reflect.Type]client.Object
 }
 
-// NewKinds begins with all of them absent.
-func NewKinds() *Kinds {
+// NewKinds begins with all of them absent: those that VLAN services read, and those that bridges do.
+func NewKinds(vlan, bridges bool) *Kinds {
 	k := &Kinds{absent: map[reflect.Type]client.Object{}}
-	for kind, all := range map[client.Object]client.ObjectList{
-		&hyperv1.HostedCluster{}:           &hyperv1.HostedClusterList{},
-		&hyperv1.HostedControlPlane{}:      &hyperv1.HostedControlPlaneList{},
-		&hyperv1.NodePool{}:                &hyperv1.NodePoolList{},
-		&routev1.Route{}:                   &routev1.RouteList{},
-		&nad.NetworkAttachmentDefinition{}: &nad.List{},
-		&networkingv1.ServiceCIDR{}:        &networkingv1.ServiceCIDRList{},
-		&configv1.Network{}:                &configv1.NetworkList{},
-	} {
-		k.absent[reflect.TypeOf(kind)] = kind
-		k.absent[reflect.TypeOf(all)] = kind
+	k.add(&hyperv1.HostedCluster{}, &hyperv1.HostedClusterList{})
+	k.add(&hyperv1.NodePool{}, &hyperv1.NodePoolList{})
+	if vlan {
+		k.add(&hyperv1.HostedControlPlane{}, &hyperv1.HostedControlPlaneList{})
+		k.add(&routev1.Route{}, &routev1.RouteList{})
+		k.add(&nad.NetworkAttachmentDefinition{}, &nad.List{})
+		k.add(&networkingv1.ServiceCIDR{}, &networkingv1.ServiceCIDRList{})
+		k.add(&configv1.Network{}, &configv1.NetworkList{})
+	}
+	if bridges {
+		k.add(&dpf.DPUCluster{}, &dpf.DPUClusterList{})
+		k.add(&dpf.DPU{}, &dpf.DPUList{})
+		k.add(&metallb.IPAddressPool{}, &metallb.IPAddressPoolList{})
+		k.add(&metallb.L2Advertisement{}, &metallb.L2AdvertisementList{})
 	}
 	return k
+}
+
+func (k *Kinds) add(kind client.Object, all client.ObjectList) {
+	k.absent[reflect.TypeOf(kind)] = kind
+	k.absent[reflect.TypeOf(all)] = kind
 }
 
 // Served says whether objects (or lists) of this Go type can be read.

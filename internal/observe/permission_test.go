@@ -69,7 +69,7 @@ func newStage(t *testing.T, hostedClusterAdmits string) *stage {
 			return c.List(ctx, list, opts...)
 		},
 	}).Build()
-	s.Observer = &Observer{Reader: reader, Kinds: NewKinds(), Listeners: NewListeners(), Guests: guest.NewClusters(nil, nil), Now: time.Now}
+	s.Observer = &Observer{Reader: reader, Kinds: NewKinds(true, true), Listeners: NewListeners(), Guests: guest.NewClusters(nil, nil), Now: time.Now}
 	for _, kind := range s.Kinds.Absent() {
 		s.Kinds.Appeared(kind)
 	}
@@ -123,7 +123,7 @@ func TestADeadInfraLendsNothing(t *testing.T) {
 
 func TestAKindThatIsAbsentCountsAsEmpty(t *testing.T) {
 	g, s := NewWithT(t), newStage(t, "tenant")
-	s.Kinds = NewKinds()
+	s.Kinds = NewKinds(true, true)
 	seen, err := s.Infra(t.Context(), types.NamespacedName{Namespace: "tenant", Name: "c1"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(seen.HostedCluster).To(BeNil())

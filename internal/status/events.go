@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
 )
 
@@ -24,9 +25,9 @@ func (w *Writer) tell(about runtime.Object, before, after []metav1.Condition) {
 func severity(c metav1.Condition) string {
 	bad := c.Status == metav1.ConditionFalse && c.Reason != "Progressing"
 	switch c.Type {
-	case v1alpha1.ConditionDegraded:
+	case v1alpha1.ConditionDegraded, dpuv1.ConditionHostedClusterDegraded, dpuv1.ConditionEtcdRecoveryActive:
 		bad = c.Status == metav1.ConditionTrue
-	case v1alpha1.ConditionProgressing:
+	case v1alpha1.ConditionProgressing, dpuv1.ConditionHostedClusterProgressing, dpuv1.ConditionHostedClusterRestoredFromBackup:
 		bad = false
 	}
 	if bad {

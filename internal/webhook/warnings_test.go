@@ -71,7 +71,7 @@ func (s stuck) List(ctx context.Context, _ client.ObjectList, _ ...client.ListOp
 func TestReadsThatHangHoldNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, began := NewWithT(t), time.Now()
-		r := reviewer{observer: &observe.Observer{Reader: stuck{}, Kinds: observe.NewKinds()}, log: logr.Discard()}
+		r := reviewer{observer: &observe.Observer{Reader: stuck{}, Kinds: observe.NewKinds(true, true)}, log: logr.Discard()}
 		g.Expect(r.warnings(t.Context(), &v1alpha1.Infra{})).To(ConsistOf(notJudged))
 		g.Expect(time.Since(began)).To(Equal(patience))
 	})
@@ -107,7 +107,7 @@ func TestWhatCannotBeReadIsLetThrough(t *testing.T) {
 func TestAnInfraThatIsNotStoredHearsOfNothing(t *testing.T) {
 	g, scheme := NewWithT(t), runtime.NewScheme()
 	g.Expect(errors.Join(v1alpha1.AddToScheme(scheme), clientgoscheme.AddToScheme(scheme))).To(Succeed())
-	o := &observe.Observer{Reader: fake.NewClientBuilder().WithScheme(scheme).Build(), Kinds: observe.NewKinds(), Listeners: observe.NewListeners(), Now: time.Now}
+	o := &observe.Observer{Reader: fake.NewClientBuilder().WithScheme(scheme).Build(), Kinds: observe.NewKinds(true, true), Listeners: observe.NewListeners(), Now: time.Now}
 	infra := &v1alpha1.Infra{}
 	infra.Namespace, infra.Spec.InfraComponents.Proxy.ControlPlaneNamespace = "tenant", "clusters-c1"
 	g.Expect(reviewer{observer: o, log: logr.Discard()}.warnings(t.Context(), infra)).To(ContainElement(HavePrefix("RefNotPermitted")))

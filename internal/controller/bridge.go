@@ -1,0 +1,231 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/apply"
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
+	"github.com/cldmnky/oooi/internal/status"
+)
+
+// bridgeReconciler makes of one DPUHCPBridge what bridge.Of says.
+type bridgeReconciler struct {
+	parts
+	observe *observe.Bridges
+}
+
+// Reconcile is observe, plan, apply, status. Deletion comes before any other gate.
+func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	seen, err := r.observe.Bridge(ctx, req.NamespacedName)
+	if err == nil && seen.Gone() {
+		r.observe.Watches.Follow(req.NamespacedName)
+	}
+	if err != nil || seen.Gone() {
+		return ctrl.Result{}, err
+	}
+	if seen.Deleting() {
+		return r.end(ctx, seen)
+	}
+	p := bridge.Of(seen.Input)
+	out, err := r.do(ctx, seen, p)
+	if out.Wrote { // what was read is from before; the change brings us back
+		return soonest(retryWritten), err
+	}
+	now := time.Now()
+	statusErr := r.status.Bridge(ctx, seen.Input.Bridge, status.Bridge(seen, p, out, now))
+	return retry(out, seen.Pause), errors.Join(err, statusErr)
+}
+
+// do applies a plan unless it is held back. The kubeconfig has reasons of its own: what is wrong with a release or a pull secret does not
+// keep a rotated one from DPF.
+func (r bridgeReconciler) do(ctx context.Context, seen observe.Bridge, p bridge.Plan) (status.Outcome, error) {
+	out := status.Outcome{Findings: p.Findings, Held: p.Held || seen.Pause.Holds(), Paused: seen.Pause.Reason}
+	switch {
+	case seen.Pause.Holds():
+		return out, nil
+	case p.End:
+		return out, r.follow(ctx, seen)
+	}
+	b := seen.Input.Bridge
+	if err := r.apply.Hold(ctx, b, names.BridgeFinalizer); err != nil {
+		return out, err
+	}
+	var err error
+	if !p.Held {
+		err = r.hostedCluster(ctx, seen, p, &out)
+	}
+	return out, errors.Join(err, r.inject(ctx, seen, p, &out))
+}
+
+// hostedCluster is made what the plan says, with all that belongs to it. Copies of Secrets that it no longer names go last.
+func (r bridgeReconciler) hostedCluster(ctx context.Context, seen observe.Bridge, p bridge.Plan, out *status.Outcome) error {
+	b := seen.Input.Bridge
+	if p.Key != nil {
+		if err := r.apply.Key(ctx, p.Key); err != nil {
+			return err
+		}
+	}
+	if p.Recreates {
+		r.status.Events.Eventf(b, nil, corev1.EventTypeWarning, "HostedClusterRecreated", "Create",
+			"HostedCluster %s/%s was deleted, and not by this bridge; it is made again, with nothing of what was in it; to be rid of it, delete the bridge", b.Namespace, b.Name)
+	}
+	owner := ownerBridge(seen.Input)
+	applied, err := r.apply.To(ctx, owner, p.Objects)
+	out.Findings, out.Wrote = append(out.Findings, applied.Findings...), applied.Wrote
+	r.tellDrift(b, applied)
+	if err != nil || applied.Wrote || len(applied.Findings) > 0 {
+		return err
+	}
+	copies, err := r.observe.Copies(ctx, b)
+	if err != nil {
+		return err
+	}
+	wrote, err := r.apply.Keep(ctx, owner, copies, append(p.Copies, names.BridgeKey(b.Name), bridge.InjectedKey(b).Name)...)
+	out.Wrote = out.Wrote || wrote
+	return err
+}
+
+// tellDrift: what was changed or taken away behind our back is put right, and that is said.
+func (r bridgeReconciler) tellDrift(b *dpuv1.DPUHCPBridge, applied apply.Applied) {
+	mended := slices.Clone(applied.Mended)
+	for _, made := range applied.Made {
+		if of := madeFor[strings.SplitN(made, " ", 2)[0]]; of != "" && status.Says(b.Status.Conditions, of) {
+			mended = append(mended, made)
+		}
+	}
+	for _, object := range mended {
+		r.status.Events.Eventf(b, nil, corev1.EventTypeWarning, "DriftCorrected", "Apply", "%s was changed or deleted by somebody else; it is as this bridge wants it again", object)
+	}
+}
+
+// madeFor a condition: one that was True had the object.
+var madeFor = map[string]string{
+	"IPAddressPool": dpuv1.ConditionMetalLBConfigured, "L2Advertisement": dpuv1.ConditionMetalLBConfigured, "ConfigMap": dpuv1.ConditionIgnitionConfigured,
+}
+
+// inject hands the kubeconfig over: first the Secret, then its name, then the word that the cluster is there.
+func (r bridgeReconciler) inject(ctx context.Context, seen observe.Bridge, p bridge.Plan, out *status.Outcome) error {
+	if p.Inject == nil {
+		return nil
+	}
+	applied, err := r.apply.Add(ctx, ownerBridge(seen.Input), p.Inject.Secret)
+	for _, f := range applied.Findings {
+		f.Condition = dpuv1.ConditionKubeconfigInjected
+		out.Findings = append(out.Findings, f)
+	}
+	out.Wrote = out.Wrote || applied.Wrote
+	if err != nil || len(applied.Findings) > 0 {
+		return err
+	}
+	if p.Inject.Refer {
+		out.Wrote = true
+		if err := r.apply.Refer(ctx, seen.DPUCluster, bridge.InjectedKey(seen.Input.Bridge).Name); err != nil {
+			return ignoreConflict(err)
+		}
+	}
+	if p.Inject.Created {
+		out.Wrote = true
+		return ignoreConflict(r.apply.Created(ctx, seen.DPUCluster, metav1.Now()))
+	}
+	return nil
+}
+
+// ignoreConflict: the object has changed since it was read, and its change brings us back.
+func ignoreConflict(err error) error {
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
+// follow the DPUCluster: delete the bridge of one that is gone, if the API server itself says so.
+func (r bridgeReconciler) follow(ctx context.Context, seen observe.Bridge) error {
+	b := seen.Input.Bridge
+	cluster := &dpf.DPUCluster{}
+	err := r.observe.Live.Get(ctx, bridge.ClusterKey(b), cluster)
+	if err == nil && cluster.DeletionTimestamp == nil {
+		return nil // the cache is behind
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	r.status.Events.Eventf(b, nil, corev1.EventTypeWarning, "DPUClusterDeleted", "Delete",
+		"DPUCluster %s is deleted, and dpuClusterDeletionPolicy is Delete: the bridge and its hosted cluster go too", bridge.ClusterKey(b))
+	return r.apply.Remove(ctx, b)
+}
+
+// end takes away what a bridge made, step by step, and only then lets it go. A pause does not hold this up: to delete is explicit.
+func (r bridgeReconciler) end(ctx context.Context, seen observe.Bridge) (ctrl.Result, error) {
+	b := seen.Input.Bridge
+	if !slices.Contains(b.Finalizers, names.BridgeFinalizer) {
+		return ctrl.Result{}, nil
+	}
+	remains, err := r.observe.Remains(ctx, seen)
+	var step bridge.Ending
+	if err == nil {
+		step = bridge.End(remains)
+		err = r.take(ctx, remains, step)
+	}
+	say := func(cleanup metav1.ConditionStatus, reason, message string) error {
+		return r.status.Bridge(ctx, b, status.Ending(b, remains.HostedCluster == nil, cleanup, reason, message, time.Now()))
+	}
+	switch {
+	case err != nil:
+		return ctrl.Result{}, errors.Join(err, say(metav1.ConditionFalse, dpuv1.ReasonCleanupFailed, err.Error()+"; it is tried again"))
+	case step.Reason != "":
+		return soonest(retryEnding), say(metav1.ConditionFalse, step.Reason, step.Message)
+	}
+	const over = "the hosted cluster and all that was made for it are gone"
+	r.status.Events.Eventf(b, nil, corev1.EventTypeNormal, dpuv1.ReasonCleanupSucceeded, dpuv1.ConditionHostedClusterCleanup, over)
+	if err := say(metav1.ConditionTrue, dpuv1.ReasonCleanupSucceeded, over); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{}, r.letGo(ctx, b)
+}
+
+// letGo takes the finalizer off the bridge as it is now: its status has just been written.
+func (r bridgeReconciler) letGo(ctx context.Context, b *dpuv1.DPUHCPBridge) error {
+	now := &dpuv1.DPUHCPBridge{}
+	if err := r.observe.Live.Get(ctx, client.ObjectKeyFromObject(b), now); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	return r.apply.Release(ctx, now, names.BridgeFinalizer)
+}
+
+// take one step of a deletion.
+func (r bridgeReconciler) take(ctx context.Context, remains bridge.Remains, step bridge.Ending) error {
+	var errs []error
+	if step.Cluster != nil {
+		errs = append(errs, r.apply.Remove(ctx, step.Cluster))
+	}
+	if step.Pool != nil {
+		errs = append(errs, r.apply.Remove(ctx, step.Pool))
+	}
+	if step.Unrefer { // before the Secret: DPF would look for one that is gone
+		if err := r.apply.Unrefer(ctx, remains.DPUCluster, bridge.InjectedKey(remains.Bridge).Name); err != nil {
+			return err
+		}
+	}
+	for i := range step.Secrets {
+		errs = append(errs, r.apply.Remove(ctx, &step.Secrets[i]))
+	}
+	if step.Others {
+		_, err := r.apply.To(ctx, ownerBridge(remains.Input), nil)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,123 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/byname"
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/metallb"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
+)
+
+// bridgeController is its name (spec/dpu-bridge.md §9).
+const bridgeController = "DPFHCPBridgeController"
+
+// bridgesAtOnce is how many bridges are reconciled at a time: none takes anything that another could have, but for the DPUCluster, which
+// the older has.
+const bridgesAtOnce = 4
+
+// bridge watches everything that observe.Bridge reads and apply writes for it.
+func (p parts) bridge(settings bridge.Settings) error {
+	core, err := typedcore.NewForConfigAndClient(p.manager.GetConfig(), p.manager.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("preparing to follow Secrets: %w", err)
+	}
+	wake := &waker{}
+	watches := byname.New(core, wake.wake)
+	if err := p.manager.Add(watches); err != nil {
+		return err
+	}
+	r := bridgeReconciler{p, &observe.Bridges{Observer: p.observe, Live: p.manager.GetAPIReader(), Settings: settings, Watches: watches}}
+	c, err := ctrl.NewControllerManagedBy(p.manager).Named(bridgeController).
+		WithOptions(controller.Options{MaxConcurrentReconciles: bridgesAtOnce, NewQueue: wake.queue}).
+		For(&dpuv1.DPUHCPBridge{}).
+		Watches(&dpuv1.DPUHCPBridge{}, p.mapped(r.rivals)).
+		Watches(&corev1.ConfigMap{}, p.mapped(bridged)).
+		Watches(&corev1.Node{}, p.mapped(r.unpublished), builder.WithPredicates(reachedOtherwise)).
+		Watches(&storagev1.StorageClass{}, p.mapped(r.unpublished)).
+		Build(r)
+	if err != nil {
+		return err
+	}
+	p.late.watch(c, &hyperv1.HostedCluster{}, &handler.EnqueueRequestForObject{})
+	p.late.watch(c, &hyperv1.NodePool{}, &handler.EnqueueRequestForObject{})
+	p.late.watch(c, &dpf.DPUCluster{}, p.mapped(r.bound))
+	p.late.watch(c, &dpf.DPU{}, p.mapped(r.joined))
+	p.late.watch(c, &metallb.IPAddressPool{}, p.mapped(bridged))
+	p.late.watch(c, &metallb.L2Advertisement{}, p.mapped(bridged))
+	return nil
+}
+
+// bridged: the bridge that an object's labels name.
+func bridged(_ context.Context, o client.Object) ([]types.NamespacedName, error) {
+	if o.GetLabels()[names.LabelBridge] == "" {
+		return nil, nil
+	}
+	return []types.NamespacedName{{Namespace: o.GetLabels()[names.LabelBridgeNamespace], Name: o.GetLabels()[names.LabelBridge]}}, nil
+}
+
+// rivals: the other bridges that refer to the DPUCluster of one that changed.
+func (r bridgeReconciler) rivals(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+	return r.of(ctx, bridge.ClusterKey(o.(*dpuv1.DPUHCPBridge)))
+}
+
+// bound: the bridges of a DPUCluster.
+func (r bridgeReconciler) bound(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+	return r.of(ctx, client.ObjectKeyFromObject(o))
+}
+
+// joined: the bridges of a DPU's DPUCluster.
+func (r bridgeReconciler) joined(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+	cluster := o.(*dpf.DPU).Spec.Cluster
+	return r.of(ctx, types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name})
+}
+
+func (r bridgeReconciler) of(ctx context.Context, cluster types.NamespacedName) ([]types.NamespacedName, error) {
+	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool { return bridge.ClusterKey(b) == cluster })
+}
+
+// unpublished: the bridges that have no hosted cluster yet; what Nodes and StorageClasses there are matters to no other.
+func (r bridgeReconciler) unpublished(ctx context.Context, _ client.Object) ([]types.NamespacedName, error) {
+	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool { return !bridge.Reported(b) })
+}
+
+func (r bridgeReconciler) bridgesThat(ctx context.Context, is func(*dpuv1.DPUHCPBridge) bool) ([]types.NamespacedName, error) {
+	all := &dpuv1.DPUHCPBridgeList{}
+	if err := r.observe.Reader.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	var keys []types.NamespacedName
+	for i := range all.Items {
+		if is(&all.Items[i]) {
+			keys = append(keys, client.ObjectKeyFromObject(&all.Items[i]))
+		}
+	}
+	return keys, nil
+}
+
+// reachedOtherwise passes over what Nodes report every few minutes: the cache keeps of their status only how they are reached.
+var reachedOtherwise = predicate.Funcs{
+	CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld.(*corev1.Node).Status, e.ObjectNew.(*corev1.Node).Status
+		return !equality.Semantic.DeepEqual(before, after)
+	},
+}

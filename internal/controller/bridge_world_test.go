@@ -1,0 +1,235 @@
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/metallb"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/testkit/envtest"
+)
+
+const (
+	release    = "quay.io/openshift-release-dev/ocp-release:4.20.4-multi"
+	newRelease = "quay.io/openshift-release-dev/ocp-release:4.20.5-multi"
+	osImage    = "quay.io/example/bluefield:4.20.4"
+	newOSImage = "quay.io/example/bluefield:4.20.5"
+	sshKey     = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIO0nVQQ2Xr0mS9XyqJ7mQ6E1QYw3Nq3c6l1kqJt0Pq3x core\n"
+)
+
+// dpuWorld is a world with a Node, storage, an image mapping and a user's Secrets, in which DPF has a DPUCluster.
+type dpuWorld struct{ *world }
+
+// finalizer of HyperShift, on what it has to tear down.
+const finalizer = "hypershift.openshift.io/finalizer"
+
+func newDPUWorld(t *testing.T) dpuWorld {
+	t.Helper()
+	w := dpuWorld{newWorld(t, cluster)}
+	for _, o := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.ns}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "oooi-system"}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "metallb-system"}},
+		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast", Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}}, Provisioner: "example.com/fast"},
+	} {
+		w.Expect(client.IgnoreAlreadyExists(w.api.Create(w.ctx, o))).To(Succeed())
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
+	w.Expect(client.IgnoreAlreadyExists(w.api.Create(w.ctx, node))).To(Succeed())
+	w.reports(node, func() {
+		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}}
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	})
+	w.creates(
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "oooi-system", Name: w.ns + "-images"}, Data: map[string]string{"4.20.4": osImage, "4.20.5": newOSImage}},
+		w.secret("pull", corev1.DockerConfigJsonKey, `{"auths":{"quay.io":{"auth":"x"}}}`), w.secret("ssh", "id_rsa.pub", sshKey),
+	)
+	t.Cleanup(w.forgetBridges)
+	return w
+}
+
+// forgetBridges deletes what would keep the next test's manager busy.
+func (w dpuWorld) forgetBridges() {
+	ctx := context.Background()
+	all := &dpuv1.DPUHCPBridgeList{}
+	w.Expect(w.api.List(ctx, all, client.InNamespace(w.ns))).To(Succeed())
+	for i := range all.Items {
+		b := &all.Items[i]
+		w.Eventually(func(g Gomega) {
+			g.Expect(client.IgnoreNotFound(w.api.Get(ctx, client.ObjectKeyFromObject(b), b))).To(Succeed())
+			b.Finalizers = nil
+			g.Expect(client.IgnoreNotFound(w.api.Update(ctx, b))).To(Succeed())
+			g.Expect(client.IgnoreNotFound(w.api.Delete(ctx, b))).To(Succeed())
+		}).Should(Succeed())
+	}
+}
+
+func (w dpuWorld) secret(name, key, value string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}, Data: map[string][]byte{key: []byte(value)}}
+}
+
+// grantsSecrets applies config/components/dpu-bridge in the world's namespace.
+func (w dpuWorld) grantsSecrets() {
+	w.t.Helper()
+	text, err := os.ReadFile("../../config/components/dpu-bridge/role.yaml")
+	w.Expect(err).NotTo(HaveOccurred())
+	objects, err := envtest.Objects(text, w.api.Scheme())
+	w.Expect(err).NotTo(HaveOccurred())
+	for _, o := range objects {
+		o.SetNamespace(w.ns)
+		if binding, is := o.(*rbacv1.RoleBinding); is { // the operator of tests has no ServiceAccount
+			binding.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "oooi-manager"}}
+		}
+		w.creates(o)
+	}
+}
+
+func (w dpuWorld) dpuCluster(name, kind string) *dpf.DPUCluster {
+	return &dpf.DPUCluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}, Spec: dpf.DPUClusterSpec{Type: kind}}
+}
+
+// dpu of a DPUCluster. What DPF asks for besides, we do not read.
+func (w dpuWorld) dpu(name, of string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"dpuNodeName": "host", "dpuDeviceName": name, "bfb": "bfb", "serialNumber": name, "cluster": map[string]any{"name": of, "namespace": w.ns},
+	}}}
+	u.SetGroupVersionKind(dpf.GroupVersion.WithKind("DPU"))
+	return named(u, w.ns, name)
+}
+
+// bridge b1 of DPUCluster d1, behind MetalLB.
+func (w dpuWorld) bridge() *dpuv1.DPUHCPBridge {
+	return &dpuv1.DPUHCPBridge{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "b1"},
+		Spec: dpuv1.DPUHCPBridgeSpec{
+			DPUClusterRef: dpuv1.DPUClusterReference{Name: "d1"}, BaseDomain: "example.com", SSHKey: "ssh", PullSecret: "pull", OCPReleaseImage: release,
+			ExposeThroughLoadBalancer: true, MetalLBVirtualIP: "192.0.2.10",
+		},
+	}
+}
+
+// bridged begins with all that a bridge needs, and the bridge.
+func (w dpuWorld) bridged() {
+	w.t.Helper()
+	w.grantsSecrets()
+	w.creates(w.dpuCluster("d1", "example.com/hosted"), w.bridge())
+}
+
+// hyperShift plays HyperShift for one HostedCluster: its finalizers, what it fills in, its kubeconfig with the HostedCluster's own labels, its
+// conditions.
+func (w dpuWorld) hyperShift(name, token string) {
+	w.t.Helper()
+	hc, pool := sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, name), there), sees(w.world, named(&hyperv1.NodePool{}, w.ns, name), there)
+	w.changes(hc, func() {
+		controllerutil.AddFinalizer(hc, finalizer)
+		hc.Spec.ClusterID, hc.Spec.InfraID = "7b3d2c1a-0000-4000-8000-000000000001", name+"-x"
+	})
+	w.changes(pool, func() { controllerutil.AddFinalizer(pool, finalizer) })
+	w.writesKubeconfig(name, token)
+	w.reports(hc, func() {
+		hc.Status.KubeConfig = &corev1.LocalObjectReference{Name: name + "-admin-kubeconfig"}
+		hc.Status.Conditions = nil
+		for _, kind := range []hyperv1.ConditionType{hyperv1.HostedClusterAvailable, hyperv1.EtcdAvailable, hyperv1.KubeAPIServerAvailable, hyperv1.InfrastructureReady} {
+			meta.SetStatusCondition(&hc.Status.Conditions, metav1.Condition{Type: string(kind), Status: metav1.ConditionTrue, Reason: "AsExpected", Message: "well"})
+		}
+	})
+}
+
+// writesKubeconfig with a token, as HyperShift does when it makes or rotates one.
+func (w dpuWorld) writesKubeconfig(name, token string) {
+	w.t.Helper()
+	hc := sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, name), there)
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name + "-admin-kubeconfig"}}
+	_, err := controllerutil.CreateOrUpdate(w.ctx, w.api, s, func() error {
+		s.Labels, s.Data = maps.Clone(hc.Labels), map[string][]byte{"kubeconfig": kubeconfigOf(w.t, token)}
+		return nil
+	})
+	w.Expect(err).NotTo(HaveOccurred())
+}
+
+func kubeconfigOf(t *testing.T, token string) []byte {
+	t.Helper()
+	return fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+current-context: admin
+clusters: [{name: c, cluster: {server: "https://api.b1.example.com:6443", certificate-authority-data: %q}}]
+contexts: [{name: admin, context: {cluster: c, user: u}}]
+users: [{name: u, user: {token: %s}}]
+`, certificateAuthority(t), token)
+}
+
+// tearsDown plays HyperShift's end of a HostedCluster.
+func (w dpuWorld) tearsDown(name string) {
+	w.t.Helper()
+	for _, o := range []client.Object{named(&hyperv1.NodePool{}, w.ns, name), named(&hyperv1.HostedCluster{}, w.ns, name)} {
+		sees(w.world, o, func(g Gomega, o client.Object) { g.Expect(o.GetDeletionTimestamp()).NotTo(BeNil()) })
+		w.changes(o, func() { controllerutil.RemoveFinalizer(o, finalizer) })
+	}
+	w.Expect(client.IgnoreNotFound(w.api.Delete(w.ctx, named(&corev1.Secret{}, w.ns, name+"-admin-kubeconfig")))).To(Succeed())
+}
+
+// saysOf waits until a bridge's condition has a status and reason.
+func (w dpuWorld) saysOf(name, condition string, status metav1.ConditionStatus, reason string) string {
+	w.t.Helper()
+	b := sees(w.world, named(&dpuv1.DPUHCPBridge{}, w.ns, name), func(g Gomega, b *dpuv1.DPUHCPBridge) {
+		c := meta.FindStatusCondition(b.Status.Conditions, condition)
+		g.Expect(c).NotTo(BeNil(), "condition %s", condition)
+		g.Expect(*c).To(And(HaveField("Status", status), HaveField("Reason", reason)), "all: %v", b.Status.Conditions)
+	})
+	return meta.FindStatusCondition(b.Status.Conditions, condition).Message
+}
+
+// injected is the Secret in the DPUCluster's namespace.
+func (w dpuWorld) injected(bridge string) *corev1.Secret {
+	return named(&corev1.Secret{}, w.ns, names.BridgeKubeconfig(w.ns, bridge))
+}
+
+// left is everything in the world that carries a bridge's labels, by kind and name.
+func (w dpuWorld) left() (all []string) {
+	w.t.Helper()
+	for _, list := range []client.ObjectList{
+		&hyperv1.HostedClusterList{}, &hyperv1.NodePoolList{}, &corev1.SecretList{}, &corev1.ConfigMapList{}, &metallb.IPAddressPoolList{}, &metallb.L2AdvertisementList{},
+	} {
+		w.Expect(w.api.List(w.ctx, list, client.MatchingLabels{names.LabelBridgeNamespace: w.ns})).To(Succeed())
+		for _, o := range items(list) {
+			all = append(all, fmt.Sprintf("%T %s", o, o.GetName()))
+		}
+	}
+	return all
+}
+
+// warned waits for an event about a bridge.
+func (w dpuWorld) warned(reason string) string {
+	w.t.Helper()
+	note := ""
+	w.Eventually(func(g Gomega) {
+		all := &eventsv1.EventList{}
+		g.Expect(w.api.List(w.ctx, all, client.InNamespace(w.ns))).To(Succeed())
+		var reasons []string
+		for _, e := range all.Items {
+			reasons = append(reasons, e.Reason)
+			if e.Reason == reason {
+				note = e.Note
+			}
+		}
+		g.Expect(reasons).To(ContainElement(reason))
+	}).Should(Succeed())
+	return note
+}

@@ -1,0 +1,284 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/byname"
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/metallb"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
+)
+
+// Bridges reads for the bridges' controller.
+type Bridges struct {
+	*Observer
+	// Live asks the API server itself.
+	Live     client.Reader
+	Settings bridge.Settings
+	// Watches tell when a Secret or the mapping changes; nil for who only judges.
+	Watches *byname.Watches
+}
+
+// Bridge is one bridge as it is.
+type Bridge struct {
+	bridge.Input
+	// DPUs of the DPUCluster; none as long as they may not be read.
+	DPUs []dpf.DPU
+	// Pause says why nothing is to be written; empty when it may.
+	Pause Pause
+}
+
+// Gone says that there is no such bridge (any more).
+func (b Bridge) Gone() bool { return b.Input.Bridge == nil }
+
+// Deleting says whether the bridge is being deleted.
+func (b Bridge) Deleting() bool { return b.Input.Bridge.DeletionTimestamp != nil }
+
+// Bridge reads one bridge and all that planning it looks at.
+func (o *Bridges) Bridge(ctx context.Context, key types.NamespacedName) (Bridge, error) {
+	b, err := get[dpuv1.DPUHCPBridge](ctx, o.Observer, key)
+	if err != nil || b == nil {
+		return Bridge{}, err
+	}
+	return o.Around(ctx, b)
+}
+
+// Around reads all that planning a bridge looks at, beside the bridge itself, which may not be stored yet. Of one that is being deleted
+// it reads nothing.
+func (o *Bridges) Around(ctx context.Context, b *dpuv1.DPUHCPBridge) (Bridge, error) {
+	seen := Bridge{Input: bridge.Input{
+		Settings: o.Settings, Bridge: b, Lives: o.lives(ctx, &dpuv1.DPUHCPBridgeList{}),
+		Served: bridge.Served{
+			DPF:        o.Kinds.Served(&dpf.DPUCluster{}) && o.Kinds.Served(&dpf.DPU{}),
+			HyperShift: o.Kinds.Served(&hyperv1.HostedCluster{}) && o.Kinds.Served(&hyperv1.NodePool{}),
+			MetalLB:    o.Kinds.Served(&metallb.IPAddressPool{}) && o.Kinds.Served(&metallb.L2Advertisement{}),
+		},
+	}}
+	if seen.Deleting() {
+		return seen, nil
+	}
+	for _, read := range []func(context.Context, *Bridge) error{o.objects, o.rivals, o.surroundingsOf, o.secrets, o.dpus} {
+		if err := read(ctx, &seen); err != nil {
+			return Bridge{}, err
+		}
+	}
+	seen.Pause = o.pause(b.Annotations, seen.HostedCluster)
+	return seen, nil
+}
+
+// objects that a bridge has or refers to.
+func (o *Bridges) objects(ctx context.Context, seen *Bridge) (err error) {
+	key := client.ObjectKeyFromObject(seen.Input.Bridge)
+	if seen.DPUCluster, err = get[dpf.DPUCluster](ctx, o.Observer, bridge.ClusterKey(seen.Input.Bridge)); err != nil {
+		return err
+	}
+	if seen.HostedCluster, err = get[hyperv1.HostedCluster](ctx, o.Observer, key); err != nil {
+		return err
+	}
+	seen.NodePool, err = get[hyperv1.NodePool](ctx, o.Observer, key)
+	return err
+}
+
+// rivals are the other bridges that refer to the same DPUCluster.
+func (o *Bridges) rivals(ctx context.Context, seen *Bridge) error {
+	all := &dpuv1.DPUHCPBridgeList{}
+	if err := o.Reader.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing bridges: %w", err)
+	}
+	for _, b := range all.Items {
+		if b.UID != seen.Input.Bridge.UID && bridge.ClusterKey(&b) == bridge.ClusterKey(seen.Input.Bridge) {
+			seen.Rivals = append(seen.Rivals, b)
+		}
+	}
+	return nil
+}
+
+func (o *Bridges) surroundingsOf(ctx context.Context, seen *Bridge) error {
+	nodes, classes := &corev1.NodeList{}, &storagev1.StorageClassList{}
+	if err := o.Reader.List(ctx, nodes, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing Nodes: %w", err)
+	}
+	if err := o.Reader.List(ctx, classes, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing StorageClasses: %w", err)
+	}
+	seen.Nodes, seen.StorageClasses = nodes.Items, classes.Items
+	return nil
+}
+
+// secrets are followed first and read then, each by its name and from the API server itself; the mapping, which is not ours, as well.
+func (o *Bridges) secrets(ctx context.Context, seen *Bridge) (err error) {
+	b := seen.Input.Bridge
+	at := func(name string) types.NamespacedName {
+		return types.NamespacedName{Namespace: b.Namespace, Name: name}
+	}
+	pull, ssh, key := at(string(b.Spec.PullSecret)), at(string(b.Spec.SSHKey)), at(names.BridgeKey(b.Name))
+	kubeconfig, injected := seen.KubeconfigKey(), types.NamespacedName{}
+	if len(seen.Refused()) == 0 {
+		injected = bridge.InjectedKey(b)
+	}
+	follow := []byname.Object{{Kind: byname.ConfigMap, NamespacedName: o.Settings.Images}}
+	for _, secret := range []types.NamespacedName{pull, ssh, kubeconfig, injected} {
+		follow = append(follow, byname.Object{Kind: byname.Secret, NamespacedName: secret})
+	}
+	if o.Watches != nil {
+		o.Watches.Follow(client.ObjectKeyFromObject(b), follow...)
+	}
+	for _, read := range []struct {
+		key  types.NamespacedName
+		into *bridge.Secret
+	}{{pull, &seen.PullSecret}, {ssh, &seen.SSHKey}, {key, &seen.Key}, {kubeconfig, &seen.Kubeconfig.Secret}, {injected, &seen.Injected}} {
+		if *read.into, err = o.secret(ctx, read.key); err != nil {
+			return err
+		}
+	}
+	seen.Kubeconfig = sanitised(seen.Kubeconfig.Secret)
+	seen.Mapping, err = o.mapping(ctx)
+	return err
+}
+
+func (o *Bridges) secret(ctx context.Context, key types.NamespacedName) (bridge.Secret, error) {
+	if key.Name == "" {
+		return bridge.Secret{}, nil
+	}
+	s := &corev1.Secret{}
+	err := o.Live.Get(ctx, key, s)
+	switch {
+	case apierrors.IsNotFound(err):
+		return bridge.Secret{}, nil
+	case apierrors.IsForbidden(err):
+		return bridge.Secret{Denied: true}, nil
+	case err != nil:
+		return bridge.Secret{}, fmt.Errorf("reading Secret %s: %w", key, err)
+	}
+	return bridge.Secret{Secret: s}, nil
+}
+
+// sanitised is what of a hosted cluster's kubeconfig may be handed on.
+func sanitised(from bridge.Secret) bridge.Kubeconfig {
+	k := bridge.Kubeconfig{Secret: from}
+	if from.Secret == nil {
+		return k
+	}
+	access, refusal := guest.Sanitise(from.Data[guest.KubeconfigKey])
+	if refusal != nil {
+		k.Refused, k.Because = refusal.Rule, refusal.Because
+		return k
+	}
+	k.Content = access.Kubeconfig()
+	return k
+}
+
+func (o *Bridges) mapping(ctx context.Context) (*corev1.ConfigMap, error) {
+	m := &corev1.ConfigMap{}
+	err := o.Live.Get(ctx, o.Settings.Images, m)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading ConfigMap %s: %w", o.Settings.Images, err)
+	}
+	return m, nil
+}
+
+// dpus of the DPUCluster, as the cache has them.
+func (o *Bridges) dpus(ctx context.Context, seen *Bridge) error {
+	all, err := list[dpf.DPUList](ctx, o.Observer, "", client.UnsafeDisableDeepCopy)
+	if err != nil || all == nil {
+		return err
+	}
+	for _, d := range all.Items {
+		if d.Joins(bridge.ClusterKey(seen.Input.Bridge)) {
+			seen.DPUs = append(seen.DPUs, d)
+		}
+	}
+	return nil
+}
+
+// Remains reads what is there of a bridge that is being deleted, from the API server itself: what the cache does not show yet must
+// not be left behind.
+func (o *Bridges) Remains(ctx context.Context, seen Bridge) (bridge.Remains, error) {
+	b := seen.Input.Bridge
+	r := bridge.Remains{Input: seen.Input}
+	var err error
+	if r.HostedCluster, err = live[hyperv1.HostedCluster](ctx, o, client.ObjectKeyFromObject(b)); err != nil {
+		return r, err
+	}
+	if r.NodePool, err = live[hyperv1.NodePool](ctx, o, client.ObjectKeyFromObject(b)); err != nil {
+		return r, err
+	}
+	if r.DPUCluster, err = live[dpf.DPUCluster](ctx, o, bridge.ClusterKey(b)); err != nil {
+		return r, err
+	}
+	if r.DPUs, err = o.DPUs(ctx, bridge.ClusterKey(b)); err != nil {
+		return r, err
+	}
+	r.Secrets, err = o.own(ctx, b, seen.Applied())
+	return r, err
+}
+
+// live reads one object from the API server itself; nil when it is not there, or its kind is not.
+func live[T any, P interface {
+	*T
+	client.Object
+}](ctx context.Context, o *Bridges, key types.NamespacedName) (P, error) {
+	object := P(new(T))
+	err := o.Live.Get(ctx, key, object)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %T %s: %w", object, key, err)
+	}
+	return object, nil
+}
+
+// DPUs that there are, from the API server itself, of all DPUClusters: an address may be that of another's DPU.
+func (o *Bridges) DPUs(ctx context.Context, _ types.NamespacedName) ([]dpf.DPU, error) {
+	all := &dpf.DPUList{}
+	if err := o.Live.List(ctx, all); err != nil && !meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("listing DPUs: %w", err)
+	}
+	return all.Items, nil
+}
+
+// Copies are the Secrets that a bridge has made in its own namespace.
+func (o *Bridges) Copies(ctx context.Context, b *dpuv1.DPUHCPBridge) ([]corev1.Secret, error) {
+	return o.made(ctx, b, b.Namespace)
+}
+
+// own are all Secrets that a bridge has made. Where it was never granted it made none.
+func (o *Bridges) own(ctx context.Context, b *dpuv1.DPUHCPBridge, applied bool) (all []corev1.Secret, err error) {
+	namespaces := []string{b.Namespace}
+	if abroad := bridge.ClusterKey(b).Namespace; abroad != b.Namespace {
+		namespaces = append(namespaces, abroad)
+	}
+	for _, namespace := range namespaces {
+		found, err := o.made(ctx, b, namespace)
+		if err != nil && (applied || !apierrors.IsForbidden(err)) {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+func (o *Bridges) made(ctx context.Context, b *dpuv1.DPUHCPBridge, namespace string) ([]corev1.Secret, error) {
+	found := &corev1.SecretList{}
+	ours := client.MatchingLabels{names.LabelManagedBy: names.ManagedBy, names.LabelBridgeSecret: "true", names.LabelBridge: b.Name, names.LabelBridgeNamespace: b.Namespace}
+	if err := o.Live.List(ctx, found, client.InNamespace(namespace), ours); err != nil {
+		return nil, fmt.Errorf("listing the Secrets of bridge %s in namespace %s: %w", b.Name, namespace, err)
+	}
+	return found.Items, nil
+}

@@ -1,0 +1,99 @@
+package bridge
+
+import (
+	"fmt"
+	"strings"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// Remains are what is there of a bridge that is being deleted, read from the API server itself: HostedCluster, NodePool and
+// DPUCluster of its Input, and these.
+type Remains struct {
+	Input
+	// DPUs of the DPUCluster, those that are being deleted too.
+	DPUs []dpf.DPU
+	// Secrets of the bridge in its namespace and in the DPUCluster's.
+	Secrets []corev1.Secret
+}
+
+// Ending is the next step of a deletion. Each is taken when the one before has left nothing.
+type Ending struct {
+	// Reason and Message of HostedClusterCleanup while there is a step; without any, the bridge is done with.
+	Reason, Message string
+	// Cluster and Pool to delete.
+	Cluster *hyperv1.HostedCluster
+	Pool    *hyperv1.NodePool
+	// Unrefer takes our Secret's name off the DPUCluster.
+	Unrefer bool
+	// Secrets to delete.
+	Secrets []corev1.Secret
+	// Others deletes all else that is the bridge's, when there is nothing of the above.
+	Others bool
+}
+
+// End says what to do next. The order is the safe one (spec/dpu-bridge.md §7): DPF removes the Node of a DPU through the hosted
+// cluster, and through the kubeconfig in our Secret, so both outlive the DPUs.
+func End(in Remains) Ending {
+	cluster, pool := in.cluster(), in.pool()
+	injected, own := in.split()
+	switch {
+	case cluster != nil && len(in.attached()) > 0 && !in.forced():
+		return Ending{Reason: dpuv1.ReasonCleanupDPUsAttached, Message: fmt.Sprintf(
+			"DPUs %s of DPUCluster %s are there still, and DPF needs the hosted cluster to remove them: delete them, or end it at once with: kubectl -n %s annotate dpuhcpbridge %s %s=true",
+			some(in.attached()), ClusterKey(in.Bridge), in.Bridge.Namespace, in.Bridge.Name, names.AnnotationForceDelete)}
+	case cluster != nil || pool != nil:
+		return Ending{Cluster: cluster, Pool: pool, Reason: dpuv1.ReasonCleanupInProgress, Message: fmt.Sprintf("waiting for HostedCluster and NodePool %s/%s to go", in.Bridge.Namespace, in.Bridge.Name)}
+	case in.referred() || len(injected) > 0:
+		return Ending{Unrefer: in.referred(), Secrets: injected, Reason: dpuv1.ReasonCleanupInProgress, Message: "the kubeconfig is taken from the DPUCluster"}
+	case len(own) > 0:
+		return Ending{Secrets: own, Reason: dpuv1.ReasonCleanupInProgress, Message: "copies of Secrets are removed"}
+	}
+	return Ending{Others: true}
+}
+
+// split the Secrets into those that the DPUCluster may refer to, and all others.
+func (in Remains) split() (injected, own []corev1.Secret) {
+	key := InjectedKey(in.Bridge)
+	for _, s := range in.Secrets {
+		switch {
+		case !in.Owns(&s):
+		case s.Namespace == key.Namespace && s.Name == key.Name:
+			injected = append(injected, s)
+		default:
+			own = append(own, s)
+		}
+	}
+	return injected, own
+}
+
+// referred says whether the DPUCluster refers to our Secret, whose name no other bridge has.
+func (in Remains) referred() bool {
+	return in.DPUCluster != nil && in.DPUCluster.Spec.Kubeconfig == InjectedKey(in.Bridge).Name
+}
+
+// attached are the DPUs of the DPUCluster, by name.
+func (in Remains) attached() (all []string) {
+	for i := range in.DPUs {
+		if in.DPUs[i].Joins(ClusterKey(in.Bridge)) {
+			all = append(all, in.DPUs[i].Name)
+		}
+	}
+	return all
+}
+
+func (in Remains) forced() bool { return in.Bridge.Annotations[names.AnnotationForceDelete] == "true" }
+
+// some of a list, as text.
+func some(all []string) string {
+	const most = 5
+	if len(all) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
+	}
+	return strings.Join(all, ", ")
+}

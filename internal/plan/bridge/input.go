@@ -1,0 +1,151 @@
+package bridge
+
+import (
+	"cmp"
+	"slices"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// Settings are the operator's flags that planning a bridge depends on.
+type Settings struct {
+	// MetalLBNamespace is where MetalLB looks for its pools.
+	MetalLBNamespace string
+	// Images is the ConfigMap that maps OpenShift's releases to BlueField container images.
+	Images types.NamespacedName
+}
+
+// Input is everything that planning one bridge looks at. Nil means that it is not there.
+type Input struct {
+	Settings Settings
+	Bridge   *dpuv1.DPUHCPBridge
+	// Served are the APIs of others that the cluster has.
+	Served Served
+	// Lives says whether a UID is that of a bridge.
+	Lives func(types.UID) bool
+
+	DPUCluster *dpf.DPUCluster
+	// Rivals are the other bridges that refer to the same DPUCluster.
+	Rivals []dpuv1.DPUHCPBridge
+	// HostedCluster and NodePool of the bridge's namespace and name, whoever made them.
+	HostedCluster *hyperv1.HostedCluster
+	NodePool      *hyperv1.NodePool
+
+	Nodes          []corev1.Node
+	StorageClasses []storagev1.StorageClass
+	// Mapping is the ConfigMap of Settings.Images.
+	Mapping *corev1.ConfigMap
+
+	// PullSecret and SSHKey are the user's; Key is the one that etcd is encrypted with.
+	PullSecret, SSHKey, Key Secret
+	// Injected is the Secret in the DPUCluster's namespace. Like DPUCluster it is read only where that may be.
+	Injected Secret
+	// Kubeconfig of the hosted cluster.
+	Kubeconfig Kubeconfig
+}
+
+// Served says which APIs the cluster has.
+type Served struct{ DPF, HyperShift, MetalLB bool }
+
+// Secret is one as it was seen.
+type Secret struct {
+	*corev1.Secret
+	// Denied: the operator may not read Secrets there.
+	Denied bool
+}
+
+// Kubeconfig is what of the hosted cluster's may be handed on.
+type Kubeconfig struct {
+	// Secret that has it.
+	Secret Secret
+	// Content made from the parts of it that are harmless.
+	Content []byte
+	// Refused says why there is no content, in words of our own: a rule, and a sentence.
+	Refused, Because string
+}
+
+// ClusterKey names the DPUCluster of a bridge.
+func ClusterKey(b *dpuv1.DPUHCPBridge) types.NamespacedName {
+	ref := b.Spec.DPUClusterRef
+	return types.NamespacedName{Namespace: cmp.Or(string(ref.Namespace), b.Namespace), Name: string(ref.Name)}
+}
+
+// KubeconfigKey names the Secret with the hosted cluster's kubeconfig; empty while HyperShift names none, and for a HostedCluster that
+// is not ours.
+func (in Input) KubeconfigKey() types.NamespacedName {
+	if hc := in.cluster(); hc != nil && hc.Status.KubeConfig != nil {
+		return types.NamespacedName{Namespace: hc.Namespace, Name: hc.Status.KubeConfig.Name}
+	}
+	return types.NamespacedName{}
+}
+
+// InjectedKey names the Secret that the DPUCluster is to refer to.
+func InjectedKey(b *dpuv1.DPUHCPBridge) types.NamespacedName {
+	return types.NamespacedName{Namespace: ClusterKey(b).Namespace, Name: names.BridgeKubeconfig(b.Namespace, b.Name)}
+}
+
+// cluster is the HostedCluster if it is ours.
+func (in Input) cluster() *hyperv1.HostedCluster {
+	if in.HostedCluster == nil || !in.Owns(in.HostedCluster) {
+		return nil
+	}
+	return in.HostedCluster
+}
+
+// pool is the NodePool if it is ours.
+func (in Input) pool() *hyperv1.NodePool {
+	if in.NodePool == nil || !in.Owns(in.NodePool) {
+		return nil
+	}
+	return in.NodePool
+}
+
+// Owns says whether an object is the bridge's. After a restore every UID is new: what names the bridge and belongs to none that
+// lives is its too.
+func (in Input) Owns(o metav1.Object) bool {
+	l, b := o.GetLabels(), in.Bridge
+	uid := types.UID(l[names.LabelOwnerUID])
+	named := l[names.LabelManagedBy] == names.ManagedBy && l[names.LabelBridge] == b.Name && l[names.LabelBridgeNamespace] == b.Namespace
+	return named && uid != "" && (uid == b.UID || !in.Lives(uid))
+}
+
+// labels of everything that a bridge makes.
+func labels(b *dpuv1.DPUHCPBridge) map[string]string {
+	return map[string]string{
+		names.LabelManagedBy: names.ManagedBy, names.LabelOwnerUID: string(b.UID),
+		names.LabelBridge: b.Name, names.LabelBridgeNamespace: b.Namespace,
+	}
+}
+
+// secretLabels are of the Secrets that a bridge makes.
+func secretLabels(b *dpuv1.DPUHCPBridge) map[string]string {
+	all := labels(b)
+	all[names.LabelBridgeSecret] = "true"
+	return all
+}
+
+// older says whether a bridge came first. One that is not stored yet comes last.
+func older(a, b *dpuv1.DPUHCPBridge) bool {
+	if a.CreationTimestamp.IsZero() != b.CreationTimestamp.IsZero() {
+		return b.CreationTimestamp.IsZero()
+	}
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.UID < b.UID
+}
+
+// sorted by name, so that a choice among Nodes is the same every time.
+func sorted(nodes []corev1.Node) []corev1.Node {
+	all := slices.Clone(nodes)
+	slices.SortFunc(all, func(a, b corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}

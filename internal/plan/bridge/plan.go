@@ -1,0 +1,199 @@
+// Package bridge says what one DPUHCPBridge becomes, and what is wrong with what its user wrote. It is pure: it reads no clock, no
+// environment and no cluster, and does not change its input.
+package bridge
+
+import (
+	"fmt"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+// Plan is what one bridge becomes.
+type Plan struct {
+	// Objects of the hosted cluster, in the order in which they are applied. They are not, while Held.
+	plan.Plan
+	// Held means that nothing of the hosted cluster may change. Injection and approval have reasons of their own.
+	Held bool
+	// Key is the Secret to make, with a key that etcd is encrypted with; nil when it is there. It is made once.
+	Key *corev1.Secret
+	// Copies of the user's Secrets, by name; others of the bridge's are no longer needed.
+	Copies []string
+	// Recreates says that the hosted cluster was there and somebody has deleted it.
+	Recreates bool
+	// Image that the operating system of the DPUs comes from; empty while it is not known.
+	Image string
+	// Inject the kubeconfig; nil while there is none, or nowhere to.
+	Inject *Injection
+	// Approve certificates of the DPUCluster's DPUs; nil stops it.
+	Approve *Approval
+	// End the bridge: its DPUCluster is gone, and the user wants all else to go with it.
+	End bool
+}
+
+// Injection hands the hosted cluster's kubeconfig to DPF.
+type Injection struct {
+	// Secret in the DPUCluster's namespace.
+	Secret runtime.ApplyConfiguration
+	// Refer the DPUCluster to it, unless it does so already.
+	Refer bool
+	// Created: the DPUCluster's condition of that name is ours to set, and is not.
+	Created bool
+}
+
+// Approval is whose certificates may be approved, and how to get there.
+type Approval struct {
+	// Secret with the hosted cluster's kubeconfig.
+	Secret types.NamespacedName
+	// Server that is dialled: the hosted API's own Service.
+	Server string
+	// Cluster whose DPUs they are.
+	Cluster types.NamespacedName
+}
+
+// Of says what one bridge becomes.
+func Of(in Input) Plan {
+	p := Plan{End: in.endsWithCluster()}
+	p.Find(in.binding()...)
+	bound := !p.Refused(dpuv1.ConditionDPUClusterBound)
+	p.Find(in.prerequisites()...)
+	p.Find(in.secrets()...)
+	p.Find(in.metallb()...)
+	p.Image = in.image(&p)
+	services := in.services(&p)
+	p.Find(in.refusedPool()...)
+	if bound {
+		in.inject(&p)
+		in.approve(&p)
+	}
+	if p.Held = p.holds(); p.Held {
+		return p
+	}
+	if in.Key.Secret == nil {
+		p.Key = in.emptyKey()
+	}
+	p.Recreates = in.HostedCluster == nil && Reported(in.Bridge)
+	p.Copies = []string{in.pullSecretCopy(), in.sshKeyCopy()}
+	p.Want(in.copies()...)
+	p.Want(in.ignition(p.Image), in.hostedCluster(services), in.nodePool())
+	p.Want(in.pools()...)
+	return p
+}
+
+// holds: one finding that something is missing or wrong holds the hosted cluster back as a whole, for half of one is none.
+// Injection and approval come after it.
+func (p *Plan) holds() bool {
+	return p.Refused(dpuv1.ConditionDPUClusterBound, dpuv1.ConditionReady, dpuv1.ConditionSecretsValid,
+		dpuv1.ConditionBlueFieldContainerImageAvailable, dpuv1.ConditionMetalLBConfigured)
+}
+
+// endsWithCluster only for a bridge that said itself that it was bound: after a restore the DPUCluster may come later than the bridge.
+func (in Input) endsWithCluster() bool {
+	gone := in.DPUCluster == nil || in.DPUCluster.DeletionTimestamp != nil
+	return in.Served.DPF && gone && in.Bridge.Spec.DPUClusterDeletionPolicy == dpuv1.DeleteHostedCluster && in.said(dpuv1.ConditionDPUClusterBound)
+}
+
+// prerequisites of the hosted cluster itself.
+func (in Input) prerequisites() (all []finding.Finding) {
+	waiting := func(reason string) finding.Builder { return finding.Wait(dpuv1.ConditionReady, reason) }
+	if !in.Served.HyperShift {
+		return one(waiting("HyperShiftMissing").Say("the cluster does not serve HostedClusters and NodePools (%s): install HyperShift, on OpenShift with the multicluster engine operator (MCE); it is noticed by itself", hyperv1.GroupVersion))
+	}
+	if hc := in.HostedCluster; hc != nil && in.cluster() == nil {
+		all = append(all, finding.Wrong(dpuv1.ConditionReady, "HostedClusterTaken").
+			Say("HostedCluster %s/%s exists and is not of this bridge; it is left alone: give the bridge another name, or remove the HostedCluster", hc.Namespace, hc.Name))
+	}
+	if np := in.NodePool; np != nil && in.pool() == nil {
+		all = append(all, finding.Wrong(dpuv1.ConditionReady, "NodePoolTaken").
+			Say("NodePool %s/%s exists and is not of this bridge; it is left alone: give the bridge another name, or remove the NodePool", np.Namespace, np.Name))
+	}
+	return append(all, in.storage()...)
+}
+
+// storage for etcd, which is asked for only before there is a claim.
+func (in Input) storage() []finding.Finding {
+	if in.cluster() != nil {
+		return nil
+	}
+	named := string(in.Bridge.Spec.EtcdStorageClass)
+	for _, class := range in.StorageClasses {
+		if class.Name == named || named == "" && class.Annotations[defaultClass] == "true" {
+			return nil
+		}
+	}
+	waiting := finding.Wait(dpuv1.ConditionReady, "StorageClassMissing").At("spec.etcdStorageClass")
+	if named != "" {
+		return one(waiting.Say("StorageClass %s for etcd is not there: install its storage (e.g. OpenShift Data Foundation), or make the bridge anew with another etcdStorageClass", named))
+	}
+	return one(waiting.Say("no StorageClass is the default (annotation %s), and etcd needs one: install a storage (e.g. OpenShift Data Foundation), mark a class as the default, or make the bridge anew with etcdStorageClass", defaultClass))
+}
+
+// defaultClass marks the StorageClass of claims that name none (storage-class docs).
+const defaultClass = "storageclass.kubernetes.io/is-default-class"
+
+// approve certificates as long as there is a hosted cluster of ours for this DPUCluster.
+func (in Input) approve(p *Plan) {
+	if key := in.KubeconfigKey(); key.Name != "" && in.HostedCluster.DeletionTimestamp == nil {
+		p.Approve = &Approval{
+			Secret: key, Cluster: ClusterKey(in.Bridge),
+			Server: fmt.Sprintf("https://kube-apiserver.%s.svc:6443", endpoint.ControlPlaneNamespace(in.HostedCluster)),
+		}
+	}
+}
+
+// inject what the hosted cluster's kubeconfig has that is harmless.
+func (in Input) inject(p *Plan) {
+	const kind = dpuv1.ConditionKubeconfigInjected
+	source, key := in.KubeconfigKey(), InjectedKey(in.Bridge)
+	switch {
+	case source.Name == "":
+		p.Find(finding.Wait(kind, "WaitingForKubeconfig").Say("the HostedCluster names no kubeconfig yet (status.kubeconfig)"))
+	case in.Kubeconfig.Secret.Denied:
+		p.Find(denied(kind, source.Namespace))
+	case in.Injected.Denied:
+		p.Find(denied(kind, key.Namespace))
+	case in.Kubeconfig.Secret.Secret == nil:
+		p.Find(finding.Wait(kind, "WaitingForKubeconfig").Say("Secret %s with the hosted cluster's kubeconfig is not there", source))
+	case in.Kubeconfig.Refused != "":
+		p.Find(finding.Wrong(kind, "KubeconfigRefused").Say("the kubeconfig in Secret %s is not used (%s): %s", source, in.Kubeconfig.Refused, in.Kubeconfig.Because))
+	case in.Injected.Secret != nil && !in.Owns(in.Injected.Secret):
+		p.Find(finding.Wrong(kind, nameTaken).Say("Secret %s exists and is not of this bridge; it is left alone: remove it", key))
+	default:
+		p.Inject = &Injection{
+			Secret:  secret(in.Bridge, key, map[string][]byte{dpf.KubeconfigKey: in.Kubeconfig.Content}),
+			Refer:   in.DPUCluster.Spec.Kubeconfig == "",
+			Created: in.DPUCluster.Spec.Type != dpf.TypeStatic && !meta.IsStatusConditionTrue(in.DPUCluster.Status.Conditions, dpf.ConditionCreated),
+		}
+	}
+}
+
+// said tells whether the bridge's own status says that a condition is True.
+func (in Input) said(condition string) bool {
+	return meta.IsStatusConditionTrue(in.Bridge.Status.Conditions, condition)
+}
+
+// Applied tells whether the bridge's status says that objects were made for it.
+func (in Input) Applied() bool {
+	c := meta.FindStatusCondition(in.Bridge.Status.Conditions, dpuv1.ConditionIgnitionConfigured)
+	return c != nil && c.Status != metav1.ConditionUnknown
+}
+
+// Reported tells whether a bridge's status has anything of a HostedCluster.
+func Reported(b *dpuv1.DPUHCPBridge) bool {
+	return meta.FindStatusCondition(b.Status.Conditions, dpuv1.ConditionHostedClusterAvailable) != nil
+}
+
+func denied(condition, namespace string) finding.Finding {
+	return finding.Wait(condition, "NamespaceNotGranted").
+		Say("the operator may not read Secrets in namespace %s: kubectl apply -n %s -k config/components/dpu-bridge (in the chart: bridge.namespaces)", namespace, namespace)
+}

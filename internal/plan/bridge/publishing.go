@@ -1,0 +1,79 @@
+package bridge
+
+import (
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+)
+
+var published = []hyperv1.ServiceType{hyperv1.APIServer, hyperv1.OAuthServer, hyperv1.Konnectivity, hyperv1.Ignition}
+
+// services says how the control plane is reached. HyperShift lets nobody change it, so a hosted cluster that is there keeps what it has.
+func (in Input) services(p *Plan) []hyperv1.ServicePublishingStrategyMapping {
+	if hc := in.cluster(); hc != nil {
+		return hc.Spec.Services
+	}
+	var all []hyperv1.ServicePublishingStrategyMapping
+	if in.Bridge.Spec.ExposeThroughLoadBalancer {
+		for _, service := range published {
+			strategy := hyperv1.ServicePublishingStrategy{Type: hyperv1.Route}
+			if service == hyperv1.APIServer {
+				strategy.Type = hyperv1.LoadBalancer
+			}
+			all = append(all, hyperv1.ServicePublishingStrategyMapping{Service: service, ServicePublishingStrategy: strategy})
+		}
+		return all
+	}
+	address := nodeAddress(in.Nodes)
+	if address == "" {
+		p.Find(finding.Wait(dpuv1.ConditionReady, "NodeAddressUnknown").At("spec.exposeThroughLoadBalancer").
+			Say("the control plane is to be reached through node ports, and no Ready Node of the management cluster has an ExternalIP or InternalIP: see kubectl get nodes -o wide"))
+		return nil
+	}
+	for _, service := range published {
+		all = append(all, hyperv1.ServicePublishingStrategyMapping{Service: service, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{
+			Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: address},
+		}})
+	}
+	return all
+}
+
+// nodeAddress is a Ready Node's ExternalIP, else a Ready Node's InternalIP.
+func nodeAddress(nodes []corev1.Node) string {
+	for _, kind := range []corev1.NodeAddressType{corev1.NodeExternalIP, corev1.NodeInternalIP} {
+		for _, n := range sorted(nodes) {
+			for _, a := range n.Status.Addresses {
+				if a.Type == kind && isReady(n) {
+					return a.Address
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func isReady(n corev1.Node) bool {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// metallb is needed for a virtual IP, and must look for its pools in its own namespace.
+func (in Input) metallb() []finding.Finding {
+	const kind = dpuv1.ConditionMetalLBConfigured
+	switch {
+	case !in.Bridge.Spec.ExposeThroughLoadBalancer:
+		return one(finding.Note(kind, "NotNeeded").Say("the control plane is reached through node ports"))
+	case in.Bridge.Spec.MetalLBVirtualIP == "":
+		return one(finding.Note(kind, "NotNeeded").Say("metalLBVirtualIP is not set: the address is that of any load balancer"))
+	case !in.Served.MetalLB:
+		return one(finding.Wait(kind, "MetalLBMissing").At("spec.metalLBVirtualIP").
+			Say("the cluster does not serve MetalLB's IPAddressPools and L2Advertisements: install the MetalLB operator; it is noticed by itself"))
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package bridge
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// KeyLength of AES-256, which HyperShift's aescbc encrypts etcd with.
+const KeyLength = 32
+
+// secrets judges the user's, and the key of etcd.
+func (in Input) secrets() (all []finding.Finding) {
+	const kind = dpuv1.ConditionSecretsValid
+	if in.PullSecret.Denied || in.SSHKey.Denied || in.Key.Denied {
+		return one(denied(kind, in.Bridge.Namespace))
+	}
+	for _, s := range []struct {
+		Secret
+		field, name string
+		problem     func(*corev1.Secret) string
+	}{
+		{in.PullSecret, "pullSecret", string(in.Bridge.Spec.PullSecret), PullSecretProblem},
+		{in.SSHKey, "sshKey", string(in.Bridge.Spec.SSHKey), SSHKeyProblem},
+	} {
+		if s.Secret.Secret == nil {
+			all = append(all, finding.Wait(kind, "SecretNotFound").At("spec."+s.field).
+				Say("%s names Secret %s/%s, which is not there; make it (oooi bridge create does, from a file)", s.field, in.Bridge.Namespace, s.name))
+		} else if problem := s.problem(s.Secret.Secret); problem != "" {
+			all = append(all, finding.Wrong(kind, "SecretInvalid").At("spec."+s.field).
+				Say("%s names Secret %s/%s, which %s", s.field, in.Bridge.Namespace, s.name, problem))
+		}
+	}
+	return append(all, in.key()...)
+}
+
+// key: what is encrypted with a key is lost with it, so another is never made for a hosted cluster that is there.
+func (in Input) key() []finding.Finding {
+	name := in.Bridge.Namespace + "/" + names.BridgeKey(in.Bridge.Name)
+	wrong := func(reason string) finding.Builder { return finding.Wrong(dpuv1.ConditionSecretsValid, reason) }
+	switch {
+	case in.Key.Secret == nil && in.HostedCluster != nil:
+		return one(wrong("EncryptionKeyLost").Say("Secret %s is gone, and with it the key that the hosted cluster's etcd is encrypted with; no other can be made: restore it from a backup before the control plane restarts", name))
+	case in.Key.Secret == nil:
+		return nil
+	case !in.Owns(in.Key.Secret):
+		return one(wrong(nameTaken).Say("Secret %s exists and is not of this bridge; it is left alone: remove it, or give the bridge another name", name))
+	case len(in.Key.Data[hyperv1.AESCBCKeySecretKey]) != KeyLength:
+		return one(wrong("EncryptionKeyInvalid").Say("Secret %s does not hold %d bytes in its key %s any more; restore it from a backup", name, KeyLength, hyperv1.AESCBCKeySecretKey))
+	}
+	return nil
+}
+
+// nameTaken is the reason of a finding about an object that is not ours.
+const nameTaken = "NameTaken"
+
+// emptyKey is the Secret for the key, without it: a plan is not random.
+func (in Input) emptyKey() *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: in.Bridge.Namespace, Name: names.BridgeKey(in.Bridge.Name), Labels: secretLabels(in.Bridge)},
+		Type:       corev1.SecretTypeOpaque,
+	}
+}
+
+func (in Input) pullSecretCopy() string {
+	return names.BridgeCopy(in.Bridge.Name, "pull-secret", in.PullSecret.Data[PullSecretKey])
+}
+
+func (in Input) sshKeyCopy() string {
+	return names.BridgeCopy(in.Bridge.Name, "ssh-key", in.SSHKey.Data[SSHKeyKey])
+}
+
+// copies of the user's Secrets.
+func (in Input) copies() []runtime.ApplyConfiguration {
+	at := func(name string) types.NamespacedName {
+		return types.NamespacedName{Namespace: in.Bridge.Namespace, Name: name}
+	}
+	return []runtime.ApplyConfiguration{
+		secret(in.Bridge, at(in.pullSecretCopy()), map[string][]byte{PullSecretKey: in.PullSecret.Data[PullSecretKey]}),
+		secret(in.Bridge, at(in.sshKeyCopy()), map[string][]byte{SSHKeyKey: in.SSHKey.Data[SSHKeyKey]}),
+	}
+}

@@ -1,0 +1,132 @@
+package status
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
+)
+
+// provisioning is the phase until the hosted cluster is there.
+const provisioning = "Provisioning"
+
+// Bridge says how a bridge stands.
+func Bridge(seen observe.Bridge, p bridge.Plan, out Outcome, now time.Time) dpuv1.DPUHCPBridgeStatus {
+	b := seen.Input.Bridge
+	mirror := mirrored(seen)
+	own := ownVerdicts(seen, p, out)
+	all := slices.Concat(mirror, own, []verdict{joinable(out, mirror, own)})
+	return dpuv1.DPUHCPBridgeStatus{
+		Conditions: conditions(b.Status.Conditions, b.Generation, now, all...), ObservedGeneration: b.Generation,
+		BlueFieldContainerImage: p.Image,
+	}
+}
+
+func mirrored(seen observe.Bridge) (all []verdict) {
+	for _, c := range seen.Mirror() {
+		all = append(all, verdict{c.Type, c.Status, c.Reason, c.Message})
+	}
+	return all
+}
+
+// ownVerdicts in the order in which a bridge comes about: the first that is not True is why it is not Ready.
+func ownVerdicts(seen observe.Bridge, p bridge.Plan, out Outcome) []verdict {
+	b := seen.Input.Bridge
+	before, cluster := b.Status.Conditions, bridge.ClusterKey(b)
+	bound := judged(dpuv1.ConditionDPUClusterBound, out.Findings, yes(dpuv1.ConditionDPUClusterBound, "Bound", "DPUCluster "+cluster.String()+" is this bridge's"))
+	applied := func(kind, reason, message string) verdict {
+		return judged(kind, out.Findings, unlessHeld(out, before, yes(kind, reason, message)))
+	}
+	injected := no(dpuv1.ConditionKubeconfigInjected, bound.Reason, "nothing is injected while the DPUCluster is not bound")
+	if p.Inject != nil {
+		injected = yes(dpuv1.ConditionKubeconfigInjected, "Injected", "DPUCluster "+cluster.String()+" refers to Secret "+bridge.InjectedKey(b).Name)
+	}
+	return []verdict{
+		bound,
+		judged(dpuv1.ConditionSecretsValid, out.Findings, yes(dpuv1.ConditionSecretsValid, "Valid", "both Secrets hold what they should, and are copied")),
+		judged(dpuv1.ConditionBlueFieldContainerImageAvailable, out.Findings, kept(before, dpuv1.ConditionBlueFieldContainerImageAvailable)),
+		applied(dpuv1.ConditionMetalLBConfigured, "Configured", "MetalLB has "+string(b.Spec.MetalLBVirtualIP)+" for the hosted API"),
+		applied(dpuv1.ConditionIgnitionConfigured, "Configured", "the NodePool's ignition pins "+p.Image),
+		judged(dpuv1.ConditionKubeconfigInjected, out.Findings, injected),
+		approving(p, out, bound),
+	}
+}
+
+// approving: nothing is approved for a DPUCluster that is not the bridge's.
+func approving(p bridge.Plan, out Outcome, bound verdict) verdict {
+	const kind = dpuv1.ConditionCSRAutoApprovalActive
+	switch {
+	case p.Approve != nil:
+		return judged(kind, out.Findings, yes(kind, "Watching", "certificate requests of DPUs are decided as they come"))
+	case bound.Status != metav1.ConditionTrue:
+		return no(kind, bound.Reason, "nothing is approved while the DPUCluster is not bound")
+	}
+	return no(kind, "WaitingForKubeconfig", "nothing can be approved before the HostedCluster names its kubeconfig")
+}
+
+// joinable is Ready: what stands in the way first.
+func joinable(out Outcome, mirror, own []verdict) verdict {
+	const kind = dpuv1.ConditionReady
+	available := unknown(dpuv1.ConditionHostedClusterAvailable, provisioning, "there is no HostedCluster yet")
+	for _, v := range mirror {
+		if v.Type == dpuv1.ConditionHostedClusterAvailable {
+			available = v
+		}
+	}
+	verdict := yes(kind, "Ready", "DPUs can join")
+	if bad, found := firstNot(own[:5]...); found {
+		verdict = no(kind, bad.Reason, bad.Type+": "+bad.Message)
+	} else if available.Status != metav1.ConditionTrue {
+		verdict = no(kind, provisioning, available.Type+": "+available.Message)
+	} else if bad, found := firstNot(own[5:]...); found {
+		verdict = no(kind, bad.Reason, bad.Type+": "+bad.Message)
+	}
+	if out.Paused != "" && verdict.Status != metav1.ConditionTrue {
+		verdict = no(kind, "Paused", out.Paused)
+	}
+	return judged(kind, out.Findings, verdict)
+}
+
+// Ending is the status of a bridge that is being deleted: how far that got, beside what was known. Of a HostedCluster that is gone
+// nothing is.
+func Ending(b *dpuv1.DPUHCPBridge, clusterGone bool, cleanup metav1.ConditionStatus, reason, message string, now time.Time) dpuv1.DPUHCPBridgeStatus {
+	status := *b.Status.DeepCopy()
+	for _, m := range bridge.Mirrored {
+		if clusterGone {
+			meta.RemoveStatusCondition(&status.Conditions, m.Ours)
+		}
+	}
+	all := []verdict{
+		{dpuv1.ConditionHostedClusterCleanup, cleanup, reason, message},
+		no(dpuv1.ConditionCSRAutoApprovalActive, "Deleting", "nothing is approved any more"),
+		no(dpuv1.ConditionReady, "Deleting", message),
+	}
+	for _, c := range conditions(b.Status.Conditions, b.Generation, now, all...) {
+		if was := meta.FindStatusCondition(status.Conditions, c.Type); was != nil {
+			*was = c
+			continue
+		}
+		status.Conditions = append(status.Conditions, c)
+	}
+	status.ObservedGeneration = b.Generation
+	return status
+}
+
+// Bridge writes a bridge's status if it differs.
+func (w *Writer) Bridge(ctx context.Context, b *dpuv1.DPUHCPBridge, want dpuv1.DPUHCPBridgeStatus) error {
+	if equality.Semantic.DeepEqual(b.Status, want) {
+		return nil
+	}
+	if err := w.write(ctx, b, want); err != nil {
+		return err
+	}
+	w.tell(b, b.Status.Conditions, want.Conditions)
+	return nil
+}
