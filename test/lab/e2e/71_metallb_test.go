@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -26,23 +27,24 @@ func TestApplicationsAreReachedThroughMetalLB(t *testing.T) {
 	managementPod(t, ctx, "c1", pem)
 	trust(t, ctx, m, pem)
 	vm := onMachine(m)
+	manifest(t, ctx, metallb(t, ctx))
 	afterwards(t, func(ctx context.Context) error {
 		_, err := lab.Kubectl(ctx, "-n", "clusters", "patch", "infra", "c1", "--type=merge", "-p", `{"spec":{"appsIngress":null}}`)
-		return err
+		_, gone := hosted(ctx, "c1", "delete", "node", m.Name)
+		return errors.Join(err, gone)
 	})
 
 	t.Run("MetalLB that serves no class: the printed YAML makes it serve one", func(t *testing.T) { classIsSet(t, ctx) })
 	t.Run("names and traffic from both sides", func(t *testing.T) { bothSides(t, ctx, vm) })
 	t.Run("a claimed address outside the network is refused", func(t *testing.T) { claimIsRefused(t, ctx, vm) })
 	t.Run("the kubeconfig is rotated", func(t *testing.T) { kubeconfigIsRotated(t, ctx) })
-	t.Run("the hosted API is cut off", func(t *testing.T) { apiIsCutOff(t, ctx, vm) })
+	t.Run("the hosted API is cut off", func(t *testing.T) { apiIsCutOff(t, ctx, vm, appServed) })
 	t.Run("the pool is emptied, and the address changes", func(t *testing.T) { addressIsLostAndChanges(t, ctx, vm) })
 	t.Run("switched off, nothing of it is left in the hosted cluster", func(t *testing.T) { switchedOff(t, ctx, vm) })
 }
 
 // MetalLB without --lb-class serves no Service that HyperShift's own cloud provider leaves alone.
 func classIsSet(t *testing.T, ctx context.Context) {
-	manifest(t, ctx, metallb(t, ctx))
 	appsIngress(t, ctx, `{"enabled":true,"metallb":{"ipAddressPoolRange":["192.168.100.200-192.168.100.219"]}}`)
 	apps(t, ctx, "Degraded", "NamespaceNotGranted")
 	grant(t, ctx)
@@ -51,12 +53,17 @@ func classIsSet(t *testing.T, ctx context.Context) {
 	if !found {
 		t.Fatalf("the message has no YAML: %s", message)
 	}
+	metallbRuns(t, ctx)
 	must(t, applyToGuest(ctx, yaml, "--server-side", "--force-conflicts", "--field-manager=oooi-advice"))
-	apps(t, ctx, "Pending", "WaitingForExternalIP")
-	inGuest(t, ctx, "-n", "metallb-system", "rollout", "status", "deployment/controller", "--timeout=240s")
-	inGuest(t, ctx, "-n", "metallb-system", "rollout", "status", "daemonset/speaker", "--timeout=240s")
+	metallbRuns(t, ctx)
 	pool(t, ctx, metallbPool)
 	apps(t, ctx, "Ready", "Serving")
+}
+
+func metallbRuns(t *testing.T, ctx context.Context) {
+	t.Helper()
+	inGuest(t, ctx, "-n", "metallb-system", "rollout", "status", "deployment/controller", "--timeout=240s")
+	inGuest(t, ctx, "-n", "metallb-system", "rollout", "status", "daemonset/speaker", "--timeout=240s")
 }
 
 // pool has MetalLB give addresses. Its webhook in the hosted cluster, reached through konnectivity, may not answer at once.
@@ -95,10 +102,13 @@ func addressIsLostAndChanges(t *testing.T, ctx context.Context, vm place) {
 		return err
 	}))
 	began := time.Now()
-	follows(t, ctx, vm)
+	must(t, scene.Until(ctx, "the proxy", func(ctx context.Context) error { return leadsTo(t, ctx, otherIP) }))
+	answered(t, ctx, inPod, appsHost, proxyService(t, ctx, "c1"))
+	answered(t, ctx, vm, appsHost, otherIP)
 	inTime(t, "DNS and proxy followed", began, 5*time.Second)
 	apps(t, ctx, "Ready", "Serving")
 	appServed(t, ctx, vm)
+	appServed(t, ctx, inPod)
 }
 
 // No MetalLB at all: the proxy spreads over two workers, and one of them loses its power.
@@ -157,11 +167,13 @@ func onMachine(m scene.Machine) place {
 	return func(ctx context.Context, command ...string) (string, error) { return lab.On(ctx, m, command...) }
 }
 
-// runApplication puts kube-proxy, an application with a certificate of its own and the HTTP router into hosted cluster c1, one after
-// the other: an emulated worker that starts them at once takes longer for each than its kubelet waits.
+// runApplication puts kube-proxy, an application with a certificate of its own and the HTTP router into hosted cluster c1, where they
+// stay: one after the other, as an emulated worker that starts them at once takes longer for each than its kubelet waits.
 func runApplication(t *testing.T, ctx context.Context) (pem string) {
 	t.Helper()
-	guest := func(name string) { manifest(t, ctx, filepath.Join(scene.Root(), "test/lab/guest", name+".yaml")) }
+	guest := func(name string) {
+		inGuest(t, ctx, "apply", "-f", filepath.Join(scene.Root(), "test/lab/guest", name+".yaml"))
+	}
 	guest("kube-proxy")
 	inGuest(t, ctx, "-n", "kube-system", "rollout", "status", "daemonset/konnectivity-agent", "--timeout=180s")
 	inGuest(t, ctx, "-n", "kube-system", "rollout", "status", "daemonset/kube-proxy", "--timeout=180s")

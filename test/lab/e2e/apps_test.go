@@ -63,6 +63,12 @@ func serves(ctx context.Context, at place) error {
 	return nil
 }
 
+func servedAtOnce(t *testing.T, ctx context.Context, at place) {
+	t.Helper()
+	must(t, serves(ctx, at))
+}
+
+// appServed is patient: what serves on an emulated worker, MetalLB's speaker above all, misses its kubelet's probes and is restarted.
 func appServed(t *testing.T, ctx context.Context, at place) {
 	t.Helper()
 	must(t, scene.Until(within(t, time.Minute), "the application", func(ctx context.Context) error { return serves(ctx, at) }))
