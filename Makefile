@@ -87,6 +87,11 @@ lint: ## golangci-lint, from its own module.
 verify: ## Fail when generated files are stale, go.mod is untidy, or two clean builds differ.
 	hack/verify
 
+.PHONY: chart
+chart: ## Pack the Helm chart as dist/oooi-VERSION.tgz.
+	$(LAB) build helm
+	$(TESTENV); helm package charts/oooi --destination dist
+
 ##@ Cluster
 .PHONY: install
 install: ## Install the CRDs into the current cluster.

@@ -17,10 +17,12 @@ import (
 type module struct{ path, version, sum string }
 
 var (
-	hypershift = module{"github.com/openshift/hypershift", "v0.1.60", "h1:x9xrDkBxTPOoLo3wamNKVtZ/ShNEvpYoTWZnLTQ00uk="}
-	doca       = module{"github.com/nvidia/doca-platform", "v0.0.0-20251115082520-81369e955c6c", "h1:AA2VqLdE6rQ5mukC/xd6R5JoUhDAWaCOcd15e4esUWI="}
-	metallb    = module{"go.universe.tf/metallb", "v0.15.3", "h1:jmTFharsaP9yBW0p/giOahfuVNTBIvwQqxx2eYxM6fc="}
-	openshift  = module{"github.com/openshift/api", "v0.0.0-20260416105050-3c6b218b8a80", "h1:r0S/yoZAI0iWo1JvoIijaIgWGWf/izg4WiV7Wrtz16k="}
+	hypershift  = module{"github.com/openshift/hypershift", "v0.1.60", "h1:x9xrDkBxTPOoLo3wamNKVtZ/ShNEvpYoTWZnLTQ00uk="}
+	doca        = module{"github.com/nvidia/doca-platform", "v0.0.0-20251115082520-81369e955c6c", "h1:AA2VqLdE6rQ5mukC/xd6R5JoUhDAWaCOcd15e4esUWI="}
+	metallb     = module{"go.universe.tf/metallb", "v0.15.3", "h1:jmTFharsaP9yBW0p/giOahfuVNTBIvwQqxx2eYxM6fc="}
+	openshift   = module{"github.com/openshift/api", "v0.0.0-20260416105050-3c6b218b8a80", "h1:r0S/yoZAI0iWo1JvoIijaIgWGWf/izg4WiV7Wrtz16k="}
+	certManager = module{"github.com/cert-manager/cert-manager", "v1.21.2", "h1:UWgoYM+KLNtRlqmoWOKjKBOBUPVHeepQ6/ac3ERJW68="}
+	prometheus  = module{"github.com/prometheus-operator/prometheus-operator", "v0.85.0", "h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s="}
 )
 
 // dir downloads the module if it is not in the cache yet and says where it lies.
@@ -38,17 +40,19 @@ func (m module) dir() (string, error) {
 	return got.Dir, nil
 }
 
+// manifest is the file of a CRD in a module.
+type manifest struct {
+	module
+	path string
+}
+
 // Foreign are the CRDs of the kinds that we read but do not define.
 func Foreign() ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	all := []*apiextensionsv1.CustomResourceDefinition{attachments()}
-	const manifests = "cmd/install/assets/hypershift-operator/zz_generated.crd-manifests/"
-	for _, of := range []struct {
-		module
-		path string
-	}{
-		{hypershift, manifests + "hostedclusters-Default.crd.yaml"},
-		{hypershift, manifests + "hostedcontrolplanes-Default.crd.yaml"},
-		{hypershift, manifests + "nodepools-Default.crd.yaml"},
+	const hypershiftCRDs = "cmd/install/assets/hypershift-operator/zz_generated.crd-manifests/"
+	all, err := read([]manifest{
+		{hypershift, hypershiftCRDs + "hostedclusters-Default.crd.yaml"},
+		{hypershift, hypershiftCRDs + "hostedcontrolplanes-Default.crd.yaml"},
+		{hypershift, hypershiftCRDs + "nodepools-Default.crd.yaml"},
 		{openshift, "route/v1/zz_generated.crd-manifests/routes.crd.yaml"},
 		{openshift, "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_networks.crd.yaml"},
 		{openshift, "operator/v1/zz_generated.crd-manifests/0000_70_dns_00_dnses.crd.yaml"},
@@ -56,7 +60,23 @@ func Foreign() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		{doca, "config/provisioning/crd/bases/provisioning.dpu.nvidia.com_dpus.yaml"},
 		{metallb, "config/crd/bases/metallb.io_ipaddresspools.yaml"},
 		{metallb, "config/crd/bases/metallb.io_l2advertisements.yaml"},
-	} {
+	})
+	return append(all, attachments()), err
+}
+
+// Optional are the CRDs of what the operator's own manifests hold for those who have cert-manager or the Prometheus operator.
+func Optional() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	return read([]manifest{
+		{certManager, "deploy/crds/cert-manager.io_certificates.yaml"},
+		{certManager, "deploy/crds/cert-manager.io_issuers.yaml"},
+		{prometheus, "example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml"},
+		{prometheus, "example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml"},
+		{prometheus, "example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml"},
+	})
+}
+
+func read(manifests []manifest) (all []*apiextensionsv1.CustomResourceDefinition, err error) {
+	for _, of := range manifests {
 		dir, err := of.dir()
 		if err != nil {
 			return nil, err

@@ -1,7 +1,7 @@
 # Each component is a function build_NAME. It runs again only when its inputs change: the files of inputs_NAME (by default
 # build/NAME), the function itself, and the Go version. Versions are pinned by build/*/go.{mod,sum}.
-COMPONENTS="kube envoy node cni runc coredns konnectivity ignition mkimage images apiserver-proxy preload netpol standin kernel guest metallb worker oooi"
-ASSETS="kube envoy"   # what `make test` runs against
+COMPONENTS="kube envoy helm node cni runc coredns konnectivity ignition mkimage images apiserver-proxy preload netpol standin kernel guest metallb worker oooi"
+ASSETS="kube envoy helm"   # what `make test` runs against
 
 lab_build() {
   local component wanted=${*:-$COMPONENTS}
@@ -56,6 +56,10 @@ build_kube() {
   for name in $KUBE_NAMES; do ln -sf hyperkube "$BIN/$name"; done
 }
 KUBE_NAMES="etcd kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet kubectl"
+
+# Helm, pinned beside the other tools of hack/.
+inputs_helm() { find "$REPO/hack/helm" -type f; }
+build_helm() { ( cd "$REPO/hack/helm" && go build -ldflags "-s -w" -o "$BIN/" tool ); }
 
 build_node() {
   local version
