@@ -103,8 +103,9 @@ spec:
 func TestARelease(t *testing.T) {
 	c, g := started(t), NewWithT(t)
 	c.kubectl("create namespace oooi-system")
+	c.kubectl("create namespace dpf")
 	t.Run("the API server takes all that can be rendered", c.takes)
-	c.does(documented(t, "helm install") + " --set monitoring.enabled=true,appsIngress.namespaces={clusters}")
+	c.does(documented(t, "helm install") + " --set monitoring.enabled=true,appsIngress.namespaces={clusters},bridge.namespaces={dpf}")
 	for _, there := range []string{"deployment/oooi-controller-manager", "poddisruptionbudget/oooi-controller-manager", "networkpolicy/oooi-controller-manager",
 		"servicemonitor/oooi-controller-manager", "podmonitor/oooi-daemons", "prometheusrule/oooi", "service/oooi-webhook"} {
 		c.kubectl("--namespace oooi-system get " + there)
@@ -133,6 +134,8 @@ func (c cluster) permissions(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(c.may("list infras -A")).To(BeTrue())
 	g.Expect(c.may("get secrets --namespace clusters")).To(BeTrue())
+	g.Expect(c.may("create secrets --namespace dpf")).To(BeTrue())
+	g.Expect(c.may("create secrets --namespace clusters")).To(BeFalse())
 	g.Expect(c.may("get secrets --namespace default")).To(BeFalse())
 	g.Expect(c.may("list secrets --namespace clusters")).To(BeFalse())
 	for _, verb := range []string{"get", "list", "watch", "create", "update", "patch", "delete"} {

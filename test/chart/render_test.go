@@ -36,6 +36,7 @@ func TestTheChartIsWhatKustomizeBuilds(t *testing.T) {
 		"certificates by cert-manager":   {"webhook.certManager=true", whole + "components: [CONFIG/components/cert-manager]\n", ""},
 		"monitored":                      {"monitoring.enabled=true", whole + "components: [CONFIG/components/monitoring]\n", ""},
 		"with leave to read kubeconfigs": {"appsIngress.namespaces={clusters}", "resources: [CONFIG/default, more]\n" + twice, "namespace: clusters\ncomponents: [CONFIG/components/apps-ingress]\n"},
+		"with leave to keep Secrets":     {"bridge.namespaces={dpf}", "resources: [CONFIG/default, more]\n" + twice, "namespace: dpf\ncomponents: [CONFIG/components/dpu-bridge]\n"},
 		"other images": {"image.repository=mirror.example.com:5000/oooi,envoyImage.digest=" + digest, whole + `images: [{name: oooi, newName: "mirror.example.com:5000/oooi"}]
 patches:
 - target: {kind: Deployment}
@@ -76,16 +77,17 @@ func TestAGroupThatIsSwitchedOffIsNotThere(t *testing.T) {
 	}
 }
 
-func TestVLANServicesSwitchedOffTakeTheirAlertsAndTheirLeaveAlong(t *testing.T) {
-	const theirs = "oooi-daemons|oooi-apps-ingress|oooi_dhcp|oooi_proxy"
-	g, values := NewWithT(t), "monitoring.enabled=true,appsIngress.namespaces={a}"
-	g.Expect(rendered(t, "--set", values)).To(MatchRegexp(theirs))
-	g.Expect(rendered(t, "--set", values+",vlanServices.enabled=false")).NotTo(MatchRegexp(theirs))
+func TestWhatIsSwitchedOffTakesItsAlertsAndItsLeaveAlong(t *testing.T) {
+	g, values := NewWithT(t), "monitoring.enabled=true,appsIngress.namespaces={a},bridge.namespaces={a}"
+	for off, theirs := range map[string]string{"vlanServices": "oooi-daemons|oooi-apps-ingress|oooi_dhcp|oooi_proxy", "bridge": "oooi-dpu-bridge"} {
+		g.Expect(rendered(t, "--set", values)).To(MatchRegexp(theirs))
+		g.Expect(rendered(t, "--set", values+","+off+".enabled=false")).NotTo(MatchRegexp(theirs))
+	}
 }
 
 func TestAllIsInTheReleasesNamespace(t *testing.T) {
 	g := NewWithT(t)
-	for _, values := range []string{"monitoring.enabled=true,appsIngress.namespaces={a}", "webhook.certManager=true"} {
+	for _, values := range []string{"monitoring.enabled=true,appsIngress.namespaces={a},bridge.namespaces={b}", "webhook.certManager=true"} {
 		g.Expect(rendered(t, "--namespace", "elsewhere", "--set", values)).To(And(ContainSubstring("namespace: elsewhere"), Not(ContainSubstring(system))))
 	}
 }
@@ -117,6 +119,7 @@ func TestWrongValuesAreRefusedInASentence(t *testing.T) {
 		"flags.pod-cidrs={10.0.0.1}":   "at '/flags/pod-cidrs/0': '10.0.0.1' does not match pattern",
 		"appsIngress.namespaces={a,a}": "at '/appsIngress/namespaces': items at 0 and 1 are equal",
 		"appsIngress.namespaces={A_b}": "at '/appsIngress/namespaces/0': 'A_b' does not match pattern",
+		"bridge.namespaces=dpf":        "at '/bridge/namespaces': got string, want array",
 		"crds.keep=perhaps":            "at '/crds/keep': got string, want boolean",
 		"vlanServices.enabled=false,bridge.enabled=false": "there would be nothing to do. Switch one on.",
 	} {
@@ -151,7 +154,7 @@ func TestFlagsAreTheManagers(t *testing.T) {
 	})
 	g.Expect(schema.Properties.Flags.Properties).To(BeEmpty())
 	g.Expect(left).To(ConsistOf("envoy-image", "health-probe-bind-address", "image", "leader-elect", "leader-election-namespace",
-		"metrics-bind-address", "metrics-secure", "webhook-bind-address", "webhook-cert-dir"))
+		"dpu-bridge", "metrics-bind-address", "metrics-secure", "vlan-services", "webhook-bind-address", "webhook-cert-dir"))
 }
 
 // A metric that an alert asks for is one that a source file of ours, or of controller-runtime, names.
