@@ -84,9 +84,13 @@ type Decision struct {
 }
 
 // Broken is the name of the first rule that did not pass; empty when all did.
-func (d Decision) Broken() string { return firstBroken(d.Rules) }
+func (d Decision) Broken() string { return Broken(d.Rules) }
 
-func firstBroken(rules []Verdict) string {
+// RulePending is broken by a CSR that somebody has decided about.
+const RulePending = "Pending"
+
+// Broken is the name of the first that did not pass; empty when all did.
+func Broken(rules []Verdict) string {
 	if i := slices.IndexFunc(rules, func(v Verdict) bool { return !v.Passed }); i >= 0 {
 		return rules[i].Name
 	}

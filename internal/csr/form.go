@@ -76,7 +76,7 @@ func derOf(text []byte) (der []byte, odd string) {
 
 // formRules are kept by requests of both kinds.
 var formRules = []rule[*form]{
-	{"Pending", (*form).isPending},
+	{RulePending, (*form).isPending},
 	{"Signer", (*form).namesAKubeletSigner},
 	{"OnePEMBlock", (*form).isOnePEMBlock},
 	{"Readable", (*form).isReadable},

@@ -24,6 +24,7 @@ type front struct {
 	token  string
 	asked  []string
 	answer http.HandlerFunc // in place of the hosted API's, if set
+	passes func(*http.Request)
 }
 
 func newFront(t *testing.T, token string) *front {
@@ -48,6 +49,7 @@ func newFront(t *testing.T, token string) *front {
 		case answer != nil:
 			answer(w, r)
 		default:
+			f.passing()(r)
 			proxy.ServeHTTP(w, r)
 		}
 	}))
@@ -95,6 +97,22 @@ func (f *front) answers(h http.HandlerFunc) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.answer = h
+}
+
+// before has something done before a request reaches the hosted API.
+func (f *front) before(do func(*http.Request)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.passes = do
+}
+
+func (f *front) passing() func(*http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.passes == nil {
+		return func(*http.Request) {}
+	}
+	return f.passes
 }
 
 // behindFront has the world's hosted API reached through a front, with a token.

@@ -1,0 +1,166 @@
+package guest
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"reflect"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/cldmnky/oooi/internal/csr"
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+// FactSource reads DPUs from the management API itself, not from what was seen of it before: an approval cannot be taken back.
+type FactSource interface {
+	// DPUs of a DPUCluster; others may be among them.
+	DPUs(ctx context.Context, cluster types.NamespacedName) ([]dpf.DPU, error)
+}
+
+// ApproveWant is where a bridge wants certificates approved.
+type ApproveWant struct {
+	// Secret with the kubeconfig: HostedCluster.status.kubeconfig. Without a name, there is none yet.
+	Secret types.NamespacedName
+	// Server that is dialled, https://HOST:PORT. The kubeconfig's own never is.
+	Server string
+	// Cluster is the DPUCluster.
+	Cluster types.NamespacedName
+	// API are addresses of the hosted API server, which no kubelet may claim.
+	API []netip.Addr
+}
+
+// ApprovalState is how approving stands for a bridge.
+type ApprovalState struct {
+	// Active: all was read, and what may be approved is.
+	Active bool
+	// Problem that keeps us from approving; nil when there is none, or nothing is known yet.
+	Problem *plan.GuestProblem
+	// Pending are the CSRs of kubelets that no rule lets pass now, as far as they are well formed.
+	Pending int
+}
+
+// Reasons of a problem beside those of plan.GuestProblem.
+const (
+	// ManagementUnreachable: the DPUs cannot be read, so that nothing may be approved.
+	ManagementUnreachable = "ManagementUnreachable"
+	// ApprovalRefused: the hosted cluster does not take our approvals.
+	ApprovalRefused = "ApprovalRefused"
+)
+
+// Approved is one approval, for an audit.
+type Approved struct {
+	Name            string // of the CSR
+	Kind            csr.Kind
+	Host            string
+	Reason, Message string // as on the CSR
+}
+
+// Approvals approve certificates of kubelets in hosted clusters, one approver for each bridge.
+type Approvals struct {
+	// Dial opens connections to hosted clusters.
+	Dial Dial
+
+	secrets SecretSource
+	facts   FactSource
+	told    func(bridge types.NamespacedName, a Approved)
+	changed func(bridge types.NamespacedName)
+
+	mu        sync.Mutex
+	approvers map[types.NamespacedName]*approver
+	ended     bool
+	all       sync.WaitGroup
+}
+
+// NewApprovals approves nothing yet. Told is called after each approval, changed when a bridge's ApprovalState turned, both from
+// goroutines of that bridge's own.
+func NewApprovals(secrets SecretSource, facts FactSource, told func(bridge types.NamespacedName, a Approved), changed func(bridge types.NamespacedName)) *Approvals {
+	return &Approvals{
+		Dial: (&net.Dialer{}).DialContext, secrets: secrets, facts: facts, told: told, changed: changed,
+		approvers: map[types.NamespacedName]*approver{},
+	}
+}
+
+// Start waits for the end and then approves nothing more: it makes Approvals a Runnable of the manager.
+func (a *Approvals) Start(ctx context.Context) error {
+	<-ctx.Done()
+	a.mu.Lock()
+	a.ended = true
+	for _, one := range a.approvers {
+		one.stop()
+	}
+	a.mu.Unlock()
+	a.all.Wait()
+	return nil
+}
+
+// See begins to approve for a bridge, or goes on, and tells at once how that stands. DPUs are what is known of them: when they
+// change, what waits is decided again. Nothing is approved on their word alone.
+func (a *Approvals) See(bridge types.NamespacedName, w ApproveWant, dpus []dpf.DPU) ApprovalState {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	one := a.approvers[bridge]
+	if (one == nil || !reflect.DeepEqual(one.want, w)) && !a.ended {
+		one = a.begin(bridge, w, one)
+	}
+	if one == nil {
+		return ApprovalState{}
+	}
+	return one.sees(DPUs(dpus))
+}
+
+// Forget approves nothing more for a bridge.
+func (a *Approvals) Forget(bridge types.NamespacedName) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if one := a.approvers[bridge]; one != nil {
+		one.stop()
+		delete(a.approvers, bridge)
+	}
+}
+
+// begin has an approver follow another, which must have ended: two could approve two CSRs of one DPU.
+func (a *Approvals) begin(bridge types.NamespacedName, w ApproveWant, before *approver) *approver {
+	ctx, stop := context.WithCancel(context.Background())
+	one := &approver{
+		by: bridge, want: w, dial: a.Dial, facts: a.facts, stop: stop, gone: make(chan struct{}), news: make(chan struct{}, 1), due: make(chan struct{}, 1),
+		told: func(what Approved) {
+			if a.told != nil {
+				a.told(bridge, what)
+			}
+		},
+	}
+	a.approvers[bridge] = one
+	a.all.Go(func() {
+		defer close(one.gone)
+		if before != nil {
+			before.stop()
+			<-before.gone
+		}
+		one.run(ctx, a.secrets, func() { a.changed(bridge) })
+	})
+	return one
+}
+
+// DPUs are the facts about cards that decisions need.
+func DPUs(cards []dpf.DPU) []csr.DPU {
+	var all []csr.DPU
+	for _, d := range cards {
+		one := csr.DPU{
+			Namespace: d.Namespace, Name: d.Name, UID: d.UID, Cluster: types.NamespacedName{Namespace: d.Spec.Cluster.Namespace, Name: d.Spec.Cluster.Name},
+			Deleting: d.DeletionTimestamp != nil,
+		}
+		for _, c := range d.Status.Conditions {
+			one.OSInstalled = one.OSInstalled || c.Type == dpf.ConditionOSInstalled && c.Status == "True"
+		}
+		for _, at := range d.Status.Addresses {
+			if ip, err := netip.ParseAddr(at.Address); err == nil {
+				one.Addresses = append(one.Addresses, ip.Unmap())
+			}
+		}
+		all = append(all, one)
+	}
+	return all
+}

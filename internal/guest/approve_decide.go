@@ -1,0 +1,312 @@
+package guest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	certv1 "k8s.io/api/certificates/v1"
+	coordination "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/cldmnky/oooi/internal/csr"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+const (
+	// hostsAtOnce are decided about side by side: one that hangs does not keep the others waiting.
+	hostsAtOnce = 8
+	// hostsOfRound share one reading of the DPUs.
+	hostsOfRound = 32
+	// factsIn is how long the management API may take to tell of DPUs.
+	factsIn = 10 * time.Second
+	// behind is how late a watch may show what a reading showed.
+	behind = time.Second
+	// refusedFor is the pause after a hosted cluster did not take an approval.
+	refusedFor = 10 * time.Second
+)
+
+// decide decides whenever something changed, or time has passed that mattered.
+func (v *approving) decide(ctx context.Context) error {
+	for tries := 0; ; {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-v.due:
+		case <-v.again():
+			v.decideAll()
+		}
+		if v.left.Load() > 0 {
+			continue
+		}
+		unread, err := v.rounds(ctx, v.candidates())
+		switch {
+		case err != nil:
+			return err
+		case unread != nil:
+			v.trouble(ManagementUnreachable, fmt.Sprintf("nothing is approved, because the DPUs of DPUCluster %s cannot be read: %s", v.want.Cluster, why(unread, Access{})))
+			v.sooner(time.Now().Add(backoff(tries)))
+			tries++
+			continue
+		case !v.isStuck():
+			v.fine()
+		}
+		tries = 0
+	}
+}
+
+// again is when time alone may change a decision.
+func (v *approving) again() <-chan time.Time {
+	v.seen.Lock()
+	defer v.seen.Unlock()
+	if v.next.IsZero() {
+		return nil
+	}
+	return time.After(time.Until(v.next))
+}
+
+func (v *approving) sooner(t time.Time) {
+	v.seen.Lock()
+	defer v.seen.Unlock()
+	v.setSooner(t)
+}
+
+func (v *approving) setSooner(t time.Time) {
+	if !t.IsZero() && (v.next.IsZero() || t.Before(v.next)) {
+		v.next = t
+	}
+}
+
+func (v *approving) decideAll() {
+	v.seen.Lock()
+	defer v.seen.Unlock()
+	v.all = true
+}
+
+// toDecide are the hosts about which something changed.
+func (v *approving) toDecide() []string {
+	hosts := slices.Collect(maps.Keys(v.fresh))
+	if v.all {
+		hosts, v.next = slices.Collect(maps.Keys(v.queue.hosts)), time.Time{}
+	}
+	v.all = false
+	clear(v.fresh)
+	return hosts
+}
+
+// candidates are, by host, the CSRs that may be approved as far as is known, newest first.
+func (v *approving) candidates() map[string][]*waiting {
+	known, version := v.cards()
+	v.seen.Lock()
+	defer v.seen.Unlock()
+	v.all = v.all || version != v.version
+	v.version = version
+	may := map[string][]*waiting{}
+	for _, host := range v.toDecide() {
+		f := v.factsNow(host, known)
+		for _, w := range slices.SortedFunc(slices.Values(v.queue.hosts[host]), newestFirst) {
+			d := w.asked.Judge(f)
+			switch broken := d.Broken(); {
+			case broken != "":
+				w.isRefusedBy(broken)
+				v.setSooner(d.Again)
+			case w.later.After(f.Now):
+				v.setSooner(w.later)
+			default:
+				may[host] = append(may[host], w)
+			}
+		}
+	}
+	return may
+}
+
+// rounds decide for good, with what is read anew. Unread is why the DPUs could not be.
+func (v *approving) rounds(ctx context.Context, may map[string][]*waiting) (unread, err error) {
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(may)), hostsOfRound) {
+		dpus, err := v.readDPUs(ctx)
+		if err != nil {
+			return err, ctx.Err()
+		}
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(hostsAtOnce)
+		for _, host := range some {
+			group.Go(func() error { return v.decideHost(ctx, host, may[host], dpus) })
+		}
+		if err := group.Wait(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+func (v *approving) readDPUs(ctx context.Context) ([]csr.DPU, error) {
+	ctx, cancel := context.WithTimeout(ctx, factsIn)
+	defer cancel()
+	cards, err := v.facts.DPUs(ctx, v.want.Cluster)
+	return DPUs(cards), err
+}
+
+// decideHost decides about the CSRs of one host, one after the other: with the first that is approved the others are out.
+func (v *approving) decideHost(ctx context.Context, host string, may []*waiting, dpus []csr.DPU) error {
+	for _, w := range may {
+		v.seen.Lock()
+		out := w.asked.Judge(v.factsNow(host, dpus)).Broken()
+		v.seen.Unlock()
+		if out != "" {
+			w.isRefusedBy(out)
+			v.decideLater(w, behind)
+			continue
+		}
+		err := v.decideOne(ctx, w, dpus)
+		var status *apierrors.StatusError
+		switch {
+		case err == nil, apierrors.IsNotFound(err):
+			v.setStuck(w.asked.Name, false)
+		case errors.As(err, &status):
+			v.setStuck(w.asked.Name, true)
+			v.decideLater(w, refusedFor)
+			v.trouble(ApprovalRefused, fmt.Sprintf("the hosted cluster's API %s does not take an approval: it answers %s", v.want.Server, said(status, v.access)))
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// setStuck notes whose approval the hosted cluster does not take.
+func (v *approving) setStuck(name string, stuck bool) {
+	v.seen.Lock()
+	defer v.seen.Unlock()
+	if v.stuck[name] = true; !stuck {
+		delete(v.stuck, name)
+	}
+}
+
+func (v *approving) isStuck() bool {
+	v.seen.Lock()
+	defer v.seen.Unlock()
+	return len(v.stuck) > 0
+}
+
+// decideLater keeps a CSR that may be approved as far as is known from being tried again at once.
+func (v *approving) decideLater(w *waiting, pause time.Duration) {
+	v.seen.Lock()
+	defer v.seen.Unlock()
+	w.later = time.Now().Add(pause)
+	v.fresh[w.asked.Host] = true
+	poke(v.due)
+}
+
+// decideOne reads all that can be read anew, decides, and approves the very object that was decided about.
+func (v *approving) decideOne(ctx context.Context, w *waiting, dpus []csr.DPU) error {
+	r, err := read[certv1.CertificateSigningRequest](ctx, v.api, requests+"/"+w.asked.Name)
+	if err != nil {
+		return err
+	}
+	f, err := v.readFacts(ctx, w.asked.Host, dpus)
+	if err != nil {
+		return err
+	}
+	d := csr.Decide(r, f)
+	if !d.Approve {
+		w.isRefusedBy(d.Broken())
+		v.decideLater(w, behind)
+		return nil
+	}
+	condition := d.Approval(v.by)
+	r.Status.Conditions = append(r.Status.Conditions, condition)
+	if err := putApproval(ctx, v.api, r); apierrors.IsConflict(err) {
+		v.decideLater(w, behind)
+		return nil
+	} else if err != nil {
+		return err
+	}
+	v.isApproved(w, d)
+	v.told(Approved{Name: r.Name, Kind: d.Kind, Host: d.Host, Reason: condition.Reason, Message: condition.Message})
+	return nil
+}
+
+// isApproved counts at once, though the watch has not shown it yet.
+func (v *approving) isApproved(w *waiting, d csr.Decision) {
+	countApproval(d.Kind, time.Since(w.since))
+	v.seen.Lock()
+	defer v.seen.Unlock()
+	v.queue.remove(w.asked.Name)
+	if d.Kind == csr.Bootstrap {
+		v.hasApproval(d.Host, csr.Approval{Name: w.asked.Name, DPU: d.DPU.UID, Created: w.asked.Created, At: time.Now()})
+	}
+	v.update(func(s *ApprovalState) { s.Pending = v.queue.len() })
+}
+
+// readFacts are those about a host, with its Node and Lease as they are now.
+func (v *approving) readFacts(ctx context.Context, name string, dpus []csr.DPU) (csr.Facts, error) {
+	node, lease, err := readNode(ctx, v.api, name)
+	if err != nil {
+		return csr.Facts{}, err
+	}
+	v.seen.Lock()
+	defer v.seen.Unlock()
+	if v.leases[name] = lease; lease.IsZero() {
+		delete(v.leases, name)
+	}
+	f := v.factsNow(name, dpus)
+	f.Nodes, f.Leases = maps.Clone(f.Nodes), maps.Clone(f.Leases)
+	delete(f.Nodes, name)
+	if node != nil {
+		f.Nodes[name] = node.Node
+	}
+	return f, nil
+}
+
+// readNode reads a Node, nil when there is none, and when its Lease was renewed.
+func readNode(ctx context.Context, a *api, name string) (*host, time.Time, error) {
+	text, err := a.do(ctx, request{verb: http.MethodGet, path: hosts.path + "/" + name, accept: asJSON})
+	if apierrors.IsNotFound(err) {
+		return nil, time.Time{}, nil
+	} else if err != nil {
+		return nil, time.Time{}, err
+	}
+	node, err := hosts.of(text)
+	if err != nil {
+		return nil, time.Time{}, errNoKubernetes
+	}
+	lease, err := read[coordination.Lease](ctx, a, nodeLeases+name)
+	if apierrors.IsNotFound(err) || err == nil && lease.Spec.RenewTime == nil {
+		return &node, time.Time{}, nil
+	} else if err != nil {
+		return nil, time.Time{}, err
+	}
+	return &node, lease.Spec.RenewTime.Time, nil
+}
+
+func read[T any](ctx context.Context, a *api, path string) (*T, error) {
+	text, err := a.do(ctx, request{verb: http.MethodGet, path: path, accept: asJSON})
+	if err != nil {
+		return nil, err
+	}
+	object, err := whole[T](text)
+	if err != nil {
+		return nil, errNoKubernetes
+	}
+	return object, nil
+}
+
+// putApproval updates the approval of a CSR; its resourceVersion has the API server refuse when it changed meanwhile.
+func putApproval(ctx context.Context, a *api, r *certv1.CertificateSigningRequest) error {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	_, err = a.do(ctx, request{
+		verb: http.MethodPut, path: requests + "/" + r.Name + "/approval", accept: asJSON, content: asJSON, body: body,
+		query: url.Values{"fieldManager": {names.ManagerFieldOwner}},
+	})
+	return err
+}

@@ -1,0 +1,56 @@
+package guest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/cldmnky/oooi/internal/csr"
+)
+
+// Bounds of what strangers may have us keep: whoever holds the token in a worker's Ignition can ask as often as he likes.
+const (
+	mostOfHost  = 50
+	mostWaiting = 20000
+)
+
+// waiting is a CSR that is well formed.
+type waiting struct {
+	asked  csr.Asked
+	since  time.Time
+	broken string    // the rule that it was last refused by
+	later  time.Time // not tried before
+}
+
+// queue are the CSRs that wait, by host and by name. What is too much is dropped: of one host, the oldest; else, the newcomer,
+// which the next list shows again.
+type queue struct {
+	hosts map[string][]*waiting
+	names map[string]string
+}
+
+func newQueue() queue { return queue{map[string][]*waiting{}, map[string]string{}} }
+
+func (q *queue) len() int { return len(q.names) }
+
+func (q *queue) add(asked csr.Asked, now time.Time) {
+	if len(q.hosts[asked.Host]) >= mostOfHost {
+		q.remove(slices.MaxFunc(q.hosts[asked.Host], newestFirst).asked.Name)
+	}
+	if len(q.names) >= mostWaiting {
+		return
+	}
+	q.names[asked.Name] = asked.Host
+	q.hosts[asked.Host] = append(q.hosts[asked.Host], &waiting{asked: asked, since: now})
+}
+
+func (q *queue) remove(name string) {
+	host, there := q.names[name]
+	if !there {
+		return
+	}
+	delete(q.names, name)
+	q.hosts[host] = slices.DeleteFunc(q.hosts[host], func(w *waiting) bool { return w.asked.Name == name })
+	if len(q.hosts[host]) == 0 {
+		delete(q.hosts, host)
+	}
+}

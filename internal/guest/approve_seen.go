@@ -1,0 +1,104 @@
+package guest
+
+import (
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	discovery "k8s.io/api/discovery/v1"
+
+	"github.com/cldmnky/oooi/internal/csr"
+)
+
+const (
+	requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+	// nodeLeases are renewed by every kubelet every ten seconds: they are read when one matters, not watched.
+	nodeLeases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/"
+)
+
+// host is a Node as decisions see it.
+type host struct {
+	Name string
+	csr.Node
+}
+
+var hosts = collection[host]{path: "/api/v1/nodes", of: hostOfNode}
+
+func hostOfNode(object []byte) (host, error) {
+	n, err := whole[corev1.Node](object)
+	h := host{Name: n.Name}
+	for _, a := range n.Status.Addresses {
+		if ip, err := netip.ParseAddr(a.Address); err == nil {
+			h.Addresses = append(h.Addresses, ip.Unmap())
+		}
+	}
+	for _, c := range n.Status.Conditions {
+		h.Ready = h.Ready || c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	}
+	return h, err
+}
+
+// taken are the addresses of a Service.
+type taken struct {
+	Service   string
+	Addresses []netip.Addr
+}
+
+var takenByServices = collection[taken]{path: "/api/v1/services", of: func(object []byte) (taken, error) {
+	s, err := whole[corev1.Service](object)
+	at := append(append([]string{s.Spec.ClusterIP, s.Spec.LoadBalancerIP}, s.Spec.ClusterIPs...), s.Spec.ExternalIPs...)
+	for _, i := range s.Status.LoadBalancer.Ingress {
+		at = append(at, i.IP)
+	}
+	return taken{s.Namespace + "/" + s.Name, addressesOf(at)}, err
+}}
+
+// apiEndpoints are where the hosted API server says that it is.
+var apiEndpoints = collection[[]netip.Addr]{
+	path: "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", selects: labelled(discovery.LabelServiceName + "=kubernetes"),
+	of: func(object []byte) (all []netip.Addr, err error) {
+		slice, err := whole[discovery.EndpointSlice](object)
+		for _, e := range slice.Endpoints {
+			all = append(all, addressesOf(e.Addresses)...)
+		}
+		return all, err
+	},
+}
+
+func addressesOf(texts []string) (all []netip.Addr) {
+	for _, text := range texts {
+		if ip, err := netip.ParseAddr(text); err == nil {
+			all = append(all, ip.Unmap())
+		}
+	}
+	return all
+}
+
+// surroundings are the facts of the hosted cluster that are watched.
+type surroundings struct {
+	nodes    map[string]csr.Node
+	services map[netip.Addr]string
+	api      []netip.Addr
+}
+
+func (s *surroundings) haveNodes(all []host) {
+	s.nodes = map[string]csr.Node{}
+	for _, h := range all {
+		s.nodes[h.Name] = h.Node
+	}
+}
+
+func (s *surroundings) haveServices(all []taken) {
+	s.services = map[netip.Addr]string{}
+	for _, t := range all {
+		for _, ip := range t.Addresses {
+			s.services[ip] = t.Service
+		}
+	}
+}
+
+func (s *surroundings) haveEndpoints(all [][]netip.Addr) {
+	s.api = nil
+	for _, slice := range all {
+		s.api = append(s.api, slice...)
+	}
+}

@@ -1,0 +1,525 @@
+package guest_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"go.uber.org/goleak"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	certv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+// gate is a bridge with its hosted cluster, which it lets DPUs into.
+type gate struct {
+	*world
+	approvals *guest.Approvals
+	bridge    types.NamespacedName
+	approving guest.ApproveWant
+	end       func()
+
+	mu     sync.Mutex
+	cards  []dpf.DPU // as the management API has them
+	away   error     // why it does not answer
+	judged []dpf.DPU // as the controller's cache has them; nil: as cards
+	told   []guest.Approved
+}
+
+var cardCluster = types.NamespacedName{Namespace: "dpf", Name: "bluefield"}
+
+func newGate(t *testing.T) *gate {
+	t.Helper()
+	w := newWorld(t, "LoadBalancer")
+	for _, err := range []error{
+		w.kube.CertificatesV1().CertificateSigningRequests().DeleteCollection(w.ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
+		w.kube.CoreV1().Nodes().DeleteCollection(w.ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
+	} {
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+	// What MCO grants node-bootstrapper, and Kubernetes grants nodes.
+	_, err := w.kube.RbacV1().ClusterRoleBindings().Create(w.ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "may-ask"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node-bootstrapper"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "system:authenticated"}},
+	}, metav1.CreateOptions{})
+	w.Expect(err == nil || apierrors.IsAlreadyExists(err)).To(BeTrue(), "%v", err)
+	g := &gate{world: w, bridge: types.NamespacedName{Namespace: w.infra.Namespace, Name: "b1"}}
+	g.approving = guest.ApproveWant{Secret: w.want.Secret, Server: w.want.Server, Cluster: cardCluster}
+	g.approvals = guest.NewApprovals(w.kube.CoreV1(), g, func(bridge types.NamespacedName, a guest.Approved) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.told = append(g.told, a)
+	}, func(types.NamespacedName) {})
+	ctx, leave := context.WithCancel(context.Background())
+	left := make(chan error, 1)
+	go func() { left <- g.approvals.Start(ctx) }()
+	g.end = sync.OnceFunc(func() {
+		leave()
+		w.Expect(<-left).To(Succeed())
+	})
+	t.Cleanup(g.end)
+	return g
+}
+
+// DPUs makes the gate its own management API.
+func (g *gate) DPUs(context.Context, types.NamespacedName) ([]dpf.DPU, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.cards, g.away
+}
+
+func (g *gate) set(change func()) {
+	g.mu.Lock()
+	change()
+	g.mu.Unlock()
+	g.see()
+}
+
+func (g *gate) see() guest.ApprovalState {
+	g.mu.Lock()
+	judged := g.judged
+	if judged == nil {
+		judged = g.cards
+	}
+	g.mu.Unlock()
+	return g.approvals.See(g.bridge, g.approving, judged)
+}
+
+func (g *gate) audit() []guest.Approved {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return append([]guest.Approved(nil), g.told...)
+}
+
+// open has the kubeconfig there and everything read.
+func (g *gate) open() {
+	g.t.Helper()
+	g.hasKubeconfig(g.kubeconfig())
+	g.isActive()
+}
+
+func (g *gate) isActive() {
+	g.t.Helper()
+	g.Eventually(func() bool { return g.see().Active }).Should(BeTrue(), func() string { return fmt.Sprintf("%+v", g.see().Problem) })
+}
+
+func (g *gate) isStopped(reason string) {
+	g.t.Helper()
+	g.Eventually(func() string {
+		if s := g.see(); s.Problem != nil && !s.Active {
+			return s.Problem.Reason
+		}
+		return ""
+	}).Should(Equal(reason))
+}
+
+func card(name string, installed bool) dpf.DPU {
+	d := dpf.DPU{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "dpf", Name: name, UID: types.UID("uid-" + name)},
+		Spec:       dpf.DPUSpec{Cluster: dpf.Reference{Name: cardCluster.Name, Namespace: cardCluster.Namespace}},
+	}
+	if installed {
+		d.Status.Conditions = []metav1.Condition{{Type: dpf.ConditionOSInstalled, Status: metav1.ConditionTrue}}
+	}
+	return d
+}
+
+// asks sends a CSR as a kubelet does, and as the user that a kubelet is at that time.
+func (g *gate) asks(name, host string, kind string, addresses ...string) *certv1.CertificateSigningRequest {
+	g.t.Helper()
+	r := requestOf(g.t, name, host, kind, addresses...)
+	created, err := as(g.t, kind, host).CertificatesV1().CertificateSigningRequests().Create(g.ctx, r, metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	return created
+}
+
+var kubeletsKey = sync.OnceValues(func() (*ecdsa.PrivateKey, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) })
+
+func requestOf(t *testing.T, name, host, kind string, addresses ...string) *certv1.CertificateSigningRequest {
+	t.Helper()
+	key, err := kubeletsKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.CertificateRequest{Subject: pkix.Name{Organization: []string{"system:nodes"}, CommonName: "system:node:" + host}}
+	signer, usage := certv1.KubeAPIServerClientKubeletSignerName, certv1.UsageClientAuth
+	if kind == "serving" {
+		signer, usage = certv1.KubeletServingSignerName, certv1.UsageServerAuth
+		template.DNSNames = []string{host}
+		for _, a := range addresses {
+			template.IPAddresses = append(template.IPAddresses, net.ParseIP(a))
+		}
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &certv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: certv1.CertificateSigningRequestSpec{
+		Request: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), SignerName: signer,
+		Usages: []certv1.KeyUsage{certv1.UsageDigitalSignature, usage},
+	}}
+}
+
+// as is a client whom the API server takes for a kubelet, or for who holds the token in its Ignition.
+func as(t *testing.T, kind, host string) kubernetes.Interface {
+	t.Helper()
+	config := rest.CopyConfig(cluster.Admin)
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper",
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:openshift-machine-config-operator", "system:authenticated"},
+	}
+	if kind == "serving" {
+		config.Impersonate = rest.ImpersonationConfig{UserName: "system:node:" + host, Groups: []string{"system:nodes", "system:authenticated"}}
+	}
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kube
+}
+
+func (g *gate) live(name string) *certv1.CertificateSigningRequest {
+	g.t.Helper()
+	r, err := g.kube.CertificatesV1().CertificateSigningRequests().Get(g.ctx, name, metav1.GetOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	return r
+}
+
+func approvalOf(r *certv1.CertificateSigningRequest) *certv1.CertificateSigningRequestCondition {
+	for i, c := range r.Status.Conditions {
+		if c.Type == certv1.CertificateApproved {
+			return &r.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func (g *gate) approved(name string) *certv1.CertificateSigningRequestCondition {
+	g.t.Helper()
+	g.Eventually(func() any { return approvalOf(g.live(name)) }).ShouldNot(BeNil(), func() string {
+		return fmt.Sprintf("CSR %s is not approved; state %+v", name, g.see())
+	})
+	return approvalOf(g.live(name))
+}
+
+// waits has a good CSR of another DPU approved after the one that must not be: by then it was decided about.
+func (g *gate) waits(name string) {
+	g.t.Helper()
+	g.mu.Lock()
+	other := fmt.Sprintf("dpu-%d", 1000+len(g.cards))
+	g.cards = append(g.cards[:len(g.cards):len(g.cards)], card(other, true))
+	if g.judged != nil {
+		g.judged = append(g.judged[:len(g.judged):len(g.judged)], card(other, true))
+	}
+	g.mu.Unlock()
+	g.see()
+	g.asks(other, other, "bootstrap")
+	g.approved(other)
+	r := g.live(name)
+	g.Expect(r.Status.Conditions).To(BeEmpty(), "it must wait, and never be denied")
+}
+
+func (g *gate) joins(host string, ready corev1.ConditionStatus, renewed time.Duration, addresses ...string) {
+	g.t.Helper()
+	node, err := g.kube.CoreV1().Nodes().Create(g.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host}}, metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
+	for _, a := range addresses {
+		node.Status.Addresses = append(node.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a})
+	}
+	_, err = g.kube.CoreV1().Nodes().UpdateStatus(g.ctx, node, metav1.UpdateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = g.kube.CoreV1().Namespaces().Create(g.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-node-lease"}}, metav1.CreateOptions{})
+	g.Expect(err == nil || apierrors.IsAlreadyExists(err)).To(BeTrue(), "%v", err)
+	at := metav1.NewMicroTime(time.Now().Add(-renewed))
+	leases := g.kube.CoordinationV1().Leases("kube-node-lease")
+	_ = leases.Delete(g.ctx, host, metav1.DeleteOptions{}) // of a test before, if any
+	_, err = leases.Create(g.ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: host}, Spec: coordinationv1.LeaseSpec{RenewTime: &at}}, metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
+func TestADPUIsLetInWhenItsOSIsInstalledAndThenServes(t *testing.T) {
+	g := newGate(t)
+	signs(t)
+	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", false)} })
+	g.open()
+	g.asks("boot", "dpu-1", "bootstrap")
+	g.waits("boot")
+	g.set(func() { g.cards[0] = card("dpu-1", true) })
+	approval := g.approved("boot")
+	g.Expect(approval.Reason).To(Equal("DPUMayJoin"))
+	g.Expect(approval.Message).To(And(HavePrefix("DPUHCPBridge "+g.bridge.String()), HaveSuffix("DPU dpf/dpu-1, UID uid-dpu-1")))
+	g.Eventually(func() []byte { return g.live("boot").Status.Certificate }).ShouldNot(BeEmpty(), "its approval makes a certificate")
+	g.Eventually(g.audit).Should(ContainElement(guest.Approved{Name: "boot", Kind: "bootstrap", Host: "dpu-1", Reason: approval.Reason, Message: approval.Message}))
+
+	g.joins("dpu-1", corev1.ConditionTrue, 0, "192.168.100.1")
+	g.asks("serve", "dpu-1", "serving", "192.168.100.1")
+	g.approved("serve")
+	g.Eventually(func() []byte { return g.live("serve").Status.Certificate }).ShouldNot(BeEmpty())
+	g.asks("again", "dpu-1", "bootstrap")
+	g.waits("again")
+}
+
+func TestANodeThatIsLongGoneMayJoinAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		ready   corev1.ConditionStatus
+		renewed time.Duration
+		may     bool
+	}{
+		"it is Ready":                 {corev1.ConditionTrue, time.Hour, false},
+		"its kubelet was just seen":   {corev1.ConditionUnknown, time.Minute, false},
+		"its kubelet was seen before": {corev1.ConditionUnknown, time.Hour, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGate(t)
+			g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true)} })
+			g.joins("dpu-1", c.ready, c.renewed)
+			g.open()
+			g.asks("boot", "dpu-1", "bootstrap")
+			if c.may {
+				g.approved("boot")
+			} else {
+				g.waits("boot")
+			}
+		})
+	}
+}
+
+func TestTheManagementAPIHasTheLastWord(t *testing.T) {
+	g := newGate(t)
+	g.set(func() { g.cards, g.judged = []dpf.DPU{card("dpu-1", false)}, []dpf.DPU{card("dpu-1", true)} })
+	g.open()
+	g.asks("boot", "dpu-1", "bootstrap")
+	g.waits("boot")
+	g.set(func() { g.cards[0] = card("dpu-1", true) })
+	g.approved("boot")
+}
+
+func TestWithoutTheManagementAPINothingIsApproved(t *testing.T) {
+	g := newGate(t)
+	g.set(func() { g.cards, g.away = []dpf.DPU{card("dpu-1", true)}, errors.New("away") })
+	g.open()
+	g.asks("boot", "dpu-1", "bootstrap")
+	g.isStopped(guest.ManagementUnreachable)
+	g.Expect(g.live("boot").Status.Conditions).To(BeEmpty())
+	g.set(func() { g.away = nil })
+	g.approved("boot")
+	g.isActive()
+}
+
+func TestApprovingPausesWhileTheHostedClusterIsAway(t *testing.T) {
+	g := newGate(t)
+	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true)} })
+	g.open()
+	g.wire.refuse(true)
+	g.wire.drop()
+	g.isStopped(plan.GuestUnreachable)
+	g.asks("boot", "dpu-1", "bootstrap")
+	g.wire.refuse(false)
+	g.approved("boot")
+	g.isActive()
+}
+
+func TestAnApprovalThatIsNotTakenKeepsNoOtherWaiting(t *testing.T) {
+	g := newGate(t)
+	g.refuses("cursed")
+	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true), card("dpu-2", true)} })
+	g.open()
+	g.asks("cursed", "dpu-1", "bootstrap")
+	g.isStopped(guest.ApprovalRefused)
+	g.Expect(g.see().Problem.Message).To(ContainSubstring("cursed by a test"))
+	g.asks("good", "dpu-2", "bootstrap")
+	g.approved("good")
+}
+
+// refuses has the hosted cluster's own admission refuse to approve one CSR.
+func (g *gate) refuses(name string) {
+	g.t.Helper()
+	policies, bindings := g.kube.AdmissionregistrationV1().ValidatingAdmissionPolicies(), g.kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+	_, err := policies.Create(g.ctx, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "cursed"}, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: []admissionv1.OperationType{admissionv1.Update},
+			Rule:       admissionv1.Rule{APIGroups: []string{"certificates.k8s.io"}, APIVersions: []string{"v1"}, Resources: []string{"certificatesigningrequests/approval"}},
+		}}}},
+		Validations: []admissionv1.Validation{{Expression: "object.metadata.name != '" + name + "'", Message: "cursed by a test"}},
+	}}, metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = bindings.Create(g.ctx, &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "cursed"}, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: "cursed", ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+	}}, metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.t.Cleanup(func() {
+		_ = bindings.Delete(context.Background(), "cursed", metav1.DeleteOptions{}) // the cluster ends with the tests
+		_ = policies.Delete(context.Background(), "cursed", metav1.DeleteOptions{})
+	})
+	probe := g.asks(name, "nobody", "bootstrap")
+	probe.Status.Conditions = []certv1.CertificateSigningRequestCondition{{Type: certv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Probe"}}
+	requests := g.kube.CertificatesV1().CertificateSigningRequests()
+	g.Eventually(func() error {
+		_, err := requests.UpdateApproval(g.ctx, name, probe, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}).Should(MatchError(ContainSubstring("cursed by a test")))
+	g.Expect(requests.Delete(g.ctx, name, metav1.DeleteOptions{})).To(Succeed())
+}
+
+func TestACSRThatChangesMeanwhileIsDecidedAgain(t *testing.T) {
+	g := newGate(t)
+	f := g.behindFront("token")
+	g.approving.Server = f.URL
+	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true)} })
+	g.isActive()
+	change := sync.OnceFunc(func() {
+		_, err := g.kube.CertificatesV1().CertificateSigningRequests().Patch(context.Background(), "boot", types.MergePatchType, []byte(`{"metadata":{"labels":{"x":"y"}}}`), metav1.PatchOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+	})
+	f.before(func(r *http.Request) {
+		if r.Method == http.MethodPut {
+			change()
+		}
+	})
+	g.asks("boot", "dpu-1", "bootstrap")
+	g.approved("boot")
+	g.Expect(f.writes()).To(HaveLen(2), "the first approval was of what had changed")
+	g.Eventually(g.audit).Should(HaveLen(1))
+}
+
+func TestOfSeveralTheNewestIsApprovedAndNoOtherForALongTime(t *testing.T) {
+	g := newGate(t)
+	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", false)} })
+	g.open()
+	first := g.asks("first", "dpu-1", "bootstrap")
+	newest, count := first, 1
+	for ; !newest.CreationTimestamp.After(first.CreationTimestamp.Time); count++ { // an API server's seconds are whole ones
+		newest = g.asks(fmt.Sprintf("second-%d", count), "dpu-1", "bootstrap")
+	}
+	g.Eventually(func() int { return g.see().Pending }).Should(Equal(min(count, 50)))
+	g.set(func() { g.cards[0] = card("dpu-1", true) })
+	g.approved(newest.Name)
+	g.waits("first")
+	g.asks("third", "dpu-1", "bootstrap")
+	g.waits("third")
+	g.set(func() { g.cards[0].UID = "another" }) // it was deleted and made again
+	g.approved("third")
+}
+
+func TestForgottenNothingIsApproved(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	g := newGate(t)
+	g.leave()
+	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true)} })
+	g.open()
+	g.approvals.Forget(g.bridge)
+	g.end()
+	g.asks("boot", "dpu-1", "bootstrap")
+	g.Expect(g.see()).To(Equal(guest.ApprovalState{}), "after the end nobody approves")
+	g.Expect(g.live("boot").Status.Conditions).To(BeEmpty())
+	g.wire.close()
+	goleak.VerifyNone(t, before, goleak.IgnoreTopFunction("net/http.(*http2clientConnReadLoop).run"), goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*clientConnReadLoop).run"))
+}
+
+func TestAThousandForgeriesKeepAGoodOneNotWaiting(t *testing.T) {
+	g := newGate(t)
+	g.set(func() {
+		for i := range 20 {
+			g.cards = append(g.cards, card(fmt.Sprintf("dpu-%d", i), true))
+		}
+	})
+	g.open()
+	kube := as(t, "bootstrap", "")
+	var all sync.WaitGroup
+	for worker := range 4 {
+		all.Go(func() {
+			for i := range 250 {
+				r := requestOf(t, fmt.Sprintf("forged-%d-%d", worker, i), fmt.Sprintf("stranger-%d", i), "bootstrap")
+				if _, err := kube.CertificatesV1().CertificateSigningRequests().Create(g.ctx, r, metav1.CreateOptions{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for i := range 20 {
+		g.asks(fmt.Sprintf("good-%d", i), fmt.Sprintf("dpu-%d", i), "bootstrap")
+	}
+	last := time.Now()
+	g.Eventually(g.audit, "10s").Should(HaveLen(20))
+	t.Logf("the last good one was approved %s after it was made", time.Since(last))
+	all.Wait()
+	list, err := g.kube.CertificatesV1().CertificateSigningRequests().List(g.ctx, metav1.ListOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, r := range list.Items {
+		if strings.HasPrefix(r.Name, "forged") {
+			g.Expect(r.Status.Conditions).To(BeEmpty())
+		}
+	}
+	g.Eventually(func() int { return g.see().Pending }).Should(Equal(1000))
+}
+
+// signs runs Kubernetes' own signers with a CA of this test.
+func signs(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "signer"}, NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{Gomega: NewWithT(t), t: t}
+	files := map[string][]byte{
+		"ca.crt": pemOf(der), "ca.key": pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private}),
+		"kubeconfig": []byte(strings.ReplaceAll(string(w.kubeconfig()), "https://api.c1.example.com:6443", "https://"+strings.TrimPrefix(cluster.Admin.Host, "https://"))),
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	manager := exec.Command(filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kube-controller-manager"),
+		"--kubeconfig="+filepath.Join(dir, "kubeconfig"), "--controllers=certificatesigningrequest-signing-controller", "--leader-elect=false", "--secure-port=0",
+		"--cluster-signing-cert-file="+filepath.Join(dir, "ca.crt"), "--cluster-signing-key-file="+filepath.Join(dir, "ca.key"))
+	if err := manager.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = manager.Process.Kill()
+		_ = manager.Wait() // it was killed
+	})
+}

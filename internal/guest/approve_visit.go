@@ -1,0 +1,225 @@
+package guest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	certv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/cldmnky/oooi/internal/csr"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+// approver approves in one hosted cluster for one bridge.
+type approver struct {
+	by    types.NamespacedName
+	want  ApproveWant
+	dial  Dial
+	facts FactSource
+	told  func(Approved)
+	stop  context.CancelFunc
+	gone  chan struct{} // closed when nothing of it runs any more
+	news  chan struct{} // the state turned
+	due   chan struct{} // there may be something to decide
+
+	mu      sync.Mutex
+	state   ApprovalState
+	dpus    []csr.DPU
+	version int // of dpus
+}
+
+func (a *approver) run(ctx context.Context, secrets SecretSource, changed func()) {
+	var telling sync.WaitGroup
+	telling.Go(func() { tell(ctx, a.news, changed) })
+	defer telling.Wait()
+	l := &link{
+		secret: a.want.Secret, server: a.want.Server, secrets: secrets, visit: a.visit, trouble: a.trouble,
+		granting: "apply config/components/dpu-bridge in namespace " + a.want.Secret.Namespace,
+	}
+	l.run(ctx)
+}
+
+func (a *approver) sees(dpus []csr.DPU) ApprovalState {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !reflect.DeepEqual(a.dpus, dpus) {
+		a.dpus = dpus
+		a.version++
+		poke(a.due)
+	}
+	return a.state
+}
+
+// cards are the DPUs as they were told of last, and which telling it was.
+func (a *approver) cards() ([]csr.DPU, int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.dpus, a.version
+}
+
+func (a *approver) trouble(reason, message string) {
+	a.update(func(s *ApprovalState) {
+		s.Active, s.Problem = false, &plan.GuestProblem{Reason: reason, Message: message}
+	})
+}
+
+func (a *approver) fine() { a.update(func(s *ApprovalState) { s.Active, s.Problem = true, nil }) }
+
+// update passes on that the state turned; how many wait is told to who asks.
+func (a *approver) update(change func(*ApprovalState)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before := a.state
+	change(&a.state)
+	if before.Active != a.state.Active || !reflect.DeepEqual(before.Problem, a.state.Problem) {
+		poke(a.news)
+	}
+}
+
+// approving is one connection to a hosted cluster, with all that is watched there. The first thing that fails ends all of it; the
+// next begins with lists, so that nothing is decided on what was seen before.
+type approving struct {
+	*approver
+	access Access
+	api    *api
+	group  *errgroup.Group
+	left   atomic.Int32 // of what is watched, how much was not read yet
+
+	seen     sync.Mutex // guards all below
+	around   surroundings
+	leases   map[string]time.Time               // as they were when last one mattered
+	approved map[string]map[string]csr.Approval // by host and CSR
+	queue    queue
+	stuck    map[string]bool // CSRs whose approval the hosted cluster did not take
+	fresh    map[string]bool // hosts to decide about
+	all      bool            // decide about every host
+	version  int             // of the DPUs that were decided by
+	next     time.Time       // when time alone may change a decision
+}
+
+func (a *approver) visit(ctx context.Context, access Access) (settled bool, err error) {
+	api, err := connect(a.want.Server, access, a.dial)
+	if err != nil {
+		return false, err
+	}
+	defer api.close()
+	// One connection carries all that follows: without it each request would open one, and close all but the first.
+	if _, err := api.do(ctx, request{verb: http.MethodGet, path: "/version", accept: asJSON}); err != nil {
+		return false, err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	v := &approving{
+		approver: a, access: access, api: api, group: group, all: true,
+		leases: map[string]time.Time{}, approved: map[string]map[string]csr.Approval{}, queue: newQueue(), stuck: map[string]bool{}, fresh: map[string]bool{},
+	}
+	v.left.Add(1) // ours, until all is begun
+	lookAt(ctx, v, hosts, v.around.haveNodes)
+	lookAt(ctx, v, takenByServices, v.around.haveServices)
+	lookAt(ctx, v, apiEndpoints, v.around.haveEndpoints)
+	v.left.Add(1)
+	listed := sync.OnceFunc(v.arrived)
+	group.Go(func() error {
+		return collection[struct{}]{path: requests}.stream(ctx, api, v.take, func() { listed(); poke(v.due) })
+	})
+	group.Go(func() error { return v.decide(ctx) })
+	v.arrived()
+	err = group.Wait()
+	return v.left.Load() == 0, err
+}
+
+// lookAt watches a collection; when it changes, everything is decided again.
+func lookAt[T any](ctx context.Context, v *approving, c collection[T], have func([]T)) {
+	v.left.Add(1)
+	arrived := sync.OnceFunc(v.arrived)
+	var before []T
+	v.group.Go(func() error {
+		return follow(ctx, v.api, c, func(all []T) {
+			if before == nil || !reflect.DeepEqual(before, all) {
+				before = all
+				v.seen.Lock()
+				have(all)
+				v.all = true
+				v.seen.Unlock()
+				poke(v.due)
+			}
+			arrived()
+		})
+	})
+}
+
+// arrived counts what has been read. With the last, deciding begins.
+func (v *approving) arrived() {
+	if v.left.Add(-1) > 0 {
+		return
+	}
+	v.fine()
+	poke(v.due)
+}
+
+// take reads one CSR. One that cannot be read is nobody's: it must not keep the others from being.
+func (v *approving) take(event watch.EventType, object []byte) error {
+	var r certv1.CertificateSigningRequest
+	if json.Unmarshal(object, &r) != nil {
+		return nil
+	}
+	v.seen.Lock()
+	defer v.seen.Unlock()
+	v.queue.remove(r.Name)
+	delete(v.stuck, r.Name)
+	host, approval, approved := csr.Approved(&r)
+	switch {
+	case event == watch.Deleted:
+		delete(v.approved[host], r.Name)
+	case approved:
+		v.hasApproval(host, approval)
+	default:
+		v.takeNew(&r)
+	}
+	v.update(func(s *ApprovalState) { s.Pending = v.queue.len() })
+	return nil
+}
+
+// takeNew has a CSR wait that is well formed, if nobody has decided about it.
+func (v *approving) takeNew(r *certv1.CertificateSigningRequest) {
+	asked, form := csr.Read(r)
+	switch broken := csr.Broken(form); broken {
+	case "":
+		v.queue.add(asked, time.Now())
+		v.fresh[asked.Host] = true
+	case csr.RulePending:
+	default:
+		countDecision(asked.Kind, broken)
+	}
+}
+
+func (v *approving) hasApproval(host string, a csr.Approval) {
+	if v.approved[host] == nil {
+		v.approved[host] = map[string]csr.Approval{}
+	}
+	v.approved[host][a.Name] = a
+}
+
+// factsNow are the facts about a host as they were seen last.
+func (v *approving) factsNow(host string, dpus []csr.DPU) csr.Facts {
+	return csr.Facts{
+		Cluster: v.want.Cluster, DPUs: dpus, Nodes: v.around.nodes, Leases: v.leases, Services: v.around.services, Now: time.Now(),
+		API:      slices.Concat(v.want.API, v.around.api),
+		Approved: map[string][]csr.Approval{host: slices.Collect(maps.Values(v.approved[host]))},
+	}
+}
+
+// newestFirst: of several CSRs of one host the newest is its kubelet's; the others nobody waits for any more.
+func newestFirst(a, b *waiting) int {
+	return cmp.Or(b.asked.Created.Compare(a.asked.Created), cmp.Compare(a.asked.Name, b.asked.Name))
+}
