@@ -45,6 +45,7 @@ type Facts struct {
 type DPU struct {
 	Namespace, Name string
 	UID             types.UID
+	Created         time.Time
 	Cluster         types.NamespacedName // spec.cluster
 	Deleting        bool
 	OSInstalled     bool

@@ -120,7 +120,7 @@ func addressesOf(number int) []netip.Addr {
 // world has a DPU for the host, others beside it, and a hosted cluster.
 func world(number int) csr.Facts {
 	dpu := func(n int) csr.DPU {
-		return csr.DPU{Namespace: "dpf", Name: fmt.Sprintf("dpu-%d.example.com", n), UID: types.UID(fmt.Sprintf("uid-%d", n)), Cluster: cluster, OSInstalled: true}
+		return csr.DPU{Namespace: "dpf", Name: fmt.Sprintf("dpu-%d.example.com", n), UID: types.UID(fmt.Sprintf("uid-%d", n)), Cluster: cluster, OSInstalled: true, Created: now.Add(-time.Hour)}
 	}
 	other := dpu(200)
 	other.Addresses = []netip.Addr{netip.MustParseAddr("192.168.100.200")}

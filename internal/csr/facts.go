@@ -62,6 +62,7 @@ var factRules = []rule[*question]{
 var bootstrapFacts = []rule[*question]{
 	{"DPUStays", (*question).stays},
 	{"OSInstalled", (*question).isInstalled},
+	{"AskedInItsLife", (*question).isOfThisLife},
 	{"NodeInactive", (*question).isInactive},
 	{"OneInFifteenMinutes", (*question).isAlone},
 	{"Newest", (*question).isNewest},
@@ -95,6 +96,11 @@ func (q *question) stays() (bool, string) {
 
 func (q *question) isInstalled() (bool, string) {
 	return q.dpu.OSInstalled, fmt.Sprintf("DPU %s: condition OSInstalled=%t", q.dpu, q.dpu.OSInstalled)
+}
+
+// isOfThisLife: what waits since before the DPU was made was asked by one before it, of the same name. Both times are whole seconds.
+func (q *question) isOfThisLife() (bool, string) {
+	return !q.Created.Before(q.dpu.Created), fmt.Sprintf("the CSR is of %s, DPU %s of %s", stamp(q.Created), q.dpu, stamp(q.dpu.Created))
 }
 
 // isInactive: a DPU that has joined does not join again; whoever asks in its name may be another.

@@ -283,6 +283,7 @@ var forgeries = []forgery{
 	}},
 	{"a DPU that is deleted", boot, rules("DPUStays"), dpu(func(d *csr.DPU) { d.Deleting = true })},
 	{"a DPU that is not installed", boot, rules("OSInstalled"), dpu(func(d *csr.DPU) { d.OSInstalled = false })},
+	{"one that the DPU before of the name left", boot, rules("AskedInItsLife"), dpu(func(d *csr.DPU) { d.Created = now })},
 	{"a Node that is Ready", boot, rules("NodeInactive"), node(csr.Node{Ready: true}, time.Hour)},
 	{"a Node that is Ready and has no Lease", boot, rules("NodeInactive"), node(csr.Node{Ready: true}, -1)},
 	{"a Node whose Lease is young", boot, rules("NodeInactive"), node(csr.Node{}, 5*time.Minute-time.Second)},

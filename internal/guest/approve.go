@@ -150,7 +150,7 @@ func DPUs(cards []dpf.DPU) []csr.DPU {
 	for _, d := range cards {
 		one := csr.DPU{
 			Namespace: d.Namespace, Name: d.Name, UID: d.UID, Cluster: types.NamespacedName{Namespace: d.Spec.Cluster.Namespace, Name: d.Spec.Cluster.Name},
-			Deleting: d.DeletionTimestamp != nil,
+			Created: d.CreationTimestamp.Time, Deleting: d.DeletionTimestamp != nil,
 		}
 		for _, c := range d.Status.Conditions {
 			one.OSInstalled = one.OSInstalled || c.Type == dpf.ConditionOSInstalled && c.Status == "True"

@@ -424,10 +424,16 @@ func TestOfSeveralTheNewestIsApprovedAndNoOtherForALongTime(t *testing.T) {
 	g.set(func() { g.cards[0] = card("dpu-1", true) })
 	g.approved(newest.Name)
 	g.waits("first")
-	g.asks("third", "dpu-1", "bootstrap")
+	third := g.asks("third", "dpu-1", "bootstrap")
 	g.waits("third")
-	g.set(func() { g.cards[0].UID = "another" }) // it was deleted and made again
-	g.approved("third")
+	made := metav1.NewTime(third.CreationTimestamp.Add(time.Second))
+	g.set(func() { g.cards[0].UID, g.cards[0].CreationTimestamp = "another", made }) // it was deleted and made again
+	fourth := third
+	for i := 0; fourth.CreationTimestamp.Before(&made); i++ {
+		fourth = g.asks(fmt.Sprintf("fourth-%d", i), "dpu-1", "bootstrap")
+	}
+	g.approved(fourth.Name)
+	g.waits("third")
 }
 
 func TestForgottenNothingIsApproved(t *testing.T) {
