@@ -22,7 +22,7 @@ func Root() *cobra.Command {
 	for _, service := range []*cobra.Command{newDHCPCommand(), newDNSCommand(), newManagerCommand(), newProxyCommand()} {
 		root.AddCommand(untilSignalled(service))
 	}
-	root.AddCommand(newBridgeCommand(), newPreflightCommand(), newRenderCommand())
+	root.AddCommand(newBridgeCommand(), newCSRCommand(), newPreflightCommand(), newRenderCommand())
 	return root
 }
 

@@ -1,0 +1,64 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/cldmnky/oooi/internal/csrcli"
+)
+
+func newCSRCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "csr", Short: "Say why a DPU's certificate is approved, or not"}
+	explain := newCSRExplainCommand()
+	explain.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
+	cmd.AddCommand(explain)
+	return cmd
+}
+
+func newCSRExplainCommand() *cobra.Command {
+	var bridge, output string
+	cmd := &cobra.Command{
+		Use:   "explain CSR --bridge NAME",
+		Short: "Show each rule that decides about a CSR in a bridge's hosted cluster, with its facts",
+		Long: "Reads the bridge, its HostedCluster, the Secret with the kubeconfig and the DPUs with your own rights, the CSR and all\n" +
+			"else from the hosted cluster at its kubeconfig's server, and decides with the operator's code. Nothing is approved.\n\n" +
+			"Exit code: 0 when it would be approved now, 1 when it would not (or somebody has decided already), 2 when something\n" +
+			"cannot be read.",
+		Example: "  oooi csr explain csr-7x2kq --bridge dpu1 -n clusters",
+		Args:    oneName,
+	}
+	cluster := bindCluster(cmd)
+	cmd.Flags().StringVar(&bridge, "bridge", "", "name of the DPUHCPBridge")
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
+	_ = cmd.MarkFlagRequired("bridge")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		write, ok := map[string]func(io.Writer, csrcli.Report) error{"table": csrcli.Table, "json": csrcli.JSON}[output]
+		if !ok {
+			return asUnusable(fmt.Errorf("--output %s: write table or json", output))
+		}
+		report, err := reportOn(cmd, cluster, bridge, args[0])
+		if err != nil {
+			return asUnusable(explained(err))
+		}
+		if err := write(cmd.OutOrStdout(), report); err != nil || report.Approve {
+			return err
+		}
+		return fmt.Errorf("CSR %s would not be approved", report.Name)
+	}
+	return cmd
+}
+
+func reportOn(cmd *cobra.Command, cluster *clusterFlags, bridge, name string) (csrcli.Report, error) {
+	namespace, err := cluster.namespace()
+	if err != nil {
+		return csrcli.Report{}, err
+	}
+	api, err := cluster.client(cmd.ErrOrStderr())
+	if err != nil {
+		return csrcli.Report{}, err
+	}
+	return csrcli.Explain(cmd.Context(), api, types.NamespacedName{Namespace: namespace, Name: bridge}, name)
+}

@@ -1,0 +1,103 @@
+package guest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"time"
+
+	certv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/cldmnky/oooi/internal/csr"
+)
+
+// Explain decides about one CSR as an approver would now, and approves nothing. The kubeconfig's own server is asked: who wants to
+// know seldom sits where the operator does.
+func Explain(ctx context.Context, access Access, dial Dial, name string, f csr.Facts) (csr.Decision, error) {
+	d, err := explain(ctx, access, dial, name, f)
+	if err != nil {
+		return d, fmt.Errorf("the hosted cluster's API %s: %s", access.Server, why(err, access))
+	}
+	return d, nil
+}
+
+func explain(ctx context.Context, access Access, dial Dial, name string, f csr.Facts) (d csr.Decision, err error) {
+	api, err := connect(withPort(access.Server), access, dial)
+	if err != nil {
+		return d, err
+	}
+	defer api.close()
+	r, err := read[certv1.CertificateSigningRequest](ctx, api, requests+"/"+name)
+	if err != nil {
+		return d, err
+	}
+	asked, _ := csr.Read(r)
+	if err := gather(ctx, api, asked.Host, &f); err != nil {
+		return d, err
+	}
+	f.Now = time.Now()
+	return csr.Decide(r, f), nil
+}
+
+// gather reads the facts about a host.
+func gather(ctx context.Context, a *api, name string, f *csr.Facts) error {
+	var around surroundings
+	f.Approved = map[string][]csr.Approval{}
+	for _, read := range []func() error{
+		func() error { return listAll(ctx, a, hosts, around.haveNodes) },
+		func() error { return listAll(ctx, a, takenByServices, around.haveServices) },
+		func() error { return listAll(ctx, a, apiEndpoints, around.haveEndpoints) },
+		func() error {
+			return listAll(ctx, a, approvals, func(all []approval) {
+				for _, one := range all {
+					f.Approved[one.Host] = append(f.Approved[one.Host], one.Approval)
+				}
+			})
+		},
+	} {
+		if err := read(); err != nil {
+			return err
+		}
+	}
+	f.Nodes, f.Services, f.API = around.nodes, around.services, slices.Concat(f.API, around.api)
+	if _, joined := f.Nodes[name]; !joined {
+		return nil
+	}
+	_, renewed, err := readNode(ctx, a, name)
+	if !renewed.IsZero() {
+		f.Leases = map[string]time.Time{name: renewed}
+	}
+	return err
+}
+
+// approval of a CSR; one of none has no host.
+type approval struct {
+	Host string
+	csr.Approval
+}
+
+var approvals = collection[approval]{path: requests, of: func(object []byte) (approval, error) {
+	r, err := whole[certv1.CertificateSigningRequest](object)
+	host, a, _ := csr.Approved(r)
+	return approval{host, a}, err
+}}
+
+func listAll[T any](ctx context.Context, a *api, c collection[T], have func([]T)) error {
+	kept := map[string]T{}
+	_, err := c.list(ctx, a, func(event watch.EventType, object []byte) error { return c.keep(kept, event, object) })
+	have(inOrder(kept))
+	return err
+}
+
+// withPort is a server with the port that https has where none is named.
+func withPort(server string) string {
+	u, err := url.Parse(server)
+	if err != nil || u.Port() != "" {
+		return server
+	}
+	u.Host = net.JoinHostPort(u.Hostname(), "443")
+	return u.String()
+}

@@ -1,0 +1,26 @@
+package bridge
+
+import (
+	"net/netip"
+	"slices"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+)
+
+// APIAddresses are where the hosted API server is reached, as far as they are no names: no kubelet may have a certificate for them.
+func APIAddresses(b *dpuv1.DPUHCPBridge, hc *hyperv1.HostedCluster) (all []netip.Addr) {
+	hosts := []string{string(b.Spec.MetalLBVirtualIP), hc.Status.ControlPlaneEndpoint.Host}
+	for _, s := range hc.Spec.Services {
+		if s.NodePort != nil {
+			hosts = append(hosts, s.NodePort.Address)
+		}
+	}
+	for _, host := range hosts {
+		if ip, err := netip.ParseAddr(host); err == nil && !slices.Contains(all, ip.Unmap()) {
+			all = append(all, ip.Unmap())
+		}
+	}
+	return all
+}

@@ -1,0 +1,23 @@
+package bridge_test
+
+import (
+	"net/netip"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
+)
+
+func TestAddressesOfTheAPI(t *testing.T) {
+	b, hc := &dpuv1.DPUHCPBridge{}, &hyperv1.HostedCluster{}
+	b.Spec.MetalLBVirtualIP = "192.0.2.10"
+	hc.Status.ControlPlaneEndpoint.Host = "::ffff:192.0.2.10"
+	hc.Spec.Services = []hyperv1.ServicePublishingStrategyMapping{
+		{ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{NodePort: &hyperv1.NodePortPublishingStrategy{Address: "192.0.2.20"}}},
+		{ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{NodePort: &hyperv1.NodePortPublishingStrategy{Address: "node.example.com"}}},
+	}
+	NewWithT(t).Expect(bridge.APIAddresses(b, hc)).To(Equal([]netip.Addr{netip.MustParseAddr("192.0.2.10"), netip.MustParseAddr("192.0.2.20")}))
+}
