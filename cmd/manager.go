@@ -111,7 +111,7 @@ func (flags managerFlags) webhook(manager ctrl.Manager) func(*observe.Observer) 
 			return nil
 		}
 		return webhook.Setup(manager, seen, webhook.Options{
-			Address: flags.webhookAddress, CertDir: flags.webhookCerts, Namespace: cmp.Or(flags.namespace, podNamespace()), Now: time.Now,
+			Address: flags.webhookAddress, CertDir: flags.webhookCerts, Namespace: cmp.Or(flags.namespace, podNamespace()), Bridges: flags.groups().Bridges, Now: time.Now,
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
@@ -29,6 +30,7 @@ const notJudged = "NotJudged: the operator could not look around; once this is s
 // reviewer answers one request at a time. It changes nothing: a dry run leaves no trace.
 type reviewer struct {
 	observer *observe.Observer
+	bridges  *observe.Bridges // nil where DPUHCPBridges are not served
 	scheme   *runtime.Scheme
 	decoder  admission.Decoder
 	log      logr.Logger
@@ -44,11 +46,13 @@ func (r reviewer) Handle(ctx context.Context, request admission.Request) admissi
 	if because := r.refused(before, after); len(because) > 0 {
 		return admission.Denied(strings.Join(because, "; "))
 	}
-	infra, is := after.(*v1alpha1.Infra)
-	if !is {
-		return admission.Allowed("")
+	switch after := after.(type) {
+	case *v1alpha1.Infra:
+		return admission.Allowed("").WithWarnings(r.warnings(ctx, after)...)
+	case *dpuv1.DPUHCPBridge:
+		return r.bridge(ctx, before, after)
 	}
-	return admission.Allowed("").WithWarnings(r.warnings(ctx, infra)...)
+	return admission.Allowed("")
 }
 
 // decode reads the object, and what it was; nil when it is new.

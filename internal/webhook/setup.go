@@ -29,6 +29,7 @@ import (
 
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
 // Path of every kind's review.
@@ -43,6 +44,8 @@ type Options struct {
 	CertDir string
 	// Namespace of the Secret and the Service; only needed without CertDir.
 	Namespace string
+	// Bridges are what planning a DPUHCPBridge depends on; nil where none are served.
+	Bridges *bridge.Settings
 	// Now tells a certificate's age.
 	Now func() time.Time
 }
@@ -63,9 +66,17 @@ func Setup(manager ctrl.Manager, observer *observe.Observer, o Options) error {
 		ready = append(ready, own.ready)
 	}
 	server := crwebhook.NewServer(options)
-	server.Register(Path, handlerOf(reviewer{observer, manager.GetScheme(), admission.NewDecoder(manager.GetScheme()), manager.GetLogger().WithName("webhook")}))
+	server.Register(Path, handlerOf(o.reviewer(manager, observer)))
 	ready = append(ready, server.StartedChecker())
 	return errors.Join(manager.AddReadyzCheck("webhook", allOf(ready)), manager.Add(server))
+}
+
+func (o Options) reviewer(manager ctrl.Manager, observer *observe.Observer) reviewer {
+	r := reviewer{observer: observer, scheme: manager.GetScheme(), decoder: admission.NewDecoder(manager.GetScheme()), log: manager.GetLogger().WithName("webhook")}
+	if o.Bridges != nil { // without Watches: a bridge that is not stored is not followed
+		r.bridges = &observe.Bridges{Observer: observer, Live: manager.GetAPIReader(), Settings: *o.Bridges}
+	}
+	return r
 }
 
 func serverAt(address string) (o crwebhook.Options, err error) {

@@ -94,7 +94,7 @@ func TestAPanicIsNoAnswer(t *testing.T) {
 func TestWhatCannotBeReadIsLetThrough(t *testing.T) {
 	g, scheme := NewWithT(t), runtime.NewScheme()
 	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	r := reviewer{&observe.Observer{}, scheme, admission.NewDecoder(scheme), logr.Discard()}
+	r := reviewer{observer: &observe.Observer{}, scheme: scheme, decoder: admission.NewDecoder(scheme), log: logr.Discard()}
 	for _, kind := range []string{"Infra", "Unheard"} {
 		answer := r.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 			Kind: metav1.GroupVersionKind(v1alpha1.GroupVersion.WithKind(kind)), Object: runtime.RawExtension{Raw: []byte(`{"spec":1}`)},

@@ -38,6 +38,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 	"github.com/cldmnky/oooi/internal/webhook"
 )
@@ -171,6 +172,8 @@ func (w *world) operator(edits ...func(*plan.Settings, *webhook.Options)) (stop 
 	w.t.Helper()
 	settings := plan.Settings{Image: "example.com/oooi:1", EnvoyImage: "example.com/envoy:1", NADSourceNamespaces: []string{"default"}}
 	options := webhook.Options{Address: fmt.Sprintf("localhost:%d", w.port), Namespace: system, Now: func() time.Time { return *w.clock.Load() }}
+	bridges := &bridge.Settings{MetalLBNamespace: "metallb-system", Images: client.ObjectKeyFromObject(w.mapping(nil))}
+	options.Bridges = bridges
 	for _, edit := range edits {
 		edit(&settings, &options)
 	}
@@ -181,7 +184,7 @@ func (w *world) operator(edits ...func(*plan.Settings, *webhook.Options)) (stop 
 		HealthProbeBindAddress: net.JoinHostPort("127.0.0.1", strconv.Itoa(probes)), Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(controller.Setup(manager, settings, controller.Groups{VLAN: true}, func(o *observe.Observer) error { return webhook.Setup(manager, o, options) })).To(Succeed())
+	w.Expect(controller.Setup(manager, settings, controller.Groups{VLAN: true, Bridges: bridges}, func(o *observe.Observer) error { return webhook.Setup(manager, o, options) })).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- manager.Start(ctx) }()

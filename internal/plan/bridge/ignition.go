@@ -20,7 +20,7 @@ func (in Input) image(p *Plan) string {
 		p.Find(finding.Note(kind, "MachineOSImage").Say("machineOSImage is %s, which wins over the mapping in ConfigMap %s", own, key))
 		return own
 	case in.Mapping == nil:
-		p.Find(finding.Wait(kind, "MappingNotFound").Say("ConfigMap %s, which maps releases to BlueField container images, is not there: make it, or set machineOSImage", key))
+		p.Find(finding.Wait(kind, "MappingNotFound").At("spec.ocpReleaseImage").Say("ConfigMap %s, which maps releases to BlueField container images, is not there: make it, or set machineOSImage", key))
 		return ""
 	}
 	image, found := ImageOf(in.Mapping.Data, release)

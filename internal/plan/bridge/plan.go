@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/dpf"
@@ -116,6 +117,10 @@ func (in Input) prerequisites() (all []finding.Finding) {
 	if np := in.NodePool; np != nil && in.pool() == nil {
 		all = append(all, finding.Wrong(dpuv1.ConditionReady, "NodePoolTaken").
 			Say("NodePool %s/%s exists and is not of this bridge; it is left alone: give the bridge another name, or remove the NodePool", np.Namespace, np.Name))
+	}
+	if name := endpoint.ControlPlaneNamespaceOf(types.NamespacedName{Namespace: in.Bridge.Namespace, Name: in.Bridge.Name}); len(name) > validation.DNS1123LabelMaxLength {
+		all = append(all, finding.Wrong(dpuv1.ConditionReady, "NameTooLong").At("metadata.name").
+			Say("the control plane would be in namespace %s, which has %d characters and may have %d: give the bridge a shorter name, or a namespace with one", name, len(name), validation.DNS1123LabelMaxLength))
 	}
 	return append(all, in.storage()...)
 }

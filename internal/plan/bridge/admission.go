@@ -1,0 +1,57 @@
+package bridge
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+)
+
+// refusedThoughAwaited could be waited for, and seed 002 (§4.1) has admission refuse it: who writes a bridge is there to hear of it.
+var refusedThoughAwaited = []string{"DPUClusterNotFound", "MappingNotFound", "ImageNotMapped"}
+
+// gates are the conditions that hold a hosted cluster back. The others come about by themselves, once it is there.
+var gates = []string{
+	dpuv1.ConditionDPUClusterBound, dpuv1.ConditionReady, dpuv1.ConditionSecretsValid,
+	dpuv1.ConditionBlueFieldContainerImageAvailable, dpuv1.ConditionMetalLBConfigured,
+}
+
+// Unstored is a bridge that is about to be made, as planning has it: younger than all others.
+func Unstored(b *dpuv1.DPUHCPBridge) *dpuv1.DPUHCPBridge {
+	b = b.DeepCopy()
+	b.UID, b.CreationTimestamp = "", metav1.Time{}
+	return b
+}
+
+// Judge says what of a bridge must not be stored, and what it will wait for. was is what is stored; nil for a new bridge. What was there
+// before may stay: who mends something else is not stopped.
+func Judge(in Input, was *dpuv1.DPUHCPBridge) (refused, awaited []finding.Finding) {
+	in.Rivals = slices.DeleteFunc(slices.Clone(in.Rivals), func(r dpuv1.DPUHCPBridge) bool { // to make it twice is another mistake
+		return r.Namespace == in.Bridge.Namespace && r.Name == in.Bridge.Name
+	})
+	for _, f := range Of(in).Findings {
+		bad := f.Outcome == finding.Invalid || slices.Contains(refusedThoughAwaited, f.Reason)
+		switch {
+		case bad && (was == nil || writes(was, in.Bridge, f.Field)):
+			refused = append(refused, f)
+		case f.Outcome != finding.OK && slices.Contains(gates, f.Condition):
+			awaited = append(awaited, f)
+		}
+	}
+	return refused, awaited
+}
+
+// writes says whether a change writes a field that findings are about. The others are set once.
+func writes(was, now *dpuv1.DPUHCPBridge, field string) bool {
+	switch field {
+	case "spec.sshKey":
+		return was.Spec.SSHKey != now.Spec.SSHKey
+	case "spec.pullSecret":
+		return was.Spec.PullSecret != now.Spec.PullSecret
+	case "spec.ocpReleaseImage":
+		return was.Spec.OCPReleaseImage != now.Spec.OCPReleaseImage
+	}
+	return false
+}

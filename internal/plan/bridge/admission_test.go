@@ -1,0 +1,128 @@
+package bridge_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	gtypes "github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
+)
+
+// asked is a new bridge about which only its storage and its node ports are to be waited for.
+func asked() bridge.Input {
+	pull, ssh := holding(bridge.PullSecretKey, `{"auths": {"quay.io": {"auth": "dTpw"}}}`), holding(bridge.SSHKeyKey, ed25519)
+	return bridge.Input{
+		Settings: bridge.Settings{MetalLBNamespace: "metallb-system", Images: types.NamespacedName{Namespace: "oooi-system", Name: "ocp-bluefield-images"}},
+		Served:   bridge.Served{DPF: true, HyperShift: true, MetalLB: true}, Lives: func(types.UID) bool { return false },
+		Bridge: bridge.Unstored(&dpuv1.DPUHCPBridge{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "dpu1", UID: "0", CreationTimestamp: metav1.Now()},
+			Spec: dpuv1.DPUHCPBridgeSpec{
+				DPUClusterRef: dpuv1.DPUClusterReference{Name: "dpus"}, BaseDomain: "example.com", SSHKey: "ssh", PullSecret: "pull",
+				OCPReleaseImage: "quay.io/ocp/release:4.20.4-multi", ExposeThroughLoadBalancer: true, MetalLBVirtualIP: "192.0.2.10",
+			},
+		}),
+		DPUCluster: &dpf.DPUCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "dpus"}, Spec: dpf.DPUClusterSpec{Type: "example.com/hosted"}},
+		Mapping:    &corev1.ConfigMap{Data: map[string]string{"4.20.4": image}},
+		PullSecret: bridge.Secret{Secret: pull}, SSHKey: bridge.Secret{Secret: ssh},
+	}
+}
+
+func TestANewBridgeIsRefusedOrHasToWait(t *testing.T) {
+	const refused, awaited = true, false
+	for reason, c := range map[string]struct {
+		refused bool
+		field   string
+		change  func(in *bridge.Input)
+	}{
+		"DPUClusterNotFound": {refused, "spec.dpuClusterRef", func(in *bridge.Input) { in.DPUCluster = nil }},
+		"RefNotPermitted": {refused, "spec.dpuClusterRef", func(in *bridge.Input) {
+			in.Bridge.Spec.DPUClusterRef.Namespace, in.DPUCluster.Namespace = "dpf", "dpf"
+		}},
+		"TypeKamaji":   {refused, "spec.clusterType", func(in *bridge.Input) { in.DPUCluster.Spec.Type = "kamaji" }},
+		"TypeMismatch": {refused, "spec.clusterType", func(in *bridge.Input) { in.Bridge.Spec.ClusterType = "static" }},
+		"DPUClusterTaken": {refused, "spec.dpuClusterRef", func(in *bridge.Input) {
+			rival := in.Bridge.DeepCopy()
+			rival.Name, rival.UID, rival.CreationTimestamp = "first", "z", metav1.Now()
+			in.Rivals = append(in.Rivals, *rival)
+		}},
+		"SecretInvalid":       {refused, "spec.pullSecret", func(in *bridge.Input) { in.PullSecret.Data[bridge.PullSecretKey] = []byte("{}") }},
+		"MappingNotFound":     {refused, "spec.ocpReleaseImage", func(in *bridge.Input) { in.Mapping = nil }},
+		"ImageNotMapped":      {refused, "spec.ocpReleaseImage", func(in *bridge.Input) { in.Mapping.Data = nil }},
+		"NameTooLong":         {refused, "metadata.name", func(in *bridge.Input) { in.Bridge.Namespace = longNamespace; in.DPUCluster.Namespace = longNamespace }},
+		"SecretNotFound":      {awaited, "spec.sshKey", func(in *bridge.Input) { in.SSHKey = bridge.Secret{} }},
+		"NamespaceNotGranted": {awaited, "", func(in *bridge.Input) { in.SSHKey = bridge.Secret{Denied: true} }},
+		"DPFMissing":          {awaited, "spec.dpuClusterRef", func(in *bridge.Input) { in.Served.DPF, in.DPUCluster = false, nil }},
+		"HyperShiftMissing":   {awaited, "", func(in *bridge.Input) { in.Served.HyperShift = false }},
+		"MetalLBMissing":      {awaited, "spec.metalLBVirtualIP", func(in *bridge.Input) { in.Served.MetalLB = false }},
+		"StorageClassMissing": {awaited, "spec.etcdStorageClass", func(*bridge.Input) {}},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			g, in := NewWithT(t), asked()
+			c.change(&in)
+			no, later := bridge.Judge(in, nil)
+			if c.refused {
+				g.Expect(no).To(ConsistOf(about(reason, c.field)))
+			} else {
+				g.Expect(no).To(BeEmpty())
+				g.Expect(later).To(ContainElement(about(reason, c.field)))
+			}
+			for _, f := range later {
+				g.Expect(f.Condition).NotTo(Equal(dpuv1.ConditionKubeconfigInjected), "that comes by itself")
+			}
+		})
+	}
+}
+
+// longNamespace is one whose control planes' namespaces have more than 63 characters.
+const longNamespace = "a123456789b123456789c123456789d123456789e123456789f12345678"
+
+func about(reason, field string) gtypes.GomegaMatcher {
+	return WithTransform(func(f finding.Finding) []string { return []string{f.Reason, f.Field} }, Equal([]string{reason, field}))
+}
+
+// A bridge that is made twice is told so by the API server.
+func TestABridgeIsNoRivalOfItself(t *testing.T) {
+	in := asked()
+	stored := in.Bridge.DeepCopy()
+	stored.UID, stored.CreationTimestamp = "1", metav1.Now()
+	in.Rivals = []dpuv1.DPUHCPBridge{*stored}
+	refused, _ := bridge.Judge(in, nil)
+	NewWithT(t).Expect(refused).To(BeEmpty())
+}
+
+// What was there before may stay, however wrong it is by now.
+func TestOnlyWhatAChangeWritesIsRefused(t *testing.T) {
+	worse := asked()
+	worse.Mapping, worse.DPUCluster = nil, nil
+	worse.SSHKey, worse.PullSecret = bridge.Secret{Secret: holding("", "")}, bridge.Secret{Secret: holding("", "")}
+	for name, c := range map[string]struct {
+		change func(s *dpuv1.DPUHCPBridgeSpec)
+		reason []string
+	}{
+		"something else":  {func(s *dpuv1.DPUHCPBridgeSpec) { s.DPUClusterDeletionPolicy = dpuv1.DeleteHostedCluster }, nil},
+		"the release":     {func(s *dpuv1.DPUHCPBridgeSpec) { s.OCPReleaseImage = "quay.io/ocp/release:4.20.5-multi" }, []string{"MappingNotFound"}},
+		"the ssh key":     {func(s *dpuv1.DPUHCPBridgeSpec) { s.SSHKey = "another" }, []string{"SecretInvalid"}},
+		"the pull secret": {func(s *dpuv1.DPUHCPBridgeSpec) { s.PullSecret = "another" }, []string{"SecretInvalid"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, was := worse, worse.Bridge
+			in.Bridge = was.DeepCopy()
+			c.change(&in.Bridge.Spec)
+			refused, awaited := bridge.Judge(in, was)
+			g := NewWithT(t)
+			var reasons []string
+			for _, f := range refused {
+				reasons = append(reasons, f.Reason)
+			}
+			g.Expect(reasons).To(Equal(c.reason))
+			g.Expect(awaited).To(ContainElement(about("DPUClusterNotFound", "spec.dpuClusterRef")))
+		})
+	}
+}

@@ -1,0 +1,63 @@
+package bridge_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+var (
+	// said are the reasons in sources: of findings, of conditions that are not True, and those that have a name.
+	said = regexp.MustCompile(`(?:finding\.(?:Wait|Wrong|Fails)\([\w.]+, |waiting\(|wrong\(|\bno\([\w.]+, |\b(?:nameTaken|provisioning|Guest\w+|ReasonCleanup\w+|ManagementUnreachable|ApprovalRefused) += |NodePoolValid\w+, dpuv1\.Condition\w+, )"([A-Z]\w+)"`)
+	// well are those of conditions that are True.
+	well = regexp.MustCompile(`(?:finding\.Note\([\w.]+, |\byes\([\w.]+, |applied\([\w.]+, )"([A-Z]\w+)"`)
+	// row of the page's table, with its reasons.
+	row = regexp.MustCompile("(?m)^\\| (?:`\\w+`)? ?\\| ((?:`\\w+`(?:, )?)+) \\| .+ \\|$")
+)
+
+// The page for the DPU path has what to do about each reason, and no reason that nobody gives.
+func TestThePageListsEveryReason(t *testing.T) {
+	g := NewWithT(t)
+	var files, bad, good []string
+	for _, sources := range []string{"*.go", "../../guest/*.go", "../guest.go", "../../status/bridge.go", "../../../api/provisioning/v1alpha1/conditions.go"} {
+		found, err := filepath.Glob(sources)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(found).NotTo(BeEmpty(), sources)
+		files = append(files, found...)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		bad, good = append(bad, matches(said, text)...), append(good, matches(well, text)...)
+	}
+	page, err := os.ReadFile("../../../docs/DPU_BRIDGE.md")
+	g.Expect(err).NotTo(HaveOccurred())
+	var listed []string
+	for _, reasons := range matches(row, page) {
+		listed = append(listed, strings.Split(strings.ReplaceAll(reasons, "`", ""), ", ")...)
+	}
+	g.Expect(unique(listed)).To(Equal(unique(append(bad, "RefNotPermitted")))) // that one is internal/permit's
+	_, sentence, _ := strings.Cut(string(page), "Those that are True say ")
+	sentence, _, _ = strings.Cut(sentence, ".")
+	g.Expect(unique(strings.FieldsFunc(sentence, func(r rune) bool { return strings.ContainsRune(", \n", r) }))).To(Equal(unique(good)))
+}
+
+func matches(of *regexp.Regexp, text []byte) (all []string) {
+	for _, m := range of.FindAllSubmatch(text, -1) {
+		all = append(all, string(m[1]))
+	}
+	return all
+}
+
+func unique(all []string) []string {
+	slices.Sort(all)
+	return slices.Compact(all)
+}
