@@ -1,0 +1,226 @@
+package bridge_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
+	"github.com/cldmnky/oooi/internal/testkit/golden"
+)
+
+func load(t *testing.T, path string) bridge.Input {
+	t.Helper()
+	in := bridge.Input{}
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = yaml.UnmarshalStrict(text, &in)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Lives = func(uid types.UID) bool { return uid == "u1" || uid == "u2" }
+	return in
+}
+
+func document(t *testing.T, of any) string {
+	t.Helper()
+	text, err := yaml.Marshal(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestABridgeBecomes(t *testing.T) {
+	golden.Cases(t, "testdata", []string{"in.yaml"}, func(t *testing.T, dir string) map[string]string {
+		p := bridge.Of(load(t, filepath.Join(dir, "in.yaml")))
+		NewWithT(t).Expect(p.Held).To(BeFalse(), "%v", p.Findings)
+		said := []string{document(t, map[string]any{"findings": told(p), "key": p.Key})}
+		for _, o := range p.Objects {
+			said = append(said, document(t, o))
+		}
+		return map[string]string{"out.yaml": strings.Join(said, "---\n")}
+	})
+}
+
+// told are the reasons of a plan's findings, by condition.
+func told(p bridge.Plan) (all []string) {
+	for _, f := range p.Findings {
+		all = append(all, f.Condition+"/"+f.Reason)
+	}
+	return all
+}
+
+func ours(b *dpuv1.DPUHCPBridge) map[string]string {
+	return map[string]string{names.LabelManagedBy: names.ManagedBy, names.LabelBridge: b.Name, names.LabelBridgeNamespace: b.Namespace, names.LabelOwnerUID: string(b.UID)}
+}
+
+// made lets HyperShift have the hosted cluster, with its kubeconfig.
+func made(in *bridge.Input) {
+	in.HostedCluster = &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Name: "b1", Namespace: "dpf", Labels: ours(in.Bridge)}}
+	in.HostedCluster.Status.KubeConfig = &corev1.LocalObjectReference{Name: "b1-admin-kubeconfig"}
+	in.NodePool = &hyperv1.NodePool{ObjectMeta: in.HostedCluster.ObjectMeta}
+	in.Key.Secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Labels: ours(in.Bridge)}, Data: map[string][]byte{"key": make([]byte, bridge.KeyLength)}}
+	in.Kubeconfig = bridge.Kubeconfig{Secret: bridge.Secret{Secret: &corev1.Secret{}}, Content: []byte("kubeconfig")}
+}
+
+// rival of b1 for its DPUCluster, older or younger.
+func rival(namespace, created string) dpuv1.DPUHCPBridge {
+	at := metav1.Time{}
+	if err := at.UnmarshalQueryParameter(created); err != nil {
+		panic(err)
+	}
+	return dpuv1.DPUHCPBridge{
+		ObjectMeta: metav1.ObjectMeta{Name: "b2", Namespace: namespace, UID: "u2", CreationTimestamp: at},
+		Spec:       dpuv1.DPUHCPBridgeSpec{DPUClusterRef: dpuv1.DPUClusterReference{Name: "d1", Namespace: "dpf"}},
+	}
+}
+
+func TestWhatHoldsABridgeBack(t *testing.T) {
+	const bound, valid, image, metal, ready, injected = "DPUClusterBound/", "SecretsValid/", "BlueFieldContainerImageAvailable/", "MetalLBConfigured/", "Ready/", "KubeconfigInjected/"
+	for name, c := range map[string]struct {
+		is   func(*bridge.Input)
+		want string
+		// Of a hosted cluster that is there already.
+		injects, approves bool
+	}{
+		"DPF is not installed":         {func(in *bridge.Input) { in.Served.DPF, in.DPUCluster = false, nil }, bound + "DPFMissing", false, false},
+		"HyperShift is not installed":  {func(in *bridge.Input) { in.Served.HyperShift = false }, ready + "HyperShiftMissing", true, true},
+		"MetalLB is not installed":     {func(in *bridge.Input) { in.Served.MetalLB = false }, metal + "MetalLBMissing", true, true},
+		"no such DPUCluster any more":  {func(in *bridge.Input) { in.DPUCluster = nil }, bound + "DPUClusterDeleted", false, false},
+		"a DPUCluster that is going":   {func(in *bridge.Input) { in.DPUCluster.DeletionTimestamp = &metav1.Time{} }, bound + "DPUClusterDeleted", false, false},
+		"kamaji":                       {func(in *bridge.Input) { in.DPUCluster.Spec.Type = "kamaji" }, bound + "TypeKamaji", false, false},
+		"another type":                 {func(in *bridge.Input) { in.DPUCluster.Spec.Type = "static" }, bound + "TypeMismatch", false, false},
+		"another cluster's kubeconfig": {func(in *bridge.Input) { in.DPUCluster.Spec.Kubeconfig = "mine" }, bound + "KubeconfigTaken", false, false},
+		"an older bridge":              {func(in *bridge.Input) { in.Rivals = []dpuv1.DPUHCPBridge{rival("dpf", "2025-01-01T00:00:00Z")} }, bound + "DPUClusterTaken", false, false},
+		"a stranger's reference": {func(in *bridge.Input) {
+			in.Bridge.Spec.DPUClusterRef.Namespace, in.DPUCluster.Namespace = "theirs", "theirs"
+		}, bound + "RefNotPermitted", false, false},
+		"Secrets that may not be read": {func(in *bridge.Input) { in.PullSecret = bridge.Secret{Denied: true} }, valid + "NamespaceNotGranted", true, true},
+		"no pull secret":               {func(in *bridge.Input) { in.PullSecret = bridge.Secret{} }, valid + "SecretNotFound", true, true},
+		"an empty pull secret": {func(in *bridge.Input) {
+			in.PullSecret.Data = map[string][]byte{bridge.PullSecretKey: []byte(`{"auths":{}}`)}
+		}, valid + "SecretInvalid", true, true},
+		"a key that is gone":                     {func(in *bridge.Input) { in.Key = bridge.Secret{} }, valid + "EncryptionKeyLost", true, true},
+		"a key that was cut":                     {func(in *bridge.Input) { in.Key.Data["key"] = []byte("short") }, valid + "EncryptionKeyInvalid", true, true},
+		"a key of somebody":                      {func(in *bridge.Input) { in.Key.Labels = nil }, valid + "NameTaken", true, true},
+		"no mapping":                             {func(in *bridge.Input) { in.Mapping = nil }, image + "MappingNotFound", true, true},
+		"a release that is not mapped":           {func(in *bridge.Input) { in.Mapping.Data = nil }, image + "ImageNotMapped", true, true},
+		"a HostedCluster of somebody":            {func(in *bridge.Input) { in.HostedCluster.Labels = nil }, ready + "HostedClusterTaken", false, false},
+		"a HostedCluster of a bridge that lives": {func(in *bridge.Input) { in.HostedCluster.Labels[names.LabelOwnerUID] = "u2" }, ready + "HostedClusterTaken", false, false},
+		"a NodePool of somebody":                 {func(in *bridge.Input) { in.NodePool.Labels = nil }, ready + "NodePoolTaken", true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			in := load(t, "testdata/loadbalancer/in.yaml")
+			made(&in)
+			in.HostedCluster.Labels, in.NodePool.Labels = ours(in.Bridge), ours(in.Bridge)
+			g.Expect(bridge.Of(in)).To(And(HaveField("Held", false), HaveField("Inject", Not(BeNil())), HaveField("Approve", Not(BeNil()))))
+			c.is(&in)
+			p := bridge.Of(in)
+			g.Expect(told(p)).To(ContainElement(c.want))
+			g.Expect(p.Held).To(BeTrue())
+			g.Expect(p.Objects).To(BeEmpty())
+			g.Expect(p.Inject != nil).To(Equal(c.injects), "injects: %v", told(p))
+			g.Expect(p.Approve != nil).To(Equal(c.approves), "approves")
+		})
+	}
+}
+
+func TestWhatHoldsNoBridgeBack(t *testing.T) {
+	for name, is := range map[string]func(*bridge.Input){
+		"a younger bridge":                   func(in *bridge.Input) { in.Rivals = []dpuv1.DPUHCPBridge{rival("dpf", "2026-01-02T00:00:00Z")} },
+		"a bridge of the same second":        func(in *bridge.Input) { in.Rivals = []dpuv1.DPUHCPBridge{rival("dpf", "2026-01-01T00:00:00Z")} },
+		"an older one that may not refer":    func(in *bridge.Input) { in.Rivals = []dpuv1.DPUHCPBridge{rival("theirs", "2025-01-01T00:00:00Z")} },
+		"a type that is not said":            func(in *bridge.Input) { in.Bridge.Spec.ClusterType = "" },
+		"its own kubeconfig":                 func(in *bridge.Input) { in.DPUCluster.Spec.Kubeconfig = bridge.InjectedKey(in.Bridge).Name },
+		"a storage class that went":          func(in *bridge.Input) { in.StorageClasses = nil },
+		"its own objects after a restore":    func(in *bridge.Input) { in.HostedCluster.Labels[names.LabelOwnerUID] = "dead" },
+		"an image of the user's, no mapping": func(in *bridge.Input) { in.Mapping, in.Bridge.Spec.MachineOSImage = nil, "quay.io/example/os:1" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := load(t, "testdata/loadbalancer/in.yaml")
+			made(&in)
+			is(&in)
+			NewWithT(t).Expect(bridge.Of(in).Held).To(BeFalse(), "%v", bridge.Of(in).Findings)
+		})
+	}
+}
+
+func TestThePolicyDecidesWhatADPUClusterTakesAlong(t *testing.T) {
+	g := NewWithT(t)
+	in := load(t, "testdata/loadbalancer/in.yaml")
+	made(&in)
+	in.DPUCluster = nil
+	bound := []metav1.Condition{{Type: dpuv1.ConditionDPUClusterBound, Status: metav1.ConditionTrue}}
+	in.Bridge.Status.Conditions = bound
+	g.Expect(bridge.Of(in).End).To(BeFalse(), "Retain")
+	in.Bridge.Spec.DPUClusterDeletionPolicy = dpuv1.DeleteHostedCluster
+	g.Expect(bridge.Of(in).End).To(BeTrue())
+	in.Bridge.Status.Conditions = nil
+	g.Expect(bridge.Of(in).End).To(BeFalse(), "restored before its DPUCluster")
+	in.Bridge.Status.Conditions, in.Served.DPF = bound, false
+	g.Expect(bridge.Of(in).End).To(BeFalse(), "DPF's kinds are not seen")
+	in.Served.DPF, in.DPUCluster = true, &dpf.DPUCluster{}
+	g.Expect(bridge.Of(in).End).To(BeFalse(), "the DPUCluster is there")
+}
+
+func TestInjectionDoesOnlyWhatIsMissing(t *testing.T) {
+	g := NewWithT(t)
+	in := load(t, "testdata/loadbalancer/in.yaml")
+	made(&in)
+	g.Expect(*bridge.Of(in).Inject).To(And(HaveField("Refer", true), HaveField("Created", true)))
+	in.DPUCluster.Spec.Kubeconfig = bridge.InjectedKey(in.Bridge).Name
+	in.DPUCluster.Status.Conditions = []metav1.Condition{{Type: dpf.ConditionCreated, Status: metav1.ConditionTrue}}
+	g.Expect(*bridge.Of(in).Inject).To(And(HaveField("Refer", false), HaveField("Created", false)))
+	in.Bridge.Spec.ClusterType, in.DPUCluster.Spec.Type, in.DPUCluster.Status.Conditions = "", dpf.TypeStatic, nil
+	g.Expect(bridge.Of(in).Inject.Created).To(BeFalse(), "DPF's own manager of static ones sets it")
+	in.Injected.Secret = &corev1.Secret{}
+	p := bridge.Of(in)
+	g.Expect(p.Inject).To(BeNil())
+	g.Expect(told(p)).To(ContainElement("KubeconfigInjected/NameTaken"))
+}
+
+func TestADeletionIsTakenInItsOrder(t *testing.T) {
+	in := load(t, "testdata/loadbalancer/in.yaml")
+	made(&in)
+	in.DPUCluster.Spec.Kubeconfig = bridge.InjectedKey(in.Bridge).Name
+	key := bridge.InjectedKey(in.Bridge)
+	secret := func(namespace, name string, labels map[string]string) corev1.Secret {
+		return corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}}
+	}
+	r := bridge.Remains{
+		Input: in, DPUs: []dpf.DPU{{ObjectMeta: metav1.ObjectMeta{Name: "card"}, Spec: dpf.DPUSpec{Cluster: dpf.Reference{Name: "d1", Namespace: "dpf"}}}},
+		Secrets: []corev1.Secret{secret(key.Namespace, key.Name, ours(in.Bridge)), secret("dpf", "copy", ours(in.Bridge)), secret("dpf", "theirs", nil)},
+	}
+	g := NewWithT(t)
+	g.Expect(bridge.End(r)).To(And(HaveField("Reason", dpuv1.ReasonCleanupDPUsAttached), HaveField("Message", ContainSubstring("card")), HaveField("Cluster", BeNil())))
+
+	forced := r
+	forced.Bridge = in.Bridge.DeepCopy()
+	forced.Bridge.Annotations = map[string]string{names.AnnotationForceDelete: "true"}
+	g.Expect(bridge.End(forced)).To(And(HaveField("Cluster", Not(BeNil())), HaveField("Pool", Not(BeNil()))))
+
+	r.DPUs[0].Spec.Cluster.Name = "another"
+	g.Expect(bridge.End(r)).To(And(HaveField("Cluster", Not(BeNil())), HaveField("Unrefer", false), HaveField("Secrets", BeEmpty())))
+	r.HostedCluster = nil
+	g.Expect(bridge.End(r)).To(And(HaveField("Cluster", BeNil()), HaveField("Pool", Not(BeNil()))))
+	r.NodePool = nil
+	g.Expect(bridge.End(r)).To(And(HaveField("Unrefer", true), HaveField("Secrets", ConsistOf(r.Secrets[0]))))
+	r.DPUCluster.Spec.Kubeconfig, r.Secrets = "", r.Secrets[1:]
+	g.Expect(bridge.End(r)).To(And(HaveField("Unrefer", false), HaveField("Secrets", ConsistOf(r.Secrets[0])), HaveField("Others", false)))
+	r.Secrets = r.Secrets[1:]
+	g.Expect(bridge.End(r)).To(Equal(bridge.Ending{Others: true}))
+}
