@@ -10,12 +10,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/apply"
 	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/guest"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
@@ -33,6 +36,7 @@ func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	seen, err := r.observe.Bridge(ctx, req.NamespacedName)
 	if err == nil && seen.Gone() {
 		r.observe.Watches.Follow(req.NamespacedName)
+		r.observe.Approvals.Forget(req.NamespacedName)
 	}
 	if err != nil || seen.Gone() {
 		return ctrl.Result{}, err
@@ -53,7 +57,7 @@ func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 // do applies a plan unless it is held back. The kubeconfig has reasons of its own: what is wrong with a release or a pull secret does not
 // keep a rotated one from DPF.
 func (r bridgeReconciler) do(ctx context.Context, seen observe.Bridge, p bridge.Plan) (status.Outcome, error) {
-	out := status.Outcome{Findings: p.Findings, Held: p.Held || seen.Pause.Holds(), Paused: seen.Pause.Reason}
+	out := status.Outcome{Findings: append(p.Findings, r.approve(seen, p)...), Held: p.Held || seen.Pause.Holds(), Paused: seen.Pause.Reason}
 	switch {
 	case seen.Pause.Holds():
 		return out, nil
@@ -69,6 +73,35 @@ func (r bridgeReconciler) do(ctx context.Context, seen observe.Bridge, p bridge.
 		err = r.hostedCluster(ctx, seen, p, &out)
 	}
 	return out, errors.Join(err, r.inject(ctx, seen, p, &out))
+}
+
+// approve certificates, or stop it: before anything else, and in a pause too, for it is the service, and writes nothing here.
+func (r bridgeReconciler) approve(seen observe.Bridge, p bridge.Plan) []finding.Finding {
+	key, a := client.ObjectKeyFromObject(seen.Input.Bridge), p.Approve
+	if a == nil {
+		r.observe.Approvals.Forget(key)
+		return nil
+	}
+	state := r.observe.Approvals.See(key, guest.ApproveWant{Secret: a.Secret, Server: a.Server, Cluster: a.Cluster, API: a.API}, seen.DPUs)
+	waiting := func(reason string) finding.Builder {
+		return finding.Wait(dpuv1.ConditionCSRAutoApprovalActive, reason)
+	}
+	switch {
+	case state.Problem != nil:
+		return []finding.Finding{waiting(state.Problem.Reason).Say("%s", state.Problem.Message)}
+	case !state.Active:
+		return []finding.Finding{waiting("Connecting").Say("the hosted cluster's certificate requests are not read yet")}
+	}
+	return nil
+}
+
+// approved tells of an approval, on the bridge.
+func (r bridgeReconciler) approved(key types.NamespacedName, a guest.Approved) {
+	b := &dpuv1.DPUHCPBridge{}
+	if err := r.observe.Reader.Get(context.Background(), key, b); err != nil {
+		return // the approval carries the same sentence in the hosted cluster
+	}
+	r.status.Events.Eventf(b, nil, corev1.EventTypeNormal, a.Reason, "Approve", "certificate request %s of %s is approved: %s", a.Name, a.Host, a.Message)
 }
 
 // hostedCluster is made what the plan says, with all that belongs to it. Copies of Secrets that it no longer names go last.
@@ -171,6 +204,7 @@ func (r bridgeReconciler) follow(ctx context.Context, seen observe.Bridge) error
 // end takes away what a bridge made, step by step, and only then lets it go. A pause does not hold this up: to delete is explicit.
 func (r bridgeReconciler) end(ctx context.Context, seen observe.Bridge) (ctrl.Result, error) {
 	b := seen.Input.Bridge
+	r.observe.Approvals.Forget(client.ObjectKeyFromObject(b))
 	if !slices.Contains(b.Finalizers, names.BridgeFinalizer) {
 		return ctrl.Result{}, nil
 	}

@@ -1,38 +1,25 @@
 package controller_test
 
 import (
-	"encoding/base64"
+	"context"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
-
-// certificateAuthority is any certificate, in base64.
-func certificateAuthority(t *testing.T) string {
-	t.Helper()
-	text, err := hosted(t).Kubeconfig()
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	var k struct {
-		Clusters []struct {
-			Cluster struct {
-				CA []byte `json:"certificate-authority-data"`
-			}
-		}
-	}
-	NewWithT(t).Expect(yaml.Unmarshal(text, &k)).To(Succeed())
-	return base64.StdEncoding.EncodeToString(k.Clusters[0].Cluster.CA)
-}
 
 func TestABridgeMakesAHostedClusterAndHandsItsKubeconfigOver(t *testing.T) {
 	w := newDPUWorld(t)
@@ -125,7 +112,11 @@ func TestADeletedBridgeTakesAllAwayInTheSafeOrder(t *testing.T) {
 
 	w.Expect(w.api.Delete(w.ctx, w.bridge())).To(Succeed())
 	w.Expect(w.saysOf("b1", dpuv1.ConditionHostedClusterCleanup, metav1.ConditionFalse, dpuv1.ReasonCleanupDPUsAttached)).To(ContainSubstring("dpu-1"))
+	w.wire.setCut(true)
+	dialed := w.dials()
 	w.silent()
+	w.Expect(w.dials()).To(Equal(dialed), "nobody approves any more")
+	w.wire.setCut(false)
 	sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b1"), func(g Gomega, hc *hyperv1.HostedCluster) { g.Expect(hc.DeletionTimestamp).To(BeNil()) })
 
 	w.Expect(w.api.Delete(w.ctx, dpu)).To(Succeed())
@@ -141,4 +132,251 @@ func TestADeletedBridgeTakesAllAwayInTheSafeOrder(t *testing.T) {
 	w.warned(dpuv1.ReasonCleanupSucceeded)
 	w.Expect(client.IgnoreNotFound(w.api.Get(w.ctx, client.ObjectKey{Namespace: w.ns, Name: "pull"}, &corev1.Secret{}))).To(Succeed())
 	sees(w.world, named(&corev1.Secret{}, w.ns, "pull"), there)
+}
+
+func TestABridgeSaysWhatIsMissingAndGoesOnByItself(t *testing.T) {
+	w := newDPUWorld(t)
+	b := w.bridge()
+	b.Spec.EtcdStorageClass = v1alpha1.ObjectName(w.ns + "-slow")
+	mapping, pull := named(&corev1.ConfigMap{}, "oooi-system", w.ns+"-images"), named(&corev1.Secret{}, w.ns, "pull")
+	w.Expect(w.api.Delete(w.ctx, mapping)).To(Succeed())
+	w.creates(b)
+	w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionFalse, "DPUClusterNotFound")
+	w.Expect(w.saysOf("b1", dpuv1.ConditionSecretsValid, metav1.ConditionFalse, "NamespaceNotGranted")).To(ContainSubstring("kubectl apply -n " + w.ns + " -k config/components/dpu-bridge"))
+	w.saysOf("b1", dpuv1.ConditionBlueFieldContainerImageAvailable, metav1.ConditionFalse, "MappingNotFound")
+	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "StorageClassMissing")
+
+	w.creates(w.dpuCluster("d1", "example.com/hosted"))
+	w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionTrue, "Bound")
+	w.Expect(w.api.Delete(w.ctx, pull)).To(Succeed())
+	w.grantsSecrets()
+	w.saysOf("b1", dpuv1.ConditionSecretsValid, metav1.ConditionFalse, "SecretNotFound")
+	w.creates(w.secret("pull", corev1.DockerConfigJsonKey, `{"auths":{}}`))
+	w.saysOf("b1", dpuv1.ConditionSecretsValid, metav1.ConditionFalse, "SecretInvalid")
+	w.changes(pull, func() { pull.Data[corev1.DockerConfigJsonKey] = []byte(`{"auths":{"quay.io":{"auth":"x"}}}`) })
+	w.saysOf("b1", dpuv1.ConditionSecretsValid, metav1.ConditionTrue, "Valid")
+	w.creates(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "oooi-system", Name: w.ns + "-images"}, Data: map[string]string{"4.20.3": osImage}})
+	w.saysOf("b1", dpuv1.ConditionBlueFieldContainerImageAvailable, metav1.ConditionFalse, "ImageNotMapped")
+	w.changes(mapping, func() { mapping.Data["4.20.4"] = osImage })
+	w.saysOf("b1", dpuv1.ConditionBlueFieldContainerImageAvailable, metav1.ConditionTrue, "Mapped")
+	w.saysOf("b1", dpuv1.ConditionMetalLBConfigured, metav1.ConditionUnknown, "NotYetJudged")
+	w.Expect(w.left()).To(BeEmpty())
+
+	slow := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: w.ns + "-slow"}, Provisioner: "example.com/slow"}
+	w.creates(slow)
+	w.t.Cleanup(func() { w.Expect(w.api.Delete(context.Background(), slow)).To(Succeed()) })
+	w.saysOf("b1", dpuv1.ConditionMetalLBConfigured, metav1.ConditionTrue, "Configured")
+	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionTrue, "Configured")
+	w.saysOf("b1", dpuv1.ConditionKubeconfigInjected, metav1.ConditionFalse, "WaitingForKubeconfig")
+	w.saysOf("b1", dpuv1.ConditionCSRAutoApprovalActive, metav1.ConditionFalse, "WaitingForKubeconfig")
+	w.hyperShift("b1", "first")
+	w.saysOf("b1", dpuv1.ConditionKubeconfigInjected, metav1.ConditionTrue, "Injected")
+	w.saysOf("b1", dpuv1.ConditionCSRAutoApprovalActive, metav1.ConditionTrue, "Watching")
+	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
+
+	w.wire.setCut(true)
+	w.saysOf("b1", dpuv1.ConditionCSRAutoApprovalActive, metav1.ConditionFalse, "GuestUnreachable")
+	w.wire.setCut(false)
+	w.saysOf("b1", dpuv1.ConditionCSRAutoApprovalActive, metav1.ConditionTrue, "Watching")
+	source := named(&corev1.Secret{}, w.ns, "b1-admin-kubeconfig")
+	w.changes(source, func() { source.Data["kubeconfig"] = []byte("users: [{name: u, user: {exec: {command: sh}}}]") })
+	w.saysOf("b1", dpuv1.ConditionKubeconfigInjected, metav1.ConditionFalse, "KubeconfigRefused")
+	w.Expect(string(sees(w.world, w.injected("b1"), there).Data[dpf.KubeconfigKey])).NotTo(ContainSubstring("exec"))
+
+	pool := named(&hyperv1.NodePool{}, w.ns, "b1")
+	refuses := func(kind string, status corev1.ConditionStatus) {
+		w.reports(pool, func() {
+			pool.Status.Conditions = []hyperv1.NodePoolCondition{{Type: kind, Status: status, Reason: "InvalidPlatform", Message: "no", LastTransitionTime: metav1.Now()}}
+		})
+	}
+	refuses(hyperv1.NodePoolValidMachineConfigConditionType, corev1.ConditionFalse)
+	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionFalse, "MachineConfigRefused")
+	refuses(hyperv1.NodePoolValidArchPlatform, corev1.ConditionFalse)
+	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "ReleaseNotForARM64")
+	refuses(hyperv1.NodePoolValidArchPlatform, corev1.ConditionTrue)
+	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionTrue, "Configured")
+}
+
+func TestEveryConditionOfTheHostedClusterIsShown(t *testing.T) {
+	w := newDPUWorld(t)
+	w.bridged()
+	hc := sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b1"), there)
+	for _, status := range []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse} {
+		w.reports(hc, func() {
+			hc.Status.Conditions = nil
+			for _, m := range bridge.Mirrored {
+				meta.SetStatusCondition(&hc.Status.Conditions, metav1.Condition{Type: m.Theirs, Status: status, Reason: "Its" + m.Theirs, Message: "so"})
+			}
+		})
+		for _, m := range bridge.Mirrored {
+			w.Expect(w.saysOf("b1", m.Ours, status, "Its"+m.Theirs)).To(Equal("so"))
+		}
+	}
+	w.Expect(bridge.Mirrored).To(HaveLen(13))
+
+	// One that somebody deletes is made again, and that is said; till then nothing is shown of it.
+	w.changes(hc, func() { controllerutil.AddFinalizer(hc, finalizer) })
+	uid := hc.UID
+	w.Expect(w.api.Delete(w.ctx, hc)).To(Succeed())
+	w.changes(hc, func() { controllerutil.RemoveFinalizer(hc, finalizer) })
+	sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b1"), func(g Gomega, hc *hyperv1.HostedCluster) { g.Expect(hc.UID).NotTo(Equal(uid)) })
+	w.Expect(w.warned("HostedClusterRecreated")).To(ContainSubstring("not by this bridge"))
+	w.saysOf("b1", dpuv1.ConditionHostedClusterAvailable, metav1.ConditionUnknown, dpuv1.ReasonNotReported)
+}
+
+func TestWhatSomebodyChangesIsPutBackAndSaid(t *testing.T) {
+	w := newDPUWorld(t)
+	w.bridged()
+	w.hyperShift("b1", "first")
+	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
+	name := names.Abroad(w.ns, "b1")
+	pool := sees(w.world, named(&metallb.IPAddressPool{}, "metallb-system", name), there)
+	w.changes(pool, func() { pool.Spec.Addresses = []string{"192.0.2.0/24"} })
+	sees(w.world, pool, func(g Gomega, p *metallb.IPAddressPool) { g.Expect(p.Spec.Addresses).To(Equal([]string{"192.0.2.10/32"})) })
+	w.Expect(w.warned("DriftCorrected")).To(ContainSubstring("IPAddressPool metallb-system/" + name))
+	w.Expect(w.api.Delete(w.ctx, named(&metallb.L2Advertisement{}, "metallb-system", name))).To(Succeed())
+	sees(w.world, named(&metallb.L2Advertisement{}, "metallb-system", name), there)
+	ignition := sees(w.world, named(&corev1.ConfigMap{}, w.ns, names.BridgeIgnition("b1")), there)
+	w.changes(ignition, func() { ignition.Data["config"] = "{}" })
+	sees(w.world, ignition, func(g Gomega, m *corev1.ConfigMap) { g.Expect(m.Data["config"]).To(ContainSubstring(osImage)) })
+	injected := w.injected("b1")
+	w.changes(injected, func() { injected.Data[dpf.KubeconfigKey] = []byte("mine") })
+	sees(w.world, injected, func(g Gomega, s *corev1.Secret) { g.Expect(string(s.Data[dpf.KubeconfigKey])).To(ContainSubstring("token: first")) })
+	hc := named(&hyperv1.HostedCluster{}, w.ns, "b1")
+	w.changes(hc, func() { hc.Spec.Release.Image = newRelease })
+	sees(w.world, hc, func(g Gomega, hc *hyperv1.HostedCluster) { g.Expect(hc.Spec.Release.Image).To(Equal(release)) })
+}
+
+func TestWhatIsSomebodyElsesIsLeftAlone(t *testing.T) {
+	w := newDPUWorld(t)
+	w.grantsSecrets()
+	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: names.BridgeKubeconfig(w.ns, "b1")}, Data: map[string][]byte{"a": []byte("b")}}
+	hc := hostedClusterOf(w.ns, "b2")
+	w.creates(w.dpuCluster("d1", "example.com/hosted"), w.dpuCluster("d2", "example.com/hosted"), theirs, hc, w.bridge())
+	b2 := w.bridge()
+	b2.Name, b2.Spec.DPUClusterRef.Name = "b2", "d2"
+	w.creates(b2)
+	w.saysOf("b2", dpuv1.ConditionReady, metav1.ConditionFalse, "HostedClusterTaken")
+	w.hyperShift("b1", "first")
+	w.saysOf("b1", dpuv1.ConditionKubeconfigInjected, metav1.ConditionFalse, "NameTaken")
+	w.silent()
+	sees(w.world, theirs, func(g Gomega, s *corev1.Secret) { g.Expect(s.Data).To(HaveKey("a")) })
+	sees(w.world, w.dpuCluster("d1", ""), func(g Gomega, c *dpf.DPUCluster) { g.Expect(c.Spec.Kubeconfig).To(BeEmpty()) })
+	w.Expect(w.api.Delete(w.ctx, b2)).To(Succeed())
+	w.gone(b2)
+	sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b2"), func(g Gomega, now *hyperv1.HostedCluster) {
+		g.Expect(now.ResourceVersion).To(Equal(hc.ResourceVersion))
+	})
+	w.Expect(w.api.Delete(w.ctx, theirs)).To(Succeed())
+	w.saysOf("b1", dpuv1.ConditionKubeconfigInjected, metav1.ConditionTrue, "Injected")
+}
+
+// hostedClusterOf somebody.
+func hostedClusterOf(namespace, name string) *hyperv1.HostedCluster {
+	hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	hc.Spec.Platform.Type, hc.Spec.Release.Image, hc.Spec.PullSecret.Name = hyperv1.NonePlatform, release, "pull"
+	hc.Spec.DNS.BaseDomain, hc.Spec.Networking.NetworkType = "example.com", hyperv1.Other
+	hc.Spec.Etcd = hyperv1.EtcdSpec{ManagementType: hyperv1.Managed, Managed: &hyperv1.ManagedEtcdSpec{Storage: hyperv1.ManagedEtcdStorageSpec{Type: hyperv1.PersistentVolumeEtcdStorage}}}
+	for _, s := range []hyperv1.ServiceType{hyperv1.APIServer, hyperv1.OAuthServer, hyperv1.Konnectivity, hyperv1.Ignition} {
+		hc.Spec.Services = append(hc.Spec.Services, hyperv1.ServicePublishingStrategyMapping{Service: s, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{Type: hyperv1.LoadBalancer}})
+	}
+	return hc
+}
+
+func TestOfTwoBridgesForOneDPUClusterTheOldestWins(t *testing.T) {
+	w := newDPUWorld(t)
+	w.grantsSecrets()
+	second := w.bridge()
+	second.Name = "b2"
+	w.creates(w.dpuCluster("d1", "example.com/hosted"), w.bridge(), second)
+	first := sees(w.world, w.bridge(), there)
+	winner, loser := "b1", "b2"
+	if first.CreationTimestamp.Equal(&second.CreationTimestamp) && second.UID < first.UID {
+		winner, loser = loser, winner
+	}
+	w.Expect(w.saysOf(loser, dpuv1.ConditionDPUClusterBound, metav1.ConditionFalse, "DPUClusterTaken")).To(ContainSubstring("d1"))
+	w.saysOf(winner, dpuv1.ConditionDPUClusterBound, metav1.ConditionTrue, "Bound")
+	sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, winner), there)
+	w.hyperShift(winner, "first")
+	w.saysOf(winner, dpuv1.ConditionKubeconfigInjected, metav1.ConditionTrue, "Injected")
+	before := w.silent()
+	w.Expect(w.left()).NotTo(ContainElement(ContainSubstring(loser)))
+
+	// The loser goes without a word to the winner; and it is bound when the winner has gone.
+	w.Expect(w.api.Delete(w.ctx, named(&dpuv1.DPUHCPBridge{}, w.ns, loser))).To(Succeed())
+	w.gone(named(&dpuv1.DPUHCPBridge{}, w.ns, loser))
+	for _, call := range w.calls.written()[before:] {
+		w.Expect(call).To(ContainSubstring(loser))
+	}
+	third := w.bridge()
+	third.Name = "b3"
+	w.creates(third)
+	w.saysOf("b3", dpuv1.ConditionDPUClusterBound, metav1.ConditionFalse, "DPUClusterTaken")
+	w.Expect(w.api.Delete(w.ctx, named(&dpuv1.DPUHCPBridge{}, w.ns, winner))).To(Succeed())
+	w.tearsDown(winner)
+	w.saysOf("b3", dpuv1.ConditionDPUClusterBound, metav1.ConditionTrue, "Bound")
+}
+
+func TestAPolicySaysWhatGoesWithTheDPUCluster(t *testing.T) {
+	w := newDPUWorld(t)
+	w.bridged()
+	w.hyperShift("b1", "first")
+	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
+	w.Expect(w.api.Delete(w.ctx, w.dpuCluster("d1", ""))).To(Succeed())
+	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "DPUClusterDeleted")
+	w.saysOf("b1", dpuv1.ConditionCSRAutoApprovalActive, metav1.ConditionFalse, "DPUClusterDeleted")
+	w.warned("DPUClusterDeleted")
+	w.silent()
+	sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b1"), func(g Gomega, hc *hyperv1.HostedCluster) { g.Expect(hc.DeletionTimestamp).To(BeNil()) })
+
+	// Made again, it is taken back; with another cluster's kubeconfig it is not.
+	again := w.dpuCluster("d1", "example.com/hosted")
+	again.Spec.Kubeconfig = "mine"
+	w.creates(again)
+	w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionFalse, "KubeconfigTaken")
+	w.Expect(w.api.Delete(w.ctx, again)).To(Succeed())
+	w.creates(w.dpuCluster("d1", "example.com/hosted"))
+	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
+	sees(w.world, w.dpuCluster("d1", ""), func(g Gomega, c *dpf.DPUCluster) {
+		g.Expect(c.Spec.Kubeconfig).To(Equal(names.BridgeKubeconfig(w.ns, "b1")))
+	})
+
+	b := w.bridge()
+	w.changes(b, func() { b.Spec.DPUClusterDeletionPolicy = dpuv1.DeleteHostedCluster })
+	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
+	w.Expect(w.api.Delete(w.ctx, w.dpuCluster("d1", ""))).To(Succeed())
+	w.tearsDown("b1")
+	w.gone(w.bridge())
+	w.Expect(w.left()).To(BeEmpty())
+}
+
+func TestAForcedDeletionDoesNotWaitForDPUs(t *testing.T) {
+	w := newDPUWorld(t)
+	w.bridged()
+	w.creates(w.dpu("dpu-1", "d1"))
+	w.hyperShift("b1", "first")
+	w.saysOf("b1", dpuv1.ConditionKubeconfigInjected, metav1.ConditionTrue, "Injected")
+	w.Expect(w.api.Delete(w.ctx, w.bridge())).To(Succeed())
+	w.saysOf("b1", dpuv1.ConditionHostedClusterCleanup, metav1.ConditionFalse, dpuv1.ReasonCleanupDPUsAttached)
+	b := w.bridge()
+	w.changes(b, func() { b.Annotations = map[string]string{names.AnnotationForceDelete: "true"} })
+	w.tearsDown("b1")
+	w.gone(w.bridge())
+	w.Expect(w.left()).To(BeEmpty())
+}
+
+// What the operator may no longer delete is not forgotten: the finalizer stays, and it goes on when it may again.
+func TestAnEndThatFailsIsSaidAndTriedAgain(t *testing.T) {
+	w := newDPUWorld(t)
+	w.bridged()
+	w.hyperShift("b1", "first")
+	w.saysOf("b1", dpuv1.ConditionKubeconfigInjected, metav1.ConditionTrue, "Injected")
+	w.faults.refuse("/secrets/" + names.BridgeKubeconfig(w.ns, "b1"))
+	w.Expect(w.api.Delete(w.ctx, w.bridge())).To(Succeed())
+	w.tearsDown("b1")
+	w.saysOf("b1", dpuv1.ConditionHostedClusterCleanup, metav1.ConditionFalse, dpuv1.ReasonCleanupFailed)
+	sees(w.world, w.bridge(), func(g Gomega, b *dpuv1.DPUHCPBridge) { g.Expect(b.Finalizers).NotTo(BeEmpty()) })
+	w.faults.refuse("")
+	w.gone(w.bridge())
+	w.Expect(w.left()).To(BeEmpty())
 }

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
@@ -21,6 +22,7 @@ import (
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/byname"
 	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/guest"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
@@ -42,10 +44,11 @@ func (p parts) bridge(settings bridge.Settings) error {
 	}
 	wake := &waker{}
 	watches := byname.New(core, wake.wake)
-	if err := p.manager.Add(watches); err != nil {
+	r := bridgeReconciler{p, &observe.Bridges{Observer: p.observe, Live: p.manager.GetAPIReader(), Settings: settings, Watches: watches}}
+	p.observe.Approvals = guest.NewApprovals(core, r.observe, r.approved, wake.wake)
+	if err := errors.Join(p.manager.Add(watches), p.manager.Add(p.observe.Approvals)); err != nil {
 		return err
 	}
-	r := bridgeReconciler{p, &observe.Bridges{Observer: p.observe, Live: p.manager.GetAPIReader(), Settings: settings, Watches: watches}}
 	c, err := ctrl.NewControllerManagedBy(p.manager).Named(bridgeController).
 		WithOptions(controller.Options{MaxConcurrentReconciles: bridgesAtOnce, NewQueue: wake.queue}).
 		For(&dpuv1.DPUHCPBridge{}).

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -16,8 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/yaml"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/dpf"
@@ -42,7 +45,9 @@ const finalizer = "hypershift.openshift.io/finalizer"
 
 func newDPUWorld(t *testing.T) dpuWorld {
 	t.Helper()
+	h := hosted(t)
 	w := dpuWorld{newWorld(t, cluster)}
+	w.wire.to = strings.TrimSuffix(strings.TrimPrefix(h.Admin.Host, "https://"), "/")
 	for _, o := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.ns}},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "oooi-system"}},
@@ -164,15 +169,18 @@ func (w dpuWorld) writesKubeconfig(name, token string) {
 	w.Expect(err).NotTo(HaveOccurred())
 }
 
+// kubeconfigOf the hosted cluster, with a token beside its certificate, by which one is told from another.
 func kubeconfigOf(t *testing.T, token string) []byte {
 	t.Helper()
-	return fmt.Appendf(nil, `apiVersion: v1
-kind: Config
-current-context: admin
-clusters: [{name: c, cluster: {server: "https://api.b1.example.com:6443", certificate-authority-data: %q}}]
-contexts: [{name: admin, context: {cluster: c, user: u}}]
-users: [{name: u, user: {token: %s}}]
-`, certificateAuthority(t), token)
+	g := NewWithT(t)
+	text, err := hosted(t).Kubeconfig()
+	g.Expect(err).NotTo(HaveOccurred())
+	k := clientcmdapi.Config{}
+	g.Expect(yaml.Unmarshal(text, &k)).To(Succeed())
+	k.AuthInfos[0].AuthInfo.Token = token
+	text, err = yaml.Marshal(k)
+	g.Expect(err).NotTo(HaveOccurred())
+	return text
 }
 
 // tearsDown plays HyperShift's end of a HostedCluster.
@@ -199,6 +207,13 @@ func (w dpuWorld) saysOf(name, condition string, status metav1.ConditionStatus, 
 // injected is the Secret in the DPUCluster's namespace.
 func (w dpuWorld) injected(bridge string) *corev1.Secret {
 	return named(&corev1.Secret{}, w.ns, names.BridgeKubeconfig(w.ns, bridge))
+}
+
+// dials of the hosted cluster so far.
+func (w dpuWorld) dials() int {
+	w.wire.mu.Lock()
+	defer w.wire.mu.Unlock()
+	return len(w.wire.dialed)
 }
 
 // left is everything in the world that carries a bridge's labels, by kind and name.

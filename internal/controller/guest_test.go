@@ -75,7 +75,7 @@ func hosted(t *testing.T) *envtest.Hosted {
 	if theHosted == nil {
 		var names []string
 		for i := range 300 {
-			names = append(names, fmt.Sprintf("kube-apiserver.w%d-c1.svc", i))
+			names = append(names, fmt.Sprintf("kube-apiserver.w%d-c1.svc", i), fmt.Sprintf("kube-apiserver.w%d-b1.svc", i))
 		}
 		var err error
 		if theHosted, err = envtest.StartHosted(names...); err != nil {

@@ -66,6 +66,7 @@ type world struct {
 	ns       string
 	settings plan.Settings
 	calls    *ledger
+	faults   *faults
 	wire     *wire
 	stop     func() // ends the manager
 }
@@ -77,7 +78,7 @@ func newWorld(t *testing.T, in *envtest.Cluster) *world {
 	t.Helper()
 	worlds++
 	w := &world{
-		Gomega: NewWithT(t), t: t, ctx: t.Context(), cluster: in, ns: fmt.Sprintf("w%d", worlds), calls: &ledger{}, wire: &wire{},
+		Gomega: NewWithT(t), t: t, ctx: t.Context(), cluster: in, ns: fmt.Sprintf("w%d", worlds), calls: &ledger{}, faults: &faults{}, wire: &wire{},
 		settings: plan.Settings{Image: "example.com/oooi:1", EnvoyImage: "example.com/envoy:1", NADSourceNamespaces: []string{"default"}, MetricsNamespaces: []string{"monitoring"}},
 	}
 	var err error
@@ -97,14 +98,14 @@ func newWorld(t *testing.T, in *envtest.Cluster) *world {
 func (w *world) start() {
 	w.t.Helper()
 	asManager := rest.CopyConfig(w.cluster.Manager)
-	asManager.Wrap(func(next http.RoundTripper) http.RoundTripper { return w.calls.of(next) })
+	asManager.Wrap(func(next http.RoundTripper) http.RoundTripper { return w.calls.of(w.faults.before(next)) })
 	manager, err := ctrl.NewManager(asManager, ctrl.Options{
 		Scheme: controller.Scheme(), Cache: controller.CacheOptions(), Client: controller.ClientOptions(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(controller.Setup(manager, w.settings, controller.Groups{VLAN: true, Bridges: &bridge.Settings{MetalLBNamespace: "metallb-system", Images: types.NamespacedName{Namespace: "oooi-system", Name: w.ns + "-images"}}}, func(o *observe.Observer) error {
-		o.Guests.Dial = w.wire.dial
+		o.Guests.Dial, o.Approvals.Dial = w.wire.dial, w.wire.dial
 		return nil
 	})).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())

@@ -29,6 +29,8 @@ type Observer struct {
 	Listeners *Listeners
 	// Guests look into hosted clusters.
 	Guests *guest.Clusters
+	// Approvals of certificates in hosted clusters; nil where bridges are switched off.
+	Approvals *guest.Approvals
 	// Now tells whether a pause is over.
 	Now func() time.Time
 }

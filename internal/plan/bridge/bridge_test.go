@@ -148,6 +148,7 @@ func TestWhatHoldsNoBridgeBack(t *testing.T) {
 		"its own kubeconfig":                 func(in *bridge.Input) { in.DPUCluster.Spec.Kubeconfig = bridge.InjectedKey(in.Bridge).Name },
 		"a storage class that went":          func(in *bridge.Input) { in.StorageClasses = nil },
 		"its own objects after a restore":    func(in *bridge.Input) { in.HostedCluster.Labels[names.LabelOwnerUID] = "dead" },
+		"no Node is Ready any more":          func(in *bridge.Input) { in.Bridge.Spec.ExposeThroughLoadBalancer = false },
 		"an image of the user's, no mapping": func(in *bridge.Input) { in.Mapping, in.Bridge.Spec.MachineOSImage = nil, "quay.io/example/os:1" },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -187,6 +188,9 @@ func TestInjectionDoesOnlyWhatIsMissing(t *testing.T) {
 	g.Expect(*bridge.Of(in).Inject).To(And(HaveField("Refer", false), HaveField("Created", false)))
 	in.Bridge.Spec.ClusterType, in.DPUCluster.Spec.Type, in.DPUCluster.Status.Conditions = "", dpf.TypeStatic, nil
 	g.Expect(bridge.Of(in).Inject.Created).To(BeFalse(), "DPF's own manager of static ones sets it")
+	refused := in
+	refused.Kubeconfig.Refused = "NoCommand"
+	g.Expect(bridge.Of(refused).Inject).To(BeNil())
 	in.Injected.Secret = &corev1.Secret{}
 	p := bridge.Of(in)
 	g.Expect(p.Inject).To(BeNil())
