@@ -71,8 +71,20 @@ func (r bridgeReconciler) do(ctx context.Context, seen observe.Bridge, p bridge.
 	var err error
 	if !p.Held {
 		err = r.hostedCluster(ctx, seen, p, &out)
+		out.Held = err != nil // what could not be applied is not said to be there
+		out.Findings = append(out.Findings, failed(dpuv1.ConditionReady, err)...)
 	}
-	return out, errors.Join(err, r.inject(ctx, seen, p, &out))
+	injectErr := r.inject(ctx, seen, p, &out)
+	out.Findings = append(out.Findings, failed(dpuv1.ConditionKubeconfigInjected, injectErr)...)
+	return out, errors.Join(err, injectErr)
+}
+
+// failed says what could not be written; it is tried again.
+func failed(condition string, err error) []finding.Finding {
+	if err == nil {
+		return nil
+	}
+	return []finding.Finding{finding.Wait(condition, "NotApplied").Say("it is tried again: %v", err)}
 }
 
 // approve certificates, or stop it: before anything else, and in a pause too, for it is the service, and writes nothing here.
@@ -113,11 +125,13 @@ func (r bridgeReconciler) hostedCluster(ctx context.Context, seen observe.Bridge
 		}
 	}
 	if p.Recreates {
-		r.status.Events.Eventf(b, nil, corev1.EventTypeWarning, "HostedClusterRecreated", "Create",
-			"HostedCluster %s/%s was deleted, and not by this bridge; it is made again, with nothing of what was in it; to be rid of it, delete the bridge", b.Namespace, b.Name)
+		r.tellRecreated(b)
 	}
 	owner := ownerBridge(seen.Input)
 	applied, err := r.apply.To(ctx, owner, p.Objects)
+	if !p.Recreates && bridge.Reported(b) && slices.Contains(applied.Made, "HostedCluster "+client.ObjectKeyFromObject(b).String()) {
+		r.tellRecreated(b) // it went between reading and writing
+	}
 	out.Findings, out.Wrote = append(out.Findings, applied.Findings...), applied.Wrote
 	r.tellDrift(b, applied)
 	if err != nil || applied.Wrote || len(applied.Findings) > 0 {
@@ -130,6 +144,11 @@ func (r bridgeReconciler) hostedCluster(ctx context.Context, seen observe.Bridge
 	wrote, err := r.apply.Keep(ctx, owner, copies, append(p.Copies, names.BridgeKey(b.Name), bridge.InjectedKey(b).Name)...)
 	out.Wrote = out.Wrote || wrote
 	return err
+}
+
+func (r bridgeReconciler) tellRecreated(b *dpuv1.DPUHCPBridge) {
+	r.status.Events.Eventf(b, nil, corev1.EventTypeWarning, "HostedClusterRecreated", "Create",
+		"HostedCluster %s/%s was deleted, and not by this bridge; it is made again, with nothing of what was in it; to be rid of it, delete the bridge", b.Namespace, b.Name)
 }
 
 // tellDrift: what was changed or taken away behind our back is put right, and that is said.

@@ -18,7 +18,9 @@ import (
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
+	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
 func TestABridgeMakesAHostedClusterAndHandsItsKubeconfigOver(t *testing.T) {
@@ -175,7 +177,7 @@ func TestABridgeSaysWhatIsMissingAndGoesOnByItself(t *testing.T) {
 	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
 
 	w.wire.setCut(true)
-	w.saysOf("b1", dpuv1.ConditionCSRAutoApprovalActive, metav1.ConditionFalse, "GuestUnreachable")
+	w.saysOf("b1", dpuv1.ConditionCSRAutoApprovalActive, metav1.ConditionFalse, plan.GuestUnreachable)
 	w.wire.setCut(false)
 	w.saysOf("b1", dpuv1.ConditionCSRAutoApprovalActive, metav1.ConditionTrue, "Watching")
 	source := named(&corev1.Secret{}, w.ns, "b1-admin-kubeconfig")
@@ -195,6 +197,23 @@ func TestABridgeSaysWhatIsMissingAndGoesOnByItself(t *testing.T) {
 	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "ReleaseNotForARM64")
 	refuses(hyperv1.NodePoolValidArchPlatform, corev1.ConditionTrue)
 	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionTrue, "Configured")
+}
+
+func TestWhatIsNotInstalledIsNamedAndNoticedWhenItIs(t *testing.T) {
+	bare, err := envtest.Start(true)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { NewWithT(t).Expect(bare.Stop()).To(Succeed()) })
+	w := newDPUWorldIn(t, bare)
+	w.grantsSecrets()
+	w.creates(w.bridge())
+	w.Expect(w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionFalse, "DPFMissing")).To(ContainSubstring("install the DPF operator"))
+	w.Expect(w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "HyperShiftMissing")).To(ContainSubstring("MCE"))
+	w.saysOf("b1", dpuv1.ConditionMetalLBConfigured, metav1.ConditionFalse, "MetalLBMissing")
+	w.Expect(bare.InstallForeign()).To(Succeed())
+	w.creates(w.dpuCluster("d1", "example.com/hosted"))
+	w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionTrue, "Bound")
+	w.saysOf("b1", dpuv1.ConditionMetalLBConfigured, metav1.ConditionTrue, "Configured")
+	sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b1"), there)
 }
 
 func TestEveryConditionOfTheHostedClusterIsShown(t *testing.T) {

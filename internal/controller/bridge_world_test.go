@@ -45,8 +45,13 @@ const finalizer = "hypershift.openshift.io/finalizer"
 
 func newDPUWorld(t *testing.T) dpuWorld {
 	t.Helper()
+	return newDPUWorldIn(t, cluster)
+}
+
+func newDPUWorldIn(t *testing.T, in *envtest.Cluster) dpuWorld {
+	t.Helper()
 	h := hosted(t)
-	w := dpuWorld{newWorld(t, cluster)}
+	w := dpuWorld{newWorld(t, in)}
 	w.wire.to = strings.TrimSuffix(strings.TrimPrefix(h.Admin.Host, "https://"), "/")
 	for _, o := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.ns}},

@@ -118,6 +118,10 @@ func (in Input) prerequisites() (all []finding.Finding) {
 		all = append(all, finding.Wrong(dpuv1.ConditionReady, "HostedClusterTaken").
 			Say("HostedCluster %s/%s exists and is not of this bridge; it is left alone: give the bridge another name, or remove the HostedCluster", hc.Namespace, hc.Name))
 	}
+	if hc := in.cluster(); hc != nil && hc.DeletionTimestamp != nil {
+		all = append(all, waiting("HostedClusterTerminating").
+			Say("HostedCluster %s/%s is being deleted, and not by this bridge; it is made again when it is gone; to be rid of it, delete the bridge", hc.Namespace, hc.Name))
+	}
 	if np := in.NodePool; np != nil && in.pool() == nil {
 		all = append(all, finding.Wrong(dpuv1.ConditionReady, "NodePoolTaken").
 			Say("NodePool %s/%s exists and is not of this bridge; it is left alone: give the bridge another name, or remove the NodePool", np.Namespace, np.Name))
