@@ -113,11 +113,11 @@ func TestARelease(t *testing.T) {
 	g.Expect(c.pipes(infra, "apply -f -")).To(Succeed())
 
 	t.Run("what the operator may do", c.permissions)
-	t.Run("an upgrade carries a new field, and keeps the operator's caBundle", c.upgrade)
+	t.Run("an upgrade carries a new field, and keeps what the operator wrote", c.upgrade)
 	t.Run("what is switched off loses its permissions, and nobody an object", c.switchOff)
 
 	c.does(documented(t, "helm uninstall"))
-	g.Expect(c.kubectl("get all,sa,pdb,networkpolicy,role,rolebinding,servicemonitor,podmonitor,prometheusrule -A -o name")).NotTo(ContainSubstring("oooi"))
+	g.Expect(c.kubectl("get all,secret,lease,sa,pdb,networkpolicy,role,rolebinding,servicemonitor,podmonitor,prometheusrule -A -o name")).NotTo(ContainSubstring("oooi"))
 	g.Expect(c.kubectl("get clusterrole,clusterrolebinding,validatingwebhookconfiguration -o name")).NotTo(ContainSubstring("oooi"))
 	g.Expect(c.kubectl("--namespace clusters get infra -o name")).To(ContainSubstring("/c1"))
 	c.kubectl("get crd infras.hostedcluster.densityops.com dpuhcpbridges.provisioning.dpu.hcp.io")
@@ -155,6 +155,11 @@ kind: ValidatingWebhookConfiguration
 metadata: {name: oooi-webhook}
 webhooks: [{name: infras.hostedcluster.densityops.com, clientConfig: {caBundle: `+bundle+`}}]
 `, "apply --server-side --field-manager=oooi-manager -f -")).To(Succeed())
+	g.Expect(c.pipes(`apiVersion: v1
+kind: Secret
+metadata: {name: oooi-webhook-keys, namespace: oooi-system}
+data: {tls.key: `+bundle+`}
+`, "apply --server-side --field-manager=oooi-manager -f -")).To(Succeed())
 	noted := infra + "  note: hello\n"
 	g.Expect(c.pipes(noted, "apply -f -")).To(MatchError(ContainSubstring(`unknown field "spec.note"`)))
 
@@ -166,6 +171,7 @@ webhooks: [{name: infras.hostedcluster.densityops.com, clientConfig: {caBundle: 
 	g.Expect(c.pipes(noted, "apply -f -")).To(Succeed())
 	g.Expect(c.kubectl("--namespace clusters get infra c1 -o jsonpath={.spec.note}")).To(Equal("hello"))
 	g.Expect(c.kubectl("get validatingwebhookconfiguration oooi-webhook -o jsonpath={.webhooks[0].clientConfig.caBundle}")).To(Equal(bundle))
+	g.Expect(c.kubectl(`--namespace oooi-system get secret oooi-webhook-keys -o jsonpath={.data.tls\.key}`)).To(Equal(bundle))
 }
 
 // addsAField to what an Infra's spec may have.
