@@ -60,6 +60,7 @@ func (p parts) bridge(settings bridge.Settings) error {
 	if err != nil {
 		return err
 	}
+	p.late.tell = append(p.late.tell, func() { r.wakeAll(wake) })
 	p.late.watch(c, &hyperv1.HostedCluster{}, &handler.EnqueueRequestForObject{})
 	p.late.watch(c, &hyperv1.NodePool{}, &handler.EnqueueRequestForObject{})
 	p.late.watch(c, &dpf.DPUCluster{}, p.mapped(r.bound))
@@ -67,6 +68,17 @@ func (p parts) bridge(settings bridge.Settings) error {
 	p.late.watch(c, &metallb.IPAddressPool{}, p.mapped(bridged))
 	p.late.watch(c, &metallb.L2Advertisement{}, p.mapped(bridged))
 	return nil
+}
+
+// wakeAll bridges: any may wait for a kind that has just appeared. Before the cache is there, each has its first turn to come.
+func (r bridgeReconciler) wakeAll(wake *waker) {
+	keys, err := r.bridgesThat(context.Background(), func(*dpuv1.DPUHCPBridge) bool { return true })
+	if err != nil {
+		return
+	}
+	for _, key := range keys {
+		wake.wake(key)
+	}
 }
 
 // bridged: the bridge that an object's labels name.

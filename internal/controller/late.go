@@ -29,6 +29,8 @@ type lateKinds struct {
 	scheme *runtime.Scheme
 	log    logr.Logger
 	waits  []lateWatch
+	// tell is called when a kind has appeared, with or without objects: somebody may wait for it.
+	tell []func()
 }
 
 // lateWatch is one controller's wish to hear of a kind.
@@ -83,6 +85,9 @@ func (l *lateKinds) look() {
 			if err := w.controller.Watch(source.Kind(l.cache, w.kind, w.handler)); err != nil {
 				l.log.Error(err, "watching a kind", "kind", gvk)
 			}
+		}
+		for _, tell := range l.tell {
+			tell()
 		}
 	}
 }

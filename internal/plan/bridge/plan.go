@@ -5,7 +5,6 @@ package bridge
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -158,26 +157,10 @@ const defaultClass = "storageclass.kubernetes.io/is-default-class"
 func (in Input) approve(p *Plan) {
 	if key := in.KubeconfigKey(); key.Name != "" && in.HostedCluster.DeletionTimestamp == nil {
 		p.Approve = &Approval{
-			Secret: key, Cluster: ClusterKey(in.Bridge), API: in.apiAddresses(),
+			Secret: key, Cluster: ClusterKey(in.Bridge), API: APIAddresses(in.Bridge, in.HostedCluster),
 			Server: fmt.Sprintf("https://kube-apiserver.%s.svc:6443", endpoint.ControlPlaneNamespace(in.HostedCluster)),
 		}
 	}
-}
-
-// apiAddresses are those at which the hosted API is reached, as far as they are known.
-func (in Input) apiAddresses() (all []netip.Addr) {
-	texts := []string{string(in.Bridge.Spec.MetalLBVirtualIP), in.HostedCluster.Status.ControlPlaneEndpoint.Host}
-	for _, s := range in.HostedCluster.Spec.Services {
-		if s.NodePort != nil {
-			texts = append(texts, s.NodePort.Address)
-		}
-	}
-	for _, text := range texts {
-		if a, err := netip.ParseAddr(text); err == nil && !slices.Contains(all, a.Unmap()) {
-			all = append(all, a.Unmap())
-		}
-	}
-	return all
 }
 
 // inject what the hosted cluster's kubeconfig has that is harmless.
