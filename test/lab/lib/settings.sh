@@ -42,5 +42,6 @@ export AUDIT_LOG=$STATE/log/audit.log
 export LAB_STATE=$STATE
 export LAB_REPO=$REPO
 export LAB_NETNS=$NETNS
+export LAB_IMAGES=$IMAGES
 EOF
 }

@@ -16,7 +16,8 @@ type Machine struct {
 	Cluster string
 	// Bridge is the VLAN's bridge in the node.
 	Bridge string
-	// NAD is the network attachment definition of its card, namespace/name.
+	// NAD is the network attachment definition of its card, namespace/name. A machine without one is no virtual machine of KubeVirt:
+	// the management cluster knows nothing of it.
 	NAD string
 	// StandinFlags are those that the hosted cluster was applied with.
 	StandinFlags []string
@@ -32,8 +33,7 @@ type Console struct {
 
 // PowerOn makes the machine known to the management cluster and starts it.
 func (s *Scene) PowerOn(ctx context.Context, m Machine) (*Console, error) {
-	args := append([]string{"worker", "--cluster", m.Cluster, "--name", m.Name, "--mac", m.MAC, "--nad", m.NAD}, m.StandinFlags...)
-	userData, err := s.Standin(ctx, args...)
+	userData, err := s.Standin(ctx, append(m.order(), m.StandinFlags...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -44,12 +44,20 @@ func (s *Scene) PowerOn(ctx context.Context, m Machine) (*Console, error) {
 	return c, nil
 }
 
+// order is what the stand-in is asked for to get the machine's user data.
+func (m Machine) order() []string {
+	if m.NAD == "" {
+		return []string{"user-data", "--cluster", m.Cluster}
+	}
+	return []string{"worker", "--cluster", m.Cluster, "--name", m.Name, "--mac", m.MAC, "--nad", m.NAD}
+}
+
 // PowerOff ends the machine and forgets it.
 func (s *Scene) PowerOff(ctx context.Context, m Machine) error {
-	if _, err := s.Lab(ctx, "vm-off", m.Name); err != nil {
+	if _, err := s.Lab(ctx, "vm-off", m.Name); err != nil || m.NAD == "" {
 		return err
 	}
-	_, err := s.Standin(ctx, "worker", "--cluster", m.Cluster, "--name", m.Name, "--mac", m.MAC, "--nad", m.NAD, "--remove")
+	_, err := s.Standin(ctx, append(m.order(), "--remove")...)
 	return err
 }
 

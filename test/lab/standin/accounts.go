@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// accounts are the three of the control plane's pods that read the management cluster, each with what it reads and writes there.
+// accounts are those of the control plane's pods that read the management cluster, each with what it reads and writes there.
 func (c Cluster) accounts() []client.Object {
 	allow := func(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
@@ -14,6 +14,9 @@ func (c Cluster) accounts() []client.Object {
 	read, write := []string{"get", "list", "watch"}, []string{"get", "list", "watch", "patch"}
 	var all []client.Object
 	all = append(all, c.account(ignitionServer, allow("", write, "secrets"))...)
+	if !c.hasMachines() {
+		return all
+	}
 	all = append(all, c.account("machine-approver", allow("cluster.x-k8s.io", read, "machines"))...)
 	return append(all, c.account("capi-provider",
 		allow("cluster.x-k8s.io", write, "machines", "machines/status"),

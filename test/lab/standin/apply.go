@@ -53,7 +53,12 @@ func (l *Lab) Apply(ctx context.Context, c Cluster) error {
 	if err := apply(ctx, l.client, c.ordered()...); err != nil { // refused here, nothing has happened yet
 		return err
 	}
-	nodePorts, err := l.publish(ctx, c)
+	return l.bringUp(ctx, c)
+}
+
+// bringUp runs a control plane and returns when it serves.
+func (l *Lab) bringUp(ctx context.Context, c Cluster) error {
+	nodePorts, err := l.publish(ctx, &c)
 	if err != nil {
 		return err
 	}
@@ -129,15 +134,14 @@ func namespace(name string, labels map[string]string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 }
 
-// publish creates what workers reach and plays the two controllers that a lab has not: the load balancer and the
-// ingress that admits Routes. It returns the node ports given.
-func (l *Lab) publish(ctx context.Context, c Cluster) (map[string]int32, error) {
+// publish creates what workers reach and plays the two controllers that a lab has not: the load balancer, unless no address is
+// given to play with, and the ingress that admits Routes. It returns the node ports given.
+func (l *Lab) publish(ctx context.Context, c *Cluster) (map[string]int32, error) {
 	if err := apply(ctx, l.client, c.published()...); err != nil {
 		return nil, err
 	}
 	for _, name := range c.balanced() {
-		status := &corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: c.LBAddress, IPMode: ptr.To(corev1.LoadBalancerIPModeVIP)}}}}
-		if err := applyStatus(ctx, l.client, &corev1.Service{ObjectMeta: c.meta(name)}, status); err != nil {
+		if err := l.balance(ctx, c, name); err != nil {
 			return nil, err
 		}
 	}
@@ -155,6 +159,22 @@ func (l *Lab) publish(ctx context.Context, c Cluster) (map[string]int32, error) 
 		nodePorts[s.Name] = s.Spec.Ports[0].NodePort
 	}
 	return nodePorts, nil
+}
+
+// balance gives a Service the load balancer's address, or learns the one that a real load balancer gives.
+func (l *Lab) balance(ctx context.Context, c *Cluster, name string) error {
+	if c.LBAddress != "" {
+		status := &corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: c.LBAddress, IPMode: ptr.To(corev1.LoadBalancerIPModeVIP)}}}}
+		return applyStatus(ctx, l.client, &corev1.Service{ObjectMeta: c.meta(name)}, status)
+	}
+	given := func(o client.Object) bool {
+		for _, ingress := range o.(*corev1.Service).Status.LoadBalancer.Ingress {
+			c.LBAddress = ingress.IP
+		}
+		return c.LBAddress != ""
+	}
+	here := []client.ListOption{client.InNamespace(c.Namespace())}
+	return await(ctx, l.client, &corev1.ServiceList{}, here, map[string]bool{name: true}, given, func(name string) { l.say("%s has the address %s", name, c.LBAddress) })
 }
 
 // configure writes every Secret and ConfigMap, keeping the keys that are there.
@@ -192,10 +212,9 @@ func (l *Lab) applyTokens(ctx context.Context, c Cluster, cfg config, held map[s
 	if err != nil {
 		return err
 	}
-	beside := metav1.ObjectMeta{Name: c.adminKubeconfig(), Namespace: HostedClusterNamespace}
 	return apply(ctx, l.client, token,
 		&corev1.Secret{ObjectMeta: c.meta(c.userDataSecret()), Data: map[string][]byte{"value": userData}},
-		&corev1.Secret{ObjectMeta: beside, Data: cfg.secrets["admin-kubeconfig"]})
+		c.kubeconfigBeside(cfg.secrets["admin-kubeconfig"]))
 }
 
 func (l *Lab) held(ctx context.Context, c Cluster) (map[string]files, error) {
@@ -269,7 +288,10 @@ func (l *Lab) Delete(ctx context.Context, c Cluster) error {
 			return fmt.Errorf("removing %T %s: %w", o, o.GetName(), err)
 		}
 	}
-	return l.awaitGone(ctx, gone)
+	if err := l.awaitGone(ctx, gone); err != nil {
+		return err
+	}
+	return l.letGo(ctx, c)
 }
 
 func (l *Lab) awaitGone(ctx context.Context, ns *corev1.Namespace) error {

@@ -24,6 +24,8 @@ type Cluster struct {
 	NodeAddress   string // nodePort.address: a name or an IP
 	IgnitionHost  string // replaces the host that the ingress gives the ignition Route
 	AttachedTo    string // the workers' network attachment definition, namespace/name
+
+	adopted *hyperv1.HostedCluster // made by somebody else
 }
 
 // Strategy is how the four services of a hosted cluster are published.

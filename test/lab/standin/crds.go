@@ -19,6 +19,7 @@ type module struct{ path, version, sum string }
 
 var (
 	hypershiftModule = module{"github.com/openshift/hypershift", "v0.1.60", "h1:x9xrDkBxTPOoLo3wamNKVtZ/ShNEvpYoTWZnLTQ00uk="}
+	docaModule       = module{"github.com/nvidia/doca-platform", "v0.0.0-20251115082520-81369e955c6c", "h1:AA2VqLdE6rQ5mukC/xd6R5JoUhDAWaCOcd15e4esUWI="}
 	openshiftModule  = module{"github.com/openshift/api", "v0.0.0-20260416105050-3c6b218b8a80", "h1:r0S/yoZAI0iWo1JvoIijaIgWGWf/izg4WiV7Wrtz16k="}
 )
 
@@ -37,7 +38,7 @@ func (m module) dir(ctx context.Context) (string, error) {
 	return got.Dir, nil
 }
 
-// crds are HyperShift's, OpenShift's and Cluster API's own, read from their modules, and KubeVirt's two, of which only
+// crds are HyperShift's, OpenShift's, Cluster API's and DPF's own, read from their modules, and KubeVirt's two, of which only
 // the names are real: KubeVirt publishes no manifests with its API module, so their schema keeps whatever is written.
 func crds(ctx context.Context) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	all := []*apiextensionsv1.CustomResourceDefinition{
@@ -50,6 +51,10 @@ func crds(ctx context.Context) ([]*apiextensionsv1.CustomResourceDefinition, err
 			"cmd/install/assets/hypershift-operator/zz_generated.crd-manifests/hostedcontrolplanes-Default.crd.yaml",
 			"cmd/install/assets/hypershift-operator/zz_generated.crd-manifests/nodepools-Default.crd.yaml",
 			"cmd/install/assets/cluster-api/cluster.x-k8s.io_machines.yaml",
+		},
+		docaModule: {
+			"config/provisioning/crd/bases/provisioning.dpu.nvidia.com_dpuclusters.yaml",
+			"config/provisioning/crd/bases/provisioning.dpu.nvidia.com_dpus.yaml",
 		},
 		openshiftModule: {"route/v1/zz_generated.crd-manifests/routes.crd.yaml"},
 	} {

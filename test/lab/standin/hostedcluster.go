@@ -21,8 +21,11 @@ const releaseImage = "e2e.local/release:1"
 // machineNetwork covers any lab VLAN: nothing here depends on it.
 const machineNetwork = "192.168.0.0/16"
 
-// hostedCluster is what `hypershift create cluster kubevirt` writes.
+// hostedCluster is what `hypershift create cluster kubevirt` writes, or what was adopted.
 func (c Cluster) hostedCluster() *hyperv1.HostedCluster {
+	if c.adopted != nil {
+		return c.adopted
+	}
 	return &hyperv1.HostedCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: c.Name, Namespace: HostedClusterNamespace},
 		Spec: hyperv1.HostedClusterSpec{
@@ -72,10 +75,15 @@ func (c Cluster) pool() *hyperv1.NodePool {
 	}
 }
 
+// hasMachines: HyperShift runs Cluster API and a machine approver for every platform but None.
+func (c Cluster) hasMachines() bool {
+	return c.hostedCluster().Spec.Platform.Type != hyperv1.NonePlatform
+}
+
 func (c Cluster) hostedControlPlane() *hyperv1.HostedControlPlane {
 	hc := c.hostedCluster().Spec
 	return &hyperv1.HostedControlPlane{
-		ObjectMeta: metav1.ObjectMeta{Name: c.Name, Namespace: c.Namespace(),
+		ObjectMeta: metav1.ObjectMeta{Name: c.Name, Namespace: c.Namespace(), Labels: c.hostedCluster().Labels,
 			Annotations: map[string]string{hostedClusterAnno: HostedClusterNamespace + "/" + c.Name}},
 		Spec: hyperv1.HostedControlPlaneSpec{
 			ReleaseImage: hc.Release.Image, InfraID: hc.InfraID, Platform: hc.Platform, DNS: hc.DNS, Networking: hc.Networking, Etcd: hc.Etcd,
@@ -99,6 +107,10 @@ func (c Cluster) status(nodePorts map[string]int32, available bool, conditions [
 	for _, kind := range []hyperv1.ConditionType{hyperv1.HostedClusterAvailable, hyperv1.IgnitionEndpointAvailable, hyperv1.InfrastructureReady, hyperv1.KubeAPIServerAvailable, hyperv1.EtcdAvailable} {
 		meta.SetStatusCondition(&conditions, condition(kind, available))
 	}
+	for _, kind := range []hyperv1.ConditionType{hyperv1.ValidReleaseImage, hyperv1.ValidReleaseInfo, hyperv1.IgnitionServerValidReleaseInfo} {
+		meta.SetStatusCondition(&conditions, metav1.Condition{Type: string(kind), Status: metav1.ConditionTrue, Reason: hyperv1.AsExpectedReason, Message: hyperv1.AllIsWellMessage})
+	}
+	meta.SetStatusCondition(&conditions, progressing(!available))
 	return hyperv1.HostedClusterStatus{
 		KubeConfig:               &corev1.LocalObjectReference{Name: c.adminKubeconfig()},
 		ControlPlaneEndpoint:     hyperv1.APIEndpoint{Host: c.host(kubeAPIServer), Port: c.port(kubeAPIServer, nodePorts)},
@@ -122,6 +134,13 @@ func condition(kind hyperv1.ConditionType, available bool) metav1.Condition {
 		return metav1.Condition{Type: string(kind), Status: metav1.ConditionTrue, Reason: hyperv1.AsExpectedReason, Message: "The hosted control plane is available"}
 	}
 	return metav1.Condition{Type: string(kind), Status: metav1.ConditionFalse, Reason: hyperv1.WaitingForAvailableReason, Message: "The hosted control plane is not yet available"}
+}
+
+func progressing(yes bool) metav1.Condition {
+	if yes {
+		return metav1.Condition{Type: string(hyperv1.HostedClusterProgressing), Status: metav1.ConditionTrue, Reason: "Progressing", Message: "HostedCluster is deploying, upgrading, or reconfiguring"}
+	}
+	return metav1.Condition{Type: string(hyperv1.HostedClusterProgressing), Status: metav1.ConditionFalse, Reason: hyperv1.AsExpectedReason, Message: "HostedCluster is at expected version"}
 }
 
 func hostPort(host string, port int32) string { return net.JoinHostPort(host, strconv.Itoa(int(port))) }

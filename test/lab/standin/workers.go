@@ -28,11 +28,16 @@ func (l *Lab) AddWorker(ctx context.Context, c Cluster, w Worker, dir string) (s
 			}
 		}
 	}
+	return l.UserData(ctx, c, dir)
+}
+
+// UserData writes what a machine of the NodePool boots with, whoever provisions it, and returns the file.
+func (l *Lab) UserData(ctx context.Context, c Cluster, dir string) (string, error) {
 	secret := &corev1.Secret{}
 	if err := l.client.Get(ctx, client.ObjectKey{Namespace: c.Namespace(), Name: c.userDataSecret()}, secret); err != nil {
 		return "", fmt.Errorf("reading the user data of NodePool %s: %w", c.nodePool(), err)
 	}
-	return writeFile(dir, w.Name+".ign", secret.Data["value"])
+	return writeFile(dir, c.Name+".ign", secret.Data["value"])
 }
 
 // RemoveWorker forgets a virtual machine.

@@ -25,7 +25,10 @@ func (c Cluster) deployments() []pod {
 	all := []pod{
 		c.apiServer(), c.controllerManager(), c.scheduler(),
 		c.ignitionServer(), c.ignitionProxy(), c.oauth(),
-		c.configOperator(), c.machineApprover(), c.capiProvider(),
+		c.configOperator(),
+	}
+	if c.hasMachines() {
+		all = append(all, c.machineApprover(), c.capiProvider())
 	}
 	if c.Strategy == Route {
 		all = append(all, c.router())

@@ -20,7 +20,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := &cobra.Command{Use: "standin", Short: "a hosted control plane without HyperShift", SilenceUsage: true}
-	root.AddCommand(applyCommand(), workerCommand(), kubeconfigCommand(), deleteCommand(), serveCommand(), waitCommand())
+	root.AddCommand(applyCommand(), adoptCommand(), workerCommand(), userDataCommand(), kubeconfigCommand(), deleteCommand(), serveCommand(), waitCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		stop()
 		os.Exit(1)
@@ -67,6 +67,15 @@ func applyCommand() *cobra.Command {
 	return cmd
 }
 
+func adoptCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "adopt", Short: "Bring up the control plane of a HostedCluster that somebody else has made", Args: cobra.NoArgs}
+	cluster := clusterFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return inLab(cmd, func(ctx context.Context, lab *standin.Lab) error { return lab.Adopt(ctx, *cluster) })
+	}
+	return cmd
+}
+
 func deleteCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "delete", Short: "Remove a hosted control plane", Args: cobra.NoArgs}
 	cluster := clusterFlags(cmd)
@@ -90,6 +99,21 @@ func workerCommand() *cobra.Command {
 				return lab.RemoveWorker(ctx, *cluster, w)
 			}
 			path, err := lab.AddWorker(ctx, *cluster, w, *out)
+			if err == nil {
+				fmt.Fprintln(cmd.OutOrStdout(), path)
+			}
+			return err
+		})
+	}
+	return cmd
+}
+
+func userDataCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "user-data", Short: "Print the file that a machine of the NodePool boots with, whoever provisions it", Args: cobra.NoArgs}
+	cluster, out := clusterFlags(cmd), stateDir(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return inLab(cmd, func(ctx context.Context, lab *standin.Lab) error {
+			path, err := lab.UserData(ctx, *cluster, *out)
 			if err == nil {
 				fmt.Fprintln(cmd.OutOrStdout(), path)
 			}
