@@ -19,8 +19,15 @@ func servicesOf(owner types.UID) collection[*corev1.Service] {
 	return collection[*corev1.Service]{path: "/api/v1/services", selects: labelled(names.LabelOwnerUID + "=" + string(owner)), of: whole[corev1.Service]}
 }
 
-func serviceNamed(name types.NamespacedName) collection[*corev1.Service] {
-	return collection[*corev1.Service]{path: "/api/v1/namespaces/" + name.Namespace + "/services", selects: named(name.Name), of: whole[corev1.Service]}
+// portsOf the Service of a name; nothing else is kept of it.
+func portsOf(name types.NamespacedName) collection[*corev1.Service] {
+	return collection[*corev1.Service]{
+		path: "/api/v1/namespaces/" + name.Namespace + "/services", selects: named(name.Name),
+		of: func(object []byte) (*corev1.Service, error) {
+			s, err := whole[corev1.Service](object)
+			return &corev1.Service{Spec: corev1.ServiceSpec{Ports: s.Spec.Ports}}, err
+		},
+	}
 }
 
 // ownersOf the Service of a name: what its label says.

@@ -55,7 +55,7 @@ func (a *agent) visit(ctx context.Context, access Access) (settled bool, err err
 }
 
 func (v *visit) seeRouter(ctx context.Context) {
-	see(ctx, v, serviceNamed(plan.RouterNodePort), func(found []*corev1.Service) {
+	see(ctx, v, portsOf(plan.RouterNodePort), func(found []*corev1.Service) {
 		v.seen.Router = nil
 		if len(found) > 0 {
 			v.seen.Router = found[0]
