@@ -434,6 +434,21 @@ func TestNothingIsWrittenIntoAHostedClusterThatMayNotBeLookedInto(t *testing.T) 
 	}
 }
 
+func TestAPauseStopsWhatIsWrittenIntoTheHostedCluster(t *testing.T) {
+	g := withGuest(t)
+	g.grants()
+	g.installs("--lb-class=metallb.io/metallb")
+	g.publishes("")
+	s := g.awaitsService()
+	infra := named(&v1alpha1.Infra{}, g.ns, "c1")
+	g.changes(infra, func() { infra.Annotations = map[string]string{names.AnnotationPaused: "true"} })
+	g.says("c1", v1alpha1.ConditionProgressing, metav1.ConditionFalse, "Paused")
+	g.Expect(g.inside.Delete(g.ctx, s)).To(Succeed())
+	g.Consistently(g.hasService, 3*time.Second).Should(BeFalse(), "it was made again")
+	g.changes(infra, func() { infra.Annotations = nil })
+	g.awaitsService()
+}
+
 func TestAHostedClusterThatNeverAnswersIsLeftWithAWarning(t *testing.T) {
 	defer controller.SetGuestPatience(3 * time.Second)()
 	g := withGuest(t)

@@ -56,6 +56,7 @@ func (r infraReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 func (r infraReconciler) do(ctx context.Context, seen observe.Infra, p plan.InfraPlan) (status.Outcome, error) {
 	out := status.Outcome{Findings: p.Findings, Held: p.Held || seen.Pause.Holds(), Paused: seen.Pause.Reason}
 	if seen.Pause.Holds() {
+		r.observe.Guests.Hold(client.ObjectKeyFromObject(seen.Input.Infra))
 		return out, nil
 	}
 	// Also while the plan is held: a restored Infra comes without the finalizer, and what it made before may be there.

@@ -88,6 +88,13 @@ func (a *agent) wishes(w *wish) {
 	}
 }
 
+// holds wishes neither for a Service nor for none.
+func (a *agent) holds() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.wished, a.ending = nil, time.Time{}
+}
+
 // ends wishes for nothing, and says whether nothing of ours is left, and else for how long that has been so, or nobody could look.
 func (a *agent) ends() (clean bool, waited time.Duration) {
 	a.wishes(&wish{})

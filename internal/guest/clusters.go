@@ -108,6 +108,13 @@ func (c *Clusters) Apply(infra types.NamespacedName, s *accore.ServiceApplyConfi
 	return err
 }
 
+// Hold leaves our Service as it is, whatever becomes of it, until the next word. What is seen is told as before.
+func (c *Clusters) Hold(infra types.NamespacedName) {
+	if a := c.agent(infra); a != nil {
+		a.holds()
+	}
+}
+
 // End removes our Service, in whatever namespace, and says whether it is gone, and else for how long that has been asked, or the
 // hosted cluster been away. See comes first: without it nobody looks, and nothing is done.
 func (c *Clusters) End(infra types.NamespacedName) (done bool, waited time.Duration) {

@@ -75,6 +75,16 @@ func TestAServiceThatWasDeletedIsMadeAgain(t *testing.T) {
 	}).ShouldNot(Equal(before.UID))
 }
 
+func TestAServiceThatIsHeldIsLetBe(t *testing.T) {
+	w := serving(t)
+	w.clusters.Hold(w.infra)
+	w.Expect(w.kube.CoreV1().Services(ingress).Delete(w.ctx, w.want.Service.Name, metav1.DeleteOptions{})).To(Succeed())
+	w.eventually("that it is gone", func(g *plan.Guest) bool { return g.Service == nil })
+	w.Consistently(w.live, 2*time.Second).Should(BeNil())
+	w.apply(w.service())
+	w.eventually("the Service", hasService)
+}
+
 func TestAnAnnotationThatIsNoLongerWantedGoes(t *testing.T) {
 	w := serving(t)
 	w.apply(w.service(func(s *accore.ServiceApplyConfiguration) {
