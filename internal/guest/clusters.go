@@ -28,8 +28,6 @@ type Want struct {
 	Server string
 	// Service of ours in the hosted cluster.
 	Service types.NamespacedName
-	// Owner is the UID that our Service is labelled with.
-	Owner types.UID
 	// Mode decides what is watched.
 	Mode v1alpha1.AppsIngressMode
 }
@@ -85,7 +83,7 @@ func (c *Clusters) See(infra types.NamespacedName, w Want) *plan.Guest {
 // begin has an agent follow another, whose writes must be over first.
 func (c *Clusters) begin(infra types.NamespacedName, w Want, before *agent) *agent {
 	ctx, stop := context.WithCancel(context.Background())
-	a := &agent{want: w, dial: c.Dial, stop: stop, gone: make(chan struct{}), news: make(chan struct{}, 1), due: make(chan struct{}, 1)}
+	a := &agent{infra: infra, want: w, dial: c.Dial, stop: stop, gone: make(chan struct{}), news: make(chan struct{}, 1), due: make(chan struct{}, 1)}
 	c.agents[infra] = a
 	c.all.Go(func() {
 		defer close(a.gone)

@@ -38,7 +38,7 @@ func TestAServiceIsMadeAndItsAddressesSeen(t *testing.T) {
 	seen := w.eventually("two addresses", func(g *plan.Guest) bool { return len(g.Service.Status.LoadBalancer.Ingress) == 2 })
 	w.Expect(seen.Refused).To(BeEmpty())
 	w.Expect(seen.Foreign).To(BeFalse())
-	w.Expect(live.Labels).To(HaveKeyWithValue(names.LabelOwnerUID, string(w.want.Owner)))
+	w.Expect(live.Labels).To(HaveKeyWithValue(names.LabelOwnerUID, "uid-"+w.infra.Namespace))
 }
 
 func TestWhatOthersChangeIsPutBack(t *testing.T) {
@@ -75,6 +75,22 @@ func TestAServiceThatWasDeletedIsMadeAgain(t *testing.T) {
 	}).ShouldNot(Equal(before.UID))
 }
 
+func TestARestoredInfraKeepsItsService(t *testing.T) {
+	w := serving(t)
+	before := w.live()
+	w.clusters.Forget(w.infra)
+	before.Labels[names.LabelOwnerUID], before.ManagedFields = "uid-of-before", nil
+	_, err := w.kube.CoreV1().Services(ingress).Update(w.ctx, before, metav1.UpdateOptions{FieldManager: "backup"})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.eventually("the Service", hasService)
+	w.apply(w.service())
+	w.Eventually(func() map[string]string { return w.live().Labels }).Should(HaveKeyWithValue(names.LabelOwnerUID, "uid-"+w.infra.Namespace))
+	w.Expect(w.live().UID).To(Equal(before.UID))
+	w.Expect(w.see().Foreign).To(BeFalse())
+	w.Eventually(func() bool { done, _ := w.clusters.End(w.infra); return done }).Should(BeTrue())
+	w.Expect(w.live()).To(BeNil())
+}
+
 func TestAServiceThatIsHeldIsLetBe(t *testing.T) {
 	w := serving(t)
 	w.clusters.Hold(w.infra)
@@ -98,7 +114,7 @@ func TestAnAnnotationThatIsNoLongerWantedGoes(t *testing.T) {
 func TestAServiceThatIsNotOursIsLeftAlone(t *testing.T) {
 	w := newWorld(t, v1alpha1.AppsLoadBalancer)
 	theirs, err := w.kube.CoreV1().Services(ingress).Create(w.ctx, &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: w.want.Service.Name, Labels: map[string]string{names.LabelOwnerUID: "uid-of-another"}},
+		ObjectMeta: metav1.ObjectMeta{Name: w.want.Service.Name, Labels: map[string]string{names.LabelOwnerUID: "uid-of-another", names.LabelInfra: w.infra.Name, names.LabelInfraNamespace: "another"}},
 		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}},
 	}, metav1.CreateOptions{})
 	w.Expect(err).NotTo(HaveOccurred())

@@ -38,7 +38,7 @@ func (a *agent) visit(ctx context.Context, access Access) (settled bool, err err
 	group, ctx := errgroup.WithContext(ctx)
 	v := &visit{agent: a, api: api, group: group}
 	v.left.Add(1) // ours, until all is begun
-	see(ctx, v, servicesOf(a.want.Owner), v.haveServices)
+	see(ctx, v, servicesOf(a.infra), v.haveServices)
 	switch a.want.Mode {
 	case v1alpha1.AppsNodePort:
 		v.seeRouter(ctx)
@@ -66,8 +66,8 @@ func (v *visit) seeRouter(ctx context.Context) {
 
 func (v *visit) seeMetalLB(ctx context.Context) {
 	var ofController, ofSpeaker []plan.GuestWorkload // under the agent's lock
-	see(ctx, v, ownersOf(v.want.Service), func(owners []types.UID) {
-		v.seen.Foreign = isForeign(owners, v.want.Owner)
+	see(ctx, v, ownersOf(v.want.Service), func(owners []types.NamespacedName) {
+		v.seen.Foreign = len(owners) > 0 && owners[0] != v.infra
 		poke(v.due)
 	})
 	see(ctx, v, controllers, func(all []plan.GuestWorkload) {
