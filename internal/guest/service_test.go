@@ -1,6 +1,8 @@
 package guest_test
 
 import (
+	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -127,6 +129,29 @@ func TestAServiceThatIsNotOursIsLeftAlone(t *testing.T) {
 	w.Expect(done).To(BeTrue(), "nothing of ours is there")
 	w.Consistently(w.live, 2*time.Second).Should(Equal(theirs))
 	w.Expect(w.kube.CoreV1().Services(ingress).Delete(w.ctx, theirs.Name, metav1.DeleteOptions{})).To(Succeed())
+}
+
+func TestAServiceThatSomebodyMakesMeanwhileIsNotTakenOver(t *testing.T) {
+	w := newWorld(t, v1alpha1.AppsLoadBalancer)
+	f := w.behindFront("token-of-" + w.infra.Namespace)
+	theirs := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: w.want.Service.Name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}}}
+	meanwhile := sync.OnceFunc(func() {
+		var err error
+		theirs, err = w.kube.CoreV1().Services(ingress).Create(w.ctx, theirs, metav1.CreateOptions{})
+		w.Expect(err).NotTo(HaveOccurred())
+	})
+	f.before(func(r *http.Request) {
+		if r.Method == http.MethodPatch {
+			meanwhile()
+		}
+	})
+	w.eventually("the hosted cluster", reached)
+	w.apply(w.service())
+	seen := w.eventually("a foreign Service", func(g *plan.Guest) bool { return g.Foreign })
+	w.Expect(seen.Refused).To(BeEmpty())
+	w.Consistently(w.live, 2*time.Second).Should(Equal(theirs))
+	w.Expect(w.kube.CoreV1().Services(ingress).Delete(w.ctx, theirs.Name, metav1.DeleteOptions{})).To(Succeed())
+	w.eventually("ours", func(g *plan.Guest) bool { return g.Service != nil && !g.Foreign })
 }
 
 func TestAnotherClassIsAnotherService(t *testing.T) {
