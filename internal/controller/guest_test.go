@@ -67,6 +67,12 @@ func (w *wire) setCut(cut bool) {
 	w.open = nil
 }
 
+func (w *wire) dials() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.dialed)
+}
+
 var theHosted *envtest.Hosted
 
 // hosted is one cluster for all tests: each has there what its own Infra's labels name, and MetalLB, which it takes away.
@@ -491,10 +497,46 @@ func TestAServiceThatAFinalizerHoldsIsLeftWithAWarning(t *testing.T) {
 	hold(`["example.com/held"]`)
 	t.Cleanup(func() { hold("null") })
 	infra := named(&v1alpha1.Infra{}, g.ns, "c1")
+	g.calls.lose("PATCH /apis/hostedcluster.densityops.com/v1alpha1/namespaces/" + g.ns + "/infras/c1")
+	g.Expect(g.api.Delete(g.ctx, infra)).To(Succeed())
+	g.warns("openshift-ingress/"+g.ns+"-apps", "a finalizer holds it")
+	dials := g.wire.dials()
+	g.Consistently(g.wire.dials, 3*time.Second).Should(Equal(dials), "the wait begins anew when the finalizer cannot be taken away")
+	g.calls.lose("")
+	g.gone(infra)
+	g.Expect(g.hasService()).To(BeTrue())
+}
+
+func TestAHostedClusterThatMayNotBeLookedIntoIsLeftWithAWarning(t *testing.T) {
+	g := withGuest(t)
+	g.grants()
+	g.installs("--lb-class=metallb.io/metallb")
+	g.publishes("")
+	s := g.awaitsService()
+	g.t.Cleanup(func() { _ = g.inside.Delete(context.Background(), s) })
+	hc := named(&hyperv1.HostedCluster{}, g.ns, "c1")
+	g.reports(hc, func() { hc.Status.KubeConfig = nil })
+	g.apps(metav1.ConditionFalse, "WaitingForKubeconfig")
+	infra := named(&v1alpha1.Infra{}, g.ns, "c1")
 	g.Expect(g.api.Delete(g.ctx, infra)).To(Succeed())
 	g.gone(infra)
-	g.warns("openshift-ingress/"+g.ns+"-apps", "a finalizer holds it")
-	g.Expect(g.hasService()).To(BeTrue())
+	g.warns("openshift-ingress/"+g.ns+"-apps", "names no kubeconfig")
+}
+
+func TestAppsIngressIsSwitchedOffWhateverElseIsWrong(t *testing.T) {
+	g := withGuest(t)
+	g.grants()
+	g.installs("--lb-class=metallb.io/metallb")
+	g.publishes("")
+	g.awaitsService()
+	infra := named(&v1alpha1.Infra{}, g.ns, "c1")
+	g.changes(infra, func() {
+		infra.Spec.AppsIngress.Enabled = false
+		infra.Spec.NetworkConfig.NetworkAttachmentDefinition = "gone"
+	})
+	g.says("c1", v1alpha1.ConditionNetworkReady, metav1.ConditionFalse, "NADNotFound")
+	g.noService()
+	sees(g.world, infra, func(e Gomega, i *v1alpha1.Infra) { e.Expect(i.Status.AppsIngress).To(BeNil()) })
 }
 
 func TestAForeignServiceOfOurNameIsLeftAlone(t *testing.T) {

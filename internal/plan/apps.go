@@ -58,6 +58,9 @@ func publishes(infra *v1alpha1.Infra) bool {
 	return infra.Spec.AppsIngress != nil && infra.Spec.AppsIngress.Enabled
 }
 
+// Publishes says whether *.apps is wanted.
+func (in Input) Publishes() bool { return publishes(in.Infra) }
+
 // GuestAccess is how the hosted cluster is looked into for *.apps.
 type GuestAccess struct {
 	// Secret with the kubeconfig whose credentials are used.
@@ -69,18 +72,29 @@ type GuestAccess struct {
 	Mode    v1alpha1.AppsIngressMode
 }
 
-// GuestAccess is false where there is nothing to look for or to remove, no permission, or no hosted cluster (any more).
+// GuestService is what *.apps has, or may have, in a hosted cluster that lives; false where there is nothing to look for or to
+// remove, or the Infra has been let go.
+func (in Input) GuestService() (types.NamespacedName, bool) {
+	hc, infra := in.HostedCluster, in.Infra
+	letGo := infra.DeletionTimestamp != nil && !slices.Contains(infra.Finalizers, names.Finalizer)
+	if !in.Publishes() && infra.Status.AppsIngress == nil || letGo || hc == nil || hc.DeletionTimestamp != nil {
+		return types.NamespacedName{}, false
+	}
+	s := appsSpec(infra).Service
+	return types.NamespacedName{Namespace: string(s.Namespace), Name: orElse(string(s.Name), hc.Name+"-apps")}, true
+}
+
+// GuestAccess is false without a GuestService, without permission, and without a kubeconfig.
 func (in Input) GuestAccess() (GuestAccess, bool) {
-	hc := in.HostedCluster
-	if !publishes(in.Infra) && in.Infra.Status.AppsIngress == nil || hc == nil || hc.DeletionTimestamp != nil || hc.Status.KubeConfig == nil || len(Permitted(in)) > 0 {
+	service, any := in.GuestService()
+	if !any || in.HostedCluster.Status.KubeConfig == nil || len(Permitted(in)) > 0 {
 		return GuestAccess{}, false
 	}
-	spec := appsSpec(in.Infra)
 	return GuestAccess{
-		Secret:  types.NamespacedName{Namespace: hc.Namespace, Name: hc.Status.KubeConfig.Name},
+		Secret:  types.NamespacedName{Namespace: in.HostedCluster.Namespace, Name: in.HostedCluster.Status.KubeConfig.Name},
 		Server:  "https://kube-apiserver." + in.ControlPlaneNamespace() + ".svc:6443",
-		Service: types.NamespacedName{Namespace: string(spec.Service.Namespace), Name: orElse(string(spec.Service.Name), hc.Name+"-apps")},
-		Mode:    spec.Mode,
+		Service: service,
+		Mode:    appsSpec(in.Infra).Mode,
 	}, true
 }
 

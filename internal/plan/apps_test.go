@@ -208,7 +208,8 @@ func TestNobodyLooksIntoAHostedClusterThat(t *testing.T) {
 		looked bool
 	}{
 		"is published": {func(*plan.Input) {}, true},
-		"is not":       {func(in *plan.Input) { in.Infra.Spec.AppsIngress.Enabled = false }, false},
+		"is published by an Infra that is let go": {func(in *plan.Input) { in.Infra.DeletionTimestamp = &metav1.Time{} }, false},
+		"is not": {func(in *plan.Input) { in.Infra.Spec.AppsIngress.Enabled = false }, false},
 		"was, and has something of ours": {func(in *plan.Input) {
 			in.Infra.Spec.AppsIngress, in.Infra.Status.AppsIngress = nil, &v1alpha1.AppsIngressStatus{Phase: v1alpha1.AppsReady}
 		}, true},
