@@ -226,8 +226,17 @@ func wildcards(entries []v1alpha1.DNSEntry) []v1alpha1.DNSEntry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e v1alpha1.DNSEntry) bool { return !strings.HasPrefix(string(e.Hostname), "*.") })
 }
 
+// apps waits until *.apps stands so. It serves once the daemons have taken over what they are told.
 func (g guest) apps(status metav1.ConditionStatus, reason string) string {
 	g.t.Helper()
+	if status == metav1.ConditionTrue {
+		g.Eventually(func(e Gomega) {
+			g.daemonsAccept(e, "c1")
+			i := named(&v1alpha1.Infra{}, g.ns, "c1")
+			e.Expect(g.api.Get(g.ctx, client.ObjectKeyFromObject(i), i)).To(Succeed())
+			e.Expect(meta.FindStatusCondition(i.Status.Conditions, v1alpha1.ConditionAppsIngressReady)).To(HaveValue(HaveField("Status", status)))
+		}).WithPolling(300 * time.Millisecond).Should(Succeed())
+	}
 	return g.says("c1", v1alpha1.ConditionAppsIngressReady, status, reason)
 }
 
