@@ -3,6 +3,7 @@ package guest
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -70,14 +71,14 @@ func (v *visit) seeMetalLB(ctx context.Context) {
 		v.seen.Foreign = len(owners) > 0 && owners[0] != v.infra
 		poke(v.due)
 	})
-	see(ctx, v, controllers, func(all []plan.GuestWorkload) {
-		ofController = all
-		v.seen.MetalLB.Workloads = append(ofController[:len(ofController):len(ofController)], ofSpeaker...)
-	})
-	see(ctx, v, speakers, func(all []plan.GuestWorkload) {
-		ofSpeaker = all
-		v.seen.MetalLB.Workloads = append(ofController[:len(ofController):len(ofController)], ofSpeaker...)
-	})
+	have := func(part *[]plan.GuestWorkload) func([]plan.GuestWorkload) {
+		return func(all []plan.GuestWorkload) {
+			*part = all
+			v.seen.MetalLB.Workloads = slices.Concat(ofController, ofSpeaker)
+		}
+	}
+	see(ctx, v, controllers, have(&ofController))
+	see(ctx, v, speakers, have(&ofSpeaker))
 	seeLate(ctx, v, "metallbs.metallb.io", metalLBs, func(all []plan.GuestMetalLBObject) { v.seen.MetalLB.Objects = all })
 	seeLate(ctx, v, "l2advertisements.metallb.io", advertisements, func(all []string) { v.seen.MetalLB.Advertisements = all })
 }
