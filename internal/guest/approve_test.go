@@ -34,6 +34,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/cldmnky/oooi/internal/csr"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/guest"
 	"github.com/cldmnky/oooi/internal/plan"
@@ -490,6 +491,48 @@ func TestAThousandForgeriesKeepAGoodOneNotWaiting(t *testing.T) {
 	g.Eventually(func() int { return g.see().Pending }).Should(Equal(1000))
 }
 
+func TestHugeCSRsKeepNoOtherWaiting(t *testing.T) {
+	g := newGate(t)
+	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true)} })
+	for i := range 8 {
+		r := requestOf(t, fmt.Sprintf("huge-%d", i), "dpu-1", "bootstrap")
+		r.Spec.Request = huge(t)
+		_, err := as(t, "bootstrap", "").CertificatesV1().CertificateSigningRequests().Create(g.ctx, r, metav1.CreateOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	g.asks("boot", "dpu-1", "bootstrap")
+	g.open()
+	g.approved("boot")
+}
+
+// huge is a request nearly as large as etcd takes.
+func huge(t *testing.T) []byte {
+	t.Helper()
+	key, err := kubeletsKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
+		Subject:         pkix.Name{Organization: []string{"system:nodes"}, CommonName: "system:node:dpu-1"},
+		ExtraExtensions: []pkix.Extension{{Id: []int{1, 2, 3}, Value: make([]byte, 900<<10)}},
+	}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
+}
+
+func TestOfTwoAtOnceOneIsApproved(t *testing.T) {
+	g := newGate(t)
+	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true)} })
+	g.asks("one", "dpu-1", "bootstrap")
+	g.asks("two", "dpu-1", "bootstrap")
+	g.open()
+	g.Eventually(g.audit).Should(HaveLen(1))
+	one := g.audit()[0].Name
+	g.waits(map[string]string{"one": "two", "two": "one"}[one])
+}
+
 // signs runs Kubernetes' own signers with a CA of this test.
 func signs(t *testing.T) {
 	t.Helper()
@@ -530,4 +573,47 @@ func signs(t *testing.T) {
 		_ = manager.Process.Kill()
 		_ = manager.Wait() // it was killed
 	})
+}
+
+// explain asks at the server of the kubeconfig, with the port that https has.
+func (g *gate) explain(name string) (csr.Decision, error) {
+	g.t.Helper()
+	access, refusal := guest.Sanitise(g.kubeconfig())
+	g.Expect(refusal).To(BeNil())
+	access.Server = "https://127.0.0.1" // the name that the test's API server has
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		g.Expect(address).To(Equal("127.0.0.1:443"))
+		return (&net.Dialer{}).DialContext(ctx, network, g.wire.address())
+	}
+	return guest.Explain(g.ctx, access, dial, name, csr.Facts{Cluster: cardCluster, DPUs: guest.DPUs(g.cards)})
+}
+
+func TestADecisionIsExplained(t *testing.T) {
+	g := newGate(t)
+	g.cards = []dpf.DPU{card("dpu-1", true), card("dpu-2", true)}
+	g.joins("dpu-1", corev1.ConditionUnknown, time.Minute, "192.168.100.1")
+	g.asks("second", "dpu-1", "bootstrap")
+	d, err := g.explain("second")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(d.Broken()).To(Equal("NodeInactive"))
+	g.Expect(d.Again).To(BeTemporally("~", time.Now().Add(4*time.Minute), 30*time.Second))
+
+	service, err := g.kube.CoreV1().Services("default").Get(g.ctx, "kubernetes", metav1.GetOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.joins("dpu-2", corev1.ConditionTrue, 0, service.Spec.ClusterIP)
+	g.asks("serve", "dpu-2", "serving", service.Spec.ClusterIP)
+	d, err = g.explain("serve")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(d.Broken()).To(Equal("AddressesOfNoService"))
+
+	g.open()
+	g.asks("first", "dpu-3", "bootstrap")
+	g.set(func() { g.cards = append(g.cards[:2:2], card("dpu-3", true)) })
+	g.approved("first")
+	g.asks("another", "dpu-3", "bootstrap")
+	d, err = g.explain("another")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(d.Broken()).To(Equal("OneInFifteenMinutes"))
+	_, err = g.explain("none")
+	g.Expect(err).To(MatchError(ContainSubstring("it answers 404")))
 }

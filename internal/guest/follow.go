@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,11 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// pageSize bounds what a hosted cluster can make us read at once; mostObjects and mostBytes, what we keep of one resource.
+// pageSize and mostObjects bound what a hosted cluster can make us read at once, and keep.
 const (
-	pageSize    = "250"
+	pageSize    = 250
 	mostObjects = 5000
-	mostBytes   = 4 << 20
 )
 
 // collection is what is read of one resource; of gives what is kept of an object.
@@ -48,8 +48,9 @@ const shortest = time.Second
 // follow lists a collection, then watches it, and hands over all of it, in the order of names, at first and after every change.
 // It ends with an error only.
 func follow[T any](ctx context.Context, a *api, c collection[T], have func([]T)) error {
-	s := c.shelf()
-	return c.stream(ctx, a, s.put, func() { have(s.inOrder()) })
+	kept := map[string]T{}
+	take := func(event watch.EventType, object []byte) error { return c.keep(kept, event, object) }
+	return c.stream(ctx, a, take, func() { have(inOrder(kept)) })
 }
 
 // take is given each object of a collection, as added, and then each change.
@@ -72,14 +73,27 @@ func (c collection[T]) stream(ctx context.Context, a *api, take take, changed fu
 	return fmt.Errorf("%s: %w", c.path, err)
 }
 
+func inOrder[T any](kept map[string]T) []T {
+	var all []T
+	for _, name := range slices.Sorted(maps.Keys(kept)) {
+		all = append(all, kept[name])
+	}
+	return all
+}
+
 // list reads all of a collection, page by page.
 func (c collection[T]) list(ctx context.Context, a *api, take take) (version string, err error) {
 	accept := asJSON
 	if c.metadataOnly {
 		accept = asMetaList
 	}
+	limit := pageSize
 	for from := ""; ; {
-		text, err := a.do(ctx, request{verb: http.MethodGet, path: c.path, accept: accept, query: c.query("limit", pageSize, "continue", from)})
+		text, err := a.do(ctx, request{verb: http.MethodGet, path: c.path, accept: accept, query: c.query("limit", strconv.Itoa(limit), "continue", from)})
+		if errors.Is(err, errTooMuch) && limit > 1 {
+			limit = max(1, limit/16) // a few objects as large as an API server stores must not hide the others
+			continue
+		}
 		if err != nil {
 			return "", err
 		}
@@ -177,52 +191,25 @@ func errorOf(object []byte) error {
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
-// shelf is what is kept of a collection, by namespace and name.
-type shelf[T any] struct {
-	of      func(object []byte) (T, error)
-	objects map[string]T
-	sizes   map[string]int // of each as JSON: what it takes in memory is some times that
-	size    int
-}
-
-func (c collection[T]) shelf() *shelf[T] {
-	return &shelf[T]{of: c.of, objects: map[string]T{}, sizes: map[string]int{}}
-}
-
-// put takes one object in, or out.
-func (s *shelf[T]) put(event watch.EventType, object []byte) error {
+// keep takes one object in, or out.
+func (c collection[T]) keep(kept map[string]T, event watch.EventType, object []byte) error {
 	var o identified
 	if json.Unmarshal(object, &o) != nil {
 		return errNoKubernetes
 	}
 	name := o.Metadata.Namespace + "/" + o.Metadata.Name
-	s.size -= s.sizes[name]
-	delete(s.objects, name)
-	delete(s.sizes, name)
 	if event == watch.Deleted {
+		delete(kept, name)
 		return nil
 	}
-	kept, err := s.of(object)
+	value, err := c.of(object)
 	if err != nil {
 		return errNoKubernetes
 	}
-	text, err := json.Marshal(kept)
-	if err != nil {
-		return err
-	}
-	s.objects[name], s.sizes[name] = kept, len(name)+len(text)
-	if s.size += s.sizes[name]; s.size > mostBytes || len(s.objects) > mostObjects {
+	if kept[name] = value; len(kept) > mostObjects {
 		return errTooMuch
 	}
 	return nil
-}
-
-func (s *shelf[T]) inOrder() []T {
-	var all []T
-	for _, name := range slices.Sorted(maps.Keys(s.objects)) {
-		all = append(all, s.objects[name])
-	}
-	return all
 }
 
 // query is what the collection selects, with more parameters; an empty value is left out.

@@ -16,7 +16,7 @@ import (
 
 // Fields that findings are about.
 const (
-	fieldCIDR         = ipam.FieldCIDR
+	fieldCIDR         = "spec.networkConfig.cidr"
 	fieldGateway      = "spec.networkConfig.gateway"
 	fieldRoutes       = "spec.networkConfig.routes"
 	fieldNAD          = "spec.networkConfig.networkAttachmentDefinition"
@@ -25,7 +25,6 @@ const (
 	fieldResolvers    = "spec.networkConfig.dnsServers"
 	fieldDHCP         = "spec.infraComponents.dhcp.enabled"
 	fieldDNS          = "spec.infraComponents.dns.enabled"
-	fieldProxy        = "spec.infraComponents.proxy.enabled"
 	fieldControlPlane = "spec.infraComponents.proxy.controlPlaneNamespace"
 )
 
