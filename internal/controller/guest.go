@@ -21,36 +21,39 @@ const retryLeave = 10 * time.Second
 // follow tells the hosted cluster what should be there, and says whether nothing of ours is (any more).
 func (r infraReconciler) follow(seen observe.Infra, p plan.InfraPlan) (left bool, err error) {
 	switch {
-	case p.Apps == nil:
+	case !seen.Publishes():
 		return r.leave(seen), nil
-	case p.Apps.Undecided:
+	case p.Apps == nil || p.Apps.Undecided:
 		return false, nil
 	}
 	return false, r.observe.Guests.Apply(client.ObjectKeyFromObject(seen.Input.Infra), p.Apps.Service)
 }
 
-// leave takes our Service out of the hosted cluster, and says when that is done. A hosted cluster that is gone, or going, takes
-// it along.
+// leave takes our Service out of the hosted cluster, and says when that is done, or given up. A hosted cluster that is gone, or
+// going, takes it along. Nobody is forgotten here: what follows may fail, and the wait would begin anew.
 func (r infraReconciler) leave(seen observe.Infra) (done bool) {
 	infra := seen.Input.Infra
-	key := client.ObjectKeyFromObject(infra)
-	if access, ok := seen.GuestAccess(); ok {
-		gone, waited := r.observe.Guests.End(key)
-		if !gone && waited < guestPatience {
-			return false
-		}
-		if !gone {
-			r.status.Events.Eventf(infra, nil, corev1.EventTypeWarning, "GuestObjectsMayRemain", "Remove",
-				"Service %s, labelled with this Infra, was not removed from the hosted cluster within %s and may remain there; delete it there: %s", access.Service, guestPatience, stays(seen.Guest))
+	service, alive := seen.GuestService()
+	if !alive {
+		return true
+	}
+	if _, ok := seen.GuestAccess(); ok {
+		gone, waited := r.observe.Guests.End(client.ObjectKeyFromObject(infra))
+		if gone || waited < guestPatience {
+			return gone
 		}
 	}
-	r.observe.Guests.Forget(key)
+	r.status.Events.Eventf(infra, nil, corev1.EventTypeWarning, "GuestObjectsMayRemain", "Remove",
+		"Service %s, labelled with this Infra, may remain in the hosted cluster; delete it there: %s", service, stays(seen))
 	return true
 }
 
 // stays says why our Service is still in the hosted cluster, for all that is seen.
-func stays(g *plan.Guest) string {
-	switch {
+func stays(seen observe.Infra) string {
+	_, access := seen.GuestAccess()
+	switch g := seen.Guest; {
+	case !access:
+		return "the HostedCluster names no kubeconfig, or this Infra may no longer refer to it"
 	case g == nil:
 		return "the hosted cluster has not been looked into yet"
 	case g.Problem != nil:

@@ -67,6 +67,12 @@ func (w *wire) setCut(cut bool) {
 	w.open = nil
 }
 
+func (w *wire) dials() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.dialed)
+}
+
 var theHosted *envtest.Hosted
 
 // hosted is one cluster for all tests: each has there what its own Infra's labels name, and MetalLB, which it takes away.
@@ -220,8 +226,17 @@ func wildcards(entries []v1alpha1.DNSEntry) []v1alpha1.DNSEntry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e v1alpha1.DNSEntry) bool { return !strings.HasPrefix(string(e.Hostname), "*.") })
 }
 
+// apps waits until *.apps stands so. It serves once the daemons have taken over what they are told.
 func (g guest) apps(status metav1.ConditionStatus, reason string) string {
 	g.t.Helper()
+	if status == metav1.ConditionTrue {
+		g.Eventually(func(e Gomega) {
+			g.daemonsAccept(e, "c1")
+			i := named(&v1alpha1.Infra{}, g.ns, "c1")
+			e.Expect(g.api.Get(g.ctx, client.ObjectKeyFromObject(i), i)).To(Succeed())
+			e.Expect(meta.FindStatusCondition(i.Status.Conditions, v1alpha1.ConditionAppsIngressReady)).To(HaveValue(HaveField("Status", status)))
+		}).WithPolling(300 * time.Millisecond).Should(Succeed())
+	}
 	return g.says("c1", v1alpha1.ConditionAppsIngressReady, status, reason)
 }
 
@@ -434,6 +449,21 @@ func TestNothingIsWrittenIntoAHostedClusterThatMayNotBeLookedInto(t *testing.T) 
 	}
 }
 
+func TestAPauseStopsWhatIsWrittenIntoTheHostedCluster(t *testing.T) {
+	g := withGuest(t)
+	g.grants()
+	g.installs("--lb-class=metallb.io/metallb")
+	g.publishes("")
+	s := g.awaitsService()
+	infra := named(&v1alpha1.Infra{}, g.ns, "c1")
+	g.changes(infra, func() { infra.Annotations = map[string]string{names.AnnotationPaused: "true"} })
+	g.says("c1", v1alpha1.ConditionProgressing, metav1.ConditionFalse, "Paused")
+	g.Expect(g.inside.Delete(g.ctx, s)).To(Succeed())
+	g.Consistently(g.hasService, 3*time.Second).Should(BeFalse(), "it was made again")
+	g.changes(infra, func() { infra.Annotations = nil })
+	g.awaitsService()
+}
+
 func TestAHostedClusterThatNeverAnswersIsLeftWithAWarning(t *testing.T) {
 	defer controller.SetGuestPatience(3 * time.Second)()
 	g := withGuest(t)
@@ -476,10 +506,46 @@ func TestAServiceThatAFinalizerHoldsIsLeftWithAWarning(t *testing.T) {
 	hold(`["example.com/held"]`)
 	t.Cleanup(func() { hold("null") })
 	infra := named(&v1alpha1.Infra{}, g.ns, "c1")
+	g.calls.lose("PATCH /apis/hostedcluster.densityops.com/v1alpha1/namespaces/" + g.ns + "/infras/c1")
+	g.Expect(g.api.Delete(g.ctx, infra)).To(Succeed())
+	g.warns("openshift-ingress/"+g.ns+"-apps", "a finalizer holds it")
+	dials := g.wire.dials()
+	g.Consistently(g.wire.dials, 3*time.Second).Should(Equal(dials), "the wait begins anew when the finalizer cannot be taken away")
+	g.calls.lose("")
+	g.gone(infra)
+	g.Expect(g.hasService()).To(BeTrue())
+}
+
+func TestAHostedClusterThatMayNotBeLookedIntoIsLeftWithAWarning(t *testing.T) {
+	g := withGuest(t)
+	g.grants()
+	g.installs("--lb-class=metallb.io/metallb")
+	g.publishes("")
+	s := g.awaitsService()
+	g.t.Cleanup(func() { _ = g.inside.Delete(context.Background(), s) })
+	hc := named(&hyperv1.HostedCluster{}, g.ns, "c1")
+	g.reports(hc, func() { hc.Status.KubeConfig = nil })
+	g.apps(metav1.ConditionFalse, "WaitingForKubeconfig")
+	infra := named(&v1alpha1.Infra{}, g.ns, "c1")
 	g.Expect(g.api.Delete(g.ctx, infra)).To(Succeed())
 	g.gone(infra)
-	g.warns("openshift-ingress/"+g.ns+"-apps", "a finalizer holds it")
-	g.Expect(g.hasService()).To(BeTrue())
+	g.warns("openshift-ingress/"+g.ns+"-apps", "names no kubeconfig")
+}
+
+func TestAppsIngressIsSwitchedOffWhateverElseIsWrong(t *testing.T) {
+	g := withGuest(t)
+	g.grants()
+	g.installs("--lb-class=metallb.io/metallb")
+	g.publishes("")
+	g.awaitsService()
+	infra := named(&v1alpha1.Infra{}, g.ns, "c1")
+	g.changes(infra, func() {
+		infra.Spec.AppsIngress.Enabled = false
+		infra.Spec.NetworkConfig.NetworkAttachmentDefinition = "gone"
+	})
+	g.says("c1", v1alpha1.ConditionNetworkReady, metav1.ConditionFalse, "NADNotFound")
+	g.noService()
+	sees(g.world, infra, func(e Gomega, i *v1alpha1.Infra) { e.Expect(i.Status.AppsIngress).To(BeNil()) })
 }
 
 func TestAForeignServiceOfOurNameIsLeftAlone(t *testing.T) {

@@ -49,6 +49,9 @@ func (r infraReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	now := time.Now()
 	want := status.Infra(seen.Input.Infra, p, seen.Children, out, now)
 	counted, statusErr := r.status.Infra(ctx, seen.Input.Infra, want, now)
+	if statusErr == nil && want.AppsIngress == nil { // nothing is looked for any more
+		r.observe.Guests.Forget(req.NamespacedName)
+	}
 	return retry(out, seen.Pause, counted, status.PatienceEnds(want, now), r.retryLeaving(want)), errors.Join(err, statusErr)
 }
 
@@ -56,20 +59,21 @@ func (r infraReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 func (r infraReconciler) do(ctx context.Context, seen observe.Infra, p plan.InfraPlan) (status.Outcome, error) {
 	out := status.Outcome{Findings: p.Findings, Held: p.Held || seen.Pause.Holds(), Paused: seen.Pause.Reason}
 	if seen.Pause.Holds() {
+		r.observe.Guests.Hold(client.ObjectKeyFromObject(seen.Input.Infra))
 		return out, nil
 	}
 	// Also while the plan is held: a restored Infra comes without the finalizer, and what it made before may be there.
 	if err := r.apply.Hold(ctx, seen.Input.Infra, names.Finalizer); err != nil {
 		return out, err
 	}
+	var guestErr error
+	out.GuestLeft, guestErr = r.follow(seen, p)
+	out.GuestStays = stays(seen)
 	if p.Held {
 		dropped, err := r.apply.Drop(ctx, ownerInfra(seen), seen.Input.Infra, p.Off)
 		out.Wrote = dropped.Wrote
-		return out, err
+		return out, errors.Join(err, guestErr)
 	}
-	var guestErr error
-	out.GuestLeft, guestErr = r.follow(seen, p)
-	out.GuestStays = stays(seen.Guest)
 	applied, err := r.apply.To(ctx, ownerInfra(seen), p.Objects)
 	out.Findings, out.Wrote = append(out.Findings, applied.Findings...), applied.Wrote
 	return out, errors.Join(err, guestErr)

@@ -133,6 +133,7 @@ type ledger struct {
 	mu     sync.Mutex
 	reads  []string
 	writes []string
+	loses  string // the call that never arrives
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -142,14 +143,26 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func (l *ledger) of(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		l.mu.Lock()
-		if call := r.Method + " " + r.URL.Path; r.Method == http.MethodGet {
+		call := r.Method + " " + r.URL.Path
+		if r.Method == http.MethodGet {
 			l.reads = append(l.reads, call)
 		} else {
 			l.writes = append(l.writes, call)
 		}
+		lost := call == l.loses
 		l.mu.Unlock()
+		if lost {
+			return nil, errors.New("lost")
+		}
 		return next.RoundTrip(r)
 	})
+}
+
+// lose lets one call never arrive, until it is another.
+func (l *ledger) lose(call string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.loses = call
 }
 
 // touching are the calls so far whose path has a namespace.

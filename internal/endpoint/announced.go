@@ -82,5 +82,10 @@ func Object(hc *hyperv1.HostedCluster) finding.Object {
 	if hc == nil {
 		return finding.Object{}
 	}
-	return finding.Object{APIVersion: hyperv1.GroupVersion.String(), Kind: "HostedCluster", Namespace: hc.Namespace, Name: hc.Name}
+	return ObjectNamed(hc.Namespace, hc.Name)
+}
+
+// ObjectNamed names the HostedCluster that has a name.
+func ObjectNamed(namespace, name string) finding.Object {
+	return finding.Object{APIVersion: hyperv1.GroupVersion.String(), Kind: "HostedCluster", Namespace: namespace, Name: name}
 }

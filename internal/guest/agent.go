@@ -14,12 +14,13 @@ import (
 
 // agent looks into one hosted cluster for one Infra.
 type agent struct {
-	want Want
-	dial Dial
-	stop context.CancelFunc
-	gone chan struct{} // closed when nothing of it runs any more
-	news chan struct{} // something else is seen
-	due  chan struct{} // our Service may have to be written
+	infra types.NamespacedName
+	want  Want
+	dial  Dial
+	stop  context.CancelFunc
+	gone  chan struct{} // closed when nothing of it runs any more
+	news  chan struct{} // something else is seen
+	due   chan struct{} // our Service may have to be written
 
 	mu      sync.Mutex
 	seen    plan.Guest
@@ -88,6 +89,13 @@ func (a *agent) wishes(w *wish) {
 	}
 }
 
+// holds wishes neither for a Service nor for none.
+func (a *agent) holds() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.wished, a.ending = nil, time.Time{}
+}
+
 // ends wishes for nothing, and says whether nothing of ours is left, and else for how long that has been so, or nobody could look.
 func (a *agent) ends() (clean bool, waited time.Duration) {
 	a.wishes(&wish{})
@@ -103,6 +111,3 @@ func (a *agent) ends() (clean bool, waited time.Duration) {
 	unseen := a.making || a.made != "" && time.Since(a.madeAt) < shownSoon
 	return a.settled && len(a.ours) == 0 && !unseen, waited
 }
-
-// isForeign says whether the Service of our name is somebody else's.
-func isForeign(owners []types.UID, us types.UID) bool { return len(owners) > 0 && owners[0] != us }

@@ -142,6 +142,38 @@ func countless(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"metadata":{"resourceVersion":"1","continue":"x%s"},"items":[%s]}`, r.URL.Query().Get("continue"), strings.Join(items, ","))
 }
 
+func TestAWatchCannotFillTheMemory(t *testing.T) {
+	const token = "the-token-of-this-test"
+	w := newWorld(t, v1alpha1.AppsNodePort)
+	f := w.behindFront(token)
+	f.answers(growing)
+	w.see()
+	lists := func() (n int) {
+		for _, call := range f.calls() {
+			if call == "get /api/v1/nodes" {
+				n++
+			}
+		}
+		return n
+	}
+	w.Eventually(lists).Should(BeNumerically(">", 1), "what was kept is dropped, and read anew")
+}
+
+// growing lists nothing; then come Nodes, each with more addresses than any has.
+func growing(w http.ResponseWriter, r *http.Request) {
+	const version = `"metadata":{"resourceVersion":"1"`
+	if r.URL.Query().Get("watch") == "" {
+		fmt.Fprintf(w, `{%s},"items":[]}`, version)
+		return
+	}
+	addresses := strings.Repeat(`{"type":"InternalIP","address":"fd00::1"},`, 20000) + `{}`
+	for i := 0; i < 30 && r.URL.Path == "/api/v1/nodes"; i++ {
+		fmt.Fprintf(w, `{"type":"ADDED","object":{%s,"name":"n%d"},"status":{"addresses":[%s]}}}`, version, i, addresses)
+	}
+	w.(http.Flusher).Flush()
+	<-r.Context().Done()
+}
+
 func TestNothingRunsOnAfterForget(t *testing.T) {
 	w := newWorld(t, v1alpha1.AppsLoadBalancer)
 	w.hasKubeconfig(w.kubeconfig())

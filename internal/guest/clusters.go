@@ -28,8 +28,6 @@ type Want struct {
 	Server string
 	// Service of ours in the hosted cluster.
 	Service types.NamespacedName
-	// Owner is the UID that our Service is labelled with.
-	Owner types.UID
 	// Mode decides what is watched.
 	Mode v1alpha1.AppsIngressMode
 }
@@ -85,7 +83,7 @@ func (c *Clusters) See(infra types.NamespacedName, w Want) *plan.Guest {
 // begin has an agent follow another, whose writes must be over first.
 func (c *Clusters) begin(infra types.NamespacedName, w Want, before *agent) *agent {
 	ctx, stop := context.WithCancel(context.Background())
-	a := &agent{want: w, dial: c.Dial, stop: stop, gone: make(chan struct{}), news: make(chan struct{}, 1), due: make(chan struct{}, 1)}
+	a := &agent{infra: infra, want: w, dial: c.Dial, stop: stop, gone: make(chan struct{}), news: make(chan struct{}, 1), due: make(chan struct{}, 1)}
 	c.agents[infra] = a
 	c.all.Go(func() {
 		defer close(a.gone)
@@ -106,6 +104,13 @@ func (c *Clusters) Apply(infra types.NamespacedName, s *accore.ServiceApplyConfi
 		a.wishes(wanted)
 	}
 	return err
+}
+
+// Hold leaves our Service as it is, whatever becomes of it, until the next word. What is seen is told as before.
+func (c *Clusters) Hold(infra types.NamespacedName) {
+	if a := c.agent(infra); a != nil {
+		a.holds()
+	}
 }
 
 // End removes our Service, in whatever namespace, and says whether it is gone, and else for how long that has been asked, or the

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	certv1 "k8s.io/api/certificates/v1"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/cldmnky/oooi/internal/csr"
 )
@@ -86,9 +85,9 @@ var approvals = collection[approval]{path: requests, of: func(object []byte) (ap
 }}
 
 func listAll[T any](ctx context.Context, a *api, c collection[T], have func([]T)) error {
-	kept := map[string]T{}
-	_, err := c.list(ctx, a, func(event watch.EventType, object []byte) error { return c.keep(kept, event, object) })
-	have(inOrder(kept))
+	s := c.shelf()
+	_, err := c.list(ctx, a, s.put)
+	have(s.inOrder())
 	return err
 }
 

@@ -18,10 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// pageSize and mostObjects bound what a hosted cluster can make us read at once, and keep.
+// pageSize bounds what a hosted cluster can make us read at once; mostObjects and mostBytes, what we keep of one resource.
 const (
 	pageSize    = 250
 	mostObjects = 5000
+	mostBytes   = 4 << 20
 )
 
 // collection is what is read of one resource; of gives what is kept of an object.
@@ -48,9 +49,8 @@ const shortest = time.Second
 // follow lists a collection, then watches it, and hands over all of it, in the order of names, at first and after every change.
 // It ends with an error only.
 func follow[T any](ctx context.Context, a *api, c collection[T], have func([]T)) error {
-	kept := map[string]T{}
-	take := func(event watch.EventType, object []byte) error { return c.keep(kept, event, object) }
-	return c.stream(ctx, a, take, func() { have(inOrder(kept)) })
+	s := c.shelf()
+	return c.stream(ctx, a, s.put, func() { have(s.inOrder()) })
 }
 
 // take is given each object of a collection, as added, and then each change.
@@ -71,14 +71,6 @@ func (c collection[T]) stream(ctx context.Context, a *api, take take, changed fu
 		}
 	}
 	return fmt.Errorf("%s: %w", c.path, err)
-}
-
-func inOrder[T any](kept map[string]T) []T {
-	var all []T
-	for _, name := range slices.Sorted(maps.Keys(kept)) {
-		all = append(all, kept[name])
-	}
-	return all
 }
 
 // list reads all of a collection, page by page.
@@ -191,25 +183,52 @@ func errorOf(object []byte) error {
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
-// keep takes one object in, or out.
-func (c collection[T]) keep(kept map[string]T, event watch.EventType, object []byte) error {
+// shelf is what is kept of a collection, by namespace and name.
+type shelf[T any] struct {
+	of      func(object []byte) (T, error)
+	objects map[string]T
+	sizes   map[string]int // of each as JSON: what it takes in memory is some times that
+	size    int
+}
+
+func (c collection[T]) shelf() *shelf[T] {
+	return &shelf[T]{of: c.of, objects: map[string]T{}, sizes: map[string]int{}}
+}
+
+// put takes one object in, or out.
+func (s *shelf[T]) put(event watch.EventType, object []byte) error {
 	var o identified
 	if json.Unmarshal(object, &o) != nil {
 		return errNoKubernetes
 	}
 	name := o.Metadata.Namespace + "/" + o.Metadata.Name
+	s.size -= s.sizes[name]
+	delete(s.objects, name)
+	delete(s.sizes, name)
 	if event == watch.Deleted {
-		delete(kept, name)
 		return nil
 	}
-	value, err := c.of(object)
+	kept, err := s.of(object)
 	if err != nil {
 		return errNoKubernetes
 	}
-	if kept[name] = value; len(kept) > mostObjects {
+	text, err := json.Marshal(kept)
+	if err != nil {
+		return err
+	}
+	s.objects[name], s.sizes[name] = kept, len(name)+len(text)
+	if s.size += s.sizes[name]; s.size > mostBytes || len(s.objects) > mostObjects {
 		return errTooMuch
 	}
 	return nil
+}
+
+func (s *shelf[T]) inOrder() []T {
+	var all []T
+	for _, name := range slices.Sorted(maps.Keys(s.objects)) {
+		all = append(all, s.objects[name])
+	}
+	return all
 }
 
 // query is what the collection selects, with more parameters; an empty value is left out.

@@ -14,22 +14,31 @@ import (
 	"github.com/cldmnky/oooi/internal/plan"
 )
 
-// services of an owner, in all namespaces: one that an earlier configuration named is removed too.
-func servicesOf(owner types.UID) collection[*corev1.Service] {
-	return collection[*corev1.Service]{path: "/api/v1/services", selects: labelled(names.LabelOwnerUID + "=" + string(owner)), of: whole[corev1.Service]}
+// servicesOf an Infra, in all namespaces: one that an earlier configuration named is removed too. Not by the Infra's UID, which is
+// another after a restore: only one Infra has its name.
+func servicesOf(infra types.NamespacedName) collection[*corev1.Service] {
+	selector := names.LabelInfra + "=" + infra.Name + "," + names.LabelInfraNamespace + "=" + infra.Namespace
+	return collection[*corev1.Service]{path: "/api/v1/services", selects: labelled(selector), of: whole[corev1.Service]}
 }
 
-func serviceNamed(name types.NamespacedName) collection[*corev1.Service] {
-	return collection[*corev1.Service]{path: "/api/v1/namespaces/" + name.Namespace + "/services", selects: named(name.Name), of: whole[corev1.Service]}
+// portsOf the Service of a name; nothing else is kept of it.
+func portsOf(name types.NamespacedName) collection[*corev1.Service] {
+	return collection[*corev1.Service]{
+		path: "/api/v1/namespaces/" + name.Namespace + "/services", selects: named(name.Name),
+		of: func(object []byte) (*corev1.Service, error) {
+			s, err := whole[corev1.Service](object)
+			return &corev1.Service{Spec: corev1.ServiceSpec{Ports: s.Spec.Ports}}, err
+		},
+	}
 }
 
-// ownersOf the Service of a name: what its label says.
-func ownersOf(name types.NamespacedName) collection[types.UID] {
-	return collection[types.UID]{
+// ownersOf the Service of a name: the Infra that its labels name.
+func ownersOf(name types.NamespacedName) collection[types.NamespacedName] {
+	return collection[types.NamespacedName]{
 		path: "/api/v1/namespaces/" + name.Namespace + "/services", selects: named(name.Name), metadataOnly: true,
-		of: func(object []byte) (types.UID, error) {
+		of: func(object []byte) (types.NamespacedName, error) {
 			o, err := whole[metav1.PartialObjectMetadata](object)
-			return types.UID(o.Labels[names.LabelOwnerUID]), err
+			return types.NamespacedName{Namespace: o.Labels[names.LabelInfraNamespace], Name: o.Labels[names.LabelInfra]}, err
 		},
 	}
 }

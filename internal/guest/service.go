@@ -166,9 +166,12 @@ func (v *visit) remove(ctx context.Context, s *corev1.Service) error {
 	return err
 }
 
-// apply writes our Service: over the very one that was seen, if there is one.
+// apply writes our Service: over the very one that was seen, if there is one. Else nothing is forced: with one that somebody made
+// meanwhile it conflicts, and that one is seen soon.
 func (v *visit) apply(ctx context.Context, wanted *unstructured.Unstructured, over *corev1.Service) (types.UID, error) {
+	query := url.Values{"fieldManager": {names.ManagerFieldOwner}}
 	if over != nil {
+		query.Set("force", "true")
 		wanted = wanted.DeepCopy()
 		wanted.SetUID(over.UID)
 		if err := v.takeHold(ctx, over); err != nil {
@@ -180,9 +183,11 @@ func (v *visit) apply(ctx context.Context, wanted *unstructured.Unstructured, ov
 		return "", err
 	}
 	answer, err := v.api.do(ctx, request{
-		verb: http.MethodPatch, path: pathOf(wanted), accept: asJSON, content: string(types.ApplyPatchType), body: body,
-		query: url.Values{"fieldManager": {names.ManagerFieldOwner}, "force": {"true"}},
+		verb: http.MethodPatch, path: pathOf(wanted), accept: asJSON, content: string(types.ApplyPatchType), body: body, query: query,
 	})
+	if over == nil && apierrors.IsConflict(err) {
+		return "", nil
+	}
 	if err != nil {
 		return "", err
 	}

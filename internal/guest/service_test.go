@@ -1,6 +1,8 @@
 package guest_test
 
 import (
+	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,7 +40,7 @@ func TestAServiceIsMadeAndItsAddressesSeen(t *testing.T) {
 	seen := w.eventually("two addresses", func(g *plan.Guest) bool { return len(g.Service.Status.LoadBalancer.Ingress) == 2 })
 	w.Expect(seen.Refused).To(BeEmpty())
 	w.Expect(seen.Foreign).To(BeFalse())
-	w.Expect(live.Labels).To(HaveKeyWithValue(names.LabelOwnerUID, string(w.want.Owner)))
+	w.Expect(live.Labels).To(HaveKeyWithValue(names.LabelOwnerUID, "uid-"+w.infra.Namespace))
 }
 
 func TestWhatOthersChangeIsPutBack(t *testing.T) {
@@ -75,6 +77,32 @@ func TestAServiceThatWasDeletedIsMadeAgain(t *testing.T) {
 	}).ShouldNot(Equal(before.UID))
 }
 
+func TestARestoredInfraKeepsItsService(t *testing.T) {
+	w := serving(t)
+	before := w.live()
+	w.clusters.Forget(w.infra)
+	before.Labels[names.LabelOwnerUID], before.ManagedFields = "uid-of-before", nil
+	_, err := w.kube.CoreV1().Services(ingress).Update(w.ctx, before, metav1.UpdateOptions{FieldManager: "backup"})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.eventually("the Service", hasService)
+	w.apply(w.service())
+	w.Eventually(func() map[string]string { return w.live().Labels }).Should(HaveKeyWithValue(names.LabelOwnerUID, "uid-"+w.infra.Namespace))
+	w.Expect(w.live().UID).To(Equal(before.UID))
+	w.Expect(w.see().Foreign).To(BeFalse())
+	w.Eventually(func() bool { done, _ := w.clusters.End(w.infra); return done }).Should(BeTrue())
+	w.Expect(w.live()).To(BeNil())
+}
+
+func TestAServiceThatIsHeldIsLetBe(t *testing.T) {
+	w := serving(t)
+	w.clusters.Hold(w.infra)
+	w.Expect(w.kube.CoreV1().Services(ingress).Delete(w.ctx, w.want.Service.Name, metav1.DeleteOptions{})).To(Succeed())
+	w.eventually("that it is gone", func(g *plan.Guest) bool { return g.Service == nil })
+	w.Consistently(w.live, 2*time.Second).Should(BeNil())
+	w.apply(w.service())
+	w.eventually("the Service", hasService)
+}
+
 func TestAnAnnotationThatIsNoLongerWantedGoes(t *testing.T) {
 	w := serving(t)
 	w.apply(w.service(func(s *accore.ServiceApplyConfiguration) {
@@ -88,7 +116,7 @@ func TestAnAnnotationThatIsNoLongerWantedGoes(t *testing.T) {
 func TestAServiceThatIsNotOursIsLeftAlone(t *testing.T) {
 	w := newWorld(t, v1alpha1.AppsLoadBalancer)
 	theirs, err := w.kube.CoreV1().Services(ingress).Create(w.ctx, &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: w.want.Service.Name, Labels: map[string]string{names.LabelOwnerUID: "uid-of-another"}},
+		ObjectMeta: metav1.ObjectMeta{Name: w.want.Service.Name, Labels: map[string]string{names.LabelOwnerUID: "uid-of-another", names.LabelInfra: w.infra.Name, names.LabelInfraNamespace: "another"}},
 		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}},
 	}, metav1.CreateOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
@@ -101,6 +129,29 @@ func TestAServiceThatIsNotOursIsLeftAlone(t *testing.T) {
 	w.Expect(done).To(BeTrue(), "nothing of ours is there")
 	w.Consistently(w.live, 2*time.Second).Should(Equal(theirs))
 	w.Expect(w.kube.CoreV1().Services(ingress).Delete(w.ctx, theirs.Name, metav1.DeleteOptions{})).To(Succeed())
+}
+
+func TestAServiceThatSomebodyMakesMeanwhileIsNotTakenOver(t *testing.T) {
+	w := newWorld(t, v1alpha1.AppsLoadBalancer)
+	f := w.behindFront("token-of-" + w.infra.Namespace)
+	theirs := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: w.want.Service.Name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}}}
+	meanwhile := sync.OnceFunc(func() {
+		var err error
+		theirs, err = w.kube.CoreV1().Services(ingress).Create(w.ctx, theirs, metav1.CreateOptions{})
+		w.Expect(err).NotTo(HaveOccurred())
+	})
+	f.before(func(r *http.Request) {
+		if r.Method == http.MethodPatch {
+			meanwhile()
+		}
+	})
+	w.eventually("the hosted cluster", reached)
+	w.apply(w.service())
+	seen := w.eventually("a foreign Service", func(g *plan.Guest) bool { return g.Foreign })
+	w.Expect(seen.Refused).To(BeEmpty())
+	w.Consistently(w.live, 2*time.Second).Should(Equal(theirs))
+	w.Expect(w.kube.CoreV1().Services(ingress).Delete(w.ctx, theirs.Name, metav1.DeleteOptions{})).To(Succeed())
+	w.eventually("ours", func(g *plan.Guest) bool { return g.Service != nil && !g.Foreign })
 }
 
 func TestAnotherClassIsAnotherService(t *testing.T) {

@@ -3,6 +3,7 @@ package guest
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -38,7 +39,7 @@ func (a *agent) visit(ctx context.Context, access Access) (settled bool, err err
 	group, ctx := errgroup.WithContext(ctx)
 	v := &visit{agent: a, api: api, group: group}
 	v.left.Add(1) // ours, until all is begun
-	see(ctx, v, servicesOf(a.want.Owner), v.haveServices)
+	see(ctx, v, servicesOf(a.infra), v.haveServices)
 	switch a.want.Mode {
 	case v1alpha1.AppsNodePort:
 		v.seeRouter(ctx)
@@ -55,7 +56,7 @@ func (a *agent) visit(ctx context.Context, access Access) (settled bool, err err
 }
 
 func (v *visit) seeRouter(ctx context.Context) {
-	see(ctx, v, serviceNamed(plan.RouterNodePort), func(found []*corev1.Service) {
+	see(ctx, v, portsOf(plan.RouterNodePort), func(found []*corev1.Service) {
 		v.seen.Router = nil
 		if len(found) > 0 {
 			v.seen.Router = found[0]
@@ -66,18 +67,18 @@ func (v *visit) seeRouter(ctx context.Context) {
 
 func (v *visit) seeMetalLB(ctx context.Context) {
 	var ofController, ofSpeaker []plan.GuestWorkload // under the agent's lock
-	see(ctx, v, ownersOf(v.want.Service), func(owners []types.UID) {
-		v.seen.Foreign = isForeign(owners, v.want.Owner)
+	see(ctx, v, ownersOf(v.want.Service), func(owners []types.NamespacedName) {
+		v.seen.Foreign = len(owners) > 0 && owners[0] != v.infra
 		poke(v.due)
 	})
-	see(ctx, v, controllers, func(all []plan.GuestWorkload) {
-		ofController = all
-		v.seen.MetalLB.Workloads = append(ofController[:len(ofController):len(ofController)], ofSpeaker...)
-	})
-	see(ctx, v, speakers, func(all []plan.GuestWorkload) {
-		ofSpeaker = all
-		v.seen.MetalLB.Workloads = append(ofController[:len(ofController):len(ofController)], ofSpeaker...)
-	})
+	have := func(part *[]plan.GuestWorkload) func([]plan.GuestWorkload) {
+		return func(all []plan.GuestWorkload) {
+			*part = all
+			v.seen.MetalLB.Workloads = slices.Concat(ofController, ofSpeaker)
+		}
+	}
+	see(ctx, v, controllers, have(&ofController))
+	see(ctx, v, speakers, have(&ofSpeaker))
 	seeLate(ctx, v, "metallbs.metallb.io", metalLBs, func(all []plan.GuestMetalLBObject) { v.seen.MetalLB.Objects = all })
 	seeLate(ctx, v, "l2advertisements.metallb.io", advertisements, func(all []string) { v.seen.MetalLB.Advertisements = all })
 }

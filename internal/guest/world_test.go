@@ -90,7 +90,7 @@ func newWorld(t *testing.T, mode v1alpha1.AppsIngressMode) *world {
 	w.infra = types.NamespacedName{Namespace: ns, Name: "c1"}
 	w.want = guest.Want{
 		Secret: types.NamespacedName{Namespace: ns, Name: "c1-kubeconfig"}, Server: "https://" + w.wire.address(),
-		Service: types.NamespacedName{Namespace: ingress, Name: ns + "-apps"}, Owner: types.UID("uid-" + ns), Mode: mode,
+		Service: types.NamespacedName{Namespace: ingress, Name: ns + "-apps"}, Mode: mode,
 	}
 	w.start(w.kube)
 	t.Cleanup(func() { w.leave() })
@@ -190,7 +190,7 @@ func troubled(reason string) func(*plan.Guest) bool {
 // service that is wanted, as planning writes it.
 func (w *world) service(change ...func(*accore.ServiceApplyConfiguration)) *accore.ServiceApplyConfiguration {
 	s := accore.Service(w.want.Service.Name, w.want.Service.Namespace).
-		WithLabels(map[string]string{names.LabelOwnerUID: string(w.want.Owner), names.LabelInfra: w.infra.Name, names.LabelInfraNamespace: w.infra.Namespace}).
+		WithLabels(map[string]string{names.LabelOwnerUID: "uid-" + w.infra.Namespace, names.LabelInfra: w.infra.Name, names.LabelInfraNamespace: w.infra.Namespace}).
 		WithSpec(accore.ServiceSpec().WithType(corev1.ServiceTypeLoadBalancer).WithLoadBalancerClass("metallb.io/metallb").
 			WithSelector(map[string]string{"ingresscontroller.operator.openshift.io/deployment-ingresscontroller": "default"}).
 			WithPorts(accore.ServicePort().WithName("https").WithPort(443).WithTargetPort(intstr.FromInt32(443)).WithProtocol(corev1.ProtocolTCP)))

@@ -90,13 +90,13 @@ func wrong(reason, field string) finding.Builder { return finding.Wrong("Accepte
 
 // Fields of an Infra that addresses come from.
 const (
-	fieldCIDR  = "spec.networkConfig.cidr"
-	fieldStart = "spec.infraComponents.dhcp.rangeStart"
-	fieldEnd   = "spec.infraComponents.dhcp.rangeEnd"
+	FieldCIDR  = "spec.networkConfig.cidr"
+	FieldStart = "spec.infraComponents.dhcp.rangeStart"
+	FieldEnd   = "spec.infraComponents.dhcp.rangeEnd"
 )
 
 // derived leaves the pool to us.
-var derived = finding.Values{fieldStart: nil, fieldEnd: nil}
+var derived = finding.Values{FieldStart: nil, FieldEnd: nil}
 
 // place takes over what was written or given before.
 func (a *assigner) place() {
@@ -210,9 +210,9 @@ func (a *assigner) roomFor() string {
 // crowded begins the finding of a network with too little room; a pool that was written can be left to us.
 func (a *assigner) crowded(reason string) finding.Builder {
 	if a.WrittenPool.First.IsValid() {
-		return wrong(reason, fieldStart).Set(derived)
+		return wrong(reason, FieldStart).Set(derived)
 	}
-	return wrong(reason, fieldCIDR)
+	return wrong(reason, FieldCIDR)
 }
 
 func (a *assigner) take(at netip.Addr) {
@@ -291,13 +291,13 @@ func (a *assigner) checkPool() {
 	for _, end := range []struct {
 		field, path string
 		at          netip.Addr
-	}{{"rangeStart", fieldStart, p.First}, {"rangeEnd", fieldEnd, p.Last}} {
+	}{{"rangeStart", FieldStart, p.First}, {"rangeEnd", FieldEnd, p.Last}} {
 		if !a.usable.Contains(end.at) {
 			a.find(wrong("RangeOutsideCIDR", end.path).Set(derived).Say("dhcp.%s %s lies outside %s; usable are %s to %s", end.field, end.at, a.CIDR, a.usable.First, a.usable.Last))
 		}
 	}
 	if p.Last.Less(p.First) {
-		a.find(wrong("RangeReversed", fieldEnd).Set(finding.Values{fieldStart: p.Last.String(), fieldEnd: p.First.String()}).
+		a.find(wrong("RangeReversed", FieldEnd).Set(finding.Values{FieldStart: p.Last.String(), FieldEnd: p.First.String()}).
 			Say("dhcp.rangeEnd %s lies before rangeStart %s; swap them", p.Last, p.First))
 	}
 }

@@ -49,7 +49,7 @@ func (o *Observer) Infra(ctx context.Context, key types.NamespacedName) (Infra, 
 		o.Guests.Forget(key)
 		return seen, nil
 	}
-	seen.Guest = o.Guests.See(key, guest.Want{Secret: access.Secret, Server: access.Server, Service: access.Service, Mode: access.Mode, Owner: infra.UID})
+	seen.Guest = o.Guests.See(key, guest.Want{Secret: access.Secret, Server: access.Server, Service: access.Service, Mode: access.Mode})
 	return seen, nil
 }
 

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -58,6 +59,9 @@ func publishes(infra *v1alpha1.Infra) bool {
 	return infra.Spec.AppsIngress != nil && infra.Spec.AppsIngress.Enabled
 }
 
+// Publishes says whether *.apps is wanted.
+func (in Input) Publishes() bool { return publishes(in.Infra) }
+
 // GuestAccess is how the hosted cluster is looked into for *.apps.
 type GuestAccess struct {
 	// Secret with the kubeconfig whose credentials are used.
@@ -69,18 +73,29 @@ type GuestAccess struct {
 	Mode    v1alpha1.AppsIngressMode
 }
 
-// GuestAccess is false where there is nothing to look for or to remove, no permission, or no hosted cluster (any more).
+// GuestService is what *.apps has, or may have, in a hosted cluster that lives; false where there is nothing to look for or to
+// remove, or the Infra has been let go.
+func (in Input) GuestService() (types.NamespacedName, bool) {
+	hc, infra := in.HostedCluster, in.Infra
+	letGo := infra.DeletionTimestamp != nil && !slices.Contains(infra.Finalizers, names.Finalizer)
+	if !in.Publishes() && infra.Status.AppsIngress == nil || letGo || hc == nil || hc.DeletionTimestamp != nil {
+		return types.NamespacedName{}, false
+	}
+	s := appsSpec(infra).Service
+	return types.NamespacedName{Namespace: string(s.Namespace), Name: orElse(string(s.Name), hc.Name+"-apps")}, true
+}
+
+// GuestAccess is false without a GuestService, without permission, and without a kubeconfig.
 func (in Input) GuestAccess() (GuestAccess, bool) {
-	hc := in.HostedCluster
-	if !publishes(in.Infra) && in.Infra.Status.AppsIngress == nil || hc == nil || hc.DeletionTimestamp != nil || hc.Status.KubeConfig == nil || len(Permitted(in)) > 0 {
+	service, any := in.GuestService()
+	if !any || in.HostedCluster.Status.KubeConfig == nil || len(Permitted(in)) > 0 {
 		return GuestAccess{}, false
 	}
-	spec := appsSpec(in.Infra)
 	return GuestAccess{
-		Secret:  types.NamespacedName{Namespace: hc.Namespace, Name: hc.Status.KubeConfig.Name},
+		Secret:  types.NamespacedName{Namespace: in.HostedCluster.Namespace, Name: in.HostedCluster.Status.KubeConfig.Name},
 		Server:  "https://kube-apiserver." + in.ControlPlaneNamespace() + ".svc:6443",
-		Service: types.NamespacedName{Namespace: string(spec.Service.Namespace), Name: orElse(string(spec.Service.Name), hc.Name+"-apps")},
-		Mode:    spec.Mode,
+		Service: service,
+		Mode:    appsSpec(in.Infra).Mode,
 	}, true
 }
 
@@ -126,6 +141,10 @@ func appsFail(reason, field string) finding.Builder {
 	return finding.Fails(v1alpha1.ConditionAppsIngressReady, reason).At(field)
 }
 
+func appsNote(reason, field string) finding.Builder {
+	return finding.Note(v1alpha1.ConditionAppsIngressReady, reason).At(field)
+}
+
 func appsWait(reason string) finding.Builder {
 	return finding.Wait(v1alpha1.ConditionAppsIngressReady, reason).At(fieldApps)
 }
@@ -143,8 +162,20 @@ func (v *view) publish() *appsView {
 	}
 	a.route = a.before
 	a.look()
+	a.publishers()
 	a.enter()
 	return a
+}
+
+// publishers of what the hosted cluster offers: the one answers for it, the other reaches it.
+func (a *appsView) publishers() {
+	on := a.Infra.Spec.InfraComponents
+	if !enabled(on.DNS.Enabled) {
+		a.find(appsFail("DNSIsOff", fieldDNS).Set(finding.Values{fieldDNS: true}), "nobody answers for *.apps: DNS is switched off; set infraComponents.dns.enabled: true")
+	}
+	if !enabled(on.Proxy.Enabled) && a.spec.Mode == v1alpha1.AppsLoadBalancer {
+		a.find(appsFail("ProxyIsOff", fieldProxy).Set(finding.Values{fieldProxy: true}), "the management cluster's pods do not reach *.apps: the proxy is switched off; set infraComponents.proxy.enabled: true")
+	}
 }
 
 func (a *appsView) look() {
@@ -304,7 +335,7 @@ func keptForApps(infra *v1alpha1.Infra, children Children) (pool, seen []ipam.Ra
 	return pool, seen
 }
 
-// takenByApps are ours; what is seen only now is not leased either, before it is answered.
+// takenByApps are ours; what is seen only now, and may be followed, is not leased either, before it is answered.
 func (v *view) takenByApps() []ipam.Taken {
 	var taken []ipam.Taken
 	pool, seen := keptForApps(v.Infra, v.Children)
@@ -312,8 +343,10 @@ func (v *view) takenByApps() []ipam.Taken {
 		taken = append(taken, ipam.Taken{Range: r, By: "appsIngress.metallb.ipAddressPoolRange"})
 	}
 	if v.Guest != nil && publishes(v.Infra) {
-		for _, a := range externalIPs(v.Guest.Service) {
-			seen = append(seen, ipam.Single(a))
+		for _, at := range externalIPs(v.Guest.Service) {
+			if _, refused := v.refuses(at); !refused {
+				seen = append(seen, ipam.Single(at))
+			}
 		}
 	}
 	for _, r := range seen {
@@ -341,13 +374,14 @@ func (a *appsView) nodePort() {
 	workers := a.workers()
 	switch {
 	case !enabled(a.Infra.Spec.InfraComponents.Proxy.Enabled):
-		a.find(appsFail("ProxyIsOff", fieldAppsMode), "mode NodePort leads through the proxy, which is switched off; set infraComponents.proxy.enabled: true, or mode: LoadBalancer")
+		a.find(appsFail("ProxyIsOff", fieldProxy).Set(finding.Values{fieldProxy: true}), "mode NodePort leads through the proxy, which is switched off; set infraComponents.proxy.enabled: true")
 	case https == 0 || http == 0:
 		a.find(appsWait("RouterNotFound").At(fieldAppsMode), "waiting for Service %s of the hosted cluster, with node ports for %d and %d; where the routers are not published by NodePort, set mode: LoadBalancer", RouterNodePort, routerHTTP, routerHTTPS)
 	case len(workers) == 0 || !slices.ContainsFunc(a.Guest.Nodes, func(n GuestNode) bool { return n.Ready && !n.Deleting }):
 		a.find(appsWait("NoReadyWorkers"), "waiting for a Node of the hosted cluster that is Ready, with an address in networkConfig.cidr %s", a.cidr)
 	default:
 		a.plan.Undecided = false
+		workers = a.spread(workers)
 		a.route = appsRoute{https: at(workers, https), http: at(workers, http), source: "Service " + RouterNodePort.String() + " of the hosted cluster"}
 	}
 }
@@ -357,13 +391,22 @@ func (a *appsView) nodePort() {
 func (a *appsView) workers() []netip.Addr {
 	var all []netip.Addr
 	for _, n := range a.Guest.Nodes {
-		i := slices.IndexFunc(n.Addresses, func(at netip.Addr) bool { return a.cidr.Contains(at) && a.holder(at) == "" })
-		if i >= 0 && !n.Deleting && len(all) < mostTargets {
+		i := slices.IndexFunc(n.Addresses, func(at netip.Addr) bool { return a.onVLAN(at) && a.holder(at) == "" })
+		if i >= 0 && !n.Deleting {
 			all = append(all, n.Addresses[i])
 		}
 	}
 	slices.SortFunc(all, netip.Addr.Compare)
 	return slices.Compact(all)
+}
+
+// spread takes as many workers as a ProxyServer has targets for, and says so.
+func (a *appsView) spread(workers []netip.Addr) []netip.Addr {
+	if len(workers) <= mostTargets {
+		return workers
+	}
+	a.find(appsNote("NotAllWorkers", fieldAppsMode), "*.apps leads to the first %d of %d workers by address; set mode: LoadBalancer to have all of them", mostTargets, len(workers))
+	return workers[:mostTargets]
 }
 
 func at(addresses []netip.Addr, port int32) []netip.AddrPort {
@@ -374,27 +417,28 @@ func at(addresses []netip.Addr, port int32) []netip.AddrPort {
 	return all
 }
 
-// holder says who has an address that *.apps must not lead to.
-func (a *appsView) holder(at netip.Addr) string {
+// holder says who has an address that *.apps must not lead to. Before addresses are assigned, ours are those of before.
+func (v *view) holder(at netip.Addr) string {
+	ours := []map[ipam.Component]netip.Addr{written(v.Infra), given(v.Infra, v.Children), v.assigned.Addresses}
 	switch {
-	case at == a.gateway:
+	case at == v.gateway:
 		return "networkConfig.gateway"
-	case slices.ContainsFunc(a.table.Endpoints, func(e endpoint.Endpoint) bool { return slices.Contains(e.Literals, at) }):
+	case slices.ContainsFunc(v.table.Endpoints, func(e endpoint.Endpoint) bool { return slices.Contains(e.Literals, at) }):
 		return "an endpoint of the control plane"
-	case slices.Contains(a.assigned.Spare, at):
+	case slices.Contains(v.assigned.Spare, at), slices.ContainsFunc(ours, func(all map[ipam.Component]netip.Addr) bool { return has(all, at) }):
 		return "this Infra's"
-	}
-	for _, ours := range a.assigned.Addresses {
-		if ours == at {
-			return "this Infra's"
-		}
-	}
-	for _, n := range a.near {
-		for _, theirs := range given(n.Infra, n.Children) {
-			if theirs == at {
-				return "another Infra's on this VLAN"
-			}
-		}
+	case slices.ContainsFunc(v.near, func(n near) bool { return n.has(at) }):
+		return "another Infra's on this VLAN"
 	}
 	return ""
+}
+
+// has says whether a neighbour is at an address, or, being older, leases it.
+func (n near) has(at netip.Addr) bool {
+	leased := func(r ipam.Range) bool { return r.Contains(at) }
+	return has(given(n.Infra, n.Children), at) || n.older && slices.ContainsFunc(ipam.Without(n.Children.pool(), n.Children.exclusions()), leased)
+}
+
+func has(all map[ipam.Component]netip.Addr, at netip.Addr) bool {
+	return slices.Contains(slices.Collect(maps.Values(all)), at)
 }

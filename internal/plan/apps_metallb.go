@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -23,8 +24,10 @@ const mostExternalIPs = 8
 // suggestedClass is the one that MetalLB is to serve when it serves none.
 const suggestedClass = "metallb.io/metallb"
 
-// loadBalancer has the hosted cluster's MetalLB give a Service an address.
+// loadBalancer has the hosted cluster's MetalLB give a Service an address. One that it has is followed, whatever else is wrong.
 func (a *appsView) loadBalancer(at types.NamespacedName) {
+	ips := externalIPs(a.Guest.Service)
+	a.accept(ips, at)
 	class, ok := a.class()
 	if !ok {
 		a.plan.Undecided = true
@@ -32,7 +35,6 @@ func (a *appsView) loadBalancer(at types.NamespacedName) {
 	}
 	a.plan.Service = a.service(at, class)
 	a.advertised()
-	ips := externalIPs(a.Guest.Service)
 	switch {
 	case a.Guest.Foreign:
 		free := at.Name + "-oooi"
@@ -40,7 +42,7 @@ func (a *appsView) loadBalancer(at types.NamespacedName) {
 	case a.Guest.Refused != "":
 		a.find(appsFail("ServiceRefused", fieldApps+".service"), "the hosted cluster refuses Service %s: %s", at, a.Guest.Refused)
 	case len(ips) > 0:
-		a.accept(ips, at)
+		// It has been judged.
 	case !a.Guest.MetalLB.installed():
 		a.notInstalled()
 	case a.before.external():
@@ -185,7 +187,7 @@ func nodePortOf(s *corev1.Service, port int32) int32 {
 		return 0
 	}
 	for _, p := range s.Spec.Ports {
-		if p.Port == port {
+		if p.Port == port && 0 < p.NodePort && p.NodePort <= math.MaxUint16 {
 			return p.NodePort
 		}
 	}
@@ -208,10 +210,14 @@ func externalIPs(s *corev1.Service) []netip.Addr {
 
 // accept follows the external IPs that may be followed; while there is none, all stays as it is.
 func (a *appsView) accept(ips []netip.Addr, service types.NamespacedName) {
-	var good []netip.Addr
+	good := slices.DeleteFunc(slices.Clone(ips), func(at netip.Addr) bool { _, refused := a.refuses(at); return refused })
 	for _, at := range ips {
-		if a.admits(at) {
-			good = append(good, at)
+		f, refused := a.refuses(at)
+		if len(good) > 0 && at.Is4() != a.cidr.Addr().Is4() { // MetalLB with both families gives one of each
+			f.Outcome = finding.OK
+		}
+		if refused {
+			a.findings = append(a.findings, f)
 		}
 	}
 	if len(good) == 0 {
@@ -226,26 +232,25 @@ func (a *appsView) leadingTo(addresses []netip.Addr, source string) appsRoute {
 	return appsRoute{https: at(dialled, int32(a.spec.Ports.HTTPS)), http: at(dialled, int32(a.spec.Ports.HTTP)), answers: addresses, source: source}
 }
 
-// admits an external IP. It is the word of the guest's administrator, who must not steer the proxy beyond the VLAN.
-func (a *appsView) admits(at netip.Addr) bool {
+// refuses an external IP, and says why. It is the word of the guest's administrator, who must not steer the proxy beyond the VLAN.
+func (v *view) refuses(at netip.Addr) (finding.Finding, bool) {
 	const unused = "it is not used"
-	pool := a.spec.MetalLB.IPAddressPoolRange
-	holder := a.holder(at)
+	outside := appsFail("ExternalIPOutsideNetwork", fieldApps)
+	pool := appsSpec(v.Infra).MetalLB.IPAddressPoolRange
+	holder := v.holder(at)
 	switch {
 	case holder != "":
-		a.find(appsFail("ExternalIPOutsideNetwork", fieldApps), "the hosted cluster gives *.apps the address %s, which is %s; %s: keep it out of MetalLB's pools", at, holder, unused)
-	case !a.onVLAN(at) && !endpoint.Admits(a.Settings.ExtraEndpointCIDRs, at):
-		a.find(appsFail("ExternalIPOutsideNetwork", fieldApps), "the hosted cluster gives *.apps the address %s, which no host of networkConfig.cidr %s has; %s: have MetalLB give an address of the VLAN, or ask the administrator to add this one's network to --extra-endpoint-cidrs", at, a.cidr, unused)
+		return outside.Say("the hosted cluster gives *.apps the address %s, which is %s; %s: keep it out of MetalLB's pools", at, holder, unused), true
+	case !v.onVLAN(at) && !endpoint.Admits(v.Settings.ExtraEndpointCIDRs, at):
+		return outside.Say("the hosted cluster gives *.apps the address %s, which no host of networkConfig.cidr %s has; %s: have MetalLB give an address of the VLAN, or ask the administrator to add this one's network to --extra-endpoint-cidrs", at, v.cidr, unused), true
 	case len(pool) > 0 && !slices.ContainsFunc(pool, func(r v1alpha1.AddressOrRange) bool { return rangeOf(string(r)).Contains(at) }):
-		a.find(appsFail("ExternalIPOutsidePool", fieldAppsPool), "the hosted cluster gives *.apps the address %s, which lies outside appsIngress.metallb.ipAddressPoolRange %v; %s: add its range, or set appsIngress.metallb.addressPoolName", at, pool, unused)
-	default:
-		return true
+		return appsFail("ExternalIPOutsidePool", fieldAppsPool).Say("the hosted cluster gives *.apps the address %s, which lies outside appsIngress.metallb.ipAddressPoolRange %v; %s: add its range, or set appsIngress.metallb.addressPoolName", at, pool, unused), true
 	}
-	return false
+	return finding.Finding{}, false
 }
 
-func (a *appsView) onVLAN(at netip.Addr) bool {
-	return ipam.Usable(a.cidr).Contains(at) && endpoint.Dialable(at)
+func (v *view) onVLAN(at netip.Addr) bool {
+	return ipam.Usable(v.cidr).Contains(at) && endpoint.Dialable(at)
 }
 
 // dialled are those on the VLAN, if there are any: the proxy binds its own address there, and cannot elsewhere.

@@ -176,8 +176,8 @@ func TestNeighboursLeaveAppsAlone(t *testing.T) {
 		theirs int64 // when the publishing one was made; we are of 10
 		want   []v1alpha1.AddressRange
 	}{
-		"of an older one":                  {5, []v1alpha1.AddressRange{{Start: "192.168.100.192", End: "192.168.100.207"}, {Start: "192.168.100.220", End: "192.168.100.220"}}},
-		"of a newer one, only what it has": {20, []v1alpha1.AddressRange{{Start: "192.168.100.220", End: "192.168.100.220"}}},
+		"of an older one":                       {5, []v1alpha1.AddressRange{{Start: "192.168.100.192", End: "192.168.100.207"}, {Start: "192.168.100.220", End: "192.168.100.220"}}},
+		"of a newer one, nothing that we lease": {20, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
@@ -202,13 +202,38 @@ func TestNeighboursLeaveAppsAlone(t *testing.T) {
 	}
 }
 
+func TestAnExternalIPThatANeighbourLeasesIsNotFollowed(t *testing.T) {
+	for name, c := range map[string]struct {
+		theirs   int64 // when the leasing one was made; we are of 10
+		followed bool
+	}{"an older one": {5, false}, "a newer one": {20, true}} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			theirs := appsCase{}.input(t)
+			pool := v1alpha1.DHCPLeaseConfig{RangeStart: "192.168.100.128", RangeEnd: "192.168.100.250"}
+			leasing := plan.Neighbour{Infra: theirs.Infra, NAD: theirs.NAD, Children: plan.Children{DHCP: &v1alpha1.DHCPServer{Spec: v1alpha1.DHCPServerSpec{LeaseConfig: pool}}}}
+			leasing.Infra.Name, leasing.Infra.CreationTimestamp, leasing.Infra.Status = "c2", metav1.Unix(c.theirs, 0), v1alpha1.InfraStatus{}
+			ours := appsCase{Guest: &plan.Guest{Service: &corev1.Service{}}}.input(t)
+			ours.Guest.Service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.168.100.200"}}
+			ours.Infra.Spec.AppsIngress.MetalLB = &v1alpha1.AppsMetalLB{LoadBalancerClass: "metallb.io/metallb"}
+			ours.Infra.CreationTimestamp = metav1.Unix(10, 0)
+			ours.Infra.Spec.InfraComponents.DHCP.Enabled = new(bool)
+			ours.Neighbours = []plan.Neighbour{leasing}
+			p := plan.Infra(ours)
+			g.Expect(p.Held).To(gomega.BeFalse(), "%v", p.Findings)
+			g.Expect(len(p.Apps.Addresses) > 0).To(gomega.Equal(c.followed), "%v", p.Findings)
+		})
+	}
+}
+
 func TestNobodyLooksIntoAHostedClusterThat(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*plan.Input)
 		looked bool
 	}{
 		"is published": {func(*plan.Input) {}, true},
-		"is not":       {func(in *plan.Input) { in.Infra.Spec.AppsIngress.Enabled = false }, false},
+		"is published by an Infra that is let go": {func(in *plan.Input) { in.Infra.DeletionTimestamp = &metav1.Time{} }, false},
+		"is not": {func(in *plan.Input) { in.Infra.Spec.AppsIngress.Enabled = false }, false},
 		"was, and has something of ours": {func(in *plan.Input) {
 			in.Infra.Spec.AppsIngress, in.Infra.Status.AppsIngress = nil, &v1alpha1.AppsIngressStatus{Phase: v1alpha1.AppsReady}
 		}, true},

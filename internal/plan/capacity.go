@@ -38,7 +38,7 @@ func (v *view) wholePool(needs int64) []finding.Change {
 		return nil
 	}
 	return []finding.Change{{Values: finding.Values{
-		"spec.infraComponents.dhcp.rangeStart": whole.Pool.First.String(), "spec.infraComponents.dhcp.rangeEnd": whole.Pool.Last.String(),
+		ipam.FieldStart: whole.Pool.First.String(), ipam.FieldEnd: whole.Pool.Last.String(),
 	}}}
 }
 

@@ -25,7 +25,7 @@ type InfraPlan struct {
 	// Addresses and Endpoints for status. Nil while Held: status keeps what it says.
 	Addresses []v1alpha1.AssignedAddress
 	Endpoints []v1alpha1.EndpointStatus
-	// Apps is what *.apps becomes; nil while it is off, and while Held.
+	// Apps is what *.apps becomes; nil while it is off (which needs nothing of the rest to be right either), and while Held.
 	Apps *Apps
 }
 

@@ -98,7 +98,7 @@ func (v *view) takenByNeighbours() []ipam.Taken {
 		}
 		pool, seen := keptForApps(n.Infra, n.Children)
 		if !n.older {
-			pool = beside(pool, v.leased())
+			pool, seen = beside(pool, v.leased()), beside(seen, v.leased())
 		}
 		for _, r := range slices.Concat(pool, seen) {
 			taken = append(taken, ipam.Taken{Range: r})
@@ -157,7 +157,7 @@ func (v *view) neighbourFindings() []finding.Finding {
 			return []finding.Finding{inUse(finding.Values{fieldDHCP: false}, "another Infra serves DHCP on this layer 2; set dhcp.enabled: false, or dhcp.unknownClients: Ignore on both")}
 		}
 		if pool := span(ours.RangeStart, ours.RangeEnd); pool.Overlaps(n.pool()) {
-			return []finding.Finding{inUse(finding.Values{"spec.infraComponents.dhcp.rangeStart": nil, "spec.infraComponents.dhcp.rangeEnd": nil}, "dhcp.rangeStart to rangeEnd %s overlaps the range of another Infra on this layer 2; choose another range, or leave it out", pool)}
+			return []finding.Finding{inUse(finding.Values{ipam.FieldStart: nil, ipam.FieldEnd: nil}, "dhcp.rangeStart to rangeEnd %s overlaps the range of another Infra on this layer 2; choose another range, or leave it out", pool)}
 		}
 	}
 	return nil

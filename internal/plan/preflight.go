@@ -16,7 +16,7 @@ import (
 
 // Fields that findings are about.
 const (
-	fieldCIDR         = "spec.networkConfig.cidr"
+	fieldCIDR         = ipam.FieldCIDR
 	fieldGateway      = "spec.networkConfig.gateway"
 	fieldRoutes       = "spec.networkConfig.routes"
 	fieldNAD          = "spec.networkConfig.networkAttachmentDefinition"
@@ -25,6 +25,7 @@ const (
 	fieldResolvers    = "spec.networkConfig.dnsServers"
 	fieldDHCP         = "spec.infraComponents.dhcp.enabled"
 	fieldDNS          = "spec.infraComponents.dns.enabled"
+	fieldProxy        = "spec.infraComponents.proxy.enabled"
 	fieldControlPlane = "spec.infraComponents.proxy.controlPlaneNamespace"
 )
 

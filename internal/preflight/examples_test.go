@@ -218,7 +218,7 @@ func TestTheReferenceListsTheReasonsOfApps(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal("no sources", err)
 	}
-	said := regexp.MustCompile(`\bapps(?:Fail|Wait)\("(\w+)"|\bGuest\w+ = "(\w+)"`)
+	said := regexp.MustCompile(`\bapps(?:Fail|Wait|Note)\("(\w+)"|\bGuest\w+ = "(\w+)"`)
 	var reasons []string
 	for _, file := range append(files, "../plan/guest.go") {
 		for _, m := range said.FindAllStringSubmatch(string(read(t, file)), -1) {

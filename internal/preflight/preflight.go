@@ -10,9 +10,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
-
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/render"
@@ -69,7 +68,7 @@ func asking(r render.Rendering) []finding.Finding {
 	if len(r.Findings) == 0 {
 		return nil
 	}
-	return finding.About(finding.Object{APIVersion: hyperv1.GroupVersion.String(), Kind: "HostedCluster", Namespace: r.Infra.Namespace, Name: r.Infra.Name}, r.Findings)
+	return finding.About(endpoint.ObjectNamed(r.Infra.Namespace, r.Infra.Name), r.Findings)
 }
 
 // Of judges one Infra.

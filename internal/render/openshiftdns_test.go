@@ -82,3 +82,22 @@ func TestForwardingSaysWhatIsMissing(t *testing.T) {
 	_, err = objects(t, strings.ReplaceAll(twoServers, "172.30.0.8", "")).OpenShiftDNS()
 	g.Expect(err).To(MatchError(ContainSubstring("clusters/c2-dns has no status.serviceClusterIP yet")))
 }
+
+func TestForwardingRefusesAZone(t *testing.T) {
+	denying := func(zone string) string {
+		return strings.Replace(twoServers, "hostedClusterDomain: c1.example.com", "hostedClusterDomain: c1.example.com\n    deniedZones: ["+zone+"]", 1)
+	}
+	for name, c := range map[string]struct{ text, says string }{
+		"of two DNSServers":         {strings.ReplaceAll(twoServers, "c2.example.com", "web.example.com"), "zone web.example.com is of both DNSServer clusters/c1-dns and DNSServer clusters/c2-dns"},
+		"of a server that is there": {strings.ReplaceAll(twoServers, "c2.example.com", "corp.example.com") + present, "zone corp.example.com is of both server corp of dns.operator.openshift.io/default and DNSServer clusters/c2-dns"},
+		"above the cluster's own":   {strings.ReplaceAll(twoServers, "c2.example.com", "local"), "zone local of DNSServer clusters/c2-dns holds or lies in cluster.local"},
+		"of the cluster's own":      {strings.ReplaceAll(twoServers, "c2.example.com", "c2.cluster.local"), "zone c2.cluster.local of DNSServer clusters/c2-dns holds or lies in cluster.local"},
+		"that is denied":            {denying("c1.example.com"), "zone c1.example.com of DNSServer clusters/c1-dns holds or lies in c1.example.com"},
+		"that holds one that is":    {denying("infra.c1.example.com"), "zone c1.example.com of DNSServer clusters/c1-dns holds or lies in infra.c1.example.com"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := objects(t, c.text).OpenShiftDNS()
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(c.says)))
+		})
+	}
+}

@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -20,7 +21,7 @@ const appsPatience = 2 * time.Minute
 const longestAppsMessage = 4096
 
 // appsVerdicts are one while *.apps is published. Ready does not depend on it: workers join without.
-func appsVerdicts(infra *v1alpha1.Infra, p plan.InfraPlan, out Outcome) []verdict {
+func appsVerdicts(infra *v1alpha1.Infra, p plan.InfraPlan, components []verdict, out Outcome) []verdict {
 	const kind = v1alpha1.ConditionAppsIngressReady
 	switch a := infra.Spec.AppsIngress; {
 	case a == nil || !a.Enabled:
@@ -28,7 +29,15 @@ func appsVerdicts(infra *v1alpha1.Infra, p plan.InfraPlan, out Outcome) []verdic
 	case p.Apps == nil || p.Apps.Unread || out.Held:
 		return []verdict{kept(infra.Status.Conditions, kind)}
 	}
+	// DNS and proxy publish it.
+	if bad, found := firstNot(but(components, v1alpha1.ConditionDHCPReady)...); found && finding.Worst(out.Findings, kind) == finding.OK {
+		return []verdict{{kind, bad.Status, bad.Reason, bad.Type + ": " + bad.Message}}
+	}
 	return []verdict{judged(kind, out.Findings, yes(kind, "Serving", fmt.Sprintf("*.apps leads to %v", p.Apps.Addresses)))}
+}
+
+func but(all []verdict, kind string) []verdict {
+	return slices.DeleteFunc(slices.Clone(all), func(v verdict) bool { return v.Type == kind })
 }
 
 // remembered is what was found of *.apps last, while nobody has looked since.
@@ -57,7 +66,7 @@ func apps(infra *v1alpha1.Infra, p plan.InfraPlan, out Outcome, conditions []met
 	case p.Apps == nil && before != nil:
 		return before
 	default:
-		want = v1alpha1.AppsIngressStatus{Phase: appsPhase(p.Apps, c, now), Reason: c.Reason, Message: cut(c.Message, longestAppsMessage)}
+		want = v1alpha1.AppsIngressStatus{Phase: appsPhase(before, p.Apps, c, now), Reason: c.Reason, Message: cut(c.Message, longestAppsMessage)}
 		want.ExternalIPs = appsAddresses(p.Apps)
 		if len(want.ExternalIPs) > 0 {
 			want.ExternalIP = want.ExternalIPs[0]
@@ -76,10 +85,12 @@ func appsAddresses(a *plan.Apps) []v1alpha1.IPAddress {
 	return all
 }
 
-func appsPhase(a *plan.Apps, c *metav1.Condition, now time.Time) v1alpha1.AppsIngressPhase {
+func appsPhase(before *v1alpha1.AppsIngressStatus, a *plan.Apps, c *metav1.Condition, now time.Time) v1alpha1.AppsIngressPhase {
 	switch {
 	case c.Status == metav1.ConditionTrue:
 		return v1alpha1.AppsReady
+	case c.Reason == "Progressing" && before != nil: // a change is rolled out; what was before serves until then
+		return before.Phase
 	case a != nil && (len(a.Addresses) > 0 || a.Away), c.Status == metav1.ConditionFalse && now.Sub(c.LastTransitionTime.Time) >= appsPatience:
 		return v1alpha1.AppsDegraded
 	}

@@ -105,6 +105,35 @@ func TestAppsHaveAConditionOnlyWhileEnabledAndABlockUntilTheGuestIsLeft(t *testi
 	g.Expect(s.AppsIngress).To(BeNil())
 }
 
+func TestAppsAreServedByDNSAndProxy(t *testing.T) {
+	for name, c := range map[string]struct {
+		unready func(plan.Children)
+		reason  string
+		phase   v1alpha1.AppsIngressPhase
+	}{
+		"the proxy's pod is not ready": {func(c plan.Children) {
+			c.Proxy.Status.Conditions[0].Status, c.Proxy.Status.Conditions[0].Reason = metav1.ConditionFalse, "PodNotReady"
+		}, "PodNotReady", v1alpha1.AppsDegraded},
+		"DNS has yet to be told": {func(c plan.Children) { c.DNS.Generation++ }, "Progressing", v1alpha1.AppsReady},
+		"DHCP is not ready":      {func(c plan.Children) { c.DHCP.Status.Conditions[0].Status = metav1.ConditionFalse }, "Serving", v1alpha1.AppsReady},
+	} {
+		for note, said := range map[string][]finding.Finding{"": nil, ", with a note": {noted}} {
+			t.Run(name+note, func(t *testing.T) {
+				g, infra, children := NewWithT(t), appsInfra(), allServe()
+				appsAfter(infra, serves, morning)
+				c.unready(children)
+				s := Infra(infra, plan.InfraPlan{Apps: &serves}, children, Outcome{Findings: said}, noon)
+				reason := c.reason
+				if reason == "Serving" && said != nil {
+					reason = said[0].Reason
+				}
+				g.Expect(s.AppsIngress.Reason).To(Equal(reason))
+				g.Expect(s.AppsIngress.Phase).To(Equal(c.phase))
+			})
+		}
+	}
+}
+
 func TestAppsStayAsTheyAreUntilTheHostedClusterIsLookedInto(t *testing.T) {
 	for name, said := range map[string][]finding.Finding{"serving": nil, "serving in part": {noted}, "lost": {lost}, "waited for": {waits}} {
 		t.Run(name, func(t *testing.T) {

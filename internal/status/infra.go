@@ -37,7 +37,7 @@ func Infra(infra *v1alpha1.Infra, p plan.InfraPlan, children plan.Children, out 
 	network := judged(v1alpha1.ConditionNetworkReady, out.Findings, unlessHeld(out, before, yes(v1alpha1.ConditionNetworkReady, "Fit", "the NetworkAttachmentDefinition is there and fit")))
 	endpoints := judged(v1alpha1.ConditionEndpointsResolved, out.Findings, unlessHeld(out, before, yes(v1alpha1.ConditionEndpointsResolved, "Resolved", "every endpoint has a name, a port and a backend")))
 	components := componentVerdicts(infra, children, out)
-	needed, published := slices.Concat([]verdict{accepted, network, endpoints}, components), appsVerdicts(infra, p, out)
+	needed, published := slices.Concat([]verdict{accepted, network, endpoints}, components), appsVerdicts(infra, p, components, out)
 	all := slices.Concat(needed, published, []verdict{progressing(infra, out, needed), degraded(before, out, append(components, published...)), ready(out, needed)})
 
 	status := v1alpha1.InfraStatus{

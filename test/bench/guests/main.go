@@ -145,9 +145,9 @@ func (b *bench) look(ctx context.Context, from, to int) error {
 		infra := types.NamespacedName{Namespace: "clusters", Name: fmt.Sprintf("t%d", i)}
 		want := guest.Want{
 			Secret: types.NamespacedName{Namespace: "default", Name: "kubeconfig"}, Server: "https://" + strings.Trim(strings.TrimPrefix(b.config.Host, "https:"), "/"),
-			Service: types.NamespacedName{Namespace: namespace, Name: infra.Name + "-apps"}, Owner: types.UID("uid-" + infra.Name), Mode: v1alpha1.AppsLoadBalancer,
+			Service: types.NamespacedName{Namespace: namespace, Name: infra.Name + "-apps"}, Mode: v1alpha1.AppsLoadBalancer,
 		}
-		service := accore.Service(want.Service.Name, namespace).WithLabels(map[string]string{names.LabelOwnerUID: string(want.Owner)}).
+		service := accore.Service(want.Service.Name, namespace).WithLabels(map[string]string{names.LabelInfra: infra.Name, names.LabelInfraNamespace: infra.Namespace}).
 			WithSpec(accore.ServiceSpec().WithType(corev1.ServiceTypeLoadBalancer).WithLoadBalancerClass("metallb.io/metallb").WithPorts(accore.ServicePort().WithPort(443)))
 		for {
 			seen := b.clusters.See(infra, want)
