@@ -7,5 +7,7 @@
 // live beside the cluster runs in it as `standin serve …`: the ignition server and its TLS front, OAuth, the router,
 // the machine approver, the provider that reports the machines' addresses, the hosted cluster's own objects.
 //
+// A HostedCluster that somebody else has made is taken up by Adopt, which reads all else from its spec.
+//
 // groundtruth_test.go holds all of it against HyperShift's files.
 package standin
