@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/names"
@@ -49,24 +50,16 @@ func (w *Writer) Remove(ctx context.Context, o client.Object) error {
 	if o.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	err := w.Client.Delete(ctx, o, client.Preconditions{UID: new(o.GetUID())}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	gvk, err := apiutil.GVKForObject(o, w.Client.Scheme())
+	if err != nil {
+		return err
+	}
+	err = w.Client.Delete(ctx, o, client.Preconditions{UID: new(o.GetUID())}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting %T %s: %w", o, client.ObjectKeyFromObject(o), err)
+		return fmt.Errorf("deleting %s %s: %w", gvk.Kind, client.ObjectKeyFromObject(o), err)
 	}
-	written("delete", kindOf(o))
+	written("delete", gvk.Kind)
 	return nil
-}
-
-func kindOf(o client.Object) string {
-	switch o.(type) {
-	case *corev1.Secret:
-		return "Secret"
-	case *hyperv1.HostedCluster:
-		return "HostedCluster"
-	case *hyperv1.NodePool:
-		return "NodePool"
-	}
-	return "DPUHCPBridge"
 }
 
 // Refer sets the name of the Secret with a DPUCluster's kubeconfig, which was empty when it was read.

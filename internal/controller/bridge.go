@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -155,7 +156,7 @@ func (r bridgeReconciler) tellRecreated(b *dpuv1.DPUHCPBridge) {
 func (r bridgeReconciler) tellDrift(b *dpuv1.DPUHCPBridge, applied apply.Applied) {
 	mended := slices.Clone(applied.Mended)
 	for _, made := range applied.Made {
-		if of := madeFor[strings.SplitN(made, " ", 2)[0]]; of != "" && status.Says(b.Status.Conditions, of) {
+		if of := madeFor[strings.SplitN(made, " ", 2)[0]]; of != "" && meta.IsStatusConditionTrue(b.Status.Conditions, of) {
 			mended = append(mended, made)
 		}
 	}

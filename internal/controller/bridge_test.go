@@ -2,6 +2,8 @@ package controller_test
 
 import (
 	"context"
+	"regexp"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -15,6 +17,7 @@ import (
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/controller"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
@@ -398,4 +401,26 @@ func TestAnEndThatFailsIsSaidAndTriedAgain(t *testing.T) {
 	w.faults.refuse("")
 	w.gone(w.bridge())
 	w.Expect(w.left()).To(BeEmpty())
+}
+
+// The permissions for a group that is switched off need not be granted.
+func TestAGroupThatIsSwitchedOffIsNotRead(t *testing.T) {
+	of := map[string]*regexp.Regexp{
+		"VLAN services": regexp.MustCompile(`/(infras|dhcpservers|dnsservers|proxyservers|routes|network-attachment-definitions|hostedcontrolplanes|endpointslices|networkpolicies)\b`),
+		"bridges":       regexp.MustCompile(`/(dpuhcpbridges|dpuclusters|dpus|ipaddresspools|l2advertisements|storageclasses|secrets)\b`),
+	}
+	w := newWorld(t, cluster)
+	w.silent()
+	all := w.groups
+	for on, groups := range map[string]controller.Groups{"VLAN services": {VLAN: true}, "bridges": {Bridges: all.Bridges}} {
+		w.stop()
+		before := len(w.calls.read())
+		w.groups = groups
+		w.start()
+		w.silent()
+		for group, kinds := range of {
+			read := strings.Join(w.calls.read()[before:], "\n")
+			w.Expect(kinds.MatchString(read)).To(Equal(group == on), "%s, with %s on: %s", group, on, kinds.FindString(read))
+		}
+	}
 }

@@ -65,6 +65,7 @@ type world struct {
 	api      client.Client // as an administrator
 	ns       string
 	settings plan.Settings
+	groups   controller.Groups
 	calls    *ledger
 	faults   *faults
 	wire     *wire
@@ -81,6 +82,7 @@ func newWorld(t *testing.T, in *envtest.Cluster) *world {
 		Gomega: NewWithT(t), t: t, ctx: t.Context(), cluster: in, ns: fmt.Sprintf("w%d", worlds), calls: &ledger{}, faults: &faults{}, wire: &wire{},
 		settings: plan.Settings{Image: "example.com/oooi:1", EnvoyImage: "example.com/envoy:1", NADSourceNamespaces: []string{"default"}, MetricsNamespaces: []string{"monitoring"}},
 	}
+	w.groups = controller.Groups{VLAN: true, Bridges: &bridge.Settings{MetalLBNamespace: "metallb-system", Images: types.NamespacedName{Namespace: "oooi-system", Name: w.ns + "-images"}}}
 	var err error
 	w.api, err = client.New(in.Admin, client.Options{Scheme: controller.Scheme()})
 	w.Expect(err).NotTo(HaveOccurred())
@@ -104,8 +106,11 @@ func (w *world) start() {
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(controller.Setup(manager, w.settings, controller.Groups{VLAN: true, Bridges: &bridge.Settings{MetalLBNamespace: "metallb-system", Images: types.NamespacedName{Namespace: "oooi-system", Name: w.ns + "-images"}}}, func(o *observe.Observer) error {
-		o.Guests.Dial, o.Approvals.Dial = w.wire.dial, w.wire.dial
+	w.Expect(controller.Setup(manager, w.settings, w.groups, func(o *observe.Observer) error {
+		o.Guests.Dial = w.wire.dial
+		if o.Approvals != nil {
+			o.Approvals.Dial = w.wire.dial
+		}
 		return nil
 	})).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())

@@ -21,8 +21,8 @@ const provisioning = "Provisioning"
 func Bridge(seen observe.Bridge, p bridge.Plan, out Outcome, now time.Time) dpuv1.DPUHCPBridgeStatus {
 	b := seen.Input.Bridge
 	mirror := mirrored(seen)
-	own := ownVerdicts(seen, p, out)
-	all := slices.Concat(mirror, own, []verdict{joinable(out, mirror, own)})
+	making, serving := ownVerdicts(seen, p, out)
+	all := slices.Concat(mirror, making, serving, []verdict{joinable(out, mirror, making, serving)})
 	return dpuv1.DPUHCPBridgeStatus{
 		Conditions: conditions(b.Status.Conditions, b.Generation, now, all...), ObservedGeneration: b.Generation,
 		BlueFieldContainerImage: p.Image,
@@ -36,8 +36,8 @@ func mirrored(seen observe.Bridge) (all []verdict) {
 	return all
 }
 
-// ownVerdicts in the order in which a bridge comes about: the first that is not True is why it is not Ready.
-func ownVerdicts(seen observe.Bridge, p bridge.Plan, out Outcome) []verdict {
+// ownVerdicts in the order in which a bridge comes about: what the hosted cluster is made of, and what is done with it.
+func ownVerdicts(seen observe.Bridge, p bridge.Plan, out Outcome) (making, serving []verdict) {
 	b := seen.Input.Bridge
 	before, cluster := b.Status.Conditions, bridge.ClusterKey(b)
 	bound := judged(dpuv1.ConditionDPUClusterBound, out.Findings, yes(dpuv1.ConditionDPUClusterBound, "Bound", "DPUCluster "+cluster.String()+" is this bridge's"))
@@ -48,15 +48,14 @@ func ownVerdicts(seen observe.Bridge, p bridge.Plan, out Outcome) []verdict {
 	if p.Inject != nil {
 		injected = yes(dpuv1.ConditionKubeconfigInjected, "Injected", "DPUCluster "+cluster.String()+" refers to Secret "+bridge.InjectedKey(b).Name)
 	}
-	return []verdict{
+	making = []verdict{
 		bound,
 		judged(dpuv1.ConditionSecretsValid, out.Findings, yes(dpuv1.ConditionSecretsValid, "Valid", "both Secrets hold what they should, and are copied")),
 		judged(dpuv1.ConditionBlueFieldContainerImageAvailable, out.Findings, kept(before, dpuv1.ConditionBlueFieldContainerImageAvailable)),
 		applied(dpuv1.ConditionMetalLBConfigured, "Configured", "MetalLB has "+string(b.Spec.MetalLBVirtualIP)+" for the hosted API"),
 		applied(dpuv1.ConditionIgnitionConfigured, "Configured", "the NodePool's ignition pins "+p.Image),
-		judged(dpuv1.ConditionKubeconfigInjected, out.Findings, injected),
-		approving(p, out, bound),
 	}
+	return making, []verdict{judged(dpuv1.ConditionKubeconfigInjected, out.Findings, injected), approving(p, out, bound)}
 }
 
 // approving: nothing is approved for a DPUCluster that is not the bridge's.
@@ -71,8 +70,8 @@ func approving(p bridge.Plan, out Outcome, bound verdict) verdict {
 	return no(kind, "WaitingForKubeconfig", "nothing can be approved before the HostedCluster names its kubeconfig")
 }
 
-// joinable is Ready: what stands in the way first.
-func joinable(out Outcome, mirror, own []verdict) verdict {
+// joinable is Ready: the first that is not True is why DPUs cannot join.
+func joinable(out Outcome, mirror, making, serving []verdict) verdict {
 	const kind = dpuv1.ConditionReady
 	available := unknown(dpuv1.ConditionHostedClusterAvailable, provisioning, "there is no HostedCluster yet")
 	for _, v := range mirror {
@@ -81,11 +80,11 @@ func joinable(out Outcome, mirror, own []verdict) verdict {
 		}
 	}
 	verdict := yes(kind, "Ready", "DPUs can join")
-	if bad, found := firstNot(own[:5]...); found {
+	if bad, found := firstNot(making...); found {
 		verdict = no(kind, bad.Reason, bad.Type+": "+bad.Message)
 	} else if available.Status != metav1.ConditionTrue {
 		verdict = no(kind, provisioning, available.Type+": "+available.Message)
-	} else if bad, found := firstNot(own[5:]...); found {
+	} else if bad, found := firstNot(serving...); found {
 		verdict = no(kind, bad.Reason, bad.Type+": "+bad.Message)
 	}
 	if out.Paused != "" && verdict.Status != metav1.ConditionTrue {

@@ -87,9 +87,6 @@ func kept(before []metav1.Condition, kind string) verdict {
 	return unknown(kind, "NotYetJudged", "not judged while the conditions before it are not met")
 }
 
-// Says tells whether a condition is True.
-func Says(conditions []metav1.Condition, kind string) bool { return meta.IsStatusConditionTrue(conditions, kind) }
-
 // firstNot finds the first verdict that is not True.
 func firstNot(verdicts ...verdict) (verdict, bool) {
 	for _, v := range verdicts {
