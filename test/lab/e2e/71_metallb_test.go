@@ -192,9 +192,12 @@ func trust(t *testing.T, ctx context.Context, m scene.Machine, pem string) {
 	must(t, err)
 }
 
-// certify gives the application its certificate and returns it.
+// certify gives the application its certificate and returns it. It keeps the one that it has: its pods read it once.
 func certify(t *testing.T, ctx context.Context) (pem string) {
 	t.Helper()
+	if has, err := hosted(ctx, "c1", "-n", "hello", "get", "secret", "hello", "-o", `go-template={{index .data "tls.crt" | base64decode}}`); err == nil {
+		return has
+	}
 	cert, key := certificate(t, ctx)
 	must(t, applyToGuest(ctx, fmt.Sprintf("{apiVersion: v1, kind: Secret, type: kubernetes.io/tls, metadata: {name: hello, namespace: hello}, data: {tls.crt: %s, tls.key: %s}}",
 		base64.StdEncoding.EncodeToString(content(t, cert)), base64.StdEncoding.EncodeToString(content(t, key)))))
