@@ -157,17 +157,22 @@ func TestFlagsAreTheManagers(t *testing.T) {
 		"dpu-bridge", "metrics-bind-address", "metrics-secure", "vlan-services", "webhook-bind-address", "webhook-cert-dir"))
 }
 
-// A metric that an alert asks for is one that a source file of ours, or of controller-runtime, names.
+// A metric that an alert asks for, and a reason or a rule, is one that a source file of ours, or of controller-runtime, names.
 func TestAlertsAreOfMetricsThatAreThere(t *testing.T) {
 	g := NewWithT(t)
 	alerts, err := os.ReadFile(root + "/config/components/monitoring/alerts.yaml")
 	g.Expect(err).NotTo(HaveOccurred())
 	runtime, err := run("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/controller-runtime")
 	g.Expect(err).NotTo(HaveOccurred())
+	values := regexp.MustCompile(`(?:reason|rule)!?=?~"([A-Za-z|]+)"`).FindAllStringSubmatch(string(alerts), -1)
+	g.Expect(len(values)).To(BeNumerically(">=", 4))
 	names := regexp.MustCompile(`\b(oooi|controller_runtime|leader_election)_[a-z_]+`).FindAllString(string(alerts), -1)
 	g.Expect(len(names)).To(BeNumerically(">=", 8))
+	for _, alternatives := range values {
+		names = append(names, strings.Split(alternatives[1], "|")...)
+	}
 	for _, name := range names {
-		quoted := `"` + strings.TrimSuffix(name, "_count") + `"`
+		quoted := `"` + regexp.MustCompile("_(bucket|count)$").ReplaceAllString(name, "") + `"`
 		_, err := run("grep", "-rqF", "--include=*.go", "--exclude=*_test.go", quoted, "internal", filepath.Join(strings.TrimSpace(runtime), "pkg"))
 		g.Expect(err).NotTo(HaveOccurred(), name)
 	}
@@ -191,6 +196,27 @@ func TestAPackedChartIsWhole(t *testing.T) {
 	text, err := run("helm", "template", "oooi", packed[0], "--namespace", system)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(Equal(rendered(t)))
+}
+
+// The webhook's Service has the same labels: by its port only the one of metrics is scraped.
+func TestOnlyTheServiceOfMetricsIsScraped(t *testing.T) {
+	g := NewWithT(t)
+	var scraped []string
+	all := objects(t, rendered(t, "--set", "monitoring.enabled=true"))
+	monitor := all["monitoring.coreos.com/v1 ServiceMonitor oooi-system/oooi-controller-manager"]["spec"].(map[string]any)
+	port := monitor["endpoints"].([]any)[0].(map[string]any)["port"]
+	for key, o := range all {
+		if !strings.HasPrefix(key, "v1 Service ") {
+			continue
+		}
+		g.Expect(o["metadata"].(map[string]any)["labels"]).To(Equal(monitor["selector"].(map[string]any)["matchLabels"]))
+		for _, p := range o["spec"].(map[string]any)["ports"].([]any) {
+			if p.(map[string]any)["name"] == port {
+				scraped = append(scraped, key)
+			}
+		}
+	}
+	g.Expect(scraped).To(Equal([]string{"v1 Service oooi-system/oooi-controller-manager-metrics"}))
 }
 
 // rendered is what `helm template` prints.
