@@ -52,7 +52,9 @@ func (v *approving) decide(ctx context.Context) error {
 			return err
 		case unread != nil:
 			v.trouble(ManagementUnreachable, fmt.Sprintf("nothing is approved, because the DPUs of DPUCluster %s cannot be read: %s", v.want.Cluster, why(unread, Access{})))
-			v.sooner(time.Now().Add(backoff(tries)))
+			v.decideAll()
+			pause(ctx, backoff(tries))
+			poke(v.due)
 			tries++
 			continue
 		case !v.isStuck():
@@ -72,13 +74,8 @@ func (v *approving) again() <-chan time.Time {
 	return time.After(time.Until(v.next))
 }
 
+// sooner has time that matters noted.
 func (v *approving) sooner(t time.Time) {
-	v.seen.Lock()
-	defer v.seen.Unlock()
-	v.setSooner(t)
-}
-
-func (v *approving) setSooner(t time.Time) {
 	if !t.IsZero() && (v.next.IsZero() || t.Before(v.next)) {
 		v.next = t
 	}
@@ -116,9 +113,9 @@ func (v *approving) candidates() map[string][]*waiting {
 			switch broken := d.Broken(); {
 			case broken != "":
 				w.isRefusedBy(broken)
-				v.setSooner(d.Again)
+				v.sooner(d.Again)
 			case w.later.After(f.Now):
-				v.setSooner(w.later)
+				v.sooner(w.later)
 			default:
 				may[host] = append(may[host], w)
 			}
