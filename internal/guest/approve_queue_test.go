@@ -6,6 +6,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/cldmnky/oooi/internal/csr"
 )
@@ -28,4 +29,17 @@ func TestAQueueIsBounded(t *testing.T) {
 		q.remove(name)
 	}
 	g.Expect(q.hosts).To(BeEmpty())
+}
+
+// The watch may show an approval late: until then a second CSR of the DPU must not pass.
+func TestAnApprovalCountsAtOnce(t *testing.T) {
+	g := NewWithT(t)
+	v := &approving{approver: &approver{news: make(chan struct{}, 1)}, queue: newQueue(), approved: map[string]map[string]csr.Approval{}}
+	one := csr.Asked{Kind: csr.Bootstrap, Name: "one", Host: "dpu-1"}
+	v.queue.add(one, time.Now())
+	v.isApproved(v.queue.hosts["dpu-1"][0], csr.Decision{Kind: csr.Bootstrap, Host: "dpu-1", DPU: csr.DPU{Name: "dpu-1", UID: "uid-1"}})
+	known := v.factsNow("dpu-1", nil).Approved["dpu-1"]
+	g.Expect(known).To(HaveLen(1))
+	g.Expect(known[0]).To(And(HaveField("Name", "one"), HaveField("DPU", Equal(types.UID("uid-1")))))
+	g.Expect(v.queue.len()).To(BeZero())
 }
