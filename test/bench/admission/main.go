@@ -82,6 +82,7 @@ func run(ctx context.Context, bridges, reviews int) error {
 	if err != nil {
 		return err
 	}
+	fmt.Fprintln(os.Stderr, "asking")
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "REVIEW, AMONG %d BRIDGES\tAT ONCE\tP50\tP99\tWORST\tWANTED\n", bridges)
 	for _, c := range []struct {
@@ -93,7 +94,7 @@ func run(ctx context.Context, bridges, reviews int) error {
 		{"a new bridge, refused: no image", false, func(n int) admissionv1.AdmissionRequest {
 			return creating(n%bridges, "spare", "quay.io/openshift-release-dev/ocp-release:4.99.0")
 		}},
-		{"a new bridge, refused: second claimant", false, func(n int) admissionv1.AdmissionRequest { return creating(n%bridges, cluster0(n%bridges), release) }},
+		{"a new bridge, refused: second claimant", false, func(n int) admissionv1.AdmissionRequest { return creating(n%bridges, dpusOf(n%bridges), release) }},
 	} {
 		for _, atOnce := range []int{1, 4} {
 			took, err := measure(ctx, ask, reviews, atOnce, c.allowed, c.review)
@@ -112,13 +113,13 @@ func run(ctx context.Context, bridges, reviews int) error {
 
 func namespace(n int) string { return fmt.Sprintf("n%d", n%20) }
 
-func cluster0(n int) string { return fmt.Sprintf("dpus%d", n) }
+func dpusOf(n int) string { return fmt.Sprintf("dpus%d", n) }
 
 func at(n int, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace(n), Name: name}
 }
 
-func a(n int, name, dpuCluster, release string) *dpuv1.DPUHCPBridge {
+func bridgeOf(n int, name, dpuCluster, release string) *dpuv1.DPUHCPBridge {
 	return &dpuv1.DPUHCPBridge{
 		TypeMeta: metav1.TypeMeta{APIVersion: dpuv1.GroupVersion.String(), Kind: "DPUHCPBridge"}, ObjectMeta: at(n, name),
 		Spec: dpuv1.DPUHCPBridgeSpec{
@@ -157,7 +158,7 @@ func populate(ctx context.Context, config *rest.Config, bridges int) error {
 		}
 	}
 	for n := range bridges {
-		if err := create(&dpf.DPUCluster{ObjectMeta: at(n, cluster0(n)), Spec: dpf.DPUClusterSpec{Type: dpf.TypeStatic}}, a(n, fmt.Sprintf("b%d", n), cluster0(n), release)); err != nil {
+		if err := create(&dpf.DPUCluster{ObjectMeta: at(n, dpusOf(n)), Spec: dpf.DPUClusterSpec{Type: dpf.TypeStatic}}, bridgeOf(n, fmt.Sprintf("b%d", n), dpusOf(n), release)); err != nil {
 			return err
 		}
 	}
@@ -214,7 +215,7 @@ func served(ctx context.Context, ask func(admissionv1.AdmissionRequest) (*admiss
 }
 
 func creating(n int, dpuCluster, release string) admissionv1.AdmissionRequest {
-	text, err := json.Marshal(a(n, "new", dpuCluster, release))
+	text, err := json.Marshal(bridgeOf(n, "new", dpuCluster, release))
 	if err != nil {
 		panic(err) // an object of ours
 	}
