@@ -164,6 +164,10 @@ func (v *view) publish() *appsView {
 	a.look()
 	a.publishers()
 	a.enter()
+	// One whose message ends in YAML, to be cut off and applied, comes last.
+	slices.SortStableFunc(a.findings, func(x, y finding.Finding) int {
+		return strings.Count(x.Message, "\n---\n") - strings.Count(y.Message, "\n---\n")
+	})
 	return a
 }
 
