@@ -49,8 +49,8 @@ func contentsOf(der []byte) *contents {
 	if err != nil || len(after) > 0 {
 		c.wrong("it is not one DER value and nothing else")
 	}
-	outer := c.partsOf("CertificationRequest", request, asn1.TagSequence, 3)
-	info := c.partsOf("CertificationRequestInfo", outer[0], asn1.TagSequence, 4)
+	outer := c.sequence("CertificationRequest", request, 3)
+	info := c.sequence("CertificationRequestInfo", outer[0], 4)
 	if v := info[0]; v.Tag != asn1.TagInteger || v.Class != asn1.ClassUniversal || string(v.Bytes) != "\x00" {
 		c.wrong("its version is not v1")
 	}
@@ -65,14 +65,14 @@ func contentsOf(der []byte) *contents {
 
 func (c *contents) rdn(v asn1.RawValue) (all []attribute) {
 	for _, a := range c.parts("RDN", v, asn1.ClassUniversal, asn1.TagSet) {
-		pair := c.partsOf("attribute of the subject", a, asn1.TagSequence, 2)
+		pair := c.sequence("attribute of the subject", a, 2)
 		all = append(all, attribute{c.identifier(pair[0]), pair[1].Tag, string(pair[1].Bytes)})
 	}
 	return all
 }
 
 func (c *contents) attribute(v asn1.RawValue) {
-	pair := c.partsOf("attribute", v, asn1.TagSequence, 2)
+	pair := c.sequence("attribute", v, 2)
 	kind := c.identifier(pair[0])
 	c.attributes = append(c.attributes, kind)
 	values := c.parts("values of an attribute", pair[1], asn1.ClassUniversal, asn1.TagSet)
@@ -92,7 +92,7 @@ func (c *contents) attribute(v asn1.RawValue) {
 // extension reads one that is not critical, as a kubelet writes it: the subject is there, so the names are no more than
 // alternatives (RFC 5280 §4.2.1.6).
 func (c *contents) extension(v asn1.RawValue) {
-	pair := c.partsOf("extension", v, asn1.TagSequence, 2)
+	pair := c.sequence("extension", v, 2)
 	kind := c.identifier(pair[0])
 	c.extensions = append(c.extensions, kind)
 	if !kind.Equal(subjectAltName) {
@@ -118,9 +118,9 @@ func (c *contents) identifier(v asn1.RawValue) (id asn1.ObjectIdentifier) {
 	return id
 }
 
-// partsOf a SEQUENCE that has so many; missing ones are empty.
-func (c *contents) partsOf(what string, v asn1.RawValue, tag, count int) []asn1.RawValue {
-	all := c.parts(what, v, asn1.ClassUniversal, tag)
+// sequence is a SEQUENCE's parts, so many; missing ones are empty.
+func (c *contents) sequence(what string, v asn1.RawValue, count int) []asn1.RawValue {
+	all := c.parts(what, v, asn1.ClassUniversal, asn1.TagSequence)
 	if len(all) != count {
 		c.wrong("its " + what + " has not the parts that it should have")
 	}

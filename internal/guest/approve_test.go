@@ -74,7 +74,7 @@ func newGate(t *testing.T) *gate {
 	w.Expect(err == nil || apierrors.IsAlreadyExists(err)).To(BeTrue(), "%v", err)
 	g := &gate{world: w, bridge: types.NamespacedName{Namespace: w.infra.Namespace, Name: "b1"}}
 	g.approving = guest.ApproveWant{Secret: w.want.Secret, Server: w.want.Server, Cluster: cardCluster}
-	g.approvals = guest.NewApprovals(w.kube.CoreV1(), g, func(bridge types.NamespacedName, a guest.Approved) {
+	g.approvals = guest.NewApprovals(w.kube.CoreV1(), g, func(_ types.NamespacedName, a guest.Approved) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.told = append(g.told, a)
