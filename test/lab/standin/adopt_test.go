@@ -32,16 +32,20 @@ func TestAnAdoptedHostedClusterIsPublishedAsItsSpecSays(t *testing.T) {
 			t.Errorf("%s: the load balancer's address is known to be %s", s, c.LBAddress)
 		}
 	}
-	odd := ofOthers(LoadBalancer)
-	odd.Spec.Services = odd.Spec.Services[1:]
-	if _, err := (Cluster{}).as(odd); err == nil || !strings.Contains(err.Error(), "dpu1") {
-		t.Errorf("three services are taken for a way to publish four: %v", err)
+	four := ofOthers(LoadBalancer).Spec.Services
+	for _, services := range [][]hyperv1.ServicePublishingStrategyMapping{four[1:], append(slices.Clone(four), hyperv1.ServicePublishingStrategyMapping{Service: hyperv1.OVNSbDb})} {
+		odd := ofOthers(LoadBalancer)
+		odd.Spec.Services = services
+		if _, err := (Cluster{}).as(odd); err == nil || !strings.Contains(err.Error(), "dpu1") {
+			t.Errorf("%d services are taken for a way to publish four: %v", len(services), err)
+		}
 	}
 }
 
 // Nobody but the product may approve certificates of machines that HyperShift does not provision.
 func TestNobodyApprovesCertificatesOnPlatformNone(t *testing.T) {
-	for _, c := range []Cluster{testCluster, {adopted: ofOthers(LoadBalancer), Name: "dpu1"}} {
+	ours, others := testCluster, Cluster{adopted: ofOthers(LoadBalancer), Name: "dpu1"}
+	for c, want := range map[*Cluster]bool{&ours: true, &others: false} {
 		var all []string
 		for _, p := range c.deployments() {
 			all = append(all, p.name)
@@ -50,8 +54,8 @@ func TestNobodyApprovesCertificatesOnPlatformNone(t *testing.T) {
 			all = append(all, o.GetName())
 		}
 		for _, name := range []string{"machine-approver", "capi-provider"} {
-			if has := slices.Contains(all, name); has != c.hasMachines() {
-				t.Errorf("%s of %s: %v, and it has machines: %v", name, c.Name, has, c.hasMachines())
+			if has := slices.Contains(all, name); has != want {
+				t.Errorf("%s of %s runs: %v, want %v", name, c.Name, has, want)
 			}
 		}
 	}
