@@ -66,6 +66,9 @@ func contentsOf(der []byte) *contents {
 func (c *contents) rdn(v asn1.RawValue) (all []attribute) {
 	for _, a := range c.parts("RDN", v, asn1.ClassUniversal, asn1.TagSet) {
 		pair := c.sequence("attribute of the subject", a, 2)
+		if v := pair[1]; v.Class != asn1.ClassUniversal || v.IsCompound { // a tag alone makes no text: crypto/x509 passes over it
+			c.wrong("an attribute of the subject is no plain value")
+		}
 		all = append(all, attribute{c.identifier(pair[0]), pair[1].Tag, string(pair[1].Bytes)})
 	}
 	return all

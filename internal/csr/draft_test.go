@@ -1,6 +1,7 @@
 package csr_test
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -32,6 +33,7 @@ type draft struct {
 	key        crypto.Signer
 	version    int
 	subject    []rdn
+	typed      byte     // is set in the first byte of the common name's DER: its class, and whether it is constructed
 	attributes [][]byte // DER
 	extensions [][]byte // DER; an extensionRequest holds them, if there are any
 	names      [][]byte // DER of GeneralNames; a subjectAltName holds them, if there are any
@@ -200,7 +202,11 @@ func (d *draft) attributesDER() []byte {
 
 // request makes the CSR as the hosted API server would hand it out.
 func (d *draft) request() *certificates.CertificateSigningRequest {
-	return d.requestOf(d.subjectDER(), d.attributesDER())
+	subject := d.subjectDER()
+	if at := bytes.Index(subject, []byte("system:node:")); d.typed != 0 {
+		subject[at-2] |= d.typed
+	}
+	return d.requestOf(subject, d.attributesDER())
 }
 
 func (d *draft) requestOf(subject, attributes []byte) *certificates.CertificateSigningRequest {

@@ -219,6 +219,9 @@ var forgeries = []forgery{
 	{"a common name in T61", "", rules("SubjectText"), func(d *draft) { d.subject[1][0].tag = asn1.TagT61String }},
 	{"an organization in IA5", "", rules("SubjectText"), func(d *draft) { d.subject[0][0].tag = asn1.TagIA5String }},
 
+	{"a common name in pieces", "", rules("Readable"), func(d *draft) { d.typed = 0x20 }},
+	{"a common name of a private type", "", rules("Readable"), func(d *draft) { d.typed = 0xc0 }},
+
 	// Its attributes and extensions.
 	{"a challenge password", "", rules("KnownAttributes"), func(d *draft) {
 		d.attributes = [][]byte{sequence(oid(oidChallengePassword), set(text(asn1.TagUTF8String, "x")))}
