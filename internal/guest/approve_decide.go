@@ -207,6 +207,9 @@ func (v *approving) decideOne(ctx context.Context, w *waiting, dpus []csr.DPU) e
 	if err != nil {
 		return err
 	}
+	if asked, _ := csr.Read(r); asked.Host != w.asked.Host { // made anew under its name: the facts would be another host's
+		return nil
+	}
 	f, err := v.readFacts(ctx, w.asked.Host, dpus)
 	if err != nil {
 		return err

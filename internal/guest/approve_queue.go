@@ -7,7 +7,8 @@ import (
 	"github.com/cldmnky/oooi/internal/csr"
 )
 
-// Bounds of what strangers may have us keep: whoever holds the token in a worker's Ignition can ask as often as he likes.
+// Bounds of what strangers may have us keep: whoever holds the token in a worker's Ignition can ask as often as he likes, in any
+// host's name. A Node's own requests are counted apart from those.
 const (
 	mostOfHost  = 50
 	mostWaiting = 20000
@@ -21,22 +22,27 @@ type waiting struct {
 	later  time.Time // not tried before
 }
 
-// queue are the CSRs that wait, by host and by name. What is too much is dropped: of one host, the oldest; else, the newcomer,
-// which the next list shows again.
+// queue are the CSRs that wait, by host and by name. What is too much is dropped: of one host and kind, the oldest; else, the
+// newcomer that is no DPU's, which the next list shows again.
 type queue struct {
 	hosts map[string][]*waiting
 	names map[string]string
+	// isDPU knows the hosts that may ever be let in.
+	isDPU func(host string) bool
 }
 
-func newQueue() queue { return queue{map[string][]*waiting{}, map[string]string{}} }
+func newQueue() queue {
+	return queue{map[string][]*waiting{}, map[string]string{}, func(string) bool { return false }}
+}
 
 func (q *queue) len() int { return len(q.names) }
 
 func (q *queue) add(asked csr.Asked, now time.Time) {
-	if len(q.hosts[asked.Host]) >= mostOfHost {
-		q.remove(slices.MaxFunc(q.hosts[asked.Host], newestFirst).asked.Name)
+	alike := slices.DeleteFunc(slices.Clone(q.hosts[asked.Host]), func(w *waiting) bool { return w.asked.Kind != asked.Kind })
+	if len(alike) >= mostOfHost {
+		q.remove(slices.MaxFunc(alike, newestFirst).asked.Name)
 	}
-	if len(q.names) >= mostWaiting {
+	if len(q.names) >= mostWaiting && !q.isDPU(asked.Host) {
 		return
 	}
 	q.names[asked.Name] = asked.Host

@@ -412,6 +412,29 @@ func TestACSRThatChangesMeanwhileIsDecidedAgain(t *testing.T) {
 	g.Eventually(g.audit).Should(HaveLen(1))
 }
 
+func TestACSRThatIsMadeAnewForAnotherHostIsNotDecidedByTheFactsOfTheFirst(t *testing.T) {
+	g := newGate(t)
+	f := g.behindFront("token")
+	g.approving.Server = f.URL
+	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true), card("dpu-2", true)} })
+	g.isActive()
+	g.asks("first", "dpu-2", "bootstrap")
+	g.approved("first")
+	anew := sync.OnceFunc(func() {
+		requests, kubelet := g.kube.CertificatesV1().CertificateSigningRequests(), as(g.t, "bootstrap", "dpu-2").CertificatesV1().CertificateSigningRequests()
+		g.Expect(requests.Delete(context.Background(), "boot", metav1.DeleteOptions{})).To(Succeed())
+		_, err := kubelet.Create(context.Background(), requestOf(g.t, "boot", "dpu-2", "bootstrap"), metav1.CreateOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+	})
+	f.before(func(r *http.Request) {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/boot") {
+			anew()
+		}
+	})
+	g.asks("boot", "dpu-1", "bootstrap")
+	g.waits("boot")
+}
+
 func TestOfSeveralTheNewestIsApprovedAndNoOtherForALongTime(t *testing.T) {
 	g := newGate(t)
 	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", false)} })

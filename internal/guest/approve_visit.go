@@ -68,6 +68,12 @@ func (a *approver) cards() ([]csr.DPU, int) {
 	return a.dpus, a.version
 }
 
+// isDPU says whether there is a DPU of that name, as was told of last.
+func (a *approver) isDPU(name string) bool {
+	cards, _ := a.cards()
+	return slices.ContainsFunc(cards, func(d csr.DPU) bool { return d.Name == name })
+}
+
 func (a *approver) trouble(reason, message string) {
 	a.update(func(s *ApprovalState) {
 		s.Active, s.Problem = false, &plan.GuestProblem{Reason: reason, Message: message}
@@ -123,6 +129,7 @@ func (a *approver) visit(ctx context.Context, access Access) (settled bool, err 
 		approver: a, access: access, api: api, group: group, all: true,
 		leases: map[string]time.Time{}, approved: map[string]map[string]csr.Approval{}, queue: newQueue(), stuck: map[string]bool{}, fresh: map[string]bool{},
 	}
+	v.queue.isDPU = a.isDPU
 	v.left.Add(1) // ours, until all is begun
 	lookAt(ctx, v, hosts, v.around.haveNodes)
 	lookAt(ctx, v, takenByServices, v.around.haveServices)
