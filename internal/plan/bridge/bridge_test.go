@@ -140,6 +140,16 @@ func TestWhatHoldsABridgeBack(t *testing.T) {
 	}
 }
 
+func TestNoKeyIsMissedOfAHostedClusterOfSomebody(t *testing.T) {
+	in := load(t, "testdata/loadbalancer/in.yaml")
+	made(&in)
+	in.HostedCluster.Labels, in.Key = nil, bridge.Secret{}
+	p := bridge.Of(in)
+	g := NewWithT(t)
+	g.Expect(told(p)).To(And(ContainElement("Ready/HostedClusterTaken"), Not(ContainElement("SecretsValid/EncryptionKeyLost"))))
+	g.Expect(p.Key).To(BeNil())
+}
+
 func TestWhatHoldsNoBridgeBack(t *testing.T) {
 	for name, is := range map[string]func(*bridge.Input){
 		"a younger bridge":                   func(in *bridge.Input) { in.Rivals = []dpuv1.DPUHCPBridge{rival("dpf", "2026-01-02T00:00:00Z")} },

@@ -46,7 +46,7 @@ func (in Input) key() []finding.Finding {
 	name := in.Bridge.Namespace + "/" + names.BridgeKey(in.Bridge.Name)
 	wrong := func(reason string) finding.Builder { return finding.Wrong(dpuv1.ConditionSecretsValid, reason) }
 	switch {
-	case in.Key.Secret == nil && in.HostedCluster != nil:
+	case in.Key.Secret == nil && in.cluster() != nil:
 		return one(wrong("EncryptionKeyLost").Say("Secret %s is gone, and with it the key that the hosted cluster's etcd is encrypted with; no other can be made: restore it from a backup before the control plane restarts", name))
 	case in.Key.Secret == nil:
 		return nil
