@@ -50,6 +50,9 @@ func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	if out.Wrote { // what was read is from before; the change brings us back
 		return soonest(retryWritten), err
 	}
+	if p.End { // it ends because its status says that it was bound, which must not be taken back before it is deleted
+		return retry(out, seen.Pause), err
+	}
 	now := time.Now()
 	statusErr := r.status.Bridge(ctx, seen.Input.Bridge, status.Bridge(seen, p, out, now))
 	return retry(out, seen.Pause), errors.Join(err, statusErr)

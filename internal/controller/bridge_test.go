@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -217,6 +218,16 @@ func TestWhatIsNotInstalledIsNamedAndNoticedWhenItIs(t *testing.T) {
 	w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionTrue, "Bound")
 	w.saysOf("b1", dpuv1.ConditionMetalLBConfigured, metav1.ConditionTrue, "Configured")
 	sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b1"), there)
+
+	// And taken away again, DPF keeps no bridge from its end.
+	for _, plural := range []string{"dpuclusters", "dpus"} {
+		crd := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}}
+		crd.SetName(plural + "." + dpf.GroupVersion.Group)
+		w.Expect(w.api.Delete(w.ctx, crd)).To(Succeed())
+		w.gone(crd)
+	}
+	w.Expect(w.api.Delete(w.ctx, w.bridge())).To(Succeed())
+	w.gone(w.bridge())
 }
 
 func TestEveryConditionOfTheHostedClusterIsShown(t *testing.T) {
@@ -370,6 +381,33 @@ func TestAPolicySaysWhatGoesWithTheDPUCluster(t *testing.T) {
 	w.tearsDown("b1")
 	w.gone(w.bridge())
 	w.Expect(w.left()).To(BeEmpty())
+}
+
+// The bridge's own status says that it was bound. What is written there must not undo that before the bridge is deleted.
+func TestABridgeThatGoesWithItsDPUClusterGoesThoughItsDeletionFailsAtFirst(t *testing.T) {
+	w := newDPUWorld(t)
+	w.grantsSecrets()
+	b := w.numberedBridge(1)
+	b.Spec.DPUClusterDeletionPolicy = dpuv1.DeleteHostedCluster
+	w.creates(w.dpuCluster("d01", "example.com/hosted"), b)
+	w.hyperShift("b01", "first")
+	w.saysOf("b01", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
+	w.silent()
+	w.faults.mu.Lock()
+	w.faults.count, w.faults.fail = map[string]int{}, map[string]fault{"01": {1, false}}
+	w.faults.mu.Unlock()
+	w.Expect(w.api.Delete(w.ctx, w.dpuCluster("d01", ""))).To(Succeed())
+	w.tearsDown("b01")
+	w.gone(b)
+}
+
+func TestAKeyThatVanishesIsMissed(t *testing.T) {
+	w := newDPUWorld(t)
+	w.bridged()
+	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionTrue, "Configured")
+	w.silent()
+	w.Expect(w.api.Delete(w.ctx, named(&corev1.Secret{}, w.ns, names.BridgeKey("b1")))).To(Succeed())
+	w.saysOf("b1", dpuv1.ConditionSecretsValid, metav1.ConditionFalse, "EncryptionKeyLost")
 }
 
 func TestAForcedDeletionDoesNotWaitForDPUs(t *testing.T) {

@@ -129,7 +129,7 @@ func (o *Bridges) secrets(ctx context.Context, seen *Bridge) (err error) {
 		injected = bridge.InjectedKey(b)
 	}
 	follow := []byname.Object{{Kind: byname.ConfigMap, NamespacedName: o.Settings.Images}}
-	for _, secret := range []types.NamespacedName{pull, ssh, kubeconfig, injected} {
+	for _, secret := range []types.NamespacedName{pull, ssh, key, kubeconfig, injected} {
 		follow = append(follow, byname.Object{Kind: byname.Secret, NamespacedName: secret})
 	}
 	if o.Watches != nil {
@@ -247,7 +247,8 @@ func live[T any, P interface {
 // DPUs that there are, from the API server itself, of all DPUClusters: an address may be that of another's DPU.
 func (o *Bridges) DPUs(ctx context.Context, _ types.NamespacedName) ([]dpf.DPU, error) {
 	all := &dpf.DPUList{}
-	if err := o.Live.List(ctx, all); err != nil && !meta.IsNoMatchError(err) {
+	err := o.Live.List(ctx, all)
+	if client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) { // without DPF, gone or never there, there are none
 		return nil, fmt.Errorf("listing DPUs: %w", err)
 	}
 	return all.Items, nil
