@@ -28,6 +28,8 @@ func (in Input) network() []finding.Finding {
 		return []finding.Finding{wrong.Set(finding.Values{fieldCIDR: cidr.Masked().String()}).Say("networkConfig.cidr %s has host bits; its network is %s", cidr, cidr.Masked())}
 	case !possible(cidr):
 		return []finding.Finding{wrong.Say("networkConfig.cidr %s is no network that a VLAN can have; %s", cidr, example)}
+	case cidr.Addr().Is6() && enabled(in.Infra.Spec.InfraComponents.DHCP.Enabled):
+		return []finding.Finding{wrong.Set(finding.Values{fieldDHCP: false}).Say("networkConfig.cidr %s is IPv6, for which there is no DHCP; set infraComponents.dhcp.enabled: false", cidr)}
 	}
 	return nil
 }
@@ -99,7 +101,7 @@ func (v *view) reservations() []finding.Finding {
 			holds[r.MAC] = r.IP
 		}
 		switch {
-		case at == v.gateway:
+		case at.IsValid() && at == v.gateway:
 			wrong("dhcp.reservations has %s, which is networkConfig.gateway; reserve another address", at)
 		case !usable.Contains(at):
 			wrong("dhcp.reservations has %s, which is no host's address in %s; reserve one of %s", r.IP, v.cidr, usable)

@@ -61,7 +61,7 @@ func (v *view) overlaps() []finding.Finding {
 	var all []finding.Finding
 	for _, n := range v.hostedNetworks() {
 		if v.cidr.Overlaps(n.prefix) {
-			all = append(all, wrong().In(endpoint.Object(v.HostedCluster)).At(n.field).Set(v.hostedElsewhere(n)).
+			all = append(all, wrong().In(endpoint.Object(v.HostedCluster)).At(n.field).Set(v.hostedElsewhere(n.field)).
 				Say("networkConfig.cidr %s overlaps the hosted cluster's %s %s: workers could not tell them apart; create the HostedCluster with another network, or give the VLAN one", v.cidr, n.field, n.prefix))
 		}
 	}
@@ -81,12 +81,24 @@ func (v *view) elsewhere() finding.Values {
 	return values
 }
 
-func (v *view) hostedElsewhere(n hostedNetwork) finding.Values {
-	free, ok := ipam.FreeNetwork(n.prefix.Bits(), v.known()...)
-	if !ok {
-		return finding.Values{}
+// hostedElsewhere is a field of the HostedCluster with other networks for those that the VLAN lies in. They are the same
+// whichever field is asked for, so that no two of them meet.
+func (v *view) hostedElsewhere(field string) finding.Values {
+	known := v.known()
+	var entries []any
+	for _, n := range v.hostedNetworks() {
+		if v.cidr.Overlaps(n.prefix) {
+			free, ok := ipam.FreeNetwork(n.prefix.Bits(), known...)
+			if !ok {
+				return finding.Values{}
+			}
+			n.prefix, known = free, append(known, free)
+		}
+		if n.field == field {
+			entries = append(entries, n.entry())
+		}
 	}
-	return finding.Values{n.field: []any{map[string]any{"cidr": free.String()}}}
+	return finding.Values{field: entries}
 }
 
 // known are all networks that we know of; the VLAN's is the first.
@@ -99,38 +111,42 @@ func (v *view) known() []netip.Prefix {
 }
 
 type hostedNetwork struct {
-	field  string
-	prefix netip.Prefix
+	field      string
+	prefix     netip.Prefix
+	hostPrefix int32 // of clusterNetwork, where it is written
+}
+
+func (n hostedNetwork) entry() map[string]any {
+	entry := map[string]any{"cidr": n.prefix.String()}
+	if n.hostPrefix != 0 {
+		entry["hostPrefix"] = n.hostPrefix
+	}
+	return entry
 }
 
 // hostedNetworks are the hosted cluster's own, as its specification has them or, before it is created, will.
-func (v *view) hostedNetworks() []hostedNetwork {
+func (v *view) hostedNetworks() (all []hostedNetwork) {
 	if v.HostedCluster == nil {
 		return nil
 	}
+	add := func(field, text string, hostPrefix int32) {
+		if p, err := netip.ParsePrefix(text); err == nil {
+			all = append(all, hostedNetwork{field, p.Masked(), hostPrefix})
+		}
+	}
+	const pods, services = "spec.networking.clusterNetwork", "spec.networking.serviceNetwork"
 	n := v.HostedCluster.Spec.Networking
-	pods, services := []string{"10.132.0.0/14"}, []string{"172.31.0.0/16"} // HyperShift's defaults
-	if len(n.ClusterNetwork) > 0 {
-		pods = nil
-	}
 	for _, e := range n.ClusterNetwork {
-		pods = append(pods, e.CIDR.String())
+		add(pods, e.CIDR.String(), e.HostPrefix)
 	}
-	if len(n.ServiceNetwork) > 0 {
-		services = nil
+	if len(n.ClusterNetwork) == 0 {
+		add(pods, "10.132.0.0/14", 0) // HyperShift's default, as the next
 	}
 	for _, e := range n.ServiceNetwork {
-		services = append(services, e.CIDR.String())
+		add(services, e.CIDR.String(), 0)
 	}
-	return append(hosted("spec.networking.clusterNetwork", pods), hosted("spec.networking.serviceNetwork", services)...)
-}
-
-func hosted(field string, texts []string) []hostedNetwork {
-	var all []hostedNetwork
-	for _, text := range texts {
-		if p, err := netip.ParsePrefix(text); err == nil {
-			all = append(all, hostedNetwork{field, p.Masked()})
-		}
+	if len(n.ServiceNetwork) == 0 {
+		add(services, "172.31.0.0/16", 0)
 	}
 	return all
 }

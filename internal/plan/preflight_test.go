@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	"github.com/openshift/hypershift/api/util/ipnet"
 
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/nad"
@@ -41,6 +42,31 @@ func TestTheVLANMayNotOverlapTheManagementClustersNetworks(t *testing.T) {
 			g.Expect(vlan.Contains(gateway) && gateway.As4()[3] == 7).To(BeTrue(), "the gateway keeps its number: %s", gateway)
 		}
 	}
+}
+
+// What is printed is applied as it stands: the two must not meet afterwards, and what is beside them stays.
+func TestTheHostedClustersNetworksAreMovedApart(t *testing.T) {
+	in := good(t, func(in *plan.Input) {
+		around, beside := ipnet.MustParseCIDR("192.168.0.0/16"), ipnet.MustParseCIDR("fd01::/48")
+		in.HostedCluster.Spec.Networking = hyperv1.ClusterNetworking{
+			ClusterNetwork: []hyperv1.ClusterNetworkEntry{{CIDR: *around, HostPrefix: 24}, {CIDR: *beside}},
+			ServiceNetwork: []hyperv1.ServiceNetworkEntry{{CIDR: *around}},
+		}
+	})
+	g, found := NewWithT(t), told(in, "CIDROverlapsNetwork")
+	g.Expect(found).To(HaveLen(2))
+	pods, services := entries(found[0], "spec.networking.clusterNetwork"), entries(found[1], "spec.networking.serviceNetwork")
+	g.Expect(pods[0]).To(HaveKeyWithValue("hostPrefix", int32(24)))
+	g.Expect(pods[1:]).To(Equal([]any{map[string]any{"cidr": "fd01::/48"}}))
+	first, second := cidrOf(pods[0]), cidrOf(services[0])
+	g.Expect(first.Overlaps(second)).To(BeFalse(), "pods %s, services %s", first, second)
+	g.Expect([]int{first.Bits(), second.Bits()}).To(Equal([]int{16, 16}))
+}
+
+func entries(f finding.Finding, field string) []any { return f.Changes[0].Values[field].([]any) }
+
+func cidrOf(entry any) netip.Prefix {
+	return netip.MustParsePrefix(entry.(map[string]any)["cidr"].(string))
 }
 
 // A NodePool may name another definition of the VLAN, but not one that another tenant keeps for itself.
