@@ -84,6 +84,9 @@ func decode(doc []byte) (Objects, error) {
 	if list, ok := object.(*corev1.List); ok {
 		return items(list)
 	}
+	if o, ok := object.(metav1.Object); ok && decoder == strict && o.GetName() == "" {
+		return nil, fmt.Errorf("%s: it has no metadata.name; give it one", kind.Kind)
+	}
 	return Objects{placed(object)}, nil
 }
 

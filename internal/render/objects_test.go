@@ -48,6 +48,7 @@ func TestReadSaysWhatItCannotTake(t *testing.T) {
 		"apiVersion: v1\nkind: Service\n---\napiVersion: hypershift.openshift.io/v1alpha1\nkind: HostedCluster\n":                      "document 2: HostedCluster of apiVersion \"hypershift.openshift.io/v1alpha1\" is not read; write apiVersion: hypershift.openshift.io/v1beta1",
 		"apiVersion: discovery.k8s.io/v1beta1\nkind: EndpointSlice\n":                                                                  "write apiVersion: discovery.k8s.io/v1",
 		"apiVersion: hostedcluster.densityops.com/v1alpha1\nmetadata: {name: a}":                                                       "not a Kubernetes object",
+		"apiVersion: hostedcluster.densityops.com/v1alpha1\nkind: Infra\nmetadata: {namespace: a}\n":                                   "document 1: Infra: it has no metadata.name; give it one",
 		"kind: Infra\nmetadata: {name: a}":                                                                                             "not a Kubernetes object",
 		"just words":                                                                                                                   "document 1: not a Kubernetes object: it must start with apiVersion and kind, e.g. apiVersion: v1, kind: Service",
 	} {
