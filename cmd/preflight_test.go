@@ -20,6 +20,7 @@ func TestPreflightEndsWithWhatItFound(t *testing.T) {
 		err   string
 	}{
 		"nothing":                  {args: []string{"-f", preflightExamples + "good/isolated.yaml"}, out: "nothing found"},
+		"networks not given":       {args: []string{"-f", preflightExamples + "ClientCIDROverlapsCluster/fails.yaml"}, out: "not judged"},
 		"a warning":                {args: []string{"-f", preflightExamples + "NoTimeSource/fails.yaml"}, out: "NoTimeSource"},
 		"what is awaited":          {args: []string{"-f", preflightExamples + "WaitingForControlPlane/fails.yaml"}, out: "waiting for HostedCluster clusters/c1"},
 		"what would not work":      {args: []string{"-f", preflightExamples + "DefaultNetworkAttached/fails.yaml"}, code: 1, out: "attachDefaultNetwork: false\n", err: "infra clusters/c1 would not work"},

@@ -35,6 +35,8 @@ type Report struct {
 	Name      string    `json:"name"`
 	Works     bool      `json:"works"`
 	Findings  []Finding `json:"findings"`
+	// NotJudged is what neither files nor flags say enough of: nothing found of it is no promise.
+	NotJudged []string `json:"notJudged,omitempty"`
 }
 
 // Finding is one thing that was found.
@@ -58,7 +60,20 @@ func All(objects render.Objects, settings plan.Settings) []Report {
 		all = append(all, report(h.Infra, asking(h)))
 	}
 	for _, in := range whole.Inputs(settings) {
-		all = append(all, report(in.Infra, append(asking(made[in.Infra]), planning(in)...)))
+		r := report(in.Infra, append(asking(made[in.Infra]), planning(in)...))
+		r.NotJudged = notJudged(in)
+		all = append(all, r)
+	}
+	return all
+}
+
+func notJudged(in plan.Input) (all []string) {
+	hc := in.HostedCluster
+	if hc != nil && hc.Spec.Platform.Kubevirt != nil && len(in.NodePools) == 0 && len(plan.Permitted(in)) == 0 {
+		all = append(all, fmt.Sprintf("whether workers are plugged in well and have addresses enough: the files hold no NodePool of HostedCluster %s/%s", hc.Namespace, hc.Name))
+	}
+	if len(in.Settings.PodCIDRs) == 0 || len(in.Settings.ServiceCIDRs) == 0 {
+		all = append(all, "whether addresses are also the management cluster's: set --pod-cidrs and --service-cidrs")
 	}
 	return all
 }
@@ -114,6 +129,9 @@ func Table(to io.Writer, reports []Report) error {
 		for _, f := range r.Findings {
 			field := strings.TrimSuffix(f.Object+" "+f.Field, " ")
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", infra, f.Severity, f.Code, field, f.Reason)
+		}
+		for _, what := range r.NotJudged {
+			fmt.Fprintf(table, "%s\tnot judged\t-\t-\t%s\n", infra, what)
 		}
 	}
 	if err := table.Flush(); err != nil {
