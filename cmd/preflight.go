@@ -24,7 +24,8 @@ func newPreflightCommand() *cobra.Command {
 		Short: "Say whether a HostedCluster can work on a VLAN, before anything is created",
 		Long: "Judges from files what the operator would from a cluster, with the same code and in the words of its conditions:\n" +
 			"give the Infra (or none, where the HostedCluster's annotation asks for one), its HostedCluster, NodePools and NetworkAttachmentDefinition, and what else `oooi render` takes.\n" +
-			"What has to change is printed as YAML. The codes are listed in docs/reference/findings.md.\n\n" +
+			"What has to change is printed as YAML. The codes are listed in docs/reference/findings.md. The schema's own rules are\n" +
+			"told by the API server: kubectl apply --dry-run=server.\n\n" +
 			"Exit code: 0 when everything would work (there may be warnings), 1 when something would not, 2 when the files or\n" +
 			"flags cannot be read.",
 		Example: "  oooi preflight -f infra.yaml -f hostedcluster.yaml -f nodepool.yaml -f nad.yaml -o json",
