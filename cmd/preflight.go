@@ -29,8 +29,11 @@ func newPreflightCommand() *cobra.Command {
 			"Exit code: 0 when everything would work (there may be warnings), 1 when something would not, 2 when the files or\n" +
 			"flags cannot be read.",
 		Example: "  oooi preflight -f infra.yaml -f hostedcluster.yaml -f nodepool.yaml -f nad.yaml -o json",
-		Args: func(cmd *cobra.Command, args []string) error {
-			return asUnusable(cobra.NoArgs(cmd, args))
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return asUnusable(fmt.Errorf("%s: give each file with -f", args[0]))
+			}
+			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			write, ok := map[string]func(io.Writer, []preflight.Report) error{"table": preflight.Table, "json": preflight.JSON}[output]

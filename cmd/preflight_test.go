@@ -30,7 +30,7 @@ func TestPreflightEndsWithWhatItFound(t *testing.T) {
 		"a file that is no YAML":   {stdin: "a: [", args: []string{"-f", "-"}, code: 2, err: "document 1"},
 		"no Infra":                 {stdin: "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n", args: []string{"-f", "-"}, code: 2, err: "the files hold no Infra"},
 		"a flag that is none":      {args: []string{"--strict"}, code: 2, err: "unknown flag"},
-		"an argument":              {args: []string{"infra.yaml"}, code: 2, err: "unknown command"},
+		"an argument":              {args: []string{"infra.yaml"}, code: 2, err: "infra.yaml: give each file with -f"},
 		"another output":           {args: []string{"-f", "-", "-o", "xml"}, code: 2, err: "--output xml: write table or json"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/render"
@@ -30,12 +31,12 @@ func newRenderCommand() *cobra.Command {
 			"  oooi render --openshift-dns -f dnsservers.yaml -f dns-default.yaml",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if openShiftDNS {
-				return renderForwarding(cmd, files)
-			}
 			write, ok := map[string]func(io.Writer, []runtime.ApplyConfiguration) error{"yaml": render.YAML, "json": render.JSON}[output]
 			if !ok {
 				return fmt.Errorf("--output %s: write yaml or json", output)
+			}
+			if openShiftDNS {
+				return renderForwarding(cmd, files, output)
 			}
 			if err := requireImages(settings); err != nil {
 				return err
@@ -56,7 +57,7 @@ func newRenderCommand() *cobra.Command {
 }
 
 // renderForwarding prints what the user may apply: nothing changes a cluster's DNS by itself.
-func renderForwarding(cmd *cobra.Command, files []string) error {
+func renderForwarding(cmd *cobra.Command, files []string, output string) error {
 	objects, err := render.Files(cmd.InOrStdin(), files)
 	if err != nil {
 		return err
@@ -68,7 +69,13 @@ func renderForwarding(cmd *cobra.Command, files []string) error {
 	if forwarding.Blind {
 		fmt.Fprintln(cmd.ErrOrStderr(), "the files hold no DNS default of operator.openshift.io: servers that it has would be lost; add what `kubectl get dns.operator.openshift.io default -o yaml` prints")
 	}
-	_, err = cmd.OutOrStdout().Write(forwarding.Patch)
+	patch := forwarding.Patch
+	if output == "json" {
+		if patch, err = yaml.YAMLToJSON(patch); err != nil {
+			return err
+		}
+	}
+	_, err = cmd.OutOrStdout().Write(patch)
 	return err
 }
 

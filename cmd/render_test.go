@@ -115,3 +115,21 @@ func TestRenderStartsFromAnAnnotatedHostedCluster(t *testing.T) {
 		HaveSuffix("kubectl -n clusters annotate --overwrite hostedcluster c1 hostedcluster.densityops.com/network-attachment=NAMESPACE/NAME\n")))
 	g.Expect(out).To(BeEmpty())
 }
+
+func TestTheForwardingIsPrintedAsAsked(t *testing.T) {
+	const server = `
+apiVersion: hostedcluster.densityops.com/v1alpha1
+kind: DNSServer
+metadata: {name: c1-dns, namespace: clusters}
+spec: {hostedClusterDomain: c1.example.com}
+status: {serviceClusterIP: 172.30.0.53}
+`
+	g := NewWithT(t)
+	out, told, err := rendered(server, "--openshift-dns", "-f", "-", "-o", "json")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(told).To(ContainSubstring("servers that it has would be lost"))
+	g.Expect(json.Valid([]byte(out))).To(BeTrue(), out)
+	g.Expect(out).To(ContainSubstring("172.30.0.53"))
+	_, _, err = rendered(server, "--openshift-dns", "-f", "-", "-o", "xml")
+	g.Expect(err).To(MatchError("--output xml: write yaml or json"))
+}
