@@ -233,3 +233,21 @@ func TestTheReferenceListsTheReasonsOfApps(t *testing.T) {
 	}
 	NewWithT(t).Expect(listed).To(Equal(slices.Compact(reasons)))
 }
+
+func TestWhatIsDerivedIsPutRightWhereItIsDerivedFrom(t *testing.T) {
+	text := bytes.ReplaceAll(read(t, examples+"good/annotated.yaml"), []byte("192.168.100."), []byte("10.128.4."))
+	_, clash := found(t, text, "CIDROverlapsNetwork")
+	text = bytes.Replace(read(t, examples+"good/annotated.yaml"), []byte("infra: auto"), []byte("infra: auto\n    hostedcluster.densityops.com/dhcp-range: 192.168.100.20-192.168.100.22"), 1)
+	_, small := found(t, text, "PoolTooSmall")
+	for yaml, findings := range map[string][]preflight.Finding{
+		"    hostedcluster.densityops.com/cidr: 192.168.0.0/24\n    hostedcluster.densityops.com/gateway: 192.168.0.1\n": clash,
+		"    hostedcluster.densityops.com/dhcp-range: 192.168.100.7-192.168.100.254\n":                                   small,
+	} {
+		g := NewWithT(t)
+		g.Expect(findings).To(HaveLen(1))
+		g.Expect(findings[0].Object).To(Equal("HostedCluster clusters/c1"))
+		g.Expect(findings[0].Field).To(Equal("metadata.annotations[hostedcluster.densityops.com/cidr]"))
+		g.Expect(findings[0].YAML).To(ContainSubstring("kind: HostedCluster\n"))
+		g.Expect(findings[0].YAML).To(ContainSubstring(yaml))
+	}
+}

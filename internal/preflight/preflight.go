@@ -60,7 +60,7 @@ func All(objects render.Objects, settings plan.Settings) []Report {
 		all = append(all, report(h.Infra, asking(h)))
 	}
 	for _, in := range whole.Inputs(settings) {
-		r := report(in.Infra, append(asking(made[in.Infra]), planning(in)...))
+		r := report(in.Infra, atSource(in.Infra, append(asking(made[in.Infra]), planning(in)...)))
 		r.NotJudged = notJudged(in)
 		all = append(all, r)
 	}
