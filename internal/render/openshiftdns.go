@@ -23,6 +23,8 @@ type Forwarding struct {
 	Patch []byte
 	// Blind: that object is not among the files. A merge patch replaces lists, so servers that it has would be lost.
 	Blind bool
+	// Last: no DNSServer is among the files, and what the object has of ours goes.
+	Last bool
 }
 
 // OpenShiftDNS is the patch for the DNSServers of the files. Servers that the object has beside ours stay.
@@ -42,14 +44,15 @@ func (o Objects) OpenShiftDNS() (Forwarding, error) {
 			"name": serverName(s), "zones": zones, "forwardPlugin": map[string]any{"upstreams": []string{s.Status.ServiceClusterIP}},
 		})
 	}
-	if len(servers) == theirs {
+	last := len(servers) == theirs
+	if last && !forwardsToUs(present) {
 		return Forwarding{}, errors.New("the files hold no DNSServer; give what `kubectl get dnsservers -A -o yaml` prints")
 	}
 	patch, err := yaml.Marshal(map[string]any{
 		"apiVersion": openShiftDNS.GroupVersion().String(), "kind": openShiftDNS.Kind, "metadata": map[string]any{"name": "default"},
 		"spec": map[string]any{"servers": servers},
 	})
-	return Forwarding{Patch: patch, Blind: present == nil}, err
+	return Forwarding{Patch: patch, Blind: present == nil, Last: last}, err
 }
 
 // zonesOf a DNSServer: the cluster's domain, and names of the pod view that lie outside it.
@@ -108,6 +111,15 @@ const ourServers = "oooi-"
 func serverName(s *v1alpha1.DNSServer) string {
 	sum := sha256.Sum256([]byte(s.Namespace + "/" + s.Name))
 	return fmt.Sprintf("%s%x", ourServers, sum[:5])
+}
+
+// forwardsToUs says whether the object has servers of ours.
+func forwardsToUs(present *unstructured.Unstructured) bool {
+	if present == nil {
+		return false
+	}
+	all, _, _ := unstructured.NestedSlice(present.Object, "spec", "servers") // of another type: there are none
+	return len(all) > len(others(present))
 }
 
 // others are the servers that the object has beside ours.

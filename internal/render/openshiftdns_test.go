@@ -77,10 +77,18 @@ func TestForwardingSaysWhatIsMissing(t *testing.T) {
 	f, err := objects(t, twoServers).OpenShiftDNS()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(f.Blind).To(BeTrue(), "a merge patch replaces the servers that nobody showed us")
-	_, err = objects(t, present).OpenShiftDNS()
-	g.Expect(err).To(MatchError(ContainSubstring("no DNSServer")))
+	_, err = objects(t, strings.ReplaceAll(present, "oooi-gone", "theirs")).OpenShiftDNS()
+	g.Expect(err).To(MatchError(ContainSubstring("the files hold no DNSServer")))
 	_, err = objects(t, strings.ReplaceAll(twoServers, "172.30.0.8", "")).OpenShiftDNS()
 	g.Expect(err).To(MatchError(ContainSubstring("clusters/c2-dns has no status.serviceClusterIP yet")))
+}
+
+func TestTheLastDNSServersForwardingIsTakenBack(t *testing.T) {
+	g := NewWithT(t)
+	forwarding, err := objects(t, present).OpenShiftDNS()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(forwarding.Last).To(BeTrue())
+	g.Expect(string(forwarding.Patch)).To(And(ContainSubstring("name: corp"), Not(ContainSubstring("oooi-gone"))))
 }
 
 func TestForwardingRefusesAZone(t *testing.T) {
