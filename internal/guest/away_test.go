@@ -6,7 +6,9 @@ import (
 	"encoding/pem"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -94,6 +96,7 @@ func TestAWrongCAAndAWrongTokenAreNamed(t *testing.T) {
 func TestAHostileAnswerIsNotFollowedQuotedOrKept(t *testing.T) {
 	const token = "the-token-of-this-test"
 	elsewhere := newFront(t, token)
+	var longest, pages atomic.Int64
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
 		says   string
@@ -106,8 +109,8 @@ func TestAHostileAnswerIsNotFollowedQuotedOrKept(t *testing.T) {
 			json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status"}, Code: 403, Message: "not with " + r.Header.Get("Authorization") + "\x1b[2J\n" + strings.Repeat("x", 900)})
 		}, "it answers 403: not with Bearer (token) [2J x"},
 		"no JSON":                   {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, token) }, "the answer is none of a Kubernetes API"},
-		"more than is kept":         {endless, "there is more than is kept of a hosted cluster"},
-		"more objects than is kept": {countless, "there is more than is kept of a hosted cluster"},
+		"more than is kept":         {endless(&longest), "there is more than is kept of a hosted cluster"},
+		"more objects than is kept": {countless(&pages), "there is more than is kept of a hosted cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, v1alpha1.AppsNodePort)
@@ -120,26 +123,37 @@ func TestAHostileAnswerIsNotFollowedQuotedOrKept(t *testing.T) {
 			w.Expect(elsewhere.calls()).To(BeEmpty())
 		})
 	}
+	g := NewWithT(t)
+	g.Expect(longest.Load()).To(BeNumerically("<", 12<<20), "an answer is read no further than its bound")
+	g.Expect(pages.Load()).To(BeNumerically("<", 25), "a list is read no further than its bound")
 }
 
-// endless is one answer that does not end.
-func endless(w http.ResponseWriter, _ *http.Request) {
-	fmt.Fprint(w, `{"items":[{"metadata":{"name":"`)
-	for noise := make([]byte, 64<<10); ; {
-		rand.Read(noise)
-		if _, err := fmt.Fprintf(w, "%x", noise); err != nil {
-			return
+// endless is one answer that does not end; longest, how much of it was read.
+func endless(longest *atomic.Int64) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		sent, _ := fmt.Fprint(w, `{"items":[{"metadata":{"name":"`)
+		for noise := make([]byte, 64<<10); ; {
+			rand.Read(noise)
+			n, err := fmt.Fprintf(w, "%x", noise)
+			if sent += n; err != nil {
+				return
+			}
+			longest.Store(max(longest.Load(), int64(sent)))
 		}
 	}
 }
 
-// countless are small objects, page after page.
-func countless(w http.ResponseWriter, r *http.Request) {
-	var items []string
-	for i := range 250 {
-		items = append(items, fmt.Sprintf(`{"metadata":{"name":"n%s-%d"}}`, r.URL.Query().Get("continue"), i))
+// countless are small objects, page after page; pages, how many of one list were read.
+func countless(pages *atomic.Int64) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		page, _ := strconv.ParseInt(r.URL.Query().Get("continue"), 10, 64)
+		pages.Store(max(pages.Load(), page+1))
+		var items []string
+		for i := range 250 {
+			items = append(items, fmt.Sprintf(`{"metadata":{"name":"n%d-%d"}}`, page, i))
+		}
+		fmt.Fprintf(w, `{"metadata":{"resourceVersion":"1","continue":"%d"},"items":[%s]}`, page+1, strings.Join(items, ","))
 	}
-	fmt.Fprintf(w, `{"metadata":{"resourceVersion":"1","continue":"x%s"},"items":[%s]}`, r.URL.Query().Get("continue"), strings.Join(items, ","))
 }
 
 func TestAWatchCannotFillTheMemory(t *testing.T) {

@@ -120,7 +120,7 @@ func TestAServiceThatIsNotOursIsLeftAlone(t *testing.T) {
 		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}},
 	}, metav1.CreateOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.hasKubeconfig(w.kubeconfig())
+	front := w.behindFront("token-of-" + w.infra.Namespace)
 	w.see()
 	w.apply(w.service())
 	w.eventually("a foreign Service", func(g *plan.Guest) bool { return g.Foreign && g.Problem == nil })
@@ -128,6 +128,7 @@ func TestAServiceThatIsNotOursIsLeftAlone(t *testing.T) {
 	done, _ := w.clusters.End(w.infra)
 	w.Expect(done).To(BeTrue(), "nothing of ours is there")
 	w.Consistently(w.live, 2*time.Second).Should(Equal(theirs))
+	w.Expect(front.writes()).To(BeEmpty())
 	w.Expect(w.kube.CoreV1().Services(ingress).Delete(w.ctx, theirs.Name, metav1.DeleteOptions{})).To(Succeed())
 }
 
