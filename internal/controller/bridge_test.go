@@ -9,8 +9,8 @@ import (
 	. "github.com/onsi/gomega"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -265,7 +265,9 @@ func TestWhatSomebodyChangesIsPutBackAndSaid(t *testing.T) {
 	name := names.Abroad(w.ns, "b1")
 	pool := sees(w.world, named(&metallb.IPAddressPool{}, "metallb-system", name), there)
 	w.changes(pool, func() { pool.Spec.Addresses = []string{"192.0.2.0/24"} })
-	sees(w.world, pool, func(g Gomega, p *metallb.IPAddressPool) { g.Expect(p.Spec.Addresses).To(Equal([]string{"192.0.2.10/32"})) })
+	sees(w.world, pool, func(g Gomega, p *metallb.IPAddressPool) {
+		g.Expect(p.Spec.Addresses).To(Equal([]string{"192.0.2.10/32"}))
+	})
 	w.Expect(w.warned("DriftCorrected")).To(ContainSubstring("IPAddressPool metallb-system/" + name))
 	w.Expect(w.api.Delete(w.ctx, named(&metallb.L2Advertisement{}, "metallb-system", name))).To(Succeed())
 	sees(w.world, named(&metallb.L2Advertisement{}, "metallb-system", name), there)
@@ -274,7 +276,9 @@ func TestWhatSomebodyChangesIsPutBackAndSaid(t *testing.T) {
 	sees(w.world, ignition, func(g Gomega, m *corev1.ConfigMap) { g.Expect(m.Data["config"]).To(ContainSubstring(osImage)) })
 	injected := w.injected("b1")
 	w.changes(injected, func() { injected.Data[dpf.KubeconfigKey] = []byte("mine") })
-	sees(w.world, injected, func(g Gomega, s *corev1.Secret) { g.Expect(string(s.Data[dpf.KubeconfigKey])).To(ContainSubstring("token: first")) })
+	sees(w.world, injected, func(g Gomega, s *corev1.Secret) {
+		g.Expect(string(s.Data[dpf.KubeconfigKey])).To(ContainSubstring("token: first"))
+	})
 	hc := named(&hyperv1.HostedCluster{}, w.ns, "b1")
 	w.changes(hc, func() { hc.Spec.Release.Image = newRelease })
 	sees(w.world, hc, func(g Gomega, hc *hyperv1.HostedCluster) { g.Expect(hc.Spec.Release.Image).To(Equal(release)) })
@@ -391,7 +395,7 @@ func TestABridgeThatGoesWithItsDPUClusterGoesThoughItsDeletionFailsAtFirst(t *te
 	b.Spec.DPUClusterDeletionPolicy = dpuv1.DeleteHostedCluster
 	w.creates(w.dpuCluster("d01", "example.com/hosted"), b)
 	w.hyperShift("b01", "first")
-	w.saysOf("b01", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
+	w.saysOf("b01", dpuv1.ConditionKubeconfigInjected, metav1.ConditionTrue, "Injected")
 	w.silent()
 	w.faults.mu.Lock()
 	w.faults.count, w.faults.fail = map[string]int{}, map[string]fault{"01": {1, false}}

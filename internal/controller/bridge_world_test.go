@@ -61,7 +61,7 @@ func newDPUWorldIn(t *testing.T, in *envtest.Cluster) dpuWorld {
 	} {
 		w.Expect(client.IgnoreAlreadyExists(w.api.Create(w.ctx, o))).To(Succeed())
 	}
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "publishes"}} // by whose address hosted clusters are published
 	w.Expect(client.IgnoreAlreadyExists(w.api.Create(w.ctx, node))).To(Succeed())
 	w.reports(node, func() {
 		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}}

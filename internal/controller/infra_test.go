@@ -692,8 +692,9 @@ func TestTheClustersNetworksAreFollowed(t *testing.T) {
 	w.Expect(w.api.Delete(w.ctx, node)).To(Succeed())
 	denies("7.112.10.in-addr.arpa", false)
 
-	// Where a flag says it, no Node is read.
+	// Where a flag says it, no Node is read, but for bridges.
 	w.stop()
+	w.groups.Bridges = nil
 	w.settings.PodCIDRs, w.calls = []netip.Prefix{netip.MustParsePrefix("10.113.7.0/24")}, &ledger{}
 	w.start()
 	denies("7.113.10.in-addr.arpa", true)

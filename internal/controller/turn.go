@@ -15,9 +15,9 @@ import (
 // children before the API server is busy with the workloads and the status of the first.
 type turn struct {
 	waker
-	left   int // Infras of the first round; only their one worker counts
-	over   chan struct{}
-	end    func()
+	left int // Infras of the first round; only their one worker counts
+	over chan struct{}
+	end  func()
 }
 
 type requests = workqueue.TypedRateLimitingInterface[ctrl.Request]

@@ -252,6 +252,9 @@ func (g *gate) joins(host string, ready corev1.ConditionStatus, renewed time.Dur
 	g.t.Helper()
 	node, err := g.kube.CoreV1().Nodes().Create(g.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host}}, metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
+	g.t.Cleanup(func() {
+		g.Expect(g.kube.CoreV1().Nodes().Delete(context.Background(), host, metav1.DeleteOptions{})).To(Or(Succeed(), MatchError(apierrors.IsNotFound, "it is gone")))
+	})
 	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
 	for _, a := range addresses {
 		node.Status.Addresses = append(node.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a})

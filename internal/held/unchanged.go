@@ -46,7 +46,9 @@ func Unchanged(live metav1.Object, want *unstructured.Unstructured) bool {
 }
 
 // Whole is Unchanged of an object that others write too: what they add is theirs.
-func Whole(live metav1.Object, want *unstructured.Unstructured) bool { return Was(live, want) && All(live, want) }
+func Whole(live metav1.Object, want *unstructured.Unstructured) bool {
+	return Was(live, want) && All(live, want)
+}
 
 // Was says whether this very intent was applied last, whatever others did to it since.
 func Was(live metav1.Object, want *unstructured.Unstructured) bool {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
@@ -55,19 +56,28 @@ func ownVerdicts(seen observe.Bridge, p bridge.Plan, out Outcome) (making, servi
 		applied(dpuv1.ConditionMetalLBConfigured, "Configured", "MetalLB has "+string(b.Spec.MetalLBVirtualIP)+" for the hosted API"),
 		applied(dpuv1.ConditionIgnitionConfigured, "Configured", "the NodePool's ignition pins "+p.Image),
 	}
-	return making, []verdict{judged(dpuv1.ConditionKubeconfigInjected, out.Findings, injected), approving(p, out, bound)}
+	return making, []verdict{judged(dpuv1.ConditionKubeconfigInjected, out.Findings, injected), approving(before, p, out, bound)}
 }
 
 // approving: nothing is approved for a DPUCluster that is not the bridge's.
-func approving(p bridge.Plan, out Outcome, bound verdict) verdict {
+func approving(before []metav1.Condition, p bridge.Plan, out Outcome, bound verdict) verdict {
 	const kind = dpuv1.ConditionCSRAutoApprovalActive
 	switch {
+	case p.Approve != nil && connecting(out.Findings) && meta.IsStatusConditionTrue(before, kind):
+		return kept(before, kind) // a restart of the manager changes nothing
 	case p.Approve != nil:
 		return judged(kind, out.Findings, yes(kind, "Watching", "certificate requests of DPUs are decided as they come"))
 	case bound.Status != metav1.ConditionTrue:
 		return no(kind, bound.Reason, "nothing is approved while the DPUCluster is not bound")
 	}
 	return no(kind, "WaitingForKubeconfig", "nothing can be approved before the HostedCluster names its kubeconfig")
+}
+
+// connecting says whether the hosted cluster has yet to be looked into.
+func connecting(all []finding.Finding) bool {
+	return slices.ContainsFunc(all, func(f finding.Finding) bool {
+		return f.Condition == dpuv1.ConditionCSRAutoApprovalActive && f.Reason == "Connecting"
+	})
 }
 
 // joinable is Ready: the first that is not True is why DPUs cannot join.

@@ -120,7 +120,7 @@ func TestWhatHoldsABridgeBack(t *testing.T) {
 		"a release that is not mapped":           {func(in *bridge.Input) { in.Mapping.Data = nil }, image + "ImageNotMapped", true, true},
 		"a HostedCluster of somebody":            {func(in *bridge.Input) { in.HostedCluster.Labels = nil }, ready + "HostedClusterTaken", false, false},
 		"a HostedCluster of a bridge that lives": {func(in *bridge.Input) { in.HostedCluster.Labels[names.LabelOwnerUID] = "u2" }, ready + "HostedClusterTaken", false, false},
-		"a HostedCluster that somebody deletes":   {func(in *bridge.Input) { in.HostedCluster.DeletionTimestamp = &metav1.Time{} }, ready + "HostedClusterTerminating", true, false},
+		"a HostedCluster that somebody deletes":  {func(in *bridge.Input) { in.HostedCluster.DeletionTimestamp = &metav1.Time{} }, ready + "HostedClusterTerminating", true, false},
 		"a NodePool of somebody":                 {func(in *bridge.Input) { in.NodePool.Labels = nil }, ready + "NodePoolTaken", true, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -50,6 +50,8 @@ func Start(bare bool) (*Cluster, error) {
 		CRDDirectoryPaths: []string{filepath.Join(root(), "config/crd/bases")},
 	}}
 	c.env.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
+	// Namespaces are never emptied here: each test's Services stay.
+	c.env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16")
 	var err error
 	if c.Admin, err = c.env.Start(); err != nil {
 		return nil, fmt.Errorf("starting kube-apiserver: %w", err)
