@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"strings"
 	"testing"
 
@@ -12,7 +11,6 @@ import (
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -98,17 +96,7 @@ func (w dpuWorld) secret(name, key, value string) *corev1.Secret {
 // grantsSecrets applies config/components/dpu-bridge in the world's namespace.
 func (w dpuWorld) grantsSecrets() {
 	w.t.Helper()
-	text, err := os.ReadFile("../../config/components/dpu-bridge/role.yaml")
-	w.Expect(err).NotTo(HaveOccurred())
-	objects, err := envtest.Objects(text, w.api.Scheme())
-	w.Expect(err).NotTo(HaveOccurred())
-	for _, o := range objects {
-		o.SetNamespace(w.ns)
-		if binding, is := o.(*rbacv1.RoleBinding); is { // the operator of tests has no ServiceAccount
-			binding.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "oooi-manager"}}
-		}
-		w.creates(o)
-	}
+	w.appliesRole("dpu-bridge")
 }
 
 func (w dpuWorld) dpuCluster(name, kind string) *dpf.DPUCluster {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +16,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -129,17 +127,7 @@ func withGuest(t *testing.T) guest {
 // grants applies config/components/apps-ingress in the world's namespace.
 func (g guest) grants() {
 	g.t.Helper()
-	text, err := os.ReadFile("../../config/components/apps-ingress/role.yaml")
-	g.Expect(err).NotTo(HaveOccurred())
-	objects, err := envtest.Objects(text, g.api.Scheme())
-	g.Expect(err).NotTo(HaveOccurred())
-	for _, o := range objects {
-		o.SetNamespace(g.ns)
-		if binding, is := o.(*rbacv1.RoleBinding); is { // the operator of tests has no ServiceAccount
-			binding.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "oooi-manager"}}
-		}
-		g.creates(o)
-	}
+	g.appliesRole("apps-ingress")
 }
 
 // publishes makes the Infra with apps ingress.

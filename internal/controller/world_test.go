@@ -17,6 +17,7 @@ import (
 	. "github.com/onsi/gomega"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -257,6 +258,22 @@ func (w *world) creates(objects ...client.Object) {
 	w.t.Helper()
 	for _, o := range objects {
 		w.Expect(w.api.Create(w.ctx, o)).To(Succeed())
+	}
+}
+
+// appliesRole of a component in config/components, in the world's namespace.
+func (w *world) appliesRole(component string) {
+	w.t.Helper()
+	text, err := os.ReadFile("../../config/components/" + component + "/role.yaml")
+	w.Expect(err).NotTo(HaveOccurred())
+	objects, err := envtest.Objects(text, w.api.Scheme())
+	w.Expect(err).NotTo(HaveOccurred())
+	for _, o := range objects {
+		o.SetNamespace(w.ns)
+		if binding, is := o.(*rbacv1.RoleBinding); is { // the operator of tests has no ServiceAccount
+			binding.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "oooi-manager"}}
+		}
+		w.creates(o)
 	}
 }
 

@@ -1,7 +1,6 @@
 package guest
 
 import (
-	"context"
 	"reflect"
 	"sync"
 	"time"
@@ -14,13 +13,10 @@ import (
 
 // agent looks into one hosted cluster for one Infra.
 type agent struct {
+	life
 	infra types.NamespacedName
 	want  Want
 	dial  Dial
-	stop  context.CancelFunc
-	gone  chan struct{} // closed when nothing of it runs any more
-	news  chan struct{} // something else is seen
-	due   chan struct{} // our Service may have to be written
 
 	mu      sync.Mutex
 	seen    plan.Guest
@@ -38,15 +34,11 @@ type agent struct {
 // shownSoon is how late a watch may show what was written. What it has not shown then was gone before.
 const shownSoon = 10 * time.Second
 
-func (a *agent) run(ctx context.Context, secrets SecretSource, changed func()) {
-	var telling sync.WaitGroup
-	telling.Go(func() { tell(ctx, a.news, changed) })
-	defer telling.Wait()
-	l := &link{
+func (a *agent) link(secrets SecretSource) *link {
+	return &link{
 		secret: a.want.Secret, server: a.want.Server, secrets: secrets, visit: a.visit, trouble: a.trouble,
 		granting: "apply config/components/apps-ingress in namespace " + a.want.Secret.Namespace,
 	}
-	l.run(ctx)
 }
 
 // trouble is told; what was seen stays.

@@ -48,6 +48,19 @@ type api struct {
 	client *http.Client
 }
 
+// open connects, so that one connection carries all that follows: without it each request would open one, and close all but the first.
+func open(ctx context.Context, server string, access Access, dial Dial) (*api, error) {
+	api, err := connect(server, access, dial)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := api.do(ctx, request{verb: http.MethodGet, path: "/version", accept: asJSON}); err != nil {
+		api.close()
+		return nil, err
+	}
+	return api, nil
+}
+
 // connect makes ready a connection to a server, whatever the kubeconfig said that it was.
 func connect(server string, access Access, dial Dial) (*api, error) {
 	u, err := url.Parse(server)

@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/netip"
 	"reflect"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -68,10 +67,7 @@ type Approvals struct {
 	told    func(bridge types.NamespacedName, a Approved)
 	changed func(bridge types.NamespacedName)
 
-	mu        sync.Mutex
-	approvers map[types.NamespacedName]*approver
-	ended     bool
-	all       sync.WaitGroup
+	lives[*approver]
 }
 
 // NewApprovals approves nothing yet. Told is called after each approval, changed when a bridge's ApprovalState turned, both from
@@ -79,21 +75,8 @@ type Approvals struct {
 func NewApprovals(secrets SecretSource, facts FactSource, told func(bridge types.NamespacedName, a Approved), changed func(bridge types.NamespacedName)) *Approvals {
 	return &Approvals{
 		Dial: (&net.Dialer{}).DialContext, secrets: secrets, facts: facts, told: told, changed: changed,
-		approvers: map[types.NamespacedName]*approver{},
+		lives: lives[*approver]{of: map[types.NamespacedName]*approver{}},
 	}
-}
-
-// Start waits for the end and then approves nothing more: it makes Approvals a Runnable of the manager.
-func (a *Approvals) Start(ctx context.Context) error {
-	<-ctx.Done()
-	a.mu.Lock()
-	a.ended = true
-	for _, one := range a.approvers {
-		one.stop()
-	}
-	a.mu.Unlock()
-	a.all.Wait()
-	return nil
 }
 
 // See begins to approve for a bridge, or goes on, and tells at once how that stands. DPUs are what is known of them: when they
@@ -101,47 +84,19 @@ func (a *Approvals) Start(ctx context.Context) error {
 func (a *Approvals) See(bridge types.NamespacedName, w ApproveWant, dpus []dpf.DPU) ApprovalState {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	one := a.approvers[bridge]
+	one := a.of[bridge]
 	if (one == nil || !reflect.DeepEqual(one.want, w)) && !a.ended {
-		one = a.begin(bridge, w, one)
+		one = &approver{life: newLife(), by: bridge, want: w, dial: a.Dial, facts: a.facts, told: func(what Approved) {
+			if a.told != nil {
+				a.told(bridge, what)
+			}
+		}}
+		a.begin(bridge, one, one.link(a.secrets), a.changed)
 	}
 	if one == nil {
 		return ApprovalState{}
 	}
 	return one.sees(DPUs(dpus))
-}
-
-// Forget approves nothing more for a bridge.
-func (a *Approvals) Forget(bridge types.NamespacedName) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if one := a.approvers[bridge]; one != nil {
-		one.stop()
-		delete(a.approvers, bridge)
-	}
-}
-
-// begin has an approver follow another, which must have ended: two could approve two CSRs of one DPU.
-func (a *Approvals) begin(bridge types.NamespacedName, w ApproveWant, before *approver) *approver {
-	ctx, stop := context.WithCancel(context.Background())
-	one := &approver{
-		by: bridge, want: w, dial: a.Dial, facts: a.facts, stop: stop, gone: make(chan struct{}), news: make(chan struct{}, 1), due: make(chan struct{}, 1),
-		told: func(what Approved) {
-			if a.told != nil {
-				a.told(bridge, what)
-			}
-		},
-	}
-	a.approvers[bridge] = one
-	a.all.Go(func() {
-		defer close(one.gone)
-		if before != nil {
-			before.stop()
-			<-before.gone
-		}
-		one.run(ctx, a.secrets, func() { a.changed(bridge) })
-	})
-	return one
 }
 
 // DPUs are the facts about cards that decisions need.

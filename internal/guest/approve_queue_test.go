@@ -34,7 +34,7 @@ func TestAQueueIsBounded(t *testing.T) {
 // The watch may show an approval late: until then a second CSR of the DPU must not pass.
 func TestAnApprovalCountsAtOnce(t *testing.T) {
 	g := NewWithT(t)
-	v := &approving{approver: &approver{news: make(chan struct{}, 1)}, queue: newQueue(), approved: map[string]map[string]csr.Approval{}}
+	v := &approving{approver: &approver{life: newLife()}, queue: newQueue(), approved: map[string]map[string]csr.Approval{}}
 	one := csr.Asked{Kind: csr.Bootstrap, Name: "one", Host: "dpu-1"}
 	v.queue.add(one, time.Now())
 	v.isApproved(v.queue.hosts["dpu-1"][0], csr.Decision{Kind: csr.Bootstrap, Host: "dpu-1", DPU: csr.DPU{Name: "dpu-1", UID: "uid-1"}})

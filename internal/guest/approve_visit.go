@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"net/http"
 	"reflect"
 	"slices"
 	"sync"
@@ -23,15 +22,12 @@ import (
 
 // approver approves in one hosted cluster for one bridge.
 type approver struct {
+	life
 	by    types.NamespacedName
 	want  ApproveWant
 	dial  Dial
 	facts FactSource
 	told  func(Approved)
-	stop  context.CancelFunc
-	gone  chan struct{} // closed when nothing of it runs any more
-	news  chan struct{} // the state turned
-	due   chan struct{} // there may be something to decide
 
 	mu      sync.Mutex
 	state   ApprovalState
@@ -39,15 +35,11 @@ type approver struct {
 	version int // of dpus
 }
 
-func (a *approver) run(ctx context.Context, secrets SecretSource, changed func()) {
-	var telling sync.WaitGroup
-	telling.Go(func() { tell(ctx, a.news, changed) })
-	defer telling.Wait()
-	l := &link{
+func (a *approver) link(secrets SecretSource) *link {
+	return &link{
 		secret: a.want.Secret, server: a.want.Server, secrets: secrets, visit: a.visit, trouble: a.trouble,
 		granting: "apply config/components/dpu-bridge in namespace " + a.want.Secret.Namespace,
 	}
-	l.run(ctx)
 }
 
 func (a *approver) sees(dpus []csr.DPU) ApprovalState {
@@ -115,15 +107,11 @@ type approving struct {
 }
 
 func (a *approver) visit(ctx context.Context, access Access) (settled bool, err error) {
-	api, err := connect(a.want.Server, access, a.dial)
+	api, err := open(ctx, a.want.Server, access, a.dial)
 	if err != nil {
 		return false, err
 	}
 	defer api.close()
-	// One connection carries all that follows: without it each request would open one, and close all but the first.
-	if _, err := api.do(ctx, request{verb: http.MethodGet, path: "/version", accept: asJSON}); err != nil {
-		return false, err
-	}
 	group, ctx := errgroup.WithContext(ctx)
 	v := &approving{
 		approver: a, access: access, api: api, group: group, all: true,

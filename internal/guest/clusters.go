@@ -3,9 +3,7 @@
 package guest
 
 import (
-	"context"
 	"net"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -40,29 +38,13 @@ type Clusters struct {
 	secrets SecretSource
 	changed func(types.NamespacedName)
 
-	mu     sync.Mutex
-	agents map[types.NamespacedName]*agent
-	ended  bool
-	all    sync.WaitGroup
+	lives[*agent]
 }
 
 // NewClusters looks into none yet. What changed is called when something else is seen of an Infra's hosted cluster, from a
 // goroutine of that Infra's own.
 func NewClusters(secrets SecretSource, changed func(infra types.NamespacedName)) *Clusters {
-	return &Clusters{Dial: (&net.Dialer{}).DialContext, secrets: secrets, changed: changed, agents: map[types.NamespacedName]*agent{}}
-}
-
-// Start waits for the end and then leaves every hosted cluster: it makes Clusters a Runnable of the manager.
-func (c *Clusters) Start(ctx context.Context) error {
-	<-ctx.Done()
-	c.mu.Lock()
-	c.ended = true
-	for _, a := range c.agents {
-		a.stop()
-	}
-	c.mu.Unlock()
-	c.all.Wait()
-	return nil
+	return &Clusters{Dial: (&net.Dialer{}).DialContext, secrets: secrets, changed: changed, lives: lives[*agent]{of: map[types.NamespacedName]*agent{}}}
 }
 
 // See begins to look into an Infra's hosted cluster, or goes on, and tells at once what is seen; nil when nothing is known
@@ -70,30 +52,15 @@ func (c *Clusters) Start(ctx context.Context) error {
 func (c *Clusters) See(infra types.NamespacedName, w Want) *plan.Guest {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	a := c.agents[infra]
+	a := c.of[infra]
 	if (a == nil || a.want != w) && !c.ended {
-		a = c.begin(infra, w, a)
+		a = &agent{life: newLife(), infra: infra, want: w, dial: c.Dial}
+		c.begin(infra, a, a.link(c.secrets), c.changed)
 	}
 	if a == nil {
 		return nil
 	}
 	return a.sees()
-}
-
-// begin has an agent follow another, whose writes must be over first.
-func (c *Clusters) begin(infra types.NamespacedName, w Want, before *agent) *agent {
-	ctx, stop := context.WithCancel(context.Background())
-	a := &agent{infra: infra, want: w, dial: c.Dial, stop: stop, gone: make(chan struct{}), news: make(chan struct{}, 1), due: make(chan struct{}, 1)}
-	c.agents[infra] = a
-	c.all.Go(func() {
-		defer close(a.gone)
-		if before != nil {
-			before.stop()
-			<-before.gone
-		}
-		a.run(ctx, c.secrets, func() { c.changed(infra) })
-	})
-	return a
 }
 
 // Apply says what our Service in the hosted cluster should be; nil is none. It is made so in the background, kept so, and tried
@@ -123,18 +90,8 @@ func (c *Clusters) End(infra types.NamespacedName) (done bool, waited time.Durat
 	return a.ends()
 }
 
-// Forget leaves an Infra's hosted cluster, and all in it as it is.
-func (c *Clusters) Forget(infra types.NamespacedName) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if a := c.agents[infra]; a != nil {
-		a.stop()
-		delete(c.agents, infra)
-	}
-}
-
 func (c *Clusters) agent(infra types.NamespacedName) *agent {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.agents[infra]
+	return c.of[infra]
 }

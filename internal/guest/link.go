@@ -32,7 +32,6 @@ type link struct {
 }
 
 const (
-	kubeconfigKey = "kubeconfig"
 	// tellEvery bounds how often one hosted cluster, which may change a thousand times a second, has its owner planned.
 	tellEvery = 250 * time.Millisecond
 	// longestPause leaves room for a connection and its lists in the 30 s in which a cluster that is back is seen.
@@ -95,7 +94,7 @@ func (l *link) followSecret(ctx context.Context) error {
 
 // use begins to visit with a kubeconfig, unless it is the one that is used already. The connections of the one before are closed.
 func (l *link) use(ctx context.Context, secret *corev1.Secret) {
-	content := secret.Data[kubeconfigKey]
+	content := secret.Data[KubeconfigKey]
 	if digest := sha256.Sum256(content); digest == l.held {
 		return
 	} else if access, refusal := Sanitise(content); refusal != nil {

@@ -3,7 +3,7 @@ package guest
 import "sigs.k8s.io/yaml"
 
 // KubeconfigKey is where HyperShift puts a kubeconfig in its Secret.
-const KubeconfigKey = kubeconfigKey
+const KubeconfigKey = "kubeconfig"
 
 // Kubeconfig is one made of what is used of another, and of nothing else.
 func (a Access) Kubeconfig() []byte {

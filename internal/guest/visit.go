@@ -2,7 +2,6 @@ package guest
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -27,15 +26,11 @@ type visit struct {
 
 // visit lasts until something fails, and says whether everything was read before.
 func (a *agent) visit(ctx context.Context, access Access) (settled bool, err error) {
-	api, err := connect(a.want.Server, access, a.dial)
+	api, err := open(ctx, a.want.Server, access, a.dial)
 	if err != nil {
 		return false, err
 	}
 	defer api.close()
-	// One connection carries all that follows: without it each request would open one, and close all but the first.
-	if _, err := api.do(ctx, request{verb: http.MethodGet, path: "/version", accept: asJSON}); err != nil {
-		return false, err
-	}
 	group, ctx := errgroup.WithContext(ctx)
 	v := &visit{agent: a, api: api, group: group}
 	v.left.Add(1) // ours, until all is begun

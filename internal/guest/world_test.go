@@ -135,14 +135,8 @@ func (w *world) grant() {
 
 // kubeconfig of the hosted cluster, as HyperShift writes it; its server is not the one that is dialled.
 func (w *world) kubeconfig(change ...func(*clientcmdapi.Config)) []byte {
-	c := clientcmdapi.Config{
-		APIVersion: "v1", Kind: "Config", CurrentContext: "admin",
-		Clusters: []clientcmdapi.NamedCluster{{Name: "cluster", Cluster: clientcmdapi.Cluster{
-			Server: "https://api.c1.example.com:6443", CertificateAuthorityData: cluster.Admin.CAData,
-		}}},
-		Contexts:  []clientcmdapi.NamedContext{{Name: "admin", Context: clientcmdapi.Context{Cluster: "cluster", AuthInfo: "admin", Namespace: "default"}}},
-		AuthInfos: []clientcmdapi.NamedAuthInfo{{Name: "admin", AuthInfo: clientcmdapi.AuthInfo{ClientCertificateData: cluster.Admin.CertData, ClientKeyData: cluster.Admin.KeyData}}},
-	}
+	c := envtest.Kubeconfig("https://api.c1.example.com:6443", cluster.Admin.CAData, cluster.Admin)
+	c.Contexts[0].Context.Namespace = "default"
 	for _, f := range change {
 		f(&c)
 	}

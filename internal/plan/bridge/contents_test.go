@@ -31,7 +31,7 @@ func TestAnSSHKeyIsALineOfAuthorizedKeys(t *testing.T) {
 		"a type and another's key":       {strings.Replace(ed25519, "ssh-ed25519", "ssh-rsa", 1), "has no public SSH key"},
 		"a type and nothing but it":      {"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5", "has no public SSH key"},
 		"a key that was cut in its type": {"ssh-ed25519 AAAAC3Nz", "has no public SSH key"},
-		"the file's name":                {"/root/.ssh/id_ed25519.pub", "has no public SSH key"},
+		"the file's name":                {"/home/me/.ssh/id_ed25519.pub", "has no public SSH key"},
 		"the private key":                {"-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaA==\n-----END OPENSSH PRIVATE KEY-----\n", "has a private key"},
 		"the private key beside":         {ed25519 + "\n-----BEGIN PRIVATE KEY-----\n", "has a private key"},
 	} {

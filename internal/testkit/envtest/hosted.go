@@ -53,12 +53,17 @@ func (h *Hosted) Stop() error { return errors.Join(h.env.Stop(), os.RemoveAll(h.
 
 // Kubeconfig of an administrator, as HyperShift writes it; its server does not exist.
 func (h *Hosted) Kubeconfig() ([]byte, error) {
-	return yaml.Marshal(clientcmdapi.Config{
+	return yaml.Marshal(Kubeconfig("https://api.nowhere.example.com:6443", h.trust, h.Admin))
+}
+
+// Kubeconfig with a user's certificate, for a server that is trusted by a CA.
+func Kubeconfig(server string, ca []byte, user *rest.Config) clientcmdapi.Config {
+	return clientcmdapi.Config{
 		APIVersion: "v1", Kind: "Config", CurrentContext: "admin",
-		Clusters:  []clientcmdapi.NamedCluster{{Name: "cluster", Cluster: clientcmdapi.Cluster{Server: "https://api.nowhere.example.com:6443", CertificateAuthorityData: h.trust}}},
+		Clusters:  []clientcmdapi.NamedCluster{{Name: "cluster", Cluster: clientcmdapi.Cluster{Server: server, CertificateAuthorityData: ca}}},
 		Contexts:  []clientcmdapi.NamedContext{{Name: "admin", Context: clientcmdapi.Context{Cluster: "cluster", AuthInfo: "admin"}}},
-		AuthInfos: []clientcmdapi.NamedAuthInfo{{Name: "admin", AuthInfo: clientcmdapi.AuthInfo{ClientCertificateData: h.Admin.CertData, ClientKeyData: h.Admin.KeyData}}},
-	})
+		AuthInfos: []clientcmdapi.NamedAuthInfo{{Name: "admin", AuthInfo: clientcmdapi.AuthInfo{ClientCertificateData: user.CertData, ClientKeyData: user.KeyData}}},
+	}
 }
 
 func selfSigned(certificateFile, keyFile string, names []string) ([]byte, error) {

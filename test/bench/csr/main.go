@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -29,12 +28,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/guest"
+	testenv "github.com/cldmnky/oooi/internal/testkit/envtest"
+	"github.com/cldmnky/oooi/test/bench/internal/heap"
 )
 
 func main() {
@@ -112,12 +112,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if b.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 		return err
 	}
-	text, err := yaml.Marshal(clientcmdapi.Config{
-		APIVersion: "v1", Kind: "Config", CurrentContext: "x",
-		Clusters:  []clientcmdapi.NamedCluster{{Name: "x", Cluster: clientcmdapi.Cluster{Server: "https://api.c1.example.com:6443", CertificateAuthorityData: b.config.CAData}}},
-		Contexts:  []clientcmdapi.NamedContext{{Name: "x", Context: clientcmdapi.Context{Cluster: "x", AuthInfo: "x"}}},
-		AuthInfos: []clientcmdapi.NamedAuthInfo{{Name: "x", AuthInfo: clientcmdapi.AuthInfo{ClientCertificateData: b.config.CertData, ClientKeyData: b.config.KeyData}}},
-	})
+	text, err := yaml.Marshal(testenv.Kubeconfig("https://api.c1.example.com:6443", b.config.CAData, b.config))
 	if err != nil {
 		return err
 	}
@@ -208,7 +203,7 @@ func (b *bench) atOnce(ctx context.Context, t *tabwriter.Writer, all, good int) 
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	before, began := memory(), time.Now()
+	before, began := heap.Live(), time.Now()
 	see, end := b.begin(ctx)
 	defer end()
 	last := func() (at time.Time) {
@@ -230,7 +225,7 @@ func (b *bench) atOnce(ctx context.Context, t *tabwriter.Writer, all, good int) 
 		return err
 	}
 	fmt.Fprintf(t, "%d CSRs at once, %d good: the last good one is approved after\t%s\t< 10 s\n", all, good, last().Sub(began).Round(time.Millisecond))
-	fmt.Fprintf(t, "memory that the others, which wait, take\t%.1f MiB\tflat\n", float64(memory()-before)/(1<<20))
+	fmt.Fprintf(t, "memory that the others, which wait, take\t%.1f MiB\tflat\n", float64(heap.Live()-before)/(1<<20))
 	return nil
 }
 
@@ -264,13 +259,4 @@ func until(ctx context.Context, is func() bool) error {
 		}
 	}
 	return nil
-}
-
-// memory is what the process holds on to: live objects and stacks.
-func memory() uint64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc + m.StackInuse
 }

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -22,13 +21,14 @@ import (
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/guest"
 	"github.com/cldmnky/oooi/internal/names"
+	testenv "github.com/cldmnky/oooi/internal/testkit/envtest"
+	"github.com/cldmnky/oooi/test/bench/internal/heap"
 )
 
 func main() {
@@ -67,7 +67,7 @@ func run(ctx context.Context, guests int, idle time.Duration) error {
 	if err := b.look(ctx, 0, 1); err != nil {
 		return err
 	}
-	one := memory()
+	one := heap.Live()
 	if err := b.look(ctx, 1, guests); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func run(ctx context.Context, guests int, idle time.Duration) error {
 		return ctx.Err()
 	case <-time.After(idle): // the measurement itself
 	}
-	all := memory()
+	all := heap.Live()
 	now, err := b.requests()
 	if err != nil {
 		return err
@@ -120,12 +120,7 @@ type bench struct {
 
 // prepare writes the kubeconfig, one for all, and the namespace of the Services.
 func (b *bench) prepare(ctx context.Context) error {
-	text, err := yaml.Marshal(clientcmdapi.Config{
-		APIVersion: "v1", Kind: "Config", CurrentContext: "x",
-		Clusters:  []clientcmdapi.NamedCluster{{Name: "x", Cluster: clientcmdapi.Cluster{Server: "https://api.c1.example.com:6443", CertificateAuthorityData: b.config.CAData}}},
-		Contexts:  []clientcmdapi.NamedContext{{Name: "x", Context: clientcmdapi.Context{Cluster: "x", AuthInfo: "x"}}},
-		AuthInfos: []clientcmdapi.NamedAuthInfo{{Name: "x", AuthInfo: clientcmdapi.AuthInfo{ClientCertificateData: b.config.CertData, ClientKeyData: b.config.KeyData}}},
-	})
+	text, err := yaml.Marshal(testenv.Kubeconfig("https://api.c1.example.com:6443", b.config.CAData, b.config))
 	if err != nil {
 		return err
 	}
@@ -165,15 +160,6 @@ func (b *bench) look(ctx context.Context, from, to int) error {
 		}
 	}
 	return nil
-}
-
-// memory is what the process holds on to: live objects and stacks.
-func memory() uint64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc + m.StackInuse
 }
 
 // counted are requests by verb.
