@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -118,7 +119,7 @@ func (o *Bridges) surroundingsOf(ctx context.Context, seen *Bridge) error {
 }
 
 // secrets are followed first and read then, each by its name and from the API server itself; the mapping, which is not ours, as well.
-func (o *Bridges) secrets(ctx context.Context, seen *Bridge) (err error) {
+func (o *Bridges) secrets(ctx context.Context, seen *Bridge) error {
 	b := seen.Input.Bridge
 	at := func(name string) types.NamespacedName {
 		return types.NamespacedName{Namespace: b.Namespace, Name: name}
@@ -135,17 +136,25 @@ func (o *Bridges) secrets(ctx context.Context, seen *Bridge) (err error) {
 	if o.Watches != nil {
 		o.Watches.Follow(client.ObjectKeyFromObject(b), follow...)
 	}
+	var reading errgroup.Group // at once: who writes a bridge waits for them (webhook)
 	for _, read := range []struct {
 		key  types.NamespacedName
 		into *bridge.Secret
 	}{{pull, &seen.PullSecret}, {ssh, &seen.SSHKey}, {key, &seen.Key}, {kubeconfig, &seen.Kubeconfig.Secret}, {injected, &seen.Injected}} {
-		if *read.into, err = o.secret(ctx, read.key); err != nil {
+		reading.Go(func() (err error) {
+			*read.into, err = o.secret(ctx, read.key)
 			return err
-		}
+		})
+	}
+	reading.Go(func() (err error) {
+		seen.Mapping, err = o.mapping(ctx)
+		return err
+	})
+	if err := reading.Wait(); err != nil {
+		return err
 	}
 	seen.Kubeconfig = sanitised(seen.Kubeconfig.Secret)
-	seen.Mapping, err = o.mapping(ctx)
-	return err
+	return nil
 }
 
 func (o *Bridges) secret(ctx context.Context, key types.NamespacedName) (bridge.Secret, error) {

@@ -20,9 +20,6 @@ func (r reviewer) bridge(ctx context.Context, before runtime.Object, after *dpuv
 		return admission.Allowed("")
 	}
 	was, _ := before.(*dpuv1.DPUHCPBridge)
-	if was == nil {
-		after = bridge.Unstored(after)
-	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	seen, err := r.bridges.Around(ctx, after)

@@ -18,16 +18,12 @@ var gates = []string{
 	dpuv1.ConditionBlueFieldContainerImageAvailable, dpuv1.ConditionMetalLBConfigured,
 }
 
-// Unstored is a bridge that is about to be made, as planning has it: younger than all others.
-func Unstored(b *dpuv1.DPUHCPBridge) *dpuv1.DPUHCPBridge {
-	b = b.DeepCopy()
-	b.UID, b.CreationTimestamp = "", metav1.Time{}
-	return b
-}
-
 // Judge says what of a bridge must not be stored, and what it will wait for. was is what is stored; nil for a new bridge. What was there
 // before may stay: who mends something else is not stopped.
 func Judge(in Input, was *dpuv1.DPUHCPBridge) (refused, awaited []finding.Finding) {
+	if was == nil {
+		in.Bridge = unstored(in.Bridge)
+	}
 	in.Rivals = slices.DeleteFunc(slices.Clone(in.Rivals), func(r dpuv1.DPUHCPBridge) bool { // to make it twice is another mistake
 		return r.Namespace == in.Bridge.Namespace && r.Name == in.Bridge.Name
 	})
@@ -41,6 +37,13 @@ func Judge(in Input, was *dpuv1.DPUHCPBridge) (refused, awaited []finding.Findin
 		}
 	}
 	return refused, awaited
+}
+
+// unstored is a bridge that is about to be made, as planning has it: younger than those that are there, of the same second too.
+func unstored(b *dpuv1.DPUHCPBridge) *dpuv1.DPUHCPBridge {
+	b = b.DeepCopy()
+	b.UID, b.CreationTimestamp = "", metav1.Time{}
+	return b
 }
 
 // writes says whether a change writes a field that findings are about. The others are set once.

@@ -21,13 +21,13 @@ func asked() bridge.Input {
 	return bridge.Input{
 		Settings: bridge.Settings{MetalLBNamespace: "metallb-system", Images: types.NamespacedName{Namespace: "oooi-system", Name: "ocp-bluefield-images"}},
 		Served:   bridge.Served{DPF: true, HyperShift: true, MetalLB: true}, Lives: func(types.UID) bool { return false },
-		Bridge: bridge.Unstored(&dpuv1.DPUHCPBridge{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "dpu1", UID: "0", CreationTimestamp: metav1.Now()},
+		Bridge: &dpuv1.DPUHCPBridge{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "dpu1", UID: "0", CreationTimestamp: metav1.Unix(1000, 0)},
 			Spec: dpuv1.DPUHCPBridgeSpec{
 				DPUClusterRef: dpuv1.DPUClusterReference{Name: "dpus"}, BaseDomain: "example.com", SSHKey: "ssh", PullSecret: "pull",
 				OCPReleaseImage: "quay.io/ocp/release:4.20.4-multi", ExposeThroughLoadBalancer: true, MetalLBVirtualIP: "192.0.2.10",
 			},
-		}),
+		},
 		DPUCluster: &dpf.DPUCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "dpus"}, Spec: dpf.DPUClusterSpec{Type: "example.com/hosted"}},
 		Mapping:    &corev1.ConfigMap{Data: map[string]string{"4.20.4": image}},
 		PullSecret: bridge.Secret{Secret: pull}, SSHKey: bridge.Secret{Secret: ssh},
@@ -49,7 +49,7 @@ func TestANewBridgeIsRefusedOrHasToWait(t *testing.T) {
 		"TypeMismatch": {refused, "spec.clusterType", func(in *bridge.Input) { in.Bridge.Spec.ClusterType = "static" }},
 		"DPUClusterTaken": {refused, "spec.dpuClusterRef", func(in *bridge.Input) {
 			rival := in.Bridge.DeepCopy()
-			rival.Name, rival.UID, rival.CreationTimestamp = "first", "z", metav1.Now()
+			rival.Name, rival.UID = "first", "z" // of the same second
 			in.Rivals = append(in.Rivals, *rival)
 		}},
 		"SecretInvalid":       {refused, "spec.pullSecret", func(in *bridge.Input) { in.PullSecret.Data[bridge.PullSecretKey] = []byte("{}") }},
@@ -91,7 +91,7 @@ func about(reason, field string) gtypes.GomegaMatcher {
 func TestABridgeIsNoRivalOfItself(t *testing.T) {
 	in := asked()
 	stored := in.Bridge.DeepCopy()
-	stored.UID, stored.CreationTimestamp = "1", metav1.Now()
+	stored.UID = "z"
 	in.Rivals = []dpuv1.DPUHCPBridge{*stored}
 	refused, _ := bridge.Judge(in, nil)
 	NewWithT(t).Expect(refused).To(BeEmpty())
