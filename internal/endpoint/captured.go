@@ -34,7 +34,7 @@ func (t Table) Captured(v VLAN) ([]Captured, []finding.Finding) {
 			}
 			if why := v.refuses(literal); why != "" {
 				findings = append(findings, finding.Wrong(v1alpha1.ConditionEndpointsResolved, "CapturedAddressRefused").In(Object(t.of.HostedCluster)).At("spec.services").Change(t.Renamed(literal)...).
-					Say("%s is %s (%s), %s; publish it under a name that workers can resolve, or under another address", e.Name, literal, e.Source, why))
+					Say("%s is %s (%s), %s; make the HostedCluster anew with a name that workers can resolve, or with another address", e.Name, literal, e.Source, why))
 				continue
 			}
 			captured = capture(captured, literal, e.Port)

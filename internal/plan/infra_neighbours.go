@@ -175,7 +175,7 @@ func (v *view) capturedByNeighbours() []finding.Finding {
 			if n.older && slices.Contains(v.carriedBy(n), c.IP) {
 				all = append(all, finding.Wrong(v1alpha1.ConditionEndpointsResolved, "CapturedAddressInUse").
 					In(endpoint.Object(v.HostedCluster)).At("spec.services").Change(v.table.Renamed(c.IP)...).
-					Say("another Infra on this layer 2 carries %s already (NodePort addresses are shared by clusters); put this cluster's workers on a VLAN of their own, or publish it under an address or name of its own", c.IP))
+					Say("another Infra on this layer 2 carries %s already (NodePort addresses are shared by clusters); put this cluster's workers on a VLAN of their own, or make the HostedCluster anew with an address or name of its own", c.IP))
 			}
 		}
 	}

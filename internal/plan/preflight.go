@@ -62,7 +62,7 @@ func (v *view) overlaps() []finding.Finding {
 	for _, n := range v.hostedNetworks() {
 		if v.cidr.Overlaps(n.prefix) {
 			all = append(all, wrong().In(endpoint.Object(v.HostedCluster)).At(n.field).Set(v.hostedElsewhere(n.field)).
-				Say("networkConfig.cidr %s overlaps the hosted cluster's %s %s: workers could not tell them apart; create the HostedCluster with another network, or give the VLAN one", v.cidr, n.field, n.prefix))
+				Say("networkConfig.cidr %s overlaps the hosted cluster's %s %s: workers could not tell them apart; make the HostedCluster anew with another network, or give the VLAN one", v.cidr, n.field, n.prefix))
 		}
 	}
 	return all
@@ -160,7 +160,7 @@ func (v *view) passthrough() []finding.Finding {
 	}
 	return []finding.Finding{finding.Fails(v1alpha1.ConditionEndpointsResolved, "BaseDomainPassthrough").
 		In(endpoint.Object(v.HostedCluster)).At(field).Set(finding.Values{field: false}).
-		Say("HostedCluster %s/%s has baseDomainPassthrough: the management cluster's router would have to reach its workers, which the VLAN isolates, so *.apps stays dead; create it with a base domain of its own", v.HostedCluster.Namespace, v.HostedCluster.Name)}
+		Say("HostedCluster %s/%s has baseDomainPassthrough: the management cluster's router would have to reach its workers, which the VLAN isolates, so *.apps stays dead; make it anew with a base domain of its own", v.HostedCluster.Namespace, v.HostedCluster.Name)}
 }
 
 // withDHCP turns our DHCP on, where the VLAN's addresses are of the family that it serves.

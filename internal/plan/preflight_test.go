@@ -99,6 +99,18 @@ func TestANodePoolIsOfNoConcernWhenAnotherIsOnTheVLAN(t *testing.T) {
 	g.Expect(told(in, "NodePoolNotOnVLAN")).To(HaveLen(1))
 }
 
+// What is printed is applied as it stands: the networks that the machines have must not be lost.
+func TestANodePoolsNetworksAreKept(t *testing.T) {
+	in := good(t, func(in *plan.Input) {
+		in.NodePools[0].Spec.Platform.Kubevirt.AdditionalNetworks = []hyperv1.KubevirtNetwork{{Name: "clusters/storage"}, {Name: "backup"}}
+	})
+	g, found := NewWithT(t), told(in, "NodePoolNotOnVLAN")
+	g.Expect(found).To(HaveLen(1))
+	g.Expect(entries(found[0], "spec.platform.kubevirt.additionalNetworks")).To(Equal([]any{
+		map[string]any{"name": "clusters/vlan100"}, map[string]any{"name": "clusters/storage"}, map[string]any{"name": "backup"},
+	}))
+}
+
 func TestTheMTUMustFitTheWorkersNetwork(t *testing.T) {
 	for name, c := range map[string]struct {
 		config string

@@ -99,17 +99,14 @@ const (
 
 func (v *view) notOnVLAN(p *hyperv1.NodePool) finding.Finding {
 	ours := Refs(v.Infra).NAD.String()
-	named := "none"
-	if all := p.Spec.Platform.Kubevirt.AdditionalNetworks; len(all) > 0 {
-		var names []string
-		for _, n := range all {
-			names = append(names, n.Name)
-		}
-		named = strings.Join(names, ", ")
+	var names []string
+	networks := []any{map[string]any{"name": ours}} // the first card; a merge patch replaces lists, so the others are in it too
+	for _, n := range p.Spec.Platform.Kubevirt.AdditionalNetworks {
+		names, networks = append(names, n.Name), append(networks, map[string]any{"name": n.Name})
 	}
 	return finding.Fails(v1alpha1.ConditionNetworkReady, "NodePoolNotOnVLAN").
-		In(poolObject(p)).At(fieldNetworks).Set(finding.Values{fieldNetworks: []any{map[string]any{"name": ours}}, fieldDefaultNetwork: false}).
-		Say("NodePool %s/%s is not on the VLAN of NetworkAttachmentDefinition %s (its additionalNetworks: %s); name that one", p.Namespace, p.Name, ours, named)
+		In(poolObject(p)).At(fieldNetworks).Set(finding.Values{fieldNetworks: networks, fieldDefaultNetwork: false}).
+		Say("NodePool %s/%s is not on the VLAN of NetworkAttachmentDefinition %s (its additionalNetworks: %s); name that one", p.Namespace, p.Name, ours, orElse(strings.Join(names, ", "), "none"))
 }
 
 func onPodNetworkToo(p *hyperv1.NodePool) finding.Finding {

@@ -190,6 +190,17 @@ func TestGoodConfigurationsRaiseNothing(t *testing.T) {
 	}
 }
 
+// HyperShift refuses another value of these (its API's rules, self == oldSelf): nothing that says so may go by as a patch.
+func TestWhatIsImmutableIsPrintedForAHostedClusterMadeAnew(t *testing.T) {
+	for _, code := range codes(t) {
+		_, findings := found(t, read(t, examples+code+"/fails.yaml"), code)
+		for _, f := range findings {
+			of := strings.Contains(f.YAML, "kind: HostedCluster\n") && strings.Contains(f.YAML, "\nspec:\n")
+			NewWithT(t).Expect(f.Anew).To(Equal(of), "%s: %s", code, f.YAML)
+		}
+	}
+}
+
 // The reference, one row for each code: code, severity, condition, whether YAML is printed.
 func TestTheReferenceListsExactlyTheCodesThatThereAre(t *testing.T) {
 	row := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]+) \\| (\\w+) \\| (yes|no) \\| .+ \\| .+ \\|$")

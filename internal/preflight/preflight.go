@@ -4,6 +4,7 @@ package preflight
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -50,6 +51,8 @@ type Finding struct {
 	Reason string `json:"reason"`
 	// YAML puts it right: merge patches, one document for each object. Empty when there is no one way to.
 	YAML string `json:"yaml,omitempty"`
+	// Anew: the YAML is for the object's own file. One that exists is deleted, and created with it.
+	Anew bool `json:"anew,omitempty"`
 }
 
 // All judges the Infras of files, and those that annotations of HostedClusters ask for.
@@ -101,10 +104,16 @@ func report(infra *v1alpha1.Infra, findings []finding.Finding) Report {
 	for _, f := range findings {
 		r.Works = r.Works && !f.Outcome.Mend()
 		r.Findings = append(r.Findings, Finding{
-			Code: f.Reason, Severity: severity(f.Outcome), Condition: f.Condition, Object: f.Of.String(), Field: f.Field, Reason: f.Message, YAML: f.YAML(),
+			Code: f.Reason, Severity: severity(f.Outcome), Condition: f.Condition, Object: f.Of.String(), Field: f.Field, Reason: f.Message, YAML: f.YAML(), Anew: anew(f),
 		})
 	}
 	return r
+}
+
+// anew: of a HostedCluster's specification, what findings change is immutable (hostedcluster_types.go and kubevirt.go of
+// HyperShift's API) or, as credentials, would leave its machines where they are.
+func anew(f finding.Finding) bool {
+	return len(f.Changes) > 0 && f.Of.Kind == "HostedCluster" && strings.HasPrefix(f.Field, "spec.")
 }
 
 func severity(o finding.Outcome) Severity {
@@ -141,10 +150,16 @@ func Table(to io.Writer, reports []Report) error {
 }
 
 func changes(to io.Writer, reports []Report) error {
-	heading := "\n# What to change; each document is for: kubectl patch --type merge -f FILE --patch-file FILE\n"
+	return errors.Join(
+		documents(to, reports, false, "What to change; each document is for: kubectl patch --type merge -f FILE --patch-file FILE"),
+		documents(to, reports, true, "What HyperShift takes only from a HostedCluster made anew; each document changes its own file: kubectl patch --local --type merge -f HOSTEDCLUSTER --patch-file FILE -o yaml"))
+}
+
+func documents(to io.Writer, reports []Report, anew bool, heading string) error {
+	heading = "\n# " + heading + "\n"
 	for _, r := range reports {
 		for _, f := range r.Findings {
-			if f.YAML == "" {
+			if f.YAML == "" || f.Anew != anew {
 				continue
 			}
 			if _, err := fmt.Fprintf(to, "%s---\n# %s of %s/%s\n%s", heading, f.Code, r.Namespace, r.Name, f.YAML); err != nil {
