@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -176,4 +177,46 @@ func TestABridgeThatIsThereCanBeMended(t *testing.T) {
 	w.Expect(w.changes(b, func() { b.Spec.OCPReleaseImage = "quay.io/ocp/release:4.20.4" })).To(Succeed(), "it is being deleted")
 	w.Expect(w.changes(b, func() { b.Finalizers = nil })).To(Succeed())
 	w.Eventually(func() error { return w.api.Get(w.ctx, client.ObjectKeyFromObject(b), b) }).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
+}
+
+// With reads that fail, who writes a spec is told so; who deletes, or takes a finalizer off, is not even asked about.
+func TestABridgeThatCannotBeJudgedStopsNobody(t *testing.T) {
+	w := dpuWorld(t)
+	w.grantsSecrets()
+	w.operator()
+	w.bridges()
+	b := w.bridge("dpu1")
+	w.creates(b)
+	w.t.Cleanup(w.forgetsBridges)
+	w.told.taken()
+	w.blind.Store(true)
+	w.Expect(w.changes(b, func() { b.Spec.OCPReleaseImage = "quay.io/ocp/release:4.99.0" })).To(Succeed())
+	w.Expect(w.told.taken()).To(ConsistOf(HavePrefix("NotJudged: ")))
+	w.Expect(w.changes(b, func() { b.Finalizers = append(b.Finalizers, "example.com/hold") })).To(Succeed())
+	w.Expect(w.api.Delete(w.ctx, b)).To(Succeed())
+	w.Expect(w.changes(b, func() { b.Spec.OCPReleaseImage = "quay.io/ocp/release:4.99.1" })).To(Succeed(), "it is being deleted")
+	w.Expect(w.changes(b, func() { b.Finalizers = nil })).To(Succeed())
+	w.Expect(w.told.taken()).To(BeEmpty())
+	w.Eventually(func() error { return w.api.Get(w.ctx, client.ObjectKeyFromObject(b), b) }).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
+}
+
+// A refusal that is missed while the operator is down is the condition that it would have named, in the same words.
+func TestABridgeThatNobodyRefusedIsHeldBack(t *testing.T) {
+	w := dpuWorld(t)
+	w.grantsSecrets()
+	stop := w.operator()
+	w.bridges()
+	b := w.bridge("dpu1")
+	b.Spec.OCPReleaseImage = "quay.io/ocp/release:4.99.0"
+	refusal := w.api.Create(w.ctx, b.DeepCopy())
+	w.Expect(refusal).To(MatchError(apierrors.IsForbidden, "IsForbidden"))
+	stop()
+	w.creates(b)
+	w.t.Cleanup(w.forgetsBridges)
+	w.operator()
+	w.Eventually(func(g Gomega) {
+		c := meta.FindStatusCondition(stored(w, b).Status.Conditions, dpuv1.ConditionBlueFieldContainerImageAvailable)
+		g.Expect(c).NotTo(BeNil())
+		g.Expect(refusal).To(MatchError(ContainSubstring("%s (%s=%s, %s)", c.Message, c.Type, c.Status, c.Reason)))
+	}).Should(Succeed())
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -71,6 +72,7 @@ type world struct {
 	ns    string
 	port  int
 	clock atomic.Pointer[time.Time]
+	blind atomic.Bool // the manager cannot read a single object
 }
 
 // warnings as kubectl would print them.
@@ -177,8 +179,9 @@ func (w *world) operator(edits ...func(*plan.Settings, *webhook.Options)) (stop 
 	for _, edit := range edits {
 		edit(&settings, &options)
 	}
-	probes := freePort(w.t)
-	manager, err := ctrl.NewManager(rest.CopyConfig(cluster.Manager), ctrl.Options{
+	probes, as := freePort(w.t), rest.CopyConfig(cluster.Manager)
+	as.Wrap(w.eyes)
+	manager, err := ctrl.NewManager(as, ctrl.Options{
 		Scheme: controller.Scheme(), Cache: controller.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
 		LeaderElection: true, LeaderElectionID: "oooi-manager", LeaderElectionNamespace: system, LeaderElectionConfig: cluster.Admin, LeaderElectionReleaseOnCancel: true,
 		HealthProbeBindAddress: net.JoinHostPort("127.0.0.1", strconv.Itoa(probes)), Controller: config.Controller{SkipNameValidation: ptr.To(true)},
@@ -201,6 +204,20 @@ func (w *world) operator(edits ...func(*plan.Settings, *webhook.Options)) (stop 
 	}).Should(Succeed())
 	return stop
 }
+
+// eyes of a manager: whoever is blind still writes, and hears by the watches that he has.
+func (w *world) eyes(next http.RoundTripper) http.RoundTripper {
+	return seeing(func(r *http.Request) (*http.Response, error) {
+		if r.Method == http.MethodGet && w.blind.Load() {
+			return nil, errors.New("blind")
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+type seeing func(*http.Request) (*http.Response, error)
+
+func (f seeing) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // asked waits until the API server asks us.
 func (w *world) asked() {
