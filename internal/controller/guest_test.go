@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -278,6 +279,40 @@ func TestAppsIngressFromNoMetalLBToServing(t *testing.T) {
 	g.gives("192.168.100.201")
 	g.leadsTo("192.168.100.201", "192.168.100.201:443")
 	g.silent()
+}
+
+// Nothing happens while MetalLB gives no address: the Infra comes back by itself.
+func TestAnAddressIsWaitedForTwoMinutes(t *testing.T) {
+	g := withGuest(t)
+	g.grants()
+	g.installs("--lb-class=metallb.io/metallb")
+	g.publishes("")
+	g.apps(metav1.ConditionFalse, "WaitingForExternalIP")
+	g.phase(v1alpha1.AppsPending, "WaitingForExternalIP")
+	g.stop()
+	i := sees(g.world, named(&v1alpha1.Infra{}, g.ns, "c1"), there)
+	since := meta.FindStatusCondition(i.Status.Conditions, v1alpha1.ConditionAppsIngressReady).LastTransitionTime
+	g.ahead = 2*time.Minute - 10*time.Second - time.Since(since.Time)
+	g.start()
+	g.phase(v1alpha1.AppsDegraded, "WaitingForExternalIP")
+}
+
+func TestAppsIngressHasAddressesOfBothFamilies(t *testing.T) {
+	g := withGuest(t)
+	g.stop()
+	g.settings.ExtraEndpointCIDRs = []netip.Prefix{netip.MustParsePrefix("fd00:100::/64")} // the VLAN is IPv4
+	g.start()
+	g.grants()
+	g.installs("--lb-class=metallb.io/metallb")
+	g.publishes("")
+	g.gives("fd00:100::200", "192.168.100.200")
+	g.apps(metav1.ConditionTrue, "Serving")
+	sees(g.world, named(&v1alpha1.Infra{}, g.ns, "c1"), func(e Gomega, i *v1alpha1.Infra) {
+		e.Expect(i.Status.AppsIngress.ExternalIPs).To(Equal([]v1alpha1.IPAddress{"192.168.100.200", "fd00:100::200"}))
+	})
+	sees(g.world, named(&v1alpha1.DNSServer{}, g.ns, "c1-dns"), func(e Gomega, s *v1alpha1.DNSServer) {
+		e.Expect(wildcards(s.Spec.StaticEntries)).To(ConsistOf(HaveField("IP", BeEquivalentTo("192.168.100.200")), HaveField("IP", BeEquivalentTo("fd00:100::200"))))
+	})
 }
 
 func TestAppsIngressWaitsUntilTheNamespaceIsGranted(t *testing.T) {

@@ -46,7 +46,7 @@ func (r infraReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	if out.Wrote { // what was read of the children is from before; their change brings us back
 		return soonest(retryWritten), err
 	}
-	now := time.Now()
+	now := r.observe.Now()
 	want := status.Infra(seen.Input.Infra, p, seen.Children, out, now)
 	counted, statusErr := r.status.Infra(ctx, seen.Input.Infra, want, now)
 	if statusErr == nil && want.AppsIngress == nil { // nothing is looked for any more

@@ -70,7 +70,8 @@ type world struct {
 	calls    *ledger
 	faults   *faults
 	wire     *wire
-	stop     func() // ends the manager
+	ahead    time.Duration // of the time is the manager's clock
+	stop     func()        // ends the manager
 }
 
 var worlds int
@@ -107,8 +108,9 @@ func (w *world) start() {
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	w.Expect(err).NotTo(HaveOccurred())
+	ahead := w.ahead
 	w.Expect(controller.Setup(manager, w.settings, w.groups, func(o *observe.Observer) error {
-		o.Guests.Dial = w.wire.dial
+		o.Guests.Dial, o.Now = w.wire.dial, func() time.Time { return time.Now().Add(ahead) }
 		if o.Approvals != nil {
 			o.Approvals.Dial = w.wire.dial
 		}
