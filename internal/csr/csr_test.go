@@ -1,6 +1,7 @@
 package csr_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -46,7 +47,11 @@ func TestWhatDoesNotStandInTheWay(t *testing.T) {
 			d.facts.Approved[d.host] = []csr.Approval{{Name: "another", DPU: "uid-before", Created: now, At: now}}
 		},
 		"an approval a quarter of an hour ago": approved(itsOwn, 20*time.Minute, 15*time.Minute),
-		"a subject in UTF-8":                   func(d *draft) { d.subject[0][0].tag, d.subject[1][0].tag = 12, 12 },
+		"a DPU made just before":               dpu(func(d *csr.DPU) { d.Created = now.Add(-7 * time.Second) }),
+		"another of its name that is not installed": func(d *draft) {
+			d.facts.DPUs = slices.Insert(d.facts.DPUs, 0, csr.DPU{Namespace: "another", Name: d.host, UID: "another", Cluster: cluster, Created: now})
+		},
+		"a subject in UTF-8": func(d *draft) { d.subject[0][0].tag, d.subject[1][0].tag = 12, 12 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := good(t, csr.Bootstrap, 1)

@@ -17,6 +17,9 @@ const (
 	activeFor = 5 * time.Minute
 	// onceIn is how soon after one approval a DPU may have another.
 	onceIn = 15 * time.Minute
+	// clocksApart is how far the hosted API server's clock may be ahead of the management API's. HyperShift runs both on nodes of one
+	// cluster. It keeps no DPU waiting: one asks when its OS is installed, minutes after it was made.
+	clocksApart = 5 * time.Second
 )
 
 // question is a request beside the facts about its host.
@@ -24,7 +27,7 @@ type question struct {
 	Asked
 	Facts
 	dpu    DPU // of this DPUCluster, if there is one of the name
-	ours   int // how many DPUs of this DPUCluster have the name
+	ours   int // how many DPUs of this DPUCluster may be meant by the name
 	node   Node
 	joined bool // the Node exists
 	last   Approval
@@ -33,17 +36,19 @@ type question struct {
 
 func questionOf(a Asked, f Facts) *question {
 	q := &question{Asked: a, Facts: f}
+	var ours []DPU
 	for _, d := range f.DPUs {
-		if d.Name != a.Host {
-			continue
-		}
-		mine := d.Cluster == f.Cluster
-		if q.dpu.Name == "" || mine && q.ours == 0 {
+		switch {
+		case d.Name != a.Host:
+		case d.Cluster == f.Cluster:
+			ours = append(ours, d)
+		default:
 			q.dpu = d
 		}
-		if mine {
-			q.ours++
-		}
+	}
+	ours = installedFirst(ours)
+	if q.ours = len(ours); q.ours > 0 {
+		q.dpu = ours[0]
 	}
 	q.node, q.joined = f.Nodes[a.Host]
 	for _, p := range f.Approved[a.Host] {
@@ -52,6 +57,15 @@ func questionOf(a Asked, f Facts) *question {
 		}
 	}
 	return q
+}
+
+// installedFirst: of several DPUs of one name, in several namespaces, only those that are installed can be asking. DPF takes DPUs from any
+// namespace (its allocator), so whoever may make one could else keep a host out; what is installed, DPF alone says, in their status.
+func installedFirst(all []DPU) []DPU {
+	if some := slices.DeleteFunc(slices.Clone(all), func(d DPU) bool { return !d.OSInstalled }); len(some) > 0 {
+		return some
+	}
+	return all
 }
 
 // factRules are kept by requests of both kinds.
@@ -98,9 +112,12 @@ func (q *question) isInstalled() (bool, string) {
 	return q.dpu.OSInstalled, fmt.Sprintf("DPU %s: condition OSInstalled=%t", q.dpu, q.dpu.OSInstalled)
 }
 
-// isOfThisLife: what waits since before the DPU was made was asked by one before it, of the same name. Both times are whole seconds.
+// isOfThisLife: what waits since before the DPU was made was asked by one before it, of the same name. Both times are whole seconds, of
+// two clocks.
 func (q *question) isOfThisLife() (bool, string) {
-	return !q.Created.Before(q.dpu.Created), fmt.Sprintf("the CSR is of %s, DPU %s of %s", stamp(q.Created), q.dpu, stamp(q.dpu.Created))
+	from := q.dpu.Created.Add(clocksApart)
+	return q.Created.After(from), fmt.Sprintf("the CSR is of %s, DPU %s of %s; as clocks may be %s apart, its own are of after %s",
+		stamp(q.Created), q.dpu, stamp(q.dpu.Created), clocksApart, stamp(from))
 }
 
 // isInactive: a DPU that has joined does not join again; whoever asks in its name may be another.

@@ -279,7 +279,7 @@ var forgeries = []forgery{
 	}},
 	{"a host of another DPUCluster", "", rules("DPUOfThisCluster"), dpu(func(d *csr.DPU) { d.Cluster.Name = "another" })},
 	{"a host of a DPUCluster elsewhere", "", rules("DPUOfThisCluster"), dpu(func(d *csr.DPU) { d.Cluster.Namespace = "another" })},
-	{"two DPUs of one name", "", rules("DPUOfThisCluster"), func(d *draft) {
+	{"two installed DPUs of one name", "", rules("DPUOfThisCluster"), func(d *draft) {
 		twin := d.facts.DPUs[1]
 		twin.Namespace, twin.UID = "another", "twin"
 		d.facts.DPUs = append(d.facts.DPUs, twin)
@@ -287,6 +287,8 @@ var forgeries = []forgery{
 	{"a DPU that is deleted", boot, rules("DPUStays"), dpu(func(d *csr.DPU) { d.Deleting = true })},
 	{"a DPU that is not installed", boot, rules("OSInstalled"), dpu(func(d *csr.DPU) { d.OSInstalled = false })},
 	{"one that the DPU before of the name left", boot, rules("AskedInItsLife"), dpu(func(d *csr.DPU) { d.Created = now })},
+	{"one of the second in which the DPU was made", boot, rules("AskedInItsLife"), dpu(func(d *csr.DPU) { d.Created = now.Add(-time.Second) })},
+	{"one before, by a clock that is five seconds ahead", boot, rules("AskedInItsLife"), dpu(func(d *csr.DPU) { d.Created = now.Add(-6 * time.Second) })},
 	{"a Node that is Ready", boot, rules("NodeInactive"), node(csr.Node{Ready: true}, time.Hour)},
 	{"a Node that is Ready and has no Lease", boot, rules("NodeInactive"), node(csr.Node{Ready: true}, -1)},
 	{"a Node whose Lease is young", boot, rules("NodeInactive"), node(csr.Node{}, 5*time.Minute-time.Second)},

@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -23,12 +25,14 @@ import (
 const (
 	// hostsAtOnce are decided about side by side: one that hangs does not keep the others waiting.
 	hostsAtOnce = 8
-	// hostsOfRound share one reading of the DPUs.
-	hostsOfRound = 32
+	// freshFor is how long decisions share a reading of the DPUs.
+	freshFor = time.Second
 	// factsIn is how long the management API may take to tell of DPUs.
 	factsIn = 10 * time.Second
 	// behind is how late a watch may show what a reading showed.
 	behind = time.Second
+	// approvesIn is how long a hosted cluster may take to take an approval.
+	approvesIn = 5 * time.Second
 	// refusedFor is the pause after a hosted cluster did not take an approval.
 	refusedFor = 10 * time.Second
 )
@@ -46,7 +50,7 @@ func (v *approving) decide(ctx context.Context) error {
 		if v.left.Load() > 0 {
 			continue
 		}
-		unread, err := v.rounds(ctx, v.candidates())
+		unread, err := v.round(ctx, v.candidates())
 		switch {
 		case err != nil:
 			return err
@@ -124,23 +128,16 @@ func (v *approving) candidates() map[string][]*waiting {
 	return may
 }
 
-// rounds decide for good, with what is read anew. Unread is why the DPUs could not be.
-func (v *approving) rounds(ctx context.Context, may map[string][]*waiting) (unread, err error) {
-	for some := range slices.Chunk(slices.Sorted(maps.Keys(may)), hostsOfRound) {
-		dpus, err := v.readDPUs(ctx)
-		if err != nil {
-			return err, ctx.Err()
-		}
-		group, ctx := errgroup.WithContext(ctx)
-		group.SetLimit(hostsAtOnce)
-		for _, host := range some {
-			group.Go(func() error { return v.decideHost(ctx, host, may[host], dpus) })
-		}
-		if err := group.Wait(); err != nil {
-			return nil, err
-		}
+// round decides for good, with what is read anew. Unread is why the DPUs could not be.
+func (v *approving) round(ctx context.Context, may map[string][]*waiting) (unread, err error) {
+	dpus := &reading{read: v.readDPUs}
+	group, deciding := errgroup.WithContext(ctx)
+	group.SetLimit(hostsAtOnce)
+	for _, host := range slices.Sorted(maps.Keys(may)) {
+		group.Go(func() error { return v.decideHost(deciding, host, may[host], dpus) })
 	}
-	return nil, nil
+	err = group.Wait()
+	return dpus.failed, cmp.Or(err, ctx.Err())
 }
 
 func (v *approving) readDPUs(ctx context.Context) ([]csr.DPU, error) {
@@ -150,11 +147,40 @@ func (v *approving) readDPUs(ctx context.Context) ([]csr.DPU, error) {
 	return DPUs(cards), err
 }
 
+// reading of the DPUs that the decisions of a round share.
+type reading struct {
+	read func(context.Context) ([]csr.DPU, error)
+
+	mu     sync.Mutex
+	begun  time.Time
+	dpus   []csr.DPU
+	failed error // no other is tried in this round
+}
+
+// errUnread: without DPUs nothing is decided.
+var errUnread = errors.New("the DPUs cannot be read")
+
+// now are the DPUs by a reading that began at most freshFor before they were asked for.
+func (r *reading) now(ctx context.Context) ([]csr.DPU, error) {
+	asked := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failed == nil && asked.Sub(r.begun) > freshFor {
+		r.begun = time.Now()
+		r.dpus, r.failed = r.read(ctx)
+	}
+	if r.failed != nil {
+		return nil, errUnread
+	}
+	return r.dpus, nil
+}
+
 // decideHost decides about the CSRs of one host, one after the other: with the first that is approved the others are out.
-func (v *approving) decideHost(ctx context.Context, host string, may []*waiting, dpus []csr.DPU) error {
+func (v *approving) decideHost(ctx context.Context, host string, may []*waiting, dpus *reading) error {
 	for _, w := range may {
+		known, _ := v.cards()
 		v.seen.Lock()
-		out := w.asked.Judge(v.factsNow(host, dpus)).Broken()
+		out := w.asked.Judge(v.factsNow(host, known)).Broken()
 		v.seen.Unlock()
 		if out != "" {
 			w.isRefusedBy(out)
@@ -166,6 +192,8 @@ func (v *approving) decideHost(ctx context.Context, host string, may []*waiting,
 		switch {
 		case err == nil, apierrors.IsNotFound(err):
 			v.setStuck(w.asked.Name, false)
+		case errors.Is(err, errUnread):
+			return nil
 		case errors.As(err, &status):
 			v.setStuck(w.asked.Name, true)
 			v.decideLater(w, refusedFor)
@@ -202,7 +230,7 @@ func (v *approving) decideLater(w *waiting, pause time.Duration) {
 }
 
 // decideOne reads all that can be read anew, decides, and approves the very object that was decided about.
-func (v *approving) decideOne(ctx context.Context, w *waiting, dpus []csr.DPU) error {
+func (v *approving) decideOne(ctx context.Context, w *waiting, dpus *reading) error {
 	r, err := read[certv1.CertificateSigningRequest](ctx, v.api, requests+"/"+w.asked.Name)
 	if err != nil {
 		return err
@@ -245,9 +273,13 @@ func (v *approving) isApproved(w *waiting, d csr.Decision) {
 	v.update(func(s *ApprovalState) { s.Pending = v.queue.len() })
 }
 
-// readFacts are those about a host, with its Node and Lease as they are now.
-func (v *approving) readFacts(ctx context.Context, name string, dpus []csr.DPU) (csr.Facts, error) {
+// readFacts are those about a host, with its Node and Lease as they are now; the DPUs last, as a hosted cluster may take its time.
+func (v *approving) readFacts(ctx context.Context, name string, dpus *reading) (csr.Facts, error) {
 	node, lease, err := readNode(ctx, v.api, name)
+	if err != nil {
+		return csr.Facts{}, err
+	}
+	cards, err := dpus.now(ctx)
 	if err != nil {
 		return csr.Facts{}, err
 	}
@@ -256,7 +288,7 @@ func (v *approving) readFacts(ctx context.Context, name string, dpus []csr.DPU) 
 	if v.leases[name] = lease; lease.IsZero() {
 		delete(v.leases, name)
 	}
-	f := v.factsNow(name, dpus)
+	f := v.factsNow(name, cards)
 	f.Nodes, f.Leases = maps.Clone(f.Nodes), maps.Clone(f.Leases)
 	delete(f.Nodes, name)
 	if node != nil {
@@ -298,12 +330,15 @@ func read[T any](ctx context.Context, a *api, path string) (*T, error) {
 	return object, nil
 }
 
-// putApproval updates the approval of a CSR; its resourceVersion has the API server refuse when it changed meanwhile.
+// putApproval updates the approval of a CSR; its resourceVersion has the API server refuse when it changed meanwhile. Once begun it is not
+// broken off, as nobody would know whether it was taken: who leaves waits for it (Forget).
 func putApproval(ctx context.Context, a *api, r *certv1.CertificateSigningRequest) error {
 	body, err := json.Marshal(r)
-	if err != nil {
+	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), approvesIn)
+	defer cancel()
 	_, err = a.do(ctx, request{
 		verb: http.MethodPut, path: requests + "/" + r.Name + "/approval", accept: asJSON, content: asJSON, body: body,
 		query: url.Values{"fieldManager": {names.ManagerFieldOwner}},

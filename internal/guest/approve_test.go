@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -327,6 +328,41 @@ func TestTheManagementAPIHasTheLastWord(t *testing.T) {
 	g.approved("boot")
 }
 
+// Two hosts share a reading of the DPUs, unless the hosted cluster takes its time with the second.
+func TestADPUThatGoesWhileTheHostedClusterTakesItsTimeIsNotLetIn(t *testing.T) {
+	g := newGate(t)
+	f := g.behindFront("token")
+	g.approving.Server = f.URL
+	g.judged = []dpf.DPU{card("dpu-1", true), card("dpu-2", true)}
+	g.cards = g.judged
+	gone := make(chan struct{})
+	goes := sync.OnceFunc(func() {
+		g.Eventually(g.audit).Should(HaveLen(1), "dpu-1 is let in meanwhile")
+		g.lasts(time.Second)
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.cards = g.cards[:1:1]
+		close(gone)
+	})
+	f.before(func(r *http.Request) {
+		if r.Method == http.MethodGet && r.URL.Path == "/api/v1/nodes/dpu-2" {
+			goes()
+		}
+	})
+	g.asks("one", "dpu-1", "bootstrap")
+	g.asks("two", "dpu-2", "bootstrap")
+	g.isActive()
+	g.Eventually(gone).Should(BeClosed())
+	g.waits("two")
+}
+
+// lasts has so much time pass.
+func (g *gate) lasts(d time.Duration) {
+	g.t.Helper()
+	until := time.Now().Add(d)
+	g.Eventually(time.Now).Should(BeTemporally(">", until))
+}
+
 func TestWithoutTheManagementAPINothingIsApproved(t *testing.T) {
 	g := newGate(t)
 	g.set(func() { g.cards, g.away = []dpf.DPU{card("dpu-1", true)}, errors.New("away") })
@@ -451,7 +487,7 @@ func TestOfSeveralTheNewestIsApprovedAndNoOtherForALongTime(t *testing.T) {
 	g.waits("first")
 	third := g.asks("third", "dpu-1", "bootstrap")
 	g.waits("third")
-	made := metav1.NewTime(third.CreationTimestamp.Add(time.Second))
+	made := metav1.NewTime(third.CreationTimestamp.Add(-5 * time.Second))            // by a clock that is five seconds behind
 	g.set(func() { g.cards[0].UID, g.cards[0].CreationTimestamp = "another", made }) // it was deleted and made again
 	g.isLaterThan(third.CreationTimestamp.Time)
 	g.asks("fourth", "dpu-1", "bootstrap")
@@ -478,6 +514,47 @@ func TestForgottenNothingIsApproved(t *testing.T) {
 	g.Expect(g.live("boot").Status.Conditions).To(BeEmpty())
 	g.wire.close()
 	goleak.VerifyNone(t, before, goleak.IgnoreTopFunction("net/http.(*http2clientConnReadLoop).run"), goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*clientConnReadLoop).run"))
+}
+
+// Whoever forgets a bridge may be sure: what is under way is over by then, and nobody else has begun beside it.
+func TestForgettingWaitsForAnApprovalThatIsUnderWay(t *testing.T) {
+	g := newGate(t)
+	f := g.behindFront("token")
+	g.approving.Server = f.URL
+	g.cards = []dpf.DPU{card("dpu-1", true)}
+	underWay, answered := make(chan struct{}), make(chan struct{})
+	begun := sync.OnceFunc(func() { close(underWay) })
+	f.before(func(r *http.Request) {
+		if r.Method == http.MethodPut {
+			begun()
+			<-answered
+		}
+	})
+	g.isActive()
+	g.asks("boot", "dpu-1", "bootstrap")
+	g.Eventually(underWay).Should(BeClosed())
+	forgotten := make(chan struct{})
+	go func() {
+		defer close(forgotten)
+		g.approvals.Forget(g.bridge)
+	}()
+	g.Consistently(func() bool {
+		g.see()
+		select {
+		case <-forgotten:
+			return true
+		default:
+			return false
+		}
+	}, "500ms").Should(BeFalse(), "it is not over before the hosted cluster has answered")
+	g.Expect(slices.DeleteFunc(f.calls(), func(call string) bool { return call != "get /version" })).To(HaveLen(1), "nobody else has connected")
+	close(answered)
+	g.Eventually(forgotten).Should(BeClosed())
+	g.Expect(g.audit()).To(HaveLen(1))
+	g.Expect(approvalOf(g.live("boot"))).NotTo(BeNil())
+	g.asks("again", "dpu-2", "bootstrap")
+	g.set(func() { g.cards = append(g.cards, card("dpu-2", true)) })
+	g.approved("again")
 }
 
 func TestAThousandForgeriesKeepAGoodOneNotWaiting(t *testing.T) {

@@ -42,12 +42,21 @@ func (l *lives[T]) Start(ctx context.Context) error {
 	return nil
 }
 
-// Forget leaves the hosted cluster of an Infra or bridge, and all in it as it is.
+// Forget leaves the hosted cluster of an Infra or bridge, and all in it as it is. When it returns, nothing of ours is done there any
+// more; until then nobody else begins to.
 func (l *lives[T]) Forget(owner types.NamespacedName) {
 	l.mu.Lock()
+	one, found := l.of[owner]
+	l.mu.Unlock()
+	if !found {
+		return
+	}
+	forgotten := one.itself()
+	forgotten.stop()
+	<-forgotten.gone
+	l.mu.Lock()
 	defer l.mu.Unlock()
-	if one, found := l.of[owner]; found {
-		one.itself().stop()
+	if now, found := l.of[owner]; found && now.itself() == forgotten {
 		delete(l.of, owner)
 	}
 }
