@@ -5,6 +5,8 @@ default_image = $(shell sed -n '/name: $(1)$$/{n;s/.*value: //p}' config/manager
 IMG ?= $(call default_image,RELATED_IMAGE_OOOI)
 ENVOY_IMG ?= $(call default_image,RELATED_IMAGE_ENVOY)
 KUBECTL ?= kubectl
+# Helm writes under this name: a release that takes over, and its upgrades, meet no conflict.
+APPLY = $(KUBECTL) apply --server-side --field-manager=helm
 LAB := test/lab/lab
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w"
 GEN := go tool controller-gen
@@ -95,7 +97,7 @@ chart: ## Pack the Helm chart as dist/oooi-VERSION.tgz.
 ##@ Cluster
 .PHONY: install
 install: ## Install the CRDs into the current cluster.
-	$(KUBECTL) apply --server-side -f config/crd/bases
+	$(APPLY) -f config/crd/bases
 
 .PHONY: uninstall
 uninstall: ## Remove the CRDs, and with them every object of them.
@@ -103,7 +105,7 @@ uninstall: ## Remove the CRDs, and with them every object of them.
 
 .PHONY: deploy
 deploy: ## Deploy the operator with image IMG and Envoy's ENVOY_IMG.
-	hack/manifests $(IMG) $(ENVOY_IMG) | $(KUBECTL) apply --server-side --force-conflicts -f -
+	hack/manifests $(IMG) $(ENVOY_IMG) | $(APPLY) --force-conflicts -f -
 	$(KUBECTL) -n oooi-system rollout status deployment/oooi-controller-manager --timeout=120s
 
 .PHONY: undeploy

@@ -18,6 +18,7 @@ func bindSettings(cmd *cobra.Command, s *plan.Settings) {
 	flags := cmd.Flags()
 	flags.StringVar(&s.Image, "image", os.Getenv("RELATED_IMAGE_OOOI"), "image of the daemons; default $RELATED_IMAGE_OOOI")
 	flags.StringVar(&s.EnvoyImage, "envoy-image", os.Getenv("RELATED_IMAGE_ENVOY"), "image of Envoy; default $RELATED_IMAGE_ENVOY")
+	flags.StringSliceVar(&s.ImagePullSecrets, "image-pull-secrets", nil, "Secrets in the daemons' own namespaces with which their images are pulled (default none)")
 	flags.BoolVar(&s.AllowImageOverride, "allow-image-override", false, "let image fields of Infras and their children choose what runs")
 	flags.StringSliceVar(&s.NADSourceNamespaces, "nad-source-namespaces", []string{"default", "openshift-multus", "openshift-sriov-network-operator", "openshift-cnv"},
 		"namespaces whose NetworkAttachmentDefinitions Multus lends to every pod")

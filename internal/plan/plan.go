@@ -16,6 +16,8 @@ type Settings struct {
 	Image string
 	// EnvoyImage is the image of Envoy.
 	EnvoyImage string
+	// ImagePullSecrets are named by the daemons' pods; whoever has them makes them in each namespace of those.
+	ImagePullSecrets []string
 	// AllowImageOverride lets `image` fields through.
 	AllowImageOverride bool
 	// NADSourceNamespaces are lent to every namespace by Multus.

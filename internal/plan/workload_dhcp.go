@@ -31,7 +31,7 @@ func DHCP(in Child[*v1alpha1.DHCPServer]) ChildPlan {
 
 func (p pod) dhcp(s Settings) *accore.PodTemplateSpecApplyConfiguration {
 	daemon := p.daemon(s, p.daemonArgs("dhcp-name", "log-level")...).WithResources(p.resources("10m", "32Mi", "128Mi"))
-	return p.template(accore.PodSpec().WithTerminationGracePeriodSeconds(daemonGrace).WithContainers(daemon))
+	return p.template(s, accore.PodSpec().WithTerminationGracePeriodSeconds(daemonGrace).WithContainers(daemon))
 }
 
 func dhcpRules(w workload, spec v1alpha1.DHCPServerSpec) []*acrbac.PolicyRuleApplyConfiguration {

@@ -31,5 +31,5 @@ func DNS(in Child[*v1alpha1.DNSServer]) ChildPlan {
 func (p pod) dns(s Settings) *accore.PodTemplateSpecApplyConfiguration {
 	daemon := p.daemon(s, p.daemonArgs("dns-name", "log-level")...).WithResources(p.resources("20m", "48Mi", "256Mi"))
 	// Default is the node's resolvers: never the management cluster's own DNS, which may forward to us.
-	return p.template(accore.PodSpec().WithDNSPolicy(corev1.DNSDefault).WithTerminationGracePeriodSeconds(daemonGrace).WithContainers(daemon))
+	return p.template(s, accore.PodSpec().WithDNSPolicy(corev1.DNSDefault).WithTerminationGracePeriodSeconds(daemonGrace).WithContainers(daemon))
 }

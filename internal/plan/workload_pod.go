@@ -70,9 +70,12 @@ func (p pod) selector() map[string]string {
 }
 
 // template is Pod Security restricted, without a uid (OpenShift gives each namespace its own range).
-func (p pod) template(spec *accore.PodSpecApplyConfiguration) *accore.PodTemplateSpecApplyConfiguration {
+func (p pod) template(s Settings, spec *accore.PodSpecApplyConfiguration) *accore.PodTemplateSpecApplyConfiguration {
 	spec.WithServiceAccountName(p.own()).WithSecurityContext(podSecurity()).WithVolumes(emptyDir(stateVolume)).WithAffinity(p.apart())
 	p.place(spec)
+	for _, name := range s.ImagePullSecrets {
+		spec.WithImagePullSecrets(accore.LocalObjectReference().WithName(name))
+	}
 	labels := p.selector()
 	labels[names.LabelManagedBy] = names.ManagedBy
 	maps.Copy(labels, p.Infra)

@@ -118,7 +118,7 @@ func proxyAddresses(in Child[*v1alpha1.ProxyServer]) []netip.Prefix {
 func (p pod) proxy(s Settings, config string) *accore.PodTemplateSpecApplyConfiguration {
 	xds := accore.VolumeMount().WithName(xdsVolume).WithMountPath(xdsPath)
 	// The kubelet starts containers one after the other, so the sidecar stands before Envoy: see completesBootstrap.
-	template := p.template(accore.PodSpec().WithTerminationGracePeriodSeconds(proxyGrace).WithContainers(p.sidecar(s, xds), p.envoy(s, xds)).
+	template := p.template(s, accore.PodSpec().WithTerminationGracePeriodSeconds(proxyGrace).WithContainers(p.sidecar(s, xds), p.envoy(s, xds)).
 		WithVolumes(emptyDir(xdsVolume), accore.Volume().WithName(bootstrapVolume).WithConfigMap(accore.ConfigMapVolumeSource().WithName(names.EnvoyBootstrap(p.Name)))).
 		WithTolerations(unreachable(corev1.TaintNodeNotReady), unreachable(corev1.TaintNodeUnreachable)))
 	return template.WithAnnotations(map[string]string{names.AnnotationBootstrap: digest(config)})

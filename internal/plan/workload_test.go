@@ -205,6 +205,17 @@ func TestEveryContainerHasRequestsAndLimits(t *testing.T) {
 	}
 }
 
+func TestEveryPodNamesThePullSecrets(t *testing.T) {
+	for _, name := range []string{"dhcp", "dns", "proxy"} {
+		c := childOf(t, name)
+		for _, s := range []*plan.Settings{&c.dhcp.Settings, &c.dns.Settings, &c.proxy.Settings} {
+			s.ImagePullSecrets = []string{"mirror", "site"}
+		}
+		pods, _ := template(t, c.plan())
+		NewWithT(t).Expect(pods.Spec.ImagePullSecrets).To(Equal([]corev1.LocalObjectReference{{Name: "mirror"}, {Name: "site"}}), name)
+	}
+}
+
 // A plan reads only: the same input gives the same bytes, however often it was planned from.
 func TestPlanningAChildChangesNothing(t *testing.T) {
 	for _, name := range []string{"dhcp", "dns", "proxy"} {

@@ -122,11 +122,23 @@ func TestARelease(t *testing.T) {
 	g.Expect(c.kubectl("--namespace clusters get infra -o name")).To(ContainSubstring("/c1"))
 	c.kubectl("get crd infras.hostedcluster.densityops.com dpuhcpbridges.provisioning.dpu.hcp.io")
 
-	c.helm("install oooi charts/oooi --namespace oooi-system") // over the CRDs that were kept
-	c.helm("upgrade oooi charts/oooi --namespace oooi-system --set crds.keep=false")
+	c.deploys(t) // over the CRDs that were kept
+	c.helm("install oooi charts/oooi --namespace oooi-system --take-ownership")
+	c.helm("upgrade oooi charts/oooi --namespace oooi-system --set crds.keep=false,replicas=3")
 	c.kubectl("--namespace clusters delete infra c1")
 	c.helm("uninstall oooi --namespace oooi-system --wait")
 	g.Expect(c.kubectl("get crd -o name")).NotTo(MatchRegexp("densityops|dpu.hcp.io"))
+}
+
+// deploys the operator as `make deploy` does, but for waiting for its pods, which nobody runs here.
+func (c cluster) deploys(t *testing.T) {
+	t.Helper()
+	lines, err := run("make", "--no-print-directory", "--dry-run", "deploy", "KUBECTL=kubectl --kubeconfig="+c.kubeconfig)
+	if err == nil {
+		applies, _, _ := strings.Cut(lines, "\n")
+		_, err = run("bash", "-c", applies)
+	}
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 }
 
 func (c cluster) permissions(t *testing.T) {

@@ -37,6 +37,13 @@ func TestTheChartIsWhatKustomizeBuilds(t *testing.T) {
 		"monitored":                      {"monitoring.enabled=true", whole + "components: [CONFIG/components/monitoring]\n", ""},
 		"with leave to read kubeconfigs": {"appsIngress.namespaces={clusters}", "resources: [CONFIG/default, more]\n" + twice, "namespace: clusters\ncomponents: [CONFIG/components/apps-ingress]\n"},
 		"with leave to keep Secrets":     {"bridge.namespaces={dpf}", "resources: [CONFIG/default, more]\n" + twice, "namespace: dpf\ncomponents: [CONFIG/components/dpu-bridge]\n"},
+		"images of a registry that asks who it is": {"imagePullSecrets[0].name=mirror,imagePullSecrets[1].name=site", whole + `patches:
+- target: {kind: Deployment}
+  patch: |
+    - {op: add, path: /spec/template/spec/imagePullSecrets, value: [{name: mirror}, {name: site}]}
+    - {op: add, path: /spec/template/spec/containers/0/args/-, value: --image-pull-secrets=mirror}
+    - {op: add, path: /spec/template/spec/containers/0/args/-, value: --image-pull-secrets=site}
+`, ""},
 		"other images": {"image.repository=mirror.example.com:5000/oooi,envoyImage.digest=" + digest, whole + `images: [{name: oooi, newName: "mirror.example.com:5000/oooi"}]
 patches:
 - target: {kind: Deployment}
@@ -108,19 +115,20 @@ func TestValuesReachThePod(t *testing.T) {
 
 func TestWrongValuesAreRefusedInASentence(t *testing.T) {
 	for values, sentence := range map[string]string{
-		"replicas=0":                   "at '/replicas': minimum: got 0, want 1",
-		"replicas=two":                 "at '/replicas': got string, want integer",
-		"replica=3":                    "additional properties 'replica' not allowed",
-		"image=oooi:v1":                "at '/image': got string, want object",
-		"image.digest=sha256:abc":      "at '/image/digest': 'sha256:abc' does not match pattern",
-		"image.tag=":                   "The image oooi has neither tag nor digest. Set one.",
-		"flags.log-level=loud":         "at '/flags/log-level': value must be one of 'debug', 'info', 'warn', 'error'",
-		"flags.leader-elect=false":     "at '/flags': additional properties 'leader-elect' not allowed",
-		"flags.pod-cidrs={10.0.0.1}":   "at '/flags/pod-cidrs/0': '10.0.0.1' does not match pattern",
-		"appsIngress.namespaces={a,a}": "at '/appsIngress/namespaces': items at 0 and 1 are equal",
-		"appsIngress.namespaces={A_b}": "at '/appsIngress/namespaces/0': 'A_b' does not match pattern",
-		"bridge.namespaces=dpf":        "at '/bridge/namespaces': got string, want array",
-		"crds.keep=perhaps":            "at '/crds/keep': got string, want boolean",
+		"replicas=0":                                      "at '/replicas': minimum: got 0, want 1",
+		"replicas=two":                                    "at '/replicas': got string, want integer",
+		"replica=3":                                       "additional properties 'replica' not allowed",
+		"image=oooi:v1":                                   "at '/image': got string, want object",
+		"image.digest=sha256:abc":                         "at '/image/digest': 'sha256:abc' does not match pattern",
+		"image.tag=":                                      "The image oooi has neither tag nor digest. Set one.",
+		"flags.log-level=loud":                            "at '/flags/log-level': value must be one of 'debug', 'info', 'warn', 'error'",
+		"flags.leader-elect=false":                        "at '/flags': additional properties 'leader-elect' not allowed",
+		"flags.pod-cidrs={10.0.0.1}":                      "at '/flags/pod-cidrs/0': '10.0.0.1' does not match pattern",
+		"appsIngress.namespaces={a,a}":                    "at '/appsIngress/namespaces': items at 0 and 1 are equal",
+		"appsIngress.namespaces={A_b}":                    "at '/appsIngress/namespaces/0': 'A_b' does not match pattern",
+		"bridge.namespaces=dpf":                           "at '/bridge/namespaces': got string, want array",
+		"imagePullSecrets={mirror}":                       "at '/imagePullSecrets/0': got string, want object",
+		"crds.keep=perhaps":                               "at '/crds/keep': got string, want boolean",
 		"vlanServices.enabled=false,bridge.enabled=false": "there would be nothing to do. Switch one on.",
 	} {
 		t.Run(values, func(t *testing.T) {
@@ -153,7 +161,7 @@ func TestFlagsAreTheManagers(t *testing.T) {
 		delete(schema.Properties.Flags.Properties, f.Name)
 	})
 	g.Expect(schema.Properties.Flags.Properties).To(BeEmpty())
-	g.Expect(left).To(ConsistOf("envoy-image", "health-probe-bind-address", "image", "leader-elect", "leader-election-namespace",
+	g.Expect(left).To(ConsistOf("envoy-image", "health-probe-bind-address", "image", "image-pull-secrets", "leader-elect", "leader-election-namespace",
 		"dpu-bridge", "metrics-bind-address", "metrics-secure", "vlan-services", "webhook-bind-address", "webhook-cert-dir"))
 }
 

@@ -36,7 +36,7 @@ func TestTheOperatorIsAReleaseOfTheChart(t *testing.T) {
 		return errors.Join(err, lab.DeployOperator(ctx))
 	})
 	before := servers(t, ctx)
-	must(t, release(ctx, "install", "charts/oooi", "--take-ownership", "--force-conflicts"))
+	must(t, release(ctx, "install", "charts/oooi", "--take-ownership"))
 	corrects(t, ctx)
 
 	next := filepath.Join(t.TempDir(), "oooi")
@@ -50,14 +50,14 @@ func TestTheOperatorIsAReleaseOfTheChart(t *testing.T) {
 	if got := kubectl(t, ctx, "-n", "clusters", "get", "infra", "c1", "-o", "jsonpath={.spec.note}"); got != "" {
 		t.Fatalf("spec.note is kept before there is such a field: %q", got)
 	}
-	must(t, release(ctx, "upgrade", next, "--force-conflicts")) // what kubectl once applied it still owns, too
+	must(t, release(ctx, "upgrade", next))
 	must(t, note(`"after"`))
 	if got := kubectl(t, ctx, "-n", "clusters", "get", "infra", "c1", "-o", "jsonpath={.spec.note}"); got != "after" {
 		t.Fatalf("spec.note is %q after the upgrade that brought it", got)
 	}
 	corrects(t, ctx)
 	must(t, note("null"))
-	must(t, release(ctx, "upgrade", "charts/oooi", "--force-conflicts"))
+	must(t, release(ctx, "upgrade", "charts/oooi"))
 
 	_, err := lab.Run(ctx, "helm", "uninstall", "oooi", "--namespace", "oooi-system", "--wait")
 	must(t, err)
