@@ -46,6 +46,7 @@ type Watches struct {
 type one struct {
 	followers map[types.NamespacedName]bool
 	stop      context.CancelFunc
+	reopen    context.CancelFunc
 }
 
 // New watches nothing yet. What changed is called for each follower of an object, when it changes, appears, goes, or can be watched
@@ -91,16 +92,31 @@ func (w *Watches) Follow(follower types.NamespacedName, objects ...Object) {
 	}
 }
 
+// Reopen the watch of an object that may not be read: it can be older than the permission that was taken away, and would not tell that
+// there is one again.
+func (w *Watches) Reopen(object Object) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if o := w.of[object]; o != nil {
+		o.reopen()
+	}
+}
+
 func (w *Watches) begin(object Object) {
 	ctx, stop := context.WithCancel(context.Background())
-	o := &one{followers: map[types.NamespacedName]bool{}, stop: stop}
+	o := &one{followers: map[types.NamespacedName]bool{}, stop: stop, reopen: func() {}}
 	w.of[object] = o
 	w.all.Go(func() {
 		var at position
 		for ctx.Err() == nil {
-			if err := w.watch(ctx, object, o, &at); err != nil {
+			watching, reopen := context.WithCancel(ctx)
+			w.mu.Lock()
+			o.reopen = reopen
+			w.mu.Unlock()
+			if err := w.watch(watching, object, o, &at); err != nil || watching.Err() != nil {
 				at = position{}
 			}
+			reopen()
 			select {
 			case <-ctx.Done():
 			case <-time.After(again):

@@ -86,10 +86,20 @@ func TestFollowersAreToldOfChangesAndOfNothingElse(t *testing.T) {
 		g.Expect(s.asked[2].ResourceVersion).To(BeEmpty())
 		g.Expect(told["first"]).To(Equal(4), "what was missed is read")
 
+		s.denied = true // which an open watch does not notice
+		time.Sleep(time.Minute)
+		w.Reopen(secret)
+		w.Reopen(byname.Object{}) // which nobody follows
+		time.Sleep(time.Minute)
+		g.Expect(told["first"]).To(Equal(4), "it may not be watched any more")
+		s.denied = false
+		time.Sleep(time.Minute)
+		g.Expect(told["first"]).To(Equal(5), "it may be watched again")
+
 		w.Follow(first)
 		time.Sleep(time.Minute)
 		g.Expect(s.open.IsStopped()).To(BeTrue())
-		g.Expect(s.asked).To(HaveLen(3))
+		g.Expect(s.asked).To(HaveLen(4))
 		end()
 		g.Expect(<-ended).To(Succeed())
 	})

@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -405,13 +406,47 @@ func TestABridgeThatGoesWithItsDPUClusterGoesThoughItsDeletionFailsAtFirst(t *te
 	w.gone(b)
 }
 
+// What comes back from a backup is taken once somebody has said that it is the key.
 func TestAKeyThatVanishesIsMissed(t *testing.T) {
 	w := newDPUWorld(t)
 	w.bridged()
 	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionTrue, "Configured")
 	w.silent()
-	w.Expect(w.api.Delete(w.ctx, named(&corev1.Secret{}, w.ns, names.BridgeKey("b1")))).To(Succeed())
+	key := sees(w.world, named(&corev1.Secret{}, w.ns, names.BridgeKey("b1")), there)
+	w.Expect(w.api.Delete(w.ctx, key)).To(Succeed())
 	w.saysOf("b1", dpuv1.ConditionSecretsValid, metav1.ConditionFalse, "EncryptionKeyLost")
+
+	restored := named(&corev1.Secret{}, w.ns, key.Name)
+	restored.Data = key.Data
+	w.creates(restored)
+	sees(w.world, w.bridge(), func(g Gomega, b *dpuv1.DPUHCPBridge) {
+		g.Expect(meta.FindStatusCondition(b.Status.Conditions, dpuv1.ConditionSecretsValid).Message).To(ContainSubstring("label secret " + key.Name))
+	})
+	_, labels, found := strings.Cut(w.saysOf("b1", dpuv1.ConditionSecretsValid, metav1.ConditionFalse, "EncryptionKeyLost"), "--overwrite ")
+	w.Expect(found).To(BeTrue())
+	w.changes(restored, func() {
+		restored.Labels = map[string]string{}
+		for _, label := range strings.Fields(labels) {
+			name, value, _ := strings.Cut(label, "=")
+			restored.Labels[name] = value
+		}
+	})
+	w.saysOf("b1", dpuv1.ConditionSecretsValid, metav1.ConditionTrue, "Valid")
+}
+
+func TestAPermissionThatComesBackIsNoticed(t *testing.T) {
+	w := newDPUWorld(t)
+	w.bridged()
+	w.saysOf("b1", dpuv1.ConditionSecretsValid, metav1.ConditionTrue, "Valid")
+	w.silent()
+	for _, o := range []client.Object{named(&rbacv1.RoleBinding{}, w.ns, "oooi-dpu-bridge"), named(&rbacv1.Role{}, w.ns, "oooi-dpu-bridge")} {
+		w.Expect(w.api.Delete(w.ctx, o)).To(Succeed())
+	}
+	pull := named(&corev1.Secret{}, w.ns, "pull")
+	w.changes(pull, func() { pull.Annotations = map[string]string{"example.com/touched": "yes"} })
+	w.saysOf("b1", dpuv1.ConditionSecretsValid, metav1.ConditionFalse, "NamespaceNotGranted")
+	w.grantsSecrets()
+	w.saysOf("b1", dpuv1.ConditionSecretsValid, metav1.ConditionTrue, "Valid")
 }
 
 func TestAForcedDeletionDoesNotWaitForDPUs(t *testing.T) {

@@ -167,6 +167,9 @@ func (o *Bridges) secret(ctx context.Context, key types.NamespacedName) (bridge.
 	case apierrors.IsNotFound(err):
 		return bridge.Secret{}, nil
 	case apierrors.IsForbidden(err):
+		if o.Watches != nil {
+			o.Watches.Reopen(byname.Object{Kind: byname.Secret, NamespacedName: key})
+		}
 		return bridge.Secret{Denied: true}, nil
 	case err != nil:
 		return bridge.Secret{}, fmt.Errorf("reading Secret %s: %w", key, err)

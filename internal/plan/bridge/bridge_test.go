@@ -115,7 +115,7 @@ func TestWhatHoldsABridgeBack(t *testing.T) {
 		}, valid + "SecretInvalid", true, true},
 		"a key that is gone":                     {func(in *bridge.Input) { in.Key = bridge.Secret{} }, valid + "EncryptionKeyLost", true, true},
 		"a key that was cut":                     {func(in *bridge.Input) { in.Key.Data["key"] = []byte("short") }, valid + "EncryptionKeyInvalid", true, true},
-		"a key of somebody":                      {func(in *bridge.Input) { in.Key.Labels = nil }, valid + "NameTaken", true, true},
+		"a key without our labels":               {func(in *bridge.Input) { in.Key.Labels = nil }, valid + "EncryptionKeyLost", true, true},
 		"no mapping":                             {func(in *bridge.Input) { in.Mapping = nil }, image + "MappingNotFound", true, true},
 		"a release that is not mapped":           {func(in *bridge.Input) { in.Mapping.Data = nil }, image + "ImageNotMapped", true, true},
 		"a HostedCluster of somebody":            {func(in *bridge.Input) { in.HostedCluster.Labels = nil }, ready + "HostedClusterTaken", false, false},
@@ -138,6 +138,13 @@ func TestWhatHoldsABridgeBack(t *testing.T) {
 			g.Expect(p.Approve != nil).To(Equal(c.approves), "approves")
 		})
 	}
+}
+
+func TestAKeyOfSomebodyIsNotTakenForANewHostedCluster(t *testing.T) {
+	in := load(t, "testdata/loadbalancer/in.yaml")
+	made(&in)
+	in.HostedCluster, in.NodePool, in.Key.Labels = nil, nil, nil
+	NewWithT(t).Expect(told(bridge.Of(in))).To(ContainElement("SecretsValid/NameTaken"))
 }
 
 func TestNoKeyIsMissedOfAHostedClusterOfSomebody(t *testing.T) {

@@ -1,6 +1,10 @@
 package bridge
 
 import (
+	"maps"
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -50,12 +54,24 @@ func (in Input) key() []finding.Finding {
 		return one(wrong("EncryptionKeyLost").Say("Secret %s is gone, and with it the key that the hosted cluster's etcd is encrypted with; no other can be made: restore it from a backup before the control plane restarts", name))
 	case in.Key.Secret == nil:
 		return nil
+	case !in.Owns(in.Key.Secret) && in.cluster() != nil:
+		return one(wrong("EncryptionKeyLost").Say("Secret %s is there, and does not say that it is of this bridge; when it holds the key that the hosted cluster's etcd is encrypted with, say so: kubectl -n %s label secret %s --overwrite %s",
+			name, in.Bridge.Namespace, names.BridgeKey(in.Bridge.Name), assigned(secretLabels(in.Bridge))))
 	case !in.Owns(in.Key.Secret):
 		return one(wrong(nameTaken).Say("Secret %s exists and is not of this bridge; it is left alone: remove it, or give the bridge another name", name))
 	case len(in.Key.Data[hyperv1.AESCBCKeySecretKey]) != KeyLength:
 		return one(wrong("EncryptionKeyInvalid").Say("Secret %s does not hold %d bytes in its key %s any more; restore it from a backup", name, KeyLength, hyperv1.AESCBCKeySecretKey))
 	}
 	return nil
+}
+
+// assigned are labels as kubectl takes them.
+func assigned(labels map[string]string) string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		all = append(all, key+"="+labels[key])
+	}
+	return strings.Join(all, " ")
 }
 
 // nameTaken is the reason of a finding about an object that is not ours.
