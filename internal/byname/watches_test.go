@@ -95,11 +95,14 @@ func TestFollowersAreToldOfChangesAndOfNothingElse(t *testing.T) {
 		s.denied = false
 		time.Sleep(time.Minute)
 		g.Expect(told["first"]).To(Equal(5), "it may be watched again")
+		w.Reopen(secret)
+		time.Sleep(time.Minute)
+		g.Expect(told["first"]).To(Equal(6), "it may have been, all along")
 
 		w.Follow(first)
 		time.Sleep(time.Minute)
 		g.Expect(s.open.IsStopped()).To(BeTrue())
-		g.Expect(s.asked).To(HaveLen(4))
+		g.Expect(s.asked).To(HaveLen(5))
 		end()
 		g.Expect(<-ended).To(Succeed())
 	})
