@@ -13,8 +13,8 @@ import (
 
 func TestAddressesOfTheAPI(t *testing.T) {
 	b, hc := &dpuv1.DPUHCPBridge{}, &hyperv1.HostedCluster{}
-	b.Spec.MetalLBVirtualIP = "192.0.2.10"
-	hc.Status.ControlPlaneEndpoint.Host = "::ffff:192.0.2.10"
+	b.Spec.MetalLBVirtualIP = "::ffff:192.0.2.10"
+	hc.Status.ControlPlaneEndpoint.Host = "192.0.2.10"
 	hc.Spec.Services = []hyperv1.ServicePublishingStrategyMapping{
 		{ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{NodePort: &hyperv1.NodePortPublishingStrategy{Address: "192.0.2.20"}}},
 		{ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{NodePort: &hyperv1.NodePortPublishingStrategy{Address: "node.example.com"}}},

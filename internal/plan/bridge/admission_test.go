@@ -12,6 +12,7 @@ import (
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
@@ -94,7 +95,13 @@ func TestABridgeIsNoRivalOfItself(t *testing.T) {
 	stored.UID = "z"
 	in.Rivals = []dpuv1.DPUHCPBridge{*stored}
 	refused, _ := bridge.Judge(in, nil)
-	NewWithT(t).Expect(refused).To(BeEmpty())
+	g := NewWithT(t)
+	g.Expect(refused).To(BeEmpty())
+
+	in.Rivals[0].Namespace, in.Rivals[0].Spec.DPUClusterRef.Namespace = "theirs", "clusters"
+	in.DPUCluster.Annotations = map[string]string{names.AnnotationAllowedNamespaces: "theirs"}
+	refused, _ = bridge.Judge(in, nil)
+	g.Expect(refused).To(ConsistOf(about("DPUClusterTaken", "spec.dpuClusterRef")), "one of its name elsewhere is")
 }
 
 // What was there before may stay, however wrong it is by now.

@@ -116,6 +116,7 @@ func TestWhatHoldsABridgeBack(t *testing.T) {
 		"a key that is gone":                     {func(in *bridge.Input) { in.Key = bridge.Secret{} }, valid + "EncryptionKeyLost", true, true},
 		"a key that was cut":                     {func(in *bridge.Input) { in.Key.Data["key"] = []byte("short") }, valid + "EncryptionKeyInvalid", true, true},
 		"a key without our labels":               {func(in *bridge.Input) { in.Key.Labels = nil }, valid + "EncryptionKeyLost", true, true},
+		"a key that may not be read":             {func(in *bridge.Input) { in.Key = bridge.Secret{Denied: true} }, valid + "NamespaceNotGranted", true, true},
 		"no mapping":                             {func(in *bridge.Input) { in.Mapping = nil }, image + "MappingNotFound", true, true},
 		"a release that is not mapped":           {func(in *bridge.Input) { in.Mapping.Data = nil }, image + "ImageNotMapped", true, true},
 		"a HostedCluster of somebody":            {func(in *bridge.Input) { in.HostedCluster.Labels = nil }, ready + "HostedClusterTaken", false, false},
@@ -155,6 +156,7 @@ func TestNoKeyIsMissedOfAHostedClusterOfSomebody(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(told(p)).To(And(ContainElement("Ready/HostedClusterTaken"), Not(ContainElement("SecretsValid/EncryptionKeyLost"))))
 	g.Expect(p.Key).To(BeNil())
+	g.Expect(in.Mirror()).To(BeEmpty(), "it says nothing of ours")
 }
 
 func TestWhatHoldsNoBridgeBack(t *testing.T) {
@@ -173,7 +175,7 @@ func TestWhatHoldsNoBridgeBack(t *testing.T) {
 			in := load(t, "testdata/loadbalancer/in.yaml")
 			made(&in)
 			is(&in)
-			NewWithT(t).Expect(bridge.Of(in).Held).To(BeFalse(), "%v", bridge.Of(in).Findings)
+			NewWithT(t).Expect(bridge.Of(in)).To(And(HaveField("Held", false), HaveField("Key", BeNil())))
 		})
 	}
 }
@@ -206,13 +208,80 @@ func TestInjectionDoesOnlyWhatIsMissing(t *testing.T) {
 	g.Expect(*bridge.Of(in).Inject).To(And(HaveField("Refer", false), HaveField("Created", false)))
 	in.Bridge.Spec.ClusterType, in.DPUCluster.Spec.Type, in.DPUCluster.Status.Conditions = "", dpf.TypeStatic, nil
 	g.Expect(bridge.Of(in).Inject.Created).To(BeFalse(), "DPF's own manager of static ones sets it")
-	refused := in
-	refused.Kubeconfig.Refused = "NoCommand"
-	g.Expect(bridge.Of(refused).Inject).To(BeNil())
-	in.Injected.Secret = &corev1.Secret{}
-	p := bridge.Of(in)
-	g.Expect(p.Inject).To(BeNil())
-	g.Expect(told(p)).To(ContainElement("KubeconfigInjected/NameTaken"))
+}
+
+func TestNothingIsInjectedWhile(t *testing.T) {
+	for name, c := range map[string]struct {
+		is   func(*bridge.Input)
+		want string
+	}{
+		"HyperShift names no kubeconfig":    {func(in *bridge.Input) { in.HostedCluster.Status.KubeConfig = nil }, "WaitingForKubeconfig"},
+		"the kubeconfig is not there":       {func(in *bridge.Input) { in.Kubeconfig = bridge.Kubeconfig{} }, "WaitingForKubeconfig"},
+		"the kubeconfig may not be read":    {func(in *bridge.Input) { in.Kubeconfig.Secret = bridge.Secret{Denied: true} }, "NamespaceNotGranted"},
+		"the kubeconfig is not harmless":    {func(in *bridge.Input) { in.Kubeconfig.Refused = "NoCommand" }, "KubeconfigRefused"},
+		"our own Secret may not be read":    {func(in *bridge.Input) { in.Injected = bridge.Secret{Denied: true} }, "NamespaceNotGranted"},
+		"a Secret of its name is another's": {func(in *bridge.Input) { in.Injected.Secret = &corev1.Secret{} }, "NameTaken"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, in := NewWithT(t), load(t, "testdata/loadbalancer/in.yaml")
+			made(&in)
+			c.is(&in)
+			p := bridge.Of(in)
+			g.Expect(p.Inject).To(BeNil())
+			g.Expect(told(p)).To(ContainElement("KubeconfigInjected/" + c.want))
+		})
+	}
+}
+
+func TestWhatIsOfABridge(t *testing.T) {
+	for name, c := range map[string]struct {
+		label, value string
+		owned        bool
+	}{
+		"made by it":                               {names.LabelOwnerUID, "u1", true},
+		"made before a restore":                    {names.LabelOwnerUID, "dead", true},
+		"made by one that lives":                   {names.LabelOwnerUID, "u2", false},
+		"made by nobody":                           {names.LabelOwnerUID, "", false},
+		"of another name, before a restore":        {names.LabelBridge, "b2", false},
+		"of another namespace, before a restore":   {names.LabelBridgeNamespace, "theirs", false},
+		"labelled by somebody else, whoever it is": {names.LabelManagedBy, "theirs", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := load(t, "testdata/loadbalancer/in.yaml")
+			labels := ours(in.Bridge)
+			labels[names.LabelOwnerUID] = "dead"
+			labels[c.label] = c.value
+			NewWithT(t).Expect(in.Owns(&metav1.ObjectMeta{Labels: labels})).To(Equal(c.owned))
+		})
+	}
+}
+
+func TestEtcdNeedsAStorageClass(t *testing.T) {
+	const missing = "Ready/StorageClassMissing"
+	for name, c := range map[string]struct {
+		change func(*bridge.Input)
+		told   OmegaMatcher
+	}{
+		"the named one":             {func(*bridge.Input) {}, Not(ContainElement(missing))},
+		"another than the named":    {func(in *bridge.Input) { in.StorageClasses[0].Name = "slow" }, ContainElement(missing)},
+		"any, though none is named": {func(in *bridge.Input) { in.Bridge.Spec.EtcdStorageClass = "" }, ContainElement(missing)},
+		"the default, if none is named": {func(in *bridge.Input) {
+			in.Bridge.Spec.EtcdStorageClass = ""
+			in.StorageClasses[0].Annotations = map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}
+		}, Not(ContainElement(missing))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := load(t, "testdata/loadbalancer/in.yaml")
+			c.change(&in)
+			NewWithT(t).Expect(told(bridge.Of(in))).To(c.told)
+		})
+	}
+}
+
+func TestANodesExternalAddressIsTakenFirst(t *testing.T) {
+	in := load(t, "testdata/nodeports/in.yaml")
+	in.Nodes[1].Status.Addresses = append(in.Nodes[1].Status.Addresses, corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: "198.51.100.3"})
+	NewWithT(t).Expect(document(t, bridge.Of(in).Objects)).To(And(ContainSubstring("address: 198.51.100.3"), Not(ContainSubstring("10.0.0."))))
 }
 
 func TestADeletionIsTakenInItsOrder(t *testing.T) {
@@ -228,6 +297,7 @@ func TestADeletionIsTakenInItsOrder(t *testing.T) {
 		Secrets: []corev1.Secret{secret(key.Namespace, key.Name, ours(in.Bridge)), secret("dpf", "copy", ours(in.Bridge)), secret("dpf", "theirs", nil)},
 	}
 	g := NewWithT(t)
+	in.Bridge.Annotations = map[string]string{names.AnnotationForceDelete: "false"}
 	g.Expect(bridge.End(r)).To(And(HaveField("Reason", dpuv1.ReasonCleanupDPUsAttached), HaveField("Message", ContainSubstring("card")), HaveField("Cluster", BeNil())))
 
 	forced := r
@@ -241,7 +311,7 @@ func TestADeletionIsTakenInItsOrder(t *testing.T) {
 	g.Expect(bridge.End(r)).To(And(HaveField("Cluster", BeNil()), HaveField("Pool", Not(BeNil()))))
 	r.NodePool = nil
 	g.Expect(bridge.End(r)).To(And(HaveField("Unrefer", true), HaveField("Secrets", ConsistOf(r.Secrets[0]))))
-	r.DPUCluster.Spec.Kubeconfig, r.Secrets = "", r.Secrets[1:]
+	r.DPUCluster.Spec.Kubeconfig, r.Secrets = "another-bridges", r.Secrets[1:]
 	g.Expect(bridge.End(r)).To(And(HaveField("Unrefer", false), HaveField("Secrets", ConsistOf(r.Secrets[0])), HaveField("Others", false)))
 	r.Secrets = r.Secrets[1:]
 	g.Expect(bridge.End(r)).To(Equal(bridge.Ending{Others: true}))
