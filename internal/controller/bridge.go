@@ -98,7 +98,7 @@ func (r bridgeReconciler) approve(seen observe.Bridge, p bridge.Plan) []finding.
 		r.observe.Approvals.Forget(key)
 		return nil
 	}
-	state := r.observe.Approvals.See(key, guest.ApproveWant{Secret: a.Secret, Server: a.Server, Cluster: a.Cluster, API: a.API}, seen.DPUs)
+	state := r.observe.Approvals.See(key, guest.ApproveWant{Secret: a.Secret, Server: a.Server, Cluster: a.Cluster, API: a.API, ServiceNetworks: a.ServiceNetworks}, seen.DPUs)
 	waiting := func(reason string) finding.Builder {
 		return finding.Wait(dpuv1.ConditionCSRAutoApprovalActive, reason)
 	}

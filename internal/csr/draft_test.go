@@ -132,8 +132,9 @@ func world(number int) csr.Facts {
 		Cluster: cluster, DPUs: []csr.DPU{other, dpu(number), foreign},
 		Nodes:  map[string]csr.Node{"dpu-202.example.com": {Ready: true, Addresses: []netip.Addr{netip.MustParseAddr("192.168.100.202")}}},
 		Leases: map[string]time.Time{}, Approved: map[string][]csr.Approval{},
-		Services: map[netip.Addr]string{netip.MustParseAddr("172.31.0.1"): "default/kubernetes", netip.MustParseAddr("172.31.0.10"): "openshift-dns/dns-default"},
-		API:      []netip.Addr{netip.MustParseAddr("192.168.50.5"), netip.MustParseAddr("172.20.0.1")}, Now: now,
+		Services:        map[netip.Addr]string{netip.MustParseAddr("172.31.0.1"): "default/kubernetes", netip.MustParseAddr("192.168.50.9"): "openshift-ingress/router"},
+		ServiceNetworks: []netip.Prefix{netip.MustParsePrefix("172.31.0.0/16")},
+		API:             []netip.Addr{netip.MustParseAddr("192.168.50.5"), netip.MustParseAddr("172.20.0.1")}, Now: now,
 	}
 }
 

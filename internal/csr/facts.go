@@ -197,6 +197,11 @@ func (q *question) takesFromNoService() (bool, string) {
 		if service, taken := q.Services[ip]; taken {
 			return "an address of Service " + short(service)
 		}
+		for _, network := range q.ServiceNetworks {
+			if network.Contains(ip) {
+				return "in the Services' network " + network.String()
+			}
+		}
 		return ""
 	})
 }

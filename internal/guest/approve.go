@@ -27,8 +27,9 @@ type ApproveWant struct {
 	Server string
 	// Cluster is the DPUCluster.
 	Cluster types.NamespacedName
-	// API are addresses of the hosted API server, which no kubelet may claim.
-	API []netip.Addr
+	// API are addresses of the hosted API server, and ServiceNetworks are the hosted Services', which no kubelet may claim.
+	API             []netip.Addr
+	ServiceNetworks []netip.Prefix
 }
 
 // ApprovalState is how approving stands for a bridge.

@@ -23,7 +23,7 @@ type waiting struct {
 }
 
 // queue are the CSRs that wait, by host and by name. What is too much is dropped: of one host and kind, the oldest; else, the
-// newcomer that is no DPU's, which the next list shows again.
+// newcomer that is no DPU's. Nothing is lost by that: a DPU that is made later has asked for nothing before (rule AskedInItsLife).
 type queue struct {
 	hosts map[string][]*waiting
 	names map[string]string

@@ -13,12 +13,14 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -386,6 +388,29 @@ func TestApprovingPausesWhileTheHostedClusterIsAway(t *testing.T) {
 	g.wire.refuse(false)
 	g.approved("boot")
 	g.isActive()
+}
+
+func TestAHostedClusterWithTooManyNodesIsNamed(t *testing.T) {
+	g := newGate(t)
+	f := g.behindFront("token")
+	g.approving.Server = f.URL
+	var pages atomic.Int64
+	f.answers(countless(&pages))
+	g.isStopped(plan.GuestUnreachable)
+	g.Expect(g.see().Problem.Message).To(ContainSubstring("5000 objects of a kind"))
+}
+
+// A certificate outlives the day on which no Service has the address.
+func TestAnAddressThatAServiceMayGetIsNoNodes(t *testing.T) {
+	g := newGate(t)
+	g.approving.ServiceNetworks = []netip.Prefix{netip.MustParsePrefix("172.31.0.0/16")}
+	g.cards = []dpf.DPU{card("dpu-1", true)}
+	g.joins("dpu-1", corev1.ConditionTrue, 0, "172.31.200.1", "192.168.100.1")
+	g.open()
+	g.asks("greedy", "dpu-1", "serving", "172.31.200.1")
+	g.asks("modest", "dpu-1", "serving", "192.168.100.1")
+	g.approved("modest")
+	g.waits("greedy")
 }
 
 func TestAnApprovalThatIsNotTakenKeepsNoOtherWaiting(t *testing.T) {

@@ -209,8 +209,9 @@ func (v *approving) hasApproval(host string, a csr.Approval) {
 func (v *approving) factsNow(host string, dpus []csr.DPU) csr.Facts {
 	return csr.Facts{
 		Cluster: v.want.Cluster, DPUs: dpus, Nodes: v.around.nodes, Leases: v.leases, Services: v.around.services, Now: time.Now(),
-		API:      slices.Concat(v.want.API, v.around.api),
-		Approved: map[string][]csr.Approval{host: slices.Collect(maps.Values(v.approved[host]))},
+		ServiceNetworks: v.want.ServiceNetworks,
+		API:             slices.Concat(v.want.API, v.around.api),
+		Approved:        map[string][]csr.Approval{host: slices.Collect(maps.Values(v.approved[host]))},
 	}
 }
 

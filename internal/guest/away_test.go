@@ -110,7 +110,7 @@ func TestAHostileAnswerIsNotFollowedQuotedOrKept(t *testing.T) {
 		}, "it answers 403: not with Bearer (token) [2J x"},
 		"no JSON":                   {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, token) }, "the answer is none of a Kubernetes API"},
 		"more than is kept":         {endless(&longest), "there is more than is kept of a hosted cluster"},
-		"more objects than is kept": {countless(&pages), "there is more than is kept of a hosted cluster"},
+		"more objects than is kept": {countless(&pages), "there is more than is kept of a hosted cluster: 5000 objects"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, v1alpha1.AppsNodePort)

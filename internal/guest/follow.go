@@ -111,7 +111,7 @@ var (
 	// errNoKubernetes hides what a parser would quote of an answer.
 	errNoKubernetes = errors.New("the answer is none of a Kubernetes API")
 	errHasty        = errors.New("watches are ended at once")
-	errTooMuch      = errors.New("there is more than is kept of a hosted cluster")
+	errTooMuch      = fmt.Errorf("there is more than is kept of a hosted cluster: %d objects of a kind, %d MiB", mostObjects, mostBytes>>20)
 )
 
 // watch follows changes from a version on, until the API server ends it, and tells to which version it got.

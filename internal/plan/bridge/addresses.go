@@ -24,3 +24,13 @@ func APIAddresses(b *dpuv1.DPUHCPBridge, hc *hyperv1.HostedCluster) (all []netip
 	}
 	return all
 }
+
+// ServiceNetworks are where the hosted cluster's Services get their addresses from: no kubelet may have a certificate for one of those.
+func ServiceNetworks(hc *hyperv1.HostedCluster) (all []netip.Prefix) {
+	for _, n := range hc.Spec.Networking.ServiceNetwork {
+		if network, err := netip.ParsePrefix(n.CIDR.String()); err == nil {
+			all = append(all, network)
+		}
+	}
+	return all
+}

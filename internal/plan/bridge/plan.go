@@ -61,8 +61,9 @@ type Approval struct {
 	Server string
 	// Cluster whose DPUs they are.
 	Cluster types.NamespacedName
-	// API are addresses of the hosted API, which no kubelet may claim.
-	API []netip.Addr
+	// API are addresses of the hosted API, and ServiceNetworks are the hosted Services', which no kubelet may claim.
+	API             []netip.Addr
+	ServiceNetworks []netip.Prefix
 }
 
 // Of says what one bridge becomes.
@@ -157,7 +158,7 @@ const defaultClass = "storageclass.kubernetes.io/is-default-class"
 func (in Input) approve(p *Plan) {
 	if key := in.KubeconfigKey(); key.Name != "" && in.HostedCluster.DeletionTimestamp == nil {
 		p.Approve = &Approval{
-			Secret: key, Cluster: ClusterKey(in.Bridge), API: APIAddresses(in.Bridge, in.HostedCluster),
+			Secret: key, Cluster: ClusterKey(in.Bridge), API: APIAddresses(in.Bridge, in.HostedCluster), ServiceNetworks: ServiceNetworks(in.HostedCluster),
 			Server: fmt.Sprintf("https://kube-apiserver.%s.svc:6443", endpoint.ControlPlaneNamespace(in.HostedCluster)),
 		}
 	}
