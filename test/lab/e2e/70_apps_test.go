@@ -191,15 +191,7 @@ func kubeconfigIsRotated(t *testing.T, ctx context.Context) {
 		return kubectl(t, ctx, "-n", "oooi-system", "get", "pods", "-o", "jsonpath={.items[*].metadata.uid} {.items[*].status.containerStatuses[*].restartCount}")
 	}
 	process := manager()
-	path := `jsonpath={.data.kubeconfig}`
-	admin := kubectl(t, ctx, "-n", "clusters", "get", "secret", "c1-admin-kubeconfig", "-o", path)
-	// The kubelets' bootstrap credentials may ask for certificates and nothing else.
-	nobody := kubectl(t, ctx, "-n", "clusters-c1", "get", "secret", "bootstrap-kubeconfig", "-o", path)
-	rotate := func(kubeconfig string) time.Time {
-		kubectl(t, ctx, "-n", "clusters", "patch", "secret", "c1-admin-kubeconfig", "--type=merge", "-p", `{"data":{"kubeconfig":"`+kubeconfig+`"}}`)
-		return time.Now()
-	}
-	afterwards(t, func(ctx context.Context) error { rotate(admin); return ctx.Err() })
+	rotate, admin, nobody := kubeconfigs(t, ctx, "c1")
 	at := rotate(nobody)
 	apps(t, ctx, "Degraded", "HostedClusterUnreachable")
 	inTime(t, "credentials that may do nothing were noticed", at, 10*time.Second)
@@ -209,6 +201,27 @@ func kubeconfigIsRotated(t *testing.T, ctx context.Context) {
 	if now := manager(); now != process {
 		t.Errorf("the manager was restarted: %s, was %s", now, process)
 	}
+}
+
+// kubeconfigs are the administrator's of a hosted cluster, and one that may ask for certificates and nothing else: the kubelets' bootstrap
+// credentials. Rotate puts one where HyperShift puts the administrator's, which is there again when the test ends.
+func kubeconfigs(t *testing.T, ctx context.Context, cluster string) (rotate func(kubeconfig string) time.Time, admin, nobody string) {
+	t.Helper()
+	secret := cluster + "-admin-kubeconfig"
+	read := func(namespace, name string) string {
+		return kubectl(t, ctx, "-n", namespace, "get", "secret", name, "-o", "jsonpath={.data.kubeconfig}")
+	}
+	write := func(ctx context.Context, kubeconfig string) error {
+		_, err := lab.Kubectl(ctx, "-n", "clusters", "patch", "secret", secret, "--type=merge", "-p", `{"data":{"kubeconfig":"`+kubeconfig+`"}}`)
+		return err
+	}
+	admin, nobody = read("clusters", secret), read("clusters-"+cluster, "bootstrap-kubeconfig")
+	afterwards(t, func(ctx context.Context) error { return write(ctx, admin) })
+	return func(kubeconfig string) time.Time {
+		t.Helper()
+		must(t, write(ctx, kubeconfig))
+		return time.Now()
+	}, admin, nobody
 }
 
 // Every packet between the manager and the hosted API is lost, those of open connections too.

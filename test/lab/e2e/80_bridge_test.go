@@ -34,12 +34,14 @@ func TestADPUJoinsThroughItsBridge(t *testing.T) {
 	kubeconfigIsInjected(t, ctx)
 	bridgeIs(t, ctx, "CSRAutoApprovalActive", "True", "")
 	bridgeIs(t, ctx, "Ready", "True", "")
+	rotatedKubeconfigIsInjected(t, ctx)
+	upgrades(t, ctx)
 	_, err := lab.Run(ctx, "oooi", "bridge", "status", "dpu1", "-n", "clusters")
 	must(t, err)
 
 	apply(t, ctx, infraOfDPUs)
 	awaitCondition(t, ctx, "clusters", "infra/dpu1", "Ready", "True", "")
-	dpu(t, ctx)
+	dpu(t, ctx, "dpu-1", "dpu1")
 	joinsOnceInstalled(t, ctx, m)
 	joinedIsNotLetInAgain(t, ctx, m)
 	recreatedIsLetInAgain(t, ctx, m)
@@ -165,6 +167,50 @@ func kubeconfigIsInjected(t *testing.T, ctx context.Context) {
 	}
 }
 
+// rotatedKubeconfigIsInjected: DPF has the new one within 10 s, and approval uses it.
+func rotatedKubeconfigIsInjected(t *testing.T, ctx context.Context) {
+	t.Helper()
+	rotate, admin, nobody := kubeconfigs(t, ctx, "dpu1")
+	whoIsDPF := func() string {
+		out, err := asDPF(ctx, "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}")
+		must(t, err)
+		return out
+	}
+	before := whoIsDPF()
+	injected := func(kubeconfig, what string, as func(who string) bool) {
+		at := rotate(kubeconfig)
+		must(t, scene.Until(ctx, what, func(context.Context) error {
+			if who := whoIsDPF(); !as(who) {
+				return fmt.Errorf("DPF is %s to the hosted API", who)
+			}
+			return nil
+		}))
+		inTime(t, what, at, 10*time.Second)
+	}
+	injected(nobody, "another kubeconfig reached DPF", func(who string) bool { return who != before })
+	bridgeIs(t, ctx, "CSRAutoApprovalActive", "False", "")
+	injected(admin, "the administrator's reached DPF", func(who string) bool { return who == before })
+	bridgeIs(t, ctx, "CSRAutoApprovalActive", "True", "")
+}
+
+// upgrades: a new release of the bridge is that of HostedCluster and NodePool. One that no image is mapped to is refused.
+func upgrades(t *testing.T, ctx context.Context) {
+	t.Helper()
+	const next = "e2e.local/ocp/release:4.20.5-multi"
+	release := func(image string) error {
+		_, err := lab.Kubectl(ctx, "-n", "clusters", "patch", "dpuhcpbridge", "dpu1", "--type=merge", "-p", `{"spec":{"ocpReleaseImage":"`+image+`"}}`)
+		return err
+	}
+	if err := release(next); err == nil || !strings.Contains(err.Error(), "BlueFieldContainerImageAvailable") {
+		t.Errorf("release %s, which no image is mapped to: %v", next, err)
+	}
+	kubectl(t, ctx, "-n", "oooi-system", "patch", "configmap", "ocp-bluefield-images", "--type=merge", "-p", `{"data":{"4.20.5":"e2e.local/bluefield:4.20.5"}}`)
+	must(t, release(next))
+	for _, object := range []string{"hostedcluster/dpu1", "nodepool/dpu1"} {
+		kubectl(t, ctx, "-n", "clusters", "wait", "--for=jsonpath={.spec.release.image}="+next, object, "--timeout=30s")
+	}
+}
+
 // joinsOnceInstalled: the kubelet's certificate waits for DPF's word that the operating system is installed, and for nothing else.
 func joinsOnceInstalled(t *testing.T, ctx context.Context, m scene.Machine) {
 	t.Helper()
@@ -224,7 +270,7 @@ const again = "dpu-1-again"
 func recreatedIsLetInAgain(t *testing.T, ctx context.Context, m scene.Machine) {
 	t.Helper()
 	removedByDPF(t, ctx, m)
-	dpu(t, ctx)
+	dpu(t, ctx, "dpu-1", "dpu1")
 	osInstalled(t, ctx)
 	console, err := lab.PowerOn(ctx, m)
 	must(t, err)
@@ -333,6 +379,28 @@ func TestOfTwoBridgesForOneDPUClusterOneWins(t *testing.T) {
 		t.Errorf("the winner's HostedCluster was written while the other went: version %s, was %s", now, undisturbed)
 	}
 	kubectl(t, ctx, "-n", "clusters", "delete", "dpuhcpbridge", winner, "--timeout=60s")
+}
+
+// Nobody has removed the DPU, and nobody will: the annotation ends the wait, and the DPU stays as it is.
+func TestABridgeIsForcedToGo(t *testing.T) {
+	ctx := within(t, 3*time.Minute)
+	aroundBridges(t, ctx, "forced")
+	bridge(t, ctx, bridgeYAML(t, ctx, "forced", "forced"), "forced")
+	isMade(t, ctx, "forced")
+	dpu(t, ctx, "left-behind", "forced")
+	kubectl(t, ctx, "-n", "clusters", "delete", "dpuhcpbridge", "forced", "--wait=false")
+	if message := awaitCondition(t, ctx, "clusters", "dpuhcpbridge/forced", "HostedClusterCleanup", "False", "DPUsAttached"); !strings.Contains(message, "force-delete") {
+		t.Errorf("the message does not say how to end the wait: %s", message)
+	}
+	if at := field(t, ctx, "hostedcluster/forced", ".metadata.deletionTimestamp"); at != "" {
+		t.Errorf("the HostedCluster is being deleted since %s, before anybody has forced it", at)
+	}
+	kubectl(t, ctx, "-n", "clusters", "annotate", "dpuhcpbridge", "forced", "provisioning.dpu.hcp.io/force-delete=true")
+	kubectl(t, ctx, "-n", "clusters", "wait", "--for=delete", "dpuhcpbridge/forced", "--timeout=60s")
+	if left := ofBridge(t, ctx, "forced"); len(left) > 0 {
+		t.Errorf("left of the bridge: %v", left)
+	}
+	kubectl(t, ctx, "-n", dpfNamespace, "get", "dpu", "left-behind")
 }
 
 // refusedAtAdmission waits for the refusal: a webhook that does not answer yet refuses nothing.

@@ -110,27 +110,27 @@ func ofBridge(t *testing.T, ctx context.Context, name string) []string {
 	return slices.Compact(found)
 }
 
-// dpu makes DPU dpu-1, of which DPF says no more yet than that it is being installed.
-func dpu(t *testing.T, ctx context.Context) {
+// dpu makes a DPU, of which DPF says no more yet than that it is being installed.
+func dpu(t *testing.T, ctx context.Context, name, dpuCluster string) {
 	t.Helper()
-	apply(t, ctx, `apiVersion: provisioning.dpu.nvidia.com/v1alpha1
+	apply(t, ctx, fmt.Sprintf(`apiVersion: provisioning.dpu.nvidia.com/v1alpha1
 kind: DPU
-metadata: {name: dpu-1, namespace: `+dpfNamespace+`}
+metadata: {name: %[1]s, namespace: %[2]s}
 spec:
   bfb: bluefield
   dpuDeviceName: device-1
   dpuNodeName: host-1
   serialNumber: MT0000000001
-  cluster: {name: dpu1, namespace: `+dpfNamespace+`}
-`)
-	dpuStatus(t, ctx, "False")
+  cluster: {name: %[3]s, namespace: %[2]s}
+`, name, dpfNamespace, dpuCluster))
+	dpuStatus(t, ctx, name, "False")
 }
 
-func osInstalled(t *testing.T, ctx context.Context) { t.Helper(); dpuStatus(t, ctx, "True") }
+func osInstalled(t *testing.T, ctx context.Context) { t.Helper(); dpuStatus(t, ctx, "dpu-1", "True") }
 
-func dpuStatus(t *testing.T, ctx context.Context, installed string) {
+func dpuStatus(t *testing.T, ctx context.Context, name, installed string) {
 	t.Helper()
-	kubectl(t, ctx, "-n", dpfNamespace, "patch", "dpu", "dpu-1", "--subresource=status", "--type=merge", "-p", fmt.Sprintf(
+	kubectl(t, ctx, "-n", dpfNamespace, "patch", "dpu", name, "--subresource=status", "--type=merge", "-p", fmt.Sprintf(
 		`{"status":{"phase":"OS Installing","conditions":[{"type":"OSInstalled","status":%q,"reason":"Lab","message":"","lastTransitionTime":%q}]}}`,
 		installed, time.Now().UTC().Format(time.RFC3339)))
 }
