@@ -4,13 +4,17 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/cldmnky/oooi/test/lab/scene"
 )
@@ -40,7 +44,7 @@ func TestApplicationsAreReachedFromBothSides(t *testing.T) {
 	manifest(t, ctx, filepath.Join(scene.Root(), "test/lab/guest/router.yaml"))
 	manifest(t, ctx, metallb(t, ctx))
 	pem, client := externalHost(t, ctx)
-	managementPod(t, ctx, "c1", pem)
+	managementPods(t, ctx, "c1", pem)
 	afterwards(t, func(ctx context.Context) error {
 		_, err := lab.Kubectl(ctx, "-n", "clusters", "patch", "infra", "c1", "--type=merge", "-p", `{"spec":{"appsIngress":null}}`)
 		return err
@@ -48,6 +52,11 @@ func TestApplicationsAreReachedFromBothSides(t *testing.T) {
 
 	t.Run("MetalLB that serves no class: the printed YAML makes it serve one", func(t *testing.T) { classIsPrinted(t, ctx) })
 	t.Run("names and traffic from both sides", func(t *testing.T) { bothSides(t, ctx, client) })
+	t.Run("through the management cluster's own DNS", func(t *testing.T) {
+		forwardedByTheClustersDNS(t, ctx)
+		answered(t, ctx, inPlainPod, appsHost, proxyService(t, ctx, "c1"))
+		appServed(t, ctx, inPlainPod)
+	})
 	t.Run("a claimed address outside the network is refused", func(t *testing.T) { claimIsRefused(t, ctx, client) })
 	t.Run("the kubeconfig is rotated", func(t *testing.T) { kubeconfigIsRotated(t, ctx) })
 	t.Run("the hosted API is cut off", func(t *testing.T) { apiIsCutOff(t, ctx, client, servedAtOnce) })
@@ -155,6 +164,53 @@ func bothSides(t *testing.T, ctx context.Context, vm place) {
 	if targets := field(t, ctx, "proxyserver/c1-proxy", ".spec.backends[*].targetAddresses"); !strings.Contains(targets, firstIP+":443") || !strings.Contains(targets, firstIP+":80") {
 		t.Errorf("the proxy leads to %s, want the hosted cluster's load balancer at %s", targets, firstIP)
 	}
+}
+
+// forwardedByTheClustersDNS: the management cluster forwards what `oooi render --openshift-dns` says, a block of its Corefile for each
+// server, as OpenShift's operator writes it (cluster-dns-operator, controller_dns_configmap.go). Its own names are as before.
+func forwardedByTheClustersDNS(t *testing.T, ctx context.Context) {
+	t.Helper()
+	dns := func(ctx context.Context, args ...string) (string, error) {
+		return lab.Kubectl(ctx, append([]string{"-n", "kube-system"}, args...)...)
+	}
+	serve := func(ctx context.Context, corefile string) error {
+		patch, err := json.Marshal(map[string]any{"data": map[string]string{"Corefile": corefile}})
+		must(t, err)
+		_, err = dns(ctx, "patch", "configmap", "coredns", "--type=merge", "-p", string(patch))
+		for _, rollout := range []string{"restart", "status"} {
+			_, failed := dns(ctx, "rollout", rollout, "deployment/coredns")
+			err = errors.Join(err, failed)
+		}
+		return err
+	}
+	own, err := dns(ctx, "get", "configmap", "coredns", "-o", "jsonpath={.data.Corefile}")
+	must(t, err)
+	afterwards(t, func(ctx context.Context) error { return serve(ctx, own) })
+	must(t, serve(ctx, own+forwarding(t, ctx)))
+	answered(t, ctx, inPlainPod, "kubernetes.default.svc.cluster.local", "10.96.0.1")
+}
+
+// forwarding is the Corefile of the servers that the printed patch has.
+func forwarding(t *testing.T, ctx context.Context) (blocks string) {
+	t.Helper()
+	files := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(files, "dnsservers.yaml"), []byte(kubectl(t, ctx, "get", "dnsservers", "-A", "-o", "yaml")), 0o600))
+	must(t, os.WriteFile(filepath.Join(files, "dns.yaml"), []byte("{apiVersion: operator.openshift.io/v1, kind: DNS, metadata: {name: default}, spec: {}}\n"), 0o600))
+	out, err := lab.Run(ctx, "oooi", "render", "--openshift-dns", "-f", files)
+	must(t, err)
+	var patch struct {
+		Spec struct {
+			Servers []struct {
+				Zones         []string
+				ForwardPlugin struct{ Upstreams []string }
+			}
+		}
+	}
+	must(t, yaml.Unmarshal([]byte(out), &patch))
+	for _, s := range patch.Spec.Servers {
+		blocks += strings.Join(s.Zones, ":53 ") + ":53 {\n    forward . " + strings.Join(s.ForwardPlugin.Upstreams, " ") + "\n    errors\n    cache 5\n}\n"
+	}
+	return blocks
 }
 
 // unchanged says that DNS and proxy are as before, for clients too where the address still answers.
@@ -314,10 +370,8 @@ func TestADeletedHostedClusterLeavesNothing(t *testing.T) {
 		kubectl(t, ctx, "-n", "clusters", "wait", "--for=delete", "infra/c3", "--timeout=90s")
 		inTime(t, "HostedCluster and Infra were gone", began, limit)
 		must(t, scene.Until(ctx, "nothing left", func(context.Context) error {
-			for o := range everything(t, ctx) {
-				if !before[o] {
-					return errors.New(o + " is left")
-				}
+			if left := without(everything(t, ctx), before); len(left) > 0 {
+				return fmt.Errorf("left: %v", left)
 			}
 			return nil
 		}))
@@ -340,28 +394,20 @@ func apiIsReachedFromThePodNetwork(t *testing.T, ctx context.Context) {
 	const api = "api.c3.hosted.example.com"
 	awaitCondition(t, ctx, "clusters", "infra/c3", "Ready", "True", "")
 	t.Run("the API by its name from the pod network", func(t *testing.T) {
-		managementPod(t, ctx, "c3", kubectl(t, ctx, "-n", "clusters-c3", "get", "configmap", "root-ca", "-o", `jsonpath={.data.ca\.crt}`)+"\n")
-		answered(t, ctx, inPod, api, proxyService(t, ctx, "c3"))
-		out, err := inPod(ctx, "curl", "-sS", "-m", "5", "--cacert", trusted, "https://"+api+":6443/version")
+		managementPods(t, ctx, "c3", kubectl(t, ctx, "-n", "clusters-c3", "get", "configmap", "root-ca", "-o", `jsonpath={.data.ca\.crt}`)+"\n")
+		forwardedByTheClustersDNS(t, ctx)
+		answered(t, ctx, inPlainPod, api, proxyService(t, ctx, "c3"))
+		out, err := inPlainPod(ctx, "curl", "-sS", "-m", "5", "--cacert", trusted, "https://"+api+":6443/version")
 		if err != nil || !strings.Contains(out, "gitVersion") {
 			t.Errorf("the API answers a management pod %q: %v", out, err)
 		}
 	})
 }
 
-// everything lists every object of every type, without those that come and go by themselves.
-func everything(t *testing.T, ctx context.Context) map[string]bool {
+// everything lists all objects but those that come and go with the cluster's own DNS and with who asks it.
+func everything(t *testing.T, ctx context.Context) []string {
 	t.Helper()
-	var types []string
-	for _, kind := range strings.Fields(kubectl(t, ctx, "api-resources", "--verbs=list", "-o", "name")) {
-		if !strings.HasPrefix(kind, "events") && kind != "pods" && kind != "replicasets.apps" {
-			types = append(types, kind)
-		}
-	}
-	all := map[string]bool{}
-	for _, o := range strings.Fields(kubectl(t, ctx, "get", strings.Join(types, ","), "-A", "--ignore-not-found",
-		"-o", `jsonpath={range .items[*]}{.kind}/{.metadata.namespace}/{.metadata.name}{"\n"}{end}`)) {
-		all[o] = true
-	}
-	return all
+	return slices.DeleteFunc(everyObject(t, ctx), func(o string) bool {
+		return strings.HasPrefix(o, "Pod/default/apps-") || strings.Contains(o, "/kube-system/coredns-")
+	})
 }

@@ -25,6 +25,9 @@ import (
 //   - ExternalInfra, SharedIngressUnsupported, BaseDomainPassthrough: it is one cluster, without OpenShift's router;
 //   - NoTimeSource, MTUMismatch: machines have this machine's clock, and TCP's segments follow the smaller side;
 //   - CIDROverlapsNetwork, CapturedAddressInUse: a HostedCluster made anew is shown by CapturedAddressRefused;
+//   - DNSServersOutsideVLAN: nothing fails, its nodes reach every resolver;
+//   - what a HostedCluster's owner has several ways to say (NetworkAttachmentMissing, NetworkAttachmentAmbiguous), and AnnotationInvalid,
+//     which TestAnAnnotationIsAllThatIsTyped shows; VLANInUse, whose YAML is for two Infras;
 //   - what the API server refuses (InvalidCIDR, RangeOutsideCIDR …), and what has no YAML, since there are several ways.
 // Whatever else is refused under Accepted fails like AddressInUse: nothing is applied, nobody answers.
 
@@ -42,6 +45,9 @@ func TestWhatPreflightPrintsMakesAClientJoin(t *testing.T) {
 		{"AddressInUse", "lease", nil},
 		{"NoFreeAddress", "lease", nil},
 		{"InvalidRoute", "lease", nil},
+		{"InvalidDNSServer", "lease", nil},
+		{"ClientCIDROverlapsCluster", "lease", nil},
+		{"ImageOverrideNotAllowed", "lease", nil},
 		{"PoolTooSmall", "lease", threeBefore},
 		{"DNSServersUnreachable", "names", leased},
 		{"CapturedAddressNeedsRoute", "api", leasedElsewhere},
@@ -57,6 +63,7 @@ func (c mended) shown(t *testing.T, ctx context.Context, vlan int) {
 	infra, bridge := strings.ToLower(c.code), fmt.Sprintf("br%d", vlan)
 	example := failing(t, c.code, strings.NewReplacer(
 		"kind: Infra\nmetadata: {name: c1,", "kind: Infra\nmetadata: {name: "+infra+",",
+		"10.128.4.0/24", "10.244.0.128/25", // of the lab's pods
 		"vlan100", fmt.Sprintf("vlan%d", vlan), `"bridge":"br100","vlan":100`, `"bridge":"`+bridge+`"`))
 	_, err := lab.Lab(ctx, "vlan", fmt.Sprint(vlan))
 	must(t, err)

@@ -29,6 +29,11 @@ func inPod(ctx context.Context, command ...string) (string, error) {
 	return lab.Kubectl(ctx, append([]string{"-n", "default", "exec", "apps-client", "--"}, command...)...)
 }
 
+// inPlainPod is a pod of the management cluster that nothing is said about: it asks the cluster's own DNS.
+func inPlainPod(ctx context.Context, command ...string) (string, error) {
+	return lab.Kubectl(ctx, append([]string{"-n", "default", "exec", "apps-plain", "--"}, command...)...)
+}
+
 // ask is what dig answers for a name's IPv4 addresses, sorted.
 func ask(ctx context.Context, at place, name string) (string, error) {
 	out, err := at(ctx, "dig", "+short", "+tries=1", "+time=2", name)
@@ -133,29 +138,22 @@ func content(t *testing.T, path string) []byte {
 	return text
 }
 
-// managementPod starts the pod of inPod, which resolves names by an Infra's DNS and trusts a certificate.
-func managementPod(t *testing.T, ctx context.Context, infra, pem string) {
+// managementPods start the pods of inPod, which asks an Infra's DNS, and of inPlainPod. Both trust a certificate.
+func managementPods(t *testing.T, ctx context.Context, infra, pem string) {
 	t.Helper()
-	apply(t, ctx, fmt.Sprintf(`apiVersion: v1
-kind: ConfigMap
-metadata: {name: apps-client, namespace: default}
-data: {trusted.crt: %q}
----
-apiVersion: v1
+	apply(t, ctx, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: apps-client, namespace: default}\ndata: {trusted.crt: %q}\n", pem))
+	for name, dns := range map[string]string{
+		"apps-client": fmt.Sprintf(`dnsPolicy: None, dnsConfig: {nameservers: [%q]}`, field(t, ctx, "dnsserver/"+infra+"-dns", ".status.serviceClusterIP")),
+		"apps-plain":  "dnsPolicy: ClusterFirst",
+	} {
+		apply(t, ctx, fmt.Sprintf(`apiVersion: v1
 kind: Pod
-metadata: {name: apps-client, namespace: default}
-spec:
-  terminationGracePeriodSeconds: 0
-  dnsPolicy: None
-  dnsConfig: {nameservers: [%q]}
-  containers:
-  - name: client
-    image: e2e.local/client:1
-    command: [sleep, infinity]
-    volumeMounts: [{name: ca, mountPath: %s, subPath: trusted.crt}]
-  volumes: [{name: ca, configMap: {name: apps-client}}]
-`, pem, field(t, ctx, "dnsserver/"+infra+"-dns", ".status.serviceClusterIP"), trusted))
-	kubectl(t, ctx, "-n", "default", "wait", "--for=condition=Ready", "pod/apps-client", "--timeout=60s")
+metadata: {name: %s, namespace: default}
+spec: {terminationGracePeriodSeconds: 0, %s, volumes: [{name: ca, configMap: {name: apps-client}}],
+  containers: [{name: client, image: "e2e.local/client:1", command: [sleep, infinity], volumeMounts: [{name: ca, mountPath: %s, subPath: trusted.crt}]}]}
+`, name, dns, trusted))
+		kubectl(t, ctx, "-n", "default", "wait", "--for=condition=Ready", "pod/"+name, "--timeout=60s")
+	}
 }
 
 // grant lets the operator read the kubeconfigs of namespace clusters, as the message of NamespaceNotGranted says.
