@@ -109,8 +109,10 @@ deploy: ## Deploy the operator with image IMG and Envoy's ENVOY_IMG.
 	$(KUBECTL) -n oooi-system rollout status deployment/oooi-controller-manager --timeout=120s
 
 .PHONY: undeploy
-undeploy: ## Remove every Infra while the operator can still clean up after it, then the operator and the CRDs.
-	$(KUBECTL) delete infras.hostedcluster.densityops.com --all --all-namespaces --ignore-not-found --timeout=180s
+OWN = infras.hostedcluster.densityops.com,dpuhcpbridges.provisioning.dpu.hcp.io
+undeploy: ## Remove every Infra and DPUHCPBridge while the operator can still clean up after them, then the operator and the CRDs.
+	$(KUBECTL) delete $(OWN) --all --all-namespaces --ignore-not-found --timeout=180s || \
+	  { $(KUBECTL) describe $(OWN) --all-namespaces; echo "undeploy: the conditions above say what these wait for; nothing else was removed" >&2; exit 1; }
 	hack/manifests $(IMG) $(ENVOY_IMG) | $(KUBECTL) delete --ignore-not-found -f -
 
 .PHONY: run

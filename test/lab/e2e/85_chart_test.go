@@ -81,6 +81,30 @@ func TestTheOperatorIsAReleaseOfTheChart(t *testing.T) {
 	corrects(t, ctx)
 }
 
+// What `make deploy` deployed is taken away by `make undeploy`, with all that Infras and bridges made, while its operator still runs.
+func TestUndeployTakesAllAway(t *testing.T) {
+	ctx := within(t, 5*time.Minute)
+	aroundBridges(t, ctx, "undeployed")
+	bridge(t, ctx, bridgeYAML(t, ctx, "undeployed", "undeployed"), "undeployed")
+	isMade(t, ctx, "undeployed")
+	afterwards(t, func(ctx context.Context) error {
+		return errors.Join(lab.DeployOperator(ctx), lab.Apply(ctx, infraC1))
+	})
+	_, err := lab.Run(ctx, "make", "undeploy")
+	must(t, err)
+	if left := kubectl(t, ctx, "api-resources", "-o", "name"); strings.Contains(left, "densityops.com") || strings.Contains(left, "dpu.hcp.io") {
+		t.Errorf("kinds of ours are left: %s", left)
+	}
+	for _, kind := range []string{"hostedcluster/undeployed", "nodepool/undeployed"} {
+		if left := kubectl(t, ctx, "-n", "clusters", "get", "--ignore-not-found", kind, "-o", "name"); left != "" {
+			t.Errorf("left of the bridge: %s", left)
+		}
+	}
+	if left := kubectl(t, ctx, "get", "namespace", "oooi-system", "--ignore-not-found", "-o", "name"); left != "" {
+		t.Errorf("left of the operator: %s", left)
+	}
+}
+
 // servers are the running pods of Infra c1.
 func servers(t *testing.T, ctx context.Context) []string {
 	t.Helper()
