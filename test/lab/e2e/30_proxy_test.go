@@ -47,7 +47,7 @@ func answers(n *scene.Neighbour, address, serverName string) ([]string, error) {
 		return nil, err
 	}
 	defer conn.Close()
-	must := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, ServerName: serverName}) //nolint:gosec // who answers is what we ask
+	must := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, ServerName: serverName})
 	if err := conn.SetDeadline(time.Now().Add(2 * answerWithin)); err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func TestNewConnectionsAreAnsweredSoonAfterTheProxyDies(t *testing.T) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatalf("the stream gave %q: %v", line, err)
 	}
-	go io.Copy(io.Discard, out) //nolint:errcheck // it ends with the stream, which is what is cut here
+	go io.Copy(io.Discard, out)
 
 	kubectl(t, ctx, "-n", "clusters", "delete", "pod", "-l", "app=proxy,app.kubernetes.io/instance=c1-proxy", "--wait=false")
 	gap, err := longestGap(ctx, n, address, 20*time.Second)
@@ -94,7 +94,7 @@ func TestNewConnectionsAreAnsweredSoonAfterTheProxyDies(t *testing.T) {
 		return err
 	}))
 	must(t, logs.Process.Kill())
-	logs.Wait() //nolint:errcheck // killed by us
+	logs.Wait()
 }
 
 // longestGap makes handshakes for a while and returns the longest time between two that were answered.
@@ -149,7 +149,7 @@ func TestAChangedImageRollsWithoutTwoPodsHoldingOneAddress(t *testing.T) {
 		return err
 	}))
 	stop()
-	watch.Wait() //nolint:errcheck // stopped by us
+	watch.Wait()
 	if both := <-overlap; both != "" {
 		t.Errorf("two pods held the address at once: %s", both)
 	}

@@ -141,7 +141,7 @@ func neverRoutes(t *testing.T, ctx context.Context, n *scene.Neighbour, componen
 	}
 	must(t, setForwarding(ctx, "1"))
 	afterwards(t, func(ctx context.Context) error { return setForwarding(ctx, "0") })
-	n.Dial("10.96.0.1:443", 500*time.Millisecond) //nolint:errcheck // what counts is whether it was forwarded
+	n.Dial("10.96.0.1:443", 500*time.Millisecond)
 	if after := forwarded(t, ctx, netns); after == before {
 		t.Error("with forwarding on by hand no packet passed: this test cannot tell")
 	}

@@ -84,13 +84,13 @@ func externalHost(t *testing.T, ctx context.Context) (pem string, client place) 
 	afterwards(t, func(context.Context) error { stop(); <-ended; return nil })
 
 	pem = string(content(t, cert))
-	must(t, os.WriteFile(trusted, []byte(pem), 0o644)) //nolint:gosec // a certificate
+	must(t, os.WriteFile(trusted, []byte(pem), 0o644))
 	onlink := neighbour(t, ctx, "apps-onlink", "br100", "192.168.100.248/24")
 	resolver := "/etc/netns/apps-onlink" // which ip-netns(8) shows the client as /etc
 	must(t, os.MkdirAll(resolver, 0o755))
 	afterwards(t, func(context.Context) error { return errors.Join(os.RemoveAll(resolver), os.Remove(trusted)) })
 	dns := field(t, ctx, "infra/c1", `.status.addresses[?(@.component=="dns")].ip`)
-	must(t, os.WriteFile(resolver+"/resolv.conf", []byte("nameserver "+dns+"\n"), 0o644)) //nolint:gosec // a resolver's address
+	must(t, os.WriteFile(resolver+"/resolv.conf", []byte("nameserver "+dns+"\n"), 0o644))
 	return pem, func(ctx context.Context, command ...string) (string, error) { return onlink.Run(ctx, command...) }
 }
 

@@ -131,7 +131,7 @@ func threeBefore(t *testing.T, ctx context.Context, n *scene.Neighbour) {
 // leasedElsewhere: another DHCP server gives addresses, and knows no route.
 func leasedElsewhere(t *testing.T, ctx context.Context, n *scene.Neighbour) {
 	foreign := neighbour(t, ctx, "foreign-dhcp", n.Bridge, "192.168.100.250/24")
-	go foreign.Run(ctx, "dnsmasq", "--no-daemon", "--conf-file=/dev/null", "--port=0", "--leasefile-ro", "--dhcp-range=192.168.100.200,192.168.100.240,1h", "--dhcp-option=3", "--dhcp-option=6") //nolint:errcheck // it ends with ctx
+	go foreign.Run(ctx, "dnsmasq", "--no-daemon", "--conf-file=/dev/null", "--port=0", "--leasefile-ro", "--dhcp-range=192.168.100.200,192.168.100.240,1h", "--dhcp-option=3", "--dhcp-option=6")
 	leased(t, ctx, n)
 }
 

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -409,7 +410,7 @@ func refusedAtAdmission(t *testing.T, ctx context.Context, yaml, because string)
 	must(t, scene.Until(within(t, 30*time.Second), "a refusal", func(context.Context) error {
 		_, err := lab.Pipe(ctx, yaml, "kubectl", "apply", "--dry-run=server", "-f", "-")
 		if err == nil || !strings.Contains(err.Error(), because) {
-			return fmt.Errorf("the API server says %v, want a refusal with %q in it", err, because)
+			return errors.Join(fmt.Errorf("want a refusal with %q in it", because), err)
 		}
 		t.Log(err)
 		return nil

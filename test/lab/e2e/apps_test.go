@@ -45,7 +45,9 @@ func ask(ctx context.Context, at place, name string) (string, error) {
 // answered waits until dig at a place answers a name with want.
 func answered(t *testing.T, ctx context.Context, at place, name, want string) {
 	t.Helper()
-	must(t, scene.Until(within(t, time.Minute), name, func(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(ctx, time.Minute)
+	defer stop()
+	must(t, scene.Until(ctx, name, func(ctx context.Context) error {
 		got, err := ask(ctx, at, name)
 		if err == nil && got != want {
 			err = fmt.Errorf("dig answers %q, want %q", got, want)
@@ -76,7 +78,9 @@ func servedAtOnce(t *testing.T, ctx context.Context, at place) {
 // appServed is patient: what serves on an emulated worker, MetalLB's speaker above all, misses its kubelet's probes and is restarted.
 func appServed(t *testing.T, ctx context.Context, at place) {
 	t.Helper()
-	must(t, scene.Until(within(t, time.Minute), "the application", func(ctx context.Context) error { return serves(ctx, at) }))
+	ctx, stop := context.WithTimeout(ctx, time.Minute)
+	defer stop()
+	must(t, scene.Until(ctx, "the application", func(ctx context.Context) error { return serves(ctx, at) }))
 }
 
 // field reads one field of an object in namespace clusters.
