@@ -8,7 +8,10 @@ KUBECTL ?= kubectl
 # Helm writes under this name: a release that takes over, and its upgrades, meet no conflict.
 APPLY = $(KUBECTL) apply --server-side --field-manager=helm
 LAB := test/lab/lab
-GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w"
+# All is compiled in one way, so that a cold cache sees each package once: tests as binaries, and the lab's tools as both.
+export CGO_ENABLED := 0
+export GOFLAGS := $(GOFLAGS) -trimpath
+GO_BUILD := go build -buildvcs=false -ldflags "-s -w"
 GEN := go tool controller-gen
 TOOL := go tool -modfile=hack/tools/go.mod
 # What tests of the daemons and controllers run against: a real kube-apiserver, etcd and Envoy, built or fetched by the lab.

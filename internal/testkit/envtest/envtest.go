@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,10 +32,16 @@ type Cluster struct {
 	collector *exec.Cmd
 }
 
-// root of the repository.
+// root of the repository, in which tests and benchmarks are run.
 func root() string {
-	_, here, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(here), "../../..")
+	dir := "."
+	for range 8 {
+		if _, err := os.Stat(filepath.Join(dir, "config/crd/bases")); err == nil {
+			break
+		}
+		dir = filepath.Join("..", dir)
+	}
+	return dir
 }
 
 // Start brings a cluster up with our CRDs and, unless bare, those of HyperShift, OpenShift and Multus.

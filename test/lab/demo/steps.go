@@ -52,9 +52,9 @@ func bootSteps(console *scene.Console, m scene.Machine, hosted func(context.Cont
 		}
 	}
 	return []step{
-		{"lease", 90 * time.Second, stage("lease")},
+		{"lease", 45 * time.Second, stage("lease")},
 		{"names", 20 * time.Second, stage("names")},
-		{"ignition", 60 * time.Second, stage("ignition")},
+		{"ignition", 30 * time.Second, stage("ignition")},
 		{"TLS to the API", 60 * time.Second, stage("api")},
 		{"CSR", 60 * time.Second, stage("certificate")},
 		{"Node Ready", 90 * time.Second, func(ctx context.Context) (string, error) { return nodeReady(ctx, m.Name, hosted) }},

@@ -59,7 +59,7 @@ KUBE_NAMES="etcd kube-apiserver kube-controller-manager kube-scheduler kube-prox
 
 # Helm, pinned beside the other tools of hack/.
 inputs_helm() { find "$REPO/hack/helm" -type f; }
-build_helm() { ( cd "$REPO/hack/helm" && go build -ldflags "-s -w" -o "$BIN/" tool ); }
+build_helm() { ( cd "$REPO/hack/helm" && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "$BIN/" tool ); }
 
 build_node() {
   local version
