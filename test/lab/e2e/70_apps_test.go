@@ -177,11 +177,9 @@ func forwardedByTheClustersDNS(t *testing.T, ctx context.Context) {
 		patch, err := json.Marshal(map[string]any{"data": map[string]string{"Corefile": corefile}})
 		must(t, err)
 		_, err = dns(ctx, "patch", "configmap", "coredns", "--type=merge", "-p", string(patch))
-		for _, rollout := range []string{"restart", "status"} {
-			_, failed := dns(ctx, "rollout", rollout, "deployment/coredns")
-			err = errors.Join(err, failed)
-		}
-		return err
+		_, restarted := dns(ctx, "rollout", "restart", "deployment/coredns")
+		_, rolled := dns(ctx, "rollout", "status", "deployment/coredns", "--timeout=60s")
+		return errors.Join(err, restarted, rolled)
 	}
 	own, err := dns(ctx, "get", "configmap", "coredns", "-o", "jsonpath={.data.Corefile}")
 	must(t, err)
