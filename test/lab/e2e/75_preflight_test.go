@@ -28,7 +28,7 @@ import (
 //   - DNSServersOutsideVLAN: nothing fails, its nodes reach every resolver;
 //   - what a HostedCluster's owner has several ways to say (NetworkAttachmentMissing, NetworkAttachmentAmbiguous), and AnnotationInvalid,
 //     which TestAnAnnotationIsAllThatIsTyped shows; VLANInUse, whose YAML is for two Infras;
-//   - what the API server refuses (InvalidCIDR, RangeOutsideCIDR …), and what has no YAML, since there are several ways.
+//   - what is refused at admission (InvalidCIDR, RangeOutsideCIDR, ImageOverrideNotAllowed …), and what has no YAML, since there are several ways.
 // Whatever else is refused under Accepted fails like AddressInUse: nothing is applied, nobody answers.
 
 // mended is an example whose VLAN a client joins from a network namespace.
@@ -47,7 +47,6 @@ func TestWhatPreflightPrintsMakesAClientJoin(t *testing.T) {
 		{"InvalidRoute", "lease", nil},
 		{"InvalidDNSServer", "lease", nil},
 		{"ClientCIDROverlapsCluster", "lease", nil},
-		{"ImageOverrideNotAllowed", "lease", nil},
 		{"PoolTooSmall", "lease", threeBefore},
 		{"DNSServersUnreachable", "names", leased},
 		{"CapturedAddressNeedsRoute", "api", leasedElsewhere},
