@@ -62,7 +62,7 @@ func (c mended) shown(t *testing.T, ctx context.Context, vlan int) {
 	infra, bridge := strings.ToLower(c.code), fmt.Sprintf("br%d", vlan)
 	example := failing(t, c.code, strings.NewReplacer(
 		"kind: Infra\nmetadata: {name: c1,", "kind: Infra\nmetadata: {name: "+infra+",",
-		"10.128.4.0/24", "10.244.0.128/25", // of the lab's pods
+		"10.128.4.0/24", "10.96.4.0/24", // of the lab's Services
 		"vlan100", fmt.Sprintf("vlan%d", vlan), `"bridge":"br100","vlan":100`, `"bridge":"`+bridge+`"`))
 	_, err := lab.Lab(ctx, "vlan", fmt.Sprint(vlan))
 	must(t, err)
