@@ -2,12 +2,17 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -18,18 +23,18 @@ import (
 	"github.com/cldmnky/oooi/internal/observe"
 )
 
-// lookEvery is how often absent kinds are looked for; one is watched within 10 s of its CRD (design/architecture.md).
+// lookEvery is how often kinds are looked for; one is watched within 10 s of its CRD (design/architecture.md).
 const lookEvery = 5 * time.Second
 
-// lateKinds watches kinds that a cluster may lack, from the moment that it has them.
+// lateKinds watches kinds that a cluster may lack, as long as it has them.
 type lateKinds struct {
-	kinds  *observe.Kinds
-	mapper meta.RESTMapper
-	cache  cache.Cache
-	scheme *runtime.Scheme
-	log    logr.Logger
-	waits  []lateWatch
-	// tell is called when a kind has appeared, with or without objects: somebody may wait for it.
+	kinds     *observe.Kinds
+	discovery discovery.ServerResourcesInterfaceWithContext
+	cache     cache.Cache
+	scheme    *runtime.Scheme
+	log       logr.Logger
+	waits     []lateWatch
+	// tell is called when a kind has come, with or without objects, or gone: somebody may wait for it.
 	tell []func()
 }
 
@@ -44,50 +49,76 @@ func (l *lateKinds) watch(c controller.Controller, kind client.Object, h handler
 	l.waits = append(l.waits, lateWatch{kind, c, h})
 }
 
-// Start looks for absent kinds until the context ends or none is absent.
+// Start looks for kinds until the context ends.
 func (l *lateKinds) Start(ctx context.Context) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	for len(l.kinds.Absent()) > 0 {
+	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			l.look()
+			l.look(ctx)
 		}
 	}
-	return nil
 }
 
-// look begins to watch every kind that has appeared. It counts as served first: its first events lead to reads.
-func (l *lateKinds) look() {
-	for _, kind := range l.kinds.Absent() {
+// look begins to watch every kind that has come, and counts as absent what has gone.
+func (l *lateKinds) look(ctx context.Context) {
+	served := map[schema.GroupVersion]*metav1.APIResourceList{}
+	for _, kind := range l.kinds.All() {
 		gvk, err := apiutil.GVKForObject(kind, l.scheme)
-		if err == nil {
-			_, err = l.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		if version := gvk.GroupVersion(); err == nil && served[version] == nil {
+			served[version], err = l.resources(ctx, version)
 		}
 		if err != nil {
-			if !meta.IsNoMatchError(err) {
-				l.log.Error(err, "looking for a kind", "kind", gvk)
-			}
+			l.log.Error(err, "looking for a kind", "kind", gvk)
 			continue
 		}
-		if err := index(l.cache, kind); err != nil {
-			l.log.Error(err, "indexing a kind", "kind", gvk)
+		is := slices.ContainsFunc(served[gvk.GroupVersion()].APIResources, func(r metav1.APIResource) bool { return r.Kind == gvk.Kind })
+		if is == l.kinds.Served(kind) {
 			continue
 		}
-		l.kinds.Appeared(kind)
-		l.log.Info("kind is served", "kind", gvk.Kind)
-		for _, w := range l.waits {
-			if reflect.TypeOf(w.kind) != reflect.TypeOf(kind) {
-				continue
-			}
-			if err := w.controller.Watch(source.Kind(l.cache, w.kind, w.handler)); err != nil {
-				l.log.Error(err, "watching a kind", "kind", gvk)
-			}
+		if is {
+			err = l.begin(ctx, kind)
+		} else {
+			l.kinds.Set(kind, false)
 		}
+		if err != nil {
+			l.log.Error(err, "watching a kind", "kind", gvk)
+			continue
+		}
+		l.log.Info("kinds have changed", "kind", gvk.Kind, "served", is)
 		for _, tell := range l.tell {
 			tell()
 		}
 	}
+}
+
+// resources of a version; none when it is not served.
+func (l *lateKinds) resources(ctx context.Context, of schema.GroupVersion) (*metav1.APIResourceList, error) {
+	all, err := l.discovery.ServerResourcesForGroupVersionWithContext(ctx, of.String())
+	if apierrors.IsNotFound(err) {
+		return &metav1.APIResourceList{}, nil
+	}
+	return all, err
+}
+
+// begin to watch a kind. It counts as served first: its first events lead to reads. What the cache has of a kind that went and came back
+// is from before, and tries to go on for minutes: it begins anew.
+func (l *lateKinds) begin(ctx context.Context, kind client.Object) error {
+	if err := l.cache.RemoveInformer(ctx, kind); err != nil {
+		return err
+	}
+	if err := index(l.cache, kind); err != nil {
+		return err
+	}
+	l.kinds.Set(kind, true)
+	var errs []error
+	for _, w := range l.waits {
+		if reflect.TypeOf(w.kind) == reflect.TypeOf(kind) {
+			errs = append(errs, w.controller.Watch(source.Kind(l.cache, w.kind, w.handler)))
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -71,12 +72,16 @@ func Setup(manager ctrl.Manager, settings plan.Settings, groups Groups, others .
 	if err != nil {
 		return err
 	}
+	resources, err := discovery.NewDiscoveryClientForConfigAndClient(manager.GetConfig(), manager.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("preparing to look for kinds: %w", err)
+	}
 	p := parts{
 		manager: manager,
 		observe: &observe.Observer{Reader: manager.GetClient(), Settings: settings, Kinds: kinds, Listeners: observe.NewListeners(), Guests: guests, Now: time.Now},
 		apply:   &apply.Writer{Client: manager.GetClient(), Live: manager.GetAPIReader(), Partial: partial(manager.GetScheme())},
 		status:  &status.Writer{Client: manager.GetClient(), Events: manager.GetEventRecorder("oooi")},
-		late:    &lateKinds{kinds: kinds, mapper: manager.GetRESTMapper(), cache: manager.GetCache(), scheme: manager.GetScheme(), log: manager.GetLogger().WithName("kinds")},
+		late:    &lateKinds{kinds: kinds, discovery: resources, cache: manager.GetCache(), scheme: manager.GetScheme(), log: manager.GetLogger().WithName("kinds")},
 		turn:    turns,
 	}
 	if err := p.index(groups); err != nil {
@@ -92,7 +97,7 @@ func Setup(manager ctrl.Manager, settings plan.Settings, groups Groups, others .
 			return err
 		}
 	}
-	p.late.look()
+	p.late.look(context.Background())
 	return manager.Add(p.late)
 }
 

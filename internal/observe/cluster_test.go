@@ -54,8 +54,8 @@ func TestTheClustersNetworks(t *testing.T) {
 			g.Expect(errors.Join(clientgoscheme.AddToScheme(scheme), configv1.Install(scheme))).To(Succeed())
 			reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c.objects...).Build()
 			kinds := NewKinds(true, true)
-			for _, kind := range kinds.Absent() {
-				kinds.Appeared(kind)
+			for _, kind := range kinds.All() {
+				kinds.Set(kind, true)
 			}
 			s, err := (&Observer{Reader: reader, Settings: c.flags, Kinds: kinds}).networks(t.Context())
 			g.Expect(err).NotTo(HaveOccurred())

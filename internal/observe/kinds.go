@@ -2,7 +2,6 @@ package observe
 
 import (
 	"reflect"
-	"slices"
 	"sync"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -18,13 +17,16 @@ import (
 
 // Kinds knows which of the kinds that a cluster may lack it has. One that it lacks counts as an empty list.
 type Kinds struct {
+	all []client.Object
+	of  map[reflect.Type]client.Object // by their Go type, and that of their lists
+
 	mu     sync.Mutex
-	absent map[reflect.Type]client.Object
+	served map[client.Object]bool
 }
 
 // NewKinds begins with all of them absent: those that VLAN services read, and those that bridges do.
 func NewKinds(vlan, bridges bool) *Kinds {
-	k := &Kinds{absent: map[reflect.Type]client.Object{}}
+	k := &Kinds{of: map[reflect.Type]client.Object{}, served: map[client.Object]bool{}}
 	k.add(&hyperv1.HostedCluster{}, &hyperv1.HostedClusterList{})
 	k.add(&hyperv1.NodePool{}, &hyperv1.NodePoolList{})
 	if vlan {
@@ -44,38 +46,24 @@ func NewKinds(vlan, bridges bool) *Kinds {
 }
 
 func (k *Kinds) add(kind client.Object, all client.ObjectList) {
-	k.absent[reflect.TypeOf(kind)] = kind
-	k.absent[reflect.TypeOf(all)] = kind
+	k.all = append(k.all, kind)
+	k.of[reflect.TypeOf(kind)], k.of[reflect.TypeOf(all)] = kind, kind
 }
+
+// All that a cluster may lack.
+func (k *Kinds) All() []client.Object { return k.all }
 
 // Served says whether objects (or lists) of this Go type can be read.
 func (k *Kinds) Served(object any) bool {
+	kind, may := k.of[reflect.TypeOf(object)]
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	_, absent := k.absent[reflect.TypeOf(object)]
-	return !absent
+	return !may || k.served[kind]
 }
 
-// Absent are the kinds not yet seen.
-func (k *Kinds) Absent() []client.Object {
+// Set whether a kind of All is served, and watched.
+func (k *Kinds) Set(kind client.Object, served bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	var all []client.Object
-	for _, kind := range k.absent {
-		if !slices.Contains(all, kind) {
-			all = append(all, kind)
-		}
-	}
-	return all
-}
-
-// Appeared notes that a kind of Absent is there now and watched.
-func (k *Kinds) Appeared(kind client.Object) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for t, of := range k.absent {
-		if of == kind {
-			delete(k.absent, t)
-		}
-	}
+	k.served[kind] = served
 }

@@ -70,8 +70,8 @@ func newStage(t *testing.T, hostedClusterAdmits string) *stage {
 		},
 	}).Build()
 	s.Observer = &Observer{Reader: reader, Kinds: NewKinds(true, true), Listeners: NewListeners(), Guests: guest.NewClusters(nil, nil), Now: time.Now}
-	for _, kind := range s.Kinds.Absent() {
-		s.Kinds.Appeared(kind)
+	for _, kind := range s.Kinds.All() {
+		s.Kinds.Set(kind, true)
 	}
 	return s
 }

@@ -182,8 +182,8 @@ func serve(ctx context.Context, config *rest.Config, dir string) (func(admission
 		return nil, err
 	}
 	kinds := observe.NewKinds(true, true)
-	for _, kind := range kinds.Absent() {
-		kinds.Appeared(kind)
+	for _, kind := range kinds.All() {
+		kinds.Set(kind, true)
 	}
 	observer := &observe.Observer{Reader: manager.GetClient(), Kinds: kinds, Listeners: observe.NewListeners(), Now: time.Now}
 	settings := bridge.Settings{MetalLBNamespace: "metallb-system", Images: types.NamespacedName{Namespace: "default", Name: "images"}}
