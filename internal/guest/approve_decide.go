@@ -117,6 +117,7 @@ func (v *approving) candidates() map[string][]*waiting {
 			switch broken := d.Broken(); {
 			case broken != "":
 				w.isRefusedBy(broken)
+				delete(v.stuck, w.asked.Name)
 				v.sooner(d.Again)
 			case w.later.After(f.Now):
 				v.sooner(w.later)
