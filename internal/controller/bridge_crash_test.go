@@ -3,8 +3,8 @@ package controller_test
 import (
 	"fmt"
 	"regexp"
-	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
@@ -67,52 +67,118 @@ func (w dpuWorld) settledAt(n int, image, token string) {
 	w.saysOf(b.Name, dpuv1.ConditionKubeconfigInjected, metav1.ConditionTrue, "Injected")
 }
 
-// Whichever of its writes fails, before it is done or after, a bridge comes to the same end: made, rotated, upgraded, deleted. Bridge
-// 00 fails none; of two that follow, one has its k-th call fail and the other has it done and hears nothing of it.
-func TestABridgeComesToTheSameEndWhicheverOfItsWritesFails(t *testing.T) {
-	const writes = 44 // that one bridge needs for its whole life; checked below
+// copied waits until the newest pull secret, and no other, is a bridge's.
+func (w dpuWorld) copied(n int) {
+	w.t.Helper()
+	name := w.numberedBridge(n).Name
+	w.Eventually(func(g Gomega) {
+		secrets := &corev1.SecretList{}
+		g.Expect(w.api.List(w.ctx, secrets, client.InNamespace(w.ns), client.MatchingLabels{names.LabelBridge: name, names.LabelBridgeSecret: "true"})).To(Succeed())
+		var pulls []string
+		for _, s := range secrets.Items {
+			if text := s.Data[corev1.DockerConfigJsonKey]; text != nil {
+				pulls = append(pulls, string(text))
+			}
+		}
+		g.Expect(pulls).To(ConsistOf(ContainSubstring(`"y"`)))
+	}).Should(Succeed())
+}
+
+// runsAgain whenever the manager dies: another, which remembers nothing, goes on.
+func (w *world) runsAgain() {
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-w.faults.died:
+				w.stop()
+				w.start()
+			case <-over:
+				return
+			}
+		}
+	}()
+	w.t.Cleanup(func() {
+		close(over)
+		<-ended
+	})
+}
+
+// Before whichever of its writes the manager is killed, a bridge comes to the same end: made, its kubeconfig rotated, its pull secret too,
+// upgraded, deleted. In each of these the manager dies before the n-th write for bridge n, and the answer to another is lost; bridge
+// 00 dies only with the others.
+func TestABridgeComesToTheSameEndWhereverItsManagerDies(t *testing.T) {
+	const most = 24 // writes that one bridge needs for any of these; checked below
 	w := newDPUWorld(t)
+	w.SetDefaultEventuallyTimeout(5 * time.Minute)
 	w.grantsSecrets()
-	w.wire.setCut(true) // approval is not what this is about
-	w.faults.count, w.faults.fail = map[string]int{}, map[string]fault{}
-	for k := 1; k <= writes; k++ {
-		w.faults.fail[fmt.Sprintf("%02d", 2*k-1)], w.faults.fail[fmt.Sprintf("%02d", 2*k)] = fault{k, false}, fault{k, true}
+	w.runsAgain()
+	faults := map[string]fault{}
+	for n := 1; n <= most; n++ {
+		faults[fmt.Sprintf("%02d", n)] = fault{kills: n, unheard: most + 1 - n}
 	}
 	each := func(do func(n int)) {
-		for n := range 2*writes + 1 {
+		for n := range most + 1 {
 			do(n)
 		}
 	}
-	each(func(n int) {
-		b := w.numberedBridge(n)
-		w.creates(w.dpuCluster(string(b.Spec.DPUClusterRef.Name), "example.com/hosted"), b)
+	under := func(faults map[string]fault, what string, do func()) {
+		t.Helper()
+		w.faults.since(faults)
+		do()
+		calls, deaths := w.faults.counted("00")
+		t.Logf("%s: %d writes for a bridge, %d deaths", what, calls, deaths)
+		w.Expect(calls).To(And(BeNumerically(">", 0), BeNumerically("<=", most)), "more writes than a manager died before")
+		w.Expect(deaths).To(BeNumerically(">", 0), "nobody died while a bridge was %s", what)
+	}
+	under(faults, "made", func() {
+		each(func(n int) {
+			b := w.numberedBridge(n)
+			w.creates(w.dpuCluster(string(b.Spec.DPUClusterRef.Name), "example.com/hosted"), b)
+		})
+		each(func(n int) { w.hyperShift(w.numberedBridge(n).Name, "first") })
+		each(func(n int) { w.settledAt(n, release, "first") })
+		w.silent()
 	})
-	each(func(n int) { w.hyperShift(w.numberedBridge(n).Name, "first") })
-	each(func(n int) { w.settledAt(n, release, "first") })
-	each(func(n int) { w.writesKubeconfig(w.numberedBridge(n).Name, "second") })
-	each(func(n int) { w.settledAt(n, release, "second") })
-	pull := named(&corev1.Secret{}, w.ns, "pull")
-	w.changes(pull, func() { pull.Data[corev1.DockerConfigJsonKey] = []byte(`{"auths":{"quay.io":{"auth":"y"}}}`) })
-	each(func(n int) {
-		b := w.numberedBridge(n)
-		w.changes(b, func() { b.Spec.OCPReleaseImage = newRelease })
+	under(faults, "given another kubeconfig", func() {
+		each(func(n int) { w.writesKubeconfig(w.numberedBridge(n).Name, "second") })
+		each(func(n int) { w.settledAt(n, release, "second") })
+		w.silent()
 	})
-	each(func(n int) { w.settledAt(n, newRelease, "second") })
-	w.silent()
+	under(faults, "given another pull secret", func() {
+		pull := named(&corev1.Secret{}, w.ns, "pull")
+		w.changes(pull, func() { pull.Data[corev1.DockerConfigJsonKey] = []byte(`{"auths":{"quay.io":{"auth":"y"}}}`) })
+		each(func(n int) { w.copied(n) })
+		w.silent()
+	})
+	under(faults, "upgraded", func() {
+		each(func(n int) {
+			b := w.numberedBridge(n)
+			w.changes(b, func() { b.Spec.OCPReleaseImage = newRelease })
+		})
+		each(func(n int) { w.settledAt(n, newRelease, "second") })
+		w.silent()
+	})
 	want := w.image(0)
-	w.Expect(want).To(And(ContainSubstring(newOSImage), ContainSubstring("bNN-pull-secret-")))
-	w.Expect(strings.Count(want, "bNN-pull-secret-")).To(Equal(2), "the copy that was replaced is gone:\n%s", want)
+	w.Expect(want).To(ContainSubstring(newOSImage))
 	each(func(n int) { w.Expect(w.image(n)).To(Equal(want), "bridge %d", n) })
 
-	each(func(n int) { w.Expect(w.api.Delete(w.ctx, w.numberedBridge(n))).To(Succeed()) })
-	each(func(n int) { w.tearsDown(w.numberedBridge(n).Name) })
-	each(func(n int) { w.gone(w.numberedBridge(n)) })
+	card := func(n int) client.Object {
+		return w.dpu(fmt.Sprintf("card-%d", n), string(w.numberedBridge(n).Spec.DPUClusterRef.Name))
+	}
+	each(func(n int) { w.creates(card(n)) })
+	under(faults, "deleted", func() {
+		each(func(n int) { w.Expect(w.api.Delete(w.ctx, w.numberedBridge(n))).To(Succeed()) })
+		each(func(n int) {
+			w.saysOf(w.numberedBridge(n).Name, dpuv1.ConditionHostedClusterCleanup, metav1.ConditionFalse, dpuv1.ReasonCleanupDPUsAttached)
+			w.Expect(w.api.Delete(w.ctx, card(n))).To(Succeed())
+		})
+		each(func(n int) { w.tearsDown(w.numberedBridge(n).Name) })
+		each(func(n int) { w.gone(w.numberedBridge(n)) })
+	})
 	w.Expect(w.left()).To(BeEmpty())
 	each(func(n int) {
 		sees(w.world, w.dpuCluster(string(w.numberedBridge(n).Spec.DPUClusterRef.Name), ""), func(g Gomega, c *dpf.DPUCluster) { g.Expect(c.Spec.Kubeconfig).To(BeEmpty()) })
 	})
-	w.faults.mu.Lock()
-	defer w.faults.mu.Unlock()
-	t.Logf("one bridge made %d writes", w.faults.count["00"])
-	w.Expect(w.faults.count["00"]).To(BeNumerically("<=", writes), "more writes than were made to fail")
 }

@@ -398,9 +398,7 @@ func TestABridgeThatGoesWithItsDPUClusterGoesThoughItsDeletionFailsAtFirst(t *te
 	w.hyperShift("b01", "first")
 	w.saysOf("b01", dpuv1.ConditionKubeconfigInjected, metav1.ConditionTrue, "Injected")
 	w.silent()
-	w.faults.mu.Lock()
-	w.faults.count, w.faults.fail = map[string]int{}, map[string]fault{"01": {1, false}}
-	w.faults.mu.Unlock()
+	w.faults.since(map[string]fault{"01": {fails: 1}})
 	w.Expect(w.api.Delete(w.ctx, w.dpuCluster("d01", ""))).To(Succeed())
 	w.tearsDown("b01")
 	w.gone(b)

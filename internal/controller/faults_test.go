@@ -14,14 +14,33 @@ import (
 type faults struct {
 	mu      sync.Mutex
 	refused string         // part of a path whose mutating calls fail
-	count   map[string]int // mutating calls by whom they are for
-	fail    map[string]fault
+	count   map[string]int // mutating calls that got through, by whom they are for
+	of      map[string]fault
+	deaths  int
+	died    chan struct{} // a manager that nothing gets through from any more
 }
 
-// fault of one call.
+// fault of one of them, by the how manieth of its mutating calls it is; 0 is none.
 type fault struct {
-	at   int  // the how manieth mutating call
-	late bool // it is done, and the answer is lost
+	fails   int // it is not done
+	unheard int // it is done, and the answer is lost
+	kills   int // it is the first that the manager dies before
+}
+
+func newFaults() *faults { return &faults{died: make(chan struct{}, 1)} }
+
+// since now, calls are counted.
+func (f *faults) since(of map[string]fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.count, f.of, f.deaths = map[string]int{}, of, 0
+}
+
+// counted are the calls for somebody, and the deaths, since then.
+func (f *faults) counted(who string) (calls, deaths int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.count[who], f.deaths
 }
 
 var errCut = errors.New("the line was cut")
@@ -33,19 +52,23 @@ func (f *faults) refuse(path string) {
 	f.refused = path
 }
 
-func (f *faults) before(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		fails, late := f.judge(r)
-		if !fails {
-			return next.RoundTrip(r)
-		}
-		if late {
-			if answer, err := next.RoundTrip(r); err == nil {
-				_ = answer.Body.Close()
+// before the API server, for one manager: from its death on nothing of it gets there.
+func (f *faults) before() func(http.RoundTripper) http.RoundTripper {
+	dead := false
+	return func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			passes, heard := f.judge(r, &dead)
+			if !passes {
+				return nil, errCut
 			}
-		}
-		return nil, errCut
-	})
+			answer, err := next.RoundTrip(r)
+			if err == nil && !heard {
+				_ = answer.Body.Close()
+				return nil, errCut
+			}
+			return answer, err
+		})
+	}
 }
 
 // numbered bridges and their DPUClusters: b07 and d07 in a path are for 07.
@@ -64,20 +87,28 @@ func body(r *http.Request) string {
 	return string(text)
 }
 
-func (f *faults) judge(r *http.Request) (fails, late bool) {
+func (f *faults) judge(r *http.Request, dead *bool) (passes, heard bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if r.Method == http.MethodGet || strings.Contains(r.URL.Path, "/events") {
+	changes := r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "/events")
+	if *dead || changes && f.refused != "" && strings.Contains(r.URL.Path, f.refused) {
 		return false, false
-	}
-	if f.refused != "" && strings.Contains(r.URL.Path, f.refused) {
-		return true, false
 	}
 	who := numbered.FindStringSubmatch(r.URL.Path + " " + body(r))
-	if who == nil || f.count == nil {
-		return false, false
+	if !changes || who == nil || f.count == nil {
+		return true, true
 	}
 	f.count[who[1]]++
-	planned, set := f.fail[who[1]]
-	return set && planned.at == f.count[who[1]], planned.late
+	switch planned := f.of[who[1]]; f.count[who[1]] {
+	case planned.kills:
+		*dead = true
+		f.deaths++
+		f.died <- struct{}{}
+		return false, false
+	case planned.fails:
+		return false, false
+	case planned.unheard:
+		return true, false
+	}
+	return true, true
 }

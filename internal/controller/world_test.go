@@ -81,7 +81,7 @@ func newWorld(t *testing.T, in *envtest.Cluster) *world {
 	t.Helper()
 	worlds++
 	w := &world{
-		Gomega: NewWithT(t), t: t, ctx: t.Context(), cluster: in, ns: fmt.Sprintf("w%d", worlds), calls: &ledger{}, faults: &faults{}, wire: &wire{},
+		Gomega: NewWithT(t), t: t, ctx: t.Context(), cluster: in, ns: fmt.Sprintf("w%d", worlds), calls: &ledger{}, faults: newFaults(), wire: &wire{},
 		settings: plan.Settings{Image: "example.com/oooi:1", EnvoyImage: "example.com/envoy:1", NADSourceNamespaces: []string{"default"}, MetricsNamespaces: []string{"monitoring"}},
 	}
 	w.groups = controller.Groups{VLAN: true, Bridges: &bridge.Settings{MetalLBNamespace: "metallb-system", Images: types.NamespacedName{Namespace: "oooi-system", Name: w.ns + "-images"}}}
@@ -102,7 +102,8 @@ func newWorld(t *testing.T, in *envtest.Cluster) *world {
 func (w *world) start() {
 	w.t.Helper()
 	asManager := rest.CopyConfig(w.cluster.Manager)
-	asManager.Wrap(func(next http.RoundTripper) http.RoundTripper { return w.calls.of(w.faults.before(next)) })
+	faulty := w.faults.before()
+	asManager.Wrap(func(next http.RoundTripper) http.RoundTripper { return w.calls.of(faulty(next)) })
 	manager, err := ctrl.NewManager(asManager, ctrl.Options{
 		Scheme: controller.Scheme(), Cache: controller.CacheOptions(), Client: controller.ClientOptions(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
