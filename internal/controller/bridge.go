@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,16 +31,32 @@ import (
 type bridgeReconciler struct {
 	parts
 	observe *observe.Bridges
+	claims  *claims
+}
+
+// claims let the bridges of a DPUCluster have their turns one after the other: apply ends when the cache shows what one has made, so
+// that the next sees it.
+type claims struct{ sync.Map }
+
+func (c *claims) take(cluster types.NamespacedName) (release func()) {
+	turn, _ := c.LoadOrStore(cluster, &sync.Mutex{})
+	turn.(*sync.Mutex).Lock()
+	return turn.(*sync.Mutex).Unlock
 }
 
 // Reconcile is observe, plan, apply, status. Deletion comes before any other gate.
 func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	seen, err := r.observe.Bridge(ctx, req.NamespacedName)
-	if err == nil && seen.Gone() {
+	b, err := r.observe.Bridge(ctx, req.NamespacedName)
+	if err == nil && b == nil {
 		r.observe.Watches.Follow(req.NamespacedName)
 		r.observe.Approvals.Forget(req.NamespacedName)
 	}
-	if err != nil || seen.Gone() {
+	if err != nil || b == nil {
+		return ctrl.Result{}, err
+	}
+	defer r.claims.take(bridge.ClusterKey(b))()
+	seen, err := r.observe.Around(ctx, b)
+	if err != nil {
 		return ctrl.Result{}, err
 	}
 	if seen.Deleting() {
@@ -246,9 +263,7 @@ func (r bridgeReconciler) end(ctx context.Context, seen observe.Bridge) (ctrl.Re
 	case step.Reason != "":
 		return soonest(retryEnding), say(metav1.ConditionFalse, step.Reason, step.Message)
 	}
-	const over = "the hosted cluster and all that was made for it are gone"
-	r.status.Events.Eventf(b, nil, corev1.EventTypeNormal, dpuv1.ReasonCleanupSucceeded, dpuv1.ConditionHostedClusterCleanup, over)
-	if err := say(metav1.ConditionTrue, dpuv1.ReasonCleanupSucceeded, over); err != nil {
+	if err := say(metav1.ConditionTrue, dpuv1.ReasonCleanupSucceeded, "the hosted cluster and all that was made for it are gone"); err != nil {
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{}, r.letGo(ctx, b)
@@ -280,9 +295,8 @@ func (r bridgeReconciler) take(ctx context.Context, remains bridge.Remains, step
 	for i := range step.Secrets {
 		errs = append(errs, r.apply.Remove(ctx, &step.Secrets[i]))
 	}
-	if step.Others {
-		_, err := r.apply.To(ctx, ownerBridge(remains.Input), nil)
-		errs = append(errs, err)
+	for _, o := range step.Others {
+		errs = append(errs, r.apply.Remove(ctx, o))
 	}
 	return errors.Join(errs...)
 }

@@ -3,8 +3,10 @@ package controller_test
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
@@ -95,6 +97,11 @@ func TestAReleaseIsUpgradedAndSecretsAreKeptInStep(t *testing.T) {
 	sees(w.world, hc, func(g Gomega, hc *hyperv1.HostedCluster) { g.Expect(hc.Spec.PullSecret.Name).NotTo(Equal(old)) })
 	sees(w.world, named(&corev1.Secret{}, w.ns, hc.Spec.PullSecret.Name), there)
 	w.gone(named(&corev1.Secret{}, w.ns, old))
+	w.silent()
+	for _, name := range []string{hc.Spec.PullSecret.Name, hc.Spec.SSHKey.Name} {
+		w.Expect(w.api.Delete(w.ctx, named(&corev1.Secret{}, w.ns, name))).To(Succeed())
+		sees(w.world, named(&corev1.Secret{}, w.ns, name), there)
+	}
 	w.Expect(sees(w.world, named(&corev1.Secret{}, w.ns, names.BridgeKey("b1")), there).Data["key"]).To(Equal(key))
 
 	// One that vanishes later is said, and tears nothing down.
@@ -116,6 +123,8 @@ func TestADeletedBridgeTakesAllAwayInTheSafeOrder(t *testing.T) {
 	w.hyperShift("b1", "first")
 	cluster := sees(w.world, w.dpuCluster("d1", ""), func(g Gomega, c *dpf.DPUCluster) { g.Expect(c.Spec.Kubeconfig).NotTo(BeEmpty()) })
 	w.saysOf("b1", dpuv1.ConditionKubeconfigInjected, metav1.ConditionTrue, "Injected")
+	b := w.bridge()
+	w.changes(b, func() { b.Finalizers = append(b.Finalizers, "example.com/kept") }) // to see what is said last
 
 	w.Expect(w.api.Delete(w.ctx, w.bridge())).To(Succeed())
 	w.Expect(w.saysOf("b1", dpuv1.ConditionHostedClusterCleanup, metav1.ConditionFalse, dpuv1.ReasonCleanupDPUsAttached)).To(ContainSubstring("dpu-1"))
@@ -130,6 +139,14 @@ func TestADeletedBridgeTakesAllAwayInTheSafeOrder(t *testing.T) {
 	w.saysOf("b1", dpuv1.ConditionHostedClusterCleanup, metav1.ConditionFalse, dpuv1.ReasonCleanupInProgress)
 	sees(w.world, w.injected("b1"), there)
 	w.tearsDown("b1")
+	w.saysOf("b1", dpuv1.ConditionHostedClusterCleanup, metav1.ConditionTrue, dpuv1.ReasonCleanupSucceeded)
+	sees(w.world, b, func(g Gomega, b *dpuv1.DPUHCPBridge) {
+		g.Expect(b.Finalizers).To(Equal([]string{"example.com/kept"}))
+		for _, m := range bridge.Mirrored {
+			g.Expect(meta.FindStatusCondition(b.Status.Conditions, m.Ours)).To(BeNil(), "it was the HostedCluster's: %s", m.Ours)
+		}
+	})
+	w.changes(b, func() { b.Finalizers = nil })
 	w.gone(w.bridge())
 	w.Expect(w.left()).To(BeEmpty())
 	sees(w.world, cluster, func(g Gomega, c *dpf.DPUCluster) {
@@ -220,15 +237,38 @@ func TestWhatIsNotInstalledIsNamedAndNoticedWhenItIs(t *testing.T) {
 	w.saysOf("b1", dpuv1.ConditionMetalLBConfigured, metav1.ConditionTrue, "Configured")
 	sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b1"), there)
 
-	// And taken away again, DPF keeps no bridge from its end.
-	for _, plural := range []string{"dpuclusters", "dpus"} {
-		crd := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}}
-		crd.SetName(plural + "." + dpf.GroupVersion.Group)
-		w.Expect(w.api.Delete(w.ctx, crd)).To(Succeed())
-		w.gone(crd)
-	}
+	// Taken away again, all are missed, and noticed when they are back.
+	w.uninstalls(dpf.GroupVersion.Group, hyperv1.GroupVersion.Group, metallb.GroupVersion.Group)
+	w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionFalse, "DPFMissing")
+	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "HyperShiftMissing")
+	w.saysOf("b1", dpuv1.ConditionMetalLBConfigured, metav1.ConditionFalse, "MetalLBMissing")
+	w.silent()
+	w.Expect(bare.InstallForeign()).To(Succeed())
+	w.creates(w.dpuCluster("d1", "example.com/hosted"))
+	w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionTrue, "Bound")
+	w.saysOf("b1", dpuv1.ConditionMetalLBConfigured, metav1.ConditionTrue, "Configured")
+	w.hyperShift("b1", "first")
+	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
+
+	// And they keep no bridge from its end.
+	w.uninstalls(dpf.GroupVersion.Group, metallb.GroupVersion.Group)
 	w.Expect(w.api.Delete(w.ctx, w.bridge())).To(Succeed())
+	w.tearsDown("b1")
 	w.gone(w.bridge())
+}
+
+// uninstalls the CRDs of groups, and with them their objects.
+func (w dpuWorld) uninstalls(groups ...string) {
+	w.t.Helper()
+	all := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList"}}
+	w.Expect(w.api.List(w.ctx, all)).To(Succeed())
+	for i := range all.Items {
+		_, group, _ := strings.Cut(all.Items[i].GetName(), ".")
+		if slices.Contains(groups, group) {
+			w.Expect(w.api.Delete(w.ctx, &all.Items[i])).To(Succeed())
+			w.gone(&all.Items[i])
+		}
+	}
 }
 
 func TestEveryConditionOfTheHostedClusterIsShown(t *testing.T) {
@@ -321,17 +361,21 @@ func hostedClusterOf(namespace, name string) *hyperv1.HostedCluster {
 	return hc
 }
 
-func TestOfTwoBridgesForOneDPUClusterTheOldestWins(t *testing.T) {
+func TestOfTwoBridgesForOneDPUClusterOneWins(t *testing.T) {
 	w := newDPUWorld(t)
 	w.grantsSecrets()
 	second := w.bridge()
 	second.Name = "b2"
 	w.creates(w.dpuCluster("d1", "example.com/hosted"), w.bridge(), second)
-	first := sees(w.world, w.bridge(), there)
 	winner, loser := "b1", "b2"
-	if first.CreationTimestamp.Equal(&second.CreationTimestamp) && second.UID < first.UID {
-		winner, loser = loser, winner
-	}
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(second), second)).To(Succeed())
+		c := meta.FindStatusCondition(second.Status.Conditions, dpuv1.ConditionDPUClusterBound)
+		g.Expect(c).NotTo(BeNil())
+		if c.Status == metav1.ConditionTrue { // made in the same second, it may have come first
+			winner, loser = "b2", "b1"
+		}
+	}).Should(Succeed())
 	w.Expect(w.saysOf(loser, dpuv1.ConditionDPUClusterBound, metav1.ConditionFalse, "DPUClusterTaken")).To(ContainSubstring("d1"))
 	w.saysOf(winner, dpuv1.ConditionDPUClusterBound, metav1.ConditionTrue, "Bound")
 	sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, winner), there)
@@ -355,6 +399,38 @@ func TestOfTwoBridgesForOneDPUClusterTheOldestWins(t *testing.T) {
 	w.saysOf("b3", dpuv1.ConditionDPUClusterBound, metav1.ConditionTrue, "Bound")
 }
 
+// The winner is never disturbed: not by one that is older, and permitted only later, nor by a restart.
+func TestABridgeThatWorksGivesWayToNoOlderOne(t *testing.T) {
+	w := newDPUWorld(t)
+	w.grantsSecrets()
+	elder := w.bridge()
+	elder.Namespace, elder.Spec.DPUClusterRef.Namespace = w.ns+"-elder", v1alpha1.ObjectName(w.ns)
+	w.creates(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: elder.Namespace}}, elder)
+	says := func(reason string) {
+		t.Helper()
+		sees(w.world, elder, func(g Gomega, b *dpuv1.DPUHCPBridge) {
+			g.Expect(b.Status.Conditions).To(ContainElement(And(HaveField("Type", dpuv1.ConditionDPUClusterBound), HaveField("Reason", reason))))
+		})
+	}
+	says("RefNotPermitted")
+	w.Eventually(time.Now).Should(BeTemporally(">", elder.CreationTimestamp.Add(time.Second)), "creation is told to the second")
+	cluster := w.dpuCluster("d1", "example.com/hosted")
+	w.creates(cluster, w.bridge())
+	w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionTrue, "Bound")
+	w.changes(cluster, func() {
+		cluster.Annotations = map[string]string{names.AnnotationAllowedNamespaces: elder.Namespace}
+	})
+	says("DPUClusterTaken")
+	w.hyperShift("b1", "first")
+	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
+	before := w.silent()
+	w.stop()
+	w.start()
+	w.Expect(w.silent()).To(Equal(before), "written: %v", w.calls.written())
+	w.Expect(w.api.Delete(w.ctx, elder)).To(Succeed())
+	w.gone(elder)
+}
+
 func TestAPolicySaysWhatGoesWithTheDPUCluster(t *testing.T) {
 	w := newDPUWorld(t)
 	w.bridged()
@@ -372,6 +448,9 @@ func TestAPolicySaysWhatGoesWithTheDPUCluster(t *testing.T) {
 	again.Spec.Kubeconfig = "mine"
 	w.creates(again)
 	w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionFalse, "KubeconfigTaken")
+	w.Expect(w.api.Delete(w.ctx, again)).To(Succeed())
+	w.creates(w.dpuCluster("d1", "example.com/other"))
+	w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionFalse, "TypeMismatch")
 	w.Expect(w.api.Delete(w.ctx, again)).To(Succeed())
 	w.creates(w.dpuCluster("d1", "example.com/hosted"))
 	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")

@@ -32,8 +32,8 @@ import (
 // bridgeController is its name (spec/dpu-bridge.md §9).
 const bridgeController = "DPFHCPBridgeController"
 
-// bridgesAtOnce is how many bridges are reconciled at a time: none takes anything that another could have, but for the DPUCluster, which
-// the older has.
+// bridgesAtOnce is how many bridges are reconciled at a time: none takes anything that another could have, but for the DPUCluster
+// (claims).
 const bridgesAtOnce = 4
 
 // bridge watches everything that observe.Bridge reads and apply writes for it.
@@ -44,7 +44,7 @@ func (p parts) bridge(settings bridge.Settings) error {
 	}
 	wake := &waker{}
 	watches := byname.New(core, wake.wake)
-	r := bridgeReconciler{p, &observe.Bridges{Observer: p.observe, Live: p.manager.GetAPIReader(), Settings: settings, Watches: watches}}
+	r := bridgeReconciler{p, &observe.Bridges{Observer: p.observe, Live: p.manager.GetAPIReader(), Settings: settings, Watches: watches}, &claims{}}
 	p.observe.Approvals = guest.NewApprovals(core, r.observe, r.approved, wake.wake)
 	if err := errors.Join(p.manager.Add(watches), p.manager.Add(p.observe.Approvals)); err != nil {
 		return err

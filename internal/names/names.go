@@ -80,6 +80,8 @@ const (
 	AnnotationHostedCluster = "hypershift.openshift.io/cluster"
 	// AnnotationForceDelete on a DPUHCPBridge has its hosted cluster deleted though DPUs are attached to it.
 	AnnotationForceDelete = BridgeGroup + "/force-delete"
+	// AnnotationClusterType on a bridge's HostedCluster is the type of the DPUCluster that it was made for.
+	AnnotationClusterType = BridgeGroup + "/dpu-cluster-type"
 	// AnnotationNetworks asks Multus for attachments.
 	AnnotationNetworks = "k8s.v1.cni.cncf.io/networks"
 )

@@ -10,6 +10,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -41,19 +42,12 @@ type Bridge struct {
 	Pause Pause
 }
 
-// Gone says that there is no such bridge (any more).
-func (b Bridge) Gone() bool { return b.Input.Bridge == nil }
-
 // Deleting says whether the bridge is being deleted.
 func (b Bridge) Deleting() bool { return b.Input.Bridge.DeletionTimestamp != nil }
 
-// Bridge reads one bridge and all that planning it looks at.
-func (o *Bridges) Bridge(ctx context.Context, key types.NamespacedName) (Bridge, error) {
-	b, err := get[dpuv1.DPUHCPBridge](ctx, o.Observer, key)
-	if err != nil || b == nil {
-		return Bridge{}, err
-	}
-	return o.Around(ctx, b)
+// Bridge reads one bridge; nil when it is not there.
+func (o *Bridges) Bridge(ctx context.Context, key types.NamespacedName) (*dpuv1.DPUHCPBridge, error) {
+	return get[dpuv1.DPUHCPBridge](ctx, o.Observer, key)
 }
 
 // Around reads all that planning a bridge looks at, beside the bridge itself, which may not be stored yet. Of one that is being deleted
@@ -92,16 +86,21 @@ func (o *Bridges) objects(ctx context.Context, seen *Bridge) (err error) {
 	return err
 }
 
-// rivals are the other bridges that refer to the same DPUCluster.
+// rivals are the other bridges that refer to the same DPUCluster, with what they have made.
 func (o *Bridges) rivals(ctx context.Context, seen *Bridge) error {
 	all := &dpuv1.DPUHCPBridgeList{}
 	if err := o.Reader.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing bridges: %w", err)
 	}
 	for _, b := range all.Items {
-		if b.UID != seen.Input.Bridge.UID && bridge.ClusterKey(&b) == bridge.ClusterKey(seen.Input.Bridge) {
-			seen.Rivals = append(seen.Rivals, b)
+		if b.UID == seen.Input.Bridge.UID || bridge.ClusterKey(&b) != bridge.ClusterKey(seen.Input.Bridge) {
+			continue
 		}
+		hc, err := get[hyperv1.HostedCluster](ctx, o.Observer, client.ObjectKeyFromObject(&b))
+		if err != nil {
+			return err
+		}
+		seen.Rivals = append(seen.Rivals, bridge.Rival{DPUHCPBridge: &b, HostedCluster: hc})
 	}
 	return nil
 }
@@ -130,7 +129,7 @@ func (o *Bridges) secrets(ctx context.Context, seen *Bridge) error {
 		injected = bridge.InjectedKey(b)
 	}
 	follow := []byname.Object{{Kind: byname.ConfigMap, NamespacedName: o.Settings.Images}}
-	for _, secret := range []types.NamespacedName{pull, ssh, key, kubeconfig, injected} {
+	for _, secret := range append(seen.Copied(), pull, ssh, key, kubeconfig, injected) {
 		follow = append(follow, byname.Object{Kind: byname.Secret, NamespacedName: secret})
 	}
 	if o.Watches != nil {
@@ -236,8 +235,26 @@ func (o *Bridges) Remains(ctx context.Context, seen Bridge) (bridge.Remains, err
 	if r.DPUs, err = o.DPUs(ctx, bridge.ClusterKey(b)); err != nil {
 		return r, err
 	}
-	r.Secrets, err = o.own(ctx, b, seen.Applied())
+	if r.Secrets, err = o.own(ctx, b, seen.Applied() || r.HostedCluster != nil && r.Owns(r.HostedCluster)); err != nil {
+		return r, err
+	}
+	r.Others, err = o.others(ctx, b)
 	return r, err
+}
+
+// others are what a bridge has made beside the hosted cluster and the Secrets.
+func (o *Bridges) others(ctx context.Context, b *dpuv1.DPUHCPBridge) (all []bridge.Object, err error) {
+	ours := client.MatchingLabels{names.LabelManagedBy: names.ManagedBy, names.LabelBridge: b.Name, names.LabelBridgeNamespace: b.Namespace}
+	for _, list := range []client.ObjectList{&corev1.ConfigMapList{}, &metallb.IPAddressPoolList{}, &metallb.L2AdvertisementList{}} {
+		if err := o.Live.List(ctx, list, ours); client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) {
+			return nil, fmt.Errorf("listing %T of bridge %s/%s: %w", list, b.Namespace, b.Name, err)
+		}
+		_ = meta.EachListItem(list, func(object runtime.Object) error {
+			all = append(all, object.(bridge.Object))
+			return nil
+		})
+	}
+	return all, nil
 }
 
 // live reads one object from the API server itself; nil when it is not there, or its kind is not.

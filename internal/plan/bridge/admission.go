@@ -24,7 +24,7 @@ func Judge(in Input, was *dpuv1.DPUHCPBridge) (refused, awaited []finding.Findin
 	if was == nil {
 		in.Bridge = unstored(in.Bridge)
 	}
-	in.Rivals = slices.DeleteFunc(slices.Clone(in.Rivals), func(r dpuv1.DPUHCPBridge) bool { // to make it twice is another mistake
+	in.Rivals = slices.DeleteFunc(slices.Clone(in.Rivals), func(r Rival) bool { // to make it twice is another mistake
 		return r.Namespace == in.Bridge.Namespace && r.Name == in.Bridge.Name
 	})
 	for _, f := range Of(in).Findings {

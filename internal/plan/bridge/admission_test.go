@@ -51,7 +51,7 @@ func TestANewBridgeIsRefusedOrHasToWait(t *testing.T) {
 		"DPUClusterTaken": {refused, "spec.dpuClusterRef", func(in *bridge.Input) {
 			rival := in.Bridge.DeepCopy()
 			rival.Name, rival.UID = "first", "z" // of the same second
-			in.Rivals = append(in.Rivals, *rival)
+			in.Rivals = append(in.Rivals, bridge.Rival{DPUHCPBridge: rival})
 		}},
 		"SecretInvalid":       {refused, "spec.pullSecret", func(in *bridge.Input) { in.PullSecret.Data[bridge.PullSecretKey] = []byte("{}") }},
 		"MappingNotFound":     {refused, "spec.ocpReleaseImage", func(in *bridge.Input) { in.Mapping = nil }},
@@ -93,7 +93,7 @@ func TestABridgeIsNoRivalOfItself(t *testing.T) {
 	in := asked()
 	stored := in.Bridge.DeepCopy()
 	stored.UID = "z"
-	in.Rivals = []dpuv1.DPUHCPBridge{*stored}
+	in.Rivals = []bridge.Rival{{DPUHCPBridge: stored}}
 	refused, _ := bridge.Judge(in, nil)
 	g := NewWithT(t)
 	g.Expect(refused).To(BeEmpty())

@@ -1,9 +1,13 @@
 package bridge
 
 import (
+	"cmp"
+	"slices"
+
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/permit"
 )
 
@@ -35,10 +39,10 @@ func (in Input) binding() []finding.Finding {
 		return one(waiting("DPUClusterDeleted").Say("DPUCluster %s is being deleted: approval and injection are stopped", key))
 	case cluster.Spec.Type == dpf.TypeKamaji:
 		return one(wrong("TypeKamaji", fieldType).Say("DPUCluster %s is of type kamaji: DPF makes its control plane itself; use one of another type, e.g. static", key))
-	case in.Bridge.Spec.ClusterType != "" && in.Bridge.Spec.ClusterType != cluster.Spec.Type:
-		return one(wrong("TypeMismatch", fieldType).Say("clusterType is %s, and DPUCluster %s is of type %s; they must be equal, and neither can be changed: make one of them anew", in.Bridge.Spec.ClusterType, key, cluster.Spec.Type))
+	case in.clusterType() != cluster.Spec.Type:
+		return one(wrong("TypeMismatch", fieldType).Say("the bridge is for type %s, and DPUCluster %s is of type %s; they must be equal, and neither can be changed: make one of them anew", in.clusterType(), key, cluster.Spec.Type))
 	case in.preceded():
-		return one(wrong("DPUClusterTaken", fieldCluster).Say("an older DPUHCPBridge is there for DPUCluster %s, and there is one for each; delete one of them", key))
+		return one(wrong("DPUClusterTaken", fieldCluster).Say("another DPUHCPBridge has DPUCluster %s, and there is one for each; delete one of them", key))
 	case cluster.Spec.Kubeconfig != "" && cluster.Spec.Kubeconfig != InjectedKey(in.Bridge).Name:
 		return one(wrong("KubeconfigTaken", fieldCluster).Say("DPUCluster %s has a kubeconfig already, Secret %s, which is not of this bridge: it belongs to another cluster; remove spec.kubeconfig, or refer to another DPUCluster", key, cluster.Spec.Kubeconfig))
 	}
@@ -50,6 +54,15 @@ func one(f finding.Finding) []finding.Finding { return []finding.Finding{f} }
 // wasBound: the hosted cluster is made only for a DPUCluster that was there.
 func (in Input) wasBound() bool { return in.cluster() != nil }
 
+// clusterType that the DPUCluster must have: the one that the bridge names, else the one that it was bound with first.
+func (in Input) clusterType() string {
+	first := ""
+	if hc := in.cluster(); hc != nil {
+		first = hc.Annotations[names.AnnotationClusterType]
+	}
+	return cmp.Or(in.Bridge.Spec.ClusterType, first, in.DPUCluster.Spec.Type)
+}
+
 // Refused says why the reference may not leave the bridge's namespace. With it, nothing of the DPUCluster's namespace may be read.
 func (in Input) Refused() []finding.Finding {
 	refused := permit.Check(reference(in.Bridge, in.DPUCluster))
@@ -59,14 +72,32 @@ func (in Input) Refused() []finding.Finding {
 	return refused
 }
 
-// preceded says whether an older bridge, which may refer to the DPUCluster, does: a stranger's claim is none.
+// preceded says whether another bridge, which may refer to the DPUCluster, has it: a stranger's claim is none.
 func (in Input) preceded() bool {
-	for i := range in.Rivals {
-		if rival := &in.Rivals[i]; older(rival, in.Bridge) && reference(rival, in.DPUCluster).Allowed() {
-			return true
-		}
+	return slices.ContainsFunc(in.Rivals, func(r Rival) bool {
+		rival := Input{Bridge: r.DPUHCPBridge, HostedCluster: r.HostedCluster, DPUCluster: in.DPUCluster, Lives: in.Lives}
+		return rival.precedes(in) && reference(rival.Bridge, in.DPUCluster).Allowed()
+	})
+}
+
+// precedes: the older comes first, but takes nothing from one that has more. An older one may be permitted later, and of two that were
+// made in one second nobody knows which is older.
+func (in Input) precedes(other Input) bool {
+	if mine, theirs := in.holds(), other.holds(); mine != theirs {
+		return mine > theirs
 	}
-	return false
+	return older(in.Bridge, other.Bridge)
+}
+
+// holds says how much of the DPUCluster the bridge has: DPF uses its kubeconfig, or it has at least made a hosted cluster.
+func (in Input) holds() int {
+	switch {
+	case in.DPUCluster.Spec.Kubeconfig == InjectedKey(in.Bridge).Name:
+		return 2
+	case in.cluster() != nil:
+		return 1
+	}
+	return 0
 }
 
 func reference(b *dpuv1.DPUHCPBridge, cluster *dpf.DPUCluster) permit.Reference {

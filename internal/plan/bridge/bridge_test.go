@@ -76,16 +76,25 @@ func made(in *bridge.Input) {
 	in.Kubeconfig = bridge.Kubeconfig{Secret: bridge.Secret{Secret: &corev1.Secret{}}, Content: []byte("kubeconfig")}
 }
 
-// rival of b1 for its DPUCluster, older or younger.
-func rival(namespace, created string) dpuv1.DPUHCPBridge {
+// rival of b1 for its DPUCluster, older or younger, that has made nothing yet.
+func rival(namespace, created string) bridge.Rival {
 	at := metav1.Time{}
 	if err := at.UnmarshalQueryParameter(created); err != nil {
 		panic(err)
 	}
-	return dpuv1.DPUHCPBridge{
+	return bridge.Rival{DPUHCPBridge: &dpuv1.DPUHCPBridge{
 		ObjectMeta: metav1.ObjectMeta{Name: "b2", Namespace: namespace, UID: "u2", CreationTimestamp: at},
 		Spec:       dpuv1.DPUHCPBridgeSpec{DPUClusterRef: dpuv1.DPUClusterReference{Name: "d1", Namespace: "dpf"}},
-	}
+	}}
+}
+
+// When rivals of b1 were made.
+const older, sameSecond, younger = "2025-01-01T00:00:00Z", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+
+// working has made a HostedCluster.
+func working(r bridge.Rival) bridge.Rival {
+	r.HostedCluster = &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Name: r.Name, Namespace: r.Namespace, Labels: ours(r.DPUHCPBridge)}}
+	return r
 }
 
 func TestWhatHoldsABridgeBack(t *testing.T) {
@@ -96,15 +105,21 @@ func TestWhatHoldsABridgeBack(t *testing.T) {
 		// Of a hosted cluster that is there already.
 		injects, approves bool
 	}{
-		"DPF is not installed":         {func(in *bridge.Input) { in.Served.DPF, in.DPUCluster = false, nil }, bound + "DPFMissing", false, false},
-		"HyperShift is not installed":  {func(in *bridge.Input) { in.Served.HyperShift = false }, ready + "HyperShiftMissing", true, true},
-		"MetalLB is not installed":     {func(in *bridge.Input) { in.Served.MetalLB = false }, metal + "MetalLBMissing", true, true},
-		"no such DPUCluster any more":  {func(in *bridge.Input) { in.DPUCluster = nil }, bound + "DPUClusterDeleted", false, false},
-		"a DPUCluster that is going":   {func(in *bridge.Input) { in.DPUCluster.DeletionTimestamp = &metav1.Time{} }, bound + "DPUClusterDeleted", false, false},
-		"kamaji":                       {func(in *bridge.Input) { in.DPUCluster.Spec.Type = "kamaji" }, bound + "TypeKamaji", false, false},
-		"another type":                 {func(in *bridge.Input) { in.DPUCluster.Spec.Type = "static" }, bound + "TypeMismatch", false, false},
-		"another cluster's kubeconfig": {func(in *bridge.Input) { in.DPUCluster.Spec.Kubeconfig = "mine" }, bound + "KubeconfigTaken", false, false},
-		"an older bridge":              {func(in *bridge.Input) { in.Rivals = []dpuv1.DPUHCPBridge{rival("dpf", "2025-01-01T00:00:00Z")} }, bound + "DPUClusterTaken", false, false},
+		"DPF is not installed":                  {func(in *bridge.Input) { in.Served.DPF, in.DPUCluster = false, nil }, bound + "DPFMissing", false, false},
+		"HyperShift is not installed":           {func(in *bridge.Input) { in.Served.HyperShift = false }, ready + "HyperShiftMissing", true, true},
+		"MetalLB is not installed":              {func(in *bridge.Input) { in.Served.MetalLB = false }, metal + "MetalLBMissing", true, true},
+		"no such DPUCluster any more":           {func(in *bridge.Input) { in.DPUCluster = nil }, bound + "DPUClusterDeleted", false, false},
+		"a DPUCluster that is going":            {func(in *bridge.Input) { in.DPUCluster.DeletionTimestamp = &metav1.Time{} }, bound + "DPUClusterDeleted", false, false},
+		"kamaji":                                {func(in *bridge.Input) { in.DPUCluster.Spec.Type = "kamaji" }, bound + "TypeKamaji", false, false},
+		"another type":                          {func(in *bridge.Input) { in.DPUCluster.Spec.Type = "static" }, bound + "TypeMismatch", false, false},
+		"another cluster's kubeconfig":          {func(in *bridge.Input) { in.DPUCluster.Spec.Kubeconfig = "mine" }, bound + "KubeconfigTaken", false, false},
+		"an older bridge that has made as much": {func(in *bridge.Input) { in.Rivals = []bridge.Rival{working(rival("dpf", older))} }, bound + "DPUClusterTaken", false, false},
+		"a younger bridge whose kubeconfig DPF has": {func(in *bridge.Input) {
+			in.Rivals, in.DPUCluster.Spec.Kubeconfig = []bridge.Rival{rival("dpf", younger)}, names.BridgeKubeconfig("dpf", "b2")
+		}, bound + "DPUClusterTaken", false, false},
+		"another type than that of the DPUCluster before": {func(in *bridge.Input) {
+			in.Bridge.Spec.ClusterType, in.HostedCluster.Annotations = "", map[string]string{names.AnnotationClusterType: "static"}
+		}, bound + "TypeMismatch", false, false},
 		"a stranger's reference": {func(in *bridge.Input) {
 			in.Bridge.Spec.DPUClusterRef.Namespace, in.DPUCluster.Namespace = "theirs", "theirs"
 		}, bound + "RefNotPermitted", false, false},
@@ -161,9 +176,17 @@ func TestNoKeyIsMissedOfAHostedClusterOfSomebody(t *testing.T) {
 
 func TestWhatHoldsNoBridgeBack(t *testing.T) {
 	for name, is := range map[string]func(*bridge.Input){
-		"a younger bridge":                   func(in *bridge.Input) { in.Rivals = []dpuv1.DPUHCPBridge{rival("dpf", "2026-01-02T00:00:00Z")} },
-		"a bridge of the same second":        func(in *bridge.Input) { in.Rivals = []dpuv1.DPUHCPBridge{rival("dpf", "2026-01-01T00:00:00Z")} },
-		"an older one that may not refer":    func(in *bridge.Input) { in.Rivals = []dpuv1.DPUHCPBridge{rival("theirs", "2025-01-01T00:00:00Z")} },
+		"a younger bridge":                   func(in *bridge.Input) { in.Rivals = []bridge.Rival{working(rival("dpf", younger))} },
+		"a bridge of the same second":        func(in *bridge.Input) { in.Rivals = []bridge.Rival{working(rival("dpf", sameSecond))} },
+		"an older one that may not refer":    func(in *bridge.Input) { in.Rivals = []bridge.Rival{working(rival("theirs", older))} },
+		"an older one that has made nothing": func(in *bridge.Input) { in.Rivals = []bridge.Rival{rival("dpf", older)} },
+		"an older one beside somebody's HostedCluster": func(in *bridge.Input) {
+			in.Rivals = []bridge.Rival{working(rival("dpf", older))}
+			in.Rivals[0].HostedCluster.Labels = nil
+		},
+		"an older one of whose kubeconfig DPF knows nothing": func(in *bridge.Input) {
+			in.Rivals, in.DPUCluster.Spec.Kubeconfig = []bridge.Rival{working(rival("dpf", older))}, bridge.InjectedKey(in.Bridge).Name
+		},
 		"a type that is not said":            func(in *bridge.Input) { in.Bridge.Spec.ClusterType = "" },
 		"its own kubeconfig":                 func(in *bridge.Input) { in.DPUCluster.Spec.Kubeconfig = bridge.InjectedKey(in.Bridge).Name },
 		"a storage class that went":          func(in *bridge.Input) { in.StorageClasses = nil },
@@ -312,7 +335,10 @@ func TestADeletionIsTakenInItsOrder(t *testing.T) {
 	r.NodePool = nil
 	g.Expect(bridge.End(r)).To(And(HaveField("Unrefer", true), HaveField("Secrets", ConsistOf(r.Secrets[0]))))
 	r.DPUCluster.Spec.Kubeconfig, r.Secrets = "another-bridges", r.Secrets[1:]
-	g.Expect(bridge.End(r)).To(And(HaveField("Unrefer", false), HaveField("Secrets", ConsistOf(r.Secrets[0])), HaveField("Others", false)))
-	r.Secrets = r.Secrets[1:]
-	g.Expect(bridge.End(r)).To(Equal(bridge.Ending{Others: true}))
+	g.Expect(bridge.End(r)).To(And(HaveField("Unrefer", false), HaveField("Secrets", ConsistOf(r.Secrets[0])), HaveField("Others", BeEmpty())))
+	ignition, theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Labels: ours(in.Bridge)}}, &corev1.ConfigMap{}
+	r.Secrets, r.Others = r.Secrets[1:], []bridge.Object{ignition, theirs}
+	g.Expect(bridge.End(r)).To(And(HaveField("Reason", dpuv1.ReasonCleanupInProgress), HaveField("Others", ConsistOf(BeIdenticalTo(ignition)))))
+	r.Others = []bridge.Object{theirs}
+	g.Expect(bridge.End(r)).To(Equal(bridge.Ending{}))
 }

@@ -2,10 +2,13 @@ package bridge
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/dpf"
@@ -20,6 +23,14 @@ type Remains struct {
 	DPUs []dpf.DPU
 	// Secrets of the bridge in its namespace and in the DPUCluster's.
 	Secrets []corev1.Secret
+	// Others of the bridge, in any namespace.
+	Others []Object
+}
+
+// Object is of any kind.
+type Object interface {
+	metav1.Object
+	runtime.Object
 }
 
 // Ending is the next step of a deletion. Each is taken when the one before has left nothing.
@@ -31,10 +42,9 @@ type Ending struct {
 	Pool    *hyperv1.NodePool
 	// Unrefer takes our Secret's name off the DPUCluster.
 	Unrefer bool
-	// Secrets to delete.
+	// Secrets and Others to delete.
 	Secrets []corev1.Secret
-	// Others deletes all else that is the bridge's, when there is nothing of the above.
-	Others bool
+	Others  []Object
 }
 
 // End says what to do next. The order is the safe one (spec/dpu-bridge.md §7): DPF removes the Node of a DPU through the hosted
@@ -54,7 +64,11 @@ func End(in Remains) Ending {
 	case len(own) > 0:
 		return Ending{Secrets: own, Reason: dpuv1.ReasonCleanupInProgress, Message: "copies of Secrets are removed"}
 	}
-	return Ending{Others: true}
+	others := slices.DeleteFunc(slices.Clone(in.Others), func(o Object) bool { return !in.Owns(o) })
+	if len(others) > 0 {
+		return Ending{Others: others, Reason: dpuv1.ReasonCleanupInProgress, Message: "ignition and the address in MetalLB are removed"}
+	}
+	return Ending{}
 }
 
 // split the Secrets into those that the DPUCluster may refer to, and all others.

@@ -33,8 +33,7 @@ type Input struct {
 	Lives func(types.UID) bool
 
 	DPUCluster *dpf.DPUCluster
-	// Rivals are the other bridges that refer to the same DPUCluster.
-	Rivals []dpuv1.DPUHCPBridge
+	Rivals     []Rival
 	// HostedCluster and NodePool of the bridge's namespace and name, whoever made them.
 	HostedCluster *hyperv1.HostedCluster
 	NodePool      *hyperv1.NodePool
@@ -50,6 +49,12 @@ type Input struct {
 	Injected Secret
 	// Kubeconfig of the hosted cluster.
 	Kubeconfig Kubeconfig
+}
+
+// Rival is another bridge that refers to the same DPUCluster, with the HostedCluster of its name, whoever made that.
+type Rival struct {
+	*dpuv1.DPUHCPBridge
+	HostedCluster *hyperv1.HostedCluster
 }
 
 // Served says which APIs the cluster has.

@@ -52,7 +52,7 @@ func (in Input) hostedCluster(services []hyperv1.ServicePublishingStrategyMappin
 	if class := string(b.Spec.EtcdStorageClass); class != "" {
 		volume.StorageClassName = &class
 	}
-	return of(b, hyperv1.GroupVersion, "HostedCluster", b.Namespace, b.Name, &hyperv1.HostedClusterSpec{
+	hc := of(b, hyperv1.GroupVersion, "HostedCluster", b.Namespace, b.Name, &hyperv1.HostedClusterSpec{
 		Release:    hyperv1.Release{Image: string(b.Spec.OCPReleaseImage)},
 		Platform:   hyperv1.PlatformSpec{Type: hyperv1.NonePlatform},
 		DNS:        hyperv1.DNSSpec{BaseDomain: string(b.Spec.BaseDomain)},
@@ -73,6 +73,8 @@ func (in Input) hostedCluster(services []hyperv1.ServicePublishingStrategyMappin
 		ControllerAvailabilityPolicy:     hyperv1.AvailabilityPolicy(b.Spec.ControlPlaneAvailabilityPolicy),
 		InfrastructureAvailabilityPolicy: hyperv1.AvailabilityPolicy(b.Spec.InfrastructureAvailabilityPolicy),
 	})
+	hc.WithAnnotations(map[string]string{names.AnnotationClusterType: in.DPUCluster.Spec.Type})
+	return hc
 }
 
 // nodePool has no machines: DPUs are provisioned by DPF. It is there for their ignition.

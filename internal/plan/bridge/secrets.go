@@ -93,6 +93,16 @@ func (in Input) sshKeyCopy() string {
 	return names.BridgeCopy(in.Bridge.Name, "ssh-key", in.SSHKey.Data[SSHKeyKey])
 }
 
+// Copied are the Secrets that the hosted cluster reads, if it is ours.
+func (in Input) Copied() (all []types.NamespacedName) {
+	if hc := in.cluster(); hc != nil {
+		for _, copied := range []corev1.LocalObjectReference{hc.Spec.PullSecret, hc.Spec.SSHKey} {
+			all = append(all, types.NamespacedName{Namespace: hc.Namespace, Name: copied.Name})
+		}
+	}
+	return all
+}
+
 // copies of the user's Secrets.
 func (in Input) copies() []runtime.ApplyConfiguration {
 	at := func(name string) types.NamespacedName {
