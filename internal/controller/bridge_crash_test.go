@@ -130,7 +130,7 @@ func TestABridgeComesToTheSameEndWhereverItsManagerDies(t *testing.T) {
 		calls, deaths := w.faults.counted("00")
 		t.Logf("%s: %d writes for a bridge, %d deaths", what, calls, deaths)
 		w.Expect(calls).To(And(BeNumerically(">", 0), BeNumerically("<=", most)), "more writes than a manager died before")
-		w.Expect(deaths).To(BeNumerically(">", 0), "nobody died while a bridge was %s", what)
+		w.Expect(2*deaths).To(BeNumerically(">=", calls), "bridge 00 sees more status than others, which die before they write it")
 	}
 	under(faults, "made", func() {
 		each(func(n int) {

@@ -235,7 +235,7 @@ func (o *Bridges) Remains(ctx context.Context, seen Bridge) (bridge.Remains, err
 	if r.DPUs, err = o.DPUs(ctx, bridge.ClusterKey(b)); err != nil {
 		return r, err
 	}
-	if r.Secrets, err = o.own(ctx, b, seen.Applied() || r.HostedCluster != nil && r.Owns(r.HostedCluster)); err != nil {
+	if r.Secrets, r.Denied, err = o.own(ctx, b); err != nil {
 		return r, err
 	}
 	r.Others, err = o.others(ctx, b)
@@ -288,20 +288,22 @@ func (o *Bridges) Copies(ctx context.Context, b *dpuv1.DPUHCPBridge) ([]corev1.S
 	return o.made(ctx, b, b.Namespace)
 }
 
-// own are all Secrets that a bridge has made. Where it was never granted it made none.
-func (o *Bridges) own(ctx context.Context, b *dpuv1.DPUHCPBridge, applied bool) (all []corev1.Secret, err error) {
+// own are all Secrets that a bridge has made, but for those in namespaces where they may not be read.
+func (o *Bridges) own(ctx context.Context, b *dpuv1.DPUHCPBridge) (all []corev1.Secret, denied []string, err error) {
 	namespaces := []string{b.Namespace}
 	if abroad := bridge.ClusterKey(b).Namespace; abroad != b.Namespace {
 		namespaces = append(namespaces, abroad)
 	}
 	for _, namespace := range namespaces {
 		found, err := o.made(ctx, b, namespace)
-		if err != nil && (applied || !apierrors.IsForbidden(err)) {
-			return nil, err
+		if apierrors.IsForbidden(err) {
+			denied = append(denied, namespace)
+		} else if err != nil {
+			return nil, nil, err
 		}
 		all = append(all, found...)
 	}
-	return all, nil
+	return all, denied, nil
 }
 
 func (o *Bridges) made(ctx context.Context, b *dpuv1.DPUHCPBridge, namespace string) ([]corev1.Secret, error) {

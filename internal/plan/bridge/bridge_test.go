@@ -342,3 +342,38 @@ func TestADeletionIsTakenInItsOrder(t *testing.T) {
 	r.Others = []bridge.Object{theirs}
 	g.Expect(bridge.End(r)).To(Equal(bridge.Ending{}))
 }
+
+// A bridge that may not read Secrets has made none there, unless something says so: the status, which a restore loses, its hosted cluster,
+// or the DPUCluster.
+func TestADeletionMissesOnlySecretsThatWereMade(t *testing.T) {
+	in := load(t, "testdata/loadbalancer/in.yaml")
+	in.Bridge.Spec.DPUClusterRef.Namespace, in.DPUCluster.Namespace = "cards", "cards"
+	applied := []metav1.Condition{{Type: dpuv1.ConditionIgnitionConfigured, Status: metav1.ConditionTrue}}
+	for name, c := range map[string]struct {
+		denied string
+		is     func(*bridge.Input)
+		missed bool
+	}{
+		"nothing was made":              {"dpf", func(*bridge.Input) {}, false},
+		"its status says so":            {"dpf", func(in *bridge.Input) { in.Bridge.Status.Conditions = applied }, true},
+		"it has a hosted cluster":       {"dpf", made, true},
+		"nothing was injected":          {"cards", made, false},
+		"the DPUCluster refers to it":   {"cards", func(in *bridge.Input) { in.DPUCluster.Spec.Kubeconfig = bridge.InjectedKey(in.Bridge).Name }, true},
+		"the DPUCluster refers to none": {"cards", func(in *bridge.Input) { in.Bridge.Status.Conditions = applied }, false},
+		"the DPUCluster is gone":        {"cards", func(in *bridge.Input) { in.DPUCluster, in.Bridge.Status.Conditions = nil, applied }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			r := bridge.Remains{Input: in, Denied: []string{c.denied}}
+			r.Bridge, r.DPUCluster = in.Bridge.DeepCopy(), &dpf.DPUCluster{ObjectMeta: in.DPUCluster.ObjectMeta}
+			c.is(&r.Input)
+			step := bridge.End(r)
+			g.Expect(step.Reason == dpuv1.ReasonCleanupFailed).To(Equal(c.missed), "%v", step)
+			if c.missed {
+				g.Expect(step.Message).To(ContainSubstring("kubectl apply -n " + c.denied + " -k config/components/dpu-bridge"))
+				r.Bridge.Annotations = map[string]string{names.AnnotationForceDelete: "true"}
+				g.Expect(bridge.End(r).Reason).NotTo(Equal(dpuv1.ReasonCleanupFailed))
+			}
+		})
+	}
+}

@@ -23,6 +23,8 @@ type Remains struct {
 	DPUs []dpf.DPU
 	// Secrets of the bridge in its namespace and in the DPUCluster's.
 	Secrets []corev1.Secret
+	// Denied are those of these namespaces in which Secrets may not be read.
+	Denied []string
 	// Others of the bridge, in any namespace.
 	Others []Object
 }
@@ -57,6 +59,10 @@ func End(in Remains) Ending {
 		return Ending{Reason: dpuv1.ReasonCleanupDPUsAttached, Message: fmt.Sprintf(
 			"DPUs %s of DPUCluster %s are there still, and DPF needs the hosted cluster to remove them: delete them, or end it at once with: kubectl -n %s annotate dpuhcpbridge %s %s=true",
 			some(in.attached()), ClusterKey(in.Bridge), in.Bridge.Namespace, in.Bridge.Name, names.AnnotationForceDelete)}
+	case len(in.missed()) > 0 && !in.forced():
+		return Ending{Reason: dpuv1.ReasonCleanupFailed, Message: fmt.Sprintf(
+			"%s; or leave what is there, and end it with: kubectl -n %s annotate dpuhcpbridge %s %s=true",
+			denied("", in.missed()[0]).Message, in.Bridge.Namespace, in.Bridge.Name, names.AnnotationForceDelete)}
 	case cluster != nil || pool != nil:
 		return Ending{Cluster: cluster, Pool: pool, Reason: dpuv1.ReasonCleanupInProgress, Message: fmt.Sprintf("waiting for HostedCluster and NodePool %s/%s to go", in.Bridge.Namespace, in.Bridge.Name)}
 	case in.referred() || len(injected) > 0:
@@ -84,6 +90,17 @@ func (in Remains) split() (injected, own []corev1.Secret) {
 		}
 	}
 	return injected, own
+}
+
+// missed are the namespaces of Denied in which the bridge has made Secrets: copies before its hosted cluster, which a restore leaves
+// when it takes the status, and one that the DPUCluster refers to. With a DPUCluster that is gone its namespace may be, too.
+func (in Remains) missed() (all []string) {
+	for _, namespace := range in.Denied {
+		if namespace == in.Bridge.Namespace && (in.Applied() || in.cluster() != nil) || in.referred() {
+			all = append(all, namespace)
+		}
+	}
+	return all
 }
 
 // referred says whether the DPUCluster refers to our Secret, whose name no other bridge has.
