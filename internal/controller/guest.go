@@ -53,7 +53,7 @@ func stays(seen observe.Infra) string {
 	_, access := seen.GuestAccess()
 	switch g := seen.Guest; {
 	case !access:
-		return "the HostedCluster names no kubeconfig, or this Infra may no longer refer to it"
+		return "this Infra may no longer refer to the HostedCluster, or to something else that it names"
 	case g == nil:
 		return "the hosted cluster has not been looked into yet"
 	case g.Problem != nil:

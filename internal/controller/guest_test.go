@@ -318,7 +318,7 @@ func TestAppsIngressHasAddressesOfBothFamilies(t *testing.T) {
 func TestAppsIngressWaitsUntilTheNamespaceIsGranted(t *testing.T) {
 	g := withGuest(t)
 	g.publishes("")
-	g.Expect(g.apps(metav1.ConditionFalse, "NamespaceNotGranted")).To(And(ContainSubstring("config/components/apps-ingress"), ContainSubstring("namespace "+g.ns)))
+	g.Expect(g.apps(metav1.ConditionFalse, "NamespaceNotGranted")).To(And(ContainSubstring("kubectl apply -n "+g.ns+" -k config/components/apps-ingress"), ContainSubstring("appsIngress.namespaces")))
 	g.grants()
 	g.apps(metav1.ConditionFalse, "MetalLBNotInstalled")
 }
@@ -546,13 +546,31 @@ func TestAHostedClusterThatMayNotBeLookedIntoIsLeftWithAWarning(t *testing.T) {
 	g.publishes("")
 	s := g.awaitsService()
 	g.t.Cleanup(func() { _ = g.inside.Delete(context.Background(), s) })
+	infra := named(&v1alpha1.Infra{}, g.ns, "c1")
+	g.changes(infra, func() {
+		infra.Spec.ExtraEndpoints = []v1alpha1.ExtraEndpoint{{Name: "mirror", Hostnames: []v1alpha1.DNSNameOrWildcard{"mirror.example.com"}, Port: 8443, Protocol: v1alpha1.ProtocolTLS,
+			Target: v1alpha1.EndpointTarget{Service: "mirror", Namespace: "somebody-elses", Port: 8443}}}
+	})
+	g.says("c1", v1alpha1.ConditionAccepted, metav1.ConditionFalse, "RefNotPermitted")
+	g.Expect(g.api.Delete(g.ctx, infra)).To(Succeed())
+	g.gone(infra)
+	g.warns("openshift-ingress/"+g.ns+"-apps", "may no longer refer")
+}
+
+func TestAnInfraThatGoesBeforeThereIsAKubeconfigWarnsOfNothing(t *testing.T) {
+	g := withGuest(t)
 	hc := named(&hyperv1.HostedCluster{}, g.ns, "c1")
 	g.reports(hc, func() { hc.Status.KubeConfig = nil })
+	g.publishes("")
 	g.apps(metav1.ConditionFalse, "WaitingForKubeconfig")
 	infra := named(&v1alpha1.Infra{}, g.ns, "c1")
 	g.Expect(g.api.Delete(g.ctx, infra)).To(Succeed())
 	g.gone(infra)
-	g.warns("openshift-ingress/"+g.ns+"-apps", "names no kubeconfig")
+	g.Consistently(func(e Gomega) {
+		all := &eventsv1.EventList{}
+		e.Expect(g.api.List(g.ctx, all, client.InNamespace(g.ns))).To(Succeed())
+		e.Expect(all.Items).NotTo(ContainElement(HaveField("Reason", "GuestObjectsMayRemain")))
+	}, 2*time.Second).Should(Succeed())
 }
 
 func TestAppsIngressIsSwitchedOffWhateverElseIsWrong(t *testing.T) {

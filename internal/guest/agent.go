@@ -37,7 +37,7 @@ const shownSoon = 10 * time.Second
 func (a *agent) link(secrets SecretSource) *link {
 	return &link{
 		secret: a.want.Secret, server: a.want.Server, secrets: secrets, visit: a.visit, trouble: a.trouble,
-		granting: "apply config/components/apps-ingress in namespace " + a.want.Secret.Namespace,
+		granting: plan.Granting(a.want.Secret.Namespace, "apps-ingress", "appsIngress.namespaces"),
 	}
 }
 

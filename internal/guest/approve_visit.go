@@ -38,7 +38,7 @@ type approver struct {
 func (a *approver) link(secrets SecretSource) *link {
 	return &link{
 		secret: a.want.Secret, server: a.want.Server, secrets: secrets, visit: a.visit, trouble: a.trouble,
-		granting: "apply config/components/dpu-bridge in namespace " + a.want.Secret.Namespace,
+		granting: plan.Granting(a.want.Secret.Namespace, "dpu-bridge", "bridge.namespaces"),
 	}
 }
 

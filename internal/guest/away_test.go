@@ -73,7 +73,8 @@ func TestANamespaceThatIsNotGrantedIsNamed(t *testing.T) {
 	w := newWorld(t, v1alpha1.AppsLoadBalancer)
 	w.asManager()
 	seen := w.eventually("that it is not granted", troubled(plan.GuestNotGranted))
-	w.Expect(seen.Problem.Message).To(And(ContainSubstring(w.want.Secret.String()), ContainSubstring("config/components/apps-ingress")))
+	w.Expect(seen.Problem.Message).To(Equal(fmt.Sprintf("the operator may not read Secret %s: kubectl apply -n %[2]s -k config/components/apps-ingress, "+
+		"or, where Helm installed it, add %[2]s to the chart's appsIngress.namespaces", w.want.Secret, w.want.Secret.Namespace)))
 	w.hasKubeconfig(w.kubeconfig())
 	w.grant()
 	w.eventually("the hosted cluster", reached)

@@ -74,21 +74,22 @@ type GuestAccess struct {
 }
 
 // GuestService is what *.apps has, or may have, in a hosted cluster that lives; false where there is nothing to look for or to
-// remove, or the Infra has been let go.
+// remove, or the Infra has been let go. HyperShift never takes back the name of a kubeconfig (hostedcluster_controller.go): without
+// one nobody of ours was there.
 func (in Input) GuestService() (types.NamespacedName, bool) {
 	hc, infra := in.HostedCluster, in.Infra
 	letGo := infra.DeletionTimestamp != nil && !slices.Contains(infra.Finalizers, names.Finalizer)
-	if !in.Publishes() && infra.Status.AppsIngress == nil || letGo || hc == nil || hc.DeletionTimestamp != nil {
+	if !in.Publishes() && infra.Status.AppsIngress == nil || letGo || hc == nil || hc.DeletionTimestamp != nil || hc.Status.KubeConfig == nil {
 		return types.NamespacedName{}, false
 	}
 	s := appsSpec(infra).Service
 	return types.NamespacedName{Namespace: string(s.Namespace), Name: orElse(string(s.Name), hc.Name+"-apps")}, true
 }
 
-// GuestAccess is false without a GuestService, without permission, and without a kubeconfig.
+// GuestAccess is false without a GuestService, and without permission.
 func (in Input) GuestAccess() (GuestAccess, bool) {
 	service, any := in.GuestService()
-	if !any || in.HostedCluster.Status.KubeConfig == nil || len(Permitted(in)) > 0 {
+	if !any || len(Permitted(in)) > 0 {
 		return GuestAccess{}, false
 	}
 	return GuestAccess{

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,6 +42,11 @@ const (
 	// GuestUnreachable: its API does not answer, or not to us.
 	GuestUnreachable = "HostedClusterUnreachable"
 )
+
+// Granting says how whoever installed us lets us read a namespace's Secrets: by a component, or by the chart's value that it is.
+func Granting(namespace, component, value string) string {
+	return fmt.Sprintf("kubectl apply -n %s -k config/components/%s, or, where Helm installed it, add %s to the chart's %s", namespace, component, namespace, value)
+}
 
 // GuestNode is a worker as its Node says.
 type GuestNode struct {

@@ -208,5 +208,5 @@ func Reported(b *dpuv1.DPUHCPBridge) bool {
 
 func denied(condition, namespace string) finding.Finding {
 	return finding.Wait(condition, "NamespaceNotGranted").
-		Say("the operator may not read Secrets in namespace %s: kubectl apply -n %s -k config/components/dpu-bridge (in the chart: bridge.namespaces)", namespace, namespace)
+		Say("the operator may not read Secrets in namespace %s: %s", namespace, plan.Granting(namespace, "dpu-bridge", "bridge.namespaces"))
 }
