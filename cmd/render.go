@@ -66,11 +66,8 @@ func renderForwarding(cmd *cobra.Command, files []string, output string) error {
 	if err != nil {
 		return err
 	}
-	if forwarding.Blind {
-		fmt.Fprintln(cmd.ErrOrStderr(), "the files hold no DNS default of operator.openshift.io: servers that it has would be lost; add what `kubectl get dns.operator.openshift.io default -o yaml` prints")
-	}
-	if forwarding.Last {
-		fmt.Fprintln(cmd.ErrOrStderr(), "the files hold no DNSServer: nothing is forwarded to us any more")
+	for _, note := range forwarding.Notes {
+		fmt.Fprintln(cmd.ErrOrStderr(), note)
 	}
 	patch := forwarding.Patch
 	if output == "json" {

@@ -117,19 +117,28 @@ func TestRenderStartsFromAnAnnotatedHostedCluster(t *testing.T) {
 }
 
 func TestTheForwardingIsPrintedAsAsked(t *testing.T) {
-	const server = `
+	const servers = `
 apiVersion: hostedcluster.densityops.com/v1alpha1
 kind: DNSServer
 metadata: {name: c1-dns, namespace: clusters}
 spec: {hostedClusterDomain: c1.example.com}
 status: {serviceClusterIP: 172.30.0.53}
+---
+apiVersion: hostedcluster.densityops.com/v1alpha1
+kind: DNSServer
+metadata: {name: c2-dns, namespace: clusters}
+spec: {hostedClusterDomain: c2.example.com}
+---
+apiVersion: operator.openshift.io/v1
+kind: DNS
+metadata: {name: default}
 `
 	g := NewWithT(t)
-	out, told, err := rendered(server, "--openshift-dns", "-f", "-", "-o", "json")
+	out, told, err := rendered(servers, "--openshift-dns", "-f", "-", "-o", "json")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(told).To(ContainSubstring("servers that it has would be lost"))
+	g.Expect(told).To(HavePrefix("DNSServer clusters/c2-dns has no status.serviceClusterIP yet: "))
 	g.Expect(json.Valid([]byte(out))).To(BeTrue(), out)
 	g.Expect(out).To(ContainSubstring("172.30.0.53"))
-	_, _, err = rendered(server, "--openshift-dns", "-f", "-", "-o", "xml")
+	_, _, err = rendered(servers, "--openshift-dns", "-f", "-", "-o", "xml")
 	g.Expect(err).To(MatchError("--output xml: write yaml or json"))
 }

@@ -21,38 +21,47 @@ var openShiftDNS = schema.GroupVersionKind{Group: "operator.openshift.io", Versi
 type Forwarding struct {
 	// Patch is a merge patch of dns.operator.openshift.io/default.
 	Patch []byte
-	// Blind: that object is not among the files. A merge patch replaces lists, so servers that it has would be lost.
-	Blind bool
-	// Last: no DNSServer is among the files, and what the object has of ours goes.
-	Last bool
+	// Notes are what it does not forward.
+	Notes []string
 }
 
-// OpenShiftDNS is the patch for the DNSServers of the files. Servers that the object has beside ours stay.
+// OpenShiftDNS is the patch for the DNSServers of the files. Servers that the object has beside ours stay; without it they would not:
+// a merge patch replaces lists.
 func (o Objects) OpenShiftDNS() (Forwarding, error) {
 	present := find[unstructured.Unstructured](o, named("", "default"))
-	servers := others(present)
+	if present == nil {
+		return Forwarding{}, errors.New("the files hold no DNS default of operator.openshift.io, and the patch would take away what servers it has; add what `kubectl get dns.operator.openshift.io default -o yaml` prints")
+	}
+	servers, ours := serversOf(present)
 	theirs, claimed := len(servers), claimedBy(servers)
+	var f Forwarding
 	for _, s := range pick[v1alpha1.DNSServer](o, "") {
-		if s.Status.ServiceClusterIP == "" {
-			return Forwarding{}, fmt.Errorf("DNSServer %s/%s has no status.serviceClusterIP yet: nothing can be forwarded to it", s.Namespace, s.Name)
-		}
-		zones := zonesOf(s)
+		name, zones, at := serverName(s), zonesOf(s), s.Status.ServiceClusterIP
 		if err := claimed.take(s, zones); err != nil {
 			return Forwarding{}, err
 		}
-		servers = append(servers, map[string]any{
-			"name": serverName(s), "zones": zones, "forwardPlugin": map[string]any{"upstreams": []string{s.Status.ServiceClusterIP}},
-		})
+		server := []any{map[string]any{"name": name, "zones": zones, "forwardPlugin": map[string]any{"upstreams": []string{at}}}}
+		if at == "" {
+			f.Notes = append(f.Notes, fmt.Sprintf("DNSServer %s/%s has no status.serviceClusterIP yet: the patch changes nothing for it; print it again when there is one", s.Namespace, s.Name))
+			server = ours[name]
+		}
+		servers = append(servers, server...)
 	}
-	last := len(servers) == theirs
-	if last && !forwardsToUs(present) {
+	switch {
+	case len(servers) > theirs:
+	case len(f.Notes) > 0:
+		return Forwarding{}, errors.New(strings.Join(f.Notes, "; "))
+	case len(ours) == 0:
 		return Forwarding{}, errors.New("the files hold no DNSServer; give what `kubectl get dnsservers -A -o yaml` prints")
+	default:
+		f.Notes = []string{"the files hold no DNSServer: nothing is forwarded to us any more"}
 	}
-	patch, err := yaml.Marshal(map[string]any{
+	var err error
+	f.Patch, err = yaml.Marshal(map[string]any{
 		"apiVersion": openShiftDNS.GroupVersion().String(), "kind": openShiftDNS.Kind, "metadata": map[string]any{"name": "default"},
 		"spec": map[string]any{"servers": servers},
 	})
-	return Forwarding{Patch: patch, Blind: present == nil, Last: last}, err
+	return f, err
 }
 
 // zonesOf a DNSServer: the cluster's domain, and names of the pod view that lie outside it.
@@ -113,24 +122,17 @@ func serverName(s *v1alpha1.DNSServer) string {
 	return fmt.Sprintf("%s%x", ourServers, sum[:5])
 }
 
-// forwardsToUs says whether the object has servers of ours.
-func forwardsToUs(present *unstructured.Unstructured) bool {
-	if present == nil {
-		return false
-	}
-	all, _, _ := unstructured.NestedSlice(present.Object, "spec", "servers") // of another type: there are none
-	return len(all) > len(others(present))
-}
-
-// others are the servers that the object has beside ours.
-func others(present *unstructured.Unstructured) []any {
-	if present == nil {
-		return nil
-	}
+// serversOf the object: those of others, and ours by name.
+func serversOf(present *unstructured.Unstructured) (theirs []any, ours map[string][]any) {
+	ours = map[string][]any{}
 	servers, _, _ := unstructured.NestedSlice(present.Object, "spec", "servers") // of another type: there are none
-	return slices.DeleteFunc(servers, func(one any) bool {
+	for _, one := range servers {
 		server, _ := one.(map[string]any)
-		name, _ := server["name"].(string)
-		return strings.HasPrefix(name, ourServers)
-	})
+		if name, _ := server["name"].(string); strings.HasPrefix(name, ourServers) {
+			ours[name] = []any{one}
+		} else {
+			theirs = append(theirs, one)
+		}
+	}
+	return theirs, ours
 }
