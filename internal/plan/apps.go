@@ -164,12 +164,21 @@ func (v *view) publish() *appsView {
 	a.route = a.before
 	a.look()
 	a.publishers()
+	a.pool()
 	a.enter()
 	// One whose message ends in YAML, to be cut off and applied, comes last.
 	slices.SortStableFunc(a.findings, func(x, y finding.Finding) int {
 		return strings.Count(x.Message, "\n---\n") - strings.Count(y.Message, "\n---\n")
 	})
 	return a
+}
+
+// found is nothing while *.apps is off.
+func (a *appsView) found() []finding.Finding {
+	if a == nil {
+		return nil
+	}
+	return a.findings
 }
 
 // publishers of what the hosted cluster offers: the one answers for it, the other reaches it.
@@ -180,6 +189,18 @@ func (a *appsView) publishers() {
 	}
 	if !enabled(on.Proxy.Enabled) && a.spec.Mode == v1alpha1.AppsLoadBalancer {
 		a.find(appsFail("ProxyIsOff", fieldProxy).Set(finding.Values{fieldProxy: true}), "the management cluster's pods do not reach *.apps: the proxy is switched off; set infraComponents.proxy.enabled: true")
+	}
+}
+
+// pool of addresses that would be refused, as long as there is no other.
+func (a *appsView) pool() {
+	beyond := func(at netip.Addr) bool {
+		return at.Is4() == a.cidr.Addr().Is4() && !a.cidr.Contains(at) && !endpoint.Admits(a.Settings.ExtraEndpointCIDRs, at)
+	}
+	for _, text := range a.spec.MetalLB.IPAddressPoolRange {
+		if r := rangeOf(string(text)); !a.route.external() && a.cidr.IsValid() && (beyond(r.First) || beyond(r.Last)) {
+			a.find(appsFail("PoolOutsideNetwork", fieldAppsPool), "appsIngress.metallb.ipAddressPoolRange %s lies outside networkConfig.cidr %s, and what MetalLB gives of it would not be used: have it give addresses of the VLAN, or ask the administrator to add this network to --extra-endpoint-cidrs", text, a.cidr)
+		}
 	}
 }
 
@@ -246,15 +267,12 @@ func (a *appsView) keep() {
 }
 
 func (a *appsView) take(r appsRoute) (clash string) {
-	if len(r.https) == 0 {
-		return ""
-	}
 	row := endpoint.Endpoint{Hostnames: []string{r.hostname}, Answers: r.answers, Views: v1alpha1.ViewVLANAndPods, Source: r.source}
 	https, http := row, row
 	https.Name, https.Port, https.Protocol, https.Backend.Addresses = endpoint.AppsHTTPS, int32(r.ports.HTTPS), v1alpha1.ProtocolTLS, r.https
 	http.Name, http.Port, http.Protocol, http.Backend.Addresses = endpoint.AppsHTTP, int32(r.ports.HTTP), v1alpha1.ProtocolTCP, r.http
 	table, clash := a.table.WithApps(https, http)
-	if clash = cmp.Or(clash, a.portInUse(https), a.portInUse(http)); clash != "" {
+	if clash = cmp.Or(clash, a.portInUse(https), a.portInUse(http)); clash != "" || len(r.https) == 0 {
 		return clash
 	}
 	a.table, a.plan.Addresses = table, r.answers

@@ -37,12 +37,11 @@ func Infra(in Input) InfraPlan {
 		return p
 	}
 	v := viewOf(in)
-	p.Find(finding.About(infraObject(in.Infra), slices.Concat(v.acceptance(), v.vlan.findings(v), v.workers(), v.handedOut(), v.resolution()))...)
+	p.Find(finding.About(infraObject(in.Infra), slices.Concat(v.acceptance(), v.vlan.findings(v), v.workers(), v.handedOut(), v.resolution(), v.apps.found()))...)
 	if p.Held = p.Refused(v1alpha1.ConditionAccepted, v1alpha1.ConditionNetworkReady, v1alpha1.ConditionEndpointsResolved); p.Held {
 		return p
 	}
 	if v.apps != nil {
-		p.Find(finding.About(infraObject(in.Infra), v.apps.findings)...)
 		p.Apps = &v.apps.plan
 	}
 	for _, component := range []componentPlan{v.dhcp(), v.dns(), v.proxy()} {

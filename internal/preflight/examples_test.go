@@ -245,6 +245,24 @@ func TestTheReferenceListsTheReasonsOfApps(t *testing.T) {
 	NewWithT(t).Expect(listed).To(Equal(slices.Compact(reasons)))
 }
 
+// Before there is a hosted cluster to look into, what would be refused later is known already.
+func TestWhatAppsIngressCannotHaveIsToldBefore(t *testing.T) {
+	const wrong = `
+  appsIngress:
+    enabled: true
+    ports: {http: 5000}
+    metallb: {ipAddressPoolRange: [192.168.101.200-192.168.101.220]}
+  extraEndpoints:
+  - {name: mirror, hostnames: [mirror.example.com], port: 5000, protocol: TLS, target: {service: mirror, port: 5000}}
+  hostedClusterRef: {name: c1}
+`
+	text := bytes.Replace(read(t, examples+"good/isolated.yaml"), []byte("\n  hostedClusterRef: {name: c1}\n"), []byte(wrong), 1)
+	all, _ := found(t, text, "")
+	g := NewWithT(t)
+	g.Expect(all).To(ConsistOf(HaveField("Code", "PoolOutsideNetwork"), HaveField("Code", "PortInUse")))
+	g.Expect(all).To(HaveEach(HaveField("Severity", preflight.Refused)))
+}
+
 func TestWhatIsDerivedIsPutRightWhereItIsDerivedFrom(t *testing.T) {
 	text := bytes.ReplaceAll(read(t, examples+"good/annotated.yaml"), []byte("192.168.100."), []byte("10.128.4."))
 	_, clash := found(t, text, "CIDROverlapsNetwork")
