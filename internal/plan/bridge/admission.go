@@ -30,9 +30,10 @@ func Judge(in Input, was *dpuv1.DPUHCPBridge) (refused, awaited []finding.Findin
 	for _, f := range Of(in).Findings {
 		bad := f.Outcome == finding.Invalid || slices.Contains(refusedThoughAwaited, f.Reason)
 		switch {
+		case f.Outcome == finding.OK || !slices.Contains(gates, f.Condition):
 		case bad && (was == nil || writes(was, in.Bridge, f.Field)):
 			refused = append(refused, f)
-		case f.Outcome != finding.OK && slices.Contains(gates, f.Condition):
+		default:
 			awaited = append(awaited, f)
 		}
 	}

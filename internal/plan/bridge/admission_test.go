@@ -5,6 +5,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	gtypes "github.com/onsi/gomega/types"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -46,7 +47,7 @@ func TestANewBridgeIsRefusedOrHasToWait(t *testing.T) {
 		"RefNotPermitted": {refused, "spec.dpuClusterRef", func(in *bridge.Input) {
 			in.Bridge.Spec.DPUClusterRef.Namespace, in.DPUCluster.Namespace = "dpf", "dpf"
 		}},
-		"TypeKamaji":   {refused, "spec.clusterType", func(in *bridge.Input) { in.DPUCluster.Spec.Type = "kamaji" }},
+		"TypeKamaji":   {refused, "spec.dpuClusterRef", func(in *bridge.Input) { in.DPUCluster.Spec.Type = "kamaji" }},
 		"TypeMismatch": {refused, "spec.clusterType", func(in *bridge.Input) { in.Bridge.Spec.ClusterType = "static" }},
 		"DPUClusterTaken": {refused, "spec.dpuClusterRef", func(in *bridge.Input) {
 			rival := in.Bridge.DeepCopy()
@@ -57,6 +58,10 @@ func TestANewBridgeIsRefusedOrHasToWait(t *testing.T) {
 		"MappingNotFound":     {refused, "spec.ocpReleaseImage", func(in *bridge.Input) { in.Mapping = nil }},
 		"ImageNotMapped":      {refused, "spec.ocpReleaseImage", func(in *bridge.Input) { in.Mapping.Data = nil }},
 		"NameTooLong":         {refused, "metadata.name", func(in *bridge.Input) { in.Bridge.Namespace = longNamespace; in.DPUCluster.Namespace = longNamespace }},
+		"HostedClusterTaken":  {refused, "metadata.name", func(in *bridge.Input) { in.HostedCluster = &hyperv1.HostedCluster{} }},
+		"NodePoolTaken":       {refused, "metadata.name", func(in *bridge.Input) { in.NodePool = &hyperv1.NodePool{} }},
+		"NameTaken":           {refused, "metadata.name", func(in *bridge.Input) { in.Key.Secret = holding("", "") }},
+		"EncryptionKeyLost":   {refused, "metadata.name", restored},
 		"SecretNotFound":      {awaited, "spec.sshKey", func(in *bridge.Input) { in.SSHKey = bridge.Secret{} }},
 		"NamespaceNotGranted": {awaited, "", func(in *bridge.Input) { in.SSHKey = bridge.Secret{Denied: true} }},
 		"DPFMissing":          {awaited, "spec.dpuClusterRef", func(in *bridge.Input) { in.Served.DPF, in.DPUCluster = false, nil }},
@@ -83,6 +88,14 @@ func TestANewBridgeIsRefusedOrHasToWait(t *testing.T) {
 
 // longNamespace is one whose control planes' namespaces have more than 63 characters.
 const longNamespace = "a123456789b123456789c123456789d123456789e123456789f12345678"
+
+// restored has a hosted cluster of this bridge's earlier life, without its key, and with a kubeconfig that is refused: that keeps nobody
+// from making the bridge.
+func restored(in *bridge.Input) {
+	made(in)
+	in.HostedCluster.Labels[names.LabelOwnerUID], in.NodePool.Labels[names.LabelOwnerUID] = "dead", "dead"
+	in.Key, in.Kubeconfig.Refused = bridge.Secret{}, "NoCommand"
+}
 
 func about(reason, field string) gtypes.GomegaMatcher {
 	return WithTransform(func(f finding.Finding) []string { return []string{f.Reason, f.Field} }, Equal([]string{reason, field}))

@@ -34,11 +34,11 @@ func (in Input) binding() []finding.Finding {
 	case len(in.Refused()) > 0:
 		return in.Refused()
 	case cluster == nil:
-		return one(waiting("DPUClusterNotFound").Say("waiting for DPUCluster %s", key))
+		return one(waiting("DPUClusterNotFound").Say("DPUCluster %s is not there: make it, or refer to one that is (kubectl get dpuclusters -A)", key))
 	case cluster.DeletionTimestamp != nil:
 		return one(waiting("DPUClusterDeleted").Say("DPUCluster %s is being deleted: approval and injection are stopped", key))
 	case cluster.Spec.Type == dpf.TypeKamaji:
-		return one(wrong("TypeKamaji", fieldType).Say("DPUCluster %s is of type kamaji: DPF makes its control plane itself; use one of another type, e.g. static", key))
+		return one(wrong("TypeKamaji", fieldCluster).Say("DPUCluster %s is of type kamaji: DPF makes its control plane itself; use one of another type, e.g. static", key))
 	case in.clusterType() != cluster.Spec.Type:
 		return one(wrong("TypeMismatch", fieldType).Say("the bridge is for type %s, and DPUCluster %s is of type %s; they must be equal, and neither can be changed: make one of them anew", in.clusterType(), key, cluster.Spec.Type))
 	case in.preceded():

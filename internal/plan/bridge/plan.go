@@ -115,7 +115,7 @@ func (in Input) prerequisites() (all []finding.Finding) {
 		return one(waiting("HyperShiftMissing").Say("the cluster does not serve HostedClusters and NodePools (%s): install HyperShift, on OpenShift with the multicluster engine operator (MCE); it is noticed by itself", hyperv1.GroupVersion))
 	}
 	if hc := in.HostedCluster; hc != nil && in.cluster() == nil {
-		all = append(all, finding.Wrong(dpuv1.ConditionReady, "HostedClusterTaken").
+		all = append(all, finding.Wrong(dpuv1.ConditionReady, "HostedClusterTaken").At("metadata.name").
 			Say("HostedCluster %s/%s exists and is not of this bridge; it is left alone: give the bridge another name, or remove the HostedCluster", hc.Namespace, hc.Name))
 	}
 	if hc := in.cluster(); hc != nil && hc.DeletionTimestamp != nil {
@@ -123,7 +123,7 @@ func (in Input) prerequisites() (all []finding.Finding) {
 			Say("HostedCluster %s/%s is being deleted, and not by this bridge; it is made again when it is gone; to be rid of it, delete the bridge", hc.Namespace, hc.Name))
 	}
 	if np := in.NodePool; np != nil && in.pool() == nil {
-		all = append(all, finding.Wrong(dpuv1.ConditionReady, "NodePoolTaken").
+		all = append(all, finding.Wrong(dpuv1.ConditionReady, "NodePoolTaken").At("metadata.name").
 			Say("NodePool %s/%s exists and is not of this bridge; it is left alone: give the bridge another name, or remove the NodePool", np.Namespace, np.Name))
 	}
 	if name := endpoint.ControlPlaneNamespaceOf(types.NamespacedName{Namespace: in.Bridge.Namespace, Name: in.Bridge.Name}); len(name) > validation.DNS1123LabelMaxLength {

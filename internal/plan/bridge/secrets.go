@@ -48,7 +48,9 @@ func (in Input) secrets() (all []finding.Finding) {
 // key: what is encrypted with a key is lost with it, so another is never made for a hosted cluster that is there.
 func (in Input) key() []finding.Finding {
 	name := in.Bridge.Namespace + "/" + names.BridgeKey(in.Bridge.Name)
-	wrong := func(reason string) finding.Builder { return finding.Wrong(dpuv1.ConditionSecretsValid, reason) }
+	wrong := func(reason string) finding.Builder {
+		return finding.Wrong(dpuv1.ConditionSecretsValid, reason).At("metadata.name")
+	}
 	switch {
 	case in.Key.Secret == nil && in.cluster() != nil:
 		return one(wrong("EncryptionKeyLost").Say("Secret %s is gone, and with it the key that the hosted cluster's etcd is encrypted with; no other can be made: restore it from a backup before the control plane restarts", name))
