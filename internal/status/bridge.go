@@ -70,7 +70,7 @@ func approving(before []metav1.Condition, p bridge.Plan, out Outcome, bound verd
 	case bound.Status != metav1.ConditionTrue:
 		return no(kind, bound.Reason, "nothing is approved while the DPUCluster is not bound")
 	}
-	return no(kind, "WaitingForKubeconfig", "nothing can be approved before the HostedCluster names its kubeconfig")
+	return judged(kind, out.Findings, no(kind, "WaitingForKubeconfig", "nothing can be approved before the HostedCluster names its kubeconfig"))
 }
 
 // connecting says whether the hosted cluster has yet to be looked into.
@@ -103,14 +103,12 @@ func joinable(out Outcome, mirror, making, serving []verdict) verdict {
 	return judged(kind, out.Findings, verdict)
 }
 
-// Ending is the status of a bridge that is being deleted: how far that got, beside what was known. Of a HostedCluster that is gone
-// nothing is.
+// Ending is the status of a bridge that is being deleted: how far that got, beside what was known. With the HostedCluster goes all that
+// was made for it, and what was said of either; whose the DPUCluster is stays so to the end.
 func Ending(b *dpuv1.DPUHCPBridge, clusterGone bool, cleanup metav1.ConditionStatus, reason, message string, now time.Time) dpuv1.DPUHCPBridgeStatus {
 	status := *b.Status.DeepCopy()
-	for _, m := range bridge.Mirrored {
-		if clusterGone {
-			meta.RemoveStatusCondition(&status.Conditions, m.Ours)
-		}
+	if clusterGone {
+		status.Conditions = slices.DeleteFunc(status.Conditions, func(c metav1.Condition) bool { return c.Type != dpuv1.ConditionDPUClusterBound })
 	}
 	all := []verdict{
 		{dpuv1.ConditionHostedClusterCleanup, cleanup, reason, message},

@@ -13,6 +13,28 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
+func TestAnEndSaysNothingOfWhatIsGone(t *testing.T) {
+	b := &dpuv1.DPUHCPBridge{}
+	own := []string{dpuv1.ConditionDPUClusterBound, dpuv1.ConditionKubeconfigInjected, dpuv1.ConditionMetalLBConfigured, dpuv1.ConditionReady}
+	for _, kind := range own {
+		b.Status.Conditions = append(b.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Before"})
+	}
+	for _, m := range bridge.Mirrored {
+		b.Status.Conditions = append(b.Status.Conditions, metav1.Condition{Type: m.Ours, Status: metav1.ConditionTrue, Reason: "Before"})
+	}
+	told := func(clusterGone bool) (all []string) {
+		for _, c := range Ending(b, clusterGone, metav1.ConditionFalse, "InProgress", "it goes", time.Now()).Conditions {
+			all = append(all, c.Type+"="+c.Reason)
+		}
+		return all
+	}
+	g := NewWithT(t)
+	ends := []any{"HostedClusterCleanup=InProgress", "CSRAutoApprovalActive=Deleting", "Ready=Deleting"}
+	g.Expect(told(true)).To(ConsistOf(append(ends, "DPUClusterBound=Before")...))
+	g.Expect(told(false)).To(And(HaveLen(len(own)+len(bridge.Mirrored)+2), ContainElements(append(ends, "KubeconfigInjected=Before", "HostedClusterAvailable=Before")...)))
+	g.Expect(b.Status.Conditions).To(HaveLen(len(own)+len(bridge.Mirrored)), "what was read is not changed")
+}
+
 func TestApprovalStaysAsItIsUntilTheHostedClusterIsLookedInto(t *testing.T) {
 	watching := metav1.Condition{Type: dpuv1.ConditionCSRAutoApprovalActive, Status: metav1.ConditionTrue, Reason: "Watching", Message: "as before"}
 	for name, c := range map[string]struct {
@@ -30,6 +52,19 @@ func TestApprovalStaysAsItIsUntilTheHostedClusterIsLookedInto(t *testing.T) {
 			out := Outcome{Findings: []finding.Finding{finding.Wait(watching.Type, c.reason).Say("of this pass")}}
 			got := Bridge(observe.Bridge{Input: bridge.Input{Bridge: b}}, bridge.Plan{Approve: &bridge.Approval{}}, out, time.Now())
 			NewWithT(t).Expect(got.Conditions).To(ContainElement(And(HaveField("Type", watching.Type), HaveField("Status", c.want))))
+		})
+	}
+}
+
+func TestApprovalSaysWhyThereIsNone(t *testing.T) {
+	for want, findings := range map[string][]finding.Finding{
+		"WaitingForKubeconfig":     nil,
+		"HostedClusterTerminating": {finding.Wait(dpuv1.ConditionCSRAutoApprovalActive, "HostedClusterTerminating").Say("it goes")},
+		"DPFMissing":               {finding.Wait(dpuv1.ConditionDPUClusterBound, "DPFMissing").Say("install it")},
+	} {
+		t.Run(want, func(t *testing.T) {
+			got := Bridge(observe.Bridge{Input: bridge.Input{Bridge: &dpuv1.DPUHCPBridge{}}}, bridge.Plan{}, Outcome{Findings: findings}, time.Now())
+			NewWithT(t).Expect(got.Conditions).To(ContainElement(And(HaveField("Type", dpuv1.ConditionCSRAutoApprovalActive), HaveField("Reason", want))))
 		})
 	}
 }

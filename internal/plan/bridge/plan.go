@@ -156,10 +156,14 @@ const defaultClass = "storageclass.kubernetes.io/is-default-class"
 
 // approve certificates as long as there is a hosted cluster of ours for this DPUCluster.
 func (in Input) approve(p *Plan) {
-	if key := in.KubeconfigKey(); key.Name != "" && in.HostedCluster.DeletionTimestamp == nil {
+	hc, key := in.cluster(), in.KubeconfigKey()
+	switch {
+	case hc != nil && hc.DeletionTimestamp != nil:
+		p.Find(finding.Wait(dpuv1.ConditionCSRAutoApprovalActive, "HostedClusterTerminating").Say("nothing is approved in a hosted cluster that is being deleted"))
+	case key.Name != "":
 		p.Approve = &Approval{
-			Secret: key, Cluster: ClusterKey(in.Bridge), API: APIAddresses(in.Bridge, in.HostedCluster), ServiceNetworks: ServiceNetworks(in.HostedCluster),
-			Server: fmt.Sprintf("https://kube-apiserver.%s.svc:6443", endpoint.ControlPlaneNamespace(in.HostedCluster)),
+			Secret: key, Cluster: ClusterKey(in.Bridge), API: APIAddresses(in.Bridge, hc), ServiceNetworks: ServiceNetworks(hc),
+			Server: fmt.Sprintf("https://kube-apiserver.%s.svc:6443", endpoint.ControlPlaneNamespace(hc)),
 		}
 	}
 }
