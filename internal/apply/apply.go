@@ -41,7 +41,7 @@ type Applied struct {
 	// Wrote says that something was written, so that what was read before is no longer so.
 	Wrote bool
 	// Made are the objects that were not there; Mended those that somebody had changed since we applied the same.
-	Made, Mended []string
+	Made, Mended []finding.Object
 }
 
 // To applies the desired objects for an owner, what needs others after them, and then removes what else it owns.
@@ -127,10 +127,10 @@ func (w *Writer) all(ctx context.Context, owner Owner, wanted []*unstructured.Un
 			applied.Wrote, sent = true, append(sent, wanted[i])
 		}
 		if d.made {
-			applied.Made = append(applied.Made, identityOf(wanted[i]).String())
+			applied.Made = append(applied.Made, objectOf(wanted[i]))
 		}
 		if d.mended {
-			applied.Mended = append(applied.Mended, identityOf(wanted[i]).String())
+			applied.Mended = append(applied.Mended, objectOf(wanted[i]))
 		}
 		errs = append(errs, d.err)
 	}
@@ -156,6 +156,10 @@ func identityOf(o client.Object) identity {
 
 func (id identity) String() string { return id.Kind + " " + id.ObjectKey.String() }
 
+func objectOf(o *unstructured.Unstructured) finding.Object {
+	return finding.Object{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
 func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstructured) done {
 	id := identityOf(want)
 	live, err := w.live(ctx, want)
@@ -164,7 +168,7 @@ func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstru
 	}
 	switch {
 	case live != nil && !owner.owns(live):
-		return done{finding: new(notOurs(id))}
+		return done{finding: new(notOurs(want))}
 	case live != nil && (live.GetDeletionTimestamp() != nil || unchanged(live, want)):
 		return done{} // one that is going is made again when it is gone
 	}
@@ -176,7 +180,7 @@ func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstru
 	if err := w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(names.ManagerFieldOwner), client.ForceOwnership); err != nil {
 		failed := done{err: fmt.Errorf("applying %s: %w", id, err)}
 		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) { // what the user wrote, or may; retrying alone mends neither
-			failed.finding = new(finding.Wrong(v1alpha1.ConditionReady, "Rejected").Say("the API server rejects %s: %s", id, err))
+			failed.finding = new(finding.Wrong(v1alpha1.ConditionReady, "Rejected").In(objectOf(want)).Say("the API server rejects %s: %s", id, err))
 		}
 		return failed
 	}
@@ -232,9 +236,9 @@ func (w *Writer) live(ctx context.Context, want *unstructured.Unstructured) (cli
 // NameTaken is the reason of a finding about an object that is not ours. Nothing tells us when it goes away.
 const NameTaken = "NameTaken"
 
-func notOurs(id identity) finding.Finding {
-	return finding.Wrong(v1alpha1.ConditionReady, NameTaken).
-		Say("%s exists and is not ours; it is left alone: rename or remove it, or choose another name", id)
+func notOurs(want *unstructured.Unstructured) finding.Finding {
+	return finding.Wrong(v1alpha1.ConditionReady, NameTaken).In(objectOf(want)).
+		Say("%s exists and is not ours; it is left alone: rename or remove it, or choose another name", objectOf(want))
 }
 
 // prune removes what the owner owns and is not desired any more: a component that is switched off is an empty plan.

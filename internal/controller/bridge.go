@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
+	certv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -128,13 +128,15 @@ func (r bridgeReconciler) approve(seen observe.Bridge, p bridge.Plan) []finding.
 	return nil
 }
 
-// approved tells of an approval, on the bridge.
+// approved tells of an approval, on the bridge. Related is what it is about: of events that differ in their note alone, client-go keeps
+// the first's.
 func (r bridgeReconciler) approved(key types.NamespacedName, a guest.Approved) {
 	b := &dpuv1.DPUHCPBridge{}
 	if err := r.observe.Reader.Get(context.Background(), key, b); err != nil {
 		return // the approval carries the same sentence in the hosted cluster
 	}
-	r.status.Events.Eventf(b, nil, corev1.EventTypeNormal, a.Reason, "Approve", "certificate request %s of %s is approved: %s", a.Name, a.Host, a.Message)
+	about := &corev1.ObjectReference{APIVersion: certv1.SchemeGroupVersion.String(), Kind: "CertificateSigningRequest", Name: a.Name}
+	r.status.Events.Eventf(b, about, corev1.EventTypeNormal, a.Reason, "Approve", "certificate request %s of %s is approved: %s", a.Name, a.Host, a.Message)
 }
 
 // hostedCluster is made what the plan says, with all that belongs to it. Copies of Secrets that it no longer names go last.
@@ -150,10 +152,16 @@ func (r bridgeReconciler) hostedCluster(ctx context.Context, seen observe.Bridge
 	}
 	owner := ownerBridge(seen.Input)
 	applied, err := r.apply.To(ctx, owner, p.Objects)
-	if !p.Recreates && bridge.Reported(b) && slices.Contains(applied.Made, "HostedCluster "+client.ObjectKeyFromObject(b).String()) {
+	if !p.Recreates && bridge.Reported(b) && slices.ContainsFunc(applied.Made, func(o finding.Object) bool { return o.Kind == "HostedCluster" }) {
 		r.tellRecreated(b) // it went between reading and writing
 	}
-	out.Findings, out.Wrote = append(out.Findings, applied.Findings...), applied.Wrote
+	out.Wrote = applied.Wrote
+	for _, f := range applied.Findings {
+		out.Findings = append(out.Findings, f)
+		if f.Condition = madeFor[f.Of.Kind]; f.Condition != "" {
+			out.Findings = append(out.Findings, f)
+		}
+	}
 	r.tellDrift(b, applied)
 	if err != nil || applied.Wrote || len(applied.Findings) > 0 {
 		return err
@@ -176,16 +184,17 @@ func (r bridgeReconciler) tellRecreated(b *dpuv1.DPUHCPBridge) {
 func (r bridgeReconciler) tellDrift(b *dpuv1.DPUHCPBridge, applied apply.Applied) {
 	mended := slices.Clone(applied.Mended)
 	for _, made := range applied.Made {
-		if of := madeFor[strings.SplitN(made, " ", 2)[0]]; of != "" && meta.IsStatusConditionTrue(b.Status.Conditions, of) {
+		if of := madeFor[made.Kind]; of != "" && meta.IsStatusConditionTrue(b.Status.Conditions, of) {
 			mended = append(mended, made)
 		}
 	}
-	for _, object := range mended {
-		r.status.Events.Eventf(b, nil, corev1.EventTypeWarning, "DriftCorrected", "Apply", "%s was changed or deleted by somebody else; it is as this bridge wants it again", object)
+	for _, o := range mended {
+		object := &corev1.ObjectReference{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
+		r.status.Events.Eventf(b, object, corev1.EventTypeWarning, "DriftCorrected", "Apply", "%s was changed or deleted by somebody else; it is as this bridge wants it again", o)
 	}
 }
 
-// madeFor a condition: one that was True had the object.
+// madeFor a condition, by kind: one that was True had the object, and one whose object is not taken is not.
 var madeFor = map[string]string{
 	"IPAddressPool": dpuv1.ConditionMetalLBConfigured, "L2Advertisement": dpuv1.ConditionMetalLBConfigured, "ConfigMap": dpuv1.ConditionIgnitionConfigured,
 }

@@ -76,6 +76,26 @@ func TestABridgeMakesAHostedClusterAndHandsItsKubeconfigOver(t *testing.T) {
 	})
 }
 
+// However long its names are, and though another was told of before.
+func TestEachDPUThatIsLetInIsToldOf(t *testing.T) {
+	w := newDPUWorld(t)
+	w.bridged()
+	long := strings.Repeat("d", 253)
+	for _, name := range []string{"dpu-1", long} {
+		dpu := w.dpu(name, "d1")
+		w.creates(dpu)
+		w.reports(dpu, func() {
+			dpu.Object["status"] = map[string]any{"phase": "OS Installing", "conditions": []any{map[string]any{
+				"type": dpf.ConditionOSInstalled, "status": "True", "reason": "Installed", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z",
+			}}}
+		})
+		w.asksToJoin(name, name)
+	}
+	w.hyperShift("b1", "first")
+	w.warned("DPUMayJoin", "certificate request dpu-1 of dpu-1 is approved: DPUHCPBridge "+w.ns+"/b1: ")
+	w.warned("DPUMayJoin", "certificate request "+long+" of "+long+" is approved: DPUHCPBridge "+w.ns+"/b1: ")
+}
+
 func TestAReleaseIsUpgradedAndSecretsAreKeptInStep(t *testing.T) {
 	w := newDPUWorld(t)
 	w.bridged()
@@ -153,7 +173,7 @@ func TestADeletedBridgeTakesAllAwayInTheSafeOrder(t *testing.T) {
 		g.Expect(c.Spec.Kubeconfig).To(BeEmpty())
 		g.Expect(c.Finalizers).To(BeEmpty())
 	})
-	w.warned(dpuv1.ReasonCleanupSucceeded)
+	w.warned(dpuv1.ReasonCleanupSucceeded, "all that was made for it are gone")
 	w.Expect(client.IgnoreNotFound(w.api.Get(w.ctx, client.ObjectKey{Namespace: w.ns, Name: "pull"}, &corev1.Secret{}))).To(Succeed())
 	sees(w.world, named(&corev1.Secret{}, w.ns, "pull"), there)
 }
@@ -294,7 +314,7 @@ func TestEveryConditionOfTheHostedClusterIsShown(t *testing.T) {
 	w.Expect(w.api.Delete(w.ctx, hc)).To(Succeed())
 	w.changes(hc, func() { controllerutil.RemoveFinalizer(hc, finalizer) })
 	sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b1"), func(g Gomega, hc *hyperv1.HostedCluster) { g.Expect(hc.UID).NotTo(Equal(uid)) })
-	w.Expect(w.warned("HostedClusterRecreated")).To(ContainSubstring("not by this bridge"))
+	w.warned("HostedClusterRecreated", "not by this bridge")
 	w.saysOf("b1", dpuv1.ConditionHostedClusterAvailable, metav1.ConditionUnknown, dpuv1.ReasonNotReported)
 }
 
@@ -309,12 +329,14 @@ func TestWhatSomebodyChangesIsPutBackAndSaid(t *testing.T) {
 	sees(w.world, pool, func(g Gomega, p *metallb.IPAddressPool) {
 		g.Expect(p.Spec.Addresses).To(Equal([]string{"192.0.2.10/32"}))
 	})
-	w.Expect(w.warned("DriftCorrected")).To(ContainSubstring("IPAddressPool metallb-system/" + name))
+	w.warned("DriftCorrected", "IPAddressPool metallb-system/"+name)
 	w.Expect(w.api.Delete(w.ctx, named(&metallb.L2Advertisement{}, "metallb-system", name))).To(Succeed())
 	sees(w.world, named(&metallb.L2Advertisement{}, "metallb-system", name), there)
+	w.warned("DriftCorrected", "L2Advertisement metallb-system/"+name)
 	ignition := sees(w.world, named(&corev1.ConfigMap{}, w.ns, names.BridgeIgnition("b1")), there)
 	w.changes(ignition, func() { ignition.Data["config"] = "{}" })
 	sees(w.world, ignition, func(g Gomega, m *corev1.ConfigMap) { g.Expect(m.Data["config"]).To(ContainSubstring(osImage)) })
+	w.warned("DriftCorrected", "ConfigMap "+w.ns+"/"+ignition.Name)
 	injected := w.injected("b1")
 	w.changes(injected, func() { injected.Data[dpf.KubeconfigKey] = []byte("mine") })
 	sees(w.world, injected, func(g Gomega, s *corev1.Secret) {
@@ -329,15 +351,21 @@ func TestWhatIsSomebodyElsesIsLeftAlone(t *testing.T) {
 	w := newDPUWorld(t)
 	w.grantsSecrets()
 	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: names.BridgeKubeconfig(w.ns, "b1")}, Data: map[string][]byte{"a": []byte("b")}}
+	pool := named(&metallb.IPAddressPool{Spec: metallb.PoolSpec{Addresses: []string{"192.0.2.10/32"}}}, "metallb-system", names.Abroad(w.ns, "b1"))
 	hc := hostedClusterOf(w.ns, "b2")
-	w.creates(w.dpuCluster("d1", "example.com/hosted"), w.dpuCluster("d2", "example.com/hosted"), theirs, hc, w.bridge())
+	w.creates(w.dpuCluster("d1", "example.com/hosted"), w.dpuCluster("d2", "example.com/hosted"), theirs, pool, hc, w.bridge())
 	b2 := w.bridge()
 	b2.Name, b2.Spec.DPUClusterRef.Name = "b2", "d2"
 	w.creates(b2)
 	w.saysOf("b2", dpuv1.ConditionReady, metav1.ConditionFalse, "HostedClusterTaken")
 	w.hyperShift("b1", "first")
 	w.saysOf("b1", dpuv1.ConditionKubeconfigInjected, metav1.ConditionFalse, "NameTaken")
+	w.Expect(w.saysOf("b1", dpuv1.ConditionMetalLBConfigured, metav1.ConditionFalse, "NameTaken")).To(ContainSubstring(pool.Name))
+	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "NameTaken")
 	w.silent()
+	sees(w.world, pool, func(g Gomega, p *metallb.IPAddressPool) {
+		g.Expect(p.Spec).To(Equal(metallb.PoolSpec{Addresses: []string{"192.0.2.10/32"}}))
+	})
 	sees(w.world, theirs, func(g Gomega, s *corev1.Secret) { g.Expect(s.Data).To(HaveKey("a")) })
 	sees(w.world, w.dpuCluster("d1", ""), func(g Gomega, c *dpf.DPUCluster) { g.Expect(c.Spec.Kubeconfig).To(BeEmpty()) })
 	w.Expect(w.api.Delete(w.ctx, b2)).To(Succeed())
@@ -439,7 +467,7 @@ func TestAPolicySaysWhatGoesWithTheDPUCluster(t *testing.T) {
 	w.Expect(w.api.Delete(w.ctx, w.dpuCluster("d1", ""))).To(Succeed())
 	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "DPUClusterDeleted")
 	w.saysOf("b1", dpuv1.ConditionCSRAutoApprovalActive, metav1.ConditionFalse, "DPUClusterDeleted")
-	w.warned("DPUClusterDeleted")
+	w.warned("DPUClusterDeleted", "")
 	w.silent()
 	sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b1"), func(g Gomega, hc *hyperv1.HostedCluster) { g.Expect(hc.DeletionTimestamp).To(BeNil()) })
 

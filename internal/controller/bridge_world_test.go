@@ -2,6 +2,12 @@ package controller_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
 	"maps"
 	"strings"
@@ -9,18 +15,22 @@ import (
 
 	. "github.com/onsi/gomega"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	certv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/yaml"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/controller"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
@@ -197,6 +207,34 @@ func (w dpuWorld) saysOf(name, condition string, status metav1.ConditionStatus, 
 	return meta.FindStatusCondition(b.Status.Conditions, condition).Message
 }
 
+// asksToJoin has a host's kubelet send its first CSR, with the token that is in its Ignition.
+func (w dpuWorld) asksToJoin(csr, host string) {
+	w.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	w.Expect(err).NotTo(HaveOccurred())
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{Organization: []string{"system:nodes"}, CommonName: "system:node:" + host}}, key)
+	w.Expect(err).NotTo(HaveOccurred())
+	admin, err := client.New(hosted(w.t).Admin, client.Options{Scheme: controller.Scheme()})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(client.IgnoreAlreadyExists(admin.Create(w.ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "may-ask"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node-bootstrapper"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "system:authenticated"}},
+	}))).To(Succeed())
+	asKubelet := rest.CopyConfig(hosted(w.t).Admin)
+	asKubelet.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper",
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:openshift-machine-config-operator", "system:authenticated"},
+	}
+	kubelet, err := client.New(asKubelet, client.Options{Scheme: controller.Scheme()})
+	w.Expect(err).NotTo(HaveOccurred())
+	request := &certv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: csr}, Spec: certv1.CertificateSigningRequestSpec{
+		Request: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), SignerName: certv1.KubeAPIServerClientKubeletSignerName,
+		Usages: []certv1.KeyUsage{certv1.UsageDigitalSignature, certv1.UsageClientAuth},
+	}}
+	w.Expect(kubelet.Create(w.ctx, request)).To(Succeed())
+	w.t.Cleanup(func() { w.Expect(admin.Delete(context.Background(), request)).To(Succeed()) })
+}
+
 // injected is the Secret in the DPUCluster's namespace.
 func (w dpuWorld) injected(bridge string) *corev1.Secret {
 	return named(&corev1.Secret{}, w.ns, names.BridgeKubeconfig(w.ns, bridge))
@@ -223,21 +261,12 @@ func (w dpuWorld) left() (all []string) {
 	return all
 }
 
-// warned waits for an event about a bridge.
-func (w dpuWorld) warned(reason string) string {
+// warned waits for an event about a bridge that says something.
+func (w dpuWorld) warned(reason, note string) {
 	w.t.Helper()
-	note := ""
 	w.Eventually(func(g Gomega) {
 		all := &eventsv1.EventList{}
 		g.Expect(w.api.List(w.ctx, all, client.InNamespace(w.ns))).To(Succeed())
-		var reasons []string
-		for _, e := range all.Items {
-			reasons = append(reasons, e.Reason)
-			if e.Reason == reason {
-				note = e.Note
-			}
-		}
-		g.Expect(reasons).To(ContainElement(reason))
+		g.Expect(all.Items).To(ContainElement(And(HaveField("Reason", reason), HaveField("Note", ContainSubstring(note)))))
 	}).Should(Succeed())
-	return note
 }

@@ -80,7 +80,7 @@ func Setup(manager ctrl.Manager, settings plan.Settings, groups Groups, others .
 		manager: manager,
 		observe: &observe.Observer{Reader: manager.GetClient(), Settings: settings, Kinds: kinds, Listeners: observe.NewListeners(), Guests: guests, Now: time.Now},
 		apply:   &apply.Writer{Client: manager.GetClient(), Live: manager.GetAPIReader(), Partial: partial(manager.GetScheme())},
-		status:  &status.Writer{Client: manager.GetClient(), Events: manager.GetEventRecorder("oooi")},
+		status:  &status.Writer{Client: manager.GetClient(), Events: status.Recorder(manager.GetEventRecorder("oooi"))},
 		late:    &lateKinds{kinds: kinds, discovery: resources, cache: manager.GetCache(), scheme: manager.GetScheme(), log: manager.GetLogger().WithName("kinds")},
 		turn:    turns,
 	}

@@ -1,10 +1,13 @@
 package status
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -17,7 +20,7 @@ func (w *Writer) tell(about runtime.Object, before, after []metav1.Condition) {
 		if was == nil && severity(c) == corev1.EventTypeNormal || was != nil && was.Status == c.Status {
 			continue
 		}
-		w.Events.Eventf(about, nil, severity(c), c.Reason, c.Type, "%s is %s: %s", c.Type, c.Status, cut(c.Message, longestNote))
+		w.Events.Eventf(about, nil, severity(c), c.Reason, c.Type, "%s is %s: %s", c.Type, c.Status, c.Message)
 	}
 }
 
@@ -36,5 +39,14 @@ func severity(c metav1.Condition) string {
 	return corev1.EventTypeNormal
 }
 
-// longestNote is what an event may say (events.k8s.io/v1: 1 kB), with room for the condition's name.
-const longestNote = 900
+// Recorder is one whose notes fit: the API server takes no event that says more than it may.
+func Recorder(of events.EventRecorder) events.EventRecorder { return fitting{of} }
+
+type fitting struct{ events.EventRecorder }
+
+func (f fitting) Eventf(about, related runtime.Object, kind, reason, action, note string, args ...any) {
+	f.EventRecorder.Eventf(about, related, kind, reason, action, "%s", cut(fmt.Sprintf(note, args...), longestNote))
+}
+
+// longestNote is what an event may say (events.k8s.io/v1: 1 kB).
+const longestNote = 1024

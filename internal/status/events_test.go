@@ -1,6 +1,7 @@
 package status
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -36,4 +37,10 @@ func TestOnlyAConditionThatTurnsIsAnEvent(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestANoteIsCutToWhatAnEventMaySay(t *testing.T) {
+	recorder := events.NewFakeRecorder(1)
+	Recorder(recorder).Eventf(&v1alpha1.Infra{}, nil, "Normal", "Long", "Say", "%s", strings.Repeat("ö", 1000))
+	NewWithT(t).Expect(recorder.Events).To(Receive(Equal("Normal Long " + strings.Repeat("ö", 512))))
 }

@@ -30,7 +30,7 @@ func (t *Teller) Tell(about client.Object, findings []finding.Finding, now time.
 		at, known := before[sentence]
 		if !known || f.Outcome != finding.OK && now.Sub(at) >= tellAgain {
 			at = now
-			t.Events.Eventf(about, nil, kindOf(f), f.Reason, f.Condition, "%s", cut(f.Message, longestNote))
+			t.Events.Eventf(about, nil, kindOf(f), f.Reason, f.Condition, "%s", f.Message)
 		}
 		standing[sentence] = at
 		if left := tellAgain - now.Sub(at); f.Outcome != finding.OK && (again == 0 || left < again) {
