@@ -3,7 +3,6 @@ package apitest
 import (
 	"encoding/json"
 	"net/http"
-	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -28,20 +27,38 @@ func TestAnInfraIsListedWithItsCluster(t *testing.T) {
 			infra := object(merged(base, map[string]any{"spec": spec}))
 			g.Expect(api.Create(t.Context(), infra)).To(Succeed())
 			defer func() { g.Expect(api.Delete(t.Context(), infra)).To(Succeed()) }()
-			g.Expect(column(t, "Cluster")).To(Equal([]any{c.cluster}))
+			g.Expect(row(t, "hostedcluster.densityops.com/v1alpha1", "infras")).To(HaveKeyWithValue("Cluster", c.cluster))
 		})
 	}
 }
 
-// column of the table that `kubectl -n default get infra` prints.
-func column(t *testing.T, name string) (cells []any) {
+func TestABridgeIsListedWithWhatKeepsItsDPUsFromJoining(t *testing.T) {
+	g := NewWithT(t)
+	bridge := object(read[map[string]map[string]any](t, "testdata/base.yaml")["DPUHCPBridge"])
+	g.Expect(api.Create(t.Context(), bridge)).To(Succeed())
+	defer func() { g.Expect(api.Delete(t.Context(), bridge)).To(Succeed()) }()
+	said := func(kind, status, reason string) any {
+		return map[string]any{"type": kind, "status": status, "reason": reason, "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+	}
+	bridge.Object["status"] = map[string]any{"conditions": []any{said("HostedClusterAvailable", "True", "AsExpected"), said("Ready", "False", "WaitingForKubeconfig")}}
+	g.Expect(api.Status().Update(t.Context(), bridge)).To(Succeed())
+	cells := row(t, "provisioning.dpu.hcp.io/v1alpha1", "dpuhcpbridges")
+	delete(cells, "Age")
+	g.Expect(cells).To(Equal(map[string]any{
+		"Name": "dpu1", "DPUCluster": "dpus", "Phase": "WaitingForKubeconfig", "Available": "True", "Ready": "False",
+		"Release": "quay.io/openshift-release-dev/ocp-release:4.20.4-multi",
+	}))
+}
+
+// row of the table that `kubectl -n default get -o wide` prints of the only object, by column.
+func row(t *testing.T, version, resource string) map[string]any {
 	t.Helper()
 	g := NewWithT(t)
 	asAdmin, err := rest.HTTPClientFor(admin)
 	g.Expect(err).NotTo(HaveOccurred())
 	at, _, err := rest.DefaultServerUrlFor(admin)
 	g.Expect(err).NotTo(HaveOccurred())
-	ask, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at.JoinPath("apis/hostedcluster.densityops.com/v1alpha1/namespaces/default/infras").String(), nil)
+	ask, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at.JoinPath("apis", version, "namespaces/default", resource).String(), nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	ask.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
 	answer, err := asAdmin.Do(ask)
@@ -49,10 +66,10 @@ func column(t *testing.T, name string) (cells []any) {
 	defer answer.Body.Close()
 	table := metav1.Table{}
 	g.Expect(json.NewDecoder(answer.Body).Decode(&table)).To(Succeed())
-	i := slices.IndexFunc(table.ColumnDefinitions, func(c metav1.TableColumnDefinition) bool { return c.Name == name })
-	g.Expect(i).To(BeNumerically(">=", 0), "no column %s", name)
-	for _, row := range table.Rows {
-		cells = append(cells, row.Cells[i])
+	g.Expect(table.Rows).To(HaveLen(1))
+	cells := map[string]any{}
+	for i, c := range table.ColumnDefinitions {
+		cells[c.Name] = table.Rows[0].Cells[i]
 	}
 	return cells
 }

@@ -53,7 +53,7 @@ const (
 	ConditionReady = "Ready"
 )
 
-// Reasons that programs may rely on; all others are listed in docs/reference/findings.md.
+// Reasons that programs may rely on; docs/DPU_BRIDGE.md has all of them.
 const (
 	// ReasonNotReported is a mirrored condition's that the HostedCluster does not have.
 	ReasonNotReported = "NotReported"

@@ -125,7 +125,7 @@ type DPUHCPBridgeStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// BlueField container image that was found for ocpReleaseImage.
+	// Image that ignition pins: machineOSImage, else the BlueField container image that the mapping has for ocpReleaseImage.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	BlueFieldContainerImage string `json:"blueFieldContainerImage,omitempty"`
