@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"net"
 	"net/http"
@@ -36,6 +37,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/cldmnky/oooi/internal/csr"
 	"github.com/cldmnky/oooi/internal/dpf"
@@ -278,14 +280,17 @@ func TestADPUIsLetInWhenItsOSIsInstalledAndThenServes(t *testing.T) {
 	signs(t)
 	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", false)} })
 	g.open()
+	waited, passed := decisions("waiting", "OSInstalled"), decisions("approved", "")
 	g.asks("boot", "dpu-1", "bootstrap")
 	g.waits("boot")
+	g.Expect(decisions("waiting", "OSInstalled")).To(Equal(waited+1), "once, however often it is decided about")
 	g.set(func() { g.cards[0] = card("dpu-1", true) })
 	approval := g.approved("boot")
 	g.Expect(approval.Reason).To(Equal("DPUMayJoin"))
 	g.Expect(approval.Message).To(And(HavePrefix("DPUHCPBridge "+g.bridge.String()), HaveSuffix("DPU dpf/dpu-1, UID uid-dpu-1")))
 	g.Eventually(func() []byte { return g.live("boot").Status.Certificate }).ShouldNot(BeEmpty(), "its approval makes a certificate")
 	g.Eventually(g.audit).Should(ContainElement(guest.Approved{Name: "boot", Kind: "bootstrap", Host: "dpu-1", Reason: approval.Reason, Message: approval.Message}))
+	g.Expect(decisions("approved", "")).To(Equal(passed+2), "this one and the one that was approved before it")
 
 	g.joins("dpu-1", corev1.ConditionTrue, 0, "192.168.100.1")
 	g.asks("serve", "dpu-1", "serving", "192.168.100.1")
@@ -293,6 +298,27 @@ func TestADPUIsLetInWhenItsOSIsInstalledAndThenServes(t *testing.T) {
 	g.Eventually(func() []byte { return g.live("serve").Status.Certificate }).ShouldNot(BeEmpty())
 	g.asks("again", "dpu-1", "bootstrap")
 	g.waits("again")
+}
+
+// decisions about bootstrap CSRs so far, as the metric has them.
+func decisions(decision, rule string) (n float64) {
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		panic(err) // of one registry, whose metrics do not clash
+	}
+	want := map[string]string{"kind": "bootstrap", "decision": decision, "rule": rule}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			labels := map[string]string{}
+			for _, l := range m.Label {
+				labels[l.GetName()] = l.GetValue()
+			}
+			if f.GetName() == "oooi_csr_decisions_total" && maps.Equal(labels, want) {
+				n = m.Counter.GetValue()
+			}
+		}
+	}
+	return n
 }
 
 func TestANodeThatIsLongGoneMayJoinAgain(t *testing.T) {
