@@ -89,6 +89,7 @@ func TestEachDPUThatIsLetInIsToldOf(t *testing.T) {
 				"type": dpf.ConditionOSInstalled, "status": "True", "reason": "Installed", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z",
 			}}}
 		})
+		w.Eventually(time.Now).Should(BeTemporally(">", dpu.GetCreationTimestamp().Add(6*time.Second)), "what was asked before may be of an earlier DPU's (csr, AskedInItsLife)")
 		w.asksToJoin(name, name)
 	}
 	w.hyperShift("b1", "first")

@@ -269,7 +269,7 @@ func (v *approving) isApproved(w *waiting, d csr.Decision) {
 	defer v.seen.Unlock()
 	v.queue.remove(w.asked.Name)
 	if d.Kind == csr.Bootstrap {
-		v.hasApproval(d.Host, csr.Approval{Name: w.asked.Name, DPU: d.DPU.UID, Created: w.asked.Created, At: time.Now()})
+		_ = v.approved.add(d.Host, csr.Approval{Name: w.asked.Name, DPU: d.DPU.UID, Created: w.asked.Created, At: time.Now()}) // the watch counts it too
 	}
 	v.update(func(s *ApprovalState) { s.Pending = v.queue.len() })
 }

@@ -60,3 +60,35 @@ func (q *queue) remove(name string) {
 		delete(q.hosts, host)
 	}
 }
+
+// approvals are the bootstrap CSRs that are approved, by host and by name. One that was forgotten could be given again: too many end
+// the visit.
+type approvals struct {
+	hosts map[string]map[string]csr.Approval
+	count int
+}
+
+func (a *approvals) add(host string, one csr.Approval) error {
+	a.remove(host, one.Name)
+	if a.hosts == nil {
+		a.hosts = map[string]map[string]csr.Approval{}
+	}
+	if a.hosts[host] == nil {
+		a.hosts[host] = map[string]csr.Approval{}
+	}
+	a.hosts[host][one.Name] = one
+	if a.count++; a.count > mostWaiting {
+		return errTooMuch
+	}
+	return nil
+}
+
+func (a *approvals) remove(host, name string) {
+	if _, there := a.hosts[host][name]; !there {
+		return
+	}
+	a.count--
+	if delete(a.hosts[host], name); len(a.hosts[host]) == 0 {
+		delete(a.hosts, host)
+	}
+}

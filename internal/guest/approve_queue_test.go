@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/cldmnky/oooi/internal/csr"
 )
@@ -31,10 +32,36 @@ func TestAQueueIsBounded(t *testing.T) {
 	g.Expect(q.hosts).To(BeEmpty())
 }
 
+// Who administers a hosted cluster can approve as many as its etcd holds. None is forgotten: it could be given again.
+func TestApprovalsAreBounded(t *testing.T) {
+	g, a := NewWithT(t), approvals{}
+	given := func(i int) error {
+		return a.add(fmt.Sprintf("host-%d", i%3), csr.Approval{Name: fmt.Sprintf("given-%d", i)})
+	}
+	for i := range mostWaiting {
+		g.Expect(given(i)).To(Succeed())
+		g.Expect(given(i)).To(Succeed(), "the same again")
+	}
+	g.Expect(given(mostWaiting)).To(MatchError(errTooMuch))
+	v := &approving{approver: &approver{life: newLife()}, queue: newQueue(), approved: a}
+	g.Expect(v.take(watch.Added, []byte(`{
+		"metadata": {"name": "another"}, "spec": {"signerName": "kubernetes.io/kube-apiserver-client-kubelet"},
+		"status": {"conditions": [{"type": "Approved", "status": "True"}]}
+	}`))).To(MatchError(errTooMuch), "the visit ends")
+	v.approved.remove("", "another")
+	a = v.approved
+	for i := range mostWaiting + 1 {
+		a.remove(fmt.Sprintf("host-%d", i%3), fmt.Sprintf("given-%d", i))
+		a.remove("nobody", "none")
+	}
+	g.Expect(a.hosts).To(BeEmpty())
+	g.Expect(given(0)).To(Succeed())
+}
+
 // The watch may show an approval late: until then a second CSR of the DPU must not pass.
 func TestAnApprovalCountsAtOnce(t *testing.T) {
 	g := NewWithT(t)
-	v := &approving{approver: &approver{life: newLife()}, queue: newQueue(), approved: map[string]map[string]csr.Approval{}}
+	v := &approving{approver: &approver{life: newLife()}, queue: newQueue()}
 	one := csr.Asked{Kind: csr.Bootstrap, Name: "one", Host: "dpu-1"}
 	v.queue.add(one, time.Now())
 	v.isApproved(v.queue.hosts["dpu-1"][0], csr.Decision{Kind: csr.Bootstrap, Host: "dpu-1", DPU: csr.DPU{Name: "dpu-1", UID: "uid-1"}})

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -772,4 +773,29 @@ func TestADecisionIsExplained(t *testing.T) {
 	g.Expect(d.Broken()).To(Equal("OneInFifteenMinutes"))
 	_, err = g.explain("none")
 	g.Expect(err).To(MatchError(ContainSubstring("it answers 404")))
+}
+
+// Above all then does somebody ask why.
+func TestADecisionIsExplainedHoweverManyWait(t *testing.T) {
+	g := newGate(t)
+	f := newFront(t, "token")
+	access, refusal := guest.Sanitise(g.kubeconfigOf(f, "token"))
+	g.Expect(refusal).To(BeNil())
+	access.Server = f.URL
+	asked := requestOf(t, "boot", "dpu-1", "bootstrap")
+	var all []any
+	for i := range 5001 {
+		all = append(all, map[string]any{"metadata": map[string]any{"name": fmt.Sprintf("waits-%d", i)}})
+	}
+	f.answers(func(w http.ResponseWriter, r *http.Request) {
+		const requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+		answer := map[string]any{requests + "/boot": asked, requests: map[string]any{"items": all}}[r.URL.Path]
+		if answer == nil {
+			answer = map[string]any{"items": []any{}}
+		}
+		_ = json.NewEncoder(w).Encode(answer)
+	})
+	d, err := guest.Explain(g.ctx, access, (&net.Dialer{}).DialContext, "boot", csr.Facts{Cluster: cardCluster})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(d.Host).To(Equal("dpu-1"))
 }

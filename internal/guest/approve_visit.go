@@ -96,8 +96,8 @@ type approving struct {
 
 	seen     sync.Mutex // guards all below
 	around   surroundings
-	leases   map[string]time.Time               // as they were when last one mattered
-	approved map[string]map[string]csr.Approval // by host and CSR
+	leases   map[string]time.Time // as they were when last one mattered
+	approved approvals
 	queue    queue
 	stuck    map[string]bool // CSRs whose approval the hosted cluster did not take
 	fresh    map[string]bool // hosts to decide about
@@ -115,7 +115,7 @@ func (a *approver) visit(ctx context.Context, access Access) (settled bool, err 
 	group, ctx := errgroup.WithContext(ctx)
 	v := &approving{
 		approver: a, access: access, api: api, group: group, all: true,
-		leases: map[string]time.Time{}, approved: map[string]map[string]csr.Approval{}, queue: newQueue(), stuck: map[string]bool{}, fresh: map[string]bool{},
+		leases: map[string]time.Time{}, queue: newQueue(), stuck: map[string]bool{}, fresh: map[string]bool{},
 	}
 	v.queue.isDPU = a.isDPU
 	v.left.Add(1) // ours, until all is begun
@@ -163,7 +163,7 @@ func (v *approving) arrived() {
 }
 
 // take reads one CSR. One that cannot be read is nobody's: it must not keep the others from being.
-func (v *approving) take(event watch.EventType, object []byte) error {
+func (v *approving) take(event watch.EventType, object []byte) (err error) {
 	var r certv1.CertificateSigningRequest
 	if json.Unmarshal(object, &r) != nil {
 		return nil
@@ -175,14 +175,14 @@ func (v *approving) take(event watch.EventType, object []byte) error {
 	host, approval, approved := csr.Approved(&r)
 	switch {
 	case event == watch.Deleted:
-		delete(v.approved[host], r.Name)
+		v.approved.remove(host, r.Name)
 	case approved:
-		v.hasApproval(host, approval)
+		err = v.approved.add(host, approval)
 	default:
 		v.takeNew(&r)
 	}
 	v.update(func(s *ApprovalState) { s.Pending = v.queue.len() })
-	return nil
+	return err
 }
 
 // takeNew has a CSR wait that is well formed, if nobody has decided about it.
@@ -198,20 +198,13 @@ func (v *approving) takeNew(r *certv1.CertificateSigningRequest) {
 	}
 }
 
-func (v *approving) hasApproval(host string, a csr.Approval) {
-	if v.approved[host] == nil {
-		v.approved[host] = map[string]csr.Approval{}
-	}
-	v.approved[host][a.Name] = a
-}
-
 // factsNow are the facts about a host as they were seen last.
 func (v *approving) factsNow(host string, dpus []csr.DPU) csr.Facts {
 	return csr.Facts{
 		Cluster: v.want.Cluster, DPUs: dpus, Nodes: v.around.nodes, Leases: v.leases, Services: v.around.services, Now: time.Now(),
 		ServiceNetworks: v.want.ServiceNetworks,
 		API:             slices.Concat(v.want.API, v.around.api),
-		Approved:        map[string][]csr.Approval{host: slices.Collect(maps.Values(v.approved[host]))},
+		Approved:        map[string][]csr.Approval{host: slices.Collect(maps.Values(v.approved.hosts[host]))},
 	}
 }
 

@@ -2,6 +2,7 @@ package guest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	certv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/cldmnky/oooi/internal/csr"
 )
@@ -50,11 +52,17 @@ func gather(ctx context.Context, a *api, name string, f *csr.Facts) error {
 		func() error { return listAll(ctx, a, takenByServices, around.haveServices) },
 		func() error { return listAll(ctx, a, apiEndpoints, around.haveEndpoints) },
 		func() error {
-			return listAll(ctx, a, approvals, func(all []approval) {
-				for _, one := range all {
-					f.Approved[one.Host] = append(f.Approved[one.Host], one.Approval)
+			_, err := collection[struct{}]{path: requests}.list(ctx, a, func(_ watch.EventType, object []byte) error {
+				var r certv1.CertificateSigningRequest
+				if json.Unmarshal(object, &r) != nil {
+					return nil // nobody's
 				}
+				if host, given, is := csr.Approved(&r); is && host == name {
+					f.Approved[host] = append(f.Approved[host], given)
+				}
+				return nil
 			})
+			return err
 		},
 	} {
 		if err := read(); err != nil {
@@ -71,18 +79,6 @@ func gather(ctx context.Context, a *api, name string, f *csr.Facts) error {
 	}
 	return err
 }
-
-// approval of a CSR; one of none has no host.
-type approval struct {
-	Host string
-	csr.Approval
-}
-
-var approvals = collection[approval]{path: requests, of: func(object []byte) (approval, error) {
-	r, err := whole[certv1.CertificateSigningRequest](object)
-	host, a, _ := csr.Approved(r)
-	return approval{host, a}, err
-}}
 
 func listAll[T any](ctx context.Context, a *api, c collection[T], have func([]T)) error {
 	s := c.shelf()
