@@ -67,6 +67,7 @@ func TestANewBridgeIsRefusedOrHasToWait(t *testing.T) {
 		"DPFMissing":          {awaited, "spec.dpuClusterRef", func(in *bridge.Input) { in.Served.DPF, in.DPUCluster = false, nil }},
 		"HyperShiftMissing":   {awaited, "", func(in *bridge.Input) { in.Served.HyperShift = false }},
 		"MetalLBMissing":      {awaited, "spec.metalLBVirtualIP", func(in *bridge.Input) { in.Served.MetalLB = false }},
+		"ReleaseNotForARM64":  {awaited, "spec.ocpReleaseImage", func(in *bridge.Input) { in.Bridge.Spec.OCPReleaseImage = "quay.io/ocp/release:4.20.4-x86_64" }},
 		"StorageClassMissing": {awaited, "spec.etcdStorageClass", func(*bridge.Input) {}},
 	} {
 		t.Run(reason, func(t *testing.T) {

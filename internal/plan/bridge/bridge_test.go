@@ -204,6 +204,19 @@ func TestWhatHoldsNoBridgeBack(t *testing.T) {
 	}
 }
 
+func TestHyperShiftKnowsAReleaseBetterThanItsTag(t *testing.T) {
+	in := load(t, "testdata/loadbalancer/in.yaml")
+	made(&in)
+	in.Bridge.Spec.OCPReleaseImage += "-amd64"
+	g := NewWithT(t)
+	const says = "Ready/ReleaseNotForARM64"
+	g.Expect(told(bridge.Of(in))).To(ContainElement(says))
+	in.NodePool.Status.Conditions = []hyperv1.NodePoolCondition{{Type: hyperv1.NodePoolValidArchPlatform, Status: "True"}}
+	g.Expect(told(bridge.Of(in))).To(ContainElement(says), "that was the release before")
+	in.NodePool.Spec.Release.Image = string(in.Bridge.Spec.OCPReleaseImage)
+	g.Expect(told(bridge.Of(in))).NotTo(ContainElement(says))
+}
+
 func TestThePolicyDecidesWhatADPUClusterTakesAlong(t *testing.T) {
 	g := NewWithT(t)
 	in := load(t, "testdata/loadbalancer/in.yaml")

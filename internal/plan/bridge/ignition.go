@@ -1,6 +1,9 @@
 package bridge
 
 import (
+	"slices"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -30,6 +33,19 @@ func (in Input) image(p *Plan) string {
 	}
 	p.Find(finding.Note(kind, "Mapped").Say("%s", image))
 	return image
+}
+
+// tagged says that a release is for another architecture by its tag, as long as HyperShift has not looked into it.
+func (in Input) tagged() []finding.Finding {
+	release := string(in.Bridge.Spec.OCPReleaseImage)
+	named, _, _ := strings.Cut(release, "@")
+	pool := in.pool()
+	looked := pool != nil && pool.Spec.Release.Image == release && condition(pool.Status.Conditions, hyperv1.NodePoolValidArchPlatform) != nil
+	if looked || !slices.ContainsFunc(otherArchitectures, func(end string) bool { return strings.HasSuffix(named, end) }) {
+		return nil
+	}
+	return one(finding.Fails(dpuv1.ConditionReady, "ReleaseNotForARM64").At("spec.ocpReleaseImage").
+		Say("the tag of %s is not one of a multi-arch or arm64 release, and a BlueField is aarch64: set ocpReleaseImage to one that is", release))
 }
 
 // refusedPool is what HyperShift says of the NodePool that only the user can mend: a release that has nothing for aarch64, or a

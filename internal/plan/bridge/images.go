@@ -2,11 +2,15 @@ package bridge
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
-// architectures end the tags of OpenShift's releases (4.20.4-multi, 4.20.4-aarch64); one BlueField image goes with all of them.
-var architectures = []string{"-multi", "-aarch64", "-arm64", "-x86_64", "-amd64", "-ppc64le", "-s390x"}
+// Architectures end the tags of OpenShift's releases (4.20.4-multi, 4.20.4-aarch64). A BlueField runs the first.
+var (
+	ourArchitectures   = []string{"-multi", "-aarch64", "-arm64"}
+	otherArchitectures = []string{"-x86_64", "-amd64", "-ppc64le", "-s390x"}
+)
 
 // ImageOf finds the BlueField container image that a mapping has for a release image.
 func ImageOf(mapping map[string]string, release string) (image string, found bool) {
@@ -36,7 +40,7 @@ func ImageKeys(release string) []string {
 func version(tag string) string {
 	for {
 		shorter := tag
-		for _, a := range architectures {
+		for _, a := range slices.Concat(ourArchitectures, otherArchitectures) {
 			shorter = strings.TrimSuffix(shorter, a)
 		}
 		if shorter == tag || shorter == "" {

@@ -76,6 +76,7 @@ func Of(in Input) Plan {
 	p.Find(in.metallb()...)
 	p.Image = in.image(&p)
 	services := in.services(&p)
+	p.Find(in.tagged()...)
 	p.Find(in.refusedPool()...)
 	if bound {
 		in.inject(&p)
