@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,6 +22,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/held"
 	"github.com/cldmnky/oooi/internal/names"
 )
@@ -212,4 +215,19 @@ func TestAnEarlierOwnerOfOurNameIsSucceeded(t *testing.T) {
 			NewWithT(t).Expect(us.succeeds(o)).To(Equal(c.want))
 		})
 	}
+}
+
+func TestWhatIsRejectedIsFoundOfItsObject(t *testing.T) {
+	g := NewWithT(t)
+	refusing := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+		Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "c1-proxy-svc", errors.New("a webhook refuses it"))
+		},
+	})
+	applied, err := (&Writer{Client: refusing, Live: refusing}).Add(t.Context(), Owner{}, service())
+	g.Expect(err).To(MatchError(apierrors.IsForbidden, "IsForbidden"))
+	g.Expect(applied.Findings).To(ConsistOf(And(
+		HaveField("Reason", "Rejected"), HaveField("Message", ContainSubstring("a webhook refuses it")),
+		HaveField("Of", finding.Object{APIVersion: "v1", Kind: "Service", Namespace: "clusters", Name: "c1-proxy-svc"}),
+	)))
 }

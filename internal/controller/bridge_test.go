@@ -353,8 +353,9 @@ func TestWhatIsSomebodyElsesIsLeftAlone(t *testing.T) {
 	w.grantsSecrets()
 	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: names.BridgeKubeconfig(w.ns, "b1")}, Data: map[string][]byte{"a": []byte("b")}}
 	pool := named(&metallb.IPAddressPool{Spec: metallb.PoolSpec{Addresses: []string{"192.0.2.10/32"}}}, "metallb-system", names.Abroad(w.ns, "b1"))
+	ignition := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: names.BridgeIgnition("b1")}, Data: map[string]string{"config": "theirs"}}
 	hc := hostedClusterOf(w.ns, "b2")
-	w.creates(w.dpuCluster("d1", "example.com/hosted"), w.dpuCluster("d2", "example.com/hosted"), theirs, pool, hc, w.bridge())
+	w.creates(w.dpuCluster("d1", "example.com/hosted"), w.dpuCluster("d2", "example.com/hosted"), theirs, pool, ignition, hc, w.bridge())
 	b2 := w.bridge()
 	b2.Name, b2.Spec.DPUClusterRef.Name = "b2", "d2"
 	w.creates(b2)
@@ -362,8 +363,10 @@ func TestWhatIsSomebodyElsesIsLeftAlone(t *testing.T) {
 	w.hyperShift("b1", "first")
 	w.saysOf("b1", dpuv1.ConditionKubeconfigInjected, metav1.ConditionFalse, "NameTaken")
 	w.Expect(w.saysOf("b1", dpuv1.ConditionMetalLBConfigured, metav1.ConditionFalse, "NameTaken")).To(ContainSubstring(pool.Name))
+	w.saysOf("b1", dpuv1.ConditionIgnitionConfigured, metav1.ConditionFalse, "NameTaken")
 	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "NameTaken")
 	w.silent()
+	sees(w.world, ignition, func(g Gomega, m *corev1.ConfigMap) { g.Expect(m.Data).To(HaveKeyWithValue("config", "theirs")) })
 	sees(w.world, pool, func(g Gomega, p *metallb.IPAddressPool) {
 		g.Expect(p.Spec).To(Equal(metallb.PoolSpec{Addresses: []string{"192.0.2.10/32"}}))
 	})
