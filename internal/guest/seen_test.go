@@ -24,6 +24,7 @@ import (
 func TestMetalLBIsSeenThoughItComesLate(t *testing.T) {
 	w := serving(t)
 	w.Expect(w.see().MetalLB).To(Equal(plan.GuestMetalLB{}))
+	connections := w.wire.connections()
 	crds := []*apiextensionsv1.CustomResourceDefinition{metalLBKind("MetalLB", "metallbs"), metalLBKind("L2Advertisement", "l2advertisements")}
 	_, err := sigsenvtest.InstallCRDs(cluster.Admin, sigsenvtest.CRDInstallOptions{CRDs: crds})
 	w.Expect(err).NotTo(HaveOccurred())
@@ -44,6 +45,7 @@ func TestMetalLBIsSeenThoughItComesLate(t *testing.T) {
 	w.Expect(sigsenvtest.UninstallCRDs(cluster.Admin, sigsenvtest.CRDInstallOptions{CRDs: crds})).To(Succeed())
 	w.eventually("that MetalLB is gone", func(g *plan.Guest) bool { return g.MetalLB.Objects == nil && g.MetalLB.Advertisements == nil })
 	w.Expect(w.see().Problem).To(BeNil(), "a kind that goes is no trouble")
+	w.Expect(w.wire.connections()).To(Equal(connections), "one that is not served yet ends no visit")
 }
 
 // metalLBKind is as much of a definition of MetalLB's as the API server asks for.
