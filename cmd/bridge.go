@@ -18,7 +18,7 @@ import (
 )
 
 func newBridgeCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "bridge", Short: "Make a hosted cluster for the DPUs of a DPUCluster, and say how it stands"}
+	cmd := ofSubcommands(&cobra.Command{Use: "bridge", Short: "Make a hosted cluster for the DPUs of a DPUCluster, and say how it stands"})
 	for _, sub := range []*cobra.Command{newBridgeCreateCommand(), newBridgeStatusCommand()} {
 		sub.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
 		cmd.AddCommand(sub)

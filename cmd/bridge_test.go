@@ -44,6 +44,16 @@ func bridgeOf(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
+func TestAWordThatIsNoSubcommandIsRefused(t *testing.T) {
+	g := NewWithT(t)
+	_, err := bridgeOf(t, "foo")
+	g.Expect(err).To(MatchError(ContainSubstring(`unknown command "foo" for "oooi bridge"`)))
+	g.Expect(ExitCode(err)).To(Equal(unusable))
+	out, err := bridgeOf(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(out).To(ContainSubstring("Available Commands:"))
+}
+
 func TestABridgeIsPrintedFromFiles(t *testing.T) {
 	g := NewWithT(t)
 	out, err := bridgeOf(t, ordering(t, "-o", "yaml", "--metallb-virtual-ip", "192.0.2.10", "--expose-through-load-balancer")...)

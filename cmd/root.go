@@ -2,6 +2,7 @@
 package cmd
 
 import (
+	"fmt"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -24,6 +25,17 @@ func Root() *cobra.Command {
 	}
 	root.AddCommand(newBridgeCommand(), newCSRCommand(), newPreflightCommand(), newRenderCommand())
 	return root
+}
+
+// ofSubcommands makes a command that does nothing by itself refuse a word that is no subcommand, as the root does.
+func ofSubcommands(cmd *cobra.Command) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		return asUnusable(fmt.Errorf("unknown command %q for %q; see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath()))
+	}
+	return cmd
 }
 
 // untilSignalled ends a service's context at SIGINT and SIGTERM. What watches no context must not have it: the signal

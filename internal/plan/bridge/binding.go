@@ -2,7 +2,8 @@ package bridge
 
 import (
 	"cmp"
-	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/dpf"
@@ -41,8 +42,8 @@ func (in Input) binding() []finding.Finding {
 		return one(wrong("TypeKamaji", fieldCluster).Say("DPUCluster %s is of type kamaji: DPF makes its control plane itself; use one of another type, e.g. static", key))
 	case in.clusterType() != cluster.Spec.Type:
 		return one(wrong("TypeMismatch", fieldType).Say("the bridge is for type %s, and DPUCluster %s is of type %s; they must be equal, and neither can be changed: make one of them anew", in.clusterType(), key, cluster.Spec.Type))
-	case in.preceded():
-		return one(wrong("DPUClusterTaken", fieldCluster).Say("another DPUHCPBridge has DPUCluster %s, and there is one for each; delete one of them", key))
+	case in.preceding() != nil:
+		return one(wrong("DPUClusterTaken", fieldCluster).Say("another DPUHCPBridge, %s, has DPUCluster %s, and there is one for each; delete one of them", in.preceding(), key))
 	case cluster.Spec.Kubeconfig != "" && cluster.Spec.Kubeconfig != InjectedKey(in.Bridge).Name:
 		return one(wrong("KubeconfigTaken", fieldCluster).Say("DPUCluster %s has a kubeconfig already, Secret %s, which is not of this bridge: it belongs to another cluster; remove spec.kubeconfig, or refer to another DPUCluster", key, cluster.Spec.Kubeconfig))
 	}
@@ -72,12 +73,15 @@ func (in Input) Refused() []finding.Finding {
 	return refused
 }
 
-// preceded says whether another bridge, which may refer to the DPUCluster, has it: a stranger's claim is none.
-func (in Input) preceded() bool {
-	return slices.ContainsFunc(in.Rivals, func(r Rival) bool {
+// preceding is another bridge, which may refer to the DPUCluster, and has it: a stranger's claim is none.
+func (in Input) preceding() *types.NamespacedName {
+	for _, r := range in.Rivals {
 		rival := Input{Bridge: r.DPUHCPBridge, HostedCluster: r.HostedCluster, DPUCluster: in.DPUCluster, Lives: in.Lives}
-		return rival.precedes(in) && reference(rival.Bridge, in.DPUCluster).Allowed()
-	})
+		if rival.precedes(in) && reference(rival.Bridge, in.DPUCluster).Allowed() {
+			return &types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
+		}
+	}
+	return nil
 }
 
 // precedes: the older comes first, but takes nothing from one that has more. An older one may be permitted later, and of two that were
