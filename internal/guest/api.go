@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,6 +47,10 @@ type api struct {
 	server *url.URL
 	token  string
 	client *http.Client
+
+	mu     sync.Mutex
+	opened []net.Conn
+	closed bool
 }
 
 // open connects, so that one connection carries all that follows: without it each request would open one, and close all but the first.
@@ -77,23 +82,50 @@ func connect(server string, access Access, dial Dial) (*api, error) {
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
-	return &api{server: u, token: access.Token, client: &http.Client{
+	a := &api{server: u, token: access.Token}
+	a.client = &http.Client{
 		Transport: &http.Transport{
 			Proxy: nil, // not the environment's either
 			DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 				ctx, cancel := context.WithTimeout(ctx, connectsIn)
 				defer cancel()
-				return dial(ctx, network, u.Host)
+				conn, err := dial(ctx, network, u.Host)
+				if err != nil {
+					return nil, err
+				}
+				return conn, a.keep(conn)
 			},
 			TLSClientConfig: config, TLSHandshakeTimeout: connectsIn, ResponseHeaderTimeout: 3 * connectsIn,
 			ForceAttemptHTTP2: true, DisableCompression: true, MaxResponseHeaderBytes: largestHeader,
 			HTTP2: &http.HTTP2Config{SendPingTimeout: quietFor, PingTimeout: answersIn, MaxReceiveBufferPerStream: receiveBuffer},
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+	}
+	return a, nil
 }
 
-func (a *api) close() { a.client.CloseIdleConnections() }
+// keep a connection until the end, which may have come while it was dialled.
+func (a *api) keep(conn net.Conn) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		conn.Close()
+		return net.ErrClosed
+	}
+	a.opened = append(a.opened, conn)
+	return nil
+}
+
+// close leaves no connection: to the transport one is not idle yet whose last watch has just been left, and it would stay for ever.
+func (a *api) close() {
+	a.client.CloseIdleConnections()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+	for _, conn := range a.opened {
+		conn.Close()
+	}
+}
 
 // request is one call.
 type request struct {
