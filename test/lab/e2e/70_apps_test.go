@@ -270,7 +270,12 @@ func kubeconfigs(t *testing.T, ctx context.Context, cluster string) (rotate func
 		return err
 	}
 	admin, nobody = read("clusters", secret), read("clusters-"+cluster, "bootstrap-kubeconfig")
-	afterwards(t, func(ctx context.Context) error { return write(ctx, admin) })
+	afterwards(t, func(ctx context.Context) error {
+		if there, err := lab.Kubectl(ctx, "-n", "clusters", "get", "secret", secret, "--ignore-not-found", "-o", "name"); err != nil || there == "" {
+			return err // it went with the hosted cluster
+		}
+		return write(ctx, admin)
+	})
 	return func(kubeconfig string) time.Time {
 		t.Helper()
 		must(t, write(ctx, kubeconfig))
