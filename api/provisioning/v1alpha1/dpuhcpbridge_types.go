@@ -61,7 +61,7 @@ type DPUClusterReference struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.metalLBVirtualIP) || (has(self.exposeThroughLoadBalancer) && self.exposeThroughLoadBalancer)",message="metalLBVirtualIP is a load balancer's: remove it, or write e.g. exposeThroughLoadBalancer: true"
 // +kubebuilder:validation:XValidation:rule="!has(self.exposeThroughLoadBalancer) || !self.exposeThroughLoadBalancer || self.controlPlaneAvailabilityPolicy != 'HighlyAvailable' || has(self.metalLBVirtualIP)",message="a HighlyAvailable control plane behind a load balancer needs an address that stays: set metalLBVirtualIP, e.g. 192.0.2.10"
 type DPUHCPBridgeSpec struct {
-	// The DPUCluster whose DPUs join the hosted cluster. One bridge for each DPUCluster: the oldest has it. Set once.
+	// The DPUCluster whose DPUs join the hosted cluster. One bridge for each DPUCluster: who has made its hosted cluster keeps it, else the oldest gets it. Set once.
 	DPUClusterRef DPUClusterReference `json:"dpuClusterRef"`
 	// Base domain of the hosted cluster, e.g. example.com; its API is api.<name of the bridge>.<base domain>. Set once.
 	// +kubebuilder:validation:XValidation:rule="!self.contains('.') || self.matches('\\\\.[a-z]{2,}$')",message="HyperShift takes only domains whose last label is two or more letters, e.g. example.com"

@@ -12,7 +12,7 @@ import (
 //
 // DPUHCPBridgeSpec describes the hosted cluster that the DPUs of a DPUCluster join.
 type DPUHCPBridgeSpecApplyConfiguration struct {
-	// The DPUCluster whose DPUs join the hosted cluster. One bridge for each DPUCluster: the oldest has it. Set once.
+	// The DPUCluster whose DPUs join the hosted cluster. One bridge for each DPUCluster: who has made its hosted cluster keeps it, else the oldest gets it. Set once.
 	DPUClusterRef *DPUClusterReferenceApplyConfiguration `json:"dpuClusterRef,omitempty"`
 	// Base domain of the hosted cluster, e.g. example.com; its API is api.<name of the bridge>.<base domain>. Set once.
 	BaseDomain *apiv1alpha1.DNSName `json:"baseDomain,omitempty"`

@@ -17,7 +17,7 @@ type DPUHCPBridgeStatusApplyConfiguration struct {
 	// DPUClusterBound, SecretsValid, BlueFieldContainerImageAvailable, MetalLBConfigured, IgnitionConfigured, KubeconfigInjected,
 	// CSRAutoApprovalActive, HostedClusterCleanup, Ready.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// BlueField container image that was found for ocpReleaseImage.
+	// Image that ignition pins: machineOSImage, else the BlueField container image that the mapping has for ocpReleaseImage.
 	BlueFieldContainerImage *string `json:"blueFieldContainerImage,omitempty"`
 	// Generation of the spec that this status is about.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
