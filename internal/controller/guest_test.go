@@ -140,6 +140,14 @@ func (g guest) publishes(mode v1alpha1.AppsIngressMode) {
 	g.settled("c1")
 }
 
+// publishesByMetalLB does so with permission, where MetalLB is set up as it should be.
+func (g guest) publishesByMetalLB() {
+	g.t.Helper()
+	g.grants()
+	g.installs("--lb-class=metallb.io/metallb")
+	g.publishes("")
+}
+
 // installs MetalLB as its own manifest has it, with further arguments.
 func (g guest) installs(args ...string) {
 	g.t.Helper()
@@ -284,9 +292,7 @@ func TestAppsIngressFromNoMetalLBToServing(t *testing.T) {
 // Nothing happens while MetalLB gives no address: the Infra comes back by itself.
 func TestAnAddressIsWaitedForTwoMinutes(t *testing.T) {
 	g := withGuest(t)
-	g.grants()
-	g.installs("--lb-class=metallb.io/metallb")
-	g.publishes("")
+	g.publishesByMetalLB()
 	g.apps(metav1.ConditionFalse, "WaitingForExternalIP")
 	g.phase(v1alpha1.AppsPending, "WaitingForExternalIP")
 	g.stop()
@@ -302,9 +308,7 @@ func TestAppsIngressHasAddressesOfBothFamilies(t *testing.T) {
 	g.stop()
 	g.settings.ExtraEndpointCIDRs = []netip.Prefix{netip.MustParsePrefix("fd00:100::/64")} // the VLAN is IPv4
 	g.start()
-	g.grants()
-	g.installs("--lb-class=metallb.io/metallb")
-	g.publishes("")
+	g.publishesByMetalLB()
 	g.gives("fd00:100::200", "192.168.100.200")
 	g.apps(metav1.ConditionTrue, "Serving")
 	sees(g.world, named(&v1alpha1.Infra{}, g.ns, "c1"), func(e Gomega, i *v1alpha1.Infra) {
@@ -325,9 +329,7 @@ func TestAppsIngressWaitsUntilTheNamespaceIsGranted(t *testing.T) {
 
 func TestAHostedClusterThatIsAwayTakesNothingAway(t *testing.T) {
 	g := withGuest(t)
-	g.grants()
-	g.installs("--lb-class=metallb.io/metallb")
-	g.publishes("")
+	g.publishesByMetalLB()
 	g.gives("192.168.100.200")
 	g.apps(metav1.ConditionTrue, "Serving")
 	g.wire.setCut(true)
@@ -348,9 +350,7 @@ func TestAHostedClusterThatIsAwayTakesNothingAway(t *testing.T) {
 
 func TestAnAddressBeyondTheVLANIsRefusedAndTheOldOneStays(t *testing.T) {
 	g := withGuest(t)
-	g.grants()
-	g.installs("--lb-class=metallb.io/metallb")
-	g.publishes("")
+	g.publishesByMetalLB()
 	g.gives("192.168.100.200")
 	g.apps(metav1.ConditionTrue, "Serving")
 	g.gives("10.0.0.5")
@@ -395,9 +395,7 @@ func TestNodePortFollowsTheWorkers(t *testing.T) {
 
 func TestAppsIngressSwitchedOffLeavesNothingBehind(t *testing.T) {
 	g := withGuest(t)
-	g.grants()
-	g.installs("--lb-class=metallb.io/metallb")
-	g.publishes("")
+	g.publishesByMetalLB()
 	g.gives("192.168.100.200")
 	g.apps(metav1.ConditionTrue, "Serving")
 	infra := named(&v1alpha1.Infra{}, g.ns, "c1")
@@ -419,9 +417,7 @@ func TestAppsIngressSwitchedOffLeavesNothingBehind(t *testing.T) {
 
 func TestAnInfraTakesItsServiceOutOfTheHostedCluster(t *testing.T) {
 	g := withGuest(t)
-	g.grants()
-	g.installs("--lb-class=metallb.io/metallb")
-	g.publishes("")
+	g.publishesByMetalLB()
 	g.awaitsService()
 	infra := named(&v1alpha1.Infra{}, g.ns, "c1")
 	g.Expect(g.api.Delete(g.ctx, infra)).To(Succeed())
@@ -431,9 +427,7 @@ func TestAnInfraTakesItsServiceOutOfTheHostedCluster(t *testing.T) {
 
 func TestAHostedClusterThatGoesIsNotWaitedFor(t *testing.T) {
 	g := withGuest(t)
-	g.grants()
-	g.installs("--lb-class=metallb.io/metallb")
-	g.publishes("")
+	g.publishesByMetalLB()
 	s := g.awaitsService()
 	g.t.Cleanup(func() { _ = g.inside.Delete(context.Background(), s) })
 	hc := named(&hyperv1.HostedCluster{}, g.ns, "c1")
@@ -456,9 +450,7 @@ func TestNothingIsWrittenIntoAHostedClusterThatMayNotBeLookedInto(t *testing.T) 
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := withGuest(t)
-			g.grants()
-			g.installs("--lb-class=metallb.io/metallb")
-			g.publishes("")
+			g.publishesByMetalLB()
 			s := g.awaitsService()
 			hc := named(&hyperv1.HostedCluster{}, g.ns, "c1")
 			g.changes(hc, func() { hc.Finalizers = []string{"hypershift.openshift.io/finalizer"} })
@@ -474,9 +466,7 @@ func TestNothingIsWrittenIntoAHostedClusterThatMayNotBeLookedInto(t *testing.T) 
 
 func TestAPauseStopsWhatIsWrittenIntoTheHostedCluster(t *testing.T) {
 	g := withGuest(t)
-	g.grants()
-	g.installs("--lb-class=metallb.io/metallb")
-	g.publishes("")
+	g.publishesByMetalLB()
 	s := g.awaitsService()
 	infra := named(&v1alpha1.Infra{}, g.ns, "c1")
 	g.changes(infra, func() { infra.Annotations = map[string]string{names.AnnotationPaused: "true"} })
@@ -490,9 +480,7 @@ func TestAPauseStopsWhatIsWrittenIntoTheHostedCluster(t *testing.T) {
 func TestAHostedClusterThatNeverAnswersIsLeftWithAWarning(t *testing.T) {
 	defer controller.SetGuestPatience(3 * time.Second)()
 	g := withGuest(t)
-	g.grants()
-	g.installs("--lb-class=metallb.io/metallb")
-	g.publishes("")
+	g.publishesByMetalLB()
 	s := g.awaitsService()
 	g.t.Cleanup(func() { _ = g.inside.Delete(context.Background(), s) })
 	g.wire.setCut(true)
@@ -518,9 +506,7 @@ func (g guest) warns(words ...string) {
 func TestAServiceThatAFinalizerHoldsIsLeftWithAWarning(t *testing.T) {
 	defer controller.SetGuestPatience(5 * time.Second)()
 	g := withGuest(t)
-	g.grants()
-	g.installs("--lb-class=metallb.io/metallb")
-	g.publishes("")
+	g.publishesByMetalLB()
 	s := g.awaitsService()
 	hold := func(finalizers string) {
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":`+finalizers+`}}`))
@@ -541,9 +527,7 @@ func TestAServiceThatAFinalizerHoldsIsLeftWithAWarning(t *testing.T) {
 
 func TestAHostedClusterThatMayNotBeLookedIntoIsLeftWithAWarning(t *testing.T) {
 	g := withGuest(t)
-	g.grants()
-	g.installs("--lb-class=metallb.io/metallb")
-	g.publishes("")
+	g.publishesByMetalLB()
 	s := g.awaitsService()
 	g.t.Cleanup(func() { _ = g.inside.Delete(context.Background(), s) })
 	infra := named(&v1alpha1.Infra{}, g.ns, "c1")
@@ -575,9 +559,7 @@ func TestAnInfraThatGoesBeforeThereIsAKubeconfigWarnsOfNothing(t *testing.T) {
 
 func TestAppsIngressIsSwitchedOffWhateverElseIsWrong(t *testing.T) {
 	g := withGuest(t)
-	g.grants()
-	g.installs("--lb-class=metallb.io/metallb")
-	g.publishes("")
+	g.publishesByMetalLB()
 	g.awaitsService()
 	infra := named(&v1alpha1.Infra{}, g.ns, "c1")
 	g.changes(infra, func() {

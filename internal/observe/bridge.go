@@ -146,7 +146,7 @@ func (o *Bridges) secrets(ctx context.Context, seen *Bridge) error {
 		})
 	}
 	reading.Go(func() (err error) {
-		seen.Mapping, err = o.mapping(ctx)
+		seen.Mapping, err = live[corev1.ConfigMap](ctx, o, o.Settings.Images)
 		return err
 	})
 	if err := reading.Wait(); err != nil {
@@ -191,18 +191,6 @@ func sanitised(from bridge.Secret) bridge.Kubeconfig {
 	return k
 }
 
-func (o *Bridges) mapping(ctx context.Context) (*corev1.ConfigMap, error) {
-	m := &corev1.ConfigMap{}
-	err := o.Live.Get(ctx, o.Settings.Images, m)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading ConfigMap %s: %w", o.Settings.Images, err)
-	}
-	return m, nil
-}
-
 // dpus of the DPUCluster, as the cache has them.
 func (o *Bridges) dpus(ctx context.Context, seen *Bridge) error {
 	all, err := list[dpf.DPUList](ctx, o.Observer, "", client.UnsafeDisableDeepCopy)
@@ -244,9 +232,8 @@ func (o *Bridges) Remains(ctx context.Context, seen Bridge) (bridge.Remains, err
 
 // others are what a bridge has made beside the hosted cluster and the Secrets.
 func (o *Bridges) others(ctx context.Context, b *dpuv1.DPUHCPBridge) (all []bridge.Object, err error) {
-	ours := client.MatchingLabels{names.LabelManagedBy: names.ManagedBy, names.LabelBridge: b.Name, names.LabelBridgeNamespace: b.Namespace}
 	for _, list := range []client.ObjectList{&corev1.ConfigMapList{}, &metallb.IPAddressPoolList{}, &metallb.L2AdvertisementList{}} {
-		if err := o.Live.List(ctx, list, ours); client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) {
+		if err := o.Live.List(ctx, list, madeFor(b)); client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) {
 			return nil, fmt.Errorf("listing %T of bridge %s/%s: %w", list, b.Namespace, b.Name, err)
 		}
 		_ = meta.EachListItem(list, func(object runtime.Object) error {
@@ -306,10 +293,15 @@ func (o *Bridges) own(ctx context.Context, b *dpuv1.DPUHCPBridge) (all []corev1.
 	return all, denied, nil
 }
 
+// madeFor selects what the operator has made for a bridge.
+func madeFor(b *dpuv1.DPUHCPBridge) client.MatchingLabels {
+	return client.MatchingLabels{names.LabelManagedBy: names.ManagedBy, names.LabelBridge: b.Name, names.LabelBridgeNamespace: b.Namespace}
+}
+
 func (o *Bridges) made(ctx context.Context, b *dpuv1.DPUHCPBridge, namespace string) ([]corev1.Secret, error) {
 	found := &corev1.SecretList{}
-	ours := client.MatchingLabels{names.LabelManagedBy: names.ManagedBy, names.LabelBridgeSecret: "true", names.LabelBridge: b.Name, names.LabelBridgeNamespace: b.Namespace}
-	if err := o.Live.List(ctx, found, client.InNamespace(namespace), ours); err != nil {
+	secrets := client.MatchingLabels{names.LabelBridgeSecret: "true"}
+	if err := o.Live.List(ctx, found, client.InNamespace(namespace), madeFor(b), secrets); err != nil {
 		return nil, fmt.Errorf("listing the Secrets of bridge %s in namespace %s: %w", b.Name, namespace, err)
 	}
 	return found.Items, nil

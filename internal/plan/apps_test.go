@@ -88,7 +88,7 @@ func children(t *testing.T, p plan.InfraPlan) plan.Children {
 	t.Helper()
 	var c plan.Children
 	for _, o := range p.Objects {
-		text := []byte(document(t, o))
+		text := []byte(golden.YAML(t, o))
 		var err error
 		switch o.(type) {
 		case *ac.DHCPServerApplyConfiguration:
@@ -129,7 +129,7 @@ func appsOf(t *testing.T, p plan.InfraPlan) string {
 		fmt.Fprintln(&out, "service none")
 	default:
 		s.Labels = nil // as on all that is planned
-		fmt.Fprintf(&out, "service\n%s", indented(document(t, s)))
+		fmt.Fprintf(&out, "service\n%s", indented(golden.YAML(t, s)))
 	}
 	for _, e := range p.Endpoints {
 		if strings.HasPrefix(e.Name, "apps-") {

@@ -71,9 +71,9 @@ func documents(t *testing.T, infra *v1alpha1.Infra, p plan.InfraPlan) []string {
 	for _, f := range p.Findings {
 		status.Findings = append(status.Findings, f.Outcome.String()+" "+f.Condition+"/"+f.Reason+": "+f.Message)
 	}
-	out := []string{document(t, status)}
+	out := []string{golden.YAML(t, status)}
 	for _, o := range p.Objects {
-		out = append(out, document(t, withoutOwnership(t, infra, o)))
+		out = append(out, golden.YAML(t, withoutOwnership(t, infra, o)))
 	}
 	return out
 }
@@ -82,7 +82,7 @@ func documents(t *testing.T, infra *v1alpha1.Infra, p plan.InfraPlan) []string {
 func withoutOwnership(t *testing.T, infra *v1alpha1.Infra, o runtime.ApplyConfiguration) map[string]any {
 	t.Helper()
 	object := map[string]any{}
-	if err := yaml.Unmarshal([]byte(document(t, o)), &object); err != nil {
+	if err := yaml.Unmarshal([]byte(golden.YAML(t, o)), &object); err != nil {
 		t.Fatal(err)
 	}
 	metadata := object["metadata"].(map[string]any)
@@ -100,13 +100,4 @@ func withoutOwnership(t *testing.T, infra *v1alpha1.Infra, o runtime.ApplyConfig
 	delete(metadata, "labels")
 	delete(metadata, "ownerReferences")
 	return object
-}
-
-func document(t *testing.T, of any) string {
-	t.Helper()
-	text, err := yaml.Marshal(of)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }

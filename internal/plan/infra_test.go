@@ -13,6 +13,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/render"
+	"github.com/cldmnky/oooi/internal/testkit/golden"
 )
 
 func everyCase(t testing.TB) map[string]render.Objects {
@@ -33,7 +34,7 @@ func TestPlanningChangesNothingAndSaysTheSameTwice(t *testing.T) {
 		for i, in := range objects.Inputs(settings()) {
 			before := load(t, "testdata/"+name+"/in.yaml").Inputs(settings())[i]
 			first, second := plan.Infra(in), plan.Infra(in)
-			if diff := cmp.Diff(document(t, before), document(t, in)); diff != "" {
+			if diff := cmp.Diff(golden.YAML(t, before), golden.YAML(t, in)); diff != "" {
 				t.Errorf("%s: planning changed its input:\n%s", name, diff)
 			}
 			if diff := cmp.Diff(texts(t, first), texts(t, second)); diff != "" {
@@ -44,9 +45,9 @@ func TestPlanningChangesNothingAndSaysTheSameTwice(t *testing.T) {
 }
 
 func texts(t *testing.T, p plan.InfraPlan) []string {
-	all := []string{document(t, p.Findings), document(t, p.Addresses), document(t, p.Endpoints)}
+	all := []string{golden.YAML(t, p.Findings), golden.YAML(t, p.Addresses), golden.YAML(t, p.Endpoints)}
 	for _, o := range p.Objects {
-		all = append(all, document(t, o))
+		all = append(all, golden.YAML(t, o))
 	}
 	return all
 }
@@ -118,7 +119,7 @@ func TestAPoolGrowsAroundWhatANewerInfraLeases(t *testing.T) {
 	for range 2 { // the second plan reads what the first one made
 		older := plan.Infra(objects.Inputs(settings())[0])
 		g.Expect(older.Held).To(BeFalse(), "%v", older.Findings)
-		server := document(t, older.Objects)
+		server := golden.YAML(t, older.Objects)
 		g.Expect(server).To(ContainSubstring("rangeEnd: 192.168.100.254"))
 		g.Expect(server).To(ContainSubstring("end: 192.168.100.254\n      start: 192.168.100.151"))
 		objects = append(readBack(t, older.Objects), objects...)
@@ -134,7 +135,7 @@ func TestAnOlderInfrasSpareAddressesAreNotTaken(t *testing.T) {
 		at = append(at, string(a.IP))
 	}
 	g.Expect(at).To(Equal([]string{"192.168.100.3", "192.168.100.4", "192.168.100.5"}))
-	g.Expect(document(t, newer.Objects)).To(ContainSubstring("rangeStart: 192.168.100.8"), "behind its own spares")
+	g.Expect(golden.YAML(t, newer.Objects)).To(ContainSubstring("rangeStart: 192.168.100.8"), "behind its own spares")
 }
 
 func TestTwoClustersInOneNamespaceNeverMeet(t *testing.T) {

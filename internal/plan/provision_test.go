@@ -18,9 +18,9 @@ func TestAHostedClusterAsksFor(t *testing.T) {
 	golden.Cases(t, "testdata/provision", []string{"in.yaml"}, func(t *testing.T, dir string) map[string]string {
 		all := load(t, filepath.Join(dir, "in.yaml")).Provisionings()
 		NewWithT(t).Expect(all).To(HaveLen(1))
-		before := document(t, all)
+		before := golden.YAML(t, all)
 		p := plan.Provision(all[0])
-		NewWithT(t).Expect(document(t, all)).To(Equal(before), "planning changed its input")
+		NewWithT(t).Expect(golden.YAML(t, all)).To(Equal(before), "planning changed its input")
 		said := struct {
 			Release  bool     `json:"release"`
 			Findings []string `json:"findings,omitempty"`
@@ -28,9 +28,9 @@ func TestAHostedClusterAsksFor(t *testing.T) {
 		for _, f := range p.Findings {
 			said.Findings = append(said.Findings, f.Outcome.String()+" "+f.Condition+"/"+f.Reason+": "+f.Message)
 		}
-		out := document(t, said)
+		out := golden.YAML(t, said)
 		if p.Infra != nil {
-			out += "---\n" + document(t, p.Infra)
+			out += "---\n" + golden.YAML(t, p.Infra)
 		}
 		return map[string]string{"out.yaml": out}
 	})

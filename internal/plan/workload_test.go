@@ -73,7 +73,7 @@ func TestAChildBecomes(t *testing.T) {
 		}
 		var out []string
 		for _, o := range p.Objects {
-			out = append(out, document(t, withoutTemplateTwice(t, o)))
+			out = append(out, golden.YAML(t, withoutTemplateTwice(t, o)))
 		}
 		return map[string]string{"out.yaml": strings.Join(out, "---\n")}
 	})
@@ -83,7 +83,7 @@ func TestAChildBecomes(t *testing.T) {
 func withoutTemplateTwice(t *testing.T, o runtime.ApplyConfiguration) any {
 	t.Helper()
 	object := map[string]any{}
-	if err := yaml.Unmarshal([]byte(document(t, o)), &object); err != nil {
+	if err := yaml.Unmarshal([]byte(golden.YAML(t, o)), &object); err != nil {
 		t.Fatal(err)
 	}
 	annotations, _ := object["metadata"].(map[string]any)["annotations"].(map[string]any)

@@ -87,13 +87,21 @@ func (w *world) bridges() {
 	w.told.taken()
 }
 
-func TestABridgeThatCannotWorkIsRefused(t *testing.T) {
-	w := dpuWorld(t)
+// admits makes a bridge that the operator, which may read its Secrets, has judged.
+func (w *world) admits(name string) *dpuv1.DPUHCPBridge {
+	w.t.Helper()
 	w.grantsSecrets()
 	w.operator()
 	w.bridges()
-	w.creates(w.bridge("first")) // for the others, one too many
+	b := w.bridge(name)
+	w.creates(b)
 	w.t.Cleanup(w.forgetsBridges)
+	return b
+}
+
+func TestABridgeThatCannotWorkIsRefused(t *testing.T) {
+	w := dpuWorld(t)
+	w.admits("first") // for the others, one too many
 	w.creates(w.dpuCluster("free", "example.com/hosted"))
 	for _, c := range []struct {
 		says   []string
@@ -159,12 +167,7 @@ func TestWhatABridgeWaitsForIsWarnedOf(t *testing.T) {
 // A bridge that has lost what it was made of can be mended, labelled, deleted; only what is written anew is judged.
 func TestABridgeThatIsThereCanBeMended(t *testing.T) {
 	w := dpuWorld(t)
-	w.grantsSecrets()
-	w.operator()
-	w.bridges()
-	b := w.bridge("dpu1")
-	w.creates(b)
-	w.t.Cleanup(w.forgetsBridges)
+	b := w.admits("dpu1")
 	for _, lost := range []client.Object{w.mapping(nil), w.holds("pull", "", ""), w.dpuCluster("dpus", "")} {
 		w.Expect(w.api.Delete(w.ctx, lost)).To(Succeed())
 	}
@@ -182,12 +185,7 @@ func TestABridgeThatIsThereCanBeMended(t *testing.T) {
 // With reads that fail, who writes a spec is told so; who deletes, or takes a finalizer off, is not even asked about.
 func TestABridgeThatCannotBeJudgedStopsNobody(t *testing.T) {
 	w := dpuWorld(t)
-	w.grantsSecrets()
-	w.operator()
-	w.bridges()
-	b := w.bridge("dpu1")
-	w.creates(b)
-	w.t.Cleanup(w.forgetsBridges)
+	b := w.admits("dpu1")
 	w.told.taken()
 	w.blind.Store(true)
 	w.Expect(w.changes(b, func() { b.Spec.OCPReleaseImage = "quay.io/ocp/release:4.99.0" })).To(Succeed())

@@ -34,22 +34,13 @@ func load(t *testing.T, path string) bridge.Input {
 	return in
 }
 
-func document(t *testing.T, of any) string {
-	t.Helper()
-	text, err := yaml.Marshal(of)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 func TestABridgeBecomes(t *testing.T) {
 	golden.Cases(t, "testdata", []string{"in.yaml"}, func(t *testing.T, dir string) map[string]string {
 		p := bridge.Of(load(t, filepath.Join(dir, "in.yaml")))
 		NewWithT(t).Expect(p.Held).To(BeFalse(), "%v", p.Findings)
-		said := []string{document(t, map[string]any{"findings": told(p), "key": p.Key})}
+		said := []string{golden.YAML(t, map[string]any{"findings": told(p), "key": p.Key})}
 		for _, o := range p.Objects {
-			said = append(said, document(t, o))
+			said = append(said, golden.YAML(t, o))
 		}
 		return map[string]string{"out.yaml": strings.Join(said, "---\n")}
 	})
@@ -318,7 +309,7 @@ func TestEtcdNeedsAStorageClass(t *testing.T) {
 func TestANodesExternalAddressIsTakenFirst(t *testing.T) {
 	in := load(t, "testdata/nodeports/in.yaml")
 	in.Nodes[1].Status.Addresses = append(in.Nodes[1].Status.Addresses, corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: "198.51.100.3"})
-	NewWithT(t).Expect(document(t, bridge.Of(in).Objects)).To(And(ContainSubstring("address: 198.51.100.3"), Not(ContainSubstring("10.0.0."))))
+	NewWithT(t).Expect(golden.YAML(t, bridge.Of(in).Objects)).To(And(ContainSubstring("address: 198.51.100.3"), Not(ContainSubstring("10.0.0."))))
 }
 
 func TestADeletionIsTakenInItsOrder(t *testing.T) {

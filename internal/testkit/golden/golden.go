@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 )
 
 var update = flag.Bool("update", false, "write golden files instead of comparing with them")
@@ -33,6 +34,16 @@ func Cases(t *testing.T, testdata string, inputs []string, run func(t *testing.T
 			rejectStale(t, dir, want)
 		})
 	}
+}
+
+// YAML is one document of a golden file.
+func YAML(t *testing.T, of any) string {
+	t.Helper()
+	text, err := yaml.Marshal(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 func compare(t *testing.T, file, got string) {
