@@ -25,6 +25,7 @@ type front struct {
 	asked  []string
 	answer http.HandlerFunc // in place of the hosted API's, if set
 	passes func(*http.Request)
+	some   func(http.ResponseWriter, *http.Request) bool
 }
 
 func newFront(t *testing.T, token string) *front {
@@ -36,18 +37,19 @@ func newFront(t *testing.T, token string) *front {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &front{token: token}
+	f := &front{token: token, some: func(http.ResponseWriter, *http.Request) bool { return false }}
 	proxy := &httputil.ReverseProxy{FlushInterval: -1, Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(&url.URL{Scheme: "https", Host: strings.Trim(strings.TrimPrefix(cluster.Admin.Host, "https:"), "/")})
 		r.Out.Header.Del("Authorization")
 	}}
 	f.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token, answer := f.note(r)
+		token, answer, some := f.note(r)
 		switch {
 		case r.Header.Get("Authorization") != "Bearer "+token:
 			http.Error(w, "who are you?", http.StatusUnauthorized)
 		case answer != nil:
 			answer(w, r)
+		case some(w, r):
 		default:
 			f.passing()(r)
 			proxy.ServeHTTP(w, r)
@@ -60,7 +62,7 @@ func newFront(t *testing.T, token string) *front {
 	return f
 }
 
-func (f *front) note(r *http.Request) (token string, answer http.HandlerFunc) {
+func (f *front) note(r *http.Request) (token string, answer http.HandlerFunc, some func(http.ResponseWriter, *http.Request) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	verb := strings.ToLower(r.Method)
@@ -68,7 +70,7 @@ func (f *front) note(r *http.Request) (token string, answer http.HandlerFunc) {
 		verb = "watch"
 	}
 	f.asked = append(f.asked, verb+" "+r.URL.Path)
-	return f.token, f.answer
+	return f.token, f.answer, f.some
 }
 
 func (f *front) calls() []string {
@@ -97,6 +99,13 @@ func (f *front) answers(h http.HandlerFunc) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.answer = h
+}
+
+// answersSome requests: those for which it says so; the hosted API answers the others.
+func (f *front) answersSome(h func(http.ResponseWriter, *http.Request) bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.some = h
 }
 
 // before has something done before a request reaches the hosted API.

@@ -1,7 +1,12 @@
 package guest_test
 
 import (
+	"context"
+	"encoding/json"
+	"net/http"
 	"net/netip"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -9,8 +14,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -25,9 +32,7 @@ func TestMetalLBIsSeenThoughItComesLate(t *testing.T) {
 	w := serving(t)
 	w.Expect(w.see().MetalLB).To(Equal(plan.GuestMetalLB{}))
 	connections := w.wire.connections()
-	crds := []*apiextensionsv1.CustomResourceDefinition{metalLBKind("MetalLB", "metallbs"), metalLBKind("L2Advertisement", "l2advertisements")}
-	_, err := sigsenvtest.InstallCRDs(cluster.Admin, sigsenvtest.CRDInstallOptions{CRDs: crds})
-	w.Expect(err).NotTo(HaveOccurred())
+	uninstall := w.installs(metalLBKind("MetalLB", "metallbs"), metalLBKind("L2Advertisement", "l2advertisements"))
 	api, err := client.New(cluster.Admin, client.Options{})
 	w.Expect(err).NotTo(HaveOccurred())
 	metalLB := metalLBObject("MetalLB", map[string]any{"loadBalancerClass": "metallb.io/metallb"})
@@ -42,10 +47,52 @@ func TestMetalLBIsSeenThoughItComesLate(t *testing.T) {
 	w.Expect(api.Update(w.ctx, metalLB)).To(Succeed())
 	w.eventually("that the class is gone", func(g *plan.Guest) bool { return g.MetalLB.Objects[0].Class == "" })
 
-	w.Expect(sigsenvtest.UninstallCRDs(cluster.Admin, sigsenvtest.CRDInstallOptions{CRDs: crds})).To(Succeed())
+	uninstall()
 	w.eventually("that MetalLB is gone", func(g *plan.Guest) bool { return g.MetalLB.Objects == nil && g.MetalLB.Advertisements == nil })
 	w.Expect(w.see().Problem).To(BeNil(), "a kind that goes is no trouble")
 	w.Expect(w.wire.connections()).To(Equal(connections), "one that is not served yet ends no visit")
+}
+
+// What an API server says of a kind that has just come, or is about to go, is no trouble of the hosted cluster.
+func TestAKindThatIsUnsettledEndsNoVisit(t *testing.T) {
+	for _, says := range []*apierrors.StatusError{apierrors.NewTooManyRequests("storage is (re)initializing", 1), apierrors.NewResourceExpired("too old resource version: 355 (367)")} {
+		t.Run(string(says.ErrStatus.Reason), func(t *testing.T) {
+			says.ErrStatus.Kind = "Status"
+			w := newWorld(t, v1alpha1.AppsLoadBalancer)
+			f := w.behindFront("token")
+			var asked atomic.Int32
+			f.answersSome(func(to http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Path != "/apis/metallb.io/v1beta1/metallbs" || asked.Add(1) > 1 {
+					return false
+				}
+				to.WriteHeader(int(says.ErrStatus.Code))
+				w.Expect(json.NewEncoder(to).Encode(says.ErrStatus)).To(Succeed())
+				return true
+			})
+			w.eventually("the hosted cluster", reached)
+			t.Cleanup(w.installs(metalLBKind("MetalLB", "metallbs")))
+			w.Eventually(f.calls, 10*time.Second).Should(ContainElement("watch /apis/metallb.io/v1beta1/metallbs"))
+			visits := slices.DeleteFunc(f.calls(), func(call string) bool { return call != "get /version" })
+			w.Expect(visits).To(HaveLen(1))
+			w.Expect(asked.Load()).To(BeNumerically(">", 1))
+		})
+	}
+}
+
+// installs definitions, until they are taken away and gone: one that is going cannot be made again.
+func (w *world) installs(crds ...*apiextensionsv1.CustomResourceDefinition) (uninstall func()) {
+	options := sigsenvtest.CRDInstallOptions{CRDs: crds, Scheme: runtime.NewScheme()}
+	w.Expect(apiextensionsv1.AddToScheme(options.Scheme)).To(Succeed())
+	_, err := sigsenvtest.InstallCRDs(cluster.Admin, options)
+	w.Expect(err).NotTo(HaveOccurred())
+	api, err := client.New(cluster.Admin, client.Options{Scheme: options.Scheme})
+	w.Expect(err).NotTo(HaveOccurred())
+	return func() {
+		w.Expect(sigsenvtest.UninstallCRDs(cluster.Admin, options)).To(Succeed())
+		for _, crd := range crds {
+			w.Eventually(func() error { return api.Get(context.Background(), client.ObjectKeyFromObject(crd), crd) }, 10*time.Second).Should(MatchError(apierrors.IsNotFound, "it is gone"))
+		}
+	}
 }
 
 // metalLBKind is as much of a definition of MetalLB's as the API server asks for.

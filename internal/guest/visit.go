@@ -148,11 +148,21 @@ func seeLate[T any](ctx context.Context, v *visit, crd string, c collection[T], 
 			case <-again:
 			}
 			if there.Load() {
-				if err := follow(ctx, v.api, c, have); !apierrors.IsNotFound(err) {
+				err := follow(ctx, v.api, c, have)
+				if tries < servedSoon && isUnsettled(err) {
+					continue
+				}
+				if !apierrors.IsNotFound(err) {
 					return err
 				}
 			}
 			have(nil)
 		}
 	})
+}
+
+// isUnsettled says whether an API server may mean that a kind has just come, or is about to go: the cache of such a kind is not filled
+// yet ("storage is (re)initializing"), or its watch begins before it. What was seen of it stays until it is asked again.
+func isUnsettled(err error) bool {
+	return apierrors.IsTooManyRequests(err) || apierrors.IsResourceExpired(err)
 }
