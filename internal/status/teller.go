@@ -4,6 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,7 +31,7 @@ func (t *Teller) Tell(about client.Object, findings []finding.Finding, now time.
 		at, known := before[sentence]
 		if !known || f.Outcome != finding.OK && now.Sub(at) >= tellAgain {
 			at = now
-			t.Events.Eventf(about, nil, kindOf(f), f.Reason, f.Condition, "%s", f.Message)
+			t.Events.Eventf(about, piece(f), kindOf(f), f.Reason, f.Condition, "%s", f.Message)
 		}
 		standing[sentence] = at
 		if left := tellAgain - now.Sub(at); f.Outcome != finding.OK && (again == 0 || left < again) {
@@ -45,6 +46,15 @@ func (t *Teller) Tell(about client.Object, findings []finding.Finding, now time.
 		t.Forget(key)
 	}
 	return again
+}
+
+// piece of an object that a finding is about; nil when it is all of it. Of events that differ in their note alone, client-go keeps the
+// first's.
+func piece(f finding.Finding) runtime.Object {
+	if f.Field == "" {
+		return nil
+	}
+	return &corev1.ObjectReference{APIVersion: f.Of.APIVersion, Kind: f.Of.Kind, Namespace: f.Of.Namespace, Name: f.Of.Name, FieldPath: f.Field}
 }
 
 // Forget drops an object that is gone.

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,6 +43,27 @@ func TestAFindingIsToldOnceAndAWarningAgainWhileItStands(t *testing.T) {
 	teller.Forget(client.ObjectKeyFromObject(about))
 	teller.Tell(about, []finding.Finding{missing}, start.Add(33*time.Minute))
 	g.Expect(drained(recorder)).To(HaveLen(1), "an object of that name made anew")
+}
+
+func TestTwoFindingsOfOneReasonAreTwoEvents(t *testing.T) {
+	g := NewWithT(t)
+	api, scheme := fake.NewClientset(), runtime.NewScheme()
+	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: api.EventsV1()})
+	t.Cleanup(broadcaster.Shutdown)
+	g.Expect(broadcaster.StartRecordingToSinkWithContext(t.Context())).To(Succeed())
+	teller := Teller{Events: broadcaster.NewRecorder(scheme, "oooi")}
+	about := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1"}}
+	invalid := finding.Wrong("Provisioned", "AnnotationInvalid")
+	teller.Tell(about, []finding.Finding{invalid.At("metadata.annotations.a").Say("one"), invalid.At("metadata.annotations.b").Say("two")}, time.Unix(0, 0))
+	g.Eventually(func() (notes []string) {
+		all, err := api.EventsV1().Events("clusters").List(t.Context(), metav1.ListOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, e := range all.Items {
+			notes = append(notes, e.Note)
+		}
+		return notes
+	}).Should(ConsistOf("one", "two"))
 }
 
 func drained(r *events.FakeRecorder) (all []string) {
