@@ -8,6 +8,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -93,12 +95,12 @@ func (o *bridgeOrder) run(cmd *cobra.Command, cluster *clusterFlags) error {
 	}
 	var errs [3]error
 	o.Namespace, errs[0] = cluster.namespace()
-	o.SSHKey, errs[1] = os.ReadFile(o.sshKeyFile)
-	o.PullSecret, errs[2] = os.ReadFile(o.pullSecretFile)
+	o.SSHKey, errs[1] = contentOf(o.sshKeyFile)
+	o.PullSecret, errs[2] = contentOf(o.pullSecretFile)
 	if err := errors.Join(errs[:]...); err != nil {
 		return asUnusable(err)
 	}
-	objects, err := o.Objects()
+	objects, err := o.Objects() // before any cluster is asked: files and flags are judged
 	if err != nil {
 		return asUnusable(err)
 	}
@@ -109,12 +111,30 @@ func (o *bridgeOrder) run(cmd *cobra.Command, cluster *clusterFlags) error {
 	if err != nil {
 		return asUnusable(err)
 	}
+	quiet, err := cluster.client(io.Discard)
+	if err != nil {
+		return asUnusable(err)
+	}
 	done, options := "applied", []client.ApplyOption(nil)
 	if o.dryRun {
 		done, options = "would be applied", append(options, client.DryRunAll)
 	}
 	told := func(what string) { fmt.Fprintln(cmd.OutOrStdout(), what, done) }
-	return explained(bridgecli.Apply(cmd.Context(), api, objects, told, options...))
+	return explained(o.Apply(cmd.Context(), api, quiet, told, options...))
+}
+
+// contentOf a file that goes into a Secret, which holds no more than 1 MiB (k8s.io/api/core/v1.MaxSecretSize).
+func contentOf(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, corev1.MaxSecretSize+1))
+	if len(text) > corev1.MaxSecretSize {
+		return nil, fmt.Errorf("%s has more than %d bytes, and a Secret holds no more: is it the right file?", name, corev1.MaxSecretSize)
+	}
+	return text, err
 }
 
 func newBridgeStatusCommand() *cobra.Command {
@@ -161,10 +181,13 @@ func standingOf(ctx context.Context, cluster *clusterFlags, warnings io.Writer, 
 	return bridgecli.Of(b), nil
 }
 
-// explained adds what to do where the cluster does not know the kind.
+// explained adds what to do where the cluster does not know the kind, and where somebody else writes a field.
 func explained(err error) error {
-	if meta.IsNoMatchError(err) {
+	switch {
+	case meta.IsNoMatchError(err):
 		return fmt.Errorf("%w; install the operator's CRDs first", err)
+	case apierrors.IsConflict(err):
+		return fmt.Errorf("%w; what was written with another tool is changed with that tool", err)
 	}
 	return err
 }

@@ -84,15 +84,37 @@ type named interface {
 	GetName() *string
 }
 
-// Apply sends objects one after the other and tells of each that was taken.
-func Apply(ctx context.Context, to client.Client, objects []runtime.ApplyConfiguration, told func(string), options ...client.ApplyOption) error {
-	for _, o := range objects {
-		n := o.(named)
-		what := fmt.Sprintf("%s %s/%s", *n.GetKind(), *n.GetNamespace(), *n.GetName())
-		if err := to.Apply(ctx, o, append(options, client.FieldOwner(names.CLIFieldOwner))...); err != nil {
-			return fmt.Errorf("applying %s: %w", what, err)
+// Apply sends the objects one after the other and tells of each that was taken. The bridge, which comes last, is judged first, so that
+// one that is refused leaves no Secrets behind; judge is a client whose warnings nobody reads: that the Secrets are not there yet.
+func (o Order) Apply(ctx context.Context, to, judge client.Client, told func(string), options ...client.ApplyOption) error {
+	trial, err := o.Objects() // of its own: the client writes into it what the API server answers
+	if err != nil {
+		return err
+	}
+	if err := send(ctx, judge, trial[len(trial)-1], client.DryRunAll); err != nil {
+		return err
+	}
+	objects, err := o.Objects()
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if err := send(ctx, to, object, options...); err != nil {
+			return err
 		}
-		told(what)
+		told(title(object))
 	}
 	return nil
+}
+
+func send(ctx context.Context, to client.Client, o runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+	if err := to.Apply(ctx, o, append(options, client.FieldOwner(names.CLIFieldOwner))...); err != nil {
+		return fmt.Errorf("applying %s: %w", title(o), err)
+	}
+	return nil
+}
+
+func title(o runtime.ApplyConfiguration) string {
+	n := o.(named)
+	return fmt.Sprintf("%s %s/%s", *n.GetKind(), *n.GetNamespace(), *n.GetName())
 }

@@ -29,10 +29,8 @@ func TestABridgeIsAppliedWithItsSecrets(t *testing.T) {
 	}
 	var told []string
 	apply := func(options ...client.ApplyOption) error {
-		objects, err := order.Objects()
-		g.Expect(err).NotTo(HaveOccurred())
 		told = nil
-		return bridgecli.Apply(t.Context(), api, objects, func(what string) { told = append(told, what) }, options...)
+		return order.Apply(t.Context(), api, api, func(what string) { told = append(told, what) }, options...)
 	}
 	bridge, pull, key := &dpuv1.DPUHCPBridge{}, &corev1.Secret{}, &corev1.Secret{}
 
@@ -57,5 +55,9 @@ func TestABridgeIsAppliedWithItsSecrets(t *testing.T) {
 
 	order.Spec.BaseDomain = "example.org"
 	g.Expect(apply()).To(MatchError(And(ContainSubstring("applying DPUHCPBridge default/dpu1: "), ContainSubstring("baseDomain is set once"))))
-	g.Expect(told).To(HaveLen(2))
+	g.Expect(told).To(BeEmpty())
+
+	order.Name, order.Spec.MetalLBVirtualIP = "dpu2", "192.0.2.10"
+	g.Expect(apply()).To(MatchError(ContainSubstring("applying DPUHCPBridge default/dpu2: ")), "there is no load balancer")
+	g.Expect(api.Get(t.Context(), at("dpu2-ssh-key"), key)).To(MatchError(apierrors.IsNotFound, "what is refused leaves nothing"))
 }
