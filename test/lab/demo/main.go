@@ -126,7 +126,7 @@ func verdict(done []outcome) error {
 		if o.err != nil {
 			result, detail = "BROKEN", o.err.Error()
 		}
-		fmt.Fprintf(table, "%s\t%.1f s\t%s\t%.100s\n", o.step.name, o.after.Seconds(), result, strings.ReplaceAll(detail, "\n", " "))
+		fmt.Fprintf(table, "%s\t%.1f s\t%s\t%.200s\n", o.step.name, o.after.Seconds(), result, strings.ReplaceAll(detail, "\n", " "))
 	}
 	table.Flush()
 	if last := done[len(done)-1]; last.err != nil {

@@ -52,7 +52,7 @@ func bootSteps(console *scene.Console, m scene.Machine, hosted func(context.Cont
 		}
 	}
 	return []step{
-		{"lease", 45 * time.Second, stage("lease")},
+		{"lease", 60 * time.Second, stage("lease")},
 		{"names", 20 * time.Second, stage("names")},
 		{"ignition", 30 * time.Second, stage("ignition")},
 		{"TLS to the API", 60 * time.Second, stage("api")},

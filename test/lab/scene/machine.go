@@ -82,7 +82,7 @@ func (c *Console) Await(ctx context.Context, stage string) (Stage, error) {
 		last = c.last(stage)
 		switch {
 		case last.Name == "":
-			return fmt.Errorf("%s has not come so far", c.machine.Name)
+			return fmt.Errorf("%s has not come so far; its console ends with %q", c.machine.Name, c.end())
 		case last.Waiting:
 			return fmt.Errorf("%s", last.Detail)
 		}
@@ -114,6 +114,16 @@ func (c *Console) last(stage string) Stage {
 		}
 	}
 	return found
+}
+
+// end is the last line of all.
+func (c *Console) end() string {
+	content, err := os.ReadFile(c.path)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
 }
 
 // parseStage reads `WORKER <seconds> <stage> <detail>`.
