@@ -57,6 +57,9 @@ func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	defer r.claims.take(bridge.ClusterKey(b))()
 	seen, err := r.observe.Around(ctx, b)
 	if err != nil {
+		if bridge.Of(seen.Input).Approve == nil { // that much was read: who has nothing to approve does not go on because of a Secret
+			r.observe.Approvals.Forget(req.NamespacedName)
+		}
 		return ctrl.Result{}, err
 	}
 	if seen.Deleting() {

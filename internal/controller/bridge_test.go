@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -252,6 +253,16 @@ func TestWhatIsNotInstalledIsNamedAndNoticedWhenItIs(t *testing.T) {
 	w.Expect(w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionFalse, "DPFMissing")).To(ContainSubstring("install the DPF operator"))
 	w.Expect(w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "HyperShiftMissing")).To(ContainSubstring("MCE"))
 	w.saysOf("b1", dpuv1.ConditionMetalLBConfigured, metav1.ConditionFalse, "MetalLBMissing")
+
+	// Of another version they are missing too; which one is asked for is said.
+	w.offers("v9", "DPUCluster."+dpf.GroupVersion.Group, "HostedCluster."+hyperv1.GroupVersion.Group, "IPAddressPool."+metallb.GroupVersion.Group)
+	w.Consistently(func(g Gomega) {
+		for condition, reason := range map[string]string{dpuv1.ConditionDPUClusterBound: "DPFMissing", dpuv1.ConditionReady: "HyperShiftMissing", dpuv1.ConditionMetalLBConfigured: "MetalLBMissing"} {
+			g.Expect(w.saysOf("b1", condition, metav1.ConditionFalse, reason)).To(MatchRegexp(`\([a-z.]+/v1(alpha|beta)1\): install`))
+		}
+	}, 2*controller.LookEvery, time.Second).Should(Succeed())
+	w.uninstalls(dpf.GroupVersion.Group, hyperv1.GroupVersion.Group, metallb.GroupVersion.Group)
+
 	w.Expect(bare.InstallForeign()).To(Succeed())
 	w.creates(w.dpuCluster("d1", "example.com/hosted"))
 	w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionTrue, "Bound")
@@ -276,6 +287,22 @@ func TestWhatIsNotInstalledIsNamedAndNoticedWhenItIs(t *testing.T) {
 	w.Expect(w.api.Delete(w.ctx, w.bridge())).To(Succeed())
 	w.tearsDown("b1")
 	w.gone(w.bridge())
+}
+
+// offers kinds, each as Kind.group, in one version only.
+func (w dpuWorld) offers(version string, kinds ...string) {
+	w.t.Helper()
+	for _, k := range kinds {
+		kind, group, _ := strings.Cut(k, ".")
+		plural := strings.ToLower(kind) + "s"
+		w.Expect(w.cluster.Install(&apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group}, Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: group, Scope: apiextensionsv1.NamespaceScoped, Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind, Plural: plural},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: version, Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
+			}},
+		}})).To(Succeed())
+	}
 }
 
 // uninstalls the CRDs of groups, and with them their objects.
@@ -461,6 +488,38 @@ func TestABridgeThatWorksGivesWayToNoOlderOne(t *testing.T) {
 	w.Expect(w.silent()).To(Equal(before), "written: %v", w.calls.written())
 	w.Expect(w.api.Delete(w.ctx, elder)).To(Succeed())
 	w.gone(elder)
+}
+
+func TestApprovalEndsWithTheDPUClusterThoughASecretCannotBeRead(t *testing.T) {
+	w := newDPUWorld(t)
+	w.bridged()
+	w.hyperShift("b1", "first")
+	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
+	w.Expect(w.wire.connections()).NotTo(BeZero())
+	w.faults.hide("/secrets/pull")
+	w.Expect(w.api.Delete(w.ctx, w.dpuCluster("d1", ""))).To(Succeed())
+	w.Eventually(w.wire.connections).Should(BeZero(), "the hosted cluster's requests are followed")
+	w.faults.hide("")
+	w.saysOf("b1", dpuv1.ConditionCSRAutoApprovalActive, metav1.ConditionFalse, "DPUClusterDeleted")
+}
+
+func TestABridgeByNodePortsIsReadyWhileTheirNodeIs(t *testing.T) {
+	w := newDPUWorld(t)
+	w.grantsSecrets()
+	b := w.bridge()
+	b.Spec.ExposeThroughLoadBalancer, b.Spec.MetalLBVirtualIP = false, ""
+	w.creates(w.dpuCluster("d1", "example.com/hosted"), b)
+	w.hyperShift("b1", "first")
+	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
+	w.silent()
+	turns := func(ready corev1.ConditionStatus) {
+		node := named(&corev1.Node{}, "", "publishes")
+		w.reports(node, func() { node.Status.Conditions[0].Status = ready })
+	}
+	turns(corev1.ConditionFalse)
+	w.Expect(w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "NodeAddressAway")).To(ContainSubstring("reached at 10.0.0.1"))
+	turns(corev1.ConditionTrue)
+	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
 }
 
 func TestAPolicySaysWhatGoesWithTheDPUCluster(t *testing.T) {

@@ -54,8 +54,8 @@ func (p parts) bridge(settings bridge.Settings) error {
 		For(&dpuv1.DPUHCPBridge{}).
 		Watches(&dpuv1.DPUHCPBridge{}, p.mapped(r.rivals)).
 		Watches(&corev1.ConfigMap{}, p.mapped(bridged)).
-		Watches(&corev1.Node{}, p.mapped(r.unpublished), builder.WithPredicates(reachedOtherwise)).
-		Watches(&storagev1.StorageClass{}, p.mapped(r.unpublished)).
+		Watches(&corev1.Node{}, p.mapped(r.onNodes), builder.WithPredicates(reachedOtherwise)).
+		Watches(&storagev1.StorageClass{}, p.mapped(r.unstored)).
 		Build(r)
 	if err != nil {
 		return err
@@ -109,8 +109,13 @@ func (r bridgeReconciler) of(ctx context.Context, cluster types.NamespacedName) 
 	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool { return bridge.ClusterKey(b) == cluster })
 }
 
-// unpublished: the bridges that have no hosted cluster yet; what Nodes and StorageClasses there are matters to no other.
-func (r bridgeReconciler) unpublished(ctx context.Context, _ client.Object) ([]types.NamespacedName, error) {
+// onNodes: the bridges whose control plane is reached through Nodes, or is yet to be.
+func (r bridgeReconciler) onNodes(ctx context.Context, _ client.Object) ([]types.NamespacedName, error) {
+	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool { return !b.Spec.ExposeThroughLoadBalancer })
+}
+
+// unstored: the bridges that have no hosted cluster yet; what StorageClasses there are matters to no other.
+func (r bridgeReconciler) unstored(ctx context.Context, _ client.Object) ([]types.NamespacedName, error) {
 	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool { return !bridge.Reported(b) })
 }
 

@@ -14,6 +14,7 @@ import (
 type faults struct {
 	mu      sync.Mutex
 	refused string         // part of a path whose mutating calls fail
+	hidden  string         // part of a path whose reading calls fail
 	count   map[string]int // mutating calls that got through, by whom they are for
 	of      map[string]fault
 	deaths  int
@@ -50,6 +51,13 @@ func (f *faults) refuse(path string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.refused = path
+}
+
+// hide what has a text in its path from who reads; an empty one hides nothing.
+func (f *faults) hide(path string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hidden = path
 }
 
 // before the API server, for one manager: from its death on nothing of it gets there.
@@ -92,6 +100,9 @@ func (f *faults) judge(r *http.Request, dead *bool) (passes, heard bool) {
 	defer f.mu.Unlock()
 	changes := r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "/events")
 	if *dead || changes && f.refused != "" && strings.Contains(r.URL.Path, f.refused) {
+		return false, false
+	}
+	if !changes && f.hidden != "" && strings.Contains(r.URL.Path, f.hidden) {
 		return false, false
 	}
 	who := numbered.FindStringSubmatch(r.URL.Path + " " + body(r))

@@ -38,7 +38,20 @@ type wire struct {
 	to     string
 	cut    bool
 	dialed []string
-	open   []net.Conn
+	open   []*wired
+}
+
+// wired is a connection over it.
+type wired struct {
+	net.Conn
+	over *wire
+}
+
+func (c *wired) Close() error {
+	c.over.mu.Lock()
+	defer c.over.mu.Unlock()
+	c.over.open = slices.DeleteFunc(c.over.open, func(o *wired) bool { return o == c })
+	return c.Conn.Close()
 }
 
 func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -48,9 +61,13 @@ func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, err
 	if w.cut || w.to == "" {
 		return nil, errors.New("no way to " + address)
 	}
-	c, err := (&net.Dialer{}).DialContext(ctx, network, w.to)
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, w.to)
+	if err != nil {
+		return nil, err
+	}
+	c := &wired{conn, w}
 	w.open = append(w.open, c)
-	return c, err
+	return c, nil
 }
 
 // setCut ends every connection, and lets none be made until it is taken back.
@@ -59,9 +76,7 @@ func (w *wire) setCut(cut bool) {
 	defer w.mu.Unlock()
 	w.cut = cut
 	for _, c := range w.open {
-		if c != nil {
-			_ = c.Close()
-		}
+		_ = c.Conn.Close()
 	}
 	w.open = nil
 }
@@ -70,6 +85,13 @@ func (w *wire) dials() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.dialed)
+}
+
+// connections that nobody has closed.
+func (w *wire) connections() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.open)
 }
 
 var theHosted *envtest.Hosted

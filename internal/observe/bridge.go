@@ -51,7 +51,7 @@ func (o *Bridges) Bridge(ctx context.Context, key types.NamespacedName) (*dpuv1.
 }
 
 // Around reads all that planning a bridge looks at, beside the bridge itself, which may not be stored yet. Of one that is being deleted
-// it reads nothing.
+// it reads nothing. With an error it has what was read before: what the cache has comes first.
 func (o *Bridges) Around(ctx context.Context, b *dpuv1.DPUHCPBridge) (Bridge, error) {
 	seen := Bridge{Input: bridge.Input{
 		Settings: o.Settings, Bridge: b, Lives: o.lives(ctx, &dpuv1.DPUHCPBridgeList{}),
@@ -66,7 +66,7 @@ func (o *Bridges) Around(ctx context.Context, b *dpuv1.DPUHCPBridge) (Bridge, er
 	}
 	for _, read := range []func(context.Context, *Bridge) error{o.objects, o.rivals, o.surroundingsOf, o.secrets, o.dpus} {
 		if err := read(ctx, &seen); err != nil {
-			return Bridge{}, err
+			return seen, err
 		}
 	}
 	seen.Pause = o.pause(b.Annotations, seen.HostedCluster)

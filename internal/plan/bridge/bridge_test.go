@@ -312,6 +312,22 @@ func TestANodesExternalAddressIsTakenFirst(t *testing.T) {
 	NewWithT(t).Expect(golden.YAML(t, bridge.Of(in).Objects)).To(And(ContainSubstring("address: 198.51.100.3"), Not(ContainSubstring("10.0.0."))))
 }
 
+func TestAControlPlaneIsReachedOnlyWhereItWasPublished(t *testing.T) {
+	in := load(t, "testdata/nodeports/in.yaml")
+	made(&in)
+	in.HostedCluster.Spec.Services = []hyperv1.ServicePublishingStrategyMapping{{Service: hyperv1.APIServer, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{
+		Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: "10.0.0.2"},
+	}}}
+	g, away := NewWithT(t), ContainElement("Ready/NodeAddressAway")
+	g.Expect(told(bridge.Of(in))).NotTo(away)
+	in.Nodes[2].Status.Conditions[0].Status = corev1.ConditionFalse
+	g.Expect(told(bridge.Of(in))).To(away, "it is there, and not Ready")
+	in.Nodes = in.Nodes[:2]
+	p := bridge.Of(in)
+	g.Expect(told(p)).To(away, "it is gone")
+	g.Expect(p.Held).To(BeFalse(), "all else goes on")
+}
+
 func TestADeletionIsTakenInItsOrder(t *testing.T) {
 	in := load(t, "testdata/loadbalancer/in.yaml")
 	made(&in)

@@ -1,11 +1,14 @@
 package bridge
 
 import (
+	"slices"
+
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/metallb"
 )
 
 var published = []hyperv1.ServiceType{hyperv1.APIServer, hyperv1.OAuthServer, hyperv1.Konnectivity, hyperv1.Ignition}
@@ -13,6 +16,7 @@ var published = []hyperv1.ServiceType{hyperv1.APIServer, hyperv1.OAuthServer, hy
 // services says how the control plane is reached. HyperShift lets nobody change it, so a hosted cluster that is there keeps what it has.
 func (in Input) services(p *Plan) []hyperv1.ServicePublishingStrategyMapping {
 	if hc := in.cluster(); hc != nil {
+		p.Find(in.away(hc.Spec.Services)...)
 		return hc.Spec.Services
 	}
 	var all []hyperv1.ServicePublishingStrategyMapping
@@ -38,6 +42,21 @@ func (in Input) services(p *Plan) []hyperv1.ServicePublishingStrategyMapping {
 		}})
 	}
 	return all
+}
+
+// away tells of node ports at an address that no Ready Node has any more.
+func (in Input) away(services []hyperv1.ServicePublishingStrategyMapping) []finding.Finding {
+	for _, s := range services {
+		if s.NodePort != nil && !slices.ContainsFunc(in.Nodes, func(n corev1.Node) bool { return isReady(n) && has(n, s.NodePort.Address) }) {
+			return one(finding.Fails(dpuv1.ConditionReady, "NodeAddressAway").At("spec.exposeThroughLoadBalancer").
+				Say("the control plane is reached at %s, which no Ready Node of the management cluster has: bring the Node back, or give another its address; HyperShift publishes it nowhere else", s.NodePort.Address))
+		}
+	}
+	return nil
+}
+
+func has(n corev1.Node, address string) bool {
+	return slices.ContainsFunc(n.Status.Addresses, func(a corev1.NodeAddress) bool { return a.Address == address })
 }
 
 // nodeAddress is a Ready Node's ExternalIP, else a Ready Node's InternalIP.
@@ -73,7 +92,7 @@ func (in Input) metallb() []finding.Finding {
 		return one(finding.Note(kind, "NotNeeded").Say("metalLBVirtualIP is not set: the address is that of any load balancer"))
 	case !in.Served.MetalLB:
 		return one(finding.Wait(kind, "MetalLBMissing").At("spec.metalLBVirtualIP").
-			Say("the cluster does not serve MetalLB's IPAddressPools and L2Advertisements: install the MetalLB operator; it is noticed by itself"))
+			Say("the cluster does not serve MetalLB's IPAddressPools and L2Advertisements (%s): install the MetalLB operator; it is noticed by itself", metallb.GroupVersion))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -83,10 +84,15 @@ func (c *Cluster) Stop() error {
 // InstallForeign installs the CRDs of the kinds that a cluster may lack.
 func (c *Cluster) InstallForeign() error {
 	crds, err := Foreign()
-	if err == nil {
-		_, err = envtest.InstallCRDs(c.Admin, envtest.CRDInstallOptions{CRDs: crds})
-	}
 	if err != nil {
+		return err
+	}
+	return c.Install(crds...)
+}
+
+// Install CRDs, and wait until they are served.
+func (c *Cluster) Install(crds ...*apiextensionsv1.CustomResourceDefinition) error {
+	if _, err := envtest.InstallCRDs(c.Admin, envtest.CRDInstallOptions{CRDs: crds}); err != nil {
 		return fmt.Errorf("installing the CRDs of others: %w", err)
 	}
 	return nil
