@@ -9,7 +9,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 
@@ -35,6 +34,7 @@ import (
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
+	"github.com/cldmnky/oooi/internal/testkit/hypershift"
 )
 
 const (
@@ -49,7 +49,7 @@ const (
 type dpuWorld struct{ *world }
 
 // finalizer of HyperShift, on what it has to tear down.
-const finalizer = "hypershift.openshift.io/finalizer"
+const finalizer = hypershift.Finalizer
 
 func newDPUWorld(t *testing.T) dpuWorld {
 	t.Helper()
@@ -140,36 +140,18 @@ func (w dpuWorld) bridged() {
 	w.creates(w.dpuCluster("d1", "example.com/hosted"), w.bridge())
 }
 
-// hyperShift plays HyperShift for one HostedCluster: its finalizers, what it fills in, its kubeconfig with the HostedCluster's own labels, its
-// conditions.
+// hyperShift serves a bridge's HostedCluster.
 func (w dpuWorld) hyperShift(name, token string) {
 	w.t.Helper()
 	hc, pool := sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, name), there), sees(w.world, named(&hyperv1.NodePool{}, w.ns, name), there)
-	w.changes(hc, func() {
-		controllerutil.AddFinalizer(hc, finalizer)
-		hc.Spec.ClusterID, hc.Spec.InfraID = "7b3d2c1a-0000-4000-8000-000000000001", name+"-x"
-	})
-	w.changes(pool, func() { controllerutil.AddFinalizer(pool, finalizer) })
-	w.writesKubeconfig(name, token)
-	w.reports(hc, func() {
-		hc.Status.KubeConfig = &corev1.LocalObjectReference{Name: name + "-admin-kubeconfig"}
-		hc.Status.Conditions = nil
-		for _, kind := range []hyperv1.ConditionType{hyperv1.HostedClusterAvailable, hyperv1.EtcdAvailable, hyperv1.KubeAPIServerAvailable, hyperv1.InfrastructureReady} {
-			meta.SetStatusCondition(&hc.Status.Conditions, metav1.Condition{Type: string(kind), Status: metav1.ConditionTrue, Reason: "AsExpected", Message: "well"})
-		}
-	})
+	w.Expect(hypershift.Serve(w.ctx, w.api, hc, pool, kubeconfigOf(w.t, token))).To(Succeed())
 }
 
 // writesKubeconfig with a token, as HyperShift does when it makes or rotates one.
 func (w dpuWorld) writesKubeconfig(name, token string) {
 	w.t.Helper()
 	hc := sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, name), there)
-	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name + "-admin-kubeconfig"}}
-	_, err := controllerutil.CreateOrUpdate(w.ctx, w.api, s, func() error {
-		s.Labels, s.Data = maps.Clone(hc.Labels), map[string][]byte{"kubeconfig": kubeconfigOf(w.t, token)}
-		return nil
-	})
-	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(hypershift.WriteKubeconfig(w.ctx, w.api, hc, kubeconfigOf(w.t, token))).To(Succeed())
 }
 
 // kubeconfigOf the hosted cluster, with a token beside its certificate, by which one is told from another.

@@ -18,7 +18,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -41,6 +40,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 	"github.com/cldmnky/oooi/internal/webhook"
+	"github.com/cldmnky/oooi/test/bench/internal/table"
 )
 
 const (
@@ -83,8 +83,8 @@ func run(ctx context.Context, bridges, reviews int) error {
 		return err
 	}
 	fmt.Fprintln(os.Stderr, "asking")
-	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "REVIEW, AMONG %d BRIDGES\tAT ONCE\tP50\tP99\tWORST\tWANTED\n", bridges)
+	t := table.New()
+	t.Say("bridges that are there", bridges)
 	for _, c := range []struct {
 		what    string
 		allowed bool
@@ -105,10 +105,10 @@ func run(ctx context.Context, bridges, reviews int) error {
 			p := func(percent int) time.Duration {
 				return took[min(len(took)*percent/100, len(took)-1)].Round(10 * time.Microsecond)
 			}
-			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\tp99 < %s\n", c.what, atOnce, p(50), p(99), p(100), wanted)
+			table.Below(t, fmt.Sprintf("%s, %d at once: p99 (p50 %s, worst %s)", c.what, atOnce, p(50), p(100)), p(99), wanted)
 		}
 	}
-	return t.Flush()
+	return t.End()
 }
 
 func namespace(n int) string { return fmt.Sprintf("n%d", n%20) }

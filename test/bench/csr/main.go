@@ -17,7 +17,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -35,6 +34,7 @@ import (
 	"github.com/cldmnky/oooi/internal/guest"
 	testenv "github.com/cldmnky/oooi/internal/testkit/envtest"
 	"github.com/cldmnky/oooi/test/bench/internal/heap"
+	"github.com/cldmnky/oooi/test/bench/internal/table"
 )
 
 func main() {
@@ -68,15 +68,14 @@ func run(ctx context.Context, single, all, good int) error {
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}
-	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "WHAT\tVALUE\tWANTED")
+	t := table.New()
 	if err := b.oneAfterTheOther(ctx, t, single); err != nil {
 		return err
 	}
 	if err := b.atOnce(ctx, t, all, good); err != nil {
 		return err
 	}
-	return t.Flush()
+	return t.End()
 }
 
 type bench struct {
@@ -162,7 +161,7 @@ func (b *bench) begin(ctx context.Context) (see func() guest.ApprovalState, end 
 	return see, func() { cancel(); <-ended }
 }
 
-func (b *bench) oneAfterTheOther(ctx context.Context, t *tabwriter.Writer, count int) error {
+func (b *bench) oneAfterTheOther(ctx context.Context, t *table.Table, count int) error {
 	b.has("single", count)
 	see, end := b.begin(ctx)
 	defer end()
@@ -182,13 +181,13 @@ func (b *bench) oneAfterTheOther(ctx context.Context, t *tabwriter.Writer, count
 		took = append(took, b.since(name).Sub(sent))
 	}
 	slices.Sort(took)
-	fmt.Fprintf(t, "%d CSRs one after the other: sent → approved, p50\t%s\t\n", count, took[count/2].Round(time.Millisecond))
-	fmt.Fprintf(t, "… p99\t%s\t< 500 ms\n", took[count*99/100].Round(time.Millisecond))
+	t.Say(fmt.Sprintf("%d CSRs one after the other: sent → approved, p50", count), took[count/2].Round(time.Millisecond))
+	table.Below(t, "… p99", took[count*99/100].Round(time.Millisecond), 500*time.Millisecond)
 	return nil
 }
 
 // atOnce has all CSRs there, then an approver begins.
-func (b *bench) atOnce(ctx context.Context, t *tabwriter.Writer, all, good int) error {
+func (b *bench) atOnce(ctx context.Context, t *table.Table, all, good int) error {
 	b.has("good", good)
 	group, making := errgroup.WithContext(ctx)
 	group.SetLimit(8)
@@ -224,8 +223,8 @@ func (b *bench) atOnce(ctx context.Context, t *tabwriter.Writer, all, good int) 
 	if err := until(ctx, func() bool { return see().Pending == all-good }); err != nil {
 		return err
 	}
-	fmt.Fprintf(t, "%d CSRs at once, %d good: the last good one is approved after\t%s\t< 10 s\n", all, good, last().Sub(began).Round(time.Millisecond))
-	fmt.Fprintf(t, "memory that the others, which wait, take\t%.1f MiB\tflat\n", float64(heap.Live()-before)/(1<<20))
+	table.Below(t, fmt.Sprintf("%d CSRs at once, %d good: the last good one is approved after", all, good), last().Sub(began).Round(time.Millisecond), 10*time.Second)
+	table.Below(t, "memory that the others, which wait, take", heap.Live()-before, 16)
 	return nil
 }
 

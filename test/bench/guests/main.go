@@ -12,7 +12,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +28,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 	testenv "github.com/cldmnky/oooi/internal/testkit/envtest"
 	"github.com/cldmnky/oooi/test/bench/internal/heap"
+	"github.com/cldmnky/oooi/test/bench/internal/table"
 )
 
 func main() {
@@ -85,13 +85,12 @@ func run(ctx context.Context, guests int, idle time.Duration) error {
 	if err != nil {
 		return err
 	}
-	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "WHAT\tVALUE\tWANTED")
-	fmt.Fprintf(t, "%d hosted clusters: requests of each until settled\t%.1f\t\n", guests, float64(settled.all())/float64(guests))
-	fmt.Fprintf(t, "requests in %s after, but watches\t%d\t0\n", idle, now.all()-now["watch"]-settled.all()+settled["watch"])
-	fmt.Fprintf(t, "watches begun anew in %s after\t%d\t\n", idle, now["watch"]-settled["watch"])
-	fmt.Fprintf(t, "memory of each beyond the first\t%.0f KiB\t< 1024 KiB\n", float64(all-one)/1024/float64(guests-1))
-	return t.Flush()
+	t := table.New()
+	t.Say(fmt.Sprintf("%d hosted clusters: requests of each until settled", guests), fmt.Sprintf("%.1f", float64(settled.all())/float64(guests)))
+	t.None(fmt.Sprintf("requests in %s after, but watches", idle), now.all()-now["watch"]-settled.all()+settled["watch"])
+	t.Say(fmt.Sprintf("watches begun anew in %s after", idle), now["watch"]-settled["watch"])
+	table.Below(t, "memory of each beyond the first", (all-one)/table.MiB(guests-1), 1)
+	return t.End()
 }
 
 // start is a hosted cluster with an audit log of what our connections ask.

@@ -1,13 +1,17 @@
 // Package heap measures what a benchmark's own process holds on to.
 package heap
 
-import "runtime"
+import (
+	"runtime"
 
-// Live is the bytes of live objects and stacks.
-func Live() uint64 {
+	"github.com/cldmnky/oooi/test/bench/internal/table"
+)
+
+// Live is what live objects and stacks take.
+func Live() table.MiB {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return m.HeapAlloc + m.StackInuse
+	return table.MiB(m.HeapAlloc+m.StackInuse) / (1 << 20)
 }
