@@ -31,6 +31,6 @@ package vlan
 // +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachines;virtualmachineinstances,verbs=get;list;watch
 
 // The management cluster's own networks, hidden from VLANs.
-// +kubebuilder:rbac:groups=config.openshift.io,resources=networks,verbs=get;list;watch
+// +kubebuilder:rbac:groups=config.openshift.io,resources=networks,verbs=list;watch
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
