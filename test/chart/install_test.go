@@ -153,6 +153,7 @@ func (c cluster) permissions(t *testing.T) {
 	for _, verb := range []string{"get", "list", "watch", "create", "update", "patch", "delete"} {
 		g.Expect(c.may(verb+" secrets -A")).To(BeFalse(), verb)
 		g.Expect(c.may(verb+" certificatesigningrequests")).To(BeFalse(), verb)
+		g.Expect(c.may(verb+" dnses.operator.openshift.io")).To(BeFalse(), "the cluster's DNS is for its administrator to %s", verb)
 	}
 	g.Expect(c.may("update certificatesigningrequests --subresource=approval")).To(BeFalse())
 	g.Expect(c.may("approve signers.certificates.k8s.io/kubernetes.io/kubelet-serving")).To(BeFalse())
