@@ -50,7 +50,12 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	cluster.Manager.Wrap(used.of)
 	code := m.Run()
+	if left, err := used.never(); code == 0 && whole() && (err != nil || len(left) > 0) {
+		fmt.Fprintf(os.Stderr, "granted to the operator, and used by no test: %q %v\n", left, err)
+		code = 1
+	}
 	if err := errors.Join(cluster.Stop(), stopHosted()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
