@@ -151,6 +151,16 @@ func (d *daemonInCluster) asks(ip, mac string, with ...dhcpv4.Modifier) *dhcpv4.
 	return reply
 }
 
+// answered asks until there is a reply, as clients do (RFC 2131 §4.1): the API server may take longer to write than the daemon waits.
+func (d *daemonInCluster) answered(ip, mac string) (reply *dhcpv4.DHCPv4) {
+	d.t.Helper()
+	d.Eventually(func() *dhcpv4.DHCPv4 {
+		reply = d.asks(ip, mac)
+		return reply
+	}).WithTimeout(15 * time.Second).ShouldNot(BeNil())
+	return reply
+}
+
 func (d *daemonInCluster) lease(ip string) (*v1alpha1.DHCPLease, error) {
 	l := &v1alpha1.DHCPLease{}
 	return l, d.api.Get(d.t.Context(), client.ObjectKey{Namespace: "default", Name: "c1-dhcp-" + ip}, l)
@@ -181,8 +191,7 @@ func TestTheDaemonInACluster(t *testing.T) {
 
 	t.Run("a lease is an object, labelled with its Infra, owned by nobody", func(t *testing.T) {
 		g := NewWithT(t)
-		reply := d.asks("127.0.0.10", one)
-		g.Expect(reply).NotTo(BeNil())
+		reply := d.answered("127.0.0.10", one)
 		g.Expect(reply.IPAddressLeaseTime(0)).To(Equal(time.Hour))
 		l, err := d.lease("127.0.0.10")
 		g.Expect(err).NotTo(HaveOccurred())
@@ -226,16 +235,16 @@ func TestTheDaemonInACluster(t *testing.T) {
 		g.Eventually(d.status).WithTimeout(10 * time.Second).Should(HaveField("Conditions", ContainElement(And(
 			HaveField("Type", v1alpha1.ConditionConfigAccepted), HaveField("Status", metav1.ConditionFalse), HaveField("ObservedGeneration", int64(2)),
 			HaveField("Message", ContainSubstring("no network device carries 127.0.0.250"))))))
-		g.Expect(d.asks("127.0.0.10", one)).NotTo(BeNil())
+		d.answered("127.0.0.10", one)
 		d.change(func(s *v1alpha1.DHCPServer) { s.Spec.NetworkConfig.ServerIP = "127.0.0.1" })
 	})
 	t.Run("with the API server away holders are renewed, even after a restart, and nobody else is served", func(t *testing.T) {
 		g := NewWithT(t)
 		d.cut.Store(true)
-		g.Expect(d.asks("127.0.0.10", one)).NotTo(BeNil())
+		d.answered("127.0.0.10", one)
 		d.stop()
 		d.starts()
-		g.Eventually(func() *dhcpv4.DHCPv4 { return d.asks("127.0.0.10", one) }).WithTimeout(15 * time.Second).ShouldNot(BeNil())
+		d.answered("127.0.0.10", one)
 		g.Expect(d.asks("127.0.0.20", two)).To(BeNil())
 		g.Expect(get("http://127.0.0.1:8081/livez")).To(HaveSuffix("ok\n"))
 		g.Expect(get("http://127.0.0.1:8081/readyz")).To(ContainSubstring("no route to the API server"))
