@@ -193,6 +193,8 @@ func (v *approving) decideHost(ctx context.Context, host string, may []*waiting,
 		switch {
 		case err == nil, apierrors.IsNotFound(err):
 			v.setStuck(w.asked.Name, false)
+		case apierrors.IsConflict(err):
+			v.decideLater(w, behind)
 		case errors.Is(err, errUnread):
 			return nil
 		case errors.As(err, &status):
@@ -247,14 +249,15 @@ func (v *approving) decideOne(ctx context.Context, w *waiting, dpus *reading) er
 	if !d.Approve {
 		w.isRefusedBy(d.Broken())
 		v.decideLater(w, behind)
+		if d.Broken() == csr.RulePending {
+			v.countsUntilShown(w, d)
+		}
 		return nil
 	}
 	condition := d.Approval(v.by)
 	r.Status.Conditions = append(r.Status.Conditions, condition)
-	if err := putApproval(ctx, v.api, r); apierrors.IsConflict(err) {
-		v.decideLater(w, behind)
-		return nil
-	} else if err != nil {
+	if err := putApproval(ctx, v.api, r); err != nil {
+		v.isNotTaken(w, d, err)
 		return err
 	}
 	v.isApproved(w, d)
@@ -265,13 +268,33 @@ func (v *approving) decideOne(ctx context.Context, w *waiting, dpus *reading) er
 // isApproved counts at once, though the watch has not shown it yet.
 func (v *approving) isApproved(w *waiting, d csr.Decision) {
 	countApproval(d.Kind, time.Since(w.since))
+	v.countsUntilShown(w, d)
 	v.seen.Lock()
 	defer v.seen.Unlock()
 	v.queue.remove(w.asked.Name)
-	if d.Kind == csr.Bootstrap {
+	v.update(func(s *ApprovalState) { s.Pending = v.queue.len() })
+}
+
+// isNotTaken as far as the answer tells. Of a 5xx the outcome is unknown (Kubernetes API conventions, "HTTP Status codes"; etcd may store
+// what timed out), and a conflict may be with somebody else's approval.
+func (v *approving) isNotTaken(w *waiting, d csr.Decision, err error) {
+	var status *apierrors.StatusError
+	if errors.As(err, &status) && (apierrors.IsConflict(err) || status.ErrStatus.Code >= http.StatusInternalServerError) {
+		v.countsUntilShown(w, d)
+		return
+	}
+	v.seen.Lock()
+	defer v.seen.Unlock()
+	v.approved.remove(d.Host, w.asked.Name)
+}
+
+// countsUntilShown has an approval that is there, or may be, keep the DPU's other CSRs waiting until the watch shows its own.
+func (v *approving) countsUntilShown(w *waiting, d csr.Decision) {
+	v.seen.Lock()
+	defer v.seen.Unlock()
+	if _, unseen := v.queue.names[w.asked.Name]; unseen && d.Kind == csr.Bootstrap {
 		_ = v.approved.add(d.Host, csr.Approval{Name: w.asked.Name, DPU: d.DPU.UID, Created: w.asked.Created, At: time.Now()}) // the watch counts it too
 	}
-	v.update(func(s *ApprovalState) { s.Pending = v.queue.len() })
 }
 
 // readFacts are those about a host, with its Node and Lease as they are now; the DPUs last, as a hosted cluster may take its time.

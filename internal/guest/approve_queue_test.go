@@ -6,6 +6,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -69,4 +71,40 @@ func TestAnApprovalCountsAtOnce(t *testing.T) {
 	g.Expect(known).To(HaveLen(1))
 	g.Expect(known[0]).To(And(HaveField("Name", "one"), HaveField("DPU", Equal(types.UID("uid-1")))))
 	g.Expect(v.queue.len()).To(BeZero())
+}
+
+func TestWhatMayBeApprovedCountsUntilItsCSRIsShown(t *testing.T) {
+	timedOut := apierrors.NewGenericServerResponse(504, "put", schema.GroupResource{}, "", "", 0, true)
+	for name, c := range map[string]struct {
+		then   func(v *approving, w *waiting, d csr.Decision)
+		counts int
+	}{
+		"nothing more is known":      {func(*approving, *waiting, csr.Decision) {}, 1},
+		"the next try times out too": {func(v *approving, w *waiting, d csr.Decision) { v.isNotTaken(w, d, timedOut) }, 1},
+		"the next try is refused": {func(v *approving, w *waiting, d csr.Decision) {
+			v.isNotTaken(w, d, apierrors.NewForbidden(schema.GroupResource{}, "one", nil))
+		}, 0},
+		"the watch shows it unchanged": {shows(watch.Modified), 0},
+		"the watch shows it gone":      {shows(watch.Deleted), 0},
+		"the watch shows it gone, and then comes the answer": {func(v *approving, w *waiting, d csr.Decision) {
+			shows(watch.Deleted)(v, w, d)
+			v.isNotTaken(w, d, timedOut)
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			v := &approving{approver: &approver{life: newLife()}, queue: newQueue(), fresh: map[string]bool{}}
+			v.queue.add(csr.Asked{Kind: csr.Bootstrap, Name: "one", Host: "dpu-1"}, time.Now())
+			w, d := v.queue.hosts["dpu-1"][0], csr.Decision{Kind: csr.Bootstrap, Host: "dpu-1", DPU: csr.DPU{Name: "dpu-1", UID: "uid-1"}}
+			v.isNotTaken(w, d, timedOut)
+			c.then(v, w, d)
+			g.Expect(v.factsNow("dpu-1", nil).Approved["dpu-1"]).To(HaveLen(c.counts))
+		})
+	}
+}
+
+func shows(event watch.EventType) func(*approving, *waiting, csr.Decision) {
+	return func(v *approving, _ *waiting, _ csr.Decision) {
+		_ = v.take(event, []byte(`{"metadata": {"name": "one"}}`))
+	}
 }

@@ -454,6 +454,74 @@ func TestAnApprovalThatIsNotTakenKeepsNoOtherWaiting(t *testing.T) {
 	g.isActive()
 }
 
+// The watch may be late with it: until then no other CSR of the DPU passes.
+func TestAnApprovalThatMayBeThereCounts(t *testing.T) {
+	for name, c := range map[string]struct {
+		when    string // a CSR is approved: before this is asked about it
+		answers int    // in place of the hosted API, if not 0
+	}{
+		"ours is said to have timed out":           {http.MethodPut, http.StatusGatewayTimeout},
+		"somebody was faster, by a moment":         {http.MethodPut, 0},
+		"somebody was faster than we read the CSR": {http.MethodGet, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, shown := newGate(t), make(chan struct{})
+			f := g.behindFront("token")
+			g.approving.Server = f.URL
+			g.cards = []dpf.DPU{card("dpu-1", true)}
+			g.asks("one", "dpu-1", "bootstrap")
+			g.asks("two", "dpu-1", "bootstrap")
+			approved := make(chan string, 1)
+			f.answersSome(func(w http.ResponseWriter, r *http.Request) bool {
+				name, ofOne := strings.CutPrefix(r.URL.Path, requests+"/")
+				switch {
+				case r.URL.Path == requests && r.URL.Query().Get("watch") != "":
+					return isLate(w, r, shown)
+				case ofOne && r.Method == c.when && len(approved) == 0:
+					approved <- strings.TrimSuffix(name, "/approval")
+					g.approves(strings.TrimSuffix(name, "/approval"))
+					if c.answers != 0 {
+						w.WriteHeader(c.answers)
+					}
+					return c.answers != 0
+				}
+				return false
+			})
+			waited := decisions("waiting", "OneInFifteenMinutes")
+			g.isActive()
+			g.Eventually(func() float64 { return decisions("waiting", "OneInFifteenMinutes") }).Should(Equal(waited+1), "the other is decided about")
+			close(shown)
+			g.waits(map[string]string{"one": "two", "two": "one"}[<-approved])
+		})
+	}
+}
+
+const requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+
+// isLate holds a watch back until what it watches may be shown.
+func isLate(w http.ResponseWriter, r *http.Request, shown <-chan struct{}) bool {
+	select {
+	case <-shown:
+		return false
+	default:
+	}
+	w.WriteHeader(http.StatusOK)
+	w.(http.Flusher).Flush()
+	select {
+	case <-shown:
+	case <-r.Context().Done():
+	}
+	return true
+}
+
+// approves a CSR as a person does.
+func (g *gate) approves(name string) {
+	r := g.live(name)
+	r.Status.Conditions = append(r.Status.Conditions, certv1.CertificateSigningRequestCondition{Type: certv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "KubectlApprove"})
+	_, err := g.kube.CertificatesV1().CertificateSigningRequests().UpdateApproval(g.ctx, name, r, metav1.UpdateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
 // refuses has the hosted cluster's own admission refuse to approve one CSR.
 func (g *gate) refuses(name string) {
 	g.t.Helper()
@@ -788,7 +856,6 @@ func TestADecisionIsExplainedHoweverManyWait(t *testing.T) {
 		all = append(all, map[string]any{"metadata": map[string]any{"name": fmt.Sprintf("waits-%d", i)}})
 	}
 	f.answers(func(w http.ResponseWriter, r *http.Request) {
-		const requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 		answer := map[string]any{requests + "/boot": asked, requests: map[string]any{"items": all}}[r.URL.Path]
 		if answer == nil {
 			answer = map[string]any{"items": []any{}}

@@ -170,7 +170,11 @@ func (v *approving) take(event watch.EventType, object []byte) (err error) {
 	}
 	v.seen.Lock()
 	defer v.seen.Unlock()
-	v.queue.remove(r.Name)
+	if host, waited := v.queue.names[r.Name]; waited {
+		v.queue.remove(r.Name)
+		v.approved.remove(host, r.Name) // see countsUntilShown
+		v.fresh[host] = true
+	}
 	delete(v.stuck, r.Name)
 	host, approval, approved := csr.Approved(&r)
 	switch {
