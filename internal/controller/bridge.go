@@ -98,7 +98,7 @@ func (r bridgeReconciler) do(ctx context.Context, seen observe.Bridge, p bridge.
 		out.Held = err != nil // what could not be applied is not said to be there
 		out.Findings = append(out.Findings, failed(dpuv1.ConditionReady, err)...)
 	}
-	injectErr := r.inject(ctx, seen, p, &out)
+	injectErr := r.inject(ctx, seen.Input, p.Inject, &out)
 	out.Findings = append(out.Findings, failed(dpuv1.ConditionKubeconfigInjected, injectErr)...)
 	return out, errors.Join(err, injectErr)
 }
@@ -203,11 +203,11 @@ var madeFor = map[string]string{
 }
 
 // inject hands the kubeconfig over: first the Secret, then its name, then the word that the cluster is there.
-func (r bridgeReconciler) inject(ctx context.Context, seen observe.Bridge, p bridge.Plan, out *status.Outcome) error {
-	if p.Inject == nil {
+func (r bridgeReconciler) inject(ctx context.Context, in bridge.Input, i *bridge.Injection, out *status.Outcome) error {
+	if i == nil {
 		return nil
 	}
-	applied, err := r.apply.Add(ctx, ownerBridge(seen.Input), p.Inject.Secret)
+	applied, err := r.apply.Add(ctx, ownerBridge(in), i.Secret)
 	for _, f := range applied.Findings {
 		f.Condition = dpuv1.ConditionKubeconfigInjected
 		out.Findings = append(out.Findings, f)
@@ -216,15 +216,15 @@ func (r bridgeReconciler) inject(ctx context.Context, seen observe.Bridge, p bri
 	if err != nil || len(applied.Findings) > 0 {
 		return err
 	}
-	if p.Inject.Refer {
+	if i.Refer {
 		out.Wrote = true
-		if err := r.apply.Refer(ctx, seen.DPUCluster, bridge.InjectedKey(seen.Input.Bridge).Name); err != nil {
+		if err := r.apply.Refer(ctx, in.DPUCluster, bridge.InjectedKey(in.Bridge).Name); err != nil {
 			return ignoreConflict(err)
 		}
 	}
-	if p.Inject.Created {
+	if i.Created {
 		out.Wrote = true
-		return ignoreConflict(r.apply.Created(ctx, seen.DPUCluster, metav1.Now()))
+		return ignoreConflict(r.apply.Created(ctx, in.DPUCluster, metav1.Now()))
 	}
 	return nil
 }
@@ -292,7 +292,7 @@ func (r bridgeReconciler) letGo(ctx context.Context, b *dpuv1.DPUHCPBridge) erro
 
 // take one step of a deletion.
 func (r bridgeReconciler) take(ctx context.Context, remains bridge.Remains, step bridge.Ending) error {
-	var errs []error
+	errs := []error{r.inject(ctx, remains.Input, step.Inject, &status.Outcome{})}
 	if step.Cluster != nil {
 		errs = append(errs, r.apply.Remove(ctx, step.Cluster))
 	}

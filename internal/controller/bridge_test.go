@@ -156,6 +156,7 @@ func TestADeletedBridgeTakesAllAwayInTheSafeOrder(t *testing.T) {
 	w.Expect(w.dials()).To(Equal(dialed), "nobody approves any more")
 	w.wire.setCut(false)
 	sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b1"), func(g Gomega, hc *hyperv1.HostedCluster) { g.Expect(hc.DeletionTimestamp).To(BeNil()) })
+	w.staysWithDPF("b1")
 
 	w.Expect(w.api.Delete(w.ctx, dpu)).To(Succeed())
 	w.saysOf("b1", dpuv1.ConditionHostedClusterCleanup, metav1.ConditionFalse, dpuv1.ReasonCleanupInProgress)
@@ -178,6 +179,26 @@ func TestADeletedBridgeTakesAllAwayInTheSafeOrder(t *testing.T) {
 	w.warned(dpuv1.ReasonCleanupSucceeded, "all that was made for it are gone")
 	w.Expect(client.IgnoreNotFound(w.api.Get(w.ctx, client.ObjectKey{Namespace: w.ns, Name: "pull"}, &corev1.Secret{}))).To(Succeed())
 	sees(w.world, named(&corev1.Secret{}, w.ns, "pull"), there)
+}
+
+// staysWithDPF: a kubeconfig that is rotated or lost reaches DPF within 10 s, from a manager that remembers nothing, too.
+func (w dpuWorld) staysWithDPF(name string) {
+	w.t.Helper()
+	secret := w.injected(name)
+	has := func(token string) {
+		w.t.Helper()
+		w.Eventually(func(g Gomega) {
+			g.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(secret), secret)).To(Succeed())
+			g.Expect(string(secret.Data[dpf.KubeconfigKey])).To(ContainSubstring("token: " + token))
+		}).WithTimeout(10 * time.Second).Should(Succeed())
+	}
+	w.stop()
+	w.start()
+	w.silent()
+	w.writesKubeconfig(name, "second")
+	has("second")
+	w.Expect(w.api.Delete(w.ctx, secret)).To(Succeed())
+	has("second")
 }
 
 func TestABridgeSaysWhatIsMissingAndGoesOnByItself(t *testing.T) {

@@ -124,17 +124,8 @@ func (o *Bridges) secrets(ctx context.Context, seen *Bridge) error {
 		return types.NamespacedName{Namespace: b.Namespace, Name: name}
 	}
 	pull, ssh, key := at(string(b.Spec.PullSecret)), at(string(b.Spec.SSHKey)), at(names.BridgeKey(b.Name))
-	kubeconfig, injected := seen.KubeconfigKey(), types.NamespacedName{}
-	if len(seen.Refused()) == 0 {
-		injected = bridge.InjectedKey(b)
-	}
-	follow := []byname.Object{{Kind: byname.ConfigMap, NamespacedName: o.Settings.Images}}
-	for _, secret := range append(seen.Copied(), pull, ssh, key, kubeconfig, injected) {
-		follow = append(follow, byname.Object{Kind: byname.Secret, NamespacedName: secret})
-	}
-	if o.Watches != nil {
-		o.Watches.Follow(client.ObjectKeyFromObject(b), follow...)
-	}
+	kubeconfig, injected := handedOver(seen.Input)
+	o.follow(b, append(seen.Copied(), pull, ssh, key, kubeconfig, injected), byname.Object{Kind: byname.ConfigMap, NamespacedName: o.Settings.Images})
 	var reading errgroup.Group // at once: who writes a bridge waits for them (webhook)
 	for _, read := range []struct {
 		key  types.NamespacedName
@@ -154,6 +145,24 @@ func (o *Bridges) secrets(ctx context.Context, seen *Bridge) error {
 	}
 	seen.Kubeconfig = sanitised(seen.Kubeconfig.Secret)
 	return nil
+}
+
+// handedOver names the Secret that a kubeconfig comes from, and the one that it goes to, if the DPUCluster may be referred to.
+func handedOver(in bridge.Input) (from, to types.NamespacedName) {
+	if len(in.Refused()) == 0 {
+		to = bridge.InjectedKey(in.Bridge)
+	}
+	return in.KubeconfigKey(), to
+}
+
+func (o *Bridges) follow(b *dpuv1.DPUHCPBridge, secrets []types.NamespacedName, others ...byname.Object) {
+	if o.Watches == nil {
+		return
+	}
+	for _, secret := range secrets {
+		others = append(others, byname.Object{Kind: byname.Secret, NamespacedName: secret})
+	}
+	o.Watches.Follow(client.ObjectKeyFromObject(b), others...)
 }
 
 func (o *Bridges) secret(ctx context.Context, key types.NamespacedName) (bridge.Secret, error) {
@@ -209,8 +218,11 @@ func (o *Bridges) dpus(ctx context.Context, seen *Bridge) error {
 // not be left behind.
 func (o *Bridges) Remains(ctx context.Context, seen Bridge) (bridge.Remains, error) {
 	b := seen.Input.Bridge
+	err := o.rivals(ctx, &seen)
 	r := bridge.Remains{Input: seen.Input}
-	var err error
+	if err != nil {
+		return r, err
+	}
 	if r.HostedCluster, err = live[hyperv1.HostedCluster](ctx, o, client.ObjectKeyFromObject(b)); err != nil {
 		return r, err
 	}
@@ -223,11 +235,26 @@ func (o *Bridges) Remains(ctx context.Context, seen Bridge) (bridge.Remains, err
 	if r.DPUs, err = o.DPUs(ctx, bridge.ClusterKey(b)); err != nil {
 		return r, err
 	}
+	if err = o.handover(ctx, &r.Input); err != nil {
+		return r, err
+	}
 	if r.Secrets, r.Denied, err = o.own(ctx, b); err != nil {
 		return r, err
 	}
 	r.Others, err = o.others(ctx, b)
 	return r, err
+}
+
+// handover reads the Secrets of handedOver while a bridge is being deleted, and follows no others any more.
+func (o *Bridges) handover(ctx context.Context, in *bridge.Input) (err error) {
+	from, to := handedOver(*in)
+	o.follow(in.Bridge, []types.NamespacedName{from, to})
+	if in.Injected, err = o.secret(ctx, to); err != nil {
+		return err
+	}
+	kubeconfig, err := o.secret(ctx, from)
+	in.Kubeconfig = sanitised(kubeconfig)
+	return err
 }
 
 // others are what a bridge has made beside the hosted cluster and the Secrets.

@@ -342,7 +342,7 @@ func TestADeletionIsTakenInItsOrder(t *testing.T) {
 	}
 	g := NewWithT(t)
 	in.Bridge.Annotations = map[string]string{names.AnnotationForceDelete: "false"}
-	g.Expect(bridge.End(r)).To(And(HaveField("Reason", dpuv1.ReasonCleanupDPUsAttached), HaveField("Message", ContainSubstring("card")), HaveField("Cluster", BeNil())))
+	g.Expect(bridge.End(r)).To(And(HaveField("Reason", dpuv1.ReasonCleanupDPUsAttached), HaveField("Message", ContainSubstring("card")), HaveField("Cluster", BeNil()), HaveField("Inject.Refer", false)))
 
 	forced := r
 	forced.Bridge = in.Bridge.DeepCopy()
@@ -350,7 +350,7 @@ func TestADeletionIsTakenInItsOrder(t *testing.T) {
 	g.Expect(bridge.End(forced)).To(And(HaveField("Cluster", Not(BeNil())), HaveField("Pool", Not(BeNil()))))
 
 	r.DPUs[0].Spec.Cluster.Name = "another"
-	g.Expect(bridge.End(r)).To(And(HaveField("Cluster", Not(BeNil())), HaveField("Unrefer", false), HaveField("Secrets", BeEmpty())))
+	g.Expect(bridge.End(r)).To(And(HaveField("Cluster", Not(BeNil())), HaveField("Unrefer", false), HaveField("Secrets", BeEmpty()), HaveField("Inject", BeNil())))
 	r.HostedCluster = nil
 	g.Expect(bridge.End(r)).To(And(HaveField("Cluster", BeNil()), HaveField("Pool", Not(BeNil()))))
 	r.NodePool = nil
@@ -362,6 +362,32 @@ func TestADeletionIsTakenInItsOrder(t *testing.T) {
 	g.Expect(bridge.End(r)).To(And(HaveField("Reason", dpuv1.ReasonCleanupInProgress), HaveField("Others", ConsistOf(BeIdenticalTo(ignition)))))
 	r.Others = []bridge.Object{theirs}
 	g.Expect(bridge.End(r)).To(Equal(bridge.Ending{}))
+}
+
+func TestADeletionWritesNoKubeconfigThatIsNotTheBridges(t *testing.T) {
+	for name, c := range map[string]struct {
+		is   func(*bridge.Input)
+		want OmegaMatcher
+	}{
+		"DPF has it":                        {func(*bridge.Input) {}, Not(BeNil())},
+		"DPF has none yet":                  {func(in *bridge.Input) { in.DPUCluster.Spec.Kubeconfig = "" }, BeNil()},
+		"DPF has another":                   {func(in *bridge.Input) { in.DPUCluster.Spec.Kubeconfig = "mine" }, BeNil()},
+		"a Secret of its name is another's": {func(in *bridge.Input) { in.Injected.Secret = &corev1.Secret{} }, BeNil()},
+		"the DPUCluster goes as well":       {func(in *bridge.Input) { in.DPUCluster.DeletionTimestamp = &metav1.Time{} }, BeNil()},
+		"the reference is not permitted": {func(in *bridge.Input) {
+			in.Bridge.Spec.DPUClusterRef.Namespace, in.DPUCluster.Namespace = "theirs", "theirs"
+		}, BeNil()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := load(t, "testdata/loadbalancer/in.yaml")
+			made(&in)
+			in.DPUCluster.Spec.Kubeconfig = bridge.InjectedKey(in.Bridge).Name
+			c.is(&in)
+			key := bridge.ClusterKey(in.Bridge)
+			step := bridge.End(bridge.Remains{Input: in, DPUs: []dpf.DPU{{Spec: dpf.DPUSpec{Cluster: dpf.Reference{Name: key.Name, Namespace: key.Namespace}}}}})
+			NewWithT(t).Expect(step).To(And(HaveField("Reason", dpuv1.ReasonCleanupDPUsAttached), HaveField("Inject", c.want)))
+		})
+	}
 }
 
 // A bridge that may not read Secrets has made none there, unless something says so: the status, which a restore loses, its hosted cluster,

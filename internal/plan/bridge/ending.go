@@ -39,6 +39,8 @@ type Object interface {
 type Ending struct {
 	// Reason and Message of HostedClusterCleanup while there is a step; without any, the bridge is done with.
 	Reason, Message string
+	// Inject the kubeconfig that DPF has, should it have changed or gone; nil when it is not needed, or not ours to write.
+	Inject *Injection
 	// Cluster and Pool to delete.
 	Cluster *hyperv1.HostedCluster
 	Pool    *hyperv1.NodePool
@@ -56,7 +58,7 @@ func End(in Remains) Ending {
 	injected, own := in.split()
 	switch {
 	case cluster != nil && len(in.attached()) > 0 && !in.forced():
-		return Ending{Reason: dpuv1.ReasonCleanupDPUsAttached, Message: fmt.Sprintf(
+		return Ending{Inject: in.injection(), Reason: dpuv1.ReasonCleanupDPUsAttached, Message: fmt.Sprintf(
 			"DPUs %s of DPUCluster %s are there still, and DPF needs the hosted cluster to remove them: delete them, or end it at once with: kubectl -n %s annotate dpuhcpbridge %s %s=true",
 			some(in.attached()), ClusterKey(in.Bridge), in.Bridge.Namespace, in.Bridge.Name, names.AnnotationForceDelete)}
 	case len(in.missed()) > 0 && !in.forced():
@@ -75,6 +77,15 @@ func End(in Remains) Ending {
 		return Ending{Others: others, Reason: dpuv1.ReasonCleanupInProgress, Message: "ignition and the address in MetalLB are removed"}
 	}
 	return Ending{}
+}
+
+// injection of the kubeconfig that DPF uses: a bridge that ends hands no first one over.
+func (in Remains) injection() *Injection {
+	var p Plan
+	if in.referred() && len(in.binding()) == 0 {
+		in.inject(&p)
+	}
+	return p.Inject
 }
 
 // split the Secrets into those that the DPUCluster may refer to, and all others.
