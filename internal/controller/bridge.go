@@ -261,13 +261,14 @@ func (r bridgeReconciler) end(ctx context.Context, seen observe.Bridge) (ctrl.Re
 		return ctrl.Result{}, nil
 	}
 	remains, err := r.observe.Remains(ctx, seen)
+	read := err == nil
 	var step bridge.Ending
-	if err == nil {
+	if read {
 		step = bridge.End(remains)
 		err = r.take(ctx, remains, step)
 	}
 	say := func(cleanup metav1.ConditionStatus, reason, message string) error {
-		return r.status.Bridge(ctx, b, status.Ending(b, remains.HostedCluster == nil, cleanup, reason, message, time.Now()))
+		return r.status.Bridge(ctx, b, status.Ending(remains.Input, read, cleanup, reason, message, time.Now()))
 	}
 	switch {
 	case err != nil:

@@ -155,7 +155,11 @@ func TestADeletedBridgeTakesAllAwayInTheSafeOrder(t *testing.T) {
 	w.silent()
 	w.Expect(w.dials()).To(Equal(dialed), "nobody approves any more")
 	w.wire.setCut(false)
-	sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b1"), func(g Gomega, hc *hyperv1.HostedCluster) { g.Expect(hc.DeletionTimestamp).To(BeNil()) })
+	hc := sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b1"), func(g Gomega, hc *hyperv1.HostedCluster) { g.Expect(hc.DeletionTimestamp).To(BeNil()) })
+	w.reports(hc, func() {
+		meta.SetStatusCondition(&hc.Status.Conditions, metav1.Condition{Type: string(hyperv1.HostedClusterAvailable), Status: metav1.ConditionFalse, Reason: "EtcdDown"})
+	})
+	w.saysOf("b1", dpuv1.ConditionHostedClusterAvailable, metav1.ConditionFalse, "EtcdDown")
 	w.staysWithDPF("b1")
 
 	w.Expect(w.api.Delete(w.ctx, dpu)).To(Succeed())

@@ -21,7 +21,7 @@ const provisioning = "Provisioning"
 // Bridge says how a bridge stands.
 func Bridge(seen observe.Bridge, p bridge.Plan, out Outcome, now time.Time) dpuv1.DPUHCPBridgeStatus {
 	b := seen.Input.Bridge
-	mirror := mirrored(seen)
+	mirror := mirrored(seen.Input)
 	making, serving := ownVerdicts(seen, p, out)
 	all := slices.Concat(mirror, making, serving, []verdict{joinable(out, mirror, making, serving)})
 	return dpuv1.DPUHCPBridgeStatus{
@@ -30,8 +30,8 @@ func Bridge(seen observe.Bridge, p bridge.Plan, out Outcome, now time.Time) dpuv
 	}
 }
 
-func mirrored(seen observe.Bridge) (all []verdict) {
-	for _, c := range seen.Mirror() {
+func mirrored(in bridge.Input) (all []verdict) {
+	for _, c := range in.Mirror() {
 		all = append(all, verdict{c.Type, c.Status, c.Reason, c.Message})
 	}
 	return all
@@ -103,18 +103,20 @@ func joinable(out Outcome, mirror, making, serving []verdict) verdict {
 	return judged(kind, out.Findings, verdict)
 }
 
-// Ending is the status of a bridge that is being deleted: how far that got, beside what was known. With the HostedCluster goes all that
-// was made for it, and what was said of either; whose the DPUCluster is stays so to the end.
-func Ending(b *dpuv1.DPUHCPBridge, clusterGone bool, cleanup metav1.ConditionStatus, reason, message string, now time.Time) dpuv1.DPUHCPBridgeStatus {
+// Ending is the status of a bridge that is being deleted: how far that got, and what the HostedCluster says, for DPF needs that to the
+// last DPU. With the HostedCluster, once what remains was read, goes all that was made for it, and what was said of either; whose the
+// DPUCluster is stays so to the end.
+func Ending(in bridge.Input, read bool, cleanup metav1.ConditionStatus, reason, message string, now time.Time) dpuv1.DPUHCPBridgeStatus {
+	b, mirror := in.Bridge, mirrored(in)
 	status := *b.Status.DeepCopy()
-	if clusterGone {
+	if read && len(mirror) == 0 {
 		status.Conditions = slices.DeleteFunc(status.Conditions, func(c metav1.Condition) bool { return c.Type != dpuv1.ConditionDPUClusterBound })
 	}
-	all := []verdict{
-		{dpuv1.ConditionHostedClusterCleanup, cleanup, reason, message},
+	all := append(mirror,
+		verdict{dpuv1.ConditionHostedClusterCleanup, cleanup, reason, message},
 		no(dpuv1.ConditionCSRAutoApprovalActive, "Deleting", "nothing is approved any more"),
 		no(dpuv1.ConditionReady, "Deleting", message),
-	}
+	)
 	for _, c := range conditions(b.Status.Conditions, b.Generation, now, all...) {
 		if was := meta.FindStatusCondition(status.Conditions, c.Type); was != nil {
 			*was = c

@@ -5,16 +5,18 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
 func TestAnEndSaysNothingOfWhatIsGone(t *testing.T) {
-	b := &dpuv1.DPUHCPBridge{}
+	b := &dpuv1.DPUHCPBridge{ObjectMeta: metav1.ObjectMeta{Name: "b1", Namespace: "dpf", UID: "u1"}}
 	own := []string{dpuv1.ConditionDPUClusterBound, dpuv1.ConditionKubeconfigInjected, dpuv1.ConditionMetalLBConfigured, dpuv1.ConditionReady}
 	for _, kind := range own {
 		b.Status.Conditions = append(b.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Before"})
@@ -22,16 +24,26 @@ func TestAnEndSaysNothingOfWhatIsGone(t *testing.T) {
 	for _, m := range bridge.Mirrored {
 		b.Status.Conditions = append(b.Status.Conditions, metav1.Condition{Type: m.Ours, Status: metav1.ConditionTrue, Reason: "Before"})
 	}
-	told := func(clusterGone bool) (all []string) {
-		for _, c := range Ending(b, clusterGone, metav1.ConditionFalse, "InProgress", "it goes", time.Now()).Conditions {
+	hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
+		names.LabelManagedBy: names.ManagedBy, names.LabelBridge: "b1", names.LabelBridgeNamespace: "dpf", names.LabelOwnerUID: "u1",
+	}}}
+	hc.Status.Conditions = []metav1.Condition{{Type: string(hyperv1.HostedClusterAvailable), Status: metav1.ConditionFalse, Reason: "EtcdDown"}}
+	told := func(read bool, hc *hyperv1.HostedCluster) (all []string) {
+		in := bridge.Input{Bridge: b, HostedCluster: hc}
+		for _, c := range Ending(in, read, metav1.ConditionFalse, "InProgress", "it goes", time.Now()).Conditions {
 			all = append(all, c.Type+"="+c.Reason)
 		}
 		return all
 	}
 	g := NewWithT(t)
 	ends := []any{"HostedClusterCleanup=InProgress", "CSRAutoApprovalActive=Deleting", "Ready=Deleting"}
-	g.Expect(told(true)).To(ConsistOf(append(ends, "DPUClusterBound=Before")...))
-	g.Expect(told(false)).To(And(HaveLen(len(own)+len(bridge.Mirrored)+2), ContainElements(append(ends, "KubeconfigInjected=Before", "HostedClusterAvailable=Before")...)))
+	still := func(says string) OmegaMatcher {
+		return And(HaveLen(len(own)+len(bridge.Mirrored)+2), ContainElements(append(ends, "KubeconfigInjected=Before", "HostedClusterAvailable="+says)...))
+	}
+	g.Expect(told(true, hc)).To(still("EtcdDown"))
+	g.Expect(told(true, hc)).To(ContainElement("EtcdAvailable=NotReported"))
+	g.Expect(told(true, nil)).To(ConsistOf(append(ends, "DPUClusterBound=Before")...))
+	g.Expect(told(false, nil)).To(still("Before"))
 	g.Expect(b.Status.Conditions).To(HaveLen(len(own)+len(bridge.Mirrored)), "what was read is not changed")
 }
 
