@@ -61,7 +61,7 @@ var nodes = collection[plan.GuestNode]{path: "/api/v1/nodes", of: func(object []
 	err := json.Unmarshal(object, &n)
 	node := plan.GuestNode{Name: n.Metadata.Name, Deleting: n.Metadata.DeletionTimestamp != nil}
 	for _, a := range n.Status.Addresses {
-		if ip, err := netip.ParseAddr(a.Address); err == nil && a.Type == corev1.NodeInternalIP {
+		if ip, err := netip.ParseAddr(a.Address); err == nil && ip.Zone() == "" && a.Type == corev1.NodeInternalIP {
 			node.Addresses = append(node.Addresses, ip)
 		}
 	}

@@ -154,7 +154,7 @@ func TestNodesAndTheRouterAreSeenInModeNodePort(t *testing.T) {
 	ready := func(is corev1.ConditionStatus) {
 		node.Status = corev1.NodeStatus{
 			Addresses: []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "worker-1"}, {Type: corev1.NodeInternalIP, Address: "192.168.100.10"},
-				{Type: corev1.NodeInternalIP, Address: "fd00::10"}, {Type: corev1.NodeExternalIP, Address: "203.0.113.1"}},
+				{Type: corev1.NodeInternalIP, Address: "fd00::5%eth0"}, {Type: corev1.NodeInternalIP, Address: "fd00::10"}, {Type: corev1.NodeExternalIP, Address: "203.0.113.1"}},
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionTrue}, {Type: corev1.NodeReady, Status: is}},
 		}
 		node, err = nodes.UpdateStatus(w.ctx, node, metav1.UpdateOptions{})
