@@ -6,6 +6,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/local"
 )
 
 // Captured is an address literal that the proxy carries as its own, so that workers who dial it reach the proxy.
@@ -46,7 +47,7 @@ func (t Table) Captured(v VLAN) ([]Captured, []finding.Finding) {
 
 func (v VLAN) refuses(literal netip.Addr) string {
 	switch {
-	case !Dialable(literal):
+	case local.Is(literal):
 		return "which is no address of one host that others can reach"
 	case literal.Is4() != v.CIDR.Addr().Is4():
 		return "which is of another address family than " + v.CIDR.String()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/local"
 )
 
 // With adds what the user lists, from an Infra in the given namespace. Addresses are taken only inside what the
@@ -50,15 +51,9 @@ func (t *Table) target(e *Endpoint, target v1alpha1.EndpointTarget, namespace st
 	return true
 }
 
-// Admits never lets a loopback, link-local (cloud metadata among them) or multicast address through, whatever is listed.
+// Admits never lets a local address through, whatever is listed.
 func Admits(admitted []netip.Prefix, a netip.Addr) bool {
-	return Dialable(a) && slices.ContainsFunc(admitted, func(p netip.Prefix) bool { return p.Contains(a.Unmap()) })
-}
-
-// Dialable says whether an address is one host's, on some network.
-func Dialable(a netip.Addr) bool {
-	a = a.Unmap()
-	return a.IsValid() && !a.IsUnspecified() && !a.IsLoopback() && !a.IsLinkLocalUnicast() && !a.IsMulticast() && a != netip.AddrFrom4([4]byte{255, 255, 255, 255})
+	return !local.Is(a) && slices.ContainsFunc(admitted, func(p netip.Prefix) bool { return p.Contains(a.Unmap()) })
 }
 
 // clashes says whether e cannot stand beside what the table has.

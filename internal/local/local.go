@@ -1,5 +1,5 @@
-// Package local knows the addresses that lead a process to its own machine, its link or a cloud's metadata service: no hosted
-// cluster is there, and no Node.
+// Package local knows the addresses that lead a process to its own machine, its link or a cloud's metadata service: nothing that
+// a proxy of ours may lead to is there, no hosted cluster, and no Node.
 package local
 
 import (

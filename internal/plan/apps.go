@@ -15,6 +15,7 @@ import (
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/local"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -444,6 +445,8 @@ func at(addresses []netip.Addr, port int32) []netip.AddrPort {
 func (v *view) holder(at netip.Addr) string {
 	ours := []map[ipam.Component]netip.Addr{written(v.Infra), given(v.Infra, v.Children), v.assigned.Addresses}
 	switch {
+	case local.Is(at):
+		return "a loopback, link-local, multicast or metadata address"
 	case at == v.gateway:
 		return "networkConfig.gateway"
 	case slices.ContainsFunc(v.table.Endpoints, func(e endpoint.Endpoint) bool { return slices.Contains(e.Literals, at) }):

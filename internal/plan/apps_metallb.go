@@ -250,7 +250,7 @@ func (v *view) refuses(at netip.Addr) (finding.Finding, bool) {
 }
 
 func (v *view) onVLAN(at netip.Addr) bool {
-	return ipam.Usable(v.cidr).Contains(at) && endpoint.Dialable(at)
+	return ipam.Usable(v.cidr).Contains(at)
 }
 
 // dialled are those on the VLAN, if there are any: the proxy binds its own address there, and cannot elsewhere.

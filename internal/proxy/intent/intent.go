@@ -91,20 +91,3 @@ func (in Intent) ProtocolTurned(next Intent) (netip.AddrPort, bool) {
 	}
 	return netip.AddrPort{}, false
 }
-
-// Addresses that look routable but are a cloud's metadata and node services; the other well-known one is link-local.
-var metadata = map[netip.Addr]bool{
-	netip.MustParseAddr("fd00:ec2::254"):   true, // AWS
-	netip.MustParseAddr("100.100.100.200"): true, // Alibaba
-	netip.MustParseAddr("168.63.129.16"):   true, // Azure
-}
-
-// Dialable says whether the proxy may connect to an address at all. What speaks for itself on this node, its links or its
-// cloud must not be reached through the VLAN.
-func Dialable(addr netip.Addr) bool {
-	addr = addr.Unmap()
-	return addr.IsValid() && !addr.IsUnspecified() && !addr.IsLoopback() && !addr.IsMulticast() &&
-		!addr.IsLinkLocalUnicast() && addr != broadcast && !metadata[addr]
-}
-
-var broadcast = netip.MustParseAddr("255.255.255.255")

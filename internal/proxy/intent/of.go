@@ -13,6 +13,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/local"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -208,7 +209,7 @@ func (r *reader) addresses(spec v1alpha1.ProxyBackend) []netip.AddrPort {
 		switch {
 		case err != nil || target.Port() == 0 || target.Addr().Zone() != "":
 			r.refuse("backend %s: target %q is not ip:port", spec.Name, s)
-		case !Dialable(target.Addr()):
+		case local.Is(target.Addr()):
 			r.refuse("backend %s: target %s is a loopback, link-local, multicast or metadata address; the proxy never dials those", spec.Name, s)
 		default:
 			all = append(all, netip.AddrPortFrom(target.Addr().Unmap(), target.Port()))

@@ -115,6 +115,8 @@ func TestWhatIsWrongWithASpecIsSaid(t *testing.T) {
 		"a link-local target":              {targeting("169.254.169.254:80"), "never dials those"},
 		"a metadata target of AWS by IPv6": {targeting("[fd00:ec2::254]:80"), "never dials those"},
 		"a metadata target of Azure":       {targeting("168.63.129.16:80"), "never dials those"},
+		"a metadata target of Oracle":      {targeting("192.0.0.192:80"), "never dials those"},
+		"a link-local target by NAT64":     {targeting("[64:ff9b::a9fe:a9fe]:80"), "never dials those"},
 		"a mapped metadata target":         {targeting("[::ffff:168.63.129.16]:80"), "never dials those"},
 		"an unspecified target":            {targeting("0.0.0.0:80"), "never dials those"},
 		"a multicast target":               {targeting("224.0.0.1:80"), "never dials those"},
