@@ -137,7 +137,7 @@ func (d *derivation) attachment() types.NamespacedName {
 		return annotated(d, key, "NAMESPACE/NAME", namespacedName)
 	}
 	found := map[string]types.NamespacedName{}
-	for _, pool := range d.NodePools {
+	for _, pool := range ofMachines(d.NodePools) {
 		for _, n := range isolated(pool) {
 			at := attachmentOf(n, d.HostedCluster)
 			found[at.String()] = at
@@ -157,9 +157,8 @@ func (d *derivation) attachment() types.NamespacedName {
 
 // isolating the machines that have other networks beside the pod network says which VLAN is theirs.
 func (d *derivation) isolating() (all []finding.Change) {
-	for i := range d.NodePools {
-		pool := &d.NodePools[i]
-		if k := pool.Spec.Platform.Kubevirt; k != nil && len(k.AdditionalNetworks) > 0 {
+	for _, pool := range ofMachines(d.NodePools) {
+		if len(pool.Spec.Platform.Kubevirt.AdditionalNetworks) > 0 {
 			all = append(all, finding.Change{Of: poolObject(pool), Values: finding.Values{fieldDefaultNetwork: false}})
 		}
 	}
@@ -167,8 +166,8 @@ func (d *derivation) isolating() (all []finding.Change) {
 }
 
 // isolated are the networks of a NodePool whose machines have no card on the pod network.
-func isolated(pool hyperv1.NodePool) []hyperv1.KubevirtNetwork {
-	if k := pool.Spec.Platform.Kubevirt; k != nil && !ptr.Deref(k.AttachDefaultNetwork, true) {
+func isolated(pool *hyperv1.NodePool) []hyperv1.KubevirtNetwork {
+	if k := pool.Spec.Platform.Kubevirt; !ptr.Deref(k.AttachDefaultNetwork, true) {
 		return k.AdditionalNetworks
 	}
 	return nil

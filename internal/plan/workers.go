@@ -24,10 +24,13 @@ func (v *view) workers() []finding.Finding {
 }
 
 // pools are the HostedCluster's, of VirtualMachines.
-func (v *view) pools() []*hyperv1.NodePool {
+func (v *view) pools() []*hyperv1.NodePool { return ofMachines(v.NodePools) }
+
+// ofMachines are the NodePools of VirtualMachines that stay: one that is going may drain for hours, and says nothing any more.
+func ofMachines(pools []hyperv1.NodePool) []*hyperv1.NodePool {
 	var all []*hyperv1.NodePool
-	for i := range v.NodePools {
-		if p := &v.NodePools[i]; p.DeletionTimestamp == nil && p.Spec.Platform.Kubevirt != nil {
+	for i := range pools {
+		if p := &pools[i]; p.DeletionTimestamp == nil && p.Spec.Platform.Kubevirt != nil {
 			all = append(all, p)
 		}
 	}
