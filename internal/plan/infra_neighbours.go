@@ -172,7 +172,7 @@ func (v *view) capturedByNeighbours() []finding.Finding {
 	var all []finding.Finding
 	for _, c := range v.captured {
 		for _, n := range v.near {
-			if n.older && slices.Contains(v.carriedBy(n), c.IP) {
+			if v.yields(n, c.IP) {
 				all = append(all, finding.Wrong(v1alpha1.ConditionEndpointsResolved, "CapturedAddressInUse").
 					In(endpoint.Object(v.HostedCluster)).At("spec.services").Change(v.table.Renamed(c.IP)...).
 					Say("another Infra on this layer 2 carries %s already (NodePort addresses are shared by clusters); put this cluster's workers on a VLAN of their own, or make the HostedCluster anew with an address or name of its own", c.IP))
@@ -182,20 +182,23 @@ func (v *view) capturedByNeighbours() []finding.Finding {
 	return all
 }
 
-// carriedBy are the literals that a neighbour's proxy carries or, before anything is created, will.
-func (v *view) carriedBy(n near) []netip.Addr {
-	var carried []v1alpha1.CapturedAddress
-	switch {
-	case n.Children.Proxy != nil:
-		carried = n.Children.Proxy.Spec.NetworkConfig.CapturedAddresses
-	case n.HostedCluster != nil:
-		carried = viewOf(Input{Settings: v.Settings, Infra: n.Infra, NAD: n.NAD, HostedCluster: n.HostedCluster}).carried()
+// yields says whether a literal is a neighbour's: of the proxy that alone carries it, else of the older Infra.
+func (v *view) yields(n near, literal netip.Addr) bool {
+	if ours, theirs := v.Children.carries(literal), n.Children.carries(literal); ours != theirs {
+		return theirs
 	}
-	var all []netip.Addr
-	for _, c := range carried {
-		if a, err := netip.ParseAddr(string(c.IP)); err == nil {
-			all = append(all, a)
-		}
+	return n.older && v.claims(n, literal)
+}
+
+// claims says whether a neighbour's proxy carries a literal or, before anything is created, will.
+func (v *view) claims(n near, literal netip.Addr) bool {
+	if n.Children.Proxy != nil || n.HostedCluster == nil {
+		return n.Children.carries(literal)
 	}
-	return all
+	theirs := viewOf(Input{Settings: v.Settings, Infra: n.Infra, NAD: n.NAD, HostedCluster: n.HostedCluster})
+	return slices.ContainsFunc(theirs.captured, func(c endpoint.Captured) bool { return c.IP == literal })
+}
+
+func (c Children) carries(literal netip.Addr) bool {
+	return c.Proxy != nil && slices.ContainsFunc(c.Proxy.Spec.NetworkConfig.CapturedAddresses, func(a v1alpha1.CapturedAddress) bool { return a.IP == ip(literal) })
 }
