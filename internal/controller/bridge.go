@@ -274,12 +274,20 @@ func (r bridgeReconciler) end(ctx context.Context, seen observe.Bridge) (ctrl.Re
 	case err != nil:
 		return ctrl.Result{}, errors.Join(err, say(metav1.ConditionFalse, dpuv1.ReasonCleanupFailed, err.Error()+"; it is tried again"))
 	case step.Reason != "":
-		return soonest(retryEnding), say(metav1.ConditionFalse, step.Reason, step.Message)
+		return soonest(retryStep(step)), say(metav1.ConditionFalse, step.Reason, step.Message)
 	}
 	if err := say(metav1.ConditionTrue, dpuv1.ReasonCleanupSucceeded, "the hosted cluster and all that was made for it are gone"); err != nil {
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{}, r.letGo(ctx, b)
+}
+
+// retryStep: what holds a deletion up may take days, and is watched: DPUs, the Secrets that their kubeconfig is in, the bridge itself.
+func retryStep(step bridge.Ending) time.Duration {
+	if step.Reason == dpuv1.ReasonCleanupInProgress {
+		return retryEnding
+	}
+	return retryHeldUp
 }
 
 // letGo takes the finalizer off the bridge as it is now: its status has just been written.

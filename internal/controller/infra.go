@@ -23,6 +23,8 @@ const (
 	retryWritten = 2 * time.Second
 	// retryEnding looks again at what is being deleted.
 	retryEnding = time.Second
+	// retryHeldUp is for a deletion that waits for somebody.
+	retryHeldUp = 30 * time.Second
 )
 
 // infraReconciler makes of one Infra what plan.Infra says.
