@@ -69,6 +69,13 @@ func TestAServingCertificateNeedsNoAddress(t *testing.T) {
 	NewWithT(t).Expect(decision.Approve).To(BeTrue(), "%v", refusals(decision))
 }
 
+func TestAServingCertificateMayHaveAnAddressThatIsAnotherClustersDPUsToo(t *testing.T) {
+	d := good(t, csr.Serving, 1)
+	d.facts.DPUs[2].Addresses = addressesOf(1)
+	decision := csr.Decide(d.request(), d.facts)
+	NewWithT(t).Expect(decision.Approve).To(BeTrue(), "%v", refusals(decision))
+}
+
 func TestAnApprovalSaysForWhichDPUItIs(t *testing.T) {
 	g, d := NewWithT(t), good(t, csr.Bootstrap, 1)
 	object := d.request()

@@ -181,10 +181,12 @@ func (q *question) takesFromNoNode() (bool, string) {
 	})
 }
 
+// takesFromNoDPU of this DPUCluster (spec/dpu-bridge.md §5). What another's Nodes claim, whence DPF has their DPUs' addresses, stands in
+// nobody's way here: only this hosted cluster's API server trusts the certificate, and networks apart may have the same addresses.
 func (q *question) takesFromNoDPU() (bool, string) {
 	return q.none("of no other DPU", func(ip netip.Addr) string {
 		for _, d := range q.DPUs {
-			if d.UID != q.dpu.UID && holds(d.Addresses, ip) {
+			if d.Cluster == q.Cluster && d.UID != q.dpu.UID && holds(d.Addresses, ip) {
 				return "an address of DPU " + d.String()
 			}
 		}
