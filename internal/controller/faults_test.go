@@ -17,8 +17,9 @@ type faults struct {
 	hidden  string         // part of a path whose reading calls fail
 	count   map[string]int // mutating calls that got through, by whom they are for
 	of      map[string]fault
-	deaths  int
-	died    chan struct{} // a manager that nothing gets through from any more
+	wrote   map[string]bool // kinds of writes of bridge 00
+	deadly  map[string]bool // kinds of writes before which a manager died
+	died    chan struct{}   // a manager that nothing gets through from any more
 }
 
 // fault of one of them, by the how manieth of its mutating calls it is; 0 is none.
@@ -34,14 +35,19 @@ func newFaults() *faults { return &faults{died: make(chan struct{}, 1)} }
 func (f *faults) since(of map[string]fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.count, f.of, f.deaths = map[string]int{}, of, 0
+	f.count, f.of, f.wrote, f.deadly = map[string]int{}, of, map[string]bool{}, map[string]bool{}
 }
 
-// counted are the calls for somebody, and the deaths, since then.
-func (f *faults) counted(who string) (calls, deaths int) {
+// survived are the kinds of writes, of all that bridge 00 needed since then, before which no manager died.
+func (f *faults) survived() (calls int, without []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.count[who], f.deaths
+	for kind := range f.wrote {
+		if !f.deadly[kind] {
+			without = append(without, kind)
+		}
+	}
+	return f.count["00"], without
 }
 
 var errCut = errors.New("the line was cut")
@@ -109,11 +115,15 @@ func (f *faults) judge(r *http.Request, dead *bool) (passes, heard bool) {
 	if !changes || who == nil || f.count == nil {
 		return true, true
 	}
+	kind := r.Method + " " + numbered.ReplaceAllString(r.URL.Path, "NN")
+	if who[1] == "00" {
+		f.wrote[kind] = true
+	}
 	f.count[who[1]]++
 	switch planned := f.of[who[1]]; f.count[who[1]] {
 	case planned.kills:
 		*dead = true
-		f.deaths++
+		f.deadly[kind] = true
 		f.died <- struct{}{}
 		return false, false
 	case planned.fails:

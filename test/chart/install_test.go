@@ -111,6 +111,8 @@ func TestARelease(t *testing.T) {
 		c.kubectl("--namespace oooi-system get " + there)
 	}
 	g.Expect(c.pipes(infra, "apply -f -")).To(Succeed())
+	c.kubectl("apply --filename config/samples/dpuhcpbridge.yaml")
+	c.kubectl("--namespace clusters create secret generic dpu1-pull-secret --from-literal=of=theirs")
 
 	t.Run("what the operator may do", c.permissions)
 	t.Run("an upgrade carries a new field, and keeps what the operator wrote", c.upgrade)
@@ -119,13 +121,13 @@ func TestARelease(t *testing.T) {
 	c.does(documented(t, "helm uninstall"))
 	g.Expect(c.kubectl("get all,secret,lease,sa,pdb,networkpolicy,role,rolebinding,servicemonitor,podmonitor,prometheusrule -A -o name")).NotTo(ContainSubstring("oooi"))
 	g.Expect(c.kubectl("get clusterrole,clusterrolebinding,validatingwebhookconfiguration -o name")).NotTo(ContainSubstring("oooi"))
-	g.Expect(c.kubectl("--namespace clusters get infra -o name")).To(ContainSubstring("/c1"))
+	g.Expect(c.kubectl("--namespace clusters get infra,dpuhcpbridge,secret -o name")).To(And(ContainSubstring("/c1"), ContainSubstring("/dpu1\n"), ContainSubstring("/dpu1-pull-secret")))
 	c.kubectl("get crd infras.hostedcluster.densityops.com dpuhcpbridges.provisioning.dpu.hcp.io")
 
 	c.deploys(t) // over the CRDs that were kept
 	c.helm("install oooi charts/oooi --namespace oooi-system --take-ownership")
 	c.helm("upgrade oooi charts/oooi --namespace oooi-system --set crds.keep=false,replicas=3")
-	c.kubectl("--namespace clusters delete infra c1")
+	c.kubectl("--namespace clusters delete infra/c1 dpuhcpbridge/dpu1")
 	c.helm("uninstall oooi --namespace oooi-system --wait")
 	g.Expect(c.kubectl("get crd -o name")).NotTo(MatchRegexp("densityops|dpu.hcp.io"))
 }

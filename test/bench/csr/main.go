@@ -24,14 +24,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
+	"github.com/cldmnky/oooi/internal/controller"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/observe"
 	testenv "github.com/cldmnky/oooi/internal/testkit/envtest"
 	"github.com/cldmnky/oooi/test/bench/internal/heap"
 	"github.com/cldmnky/oooi/test/bench/internal/table"
@@ -57,7 +61,11 @@ var (
 )
 
 func run(ctx context.Context, single, all, good int) error {
-	env := &envtest.Environment{}
+	foreign, err := testenv.Foreign()
+	if err != nil {
+		return err
+	}
+	env := &envtest.Environment{CRDs: foreign} // it is the management API too
 	config, err := env.Start()
 	if err != nil {
 		return err
@@ -65,6 +73,10 @@ func run(ctx context.Context, single, all, good int) error {
 	defer env.Stop() //nolint:errcheck // it ends with us
 	config.QPS = -1
 	b := &bench{config: config, approved: map[string]time.Time{}}
+	if b.management, err = client.New(config, client.Options{Scheme: controller.Scheme()}); err != nil {
+		return err
+	}
+	b.Bridges.Live = b.management
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}
@@ -79,20 +91,15 @@ func run(ctx context.Context, single, all, good int) error {
 }
 
 type bench struct {
-	config   *rest.Config
-	kube     kubernetes.Interface // as node-bootstrapper
-	admin    kubernetes.Interface
-	key      *ecdsa.PrivateKey
-	mu       sync.Mutex
-	cards    []dpf.DPU
-	approved map[string]time.Time
-}
-
-// DPUs makes the bench the management API.
-func (b *bench) DPUs(context.Context, types.NamespacedName) ([]dpf.DPU, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.cards, nil
+	observe.Bridges // whose DPUs are those of the management API
+	management      client.Client
+	config          *rest.Config
+	kube            kubernetes.Interface // as node-bootstrapper
+	admin           kubernetes.Interface
+	key             *ecdsa.PrivateKey
+	cards           []dpf.DPU // as a cache has them
+	mu              sync.Mutex
+	approved        map[string]time.Time
 }
 
 // prepare writes the kubeconfig, and lets node-bootstrapper ask.
@@ -115,6 +122,9 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if _, err := b.admin.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster.Namespace}}, metav1.CreateOptions{}); err != nil {
+		return err
+	}
 	kubeconfig := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: secret.Name}, Data: map[string][]byte{guest.KubeconfigKey: text}}
 	if _, err := b.admin.CoreV1().Secrets(secret.Namespace).Create(ctx, kubeconfig, metav1.CreateOptions{}); err != nil {
 		return err
@@ -126,18 +136,37 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// has makes DPUs whose OS is installed.
-func (b *bench) has(prefix string, count int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+// has makes DPUs whose OS is installed, and waits until a request is no more taken for one of an earlier life (internal/csr).
+func (b *bench) has(ctx context.Context, prefix string, count int) (err error) {
+	group, making := errgroup.WithContext(ctx)
+	group.SetLimit(8)
 	for i := range count {
 		name := fmt.Sprintf("%s-%d", prefix, i)
-		b.cards = append(b.cards, dpf.DPU{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "dpf", Name: name, UID: types.UID("uid-" + name)},
-			Spec:       dpf.DPUSpec{Cluster: dpf.Reference{Name: cluster.Name, Namespace: cluster.Namespace}},
-			Status:     dpf.DPUStatus{Conditions: []metav1.Condition{{Type: dpf.ConditionOSInstalled, Status: metav1.ConditionTrue}}},
+		group.Go(func() error {
+			d := &unstructured.Unstructured{Object: map[string]any{
+				"metadata": map[string]any{"namespace": cluster.Namespace, "name": name},
+				"spec": map[string]any{
+					"dpuNodeName": "host", "dpuDeviceName": name, "bfb": "bfb", "serialNumber": name,
+					"cluster": map[string]any{"name": cluster.Name, "namespace": cluster.Namespace},
+				},
+			}}
+			d.SetGroupVersionKind(dpf.GroupVersion.WithKind("DPU"))
+			if err := b.management.Create(making, d); err != nil {
+				return err
+			}
+			installed := fmt.Sprintf(`{"status": {"phase": "Ready", "conditions": [{"type": %q, "status": "True", "reason": "Bench", "message": "", "lastTransitionTime": %q}]}}`,
+				dpf.ConditionOSInstalled, time.Now().UTC().Format(time.RFC3339))
+			return b.management.Status().Patch(making, d, client.RawPatch(types.MergePatchType, []byte(installed)))
 		})
 	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	made := time.Now()
+	if b.cards, err = b.DPUs(ctx, cluster); err != nil {
+		return err
+	}
+	return until(ctx, func() bool { return time.Since(made) > 6*time.Second })
 }
 
 // begin has an approver work; what it returns ends it.
@@ -155,14 +184,15 @@ func (b *bench) begin(ctx context.Context) (see func() guest.ApprovalState, end 
 	}()
 	want := guest.ApproveWant{Secret: secret, Server: "https://" + strings.Trim(strings.TrimPrefix(b.config.Host, "https:"), "/"), Cluster: cluster}
 	see = func() guest.ApprovalState {
-		cards, _ := b.DPUs(ctx, cluster) // it returns no error
-		return approvals.See(bridge, want, cards)
+		return approvals.See(bridge, want, b.cards)
 	}
 	return see, func() { cancel(); <-ended }
 }
 
 func (b *bench) oneAfterTheOther(ctx context.Context, t *table.Table, count int) error {
-	b.has("single", count)
+	if err := b.has(ctx, "single", count); err != nil {
+		return err
+	}
 	see, end := b.begin(ctx)
 	defer end()
 	if err := until(ctx, func() bool { return see().Active }); err != nil {
@@ -188,7 +218,9 @@ func (b *bench) oneAfterTheOther(ctx context.Context, t *table.Table, count int)
 
 // atOnce has all CSRs there, then an approver begins.
 func (b *bench) atOnce(ctx context.Context, t *table.Table, all, good int) error {
-	b.has("good", good)
+	if err := b.has(ctx, "good", good); err != nil {
+		return err
+	}
 	group, making := errgroup.WithContext(ctx)
 	group.SetLimit(8)
 	for i := range all {
