@@ -106,8 +106,8 @@ func (w *world) runsAgain() {
 }
 
 // Before whichever of its writes the manager is killed, a bridge comes to the same end: made, its kubeconfig rotated, its pull secret too,
-// upgraded, deleted. In each of these the manager dies before the n-th write for bridge n, and the answer to another is lost; bridge
-// 00 dies only with the others.
+// upgraded, deleted. In each of these the manager dies before the n-th write for bridge n, before the first of each kind, and the answer
+// to another is lost; bridge 00 dies only with the others.
 func TestABridgeComesToTheSameEndWhereverItsManagerDies(t *testing.T) {
 	const most = 24 // writes that one bridge needs for any of these; checked below
 	w := newDPUWorld(t)

@@ -26,7 +26,7 @@ type faults struct {
 type fault struct {
 	fails   int // it is not done
 	unheard int // it is done, and the answer is lost
-	kills   int // it is the first that the manager dies before
+	kills   int // it is the first that the manager dies before; it also dies before each kind of write that none has died before
 }
 
 func newFaults() *faults { return &faults{died: make(chan struct{}, 1)} }
@@ -120,12 +120,14 @@ func (f *faults) judge(r *http.Request, dead *bool) (passes, heard bool) {
 		f.wrote[kind] = true
 	}
 	f.count[who[1]]++
-	switch planned := f.of[who[1]]; f.count[who[1]] {
-	case planned.kills:
+	planned := f.of[who[1]]
+	if f.count[who[1]] == planned.kills || planned.kills > 0 && !f.deadly[kind] {
 		*dead = true
 		f.deadly[kind] = true
 		f.died <- struct{}{}
 		return false, false
+	}
+	switch f.count[who[1]] {
 	case planned.fails:
 		return false, false
 	case planned.unheard:
