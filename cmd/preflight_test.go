@@ -25,6 +25,7 @@ func TestPreflightEndsWithWhatItFound(t *testing.T) {
 		"what is awaited":          {args: []string{"-f", preflightExamples + "WaitingForControlPlane/fails.yaml"}, out: "waiting for HostedCluster clusters/c1"},
 		"what would not work":      {args: []string{"-f", preflightExamples + "DefaultNetworkAttached/fails.yaml"}, code: 1, out: "attachDefaultNetwork: false\n", err: "infra clusters/c1 would not work"},
 		"an annotation's mistake":  {stdin: asking, args: []string{"-f", "-"}, code: 1, out: "HostedCluster clusters/c1", err: "infra clusters/c1 would not work"},
+		"one beside the Infra":     {stdin: asking + asked, args: []string{"-f", "-"}, code: 1, out: "CIDRMissing", err: "infra clusters/c1 would not work"},
 		"no file":                  {code: 2, err: "give files with -f"},
 		"a file that is not there": {args: []string{"-f", "missing.yaml"}, code: 2, err: "missing.yaml"},
 		"a file that is no YAML":   {stdin: "a: [", args: []string{"-f", "-"}, code: 2, err: "document 1"},
@@ -53,6 +54,15 @@ apiVersion: hypershift.openshift.io/v1beta1
 kind: HostedCluster
 metadata: {name: c1, namespace: clusters, annotations: {hostedcluster.densityops.com/infra: auto}}
 spec: {platform: {type: KubeVirt, kubevirt: {}}}
+`
+
+// asked is the Infra that it asks for.
+const asked = `
+---
+apiVersion: hostedcluster.densityops.com/v1alpha1
+kind: Infra
+metadata: {name: c1, namespace: clusters}
+spec: {hostedClusterRef: {name: c1}, networkConfig: {cidr: 192.168.100.0/24, networkAttachmentDefinition: vlan100}}
 `
 
 func TestPreflightSpeaksToPrograms(t *testing.T) {

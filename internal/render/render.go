@@ -43,13 +43,15 @@ func (o Objects) Render(settings plan.Settings) []Rendering {
 }
 
 // Provisioned adds the Infras that annotations ask for, with how their own rendering begins, and says which cannot be made. One
-// that is in the files is left as it is.
+// that is in the files is left as it is, with what is found of the HostedCluster.
 func (o Objects) Provisioned() (whole Objects, made map[*v1alpha1.Infra]Rendering, held []Rendering) {
 	whole, made = slices.Clone(o), map[*v1alpha1.Infra]Rendering{}
 	for _, in := range o.Provisionings() {
 		p := plan.Provision(in)
 		switch {
+		case p.Release: // what is told of it was done in a cluster
 		case in.Infra != nil:
+			made[in.Infra] = Rendering{Infra: in.Infra, Findings: p.Findings}
 		case p.Infra != nil:
 			infra := typed[v1alpha1.Infra](p.Infra)
 			whole = append(whole, infra)
