@@ -14,6 +14,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/render"
 )
@@ -111,9 +112,12 @@ func report(infra *v1alpha1.Infra, findings []finding.Finding) Report {
 }
 
 // anew: of a HostedCluster's specification, what findings change is immutable (hostedcluster_types.go and kubevirt.go of
-// HyperShift's API) or, as credentials, would leave its machines where they are.
+// HyperShift's API) or, as credentials, would leave its machines where they are. An Infra's network may only widen.
 func anew(f finding.Finding) bool {
-	return len(f.Changes) > 0 && f.Of.Kind == "HostedCluster" && strings.HasPrefix(f.Field, "spec.")
+	return slices.ContainsFunc(f.Changes, func(c finding.Change) bool {
+		_, moved := c.Values[ipam.FieldCIDR]
+		return moved || f.Of.Kind == "HostedCluster" && strings.HasPrefix(f.Field, "spec.")
+	})
 }
 
 func severity(o finding.Outcome) Severity {
@@ -152,7 +156,7 @@ func Table(to io.Writer, reports []Report) error {
 func changes(to io.Writer, reports []Report) error {
 	return errors.Join(
 		documents(to, reports, false, "What to change; each document is for: kubectl patch --type merge -f FILE --patch-file FILE"),
-		documents(to, reports, true, "What HyperShift takes only from a HostedCluster made anew; each document changes its own file: kubectl patch --local --type merge -f HOSTEDCLUSTER --patch-file FILE -o yaml"))
+		documents(to, reports, true, "What only an object that is made anew takes; each document changes its own file: kubectl patch --local --type merge -f OBJECT --patch-file FILE -o yaml"))
 }
 
 func documents(to io.Writer, reports []Report, anew bool, heading string) error {
