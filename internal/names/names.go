@@ -149,6 +149,20 @@ func OfChild(object, namespace, child string) bool {
 	return object == child || object == abroad || strings.HasPrefix(object, abroad+".")
 }
 
+// longestService is a DNS label's (RFC 1035 §2.3.4).
+const longestService = 63
+
+// Apps is what the Service of *.apps is called in a hosted cluster unless its Infra says: it is the only one there, so that a
+// name may be cut. A HostedCluster's name may have dots, begin with a digit or be too long, a Service's not (RFC 1035 §2.3.1).
+func Apps(cluster string) string {
+	const ending = "-apps"
+	name := strings.ReplaceAll(cluster, ".", "-")
+	if name < "a" {
+		name = "c" + name
+	}
+	return strings.TrimRight(name[:min(len(name), longestService-len(ending))], "-") + ending
+}
+
 // BridgeKey is the name of the Secret with the key that a bridge's etcd is encrypted with.
 func BridgeKey(bridge string) string { return bridge + "-etcd-encryption-key" }
 

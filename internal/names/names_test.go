@@ -3,6 +3,8 @@ package names
 import (
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 func TestTheLongestInfraHasPods(t *testing.T) {
@@ -57,6 +59,19 @@ func TestWhatIsThereForAChildIsKnownByItsName(t *testing.T) {
 	} {
 		if got := OfChild(object, "clusters", "c1-proxy"); got != want {
 			t.Errorf("%s is there for c1-proxy: %v, want %v", object, got, want)
+		}
+	}
+}
+
+func TestTheServiceOfAppsHasANameThatServicesMayHave(t *testing.T) {
+	for cluster, want := range map[string]string{
+		"c1": "c1-apps", "c1.prod": "c1-prod-apps", "5g": "c5g-apps",
+		strings.Repeat("a", 58): strings.Repeat("a", 58) + "-apps", strings.Repeat("a", 59): strings.Repeat("a", 58) + "-apps",
+		strings.Repeat("a", 57) + ".b": strings.Repeat("a", 57) + "-apps",
+	} {
+		got := Apps(cluster)
+		if wrong := validation.IsDNS1035Label(got); got != want || len(wrong) > 0 {
+			t.Errorf("%s: %s, want %s %v", cluster, got, want, wrong)
 		}
 	}
 }

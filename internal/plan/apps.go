@@ -84,7 +84,7 @@ func (in Input) GuestService() (types.NamespacedName, bool) {
 		return types.NamespacedName{}, false
 	}
 	s := appsSpec(infra).Service
-	return types.NamespacedName{Namespace: string(s.Namespace), Name: orElse(string(s.Name), hc.Name+"-apps")}, true
+	return types.NamespacedName{Namespace: string(s.Namespace), Name: orElse(string(s.Name), names.Apps(hc.Name))}, true
 }
 
 // GuestAccess is false without a GuestService, and without permission.

@@ -259,3 +259,10 @@ func TestNobodyLooksIntoAHostedClusterThat(t *testing.T) {
 		})
 	}
 }
+
+func TestTheServiceOfAppsIsNamedAfterItsCluster(t *testing.T) {
+	in := appsCase{}.input(t)
+	in.HostedCluster.Name = "c1.prod"
+	service, _ := in.GuestService()
+	gomega.NewWithT(t).Expect(service.Name).To(gomega.Equal("c1-prod-apps"))
+}
