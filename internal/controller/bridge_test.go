@@ -310,9 +310,14 @@ func TestWhatIsNotInstalledIsNamedAndNoticedWhenItIs(t *testing.T) {
 	w.hyperShift("b1", "first")
 	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
 
-	// And they keep no bridge from its end.
+	// And they keep no bridge from its end, unless what there is of them cannot be read.
 	w.uninstalls(dpf.GroupVersion.Group, metallb.GroupVersion.Group)
+	w.offers("v9", "DPU."+dpf.GroupVersion.Group)
 	w.Expect(w.api.Delete(w.ctx, w.bridge())).To(Succeed())
+	w.Expect(w.saysOf("b1", dpuv1.ConditionHostedClusterCleanup, metav1.ConditionFalse, dpuv1.ReasonCleanupFailed)).
+		To(ContainSubstring("serves DPU as %s/v9, and the operator reads %s", dpf.GroupVersion.Group, dpf.GroupVersion))
+	sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b1"), func(g Gomega, hc *hyperv1.HostedCluster) { g.Expect(hc.DeletionTimestamp).To(BeNil()) })
+	w.uninstalls(dpf.GroupVersion.Group)
 	w.tearsDown("b1")
 	w.gone(w.bridge())
 }

@@ -3,8 +3,10 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -29,7 +31,7 @@ const lookEvery = 5 * time.Second
 // lateKinds watches kinds that a cluster may lack, as long as it has them.
 type lateKinds struct {
 	kinds     *observe.Kinds
-	discovery discovery.ServerResourcesInterfaceWithContext
+	discovery discovery.DiscoveryInterfaceWithContext
 	cache     cache.Cache
 	scheme    *runtime.Scheme
 	log       logr.Logger
@@ -75,7 +77,7 @@ func (l *lateKinds) look(ctx context.Context) {
 			l.log.Error(err, "looking for a kind", "kind", gvk)
 			continue
 		}
-		is := slices.ContainsFunc(served[gvk.GroupVersion()].APIResources, func(r metav1.APIResource) bool { return r.Kind == gvk.Kind })
+		is := has(served[gvk.GroupVersion()], gvk.Kind)
 		if is == l.kinds.Served(kind) {
 			continue
 		}
@@ -102,6 +104,37 @@ func (l *lateKinds) resources(ctx context.Context, of schema.GroupVersion) (*met
 		return &metav1.APIResourceList{}, nil
 	}
 	return all, err
+}
+
+func has(served *metav1.APIResourceList, kind string) bool {
+	return slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind })
+}
+
+// versions in which the API server itself says that it serves a kind, beside the one in which an object or a list of it is read.
+func (l *lateKinds) versions(ctx context.Context, object runtime.Object) (read schema.GroupVersionKind, all []string, err error) {
+	if read, err = apiutil.GVKForObject(object, l.scheme); err != nil {
+		return read, nil, err
+	}
+	read.Kind = strings.TrimSuffix(read.Kind, "List")
+	groups, err := l.discovery.ServerGroupsWithContext(ctx)
+	if err != nil {
+		return read, nil, fmt.Errorf("looking for versions of %s: %w", read.GroupKind(), err)
+	}
+	for _, g := range groups.Groups {
+		for _, v := range g.Versions {
+			if g.Name != read.Group {
+				continue
+			}
+			served, err := l.resources(ctx, schema.GroupVersion{Group: g.Name, Version: v.Version})
+			if err != nil {
+				return read, nil, fmt.Errorf("looking for %s in %s: %w", read.Kind, v.GroupVersion, err)
+			}
+			if has(served, read.Kind) {
+				all = append(all, v.GroupVersion)
+			}
+		}
+	}
+	return read, all, nil
 }
 
 // begin to watch a kind. It counts as served first: its first events lead to reads. What the cache has of a kind that went and came back

@@ -2,7 +2,9 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	"golang.org/x/sync/errgroup"
@@ -10,7 +12,9 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,6 +35,8 @@ type Bridges struct {
 	Settings bridge.Settings
 	// Watches tell when a Secret or the mapping changes; nil for who only judges.
 	Watches *byname.Watches
+	// Versions says what kind an object or list is read as, and in which versions the API server itself has it; nil for who only judges.
+	Versions func(context.Context, runtime.Object) (read schema.GroupVersionKind, served []string, err error)
 }
 
 // Bridge is one bridge as it is.
@@ -229,10 +235,7 @@ func (o *Bridges) Remains(ctx context.Context, seen Bridge) (bridge.Remains, err
 	if r.NodePool, err = live[hyperv1.NodePool](ctx, o, client.ObjectKeyFromObject(b)); err != nil {
 		return r, err
 	}
-	if r.DPUCluster, err = live[dpf.DPUCluster](ctx, o, bridge.ClusterKey(b)); err != nil {
-		return r, err
-	}
-	if r.DPUs, err = o.DPUs(ctx, bridge.ClusterKey(b)); err != nil {
+	if err = o.ofDPF(ctx, &r); err != nil {
 		return r, err
 	}
 	if err = o.handover(ctx, &r.Input); err != nil {
@@ -243,6 +246,18 @@ func (o *Bridges) Remains(ctx context.Context, seen Bridge) (bridge.Remains, err
 	}
 	r.Others, err = o.others(ctx, b)
 	return r, err
+}
+
+// ofDPF reads what is DPF's. A deletion that is forced waits for none of it, and leaves what it cannot read.
+func (o *Bridges) ofDPF(ctx context.Context, r *bridge.Remains) (err error) {
+	key := bridge.ClusterKey(r.Bridge)
+	if r.DPUCluster, err = live[dpf.DPUCluster](ctx, o, key); err == nil {
+		r.DPUs, err = o.DPUs(ctx, key)
+	}
+	if r.Forced() && errors.As(err, &elsewhere{}) {
+		return nil
+	}
+	return err
 }
 
 // handover reads the Secrets of handedOver while a bridge is being deleted, and follows no others any more.
@@ -260,7 +275,7 @@ func (o *Bridges) handover(ctx context.Context, in *bridge.Input) (err error) {
 // others are what a bridge has made beside the hosted cluster and the Secrets.
 func (o *Bridges) others(ctx context.Context, b *dpuv1.DPUHCPBridge) (all []bridge.Object, err error) {
 	for _, list := range []client.ObjectList{&corev1.ConfigMapList{}, &metallb.IPAddressPoolList{}, &metallb.L2AdvertisementList{}} {
-		if err := o.Live.List(ctx, list, madeFor(b)); client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) {
+		if err := o.unlessAbsent(ctx, list, o.Live.List(ctx, list, madeFor(b))); err != nil {
 			return nil, fmt.Errorf("listing %T of bridge %s/%s: %w", list, b.Namespace, b.Name, err)
 		}
 		_ = meta.EachListItem(list, func(object runtime.Object) error {
@@ -277,21 +292,44 @@ func live[T any, P interface {
 	client.Object
 }](ctx context.Context, o *Bridges, key types.NamespacedName) (P, error) {
 	object := P(new(T))
-	err := o.Live.Get(ctx, key, object)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		return nil, nil
-	}
-	if err != nil {
+	read := o.Live.Get(ctx, key, object)
+	if err := o.unlessAbsent(ctx, object, read); err != nil {
 		return nil, fmt.Errorf("reading %T %s: %w", object, key, err)
 	}
+	if read != nil {
+		return nil, nil
+	}
 	return object, nil
+}
+
+// elsewhere is a kind that is served, and not in the version that is read: what there is of it cannot be told.
+type elsewhere struct {
+	read   schema.GroupVersionKind
+	served []string
+}
+
+func (e elsewhere) Error() string {
+	return fmt.Sprintf("the cluster serves %s as %s, and the operator reads %s: have that served again, or use an operator that reads another version",
+		e.read.Kind, strings.Join(e.served, ", "), e.read.GroupVersion())
+}
+
+// unlessAbsent is why something was not read, unless there is none: no such object, or its kind in no version.
+func (o *Bridges) unlessAbsent(ctx context.Context, object runtime.Object, err error) error {
+	unknown := apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) // no API at that path
+	if !unknown && !meta.IsNoMatchError(err) {
+		return client.IgnoreNotFound(err)
+	}
+	read, served, err := o.Versions(ctx, object)
+	if err != nil || len(served) == 0 {
+		return err
+	}
+	return elsewhere{read, served}
 }
 
 // DPUs that there are, from the API server itself, of all DPUClusters: an address may be that of another's DPU.
 func (o *Bridges) DPUs(ctx context.Context, _ types.NamespacedName) ([]dpf.DPU, error) {
 	all := &dpf.DPUList{}
-	err := o.Live.List(ctx, all)
-	if client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) { // without DPF, gone or never there, there are none
+	if err := o.unlessAbsent(ctx, all, o.Live.List(ctx, all)); err != nil {
 		return nil, fmt.Errorf("listing DPUs: %w", err)
 	}
 	return all.Items, nil

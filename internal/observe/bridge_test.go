@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"testing"
@@ -9,12 +10,14 @@ import (
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -25,29 +28,51 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
-// remains of bridge clusters/b1, of whose objects the cache shows none.
-func remains(t *testing.T, granted bool, live ...client.Object) (bridge.Remains, error) {
+// scheme of all kinds that bridges are read with.
+func scheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
-	scheme := runtime.NewScheme()
+	all := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, dpuv1.AddToScheme, hyperv1.AddToScheme, dpf.AddToScheme, metallb.AddToScheme} {
-		if err := add(scheme); err != nil {
+		if err := add(all); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return all
+}
+
+// reads from an API server that refuses some reads, and of whose objects the cache shows none.
+func reads(t *testing.T, refuses func(runtime.Object) error, live ...client.Object) *Bridges {
+	t.Helper()
+	server := fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(live...).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			return cmp.Or(refuses(o), c.Get(ctx, key, o, opts...))
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			return cmp.Or(refuses(list), c.List(ctx, list, opts...))
+		},
+	}).Build()
+	return &Bridges{Observer: &Observer{Reader: fake.NewClientBuilder().WithScheme(scheme(t)).Build()}, Live: server}
+}
+
+// ended is bridge clusters/b1.
+func ended() Bridge {
+	b := &dpuv1.DPUHCPBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "b1", UID: "u1"}}
+	return Bridge{Input: bridge.Input{Bridge: b, Lives: func(types.UID) bool { return false }}}
+}
+
+// remains of the bridge.
+func remains(t *testing.T, granted bool, live ...client.Object) (bridge.Remains, error) {
+	t.Helper()
 	for _, o := range live {
 		o.SetLabels(map[string]string{names.LabelManagedBy: names.ManagedBy, names.LabelBridge: "b1", names.LabelBridgeNamespace: "clusters", names.LabelOwnerUID: "u1"})
 	}
-	server := fake.NewClientBuilder().WithScheme(scheme).WithObjects(live...).WithInterceptorFuncs(interceptor.Funcs{
-		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			if _, secrets := list.(*corev1.SecretList); secrets && !granted {
-				return apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", errors.New("no Role"))
-			}
-			return c.List(ctx, list, opts...)
-		},
-	}).Build()
-	o := &Bridges{Observer: &Observer{Reader: fake.NewClientBuilder().WithScheme(scheme).Build()}, Live: server}
-	b := &dpuv1.DPUHCPBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "b1", UID: "u1"}}
-	return o.Remains(t.Context(), Bridge{Input: bridge.Input{Bridge: b, Lives: func(types.UID) bool { return false }}})
+	o := reads(t, func(o runtime.Object) error {
+		if _, secrets := o.(*corev1.SecretList); secrets && !granted {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", errors.New("no Role"))
+		}
+		return nil
+	}, live...)
+	return o.Remains(t.Context(), ended())
 }
 
 func at(namespace, name string) metav1.ObjectMeta {
@@ -67,4 +92,41 @@ func TestWhereSecretsMayNotBeReadIsTold(t *testing.T) {
 	r, err := remains(t, false)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(r).To(And(HaveField("Secrets", BeEmpty()), HaveField("Denied", Equal([]string{"clusters"}))))
+}
+
+// Of a kind that is served in another version only, nobody can tell what there is.
+func TestWhatIsServedInAnotherVersionIsNotTakenForGone(t *testing.T) {
+	otherwise := func(group schema.GroupVersion) OmegaMatcher {
+		return MatchError(And(ContainSubstring(group.Group+"/v9"), ContainSubstring(group.String())))
+	}
+	for name, c := range map[string]struct {
+		of     schema.GroupVersion
+		served []string
+		forced string
+		want   OmegaMatcher
+	}{
+		"DPF's, in no version":          {dpf.GroupVersion, nil, "", Succeed()},
+		"DPF's":                         {dpf.GroupVersion, []string{dpf.GroupVersion.Group + "/v9"}, "", otherwise(dpf.GroupVersion)},
+		"DPF's, which nobody waits for": {dpf.GroupVersion, []string{dpf.GroupVersion.Group + "/v9"}, "true", Succeed()},
+		"HyperShift's":                  {hyperv1.GroupVersion, []string{hyperv1.GroupVersion.Group + "/v9"}, "true", otherwise(hyperv1.GroupVersion)},
+		"MetalLB's":                     {metallb.GroupVersion, []string{metallb.GroupVersion.Group + "/v9"}, "true", otherwise(metallb.GroupVersion)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, kinds := NewWithT(t), scheme(t)
+			o := reads(t, func(o runtime.Object) error {
+				if gvk, err := apiutil.GVKForObject(o, kinds); err != nil || gvk.GroupVersion() == c.of {
+					return &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}}
+				}
+				return nil
+			})
+			o.Versions = func(_ context.Context, o runtime.Object) (schema.GroupVersionKind, []string, error) {
+				gvk, err := apiutil.GVKForObject(o, kinds)
+				return gvk, c.served, err
+			}
+			b := ended()
+			b.Input.Bridge.Annotations = map[string]string{names.AnnotationForceDelete: c.forced}
+			_, err := o.Remains(t.Context(), b)
+			g.Expect(err).To(c.want)
+		})
+	}
 }

@@ -57,11 +57,11 @@ func End(in Remains) Ending {
 	cluster, pool := in.cluster(), in.pool()
 	injected, own := in.split()
 	switch {
-	case cluster != nil && len(in.attached()) > 0 && !in.forced():
+	case cluster != nil && len(in.attached()) > 0 && !in.Forced():
 		return Ending{Inject: in.injection(), Reason: dpuv1.ReasonCleanupDPUsAttached, Message: fmt.Sprintf(
 			"DPUs %s of DPUCluster %s are there still, and DPF needs the hosted cluster to remove them: delete them, or end it at once with: kubectl -n %s annotate dpuhcpbridge %s %s=true",
 			some(in.attached()), ClusterKey(in.Bridge), in.Bridge.Namespace, in.Bridge.Name, names.AnnotationForceDelete)}
-	case len(in.missed()) > 0 && !in.forced():
+	case len(in.missed()) > 0 && !in.Forced():
 		return Ending{Reason: dpuv1.ReasonCleanupFailed, Message: fmt.Sprintf(
 			"%s; or leave what is there, and end it with: kubectl -n %s annotate dpuhcpbridge %s %s=true",
 			denied("", in.missed()[0]).Message, in.Bridge.Namespace, in.Bridge.Name, names.AnnotationForceDelete)}
@@ -129,7 +129,8 @@ func (in Remains) attached() (all []string) {
 	return all
 }
 
-func (in Remains) forced() bool { return in.Bridge.Annotations[names.AnnotationForceDelete] == "true" }
+// Forced says whether the user wants the end whatever DPF still needs.
+func (in Remains) Forced() bool { return in.Bridge.Annotations[names.AnnotationForceDelete] == "true" }
 
 // some of a list, as text.
 func some(all []string) string {
