@@ -29,8 +29,8 @@ const (
 	freshFor = time.Second
 	// factsIn is how long the management API may take to tell of DPUs.
 	factsIn = 10 * time.Second
-	// behind is how late a watch may show what a reading showed.
-	behind = time.Second
+	// behind is how late a watch may show what a reading showed. What a reading refuses again and again is read less and less often.
+	behind, longestRefused = time.Second, time.Minute
 	// approvesIn is how long a hosted cluster may take to take an approval.
 	approvesIn = 5 * time.Second
 	// refusedFor is the pause after a hosted cluster did not take an approval.
@@ -107,8 +107,10 @@ func (v *approving) candidates() map[string][]*waiting {
 	known, version := v.cards()
 	v.seen.Lock()
 	defer v.seen.Unlock()
-	v.all = v.all || version != v.version
-	v.version = version
+	if v.turned || version != v.version {
+		v.all, v.turned, v.version = true, false, version
+		v.queue.soon()
+	}
 	may := map[string][]*waiting{}
 	for _, host := range v.toDecide() {
 		f := v.factsNow(host, known)
@@ -248,7 +250,7 @@ func (v *approving) decideOne(ctx context.Context, w *waiting, dpus *reading) er
 	d := csr.Decide(r, f)
 	if !d.Approve {
 		w.isRefusedBy(d.Broken())
-		v.decideLater(w, behind)
+		v.decideLater(w, w.longer())
 		if d.Broken() == csr.RulePending {
 			v.countsUntilShown(w, d)
 		}

@@ -18,8 +18,15 @@ const (
 type waiting struct {
 	asked  csr.Asked
 	since  time.Time
-	broken string    // the rule that it was last refused by
-	later  time.Time // not tried before
+	broken string        // the rule that it was last refused by
+	later  time.Time     // not tried before
+	pause  time.Duration // until then, if a reading refused it
+}
+
+// longer is twice the pause before.
+func (w *waiting) longer() time.Duration {
+	w.pause = min(max(behind, 2*w.pause), longestRefused)
+	return w.pause
 }
 
 // queue are the CSRs that wait, by host and by name. What is too much is dropped: of one host and kind, the oldest; else, the
@@ -47,6 +54,17 @@ func (q *queue) add(asked csr.Asked, now time.Time) {
 	}
 	q.names[asked.Name] = asked.Host
 	q.hosts[asked.Host] = append(q.hosts[asked.Host], &waiting{asked: asked, since: now})
+}
+
+// soon ends pauses that have become long: facts have turned.
+func (q *queue) soon() {
+	for _, ofHost := range q.hosts {
+		for _, w := range ofHost {
+			if w.pause > behind {
+				w.later, w.pause = w.later.Add(behind-w.pause), behind
+			}
+		}
+	}
 }
 
 func (q *queue) remove(name string) {

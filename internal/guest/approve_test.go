@@ -57,6 +57,7 @@ type gate struct {
 	mu     sync.Mutex
 	cards  []dpf.DPU // as the management API has them
 	away   error     // why it does not answer
+	reads  int       // how often it was asked
 	judged []dpf.DPU // as the controller's cache has them; nil: as cards
 	told   []guest.Approved
 }
@@ -100,7 +101,14 @@ func newGate(t *testing.T) *gate {
 func (g *gate) DPUs(context.Context, types.NamespacedName) ([]dpf.DPU, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.reads++
 	return g.cards, g.away
+}
+
+func (g *gate) readings() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.reads
 }
 
 func (g *gate) set(change func()) {
@@ -355,6 +363,28 @@ func TestTheManagementAPIHasTheLastWord(t *testing.T) {
 	g.waits("boot")
 	g.set(func() { g.cards[0] = card("dpu-1", true) })
 	g.approved("boot")
+}
+
+func TestWhatReadingsRefuseIsReadLessAndLessUntilFactsTurn(t *testing.T) {
+	for name, turn := range map[string]func(*gate){
+		"a Node joins": func(g *gate) { g.joins("dpu-2", corev1.ConditionTrue, 0) },
+		"a DPU comes":  func(g *gate) { g.set(func() { g.judged = append(g.judged[:1:1], card("dpu-2", true)) }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGate(t)
+			g.cards, g.judged = []dpf.DPU{card("dpu-1", false)}, []dpf.DPU{card("dpu-1", true)}
+			g.open()
+			begun := time.Now()
+			g.asks("boot", "dpu-1", "bootstrap")
+			g.Eventually(g.readings).Should(Equal(4))
+			g.Expect(time.Since(begun)).To(BeNumerically(">", 6*time.Second), "after 1 s, 2 s and 4 s")
+			g.mu.Lock()
+			g.cards = []dpf.DPU{card("dpu-1", true)}
+			g.mu.Unlock()
+			turn(g)
+			g.Eventually(func() any { return approvalOf(g.live("boot")) }, "4s").ShouldNot(BeNil(), "long before 8 s are over")
+		})
+	}
 }
 
 // Two hosts share a reading of the DPUs, unless the hosted cluster takes its time with the second.

@@ -102,6 +102,7 @@ type approving struct {
 	stuck    map[string]bool // CSRs whose approval the hosted cluster did not take
 	fresh    map[string]bool // hosts to decide about
 	all      bool            // decide about every host
+	turned   bool            // what is watched beside the CSRs, since it was decided by
 	version  int             // of the DPUs that were decided by
 	next     time.Time       // when time alone may change a decision
 }
@@ -144,7 +145,7 @@ func lookAt[T any](ctx context.Context, v *approving, c collection[T], have func
 				before = all
 				v.seen.Lock()
 				have(all)
-				v.all = true
+				v.turned = true
 				v.seen.Unlock()
 				poke(v.due)
 			}
