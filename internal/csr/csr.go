@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	certificates "k8s.io/api/certificates/v1"
@@ -119,6 +120,18 @@ type Asked struct {
 	Host      string // that the certificate is for
 	Addresses []netip.Addr
 	Created   time.Time
+}
+
+// IsOurs tells whether a request is one to decide about. A Node's renewal of the certificate that it joined with is not: Kubernetes' own
+// approver has it (pkg/controller/certificates/approver, selfnodeclient).
+func IsOurs(r *certificates.CertificateSigningRequest) bool {
+	switch r.Spec.SignerName {
+	case certificates.KubeletServingSignerName:
+		return true
+	case certificates.KubeAPIServerClientKubeletSignerName:
+		return !strings.HasPrefix(r.Spec.Username, nodePrefix)
+	}
+	return false
 }
 
 // Read judges what a request says without any facts. What breaks one of these rules never gets better: all but a CSR's conditions

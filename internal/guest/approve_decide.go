@@ -249,10 +249,11 @@ func (v *approving) decideOne(ctx context.Context, w *waiting, dpus *reading) er
 	}
 	d := csr.Decide(r, f)
 	if !d.Approve {
-		w.isRefusedBy(d.Broken())
 		v.decideLater(w, w.longer())
-		if d.Broken() == csr.RulePending {
+		if broken := d.Broken(); broken == csr.RulePending {
 			v.countsUntilShown(w, d)
+		} else {
+			w.isRefusedBy(broken)
 		}
 		return nil
 	}

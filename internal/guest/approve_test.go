@@ -310,24 +310,51 @@ func TestADPUIsLetInWhenItsOSIsInstalledAndThenServes(t *testing.T) {
 }
 
 // decisions about bootstrap CSRs so far, as the metric has them.
-func decisions(decision, rule string) (n float64) {
+func decisions(decision, rule string) float64 {
+	return counted(map[string]string{"kind": "bootstrap", "decision": decision, "rule": rule})
+}
+
+// counted are decisions with some labels, and any others.
+func counted(want map[string]string) (n float64) {
 	families, err := metrics.Registry.Gather()
 	if err != nil {
 		panic(err) // of one registry, whose metrics do not clash
 	}
-	want := map[string]string{"kind": "bootstrap", "decision": decision, "rule": rule}
 	for _, f := range families {
 		for _, m := range f.Metric {
-			labels := map[string]string{}
+			labels := maps.Clone(want)
 			for _, l := range m.Label {
-				labels[l.GetName()] = l.GetValue()
+				if _, asked := want[l.GetName()]; asked {
+					labels[l.GetName()] = l.GetValue()
+				}
 			}
 			if f.GetName() == "oooi_csr_decisions_total" && maps.Equal(labels, want) {
-				n = m.Counter.GetValue()
+				n += m.Counter.GetValue()
 			}
 		}
 	}
 	return n
+}
+
+// What others decide about must not raise an alert of ours.
+func TestWhatIsNotOursIsNotCounted(t *testing.T) {
+	g := newGate(t)
+	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true)} })
+	g.open()
+	waited := counted(map[string]string{"decision": "waiting"})
+	foreign := requestOf(t, "foreign", "dpu-1", "serving")
+	foreign.Spec.SignerName = "example.com/another"
+	_, err := g.kube.CertificatesV1().CertificateSigningRequests().Create(g.ctx, foreign, metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	renewal := requestOf(t, "renewal", "dpu-2", "bootstrap")
+	_, err = as(t, "serving", "dpu-2").CertificatesV1().CertificateSigningRequests().Create(g.ctx, renewal, metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.asks("boot", "dpu-1", "bootstrap")
+	g.approved("boot")
+	g.Expect(counted(map[string]string{"decision": "waiting"})).To(Equal(waited))
+	for _, name := range []string{"foreign", "renewal"} {
+		g.Expect(g.live(name).Status.Conditions).To(BeEmpty())
+	}
 }
 
 func TestANodeThatIsLongGoneMayJoinAgain(t *testing.T) {
@@ -517,9 +544,10 @@ func TestAnApprovalThatMayBeThereCounts(t *testing.T) {
 				}
 				return false
 			})
-			waited := decisions("waiting", "OneInFifteenMinutes")
+			waited, late := decisions("waiting", "OneInFifteenMinutes"), decisions("waiting", csr.RulePending)
 			g.isActive()
 			g.Eventually(func() float64 { return decisions("waiting", "OneInFifteenMinutes") }).Should(Equal(waited+1), "the other is decided about")
+			g.Expect(decisions("waiting", csr.RulePending)).To(Equal(late), "what is approved does not wait")
 			close(shown)
 			g.waits(map[string]string{"one": "two", "two": "one"}[<-approved])
 		})

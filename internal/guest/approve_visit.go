@@ -190,8 +190,11 @@ func (v *approving) take(event watch.EventType, object []byte) (err error) {
 	return err
 }
 
-// takeNew has a CSR wait that is well formed, if nobody has decided about it.
+// takeNew has a CSR of ours wait that is well formed, if nobody has decided about it.
 func (v *approving) takeNew(r *certv1.CertificateSigningRequest) {
+	if !csr.IsOurs(r) {
+		return
+	}
 	asked, form := csr.Read(r)
 	switch broken := csr.Broken(form); broken {
 	case "":
