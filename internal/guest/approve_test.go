@@ -32,6 +32,7 @@ import (
 	certv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -495,6 +496,76 @@ func TestAnAddressThatAServiceMayGetIsNoNodes(t *testing.T) {
 	g.asks("modest", "dpu-1", "serving", "192.168.100.1")
 	g.approved("modest")
 	g.waits("greedy")
+}
+
+// The Node claims each as its own, so that only whose else it is stands in the way.
+func TestAnAddressOfAnotherIsNoNodes(t *testing.T) {
+	g := newGate(t)
+	g.approving.API = []netip.Addr{netip.MustParseAddr("203.0.113.5")}
+	g.cards = []dpf.DPU{card("dpu-1", true)}
+	service := g.serves("198.51.100.7")
+	g.hasEndpoint("192.168.50.5")
+	g.joins("another", corev1.ConditionTrue, 0, "192.168.100.2")
+	claims := map[string]struct{ address, rule string }{
+		"of-a-node":         {"192.168.100.2", "AddressesOfNoOtherNode"},
+		"of-a-service":      {service.Spec.ClusterIP, "AddressesOfNoService"},
+		"external":          {"198.51.100.7", "AddressesOfNoService"},
+		"of-an-endpoint":    {"192.168.50.5", "AddressesOfNoAPI"},
+		"of-the-hosted-api": {"203.0.113.5", "AddressesOfNoAPI"},
+	}
+	own, waited := []string{"192.168.100.1"}, map[string]float64{}
+	for _, c := range claims {
+		own = append(own, c.address)
+		waited[c.rule]++
+	}
+	for rule := range waited {
+		waited[rule] += servingRefused(rule)
+	}
+	g.joins("dpu-1", corev1.ConditionTrue, 0, own...)
+	for name, c := range claims {
+		g.asks(name, "dpu-1", "serving", c.address)
+	}
+	g.asks("modest", "dpu-1", "serving", "192.168.100.1")
+	g.open()
+	g.approved("modest")
+	for rule, n := range waited {
+		g.Eventually(func() float64 { return servingRefused(rule) }).Should(Equal(n), rule)
+	}
+	for name := range claims {
+		g.Expect(g.live(name).Status.Conditions).To(BeEmpty(), name)
+	}
+}
+
+func servingRefused(rule string) float64 {
+	return counted(map[string]string{"kind": "serving", "decision": "waiting", "rule": rule})
+}
+
+// serves has a Service there with an external address.
+func (g *gate) serves(external string) *corev1.Service {
+	g.t.Helper()
+	services := g.kube.CoreV1().Services("default")
+	s, err := services.Create(g.ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "taken"}, Spec: corev1.ServiceSpec{
+		Ports: []corev1.ServicePort{{Port: 443}}, ExternalIPs: []string{external},
+	}}, metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.t.Cleanup(func() {
+		g.Expect(services.Delete(context.Background(), s.Name, metav1.DeleteOptions{})).To(Succeed())
+	})
+	return s
+}
+
+// hasEndpoint has the hosted API say that it is at an address, too.
+func (g *gate) hasEndpoint(address string) {
+	g.t.Helper()
+	all := g.kube.DiscoveryV1().EndpointSlices("default")
+	s, err := all.Create(g.ctx, &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Name: "kubernetes-too", Labels: map[string]string{discoveryv1.LabelServiceName: "kubernetes"}},
+		AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{address}}},
+	}, metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.t.Cleanup(func() {
+		g.Expect(all.Delete(context.Background(), s.Name, metav1.DeleteOptions{})).To(Succeed())
+	})
 }
 
 func TestAnApprovalThatIsNotTakenKeepsNoOtherWaiting(t *testing.T) {
