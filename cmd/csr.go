@@ -25,8 +25,8 @@ func newCSRExplainCommand() *cobra.Command {
 		Short: "Show each rule that decides about a CSR in a bridge's hosted cluster, with its facts",
 		Long: "Reads the bridge, its HostedCluster, the Secret with the kubeconfig and the DPUs with your own rights, the CSR and all\n" +
 			"else from the hosted cluster at its kubeconfig's server, and decides with the operator's code. Nothing is approved.\n\n" +
-			"Exit code: 0 when it would be approved now, 1 when it would not (or somebody has decided already), 2 when something\n" +
-			"cannot be read.",
+			"Exit code: 0 when it would be approved now, 1 when it would not (or somebody has decided already, or the operator\n" +
+			"approves nothing for the bridge), 2 when something cannot be read.",
 		Example: "  oooi csr explain csr-7x2kq --bridge dpu1 -n clusters",
 		Args:    oneName,
 	}

@@ -12,6 +12,8 @@ import (
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,6 +32,8 @@ type Report struct {
 	Host   string   `json:"host"`
 	// Approve says that the operator would approve it now.
 	Approve bool `json:"approve"`
+	// Stopped is why the operator approves nothing for the bridge, if so.
+	Stopped string `json:"stopped,omitempty"`
 	// Again is when time alone may change that.
 	Again *time.Time    `json:"again,omitempty"`
 	Rules []csr.Verdict `json:"rules"`
@@ -63,21 +67,40 @@ func Explain(ctx context.Context, api client.Reader, of types.NamespacedName, na
 	if err != nil {
 		return Report{}, err
 	}
-	return reportOf(name, of, d), nil
+	return reportOf(name, b, d), nil
 }
 
-func reportOf(name string, of types.NamespacedName, d csr.Decision) Report {
-	r := Report{Name: name, Bridge: of.String(), Kind: d.Kind, Host: d.Host, Approve: d.Approve, Rules: d.Rules}
+func reportOf(name string, b *dpuv1.DPUHCPBridge, d csr.Decision) Report {
+	of, stop := client.ObjectKeyFromObject(b), stopped(b)
+	r := Report{Name: name, Bridge: of.String(), Kind: d.Kind, Host: d.Host, Approve: d.Approve && stop == "", Stopped: stop, Rules: d.Rules}
 	if again := d.Again.UTC(); !d.Again.IsZero() {
 		r.Again = &again
 	}
 	return r
 }
 
+// stopped tells why the operator approves nothing for a bridge; what it saw in the hosted cluster, only its status has.
+func stopped(b *dpuv1.DPUHCPBridge) string {
+	const kind = dpuv1.ConditionCSRAutoApprovalActive
+	c := meta.FindStatusCondition(b.Status.Conditions, kind)
+	switch {
+	case b.DeletionTimestamp != nil:
+		return "Deleting: the bridge is being deleted"
+	case c == nil:
+		return "NotReported: the operator has not set condition " + kind + " yet"
+	case c.Status != metav1.ConditionTrue:
+		return c.Reason + ": " + c.Message
+	}
+	return ""
+}
+
 // Table writes a report for people.
 func Table(to io.Writer, r Report) error {
 	does := map[bool]string{true: "would be approved", false: "would not be approved"}[r.Approve]
 	fmt.Fprintf(to, "CSR %s (%s, host %q) %s for DPUHCPBridge %s\n", r.Name, r.Kind, r.Host, does, r.Bridge)
+	if r.Stopped != "" {
+		fmt.Fprintf(to, "Approval is stopped: %s\n", r.Stopped)
+	}
 	if r.Again != nil {
 		fmt.Fprintf(to, "Time alone may change that at %s\n", r.Again.Format(time.RFC3339))
 	}
