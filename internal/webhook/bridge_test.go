@@ -189,7 +189,7 @@ func TestABridgeThatCannotBeJudgedStopsNobody(t *testing.T) {
 	w.told.taken()
 	w.blind.Store(true)
 	w.Expect(w.changes(b, func() { b.Spec.OCPReleaseImage = "quay.io/ocp/release:4.99.0" })).To(Succeed())
-	w.Expect(w.told.taken()).To(ConsistOf(HavePrefix("NotJudged: ")))
+	w.Expect(w.told.taken()).To(And(Not(BeEmpty()), HaveEach(HavePrefix("NotJudged: "))), "once for each try: the operator writes the bridge too")
 	w.Expect(w.changes(b, func() { b.Finalizers = append(b.Finalizers, "example.com/hold") })).To(Succeed())
 	w.Expect(w.api.Delete(w.ctx, b)).To(Succeed())
 	w.Expect(w.changes(b, func() { b.Spec.OCPReleaseImage = "quay.io/ocp/release:4.99.1" })).To(Succeed(), "it is being deleted")
