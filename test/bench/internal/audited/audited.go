@@ -93,7 +93,7 @@ func Start() (c *Cluster, err error) {
 func (c *Cluster) Stop() {
 	if c.manager != nil {
 		_ = c.manager.Process.Kill()
-		<-c.ended
+		<-c.ended //nolint:errcheck // it was killed
 	}
 	_ = c.env.Stop() // it ends with us
 	_ = os.RemoveAll(c.dir)
