@@ -326,7 +326,7 @@ func (o *Bridges) unlessAbsent(ctx context.Context, object runtime.Object, err e
 	return elsewhere{read, served}
 }
 
-// DPUs that there are, from the API server itself, of all DPUClusters: an address may be that of another's DPU.
+// DPUs that there are, from the API server itself, of all DPUClusters: of a host that is another's DPU, a decision says so.
 func (o *Bridges) DPUs(ctx context.Context, _ types.NamespacedName) ([]dpf.DPU, error) {
 	all := &dpf.DPUList{}
 	if err := o.unlessAbsent(ctx, all, o.Live.List(ctx, all)); err != nil {
