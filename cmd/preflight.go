@@ -9,7 +9,6 @@ import (
 
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/preflight"
-	"github.com/cldmnky/oooi/internal/render"
 )
 
 // unusable is the exit code of preflight for a question that could not be read.
@@ -23,7 +22,8 @@ func newPreflightCommand() *cobra.Command {
 		Use:   "preflight -f FILE …",
 		Short: "Say whether a HostedCluster can work on a VLAN, before anything is created",
 		Long: "Judges from files what the operator would from a cluster, with the same code and in the words of its conditions:\n" +
-			"give the Infra (or none, where the HostedCluster's annotation asks for one), its HostedCluster, NodePools and NetworkAttachmentDefinition, and what else `oooi render` takes.\n" +
+			"give the Infra (or none, where the HostedCluster's annotation asks for one), its HostedCluster, NodePools and NetworkAttachmentDefinition, and what else\n`oooi render` takes; or the directory that `oc adm must-gather` leaves. " +
+			"Where nothing asks for an Infra, each HostedCluster is judged as if it did.\n" +
 			"What has to change is printed as YAML. The codes are listed in docs/reference/findings.md. The schema's own rules are\n" +
 			"told by the API server: kubectl apply --dry-run=server.\n\n" +
 			"Exit code: 0 when everything would work (there may be warnings), 1 when something would not, 2 when the files or\n" +
@@ -40,7 +40,7 @@ func newPreflightCommand() *cobra.Command {
 			if !ok {
 				return asUnusable(fmt.Errorf("--output %s: write table or json", output))
 			}
-			reports, err := preflights(cmd.InOrStdin(), files, settings)
+			reports, err := preflights(cmd, files, settings)
 			if err != nil {
 				return asUnusable(err)
 			}
@@ -48,7 +48,7 @@ func newPreflightCommand() *cobra.Command {
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
-	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or directory to read, - for standard input; may be given more than once")
+	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file, or directory to read with all below it, - for standard input; may be given more than once")
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
 	bindSettings(cmd, &settings)
 	return cmd
@@ -61,17 +61,17 @@ func asUnusable(err error) error {
 	return exit{err, unusable}
 }
 
-func preflights(stdin io.Reader, files []string, settings plan.Settings) ([]preflight.Report, error) {
+func preflights(cmd *cobra.Command, files []string, settings plan.Settings) ([]preflight.Report, error) {
 	if len(files) == 0 {
 		return nil, errors.New("nothing to read: give files with -f, or - for standard input")
 	}
-	objects, err := render.Files(stdin, files)
+	objects, err := readFiles(cmd, files)
 	if err != nil {
 		return nil, err
 	}
 	reports := preflight.All(objects, settings)
 	if len(reports) == 0 {
-		return nil, errors.New("the files hold no Infra, and no HostedCluster whose annotation asks for one")
+		return nil, errors.New("the files hold no Infra and no HostedCluster")
 	}
 	return reports, nil
 }

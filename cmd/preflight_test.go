@@ -21,6 +21,7 @@ func TestPreflightEndsWithWhatItFound(t *testing.T) {
 	}{
 		"nothing":                  {args: []string{"-f", preflightExamples + "good/isolated.yaml"}, out: "nothing found"},
 		"networks not given":       {args: []string{"-f", preflightExamples + "ClientCIDROverlapsCluster/fails.yaml"}, out: "not judged"},
+		"machines of other kinds":  {args: []string{"-f", preflightExamples + "good/bare-metal.yaml"}, out: "(platform Agent) are on the VLAN: no field says it"},
 		"a warning":                {args: []string{"-f", preflightExamples + "NoTimeSource/fails.yaml"}, out: "NoTimeSource"},
 		"what is awaited":          {args: []string{"-f", preflightExamples + "WaitingForControlPlane/fails.yaml"}, out: "waiting for HostedCluster clusters/c1"},
 		"what would not work":      {args: []string{"-f", preflightExamples + "DefaultNetworkAttached/fails.yaml"}, code: 1, out: "attachDefaultNetwork: false\n", err: "infra clusters/c1 would not work"},
@@ -29,7 +30,9 @@ func TestPreflightEndsWithWhatItFound(t *testing.T) {
 		"no file":                  {code: 2, err: "give files with -f"},
 		"a file that is not there": {args: []string{"-f", "missing.yaml"}, code: 2, err: "missing.yaml"},
 		"a file that is no YAML":   {stdin: "a: [", args: []string{"-f", "-"}, code: 2, err: "document 1"},
-		"no Infra":                 {stdin: "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n", args: []string{"-f", "-"}, code: 2, err: "the files hold no Infra"},
+		"no Infra":                 {stdin: "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n", args: []string{"-f", "-"}, code: 2, err: "the files hold no Infra and no HostedCluster"},
+		"nobody asks":              {args: []string{"-f", "../internal/preflight/testdata/nobody-asks/in.yaml"}, code: 1, out: "clusters/c1 would work with: kubectl -n clusters annotate --overwrite hostedcluster c1 hostedcluster.densityops.com/infra=auto\n", err: "infra clusters/c2 would not work"},
+		"a directory":              {args: []string{"-f", preflightExamples + "NADUnfit"}, code: 2, err: "is given twice"},
 		"a flag that is none":      {args: []string{"--strict"}, code: 2, err: "unknown flag"},
 		"an argument":              {args: []string{"infra.yaml"}, code: 2, err: "infra.yaml: give each file with -f"},
 		"another output":           {args: []string{"-f", "-", "-o", "xml"}, code: 2, err: "--output xml: write table or json"},

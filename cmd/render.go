@@ -41,14 +41,14 @@ func newRenderCommand() *cobra.Command {
 			if err := requireImages(settings); err != nil {
 				return err
 			}
-			objects, err := render.Files(cmd.InOrStdin(), files)
+			objects, err := readFiles(cmd, files)
 			if err != nil {
 				return err
 			}
 			return renderTo(cmd.OutOrStdout(), cmd.ErrOrStderr(), write, objects.Render(settings))
 		},
 	}
-	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or directory to read, - for standard input; may be given more than once")
+	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file, or directory to read with all below it, - for standard input; may be given more than once")
 	cmd.Flags().StringVarP(&output, "output", "o", "yaml", "yaml or json")
 	cmd.Flags().BoolVar(&openShiftDNS, "openshift-dns", false, "print the patch of dns.operator.openshift.io/default that forwards the clusters' domains to the files' DNSServers, and nothing else")
 	bindSettings(cmd, &settings)
@@ -56,9 +56,18 @@ func newRenderCommand() *cobra.Command {
 	return cmd
 }
 
+// readFiles names on standard error what it passes over.
+func readFiles(cmd *cobra.Command, files []string) (render.Objects, error) {
+	objects, passedOver, err := render.Files(cmd.InOrStdin(), files)
+	for _, file := range passedOver {
+		fmt.Fprintln(cmd.ErrOrStderr(), "passed over:", file)
+	}
+	return objects, err
+}
+
 // renderForwarding prints what the user may apply: nothing changes a cluster's DNS by itself.
 func renderForwarding(cmd *cobra.Command, files []string, output string) error {
-	objects, err := render.Files(cmd.InOrStdin(), files)
+	objects, err := readFiles(cmd, files)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // AppsIngressMode says what carries *.apps of the hosted cluster to its routers.
-// +kubebuilder:validation:Enum=LoadBalancer;NodePort
+// +kubebuilder:validation:Enum=LoadBalancer;NodePort;HostNetwork
 type AppsIngressMode string
 
 const (
@@ -11,6 +11,8 @@ const (
 	AppsLoadBalancer AppsIngressMode = "LoadBalancer"
 	// AppsNodePort needs nothing in the hosted cluster: the proxy spreads over the workers' addresses and the router's node ports.
 	AppsNodePort AppsIngressMode = "NodePort"
+	// AppsHostNetwork leads to routers that listen on their workers' own addresses, and needs nothing in the hosted cluster either.
+	AppsHostNetwork AppsIngressMode = "HostNetwork"
 )
 
 // AppsIngressPhase says how far *.apps got.
@@ -75,7 +77,7 @@ type AppsPorts struct {
 }
 
 // AppsIngress publishes *.apps.<cluster>.<base domain> on the VLAN and in the management cluster.
-// +kubebuilder:validation:XValidation:rule="!has(self.metallb) || !has(self.mode) || self.mode != 'NodePort'",message="mode NodePort uses no MetalLB: remove metallb, or set e.g. mode: LoadBalancer"
+// +kubebuilder:validation:XValidation:rule="!has(self.metallb) || !has(self.mode) || self.mode == 'LoadBalancer'",message="modes NodePort and HostNetwork use no MetalLB: remove metallb, or set e.g. mode: LoadBalancer"
 type AppsIngress struct {
 	// True publishes *.apps. Default false; false again takes away what was made, in the hosted cluster too.
 	// +optional
@@ -86,7 +88,10 @@ type AppsIngress struct {
 	// Hosted cluster. Must equal spec.hostedClusterRef. Default: that.
 	// +optional
 	HostedClusterRef *HostedClusterReference `json:"hostedClusterRef,omitempty"`
-	// LoadBalancer (default) or NodePort.
+	// LoadBalancer: by a Service in the hosted cluster, to which its MetalLB gives an address. NodePort: by the proxy, to the node
+	// ports of the hosted cluster's routers. HostNetwork: by the proxy, to routers that listen on their workers' own addresses, at
+	// whatever ports. Default: HostNetwork where the hosted cluster's IngressController says so, or before it is there the
+	// HostedCluster (endpointPublishingStrategy), and metallb is left out; else LoadBalancer.
 	// +optional
 	Mode AppsIngressMode `json:"mode,omitempty"`
 	// The hosted cluster's MetalLB. Default: all is found there.
@@ -107,7 +112,7 @@ type AppsIngressStatus struct {
 	// First of externalIPs.
 	// +optional
 	ExternalIP IPAddress `json:"externalIP,omitempty"`
-	// Addresses that *.apps has on the VLAN: the Service's external IPs or, in mode NodePort, the proxy's.
+	// Addresses that *.apps has on the VLAN: the Service's external IPs or, in the other modes, the proxy's.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64

@@ -130,7 +130,7 @@ type DHCPServerSpec struct {
 	// Addresses of the pool that are never leased.
 	// +optional
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MaxItems=256
 	ExcludeRanges []AddressRange `json:"excludeRanges,omitempty"`
 	// Addresses tied to clients.
 	// +optional
@@ -167,7 +167,7 @@ type DHCPServerSpec struct {
 
 // DHCPServerStatus is what the controller and the daemon report.
 type DHCPServerStatus struct {
-	// Accepted, Ready, Progressing, ConfigAccepted, ClockSteady.
+	// Accepted, Ready, Progressing, ConfigAccepted, AddressesLeft, ClockSteady.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

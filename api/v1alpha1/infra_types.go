@@ -296,7 +296,8 @@ type LeaseCount struct {
 
 // InfraStatus is what was derived, and how it stands.
 type InfraStatus struct {
-	// Accepted, NetworkReady, EndpointsResolved, DHCPReady, DNSReady, ProxyReady, AppsIngressReady, Progressing, Degraded, Ready.
+	// Accepted, NetworkReady, EndpointsResolved, DHCPReady, DNSReady, ProxyReady, BackendsHealthy, AppsIngressReady, Progressing,
+	// Degraded, Ready.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -316,6 +317,10 @@ type InfraStatus struct {
 	// How full the pool is; written at most once a minute.
 	// +optional
 	Leases *LeaseCount `json:"leases,omitempty"`
+	// How many backends of the proxy have a target that answers, of how many, e.g. 4/4. Those of *.apps do not count.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	HealthyBackends string `json:"healthyBackends,omitempty"`
 	// How *.apps stands; absent while it is not published.
 	// +optional
 	AppsIngress *AppsIngressStatus `json:"appsIngress,omitempty"`
@@ -336,7 +341,9 @@ type InfraStatus struct {
 // +kubebuilder:printcolumn:name="API",type=string,JSONPath=`.status.endpoints[?(@.name=="api")].hostnames[0]`
 // +kubebuilder:printcolumn:name="Proxy",type=string,JSONPath=`.status.addresses[?(@.component=="proxy")].ip`
 // +kubebuilder:printcolumn:name="Leases",type=integer,JSONPath=`.status.leases.active`
+// +kubebuilder:printcolumn:name="Healthy",type=string,JSONPath=`.status.healthyBackends`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Infra struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -139,15 +139,19 @@ type BackendStatus struct {
 	// Name of the backend.
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
-	// Targets that are ready.
+	// Targets that answer.
 	Healthy int32 `json:"healthy"`
 	// All targets.
 	Total int32 `json:"total"`
+	// Why no target answers; empty while one does.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
 }
 
 // ProxyServerStatus is what the controller and the sidecar report.
 type ProxyServerStatus struct {
-	// Accepted, Ready, Progressing, ConfigAccepted (with Envoy's own rejection text).
+	// Accepted, BackendsHealthy, Ready, Progressing, ConfigAccepted (with Envoy's own rejection text).
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -184,6 +188,10 @@ type ProxyServerStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Backends []BackendStatus `json:"backends,omitempty"`
+	// How many backends have a target that answers, of how many, e.g. 4/4. Those of *.apps of an Infra do not count.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	HealthyBackends string `json:"healthyBackends,omitempty"`
 	// Generation of the spec that this status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -195,7 +203,7 @@ type ProxyServerStatus struct {
 // +kubebuilder:resource:shortName=oproxy,categories=oooi
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="the name may have at most 52 characters a-z, 0-9 and -, a letter first: names of pods and Services are made from it; choose another, e.g. lab-proxy"
 // +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.networkConfig.serverIP`
-// +kubebuilder:printcolumn:name="Backends",type=integer,JSONPath=`.status.backendCount`
+// +kubebuilder:printcolumn:name="Healthy",type=string,JSONPath=`.status.healthyBackends`
 // +kubebuilder:printcolumn:name="Service-IP",type=string,JSONPath=`.status.serviceIP`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

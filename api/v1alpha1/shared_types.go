@@ -129,7 +129,8 @@ type Instance struct {
 	Ready bool `json:"ready,omitempty"`
 }
 
-// Condition types. Each begins as Unknown.
+// Condition types. Each begins as Unknown. Each is true by its own definition, whatever the others say: what is refused is
+// Accepted False and Ready False, and neither Progressing nor Degraded.
 const (
 	// ConditionAccepted: the spec is valid, permitted, and its VLAN is free.
 	ConditionAccepted = "Accepted"
@@ -137,22 +138,28 @@ const (
 	ConditionNetworkReady = "NetworkReady"
 	// ConditionEndpointsResolved: every control-plane endpoint has a name, a port and a backend.
 	ConditionEndpointsResolved = "EndpointsResolved"
-	// ConditionDHCPReady: the DHCP server listens on the VLAN with its leases read; nothing asks it.
+	// ConditionDHCPReady: the DHCP server listens on the VLAN with its leases read, and has an address left for a new worker;
+	// nothing asks it.
 	ConditionDHCPReady = "DHCPReady"
 	// ConditionDNSReady: the DNS server answers on the VLAN.
 	ConditionDNSReady = "DNSReady"
 	// ConditionProxyReady: Envoy runs with the accepted configuration.
 	ConditionProxyReady = "ProxyReady"
+	// ConditionBackendsHealthy: behind every name but *.apps, the proxy has a target that takes its connections. Present while
+	// the proxy is on.
+	ConditionBackendsHealthy = "BackendsHealthy"
 	// ConditionAppsIngressReady: *.apps leads to the hosted cluster's routers. Present while appsIngress is enabled.
 	ConditionAppsIngressReady = "AppsIngressReady"
-	// ConditionProgressing: a change is being rolled out.
+	// ConditionProgressing: what the spec says is being rolled out, or waits for something outside.
 	ConditionProgressing = "Progressing"
-	// ConditionDegraded: something that worked does not.
+	// ConditionDegraded: something that is there does not serve, though it did before, or has had two minutes to.
 	ConditionDegraded = "Degraded"
-	// ConditionReady: workers can join.
+	// ConditionReady: a worker that boots now would join.
 	ConditionReady = "Ready"
 	// ConditionConfigAccepted: the daemon runs with the newest spec; else the message carries its own words (Envoy's NACK).
 	ConditionConfigAccepted = "ConfigAccepted"
+	// ConditionAddressesLeft: a machine that is new on the VLAN gets an address.
+	ConditionAddressesLeft = "AddressesLeft"
 	// ConditionClockSteady: the offset between this node's clock and the API server's does not jump.
 	ConditionClockSteady = "ClockSteady"
 )

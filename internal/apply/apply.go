@@ -168,7 +168,7 @@ func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstru
 	}
 	switch {
 	case live != nil && !owner.owns(live):
-		return done{finding: new(notOurs(want))}
+		return done{finding: new(notOurs(want, live))}
 	case live != nil && (live.GetDeletionTimestamp() != nil || unchanged(live, want)):
 		return done{} // one that is going is made again when it is gone
 	}
@@ -236,7 +236,11 @@ func (w *Writer) live(ctx context.Context, want *unstructured.Unstructured) (cli
 // NameTaken is the reason of a finding about an object that is not ours. Nothing tells us when it goes away.
 const NameTaken = "NameTaken"
 
-func notOurs(want *unstructured.Unstructured) finding.Finding {
+func notOurs(want *unstructured.Unstructured, live client.Object) finding.Finding {
+	if live.GetDeletionTimestamp() != nil {
+		return finding.Wait(v1alpha1.ConditionReady, NameTaken).In(objectOf(want)).
+			Say("%s is not ours, and is still being deleted; it is made anew when it is gone: see what it waits for with kubectl describe", objectOf(want))
+	}
 	return finding.Wrong(v1alpha1.ConditionReady, NameTaken).In(objectOf(want)).
 		Say("%s exists and is not ours; it is left alone: rename or remove it, or choose another name", objectOf(want))
 }

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,30 +45,49 @@ func (w *Writer) finalizer(ctx context.Context, object client.Object, finalizer 
 	return nil
 }
 
-// End takes away everything of an Infra that is being deleted, and says whether that is done. The order matters: while a
-// DHCP pod runs it keeps its leases, so the pods end first. Deleting in the foreground keeps the DHCPServer until then.
-func (w *Writer) End(ctx context.Context, infra *v1alpha1.Infra, owner Owner) (done bool, err error) {
-	dhcp := &v1alpha1.DHCPServer{}
-	err = w.Live.Get(ctx, client.ObjectKey{Namespace: infra.Namespace, Name: names.DHCPServer(infra.Name)}, dhcp)
-	switch {
-	case apierrors.IsNotFound(err):
-	case err != nil:
-		return false, fmt.Errorf("reading the DHCPServer of Infra %s/%s: %w", infra.Namespace, infra.Name, err)
-	case owner.owns(dhcp):
-		return false, w.deleteInForeground(ctx, dhcp)
+// End takes away all that an Infra made but its leases, and says whether its DHCPServer is still there. While a DHCP pod runs
+// it keeps its leases: deleted in the foreground, the DHCPServer is there until its pods have ended. All else waits for nobody.
+func (w *Writer) End(ctx context.Context, infra *v1alpha1.Infra, owner Owner) (left bool, err error) {
+	dhcp, err := w.dhcpServer(ctx, infra, owner)
+	if err != nil {
+		return true, err
 	}
-	if err := w.forgetLeases(ctx, infra); err != nil {
-		return false, err
+	if dhcp != nil && (dhcp.DeletionTimestamp == nil || !controllerutil.ContainsFinalizer(dhcp, metav1.FinalizerDeleteDependents)) {
+		err = w.deleteServer(ctx, dhcp, metav1.DeletePropagationForeground)
 	}
-	_, err = w.To(ctx, owner, nil)
-	return err == nil, err
+	others := func(o client.Object) bool { return o.GetObjectKind().GroupVersionKind().Kind != "DHCPServer" }
+	return dhcp != nil, errors.Join(err, w.prune(ctx, owner, others, &Applied{}))
 }
 
-func (w *Writer) deleteInForeground(ctx context.Context, dhcp *v1alpha1.DHCPServer) error {
-	if dhcp.DeletionTimestamp != nil && controllerutil.ContainsFinalizer(dhcp, metav1.FinalizerDeleteDependents) {
-		return nil
+// Forget removes the leases of an Infra, and its DHCPServer where that is still there: its pods are not waited for any longer.
+func (w *Writer) Forget(ctx context.Context, infra *v1alpha1.Infra, owner Owner) error {
+	if err := w.forgetLeases(ctx, infra); err != nil {
+		return err
 	}
-	if err := w.Client.Delete(ctx, dhcp, client.PropagationPolicy(metav1.DeletePropagationForeground)); client.IgnoreNotFound(err) != nil {
+	dhcp, err := w.dhcpServer(ctx, infra, owner)
+	if err != nil || dhcp == nil {
+		return err
+	}
+	return w.deleteServer(ctx, dhcp, metav1.DeletePropagationBackground)
+}
+
+// dhcpServer of an Infra as the API server has it; nil when there is none of its own.
+func (w *Writer) dhcpServer(ctx context.Context, infra *v1alpha1.Infra, owner Owner) (*v1alpha1.DHCPServer, error) {
+	dhcp := &v1alpha1.DHCPServer{}
+	err := w.Live.Get(ctx, client.ObjectKey{Namespace: infra.Namespace, Name: names.DHCPServer(infra.Name)}, dhcp)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the DHCPServer of Infra %s/%s: %w", infra.Namespace, infra.Name, err)
+	case !owner.owns(dhcp):
+		return nil, nil
+	}
+	return dhcp, nil
+}
+
+func (w *Writer) deleteServer(ctx context.Context, dhcp *v1alpha1.DHCPServer, how metav1.DeletionPropagation) error {
+	if err := w.Client.Delete(ctx, dhcp, client.PropagationPolicy(how)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting DHCPServer %s/%s: %w", dhcp.Namespace, dhcp.Name, err)
 	}
 	written("delete", "DHCPServer")

@@ -48,6 +48,8 @@ func NamedBy(object client.Object) []string {
 		return nil
 	case l[names.LabelInstance] != "":
 		return []string{NameOf(l[names.LabelApp], object.GetNamespace(), l[names.LabelInstance])}
+	case l[names.LabelPulls] != "":
+		return []string{NameOf(l[names.LabelApp], object.GetNamespace(), l[names.LabelPulls])}
 	case l[names.LabelBridge] != "":
 		return []string{NameOf("bridge", l[names.LabelBridgeNamespace], l[names.LabelBridge])}
 	case l[names.LabelInfra] != "":

@@ -51,7 +51,7 @@ func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 		r.observe.Watches.Follow(req.NamespacedName)
 		r.observe.Approvals.Forget(req.NamespacedName)
 	}
-	if err != nil || b == nil {
+	if err != nil || b == nil || r.status.Overtook(b) {
 		return ctrl.Result{}, err
 	}
 	defer r.claims.take(bridge.ClusterKey(b))()

@@ -28,7 +28,6 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
-	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
 func TestABridgeMakesAHostedClusterAndHandsItsKubeconfigOver(t *testing.T) {
@@ -196,12 +195,12 @@ func (w dpuWorld) staysWithDPF(name string) {
 			g.Expect(string(secret.Data[dpf.KubeconfigKey])).To(ContainSubstring("token: " + token))
 		}).WithTimeout(10 * time.Second).Should(Succeed())
 	}
+	passes := func() int { return w.passes(&dpuv1.DPUHCPBridge{}) }
+	before := passes()
 	w.stop()
 	w.start()
-	w.silent()
-	passes := w.passes("DPFHCPBridgeController")
-	w.silent()
-	w.Expect(w.passes("DPFHCPBridgeController")).To(Equal(passes), "it waits, and asks nobody")
+	w.Eventually(passes).Should(BeNumerically(">", before), "the new manager is at work")
+	w.quiet(passes, "it does not wait, or asks somebody")
 	w.writesKubeconfig(name, "second")
 	has("second")
 	w.Expect(w.api.Delete(w.ctx, secret)).To(Succeed())
@@ -272,10 +271,7 @@ func TestABridgeSaysWhatIsMissingAndGoesOnByItself(t *testing.T) {
 }
 
 func TestWhatIsNotInstalledIsNamedAndNoticedWhenItIs(t *testing.T) {
-	bare, err := envtest.Start(true)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { NewWithT(t).Expect(bare.Stop()).To(Succeed()) })
-	w := newDPUWorldIn(t, bare)
+	w := dpuWorldIn(newBareWorld(t))
 	w.grantsSecrets()
 	w.creates(w.bridge())
 	w.Expect(w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionFalse, "DPFMissing")).To(ContainSubstring("install the DPF operator"))
@@ -291,7 +287,7 @@ func TestWhatIsNotInstalledIsNamedAndNoticedWhenItIs(t *testing.T) {
 	}, 2*controller.LookEvery, time.Second).Should(Succeed())
 	w.uninstalls(dpf.GroupVersion.Group, hyperv1.GroupVersion.Group, metallb.GroupVersion.Group)
 
-	w.Expect(bare.InstallForeign()).To(Succeed())
+	w.Expect(w.cluster.InstallForeign()).To(Succeed())
 	w.creates(w.dpuCluster("d1", "example.com/hosted"))
 	w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionTrue, "Bound")
 	w.saysOf("b1", dpuv1.ConditionMetalLBConfigured, metav1.ConditionTrue, "Configured")
@@ -303,7 +299,7 @@ func TestWhatIsNotInstalledIsNamedAndNoticedWhenItIs(t *testing.T) {
 	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "HyperShiftMissing")
 	w.saysOf("b1", dpuv1.ConditionMetalLBConfigured, metav1.ConditionFalse, "MetalLBMissing")
 	w.silent()
-	w.Expect(bare.InstallForeign()).To(Succeed())
+	w.Expect(w.cluster.InstallForeign()).To(Succeed())
 	w.creates(w.dpuCluster("d1", "example.com/hosted"))
 	w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionTrue, "Bound")
 	w.saysOf("b1", dpuv1.ConditionMetalLBConfigured, metav1.ConditionTrue, "Configured")
@@ -687,7 +683,7 @@ func TestAGroupThatIsSwitchedOffIsNotRead(t *testing.T) {
 		"VLAN services": regexp.MustCompile(`/(infras|dhcpservers|dnsservers|proxyservers|routes|network-attachment-definitions|hostedcontrolplanes|endpointslices|networkpolicies)\b`),
 		"bridges":       regexp.MustCompile(`/(dpuhcpbridges|dpuclusters|dpus|ipaddresspools|l2advertisements|storageclasses|secrets)\b`),
 	}
-	w := newWorld(t, cluster)
+	w := newWorld(t)
 	w.silent()
 	all := w.groups
 	for on, groups := range map[string]controller.Groups{"VLAN services": {VLAN: true}, "bridges": {Bridges: all.Bridges}} {

@@ -33,7 +33,6 @@ import (
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/testkit/envtest"
 	"github.com/cldmnky/oooi/internal/testkit/hypershift"
 )
 
@@ -53,14 +52,13 @@ const finalizer = hypershift.Finalizer
 
 func newDPUWorld(t *testing.T) dpuWorld {
 	t.Helper()
-	return newDPUWorldIn(t, cluster)
+	return dpuWorldIn(newWorld(t))
 }
 
-func newDPUWorldIn(t *testing.T, in *envtest.Cluster) dpuWorld {
-	t.Helper()
-	h := hosted(t)
-	w := dpuWorld{newWorld(t, in)}
-	w.wire.to = strings.TrimSuffix(strings.TrimPrefix(h.Admin.Host, "https://"), "/")
+func dpuWorldIn(in *world) dpuWorld {
+	in.t.Helper()
+	w := dpuWorld{in}
+	w.wire.to = strings.TrimSuffix(strings.TrimPrefix(w.ground.hosted(w.t).Admin.Host, "https://"), "/")
 	for _, o := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.ns}},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "oooi-system"}},
@@ -79,7 +77,7 @@ func newDPUWorldIn(t *testing.T, in *envtest.Cluster) dpuWorld {
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "oooi-system", Name: w.ns + "-images"}, Data: map[string]string{"4.20.4": osImage, "4.20.5": newOSImage}},
 		w.secret("pull", corev1.DockerConfigJsonKey, `{"auths":{"quay.io":{"auth":"x"}}}`), w.secret("ssh", "id_rsa.pub", sshKey),
 	)
-	t.Cleanup(w.forgetBridges)
+	w.t.Cleanup(w.forgetBridges)
 	return w
 }
 
@@ -144,27 +142,26 @@ func (w dpuWorld) bridged() {
 func (w dpuWorld) hyperShift(name, token string) {
 	w.t.Helper()
 	hc, pool := sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, name), there), sees(w.world, named(&hyperv1.NodePool{}, w.ns, name), there)
-	w.Expect(hypershift.Serve(w.ctx, w.api, hc, pool, kubeconfigOf(w.t, token))).To(Succeed())
+	w.Expect(hypershift.Serve(w.ctx, w.api, hc, pool, w.kubeconfigOf(token))).To(Succeed())
 }
 
 // writesKubeconfig with a token, as HyperShift does when it makes or rotates one.
 func (w dpuWorld) writesKubeconfig(name, token string) {
 	w.t.Helper()
 	hc := sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, name), there)
-	w.Expect(hypershift.WriteKubeconfig(w.ctx, w.api, hc, kubeconfigOf(w.t, token))).To(Succeed())
+	w.Expect(hypershift.WriteKubeconfig(w.ctx, w.api, hc, w.kubeconfigOf(token))).To(Succeed())
 }
 
 // kubeconfigOf the hosted cluster, with a token beside its certificate, by which one is told from another.
-func kubeconfigOf(t *testing.T, token string) []byte {
-	t.Helper()
-	g := NewWithT(t)
-	text, err := hosted(t).Kubeconfig()
-	g.Expect(err).NotTo(HaveOccurred())
+func (w dpuWorld) kubeconfigOf(token string) []byte {
+	w.t.Helper()
+	text, err := w.ground.hosted(w.t).Kubeconfig()
+	w.Expect(err).NotTo(HaveOccurred())
 	k := clientcmdapi.Config{}
-	g.Expect(yaml.Unmarshal(text, &k)).To(Succeed())
+	w.Expect(yaml.Unmarshal(text, &k)).To(Succeed())
 	k.AuthInfos[0].AuthInfo.Token = token
 	text, err = yaml.Marshal(k)
-	g.Expect(err).NotTo(HaveOccurred())
+	w.Expect(err).NotTo(HaveOccurred())
 	return text
 }
 
@@ -196,13 +193,13 @@ func (w dpuWorld) asksToJoin(csr, host string) {
 	w.Expect(err).NotTo(HaveOccurred())
 	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{Organization: []string{"system:nodes"}, CommonName: "system:node:" + host}}, key)
 	w.Expect(err).NotTo(HaveOccurred())
-	admin, err := client.New(hosted(w.t).Admin, client.Options{Scheme: controller.Scheme()})
+	admin, err := client.New(w.ground.hosted(w.t).Admin, client.Options{Scheme: controller.Scheme()})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(client.IgnoreAlreadyExists(admin.Create(w.ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "may-ask"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node-bootstrapper"},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "system:authenticated"}},
 	}))).To(Succeed())
-	asKubelet := rest.CopyConfig(hosted(w.t).Admin)
+	asKubelet := rest.CopyConfig(w.ground.hosted(w.t).Admin)
 	asKubelet.Impersonate = rest.ImpersonationConfig{
 		UserName: "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper",
 		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:openshift-machine-config-operator", "system:authenticated"},

@@ -1,10 +1,12 @@
 package controller
 
 import (
+	"maps"
 	"regexp"
 	"sync"
 	"unique"
 
+	routev1 "github.com/openshift/api/route/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -24,11 +26,13 @@ import (
 	"github.com/cldmnky/oooi/internal/held"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan"
 )
 
 // oursOnly are kinds that every cluster has many of: only those with our label are kept in memory.
 var oursOnly = []client.Object{
 	&corev1.ConfigMap{}, &corev1.ServiceAccount{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &policyv1.PodDisruptionBudget{}, &rbacv1.Role{}, &rbacv1.RoleBinding{},
+	&corev1.Pod{},
 }
 
 // partial names them.
@@ -70,17 +74,23 @@ func trim(o any) (any, error) {
 	}
 	if object.GetLabels()[names.LabelManagedBy] != names.ManagedBy {
 		object.SetManagedFields(nil)
-		switch o.(type) {
-		case *corev1.Service, *discoveryv1.EndpointSlice, *networkingv1.NetworkPolicy: // OVN-Kubernetes and kubectl write much there
+		switch of := o.(type) {
+		case *corev1.Service, *networkingv1.NetworkPolicy: // OVN-Kubernetes and kubectl write much there
 			object.SetAnnotations(nil)
+		case *discoveryv1.EndpointSlice: // which pods are behind a Service the proxy knows; here its ports count
+			of.Annotations, of.OwnerReferences, of.Endpoints = nil, nil, nil
+		case *routev1.Route: // certificates are read by nobody, and a private key may be among them
+			of.Annotations = nil
+			of.Spec = routev1.RouteSpec{Host: of.Spec.Host, To: of.Spec.To, Port: of.Spec.Port}
+			of.Status = routev1.RouteStatus{Ingress: given(of.Status.Ingress)}
 		}
 		return o, nil
 	}
 	object.SetManagedFields(telling(object.GetManagedFields()))
 	intern(object)
 	switch of := o.(type) {
-	case *corev1.ConfigMap:
-		of.Data = nil
+	case *corev1.ConfigMap: // of a proxy what its pods read may have to stay
+		maps.DeleteFunc(of.Data, func(key, _ string) bool { return key != plan.BootstrapKey })
 	case *rbacv1.Role:
 		of.Rules = nil
 	case *rbacv1.RoleBinding:
@@ -90,11 +100,45 @@ func trim(o any) (any, error) {
 	case *policyv1.PodDisruptionBudget:
 		of.Spec, of.Status = policyv1.PodDisruptionBudgetSpec{}, policyv1.PodDisruptionBudgetStatus{}
 	case *appsv1.Deployment:
-		of.Spec = appsv1.DeploymentSpec{}
+		of.Spec = appsv1.DeploymentSpec{Replicas: of.Spec.Replicas}
 	case *appsv1.StatefulSet:
-		of.Spec = appsv1.StatefulSetSpec{}
+		of.Spec = appsv1.StatefulSetSpec{Replicas: of.Spec.Replicas}
+	case *corev1.Pod:
+		if of.Labels[names.LabelPulls] != "" { // these we make, and they say of each image whether it is there
+			break
+		}
+		of.SetAnnotations(nil)
+		of.Spec, of.Status = corev1.PodSpec{NodeName: of.Spec.NodeName}, standing(of.Status)
 	}
 	return o, nil
+}
+
+// given are the names that routers gave a Route.
+func given(all []routev1.RouteIngress) (names []routev1.RouteIngress) {
+	for _, i := range all {
+		names = append(names, routev1.RouteIngress{Host: i.Host, RouterName: i.RouterName, RouterCanonicalHostname: i.RouterCanonicalHostname})
+	}
+	return names
+}
+
+// standing is whether a pod is Ready, and if not, what is known of why.
+func standing(s corev1.PodStatus) corev1.PodStatus {
+	out := corev1.PodStatus{}
+	for _, c := range s.Conditions {
+		switch {
+		case c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue:
+			return corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: c.Type, Status: c.Status}}}
+		case c.Type == corev1.PodReady || c.Type == corev1.PodScheduled:
+			out.Conditions = append(out.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status, Message: c.Message})
+		}
+	}
+	for _, c := range s.InitContainerStatuses {
+		out.InitContainerStatuses = append(out.InitContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: c.State, LastTerminationState: c.LastTerminationState})
+	}
+	for _, c := range s.ContainerStatuses {
+		out.ContainerStatuses = append(out.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: c.State, LastTerminationState: c.LastTerminationState})
+	}
+	return out
 }
 
 // reached is how and whether a Node can be.
@@ -107,7 +151,7 @@ func reached(s corev1.NodeStatus) corev1.NodeStatus {
 	}
 	for _, c := range s.Conditions {
 		if c.Type == corev1.NodeReady {
-			out.Conditions = []corev1.NodeCondition{{Type: c.Type, Status: c.Status}}
+			out.Conditions = []corev1.NodeCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
 		}
 	}
 	return out

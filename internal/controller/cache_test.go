@@ -1,10 +1,15 @@
 package controller
 
 import (
+	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 	"unsafe"
 
+	routev1 "github.com/openshift/api/route/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cldmnky/oooi/internal/names"
@@ -29,5 +34,48 @@ func TestTheCacheKeepsOneCopyOfWhatObjectsShare(t *testing.T) {
 	}
 	if a, b := one.Labels[names.LabelManagedBy], other.Labels[names.LabelManagedBy]; unsafe.StringData(a) != unsafe.StringData(b) {
 		t.Errorf("two copies of the label %s", a)
+	}
+}
+
+// What anybody can read in a core dump, or in a heap of 256Mi, is what we keep.
+func TestTheCacheKeepsNoKeyAndNoEndpoint(t *testing.T) {
+	route := &routev1.Route{ObjectMeta: metav1.ObjectMeta{Name: "oauth", Annotations: map[string]string{"example.com/note": "SECRET"}}}
+	route.Spec = routev1.RouteSpec{Host: "oauth.example.com", To: routev1.RouteTargetReference{Name: "oauth-openshift"},
+		TLS: &routev1.TLSConfig{Termination: routev1.TLSTerminationReencrypt, Key: "SECRET", Certificate: "SECRET", CACertificate: "SECRET", DestinationCACertificate: "SECRET"}}
+	route.Status.Ingress = []routev1.RouteIngress{{Host: "given.example.com", RouterName: "default", Conditions: []routev1.RouteIngressCondition{{Message: strings.Repeat("SECRET", 50)}}}}
+	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver-x", Labels: map[string]string{discoveryv1.LabelServiceName: "kube-apiserver"}}}
+	slice.Ports = []discoveryv1.EndpointPort{{Port: new(int32(6443))}}
+	for i := range 100 {
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.128.0.%d", i)}, NodeName: new("SECRET")})
+	}
+	for _, c := range []struct {
+		object any
+		keeps  []string
+		atMost int // bytes as JSON
+	}{
+		{route, []string{"oauth.example.com", "given.example.com", "oauth-openshift"}, 300},
+		{slice, []string{"6443", "kube-apiserver"}, 300},
+	} {
+		before, err := json.Marshal(c.object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, err := trim(c.object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(kept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "SECRET") || len(text) > c.atMost {
+			t.Errorf("of %d bytes %d are kept: %s", len(before), len(text), text)
+		}
+		for _, word := range c.keeps {
+			if !strings.Contains(string(text), word) {
+				t.Errorf("%s is read, and not kept: %s", word, text)
+			}
+		}
+		t.Logf("%T: %d bytes become %d", kept, len(before), len(text))
 	}
 }

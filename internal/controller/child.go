@@ -3,14 +3,17 @@ package controller
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
@@ -43,12 +46,70 @@ func (r childReconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ct
 	if err != nil || !seen.Found || seen.Server.GetDeletionTimestamp() != nil {
 		return ctrl.Result{}, err // what it owns goes by ownerReference
 	}
-	out, err := r.do(ctx, seen, r.kind.plan(seen.Child))
+	if r.status.Overtook(seen.Server) {
+		return ctrl.Result{}, nil
+	}
+	p, out, err := r.next(ctx, seen)
+	if err != nil && mayNotPull(out) {
+		seen.Now.PullOver = true
+		p, out, err = r.next(ctx, seen)
+	}
 	if out.Wrote { // what was read of the workload is from before; its change brings us back
 		return soonest(retryWritten), err
 	}
 	has, want, before, after := r.kind.state(seen, out, time.Now())
-	return retry(out, seen.Pause), errors.Join(err, r.status.Child(ctx, seen.Server, before, after, has, want))
+	return retry(out, seen.Pause, lookAgain(seen.Rollout.Pod, r.observe.Now()), waiting(p)), errors.Join(err, r.status.Child(ctx, seen.Server, before, after, has, want))
+}
+
+// lookAgain at a pod that is being created: of events nothing tells us, and of a node only its pod's own condition.
+func lookAgain(p *observe.Pod, now time.Time) time.Duration {
+	switch {
+	case p == nil:
+		return 0
+	case now.Sub(p.CreationTimestamp.Time) < time.Minute:
+		return retryCreated
+	}
+	return retryHeldUp
+}
+
+// next plans and applies, with a changed template when it is its turn.
+func (r childReconciler[T]) next(ctx context.Context, seen observe.Child[T]) (plan.ChildPlan, status.Outcome, error) {
+	p := r.kind.plan(seen.Child)
+	if p.AwaitsTurn && !seen.Pause.Holds() && r.turnstile.take(ctx, group(seen), r.workload(seen), time.Now()) {
+		defer r.turnstile.applied()
+		seen.Now.Turn = true
+		p = r.kind.plan(seen.Child)
+	}
+	out, err := r.do(ctx, seen, p)
+	return p, out, err
+}
+
+// group is whose pods are replaced together: the Infra's, or a child's that stands alone.
+func group[T client.Object](seen observe.Child[T]) types.NamespacedName {
+	if seen.Child.Infra != nil {
+		return client.ObjectKeyFromObject(seen.Child.Infra)
+	}
+	return types.NamespacedName{Namespace: seen.Server.GetNamespace(), Name: string(seen.Server.GetUID())}
+}
+
+func (r childReconciler[T]) workload(seen observe.Child[T]) observe.Workload {
+	return observe.Workload{Component: r.kind.app, NamespacedName: types.NamespacedName{Namespace: seen.Server.GetNamespace(), Name: seen.Rollout.Workload}}
+}
+
+// mayNotPull: a pod that pulls images was refused, by a quota for one. The images are then pulled when the pod before is gone.
+func mayNotPull(out status.Outcome) bool {
+	return slices.ContainsFunc(out.Findings, func(f finding.Finding) bool { return f.Reason == "Rejected" && f.Of.Kind == "Pod" })
+}
+
+// waiting is when to look again at what no event tells of: whose turn it is, and that a pull has had its time.
+func waiting(p plan.ChildPlan) time.Duration {
+	switch {
+	case p.AwaitsTurn:
+		return retryTurn
+	case p.AwaitsImages:
+		return retryHeldUp
+	}
+	return 0
 }
 
 func (r childReconciler[T]) do(ctx context.Context, seen observe.Child[T], p plan.ChildPlan) (status.Outcome, error) {

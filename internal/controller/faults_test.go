@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"time"
 )
 
 // faults stand between the manager and the API server.
@@ -15,6 +16,7 @@ type faults struct {
 	mu      sync.Mutex
 	refused string         // part of a path whose mutating calls fail
 	hidden  string         // part of a path whose reading calls fail
+	late    string         // part of a path whose watches tell late
 	count   map[string]int // mutating calls that got through, by whom they are for
 	of      map[string]fault
 	wrote   map[string]bool // kinds of writes of bridge 00
@@ -66,6 +68,31 @@ func (f *faults) hide(path string) {
 	f.hidden = path
 }
 
+// delay what watches tell of what has a text in its path, those that begin from now on.
+func (f *faults) delay(path string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.late = path
+}
+
+// delayed is the answer to a call, each piece of it a little later when it is a watch that tells late.
+func (f *faults) delayed(r *http.Request, answer *http.Response) *http.Response {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.late != "" && strings.Contains(r.URL.Path, f.late) && r.URL.Query().Has("watch") {
+		answer.Body = late{answer.Body}
+	}
+	return answer
+}
+
+type late struct{ io.ReadCloser }
+
+func (l late) Read(p []byte) (int, error) {
+	n, err := l.ReadCloser.Read(p)
+	time.Sleep(300 * time.Millisecond)
+	return n, err
+}
+
 // before the API server, for one manager: from its death on nothing of it gets there.
 func (f *faults) before() func(http.RoundTripper) http.RoundTripper {
 	dead := false
@@ -76,11 +103,14 @@ func (f *faults) before() func(http.RoundTripper) http.RoundTripper {
 				return nil, errCut
 			}
 			answer, err := next.RoundTrip(r)
-			if err == nil && !heard {
+			if err != nil {
+				return nil, err
+			}
+			if !heard {
 				_ = answer.Body.Close()
 				return nil, errCut
 			}
-			return answer, err
+			return f.delayed(r, answer), nil
 		})
 	}
 }

@@ -11,10 +11,6 @@ import (
 	"github.com/cldmnky/oooi/internal/plan"
 )
 
-// guestPatience is how long a hosted cluster that does not answer, or does not let our Service go, is waited for before what is
-// in it is left there (spec/dns-proxy.md).
-var guestPatience = 10 * time.Minute
-
 // retryLeave: no event comes while the hosted cluster does not answer.
 const retryLeave = 10 * time.Second
 
@@ -39,7 +35,7 @@ func (r infraReconciler) leave(seen observe.Infra) (done bool) {
 	}
 	if _, ok := seen.GuestAccess(); ok {
 		gone, waited := r.observe.Guests.End(client.ObjectKeyFromObject(infra))
-		if gone || waited < guestPatience {
+		if gone || waited < r.observe.Guests.Patience {
 			return gone
 		}
 	}

@@ -3,7 +3,6 @@ package controller_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -29,7 +28,6 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/controller"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
 // wire leads to the hosted cluster, by whatever name of its own it is dialled, and can be cut.
@@ -94,31 +92,6 @@ func (w *wire) connections() int {
 	return len(w.open)
 }
 
-var theHosted *envtest.Hosted
-
-// hosted is one cluster for all tests: each has there what its own Infra's labels name, and MetalLB, which it takes away.
-func hosted(t *testing.T) *envtest.Hosted {
-	t.Helper()
-	if theHosted == nil {
-		var names []string
-		for i := range 300 {
-			names = append(names, fmt.Sprintf("kube-apiserver.w%d-c1.svc", i), fmt.Sprintf("kube-apiserver.w%d-b1.svc", i))
-		}
-		var err error
-		if theHosted, err = envtest.StartHosted(names...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return theHosted
-}
-
-func stopHosted() error {
-	if theHosted == nil {
-		return nil
-	}
-	return theHosted.Stop()
-}
-
 // guest is the hosted cluster c1 of a world.
 type guest struct {
 	*world
@@ -128,8 +101,8 @@ type guest struct {
 // withGuest begins with a hosted cluster whose kubeconfig the operator may not read yet.
 func withGuest(t *testing.T) guest {
 	t.Helper()
-	h := hosted(t)
-	g := guest{world: newWorld(t, cluster)}
+	g := guest{world: newWorld(t)}
+	h := g.ground.hosted(t)
 	g.wire.to = strings.TrimSuffix(strings.TrimPrefix(h.Admin.Host, "https://"), "/")
 	var err error
 	g.inside, err = client.New(h.Admin, client.Options{Scheme: controller.Scheme()})
@@ -415,6 +388,90 @@ func TestNodePortFollowsTheWorkers(t *testing.T) {
 	g.leadsTo(string(vip), "192.168.100.111:30443")
 }
 
+// worker of the hosted cluster.
+func (g guest) worker(name, address string) {
+	g.t.Helper()
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: g.ns + name}}
+	g.Expect(g.inside.Create(g.ctx, n)).To(Succeed())
+	g.t.Cleanup(func() { _ = g.inside.Delete(context.Background(), n) })
+	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}}
+	g.Expect(g.inside.Status().Update(g.ctx, n)).To(Succeed())
+}
+
+// router that listens on its worker, as the ingress operator's Deployment has it.
+func (g guest) router(node string) *corev1.Pod {
+	g.t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-ingress", Name: g.ns + node, Labels: map[string]string{"ingresscontroller.operator.openshift.io/deployment-ingresscontroller": "default"}},
+		Spec: corev1.PodSpec{NodeName: g.ns + node, HostNetwork: true, AutomountServiceAccountToken: ptr.To(false), Containers: []corev1.Container{{
+			Name: "router", Image: "x", Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080, HostPort: 8080}, {Name: "https", ContainerPort: 8443, HostPort: 8443}},
+		}}},
+	}
+	g.Expect(g.inside.Create(g.ctx, pod)).To(Succeed())
+	g.t.Cleanup(func() { _ = g.inside.Delete(context.Background(), pod, client.GracePeriodSeconds(0)) })
+	return pod
+}
+
+func (g guest) becomesReady(pod *corev1.Pod) {
+	g.t.Helper()
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	g.Expect(g.inside.Status().Update(g.ctx, pod)).To(Succeed())
+}
+
+// An IngressController that comes to say HostNetwork: MetalLB's address serves until the proxy leads to a router, and then our Service goes.
+func TestRoutersOnTheirWorkersTakeOverFromMetalLB(t *testing.T) {
+	g := withGuest(t)
+	g.publishesByMetalLB()
+	g.gives("192.168.100.200")
+	g.apps(metav1.ConditionTrue, "Serving")
+	for _, text := range []string{
+		`{apiVersion: v1, kind: Namespace, metadata: {name: openshift-ingress-operator}}`,
+		`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: ingresscontrollers.operator.openshift.io}, spec: {
+  group: operator.openshift.io, scope: Namespaced, names: {kind: IngressController, plural: ingresscontrollers},
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`,
+		`{apiVersion: operator.openshift.io/v1, kind: IngressController, metadata: {name: default, namespace: openshift-ingress-operator},
+  spec: {endpointPublishingStrategy: {type: HostNetwork, hostNetwork: {httpPort: 8080, httpsPort: 8443}}}}`,
+	} {
+		o := &unstructured.Unstructured{}
+		g.Expect(yaml.Unmarshal([]byte(text), &o.Object)).To(Succeed())
+		g.Eventually(func() error { return g.inside.Create(g.ctx, o) }).Should(Succeed()) // a kind that is new is not served at once
+		if o.GetKind() == "CustomResourceDefinition" {
+			g.t.Cleanup(func() { g.Expect(g.inside.Delete(context.Background(), o)).To(Succeed()) })
+		}
+	}
+	g.apps(metav1.ConditionFalse, "RouterNotFound")
+	g.leadsTo("192.168.100.200", "192.168.100.200:443")
+	g.Expect(g.hasService()).To(BeTrue())
+	g.worker("a", "192.168.100.111")
+	g.becomesReady(g.router("a"))
+	g.apps(metav1.ConditionTrue, "Serving")
+	vip := sees(g.world, named(&v1alpha1.ProxyServer{}, g.ns, "c1-proxy"), there).Spec.NetworkConfig.ServerIP
+	g.leadsTo(string(vip), "192.168.100.111:8443")
+	g.noService()
+}
+
+func TestHostNetworkFollowsTheRouters(t *testing.T) {
+	g := withGuest(t)
+	g.grants()
+	g.worker("a", "192.168.100.111")
+	g.worker("b", "192.168.100.112")
+	g.publishes(v1alpha1.AppsHostNetwork)
+	g.apps(metav1.ConditionFalse, "RouterNotFound")
+	first := g.router("a")
+	g.apps(metav1.ConditionFalse, "NoReadyRouter")
+	g.becomesReady(first)
+	g.apps(metav1.ConditionTrue, "Serving")
+	vip := sees(g.world, named(&v1alpha1.ProxyServer{}, g.ns, "c1-proxy"), there).Spec.NetworkConfig.ServerIP
+	g.leadsTo(string(vip), "192.168.100.111:8443")
+	g.Expect(g.inside.Delete(g.ctx, first, client.GracePeriodSeconds(0))).To(Succeed())
+	second := g.router("b")
+	g.apps(metav1.ConditionFalse, "NoReadyRouter")
+	g.leadsTo(string(vip), "192.168.100.111:8443")
+	g.becomesReady(second)
+	g.leadsTo(string(vip), "192.168.100.112:8443")
+	g.apps(metav1.ConditionTrue, "Serving")
+}
+
 func TestAppsIngressSwitchedOffLeavesNothingBehind(t *testing.T) {
 	g := withGuest(t)
 	g.publishesByMetalLB()
@@ -500,8 +557,10 @@ func TestAPauseStopsWhatIsWrittenIntoTheHostedCluster(t *testing.T) {
 }
 
 func TestAHostedClusterThatNeverAnswersIsLeftWithAWarning(t *testing.T) {
-	defer controller.SetGuestPatience(3 * time.Second)()
 	g := withGuest(t)
+	g.stop()
+	g.patience = 3 * time.Second
+	g.start()
 	g.publishesByMetalLB()
 	s := g.awaitsService()
 	g.t.Cleanup(func() { _ = g.inside.Delete(context.Background(), s) })
@@ -526,8 +585,10 @@ func (g guest) warns(words ...string) {
 }
 
 func TestAServiceThatAFinalizerHoldsIsLeftWithAWarning(t *testing.T) {
-	defer controller.SetGuestPatience(5 * time.Second)()
 	g := withGuest(t)
+	g.stop()
+	g.patience = 5 * time.Second
+	g.start()
 	g.publishesByMetalLB()
 	s := g.awaitsService()
 	hold := func(finalizers string) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -21,8 +23,12 @@ const (
 	retryTaken = 10 * time.Second
 	// retryWritten comes after a change even if it led to no event.
 	retryWritten = 2 * time.Second
-	// retryEnding looks again at what is being deleted.
+	// retryCreated looks for what holds a pod up that was made just now; for one that was not, retryHeldUp.
+	retryCreated = 4 * time.Second
+	// retryEnding looks again at what is being deleted, less and less often.
 	retryEnding = time.Second
+	// retryTurn is for a template that waits for the pods of another Infra.
+	retryTurn = 500 * time.Millisecond
 	// retryHeldUp is for a deletion that waits for somebody.
 	retryHeldUp = 30 * time.Second
 )
@@ -37,7 +43,7 @@ func (r infraReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	if err == nil && seen.Gone() {
 		r.observe.Guests.Forget(req.NamespacedName)
 	}
-	if err != nil || seen.Gone() {
+	if err != nil || seen.Gone() || r.status.Overtook(seen.Input.Infra) {
 		return ctrl.Result{}, err
 	}
 	if seen.Input.Infra.DeletionTimestamp != nil {
@@ -76,6 +82,9 @@ func (r infraReconciler) do(ctx context.Context, seen observe.Infra, p plan.Infr
 		out.Wrote = dropped.Wrote
 		return out, errors.Join(err, guestErr)
 	}
+	if err := r.apply.Remember(ctx, seen.Input.Infra, p.Given); err != nil {
+		return out, errors.Join(err, guestErr)
+	}
 	applied, err := r.apply.To(ctx, ownerInfra(seen), p.Objects)
 	out.Findings, out.Wrote = append(out.Findings, applied.Findings...), applied.Wrote
 	return out, errors.Join(err, guestErr)
@@ -87,13 +96,47 @@ func (r infraReconciler) end(ctx context.Context, seen observe.Infra) (ctrl.Resu
 	if !controllerutil.ContainsFinalizer(infra, names.Finalizer) {
 		return ctrl.Result{}, nil
 	}
-	done, err := r.apply.End(ctx, infra, ownerInfra(seen))
-	if err != nil || !done || !r.leave(seen) {
-		return soonest(retryEnding), err
+	waits, err := r.takeAway(ctx, seen)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	now := r.observe.Now()
+	if waits.Reason != "" {
+		_, err := r.status.Infra(ctx, infra, status.InfraEnding(infra, waits, now), now)
+		return soonest(min(max(now.Sub(infra.DeletionTimestamp.Time)/4, retryEnding), retryHeldUp)), err
 	}
 	r.observe.Listeners.Forget(client.ObjectKeyFromObject(infra))
 	r.status.Forget(infra.UID)
-	return ctrl.Result{}, r.apply.Release(ctx, infra, names.Finalizer)
+	err = r.apply.Release(ctx, infra, names.Finalizer)
+	if apierrors.IsConflict(err) { // its status was just written: the cache shows that in a moment
+		return soonest(retryEnding), nil
+	}
+	return ctrl.Result{}, err
+}
+
+// takeAway what an Infra made, and says what that still waits for.
+func (r infraReconciler) takeAway(ctx context.Context, seen observe.Infra) (plan.Ending, error) {
+	infra, owner := seen.Input.Infra, ownerInfra(seen)
+	left, err := r.apply.End(ctx, infra, owner)
+	if err != nil {
+		return plan.Ending{}, err
+	}
+	if left {
+		remains, err := r.observe.Remains(ctx, infra)
+		waits := plan.End(remains, r.observe.Now())
+		if err != nil || waits.Reason != "" {
+			return waits, err
+		}
+		r.status.Events.Eventf(infra, nil, corev1.EventTypeWarning, "DHCPPodMayRun", "Delete",
+			"%s was not seen to end, and its leases are forgotten: make sure that it does not run any more, or it goes on answering clients until their leases end", waits.Unseen)
+	}
+	if err := r.apply.Forget(ctx, infra, owner); err != nil {
+		return plan.Ending{}, err
+	}
+	if !r.leave(seen) {
+		return plan.InHostedCluster(stays(seen)), nil
+	}
+	return plan.Ending{}, nil
 }
 
 func retry(out status.Outcome, pause observe.Pause, more ...time.Duration) ctrl.Result {

@@ -14,7 +14,7 @@ import (
 
 // What is wrong with a NodePool is told until it is mended, and holds nothing back.
 func TestANodePoolIsJudgedAndFollowed(t *testing.T) {
-	w := newWorld(t, cluster)
+	w := newWorld(t)
 	w.hosts("c1")
 	w.puts(w.nodePool("c1", w.ns+"/workers"))
 	w.creates(w.smallest("c1"))

@@ -7,12 +7,16 @@ import (
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/apply"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/status"
@@ -64,13 +68,33 @@ func (r provisionReconciler) do(ctx context.Context, seen observe.Provisioning, 
 // provision watches everything that observe.Provisioning reads.
 func (p parts) provision() error {
 	c, err := ctrl.NewControllerManagedBy(p.manager).Named("provision").For(&v1alpha1.Infra{}).
+		Watches(&v1alpha1.Infra{}, p.mapped(p.withoutSubnet), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Build(provisionReconciler{p, &status.Teller{Events: p.status.Events}})
 	if err != nil {
 		return err
 	}
 	p.late.watch(c, &hyperv1.HostedCluster{}, &handler.EnqueueRequestForObject{})
 	p.late.watch(c, &hyperv1.NodePool{}, p.mapped(clusterOf))
+	p.late.watch(c, &nad.NetworkAttachmentDefinition{}, p.mapped(p.withoutSubnet))
 	return nil
+}
+
+// withoutSubnet are the HostedClusters that ask for an Infra, and whose subnet others may say: networks, and Infras on them.
+func (p parts) withoutSubnet(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+	all := &hyperv1.HostedClusterList{}
+	if o.GetLabels()[names.LabelInfra] != "" || !p.observe.Kinds.Served(all) {
+		return nil, nil // a network that we made says nothing
+	}
+	if err := p.observe.Reader.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	var keys []types.NamespacedName
+	for i := range all.Items {
+		if plan.AwaitsSubnet(&all.Items[i]) {
+			keys = append(keys, client.ObjectKeyFromObject(&all.Items[i]))
+		}
+	}
+	return keys, nil
 }
 
 // clusterOf: the HostedCluster of a NodePool.

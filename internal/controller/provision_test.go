@@ -3,6 +3,8 @@ package controller_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -91,7 +94,7 @@ func (w *world) madeEvent() string {
 }
 
 func TestAnAnnotationAloneMakesAnInfraThatRuns(t *testing.T) {
-	w := newWorld(t, cluster)
+	w := newWorld(t)
 	w.hostsForAll()
 	hc := named(&hyperv1.HostedCluster{}, w.ns, "c1")
 	w.annotates("c1", names.AnnotationInfra, names.InfraAuto)
@@ -118,7 +121,7 @@ func TestAnAnnotationAloneMakesAnInfraThatRuns(t *testing.T) {
 }
 
 func TestWhatCannotBeDerivedIsAnEventThatNamesTheAnnotation(t *testing.T) {
-	w := newWorld(t, cluster)
+	w := newWorld(t)
 	text := w.hosted("c1")
 	const machines = "    machineNetwork: [{cidr: 192.168.0.0/16}]\n"
 	w.Expect(text).To(ContainSubstring(machines))
@@ -127,7 +130,7 @@ func TestWhatCannotBeDerivedIsAnEventThatNamesTheAnnotation(t *testing.T) {
 	set := "kubectl -n " + w.ns + " annotate --overwrite hostedcluster c1 hostedcluster.densityops.com/"
 	all := []string{
 		"Warning NetworkAttachmentMissing: no NodePool of this HostedCluster has attachDefaultNetwork: false with additionalNetworks, so the NetworkAttachmentDefinition of the workers' VLAN is not known; say it with: " + set + "network-attachment=NAMESPACE/NAME",
-		"Warning CIDRMissing: spec.networking.machineNetwork is empty, so the VLAN's subnet is not known; say it with: " + set + "cidr=NETWORK/BITS",
+		"Warning CIDRMissing: the VLAN's subnet is not known; tried, in this order: spec.networking.machineNetwork, the subnet that the workers' NetworkAttachmentDefinition says, and the one that all Infras on it have; say it with: " + set + "cidr=NETWORK/BITS",
 	}
 	w.told("c1", all...)
 
@@ -156,7 +159,7 @@ func TestWhatCannotBeDerivedIsAnEventThatNamesTheAnnotation(t *testing.T) {
 }
 
 func TestAHostedClusterThatChangesIsFollowed(t *testing.T) {
-	w := newWorld(t, cluster)
+	w := newWorld(t)
 	w.hostsForAll()
 	w.annotates("c1", names.AnnotationInfra, names.InfraAuto, names.AnnotationGateway, "192.168.0.1")
 	w.settled("c1")
@@ -193,7 +196,7 @@ func TestAHostedClusterThatChangesIsFollowed(t *testing.T) {
 }
 
 func TestWhatIsSetOnTheInfraWinsOverWhatIsDerived(t *testing.T) {
-	w := newWorld(t, cluster)
+	w := newWorld(t)
 	w.hostsForAll()
 	w.annotates("c1", names.AnnotationInfra, names.InfraAuto, names.AnnotationGateway, "192.168.0.1")
 	w.settled("c1")
@@ -231,7 +234,7 @@ func TestWhatIsSetOnTheInfraWinsOverWhatIsDerived(t *testing.T) {
 }
 
 func TestAnInfraIsReleasedWithItsAnnotationAndTakenBackWithIt(t *testing.T) {
-	w := newWorld(t, cluster)
+	w := newWorld(t)
 	w.hostsForAll()
 	w.annotates("c1", names.AnnotationInfra, names.InfraAuto)
 	w.settled("c1")
@@ -259,7 +262,7 @@ func TestAnInfraIsReleasedWithItsAnnotationAndTakenBackWithIt(t *testing.T) {
 }
 
 func TestNothingIsLeftOfAHostedClusterThatIsDeleted(t *testing.T) {
-	w := newWorld(t, cluster)
+	w := newWorld(t)
 	w.hostsForAll()
 	w.annotates("c1", names.AnnotationInfra, names.InfraAuto)
 	w.settled("c1")
@@ -283,7 +286,7 @@ func TestNothingIsLeftOfAHostedClusterThatIsDeleted(t *testing.T) {
 }
 
 func TestAnInfraThatWasWrittenByHandIsLeftAlone(t *testing.T) {
-	w := newWorld(t, cluster)
+	w := newWorld(t)
 	w.hostsForAll()
 	w.creates(w.smallest("c1"))
 	w.settled("c1")
@@ -301,7 +304,7 @@ func TestAnInfraThatWasWrittenByHandIsLeftAlone(t *testing.T) {
 }
 
 func TestAHostedClusterMadeAnewGetsAnInfraAnew(t *testing.T) {
-	w := newWorld(t, cluster)
+	w := newWorld(t)
 	w.hostsForAll()
 	w.annotates("c1", names.AnnotationInfra, names.InfraAuto)
 	w.settled("c1")
@@ -315,7 +318,7 @@ func TestAHostedClusterMadeAnewGetsAnInfraAnew(t *testing.T) {
 
 // After a restore every UID is new, and no backup keeps ownerReferences that lead nowhere.
 func TestARestoredInfraIsItsHostedClustersAgain(t *testing.T) {
-	w := newWorld(t, cluster)
+	w := newWorld(t)
 	w.hostsForAll()
 	w.annotates("c1", names.AnnotationInfra, names.InfraAuto)
 	w.settled("c1")
@@ -333,7 +336,7 @@ func TestARestoredInfraIsItsHostedClustersAgain(t *testing.T) {
 }
 
 func TestAPausedHostedClusterIsNotProvisioned(t *testing.T) {
-	w := newWorld(t, cluster)
+	w := newWorld(t)
 	w.hostsForAll()
 	hc := named(&hyperv1.HostedCluster{}, w.ns, "c1")
 	w.changes(hc, func() { hc.Spec.PausedUntil = ptr.To("true") })
@@ -344,7 +347,7 @@ func TestAPausedHostedClusterIsNotProvisioned(t *testing.T) {
 }
 
 func TestAPoolThatIsTooSmallForItsNodePoolsIsSaid(t *testing.T) {
-	w := newWorld(t, cluster)
+	w := newWorld(t)
 	w.hostsForAll()
 	infra := w.smallest("c1")
 	infra.Spec.InfraComponents.DHCP.RangeStart, infra.Spec.InfraComponents.DHCP.RangeEnd = "192.168.100.10", "192.168.100.14"
@@ -360,7 +363,7 @@ func TestAPoolThatIsTooSmallForItsNodePoolsIsSaid(t *testing.T) {
 
 // Nothing but a HostedCluster with the annotation and its NodePool is given to render; the cluster then has what it prints.
 func TestRenderPrintsTheInfraOfAnAnnotation(t *testing.T) {
-	w := newWorld(t, cluster)
+	w := newWorld(t)
 	const metadata = "kind: HostedCluster\nmetadata: {name: c1, namespace: "
 	text := w.hosted("c1") + fmt.Sprintf(nodePoolYAML, w.ns, "c1", w.ns+"/c1-vlan")
 	w.Expect(text).To(ContainSubstring(metadata))
@@ -376,4 +379,69 @@ func TestRenderPrintsTheInfraOfAnAnnotation(t *testing.T) {
 	sees(w, live, there)
 	w.Expect(lacks("spec", printed[0].Object["spec"], live.Object["spec"])).To(BeEmpty())
 	w.has(slices.DeleteFunc(printed, func(o unstructured.Unstructured) bool { return o.GetKind() == "Infra" }))
+}
+
+// Nothing about the HostedCluster changes: what says its subnet is the first Infra that somebody writes for the VLAN.
+func TestASubnetIsTakenFromTheVLANOnceItIsSaidThere(t *testing.T) {
+	w := newWorld(t)
+	w.puts(strings.Replace(w.hosted("c1"), "    machineNetwork: [{cidr: 192.168.0.0/16}]\n", "", 1))
+	w.puts(w.nodePool("c1", w.ns+"/c1-vlan"))
+	w.annotates("c1", names.AnnotationInfra, names.InfraAuto)
+	w.told("c1", fmt.Sprintf("Warning CIDRMissing: the VLAN's subnet is not known; tried, in this order: spec.networking.machineNetwork, the subnet that the workers' NetworkAttachmentDefinition says, and the one that all Infras on it have; say it with: kubectl -n %[1]s annotate --overwrite hostedcluster c1 hostedcluster.densityops.com/cidr=NETWORK/BITS", w.ns))
+	first := w.smallest("c2")
+	first.Spec.NetworkConfig.NetworkAttachmentDefinition = "c1-vlan"
+	w.creates(first)
+	infra := sees(w, named(&v1alpha1.Infra{}, w.ns, "c1"), there)
+	w.Expect(infra.Spec.NetworkConfig.CIDR).To(BeEquivalentTo("192.168.100.0/24"))
+
+	w.Expect(w.api.Delete(w.ctx, first)).To(Succeed())
+	w.gone(first)
+	w.silent()
+	w.Expect(sees(w, infra, there).Spec.NetworkConfig.CIDR).To(BeEquivalentTo("192.168.100.0/24"), "what was said once stays")
+}
+
+// The network may come after the HostedCluster, and says its own subnet.
+func TestASubnetIsTakenFromTheNetworkOnceItIsThere(t *testing.T) {
+	w := newWorld(t)
+	w.puts(strings.Replace(w.hosted("c1"), "    machineNetwork: [{cidr: 192.168.0.0/16}]\n", "", 1))
+	w.puts(w.nodePool("c1", w.ns+"/later"))
+	w.annotates("c1", names.AnnotationInfra, names.InfraAuto)
+	w.told("c1", fmt.Sprintf("Warning CIDRMissing: the VLAN's subnet is not known; tried, in this order: spec.networking.machineNetwork, the subnet that the workers' NetworkAttachmentDefinition says, and the one that all Infras on it have; say it with: kubectl -n %[1]s annotate --overwrite hostedcluster c1 hostedcluster.densityops.com/cidr=NETWORK/BITS", w.ns))
+	later := named(&nad.NetworkAttachmentDefinition{}, w.ns, "later")
+	later.Spec.Config = `{"cniVersion":"0.3.1","name":"later","type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"` + w.ns + `/later","subnets":"192.168.200.0/24"}`
+	w.creates(later)
+	infra := sees(w, named(&v1alpha1.Infra{}, w.ns, "c1"), there)
+	w.Expect(infra.Spec.NetworkConfig.CIDR).To(BeEquivalentTo("192.168.200.0/24"))
+}
+
+// The example keeps fields and values of a public how-to; HyperShift's part is played: the control plane's objects, and what its status says.
+func TestTheHostedClusterOfAPublicHowToBecomesReadyWithTwoAnnotations(t *testing.T) {
+	w := newWorld(t)
+	const name, domain = "tenant-a", "tenant-a.coe.muc.redhat.com"
+	example, err := os.ReadFile("../../examples/tenant-network.yaml")
+	w.Expect(err).NotTo(HaveOccurred())
+	for _, doc := range strings.Split(w.hosted(name), "\n---\n") {
+		if strings.Contains(doc, "kind: Namespace\n") || strings.Contains(doc, "namespace: "+w.controlPlane(name)+"}") {
+			w.puts(regexp.MustCompile(`host: (\w+)-.*`).ReplaceAllString(doc, "host: $1."+domain))
+		}
+	}
+	w.puts(strings.NewReplacer("namespace: clusters\n", "namespace: "+w.ns+"\n", "namespace: clusters}", "namespace: "+w.ns+"}").Replace(string(example)))
+	w.annotates(name)
+	hc := named(&hyperv1.HostedCluster{}, w.ns, name)
+	w.Expect(sees(w, hc, there).Annotations).To(HaveLen(2))
+	w.reports(hc, func() {
+		hc.Status.ControlPlaneEndpoint = hyperv1.APIEndpoint{Host: "api." + domain, Port: 6443}
+		hc.Status.IgnitionEndpoint = "ignition." + domain
+		hc.Status.OAuthCallbackURLTemplate = "https://oauth." + domain + ":443/oauth2callback/[identity-provider-name]"
+	})
+	w.settled(name)
+	dns := sees(w, named(&v1alpha1.DNSServer{}, w.ns, names.DNSServer(name)), there)
+	w.Expect(dns.Spec.HostedClusterDomain).To(BeEquivalentTo(domain))
+	var answered []string
+	for _, e := range dns.Spec.StaticEntries {
+		answered = append(answered, string(e.Hostname))
+	}
+	w.Expect(answered).To(ConsistOf("api."+domain, "ignition."+domain, "konnectivity."+domain, "oauth."+domain))
+	dhcp := sees(w, named(&v1alpha1.DHCPServer{}, w.ns, names.DHCPServer(name)), there)
+	w.Expect(dhcp.Spec.NetworkConfig.SearchDomains).To(HaveExactElements(BeEquivalentTo(domain)))
 }

@@ -39,7 +39,7 @@ func TestRenderPrintsWhatTheOperatorApplies(t *testing.T) {
 		"an Infra without DHCP": {"infraComponents: {}", "infraComponents: {dhcp: {enabled: false}}"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, cluster)
+			w := newWorld(t)
 			text := w.hosted("c1") + fmt.Sprintf(infraYAML, w.ns)
 			for edit := range slices.Chunk(edits, 2) {
 				w.Expect(text).To(ContainSubstring(edit[0]))

@@ -18,7 +18,8 @@ import (
 )
 
 func TestOnlyThoseWhomTheAPIServerAllowsMayScrape(t *testing.T) {
-	g := NewWithT(t)
+	t.Parallel()
+	g, cluster := NewWithT(t), takes(t)
 	api, err := client.New(cluster.Admin, client.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
 	token := func(name string) string {

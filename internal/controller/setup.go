@@ -50,6 +50,8 @@ type parts struct {
 	status  *status.Writer
 	late    *lateKinds
 	turn    *turn
+	// turnstile for pods that are replaced.
+	turnstile *turnstile
 }
 
 // ClientOptions read Secrets from the API server itself: to keep them in memory, all would have to be listed.
@@ -78,12 +80,13 @@ func Setup(manager ctrl.Manager, settings plan.Settings, groups Groups, others .
 	}
 	p := parts{
 		manager: manager,
-		observe: &observe.Observer{Reader: manager.GetClient(), Settings: settings, Kinds: kinds, Listeners: observe.NewListeners(), Guests: guests, Now: time.Now},
+		observe: &observe.Observer{Reader: manager.GetClient(), Live: manager.GetAPIReader(), Settings: settings, Kinds: kinds, Listeners: observe.NewListeners(), Guests: guests, Now: time.Now},
 		apply:   &apply.Writer{Client: manager.GetClient(), Live: manager.GetAPIReader(), Partial: partial(manager.GetScheme())},
 		status:  &status.Writer{Client: manager.GetClient(), Events: status.Recorder(manager.GetEventRecorder("oooi"))},
 		late:    &lateKinds{kinds: kinds, discovery: resources, cache: manager.GetCache(), scheme: manager.GetScheme(), log: manager.GetLogger().WithName("kinds")},
 		turn:    turns,
 	}
+	p.turnstile = &turnstile{served: p.observe.Served}
 	if err := p.index(groups); err != nil {
 		return err
 	}
@@ -155,11 +158,14 @@ func (p parts) index(groups Groups) error {
 }
 
 // index of one kind: what is pruned by its owner, Infras and NetworkAttachmentDefinitions by the network that they share,
-// NodePools by their cluster.
+// Infras also by their hosted cluster, NodePools by their cluster.
 func index(indexer client.FieldIndexer, kind client.Object) error {
 	by, of := apply.IndexNames, client.IndexerFunc(apply.NamedBy)
 	switch kind.(type) {
 	case *v1alpha1.Infra:
+		if err := indexer.IndexField(context.Background(), kind, observe.IndexBridged, observe.BridgedTo); err != nil {
+			return err
+		}
 		by, of = observe.IndexNAD, observe.AttachedNAD
 	case *hyperv1.NodePool:
 		by, of = observe.IndexCluster, observe.ClusterOf

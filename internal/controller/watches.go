@@ -38,7 +38,7 @@ func (p parts) infra() error {
 		// One at a time: what the one before gave out is seen by the next on the same VLAN.
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1, NewQueue: p.turn.queue}).
 		For(&v1alpha1.Infra{}).
-		Watches(&v1alpha1.Infra{}, p.mapped(p.neighbours), specChanged).
+		Watches(&v1alpha1.Infra{}, p.mapped(p.neighbours), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, judgedOtherwise))).
 		Watches(&v1alpha1.DHCPServer{}, p.mapped(labelled)).
 		Watches(&v1alpha1.DNSServer{}, p.mapped(labelled)).
 		Watches(&v1alpha1.ProxyServer{}, p.mapped(labelled)).
@@ -76,6 +76,13 @@ var podNetworkChanged = predicate.Funcs{
 	CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		return !slices.Equal(e.ObjectOld.(*corev1.Node).Spec.PodCIDRs, e.ObjectNew.(*corev1.Node).Spec.PodCIDRs)
+	},
+}
+
+// judgedOtherwise: an Infra that is refused stands in nobody's way.
+var judgedOtherwise = predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		return plan.Refused(e.ObjectOld.(*v1alpha1.Infra)) != plan.Refused(e.ObjectNew.(*v1alpha1.Infra))
 	},
 }
 
@@ -134,9 +141,12 @@ func (p parts) neighboursOfOwner(ctx context.Context, o client.Object) ([]types.
 // bridgedTo: the Infras of a HostedCluster, by reference or by the namespace of its control plane.
 func (p parts) bridgedTo(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
 	hc := o.(*hyperv1.HostedCluster)
-	return p.infrasThat(ctx, func(refs plan.References) bool {
-		return refs.HostedCluster == client.ObjectKeyFromObject(hc) || refs.ControlPlaneNamespace == endpoint.ControlPlaneNamespace(hc)
-	})
+	referring, err := p.infras(ctx, client.MatchingFields{observe.IndexBridged: observe.ByHostedCluster(client.ObjectKeyFromObject(hc))})
+	if err != nil {
+		return nil, err
+	}
+	beside, err := p.infras(ctx, client.MatchingFields{observe.IndexBridged: observe.ByControlPlane(endpoint.ControlPlaneNamespace(hc))})
+	return append(referring, beside...), err
 }
 
 // leasingTo: the Infras of a NodePool's HostedCluster.
@@ -149,7 +159,7 @@ func (p parts) leasingTo(ctx context.Context, o client.Object) ([]types.Namespac
 // attachedTo: the Infras whose workers use a NetworkAttachmentDefinition, and all on its layer 2, since their NodePools may
 // name it: on that which it leaves too, for an update is mapped from the old object and from the new one.
 func (p parts) attachedTo(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
-	users, err := p.infrasThat(ctx, func(plan.References) bool { return true }, client.MatchingFields{observe.IndexNAD: client.ObjectKeyFromObject(o).String()})
+	users, err := p.infras(ctx, client.MatchingFields{observe.IndexNAD: client.ObjectKeyFromObject(o).String()})
 	if err != nil || o.GetLabels()[names.LabelManagedBy] == names.ManagedBy {
 		return users, err
 	}
@@ -167,19 +177,17 @@ func (p parts) allowlist(ctx context.Context, o client.Object) ([]types.Namespac
 
 // everyone: all Infras, when the management cluster's own networks change.
 func (p parts) everyone(ctx context.Context, _ client.Object) ([]types.NamespacedName, error) {
-	return p.infrasThat(ctx, func(plan.References) bool { return true })
+	return p.infras(ctx)
 }
 
-func (p parts) infrasThat(ctx context.Context, refer func(plan.References) bool, of ...client.ListOption) ([]types.NamespacedName, error) {
+func (p parts) infras(ctx context.Context, of ...client.ListOption) ([]types.NamespacedName, error) {
 	all := &v1alpha1.InfraList{}
 	if err := p.observe.Reader.List(ctx, all, append(of, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, err
 	}
 	var keys []types.NamespacedName
 	for i := range all.Items {
-		if refer(plan.Refs(&all.Items[i])) {
-			keys = append(keys, client.ObjectKeyFromObject(&all.Items[i]))
-		}
+		keys = append(keys, client.ObjectKeyFromObject(&all.Items[i]))
 	}
 	return keys, nil
 }
@@ -189,7 +197,8 @@ func addChild[T client.Object](p parts, k kind[T]) error {
 	r := childReconciler[T]{p, k}
 	b := ctrl.NewControllerManagedBy(p.manager).Named(k.app+"server").For(k.fresh()).
 		Watches(&v1alpha1.Infra{}, p.mapped(r.ofInfra)).
-		Watches(&corev1.Namespace{}, p.mapped(r.naming))
+		Watches(&corev1.Namespace{}, p.mapped(r.naming)).
+		Watches(&corev1.Pod{}, p.mapped(r.ofPod))
 	for _, gvk := range r.owner(observe.Child[T]{Child: plan.Child[T]{Server: k.fresh()}}).Kinds {
 		owned, err := p.manager.GetScheme().New(gvk)
 		if err != nil {
@@ -209,6 +218,14 @@ func addChild[T client.Object](p parts, k kind[T]) error {
 func (r childReconciler[T]) ofInfra(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
 	named := client.MatchingFields{apply.IndexNames: apply.NameOf("infra", o.GetNamespace(), o.GetName())}
 	return r.childrenThat(ctx, func(T) bool { return true }, named, client.InNamespace(o.GetNamespace()))
+}
+
+// ofPod: the child that a pod serves.
+func (r childReconciler[T]) ofPod(_ context.Context, o client.Object) ([]types.NamespacedName, error) {
+	if o.GetLabels()[names.LabelApp] != r.kind.app {
+		return nil, nil
+	}
+	return []types.NamespacedName{{Namespace: o.GetNamespace(), Name: o.GetLabels()[names.LabelInstance]}}, nil
 }
 
 // naming: the children that refer to a namespace.

@@ -1,21 +1,26 @@
 package controller_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,7 +33,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -41,22 +45,25 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
-var cluster *envtest.Cluster
-
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
-	var err error
-	if cluster, err = envtest.Start(false); err != nil {
+	if err := flag.Set("test.parallel", strconv.Itoa(cap(grounds))); err != nil { // they wait more than they work
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	cluster.Manager.Wrap(used.of)
+	for range cap(grounds) {
+		grounds <- &ground{}
+	}
 	code := m.Run()
 	if left, err := used.never(); code == 0 && whole() && (err != nil || len(left) > 0) {
 		fmt.Fprintf(os.Stderr, "granted to the operator, and used by no test: %q %v\n", left, err)
 		code = 1
 	}
-	if err := errors.Join(cluster.Stop(), stopHosted()); err != nil {
+	var stopping errgroup.Group
+	for range cap(grounds) {
+		stopping.Go((<-grounds).stop)
+	}
+	if err := stopping.Wait(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 	os.Exit(code)
@@ -67,26 +74,46 @@ type world struct {
 	Gomega
 	t        *testing.T
 	ctx      context.Context
-	cluster  *envtest.Cluster
-	api      client.Client // as an administrator
+	ground   *ground
+	cluster  *envtest.Cluster // the ground's, or a test's own
+	api      client.Client    // as an administrator
 	ns       string
 	settings plan.Settings
 	groups   controller.Groups
 	calls    *ledger
+	looks    *looks
 	faults   *faults
 	wire     *wire
 	ahead    time.Duration // of the time is the manager's clock
+	patience time.Duration // with hosted clusters; 0 is the product's
 	stop     func()        // ends the manager
 }
 
-var worlds int
+var worlds atomic.Int32
 
-// newWorld begins with the operator running and an empty namespace.
-func newWorld(t *testing.T, in *envtest.Cluster) *world {
+// newWorld begins with the operator running and an empty namespace, beside other tests.
+func newWorld(t *testing.T) *world {
 	t.Helper()
-	worlds++
+	t.Parallel()
+	on := takes(t)
+	return newWorldIn(t, on, on.Cluster)
+}
+
+// newBareWorld is one whose cluster has our kinds only.
+func newBareWorld(t *testing.T) *world {
+	t.Helper()
+	t.Parallel()
+	on := takes(t)
+	bare, err := envtest.Start(true)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { NewWithT(t).Expect(bare.Stop()).To(Succeed()) })
+	return newWorldIn(t, on, bare)
+}
+
+func newWorldIn(t *testing.T, on *ground, in *envtest.Cluster) *world {
+	t.Helper()
 	w := &world{
-		Gomega: NewWithT(t), t: t, ctx: t.Context(), cluster: in, ns: fmt.Sprintf("w%d", worlds), calls: &ledger{}, faults: newFaults(), wire: &wire{},
+		Gomega: NewWithT(t), t: t, ctx: t.Context(), ground: on, cluster: in, ns: fmt.Sprintf("w%d", worlds.Add(1)), calls: &ledger{}, looks: &looks{at: map[string]int{}}, faults: newFaults(), wire: &wire{},
 		settings: plan.Settings{Image: "example.com/oooi:1", EnvoyImage: "example.com/envoy:1", NADSourceNamespaces: []string{"default"}, MetricsNamespaces: []string{"monitoring"}},
 	}
 	w.groups = controller.Groups{VLAN: true, Bridges: &bridge.Settings{MetalLBNamespace: "metallb-system", Images: types.NamespacedName{Namespace: "oooi-system", Name: w.ns + "-images"}}}
@@ -94,7 +121,7 @@ func newWorld(t *testing.T, in *envtest.Cluster) *world {
 	w.api, err = client.New(in.Admin, client.Options{Scheme: controller.Scheme()})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.SetDefaultEventuallyTimeout(time.Minute)
-	w.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	w.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	w.start()
 	t.Cleanup(func() {
 		w.forget()
@@ -114,9 +141,11 @@ func (w *world) start() {
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	w.Expect(err).NotTo(HaveOccurred())
-	ahead := w.ahead
+	ahead, patience := w.ahead, w.patience
 	w.Expect(controller.Setup(manager, w.settings, w.groups, func(o *observe.Observer) error {
 		o.Guests.Dial, o.Now = w.wire.dial, func() time.Time { return time.Now().Add(ahead) }
+		o.Reader = counting{o.Reader, w.looks}
+		o.Guests.Patience = cmp.Or(patience, o.Guests.Patience)
 		if o.Approvals != nil {
 			o.Approvals.Dial = w.wire.dial
 		}
@@ -373,39 +402,62 @@ func (w *world) daemonsAccept(g Gomega, name string) {
 	dhcp, dns, proxy := named(&v1alpha1.DHCPServer{}, w.ns, names.DHCPServer(name)), named(&v1alpha1.DNSServer{}, w.ns, names.DNSServer(name)), named(&v1alpha1.ProxyServer{}, w.ns, names.ProxyServer(name))
 	g.Expect(w.api.Status().Apply(w.ctx, ac.DHCPServer(dhcp.Name, w.ns).WithStatus(ac.DHCPServerStatus().WithConditions(accepted(dhcp)).WithPoolSize(200)), client.FieldOwner(names.DHCPFieldOwner))).To(Succeed())
 	g.Expect(w.api.Status().Apply(w.ctx, ac.DNSServer(dns.Name, w.ns).WithStatus(ac.DNSServerStatus().WithConditions(accepted(dns))), client.FieldOwner(names.DNSFieldOwner))).To(Succeed())
-	g.Expect(w.api.Status().Apply(w.ctx, ac.ProxyServer(proxy.Name, w.ns).WithStatus(ac.ProxyServerStatus().WithConditions(accepted(proxy))), client.FieldOwner(names.ProxyFieldOwner))).To(Succeed())
+	g.Expect(w.api.Status().Apply(w.ctx, ac.ProxyServer(proxy.Name, w.ns).WithStatus(ac.ProxyServerStatus().WithConditions(accepted(proxy)).WithBackends(answering(proxy)...)), client.FieldOwner(names.ProxyFieldOwner))).To(Succeed())
+}
+
+// answering is what the sidecar of a proxy says while each backend has a pod that answers.
+func answering(proxy *v1alpha1.ProxyServer) (all []*ac.BackendStatusApplyConfiguration) {
+	for _, b := range proxy.Spec.Backends {
+		all = append(all, ac.BackendStatus().WithName(b.Name).WithHealthy(1).WithTotal(1))
+	}
+	return all
 }
 
 // silent waits until the manager has written nothing for a while, and returns what it has written so far.
 func (w *world) silent() int {
 	w.t.Helper()
+	return w.quiet(func() int { return len(w.calls.written()) }, "the manager keeps writing")
+}
+
+// quiet waits until a count has stayed as it is for a while, and returns it.
+func (w *world) quiet(count func() int, otherwise string) int {
+	w.t.Helper()
 	last, since := -1, time.Now()
 	w.Eventually(func() time.Duration {
-		if n := len(w.calls.written()); n != last {
+		if n := count(); n != last {
 			last, since = n, time.Now()
 		}
 		return time.Since(since)
-	}).WithTimeout(60*time.Second).Should(BeNumerically(">", 3*time.Second), "the manager keeps writing: %v", w.calls.written())
+	}).WithTimeout(60*time.Second).Should(BeNumerically(">", 3*time.Second), func() string { return fmt.Sprintf("%s; written: %v", otherwise, w.calls.written()) })
 	return last
 }
 
-// passes that a controller has made, of all managers so far.
-func (w *world) passes(controller string) (n float64) {
+// looks counts how often each type of object was looked for in the cache: a pass of a controller begins so.
+type looks struct {
+	mu sync.Mutex
+	at map[string]int
+}
+
+// counting is a cache whose readers are counted.
+type counting struct {
+	client.Reader
+	*looks
+}
+
+func (c counting) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	c.mu.Lock()
+	c.at[fmt.Sprintf("%T", o)]++
+	c.mu.Unlock()
+	return c.Reader.Get(ctx, key, o, opts...)
+}
+
+// passes over objects of a type, of all this world's managers so far.
+func (w *world) passes(of client.Object) int {
 	w.t.Helper()
-	families, err := metrics.Registry.Gather()
-	w.Expect(err).NotTo(HaveOccurred())
-	for _, f := range families {
-		if f.GetName() != "controller_runtime_reconcile_total" {
-			continue
-		}
-		for _, m := range f.Metric {
-			for _, label := range m.Label {
-				if label.GetName() == "controller" && label.GetValue() == controller {
-					n += m.Counter.GetValue()
-				}
-			}
-		}
-	}
+	w.looks.mu.Lock()
+	defer w.looks.mu.Unlock()
+	n := w.looks.at[fmt.Sprintf("%T", of)]
+	w.Expect(n).NotTo(BeZero(), "nobody counts")
 	return n
 }
 

@@ -20,6 +20,7 @@ const (
 	AddressInUse  HappeningType = "AddressInUse"
 	DuplicateMAC  HappeningType = "DuplicateMAC"
 	ForeignServer HappeningType = "ForeignServer"
+	PoolExhausted HappeningType = "PoolExhausted"
 )
 
 // Happening is something that people are told of.
@@ -51,9 +52,14 @@ func (h Happening) String() string {
 		return "two running virtual machines have the hardware address " + h.Client.String() + "; give one of them another"
 	case ForeignServer:
 		return "another DHCP server answers on this VLAN: " + h.IP.String() + "; switch it off, or clients will get addresses of either"
+	case PoolExhausted: // of many clients one event: it names none
+		return "a client got no address, for none is left; " + wider
 	}
 	return string(h.Type)
 }
+
+// wider is how a pool gets room.
+const wider = "widen networkConfig.cidr, or dhcp.rangeStart to rangeEnd, or exclude fewer addresses"
 
 func (h Happening) who() string {
 	if h.VM.Name != "" {
@@ -80,8 +86,12 @@ func (s *Server) tell(d pool.Decision, r lease.Record) {
 	s.Happened(h)
 }
 
-func (s *Server) noteDuplicate(m wire.Message, d pool.Decision) {
-	if d.Why == "duplicate-mac" {
+// tellRefused says why a client that may come to the VLAN gets nothing.
+func (s *Server) tellRefused(m wire.Message, d pool.Decision) {
+	switch d.Why {
+	case "duplicate-mac":
 		s.Happened(Happening{Type: DuplicateMAC, Client: m.Client})
+	case "pool-exhausted":
+		s.Happened(Happening{Type: PoolExhausted, Client: m.Client})
 	}
 }

@@ -68,6 +68,7 @@ type instance struct {
 	refused   error
 	port      *link.Socket
 	closePort func()
+	room      watched
 	following func() // ends the watches of the VM namespace
 	failed    chan error
 }

@@ -207,7 +207,7 @@ func (s *Server) settle(ctx context.Context, port Port, m wire.Message) pool.Dec
 				return d
 			}
 		default:
-			s.noteDuplicate(m, d)
+			s.tellRefused(m, d)
 			return d
 		}
 	}

@@ -13,10 +13,37 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/daemon"
+	"github.com/cldmnky/oooi/internal/dhcp/pool"
 )
 
 // countsEvery is how often the counts of leases may change in status; conditions change at once.
 const countsEvery = time.Minute
+
+// Looks at the pool: how often, since that may mean to walk it, and how long there has to be room again before that is said, since a
+// client may take and release the last address for ever.
+const (
+	roomEvery = 2 * time.Second
+	roomLasts = 5 * time.Second
+)
+
+// watched is how full the pool was when it was last looked at.
+type watched struct {
+	pool.Room
+	at, full time.Time
+}
+
+// look at the pool anew, if that is due.
+func (w *watched) look(now time.Time, room func() pool.Room) {
+	if now.Sub(w.at) < roomEvery {
+		return
+	}
+	w.at = now
+	if next := room(); next.None {
+		w.Room, w.full = next, now
+	} else if now.Sub(w.full) >= roomLasts {
+		w.Room = next
+	}
+}
 
 // keepStatus reports: conditions at once, counts once a minute.
 func (i *instance) keepStatus(ctx context.Context) error {
@@ -51,7 +78,10 @@ func (i *instance) report() report {
 	if i.newest != nil {
 		r.newest = i.newest.Generation
 	}
-	_, r.steady = i.Clock.Now()
+	var now time.Time
+	now, r.steady = i.Clock.Now()
+	i.room.look(r.at, func() pool.Room { return i.server.Table.Room(now, r.steady) })
+	r.room = i.room.Room
 	r.counts = i.server.counts()
 	return r
 }
@@ -72,6 +102,7 @@ type report struct {
 	newest  int64 // the generation that was seen last
 	ready   error
 	steady  bool
+	room    pool.Room
 	counts
 }
 
@@ -95,7 +126,7 @@ func (said *reported) next(r report) *ac.DHCPServerApplyConfiguration {
 	status := ac.DHCPServerStatus().
 		WithInstances(ac.Instance().WithIP(v1alpha1.IPAddress(r.server.Spec.NetworkConfig.ServerIP)).WithReady(r.ready == nil)).
 		WithActiveLeases(int32(said.active)).WithTotalLeases(int32(said.total)).WithPoolSize(int32(said.size))
-	for _, c := range []metav1.Condition{r.configAccepted(), r.clockSteady()} {
+	for _, c := range []metav1.Condition{r.configAccepted(), r.addressesLeft(), r.clockSteady()} {
 		meta.SetStatusCondition(&said.conditions, c)
 		status.WithConditions(daemon.Condition(said.conditions, c))
 	}
@@ -117,6 +148,18 @@ func (r report) configAccepted() metav1.Condition {
 		Type: v1alpha1.ConditionConfigAccepted, Status: metav1.ConditionTrue, Reason: "Serving",
 		Message: "the newest configuration is served", ObservedGeneration: r.server.Generation,
 	}
+}
+
+func (r report) addressesLeft() metav1.Condition {
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionAddressesLeft, Status: metav1.ConditionTrue, Reason: "AddressesLeft",
+		Message: "a machine that is new on the VLAN gets an address", ObservedGeneration: r.server.Generation,
+	}
+	if r.room.None {
+		c.Status, c.Reason = metav1.ConditionFalse, string(PoolExhausted)
+		c.Message = fmt.Sprintf("no address is left for a new machine: %d are leased, %d rest because another host answers there, %d are reserved or excluded; %s", r.room.Leased, r.room.Resting, r.room.Closed, wider)
+	}
+	return c
 }
 
 func (r report) clockSteady() metav1.Condition {

@@ -19,7 +19,7 @@ func (t Table) announced() []Endpoint {
 		return nil
 	}
 	var all []Endpoint
-	for _, s := range t.of.HostedCluster.Spec.Services {
+	for _, s := range t.of.services() {
 		literal, ok := literalOf(s.ServicePublishingStrategy)
 		if !ok || slices.ContainsFunc(append(slices.Clone(t.Endpoints), all...), func(e Endpoint) bool { return slices.Contains(e.Literals, literal) }) {
 			continue

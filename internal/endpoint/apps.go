@@ -29,12 +29,8 @@ func (t Table) WithApps(rows ...Endpoint) (Table, string) {
 // AppsDomain is what *. is put before: as the cluster's ingress has it, else apps. of the cluster's domain
 // (spec/hypershift.md §2).
 func (cp ControlPlane) AppsDomain() string {
-	if cp.HostedCluster != nil {
-		if c := cp.HostedCluster.Spec.Configuration; c != nil && c.Ingress != nil {
-			if written := cmp.Or(c.Ingress.AppsDomain, c.Ingress.Domain); written != "" {
-				return written
-			}
-		}
+	if written := cp.writtenApps(); written != "" {
+		return written
 	}
 	return "apps." + cp.Domain()
 }

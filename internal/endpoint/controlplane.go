@@ -29,10 +29,15 @@ const (
 	konnectivity        = "konnectivity-server" // Service and Route
 	metricsProxy        = "metrics-proxy"
 	sharedIngressPolicy = "sharedingress"
+	router              = "router" // serves the Routes that have its label
+	routerLabel         = "hypershift.openshift.io/hosted-control-plane"
+	// apiTransition holds the address that the API had before, while workers that dial it are replaced (openshift/enhancements: hypershift,
+	// deterministic load balancer IP).
+	apiTransition = "kube-apiserver-transition"
 )
 
 const (
-	routePort        = 443  // a Route's router serves TLS there
+	httpsPort        = 443  // a Route's router serves TLS there
 	konnectivityPort = 8091 // agents dial it where the Service has its own load balancer
 )
 
@@ -42,6 +47,8 @@ type ControlPlane struct {
 	Namespace string
 	// HostedCluster; nil in the seeds' form where there is no HyperShift to ask.
 	HostedCluster *hyperv1.HostedCluster
+	// HostedControlPlane; nil where it is not there, or not yet.
+	HostedControlPlane *hyperv1.HostedControlPlane
 	// ClusterName and BaseDomain as the user wrote them; empty where the HostedCluster says them.
 	ClusterName, BaseDomain string
 
@@ -59,21 +66,6 @@ func ControlPlaneNamespace(hc *hyperv1.HostedCluster) string {
 // ControlPlaneNamespaceOf a HostedCluster that may not be there yet.
 func ControlPlaneNamespaceOf(hc types.NamespacedName) string {
 	return hc.Namespace + "-" + strings.ReplaceAll(hc.Name, ".", "-")
-}
-
-// Domain of the hosted cluster, e.g. c1.example.com. What the user wrote wins.
-func (cp ControlPlane) Domain() string {
-	prefix, base := cp.ClusterName, cp.BaseDomain
-	if hc := cp.HostedCluster; hc != nil {
-		dns := hc.Spec.DNS
-		if prefix == "" && dns.BaseDomainPrefix != nil {
-			prefix = *dns.BaseDomainPrefix // "" means none
-		} else {
-			prefix = cmp.Or(prefix, hc.Name)
-		}
-		base = cmp.Or(base, dns.BaseDomain)
-	}
-	return strings.TrimPrefix(prefix+"."+base, ".")
 }
 
 // Read makes the table. Every name is read where HyperShift publishes it; only without a HostedCluster is the API's
@@ -123,6 +115,9 @@ func (r *reader) api() {
 	if hc.Spec.KubeAPIServerDNSName != "" {
 		hosts = append(hosts, hc.Spec.KubeAPIServerDNSName)
 	}
+	if before := r.findService(apiTransition); before != nil {
+		hosts = append(hosts, ingressOf(before)...)
+	}
 	r.addAPI(at.Port, r.published(hyperv1.APIServer).Type, "HostedCluster.status.controlPlaneEndpoint", hosts...)
 }
 
@@ -145,7 +140,7 @@ func (r *reader) ignition() {
 		r.table.await("HostedCluster.status.ignitionEndpoint")
 		return
 	}
-	host, port := splitHostPort(hc.Status.IgnitionEndpoint)
+	host, port := splitHostPort(hc.Status.IgnitionEndpoint, r.routePort(ignitionServer))
 	e := vlanEndpoint("ignition", port, published.Type, "HostedCluster.status.ignitionEndpoint")
 	r.lead(e, r.behind(ignitionServer, ignitionProxy, ignitionServer), host)
 }
@@ -156,7 +151,7 @@ func (r *reader) oauth() {
 		return // there is no OAuth server, and nothing to wait for
 	}
 	const source = "HostedCluster.status.oauthCallbackURLTemplate"
-	host, port := hostPortOfURL(hc.Status.OAuthCallbackURLTemplate)
+	host, port := hostPortOfURL(hc.Status.OAuthCallbackURLTemplate, r.routePort(oauthRoute))
 	if host == "" {
 		r.table.await("HostedCluster.status.oauthCallbackURLTemplate")
 		return
@@ -228,9 +223,24 @@ func (r *reader) route(name, route string) bool {
 	if found == nil || hostOf(found) == "" {
 		return false
 	}
-	e := vlanEndpoint(name, routePort, hyperv1.Route, "Route "+route)
+	e := vlanEndpoint(name, r.routePort(route), hyperv1.Route, "Route "+route)
 	r.lead(e, r.service(found.Spec.To.Name), hostOf(found))
 	return true
+}
+
+// routePort is where a Route is served: at HTTPS's port, or, by a router of the control plane's own that is published by a node port, there
+// (openshift/enhancements: hypershift, router service publishing).
+func (r *reader) routePort(route string) int32 {
+	found, s := r.findRoute(route), r.findService(router)
+	if found == nil || found.Labels[routerLabel] == "" || s == nil || s.Spec.Type != corev1.ServiceTypeNodePort {
+		return httpsPort
+	}
+	for _, p := range s.Spec.Ports {
+		if p.Port == httpsPort && p.NodePort != 0 {
+			return p.NodePort
+		}
+	}
+	return httpsPort
 }
 
 // composed reads a control plane that no HostedControlPlane speaks for: the API's name is put together from what the
@@ -241,7 +251,7 @@ func (r *reader) composed() {
 		return
 	}
 	if route := r.findRoute(apiService); route != nil && hostOf(route) != "" {
-		r.addAPI(routePort, hyperv1.Route, "Route "+apiService, hostOf(route))
+		r.addAPI(r.routePort(apiService), hyperv1.Route, "Route "+apiService, hostOf(route))
 	} else if port := s.Spec.Ports[0]; s.Spec.Type == corev1.ServiceTypeNodePort {
 		r.addAPI(port.NodePort, hyperv1.NodePort, "Composed", "api."+r.Domain())
 	} else {
@@ -332,7 +342,7 @@ func hostOf(r *routev1.Route) string {
 
 // published is how a service is published. HyperShift's CLI publishes all but the API by Route; so is what is not said.
 func (r *reader) published(service hyperv1.ServiceType) hyperv1.ServicePublishingStrategy {
-	for _, s := range r.HostedCluster.Spec.Services {
+	for _, s := range r.services() {
 		if s.Service == service {
 			return s.ServicePublishingStrategy
 		}
@@ -340,26 +350,26 @@ func (r *reader) published(service hyperv1.ServiceType) hyperv1.ServicePublishin
 	return hyperv1.ServicePublishingStrategy{Type: hyperv1.Route}
 }
 
-// splitHostPort takes host or host:port; the port of HTTPS where none is said.
-func splitHostPort(endpoint string) (string, int32) {
+// splitHostPort takes host or host:port; another port where none is said.
+func splitHostPort(endpoint string, otherwise int32) (string, int32) {
 	if _, err := netip.ParseAddr(endpoint); err == nil {
-		return endpoint, routePort
+		return endpoint, otherwise
 	}
 	host, port, err := net.SplitHostPort(endpoint)
 	if err != nil {
-		return strings.Trim(endpoint, "[]"), routePort
+		return strings.Trim(endpoint, "[]"), otherwise
 	}
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || number == 0 {
-		return host, routePort
+		return host, otherwise
 	}
 	return host, int32(number)
 }
 
-func hostPortOfURL(text string) (string, int32) {
+func hostPortOfURL(text string, otherwise int32) (string, int32) {
 	u, err := url.Parse(text)
 	if err != nil {
 		return "", 0
 	}
-	return splitHostPort(u.Host)
+	return splitHostPort(u.Host, otherwise)
 }

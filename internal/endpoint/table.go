@@ -84,6 +84,31 @@ func (t Table) Names() []string {
 	return slices.Compact(all)
 }
 
+// Dials are what workers dial, host:port; what was written for the control plane, and has no port yet, by its host alone.
+func (t Table) Dials() []string {
+	var all []string
+	for _, e := range t.Endpoints {
+		for _, name := range e.Hostnames {
+			all = append(all, fmt.Sprintf("%s:%d", name, e.Port))
+		}
+		for _, literal := range e.Literals {
+			all = append(all, netip.AddrPortFrom(literal, uint16(e.Port)).String())
+		}
+	}
+	if t.of.HostedCluster == nil || len(t.awaited) == 0 {
+		return all
+	}
+	for _, name := range t.of.hostnames() {
+		if !slices.Contains(t.Names(), name) {
+			all = append(all, name)
+		}
+	}
+	for _, e := range t.announced() {
+		all = append(all, e.Literals[0].String())
+	}
+	return all
+}
+
 func (t *Table) await(format string, args ...any) {
 	t.awaited = append(t.awaited, fmt.Sprintf(format, args...))
 }

@@ -125,7 +125,7 @@ func TestHostsOfTheStatusAreRead(t *testing.T) {
 		"ignition.example.net:0":     {"ignition.example.net", 443},
 		"ignition.example.net:http":  {"ignition.example.net", 443},
 	} {
-		host, port := splitHostPort(text)
+		host, port := splitHostPort(text, 443)
 		NewWithT(t).Expect([]any{host, port}).To(Equal([]any{want.host, want.port}), text)
 	}
 }
@@ -135,6 +135,24 @@ func TestAHostThatIsNoNameIsRefused(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(Read(cp).Findings()).To(ContainElement(HaveField("Message", `HostedCluster.status.ignitionEndpoint has host "ignition_server.example.net;", which is neither a DNS name nor an address`)))
 	g.Expect(Read(cp).Names()).NotTo(ContainElement(ContainSubstring("ignition")))
+}
+
+// apps and hostnames are all that a HostedCluster without a base domain says.
+func apps(domain string) func(*ControlPlane) {
+	return func(cp *ControlPlane) {
+		cp.HostedCluster.Spec.DNS.BaseDomain = ""
+		cp.HostedCluster.Spec.Configuration = &hyperv1.ClusterConfiguration{Ingress: &configv1.IngressSpec{AppsDomain: domain}}
+	}
+}
+
+func hostnames(api, oauth string) func(*ControlPlane) {
+	return func(cp *ControlPlane) {
+		cp.HostedCluster.Spec.DNS.BaseDomain = ""
+		cp.HostedCluster.Spec.Services = []hyperv1.ServicePublishingStrategyMapping{
+			{Service: hyperv1.APIServer, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{Type: hyperv1.LoadBalancer, LoadBalancer: &hyperv1.LoadBalancerPublishingStrategy{Hostname: api}}},
+			{Service: hyperv1.OAuthServer, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{Type: hyperv1.Route, Route: &hyperv1.RoutePublishingStrategy{Hostname: oauth}}},
+		}
+	}
 }
 
 func TestTheDomainIsReadOrWritten(t *testing.T) {
@@ -147,7 +165,31 @@ func TestTheDomainIsReadOrWritten(t *testing.T) {
 		"an empty prefix":                    {func(cp *ControlPlane) { cp.HostedCluster.Spec.DNS.BaseDomainPrefix = ptr.To("") }, "example.com"},
 		"a written base domain":              {func(cp *ControlPlane) { cp.BaseDomain = "corp.net" }, "c1.corp.net"},
 		"a written name":                     {func(cp *ControlPlane) { cp.ClusterName = "x" }, "x.example.com"},
-		"without a HostedCluster":            {func(cp *ControlPlane) { cp.HostedCluster, cp.ClusterName, cp.BaseDomain = nil, "x", "corp.net" }, "x.corp.net"},
+		"of *.apps":                          {apps("apps.c1.lab.net"), "c1.lab.net"},
+		"of *.apps that others may share":    {apps("apps.lab.net"), "c1.lab.net"},
+		"*.apps beside a base domain": {func(cp *ControlPlane) {
+			apps("apps.c1.lab.net")(cp)
+			cp.HostedCluster.Spec.DNS.BaseDomain = "example.com"
+		}, "c1.example.com"},
+		"*.apps of another form":            {apps("c1-apps.lab.net"), "c1."},
+		"of all hostnames":                  {hostnames("api.c1.lab.net", "oauth.c1.lab.net"), "c1.lab.net"},
+		"of hostnames beside each other":    {hostnames("api-c1.lab.net", "oauth-c1.lab.net."), "c1.lab.net"},
+		"of hostnames below each other":     {hostnames("api.c1.lab.net", "oauth.APPS.c1.lab.net"), "c1.lab.net"},
+		"of hostnames with a registry only": {hostnames("api.lab.net", "oauth.example.net"), "c1."},
+		"of addresses":                      {hostnames("203.0.113.10", "203.0.113.11"), "c1."},
+		"of hostnames, without a prefix": {func(cp *ControlPlane) {
+			hostnames("api.c1.lab.net", "oauth.c1.lab.net")(cp)
+			cp.HostedCluster.Spec.DNS.BaseDomainPrefix = ptr.To("")
+		}, "c1.lab.net"},
+		"*.apps before hostnames": {func(cp *ControlPlane) {
+			hostnames("api.c1.corp.net", "oauth.c1.corp.net")(cp)
+			apps("apps.c1.lab.net")(cp)
+		}, "c1.lab.net"},
+		"of a node port's address": {func(cp *ControlPlane) {
+			hostnames("", "")(cp)
+			cp.HostedCluster.Spec.Services[0].NodePort = &hyperv1.NodePortPublishingStrategy{Address: "node1.lab.net"}
+		}, "c1."},
+		"without a HostedCluster": {func(cp *ControlPlane) { cp.HostedCluster, cp.ClusterName, cp.BaseDomain = nil, "x", "corp.net" }, "x.corp.net"},
 	} {
 		NewWithT(t).Expect(controlPlane(c.change).Domain()).To(Equal(c.want), name)
 	}
@@ -210,7 +252,7 @@ func FuzzHosts(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		host, port := splitHostPort(text)
+		host, port := splitHostPort(text, 443)
 		if port < 1 || port > 65535 {
 			t.Fatalf("%q has port %d", text, port)
 		}
@@ -242,4 +284,48 @@ func TestALiteralOfNoEndpointIsJudgedOnlyWhileOneIsAwaited(t *testing.T) {
 		cp.HostedCluster.Status = hyperv1.HostedClusterStatus{}
 	})).Captured(vlan)
 	g.Expect(captured).To(ContainElement(HaveField("IP", netip.MustParseAddr("198.51.100.9"))))
+}
+
+func TestServicesOfTheHostedControlPlaneStandInForThoseOfTheHostedCluster(t *testing.T) {
+	cp := controlPlane(func(cp *ControlPlane) {
+		hostnames("api.c1.lab.net", "oauth.c1.lab.net")(cp)
+		cp.HostedControlPlane = &hyperv1.HostedControlPlane{Spec: hyperv1.HostedControlPlaneSpec{Services: cp.HostedCluster.Spec.Services}}
+		cp.HostedControlPlane.Spec.Services[0].Type = hyperv1.NodePort
+		cp.HostedCluster.Spec.Services = nil
+	})
+	g := NewWithT(t)
+	g.Expect(cp.Domain()).To(Equal("c1.lab.net"))
+	g.Expect(row(t, Read(cp), "api").Protocol).To(Equal(v1alpha1.ProtocolTCP), "published by NodePort")
+}
+
+// Workers that were not replaced yet dial the address of before.
+func TestTheAPIsFormerAddressIsKeptWhileItsServiceIsThere(t *testing.T) {
+	cp := controlPlane(func(cp *ControlPlane) {
+		cp.HostedCluster.Status.ControlPlaneEndpoint.Host = "api.c1.example.com"
+		cp.Services = append(cp.Services, corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver-transition", Namespace: "clusters-c1"},
+			Status:     corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}}}},
+		})
+	})
+	api := row(t, Read(cp), "api")
+	g := NewWithT(t)
+	g.Expect(api.Hostnames).To(HaveExactElements("api.c1.example.com"))
+	g.Expect(api.Literals).To(HaveExactElements(netip.MustParseAddr("203.0.113.10")))
+	g.Expect(api.Port).To(Equal(int32(6443)))
+}
+
+func TestRoutesBehindANodePortAreDialledThere(t *testing.T) {
+	cp := controlPlane(func(cp *ControlPlane) {
+		cp.Services = append(cp.Services, corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: "router", Namespace: "clusters-c1"},
+			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Name: "https", Port: 443, NodePort: 31443}}},
+		})
+		cp.Routes[0].Labels = map[string]string{"hypershift.openshift.io/hosted-control-plane": "clusters-c1"}
+	})
+	g := NewWithT(t)
+	g.Expect(row(t, Read(cp), "konnectivity").Port).To(Equal(int32(31443)))
+	g.Expect(row(t, Read(cp), "konnectivity").Protocol).To(Equal(v1alpha1.ProtocolTLS), "shared by server name")
+	g.Expect(row(t, Read(cp), "oauth").Port).To(Equal(int32(443)), "served by the management cluster's router")
+	cp.Services[len(cp.Services)-1].Spec.Type = corev1.ServiceTypeLoadBalancer
+	g.Expect(row(t, Read(cp), "konnectivity").Port).To(Equal(int32(443)))
 }

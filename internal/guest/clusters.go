@@ -26,7 +26,7 @@ type Want struct {
 	Server string
 	// Service of ours in the hosted cluster.
 	Service types.NamespacedName
-	// Mode decides what is watched.
+	// Mode decides what is watched; empty: how the hosted cluster publishes its routers does.
 	Mode v1alpha1.AppsIngressMode
 }
 
@@ -34,6 +34,9 @@ type Want struct {
 type Clusters struct {
 	// Dial opens connections to hosted clusters.
 	Dial Dial
+	// Patience is how long a hosted cluster that does not answer, or does not let our Service go, is waited for before what is in it is
+	// left there (spec/dns-proxy.md).
+	Patience time.Duration
 
 	secrets SecretSource
 	changed func(types.NamespacedName)
@@ -44,7 +47,9 @@ type Clusters struct {
 // NewClusters looks into none yet. What changed is called when something else is seen of an Infra's hosted cluster, from a
 // goroutine of that Infra's own.
 func NewClusters(secrets SecretSource, changed func(infra types.NamespacedName)) *Clusters {
-	return &Clusters{Dial: (&net.Dialer{}).DialContext, secrets: secrets, changed: changed, lives: lives[*agent]{of: map[types.NamespacedName]*agent{}}}
+	return &Clusters{
+		Dial: (&net.Dialer{}).DialContext, Patience: 10 * time.Minute, secrets: secrets, changed: changed, lives: lives[*agent]{of: map[types.NamespacedName]*agent{}},
+	}
 }
 
 // See begins to look into an Infra's hosted cluster, or goes on, and tells at once what is seen; nil when nothing is known

@@ -1,10 +1,12 @@
 package guest
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/netip"
 	"net/url"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,6 +72,40 @@ var nodes = collection[plan.GuestNode]{path: "/api/v1/nodes", of: func(object []
 	}
 	return node, err
 }}
+
+// routers are the pods of the default IngressController; its operator names their ports, with the strategy's numbers
+// (cluster-ingress-operator, pkg/operator/controller/ingress/deployment.go).
+var routers = collection[plan.GuestRouter]{
+	path: "/api/v1/namespaces/" + plan.RouterNamespace + "/pods", selects: labelled(plan.RouterLabel + "=" + plan.RouterIngress.Name),
+	of: func(object []byte) (plan.GuestRouter, error) {
+		pod, err := whole[corev1.Pod](object)
+		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		r := plan.GuestRouter{Node: pod.Spec.NodeName, HostNetwork: pod.Spec.HostNetwork, Ending: pod.DeletionTimestamp != nil || ended}
+		for _, c := range pod.Spec.Containers {
+			for _, p := range c.Ports {
+				switch p.Name {
+				case "http":
+					r.HTTP = p.ContainerPort
+				case "https":
+					r.HTTPS = p.ContainerPort
+				}
+			}
+		}
+		for _, c := range pod.Status.Conditions {
+			r.Ready = r.Ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		}
+		return r, err
+	},
+}
+
+// ingress is how the default IngressController publishes its routers: as they are (status), else as they are to be.
+var ingress = collection[*operatorv1.EndpointPublishingStrategy]{
+	path: "/apis/operator.openshift.io/v1/namespaces/" + plan.RouterIngress.Namespace + "/ingresscontrollers", selects: named(plan.RouterIngress.Name),
+	of: func(object []byte) (*operatorv1.EndpointPublishingStrategy, error) {
+		i, err := whole[operatorv1.IngressController](object)
+		return cmp.Or(i.Status.EndpointPublishingStrategy, i.Spec.EndpointPublishingStrategy), err
+	},
+}
 
 // MetalLB's kinds have one version (go.universe.tf/metallb/api/v1beta1, and its operator's).
 const metallb = "/apis/metallb.io/v1beta1/"

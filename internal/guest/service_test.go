@@ -135,11 +135,12 @@ func TestAServiceThatIsNotOursIsLeftAlone(t *testing.T) {
 func TestAServiceThatSomebodyMakesMeanwhileIsNotTakenOver(t *testing.T) {
 	w := newWorld(t, v1alpha1.AppsLoadBalancer)
 	f := w.behindFront("token-of-" + w.infra.Namespace)
-	theirs := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: w.want.Service.Name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}}}
+	made := make(chan *corev1.Service, 1) // what they made is seen before they have heard that it is made
 	meanwhile := sync.OnceFunc(func() {
-		var err error
-		theirs, err = w.kube.CoreV1().Services(ingress).Create(w.ctx, theirs, metav1.CreateOptions{})
+		theirs := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: w.want.Service.Name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}}}
+		theirs, err := w.kube.CoreV1().Services(ingress).Create(w.ctx, theirs, metav1.CreateOptions{})
 		w.Expect(err).NotTo(HaveOccurred())
+		made <- theirs
 	})
 	f.before(func(r *http.Request) {
 		if r.Method == http.MethodPatch {
@@ -150,6 +151,7 @@ func TestAServiceThatSomebodyMakesMeanwhileIsNotTakenOver(t *testing.T) {
 	w.apply(w.service())
 	seen := w.eventually("a foreign Service", func(g *plan.Guest) bool { return g.Foreign })
 	w.Expect(seen.Refused).To(BeEmpty())
+	theirs := <-made
 	w.Consistently(w.live, 2*time.Second).Should(Equal(theirs))
 	w.Expect(w.kube.CoreV1().Services(ingress).Delete(w.ctx, theirs.Name, metav1.DeleteOptions{})).To(Succeed())
 	w.eventually("ours", func(g *plan.Guest) bool { return g.Service != nil && !g.Foreign })

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,9 +39,12 @@ func (a *agent) visit(ctx context.Context, access Access) (settled bool, err err
 	switch a.want.Mode {
 	case v1alpha1.AppsNodePort:
 		v.seeRouter(ctx)
+	case v1alpha1.AppsHostNetwork:
+		v.seeRouters(ctx)
 	default:
 		v.seeMetalLB(ctx)
 	}
+	v.seeIngress(ctx)
 	group.Go(func() error { return v.keepService(ctx, access) })
 	v.arrived()
 	err = group.Wait()
@@ -58,6 +62,27 @@ func (v *visit) seeRouter(ctx context.Context) {
 		}
 	})
 	see(ctx, v, nodes, func(all []plan.GuestNode) { v.seen.Nodes = all })
+}
+
+func (v *visit) seeRouters(ctx context.Context) {
+	see(ctx, v, routers, func(all []plan.GuestRouter) { v.seen.Routers = all })
+	see(ctx, v, nodes, func(all []plan.GuestNode) { v.seen.Nodes = all })
+}
+
+// seeIngress looks at the routers, too, once they are published on their workers, where nobody has decided the mode. An
+// IngressController that goes is made anew (HyperShift, controllers/resources/ingress): until then it is as it was.
+func (v *visit) seeIngress(ctx context.Context) {
+	looking := v.want.Mode != "" // under the agent's lock
+	seeLate(ctx, v, "ingresscontrollers.operator.openshift.io", ingress, func(found []*operatorv1.EndpointPublishingStrategy) {
+		if len(found) == 0 {
+			return
+		}
+		v.seen.Ingress = found[0]
+		if !looking && found[0] != nil && found[0].Type == operatorv1.HostNetworkStrategyType {
+			looking = true
+			v.seeRouters(ctx)
+		}
+	})
 }
 
 func (v *visit) seeMetalLB(ctx context.Context) {
@@ -115,7 +140,12 @@ func (v *visit) arrived() {
 	if v.left.Add(-1) > 0 {
 		return
 	}
-	v.update(func() { v.seen.Problem, v.known, v.settled, v.made = nil, true, true, "" })
+	v.update(func() {
+		v.seen.Problem, v.known = nil, true
+		if !v.settled { // what a settled visit begins to look at later shows nothing of what it made
+			v.settled, v.made = true, ""
+		}
+	})
 	poke(v.due)
 }
 

@@ -40,6 +40,9 @@ type mainPlugin struct {
 	Bridge string          `json:"bridge"`
 	VLAN   int             `json:"vlan"`
 	Master string          `json:"master"`
+	Mode   string          `json:"mode"`
+
+	LinkInContainer bool `json:"linkInContainer"`
 
 	Topology            string `json:"topology"`
 	Subnets             string `json:"subnets"`
@@ -124,7 +127,7 @@ func (c Config) MTU() int32 { return c.main.MTU }
 const usualMTU = 1500
 
 // Carries is the longest frame that the network takes, in bytes; 0 where that cannot be told from here: macvlan has it
-// from its master, OVN-Kubernetes from the cluster.
+// from its master, OVN-Kubernetes from the pod network.
 func (c Config) Carries() int32 {
 	if c.main.MTU == 0 && (c.main.Type == bridge || c.main.Type == cnvBridge) {
 		return usualMTU
@@ -138,7 +141,9 @@ func (c Config) IsOVN() bool { return c.main.Type == ovn }
 // Unfit says why a pod of ours cannot join through this network; empty when it can.
 func (c Config) Unfit() string {
 	switch {
-	case slices.Contains([]string{bridge, cnvBridge, macvlan}, c.main.Type):
+	case c.main.Type == macvlan:
+		return c.unfitMacvlan()
+	case c.main.Type == bridge || c.main.Type == cnvBridge:
 		return ""
 	case c.IsOVN() && c.main.Topology == "localnet":
 		return ""
@@ -146,6 +151,20 @@ func (c Config) Unfit() string {
 		return fmt.Sprintf("topology %q of %s does not reach a VLAN; only localnet does", c.main.Topology, ovn)
 	}
 	return fmt.Sprintf("plugin %q cannot be given a static address; bridge, cnv-bridge, macvlan and OVN-Kubernetes localnet can", c.main.Type)
+}
+
+// unfitMacvlan: the modes are those of the kernel (drivers/net/macvlan.c): passthru takes the master whole, and only two devices
+// of mode bridge on one node hear each other.
+func (c Config) unfitMacvlan() string {
+	switch {
+	case c.main.Mode == "passthru":
+		return `"mode": "passthru" lets one pod of a node have the master, and workers and our pods are several; write "mode": "bridge"`
+	case c.main.Mode == "private":
+		return `"mode": "private" keeps workers from those of our pods that run on the same node; write "mode": "bridge"`
+	case c.main.LinkInContainer:
+		return fmt.Sprintf(`"linkInContainer": true looks for the master %q in the pod, where it is not; write false`, c.main.Master)
+	}
+	return ""
 }
 
 // Layer2 names the segment that the network lies on; two networks with the same name share their Ethernet frames.
@@ -164,8 +183,13 @@ func (c Config) Layer2() string {
 
 // physicalNetwork is the localnet's bridge mapping: OVN-Kubernetes takes the network's name where none is set.
 func (c Config) physicalNetwork() string {
+	return orElse(c.main.PhysicalNetworkName, c.name())
+}
+
+// name of the network.
+func (c Config) name() string {
 	name, _ := c.network["name"].(string)
-	return orElse(c.main.PhysicalNetworkName, name)
+	return name
 }
 
 // PreventsForwarding says whether a plugin of the chain turns forwarding off on the interface.
@@ -180,12 +204,54 @@ func (c Config) PreventsForwarding() bool {
 // the guest's DHCP itself, and OVN-Kubernetes would pin the port to that address.
 func (c Config) AssignsAddresses() bool {
 	if c.IsOVN() {
-		return c.main.Subnets != ""
+		return c.assignsOnOVN()
 	}
 	var ipam struct {
 		Type string `json:"type"`
 	}
 	return json.Unmarshal(c.main.IPAM, &ipam) == nil && ipam.Type != ""
+}
+
+// Carrier is what of a configuration decides over a network that is derived from it: two texts that say the same have one,
+// however they are written. Of OVN-Kubernetes' keys these are those that lead to a localnet port (go-controller/pkg/types,
+// NetConf): its controllers render the rest anew as their versions go. Of other plugins' these are all but what a derived
+// network does not take over.
+func (c Config) Carrier() any {
+	if c.IsOVN() {
+		return map[string]any{
+			"type": c.main.Type, "topology": c.main.Topology, "physicalNetworkName": c.physicalNetwork(), "vlanID": c.main.VLANID, "mtu": c.main.MTU,
+		}
+	}
+	return c.said(replaced...)
+}
+
+// Attachment is what of a configuration decides over a pod that is attached by it, as Carrier has it, with the addresses that
+// it gives.
+func (c Config) Attachment() any {
+	if c.IsOVN() {
+		return []any{c.Carrier(), c.main.Subnets}
+	}
+	return c.said()
+}
+
+// replaced are the keys of a main plugin that a derived network has its own values of, or does without.
+var replaced = append([]string{"ipam", "capabilities"}, notForPods...)
+
+// said are the plugins without what says nothing, and without some keys of the main one.
+func (c Config) said(but ...string) []map[string]any {
+	var all []map[string]any
+	for i, p := range c.plugins {
+		if i == 0 {
+			p = without(p, but...)
+		}
+		p = maps.Clone(p)
+		maps.DeleteFunc(p, func(_ string, value any) bool {
+			object, is := value.(map[string]any)
+			return value == nil || is && len(object) == 0
+		})
+		all = append(all, p)
+	}
+	return all
 }
 
 type ipamPlugin struct {
@@ -275,10 +341,18 @@ type Static struct {
 	PreventForwarding bool
 }
 
+// notForPods are what a workers' network says that a pod with an address must not have (containernetworking/plugins v1.9.1,
+// plugins/main/bridge/bridge.go).
+var notForPods = []string{
+	"isGateway", "isDefaultGateway", "forceAddress", "ipMasq", "ipMasqBackend", // the node would route the VLAN
+	"disableContainerInterface", // beside an IPAM it fails CNI ADD
+	"portIsolation",             // isolated ports of a node, its workers', do not hear each other
+}
+
 // WithStatic derives a network on the same layer 2 that gives exactly these addresses, makes no gateway of the node,
-// and lets the pod choose its hardware address.
+// and lets the pod choose its hardware address, which is then the one that macspoofchk lets pass.
 func (c Config) WithStatic(s Static) Config {
-	main := without(c.plugins[0], "isGateway", "isDefaultGateway", "forceAddress", "ipMasq")
+	main := without(c.plugins[0], notForPods...)
 	main["ipam"] = s.ipam()
 	main["capabilities"] = map[string]any{"mac": true}
 
@@ -329,25 +403,20 @@ func chainable(version any) string {
 	return v
 }
 
-// CopyForOVN derives a localnet on the same physical network that honours the `ips` of a pod's annotation: it has no
-// subnets. OVN-Kubernetes demands its own namespace/name in netAttachDefName, and one name for one configuration.
-func (c Config) CopyForOVN(network, namespace, name string) Config {
-	main := without(c.plugins[0], ovnAddressing...)
-	main["netAttachDefName"] = namespace + "/" + name
-	main["physicalNetworkName"] = c.physicalNetwork()
-	out := Config{main: c.main, network: maps.Clone(c.network), plugins: []map[string]any{main}}
-	out.network["name"] = network
-	return out
-}
-
-// ovnAddressing is how OVN-Kubernetes is told to assign addresses.
-var ovnAddressing = []string{"subnets", "excludeSubnets", "reservedSubnets", "infrastructureSubnets"}
-
 // WithoutAddresses is the same network, which gives its pods none.
 func (c Config) WithoutAddresses() Config {
 	out := c
 	out.plugins = slices.Clone(c.plugins)
-	out.plugins[0] = without(c.plugins[0], append([]string{"ipam"}, ovnAddressing...)...)
+	out.plugins[0] = without(c.plugins[0], "ipam", "subnets", "excludeSubnets", "reservedSubnets", "infrastructureSubnets")
+	return out
+}
+
+// WithMTU is the same network with another MTU.
+func (c Config) WithMTU(bytes int32) Config {
+	out := c
+	out.plugins = slices.Clone(c.plugins)
+	out.plugins[0] = maps.Clone(c.plugins[0])
+	out.plugins[0]["mtu"], out.main.MTU = bytes, bytes
 	return out
 }
 

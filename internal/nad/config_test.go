@@ -3,6 +3,7 @@ package nad
 import (
 	"encoding/json"
 	"net/netip"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -85,6 +86,35 @@ func TestADerivedNetworkKeepsWhatWeDoNotKnowAndMakesNoGateway(t *testing.T) {
 	g.Expect(source.String()).To(Equal(before), "the source is not changed")
 	g.Expect(source.PreventsForwarding()).To(BeFalse())
 	g.Expect(parsed(t, derived.String()).PreventsForwarding()).To(BeTrue())
+}
+
+// What a workers' network says is kept in the derived one or not: nothing else is said of it.
+func TestWhatAPodWithAnAddressMustNotHaveIsLeftOut(t *testing.T) {
+	g := NewWithT(t)
+	for key, kept := range map[string]bool{
+		"disableContainerInterface": false, "portIsolation": false, "isGateway": false, "isDefaultGateway": false, "forceAddress": false, "ipMasq": false, "ipMasqBackend": false,
+		"macspoofchk": true, "preserveDefaultVlan": true, "vlan": true, "vlanTrunk": true, "hairpinMode": true, "promiscMode": true, "enabledad": true, "mtu": true,
+	} {
+		source := parsed(t, `{"type":"cnv-bridge","bridge":"br1"}`)
+		source.plugins[0][key] = "written"
+		g.Expect(strings.Contains(source.WithStatic(Static{Name: "c1-dns"}).String(), `"`+key+`"`)).To(Equal(kept), key)
+	}
+}
+
+func TestAMacvlanThatKeepsPodsApartIsUnfit(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"type":"macvlan","master":"eth1"}`:                                         "",
+		`{"type":"macvlan","master":"eth1","mode":"bridge","linkInContainer":false}`: "",
+		`{"type":"macvlan","master":"eth1","mode":"vepa"}`:                           "",
+		`{"type":"macvlan","master":"eth1","mode":"private"}`:                        `"mode": "private"`,
+		`{"type":"macvlan","master":"eth1","mode":"passthru"}`:                       `"mode": "passthru"`,
+		`{"type":"macvlan","master":"eth1","mode":"bridge","linkInContainer":true}`:  `"linkInContainer": true`,
+		`{"type":"bridge","bridge":"br1","mode":"passthru","linkInContainer":true}`:  "",
+	} {
+		unfit := parsed(t, text).Unfit()
+		NewWithT(t).Expect(unfit).To(ContainSubstring(want), text)
+		NewWithT(t).Expect(unfit == "").To(Equal(want == ""), text)
+	}
 }
 
 func TestTheAllowlistDecidesOverTuning(t *testing.T) {

@@ -3,6 +3,8 @@
 package nad
 
 import (
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -10,6 +12,9 @@ import (
 )
 
 const kind = "NetworkAttachmentDefinition"
+
+// ResourceName is the annotation by which pods on a network are scheduled to nodes that have it (network-resources-injector).
+const ResourceName = "k8s.v1.cni.cncf.io/resourceName"
 
 // GroupVersion of the kind; k8snetworkplumbingwg owns it.
 var GroupVersion = schema.GroupVersion{Group: "k8s.cni.cncf.io", Version: "v1"}
@@ -32,6 +37,26 @@ func (n *NetworkAttachmentDefinition) Layer2() string {
 		return ""
 	}
 	return config.Layer2()
+}
+
+// Renderer is the object whose controller renders this one and puts back whatever else is written there.
+type Renderer struct{ Kind, Name string }
+
+// Renderer finds the UserDefinedNetwork or ClusterUserDefinedNetwork that OVN-Kubernetes made this from
+// (clustermanager/userdefinednetwork/template, util/multi_network.go GenerateCUDNNetworkName). None for what a user writes.
+func (n *NetworkAttachmentDefinition) Renderer() (Renderer, bool) {
+	if ref := metav1.GetControllerOf(n); ref != nil && strings.HasPrefix(ref.APIVersion, "k8s.ovn.org/") {
+		return Renderer{ref.Kind, ref.Name}, true
+	}
+	config, err := Parse(n.Spec.Config)
+	if err != nil {
+		return Renderer{}, false
+	}
+	if name, ok := strings.CutPrefix(config.name(), "cluster_udn_"); ok && config.IsOVN() {
+		return Renderer{"ClusterUserDefinedNetwork", name}, true
+	}
+	_, labelled := n.Labels["k8s.ovn.org/user-defined-network"]
+	return Renderer{"UserDefinedNetwork", n.Name}, labelled
 }
 
 // Spec holds the CNI configuration as JSON: one plugin, or a list of them.

@@ -34,6 +34,8 @@ const (
 	LabelBridgeSecret = BridgeGroup + "/secret"
 	// LabelServer is the DHCPServer of a lease.
 	LabelServer = Group + "/dhcpserver"
+	// LabelPulls is the child that a pod pulls images for.
+	LabelPulls = Group + "/pulls"
 	// LabelApp is dhcp, dns or proxy: the component that a pod runs.
 	LabelApp = "app"
 	// LabelInstance is the name of the child object that a workload runs.
@@ -53,6 +55,7 @@ const (
 	// The annotations on a HostedCluster that say what cannot be derived, or win over what is.
 	AnnotationNetworkAttachment = Group + "/network-attachment"
 	AnnotationCIDR              = Group + "/cidr"
+	AnnotationBaseDomain        = Group + "/base-domain"
 	AnnotationGateway           = Group + "/gateway"
 	AnnotationDNSServers        = Group + "/dns-servers"
 	AnnotationDHCPRange         = Group + "/dhcp-range"
@@ -60,6 +63,8 @@ const (
 	AnnotationAllowedNamespaces = Group + "/allowed-namespaces"
 	// AnnotationPaused on an Infra or a child stops our writes, not the service.
 	AnnotationPaused = Group + "/paused"
+	// AnnotationGiven on an Infra is what was given to it: its addresses and pool. A backup keeps it, and drops status.
+	AnnotationGiven = Group + "/given"
 	// AnnotationSource on a derived NetworkAttachmentDefinition names the one it was derived from, as namespace/name.
 	AnnotationSource = Group + "/derived-from"
 	// AnnotationApplied holds a digest of what was applied last: the same intent is not written twice.
@@ -69,8 +74,14 @@ const (
 	// AnnotationReleased on a workload holds a digest of what decided that template, and one of the template. Taken off, it
 	// releases the newest.
 	AnnotationReleased = Group + "/released"
+	// AnnotationServed on a workload holds a digest of its template, once a pod of that has been Ready.
+	AnnotationServed = Group + "/served"
+	// AnnotationRules on a workload holds the rules that its template was released with: its pods need them until the next.
+	AnnotationRules = Group + "/rules"
 	// AnnotationInputs on a derived NetworkAttachmentDefinition holds a digest of what it was derived from.
 	AnnotationInputs = Group + "/inputs"
+	// AnnotationFormerInputs beside it holds, by comma, what older managers held there for the same.
+	AnnotationFormerInputs = Group + "/former-inputs"
 	// AnnotationBootstrap on a proxy's pods holds a digest of Envoy's bootstrap: Envoy reads it only when it starts.
 	AnnotationBootstrap = Group + "/bootstrap"
 	// AnnotationNetwork on pods holds a digest of the CNI configuration that they are attached by: it takes effect only on a
@@ -137,6 +148,10 @@ func DNSServer(infra string) string { return Child(infra, DNS) }
 
 // ProxyServer is the name of an Infra's ProxyServer.
 func ProxyServer(infra string) string { return Child(infra, Proxy) }
+
+// SharedNetwork is the name of the NetworkAttachmentDefinition that all of an Infra's pods join where it bakes no address in. A
+// component cannot be called so.
+func SharedNetwork(infra string) string { return infra + "-oooi" }
 
 // Abroad is the name of what a child has in another namespace. No namespace has a dot in its name, so no two children share
 // one.
@@ -214,6 +229,11 @@ func Workload(component, child string) string {
 
 // Service is the name of a child's Service.
 func Service(component, child string) string { return serving(component, child) + "-svc" }
+
+// Puller is the name of a pod that pulls the images of a child's next template.
+func Puller(component, child, digest string) string {
+	return Own(component, child) + "-pull-" + digest
+}
 
 // EnvoyBootstrap is the name of the ConfigMap with a proxy's bootstrap template.
 func EnvoyBootstrap(proxy string) string { return "envoy-bootstrap-" + proxy }

@@ -30,8 +30,6 @@ import (
 // Bridges reads for the bridges' controller.
 type Bridges struct {
 	*Observer
-	// Live asks the API server itself.
-	Live     client.Reader
 	Settings bridge.Settings
 	// Watches tell when a Secret or the mapping changes; nil for who only judges.
 	Watches *byname.Watches

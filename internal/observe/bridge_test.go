@@ -51,7 +51,7 @@ func reads(t *testing.T, refuses func(runtime.Object) error, live ...client.Obje
 			return cmp.Or(refuses(list), c.List(ctx, list, opts...))
 		},
 	}).Build()
-	return &Bridges{Observer: &Observer{Reader: fake.NewClientBuilder().WithScheme(scheme(t)).Build()}, Live: server}
+	return &Bridges{Observer: &Observer{Reader: fake.NewClientBuilder().WithScheme(scheme(t)).Build(), Live: server}}
 }
 
 // ended is bridge clusters/b1.

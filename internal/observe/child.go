@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -36,8 +38,10 @@ type Child[T client.Object] struct {
 type Rollout struct {
 	// Workload is its name.
 	Workload string
-	// Exists, Current: all pods are of the newest template; Ready: they serve.
-	Exists, Current, Ready bool
+	// Exists, Current: all pods are of the newest template; Ready: they serve. Stopped: it is to have no pod.
+	Exists, Current, Ready, Stopped bool
+	// Pod is the newest that is not Ready; nil while all are, or there is none.
+	Pod *Pod
 }
 
 // References of a child: what it attaches to, and the namespaces that it names.
@@ -70,7 +74,15 @@ func ReadChild[T client.Object](ctx context.Context, o *Observer, component stri
 	if err := seen.readWorkload(ctx, o, types.NamespacedName{Namespace: key.Namespace, Name: workload}); err != nil {
 		return seen, err
 	}
+	if err := seen.readRollout(ctx, o, component); err != nil {
+		return seen, err
+	}
 	seen.Rollout.Workload = workload
+	if seen.Rollout.Exists && !(seen.Rollout.Ready && seen.Rollout.Current) {
+		if seen.Rollout.Pod, err = o.unready(ctx, key, component); err != nil {
+			return seen, err
+		}
+	}
 	return seen, seen.readInfra(ctx, o)
 }
 
@@ -99,14 +111,55 @@ func (c *Child[T]) readWorkload(ctx context.Context, o *Observer, at types.Names
 	return err
 }
 
+// longestPull is how long the pods that pull images have: on a full node they may never run.
+const longestPull = 5 * time.Minute
+
+// readRollout reads what a new template waits for, and the bootstrap that the last one reads.
+func (c *Child[T]) readRollout(ctx context.Context, o *Observer, component string) error {
+	c.Now.Serves, c.Now.Rolled = c.Rollout.Ready, c.Rollout.Ready && c.Rollout.Current
+	at := c.Server.GetNamespace()
+	pods := &corev1.PodList{}
+	if err := o.Reader.List(ctx, pods, client.InNamespace(at), client.MatchingLabels{names.LabelPulls: c.Server.GetName(), names.LabelApp: component}); err != nil {
+		return fmt.Errorf("listing pods that pull images: %w", err)
+	}
+	c.Now.Pullers = pods.Items
+	c.Now.PullOver = slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return o.Now().Sub(p.CreationTimestamp.Time) > longestPull })
+	if component != names.Proxy {
+		return nil
+	}
+	config, err := get[corev1.ConfigMap](ctx, o, types.NamespacedName{Namespace: at, Name: names.EnvoyBootstrap(c.Server.GetName())})
+	if err == nil && config != nil && metav1.IsControlledBy(config, c.Server) {
+		c.Bootstrap = config.Data[plan.BootstrapKey]
+	}
+	return err
+}
+
+// Workload names the workload of a child.
+type Workload struct {
+	Component string
+	types.NamespacedName
+}
+
+// Served says whether the template of a workload has served; one that is gone is nobody's to wait for.
+func (o *Observer) Served(ctx context.Context, w Workload) bool {
+	var live client.Object = &appsv1.StatefulSet{}
+	if w.Component == names.Proxy {
+		live = &appsv1.Deployment{}
+	}
+	err := o.Reader.Get(ctx, w.NamespacedName, live)
+	return err != nil || plan.Served(live.GetAnnotations())
+}
+
+// ofDeployment: a Deployment's generation moves with its annotations too (kubernetes, pkg/registry/apps/deployment/strategy.go), so
+// that a template which has served is current while nobody has looked at what we noted beside it.
 func ofDeployment(d *appsv1.Deployment) Rollout {
-	current := d.Status.ObservedGeneration == d.Generation && d.Status.UpdatedReplicas == 1 && d.Status.Replicas == 1
-	return Rollout{Exists: true, Current: current, Ready: d.Status.ReadyReplicas > 0}
+	current := (d.Status.ObservedGeneration == d.Generation || plan.Served(d.Annotations)) && d.Status.UpdatedReplicas == 1 && d.Status.Replicas == 1
+	return Rollout{Exists: true, Current: current, Ready: d.Status.ReadyReplicas > 0, Stopped: ptr.Deref(d.Spec.Replicas, 1) == 0}
 }
 
 func ofStatefulSet(s *appsv1.StatefulSet) Rollout {
 	current := s.Status.ObservedGeneration == s.Generation && s.Status.UpdatedReplicas == 1 && s.Status.CurrentRevision == s.Status.UpdateRevision
-	return Rollout{Exists: true, Current: current, Ready: s.Status.ReadyReplicas > 0}
+	return Rollout{Exists: true, Current: current, Ready: s.Status.ReadyReplicas > 0, Stopped: ptr.Deref(s.Spec.Replicas, 1) == 0}
 }
 
 // readInfra reads the Infra that controls the child: it lends its control plane's namespace, if it may use that itself,

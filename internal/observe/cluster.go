@@ -71,9 +71,12 @@ func clusterDomain(resolvConf string) string {
 	return ""
 }
 
+// openShiftNetwork is the one Network of an OpenShift cluster.
+var openShiftNetwork = types.NamespacedName{Name: "cluster"}
+
 // openShiftNetworks are none where there is no Network of OpenShift.
 func (o *Observer) openShiftNetworks(ctx context.Context) (pods, services []netip.Prefix, err error) {
-	network, err := get[configv1.Network](ctx, o, types.NamespacedName{Name: "cluster"})
+	network, err := get[configv1.Network](ctx, o, openShiftNetwork)
 	if err != nil || network == nil {
 		return nil, nil, err
 	}

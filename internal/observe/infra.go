@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	configv1 "github.com/openshift/api/config/v1"
 	routev1 "github.com/openshift/api/route/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -110,6 +111,11 @@ func (o *Observer) surroundings(ctx context.Context, seen *Infra) (err error) {
 	if seen.SysctlAllowlist, err = get[corev1.ConfigMap](ctx, o, SysctlAllowlist); err != nil {
 		return err
 	}
+	network, err := get[configv1.Network](ctx, o, openShiftNetwork)
+	if err != nil {
+		return err
+	}
+	seen.OpenShift = network != nil
 	seen.Children, err = o.children(ctx, seen.Input.Infra)
 	return err
 }

@@ -20,6 +20,8 @@ const (
 	IndexLayer2 = "layer2"
 	// IndexNAD finds Infras by AttachedNAD.
 	IndexNAD = "networkAttachmentDefinition"
+	// IndexBridged finds Infras by BridgedTo.
+	IndexBridged = "hostedCluster"
 )
 
 // Layer2 is the segment that a NetworkAttachmentDefinition leads to; none where its configuration does not tell.
@@ -34,6 +36,18 @@ func Layer2(o client.Object) []string {
 func AttachedNAD(o client.Object) []string {
 	return []string{plan.Refs(o.(*v1alpha1.Infra)).NAD.String()}
 }
+
+// BridgedTo is the hosted cluster that an Infra refers to: HostedCluster, or the namespace of its control plane.
+func BridgedTo(o client.Object) []string {
+	refs := plan.Refs(o.(*v1alpha1.Infra))
+	return []string{ByHostedCluster(refs.HostedCluster), ByControlPlane(refs.ControlPlaneNamespace)}
+}
+
+// ByHostedCluster and ByControlPlane are values of IndexBridged.
+func ByHostedCluster(key types.NamespacedName) string { return "hostedcluster " + key.String() }
+
+// ByControlPlane likewise.
+func ByControlPlane(namespace string) string { return "namespace " + namespace }
 
 // neighbours reads the other Infras of the same layer 2, and what else leads there.
 func (o *Observer) neighbours(ctx context.Context, seen *Infra) error {

@@ -21,6 +21,8 @@ import (
 type Observer struct {
 	// Reader is the cache.
 	Reader client.Reader
+	// Live asks the API server itself.
+	Live client.Reader
 	// Settings are handed on to every plan; networks that they leave out are read.
 	Settings plan.Settings
 	// Kinds that a cluster may lack.

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/plan"
 )
 
@@ -27,7 +28,7 @@ type Provisioning struct {
 // Gone says that there is no such HostedCluster (any more).
 func (p Provisioning) Gone() bool { return p.HostedCluster == nil }
 
-// Provisioning reads a HostedCluster, its NodePools and the Infra of its name.
+// Provisioning reads a HostedCluster, its NodePools, the Infra of its name, and what there is on the workers' VLAN.
 func (o *Observer) Provisioning(ctx context.Context, key types.NamespacedName) (Provisioning, error) {
 	seen := Provisioning{}
 	var err error
@@ -40,12 +41,30 @@ func (o *Observer) Provisioning(ctx context.Context, key types.NamespacedName) (
 	if seen.Infra, err = get[v1alpha1.Infra](ctx, o, key); err != nil {
 		return seen, err
 	}
+	if err := o.vlanOf(ctx, &seen); err != nil {
+		return seen, err
+	}
 	annotations := map[string]string{}
 	if seen.Infra != nil {
 		annotations = seen.Infra.Annotations
 	}
 	seen.Pause = o.pause(annotations, seen.HostedCluster)
 	return seen, nil
+}
+
+func (o *Observer) vlanOf(ctx context.Context, seen *Provisioning) (err error) {
+	if seen.Lent = o.Settings.NADSourceNamespaces; !plan.AwaitsSubnet(seen.HostedCluster) {
+		return nil
+	}
+	if seen.NAD, err = get[nad.NetworkAttachmentDefinition](ctx, o, seen.Attachment()); err != nil {
+		return err
+	}
+	nads, err := o.leadingTo(ctx, seen.NAD)
+	if err != nil {
+		return err
+	}
+	seen.OnVLAN, err = o.attachedTo(ctx, nads)
+	return err
 }
 
 // nodePools of a HostedCluster. They are shared with the cache: a plan does not change its input.

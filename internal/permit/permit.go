@@ -50,6 +50,13 @@ func Check(references ...Reference) []finding.Finding {
 	return refused
 }
 
+// rendered says what else is to be done of a kind that controllers make: OVN-Kubernetes puts a network's annotations back to those of
+// the object that it made it from (clustermanager/userdefinednetwork, 1.2 and later). Whether that is so here is not told, nor is
+// whether the network exists.
+var rendered = map[string]string{
+	"network-attachment-definition": "; where a ClusterUserDefinedNetwork made it, on that; or the administrator adds its namespace to the operator's --nad-source-namespaces",
+}
+
 // refusal carries a command that adds to the list: what it admits already may be other tenants.
 func (r Reference) refusal() finding.Finding {
 	target := r.Kind + " " + r.Name
@@ -58,7 +65,7 @@ func (r Reference) refusal() finding.Finding {
 	}
 	return finding.Wrong("Accepted", "RefNotPermitted").At(r.Path).
 		Say(`%s names %s %s, which is not there or does not admit namespace %s; its owner adds it to the list with: `+
-			`kubectl annotate --overwrite %s %s="$(kubectl get %s -o jsonpath='{.metadata.annotations.%s}'),%s"`,
+			`kubectl annotate --overwrite %s %s="$(kubectl get %s -o jsonpath='{.metadata.annotations.%s}'),%s"%s`,
 			r.Field, r.Kind, r.Name, r.From, target, names.AnnotationAllowedNamespaces,
-			target, strings.ReplaceAll(names.AnnotationAllowedNamespaces, ".", `\.`), r.From)
+			target, strings.ReplaceAll(names.AnnotationAllowedNamespaces, ".", `\.`), r.From, rendered[r.Kind])
 }

@@ -35,14 +35,18 @@ type Apps struct {
 
 // The guest's routers (spec/hypershift.md §5).
 const (
-	routerNamespace = "openshift-ingress"
-	routerSelector  = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
+	RouterNamespace = "openshift-ingress"
+	RouterLabel     = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
 	routerHTTP      = 80
 	routerHTTPS     = 443
 )
 
+// RouterIngress is the guest's IngressController that has *.apps, and RouterLabel's value on its routers' pods is its name
+// (cluster-ingress-operator, pkg/operator/controller/names.go).
+var RouterIngress = types.NamespacedName{Namespace: "openshift-ingress-operator", Name: "default"}
+
 // RouterNodePort is the Service of the guest's default router where HyperShift publishes it by node port (spec/hypershift.md §5).
-var RouterNodePort = types.NamespacedName{Namespace: routerNamespace, Name: "router-nodeport-default"}
+var RouterNodePort = types.NamespacedName{Namespace: RouterNamespace, Name: "router-nodeport-default"}
 
 const (
 	fieldApps        = "spec.appsIngress"
@@ -71,7 +75,8 @@ type GuestAccess struct {
 	Server string
 	// Service that *.apps has in the hosted cluster.
 	Service types.NamespacedName
-	Mode    v1alpha1.AppsIngressMode
+	// Mode that the Infra decides; empty: it is the one by which the hosted cluster publishes its routers.
+	Mode v1alpha1.AppsIngressMode
 }
 
 // GuestService is what *.apps has, or may have, in a hosted cluster that lives; false where there is nothing to look for or to
@@ -97,11 +102,11 @@ func (in Input) GuestAccess() (GuestAccess, bool) {
 		Secret:  types.NamespacedName{Namespace: in.HostedCluster.Namespace, Name: in.HostedCluster.Status.KubeConfig.Name},
 		Server:  "https://kube-apiserver." + in.ControlPlaneNamespace() + ".svc:6443",
 		Service: service,
-		Mode:    appsSpec(in.Infra).Mode,
+		Mode:    decidedMode(in.Infra),
 	}, true
 }
 
-// appsSpec is spec.appsIngress with its defaults.
+// appsSpec is spec.appsIngress with its defaults; the mode is appsMode's to decide.
 func appsSpec(infra *v1alpha1.Infra) v1alpha1.AppsIngress {
 	var spec v1alpha1.AppsIngress
 	if infra.Spec.AppsIngress != nil {
@@ -110,8 +115,7 @@ func appsSpec(infra *v1alpha1.Infra) v1alpha1.AppsIngress {
 	if spec.MetalLB == nil {
 		spec.MetalLB = &v1alpha1.AppsMetalLB{}
 	}
-	spec.Mode = cmp.Or(spec.Mode, v1alpha1.AppsLoadBalancer)
-	spec.Service.Namespace = cmp.Or(spec.Service.Namespace, routerNamespace)
+	spec.Service.Namespace = cmp.Or(spec.Service.Namespace, RouterNamespace)
 	spec.Ports = v1alpha1.AppsPorts{HTTP: cmp.Or(spec.Ports.HTTP, routerHTTP), HTTPS: cmp.Or(spec.Ports.HTTPS, routerHTTPS)}
 	return spec
 }
@@ -157,6 +161,7 @@ func (v *view) publish() *appsView {
 		return nil
 	}
 	a := &appsView{view: v, spec: appsSpec(v.Infra)}
+	a.spec.Mode = v.appsMode()
 	a.before = a.Children.readBack()
 	a.before.answers = slices.DeleteFunc(a.before.answers, func(at netip.Addr) bool { return a.holder(at) != "" })
 	if len(a.before.https) == 0 {
@@ -188,9 +193,14 @@ func (a *appsView) publishers() {
 	if !enabled(on.DNS.Enabled) {
 		a.find(appsFail("DNSIsOff", fieldDNS).Set(finding.Values{fieldDNS: true}), "nobody answers for *.apps: DNS is switched off; set infraComponents.dns.enabled: true")
 	}
-	if !enabled(on.Proxy.Enabled) && a.spec.Mode == v1alpha1.AppsLoadBalancer {
-		a.find(appsFail("ProxyIsOff", fieldProxy).Set(finding.Values{fieldProxy: true}), "the management cluster's pods do not reach *.apps: the proxy is switched off; set infraComponents.proxy.enabled: true")
+	if !enabled(on.Proxy.Enabled) {
+		lost := "the management cluster's pods do not reach *.apps: the proxy"
+		if a.spec.Mode != v1alpha1.AppsLoadBalancer {
+			lost = "mode " + string(a.spec.Mode) + " leads through the proxy, which"
+		}
+		a.find(appsFail("ProxyIsOff", fieldProxy).Set(finding.Values{fieldProxy: true}), "%s is switched off; set infraComponents.proxy.enabled: true", lost)
 	}
+	a.spokenTo()
 }
 
 // pool of addresses that would be refused, as long as there is no other.
@@ -209,15 +219,19 @@ func (a *appsView) look() {
 	access, ok := a.GuestAccess()
 	switch g := a.Guest; {
 	case !ok:
+		a.mismatched()
 		a.unseen(GuestProblem{GuestWaiting, a.noAccess()})
 	case g == nil && a.Infra.Status.AppsIngress != nil:
 		a.plan.Undecided, a.plan.Unread = true, true
 	case g == nil:
+		a.mismatched()
 		a.unseen(GuestProblem{GuestWaiting, "the hosted cluster has not been looked into yet, by the kubeconfig in Secret " + access.Secret.String()})
 	case g.Problem != nil:
 		a.unseen(*g.Problem)
 	case a.spec.Mode == v1alpha1.AppsNodePort:
 		a.nodePort()
+	case a.spec.Mode == v1alpha1.AppsHostNetwork:
+		a.hostNetwork()
 	default:
 		a.loadBalancer(access.Service)
 	}
@@ -390,48 +404,6 @@ func rangeOf(text string) ipam.Range {
 
 // external says whether *.apps had an address of MetalLB's.
 func (r appsRoute) external() bool { return len(r.answers) > 0 }
-
-// nodePort leads to the router's node ports on the workers. Only once it does, the Service that there may be is not needed.
-func (a *appsView) nodePort() {
-	a.plan.Undecided = true
-	https, http := nodePortOf(a.Guest.Router, routerHTTPS), nodePortOf(a.Guest.Router, routerHTTP)
-	workers := a.workers()
-	switch {
-	case !enabled(a.Infra.Spec.InfraComponents.Proxy.Enabled):
-		a.find(appsFail("ProxyIsOff", fieldProxy).Set(finding.Values{fieldProxy: true}), "mode NodePort leads through the proxy, which is switched off; set infraComponents.proxy.enabled: true")
-	case https == 0 || http == 0:
-		a.find(appsWait("RouterNotFound").At(fieldAppsMode), "waiting for Service %s of the hosted cluster, with node ports for %d and %d; where the routers are not published by NodePort, set mode: LoadBalancer", RouterNodePort, routerHTTP, routerHTTPS)
-	case len(workers) == 0 || !slices.ContainsFunc(a.Guest.Nodes, func(n GuestNode) bool { return n.Ready && !n.Deleting }):
-		a.find(appsWait("NoReadyWorkers"), "waiting for a Node of the hosted cluster that is Ready, with an address in networkConfig.cidr %s", a.cidr)
-	default:
-		a.plan.Undecided = false
-		workers = a.spread(workers)
-		a.route = appsRoute{https: at(workers, https), http: at(workers, http), source: "Service " + RouterNodePort.String() + " of the hosted cluster"}
-	}
-}
-
-// workers that are there, Ready or not: whether one serves, the proxy sees for itself every second, and the hosted cluster
-// calls all of them NotReady when they lose its API.
-func (a *appsView) workers() []netip.Addr {
-	var all []netip.Addr
-	for _, n := range a.Guest.Nodes {
-		i := slices.IndexFunc(n.Addresses, func(at netip.Addr) bool { return a.onVLAN(at) && a.holder(at) == "" })
-		if i >= 0 && !n.Deleting {
-			all = append(all, n.Addresses[i])
-		}
-	}
-	slices.SortFunc(all, netip.Addr.Compare)
-	return slices.Compact(all)
-}
-
-// spread takes as many workers as a ProxyServer has targets for, and says so.
-func (a *appsView) spread(workers []netip.Addr) []netip.Addr {
-	if len(workers) <= mostTargets {
-		return workers
-	}
-	a.find(appsNote("NotAllWorkers", fieldAppsMode), "*.apps leads to the first %d of %d workers by address; set mode: LoadBalancer to have all of them", mostTargets, len(workers))
-	return workers[:mostTargets]
-}
 
 func at(addresses []netip.Addr, port int32) []netip.AddrPort {
 	var all []netip.AddrPort

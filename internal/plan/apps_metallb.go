@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -55,8 +54,9 @@ func (a *appsView) loadBalancer(at types.NamespacedName) {
 }
 
 func (a *appsView) notInstalled() {
-	a.find(appsFail("MetalLBNotInstalled", fieldAppsMode).Set(finding.Values{fieldAppsMode: v1alpha1.AppsNodePort, fieldApps + ".metallb": nil}),
-		"MetalLB is not installed in the hosted cluster: its controller, its speaker or both are not there; install it, or set appsIngress.mode: NodePort, which needs none")
+	without := a.withoutMetalLB()
+	a.find(appsFail("MetalLBNotInstalled", fieldAppsMode).Set(finding.Values{fieldAppsMode: without, fieldApps + ".metallb": nil}),
+		"MetalLB is not installed in the hosted cluster: its controller, its speaker or both are not there; install it, or set appsIngress.mode: %s, which needs none", without)
 }
 
 // unserved tells when MetalLB serves another class than the Service has.
@@ -86,7 +86,7 @@ func (a *appsView) classNotSet(class string) {
 	f := appsFail("MetalLBClassNotSet", fieldAppsClass).Change(a.Guest.MetalLB.serving(class)...)
 	a.find(f, "the hosted cluster's MetalLB serves no load balancer class, and on KubeVirt HyperShift's own cloud provider takes every Service without one. "+
 		"Give it one in the hosted cluster, by: kubectl apply --server-side --force-conflicts --field-manager=oooi-advice -f FILE, with the FILE below; it is then read from there, "+
-		"or set here: appsIngress.metallb.loadBalancerClass: %s. Or set appsIngress.mode: NodePort, which needs no MetalLB\n---\n%s", class, f.Say("").YAML())
+		"or set here: appsIngress.metallb.loadBalancerClass: %s. Or set appsIngress.mode: %s, which needs no MetalLB\n---\n%s", class, a.withoutMetalLB(), f.Say("").YAML())
 }
 
 // installed is MetalLB with both of its parts, or with an operator that makes them.
@@ -165,7 +165,7 @@ func (a *appsView) advertised() {
 // service leads to the guest's routers (spec/hypershift.md §5).
 func (a *appsView) service(at types.NamespacedName, class string) *accore.ServiceApplyConfiguration {
 	spec := accore.ServiceSpec().WithType(corev1.ServiceTypeLoadBalancer).WithIPFamilyPolicy(corev1.IPFamilyPolicyPreferDualStack).
-		WithSelector(map[string]string{routerSelector: "default"}).
+		WithSelector(map[string]string{RouterLabel: RouterIngress.Name}).
 		WithPorts(routerPort("http", a.spec.Ports.HTTP, routerHTTP), routerPort("https", a.spec.Ports.HTTPS, routerHTTPS))
 	if class != "" {
 		spec.WithLoadBalancerClass(class)
@@ -187,7 +187,7 @@ func nodePortOf(s *corev1.Service, port int32) int32 {
 		return 0
 	}
 	for _, p := range s.Spec.Ports {
-		if p.Port == port && 0 < p.NodePort && p.NodePort <= math.MaxUint16 {
+		if p.Port == port && isPort(p.NodePort) {
 			return p.NodePort
 		}
 	}

@@ -253,7 +253,7 @@ func TestNobodyLooksIntoAHostedClusterThat(t *testing.T) {
 			if looked {
 				g.Expect(access).To(gomega.Equal(plan.GuestAccess{
 					Secret: types.NamespacedName{Namespace: "clusters", Name: "c1-admin-kubeconfig"}, Server: "https://kube-apiserver.clusters-c1.svc:6443",
-					Service: types.NamespacedName{Namespace: "openshift-ingress", Name: "c1-apps"}, Mode: v1alpha1.AppsLoadBalancer,
+					Service: types.NamespacedName{Namespace: "openshift-ingress", Name: "c1-apps"},
 				}))
 			}
 		})
@@ -265,4 +265,23 @@ func TestTheServiceOfAppsIsNamedAfterItsCluster(t *testing.T) {
 	in.HostedCluster.Name = "c1.prod"
 	service, _ := in.GuestService()
 	gomega.NewWithT(t).Expect(service.Name).To(gomega.Equal("c1-prod-apps"))
+}
+
+// What the Infra does not decide, the hosted cluster does: it is looked at for that.
+func TestTheModeIsLookedForWhereTheInfraDecidesNone(t *testing.T) {
+	for name, c := range map[string]struct {
+		written v1alpha1.AppsIngress
+		want    v1alpha1.AppsIngressMode
+	}{
+		"nothing is written": {v1alpha1.AppsIngress{}, ""},
+		"a mode":             {v1alpha1.AppsIngress{Mode: v1alpha1.AppsHostNetwork}, v1alpha1.AppsHostNetwork},
+		"of MetalLB":         {v1alpha1.AppsIngress{MetalLB: &v1alpha1.AppsMetalLB{}}, v1alpha1.AppsLoadBalancer},
+	} {
+		t.Run(name, func(t *testing.T) {
+			access, looked := appsCase{AppsIngress: c.written}.input(t).GuestAccess()
+			g := gomega.NewWithT(t)
+			g.Expect(looked).To(gomega.BeTrue())
+			g.Expect(access.Mode).To(gomega.Equal(c.want))
+		})
+	}
 }

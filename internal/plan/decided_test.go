@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
@@ -31,6 +30,7 @@ func TestWhatIsDecidedReachesTheRunningPod(t *testing.T) {
 				want, _ := template(t, first)
 				running := c
 				running.dhcp.Running, running.dns.Running, running.proxy.Running = released, released, released
+				running.dhcp.Now.Rolled, running.dns.Now.Rolled, running.proxy.Now.Rolled = true, true, true
 				got, _ := template(t, running.plan())
 				NewWithT(t).Expect(got).To(Equal(want), "%s: %s changed and did not reach the pod", name, path)
 				shaping[path] = shaping[path] || !reflect.DeepEqual(want, before)
@@ -123,7 +123,7 @@ func another(text string) string {
 	if p, err := netip.ParsePrefix(text); err == nil {
 		return netip.PrefixFrom(p.Addr(), p.Bits()+1).Masked().String()
 	}
-	return strings.Replace(text, "br100", "br200", 1) + " "
+	return strings.Replace(strings.Replace(text, "br100", "br200", 1), `"topology":"localnet"`, `"topology":"localnet","mtu":1400`, 1) + " "
 }
 
 // A derived network says what it was derived from: whenever a decision makes another of it, that says something else.
@@ -143,11 +143,8 @@ func TestWhatIsDecidedOfANetworkIsAmongItsInputs(t *testing.T) {
 	for part, value := range map[string]any{"infra": &in.Infra.Spec, "network": &in.NAD.Spec, "api": &in.HostedCluster.Status.ControlPlaneEndpoint} {
 		everyLeaf(reflect.ValueOf(value).Elem(), part, visit)
 	}
-	in.SysctlAllowlist = &corev1.ConfigMap{}
-	visit("allowlist")
-
 	for _, path := range []string{
-		"network.Config", "api.Host", "infra.NetworkConfig.CIDR", "infra.NetworkConfig.Gateway", "infra.NetworkConfig.ClientCIDRs", "allowlist",
+		"network.Config", "api.Host", "infra.NetworkConfig.CIDR", "infra.NetworkConfig.Gateway", "infra.NetworkConfig.ClientCIDRs",
 	} {
 		g.Expect(changed).To(HaveKey(path), "the walk changes what shapes a network")
 	}

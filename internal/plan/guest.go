@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -20,6 +21,10 @@ type Guest struct {
 	Refused string
 	// Router is openshift-ingress/router-nodeport-default; nil when there is none.
 	Router *corev1.Service
+	// Ingress is how IngressController openshift-ingress-operator/default publishes its routers; nil when it does not say.
+	Ingress *operatorv1.EndpointPublishingStrategy
+	// Routers are that IngressController's pods, in the order of their names; in mode HostNetwork only.
+	Routers []GuestRouter
 	// Nodes in the order of their names.
 	Nodes []GuestNode
 	// MetalLB of the hosted cluster.
@@ -54,6 +59,15 @@ type GuestNode struct {
 	Addresses []netip.Addr // those of type InternalIP
 	Ready     bool
 	Deleting  bool
+}
+
+// GuestRouter is a router as its pod says.
+type GuestRouter struct {
+	Node        string // empty: it has none yet
+	HostNetwork bool
+	HTTP, HTTPS int32 // its ports of these names
+	Ready       bool
+	Ending      bool // it is being deleted, or has ended
 }
 
 // GuestMetalLB is the hosted cluster's MetalLB, in the order of names.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -25,6 +26,8 @@ type InfraPlan struct {
 	// Addresses and Endpoints for status. Nil while Held: status keeps what it says.
 	Addresses []v1alpha1.AssignedAddress
 	Endpoints []v1alpha1.EndpointStatus
+	// Given is to be remembered on the Infra before anything is made (AnnotationGiven). Empty while Held.
+	Given string
 	// Apps is what *.apps becomes; nil while it is off (which needs nothing of the rest to be right either), and while Held.
 	Apps *Apps
 }
@@ -37,12 +40,15 @@ func Infra(in Input) InfraPlan {
 		return p
 	}
 	v := viewOf(in)
-	p.Find(finding.About(infraObject(in.Infra), slices.Concat(v.acceptance(), v.vlan.findings(v), v.workers(), v.handedOut(), v.resolution(), v.apps.found()))...)
+	p.Find(finding.About(infraObject(in.Infra), slices.Concat(v.acceptance(), v.vlan.findings(v), v.workers(), v.handedOut(), v.services(), v.resolution(), v.apps.found()))...)
 	if p.Held = p.Refused(v1alpha1.ConditionAccepted, v1alpha1.ConditionNetworkReady, v1alpha1.ConditionEndpointsResolved); p.Held {
 		return p
 	}
 	if v.apps != nil {
 		p.Apps = &v.apps.plan
+	}
+	if copied := v.shared(); copied != nil {
+		p.Want(copied)
 	}
 	for _, component := range []componentPlan{v.dhcp(), v.dns(), v.proxy()} {
 		if component.enabled {
@@ -50,7 +56,7 @@ func Infra(in Input) InfraPlan {
 			p.Addresses = append(p.Addresses, v1alpha1.AssignedAddress{Component: component.name, IP: v1alpha1.IPAddress(v.address(ipam.Component(component.name)).String())})
 		}
 	}
-	p.Endpoints = v.endpointStatus()
+	p.Endpoints, p.Given = v.endpointStatus(), v.memorable(p.Addresses)
 	return p
 }
 
@@ -92,7 +98,7 @@ func (v *view) readNetwork() {
 func (in Input) controlPlane() endpoint.ControlPlane {
 	dns := in.Infra.Spec.InfraComponents.DNS
 	return endpoint.ControlPlane{
-		Namespace: in.ControlPlaneNamespace(), HostedCluster: in.HostedCluster, ClusterName: string(dns.ClusterName), BaseDomain: string(dns.BaseDomain),
+		Namespace: in.ControlPlaneNamespace(), HostedCluster: in.HostedCluster, HostedControlPlane: in.HostedControlPlane, ClusterName: string(dns.ClusterName), BaseDomain: string(dns.BaseDomain),
 		Services: in.Services, Routes: in.Routes, Policies: in.NetworkPolicies,
 	}
 }
@@ -105,8 +111,7 @@ func (v *view) address(c ipam.Component) netip.Addr { return v.assigned.Addresse
 
 // acceptance judges what the user wrote.
 func (v *view) acceptance() []finding.Finding {
-	all := append(ImageOverrides(v.Settings, WrittenImages(v.Infra)), v.assigned.Findings...)
-	all = append(all, v.neighbourFindings()...)
+	all := append(ImageOverrides(v.Settings, WrittenImages(v.Infra)), v.sharing()...)
 	all = append(all, v.overlaps()...)
 	all = append(all, v.clientNetworks()...)
 	all = append(all, v.limits()...)
@@ -152,7 +157,7 @@ func but[T comparable](list []T, one T) any {
 
 // limits of the children's schemas that an Infra's own do not imply.
 func (v *view) limits() []finding.Finding {
-	const mostNames, mostExclusions = 256, 64
+	const mostNames = 256
 	var all []finding.Finding
 	if n := len(v.table.Names()); n > mostNames {
 		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "TooManyHostnames").At("spec.extraEndpoints").
@@ -162,7 +167,30 @@ func (v *view) limits() []finding.Finding {
 		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "TooManyExclusions").At("spec.infraComponents.dhcp.excludeRanges").
 			Say("%d separate ranges are kept from DHCP (dhcp.excludeRanges, servers, neighbours); %d are possible, join some", n, mostExclusions))
 	}
-	return all
+	return append(all, v.burden()...)
+}
+
+// mostExclusions is what a DHCPServer takes: more than a /23 can have.
+const mostExclusions = 256
+
+// burden: the addresses of a newcomer are kept from the DHCP of those who were there before. Where one of them cannot take
+// more, the newcomer is refused, and nobody's DHCP is stopped by an Infra of somebody else's.
+func (v *view) burden() []finding.Finding {
+	ours := slices.Concat(slices.Collect(maps.Values(v.assigned.Addresses)), v.assigned.Spare)
+	for _, n := range v.near {
+		kept := n.Children.exclusions()
+		if !n.older || len(kept)+len(ours) <= mostExclusions {
+			continue
+		}
+		for _, a := range ours {
+			kept = append(kept, ipam.Single(a).Intersect(n.Children.pool()))
+		}
+		if all := ipam.Merge(kept); len(all) > mostExclusions && len(all) > len(n.Children.exclusions()) {
+			return []finding.Finding{finding.Wrong(v1alpha1.ConditionAccepted, "TooManyExclusions").At("spec.infraComponents").
+				Say("another Infra on this VLAN, which leases addresses, would have to keep %d separate ranges from DHCP, and %d are possible; set serverIPs that lie side by side with those of others, or outside its range", len(all), mostExclusions)}
+		}
+	}
+	return nil
 }
 
 // resolution is what is known of the endpoints.

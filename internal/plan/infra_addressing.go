@@ -1,15 +1,18 @@
 package plan
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/names"
 )
 
 // network judges networkConfig.cidr, without which nothing can be planned. The API server has checked it; a file that is
@@ -114,12 +117,21 @@ func (v *view) reservations() []finding.Finding {
 func (v *view) misnamed() []finding.Finding {
 	wrong := finding.Wrong(v1alpha1.ConditionEndpointsResolved, "InvalidDomain")
 	cp := v.controlPlane()
-	if cp.BaseDomain == "" && cp.HostedCluster != nil && cp.HostedCluster.Spec.DNS.BaseDomain == "" {
+	if cp.HostedCluster != nil && cp.Base() == "" {
 		return []finding.Finding{wrong.In(endpoint.Object(cp.HostedCluster)).At("spec.dns.baseDomain").
-			Say("HostedCluster %s/%s has no spec.dns.baseDomain; set it there, or infraComponents.dns.baseDomain here, e.g. example.com", cp.HostedCluster.Namespace, cp.HostedCluster.Name)}
+			Say("the base domain of HostedCluster %s/%s is not known; tried, in this order: %s; say it with: %s", cp.HostedCluster.Namespace, cp.HostedCluster.Name, endpoint.BaseSources, v.sayBase())}
 	}
 	if validation.IsDNS1123Subdomain(v.domain) != nil {
 		return []finding.Finding{wrong.At("spec.infraComponents.dns").Say("the hosted cluster's domain is %q, which is no DNS name in lower case; set infraComponents.dns.clusterName and dns.baseDomain, e.g. c1 and example.com", v.domain)}
 	}
 	return nil
+}
+
+// sayBase is the command that says the base domain, where the Infra's own field comes from.
+func (v *view) sayBase() string {
+	const example = "example.com"
+	if metav1.IsControlledBy(v.Infra, v.HostedCluster) {
+		return annotate(v.HostedCluster, names.AnnotationBaseDomain, example)
+	}
+	return fmt.Sprintf(`kubectl -n %s patch infra %s --type merge -p '{"spec":{"infraComponents":{"dns":{"baseDomain":%q}}}}'`, v.Infra.Namespace, v.Infra.Name, example)
 }

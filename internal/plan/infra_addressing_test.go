@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
@@ -66,8 +67,11 @@ func TestADomainThatNoNameCanHaveIsHeld(t *testing.T) {
 	g := NewWithT(t)
 	in := changed(t, "{}")
 	in.HostedCluster.Spec.DNS.BaseDomain = ""
-	g.Expect(wrongs(plan.Infra(in))).To(Equal([]string{
-		"InvalidDomain: HostedCluster clusters/c1 has no spec.dns.baseDomain; set it there, or infraComponents.dns.baseDomain here, e.g. example.com"}))
+	const tried = "InvalidDomain: the base domain of HostedCluster clusters/c1 is not known; tried, in this order: infraComponents.dns.baseDomain of the Infra, and " +
+		"spec.dns.baseDomain, spec.configuration.ingress.appsDomain and the hostnames in spec.services of the HostedCluster; say it with: "
+	g.Expect(wrongs(plan.Infra(in))).To(Equal([]string{tried + `kubectl -n clusters patch infra c1 --type merge -p '{"spec":{"infraComponents":{"dns":{"baseDomain":"example.com"}}}}'`}))
+	in.Infra.OwnerReferences = []metav1.OwnerReference{{Kind: "HostedCluster", Name: "c1", UID: in.HostedCluster.UID, Controller: ptr.To(true)}}
+	g.Expect(wrongs(plan.Infra(in))).To(Equal([]string{tried + "kubectl -n clusters annotate --overwrite hostedcluster c1 hostedcluster.densityops.com/base-domain=example.com"}))
 	in.Infra.Spec.InfraComponents.DNS.BaseDomain = "example.com"
 	g.Expect(wrongs(plan.Infra(in))).To(BeEmpty())
 	in.HostedCluster.Spec.DNS.BaseDomainPrefix = ptr.To("Prod_1")

@@ -5,6 +5,9 @@ import (
 	"net/netip"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/finding"
@@ -13,7 +16,7 @@ import (
 	"github.com/cldmnky/oooi/internal/permit"
 )
 
-// near is a neighbour on our layer 2. Findings never name it: it may be another tenant's.
+// near is a neighbour on our layer 2. Findings name it to its own namespace only: it may be another tenant's.
 type near struct {
 	Neighbour
 	older bool
@@ -27,7 +30,7 @@ func (in Input) onSameLayer2(ours nad.Config) []near {
 	}
 	var all []near
 	for _, n := range in.Neighbours {
-		if n.NAD.Layer2() == ours.Layer2() && in.joined(n) {
+		if n.NAD.Layer2() == ours.Layer2() && in.joined(n) && !n.refused() {
 			all = append(all, near{Neighbour: n, older: byAge(n.Infra, in.Infra) < 0})
 		}
 	}
@@ -38,6 +41,22 @@ func (in Input) onSameLayer2(ours nad.Config) []near {
 		}
 	}
 	return all
+}
+
+// refused says whether a neighbour has nothing on the VLAN and, as it is written, will get nothing.
+func (n Neighbour) refused() bool { return n.Children == (Children{}) && Refused(n.Infra) }
+
+// Refused says whether an Infra's status is that it is to be changed before it gets anything. One that waits for its control plane
+// keeps its turn.
+func Refused(infra *v1alpha1.Infra) bool {
+	s := infra.Status
+	if len(s.Addresses) > 0 || meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionProgressing) {
+		return false
+	}
+	return slices.ContainsFunc(s.Conditions, func(c metav1.Condition) bool {
+		gates := c.Type == v1alpha1.ConditionAccepted || c.Type == v1alpha1.ConditionNetworkReady || c.Type == v1alpha1.ConditionEndpointsResolved
+		return gates && c.Status == metav1.ConditionFalse && c.ObservedGeneration == infra.Generation
+	})
 }
 
 // spares are what an older neighbour has set aside, having seen those that are older still.
@@ -139,7 +158,19 @@ func (n near) pool() ipam.Range {
 	if w := span(dhcp.RangeStart, dhcp.RangeEnd); w.IsValid() && enabled(dhcp.Enabled) {
 		return w
 	}
-	return n.Children.pool()
+	return givenPool(n.Infra, n.Children)
+}
+
+// sharing judges the addresses, and who else leases on this layer 2. Where another does, that is the cause: that he leaves no
+// address only follows from it.
+func (v *view) sharing() []finding.Finding {
+	all := v.neighbourFindings()
+	for _, f := range v.assigned.Findings {
+		if len(all) == 0 || f.Reason != "NoFreeAddress" {
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // neighbourFindings: two DHCP servers on one layer 2 answer the same clients, unless each serves only its own.
@@ -150,17 +181,33 @@ func (v *view) neighbourFindings() []finding.Finding {
 	}
 	for _, n := range v.near {
 		theirs := n.Infra.Spec.InfraComponents.DHCP
-		if !n.older || !enabled(theirs.Enabled) {
+		if !v.leasesAfter(n) || !enabled(theirs.Enabled) {
 			continue
 		}
 		if ours.UnknownClients != v1alpha1.UnknownClientsIgnore || theirs.UnknownClients != v1alpha1.UnknownClientsIgnore {
-			return []finding.Finding{inUse(finding.Values{fieldDHCP: false}, "another Infra serves DHCP on this layer 2; set dhcp.enabled: false, or dhcp.unknownClients: Ignore on both")}
+			return []finding.Finding{inUse(finding.Values{fieldDHCP: false}, "%s serves DHCP on this layer 2; set dhcp.enabled: false, or dhcp.unknownClients: Ignore on both", v.nameOf(n))}
 		}
 		if pool := span(ours.RangeStart, ours.RangeEnd); pool.Overlaps(n.pool()) {
-			return []finding.Finding{inUse(finding.Values{ipam.FieldStart: nil, ipam.FieldEnd: nil}, "dhcp.rangeStart to rangeEnd %s overlaps the range of another Infra on this layer 2; choose another range, or leave it out", pool)}
+			return []finding.Finding{inUse(finding.Values{ipam.FieldStart: nil, ipam.FieldEnd: nil}, "dhcp.rangeStart to rangeEnd %s overlaps the range of %s on this layer 2; choose another range, or leave it out", pool, v.nameOf(n))}
 		}
 	}
 	return nil
+}
+
+// leasesAfter says whether a neighbour goes before us: the one that alone has a DHCP server, else the older.
+func (v *view) leasesAfter(n near) bool {
+	if ours, theirs := v.Children.DHCP != nil, n.Children.DHCP != nil; ours != theirs {
+		return theirs
+	}
+	return n.older
+}
+
+// nameOf a neighbour, for who may know it.
+func (v *view) nameOf(n near) string {
+	if n.Infra.Namespace == v.Infra.Namespace {
+		return "Infra " + n.Infra.Name
+	}
+	return "another Infra"
 }
 
 func inUse(instead finding.Values, format string, args ...any) finding.Finding {

@@ -35,6 +35,8 @@ type Input struct {
 	NAD *nad.NetworkAttachmentDefinition
 	// SysctlAllowlist is ConfigMap openshift-multus/cni-sysctl-allowlist.
 	SysctlAllowlist *corev1.ConfigMap
+	// OpenShift: the cluster has a Network of config.openshift.io, whose operator keeps that list on the nodes.
+	OpenShift bool
 	// Children as they are, nil where there is none.
 	Children Children
 	// Neighbours are the other Infras on its layer 2 that are not being deleted.

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -33,7 +32,7 @@ type vlan struct {
 }
 
 func vlanOf(in Input) vlan {
-	v := vlan{source: in.NAD, tuned: tuningAdmitted(in.SysctlAllowlist)}
+	v := vlan{source: in.NAD, tuned: in.tuningAdmitted()}
 	v.anywhere = slices.ContainsFunc(clientNetworks(in.Infra), func(p netip.Prefix) bool { return p.Bits() == 0 })
 	if in.NAD == nil {
 		return v
@@ -50,8 +49,13 @@ func vlanOf(in Input) vlan {
 	return v
 }
 
-func tuningAdmitted(allowlist *corev1.ConfigMap) bool {
-	return allowlist == nil || nad.Admits(allowlist.Data[allowlistKey])
+// tuningAdmitted says whether Multus lets forwarding be turned off. On OpenShift the nodes keep the list when its ConfigMap is
+// deleted, which then is made anew without our line (cluster-network-operator, pkg/controller/allowlist); elsewhere there is none.
+func (in Input) tuningAdmitted() bool {
+	if in.SysctlAllowlist == nil {
+		return !in.OpenShift
+	}
+	return nad.Admits(in.SysctlAllowlist.Data[allowlistKey])
 }
 
 func (n vlan) findings(v *view) []finding.Finding {
@@ -65,7 +69,8 @@ func (n vlan) findings(v *view) []finding.Finding {
 	case n.config.IsOVN() && len(v.Infra.Spec.NetworkConfig.ClientCIDRs) > 0:
 		return []finding.Finding{wrong("PolicyRoutingUnavailable").
 			At("spec.networkConfig.clientCIDRs").Set(finding.Values{"spec.networkConfig.clientCIDRs": nil}).
-			Say("networkConfig.clientCIDRs needs routes in our pods, which OVN-Kubernetes does not set on NetworkAttachmentDefinition %s; use a bridge, cnv-bridge or macvlan, or let the router translate those clients' addresses (SNAT) to its own", key)}
+			Say("networkConfig.clientCIDRs needs routes to those networks in our pods, and on NetworkAttachmentDefinition %s OVN-Kubernetes sets a default route at most, which would take what our DNS asks the nodes' resolvers to the VLAN's router; "+
+				"use a bridge, cnv-bridge or macvlan, or let the router translate those clients' addresses (SNAT) to its own", key)}
 	}
 	return n.notes(v)
 }
@@ -74,15 +79,26 @@ func (n vlan) notes(v *view) []finding.Finding {
 	var all []finding.Finding
 	note := func(reason string) finding.Builder { return finding.Note(v1alpha1.ConditionNetworkReady, reason) }
 	if !n.config.IsOVN() && !n.tuned {
-		all = append(all, note("ForwardingNotPrevented").In(allowlistObject).At("data").Set(finding.Values{"data": map[string]any{allowlistKey: withLine(v.SysctlAllowlist)}}).
-			Say("our pods' VLAN interface may forward packets; add the line %s to %s of ConfigMap openshift-multus/cni-sysctl-allowlist", nad.AllowlistLine(), allowlistKey))
+		found := note("ForwardingNotPrevented").In(allowlistObject).At("data")
+		if v.SysctlAllowlist != nil { // one that is made of our line alone would take all others from the nodes
+			found = found.Set(finding.Values{"data": map[string]any{allowlistKey: withLine(v.SysctlAllowlist)}})
+		}
+		all = append(all, found.Say("our pods' VLAN interface may forward packets; add the line %s to %s of ConfigMap openshift-multus/cni-sysctl-allowlist (no pod is restarted for it; each takes it up when it is released)",
+			nad.AllowlistLine(), allowlistKey))
 	}
-	if n.config.IsOVN() {
+	if n.config.IsOVN() && !n.config.PortSecured() {
 		all = append(all, note("ForwardingNotPrevented").In(nadObject(n.source)).At("spec.config").
-			Say("our pods' VLAN interface may forward packets: OVN-Kubernetes takes no plugin that turns it off; its port security must drop foreign sources on the pod network"))
+			Say("our pods' VLAN interface may forward packets: NetworkAttachmentDefinition %s says macSecurityMode Disabled, and OVN-Kubernetes takes no plugin that turns forwarding off; use a network with port security", Refs(v.Infra).NAD))
+	}
+	if _, rendered := n.source.Renderer(); n.config.IsOVN() && n.config.MTU() == 0 && !rendered { // those that are rendered say one
+		all = append(all, note("MTUNotSaid").In(nadObject(n.source)).At("spec.config").Set(finding.Values{"spec.config": n.config.WithMTU(usualMTU).String()}).
+			Say("NetworkAttachmentDefinition %s says no mtu, so OVN-Kubernetes gives its interfaces the pod network's (status.clusterNetworkMTU of Network cluster, 1400 where nodes have 1500), and loses longer frames; where the VLAN carries %d, say so there", Refs(v.Infra).NAD, usualMTU))
 	}
 	return all
 }
+
+// usualMTU is Ethernet's.
+const usualMTU = 1500
 
 // allowlistObject is what Multus' tuning plugin admits on OpenShift.
 var allowlistObject = finding.Object{APIVersion: "v1", Kind: "ConfigMap", Namespace: "openshift-multus", Name: "cni-sysctl-allowlist"}
@@ -95,8 +111,8 @@ func withLine(allowlist *corev1.ConfigMap) string {
 	return lines + nad.AllowlistLine() + "\n"
 }
 
-// attachment is how the pod of one component joins the VLAN: by a network of its own that gives it its addresses, on
-// OVN-Kubernetes by the source or a copy, where the pod's annotation gives them.
+// attachment is how the pod of one component joins the VLAN: by a network of its own that gives it its addresses; on
+// OVN-Kubernetes, where the pod's annotation gives them, by the source, or by a copy that all share.
 func (v *view) attachment(child string, addresses ...netip.Addr) (v1alpha1.Attachment, *nad.ApplyConfiguration) {
 	a := v1alpha1.Attachment{MACAddress: v1alpha1.MACAddress(names.MAC(v.Infra.Namespace, v.Infra.Name, addresses[0]))}
 	if v.vlan.direct {
@@ -104,14 +120,53 @@ func (v *view) attachment(child string, addresses ...netip.Addr) (v1alpha1.Attac
 		a.NetworkAttachmentNamespace = v1alpha1.ObjectName(v.NAD.Namespace)
 		return a, nil
 	}
-	a.NetworkAttachmentDefinition, a.NetworkAttachmentNamespace = v1alpha1.ObjectName(child), v1alpha1.ObjectName(v.Infra.Namespace)
-	derived := nad.Apply(v.Infra.Namespace, child, v.derivedConfig(child, addresses))
-	derived.WithLabels(v.labels()).WithAnnotations(v.derivedAnnotations(addresses)).WithOwnerReferences(v.owner())
-	return a, derived
+	a.NetworkAttachmentNamespace = v1alpha1.ObjectName(v.Infra.Namespace)
+	if v.shares(child) {
+		a.NetworkAttachmentDefinition = v1alpha1.ObjectName(names.SharedNetwork(v.Infra.Name))
+		return a, nil
+	}
+	a.NetworkAttachmentDefinition = v1alpha1.ObjectName(child)
+	return a, v.derived(child, v.derivedConfig(child, addresses), addresses)
+}
+
+func (v *view) derived(name string, config nad.Config, addresses []netip.Addr) *nad.ApplyConfiguration {
+	n := nad.Apply(v.Infra.Namespace, name, config)
+	n.WithLabels(v.labels()).WithAnnotations(v.derivedAnnotations(addresses)).WithOwnerReferences(v.owner())
+	return n
+}
+
+// shares says whether a component is on the copy that all share. One that an older manager put on a copy of its own stays there
+// until it is made anew: another network is another pod, and a running pod loses a network that is renamed.
+func (v *view) shares(child string) bool {
+	return v.vlan.config.IsOVN() && !v.vlan.direct && v.Children.network(child) != child
+}
+
+// shared is the copy that components share; nil where none does.
+func (v *view) shared() *nad.ApplyConfiguration {
+	for component, on := range switchedOn(v.Infra.Spec.InfraComponents) {
+		if on && v.shares(names.Child(v.Infra.Name, string(component))) {
+			name := names.SharedNetwork(v.Infra.Name)
+			return v.derived(name, v.vlan.config.CopyForOVN(nad.NetworkOnOVN(v.Infra.Namespace, v.Infra.Name), v.Infra.Namespace, name), nil)
+		}
+	}
+	return nil
+}
+
+// network is the NetworkAttachmentDefinition that a child has; empty while there is no child.
+func (c Children) network(child string) string {
+	switch {
+	case c.DHCP != nil && c.DHCP.Name == child:
+		return string(c.DHCP.Spec.NetworkConfig.NetworkAttachmentDefinition)
+	case c.DNS != nil && c.DNS.Name == child:
+		return string(c.DNS.Spec.NetworkConfig.NetworkAttachmentDefinition)
+	case c.Proxy != nil && c.Proxy.Name == child:
+		return string(c.Proxy.Spec.NetworkConfig.NetworkAttachmentDefinition)
+	}
+	return ""
 }
 
 func (v *view) derivedConfig(child string, addresses []netip.Addr) nad.Config {
-	if v.vlan.config.IsOVN() {
+	if v.vlan.config.IsOVN() { // as an older manager named the network
 		return v.vlan.config.CopyForOVN(fmt.Sprintf("%s.%s", v.Infra.Namespace, v.Infra.Name), v.Infra.Namespace, child)
 	}
 	s := nad.Static{
@@ -124,19 +179,25 @@ func (v *view) derivedConfig(child string, addresses []netip.Addr) nad.Config {
 	return v.vlan.config.WithStatic(s)
 }
 
-// derivedAnnotations are the source's, k8s.v1.cni.cncf.io/resourceName above all (pods are scheduled by it), without
-// those that are about the source itself. What it was derived from tells the pods on it whether anybody but a newer
-// manager wants another network (podOf).
+// derivedAnnotations are the source's resource name, by which pods are scheduled, and what the network was derived from, which
+// tells the pods on it whether anybody but a newer manager wants another network (podOf). All others of the source are about the
+// source itself: OVN-Kubernetes writes its network's ID and name (k8s.ovn.org/, networkmanager/nad_controller.go) on ours too, and
+// puts back what we would copy; a GitOps tool prunes what carries its mark.
 func (v *view) derivedAnnotations(addresses []netip.Addr) map[string]string {
-	all := maps.Clone(v.NAD.Annotations)
-	delete(all, corev1.LastAppliedConfigAnnotation)
-	delete(all, names.AnnotationAllowedNamespaces)
-	if all == nil {
-		all = map[string]string{}
+	all := map[string]string{
+		names.AnnotationSource:       v.NAD.Namespace + "/" + v.NAD.Name,
+		names.AnnotationInputs:       digest([]any{v.vlan.config.Carrier(), v.cidr, v.gateway, addresses, clientNetworks(v.Infra)}),
+		names.AnnotationFormerInputs: v.formerInputs(addresses, true) + "," + v.formerInputs(addresses, false),
 	}
-	all[names.AnnotationSource] = v.NAD.Namespace + "/" + v.NAD.Name
-	all[names.AnnotationInputs] = digest([]any{v.NAD.Spec.Config, v.cidr, v.gateway, addresses, clientNetworks(v.Infra), v.vlan.tuned})
+	if resource := v.NAD.Annotations[nad.ResourceName]; resource != "" {
+		all[nad.ResourceName] = resource
+	}
 	return all
+}
+
+// formerInputs are what managers before v0.2 took of the same for its inputs, tuned or not. Pods that they sealed are the same.
+func (v *view) formerInputs(addresses []netip.Addr, tuned bool) string {
+	return digest([]any{v.NAD.Spec.Config, v.cidr, v.gateway, addresses, clientNetworks(v.Infra), tuned})
 }
 
 func clientNetworks(infra *v1alpha1.Infra) []netip.Prefix {
@@ -156,7 +217,7 @@ func (v *view) request() ipam.Request {
 		CIDR: v.cidr, Gateway: v.gateway,
 		Enabled: switchedOn(c),
 		Written: written(v.Infra), Given: given(v.Infra, v.Children),
-		WrittenPool: span(c.DHCP.RangeStart, c.DHCP.RangeEnd), GivenPool: v.Children.pool(),
+		WrittenPool: span(c.DHCP.RangeStart, c.DHCP.RangeEnd), GivenPool: givenPool(v.Infra, v.Children),
 		Taken: slices.Concat(v.takenHere(), v.takenByEndpoints(), v.takenByApps(), v.takenByNeighbours()),
 	}
 }
@@ -207,19 +268,6 @@ func (v *view) takenByEndpoints() []ipam.Taken {
 func written(infra *v1alpha1.Infra) map[ipam.Component]netip.Addr {
 	c := infra.Spec.InfraComponents
 	return addresses(c.DHCP.ServerIP, c.DNS.ServerIP, c.Proxy.ServerIP)
-}
-
-// given are the addresses that were given before: as the children have them, else as status says, so that a restore
-// without status gives the same ones.
-func given(infra *v1alpha1.Infra, children Children) map[ipam.Component]netip.Addr {
-	all := map[ipam.Component]netip.Addr{}
-	for _, a := range infra.Status.Addresses {
-		if at, err := netip.ParseAddr(string(a.IP)); err == nil && a.Instance == 0 {
-			all[ipam.Component(a.Component)] = at
-		}
-	}
-	maps.Copy(all, children.addresses())
-	return all
 }
 
 func (c Children) addresses() map[ipam.Component]netip.Addr {

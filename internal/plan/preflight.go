@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/openshift/hypershift/api/hypershift/v1beta1"
+	"k8s.io/utils/ptr"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/endpoint"
@@ -152,10 +153,11 @@ func (v *view) hostedNetworks() (all []hostedNetwork) {
 }
 
 // passthrough: applications under the management cluster's own *.apps are served by its router, which would have to reach
-// the workers.
+// the workers. HyperShift turns it on for each HostedCluster without a base domain, whatever was written, and means nothing to one
+// whose applications have a domain of their own.
 func (v *view) passthrough() []finding.Finding {
 	const field = "spec.platform.kubevirt.baseDomainPassthrough"
-	if p := v.platform(); p == nil || p.BaseDomainPassthrough == nil || !*p.BaseDomainPassthrough {
+	if p := v.platform(); p == nil || !ptr.Deref(p.BaseDomainPassthrough, false) || v.controlPlane().OwnApps() {
 		return nil
 	}
 	return []finding.Finding{finding.Fails(v1alpha1.ConditionEndpointsResolved, "BaseDomainPassthrough").
@@ -210,7 +212,7 @@ func (v *view) clock() []finding.Finding {
 	}
 	suggested := ipam.Usable(v.cidr).Last.String()
 	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "NoTimeSource").
-		At(fieldNTP).Set(finding.Values{fieldNTP: []any{suggested}}).
+		At(fieldNTP). // whose address nobody here knows
 		Say("%s and the VLAN has no gateway: workers keep the time of their host's clock, and certificates fail once it is minutes off; set networkConfig.ntpServers to a time server on the VLAN, e.g. at %s", why, suggested)}
 }
 
@@ -226,6 +228,6 @@ func (v *view) upstreams() []finding.Finding {
 			Say("networkConfig.dnsServers %v lie outside %s, which has no gateway, and DNS is off: workers cannot ask them; switch infraComponents.dns on, or set networkConfig.gateway", outside, v.cidr)}
 	}
 	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "DNSServersOutsideVLAN").
-		At(fieldResolvers).Set(finding.Values{fieldResolvers: nil}).
+		At(fieldResolvers).
 		Say("networkConfig.dnsServers %v lie outside %s, which has no gateway: our DNS asks them over the nodes' network; where nodes do not reach them, leave them out and the nodes' own resolvers are asked", outside, v.cidr)}
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -20,7 +21,9 @@ import (
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/permit"
 )
 
 // Provisioning is everything that making an Infra from a HostedCluster looks at.
@@ -30,6 +33,12 @@ type Provisioning struct {
 	NodePools []hyperv1.NodePool
 	// Infra of the HostedCluster's name and namespace; nil when there is none.
 	Infra *v1alpha1.Infra
+	// NAD of Attachment; nil when it is not there, or nothing is.
+	NAD *nad.NetworkAttachmentDefinition
+	// OnVLAN are the Infras on the layer 2 of NAD.
+	OnVLAN []Neighbour
+	// Lent are the namespaces whose NetworkAttachmentDefinitions Multus lends to every pod.
+	Lent []string
 }
 
 // ProvisioningPlan is what a HostedCluster's annotation asks for.
@@ -89,10 +98,11 @@ type derivation struct {
 func (d *derivation) plan() ProvisioningPlan {
 	d.checkName()
 	network := ac.NetworkConfig()
-	if key := d.attachment(); key.Name != "" {
+	key := d.attachment()
+	if key.Name != "" {
 		network.WithNetworkAttachmentDefinition(v1alpha1.ObjectName(key.Name)).WithNetworkAttachmentNamespace(v1alpha1.ObjectName(key.Namespace))
 	}
-	cidr := d.cidr()
+	cidr := d.cidr(key)
 	network.WithCIDR(v1alpha1.Subnet(cidr.String()))
 	if gateway := annotated(d, names.AnnotationGateway, "ADDRESS", inside(cidr)); gateway.IsValid() {
 		network.WithGateway(ip(gateway))
@@ -101,8 +111,12 @@ func (d *derivation) plan() ProvisioningPlan {
 		network.WithDNSServers(ip(server))
 	}
 	spec := ac.InfraSpec().WithHostedClusterRef(ac.HostedClusterReference().WithName(v1alpha1.ObjectName(d.HostedCluster.Name))).WithNetworkConfig(network)
+	components := ac.InfraComponents()
 	if dhcp := d.dhcp(cidr); dhcp != nil {
-		spec.WithInfraComponents(ac.InfraComponents().WithDHCP(dhcp))
+		spec.WithInfraComponents(components.WithDHCP(dhcp))
+	}
+	if base := annotated(d, names.AnnotationBaseDomain, "DOMAIN", domainName); base != "" {
+		spec.WithInfraComponents(components.WithDNS(ac.DNSConfig().WithBaseDomain(base)))
 	}
 	if finding.Worst(d.findings, finding.Provisioned) != finding.OK {
 		return ProvisioningPlan{Findings: d.findings}
@@ -181,21 +195,84 @@ func attachmentOf(n hyperv1.KubevirtNetwork, hc *hyperv1.HostedCluster) types.Na
 	return types.NamespacedName{Namespace: endpoint.ControlPlaneNamespace(hc), Name: n.Name}
 }
 
-func (d *derivation) cidr() netip.Prefix {
+// Attachment is what the workers' network is called, as far as it is known.
+func (in Provisioning) Attachment() types.NamespacedName {
+	d := derivation{Provisioning: in}
+	return d.attachment()
+}
+
+// AwaitsSubnet says whether a HostedCluster asks for an Infra and leaves its subnet to what there is on the VLAN.
+func AwaitsSubnet(hc *hyperv1.HostedCluster) bool {
+	_, written := hc.Annotations[names.AnnotationCIDR]
+	cidr, _ := machineNetwork(hc)
+	return hc.Annotations[names.AnnotationInfra] == names.InfraAuto && !written && !cidr.IsValid()
+}
+
+// cidr is the VLAN's subnet, by whoever knows it best: what was written for us, then what the HostedCluster says of its machines, then
+// what their network says of itself, and last what those who are on it already have.
+func (d *derivation) cidr(at types.NamespacedName) netip.Prefix {
 	const key = names.AnnotationCIDR
 	if _, set := d.HostedCluster.Annotations[key]; set {
 		return annotated(d, key, "NETWORK/BITS", network)
 	}
-	machines := d.HostedCluster.Spec.Networking.MachineNetwork
-	if len(machines) == 0 {
-		d.miss("CIDRMissing", key, "NETWORK/BITS", nil, "spec.networking.machineNetwork is empty, so the VLAN's subnet is not known")
-		return netip.Prefix{}
-	}
-	cidr, err := network(machines[0].CIDR.String())
-	if err != nil {
-		d.miss("CIDRMissing", key, "NETWORK/BITS", nil, "spec.networking.machineNetwork[0] does not say the VLAN's subnet: %v", err)
+	cidr, err := machineNetwork(d.HostedCluster)
+	if cidr = cmp.Or(cidr, d.ofNetwork(), d.ofInfras(at)); !cidr.IsValid() {
+		machines := "spec.networking.machineNetwork"
+		if err != nil {
+			machines += fmt.Sprintf(" (%v)", err)
+		}
+		d.miss("CIDRMissing", key, "NETWORK/BITS", nil, "the VLAN's subnet is not known; tried, in this order: %s, the subnet that the workers' NetworkAttachmentDefinition says, and the one that all Infras on it have", machines)
 	}
 	return cidr
+}
+
+// machineNetwork is that of the workers; none where none is written.
+func machineNetwork(hc *hyperv1.HostedCluster) (netip.Prefix, error) {
+	machines := hc.Spec.Networking.MachineNetwork
+	if len(machines) == 0 {
+		return netip.Prefix{}, nil
+	}
+	return network(machines[0].CIDR.String())
+}
+
+// ofNetwork is the subnet that the workers' network says. Of another tenant's nothing is read.
+func (d *derivation) ofNetwork() netip.Prefix {
+	if !d.mayJoin(d.NAD, d.HostedCluster.Namespace, endpoint.ControlPlaneNamespace(d.HostedCluster)) {
+		return netip.Prefix{}
+	}
+	config, err := nad.Parse(d.NAD.Spec.Config)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	cidr, _ := network(config.Subnet().String())
+	return cidr
+}
+
+// mayJoin says whether an Infra of a namespace, which has more lent to it, may be on a network.
+func (d *derivation) mayJoin(n *nad.NetworkAttachmentDefinition, namespace string, lent ...string) bool {
+	return n != nil && permit.Reference{From: namespace, Namespace: n.Namespace, Annotations: n.Annotations, Lent: append(lent, d.Lent...)}.Allowed()
+}
+
+// ofInfras is the subnet of the Infra that there is, else the one that all others have which may be on the VLAN.
+func (d *derivation) ofInfras(at types.NamespacedName) netip.Prefix {
+	if !d.mayJoin(d.NAD, d.HostedCluster.Namespace, endpoint.ControlPlaneNamespace(d.HostedCluster)) {
+		return netip.Prefix{}
+	}
+	var all []netip.Prefix
+	for _, n := range d.OnVLAN {
+		cidr, err := network(string(n.Infra.Spec.NetworkConfig.CIDR))
+		switch {
+		case err != nil || !d.mayJoin(n.NAD, n.Infra.Namespace):
+		case n.Infra.Namespace == d.HostedCluster.Namespace && n.Infra.Name == d.HostedCluster.Name && Refs(n.Infra).NAD == at:
+			return cidr
+		case !slices.Contains(all, cidr):
+			all = append(all, cidr)
+		}
+	}
+	if len(all) != 1 {
+		return netip.Prefix{}
+	}
+	return all[0]
 }
 
 // dhcp is the range of its pool, where one is written. There is no DHCPv6.
@@ -259,7 +336,18 @@ func annotation(key, value string) []finding.Change {
 }
 
 func (d *derivation) command(key, value string) string {
-	return fmt.Sprintf("kubectl -n %s annotate --overwrite hostedcluster %s %s=%s", d.HostedCluster.Namespace, d.HostedCluster.Name, key, value)
+	return annotate(d.HostedCluster, key, value)
+}
+
+func annotate(hc *hyperv1.HostedCluster, key, value string) string {
+	return fmt.Sprintf("kubectl -n %s annotate --overwrite hostedcluster %s %s=%s", hc.Namespace, hc.Name, key, value)
+}
+
+func domainName(text string) (v1alpha1.DNSName, error) {
+	if len(validation.IsDNS1123Subdomain(text)) > 0 {
+		return "", errors.New("it is no DNS name in lower case, such as example.com")
+	}
+	return v1alpha1.DNSName(text), nil
 }
 
 func namespacedName(text string) (types.NamespacedName, error) {

@@ -16,7 +16,7 @@ import (
 
 func TestAHostedClusterAsksFor(t *testing.T) {
 	golden.Cases(t, "testdata/provision", []string{"in.yaml"}, func(t *testing.T, dir string) map[string]string {
-		all := load(t, filepath.Join(dir, "in.yaml")).Provisionings()
+		all := load(t, filepath.Join(dir, "in.yaml")).Provisionings(settings())
 		NewWithT(t).Expect(all).To(HaveLen(1))
 		before := golden.YAML(t, all)
 		p := plan.Provision(all[0])

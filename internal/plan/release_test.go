@@ -4,9 +4,11 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 )
@@ -32,12 +34,24 @@ func serverWorkload(in Child[*v1alpha1.DNSServer]) workload {
 	return workloadOf(in, names.DNS, "DNSServer", n.Attachment, within(string(n.ServerIP), string(n.SecondaryNetworkCIDR)))
 }
 
+// releases is what becomes of a workload's template, and what is said of it.
+func releases(w workload, newest *podTemplate) (released, []finding.Finding) {
+	p := &ChildPlan{}
+	return w.release(p, newest), p.Findings
+}
+
+// servedOf is the template of a server whose pod has been Ready.
+func servedOf(w workload) released {
+	first, _ := releases(w, w.dns(w.settings))
+	w.running, w.now = first.annotations, Now{Serves: true, Rolled: true}
+	again, _ := releases(w, w.dns(w.settings))
+	return again
+}
+
 // Whatever another manager makes of the same decisions, the pods stay, and status says what waits and what releases it.
 func TestATemplateStaysWhenOnlyTheManagerIsNewer(t *testing.T) {
 	in := aServer()
-	w := serverWorkload(in)
-	was, waits := w.release(w.dns(in.Settings))
-	NewWithT(t).Expect(waits).To(BeEmpty())
+	was := servedOf(serverWorkload(in))
 	for name, change := range map[string]func(*podTemplate){
 		"another image":      func(p *podTemplate) { p.Spec.Containers[0].WithImage("example.com/oooi:2") },
 		"another variable":   func(p *podTemplate) { p.Spec.Containers[0].WithEnv(accore.EnvVar().WithName("NEW").WithValue("1")) },
@@ -52,14 +66,14 @@ func TestATemplateStaysWhenOnlyTheManagerIsNewer(t *testing.T) {
 			newer.running = was.annotations
 			newest := newer.dns(in.Settings)
 			change(newest)
-			now, waits := newer.release(newest)
+			now, waits := releases(newer, newest)
 			g.Expect(encoded(now.template)).To(MatchJSON(encoded(was.template)))
 			g.Expect(now.annotations).To(Equal(was.annotations))
 			g.Expect(waits).To(ConsistOf(And(HaveField("Reason", "NewerTemplateWaits"),
 				HaveField("Message", ContainSubstring("-l app.kubernetes.io/instance=c1-dns,app=dns "+names.AnnotationReleased+"-")))))
 
-			back, waits := newer.release(newer.dns(in.Settings))
-			g.Expect(back).To(Equal(was), "the older manager is back")
+			back, waits := releases(newer, newer.dns(in.Settings))
+			g.Expect(back.annotations).To(Equal(was.annotations), "the older manager is back")
 			g.Expect(waits).To(BeEmpty())
 		})
 	}
@@ -68,7 +82,7 @@ func TestATemplateStaysWhenOnlyTheManagerIsNewer(t *testing.T) {
 // What a manager did not write, it does not keep: the newest template is released.
 func TestATemplateThatWasTamperedWithIsNotKept(t *testing.T) {
 	in := aServer()
-	was, _ := serverWorkload(in).release(serverWorkload(in).dns(in.Settings))
+	was := servedOf(serverWorkload(in))
 	for name, running := range map[string]map[string]string{
 		"there is no workload":       nil,
 		"it says nothing":            {},
@@ -81,7 +95,7 @@ func TestATemplateThatWasTamperedWithIsNotKept(t *testing.T) {
 			w := serverWorkload(in)
 			w.running = running
 			newest := w.dns(Settings{Image: "example.com/oooi:2"})
-			now, waits := w.release(newest)
+			now, waits := releases(w, newest)
 			g.Expect(now.template).To(Equal(newest))
 			g.Expect(waits).To(BeEmpty())
 		})
@@ -102,9 +116,9 @@ func TestANetworkThatOnlyANewerManagerChangesReplacesNoPod(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := aServer()
 			in.NAD.Annotations = map[string]string{names.AnnotationInputs: c.before}
-			was, _ := serverWorkload(in).release(serverWorkload(in).dns(in.Settings))
+			was := servedOf(serverWorkload(in))
 			in.Running, in.NAD.Annotations[names.AnnotationInputs], in.NAD.Spec.Config = was.annotations, c.after, other
-			now, _ := serverWorkload(in).release(serverWorkload(in).dns(in.Settings))
+			now, _ := releases(serverWorkload(in), serverWorkload(in).dns(in.Settings))
 			NewWithT(t).Expect(string(encoded(now.template)) != string(encoded(was.template))).To(Equal(c.replaced))
 		})
 	}
@@ -115,10 +129,94 @@ func TestANetworkThatOnlyANewerManagerChangesReplacesNoPod(t *testing.T) {
 func TestOneDecisionHasOneDigestInEveryVersion(t *testing.T) {
 	g := NewWithT(t)
 	w := serverWorkload(aServer())
+	in := aServer()
+	in.NAD.Spec.Config = `{"type": "bridge", "name": "vlan100", "cniVersion": "1.0.0", "bridge": "br100", "ipam": {"addresses": [{"address": "192.168.100.3/24"}], "type": "static"}, "args": {}}`
+	g.Expect(digest(serverWorkload(in).pod)).To(Equal(digest(w.pod)), "the same network in other words")
 	g.Expect(encoded(w.pod)).To(MatchJSON(`{
 		"app": "dns", "namespace": "clusters", "name": "c1-dns",
 		"infra": {"hostedcluster.densityops.com/infra": "c1", "hostedcluster.densityops.com/infra-namespace": "clusters"},
 		"attachment": {"networkAttachmentDefinition": "vlan100"}, "addresses": ["192.168.100.3/24"], "placement": {},
-		"network": ` + string(encoded(bridged)) + `}`))
-	g.Expect(digest(w.pod)).To(Equal("da0e4c54f44f508d"))
+		"network": "` + w.Network + `"}`))
+	g.Expect(digest(w.pod)).To(Equal("665a8b1bcf2977b8"))
+}
+
+// The manager of commit b6c9098 sealed with the text of the configuration itself.
+func TestPodsThatAnOlderManagerSealedStay(t *testing.T) {
+	of := func(change func(*Child[*v1alpha1.DNSServer])) workload {
+		in := aServer()
+		change(&in)
+		return serverWorkload(in)
+	}
+	derivedBy := func(inputs, former string) func(*Child[*v1alpha1.DNSServer]) {
+		return func(in *Child[*v1alpha1.DNSServer]) {
+			in.NAD.Annotations = map[string]string{names.AnnotationInputs: inputs, names.AnnotationFormerInputs: former}
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*Child[*v1alpha1.DNSServer])
+		was    string // what the older manager took for the network
+		stays  bool
+	}{
+		"attached to as it is":        {func(*Child[*v1alpha1.DNSServer]) {}, bridged, true},
+		"derived, tuned":              {derivedBy("new", "tuned,untuned"), "tuned", true},
+		"derived, not tuned":          {derivedBy("new", "tuned,untuned"), "untuned", true},
+		"derived from something else": {derivedBy("new", "tuned,untuned"), "other", false},
+		"of another address":          {func(in *Child[*v1alpha1.DNSServer]) { in.Server.Spec.NetworkConfig.ServerIP = "192.168.100.4" }, bridged, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			old := of(func(*Child[*v1alpha1.DNSServer]) {})
+			old.Network = c.was
+			was := servedOf(old)
+
+			newer := of(c.change)
+			newer.running = was.annotations
+			now, _ := releases(newer, newer.dns(Settings{Image: "example.com/oooi:2"}))
+			g.Expect(string(encoded(now.template)) == string(encoded(was.template))).To(Equal(c.stays))
+			g.Expect(now.annotations[names.AnnotationReleased]).To(HavePrefix(newer.seal(now.annotations[names.AnnotationTemplate])), "sealed anew")
+		})
+	}
+}
+
+// A network that begins to switch forwarding off waits for the next pod; one that ceases to has the pods replaced that would
+// not be Ready without.
+func TestTuningAloneReplacesNoPod(t *testing.T) {
+	const tuned = `{"plugins":[{"type":"bridge"},{"type":"tuning","sysctl":{"net.ipv4.conf.IFNAME.forwarding":"0"}}]}`
+	const plain = `{"plugins":[{"type":"bridge"}]}`
+	for name, c := range map[string]struct {
+		before, after string
+		stays         bool
+	}{
+		"admitted":             {plain, tuned, true},
+		"not admitted anymore": {tuned, plain, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := aServer()
+			in.NAD.Annotations = map[string]string{names.AnnotationInputs: "same"}
+			in.NAD.Spec.Config = c.before
+			was := servedOf(serverWorkload(in))
+			in.Running, in.NAD.Spec.Config = was.annotations, c.after
+			now, waits := releases(serverWorkload(in), serverWorkload(in).dns(in.Settings))
+			g := NewWithT(t)
+			g.Expect(string(encoded(now.template)) == string(encoded(was.template))).To(Equal(c.stays))
+			g.Expect(len(waits) > 0).To(Equal(c.stays), "and that is said")
+		})
+	}
+}
+
+// Without its ConfigMap OpenShift keeps the list on the nodes, and makes a new one that lacks our line; elsewhere there is none.
+func TestWhetherForwardingMayBeSwitchedOff(t *testing.T) {
+	ours := &corev1.ConfigMap{Data: map[string]string{allowlistKey: nad.AllowlistLine()}}
+	for name, c := range map[string]struct {
+		in   Input
+		want bool
+	}{
+		"no list":                     {Input{}, true},
+		"no list, on OpenShift":       {Input{OpenShift: true}, false},
+		"a list without our line":     {Input{SysctlAllowlist: &corev1.ConfigMap{}}, false},
+		"a list with it":              {Input{SysctlAllowlist: ours}, true},
+		"a list with it on OpenShift": {Input{SysctlAllowlist: ours, OpenShift: true}, true},
+	} {
+		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(c.in.tuningAdmitted()).To(Equal(c.want)) })
+	}
 }

@@ -149,10 +149,24 @@ func (s socket) addressing() []finding.Finding {
 	if !s.config.AssignsAddresses() {
 		return nil
 	}
-	return []finding.Finding{finding.Fails(v1alpha1.ConditionNetworkReady, "WorkerNADHasIPAM").
-		In(nadObject(s.source)).At("spec.config").Set(finding.Values{"spec.config": s.config.WithoutAddresses().String()}).
-		Say("NetworkAttachmentDefinition %s/%s assigns addresses: KubeVirt would answer workers' DHCP itself; remove its ipam (OVN-Kubernetes: subnets)", s.source.Namespace, s.source.Name)}
+	fails, network := finding.Fails(v1alpha1.ConditionNetworkReady, "WorkerNADHasIPAM"), s.source.Namespace+"/"+s.source.Name
+	if by, rendered := s.source.Renderer(); rendered {
+		made := finding.Object{APIVersion: "k8s.ovn.org/v1", Kind: by.Kind, Name: by.Name}
+		if by.Kind == "UserDefinedNetwork" {
+			made.Namespace = s.source.Namespace
+		}
+		return []finding.Finding{fails.In(made).At("spec.network.localnet.ipam.mode").
+			Say("NetworkAttachmentDefinition %s assigns addresses: %s; its controller made it from %s %s, whose spec does not change: make that anew with ipam.mode: Disabled and without subnets", network, pinned, by.Kind, by.Name)}
+	}
+	fails = fails.In(nadObject(s.source)).At("spec.config").Set(finding.Values{"spec.config": s.config.WithoutAddresses().String()})
+	if s.config.IsOVN() {
+		return []finding.Finding{fails.Say("NetworkAttachmentDefinition %s assigns addresses: %s; remove its subnets and ipam", network, pinned)}
+	}
+	return []finding.Finding{fails.Say("NetworkAttachmentDefinition %s assigns addresses: KubeVirt would answer workers' DHCP itself; remove its ipam", network)}
 }
+
+// pinned is what OVN-Kubernetes does to a worker whose address it assigned (port_security of its port).
+const pinned = "OVN-Kubernetes drops what a worker sends from any other, such as our leases and MetalLB's and egress addresses"
 
 // frames: workers that send longer frames than their network carries lose them without a word; shorter ones work.
 func (s socket) frames(v *view) []finding.Finding {

@@ -24,6 +24,10 @@ type Child[T metav1.Object] struct {
 	NAD *nad.NetworkAttachmentDefinition
 	// Running are the annotations of the server's workload: they say what was released. Nil while there is none.
 	Running map[string]string
+	// Now is how its workload is, and what a new template of it waits for.
+	Now Now
+	// Bootstrap of Envoy as it is, for the proxy.
+	Bootstrap string
 	// Infra that controls the server; nil when it stands alone.
 	Infra *v1alpha1.Infra
 	// Lent is the control plane's namespace that this Infra may use; empty while it may not.
@@ -37,6 +41,8 @@ type ChildPlan struct {
 	Plan
 	// Held means that nothing may change: what runs stays as it is. The findings say why.
 	Held bool
+	// AwaitsImages, AwaitsTurn: a new template waits for its images to be pulled, or for those of other Infras to serve.
+	AwaitsImages, AwaitsTurn bool
 }
 
 // workload is one child's worth of objects, whatever it serves.
@@ -46,10 +52,11 @@ type workload struct {
 	kind     string
 	server   metav1.Object
 	running  map[string]string
+	now      Now
 }
 
 func workloadOf[T metav1.Object](in Child[T], app, kind string, a v1alpha1.Attachment, addresses ...netip.Prefix) workload {
-	return workload{pod: podOf(in.Server, app, in.NAD, a, addresses), settings: in.Settings, kind: kind, server: in.Server, running: in.Running}
+	return workload{pod: podOf(in.Server, app, in.NAD, a, addresses), settings: in.Settings, kind: kind, server: in.Server, running: in.Running, now: in.Now}
 }
 
 func (w workload) name() string      { return w.server.GetName() }

@@ -21,10 +21,9 @@ func DHCP(in Child[*v1alpha1.DHCPServer]) ChildPlan {
 	}
 	w := workloadOf(in, names.DHCP, "DHCPServer", spec.NetworkConfig.Attachment, within(string(spec.NetworkConfig.ServerIP), string(spec.NetworkConfig.CIDR)))
 	w.Placement, w.Image = spec.Placement, spec.Image
-	released, waits := w.release(w.dhcp(in.Settings))
+	released := w.release(&p, w.dhcp(in.Settings), dhcpRules(w, spec)...)
 
-	p.Find(waits...)
-	p.Want(w.account(dhcpRules(w, spec)...)...)
+	p.Want(w.account(released.rules...)...)
 	p.Want(w.admission(), w.budget(), w.one(released))
 	return p
 }

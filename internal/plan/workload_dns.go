@@ -19,10 +19,9 @@ func DNS(in Child[*v1alpha1.DNSServer]) ChildPlan {
 	}
 	w := workloadOf(in, names.DNS, "DNSServer", spec.NetworkConfig.Attachment, within(string(spec.NetworkConfig.ServerIP), string(spec.NetworkConfig.SecondaryNetworkCIDR)))
 	w.Placement, w.Image = spec.Placement, spec.Image
-	released, waits := w.release(w.dns(in.Settings))
+	released := w.release(&p, w.dns(in.Settings), append(w.ownObject("dnsservers"), reading("hostedcluster.densityops.com", "dhcpleases"))...)
 
-	p.Find(waits...)
-	p.Want(w.account(append(w.ownObject("dnsservers"), reading("hostedcluster.densityops.com", "dhcpleases"))...)...)
+	p.Want(w.account(released.rules...)...)
 	p.Want(w.service(servicePort("dns", corev1.ProtocolUDP, dnsPort), servicePort("dns-tcp", corev1.ProtocolTCP, dnsPort)),
 		w.admission(admitted(corev1.ProtocolUDP, dnsPort), admitted(corev1.ProtocolTCP, dnsPort)), w.budget(), w.one(released))
 	return p

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -27,6 +28,9 @@ const (
 	metricsPort = "metrics"
 )
 
+// tunedVariable tells a daemon whether its attachment switches forwarding off.
+const tunedVariable = "OOOI_VLAN_TUNED"
+
 // daemonGrace is how many seconds a daemon gets to end.
 const daemonGrace = 5
 
@@ -45,20 +49,32 @@ type pod struct {
 	Image      string              `json:"image,omitempty"` // of the daemon, as it was written
 	EnvoyImage string              `json:"envoyImage,omitempty"`
 
-	cni string // the attached network's configuration; a derived one is the manager's work
+	former []string // what older managers took for Network, of the same decision
+	cni    string   // the attached network's configuration; a derived one is the manager's work
 }
 
 func podOf(server metav1.Object, app string, network *nad.NetworkAttachmentDefinition, a v1alpha1.Attachment, addresses []netip.Prefix) pod {
-	p := pod{
-		App: app, Namespace: server.GetNamespace(), Name: server.GetName(), Infra: map[string]string{},
-		Attachment: a, Network: cmp.Or(network.Annotations[names.AnnotationInputs], network.Spec.Config), Addresses: addresses, cni: network.Spec.Config,
-	}
+	p := pod{App: app, Namespace: server.GetNamespace(), Name: server.GetName(), Infra: map[string]string{}, Attachment: a, Addresses: addresses, cni: network.Spec.Config}
+	p.Network, p.former = decidedOf(network)
 	for _, l := range []string{names.LabelInfra, names.LabelInfraNamespace} {
 		if value := server.GetLabels()[l]; value != "" {
 			p.Infra[l] = value
 		}
 	}
 	return p
+}
+
+// decidedOf says what was decided of a network, and what older managers took for the same: of one that we derived, what it was
+// derived from; of one that is attached to as it is, what its configuration says, however it is written.
+func decidedOf(network *nad.NetworkAttachmentDefinition) (decided string, former []string) {
+	if inputs := network.Annotations[names.AnnotationInputs]; inputs != "" {
+		return inputs, strings.Split(network.Annotations[names.AnnotationFormerInputs], ",")
+	}
+	config, err := nad.Parse(network.Spec.Config)
+	if err != nil {
+		return network.Spec.Config, nil
+	}
+	return digest(config.Attachment()), []string{network.Spec.Config}
 }
 
 // own is the name of what the child has beside its workload.
@@ -80,7 +96,16 @@ func (p pod) template(s Settings, spec *accore.PodSpecApplyConfiguration) *accor
 	labels[names.LabelManagedBy] = names.ManagedBy
 	maps.Copy(labels, p.Infra)
 	return accore.PodTemplateSpec().WithLabels(labels).WithSpec(spec).
-		WithAnnotations(map[string]string{names.AnnotationNetworks: p.networks(), names.AnnotationNetwork: digest(p.cni)})
+		WithAnnotations(map[string]string{names.AnnotationNetworks: p.networks(), names.AnnotationNetwork: p.attached()})
+}
+
+// attached is a digest of the configuration.
+func (p pod) attached() string {
+	config, err := nad.Parse(p.cni)
+	if err != nil {
+		return digest(p.cni)
+	}
+	return digest(config.Attachment())
 }
 
 // tuned says whether the attachment switches forwarding off; the daemon then holds back readiness while it is on.
@@ -163,7 +188,7 @@ func (p pod) mac() string {
 // daemon is the container of one of our daemons.
 func (p pod) daemon(s Settings, args ...string) *accore.ContainerApplyConfiguration {
 	return accore.Container().WithName(p.App).WithImage(cmp.Or(p.Image, s.Image)).WithArgs(args...).
-		WithEnv(fromField("POD_IP", "status.podIP"), fromField("POD_NAMESPACE", "metadata.namespace"), accore.EnvVar().WithName("OOOI_VLAN_TUNED").WithValue(fmt.Sprint(p.tuned()))).
+		WithEnv(fromField("POD_IP", "status.podIP"), fromField("POD_NAMESPACE", "metadata.namespace"), accore.EnvVar().WithName(tunedVariable).WithValue(fmt.Sprint(p.tuned()))).
 		WithPorts(port(healthPort, names.HealthPort), port(metricsPort, names.MetricsPort)).
 		WithLivenessProbe(probe("/livez").WithPeriodSeconds(10).WithFailureThreshold(3)).
 		WithReadinessProbe(probe("/readyz").WithPeriodSeconds(1).WithFailureThreshold(2)).

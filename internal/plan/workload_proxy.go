@@ -28,10 +28,12 @@ const (
 	envoyContainer  = "envoy"
 	bootstrapVolume = "bootstrap"
 	bootstrapPath   = "/etc/envoy"
-	bootstrapKey    = "bootstrap.yaml"
 	xdsVolume       = "xds"
 	xdsPath         = "/xds"
 )
+
+// BootstrapKey of the ConfigMap has Envoy's bootstrap.
+const BootstrapKey = "bootstrap.yaml"
 
 // proxyGrace is how many seconds Envoy gets to end: its preStop takes them all.
 const proxyGrace = 2
@@ -50,12 +52,14 @@ func Proxy(in Child[*v1alpha1.ProxyServer]) ChildPlan {
 	w := workloadOf(in, names.Proxy, "ProxyServer", spec.NetworkConfig.Attachment, proxyAddresses(in)...)
 	w.Placement, w.Image, w.EnvoyImage = spec.Placement, spec.ManagerImage, spec.ProxyImage
 	config := bootstrap.Template(w.namespace(), w.name())
-	released, waits := w.release(w.proxy(in.Settings, config))
+	released := w.release(&p, w.proxy(in.Settings, config), w.proxyRules(spec)...)
+	if released.reads(in.Bootstrap) {
+		config = in.Bootstrap
+	}
 
-	p.Find(waits...)
-	p.Want(w.account(w.proxyRules(spec)...)...)
+	p.Want(w.account(released.rules...)...)
 	p.Want(accore.ConfigMap(names.EnvoyBootstrap(w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
-		WithData(map[string]string{bootstrapKey: config}))
+		WithData(map[string]string{BootstrapKey: config}))
 	onPods := podPorts(spec)
 	if len(onPods) > 0 {
 		p.Want(w.proxyService(onPods))
@@ -124,6 +128,11 @@ func (p pod) proxy(s Settings, config string) *accore.PodTemplateSpecApplyConfig
 	return template.WithAnnotations(map[string]string{names.AnnotationBootstrap: digest(config)})
 }
 
+// reads says whether a template that stays was released with a bootstrap: only its own sidecar is known to understand it.
+func (r released) reads(config string) bool {
+	return r.kept && r.template.Annotations[names.AnnotationBootstrap] == digest(config)
+}
+
 func (p pod) sidecar(s Settings, xds *accore.VolumeMountApplyConfiguration) *accore.ContainerApplyConfiguration {
 	limit := accore.EnvVar().WithName(bootstrap.MemoryLimitVariable).WithValueFrom(accore.EnvVarSource().
 		WithResourceFieldRef(accore.ResourceFieldSelector().WithContainerName(envoyContainer).WithResource("limits.memory").WithDivisor(resource.MustParse("1"))))
@@ -138,12 +147,12 @@ func (p pod) sidecar(s Settings, xds *accore.VolumeMountApplyConfiguration) *acc
 // waited. Where the hook fails there is no bootstrap, and Envoy does not start.
 func completesBootstrap() *accore.LifecycleApplyConfiguration {
 	return accore.Lifecycle().WithPostStart(accore.LifecycleHandler().WithExec(accore.ExecAction().WithCommand(
-		"/oooi", "proxy", "bootstrap", "--template="+bootstrapPath+"/"+bootstrapKey, "--output="+xdsPath+"/"+bootstrapKey, "--xds-socket="+bootstrap.DefaultSocket)))
+		"/oooi", "proxy", "bootstrap", "--template="+bootstrapPath+"/"+BootstrapKey, "--output="+xdsPath+"/"+BootstrapKey, "--xds-socket="+bootstrap.DefaultSocket)))
 }
 
 func (p pod) envoy(s Settings, xds *accore.VolumeMountApplyConfiguration) *accore.ContainerApplyConfiguration {
 	return accore.Container().WithName(envoyContainer).WithImage(cmp.Or(p.EnvoyImage, s.EnvoyImage)).
-		WithCommand("/usr/local/bin/envoy").WithArgs(bootstrap.Arguments(xdsPath + "/" + bootstrapKey)...).
+		WithCommand("/usr/local/bin/envoy").WithArgs(bootstrap.Arguments(xdsPath + "/" + BootstrapKey)...).
 		WithSecurityContext(restricted()).WithResources(p.resources("50m", "128Mi", "512Mi")).WithVolumeMounts(xds).
 		// A deleted pod is replaced while it ends: it serves on until the new one's network is made and takes its address.
 		WithLifecycle(accore.Lifecycle().WithPreStop(accore.LifecycleHandler().WithSleep(accore.SleepAction().WithSeconds(proxyGrace))))

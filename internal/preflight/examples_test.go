@@ -57,7 +57,7 @@ func found(t *testing.T, text []byte, code string) (all, coded []preflight.Findi
 var done = []string{"InfraMade", "InfraReleased"}
 
 // later are the sources of what is told of a pod that stays as it was, or of a hosted cluster that runs.
-var later = []string{"release.go", "apps_metallb.go"}
+var later = []string{"release.go", "release_pull.go", "apps_metallb.go"}
 
 // codes are what planning an Infra, or making one from a HostedCluster, may find, as the sources say.
 func codes(t *testing.T) []string {

@@ -15,6 +15,7 @@ import (
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/render"
 )
@@ -33,12 +34,44 @@ const (
 
 // Report is what was found of one Infra.
 type Report struct {
-	Namespace string    `json:"namespace"`
-	Name      string    `json:"name"`
-	Works     bool      `json:"works"`
-	Findings  []Finding `json:"findings"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Works     bool   `json:"works"`
+	// Ask is the command that asks for it: nobody has yet.
+	Ask string `json:"ask,omitempty"`
+	// Serves is what it would be; nil where that cannot be told.
+	Serves   *Serves   `json:"serves,omitempty"`
+	Findings []Finding `json:"findings"`
 	// NotJudged is what neither files nor flags say enough of: nothing found of it is no promise.
 	NotJudged []string `json:"notJudged,omitempty"`
+}
+
+// Serves is what an Infra would be for its workers.
+type Serves struct {
+	CIDR    string `json:"cidr"`
+	Network string `json:"network"`
+	Domain  string `json:"domain,omitempty"`
+	DHCP    string `json:"dhcp,omitempty"`
+	Leases  string `json:"leases,omitempty"`
+	DNS     string `json:"dns,omitempty"`
+	Proxy   string `json:"proxy,omitempty"`
+	// Dials are what workers dial, as far as it is published or written.
+	Dials []string `json:"dials,omitempty"`
+}
+
+func serves(in plan.Input) *Serves {
+	o, ok := plan.OutlookOf(in)
+	if !ok {
+		return nil
+	}
+	s := &Serves{CIDR: string(in.Infra.Spec.NetworkConfig.CIDR), Network: plan.Refs(in.Infra).NAD.String(), Domain: o.Domain, Dials: o.Dials}
+	for _, a := range o.Addresses {
+		*map[string]*string{names.DHCP: &s.DHCP, names.DNS: &s.DNS, names.Proxy: &s.Proxy}[a.Component] = string(a.IP)
+	}
+	if o.Pool.IsValid() {
+		s.Leases = o.Pool.String()
+	}
+	return s
 }
 
 // Finding is one thing that was found.
@@ -56,16 +89,29 @@ type Finding struct {
 	Anew bool `json:"anew,omitempty"`
 }
 
-// All judges the Infras of files, and those that annotations of HostedClusters ask for.
+// All judges the Infras of files, and those that annotations of HostedClusters ask for; where there are none, those that every
+// HostedCluster would have if it asked.
 func All(objects render.Objects, settings plan.Settings) []Report {
+	all := judged(objects, settings)
+	if len(all) > 0 {
+		return all
+	}
+	all = judged(objects.Asking(), settings)
+	for i := range all {
+		all[i].Ask = fmt.Sprintf("kubectl -n %s annotate --overwrite hostedcluster %s %s=%s", all[i].Namespace, all[i].Name, names.AnnotationInfra, names.InfraAuto)
+	}
+	return all
+}
+
+func judged(objects render.Objects, settings plan.Settings) []Report {
 	var all []Report
-	whole, made, held := objects.Provisioned()
+	whole, made, held := objects.Provisioned(settings)
 	for _, h := range held {
 		all = append(all, report(h.Infra, asking(h)))
 	}
 	for _, in := range whole.Inputs(settings) {
 		r := report(in.Infra, atSource(in.Infra, append(asking(made[in.Infra]), planning(in)...)))
-		r.NotJudged = notJudged(in)
+		r.NotJudged, r.Serves = notJudged(in), serves(in)
 		all = append(all, r)
 	}
 	return all
@@ -75,6 +121,11 @@ func notJudged(in plan.Input) (all []string) {
 	hc := in.HostedCluster
 	if hc != nil && hc.Spec.Platform.Kubevirt != nil && len(in.NodePools) == 0 && len(plan.Permitted(in)) == 0 {
 		all = append(all, fmt.Sprintf("whether workers are plugged in well and have addresses enough: the files hold no NodePool of HostedCluster %s/%s", hc.Namespace, hc.Name))
+	}
+	for _, pool := range in.NodePools {
+		if pool.Spec.Platform.Kubevirt == nil {
+			all = append(all, fmt.Sprintf("whether the machines of NodePool %s/%s (platform %s) are on the VLAN: no field says it", pool.Namespace, pool.Name, pool.Spec.Platform.Type))
+		}
 	}
 	if len(in.Settings.PodCIDRs) == 0 || len(in.Settings.ServiceCIDRs) == 0 {
 		all = append(all, "whether addresses are also the management cluster's: set --pod-cidrs and --service-cidrs")
@@ -130,8 +181,15 @@ func severity(o finding.Outcome) Severity {
 	return Warning
 }
 
-// Table writes reports for people: a line for each finding, then what to change.
+// Table writes reports for people: what would be, a line for each finding, then what to change.
 func Table(to io.Writer, reports []Report) error {
+	for _, works := range []bool{true, false} {
+		for _, r := range reports {
+			if r.Works == works {
+				r.outlook(to)
+			}
+		}
+	}
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "INFRA\tSEVERITY\tCODE\tFIELD\tREASON")
 	for _, r := range reports {
@@ -151,6 +209,29 @@ func Table(to io.Writer, reports []Report) error {
 		return err
 	}
 	return changes(to, reports)
+}
+
+// outlook says whether it works, then what it would be.
+func (r Report) outlook(to io.Writer) {
+	says := "would work"
+	switch {
+	case r.Ask != "" && r.Works:
+		says = "would work with: " + r.Ask
+	case r.Ask != "":
+		says = "would not work with this alone: " + r.Ask
+	case !r.Works:
+		says = "would not work"
+	}
+	fmt.Fprintf(to, "%s/%s %s\n", r.Namespace, r.Name, says)
+	if s := r.Serves; s != nil {
+		rows := [][2]string{{"network", s.CIDR + " on " + s.Network}, {"domain", s.Domain}, {"dhcp", s.DHCP}, {"leases", s.Leases}, {"dns", s.DNS}, {"proxy", s.Proxy}, {"dialled", strings.Join(s.Dials, " ")}}
+		for _, row := range rows {
+			if row[1] != "" {
+				fmt.Fprintf(to, "  %-8s %s\n", row[0], row[1])
+			}
+		}
+	}
+	fmt.Fprintln(to)
 }
 
 func changes(to io.Writer, reports []Report) error {

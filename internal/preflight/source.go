@@ -21,6 +21,7 @@ var annotations = map[string]string{
 	"spec.networkConfig.cidr":                        names.AnnotationCIDR,
 	"spec.networkConfig.gateway":                     names.AnnotationGateway,
 	"spec.networkConfig.dnsServers":                  names.AnnotationDNSServers,
+	"spec.infraComponents.dns.baseDomain":            names.AnnotationBaseDomain,
 	rangeStart:                                       names.AnnotationDHCPRange,
 	rangeEnd:                                         names.AnnotationDHCPRange,
 }

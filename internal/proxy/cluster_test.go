@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,6 +23,8 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/proxy/ads"
+	"github.com/cldmnky/oooi/internal/proxy/endpoints"
+	"github.com/cldmnky/oooi/internal/proxy/intent"
 	"github.com/cldmnky/oooi/internal/proxy/translate"
 )
 
@@ -85,13 +89,74 @@ func TestStatusTellsWhatEnvoySees(t *testing.T) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(l.server), s)
 		return s.Status, err
 	}
-	g.Eventually(seen, 2*reportPause).Should(And(
+	g.Eventually(seen, soon).Should(And(
 		HaveField("Backends", ConsistOf(v1alpha1.BackendStatus{Name: "api", Healthy: 1, Total: 1})),
 		HaveField("Instances", ConsistOf(v1alpha1.Instance{IP: vip, Ready: true})),
 		HaveField("Conditions", ConsistOf(And(HaveField("Type", "ConfigAccepted"), HaveField("Status", metav1.ConditionTrue)))),
 	))
+	says := func(healthy, total int32, message string) {
+		t.Helper()
+		g.Eventually(seen, soon).Should(HaveField("Backends", ConsistOf(And(
+			HaveField("Healthy", healthy), HaveField("Total", total), HaveField("Message", message)))))
+	}
 	g.Expect(a.listener.Close()).To(Succeed())
-	g.Eventually(seen, 3*reportPause).Should(HaveField("Backends", ConsistOf(v1alpha1.BackendStatus{Name: "api", Total: 1})))
+	answer := httptest.NewRecorder()
+	g.Expect(l.proxy.unanswered()).To(BeZero())
+	says(0, 1, "no ready pod of service clusters-c1/kube-apiserver takes a connection on port 6443; see: kubectl -n clusters-c1 get endpointslices -l kubernetes.io/service-name=kube-apiserver")
+	l.proxy.metrics().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	g.Expect(answer.Body.String()).To(ContainSubstring("oooi_proxy_backends_unanswered 1"))
+	b := newTarget(t, "b")
+	now := slice(b)
+	g.Expect(c.Delete(t.Context(), slice(a))).To(Succeed())
+	says(0, 0, "service clusters-c1/kube-apiserver has no ready pod; see: kubectl -n clusters-c1 get endpointslices -l kubernetes.io/service-name=kube-apiserver")
+	g.Expect(c.Create(t.Context(), now)).To(Succeed())
+	says(1, 1, "")
+	g.Expect(c.Delete(t.Context(), service())).To(Succeed())
+	says(0, 0, "service clusters-c1/kube-apiserver does not exist")
+}
+
+// soon is within what an Infra's Ready may take to say what became untrue.
+const soon = 10 * time.Second
+
+func TestBackendsThatEnvoyHasNotTriedAreSaidAsBefore(t *testing.T) {
+	before := v1alpha1.BackendStatus{Name: "api", Healthy: 2, Total: 3}
+	for name, c := range map[string]struct {
+		counts map[string]tally
+		want   []v1alpha1.BackendStatus
+	}{
+		"Envoy does not answer":                  {nil, []v1alpha1.BackendStatus{before}},
+		"Envoy has yet to try a pod that came":   {map[string]tally{"api": {untried: 1, total: 1}}, []v1alpha1.BackendStatus{before}},
+		"one of several pods is yet to be tried": {map[string]tally{"api": {healthy: 1, untried: 1, total: 2}}, []v1alpha1.BackendStatus{{Name: "api", Healthy: 1, Total: 2}}},
+		"another was never heard of":             {map[string]tally{"api": {healthy: 3, total: 3}, "new": {untried: 1, total: 1}}, []v1alpha1.BackendStatus{{Name: "api", Healthy: 3, Total: 3}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &Proxy{seen: &v1alpha1.ProxyServer{Status: v1alpha1.ProxyServerStatus{Backends: []v1alpha1.BackendStatus{before}}}}
+			p.told.Backends = []intent.Backend{{Name: "api", Service: &intent.Service{}}, {Name: "new", Service: &intent.Service{}}}
+			NewWithT(t).Expect(p.backends(c.counts)).To(Equal(c.want))
+		})
+	}
+}
+
+func TestABackendWhosePodsAreNotReadYetIsNotAway(t *testing.T) {
+	p := &Proxy{seen: &v1alpha1.ProxyServer{}, watch: endpoints.NewWatch(nil)}
+	p.told.Backends = []intent.Backend{{Name: "new", Service: &intent.Service{Namespace: "clusters", Name: "mirror", Port: 5000}}}
+	NewWithT(t).Expect(p.backends(map[string]tally{"new": {}})).To(BeEmpty())
+}
+
+func TestATargetThatComesAndGoesIsWrittenNowAndThen(t *testing.T) {
+	g := NewWithT(t)
+	up, down := []v1alpha1.BackendStatus{{Name: "api", Healthy: 1, Total: 1}}, []v1alpha1.BackendStatus{{Name: "api", Total: 1}}
+	s, written, last := &said{}, 0, []v1alpha1.BackendStatus(nil)
+	start := time.Now()
+	for second := range 60 {
+		now := s.next([][]v1alpha1.BackendStatus{up, down}[second%2], start.Add(time.Duration(second)*time.Second))
+		if !reflect.DeepEqual(now, last) {
+			last, written = now, written+1
+		}
+	}
+	g.Expect(written).To(BeNumerically("<=", 13))
+	g.Expect(s.next(up, start.Add(2*time.Minute))).To(Equal(up))
+	g.Expect(s.next(slices.Concat(up, []v1alpha1.BackendStatus{{Name: "new"}}), start.Add(2*time.Minute))).To(HaveLen(2), "what was never told is told at once")
 }
 
 func TestARestartWithoutTheAPIServerServesAsBefore(t *testing.T) {

@@ -32,10 +32,11 @@ func (e envoy) get(ctx context.Context, path string) (io.ReadCloser, error) {
 	return response.Body, nil
 }
 
-// tally counts a backend's targets.
-type tally struct{ healthy, total int32 }
+// tally counts a backend's targets: those that passed Envoy's last checks, those that let a connection time out, and those
+// that Envoy has yet to try.
+type tally struct{ healthy, silent, untried, total int32 }
 
-// targets counts each backend's targets as Envoy sees them, by its own checks.
+// targets counts each backend's targets as Envoy sees them, by its own checks (envoy.admin.v3.HostHealthStatus).
 func (e envoy) targets(ctx context.Context) (map[string]tally, error) {
 	body, err := e.get(ctx, "/clusters?format=json")
 	if err != nil {
@@ -47,7 +48,9 @@ func (e envoy) targets(ctx context.Context) (map[string]tally, error) {
 			Name  string `json:"name"`
 			Hosts []struct {
 				Health struct {
-					FailedCheck bool `json:"failed_active_health_check"`
+					Failed   bool `json:"failed_active_health_check"`
+					TimedOut bool `json:"active_hc_timeout"`
+					Untried  bool `json:"pending_active_hc"`
 				} `json:"health_status"`
 			} `json:"host_statuses"`
 		} `json:"cluster_statuses"`
@@ -59,8 +62,13 @@ func (e envoy) targets(ctx context.Context) (map[string]tally, error) {
 	for _, cluster := range answer.Clusters {
 		count := tally{total: int32(len(cluster.Hosts))}
 		for _, host := range cluster.Hosts {
-			if !host.Health.FailedCheck {
+			switch h := host.Health; {
+			case h.Untried:
+				count.untried++
+			case !h.Failed:
 				count.healthy++
+			case h.TimedOut:
+				count.silent++
 			}
 		}
 		counts[cluster.Name] = count

@@ -13,6 +13,7 @@ func (p *Proxy) metrics() http.Handler {
 	registry.MustRegister(
 		p.gauge("oooi_proxy_configuration_accepted", "1 while Envoy holds exactly the newest configuration.", func() bool { return p.ads.Verdict().Accepted }),
 		p.gauge("oooi_proxy_ready", "1 while nothing keeps the proxy from serving.", func() bool { return p.ready.Problem() == nil }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "oooi_proxy_backends_unanswered", Help: "Backends with no target that answers."}, p.unanswered),
 	)
 	// As plain text, uncompressed: Envoy's text is put behind it.
 	own := promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true})

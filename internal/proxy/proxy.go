@@ -56,6 +56,7 @@ type Proxy struct {
 	anything bool                  // whether it was told anything yet
 
 	rejection string // Envoy's words that were logged last
+	said      said   // of the backends, in the status
 }
 
 // Run serves until the context ends. Without a cluster (file mode) c is nil.

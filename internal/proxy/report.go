@@ -24,8 +24,9 @@ const (
 )
 
 const (
-	// reportPause is how often targets are counted; Envoy announces nothing.
-	reportPause = 5 * time.Second
+	// reportPause is how often targets are counted; Envoy announces nothing. A target that is cut off fails three checks of two
+	// seconds before, and the Infra is to say so within ten.
+	reportPause = 2 * time.Second
 	// settlePause lets Envoy answer for all types before a verdict is told.
 	settlePause = 100 * time.Millisecond
 )
@@ -130,9 +131,12 @@ func (p *Proxy) statusNow(verdict ads.Verdict, counts map[string]tally) *ac.Prox
 	status := ac.ProxyServerStatus().
 		WithConditions(daemon.Condition(p.seen.Status.Conditions, p.configAccepted(verdict))).
 		WithInstances(ac.Instance().WithIP(p.seen.Spec.NetworkConfig.ServerIP).WithReady(p.ready.Problem() == nil))
-	for _, b := range p.told.Backends {
-		count := counts[b.Name]
-		status.WithBackends(ac.BackendStatus().WithName(b.Name).WithHealthy(count.healthy).WithTotal(count.total))
+	for _, b := range p.said.next(p.backends(counts), time.Now()) {
+		one := ac.BackendStatus().WithName(b.Name).WithHealthy(b.Healthy).WithTotal(b.Total)
+		if b.Message != "" {
+			one.WithMessage(b.Message)
+		}
+		status.WithBackends(one)
 	}
 	return ac.ProxyServer(p.seen.Name, p.seen.Namespace).WithStatus(status)
 }

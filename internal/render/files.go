@@ -1,86 +1,175 @@
 package render
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Files reads the objects of files, of directories as kubectl does (not of those below), and of standard input as "-".
-func Files(stdin io.Reader, names []string) (Objects, error) {
-	var all Objects
-	givenIn := map[string]string{}
+// Files reads the objects of files, of directories with all below them, and of standard input as "-". Directories may hold what
+// `oc adm must-gather` leaves: what cannot be read there and is none of the kinds that decide is passed over, and named.
+func Files(stdin io.Reader, names []string) (Objects, []string, error) {
+	r := reading{stdin: stdin, given: map[string]given{}}
 	for _, name := range names {
-		files, err := within(name)
+		if err := r.take(name); err != nil {
+			return nil, nil, err
+		}
+	}
+	return r.objects, r.passedOver, nil
+}
+
+type reading struct {
+	stdin      io.Reader
+	objects    Objects
+	given      map[string]given
+	passedOver []string
+}
+
+// given is where an object stands, and where in the files.
+type given struct {
+	index int
+	file  string
+}
+
+func (r *reading) take(name string) error {
+	if name == "-" {
+		objects, err := Read(r.stdin)
 		if err != nil {
-			return nil, err
+			return fmt.Errorf("-: %w", err)
 		}
-		for _, file := range files {
-			objects, err := readFile(stdin, file)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", file, err)
-			}
-			if err := givenOnce(givenIn, file, objects); err != nil {
-				return nil, err
-			}
-			all = append(all, objects...)
-		}
+		return r.add("-", objects)
 	}
-	return all, nil
-}
-
-// within lists the files of a directory; a file is its own list.
-func within(name string) ([]string, error) {
-	if name == "-" {
-		return []string{name}, nil
-	}
-	if info, err := os.Stat(name); err != nil || !info.IsDir() {
-		return []string{name}, err
-	}
-	entries, err := os.ReadDir(name)
+	info, err := os.Stat(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var files []string
-	for _, entry := range entries {
-		if !entry.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) {
-			files = append(files, filepath.Join(name, entry.Name()))
+	if info.IsDir() {
+		return r.directory(name)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	objects, err := Read(bytes.NewReader(text))
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return r.add(name, objects)
+}
+
+// hosted is how HyperShift's dump calls the directory of what is in a hosted cluster itself (hypershift: cmd/cluster/core/dump.go), of
+// which the names mean other things here.
+const hosted = "hostedcluster-"
+
+func (r *reading) directory(name string) error {
+	files, root := 0, name+string(filepath.Separator) // a link is followed
+	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			r.passedOver = append(r.passedOver, err.Error())
+			return nil
+		case entry.IsDir() && file != root && strings.HasPrefix(entry.Name(), hosted):
+			return fs.SkipDir
+		case entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)):
+			return nil
+		}
+		files++
+		return r.within(file)
+	})
+	if err == nil && files == 0 {
+		return fmt.Errorf("%s holds no *.yaml, *.yml or *.json", name)
+	}
+	return err
+}
+
+// within reads a file of a directory. Most of thousands speak of nothing that is read here, and are not parsed.
+func (r *reading) within(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		r.passedOver = append(r.passedOver, err.Error())
+		return nil
+	}
+	if !speaksOf(text, known) {
+		return nil
+	}
+	objects, err := Read(bytes.NewReader(text))
+	switch {
+	case err != nil && speaksOf(text, unmistakable):
+		return fmt.Errorf("%s: %w", file, err)
+	case err != nil:
+		r.passedOver = append(r.passedOver, fmt.Sprintf("%s: %v", file, err))
+		return nil
+	}
+	return r.add(file, objects)
+}
+
+var kindWritten = regexp.MustCompile(`"?kind"?:\s*"?([A-Za-z]+)`)
+
+// speaksOf says whether a text has an object, or a list, of one of some kinds.
+func speaksOf(text []byte, of kinds) bool {
+	for _, m := range kindWritten.FindAllSubmatch(text, -1) {
+		name := string(m[1])
+		if of.named(name) || of.named(strings.TrimSuffix(name, "List")) {
+			return true
 		}
 	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("%s holds no *.yaml, *.yml or *.json", name)
-	}
-	return files, nil
+	return false
 }
 
-func readFile(stdin io.Reader, name string) (Objects, error) {
-	if name == "-" {
-		return Read(stdin)
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return Read(file)
-}
-
-// givenOnce refuses an object that a file before, or this one, has already: which of them a cluster would have cannot be told.
-func givenOnce(givenIn map[string]string, file string, objects Objects) error {
+func (r *reading) add(file string, objects Objects) error {
 	for _, object := range objects {
 		o, ok := object.(metav1.Object)
 		if !ok {
 			continue
 		}
 		id := fmt.Sprintf("%s %s/%s", object.GetObjectKind().GroupVersionKind().Kind, o.GetNamespace(), o.GetName())
-		if earlier, given := givenIn[id]; given {
-			return fmt.Errorf("%s: %s is given twice, first in %s; give it once", file, id, earlier)
+		earlier, again := r.given[id]
+		if !again {
+			r.given[id] = given{len(r.objects), file}
+			r.objects = append(r.objects, object)
+			continue
 		}
-		givenIn[id] = file
+		newest, err := newer(r.objects[earlier.index].(metav1.Object), o)
+		if err != nil {
+			return fmt.Errorf("%s: %s is given twice, first in %s; give it once", file, id, earlier.file)
+		}
+		if newest == o {
+			r.objects[earlier.index] = object
+		}
 	}
 	return nil
+}
+
+// newer is the later state of one object that was read off a cluster twice, as must-gather does. Of two that somebody wrote it cannot be
+// told which a cluster would have.
+func newer(one, other metav1.Object) (metav1.Object, error) {
+	switch {
+	case madeHere(other):
+		return one, nil
+	case madeHere(one):
+		return other, nil
+	}
+	if reflect.DeepEqual(one, other) && one.GetUID() != "" {
+		return one, nil
+	}
+	first, err := strconv.ParseUint(one.GetResourceVersion(), 10, 64)
+	second, otherErr := strconv.ParseUint(other.GetResourceVersion(), 10, 64)
+	if err = errors.Join(err, otherErr); err != nil || one.GetUID() != other.GetUID() || one.GetUID() == "" {
+		return nil, errors.Join(err, errors.New("not of one object"))
+	}
+	if second > first {
+		return other, nil
+	}
+	return one, nil
 }

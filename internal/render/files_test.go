@@ -1,12 +1,14 @@
 package render_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/render"
@@ -23,21 +25,55 @@ func place(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-func TestADirectoryIsReadAsKubectlReadsIt(t *testing.T) {
+func TestADirectoryIsReadWithAllBelowIt(t *testing.T) {
 	g := NewWithT(t)
 	dir := place(t, map[string]string{
 		"a.yaml":       "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: n1}\n",
 		"b.yml":        "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: n2}\n",
 		"c.json":       `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "c"}}`,
 		"notes.md":     "just words",
-		"below/d.yaml": "just words",
+		"below/d.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: d}\n",
 	})
-	objects, err := render.Files(nil, []string{dir})
+	objects, passedOver, err := render.Files(nil, []string{dir})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(objects).To(HaveLen(4))
+	g.Expect(passedOver).To(BeEmpty())
+
+	_, _, err = render.Files(nil, []string{place(t, map[string]string{"notes.md": ""})})
+	g.Expect(err).To(MatchError(HaveSuffix("holds no *.yaml, *.yml or *.json")))
+}
+
+// Paths and forms are those of oc adm inspect, which must-gather runs: lists of one kind whose items may say none, single objects, one
+// object in two files, and much else.
+func TestAMustGatherIsRead(t *testing.T) {
+	const service = "metadata: {name: kube-apiserver, namespace: clusters-c1, uid: u1, resourceVersion: %q}\nspec: {ports: [{port: %s}]}\n"
+	files := map[string]string{
+		"version":              "must-gather 4.21",
+		"event-filter.html.gz": "\x1f\x8b",
+		"quay/namespaces/clusters-c1/core/services.yaml":                             "---\napiVersion: v1\nitems:\n- metadata: {name: kube-apiserver, namespace: clusters-c1, uid: u1, resourceVersion: '9'}\n  spec: {ports: [{port: 6443}]}\nkind: ServiceList\nmetadata: {resourceVersion: '10'}\n",
+		"quay/namespaces/clusters-c1/core/pods.yaml":                                 "apiVersion: v1\nkind: PodList\nitems: [{metadata: {name: x}}]\n",
+		"quay/namespaces/clusters-c1/services/kube-apiserver.yaml":                   "apiVersion: v1\nkind: Service\n" + fmt.Sprintf(service, "8", "443"),
+		"quay/namespaces/clusters-c1/clusters-c1.yaml":                               "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: clusters-c1}\n",
+		"quay/namespaces/clusters/hypershift.openshift.io/nodepools/c1.yaml":         "---\napiVersion: hypershift.openshift.io/v1beta1\nkind: NodePool\nmetadata: {name: c1, namespace: clusters}\n",
+		"quay/cluster-scoped-resources/apiextensions.k8s.io/customresources/hc.yaml": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: hostedclusters.hypershift.openshift.io}\nspec: {names: {kind: HostedCluster}}\n",
+		"quay/namespaces/clusters-c1/pods/etcd-0/etcd.yaml":                          "a: [torn off",
+		"quay/namespaces/clusters-c1/core/torn.yaml":                                 "kind: EndpointSlice\na: [torn off",
+		"quay/hostedcluster-c1/namespaces/default/core/services.yaml":                "apiVersion: v1\nkind: Service\nmetadata: {name: of-the-hosted-cluster, namespace: default}\n",
+	}
+	g := NewWithT(t)
+	dir := place(t, files)
+	objects, passedOver, err := render.Files(nil, []string{dir})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(objects).To(HaveLen(3))
+	g.Expect(objects).To(ContainElement(And(BeAssignableToTypeOf(&corev1.Service{}), HaveField("Spec.Ports", HaveExactElements(HaveField("Port", int32(6443)))))), "the newer of two")
+	g.Expect(passedOver).To(HaveExactElements(HavePrefix(filepath.Join(dir, "quay/namespaces/clusters-c1/core/torn.yaml") + ": ")))
+}
 
-	_, err = render.Files(nil, []string{place(t, map[string]string{"notes.md": ""})})
-	g.Expect(err).To(MatchError(HaveSuffix("holds no *.yaml, *.yml or *.json")))
+// What decides is not passed over.
+func TestAFileOfADirectoryThatDecidesAndCannotBeReadIsRefused(t *testing.T) {
+	dir := place(t, map[string]string{"deep/infra.yaml": "apiVersion: hostedcluster.densityops.com/v1alpha1\nkind: Infra\nmetadata: {name: c1}\nspec: {cidr: x}\n"})
+	_, _, err := render.Files(nil, []string{dir})
+	NewWithT(t).Expect(err).To(MatchError(And(HavePrefix(filepath.Join(dir, "deep/infra.yaml")), ContainSubstring(`unknown field "spec.cidr"`))))
 }
 
 func TestAnObjectIsGivenOnce(t *testing.T) {
@@ -45,13 +81,13 @@ func TestAnObjectIsGivenOnce(t *testing.T) {
 	const infra = "apiVersion: hostedcluster.densityops.com/v1alpha1\nkind: Infra\n"
 	dir := place(t, map[string]string{"a.yaml": infra + "metadata: {name: c1}\n"})
 	again := strings.NewReader(infra + "metadata: {name: c2}\n---\n" + infra + "metadata: {name: c1, namespace: default}\n")
-	_, err := render.Files(again, []string{dir, "-"})
+	_, _, err := render.Files(again, []string{dir, "-"})
 	g.Expect(err).To(MatchError("-: Infra default/c1 is given twice, first in " + filepath.Join(dir, "a.yaml") + "; give it once"))
 }
 
 func TestAFileThatCannotBeReadIsNamed(t *testing.T) {
 	file := filepath.Join(place(t, map[string]string{"a.yaml": "just words"}), "a.yaml")
-	_, err := render.Files(nil, []string{file})
+	_, _, err := render.Files(nil, []string{file})
 	NewWithT(t).Expect(err).To(MatchError(HavePrefix(file + ": document 1: not a Kubernetes object")))
 }
 

@@ -91,12 +91,35 @@ func (o Objects) input(infra *v1alpha1.Infra, on segments, settings plan.Setting
 	return in
 }
 
+// provisioning is what the annotations of a HostedCluster are planned from.
+func (o Objects) provisioning(hc *hyperv1.HostedCluster, settings plan.Settings) plan.Provisioning {
+	key := named(hc.Namespace, hc.Name)
+	in := plan.Provisioning{HostedCluster: hc, NodePools: o.nodePools(key), Infra: find[v1alpha1.Infra](o, key), Lent: settings.NADSourceNamespaces}
+	in.NAD = find[nad.NetworkAttachmentDefinition](o, in.Attachment())
+	if at := in.NAD.Layer2(); at != "" {
+		in.OnVLAN = o.segments(pick[v1alpha1.Infra](o, "")).infras[at]
+	}
+	return in
+}
+
 // Provisionings are what annotations of the files' HostedClusters are planned from.
-func (o Objects) Provisionings() []plan.Provisioning {
+func (o Objects) Provisionings(settings plan.Settings) []plan.Provisioning {
 	var all []plan.Provisioning
 	for _, hc := range pick[hyperv1.HostedCluster](o, "") {
-		key := named(hc.Namespace, hc.Name)
-		all = append(all, plan.Provisioning{HostedCluster: hc, NodePools: o.nodePools(key), Infra: find[v1alpha1.Infra](o, key)})
+		all = append(all, o.provisioning(hc, settings))
+	}
+	return all
+}
+
+// Asking are the objects as they would be if each HostedCluster asked for an Infra.
+func (o Objects) Asking() Objects {
+	all := slices.Clone(o)
+	for i, object := range all {
+		if hc, ok := object.(*hyperv1.HostedCluster); ok {
+			hc = hc.DeepCopy()
+			metav1.SetMetaDataAnnotation(&hc.ObjectMeta, names.AnnotationInfra, names.InfraAuto)
+			all[i] = hc
+		}
 	}
 	return all
 }

@@ -18,7 +18,7 @@ import (
 // Kinds that planning reads, each in the one version that it knows.
 var (
 	// unmistakable kinds are these and no others, whatever apiVersion is written.
-	unmistakable = []schema.GroupVersionKind{
+	unmistakable = kinds{
 		v1alpha1.GroupVersion.WithKind("Infra"),
 		v1alpha1.GroupVersion.WithKind("DHCPServer"),
 		v1alpha1.GroupVersion.WithKind("DHCPLease"),
@@ -30,26 +30,33 @@ var (
 		nad.GroupVersion.WithKind("NetworkAttachmentDefinition"),
 	}
 	// common names are those of other groups' kinds too: Knative has a Service, Calico a NetworkPolicy.
-	common = []schema.GroupVersionKind{
+	common = kinds{
 		corev1.SchemeGroupVersion.WithKind("Namespace"),
 		corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		corev1.SchemeGroupVersion.WithKind("Service"),
-		corev1.SchemeGroupVersion.WithKind("List"),
 		discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"),
 		networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
 		routev1.GroupVersion.WithKind("Route"),
+		clusterNetworkKind,
 		openShiftDNS, // config.openshift.io has a DNS too
 	}
+	known = slices.Concat(unmistakable, common)
 )
+
+type kinds []schema.GroupVersionKind
+
+func (k kinds) named(name string) bool {
+	return slices.ContainsFunc(k, func(kind schema.GroupVersionKind) bool { return kind.Kind == name })
+}
 
 // reads says whether planning reads a kind, and refuses one that was meant to be read but would be passed over.
 func reads(kind schema.GroupVersionKind) (bool, error) {
-	if slices.Contains(unmistakable, kind) || slices.Contains(common, kind) {
+	if slices.Contains(known, kind) {
 		return true, nil
 	}
-	for _, known := range slices.Concat(unmistakable, common) {
-		if known.Kind == kind.Kind && (known.Group == kind.Group || slices.Contains(unmistakable, known)) {
-			return false, fmt.Errorf("%s of apiVersion %q is not read; write apiVersion: %s", kind.Kind, kind.GroupVersion(), known.GroupVersion())
+	for _, k := range known {
+		if k.Kind == kind.Kind && (k.Group == kind.Group || slices.Contains(unmistakable, k)) {
+			return false, fmt.Errorf("%s of apiVersion %q is not read; write apiVersion: %s", kind.Kind, kind.GroupVersion(), k.GroupVersion())
 		}
 	}
 	if kind.Group == v1alpha1.GroupVersion.Group {

@@ -3,9 +3,12 @@ package render
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 
 	routev1 "github.com/openshift/api/route/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
@@ -66,8 +69,14 @@ func decode(doc []byte) (Objects, error) {
 	if err != nil || kind.Empty() {
 		return nil, err
 	}
+	if element, is := strings.CutSuffix(kind.Kind, "List"); is {
+		return items(doc, kind.GroupVersion().WithKind(element))
+	}
 	if read, err := reads(kind); err != nil || !read {
 		return nil, err
+	}
+	if kind == clusterNetworkKind {
+		return networksOf(doc)
 	}
 	if kind == openShiftDNS { // handed on as it is, fields that we do not know among it
 		u := &unstructured.Unstructured{}
@@ -80,9 +89,6 @@ func decode(doc []byte) (Objects, error) {
 	object, _, err := decoder.Decode(doc, nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", kind.Kind, err)
-	}
-	if list, ok := object.(*corev1.List); ok {
-		return items(list)
 	}
 	if o, ok := object.(metav1.Object); ok && decoder == strict && o.GetName() == "" {
 		return nil, fmt.Errorf("%s: it has no metadata.name; give it one", kind.Kind)
@@ -112,10 +118,22 @@ func kindOf(doc []byte) (schema.GroupVersionKind, error) {
 	return of.GroupVersionKind(), nil
 }
 
-func items(list *corev1.List) (Objects, error) {
+// items of `kind: List`, and of lists of one kind, whose items need not say theirs.
+func items(doc []byte, element schema.GroupVersionKind) (Objects, error) {
+	if element.Kind != "" {
+		if read, err := reads(element); err != nil || !read {
+			return nil, err
+		}
+	}
+	var list struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	if err := yaml.Unmarshal(doc, &list); err != nil {
+		return nil, err
+	}
 	var all Objects
 	for i, item := range list.Items {
-		more, err := decode(item.Raw)
+		more, err := decode(ofKind(item, element))
 		if err != nil {
 			return nil, fmt.Errorf("item %d: %w", i+1, err)
 		}
@@ -123,3 +141,19 @@ func items(list *corev1.List) (Objects, error) {
 	}
 	return all, nil
 }
+
+// ofKind writes a kind into an item that says none.
+func ofKind(item json.RawMessage, element schema.GroupVersionKind) []byte {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(item, &fields) != nil || fields == nil || fields["kind"] != nil || element.Kind == "" {
+		return item
+	}
+	fields["apiVersion"], fields["kind"] = quoted(element.GroupVersion().String()), quoted(element.Kind)
+	text, err := json.Marshal(fields)
+	if err != nil {
+		panic(err) // it was JSON
+	}
+	return text
+}
+
+func quoted(text string) json.RawMessage { return json.RawMessage(strconv.Quote(text)) }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -27,7 +28,7 @@ type Rendering struct {
 
 // Render plans every Infra of the files, and those that annotations of HostedClusters ask for.
 func (o Objects) Render(settings plan.Settings) []Rendering {
-	o, made, all := o.Provisioned()
+	o, made, all := o.Provisioned(settings)
 	for _, in := range o.Inputs(settings) {
 		p, r := plan.Infra(in), made[in.Infra]
 		r.Infra, r.Held, r.Objects, r.Findings = in.Infra, p.Held, append(r.Objects, p.Objects...), append(r.Findings, p.Findings...)
@@ -44,9 +45,10 @@ func (o Objects) Render(settings plan.Settings) []Rendering {
 
 // Provisioned adds the Infras that annotations ask for, with how their own rendering begins, and says which cannot be made. One
 // that is in the files is left as it is, with what is found of the HostedCluster.
-func (o Objects) Provisioned() (whole Objects, made map[*v1alpha1.Infra]Rendering, held []Rendering) {
+func (o Objects) Provisioned(settings plan.Settings) (whole Objects, made map[*v1alpha1.Infra]Rendering, held []Rendering) {
 	whole, made = slices.Clone(o), map[*v1alpha1.Infra]Rendering{}
-	for _, in := range o.Provisionings() {
+	for _, hc := range pick[hyperv1.HostedCluster](o, "") {
+		in := whole.provisioning(hc, settings) // an Infra that is made says its VLAN's subnet to the next
 		p := plan.Provision(in)
 		switch {
 		case p.Release: // what is told of it was done in a cluster

@@ -14,8 +14,9 @@ import (
 	"github.com/cldmnky/oooi/internal/plan"
 )
 
-// appsPatience is how long *.apps may be without an address before it counts as degraded (spec/dns-proxy.md).
-const appsPatience = 2 * time.Minute
+// patience is how long a part of an Infra may take to serve before it counts as degraded: *.apps without an address
+// (spec/dns-proxy.md), as a pod that comes up.
+const patience = 2 * time.Minute
 
 // longestAppsMessage is what status.appsIngress.message may hold.
 const longestAppsMessage = 4096
@@ -91,7 +92,7 @@ func appsPhase(before *v1alpha1.AppsIngressStatus, a *plan.Apps, c *metav1.Condi
 		return v1alpha1.AppsReady
 	case c.Reason == "Progressing" && before != nil: // a change is rolled out; what was before serves until then
 		return before.Phase
-	case a != nil && (len(a.Addresses) > 0 || a.Away), c.Status == metav1.ConditionFalse && now.Sub(c.LastTransitionTime.Time) >= appsPatience:
+	case a != nil && (len(a.Addresses) > 0 || a.Away), c.Status == metav1.ConditionFalse && now.Sub(c.LastTransitionTime.Time) >= patience:
 		return v1alpha1.AppsDegraded
 	}
 	return v1alpha1.AppsPending
@@ -108,13 +109,4 @@ func dated(before *v1alpha1.AppsIngressStatus, want v1alpha1.AppsIngressStatus, 
 	at := metav1.NewTime(now).Rfc3339Copy()
 	want.LastSyncTime = &at
 	return &want
-}
-
-// PatienceEnds is how long from now *.apps counts as degraded if nothing happens; zero when that is not so.
-func PatienceEnds(s v1alpha1.InfraStatus, now time.Time) time.Duration {
-	c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionAppsIngressReady)
-	if s.AppsIngress == nil || s.AppsIngress.Phase != v1alpha1.AppsPending || c == nil || c.Status != metav1.ConditionFalse {
-		return 0
-	}
-	return max(appsPatience-now.Sub(c.LastTransitionTime.Time), time.Millisecond)
 }

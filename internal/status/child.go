@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 )
@@ -19,13 +21,15 @@ type child struct {
 	before  []metav1.Condition
 	rollout observe.Rollout
 	out     Outcome
+	own     []verdict // conditions of its kind alone, which Ready needs
+	needs   []string  // conditions that its daemon writes, which Ready needs
 }
 
 // conditions are the controller's; the daemon's own (ConfigAccepted, …) it writes itself.
 func (c child) conditions(now time.Time) []metav1.Condition {
 	accepted := judged(v1alpha1.ConditionAccepted, c.out.Findings, yes(v1alpha1.ConditionAccepted, "Valid", "the spec is valid and permitted"))
 	ready := c.ready(accepted)
-	return conditions(c.before, c.meta.GetGeneration(), now, accepted, c.progressing(ready), ready)
+	return conditions(c.before, c.meta.GetGeneration(), now, slices.Concat([]verdict{accepted}, c.own, []verdict{c.progressing(ready), ready})...)
 }
 
 // ready: the pod serves, of the newest template, with the newest spec.
@@ -33,24 +37,43 @@ func (c child) ready(accepted verdict) verdict {
 	const kind = v1alpha1.ConditionReady
 	config := meta.FindStatusCondition(c.before, v1alpha1.ConditionConfigAccepted)
 	workload := c.rollout.Workload
+	stuck, why := trouble(c.rollout.Pod)
 	verdict := yes(kind, "Serving", "the pod serves the newest configuration")
 	switch {
 	case accepted.Status != metav1.ConditionTrue:
 		verdict = no(kind, accepted.Reason, accepted.Message)
 	case c.out.Wrote || !c.rollout.Exists:
 		verdict = no(kind, "Progressing", "the change has just been applied")
+	case c.rollout.Stopped:
+		verdict = no(kind, "ScaledToZero", workload+" has spec.replicas: 0; set 1, or end the pause during which it was set")
+	case stuck != "":
+		verdict = no(kind, stuck, why)
 	case !c.rollout.Current:
 		verdict = no(kind, "Progressing", workload+" is being rolled out")
 	case config != nil && config.Status == metav1.ConditionFalse:
 		verdict = no(kind, "ConfigRefused", "the daemon serves its last good configuration: "+config.Message)
 	case !c.rollout.Ready:
-		verdict = no(kind, "PodNotReady", "the pod of "+workload+" is not ready; see: "+podsOf(c.meta))
+		verdict = no(kind, podNotReady, "the pod of "+workload+" is not ready; see: "+podsOf(c.meta))
 	case config == nil:
 		verdict = no(kind, "Progressing", "the daemon has not reported yet")
 	case config.ObservedGeneration < c.meta.GetGeneration():
 		verdict = no(kind, "Progressing", fmt.Sprintf("the daemon serves generation %d of %d", config.ObservedGeneration, c.meta.GetGeneration()))
+	default:
+		if bad, found := firstNot(append(c.told(), c.own...)...); found {
+			verdict = no(kind, bad.Reason, bad.Message)
+		}
 	}
 	return judged(kind, c.out.Findings, verdict)
+}
+
+// told are the conditions of the daemon that Ready needs. An older daemon does not have them all.
+func (c child) told() (all []verdict) {
+	for _, kind := range c.needs {
+		if said := meta.FindStatusCondition(c.before, kind); said != nil {
+			all = append(all, verdict{kind, said.Status, said.Reason, said.Message})
+		}
+	}
+	return all
 }
 
 func podsOf(o metav1.Object) string {
@@ -62,6 +85,10 @@ func (c child) progressing(ready verdict) verdict {
 	switch {
 	case c.out.Paused != "":
 		return no(kind, "Paused", c.out.Paused)
+	case finding.Worst(c.out.Findings, kind) == finding.Waiting:
+		waits := judged(kind, c.out.Findings, verdict{})
+		waits.Status = metav1.ConditionTrue
+		return waits
 	case ready.Reason == "Progressing":
 		return yes(kind, "RollingOut", ready.Message)
 	}
@@ -78,7 +105,7 @@ func instances(ip v1alpha1.IPAddress, workload string) []v1alpha1.Instance {
 func DHCP(seen observe.Child[*v1alpha1.DHCPServer], out Outcome, now time.Time) v1alpha1.DHCPServerStatus {
 	s := seen.Server
 	return v1alpha1.DHCPServerStatus{
-		Conditions: child{s, s.Status.Conditions, seen.Rollout, out}.conditions(now),
+		Conditions: child{s, s.Status.Conditions, seen.Rollout, out, nil, []string{v1alpha1.ConditionAddressesLeft, v1alpha1.ConditionClockSteady}}.conditions(now),
 		Instances:  instances(v1alpha1.IPAddress(s.Spec.NetworkConfig.ServerIP), seen.Rollout.Workload), ObservedGeneration: s.Generation,
 	}
 }
@@ -88,7 +115,7 @@ func DNS(seen observe.Child[*v1alpha1.DNSServer], out Outcome, now time.Time) v1
 	s := seen.Server
 	name, ip := service(seen.Service)
 	return v1alpha1.DNSServerStatus{
-		Conditions: child{s, s.Status.Conditions, seen.Rollout, out}.conditions(now),
+		Conditions: child{s, s.Status.Conditions, seen.Rollout, out, nil, nil}.conditions(now),
 		Instances:  instances(s.Spec.NetworkConfig.ServerIP, seen.Rollout.Workload), ObservedGeneration: s.Generation,
 		DeploymentName: seen.Rollout.Workload, ServiceName: name, ServiceClusterIP: ip,
 	}
@@ -98,11 +125,12 @@ func DNS(seen observe.Child[*v1alpha1.DNSServer], out Outcome, now time.Time) v1
 func Proxy(seen observe.Child[*v1alpha1.ProxyServer], out Outcome, now time.Time) v1alpha1.ProxyServerStatus {
 	s := seen.Server
 	name, ip := service(seen.Service)
+	behind := backendsOf(s)
 	return v1alpha1.ProxyServerStatus{
-		Conditions: child{s, s.Status.Conditions, seen.Rollout, out}.conditions(now),
+		Conditions: child{s, s.Status.Conditions, seen.Rollout, out, []verdict{behind.verdict()}, nil}.conditions(now),
 		Instances:  instances(s.Spec.NetworkConfig.ServerIP, seen.Rollout.Workload), ObservedGeneration: s.Generation,
 		DeploymentName: seen.Rollout.Workload, ConfigMapName: names.EnvoyBootstrap(s.Name), ServiceName: name, ServiceIP: ip,
-		BackendCount: int32(len(s.Spec.Backends)),
+		BackendCount: int32(len(s.Spec.Backends)), HealthyBackends: behind.healthy(),
 	}
 }
 

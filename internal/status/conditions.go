@@ -4,6 +4,7 @@ package status
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,11 +88,11 @@ func kept(before []metav1.Condition, kind string) verdict {
 	return unknown(kind, "NotYetJudged", "not judged while the conditions before it are not met")
 }
 
-// firstNot finds the first verdict that is not True.
+// firstNot finds the first verdict that is False, else the first that is not known.
 func firstNot(verdicts ...verdict) (verdict, bool) {
-	for _, v := range verdicts {
-		if v.Status != metav1.ConditionTrue {
-			return v, true
+	for _, status := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown} {
+		if i := slices.IndexFunc(verdicts, func(v verdict) bool { return v.Status == status }); i >= 0 {
+			return verdicts[i], true
 		}
 	}
 	return verdict{}, false

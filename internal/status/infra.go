@@ -32,17 +32,20 @@ type Outcome struct {
 // Infra says how an Infra stands.
 func Infra(infra *v1alpha1.Infra, p plan.InfraPlan, children plan.Children, out Outcome, now time.Time) v1alpha1.InfraStatus {
 	before := infra.Status.Conditions
-	out.Findings = append(out.Findings[:len(out.Findings):len(out.Findings)], remembered(before, p)...)
+	out.Findings = append(out.Findings[:len(out.Findings):len(out.Findings)], append(remembered(before, p), rollouts(children)...)...)
 	accepted := judged(v1alpha1.ConditionAccepted, out.Findings, yes(v1alpha1.ConditionAccepted, "Valid", "the spec is valid and permitted"))
 	network := judged(v1alpha1.ConditionNetworkReady, out.Findings, unlessHeld(out, before, yes(v1alpha1.ConditionNetworkReady, "Fit", "the NetworkAttachmentDefinition is there and fit")))
 	endpoints := judged(v1alpha1.ConditionEndpointsResolved, out.Findings, unlessHeld(out, before, yes(v1alpha1.ConditionEndpointsResolved, "Resolved", "every endpoint has a name, a port and a backend")))
-	components := componentVerdicts(infra, children, out)
-	needed, published := slices.Concat([]verdict{accepted, network, endpoints}, components), appsVerdicts(infra, p, components, out)
-	all := slices.Concat(needed, published, []verdict{progressing(infra, out, needed), degraded(before, out, append(components, published...)), ready(out, needed)})
+	components, behind := componentVerdicts(infra, children, out), behindProxy(infra, children.Proxy)
+	needed, published := slices.Concat([]verdict{accepted, network, endpoints}, components, behind), appsVerdicts(infra, p, components, out)
+	all := slices.Concat(needed, published, []verdict{progressing(infra, children, out, needed), degraded(before, now, slices.Concat(components, behind, published)), ready(out, needed)})
 
 	status := v1alpha1.InfraStatus{
 		Conditions: conditions(before, infra.Generation, now, all...), ObservedGeneration: infra.Generation,
 		Addresses: infra.Status.Addresses, Endpoints: infra.Status.Endpoints, Leases: leases(infra, children.DHCP),
+	}
+	if len(behind) > 0 {
+		status.HealthyBackends = backendsOf(children.Proxy).healthy()
 	}
 	status.AppsIngress = apps(infra, p, out, status.Conditions, now)
 	switch {
@@ -51,6 +54,19 @@ func Infra(infra *v1alpha1.Infra, p plan.InfraPlan, children plan.Children, out 
 	case out.Paused == "":
 		status.Addresses = slices.DeleteFunc(slices.Clone(status.Addresses), func(a v1alpha1.AssignedAddress) bool { return slices.Contains(p.Off, a.Component) })
 	}
+	return status
+}
+
+// InfraEnding is the status of an Infra that is being deleted: of what is taken away nothing is said.
+func InfraEnding(infra *v1alpha1.Infra, waits plan.Ending, now time.Time) v1alpha1.InfraStatus {
+	status := *infra.Status.DeepCopy()
+	held := no(v1alpha1.ConditionDegraded, plan.Deleting, "the deletion goes on by itself")
+	if waits.Held {
+		held = yes(v1alpha1.ConditionDegraded, waits.Reason, waits.Message)
+	}
+	status.Conditions = conditions(infra.Status.Conditions, infra.Generation, now,
+		yes(v1alpha1.ConditionProgressing, waits.Reason, waits.Message), held, no(v1alpha1.ConditionReady, plan.Deleting, "it is being deleted: "+waits.Message))
+	status.ObservedGeneration = infra.Generation
 	return status
 }
 
@@ -75,6 +91,14 @@ func componentVerdicts(infra *v1alpha1.Infra, children plan.Children, out Outcom
 		all = append(all, component(v1alpha1.ConditionProxyReady, reportOfProxy(children.Proxy), out))
 	}
 	return all
+}
+
+// behindProxy is one while there is a proxy.
+func behindProxy(infra *v1alpha1.Infra, proxy *v1alpha1.ProxyServer) []verdict {
+	if proxy == nil || !on(infra.Spec.InfraComponents.Proxy.Enabled) {
+		return nil
+	}
+	return []verdict{backendsOf(proxy).verdict()}
 }
 
 func on(enabled *bool) bool { return ptr.Deref(enabled, true) }
@@ -121,10 +145,14 @@ func component(kind string, r *report, out Outcome) verdict {
 	if c == nil {
 		return unknown(kind, "NotReported", r.name+" has not reported yet")
 	}
+	if c.Reason == noBackend { // that has a condition of its own: the proxy itself serves
+		return judged(kind, out.Findings, yes(kind, "Serving", "the pod serves the newest configuration"))
+	}
 	return judged(kind, out.Findings, verdict{kind, c.Status, c.Reason, c.Message})
 }
 
-func progressing(infra *v1alpha1.Infra, out Outcome, all []verdict) verdict {
+// progressing: what the spec says is on its way, or waits for something outside. What is refused is not.
+func progressing(infra *v1alpha1.Infra, children plan.Children, out Outcome, all []verdict) verdict {
 	const kind = v1alpha1.ConditionProgressing
 	if out.Paused != "" {
 		return no(kind, "Paused", out.Paused)
@@ -134,29 +162,62 @@ func progressing(infra *v1alpha1.Infra, out Outcome, all []verdict) verdict {
 			return yes(kind, f.Reason, f.Message)
 		}
 	}
+	switch {
+	case out.Held && children == (plan.Children{}):
+		return no(kind, "Refused", "nothing is created: what the other conditions say has to be changed first")
+	case out.Held:
+		return no(kind, "Refused", fmt.Sprintf("generation %d is not applied, and what runs stays as it is: what the other conditions say has to be changed first", infra.Generation))
+	}
 	for _, v := range all {
 		if v.Status != metav1.ConditionTrue && v.Reason == "Progressing" {
 			return yes(kind, "RollingOut", v.Type+": "+v.Message)
 		}
 	}
-	return no(kind, "Settled", fmt.Sprintf("generation %d is applied", infra.Generation))
+	settled := judged(kind, out.Findings, no(kind, "Settled", fmt.Sprintf("generation %d is applied", infra.Generation)))
+	settled.Status = metav1.ConditionFalse // a note here says what does not move
+	return settled
 }
 
-// degraded: what the user must mend, or a component that served and does not, without a change being rolled out.
-func degraded(before []metav1.Condition, out Outcome, components []verdict) verdict {
+// degraded: something that is there does not serve, though it did, or has had two minutes to. To be refused is no degradation.
+func degraded(before []metav1.Condition, now time.Time, parts []verdict) verdict {
 	const kind = v1alpha1.ConditionDegraded
-	for _, f := range out.Findings {
-		if f.Outcome.Mend() {
-			return yes(kind, f.Reason, f.Message)
-		}
-	}
-	for _, v := range components {
-		served := meta.IsStatusConditionTrue(before, v.Type) || meta.IsStatusConditionTrue(before, kind)
-		if v.Status == metav1.ConditionFalse && v.Reason != "Progressing" && served {
+	for _, v := range parts {
+		if v.Status == metav1.ConditionFalse && (fell(before, v) || patienceLeft(before, v.Type, now) <= 0) {
 			return yes(kind, v.Reason, v.Type+": "+v.Message)
 		}
 	}
-	return no(kind, "AsExpected", "nothing that worked has ceased to")
+	return no(kind, "AsExpected", "all that is there serves, or has had less than two minutes to")
+}
+
+// fell says whether a part served and, with no change under way, does not: it did just now, Ready has not said otherwise yet, or
+// Degraded has said so since.
+func fell(before []metav1.Condition, v verdict) bool {
+	was := meta.FindStatusCondition(before, v.Type)
+	served := meta.IsStatusConditionTrue(before, v1alpha1.ConditionReady) || meta.IsStatusConditionTrue(before, v1alpha1.ConditionDegraded)
+	return v.Reason != "Progressing" && was != nil && (was.Status == metav1.ConditionTrue || served)
+}
+
+// patienceLeft with a part that does not serve.
+func patienceLeft(before []metav1.Condition, kind string, now time.Time) time.Duration {
+	was := meta.FindStatusCondition(before, kind)
+	if was == nil || was.Status != metav1.ConditionFalse {
+		return patience
+	}
+	return patience - now.Sub(was.LastTransitionTime.Time)
+}
+
+// parts are what Degraded is about.
+var parts = []string{v1alpha1.ConditionDHCPReady, v1alpha1.ConditionDNSReady, v1alpha1.ConditionProxyReady, v1alpha1.ConditionBackendsHealthy, v1alpha1.ConditionAppsIngressReady}
+
+// PatienceEnds is how long from now something counts as degraded if nothing happens; zero when that is not so.
+func PatienceEnds(s v1alpha1.InfraStatus, now time.Time) (ends time.Duration) {
+	for _, kind := range parts {
+		left := patienceLeft(s.Conditions, kind, now)
+		if meta.IsStatusConditionFalse(s.Conditions, kind) && left > 0 && (ends == 0 || left < ends) {
+			ends = left
+		}
+	}
+	return ends
 }
 
 func ready(out Outcome, all []verdict) verdict {
@@ -164,7 +225,7 @@ func ready(out Outcome, all []verdict) verdict {
 	if bad, found := firstNot(all...); found {
 		return judged(kind, out.Findings, no(kind, bad.Reason, bad.Type+": "+bad.Message))
 	}
-	return judged(kind, out.Findings, yes(kind, "Serving", "workers can join"))
+	return judged(kind, out.Findings, yes(kind, "Serving", "a worker that boots now can join"))
 }
 
 func leases(infra *v1alpha1.Infra, dhcp *v1alpha1.DHCPServer) *v1alpha1.LeaseCount {

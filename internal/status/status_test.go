@@ -35,6 +35,20 @@ func allServe() plan.Children {
 	}
 }
 
+// said is a condition's status and reason; empty where there is none.
+func said(all []metav1.Condition, kind string) string {
+	c := meta.FindStatusCondition(all, kind)
+	if c == nil {
+		return ""
+	}
+	return string(c.Status) + "/" + c.Reason
+}
+
+// accepted is what a daemon says that serves its newest spec.
+func accepted() []metav1.Condition {
+	return []metav1.Condition{{Type: v1alpha1.ConditionConfigAccepted, Status: metav1.ConditionTrue}}
+}
+
 func TestInfraStands(t *testing.T) {
 	dnsOff := &v1alpha1.Infra{}
 	dnsOff.Spec.InfraComponents.DNS.Enabled = ptr.To(false)
@@ -54,20 +68,20 @@ func TestInfraStands(t *testing.T) {
 			"Accepted": "True/Valid", "NetworkReady": "True/Fit", "EndpointsResolved": "True/Resolved", "DHCPReady": "True/Serving", "DNSReady": "True/Serving",
 			"ProxyReady": "True/Serving", "Progressing": "False/Settled", "Degraded": "False/AsExpected", "Ready": "True/Serving"}},
 		"nothing is known yet": {&v1alpha1.Infra{}, plan.Children{}, Outcome{Held: true, Findings: []finding.Finding{finding.Wait(v1alpha1.ConditionEndpointsResolved, "WaitingForControlPlane").Say("w")}},
-			map[string]string{"NetworkReady": "Unknown/NotYetJudged", "DHCPReady": "Unknown/NotCreated", "EndpointsResolved": "False/WaitingForControlPlane", "Progressing": "True/WaitingForControlPlane", "Degraded": "False/AsExpected", "Ready": "False/NotYetJudged"}},
+			map[string]string{"NetworkReady": "Unknown/NotYetJudged", "DHCPReady": "Unknown/NotCreated", "EndpointsResolved": "False/WaitingForControlPlane", "Progressing": "True/WaitingForControlPlane", "Degraded": "False/AsExpected", "Ready": "False/WaitingForControlPlane"}},
 		"the change has just been applied": {wasReady, allServe(), Outcome{Wrote: true}, map[string]string{
 			"DHCPReady": "False/Progressing", "Progressing": "True/RollingOut", "Degraded": "False/AsExpected", "Ready": "False/Progressing"}},
 		"a child has not caught up":    {wasReady, lag, Outcome{}, map[string]string{"DNSReady": "True/Serving", "ProxyReady": "False/Progressing", "Ready": "False/Progressing"}},
 		"a child that served does not": {wasReady, broken, Outcome{}, map[string]string{"DNSReady": "False/PodNotReady", "Degraded": "True/PodNotReady", "Progressing": "False/Settled", "Ready": "False/PodNotReady"}},
 		"a child never served":         {&v1alpha1.Infra{}, broken, Outcome{}, map[string]string{"DNSReady": "False/PodNotReady", "Degraded": "False/AsExpected", "Ready": "False/PodNotReady"}},
 		"invalid after having been valid": {wasReady, allServe(), Outcome{Held: true, Findings: []finding.Finding{finding.Wrong(v1alpha1.ConditionAccepted, "VLANInUse").Say("v")}},
-			map[string]string{"Accepted": "False/VLANInUse", "EndpointsResolved": "True/Resolved", "DHCPReady": "True/Serving", "Degraded": "True/VLANInUse", "Ready": "False/VLANInUse"}},
+			map[string]string{"Accepted": "False/VLANInUse", "EndpointsResolved": "True/Resolved", "DHCPReady": "True/Serving", "Progressing": "False/Refused", "Degraded": "False/AsExpected", "Ready": "False/VLANInUse"}},
 		"a note holds nothing back": {&v1alpha1.Infra{}, allServe(), Outcome{Findings: []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "NoTimeSource").Say("n")}},
 			map[string]string{"NetworkReady": "True/NoTimeSource", "Degraded": "False/AsExpected", "Ready": "True/Serving"}},
 		"what is broken is told while all else serves": {wasReady, allServe(), Outcome{Findings: []finding.Finding{finding.Fails(v1alpha1.ConditionNetworkReady, "WorkerNADHasIPAM").Say("w")}},
-			map[string]string{"NetworkReady": "False/WorkerNADHasIPAM", "DHCPReady": "True/Serving", "Degraded": "True/WorkerNADHasIPAM", "Progressing": "False/Settled", "Ready": "False/WorkerNADHasIPAM"}},
+			map[string]string{"NetworkReady": "False/WorkerNADHasIPAM", "DHCPReady": "True/Serving", "Degraded": "False/AsExpected", "Progressing": "False/Settled", "Ready": "False/WorkerNADHasIPAM"}},
 		"an object is not ours": {wasReady, allServe(), Outcome{Findings: []finding.Finding{finding.Wrong(v1alpha1.ConditionReady, "NameTaken").Say("n")}},
-			map[string]string{"Degraded": "True/NameTaken", "Ready": "False/NameTaken"}},
+			map[string]string{"Degraded": "False/AsExpected", "Ready": "False/NameTaken"}},
 		"paused":     {wasReady, allServe(), Outcome{Held: true, Paused: "p"}, map[string]string{"Progressing": "False/Paused", "Ready": "True/Serving", "NetworkReady": "True/Fit"}},
 		"DNS is off": {dnsOff, allServe(), Outcome{}, map[string]string{"DNSReady": "", "Ready": "True/Serving"}},
 	} {

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,9 +11,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -24,6 +27,13 @@ import (
 // leasePause is the least time between two writes that only count leases.
 const leasePause = time.Minute
 
+// patienceOfReady is how long an Infra stays Ready while a pod of it is replaced, or a change is rolled out: a worker asks again and
+// again, and who follows Ready is not to hear of seconds. What is not Ready has to say so within ten.
+const patienceOfReady = 5 * time.Second
+
+// passing are the reasons that Ready has meanwhile.
+var passing = []string{"Progressing", podNotReady, "ClockUnsteady"}
+
 // Writer writes status and tells what turned.
 type Writer struct {
 	Client client.Client
@@ -31,25 +41,62 @@ type Writer struct {
 
 	mu      sync.Mutex
 	counted map[types.UID]time.Time // when an Infra's status was written last
+	unseen  map[types.UID]string    // the resourceVersion that our last write made, until it is read
+	unready map[types.UID]time.Time // since when an Infra that is said to be Ready is not
 }
 
 // Infra writes an Infra's status if it differs. Where only the count of leases does, it may have to wait: the answer
 // says how long.
 func (w *Writer) Infra(ctx context.Context, infra *v1alpha1.Infra, want v1alpha1.InfraStatus, now time.Time) (later time.Duration, err error) {
+	passes := w.mayPass(infra, want, now)
+	if passes > 0 {
+		want.Conditions = keeping(infra.Status.Conditions, want.Conditions, v1alpha1.ConditionReady, v1alpha1.ConditionDegraded)
+	}
 	if equality.Semantic.DeepEqual(infra.Status, want) {
-		return 0, nil
+		return passes, nil
 	}
 	but := want
 	but.Leases = infra.Status.Leases
 	if wait := w.sinceCounted(infra.UID, now); wait > 0 && equality.Semantic.DeepEqual(infra.Status, but) {
-		return wait, nil
+		return cmp.Or(min(passes, wait), wait), nil
 	}
 	if err := w.write(ctx, infra, want); err != nil {
 		return 0, err
 	}
 	w.counts(infra.UID, now)
 	w.tell(infra, infra.Status.Conditions, want.Conditions)
-	return 0, nil
+	return passes, nil
+}
+
+// keeping conditions of some kinds as they were.
+func keeping(before, now []metav1.Condition, kinds ...string) []metav1.Condition {
+	all := slices.Clone(now)
+	for _, kind := range kinds {
+		if was := meta.FindStatusCondition(before, kind); was != nil {
+			*meta.FindStatusCondition(all, kind) = *was
+		}
+	}
+	return all
+}
+
+// mayPass is how long an Infra that was Ready is still said to be, while it is not for a reason that may pass; 0 where it is not.
+func (w *Writer) mayPass(infra *v1alpha1.Infra, want v1alpha1.InfraStatus, now time.Time) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	next := meta.FindStatusCondition(want.Conditions, v1alpha1.ConditionReady)
+	was := meta.IsStatusConditionTrue(infra.Status.Conditions, v1alpha1.ConditionReady)
+	if !was || next == nil || next.Status == metav1.ConditionTrue || !slices.Contains(passing, next.Reason) {
+		delete(w.unready, infra.UID)
+		return 0
+	}
+	since, known := w.unready[infra.UID]
+	if !known {
+		if w.unready == nil {
+			w.unready = map[types.UID]time.Time{}
+		}
+		since, w.unready[infra.UID] = now, now
+	}
+	return max(0, patienceOfReady-now.Sub(since))
 }
 
 func (w *Writer) sinceCounted(uid types.UID, now time.Time) time.Duration {
@@ -72,6 +119,21 @@ func (w *Writer) Forget(uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.counted, uid)
+	delete(w.unseen, uid)
+	delete(w.unready, uid)
+}
+
+// Overtook says whether our last write of its status came after an object was read: that write's own event is still to come, and brings
+// us back. Who judged by such an object would tell a second time what turned then, and say that it turned later.
+func (w *Writer) Overtook(o client.Object) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	order, err := resourceversion.CompareResourceVersion(o.GetResourceVersion(), w.unseen[o.GetUID()])
+	if err == nil && order < 0 {
+		return true
+	}
+	delete(w.unseen, o.GetUID())
+	return false
 }
 
 // Child writes the controller's part of a child's status if it differs from what the object has.
@@ -88,7 +150,7 @@ func (w *Writer) Child(ctx context.Context, server client.Object, before, after 
 }
 
 // comeAndGo are the fields of the controller's part that are not always there; no daemon writes them.
-var comeAndGo = []string{"serviceName", "serviceClusterIP", "serviceIP", "backendCount"}
+var comeAndGo = []string{"serviceName", "serviceClusterIP", "serviceIP", "backendCount", "healthyBackends"}
 
 // differs says whether want holds a value that has does not, or lacks one of ours that has still holds; what daemons have
 // written beside it does not count.
@@ -155,5 +217,11 @@ func (w *Writer) write(ctx context.Context, of client.Object, status any) error 
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("writing the status of %s %s/%s: %w", gvk.Kind, of.GetNamespace(), of.GetName(), err)
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.unseen == nil {
+		w.unseen = map[types.UID]string{}
+	}
+	w.unseen[of.GetUID()] = u.GetResourceVersion()
 	return nil
 }

@@ -48,7 +48,8 @@ func (r reviewer) Handle(ctx context.Context, request admission.Request) admissi
 	}
 	switch after := after.(type) {
 	case *v1alpha1.Infra:
-		return admission.Allowed("").WithWarnings(r.warnings(ctx, after)...)
+		was, _ := before.(*v1alpha1.Infra)
+		return admission.Allowed("").WithWarnings(append(r.reservations(ctx, was, after), r.warnings(ctx, after)...)...)
 	case *dpuv1.DPUHCPBridge:
 		return r.bridge(ctx, before, after)
 	}

@@ -74,7 +74,7 @@ func Setup(manager ctrl.Manager, observer *observe.Observer, o Options) error {
 func (o Options) reviewer(manager ctrl.Manager, observer *observe.Observer) reviewer {
 	r := reviewer{observer: observer, scheme: manager.GetScheme(), decoder: admission.NewDecoder(manager.GetScheme()), log: manager.GetLogger().WithName("webhook")}
 	if o.Bridges != nil { // without Watches: a bridge that is not stored is not followed
-		r.bridges = &observe.Bridges{Observer: observer, Live: manager.GetAPIReader(), Settings: *o.Bridges}
+		r.bridges = &observe.Bridges{Observer: observer, Settings: *o.Bridges}
 	}
 	return r
 }

@@ -34,6 +34,11 @@ func warning(f preflight.Finding) string {
 	if f.Field != "" {
 		text = f.Code + " " + f.Field + ": " + f.Reason
 	}
+	return line(text)
+}
+
+// line is a text as such a header can carry it.
+func line(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '

@@ -18,14 +18,16 @@ package vlan
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=create;delete;get;list;patch;watch
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;rolebindings,verbs=create;delete;get;list;patch;watch
 // +kubebuilder:rbac:groups=k8s.cni.cncf.io,resources=network-attachment-definitions,verbs=create;delete;get;list;patch;watch
-// The daemons' events.
-// +kubebuilder:rbac:groups="",resources=events,verbs=create
+// Pods that pull images before the pod that serves is replaced.
+// +kubebuilder:rbac:groups="",resources=pods,verbs=create;delete;patch
+// The daemons' events, and what the kubelet says of a pod that does not start.
+// +kubebuilder:rbac:groups="",resources=events,verbs=create;list
 
 // What is read of others, by a cache, which gets nothing one by one.
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
 // +kubebuilder:rbac:groups=hypershift.openshift.io,resources=hostedclusters;hostedcontrolplanes;nodepools,verbs=list;watch
 // +kubebuilder:rbac:groups=route.openshift.io,resources=routes,verbs=list;watch
-// What daemons are granted to read; pods and virtual machines are read by them only.
+// What daemons are granted to read; virtual machines are read by them only, pods by us where one holds up the end of an Infra.
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=get;list;watch
 // +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachines;virtualmachineinstances,verbs=get;list;watch

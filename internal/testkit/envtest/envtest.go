@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -33,6 +34,9 @@ type Cluster struct {
 	collector *exec.Cmd
 }
 
+// Patience with each process that starts or ends, and with CRDs: beside a load they take much longer than controller-runtime's 20 s and 10 s.
+const Patience = 2 * time.Minute
+
 // root of the repository, in which tests and benchmarks are run.
 func root() string {
 	dir := "."
@@ -52,8 +56,8 @@ func Start(bare bool) (*Cluster, error) {
 		return nil, errors.New(`KUBEBUILDER_ASSETS is not set: run "make test", or eval "$(test/lab/lab env)" after "test/lab/lab build assets"`)
 	}
 	c := &Cluster{env: &envtest.Environment{
-		BinaryAssetsDirectory: assets, ErrorIfCRDPathMissing: true,
-		CRDDirectoryPaths: []string{filepath.Join(root(), "config/crd/bases")},
+		BinaryAssetsDirectory: assets, ControlPlaneStartTimeout: Patience, ControlPlaneStopTimeout: Patience,
+		CRDInstallOptions: envtest.CRDInstallOptions{Paths: []string{filepath.Join(root(), "config/crd/bases")}, ErrorIfPathMissing: true, MaxTime: Patience},
 	}}
 	c.env.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
 	// Namespaces are never emptied here: each test's Services stay.
@@ -92,7 +96,7 @@ func (c *Cluster) InstallForeign() error {
 
 // Install CRDs, and wait until they are served.
 func (c *Cluster) Install(crds ...*apiextensionsv1.CustomResourceDefinition) error {
-	if _, err := envtest.InstallCRDs(c.Admin, envtest.CRDInstallOptions{CRDs: crds}); err != nil {
+	if _, err := envtest.InstallCRDs(c.Admin, envtest.CRDInstallOptions{CRDs: crds, MaxTime: Patience}); err != nil {
 		return fmt.Errorf("installing the CRDs of others: %w", err)
 	}
 	return nil

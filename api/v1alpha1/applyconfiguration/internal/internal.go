@@ -140,6 +140,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: healthy
       type:
         scalar: numeric
+    - name: message
+      type:
+        scalar: string
     - name: name
       type:
         scalar: string
@@ -809,6 +812,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: healthyBackends
+      type:
+        scalar: string
     - name: leases
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.LeaseCount
@@ -1081,6 +1087,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
     - name: deploymentName
+      type:
+        scalar: string
+    - name: healthyBackends
       type:
         scalar: string
     - name: instances

@@ -16,7 +16,7 @@ type AppsIngressStatusApplyConfiguration struct {
 	Phase *apiv1alpha1.AppsIngressPhase `json:"phase,omitempty"`
 	// First of externalIPs.
 	ExternalIP *apiv1alpha1.IPAddress `json:"externalIP,omitempty"`
-	// Addresses that *.apps has on the VLAN: the Service's external IPs or, in mode NodePort, the proxy's.
+	// Addresses that *.apps has on the VLAN: the Service's external IPs or, in the other modes, the proxy's.
 	ExternalIPs []apiv1alpha1.IPAddress `json:"externalIPs,omitempty"`
 	// When this last changed.
 	LastSyncTime *v1.Time `json:"lastSyncTime,omitempty"`

@@ -9,10 +9,12 @@ package v1alpha1
 type BackendStatusApplyConfiguration struct {
 	// Name of the backend.
 	Name *string `json:"name,omitempty"`
-	// Targets that are ready.
+	// Targets that answer.
 	Healthy *int32 `json:"healthy,omitempty"`
 	// All targets.
 	Total *int32 `json:"total,omitempty"`
+	// Why no target answers; empty while one does.
+	Message *string `json:"message,omitempty"`
 }
 
 // BackendStatusApplyConfiguration constructs a declarative configuration of the BackendStatus type for use with
@@ -42,5 +44,13 @@ func (b *BackendStatusApplyConfiguration) WithHealthy(value int32) *BackendStatu
 // If called multiple times, the Total field is set to the value of the last call.
 func (b *BackendStatusApplyConfiguration) WithTotal(value int32) *BackendStatusApplyConfiguration {
 	b.Total = &value
+	return b
+}
+
+// WithMessage sets the Message field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Message field is set to the value of the last call.
+func (b *BackendStatusApplyConfiguration) WithMessage(value string) *BackendStatusApplyConfiguration {
+	b.Message = &value
 	return b
 }

@@ -11,7 +11,7 @@ import (
 //
 // DHCPServerStatus is what the controller and the daemon report.
 type DHCPServerStatusApplyConfiguration struct {
-	// Accepted, Ready, Progressing, ConfigAccepted, ClockSteady.
+	// Accepted, Ready, Progressing, ConfigAccepted, AddressesLeft, ClockSteady.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// The addresses that are served and by which workload.
 	Instances []InstanceApplyConfiguration `json:"instances,omitempty"`

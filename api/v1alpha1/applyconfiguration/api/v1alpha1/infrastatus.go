@@ -11,7 +11,8 @@ import (
 //
 // InfraStatus is what was derived, and how it stands.
 type InfraStatusApplyConfiguration struct {
-	// Accepted, NetworkReady, EndpointsResolved, DHCPReady, DNSReady, ProxyReady, AppsIngressReady, Progressing, Degraded, Ready.
+	// Accepted, NetworkReady, EndpointsResolved, DHCPReady, DNSReady, ProxyReady, BackendsHealthy, AppsIngressReady, Progressing,
+	// Degraded, Ready.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// Addresses in use.
 	Addresses []AssignedAddressApplyConfiguration `json:"addresses,omitempty"`
@@ -19,6 +20,8 @@ type InfraStatusApplyConfiguration struct {
 	Endpoints []EndpointStatusApplyConfiguration `json:"endpoints,omitempty"`
 	// How full the pool is; written at most once a minute.
 	Leases *LeaseCountApplyConfiguration `json:"leases,omitempty"`
+	// How many backends of the proxy have a target that answers, of how many, e.g. 4/4. Those of *.apps do not count.
+	HealthyBackends *string `json:"healthyBackends,omitempty"`
 	// How *.apps stands; absent while it is not published.
 	AppsIngress *AppsIngressStatusApplyConfiguration `json:"appsIngress,omitempty"`
 	// Generation of the spec that this status is about.
@@ -75,6 +78,14 @@ func (b *InfraStatusApplyConfiguration) WithEndpoints(values ...*EndpointStatusA
 // If called multiple times, the Leases field is set to the value of the last call.
 func (b *InfraStatusApplyConfiguration) WithLeases(value *LeaseCountApplyConfiguration) *InfraStatusApplyConfiguration {
 	b.Leases = value
+	return b
+}
+
+// WithHealthyBackends sets the HealthyBackends field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HealthyBackends field is set to the value of the last call.
+func (b *InfraStatusApplyConfiguration) WithHealthyBackends(value string) *InfraStatusApplyConfiguration {
+	b.HealthyBackends = &value
 	return b
 }
 

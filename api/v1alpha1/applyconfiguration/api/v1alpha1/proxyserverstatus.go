@@ -11,7 +11,7 @@ import (
 //
 // ProxyServerStatus is what the controller and the sidecar report.
 type ProxyServerStatusApplyConfiguration struct {
-	// Accepted, Ready, Progressing, ConfigAccepted (with Envoy's own rejection text).
+	// Accepted, BackendsHealthy, Ready, Progressing, ConfigAccepted (with Envoy's own rejection text).
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// The address that is served and by which workload.
 	Instances []InstanceApplyConfiguration `json:"instances,omitempty"`
@@ -27,6 +27,8 @@ type ProxyServerStatusApplyConfiguration struct {
 	BackendCount *int32 `json:"backendCount,omitempty"`
 	// Targets of each backend.
 	Backends []BackendStatusApplyConfiguration `json:"backends,omitempty"`
+	// How many backends have a target that answers, of how many, e.g. 4/4. Those of *.apps of an Infra do not count.
+	HealthyBackends *string `json:"healthyBackends,omitempty"`
 	// Generation of the spec that this status is about.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 }
@@ -113,6 +115,14 @@ func (b *ProxyServerStatusApplyConfiguration) WithBackends(values ...*BackendSta
 		}
 		b.Backends = append(b.Backends, *values[i])
 	}
+	return b
+}
+
+// WithHealthyBackends sets the HealthyBackends field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HealthyBackends field is set to the value of the last call.
+func (b *ProxyServerStatusApplyConfiguration) WithHealthyBackends(value string) *ProxyServerStatusApplyConfiguration {
+	b.HealthyBackends = &value
 	return b
 }
 

@@ -1,0 +1,173 @@
+package controller_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// node plays the controllers of workloads and a kubelet: a changed template is served after a while, images are there or not.
+type node struct {
+	w    *world
+	mu   sync.Mutex
+	had  map[string]string // what was seen of each workload's pods
+	lack string            // an image that no registry has
+	away map[string]int    // how often an Infra's pods were away
+	most int               // of how many Infras they were at once
+}
+
+func (w *world) plays() *node {
+	n := &node{w: w, had: map[string]string{}, away: map[string]int{}}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		wait.UntilWithContext(ctx, n.pass, 100*time.Millisecond)
+	}()
+	w.t.Cleanup(func() { cancel(); <-done })
+	return n
+}
+
+// pass is one look at all workloads. What cannot be written now is in the next.
+func (n *node) pass(ctx context.Context) {
+	sets, deployments, pods := &appsv1.StatefulSetList{}, &appsv1.DeploymentList{}, &corev1.PodList{}
+	for _, list := range []client.ObjectList{sets, deployments, pods} {
+		_ = n.w.api.List(ctx, list, client.InNamespace(n.w.ns))
+	}
+	away := map[string]bool{}
+	replaced := func(o client.Object, template corev1.PodTemplateSpec) {
+		now, err := json.Marshal(template)
+		if err != nil {
+			panic(err) // it came as JSON
+		}
+		if n.had[o.GetName()] != string(now) {
+			n.had[o.GetName()], away[o.GetLabels()[names.LabelInfra]] = string(now), true
+		}
+	}
+	for i := range sets.Items {
+		s := &sets.Items[i]
+		replaced(s, s.Spec.Template)
+		if s.Status.ObservedGeneration != s.Generation {
+			s.Status = appsv1.StatefulSetStatus{ObservedGeneration: s.Generation, Replicas: 1, ReadyReplicas: 1, UpdatedReplicas: 1, CurrentRevision: "a", UpdateRevision: "a"}
+			_ = n.w.api.Status().Update(ctx, s)
+		}
+	}
+	for i := range deployments.Items {
+		d := &deployments.Items[i]
+		replaced(d, d.Spec.Template)
+		if d.Status.ObservedGeneration != d.Generation {
+			d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, ReadyReplicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
+			_ = n.w.api.Status().Update(ctx, d)
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for infra := range away {
+		n.away[infra]++
+	}
+	n.most = max(n.most, len(away))
+	for i := range pods.Items {
+		n.pulls(ctx, &pods.Items[i])
+	}
+}
+
+func (n *node) pulls(ctx context.Context, p *corev1.Pod) {
+	var all []corev1.ContainerStatus
+	for _, c := range p.Spec.Containers {
+		s := corev1.ContainerStatus{Name: c.Name, Image: c.Image, ImageID: "sha256:1", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}
+		if c.Image == n.lack {
+			s.ImageID, s.State = "", corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"}}
+		}
+		all = append(all, s)
+	}
+	if len(p.Status.ContainerStatuses) == 0 {
+		p.Status.ContainerStatuses = all
+		_ = n.w.api.Status().Update(ctx, p)
+	}
+}
+
+// forgets what was seen so far.
+func (n *node) forgets(lack string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lack, n.most, n.away = lack, 0, map[string]int{}
+}
+
+func (n *node) seen() (infras, atOnce int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.away), n.most
+}
+
+// released is what docs/adr/0005-released-templates.md has for all workloads, in the test's namespace.
+func (w *world) releases(of ...client.ListOption) {
+	w.t.Helper()
+	patch := client.RawPatch("application/merge-patch+json", []byte(fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, names.AnnotationReleased)))
+	for _, workload := range []client.Object{&appsv1.StatefulSet{}, &appsv1.Deployment{}} {
+		list := client.ObjectList(&appsv1.StatefulSetList{})
+		if _, is := workload.(*appsv1.Deployment); is {
+			list = &appsv1.DeploymentList{}
+		}
+		w.Expect(w.api.List(w.ctx, list, append(of, client.InNamespace(w.ns))...)).To(Succeed())
+		for _, o := range items(list) {
+			w.Expect(w.api.Patch(w.ctx, o, patch)).To(Succeed())
+		}
+	}
+}
+
+// haveAll waits until each of a number of workloads of each kind has an image, and has served with it.
+func (w *world) haveAll(infras int, image string) {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		sets, deployments := &appsv1.StatefulSetList{}, &appsv1.DeploymentList{}
+		g.Expect(w.api.List(w.ctx, sets, client.InNamespace(w.ns))).To(Succeed())
+		g.Expect(w.api.List(w.ctx, deployments, client.InNamespace(w.ns))).To(Succeed())
+		g.Expect(sets.Items).To(HaveLen(2 * infras))
+		g.Expect(deployments.Items).To(HaveLen(infras))
+		for _, s := range sets.Items {
+			g.Expect(s.Spec.Template.Spec.Containers[0].Image).To(Equal(image), s.Name)
+			g.Expect(s.Annotations).To(HaveKey(names.AnnotationServed), s.Name)
+		}
+		for _, d := range deployments.Items {
+			g.Expect(d.Spec.Template.Spec.Containers[0].Image).To(Equal(image), d.Name)
+			g.Expect(d.Annotations).To(HaveKey(names.AnnotationServed), d.Name)
+		}
+	}).WithTimeout(5 * time.Minute).WithPolling(time.Second).Should(Succeed())
+}
+
+func TestABadImageLeavesThePodThatServes(t *testing.T) {
+	w := newWorld(t)
+	n := w.plays()
+	w.hosts("c1")
+	w.creates(w.smallest("c1"))
+	w.settled("c1")
+	w.haveAll(1, "example.com/oooi:1")
+	w.stop()
+	n.forgets("example.com/wrong:1")
+	w.settings.EnvoyImage = "example.com/wrong:1"
+	w.start()
+	w.releases(client.MatchingLabels{names.LabelApp: names.Proxy})
+	w.Expect(w.says("c1", v1alpha1.ConditionProgressing, metav1.ConditionFalse, "ImageNotPulled")).To(And(ContainSubstring("ProxyServer c1-proxy: "), ContainSubstring("no such image")))
+	infras, _ := n.seen()
+	w.Expect(infras).To(BeZero(), "the pod that serves was replaced")
+
+	w.stop()
+	w.settings.EnvoyImage = "example.com/envoy:2"
+	w.start()
+	sees(w, named(&appsv1.Deployment{}, w.ns, "c1-proxy-deployment"), func(g Gomega, d *appsv1.Deployment) {
+		g.Expect(d.Spec.Template.Spec.Containers[1].Image).To(Equal("example.com/envoy:2"), "and nobody has to release it again")
+	})
+}

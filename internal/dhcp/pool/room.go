@@ -1,0 +1,51 @@
+package pool
+
+import (
+	"time"
+
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
+)
+
+// Room is how full the pool is for a machine that nobody knows yet.
+type Room struct {
+	// None: it would be offered no address.
+	None bool
+	// Leased to others, Resting because somebody else answers there or a client said so, Closed by reservations and exclusions.
+	Leased, Resting, Closed int
+}
+
+// Room looks at all records only where there may be as many as addresses. What is held for an offer is free again in seconds, and a
+// pool that has reservations only is meant for those.
+func (t *Table) Room(now time.Time, steady bool) Room {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.config.First.IsValid() { // nothing is served yet
+		return Room{}
+	}
+	open := t.size - len(t.config.Reservations)
+	room := Room{Closed: int(number(t.config.Last)-number(t.config.First)) + 1 - open}
+	if open <= 0 || len(t.records)+len(t.avoided) < open {
+		return room
+	}
+	stranger := Ask{Now: now, Steady: steady}
+	for ip := range t.avoided {
+		if _, known := t.records[ip]; !known && t.config.open(ip) {
+			room.Resting++
+		}
+	}
+	for ip, r := range t.records {
+		if !t.config.open(ip) {
+			continue
+		}
+		switch _, avoided := t.avoided[ip]; {
+		case avoided || r.State == lease.Declined && !t.reusable(r, stranger):
+			room.Resting++
+		case !t.reusable(r, stranger):
+			room.Leased++
+		default:
+			return Room{Closed: room.Closed}
+		}
+	}
+	room.None = room.Leased+room.Resting >= open
+	return room
+}

@@ -1,0 +1,85 @@
+package nad
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Each key of a localnet alone beside what every localnet has: what we take it to do, and what becomes of it in our copy.
+func TestWhatOVNKubernetesHonours(t *testing.T) {
+	for key, want := range map[string]struct {
+		value           string
+		assigns, copied bool
+	}{
+		"subnets":               {`"10.0.0.0/24"`, true, false},
+		"excludeSubnets":        {`"10.0.0.0/28"`, false, false},
+		"reservedSubnets":       {`"10.0.0.0/28"`, false, false},
+		"infrastructureSubnets": {`"10.0.0.0/28"`, false, false},
+		"ipam":                  {`{"type":"dhcp"}`, true, false},
+		"allowPersistentIPs":    {`true`, false, true},
+		"mtu":                   {`9000`, false, true},
+		"vlanID":                {`33`, false, true},
+		"role":                  {`"secondary"`, false, true},
+		"macSecurityMode":       {`"Disabled"`, false, true},
+	} {
+		g, c := NewWithT(t), parsed(t, `{"cniVersion":"1.0.0","name":"tenant","type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"a/b","`+key+`":`+want.value+`}`)
+		g.Expect(c.AssignsAddresses()).To(Equal(want.assigns), key)
+		ours := c.CopyForOVN("n", "clusters", "c1-oooi")
+		g.Expect(strings.Contains(ours.String(), `"`+key+`":`+want.value)).To(Equal(want.copied), key)
+		g.Expect(ours.AssignsAddresses()).To(BeFalse(), key)
+		g.Expect(ours.PortSecured()).To(Equal(key != "macSecurityMode"), key)
+		g.Expect(ours.String()).To(And(ContainSubstring(`"netAttachDefName":"clusters/c1-oooi"`), ContainSubstring(`"physicalNetworkName":"tenant"`), ContainSubstring(`"name":"n"`)))
+	}
+	NewWithT(t).Expect(parsed(t, `{"name":"x","type":"ovn-k8s-cni-overlay","topology":"localnet","ipam":{}}`).AssignsAddresses()).To(BeFalse())
+	for _, k := range ovnKeys {
+		NewWithT(t).Expect([]string{k.when, k.source}).NotTo(ContainElement(BeEmpty()), k.key)
+	}
+	var used []string
+	for _, a := range ovnAsks {
+		NewWithT(t).Expect([]string{a.when, a.source}).NotTo(ContainElement(BeEmpty()), a.key)
+		if a.used {
+			used = append(used, a.key)
+		}
+	}
+	NewWithT(t).Expect(used).To(ConsistOf("interface", "mac", "ips"), "what internal/plan asks for")
+}
+
+// OVN-Kubernetes puts a dot for each - and / into the names of switches; two networks of one name are one switch.
+func TestNoTwoInfrasNetworksAreOneSwitch(t *testing.T) {
+	g, seen := NewWithT(t), map[string]string{}
+	for _, infra := range [][2]string{{"clusters", "a-b"}, {"clusters-a", "b"}, {"clusters", "a.b"}, {"clusters", "c1"}, {"clusters-c1", "c1"}} {
+		name := NetworkOnOVN(infra[0], infra[1])
+		mapped := strings.NewReplacer("-", ".", "/", ".").Replace(name)
+		g.Expect(mapped).To(Equal(name), "nothing of it is mapped")
+		g.Expect(seen).NotTo(HaveKey(mapped), "%v", infra)
+		seen[mapped] = infra[0]
+	}
+}
+
+func TestANetworkThatIsRenderedNamesWhatItIsMadeFrom(t *testing.T) {
+	controller := true
+	by := func(kind, name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Name: "net", OwnerReferences: []metav1.OwnerReference{{APIVersion: "k8s.ovn.org/v1", Kind: kind, Name: name, Controller: &controller}}}
+	}
+	const localnet = `{"type":"ovn-k8s-cni-overlay","topology":"localnet","name":"NAME"}`
+	for name, c := range map[string]struct {
+		n    NetworkAttachmentDefinition
+		want Renderer
+	}{
+		"owned by a cluster's":   {NetworkAttachmentDefinition{ObjectMeta: by("ClusterUserDefinedNetwork", "red")}, Renderer{"ClusterUserDefinedNetwork", "red"}},
+		"owned by a namespace's": {NetworkAttachmentDefinition{ObjectMeta: by("UserDefinedNetwork", "blue")}, Renderer{"UserDefinedNetwork", "blue"}},
+		"named as a cluster's":   {NetworkAttachmentDefinition{Spec: Spec{Config: strings.Replace(localnet, "NAME", "cluster_udn_red", 1)}}, Renderer{"ClusterUserDefinedNetwork", "red"}},
+		"labelled":               {NetworkAttachmentDefinition{ObjectMeta: metav1.ObjectMeta{Name: "net", Labels: map[string]string{"k8s.ovn.org/user-defined-network": ""}}, Spec: Spec{Config: strings.Replace(localnet, "NAME", "x", 1)}}, Renderer{"UserDefinedNetwork", "net"}},
+		"a user's":               {NetworkAttachmentDefinition{Spec: Spec{Config: strings.Replace(localnet, "NAME", "tenant", 1)}}, Renderer{}},
+		"owned by somebody else": {NetworkAttachmentDefinition{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "x", Controller: &controller}}}, Spec: Spec{Config: localnet}}, Renderer{}},
+	} {
+		got, rendered := c.n.Renderer()
+		NewWithT(t).Expect(rendered).To(Equal(c.want != Renderer{}), name)
+		if rendered {
+			NewWithT(t).Expect(got).To(Equal(c.want), name)
+		}
+	}
+}

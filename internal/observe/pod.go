@@ -1,0 +1,95 @@
+package observe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// Pod is one that is not Ready, with what may keep it from being.
+type Pod struct {
+	*corev1.Pod
+	// Node that it is bound to; nil before, and when that is gone.
+	Node *corev1.Node
+	// Warning is what the kubelet said of it last. Read only while a container is being created: of all else its own status tells.
+	Warning string
+}
+
+const (
+	// soonCreated: a pod takes this long without anything being wrong.
+	soonCreated = 3 * time.Second
+	// mostEvents of one pod are read; the kubelet folds those that say the same.
+	mostEvents = 50
+)
+
+// unready finds the newest pod of a child that is not Ready.
+func (o *Observer) unready(ctx context.Context, child types.NamespacedName, component string) (*Pod, error) {
+	all := &corev1.PodList{}
+	if err := o.Reader.List(ctx, all, client.InNamespace(child.Namespace), client.MatchingLabels{names.LabelApp: component, names.LabelInstance: child.Name}); err != nil {
+		return nil, fmt.Errorf("listing the pods of %s: %w", child, err)
+	}
+	waiting := slices.DeleteFunc(all.Items, func(p corev1.Pod) bool { return ConditionOf(&p, corev1.PodReady).Status == corev1.ConditionTrue })
+	if len(waiting) == 0 {
+		return nil, nil
+	}
+	newest := slices.MaxFunc(waiting, func(a, b corev1.Pod) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	pod := &Pod{Pod: &newest}
+	var err error
+	if newest.Spec.NodeName != "" {
+		if pod.Node, err = get[corev1.Node](ctx, o, types.NamespacedName{Name: newest.Spec.NodeName}); err != nil {
+			return nil, err
+		}
+	}
+	if pod.Creating() && o.Now().Sub(newest.CreationTimestamp.Time) >= soonCreated {
+		pod.Warning, err = o.lastWarning(ctx, pod.Pod)
+	}
+	return pod, err
+}
+
+// ConditionOf a pod; the zero one where it has none of the type.
+func ConditionOf(p *corev1.Pod, kind corev1.PodConditionType) corev1.PodCondition {
+	if i := slices.IndexFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind }); i >= 0 {
+		return p.Status.Conditions[i]
+	}
+	return corev1.PodCondition{}
+}
+
+// Creating says whether a container of the pod waits for its sandbox, network or volumes, of which only events tell.
+func (p *Pod) Creating() bool {
+	return slices.ContainsFunc(slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses), func(c corev1.ContainerStatus) bool {
+		return c.State.Waiting != nil && (c.State.Waiting.Reason == "ContainerCreating" || c.State.Waiting.Reason == "PodInitializing")
+	})
+}
+
+// lastWarning about a pod, from the API server itself: events are many, and none is kept in memory.
+func (o *Observer) lastWarning(ctx context.Context, p *corev1.Pod) (string, error) {
+	about := fields.Set{"involvedObject.uid": string(p.UID), "type": corev1.EventTypeWarning}
+	all := &corev1.EventList{}
+	if err := o.Live.List(ctx, all, client.InNamespace(p.Namespace), client.MatchingFieldsSelector{Selector: about.AsSelector()}, client.Limit(mostEvents)); err != nil {
+		return "", fmt.Errorf("listing the events of pod %s/%s: %w", p.Namespace, p.Name, err)
+	}
+	if len(all.Items) == 0 {
+		return "", nil
+	}
+	last := slices.MaxFunc(all.Items, func(a, b corev1.Event) int { return timeOf(a).Compare(timeOf(b)) })
+	return last.Reason + ": " + last.Message, nil
+}
+
+// timeOf an event is when it was last seen; those of events.k8s.io have their time elsewhere.
+func timeOf(e corev1.Event) time.Time {
+	if e.LastTimestamp.IsZero() {
+		return e.EventTime.Time
+	}
+	return e.LastTimestamp.Time
+}

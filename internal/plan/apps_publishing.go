@@ -1,0 +1,118 @@
+package plan
+
+import (
+	"cmp"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/finding"
+)
+
+// publishing is how the hosted cluster publishes its routers, and which field of which object says so. The zero one: nobody does.
+type publishing struct {
+	operatorv1.EndpointPublishingStrategy
+	of    finding.Object
+	field string
+}
+
+var ingressObject = finding.Object{APIVersion: operatorv1.GroupVersion.String(), Kind: "IngressController", Namespace: RouterIngress.Namespace, Name: RouterIngress.Name}
+
+// routers are published as the hosted cluster's IngressController has it. Until that is seen, as HyperShift will make it, once, before
+// it leaves it to that cluster's administrator (hostedclusterconfigoperator, controllers/resources/ingress/reconcile.go).
+func (v *view) routers() publishing {
+	if v.Guest != nil && v.Guest.Ingress != nil {
+		return publishing{*v.Guest.Ingress, ingressObject, "spec.endpointPublishingStrategy"}
+	}
+	hc := v.HostedCluster
+	if hc == nil {
+		return publishing{}
+	}
+	if o := hc.Spec.OperatorConfiguration; o != nil && o.IngressOperator != nil && o.IngressOperator.EndpointPublishingStrategy != nil {
+		return publishing{*o.IngressOperator.EndpointPublishingStrategy, endpoint.Object(hc), "spec.operatorConfiguration.ingressOperator.endpointPublishingStrategy"}
+	}
+	if hc.Spec.Platform.Type == hyperv1.NonePlatform {
+		return publishing{operatorv1.EndpointPublishingStrategy{Type: operatorv1.HostNetworkStrategyType}, endpoint.Object(hc), "spec.platform.type"}
+	}
+	return publishing{}
+}
+
+// mode that leads to routers which are published so. A Service of ours leads to all of them.
+func (p publishing) mode() v1alpha1.AppsIngressMode {
+	switch p.Type {
+	case operatorv1.HostNetworkStrategyType:
+		return v1alpha1.AppsHostNetwork
+	case operatorv1.NodePortServiceStrategyType:
+		return v1alpha1.AppsNodePort
+	}
+	return v1alpha1.AppsLoadBalancer
+}
+
+// expectsPROXY is the parameter by which routers take only connections that begin with the PROXY protocol; empty: they take all.
+func (p publishing) expectsPROXY() string {
+	switch {
+	case p.HostNetwork != nil && p.HostNetwork.Protocol == operatorv1.ProxyProtocol:
+		return "hostNetwork.protocol"
+	case p.NodePort != nil && p.NodePort.Protocol == operatorv1.ProxyProtocol:
+		return "nodePort.protocol"
+	case p.Private != nil && p.Private.Protocol == operatorv1.ProxyProtocol:
+		return "private.protocol"
+	}
+	return ""
+}
+
+// decidedMode is the mode that the Infra decides: as it is written, or MetalLB's where that is written of. Empty: it decides none.
+func decidedMode(infra *v1alpha1.Infra) v1alpha1.AppsIngressMode {
+	switch spec := infra.Spec.AppsIngress; {
+	case spec == nil:
+		return ""
+	case spec.Mode == "" && spec.MetalLB != nil:
+		return v1alpha1.AppsLoadBalancer
+	default:
+		return spec.Mode
+	}
+}
+
+// appsMode is the Infra's, else HostNetwork where the routers listen on the workers' own addresses, else LoadBalancer. That node ports
+// are never chosen keeps an Infra as it is: they are HyperShift's default on KubeVirt, beside MetalLB too.
+func (v *view) appsMode() v1alpha1.AppsIngressMode {
+	mode := decidedMode(v.Infra)
+	if mode == "" && v.routers().mode() == v1alpha1.AppsHostNetwork {
+		return v1alpha1.AppsHostNetwork
+	}
+	return cmp.Or(mode, v1alpha1.AppsLoadBalancer)
+}
+
+// withoutMetalLB is the mode to have where there is none.
+func (v *view) withoutMetalLB() v1alpha1.AppsIngressMode {
+	if fits := v.routers().mode(); fits != v1alpha1.AppsLoadBalancer {
+		return fits
+	}
+	return v1alpha1.AppsNodePort
+}
+
+// mismatched tells that the mode looks for routers that are not published so, and says whether that is the case.
+func (a *appsView) mismatched() bool {
+	p := a.routers()
+	fits := p.mode()
+	if p.Type == "" || a.spec.Mode == v1alpha1.AppsLoadBalancer || a.spec.Mode == fits {
+		return false
+	}
+	a.find(appsFail("RouterPublishedOtherwise", fieldAppsMode).Set(finding.Values{fieldAppsMode: fits}),
+		"appsIngress.mode is %s, but %s of %s publishes the routers by %s; set appsIngress.mode: %s", a.spec.Mode, p.field, p.of, p.Type, fits)
+	return true
+}
+
+// spokenTo: neither Envoy nor MetalLB sends the PROXY protocol to the routers.
+func (a *appsView) spokenTo() {
+	p := a.routers()
+	parameter := p.expectsPROXY()
+	if parameter == "" {
+		return
+	}
+	at := p.field + "." + parameter
+	a.find(appsFail("RouterExpectsPROXY", at).In(p.of).Set(finding.Values{at: string(operatorv1.TCPProtocol)}),
+		"the hosted cluster's routers take only connections that begin with the PROXY protocol, which nothing on the way to them sends: set %s of %s to TCP", at, p.of)
+}

@@ -1,0 +1,81 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// memory is what was given, as annotation AnnotationGiven of the Infra has it. Backups drop status, and bring an Infra back
+// before its ProxyServer (Velero: by the names of resources), with the manager at work in between.
+type memory struct {
+	// Of which Infra, as namespace/name: one that was copied from another has been given nothing.
+	Of        string                        `json:"of"`
+	Addresses map[ipam.Component]netip.Addr `json:"addresses"`
+	Pool      []netip.Addr                  `json:"pool,omitempty"` // first and last
+}
+
+// memorable is what a plan has given, to be remembered.
+func (v *view) memorable(assigned []v1alpha1.AssignedAddress) string {
+	m := memory{Of: v.Infra.Namespace + "/" + v.Infra.Name, Addresses: map[ipam.Component]netip.Addr{}}
+	for _, a := range assigned {
+		m.Addresses[ipam.Component(a.Component)] = v.address(ipam.Component(a.Component))
+	}
+	if pool := v.assigned.Pool; pool.IsValid() {
+		m.Pool = []netip.Addr{pool.First, pool.Last}
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		panic(fmt.Sprintf("%v is not encoded: %v", m, err)) // addresses are texts
+	}
+	return string(text)
+}
+
+// remembered is what an Infra's annotation says; nothing where that was written of another Infra, or for another network.
+func remembered(infra *v1alpha1.Infra) (m memory) {
+	text, ok := infra.Annotations[names.AnnotationGiven]
+	cidr, err := netip.ParsePrefix(string(infra.Spec.NetworkConfig.CIDR))
+	if !ok || err != nil || json.Unmarshal([]byte(text), &m) != nil || m.Of != infra.Namespace+"/"+infra.Name {
+		return memory{}
+	}
+	for _, at := range slices.AppendSeq(slices.Clone(m.Pool), maps.Values(m.Addresses)) {
+		if !cidr.Contains(at) {
+			return memory{}
+		}
+	}
+	return m
+}
+
+// given are the addresses that were given before: as the children have them, else as the annotation, else as status says, so
+// that a restore gives the same ones.
+func given(infra *v1alpha1.Infra, children Children) map[ipam.Component]netip.Addr {
+	all := map[ipam.Component]netip.Addr{}
+	for _, a := range infra.Status.Addresses {
+		if at, err := netip.ParseAddr(string(a.IP)); err == nil && a.Instance == 0 {
+			all[ipam.Component(a.Component)] = at
+		}
+	}
+	held := children.addresses()
+	if len(held) < len(switchedOn(infra.Spec.InfraComponents)) { // all that is there need not be remembered
+		maps.Copy(all, remembered(infra).Addresses)
+	}
+	maps.Copy(all, held)
+	return all
+}
+
+// givenPool is that of the DHCPServer, else what the annotation says.
+func givenPool(infra *v1alpha1.Infra, children Children) ipam.Range {
+	if pool := children.pool(); pool.IsValid() || children.DHCP != nil {
+		return pool
+	}
+	if m := remembered(infra); len(m.Pool) == 2 {
+		return ipam.Range{First: m.Pool[0], Last: m.Pool[1]}
+	}
+	return ipam.Range{}
+}

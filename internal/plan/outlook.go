@@ -1,0 +1,36 @@
+package plan
+
+import (
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/ipam"
+)
+
+// Outlook is what an Infra will be, as far as that is known before its control plane is there.
+type Outlook struct {
+	// Domain of the hosted cluster.
+	Domain string
+	// Addresses of what is switched on.
+	Addresses []v1alpha1.AssignedAddress
+	// Pool that DHCP leases from; not valid where it does not.
+	Pool ipam.Range
+	// Dials are what workers dial, host:port, or the host alone while its port is not known.
+	Dials []string
+}
+
+// OutlookOf an Infra; false where it may not be, or has no network.
+func OutlookOf(in Input) (Outlook, bool) {
+	if len(Permitted(in)) > 0 || len(in.network()) > 0 {
+		return Outlook{}, false
+	}
+	v := viewOf(in)
+	o := Outlook{Domain: v.domain, Dials: v.table.Dials()}
+	for _, component := range []ipam.Component{ipam.DHCP, ipam.DNS, ipam.Proxy} {
+		if at := v.address(component); at.IsValid() {
+			o.Addresses = append(o.Addresses, v1alpha1.AssignedAddress{Component: string(component), IP: ip(at)})
+		}
+	}
+	if v.address(ipam.DHCP).IsValid() {
+		o.Pool = v.assigned.Pool
+	}
+	return o, true
+}

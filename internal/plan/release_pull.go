@@ -1,0 +1,112 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// Now is what of a child's workload, and of all others, decides when a new template goes.
+type Now struct {
+	// Serves: a pod of the workload is Ready. Rolled: and it is of the workload's template.
+	Serves, Rolled bool
+	// Pullers are the pods that pull images for this child.
+	Pullers []corev1.Pod
+	// PullOver: such a pod has had its time, or may not be made.
+	PullOver bool
+	// Turn: no other Infra's pods are being replaced.
+	Turn bool
+}
+
+// postponed says whether a changed template has to wait while the pod before serves: for its images, then for its turn.
+func (w workload) postponed(p *ChildPlan, last, newest released) bool {
+	images := slices.DeleteFunc(imagesOf(newest), func(image string) bool { return slices.Contains(imagesOf(last), image) })
+	if len(images) > 0 && !w.now.PullOver {
+		puller := w.puller(newest, images)
+		found, wait := w.pulling(*puller.Name, images)
+		if p.AwaitsImages = wait; wait {
+			p.Find(found)
+		}
+		if wait || w.awaitsTurn() {
+			p.Want(puller)
+		}
+	}
+	if p.AwaitsTurn = !p.AwaitsImages && w.awaitsTurn(); p.AwaitsTurn {
+		p.Find(waitsForTurn())
+	}
+	return p.AwaitsImages || p.AwaitsTurn
+}
+
+// awaitsTurn: what the users of this child decided waits for nobody else.
+func (w workload) awaitsTurn() bool { return !w.now.Turn && !w.decidedHere() }
+
+func waitsForTurn() finding.Finding {
+	return finding.Wait(v1alpha1.ConditionProgressing, "WaitsForTurn").
+		Say("the new pod waits for its turn: another Infra's pods are being replaced, and only one Infra's are at a time")
+}
+
+func imagesOf(r released) []string {
+	var all []string
+	if r.template.Spec != nil {
+		for _, c := range r.template.Spec.Containers {
+			all = append(all, ptr.Deref(c.Image, ""))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// unpullable are the kubelet's reasons for an image that it does not get (kubernetes, pkg/kubelet/images/types.go).
+var unpullable = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"}
+
+// pulling says what the pod that pulls is at, and whether to wait for it.
+func (w workload) pulling(puller string, images []string) (finding.Finding, bool) {
+	i := slices.IndexFunc(w.now.Pullers, func(p corev1.Pod) bool { return p.Name == puller })
+	there := 0
+	if i >= 0 {
+		for _, c := range w.now.Pullers[i].Status.ContainerStatuses {
+			switch waiting := c.State.Waiting; {
+			case c.ImageID != "" || c.State.Running != nil || c.State.Terminated != nil:
+				there++
+			case waiting != nil && slices.Contains(unpullable, waiting.Reason):
+				return finding.Fails(v1alpha1.ConditionProgressing, "ImageNotPulled").
+					Say("the pod before serves on, because image %s of the new one cannot be pulled (%s: %s); correct the image in the spec or, where none is written there, the operator's --image or --envoy-image",
+						c.Image, waiting.Reason, waiting.Message), true
+			}
+		}
+	}
+	return finding.Wait(v1alpha1.ConditionProgressing, "PullingImages").
+		Say("the images of the new pod are pulled before the pod that serves is replaced; see: kubectl -n %s describe pod %s", w.namespace(), puller), there < len(images)
+}
+
+// puller is a pod that has the images of a template pulled where its pod will be, most likely: beside the one that serves. It
+// joins no network but the pods', and its labels are in no selector.
+func (w workload) puller(r released, images []string) *accore.PodApplyConfiguration {
+	labels := w.labels()
+	delete(labels, names.LabelInstance)
+	labels[names.LabelPulls] = w.name()
+	beside := accore.PodAffinityTerm().WithTopologyKey(corev1.LabelHostname).WithLabelSelector(acmeta.LabelSelector().WithMatchLabels(w.selector()))
+	spec := accore.PodSpec().WithServiceAccountName(w.own()).WithAutomountServiceAccountToken(false).WithRestartPolicy(corev1.RestartPolicyNever).WithTerminationGracePeriodSeconds(0).
+		WithSecurityContext(accore.PodSecurityContext().WithRunAsNonRoot(true).WithSeccompProfile(accore.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
+		WithAffinity(accore.Affinity().WithPodAffinity(accore.PodAffinity().
+			WithPreferredDuringSchedulingIgnoredDuringExecution(accore.WeightedPodAffinityTerm().WithWeight(100).WithPodAffinityTerm(beside))))
+	spec.NodeSelector, spec.Tolerations, spec.ImagePullSecrets, spec.PriorityClassName = r.template.Spec.NodeSelector, r.template.Spec.Tolerations, r.template.Spec.ImagePullSecrets, r.template.Spec.PriorityClassName
+	for i, image := range images {
+		// Whether it runs or fails does not matter: it is there when a container of it is made.
+		spec.WithContainers(accore.Container().WithName(fmt.Sprintf("image-%d", i)).WithImage(image).WithArgs("--version").WithSecurityContext(restricted()).
+			WithResources(accore.ResourceRequirements().
+				WithRequests(corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m"), corev1.ResourceMemory: resource.MustParse("16Mi")}).
+				WithLimits(corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi")})))
+	}
+	name := names.Puller(w.App, w.name(), digest([]any{images, spec.NodeSelector, spec.Tolerations}))
+	return accore.Pod(name, w.namespace()).WithLabels(labels).WithOwnerReferences(w.owner()).WithSpec(spec)
+}

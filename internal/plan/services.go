@@ -1,0 +1,43 @@
+package plan
+
+import (
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+)
+
+// services judges what workers miss of what is switched off. DHCP off alone is no mistake: workers may have addresses already.
+func (v *view) services() []finding.Finding {
+	on := switchedOn(v.Infra.Spec.InfraComponents)
+	gateway, resolvers := v.gateway.IsValid(), len(v.Infra.Spec.NetworkConfig.DNSServers) > 0
+	var all []finding.Finding
+	off := func(field string, b finding.Builder, sentence string) {
+		all = append(all, b.At(field).Set(finding.Values{field: true}).Say("%s", sentence))
+	}
+	const kind = v1alpha1.ConditionEndpointsResolved
+	switch {
+	case !on["dhcp"] && !on["dns"] && !on["proxy"]:
+		off(fieldProxy, finding.Fails(kind, "ServicesAreOff"), "DHCP, DNS and proxy are all switched off: this Infra does nothing for workers; leave infraComponents out to switch all three on, or delete the Infra")
+		all[0].Changes = []finding.Change{{Values: v.allOn()}}
+		return all
+	case !on["proxy"] && !on["dns"] && gateway && resolvers:
+		off(fieldProxy, finding.Note(kind, "ProxyIsOff"),
+			"the proxy is switched off: workers reach the control plane only by networkConfig.gateway, under the addresses that networkConfig.dnsServers give")
+	case !on["proxy"]:
+		off(fieldProxy, finding.Fails(kind, "ProxyIsOff"),
+			"the proxy is switched off, and nothing else leads from the VLAN to the control plane: no worker can join; set infraComponents.proxy.enabled: true")
+	}
+	if !on["dns"] && !resolvers {
+		off(fieldDNS, finding.Fails(kind, "DNSIsOff"),
+			"DNS is switched off and networkConfig.dnsServers is empty: workers cannot resolve the control plane's names; set infraComponents.dns.enabled: true, or networkConfig.dnsServers to resolvers that answer them with the proxy's address")
+	}
+	return all
+}
+
+// allOn switches on what the VLAN's family of addresses can have.
+func (v *view) allOn() finding.Values {
+	values := finding.Values{fieldDNS: true, fieldProxy: true}
+	if v.cidr.Addr().Is4() {
+		values[fieldDHCP] = true
+	}
+	return values
+}

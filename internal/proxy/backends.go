@@ -1,0 +1,97 @@
+package proxy
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/proxy/intent"
+)
+
+// countPause is the least time between two statuses that differ in what they count: a target may come and go for ever.
+const countPause = 5 * time.Second
+
+// said is what the status said last of the backends.
+type said struct {
+	backends []v1alpha1.BackendStatus
+	at       time.Time
+}
+
+// next is what the status should say now. What is heard of for the first time is news at once.
+func (s *said) next(counted []v1alpha1.BackendStatus, now time.Time) []v1alpha1.BackendStatus {
+	due := len(counted) > len(s.backends) || now.Sub(s.at) >= countPause
+	if due && !reflect.DeepEqual(s.backends, counted) {
+		s.backends, s.at = counted, now
+	}
+	return s.backends
+}
+
+// backends says how each backend stands. Of one whose targets Envoy has yet to try, as after a restart, it says what was said
+// before, be it of an earlier run, or nothing.
+func (p *Proxy) backends(counts map[string]tally) []v1alpha1.BackendStatus {
+	before := p.said.backends
+	if p.said.at.IsZero() {
+		before = p.seen.Status.Backends
+	}
+	var all []v1alpha1.BackendStatus
+	for _, b := range p.told.Backends {
+		count, counted := counts[b.Name]
+		was := slices.IndexFunc(before, func(s v1alpha1.BackendStatus) bool { return s.Name == b.Name })
+		switch untried := !counted || count.healthy == 0 && (count.untried > 0 || p.unread(b)); {
+		case !untried:
+			all = append(all, v1alpha1.BackendStatus{Name: b.Name, Healthy: count.healthy, Total: count.total, Message: p.why(b, count)})
+		case was >= 0:
+			all = append(all, before[was])
+		}
+	}
+	return all
+}
+
+// unread says whether nobody knows yet which pods a backend has.
+func (p *Proxy) unread(b intent.Backend) bool {
+	if p.watch == nil || b.Service == nil {
+		return false
+	}
+	_, known, _ := p.watch.Targets(*b.Service) // why there is none, withoutTargets says
+	return !known
+}
+
+// unanswered counts the backends with no target that answers.
+func (p *Proxy) unanswered() (n float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, b := range p.said.backends {
+		if b.Healthy == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// why no target of a backend answers.
+func (p *Proxy) why(b intent.Backend, count tally) string {
+	switch {
+	case count.healthy > 0:
+		return ""
+	case b.Service == nil:
+		return fmt.Sprintf("none of targetAddresses %v takes a connection", b.Targets)
+	case count.total == 0:
+		return p.withoutTargets(*b.Service)
+	case count.silent == count.total:
+		return fmt.Sprintf("no ready pod of service %s/%s answers a connection within a second: a NetworkPolicy of namespace %s does not admit the proxy's pod, or its pods hang", b.Service.Namespace, b.Service.Name, b.Service.Namespace)
+	}
+	return fmt.Sprintf("no ready pod of service %s/%s takes a connection on port %d; see: kubectl -n %s get endpointslices -l kubernetes.io/service-name=%s",
+		b.Service.Namespace, b.Service.Name, b.Service.Port, b.Service.Namespace, b.Service.Name)
+}
+
+func (p *Proxy) withoutTargets(s intent.Service) string {
+	if p.watch == nil {
+		return "only in a cluster are the pods of a Service known"
+	}
+	if _, _, err := p.watch.Targets(s); err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("service %s/%s has no ready pod; see: kubectl -n %s get endpointslices -l kubernetes.io/service-name=%s", s.Namespace, s.Name, s.Namespace, s.Name)
+}

@@ -1,0 +1,61 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
+)
+
+// noBackend is the reason of a proxy that serves, with nothing behind some of what it offers.
+const noBackend = "BackendsUnhealthy"
+
+// backends of a proxy that count: those of *.apps have a condition of their own.
+type backends struct {
+	total    int
+	answer   int
+	away     []string // sentences on those with no target that answers
+	uncalled []string // names of those that the proxy has yet to try
+}
+
+func backendsOf(s *v1alpha1.ProxyServer) backends {
+	var all backends
+	for _, b := range s.Spec.Backends {
+		if b.Name == endpoint.AppsHTTP || b.Name == endpoint.AppsHTTPS {
+			continue
+		}
+		all.total++
+		at := slices.IndexFunc(s.Status.Backends, func(c v1alpha1.BackendStatus) bool { return c.Name == b.Name })
+		switch {
+		case at < 0:
+			all.uncalled = append(all.uncalled, b.Name)
+		case s.Status.Backends[at].Healthy > 0:
+			all.answer++
+		default:
+			all.away = append(all.away, b.Name+": "+s.Status.Backends[at].Message)
+		}
+	}
+	return all
+}
+
+// verdict: a worker dials every backend while it joins, or soon after.
+func (b backends) verdict() verdict {
+	const kind = v1alpha1.ConditionBackendsHealthy
+	switch {
+	case len(b.away) > 0:
+		return no(kind, noBackend, strings.Join(b.away, "; "))
+	case len(b.uncalled) > 0:
+		return no(kind, "Progressing", "the proxy has yet to try "+strings.Join(b.uncalled, ", "))
+	}
+	return yes(kind, "Answering", "behind every endpoint something answers")
+}
+
+// healthy is how the verdict counts; empty while nothing is counted.
+func (b backends) healthy() string {
+	if b.total == len(b.uncalled) {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", b.answer, b.total)
+}

@@ -1,0 +1,35 @@
+package status
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+// handedOn are the reasons of a child's Progressing that its Infra has too, with what each is to it.
+var handedOn = map[string]func(condition, reason string) finding.Builder{
+	"NewerTemplateWaits": finding.Note,
+	"PullingImages":      finding.Wait,
+	"WaitsForTurn":       finding.Wait,
+	"ImageNotPulled":     finding.Fails,
+}
+
+// rollouts is what the children say of templates that their pods do not have yet.
+func rollouts(children plan.Children) []finding.Finding {
+	var all []finding.Finding
+	for _, r := range []*report{reportOfDHCP(children.DHCP), reportOfDNS(children.DNS), reportOfProxy(children.Proxy)} {
+		if r == nil {
+			continue
+		}
+		c := meta.FindStatusCondition(r.conditions, v1alpha1.ConditionProgressing)
+		if c == nil {
+			continue
+		}
+		if begin, is := handedOn[c.Reason]; is {
+			all = append(all, begin(v1alpha1.ConditionProgressing, c.Reason).Say("%s: %s", r.name, c.Message))
+		}
+	}
+	return all
+}

@@ -1,0 +1,36 @@
+package status
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+// What a pod's template waits for stood on the child alone, with the command that releases it.
+func TestAnInfraSaysWhatItsChildSaysOfItsTemplate(t *testing.T) {
+	for reason, c := range map[string]struct {
+		found       finding.Finding
+		progressing metav1.ConditionStatus
+	}{
+		"NewerTemplateWaits": {finding.Note(v1alpha1.ConditionProgressing, "NewerTemplateWaits").Say("what it says"), metav1.ConditionFalse},
+		"PullingImages":      {finding.Wait(v1alpha1.ConditionProgressing, "PullingImages").Say("what it says"), metav1.ConditionTrue},
+		"WaitsForTurn":       {finding.Wait(v1alpha1.ConditionProgressing, "WaitsForTurn").Say("what it says"), metav1.ConditionTrue},
+		"ImageNotPulled":     {finding.Fails(v1alpha1.ConditionProgressing, "ImageNotPulled").Say("what it says"), metav1.ConditionFalse},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			g := NewWithT(t)
+			of := child{meta: &v1alpha1.ProxyServer{}, out: Outcome{Findings: []finding.Finding{c.found}}}.progressing(verdict{})
+			g.Expect(of).To(Equal(verdict{v1alpha1.ConditionProgressing, c.progressing, reason, "what it says"}))
+
+			proxy := &v1alpha1.ProxyServer{}
+			proxy.Name, proxy.Status.Conditions = "c1-proxy", []metav1.Condition{{Type: of.Type, Status: of.Status, Reason: of.Reason, Message: of.Message}}
+			g.Expect(progressing(&v1alpha1.Infra{}, plan.Children{}, Outcome{Findings: rollouts(plan.Children{Proxy: proxy})}, nil)).
+				To(Equal(verdict{v1alpha1.ConditionProgressing, c.progressing, reason, "ProxyServer c1-proxy: what it says"}))
+		})
+	}
+}

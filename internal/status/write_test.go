@@ -1,0 +1,46 @@
+package status
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+)
+
+// What a cache shows late, the status before our last write, is no news.
+func TestAWriteOfStatusOvertakesWhatWasReadBefore(t *testing.T) {
+	g := NewWithT(t)
+	scheme := runtime.NewScheme()
+	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	live := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1", UID: "u1"}}
+	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(live).WithStatusSubresource(live).Build()
+	w := &Writer{Client: api, Events: events.NewFakeRecorder(10)}
+	read := func() *v1alpha1.Infra {
+		i := &v1alpha1.Infra{}
+		g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(live), i)).To(Succeed())
+		return i
+	}
+	writes := func(of *v1alpha1.Infra, reason string) {
+		_, err := w.Infra(t.Context(), of, v1alpha1.InfraStatus{Conditions: []metav1.Condition{{
+			Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, LastTransitionTime: metav1.Unix(1, 0),
+		}}}, time.Now())
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+
+	first := read()
+	g.Expect(w.Overtook(first)).To(BeFalse(), "nothing was written")
+	writes(first, "NADNotFound")
+	second := read()
+	writes(second, "VLANInUse")
+	g.Expect(w.Overtook(first)).To(BeTrue())
+	g.Expect(w.Overtook(second)).To(BeTrue(), "it shows the first write, and not the second")
+	g.Expect(w.Overtook(read())).To(BeFalse())
+	g.Expect(w.Overtook(second)).To(BeFalse(), "nothing is remembered of what has been seen")
+}
