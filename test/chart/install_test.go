@@ -28,7 +28,8 @@ func started(t *testing.T) cluster {
 	log.SetLogger(logr.Discard())
 	optional, err := foreign.Optional()
 	g.Expect(err).NotTo(HaveOccurred())
-	env := &envtest.Environment{BinaryAssetsDirectory: os.Getenv("KUBEBUILDER_ASSETS"), CRDs: optional}
+	env := &envtest.Environment{BinaryAssetsDirectory: os.Getenv("KUBEBUILDER_ASSETS"), ControlPlaneStartTimeout: foreign.Patience, ControlPlaneStopTimeout: foreign.Patience,
+		CRDInstallOptions: envtest.CRDInstallOptions{CRDs: optional, MaxTime: foreign.Patience}}
 	_, err = env.Start()
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(env.Stop()).To(Succeed()) })

@@ -190,7 +190,7 @@ func serve(ctx context.Context, config *rest.Config, dir string) (func(admission
 	for _, kind := range kinds.All() {
 		kinds.Set(kind, true)
 	}
-	observer := &observe.Observer{Reader: manager.GetClient(), Kinds: kinds, Listeners: observe.NewListeners(), Now: time.Now}
+	observer := &observe.Observer{Reader: manager.GetClient(), Live: manager.GetAPIReader(), Kinds: kinds, Listeners: observe.NewListeners(), Now: time.Now}
 	settings := bridge.Settings{MetalLBNamespace: "metallb-system", Images: types.NamespacedName{Namespace: "default", Name: "images"}}
 	if err := webhook.Setup(manager, observer, webhook.Options{Address: address, CertDir: dir, Bridges: &settings, Now: time.Now}); err != nil {
 		return nil, err

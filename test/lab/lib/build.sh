@@ -1,6 +1,6 @@
 # Each component is a function build_NAME. It runs again only when its inputs change: the files of inputs_NAME (by default
 # build/NAME), the function itself, and the Go version. Versions are pinned by build/*/go.{mod,sum}.
-COMPONENTS="kube envoy helm node cni runc coredns konnectivity ignition mkimage images apiserver-proxy preload netpol standin kernel guest metallb worker oooi"
+COMPONENTS="kube envoy helm node cni runc coredns konnectivity ignition mkimage images apiserver-proxy preload netpol ovnkube standin kernel guest metallb worker oooi"
 ASSETS="kube envoy helm"   # what `make test` runs against
 
 lab_build() {
@@ -25,11 +25,12 @@ inputs_of() {
   if declare -F "inputs_$1" >/dev/null; then "inputs_$1"; else find "$LAB/build/$1" -type f; fi
 }
 
-# hash_inputs reads lines; one that is a path stands for the file's content, too.
+# hash_inputs reads lines; one that is a path stands for the file's content, too. Where the clone lies makes no difference, so
+# that a second one builds nothing anew.
 hash_inputs() {
   local lines
   lines=$(sort)
-  { echo "$lines"; sed -n '/^\//p' <<<"$lines" | xargs -r sha256sum; } | sha256sum
+  { echo "$lines"; sed -n '/^\//p' <<<"$lines" | xargs -r sha256sum; } | sed "s|$REPO/||" | sha256sum
 }
 
 # go_tools MODULE FLAGS… builds the tools that build/MODULE/go.mod lists.
@@ -153,6 +154,10 @@ metallb_image() { sed -n "s#^ *image: \(.*/$1:.*\)#\1#p" "$(metallb_manifest)"; 
 
 inputs_netpol() { find "$LAB"/netpol "$LAB"/cmd/netpol "$LAB"/go.mod "$LAB"/go.sum -type f; }
 build_netpol() { CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "$BIN/netpol" ./cmd/netpol; }
+
+# The stand-in for OVN-Kubernetes' CNI plugin, under its name.
+inputs_ovnkube() { find "$LAB"/ovnkube "$LAB"/cmd/ovn-k8s-cni-overlay "$LAB"/go.mod "$LAB"/go.sum -type f; }
+build_ovnkube() { CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "$CNI_BIN/" ./cmd/ovn-k8s-cni-overlay; }
 
 # What listens at 172.20.0.1:6443 on every worker.
 inputs_apiserver-proxy() { find "$LAB/standin/cmd/kube-apiserver-proxy" -type f; }

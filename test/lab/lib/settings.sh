@@ -13,6 +13,8 @@ HOST_IP=172.31.$((254 - NUMBER)).1 NODE_IP=172.31.$((254 - NUMBER)).2
 POD_CIDR=10.244.0.0/24 SERVICE_CIDR=10.96.0.0/16 API_SERVICE_IP=10.96.0.1 DNS_SERVICE_IP=10.96.0.10
 
 export KUBECONFIG=$STATE/admin.kubeconfig PATH=$BIN:$PATH
+# Where OVN's and Open vSwitch's own tools look.
+export OVS_RUNDIR=$STATE/ovn OVN_RUNDIR=$STATE/ovn OVN_NB_DB=unix:$STATE/ovn/db.sock
 STARTED=${EPOCHREALTIME/./}   # in microseconds
 
 # say prints a progress line with the seconds since this command began.

@@ -1,0 +1,181 @@
+//go:build e2e && clusters
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cldmnky/oooi/test/lab/scene"
+)
+
+// ovnVLAN is a localnet as ClusterUserDefinedNetwork `vlan110` with ipam.mode Disabled becomes in namespace nets, but for its owner
+// and finalizer (ovn-kubernetes, clustermanager/userdefinednetwork/template/net-attach-def-template.go); the IDs are put on every
+// network (networkmanager/nad_controller.go).
+const ovnVLAN = `apiVersion: k8s.cni.cncf.io/v1
+kind: NetworkAttachmentDefinition
+metadata:
+  name: vlan110
+  namespace: nets
+  labels: {k8s.ovn.org/user-defined-network: ""}
+  annotations: {k8s.ovn.org/network-id: "7", k8s.ovn.org/network-name: cluster_udn_vlan110, hostedcluster.densityops.com/allowed-namespaces: clusters}
+spec: {config: '{"cniVersion":"1.1.0","mtu":1500,"name":"cluster_udn_vlan110","netAttachDefName":"nets/vlan110","physicalNetworkName":"physnet","role":"secondary","topology":"localnet","type":"ovn-k8s-cni-overlay","vlanID":110}'}
+`
+
+// ovnAPI is the literal that the API is published by.
+const ovnAPI = "203.0.113.20"
+
+// On OVN-Kubernetes' localnet the workers' network is the source, our pods are on a copy of it: two switches of OVN on one VLAN. The
+// worker is a machine elsewhere on that VLAN. OVN is real; what stands in for OVN-Kubernetes is test/lab/ovnkube.
+func TestWorkersJoinOnAnOVNLocalnet(t *testing.T) {
+	ctx := within(t, 5*time.Minute)
+	_, err := lab.Lab(ctx, "ovn", "110")
+	must(t, err)
+	kubectl(t, ctx, "create", "namespace", "nets")
+	afterwards(t, func(ctx context.Context) error {
+		_, err := lab.Kubectl(ctx, "delete", "namespace", "nets")
+		return err
+	})
+	apply(t, ctx, ovnVLAN)
+	_, err = lab.Standin(ctx, "apply", "--cluster", "c2", "--lb-address", ovnAPI, "--nad", "nets/vlan110")
+	must(t, err)
+	afterwards(t, func(ctx context.Context) error { _, err := lab.Standin(ctx, "delete", "--cluster", "c2"); return err })
+	apply(t, ctx, strings.NewReplacer("name: c1", "name: c2", "Namespace: default", "Namespace: nets").Replace(infraOn("ovn", "192.168.110.0/24", "vlan110")))
+	awaitCondition(t, ctx, "clusters", "infra/ovn", "Ready", "True", "")
+
+	t.Run("its pods have the ports that they ask for", func(t *testing.T) { ovnPortsAreAsAsked(t, ctx) })
+	t.Run("a worker beyond the switch joins through the literal", func(t *testing.T) {
+		ctx := within(t, 3*time.Minute)
+		m := scene.Machine{Name: "worker-ovn", MAC: "52:54:00:00:01:6e", Cluster: "c2", Bridge: "br110", NAD: "nets/vlan110"}
+		t.Logf("it was Ready %s after power-on", joins(t, ctx, m))
+	})
+	t.Run("a machine on the other switch of the VLAN reaches them", func(t *testing.T) { theOtherSwitchReaches(t, ctx) })
+	t.Run("port security", func(t *testing.T) { portSecurity(t, ctx) })
+	t.Run("a proxy that moves to a new port", func(t *testing.T) {
+		n := neighbour(t, ctx, "ovn-client", "br110", "192.168.110.250/24")
+		kubectl(t, ctx, "-n", "clusters", "delete", "pod", "-l", "app.kubernetes.io/instance=ovn-proxy", "--wait=false")
+		gap, err := longestGap(ctx, n, net.JoinHostPort(vip(t, ctx, "ovn"), "6443"), 15*time.Second)
+		must(t, err)
+		t.Logf("longest time without an answer: %s", gap)
+		if gap >= 5*time.Second {
+			t.Errorf("a client was without an answer for %s, want < 5 s", gap)
+		}
+		ovnPortsAreAsAsked(t, ctx)
+	})
+}
+
+// ovnPortsAreAsAsked compares OVN's ports with the pods' annotations.
+func ovnPortsAreAsAsked(t *testing.T, ctx context.Context) {
+	t.Helper()
+	out, err := lab.Lab(ctx, "exec", "ovn-nbctl", "--format=csv", "--data=bare", "--no-headings", "--columns=name,port_security", "list", "logical_switch_port")
+	must(t, err)
+	for _, component := range []string{"dhcp", "dns", "proxy"} {
+		pod := strings.SplitN(kubectl(t, ctx, "-n", "clusters", "get", "pod", "-l", "app.kubernetes.io/instance=ovn-"+component, "--field-selector=status.phase=Running",
+			"-o", `jsonpath={.items[-1].metadata.name} {.items[-1].metadata.annotations.k8s\.v1\.cni\.cncf\.io/networks}`), " ", 2)
+		var asked []struct {
+			Name, Namespace, MAC string
+			IPs                  []string
+		}
+		must(t, json.Unmarshal([]byte(pod[1]), &asked))
+		want := asked[0].MAC
+		for _, ip := range asked[0].IPs {
+			want += " " + ip[:strings.Index(ip, "/")]
+		}
+		name := strings.NewReplacer("-", ".", "/", ".").Replace(asked[0].Namespace+"/"+asked[0].Name) + "_clusters_" + pod[0]
+		if line := name + "," + want; len(asked) != 1 || len(asked[0].IPs) == 0 || !strings.Contains("\n"+out, "\n"+line+"\n") {
+			t.Errorf("OVN has no port %q; its ports are\n%s", line, out)
+		}
+	}
+}
+
+// theOtherSwitchReaches has a pod on the workers' own network lease an address and call the API, as a virtual machine there would.
+func theOtherSwitchReaches(t *testing.T, ctx context.Context) {
+	apply(t, ctx, `apiVersion: v1
+kind: Pod
+metadata:
+  name: guest
+  namespace: nets
+  annotations: {k8s.v1.cni.cncf.io/networks: '[{"name":"vlan110","namespace":"nets","interface":"net1","mac":"02:00:00:00:01:10"}]'}
+spec: {terminationGracePeriodSeconds: 0, containers: [{name: guest, image: "e2e.local/testapp:1", imagePullPolicy: Never}]}
+`)
+	kubectl(t, ctx, "-n", "nets", "wait", "--for=condition=Ready", "pod/guest", "--timeout=60s")
+	guest := inNetnsOf(t, ctx, kubectl(t, ctx, "-n", "nets", "get", "pod", "guest", "-o", "jsonpath={.status.podIP}"))
+	_, err := guest(ctx, "unshare", "--mount", "--uts", "sh", "-c", "mount -t tmpfs tmpfs /run && busybox udhcpc -f -n -q -i net1 -t 3 -T 1 -s "+
+		scene.Root()+"/test/lab/vm/initrd/udhcpc.script -O search -O mtu -O staticroutes")
+	must(t, err)
+	if code, err := guest(ctx, "curl", "-sk", "--max-time", "3", "-o", "/dev/null", "-w", "%{http_code}", "https://"+ovnAPI+":6443/version"); err != nil || code != "200" {
+		t.Errorf("the API answers it through the literal with %q: %v", code, err)
+	}
+	switches, err := lab.Lab(ctx, "exec", "ovn-nbctl", "--bare", "--columns=name", "list", "logical_switch")
+	must(t, err)
+	if len(strings.Fields(switches)) != 2 {
+		t.Errorf("it and our pods should be on two switches; there are %q", switches)
+	}
+}
+
+// inNetnsOf runs commands of the node in a pod's network namespace.
+func inNetnsOf(t *testing.T, ctx context.Context, podIP string) place {
+	t.Helper()
+	netns := podNamespace(t, ctx, podIP)
+	return func(ctx context.Context, command ...string) (string, error) {
+		return lab.Lab(ctx, append([]string{"exec", "nsenter", "--net=" + netns}, command...)...)
+	}
+}
+
+// portSecurity shows what OVN drops at the port of a pod with fixed addresses, and what it lets in. The pod takes an address that it
+// has not asked for, as far as the pod goes.
+func portSecurity(t *testing.T, ctx context.Context) {
+	const foreign, client = "192.168.110.77", "192.168.110.251"
+	n := neighbour(t, ctx, "ovn-seen", "br110", client+"/24")
+	pod := inNetnsOf(t, ctx, kubectl(t, ctx, "-n", "clusters", "get", "pod", "-l", "app.kubernetes.io/instance=ovn-dhcp", "-o", "jsonpath={.items[0].status.podIP}"))
+	own := kubectl(t, ctx, "-n", "clusters", "get", "infra", "ovn", "-o", `jsonpath={.status.addresses[?(@.component=="dhcp")].ip}`)
+	_, err := pod(ctx, "ip", "addr", "add", foreign+"/24", "dev", "net1")
+	must(t, err)
+	afterwards(t, func(ctx context.Context) error {
+		_, err := pod(ctx, "ip", "addr", "del", foreign+"/24", "dev", "net1")
+		return err
+	})
+	for address, answered := range map[string]bool{own: true, foreign: false} {
+		if _, err := n.Run(ctx, "busybox", "arping", "-c", "2", "-w", "2", "-f", "-I", "eth0", address); (err == nil) != answered {
+			t.Errorf("ARP for %s: %v; it should be answered: %v", address, err, answered)
+		}
+	}
+	link, err := pod(ctx, "ip", "-o", "link", "show", "net1")
+	must(t, err)
+	_, mac, _ := strings.Cut(link, "link/ether ")
+	_, err = n.Run(ctx, "ip", "neigh", "replace", foreign, "lladdr", strings.Fields(mac)[0], "dev", "eth0")
+	must(t, err)
+	for _, c := range []struct {
+		what, source, to string
+		from, at         place
+		arrives          bool
+	}{
+		{"from the pod's address", own, client, pod, n.Run, true}, // and the pod has learnt the client's hardware address
+		{"from a foreign address of the pod", foreign, client, pod, n.Run, false},
+		{"to the pod's address", client, own, n.Run, pod, true},
+		{"to a foreign address of the pod", client, foreign, n.Run, pod, false},
+		{"to the directed broadcast address", client, "192.168.110.255", n.Run, pod, true}, // broadcast and multicast frames pass, as DISCOVERs do
+	} {
+		before := echoes(t, ctx, c.at)
+		c.from(ctx, "busybox", "ping", "-c", "1", "-W", "1", "-I", c.source, c.to) // what has arrived counts, not what is answered
+		if arrived := echoes(t, ctx, c.at) > before; arrived != c.arrives {
+			t.Errorf("a packet %s: arrived is %v, want %v", c.what, arrived, c.arrives)
+		}
+	}
+}
+
+// echoes counts the echo requests that have come in.
+func echoes(t *testing.T, ctx context.Context, at place) int {
+	t.Helper()
+	out, err := at(ctx, "nstat", "-asz", "IcmpInEchos")
+	must(t, err)
+	var count int
+	_, err = fmt.Sscanf(out[strings.Index(out, "IcmpInEchos"):], "IcmpInEchos %d", &count)
+	must(t, err)
+	return count
+}

@@ -1,0 +1,112 @@
+package ovnkube
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Sandbox is what a CNI plugin is told of the pod's namespace, in its environment.
+type Sandbox struct{ ID, Netns, Interface string }
+
+// host is the node's end of the pod's veth.
+func (s Sandbox) host() string { return s.ID[:10] + "_" + s.Interface }
+
+// Plug makes the pod's interface, the switch where it is missing, and the port, and returns once the port's flows are
+// installed, as OVN-Kubernetes' CNI does (cni/helper_linux.go, cni/ovs.go).
+func Plug(s Sandbox, p Port) error {
+	if err := s.interfaceFor(p); err != nil {
+		return err
+	}
+	if err := p.onSwitch(); err != nil {
+		return err
+	}
+	return commands(
+		"ovs-vsctl --may-exist add-port br-int "+s.host()+" other_config:transient=true -- set interface "+s.host()+
+			" external_ids:iface-id="+p.Name+" external_ids:iface-id-ver="+string(p.Pod.UID)+" external_ids:sandbox="+s.ID+
+			" external_ids:attached_mac="+quoted(p.MAC.String()),
+		"ovs-vsctl --timeout=20 wait-until interface "+s.host()+" external_ids:ovn-installed=true",
+	)
+}
+
+// interfaceFor makes the veth. Its checksums are computed: Open vSwitch's userspace datapath forwards what it finds, and a
+// kernel's promise to compute one later is lost on the way.
+func (s Sandbox) interfaceFor(p Port) error {
+	mtu, pod := strconv.Itoa(p.MTU), filepath.Base(s.Netns)
+	all := []string{
+		"ip link add " + s.host() + " mtu " + mtu + " type veth peer name " + s.Interface + " mtu " + mtu + " address " + p.MAC.String() + " netns " + pod,
+		"ethtool -K " + s.host() + " tx off",
+		"nsenter --net=" + s.Netns + " ethtool -K " + s.Interface + " tx off",
+		"ip link set " + s.host() + " up",
+		"ip -n " + pod + " link set " + s.Interface + " up",
+	}
+	for _, a := range p.Addresses {
+		all = append(all, "ip -n "+pod+" addr add "+a.String()+" dev "+s.Interface)
+	}
+	return commands(all...)
+}
+
+// onSwitch is the controller's part. A switch's name is no key in OVN's database, so two pods must not make it at once.
+func (p Port) onSwitch() error {
+	lock, err := os.Create(filepath.Join(os.Getenv("OVN_RUNDIR"), "switches.lock"))
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return err
+	}
+	localnet := "ovn-nbctl --may-exist ls-add " + p.Switch() + " -- --may-exist lsp-add " + p.Switch() + " " + p.Localnet() +
+		" -- lsp-set-type " + p.Localnet() + " localnet -- lsp-set-addresses " + p.Localnet() + " unknown" +
+		" -- lsp-set-options " + p.Localnet() + " network_name=" + p.PhysicalNetwork
+	if p.VLAN != 0 {
+		localnet += " -- set logical_switch_port " + p.Localnet() + " tag_request=" + strconv.Itoa(p.VLAN)
+	}
+	if err := commands(localnet); err != nil {
+		return err
+	}
+	return run("ovn-nbctl", "--may-exist", "lsp-add", p.Switch(), p.Name,
+		"--", "lsp-set-addresses", p.Name, p.Security(), "--", "lsp-set-port-security", p.Name, p.Security(),
+		"--", "lsp-set-options", p.Name, "requested-chassis="+p.Pod.Spec.NodeName, "iface-id-ver="+string(p.Pod.UID))
+}
+
+// Unplug takes away what Plug made. A sandbox may be removed when the pod has another already, whose port then stays.
+func Unplug(s Sandbox, port string) error {
+	if err := commands("ovs-vsctl --if-exists del-port br-int " + s.host()); err != nil {
+		return err
+	}
+	if _, err := os.Stat("/sys/class/net/" + s.host()); err == nil {
+		if err := commands("ip link del " + s.host()); err != nil {
+			return err
+		}
+	}
+	others, err := exec.Command("ovs-vsctl", "--bare", "--columns=name", "find", "interface", "external_ids:iface-id="+port).Output()
+	if err != nil || strings.TrimSpace(string(others)) != "" {
+		return err
+	}
+	return commands("ovn-nbctl --if-exists lsp-del " + port)
+}
+
+// quoted is a value with colons, as ovs-vsctl wants it.
+func quoted(value string) string { return strconv.Quote(value) }
+
+func commands(lines ...string) error {
+	for _, line := range lines {
+		words := strings.Fields(line)
+		if err := run(words[0], words[1:]...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func run(name string, args ...string) error {
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
