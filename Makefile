@@ -59,6 +59,10 @@ e2e-cut-off: ## The applications' scenario with the hosted API cut off for 5 min
 e2e-metallb: ## Applications through the real MetalLB and through node ports, on virtual machines. Needs two idle cores.
 	test/lab/e2e/run -tags e2e,metallb -run 'ThroughMetalLB|ThroughNodePorts'
 
+.PHONY: e2e-clusters
+e2e-clusters: ## What real clusters do: a VM over OVN, KubeVirt's own network, every state in which Ready must be False. Needs two idle cores.
+	test/lab/e2e/run -tags e2e,clusters -run 'OnAnOVNLocalnet|ThroughKubeVirtsExample|ReadySaysWhat|NoAddressLeft|ReadyDoesNotFlicker'
+
 .PHONY: bench
 bench: ## Benchmarks as a table.
 	test/bench/run
