@@ -63,6 +63,10 @@ e2e-metallb: ## Applications through the real MetalLB and through node ports, on
 e2e-clusters: ## What real clusters do: a VM over OVN, KubeVirt's own network, every state in which Ready must be False. Needs two idle cores.
 	test/lab/e2e/run -tags e2e,clusters -run 'OnAnOVNLocalnet|ThroughKubeVirtsExample|ReadySaysWhat|NoAddressLeft|ReadyDoesNotFlicker'
 
+.PHONY: e2e-upgrade
+e2e-upgrade: ## Containers of the last operator's pods restart beside this one. Needs the repository's history.
+	test/lab/e2e/run -tags e2e,upgrade -run OfTheLastManager
+
 .PHONY: bench
 bench: ## Benchmarks as a table.
 	test/bench/run

@@ -419,6 +419,9 @@ func (w *world) silent() int {
 	return w.quiet(func() int { return len(w.calls.written()) }, "the manager keeps writing")
 }
 
+// aWhile is longer than anything the manager puts off: Ready stands for 5 s while a daemon has not taken up a change (status/write.go).
+const aWhile = 6 * time.Second
+
 // quiet waits until a count has stayed as it is for a while, and returns it.
 func (w *world) quiet(count func() int, otherwise string) int {
 	w.t.Helper()
@@ -428,7 +431,7 @@ func (w *world) quiet(count func() int, otherwise string) int {
 			last, since = n, time.Now()
 		}
 		return time.Since(since)
-	}).WithTimeout(60*time.Second).Should(BeNumerically(">", 3*time.Second), func() string { return fmt.Sprintf("%s; written: %v", otherwise, w.calls.written()) })
+	}).WithTimeout(60*time.Second).Should(BeNumerically(">", aWhile), func() string { return fmt.Sprintf("%s; written: %v", otherwise, w.calls.written()) })
 	return last
 }
 

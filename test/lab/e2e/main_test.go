@@ -32,6 +32,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// deploysFirst deploys the operator that the scenarios begin with.
+var deploysFirst = func(ctx context.Context) error { return lab.DeployOperator(ctx) }
+
 const infraC1 = `apiVersion: hostedcluster.densityops.com/v1alpha1
 kind: Infra
 metadata: {name: c1, namespace: clusters}
@@ -49,7 +52,7 @@ func prepare(say func(string, ...any)) (err error) {
 	steps := []func() error{
 		func() error { _, err := lab.Lab(ctx, "vlan", "100"); return err },
 		func() error { _, err := lab.Standin(ctx, "apply", "--cluster", "c1"); return err },
-		func() error { return lab.DeployOperator(ctx) },
+		func() error { return deploysFirst(ctx) },
 		func() error { return lab.Apply(ctx, scene.BridgeNAD("vlan100", "br100")) },
 		func() error { return lab.Apply(ctx, infraC1) },
 	}
