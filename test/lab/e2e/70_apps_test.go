@@ -43,7 +43,7 @@ func TestApplicationsAreReachedFromBothSides(t *testing.T) {
 	ready(t, ctx)
 	manifest(t, ctx, filepath.Join(scene.Root(), "test/lab/guest/router.yaml"))
 	manifest(t, ctx, metallb(t, ctx))
-	pem, client := externalHost(t, ctx)
+	pem, client := externalHost(t, ctx, ":80", ":443")
 	managementPods(t, ctx, "c1", pem)
 	afterwards(t, func(ctx context.Context) error {
 		_, err := lab.Kubectl(ctx, "-n", "clusters", "patch", "infra", "c1", "--type=merge", "-p", `{"spec":{"appsIngress":null}}`)
@@ -65,7 +65,7 @@ func TestApplicationsAreReachedFromBothSides(t *testing.T) {
 }
 
 // externalHost serves the application at both external IPs, and returns its certificate and an on-link client that uses the lab's DNS.
-func externalHost(t *testing.T, ctx context.Context) (pem string, client place) {
+func externalHost(t *testing.T, ctx context.Context, http, https string) (pem string, client place) {
 	t.Helper()
 	cert, key := certificate(t, ctx)
 	host := neighbour(t, ctx, "apps-host", "br100", firstIP+"/24")
@@ -78,7 +78,7 @@ func externalHost(t *testing.T, ctx context.Context) (pem string, client place) 
 	serving, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := host.Run(serving, "unshare", "--uts", "sh", "-c", "hostname hello-host; exec testapp serve :80 :443 "+cert+" "+key)
+		_, err := host.Run(serving, "unshare", "--uts", "sh", "-c", "hostname hello-host; exec testapp serve "+http+" "+https+" "+cert+" "+key)
 		ended <- err
 	}()
 	afterwards(t, func(context.Context) error { stop(); <-ended; return nil })
