@@ -5,8 +5,12 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net"
 	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -31,54 +35,138 @@ func turns(t *testing.T, ctx context.Context, infra, status, reason string) stri
 	return message
 }
 
-// Each state in which a worker could not join is said, with its cause, while all pods of ours are well; and its end, too.
+// state is one in which a worker that boots now would not join.
+type state struct {
+	name, reason, says string
+	away, back         func()
+}
+
+// Each is said, with its cause, and its end, too: while all pods of ours are well, and when they are not.
 func TestReadySaysWhatAWorkerWouldMeet(t *testing.T) {
-	ctx := within(t, 4*time.Minute)
+	ctx := within(t, 12*time.Minute)
 	ready(t, ctx)
-	patched := func(spec string) {
-		kubectl(t, ctx, "-n", "clusters", "patch", "infra", "c1", "--type=merge", "-p", spec)
+	afterwards(t, func(ctx context.Context) error { return lab.Apply(ctx, infraC1) })
+	for _, states := range [][]state{servicesOff(t, ctx), backendsAway(t, ctx), policiesGone(t, ctx), podsAway(t, ctx)} {
+		for _, c := range states {
+			t.Run(c.name, func(t *testing.T) {
+				c.away()
+				if message := turns(t, ctx, "c1", "False", c.reason); !strings.Contains(message, c.says) {
+					t.Errorf("the message does not say %q: %s", c.says, message)
+				}
+				c.back()
+				turns(t, ctx, "c1", "True", "")
+			})
+		}
 	}
-	for _, c := range []struct {
-		name, says string
-		away, back func()
-	}{
-		{
-			"no pod behind ignition", "ignition: service clusters-c1/ignition-server-proxy has no ready pod",
-			func() {
-				kubectl(t, ctx, "-n", "clusters-c1", "scale", "deployment/ignition-server-proxy", "--replicas=0")
-			},
-			func() {
-				kubectl(t, ctx, "-n", "clusters-c1", "scale", "deployment/ignition-server-proxy", "--replicas=1")
-				kubectl(t, ctx, "-n", "clusters-c1", "rollout", "status", "deployment/ignition-server-proxy", "--timeout=60s")
-			},
-		},
-		{
-			"the NetworkPolicies deleted in a pause", "a NetworkPolicy of namespace clusters-c1",
-			func() {
-				kubectl(t, ctx, "-n", "clusters", "annotate", "infra", "c1", "hostedcluster.densityops.com/paused=true")
-				kubectl(t, ctx, "-n", "clusters-c1", "delete", "networkpolicy", "-l", "hostedcluster.densityops.com/infra=c1")
-			},
-			func() {
-				kubectl(t, ctx, "-n", "clusters", "annotate", "infra", "c1", "hostedcluster.densityops.com/paused-")
-			},
-		},
-		{
-			"an extra endpoint that leads to nothing", "mirror: service clusters/mirror does not exist",
-			func() {
-				patched(`{"spec":{"extraEndpoints":[{"name":"mirror","hostnames":["mirror.example.com"],"port":5000,"protocol":"TLS","target":{"service":"mirror","port":5000}}]}}`)
-			},
-			func() { patched(`{"spec":{"extraEndpoints":null}}`) },
-		},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			c.away()
-			if message := turns(t, ctx, "c1", "False", "BackendsUnhealthy"); !strings.Contains(message, c.says) {
-				t.Errorf("the message does not say %q: %s", c.says, message)
+}
+
+// patched changes the spec of Infra c1.
+func patched(t *testing.T, ctx context.Context, spec string) func() {
+	return func() {
+		t.Helper()
+		kubectl(t, ctx, "-n", "clusters", "patch", "infra", "c1", "--type=merge", "-p", `{"spec":`+spec+`}`)
+	}
+}
+
+// servicesOff: what is switched off, and nothing stands in for it. A pod that is made anew takes longer to come than Ready may.
+func servicesOff(t *testing.T, ctx context.Context) []state {
+	on := func(workloads ...string) func() {
+		return func() {
+			patched(t, ctx, `{"infraComponents":null}`)()
+			for _, w := range workloads {
+				kubectl(t, ctx, "-n", "clusters", "wait", "--for=create", w, "--timeout=30s")
+				kubectl(t, ctx, "-n", "clusters", "rollout", "status", w, "--timeout=60s")
 			}
-			c.back()
-			turns(t, ctx, "c1", "True", "")
+		}
+	}
+	const dns, proxy = "statefulset/c1-dns-deployment", "deployment/c1-proxy-deployment"
+	return []state{
+		{"the proxy is switched off", "ProxyIsOff", "set infraComponents.proxy.enabled: true", patched(t, ctx, `{"infraComponents":{"proxy":{"enabled":false}}}`), on(proxy)},
+		{"DNS is switched off", "DNSIsOff", "set infraComponents.dns.enabled: true", patched(t, ctx, `{"infraComponents":{"dns":{"enabled":false}}}`), on(dns)},
+		{"all is switched off", "ServicesAreOff", "leave infraComponents out", patched(t, ctx, `{"infraComponents":{"dhcp":{"enabled":false},"dns":{"enabled":false},"proxy":{"enabled":false}}}`), on(dns, proxy)},
+		{"an extra endpoint leads to nothing", "BackendsUnhealthy", "mirror: service clusters/mirror does not exist",
+			patched(t, ctx, `{"extraEndpoints":[{"name":"mirror","hostnames":["mirror.example.com"],"port":5000,"protocol":"TLS","target":{"service":"mirror","port":5000}}]}`), patched(t, ctx, `{"extraEndpoints":null}`)},
+	}
+}
+
+// backendsAway: no pod is behind a service that workers need.
+func backendsAway(t *testing.T, ctx context.Context) (all []state) {
+	for deployment, says := range map[string]string{
+		"kube-apiserver": "kube-apiserver", "ignition-server-proxy": "service clusters-c1/ignition-server-proxy has no ready pod", "oauth-openshift": "oauth",
+	} {
+		all = append(all, state{
+			"no pod of " + deployment, "BackendsUnhealthy", says,
+			func() {
+				kubectl(t, ctx, "-n", "clusters-c1", "scale", "deployment/"+deployment, "--replicas=0")
+				kubectl(t, ctx, "-n", "clusters-c1", "wait", "--for=delete", "pod", "-l", "app="+deployment, "--timeout=60s")
+			},
+			func() {
+				kubectl(t, ctx, "-n", "clusters-c1", "scale", "deployment/"+deployment, "--replicas=1")
+				kubectl(t, ctx, "-n", "clusters-c1", "rollout", "status", "deployment/"+deployment, "--timeout=90s")
+			},
 		})
 	}
+	return all
+}
+
+// policiesGone: a NetworkPolicy that lets the proxy in is deleted while nobody puts it back. HyperShift's own lets everybody call the API.
+func policiesGone(t *testing.T, ctx context.Context) (all []state) {
+	for _, service := range []string{"ignition-server-proxy", "oauth-openshift"} {
+		policy := "networkpolicy/oooi.clusters.c1-proxy." + service
+		all = append(all, state{
+			policy + " deleted in a pause", "BackendsUnhealthy", "a NetworkPolicy of namespace clusters-c1",
+			func() {
+				pause(t, ctx)
+				kubectl(t, ctx, "-n", "clusters-c1", "delete", policy)
+			},
+			func() { resume(t, ctx) },
+		})
+	}
+	return all
+}
+
+func pause(t *testing.T, ctx context.Context) {
+	t.Helper()
+	kubectl(t, ctx, "-n", "clusters", "annotate", "infra", "c1", "hostedcluster.densityops.com/paused=true")
+}
+
+func resume(t *testing.T, ctx context.Context) {
+	t.Helper()
+	kubectl(t, ctx, "-n", "clusters", "annotate", "infra", "c1", "hostedcluster.densityops.com/paused-")
+}
+
+// podsAway: each of our pods is not there, cannot be placed, or stands still.
+func podsAway(t *testing.T, ctx context.Context) (all []state) {
+	pods := func(component string) []string {
+		return []string{"-n", "clusters", "-l", "app.kubernetes.io/instance=c1-" + component}
+	}
+	for _, c := range []struct{ component, workload string }{{"dhcp", "statefulset/c1-dhcp-deployment"}, {"dns", "statefulset/c1-dns-deployment"}, {"proxy", "deployment/c1-proxy-deployment"}} {
+		back := func() {
+			resume(t, ctx)
+			must(t, scene.Until(ctx, c.workload, func(ctx context.Context) error {
+				out, err := lab.Kubectl(ctx, "-n", "clusters", "get", c.workload, "-o", "jsonpath={.status.readyReplicas}")
+				if err == nil && out != "1" {
+					err = fmt.Errorf("%q pods are ready", out)
+				}
+				return err
+			}))
+		}
+		all = append(all,
+			state{c.component + " scaled to 0 in a pause", "ScaledToZero", "set 1", func() {
+				pause(t, ctx)
+				kubectl(t, ctx, "-n", "clusters", "scale", c.workload, "--replicas=0")
+				kubectl(t, ctx, append([]string{"wait", "--for=delete", "pod", "--timeout=60s"}, pods(c.component)...)...)
+			}, back},
+			state{c.component + " finds no node", "Unschedulable", "unschedulable", func() {
+				kubectl(t, ctx, "cordon", "node1")
+				kubectl(t, ctx, append([]string{"delete", "pod"}, pods(c.component)...)...)
+			}, func() {
+				kubectl(t, ctx, "uncordon", "node1")
+				kubectl(t, ctx, "-n", "clusters", "rollout", "status", c.workload, "--timeout=60s")
+			}},
+		)
+	}
+	return all
 }
 
 // A pool of one address, which a real client leases, and a second asks in vain.
@@ -86,7 +174,14 @@ func TestAPoolWithNoAddressLeftIsNotReady(t *testing.T) {
 	ctx := within(t, 2*time.Minute)
 	_, err := lab.Lab(ctx, "vlan", "135")
 	must(t, err)
-	must(t, lab.Apply(ctx, scene.BridgeNAD("vlan135", "br135")))
+	apply(t, ctx, scene.BridgeNAD("vlan135", "br135"))
+	workers := func(ctx context.Context, replicas int, networks string) error {
+		_, err := lab.Kubectl(ctx, "-n", "clusters", "patch", "nodepool", "c1", "--type=merge", "-p",
+			fmt.Sprintf(`{"spec":{"replicas":%d,"platform":{"kubevirt":{"additionalNetworks":[{"name":"default/vlan100"}%s]}}}}`, replicas, networks))
+		return err
+	}
+	must(t, workers(ctx, 0, `,{"name":"default/vlan135"}`)) // more workers would be too many for the pool in the first place
+	afterwards(t, func(ctx context.Context) error { return workers(ctx, 2, "") })
 	apply(t, ctx, strings.Replace(infraOn("full", "192.168.135.0/24", "vlan135"), "  networkConfig:", "  infraComponents: {dhcp: {rangeStart: 192.168.135.50, rangeEnd: 192.168.135.50}}\n  networkConfig:", 1))
 	awaitCondition(t, ctx, "clusters", "infra/full", "Ready", "True", "")
 	first, second := neighbour(t, ctx, "first", "br135", ""), neighbour(t, ctx, "second", "br135", "")
@@ -105,45 +200,125 @@ func TestAPoolWithNoAddressLeftIsNotReady(t *testing.T) {
 
 // What happens every day turns Ready at no time.
 func TestReadyDoesNotFlicker(t *testing.T) {
-	ctx := within(t, 3*time.Minute)
+	ctx := within(t, 5*time.Minute)
 	ready(t, ctx)
 	turned := follow(t, ctx)
 	const behind = "deployment/ignition-server-proxy"
 	afterwards(t, func(ctx context.Context) error {
 		_, err := lab.Kubectl(ctx, "-n", "clusters-c1", "scale", behind, "--replicas=1")
-		return err
+		return errors.Join(err, lab.Apply(ctx, infraC1))
 	})
-	kubectl(t, ctx, "-n", "clusters-c1", "scale", behind, "--replicas=2")
-	kubectl(t, ctx, "-n", "clusters-c1", "rollout", "status", behind, "--timeout=60s")
-	pods := strings.Fields(kubectl(t, ctx, "-n", "clusters-c1", "get", "pods", "-l", "app=ignition-server-proxy", "-o", "name"))
-	kubectl(t, ctx, "-n", "clusters-c1", "delete", pods[0], "--wait=false")
-	for _, lease := range []string{`"12h"`, "null"} {
-		kubectl(t, ctx, "-n", "clusters", "patch", "infra", "c1", "--type=merge", "-p", `{"spec":{"infraComponents":{"dhcp":{"leaseTime":`+lease+`}}}}`)
-		must(t, scene.Until(ctx, "the lease time", func(ctx context.Context) error {
-			c, err := conditionOf(ctx, "clusters", "infra/c1", "DHCPReady")
-			if err == nil && c.Status != "True" {
-				err = fmt.Errorf("DHCPReady is %s: %s", c.Status, c.Message)
+	behindRolls := func() {
+		kubectl(t, ctx, "-n", "clusters-c1", "rollout", "status", behind, "--timeout=60s")
+	}
+	taken := func(server string) {
+		t.Helper()
+		generation := field(t, ctx, server, ".metadata.generation")
+		must(t, scene.Until(ctx, server, func(ctx context.Context) error {
+			out, err := lab.Kubectl(ctx, "-n", "clusters", "get", server, "-o", `jsonpath={.status.conditions[?(@.type=="ConfigAccepted")].observedGeneration} {.status.conditions[?(@.type=="Ready")].status}`)
+			if err == nil && out != generation+" True" {
+				err = fmt.Errorf("generation %s, its daemon and Ready say %q", generation, out)
 			}
 			return err
 		}))
 	}
-	kubectl(t, ctx, "-n", "oooi-system", "rollout", "restart", "deployment/oooi-controller-manager")
-	kubectl(t, ctx, "-n", "oooi-system", "rollout", "status", "deployment/oooi-controller-manager", "--timeout=60s")
-	kubectl(t, ctx, "-n", "clusters-c1", "rollout", "status", behind, "--timeout=60s")
-	if all := turned(); len(all) > 0 {
+	const dhcp, dns, proxy = "dhcpserver/c1-dhcp", "dnsserver/c1-dns", "proxyserver/c1-proxy"
+	changes := func(server, spec string) func() {
+		return func() {
+			before, err := strconv.Atoi(field(t, ctx, server, ".metadata.generation"))
+			must(t, err)
+			patched(t, ctx, spec)()
+			kubectl(t, ctx, "-n", "clusters", "wait", fmt.Sprintf("--for=jsonpath={.metadata.generation}=%d", before+1), server, "--timeout=30s")
+			taken(server)
+		}
+	}
+	for _, variant := range []struct {
+		name string
+		does func()
+	}{
+		{"a second pod behind ignition", func() {
+			kubectl(t, ctx, "-n", "clusters-c1", "scale", behind, "--replicas=2")
+			behindRolls()
+		}},
+		{"one of the two is deleted", func() {
+			pods := strings.Fields(kubectl(t, ctx, "-n", "clusters-c1", "get", "pods", "-l", "app=ignition-server-proxy", "-o", "name"))
+			kubectl(t, ctx, "-n", "clusters-c1", "delete", pods[0])
+			behindRolls()
+		}},
+		{"both are replaced", func() {
+			kubectl(t, ctx, "-n", "clusters-c1", "rollout", "restart", behind)
+			behindRolls()
+		}},
+		{"a lease time", changes(dhcp, `{"infraComponents":{"dhcp":{"leaseTime":"12h"}}}`)},
+		{"a reservation", changes(dhcp, `{"infraComponents":{"dhcp":{"reservations":[{"mac":"02:00:00:00:00:77","ip":"192.168.100.77"}]}}}`)},
+		{"a time server", changes(dhcp, `{"networkConfig":{"ntpServers":["192.168.100.78"]}}`)},
+		{"resolvers", changes(dns, `{"networkConfig":{"dnsServers":["192.168.100.79"]}}`)},
+		{"an endpoint that answers", changes(proxy, `{"extraEndpoints":[{"name":"again","hostnames":["again.example.com"],"port":5001,"protocol":"TLS","target":{"service":"ignition-server-proxy","namespace":"clusters-c1","port":443}}]}`)},
+		{"and its end", changes(proxy, `{"extraEndpoints":null}`)},
+		{"a pause", func() { pause(t, ctx); resume(t, ctx) }},
+		{"another generation of the HostedCluster", func() {
+			kubectl(t, ctx, "-n", "clusters", "patch", "hostedcluster", "c1", "--type=merge", "-p", `{"spec":{"pausedUntil":"false"}}`)
+		}},
+		{"a new manager", func() {
+			kubectl(t, ctx, "-n", "oooi-system", "rollout", "restart", "deployment/oooi-controller-manager")
+			kubectl(t, ctx, "-n", "oooi-system", "rollout", "status", "deployment/oooi-controller-manager", "--timeout=60s")
+		}},
+	} {
+		variant.does()
+		t.Logf("after %s Ready had turned %d times", variant.name, len(turned(false)))
+	}
+	if all := turned(true); len(all) > 0 {
 		t.Errorf("Ready turned: %v", all)
 	}
 }
 
-// follow watches Infra c1, and tells in the end what Ready said other than True.
-func follow(t *testing.T, ctx context.Context) func() []string {
+// An image that cannot be had is named, and the pods before it serve on; the right one is taken up by itself.
+func TestABadImageCostsTheAPINothing(t *testing.T) {
+	ctx := within(t, 4*time.Minute)
+	ready(t, ctx)
+	afterwards(t, lab.DeployOperator)
+	n, address := neighbour(t, ctx, "asks-on", "br100", "192.168.100.247/24"), net.JoinHostPort(vip(t, ctx, "c1"), "6443")
+	measured := make(chan error, 1)
+	var gap time.Duration
+	measure, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		var err error
+		gap, err = longestGap(measure, n, address, 4*time.Minute)
+		measured <- err
+	}()
+
+	kubectl(t, ctx, "-n", "oooi-system", "set", "env", "deployment/oooi-controller-manager", "RELATED_IMAGE_ENVOY=e2e.local/envoy:missing")
+	kubectl(t, ctx, "-n", "oooi-system", "rollout", "status", "deployment/oooi-controller-manager", "--timeout=60s")
+	kubectl(t, ctx, "-n", "clusters", "annotate", "deployment/c1-proxy-deployment", "hostedcluster.densityops.com/released-")
+	if message := awaitCondition(t, ctx, "clusters", "infra/c1", "Progressing", "False", "ImageNotPulled"); !strings.Contains(message, "e2e.local/envoy:missing") {
+		t.Errorf("the message does not name the image: %s", message)
+	}
+	ready(t, ctx)
+	must(t, lab.DeployOperator(ctx))
+	awaitCondition(t, ctx, "clusters", "infra/c1", "Progressing", "False", "Settled")
+	ready(t, ctx)
+	stop()
+	if err := <-measured; err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	t.Logf("longest time without an answer: %s", gap)
+	if gap >= 2*time.Second {
+		t.Errorf("the API was away for %s", gap)
+	}
+}
+
+// follow watches Infra c1, and tells what Ready said other than True, in the end or so far.
+func follow(t *testing.T, ctx context.Context) (turned func(end bool) []string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(ctx)
+	t.Cleanup(stop)
 	watch := exec.CommandContext(ctx, "kubectl", "-n", "clusters", "get", "infra", "c1", "-w", "-o", "json")
 	out, err := watch.StdoutPipe()
 	must(t, err)
 	must(t, watch.Start())
-	var turned []string
+	var mu sync.Mutex
+	var all []string
 	var done sync.WaitGroup
 	done.Go(func() {
 		for dec := json.NewDecoder(out); ; {
@@ -155,16 +330,21 @@ func follow(t *testing.T, ctx context.Context) func() []string {
 			}
 			for _, c := range o.Status.Conditions {
 				if c.Type == "Ready" && c.Status != "True" {
-					turned = append(turned, c.Reason+": "+c.Message)
+					mu.Lock()
+					all = append(all, c.Reason+": "+c.Message)
+					mu.Unlock()
 				}
 			}
 		}
 	})
-	t.Cleanup(stop)
-	return func() []string {
-		stop()
-		done.Wait()
-		_ = watch.Wait() // ended just now
-		return turned
+	return func(end bool) []string {
+		if end {
+			stop()
+			done.Wait()
+			_ = watch.Wait() // ended just now
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(all)
 	}
 }
