@@ -133,9 +133,11 @@ func TestOnlyWhatIsOursIsOwned(t *testing.T) {
 	}
 	controlledBy := func(o *corev1.ConfigMap, uid types.UID) *corev1.ConfigMap {
 		yes := true
-		o.OwnerReferences = []metav1.OwnerReference{{UID: uid, Controller: &yes}}
+		o.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), UID: uid, Controller: &yes}}
 		return o
 	}
+	inWorkload := controlledBy(labelled("", ""), "dead")
+	inWorkload.OwnerReferences[0].APIVersion = "apps/v1"
 	us := Owner{UID: "us", Lives: func(uid types.UID) bool { return uid == "us" || uid == "neighbour" }, Names: NameOf("infra", "clusters", "c1")}
 	other := labelled("dead", "")
 	other.Labels[names.LabelInfra] = "c2"
@@ -147,6 +149,9 @@ func TestOnlyWhatIsOursIsOwned(t *testing.T) {
 	}{
 		"controlled by us":                          {controlledBy(&corev1.ConfigMap{}, "us"), true},
 		"controlled by another, with our label":     {controlledBy(labelled("us", ""), "neighbour"), false},
+		"controlled by one that is dead, names us":  {controlledBy(labelled("", ""), "dead"), true},
+		"controlled by one that is dead, no name":   {controlledBy(&corev1.ConfigMap{}, "dead"), false},
+		"a workload's that is dead, names us":       {inWorkload, false},
 		"with our UID":                              {labelled("us", ""), true},
 		"restored: names us, its owner is dead":     {labelled("dead", ""), true},
 		"names us, its owner lives":                 {labelled("neighbour", ""), false},

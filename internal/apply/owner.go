@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -24,17 +25,28 @@ type Owner struct {
 	Namespace string
 }
 
-// owns says whether an object is this owner's: by ownerReference, else by the label that stands for one. After a restore
-// every UID is new: what names us and belongs to nobody that lives is ours too, and is labelled anew (spec/api.md, DHCPLease).
+// owns says whether an object is this owner's: by ownerReference, else by the label that stands for one. What names us and belongs to
+// nobody that lives is ours too: after a restore every UID is new (spec/api.md, DHCPLease), and where a component is switched off and on
+// again the garbage collector may take the objects of its first child half a minute later. It asks for them as they were, and so
+// leaves one that has changed hands (kubernetes, pkg/controller/garbagecollector/operations.go, deleteObject).
 func (o Owner) owns(object client.Object) bool {
-	if ref := metav1.GetControllerOf(object); ref != nil {
-		return ref.UID == o.UID
-	}
 	uid := types.UID(object.GetLabels()[names.LabelOwnerUID])
+	if ref := metav1.GetControllerOf(object); ref != nil {
+		if ref.UID != o.UID && !ofOurs(ref) {
+			return false
+		}
+		uid = ref.UID
+	}
 	if uid == o.UID {
 		return true
 	}
 	return uid != "" && slices.Contains(NamedBy(object), o.Names) && !o.Lives(uid)
+}
+
+// ofOurs says whether a reference is to a kind of ours: a pod of a workload bears the labels of its child, too.
+func ofOurs(ref *metav1.OwnerReference) bool {
+	gv, err := schema.ParseGroupVersion(ref.APIVersion)
+	return err == nil && gv.Group == v1alpha1.GroupVersion.Group
 }
 
 // IndexNames is the cache's index of NamedBy. Every kind that an owner has needs it.

@@ -704,6 +704,30 @@ func TestTheClustersNetworksAreFollowed(t *testing.T) {
 	w.Expect(w.calls.read()).NotTo(ContainElement(ContainSubstring("/nodes")))
 }
 
+// Until the garbage collector comes to it, what the first child had is there; what the second has taken over it leaves.
+func TestAComponentThatIsSwitchedOnAgainTakesOverWhatIsLeft(t *testing.T) {
+	w := newWorld(t)
+	w.hosts("c1")
+	w.creates(w.smallest("c1"))
+	w.settled("c1")
+	infra, deployment := named(&v1alpha1.Infra{}, w.ns, "c1"), named(&appsv1.Deployment{}, w.ns, "c1-proxy-deployment")
+	first := sees(w, deployment, there).DeepCopy()
+	goOn, err := w.cluster.HoldCollector()
+	w.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { w.Expect(goOn()).To(Succeed()) })
+	w.changes(infra, func() { infra.Spec.InfraComponents.Proxy.Enabled = ptr.To(false) })
+	w.gone(named(&v1alpha1.ProxyServer{}, w.ns, "c1-proxy"))
+	w.changes(infra, func() { infra.Spec.InfraComponents.Proxy.Enabled = nil })
+	proxy := sees(w, named(&v1alpha1.ProxyServer{}, w.ns, "c1-proxy"), there)
+	sees(w, deployment, func(g Gomega, d *appsv1.Deployment) { g.Expect(metav1.IsControlledBy(d, proxy)).To(BeTrue()) })
+	w.settled("c1")
+	w.Expect(goOn()).To(Succeed())
+	w.silent()
+	sees(w, deployment, there)
+	w.Expect(deployment.UID).To(Equal(first.UID))
+	w.Expect(deployment.Spec.Template).To(Equal(first.Spec.Template), "its pod serves on")
+}
+
 func TestWhatRunsStaysWhileTheSpecIsInvalid(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")

@@ -5,7 +5,8 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 )
 
-// services judges what workers miss of what is switched off. DHCP off alone is no mistake: workers may have addresses already.
+// services judges what workers miss of what is switched off. DHCP off is no mistake: workers may have addresses, and resolvers with them, from
+// elsewhere.
 func (v *view) services() []finding.Finding {
 	on := switchedOn(v.Infra.Spec.InfraComponents)
 	gateway, resolvers := v.gateway.IsValid(), len(v.Infra.Spec.NetworkConfig.DNSServers) > 0
@@ -26,7 +27,12 @@ func (v *view) services() []finding.Finding {
 		off(fieldProxy, finding.Fails(kind, "ProxyIsOff"),
 			"the proxy is switched off, and nothing else leads from the VLAN to the control plane: no worker can join; set infraComponents.proxy.enabled: true")
 	}
-	if !on["dns"] && !resolvers {
+	switch {
+	case on["dns"] || resolvers:
+	case !on["dhcp"]:
+		off(fieldDNS, finding.Note(kind, "DNSIsOff"),
+			"DHCP and DNS are switched off: workers need resolvers from elsewhere that answer the control plane's names with the proxy's address; name them in networkConfig.dnsServers")
+	default:
 		off(fieldDNS, finding.Fails(kind, "DNSIsOff"),
 			"DNS is switched off and networkConfig.dnsServers is empty: workers cannot resolve the control plane's names; set infraComponents.dns.enabled: true, or networkConfig.dnsServers to resolvers that answer them with the proxy's address")
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -119,6 +120,11 @@ func (c *Cluster) collect(assets string) error {
 	c.collector = exec.Command(filepath.Join(assets, "kube-controller-manager"), //nolint:gosec // the lab's own build
 		"--kubeconfig="+path, "--controllers=garbage-collector-controller", "--leader-elect=false", "--secure-port=0")
 	return c.collector.Start()
+}
+
+// HoldCollector has the garbage collector stand still, as one that has much to do.
+func (c *Cluster) HoldCollector() (goOn func() error, err error) {
+	return func() error { return c.collector.Process.Signal(syscall.SIGCONT) }, c.collector.Process.Signal(syscall.SIGSTOP)
 }
 
 // addManager makes a user with the operator's own ClusterRoles: what it lacks, a test finds.

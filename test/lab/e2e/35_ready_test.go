@@ -157,7 +157,7 @@ func podsAway(t *testing.T, ctx context.Context) (all []state) {
 				kubectl(t, ctx, "-n", "clusters", "scale", c.workload, "--replicas=0")
 				kubectl(t, ctx, append([]string{"wait", "--for=delete", "pod", "--timeout=60s"}, pods(c.component)...)...)
 			}, back},
-			state{c.component + " finds no node", "Unschedulable", "unschedulable", func() {
+			state{c.component + " finds no node", "PodNotReady", "has no node", func() {
 				kubectl(t, ctx, "cordon", "node1")
 				kubectl(t, ctx, append([]string{"delete", "pod"}, pods(c.component)...)...)
 			}, func() {
