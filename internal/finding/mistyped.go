@@ -10,7 +10,7 @@ import (
 // kind, and of a number itself too.
 func Mistyped(field, has string, takes reflect.Type) error {
 	kind, _, _ := strings.Cut(has, " ")
-	got := map[string]string{"string": text, "number": "a " + has, "bool": "true or false", "array": "a list", "object": "an object"}[kind]
+	got := map[string]string{"string": text, "number": "a " + has, "bool": "true or false", "array": list, "object": "an object"}[kind]
 	for takes.Kind() == reflect.Pointer {
 		takes = takes.Elem()
 	}
@@ -20,6 +20,10 @@ func Mistyped(field, has string, takes reflect.Type) error {
 		hint = "; write it without quotes"
 	case want == text && (kind == "number" || kind == "bool"):
 		hint = "; write it in quotes"
+	case want == text && kind == "object":
+		hint = "; a | after its colon makes text of the lines below it"
+	case want == list && kind == "string":
+		hint = "; write it in [ ]"
 	}
 	return fmt.Errorf("%s is %s, and takes %s%s", field, got, wanted(takes), hint)
 }
@@ -27,6 +31,7 @@ func Mistyped(field, has string, takes reflect.Type) error {
 const (
 	text   = "text"
 	number = "a whole number"
+	list   = "a list"
 )
 
 func wanted(t reflect.Type) string {
@@ -36,7 +41,7 @@ func wanted(t reflect.Type) string {
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Slice, reflect.Array:
-		return "a list"
+		return list
 	case reflect.Struct, reflect.Map:
 		return "an object"
 	}
