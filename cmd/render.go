@@ -56,11 +56,11 @@ func newRenderCommand() *cobra.Command {
 	return cmd
 }
 
-// readFiles names on standard error what it passes over.
+// readFiles tells on standard error what it passes over or takes to be so.
 func readFiles(cmd *cobra.Command, files []string) (render.Objects, error) {
-	objects, passedOver, err := render.Files(cmd.InOrStdin(), files)
-	for _, file := range passedOver {
-		fmt.Fprintln(cmd.ErrOrStderr(), "passed over:", file)
+	objects, notes, err := render.Files(cmd.InOrStdin(), files)
+	for _, note := range notes {
+		fmt.Fprintln(cmd.ErrOrStderr(), note)
 	}
 	return objects, err
 }

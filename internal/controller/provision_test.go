@@ -129,7 +129,7 @@ func TestWhatCannotBeDerivedIsAnEventThatNamesTheAnnotation(t *testing.T) {
 	w.annotates("c1", names.AnnotationInfra, names.InfraAuto)
 	set := "kubectl -n " + w.ns + " annotate --overwrite hostedcluster c1 hostedcluster.densityops.com/"
 	all := []string{
-		"Warning NetworkAttachmentMissing: no NodePool of this HostedCluster has attachDefaultNetwork: false with additionalNetworks, so the NetworkAttachmentDefinition of the workers' VLAN is not known; say it with: " + set + "network-attachment=NAMESPACE/NAME",
+		"Warning NetworkAttachmentMissing: no NodePool of VirtualMachines in namespace " + w.ns + " has spec.clusterName c1, so the NetworkAttachmentDefinition of the workers' VLAN is not known; say it with: " + set + "network-attachment=NAMESPACE/NAME",
 		"Warning CIDRMissing: the VLAN's subnet is not known; tried, in this order: spec.networking.machineNetwork, the subnet that the workers' NetworkAttachmentDefinition says, and the one that all Infras on it have; say it with: " + set + "cidr=NETWORK/BITS",
 	}
 	w.told("c1", all...)

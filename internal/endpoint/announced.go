@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 
@@ -36,6 +37,14 @@ func literalOf(s hyperv1.ServicePublishingStrategy) (netip.Addr, bool) {
 	}
 	a, err := netip.ParseAddr(s.NodePort.Address)
 	return a.Unmap(), err == nil
+}
+
+// nodePortName is the name that a service is published under by its node port; false where that is an address.
+func nodePortName(s hyperv1.ServicePublishingStrategy) (string, bool) {
+	if _, is := literalOf(s); is || s.Type != hyperv1.NodePort || s.NodePort == nil || s.NodePort.Address == "" {
+		return "", false
+	}
+	return strings.ToLower(strings.TrimSuffix(s.NodePort.Address, ".")), true
 }
 
 // Renamed publishes what has a literal under a name of the cluster's domain, which our DNS then answers. spec.services is

@@ -103,6 +103,12 @@ func (t Table) Dials() []string {
 			all = append(all, name)
 		}
 	}
+	for _, s := range t.of.services() {
+		name, is := nodePortName(s.ServicePublishingStrategy)
+		if is && !slices.Contains(t.Names(), name) && !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
 	for _, e := range t.announced() {
 		all = append(all, e.Literals[0].String())
 	}

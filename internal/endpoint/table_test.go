@@ -329,3 +329,17 @@ func TestRoutesBehindANodePortAreDialledThere(t *testing.T) {
 	cp.Services[len(cp.Services)-1].Spec.Type = corev1.ServiceTypeLoadBalancer
 	g.Expect(row(t, Read(cp), "konnectivity").Port).To(Equal(int32(443)))
 }
+
+// What will be dialled is told before HyperShift has published it.
+func TestWhatWillBeDialledIsTheNamesThatAreWritten(t *testing.T) {
+	cp := ControlPlane{Namespace: "clusters-c1", HostedCluster: &hyperv1.HostedCluster{}}
+	publish := func(service hyperv1.ServiceType, address string) {
+		cp.HostedCluster.Spec.Services = append(cp.HostedCluster.Spec.Services, hyperv1.ServicePublishingStrategyMapping{Service: service,
+			ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: address}}})
+	}
+	publish(hyperv1.APIServer, "Nodes.example.com")
+	publish(hyperv1.Ignition, "nodes.example.com")
+	publish(hyperv1.Konnectivity, "192.0.2.7")
+	publish(hyperv1.OAuthServer, "")
+	NewWithT(t).Expect(Read(cp).Dials()).To(ConsistOf("nodes.example.com", "192.0.2.7"))
+}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/ipam"
 )
 
@@ -49,15 +50,14 @@ type mainPlugin struct {
 	VLANID              int    `json:"vlanID"`
 	PhysicalNetworkName string `json:"physicalNetworkName"`
 	NetAttachDefName    string `json:"netAttachDefName"`
+	Role                string `json:"role"`
 }
 
 // Parse reads spec.config: one plugin or a list of them.
 func Parse(text string) (Config, error) {
-	var network map[string]any
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.UseNumber()
-	if err := dec.Decode(&network); err != nil {
-		return Config{}, fmt.Errorf("spec.config is not a JSON object: %w", err)
+	network, err := object(text)
+	if err != nil {
+		return Config{}, err
 	}
 	c := Config{network: network}
 	if err := c.takePlugins(); err != nil {
@@ -67,13 +67,42 @@ func Parse(text string) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	if err := json.Unmarshal(main, &c.main); err != nil {
-		return Config{}, fmt.Errorf("spec.config: %w", err)
+	if err := understood(json.Unmarshal(main, &c.main)); err != nil {
+		return Config{}, err
 	}
-	if c.main.Type == "" {
+	switch {
+	case c.main.Type == "":
 		return Config{}, errors.New("spec.config names no plugin: type is missing")
+	case len(c.main.IPAM) > 0 && c.main.IPAM[0] != '{' && string(c.main.IPAM) != "null":
+		return Config{}, errors.New("spec.config: ipam is no object; leave it out")
 	}
 	return c, nil
+}
+
+// object is the text's one JSON object, its numbers as they are written. What follows it a plugin would not pass over.
+func object(text string) (map[string]any, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, errors.New("spec.config is empty; write the network's CNI configuration there, as a JSON object")
+	}
+	var network map[string]any
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	if err := dec.Decode(&network); err != nil {
+		return nil, fmt.Errorf("spec.config is not a JSON object: %w", err)
+	}
+	if rest := strings.TrimSpace(text[dec.InputOffset():]); rest != "" {
+		return nil, fmt.Errorf("spec.config goes on after its JSON object, with %.20q; remove that", rest)
+	}
+	return network, nil
+}
+
+// understood tells of a key of another type, which the plugins, written in Go as well, do not take either.
+func understood(err error) error {
+	var mistyped *json.UnmarshalTypeError
+	if errors.As(err, &mistyped) {
+		return finding.Mistyped("spec.config: "+mistyped.Field, mistyped.Value, mistyped.Type)
+	}
+	return err
 }
 
 func (c *Config) takePlugins() error {
@@ -138,19 +167,17 @@ func (c Config) Carries() int32 {
 // IsOVN says whether OVN-Kubernetes makes the interface: it assigns addresses itself and takes no chain of plugins.
 func (c Config) IsOVN() bool { return c.main.Type == ovn }
 
-// Unfit says why a pod of ours cannot join through this network; empty when it can.
-func (c Config) Unfit() string {
+// Unfit says why a pod of ours cannot join through this network, which has a namespace and a name; empty when it can.
+func (c Config) Unfit(namespace, name string) string {
 	switch {
 	case c.main.Type == macvlan:
 		return c.unfitMacvlan()
 	case c.main.Type == bridge || c.main.Type == cnvBridge:
-		return ""
-	case c.IsOVN() && c.main.Topology == "localnet":
-		return ""
+		return unfitVLAN("vlan", c.main.VLAN)
 	case c.IsOVN():
-		return fmt.Sprintf("topology %q of %s does not reach a VLAN; only localnet does", c.main.Topology, ovn)
+		return c.unfitOVN(namespace + "/" + name)
 	}
-	return fmt.Sprintf("plugin %q cannot be given a static address; bridge, cnv-bridge, macvlan and OVN-Kubernetes localnet can", c.main.Type)
+	return fmt.Sprintf("our pods join no VLAN through plugin %q; they do through bridge, cnv-bridge, macvlan and OVN-Kubernetes localnet", c.main.Type)
 }
 
 // unfitMacvlan: the modes are those of the kernel (drivers/net/macvlan.c): passthru takes the master whole, and only two devices
@@ -163,6 +190,14 @@ func (c Config) unfitMacvlan() string {
 		return `"mode": "private" keeps workers from those of our pods that run on the same node; write "mode": "bridge"`
 	case c.main.LinkInContainer:
 		return fmt.Sprintf(`"linkInContainer": true looks for the master %q in the pod, where it is not; write false`, c.main.Master)
+	}
+	return ""
+}
+
+// unfitVLAN: the ends are those of the plugin (containernetworking/plugins, plugins/main/bridge/bridge.go) and of 802.1Q.
+func unfitVLAN(key string, id int) string {
+	if id < 0 || id > 4094 {
+		return fmt.Sprintf("%q: %d is no VLAN; there are those from 1 to 4094, and 0 for none", key, id)
 	}
 	return ""
 }

@@ -111,9 +111,21 @@ func TestAMacvlanThatKeepsPodsApartIsUnfit(t *testing.T) {
 		`{"type":"macvlan","master":"eth1","mode":"bridge","linkInContainer":true}`:  `"linkInContainer": true`,
 		`{"type":"bridge","bridge":"br1","mode":"passthru","linkInContainer":true}`:  "",
 	} {
-		unfit := parsed(t, text).Unfit()
+		unfit := parsed(t, text).Unfit("a", "b")
 		NewWithT(t).Expect(unfit).To(ContainSubstring(want), text)
 		NewWithT(t).Expect(unfit == "").To(Equal(want == ""), text)
+	}
+}
+
+func TestAVLANThatThereIsNotIsUnfit(t *testing.T) {
+	for id, fits := range map[string]bool{"-1": false, "0": true, "1": true, "4094": true, "4095": false, "5000": false} {
+		for _, text := range []string{
+			`{"type":"bridge","bridge":"br1","vlan":NUMBER}`, `{"type":"cnv-bridge","bridge":"br1","vlan":NUMBER}`,
+			`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"a/b","vlanID":NUMBER}`,
+		} {
+			text = strings.Replace(text, "NUMBER", id, 1)
+			NewWithT(t).Expect(parsed(t, text).Unfit("a", "b") == "").To(Equal(fits), text)
+		}
 	}
 }
 
@@ -133,13 +145,19 @@ func TestTheAllowlistDecidesOverTuning(t *testing.T) {
 
 func TestABrokenConfigurationIsNamed(t *testing.T) {
 	for text, want := range map[string]string{
-		``:                                   "spec.config is not a JSON object",
+		``:                                   "spec.config is empty; write",
+		" \n":                                "spec.config is empty; write",
+		`{"type":"bridge",}`:                 "spec.config is not a JSON object",
+		`{"type":"bridge"}}`:                 `spec.config goes on after its JSON object, with "}"; remove that`,
+		`{"type":"bridge"} {"type":"sbr"}`:   "goes on after its JSON object",
+		`{"type":"bridge","ipam":""}`:        "spec.config: ipam is no object",
+		`{"type":"bridge","ipam":[]}`:        "spec.config: ipam is no object",
 		`[]`:                                 "spec.config is not a JSON object",
 		`{}`:                                 "spec.config names no plugin: type is missing",
 		`{"plugins":[]}`:                     "spec.config: plugins is empty",
 		`{"plugins":{}}`:                     "spec.config: plugins is empty",
 		`{"plugins":["bridge"]}`:             "spec.config: plugins must be a list of objects",
-		`{"type":"bridge","vlan":"hundred"}`: "spec.config: json: cannot unmarshal",
+		`{"type":"bridge","vlan":"hundred"}`: "spec.config: vlan is text, and takes a whole number; write it without quotes",
 	} {
 		_, err := Parse(text)
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(want)), text)
@@ -162,7 +180,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_, _, _, _ = c.Unfit(), c.Layer2(), c.AssignsAddresses(), c.PreventsForwarding()
+		_, _, _, _ = c.Unfit("a", "b"), c.Layer2(), c.AssignsAddresses(), c.PreventsForwarding()
 		for _, r := range c.Addresses() {
 			if !r.IsValid() {
 				t.Fatalf("%q has the range %v", text, r)

@@ -79,6 +79,24 @@ func empty(value any) bool {
 	return value == nil || value == "" || isObject && (object["type"] == nil || object["type"] == "")
 }
 
+// unfitOVN: what OVN-Kubernetes refuses of a network, so that every pod on it waits, the workers' too (go-controller/pkg: config/cni.go
+// ParseNetConf, util/multi_network.go ValidateNetConf).
+func (c Config) unfitOVN(object string) string {
+	switch {
+	case c.main.Topology != "localnet":
+		return fmt.Sprintf("topology %q of %s does not reach a VLAN; only localnet does", c.main.Topology, ovn)
+	case len(c.plugins) > 1:
+		return fmt.Sprintf("OVN-Kubernetes takes no other plugins beside its own; leave %v out", c.plugins[1]["type"])
+	case c.name() == "":
+		return `OVN-Kubernetes takes no network without a "name"; write one, the same wherever this network is`
+	case c.main.NetAttachDefName != object:
+		return fmt.Sprintf("netAttachDefName is %q, and OVN-Kubernetes takes no other than the object's own; write %q", c.main.NetAttachDefName, object)
+	case c.main.Role != "" && c.main.Role != "secondary":
+		return fmt.Sprintf("role %q: a localnet is always secondary; leave role out", c.main.Role)
+	}
+	return unfitVLAN("vlanID", c.main.VLANID)
+}
+
 // CopyForOVN derives a localnet on the same physical network and VLAN that honours the `ips` of a pod's annotation.
 func (c Config) CopyForOVN(network, namespace, name string) Config {
 	main := without(c.plugins[0], notCopied()...)

@@ -47,6 +47,25 @@ func TestWhatOVNKubernetesHonours(t *testing.T) {
 	NewWithT(t).Expect(used).To(ConsistOf("interface", "mac", "ips"), "what internal/plan asks for")
 }
 
+// Such a network is there, and every pod on it waits.
+func TestWhatOVNKubernetesRefusesIsUnfit(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"a/b"}`:                                 "",
+		`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"a/b","role":"secondary"}`:              "",
+		`{"name":"p","plugins":[{"type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"a/b"}]}`:                   "",
+		`{"name":"p","plugins":[{"type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"a/b"},{"type":"tuning"}]}`: "leave tuning out",
+		`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"other/b"}`:                             `netAttachDefName is "other/b", and OVN-Kubernetes takes no other than the object's own; write "a/b"`,
+		`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"localnet"}`:                                                          `netAttachDefName is ""`,
+		`{"type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"a/b"}`:                                            `without a "name"`,
+		`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"a/b","role":"primary"}`:                `role "primary"`,
+		`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"layer2","netAttachDefName":"a/b"}`:                                   `topology "layer2"`,
+	} {
+		unfit := parsed(t, text).Unfit("a", "b")
+		NewWithT(t).Expect(unfit).To(ContainSubstring(want), text)
+		NewWithT(t).Expect(unfit == "").To(Equal(want == ""), text)
+	}
+}
+
 // OVN-Kubernetes puts a dot for each - and / into the names of switches; two networks of one name are one switch.
 func TestNoTwoInfrasNetworksAreOneSwitch(t *testing.T) {
 	g, seen := NewWithT(t), map[string]string{}

@@ -42,7 +42,7 @@ func vlanOf(in Input) vlan {
 		v.broken = err.Error()
 		return v
 	}
-	v.config, v.broken = config, config.Unfit()
+	v.config, v.broken = config, config.Unfit(in.NAD.Namespace, in.NAD.Name)
 	lent := in.NAD.Namespace == in.Infra.Namespace || slices.Contains(in.Settings.NADSourceNamespaces, in.NAD.Namespace)
 	v.direct = config.IsOVN() && !config.AssignsAddresses() && lent
 	v.tuned = v.tuned && !config.IsOVN()
@@ -63,7 +63,7 @@ func (n vlan) findings(v *view) []finding.Finding {
 	wrong := func(reason string) finding.Builder { return finding.Wrong(v1alpha1.ConditionNetworkReady, reason) }
 	switch {
 	case n.source == nil:
-		return []finding.Finding{wrong("NADNotFound").At(fieldNAD).Say("NetworkAttachmentDefinition %s not found; create it, or set networkConfig.networkAttachmentDefinition", key)}
+		return []finding.Finding{wrong("NADNotFound").At(fieldNAD).Say("NetworkAttachmentDefinition %s not found; create it, or name another in networkConfig.networkAttachmentDefinition and networkAttachmentNamespace", key)}
 	case n.broken != "":
 		return []finding.Finding{wrong("NADUnfit").In(nadObject(n.source)).At("spec.config").Say("NetworkAttachmentDefinition %s does not fit: %s", key, n.broken)}
 	case n.config.IsOVN() && len(v.Infra.Spec.NetworkConfig.ClientCIDRs) > 0:

@@ -7,7 +7,7 @@ import (
 
 // Outlook is what an Infra will be, as far as that is known before its control plane is there.
 type Outlook struct {
-	// Domain of the hosted cluster.
+	// Domain of the hosted cluster; empty where it is not known, or is none.
 	Domain string
 	// Addresses of what is switched on.
 	Addresses []v1alpha1.AssignedAddress
@@ -23,7 +23,10 @@ func OutlookOf(in Input) (Outlook, bool) {
 		return Outlook{}, false
 	}
 	v := viewOf(in)
-	o := Outlook{Domain: v.domain, Dials: v.table.Dials()}
+	o := Outlook{Dials: v.table.Dials()}
+	if len(v.misnamed()) == 0 {
+		o.Domain = v.domain
+	}
 	for _, component := range []ipam.Component{ipam.DHCP, ipam.DNS, ipam.Proxy} {
 		if at := v.address(component); at.IsValid() {
 			o.Addresses = append(o.Addresses, v1alpha1.AssignedAddress{Component: string(component), IP: ip(at)})

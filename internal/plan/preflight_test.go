@@ -3,6 +3,7 @@ package plan_test
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -85,6 +86,40 @@ func TestAForeignDefinitionOfTheVLANIsTakenWithPermission(t *testing.T) {
 	}
 }
 
+func TestADomainThatIsNotKnownIsNotShown(t *testing.T) {
+	for base, domain := range map[string]string{"example.com": "c1.example.com", "": "", "Not_a_name": ""} {
+		in := good(t, func(in *plan.Input) {
+			in.HostedCluster.Spec.DNS.BaseDomain, in.HostedCluster.Spec.Services, in.HostedCluster.Spec.KubeAPIServerDNSName = base, nil, ""
+		})
+		o, ok := plan.OutlookOf(in)
+		NewWithT(t).Expect(ok).To(BeTrue())
+		NewWithT(t).Expect(o.Domain).To(Equal(domain), base)
+	}
+}
+
+// Workers need not be on the Infra's own definition of the VLAN, and theirs may be the one that is wrong.
+func TestTheDefinitionThatWorkersAreOnIsJudgedToo(t *testing.T) {
+	for config, wrong := range map[string]bool{
+		`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"localnet","vlanID":100,"mtu":1500,"netAttachDefName":"clusters/other"}`:  false,
+		`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"localnet","vlanID":100,"mtu":1500,"netAttachDefName":"clusters/copied"}`: true,
+	} {
+		in := good(t, func(in *plan.Input) {
+			in.NAD.Spec.Config = strings.Replace(config, "/other", "/"+in.NAD.Name, 1)
+			in.NAD.Spec.Config = strings.Replace(in.NAD.Spec.Config, "/copied", "/"+in.NAD.Name, 1)
+			other := nad.NetworkAttachmentDefinition{Spec: nad.Spec{Config: config}}
+			other.Namespace, other.Name = "clusters", "other"
+			in.Attachable = append(in.Attachable, other)
+			in.NodePools[0].Spec.Platform.Kubevirt.AdditionalNetworks = []hyperv1.KubevirtNetwork{{Name: "clusters/other"}}
+		})
+		found := told(in, "NADUnfit")
+		NewWithT(t).Expect(found).To(HaveLen(map[bool]int{true: 1}[wrong]), config)
+		for _, f := range found {
+			NewWithT(t).Expect(f.Outcome.Holds()).To(BeFalse(), "our pods are on another definition")
+			NewWithT(t).Expect(f.Message).To(ContainSubstring(`write "clusters/other"`))
+		}
+	}
+}
+
 func TestANodePoolIsOfNoConcernWhenAnotherIsOnTheVLAN(t *testing.T) {
 	in := good(t, func(in *plan.Input) {
 		elsewhere := *in.NodePools[0].DeepCopy()
@@ -124,8 +159,8 @@ func TestTheMTUMustFitTheWorkersNetwork(t *testing.T) {
 		"both agree":                        {`{"type":"bridge","bridge":"br100","vlan":100,"mtu":9000}`, 9000, nil},
 		"a macvlan has that of its master":  {`{"type":"macvlan","master":"eth1.100"}`, 9000, nil},
 		"the network's own is handed out":   {`{"type":"bridge","bridge":"br100","vlan":100,"mtu":9000}`, 0, nil},
-		"OVN-Kubernetes has the cluster's":  {`{"type":"ovn-k8s-cni-overlay","topology":"localnet","name":"p","vlanID":100}`, 9000, nil},
-		"OVN-Kubernetes has one of its own": {`{"type":"ovn-k8s-cni-overlay","topology":"localnet","name":"p","vlanID":100,"mtu":1400}`, 9000, []finding.Outcome{finding.Broken}},
+		"OVN-Kubernetes has the cluster's":  {`{"type":"ovn-k8s-cni-overlay","topology":"localnet","name":"p","vlanID":100,"netAttachDefName":"clusters/vlan100"}`, 9000, nil},
+		"OVN-Kubernetes has one of its own": {`{"type":"ovn-k8s-cni-overlay","topology":"localnet","name":"p","vlanID":100,"netAttachDefName":"clusters/vlan100","mtu":1400}`, 9000, []finding.Outcome{finding.Broken}},
 	} {
 		in := good(t, func(in *plan.Input) { in.NAD.Spec.Config, in.Infra.Spec.NetworkConfig.MTU = c.config, c.mtu })
 		var outcomes []finding.Outcome

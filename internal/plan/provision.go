@@ -158,10 +158,12 @@ func (d *derivation) attachment() types.NamespacedName {
 		}
 	}
 	all := slices.Sorted(maps.Keys(found))
-	switch len(all) {
-	case 0:
+	switch {
+	case len(ofMachines(d.NodePools)) == 0:
+		d.miss("NetworkAttachmentMissing", key, "NAMESPACE/NAME", nil, "no NodePool of VirtualMachines in namespace %s has spec.clusterName %s, so the NetworkAttachmentDefinition of the workers' VLAN is not known", d.HostedCluster.Namespace, d.HostedCluster.Name)
+	case len(all) == 0:
 		d.miss("NetworkAttachmentMissing", key, "NAMESPACE/NAME", d.isolating(), "no NodePool of this HostedCluster has attachDefaultNetwork: false with additionalNetworks, so the NetworkAttachmentDefinition of the workers' VLAN is not known")
-	case 1:
+	case len(all) == 1:
 		return found[all[0]]
 	default:
 		d.miss("NetworkAttachmentAmbiguous", key, all[0], annotation(key, all[0]), "NodePools with attachDefaultNetwork: false have several networks (%s), and an Infra serves one", strings.Join(all, ", "))
@@ -185,6 +187,16 @@ func isolated(pool *hyperv1.NodePool) []hyperv1.KubevirtNetwork {
 		return k.AdditionalNetworks
 	}
 	return nil
+}
+
+// Attachments are the networks of a NodePool's machines beside the pod network.
+func Attachments(pool *hyperv1.NodePool, hc *hyperv1.HostedCluster) (all []types.NamespacedName) {
+	if k := pool.Spec.Platform.Kubevirt; k != nil {
+		for _, n := range k.AdditionalNetworks {
+			all = append(all, attachmentOf(n, hc))
+		}
+	}
+	return all
 }
 
 // attachmentOf reads namespace/name. KubeVirt looks a bare name up in the namespace of the VM.

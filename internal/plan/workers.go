@@ -137,10 +137,21 @@ func (v *view) attachments() []finding.Finding {
 	}
 	var findings []finding.Finding
 	for _, s := range all {
+		findings = append(findings, s.unfit()...)
 		findings = append(findings, s.addressing()...)
 		findings = append(findings, s.frames(v)...)
 	}
 	return findings
+}
+
+// unfit: what keeps our pods from the VLAN on a network keeps machines from it, or from our pods, on another of the same layer 2.
+func (s socket) unfit() []finding.Finding {
+	why := s.config.Unfit(s.source.Namespace, s.source.Name)
+	if why == "" {
+		return nil
+	}
+	return []finding.Finding{finding.Fails(v1alpha1.ConditionNetworkReady, "NADUnfit").In(nadObject(s.source)).At("spec.config").
+		Say("NetworkAttachmentDefinition %s/%s, which workers are plugged into, does not fit: %s", s.source.Namespace, s.source.Name, why)}
 }
 
 // addressing: with bridge binding, an address from the CNI makes virt-launcher answer the guest's DHCP in our place; on

@@ -18,15 +18,19 @@ import (
 )
 
 // Files reads the objects of files, of directories with all below them, and of standard input as "-". Directories may hold what
-// `oc adm must-gather` leaves: what cannot be read there and is none of the kinds that decide is passed over, and named.
-func Files(stdin io.Reader, names []string) (Objects, []string, error) {
+// `oc adm must-gather` leaves: what cannot be read there and is none of the kinds that decide is passed over, and noted.
+func Files(stdin io.Reader, names []string) (all Objects, notes []string, err error) {
 	r := reading{stdin: stdin, given: map[string]given{}}
 	for _, name := range names {
 		if err := r.take(name); err != nil {
 			return nil, nil, err
 		}
 	}
-	return r.objects, r.passedOver, nil
+	for _, file := range r.passedOver {
+		notes = append(notes, "passed over: "+file)
+	}
+	all, assumed := r.objects.withNetworks()
+	return all, append(notes, assumed...), nil
 }
 
 type reading struct {
@@ -44,7 +48,7 @@ type given struct {
 
 func (r *reading) take(name string) error {
 	if name == "-" {
-		objects, err := Read(r.stdin)
+		objects, err := documents(r.stdin)
 		if err != nil {
 			return fmt.Errorf("-: %w", err)
 		}
@@ -61,7 +65,7 @@ func (r *reading) take(name string) error {
 	if err != nil {
 		return err
 	}
-	objects, err := Read(bytes.NewReader(text))
+	objects, err := documents(bytes.NewReader(text))
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -103,7 +107,7 @@ func (r *reading) within(file string) error {
 	if !speaksOf(text, known) {
 		return nil
 	}
-	objects, err := Read(bytes.NewReader(text))
+	objects, err := documents(bytes.NewReader(text))
 	switch {
 	case err != nil && speaksOf(text, unmistakable):
 		return fmt.Errorf("%s: %w", file, err)
@@ -154,12 +158,6 @@ func (r *reading) add(file string, objects Objects) error {
 // newer is the later state of one object that was read off a cluster twice, as must-gather does. Of two that somebody wrote it cannot be
 // told which a cluster would have.
 func newer(one, other metav1.Object) (metav1.Object, error) {
-	switch {
-	case madeHere(other):
-		return one, nil
-	case madeHere(one):
-		return other, nil
-	}
 	if reflect.DeepEqual(one, other) && one.GetUID() != "" {
 		return one, nil
 	}

@@ -34,10 +34,10 @@ func TestADirectoryIsReadWithAllBelowIt(t *testing.T) {
 		"notes.md":     "just words",
 		"below/d.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: d}\n",
 	})
-	objects, passedOver, err := render.Files(nil, []string{dir})
+	objects, notes, err := render.Files(nil, []string{dir})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(objects).To(HaveLen(4))
-	g.Expect(passedOver).To(BeEmpty())
+	g.Expect(notes).To(BeEmpty())
 
 	_, _, err = render.Files(nil, []string{place(t, map[string]string{"notes.md": ""})})
 	g.Expect(err).To(MatchError(HaveSuffix("holds no *.yaml, *.yml or *.json")))
@@ -62,11 +62,11 @@ func TestAMustGatherIsRead(t *testing.T) {
 	}
 	g := NewWithT(t)
 	dir := place(t, files)
-	objects, passedOver, err := render.Files(nil, []string{dir})
+	objects, notes, err := render.Files(nil, []string{dir})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(objects).To(HaveLen(3))
 	g.Expect(objects).To(ContainElement(And(BeAssignableToTypeOf(&corev1.Service{}), HaveField("Spec.Ports", HaveExactElements(HaveField("Port", int32(6443)))))), "the newer of two")
-	g.Expect(passedOver).To(HaveExactElements(HavePrefix(filepath.Join(dir, "quay/namespaces/clusters-c1/core/torn.yaml") + ": ")))
+	g.Expect(notes).To(HaveExactElements(HavePrefix("passed over: " + filepath.Join(dir, "quay/namespaces/clusters-c1/core/torn.yaml") + ": ")))
 }
 
 // What decides is not passed over.

@@ -37,8 +37,9 @@ var (
 		discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"),
 		networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
 		routev1.GroupVersion.WithKind("Route"),
-		clusterNetworkKind,
-		openShiftDNS, // config.openshift.io has a DNS too
+		clusterNetworkKind, userNetworkKind,
+		operatorNetworkKind, // config.openshift.io has a Network too
+		openShiftDNS,        // config.openshift.io has a DNS too
 	}
 	known = slices.Concat(unmistakable, common)
 )

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/nad"
 )
 
@@ -44,8 +45,18 @@ func decoders() (ours, others runtime.Decoder) {
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer(), serializer.NewCodecFactory(scheme).UniversalDeserializer()
 }
 
-// Read takes the objects of YAML documents, lists among them. Kinds that planning does not know are passed over.
+// Read takes the objects of YAML documents, lists among them, with the networks that a cluster would make of them. Kinds that planning
+// does not know are passed over.
 func Read(from io.Reader) (Objects, error) {
+	all, err := documents(from)
+	if err != nil {
+		return nil, err
+	}
+	all, _ = all.withNetworks()
+	return all, nil
+}
+
+func documents(from io.Reader) (Objects, error) {
 	var all Objects
 	docs := utilyaml.NewYAMLReader(bufio.NewReader(from))
 	for number := 1; ; number++ {
@@ -75,8 +86,8 @@ func decode(doc []byte) (Objects, error) {
 	if read, err := reads(kind); err != nil || !read {
 		return nil, err
 	}
-	if kind == clusterNetworkKind {
-		return networksOf(doc)
+	if kind == clusterNetworkKind || kind == userNetworkKind || kind == operatorNetworkKind {
+		return sourceOf(doc, kind)
 	}
 	if kind == openShiftDNS { // handed on as it is, fields that we do not know among it
 		u := &unstructured.Unstructured{}
@@ -88,12 +99,21 @@ func decode(doc []byte) (Objects, error) {
 	}
 	object, _, err := decoder.Decode(doc, nil, nil)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", kind.Kind, err)
+		return nil, fmt.Errorf("%s: %w", kind.Kind, inYAML(err))
 	}
 	if o, ok := object.(metav1.Object); ok && decoder == strict && o.GetName() == "" {
 		return nil, fmt.Errorf("%s: it has no metadata.name; give it one", kind.Kind)
 	}
 	return Objects{placed(object)}, nil
+}
+
+// inYAML tells of a value of another type without the names of Go.
+func inYAML(err error) error {
+	var mistyped *json.UnmarshalTypeError
+	if errors.As(err, &mistyped) {
+		return finding.Mistyped(mistyped.Field, mistyped.Value, mistyped.Type)
+	}
+	return err
 }
 
 // placed puts an object that says no namespace where kubectl would; of the kinds that are read only Namespace has none.

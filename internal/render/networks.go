@@ -1,0 +1,217 @@
+package render
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+// Kinds of which a cluster makes NetworkAttachmentDefinitions.
+var (
+	clusterNetworkKind  = schema.GroupVersionKind{Group: "k8s.ovn.org", Version: "v1", Kind: "ClusterUserDefinedNetwork"}
+	userNetworkKind     = schema.GroupVersionKind{Group: "k8s.ovn.org", Version: "v1", Kind: "UserDefinedNetwork"}
+	operatorNetworkKind = schema.GroupVersionKind{Group: "operator.openshift.io", Version: "v1", Kind: "Network"}
+)
+
+// source is what of the three decides over the networks that are made of it.
+type source struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		NamespaceSelector metav1.LabelSelector `json:"namespaceSelector"`
+		Network           struct {
+			Topology string    `json:"topology"`
+			Localnet *localnet `json:"localnet"`
+		} `json:"network"`
+		Topology           string       `json:"topology"`
+		AdditionalNetworks []additional `json:"additionalNetworks"`
+	} `json:"spec"`
+}
+
+type localnet struct {
+	PhysicalNetworkName string   `json:"physicalNetworkName"`
+	MTU                 int32    `json:"mtu"`
+	Subnets             []string `json:"subnets"`
+	VLAN                struct {
+		Access struct {
+			ID int `json:"id"`
+		} `json:"access"`
+	} `json:"vlan"`
+}
+
+// additional is a network that OpenShift's network operator makes (openshift/api: operator/v1, AdditionalNetworkDefinition).
+type additional struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	Config    string `json:"rawCNIConfig"`
+}
+
+func sourceOf(doc []byte, kind schema.GroupVersionKind) (Objects, error) {
+	n := &source{}
+	if err := yaml.Unmarshal(doc, n); err != nil {
+		return nil, fmt.Errorf("%s: %w", kind.Kind, inYAML(err))
+	}
+	if kind == userNetworkKind { // the others have no namespace
+		placed(n)
+	}
+	return Objects{n}, nil
+}
+
+// DeepCopyObject copies n; nothing below it is written to.
+func (n *source) DeepCopyObject() runtime.Object {
+	out := *n
+	return &out
+}
+
+// withNetworks are the objects with the NetworkAttachmentDefinitions that a cluster would make of them, and what had to be assumed.
+func (o Objects) withNetworks() (all Objects, assumed []string) {
+	all = slices.DeleteFunc(slices.Clone(o), func(one runtime.Object) bool { _, is := one.(*source); return is })
+	for _, n := range pick[source](o, "") {
+		for _, at := range n.makes(o, &assumed) {
+			if find[nad.NetworkAttachmentDefinition](all, named(at.Namespace, at.Name)) == nil {
+				all = append(all, at)
+			}
+		}
+	}
+	return all, assumed
+}
+
+func (n *source) makes(o Objects, assumed *[]string) (all []*nad.NetworkAttachmentDefinition) {
+	switch n.Kind {
+	case operatorNetworkKind.Kind:
+		for _, a := range n.Spec.AdditionalNetworks {
+			if a.Config != "" {
+				all = append(all, n.network(cmp.Or(a.Namespace, metav1.NamespaceDefault), a.Name, a.Config))
+			}
+		}
+	case userNetworkKind.Kind:
+		all = append(all, n.network(n.Namespace, n.Name, n.overlay(n.Spec.Topology, n.Namespace)))
+	default:
+		for _, namespace := range n.selected(o, assumed) {
+			config := n.overlay(n.Spec.Network.Topology, namespace)
+			if l := n.Spec.Network.Localnet; l != nil {
+				config = l.config(namespace, n.Name)
+			}
+			all = append(all, n.network(namespace, n.Name, config))
+		}
+	}
+	return all
+}
+
+func (n *source) network(namespace, name, config string) *nad.NetworkAttachmentDefinition {
+	made := &nad.NetworkAttachmentDefinition{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: name,
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: n.APIVersion, Kind: n.Kind, Name: n.Name, Controller: new(true)}},
+	}}
+	made.SetGroupVersionKind(nad.GroupVersion.WithKind("NetworkAttachmentDefinition"))
+	made.Spec.Config = config
+	return made
+}
+
+// overlay is a network that does not leave the cluster: its topology is all that is judged.
+func (n *source) overlay(topology, namespace string) string {
+	return text(map[string]any{
+		"cniVersion": "1.1.0", "type": "ovn-k8s-cni-overlay", "name": namespace + "_" + n.Name, "netAttachDefName": namespace + "/" + n.Name,
+		"topology": strings.ToLower(topology), "role": "secondary",
+	})
+}
+
+// config is as OVN-Kubernetes renders it (go-controller/pkg/clustermanager/userdefinednetwork/template).
+func (l localnet) config(namespace, name string) string {
+	const usualMTU = 1500
+	config := map[string]any{
+		"cniVersion": "1.1.0", "type": "ovn-k8s-cni-overlay", "name": "cluster_udn_" + name, "netAttachDefName": namespace + "/" + name,
+		"topology": "localnet", "role": "secondary", "mtu": usualMTU, "physicalNetworkName": l.PhysicalNetworkName,
+	}
+	if l.MTU != 0 {
+		config["mtu"] = l.MTU
+	}
+	if l.VLAN.Access.ID != 0 {
+		config["vlanID"] = l.VLAN.Access.ID
+	}
+	if len(l.Subnets) > 0 {
+		config["subnets"] = strings.Join(l.Subnets, ",")
+	}
+	return text(config)
+}
+
+func text(config map[string]any) string {
+	out, err := json.Marshal(config)
+	if err != nil {
+		panic(fmt.Sprintf("%v is no JSON: %v", config, err)) // texts and numbers
+	}
+	return string(out)
+}
+
+// selected are the namespaces that a ClusterUserDefinedNetwork selects, of those that the files have or speak of. One that they only
+// speak of has the label of its name, and is taken to have the others that are asked for: somebody is to be on this network there.
+func (n *source) selected(o Objects, assumed *[]string) (all []string) {
+	selector, err := metav1.LabelSelectorAsSelector(&n.Spec.NamespaceSelector)
+	if err != nil {
+		return nil // the API server refuses it
+	}
+	required, _ := selector.Requirements()
+	for _, namespace := range o.spokenOf(n) {
+		known := labels.Set{corev1.LabelMetadataName: namespace}
+		there := find[corev1.Namespace](o, named("", namespace))
+		if there != nil {
+			known = labels.Merge(there.Labels, known)
+		}
+		unsure := false
+		if slices.ContainsFunc(required, func(r labels.Requirement) bool {
+			asks := r.Key() != corev1.LabelMetadataName && there == nil
+			unsure = unsure || asks
+			return !asks && !r.Matches(known)
+		}) {
+			continue
+		}
+		if unsure {
+			*assumed = append(*assumed, fmt.Sprintf("ClusterUserDefinedNetwork %s is taken to select namespace %s: the files hold no such Namespace, whose labels say it", n.Name, namespace))
+		}
+		all = append(all, namespace)
+	}
+	return all
+}
+
+// spokenOf are the namespaces of the files, and those in which somebody is to be on a network.
+func (o Objects) spokenOf(n *source) (all []string) {
+	for _, namespace := range pick[corev1.Namespace](o, "") {
+		all = append(all, namespace.Name)
+	}
+	for _, at := range o.attachments() {
+		if at.Name == n.Name {
+			all = append(all, at.Namespace)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// attachments are the networks that Infras, annotations of HostedClusters and NodePools name.
+func (o Objects) attachments() (all []types.NamespacedName) {
+	for _, infra := range pick[v1alpha1.Infra](o, "") {
+		all = append(all, plan.Refs(infra).NAD)
+	}
+	for _, hc := range pick[hyperv1.HostedCluster](o, "") {
+		all = append(all, plan.Provisioning{HostedCluster: hc}.Attachment())
+		for _, pool := range o.nodePools(named(hc.Namespace, hc.Name)) {
+			all = append(all, plan.Attachments(&pool, hc)...)
+		}
+	}
+	return all
+}
