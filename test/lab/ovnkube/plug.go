@@ -50,7 +50,8 @@ func (s Sandbox) interfaceFor(p Port) error {
 	return commands(all...)
 }
 
-// onSwitch is the controller's part. A switch's name is no key in OVN's database, so two pods must not make it at once.
+// onSwitch is the controller's part. A switch's name is no key in OVN's database, so two pods must not make it at once. The port is
+// written as OVN-Kubernetes' libovsdb does: ovn-nbctl's own lsp-set-addresses refuses the addresses of a pod that is still ending.
 func (p Port) onSwitch() error {
 	lock, err := os.Create(filepath.Join(os.Getenv("OVN_RUNDIR"), "switches.lock"))
 	if err != nil {
@@ -70,7 +71,7 @@ func (p Port) onSwitch() error {
 		return err
 	}
 	return run("ovn-nbctl", "--may-exist", "lsp-add", p.Switch(), p.Name,
-		"--", "lsp-set-addresses", p.Name, p.Security(), "--", "lsp-set-port-security", p.Name, p.Security(),
+		"--", "set", "logical_switch_port", p.Name, "addresses="+quoted(p.Security()), "port_security="+quoted(p.Security()),
 		"--", "lsp-set-options", p.Name, "requested-chassis="+p.Pod.Spec.NodeName, "iface-id-ver="+string(p.Pod.UID))
 }
 
