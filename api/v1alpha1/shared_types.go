@@ -82,7 +82,10 @@ type Route struct {
 
 // Placement says where a component's pods run and what they may use. A VLAN exists on some nodes only.
 type Placement struct {
-	// Labels that a node must carry. Default: any node.
+	// Labels that a node must carry. Default, of an Infra's components: spec.platform.kubevirt.nodeSelector of the NodePools
+	// on the VLAN, where all say the same; else any node. A NodePool's reaches new pods, and those that run when they are next
+	// replaced for another reason, or released. Whatever is said here, annotation k8s.v1.cni.cncf.io/resourceName of the
+	// NetworkAttachmentDefinition, where it has one, keeps pods to nodes that have that resource.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -169,5 +172,40 @@ func TestABadImageLeavesThePodThatServes(t *testing.T) {
 	w.start()
 	sees(w, named(&appsv1.Deployment{}, w.ns, "c1-proxy-deployment"), func(g Gomega, d *appsv1.Deployment) {
 		g.Expect(d.Spec.Template.Spec.Containers[1].Image).To(Equal("example.com/envoy:2"), "and nobody has to release it again")
+	})
+}
+
+// Who edits a NodePool, or says what nodes with the network have, restarts no pod: the next one goes there.
+func TestPodsThatServeStayWhereTheyAreWhenTheVLANIsSaidToBeElsewhere(t *testing.T) {
+	w := newWorld(t)
+	w.hosts("c1")
+	w.puts(strings.TrimSuffix(w.nodePool("c1", w.ns+"/c1-vlan"), "\n") + "\n      nodeSelector: {rack: a}\n")
+	w.creates(w.smallest("c1"))
+	on := func(rack string) func(Gomega, *appsv1.StatefulSet) {
+		return func(g Gomega, s *appsv1.StatefulSet) {
+			g.Expect(s.Spec.Template.Spec.NodeSelector).To(Equal(map[string]string{"rack": rack}))
+		}
+	}
+	dns := sees(w, named(&appsv1.StatefulSet{}, w.ns, "c1-dns-deployment"), on("a"))
+	w.settled("c1")
+	w.plays()
+	before := w.silent()
+
+	pool, network := named(&hyperv1.NodePool{}, w.ns, "c1"), named(&nad.NetworkAttachmentDefinition{}, w.ns, "c1-vlan")
+	w.changes(pool, func() { pool.Spec.Platform.Kubevirt.NodeSelector = map[string]string{"rack": "b"} })
+	w.changes(network, func() { network.Annotations = map[string]string{nad.ResourceName: "example.com/br"} })
+	sees(w, named(&v1alpha1.DNSServer{}, w.ns, "c1-dns"), func(g Gomega, s *v1alpha1.DNSServer) {
+		g.Expect(s.Annotations).To(HaveKeyWithValue(names.AnnotationNodes, "rack=b"))
+		g.Expect(s.Status.Conditions).To(ContainElement(HaveField("Reason", "NewerTemplateWaits")))
+	})
+	w.silent()
+	for _, call := range w.calls.written()[before:] {
+		w.Expect(call).NotTo(Or(ContainSubstring("/statefulsets"), ContainSubstring("/deployments")))
+	}
+
+	w.releases()
+	sees(w, dns, on("b"))
+	sees(w, dns, func(g Gomega, s *appsv1.StatefulSet) {
+		g.Expect(s.Spec.Template.Spec.Containers[0].Resources.Limits).To(HaveKey(corev1.ResourceName("example.com/br")))
 	})
 }

@@ -8,12 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
 const kind = "NetworkAttachmentDefinition"
 
-// ResourceName is the annotation by which pods on a network are scheduled to nodes that have it (network-resources-injector).
+// ResourceName is the annotation that names what nodes with the network have, as a device plugin or bridge-marker tells of it.
 const ResourceName = "k8s.v1.cni.cncf.io/resourceName"
 
 // GroupVersion of the kind; k8snetworkplumbingwg owns it.
@@ -37,6 +38,20 @@ func (n *NetworkAttachmentDefinition) Layer2() string {
 		return ""
 	}
 	return config.Layer2()
+}
+
+// Resource is what a pod has to request to be put on a node that has the network; empty where that is not said, or no pod can.
+// Multus only looks up the device of such a request (k8sclient.go, getKubernetesDelegate). KubeVirt makes it for machines
+// (pkg/network/multus, NetworkToResource); network-resources-injector, which few clusters have, for pods that do not themselves.
+func (n *NetworkAttachmentDefinition) Resource() string {
+	if n == nil {
+		return ""
+	}
+	name := n.Annotations[ResourceName]
+	if !strings.Contains(name, "/") || len(validation.IsQualifiedName(name)) > 0 {
+		return ""
+	}
+	return name
 }
 
 // Renderer is the object whose controller renders this one and puts back whatever else is written there.

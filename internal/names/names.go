@@ -82,6 +82,9 @@ const (
 	AnnotationInputs = Group + "/inputs"
 	// AnnotationFormerInputs beside it holds, by comma, what older managers held there for the same.
 	AnnotationFormerInputs = Group + "/former-inputs"
+	// AnnotationNodes on an Infra's child holds the labels of the nodes that have the VLAN, as NodePools say. Unlike its spec it
+	// replaces no pod: the next one is put there.
+	AnnotationNodes = Group + "/nodes"
 	// AnnotationBootstrap on a proxy's pods holds a digest of Envoy's bootstrap: Envoy reads it only when it starts.
 	AnnotationBootstrap = Group + "/bootstrap"
 	// AnnotationNetwork on pods holds a digest of the CNI configuration that they are attached by: it takes effect only on a

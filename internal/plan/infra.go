@@ -40,7 +40,7 @@ func Infra(in Input) InfraPlan {
 		return p
 	}
 	v := viewOf(in)
-	p.Find(finding.About(infraObject(in.Infra), slices.Concat(v.acceptance(), v.vlan.findings(v), v.workers(), v.handedOut(), v.services(), v.resolution(), v.apps.found()))...)
+	p.Find(finding.About(infraObject(in.Infra), slices.Concat(v.acceptance(), v.vlan.findings(v), v.workers(), v.placement(), v.handedOut(), v.services(), v.resolution(), v.apps.found()))...)
 	if p.Held = p.Refused(v1alpha1.ConditionAccepted, v1alpha1.ConditionNetworkReady, v1alpha1.ConditionEndpointsResolved); p.Held {
 		return p
 	}

@@ -41,7 +41,7 @@ func (v *view) dhcp() componentPlan {
 	}
 	attachment, derived := v.attachment(child, v.address(ipam.DHCP))
 	p.want(derived)
-	p.objects = append(p.objects, ac.DHCPServer(child, v.Infra.Namespace).WithLabels(v.labels()).WithOwnerReferences(v.owner()).
+	p.objects = append(p.objects, ac.DHCPServer(child, v.Infra.Namespace).WithLabels(v.labels()).WithAnnotations(v.withNodes(c.Placement)).WithOwnerReferences(v.owner()).
 		WithSpec(applied[ac.DHCPServerSpecApplyConfiguration](v.dhcpSpec(attachment))))
 	p.objects = append(p.objects, v.dhcpAccess(child)...)
 	return p
@@ -133,7 +133,7 @@ func (v *view) dns() componentPlan {
 	}
 	attachment, derived := v.attachment(child, v.address(ipam.DNS))
 	p.want(derived)
-	p.objects = append(p.objects, ac.DNSServer(child, v.Infra.Namespace).WithLabels(v.labels()).WithOwnerReferences(v.owner()).
+	p.objects = append(p.objects, ac.DNSServer(child, v.Infra.Namespace).WithLabels(v.labels()).WithAnnotations(v.withNodes(c.Placement)).WithOwnerReferences(v.owner()).
 		WithSpec(applied[ac.DNSServerSpecApplyConfiguration](v.dnsSpec(attachment))))
 	return p
 }
@@ -189,7 +189,7 @@ func (v *view) proxy() componentPlan {
 	}
 	attachment, derived := v.attachment(child, carried...)
 	p.want(derived)
-	p.objects = append(p.objects, ac.ProxyServer(child, v.Infra.Namespace).WithLabels(v.labels()).WithOwnerReferences(v.owner()).
+	p.objects = append(p.objects, ac.ProxyServer(child, v.Infra.Namespace).WithLabels(v.labels()).WithAnnotations(v.withNodes(c.Placement)).WithOwnerReferences(v.owner()).
 		WithSpec(applied[ac.ProxyServerSpecApplyConfiguration](v.proxySpec(attachment))))
 	p.objects = append(p.objects, v.proxyAccess(child)...)
 	p.objects = append(p.objects, v.policies(child)...)

@@ -15,6 +15,9 @@ type Outlook struct {
 	Pool ipam.Range
 	// Dials are what workers dial, host:port, or the host alone while its port is not known.
 	Dials []string
+	// Anywhere are the components of which nothing says on which nodes their VLAN is, so that their pods go to any. That is usual,
+	// and well where it is on all of them: it is told by preflight alone, and is no finding, which every simple cluster would have.
+	Anywhere []string
 }
 
 // OutlookOf an Infra; false where it may not be, or has no network.
@@ -26,6 +29,9 @@ func OutlookOf(in Input) (Outlook, bool) {
 	o := Outlook{Dials: v.table.Dials()}
 	if len(v.misnamed()) == 0 {
 		o.Domain = v.domain
+	}
+	if len(v.selecting()) == 0 {
+		o.Anywhere = v.placedAnywhere()
 	}
 	for _, component := range []ipam.Component{ipam.DHCP, ipam.DNS, ipam.Proxy} {
 		if at := v.address(component); at.IsValid() {

@@ -11,9 +11,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
 	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/nad"
@@ -51,11 +53,17 @@ type pod struct {
 
 	former []string // what older managers took for Network, of the same decision
 	cni    string   // the attached network's configuration; a derived one is the manager's work
+	// Where the VLAN is, as others say: NodePools by labels, the attached network by a resource. Both are the next pod's, and no
+	// reason to replace one.
+	nodes  map[string]string
+	device string
 }
 
 func podOf(server metav1.Object, app string, network *nad.NetworkAttachmentDefinition, a v1alpha1.Attachment, addresses []netip.Prefix) pod {
 	p := pod{App: app, Namespace: server.GetNamespace(), Name: server.GetName(), Infra: map[string]string{}, Attachment: a, Addresses: addresses, cni: network.Spec.Config}
 	p.Network, p.former = decidedOf(network)
+	p.nodes, _ = labels.ConvertSelectorToLabelsMap(server.GetAnnotations()[names.AnnotationNodes]) // what no node can have, places nothing
+	p.device = network.Resource()
 	for _, l := range []string{names.LabelInfra, names.LabelInfraNamespace} {
 		if value := server.GetLabels()[l]; value != "" {
 			p.Infra[l] = value
@@ -130,6 +138,8 @@ func podSecurity() *accore.PodSecurityContextApplyConfiguration {
 func (p pod) place(spec *accore.PodSpecApplyConfiguration) {
 	if len(p.Placement.NodeSelector) > 0 {
 		spec.WithNodeSelector(p.Placement.NodeSelector)
+	} else {
+		spec.WithNodeSelector(p.nodes)
 	}
 	if p.Placement.PriorityClassName != "" {
 		spec.WithPriorityClassName(string(p.Placement.PriorityClassName))
@@ -225,12 +235,24 @@ func emptyDir(name string) *accore.VolumeApplyConfiguration {
 	return accore.Volume().WithName(name).WithEmptyDir(accore.EmptyDirVolumeSource().WithSizeLimit(resource.MustParse("64Mi")))
 }
 
-// resources are the user's where given, else requests for cpu and memory and a limit of memory and cpu.
+// resources are the user's where given, else requests for cpu and memory and a limit of memory and cpu; and one of what nodes
+// with the VLAN have.
 func (p pod) resources(cpu, memory, memoryLimit string) *accore.ResourceRequirementsApplyConfiguration {
+	all := resources(cpu, memory, memoryLimit)
 	if written := p.Placement.Resources; written != nil {
-		return applied[accore.ResourceRequirementsApplyConfiguration](written)
+		all = applied[accore.ResourceRequirementsApplyConfiguration](written)
 	}
-	return resources(cpu, memory, memoryLimit)
+	device := corev1.ResourceName(p.device)
+	if _, written := ptr.Deref(all.Limits, nil)[device]; written || device == "" {
+		return all
+	}
+	for _, list := range []**corev1.ResourceList{&all.Requests, &all.Limits} { // of such a resource they are equal
+		with := corev1.ResourceList{}
+		maps.Copy(with, ptr.Deref(*list, nil))
+		with[device] = resource.MustParse("1")
+		*list = &with
+	}
+	return all
 }
 
 func resources(cpu, memory, memoryLimit string) *accore.ResourceRequirementsApplyConfiguration {

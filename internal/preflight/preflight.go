@@ -15,6 +15,7 @@ import (
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/render"
@@ -59,11 +60,7 @@ type Serves struct {
 	Dials []string `json:"dials,omitempty"`
 }
 
-func serves(in plan.Input) *Serves {
-	o, ok := plan.OutlookOf(in)
-	if !ok {
-		return nil
-	}
+func serves(in plan.Input, o plan.Outlook) *Serves {
 	s := &Serves{CIDR: string(in.Infra.Spec.NetworkConfig.CIDR), Network: plan.Refs(in.Infra).NAD.String(), Domain: o.Domain, Dials: o.Dials}
 	for _, a := range o.Addresses {
 		*map[string]*string{names.DHCP: &s.DHCP, names.DNS: &s.DNS, names.Proxy: &s.Proxy}[a.Component] = string(a.IP)
@@ -111,13 +108,16 @@ func judged(objects render.Objects, settings plan.Settings) []Report {
 	}
 	for _, in := range whole.Inputs(settings) {
 		r := report(in.Infra, atSource(in.Infra, append(asking(made[in.Infra]), planning(in)...)))
-		r.NotJudged, r.Serves = notJudged(in), serves(in)
+		outlook, ok := plan.OutlookOf(in)
+		if r.NotJudged = notJudged(in, outlook); ok {
+			r.Serves = serves(in, outlook)
+		}
 		all = append(all, r)
 	}
 	return all
 }
 
-func notJudged(in plan.Input) (all []string) {
+func notJudged(in plan.Input, outlook plan.Outlook) (all []string) {
 	hc := in.HostedCluster
 	if hc != nil && hc.Spec.Platform.Kubevirt != nil && len(in.NodePools) == 0 && len(plan.Permitted(in)) == 0 {
 		all = append(all, fmt.Sprintf("whether workers are plugged in well and have addresses enough: the files hold no NodePool of HostedCluster %s/%s", hc.Namespace, hc.Name))
@@ -126,6 +126,10 @@ func notJudged(in plan.Input) (all []string) {
 		if pool.Spec.Platform.Kubevirt == nil {
 			all = append(all, fmt.Sprintf("whether the machines of NodePool %s/%s (platform %s) are on the VLAN: no field says it", pool.Namespace, pool.Name, pool.Spec.Platform.Type))
 		}
+	}
+	if len(outlook.Anywhere) > 0 {
+		all = append(all, fmt.Sprintf("whether the nodes of our pods (%s) have the VLAN: nothing says which do, and they may be any; say it by nodeSelector of these infraComponents, or of all NodePools (spec.platform.kubevirt), or by annotation %s of the NetworkAttachmentDefinition",
+			strings.Join(outlook.Anywhere, ", "), nad.ResourceName))
 	}
 	if len(in.Settings.PodCIDRs) == 0 || len(in.Settings.ServiceCIDRs) == 0 {
 		all = append(all, "whether addresses are also the management cluster's: set --pod-cidrs and --service-cidrs")
