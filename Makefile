@@ -59,10 +59,6 @@ e2e-cut-off: ## The applications' scenario with the hosted API cut off for 5 min
 e2e-metallb: ## Applications through the real MetalLB and through node ports, on virtual machines. Needs two idle cores.
 	test/lab/e2e/run -tags e2e,metallb -run 'ThroughMetalLB|ThroughNodePorts'
 
-.PHONY: e2e-clusters
-e2e-clusters: ## What real clusters do: a VM over OVN, KubeVirt's own network, every state in which Ready must be False. Needs two idle cores.
-	test/lab/e2e/run -tags e2e,clusters -run 'OnAnOVNLocalnet|ThroughKubeVirtsExample|ReadySaysWhat|NoAddressLeft|ReadyDoesNotFlicker|BadImage'
-
 .PHONY: e2e-upgrade
 e2e-upgrade: ## Containers of the last operator's pods restart beside this one. Needs the repository's history.
 	test/lab/e2e/run -tags e2e,upgrade -run OfTheLastManager
