@@ -45,7 +45,7 @@ func TestAPodThatDoesNotStartSaysWhy(t *testing.T) {
 	w.hosts("c1")
 	w.creates(w.smallest("c1"))
 	w.settled("c1")
-	t.Run("what the kubelet says in an event", func(t *testing.T) {
+	t.Run("what the kubelet says in an event", func(*testing.T) {
 		creating := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
 		pod := w.dnsPod(corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "dns", State: creating}}})
 		for name, message := range map[string]string{"before": "an older one", "last": "plugin type=bridge failed: cannot use IPAM"} {

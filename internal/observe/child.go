@@ -78,7 +78,7 @@ func ReadChild[T client.Object](ctx context.Context, o *Observer, component stri
 		return seen, err
 	}
 	seen.Rollout.Workload = workload
-	if seen.Rollout.Exists && !(seen.Rollout.Ready && seen.Rollout.Current) {
+	if seen.Rollout.Exists && (!seen.Rollout.Ready || !seen.Rollout.Current) {
 		if seen.Rollout.Pod, err = o.unready(ctx, key, component); err != nil {
 			return seen, err
 		}
