@@ -20,6 +20,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/observe"
 )
 
 // node plays the controllers of workloads and a kubelet: a changed template is served after a while, images are there or not.
@@ -208,4 +209,52 @@ func TestPodsThatServeStayWhereTheyAreWhenTheVLANIsSaidToBeElsewhere(t *testing.
 	sees(w, dns, func(g Gomega, s *appsv1.StatefulSet) {
 		g.Expect(s.Spec.Template.Spec.Containers[0].Resources.Limits).To(HaveKey(corev1.ResourceName("example.com/br")))
 	})
+}
+
+// The line that ForwardingNotPrevented advises concerns the networks of all Infras, and replaces no pod; released, one Infra's are
+// replaced at a time.
+func TestALineInTheAllowlistReplacesNoPodOfTwentyInfras(t *testing.T) {
+	const infras = 20
+	w := newWorld(t)
+	w.hosts("c1")
+	n := w.plays()
+	multus := named(&corev1.Namespace{}, "", observe.SysctlAllowlist.Namespace)
+	w.Expect(client.IgnoreAlreadyExists(w.api.Create(w.ctx, multus))).To(Succeed())
+	list := named(&corev1.ConfigMap{}, observe.SysctlAllowlist.Namespace, observe.SysctlAllowlist.Name)
+	list.Data = map[string]string{"allowlist.conf": "^net.ipv4.conf.IFNAME.accept_ra$\n"}
+	w.creates(list)
+	t.Cleanup(func() { w.Expect(client.IgnoreNotFound(w.api.Delete(context.Background(), list))).To(Succeed()) })
+	derived := func(g Gomega, tuned bool) {
+		for i := range infras {
+			network := named(&nad.NetworkAttachmentDefinition{}, w.ns, fmt.Sprintf("i%02d-proxy", i))
+			g.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(network), network)).To(Succeed())
+			g.Expect(strings.Contains(network.Spec.Config, `"tuning"`)).To(Equal(tuned), network.Name)
+		}
+	}
+	for i := range infras {
+		name := fmt.Sprintf("i%02d", i)
+		infra := w.smallest("c1")
+		infra.Name = name
+		infra.Spec.NetworkConfig.CIDR, infra.Spec.NetworkConfig.NetworkAttachmentDefinition = v1alpha1.Subnet(fmt.Sprintf("192.168.%d.0/24", i)), v1alpha1.ObjectName(name+"-vlan")
+		w.creates(&nad.NetworkAttachmentDefinition{
+			ObjectMeta: metav1.ObjectMeta{Name: name + "-vlan", Namespace: w.ns},
+			Spec:       nad.Spec{Config: fmt.Sprintf(`{"cniVersion":"0.3.1","name":%q,"type":"bridge","bridge":%q}`, w.ns+name, w.ns+name)},
+		}, infra)
+	}
+	w.haveAll(infras, "example.com/oooi:1")
+	w.Eventually(derived).WithArguments(false).Should(Succeed())
+	w.silent()
+	n.forgets("")
+
+	w.changes(list, func() { list.Data["allowlist.conf"] += nad.AllowlistLine() + "\n" })
+	w.Eventually(derived).WithArguments(true).Should(Succeed())
+	w.silent()
+	replaced, _ := n.seen()
+	w.Expect(replaced).To(BeZero(), "pods were replaced by the line")
+
+	w.releases()
+	w.Eventually(func() int { replaced, _ := n.seen(); return replaced }).WithTimeout(3 * time.Minute).Should(Equal(infras))
+	w.silent()
+	_, atOnce := n.seen()
+	w.Expect(atOnce).To(Equal(1), "Infras whose pods were replaced at one time")
 }
