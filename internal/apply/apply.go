@@ -167,7 +167,7 @@ func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstru
 		return done{err: fmt.Errorf("reading %s: %w", id, err)}
 	}
 	switch {
-	case live != nil && !owner.owns(live):
+	case live != nil && (!owner.owns(live) || owner.inherits(live) && live.GetDeletionTimestamp() != nil):
 		return done{finding: new(notOurs(want, live))}
 	case live != nil && (live.GetDeletionTimestamp() != nil || unchanged(live, want)):
 		return done{} // one that is going is made again when it is gone

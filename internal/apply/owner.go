@@ -43,6 +43,12 @@ func (o Owner) owns(object client.Object) bool {
 	return uid != "" && slices.Contains(NamedBy(object), o.Names) && !o.Lives(uid)
 }
 
+// inherits says whether what an owner owns has an earlier one in its ownerReference.
+func (o Owner) inherits(object client.Object) bool {
+	ref := metav1.GetControllerOf(object)
+	return ref != nil && ref.UID != o.UID
+}
+
 // ofOurs says whether a reference is to a kind of ours: a pod of a workload bears the labels of its child, too.
 func ofOurs(ref *metav1.OwnerReference) bool {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)

@@ -12,7 +12,7 @@ import (
 )
 
 // turnstile lets the pods of one Infra at a time be replaced by what nobody decided for that Infra alone: a release of all,
-// another network under several. A template that does not serve so takes one Infra's service, not everybody's.
+// another network under several.
 type turnstile struct {
 	served func(context.Context, observe.Workload) bool
 
@@ -23,7 +23,8 @@ type turnstile struct {
 	applying int                // of them have not been written yet
 }
 
-// longestTurn of one Infra: one that does not become Ready holds the others up no longer. Images are pulled before.
+// longestTurn of one Infra: one that does not become Ready holds the others up no longer. So what all have in common and is broken
+// takes an Infra a minute, which leaves time to put it right; images are pulled before.
 const longestTurn = time.Minute
 
 // take says whether the workload's new template may go now; it is then to be written, and applied called.

@@ -431,7 +431,7 @@ func (w *world) quiet(count func() int, otherwise string) int {
 			last, since = n, time.Now()
 		}
 		return time.Since(since)
-	}).WithTimeout(60*time.Second).Should(BeNumerically(">", aWhile), func() string { return fmt.Sprintf("%s; written: %v", otherwise, w.calls.written()) })
+	}).WithTimeout(2*time.Minute).Should(BeNumerically(">", aWhile), func() string { return fmt.Sprintf("%s; written: %v", otherwise, w.calls.written()) })
 	return last
 }
 

@@ -61,9 +61,11 @@ func (w workload) stays(last released) bool {
 		(w.tuned() || !expectsTuning(last.template))
 }
 
-// served says whether a pod of the workload's template has been Ready.
+// served says whether a pod of the workload's template has been Ready. Until b6c9098 that was not written down: such a template counts
+// as if it had been, or the first look of this manager, in the middle of a node's restart, would replace the pods of all Infras.
 func (w workload) served(template string) bool {
-	return w.running[names.AnnotationTemplate] == template && (w.now.Rolled || Served(w.running))
+	unknown := strings.Count(w.running[names.AnnotationReleased], ".") == 1
+	return w.running[names.AnnotationTemplate] == template && (w.now.Rolled || unknown || Served(w.running))
 }
 
 // Served says whether the template in a workload's annotations has served.

@@ -2,7 +2,9 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -27,16 +29,21 @@ type Now struct {
 	Turn bool
 }
 
-// postponed says whether a changed template has to wait while the pod before serves: for its images, then for its turn.
+// postponed says whether a changed template has to wait while the pod before serves: for its images and, where it asks for other nodes,
+// for one that takes it; then for its turn.
 func (w workload) postponed(p *ChildPlan, last, newest released) bool {
 	images := slices.DeleteFunc(imagesOf(newest), func(image string) bool { return slices.Contains(imagesOf(last), image) })
-	if len(images) > 0 && !w.now.PullOver {
-		puller := w.puller(newest, images)
-		found, wait := w.pulling(*puller.Name, images)
-		if p.AwaitsImages = wait; wait {
+	moves := !slices.Equal(placed(last), placed(newest))
+	if len(images) == 0 && moves {
+		images = imagesOf(newest)
+	}
+	puller := w.puller(newest, images)
+	if len(images) > 0 && (!w.now.PullOver || w.pulls(*puller.Name)) {
+		found, wait := w.pulling(*puller.Name, images, moves)
+		if p.AwaitsImages = wait && (!w.now.PullOver || found.Outcome == finding.Broken); p.AwaitsImages {
 			p.Find(found)
 		}
-		if wait || w.awaitsTurn() {
+		if p.AwaitsImages || w.awaitsTurn() {
 			p.Want(puller)
 		}
 	}
@@ -44,6 +51,30 @@ func (w workload) postponed(p *ChildPlan, last, newest released) bool {
 		p.Find(waitsForTurn())
 	}
 	return p.AwaitsImages || p.AwaitsTurn
+}
+
+// placed is what a template asks of a node: labels, tolerations, and what is not processor and memory.
+func placed(r released) []string {
+	if r.template.Spec == nil {
+		return nil
+	}
+	all := []string{string(encoded(r.template.Spec.NodeSelector)), string(encoded(r.template.Spec.Tolerations))}
+	for _, c := range r.template.Spec.Containers {
+		for name := range devices(c.Resources) {
+			all = append(all, string(name))
+		}
+	}
+	return all
+}
+
+// devices are what a container asks for beside processor and memory.
+func devices(r *accore.ResourceRequirementsApplyConfiguration) corev1.ResourceList {
+	all := corev1.ResourceList{}
+	if r != nil {
+		maps.Copy(all, ptr.Deref(r.Limits, nil))
+	}
+	maps.DeleteFunc(all, func(name corev1.ResourceName, _ resource.Quantity) bool { return !strings.Contains(string(name), "/") })
+	return all
 }
 
 // awaitsTurn: what the users of this child decided waits for nobody else.
@@ -68,12 +99,29 @@ func imagesOf(r released) []string {
 // unpullable are the kubelet's reasons for an image that it does not get (kubernetes, pkg/kubelet/images/types.go).
 var unpullable = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"}
 
-// pulling says what the pod that pulls is at, and whether to wait for it.
-func (w workload) pulling(puller string, images []string) (finding.Finding, bool) {
-	i := slices.IndexFunc(w.now.Pullers, func(p corev1.Pod) bool { return p.Name == puller })
+// pulls says whether a pod that pulls is there.
+func (w workload) pulls(puller string) bool { return w.pullerNamed(puller) != nil }
+
+func (w workload) pullerNamed(name string) *corev1.Pod {
+	i := slices.IndexFunc(w.now.Pullers, func(p corev1.Pod) bool { return p.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &w.now.Pullers[i]
+}
+
+// pulling says what the pod that pulls is at, and whether to wait for it. Where the new pod moves, and no node takes the one that
+// pulls, none takes the new one; on a node that is merely full, the end of the pod before makes room.
+func (w workload) pulling(puller string, images []string, moves bool) (finding.Finding, bool) {
 	there := 0
-	if i >= 0 {
-		for _, c := range w.now.Pullers[i].Status.ContainerStatuses {
+	if pod := w.pullerNamed(puller); pod != nil {
+		for _, c := range pod.Status.Conditions {
+			if moves && c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+				return finding.Fails(v1alpha1.ConditionProgressing, "NoNodeForNewPod").
+					Say("the pod before serves on, because no node takes the new one, which asks for other nodes (%s); correct nodeSelector and tolerations of the component", c.Message), true
+			}
+		}
+		for _, c := range pod.Status.ContainerStatuses {
 			switch waiting := c.State.Waiting; {
 			case c.ImageID != "" || c.State.Running != nil || c.State.Terminated != nil:
 				there++
@@ -107,6 +155,20 @@ func (w workload) puller(r released, images []string) *accore.PodApplyConfigurat
 				WithRequests(corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m"), corev1.ResourceMemory: resource.MustParse("16Mi")}).
 				WithLimits(corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi")})))
 	}
-	name := names.Puller(w.App, w.name(), digest([]any{images, spec.NodeSelector, spec.Tolerations}))
+	asksAsOf(spec, r)
+	name := names.Puller(w.App, w.name(), digest([]any{images, placed(r)}))
 	return accore.Pod(name, w.namespace()).WithLabels(labels).WithOwnerReferences(w.owner()).WithSpec(spec)
+}
+
+// asksAsOf has a pod that pulls ask for the devices that the template's pod asks for. Bridges, as KubeVirt's marker counts them, are
+// enough for both (bridge-marker, pkg/marker: 1,000 of each).
+func asksAsOf(spec *accore.PodSpecApplyConfiguration, r released) {
+	if len(spec.Containers) == 0 {
+		return
+	}
+	to := spec.Containers[0].Resources
+	for _, c := range r.template.Spec.Containers {
+		maps.Copy(*to.Requests, devices(c.Resources))
+		maps.Copy(*to.Limits, devices(c.Resources))
+	}
 }

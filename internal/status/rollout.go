@@ -14,6 +14,7 @@ var handedOn = map[string]func(condition, reason string) finding.Builder{
 	"PullingImages":      finding.Wait,
 	"WaitsForTurn":       finding.Wait,
 	"ImageNotPulled":     finding.Fails,
+	"NoNodeForNewPod":    finding.Fails,
 }
 
 // rollouts is what the children say of templates that their pods do not have yet.
