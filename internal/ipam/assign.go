@@ -81,7 +81,9 @@ type assigner struct {
 	Request
 	usable Range
 	last   netip.Addr // highest address that was allocated
-	out    Assignment
+	// offered are the free addresses that findings name, each once: several are followed at a time.
+	offered []netip.Addr
+	out     Assignment
 }
 
 func (a *assigner) find(f finding.Finding) { a.out.Findings = append(a.out.Findings, f) }
@@ -114,6 +116,9 @@ func (a *assigner) place() {
 				field = "the address of " + string(c)
 			}
 			a.find(a.moved(c, written).Say("%s %s %s; %s", field, at, why, a.remedy(written)))
+			if free, ok := a.free(); ok {
+				a.offered = append(a.offered, free)
+			}
 		}
 		a.out.Addresses[c] = at
 	}
@@ -240,6 +245,9 @@ func (a *assigner) blocked() []Range {
 	for _, t := range a.Taken {
 		blocked = append(blocked, t.Range)
 	}
+	for _, at := range a.offered {
+		blocked = append(blocked, Single(at))
+	}
 	return blocked
 }
 
@@ -285,9 +293,14 @@ func lowest(in Range, blocked []Range) (netip.Addr, bool) {
 
 func (a *assigner) checkPool() {
 	p := a.WrittenPool
+	if p.First.IsValid() != p.Last.IsValid() {
+		a.find(wrong("RangeOutsideCIDR", FieldStart).Set(derived).Say("of dhcp.rangeStart and rangeEnd one is missing; write both, or neither"))
+		return
+	}
 	if !p.First.IsValid() {
 		return
 	}
+	found := len(a.out.Findings)
 	for _, end := range []struct {
 		field, path string
 		at          netip.Addr
@@ -296,7 +309,7 @@ func (a *assigner) checkPool() {
 			a.find(wrong("RangeOutsideCIDR", end.path).Set(derived).Say("dhcp.%s %s lies outside %s; usable are %s to %s", end.field, end.at, a.CIDR, a.usable.First, a.usable.Last))
 		}
 	}
-	if p.Last.Less(p.First) {
+	if p.Last.Less(p.First) && len(a.out.Findings) == found { // swapped, what lies outside stays there
 		a.find(wrong("RangeReversed", FieldEnd).Set(finding.Values{FieldStart: p.Last.String(), FieldEnd: p.First.String()}).
 			Say("dhcp.rangeEnd %s lies before rangeStart %s; swap them", p.Last, p.First))
 	}

@@ -125,6 +125,10 @@ func TestMistakesAreNamedWithAWayOut(t *testing.T) {
 			request: vlan(func(r *Request) { r.WrittenPool = span("192.168.100.100", "192.168.100.20") }),
 			reason:  "RangeReversed", message: "dhcp.rangeEnd 192.168.100.20 lies before rangeStart 192.168.100.100; swap them",
 		},
+		"the pool has one end": {
+			request: vlan(func(r *Request) { r.WrittenPool.First = addr("192.168.100.100") }),
+			reason:  "RangeOutsideCIDR", message: "of dhcp.rangeStart and rangeEnd one is missing; write both, or neither",
+		},
 		"a server on the gateway": {
 			request: vlan(func(r *Request) { r.Written = map[Component]netip.Addr{DNS: addr("192.168.100.1")} }),
 			reason:  "AddressInUse", message: "dns.serverIP 192.168.100.1 is networkConfig.gateway; 192.168.100.2 is free, or leave the field out",
@@ -351,4 +355,20 @@ func TestAFreeNetworkIsFreeAndPrivate(t *testing.T) {
 			g.Expect(free.String()).To(Equal(c.want), name)
 		}
 	}
+}
+
+func TestFindingsThatAreFollowedTogetherDoNotMeet(t *testing.T) {
+	t.Run("three servers on one address are offered two", func(t *testing.T) {
+		g, five := NewWithT(t), addr("192.168.100.5")
+		found := Assign(Request{CIDR: netip.MustParsePrefix("192.168.100.0/24"), Enabled: all(), Written: map[Component]netip.Addr{DHCP: five, DNS: five, Proxy: five}}).Findings
+		g.Expect(found).To(HaveLen(2))
+		g.Expect(found[0].Message).To(ContainSubstring("192.168.100.1 is free"))
+		g.Expect(found[1].Message).To(ContainSubstring("192.168.100.2 is free"))
+	})
+	t.Run("a pool outside is not swapped as well", func(t *testing.T) {
+		found := Assign(Request{CIDR: netip.MustParsePrefix("192.168.100.0/24"), Enabled: all(), WrittenPool: span("192.168.101.30", "192.168.101.20")}).Findings
+		for _, f := range found {
+			NewWithT(t).Expect(f.Reason).NotTo(Equal("RangeReversed"))
+		}
+	})
 }

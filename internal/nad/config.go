@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cldmnky/oooi/internal/finding"
@@ -106,10 +107,12 @@ func understood(err error) error {
 }
 
 func (c *Config) takePlugins() error {
+	maps.DeleteFunc(c.network, func(_ string, value any) bool { return value == nil }) // libcni refuses "cniVersion": null
 	listed, isList := c.network["plugins"]
 	if !isList {
 		c.plugins = []map[string]any{maps.Clone(c.network)}
-		c.network = map[string]any{"cniVersion": c.network["cniVersion"], "name": c.network["name"]}
+		c.network = maps.Clone(c.network)
+		maps.DeleteFunc(c.network, func(key string, _ any) bool { return key != "cniVersion" && key != "name" })
 		delete(c.plugins[0], "cniVersion")
 		delete(c.plugins[0], "name")
 		return nil
@@ -173,7 +176,7 @@ func (c Config) Unfit(namespace, name string) string {
 	case c.main.Type == macvlan:
 		return c.unfitMacvlan()
 	case c.main.Type == bridge || c.main.Type == cnvBridge:
-		return unfitVLAN("vlan", c.main.VLAN)
+		return unfitVLAN(bridgeVLAN, c.main.VLAN)
 	case c.IsOVN():
 		return c.unfitOVN(namespace + "/" + name)
 	}
@@ -200,6 +203,46 @@ func unfitVLAN(key string, id int) string {
 		return fmt.Sprintf("%q: %d is no VLAN; there are those from 1 to 4094, and 0 for none", key, id)
 	}
 	return ""
+}
+
+// Keys that have the VLAN's number: OVN-Kubernetes' own, and that of the bridge plugin.
+const (
+	ovnVLAN    = "vlanID"
+	bridgeVLAN = "vlan"
+)
+
+// MisnamedVLAN is a VLAN under the key of another plugin, what to write for it, and the network with that; ok is false where there
+// is none. What a plugin does not know it passes over (config/cni.go of OVN-Kubernetes, bridge.go: json.Unmarshal), and
+// frames stay untagged.
+func (c Config) MisnamedVLAN() (wrote, write string, tagged Config, ok bool) {
+	if c.main.VLAN != 0 && !c.IsOVN() || c.main.VLANID != 0 && c.IsOVN() {
+		return "", "", c, false
+	}
+	var key, other string
+	switch {
+	case c.IsOVN():
+		other, key = bridgeVLAN, ovnVLAN
+	case c.main.Type == bridge || c.main.Type == cnvBridge:
+		other, key = ovnVLAN, bridgeVLAN
+	}
+	for wrote, value := range c.plugins[0] {
+		id, err := strconv.Atoi(fmt.Sprint(value))
+		if !strings.EqualFold(wrote, other) || err != nil || id == 0 || unfitVLAN(wrote, id) != "" {
+			continue
+		}
+		tagged = c
+		tagged.plugins = slices.Clone(c.plugins)
+		tagged.plugins[0] = without(c.plugins[0], wrote)
+		tagged.plugins[0][key] = id
+		return wrote, fmt.Sprintf("%q: %d", key, id), tagged, true
+	}
+	return "", "", c, false
+}
+
+// Tagged is the network with its VLAN under the plugin's own key.
+func (c Config) Tagged() Config {
+	_, _, tagged, _ := c.MisnamedVLAN()
+	return tagged
 }
 
 // Layer2 names the segment that the network lies on; two networks with the same name share their Ethernet frames.

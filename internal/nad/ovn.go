@@ -94,7 +94,7 @@ func (c Config) unfitOVN(object string) string {
 	case c.main.Role != "" && c.main.Role != "secondary":
 		return fmt.Sprintf("role %q: a localnet is always secondary; leave role out", c.main.Role)
 	}
-	return unfitVLAN("vlanID", c.main.VLANID)
+	return unfitVLAN(ovnVLAN, c.main.VLANID)
 }
 
 // CopyForOVN derives a localnet on the same physical network and VLAN that honours the `ips` of a pod's annotation.

@@ -78,6 +78,7 @@ func (n vlan) findings(v *view) []finding.Finding {
 func (n vlan) notes(v *view) []finding.Finding {
 	var all []finding.Finding
 	note := func(reason string) finding.Builder { return finding.Note(v1alpha1.ConditionNetworkReady, reason) }
+	all = append(all, socket{n.source, n.config}.untagged()...)
 	if !n.config.IsOVN() && !n.tuned {
 		found := note("ForwardingNotPrevented").In(allowlistObject).At("data")
 		if v.SysctlAllowlist != nil { // one that is made of our line alone would take all others from the nodes
@@ -91,7 +92,7 @@ func (n vlan) notes(v *view) []finding.Finding {
 			Say("our pods' VLAN interface may forward packets: NetworkAttachmentDefinition %s says macSecurityMode Disabled, and OVN-Kubernetes takes no plugin that turns forwarding off; use a network with port security", Refs(v.Infra).NAD))
 	}
 	if _, rendered := n.source.Renderer(); n.config.IsOVN() && n.config.MTU() == 0 && !rendered { // those that are rendered say one
-		all = append(all, note("MTUNotSaid").In(nadObject(n.source)).At("spec.config").Set(finding.Values{"spec.config": n.config.WithMTU(usualMTU).String()}).
+		all = append(all, note("MTUNotSaid").In(nadObject(n.source)).At("spec.config").Set(finding.Values{"spec.config": n.config.Tagged().WithMTU(usualMTU).String()}).
 			Say("NetworkAttachmentDefinition %s says no mtu, so OVN-Kubernetes gives its interfaces the pod network's (status.clusterNetworkMTU of Network cluster, 1400 where nodes have 1500), and loses longer frames; where the VLAN carries %d, say so there", Refs(v.Infra).NAD, usualMTU))
 	}
 	return all

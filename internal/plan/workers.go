@@ -138,6 +138,9 @@ func (v *view) attachments() []finding.Finding {
 	var findings []finding.Finding
 	for _, s := range all {
 		findings = append(findings, s.unfit()...)
+		if s.source != v.vlan.source { // which vlan.notes judges
+			findings = append(findings, s.untagged()...)
+		}
 		findings = append(findings, s.addressing()...)
 		findings = append(findings, s.frames(v)...)
 	}
@@ -152,6 +155,18 @@ func (s socket) unfit() []finding.Finding {
 	}
 	return []finding.Finding{finding.Fails(v1alpha1.ConditionNetworkReady, "NADUnfit").In(nadObject(s.source)).At("spec.config").
 		Say("NetworkAttachmentDefinition %s/%s, which workers are plugged into, does not fit: %s", s.source.Namespace, s.source.Name, why)}
+}
+
+// untagged: a VLAN under another plugin's key is none, and everything is joined on whatever the untagged network is.
+func (s socket) untagged() []finding.Finding {
+	wrote, write, tagged, ok := s.config.MisnamedVLAN()
+	if !ok {
+		return nil
+	}
+	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "VLANKeyIgnored").
+		In(nadObject(s.source)).At("spec.config").Set(finding.Values{"spec.config": tagged.String()}).
+		Say("NetworkAttachmentDefinition %s/%s has its VLAN as %q, a key that plugin %s does not know and passes over: workers and our pods are on the untagged network; write %s",
+			s.source.Namespace, s.source.Name, wrote, s.config.Type(), write)}
 }
 
 // addressing: with bridge binding, an address from the CNI makes virt-launcher answer the guest's DHCP in our place; on
@@ -169,7 +184,7 @@ func (s socket) addressing() []finding.Finding {
 		return []finding.Finding{fails.In(made).At("spec.network.localnet.ipam.mode").
 			Say("NetworkAttachmentDefinition %s assigns addresses: %s; its controller made it from %s %s, whose spec does not change: make that anew with ipam.mode: Disabled and without subnets", network, pinned, by.Kind, by.Name)}
 	}
-	fails = fails.In(nadObject(s.source)).At("spec.config").Set(finding.Values{"spec.config": s.config.WithoutAddresses().String()})
+	fails = fails.In(nadObject(s.source)).At("spec.config").Set(finding.Values{"spec.config": s.config.Tagged().WithoutAddresses().String()})
 	if s.config.IsOVN() {
 		return []finding.Finding{fails.Say("NetworkAttachmentDefinition %s assigns addresses: %s; remove its subnets and ipam", network, pinned)}
 	}
