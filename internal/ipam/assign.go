@@ -69,7 +69,7 @@ const spares = 2
 
 // Assign gives addresses: written ones, else those given before, else the lowest free. The pool follows what it gave.
 func Assign(r Request) Assignment {
-	a := assigner{Request: r, usable: Usable(r.CIDR), out: Assignment{Addresses: map[Component]netip.Addr{}}}
+	a := begin(r)
 	a.checkPool()
 	a.place()
 	a.allocate(spares)
@@ -77,13 +77,34 @@ func Assign(r Request) Assignment {
 	return a.out
 }
 
+// Spare is what Assign sets aside where others hold addresses too. Many hold many: they are handed over as they are, not sorted anew.
+func Spare(r Request, others Set) []netip.Addr {
+	a := begin(r, others)
+	a.place()
+	a.allocate(spares)
+	return a.out.Spare
+}
+
 type assigner struct {
 	Request
 	usable Range
+	taken  []Set      // Request.Taken, and others'
 	last   netip.Addr // highest address that was allocated
 	// offered are the free addresses that findings name, each once: several are followed at a time.
 	offered []netip.Addr
 	out     Assignment
+}
+
+func begin(r Request, others ...Set) *assigner {
+	return &assigner{Request: r, usable: Usable(r.CIDR), taken: append(others, r.taken()), out: Assignment{Addresses: map[Component]netip.Addr{}}}
+}
+
+func (r Request) taken() Set {
+	var all []Range
+	for _, t := range r.Taken {
+		all = append(all, t.Range)
+	}
+	return Merge(all)
 }
 
 func (a *assigner) find(f finding.Finding) { a.out.Findings = append(a.out.Findings, f) }
@@ -206,6 +227,7 @@ func (a *assigner) give(c Component) {
 func (a *assigner) roomFor() string {
 	alone := *a
 	alone.Taken = slices.DeleteFunc(slices.Clone(a.Taken), func(t Taken) bool { return t.Neighbour })
+	alone.taken = []Set{alone.Request.taken()}
 	if _, ok := alone.free(); ok {
 		return "another Infra on this VLAN leases or holds the rest; widen this one beyond it, or have the other's dhcp.rangeStart to rangeEnd made smaller"
 	}
@@ -228,27 +250,34 @@ func (a *assigner) take(at netip.Addr) {
 
 // roomy is a free address that leaves another one for the pool.
 func (a *assigner) roomy() (netip.Addr, bool) {
-	blocked := append(a.blocked(), a.grownPool())
-	free, ok := lowest(a.usable, blocked)
-	if !ok {
-		return netip.Addr{}, false
+	free, ok := a.beside(a.grownPool())
+	if !ok || a.fixedPool().IsValid() {
+		return free, ok
 	}
-	_, another := lowest(a.usable, append(blocked, Single(free)))
-	return free, another || a.fixedPool().IsValid()
+	_, another := a.beside(a.grownPool(), Single(free))
+	return free, another
 }
 
-func (a *assigner) free() (netip.Addr, bool) { return lowest(a.usable, a.blocked()) }
+func (a *assigner) free() (netip.Addr, bool) { return a.beside() }
 
-// blocked is all that is never allocated to a component: the pool, where one is fixed, among it.
-func (a *assigner) blocked() []Range {
-	blocked := append(a.ours(), a.fixedPool())
-	for _, t := range a.Taken {
-		blocked = append(blocked, t.Range)
+// beside is the lowest address that may be allocated to a component, beside some more ranges. The pool, where one is fixed, is
+// never allocated.
+func (a *assigner) beside(more ...Range) (netip.Addr, bool) {
+	blocked := append(append(a.ours(), a.fixedPool()), more...)
+	for _, offered := range a.offered {
+		blocked = append(blocked, Single(offered))
 	}
-	for _, at := range a.offered {
-		blocked = append(blocked, Single(at))
+	at := a.usable.First
+	for from := (netip.Addr{}); from != at; {
+		from = at
+		for _, s := range a.taken {
+			at = s.past(at)
+		}
+		for _, r := range blocked {
+			at = Set{r}.past(at)
+		}
 	}
-	return blocked
+	return at, a.usable.Contains(at)
 }
 
 // ours are the gateway, every component and every spare.
@@ -278,17 +307,6 @@ func (a *assigner) grownPool() Range {
 		pool.Last = a.usable.Last
 	}
 	return pool
-}
-
-// lowest is the lowest address of a range outside the blocked ones.
-func lowest(in Range, blocked []Range) (netip.Addr, bool) {
-	at := in.First
-	for _, b := range Merge(blocked) {
-		if b.Contains(at) {
-			at = b.Last.Next()
-		}
-	}
-	return at, in.Contains(at)
 }
 
 func (a *assigner) checkPool() {
@@ -335,7 +353,7 @@ func (a *assigner) pool() {
 	if len(a.out.Findings) > 0 {
 		return
 	}
-	if _, ok := lowest(pool, a.out.Excluded); !ok {
+	if !pool.Contains(Set(a.out.Excluded).past(pool.First)) {
 		a.find(a.crowded("PoolEmpty").Say("%s", a.emptyPool(pool)))
 		return
 	}

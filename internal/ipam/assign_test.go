@@ -372,3 +372,29 @@ func TestFindingsThatAreFollowedTogetherDoNotMeet(t *testing.T) {
 		}
 	})
 }
+
+func TestASetIsWhatMergeMakes(t *testing.T) {
+	at := func(last byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, last}) }
+	rapid.Check(t, func(t *rapid.T) {
+		var ranges []Range
+		var set Set
+		for range rapid.IntRange(0, 12).Draw(t, "n") {
+			first, length := rapid.ByteRange(0, 200).Draw(t, "first"), rapid.ByteRange(0, 20).Draw(t, "length")
+			ranges = append(ranges, Range{at(first), at(first + length)})
+			set.Add(ranges[len(ranges)-1])
+		}
+		if merged := Merge(ranges); !slices.Equal(set, merged) {
+			t.Fatalf("%v became %v; merged they are %v", ranges, set, merged)
+		}
+		from := rapid.Byte().Draw(t, "from")
+		past := set.past(at(from))
+		for a := at(from); a != past; a = a.Next() {
+			if !slices.ContainsFunc(ranges, func(r Range) bool { return r.Contains(a) }) {
+				t.Fatalf("past %s in %v is %s, but %s is free", at(from), set, past, a)
+			}
+		}
+		if slices.ContainsFunc(ranges, func(r Range) bool { return r.Contains(past) }) {
+			t.Fatalf("past %s in %v is %s, which is not free", at(from), set, past)
+		}
+	})
+}

@@ -93,6 +93,36 @@ func Merge(ranges []Range) []Range {
 	return merged
 }
 
+// Set is ranges as Merge leaves them: sorted, and none touches another.
+type Set []Range
+
+// Add joins a range to the set.
+func (s *Set) Add(r Range) {
+	if !r.IsValid() {
+		return
+	}
+	from, _ := slices.BinarySearchFunc(*s, r, func(e, r Range) int {
+		if e.Last.Less(r.First) && !touches(e, r) {
+			return -1
+		}
+		return 1
+	})
+	to := from
+	for ; to < len(*s) && (touches((*s)[to], r) || touches(r, (*s)[to])); to++ {
+		r = Range{earliest(r.First, (*s)[to].First), latest(r.Last, (*s)[to].Last)}
+	}
+	*s = slices.Replace(*s, from, to, r)
+}
+
+// past is the first address from one on that is not in the set; not valid behind the last address there is.
+func (s Set) past(at netip.Addr) netip.Addr {
+	i, _ := slices.BinarySearchFunc(s, at, func(r Range, at netip.Addr) int { return r.Last.Compare(at) })
+	if i < len(s) && s[i].Contains(at) {
+		return s[i].Last.Next()
+	}
+	return at
+}
+
 // Without is what is left of a range.
 func Without(r Range, cut []Range) []Range {
 	var left []Range

@@ -120,17 +120,17 @@ func (o *Observer) surroundings(ctx context.Context, seen *Infra) (err error) {
 	return err
 }
 
-func (o *Observer) children(ctx context.Context, infra *v1alpha1.Infra) (c plan.Children, err error) {
+func (o *Observer) children(ctx context.Context, infra *v1alpha1.Infra, more ...client.GetOption) (c plan.Children, err error) {
 	at := func(name string) types.NamespacedName {
 		return types.NamespacedName{Namespace: infra.Namespace, Name: name}
 	}
-	if c.DHCP, err = get[v1alpha1.DHCPServer](ctx, o, at(names.DHCPServer(infra.Name))); err != nil {
+	if c.DHCP, err = get[v1alpha1.DHCPServer](ctx, o, at(names.DHCPServer(infra.Name)), more...); err != nil {
 		return c, err
 	}
-	if c.DNS, err = get[v1alpha1.DNSServer](ctx, o, at(names.DNSServer(infra.Name))); err != nil {
+	if c.DNS, err = get[v1alpha1.DNSServer](ctx, o, at(names.DNSServer(infra.Name)), more...); err != nil {
 		return c, err
 	}
-	c.Proxy, err = get[v1alpha1.ProxyServer](ctx, o, at(names.ProxyServer(infra.Name)))
+	c.Proxy, err = get[v1alpha1.ProxyServer](ctx, o, at(names.ProxyServer(infra.Name)), more...)
 	return c, err
 }
 

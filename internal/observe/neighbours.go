@@ -68,7 +68,7 @@ func (o *Observer) neighbours(ctx context.Context, seen *Infra) error {
 		if n.Infra.UID == seen.Input.Infra.UID || n.Infra.DeletionTimestamp != nil {
 			continue
 		}
-		if n.Children, err = o.children(ctx, n.Infra); err != nil {
+		if n.Children, err = o.children(ctx, n.Infra, client.UnsafeDisableDeepCopy); err != nil {
 			return err
 		}
 		seen.Neighbours = append(seen.Neighbours, n)
@@ -76,8 +76,8 @@ func (o *Observer) neighbours(ctx context.Context, seen *Infra) error {
 	return nil
 }
 
-// leadingTo finds the NetworkAttachmentDefinitions that lead to the layer 2 of one, itself among them. They, and the Infras
-// that use them, are shared with the cache: a plan does not change its input.
+// leadingTo finds the NetworkAttachmentDefinitions that lead to the layer 2 of one, itself among them. They, the Infras that use
+// them and the children of those are shared with the cache: a plan does not change its input.
 func (o *Observer) leadingTo(ctx context.Context, n *nad.NetworkAttachmentDefinition) ([]nad.NetworkAttachmentDefinition, error) {
 	if n == nil || len(Layer2(n)) == 0 {
 		return nil, nil

@@ -41,12 +41,12 @@ type Observer struct {
 func get[T any, P interface {
 	*T
 	client.Object
-}](ctx context.Context, o *Observer, key types.NamespacedName) (P, error) {
+}](ctx context.Context, o *Observer, key types.NamespacedName, more ...client.GetOption) (P, error) {
 	object := P(new(T))
 	if !o.Kinds.Served(object) || key.Name == "" {
 		return nil, nil
 	}
-	err := o.Reader.Get(ctx, key, object)
+	err := o.Reader.Get(ctx, key, object, more...)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

@@ -434,7 +434,7 @@ func (v *view) holder(at netip.Addr) string {
 // has says whether a neighbour is at an address, or, being older, leases it.
 func (n near) has(at netip.Addr) bool {
 	leased := func(r ipam.Range) bool { return r.Contains(at) }
-	return has(given(n.Infra, n.Children), at) || n.older && slices.ContainsFunc(ipam.Without(n.Children.pool(), n.Children.exclusions()), leased)
+	return has(given(n.Infra, n.Children), at) || n.older && slices.ContainsFunc(n.Children.leased(), leased)
 }
 
 func has(all map[ipam.Component]netip.Addr, at netip.Addr) bool {

@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"net/netip"
+	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -39,13 +41,7 @@ func crowd(size int) (all []Neighbour) {
 func settle(all []Neighbour) (refused []string) {
 	for round := range 2 { // the oldest hears of the others afterwards
 		for i := range all {
-			in := Input{Infra: all[i].Infra, NAD: all[i].NAD, Children: all[i].Children}
-			for j := range all {
-				if i != j {
-					in.Neighbours = append(in.Neighbours, all[j])
-				}
-			}
-			v := viewOf(in)
+			v := viewOf(among(all, i))
 			if len(v.assigned.Findings) > 0 || len(v.limits()) > 0 {
 				if round == 1 {
 					refused = append(refused, all[i].Infra.Name)
@@ -56,6 +52,11 @@ func settle(all []Neighbour) (refused []string) {
 		}
 	}
 	return refused
+}
+
+// among is one of them, who is told of all others.
+func among(all []Neighbour, i int) Input {
+	return Input{Infra: all[i].Infra, NAD: all[i].NAD, Children: all[i].Children, Neighbours: slices.Concat(all[:i], all[i+1:])}
 }
 
 // become is what the children would say of addresses.
@@ -76,6 +77,44 @@ func TestFortyInfrasShareAVLAN(t *testing.T) {
 	all := crowd(40)
 	g.Expect(settle(all)).To(BeEmpty())
 	g.Expect(len(all[0].Children.DHCP.Spec.ExcludeRanges)).To(BeNumerically(">=", 2*39), "each address of the others is kept from DHCP")
+}
+
+// What is allocated is counted in place of time: a neighbour that is looked at costs some of it, at any load.
+func TestAnInfrasPlanGrowsAsItsNeighboursDo(t *testing.T) {
+	g := NewWithT(t)
+	few, many := allocated(among(served(100), 99)), allocated(among(served(400), 399))
+	g.Expect(many).To(BeNumerically("<", 6*few), "four times the neighbours")
+}
+
+// served are a crowd each of which has its children.
+func served(size int) []Neighbour {
+	all := crowd(size)
+	for i := range all {
+		all[i].Children = viewOf(among(all[i:i+1], 0)).become()
+	}
+	return all
+}
+
+func allocated(in Input) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	Infra(in)
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// As a manager does at its start.
+func BenchmarkInfrasOfOneVLAN(b *testing.B) {
+	for _, size := range []int{10, 40, 100, 270, 800} {
+		all := served(size)
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			for b.Loop() {
+				for i := range all {
+					Infra(among(all, i))
+				}
+			}
+		})
+	}
 }
 
 func TestACrowdStopsItsNewcomersNotItsOldest(t *testing.T) {

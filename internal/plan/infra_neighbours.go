@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -19,8 +20,9 @@ import (
 // near is a neighbour on our layer 2. Findings name it to its own namespace only: it may be another tenant's.
 type near struct {
 	Neighbour
+	vlan  *vlan
 	older bool
-	spare []netip.Addr // set aside by an older one
+	taken []ipam.Taken // by it, from us
 }
 
 // onSameLayer2 are the Infras whose frames reach us, the oldest first.
@@ -29,18 +31,38 @@ func (in Input) onSameLayer2(ours nad.Config) []near {
 		return nil
 	}
 	var all []near
+	here := map[*nad.NetworkAttachmentDefinition]*vlan{} // many Infras join one: it is read once. Nil: elsewhere
 	for _, n := range in.Neighbours {
-		if n.NAD.Layer2() == ours.Layer2() && in.joined(n) && !n.refused() {
-			all = append(all, near{Neighbour: n, older: byAge(n.Infra, in.Infra) < 0})
+		if _, read := here[n.NAD]; !read {
+			here[n.NAD] = nil
+			if v := vlanAt(n.NAD); v.config.Layer2() == ours.Layer2() {
+				here[n.NAD] = &v
+			}
+		}
+		if vlan := here[n.NAD]; vlan != nil && in.joined(n) && !n.refused() {
+			all = append(all, near{Neighbour: n, vlan: vlan, older: byAge(n.Infra, in.Infra) < 0})
 		}
 	}
 	slices.SortFunc(all, func(a, b near) int { return byAge(a.Infra, b.Infra) })
+	in.leave(all)
+	return all
+}
+
+// leave says what is each neighbour's, the oldest first: what one sets aside follows from what those before it have.
+func (in Input) leave(all []near) {
+	var before ipam.Set
+	leased := in.Children.leased()
 	for i := range all {
-		if all[i].older && all[i].Children != (Children{}) {
-			all[i].spare = in.spares(all[i], all[:i])
+		n := &all[i]
+		n.taken = n.holds(leased)
+		if !n.older {
+			continue
+		}
+		n.taken = append(n.taken, n.spares(before)...)
+		for _, t := range n.taken {
+			before.Add(t.Range)
 		}
 	}
-	return all
 }
 
 // refused says whether a neighbour has nothing on the VLAN and, as it is written, will get nothing.
@@ -59,12 +81,18 @@ func Refused(infra *v1alpha1.Infra) bool {
 	})
 }
 
-// spares are what an older neighbour has set aside, having seen those that are older still.
-func (in Input) spares(n near, older []near) []netip.Addr {
-	theirs := Input{Settings: in.Settings, Infra: n.Infra, NAD: n.NAD, Children: n.Children}
-	v := &view{Input: theirs, vlan: vlanOf(theirs), near: older, table: published(n.Infra)}
+// spares are what an older neighbour has set aside, beside what those have that are older still.
+func (n near) spares(before ipam.Set) []ipam.Taken {
+	if n.Children == (Children{}) {
+		return nil
+	}
+	v := &view{Input: Input{Infra: n.Infra, NAD: n.NAD, Children: n.Children}, vlan: *n.vlan, table: published(n.Infra)}
 	v.readNetwork()
-	return ipam.Assign(v.request()).Spare
+	var taken []ipam.Taken
+	for _, a := range ipam.Spare(v.request(), before) {
+		taken = append(taken, ipam.Taken{Range: ipam.Single(a), Neighbour: true})
+	}
+	return taken
 }
 
 // published is what an Infra's status says of its literals: of a neighbour's control plane nothing else is read.
@@ -97,45 +125,39 @@ func byAge(a, b *v1alpha1.Infra) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// takenByNeighbours are the addresses that neighbours hold. An older one also holds what it has only written; what we
-// held before a newer one came stays ours.
+// takenByNeighbours are the addresses that neighbours hold.
 func (v *view) takenByNeighbours() []ipam.Taken {
 	var taken []ipam.Taken
 	for _, n := range v.near {
-		held, by := given(n.Infra, n.Children), ""
-		if n.older {
-			by = "another Infra on this VLAN"
-			taken = append(taken, ipam.Taken{Range: n.pool()})
-			for c, a := range written(n.Infra) {
-				held[c] = a
-			}
-		}
-		for _, e := range published(n.Infra).Endpoints {
-			for _, a := range e.Literals {
-				taken = append(taken, ipam.Taken{Range: ipam.Single(a)})
-			}
-		}
-		pool, seen := keptForApps(n.Infra, n.Children)
-		if !n.older {
-			pool, seen = beside(pool, v.leased()), beside(seen, v.leased())
-		}
-		for _, r := range slices.Concat(pool, seen) {
-			taken = append(taken, ipam.Taken{Range: r})
-		}
-		for _, a := range n.spare {
-			taken = append(taken, ipam.Taken{Range: ipam.Single(a)})
-		}
-		if !n.older {
-			for _, r := range ipam.Without(n.Children.pool(), slices.Concat(n.Children.exclusions(), v.leased())) {
-				taken = append(taken, ipam.Taken{Range: r})
-			}
-		}
-		for _, a := range held {
-			taken = append(taken, ipam.Taken{Range: ipam.Single(a), By: by})
+		taken = append(taken, n.taken...)
+	}
+	return taken
+}
+
+// holds are the addresses that a neighbour has, or is given. An older one also holds what it has only written; what we held before
+// a newer one came stays ours.
+func (n near) holds(leased []ipam.Range) []ipam.Taken {
+	held, by := given(n.Infra, n.Children), ""
+	pool, seen := keptForApps(n.Infra, n.Children)
+	kept := slices.Concat(pool, seen)
+	if n.older {
+		by = "another Infra on this VLAN"
+		maps.Copy(held, written(n.Infra))
+		kept = append(kept, n.pool())
+	} else {
+		kept = beside(append(kept, n.Children.leased()...), leased)
+	}
+	for _, e := range published(n.Infra).Endpoints {
+		for _, a := range e.Literals {
+			kept = append(kept, ipam.Single(a))
 		}
 	}
-	for i := range taken {
-		taken[i].Neighbour = true
+	var taken []ipam.Taken
+	for _, a := range held {
+		taken = append(taken, ipam.Taken{Range: ipam.Single(a), By: by, Neighbour: true})
+	}
+	for _, r := range kept {
+		taken = append(taken, ipam.Taken{Range: r, Neighbour: true})
 	}
 	return taken
 }
@@ -149,8 +171,8 @@ func beside(ranges, leased []ipam.Range) []ipam.Range {
 	return left
 }
 
-// leased is what our DHCP server leases from by now: our pool grows around what a newer Infra leases, but gives it nothing.
-func (v *view) leased() []ipam.Range { return ipam.Without(v.Children.pool(), v.Children.exclusions()) }
+// leased is what a DHCP server leases from by now: our pool grows around what a newer Infra leases, but gives it nothing.
+func (c Children) leased() []ipam.Range { return ipam.Without(c.pool(), c.exclusions()) }
 
 // pool is what a neighbour leases from, or will.
 func (n near) pool() ipam.Range {

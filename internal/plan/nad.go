@@ -32,20 +32,28 @@ type vlan struct {
 }
 
 func vlanOf(in Input) vlan {
-	v := vlan{source: in.NAD, tuned: in.tuningAdmitted()}
+	v := vlanAt(in.NAD)
 	v.anywhere = slices.ContainsFunc(clientNetworks(in.Infra), func(p netip.Prefix) bool { return p.Bits() == 0 })
-	if in.NAD == nil {
+	v.tuned = in.tuningAdmitted() && !v.config.IsOVN()
+	if in.NAD != nil {
+		lent := in.NAD.Namespace == in.Infra.Namespace || slices.Contains(in.Settings.NADSourceNamespaces, in.NAD.Namespace)
+		v.direct = v.config.IsOVN() && !v.config.AssignsAddresses() && lent
+	}
+	return v
+}
+
+// vlanAt is the network as such, whoever joins it.
+func vlanAt(source *nad.NetworkAttachmentDefinition) vlan {
+	v := vlan{source: source}
+	if source == nil {
 		return v
 	}
-	config, err := nad.Parse(in.NAD.Spec.Config)
+	config, err := nad.Parse(source.Spec.Config)
 	if err != nil {
 		v.broken = err.Error()
 		return v
 	}
-	v.config, v.broken = config, config.Unfit(in.NAD.Namespace, in.NAD.Name)
-	lent := in.NAD.Namespace == in.Infra.Namespace || slices.Contains(in.Settings.NADSourceNamespaces, in.NAD.Namespace)
-	v.direct = config.IsOVN() && !config.AssignsAddresses() && lent
-	v.tuned = v.tuned && !config.IsOVN()
+	v.config, v.broken = config, config.Unfit(source.Namespace, source.Name)
 	return v
 }
 
@@ -306,11 +314,14 @@ func (c Children) exclusions() []ipam.Range {
 
 func addresses(dhcp v1alpha1.IPv4Address, dns, proxy v1alpha1.IPAddress) map[ipam.Component]netip.Addr {
 	all := map[ipam.Component]netip.Addr{}
-	for c, text := range map[ipam.Component]string{ipam.DHCP: string(dhcp), ipam.DNS: string(dns), ipam.Proxy: string(proxy)} {
+	add := func(c ipam.Component, text string) {
 		if a, err := netip.ParseAddr(text); err == nil {
 			all[c] = a
 		}
 	}
+	add(ipam.DHCP, string(dhcp))
+	add(ipam.DNS, string(dns))
+	add(ipam.Proxy, string(proxy))
 	return all
 }
 

@@ -35,7 +35,7 @@ func TestWhatIsOffIsJudgedByWhatStandsInForIt(t *testing.T) {
 		"DNS, with resolvers":                      {[]func(*view){dns, resolvers}, ""},
 		"DNS and DHCP":                             {[]func(*view){dns, dhcp}, "DNSIsOff OK"},
 		"DNS, where all is published by addresses": {[]func(*view){dns, literal}, ""},
-		"all":                                      {[]func(*view){dns, dhcp, proxy}, "ServicesAreOff Broken"},
+		"all": {[]func(*view){dns, dhcp, proxy}, "ServicesAreOff Broken"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, v := NewWithT(t), &view{Input: Input{Infra: &v1alpha1.Infra{}}}
