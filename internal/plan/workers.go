@@ -150,8 +150,9 @@ func (s socket) unfit() []finding.Finding {
 	if why == "" {
 		return nil
 	}
-	return []finding.Finding{finding.Fails(v1alpha1.ConditionNetworkReady, "NADUnfit").In(nadObject(s.source)).At("spec.config").
-		Say("NetworkAttachmentDefinition %s/%s, which workers are plugged into, does not fit: %s", s.source.Namespace, s.source.Name, why)}
+	at := originOf(s.source)
+	return []finding.Finding{finding.Fails(v1alpha1.ConditionNetworkReady, "NADUnfit").In(at.object).At(at.field).
+		Say("NetworkAttachmentDefinition %s/%s, which workers are plugged into, does not fit: %s%s", s.source.Namespace, s.source.Name, why, at.told)}
 }
 
 // addressing: with bridge binding, an address from the CNI makes virt-launcher answer the guest's DHCP in our place; on
@@ -161,19 +162,19 @@ func (s socket) addressing() []finding.Finding {
 		return nil
 	}
 	fails, network := finding.Fails(v1alpha1.ConditionNetworkReady, "WorkerNADHasIPAM"), s.source.Namespace+"/"+s.source.Name
-	if by, rendered := s.source.Renderer(); rendered {
-		made := finding.Object{APIVersion: "k8s.ovn.org/v1", Kind: by.Kind, Name: by.Name}
-		if by.Kind == "UserDefinedNetwork" {
-			made.Namespace = s.source.Namespace
-		}
-		return []finding.Finding{fails.In(made).At("spec.network.localnet.ipam.mode").
-			Say("NetworkAttachmentDefinition %s assigns addresses: %s; its controller made it from %s %s, whose spec does not change: make that anew with ipam.mode: Disabled and without subnets", network, pinned, by.Kind, by.Name)}
+	at := originOf(s.source)
+	if at.userDefined() {
+		return []finding.Finding{fails.In(at.object).At("spec.network.localnet.ipam.mode").
+			Say("NetworkAttachmentDefinition %s assigns addresses: %s%s with ipam.mode: Disabled and without subnets", network, pinned, at.told)}
 	}
-	fails = fails.In(nadObject(s.source)).At("spec.config").Set(finding.Values{"spec.config": s.config.WithoutAddresses().String()})
+	fails = fails.In(at.object).At(at.field)
+	if at.told == "" {
+		fails = fails.Set(finding.Values{at.field: s.config.WithoutAddresses().String()})
+	}
 	if s.config.IsOVN() {
-		return []finding.Finding{fails.Say("NetworkAttachmentDefinition %s assigns addresses: %s; remove its subnets and ipam", network, pinned)}
+		return []finding.Finding{fails.Say("NetworkAttachmentDefinition %s assigns addresses: %s; remove its subnets and ipam%s", network, pinned, at.told)}
 	}
-	return []finding.Finding{fails.Say("NetworkAttachmentDefinition %s assigns addresses: KubeVirt would answer workers' DHCP itself; remove its ipam", network)}
+	return []finding.Finding{fails.Say("NetworkAttachmentDefinition %s assigns addresses: KubeVirt would answer workers' DHCP itself; remove its ipam%s", network, at.told)}
 }
 
 // pinned is what OVN-Kubernetes does to a worker whose address it assigned (port_security of its port).
