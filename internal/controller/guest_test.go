@@ -418,7 +418,8 @@ func (g guest) becomesReady(pod *corev1.Pod) {
 	g.Expect(g.inside.Status().Update(g.ctx, pod)).To(Succeed())
 }
 
-// An IngressController that comes to say HostNetwork: MetalLB's address serves until the proxy leads to a router, and then our Service goes.
+// An IngressController that comes to say HostNetwork changes nothing that serves. Once the mode is written, MetalLB's address serves
+// until the proxy leads to a router, and then our Service goes.
 func TestRoutersOnTheirWorkersTakeOverFromMetalLB(t *testing.T) {
 	g := withGuest(t)
 	g.publishesByMetalLB()
@@ -439,11 +440,15 @@ func TestRoutersOnTheirWorkersTakeOverFromMetalLB(t *testing.T) {
 			g.t.Cleanup(func() { g.Expect(g.inside.Delete(context.Background(), o)).To(Succeed()) })
 		}
 	}
-	g.apps(metav1.ConditionFalse, "RouterNotFound")
+	g.worker("a", "192.168.100.111")
+	router := g.router("a")
+	g.apps(metav1.ConditionTrue, "ServedByMetalLB")
+	infra := named(&v1alpha1.Infra{}, g.ns, "c1")
+	g.changes(infra, func() { infra.Spec.AppsIngress.Mode = v1alpha1.AppsHostNetwork })
+	g.apps(metav1.ConditionFalse, "NoReadyRouter")
 	g.leadsTo("192.168.100.200", "192.168.100.200:443")
 	g.Expect(g.hasService()).To(BeTrue())
-	g.worker("a", "192.168.100.111")
-	g.becomesReady(g.router("a"))
+	g.becomesReady(router)
 	g.apps(metav1.ConditionTrue, "Serving")
 	vip := sees(g.world, named(&v1alpha1.ProxyServer{}, g.ns, "c1-proxy"), there).Spec.NetworkConfig.ServerIP
 	g.leadsTo(string(vip), "192.168.100.111:8443")

@@ -80,9 +80,10 @@ func TestNoTwoInfrasNetworksAreOneSwitch(t *testing.T) {
 
 func TestANetworkThatIsRenderedNamesWhatItIsMadeFrom(t *testing.T) {
 	controller := true
-	by := func(kind, name string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Name: "net", OwnerReferences: []metav1.OwnerReference{{APIVersion: "k8s.ovn.org/v1", Kind: kind, Name: name, Controller: &controller}}}
+	of := func(version, kind, name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Name: "net", OwnerReferences: []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: name, Controller: &controller}}}
 	}
+	by := func(kind, name string) metav1.ObjectMeta { return of("k8s.ovn.org/v1", kind, name) }
 	const localnet = `{"type":"ovn-k8s-cni-overlay","topology":"localnet","name":"NAME"}`
 	for name, c := range map[string]struct {
 		n    NetworkAttachmentDefinition
@@ -90,10 +91,11 @@ func TestANetworkThatIsRenderedNamesWhatItIsMadeFrom(t *testing.T) {
 	}{
 		"owned by a cluster's":   {NetworkAttachmentDefinition{ObjectMeta: by("ClusterUserDefinedNetwork", "red")}, Renderer{"ClusterUserDefinedNetwork", "red"}},
 		"owned by a namespace's": {NetworkAttachmentDefinition{ObjectMeta: by("UserDefinedNetwork", "blue")}, Renderer{"UserDefinedNetwork", "blue"}},
+		"owned by OpenShift's":   {NetworkAttachmentDefinition{ObjectMeta: of("operator.openshift.io/v1", "Network", "cluster")}, Renderer{"Network", "cluster"}},
 		"named as a cluster's":   {NetworkAttachmentDefinition{Spec: Spec{Config: strings.Replace(localnet, "NAME", "cluster_udn_red", 1)}}, Renderer{"ClusterUserDefinedNetwork", "red"}},
 		"labelled":               {NetworkAttachmentDefinition{ObjectMeta: metav1.ObjectMeta{Name: "net", Labels: map[string]string{"k8s.ovn.org/user-defined-network": ""}}, Spec: Spec{Config: strings.Replace(localnet, "NAME", "x", 1)}}, Renderer{"UserDefinedNetwork", "net"}},
 		"a user's":               {NetworkAttachmentDefinition{Spec: Spec{Config: strings.Replace(localnet, "NAME", "tenant", 1)}}, Renderer{}},
-		"owned by somebody else": {NetworkAttachmentDefinition{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "x", Controller: &controller}}}, Spec: Spec{Config: localnet}}, Renderer{}},
+		"owned by somebody else": {NetworkAttachmentDefinition{ObjectMeta: of("apps/v1", "Deployment", "x"), Spec: Spec{Config: localnet}}, Renderer{}},
 	} {
 		got, rendered := c.n.Renderer()
 		NewWithT(t).Expect(rendered).To(Equal(c.want != Renderer{}), name)

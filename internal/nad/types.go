@@ -57,11 +57,18 @@ func (n *NetworkAttachmentDefinition) Resource() string {
 // Renderer is the object whose controller renders this one and puts back whatever else is written there.
 type Renderer struct{ Kind, Name string }
 
+// OperatorNetwork is the kind, of operator.openshift.io, whose additionalNetworks OpenShift's network operator renders.
+const OperatorNetwork = "Network"
+
 // Renderer finds the UserDefinedNetwork or ClusterUserDefinedNetwork that OVN-Kubernetes made this from
-// (clustermanager/userdefinednetwork/template, util/multi_network.go GenerateCUDNNetworkName). None for what a user writes.
+// (clustermanager/userdefinednetwork/template, util/multi_network.go GenerateCUDNNetworkName), or the Network that OpenShift's network
+// operator did (cluster-network-operator, pkg/network/additional_networks.go). None for what a user writes.
 func (n *NetworkAttachmentDefinition) Renderer() (Renderer, bool) {
-	if ref := metav1.GetControllerOf(n); ref != nil && strings.HasPrefix(ref.APIVersion, "k8s.ovn.org/") {
-		return Renderer{ref.Kind, ref.Name}, true
+	if ref := metav1.GetControllerOf(n); ref != nil {
+		group, _, _ := strings.Cut(ref.APIVersion, "/")
+		if group == "k8s.ovn.org" || group == "operator.openshift.io" && ref.Kind == OperatorNetwork {
+			return Renderer{ref.Kind, ref.Name}, true
+		}
 	}
 	config, err := Parse(n.Spec.Config)
 	if err != nil {

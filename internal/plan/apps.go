@@ -106,7 +106,7 @@ func (in Input) GuestAccess() (GuestAccess, bool) {
 	}, true
 }
 
-// appsSpec is spec.appsIngress with its defaults; the mode is appsMode's to decide.
+// appsSpec is spec.appsIngress with its defaults; the mode is appsView's to decide.
 func appsSpec(infra *v1alpha1.Infra) v1alpha1.AppsIngress {
 	var spec v1alpha1.AppsIngress
 	if infra.Spec.AppsIngress != nil {
@@ -161,13 +161,12 @@ func (v *view) publish() *appsView {
 		return nil
 	}
 	a := &appsView{view: v, spec: appsSpec(v.Infra)}
-	a.spec.Mode = v.appsMode()
 	a.before = a.Children.readBack()
 	a.before.answers = slices.DeleteFunc(a.before.answers, func(at netip.Addr) bool { return a.holder(at) != "" })
 	if len(a.before.https) == 0 {
 		a.before = a.leadingTo(a.before.answers, a.before.source)
 	}
-	a.route = a.before
+	a.route, a.spec.Mode = a.before, a.mode()
 	a.look()
 	a.publishers()
 	a.pool()

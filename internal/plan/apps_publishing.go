@@ -75,14 +75,25 @@ func decidedMode(infra *v1alpha1.Infra) v1alpha1.AppsIngressMode {
 	}
 }
 
-// appsMode is the Infra's, else HostNetwork where the routers listen on the workers' own addresses, else LoadBalancer. That node ports
-// are never chosen keeps an Infra as it is: they are HyperShift's default on KubeVirt, beside MetalLB too.
-func (v *view) appsMode() v1alpha1.AppsIngressMode {
-	mode := decidedMode(v.Infra)
-	if mode == "" && v.routers().mode() == v1alpha1.AppsHostNetwork {
-		return v1alpha1.AppsHostNetwork
+// mode is the Infra's, else HostNetwork where the routers listen on the workers' own addresses, else LoadBalancer. That node ports are
+// never chosen keeps an Infra as it is: they are HyperShift's default on KubeVirt, beside MetalLB too. Nor is MetalLB's address given up
+// for what is not written: DNS that is not ours may have it.
+func (a *appsView) mode() v1alpha1.AppsIngressMode {
+	mode, p := decidedMode(a.Infra), a.routers()
+	switch {
+	case mode != "" || p.mode() != v1alpha1.AppsHostNetwork:
+		return cmp.Or(mode, v1alpha1.AppsLoadBalancer)
+	case a.byMetalLB():
+		a.find(appsNote("ServedByMetalLB", fieldAppsMode), "%s of %s publishes the routers by %s, and *.apps stays at MetalLB's address: set appsIngress.mode: %s to have the proxy's address lead to them, or %s to stay",
+			p.field, p.of, p.Type, v1alpha1.AppsHostNetwork, v1alpha1.AppsLoadBalancer)
+		return v1alpha1.AppsLoadBalancer
 	}
-	return cmp.Or(mode, v1alpha1.AppsLoadBalancer)
+	return v1alpha1.AppsHostNetwork
+}
+
+// byMetalLB says whether an address of MetalLB's serves, or did last; where our DNS is off, only the Service tells.
+func (a *appsView) byMetalLB() bool {
+	return a.before.external() || a.Guest != nil && len(externalIPs(a.Guest.Service)) > 0
 }
 
 // withoutMetalLB is the mode to have where there is none.

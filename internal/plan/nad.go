@@ -73,7 +73,8 @@ func (n vlan) findings(v *view) []finding.Finding {
 	case n.source == nil:
 		return []finding.Finding{wrong("NADNotFound").At(fieldNAD).Say("NetworkAttachmentDefinition %s not found; create it, or name another in networkConfig.networkAttachmentDefinition and networkAttachmentNamespace", key)}
 	case n.broken != "":
-		return []finding.Finding{wrong("NADUnfit").In(nadObject(n.source)).At("spec.config").Say("NetworkAttachmentDefinition %s does not fit: %s", key, n.broken)}
+		at := originOf(n.source)
+		return []finding.Finding{wrong("NADUnfit").In(at.object).At(at.field).Say("NetworkAttachmentDefinition %s does not fit: %s%s", key, n.broken, at.told)}
 	case n.config.IsOVN() && len(v.Infra.Spec.NetworkConfig.ClientCIDRs) > 0:
 		return []finding.Finding{wrong("PolicyRoutingUnavailable").
 			At("spec.networkConfig.clientCIDRs").Set(finding.Values{"spec.networkConfig.clientCIDRs": nil}).
@@ -95,16 +96,44 @@ func (n vlan) notes(v *view) []finding.Finding {
 		all = append(all, found.Say("our pods' VLAN interface may forward packets; add the line %s to %s of ConfigMap openshift-multus/cni-sysctl-allowlist (no pod is restarted for it; each takes it up when it is released)",
 			nad.AllowlistLine(), allowlistKey))
 	}
+	at := originOf(n.source)
 	if n.config.IsOVN() && !n.config.PortSecured() {
-		all = append(all, note("ForwardingNotPrevented").In(nadObject(n.source)).At("spec.config").
+		all = append(all, note("ForwardingNotPrevented").In(at.object).At(at.field).
 			Say("our pods' VLAN interface may forward packets: NetworkAttachmentDefinition %s says macSecurityMode Disabled, and OVN-Kubernetes takes no plugin that turns forwarding off; use a network with port security", Refs(v.Infra).NAD))
 	}
-	if _, rendered := n.source.Renderer(); n.config.IsOVN() && n.config.MTU() == 0 && !rendered { // those that are rendered say one
-		all = append(all, note("MTUNotSaid").In(nadObject(n.source)).At("spec.config").Set(finding.Values{"spec.config": n.config.Tagged().WithMTU(usualMTU).String()}).
-			Say("NetworkAttachmentDefinition %s says no mtu, so OVN-Kubernetes gives its interfaces the pod network's (status.clusterNetworkMTU of Network cluster, 1400 where nodes have 1500), and loses longer frames; where the VLAN carries %d, say so there", Refs(v.Infra).NAD, usualMTU))
+	if n.config.IsOVN() && n.config.MTU() == 0 && !at.userDefined() { // those always say one
+		found := note("MTUNotSaid").In(at.object).At(at.field)
+		if at.told == "" {
+			found = found.Set(finding.Values{at.field: n.config.Tagged().WithMTU(usualMTU).String()})
+		}
+		all = append(all, found.Say("NetworkAttachmentDefinition %s says no mtu, so OVN-Kubernetes gives its interfaces the pod network's (status.clusterNetworkMTU of Network cluster, 1400 where nodes have 1500), and loses longer frames; where the VLAN carries %d, say so there%s", Refs(v.Infra).NAD, usualMTU, at.told))
 	}
 	return all
 }
+
+// origin is where the configuration of a network is written: in itself, or in what it is rendered from, which told says then.
+type origin struct {
+	object      finding.Object
+	field, told string
+}
+
+func originOf(n *nad.NetworkAttachmentDefinition) origin {
+	by, rendered := n.Renderer()
+	switch of := (finding.Object{APIVersion: "k8s.ovn.org/v1", Kind: by.Kind, Name: by.Name}); {
+	case !rendered:
+		return origin{object: nadObject(n), field: "spec.config"}
+	case by.Kind == nad.OperatorNetwork:
+		of.APIVersion = "operator.openshift.io/v1"
+		return origin{of, "spec.additionalNetworks", fmt.Sprintf("; OpenShift's network operator renders it and puts it back: change rawCNIConfig of entry %s in spec.additionalNetworks of Network.operator.openshift.io %s", n.Name, by.Name)}
+	case by.Kind == "UserDefinedNetwork":
+		of.Namespace = n.Namespace
+		fallthrough
+	default:
+		return origin{of, "spec", fmt.Sprintf("; its controller made it from %s %s, whose spec does not change: make that anew", by.Kind, by.Name)}
+	}
+}
+
+func (o origin) userDefined() bool { return o.object.APIVersion == "k8s.ovn.org/v1" }
 
 // usualMTU is Ethernet's.
 const usualMTU = 1500

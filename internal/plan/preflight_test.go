@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	"github.com/openshift/hypershift/api/util/ipnet"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/nad"
@@ -108,6 +109,7 @@ func TestTheDefinitionThatWorkersAreOnIsJudgedToo(t *testing.T) {
 			in.NAD.Spec.Config = strings.Replace(in.NAD.Spec.Config, "/copied", "/"+in.NAD.Name, 1)
 			other := nad.NetworkAttachmentDefinition{Spec: nad.Spec{Config: config}}
 			other.Namespace, other.Name = "clusters", "other"
+			other.OwnerReferences = []metav1.OwnerReference{{APIVersion: "operator.openshift.io/v1", Kind: "Network", Name: "cluster", Controller: new(true)}}
 			in.Attachable = append(in.Attachable, other)
 			in.NodePools[0].Spec.Platform.Kubevirt.AdditionalNetworks = []hyperv1.KubevirtNetwork{{Name: "clusters/other"}}
 		})
@@ -116,6 +118,7 @@ func TestTheDefinitionThatWorkersAreOnIsJudgedToo(t *testing.T) {
 		for _, f := range found {
 			NewWithT(t).Expect(f.Outcome.Holds()).To(BeFalse(), "our pods are on another definition")
 			NewWithT(t).Expect(f.Message).To(ContainSubstring(`write "clusters/other"`))
+			NewWithT(t).Expect(f.Of).To(Equal(finding.Object{APIVersion: "operator.openshift.io/v1", Kind: "Network", Name: "cluster"}), "what renders it")
 		}
 	}
 }

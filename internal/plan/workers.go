@@ -153,8 +153,9 @@ func (s socket) unfit() []finding.Finding {
 	if why == "" {
 		return nil
 	}
-	return []finding.Finding{finding.Fails(v1alpha1.ConditionNetworkReady, "NADUnfit").In(nadObject(s.source)).At("spec.config").
-		Say("NetworkAttachmentDefinition %s/%s, which workers are plugged into, does not fit: %s", s.source.Namespace, s.source.Name, why)}
+	at := originOf(s.source)
+	return []finding.Finding{finding.Fails(v1alpha1.ConditionNetworkReady, "NADUnfit").In(at.object).At(at.field).
+		Say("NetworkAttachmentDefinition %s/%s, which workers are plugged into, does not fit: %s%s", s.source.Namespace, s.source.Name, why, at.told)}
 }
 
 // untagged: a VLAN under another plugin's key is none, and everything is joined on whatever the untagged network is.
@@ -163,10 +164,13 @@ func (s socket) untagged() []finding.Finding {
 	if !ok {
 		return nil
 	}
-	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "VLANKeyIgnored").
-		In(nadObject(s.source)).At("spec.config").Set(finding.Values{"spec.config": tagged.String()}).
-		Say("NetworkAttachmentDefinition %s/%s has its VLAN as %q, a key that plugin %s does not know and passes over: workers and our pods are on the untagged network; write %s",
-			s.source.Namespace, s.source.Name, wrote, s.config.Type(), write)}
+	at := originOf(s.source)
+	found := finding.Note(v1alpha1.ConditionNetworkReady, "VLANKeyIgnored").In(at.object).At(at.field)
+	if at.told == "" {
+		found = found.Set(finding.Values{at.field: tagged.String()})
+	}
+	return []finding.Finding{found.Say("NetworkAttachmentDefinition %s/%s has its VLAN as %q, a key that plugin %s does not know and passes over: workers and our pods are on the untagged network; write %s%s",
+		s.source.Namespace, s.source.Name, wrote, s.config.Type(), write, at.told)}
 }
 
 // addressing: with bridge binding, an address from the CNI makes virt-launcher answer the guest's DHCP in our place; on
@@ -176,19 +180,19 @@ func (s socket) addressing() []finding.Finding {
 		return nil
 	}
 	fails, network := finding.Fails(v1alpha1.ConditionNetworkReady, "WorkerNADHasIPAM"), s.source.Namespace+"/"+s.source.Name
-	if by, rendered := s.source.Renderer(); rendered {
-		made := finding.Object{APIVersion: "k8s.ovn.org/v1", Kind: by.Kind, Name: by.Name}
-		if by.Kind == "UserDefinedNetwork" {
-			made.Namespace = s.source.Namespace
-		}
-		return []finding.Finding{fails.In(made).At("spec.network.localnet.ipam.mode").
-			Say("NetworkAttachmentDefinition %s assigns addresses: %s; its controller made it from %s %s, whose spec does not change: make that anew with ipam.mode: Disabled and without subnets", network, pinned, by.Kind, by.Name)}
+	at := originOf(s.source)
+	if at.userDefined() {
+		return []finding.Finding{fails.In(at.object).At("spec.network.localnet.ipam.mode").
+			Say("NetworkAttachmentDefinition %s assigns addresses: %s%s with ipam.mode: Disabled and without subnets", network, pinned, at.told)}
 	}
-	fails = fails.In(nadObject(s.source)).At("spec.config").Set(finding.Values{"spec.config": s.config.Tagged().WithoutAddresses().String()})
+	fails = fails.In(at.object).At(at.field)
+	if at.told == "" {
+		fails = fails.Set(finding.Values{at.field: s.config.Tagged().WithoutAddresses().String()})
+	}
 	if s.config.IsOVN() {
-		return []finding.Finding{fails.Say("NetworkAttachmentDefinition %s assigns addresses: %s; remove its subnets and ipam", network, pinned)}
+		return []finding.Finding{fails.Say("NetworkAttachmentDefinition %s assigns addresses: %s; remove its subnets and ipam%s", network, pinned, at.told)}
 	}
-	return []finding.Finding{fails.Say("NetworkAttachmentDefinition %s assigns addresses: KubeVirt would answer workers' DHCP itself; remove its ipam", network)}
+	return []finding.Finding{fails.Say("NetworkAttachmentDefinition %s assigns addresses: KubeVirt would answer workers' DHCP itself; remove its ipam%s", network, at.told)}
 }
 
 // pinned is what OVN-Kubernetes does to a worker whose address it assigned (port_security of its port).

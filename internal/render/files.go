@@ -137,16 +137,18 @@ func (r *reading) add(file string, objects Objects) error {
 		if !ok {
 			continue
 		}
-		id := fmt.Sprintf("%s %s/%s", object.GetObjectKind().GroupVersionKind().Kind, o.GetNamespace(), o.GetName())
-		earlier, again := r.given[id]
+		kind := object.GetObjectKind().GroupVersionKind().GroupKind() // OpenShift has two Networks of one name
+		id := fmt.Sprintf("%s/%s", o.GetNamespace(), o.GetName())
+		key := kind.String() + " " + id
+		earlier, again := r.given[key]
 		if !again {
-			r.given[id] = given{len(r.objects), file}
+			r.given[key] = given{len(r.objects), file}
 			r.objects = append(r.objects, object)
 			continue
 		}
 		newest, err := newer(r.objects[earlier.index].(metav1.Object), o)
 		if err != nil {
-			return fmt.Errorf("%s: %s is given twice, first in %s; give it once", file, id, earlier.file)
+			return fmt.Errorf("%s: %s %s is given twice, first in %s; give it once", file, kind.Kind, id, earlier.file)
 		}
 		if newest == o {
 			r.objects[earlier.index] = object

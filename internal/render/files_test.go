@@ -69,6 +69,32 @@ func TestAMustGatherIsRead(t *testing.T) {
 	g.Expect(notes).To(HaveExactElements(HavePrefix("passed over: " + filepath.Join(dir, "quay/namespaces/clusters-c1/core/torn.yaml") + ": ")))
 }
 
+// On OpenShift no allow-list is not one that admits all: its operator keeps it on the nodes. HyperShift alone is no OpenShift.
+func TestOpenShiftIsKnownByItsNetwork(t *testing.T) {
+	const ofConfig = "cluster-scoped-resources/config.openshift.io/networks.yaml"
+	for name, c := range map[string]struct {
+		path, text string
+		want       bool
+	}{
+		"as it is printed":   {"network.yaml", "apiVersion: config.openshift.io/v1\nkind: Network\nmetadata: {name: cluster}\nspec: {networkType: OVNKubernetes, newerThanWeAre: true}\n", true},
+		"in a must-gather":   {ofConfig, "---\napiVersion: config.openshift.io/v1\nitems:\n- metadata: {name: cluster, uid: u2, resourceVersion: '7'}\nkind: NetworkList\n", true},
+		"of another name":    {ofConfig, "apiVersion: config.openshift.io/v1\nkind: Network\nmetadata: {name: other}\n", false},
+		"of another group":   {ofConfig, "apiVersion: example.com/v1\nkind: Network\nmetadata: {name: cluster}\n", false},
+		"a HostedCluster's?": {"hc.yaml", "apiVersion: hypershift.openshift.io/v1beta1\nkind: HostedCluster\nmetadata: {name: c1}\n", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			objects, notes, err := render.Files(nil, []string{place(t, map[string]string{
+				c.path: c.text, "infra.yaml": vlan("v1", "br1") + infraOn("a", "v1"),
+				"cluster-scoped-resources/operator.openshift.io/networks.yaml": "apiVersion: operator.openshift.io/v1\nkind: Network\nmetadata: {name: cluster, uid: u1, resourceVersion: '8'}\n",
+			})})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(notes).To(BeEmpty())
+			g.Expect(objects.Inputs(planSettings)).To(ConsistOf(HaveField("OpenShift", c.want)))
+		})
+	}
+}
+
 // What decides is not passed over.
 func TestAFileOfADirectoryThatDecidesAndCannotBeReadIsRefused(t *testing.T) {
 	dir := place(t, map[string]string{"deep/infra.yaml": "apiVersion: hostedcluster.densityops.com/v1alpha1\nkind: Infra\nmetadata: {name: c1}\nspec: {cidr: x}\n"})

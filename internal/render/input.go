@@ -3,6 +3,7 @@ package render
 import (
 	"slices"
 
+	configv1 "github.com/openshift/api/config/v1"
 	routev1 "github.com/openshift/api/route/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,9 @@ import (
 
 // Where OpenShift keeps the allow-list of the tuning plugin.
 var sysctlAllowlist = named("openshift-multus", "cni-sysctl-allowlist")
+
+// openShiftNetwork is the one Network of an OpenShift cluster. No other object tells: HyperShift runs elsewhere too.
+var openShiftNetwork = named("", "cluster")
 
 // Inputs are what each Infra of the files is planned from, in the order of the files.
 func (o Objects) Inputs(settings plan.Settings) []plan.Input {
@@ -62,6 +66,7 @@ func (o Objects) input(infra *v1alpha1.Infra, on segments, settings plan.Setting
 	in := plan.Input{
 		Settings: settings, Infra: infra, NAD: o.nadOf(infra), Children: o.children(infra),
 		SysctlAllowlist: find[corev1.ConfigMap](o, sysctlAllowlist),
+		OpenShift:       find[configv1.Network](o, openShiftNetwork) != nil,
 	}
 	in.HostedControlPlane = o.controlPlane(refs.ControlPlaneNamespace)
 	if key, ok := in.HostedClusterKey(); ok {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	configv1 "github.com/openshift/api/config/v1"
 	routev1 "github.com/openshift/api/route/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -37,9 +38,9 @@ var (
 		discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"),
 		networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
 		routev1.GroupVersion.WithKind("Route"),
-		clusterNetworkKind, userNetworkKind,
-		operatorNetworkKind, // config.openshift.io has a Network too
-		openShiftDNS,        // config.openshift.io has a DNS too
+		clusterNetworkKind, userNetworkKind, operatorNetworkKind,
+		configv1.GroupVersion.WithKind("Network"),
+		openShiftDNS, // config.openshift.io has a DNS too
 	}
 	known = slices.Concat(unmistakable, common)
 )

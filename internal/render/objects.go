@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	configv1 "github.com/openshift/api/config/v1"
 	routev1 "github.com/openshift/api/route/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -37,7 +38,7 @@ var (
 
 func decoders() (ours, others runtime.Decoder) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientscheme.AddToScheme, v1alpha1.AddToScheme, hyperv1.AddToScheme, routev1.AddToScheme, nad.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientscheme.AddToScheme, v1alpha1.AddToScheme, hyperv1.AddToScheme, configv1.Install, routev1.AddToScheme, nad.AddToScheme} {
 		if err := add(scheme); err != nil {
 			panic(err) // two kinds of one name: a mistake in this list
 		}
@@ -116,10 +117,13 @@ func inYAML(err error) error {
 	return err
 }
 
-// placed puts an object that says no namespace where kubectl would; of the kinds that are read only Namespace has none.
+// placed puts an object that says no namespace where kubectl would; of the kinds that are read only two have none.
 func placed(object runtime.Object) runtime.Object {
-	_, whole := object.(*corev1.Namespace)
-	if o, ok := object.(metav1.Object); ok && !whole && o.GetNamespace() == "" {
+	switch object.(type) {
+	case *corev1.Namespace, *configv1.Network:
+		return object
+	}
+	if o, ok := object.(metav1.Object); ok && o.GetNamespace() == "" {
 		o.SetNamespace(metav1.NamespaceDefault)
 	}
 	return object

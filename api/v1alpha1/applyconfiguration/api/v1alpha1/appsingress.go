@@ -20,7 +20,7 @@ type AppsIngressApplyConfiguration struct {
 	// LoadBalancer: by a Service in the hosted cluster, to which its MetalLB gives an address. NodePort: by the proxy, to the node
 	// ports of the hosted cluster's routers. HostNetwork: by the proxy, to routers that listen on their workers' own addresses, at
 	// whatever ports. Default: HostNetwork where the hosted cluster's IngressController says so, or before it is there the
-	// HostedCluster (endpointPublishingStrategy), and metallb is left out; else LoadBalancer.
+	// HostedCluster (endpointPublishingStrategy), metallb is left out and serves nothing yet; else LoadBalancer.
 	Mode *apiv1alpha1.AppsIngressMode `json:"mode,omitempty"`
 	// The hosted cluster's MetalLB. Default: all is found there.
 	MetalLB *AppsMetalLBApplyConfiguration `json:"metallb,omitempty"`
