@@ -94,7 +94,7 @@ func (n vlan) notes(v *view) []finding.Finding {
 		all = append(all, note("MTUNotSaid").In(nadObject(n.source)).At("spec.config").Set(finding.Values{"spec.config": n.config.WithMTU(usualMTU).String()}).
 			Say("NetworkAttachmentDefinition %s says no mtu, so OVN-Kubernetes gives its interfaces the pod network's (status.clusterNetworkMTU of Network cluster, 1400 where nodes have 1500), and loses longer frames; where the VLAN carries %d, say so there", Refs(v.Infra).NAD, usualMTU))
 	}
-	return all
+	return append(all, socket{n.source, n.config}.apart()...)
 }
 
 // usualMTU is Ethernet's.

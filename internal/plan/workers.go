@@ -138,6 +138,9 @@ func (v *view) attachments() []finding.Finding {
 	var findings []finding.Finding
 	for _, s := range all {
 		findings = append(findings, s.unfit()...)
+		if s.source != v.vlan.source { // of that its own notes tell
+			findings = append(findings, s.apart()...)
+		}
 		findings = append(findings, s.addressing()...)
 		findings = append(findings, s.frames(v)...)
 	}
@@ -152,6 +155,15 @@ func (s socket) unfit() []finding.Finding {
 	}
 	return []finding.Finding{finding.Fails(v1alpha1.ConditionNetworkReady, "NADUnfit").In(nadObject(s.source)).At("spec.config").
 		Say("NetworkAttachmentDefinition %s/%s, which workers are plugged into, does not fit: %s", s.source.Namespace, s.source.Name, why)}
+}
+
+// apart: workers and our pods may be on different nodes, which nothing here says.
+func (s socket) apart() []finding.Finding {
+	if !s.config.KeepsApart() {
+		return nil
+	}
+	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "SameNodeUnreachable").In(nadObject(s.source)).At("spec.config").
+		Say(`NetworkAttachmentDefinition %s/%s says "mode": "private": workers do not reach those of our pods that run on their own node; write "mode": "bridge", or keep them on different nodes by nodeSelector of infraComponents and NodePools`, s.source.Namespace, s.source.Name)}
 }
 
 // addressing: with bridge binding, an address from the CNI makes virt-launcher answer the guest's DHCP in our place; on
