@@ -183,19 +183,20 @@ func (c Config) Unfit(namespace, name string) string {
 	return fmt.Sprintf("our pods join no VLAN through plugin %q; they do through bridge, cnv-bridge, macvlan and OVN-Kubernetes localnet", c.main.Type)
 }
 
-// unfitMacvlan: the modes are those of the kernel (drivers/net/macvlan.c): passthru takes the master whole, and only two devices
-// of mode bridge on one node hear each other.
+// unfitMacvlan: the modes are those of the kernel (drivers/net/macvlan.c): passthru takes the master whole.
 func (c Config) unfitMacvlan() string {
 	switch {
 	case c.main.Mode == "passthru":
 		return `"mode": "passthru" lets one pod of a node have the master, and workers and our pods are several; write "mode": "bridge"`
-	case c.main.Mode == "private":
-		return `"mode": "private" keeps workers from those of our pods that run on the same node; write "mode": "bridge"`
 	case c.main.LinkInContainer:
 		return fmt.Sprintf(`"linkInContainer": true looks for the master %q in the pod, where it is not; write false`, c.main.Master)
 	}
 	return ""
 }
+
+// KeepsApart says whether pods of one node do not hear each other on the network, though those of two nodes do
+// (drivers/net/macvlan.c).
+func (c Config) KeepsApart() bool { return c.main.Type == macvlan && c.main.Mode == "private" }
 
 // unfitVLAN: the ends are those of the plugin (containernetworking/plugins, plugins/main/bridge/bridge.go) and of 802.1Q.
 func unfitVLAN(key string, id int) string {

@@ -101,12 +101,12 @@ func TestWhatAPodWithAnAddressMustNotHaveIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestAMacvlanThatKeepsPodsApartIsUnfit(t *testing.T) {
+func TestAMacvlanThatOnePodTakesIsUnfit(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"type":"macvlan","master":"eth1"}`:                                         "",
 		`{"type":"macvlan","master":"eth1","mode":"bridge","linkInContainer":false}`: "",
 		`{"type":"macvlan","master":"eth1","mode":"vepa"}`:                           "",
-		`{"type":"macvlan","master":"eth1","mode":"private"}`:                        `"mode": "private"`,
+		`{"type":"macvlan","master":"eth1","mode":"private"}`:                        "",
 		`{"type":"macvlan","master":"eth1","mode":"passthru"}`:                       `"mode": "passthru"`,
 		`{"type":"macvlan","master":"eth1","mode":"bridge","linkInContainer":true}`:  `"linkInContainer": true`,
 		`{"type":"bridge","bridge":"br1","mode":"passthru","linkInContainer":true}`:  "",
@@ -114,6 +114,7 @@ func TestAMacvlanThatKeepsPodsApartIsUnfit(t *testing.T) {
 		unfit := parsed(t, text).Unfit("a", "b")
 		NewWithT(t).Expect(unfit).To(ContainSubstring(want), text)
 		NewWithT(t).Expect(unfit == "").To(Equal(want == ""), text)
+		NewWithT(t).Expect(parsed(t, text).KeepsApart()).To(Equal(strings.Contains(text, "private")), text)
 	}
 }
 

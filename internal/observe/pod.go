@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/cldmnky/oooi/internal/names"
 )
@@ -52,9 +53,11 @@ func (o *Observer) unready(ctx context.Context, child types.NamespacedName, comp
 		}
 	}
 	if pod.Creating() && o.Now().Sub(newest.CreationTimestamp.Time) >= soonCreated {
-		pod.Warning, err = o.lastWarning(ctx, pod.Pod)
+		if pod.Warning, err = o.lastWarning(ctx, pod.Pod); err != nil {
+			log.FromContext(ctx).Error(err, "why a pod does not start is not told") // the child is planned and reported without it
+		}
 	}
-	return pod, err
+	return pod, nil
 }
 
 // ConditionOf a pod; the zero one where it has none of the type.

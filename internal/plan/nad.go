@@ -108,7 +108,7 @@ func (n vlan) notes(v *view) []finding.Finding {
 		}
 		all = append(all, found.Say("NetworkAttachmentDefinition %s says no mtu, so OVN-Kubernetes gives its interfaces the pod network's (status.clusterNetworkMTU of Network cluster, 1400 where nodes have 1500), and loses longer frames; where the VLAN carries %d, say so there%s", Refs(v.Infra).NAD, usualMTU, at.told))
 	}
-	return all
+	return append(all, socket{n.source, n.config}.apart()...)
 }
 
 // origin is where the configuration of a network is written: in itself, or in what it is rendered from, which told says then.

@@ -123,6 +123,39 @@ func TestTheDefinitionThatWorkersAreOnIsJudgedToo(t *testing.T) {
 	}
 }
 
+// Private macvlans work where workers and our pods are on different nodes; it is told once of each.
+func TestAPrivateMacvlanIsTakenWithANote(t *testing.T) {
+	const private, plain = `{"type":"macvlan","master":"eth1.100","mode":"private"}`, `{"type":"macvlan","master":"eth1.100","mode":"bridge"}`
+	for name, c := range map[string]struct {
+		ours, workers string
+		about         []string
+	}{
+		"the Infra's, and workers are on it":      {private, "", []string{"clusters/vlan100"}},
+		"the workers' only":                       {plain, private, []string{"clusters/other"}},
+		"the Infra's, and workers are on another": {private, plain, []string{"clusters/vlan100"}},
+		"neither": {plain, plain, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := good(t, func(in *plan.Input) {
+				in.NAD.Spec.Config = c.ours
+				if c.workers != "" {
+					other := nad.NetworkAttachmentDefinition{Spec: nad.Spec{Config: c.workers}}
+					other.Namespace, other.Name = "clusters", "other"
+					in.Attachable = append(in.Attachable, other)
+					in.NodePools[0].Spec.Platform.Kubevirt.AdditionalNetworks = []hyperv1.KubevirtNetwork{{Name: "clusters/other"}}
+				}
+			})
+			g, found := NewWithT(t), told(in, "SameNodeUnreachable")
+			g.Expect(found).To(HaveLen(len(c.about)))
+			for i, f := range found {
+				g.Expect(f.Outcome).To(Equal(finding.OK))
+				g.Expect(f.Message).To(HavePrefix("NetworkAttachmentDefinition " + c.about[i] + " "))
+			}
+			g.Expect(told(in, "NADUnfit")).To(BeEmpty())
+		})
+	}
+}
+
 func TestANodePoolIsOfNoConcernWhenAnotherIsOnTheVLAN(t *testing.T) {
 	in := good(t, func(in *plan.Input) {
 		elsewhere := *in.NodePools[0].DeepCopy()

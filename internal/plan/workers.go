@@ -138,8 +138,8 @@ func (v *view) attachments() []finding.Finding {
 	var findings []finding.Finding
 	for _, s := range all {
 		findings = append(findings, s.unfit()...)
-		if s.source != v.vlan.source { // which vlan.notes judges
-			findings = append(findings, s.untagged()...)
+		if s.source != v.vlan.source { // of that its own notes tell
+			findings = append(findings, slices.Concat(s.untagged(), s.apart())...)
 		}
 		findings = append(findings, s.addressing()...)
 		findings = append(findings, s.frames(v)...)
@@ -171,6 +171,15 @@ func (s socket) untagged() []finding.Finding {
 	}
 	return []finding.Finding{found.Say("NetworkAttachmentDefinition %s/%s has its VLAN as %q, a key that plugin %s does not know and passes over: workers and our pods are on the untagged network; write %s%s",
 		s.source.Namespace, s.source.Name, wrote, s.config.Type(), write, at.told)}
+}
+
+// apart: workers and our pods may be on different nodes, which nothing here says.
+func (s socket) apart() []finding.Finding {
+	if !s.config.KeepsApart() {
+		return nil
+	}
+	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "SameNodeUnreachable").In(nadObject(s.source)).At("spec.config").
+		Say(`NetworkAttachmentDefinition %s/%s says "mode": "private": workers do not reach those of our pods that run on their own node; write "mode": "bridge", or keep them on different nodes by nodeSelector of infraComponents and NodePools`, s.source.Namespace, s.source.Name)}
 }
 
 // addressing: with bridge binding, an address from the CNI makes virt-launcher answer the guest's DHCP in our place; on

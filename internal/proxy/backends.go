@@ -2,8 +2,10 @@ package proxy
 
 import (
 	"fmt"
+	"net/netip"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -41,7 +43,7 @@ func (p *Proxy) backends(counts map[string]tally) []v1alpha1.BackendStatus {
 		was := slices.IndexFunc(before, func(s v1alpha1.BackendStatus) bool { return s.Name == b.Name })
 		switch untried := !counted || count.healthy == 0 && (count.untried > 0 || p.unread(b)); {
 		case !untried:
-			all = append(all, v1alpha1.BackendStatus{Name: b.Name, Healthy: count.healthy, Total: count.total, Message: p.why(b, count)})
+			all = append(all, v1alpha1.BackendStatus{Name: b.Name, Healthy: count.healthy, Total: count.total, Message: bounded(p.why(b, count))})
 		case was >= 0:
 			all = append(all, before[was])
 		}
@@ -76,7 +78,7 @@ func (p *Proxy) why(b intent.Backend, count tally) string {
 	case count.healthy > 0:
 		return ""
 	case b.Service == nil:
-		return fmt.Sprintf("none of targetAddresses %v takes a connection", b.Targets)
+		return fmt.Sprintf("none of targetAddresses (%s) takes a connection", listed(b.Targets))
 	case count.total == 0:
 		return p.withoutTargets(*b.Service)
 	case count.silent == count.total:
@@ -84,6 +86,29 @@ func (p *Proxy) why(b intent.Backend, count tally) string {
 	}
 	return fmt.Sprintf("no ready pod of service %s/%s takes a connection on port %d; see: kubectl -n %s get endpointslices -l kubernetes.io/service-name=%s",
 		b.Service.Namespace, b.Service.Name, b.Service.Port, b.Service.Namespace, b.Service.Name)
+}
+
+// listed targets: the first few by name.
+func listed(targets []netip.AddrPort) string {
+	const most = 3
+	var all []string
+	for _, t := range targets[:min(most, len(targets))] {
+		all = append(all, t.String())
+	}
+	if more := len(targets) - most; more > 0 {
+		all = append(all, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(all, ", ")
+}
+
+// longest message that the API server takes of a backend (BackendStatus): for one that is longer it refuses the whole status.
+const longest = 1024
+
+func bounded(message string) string {
+	if runes := []rune(message); len(runes) > longest {
+		return string(runes[:longest-1]) + "…"
+	}
+	return message
 }
 
 func (p *Proxy) withoutTargets(s intent.Service) string {

@@ -29,15 +29,29 @@ func backendsOf(s *v1alpha1.ProxyServer) backends {
 		all.total++
 		at := slices.IndexFunc(s.Status.Backends, func(c v1alpha1.BackendStatus) bool { return c.Name == b.Name })
 		switch {
-		case at < 0:
+		case at < 0 || untried(s.Status.Backends[at]):
 			all.uncalled = append(all.uncalled, b.Name)
 		case s.Status.Backends[at].Healthy > 0:
 			all.answer++
 		default:
-			all.away = append(all.away, b.Name+": "+s.Status.Backends[at].Message)
+			all.away = append(all.away, b.Name+": "+why(b, s.Status.Backends[at]))
 		}
 	}
 	return all
+}
+
+// untried: a sidecar of the release before, which gives no message, counts 0 of 0 while it starts.
+func untried(c v1alpha1.BackendStatus) bool { return c.Total == 0 && c.Message == "" }
+
+// why no target answers, as the sidecar says it: one of the release before only counts.
+func why(b v1alpha1.ProxyBackend, c v1alpha1.BackendStatus) string {
+	switch {
+	case c.Message != "":
+		return c.Message
+	case b.TargetService == "":
+		return fmt.Sprintf("0 of %d targetAddresses answer", c.Total)
+	}
+	return fmt.Sprintf("0 of %d targets answer; see: kubectl -n %s get endpointslices -l kubernetes.io/service-name=%s", c.Total, b.TargetNamespace, b.TargetService)
 }
 
 // verdict: a worker dials every backend while it joins, or soon after.

@@ -48,3 +48,21 @@ func TestReadyNeedsAnAnswerBehindEveryEndpoint(t *testing.T) {
 		})
 	}
 }
+
+// While the operator is released, it reads what a sidecar of the release before writes: counts alone, and 0 of 0 while it starts.
+func TestASidecarThatOnlyCountsIsUnderstood(t *testing.T) {
+	behind := func(b v1alpha1.ProxyBackend, c v1alpha1.BackendStatus) verdict {
+		b.Name, c.Name = "ignition", "ignition"
+		return backendsOf(&v1alpha1.ProxyServer{
+			Spec: v1alpha1.ProxyServerSpec{Backends: []v1alpha1.ProxyBackend{b}}, Status: v1alpha1.ProxyServerStatus{Backends: []v1alpha1.BackendStatus{c}},
+		}).verdict()
+	}
+	ofService := v1alpha1.ProxyBackend{TargetNamespace: "clusters-c1", TargetService: "ignition-server"}
+	listed := v1alpha1.ProxyBackend{TargetAddresses: []string{"10.20.0.5:443", "10.20.0.6:443"}}
+	g := NewWithT(t)
+	g.Expect(behind(ofService, v1alpha1.BackendStatus{Total: 3}).Message).
+		To(Equal("ignition: 0 of 3 targets answer; see: kubectl -n clusters-c1 get endpointslices -l kubernetes.io/service-name=ignition-server"))
+	g.Expect(behind(listed, v1alpha1.BackendStatus{Total: 2}).Message).To(Equal("ignition: 0 of 2 targetAddresses answer"))
+	g.Expect(behind(ofService, v1alpha1.BackendStatus{}).Reason).To(Equal("Progressing"))
+	g.Expect(behind(ofService, v1alpha1.BackendStatus{Message: "service clusters-c1/ignition-server does not exist"}).Reason).To(Equal(noBackend))
+}

@@ -26,7 +26,11 @@ func (r reviewer) reservations(ctx context.Context, before, after *v1alpha1.Infr
 		r.log.Error(err, "reading the leases of an Infra whose reservations are to be written", "namespace", after.Namespace, "name", after.Name)
 		return []string{notJudged}
 	}
-	return moving(written, leases)
+	all := moving(written, leases)
+	if more := len(all) - mostMoved; more > 1 {
+		all = append(all[:mostMoved], line(fmt.Sprintf("%d more reservations take a client's address away from it; compare: kubectl -n %s get dhcpleases", more, after.Namespace)))
+	}
+	return all
 }
 
 // moving are the clients that reservations move.

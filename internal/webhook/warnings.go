@@ -1,7 +1,9 @@
 package webhook
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -12,20 +14,38 @@ import (
 const (
 	// widest is how many bytes of a warning the API server is sure to hand on (warning.go, truncateAtRunes).
 	widest = 256
-	// most warnings: beyond, nobody reads.
+	// most warnings of findings: beyond, nobody reads; and of 4096 bytes in all the API server drops what comes later.
 	most = 10
+	// mostMoved reservations are told one by one, beside them.
+	mostMoved = 3
 )
 
 // warningsOf findings are for a terminal: the code, the field, the sentence.
 func warningsOf(findings []preflight.Finding) []string {
 	var all []string
-	for i, f := range findings {
+	for i, f := range worstFirst(findings) {
 		if i == most-1 && len(findings) > most {
 			return append(all, fmt.Sprintf("%d more findings: oooi preflight prints all, with the YAML that puts them right", len(findings)-i))
 		}
 		all = append(all, warning(f))
 	}
 	return all
+}
+
+// worstFirst, so that what is left out is what matters least: of many findings with one code all but the first.
+func worstFirst(findings []preflight.Finding) []preflight.Finding {
+	var first, again []preflight.Finding
+	for _, f := range findings {
+		if slices.ContainsFunc(first, func(o preflight.Finding) bool { return o.Code == f.Code && o.Severity == f.Severity }) {
+			again = append(again, f)
+		} else {
+			first = append(first, f)
+		}
+	}
+	worst := []preflight.Severity{preflight.Refused, preflight.Waiting, preflight.Warning}
+	return slices.SortedStableFunc(slices.Values(append(first, again...)), func(a, b preflight.Finding) int {
+		return cmp.Compare(slices.Index(worst, a.Severity), slices.Index(worst, b.Severity))
+	})
 }
 
 // warning is one line of at most so many bytes that an HTTP header can carry (net/http.go, NewWarningHeader).

@@ -3,7 +3,9 @@ package webhook
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -18,12 +20,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	netutil "k8s.io/apimachinery/pkg/util/net"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/preflight"
 )
@@ -42,6 +46,59 @@ func TestManyFindingsAreCounted(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(warningsOf(make([]preflight.Finding, 10))).To(HaveLen(10))
 	g.Expect(warningsOf(make([]preflight.Finding, 11))).To(And(HaveLen(10), ContainElement(HavePrefix("2 more findings: "))))
+}
+
+func TestTheWorstIsWarnedOfFirst(t *testing.T) {
+	f := func(code string, s preflight.Severity) preflight.Finding {
+		return preflight.Finding{Code: code, Severity: s}
+	}
+	all := []preflight.Finding{f("Note", preflight.Warning), f("Awaited", preflight.Waiting), f("Many", preflight.Refused), f("Many", preflight.Refused), f("Off", preflight.Refused)}
+	NewWithT(t).Expect(warningsOf(all)).To(Equal([]string{"Many: ", "Off: ", "Many: ", "Awaited: ", "Note: "}))
+}
+
+// Of more than 4096 bytes the API server drops what comes last (apiserver, pkg/endpoints/filters/warning.go).
+func TestWhatIsSwitchedOffIsWarnedOf(t *testing.T) {
+	scheme := runtime.NewScheme()
+	NewWithT(t).Expect(errors.Join(v1alpha1.AddToScheme(scheme), clientgoscheme.AddToScheme(scheme))).To(Succeed())
+	var leased []client.Object
+	var taken, outside []v1alpha1.Reservation
+	for i := range 20 {
+		ip, mac := v1alpha1.IPv4Address(fmt.Sprintf("192.168.100.%d", 50+i)), v1alpha1.MACAddress(fmt.Sprintf("52:54:00:00:00:%02d", i))
+		leased = append(leased, &v1alpha1.DHCPLease{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: fmt.Sprint("l", i), Labels: map[string]string{names.LabelInfra: "c1", names.LabelInfraNamespace: "clusters"}},
+			Spec:       v1alpha1.DHCPLeaseSpec{IP: ip, MAC: mac, Hostname: strings.Repeat("w", 200), State: v1alpha1.LeaseBound},
+		})
+		taken = append(taken, v1alpha1.Reservation{IP: ip, MAC: "52:54:00:00:01:" + mac[15:]})
+		outside = append(outside, v1alpha1.Reservation{IP: v1alpha1.IPv4Address(fmt.Sprintf("10.9.9.%d", 50+i)), MAC: mac})
+	}
+	live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(leased...).Build()
+	o := &observe.Observer{Reader: live, Live: live, Kinds: observe.NewKinds(true, true), Listeners: observe.NewListeners(), Now: time.Now}
+	r := reviewer{observer: o, scheme: scheme, decoder: admission.NewDecoder(scheme), log: logr.Discard()}
+	off := v1alpha1.InfraComponents{}
+	off.DHCP.Enabled, off.DNS.Enabled, off.Proxy.Enabled = ptr.To(false), ptr.To(false), ptr.To(false)
+	for code, components := range map[string]v1alpha1.InfraComponents{
+		"ProxyIsOff": {Proxy: off.Proxy}, "DNSIsOff": {DNS: off.DNS}, "ServicesAreOff": off,
+	} {
+		for name, reservations := range map[string][]v1alpha1.Reservation{"alone": nil, "beside addresses that are taken": taken, "beside addresses of elsewhere": outside} {
+			t.Run(code+" "+name, func(t *testing.T) {
+				g := NewWithT(t)
+				infra := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1"}}
+				infra.Spec.NetworkConfig.CIDR, infra.Spec.NetworkConfig.NetworkAttachmentDefinition = "192.168.100.0/24", "vlan"
+				infra.Spec.InfraComponents = components
+				infra.Spec.InfraComponents.DHCP.Reservations = reservations
+				text, err := json.Marshal(infra)
+				g.Expect(err).NotTo(HaveOccurred())
+				answer := r.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+					Kind: metav1.GroupVersionKind(v1alpha1.GroupVersion.WithKind("Infra")), Object: runtime.RawExtension{Raw: text},
+				}})
+				g.Expect(answer.Warnings).To(ContainElement(HavePrefix(code + " ")))
+				g.Expect(len(strings.Join(answer.Warnings, ""))).To(BeNumerically("<=", 4096))
+				if reservations != nil {
+					g.Expect(answer.Warnings[len(answer.Warnings)-1]).To(And(MatchRegexp(`^\d+ more reservations `), HaveSuffix("kubectl -n clusters get dhcpleases")))
+				}
+			})
+		}
+	}
 }
 
 // Whatever a finding says, the API server can hand it on (net/http.go, NewWarningHeader).
