@@ -60,7 +60,7 @@ func placed(r released) []string {
 	}
 	all := []string{string(encoded(r.template.Spec.NodeSelector)), string(encoded(r.template.Spec.Tolerations))}
 	for _, c := range r.template.Spec.Containers {
-		for name := range devices(c.Resources) {
+		for _, name := range slices.Sorted(maps.Keys(devices(c.Resources))) {
 			all = append(all, string(name))
 		}
 	}
