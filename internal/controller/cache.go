@@ -3,6 +3,7 @@ package controller
 import (
 	"maps"
 	"regexp"
+	"strings"
 	"sync"
 	"unique"
 
@@ -141,7 +142,7 @@ func standing(s corev1.PodStatus) corev1.PodStatus {
 	return out
 }
 
-// reached is how and whether a Node can be.
+// reached is how and whether a Node can be, and what it has beside processor, memory and the like.
 func reached(s corev1.NodeStatus) corev1.NodeStatus {
 	var out corev1.NodeStatus
 	for _, a := range s.Addresses {
@@ -152,6 +153,14 @@ func reached(s corev1.NodeStatus) corev1.NodeStatus {
 	for _, c := range s.Conditions {
 		if c.Type == corev1.NodeReady {
 			out.Conditions = []corev1.NodeCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
+		}
+	}
+	for name, has := range s.Allocatable {
+		if strings.Contains(string(name), "/") {
+			if out.Allocatable == nil {
+				out.Allocatable = corev1.ResourceList{}
+			}
+			out.Allocatable[name] = has
 		}
 	}
 	return out

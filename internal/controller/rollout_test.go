@@ -13,6 +13,7 @@ import (
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -194,6 +195,11 @@ func TestPodsThatServeStayWhereTheyAreWhenTheVLANIsSaidToBeElsewhere(t *testing.
 
 	pool, network := named(&hyperv1.NodePool{}, w.ns, "c1"), named(&nad.NetworkAttachmentDefinition{}, w.ns, "c1-vlan")
 	w.changes(pool, func() { pool.Spec.Platform.Kubevirt.NodeSelector = map[string]string{"rack": "b"} })
+	bridges := named(&corev1.Node{}, "", "has-bridges")
+	w.creates(bridges)
+	t.Cleanup(func() { w.Expect(w.api.Delete(context.Background(), bridges)).To(Succeed()) })
+	bridges.Status.Allocatable = corev1.ResourceList{"example.com/br": resource.MustParse("1000")}
+	w.Expect(w.api.Status().Update(w.ctx, bridges)).To(Succeed())
 	w.changes(network, func() { network.Annotations = map[string]string{nad.ResourceName: "example.com/br"} })
 	sees(w, named(&v1alpha1.DNSServer{}, w.ns, "c1-dns"), func(g Gomega, s *v1alpha1.DNSServer) {
 		g.Expect(s.Annotations).To(HaveKeyWithValue(names.AnnotationNodes, "rack=b"))

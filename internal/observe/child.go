@@ -63,6 +63,9 @@ func ReadChild[T client.Object](ctx context.Context, o *Observer, component stri
 	if seen.NAD, err = get[nad.NetworkAttachmentDefinition](ctx, o, AttachedTo(named.Attachment, server.GetNamespace())); err != nil {
 		return seen, err
 	}
+	if seen.Unoffered, err = o.unoffered(ctx, seen.NAD); err != nil {
+		return seen, err
+	}
 	others := slices.DeleteFunc(named.Namespaces, func(n string) bool { return n == "" || n == server.GetNamespace() })
 	if seen.Namespaces, err = o.namespaces(ctx, others); err != nil {
 		return seen, err
@@ -93,6 +96,22 @@ func AttachedTo(a v1alpha1.Attachment, from string) types.NamespacedName {
 		key.Namespace = from
 	}
 	return key
+}
+
+// unoffered says whether a network asks for a resource that no node has. Virtual machines do not start there; our pods, which need the
+// network only, are to.
+func (o *Observer) unoffered(ctx context.Context, network *nad.NetworkAttachmentDefinition) (bool, error) {
+	if network == nil || network.Resource() == "" {
+		return false, nil
+	}
+	nodes := &corev1.NodeList{}
+	if err := o.Reader.List(ctx, nodes, client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("reading from Nodes who has %s: %w", network.Resource(), err)
+	}
+	return !slices.ContainsFunc(nodes.Items, func(n corev1.Node) bool {
+		has := n.Status.Allocatable[corev1.ResourceName(network.Resource())]
+		return !has.IsZero()
+	}), nil
 }
 
 // readWorkload reads the child's StatefulSet or, for a proxy, Deployment.

@@ -110,19 +110,21 @@ func TestWhatIsWrittenPlacesAPodAlone(t *testing.T) {
 func TestAPodAsksForTheNetworksResource(t *testing.T) {
 	const br = "bridge.network.kubevirt.io/br100"
 	for name, c := range map[string]struct {
-		resource string
-		written  *corev1.ResourceRequirements
-		want     int64
+		resource  string
+		unoffered bool
+		written   *corev1.ResourceRequirements
+		want      int64
 	}{
 		"none":                        {resource: "", want: 0},
 		"what no node has":            {resource: "br100", want: 0},
 		"a resource":                  {resource: br, want: 1},
+		"what nobody has counted":     {resource: br, unoffered: true, want: 0},
 		"beside what is written":      {resource: br, written: &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}, want: 1},
 		"one that is written already": {resource: br, written: &corev1.ResourceRequirements{Limits: corev1.ResourceList{br: resource.MustParse("2")}}, want: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, in := NewWithT(t), aServer()
-			in.NAD.Annotations = map[string]string{nad.ResourceName: c.resource}
+			in.NAD.Annotations, in.Unoffered = map[string]string{nad.ResourceName: c.resource}, c.unoffered
 			w := serverWorkload(in)
 			w.Placement.Resources = c.written
 			for _, template := range []*podTemplate{w.dns(in.Settings), w.dhcp(in.Settings), w.proxy(in.Settings, "")} {

@@ -22,6 +22,8 @@ type Child[T metav1.Object] struct {
 	Server   T
 	// NAD that the server attaches to; nil while it is not there.
 	NAD *nad.NetworkAttachmentDefinition
+	// Unoffered: no node has the resource that the NAD asks for, as where nothing counts bridges (KubeVirt's bridge-marker does).
+	Unoffered bool
 	// Running are the annotations of the server's workload: they say what was released. Nil while there is none.
 	Running map[string]string
 	// Now is how its workload is, and what a new template of it waits for.
@@ -56,7 +58,11 @@ type workload struct {
 }
 
 func workloadOf[T metav1.Object](in Child[T], app, kind string, a v1alpha1.Attachment, addresses ...netip.Prefix) workload {
-	return workload{pod: podOf(in.Server, app, in.NAD, a, addresses), settings: in.Settings, kind: kind, server: in.Server, running: in.Running, now: in.Now}
+	pod := podOf(in.Server, app, in.NAD, a, addresses)
+	if in.Unoffered {
+		pod.device = ""
+	}
+	return workload{pod: pod, settings: in.Settings, kind: kind, server: in.Server, running: in.Running, now: in.Now}
 }
 
 func (w workload) name() string      { return w.server.GetName() }

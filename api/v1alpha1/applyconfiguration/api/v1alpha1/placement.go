@@ -15,7 +15,7 @@ type PlacementApplyConfiguration struct {
 	// Labels that a node must carry. Default, of an Infra's components: spec.platform.kubevirt.nodeSelector of the NodePools
 	// on the VLAN, where all say the same; else any node. A NodePool's reaches new pods, and those that run when they are next
 	// replaced for another reason, or released. Whatever is said here, annotation k8s.v1.cni.cncf.io/resourceName of the
-	// NetworkAttachmentDefinition, where it has one, keeps pods to nodes that have that resource.
+	// NetworkAttachmentDefinition, where it has one and a node has that resource, keeps pods to such nodes.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	// Taints that the pods tolerate. Default: none.
 	Tolerations []v1.Toleration `json:"tolerations,omitempty"`
