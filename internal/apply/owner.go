@@ -43,7 +43,7 @@ func (o Owner) owns(object client.Object) bool {
 	return uid != "" && slices.Contains(NamedBy(object), o.Names) && !o.Lives(uid)
 }
 
-// inherits says whether what an owner owns has an earlier one in its ownerReference.
+// inherits says whether an object has another owner in its ownerReference: an earlier one, where it is this owner's.
 func (o Owner) inherits(object client.Object) bool {
 	ref := metav1.GetControllerOf(object)
 	return ref != nil && ref.UID != o.UID

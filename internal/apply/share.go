@@ -47,7 +47,7 @@ func (w *Writer) Share(ctx context.Context, owner Owner, desired runtime.ApplyCo
 // succeeds says whether an object is that of an earlier owner of our name: the garbage collector takes it.
 func (o Owner) succeeds(object client.Object) bool {
 	ref := metav1.GetControllerOf(object)
-	return ref != nil && ref.UID != o.UID && NameOf(strings.ToLower(ref.Kind), object.GetNamespace(), ref.Name) == o.Names
+	return o.inherits(object) && NameOf(strings.ToLower(ref.Kind), object.GetNamespace(), ref.Name) == o.Names
 }
 
 // yielding applies without force, and leaves out of the spec what the API server says that others have set.

@@ -3,7 +3,6 @@ package controller
 import (
 	"maps"
 	"regexp"
-	"strings"
 	"sync"
 	"unique"
 
@@ -142,7 +141,7 @@ func standing(s corev1.PodStatus) corev1.PodStatus {
 	return out
 }
 
-// reached is how and whether a Node can be, and what it has beside processor, memory and the like.
+// reached is how and whether a Node can be, and the devices that it has.
 func reached(s corev1.NodeStatus) corev1.NodeStatus {
 	var out corev1.NodeStatus
 	for _, a := range s.Addresses {
@@ -155,14 +154,7 @@ func reached(s corev1.NodeStatus) corev1.NodeStatus {
 			out.Conditions = []corev1.NodeCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
 		}
 	}
-	for name, has := range s.Allocatable {
-		if strings.Contains(string(name), "/") {
-			if out.Allocatable == nil {
-				out.Allocatable = corev1.ResourceList{}
-			}
-			out.Allocatable[name] = has
-		}
-	}
+	out.Allocatable = plan.Devices(s.Allocatable)
 	return out
 }
 

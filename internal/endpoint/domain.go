@@ -104,7 +104,7 @@ func commonParent(hosts []string) string {
 		if i == 0 {
 			parent = domain
 		}
-		for parent != "" && !below(domain, parent) {
+		for parent != "" && !Below(domain, parent) {
 			_, parent, _ = strings.Cut(parent, ".")
 		}
 	}
@@ -114,12 +114,12 @@ func commonParent(hosts []string) string {
 	return parent
 }
 
-// below says whether a name is a domain or lies in it.
-func below(name, domain string) bool { return name == domain || strings.HasSuffix(name, "."+domain) }
+// Below says whether a name is a domain or lies in it.
+func Below(name, domain string) bool { return name == domain || strings.HasSuffix(name, "."+domain) }
 
 // OwnApps says whether the cluster's applications have a domain that was written for them and is not of its base domain: that base
 // domain is the management cluster's *.apps where nobody wrote one (hypershift: hostedcluster_webhook.go).
 func (cp ControlPlane) OwnApps() bool {
 	apps, base := cp.writtenApps(), cp.HostedCluster.Spec.DNS.BaseDomain
-	return apps != "" && (base == "" || !below(apps, base))
+	return apps != "" && (base == "" || !Below(apps, base))
 }

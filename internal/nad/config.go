@@ -155,14 +155,14 @@ func (c Config) Type() string { return c.main.Type }
 // MTU of the network in bytes; 0 where it is not said.
 func (c Config) MTU() int32 { return c.main.MTU }
 
-// usualMTU is what the kernel gives a veth pair that is made without one.
-const usualMTU = 1500
+// UsualMTU is Ethernet's, in bytes: the kernel gives it to a veth pair that is made without one.
+const UsualMTU = 1500
 
 // Carries is the longest frame that the network takes, in bytes; 0 where that cannot be told from here: macvlan has it
 // from its master, OVN-Kubernetes from the pod network.
 func (c Config) Carries() int32 {
 	if c.main.MTU == 0 && (c.main.Type == bridge || c.main.Type == cnvBridge) {
-		return usualMTU
+		return UsualMTU
 	}
 	return c.main.MTU
 }

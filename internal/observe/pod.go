@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan"
 )
 
 // Pod is one that is not Ready, with what may keep it from being.
@@ -38,7 +39,7 @@ func (o *Observer) unready(ctx context.Context, child types.NamespacedName, comp
 	if err := o.Reader.List(ctx, all, client.InNamespace(child.Namespace), client.MatchingLabels{names.LabelApp: component, names.LabelInstance: child.Name}); err != nil {
 		return nil, fmt.Errorf("listing the pods of %s: %w", child, err)
 	}
-	waiting := slices.DeleteFunc(all.Items, func(p corev1.Pod) bool { return ConditionOf(&p, corev1.PodReady).Status == corev1.ConditionTrue })
+	waiting := slices.DeleteFunc(all.Items, func(p corev1.Pod) bool { return plan.PodCondition(&p, corev1.PodReady).Status == corev1.ConditionTrue })
 	if len(waiting) == 0 {
 		return nil, nil
 	}
@@ -58,14 +59,6 @@ func (o *Observer) unready(ctx context.Context, child types.NamespacedName, comp
 		}
 	}
 	return pod, nil
-}
-
-// ConditionOf a pod; the zero one where it has none of the type.
-func ConditionOf(p *corev1.Pod, kind corev1.PodConditionType) corev1.PodCondition {
-	if i := slices.IndexFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind }); i >= 0 {
-		return p.Status.Conditions[i]
-	}
-	return corev1.PodCondition{}
 }
 
 // Creating says whether a container of the pod waits for its sandbox, network or volumes, of which only events tell.

@@ -53,7 +53,7 @@ func End(r Remains, now time.Time) Ending {
 		return Ending{Reason: "NodeLost", Held: true, Message: fmt.Sprintf(
 			"pod %s cannot end: its node %s is gone; make sure that the node is off, and remove the pod with: kubectl -n %s delete pod %s --force; %s",
 			pod.Name, pod.Spec.NodeName, pod.Namespace, pod.Name, without)}
-	case !isReady(node):
+	case NodeReady(&node).Status != corev1.ConditionTrue:
 		return Ending{Reason: "NodeLost", Held: true, Message: fmt.Sprintf(
 			"pod %s cannot end: its node %s is not Ready; start the node, or make sure that it is off and say so with: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute; %s",
 			pod.Name, node.Name, node.Name, without)}
@@ -77,13 +77,6 @@ func (r Remains) nodeOf(pod corev1.Pod) (corev1.Node, bool) {
 		return corev1.Node{}, false
 	}
 	return r.Nodes[at], true
-}
-
-// isReady says whether a node's kubelet is heard of: only it ends pods.
-func isReady(n corev1.Node) bool {
-	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
 }
 
 // InHostedCluster is an Ending that waits for our Service to go from there.

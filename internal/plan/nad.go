@@ -87,7 +87,8 @@ func (n vlan) findings(v *view) []finding.Finding {
 func (n vlan) notes(v *view) []finding.Finding {
 	var all []finding.Finding
 	note := func(reason string) finding.Builder { return finding.Note(v1alpha1.ConditionNetworkReady, reason) }
-	all = append(all, socket{n.source, n.config}.untagged()...)
+	ours := socket{n.source, n.config}
+	all = append(all, ours.untagged()...)
 	if !n.config.IsOVN() && !n.tuned {
 		found := note("ForwardingNotPrevented").In(allowlistObject).At("data")
 		if v.SysctlAllowlist != nil { // one that is made of our line alone would take all others from the nodes
@@ -102,13 +103,9 @@ func (n vlan) notes(v *view) []finding.Finding {
 			Say("our pods' VLAN interface may forward packets: NetworkAttachmentDefinition %s says macSecurityMode Disabled, and OVN-Kubernetes takes no plugin that turns forwarding off; use a network with port security", Refs(v.Infra).NAD))
 	}
 	if n.config.IsOVN() && n.config.MTU() == 0 && !at.userDefined() { // those always say one
-		found := note("MTUNotSaid").In(at.object).At(at.field)
-		if at.told == "" {
-			found = found.Set(finding.Values{at.field: n.config.Tagged().WithMTU(usualMTU).String()})
-		}
-		all = append(all, found.Say("NetworkAttachmentDefinition %s says no mtu, so OVN-Kubernetes gives its interfaces the pod network's (status.clusterNetworkMTU of Network cluster, 1400 where nodes have 1500), and loses longer frames; where the VLAN carries %d, say so there%s", Refs(v.Infra).NAD, usualMTU, at.told))
+		all = append(all, at.mended(note("MTUNotSaid"), n.config.Tagged().WithMTU(nad.UsualMTU)).Say("NetworkAttachmentDefinition %s says no mtu, so OVN-Kubernetes gives its interfaces the pod network's (status.clusterNetworkMTU of Network cluster, 1400 where nodes have 1500), and loses longer frames; where the VLAN carries %d, say so there%s", Refs(v.Infra).NAD, nad.UsualMTU, at.told))
 	}
-	return append(all, socket{n.source, n.config}.apart()...)
+	return append(all, ours.apart()...)
 }
 
 // origin is where the configuration of a network is written: in itself, or in what it is rendered from, which told says then.
@@ -133,10 +130,16 @@ func originOf(n *nad.NetworkAttachmentDefinition) origin {
 	}
 }
 
-func (o origin) userDefined() bool { return o.object.APIVersion == "k8s.ovn.org/v1" }
+// mended begins a finding whose YAML has the configuration put right. What is rendered has none: its source has another form.
+func (o origin) mended(b finding.Builder, config nad.Config) finding.Builder {
+	b = b.In(o.object).At(o.field)
+	if o.told != "" {
+		return b
+	}
+	return b.Set(finding.Values{o.field: config.String()})
+}
 
-// usualMTU is Ethernet's.
-const usualMTU = 1500
+func (o origin) userDefined() bool { return o.object.APIVersion == "k8s.ovn.org/v1" }
 
 // allowlistObject is what Multus' tuning plugin admits on OpenShift.
 var allowlistObject = finding.Object{APIVersion: "v1", Kind: "ConfigMap", Namespace: "openshift-multus", Name: "cni-sysctl-allowlist"}

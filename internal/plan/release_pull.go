@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -38,7 +37,7 @@ func (w workload) postponed(p *ChildPlan, last, newest released) bool {
 		images = imagesOf(newest)
 	}
 	puller := w.puller(newest, images)
-	if len(images) > 0 && (!w.now.PullOver || w.pulls(*puller.Name)) {
+	if len(images) > 0 && (!w.now.PullOver || w.pullerNamed(*puller.Name) != nil) {
 		found, wait := w.pulling(*puller.Name, images, moves)
 		if p.AwaitsImages = wait && (!w.now.PullOver || found.Outcome == finding.Broken); p.AwaitsImages {
 			p.Find(found)
@@ -67,14 +66,12 @@ func placed(r released) []string {
 	return all
 }
 
-// devices are what a container asks for beside processor and memory.
+// devices are those that a container asks for.
 func devices(r *accore.ResourceRequirementsApplyConfiguration) corev1.ResourceList {
-	all := corev1.ResourceList{}
-	if r != nil {
-		maps.Copy(all, ptr.Deref(r.Limits, nil))
+	if r == nil {
+		return nil
 	}
-	maps.DeleteFunc(all, func(name corev1.ResourceName, _ resource.Quantity) bool { return !strings.Contains(string(name), "/") })
-	return all
+	return Devices(ptr.Deref(r.Limits, nil))
 }
 
 // awaitsTurn: what the users of this child decided waits for nobody else.
@@ -99,9 +96,7 @@ func imagesOf(r released) []string {
 // unpullable are the kubelet's reasons for an image that it does not get (kubernetes, pkg/kubelet/images/types.go).
 var unpullable = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"}
 
-// pulls says whether a pod that pulls is there.
-func (w workload) pulls(puller string) bool { return w.pullerNamed(puller) != nil }
-
+// pullerNamed is a pod that pulls; nil while it is not there.
 func (w workload) pullerNamed(name string) *corev1.Pod {
 	i := slices.IndexFunc(w.now.Pullers, func(p corev1.Pod) bool { return p.Name == name })
 	if i < 0 {
@@ -115,11 +110,9 @@ func (w workload) pullerNamed(name string) *corev1.Pod {
 func (w workload) pulling(puller string, images []string, moves bool) (finding.Finding, bool) {
 	there := 0
 	if pod := w.pullerNamed(puller); pod != nil {
-		for _, c := range pod.Status.Conditions {
-			if moves && c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-				return finding.Fails(v1alpha1.ConditionProgressing, "NoNodeForNewPod").
-					Say("the pod before serves on, because no node takes the new one, which asks for other nodes (%s); correct nodeSelector and tolerations of the component", c.Message), true
-			}
+		if c := PodCondition(pod, corev1.PodScheduled); moves && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return finding.Fails(v1alpha1.ConditionProgressing, "NoNodeForNewPod").
+				Say("the pod before serves on, because no node takes the new one, which asks for other nodes (%s); correct nodeSelector and tolerations of the component", c.Message), true
 		}
 		for _, c := range pod.Status.ContainerStatuses {
 			switch waiting := c.State.Waiting; {

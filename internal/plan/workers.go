@@ -165,11 +165,7 @@ func (s socket) untagged() []finding.Finding {
 		return nil
 	}
 	at := originOf(s.source)
-	found := finding.Note(v1alpha1.ConditionNetworkReady, "VLANKeyIgnored").In(at.object).At(at.field)
-	if at.told == "" {
-		found = found.Set(finding.Values{at.field: tagged.String()})
-	}
-	return []finding.Finding{found.Say("NetworkAttachmentDefinition %s/%s has its VLAN as %q, a key that plugin %s does not know and passes over: workers and our pods are on the untagged network; write %s%s",
+	return []finding.Finding{at.mended(finding.Note(v1alpha1.ConditionNetworkReady, "VLANKeyIgnored"), tagged).Say("NetworkAttachmentDefinition %s/%s has its VLAN as %q, a key that plugin %s does not know and passes over: workers and our pods are on the untagged network; write %s%s",
 		s.source.Namespace, s.source.Name, wrote, s.config.Type(), write, at.told)}
 }
 
@@ -194,10 +190,7 @@ func (s socket) addressing() []finding.Finding {
 		return []finding.Finding{fails.In(at.object).At("spec.network.localnet.ipam.mode").
 			Say("NetworkAttachmentDefinition %s assigns addresses: %s%s with ipam.mode: Disabled and without subnets", network, pinned, at.told)}
 	}
-	fails = fails.In(at.object).At(at.field)
-	if at.told == "" {
-		fails = fails.Set(finding.Values{at.field: s.config.Tagged().WithoutAddresses().String()})
-	}
+	fails = at.mended(fails, s.config.Tagged().WithoutAddresses())
 	if s.config.IsOVN() {
 		return []finding.Finding{fails.Say("NetworkAttachmentDefinition %s assigns addresses: %s; remove its subnets and ipam%s", network, pinned, at.told)}
 	}

@@ -133,10 +133,9 @@ func (n *source) overlay(topology, namespace string) string {
 
 // config is as OVN-Kubernetes renders it (go-controller/pkg/clustermanager/userdefinednetwork/template).
 func (l localnet) config(namespace, name string) string {
-	const usualMTU = 1500
 	config := map[string]any{
 		"cniVersion": "1.1.0", "type": "ovn-k8s-cni-overlay", "name": "cluster_udn_" + name, "netAttachDefName": namespace + "/" + name,
-		"topology": "localnet", "role": "secondary", "mtu": usualMTU, "physicalNetworkName": l.PhysicalNetworkName,
+		"topology": "localnet", "role": "secondary", "mtu": nad.UsualMTU, "physicalNetworkName": l.PhysicalNetworkName,
 	}
 	if l.MTU != 0 {
 		config["mtu"] = l.MTU

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
 )
 
 // openShiftDNS configures the DNS of OpenShift's pods, by its one object named default.
@@ -69,14 +70,12 @@ func zonesOf(s *v1alpha1.DNSServer) []string {
 	zones := []string{string(s.Spec.HostedClusterDomain)}
 	for _, e := range s.Spec.InternalEntries {
 		name := strings.TrimPrefix(string(e.Hostname), "*.")
-		if !slices.ContainsFunc(zones, func(zone string) bool { return under(name, zone) }) {
+		if !slices.ContainsFunc(zones, func(zone string) bool { return endpoint.Below(name, zone) }) {
 			zones = append(zones, name)
 		}
 	}
 	return zones
 }
-
-func under(name, zone string) bool { return name == zone || strings.HasSuffix(name, "."+zone) }
 
 // clusterDomain is that of every OpenShift; its DNS operator refuses to forward it.
 const clusterDomain = "cluster.local"
@@ -104,7 +103,7 @@ func (c claims) take(s *v1alpha1.DNSServer, zones []string) error {
 			return fmt.Errorf("zone %s is of both %s and %s, and can be forwarded to one: remove it from the other, or leave that out", zone, by, us)
 		}
 		for _, denied := range append(s.Spec.DeniedZones[:len(s.Spec.DeniedZones):len(s.Spec.DeniedZones)], clusterDomain) {
-			if own := string(denied); under(zone, own) || under(own, zone) {
+			if own := string(denied); endpoint.Below(zone, own) || endpoint.Below(own, zone) {
 				return fmt.Errorf("zone %s of %s holds or lies in %s, which is the management cluster's own: forwarded, its pods would not find each other; give the hosted cluster another domain", zone, us, own)
 			}
 		}

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan"
 )
 
 // Reasons of a child whose pod does not serve.
@@ -27,7 +27,7 @@ func trouble(p *observe.Pod) (reason, why string) {
 	case silent(p.Node):
 		return nodeLost, stranded(p)
 	case p.Spec.NodeName == "":
-		if c := observe.ConditionOf(p.Pod, corev1.PodScheduled); c.Status == corev1.ConditionFalse {
+		if c := plan.PodCondition(p.Pod, corev1.PodScheduled); c.Status == corev1.ConditionFalse {
 			return podNotReady, fmt.Sprintf("pod %s has no node: %s", p.Name, c.Message)
 		}
 	case p.Warning != "":
@@ -61,20 +61,13 @@ func failing(c corev1.ContainerStatus) string {
 
 // silent says whether a node has ceased to report.
 func silent(n *corev1.Node) bool {
-	return n != nil && slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionUnknown
-	})
+	return n != nil && plan.NodeReady(n).Status == corev1.ConditionUnknown
 }
 
 // stranded says what a pod on a lost node costs, and the command after which it is replaced: a StatefulSet's pod is not while its node
 // may still run it (Kubernetes, non-graceful node shutdown).
 func stranded(p *observe.Pod) string {
-	var since metav1.Time
-	for _, c := range p.Node.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			since = c.LastTransitionTime
-		}
-	}
+	since := plan.NodeReady(p.Node).LastTransitionTime
 	return fmt.Sprintf("pod %s is on node %s, which has not reported since %s, and is not replaced while that may still run it. Once the machine is known to be off: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute, or for this pod alone: kubectl -n %s delete pod %s --force --grace-period=0",
 		p.Name, p.Node.Name, since.UTC().Format(time.RFC3339), p.Node.Name, p.Namespace, p.Name)
 }

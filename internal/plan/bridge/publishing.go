@@ -9,6 +9,7 @@ import (
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/metallb"
+	"github.com/cldmnky/oooi/internal/plan"
 )
 
 var published = []hyperv1.ServiceType{hyperv1.APIServer, hyperv1.OAuthServer, hyperv1.Konnectivity, hyperv1.Ignition}
@@ -73,14 +74,7 @@ func nodeAddress(nodes []corev1.Node) string {
 	return ""
 }
 
-func isReady(n corev1.Node) bool {
-	for _, c := range n.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
+func isReady(n corev1.Node) bool { return plan.NodeReady(&n).Status == corev1.ConditionTrue }
 
 // metallb is needed for a virtual IP, and must look for its pools in its own namespace.
 func (in Input) metallb() []finding.Finding {
