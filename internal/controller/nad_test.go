@@ -49,7 +49,10 @@ func TestWhatOVNKubernetesWritesOnOurNetworkIsItsOwn(t *testing.T) {
 		ours.Annotations["k8s.ovn.org/network-id"], ours.Annotations["k8s.ovn.org/network-name"] = fmt.Sprint(round), "ours"
 		w.Expect(w.api.Patch(w.ctx, ours, client.MergeFrom(was), client.FieldOwner("network-manager"))).To(Succeed())
 	}
-	w.Expect(w.silent()).To(Equal(before), "the manager answers what OVN-Kubernetes writes: %v", w.calls.written()[before:])
+	w.silent()
+	for _, call := range w.calls.written()[before:] { // the Infra's status may say meanwhile that it is Degraded
+		w.Expect(call).To(HaveSuffix("/infras/c1/status"), "the manager answers what OVN-Kubernetes writes")
+	}
 	w.Expect(w.copyOf("c1-oooi").Annotations).To(HaveKeyWithValue("k8s.ovn.org/network-id", "999"))
 }
 

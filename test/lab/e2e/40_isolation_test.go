@@ -69,7 +69,7 @@ func TestAWorkerFindsTheListedPortsAndNoOther(t *testing.T) {
 	const tried = "$(seq 1 200) 443 2379 6443 8080 8081 9402 9901 10250 18000"
 	for component, listed := range listedPorts(t, ctx) {
 		_, _, address := podOf(t, ctx, component)
-		out, err := lab.On(ctx, m, "for p in "+tried+"; do nc -w1 "+address+" $p -e true 2>/dev/null && echo $p; done; true")
+		out, err := lab.On(ctx, m, "for p in "+tried+"; do nc -w10 "+address+" $p -e true 2>/dev/null && echo $p; done; true")
 		must(t, err)
 		if open := strings.Join(strings.Fields(out), " "); open != strings.Trim(fmt.Sprint(listed), "[]") {
 			t.Errorf("a worker finds ports %q of %s open on %s, want %v", open, component, address, listed)
