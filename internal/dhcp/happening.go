@@ -21,6 +21,8 @@ const (
 	DuplicateMAC  HappeningType = "DuplicateMAC"
 	ForeignServer HappeningType = "ForeignServer"
 	PoolExhausted HappeningType = "PoolExhausted"
+	// ReservationWaits for a client that has the address, or for its own to boot.
+	ReservationWaits HappeningType = "ReservationWaits"
 )
 
 // Happening is something that people are told of.
@@ -30,6 +32,7 @@ type Happening struct {
 	Client   lease.Client
 	VM       lease.VM
 	Hostname string
+	Reserved pool.Reservation // of ReservationWaits
 }
 
 // Warns says whether somebody should act.
@@ -52,6 +55,11 @@ func (h Happening) String() string {
 		return "two running virtual machines have the hardware address " + h.Client.String() + "; give one of them another"
 	case ForeignServer:
 		return "another DHCP server answers on this VLAN: " + h.IP.String() + "; switch it off, or clients will get addresses of either"
+	case ReservationWaits:
+		if h.Reserved.IP != h.IP {
+			return h.who() + " keeps " + h.IP.String() + " until it boots again; then it gets " + h.Reserved.IP.String() + ", which is reserved for it"
+		}
+		return h.IP.String() + " is reserved for " + h.Reserved.Client.String() + ", and " + h.who() + " has it; restart that machine, and it gets another"
 	case PoolExhausted: // of many clients one event: it names none
 		return "a client got no address, for none is left; " + wider
 	}
@@ -84,6 +92,14 @@ func (s *Server) tell(d pool.Decision, r lease.Record) {
 		return
 	}
 	s.Happened(h)
+}
+
+// tellUnserved says which reservations have to wait, and for whom.
+func (s *Server) tellUnserved() {
+	now, steady := s.Clock.Now()
+	for _, u := range s.Table.Unserved(now, steady) {
+		s.Happened(Happening{Type: ReservationWaits, IP: u.Bound.IP, Client: u.Bound.Client, VM: u.Bound.VM, Hostname: u.Bound.Hostname, Reserved: u.Reservation})
+	}
 }
 
 // tellRefused says why a client that may come to the VLAN gets nothing.

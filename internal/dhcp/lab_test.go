@@ -65,6 +65,14 @@ func newLab(t *testing.T, addresses byte) *lab {
 	return l
 }
 
+// said are the sentences that people were told.
+func (l *lab) said() (all []string) {
+	for _, h := range l.told {
+		all = append(all, h.String())
+	}
+	return all
+}
+
 // boots starts a server that has read nothing yet.
 func (l *lab) boots(c *clock.Clock) {
 	l.server = NewServer(pool.NewTable(l.machines), l.store, c, slog.New(slog.DiscardHandler))

@@ -341,6 +341,21 @@ func TestTheConfigurationChangesUnderARunningServer(t *testing.T) {
 	g.Expect(s.udhcpc("c1", "-q", "-O", "mtu")).To(HaveKeyWithValue("mtu", "1300"))
 }
 
+func TestAReservationWaitsForTheMachineThatHasItsAddress(t *testing.T) {
+	s, g := newSegment(t), NewWithT(t)
+	s.In("srv", "sysctl", "-qw", "net.ipv4.neigh.net1.base_reachable_time_ms=500", "net.ipv4.neigh.net1.delay_first_probe_time=1") // so long c1 counts as being there
+	s.configure(vlanYAML)
+	s.serve()
+	s.plug("c1", "52:54:00:00:00:01")
+	s.plug("c2", "52:54:00:00:00:02")
+	ip := s.udhcpc("c1", "-q")["ip"]
+	s.configure(strings.Replace(vlanYAML, "reservations: [", "reservations: [{ip: "+ip+`, mac: "52:54:00:00:00:02"}, `, 1))
+	s.says(ip + " is reserved for 52:54:00:00:00:02, and 52:54:00:00:00:01 has it; restart that machine")
+	g.Expect(s.udhcpc("c2", "-q")["ip"]).NotTo(Equal(ip))
+	g.Expect(s.udhcpc("c1", "-q")["ip"]).NotTo(Equal(ip), "it has booted again")
+	g.Expect(s.udhcpc("c2", "-q")["ip"]).To(Equal(ip))
+}
+
 func TestAForeignServerIsReported(t *testing.T) {
 	s := newSegment(t)
 	s.configure(vlanYAML)

@@ -90,6 +90,7 @@ func (s *Server) Configure(c pool.Config) {
 	s.Clock.Tolerate(grace/2, c.LeaseTime)
 	s.Table.Configure(c)
 	s.config.Store(&c)
+	s.tellUnserved()
 }
 
 // Sync reads all leases from the store: before it has, only known holders are renewed (rule 2).
@@ -100,6 +101,7 @@ func (s *Server) Sync(ctx context.Context) error {
 	}
 	s.Table.Synced(all)
 	s.synced.Store(true)
+	s.tellUnserved()
 	return nil
 }
 

@@ -298,22 +298,46 @@ func TestReservations(t *testing.T) {
 	t.Run("that changed are taken up at boot, never at renewal", func(t *testing.T) {
 		l := newLab(t, 5)
 		ip := l.binds("aa")
+		l.told = nil
 		reserve(l, "aa", at(200))
+		NewWithT(t).Expect(l.said()).To(Equal([]string{"52:54:00:00:00:aa keeps " + ip.String() + " until it boots again; then it gets 192.168.100.200, which is reserved for it"}))
 		acked(t, l.renews("aa", ip))
 		refused(t, l.reboots("aa", ip))
 		NewWithT(t).Expect(l.binds("aa")).To(Equal(at(200)))
 		NewWithT(t).Expect(l.store.records[ip].State).To(Equal(lease.Released), "the other lease of the client")
+		l.told = nil
+		reserve(l, "aa", at(200))
+		NewWithT(t).Expect(l.told).To(BeEmpty(), "it is served")
 	})
 	t.Run("wait for who holds the address", func(t *testing.T) {
 		l := newLab(t, 5)
 		ip := l.binds("bb")
+		l.told = nil
 		reserve(l, "aa", ip)
+		NewWithT(t).Expect(l.said()).To(Equal([]string{ip.String() + " is reserved for 52:54:00:00:00:aa, and 52:54:00:00:00:bb has it; restart that machine, and it gets another"}))
 		interim := l.binds("aa")
 		NewWithT(t).Expect(interim).NotTo(Equal(ip))
 		acked(t, l.renews("bb", ip))
 		refused(t, l.reboots("bb", ip))
 		l.releases("bb", ip)
 		NewWithT(t).Expect(l.binds("aa")).To(Equal(ip))
+	})
+	t.Run("wait, and a new server says so, too", func(t *testing.T) {
+		l := newLab(t, 5)
+		reserve(l, "aa", l.binds("bb"))
+		l.told = nil
+		l.boots(l.server.Clock)
+		NewWithT(t).Expect(l.told).To(BeEmpty(), "it has read nothing")
+		l.syncs()
+		NewWithT(t).Expect(l.told).To(ConsistOf(HaveField("Type", ReservationWaits)))
+	})
+	t.Run("wait no longer for a lease that is over", func(t *testing.T) {
+		l := newLab(t, 5)
+		ip := l.binds("bb")
+		l.passes(3 * day)
+		l.told = nil
+		reserve(l, "aa", ip)
+		NewWithT(t).Expect(l.told).To(BeEmpty())
 	})
 	t.Run("by client-id", func(t *testing.T) {
 		l := newLab(t, 5)
