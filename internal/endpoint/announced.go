@@ -12,10 +12,10 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 )
 
-// announced are the literals that a HostedCluster will publish its control plane under and that no endpoint has yet, so
+// Announced are the literals that a HostedCluster will publish its control plane under and that no endpoint has yet, so
 // that they are judged before HyperShift has made anything. Their ports are not known: they are only told while endpoints
 // are awaited, when nothing is applied.
-func (t Table) announced() []Endpoint {
+func (t Table) Announced() []Endpoint {
 	if len(t.awaited) == 0 || t.of.HostedCluster == nil {
 		return nil
 	}

@@ -28,7 +28,7 @@ type VLAN struct {
 func (t Table) Captured(v VLAN) ([]Captured, []finding.Finding) {
 	var captured []Captured
 	var findings []finding.Finding
-	for _, e := range append(slices.Clone(t.Endpoints), t.announced()...) {
+	for _, e := range append(slices.Clone(t.Endpoints), t.Announced()...) {
 		for _, literal := range e.Literals {
 			if literal == v.VIP || v.CIDR.Contains(literal) {
 				continue

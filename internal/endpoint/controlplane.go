@@ -81,6 +81,7 @@ func Read(cp ControlPlane) Table {
 		r.composed()
 		return r.table
 	}
+	r.refused()
 	r.api()
 	r.ignition()
 	r.oauth()

@@ -56,9 +56,18 @@ func Admits(admitted []netip.Prefix, a netip.Addr) bool {
 	return !local.Is(a) && slices.ContainsFunc(admitted, func(p netip.Prefix) bool { return p.Contains(a.Unmap()) })
 }
 
-// clashes says whether e cannot stand beside what the table has.
+// ofControlPlane are the names of its endpoints.
+var ofControlPlane = []string{"api", "ignition", "oauth", "konnectivity", "metrics-proxy"}
+
+// clashes says whether e cannot stand beside what the table has, or will have once the control plane is published.
 func (t *Table) clashes(e Endpoint) bool {
-	for _, other := range t.Endpoints {
+	others := t.Endpoints
+	if hc := t.of.HostedCluster; hc != nil && hc.Status.ControlPlaneEndpoint.Host == "" {
+		for _, name := range ofControlPlane {
+			others = append(others[:len(others):len(others)], Endpoint{Name: name})
+		}
+	}
+	for _, other := range others {
 		if why := e.clash(other); why != "" {
 			t.find(finding.Wrong(v1alpha1.ConditionAccepted, "ExtraEndpointConflict").At("spec.extraEndpoints["+e.Name+"]").Say("extraEndpoints[%s] %s", e.Name, why))
 			return true

@@ -109,7 +109,7 @@ func (t Table) Dials() []string {
 			all = append(all, name)
 		}
 	}
-	for _, e := range t.announced() {
+	for _, e := range t.Announced() {
 		all = append(all, e.Literals[0].String())
 	}
 	return all

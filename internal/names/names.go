@@ -46,6 +46,12 @@ const (
 	ManagedBy = "oooi"
 )
 
+// HostedClusterAnnotations are those that say something on a HostedCluster.
+var HostedClusterAnnotations = []string{
+	AnnotationInfra, AnnotationNetworkAttachment, AnnotationCIDR, AnnotationGateway, AnnotationDNSServers, AnnotationDHCPRange, AnnotationBaseDomain,
+	AnnotationAllowedNamespaces, AnnotationPaused,
+}
+
 // Annotations.
 const (
 	// AnnotationInfra on a HostedCluster is InfraAuto: an Infra of its name is made from it.

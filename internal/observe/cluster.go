@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"slices"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -80,11 +79,8 @@ func (o *Observer) openShiftNetworks(ctx context.Context) (pods, services []neti
 	if err != nil || network == nil {
 		return nil, nil, err
 	}
-	var blocks []string
-	for _, b := range network.Status.ClusterNetwork {
-		blocks = append(blocks, b.CIDR)
-	}
-	return prefixes(blocks...), prefixes(network.Status.ServiceNetwork...), nil
+	pods, services = plan.NetworksOf(network)
+	return pods, services, nil
 }
 
 func (o *Observer) nodeNetworks(ctx context.Context) ([]netip.Prefix, error) {
@@ -96,7 +92,7 @@ func (o *Observer) nodeNetworks(ctx context.Context) ([]netip.Prefix, error) {
 	for _, n := range nodes.Items {
 		all = append(all, n.Spec.PodCIDRs...)
 	}
-	return prefixes(all...), nil
+	return plan.Prefixes(all...), nil
 }
 
 // serviceNetworks are none before Kubernetes 1.33, which has no ServiceCIDRs.
@@ -109,17 +105,5 @@ func (o *Observer) serviceNetworks(ctx context.Context) ([]netip.Prefix, error) 
 	for _, c := range known.Items {
 		all = append(all, c.Spec.CIDRs...)
 	}
-	return prefixes(all...), nil
-}
-
-// prefixes are those texts that are networks, in an order of their own: a cache lists objects in any.
-func prefixes(texts ...string) []netip.Prefix {
-	var all []netip.Prefix
-	for _, text := range texts {
-		if p, err := netip.ParsePrefix(text); err == nil {
-			all = append(all, p.Masked())
-		}
-	}
-	slices.SortFunc(all, netip.Prefix.Compare)
-	return slices.Compact(all)
+	return plan.Prefixes(all...), nil
 }

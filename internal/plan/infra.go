@@ -117,6 +117,10 @@ func (v *view) acceptance() []finding.Finding {
 	all = append(all, v.limits()...)
 	all = append(all, v.addressing()...)
 	all = append(all, v.capacity()...)
+	if hc := v.HostedCluster; hc != nil && Elsewhere(hc.Spec.Platform.Type) {
+		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "ExternalInfra").In(endpoint.Object(hc)).At("spec.platform.type").
+			Say("the machines of HostedCluster %s/%s are %s's, which are on no VLAN of this cluster; an Infra serves VirtualMachines of this cluster (KubeVirt), and machines that are on its VLANs (Agent, None)", hc.Namespace, hc.Name, hc.Spec.Platform.Type))
+	}
 	if v.external() {
 		const field = "spec.platform.kubevirt.credentials"
 		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "ExternalInfra").

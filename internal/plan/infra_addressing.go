@@ -62,13 +62,18 @@ func (v *view) router() []finding.Finding {
 		Say("networkConfig.gateway %s is no host's address in %s; set one of %s, or leave it out on an isolated VLAN", written, v.cidr, usable)}
 }
 
-// itself among the resolvers that our DNS asks.
+// itself among the resolvers: our DNS would ask itself, and our other services answer no name.
 func (v *view) itself() (all []finding.Finding) {
 	resolvers := v.Infra.Spec.NetworkConfig.DNSServers
 	for _, server := range resolvers {
-		if a, err := netip.ParseAddr(string(server)); err == nil && a == v.address(ipam.DNS) && enabled(v.Infra.Spec.InfraComponents.DNS.Enabled) {
+		a, err := netip.ParseAddr(string(server))
+		for component, on := range switchedOn(v.Infra.Spec.InfraComponents) {
+			if err != nil || !on || a != v.address(component) {
+				continue
+			}
+			what := map[ipam.Component]string{ipam.DHCP: "DHCP server, which answers no names", ipam.DNS: "DNS server: it would ask itself", ipam.Proxy: "proxy, which answers no names"}[component]
 			all = append(all, wrongAt("InvalidDNSServer", fieldResolvers).Set(finding.Values{fieldResolvers: but(resolvers, server)}).
-				Say("networkConfig.dnsServers has %s, which is this Infra's own DNS server: it would ask itself; name the resolvers of all other names, e.g. 10.0.0.53, or leave it out for the node's", a))
+				Say("networkConfig.dnsServers has %s, which is this Infra's own %s; name the resolvers of all other names, e.g. 10.0.0.53, or leave it out for the node's", a, what))
 		}
 	}
 	return all

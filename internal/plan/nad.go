@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/nad"
@@ -271,6 +272,9 @@ func (v *view) takenHere() []ipam.Taken {
 		taken = append(taken, ipam.Taken{Range: span(r.IP, r.IP), By: "a reservation", Reserved: true})
 	}
 	keepFree := func(r ipam.Range) { taken = append(taken, ipam.Taken{Range: r}) }
+	if at := endpoint.Advertised(v.HostedCluster); at.IsValid() {
+		keepFree(ipam.Single(at))
+	}
 	for _, r := range dhcp.ExcludeRanges {
 		keepFree(span(r.Start, r.End))
 	}
@@ -294,7 +298,7 @@ func (v *view) takenHere() []ipam.Taken {
 // takenByEndpoints are what workers dial on the VLAN itself, where the proxy may stand, and what the proxy dials there.
 func (v *view) takenByEndpoints() []ipam.Taken {
 	var taken []ipam.Taken
-	for _, e := range v.table.Endpoints {
+	for _, e := range append(slices.Clone(v.table.Endpoints), v.table.Announced()...) {
 		for _, a := range e.Literals {
 			taken = append(taken, ipam.Taken{Range: ipam.Single(a), By: "endpoint " + e.Name, But: ipam.Proxy})
 		}

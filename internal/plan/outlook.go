@@ -34,11 +34,11 @@ func OutlookOf(in Input) (Outlook, bool) {
 		o.Anywhere = v.placedAnywhere()
 	}
 	for _, component := range []ipam.Component{ipam.DHCP, ipam.DNS, ipam.Proxy} {
-		if at := v.address(component); at.IsValid() {
+		if at := v.address(component); at.IsValid() && switchedOn(in.Infra.Spec.InfraComponents)[component] {
 			o.Addresses = append(o.Addresses, v1alpha1.AssignedAddress{Component: string(component), IP: ip(at)})
 		}
 	}
-	if v.address(ipam.DHCP).IsValid() {
+	if enabled(in.Infra.Spec.InfraComponents.DHCP.Enabled) && v.address(ipam.DHCP).IsValid() {
 		o.Pool = v.assigned.Pool
 	}
 	return o, true

@@ -38,6 +38,11 @@ func nadObject(n *nad.NetworkAttachmentDefinition) finding.Object {
 	return finding.Object{APIVersion: nad.GroupVersion.String(), Kind: "NetworkAttachmentDefinition", Namespace: n.Namespace, Name: n.Name}
 }
 
+// Elsewhere says whether a platform's machines are on no VLAN of the management cluster, but in a cloud.
+func Elsewhere(platform v1beta1.PlatformType) bool {
+	return slices.Contains([]v1beta1.PlatformType{v1beta1.AWSPlatform, v1beta1.AzurePlatform, v1beta1.IBMCloudPlatform, v1beta1.PowerVSPlatform, v1beta1.OpenStackPlatform}, platform)
+}
+
 // external says whether the workers' VirtualMachines run on another cluster, whose VLAN is not ours.
 func (v *view) external() bool {
 	if p := v.platform(); p != nil && p.Credentials != nil {
@@ -108,6 +113,9 @@ func (v *view) known() []netip.Prefix {
 	for _, n := range v.hostedNetworks() {
 		all = append(all, n.prefix)
 	}
+	if at := endpoint.Advertised(v.HostedCluster); at.IsValid() {
+		all = append(all, netip.PrefixFrom(at, at.BitLen()))
+	}
 	return append(all, clientNetworks(v.Infra)...)
 }
 
@@ -157,12 +165,24 @@ func (v *view) hostedNetworks() (all []hostedNetwork) {
 // whose applications have a domain of their own.
 func (v *view) passthrough() []finding.Finding {
 	const field = "spec.platform.kubevirt.baseDomainPassthrough"
-	if p := v.platform(); p == nil || !ptr.Deref(p.BaseDomainPassthrough, false) || v.controlPlane().OwnApps() {
+	p, cp := v.platform(), v.controlPlane()
+	if p == nil || cp.OwnApps() {
 		return nil
 	}
-	return []finding.Finding{finding.Fails(v1alpha1.ConditionEndpointsResolved, "BaseDomainPassthrough").
-		In(endpoint.Object(v.HostedCluster)).At(field).Set(finding.Values{field: false}).
-		Say("HostedCluster %s/%s has baseDomainPassthrough: the management cluster's router would have to reach its workers, which the VLAN isolates, so *.apps stays dead; make it anew with a base domain of its own", v.HostedCluster.Namespace, v.HostedCluster.Name)}
+	says := "has"
+	begin, based := finding.Fails, v.HostedCluster.Spec.DNS.BaseDomain != ""
+	if !ptr.Deref(p.BaseDomainPassthrough, false) {
+		if based || cp.Base() == "" { // no domain at all is another matter
+			return nil
+		}
+		begin, says = finding.Note, "has no dns.baseDomain, and so HyperShift gives it"
+	}
+	found := begin(v1alpha1.ConditionEndpointsResolved, "BaseDomainPassthrough").In(endpoint.Object(v.HostedCluster)).At(field)
+	if based {
+		found = found.Set(finding.Values{field: false})
+	}
+	return []finding.Finding{found.
+		Say("HostedCluster %s/%s %s baseDomainPassthrough: the management cluster's router would have to reach its workers, which the VLAN isolates, so *.apps stays dead; make it anew with a base domain of its own", v.HostedCluster.Namespace, v.HostedCluster.Name, says)}
 }
 
 // withDHCP turns our DHCP on, where the VLAN's addresses are of the family that it serves.

@@ -63,7 +63,7 @@ func Provision(in Provisioning) ProvisioningPlan {
 	case asked == names.InfraAuto:
 		return d.plan()
 	case set:
-		d.refuse(names.AnnotationInfra, asked, names.InfraAuto, errors.New("only auto is known"))
+		d.refuse(names.AnnotationInfra, asked, names.InfraAuto, errors.New("only auto is known; where no Infra is wanted, remove it"))
 		return ProvisioningPlan{Findings: d.findings}
 	case in.Infra != nil && metav1.IsControlledBy(in.Infra, in.HostedCluster):
 		return ProvisioningPlan{Release: true, Findings: []finding.Finding{d.released()}}
@@ -97,6 +97,7 @@ type derivation struct {
 
 func (d *derivation) plan() ProvisioningPlan {
 	d.checkName()
+	d.checkKeys()
 	network := ac.NetworkConfig()
 	key := d.attachment()
 	if key.Name != "" {
@@ -141,6 +142,16 @@ func (d *derivation) checkName() {
 	if name := d.HostedCluster.Name; len(name) > longest || len(validation.IsDNS1035Label(name)) > 0 {
 		d.findings = append(d.findings, finding.Wrong(finding.Provisioned, "NameUnfit").At("metadata.name").
 			Say("no Infra can have the name %s: it may have at most %d characters, small letters, digits and dashes, and begins with a letter; write an Infra with another name and spec.hostedClusterRef.name: %s", name, longest, name))
+	}
+}
+
+// checkKeys: a key of ours that is misspelt says nothing, and nobody misses it.
+func (d *derivation) checkKeys() {
+	for _, key := range slices.Sorted(maps.Keys(d.HostedCluster.Annotations)) {
+		if strings.HasPrefix(key, names.Group+"/") && !slices.Contains(names.HostedClusterAnnotations, key) {
+			d.findings = append(d.findings, finding.Note(finding.Provisioned, "AnnotationUnknown").At(annotationField(key)).
+				Say("annotation %s is none of ours, and says nothing; known are %s", key, strings.Join(names.HostedClusterAnnotations, ", ")))
+		}
 	}
 }
 
@@ -238,13 +249,14 @@ func (d *derivation) cidr(at types.NamespacedName) netip.Prefix {
 	return cidr
 }
 
-// machineNetwork is that of the workers; none where none is written.
+// machineNetwork is that of the workers; none where none is written. Of two families it is the one that has DHCP.
 func machineNetwork(hc *hyperv1.HostedCluster) (netip.Prefix, error) {
 	machines := hc.Spec.Networking.MachineNetwork
 	if len(machines) == 0 {
 		return netip.Prefix{}, nil
 	}
-	return network(machines[0].CIDR.String())
+	at := max(0, slices.IndexFunc(machines, func(m hyperv1.MachineNetworkEntry) bool { return m.CIDR.IP.To4() != nil }))
+	return network(machines[at].CIDR.String())
 }
 
 // ofNetwork is the subnet that the workers' network says. Of another tenant's nothing is read.

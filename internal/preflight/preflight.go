@@ -123,7 +123,7 @@ func notJudged(in plan.Input, outlook plan.Outlook) (all []string) {
 		all = append(all, fmt.Sprintf("whether workers are plugged in well and have addresses enough: the files hold no NodePool of HostedCluster %s/%s", hc.Namespace, hc.Name))
 	}
 	for _, pool := range in.NodePools {
-		if pool.Spec.Platform.Kubevirt == nil {
+		if pool.Spec.Platform.Kubevirt == nil && !plan.Elsewhere(pool.Spec.Platform.Type) {
 			all = append(all, fmt.Sprintf("whether the machines of NodePool %s/%s (platform %s) are on the VLAN: no field says it", pool.Namespace, pool.Name, pool.Spec.Platform.Type))
 		}
 	}
@@ -225,6 +225,8 @@ func (r Report) outlook(to io.Writer) {
 		says = "would not work with this alone: " + r.Ask
 	case !r.Works:
 		says = "would not work"
+	case slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity == Waiting }):
+		says = "cannot be judged yet"
 	}
 	fmt.Fprintf(to, "%s/%s %s\n", r.Namespace, r.Name, says)
 	if s := r.Serves; s != nil {

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -48,7 +49,11 @@ type given struct {
 
 func (r *reading) take(name string) error {
 	if name == "-" {
-		objects, err := documents(r.stdin)
+		text, err := io.ReadAll(r.stdin)
+		if err != nil {
+			return err
+		}
+		objects, err := documents(bytes.NewReader(inUTF8(text)))
 		if err != nil {
 			return fmt.Errorf("-: %w", err)
 		}
@@ -65,16 +70,29 @@ func (r *reading) take(name string) error {
 	if err != nil {
 		return err
 	}
-	objects, err := documents(bytes.NewReader(text))
+	objects, err := documents(bytes.NewReader(inUTF8(text)))
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return r.add(name, objects)
 }
 
+// dumped says whether a directory is what `oc adm inspect` leaves of a cluster.
+func dumped(dir string) bool {
+	for _, mark := range []string{"namespaces", "cluster-scoped-resources"} {
+		if info, err := os.Stat(filepath.Join(dir, mark)); err == nil && info.IsDir() {
+			return true
+		}
+	}
+	return false
+}
+
 // hosted is how HyperShift's dump calls the directory of what is in a hosted cluster itself (hypershift: cmd/cluster/core/dump.go), of
 // which the names mean other things here.
 const hosted = "hostedcluster-"
+
+// mounted is how the kubelet calls the directories of a mounted ConfigMap or Secret; links lead to what is in the newest.
+const mounted = ".."
 
 func (r *reading) directory(name string) error {
 	files, root := 0, name+string(filepath.Separator) // a link is followed
@@ -83,7 +101,10 @@ func (r *reading) directory(name string) error {
 		case err != nil:
 			r.passedOver = append(r.passedOver, err.Error())
 			return nil
-		case entry.IsDir() && file != root && strings.HasPrefix(entry.Name(), hosted):
+		case entry.IsDir() && file != root && strings.HasPrefix(entry.Name(), hosted) && dumped(file):
+			r.passedOver = append(r.passedOver, file+": it is of the hosted cluster itself")
+			return fs.SkipDir
+		case entry.IsDir() && file != root && strings.HasPrefix(entry.Name(), mounted):
 			return fs.SkipDir
 		case entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)):
 			return nil
@@ -99,17 +120,17 @@ func (r *reading) directory(name string) error {
 
 // within reads a file of a directory. Most of thousands speak of nothing that is read here, and are not parsed.
 func (r *reading) within(file string) error {
-	text, err := os.ReadFile(file)
+	text, err := ofRegular(file)
 	if err != nil {
 		r.passedOver = append(r.passedOver, err.Error())
 		return nil
 	}
-	if !speaksOf(text, known) {
+	if text = inUTF8(text); !speaksOf(text, known) {
 		return nil
 	}
 	objects, err := documents(bytes.NewReader(text))
 	switch {
-	case err != nil && speaksOf(text, unmistakable):
+	case err != nil && decides(text) && !(errors.Is(err, errNoObject) && ofOthers(text)):
 		return fmt.Errorf("%s: %w", file, err)
 	case err != nil:
 		r.passedOver = append(r.passedOver, fmt.Sprintf("%s: %v", file, err))
@@ -117,6 +138,30 @@ func (r *reading) within(file string) error {
 	}
 	return r.add(file, objects)
 }
+
+// decides says whether a text has what must not be passed over.
+func decides(text []byte) bool {
+	return speaksOf(text, unmistakable) || bytes.Contains(text, []byte(hyperv1.GroupVersion.Group))
+}
+
+// ofRegular is the text of a file; a pipe of a directory would keep us waiting.
+func ofRegular(file string) ([]byte, error) {
+	info, err := os.Stat(file)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: it is no regular file", file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(file)
+}
+
+// ofOthers says whether a text has kinds within something else alone, as a kustomization's patches, values of Helm and playbooks do.
+func ofOthers(text []byte) bool {
+	return !kindAtTop.Match(text) && !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{"))
+}
+
+var kindAtTop = regexp.MustCompile(`(?m)^"?kind"?:`)
 
 var kindWritten = regexp.MustCompile(`"?kind"?:\s*"?([A-Za-z]+)`)
 

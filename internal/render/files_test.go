@@ -1,13 +1,18 @@
 package render_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	. "github.com/onsi/gomega"
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/cldmnky/oooi/internal/plan"
@@ -66,7 +71,9 @@ func TestAMustGatherIsRead(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(objects).To(HaveLen(3))
 	g.Expect(objects).To(ContainElement(And(BeAssignableToTypeOf(&corev1.Service{}), HaveField("Spec.Ports", HaveExactElements(HaveField("Port", int32(6443)))))), "the newer of two")
-	g.Expect(notes).To(HaveExactElements(HavePrefix("passed over: " + filepath.Join(dir, "quay/namespaces/clusters-c1/core/torn.yaml") + ": ")))
+	g.Expect(notes).To(HaveExactElements(
+		"passed over: "+filepath.Join(dir, "quay/hostedcluster-c1")+": it is of the hosted cluster itself",
+		HavePrefix("passed over: "+filepath.Join(dir, "quay/namespaces/clusters-c1/core/torn.yaml")+": ")))
 }
 
 // On OpenShift no allow-list is not one that admits all: its operator keeps it on the nodes. HyperShift alone is no OpenShift.
@@ -100,6 +107,95 @@ func TestAFileOfADirectoryThatDecidesAndCannotBeReadIsRefused(t *testing.T) {
 	dir := place(t, map[string]string{"deep/infra.yaml": "apiVersion: hostedcluster.densityops.com/v1alpha1\nkind: Infra\nmetadata: {name: c1}\nspec: {cidr: x}\n"})
 	_, _, err := render.Files(nil, []string{dir})
 	NewWithT(t).Expect(err).To(MatchError(And(HavePrefix(filepath.Join(dir, "deep/infra.yaml")), ContainSubstring(`unknown field "spec.cidr"`))))
+}
+
+// What somebody keeps beside the objects: none of it is one, and only what may hide one is told of.
+func TestWhatIsNoObjectOfOursIsPassedOver(t *testing.T) {
+	const pool = "apiVersion: hypershift.openshift.io/v1beta1\nkind: NodePool\nmetadata: {name: c1, namespace: clusters}\n"
+	for name, c := range map[string]struct {
+		files map[string]string
+		notes []string
+	}{
+		"Karpenter's NodePool": {map[string]string{"k.yaml": "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: default}\n"}, nil},
+		"a kustomization":      {map[string]string{"kustomization.yaml": "resources: [pool.yaml]\npatches:\n- target: {kind: HostedCluster}\n"}, []string{"kustomization.yaml"}},
+		"values of Helm":       {map[string]string{"values.yaml": "extra:\n- apiVersion: hypershift.openshift.io/v1beta1\n  kind: HostedCluster\n"}, []string{"values.yaml"}},
+		"a playbook":           {map[string]string{"play.yml": "- hosts: all\n  tasks:\n  - k8s: {definition: {kind: HostedCluster}}\n"}, []string{"play.yml"}},
+		"a mounted ConfigMap":  {map[string]string{"..2026_11_22/pool.yaml": pool}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c.files["pool.yaml"] = pool
+			objects, notes, err := render.Files(nil, []string{place(t, c.files)})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(objects).To(HaveLen(1))
+			g.Expect(notes).To(HaveLen(len(c.notes)))
+			for i, file := range c.notes {
+				g.Expect(notes[i]).To(And(HavePrefix("passed over: "), ContainSubstring(file), ContainSubstring("not a Kubernetes object")))
+			}
+		})
+	}
+}
+
+func TestADirectoryOfAnAdminsOwnIsReadWhateverItsName(t *testing.T) {
+	objects, notes, err := render.Files(nil, []string{place(t, map[string]string{"hostedcluster-c1/hc.yaml": "apiVersion: hypershift.openshift.io/v1beta1\nkind: HostedCluster\nmetadata: {name: c1}\n"})})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(notes).To(BeEmpty())
+	NewWithT(t).Expect(objects).To(HaveLen(1))
+}
+
+func TestAPipeInADirectoryKeepsNobodyWaiting(t *testing.T) {
+	dir := place(t, map[string]string{"a.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n"})
+	NewWithT(t).Expect(unix.Mkfifo(filepath.Join(dir, "b.yaml"), 0o600)).To(Succeed())
+	objects, notes, err := render.Files(nil, []string{dir})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(notes).To(HaveExactElements(HaveSuffix("b.yaml: it is no regular file")))
+	NewWithT(t).Expect(objects).To(HaveLen(1))
+}
+
+// PowerShell redirects in UTF-16.
+func TestUTF16IsRead(t *testing.T) {
+	const text = "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: b}\n"
+	for name, order := range map[string]binary.AppendByteOrder{"little": binary.LittleEndian, "big": binary.BigEndian} {
+		t.Run(name, func(t *testing.T) {
+			var utf []byte
+			for _, unit := range utf16.Encode([]rune("\ufeff" + text)) {
+				utf = order.AppendUint16(utf, unit)
+			}
+			dir := place(t, map[string]string{"a.yaml": string(utf)})
+			for _, from := range []string{dir, filepath.Join(dir, "a.yaml"), "-"} {
+				objects, _, err := render.Files(bytes.NewReader(utf), []string{from})
+				NewWithT(t).Expect(err).NotTo(HaveOccurred())
+				NewWithT(t).Expect(objects).To(HaveLen(2), from)
+			}
+		})
+	}
+}
+
+// Where no flag says them, the networks are the cluster's, as for the operator.
+func TestTheClustersNetworksAreThoseOfItsNetwork(t *testing.T) {
+	const network = "apiVersion: config.openshift.io/v1\nkind: Network\nmetadata: {name: cluster}\nstatus: {clusterNetwork: [{cidr: 10.1.0.0/16}], serviceNetwork: [10.2.0.0/16]}\n---\n"
+	objects, err := render.Read(strings.NewReader(network + vlan("v1", "br1") + infraOn("a", "v1")))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	of := func(s plan.Settings) plan.Settings { return objects.Inputs(s)[0].Settings }
+	said := []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}
+	NewWithT(t).Expect(of(plan.Settings{ServiceCIDRs: said})).To(And(HaveField("PodCIDRs", plan.Prefixes("10.1.0.0/16")), HaveField("ServiceCIDRs", said)))
+	NewWithT(t).Expect(of(plan.Settings{PodCIDRs: said})).To(And(HaveField("PodCIDRs", said), HaveField("ServiceCIDRs", plan.Prefixes("10.2.0.0/16"))))
+}
+
+// In the seeds' form the HostedControlPlane names the HostedCluster; before it is there, its namespace does.
+func TestAControlPlaneThatIsYetToBeMadeIsFound(t *testing.T) {
+	const hc = "apiVersion: hypershift.openshift.io/v1beta1\nkind: HostedCluster\nmetadata: {name: c1, namespace: clusters}\n---\n"
+	infra := strings.Replace(infraOn("a", "v1"), "spec: {", "spec: {infraComponents: {proxy: {controlPlaneNamespace: clusters-c1}}, ", 1)
+	objects, err := render.Read(strings.NewReader(hc + vlan("v1", "br1") + infra))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(objects.Inputs(planSettings)[0].HostedCluster).To(HaveField("Name", "c1"))
+}
+
+// HyperShift's webhook fills in what a NodePool of VirtualMachines leaves out.
+func TestANodePoolOfVirtualMachinesSaysNoMore(t *testing.T) {
+	objects, err := render.Read(strings.NewReader("apiVersion: hypershift.openshift.io/v1beta1\nkind: NodePool\nmetadata: {name: c1}\nspec: {platform: {type: KubeVirt}}\n"))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(objects).To(HaveExactElements(HaveField("Spec.Platform.Kubevirt", Not(BeNil()))))
 }
 
 func TestAnObjectIsGivenOnce(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
@@ -27,12 +28,28 @@ var openShiftNetwork = named("", "cluster")
 // Inputs are what each Infra of the files is planned from, in the order of the files.
 func (o Objects) Inputs(settings plan.Settings) []plan.Input {
 	infras := pick[v1alpha1.Infra](o, "")
-	on := o.segments(infras)
+	on, settings := o.segments(infras), o.inCluster(settings)
 	var all []plan.Input
 	for _, infra := range infras {
 		all = append(all, o.input(infra, on, settings))
 	}
 	return all
+}
+
+// inCluster has the networks of the files' cluster where no flag says them.
+func (o Objects) inCluster(settings plan.Settings) plan.Settings {
+	network := find[configv1.Network](o, openShiftNetwork)
+	if network == nil {
+		return settings
+	}
+	pods, services := plan.NetworksOf(network)
+	if len(settings.PodCIDRs) == 0 {
+		settings.PodCIDRs = pods
+	}
+	if len(settings.ServiceCIDRs) == 0 {
+		settings.ServiceCIDRs = services
+	}
+	return settings
 }
 
 // segments are what lies on each layer 2, by its name: the Infras, and the networks that lead there but for those that we
@@ -116,11 +133,11 @@ func (o Objects) Provisionings(settings plan.Settings) []plan.Provisioning {
 	return all
 }
 
-// Asking are the objects as they would be if each HostedCluster asked for an Infra.
+// Asking are the objects as they would be if each HostedCluster asked for an Infra whose machines can be on a VLAN.
 func (o Objects) Asking() Objects {
 	all := slices.Clone(o)
 	for i, object := range all {
-		if hc, ok := object.(*hyperv1.HostedCluster); ok {
+		if hc, ok := object.(*hyperv1.HostedCluster); ok && !plan.Elsewhere(hc.Spec.Platform.Type) {
 			hc = hc.DeepCopy()
 			metav1.SetMetaDataAnnotation(&hc.ObjectMeta, names.AnnotationInfra, names.InfraAuto)
 			all[i] = hc
@@ -133,11 +150,21 @@ func (o Objects) nodePools(hc types.NamespacedName) []hyperv1.NodePool {
 	return slices.DeleteFunc(values(pick[hyperv1.NodePool](o, hc.Namespace)), func(p hyperv1.NodePool) bool { return p.Spec.ClusterName != hc.Name })
 }
 
+// controlPlane of a namespace, as HyperShift will make it where the files have only its HostedCluster.
 func (o Objects) controlPlane(namespace string) *hyperv1.HostedControlPlane {
 	if namespace == "" {
 		return nil
 	}
-	return first(pick[hyperv1.HostedControlPlane](o, namespace))
+	if made := first(pick[hyperv1.HostedControlPlane](o, namespace)); made != nil {
+		return made
+	}
+	for _, hc := range pick[hyperv1.HostedCluster](o, "") {
+		if endpoint.ControlPlaneNamespace(hc) == namespace {
+			of := map[string]string{names.AnnotationHostedCluster: hc.Namespace + "/" + hc.Name}
+			return &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: hc.Name, Annotations: of}}
+		}
+	}
+	return nil
 }
 
 func (o Objects) nadOf(infra *v1alpha1.Infra) *nad.NetworkAttachmentDefinition {

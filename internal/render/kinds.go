@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	routev1 "github.com/openshift/api/route/v1"
@@ -27,11 +28,11 @@ var (
 		v1alpha1.GroupVersion.WithKind("ProxyServer"),
 		hyperv1.GroupVersion.WithKind("HostedCluster"),
 		hyperv1.GroupVersion.WithKind("HostedControlPlane"),
-		hyperv1.GroupVersion.WithKind("NodePool"),
 		nad.GroupVersion.WithKind("NetworkAttachmentDefinition"),
 	}
-	// common names are those of other groups' kinds too: Knative has a Service, Calico a NetworkPolicy.
+	// common names are those of other groups' kinds too: Knative has a Service, Calico a NetworkPolicy, Karpenter a NodePool.
 	common = kinds{
+		hyperv1.GroupVersion.WithKind("NodePool"),
 		corev1.SchemeGroupVersion.WithKind("Namespace"),
 		corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		corev1.SchemeGroupVersion.WithKind("Service"),
@@ -43,12 +44,14 @@ var (
 		openShiftDNS, // config.openshift.io has a DNS too
 	}
 	known = slices.Concat(unmistakable, common)
+	// decisive kinds are nothing without a name.
+	decisive = append(kinds{hyperv1.GroupVersion.WithKind("NodePool")}, unmistakable...)
 )
 
 type kinds []schema.GroupVersionKind
 
 func (k kinds) named(name string) bool {
-	return slices.ContainsFunc(k, func(kind schema.GroupVersionKind) bool { return kind.Kind == name })
+	return slices.ContainsFunc(k, func(kind schema.GroupVersionKind) bool { return strings.EqualFold(kind.Kind, name) })
 }
 
 // reads says whether planning reads a kind, and refuses one that was meant to be read but would be passed over.
@@ -57,8 +60,12 @@ func reads(kind schema.GroupVersionKind) (bool, error) {
 		return true, nil
 	}
 	for _, k := range known {
-		if k.Kind == kind.Kind && (k.Group == kind.Group || slices.Contains(unmistakable, k)) {
+		ours := k.Group == kind.Group || slices.Contains(unmistakable, k)
+		switch {
+		case k.Kind == kind.Kind && ours:
 			return false, fmt.Errorf("%s of apiVersion %q is not read; write apiVersion: %s", kind.Kind, kind.GroupVersion(), k.GroupVersion())
+		case strings.EqualFold(k.Kind, kind.Kind) && ours:
+			return false, fmt.Errorf("%s has no kind %s; write kind: %s", k.Group, kind.Kind, k.Kind)
 		}
 	}
 	if kind.Group == v1alpha1.GroupVersion.Group {

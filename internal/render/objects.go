@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -102,10 +103,18 @@ func decode(doc []byte) (Objects, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", kind.Kind, inYAML(err))
 	}
-	if o, ok := object.(metav1.Object); ok && decoder == strict && o.GetName() == "" {
+	if o, ok := object.(metav1.Object); ok && o.GetName() == "" && slices.Contains(decisive, kind) {
 		return nil, fmt.Errorf("%s: it has no metadata.name; give it one", kind.Kind)
 	}
-	return Objects{placed(object)}, nil
+	return Objects{placed(defaulted(object))}, nil
+}
+
+// defaulted is an object as HyperShift's webhook leaves it (hypershift: nodepool_webhook.go): planning takes the rest as written.
+func defaulted(object runtime.Object) runtime.Object {
+	if pool, is := object.(*hyperv1.NodePool); is && pool.Spec.Platform.Type == hyperv1.KubevirtPlatform && pool.Spec.Platform.Kubevirt == nil {
+		pool.Spec.Platform.Kubevirt = &hyperv1.KubevirtNodePoolPlatform{}
+	}
+	return object
 }
 
 // inYAML tells of a value of another type without the names of Go.
@@ -129,6 +138,8 @@ func placed(object runtime.Object) runtime.Object {
 	return object
 }
 
+var errNoObject = errors.New("not a Kubernetes object: it must start with apiVersion and kind, e.g. apiVersion: v1, kind: Service")
+
 // kindOf is empty for a document that says nothing: comments alone.
 func kindOf(doc []byte) (schema.GroupVersionKind, error) {
 	var text any
@@ -137,7 +148,7 @@ func kindOf(doc []byte) (schema.GroupVersionKind, error) {
 	}
 	var of metav1.TypeMeta
 	if err := yaml.Unmarshal(doc, &of); err != nil || of.Kind == "" || of.APIVersion == "" {
-		return schema.GroupVersionKind{}, errors.New("not a Kubernetes object: it must start with apiVersion and kind, e.g. apiVersion: v1, kind: Service")
+		return schema.GroupVersionKind{}, errNoObject
 	}
 	return of.GroupVersionKind(), nil
 }

@@ -54,6 +54,9 @@ func TestReadSaysWhatItCannotTake(t *testing.T) {
 		"apiVersion: hypershift.openshift.io/v1beta1\nkind: HostedCluster\nspec: {services: {apiserver: {type: Route}}}\n":                  "document 1: HostedCluster: spec.services is an object, and takes a list",
 		"apiVersion: hostedcluster.densityops.com/v1alpha1\nkind: Infra\nspec: {appsIngress: {metallb: {ipAddressPoolRange: 10.0.0.0/24}}}": "document 1: Infra: spec.appsIngress.metallb.ipAddressPoolRange is text, and takes a list",
 		"apiVersion: k8s.ovn.org/v1\nkind: ClusterUserDefinedNetwork\nspec: {network: {localnet: {mtu: \"1500\"}}}\n":                       "document 1: ClusterUserDefinedNetwork: spec.network.localnet.mtu is text, and takes a whole number; write it without quotes",
+		"apiVersion: hypershift.openshift.io/v1beta1\nkind: Hostedcluster\nmetadata: {name: c1}\n":                                          "hypershift.openshift.io has no kind Hostedcluster; write kind: HostedCluster",
+		"apiVersion: hypershift.openshift.io/v1beta1\nkind: Nodepool\nmetadata: {name: c1}\n":                                               "write kind: NodePool",
+		"apiVersion: hypershift.openshift.io/v1beta1\nkind: NodePool\nmetadata: {}\n":                                                       "document 1: NodePool: it has no metadata.name; give it one",
 		"kind: Infra\nmetadata: {name: a}": "not a Kubernetes object",
 		"just words":                       "document 1: not a Kubernetes object: it must start with apiVersion and kind, e.g. apiVersion: v1, kind: Service",
 	} {
