@@ -130,7 +130,7 @@ func (r *reading) within(file string) error {
 	}
 	objects, err := documents(bytes.NewReader(text))
 	switch {
-	case err != nil && decides(text) && !(errors.Is(err, errNoObject) && ofOthers(text)):
+	case err != nil && decides(text) && (!errors.Is(err, errNoObject) || !ofOthers(text)):
 		return fmt.Errorf("%s: %w", file, err)
 	case err != nil:
 		r.passedOver = append(r.passedOver, fmt.Sprintf("%s: %v", file, err))
