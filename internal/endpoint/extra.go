@@ -61,10 +61,10 @@ var ofControlPlane = []string{"api", "ignition", "oauth", "konnectivity", "metri
 
 // clashes says whether e cannot stand beside what the table has, or will have once the control plane is published.
 func (t *Table) clashes(e Endpoint) bool {
-	others := t.Endpoints
+	others := slices.Clone(t.Endpoints)
 	if hc := t.of.HostedCluster; hc != nil && hc.Status.ControlPlaneEndpoint.Host == "" {
 		for _, name := range ofControlPlane {
-			others = append(others[:len(others):len(others)], Endpoint{Name: name})
+			others = append(others, Endpoint{Name: name})
 		}
 	}
 	for _, other := range others {

@@ -33,11 +33,12 @@ func (r *reader) refused() {
 	for _, why := range r.unpublished() {
 		refuse("spec.services", why)
 	}
-	if why := mixed(r.HostedCluster.Spec.Networking); why != "" {
+	networks := networksOf(r.HostedCluster.Spec.Networking)
+	if why := mixed(networks); why != "" {
 		refuse("spec.networking", why)
 	}
-	if at, why := advertised(r.HostedCluster.Spec.Networking); why != "" {
-		refuse(at, why)
+	if field, why := holding(networks, Advertised(r.HostedCluster)); why != "" {
+		refuse(field, why)
 	}
 }
 
@@ -81,11 +82,14 @@ func oneOf(types []hyperv1.PublishingStrategyType) string {
 }
 
 // mixed says which of the first networks are of two families (hypershift: validateNetworkStackAddresses).
-func mixed(n hyperv1.ClusterNetworking) string {
+func mixed(networks []network) string {
 	first := map[bool]string{} // by whether it is IPv4
-	for _, network := range networks(n) {
-		if p, err := netip.ParsePrefix(network.first); err == nil && first[p.Addr().Is4()] == "" {
-			first[p.Addr().Is4()] = network.name + " " + network.first
+	for _, n := range networks {
+		if len(n.cidrs) == 0 {
+			continue
+		}
+		if p, err := netip.ParsePrefix(n.cidrs[0]); err == nil && first[p.Addr().Is4()] == "" {
+			first[p.Addr().Is4()] = n.name + " " + n.cidrs[0]
 		}
 	}
 	if len(first) < 2 {
@@ -94,30 +98,24 @@ func mixed(n hyperv1.ClusterNetworking) string {
 	return fmt.Sprintf("its first networks are of two families: %s and %s; put those of one family first", first[true], first[false])
 }
 
-type firstNetwork struct {
-	name, first string
-	all         []string
+// network is one field of a HostedCluster's spec.networking.
+type network struct {
+	name  string
+	cidrs []string
 }
 
-func networks(n hyperv1.ClusterNetworking) []firstNetwork {
-	var clusters, services, machines []string
+func networksOf(n hyperv1.ClusterNetworking) []network {
+	clusters, machines, services := network{name: "clusterNetwork"}, network{name: "machineNetwork"}, network{name: "serviceNetwork"}
 	for _, e := range n.ClusterNetwork {
-		clusters = append(clusters, e.CIDR.String())
-	}
-	for _, e := range n.ServiceNetwork {
-		services = append(services, e.CIDR.String())
+		clusters.cidrs = append(clusters.cidrs, e.CIDR.String())
 	}
 	for _, e := range n.MachineNetwork {
-		machines = append(machines, e.CIDR.String())
+		machines.cidrs = append(machines.cidrs, e.CIDR.String())
 	}
-	var all []firstNetwork
-	for name, cidrs := range map[string][]string{"clusterNetwork": clusters, "serviceNetwork": services, "machineNetwork": machines} {
-		if len(cidrs) > 0 {
-			all = append(all, firstNetwork{name, cidrs[0], cidrs})
-		}
+	for _, e := range n.ServiceNetwork {
+		services.cidrs = append(services.cidrs, e.CIDR.String())
 	}
-	slices.SortFunc(all, func(a, b firstNetwork) int { return strings.Compare(a.name, b.name) })
-	return all
+	return []network{clusters, machines, services}
 }
 
 // defaultAdvertised is the address at which each worker has the API itself, where none is written (hypershift: support/config,
@@ -133,20 +131,16 @@ func Advertised(hc *hyperv1.HostedCluster) netip.Addr {
 	if api := hc.Spec.Networking.APIServer; api != nil && api.AdvertiseAddress != nil {
 		text = *api.AdvertiseAddress
 	}
-	a, err := netip.ParseAddr(text)
-	if err != nil {
-		return netip.Addr{}
-	}
+	a, _ := netip.ParseAddr(text) // not valid where it cannot be read
 	return a
 }
 
-// advertised: that address lies in none of the cluster's networks (hypershift: checkAdvertiseAddressOverlapping).
-func advertised(n hyperv1.ClusterNetworking) (field, why string) {
-	at := Advertised(&hyperv1.HostedCluster{Spec: hyperv1.HostedClusterSpec{Networking: n}})
-	for _, network := range networks(n) {
-		for _, text := range network.all {
-			if p, err := netip.ParsePrefix(text); err == nil && p.Contains(at) {
-				return "spec.networking." + network.name, fmt.Sprintf("%s %s holds %s, at which each worker has the API itself; write another network, or another spec.networking.apiServer.advertiseAddress", network.name, text, at)
+// holding says which of a cluster's networks holds the address that is advertised: none may (hypershift: checkAdvertiseAddressOverlapping).
+func holding(networks []network, advertised netip.Addr) (field, why string) {
+	for _, n := range networks {
+		for _, cidr := range n.cidrs {
+			if p, err := netip.ParsePrefix(cidr); err == nil && p.Contains(advertised) {
+				return "spec.networking." + n.name, fmt.Sprintf("%s %s holds %s, at which each worker has the API itself; write another network, or another spec.networking.apiServer.advertiseAddress", n.name, cidr, advertised)
 			}
 		}
 	}

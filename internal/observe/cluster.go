@@ -33,15 +33,12 @@ func Cluster(s plan.Settings) (plan.Settings, error) {
 // and ServiceCIDRs have.
 func (o *Observer) networks(ctx context.Context) (plan.Settings, error) {
 	s := o.Settings
-	pods, services, err := o.openShiftNetworks(ctx)
+	network, err := get[configv1.Network](ctx, o, openShiftNetwork)
 	if err != nil {
 		return s, err
 	}
-	if len(s.PodCIDRs) == 0 {
-		s.PodCIDRs = pods
-	}
-	if len(s.ServiceCIDRs) == 0 {
-		s.ServiceCIDRs = services
+	if network != nil {
+		s = s.In(network)
 	}
 	if len(s.PodCIDRs) == 0 {
 		if s.PodCIDRs, err = o.nodeNetworks(ctx); err != nil {
@@ -72,16 +69,6 @@ func clusterDomain(resolvConf string) string {
 
 // openShiftNetwork is the one Network of an OpenShift cluster.
 var openShiftNetwork = types.NamespacedName{Name: "cluster"}
-
-// openShiftNetworks are none where there is no Network of OpenShift.
-func (o *Observer) openShiftNetworks(ctx context.Context) (pods, services []netip.Prefix, err error) {
-	network, err := get[configv1.Network](ctx, o, openShiftNetwork)
-	if err != nil || network == nil {
-		return nil, nil, err
-	}
-	pods, services = plan.NetworksOf(network)
-	return pods, services, nil
-}
 
 func (o *Observer) nodeNetworks(ctx context.Context) ([]netip.Prefix, error) {
 	nodes := &corev1.NodeList{}

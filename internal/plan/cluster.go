@@ -7,13 +7,19 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// NetworksOf OpenShift's one Network are the management cluster's, as it has them now.
-func NetworksOf(network *configv1.Network) (pods, services []netip.Prefix) {
+// In has the pod and service networks of OpenShift's one Network, as the cluster has them now, where no flag says them.
+func (s Settings) In(network *configv1.Network) Settings {
 	var blocks []string
 	for _, b := range network.Status.ClusterNetwork {
 		blocks = append(blocks, b.CIDR)
 	}
-	return Prefixes(blocks...), Prefixes(network.Status.ServiceNetwork...)
+	if len(s.PodCIDRs) == 0 {
+		s.PodCIDRs = Prefixes(blocks...)
+	}
+	if len(s.ServiceCIDRs) == 0 {
+		s.ServiceCIDRs = Prefixes(network.Status.ServiceNetwork...)
+	}
+	return s
 }
 
 // Prefixes are those texts that are networks, in an order of their own: a cache lists objects in any.

@@ -48,33 +48,31 @@ type given struct {
 }
 
 func (r *reading) take(name string) error {
-	if name == "-" {
-		text, err := io.ReadAll(r.stdin)
+	if name != "-" {
+		info, err := os.Stat(name)
 		if err != nil {
 			return err
 		}
-		objects, err := documents(bytes.NewReader(inUTF8(text)))
-		if err != nil {
-			return fmt.Errorf("-: %w", err)
+		if info.IsDir() {
+			return r.directory(name)
 		}
-		return r.add("-", objects)
 	}
-	info, err := os.Stat(name)
+	text, err := r.text(name)
 	if err != nil {
 		return err
 	}
-	if info.IsDir() {
-		return r.directory(name)
-	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	objects, err := documents(bytes.NewReader(inUTF8(text)))
+	objects, err := documents(text)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return r.add(name, objects)
+}
+
+func (r *reading) text(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(r.stdin)
+	}
+	return os.ReadFile(name)
 }
 
 // dumped says whether a directory is what `oc adm inspect` leaves of a cluster.
@@ -128,7 +126,7 @@ func (r *reading) within(file string) error {
 	if text = inUTF8(text); !speaksOf(text, known) {
 		return nil
 	}
-	objects, err := documents(bytes.NewReader(text))
+	objects, err := documents(text)
 	switch {
 	case err != nil && decides(text) && (!errors.Is(err, errNoObject) || !ofOthers(text)):
 		return fmt.Errorf("%s: %w", file, err)

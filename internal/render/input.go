@@ -28,28 +28,15 @@ var openShiftNetwork = named("", "cluster")
 // Inputs are what each Infra of the files is planned from, in the order of the files.
 func (o Objects) Inputs(settings plan.Settings) []plan.Input {
 	infras := pick[v1alpha1.Infra](o, "")
-	on, settings := o.segments(infras), o.inCluster(settings)
+	on := o.segments(infras)
+	if network := find[configv1.Network](o, openShiftNetwork); network != nil {
+		settings = settings.In(network)
+	}
 	var all []plan.Input
 	for _, infra := range infras {
 		all = append(all, o.input(infra, on, settings))
 	}
 	return all
-}
-
-// inCluster has the networks of the files' cluster where no flag says them.
-func (o Objects) inCluster(settings plan.Settings) plan.Settings {
-	network := find[configv1.Network](o, openShiftNetwork)
-	if network == nil {
-		return settings
-	}
-	pods, services := plan.NetworksOf(network)
-	if len(settings.PodCIDRs) == 0 {
-		settings.PodCIDRs = pods
-	}
-	if len(settings.ServiceCIDRs) == 0 {
-		settings.ServiceCIDRs = services
-	}
-	return settings
 }
 
 // segments are what lies on each layer 2, by its name: the Infras, and the networks that lead there but for those that we

@@ -3,6 +3,7 @@ package render
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,7 +51,11 @@ func decoders() (ours, others runtime.Decoder) {
 // Read takes the objects of YAML documents, lists among them, with the networks that a cluster would make of them. Kinds that planning
 // does not know are passed over.
 func Read(from io.Reader) (Objects, error) {
-	all, err := documents(from)
+	text, err := io.ReadAll(from)
+	if err != nil {
+		return nil, err
+	}
+	all, err := documents(text)
 	if err != nil {
 		return nil, err
 	}
@@ -58,9 +63,9 @@ func Read(from io.Reader) (Objects, error) {
 	return all, nil
 }
 
-func documents(from io.Reader) (Objects, error) {
+func documents(text []byte) (Objects, error) {
 	var all Objects
-	docs := utilyaml.NewYAMLReader(bufio.NewReader(from))
+	docs := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(inUTF8(text))))
 	for number := 1; ; number++ {
 		doc, err := docs.Read()
 		if errors.Is(err, io.EOF) {
