@@ -130,6 +130,10 @@ type Instance struct {
 	// has read its leases, but nothing asks it for one.
 	// +optional
 	Ready bool `json:"ready,omitempty"`
+	// What keeps it from serving, in its daemon's words; empty while it serves, and when its daemon cannot speak.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
 }
 
 // Condition types. Each begins as Unknown. Each is true by its own definition, whatever the others say: what is refused is

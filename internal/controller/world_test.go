@@ -430,8 +430,8 @@ func (w *world) silent() int {
 	return w.quiet(func() int { return len(w.calls.written()) }, "the manager keeps writing")
 }
 
-// aWhile is longer than anything the manager puts off: Ready stands for 5 s while a daemon has not taken up a change (status/write.go).
-const aWhile = 6 * time.Second
+// aWhile is longer than anything the manager puts off: Ready stands for 3 s while a daemon has not taken up a change (status/write.go).
+const aWhile = 4 * time.Second
 
 // quiet waits until a count has stayed as it is for a while, and returns it.
 func (w *world) quiet(count func() int, otherwise string) int {

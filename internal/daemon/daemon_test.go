@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -342,6 +343,25 @@ func TestStatusIsWrittenOnlyWhenItChanged(t *testing.T) {
 	say(true)
 	g.Eventually(seen).Should(ConsistOf(v1alpha1.Instance{IP: "192.0.2.1", Ready: true}))
 	g.Expect(writes.Load()).To(BeEquivalentTo(2))
+}
+
+// One line, within what the API server takes.
+func TestAnInstanceSaysWhatKeepsItFromServing(t *testing.T) {
+	g := NewWithT(t)
+	ready := NewReadiness("socket", "leases")
+	ready.Set("leases", errors.New(strings.Repeat("ä", 2000)))
+	i := Instance("192.0.2.1", ready.Problem())
+	g.Expect(*i.Ready).To(BeFalse())
+	g.Expect(*i.Message).To(And(HavePrefix("leases: ä"), HaveSuffix("…")))
+	g.Expect(utf8.RuneCountInString(*i.Message)).To(Equal(1024))
+	ready.Set("leases", nil)
+	g.Expect(*Instance("192.0.2.1", ready.Problem()).Message).To(Equal("socket: not yet checked"))
+	ready.Set("socket", errors.New("a"))
+	ready.Set("leases", errors.New("b"))
+	g.Expect(*Instance("192.0.2.1", ready.Problem()).Message).To(Equal("leases: b; socket: a"))
+	ready.Set("socket", nil)
+	ready.Set("leases", nil)
+	g.Expect(Instance("192.0.2.1", ready.Problem())).To(Equal(ac.Instance().WithIP("192.0.2.1").WithReady(true)))
 }
 
 func TestAConditionThatTurnsIsAnEvent(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
 )
 
 // Pauses between attempts to write a status that the API server did not take.
@@ -93,6 +97,26 @@ func (s *Status) write(ctx context.Context, want runtime.ApplyConfiguration, bef
 	}
 	s.tell(ctx, before, now, answer)
 	return nil
+}
+
+// Instance is what a daemon says of itself: nil when it serves, or what keeps it from that.
+func Instance(ip v1alpha1.IPAddress, problem error) *ac.InstanceApplyConfiguration {
+	instance := ac.Instance().WithIP(ip).WithReady(problem == nil)
+	if problem != nil {
+		instance.WithMessage(Bounded(strings.ReplaceAll(problem.Error(), "\n", "; ")))
+	}
+	return instance
+}
+
+// longest message that the API server takes of an instance or a backend: for one that is longer it refuses the whole status.
+const longest = 1024
+
+// Bounded is a message that fits.
+func Bounded(message string) string {
+	if runes := []rune(message); len(runes) > longest {
+		return string(runes[:longest-1]) + "…"
+	}
+	return message
 }
 
 // Condition says what a condition should be now; its transition time is kept from the conditions seen so far unless the

@@ -124,7 +124,7 @@ func (said *reported) next(r report) *ac.DHCPServerApplyConfiguration {
 		said.counts, said.counted = r.counts, r.at
 	}
 	status := ac.DHCPServerStatus().
-		WithInstances(ac.Instance().WithIP(v1alpha1.IPAddress(r.server.Spec.NetworkConfig.ServerIP)).WithReady(r.ready == nil)).
+		WithInstances(daemon.Instance(v1alpha1.IPAddress(r.server.Spec.NetworkConfig.ServerIP), r.ready)).
 		WithActiveLeases(int32(said.active)).WithTotalLeases(int32(said.total)).WithPoolSize(int32(said.size))
 	for _, c := range []metav1.Condition{r.configAccepted(), r.addressesLeft(), r.clockSteady()} {
 		meta.SetStatusCondition(&said.conditions, c)

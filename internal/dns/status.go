@@ -73,7 +73,7 @@ func (s *status) wanted() *ac.DNSServerApplyConfiguration {
 	}
 	want := ac.DNSServerStatus().WithConditions(daemon.Condition(s.newest.Status.Conditions, s.verdict()))
 	if s.instance != "" {
-		want.WithInstances(ac.Instance().WithIP(v1alpha1.IPAddress(s.instance)).WithReady(s.ready.Problem() == nil))
+		want.WithInstances(daemon.Instance(v1alpha1.IPAddress(s.instance), s.ready.Problem()))
 	}
 	return ac.DNSServer(s.newest.Name, s.newest.Namespace).WithStatus(want)
 }

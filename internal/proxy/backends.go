@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/proxy/intent"
 )
 
@@ -43,7 +44,7 @@ func (p *Proxy) backends(counts map[string]tally) []v1alpha1.BackendStatus {
 		was := slices.IndexFunc(before, func(s v1alpha1.BackendStatus) bool { return s.Name == b.Name })
 		switch untried := !counted || count.healthy == 0 && (count.untried > 0 || p.unread(b)); {
 		case !untried:
-			all = append(all, v1alpha1.BackendStatus{Name: b.Name, Healthy: count.healthy, Total: count.total, Message: bounded(p.why(b, count))})
+			all = append(all, v1alpha1.BackendStatus{Name: b.Name, Healthy: count.healthy, Total: count.total, Message: daemon.Bounded(p.why(b, count))})
 		case was >= 0:
 			all = append(all, before[was])
 		}
@@ -99,16 +100,6 @@ func listed(targets []netip.AddrPort) string {
 		all = append(all, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(all, ", ")
-}
-
-// longest message that the API server takes of a backend (BackendStatus): for one that is longer it refuses the whole status.
-const longest = 1024
-
-func bounded(message string) string {
-	if runes := []rune(message); len(runes) > longest {
-		return string(runes[:longest-1]) + "…"
-	}
-	return message
 }
 
 func (p *Proxy) withoutTargets(s intent.Service) string {

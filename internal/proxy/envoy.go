@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// patience with Envoy: with reportPause and the kubelet's probes before and after, Ready is to be False within ten seconds of its hanging.
+const patience = 2 * time.Second
+
 // envoy reads, and only reads, Envoy's administration socket.
 type envoy struct{ http *http.Client }
 
@@ -17,7 +20,7 @@ func newEnvoy(socket string) envoy {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}
-	return envoy{&http.Client{Transport: &http.Transport{DialContext: dial}, Timeout: 5 * time.Second}}
+	return envoy{&http.Client{Transport: &http.Transport{DialContext: dial}, Timeout: patience}}
 }
 
 func (e envoy) get(ctx context.Context, path string) (io.ReadCloser, error) {
@@ -27,7 +30,7 @@ func (e envoy) get(ctx context.Context, path string) (io.ReadCloser, error) {
 	}
 	response, err := e.http.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("asking Envoy: %w", err)
+		return nil, fmt.Errorf("Envoy does not answer: %w", err)
 	}
 	return response.Body, nil
 }

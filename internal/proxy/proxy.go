@@ -66,7 +66,7 @@ func newProxy(o Options, c client.WithWatch) *Proxy {
 	p := &Proxy{
 		Options: o,
 		ads:     ads.New(),
-		ready:   daemon.NewReadiness(checkConfiguration, checkListeners, daemon.CheckForwarding),
+		ready:   daemon.NewReadiness(checkConfiguration, checkListeners, checkEnvoy, daemon.CheckForwarding),
 		status:  daemon.NewStatus(c, names.ProxyFieldOwner, o.Log),
 		envoy:   newEnvoy(bootstrap.AdminSocket(o.XDSSocket)),
 		started: make(chan struct{}),

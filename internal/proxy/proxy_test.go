@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -156,6 +157,17 @@ func TestADeadTargetIsLeftWithinTwoSeconds(t *testing.T) {
 		g.Expect(reached(port, "a.example.com")).To(Equal("b"))
 		g.Expect(time.Since(begun)).To(BeNumerically("<", 2*time.Second))
 	}
+}
+
+// The kernel takes connections for a process that stands still: only an answer shows that it does not.
+func TestAnEnvoyThatHangsIsNotReady(t *testing.T) {
+	g := NewWithT(t)
+	l := newLab(t, route("a", freePort(t), newTarget(t, "a"), "a.example.com"))
+	g.Expect(l.envoy.Process.Signal(syscall.SIGSTOP)).To(Succeed())
+	g.Eventually(l.proxy.ready.Problem, 10*time.Second).Should(MatchError(HavePrefix("envoy: Envoy does not answer")))
+	g.Eventually(func() any { return l.logs.status()["instances"] }, 10*time.Second).Should(ConsistOf(HaveKeyWithValue("message", HavePrefix("envoy: Envoy does not answer"))))
+	g.Expect(l.envoy.Process.Signal(syscall.SIGCONT)).To(Succeed())
+	l.awaitReady()
 }
 
 func TestEnvoyRefusesConnectionsBeforeItsDescriptorsEnd(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 const (
 	checkConfiguration = "configuration"
 	checkListeners     = "listeners"
+	checkEnvoy         = "envoy"
 )
 
 const (
@@ -57,6 +58,7 @@ func (p *Proxy) reportOnce(ctx context.Context) {
 	if err != nil {
 		p.Log.Debug("targets are not counted", "error", err)
 	}
+	p.ready.Set(checkEnvoy, err) // the kernel takes the connections of an Envoy that hangs
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	verdict := p.ads.Verdict()
@@ -130,7 +132,7 @@ func answers(ctx context.Context, listeners []intent.Listener) error {
 func (p *Proxy) statusNow(verdict ads.Verdict, counts map[string]tally) *ac.ProxyServerApplyConfiguration {
 	status := ac.ProxyServerStatus().
 		WithConditions(daemon.Condition(p.seen.Status.Conditions, p.configAccepted(verdict))).
-		WithInstances(ac.Instance().WithIP(p.seen.Spec.NetworkConfig.ServerIP).WithReady(p.ready.Problem() == nil))
+		WithInstances(daemon.Instance(p.seen.Spec.NetworkConfig.ServerIP, p.ready.Problem()))
 	for _, b := range p.said.next(p.backends(counts), time.Now()) {
 		one := ac.BackendStatus().WithName(b.Name).WithHealthy(b.Healthy).WithTotal(b.Total)
 		if b.Message != "" {

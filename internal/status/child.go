@@ -17,12 +17,13 @@ import (
 
 // child is what the verdicts of every child look at.
 type child struct {
-	meta    metav1.Object
-	before  []metav1.Condition
-	rollout observe.Rollout
-	out     Outcome
-	own     []verdict // conditions of its kind alone, which Ready needs
-	needs   []string  // conditions that its daemon writes, which Ready needs
+	meta      metav1.Object
+	before    []metav1.Condition
+	instances []v1alpha1.Instance // as their daemon told last
+	rollout   observe.Rollout
+	out       Outcome
+	own       []verdict // conditions of its kind alone, which Ready needs
+	needs     []string  // conditions that its daemon writes, which Ready needs
 }
 
 // conditions are the controller's; the daemon's own (ConfigAccepted, …) it writes itself.
@@ -53,7 +54,7 @@ func (c child) ready(accepted verdict) verdict {
 	case config != nil && config.Status == metav1.ConditionFalse:
 		verdict = no(kind, "ConfigRefused", "the daemon serves its last good configuration: "+config.Message)
 	case !c.rollout.Ready:
-		verdict = no(kind, podNotReady, "the pod of "+workload+" is not ready; see: "+podsOf(c.meta))
+		verdict = no(kind, podNotReady, "the pod of "+workload+" is not ready"+c.saysWhy())
 	case config == nil:
 		verdict = no(kind, "Progressing", "the daemon has not reported yet")
 	case config.ObservedGeneration < c.meta.GetGeneration():
@@ -74,6 +75,16 @@ func (c child) told() (all []verdict) {
 		}
 	}
 	return all
+}
+
+// saysWhy a pod that runs is not ready: what its daemon says, or where else to look.
+func (c child) saysWhy() string {
+	for _, i := range c.instances {
+		if i.Message != "" {
+			return ": " + i.Message
+		}
+	}
+	return "; see: " + podsOf(c.meta)
 }
 
 func podsOf(o metav1.Object) string {
@@ -105,7 +116,7 @@ func instances(ip v1alpha1.IPAddress, workload string) []v1alpha1.Instance {
 func DHCP(seen observe.Child[*v1alpha1.DHCPServer], out Outcome, now time.Time) v1alpha1.DHCPServerStatus {
 	s := seen.Server
 	return v1alpha1.DHCPServerStatus{
-		Conditions: child{s, s.Status.Conditions, seen.Rollout, out, nil, []string{v1alpha1.ConditionAddressesLeft, v1alpha1.ConditionClockSteady}}.conditions(now),
+		Conditions: child{s, s.Status.Conditions, s.Status.Instances, seen.Rollout, out, nil, []string{v1alpha1.ConditionAddressesLeft, v1alpha1.ConditionClockSteady}}.conditions(now),
 		Instances:  instances(v1alpha1.IPAddress(s.Spec.NetworkConfig.ServerIP), seen.Rollout.Workload), ObservedGeneration: s.Generation,
 	}
 }
@@ -115,7 +126,7 @@ func DNS(seen observe.Child[*v1alpha1.DNSServer], out Outcome, now time.Time) v1
 	s := seen.Server
 	name, ip := service(seen.Service)
 	return v1alpha1.DNSServerStatus{
-		Conditions: child{s, s.Status.Conditions, seen.Rollout, out, nil, nil}.conditions(now),
+		Conditions: child{s, s.Status.Conditions, s.Status.Instances, seen.Rollout, out, nil, nil}.conditions(now),
 		Instances:  instances(s.Spec.NetworkConfig.ServerIP, seen.Rollout.Workload), ObservedGeneration: s.Generation,
 		DeploymentName: seen.Rollout.Workload, ServiceName: name, ServiceClusterIP: ip,
 	}
@@ -127,7 +138,7 @@ func Proxy(seen observe.Child[*v1alpha1.ProxyServer], out Outcome, now time.Time
 	name, ip := service(seen.Service)
 	behind := backendsOf(s)
 	return v1alpha1.ProxyServerStatus{
-		Conditions: child{s, s.Status.Conditions, seen.Rollout, out, []verdict{behind.verdict()}, nil}.conditions(now),
+		Conditions: child{s, s.Status.Conditions, s.Status.Instances, seen.Rollout, out, []verdict{behind.verdict()}, nil}.conditions(now),
 		Instances:  instances(s.Spec.NetworkConfig.ServerIP, seen.Rollout.Workload), ObservedGeneration: s.Generation,
 		DeploymentName: seen.Rollout.Workload, ConfigMapName: names.EnvoyBootstrap(s.Name), ServiceName: name, ServiceIP: ip,
 		BackendCount: int32(len(s.Spec.Backends)), HealthyBackends: behind.healthy(),

@@ -19,7 +19,7 @@ func TestReadyStandsWhileAPodIsReplaced(t *testing.T) {
 	infra := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{UID: "u"}, Status: serves}
 	g.Expect(w.mayPass(infra, serves, morning)).To(BeZero())
 	g.Expect(w.mayPass(infra, replaced, morning)).To(Equal(patienceOfReady))
-	g.Expect(w.mayPass(infra, replaced, morning.Add(3*time.Second))).To(Equal(patienceOfReady - 3*time.Second))
+	g.Expect(w.mayPass(infra, replaced, morning.Add(time.Second))).To(Equal(patienceOfReady - time.Second))
 	g.Expect(w.mayPass(infra, replaced, morning.Add(patienceOfReady))).To(BeZero(), "it is said now")
 	g.Expect(w.mayPass(infra, serves, morning.Add(6*time.Second))).To(BeZero())
 	g.Expect(w.mayPass(infra, replaced, noon)).To(Equal(patienceOfReady), "another pod, another patience")

@@ -26,6 +26,7 @@ type state struct {
 	dhcp, dns, proxy observe.Rollout
 	said             []metav1.Condition // by the DHCP daemon, beside that it serves the newest spec
 	backends         []v1alpha1.BackendStatus
+	instances        []v1alpha1.Instance // of the proxy
 }
 
 var up = observe.Rollout{Exists: true, Current: true, Ready: true, Workload: "w"}
@@ -57,6 +58,7 @@ func (s state) children(at time.Time) plan.Children {
 	dns.Server.Status.Conditions = DNS(dns, Outcome{}, at).Conditions
 	proxy := observe.Child[*v1alpha1.ProxyServer]{Rollout: rollout(s.proxy)}
 	proxy.Server = &v1alpha1.ProxyServer{Status: v1alpha1.ProxyServerStatus{Conditions: accepted(), Backends: []v1alpha1.BackendStatus{{Name: "ignition", Healthy: 1, Total: 1}}}}
+	proxy.Server.Status.Instances = s.instances
 	proxy.Server.Spec.Backends = []v1alpha1.ProxyBackend{{Name: "ignition"}}
 	if s.backends != nil {
 		proxy.Server.Status.Backends = s.backends
@@ -157,6 +159,7 @@ func TestEachConditionIsTrueByItsOwnDefinition(t *testing.T) {
 		"no address is left":       {state{said: says(v1alpha1.ConditionAddressesLeft, "PoolExhausted")}, v1alpha1.ConditionDHCPReady, "False/PoolExhausted", settled, well, "True/PoolExhausted", "True/PoolExhausted", "False/PoolExhausted", ""},
 		"the clock is off":         {state{said: says(v1alpha1.ConditionClockSteady, "ClockUnsteady")}, v1alpha1.ConditionDHCPReady, "False/ClockUnsteady", settled, well, "True/ClockUnsteady", "True/ClockUnsteady", "False/ClockUnsteady", ""},
 		"the proxy's pod is down":  {state{proxy: stuck(observe.Pod{})}, v1alpha1.ConditionProxyReady, "False/PodNotReady", settled, well, "True/PodNotReady", "True/PodNotReady", "False/PodNotReady", "kubectl"},
+		"its daemon says why":      {state{proxy: stuck(observe.Pod{}), instances: []v1alpha1.Instance{{IP: "192.0.2.2", Ready: true}, {IP: "192.0.2.3", Message: "forwarding: net1 forwards"}}}, v1alpha1.ConditionProxyReady, "False/PodNotReady", settled, well, "True/PodNotReady", "True/PodNotReady", "False/PodNotReady", "the pod of w is not ready: forwarding: net1 forwards"},
 		"an image does not exist":  {state{proxy: stuck(waiting("ImagePullBackOff", "not found"))}, v1alpha1.ConditionProxyReady, "False/PodNotReady", settled, well, "True/PodNotReady", "True/PodNotReady", "False/PodNotReady", "container envoy: ImagePullBackOff: not found"},
 		"a container crashes":      {state{proxy: stuck(crashing())}, v1alpha1.ConditionProxyReady, "False/PodNotReady", settled, well, "True/PodNotReady", "True/PodNotReady", "False/PodNotReady", "CrashLoopBackOff: it ended with exit code 1 (Error) no such flag"},
 		"the nodes are full":       {state{dns: stuck(unschedulable())}, v1alpha1.ConditionDNSReady, "False/PodNotReady", settled, well, "True/PodNotReady", "True/PodNotReady", "False/PodNotReady", "0/3 nodes are available: 3 Too many pods"},

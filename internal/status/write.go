@@ -29,7 +29,7 @@ const leasePause = time.Minute
 
 // patienceOfReady is how long an Infra stays Ready while a pod of it is replaced, or a change is rolled out: a worker asks again and
 // again, and who follows Ready is not to hear of seconds. What is not Ready has to say so within ten.
-const patienceOfReady = 5 * time.Second
+const patienceOfReady = 3 * time.Second
 
 // passing are the reasons that Ready has meanwhile.
 var passing = []string{"Progressing", podNotReady, "ClockUnsteady"}

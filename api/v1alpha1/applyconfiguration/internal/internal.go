@@ -827,6 +827,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: ip
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.IPAddress
+    - name: message
+      type:
+        scalar: string
     - name: ready
       type:
         scalar: boolean

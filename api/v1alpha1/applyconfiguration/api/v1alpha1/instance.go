@@ -18,6 +18,8 @@ type InstanceApplyConfiguration struct {
 	// True when its daemon says that it serves. DNS and proxy try their own sockets on the VLAN; DHCP holds its socket and
 	// has read its leases, but nothing asks it for one.
 	Ready *bool `json:"ready,omitempty"`
+	// What keeps it from serving, in its daemon's words; empty while it serves, and when its daemon cannot speak.
+	Message *string `json:"message,omitempty"`
 }
 
 // InstanceApplyConfiguration constructs a declarative configuration of the Instance type for use with
@@ -47,5 +49,13 @@ func (b *InstanceApplyConfiguration) WithWorkload(value string) *InstanceApplyCo
 // If called multiple times, the Ready field is set to the value of the last call.
 func (b *InstanceApplyConfiguration) WithReady(value bool) *InstanceApplyConfiguration {
 	b.Ready = &value
+	return b
+}
+
+// WithMessage sets the Message field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Message field is set to the value of the last call.
+func (b *InstanceApplyConfiguration) WithMessage(value string) *InstanceApplyConfiguration {
+	b.Message = &value
 	return b
 }
