@@ -59,6 +59,10 @@ e2e-cut-off: ## The applications' scenario with the hosted API cut off for 5 min
 e2e-metallb: ## Applications through the real MetalLB and through node ports, on virtual machines. Needs two idle cores.
 	test/lab/e2e/run -tags e2e,metallb -run 'ThroughMetalLB|ThroughNodePorts'
 
+.PHONY: e2e-many
+e2e-many: ## The allow-list's line with twenty Infras, sixty pods on one node (4 minutes); `make test` does it without pods.
+	test/lab/e2e/run -tags e2e,many -run OfTwentyInfras
+
 .PHONY: e2e-upgrade
 e2e-upgrade: ## Containers of the last operator's pods restart beside this one. Needs the repository's history.
 	test/lab/e2e/run -tags e2e,upgrade -run OfTheLastManager

@@ -85,20 +85,19 @@ func TestPodsOfTheLastManagerServeBesideTheNext(t *testing.T) {
 // restarts kills a container and waits until it is Ready again.
 func restarts(t *testing.T, ctx context.Context, pod, container string) {
 	t.Helper()
-	status := func(ctx context.Context) (id, ready string, count int, err error) {
+	status := func(ctx context.Context) (ready string, count int, err error) {
 		out, err := lab.Kubectl(ctx, "-n", "clusters", "get", pod, "-o",
-			fmt.Sprintf(`jsonpath={range .status.containerStatuses[?(@.name==%q)]}{.containerID} {.ready} {.restartCount}{end}`, container))
+			fmt.Sprintf(`jsonpath={range .status.containerStatuses[?(@.name==%q)]}{.ready} {.restartCount}{end}`, container))
 		if err == nil {
-			_, err = fmt.Sscan(strings.TrimPrefix(out, "containerd://"), &id, &ready, &count)
+			_, err = fmt.Sscan(out, &ready, &count)
 		}
-		return id, ready, count, err
+		return ready, count, err
 	}
-	id, _, was, err := status(ctx)
+	_, was, err := status(ctx)
 	must(t, err)
-	_, err = lab.Lab(ctx, "exec", "ctr", "-n", "k8s.io", "tasks", "kill", "--signal", "SIGKILL", id)
-	must(t, err)
+	signal(t, ctx, pod, container, "SIGKILL")
 	must(t, scene.Until(ctx, container+" of "+pod, func(ctx context.Context) error {
-		_, ready, count, err := status(ctx)
+		ready, count, err := status(ctx)
 		if err == nil && (count <= was || ready != "true") {
 			err = fmt.Errorf("restarted %d times, ready: %s", count-was, ready)
 		}

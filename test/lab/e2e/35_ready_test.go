@@ -22,17 +22,26 @@ import (
 // promptly is within what Ready may take to say what became untrue, or true again.
 const promptly = 10 * time.Second
 
-// turns waits until an Infra's Ready has a status and, when given, reason, and holds the time that it took against promptly.
-func turns(t *testing.T, ctx context.Context, infra, status, reason string) string {
+// turns waits until an Infra's Ready has a status, and a reason and words in its message when given; it holds the time against promptly.
+func turns(t *testing.T, ctx context.Context, infra, status, reason, says string) string {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
 	began := time.Now()
-	message := awaitCondition(t, ctx, "clusters", "infra/"+infra, "Ready", status, reason)
+	var last condition
+	must(t, scene.Until(ctx, infra, func(ctx context.Context) (err error) {
+		last, err = conditionOf(ctx, "clusters", "infra/"+infra, "Ready")
+		if err == nil && (last.Status != status || reason != "" && last.Reason != reason || !strings.Contains(last.Message, says)) {
+			err = fmt.Errorf("%+v, want %s %s %q", last, status, reason, says)
+		}
+		return err
+	}))
 	took := time.Since(began)
-	t.Logf("%s %s after %.1f s: %s", status, reason, took.Seconds(), message)
+	t.Logf("%s %s after %.1f s: %s", status, last.Reason, took.Seconds(), last.Message)
 	if took > promptly {
 		t.Errorf("Ready was %s/%s after %s, want %s", status, reason, took, promptly)
 	}
-	return message
+	return last.Message
 }
 
 // state is one in which a worker that boots now would not join.
@@ -43,18 +52,16 @@ type state struct {
 
 // Each is said, with its cause, and its end, too: while all pods of ours are well, and when they are not.
 func TestReadySaysWhatAWorkerWouldMeet(t *testing.T) {
-	ctx := within(t, 12*time.Minute)
+	ctx := within(t, 20*time.Minute)
 	ready(t, ctx)
 	afterwards(t, func(ctx context.Context) error { return lab.Apply(ctx, infraC1) })
-	for _, states := range [][]state{servicesOff(t, ctx), backendsAway(t, ctx), policiesGone(t, ctx), podsAway(t, ctx)} {
+	for _, states := range [][]state{servicesOff(t, ctx), backendsAway(t, ctx), servicesAway(t, ctx), policiesGone(t, ctx), podsAway(t, ctx)} {
 		for _, c := range states {
 			t.Run(c.name, func(t *testing.T) {
 				c.away()
-				if message := turns(t, ctx, "c1", "False", c.reason); !strings.Contains(message, c.says) {
-					t.Errorf("the message does not say %q: %s", c.says, message)
-				}
+				turns(t, ctx, "c1", "False", c.reason, c.says)
 				c.back()
-				turns(t, ctx, "c1", "True", "")
+				turns(t, ctx, "c1", "True", "", "")
 			})
 		}
 	}
@@ -109,6 +116,22 @@ func backendsAway(t *testing.T, ctx context.Context) (all []state) {
 	return all
 }
 
+// servicesAway: a Service itself is not there, or chooses no pod.
+func servicesAway(t *testing.T, ctx context.Context) []state {
+	back := func() {
+		t.Helper()
+		_, err := lab.Standin(ctx, "apply", "--cluster", "c1")
+		must(t, err)
+	}
+	all := []state{{"no pod is chosen by ignition-server-proxy", "BackendsUnhealthy", "service clusters-c1/ignition-server-proxy has no ready pod", func() {
+		kubectl(t, ctx, "-n", "clusters-c1", "patch", "service/ignition-server-proxy", "--type=merge", "-p", `{"spec":{"selector":{"app":"nobody"}}}`)
+	}, back}}
+	for _, service := range []string{"oauth-openshift", "konnectivity-server"} {
+		all = append(all, state{service + " deleted", "WaitingForControlPlane", "Service clusters-c1/" + service, func() { kubectl(t, ctx, "-n", "clusters-c1", "delete", "service", service) }, back})
+	}
+	return all
+}
+
 // policiesGone: a NetworkPolicy that lets the proxy in is deleted while nobody puts it back. HyperShift's own lets everybody call the API.
 func policiesGone(t *testing.T, ctx context.Context) (all []state) {
 	for _, service := range []string{"ignition-server-proxy", "oauth-openshift"} {
@@ -135,35 +158,48 @@ func resume(t *testing.T, ctx context.Context) {
 	kubectl(t, ctx, "-n", "clusters", "annotate", "infra", "c1", "hostedcluster.densityops.com/paused-")
 }
 
-// podsAway: each of our pods is not there, cannot be placed, or stands still.
+// podsAway: each of our pods is not there, cannot be placed, cannot be started, or stands still.
 func podsAway(t *testing.T, ctx context.Context) (all []state) {
-	pods := func(component string) []string {
-		return []string{"-n", "clusters", "-l", "app.kubernetes.io/instance=c1-" + component}
-	}
-	for _, c := range []struct{ component, workload string }{{"dhcp", "statefulset/c1-dhcp-deployment"}, {"dns", "statefulset/c1-dns-deployment"}, {"proxy", "deployment/c1-proxy-deployment"}} {
-		back := func() {
-			resume(t, ctx)
-			must(t, scene.Until(ctx, c.workload, func(ctx context.Context) error {
-				out, err := lab.Kubectl(ctx, "-n", "clusters", "get", c.workload, "-o", "jsonpath={.status.readyReplicas}")
+	for _, c := range []struct{ component, workload, container string }{
+		{"dhcp", "statefulset/c1-dhcp-deployment", "dhcp"}, {"dns", "statefulset/c1-dns-deployment", "dns"}, {"proxy", "deployment/c1-proxy-deployment", "envoy"},
+	} {
+		component, workload, container, pods := c.component, c.workload, c.container, []string{"-n", "clusters", "-l", "app.kubernetes.io/instance=c1-" + c.component}
+		pod := func() string {
+			return kubectl(t, ctx, append([]string{"get", "pods", "-o", "name"}, pods...)...)
+		}
+		serves := func() {
+			t.Helper()
+			must(t, scene.Until(ctx, workload, func(ctx context.Context) error {
+				out, err := lab.Kubectl(ctx, "-n", "clusters", "get", workload, "-o", "jsonpath={.status.readyReplicas}")
 				if err == nil && out != "1" {
 					err = fmt.Errorf("%q pods are ready", out)
 				}
 				return err
 			}))
 		}
+		remove := func() {
+			kubectl(t, ctx, append([]string{"delete", "pod"}, pods...)...)
+		}
 		all = append(all,
-			state{c.component + " scaled to 0 in a pause", "ScaledToZero", "set 1", func() {
+			state{component + " scaled to 0 in a pause", "ScaledToZero", "set 1", func() {
 				pause(t, ctx)
-				kubectl(t, ctx, "-n", "clusters", "scale", c.workload, "--replicas=0")
-				kubectl(t, ctx, append([]string{"wait", "--for=delete", "pod", "--timeout=60s"}, pods(c.component)...)...)
-			}, back},
-			state{c.component + " finds no node", "PodNotReady", "has no node", func() {
+				kubectl(t, ctx, "-n", "clusters", "scale", workload, "--replicas=0")
+				kubectl(t, ctx, append([]string{"wait", "--for=delete", "pod", "--timeout=60s"}, pods...)...)
+			}, func() { resume(t, ctx); serves() }},
+			state{component + " finds no node", "PodNotReady", "has no node", func() {
 				kubectl(t, ctx, "cordon", "node1")
-				kubectl(t, ctx, append([]string{"delete", "pod"}, pods(c.component)...)...)
-			}, func() {
-				kubectl(t, ctx, "uncordon", "node1")
-				kubectl(t, ctx, "-n", "clusters", "rollout", "status", c.workload, "--timeout=60s")
-			}},
+				remove()
+			}, func() { kubectl(t, ctx, "uncordon", "node1"); serves() }},
+			state{component + " finds the nodes full", "PodNotReady", "Insufficient cpu",
+				patched(t, ctx, fmt.Sprintf(`{"infraComponents":{%q:{"resources":{"requests":{"cpu":"1k"},"limits":{"cpu":"1k"}}}}}`, component)),
+				func() { patched(t, ctx, `{"infraComponents":null}`)(); serves() }},
+			state{component + " has an image that does not exist", "PodNotReady", "localhost:1/oooi:missing", func() {
+				pause(t, ctx)
+				kubectl(t, ctx, "-n", "clusters", "set", "image", workload, "*=localhost:1/oooi:missing")
+				remove()
+			}, func() { resume(t, ctx); serves() }},
+			state{component + " stands still", "PodNotReady", "", func() { signal(t, ctx, pod(), container, "SIGSTOP") },
+				func() { signal(t, ctx, pod(), container, "SIGCONT"); serves() }},
 		)
 	}
 	return all
@@ -186,15 +222,12 @@ func TestAPoolWithNoAddressLeftIsNotReady(t *testing.T) {
 	awaitCondition(t, ctx, "clusters", "infra/full", "Ready", "True", "")
 	first, second := neighbour(t, ctx, "first", "br135", ""), neighbour(t, ctx, "second", "br135", "")
 	leased(t, ctx, first)
-	message := turns(t, ctx, "full", "False", "PoolExhausted")
-	if !strings.Contains(message, "1 are leased") {
-		t.Errorf("the message does not say how many are leased: %s", message)
-	}
+	turns(t, ctx, "full", "False", "PoolExhausted", "1 are leased")
 	if lease, err := second.Lease(ctx); err == nil {
 		t.Fatalf("the second client has a lease: %v", lease)
 	}
 	kubectl(t, ctx, "-n", "clusters", "patch", "infra", "full", "--type=merge", "-p", `{"spec":{"infraComponents":{"dhcp":{"rangeEnd":"192.168.135.60"}}}}`)
-	turns(t, ctx, "full", "True", "")
+	turns(t, ctx, "full", "True", "", "")
 	leased(t, ctx, second)
 }
 

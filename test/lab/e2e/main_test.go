@@ -155,6 +155,14 @@ func ready(t *testing.T, ctx context.Context) {
 	awaitCondition(t, ctx, "clusters", "infra/c1", "Ready", "True", "")
 }
 
+// signal sends a signal to the first process of a container of one of our pods.
+func signal(t *testing.T, ctx context.Context, pod, container, signal string) {
+	t.Helper()
+	id := kubectl(t, ctx, "-n", "clusters", "get", pod, "-o", fmt.Sprintf(`jsonpath={.status.containerStatuses[?(@.name==%q)].containerID}`, container))
+	_, err := lab.Lab(ctx, "exec", "ctr", "-n", "k8s.io", "tasks", "kill", "--signal", signal, strings.TrimPrefix(id, "containerd://"))
+	must(t, err)
+}
+
 // inventory lists every object of every type that one can list and that belongs to the Infra, cluster-scoped ones included.
 func inventory(t *testing.T, ctx context.Context, infra string) []string {
 	t.Helper()
