@@ -109,7 +109,7 @@ func (w *world) runsAgain() {
 // upgraded, deleted. In each of these the manager dies before the n-th write for bridge n, before the first of each kind, and the answer
 // to another is lost; bridge 00 dies only with the others.
 func TestABridgeComesToTheSameEndWhereverItsManagerDies(t *testing.T) {
-	const most = 24 // writes that one bridge needs for any of these; checked below
+	const most = 24 // kinds of writes that one bridge needs for any of these, at most; checked below
 	w := newDPUWorld(t)
 	w.SetDefaultEventuallyTimeout(5 * time.Minute)
 	w.grantsSecrets()
@@ -127,9 +127,9 @@ func TestABridgeComesToTheSameEndWhereverItsManagerDies(t *testing.T) {
 		t.Helper()
 		w.faults.since(faults)
 		do()
-		calls, without := w.faults.survived()
-		t.Logf("%s: %d writes for a bridge", what, calls)
-		w.Expect(calls).To(And(BeNumerically(">", 0), BeNumerically("<=", most)), "more writes than a manager died before")
+		kinds, without := w.faults.survived()
+		t.Logf("%s: %d kinds of writes for a bridge", what, kinds)
+		w.Expect(kinds).To(And(BeNumerically(">", 0), BeNumerically("<=", most)), "more than a manager died before")
 		w.Expect(without).To(BeEmpty(), "writes before which no manager died")
 	}
 	under(faults, "made", func() {

@@ -75,7 +75,10 @@ func lookAgain(p *observe.Pod, now time.Time) time.Duration {
 // next plans and applies, with a changed template when it is its turn.
 func (r childReconciler[T]) next(ctx context.Context, seen observe.Child[T]) (plan.ChildPlan, status.Outcome, error) {
 	p := r.kind.plan(seen.Child)
-	if p.AwaitsTurn && !seen.Pause.Holds() && r.turnstile.take(ctx, group(seen), r.workload(seen), time.Now()) {
+	switch {
+	case seen.Pause.Holds():
+		r.turnstile.passes(group(seen))
+	case p.AwaitsTurn && r.turnstile.take(ctx, group(seen), r.workload(seen)):
 		defer r.turnstile.applied()
 		seen.Now.Turn = true
 		p = r.kind.plan(seen.Child)

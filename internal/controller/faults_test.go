@@ -40,8 +40,9 @@ func (f *faults) since(of map[string]fault) {
 	f.count, f.of, f.wrote, f.deadly = map[string]int{}, of, map[string]bool{}, map[string]bool{}
 }
 
-// survived are the kinds of writes, of all that bridge 00 needed since then, before which no manager died.
-func (f *faults) survived() (calls int, without []string) {
+// survived counts the kinds of writes that bridge 00 needed since then, and names those before which no manager died. How often it needed
+// them depends on when managers died for others: each begins anew.
+func (f *faults) survived() (kinds int, without []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for kind := range f.wrote {
@@ -49,7 +50,7 @@ func (f *faults) survived() (calls int, without []string) {
 			without = append(without, kind)
 		}
 	}
-	return f.count["00"], without
+	return len(f.wrote), without
 }
 
 var errCut = errors.New("the line was cut")

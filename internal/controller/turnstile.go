@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -12,30 +11,25 @@ import (
 )
 
 // turnstile lets the pods of one Infra at a time be replaced by what nobody decided for that Infra alone: a release of all,
-// another network under several.
+// another network under several. Where they do not come back, all others wait: what broke them may break those too.
 type turnstile struct {
 	served func(context.Context, observe.Workload) bool
 
 	mu       sync.Mutex
 	holder   types.NamespacedName // an Infra, or a child that stands alone
-	since    time.Time
-	gone     []observe.Workload // of the holder, that were let go
-	applying int                // of them have not been written yet
+	gone     []observe.Workload   // of the holder, that were let go
+	applying int                  // of them have not been written yet
 }
 
-// longestTurn of one Infra: one that does not become Ready holds the others up no longer. So what all have in common and is broken
-// takes an Infra a minute, which leaves time to put it right; images are pulled before.
-const longestTurn = time.Minute
-
 // take says whether the workload's new template may go now; it is then to be written, and applied called.
-func (t *turnstile) take(ctx context.Context, who types.NamespacedName, of observe.Workload, now time.Time) bool {
+func (t *turnstile) take(ctx context.Context, who types.NamespacedName, of observe.Workload) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.holder != who {
-		if now.Sub(t.since) < longestTurn && (t.applying > 0 || slices.ContainsFunc(t.gone, func(w observe.Workload) bool { return !t.served(ctx, w) })) {
+		if t.applying > 0 || slices.ContainsFunc(t.gone, func(w observe.Workload) bool { return !t.served(ctx, w) }) {
 			return false
 		}
-		t.holder, t.since, t.gone = who, now, nil
+		t.holder, t.gone = who, nil
 	}
 	t.gone = append(t.gone, of)
 	t.applying++
@@ -47,4 +41,13 @@ func (t *turnstile) applied() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.applying--
+}
+
+// passes has nobody wait for what was let go of an Infra: it is paused, by somebody who knows.
+func (t *turnstile) passes(who types.NamespacedName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.holder == who {
+		t.gone = nil
+	}
 }

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,10 +12,10 @@ import (
 
 func TestOneInfrasPodsAreReplacedAtATime(t *testing.T) {
 	g := NewWithT(t)
-	served, now := map[string]bool{}, time.Unix(1e9, 0)
+	served := map[string]bool{}
 	turns := &turnstile{served: func(_ context.Context, w observe.Workload) bool { return served[w.Name] }}
 	takes := func(infra, workload string) bool {
-		return turns.take(t.Context(), types.NamespacedName{Name: infra}, observe.Workload{NamespacedName: types.NamespacedName{Name: workload}}, now)
+		return turns.take(t.Context(), types.NamespacedName{Name: infra}, observe.Workload{NamespacedName: types.NamespacedName{Name: workload}})
 	}
 	g.Expect(takes("a", "a-dns")).To(BeTrue(), "nobody's are")
 	g.Expect(takes("a", "a-proxy")).To(BeTrue(), "it is this Infra's turn")
@@ -29,6 +28,9 @@ func TestOneInfrasPodsAreReplacedAtATime(t *testing.T) {
 	served["a-proxy"] = true
 	g.Expect(takes("b", "b-dns")).To(BeTrue())
 	turns.applied()
-	now = now.Add(longestTurn)
-	g.Expect(takes("c", "c-dns")).To(BeTrue(), "b does not become Ready")
+	g.Expect(takes("c", "c-dns")).To(BeFalse(), "b's pods do not come back")
+	turns.passes(types.NamespacedName{Name: "a"})
+	g.Expect(takes("c", "c-dns")).To(BeFalse(), "a is not waited for")
+	turns.passes(types.NamespacedName{Name: "b"})
+	g.Expect(takes("c", "c-dns")).To(BeTrue(), "b is paused")
 }

@@ -12,6 +12,7 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,8 +22,10 @@ import (
 
 	. "github.com/onsi/gomega"
 	"golang.org/x/sys/unix"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/cldmnky/oooi/internal/guest"
@@ -297,6 +300,34 @@ func TestAHostileKubeconfigDoesNothingAndTellsNothing(t *testing.T) {
 	}
 	w.Expect(filepath.Join(c.dir, "ran")).NotTo(BeAnExistingFile())
 }
+
+// A watch tells nothing of what went before it.
+func TestAKubeconfigThatGoesBeforeItIsWatchedIsGone(t *testing.T) {
+	w := newWorld(t, "LoadBalancer")
+	w.leave()
+	asked := rest.CopyConfig(cluster.Admin)
+	asked.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return transport(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Query().Has("watch") {
+				err := w.kube.CoreV1().Secrets(w.infra.Namespace).Delete(w.ctx, w.want.Secret.Name, metav1.DeleteOptions{})
+				if err != nil && !apierrors.IsNotFound(err) {
+					t.Error(err)
+				}
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	kube, err := kubernetes.NewForConfig(asked)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.hasKubeconfig([]byte("none"))
+	w.start(kube)
+	w.eventually("that it is gone", troubled(plan.GuestWaiting))
+}
+
+// transport is a function that answers requests.
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestAGoodKubeconfigIsUsed(t *testing.T) {
 	c := newCanaries(t)

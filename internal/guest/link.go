@@ -64,21 +64,18 @@ func (l *link) run(ctx context.Context) {
 // on. It needs get and watch, for this one name.
 func (l *link) followSecret(ctx context.Context) error {
 	secrets := l.secrets.Secrets(l.secret.Namespace)
-	secret, err := secrets.Get(ctx, l.secret.Name, metav1.GetOptions{})
-	switch {
-	case err == nil:
-		l.use(ctx, secret)
-	case apierrors.IsNotFound(err):
-		l.without(plan.GuestWaiting, "Secret %s with the kubeconfig is not there yet", l.secret)
-	default:
-		return err
-	}
-	// Without a version, a watch begins with what is there.
+	// Without a version a watch begins with what is there, and misses nothing from then on. Of a Secret that went before, it says nothing.
 	events, err := secrets.Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", l.secret.Name).String()})
 	if err != nil {
 		return err
 	}
 	defer events.Stop()
+	switch _, err := secrets.Get(ctx, l.secret.Name, metav1.GetOptions{}); {
+	case apierrors.IsNotFound(err):
+		l.without(plan.GuestWaiting, "Secret %s with the kubeconfig is not there yet", l.secret)
+	case err != nil:
+		return err
+	}
 	for event := range events.ResultChan() {
 		switch event.Type {
 		case watch.Added, watch.Modified:

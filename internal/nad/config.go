@@ -194,9 +194,14 @@ func (c Config) unfitMacvlan() string {
 	return ""
 }
 
-// KeepsApart says whether pods of one node do not hear each other on the network, though those of two nodes do
-// (drivers/net/macvlan.c).
-func (c Config) KeepsApart() bool { return c.main.Type == macvlan && c.main.Mode == "private" }
+// KeepsApart is the mode in which pods of one node do not hear each other on the network, though those of two nodes do; empty where they
+// do. In vepa they do so only where the switch sends frames back whence they came (drivers/net/macvlan.c).
+func (c Config) KeepsApart() string {
+	if c.main.Type == macvlan && (c.main.Mode == "private" || c.main.Mode == "vepa") {
+		return c.main.Mode
+	}
+	return ""
+}
 
 // unfitVLAN: the ends are those of the plugin (containernetworking/plugins, plugins/main/bridge/bridge.go) and of 802.1Q.
 func unfitVLAN(key string, id int) string {

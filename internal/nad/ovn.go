@@ -51,7 +51,7 @@ var ovnAsks = []ovnAsked{
 	{"interface", true, "always", "cni/cni.go"},
 	{"mac", true, "always; the port then sends from no other", "allocator/pod/pod_annotation.go"},
 	{"ips", true, "without subnets, several and /32s too; the port then has \"MAC ip1 ip2 …\" as port_security: ovn (2411e96, controller/lflow.c) drops what the pod " +
-		"sends from another address, ARP too, and what it would get for another, but 255.255.255.255 and 224.0.0.0/4", "ovn/base_network_controller_pods.go"},
+		"sends from another address, ARP too, and what it would get for another; frames to a broadcast or multicast address pass", "ovn/base_network_controller_pods.go"},
 	// Pods, services and the join subnet stay on eth0, and everything else goes to the VLAN's router: what our DNS forwards to the
 	// nodes' resolvers, and what the proxy has outside of the cluster. Routes to single networks cannot be asked for.
 	{"default-route", false, "on localnet always, as the pod's only default route", "allocator/pod/pod_annotation.go AddRoutesGatewayIP"},

@@ -100,7 +100,12 @@ func (v *view) reservations() []finding.Finding {
 	wrong := func(format string, args ...any) {
 		all = append(all, wrongAt("InvalidReservation", "spec.infraComponents.dhcp.reservations").Say(format, args...))
 	}
-	for _, r := range v.Infra.Spec.InfraComponents.DHCP.Reservations {
+	dhcp := v.Infra.Spec.InfraComponents.DHCP
+	if v.HostedCluster != nil && v.vmNamespace() == "" && enabled(dhcp.Enabled) && dhcp.UnknownClients == v1alpha1.UnknownClientsIgnore && len(dhcp.Reservations) == 0 {
+		all = append(all, wrongAt("NobodyServed", fieldUnknownClients).Set(finding.Values{fieldUnknownClients: string(v1alpha1.UnknownClientsPool)}).
+			Say("dhcp.unknownClients: Ignore serves reservations and KubeVirt's machines, and there are neither: the platform of HostedCluster %s is %s; reserve an address for each worker, or leave unknownClients out", v.HostedCluster.Name, v.HostedCluster.Spec.Platform.Type))
+	}
+	for _, r := range dhcp.Reservations {
 		at, _ := netip.ParseAddr(string(r.IP))
 		if first := holds[r.MAC]; first != "" {
 			wrong("dhcp.reservations has %s twice, for %s and %s; a client has one address, remove one", r.MAC, first, r.IP)

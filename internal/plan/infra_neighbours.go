@@ -207,13 +207,28 @@ func (v *view) neighbourFindings() []finding.Finding {
 			continue
 		}
 		if ours.UnknownClients != v1alpha1.UnknownClientsIgnore || theirs.UnknownClients != v1alpha1.UnknownClientsIgnore {
-			return []finding.Finding{inUse(finding.Values{fieldDHCP: false}, "%s serves DHCP on this layer 2; set dhcp.enabled: false, or dhcp.unknownClients: Ignore on both", v.nameOf(n))}
+			return []finding.Finding{v.leasesBeside(n)}
 		}
 		if pool := span(ours.RangeStart, ours.RangeEnd); pool.Overlaps(n.pool()) {
-			return []finding.Finding{inUse(finding.Values{ipam.FieldStart: nil, ipam.FieldEnd: nil}, "dhcp.rangeStart to rangeEnd %s overlaps the range of %s on this layer 2; choose another range, or leave it out", pool, v.nameOf(n))}
+			return []finding.Finding{inUse().Set(finding.Values{ipam.FieldStart: nil, ipam.FieldEnd: nil}).Say("dhcp.rangeStart to rangeEnd %s overlaps the range of %s on this layer 2; choose another range, or leave it out", pool, v.nameOf(n))}
 		}
 	}
 	return nil
+}
+
+// leasesBeside: a machine takes the first lease that it is offered, and with it the DNS of that cluster.
+func (v *view) leasesBeside(n near) finding.Finding {
+	known := ""
+	if v.HostedCluster != nil && v.vmNamespace() == "" {
+		known = " with a reservation for each worker"
+	}
+	found := inUse()
+	if n.Infra.Namespace == v.Infra.Namespace {
+		for _, infra := range []*v1alpha1.Infra{v.Infra, n.Infra} {
+			found = found.Change(finding.Change{Of: infraObject(infra), Values: finding.Values{fieldUnknownClients: string(v1alpha1.UnknownClientsIgnore)}})
+		}
+	}
+	return found.Say("%s serves DHCP on this layer 2, and its leases name its own DNS; give each hosted cluster a VLAN of its own, or set dhcp.unknownClients: Ignore on both%s", v.nameOf(n), known)
 }
 
 // leasesAfter says whether a neighbour goes before us: the one that alone has a DHCP server, else the older.
@@ -232,9 +247,7 @@ func (v *view) nameOf(n near) string {
 	return "another Infra"
 }
 
-func inUse(instead finding.Values, format string, args ...any) finding.Finding {
-	return finding.Wrong(v1alpha1.ConditionAccepted, "VLANInUse").At("spec.infraComponents.dhcp").Set(instead).Say(format, args...)
-}
+func inUse() finding.Builder { return wrongAt("VLANInUse", "spec.infraComponents.dhcp") }
 
 // capturedByNeighbours: one literal on one layer 2 can be carried by one proxy only.
 func (v *view) capturedByNeighbours() []finding.Finding {

@@ -17,17 +17,18 @@ import (
 
 // Fields that findings are about.
 const (
-	fieldCIDR         = ipam.FieldCIDR
-	fieldGateway      = "spec.networkConfig.gateway"
-	fieldRoutes       = "spec.networkConfig.routes"
-	fieldNAD          = "spec.networkConfig.networkAttachmentDefinition"
-	fieldMTU          = "spec.networkConfig.mtu"
-	fieldNTP          = "spec.networkConfig.ntpServers"
-	fieldResolvers    = "spec.networkConfig.dnsServers"
-	fieldDHCP         = "spec.infraComponents.dhcp.enabled"
-	fieldDNS          = "spec.infraComponents.dns.enabled"
-	fieldProxy        = "spec.infraComponents.proxy.enabled"
-	fieldControlPlane = "spec.infraComponents.proxy.controlPlaneNamespace"
+	fieldCIDR           = ipam.FieldCIDR
+	fieldGateway        = "spec.networkConfig.gateway"
+	fieldRoutes         = "spec.networkConfig.routes"
+	fieldNAD            = "spec.networkConfig.networkAttachmentDefinition"
+	fieldMTU            = "spec.networkConfig.mtu"
+	fieldNTP            = "spec.networkConfig.ntpServers"
+	fieldResolvers      = "spec.networkConfig.dnsServers"
+	fieldUnknownClients = "spec.infraComponents.dhcp.unknownClients"
+	fieldDHCP           = "spec.infraComponents.dhcp.enabled"
+	fieldDNS            = "spec.infraComponents.dns.enabled"
+	fieldProxy          = "spec.infraComponents.proxy.enabled"
+	fieldControlPlane   = "spec.infraComponents.proxy.controlPlaneNamespace"
 )
 
 func infraObject(infra *v1alpha1.Infra) finding.Object {

@@ -39,7 +39,8 @@ func (w workload) postponed(p *ChildPlan, last, newest released) bool {
 	puller := w.puller(newest, images)
 	if len(images) > 0 && (!w.now.PullOver || w.pullerNamed(*puller.Name) != nil) {
 		found, wait := w.pulling(*puller.Name, images, moves)
-		if p.AwaitsImages = wait && (!w.now.PullOver || found.Outcome == finding.Broken); p.AwaitsImages {
+		over := w.now.PullOver && !w.bound(*puller.Name)
+		if p.AwaitsImages = wait && (!over || found.Outcome == finding.Broken); p.AwaitsImages {
 			p.Find(found)
 		}
 		if p.AwaitsImages || w.awaitsTurn() {
@@ -79,7 +80,7 @@ func (w workload) awaitsTurn() bool { return !w.now.Turn && !w.decidedHere() }
 
 func waitsForTurn() finding.Finding {
 	return finding.Wait(v1alpha1.ConditionProgressing, "WaitsForTurn").
-		Say("the new pod waits for its turn: another Infra's pods are being replaced, and only one Infra's are at a time")
+		Say("the new pod waits for its turn: another Infra's pods are being replaced, and only one Infra's are at a time; one whose pods do not come back holds up all others until it is corrected, paused or deleted; see: kubectl get infra -A")
 }
 
 func imagesOf(r released) []string {
@@ -103,6 +104,12 @@ func (w workload) pullerNamed(name string) *corev1.Pod {
 		return nil
 	}
 	return &w.now.Pullers[i]
+}
+
+// bound says whether a pod that pulls is on a node, whose kubelet will end it: an image may take its time.
+func (w workload) bound(puller string) bool {
+	pod := w.pullerNamed(puller)
+	return pod != nil && pod.Spec.NodeName != ""
 }
 
 // pulling says what the pod that pulls is at, and whether to wait for it. Where the new pod moves, and no node takes the one that

@@ -91,6 +91,10 @@ func TestImagesArePulledBeforeThePodThatServesIsReplaced(t *testing.T) {
 		"nobody pulls yet": {func(*Child[*v1alpha1.DNSServer]) {}, imageBefore, "PullingImages"},
 		"a container is being made": {puller(corev1.ContainerStatus{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}}),
 			imageBefore, "PullingImages"},
+		"and is for long": {func(in *Child[*v1alpha1.DNSServer]) {
+			puller(corev1.ContainerStatus{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}})(in)
+			in.Now.Pullers[0].Spec.NodeName, in.Now.PullOver = "n1", true
+		}, imageBefore, "PullingImages"},
 		"there is no such image": {puller(corev1.ContainerStatus{Image: imageAfter, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "not found"}}}),
 			imageBefore, "ImageNotPulled"},
 		"it is there":                 {puller(corev1.ContainerStatus{ImageID: "sha256:1"}), imageAfter, ""},

@@ -171,11 +171,12 @@ func (s socket) untagged() []finding.Finding {
 
 // apart: workers and our pods may be on different nodes, which nothing here says.
 func (s socket) apart() []finding.Finding {
-	if !s.config.KeepsApart() {
+	mode := s.config.KeepsApart()
+	if mode == "" {
 		return nil
 	}
 	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "SameNodeUnreachable").In(nadObject(s.source)).At("spec.config").
-		Say(`NetworkAttachmentDefinition %s/%s says "mode": "private": workers do not reach those of our pods that run on their own node; write "mode": "bridge", or keep them on different nodes by nodeSelector of infraComponents and NodePools`, s.source.Namespace, s.source.Name)}
+		Say(`NetworkAttachmentDefinition %s/%s says "mode": %q: workers do not reach those of our pods that run on their own node; write "mode": "bridge", or keep them on different nodes by nodeSelector of infraComponents and NodePools`, s.source.Namespace, s.source.Name, mode)}
 }
 
 // addressing: with bridge binding, an address from the CNI makes virt-launcher answer the guest's DHCP in our place; on

@@ -38,8 +38,8 @@ const BootstrapKey = "bootstrap.yaml"
 // proxyGrace is how many seconds Envoy gets to end: its preStop takes them all.
 const proxyGrace = 2
 
-// unreachableSeconds that the proxy's pod stays bound to a node that is lost, before another may take its address.
-const unreachableSeconds = 30
+// UnreachableSeconds that the proxy's pod stays bound to a node that is lost, before another may take its address.
+const UnreachableSeconds = 30
 
 // Proxy says what one ProxyServer becomes.
 func Proxy(in Child[*v1alpha1.ProxyServer]) ChildPlan {
@@ -159,7 +159,7 @@ func (p pod) envoy(s Settings, xds *accore.VolumeMountApplyConfiguration) *accor
 }
 
 func unreachable(taint string) *accore.TolerationApplyConfiguration {
-	return accore.Toleration().WithKey(taint).WithOperator(corev1.TolerationOpExists).WithEffect(corev1.TaintEffectNoExecute).WithTolerationSeconds(unreachableSeconds)
+	return accore.Toleration().WithKey(taint).WithOperator(corev1.TolerationOpExists).WithEffect(corev1.TaintEffectNoExecute).WithTolerationSeconds(UnreachableSeconds)
 }
 
 // replaced is a Deployment whose old pod ends before the new one begins; unlike a StatefulSet's, its pod is replaced

@@ -122,6 +122,9 @@ func notJudged(in plan.Input, outlook plan.Outlook) (all []string) {
 	if hc != nil && hc.Spec.Platform.Kubevirt != nil && len(in.NodePools) == 0 && len(plan.Permitted(in)) == 0 {
 		all = append(all, fmt.Sprintf("whether workers are plugged in well and have addresses enough: the files hold no NodePool of HostedCluster %s/%s", hc.Namespace, hc.Name))
 	}
+	if cp := in.HostedControlPlane; hc != nil && len(hc.Spec.Services) == 0 && (cp == nil || len(cp.Spec.Services) == 0) {
+		all = append(all, fmt.Sprintf("what workers dial: HostedCluster %s/%s has no spec.services, and the files hold no HostedControlPlane of it, which would say how HyperShift publishes them", hc.Namespace, hc.Name))
+	}
 	for _, pool := range in.NodePools {
 		if pool.Spec.Platform.Kubevirt == nil && !plan.Elsewhere(pool.Spec.Platform.Type) {
 			all = append(all, fmt.Sprintf("whether the machines of NodePool %s/%s (platform %s) are on the VLAN: no field says it", pool.Namespace, pool.Name, pool.Spec.Platform.Type))

@@ -109,6 +109,12 @@ func onLostNode() observe.Pod {
 	return observe.Pod{Pod: &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n1"}}, Node: n}
 }
 
+// replaced is a Deployment's pod.
+func replaced(p observe.Pod) observe.Pod {
+	p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "c1-proxy-1", Controller: ptr.To(true)}}
+	return p
+}
+
 func says(kind, reason string) []metav1.Condition {
 	return []metav1.Condition{{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: "m"}}
 }
@@ -165,6 +171,7 @@ func TestEachConditionIsTrueByItsOwnDefinition(t *testing.T) {
 		"the nodes are full":       {state{dns: stuck(unschedulable())}, v1alpha1.ConditionDNSReady, "False/PodNotReady", settled, well, "True/PodNotReady", "True/PodNotReady", "False/PodNotReady", "0/3 nodes are available: 3 Too many pods"},
 		"the CNI fails":            {state{dhcp: stuck(creating("FailedCreatePodSandBox: cannot use IPAM"))}, v1alpha1.ConditionDHCPReady, "False/PodNotReady", settled, well, "True/PodNotReady", "True/PodNotReady", "False/PodNotReady", "on node n1: FailedCreatePodSandBox: cannot use IPAM"},
 		"the node is lost":         {state{dns: stuck(onLostNode())}, v1alpha1.ConditionDNSReady, "False/NodeLost", settled, well, "True/NodeLost", "True/NodeLost", "False/NodeLost", "kubectl taint node n1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute, or for this pod alone: kubectl -n clusters delete pod c1-proxy-x --force"},
+		"the proxy's node is lost": {state{proxy: stuck(replaced(onLostNode()))}, v1alpha1.ConditionProxyReady, "False/NodeLost", settled, well, "True/NodeLost", "True/NodeLost", "False/NodeLost", "another takes its place 30 seconds after that"},
 		"scaled to 0 by hand":      {state{proxy: observe.Rollout{Exists: true, Stopped: true, Workload: "w"}}, v1alpha1.ConditionProxyReady, "False/ScaledToZero", settled, well, "True/ScaledToZero", "True/ScaledToZero", "False/ScaledToZero", "spec.replicas: 0"},
 		"a change is rolled out":   {state{proxy: observe.Rollout{Exists: true, Ready: true, Workload: "w"}}, v1alpha1.ConditionProxyReady, "False/Progressing", "True/RollingOut", well, "True/Progressing", well, "False/Progressing", "w is being rolled out"},
 	} {

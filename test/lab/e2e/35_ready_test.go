@@ -358,7 +358,12 @@ func follow(t *testing.T, ctx context.Context) (turned func(end bool) []string) 
 			var o struct {
 				Status struct{ Conditions []condition }
 			}
-			if dec.Decode(&o) != nil {
+			if err := dec.Decode(&o); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				if ctx.Err() == nil {
+					all = append(all, fmt.Sprintf("not watched to the end: %v", err))
+				}
 				return
 			}
 			for _, c := range o.Status.Conditions {
