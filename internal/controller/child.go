@@ -58,18 +58,19 @@ func (r childReconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ct
 		return soonest(retryWritten), err
 	}
 	has, want, before, after := r.kind.state(seen, out, time.Now())
-	return retry(out, seen.Pause, lookAgain(seen.Rollout.Pod, r.observe.Now()), waiting(p)), errors.Join(err, r.status.Child(ctx, seen.Server, before, after, has, want))
+	return retry(out, seen.Pause, lookAgain(seen.Rollout, r.observe.Now()), waiting(p)), errors.Join(err, r.status.Child(ctx, seen.Server, before, after, has, want))
 }
 
-// lookAgain at a pod that is being created: of events nothing tells us, and of a node only its pod's own condition.
-func lookAgain(p *observe.Pod, now time.Time) time.Duration {
-	switch {
-	case p == nil:
-		return 0
-	case now.Sub(p.CreationTimestamp.Time) < time.Minute:
+// lookAgain at a pod that is being created, or may not be: of events nothing tells us, and of a node only its pod's own condition.
+func lookAgain(r observe.Rollout, now time.Time) time.Duration {
+	awaited := r.Exists && !r.Ready && !r.Stopped
+	switch p := r.Pod; {
+	case p != nil && now.Sub(p.CreationTimestamp.Time) < time.Minute, p == nil && awaited && r.Refused == "":
 		return retryCreated
+	case p != nil || awaited:
+		return retryHeldUp
 	}
-	return retryHeldUp
+	return 0
 }
 
 // next plans and applies, with a changed template when it is its turn.

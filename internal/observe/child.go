@@ -42,6 +42,8 @@ type Rollout struct {
 	Exists, Current, Ready, Stopped bool
 	// Pod is the newest that is not Ready; nil while all are, or there is none.
 	Pod *Pod
+	// Refused is why there is none, in the API server's words: a quota, Pod Security.
+	Refused string
 }
 
 // References of a child: what it attaches to, and the namespaces that it names.
@@ -126,6 +128,9 @@ func (c *Child[T]) readWorkload(ctx context.Context, o *Observer, at types.Names
 	s, err := get[appsv1.StatefulSet](ctx, o, at)
 	if err == nil && s != nil && metav1.IsControlledBy(s, c.Server) {
 		c.Running, c.Rollout = s.Annotations, ofStatefulSet(s)
+		if s.Status.Replicas == 0 && !c.Rollout.Stopped { // a Deployment says it in a condition, a StatefulSet in an event
+			c.Rollout.Refused = o.lastWarning(ctx, s)
+		}
 	}
 	return err
 }
@@ -173,7 +178,13 @@ func (o *Observer) Served(ctx context.Context, w Workload) bool {
 // that a template which has served is current while nobody has looked at what we noted beside it.
 func ofDeployment(d *appsv1.Deployment) Rollout {
 	current := (d.Status.ObservedGeneration == d.Generation || plan.Served(d.Annotations)) && d.Status.UpdatedReplicas == 1 && d.Status.Replicas == 1
-	return Rollout{Exists: true, Current: current, Ready: d.Status.ReadyReplicas > 0, Stopped: ptr.Deref(d.Spec.Replicas, 1) == 0}
+	r := Rollout{Exists: true, Current: current, Ready: d.Status.ReadyReplicas > 0, Stopped: ptr.Deref(d.Spec.Replicas, 1) == 0}
+	for _, c := range d.Status.Conditions {
+		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+			r.Refused = c.Reason + ": " + c.Message
+		}
+	}
+	return r
 }
 
 func ofStatefulSet(s *appsv1.StatefulSet) Rollout {

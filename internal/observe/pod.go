@@ -54,9 +54,7 @@ func (o *Observer) unready(ctx context.Context, child types.NamespacedName, comp
 		}
 	}
 	if pod.Creating() && o.Now().Sub(newest.CreationTimestamp.Time) >= soonCreated {
-		if pod.Warning, err = o.lastWarning(ctx, pod.Pod); err != nil {
-			log.FromContext(ctx).Error(err, "why a pod does not start is not told") // the child is planned and reported without it
-		}
+		pod.Warning = o.lastWarning(ctx, pod.Pod)
 	}
 	return pod, nil
 }
@@ -68,18 +66,20 @@ func (p *Pod) Creating() bool {
 	})
 }
 
-// lastWarning about a pod, from the API server itself: events are many, and none is kept in memory.
-func (o *Observer) lastWarning(ctx context.Context, p *corev1.Pod) (string, error) {
-	about := fields.Set{"involvedObject.uid": string(p.UID), "type": corev1.EventTypeWarning}
+// lastWarning about an object, from the API server itself: events are many, and none is kept in memory. It only explains: where events
+// cannot be read, a child is planned and reported without it.
+func (o *Observer) lastWarning(ctx context.Context, of client.Object) string {
+	about := fields.Set{"involvedObject.uid": string(of.GetUID()), "type": corev1.EventTypeWarning}
 	all := &corev1.EventList{}
-	if err := o.Live.List(ctx, all, client.InNamespace(p.Namespace), client.MatchingFieldsSelector{Selector: about.AsSelector()}, client.Limit(mostEvents)); err != nil {
-		return "", fmt.Errorf("listing the events of pod %s/%s: %w", p.Namespace, p.Name, err)
+	if err := o.Live.List(ctx, all, client.InNamespace(of.GetNamespace()), client.MatchingFieldsSelector{Selector: about.AsSelector()}, client.Limit(mostEvents)); err != nil {
+		log.FromContext(ctx).Error(err, "why a pod does not start is not told: its events cannot be listed", "object", of.GetNamespace()+"/"+of.GetName())
+		return ""
 	}
 	if len(all.Items) == 0 {
-		return "", nil
+		return ""
 	}
 	last := slices.MaxFunc(all.Items, func(a, b corev1.Event) int { return timeOf(a).Compare(timeOf(b)) })
-	return last.Reason + ": " + last.Message, nil
+	return last.Reason + ": " + last.Message
 }
 
 // timeOf an event is when it was last seen; those of events.k8s.io have their time elsewhere.

@@ -50,5 +50,43 @@ func TestEventsThatCannotBeListedHideNoPod(t *testing.T) {
 	g.Expect(seen.Rollout.Pod).To(HaveField("Name", "stuck"))
 	g.Expect(seen.Rollout.Pod.Warning).To(BeEmpty())
 	g.Expect(seen.Infra).NotTo(BeNil(), "what is read after it")
-	g.Expect(logged.String()).To(ContainSubstring("listing the events of pod tenant/stuck"))
+	g.Expect(logged.String()).To(And(ContainSubstring("cannot be listed"), ContainSubstring("tenant/stuck")))
+}
+
+// A quota or Pod Security stops a pod before there is one: a StatefulSet has it in an event, a Deployment in a condition.
+func TestWhyNoPodMayBeCreated(t *testing.T) {
+	const why = `pods "x" is forbidden: exceeded quota: none`
+	g, s := NewWithT(t), newStage(t, "tenant")
+	cache := s.Reader.(client.WithWatch)
+	meta := func(o client.Object, kind string) metav1.ObjectMeta {
+		o.SetUID("server")
+		return metav1.ObjectMeta{Namespace: "tenant", Name: "w", UID: "workload", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(o, v1alpha1.GroupVersion.WithKind(kind))}}
+	}
+	dns, proxy := &v1alpha1.DNSServer{}, &v1alpha1.ProxyServer{}
+	set := &appsv1.StatefulSet{ObjectMeta: meta(dns, "DNSServer")}
+	deployment := &appsv1.Deployment{ObjectMeta: meta(proxy, "ProxyServer")}
+	deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: why}}
+	for _, o := range []client.Object{set, deployment} {
+		g.Expect(cache.Create(t.Context(), o)).To(Succeed())
+	}
+	s.Live = interceptor.NewClient(cache, interceptor.Funcs{List: func(_ context.Context, _ client.WithWatch, all client.ObjectList, opts ...client.ListOption) error {
+		asked := client.ListOptions{}
+		asked.ApplyOptions(opts)
+		g.Expect(asked.FieldSelector.String()).To(ContainSubstring("involvedObject.uid=workload"))
+		all.(*corev1.EventList).Items = []corev1.Event{{Reason: "FailedCreate", Message: why}}
+		return nil
+	}})
+
+	key := types.NamespacedName{Namespace: "tenant", Name: "w"}
+	ofDNS, ofProxy := Child[*v1alpha1.DNSServer]{}, Child[*v1alpha1.ProxyServer]{}
+	ofDNS.Server, ofProxy.Server = dns, proxy
+	g.Expect(ofDNS.readWorkload(t.Context(), s.Observer, key)).To(Succeed())
+	g.Expect(ofDNS.Rollout.Refused).To(Equal("FailedCreate: " + why))
+	g.Expect(ofProxy.readWorkload(t.Context(), s.Observer, key)).To(Succeed())
+	g.Expect(ofProxy.Rollout.Refused).To(Equal("FailedCreate: " + why))
+
+	set.Status.Replicas = 1
+	g.Expect(cache.Status().Update(t.Context(), set)).To(Succeed())
+	g.Expect(ofDNS.readWorkload(t.Context(), s.Observer, key)).To(Succeed())
+	g.Expect(ofDNS.Rollout.Refused).To(BeEmpty(), "there is a pod, which says more itself")
 }

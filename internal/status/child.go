@@ -47,6 +47,8 @@ func (c child) ready(accepted verdict) verdict {
 		verdict = no(kind, "Progressing", "the change has just been applied")
 	case c.rollout.Stopped:
 		verdict = no(kind, "ScaledToZero", workload+" has spec.replicas: 0; set 1, or end the pause during which it was set")
+	case c.rollout.Refused != "" && !c.rollout.Ready:
+		verdict = no(kind, podNotReady, "no pod of "+workload+" may be created: "+c.rollout.Refused)
 	case stuck != "":
 		verdict = no(kind, stuck, why)
 	case !c.rollout.Current:
