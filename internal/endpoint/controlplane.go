@@ -132,6 +132,19 @@ func (r *reader) addAPI(port int32, published hyperv1.PublishingStrategyType, so
 	r.lead(e, r.service(apiService), hosts...)
 }
 
+// IgnitionHost is where machines fetch their configuration from, as it is published or written; empty while it is neither.
+func (cp ControlPlane) IgnitionHost() string {
+	if host, _ := splitHostPort(cp.HostedCluster.Status.IgnitionEndpoint, 0); host != "" {
+		return host
+	}
+	for _, s := range cp.services() {
+		if s.Service == hyperv1.Ignition {
+			return hostnameOf(s.ServicePublishingStrategy)
+		}
+	}
+	return ""
+}
+
 func (r *reader) ignition() {
 	hc, published := r.HostedCluster, r.published(hyperv1.Ignition)
 	if published.Type == hyperv1.None {

@@ -207,6 +207,7 @@ func (v *view) resolution() []finding.Finding {
 	all = append(all, v.capturedByNeighbours()...)
 	all = append(all, v.changedProtocols()...)
 	all = append(all, v.passthrough()...)
+	all = append(all, v.throughProxy()...)
 	if !enabled(v.Infra.Spec.InfraComponents.DHCP.Enabled) {
 		for _, c := range v.captured {
 			all = append(all, finding.Note(v1alpha1.ConditionEndpointsResolved, "CapturedAddressNeedsRoute").

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	configv1 "github.com/openshift/api/config/v1"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	"github.com/openshift/hypershift/api/util/ipnet"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -121,6 +122,38 @@ func TestTheDefinitionThatWorkersAreOnIsJudgedToo(t *testing.T) {
 			NewWithT(t).Expect(f.Of).To(Equal(finding.Object{APIVersion: "operator.openshift.io/v1", Kind: "Network", Name: "cluster"}), "what renders it")
 		}
 	}
+}
+
+// What HyperShift leaves out of its noProxy, and what it adds, goes by itself; an https proxy alone is asked for what is https.
+func TestIgnitionIsNotSentThroughAProxyUnsaid(t *testing.T) {
+	const proxy = "http://proxy.corp.example.com:3128"
+	for name, c := range map[string]struct {
+		proxy configv1.ProxySpec
+		warns bool
+	}{
+		"all of it":            {configv1.ProxySpec{HTTPProxy: proxy, HTTPSProxy: proxy}, true},
+		"https alone":          {configv1.ProxySpec{HTTPSProxy: proxy}, true},
+		"http alone":           {configv1.ProxySpec{HTTPProxy: proxy}, false},
+		"none":                 {configv1.ProxySpec{NoProxy: "example.org"}, false},
+		"the name is excepted": {configv1.ProxySpec{HTTPSProxy: proxy, NoProxy: "a.example.org,ignition.c1.example.com"}, false},
+		"its domain is":        {configv1.ProxySpec{HTTPSProxy: proxy, NoProxy: ".c1.example.com"}, false},
+		"another is":           {configv1.ProxySpec{HTTPSProxy: proxy, NoProxy: "192.168.100.0/24,.c2.example.com"}, true},
+		"all names are":        {configv1.ProxySpec{HTTPSProxy: proxy, NoProxy: "*"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := told(good(t, func(in *plan.Input) {
+				in.HostedCluster.Spec.Configuration = &hyperv1.ClusterConfiguration{Proxy: &c.proxy}
+				in.HostedCluster.Status.IgnitionEndpoint = "ignition.c1.example.com"
+			}), "IgnitionThroughProxy")
+			NewWithT(t).Expect(len(found) > 0).To(Equal(c.warns))
+		})
+	}
+	address := good(t, func(in *plan.Input) {
+		in.HostedCluster.Spec.Configuration = &hyperv1.ClusterConfiguration{Proxy: &configv1.ProxySpec{HTTPSProxy: proxy}}
+		in.HostedCluster.Spec.Networking.MachineNetwork = []hyperv1.MachineNetworkEntry{{CIDR: *ipnet.MustParseCIDR("192.168.100.0/24")}}
+		in.HostedCluster.Status.IgnitionEndpoint = "192.168.100.9:31000"
+	})
+	NewWithT(t).Expect(told(address, "IgnitionThroughProxy")).To(BeEmpty(), "HyperShift excepts machineNetwork")
 }
 
 // Private macvlans work where workers and our pods are on different nodes; it is told once of each.

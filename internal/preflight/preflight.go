@@ -169,12 +169,12 @@ func report(infra *v1alpha1.Infra, findings []finding.Finding) Report {
 	return r
 }
 
-// anew: of a HostedCluster's specification, what findings change is immutable (hostedcluster_types.go and kubevirt.go of
-// HyperShift's API) or, as credentials, would leave its machines where they are. An Infra's network may only widen.
+// anew: of a HostedCluster's specification, what findings change beside its configuration is immutable (hostedcluster_types.go and
+// kubevirt.go of HyperShift's API) or, as credentials, would leave its machines where they are. An Infra's network may only widen.
 func anew(f finding.Finding) bool {
 	return slices.ContainsFunc(f.Changes, func(c finding.Change) bool {
 		_, moved := c.Values[ipam.FieldCIDR]
-		return moved || f.Of.Kind == "HostedCluster" && strings.HasPrefix(f.Field, "spec.")
+		return moved || f.Of.Kind == "HostedCluster" && strings.HasPrefix(f.Field, "spec.") && !strings.HasPrefix(f.Field, "spec.configuration.")
 	})
 }
 
