@@ -90,7 +90,7 @@ func TestNewConnectionsAreAnsweredSoonAfterTheProxyDies(t *testing.T) {
 		t.Errorf("an on-link client was without an answer for %s, want < 2 s", gap)
 	}
 	must(t, scene.Until(ctx, "kubectl logs again", func(ctx context.Context) error {
-		_, err := hosted(ctx, "c1", "logs", "streaming")
+		_, err := logged(ctx, "c1", "streaming")
 		return err
 	}))
 	must(t, logs.Process.Kill())

@@ -212,6 +212,13 @@ func leaves(ctx context.Context, m scene.Machine) error {
 	return errors.Join(lab.PowerOff(ctx, m), err)
 }
 
+// logged is what a pod of a hosted cluster has logged, told through konnectivity, where a request can hang for good.
+func logged(ctx context.Context, cluster, pod string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	return hosted(ctx, cluster, "logs", pod)
+}
+
 // runsPod starts a pod on a node of the hosted cluster and waits until its log has come back through konnectivity.
 func runsPod(t *testing.T, ctx context.Context, cluster, name, node string) {
 	t.Helper()
@@ -221,7 +228,7 @@ func runsPod(t *testing.T, ctx context.Context, cluster, name, node string) {
 		return err
 	}))
 	must(t, scene.Until(ctx, "logs of "+name, func(ctx context.Context) error {
-		out, err := hosted(ctx, cluster, "logs", name)
+		out, err := logged(ctx, cluster, name)
 		if err == nil && !strings.Contains(out, "ready") {
 			err = fmt.Errorf("the log is %q", out)
 		}
