@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// patience with Envoy: with reportPause and the kubelet's probes before and after, Ready is to be False within ten seconds of its hanging.
-const patience = 2 * time.Second
+// patience with Envoy: with reportPause before, and the kubelet's probes and the manager's patience after, Ready is to be False within
+// ten seconds of its hanging. One answer that comes later makes no pod unready: it is asked again at once, and the kubelet twice.
+const patience = time.Second
 
 // envoy reads, and only reads, Envoy's administration socket.
 type envoy struct{ http *http.Client }
