@@ -60,6 +60,7 @@ func newManagerCommand() *cobra.Command {
 	f.BoolVar(&flags.vlanServices, "vlan-services", true, "serve Infras and what they become")
 	f.BoolVar(&flags.dpuBridge, "dpu-bridge", true, "serve DPUHCPBridges")
 	f.StringVar(&flags.bridges.MetalLBNamespace, "metallb-namespace", "metallb-system", "namespace in which MetalLB looks for its pools")
+	f.Var((*prefixes)(&flags.bridges.VirtualIPs), "bridge-virtual-ips", "networks of which bridges may have MetalLB announce an address, their metalLBVirtualIP (default none)")
 	f.StringVar(&flags.bridges.Images.Name, "bluefield-images", "ocp-bluefield-images", "ConfigMap that maps OpenShift's releases to BlueField container images, in the manager's namespace")
 	f.StringVar(&flags.logLevel, "log-level", "info", "debug, info, warn or error")
 	bindSettings(cmd, &settings)

@@ -71,7 +71,7 @@ func preflights(cmd *cobra.Command, files []string, settings plan.Settings) ([]p
 	}
 	reports := preflight.All(objects, settings)
 	if len(reports) == 0 {
-		return nil, errors.New("the files hold no Infra and no HostedCluster")
+		return nil, errors.New("the files hold no Infra and no HostedCluster, or only some that are being deleted")
 	}
 	return reports, nil
 }

@@ -143,7 +143,7 @@ const (
 	ConditionAccepted = "Accepted"
 	// ConditionNetworkReady: the NetworkAttachmentDefinition is there and fit.
 	ConditionNetworkReady = "NetworkReady"
-	// ConditionEndpointsResolved: every control-plane endpoint has a name, a port and a backend.
+	// ConditionEndpointsResolved: the name, the port and the backend of every control-plane endpoint are known.
 	ConditionEndpointsResolved = "EndpointsResolved"
 	// ConditionDHCPReady: the DHCP server listens on the VLAN with its leases read, and has an address left for a new worker;
 	// nothing asks it.

@@ -34,14 +34,56 @@ type bridgeReconciler struct {
 	claims  *claims
 }
 
-// claims let the bridges of a DPUCluster have their turns one after the other: apply ends when the cache shows what one has made, so
-// that the next sees it.
-type claims struct{ sync.Map }
+// claims let the bridges that want one thing, a DPUCluster, a namespace or an address, have their turns one after the other: apply ends when the
+// cache shows what one has made, so that the next sees it.
+type claims struct {
+	mu     sync.Mutex
+	wanted map[any]*claim // of those who wait or are at it: users make what they want up
+}
 
-func (c *claims) take(cluster types.NamespacedName) (release func()) {
-	turn, _ := c.LoadOrStore(cluster, &sync.Mutex{})
-	turn.(*sync.Mutex).Lock()
-	return turn.(*sync.Mutex).Unlock
+type claim struct {
+	turn   chan struct{} // who has put something in has it
+	wanted int
+}
+
+// of all that a bridge wants. They are taken in one order, of kinds: who has one waits for none before it.
+func (c *claims) of(b *dpuv1.DPUHCPBridge, s bridge.Settings) (release func()) {
+	wanted := []any{bridge.ClusterKey(b), bridge.ControlPlane(b)}
+	if vip := bridge.VirtualIP(b); s.Announces(vip) {
+		wanted = append(wanted, vip)
+	}
+	var releases []func()
+	for _, thing := range wanted {
+		releases = append(releases, c.take(thing))
+	}
+	return func() {
+		for _, release := range releases {
+			release()
+		}
+	}
+}
+
+func (c *claims) take(thing any) (release func()) {
+	t := c.want(thing)
+	t.turn <- struct{}{}
+	return func() {
+		<-t.turn
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if t.wanted--; t.wanted == 0 {
+			delete(c.wanted, thing)
+		}
+	}
+}
+
+func (c *claims) want(thing any) *claim {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.wanted[thing] == nil {
+		c.wanted[thing] = &claim{turn: make(chan struct{}, 1)}
+	}
+	c.wanted[thing].wanted++
+	return c.wanted[thing]
 }
 
 // Reconcile is observe, plan, apply, status. Deletion comes before any other gate.
@@ -54,7 +96,7 @@ func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	if err != nil || b == nil || r.status.Overtook(b) {
 		return ctrl.Result{}, err
 	}
-	defer r.claims.take(bridge.ClusterKey(b))()
+	defer r.claims.of(b, r.observe.Settings)()
 	seen, err := r.observe.Around(ctx, b)
 	if err != nil {
 		if bridge.Of(seen.Input).Approve == nil { // that much was read: who has nothing to approve does not go on because of a Secret

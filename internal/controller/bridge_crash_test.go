@@ -26,6 +26,7 @@ func (w dpuWorld) numberedBridge(n int) *dpuv1.DPUHCPBridge {
 	b := w.bridge()
 	b.Name = fmt.Sprintf("b%02d", n)
 	b.Spec.DPUClusterRef.Name = v1alpha1.ObjectName(fmt.Sprintf("d%02d", n))
+	b.Spec.MetalLBVirtualIP = v1alpha1.IPAddress(fmt.Sprintf("192.0.2.1%02d", n))
 	return b
 }
 
@@ -53,7 +54,7 @@ func (w dpuWorld) image(n int) string {
 	}
 	text, err := yaml.Marshal(all)
 	w.Expect(err).NotTo(HaveOccurred())
-	return regexp.MustCompile(`\b([bd])\d\d\b`).ReplaceAllString(string(text), "${1}NN")
+	return regexp.MustCompile(`\b([bd]|192\.0\.2\.1)\d\d\b`).ReplaceAllString(string(text), "${1}NN")
 }
 
 // settledAt waits until a bridge has a release, and DPF a kubeconfig.

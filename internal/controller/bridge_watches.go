@@ -22,6 +22,7 @@ import (
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/byname"
 	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/guest"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
@@ -44,7 +45,7 @@ func (p parts) bridge(settings bridge.Settings) error {
 	}
 	wake := &waker{}
 	watches := byname.New(core, wake.wake)
-	r := bridgeReconciler{p, &observe.Bridges{Observer: p.observe, Settings: settings, Watches: watches, Versions: p.late.versions}, &claims{}}
+	r := bridgeReconciler{p, &observe.Bridges{Observer: p.observe, Settings: settings, Watches: watches, Versions: p.late.versions}, &claims{wanted: map[any]*claim{}}}
 	p.observe.Approvals = guest.NewApprovals(core, r.observe, r.approved, wake.wake)
 	if err := errors.Join(p.manager.Add(watches), p.manager.Add(p.observe.Approvals)); err != nil {
 		return err
@@ -53,6 +54,7 @@ func (p parts) bridge(settings bridge.Settings) error {
 		WithOptions(controller.Options{MaxConcurrentReconciles: bridgesAtOnce, NewQueue: wake.queue}).
 		For(&dpuv1.DPUHCPBridge{}).
 		Watches(&dpuv1.DPUHCPBridge{}, p.mapped(r.rivals)).
+		Watches(&corev1.Namespace{}, p.mapped(r.inNamespace)).
 		Watches(&corev1.ConfigMap{}, p.mapped(bridged)).
 		Watches(&corev1.Node{}, p.mapped(r.onNodes), builder.WithPredicates(reachedOtherwise)).
 		Watches(&storagev1.StorageClass{}, p.mapped(r.unstored)).
@@ -61,7 +63,7 @@ func (p parts) bridge(settings bridge.Settings) error {
 		return err
 	}
 	p.late.tell = append(p.late.tell, func() { r.wakeAll(wake) })
-	p.late.watch(c, &hyperv1.HostedCluster{}, &handler.EnqueueRequestForObject{})
+	p.late.watch(c, &hyperv1.HostedCluster{}, p.mapped(r.neighbours))
 	p.late.watch(c, &hyperv1.NodePool{}, &handler.EnqueueRequestForObject{})
 	p.late.watch(c, &dpf.DPUCluster{}, p.mapped(r.bound))
 	p.late.watch(c, &dpf.DPU{}, p.mapped(r.joined))
@@ -89,9 +91,24 @@ func bridged(_ context.Context, o client.Object) ([]types.NamespacedName, error)
 	return []types.NamespacedName{{Namespace: o.GetLabels()[names.LabelBridgeNamespace], Name: o.GetLabels()[names.LabelBridge]}}, nil
 }
 
-// rivals: the other bridges that refer to the DPUCluster of one that changed.
+// rivals: the other bridges that refer to the DPUCluster of one that changed, or have its virtual IP.
 func (r bridgeReconciler) rivals(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
-	return r.of(ctx, bridge.ClusterKey(o.(*dpuv1.DPUHCPBridge)))
+	changed := o.(*dpuv1.DPUHCPBridge)
+	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool { return bridge.Rivals(b, changed) })
+}
+
+// neighbours: the bridges whose control planes would be where that of a HostedCluster is, its own among them.
+func (r bridgeReconciler) neighbours(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+	return r.at(ctx, endpoint.ControlPlaneNamespaceOf(client.ObjectKeyFromObject(o)))
+}
+
+// inNamespace: the bridges whose control planes would be in a namespace.
+func (r bridgeReconciler) inNamespace(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+	return r.at(ctx, o.GetName())
+}
+
+func (r bridgeReconciler) at(ctx context.Context, namespace string) ([]types.NamespacedName, error) {
+	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool { return bridge.ControlPlane(b) == namespace })
 }
 
 // bound: the bridges of a DPUCluster.
@@ -109,9 +126,11 @@ func (r bridgeReconciler) of(ctx context.Context, cluster types.NamespacedName) 
 	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool { return bridge.ClusterKey(b) == cluster })
 }
 
-// onNodes: the bridges whose control plane is reached through Nodes, or is yet to be.
+// onNodes: the bridges whose control plane is reached through Nodes, or is yet to be, and those with an address that a Node may have.
 func (r bridgeReconciler) onNodes(ctx context.Context, _ client.Object) ([]types.NamespacedName, error) {
-	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool { return !b.Spec.ExposeThroughLoadBalancer })
+	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool {
+		return !b.Spec.ExposeThroughLoadBalancer || bridge.VirtualIP(b).IsValid()
+	})
 }
 
 // unstored: the bridges that have no hosted cluster yet; what StorageClasses there are matters to no other.

@@ -3,8 +3,10 @@ package controller
 import (
 	"maps"
 	"regexp"
+	"runtime"
 	"sync"
 	"unique"
+	"weak"
 
 	routev1 "github.com/openshift/api/route/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -36,7 +38,7 @@ var oursOnly = []client.Object{
 }
 
 // partial names them.
-func partial(scheme *runtime.Scheme) map[schema.GroupKind]bool {
+func partial(scheme *apiruntime.Scheme) map[schema.GroupKind]bool {
 	all := map[schema.GroupKind]bool{}
 	for _, kind := range oursOnly {
 		gvk, err := apiutil.GVKForObject(kind, scheme)
@@ -61,6 +63,9 @@ func CacheOptions() cache.Options {
 	}
 	return cache.Options{DefaultTransform: trim, ByObject: byObject}
 }
+
+// mostBootstrap is how many octets of Envoy's bootstrap are kept: ours has some thousand.
+const mostBootstrap = 64 << 10
 
 // trim drops what nobody reads: of managedFields all but what tells whether somebody changed what we applied; of objects of ours their content, which we made.
 func trim(o any) (any, error) {
@@ -90,7 +95,8 @@ func trim(o any) (any, error) {
 	intern(object)
 	switch of := o.(type) {
 	case *corev1.ConfigMap: // of a proxy what its pods read may have to stay
-		maps.DeleteFunc(of.Data, func(key, _ string) bool { return key != plan.BootstrapKey })
+		of.BinaryData = nil
+		maps.DeleteFunc(of.Data, func(key, text string) bool { return key != plan.BootstrapKey || len(text) > mostBootstrap })
 	case *rbacv1.Role:
 		of.Rules = nil
 	case *rbacv1.RoleBinding:
@@ -158,11 +164,18 @@ func reached(s corev1.NodeStatus) corev1.NodeStatus {
 	return out
 }
 
+// mostFields is how many octets a set of fields has at most: the largest of ours, of a DNSServer with as many and as long names as there
+// can be, has two thirds of it. Any editor of a namespace may write our labels and name; what is larger is none of our work.
+const mostFields = 256 << 10
+
 // telling are our own entry, and those of who added something, until it is taken away.
 func telling(all []metav1.ManagedFieldsEntry) (kept []metav1.ManagedFieldsEntry) {
 	for _, e := range all {
-		if e.Manager == names.ManagerFieldOwner && e.Subresource == "" && e.Operation == metav1.ManagedFieldsOperationApply && e.FieldsV1 != nil {
-			e.FieldsV1, e.Time = shared(e.FieldsV1), nil
+		if e.Manager == names.ManagerFieldOwner && e.Subresource == "" && e.Operation == metav1.ManagedFieldsOperationApply {
+			if e.FieldsV1 == nil || len(e.FieldsV1.GetRawString()) > mostFields {
+				continue
+			}
+			e.FieldsV1, e.Time = fieldSets.shared(e.FieldsV1), nil
 			kept = append(kept, e)
 		} else if held.Adds(e) {
 			kept = append(kept, e)
@@ -171,16 +184,30 @@ func telling(all []metav1.ManagedFieldsEntry) (kept []metav1.ManagedFieldsEntry)
 	return kept
 }
 
-// shared is one copy of a set of fields: what we apply of one kind differs from Infra to Infra in values, seldom in fields.
-// Only the key of the ownerReference has the owner's UID in it; that it is the owner's, apply.Owner sees by the reference itself.
-func shared(f *metav1.FieldsV1) *metav1.FieldsV1 {
-	text := ownerKey.ReplaceAllString(f.GetRawString(), `"k:{}"`)
-	kept, _ := fieldSets.LoadOrStore(text, metav1.NewFieldsV1(text))
-	return kept.(*metav1.FieldsV1)
-}
+// sharedSets are sets of fields of which there is one copy, as long as any object has it: what we apply of one kind differs from Infra to
+// Infra in values, seldom in fields.
+type sharedSets struct{ sync.Map }
 
-// fieldSets are few: one for each shape of an object of ours.
-var fieldSets sync.Map
+var fieldSets sharedSets
+
+// shared is the one copy. Only the key of the ownerReference has the owner's UID in it; that it is the owner's, apply.Owner sees by the
+// reference itself.
+func (s *sharedSets) shared(f *metav1.FieldsV1) *metav1.FieldsV1 {
+	text := ownerKey.ReplaceAllString(f.GetRawString(), `"k:{}"`)
+	fresh := metav1.NewFieldsV1(text)
+	mine := weak.Make(fresh)
+	for {
+		other, there := s.LoadOrStore(text, mine)
+		if !there {
+			runtime.AddCleanup(fresh, func(text string) { s.CompareAndDelete(text, mine) }, text)
+			return fresh
+		}
+		if kept := other.(weak.Pointer[metav1.FieldsV1]).Value(); kept != nil {
+			return kept
+		}
+		s.CompareAndDelete(text, other) // nobody has it any more, and its cleanup is to come
+	}
+}
 
 // ownerKey of a metadata.ownerReferences entry, as FieldsV1 writes it (meta/v1, FieldsV1).
 var ownerKey = regexp.MustCompile(`"k:\{\\"uid\\":\\"[^\\"]*\\"\}"`)

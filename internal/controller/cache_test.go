@@ -3,16 +3,20 @@ package controller
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"unsafe"
 
+	. "github.com/onsi/gomega"
 	routev1 "github.com/openshift/api/route/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan"
 )
 
 // Of what 500 Infras own, most is the same text.
@@ -78,4 +82,35 @@ func TestTheCacheKeepsNoKeyAndNoEndpoint(t *testing.T) {
 		}
 		t.Logf("%T: %d bytes become %d", kept, len(before), len(text))
 	}
+}
+
+// Any editor of a namespace may write objects with our labels and our field manager's name.
+func TestWhatAnEditorWritesUnderOurNameIsForgottenWithIt(t *testing.T) {
+	g := NewWithT(t)
+	written := func(fields string) *corev1.ConfigMap {
+		c := &corev1.ConfigMap{Data: map[string]string{plan.BootstrapKey: strings.Repeat("x", mostBootstrap+1)}, BinaryData: map[string][]byte{"x": make([]byte, 1)}}
+		c.Labels = map[string]string{names.LabelManagedBy: names.ManagedBy}
+		c.ManagedFields = []metav1.ManagedFieldsEntry{
+			{Manager: names.ManagerFieldOwner, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(fields)},
+			{Manager: "another", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(fields)},
+		}
+		kept, err := trim(c)
+		g.Expect(err).NotTo(HaveOccurred())
+		return kept.(*corev1.ConfigMap)
+	}
+	held := func() (sets int) {
+		fieldSets.Range(func(any, any) bool { sets++; return true })
+		return sets
+	}
+	var all []*corev1.ConfigMap
+	for i := range 100 {
+		all = append(all, written(fmt.Sprintf(`{"f:data":{"f:%d":{}}}`, i)))
+	}
+	g.Expect(held()).To(BeNumerically(">=", 100))
+	g.Expect(all[0].ManagedFields).NotTo(BeEmpty())
+	g.Expect(all[0]).To(And(HaveField("Data", BeEmpty()), HaveField("BinaryData", BeEmpty())), "no bootstrap of ours is so large")
+	g.Expect(written(`{"f:data":{"f:0":{}}}`).ManagedFields[0].FieldsV1).To(BeIdenticalTo(all[0].ManagedFields[0].FieldsV1))
+	clear(all)
+	g.Eventually(func() int { runtime.GC(); return held() }).Should(BeNumerically("<", 100))
+	g.Expect(written(`{"f:data":{"f:`+strings.Repeat("x", mostFields)+`":{}}}`).ManagedFields).To(ConsistOf(HaveField("Manager", "another")), "and no set of fields of ours")
 }

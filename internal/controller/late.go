@@ -51,6 +51,9 @@ func (l *lateKinds) watch(c controller.Controller, kind client.Object, h handler
 	l.waits = append(l.waits, lateWatch{kind, c, h})
 }
 
+// NeedLeaderElection is manager.LeaderElectionRunnable: one that does not lead serves admission, which reads the same kinds.
+func (l *lateKinds) NeedLeaderElection() bool { return false }
+
 // Start looks for kinds until the context ends.
 func (l *lateKinds) Start(ctx context.Context) error {
 	tick := time.NewTicker(lookEvery)

@@ -136,7 +136,7 @@ func TestWhatCannotBeDerivedIsAnEventThatNamesTheAnnotation(t *testing.T) {
 
 	w.puts(w.nodePool("c1-a", w.ns+"/c1-vlan"))
 	w.puts(w.nodePool("c1-b", w.ns+"/c1-storage"))
-	all = append(all, fmt.Sprintf("Warning NetworkAttachmentAmbiguous: NodePools with attachDefaultNetwork: false have several networks (%[1]s/c1-storage, %[1]s/c1-vlan), and an Infra serves one; say it with: %[2]snetwork-attachment=%[1]s/c1-storage", w.ns, set))
+	all = append(all, fmt.Sprintf("Warning NetworkAttachmentAmbiguous: NodePools with attachDefaultNetwork: false have several networks (%[1]s/c1-storage, %[1]s/c1-vlan), and an Infra serves one; say it with: %[2]snetwork-attachment=NAMESPACE/NAME", w.ns, set))
 	w.told("c1", all...)
 
 	w.annotates("c1", names.AnnotationNetworkAttachment, w.ns+"/c1-vlan", names.AnnotationCIDR, "192.168.0.0/16", names.AnnotationGateway, "10.0.0.1")

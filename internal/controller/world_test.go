@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"os"
 	"slices"
 	"strconv"
@@ -22,6 +23,7 @@ import (
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -116,7 +118,7 @@ func newWorldIn(t *testing.T, on *ground, in *envtest.Cluster) *world {
 		Gomega: NewWithT(t), t: t, ctx: t.Context(), ground: on, cluster: in, ns: fmt.Sprintf("w%d", worlds.Add(1)), calls: &ledger{}, looks: &looks{at: map[string]int{}}, faults: newFaults(), wire: &wire{},
 		settings: plan.Settings{Image: "example.com/oooi:1", EnvoyImage: "example.com/envoy:1", NADSourceNamespaces: []string{"default"}, MetricsNamespaces: []string{"monitoring"}},
 	}
-	w.groups = controller.Groups{VLAN: true, Bridges: &bridge.Settings{MetalLBNamespace: "metallb-system", Images: types.NamespacedName{Namespace: "oooi-system", Name: w.ns + "-images"}}}
+	w.groups = controller.Groups{VLAN: true, Bridges: &bridge.Settings{MetalLBNamespace: "metallb-system", VirtualIPs: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Images: types.NamespacedName{Namespace: "oooi-system", Name: w.ns + "-images"}}}
 	var err error
 	w.api, err = client.New(in.Admin, client.Options{Scheme: controller.Scheme()})
 	w.Expect(err).NotTo(HaveOccurred())
@@ -136,10 +138,7 @@ func (w *world) start() {
 	asManager := rest.CopyConfig(w.cluster.Manager)
 	faulty := w.faults.before()
 	asManager.Wrap(func(next http.RoundTripper) http.RoundTripper { return w.calls.of(faulty(next)) })
-	manager, err := ctrl.NewManager(asManager, ctrl.Options{
-		Scheme: controller.Scheme(), Cache: controller.CacheOptions(), Client: controller.ClientOptions(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
-	})
+	manager, err := ctrl.NewManager(asManager, managerOptions())
 	w.Expect(err).NotTo(HaveOccurred())
 	ahead, patience := w.ahead, w.patience
 	w.Expect(controller.Setup(manager, w.settings, w.groups, func(o *observe.Observer) error {
@@ -151,13 +150,41 @@ func (w *world) start() {
 		}
 		return nil
 	})).To(Succeed())
+	w.stop = w.runs(manager)
+}
+
+// runs a manager until it is stopped.
+func (w *world) runs(manager ctrl.Manager) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- manager.Start(ctx) }()
-	w.stop = sync.OnceFunc(func() {
+	return sync.OnceFunc(func() {
 		cancel()
 		w.Expect(<-ended).To(Succeed())
 	})
+}
+
+func managerOptions() ctrl.Options {
+	return ctrl.Options{
+		Scheme: controller.Scheme(), Cache: controller.CacheOptions(), Client: controller.ClientOptions(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+	}
+}
+
+// standby is what a manager sees that does not lead: another holds the lease.
+func (w *world) standby() (sees *observe.Observer) {
+	w.t.Helper()
+	const name, namespace = "held-by-another", "default"
+	w.creates(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}, Spec: coordinationv1.LeaseSpec{
+		HolderIdentity: ptr.To("another"), LeaseDurationSeconds: ptr.To[int32](3600), RenewTime: ptr.To(metav1.NowMicro()),
+	}})
+	options := managerOptions()
+	options.LeaderElection, options.LeaderElectionID, options.LeaderElectionNamespace, options.LeaderElectionConfig = true, name, namespace, w.cluster.Admin
+	manager, err := ctrl.NewManager(w.cluster.Manager, options)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(controller.Setup(manager, w.settings, w.groups, func(o *observe.Observer) error { sees = o; return nil })).To(Succeed())
+	w.t.Cleanup(w.runs(manager))
+	return sees
 }
 
 // forget leaves nothing to work for: the manager of the next test on this ground, a newer one, would release it.

@@ -146,8 +146,14 @@ func Read(r *certificates.CertificateSigningRequest) (Asked, []Verdict) {
 	if f.asked.Kind == Bootstrap {
 		ofKind = bootstrapForm
 	}
-	return f.asked, append([]Verdict{size}, judge(slices.Concat(formRules, ofKind), f)...)
+	verdicts := append([]Verdict{size}, judge(slices.Concat(formRules, ofKind), f)...)
+	if Broken(verdicts) == "" {
+		verdicts = append(verdicts, judge(signature, f)...)
+	}
+	return f.asked, verdicts
 }
+
+var signature = []rule[*form]{{"Signature", (*form).isSigned}}
 
 // Judge asks the rules that need facts.
 func (a Asked) Judge(f Facts) Decision {

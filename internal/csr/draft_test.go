@@ -95,16 +95,19 @@ func good(t testing.TB, kind csr.Kind, number int) *draft {
 	return d
 }
 
-// keys are few: making one of RSA takes long. Every fifth kubelet has one of RSA.
+// keys are few: making one of RSA takes long. Every fifth kubelet has one of RSA, and one of P-384.
 var keys []crypto.Signer
 
 func keyOf(t testing.TB, number int) crypto.Signer {
 	t.Helper()
 	for len(keys) < 5 {
 		key, err := crypto.Signer(nil), error(nil)
-		if len(keys) == 4 {
+		switch len(keys) {
+		case 4:
 			key, err = rsa.GenerateKey(rand.Reader, 2048)
-		} else {
+		case 3:
+			key, err = ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+		default:
 			key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		}
 		if err != nil {

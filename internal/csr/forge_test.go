@@ -1,15 +1,18 @@
 package csr_test
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"encoding/asn1"
 	"encoding/pem"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -55,6 +58,19 @@ func withoutUsage(less certificates.KeyUsage) func(*draft) {
 	return spec(func(s *certificates.CertificateSigningRequestSpec) {
 		s.Usages = slices.DeleteFunc(s.Usages, func(u certificates.KeyUsage) bool { return u == less })
 	})
+}
+
+// keyed signs with a key that is made once.
+func keyed(generate func() (crypto.Signer, error)) func(*draft) {
+	generated := sync.OnceValues(generate)
+	return func(d *draft) {
+		key, err := generated()
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		d.key = key
+		d.object.Spec.Usages = slices.DeleteFunc(d.object.Spec.Usages, func(u certificates.KeyUsage) bool { return u == certificates.UsageKeyEncipherment })
+	}
 }
 
 func condition(kind certificates.RequestConditionType) func(*draft) {
@@ -179,7 +195,7 @@ var forgeries = []forgery{
 	}},
 	{"no PEM", "", nil, func(d *draft) { d.pem = func(b *pem.Block) []byte { return b.Bytes } }},
 	{"nothing", "", nil, func(d *draft) { d.pem = func(*pem.Block) []byte { return nil } }},
-	{"bytes after the DER", "", rules("Readable", "Signature"), func(d *draft) { d.trailing = []byte{5, 0} }},
+	{"bytes after the DER", "", rules("Readable", "Key"), func(d *draft) { d.trailing = []byte{5, 0} }},
 	{"a request that is cut", "", nil, func(d *draft) {
 		d.pem = func(b *pem.Block) []byte { b.Bytes = b.Bytes[:len(b.Bytes)/2]; return pem.EncodeToMemory(b) }
 	}},
@@ -194,6 +210,13 @@ var forgeries = []forgery{
 		d.signature = func([]byte) []byte { return signedByAnother(d.t) }
 	}},
 	{"no signature", "", rules("Signature"), func(d *draft) { d.signature = func([]byte) []byte { return nil } }},
+
+	// Its key.
+	{"a key of RSA that can be broken", "", rules("Key"), keyed(func() (crypto.Signer, error) { return rsa.GenerateKey(rand.Reader, 1024) })},
+	{"a key of RSA with one bit less", "", rules("Key"), keyed(func() (crypto.Signer, error) { return rsa.GenerateKey(rand.Reader, 2047) })},
+	{"a key of RSA that takes long", "", rules("Key"), keyed(func() (crypto.Signer, error) { return rsa.GenerateMultiPrimeKey(rand.Reader, 5, 4160) })}, //nolint:staticcheck // a large key that is made fast
+	{"a key of a small curve", "", rules("Key"), keyed(func() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.P224(), rand.Reader) })},
+	{"a key of a large curve", "", rules("Key"), keyed(func() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.P521(), rand.Reader) })},
 
 	// Its subject.
 	{"another common name before", "", rules("OneCommonName"), subject(func(_ *draft, o, cn attribute) []rdn { return []rdn{{o}, {{oidCN, cn.tag, "system:admin"}}, {cn}} })},

@@ -2,6 +2,9 @@ package csr
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
@@ -35,15 +38,21 @@ var (
 type form struct {
 	*certificates.CertificateSigningRequest
 	*contents
-	der    []byte
 	oddPEM string // what is odd about spec.request; empty when nothing is
+	parsed *x509.CertificateRequest
+	unread string // why that is nil
 	asked  Asked
 }
 
 func formOf(r *certificates.CertificateSigningRequest) *form {
 	f := &form{CertificateSigningRequest: r, asked: Asked{Kind: Serving, Name: r.Name, Created: r.CreationTimestamp.Time}}
-	f.der, f.oddPEM = derOf(r.Spec.Request)
-	f.contents = contentsOf(f.der)
+	der, odd := derOf(r.Spec.Request)
+	f.oddPEM, f.contents = odd, contentsOf(der)
+	if parsed, err := x509.ParseCertificateRequest(der); err != nil {
+		f.unread = err.Error()
+	} else {
+		f.parsed = parsed
+	}
 	if r.Spec.SignerName == certificates.KubeAPIServerClientKubeletSignerName {
 		f.asked.Kind = Bootstrap
 	}
@@ -80,7 +89,6 @@ var formRules = []rule[*form]{
 	{"Signer", (*form).namesAKubeletSigner},
 	{"OnePEMBlock", (*form).isOnePEMBlock},
 	{"Readable", (*form).isReadable},
-	{"Signature", (*form).isSigned},
 	{"SubjectShape", (*form).hasShape},
 	{"SubjectText", (*form).hasText},
 	{"OneCommonName", (*form).hasOneCommonName},
@@ -88,6 +96,7 @@ var formRules = []rule[*form]{
 	{"Organization", (*form).hasOneOrganization},
 	{"KnownAttributes", (*form).knowsAttributes},
 	{"KnownExtensions", (*form).knowsExtensions},
+	{"Key", (*form).hasUsualKey},
 }
 
 var bootstrapForm = []rule[*form]{
@@ -135,13 +144,29 @@ func (f *form) isReadable() (bool, string) {
 	return true, "all of the certification request was read"
 }
 
-// isSigned: x509.ParseCertificateRequest does not check it.
-func (f *form) isSigned() (bool, string) {
-	request, err := x509.ParseCertificateRequest(f.der)
-	if err != nil {
-		return false, "it cannot be verified: " + short(err.Error())
+// Keys that kubelets and their tools make: weaker ones can be broken, and of larger ones each signature costs more.
+const (
+	leastRSA = 2048
+	mostRSA  = 4096
+)
+
+func (f *form) hasUsualKey() (bool, string) {
+	if f.parsed == nil {
+		return false, "its key cannot be read: " + short(f.unread)
 	}
-	if err := request.CheckSignature(); err != nil {
+	switch key := f.parsed.PublicKey.(type) {
+	case *rsa.PublicKey:
+		bits := key.N.BitLen()
+		return bits >= leastRSA && bits <= mostRSA, fmt.Sprintf("its key is of RSA with %d bits, from %d to %d are taken", bits, leastRSA, mostRSA)
+	case *ecdsa.PublicKey:
+		return key.Curve == elliptic.P256() || key.Curve == elliptic.P384(), fmt.Sprintf("its key is of %s, P-256 and P-384 are taken", key.Curve.Params().Name)
+	}
+	return false, "its key is neither of RSA nor of P-256 or P-384"
+}
+
+// isSigned is asked last, of what keeps every other rule: it costs the most. x509.ParseCertificateRequest does not check it.
+func (f *form) isSigned() (bool, string) {
+	if err := f.parsed.CheckSignature(); err != nil {
 		return false, "its signature is not by the key in it: " + short(err.Error())
 	}
 	return true, "it is signed by the key in it"

@@ -358,7 +358,8 @@ func TestAReservationWaitsForTheMachineThatHasItsAddress(t *testing.T) {
 
 func TestAForeignServerIsReported(t *testing.T) {
 	s := newSegment(t)
-	s.configure(vlanYAML)
+	// The one address of the range is reserved for another machine: the client can choose the foreign server's OFFER only.
+	s.configure(strings.Replace(vlanYAML, "rangeStart: 192.168.77.100, rangeEnd: 192.168.77.150", "rangeStart: 192.168.77.200, rangeEnd: 192.168.77.200", 1))
 	s.serve()
 	s.plug("rogue", "52:54:00:00:00:99")
 	s.In("rogue", "ip", "addr", "add", "192.168.77.99/24", "dev", "net1")

@@ -2,6 +2,7 @@ package dhcp
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/cldmnky/oooi/internal/dhcp/clock"
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
+	"github.com/cldmnky/oooi/internal/dhcp/link"
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
 	"github.com/cldmnky/oooi/internal/dhcp/wire"
 )
@@ -645,6 +647,44 @@ func TestInformGetsOptionsAndNoLease(t *testing.T) {
 	NewWithT(t).Expect(leaseOf(reply)).To(Equal(time.Duration(-1)))
 	NewWithT(t).Expect(reply.YourIPAddr.IsUnspecified()).To(BeTrue())
 	NewWithT(t).Expect(l.store.records).To(BeEmpty())
+}
+
+func TestAForeignServerIsToldOf(t *testing.T) {
+	foreign := at(99)
+	offer := func(l *lab, server netip.Addr) []byte {
+		reply, err := dhcpv4.New(func(d *dhcpv4.DHCPv4) { d.OpCode = dhcpv4.OpcodeBootReply }, dhcpv4.WithMessageType(dhcpv4.MessageTypeOffer), chose(server))
+		NewWithT(l.t).Expect(err).NotTo(HaveOccurred())
+		return reply.ToBytes()
+	}
+	for name, speak := range map[string]func(l *lab, server netip.Addr){
+		"a client chooses its OFFER": func(l *lab, server netip.Addr) {
+			l.hears("aa", dhcpv4.MessageTypeRequest, wants(at(10)), chose(server))
+		},
+		"its OFFER comes to everybody": func(l *lab, server netip.Addr) { _ = l.server.Overhear(&overheard{lab: l, packet: offer(l, server)}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, g := newLab(t, 20), NewWithT(t)
+			speak(l, us)
+			g.Expect(l.told).NotTo(ContainElement(HaveField("Type", ForeignServer)), "our own")
+			speak(l, foreign)
+			g.Expect(l.told).To(ContainElement(And(HaveField("Type", ForeignServer), HaveField("IP", foreign))))
+		})
+	}
+}
+
+// overheard is a port at which one datagram arrives.
+type overheard struct {
+	*lab
+	packet []byte
+}
+
+func (o *overheard) Receive() (link.Packet, error) {
+	if o.packet == nil {
+		return link.Packet{}, net.ErrClosed
+	}
+	p := link.Packet{Data: o.packet}
+	o.packet = nil
+	return p, nil
 }
 
 func TestInfrastructureIsNeverLeased(t *testing.T) {

@@ -137,12 +137,7 @@ func (cp ControlPlane) IgnitionHost() string {
 	if host, _ := splitHostPort(cp.HostedCluster.Status.IgnitionEndpoint, 0); host != "" {
 		return host
 	}
-	for _, s := range cp.services() {
-		if s.Service == hyperv1.Ignition {
-			return hostnameOf(s.ServicePublishingStrategy)
-		}
-	}
-	return ""
+	return hostnameOf(cp.published(hyperv1.Ignition))
 }
 
 func (r *reader) ignition() {
@@ -355,8 +350,8 @@ func hostOf(r *routev1.Route) string {
 }
 
 // published is how a service is published. HyperShift's CLI publishes all but the API by Route; so is what is not said.
-func (r *reader) published(service hyperv1.ServiceType) hyperv1.ServicePublishingStrategy {
-	for _, s := range r.services() {
+func (cp ControlPlane) published(service hyperv1.ServiceType) hyperv1.ServicePublishingStrategy {
+	for _, s := range cp.services() {
 		if s.Service == service {
 			return s.ServicePublishingStrategy
 		}

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -33,11 +34,17 @@ func (r *reader) refused() {
 	for _, why := range r.unpublished() {
 		refuse("spec.services", why)
 	}
-	networks := networksOf(r.HostedCluster.Spec.Networking)
-	if why := mixed(networks); why != "" {
+	networks, advertised := NetworksOf(r.HostedCluster), Advertised(r.HostedCluster)
+	if !advertised.IsValid() {
+		refuse("spec.networking.apiServer.advertiseAddress", fmt.Sprintf("%q is no address", *r.HostedCluster.Spec.Networking.APIServer.AdvertiseAddress))
+	}
+	if why := mixed(networks, advertised); why != "" {
 		refuse("spec.networking", why)
 	}
-	if field, why := holding(networks, Advertised(r.HostedCluster)); why != "" {
+	if why := overlapping(append(networks, internalOf(r.HostedCluster)...)); why != "" {
+		refuse("spec.networking", why)
+	}
+	if field, why := holding(networks, advertised); why != "" {
 		refuse(field, why)
 	}
 }
@@ -81,16 +88,19 @@ func oneOf(types []hyperv1.PublishingStrategyType) string {
 	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
 }
 
-// mixed says which of the first networks are of two families (hypershift: validateNetworkStackAddresses).
-func mixed(networks []network) string {
+// mixed says which of the first networks and the API's address are of two families (hypershift: validateNetworkStackAddresses).
+func mixed(networks []Network, advertised netip.Addr) string {
 	first := map[bool]string{} // by whether it is IPv4
 	for _, n := range networks {
-		if len(n.cidrs) == 0 {
+		if len(n.CIDRs) == 0 {
 			continue
 		}
-		if p, err := netip.ParsePrefix(n.cidrs[0]); err == nil && first[p.Addr().Is4()] == "" {
-			first[p.Addr().Is4()] = n.name + " " + n.cidrs[0]
+		if p, err := netip.ParsePrefix(n.CIDRs[0]); err == nil && first[p.Addr().Is4()] == "" {
+			first[p.Addr().Is4()] = n.Name + " " + n.CIDRs[0]
 		}
+	}
+	if advertised.IsValid() && first[advertised.Is4()] == "" {
+		first[advertised.Is4()] = fmt.Sprintf("apiServer.advertiseAddress %s", advertised)
 	}
 	if len(first) < 2 {
 		return ""
@@ -98,36 +108,101 @@ func mixed(networks []network) string {
 	return fmt.Sprintf("its first networks are of two families: %s and %s; put those of one family first", first[true], first[false])
 }
 
-// network is one field of a HostedCluster's spec.networking.
-type network struct {
-	name  string
-	cidrs []string
+// Network is one field of a HostedCluster's spec.networking.
+type Network struct {
+	Name  string
+	CIDRs []string
 }
 
-func networksOf(n hyperv1.ClusterNetworking) []network {
-	clusters, machines, services := network{name: "clusterNetwork"}, network{name: "machineNetwork"}, network{name: "serviceNetwork"}
+// What a HostedCluster has that writes no network (hypershift: api/hypershift/v1beta1, ClusterNetworking).
+const (
+	DefaultClusterNetwork = "10.132.0.0/14"
+	DefaultServiceNetwork = "172.31.0.0/16"
+)
+
+// NetworksOf a HostedCluster; its API gives those that are not written.
+func NetworksOf(hc *hyperv1.HostedCluster) []Network {
+	n := hc.Spec.Networking
+	clusters, machines, services := Network{Name: "clusterNetwork"}, Network{Name: "machineNetwork"}, Network{Name: "serviceNetwork"}
 	for _, e := range n.ClusterNetwork {
-		clusters.cidrs = append(clusters.cidrs, e.CIDR.String())
+		clusters.CIDRs = append(clusters.CIDRs, e.CIDR.String())
 	}
 	for _, e := range n.MachineNetwork {
-		machines.cidrs = append(machines.cidrs, e.CIDR.String())
+		machines.CIDRs = append(machines.CIDRs, e.CIDR.String())
 	}
 	for _, e := range n.ServiceNetwork {
-		services.cidrs = append(services.cidrs, e.CIDR.String())
+		services.CIDRs = append(services.CIDRs, e.CIDR.String())
 	}
-	return []network{clusters, machines, services}
+	if len(clusters.CIDRs) == 0 {
+		clusters.CIDRs = []string{DefaultClusterNetwork}
+	}
+	if len(services.CIDRs) == 0 {
+		services.CIDRs = []string{DefaultServiceNetwork}
+	}
+	return []Network{clusters, machines, services}
 }
 
-// defaultAdvertised is the address at which each worker has the API itself, where none is written (hypershift: support/config,
-// DefaultAdvertiseIPv4Address).
-const defaultAdvertised = "172.20.0.1"
+// internalOf are the networks that OVN-Kubernetes has for itself in a hosted cluster; on KubeVirt HyperShift gives it join subnets other
+// than the management cluster's (hypershift: api/hypershift/v1beta1/operator.go).
+func internalOf(hc *hyperv1.HostedCluster) []Network {
+	if t := hc.Spec.Networking.NetworkType; t != "" && t != hyperv1.OVNKubernetes {
+		return nil
+	}
+	join, transit := Network{Name: "operatorConfiguration.clusterNetworkOperator.ovnKubernetesConfig.ipv4.internalJoinSubnet"}, Network{Name: "operatorConfiguration.clusterNetworkOperator.ovnKubernetesConfig.ipv4.internalTransitSwitchSubnet"}
+	written := &hyperv1.OVNIPv4Config{} // of IPv6 the API that we build with has nothing
+	if o := hc.Spec.OperatorConfiguration; o != nil && o.ClusterNetworkOperator != nil && o.ClusterNetworkOperator.OVNKubernetesConfig != nil {
+		written = cmp.Or(o.ClusterNetworkOperator.OVNKubernetesConfig.IPv4, written)
+	}
+	if hc.Spec.Platform.Type == hyperv1.KubevirtPlatform {
+		join.CIDRs = []string{cmp.Or(written.InternalJoinSubnet, "100.66.0.0/16"), "fd99::/64"}
+	} else if written.InternalJoinSubnet != "" {
+		join.CIDRs = []string{written.InternalJoinSubnet}
+	}
+	if written.InternalTransitSwitchSubnet != "" {
+		transit.CIDRs = []string{written.InternalTransitSwitchSubnet}
+	}
+	return []Network{join, transit}
+}
+
+// overlapping says which two networks have addresses in common (hypershift: validateSliceNetworkCIDRs).
+func overlapping(networks []Network) string {
+	type block struct {
+		of string
+		netip.Prefix
+	}
+	var before []block
+	for _, n := range networks {
+		for _, cidr := range n.CIDRs {
+			p, err := netip.ParsePrefix(cidr)
+			if err != nil {
+				continue
+			}
+			for _, other := range before {
+				if p.Overlaps(other.Prefix) {
+					return fmt.Sprintf("%s %s and %s %s overlap (what is not written has HyperShift's default); write others", other.of, other.Prefix, n.Name, cidr)
+				}
+			}
+			before = append(before, block{n.Name, p})
+		}
+	}
+	return ""
+}
+
+// The address at which each worker has the API itself, where none is written (hypershift: support/config, DefaultAdvertiseIPv4Address).
+const (
+	advertisedIPv4 = "172.20.0.1"
+	advertisedIPv6 = "fd00::1"
+)
 
 // Advertised is the address at which each worker of a HostedCluster has the API itself: no machine can have it.
 func Advertised(hc *hyperv1.HostedCluster) netip.Addr {
 	if hc == nil {
 		return netip.Addr{}
 	}
-	text := defaultAdvertised
+	text := advertisedIPv4
+	if strings.Contains(NetworksOf(hc)[0].CIDRs[0], ":") {
+		text = advertisedIPv6
+	}
 	if api := hc.Spec.Networking.APIServer; api != nil && api.AdvertiseAddress != nil {
 		text = *api.AdvertiseAddress
 	}
@@ -136,11 +211,11 @@ func Advertised(hc *hyperv1.HostedCluster) netip.Addr {
 }
 
 // holding says which of a cluster's networks holds the address that is advertised: none may (hypershift: checkAdvertiseAddressOverlapping).
-func holding(networks []network, advertised netip.Addr) (field, why string) {
+func holding(networks []Network, advertised netip.Addr) (field, why string) {
 	for _, n := range networks {
-		for _, cidr := range n.cidrs {
+		for _, cidr := range n.CIDRs {
 			if p, err := netip.ParsePrefix(cidr); err == nil && p.Contains(advertised) {
-				return "spec.networking." + n.name, fmt.Sprintf("%s %s holds %s, at which each worker has the API itself; write another network, or another spec.networking.apiServer.advertiseAddress", n.name, cidr, advertised)
+				return "spec.networking." + n.Name, fmt.Sprintf("%s %s holds %s, at which each worker has the API itself; write another network, or another spec.networking.apiServer.advertiseAddress", n.Name, cidr, advertised)
 			}
 		}
 	}

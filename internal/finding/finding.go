@@ -77,8 +77,13 @@ func (b Builder) In(o Object) Builder {
 	return b
 }
 
-// Set adds values that put the object right, by path; nil removes.
-func (b Builder) Set(values Values) Builder { return b.Change(Change{b.f.Of, values}) }
+// Set adds values that put the object right, by path; nil removes. None change nothing.
+func (b Builder) Set(values Values) Builder {
+	if len(values) == 0 {
+		return b
+	}
+	return b.Change(Change{b.f.Of, values})
+}
 
 // Change adds what puts other objects right.
 func (b Builder) Change(changes ...Change) Builder {

@@ -10,7 +10,7 @@ import (
 // kind, and of a number itself too.
 func Mistyped(field, has string, takes reflect.Type) error {
 	kind, _, _ := strings.Cut(has, " ")
-	got := map[string]string{"string": text, "number": "a " + has, "bool": "true or false", "array": list, "object": "an object"}[kind]
+	got := map[string]string{"string": text, "number": "a " + has, "bool": "true or false", "array": list, "object": object}[kind]
 	for takes.Kind() == reflect.Pointer {
 		takes = takes.Elem()
 	}
@@ -22,6 +22,8 @@ func Mistyped(field, has string, takes reflect.Type) error {
 		hint = "; write it in quotes"
 	case want == text && kind == "object":
 		hint = "; a | after its colon makes text of the lines below it"
+	case want == object && kind == "string":
+		hint = "; write its fields below it, and in a list below each item"
 	case want == list && kind == "string":
 		hint = "; write it in [ ]"
 	}
@@ -32,6 +34,7 @@ const (
 	text   = "text"
 	number = "a whole number"
 	list   = "a list"
+	object = "an object"
 )
 
 func wanted(t reflect.Type) string {
@@ -43,7 +46,7 @@ func wanted(t reflect.Type) string {
 	case reflect.Slice, reflect.Array:
 		return list
 	case reflect.Struct, reflect.Map:
-		return "an object"
+		return object
 	}
 	return number
 }

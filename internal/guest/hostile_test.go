@@ -2,11 +2,14 @@ package guest_test
 
 import (
 	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
@@ -100,6 +103,10 @@ var corpus = append([]hostile{
 	{"key of another", "KeyFits", "KEYDATA", "OTHERKEY"},
 	{"certificate that is none", "KeyFits", "CERTDATA", base64.StdEncoding.EncodeToString([]byte("SECRET"))},
 	{"certificate with a key in it", "KeyFits", "CERTDATA", "CERTKEYDATA"},
+	{"key that takes a minute to parse", "KeyNotTooLarge", "KEYDATA", "HUGERSA"},
+	{"key that takes a second to parse", "KeyNotTooLarge", "KEYDATA", "WIDERSA"},
+	{"key that takes long within PKCS #8", "KeyNotTooLarge", "KEYDATA", "WRAPPEDRSA"},
+	{"key that takes long after a good one", "KeyNotTooLarge", "KEYDATA", "SECONDRSA"},
 	{"token with a header in it", "TokenIsOneWord", certAndKey, "    token: \"SECRET\\r\\nImpersonate-User: system:admin\"\n"},
 	{"token of two words", "TokenIsOneWord", certAndKey, "    token: SECRET and more\n"},
 	{"token of other letters", "TokenIsOneWord", certAndKey, "    token: SECRETé\n"},
@@ -109,6 +116,7 @@ var corpus = append([]hostile{
 	{"CA that is a key", "CAGiven", "CADATA", "KEYDATA"},
 	{"CA with a key in it", "CAGiven", "CADATA", "CERTKEYDATA"},
 	{"CA with a certificate that is none", "CAGiven", "CADATA", "FALSECERT"},
+	{"CA whose signatures take long to verify", "CAGiven", "CADATA", "HUGECA"},
 	{"CA that is not base64", "OnlyKnownFields", "CADATA", "'SECRET !'"},
 	{"no current context", "OneContext", "current-context: admin\n", ""},
 	{"current context that is not there", "OneContext", "current-context: admin", "current-context: SECRET"},
@@ -232,6 +240,8 @@ func fill(t testing.TB, text string, c *canaries) (filled string, secrets []stri
 	_, other := otherIdentity()
 	filled = strings.NewReplacer(
 		"CERTKEYDATA", of(append(append([]byte{}, cert...), key...)), "CADATA", of(cert), "CERTDATA", of(cert), "KEYDATA", of(key), "OTHERKEY", of(other),
+		"HUGERSA", of(keyPEM(slowKey(32_768))), "WIDERSA", of(keyPEM(slowKey(5_000))), "WRAPPEDRSA", of(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8(slowKey(5_000))})),
+		"SECONDRSA", of(append(append([]byte{}, key...), keyPEM(slowKey(5_000))...)), "HUGECA", of(hugeCA()), "RSACERT", of(rsaIdentity().certificate), "RSAKEY", of(rsaIdentity().key),
 		"FALSECERT", of([]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")), "SECRET", secret, "DIR", c.dir, "PORT", c.port,
 	).Replace(text)
 	return filled, []string{secret, of(key), of(cert)[:40], string(key), c.dir, "a-token-of-ours", of([]byte(secret))}
@@ -245,17 +255,73 @@ func newIdentity() (certificate, key []byte) {
 	if err != nil {
 		panic(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "admin"}, NotAfter: time.Now().Add(time.Hour), IsCA: true}
-	raw, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		panic(err)
-	}
 	text, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
 		panic(err)
 	}
-	return pemOf(raw), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text})
+	return certificateOf(private.Public(), private), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text})
 }
+
+func certificateOf(public any, by crypto.Signer) []byte {
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "admin"}, NotAfter: time.Now().Add(time.Hour), IsCA: true}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, public, by)
+	if err != nil {
+		panic(err)
+	}
+	return pemOf(raw)
+}
+
+// slowKey is PKCS #1 without qInv, which crypto/x509 makes of p and q of so many bits before it looks whether they are primes of n.
+func slowKey(bits uint) []byte {
+	p := new(big.Int).Add(new(big.Int).Lsh(big.NewInt(1), bits-1), big.NewInt(1))
+	q := new(big.Int).Sub(p, big.NewInt(4))
+	der, err := asn1.Marshal(struct {
+		Version int
+		N       *big.Int
+		E       int
+		D, P, Q *big.Int
+	}{N: big.NewInt(35), E: 65537, D: big.NewInt(5), P: p, Q: q})
+	if err != nil {
+		panic(err)
+	}
+	return der
+}
+
+func pkcs8(pkcs1 []byte) []byte {
+	der, err := asn1.Marshal(struct {
+		Version   int
+		Algorithm pkix.AlgorithmIdentifier
+		Key       []byte
+	}{Algorithm: pkix.AlgorithmIdentifier{Algorithm: asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 1}, Parameters: asn1.NullRawValue}, Key: pkcs1})
+	if err != nil {
+		panic(err)
+	}
+	return der
+}
+
+func keyPEM(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: der})
+}
+
+// hugeCA has an RSA key of 16,384 bits.
+var hugeCA = sync.OnceValue(func() []byte {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	modulus := new(big.Int).Add(new(big.Int).Lsh(big.NewInt(1), 16_383), big.NewInt(1))
+	return certificateOf(&rsa.PublicKey{N: modulus, E: 65537}, private)
+})
+
+// rsaIdentity is what HyperShift writes: an RSA key of 2048 bits in PKCS #1.
+var rsaIdentity = sync.OnceValue(func() (made struct{ certificate, key []byte }) {
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err)
+	}
+	made.certificate, made.key = certificateOf(private.Public(), private), keyPEM(x509.MarshalPKCS1PrivateKey(private))
+	return made
+})
 
 func TestAHostileKubeconfigIsRefusedByItsRule(t *testing.T) {
 	c := newCanaries(t)
@@ -333,6 +399,7 @@ func TestAGoodKubeconfigIsUsed(t *testing.T) {
 	c := newCanaries(t)
 	for name, change := range map[string]hostile{
 		"as it is":                     {},
+		"with an RSA key":              {old: certAndKey, changed: "    client-certificate-data: RSACERT\n    client-key-data: RSAKEY\n"},
 		"with a token":                 {old: certAndKey, changed: "    token: SECRET\n"},
 		"with all of nothing":          {old: certAndKey, changed: certAndKey + "    exec: null\n    tokenFile: ''\n    as-groups: []\n"},
 		"of a server without a port":   {old: server, changed: "https://api.c1.example.com"},

@@ -150,10 +150,14 @@ var rules = []rule[*kubeconfig]{
 	{"ServerIsHTTPS", "a cluster's server is not https://HOST or https://HOST:PORT", anyCluster(func(c cluster) bool { return hostOf(c.Server) == "" })},
 	{"ServerElsewhere", "a cluster's server is this machine itself, its link, or a cloud's metadata service", anyCluster(func(c cluster) bool { return isHere(hostOf(c.Server)) })},
 	{"OneContext", "its current-context does not name exactly one context with one cluster and one user", func(k *kubeconfig) bool { return !k.chooses() }},
-	{"CAGiven", "its certificate-authority-data is missing or not wholly certificates", func(k *kubeconfig) bool { c, _ := k.chosen(); return !areCertificates(c.CAData) }},
+	{"CAGiven", "its certificate-authority-data is missing, or not wholly certificates with RSA keys of at most 8192 bits", func(k *kubeconfig) bool { c, _ := k.chosen(); return !areCertificates(c.CAData) }},
 	{"CredentialsGiven", "its user has neither client-certificate-data with client-key-data nor a token", func(k *kubeconfig) bool {
 		_, u := k.chosen()
 		return (len(u.CertificateData) == 0) != (len(u.KeyData) == 0) || len(u.CertificateData) == 0 && u.Token == ""
+	}},
+	{"KeyNotTooLarge", "its client-key-data is larger than an RSA key of 4096 bits", func(k *kubeconfig) bool {
+		_, u := k.chosen()
+		return !boundedKey(u.KeyData)
 	}},
 	{"KeyFits", "its client-certificate-data and client-key-data are not one pair", func(k *kubeconfig) bool {
 		_, u := k.chosen()
@@ -235,8 +239,8 @@ func (k *kubeconfig) chosen() (c cluster, u user) {
 func areCertificates(text []byte) bool {
 	blocks, rest := certificates(text)
 	return len(blocks) > 0 && len(bytes.TrimSpace(rest)) == 0 && !slices.ContainsFunc(blocks, func(b *pem.Block) bool {
-		_, err := x509.ParseCertificate(b.Bytes)
-		return b.Type != "CERTIFICATE" || err != nil
+		c, err := x509.ParseCertificate(b.Bytes)
+		return b.Type != "CERTIFICATE" || err != nil || !boundedPublic(c.PublicKey)
 	})
 }
 

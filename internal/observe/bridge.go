@@ -21,6 +21,7 @@ import (
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/byname"
 	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/guest"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
@@ -68,7 +69,7 @@ func (o *Bridges) Around(ctx context.Context, b *dpuv1.DPUHCPBridge) (Bridge, er
 	if seen.Deleting() {
 		return seen, nil
 	}
-	for _, read := range []func(context.Context, *Bridge) error{o.objects, o.rivals, o.surroundingsOf, o.secrets, o.dpus} {
+	for _, read := range []func(context.Context, *Bridge) error{o.objects, o.rivals, o.namespace, o.surroundingsOf, o.secrets, o.dpus} {
 		if err := read(ctx, &seen); err != nil {
 			return seen, err
 		}
@@ -90,14 +91,14 @@ func (o *Bridges) objects(ctx context.Context, seen *Bridge) (err error) {
 	return err
 }
 
-// rivals are the other bridges that refer to the same DPUCluster, with what they have made.
+// rivals are the other bridges that want the same, with what they have made.
 func (o *Bridges) rivals(ctx context.Context, seen *Bridge) error {
 	all := &dpuv1.DPUHCPBridgeList{}
 	if err := o.Reader.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing bridges: %w", err)
 	}
 	for _, b := range all.Items {
-		if b.UID == seen.Input.Bridge.UID || bridge.ClusterKey(&b) != bridge.ClusterKey(seen.Input.Bridge) {
+		if b.UID == seen.Input.Bridge.UID || !bridge.Rivals(&b, seen.Input.Bridge) {
 			continue
 		}
 		hc, err := get[hyperv1.HostedCluster](ctx, o.Observer, client.ObjectKeyFromObject(&b))
@@ -105,6 +106,25 @@ func (o *Bridges) rivals(ctx context.Context, seen *Bridge) error {
 			return err
 		}
 		seen.Rivals = append(seen.Rivals, bridge.Rival{DPUHCPBridge: &b, HostedCluster: hc})
+	}
+	return nil
+}
+
+// namespace of the control plane, and who else would have his there.
+func (o *Bridges) namespace(ctx context.Context, seen *Bridge) (err error) {
+	b := seen.Input.Bridge
+	if seen.Namespace, err = get[corev1.Namespace](ctx, o.Observer, types.NamespacedName{Name: bridge.ControlPlane(b)}); err != nil {
+		return err
+	}
+	clusters, err := list[hyperv1.HostedClusterList](ctx, o.Observer, "", client.UnsafeDisableDeepCopy)
+	if err != nil || clusters == nil {
+		return err
+	}
+	for i := range clusters.Items {
+		theirs := &clusters.Items[i]
+		if key := client.ObjectKeyFromObject(theirs); key != client.ObjectKeyFromObject(b) && endpoint.ControlPlaneNamespace(theirs) == bridge.ControlPlane(b) {
+			seen.Neighbours = append(seen.Neighbours, key)
+		}
 	}
 	return nil
 }

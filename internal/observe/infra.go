@@ -61,6 +61,8 @@ func (o *Observer) Around(ctx context.Context, infra *v1alpha1.Infra) (Infra, er
 		return Infra{}, err
 	}
 	seen := Infra{Input: plan.Input{Settings: settings, Infra: infra}, Lives: o.lives(ctx, &v1alpha1.InfraList{})}
+	refs := plan.Refs(infra)
+	o.Listeners.Hear(client.ObjectKeyFromObject(infra), append(refs.Namespaces, refs.ControlPlaneNamespace)...)
 	for _, read := range []func(context.Context, *Infra) error{o.references, o.surroundings, o.neighbours, o.controlPlane} {
 		if err := read(ctx, &seen); err != nil {
 			return Infra{}, err
@@ -73,7 +75,6 @@ func (o *Observer) Around(ctx context.Context, infra *v1alpha1.Infra) (Infra, er
 // references reads what the Infra names; what it may read of it, permission says.
 func (o *Observer) references(ctx context.Context, seen *Infra) (err error) {
 	refs := plan.Refs(seen.Input.Infra)
-	o.Listeners.Hear(client.ObjectKeyFromObject(seen.Input.Infra), append(refs.Namespaces, refs.ControlPlaneNamespace)...)
 	if seen.Namespaces, err = o.namespaces(ctx, refs.Namespaces); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
@@ -71,9 +73,27 @@ func (o *Observer) neighbours(ctx context.Context, seen *Infra) error {
 		if n.Children, err = o.children(ctx, n.Infra, client.UnsafeDisableDeepCopy); err != nil {
 			return err
 		}
+		if n.Lent, err = o.onOwnNetwork(ctx, n); err != nil {
+			return err
+		}
 		seen.Neighbours = append(seen.Neighbours, n)
 	}
 	return nil
+}
+
+// onOwnNetwork reads what a neighbour refers to where that, and no annotation, may put it on its network.
+func (o *Observer) onOwnNetwork(ctx context.Context, n plan.Neighbour) (bool, error) {
+	refs := plan.Refs(n.Infra)
+	if n.NAD.Namespace != cmp.Or(refs.ControlPlaneNamespace, endpoint.ControlPlaneNamespaceOf(refs.HostedCluster)) {
+		return false, nil
+	}
+	theirs := Infra{Input: plan.Input{Infra: n.Infra}}
+	if err := o.references(ctx, &theirs); err != nil {
+		return false, err
+	}
+	var err error
+	theirs.HostedControlPlane, err = o.hostedControlPlane(ctx, n.NAD.Namespace)
+	return theirs.OnOwnNetwork(), err
 }
 
 // leadingTo finds the NetworkAttachmentDefinitions that lead to the layer 2 of one, itself among them. They, the Infras that use

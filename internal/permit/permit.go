@@ -54,7 +54,7 @@ func Check(references ...Reference) []finding.Finding {
 // the object that it made it from (clustermanager/userdefinednetwork, 1.2 and later). Whether that is so here is not told, nor is
 // whether the network exists.
 var rendered = map[string]string{
-	"network-attachment-definition": "; where a ClusterUserDefinedNetwork made it, on that; or the administrator adds its namespace to the operator's --nad-source-namespaces",
+	"network-attachment-definition": "; where a ClusterUserDefinedNetwork made it, on that",
 }
 
 // refusal carries a command that adds to the list: what it admits already may be other tenants.

@@ -37,14 +37,8 @@ func (v *view) throughProxy() []finding.Finding {
 // noProxy is what HyperShift makes of the one that is written (support/globalconfig/proxy.go defaultProxyStatus).
 func noProxy(hc *v1beta1.HostedCluster) string {
 	all := []string{"127.0.0.1", "localhost", ".svc", ".cluster.local", ".local", hc.Spec.Configuration.Proxy.NoProxy}
-	for _, n := range hc.Spec.Networking.MachineNetwork {
-		all = append(all, n.CIDR.String())
-	}
-	for _, n := range hc.Spec.Networking.ClusterNetwork {
-		all = append(all, n.CIDR.String())
-	}
-	for _, n := range hc.Spec.Networking.ServiceNetwork {
-		all = append(all, n.CIDR.String())
+	for _, n := range endpoint.NetworksOf(hc) {
+		all = append(all, n.CIDRs...)
 	}
 	return strings.Join(all, ",")
 }

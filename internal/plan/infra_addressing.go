@@ -101,7 +101,7 @@ func (v *view) reservations() []finding.Finding {
 		all = append(all, wrongAt("InvalidReservation", "spec.infraComponents.dhcp.reservations").Say(format, args...))
 	}
 	dhcp := v.Infra.Spec.InfraComponents.DHCP
-	if v.HostedCluster != nil && v.vmNamespace() == "" && enabled(dhcp.Enabled) && dhcp.UnknownClients == v1alpha1.UnknownClientsIgnore && len(dhcp.Reservations) == 0 {
+	if v.leasesByReservation() && enabled(dhcp.Enabled) && dhcp.UnknownClients == v1alpha1.UnknownClientsIgnore && len(dhcp.Reservations) == 0 {
 		all = append(all, wrongAt("NobodyServed", fieldUnknownClients).Set(finding.Values{fieldUnknownClients: string(v1alpha1.UnknownClientsPool)}).
 			Say("dhcp.unknownClients: Ignore serves reservations and KubeVirt's machines, and there are neither: the platform of HostedCluster %s is %s; reserve an address for each worker, or leave unknownClients out", v.HostedCluster.Name, v.HostedCluster.Spec.Platform.Type))
 	}
@@ -141,7 +141,7 @@ func (v *view) misnamed() []finding.Finding {
 func (v *view) sayBase() string {
 	const example = "example.com"
 	if metav1.IsControlledBy(v.Infra, v.HostedCluster) {
-		return annotate(v.HostedCluster, names.AnnotationBaseDomain, example)
+		return Annotate(v.HostedCluster.Namespace, v.HostedCluster.Name, names.AnnotationBaseDomain, example)
 	}
 	return fmt.Sprintf(`kubectl -n %s patch infra %s --type merge -p '{"spec":{"infraComponents":{"dns":{"baseDomain":%q}}}}'`, v.Infra.Namespace, v.Infra.Name, example)
 }

@@ -115,6 +115,9 @@ func (v *view) vmNamespace() string {
 	return v.ControlPlaneNamespace()
 }
 
+// leasesByReservation says whether the VLAN's workers are none of KubeVirt's, whose MACs are known: each needs a reservation.
+func (v *view) leasesByReservation() bool { return v.HostedCluster != nil && v.vmNamespace() == "" }
+
 func (v *view) platform() *hyperv1.KubevirtPlatformSpec {
 	if v.HostedCluster == nil || v.HostedCluster.Spec.Platform.Type != hyperv1.KubevirtPlatform {
 		return nil

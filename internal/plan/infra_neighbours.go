@@ -51,10 +51,10 @@ func (in Input) onSameLayer2(ours nad.Config) []near {
 // leave says what is each neighbour's, the oldest first: what one sets aside follows from what those before it have.
 func (in Input) leave(all []near) {
 	var before ipam.Set
-	leased := in.Children.leased()
+	addresses, leased := in.Children.addresses(), in.Children.leased()
 	for i := range all {
 		n := &all[i]
-		n.taken = n.holds(leased)
+		n.taken = n.holds(addresses, leased)
 		if !n.older {
 			continue
 		}
@@ -110,13 +110,11 @@ func published(infra *v1alpha1.Infra) endpoint.Table {
 	return table
 }
 
-// joined says whether a neighbour is, or may come, on the network that it names: an Infra that only names another
-// tenant's must not stand in that tenant's way.
+// joined says whether a neighbour may be on the network that it names. Children of its name prove nothing: whoever may write an
+// Infra may write those by hand. So an Infra whose permission was withdrawn stands in nobody's way either, and its network's owner
+// sees to what it still serves.
 func (in Input) joined(n Neighbour) bool {
-	if n.Children != (Children{}) {
-		return true
-	}
-	return permit.Reference{
+	return n.Lent || permit.Reference{
 		From: n.Infra.Namespace, Namespace: n.NAD.Namespace, Annotations: n.NAD.Annotations, Lent: in.Settings.NADSourceNamespaces,
 	}.Allowed()
 }
@@ -134,16 +132,16 @@ func (v *view) takenByNeighbours() []ipam.Taken {
 	return taken
 }
 
-// holds are the addresses that a neighbour has, or is given. An older one also holds what it has only written; what we held before
-// a newer one came stays ours.
-func (n near) holds(leased []ipam.Range) []ipam.Taken {
-	held, by := given(n.Infra, n.Children), ""
+// holds are the addresses that a neighbour has, or is given, beside those that we have. An older one also holds what it has only
+// written, but for what we have.
+func (n near) holds(ours map[ipam.Component]netip.Addr, leased []ipam.Range) []ipam.Taken {
+	theirs := n.Children.addresses()
+	held := slices.Collect(maps.Values(given(n.Infra, n.Children)))
 	pool, seen := keptForApps(n.Infra, n.Children)
 	kept := slices.Concat(pool, seen)
 	if n.older {
-		by = "another Infra on this VLAN"
-		maps.Copy(held, written(n.Infra))
-		kept = append(kept, n.pool())
+		held = slices.AppendSeq(held, maps.Values(written(n.Infra)))
+		kept = append(kept, n.leases()...)
 	} else {
 		kept = beside(append(kept, n.Children.leased()...), leased)
 	}
@@ -154,6 +152,10 @@ func (n near) holds(leased []ipam.Range) []ipam.Taken {
 	}
 	var taken []ipam.Taken
 	for _, a := range held {
+		by := ""
+		if n.precedes(has(theirs, a), has(ours, a)) {
+			by = "another Infra on this VLAN"
+		}
 		taken = append(taken, ipam.Taken{Range: ipam.Single(a), By: by, Neighbour: true})
 	}
 	for _, r := range kept {
@@ -174,13 +176,32 @@ func beside(ranges, leased []ipam.Range) []ipam.Range {
 // leased is what a DHCP server leases from by now: our pool grows around what a newer Infra leases, but gives it nothing.
 func (c Children) leased() []ipam.Range { return ipam.Without(c.pool(), c.exclusions()) }
 
-// pool is what a neighbour leases from, or will.
-func (n near) pool() ipam.Range {
-	dhcp := n.Infra.Spec.InfraComponents.DHCP
-	if w := span(dhcp.RangeStart, dhcp.RangeEnd); w.IsValid() && enabled(dhcp.Enabled) {
-		return w
+// precedes says who has what two of us want: who alone has it by now, else the older. An edit takes nothing away that serves.
+func (n near) precedes(theirs, ours bool) bool {
+	if theirs != ours {
+		return theirs
 	}
-	return givenPool(n.Infra, n.Children)
+	return n.older
+}
+
+// leases are the ranges that a neighbour leases from or, before it does, will.
+func (n near) leases() []ipam.Range {
+	dhcp := n.Infra.Spec.InfraComponents.DHCP
+	if n.Children.DHCP != nil {
+		return n.Children.leased()
+	}
+	if w := span(dhcp.RangeStart, dhcp.RangeEnd); w.IsValid() && enabled(dhcp.Enabled) {
+		return []ipam.Range{w}
+	}
+	return []ipam.Range{givenPool(n.Infra, n.Children)}
+}
+
+// unknownClients is whom a neighbour's DHCP serves or, before there is one, will: an edit that we hold up says nothing.
+func (n near) unknownClients() v1alpha1.UnknownClients {
+	if live := n.Children.DHCP; live != nil {
+		return live.Spec.UnknownClients
+	}
+	return n.Infra.Spec.InfraComponents.DHCP.UnknownClients
 }
 
 // sharing judges the addresses, and who else leases on this layer 2. Where another does, that is the cause: that he leaves no
@@ -202,14 +223,13 @@ func (v *view) neighbourFindings() []finding.Finding {
 		return nil
 	}
 	for _, n := range v.near {
-		theirs := n.Infra.Spec.InfraComponents.DHCP
-		if !v.leasesAfter(n) || !enabled(theirs.Enabled) {
+		if !enabled(n.Infra.Spec.InfraComponents.DHCP.Enabled) || !v.leasesAfter(n) && !v.leasesBy(n) {
 			continue
 		}
-		if ours.UnknownClients != v1alpha1.UnknownClientsIgnore || theirs.UnknownClients != v1alpha1.UnknownClientsIgnore {
+		if ours.UnknownClients != v1alpha1.UnknownClientsIgnore || n.unknownClients() != v1alpha1.UnknownClientsIgnore {
 			return []finding.Finding{v.leasesBeside(n)}
 		}
-		if pool := span(ours.RangeStart, ours.RangeEnd); pool.Overlaps(n.pool()) {
+		if pool := span(ours.RangeStart, ours.RangeEnd); slices.ContainsFunc(n.leases(), pool.Overlaps) && v.leasesAfter(n) {
 			return []finding.Finding{inUse().Set(finding.Values{ipam.FieldStart: nil, ipam.FieldEnd: nil}).Say("dhcp.rangeStart to rangeEnd %s overlaps the range of %s on this layer 2; choose another range, or leave it out", pool, v.nameOf(n))}
 		}
 	}
@@ -219,7 +239,7 @@ func (v *view) neighbourFindings() []finding.Finding {
 // leasesBeside: a machine takes the first lease that it is offered, and with it the DNS of that cluster.
 func (v *view) leasesBeside(n near) finding.Finding {
 	known := ""
-	if v.HostedCluster != nil && v.vmNamespace() == "" {
+	if v.leasesByReservation() {
 		known = " with a reservation for each worker"
 	}
 	found := inUse()
@@ -231,12 +251,18 @@ func (v *view) leasesBeside(n near) finding.Finding {
 	return found.Say("%s serves DHCP on this layer 2, and its leases name its own DNS; give each hosted cluster a VLAN of its own, or set dhcp.unknownClients: Ignore on both%s", v.nameOf(n), known)
 }
 
-// leasesAfter says whether a neighbour goes before us: the one that alone has a DHCP server, else the older.
+// leasesAfter says whether a neighbour goes before us.
 func (v *view) leasesAfter(n near) bool {
-	if ours, theirs := v.Children.DHCP != nil, n.Children.DHCP != nil; ours != theirs {
-		return theirs
-	}
-	return n.older
+	return n.precedes(n.Children.DHCP != nil, v.Children.DHCP != nil)
+}
+
+// leasesBy says whether both lease by an agreement: each serves only its own. Whoever leaves it would serve the other's.
+func (v *view) leasesBy(n near) bool {
+	return v.Children.ignores() && n.Children.ignores()
+}
+
+func (c Children) ignores() bool {
+	return c.DHCP != nil && c.DHCP.Spec.UnknownClients == v1alpha1.UnknownClientsIgnore
 }
 
 // nameOf a neighbour, for who may know it.
@@ -266,10 +292,7 @@ func (v *view) capturedByNeighbours() []finding.Finding {
 
 // yields says whether a literal is a neighbour's: of the proxy that alone carries it, else of the older Infra.
 func (v *view) yields(n near, literal netip.Addr) bool {
-	if ours, theirs := v.Children.carries(literal), n.Children.carries(literal); ours != theirs {
-		return theirs
-	}
-	return n.older && v.claims(n, literal)
+	return n.precedes(n.Children.carries(literal), v.Children.carries(literal)) && v.claims(n, literal)
 }
 
 // claims says whether a neighbour's proxy carries a literal or, before anything is created, will.

@@ -80,7 +80,7 @@ func (n vlan) findings(v *view) []finding.Finding {
 		return []finding.Finding{wrong("PolicyRoutingUnavailable").
 			At("spec.networkConfig.clientCIDRs").Set(finding.Values{"spec.networkConfig.clientCIDRs": nil}).
 			Say("networkConfig.clientCIDRs needs routes to those networks in our pods, and on NetworkAttachmentDefinition %s OVN-Kubernetes sets a default route at most, which would take what our DNS asks the nodes' resolvers to the VLAN's router; "+
-				"use a bridge, cnv-bridge or macvlan, or let the router translate those clients' addresses (SNAT) to its own", key)}
+				"use a bridge or cnv-bridge, or let the router translate those clients' addresses (SNAT) to its own", key)}
 	}
 	return n.notes(v)
 }
@@ -95,7 +95,7 @@ func (n vlan) notes(v *view) []finding.Finding {
 		if v.SysctlAllowlist != nil { // one that is made of our line alone would take all others from the nodes
 			found = found.Set(finding.Values{"data": map[string]any{allowlistKey: withLine(v.SysctlAllowlist)}})
 		}
-		all = append(all, found.Say("our pods' VLAN interface may forward packets; add the line %s to %s of ConfigMap openshift-multus/cni-sysctl-allowlist (no pod is restarted for it; each takes it up when it is released)",
+		all = append(all, found.Say("our pods' VLAN interface may forward packets; add the line %s to %s of ConfigMap openshift-multus/cni-sysctl-allowlist (no pod is restarted for it; the next one that is made takes it up)",
 			nad.AllowlistLine(), allowlistKey))
 	}
 	at := originOf(n.source)
@@ -122,7 +122,7 @@ func originOf(n *nad.NetworkAttachmentDefinition) origin {
 		return origin{object: nadObject(n), field: "spec.config"}
 	case by.Kind == nad.OperatorNetwork:
 		of.APIVersion = "operator.openshift.io/v1"
-		return origin{of, "spec.additionalNetworks", fmt.Sprintf("; OpenShift's network operator renders it and puts it back: change rawCNIConfig of entry %s in spec.additionalNetworks of Network.operator.openshift.io %s", n.Name, by.Name)}
+		return origin{of, "spec.additionalNetworks", fmt.Sprintf("; OpenShift's network operator renders it and puts it back: change entry %s in spec.additionalNetworks of Network.operator.openshift.io %s, which takes any configuration as rawCNIConfig where its type is Raw", n.Name, by.Name)}
 	case by.Kind == "UserDefinedNetwork":
 		of.Namespace = n.Namespace
 		fallthrough

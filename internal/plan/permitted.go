@@ -25,6 +25,7 @@ func Permitted(in Input) []finding.Finding {
 // clusterReferences lead to the control plane: the HostedCluster, and its namespace where that is not the HostedCluster's own.
 func (in Input) clusterReferences() []permit.Reference {
 	var refs []permit.Reference
+	written := in.namespaceReference("proxy.controlPlaneNamespace", fieldControlPlane, Refs(in.Infra).ControlPlaneNamespace)
 	if key, ok := in.HostedClusterKey(); ok {
 		r := permit.Reference{Field: "hostedClusterRef", Path: "spec.hostedClusterRef", From: in.Infra.Namespace, Kind: "hostedcluster", Namespace: key.Namespace, Name: key.Name}
 		if in.Infra.Spec.HostedClusterRef == nil {
@@ -33,13 +34,16 @@ func (in Input) clusterReferences() []permit.Reference {
 		if in.HostedCluster != nil {
 			r.Annotations = in.HostedCluster.Annotations
 		}
+		if in.Infra.Spec.HostedClusterRef == nil && !r.Allowed() && !written.Allowed() {
+			return []permit.Reference{written} // whose control plane it is, is not theirs to hear
+		}
 		refs = append(refs, r)
 	}
 	if in.HostedCluster != nil && in.ControlPlaneNamespace() == endpoint.ControlPlaneNamespace(in.HostedCluster) {
 		return refs
 	}
-	if written := Refs(in.Infra).ControlPlaneNamespace; written != "" {
-		refs = append(refs, in.namespaceReference("proxy.controlPlaneNamespace", fieldControlPlane, written))
+	if written.Name != "" {
+		refs = append(refs, written)
 	}
 	return refs
 }
@@ -54,6 +58,16 @@ func (in Input) strangersNamespace() (finding.Finding, bool) {
 	theirs, named := clusterOf(in.HostedControlPlane)
 	return finding.Wrong(v1alpha1.ConditionAccepted, "RefNotPermitted").At("spec.hostedClusterRef").
 		Say("the control plane in namespace %s is not that of HostedCluster %s; give one of the two another name", in.ControlPlaneNamespace(), key), named && theirs != key
+}
+
+// OnOwnNetwork says whether the network lies in the namespace of the Infra's own control plane, which lends it, as Permitted has
+// it.
+func (in Input) OnOwnNetwork() bool {
+	if in.NAD == nil || in.NAD.Namespace != in.ControlPlaneNamespace() || len(permit.Check(in.clusterReferences()...)) > 0 {
+		return false
+	}
+	_, stranger := in.strangersNamespace()
+	return !stranger
 }
 
 // targetReferences are the namespaces of extra endpoints; the control plane's is the Infra's to use.

@@ -22,6 +22,8 @@ type Settings struct {
 	AllowImageOverride bool
 	// NADSourceNamespaces are lent to every namespace by Multus.
 	NADSourceNamespaces []string
+	// IsolatesNetworks: Multus keeps pods from the networks of other namespaces, whatever tells whether this is OpenShift.
+	IsolatesNetworks bool
 	// ExtraEndpointCIDRs admit extra endpoints by address.
 	ExtraEndpointCIDRs []netip.Prefix
 	// ClusterDomain is the management cluster's own domain, e.g. cluster.local.

@@ -111,8 +111,10 @@ func (v *view) hostedElsewhere(field string) finding.Values {
 // known are all networks that we know of; the VLAN's is the first.
 func (v *view) known() []netip.Prefix {
 	all := append([]netip.Prefix{v.cidr}, v.Settings.clusterNetworks()...)
-	for _, n := range v.hostedNetworks() {
-		all = append(all, n.prefix)
+	if v.HostedCluster != nil {
+		for _, n := range endpoint.NetworksOf(v.HostedCluster) {
+			all = append(all, Prefixes(n.CIDRs...)...)
+		}
 	}
 	if at := endpoint.Advertised(v.HostedCluster); at.IsValid() {
 		all = append(all, netip.PrefixFrom(at, at.BitLen()))
@@ -150,13 +152,13 @@ func (v *view) hostedNetworks() (all []hostedNetwork) {
 		add(pods, e.CIDR.String(), e.HostPrefix)
 	}
 	if len(n.ClusterNetwork) == 0 {
-		add(pods, "10.132.0.0/14", 0) // HyperShift's default, as the next
+		add(pods, endpoint.DefaultClusterNetwork, 0)
 	}
 	for _, e := range n.ServiceNetwork {
 		add(services, e.CIDR.String(), 0)
 	}
 	if len(n.ServiceNetwork) == 0 {
-		add(services, "172.31.0.0/16", 0)
+		add(services, endpoint.DefaultServiceNetwork, 0)
 	}
 	return all
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/hypershift/api/util/ipnet"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
@@ -102,23 +103,23 @@ func TestADomainThatIsNotKnownIsNotShown(t *testing.T) {
 // Workers need not be on the Infra's own definition of the VLAN, and theirs may be the one that is wrong.
 func TestTheDefinitionThatWorkersAreOnIsJudgedToo(t *testing.T) {
 	for config, wrong := range map[string]bool{
-		`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"localnet","vlanID":100,"mtu":1500,"netAttachDefName":"clusters/other"}`:  false,
-		`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"localnet","vlanID":100,"mtu":1500,"netAttachDefName":"clusters/copied"}`: true,
+		`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"localnet","vlanID":100,"mtu":1500,"netAttachDefName":"default/other"}`:  false,
+		`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"localnet","vlanID":100,"mtu":1500,"netAttachDefName":"default/copied"}`: true,
 	} {
 		in := good(t, func(in *plan.Input) {
 			in.NAD.Spec.Config = strings.Replace(config, "/other", "/"+in.NAD.Name, 1)
 			in.NAD.Spec.Config = strings.Replace(in.NAD.Spec.Config, "/copied", "/"+in.NAD.Name, 1)
 			other := nad.NetworkAttachmentDefinition{Spec: nad.Spec{Config: config}}
-			other.Namespace, other.Name = "clusters", "other"
+			other.Namespace, other.Name = "default", "other"
 			other.OwnerReferences = []metav1.OwnerReference{{APIVersion: "operator.openshift.io/v1", Kind: "Network", Name: "cluster", Controller: new(true)}}
 			in.Attachable = append(in.Attachable, other)
-			in.NodePools[0].Spec.Platform.Kubevirt.AdditionalNetworks = []hyperv1.KubevirtNetwork{{Name: "clusters/other"}}
+			in.NodePools[0].Spec.Platform.Kubevirt.AdditionalNetworks = []hyperv1.KubevirtNetwork{{Name: "default/other"}}
 		})
 		found := told(in, "NADUnfit")
 		NewWithT(t).Expect(found).To(HaveLen(map[bool]int{true: 1}[wrong]), config)
 		for _, f := range found {
 			NewWithT(t).Expect(f.Outcome.Holds()).To(BeFalse(), "our pods are on another definition")
-			NewWithT(t).Expect(f.Message).To(ContainSubstring(`write "clusters/other"`))
+			NewWithT(t).Expect(f.Message).To(ContainSubstring(`write "default/other"`))
 			NewWithT(t).Expect(f.Of).To(Equal(finding.Object{APIVersion: "operator.openshift.io/v1", Kind: "Network", Name: "cluster"}), "what renders it")
 		}
 	}
@@ -163,9 +164,9 @@ func TestAPrivateMacvlanIsTakenWithANote(t *testing.T) {
 		ours, workers string
 		about         []string
 	}{
-		"the Infra's, and workers are on it":      {private, "", []string{"clusters/vlan100"}},
-		"the workers' only":                       {plain, private, []string{"clusters/other"}},
-		"the Infra's, and workers are on another": {private, plain, []string{"clusters/vlan100"}},
+		"the Infra's, and workers are on it":      {private, "", []string{"default/vlan100"}},
+		"the workers' only":                       {plain, private, []string{"default/other"}},
+		"the Infra's, and workers are on another": {private, plain, []string{"default/vlan100"}},
 		"neither": {plain, plain, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -173,9 +174,9 @@ func TestAPrivateMacvlanIsTakenWithANote(t *testing.T) {
 				in.NAD.Spec.Config = c.ours
 				if c.workers != "" {
 					other := nad.NetworkAttachmentDefinition{Spec: nad.Spec{Config: c.workers}}
-					other.Namespace, other.Name = "clusters", "other"
+					other.Namespace, other.Name = "default", "other"
 					in.Attachable = append(in.Attachable, other)
-					in.NodePools[0].Spec.Platform.Kubevirt.AdditionalNetworks = []hyperv1.KubevirtNetwork{{Name: "clusters/other"}}
+					in.NodePools[0].Spec.Platform.Kubevirt.AdditionalNetworks = []hyperv1.KubevirtNetwork{{Name: "default/other"}}
 				}
 			})
 			g, found := NewWithT(t), told(in, "SameNodeUnreachable")
@@ -189,18 +190,71 @@ func TestAPrivateMacvlanIsTakenWithANote(t *testing.T) {
 	}
 }
 
+// Multus of OpenShift lends machines, which run in the control plane's namespace, few networks; KubeVirt takes few names; macvlan hears
+// nothing for the MAC behind a bridge.
+func TestANetworkThatNoMachineStartsOnIsSaid(t *testing.T) {
+	named := func(name string) func(*plan.Input) {
+		return func(in *plan.Input) {
+			at := strings.Split(name, "/")
+			in.OpenShift, in.NAD.Namespace, in.NAD.Name = true, at[0], at[1]
+			in.Attachable = []nad.NetworkAttachmentDefinition{*in.NAD}
+			in.Infra.Spec.NetworkConfig.NetworkAttachmentNamespace, in.Infra.Spec.NetworkConfig.NetworkAttachmentDefinition = v1alpha1.ObjectName(at[0]), v1alpha1.ObjectName(at[1])
+			in.NodePools[0].Spec.Platform.Kubevirt.AdditionalNetworks = []hyperv1.KubevirtNetwork{{Name: name}}
+		}
+	}
+	elsewhere := func(in *plan.Input) { named("clusters/vlan100")(in); in.OpenShift = false }
+	for name, c := range map[string]struct {
+		change func(*plan.Input)
+		code   string
+		says   string
+	}{
+		"of the Infra's namespace":        {named("clusters/vlan100"), "WorkerNADIsolated", "NodePool clusters/c1-workers names clusters/vlan100, and its machines run in namespace clusters-c1: OpenShift's Multus gives a pod networks of its own namespace and of default, openshift-multus alone"},
+		"of default":                      {named("default/vlan100"), "WorkerNADIsolated", ""},
+		"of the machines' own":            {named("clusters-c1/vlan100"), "WorkerNADIsolated", ""},
+		"where Multus is not OpenShift's": {elsewhere, "WorkerNADIsolated", ""},
+		"of files, which do not tell":     {func(in *plan.Input) { elsewhere(in); in.Settings.IsolatesNetworks = true }, "WorkerNADIsolated", "clusters/vlan100"},
+		"a second network": {func(in *plan.Input) {
+			pool := in.NodePools[0].Spec.Platform.Kubevirt
+			pool.AdditionalNetworks = append(pool.AdditionalNetworks, hyperv1.KubevirtNetwork{Name: "storage/fast"})
+			in.OpenShift = true
+		}, "WorkerNADIsolated", "names storage/fast"},
+		"a dot":     {named("default/vlan.100"), "WorkerNADNameUnfit", "anew as vlan-100"},
+		"no dot":    {named("default/vlan-100"), "WorkerNADNameUnfit", ""},
+		"a macvlan": {func(in *plan.Input) { in.NAD.Spec.Config = `{"type":"macvlan","master":"eth1.100"}` }, "WorkerNADIsMacvlan", "default/vlan100 is macvlan"},
+		"a macvlan of other machines": {func(in *plan.Input) {
+			in.NAD.Spec.Config = `{"type":"macvlan","master":"eth1.100"}`
+			in.HostedCluster.Spec.Platform, in.NodePools = hyperv1.PlatformSpec{Type: hyperv1.AgentPlatform}, nil
+		}, "WorkerNADIsMacvlan", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := told(good(t, c.change), c.code)
+			if c.says == "" {
+				NewWithT(t).Expect(found).To(BeEmpty())
+				return
+			}
+			NewWithT(t).Expect(found).To(ConsistOf(HaveField("Message", ContainSubstring(c.says))))
+		})
+	}
+}
+
 func TestANodePoolIsOfNoConcernWhenAnotherIsOnTheVLAN(t *testing.T) {
 	in := good(t, func(in *plan.Input) {
 		elsewhere := *in.NodePools[0].DeepCopy()
 		elsewhere.Name, elsewhere.Spec.Platform.Kubevirt.AdditionalNetworks = "elsewhere", nil
 		elsewhere.Spec.Platform.Kubevirt.AttachDefaultNetwork = nil
+		elsewhere.Spec.Platform.Kubevirt.AdditionalNetworks = []hyperv1.KubevirtNetwork{{Name: "storage/fast.1"}}
+		in.OpenShift = true
 		in.NodePools = append(in.NodePools, elsewhere)
 	})
 	g := NewWithT(t)
 	g.Expect(told(in, "NodePoolNotOnVLAN")).To(BeEmpty())
 	g.Expect(told(in, "DefaultNetworkAttached")).To(BeEmpty())
+	g.Expect(told(in, "WorkerNADIsolated")).To(BeEmpty())
+	g.Expect(told(in, "WorkerNADNameUnfit")).To(BeEmpty())
 	in.NodePools = in.NodePools[1:]
-	g.Expect(told(in, "NodePoolNotOnVLAN")).To(HaveLen(1))
+	g.Expect(told(in, "NodePoolNotOnVLAN")).To(ConsistOf(HaveField("Changes", HaveLen(1))))
+	in.NAD.Namespace, in.Infra.Spec.NetworkConfig.NetworkAttachmentNamespace = "clusters", "clusters"
+	g.Expect(told(in, "NodePoolNotOnVLAN")).To(ConsistOf(And(HaveField("Changes", BeEmpty()), HaveField("Message", ContainSubstring("in namespace clusters-c1 or default")))))
 }
 
 // What is printed is applied as it stands: the networks that the machines have must not be lost.
@@ -211,7 +265,7 @@ func TestANodePoolsNetworksAreKept(t *testing.T) {
 	g, found := NewWithT(t), told(in, "NodePoolNotOnVLAN")
 	g.Expect(found).To(HaveLen(1))
 	g.Expect(entries(found[0], "spec.platform.kubevirt.additionalNetworks")).To(Equal([]any{
-		map[string]any{"name": "clusters/vlan100"}, map[string]any{"name": "clusters/storage"}, map[string]any{"name": "backup"},
+		map[string]any{"name": "default/vlan100"}, map[string]any{"name": "clusters/storage"}, map[string]any{"name": "backup"},
 	}))
 }
 
@@ -228,8 +282,8 @@ func TestTheMTUMustFitTheWorkersNetwork(t *testing.T) {
 		"both agree":                        {`{"type":"bridge","bridge":"br100","vlan":100,"mtu":9000}`, 9000, nil},
 		"a macvlan has that of its master":  {`{"type":"macvlan","master":"eth1.100"}`, 9000, nil},
 		"the network's own is handed out":   {`{"type":"bridge","bridge":"br100","vlan":100,"mtu":9000}`, 0, nil},
-		"OVN-Kubernetes has the cluster's":  {`{"type":"ovn-k8s-cni-overlay","topology":"localnet","name":"p","vlanID":100,"netAttachDefName":"clusters/vlan100"}`, 9000, nil},
-		"OVN-Kubernetes has one of its own": {`{"type":"ovn-k8s-cni-overlay","topology":"localnet","name":"p","vlanID":100,"netAttachDefName":"clusters/vlan100","mtu":1400}`, 9000, []finding.Outcome{finding.Broken}},
+		"OVN-Kubernetes has the cluster's":  {`{"type":"ovn-k8s-cni-overlay","topology":"localnet","name":"p","vlanID":100,"netAttachDefName":"default/vlan100"}`, 9000, nil},
+		"OVN-Kubernetes has one of its own": {`{"type":"ovn-k8s-cni-overlay","topology":"localnet","name":"p","vlanID":100,"netAttachDefName":"default/vlan100","mtu":1400}`, 9000, []finding.Outcome{finding.Broken}},
 	} {
 		in := good(t, func(in *plan.Input) { in.NAD.Spec.Config, in.Infra.Spec.NetworkConfig.MTU = c.config, c.mtu })
 		var outcomes []finding.Outcome

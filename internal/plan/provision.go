@@ -141,7 +141,7 @@ func (d *derivation) checkName() {
 	const longest = 40
 	if name := d.HostedCluster.Name; len(name) > longest || len(validation.IsDNS1035Label(name)) > 0 {
 		d.findings = append(d.findings, finding.Wrong(finding.Provisioned, "NameUnfit").At("metadata.name").
-			Say("no Infra can have the name %s: it may have at most %d characters, small letters, digits and dashes, and begins with a letter; write an Infra with another name and spec.hostedClusterRef.name: %s", name, longest, name))
+			Say("no Infra can have the name %s: it may have at most %d characters, small letters, digits and dashes, and begins with a letter; write an Infra with another name and spec.hostedClusterRef.name: %s, and remove annotation %s", name, longest, name, names.AnnotationInfra))
 	}
 }
 
@@ -165,6 +165,11 @@ func (d *derivation) attachment() types.NamespacedName {
 	for _, pool := range ofMachines(d.NodePools) {
 		for _, n := range isolated(pool) {
 			at := attachmentOf(n, d.HostedCluster)
+			if len(validation.IsDNS1123Subdomain(at.Name)) > 0 {
+				d.findings = append(d.findings, finding.Wrong(finding.Provisioned, "NetworkAttachmentMissing").In(poolObject(pool)).At(fieldNetworks).
+					Say("NodePool %s/%s has the network %q, which can be no NetworkAttachmentDefinition's; write NAMESPACE/NAME, such as default/vlan100", pool.Namespace, pool.Name, n.Name))
+				return types.NamespacedName{}
+			}
 			found[at.String()] = at
 		}
 	}
@@ -177,7 +182,7 @@ func (d *derivation) attachment() types.NamespacedName {
 	case len(all) == 1:
 		return found[all[0]]
 	default:
-		d.miss("NetworkAttachmentAmbiguous", key, all[0], annotation(key, all[0]), "NodePools with attachDefaultNetwork: false have several networks (%s), and an Infra serves one", strings.Join(all, ", "))
+		d.miss("NetworkAttachmentAmbiguous", key, "NAMESPACE/NAME", nil, "NodePools with attachDefaultNetwork: false have several networks (%s), and an Infra serves one", strings.Join(all, ", "))
 	}
 	return types.NamespacedName{}
 }
@@ -360,11 +365,12 @@ func annotation(key, value string) []finding.Change {
 }
 
 func (d *derivation) command(key, value string) string {
-	return annotate(d.HostedCluster, key, value)
+	return Annotate(d.HostedCluster.Namespace, d.HostedCluster.Name, key, value)
 }
 
-func annotate(hc *hyperv1.HostedCluster, key, value string) string {
-	return fmt.Sprintf("kubectl -n %s annotate --overwrite hostedcluster %s %s=%s", hc.Namespace, hc.Name, key, value)
+// Annotate is the command that annotates a HostedCluster.
+func Annotate(namespace, name, key, value string) string {
+	return fmt.Sprintf("kubectl -n %s annotate --overwrite hostedcluster %s %s=%s", namespace, name, key, value)
 }
 
 func domainName(text string) (v1alpha1.DNSName, error) {

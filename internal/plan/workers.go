@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -79,21 +80,50 @@ func (v *view) socket(key types.NamespacedName) (socket, bool) {
 // plugs: some NodePool must be on the VLAN, and what is on it must be on nothing else: a machine on the pod network too
 // has its routes and its name from there.
 func (v *view) plugs() []finding.Finding {
-	var strangers, both []finding.Finding
+	var strangers, plugged []finding.Finding
 	pools := v.pools()
 	for _, p := range pools {
-		switch {
-		case len(v.sockets(p.Spec.Platform.Kubevirt)) == 0:
+		if len(v.sockets(p.Spec.Platform.Kubevirt)) == 0 {
 			strangers = append(strangers, v.notOnVLAN(p))
-		case ptr.Deref(p.Spec.Platform.Kubevirt.AttachDefaultNetwork, true):
-			both = append(both, onPodNetworkToo(p))
+			continue
 		}
+		if ptr.Deref(p.Spec.Platform.Kubevirt.AttachDefaultNetwork, true) {
+			plugged = append(plugged, onPodNetworkToo(p))
+		}
+		plugged = append(plugged, v.unplugged(p)...)
 	}
 	if len(strangers) == len(pools) {
 		return strangers
 	}
-	return both // a NodePool elsewhere is none of ours
+	return plugged // a NodePool elsewhere is none of ours
 }
+
+// unplugged: a machine of which one network is refused does not start.
+func (v *view) unplugged(p *hyperv1.NodePool) (all []finding.Finding) {
+	for _, n := range p.Spec.Platform.Kubevirt.AdditionalNetworks {
+		at := attachmentOf(n, v.HostedCluster)
+		if !v.lends(at.Namespace) {
+			all = append(all, finding.Fails(v1alpha1.ConditionNetworkReady, "WorkerNADIsolated").In(poolObject(p)).At(fieldNetworks).
+				Say("NodePool %s/%s names %s, and its machines run in namespace %s: OpenShift's Multus gives a pod networks of its own namespace and of %s alone, so they do not start; have the NetworkAttachmentDefinition in one of these, and name that",
+					p.Namespace, p.Name, at, v.ControlPlaneNamespace(), strings.Join(v.Settings.NADSourceNamespaces, ", ")))
+		}
+		if dotted(at) { // kubevirt: pkg/network/admitter/netiface.go; hypershift: nodepool/kubevirt, virtualMachineInterfaceName
+			all = append(all, finding.Fails(v1alpha1.ConditionNetworkReady, "WorkerNADNameUnfit").In(poolObject(p)).At(fieldNetworks).
+				Say("NodePool %s/%s names %s: HyperShift calls the machines' card so, and KubeVirt takes no dot there; make the NetworkAttachmentDefinition anew as %s, and name that",
+					p.Namespace, p.Name, at, strings.ReplaceAll(at.Name, ".", "-")))
+		}
+	}
+	return all
+}
+
+// lends says whether Multus gives machines the networks of a namespace. OpenShift's keeps pods from those of most others
+// (cluster-network-operator: bindata/network/multus/multus.yaml); elsewhere it is as it was installed.
+func (v *view) lends(namespace string) bool {
+	isolates := v.OpenShift || v.Settings.IsolatesNetworks
+	return !isolates || namespace == v.ControlPlaneNamespace() || slices.Contains(v.Settings.NADSourceNamespaces, namespace)
+}
+
+func dotted(at types.NamespacedName) bool { return strings.Contains(at.Name, ".") }
 
 const (
 	fieldNetworks       = "spec.platform.kubevirt.additionalNetworks"
@@ -101,15 +131,19 @@ const (
 )
 
 func (v *view) notOnVLAN(p *hyperv1.NodePool) finding.Finding {
-	ours := Refs(v.Infra).NAD.String()
+	ours := Refs(v.Infra).NAD
 	var names []string
-	networks := []any{map[string]any{"name": ours}} // the first card; a merge patch replaces lists, so the others are in it too
+	networks := []any{map[string]any{"name": ours.String()}} // the first card; a merge patch replaces lists, so the others are in it too
 	for _, n := range p.Spec.Platform.Kubevirt.AdditionalNetworks {
 		names, networks = append(names, n.Name), append(networks, map[string]any{"name": n.Name})
 	}
-	return finding.Fails(v1alpha1.ConditionNetworkReady, "NodePoolNotOnVLAN").
-		In(poolObject(p)).At(fieldNetworks).Set(finding.Values{fieldNetworks: networks, fieldDefaultNetwork: false}).
-		Say("NodePool %s/%s is not on the VLAN of NetworkAttachmentDefinition %s (its additionalNetworks: %s); name that one", p.Namespace, p.Name, ours, orElse(strings.Join(names, ", "), "none"))
+	found, name := finding.Fails(v1alpha1.ConditionNetworkReady, "NodePoolNotOnVLAN").In(poolObject(p)).At(fieldNetworks), "name that one"
+	if v.lends(ours.Namespace) && !dotted(ours) {
+		found = found.Set(finding.Values{fieldNetworks: networks, fieldDefaultNetwork: false})
+	} else {
+		name = fmt.Sprintf("have one for machines, which do not start on that one, in namespace %s or default and without a dot in its name, and name it", v.ControlPlaneNamespace())
+	}
+	return found.Say("NodePool %s/%s is not on the VLAN of NetworkAttachmentDefinition %s (its additionalNetworks: %s); %s", p.Namespace, p.Name, ours, orElse(strings.Join(names, ", "), "none"), name)
 }
 
 func onPodNetworkToo(p *hyperv1.NodePool) finding.Finding {
@@ -142,6 +176,9 @@ func (v *view) attachments() []finding.Finding {
 			findings = append(findings, slices.Concat(s.untagged(), s.apart())...)
 		}
 		findings = append(findings, s.addressing()...)
+		if v.platform() != nil {
+			findings = append(findings, s.bridged()...)
+		}
 		findings = append(findings, s.frames(v)...)
 	}
 	return findings
@@ -189,13 +226,24 @@ func (s socket) addressing() []finding.Finding {
 	at := originOf(s.source)
 	if at.userDefined() {
 		return []finding.Finding{fails.In(at.object).At("spec.network.localnet.ipam.mode").
-			Say("NetworkAttachmentDefinition %s assigns addresses: %s%s with ipam.mode: Disabled and without subnets", network, pinned, at.told)}
+			Say("NetworkAttachmentDefinition %s assigns addresses: %s%s with ipam.mode: Disabled, and without subnets, excludeSubnets and ipam.lifecycle", network, pinned, at.told)}
 	}
 	fails = at.mended(fails, s.config.Tagged().WithoutAddresses())
 	if s.config.IsOVN() {
 		return []finding.Finding{fails.Say("NetworkAttachmentDefinition %s assigns addresses: %s; remove its subnets and ipam%s", network, pinned, at.told)}
 	}
 	return []finding.Finding{fails.Say("NetworkAttachmentDefinition %s assigns addresses: KubeVirt would answer workers' DHCP itself; remove its ipam%s", network, at.told)}
+}
+
+// bridged: HyperShift binds machines' cards by a bridge, with the MAC that the pod's card had (hypershift: nodepool/kubevirt; kubevirt:
+// pkg/network/setup); macvlan passes nothing on to a MAC that no card of its own has (linux: drivers/net/macvlan.c).
+func (s socket) bridged() []finding.Finding {
+	if s.config.Type() != "macvlan" {
+		return nil
+	}
+	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "WorkerNADIsMacvlan").In(nadObject(s.source)).At("spec.config").
+		Say("NetworkAttachmentDefinition %s/%s is macvlan, which passes on only what is for the MAC of its own card; KubeVirt gives that MAC to the machine, behind a bridge, and the card another, so replies do not reach workers; use a bridge or OVN-Kubernetes localnet",
+			s.source.Namespace, s.source.Name)}
 }
 
 // pinned is what OVN-Kubernetes does to a worker whose address it assigned (port_security of its port).

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/finding"
@@ -89,32 +91,70 @@ type Finding struct {
 // All judges the Infras of files, and those that annotations of HostedClusters ask for; where there are none, those that every
 // HostedCluster would have if it asked.
 func All(objects render.Objects, settings plan.Settings) []Report {
-	all := judged(objects, settings)
+	settings.IsolatesNetworks = true // files seldom tell whether it is OpenShift that they are for
+	all, served := judged(objects, settings)
 	if len(all) > 0 {
+		for _, hc := range objects.Unasked(served) {
+			all[0].NotJudged = append(all[0].NotJudged, fmt.Sprintf("HostedCluster %s, for which nothing asks for an Infra; ask with: %s", hc, asks(hc.Namespace, hc.Name)))
+		}
 		return all
 	}
-	all = judged(objects.Asking(), settings)
+	all, _ = judged(objects.Asking(), settings)
 	for i := range all {
-		all[i].Ask = fmt.Sprintf("kubectl -n %s annotate --overwrite hostedcluster %s %s=%s", all[i].Namespace, all[i].Name, names.AnnotationInfra, names.InfraAuto)
+		all[i].Ask = asks(all[i].Namespace, all[i].Name)
 	}
 	return all
 }
 
-func judged(objects render.Objects, settings plan.Settings) []Report {
-	var all []Report
+// asks is the command by which a HostedCluster asks for an Infra.
+func asks(namespace, name string) string {
+	return plan.Annotate(namespace, name, names.AnnotationInfra, names.InfraAuto)
+}
+
+// judged tells the HostedClusters of the Infras, too.
+func judged(objects render.Objects, settings plan.Settings) (all []Report, served map[types.NamespacedName]bool) {
+	served = map[types.NamespacedName]bool{}
 	whole, made, held := objects.Provisioned(settings)
+	yet := yetToBeMade(made)
 	for _, h := range held {
 		all = append(all, report(h.Infra, asking(h)))
 	}
 	for _, in := range whole.Inputs(settings) {
-		r := report(in.Infra, atSource(in.Infra, append(asking(made[in.Infra]), planning(in)...)))
+		if key, ok := in.HostedClusterKey(); ok {
+			served[key] = true
+		}
+		r := report(in.Infra, ofExisting(yet, atSource(in.Infra, append(asking(made[in.Infra]), planning(in)...))))
 		outlook, ok := plan.OutlookOf(in)
 		if r.NotJudged = notJudged(in, outlook); ok {
 			r.Serves = serves(in, outlook)
 		}
 		all = append(all, r)
 	}
-	return all
+	return all, served
+}
+
+// yetToBeMade are the Infras that the files do not have.
+func yetToBeMade(made map[*v1alpha1.Infra]render.Rendering) map[types.NamespacedName]bool {
+	yet := map[types.NamespacedName]bool{}
+	for infra, rendering := range made {
+		if len(rendering.Objects) > 0 {
+			yet[types.NamespacedName{Namespace: infra.Namespace, Name: infra.Name}] = true
+		}
+	}
+	return yet
+}
+
+// ofExisting leaves out what would change an Infra that an annotation has yet to make: there is nothing to patch.
+func ofExisting(yet map[types.NamespacedName]bool, findings []finding.Finding) []finding.Finding {
+	of := func(c finding.Change) types.NamespacedName {
+		return types.NamespacedName{Namespace: c.Of.Namespace, Name: c.Of.Name}
+	}
+	for i := range findings {
+		if slices.ContainsFunc(findings[i].Changes, func(c finding.Change) bool { return c.Of.Kind == "Infra" && yet[of(c)] }) {
+			findings[i].Changes = nil
+		}
+	}
+	return findings
 }
 
 func notJudged(in plan.Input, outlook plan.Outlook) (all []string) {
@@ -246,7 +286,7 @@ func (r Report) outlook(to io.Writer) {
 func changes(to io.Writer, reports []Report) error {
 	return errors.Join(
 		documents(to, reports, false, "What to change; each document is for: kubectl patch --type merge -f FILE --patch-file FILE"),
-		documents(to, reports, true, "What only an object that is made anew takes; each document changes its own file: kubectl patch --local --type merge -f OBJECT --patch-file FILE -o yaml"))
+		documents(to, reports, true, "What only an object that is made anew takes; each document changes its own file: kubectl patch --local --type merge -f OBJECT --patch-file FILE -o yaml (OBJECT holds that object alone)"))
 }
 
 func documents(to io.Writer, reports []Report, anew bool, heading string) error {

@@ -44,6 +44,13 @@ func TestWhatHyperShiftRefusesIsSaid(t *testing.T) {
 		"konnectivity that is not published": {[]string{agentByRoute, strings.Replace(agentByRoute, "Route", "None", 1)}, "it does not publish Konnectivity by None"},
 		"two services under one name":        {[]string{oauthByRoute, strings.Replace(oauthByRoute, "Route", "Route, route: {hostname: api.c1.example.com}", 1)}, "APIServer and OAuthServer are published under one name, api.c1.example.com"},
 		"networks of two families":           {networking(`{clusterNetwork: [{cidr: 10.132.0.0/14}], machineNetwork: [{cidr: "fd00::/64"}, {cidr: 192.168.100.0/24}]}`), "first networks are of two families: clusterNetwork 10.132.0.0/14 and machineNetwork fd00::/64"},
+		"of a family beside the default":     {networking(`{machineNetwork: [{cidr: "fd00:100::/64"}]}`), "clusterNetwork 10.132.0.0/14 and machineNetwork fd00:100::/64"},
+		"an address of another family":       {networking("{apiServer: {advertiseAddress: 'fd00:100::1'}}"), "clusterNetwork 10.132.0.0/14 and apiServer.advertiseAddress fd00:100::1"},
+		"machines among the default's pods":  {networking("{machineNetwork: [{cidr: 10.132.5.0/24}]}"), "clusterNetwork 10.132.0.0/14 and machineNetwork 10.132.5.0/24 overlap"},
+		"services among pods":                {networking("{clusterNetwork: [{cidr: 10.0.0.0/14}], serviceNetwork: [{cidr: 10.1.0.0/16}]}"), "clusterNetwork 10.0.0.0/14 and serviceNetwork 10.1.0.0/16 overlap"},
+		"OVN-Kubernetes' own":                {networking("{machineNetwork: [{cidr: 100.66.10.0/24}]}"), "machineNetwork 100.66.10.0/24 and operatorConfiguration.clusterNetworkOperator.ovnKubernetesConfig.ipv4.internalJoinSubnet 100.66.0.0/16 overlap"},
+		"an address that is none":            {networking("{apiServer: {advertiseAddress: api.example.com}}"), "\"api.example.com\" is no address"},
+		"the IPv6 API's address":             {networking(`{clusterNetwork: [{cidr: "fd01::/48"}], serviceNetwork: [{cidr: "fd02::/112"}], machineNetwork: [{cidr: "fd00::/64"}]}`), "machineNetwork fd00::/64 holds fd00::1"},
 		"the workers' own API's address":     {networking("{machineNetwork: [{cidr: 172.20.0.0/24}]}"), "machineNetwork 172.20.0.0/24 holds 172.20.0.1"},
 		"that address written":               {networking("{machineNetwork: [{cidr: 192.168.100.0/24}], apiServer: {advertiseAddress: 192.168.100.9}}"), "machineNetwork 192.168.100.0/24 holds 192.168.100.9"},
 	} {
@@ -53,8 +60,10 @@ func TestWhatHyperShiftRefusesIsSaid(t *testing.T) {
 		})
 	}
 	for name, pairs := range map[string][]string{
-		"families in one order":  networking(`{clusterNetwork: [{cidr: 10.132.0.0/14}, {cidr: "fd01::/48"}], machineNetwork: [{cidr: 192.168.100.0/24}, {cidr: "fd00::/64"}]}`),
-		"OAuth of somebody else": {ownDomain, ownDomain + "\n  configuration: {authentication: {type: OIDC}}", oauthByRoute, strings.Replace(oauthByRoute, "Route", "None", 1)},
+		"families in one order":     networking(`{clusterNetwork: [{cidr: 10.132.0.0/14}, {cidr: "fd01::/48"}], machineNetwork: [{cidr: 192.168.100.0/24}, {cidr: "fd00::/64"}]}`),
+		"a network of another kind": networking("{networkType: Calico, machineNetwork: [{cidr: 100.66.10.0/24}]}"),
+		"join subnet moved":         {ownDomain, ownDomain + "\n  networking: {machineNetwork: [{cidr: 100.66.10.0/24}]}\n  operatorConfiguration: {clusterNetworkOperator: {ovnKubernetesConfig: {ipv4: {internalJoinSubnet: 100.99.0.0/16}}}}"},
+		"OAuth of somebody else":    {ownDomain, ownDomain + "\n  configuration: {authentication: {type: OIDC}}", oauthByRoute, strings.Replace(oauthByRoute, "Route", "None", 1)},
 		"a control plane there": {oauthByRoute, strings.Replace(oauthByRoute, "Route", "LoadBalancer", 1),
 			"\n---\napiVersion: hypershift.openshift.io/v1beta1\nkind: NodePool", "\nstatus: {controlPlaneEndpoint: {host: api.c1.example.com, port: 6443}}\n---\napiVersion: hypershift.openshift.io/v1beta1\nkind: NodePool"},
 	} {
@@ -119,4 +128,38 @@ func TestWhatCannotBeJudgedIsNotSaidToWork(t *testing.T) {
 	var printed bytes.Buffer
 	NewWithT(t).Expect(preflight.Table(&printed, reports(t, otherwise(t, "hostedClusterRef: {name: c1}", "hostedClusterRef: {name: c2}")))).To(Succeed())
 	NewWithT(t).Expect(printed.String()).To(HavePrefix("clusters/c1 cannot be judged yet\n"))
+}
+
+// One file of several clusters is judged whole, or what is left out is told.
+func TestAHostedClusterThatNothingAsksForIsTold(t *testing.T) {
+	g := NewWithT(t)
+	other := "\n---\napiVersion: hypershift.openshift.io/v1beta1\nkind: HostedCluster\nmetadata: {name: c2, namespace: clusters}\nspec: {platform: {type: KubeVirt, kubevirt: {}}}\n"
+	g.Expect(reports(t, append(otherwise(t), other...))[0].NotJudged).To(ContainElement("HostedCluster clusters/c2, for which nothing asks for an Infra; ask with: kubectl -n clusters annotate --overwrite hostedcluster c2 hostedcluster.densityops.com/infra=auto"))
+	for name, quiet := range map[string]string{
+		"of a cloud": strings.Replace(other, "type: KubeVirt, kubevirt: {}", "type: AWS", 1),
+		"going":      strings.Replace(other, "name: c2,", "name: c2, deletionTimestamp: '2026-11-23T07:00:00Z',", 1),
+	} {
+		g.Expect(reports(t, append(otherwise(t), quiet...))[0].NotJudged).NotTo(ContainElement(ContainSubstring("c2")), name)
+	}
+}
+
+// Before an annotation has made an Infra there is none to patch.
+func TestNoInfraIsChangedThatIsYetToBeMade(t *testing.T) {
+	g := NewWithT(t)
+	annotated := string(read(t, "../../examples/preflight/good/annotated.yaml"))
+	_, of, found := strings.Cut(annotated, "\nkind: HostedCluster\n")
+	g.Expect(found).To(BeTrue())
+	of, _, _ = strings.Cut(of, "\n---\n")
+	second := "\n---\napiVersion: hypershift.openshift.io/v1beta1\nkind: HostedCluster\n" + strings.NewReplacer("name: c1", "name: c2", "c1.", "c2.").Replace(of) +
+		"\n---\napiVersion: hypershift.openshift.io/v1beta1\nkind: NodePool\nmetadata: {name: c2, namespace: clusters}\n" +
+		"spec: {clusterName: c2, platform: {type: KubeVirt, kubevirt: {attachDefaultNetwork: false, additionalNetworks: [{name: default/vlan100}]}}}\n"
+	var inUse []preflight.Finding
+	for _, r := range reports(t, []byte(annotated+second)) {
+		for _, f := range r.Findings {
+			if f.Code == "VLANInUse" {
+				inUse = append(inUse, f)
+			}
+		}
+	}
+	g.Expect(inUse).To(ConsistOf(HaveField("YAML", "")))
 }

@@ -104,7 +104,7 @@ func (r *reading) directory(name string) error {
 			return fs.SkipDir
 		case entry.IsDir() && file != root && strings.HasPrefix(entry.Name(), mounted):
 			return fs.SkipDir
-		case entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)):
+		case entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(file))):
 			return nil
 		}
 		files++
@@ -159,9 +159,10 @@ func ofOthers(text []byte) bool {
 	return !kindAtTop.Match(text) && !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{"))
 }
 
-var kindAtTop = regexp.MustCompile(`(?m)^"?kind"?:`)
+var kindAtTop = regexp.MustCompile(`(?m)^["']?kind["']?\s*:`)
 
-var kindWritten = regexp.MustCompile(`"?kind"?:\s*"?([A-Za-z]+)`)
+// kindWritten finds a kind however YAML lets it be written: quoted, with a tag or an anchor.
+var kindWritten = regexp.MustCompile(`\bkind["']?\s*:\s*(?:[&!]\S*\s+)*["']?([A-Za-z]+)`)
 
 // speaksOf says whether a text has an object, or a list, of one of some kinds.
 func speaksOf(text []byte, of kinds) bool {

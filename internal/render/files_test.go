@@ -102,6 +102,17 @@ func TestOpenShiftIsKnownByItsNetwork(t *testing.T) {
 	}
 }
 
+// A kind is found however YAML and file systems let it be written.
+func TestAnObjectIsFoundHoweverItIsWritten(t *testing.T) {
+	for file, kind := range map[string]string{
+		"plain.yaml": `kind: Infra`, "single.yaml": `kind: 'Infra'`, "double.yaml": `"kind": "Infra"`, "spaced.yml": `"kind" : "Infra"`, "anchored.yaml": `kind: &k Infra`, "tagged.yaml": `kind: !!str Infra`, "UPPER.YAML": `kind: Infra`,
+	} {
+		objects, _, err := render.Files(nil, []string{place(t, map[string]string{file: kind + "\napiVersion: hostedcluster.densityops.com/v1alpha1\nmetadata: {name: c1, namespace: clusters}\n"})})
+		NewWithT(t).Expect(err).NotTo(HaveOccurred(), file)
+		NewWithT(t).Expect(objects).To(HaveLen(1), file)
+	}
+}
+
 // What decides is not passed over.
 func TestAFileOfADirectoryThatDecidesAndCannotBeReadIsRefused(t *testing.T) {
 	dir := place(t, map[string]string{"deep/infra.yaml": "apiVersion: hostedcluster.densityops.com/v1alpha1\nkind: Infra\nmetadata: {name: c1}\nspec: {cidr: x}\n"})

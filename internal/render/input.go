@@ -58,6 +58,7 @@ func (o Objects) segments(infras []*v1alpha1.Infra) segments {
 		if ref := infra.Spec.HostedClusterRef; ref != nil {
 			n.HostedCluster = find[hyperv1.HostedCluster](o, plan.Refs(infra).HostedCluster)
 		}
+		n.Lent = o.references(infra).OnOwnNetwork()
 		if at := n.NAD.Layer2(); at != "" {
 			on.infras[at] = append(on.infras[at], n)
 		}
@@ -65,13 +66,10 @@ func (o Objects) segments(infras []*v1alpha1.Infra) segments {
 	return on
 }
 
-func (o Objects) input(infra *v1alpha1.Infra, on segments, settings plan.Settings) plan.Input {
+// references are what an Infra refers to.
+func (o Objects) references(infra *v1alpha1.Infra) plan.Input {
 	refs := plan.Refs(infra)
-	in := plan.Input{
-		Settings: settings, Infra: infra, NAD: o.nadOf(infra), Children: o.children(infra),
-		SysctlAllowlist: find[corev1.ConfigMap](o, sysctlAllowlist),
-		OpenShift:       find[configv1.Network](o, openShiftNetwork) != nil,
-	}
+	in := plan.Input{Infra: infra, NAD: o.nadOf(infra)}
 	in.HostedControlPlane = o.controlPlane(refs.ControlPlaneNamespace)
 	if key, ok := in.HostedClusterKey(); ok {
 		in.HostedCluster = find[hyperv1.HostedCluster](o, key)
@@ -82,6 +80,14 @@ func (o Objects) input(infra *v1alpha1.Infra, on segments, settings plan.Setting
 			in.Namespaces = append(in.Namespaces, *ns)
 		}
 	}
+	return in
+}
+
+func (o Objects) input(infra *v1alpha1.Infra, on segments, settings plan.Settings) plan.Input {
+	in := o.references(infra)
+	in.Settings, in.Children = settings, o.children(infra)
+	in.SysctlAllowlist = find[corev1.ConfigMap](o, sysctlAllowlist)
+	in.OpenShift = find[configv1.Network](o, openShiftNetwork) != nil
 	if at := in.NAD.Layer2(); at != "" {
 		in.Attachable = on.networks[at]
 		in.Neighbours = slices.DeleteFunc(slices.Clone(on.infras[at]), func(n plan.Neighbour) bool { return n.Infra == infra })
@@ -128,6 +134,17 @@ func (o Objects) Asking() Objects {
 			hc = hc.DeepCopy()
 			metav1.SetMetaDataAnnotation(&hc.ObjectMeta, names.AnnotationInfra, names.InfraAuto)
 			all[i] = hc
+		}
+	}
+	return all
+}
+
+// Unasked are the HostedClusters whose machines can be on a VLAN, and for which nothing asks for an Infra; some are served by one.
+func (o Objects) Unasked(served map[types.NamespacedName]bool) (all []types.NamespacedName) {
+	for _, hc := range pick[hyperv1.HostedCluster](o, "") {
+		key := named(hc.Namespace, hc.Name)
+		if _, asks := hc.Annotations[names.AnnotationInfra]; !asks && !served[key] && hc.DeletionTimestamp == nil && !plan.Elsewhere(hc.Spec.Platform.Type) {
+			all = append(all, key)
 		}
 	}
 	return all

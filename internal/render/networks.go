@@ -47,7 +47,10 @@ type localnet struct {
 	PhysicalNetworkName string   `json:"physicalNetworkName"`
 	MTU                 int32    `json:"mtu"`
 	Subnets             []string `json:"subnets"`
-	VLAN                struct {
+	IPAM                struct {
+		Mode string `json:"mode"`
+	} `json:"ipam"`
+	VLAN struct {
 		Access struct {
 			ID int `json:"id"`
 		} `json:"access"`
@@ -59,6 +62,27 @@ type additional struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
 	Config    string `json:"rawCNIConfig"`
+	Type      string `json:"type"`
+	Macvlan   struct {
+		Master string `json:"master"`
+		Mode   string `json:"mode"`
+		MTU    int    `json:"mtu"`
+	} `json:"simpleMacvlanConfig"`
+}
+
+// config is as the network operator renders it; an address is always assigned (cluster-network-operator: pkg/network/additional_networks.go).
+func (a additional) config() string {
+	if a.Type != "SimpleMacvlan" {
+		return a.Config
+	}
+	config := map[string]any{
+		"cniVersion": "0.3.1", "name": a.Name, "type": "macvlan", "mode": cmp.Or(strings.ToLower(a.Macvlan.Mode), "bridge"),
+		"master": a.Macvlan.Master, "ipam": map[string]any{"type": "dhcp"},
+	}
+	if a.Macvlan.MTU != 0 {
+		config["mtu"] = a.Macvlan.MTU
+	}
+	return text(config)
 }
 
 func sourceOf(doc []byte, kind schema.GroupVersionKind) (Objects, error) {
@@ -95,8 +119,8 @@ func (n *source) makes(o Objects, assumed *[]string) (all []*nad.NetworkAttachme
 	switch n.Kind {
 	case operatorNetworkKind.Kind:
 		for _, a := range n.Spec.AdditionalNetworks {
-			if a.Config != "" {
-				all = append(all, n.network(cmp.Or(a.Namespace, metav1.NamespaceDefault), a.Name, a.Config))
+			if config := a.config(); config != "" {
+				all = append(all, n.network(cmp.Or(a.Namespace, metav1.NamespaceDefault), a.Name, config))
 			}
 		}
 	case userNetworkKind.Kind:
@@ -131,7 +155,7 @@ func (n *source) overlay(topology, namespace string) string {
 	})
 }
 
-// config is as OVN-Kubernetes renders it (go-controller/pkg/clustermanager/userdefinednetwork/template).
+// config is as OVN-Kubernetes renders it (ovn-kubernetes: go-controller/pkg/clustermanager/userdefinednetwork/template).
 func (l localnet) config(namespace, name string) string {
 	config := map[string]any{
 		"cniVersion": "1.1.0", "type": "ovn-k8s-cni-overlay", "name": "cluster_udn_" + name, "netAttachDefName": namespace + "/" + name,
@@ -145,6 +169,9 @@ func (l localnet) config(namespace, name string) string {
 	}
 	if len(l.Subnets) > 0 {
 		config["subnets"] = strings.Join(l.Subnets, ",")
+	}
+	if l.IPAM.Mode == "DHCP" { // ovn-kubernetes: docs/okeps/okep-6224-dhcp-ipam-localnet.md
+		config["ipam"] = map[string]any{"type": "dhcp"}
 	}
 	return text(config)
 }

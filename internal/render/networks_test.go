@@ -86,6 +86,17 @@ func TestTheNamespacesOfAClusterUserDefinedNetworkAreSelectedAsItSays(t *testing
 	}
 }
 
+// Mode DHCP has OVN-Kubernetes ask for an address in a worker's place.
+func TestAClusterUserDefinedNetworkSaysWhoGivesAddresses(t *testing.T) {
+	for mode, asks := range map[string]bool{"Disabled": false, "DHCP": true} {
+		text := namespace("{}") + somebodyOn + strings.Replace(clusterNetwork("{matchLabels: {kubernetes.io/metadata.name: tenants}}"), "mode: Disabled", "mode: "+mode, 1)
+		objects, err := render.Read(strings.NewReader(text))
+		g := NewWithT(t)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(strings.Contains(networks(objects)["tenants/vlan100"], `"ipam":{"type":"dhcp"}`)).To(Equal(asks), mode)
+	}
+}
+
 func TestWhatTheClusterHasIsNotMadeAgain(t *testing.T) {
 	g := NewWithT(t)
 	there := strings.Replace(vlan("vlan100", "br1"), "namespace: default", "namespace: tenants", 1)
@@ -117,7 +128,7 @@ spec:
   additionalNetworks:
   - {name: vlan100, type: Raw, rawCNIConfig: '{"cniVersion":"0.3.1","name":"vlan100","type":"bridge","bridge":"br1"}'}
   - {name: vlan200, namespace: nets, type: Raw, rawCNIConfig: '{"cniVersion":"0.3.1","name":"vlan200","type":"bridge","bridge":"br2"}'}
-  - {name: macvlan, type: SimpleMacvlan}
+  - {name: macvlan, type: SimpleMacvlan, simpleMacvlanConfig: {master: eth1, mode: Private, mtu: 9000}}
 ---
 apiVersion: config.openshift.io/v1
 kind: Network
@@ -126,5 +137,5 @@ metadata: {name: cluster}
 	objects, notes, err := render.Files(nil, []string{file})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(notes).To(BeEmpty())
-	g.Expect(networks(objects)).To(And(HaveLen(2), HaveKeyWithValue("default/vlan100", ContainSubstring("br1")), HaveKeyWithValue("nets/vlan200", ContainSubstring("br2"))))
+	g.Expect(networks(objects)).To(And(HaveLen(3), HaveKeyWithValue("default/macvlan", ContainSubstring(`"master":"eth1","mode":"private","mtu":9000`)), HaveKeyWithValue("default/vlan100", ContainSubstring("br1")), HaveKeyWithValue("nets/vlan200", ContainSubstring("br2"))))
 }

@@ -35,7 +35,7 @@ func Infra(infra *v1alpha1.Infra, p plan.InfraPlan, children plan.Children, out 
 	out.Findings = append(out.Findings[:len(out.Findings):len(out.Findings)], append(remembered(before, p), rollouts(children)...)...)
 	accepted := judged(v1alpha1.ConditionAccepted, out.Findings, yes(v1alpha1.ConditionAccepted, "Valid", "the spec is valid and permitted"))
 	network := judged(v1alpha1.ConditionNetworkReady, out.Findings, unlessHeld(out, before, yes(v1alpha1.ConditionNetworkReady, "Fit", "the NetworkAttachmentDefinition is there and fit")))
-	endpoints := judged(v1alpha1.ConditionEndpointsResolved, out.Findings, unlessHeld(out, before, yes(v1alpha1.ConditionEndpointsResolved, "Resolved", "every endpoint has a name, a port and a backend")))
+	endpoints := judged(v1alpha1.ConditionEndpointsResolved, out.Findings, unlessHeld(out, before, yes(v1alpha1.ConditionEndpointsResolved, "Resolved", "the name, the port and the backend of every endpoint are known; BackendsHealthy says whether they answer")))
 	components, behind := componentVerdicts(infra, children, out), behindProxy(infra, children.Proxy)
 	needed, published := slices.Concat([]verdict{accepted, network, endpoints}, components, behind), appsVerdicts(infra, p, components, out)
 	all := slices.Concat(needed, published, []verdict{progressing(infra, children, out, needed), degraded(before, now, slices.Concat(components, behind, published)), ready(out, needed)})

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -174,7 +175,7 @@ func (w *world) operator(edits ...func(*plan.Settings, *webhook.Options)) (stop 
 	w.t.Helper()
 	settings := plan.Settings{Image: "example.com/oooi:1", EnvoyImage: "example.com/envoy:1", NADSourceNamespaces: []string{"default"}}
 	options := webhook.Options{Address: fmt.Sprintf("localhost:%d", w.port), Namespace: system, Now: func() time.Time { return *w.clock.Load() }}
-	bridges := &bridge.Settings{MetalLBNamespace: "metallb-system", Images: client.ObjectKeyFromObject(w.mapping(nil))}
+	bridges := &bridge.Settings{MetalLBNamespace: "metallb-system", VirtualIPs: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Images: client.ObjectKeyFromObject(w.mapping(nil))}
 	options.Bridges = bridges
 	for _, edit := range edits {
 		edit(&settings, &options)
@@ -313,9 +314,8 @@ func (w *world) trusted() string {
 // happens makes an event that has the keys looked at.
 func (w *world) happens() {
 	w.t.Helper()
-	c := stored(w, w.configuration())
-	c.Annotations = map[string]string{"test": time.Now().String()}
-	w.Expect(w.api.Update(w.ctx, c)).To(Succeed())
+	c := w.configuration()
+	w.Expect(w.changes(c, func() { c.Annotations = map[string]string{"test": time.Now().String()} })).To(Succeed()) // the operator writes it too
 }
 
 // served is the certificate that a client that trusts a bundle is shown.

@@ -98,7 +98,7 @@ type DPUHCPBridgeSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self in ['kamaji', 'static'] || self.matches('^[^/]+/.*$')",message="must be a type that a DPUCluster can have: static, or one with a prefix, e.g. example.com/hypershift"
 	ClusterType string `json:"clusterType,omitempty"`
 	// Address that MetalLB gives the API. Needed with exposeThroughLoadBalancer and a HighlyAvailable control plane; with a
-	// SingleReplica one the default is what MetalLB chooses. Set once.
+	// SingleReplica one the default is what MetalLB chooses. It must lie inside the operator's --bridge-virtual-ips. Set once.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!isIP(self) || ip(self).isGlobalUnicast()",message="must be an address that DPUs can reach: not loopback, link-local or multicast, e.g. 192.0.2.10"
 	MetalLBVirtualIP v1alpha1.IPAddress `json:"metalLBVirtualIP,omitempty"`

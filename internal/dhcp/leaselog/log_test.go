@@ -34,9 +34,10 @@ type diskInMemory struct {
 	written    []byte
 	synced     int
 	syncs      int
-	broken     error // of every operation
-	brokenSync error // of the next sync, which drops what it could not write
-	slow       chan struct{}
+	broken     error         // of every operation
+	brokenSync error         // of the next sync, which drops what it could not write
+	syncing    chan struct{} // is told of each sync, which then waits for goOn; nil: none waits
+	goOn       chan struct{}
 	generation int
 	none       bool
 }
@@ -79,8 +80,9 @@ func (f *fileInMemory) Write(octets []byte) (int, error) {
 }
 
 func (f *fileInMemory) Sync() error {
-	if f.slow != nil {
-		<-f.slow
+	if f.syncing != nil {
+		f.syncing <- struct{}{}
+		<-f.goOn
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -185,33 +187,35 @@ func TestWhatWasAnsweredSurvivesAPowerCutAtAnyOctet(t *testing.T) {
 }
 
 func TestNothingIsAnsweredBeforeItIsSynced(t *testing.T) {
-	d := &diskInMemory{none: true, slow: make(chan struct{})}
+	d := &diskInMemory{none: true, syncing: make(chan struct{}, 1), goOn: make(chan struct{})}
 	l := opened(t, d)
 	answered := make(chan error, 1)
 	go func() {
 		_, err := l.Create(context.Background(), record(10, "aa"))
 		answered <- err
 	}()
+	NewWithT(t).Eventually(d.syncing).Should(Receive())
 	NewWithT(t).Consistently(answered, "100ms").ShouldNot(Receive())
-	close(d.slow)
+	close(d.goOn)
 	NewWithT(t).Eventually(answered).Should(Receive(BeNil()))
 	NewWithT(t).Expect(holders(t, opened(t, d.afterPowerCut(0)))).To(HaveLen(1))
 }
 
 func TestOneSyncServesAllWhoWait(t *testing.T) {
-	d := &diskInMemory{none: true, slow: make(chan struct{}, 1000)}
+	d, g := &diskInMemory{none: true, syncing: make(chan struct{}, 100), goOn: make(chan struct{})}, NewWithT(t)
 	l := opened(t, d)
 	var writers sync.WaitGroup
-	for i := range byte(100) {
-		writers.Go(func() { _, _ = l.Create(context.Background(), record(i, "aa")) })
+	writes := func(i byte) { writers.Go(func() { _, _ = l.Create(context.Background(), record(i, "aa")) }) }
+	writes(0)
+	g.Eventually(d.syncing).Should(Receive())
+	for i := range byte(99) {
+		writes(1 + i)
 	}
-	NewWithT(t).Eventually(func() int { return len(l.requests) }).Should(BeNumerically(">", 50))
-	for range 1000 {
-		d.slow <- struct{}{}
-	}
+	g.Eventually(func() int { return len(l.requests) }).Should(Equal(99), "all wait for the one that is synced")
+	close(d.goOn)
 	writers.Wait()
-	NewWithT(t).Expect(holders(t, l)).To(HaveLen(100))
-	NewWithT(t).Expect(d.syncs).To(BeNumerically("<", 10))
+	g.Expect(holders(t, l)).To(HaveLen(100))
+	g.Expect(d.syncs).To(Equal(2))
 }
 
 func TestADiskThatFailed(t *testing.T) {

@@ -1,6 +1,7 @@
 package bridge_test
 
 import (
+	"net/netip"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -21,7 +22,7 @@ import (
 func asked() bridge.Input {
 	pull, ssh := holding(bridge.PullSecretKey, `{"auths": {"quay.io": {"auth": "dTpw"}}}`), holding(bridge.SSHKeyKey, ed25519)
 	return bridge.Input{
-		Settings: bridge.Settings{MetalLBNamespace: "metallb-system", Images: types.NamespacedName{Namespace: "oooi-system", Name: "ocp-bluefield-images"}},
+		Settings: bridge.Settings{MetalLBNamespace: "metallb-system", VirtualIPs: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Images: types.NamespacedName{Namespace: "oooi-system", Name: "ocp-bluefield-images"}},
 		Served:   bridge.Served{DPF: true, HyperShift: true, MetalLB: true}, Lives: func(types.UID) bool { return false },
 		Bridge: &dpuv1.DPUHCPBridge{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "dpu1", UID: "0", CreationTimestamp: metav1.Unix(1000, 0)},
@@ -60,6 +61,9 @@ func TestANewBridgeIsRefusedOrHasToWait(t *testing.T) {
 		"NameTooLong":         {refused, "metadata.name", func(in *bridge.Input) { in.Bridge.Namespace = longNamespace; in.DPUCluster.Namespace = longNamespace }},
 		"HostedClusterTaken":  {refused, "metadata.name", func(in *bridge.Input) { in.HostedCluster = &hyperv1.HostedCluster{} }},
 		"NodePoolTaken":       {refused, "metadata.name", func(in *bridge.Input) { in.NodePool = &hyperv1.NodePool{} }},
+		"VirtualIPNotAllowed": {refused, "spec.metalLBVirtualIP", func(in *bridge.Input) { in.Bridge.Spec.MetalLBVirtualIP = "198.51.100.1" }},
+		"VirtualIPInUse":      {refused, "spec.metalLBVirtualIP", func(in *bridge.Input) { in.Rivals = []bridge.Rival{announcing(working(rival("theirs", older)), *in)} }},
+		"NamespaceTaken":      {refused, "metadata.name", func(in *bridge.Input) { in.Namespace = &corev1.Namespace{} }},
 		"NameTaken":           {refused, "metadata.name", func(in *bridge.Input) { in.Key.Secret = holding("", "") }},
 		"EncryptionKeyLost":   {refused, "metadata.name", restored},
 		"SecretNotFound":      {awaited, "spec.sshKey", func(in *bridge.Input) { in.SSHKey = bridge.Secret{} }},
@@ -106,12 +110,13 @@ func about(reason, field string) gtypes.GomegaMatcher {
 func TestABridgeIsNoRivalOfItself(t *testing.T) {
 	in := asked()
 	stored := in.Bridge.DeepCopy()
-	stored.UID = "z"
+	stored.UID, stored.Status.Conditions = "z", []metav1.Condition{{Type: dpuv1.ConditionHostedClusterAvailable}} // it has the address, too
 	in.Rivals = []bridge.Rival{{DPUHCPBridge: stored}}
 	refused, _ := bridge.Judge(in, nil)
 	g := NewWithT(t)
 	g.Expect(refused).To(BeEmpty())
 
+	stored.Status.Conditions = nil
 	in.Rivals[0].Namespace, in.Rivals[0].Spec.DPUClusterRef.Namespace = "theirs", "clusters"
 	in.DPUCluster.Annotations = map[string]string{names.AnnotationAllowedNamespaces: "theirs"}
 	refused, _ = bridge.Judge(in, nil)

@@ -76,12 +76,17 @@ func (in Input) Refused() []finding.Finding {
 // preceding is another bridge, which may refer to the DPUCluster, and has it: a stranger's claim is none.
 func (in Input) preceding() *types.NamespacedName {
 	for _, r := range in.Rivals {
-		rival := Input{Bridge: r.DPUHCPBridge, HostedCluster: r.HostedCluster, DPUCluster: in.DPUCluster, Lives: in.Lives}
-		if rival.precedes(in) && reference(rival.Bridge, in.DPUCluster).Allowed() {
+		rival := in.rival(r)
+		if ClusterKey(rival.Bridge) == ClusterKey(in.Bridge) && rival.precedes(in) && reference(rival.Bridge, in.DPUCluster).Allowed() {
 			return &types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
 		}
 	}
 	return nil
+}
+
+// rival as itself would see what it has.
+func (in Input) rival(r Rival) Input {
+	return Input{Bridge: r.DPUHCPBridge, HostedCluster: r.HostedCluster, DPUCluster: in.DPUCluster, Lives: in.Lives}
 }
 
 // precedes: the older comes first, but takes nothing from one that has more. An older one may be permitted later, and of two that were

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
@@ -362,6 +363,124 @@ func TestADeletionIsTakenInItsOrder(t *testing.T) {
 	g.Expect(bridge.End(r)).To(And(HaveField("Reason", dpuv1.ReasonCleanupInProgress), HaveField("Others", ConsistOf(BeIdenticalTo(ignition)))))
 	r.Others = []bridge.Object{theirs}
 	g.Expect(bridge.End(r)).To(Equal(bridge.Ending{}))
+}
+
+// Who changes the labels of a hosted cluster does not make us take the key of its etcd.
+func TestAKeyIsKeptAsLongAsAHostedClusterReadsIt(t *testing.T) {
+	g, in := NewWithT(t), load(t, "testdata/loadbalancer/in.yaml")
+	made(&in)
+	key := corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "dpf", Name: names.BridgeKey("b1"), Labels: ours(in.Bridge)}}
+	other := corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "dpf", Name: "copy", Labels: ours(in.Bridge)}}
+	in.Key.Secret, in.NodePool = &key, nil
+	in.HostedCluster.Labels = nil
+	r := bridge.Remains{Input: in, Secrets: []corev1.Secret{key, other}}
+	g.Expect(bridge.End(r)).NotTo(HaveField("Reason", dpuv1.ReasonCleanupFailed), "of somebody, who reads nothing of ours")
+	g.Expect(bridge.Of(in).Findings).To(ContainElement(And(HaveField("Reason", "HostedClusterTaken"), HaveField("Message", ContainSubstring("another name")))))
+
+	in.HostedCluster.Spec.SecretEncryption = &hyperv1.SecretEncryptionSpec{AESCBC: &hyperv1.AESCBCSpec{ActiveKey: corev1.LocalObjectReference{Name: key.Name}}}
+	labels := "kubectl -n dpf label --overwrite hostedcluster b1 app.kubernetes.io/managed-by=oooi"
+	g.Expect(bridge.End(r)).To(And(HaveField("Reason", dpuv1.ReasonCleanupFailed), HaveField("Secrets", BeEmpty()), HaveField("Message", And(ContainSubstring(labels), ContainSubstring(key.Name)))))
+	g.Expect(bridge.Of(in).Findings).To(ContainElement(And(HaveField("Reason", "HostedClusterTaken"), HaveField("Message", ContainSubstring(labels)))))
+	r.Bridge = in.Bridge.DeepCopy()
+	r.Bridge.Annotations = map[string]string{names.AnnotationForceDelete: "true"}
+	g.Expect(bridge.End(r)).To(HaveField("Secrets", ConsistOf(other)), "all but the key")
+	r.Secrets = []corev1.Secret{key}
+	g.Expect(bridge.End(r)).To(Equal(bridge.Ending{}), "and it ends")
+}
+
+// MetalLB announces whatever it is given.
+func TestABridgeHasOnlyWhatItMayAnnounced(t *testing.T) {
+	for name, c := range map[string]struct {
+		vip  v1alpha1.IPAddress
+		want string
+	}{
+		"of an allowed network":       {"2001:db8::10", ""},
+		"of another allowed network":  {"192.0.2.10", ""},
+		"mapped into IPv6":            {"::ffff:192.0.2.10", ""},
+		"the gateway's":               {"198.51.100.1", "VirtualIPNotAllowed"},
+		"mapped, of no such network":  {"::ffff:198.51.100.1", "VirtualIPNotAllowed"},
+		"the service network's":       {"172.30.0.1", "VirtualIPNotAllowed"},
+		"a Node's":                    {"192.0.2.20", "VirtualIPInUse"},
+		"a Node's, written otherwise": {"::ffff:192.0.2.20", "VirtualIPInUse"},
+		"a Node's that is not Ready":  {"192.0.2.21", "VirtualIPInUse"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, in := NewWithT(t), load(t, "testdata/loadbalancer/in.yaml")
+			in.Nodes = append(in.Nodes, corev1.Node{Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Address: "192.0.2.20"}, {Address: "192.0.2.21"}, {Address: "a-name"}}}})
+			in.Bridge.Spec.MetalLBVirtualIP = c.vip
+			p := bridge.Of(in)
+			g.Expect(p.Held).To(Equal(c.want != ""), "%v", p.Findings)
+			if c.want != "" {
+				g.Expect(told(p)).To(ContainElement("MetalLBConfigured/" + c.want))
+			}
+			in.Settings.VirtualIPs = nil
+			g.Expect(told(bridge.Of(in))).To(ContainElement("MetalLBConfigured/VirtualIPNotAllowed"), "by default none is")
+		})
+	}
+}
+
+// announcing gives a rival the virtual IP of another.
+func announcing(r bridge.Rival, of bridge.Input) bridge.Rival {
+	r.Spec.ExposeThroughLoadBalancer, r.Spec.MetalLBVirtualIP = true, of.Bridge.Spec.MetalLBVirtualIP
+	return r
+}
+
+func TestAVirtualIPIsThatOfTheBridgeThatWorks(t *testing.T) {
+	g, in := NewWithT(t), load(t, "testdata/loadbalancer/in.yaml")
+	waits := announcing(rival("theirs", older), in)
+	in.Rivals = []bridge.Rival{waits}
+	g.Expect(bridge.Of(in).Held).To(BeFalse(), "one that has nothing yet, and may never have, is in nobody's way")
+	in.Rivals = []bridge.Rival{waits, working(waits)}
+	g.Expect(told(bridge.Of(in))).To(ContainElement("MetalLBConfigured/VirtualIPInUse"))
+	made(&in)
+	in.HostedCluster.Labels, in.NodePool.Labels = ours(in.Bridge), ours(in.Bridge)
+	g.Expect(bridge.Of(in).Held).To(BeFalse(), "nor is one that comes when ours works")
+	in.Settings.VirtualIPs = nil
+	g.Expect(bridge.Of(in)).To(And(HaveField("Held", false), HaveField("Findings", ContainElement(HaveField("Reason", "VirtualIPNotAllowed")))), "an upgrade says so, and stops nothing")
+}
+
+// HyperShift puts a control plane into the namespace that the names give, whosever it is.
+func TestABridgeGetsNoControlPlaneOfAnother(t *testing.T) {
+	taken := ContainElement(And(HaveField("Condition", dpuv1.ConditionReady), HaveField("Reason", "NamespaceTaken")))
+	namespace := func(labels, annotations map[string]string) *corev1.Namespace {
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "dpf-b1", Labels: labels, Annotations: annotations}}
+	}
+	theirs := []types.NamespacedName{{Namespace: "dpf-b1", Name: "x"}}
+	for name, c := range map[string]struct {
+		is    func(*bridge.Input)
+		taken bool
+	}{
+		"nobody's":                {func(*bridge.Input) {}, false},
+		"another HostedCluster's": {func(in *bridge.Input) { in.Neighbours = theirs }, true},
+		"somebody's":              {func(in *bridge.Input) { in.Namespace = namespace(nil, nil) }, true},
+		"somebody's, for others": {func(in *bridge.Input) {
+			in.Namespace = namespace(nil, map[string]string{names.AnnotationAllowedNamespaces: "dpf2"})
+		}, true},
+		"somebody's, for us": {func(in *bridge.Input) {
+			in.Namespace = namespace(nil, map[string]string{names.AnnotationAllowedNamespaces: "dpf"})
+		}, false},
+		"labelled by somebody": {func(in *bridge.Input) {
+			in.Namespace = namespace(map[string]string{"hypershift.openshift.io/hosted-control-plane": "true"}, nil)
+		}, true},
+		"of an earlier hosted cluster": {func(in *bridge.Input) {
+			in.Bridge.Status.Conditions = []metav1.Condition{{Type: dpuv1.ConditionHostedClusterAvailable}}
+			in.Namespace = namespace(map[string]string{"hypershift.openshift.io/hosted-control-plane": "true"}, nil)
+		}, false},
+		"another's, by its label": {func(in *bridge.Input) {
+			in.Namespace, in.Neighbours = namespace(map[string]string{"hypershift.openshift.io/hosted-control-plane": "true"}, nil), theirs
+		}, true},
+		"ours, before another came": {func(in *bridge.Input) { made(in); in.Neighbours = theirs }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := load(t, "testdata/loadbalancer/in.yaml")
+			c.is(&in)
+			p := bridge.Of(in)
+			NewWithT(t).Expect(p.Held).To(Equal(c.taken), "%v", p.Findings)
+			if c.taken {
+				NewWithT(t).Expect(p.Findings).To(taken)
+			}
+		})
+	}
 }
 
 func TestADeletionWritesNoKubeconfigThatIsNotTheBridges(t *testing.T) {

@@ -55,7 +55,7 @@ type Ending struct {
 // cluster, and through the kubeconfig in our Secret, so both outlive the DPUs.
 func End(in Remains) Ending {
 	cluster, pool := in.cluster(), in.pool()
-	injected, own := in.split()
+	injected, own, inUse := in.split()
 	switch {
 	case cluster != nil && len(in.attached()) > 0 && !in.Forced():
 		return Ending{Inject: in.injection(), Reason: dpuv1.ReasonCleanupDPUsAttached, Message: fmt.Sprintf(
@@ -65,6 +65,10 @@ func End(in Remains) Ending {
 		return Ending{Reason: dpuv1.ReasonCleanupFailed, Message: fmt.Sprintf(
 			"%s; or leave what is there, and end it with: kubectl -n %s annotate dpuhcpbridge %s %s=true",
 			denied("", in.missed()[0]).Message, in.Bridge.Namespace, in.Bridge.Name, names.AnnotationForceDelete)}
+	case len(inUse) > 0 && !in.Forced():
+		return Ending{Reason: dpuv1.ReasonCleanupFailed, Message: fmt.Sprintf(
+			"HostedCluster %s/%s reads Secret %s, which goes with this bridge, and its labels do not name the bridge any more: put them back with: %s; or keep HostedCluster and Secret alone, without NodePool, address and ignition, and end the bridge with: kubectl -n %s annotate dpuhcpbridge %s %s=true",
+			in.Bridge.Namespace, in.Bridge.Name, some(inUse), in.relabelling(), in.Bridge.Namespace, in.Bridge.Name, names.AnnotationForceDelete)}
 	case cluster != nil || pool != nil:
 		return Ending{Cluster: cluster, Pool: pool, Reason: dpuv1.ReasonCleanupInProgress, Message: fmt.Sprintf("waiting for HostedCluster and NodePool %s/%s to go", in.Bridge.Namespace, in.Bridge.Name)}
 	case in.referred() || len(injected) > 0:
@@ -88,19 +92,22 @@ func (in Remains) injection() *Injection {
 	return p.Inject
 }
 
-// split the Secrets into those that the DPUCluster may refer to, and all others.
-func (in Remains) split() (injected, own []corev1.Secret) {
+// split the Secrets into those that the DPUCluster may refer to, the names of those in use, and all others. In use are those that a
+// HostedCluster reads which was the bridge's and has lost its labels: without the key its etcd is lost.
+func (in Remains) split() (injected, own []corev1.Secret, inUse []string) {
 	key := InjectedKey(in.Bridge)
 	for _, s := range in.Secrets {
 		switch {
 		case !in.Owns(&s):
+		case in.cluster() == nil && in.reads(&s):
+			inUse = append(inUse, s.Name)
 		case s.Namespace == key.Namespace && s.Name == key.Name:
 			injected = append(injected, s)
 		default:
 			own = append(own, s)
 		}
 	}
-	return injected, own
+	return injected, own, inUse
 }
 
 // missed are the namespaces of Denied in which the bridge has made Secrets: copies before its hosted cluster, which a restore leaves

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
@@ -12,6 +13,7 @@ import (
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -19,8 +21,15 @@ import (
 type Settings struct {
 	// MetalLBNamespace is where MetalLB looks for its pools.
 	MetalLBNamespace string
+	// VirtualIPs are the networks of which bridges may have MetalLB announce an address: who makes bridges gets no other by them.
+	VirtualIPs []netip.Prefix
 	// Images is the ConfigMap that maps OpenShift's releases to BlueField container images.
 	Images types.NamespacedName
+}
+
+// Announces says whether bridges may have an address announced.
+func (s Settings) Announces(vip netip.Addr) bool {
+	return slices.ContainsFunc(s.VirtualIPs, func(n netip.Prefix) bool { return n.Contains(vip) })
 }
 
 // Input is everything that planning one bridge looks at. Nil means that it is not there.
@@ -38,6 +47,10 @@ type Input struct {
 	HostedCluster *hyperv1.HostedCluster
 	NodePool      *hyperv1.NodePool
 
+	// Namespace of the control plane. Neighbours are other HostedClusters whose control planes HyperShift puts there.
+	Namespace  *corev1.Namespace
+	Neighbours []types.NamespacedName
+
 	Nodes          []corev1.Node
 	StorageClasses []storagev1.StorageClass
 	// Mapping is the ConfigMap of Settings.Images.
@@ -51,7 +64,7 @@ type Input struct {
 	Kubeconfig Kubeconfig
 }
 
-// Rival is another bridge that refers to the same DPUCluster, with the HostedCluster of its name, whoever made that.
+// Rival is another bridge with which ours rivals, with the HostedCluster of its name, whoever made that.
 type Rival struct {
 	*dpuv1.DPUHCPBridge
 	HostedCluster *hyperv1.HostedCluster
@@ -81,6 +94,29 @@ type Kubeconfig struct {
 func ClusterKey(b *dpuv1.DPUHCPBridge) types.NamespacedName {
 	ref := b.Spec.DPUClusterRef
 	return types.NamespacedName{Namespace: cmp.Or(string(ref.Namespace), b.Namespace), Name: string(ref.Name)}
+}
+
+// ControlPlane is the namespace in which HyperShift runs a bridge's control plane.
+func ControlPlane(b *dpuv1.DPUHCPBridge) string {
+	return endpoint.ControlPlaneNamespaceOf(types.NamespacedName{Namespace: b.Namespace, Name: b.Name})
+}
+
+// VirtualIP that a bridge has MetalLB announce; not valid when it is any.
+func VirtualIP(b *dpuv1.DPUHCPBridge) netip.Addr {
+	vip, err := netip.ParseAddr(string(b.Spec.MetalLBVirtualIP))
+	if err != nil || !b.Spec.ExposeThroughLoadBalancer {
+		return netip.Addr{}
+	}
+	return vip.Unmap()
+}
+
+// Rivals says whether two bridges want one thing, a DPUCluster or a virtual IP.
+func Rivals(a, b *dpuv1.DPUHCPBridge) bool {
+	return ClusterKey(a) == ClusterKey(b) || announceOne(a, b)
+}
+
+func announceOne(a, b *dpuv1.DPUHCPBridge) bool {
+	return VirtualIP(a).IsValid() && VirtualIP(a) == VirtualIP(b)
 }
 
 // KubeconfigKey names the Secret with the hosted cluster's kubeconfig; empty while HyperShift names none, and for a HostedCluster that

@@ -17,7 +17,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
-	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
 )
@@ -112,17 +111,16 @@ func machineConfig(image string) string {
 
 // pools give the hosted API its address: one pool of one address for the control plane's namespace, and its announcement.
 func (in Input) pools() []runtime.ApplyConfiguration {
-	vip, err := netip.ParseAddr(string(in.Bridge.Spec.MetalLBVirtualIP))
-	if err != nil || !in.Bridge.Spec.ExposeThroughLoadBalancer {
+	vip := VirtualIP(in.Bridge)
+	if !vip.IsValid() {
 		return nil
 	}
 	b, namespace := in.Bridge, in.Settings.MetalLBNamespace
 	name := names.Abroad(b.Namespace, b.Name)
-	controlPlane := endpoint.ControlPlaneNamespaceOf(types.NamespacedName{Namespace: b.Namespace, Name: b.Name})
 	return []runtime.ApplyConfiguration{
 		of(b, metallb.GroupVersion, "IPAddressPool", namespace, name, metallb.PoolSpec{
 			Addresses: []string{netip.PrefixFrom(vip, vip.BitLen()).String()}, AutoAssign: true,
-			AllocateTo: &metallb.Allocation{Namespaces: []string{controlPlane}},
+			AllocateTo: &metallb.Allocation{Namespaces: []string{ControlPlane(b)}},
 		}),
 		of(b, metallb.GroupVersion, "L2Advertisement", namespace, name, metallb.AdvertisementSpec{IPAddressPools: []string{name}}),
 	}

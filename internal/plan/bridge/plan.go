@@ -18,6 +18,8 @@ import (
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/permit"
 	"github.com/cldmnky/oooi/internal/plan"
 )
 
@@ -116,8 +118,12 @@ func (in Input) prerequisites() (all []finding.Finding) {
 		return one(waiting("HyperShiftMissing").Say("the cluster does not serve HostedClusters and NodePools (%s): install HyperShift, on OpenShift with the multicluster engine operator (MCE); it is noticed by itself", hyperv1.GroupVersion))
 	}
 	if hc := in.HostedCluster; hc != nil && in.cluster() == nil {
-		all = append(all, finding.Wrong(dpuv1.ConditionReady, "HostedClusterTaken").At("metadata.name").
-			Say("HostedCluster %s/%s exists and is not of this bridge; it is left alone: give the bridge another name, or remove the HostedCluster", hc.Namespace, hc.Name))
+		taken := finding.Wrong(dpuv1.ConditionReady, "HostedClusterTaken").At("metadata.name")
+		if in.reads(in.Key.Secret) {
+			all = append(all, taken.Say("HostedCluster %s/%s reads the key of this bridge, and its labels do not name the bridge any more: put them back with: %s", hc.Namespace, hc.Name, in.relabelling()))
+		} else {
+			all = append(all, taken.Say("HostedCluster %s/%s exists and is not of this bridge; it is left alone: give the bridge another name, or remove the HostedCluster", hc.Namespace, hc.Name))
+		}
 	}
 	if hc := in.cluster(); hc != nil && hc.DeletionTimestamp != nil {
 		all = append(all, waiting("HostedClusterTerminating").
@@ -127,12 +133,35 @@ func (in Input) prerequisites() (all []finding.Finding) {
 		all = append(all, finding.Wrong(dpuv1.ConditionReady, "NodePoolTaken").At("metadata.name").
 			Say("NodePool %s/%s exists and is not of this bridge; it is left alone: give the bridge another name, or remove the NodePool", np.Namespace, np.Name))
 	}
-	if name := endpoint.ControlPlaneNamespaceOf(types.NamespacedName{Namespace: in.Bridge.Namespace, Name: in.Bridge.Name}); len(name) > validation.DNS1123LabelMaxLength {
+	if name := ControlPlane(in.Bridge); len(name) > validation.DNS1123LabelMaxLength {
 		all = append(all, finding.Wrong(dpuv1.ConditionReady, "NameTooLong").At("metadata.name").
 			Say("the control plane would be in namespace %s, which has %d characters and may have %d: give the bridge a shorter name, or a namespace with one", name, len(name), validation.DNS1123LabelMaxLength))
 	}
-	return append(all, in.storage()...)
+	return append(append(all, in.occupied()...), in.storage()...)
 }
+
+// occupied says who else has the control plane's namespace. HyperShift joins namespace and name by a dash, so that two HostedClusters can
+// mean one, and puts a control plane into any namespace of that name, whoever made it. Once ours is there, those that come later wait.
+func (in Input) occupied() []finding.Finding {
+	b, name := in.Bridge, ControlPlane(in.Bridge)
+	taken := finding.Wrong(dpuv1.ConditionReady, "NamespaceTaken").At("metadata.name")
+	switch ns := in.Namespace; {
+	case in.cluster() != nil:
+		return nil
+	case len(in.Neighbours) > 0:
+		return one(taken.Say("the control plane would be in namespace %s, which is that of another HostedCluster, whose namespace and name give the same joined by a dash: give the bridge another name", name))
+	case ns == nil || ns.Labels[controlPlaneLabel] == "true" && Reported(b): // of our own hosted cluster, which is made anew
+		return nil
+	}
+	if (permit.Reference{From: b.Namespace, Namespace: name, Annotations: in.Namespace.Annotations}).Allowed() {
+		return nil
+	}
+	return one(taken.Say("the control plane would be in namespace %s, which is there already, and nothing says that it is this bridge's: give the bridge another name; where it was made for this bridge, its owner says so with: kubectl annotate --overwrite namespace %s %s=%s",
+		name, name, names.AnnotationAllowedNamespaces, b.Namespace))
+}
+
+// controlPlaneLabel is on the namespaces that HyperShift makes (hypershift: hostedcluster_controller.go, ControlPlaneNamespaceLabelKey).
+const controlPlaneLabel = "hypershift.openshift.io/hosted-control-plane"
 
 // storage for etcd, which is asked for only before there is a claim.
 func (in Input) storage() []finding.Finding {

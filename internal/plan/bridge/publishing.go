@@ -1,7 +1,10 @@
 package bridge
 
 import (
+	"cmp"
+	"net/netip"
 	"slices"
+	"strings"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +14,14 @@ import (
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/plan"
 )
+
+func listed(networks []netip.Prefix) string {
+	var all []string
+	for _, n := range networks {
+		all = append(all, n.String())
+	}
+	return strings.Join(all, ", ")
+}
 
 var published = []hyperv1.ServiceType{hyperv1.APIServer, hyperv1.OAuthServer, hyperv1.Konnectivity, hyperv1.Ignition}
 
@@ -84,9 +95,37 @@ func (in Input) metallb() []finding.Finding {
 		return one(finding.Note(kind, "NotNeeded").Say("the control plane is reached through node ports"))
 	case in.Bridge.Spec.MetalLBVirtualIP == "":
 		return one(finding.Note(kind, "NotNeeded").Say("metalLBVirtualIP is not set: the address is that of any load balancer"))
-	case !in.Served.MetalLB:
-		return one(finding.Wait(kind, "MetalLBMissing").At("spec.metalLBVirtualIP").
-			Say("the cluster does not serve MetalLB's IPAddressPools and L2Advertisements (%s): install the MetalLB operator; it is noticed by itself", metallb.GroupVersion))
+	}
+	if found := in.virtualIP(); found != nil || in.Served.MetalLB {
+		return found
+	}
+	return one(finding.Wait(kind, "MetalLBMissing").At("spec.metalLBVirtualIP").
+		Say("the cluster does not serve MetalLB's IPAddressPools and L2Advertisements (%s): install the MetalLB operator; it is noticed by itself", metallb.GroupVersion))
+}
+
+// virtualIP judges whether MetalLB may announce it. It answers ARP for any address that it is given, the gateway's and a Node's too, and
+// a bridge's author need not be one who may write its pools.
+func (in Input) virtualIP() []finding.Finding {
+	vip, works := VirtualIP(in.Bridge), in.cluster() != nil || Reported(in.Bridge)
+	wrong := func(reason string) finding.Builder {
+		if works { // it cannot be changed: to hold the rest back mends nothing
+			return finding.Fails(dpuv1.ConditionMetalLBConfigured, reason).At("spec.metalLBVirtualIP")
+		}
+		return finding.Wrong(dpuv1.ConditionMetalLBConfigured, reason).At("spec.metalLBVirtualIP")
+	}
+	switch {
+	case !in.Settings.Announces(vip):
+		return one(wrong("VirtualIPNotAllowed").Say("metalLBVirtualIP %s lies in none of the networks that bridges may announce (%s): take an address of these, or ask the administrator to add one to the operator's --bridge-virtual-ips",
+			vip, cmp.Or(listed(in.Settings.VirtualIPs), "none")))
+	case slices.ContainsFunc(in.Nodes, func(n corev1.Node) bool { return has(n, vip.String()) }):
+		return one(wrong("VirtualIPInUse").Say("metalLBVirtualIP %s is the address of a Node of the management cluster: choose one that nobody has", vip))
+	case !works && slices.ContainsFunc(in.Rivals, in.announces):
+		return one(wrong("VirtualIPInUse").Say("metalLBVirtualIP %s is that of another bridge, which has its hosted cluster: choose one that nobody has", vip))
 	}
 	return nil
+}
+
+// announces says whether a rival has our virtual IP: of two that wait neither has.
+func (in Input) announces(r Rival) bool {
+	return announceOne(r.DPUHCPBridge, in.Bridge) && (in.rival(r).cluster() != nil || Reported(r.DPUHCPBridge))
 }

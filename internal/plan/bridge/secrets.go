@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -103,6 +104,29 @@ func (in Input) Copied() (all []types.NamespacedName) {
 		}
 	}
 	return all
+}
+
+// reads says whether the HostedCluster of the bridge's name, whosever it is, reads a Secret of the bridge's.
+func (in Input) reads(s *corev1.Secret) bool {
+	if s == nil || in.HostedCluster == nil || s.Namespace != in.HostedCluster.Namespace || !in.Owns(s) {
+		return false
+	}
+	spec := in.HostedCluster.Spec
+	read := []corev1.LocalObjectReference{spec.PullSecret, spec.SSHKey}
+	if e := spec.SecretEncryption; e != nil && e.AESCBC != nil {
+		read = append(read, e.AESCBC.ActiveKey)
+	}
+	return slices.Contains(read, corev1.LocalObjectReference{Name: s.Name})
+}
+
+// relabelling is the command that makes a HostedCluster the bridge's again.
+func (in Input) relabelling() string {
+	command := fmt.Sprintf("kubectl -n %s label --overwrite hostedcluster %s", in.Bridge.Namespace, in.Bridge.Name)
+	all := labels(in.Bridge)
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		command += " " + key + "=" + all[key]
+	}
+	return command
 }
 
 // copies of the user's Secrets.

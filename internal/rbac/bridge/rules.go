@@ -17,4 +17,6 @@ package bridge
 // +kubebuilder:rbac:groups=provisioning.dpu.nvidia.com,resources=dpuclusters/status,verbs=patch
 // +kubebuilder:rbac:groups=provisioning.dpu.nvidia.com,resources=dpus,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
+// Whether the namespace of its control plane is another's.
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
 // +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=list;watch

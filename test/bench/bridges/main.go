@@ -158,7 +158,7 @@ func (b bench) manage(ctx context.Context, binary string) error {
 		return err
 	}
 	manager := exec.CommandContext(ctx, "sh", "-c", `mount --bind "$0" /etc/hosts && exec "$@"`, hosts, //nolint:gosec // both are ours
-		binary, "manager", "--metrics-bind-address=0", "--health-probe-bind-address=0", "--image=e2e.local/oooi:dev", "--envoy-image=e2e.local/envoy:lab")
+		binary, "manager", "--metrics-bind-address=0", "--bridge-virtual-ips=198.18.0.0/16", "--health-probe-bind-address=0", "--image=e2e.local/oooi:dev", "--envoy-image=e2e.local/envoy:lab")
 	manager.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 	return b.Manage(manager)
 }

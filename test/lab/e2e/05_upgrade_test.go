@@ -3,10 +3,11 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
-	"slices"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -26,65 +27,158 @@ func deployBefore(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(tree)
-	for _, step := range [][]string{
-		{"bash", "-c", `set -o pipefail; git archive "$0" | tar -x -C "$1"`, before, tree},
-		{"env", "CGO_ENABLED=0", "go", "-C", tree, "build", "-trimpath", "-buildvcs=false", "-o", tree + "/bin/oooi", "."},
-		{"test/lab/lab", "image", "oooi-before", "1", "--", tree + "/bin/oooi=/oooi"},
-		{"make", "-C", tree, "deploy", "IMG=e2e.local/oooi-before:1", "ENVOY_IMG=e2e.local/envoy:lab"},
-	} {
-		if _, err := lab.Run(ctx, step[0], step[1:]...); err != nil {
-			return err
-		}
+	if _, err := lab.Run(ctx, "bash", "-c", `set -o pipefail; git archive "$0" | tar -x -C "$1"`, before, tree); err != nil {
+		return err
 	}
-	return nil
+	if err := build(ctx, tree, "oooi-before"); err != nil {
+		return err
+	}
+	return deploy(ctx, tree, "oooi-before")
 }
 
-// An upgrade of the manager leaves the pods of the last one running. Each of their containers may be restarted long after, beside the
-// new manager's ConfigMaps, Roles and CRDs, and serves again; released, all are replaced by what the new one makes.
-func TestPodsOfTheLastManagerServeBesideTheNext(t *testing.T) {
-	ctx := within(t, 8*time.Minute)
-	ready(t, ctx)
-	n := neighbour(t, ctx, "upgraded", "br100", "")
-	joined := func(when string) {
-		t.Helper()
-		must(t, scene.Until(ctx, "a client joins "+when, func(ctx context.Context) error { return boots(ctx, n) }))
-	}
-	joined("before the upgrade")
-	old := servers(t, ctx)
-
-	must(t, lab.DeployOperator(ctx))
-	ready(t, ctx)
-	joined("after the upgrade")
-	if now := servers(t, ctx); !slices.Equal(now, old) {
-		t.Fatalf("the upgrade replaced pods:\n%v\n%v", old, now)
-	}
-
-	for _, pod := range old {
-		for _, container := range strings.Fields(kubectl(t, ctx, "-n", "clusters", "get", pod, "-o", "jsonpath={.spec.containers[*].name}")) {
-			restarts(t, ctx, pod, container)
-			joined(fmt.Sprintf("after %s of %s was killed", container, pod))
-		}
-	}
-	ready(t, ctx)
-	if now := servers(t, ctx); !slices.Equal(now, old) {
-		t.Fatalf("a container's restart replaced pods:\n%v\n%v", old, now)
-	}
-
-	kubectl(t, ctx, "annotate", "statefulset,deployment", "-A", "-l", "app.kubernetes.io/managed-by=oooi", "hostedcluster.densityops.com/released-")
-	must(t, scene.Until(ctx, "all pods are the new manager's", func(ctx context.Context) error {
-		images, err := lab.Kubectl(ctx, "-n", "clusters", "get", "pods", "-l", "hostedcluster.densityops.com/infra=c1", "-o", "jsonpath={.items[*].spec.containers[*].image}")
-		if err == nil && strings.Contains(images, "oooi-before") {
-			err = fmt.Errorf("images are %s", images)
-		}
+// makeNext makes what may come after this tree: the proxy's bootstrap has a field that only the sidecar beside it understands.
+func makeNext(ctx context.Context, tree string) error {
+	const source = "internal/proxy/bootstrap/bootstrap.go"
+	text, err := os.ReadFile(filepath.Join(scene.Root(), source))
+	if err != nil {
 		return err
-	}))
+	}
+	for _, change := range [][2]string{
+		{"import (", "import (\n\t\"strings\""},
+		{"return string(out)", "return fieldOfNext + string(out)"},
+		{"YAMLToJSON([]byte(template))", "YAMLToJSON([]byte(strings.TrimPrefix(template, fieldOfNext)))"},
+		{"const (", "const fieldOfNext = \"next: {}\\n\"\n\nconst ("},
+	} {
+		if n := bytes.Count(text, []byte(change[0])); n != 1 {
+			return fmt.Errorf("%s has %q %d times, want 1", source, change[0], n)
+		}
+		text = bytes.Replace(text, []byte(change[0]), []byte(change[1]), 1)
+	}
+	if _, err := lab.Run(ctx, "bash", "-c", `set -o pipefail; git ls-files -z | tar -c --null -T - | tar -x -C "$0"`, tree); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(tree, source), text, 0o644); err != nil {
+		return err
+	}
+	return build(ctx, tree, "oooi-next")
+}
+
+// build puts the operator of a tree into an image.
+func build(ctx context.Context, tree, image string) error {
+	_, err := lab.Run(ctx, "env", "CGO_ENABLED=0", "go", "-C", tree, "build", "-trimpath", "-buildvcs=false", "-o", tree+"/bin/oooi", ".")
+	if err == nil {
+		_, err = lab.Lab(ctx, "image", image, "1", "--", tree+"/bin/oooi=/oooi")
+	}
+	return err
+}
+
+// deploy an image by a tree's own manifests.
+func deploy(ctx context.Context, tree, image string) error {
+	_, err := lab.Run(ctx, "make", "-C", tree, "deploy", "IMG=e2e.local/"+image+":1", "ENVOY_IMG=e2e.local/envoy:lab")
+	return err
+}
+
+// An upgrade of the manager leaves the pods of the last one running. Each of their containers may be restarted while the manager is
+// replaced, and long after, beside the next one's ConfigMaps, Roles and CRDs, and serves again; released, all are replaced by what the
+// next one makes.
+func TestPodsOfTheLastManagerServeBesideTheNext(t *testing.T) {
+	next, n := t.TempDir(), neighbour(t, within(t, time.Minute), "upgraded", "br100", "")
+	afterwards(t, lab.DeployOperator)
+	must(t, makeNext(within(t, 3*time.Minute), next))
+	for _, c := range []struct {
+		name, before string
+		upgrade      func(context.Context) error
+	}{
+		{"from " + before + " to this tree", "oooi-before", lab.DeployOperator},
+		{"from this tree to the next", "oooi:dev", func(ctx context.Context) error { return deploy(ctx, next, "oooi-next") }},
+	} {
+		if !t.Run(c.name, func(t *testing.T) {
+			ctx := within(t, 6*time.Minute)
+			servesThrough(t, ctx, n, c.upgrade)
+			kubectl(t, ctx, "annotate", "statefulset,deployment", "-A", "-l", "app.kubernetes.io/managed-by=oooi", "hostedcluster.densityops.com/released-")
+			must(t, scene.Until(ctx, "all pods are the new manager's", func(ctx context.Context) error {
+				images, err := lab.Kubectl(ctx, "-n", "clusters", "get", "pods", "-l", "hostedcluster.densityops.com/infra=c1", "-o", "jsonpath={.items[*].spec.containers[*].image}")
+				if err == nil && strings.Contains(images, c.before) {
+					err = fmt.Errorf("images are %s", images)
+				}
+				return err
+			}))
+			ready(t, ctx)
+			comesUp(t, ctx, n, "after the release")
+		}) {
+			return
+		}
+	}
+}
+
+func comesUp(t *testing.T, ctx context.Context, n *scene.Neighbour, when string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, 90*time.Second)
+	defer cancel()
+	must(t, scene.Until(ctx, "a client joins "+when, func(ctx context.Context) error { return boots(ctx, n) }))
+}
+
+// servesThrough has a client join after each container of our pods was killed, one after another until the manager is upgraded, and each
+// once more.
+func servesThrough(t *testing.T, ctx context.Context, n *scene.Neighbour, upgrade func(context.Context) error) {
+	t.Helper()
 	ready(t, ctx)
-	joined("after the release")
+	comesUp(t, ctx, n, "before the upgrade")
+	containers, old := containersOf(t, ctx), instances(t, ctx)
+	kill := func(at []string, when string) {
+		t.Helper()
+		restarts(t, ctx, at[0], at[1])
+		comesUp(t, ctx, n, fmt.Sprintf("after %s of %s was killed %s the upgrade", at[1], at[0], when))
+	}
+
+	ctxOfUpgrade, stop := context.WithCancel(ctx)
+	upgraded, ended := error(nil), make(chan struct{})
+	go func() { defer close(ended); upgraded = upgrade(ctxOfUpgrade) }()
+	t.Cleanup(func() { stop(); <-ended })
+	killed := 0
+	for going := true; going; {
+		select {
+		case <-ended:
+			going = false
+		default:
+			kill(containers[killed%len(containers)], "during")
+			killed++
+		}
+	}
+	must(t, upgraded)
+	t.Logf("%d containers were killed during the upgrade", killed)
+
+	for _, at := range containers {
+		kill(at, "after")
+	}
+	ready(t, ctx)
+	if now := instances(t, ctx); now != old {
+		t.Fatalf("pods were replaced:\n%v\n%v", old, now)
+	}
+}
+
+// containersOf Infra c1's pods, each with its pod.
+func containersOf(t *testing.T, ctx context.Context) (all [][]string) {
+	t.Helper()
+	for _, pod := range servers(t, ctx) {
+		for _, container := range strings.Fields(kubectl(t, ctx, "-n", "clusters", "get", pod, "-o", "jsonpath={.spec.containers[*].name}")) {
+			all = append(all, []string{pod, container})
+		}
+	}
+	return all
+}
+
+// instances are the pods of Infra c1; that of a StatefulSet has the name of the one before it.
+func instances(t *testing.T, ctx context.Context) string {
+	t.Helper()
+	return kubectl(t, ctx, "-n", "clusters", "get", "pods", "-l", "hostedcluster.densityops.com/infra=c1", "-o", `jsonpath={range .items[*]}{.metadata.name} {.metadata.uid}{"\n"}{end}`)
 }
 
 // restarts kills a container and waits until it is Ready again.
 func restarts(t *testing.T, ctx context.Context, pod, container string) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, 90*time.Second)
+	defer cancel()
 	status := func(ctx context.Context) (ready string, count int, err error) {
 		out, err := lab.Kubectl(ctx, "-n", "clusters", "get", pod, "-o",
 			fmt.Sprintf(`jsonpath={range .status.containerStatuses[?(@.name==%q)]}{.ready} {.restartCount}{end}`, container))

@@ -113,7 +113,7 @@ func threeBefore(t *testing.T, ctx context.Context, n *scene.Neighbour) {
 	t.Helper()
 	for i := 1; i <= 4; i++ {
 		mac := fmt.Sprintf("52:54:00:00:75:%02x", i)
-		machine := []string{"worker", "--cluster", "c1", "--name", fmt.Sprintf("pool-%d", i), "--mac", mac, "--nad", "clusters/" + strings.Replace(n.Bridge, "br", "vlan", 1)}
+		machine := []string{"worker", "--cluster", "c1", "--name", fmt.Sprintf("pool-%d", i), "--mac", mac, "--nad", "default/" + strings.Replace(n.Bridge, "br", "vlan", 1)}
 		_, err := lab.Standin(ctx, machine...)
 		must(t, err)
 		afterwards(t, func(ctx context.Context) error {
@@ -142,7 +142,7 @@ func TestWhatPreflightPrintsMakesAMachineJoin(t *testing.T) {
 		"vlan200", "vlan201", `"bridge":"br200","vlan":200`, `"bridge":"br201"`, "vlan100", "vlan200", `"bridge":"br100","vlan":100`, `"bridge":"br200"`)
 	refused, astray := failing(t, "CapturedAddressRefused", onC2), failing(t, "NodePoolNotOnVLAN", onC2)
 
-	published := []string{"--strategy", "nodeport", "--nad", "clusters/vlan201", "--node-address"}
+	published := []string{"--strategy", "nodeport", "--nad", "default/vlan201", "--node-address"}
 	hostedC2(t, ctx, append(published, "169.254.7.7")...)
 	_, err := lab.Lab(ctx, "vlan", "201")
 	must(t, err)
@@ -171,7 +171,7 @@ func TestWhatPreflightPrintsMakesAMachineJoin(t *testing.T) {
 	}
 	patch(t, ctx, printed(t, ctx, astray, "NodePoolNotOnVLAN"))
 	awaitCondition(t, ctx, "clusters", "infra/c2", "Ready", "True", "")
-	joins(t, ctx, scene.Machine{Name: "worker-75", MAC: "52:54:00:00:02:75", Cluster: "c2", Bridge: bridgeOfC2(t, ctx), NAD: "clusters/vlan200", StandinFlags: []string{"--strategy", "nodeport", "--node-address", name}})
+	joins(t, ctx, scene.Machine{Name: "worker-75", MAC: "52:54:00:00:02:75", Cluster: "c2", Bridge: bridgeOfC2(t, ctx), NAD: "default/vlan200", StandinFlags: []string{"--strategy", "nodeport", "--node-address", name}})
 }
 
 // bridgeOfC2 is where KubeVirt would plug a machine of the NodePool in.

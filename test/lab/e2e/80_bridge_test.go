@@ -24,6 +24,7 @@ func TestADPUJoinsThroughItsBridge(t *testing.T) {
 	ctx := within(t, 15*time.Minute)
 	aroundBridges(t, ctx, "dpu1")
 	vlan80(t, ctx)
+	mayAnnounce(t, ctx, bridgeVIP+"/32")
 	before := everyObject(t, ctx)
 	m := scene.Machine{Name: "dpu-1", MAC: "52:54:00:00:80:01", Cluster: "dpu1", Bridge: "br80"}
 

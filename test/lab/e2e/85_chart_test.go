@@ -32,7 +32,8 @@ func TestTheOperatorIsAReleaseOfTheChart(t *testing.T) {
 	ctx := within(t, 8*time.Minute)
 	ready(t, ctx)
 	afterwards(t, func(ctx context.Context) error {
-		_, err := lab.Run(ctx, "helm", "uninstall", "oooi", "--namespace", "oooi-system", "--ignore-not-found", "--wait")
+		// The watcher of --wait may miss what goes at once, and wait for five minutes (helm/helm#31766).
+		_, err := lab.Run(ctx, "helm", "uninstall", "oooi", "--namespace", "oooi-system", "--ignore-not-found", "--wait=legacy")
 		return errors.Join(err, lab.DeployOperator(ctx))
 	})
 	before := servers(t, ctx)
@@ -59,7 +60,7 @@ func TestTheOperatorIsAReleaseOfTheChart(t *testing.T) {
 	must(t, note("null"))
 	must(t, release(ctx, "upgrade", "charts/oooi"))
 
-	_, err := lab.Run(ctx, "helm", "uninstall", "oooi", "--namespace", "oooi-system", "--wait")
+	_, err := lab.Run(ctx, "helm", "uninstall", "oooi", "--namespace", "oooi-system", "--wait=legacy")
 	must(t, err)
 	kubectl(t, ctx, "-n", "oooi-system", "wait", "--for=delete", "pod", "-l", "app.kubernetes.io/component=manager", "--timeout=60s")
 	must(t, scene.Until(ctx, "nothing is left", func(context.Context) error {

@@ -25,6 +25,16 @@ const (
 	servingSigner   = "kubernetes.io/kubelet-serving"
 )
 
+// mayAnnounce lets bridges have MetalLB announce addresses of a network, as an administrator does.
+func mayAnnounce(t *testing.T, ctx context.Context, network string) {
+	t.Helper()
+	manager := []string{"-n", "oooi-system", "deployment", "oooi-controller-manager"}
+	patch := `[{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--bridge-virtual-ips=` + network + `"}]`
+	kubectl(t, ctx, append([]string{"patch", "--type=json", "-p", patch}, manager...)...)
+	kubectl(t, ctx, "-n", "oooi-system", "rollout", "status", "deployment/oooi-controller-manager", "--timeout=90s")
+	afterwards(t, func(ctx context.Context) error { return lab.DeployOperator(ctx) })
+}
+
 // aroundBridges is what a bridge needs and does not make: DPF's namespace with a DPUCluster that lets it refer to it, storage for etcd,
 // the image mapping, and the right to the Secrets of both namespaces.
 func aroundBridges(t *testing.T, ctx context.Context, dpuCluster string) {

@@ -136,17 +136,22 @@ func conditionOf(ctx context.Context, namespace, object, kind string) (condition
 // awaitCondition waits until a condition has status and, when given, reason; it returns the message.
 func awaitCondition(t *testing.T, ctx context.Context, namespace, object, kind, status, reason string) string {
 	t.Helper()
-	var last condition
+	return awaitMessage(t, ctx, namespace, object, kind, status, reason, "").Message
+}
+
+// awaitMessage waits for words in the message, too.
+func awaitMessage(t *testing.T, ctx context.Context, namespace, object, kind, status, reason, says string) (last condition) {
+	t.Helper()
 	must(t, scene.Until(ctx, object, func(ctx context.Context) (err error) {
 		if last, err = conditionOf(ctx, namespace, object, kind); err != nil {
 			return err
 		}
-		if last.Status != status || reason != "" && last.Reason != reason {
-			return fmt.Errorf("%s is %s/%s (%s), want %s/%s", kind, last.Status, last.Reason, last.Message, status, reason)
+		if last.Status != status || reason != "" && last.Reason != reason || !strings.Contains(last.Message, says) {
+			return fmt.Errorf("%s is %s/%s (%s), want %s/%s (%s)", kind, last.Status, last.Reason, last.Message, status, reason, says)
 		}
 		return nil
 	}))
-	return last.Message
+	return last
 }
 
 // ready waits until Infra c1 is Ready.

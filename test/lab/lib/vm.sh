@@ -21,10 +21,12 @@ power_on() { # NAME MAC BRIDGE USERDATA
   # What an emulated processor can do without: guarding against faults of a real one, clearing memory twice, confining programs, and
   # a timer for each short sleep of a Go program (a worker took 1400 timer interrupts a second, and 400 with highres=off).
   local cheaper="mitigations=off init_on_alloc=0 apparmor=0 highres=off"
+  # An emulated processor may stand still for good (docs/bugs.md): the machine's own watchdog starts it again, as a real one's would.
+  local watchdog="softlockup_panic=1 panic=1"
   # qemu makes the tap, which goes with it; plug puts it on the bridge.
   BRIDGE=$3 setsid ip netns exec "$NETNS" qemu-system-x86_64 -name "$1" -accel tcg,thread=multi -smp 2 -m 2048 \
-    -nodefaults -no-reboot -vga none -display none \
-    -kernel "$MACHINE"/kernel/boot/vmlinuz-* -initrd "$MACHINE/initrd" -append "console=ttyS0 quiet panic=1 random.trust_cpu=on $cheaper" \
+    -nodefaults -vga none -display none \
+    -kernel "$MACHINE"/kernel/boot/vmlinuz-* -initrd "$MACHINE/initrd" -append "console=ttyS0 quiet random.trust_cpu=on $watchdog $cheaper" \
     -chardev "file,id=console,path=$dir/console" -serial chardev:console \
     -chardev "socket,id=commands,path=$dir/commands,server=on,wait=off" -serial chardev:commands \
     -drive "file=$MACHINE/disk,if=virtio,format=raw,snapshot=on" -drive "file=$dir/cidata.img,if=virtio,format=raw,readonly=on" \

@@ -37,7 +37,7 @@ type DPUHCPBridgeSpecApplyConfiguration struct {
 	// Default: what the DPUCluster says. Set once.
 	ClusterType *string `json:"clusterType,omitempty"`
 	// Address that MetalLB gives the API. Needed with exposeThroughLoadBalancer and a HighlyAvailable control plane; with a
-	// SingleReplica one the default is what MetalLB chooses. Set once.
+	// SingleReplica one the default is what MetalLB chooses. It must lie inside the operator's --bridge-virtual-ips. Set once.
 	MetalLBVirtualIP *apiv1alpha1.IPAddress `json:"metalLBVirtualIP,omitempty"`
 	// What becomes of the hosted cluster when the DPUCluster is deleted: Retain stops approval and injection and keeps it, Delete
 	// deletes the bridge and all it made. Default Retain.
