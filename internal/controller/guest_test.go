@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -371,7 +372,7 @@ func TestNodePortFollowsTheWorkers(t *testing.T) {
 	}
 	router := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-ingress", Name: "router-nodeport-default"}, Spec: corev1.ServiceSpec{
 		Type: corev1.ServiceTypeNodePort, Selector: map[string]string{"a": "b"},
-		Ports: []corev1.ServicePort{{Name: "http", Port: 80, NodePort: 30080, TargetPort: intstr.FromInt32(80)}, {Name: "https", Port: 443, NodePort: 30443, TargetPort: intstr.FromInt32(443)}},
+		Ports: []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromInt32(80)}, {Name: "https", Port: 443, TargetPort: intstr.FromInt32(443)}},
 	}}
 	g.publishes(v1alpha1.AppsNodePort)
 	g.apps(metav1.ConditionFalse, "RouterNotFound")
@@ -383,9 +384,10 @@ func TestNodePortFollowsTheWorkers(t *testing.T) {
 	worker("c", "10.0.0.5")
 	g.apps(metav1.ConditionTrue, "Serving")
 	vip := sees(g.world, named(&v1alpha1.ProxyServer{}, g.ns, "c1-proxy"), there).Spec.NetworkConfig.ServerIP
-	g.leadsTo(string(vip), "192.168.100.111:30443", "192.168.100.112:30443")
+	https := fmt.Sprint(":", router.Spec.Ports[1].NodePort)
+	g.leadsTo(string(vip), "192.168.100.111"+https, "192.168.100.112"+https)
 	g.Expect(g.inside.Delete(g.ctx, b)).To(Succeed())
-	g.leadsTo(string(vip), "192.168.100.111:30443")
+	g.leadsTo(string(vip), "192.168.100.111"+https)
 }
 
 // worker of the hosted cluster.

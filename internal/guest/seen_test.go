@@ -176,11 +176,13 @@ func TestNodesAndTheRouterAreSeenInModeNodePort(t *testing.T) {
 	w.Eventually(seen).Should(BeEmpty())
 
 	services := w.kube.CoreV1().Services(ingress)
-	_, err = services.Create(w.ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "router-nodeport-default"}, Spec: corev1.ServiceSpec{
-		Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Name: "https", Port: 443, NodePort: 30443}},
+	router, err := services.Create(w.ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "router-nodeport-default"}, Spec: corev1.ServiceSpec{
+		Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Name: "https", Port: 443}},
 	}}, metav1.CreateOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.eventually("the router", func(g *plan.Guest) bool { return g.Router != nil && g.Router.Spec.Ports[0].NodePort == 30443 })
+	port := router.Spec.Ports[0].NodePort
+	w.Expect(port).NotTo(BeZero())
+	w.eventually("the router", func(g *plan.Guest) bool { return g.Router != nil && g.Router.Spec.Ports[0].NodePort == port })
 	w.Expect(services.Delete(w.ctx, "router-nodeport-default", metav1.DeleteOptions{})).To(Succeed())
 	w.eventually("that the router is gone", func(g *plan.Guest) bool { return g.Router == nil })
 }
