@@ -25,6 +25,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/testkit/ports"
 )
 
 // What CoreDNS leaves of a retired upstream ends by itself, when the garbage collector finalizes it.
@@ -43,7 +44,7 @@ type running struct {
 
 func start(t *testing.T, state string, flags daemon.Flags, cluster client.WithWatch) *running {
 	t.Helper()
-	return startAt(t, freePort(t), state, flags, cluster)
+	return startAt(t, ports.Free(t), state, flags, cluster)
 }
 
 func startAt(t *testing.T, port uint16, state string, flags daemon.Flags, cluster client.WithWatch) *running {
@@ -69,14 +70,6 @@ func startAt(t *testing.T, port uint16, state string, flags daemon.Flags, cluste
 	}
 	t.Cleanup(r.stop)
 	return r
-}
-
-func freePort(t *testing.T) uint16 {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	defer l.Close()
-	return netip.MustParseAddrPort(l.Addr().String()).Port()
 }
 
 // says asks the view of the VLAN and returns the address, the host, or the code.
@@ -247,7 +240,7 @@ func TestStatusSaysWhatIsServedAndWhyNotTheRest(t *testing.T) {
 
 func TestSocketsThatFailAtFirstAreOpenedLater(t *testing.T) {
 	g := NewWithT(t)
-	before, err := net.Listen("tcp", "127.0.0.1:0") // the pod before, which ends
+	before, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(ports.Free(t))}) // the pod before, which ends
 	g.Expect(err).NotTo(HaveOccurred())
 	c := cluster(object("192.168.100.4"))
 	d := startAt(t, netip.MustParseAddrPort(before.Addr().String()).Port(), "", daemon.Flags{Namespace: "ns"}, c)
@@ -269,7 +262,7 @@ func TestReadyOnlyWhenBothViewsAnswer(t *testing.T) {
 	g := NewWithT(t)
 	path := filepath.Join(t.TempDir(), "dns.yaml")
 	file(t, path, "127.0.0.1", "192.168.100.4")
-	health := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), freePort(t)).String()
+	health := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), ports.Free(t)).String()
 	d := start(t, "", daemon.Flags{ConfigFile: path, HealthAddress: health}, nil)
 	g.Eventually(func() (string, error) {
 		c := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -33,6 +34,7 @@ import (
 
 	"github.com/cldmnky/oooi/internal/guest"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/testkit/ports"
 )
 
 // good is a kubeconfig that is used. Capitals stand for what a test fills in.
@@ -193,9 +195,9 @@ func newCanaries(t *testing.T) *canaries {
 	t.Cleanup(func() { unix.Close(c.inotify) })
 	_, err = unix.InotifyAddWatch(c.inotify, c.dir, unix.IN_OPEN|unix.IN_CREATE)
 	must(err)
-	here, err := net.Listen("tcp4", "127.0.0.1:0")
+	c.port = strconv.Itoa(int(ports.Free(t)))
+	here, err := net.Listen("tcp4", "127.0.0.1:"+c.port)
 	must(err)
-	_, c.port, _ = net.SplitHostPort(here.Addr().String())
 	there, err := net.Listen("tcp6", "[::1]:"+c.port)
 	must(err)
 	for _, l := range []net.Listener{here, there} {

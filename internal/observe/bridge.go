@@ -32,6 +32,8 @@ import (
 type Bridges struct {
 	*Observer
 	Settings bridge.Settings
+	// Secretless reads no Secret: an admission review may come from anybody, and its answer goes to whoever asked.
+	Secretless bool
 	// Watches tell when a Secret or the mapping changes; nil for who only judges.
 	Watches *byname.Watches
 	// Versions says what kind an object or list is read as, and in which versions the API server itself has it; nil for who only judges.
@@ -69,7 +71,7 @@ func (o *Bridges) Around(ctx context.Context, b *dpuv1.DPUHCPBridge) (Bridge, er
 	if seen.Deleting() {
 		return seen, nil
 	}
-	for _, read := range []func(context.Context, *Bridge) error{o.objects, o.rivals, o.namespace, o.surroundingsOf, o.secrets, o.dpus} {
+	for _, read := range []func(context.Context, *Bridge) error{o.objects, o.rivals, o.namespace, o.surroundingsOf, o.named, o.dpus} {
 		if err := read(ctx, &seen); err != nil {
 			return seen, err
 		}
@@ -141,8 +143,9 @@ func (o *Bridges) surroundingsOf(ctx context.Context, seen *Bridge) error {
 	return nil
 }
 
-// secrets are followed first and read then, each by its name and from the API server itself; the mapping, which is not ours, as well.
-func (o *Bridges) secrets(ctx context.Context, seen *Bridge) error {
+// named are the Secrets and the mapping, which is not ours: they are followed first and read then, each by its name and from the API
+// server itself.
+func (o *Bridges) named(ctx context.Context, seen *Bridge) error {
 	b := seen.Input.Bridge
 	at := func(name string) types.NamespacedName {
 		return types.NamespacedName{Namespace: b.Namespace, Name: name}
@@ -150,11 +153,15 @@ func (o *Bridges) secrets(ctx context.Context, seen *Bridge) error {
 	pull, ssh, key := at(string(b.Spec.PullSecret)), at(string(b.Spec.SSHKey)), at(names.BridgeKey(b.Name))
 	kubeconfig, injected := handedOver(seen.Input)
 	o.follow(b, append(seen.Copied(), pull, ssh, key, kubeconfig, injected), byname.Object{Kind: byname.ConfigMap, NamespacedName: o.Settings.Images})
-	var reading errgroup.Group // at once: who writes a bridge waits for them (webhook)
-	for _, read := range []struct {
+	secrets := []struct {
 		key  types.NamespacedName
 		into *bridge.Secret
-	}{{pull, &seen.PullSecret}, {ssh, &seen.SSHKey}, {key, &seen.Key}, {kubeconfig, &seen.Kubeconfig.Secret}, {injected, &seen.Injected}} {
+	}{{pull, &seen.PullSecret}, {ssh, &seen.SSHKey}, {key, &seen.Key}, {kubeconfig, &seen.Kubeconfig.Secret}, {injected, &seen.Injected}}
+	if o.Secretless {
+		secrets = nil
+	}
+	var reading errgroup.Group
+	for _, read := range secrets {
 		reading.Go(func() (err error) {
 			*read.into, err = o.secret(ctx, read.key)
 			return err

@@ -31,6 +31,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/proxy/bootstrap"
+	"github.com/cldmnky/oooi/internal/testkit/ports"
 )
 
 // vip is where the proxies of these tests listen; their targets lie elsewhere, since loopback is never dialled.
@@ -269,10 +270,7 @@ func certificate(t *testing.T, name string) tls.Certificate {
 // freePort is a port of the VIP that nobody listens on.
 func freePort(t *testing.T) v1alpha1.Port {
 	t.Helper()
-	listener, err := net.Listen("tcp", vip+":0")
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	defer listener.Close()
-	return v1alpha1.Port(listener.Addr().(*net.TCPAddr).Port)
+	return v1alpha1.Port(ports.Free(t))
 }
 
 // stream is one client's connection through the proxy.

@@ -14,14 +14,12 @@ import (
 	"github.com/cldmnky/oooi/internal/preflight"
 )
 
-// bridge is judged by what its conditions would say of it. Secrets are read where a Role lets us; where none does, that is warned of.
+// bridge is judged by what its conditions would say of it, but for what they say of Secrets: the answer goes to whoever asked.
 func (r reviewer) bridge(ctx context.Context, before runtime.Object, after *dpuv1.DPUHCPBridge) admission.Response {
 	if r.bridges == nil {
 		return admission.Allowed("")
 	}
 	was, _ := before.(*dpuv1.DPUHCPBridge)
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	seen, err := r.bridges.Around(ctx, after)
 	if err != nil {
 		r.log.Error(err, "looking around a bridge that is to be written", "namespace", after.Namespace, "name", after.Name)

@@ -19,8 +19,6 @@ func (r reviewer) reservations(ctx context.Context, before, after *v1alpha1.Infr
 	if len(written) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience/2)
-	defer cancel()
 	leases, err := r.observer.Leases(ctx, after)
 	if err != nil {
 		r.log.Error(err, "reading the leases of an Infra whose reservations are to be written", "namespace", after.Namespace, "name", after.Name)

@@ -82,8 +82,6 @@ func (r reviewer) refused(before, after runtime.Object) (because []string) {
 }
 
 func (r reviewer) warnings(ctx context.Context, infra *v1alpha1.Infra) []string {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	unheard := *r.observer
 	unheard.Listeners = observe.NewListeners() // an Infra that is not stored hears of nothing
 	seen, err := unheard.Around(ctx, infra)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/cldmnky/oooi/internal/controller"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/testkit/ports"
 	"github.com/cldmnky/oooi/internal/webhook"
 )
 
@@ -84,7 +85,7 @@ func TestASecretThatIsDeletedAsksForNewKeys(t *testing.T) {
 
 func TestReplicasServeOneCertificate(t *testing.T) {
 	w := newWorld(t)
-	ports := []int{w.port, freePort(t)}
+	ports := []int{w.port, int(ports.Free(t))}
 	w.operator()
 	w.port = ports[1]
 	w.operator()

@@ -2,12 +2,10 @@ package webhook
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"strconv"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -24,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
-	crwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/cldmnky/oooi/internal/names"
@@ -52,46 +49,33 @@ type Options struct {
 
 // Setup adds the server, and its certificates, to a manager that is ready when they serve.
 func Setup(manager ctrl.Manager, observer *observe.Observer, o Options) error {
-	options, err := serverAt(o.Address)
-	if err != nil {
-		return err
+	if _, _, err := net.SplitHostPort(o.Address); err != nil {
+		return fmt.Errorf("--webhook-bind-address %q: write ip:port, e.g. :9443: %w", o.Address, err)
 	}
-	var ready []healthz.Checker
-	if options.CertDir = o.CertDir; o.CertDir == "" {
+	served := http.NewServeMux()
+	served.Handle(Path, newGate(handlerOf(o.reviewer(manager, observer))))
+	serving := &server{address: o.Address, files: o.CertDir, handler: served}
+	ready := []healthz.Checker{serving.started}
+	if o.CertDir == "" {
 		own, err := addRotation(manager, o)
 		if err != nil {
 			return err
 		}
-		options.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = own.certificate }}
+		serving.certificate = own.certificate
 		ready = append(ready, own.ready)
 	}
-	server := crwebhook.NewServer(options)
-	server.Register(Path, handlerOf(o.reviewer(manager, observer)))
-	ready = append(ready, server.StartedChecker())
-	return errors.Join(manager.AddReadyzCheck("webhook", allOf(ready)), manager.Add(server))
+	return errors.Join(manager.AddReadyzCheck("webhook", allOf(ready)), manager.Add(serving))
 }
 
 func (o Options) reviewer(manager ctrl.Manager, observer *observe.Observer) reviewer {
 	r := reviewer{observer: observer, scheme: manager.GetScheme(), decoder: admission.NewDecoder(manager.GetScheme()), log: manager.GetLogger().WithName("webhook")}
 	if o.Bridges != nil { // without Watches: a bridge that is not stored is not followed
-		r.bridges = &observe.Bridges{Observer: observer, Settings: *o.Bridges}
+		r.bridges = &observe.Bridges{Observer: observer, Settings: *o.Bridges, Secretless: true}
 	}
 	return r
 }
 
-func serverAt(address string) (o crwebhook.Options, err error) {
-	host, port, err := net.SplitHostPort(address)
-	if err == nil {
-		o.Host = host
-		o.Port, err = strconv.Atoi(port)
-	}
-	if err != nil {
-		return o, fmt.Errorf("--webhook-bind-address %q: write ip:port, e.g. :9443: %w", address, err)
-	}
-	return o, nil
-}
-
-// allOf asks one after the other: who has no certificate yet is not dialled.
+// allOf asks one after the other.
 func allOf(checks []healthz.Checker) healthz.Checker {
 	return func(r *http.Request) error {
 		for _, check := range checks {

@@ -129,7 +129,11 @@ func TestReadsThatHangHoldNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, began := NewWithT(t), time.Now()
 		r := reviewer{observer: &observe.Observer{Reader: stuck{}, Kinds: observe.NewKinds(true, true)}, log: logr.Discard()}
-		g.Expect(r.warnings(t.Context(), &v1alpha1.Infra{})).To(ConsistOf(notJudged))
+		answer := httptest.NewRecorder()
+		newGate(handlerOf(admission.HandlerFunc(func(ctx context.Context, _ admission.Request) admission.Response {
+			return admission.Allowed("").WithWarnings(r.warnings(ctx, &v1alpha1.Infra{})...)
+		}))).ServeHTTP(answer, posted("192.0.2.1:1", review))
+		g.Expect(answer.Body.String()).To(ContainSubstring(notJudged))
 		g.Expect(time.Since(began)).To(Equal(patience))
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/netip"
@@ -42,6 +41,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
+	"github.com/cldmnky/oooi/internal/testkit/ports"
 	"github.com/cldmnky/oooi/internal/webhook"
 )
 
@@ -73,7 +73,8 @@ type world struct {
 	ns    string
 	port  int
 	clock atomic.Pointer[time.Time]
-	blind atomic.Bool // the manager cannot read a single object
+	blind atomic.Bool  // the manager cannot read a single object
+	reads atomic.Int32 // of Secrets in the test's namespace
 }
 
 // warnings as kubectl would print them.
@@ -98,7 +99,7 @@ func (w *warnings) taken() []string {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{Gomega: NewWithT(t), t: t, ctx: t.Context(), told: &warnings{}, port: freePort(t)}
+	w := &world{Gomega: NewWithT(t), t: t, ctx: t.Context(), told: &warnings{}, port: int(ports.Free(t))}
 	w.SetDefaultEventuallyTimeout(30 * time.Second)
 	w.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	w.now(time.Now())
@@ -123,20 +124,6 @@ func newWorld(t *testing.T) *world {
 		}
 	})
 	return w
-}
-
-// freePort is none that the machine gives to outgoing connections: it is free again and again in one test.
-func freePort(t *testing.T) int {
-	t.Helper()
-	for range 100 {
-		port := 20000 + rand.IntN(10000)
-		if l, err := net.Listen("tcp", fmt.Sprintf("localhost:%d", port)); err == nil {
-			l.Close()
-			return port
-		}
-	}
-	t.Fatal("no port is free")
-	return 0
 }
 
 // manifests are those that users apply, for a manager beside the API server: the Service leads to this machine, and its
@@ -180,7 +167,7 @@ func (w *world) operator(edits ...func(*plan.Settings, *webhook.Options)) (stop 
 	for _, edit := range edits {
 		edit(&settings, &options)
 	}
-	probes, as := freePort(w.t), rest.CopyConfig(cluster.Manager)
+	probes, as := int(ports.Free(w.t)), rest.CopyConfig(cluster.Manager)
 	as.Wrap(w.eyes)
 	manager, err := ctrl.NewManager(as, ctrl.Options{
 		Scheme: controller.Scheme(), Cache: controller.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
@@ -211,6 +198,9 @@ func (w *world) eyes(next http.RoundTripper) http.RoundTripper {
 	return seeing(func(r *http.Request) (*http.Response, error) {
 		if r.Method == http.MethodGet && w.blind.Load() {
 			return nil, errors.New("blind")
+		}
+		if strings.HasPrefix(r.URL.Path, "/api/v1/namespaces/"+w.ns+"/secrets") {
+			w.reads.Add(1)
 		}
 		return next.RoundTrip(r)
 	})

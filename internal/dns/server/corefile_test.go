@@ -10,11 +10,13 @@ import (
 
 	mdns "github.com/miekg/dns"
 	. "github.com/onsi/gomega"
+
+	"github.com/cldmnky/oooi/internal/testkit/ports"
 )
 
 func TestACorefileIsServedAsItStands(t *testing.T) {
 	g := NewWithT(t)
-	at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), freePort(t))
+	at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), ports.Free(t))
 	path := filepath.Join(t.TempDir(), "Corefile")
 	g.Expect(os.WriteFile(path, fmt.Appendf(nil, ".:%d {\n bind 127.0.0.1\n errors\n cache 30\n hosts {\n  192.0.2.7 seed.example.org\n }\n}\n", at.Port()), 0o600)).To(Succeed())
 	ctx, stop := context.WithCancel(t.Context())

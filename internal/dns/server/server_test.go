@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/cldmnky/oooi/internal/dns/records"
+	"github.com/cldmnky/oooi/internal/testkit/ports"
 )
 
 // served is both views on the loopback device, on a port of their own each.
@@ -45,7 +46,7 @@ func serve(t *testing.T, upstreams ...netip.AddrPort) *served {
 
 func (s *served) opens(view View) netip.AddrPort {
 	g := NewWithT(s.t)
-	l, err := Listen(s.t.Context(), netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), freePort(s.t)))
+	l, err := Listen(s.t.Context(), netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), ports.Free(s.t)))
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, stop := context.WithCancel(s.t.Context())
 	ended := make(chan error)
@@ -60,21 +61,6 @@ func (s *served) opens(view View) netip.AddrPort {
 func (s *served) uses(upstreams ...netip.AddrPort) {
 	s.intent.Upstreams = upstreams
 	NewWithT(s.t).Expect(s.Say(s.intent)).To(Succeed())
-}
-
-// freePort is one that nothing listens on, neither TCP nor UDP.
-func freePort(t *testing.T) uint16 {
-	t.Helper()
-	for {
-		tcp, err := net.Listen("tcp", "127.0.0.1:0")
-		NewWithT(t).Expect(err).NotTo(HaveOccurred())
-		udp, err := net.ListenPacket("udp", tcp.Addr().String())
-		_ = tcp.Close()
-		if err == nil {
-			_ = udp.Close()
-			return netip.MustParseAddrPort(tcp.Addr().String()).Port()
-		}
-	}
 }
 
 // query asks a server and returns what it said.
@@ -250,7 +236,7 @@ func TestAStaleAnswerCoversADeadUpstream(t *testing.T) {
 
 func TestARepairedUpstreamIsUsedAtOnce(t *testing.T) {
 	g := NewWithT(t)
-	dead, alive := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), freePort(t)), newUpstream(t, "192.0.2.1")
+	dead, alive := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), ports.Free(t)), newUpstream(t, "192.0.2.1")
 	s := serve(t, dead)
 	g.Expect(address(t, s.vlan, "www.example.org.")).To(Equal("SERVFAIL"))
 	s.uses(alive.AddrPort)
@@ -259,7 +245,7 @@ func TestARepairedUpstreamIsUsedAtOnce(t *testing.T) {
 
 func TestSocketsAreBoundToTheirDevice(t *testing.T) {
 	g := NewWithT(t)
-	l, err := Listen(t.Context(), netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), freePort(t)))
+	l, err := Listen(t.Context(), netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), ports.Free(t)))
 	g.Expect(err).NotTo(HaveOccurred())
 	defer func() { g.Expect(l.Close()).To(Succeed()) }()
 	g.Expect(l.Device).To(Equal("lo"))

@@ -12,9 +12,10 @@ import (
 // refusedThoughAwaited could be waited for, and seed 002 (§4.1) has admission refuse it: who writes a bridge is there to hear of it.
 var refusedThoughAwaited = []string{"DPUClusterNotFound", "MappingNotFound", "ImageNotMapped"}
 
-// gates are the conditions that hold a hosted cluster back. The others come about by themselves, once it is there.
+// gates are the conditions that hold a hosted cluster back, and that admission judges: not SecretsValid, since any pod may post an
+// AdmissionReview, and would hear which Secrets there are. The others come about by themselves, once the hosted cluster is there.
 var gates = []string{
-	dpuv1.ConditionDPUClusterBound, dpuv1.ConditionReady, dpuv1.ConditionSecretsValid,
+	dpuv1.ConditionDPUClusterBound, dpuv1.ConditionReady,
 	dpuv1.ConditionBlueFieldContainerImageAvailable, dpuv1.ConditionMetalLBConfigured,
 }
 
@@ -47,15 +48,7 @@ func unstored(b *dpuv1.DPUHCPBridge) *dpuv1.DPUHCPBridge {
 	return b
 }
 
-// writes says whether a change writes a field that findings are about. The others are set once.
+// writes says whether a change writes the field that findings are about. The others are set once, or not judged.
 func writes(was, now *dpuv1.DPUHCPBridge, field string) bool {
-	switch field {
-	case "spec.sshKey":
-		return was.Spec.SSHKey != now.Spec.SSHKey
-	case "spec.pullSecret":
-		return was.Spec.PullSecret != now.Spec.PullSecret
-	case "spec.ocpReleaseImage":
-		return was.Spec.OCPReleaseImage != now.Spec.OCPReleaseImage
-	}
-	return false
+	return field == "spec.ocpReleaseImage" && was.Spec.OCPReleaseImage != now.Spec.OCPReleaseImage
 }

@@ -55,7 +55,6 @@ func TestANewBridgeIsRefusedOrHasToWait(t *testing.T) {
 			rival.Name, rival.UID = "first", "z" // of the same second
 			in.Rivals = append(in.Rivals, bridge.Rival{DPUHCPBridge: rival})
 		}},
-		"SecretInvalid":       {refused, "spec.pullSecret", func(in *bridge.Input) { in.PullSecret.Data[bridge.PullSecretKey] = []byte("{}") }},
 		"MappingNotFound":     {refused, "spec.ocpReleaseImage", func(in *bridge.Input) { in.Mapping = nil }},
 		"ImageNotMapped":      {refused, "spec.ocpReleaseImage", func(in *bridge.Input) { in.Mapping.Data = nil }},
 		"NameTooLong":         {refused, "metadata.name", func(in *bridge.Input) { in.Bridge.Namespace = longNamespace; in.DPUCluster.Namespace = longNamespace }},
@@ -64,10 +63,6 @@ func TestANewBridgeIsRefusedOrHasToWait(t *testing.T) {
 		"VirtualIPNotAllowed": {refused, "spec.metalLBVirtualIP", func(in *bridge.Input) { in.Bridge.Spec.MetalLBVirtualIP = "198.51.100.1" }},
 		"VirtualIPInUse":      {refused, "spec.metalLBVirtualIP", func(in *bridge.Input) { in.Rivals = []bridge.Rival{announcing(working(rival("theirs", older)), *in)} }},
 		"NamespaceTaken":      {refused, "metadata.name", func(in *bridge.Input) { in.Namespace = &corev1.Namespace{} }},
-		"NameTaken":           {refused, "metadata.name", func(in *bridge.Input) { in.Key.Secret = holding("", "") }},
-		"EncryptionKeyLost":   {refused, "metadata.name", restored},
-		"SecretNotFound":      {awaited, "spec.sshKey", func(in *bridge.Input) { in.SSHKey = bridge.Secret{} }},
-		"NamespaceNotGranted": {awaited, "", func(in *bridge.Input) { in.SSHKey = bridge.Secret{Denied: true} }},
 		"DPFMissing":          {awaited, "spec.dpuClusterRef", func(in *bridge.Input) { in.Served.DPF, in.DPUCluster = false, nil }},
 		"HyperShiftMissing":   {awaited, "", func(in *bridge.Input) { in.Served.HyperShift = false }},
 		"MetalLBMissing":      {awaited, "spec.metalLBVirtualIP", func(in *bridge.Input) { in.Served.MetalLB = false }},
@@ -94,16 +89,29 @@ func TestANewBridgeIsRefusedOrHasToWait(t *testing.T) {
 // longNamespace is one whose control planes' namespaces have more than 63 characters.
 const longNamespace = "a123456789b123456789c123456789d123456789e123456789f12345678"
 
-// restored has a hosted cluster of this bridge's earlier life, without its key, and with a kubeconfig that is refused: that keeps nobody
-// from making the bridge.
-func restored(in *bridge.Input) {
-	made(in)
-	in.HostedCluster.Labels[names.LabelOwnerUID], in.NodePool.Labels[names.LabelOwnerUID] = "dead", "dead"
-	in.Key, in.Kubeconfig.Refused = bridge.Secret{}, "NoCommand"
-}
-
 func about(reason, field string) gtypes.GomegaMatcher {
 	return WithTransform(func(f finding.Finding) []string { return []string{f.Reason, f.Field} }, Equal([]string{reason, field}))
+}
+
+// Any pod may post an AdmissionReview: what it hears is the same whether Secrets are there or not, and whatever they hold.
+func TestAdmissionSaysNothingOfSecrets(t *testing.T) {
+	g := NewWithT(t)
+	refused, awaited := bridge.Judge(asked(), nil)
+	for _, change := range []func(in *bridge.Input){
+		func(in *bridge.Input) { in.SSHKey, in.PullSecret = bridge.Secret{}, bridge.Secret{} },
+		func(in *bridge.Input) { in.SSHKey = bridge.Secret{Denied: true} },
+		func(in *bridge.Input) { in.PullSecret.Data[bridge.PullSecretKey] = []byte("{}") },
+		func(in *bridge.Input) { in.Key.Secret = holding("", "") },
+		func(in *bridge.Input) {
+			in.Injected, in.Kubeconfig.Refused = bridge.Secret{Secret: holding("", "")}, "NoCommand"
+		},
+	} {
+		in := asked()
+		change(&in)
+		no, later := bridge.Judge(in, nil)
+		g.Expect(no).To(Equal(refused))
+		g.Expect(later).To(Equal(awaited))
+	}
 }
 
 // A bridge that is made twice is told so by the API server.
@@ -127,15 +135,12 @@ func TestABridgeIsNoRivalOfItself(t *testing.T) {
 func TestOnlyWhatAChangeWritesIsRefused(t *testing.T) {
 	worse := asked()
 	worse.Mapping, worse.DPUCluster = nil, nil
-	worse.SSHKey, worse.PullSecret = bridge.Secret{Secret: holding("", "")}, bridge.Secret{Secret: holding("", "")}
 	for name, c := range map[string]struct {
 		change func(s *dpuv1.DPUHCPBridgeSpec)
 		reason []string
 	}{
-		"something else":  {func(s *dpuv1.DPUHCPBridgeSpec) { s.DPUClusterDeletionPolicy = dpuv1.DeleteHostedCluster }, nil},
-		"the release":     {func(s *dpuv1.DPUHCPBridgeSpec) { s.OCPReleaseImage = "quay.io/ocp/release:4.20.5-multi" }, []string{"MappingNotFound"}},
-		"the ssh key":     {func(s *dpuv1.DPUHCPBridgeSpec) { s.SSHKey = "another" }, []string{"SecretInvalid"}},
-		"the pull secret": {func(s *dpuv1.DPUHCPBridgeSpec) { s.PullSecret = "another" }, []string{"SecretInvalid"}},
+		"something else": {func(s *dpuv1.DPUHCPBridgeSpec) { s.DPUClusterDeletionPolicy = dpuv1.DeleteHostedCluster }, nil},
+		"the release":    {func(s *dpuv1.DPUHCPBridgeSpec) { s.OCPReleaseImage = "quay.io/ocp/release:4.20.5-multi" }, []string{"MappingNotFound"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, was := worse, worse.Bridge

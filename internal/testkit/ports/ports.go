@@ -1,0 +1,46 @@
+// Package ports gives a test ports of its own.
+package ports
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"testing"
+)
+
+// Below the ports that Linux gives to who asks for any (net.ipv4.ip_local_port_range, 32768 to 60999): one of those that is free now
+// may be another socket's of the same test a moment later.
+const first, last = 10000, 29999
+
+var given sync.Map // in this process, though nobody listens there yet
+
+// Free is a port that nobody listens on, neither at 127.0.0.1 nor at ::1, by TCP nor by UDP.
+func Free(t *testing.T) uint16 {
+	t.Helper()
+	for range 1000 {
+		port := uint16(first + rand.IntN(last-first+1))
+		if _, before := given.LoadOrStore(port, true); !before && free(port) {
+			return port
+		}
+	}
+	t.Fatalf("no port from %d to %d is free", first, last)
+	return 0
+}
+
+func free(port uint16) bool {
+	for _, host := range []string{"127.0.0.1", "[::1]"} {
+		at := fmt.Sprintf("%s:%d", host, port)
+		tcp, err := net.Listen("tcp", at)
+		if err != nil {
+			return false
+		}
+		tcp.Close()
+		udp, err := net.ListenPacket("udp", at)
+		if err != nil {
+			return false
+		}
+		udp.Close()
+	}
+	return true
+}

@@ -1,0 +1,140 @@
+package webhook_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/webhook"
+)
+
+// stranger is a pod without rights, at an address of its own, that posts AdmissionReviews to the webhook's port.
+type stranger struct {
+	*world
+	http *http.Client
+}
+
+func (w *world) stranger() stranger {
+	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	return stranger{w, &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, MaxIdleConnsPerHost: 64,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return from.DialContext(ctx, "tcp4", fmt.Sprintf("127.0.0.1:%d", w.port))
+		},
+	}}}
+}
+
+func (s stranger) forges(b *dpuv1.DPUHCPBridge) []byte {
+	s.t.Helper()
+	object, err := json.Marshal(b)
+	s.Expect(err).NotTo(HaveOccurred())
+	text, err := json.Marshal(admissionv1.AdmissionReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
+		Request: &admissionv1.AdmissionRequest{
+			UID: "1", Kind: metav1.GroupVersionKind(dpuv1.GroupVersion.WithKind("DPUHCPBridge")), Namespace: b.Namespace, Name: b.Name,
+			Operation: admissionv1.Create, Object: kruntime.RawExtension{Raw: object},
+		},
+	})
+	s.Expect(err).NotTo(HaveOccurred())
+	return text
+}
+
+func (s stranger) posts(review []byte) (code int, answer string, err error) {
+	r, err := s.http.Post(fmt.Sprintf("https://localhost:%d%s", s.port, webhook.Path), "application/json", bytes.NewReader(review))
+	if err != nil {
+		return 0, "", err
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	return r.StatusCode, string(text), err
+}
+
+// Whoever posts a review of his own hears the same whether a Secret is there or not, and whatever it holds.
+func TestAStrangerHearsNothingOfSecrets(t *testing.T) {
+	w := dpuWorld(t)
+	w.grantsSecrets()
+	w.operator()
+	w.bridges()
+	s := w.stranger()
+	about := func(secret string) string {
+		b := w.bridge("dpu1")
+		b.Spec.SSHKey, b.Spec.PullSecret = dpuv1.SecretName(secret), dpuv1.SecretName(secret)
+		code, answer, err := s.posts(s.forges(b))
+		w.Expect(err).NotTo(HaveOccurred())
+		w.Expect(code).To(Equal(http.StatusOK))
+		return answer
+	}
+	none := about("none")
+	w.Expect(none).To(ContainSubstring("StorageClassMissing"), "it was judged")
+	for _, secret := range []string{"ssh", "pull", "private", "text"} {
+		w.Expect(about(secret)).To(Equal(none))
+	}
+	w.Expect(w.reads.Load()).To(BeZero(), "and each would cost the API server a request")
+}
+
+// TestTenThousandReviewsOfAStranger: meanwhile each write of others is judged, and the manager's memory is what it was.
+func TestTenThousandReviewsOfAStranger(t *testing.T) {
+	w := dpuWorld(t)
+	w.operator()
+	w.bridges()
+	s := w.stranger()
+	large := w.bridge("dpu1")
+	large.Annotations = map[string]string{"a": string(bytes.Repeat([]byte("x"), 100<<10))}
+	review, before := s.forges(large), heap()
+	var posting sync.WaitGroup
+	var most uint64
+	left := make(chan struct{}, 10_000)
+	for range cap(left) {
+		left <- struct{}{}
+	}
+	close(left)
+	for range 64 {
+		posting.Go(func() {
+			for range left {
+				_, _, _ = s.posts(review) // or it is told that it asks too much
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { posting.Wait(); close(done) }()
+	var slowest time.Duration
+	var writes int
+	for flooded := true; flooded; writes++ {
+		select {
+		case <-done:
+			flooded = false
+		default:
+		}
+		bad := w.bridge("dpu2")
+		bad.Spec.DPUClusterRef.Name = "none"
+		began := time.Now()
+		err := w.api.Create(w.ctx, bad, client.DryRunAll)
+		slowest, most = max(slowest, time.Since(began)), max(most, heap())
+		w.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "write %d of another: %v", writes, err)
+	}
+	t.Logf("%d writes beside them, the slowest took %s; heap %d MiB before, %d at most", writes, slowest, before>>20, most>>20)
+	w.Expect(most).To(BeNumerically("<", before+64<<20))
+}
+
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapInuse
+}
