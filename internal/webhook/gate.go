@@ -1,18 +1,32 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
 	"net"
 	"net/http"
 	"sync"
+
+	"github.com/cldmnky/oooi/internal/parts"
 )
 
-// Any pod may post an AdmissionReview: API servers come from addresses that no NetworkPolicy selects, and show no certificate. So what
-// one address can have us do is bounded before anything is read, and what all of them can.
+// API servers come from addresses that no NetworkPolicy selects, and show no certificate: any pod may post an AdmissionReview
+// (docs/adr/0006-admission-stops-nobody.md). So what one address can have us do is bounded, and what all of them can.
 const (
 	// largestReview is a body: an Infra whose lists are as long as its schema lets them, beside what it was, with who wrote each field.
+	// Of those beyond smallReview few are in memory.
 	largestReview = 2 << 20
-	// atOnce and fromOne are reviews that are read and judged at once, of all and of one address: 16 MiB of bodies, and some 64 as objects.
+	smallReview   = 64 << 10
+	mostLarge     = 4
+	// mostParts of a body: each may cost as much as a Go struct and a finding, some 500 bytes for three of JSON.
+	mostParts = 30000
+	// longestName of what a review names, which is logged (Kubernetes: names have at most 253 characters, UIDs 36).
+	longestName = 253
+	// atOnce and fromOne are reviews that are judged at once, of all and of one address.
 	atOnce, fromOne = 8, 4
 	// inTurn are reviews of one address that wait for theirs. An API server writes 200 changing requests at once (--max-mutating-requests-inflight).
 	inTurn = 256
@@ -23,8 +37,8 @@ const (
 // gate lets reviews of many addresses through in turn. Who may not wait hears so, which to an API server is a webhook that does not
 // answer, and stops nobody.
 type gate struct {
-	next http.Handler
-	all  chan struct{}
+	next       http.Handler
+	all, large chan struct{}
 
 	mu   sync.Mutex
 	from map[string]*queue
@@ -37,38 +51,122 @@ type queue struct {
 }
 
 func newGate(next http.Handler) *gate {
-	return &gate{next: next, all: make(chan struct{}, atOnce), from: map[string]*queue{}}
+	return &gate{next: next, all: make(chan struct{}, atOnce), large: make(chan struct{}, mostLarge), from: map[string]*queue{}}
 }
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP implements http.Handler. A body is read in its address's turn, and judged in that of all: who sends slowly waits for himself.
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Method != http.MethodPost || media != "application/json" {
+		http.Error(w, "post an AdmissionReview as application/json", http.StatusUnsupportedMediaType)
+		return
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
+	waiting, enough := context.WithTimeout(ctx, turn)
+	defer enough()
 	address := hostOf(r.RemoteAddr)
 	q := g.join(address)
-	if q == nil {
-		tooMany(w)
+	if q == nil || !enters(waiting, q.slots) {
+		g.leave(address, q)
+		http.Error(w, errBusy.Error(), http.StatusTooManyRequests)
 		return
 	}
 	defer g.leave(address, q)
-	waiting, enough := context.WithTimeout(ctx, turn)
-	defer enough()
-	for _, slots := range []chan struct{}{q.slots, g.all} {
-		select {
-		case slots <- struct{}{}:
-			defer func() { <-slots }()
-		case <-waiting.Done():
-			tooMany(w)
-			return
-		}
+	defer exits(q.slots)
+	body, large, err := g.body(waiting, http.MaxBytesReader(w, r.Body, largestReview))
+	if large {
+		defer exits(g.large)
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, largestReview)
-	g.next.ServeHTTP(w, r.WithContext(ctx))
+	switch {
+	case err == nil && !isReview(body):
+		err = errNoReview
+	case err == nil && !enters(waiting, g.all):
+		err = errBusy
+	}
+	switch {
+	case errors.Is(err, errBusy):
+		http.Error(w, err.Error(), http.StatusTooManyRequests)
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusBadRequest)
+	default:
+		defer exits(g.all)
+		r = r.WithContext(ctx)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		g.next.ServeHTTP(w, r)
+	}
 }
 
-func tooMany(w http.ResponseWriter) {
-	http.Error(w, "too many reviews at once from this address, or from all: not judged", http.StatusTooManyRequests)
+var (
+	errBusy     = errors.New("too many reviews at once from this address, or from all: not judged")
+	errNoReview = errors.New("this is no AdmissionReview of an API server's: not judged")
+)
+
+// body is read whole; large says that a turn for large ones was taken.
+func (g *gate) body(ctx context.Context, from io.Reader) (text []byte, large bool, err error) {
+	text, err = io.ReadAll(io.LimitReader(from, smallReview))
+	if err != nil || len(text) < smallReview {
+		return text, false, err
+	}
+	if !enters(ctx, g.large) {
+		return nil, false, errBusy
+	}
+	rest, err := io.ReadAll(from)
+	return append(text, rest...), true, err
 }
+
+// isReview looks at what no schema has judged: what an API server posts is JSON, has names that it takes, and no more parts than an
+// object may have. All else would be parsed as YAML, whose aliases grow without a bound.
+func isReview(body []byte) bool {
+	var review struct {
+		Request struct {
+			UID       string `json:"uid"`
+			Name      string `json:"name"`
+			Namespace string `json:"namespace"`
+			Kind      struct {
+				Group   string `json:"group"`
+				Version string `json:"version"`
+				Kind    string `json:"kind"`
+			} `json:"kind"`
+			Object    object `json:"object"`
+			OldObject object `json:"oldObject"`
+		} `json:"request"`
+	}
+	if !isObject(body) || parts.Of(body) > mostParts || json.Unmarshal(body, &review) != nil {
+		return false
+	}
+	r := review.Request
+	for _, text := range []string{r.UID, r.Name, r.Namespace, r.Kind.Group, r.Kind.Version, r.Kind.Kind} {
+		if len(text) > longestName {
+			return false
+		}
+	}
+	return r.Object.is && (r.OldObject.is || !r.OldObject.there)
+}
+
+// object of a review; what it holds is not kept.
+type object struct{ there, is bool }
+
+// UnmarshalJSON implements json.Unmarshaler. It is not called for what is not there; null is not there either.
+func (o *object) UnmarshalJSON(text []byte) error {
+	o.there, o.is = string(text) != "null", isObject(text)
+	return nil
+}
+
+func isObject(text []byte) bool {
+	text = bytes.TrimLeft(text, " \t\r\n")
+	return len(text) > 0 && text[0] == '{'
+}
+
+func enters(ctx context.Context, slots chan struct{}) bool {
+	select {
+	case slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func exits(slots chan struct{}) { <-slots }
 
 // join the queue of an address; nil when it is full.
 func (g *gate) join(address string) *queue {
@@ -86,7 +184,11 @@ func (g *gate) join(address string) *queue {
 	return q
 }
 
+// leave a queue that was joined.
 func (g *gate) leave(address string, q *queue) {
+	if q == nil {
+		return
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if q.users--; q.users == 0 {

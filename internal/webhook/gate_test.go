@@ -1,7 +1,11 @@
 package webhook
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +16,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cldmnky/oooi/internal/testkit/ports"
 )
 
 func posted(from, body string) *http.Request {
@@ -36,7 +42,7 @@ func asks(g *gate, from string) <-chan int {
 	code := make(chan int, 1)
 	go func() {
 		answer := httptest.NewRecorder()
-		g.ServeHTTP(answer, posted(from, "{}"))
+		g.ServeHTTP(answer, posted(from, review))
 		code <- answer.Code
 	}()
 	return code
@@ -107,21 +113,183 @@ func TestOfOneAddressOnlySoManyWait(t *testing.T) {
 	})
 }
 
-func TestAReviewIsReadUpToItsBound(t *testing.T) {
-	g := NewWithT(t)
-	var read int
-	gate := newGate(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		buffer := make([]byte, 1<<16)
-		for {
-			n, err := r.Body.Read(buffer)
-			read += n
-			if err != nil {
-				return
+// What no schema has judged is not parsed: YAML's aliases grow without a bound, and three octets of JSON become a struct.
+func TestOnlyWhatAnAPIServerPostsIsJudged(t *testing.T) {
+	const head = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","kind":{"group":"g","version":"v1","kind":"K"},`
+	text := func(n int) string { return strings.Repeat("x", n) }
+	for name, c := range map[string]struct {
+		body string
+		code int
+	}{
+		"a review":               {review, http.StatusOK},
+		"a large one":            {head + `"object":{"a":"` + text(largestReview-smallReview) + `"}}}`, http.StatusOK},
+		"of a change":            {head + `"object":{},"oldObject":{}}}`, http.StatusOK},
+		"of a new one":           {head + `"object":{},"oldObject":null}}`, http.StatusOK},
+		"one that is too large":  {head + `"object":{"a":"` + text(largestReview) + `"}}}`, http.StatusBadRequest},
+		"YAML":                   {"a: &a \"" + text(1<<20) + "\"\nb: [" + strings.Repeat("*a, ", 300) + "]\n", http.StatusBadRequest},
+		"YAML behind a brace":    {"{a: &a x, b: *a}", http.StatusBadRequest},
+		"an object that is none": {head + `"object":[[],[]]}}`, http.StatusBadRequest},
+		"an old one":             {head + `"object":{},"oldObject":"a: &a x"}}`, http.StatusBadRequest},
+		"none":                   {head + `"object":null}}`, http.StatusBadRequest},
+		"too many parts":         {head + `"object":{"spec":[{}` + strings.Repeat(",{}", mostParts) + `]}}}`, http.StatusBadRequest},
+		"a long UID":             {`{"request":{"uid":"` + text(longestName+1) + `","object":{}}}`, http.StatusBadRequest},
+		"a long kind":            {`{"request":{"uid":"1","kind":{"kind":"` + text(longestName+1) + `"},"object":{}}}`, http.StatusBadRequest},
+		"nothing":                {"", http.StatusBadRequest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, judged := NewWithT(t), ""
+			gate := newGate(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				text, err := io.ReadAll(r.Body)
+				g.Expect(err).NotTo(HaveOccurred())
+				judged = string(text)
+			}))
+			answer := httptest.NewRecorder()
+			gate.ServeHTTP(answer, posted("192.0.2.1:1", c.body))
+			g.Expect(answer.Code).To(Equal(c.code))
+			if c.code == http.StatusOK {
+				g.Expect(judged == c.body).To(BeTrue(), "whole")
+			} else {
+				g.Expect(judged).To(BeEmpty())
 			}
+			for _, slots := range []chan struct{}{gate.all, gate.large} {
+				g.Expect(slots).To(BeEmpty())
+			}
+			g.Expect(gate.from).To(BeEmpty())
+		})
+	}
+	for name, change := range map[string]func(r *http.Request){
+		"another verb": func(r *http.Request) { r.Method = http.MethodGet },
+		"another type": func(r *http.Request) { r.Header.Set("Content-Type", "application/yaml") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, answer := posted("192.0.2.1:1", review), httptest.NewRecorder()
+			change(r)
+			newGate(http.NotFoundHandler()).ServeHTTP(answer, r)
+			NewWithT(t).Expect(answer.Code).To(Equal(http.StatusUnsupportedMediaType))
+		})
+	}
+}
+
+// Who sends slowly keeps only those waiting that come from his address.
+func TestASlowBodyHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, judge := NewWithT(t), newSlow()
+		close(judge.free)
+		gate := newGate(judge)
+		slow, sends := io.Pipe()
+		for i := range 3 * atOnce {
+			r := posted(fmt.Sprintf("192.0.2.%d:1", i), "")
+			r.Body = slow
+			go gate.ServeHTTP(httptest.NewRecorder(), r)
 		}
-	}))
-	gate.ServeHTTP(httptest.NewRecorder(), posted("192.0.2.1:1", strings.Repeat("x", 3*largestReview)))
-	g.Expect(read).To(Equal(largestReview))
+		synctest.Wait()
+		began := time.Now()
+		g.Expect(<-asks(gate, "192.0.2.100:1")).To(Equal(http.StatusOK))
+		g.Expect(time.Since(began)).To(BeZero())
+		sends.Close()
+		synctest.Wait()
+	})
+}
+
+func TestOfLargeReviewsFewAreInMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, judge := NewWithT(t), newSlow()
+		gate := newGate(judge)
+		large := strings.Replace(review, `"object":{}`, `"object":{"a":"`+strings.Repeat("x", smallReview)+`"}`, 1)
+		for i := range 2 * mostLarge {
+			go gate.ServeHTTP(httptest.NewRecorder(), posted(fmt.Sprintf("192.0.2.%d:1", i), large))
+		}
+		synctest.Wait()
+		g.Expect(judge.judged).To(HaveLen(mostLarge))
+		asks(gate, "192.0.2.100:1")
+		synctest.Wait()
+		g.Expect(judge.judged).To(HaveLen(mostLarge+1), "a small one has its turn")
+		time.Sleep(turn)
+		close(judge.free)
+		synctest.Wait()
+	})
+}
+
+// started serves a handler as the manager would, with a certificate of its own.
+func started(t *testing.T, handler http.Handler) (address string) {
+	t.Helper()
+	g := NewWithT(t)
+	made := httptest.NewUnstartedServer(nil)
+	made.StartTLS()
+	certificate := made.TLS.Certificates[0]
+	made.Close()
+	s := &server{
+		address: fmt.Sprintf("127.0.0.1:%d", ports.Free(t)), handler: handler,
+		certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil },
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Start(ctx) }()
+	t.Cleanup(func() { stop(); g.Expect(<-ended).To(Succeed()) })
+	g.Eventually(func() error { return s.started(nil) }, 5*time.Second).Should(Succeed())
+	return s.address
+}
+
+func TestHalfARequestIsNotWaitedForLong(t *testing.T) {
+	address := started(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body) }))
+	for name, half := range map[string]string{
+		"a head":           "POST /validate HTTP/1.1\r\nHost: x\r\n",
+		"a body":           "POST /validate HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{",
+		"nothing":          "",
+		"too large a head": "POST /validate HTTP/1.1\r\nX: " + strings.Repeat("x", 2*largestHead),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}})
+			g.Expect(err).NotTo(HaveOccurred())
+			defer conn.Close()
+			g.Expect(conn.ConnectionState().NegotiatedProtocol).To(Equal("http/1.1"))
+			_, err = io.WriteString(conn, half)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(conn.SetReadDeadline(time.Now().Add(10 * arrives))).To(Succeed())
+			_, err = io.ReadAll(conn)
+			g.Expect(errors.Is(err, os.ErrDeadlineExceeded)).To(BeFalse(), "the connection is closed")
+		})
+	}
+}
+
+// Of all connections the oldest of who has most gives way: who has few is never kept out by who has many.
+func TestWhoHasManyConnectionsGivesWay(t *testing.T) {
+	g, l := NewWithT(t), newCounted(nil)
+	made := func(address string) *counting {
+		ours, theirs := net.Pipe()
+		t.Cleanup(func() { ours.Close(); theirs.Close() })
+		return &counting{Conn: ours, of: l, address: address}
+	}
+	add := func(c *counting) (bool, *counting) {
+		taken, gives := l.add(c)
+		if gives != nil {
+			gives.Close()
+		}
+		return taken, gives
+	}
+	var first *counting
+	for i := range connections {
+		c := made(fmt.Sprintf("192.0.2.%d", i%5))
+		if i == 0 {
+			first = c
+		}
+		taken, gives := add(c)
+		g.Expect(taken).To(BeTrue())
+		g.Expect(gives).To(BeNil())
+	}
+	extra := made("192.0.2.0")
+	l.drop(l.from["192.0.2.1"][0])
+	taken, _ := add(extra) // now 192.0.2.0 has one more than the others
+	g.Expect(taken).To(BeTrue())
+	taken, gives := add(made("198.51.100.1"))
+	g.Expect(taken).To(BeTrue())
+	g.Expect(gives).To(BeIdenticalTo(first))
+	taken, gives = add(made("192.0.2.2"))
+	g.Expect(taken).To(BeFalse(), "it has as many as any")
+	g.Expect(gives).To(BeNil())
+	g.Expect(l.all).To(Equal(connections))
 }
 
 // Connections beyond the bound are closed, and counted again when they are.
@@ -129,7 +297,7 @@ func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
 	g := NewWithT(t)
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	g.Expect(err).NotTo(HaveOccurred())
-	listener := &counted{Listener: inner, from: map[string]int{}}
+	listener := newCounted(inner)
 	defer listener.Close()
 	accepted := make(chan net.Conn, connectionsFromOne)
 	go func() {

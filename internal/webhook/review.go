@@ -48,8 +48,7 @@ func (r reviewer) Handle(ctx context.Context, request admission.Request) admissi
 	}
 	switch after := after.(type) {
 	case *v1alpha1.Infra:
-		was, _ := before.(*v1alpha1.Infra)
-		return admission.Allowed("").WithWarnings(append(r.warnings(ctx, after), r.reservations(ctx, was, after)...)...)
+		return admission.Allowed("").WithWarnings(r.warnings(ctx, after)...)
 	case *dpuv1.DPUHCPBridge:
 		return r.bridge(ctx, before, after)
 	}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,18 +19,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 )
 
-// What a connection may cost. controller-runtime's own server bounds neither their number nor the time that a body takes.
+// What a connection may cost. controller-runtime's own server bounds neither their number nor the time that a body takes, and speaks
+// HTTP/2, in which a client can have us wait in more ways than in HTTP/1.1, which API servers use with webhooks (apiserver,
+// pkg/util/webhook/client.go).
 const (
-	// connections, of one address and of all: each takes some 50 KiB with its TLS.
-	connectionsFromOne, connections = 50, 500
-	// arrives is how long a request may take to arrive: an API server sends it in one piece.
-	arrives = 2 * time.Second
+	// connectionsFromOne are as many as wait in turn and are judged; of all connections each takes some 50 KiB with its TLS.
+	connectionsFromOne, connections = inTurn + fromOne, 1000
+	// arrives is how long a request may take to arrive: an API server sends it in one piece. In answered it must have its answer.
+	arrives  = 2 * time.Second
+	answered = arrives + 2*patience
 	// idles is how long a connection may be without one: API servers keep theirs.
 	idles = 90 * time.Second
-	// largestHead of a request, and what of its body is kept before it is read.
-	largestHead, receiveBuffer = 16 << 10, 64 << 10
-	// streams of one connection: as many as wait in turn, and those that are judged.
-	streams = inTurn + fromOne
+	// largestHead of a request.
+	largestHead = 16 << 10
 )
 
 // server is where API servers ask.
@@ -70,13 +72,13 @@ func (s *server) Start(ctx context.Context) error {
 		return fmt.Errorf("--webhook-bind-address: %w", err)
 	}
 	serving := &http.Server{
-		Handler: s.handler, TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate},
-		ReadHeaderTimeout: arrives, ReadTimeout: arrives, IdleTimeout: idles, MaxHeaderBytes: largestHead,
-		HTTP2:    &http.HTTP2Config{MaxConcurrentStreams: streams, MaxReceiveBufferPerConnection: receiveBuffer, MaxReceiveBufferPerStream: receiveBuffer},
+		Handler: s.handler, Protocols: new(http.Protocols), TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate},
+		ReadHeaderTimeout: arrives, ReadTimeout: arrives, WriteTimeout: answered, IdleTimeout: idles, MaxHeaderBytes: largestHead,
 		ErrorLog: log.New(io.Discard, "", 0), // whoever connects and says nonsense would write our log
 	}
+	serving.Protocols.SetHTTP1(true)
 	all.Go(func() error {
-		if err := serving.ServeTLS(&counted{Listener: listener, from: map[string]int{}}, "", ""); !errors.Is(err, http.ErrServerClosed) {
+		if err := serving.ServeTLS(newCounted(listener), "", ""); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
 		return nil
@@ -85,19 +87,27 @@ func (s *server) Start(ctx context.Context) error {
 		<-ctx.Done()
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*patience)
 		defer cancel()
-		return serving.Shutdown(last)
+		if serving.Shutdown(last) != nil { // somebody does not take his answer
+			return serving.Close()
+		}
+		return nil
 	})
 	s.listens.Store(true)
 	return all.Wait()
 }
 
-// counted closes connections beyond the bounds as soon as they are made.
+// counted bounds connections: of one address too many are closed as soon as they are made, and when there are too many in all, the oldest
+// of the address that has most gives way.
 type counted struct {
 	net.Listener
 
 	mu   sync.Mutex
-	from map[string]int
+	from map[string][]*counting // oldest first
 	all  int
+}
+
+func newCounted(l net.Listener) *counted {
+	return &counted{Listener: l, from: map[string][]*counting{}}
 }
 
 // Accept implements net.Listener.
@@ -107,41 +117,62 @@ func (l *counted) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		address := hostOf(conn.RemoteAddr().String())
-		if l.add(address) {
-			return &counting{Conn: conn, closed: sync.OnceFunc(func() { l.drop(address) })}, nil
+		c := &counting{Conn: conn, of: l, address: hostOf(conn.RemoteAddr().String())}
+		taken, gives := l.add(c)
+		if gives != nil {
+			gives.Close()
+		}
+		if taken {
+			return c, nil
 		}
 		conn.Close()
 	}
 }
 
-func (l *counted) add(address string) bool {
+// add a connection, if there is room, or one that gives way.
+func (l *counted) add(c *counting) (taken bool, gives *counting) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.all == connections || l.from[address] == connectionsFromOne {
-		return false
+	if len(l.from[c.address]) == connectionsFromOne {
+		return false, nil
+	}
+	if l.all == connections {
+		for _, ofOne := range l.from {
+			if gives == nil || len(ofOne) > len(l.from[gives.address]) {
+				gives = ofOne[0]
+			}
+		}
+		if len(l.from[gives.address]) <= len(l.from[c.address])+1 { // nobody has more
+			return false, nil
+		}
 	}
 	l.all++
-	l.from[address]++
-	return true
+	l.from[c.address] = append(l.from[c.address], c)
+	return true, gives
 }
 
-func (l *counted) drop(address string) {
+func (l *counted) drop(c *counting) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	ofOne := l.from[c.address]
+	i := slices.Index(ofOne, c)
+	if i < 0 {
+		return
+	}
 	l.all--
-	if l.from[address]--; l.from[address] == 0 {
-		delete(l.from, address)
+	if l.from[c.address] = slices.Delete(ofOne, i, i+1); len(l.from[c.address]) == 0 {
+		delete(l.from, c.address)
 	}
 }
 
 type counting struct {
 	net.Conn
-	closed func()
+	of      *counted
+	address string
 }
 
 // Close implements net.Conn.
 func (c *counting) Close() error {
-	c.closed()
+	c.of.drop(c)
 	return c.Conn.Close()
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"time"
 
+	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -49,11 +51,11 @@ type Options struct {
 
 // Setup adds the server, and its certificates, to a manager that is ready when they serve.
 func Setup(manager ctrl.Manager, observer *observe.Observer, o Options) error {
-	if _, _, err := net.SplitHostPort(o.Address); err != nil {
+	if _, err := net.ResolveTCPAddr("tcp", o.Address); err != nil {
 		return fmt.Errorf("--webhook-bind-address %q: write ip:port, e.g. :9443: %w", o.Address, err)
 	}
 	served := http.NewServeMux()
-	served.Handle(Path, newGate(handlerOf(o.reviewer(manager, observer))))
+	served.Handle(Path, newGate(handlerOf(o.reviewer(manager, observer), manager.GetLogger().WithName("webhook"))))
 	serving := &server{address: o.Address, files: o.CertDir, handler: served}
 	ready := []healthz.Checker{serving.started}
 	if o.CertDir == "" {
@@ -89,8 +91,17 @@ func allOf(checks []healthz.Checker) healthz.Checker {
 
 // handlerOf a reviewer lets a panic end the connection: to the API server that is a webhook that does not answer, and stops
 // nobody. Recovered, it would be a refusal.
-func handlerOf(r admission.Handler) http.Handler {
-	return (&admission.Webhook{Handler: r}).WithRecoverPanic(false)
+func handlerOf(r admission.Handler, log logr.Logger) http.Handler {
+	judge := (&admission.Webhook{Handler: r}).WithRecoverPanic(false)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if problem := recover(); problem != nil {
+				log.Error(fmt.Errorf("%v", problem), "a review that was not answered, a bug in oooi", "stack", string(debug.Stack()))
+				panic(http.ErrAbortHandler)
+			}
+		}()
+		judge.ServeHTTP(w, r)
+	})
 }
 
 // addRotation watches the two objects by name, and nothing else of their kinds: no permission is needed for more.

@@ -16,8 +16,6 @@ const (
 	widest = 256
 	// most warnings of findings: beyond, nobody reads; and of 4096 bytes in all the API server drops what comes later.
 	most = 10
-	// mostMoved reservations are told one by one, beside them.
-	mostMoved = 3
 )
 
 // warningsOf findings are for a terminal: the code, the field, the sentence.
@@ -54,11 +52,6 @@ func warning(f preflight.Finding) string {
 	if f.Field != "" {
 		text = f.Code + " " + f.Field + ": " + f.Reason
 	}
-	return line(text)
-}
-
-// line is a text as such a header can carry it.
-func line(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '

@@ -27,7 +27,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/preflight"
 )
@@ -60,18 +59,12 @@ func TestTheWorstIsWarnedOfFirst(t *testing.T) {
 func TestWhatIsSwitchedOffIsWarnedOf(t *testing.T) {
 	scheme := runtime.NewScheme()
 	NewWithT(t).Expect(errors.Join(v1alpha1.AddToScheme(scheme), clientgoscheme.AddToScheme(scheme))).To(Succeed())
-	var leased []client.Object
-	var taken, outside []v1alpha1.Reservation
+	var outside []v1alpha1.Reservation
 	for i := range 20 {
-		ip, mac := v1alpha1.IPv4Address(fmt.Sprintf("192.168.100.%d", 50+i)), v1alpha1.MACAddress(fmt.Sprintf("52:54:00:00:00:%02d", i))
-		leased = append(leased, &v1alpha1.DHCPLease{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: fmt.Sprint("l", i), Labels: map[string]string{names.LabelInfra: "c1", names.LabelInfraNamespace: "clusters"}},
-			Spec:       v1alpha1.DHCPLeaseSpec{IP: ip, MAC: mac, Hostname: strings.Repeat("w", 200), State: v1alpha1.LeaseBound},
-		})
-		taken = append(taken, v1alpha1.Reservation{IP: ip, MAC: "52:54:00:00:01:" + mac[15:]})
-		outside = append(outside, v1alpha1.Reservation{IP: v1alpha1.IPv4Address(fmt.Sprintf("10.9.9.%d", 50+i)), MAC: mac})
+		ip, mac := v1alpha1.IPv4Address(fmt.Sprintf("10.9.9.%d", 50+i)), v1alpha1.MACAddress(fmt.Sprintf("52:54:00:00:00:%02d", i))
+		outside = append(outside, v1alpha1.Reservation{IP: ip, MAC: mac})
 	}
-	live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(leased...).Build()
+	live := fake.NewClientBuilder().WithScheme(scheme).Build()
 	o := &observe.Observer{Reader: live, Live: live, Kinds: observe.NewKinds(true, true), Listeners: observe.NewListeners(), Now: time.Now}
 	r := reviewer{observer: o, scheme: scheme, decoder: admission.NewDecoder(scheme), log: logr.Discard()}
 	off := v1alpha1.InfraComponents{}
@@ -79,7 +72,7 @@ func TestWhatIsSwitchedOffIsWarnedOf(t *testing.T) {
 	for code, components := range map[string]v1alpha1.InfraComponents{
 		"ProxyIsOff": {Proxy: off.Proxy}, "DNSIsOff": {DNS: off.DNS}, "ServicesAreOff": off,
 	} {
-		for name, reservations := range map[string][]v1alpha1.Reservation{"alone": nil, "beside addresses that are taken": taken, "beside addresses of elsewhere": outside} {
+		for name, reservations := range map[string][]v1alpha1.Reservation{"alone": nil, "beside addresses of elsewhere": outside} {
 			t.Run(code+" "+name, func(t *testing.T) {
 				g := NewWithT(t)
 				infra := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1"}}
@@ -93,9 +86,6 @@ func TestWhatIsSwitchedOffIsWarnedOf(t *testing.T) {
 				}})
 				g.Expect(answer.Warnings).To(ContainElement(HavePrefix(code + " ")))
 				g.Expect(len(strings.Join(answer.Warnings, ""))).To(BeNumerically("<=", 4096))
-				if reservations != nil {
-					g.Expect(answer.Warnings[len(answer.Warnings)-1]).To(And(MatchRegexp(`^\d+ more reservations `), HaveSuffix("kubectl -n clusters get dhcpleases")))
-				}
 			})
 		}
 	}
@@ -132,7 +122,7 @@ func TestReadsThatHangHoldNobodyUp(t *testing.T) {
 		answer := httptest.NewRecorder()
 		newGate(handlerOf(admission.HandlerFunc(func(ctx context.Context, _ admission.Request) admission.Response {
 			return admission.Allowed("").WithWarnings(r.warnings(ctx, &v1alpha1.Infra{})...)
-		}))).ServeHTTP(answer, posted("192.0.2.1:1", review))
+		}), logr.Discard())).ServeHTTP(answer, posted("192.0.2.1:1", review))
 		g.Expect(answer.Body.String()).To(ContainSubstring(notJudged))
 		g.Expect(time.Since(began)).To(Equal(patience))
 	})
@@ -143,7 +133,7 @@ const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","re
 
 // A panic that was answered would be a refusal; one that ends the connection stops nobody.
 func TestAPanicIsNoAnswer(t *testing.T) {
-	server := httptest.NewServer(handlerOf(admission.HandlerFunc(func(context.Context, admission.Request) admission.Response { panic(errors.New("ours")) })))
+	server := httptest.NewServer(handlerOf(admission.HandlerFunc(func(context.Context, admission.Request) admission.Response { panic(errors.New("ours")) }), logr.Discard()))
 	defer server.Close()
 	answer, err := http.Post(server.URL, "application/json", bytes.NewBufferString(review))
 	if err == nil {

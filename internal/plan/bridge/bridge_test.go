@@ -381,6 +381,11 @@ func TestAKeyIsKeptAsLongAsAHostedClusterReadsIt(t *testing.T) {
 	labels := "kubectl -n dpf label --overwrite hostedcluster b1 app.kubernetes.io/managed-by=oooi"
 	g.Expect(bridge.End(r)).To(And(HaveField("Reason", dpuv1.ReasonCleanupFailed), HaveField("Secrets", BeEmpty()), HaveField("Message", And(ContainSubstring(labels), ContainSubstring(key.Name)))))
 	g.Expect(bridge.Of(in).Findings).To(ContainElement(And(HaveField("Reason", "HostedClusterTaken"), HaveField("Message", ContainSubstring(labels)))))
+	in.Key.Secret = nil // admission reads no Secret
+	in.Bridge.Status.Conditions = []metav1.Condition{{Type: dpuv1.ConditionHostedClusterAvailable}}
+	g.Expect(bridge.Of(in).Findings).To(ContainElement(And(HaveField("Reason", "HostedClusterTaken"), HaveField("Message", ContainSubstring(labels)))))
+	in.Bridge.Status.Conditions = nil
+	g.Expect(bridge.Of(in).Findings).To(ContainElement(And(HaveField("Reason", "HostedClusterTaken"), HaveField("Message", ContainSubstring("another name")))), "HyperShift's command line names keys alike")
 	r.Bridge = in.Bridge.DeepCopy()
 	r.Bridge.Annotations = map[string]string{names.AnnotationForceDelete: "true"}
 	g.Expect(bridge.End(r)).To(HaveField("Secrets", ConsistOf(other)), "all but the key")

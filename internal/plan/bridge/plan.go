@@ -119,7 +119,7 @@ func (in Input) prerequisites() (all []finding.Finding) {
 	}
 	if hc := in.HostedCluster; hc != nil && in.cluster() == nil {
 		taken := finding.Wrong(dpuv1.ConditionReady, "HostedClusterTaken").At("metadata.name")
-		if in.reads(in.Key.Secret) {
+		if in.reads(in.Key.Secret) || Reported(in.Bridge) && in.refersToKey() { // admission does not read the Secret
 			all = append(all, taken.Say("HostedCluster %s/%s reads the key of this bridge, and its labels do not name the bridge any more: put them back with: %s", hc.Namespace, hc.Name, in.relabelling()))
 		} else {
 			all = append(all, taken.Say("HostedCluster %s/%s exists and is not of this bridge; it is left alone: give the bridge another name, or remove the HostedCluster", hc.Namespace, hc.Name))

@@ -119,6 +119,13 @@ func (in Input) reads(s *corev1.Secret) bool {
 	return slices.Contains(read, corev1.LocalObjectReference{Name: s.Name})
 }
 
+// refersToKey says whether the HostedCluster of the bridge's name, whosever it is, names the bridge's key. HyperShift's own command line
+// gives its keys the same name.
+func (in Input) refersToKey() bool {
+	e := in.HostedCluster.Spec.SecretEncryption
+	return e != nil && e.AESCBC != nil && e.AESCBC.ActiveKey.Name == names.BridgeKey(in.Bridge.Name)
+}
+
 // relabelling is the command that makes a HostedCluster the bridge's again.
 func (in Input) relabelling() string {
 	command := fmt.Sprintf("kubectl -n %s label --overwrite hostedcluster %s", in.Bridge.Namespace, in.Bridge.Name)

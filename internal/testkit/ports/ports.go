@@ -2,10 +2,12 @@
 package ports
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -32,15 +34,17 @@ func free(port uint16) bool {
 	for _, host := range []string{"127.0.0.1", "[::1]"} {
 		at := fmt.Sprintf("%s:%d", host, port)
 		tcp, err := net.Listen("tcp", at)
-		if err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
 			return false
+		} else if err == nil { // a machine may have no IPv6
+			tcp.Close()
 		}
-		tcp.Close()
 		udp, err := net.ListenPacket("udp", at)
-		if err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
 			return false
+		} else if err == nil {
+			udp.Close()
 		}
-		udp.Close()
 	}
 	return true
 }

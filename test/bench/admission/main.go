@@ -1,5 +1,5 @@
 // Command admission measures how long the webhook takes to judge a DPUHCPBridge, among many, against a real kube-apiserver: over HTTPS,
-// as the API server asks, with every Secret and the image mapping read anew.
+// as the API server asks, with the image mapping read anew.
 package main
 
 import (
