@@ -37,6 +37,8 @@ type Facts struct {
 	Approved map[string][]Approval
 	// Services are the addresses of Services in the hosted cluster, unmapped, and whose they are.
 	Services map[netip.Addr]string
+	// ServicesUnknown: there are more Services than are kept.
+	ServicesUnknown bool
 	// ServiceNetworks are where Services get their addresses from: a certificate outlives the day on which one is free.
 	ServiceNetworks []netip.Prefix
 	// API are the addresses of the hosted cluster's API server.

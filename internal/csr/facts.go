@@ -204,6 +204,9 @@ func (q *question) takesFromNoService() (bool, string) {
 				return "in the Services' network " + network.String()
 			}
 		}
+		if q.ServicesUnknown {
+			return "perhaps that of a Service: the hosted cluster has more of them than are kept"
+		}
 		return ""
 	})
 }

@@ -329,6 +329,10 @@ var forgeries = []forgery{
 	{"the API's Service, as its own", serve, rules("AddressesOfNoService"), has("172.31.0.1")},
 	{"a load balancer's address, as its own", serve, rules("AddressesOfNoService"), has("192.168.50.9")},
 	{"an address that a Service may get, as its own", serve, rules("AddressesOfNoService"), has("172.31.200.1")},
+	{"any address where Services are not known", serve, rules("AddressesOfNoService"), func(d *draft) {
+		d.facts.ServicesUnknown = true
+		has("192.168.100.99")(d)
+	}},
 	{"the API server's address", serve, nil, address("192.168.50.5")},
 	{"the API server's address, as its own", serve, rules("AddressesOfNoAPI"), has("192.168.50.5")},
 	{"an endpoint of the API, as its own", serve, rules("AddressesOfNoAPI"), has("172.20.0.1")},

@@ -27,9 +27,8 @@ const (
 	answersIn  = 4 * time.Second
 )
 
-// Bounds of what a hosted API may have us keep in memory.
+// Bounds of what a hosted API may have us keep in memory, beside those in budget.go.
 const (
-	largestAnswer  = 8 << 20
 	largestHeader  = 64 << 10
 	receiveBuffer  = 64 << 10
 	largestMessage = 2 << 10
@@ -47,6 +46,7 @@ type api struct {
 	server *url.URL
 	token  string
 	client *http.Client
+	large  chan struct{}
 
 	mu     sync.Mutex
 	opened []net.Conn
@@ -82,7 +82,7 @@ func connect(server string, access Access, dial Dial) (*api, error) {
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
-	a := &api{server: u, token: access.Token}
+	a := &api{server: u, token: access.Token, large: make(chan struct{}, 1)}
 	a.client = &http.Client{
 		Transport: &http.Transport{
 			Proxy: nil, // not the environment's either
@@ -93,7 +93,7 @@ func connect(server string, access Access, dial Dial) (*api, error) {
 				if err != nil {
 					return nil, err
 				}
-				return conn, a.keep(conn)
+				return rationed{conn}, a.keep(conn)
 			},
 			TLSClientConfig: config, TLSHandshakeTimeout: connectsIn, ResponseHeaderTimeout: 3 * connectsIn,
 			ForceAttemptHTTP2: true, DisableCompression: true, MaxResponseHeaderBytes: largestHeader,
@@ -122,6 +122,7 @@ func (a *api) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closed = true
+	kept.leave(a)
 	for _, conn := range a.opened {
 		conn.Close()
 	}
@@ -174,17 +175,26 @@ func (a *api) open(ctx context.Context, r request) (io.ReadCloser, error) {
 func (a *api) do(ctx context.Context, r request) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*connectsIn)
 	defer cancel()
+	m, err := a.meter(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	text, err := io.ReadAll(m)
+	return bounded(text), err
+}
+
+// meter sends a request whose answer is read object by object.
+func (a *api) meter(ctx context.Context, r request) (*meter, error) {
 	body, err := a.open(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	defer body.Close()
-	text, err := io.ReadAll(io.LimitReader(body, largestAnswer+1))
-	if len(text) > largestAnswer {
-		return nil, errTooMuch
-	}
-	return text, err
+	return &meter{ctx: ctx, body: body, large: a.large}, nil
 }
+
+// keeps more of this hosted cluster, or less.
+func (a *api) keeps(more int) error { return kept.take(a, more) }
 
 // statusOf is what an API server said in place of a success.
 func statusOf(r request, answer *http.Response) error {

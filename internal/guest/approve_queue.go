@@ -11,7 +11,9 @@ import (
 // host's name. A Node's own requests are counted apart from those.
 const (
 	mostOfHost  = 50
-	mostWaiting = 20000
+	mostWaiting = 5000
+	// mostApproved are counted, which an administrator of the hosted cluster alone makes.
+	mostApproved = 20000
 )
 
 // waiting is a CSR that is well formed.
@@ -95,7 +97,7 @@ func (a *approvals) add(host string, one csr.Approval) error {
 		a.hosts[host] = map[string]csr.Approval{}
 	}
 	a.hosts[host][one.Name] = one
-	if a.count++; a.count > mostWaiting {
+	if a.count++; a.count > mostApproved {
 		return errTooMuch
 	}
 	return nil

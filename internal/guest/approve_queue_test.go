@@ -40,11 +40,11 @@ func TestApprovalsAreBounded(t *testing.T) {
 	given := func(i int) error {
 		return a.add(fmt.Sprintf("host-%d", i%3), csr.Approval{Name: fmt.Sprintf("given-%d", i)})
 	}
-	for i := range mostWaiting {
+	for i := range mostApproved {
 		g.Expect(given(i)).To(Succeed())
 		g.Expect(given(i)).To(Succeed(), "the same again")
 	}
-	g.Expect(given(mostWaiting)).To(MatchError(errTooMuch))
+	g.Expect(given(mostApproved)).To(MatchError(errTooMuch))
 	v := &approving{approver: &approver{life: newLife()}, queue: newQueue(), approved: a}
 	g.Expect(v.take(watch.Added, []byte(`{
 		"metadata": {"name": "another"}, "spec": {"signerName": "kubernetes.io/kube-apiserver-client-kubelet"},
@@ -52,7 +52,7 @@ func TestApprovalsAreBounded(t *testing.T) {
 	}`))).To(MatchError(errTooMuch), "the visit ends")
 	v.approved.remove("", "another")
 	a = v.approved
-	for i := range mostWaiting + 1 {
+	for i := range mostApproved + 1 {
 		a.remove(fmt.Sprintf("host-%d", i%3), fmt.Sprintf("given-%d", i))
 		a.remove("nobody", "none")
 	}

@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"encoding/json"
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,8 +25,8 @@ type host struct {
 var hosts = collection[host]{path: "/api/v1/nodes", of: hostOfNode}
 
 func hostOfNode(object []byte) (host, error) {
-	n, err := whole[corev1.Node](object)
-	h := host{Name: n.Name}
+	n, err := whole[nodeObject](object)
+	h := host{Name: n.Metadata.Name}
 	for _, a := range n.Status.Addresses {
 		if ip, err := netip.ParseAddr(a.Address); err == nil {
 			h.Addresses = append(h.Addresses, ip.Unmap())
@@ -41,15 +42,35 @@ func hostOfNode(object []byte) (host, error) {
 type taken struct {
 	Service   string
 	Addresses []netip.Addr
+	Unknown   bool // whose Services' they are: any user of the hosted cluster makes as many as he likes
 }
 
-var takenByServices = collection[taken]{path: "/api/v1/services", of: func(object []byte) (taken, error) {
-	s, err := whole[corev1.Service](object)
+// takenByServices without the ports, of which there may be many.
+var takenByServices = collection[taken]{path: "/api/v1/services", over: &taken{Unknown: true}, of: func(object []byte) (taken, error) {
+	var s struct {
+		identified
+		Spec struct {
+			Type           corev1.ServiceType `json:"type"`
+			ClusterIP      string             `json:"clusterIP"`
+			ClusterIPs     []string           `json:"clusterIPs"`
+			ExternalIPs    []string           `json:"externalIPs"`
+			LoadBalancerIP string             `json:"loadBalancerIP"`
+		} `json:"spec"`
+		Status struct {
+			LoadBalancer struct {
+				Ingress []struct {
+					IP string `json:"ip"`
+				} `json:"ingress"`
+			} `json:"loadBalancer"`
+		} `json:"status"`
+	}
+	err := json.Unmarshal(object, &s)
 	at := append(append([]string{s.Spec.ClusterIP, s.Spec.LoadBalancerIP}, s.Spec.ClusterIPs...), s.Spec.ExternalIPs...)
 	for _, i := range s.Status.LoadBalancer.Ingress {
 		at = append(at, i.IP)
 	}
-	return taken{s.Namespace + "/" + s.Name, addressesOf(at)}, err
+	unread := s.Spec.Type == "" // each has one, but for what is left of an object with too many parts (bounded)
+	return taken{s.Metadata.Namespace + "/" + s.Metadata.Name, addressesOf(at), unread}, err
 }}
 
 // apiEndpoints are where the hosted API server says that it is.
@@ -77,6 +98,7 @@ func addressesOf(texts []string) (all []netip.Addr) {
 type surroundings struct {
 	nodes    map[string]csr.Node
 	services map[netip.Addr]string
+	unknown  bool // whether there are Services that are not among them
 	api      []netip.Addr
 }
 
@@ -88,8 +110,9 @@ func (s *surroundings) haveNodes(all []host) {
 }
 
 func (s *surroundings) haveServices(all []taken) {
-	s.services = map[netip.Addr]string{}
+	s.services, s.unknown = map[netip.Addr]string{}, false
 	for _, t := range all {
+		s.unknown = s.unknown || t.Unknown
 		for _, ip := range t.Addresses {
 			s.services[ip] = t.Service
 		}

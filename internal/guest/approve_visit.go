@@ -209,7 +209,7 @@ func (v *approving) takeNew(r *certv1.CertificateSigningRequest) {
 // factsNow are the facts about a host as they were seen last.
 func (v *approving) factsNow(host string, dpus []csr.DPU) csr.Facts {
 	return csr.Facts{
-		Cluster: v.want.Cluster, DPUs: dpus, Nodes: v.around.nodes, Leases: v.leases, Services: v.around.services, Now: time.Now(),
+		Cluster: v.want.Cluster, DPUs: dpus, Nodes: v.around.nodes, Leases: v.leases, Services: v.around.services, ServicesUnknown: v.around.unknown, Now: time.Now(),
 		ServiceNetworks: v.want.ServiceNetworks,
 		API:             slices.Concat(v.want.API, v.around.api),
 		Approved:        map[string][]csr.Approval{host: slices.Collect(maps.Values(v.approved.hosts[host]))},

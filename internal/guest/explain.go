@@ -3,6 +3,7 @@ package guest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -69,7 +70,7 @@ func gather(ctx context.Context, a *api, name string, f *csr.Facts) error {
 			return err
 		}
 	}
-	f.Nodes, f.Services, f.API = around.nodes, around.services, slices.Concat(f.API, around.api)
+	f.Nodes, f.Services, f.ServicesUnknown, f.API = around.nodes, around.services, around.unknown, slices.Concat(f.API, around.api)
 	if _, joined := f.Nodes[name]; !joined {
 		return nil
 	}
@@ -81,8 +82,13 @@ func gather(ctx context.Context, a *api, name string, f *csr.Facts) error {
 }
 
 func listAll[T any](ctx context.Context, a *api, c collection[T], have func([]T)) error {
-	s := c.shelf()
+	s := c.shelf(a)
+	defer s.clear()
 	_, err := c.list(ctx, a, s.put)
+	if c.over != nil && errors.Is(err, errTooMuch) {
+		have([]T{*c.over})
+		return nil
+	}
 	have(s.inOrder())
 	return err
 }

@@ -11,19 +11,17 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// pageSize bounds what a hosted cluster can make us read at once; mostObjects and mostBytes, what we keep of one resource.
-const (
-	pageSize    = 250
-	mostObjects = 5000
-	mostBytes   = 4 << 20
-)
+// pageSize bounds what a hosted API server has to hold for us at once.
+const pageSize = 250
 
 // collection is what is read of one resource; of gives what is kept of an object.
 type collection[T any] struct {
@@ -31,6 +29,7 @@ type collection[T any] struct {
 	selects      url.Values // labelSelector, fieldSelector
 	metadataOnly bool
 	of           func(object []byte) (T, error)
+	over         *T // stands for a collection with more than is kept, which else ends the visit
 }
 
 // identified is what every object has.
@@ -46,11 +45,30 @@ type identified struct {
 // have us ask for ever.
 const shortest = time.Second
 
-// follow lists a collection, then watches it, and hands over all of it, in the order of names, at first and after every change.
-// It ends with an error only.
+// follow lists a collection, then watches it, and hands over all of it, in the order of names, at first and after changes, not more often
+// than tellEvery. It ends with an error only.
 func follow[T any](ctx context.Context, a *api, c collection[T], have func([]T)) error {
-	s := c.shelf()
-	return c.stream(ctx, a, s.put, func() { have(s.inOrder()) })
+	for {
+		err := c.follow(ctx, a, have)
+		if c.over == nil || !errors.Is(err, errTooMuch) || ctx.Err() != nil {
+			return err
+		}
+		have([]T{*c.over})
+		pause(ctx, crowdedPause) // it may have been made smaller
+	}
+}
+
+func (c collection[T]) follow(ctx context.Context, a *api, have func([]T)) error {
+	s := c.shelf(a)
+	defer s.clear()
+	news := make(chan struct{}, 1)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return c.stream(ctx, a, s.put, func() { poke(news) }) })
+	group.Go(func() error {
+		tell(ctx, news, func() { have(s.inOrder()) })
+		return nil
+	})
+	return group.Wait()
 }
 
 // take is given each object of a collection, as added, and then each change.
@@ -75,43 +93,47 @@ func (c collection[T]) stream(ctx context.Context, a *api, take take, changed fu
 
 // list reads all of a collection, page by page.
 func (c collection[T]) list(ctx context.Context, a *api, take take) (version string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, listedIn)
+	defer cancel()
+	left := mostListed
+	for from := ""; ; left-- { // an empty page counts, too
+		about, err := c.page(ctx, a, from, func(object []byte) error {
+			if left--; left < 0 {
+				return errTooMuch
+			}
+			return take(watch.Added, object)
+		})
+		if err != nil || about.Continue == "" {
+			return about.ResourceVersion, err
+		}
+		if from = about.Continue; left < 0 {
+			return "", errTooMuch
+		}
+	}
+}
+
+// page reads one, object by object.
+func (c collection[T]) page(ctx context.Context, a *api, from string, take func(object []byte) error) (listMeta, error) {
 	accept := asJSON
 	if c.metadataOnly {
 		accept = asMetaList
 	}
-	limit := pageSize
-	for from := ""; ; {
-		text, err := a.do(ctx, request{verb: http.MethodGet, path: c.path, accept: accept, query: c.query("limit", strconv.Itoa(limit), "continue", from)})
-		if errors.Is(err, errTooMuch) && limit > 1 {
-			limit = max(1, limit/16) // a few objects as large as an API server stores must not hide the others
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		var page struct {
-			Metadata metav1.ListMeta   `json:"metadata"`
-			Items    []json.RawMessage `json:"items"`
-		}
-		if err := json.Unmarshal(text, &page); err != nil {
-			return "", errNoKubernetes
-		}
-		for _, item := range page.Items {
-			if err := take(watch.Added, item); err != nil {
-				return "", err
-			}
-		}
-		if from = page.Metadata.Continue; from == "" {
-			return page.Metadata.ResourceVersion, nil
-		}
+	m, err := a.meter(ctx, request{verb: http.MethodGet, path: c.path, accept: accept, query: c.query("limit", strconv.Itoa(pageSize), "continue", from)})
+	if err != nil {
+		return listMeta{}, err
 	}
+	defer m.Close()
+	about, err := eachOf(m, take)
+	if isSyntax(err) {
+		err = errNoKubernetes
+	}
+	return about, err
 }
 
 var (
 	// errNoKubernetes hides what a parser would quote of an answer.
 	errNoKubernetes = errors.New("the answer is none of a Kubernetes API")
 	errHasty        = errors.New("watches are ended at once")
-	errTooMuch      = fmt.Errorf("there is more than is kept of a hosted cluster: %d objects of a kind, %d MiB", mostObjects, mostBytes>>20)
 )
 
 // watch follows changes from a version on, until the API server ends it, and tells to which version it got.
@@ -120,17 +142,16 @@ func (c collection[T]) watch(ctx context.Context, a *api, version string, take t
 	if c.metadataOnly {
 		accept = asMetadata
 	}
-	body, err := a.open(ctx, request{
+	m, err := a.meter(ctx, request{
 		verb: http.MethodGet, path: c.path, accept: accept,
 		query: c.query("watch", "true", "allowWatchBookmarks", "true", "resourceVersion", version),
 	})
 	if err != nil {
 		return version, err
 	}
-	defer body.Close()
-	budget := &io.LimitedReader{R: body}
-	for events := json.NewDecoder(budget); ; {
-		budget.N = largestAnswer
+	defer m.Close()
+	for events := json.NewDecoder(m); ; {
+		m.next()
 		var event struct {
 			Type   watch.EventType `json:"type"`
 			Object json.RawMessage `json:"object"`
@@ -138,9 +159,9 @@ func (c collection[T]) watch(ctx context.Context, a *api, version string, take t
 		switch err := events.Decode(&event); {
 		case err != nil && ctx.Err() != nil:
 			return version, ctx.Err()
-		case errors.Is(err, io.EOF) && budget.N > 0:
+		case errors.Is(err, io.EOF):
 			return version, nil
-		case err != nil && isSyntax(err) || budget.N <= 0:
+		case isSyntax(err):
 			return version, errNoKubernetes
 		case err != nil:
 			return version, err
@@ -151,20 +172,17 @@ func (c collection[T]) watch(ctx context.Context, a *api, version string, take t
 		if version, err = versionOf(event.Object); err != nil {
 			return version, err
 		}
-		if event.Type == watch.Bookmark {
-			continue
+		if event.Type != watch.Bookmark {
+			if err := take(event.Type, bounded(event.Object)); err != nil {
+				return version, err
+			}
+			changed()
 		}
-		if err := take(event.Type, event.Object); err != nil {
-			return version, err
+		if m.turn { // and the decoder's buffer, which is as large, goes with it
+			events = json.NewDecoder(io.MultiReader(events.Buffered(), m))
+			m.done()
 		}
-		changed()
 	}
-}
-
-func isSyntax(err error) bool {
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	return errors.As(err, &syntax) || errors.As(err, &kind)
 }
 
 func versionOf(object []byte) (string, error) {
@@ -185,14 +203,16 @@ func errorOf(object []byte) error {
 
 // shelf is what is kept of a collection, by namespace and name.
 type shelf[T any] struct {
-	of      func(object []byte) (T, error)
+	of  func(object []byte) (T, error)
+	api *api
+
+	mu      sync.Mutex
 	objects map[string]T
-	sizes   map[string]int // of each as JSON: what it takes in memory is some times that
-	size    int
+	sizes   map[string]int // of each as JSON
 }
 
-func (c collection[T]) shelf() *shelf[T] {
-	return &shelf[T]{of: c.of, objects: map[string]T{}, sizes: map[string]int{}}
+func (c collection[T]) shelf(a *api) *shelf[T] {
+	return &shelf[T]{of: c.of, api: a, objects: map[string]T{}, sizes: map[string]int{}}
 }
 
 // put takes one object in, or out.
@@ -202,11 +222,8 @@ func (s *shelf[T]) put(event watch.EventType, object []byte) error {
 		return errNoKubernetes
 	}
 	name := o.Metadata.Namespace + "/" + o.Metadata.Name
-	s.size -= s.sizes[name]
-	delete(s.objects, name)
-	delete(s.sizes, name)
 	if event == watch.Deleted {
-		return nil
+		return s.keep(name, nil, 0)
 	}
 	kept, err := s.of(object)
 	if err != nil {
@@ -216,14 +233,39 @@ func (s *shelf[T]) put(event watch.EventType, object []byte) error {
 	if err != nil {
 		return err
 	}
-	s.objects[name], s.sizes[name] = kept, len(name)+len(text)
-	if s.size += s.sizes[name]; s.size > mostBytes || len(s.objects) > mostObjects {
+	return s.keep(name, &kept, len(name)+len(text))
+}
+
+// keep one object, or none, in place of what was kept under its name.
+func (s *shelf[T]) keep(name string, object *T, size int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	more := size - s.sizes[name]
+	delete(s.objects, name)
+	delete(s.sizes, name)
+	if object != nil {
+		s.objects[name], s.sizes[name] = *object, size
+	}
+	if err := s.api.keeps(more); err != nil || len(s.objects) > mostObjects {
 		return errTooMuch
 	}
 	return nil
 }
 
+// clear gives back what is kept.
+func (s *shelf[T]) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, size := range s.sizes {
+		_ = s.api.keeps(-size)
+	}
+	clear(s.objects)
+	clear(s.sizes)
+}
+
 func (s *shelf[T]) inOrder() []T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var all []T
 	for _, name := range slices.Sorted(maps.Keys(s.objects)) {
 		all = append(all, s.objects[name])

@@ -3,6 +3,7 @@ package guest
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -36,6 +37,8 @@ const (
 	tellEvery = 250 * time.Millisecond
 	// longestPause leaves room for a connection and its lists in the 30 s in which a cluster that is back is seen.
 	longestPause = 8 * time.Second
+	// crowdedPause is what a hosted cluster waits that has more than is kept: all of it would be read again.
+	crowdedPause = 30 * time.Second
 	// goodVisit is how long one must last for the next to begin without a pause.
 	goodVisit = time.Minute
 )
@@ -125,9 +128,13 @@ func (l *link) visits(ctx context.Context, access Access) {
 		if ctx.Err() != nil {
 			return
 		}
-		if !settled {
+		switch crowded := errors.Is(err, errTooMuch); {
+		case !settled || crowded:
 			l.trouble(plan.GuestUnreachable, fmt.Sprintf("the hosted cluster's API %s is not reached: %s", l.server, why(err, access)))
-		} else if time.Since(begun) > goodVisit {
+			if crowded {
+				pause(ctx, crowdedPause)
+			}
+		case time.Since(begun) > goodVisit:
 			tries = 0
 		}
 		pause(ctx, backoff(tries))

@@ -45,22 +45,23 @@ func ownersOf(name types.NamespacedName) collection[types.NamespacedName] {
 	}
 }
 
-// nodes without the images, volumes and conditions that make up most of a Node.
+// nodeObject is a Node without the images, volumes and conditions that make up most of it.
+type nodeObject struct {
+	Metadata struct {
+		Name              string       `json:"name"`
+		DeletionTimestamp *metav1.Time `json:"deletionTimestamp"`
+	} `json:"metadata"`
+	Status struct {
+		Addresses  []corev1.NodeAddress `json:"addresses"`
+		Conditions []struct {
+			Type   corev1.NodeConditionType `json:"type"`
+			Status corev1.ConditionStatus   `json:"status"`
+		} `json:"conditions"`
+	} `json:"status"`
+}
+
 var nodes = collection[plan.GuestNode]{path: "/api/v1/nodes", of: func(object []byte) (plan.GuestNode, error) {
-	var n struct {
-		Metadata struct {
-			Name              string       `json:"name"`
-			DeletionTimestamp *metav1.Time `json:"deletionTimestamp"`
-		} `json:"metadata"`
-		Status struct {
-			Addresses  []corev1.NodeAddress `json:"addresses"`
-			Conditions []struct {
-				Type   corev1.NodeConditionType `json:"type"`
-				Status corev1.ConditionStatus   `json:"status"`
-			} `json:"conditions"`
-		} `json:"status"`
-	}
-	err := json.Unmarshal(object, &n)
+	n, err := whole[nodeObject](object)
 	node := plan.GuestNode{Name: n.Metadata.Name, Deleting: n.Metadata.DeletionTimestamp != nil}
 	for _, a := range n.Status.Addresses {
 		if ip, err := netip.ParseAddr(a.Address); err == nil && ip.Zone() == "" && a.Type == corev1.NodeInternalIP {

@@ -1,0 +1,215 @@
+package guest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/cldmnky/oooi/internal/parts"
+)
+
+// What hosted clusters may have us read, take in and keep. Their administrators are others: what one of them serves is bounded for
+// itself, and shared fairly where it is of all, so that it costs no other hosted cluster anything.
+const (
+	// readAtMost are the bytes a second that come from all hosted clusters together: some thousand Nodes, and less than a processor can
+	// parse. Bytes of all connections are let through in the order in which they came, so that who has few waits for few.
+	readAtMost = 16 << 20
+	readAtOnce = 4 << 20
+	chunk      = 16 << 10
+
+	// largestObject is what an API server stores (etcd takes 1.5 MiB), with its octets as base64. Of objects beyond smallObject one
+	// connection takes in one at a time.
+	largestObject = 3 << 20
+	smallObject   = 64 << 10
+	// mostParts of an object: each costs as much as a Go struct, up to 600 bytes for three of JSON.
+	mostParts = 20000
+
+	// mostObjects of a list, and the time that it may take: pages may say for ever that there are more.
+	mostListed = 50000
+	listedIn   = 2 * time.Minute
+
+	// mostObjects are kept of one resource, mostBytes as JSON of one hosted cluster, and mostOfAll of all of them.
+	mostObjects = 5000
+	mostBytes   = 4 << 20
+	mostOfAll   = 48 << 20
+)
+
+var errTooMuch = fmt.Errorf("there is more than is kept of a hosted cluster: %d objects of a kind, %d MiB", mostObjects, mostBytes>>20)
+
+// fromAll is the share in reading of all connections of the process.
+var fromAll = rate.NewLimiter(readAtMost, readAtOnce)
+
+// rationed is a connection that is read no faster than its share allows.
+type rationed struct{ net.Conn }
+
+// Read implements net.Conn.
+func (c rationed) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p[:min(len(p), chunk)])
+	time.Sleep(fromAll.ReserveN(time.Now(), n).Delay())
+	return n, err
+}
+
+// meter reads objects one after the other, none beyond its bound.
+type meter struct {
+	ctx   context.Context
+	body  io.ReadCloser
+	large chan struct{} // whose is the turn on this connection to take in a large one
+	size  int           // of the object, so far
+	turn  bool
+}
+
+// Read implements io.Reader.
+func (m *meter) Read(p []byte) (int, error) {
+	if m.size >= largestObject {
+		return 0, errTooMuch
+	}
+	if m.size >= smallObject && !m.turn {
+		select {
+		case m.large <- struct{}{}:
+			m.turn = true
+		case <-m.ctx.Done():
+			return 0, m.ctx.Err()
+		}
+	}
+	n, err := m.body.Read(p[:min(len(p), chunk)])
+	m.size += n
+	return n, err
+}
+
+// next object begins.
+func (m *meter) next() { m.size = 0 }
+
+// done lets the next large object of the connection in.
+func (m *meter) done() {
+	if m.turn {
+		m.turn = false
+		<-m.large
+	}
+}
+
+// Close implements io.Closer.
+func (m *meter) Close() error {
+	m.done()
+	return m.body.Close()
+}
+
+// bounded is an object, or but its name if it has more parts than are taken in.
+func bounded(object []byte) []byte {
+	if parts.Of(object) <= mostParts {
+		return object
+	}
+	var o identified
+	if json.Unmarshal(object, &o) != nil {
+		return nil
+	}
+	name, err := json.Marshal(o)
+	if err != nil {
+		return nil
+	}
+	return name
+}
+
+// eachOf hands over the items of a list one by one, as they come, and says what the list says of itself.
+func eachOf(m *meter, take func(object []byte) error) (about listMeta, err error) {
+	d := json.NewDecoder(m)
+	if err := delimiter(d, '{'); err != nil {
+		return about, err
+	}
+	for d.More() {
+		m.next()
+		key, err := d.Token()
+		if err != nil {
+			return about, err
+		}
+		switch key {
+		case "metadata":
+			err = d.Decode(&about)
+		case "items":
+			err = items(d, m, take)
+		default:
+			err = d.Decode(&json.RawMessage{})
+		}
+		if err != nil {
+			return about, err
+		}
+	}
+	return about, delimiter(d, '}')
+}
+
+// listMeta is of metav1.ListMeta what is read.
+type listMeta struct {
+	ResourceVersion string `json:"resourceVersion"`
+	Continue        string `json:"continue"`
+}
+
+func items(d *json.Decoder, m *meter, take func(object []byte) error) error {
+	begin, err := d.Token()
+	if begin == nil || err != nil { // null are none
+		return err
+	}
+	if begin != json.Delim('[') {
+		return errNoKubernetes
+	}
+	for d.More() {
+		m.next()
+		var object json.RawMessage
+		if err := d.Decode(&object); err != nil {
+			return err
+		}
+		if err := take(bounded(object)); err != nil {
+			return err
+		}
+	}
+	return delimiter(d, ']')
+}
+
+func delimiter(d *json.Decoder, want json.Delim) error {
+	token, err := d.Token()
+	if err == nil && token != want {
+		return errNoKubernetes
+	}
+	return err
+}
+
+// isSyntax says whether a server said what no API server says.
+func isSyntax(err error) bool {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	return errors.As(err, &syntax) || errors.As(err, &kind)
+}
+
+// room is what is kept of all hosted clusters, as JSON; in memory it is some times that.
+type room struct {
+	mu  sync.Mutex
+	all int
+	of  map[*api]int
+}
+
+var kept = &room{of: map[*api]int{}}
+
+// take more for a hosted cluster, or less. What all may keep is refused to those that have more than their share of it.
+func (r *room) take(a *api, more int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all += more
+	r.of[a] += more
+	if has := r.of[a]; has > mostBytes || r.all > mostOfAll && has > mostOfAll/len(r.of) {
+		return errTooMuch
+	}
+	return nil
+}
+
+// leave forgets a hosted cluster.
+func (r *room) leave(a *api) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all -= r.of[a]
+	delete(r.of, a)
+}

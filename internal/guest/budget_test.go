@@ -1,0 +1,309 @@
+package guest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+// hostedAPI answers in memory, as a hosted cluster's API does: what for a list, and what for a watch of a path.
+func hostedAPI(answer func(r *http.Request) string) *api {
+	return &api{server: &url.URL{Scheme: "https", Host: "hosted"}, large: make(chan struct{}, 1), client: &http.Client{
+		Transport: answering(func(r *http.Request) (*http.Response, error) {
+			body := io.Reader(strings.NewReader(answer(r)))
+			if err := r.Context().Err(); err != nil {
+				return nil, err
+			}
+			if r.URL.Query().Has("watch") {
+				body = io.MultiReader(body, stays{r.Context()})
+			}
+			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(body)}, nil
+		}),
+	}}
+}
+
+type answering func(*http.Request) (*http.Response, error)
+
+func (f answering) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// stays has nothing more to say, until the request ends.
+type stays struct{ ctx context.Context }
+
+func (s stays) Read([]byte) (int, error) {
+	<-s.ctx.Done()
+	return 0, s.ctx.Err()
+}
+
+// Whatever two hosted clusters send, a third is read as if they were not there, and all together no faster than their bound.
+func TestReadingIsSharedByAllConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		var flood atomic.Int64
+		ctx, stop := context.WithCancel(t.Context())
+		dial := func() net.Conn {
+			ours, theirs := net.Pipe()
+			go func() {
+				for noise := make([]byte, 64<<10); ; {
+					if _, err := theirs.Write(noise); err != nil {
+						return
+					}
+				}
+			}()
+			return rationed{ours}
+		}
+		for range 20 {
+			conn := dial()
+			go func() {
+				for buffer := make([]byte, 64<<10); ctx.Err() == nil; {
+					n, _ := conn.Read(buffer)
+					flood.Add(int64(n))
+				}
+				conn.Close()
+			}()
+		}
+		time.Sleep(10 * time.Second)
+		good, began := dial(), time.Now()
+		_, err := io.ReadFull(good, make([]byte, 4<<10))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(time.Since(began)).To(BeNumerically("<", 100*time.Millisecond))
+		g.Expect(flood.Load()).To(BeNumerically("<=", 11*readAtMost))
+		good.Close()
+		stop()
+		time.Sleep(time.Second) // all have left, and the share is whole again
+	})
+}
+
+func TestConnectionsAreRationed(t *testing.T) {
+	g := NewWithT(t)
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	defer theirs.Close()
+	a, err := connect("https://hosted:6443", Access{}, func(context.Context, string, string) (net.Conn, error) { return ours, nil })
+	g.Expect(err).NotTo(HaveOccurred())
+	defer a.close()
+	conn, err := a.client.Transport.(*http.Transport).DialContext(t.Context(), "tcp", "")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(conn).To(BeAssignableToTypeOf(rationed{}))
+}
+
+func TestOfLargeObjectsOneIsTakenInAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, turn := NewWithT(t), make(chan struct{}, 1)
+		object := strings.Repeat("x", 2*smallObject)
+		begin := func() *meter {
+			return &meter{ctx: t.Context(), body: io.NopCloser(strings.NewReader(object)), large: turn}
+		}
+		first, second := begin(), begin()
+		read, err := io.ReadAll(first)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(read).To(HaveLen(len(object)))
+		var through atomic.Bool
+		go func() {
+			_, _ = io.ReadAll(second)
+			through.Store(true)
+		}()
+		synctest.Wait()
+		g.Expect(second.size).To(BeNumerically("<", smallObject+chunk), "as far as small ones go")
+		g.Expect(through.Load()).To(BeFalse())
+		g.Expect(first.Close()).To(Succeed())
+		synctest.Wait()
+		g.Expect(through.Load()).To(BeTrue())
+	})
+}
+
+func TestAnObjectIsReadUpToItsBound(t *testing.T) {
+	m := &meter{ctx: t.Context(), body: io.NopCloser(strings.NewReader(strings.Repeat("x", 2*largestObject))), large: make(chan struct{}, 1)}
+	read, err := io.ReadAll(m)
+	g := NewWithT(t)
+	g.Expect(err).To(MatchError(errTooMuch))
+	g.Expect(len(read)).To(BeNumerically("<", largestObject+chunk))
+}
+
+// A struct of Go's may take a hundred times the three octets that make it.
+func TestOfAnObjectWithTooManyPartsOnlyTheNameIsTakenIn(t *testing.T) {
+	g := NewWithT(t)
+	object := fmt.Appendf(nil, `{"metadata":{"namespace":"a","name":"b","resourceVersion":"7"},"spec":{"ports":[{}%s]}}`, strings.Repeat(",{}", mostParts))
+	g.Expect(bounded(object)).To(MatchJSON(`{"metadata":{"namespace":"a","name":"b","resourceVersion":"7"}}`))
+	fewer := []byte(strings.Replace(string(object), ",{}", "", 10))
+	g.Expect(bounded(fewer)).To(Equal(fewer))
+	service, err := takenByServices.of(bounded(object))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(service.Unknown).To(BeTrue(), "its addresses are not known")
+}
+
+func TestAListIsReadAsItComes(t *testing.T) {
+	for text, want := range map[string]struct {
+		items    int
+		says     listMeta
+		problem  error
+		anyError bool
+	}{
+		`{"kind":"List","metadata":{"resourceVersion":"5","continue":"x"},"items":[{"a":1},{"b":[2]}]}`: {items: 2, says: listMeta{"5", "x"}},
+		`{"items":[{}],"more":{"deep":[1,{}]},"metadata":{"resourceVersion":"5"}}`:                      {items: 1, says: listMeta{"5", ""}},
+		`{"metadata":{},"items":null}`: {},
+		`{}`:                           {},
+		`[]`:                           {problem: errNoKubernetes},
+		`7`:                            {problem: errNoKubernetes},
+		`{"items":{}}`:                 {problem: errNoKubernetes},
+		`no JSON`:                      {anyError: true},
+		`{"items":[{}`:                 {items: 1, anyError: true},
+		``:                             {anyError: true},
+	} {
+		for name, body := range map[string]io.Reader{"at once": strings.NewReader(text), "by octets": iotest.OneByteReader(strings.NewReader(text))} {
+			t.Run(text+" "+name, func(t *testing.T) {
+				g, items := NewWithT(t), 0
+				says, err := eachOf(&meter{ctx: t.Context(), body: io.NopCloser(body), large: make(chan struct{}, 1)}, func([]byte) error { items++; return nil })
+				switch {
+				case want.anyError:
+					g.Expect(err).To(HaveOccurred())
+				case want.problem != nil:
+					g.Expect(err).To(MatchError(want.problem))
+				default:
+					g.Expect(err).NotTo(HaveOccurred())
+					g.Expect(says).To(Equal(want.says))
+				}
+				g.Expect(items).To(Equal(want.items))
+			})
+		}
+	}
+}
+
+// Pages may say for ever that there are more, with nothing in them, and with what was there before.
+func TestAListThatDoesNotEndIsLeft(t *testing.T) {
+	for name, page := range map[string]string{
+		"empty pages":     `{"metadata":{"continue":"x"},"items":[]}`,
+		"the same object": `{"metadata":{"continue":"x"},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"a"}}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, asked := NewWithT(t), 0
+			a := hostedAPI(func(*http.Request) string { asked++; return page })
+			defer a.close()
+			s := nodes.shelf(a)
+			_, err := nodes.list(t.Context(), a, s.put)
+			g.Expect(err).To(MatchError(errTooMuch))
+			g.Expect(asked).To(BeNumerically("<=", mostListed+2))
+		})
+	}
+}
+
+func TestAListThatTakesItsTimeIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, began := NewWithT(t), time.Now()
+		a := hostedAPI(func(*http.Request) string {
+			time.Sleep(time.Second)
+			return `{"metadata":{"continue":"x"},"items":[]}`
+		})
+		defer a.close()
+		_, err := nodes.list(t.Context(), a, nodes.shelf(a).put)
+		g.Expect(err).To(MatchError(context.DeadlineExceeded))
+		g.Expect(time.Since(began)).To(BeNumerically("~", listedIn, time.Second))
+	})
+}
+
+// What all hosted clusters may have us keep is refused to those that have more than their share of it.
+func TestWhatIsKeptOfAllIsShared(t *testing.T) {
+	g, r := NewWithT(t), &room{of: map[*api]int{}}
+	var all []*api
+	for i := range mostOfAll/mostBytes + 1 {
+		all = append(all, &api{})
+		err := r.take(all[i], mostBytes)
+		if i < mostOfAll/mostBytes {
+			g.Expect(err).NotTo(HaveOccurred())
+		} else {
+			g.Expect(err).To(MatchError(errTooMuch), "all is taken, and this has as much as the others")
+			r.leave(all[i])
+		}
+	}
+	modest := &api{}
+	g.Expect(r.take(modest, mostOfAll/(len(all)+1))).To(Succeed(), "it has its share")
+	g.Expect(r.take(all[0], 1)).To(MatchError(errTooMuch), "no hosted cluster has more than its own bound")
+	for _, a := range append(all, modest) {
+		r.leave(a)
+	}
+	g.Expect(r.all).To(BeZero())
+	g.Expect(r.of).To(BeEmpty())
+}
+
+// 500 changes a second of 5,000 objects would have each of them sorted and compared 500 times.
+func TestManyChangesAreToldTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, told, last := NewWithT(t), 0, 0
+		a := hostedAPI(func(r *http.Request) string {
+			if !r.URL.Query().Has("watch") {
+				return `{"metadata":{"resourceVersion":"1"},"items":[]}`
+			}
+			var events strings.Builder
+			for i := range 1000 {
+				fmt.Fprintf(&events, `{"type":"ADDED","object":{"metadata":{"name":"n%d","resourceVersion":"1"}}}`, i)
+			}
+			return events.String()
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- follow(ctx, a, nodes, func(all []plan.GuestNode) { told++; last = len(all) })
+		}()
+		time.Sleep(3 * tellEvery)
+		synctest.Wait()
+		g.Expect(last).To(Equal(1000))
+		g.Expect(told).To(BeNumerically("<=", 3))
+		stop()
+		g.Expect(<-ended).To(MatchError(context.Canceled))
+		a.close()
+		g.Expect(kept.of).NotTo(HaveKey(a), "what was kept is given back")
+	})
+}
+
+// Any user of a hosted cluster makes Services. More than are kept end no visit: no address is believed to be free until there are fewer.
+func TestMoreServicesThanAreKeptAreUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		many := atomic.Bool{}
+		many.Store(true)
+		page := func(n int) string {
+			var all []string
+			for i := range n {
+				all = append(all, fmt.Sprintf(`{"metadata":{"namespace":"a","name":"s%d","resourceVersion":"1"},"spec":{"type":"ClusterIP","clusterIP":"172.31.%d.%d"}}`, i, i/250, i%250))
+			}
+			return `{"metadata":{"resourceVersion":"1"},"items":[` + strings.Join(all, ",") + `]}`
+		}
+		a := hostedAPI(func(r *http.Request) string {
+			switch {
+			case r.URL.Query().Has("watch"):
+				return ""
+			case many.Load():
+				return page(mostObjects + 1)
+			}
+			return page(2)
+		})
+		var around surroundings
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- follow(ctx, a, takenByServices, around.haveServices) }()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		g.Expect(around.unknown).To(BeTrue())
+		many.Store(false)
+		time.Sleep(crowdedPause)
+		synctest.Wait()
+		g.Expect(around.unknown).To(BeFalse())
+		g.Expect(around.services).To(HaveKeyWithValue(netip.MustParseAddr("172.31.0.1"), "a/s1"))
+		stop()
+		<-ended
+		a.close()
+	})
+}
