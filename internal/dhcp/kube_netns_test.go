@@ -19,6 +19,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -303,4 +304,31 @@ func (d *daemonInCluster) events(reason string) []string {
 		}
 	}
 	return messages
+}
+
+// Leases that the API server refuses are as good as none: a machine that boots waits in vain. Nobody has to ask again for it to be over.
+func TestALeaseThatTheAPIServerRefusesEndsReadiness(t *testing.T) {
+	d := newDaemonInCluster(t)
+	d.Expect(d.api.Create(t.Context(), dhcpServer())).To(Succeed())
+	d.starts()
+	d.isReady()
+	d.answered("127.0.0.10", one)
+	none := corev1.ResourceList{"count/dhcpleases.hostedcluster.densityops.com": resource.MustParse("1")}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "none"}, Spec: corev1.ResourceQuotaSpec{Hard: none}}
+	d.Expect(d.api.Create(t.Context(), quota)).To(Succeed())
+	quota.Status = corev1.ResourceQuotaStatus{Hard: none, Used: none}
+	d.Expect(d.api.Status().Update(t.Context(), quota)).To(Succeed())
+	d.Eventually(func() string {
+		d.asks("127.0.0.11", two)
+		return get("http://127.0.0.1:8081/readyz")
+	}).WithTimeout(20 * time.Second).Should(And(ContainSubstring("leases: the API server takes no lease, so no new machine gets an address: "), ContainSubstring("exceeded quota: none")))
+	d.answered("127.0.0.10", one)
+	d.Expect(get("http://127.0.0.1:8081/readyz")).To(ContainSubstring("takes no lease"), "a renewal is another thing")
+	d.Eventually(d.status).WithTimeout(10 * time.Second).Should(HaveField("Instances", ConsistOf(HaveField("Ready", false))))
+	d.Expect(d.api.Delete(t.Context(), quota)).To(Succeed())
+	d.isReady()
+	all := &v1alpha1.DHCPLeaseList{}
+	d.Expect(d.api.List(t.Context(), all)).To(Succeed())
+	d.Expect(all.Items).To(HaveLen(1), "a trial leaves nothing")
+	d.answered("127.0.0.11", two)
 }

@@ -29,6 +29,8 @@ func (i *instance) keepLeases(ctx context.Context) error {
 		case <-tick.C:
 			if i.client == nil {
 				_ = i.disk.Heal(ctx) // reports through diskHealth
+			} else {
+				i.kube.try(ctx)
 			}
 			if !i.leaving() {
 				i.server.Chores(ctx)

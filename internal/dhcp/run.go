@@ -57,6 +57,7 @@ type instance struct {
 	machines  *vm.Directory
 	ready     *daemon.Readiness
 	status    *daemon.Status
+	kube      *refusing // nil where leases are in a file
 	metrics   *metrics
 	announcer *announcer
 	changed   chan struct{}

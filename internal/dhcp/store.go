@@ -29,12 +29,15 @@ func (i *instance) open(ctx context.Context) error {
 		i.server = NewServer(table, i.disk, i.Clock, i.Log)
 		return i.startAlone(ctx)
 	}
-	kube := &leasekube.Store{Client: i.client, Namespace: i.Namespace, Server: i.Name, Labels: i.labels}
-	i.server = NewServer(table, kube, i.Clock, i.Log)
+	i.kube = &refusing{
+		Store: &leasekube.Store{Client: i.client, Namespace: i.Namespace, Server: i.Name, Labels: i.labels},
+		told:  func(problem error) { i.ready.Set(checkLeases, problem) },
+	}
+	i.server = NewServer(table, i.kube, i.Clock, i.Log)
 	if i.disk == nil {
 		return nil
 	}
-	i.server.Store = copied{kube, i.disk, i.Log}
+	i.server.Store = copied{i.kube, i.disk, i.Log}
 	return i.startFromCopy(ctx)
 }
 

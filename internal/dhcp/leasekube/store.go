@@ -57,6 +57,16 @@ func (s *Store) Update(ctx context.Context, r lease.Record) (lease.Record, error
 	return s.stored(object, err)
 }
 
+// Trial says why the API server would not take a new lease, and stores none. One that is there already would have been taken.
+func (s *Store) Trial(ctx context.Context) error {
+	object := s.object(lease.Record{IP: netip.IPv4Unspecified(), Client: lease.Client{MAC: "02:00:00:00:00:00"}, State: lease.Bound, Horizon: time.Now()})
+	object.ResourceVersion = ""
+	if err := s.Client.Create(ctx, object, client.DryRunAll); !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	return nil
+}
+
 func (s *Store) stored(object *v1alpha1.DHCPLease, err error) (lease.Record, error) {
 	if err != nil {
 		return lease.Record{}, fmt.Errorf("writing lease %s: %w", object.Name, err)
