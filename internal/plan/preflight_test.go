@@ -157,6 +157,16 @@ func TestIgnitionIsNotSentThroughAProxyUnsaid(t *testing.T) {
 	NewWithT(t).Expect(told(address, "IgnitionThroughProxy")).To(BeEmpty(), "HyperShift excepts machineNetwork")
 }
 
+// What a controller renders is changed where it renders it from.
+func TestAPrivateMacvlanOfOpenShiftsNetworkOperatorIsMendedThere(t *testing.T) {
+	in := good(t, func(in *plan.Input) {
+		in.NAD.Spec.Config = `{"type":"macvlan","master":"eth1.100","mode":"private"}`
+		in.NAD.OwnerReferences = []metav1.OwnerReference{{APIVersion: "operator.openshift.io/v1", Kind: "Network", Name: "cluster", Controller: new(true)}}
+	})
+	NewWithT(t).Expect(told(in, "SameNodeUnreachable")).To(ConsistOf(And(
+		HaveField("Of.Kind", "Network"), HaveField("Field", "spec.additionalNetworks"), HaveField("Message", HaveSuffix("which takes any configuration as rawCNIConfig where its type is Raw")))))
+}
+
 // Private macvlans work where workers and our pods are on different nodes; it is told once of each.
 func TestAPrivateMacvlanIsTakenWithANote(t *testing.T) {
 	const private, plain = `{"type":"macvlan","master":"eth1.100","mode":"private"}`, `{"type":"macvlan","master":"eth1.100","mode":"bridge"}`

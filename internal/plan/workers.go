@@ -212,8 +212,9 @@ func (s socket) apart() []finding.Finding {
 	if mode == "" {
 		return nil
 	}
-	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "SameNodeUnreachable").In(nadObject(s.source)).At("spec.config").
-		Say(`NetworkAttachmentDefinition %s/%s says "mode": %q: workers do not reach those of our pods that run on their own node; write "mode": "bridge", or keep them on different nodes by nodeSelector of infraComponents and NodePools`, s.source.Namespace, s.source.Name, mode)}
+	at := originOf(s.source)
+	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "SameNodeUnreachable").In(at.object).At(at.field).
+		Say(`NetworkAttachmentDefinition %s/%s says "mode": %q: workers do not reach those of our pods that run on their own node; keep them on different nodes by nodeSelector of infraComponents and NodePools, or write "mode": "bridge"%s`, s.source.Namespace, s.source.Name, mode, at.told)}
 }
 
 // addressing: with bridge binding, an address from the CNI makes virt-launcher answer the guest's DHCP in our place; on

@@ -50,6 +50,9 @@ type localnet struct {
 	IPAM                struct {
 		Mode string `json:"mode"`
 	} `json:"ipam"`
+	MACSecurity struct { // ovn-kubernetes: docs/okeps/okep-3926-disable-port-security.md
+		Mode string `json:"mode"`
+	} `json:"macSecurity"`
 	VLAN struct {
 		Access struct {
 			ID int `json:"id"`
@@ -169,6 +172,9 @@ func (l localnet) config(namespace, name string) string {
 	}
 	if len(l.Subnets) > 0 {
 		config["subnets"] = strings.Join(l.Subnets, ",")
+	}
+	if l.MACSecurity.Mode != "" {
+		config["macSecurityMode"] = l.MACSecurity.Mode
 	}
 	if l.IPAM.Mode == "DHCP" { // ovn-kubernetes: docs/okeps/okep-6224-dhcp-ipam-localnet.md
 		config["ipam"] = map[string]any{"type": "dhcp"}

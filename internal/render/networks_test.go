@@ -97,6 +97,18 @@ func TestAClusterUserDefinedNetworkSaysWhoGivesAddresses(t *testing.T) {
 	}
 }
 
+func TestAClusterUserDefinedNetworkSaysWhetherItsPortsAreSecured(t *testing.T) {
+	for wrote, want := range map[string]string{"mode: Disabled": "", "mode: Disabled}, macSecurity: {mode: Disabled": `"macSecurityMode":"Disabled"`} {
+		text := namespace("{}") + somebodyOn + strings.Replace(clusterNetwork("{matchLabels: {kubernetes.io/metadata.name: tenants}}"), "mode: Disabled", wrote, 1)
+		objects, err := render.Read(strings.NewReader(text))
+		g := NewWithT(t)
+		g.Expect(err).NotTo(HaveOccurred())
+		rendered := networks(objects)["tenants/vlan100"]
+		g.Expect(rendered).To(ContainSubstring(want))
+		g.Expect(strings.Contains(rendered, "macSecurityMode")).To(Equal(want != ""))
+	}
+}
+
 func TestWhatTheClusterHasIsNotMadeAgain(t *testing.T) {
 	g := NewWithT(t)
 	there := strings.Replace(vlan("vlan100", "br1"), "namespace: default", "namespace: tenants", 1)
