@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"text/tabwriter"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/cldmnky/oooi/internal/csr"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/local"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
@@ -63,7 +63,7 @@ func Explain(ctx context.Context, api client.Reader, of types.NamespacedName, na
 		return Report{}, fmt.Errorf("the kubeconfig in Secret %s is not used (%s): %s", at, refusal.Rule, refusal.Because)
 	}
 	facts := csr.Facts{Cluster: bridge.ClusterKey(b), DPUs: guest.DPUs(cards.Items), API: bridge.APIAddresses(b, hc), ServiceNetworks: bridge.ServiceNetworks(hc)}
-	d, err := guest.Explain(ctx, access, (&net.Dialer{}).DialContext, name, facts)
+	d, err := guest.Explain(ctx, access, local.Dial, name, facts)
 	if err != nil {
 		return Report{}, err
 	}

@@ -13,6 +13,8 @@ import (
 	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/cldmnky/oooi/internal/local"
 )
 
 // why says, in words that stay the same from try to try, why a hosted API is not reached. Errors of Go's network are not
@@ -51,7 +53,7 @@ func why(err error, access Access) string {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return "no answer"
 	}
-	for _, ours := range []error{errNoKubernetes, errHasty, errTooMuch} {
+	for _, ours := range []error{errNoKubernetes, errHasty, errTooMuch, local.ErrHere} {
 		if errors.Is(err, ours) {
 			return ours.Error()
 		}
