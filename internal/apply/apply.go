@@ -177,7 +177,11 @@ func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstru
 			return done{err: fmt.Errorf("taking hold of what others added to %s: %w", id, err)}
 		}
 	}
-	if err := w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(names.ManagerFieldOwner), client.ForceOwnership); err != nil {
+	options := []client.ApplyOption{client.FieldOwner(names.ManagerFieldOwner)}
+	if live != nil { // what somebody made meanwhile, and the cache does not show yet, is not taken from him
+		options = append(options, client.ForceOwnership)
+	}
+	if err := w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), options...); err != nil {
 		failed := done{err: fmt.Errorf("applying %s: %w", id, err)}
 		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) { // what the user wrote, or may; retrying alone mends neither
 			failed.finding = new(finding.Wrong(v1alpha1.ConditionReady, "Rejected").In(objectOf(want)).Say("the API server rejects %s: %s", id, err))

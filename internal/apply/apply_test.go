@@ -96,6 +96,22 @@ func TestWhatWasAppliedIsInTheCacheAfterwards(t *testing.T) {
 	g.Expect(cache.Get(t.Context(), client.ObjectKey{Namespace: "clusters", Name: "c1-proxy-svc"}, &corev1.Service{})).To(Succeed())
 }
 
+// What somebody made that the cache does not show yet stays his: the next pass sees it, and says so.
+func TestWhatSomebodyMadeMeanwhileIsNotTakenOver(t *testing.T) {
+	g := NewWithT(t)
+	api := fake.NewClientBuilder().WithReturnManagedFields().Build()
+	theirs := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1-proxy-svc"}, Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "theirs"}}}
+	g.Expect(api.Create(t.Context(), theirs, client.FieldOwner("somebody"))).To(Succeed())
+	cache := interceptor.NewClient(api, interceptor.Funcs{Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+		return apierrors.NewNotFound(corev1.Resource("services"), key.Name)
+	}})
+	_, err := (&Writer{Client: cache, Live: cache}).To(t.Context(), Owner{}, []runtime.ApplyConfiguration{service()})
+	g.Expect(err).To(MatchError(apierrors.IsConflict, "IsConflict"))
+	g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs)).To(Succeed())
+	g.Expect(theirs.Spec.Selector).To(Equal(map[string]string{"app": "theirs"}))
+	g.Expect(theirs.Labels).To(BeEmpty())
+}
+
 func TestAnotherIntentIsAChangeEvenIfAllIsOurs(t *testing.T) {
 	g := NewWithT(t)
 	before, err := held.Intent(service())
