@@ -350,7 +350,7 @@ func TestAHostileKubeconfigDoesNothingAndTellsNothing(t *testing.T) {
 		t.Errorf("%s was dialled", address)
 		return nil, net.ErrClosed
 	}
-	w.Expect(len(corpus)).To(BeNumerically(">=", 40))
+	w.Expect(len(corpus)).To(BeNumerically(">=", 60))
 	for _, h := range corpus {
 		t.Run(h.name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -1,0 +1,33 @@
+package cmd
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// What docs/SECURITY.md says that nobody can, a test shows.
+func TestWhatThePageOnSecurityNamesIsThere(t *testing.T) {
+	g := NewWithT(t)
+	page, err := os.ReadFile("../docs/SECURITY.md")
+	g.Expect(err).NotTo(HaveOccurred())
+	named := regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(string(page), -1)
+	g.Expect(len(named)).To(BeNumerically(">", 30))
+	var all strings.Builder
+	g.Expect(filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		all.Write(text)
+		return err
+	})).To(Succeed())
+	for _, name := range named {
+		g.Expect(all.String()).To(ContainSubstring("\nfunc "+name+"("), name)
+	}
+}
