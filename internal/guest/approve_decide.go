@@ -111,8 +111,14 @@ func (v *approving) candidates() map[string][]*waiting {
 		v.all, v.turned, v.version = true, false, version
 		v.queue.soon()
 	}
-	may := map[string][]*waiting{}
+	may, cards := map[string][]*waiting{}, map[string]bool{}
+	for _, d := range known {
+		cards[d.Name] = true
+	}
 	for _, host := range v.toDecide() {
+		if !cards[host] && len(v.stuck) == 0 && v.queue.refused(host) { // without a DPU of that name no other fact lets it in
+			continue
+		}
 		f := v.factsNow(host, known)
 		for _, w := range slices.SortedFunc(slices.Values(v.queue.hosts[host]), newestFirst) {
 			d := w.asked.Judge(f)

@@ -58,6 +58,11 @@ func (q *queue) add(asked csr.Asked, now time.Time) {
 	q.hosts[asked.Host] = append(q.hosts[asked.Host], &waiting{asked: asked, since: now})
 }
 
+// refused says whether all that waits of a host has been judged, and refused.
+func (q *queue) refused(host string) bool {
+	return !slices.ContainsFunc(q.hosts[host], func(w *waiting) bool { return w.broken == "" })
+}
+
 // soon ends pauses that have become long: facts have turned.
 func (q *queue) soon() {
 	for _, ofHost := range q.hosts {

@@ -31,7 +31,7 @@ const (
 	// mostParts of an object: each costs as much as a Go struct, up to 600 bytes for three of JSON.
 	mostParts = 20000
 
-	// mostObjects of a list, and the time that it may take: pages may say for ever that there are more.
+	// mostListed objects and pages has a list, and listedIn it ends: pages may say for ever that there are more.
 	mostListed = 50000
 	listedIn   = 2 * time.Minute
 
