@@ -63,6 +63,14 @@ func TestAPodThatDoesNotStartSaysWhy(t *testing.T) {
 		pulling := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "not found"}}
 		w.reports(pod, func() { pod.Status.ContainerStatuses[0].State = pulling })
 		w.saysWhy("c1", v1alpha1.ConditionReady, "container dns: ImagePullBackOff: not found")
+		at := metav1.NewTime(time.Now().Add(time.Second))
+		w.creates(&corev1.Event{
+			ObjectMeta:     metav1.ObjectMeta{Name: "c1-dns-0.probe", Namespace: w.ns},
+			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: w.ns, Name: pod.Name, UID: pod.UID},
+			Type:           corev1.EventTypeWarning, Reason: "Unhealthy", Message: "Readiness probe failed: no answer", LastTimestamp: at, FirstTimestamp: at,
+		})
+		w.reports(pod, func() { pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}} })
+		w.saysWhy("c1", v1alpha1.ConditionReady, "is not ready: Unhealthy: Readiness probe failed: no answer")
 	})
 	w.settled("c1")
 }

@@ -22,7 +22,8 @@ type Pod struct {
 	*corev1.Pod
 	// Node that it is bound to; nil before, and when that is gone.
 	Node *corev1.Node
-	// Warning is what the kubelet said of it last. Read only while a container is being created: of all else its own status tells.
+	// Warning is what the kubelet said of it last. Read only while a container is being created, or none waits: of all else its own
+	// status tells.
 	Warning string
 }
 
@@ -53,7 +54,7 @@ func (o *Observer) unready(ctx context.Context, child types.NamespacedName, comp
 			return nil, err
 		}
 	}
-	if pod.Creating() && o.Now().Sub(newest.CreationTimestamp.Time) >= soonCreated {
+	if (pod.Creating() || pod.runs()) && o.Now().Sub(newest.CreationTimestamp.Time) >= soonCreated {
 		pod.Warning = o.lastWarning(ctx, pod.Pod)
 	}
 	return pod, nil
@@ -64,6 +65,12 @@ func (p *Pod) Creating() bool {
 	return slices.ContainsFunc(slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses), func(c corev1.ContainerStatus) bool {
 		return c.State.Waiting != nil && (c.State.Waiting.Reason == "ContainerCreating" || c.State.Waiting.Reason == "PodInitializing")
 	})
+}
+
+// runs says whether each container of the pod does: one that stands still is known by its probes alone, of which only events tell.
+func (p *Pod) runs() bool {
+	all := p.Status.ContainerStatuses
+	return len(all) > 0 && !slices.ContainsFunc(all, func(c corev1.ContainerStatus) bool { return c.State.Running == nil })
 }
 
 // lastWarning about an object, from the API server itself: events are many, and none is kept in memory. It only explains: where events

@@ -79,12 +79,15 @@ func (c child) told() (all []verdict) {
 	return all
 }
 
-// saysWhy a pod that runs is not ready: what its daemon says, or where else to look.
+// saysWhy a pod that runs is not ready: what its daemon says, or the kubelet, or where else to look.
 func (c child) saysWhy() string {
 	for _, i := range c.instances {
 		if i.Message != "" {
 			return ": " + i.Message
 		}
+	}
+	if p := c.rollout.Pod; p != nil && p.Warning != "" {
+		return ": " + p.Warning
 	}
 	return "; see: " + podsOf(c.meta)
 }

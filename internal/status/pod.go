@@ -31,7 +31,7 @@ func trouble(p *observe.Pod) (reason, why string) {
 		if c := plan.PodCondition(p.Pod, corev1.PodScheduled); c.Status == corev1.ConditionFalse {
 			return podNotReady, fmt.Sprintf("pod %s has no node: %s", p.Name, c.Message)
 		}
-	case p.Warning != "":
+	case p.Warning != "" && p.Creating():
 		return podNotReady, fmt.Sprintf("pod %s does not start on node %s: %s", p.Name, p.Spec.NodeName, p.Warning)
 	}
 	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {

@@ -103,6 +103,12 @@ func creating(warning string) observe.Pod {
 	return p
 }
 
+func hanging() observe.Pod {
+	p := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n1"}}
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "envoy", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	return observe.Pod{Pod: p, Warning: "Unhealthy: Readiness probe failed: no answer"}
+}
+
 func onLostNode() observe.Pod {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: metav1.NewTime(morning)}}
@@ -165,6 +171,7 @@ func TestEachConditionIsTrueByItsOwnDefinition(t *testing.T) {
 		"no address is left":       {state{said: says(v1alpha1.ConditionAddressesLeft, "PoolExhausted")}, v1alpha1.ConditionDHCPReady, "False/PoolExhausted", settled, well, "True/PoolExhausted", "True/PoolExhausted", "False/PoolExhausted", ""},
 		"the clock is off":         {state{said: says(v1alpha1.ConditionClockSteady, "ClockUnsteady")}, v1alpha1.ConditionDHCPReady, "False/ClockUnsteady", settled, well, "True/ClockUnsteady", "True/ClockUnsteady", "False/ClockUnsteady", ""},
 		"the proxy's pod is down":  {state{proxy: stuck(observe.Pod{})}, v1alpha1.ConditionProxyReady, "False/PodNotReady", settled, well, "True/PodNotReady", "True/PodNotReady", "False/PodNotReady", "kubectl"},
+		"its kubelet says why":     {state{proxy: stuck(hanging())}, v1alpha1.ConditionProxyReady, "False/PodNotReady", settled, well, "True/PodNotReady", "True/PodNotReady", "False/PodNotReady", "the pod of w is not ready: Unhealthy: Readiness probe failed: no answer"},
 		"its daemon says why":      {state{proxy: stuck(observe.Pod{}), instances: []v1alpha1.Instance{{IP: "192.0.2.2", Ready: true}, {IP: "192.0.2.3", Message: "forwarding: net1 forwards"}}}, v1alpha1.ConditionProxyReady, "False/PodNotReady", settled, well, "True/PodNotReady", "True/PodNotReady", "False/PodNotReady", "the pod of w is not ready: forwarding: net1 forwards"},
 		"an image does not exist":  {state{proxy: stuck(waiting("ImagePullBackOff", "not found"))}, v1alpha1.ConditionProxyReady, "False/PodNotReady", settled, well, "True/PodNotReady", "True/PodNotReady", "False/PodNotReady", "container envoy: ImagePullBackOff: not found"},
 		"a container crashes":      {state{proxy: stuck(crashing())}, v1alpha1.ConditionProxyReady, "False/PodNotReady", settled, well, "True/PodNotReady", "True/PodNotReady", "False/PodNotReady", "CrashLoopBackOff: it ended with exit code 1 (Error) no such flag"},

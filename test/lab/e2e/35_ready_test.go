@@ -127,9 +127,10 @@ func servicesAway(t *testing.T, ctx context.Context) []state {
 	return all
 }
 
-// policiesGone: a NetworkPolicy that lets the proxy in is deleted while nobody puts it back. HyperShift's own lets everybody call the API.
+// policiesGone: a NetworkPolicy that lets the proxy in is deleted while nobody puts it back. HyperShift's own lets everybody call the API,
+// and ours konnectivity in the same pods.
 func policiesGone(t *testing.T, ctx context.Context) (all []state) {
-	for _, service := range []string{"ignition-server-proxy", "oauth-openshift"} {
+	for _, service := range []string{"ignition-server-proxy", "oauth-openshift", "kube-apiserver"} {
 		policy := "networkpolicy/oooi.clusters.c1-proxy." + service
 		all = append(all, state{
 			policy + " deleted in a pause", "BackendsUnhealthy", "a NetworkPolicy of namespace clusters-c1",
@@ -206,7 +207,11 @@ func podsAway(t *testing.T, ctx context.Context) (all []state) {
 			}, func() { kubectl(t, ctx, "-n", "clusters", "delete", "resourcequota", "none"); serves() }},
 		)
 		for _, container := range c.containers {
-			all = append(all, state{container + " stands still", "PodNotReady", "", func() { signal(t, ctx, pod(), container, "SIGSTOP") },
+			says := "Unhealthy: Readiness probe failed"
+			if container == "envoy" { // of which its sidecar speaks
+				says = "Envoy does not answer"
+			}
+			all = append(all, state{container + " stands still", "PodNotReady", says, func() { signal(t, ctx, pod(), container, "SIGSTOP") },
 				func() { signal(t, ctx, pod(), container, "SIGCONT"); serves() }})
 		}
 	}
