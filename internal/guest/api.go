@@ -179,7 +179,7 @@ func (a *api) do(ctx context.Context, r request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer m.Close()
+	defer m.close()
 	text, err := io.ReadAll(m)
 	return bounded(text), err
 }

@@ -94,10 +94,9 @@ func (m *meter) done() {
 	}
 }
 
-// Close implements io.Closer.
-func (m *meter) Close() error {
+func (m *meter) close() {
 	m.done()
-	return m.body.Close()
+	_ = m.body.Close() // there is nothing more to say
 }
 
 // bounded is an object, or but its name if it has more parts than are taken in.

@@ -122,7 +122,7 @@ func (c collection[T]) page(ctx context.Context, a *api, from string, take func(
 	if err != nil {
 		return listMeta{}, err
 	}
-	defer m.Close()
+	defer m.close()
 	about, err := eachOf(m, take)
 	if isSyntax(err) {
 		err = errNoKubernetes
@@ -149,7 +149,7 @@ func (c collection[T]) watch(ctx context.Context, a *api, version string, take t
 	if err != nil {
 		return version, err
 	}
-	defer m.Close()
+	defer m.close()
 	for events := json.NewDecoder(m); ; {
 		m.next()
 		var event struct {

@@ -120,12 +120,12 @@ func (l *counted) Accept() (net.Conn, error) {
 		c := &counting{Conn: conn, of: l, address: hostOf(conn.RemoteAddr().String())}
 		taken, gives := l.add(c)
 		if gives != nil {
-			gives.Close()
+			_ = gives.Close()
 		}
 		if taken {
 			return c, nil
 		}
-		conn.Close()
+		_ = conn.Close()
 	}
 }
 

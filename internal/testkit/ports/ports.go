@@ -21,7 +21,7 @@ var given sync.Map // in this process, though nobody listens there yet
 func Free(t *testing.T) uint16 {
 	t.Helper()
 	for range 1000 {
-		port := uint16(first + rand.IntN(last-first+1))
+		port := uint16(first + rand.IntN(last-first+1)) //nolint:gosec // it guards nothing
 		if _, before := given.LoadOrStore(port, true); !before && free(port) {
 			return port
 		}
@@ -37,13 +37,13 @@ func free(port uint16) bool {
 		if errors.Is(err, syscall.EADDRINUSE) {
 			return false
 		} else if err == nil { // a machine may have no IPv6
-			tcp.Close()
+			_ = tcp.Close()
 		}
 		udp, err := net.ListenPacket("udp", at)
 		if errors.Is(err, syscall.EADDRINUSE) {
 			return false
 		} else if err == nil {
-			udp.Close()
+			_ = udp.Close()
 		}
 	}
 	return true
