@@ -69,7 +69,9 @@ func TestAPodThatDoesNotStartSaysWhy(t *testing.T) {
 			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: w.ns, Name: pod.Name, UID: pod.UID},
 			Type:           corev1.EventTypeWarning, Reason: "Unhealthy", Message: "Readiness probe failed: no answer", LastTimestamp: at, FirstTimestamp: at,
 		})
-		w.reports(pod, func() { pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}} })
+		w.reports(pod, func() {
+			pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+		})
 		w.saysWhy("c1", v1alpha1.ConditionReady, "is not ready: Unhealthy: Readiness probe failed: no answer")
 	})
 	w.settled("c1")
