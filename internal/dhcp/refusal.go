@@ -19,7 +19,7 @@ const triedEvery = 5 * time.Second
 // gets an address then. What fails otherwise passes by itself, and known holders are renewed meanwhile.
 type refusing struct {
 	*leasekube.Store
-	told func(error) // of the first refusal, and with nil of its end
+	told func(error) // of refusals, and with nil of their end
 
 	mu  sync.Mutex
 	now bool
@@ -33,14 +33,7 @@ func (r *refusing) Create(ctx context.Context, record lease.Record) (lease.Recor
 	return stored, err
 }
 
-// Update implements lease.Store.
-func (r *refusing) Update(ctx context.Context, record lease.Record) (lease.Record, error) {
-	stored, err := r.Store.Update(ctx, record)
-	r.judge(err)
-	return stored, err
-}
-
-// judge what came of a write. One that was taken proves nothing of those that were refused: a quota counts what is made.
+// judge what came of making a lease. One that was taken is no end of it: only a trial is.
 func (r *refusing) judge(err error) {
 	if !apierrors.IsForbidden(err) {
 		return
@@ -49,8 +42,12 @@ func (r *refusing) judge(err error) {
 	defer r.mu.Unlock()
 	if !r.now {
 		r.now, r.at = true, time.Now()
-		r.told(fmt.Errorf("the API server takes no lease, so no new machine gets an address: %w", err))
+		r.told(noLease(err))
 	}
+}
+
+func noLease(why error) error {
+	return fmt.Errorf("the API server takes no lease, so no new machine gets an address: %w", why)
 }
 
 // try whether the API server takes leases again, if it is time.
@@ -66,7 +63,11 @@ func (r *refusing) try(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
-	if r.Trial(ctx) != nil {
+	err := r.Trial(ctx)
+	if err != nil {
+		if apierrors.IsForbidden(err) {
+			r.told(noLease(err)) // a first reading that passed may have said otherwise
+		}
 		return
 	}
 	r.mu.Lock()

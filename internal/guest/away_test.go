@@ -125,7 +125,7 @@ func TestAHostileAnswerIsNotFollowedQuotedOrKept(t *testing.T) {
 		})
 	}
 	g := NewWithT(t)
-	g.Expect(longest.Load()).To(BeNumerically("<", 12<<20), "an answer is read no further than its bound")
+	g.Expect(longest.Load()).To(BeNumerically("<", 14<<20), "an answer is read no further than its bound")
 	g.Expect(pages.Load()).To(BeNumerically("<", 25), "a list is read no further than its bound")
 }
 

@@ -24,16 +24,17 @@ const (
 	readAtOnce = 4 << 20
 	chunk      = 16 << 10
 
-	// largestObject is what an API server stores (etcd takes 1.5 MiB), with its octets as base64. Of objects beyond smallObject one
-	// connection takes in one at a time.
-	largestObject = 3 << 20
+	// largestObject is what an API server stores (etcd takes 1.5 MiB) as JSON, which has six octets for one "<". Of objects beyond
+	// smallObject one connection takes in one at a time.
+	largestObject = 10 << 20
 	smallObject   = 64 << 10
 	// mostParts of an object: each costs as much as a Go struct, up to 600 bytes for three of JSON.
 	mostParts = 20000
 
-	// mostListed objects and pages has a list, and listedIn it ends: pages may say for ever that there are more.
-	mostListed = 50000
-	listedIn   = 2 * time.Minute
+	// mostPages has a list, and listedIn it ends: pages may say for ever that there are more. The holder of a bootstrap token can make
+	// tens of thousands of CSRs, and after a restart of ours all hosted clusters are listed at once.
+	mostPages = 4000
+	listedIn  = 10 * time.Minute
 
 	// mostObjects are kept of one resource, mostBytes as JSON of one hosted cluster, and mostOfAll of all of them.
 	mostObjects = 5000
@@ -199,6 +200,9 @@ func (r *room) take(a *api, more int) error {
 	defer r.mu.Unlock()
 	r.all += more
 	r.of[a] += more
+	if more <= 0 {
+		return nil
+	}
 	if has := r.of[a]; has > mostBytes || r.all > mostOfAll && has > mostOfAll/len(r.of) {
 		return errTooMuch
 	}

@@ -95,21 +95,15 @@ func (c collection[T]) stream(ctx context.Context, a *api, take take, changed fu
 func (c collection[T]) list(ctx context.Context, a *api, take take) (version string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listedIn)
 	defer cancel()
-	left := mostListed
-	for from := ""; ; left-- { // an empty page counts, too
-		about, err := c.page(ctx, a, from, func(object []byte) error {
-			if left--; left < 0 {
-				return errTooMuch
-			}
-			return take(watch.Added, object)
-		})
+	from := ""
+	for range mostPages {
+		about, err := c.page(ctx, a, from, func(object []byte) error { return take(watch.Added, object) })
 		if err != nil || about.Continue == "" {
 			return about.ResourceVersion, err
 		}
-		if from = about.Continue; left < 0 {
-			return "", errTooMuch
-		}
+		from = about.Continue
 	}
+	return "", errTooMuch
 }
 
 // page reads one, object by object.
@@ -126,6 +120,10 @@ func (c collection[T]) page(ctx context.Context, a *api, from string, take func(
 	about, err := eachOf(m, take)
 	if isSyntax(err) {
 		err = errNoKubernetes
+	}
+	if err == nil { // to its end, or HTTP/1.1 would need another connection for the next
+		m.next()
+		_, _ = io.Copy(io.Discard, io.LimitReader(m, chunk))
 	}
 	return about, err
 }
@@ -167,7 +165,7 @@ func (c collection[T]) watch(ctx context.Context, a *api, version string, take t
 			return version, err
 		}
 		if event.Type == watch.Error {
-			return version, errorOf(event.Object)
+			return version, errorOf(bounded(event.Object))
 		}
 		if version, err = versionOf(event.Object); err != nil {
 			return version, err

@@ -46,8 +46,8 @@ type gate struct {
 
 // queue of one address, while it has reviews.
 type queue struct {
-	slots chan struct{}
-	users int
+	slots, large chan struct{}
+	users        int
 }
 
 func newGate(next http.Handler) *gate {
@@ -73,9 +73,9 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer g.leave(address, q)
 	defer exits(q.slots)
-	body, large, err := g.body(waiting, http.MaxBytesReader(w, r.Body, largestReview))
-	if large {
-		defer exits(g.large)
+	body, turns, err := g.body(waiting, q, http.MaxBytesReader(w, r.Body, largestReview))
+	for _, turn := range turns {
+		defer exits(turn)
 	}
 	switch {
 	case err == nil && !isReview(body):
@@ -101,17 +101,20 @@ var (
 	errNoReview = errors.New("this is no AdmissionReview of an API server's: not judged")
 )
 
-// body is read whole; large says that a turn for large ones was taken.
-func (g *gate) body(ctx context.Context, from io.Reader) (text []byte, large bool, err error) {
+// body is read whole. A large one has its turn among those of its address, and of all: turns are those that were taken.
+func (g *gate) body(ctx context.Context, q *queue, from io.Reader) (text []byte, turns []chan struct{}, err error) {
 	text, err = io.ReadAll(io.LimitReader(from, smallReview))
 	if err != nil || len(text) < smallReview {
-		return text, false, err
+		return text, nil, err
 	}
-	if !enters(ctx, g.large) {
-		return nil, false, errBusy
+	for _, large := range []chan struct{}{q.large, g.large} {
+		if !enters(ctx, large) {
+			return nil, turns, errBusy
+		}
+		turns = append(turns, large)
 	}
 	rest, err := io.ReadAll(from)
-	return append(text, rest...), true, err
+	return append(text, rest...), turns, err
 }
 
 // isReview looks at what no schema has judged: what an API server posts is JSON, has names that it takes, and no more parts than an
@@ -174,7 +177,7 @@ func (g *gate) join(address string) *queue {
 	defer g.mu.Unlock()
 	q := g.from[address]
 	if q == nil {
-		q = &queue{slots: make(chan struct{}, fromOne)}
+		q = &queue{slots: make(chan struct{}, fromOne), large: make(chan struct{}, 1)}
 		g.from[address] = q
 	}
 	if q.users == fromOne+inTurn {

@@ -210,6 +210,26 @@ func TestOfLargeReviewsFewAreInMemory(t *testing.T) {
 	})
 }
 
+// Of one address one large review is in memory: it keeps no other's waiting.
+func TestOfOneAddressOneLargeReviewIsInMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, judge := NewWithT(t), newSlow()
+		gate := newGate(judge)
+		large := strings.Replace(review, `"object":{}`, `"object":{"a":"`+strings.Repeat("x", smallReview)+`"}`, 1)
+		for range fromOne {
+			go gate.ServeHTTP(httptest.NewRecorder(), posted("192.0.2.1:1", large))
+		}
+		synctest.Wait()
+		g.Expect(judge.judged).To(HaveLen(1))
+		go gate.ServeHTTP(httptest.NewRecorder(), posted("192.0.2.2:1", large))
+		synctest.Wait()
+		g.Expect(judge.judged).To(HaveLen(2))
+		time.Sleep(turn)
+		close(judge.free)
+		synctest.Wait()
+	})
+}
+
 // started serves a handler as the manager would, with a certificate of its own.
 func started(t *testing.T, handler http.Handler) (address string) {
 	t.Helper()

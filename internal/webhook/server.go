@@ -28,8 +28,8 @@ const (
 	// arrives is how long a request may take to arrive: an API server sends it in one piece. In answered it must have its answer.
 	arrives  = 2 * time.Second
 	answered = arrives + 2*patience
-	// idles is how long a connection may be without one: API servers keep theirs.
-	idles = 90 * time.Second
+	// idles is how long a connection may be without one: longer than API servers keep theirs (90 s), or both would close at once.
+	idles = 2 * time.Minute
 	// largestHead of a request.
 	largestHead = 16 << 10
 )
