@@ -26,14 +26,11 @@ var hosts = collection[host]{path: "/api/v1/nodes", of: hostOfNode}
 
 func hostOfNode(object []byte) (host, error) {
 	n, err := whole[nodeObject](object)
-	h := host{Name: n.Metadata.Name}
+	h := host{Name: n.Metadata.Name, Node: csr.Node{Ready: n.ready()}}
 	for _, a := range n.Status.Addresses {
 		if ip, err := netip.ParseAddr(a.Address); err == nil {
 			h.Addresses = append(h.Addresses, ip.Unmap())
 		}
-	}
-	for _, c := range n.Status.Conditions {
-		h.Ready = h.Ready || c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	}
 	return h, err
 }

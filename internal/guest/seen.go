@@ -60,16 +60,21 @@ type nodeObject struct {
 	} `json:"status"`
 }
 
+func (n *nodeObject) ready() bool {
+	ready := false
+	for _, c := range n.Status.Conditions {
+		ready = ready || c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	}
+	return ready
+}
+
 var nodes = collection[plan.GuestNode]{path: "/api/v1/nodes", of: func(object []byte) (plan.GuestNode, error) {
 	n, err := whole[nodeObject](object)
-	node := plan.GuestNode{Name: n.Metadata.Name, Deleting: n.Metadata.DeletionTimestamp != nil}
+	node := plan.GuestNode{Name: n.Metadata.Name, Deleting: n.Metadata.DeletionTimestamp != nil, Ready: n.ready()}
 	for _, a := range n.Status.Addresses {
 		if ip, err := netip.ParseAddr(a.Address); err == nil && ip.Zone() == "" && a.Type == corev1.NodeInternalIP {
 			node.Addresses = append(node.Addresses, ip)
 		}
-	}
-	for _, c := range n.Status.Conditions {
-		node.Ready = node.Ready || c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	}
 	return node, err
 }}

@@ -191,11 +191,13 @@ func TestASlowBodyHoldsNobodyUp(t *testing.T) {
 	})
 }
 
+// large is a review beyond what is small.
+var large = strings.Replace(review, `"object":{}`, `"object":{"a":"`+strings.Repeat("x", smallReview)+`"}`, 1)
+
 func TestOfLargeReviewsFewAreInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, judge := NewWithT(t), newSlow()
 		gate := newGate(judge)
-		large := strings.Replace(review, `"object":{}`, `"object":{"a":"`+strings.Repeat("x", smallReview)+`"}`, 1)
 		for i := range 2 * mostLarge {
 			go gate.ServeHTTP(httptest.NewRecorder(), posted(fmt.Sprintf("192.0.2.%d:1", i), large))
 		}
@@ -215,7 +217,6 @@ func TestOfOneAddressOneLargeReviewIsInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, judge := NewWithT(t), newSlow()
 		gate := newGate(judge)
-		large := strings.Replace(review, `"object":{}`, `"object":{"a":"`+strings.Repeat("x", smallReview)+`"}`, 1)
 		for range fromOne {
 			go gate.ServeHTTP(httptest.NewRecorder(), posted("192.0.2.1:1", large))
 		}

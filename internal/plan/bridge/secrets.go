@@ -128,12 +128,7 @@ func (in Input) refersToKey() bool {
 
 // relabelling is the command that makes a HostedCluster the bridge's again.
 func (in Input) relabelling() string {
-	command := fmt.Sprintf("kubectl -n %s label --overwrite hostedcluster %s", in.Bridge.Namespace, in.Bridge.Name)
-	all := labels(in.Bridge)
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		command += " " + key + "=" + all[key]
-	}
-	return command
+	return fmt.Sprintf("kubectl -n %s label --overwrite hostedcluster %s %s", in.Bridge.Namespace, in.Bridge.Name, assigned(labels(in.Bridge)))
 }
 
 // copies of the user's Secrets.
