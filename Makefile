@@ -35,7 +35,7 @@ test: ## Everything that is not the lab: units, real kube-apiserver, real Envoy,
 
 .PHONY: test-fast
 test-fast: ## Only what needs neither root nor the lab's binaries.
-	go test $$(go list ./internal/... ./cmd/... | grep -vE '/(apitest|apply|bridgecli|controller|observe|webhook)$$')
+	go test $$(go list ./internal/... ./cmd/... | grep -vE '/(apitest|apply|bridgecli|controller|observe|rbac|webhook)$$')
 
 .PHONY: lab
 lab: ## Bring the lab up: a real Kubernetes node, a VLAN, a stand-in for HyperShift.
@@ -78,7 +78,7 @@ mutants: ## Take out one safeguard at a time; list the test that kills each.
 
 .PHONY: golden
 golden: ## Rewrite the golden files; read the diff.
-	go test ./internal/... -run Golden -update
+	$(TESTENV); go test $$(grep -rl testkit/golden --include='*_test.go' internal | xargs dirname | sort -u | sed 's,^,./,') -update
 
 ##@ Generated files and checks
 .PHONY: generate

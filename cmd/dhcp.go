@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 
-	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/dhcp"
 	"github.com/cldmnky/oooi/internal/dhcp/clock"
 )
@@ -40,7 +39,7 @@ func runDHCP(cmd *cobra.Command, o dhcp.Options) error {
 		return dhcp.Run(ctx, o, nil)
 	}
 	// The server's time is the API server's: every answer tells it.
-	c, err := daemon.Kube(func(config *rest.Config) { config.Wrap(o.Clock.Listen) })
+	c, err := o.Kube(func(config *rest.Config) { config.Wrap(o.Clock.Listen) })
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func newDNSDaemon(flags *daemon.Flags, name string) (*dns.Daemon, error) {
 	apiServer := clock.New() // which tells its time in every answer
 	d := &dns.Daemon{Flags: flags, Name: name, Now: func() time.Time { now, _ := apiServer.Now(); return now }, Log: log}
 	if flags.ConfigFile == "" {
-		d.Kube, err = daemon.Kube(func(config *rest.Config) { config.Wrap(apiServer.Listen) })
+		d.Kube, err = flags.Kube(func(config *rest.Config) { config.Wrap(apiServer.Listen) })
 	}
 	return d, err
 }

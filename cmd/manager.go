@@ -60,7 +60,7 @@ func newManagerCommand() *cobra.Command {
 	f.BoolVar(&flags.vlanServices, "vlan-services", true, "serve Infras and what they become")
 	f.BoolVar(&flags.dpuBridge, "dpu-bridge", true, "serve DPUHCPBridges")
 	f.StringVar(&flags.bridges.MetalLBNamespace, "metallb-namespace", "metallb-system", "namespace in which MetalLB looks for its pools")
-	f.Var((*prefixes)(&flags.bridges.VirtualIPs), "bridge-virtual-ips", "networks of which bridges may have MetalLB announce an address, their metalLBVirtualIP (default none)")
+	f.Var((*prefixes)(&flags.bridges.VirtualIPs), "bridge-virtual-ips", "networks of which bridges may have MetalLB announce an address, their metalLBVirtualIP; name none of the nodes', pods' or Services' networks (default none)")
 	f.StringVar(&flags.bridges.Images.Name, "bluefield-images", "ocp-bluefield-images", "ConfigMap that maps OpenShift's releases to BlueField container images, in the manager's namespace")
 	f.StringVar(&flags.logLevel, "log-level", "info", "debug, info, warn or error")
 	bindSettings(cmd, &settings)
@@ -82,14 +82,15 @@ func runManager(ctx context.Context, flags managerFlags, settings plan.Settings)
 		debug.SetGCPercent(garbagePercent)
 	}
 	config.QPS = -1 // the API server's own priority and fairness is the limit
-	manager, err := newManager(config, flags)
+	admission := flags.webhook()
+	manager, err := newManager(config, flags, admission)
 	if err != nil {
 		return err
 	}
 	if settings, err = observe.Cluster(settings); err != nil {
 		return err
 	}
-	if err := controller.Setup(manager, settings, flags.groups(), flags.webhook(manager)); err != nil {
+	if err := controller.Setup(manager, settings, flags.groups(), answering(manager, admission)); err != nil {
 		return err
 	}
 	return manager.Start(ctx)
@@ -105,15 +106,20 @@ func (flags managerFlags) groups() controller.Groups {
 	return groups
 }
 
-// webhook answers by what the controllers see.
-func (flags managerFlags) webhook(manager ctrl.Manager) func(*observe.Observer) error {
+func (flags managerFlags) webhook() webhook.Options {
+	return webhook.Options{
+		Address: flags.webhookAddress, CertDir: flags.webhookCerts, Namespace: cmp.Or(flags.namespace, podNamespace()), Bridges: flags.groups().Bridges, Now: time.Now,
+		Certificate: &webhook.Certificate{},
+	}
+}
+
+// answering reviews by what the controllers see.
+func answering(manager ctrl.Manager, o webhook.Options) func(*observe.Observer) error {
 	return func(seen *observe.Observer) error {
-		if flags.webhookAddress == "0" {
+		if o.Address == "0" {
 			return nil
 		}
-		return webhook.Setup(manager, seen, webhook.Options{
-			Address: flags.webhookAddress, CertDir: flags.webhookCerts, Namespace: cmp.Or(flags.namespace, podNamespace()), Bridges: flags.groups().Bridges, Now: time.Now,
-		})
+		return webhook.Setup(manager, seen, o)
 	}
 }
 
@@ -126,13 +132,19 @@ func podNamespace() string {
 	return strings.TrimSpace(string(text))
 }
 
-func newManager(config *rest.Config, flags managerFlags) (ctrl.Manager, error) {
+// metrics are for those whom the API server allows, and who know the webhook's certificate.
+func (flags managerFlags) metrics(admission webhook.Options) server.Options {
 	metrics := server.Options{BindAddress: flags.metricsAddress, SecureServing: flags.metricsSecure}
 	if flags.metricsSecure {
 		metrics.FilterProvider = controller.Authorized
+		admission.ServeBy(&metrics)
 	}
+	return metrics
+}
+
+func newManager(config *rest.Config, flags managerFlags, admission webhook.Options) (ctrl.Manager, error) {
 	manager, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: controller.Scheme(), Cache: controller.CacheOptions(), Client: controller.ClientOptions(), Metrics: metrics, HealthProbeBindAddress: flags.probeAddress,
+		Scheme: controller.Scheme(), Cache: controller.CacheOptions(), Client: controller.ClientOptions(), Metrics: flags.metrics(admission), HealthProbeBindAddress: flags.probeAddress,
 		LeaderElection: flags.elect, LeaderElectionID: "oooi-manager", LeaderElectionNamespace: flags.namespace,
 		LeaderElectionReleaseOnCancel: true,
 	})

@@ -46,7 +46,7 @@ func runProxy(cmd *cobra.Command, o proxy.Options) error {
 	if o.ConfigFile != "" {
 		return proxy.Run(ctx, o, nil)
 	}
-	c, err := daemon.Kube()
+	c, err := o.Kube()
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func Root() *cobra.Command {
 		SilenceUsage:  true,
 		Version:       version(),
 	}
-	for _, service := range []*cobra.Command{newDHCPCommand(), newDNSCommand(), newManagerCommand(), newProxyCommand()} {
+	for _, service := range []*cobra.Command{newAPIProxyCommand(), newDHCPCommand(), newDNSCommand(), newManagerCommand(), newProxyCommand()} {
 		root.AddCommand(untilSignalled(service))
 	}
 	root.AddCommand(newBridgeCommand(), newCSRCommand(), newPreflightCommand(), newRenderCommand())

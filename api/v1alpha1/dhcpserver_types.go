@@ -158,7 +158,8 @@ type DHCPServerSpec struct {
 	// Namespace whose VirtualMachines are looked up by hardware address for option 12. Default: none are.
 	// +optional
 	VMNamespace ObjectName `json:"vmNamespace,omitempty"`
-	// Image of the daemon. Refused unless the operator runs with --allow-image-override. Default: the operator's own.
+	// Image of the daemon, of the operator's release or a newer one. Refused unless the operator runs with --allow-image-override.
+	// Default: the operator's own.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`

@@ -62,7 +62,8 @@ type DNSServerSpec struct {
 	// +kubebuilder:default="1h0m0s"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,8}([.][0-9]{1,9})?(h|m|s|ms))+$') && duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="cacheTTL must be between 1s and 168h, in hours (h), minutes (m) and seconds (s), e.g. 1h"
 	CacheTTL metav1.Duration `json:"cacheTTL,omitempty"`
-	// Image of the daemon. Refused unless the operator runs with --allow-image-override. Default: the operator's own.
+	// Image of the daemon, of the operator's release or a newer one. Refused unless the operator runs with --allow-image-override.
+	// Default: the operator's own.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`

@@ -108,7 +108,7 @@ type DHCPConfig struct {
 	// +listMapKey=code
 	// +kubebuilder:validation:MaxItems=64
 	Options []DHCPOption `json:"options,omitempty"`
-	// Image of the daemon; refused unless the operator runs with --allow-image-override.
+	// Image of the daemon, of the operator's release or a newer one; refused unless the operator runs with --allow-image-override.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
@@ -130,7 +130,7 @@ type DNSConfig struct {
 	// Name of the hosted cluster. Default: read from the HostedCluster.
 	// +optional
 	ClusterName DNSName `json:"clusterName,omitempty"`
-	// Image of the daemon; refused unless the operator runs with --allow-image-override.
+	// Image of the daemon, of the operator's release or a newer one; refused unless the operator runs with --allow-image-override.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -80,6 +81,26 @@ func (w *Writer) put(ctx context.Context, owner Owner, desired []runtime.ApplyCo
 	more, moreErr := w.all(ctx, owner, second, &applied)
 	w.awaitCache(ctx, append(sent, more...))
 	return applied, keep, errors.Join(err, moreErr)
+}
+
+// OtherNamespaces are those, not the Infra's own, in which it owns something. Others may write its labels, too.
+func (w *Writer) OtherNamespaces(ctx context.Context, owner Owner, infra *v1alpha1.Infra) ([]string, error) {
+	owned, err := w.inventory(ctx, owner)
+	var all []string
+	for _, o := range owned {
+		ours := strings.HasPrefix(o.GetName(), names.Qualified(infra.Namespace, infra.Name)+"-")
+		if ours && o.GetNamespace() != infra.Namespace && o.GetDeletionTimestamp() == nil {
+			all = append(all, o.GetNamespace())
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all), err
+}
+
+// Leave removes what an Infra owns in some namespaces.
+func (w *Writer) Leave(ctx context.Context, owner Owner, namespaces []string) (Applied, error) {
+	var applied Applied
+	return applied, w.prune(ctx, owner, func(o client.Object) bool { return slices.Contains(namespaces, o.GetNamespace()) }, &applied)
 }
 
 // Drop removes what an Infra owns for components that are switched off, and leaves all else as it is.
@@ -268,16 +289,30 @@ func (w *Writer) prune(ctx context.Context, owner Owner, undesired func(client.O
 	return errors.Join(errs...)
 }
 
-// inventory is everything that the owner owns, wherever it lies. A kind that the cluster does not know has no objects.
+// inventory is everything that the owner owns, wherever it lies.
 func (w *Writer) inventory(ctx context.Context, owner Owner) ([]client.Object, error) {
+	atHome, err := w.owned(ctx, owner, owner.Namespace, owner.Kinds)
+	if err != nil {
+		return nil, err
+	}
+	elsewhere, err := w.owned(ctx, owner, "", owner.Anywhere)
+	if err != nil {
+		return nil, err
+	}
+	return append(atHome, elsewhere...), nil
+}
+
+// owned are the owner's objects of some kinds, in all namespaces unless one is named. A kind that the cluster does not know has no
+// objects.
+func (w *Writer) owned(ctx context.Context, owner Owner, namespace string, kinds []schema.GroupVersionKind) ([]client.Object, error) {
 	var all []client.Object
-	for _, kind := range owner.Kinds {
+	for _, kind := range kinds {
 		made, err := w.Client.Scheme().New(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		if err != nil {
 			return nil, err
 		}
 		list := made.(client.ObjectList)
-		err = w.Client.List(ctx, list, client.MatchingFields{IndexNames: owner.Names}, client.InNamespace(owner.Namespace), client.UnsafeDisableDeepCopy)
+		err = w.Client.List(ctx, list, client.MatchingFields{IndexNames: owner.Names}, client.InNamespace(namespace), client.UnsafeDisableDeepCopy)
 		if meta.IsNoMatchError(err) {
 			continue
 		}

@@ -19,10 +19,11 @@ type Owner struct {
 	Lives func(types.UID) bool
 	// Names is the value of NamedBy of what names this owner.
 	Names string
-	// Kinds that it owns.
-	Kinds []schema.GroupVersionKind
-	// Namespace that holds them; empty is all.
+	// Namespace of its own, and Kinds that it owns there.
 	Namespace string
+	Kinds     []schema.GroupVersionKind
+	// Anywhere are kinds that it owns in any namespace.
+	Anywhere []schema.GroupVersionKind
 }
 
 // owns says whether an object is this owner's: by ownerReference, else by the label that stands for one. What names us and belongs to
@@ -58,7 +59,8 @@ func ofOurs(ref *metav1.OwnerReference) bool {
 // IndexNames is the cache's index of NamedBy. Every kind that an owner has needs it.
 const IndexNames = "names"
 
-// NamedBy says which owner an object's labels name: a child, else a bridge, else an Infra, else the HostedCluster of an Infra. Nobody for an object that is not ours.
+// NamedBy says which owner an object's labels name: a child, else a bridge, else an Infra, else the HostedCluster of an
+// Infra. Nobody for an object that is not ours.
 func NamedBy(object client.Object) []string {
 	l := object.GetLabels()
 	switch {

@@ -4,10 +4,12 @@ package byname
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -36,14 +38,19 @@ type Watches struct {
 	source  typedcore.CoreV1Interface
 	changed func(follower types.NamespacedName)
 
-	mu    sync.Mutex
-	of    map[Object]*one
-	ended bool
-	all   sync.WaitGroup
+	mu      sync.Mutex
+	of      map[Object]*one
+	shares  map[string]int                // how many watches are of each namespace's followers
+	turns   map[string]*rate.Limiter      // of each namespace's followers in being told
+	late    map[types.NamespacedName]bool // followers that are told when it is their turn
+	without map[types.NamespacedName]bool // followers of objects that are not watched, for there are too many
+	ended   bool
+	all     sync.WaitGroup
 }
 
 // one object that is watched.
 type one struct {
+	namespace string // whose share it is of
 	followers map[types.NamespacedName]bool
 	stop      context.CancelFunc
 	reopen    context.CancelFunc
@@ -52,12 +59,38 @@ type one struct {
 // New watches nothing yet. What changed is called for each follower of an object, when it changes, appears, goes, or can be watched
 // (again).
 func New(source typedcore.CoreV1Interface, changed func(follower types.NamespacedName)) *Watches {
-	return &Watches{source: source, changed: changed, of: map[Object]*one{}}
+	return &Watches{source: source, changed: changed, of: map[Object]*one{}, shares: map[string]int{}, turns: map[string]*rate.Limiter{}, late: map[types.NamespacedName]bool{}, without: map[types.NamespacedName]bool{}}
 }
 
-// Start waits for the end and then ends all watches: it makes Watches a Runnable of the manager.
+// Who may make followers may make many. A watch is some 30 KiB here, measured with client-go over TLS, and as much at the API server.
+const (
+	mostOfOne = 1200 // objects are watched for the followers of one namespace: of 200 bridges
+	mostOfAll = 1500 // and of all; beyond it, who has his share of it gets no more
+	mostEver  = 2000 // and nobody beyond this
+
+	lookAgain = time.Minute // is how late a change is seen of what is not watched, or later where that is much
+	seldom    = time.Second // is how often a follower is told of one object's changes: each has him read it
+
+	// wakesOfOne are told of the followers of a namespace each second, after wakesAtOnce: who is told waits for no others behind them.
+	wakesOfOne  = 20
+	wakesAtOnce = 250
+)
+
+// Start tells who follows what is not watched to look again, and whom there was no time to tell before, until the end, and then ends all
+// watches: it makes Watches a Runnable of the manager.
 func (w *Watches) Start(ctx context.Context) error {
-	<-ctx.Done()
+	looked := time.Now()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(seldom):
+			if time.Since(looked) >= lookAgain {
+				looked = time.Now()
+				w.wakeAll(w.polling())
+			}
+			w.wakeAll(w.waiting())
+		}
+	}
 	w.mu.Lock()
 	w.ended = true
 	for _, o := range w.of {
@@ -68,17 +101,50 @@ func (w *Watches) Start(ctx context.Context) error {
 	return nil
 }
 
-// Follow these objects for somebody, and no others any more. Read them after it: a change in between is told.
-func (w *Watches) Follow(follower types.NamespacedName, objects ...Object) {
+func (w *Watches) polling() []types.NamespacedName {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return slices.Collect(maps.Keys(w.without))
+}
+
+func (w *Watches) waiting() []types.NamespacedName {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := slices.Collect(maps.Keys(w.late))
+	clear(w.late)
+	maps.DeleteFunc(w.turns, func(_ string, turn *rate.Limiter) bool { return turn.Tokens() >= wakesAtOnce }) // as a new one is
+	return all
+}
+
+// wakeAll followers, as many of each namespace as may be told by now; the others wait.
+func (w *Watches) wakeAll(followers []types.NamespacedName) {
+	for _, follower := range followers {
+		w.mu.Lock()
+		turn := w.turns[follower.Namespace]
+		if turn == nil {
+			turn = rate.NewLimiter(wakesOfOne, wakesAtOnce)
+			w.turns[follower.Namespace] = turn
+		}
+		now := turn.Allow()
+		if !now {
+			w.late[follower] = true
+		}
+		w.mu.Unlock()
+		if now {
+			w.changed(follower)
+		}
+	}
+}
+
+// Follow these objects for somebody, and no others any more. Read them after it: a change in between is told. Where not all are watched,
+// he is told to look again each minute.
+func (w *Watches) Follow(follower types.NamespacedName, objects ...Object) (all bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.without, follower)
 	for object, o := range w.of {
 		if o.followers[follower] && !slices.Contains(objects, object) {
-			delete(o.followers, follower)
-			if len(o.followers) == 0 {
-				o.stop()
-				delete(w.of, object)
-			}
+			w.leaves(follower, object, o)
 		}
 	}
 	for _, object := range objects {
@@ -86,9 +152,56 @@ func (w *Watches) Follow(follower types.NamespacedName, objects ...Object) {
 			continue
 		}
 		if w.of[object] == nil {
-			w.begin(object)
+			if !w.admits(follower.Namespace) {
+				w.without[follower] = true
+				continue
+			}
+			w.begin(object, follower.Namespace)
 		}
 		w.of[object].followers[follower] = true
+	}
+	return !w.without[follower]
+}
+
+// leaves an object, whose watch ends with its last follower.
+func (w *Watches) leaves(follower types.NamespacedName, object Object, o *one) {
+	delete(o.followers, follower)
+	if len(o.followers) > 0 {
+		if follower.Namespace == o.namespace {
+			w.pass(o)
+		}
+		return
+	}
+	o.stop()
+	delete(w.of, object)
+	w.counts(o.namespace, -1)
+}
+
+// pass a watch on to a namespace that has followers of it, if its own has none any more.
+func (w *Watches) pass(o *one) {
+	for follower := range o.followers {
+		if follower.Namespace == o.namespace {
+			return
+		}
+	}
+	for follower := range o.followers {
+		w.counts(o.namespace, -1)
+		o.namespace = follower.Namespace
+		w.counts(o.namespace, 1)
+		return
+	}
+}
+
+// admits a watch more for the followers of a namespace.
+func (w *Watches) admits(namespace string) bool {
+	has := w.shares[namespace]
+	return has < mostOfOne && len(w.of) < mostEver && (len(w.of) < mostOfAll || has < mostOfAll/len(w.shares))
+}
+
+// counts a watch more or less of a namespace's.
+func (w *Watches) counts(namespace string, more int) {
+	if w.shares[namespace] += more; w.shares[namespace] == 0 {
+		delete(w.shares, namespace)
 	}
 }
 
@@ -102,9 +215,10 @@ func (w *Watches) Reopen(object Object) {
 	}
 }
 
-func (w *Watches) begin(object Object) {
+func (w *Watches) begin(object Object, namespace string) {
 	ctx, stop := context.WithCancel(context.Background())
-	o := &one{followers: map[types.NamespacedName]bool{}, stop: stop, reopen: func() {}}
+	w.counts(namespace, 1)
+	o := &one{namespace: namespace, followers: map[types.NamespacedName]bool{}, stop: stop, reopen: func() {}}
 	w.of[object] = o
 	w.all.Go(func() {
 		var at position
@@ -152,8 +266,13 @@ func (w *Watches) watch(ctx context.Context, object Object, o *one, at *position
 		if of, ok := event.Object.(metav1.Object); ok {
 			at.version = of.GetResourceVersion()
 		}
-		if event.Type != watch.Bookmark {
-			w.tell(o)
+		if event.Type == watch.Bookmark {
+			continue
+		}
+		w.tell(o)
+		select { // what comes meanwhile waits at the API server, or has it end the watch
+		case <-ctx.Done():
+		case <-time.After(seldom):
 		}
 	}
 	return nil
@@ -169,12 +288,7 @@ func (w *Watches) events(ctx context.Context, object Object, version string) (wa
 
 func (w *Watches) tell(o *one) {
 	w.mu.Lock()
-	followers := make([]types.NamespacedName, 0, len(o.followers))
-	for follower := range o.followers {
-		followers = append(followers, follower)
-	}
+	followers := slices.Collect(maps.Keys(o.followers))
 	w.mu.Unlock()
-	for _, follower := range followers {
-		w.changed(follower)
-	}
+	w.wakeAll(followers)
 }

@@ -3,6 +3,7 @@ package byname_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,7 +69,7 @@ func TestFollowersAreToldOfChangesAndOfNothingElse(t *testing.T) {
 		g.Expect(s.asked).To(HaveLen(1), "one watch for both")
 		g.Expect(s.asked[0].FieldSelector).To(Equal("metadata.name=s"))
 
-		s.open.Modify(versioned("7"))
+		s.open.Modify(versioned("7")) // of what is told, nothing more for a second
 		s.open.Action(watch.Bookmark, versioned("9"))
 		synctest.Wait()
 		g.Expect(told).To(Equal(map[string]int{"first": 2, "second": 2}))
@@ -103,6 +104,139 @@ func TestFollowersAreToldOfChangesAndOfNothingElse(t *testing.T) {
 		time.Sleep(time.Minute)
 		g.Expect(s.open.IsStopped()).To(BeTrue())
 		g.Expect(s.asked).To(HaveLen(5))
+		end()
+		g.Expect(<-ended).To(Succeed())
+	})
+}
+
+// Of an object that changes all the time, its followers are told once a second.
+func TestWhatChangesAllTheTimeIsToldSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told, s := 0, &serving{events: make(chan watch.Event)}
+		w := byname.New(s, func(types.NamespacedName) { told++ })
+		ctx, end := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- w.Start(ctx) }()
+		w.Follow(first, secret)
+		go func() {
+			defer close(s.events)
+			for ctx.Err() == nil {
+				select {
+				case s.events <- watch.Event{Type: watch.Modified, Object: versioned("7")}:
+				case <-ctx.Done():
+				}
+			}
+		}()
+		time.Sleep(time.Minute)
+		NewWithT(t).Expect(told).To(BeNumerically("~", 61, 2))
+		end()
+		NewWithT(t).Expect(<-ended).To(Succeed())
+	})
+}
+
+// serving every watch with the same events.
+type serving struct {
+	typedcore.CoreV1Interface
+	typedcore.SecretInterface
+
+	events chan watch.Event
+}
+
+func (s *serving) Secrets(string) typedcore.SecretInterface { return s }
+
+func (s *serving) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	return watch.NewProxyWatcher(s.events), nil
+}
+
+// Of a Secret that many share, one watch is counted, of whose followers began it and then of another's.
+func TestAWatchIsOfOneNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		w := byname.New(&server{denied: true}, func(types.NamespacedName) {})
+		ctx, end := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- w.Start(ctx) }()
+		of := func(namespace string, i int) types.NamespacedName {
+			return types.NamespacedName{Namespace: namespace, Name: strconv.Itoa(i)}
+		}
+		for i := range 5000 {
+			g.Expect(w.Follow(of("a", i), secret)).To(BeTrue())
+		}
+		for i := range 1199 {
+			g.Expect(w.Follow(of("b", i), byname.Object{NamespacedName: of("b", i)})).To(BeTrue())
+		}
+		g.Expect(w.Follow(of("b", 1199), secret)).To(BeTrue())
+		for i := range 5000 {
+			w.Follow(of("a", i))
+		}
+		g.Expect(w.Follow(of("b", 1200), byname.Object{NamespacedName: of("b", 1200)})).To(BeFalse(), "the shared one is b's now")
+		end()
+		g.Expect(<-ended).To(Succeed())
+	})
+}
+
+// However many follow what changes, so many of a namespace's are told each second; another's are told at once.
+func TestManyFollowersOfWhatChangesAreToldOneAfterTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, told, s := NewWithT(t), map[string]int{}, &serving{events: make(chan watch.Event)}
+		w := byname.New(s, func(who types.NamespacedName) { told[who.Namespace]++ })
+		ctx, end := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- w.Start(ctx) }()
+		for i := range 1000 {
+			w.Follow(types.NamespacedName{Namespace: "a", Name: strconv.Itoa(i)}, secret)
+		}
+		w.Follow(types.NamespacedName{Namespace: "b", Name: "one"}, secret)
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		clear(told)
+		s.events <- watch.Event{Type: watch.Modified, Object: versioned("7")}
+		synctest.Wait()
+		g.Expect(told).To(Equal(map[string]int{"a": 250, "b": 1}))
+		time.Sleep(10*time.Second + 500*time.Millisecond)
+		g.Expect(told["a"]).To(BeNumerically("~", 250+10*20, 20))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		g.Expect(told).To(Equal(map[string]int{"a": 1000, "b": 1}), "each once")
+		close(s.events)
+		end()
+		g.Expect(<-ended).To(Succeed())
+	})
+}
+
+// Who makes many followers is told each minute of what is beyond his share, and takes none of another's.
+func TestWatchesAreSharedBetweenNamespaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, told := NewWithT(t), map[types.NamespacedName]int{}
+		w := byname.New(&server{denied: true}, func(who types.NamespacedName) { told[who]++ })
+		ctx, end := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- w.Start(ctx) }()
+		many := func(namespace string, n int) (watched int) {
+			for i := range n {
+				name := types.NamespacedName{Namespace: namespace, Name: strconv.Itoa(i)}
+				if w.Follow(name, byname.Object{NamespacedName: name}) {
+					watched++
+				}
+			}
+			return watched
+		}
+		g.Expect(many("a", 2500)).To(Equal(1200))
+		g.Expect(many("b", 2500)).To(Equal(750), "its share of 1500")
+		g.Expect(many("c", 10)).To(Equal(10), "who has few has them watched, whatever others have")
+		for i := range 200 {
+			many("more"+strconv.Itoa(i), 10)
+		}
+		g.Expect(many("late", 1)).To(BeZero(), "there is an end to it")
+		late := types.NamespacedName{Namespace: "a", Name: "2400"}
+		g.Expect(told).To(BeEmpty())
+		time.Sleep(3*time.Minute + 500*time.Millisecond)
+		g.Expect(told[types.NamespacedName{Namespace: "late", Name: "0"}]).To(BeNumerically("~", 3, 1), "each minute, whoever else is told")
+		g.Expect(told[late]).To(BeNumerically(">=", 1))
+		for i := range 2000 {
+			w.Follow(types.NamespacedName{Namespace: "a", Name: strconv.Itoa(i)})
+		}
+		g.Expect(w.Follow(late, byname.Object{NamespacedName: late})).To(BeTrue(), "there is room again")
 		end()
 		g.Expect(<-ended).To(Succeed())
 	})

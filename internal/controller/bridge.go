@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -117,6 +118,9 @@ func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	}
 	now := time.Now()
 	statusErr := r.status.Bridge(ctx, seen.Input.Bridge, status.Bridge(seen, p, out, now))
+	if err != nil && r.observe.Settings.Ungranted("", err.Error()) != nil {
+		return soonest(retryTaken), statusErr // nothing tells us of a Role
+	}
 	return retry(out, seen.Pause), errors.Join(err, statusErr)
 }
 
@@ -138,19 +142,27 @@ func (r bridgeReconciler) do(ctx context.Context, seen observe.Bridge, p bridge.
 	if !p.Held {
 		err = r.hostedCluster(ctx, seen, p, &out)
 		out.Held = err != nil // what could not be applied is not said to be there
-		out.Findings = append(out.Findings, failed(dpuv1.ConditionReady, err)...)
+		out.Findings = append(out.Findings, r.failed(dpuv1.ConditionReady, err)...)
 	}
 	injectErr := r.inject(ctx, seen.Input, p.Inject, &out)
-	out.Findings = append(out.Findings, failed(dpuv1.ConditionKubeconfigInjected, injectErr)...)
+	out.Findings = append(out.Findings, r.failed(dpuv1.ConditionKubeconfigInjected, injectErr)...)
 	return out, errors.Join(err, injectErr)
 }
 
 // failed says what could not be written; it is tried again.
-func failed(condition string, err error) []finding.Finding {
+func (r bridgeReconciler) failed(condition string, err error) []finding.Finding {
 	if err == nil {
 		return nil
 	}
-	return []finding.Finding{finding.Wait(condition, "NotApplied").Say("it is tried again: %v", err)}
+	return r.orGranting(finding.Wait(condition, "NotApplied").Say("it is tried again: %v", err))
+}
+
+// orGranting is a finding, or, where all it says is that a Role is missing, how that is granted.
+func (r bridgeReconciler) orGranting(f finding.Finding) []finding.Finding {
+	if all := r.observe.Settings.Ungranted(f.Condition, f.Message); all != nil {
+		return all
+	}
+	return []finding.Finding{f}
 }
 
 // approve certificates, or stop it: before anything else, and in a pause too, for it is the service, and writes nothing here.
@@ -160,7 +172,7 @@ func (r bridgeReconciler) approve(seen observe.Bridge, p bridge.Plan) []finding.
 		r.observe.Approvals.Forget(key)
 		return nil
 	}
-	state := r.observe.Approvals.See(key, guest.ApproveWant{Secret: a.Secret, Server: a.Server, Cluster: a.Cluster, API: a.API, ServiceNetworks: a.ServiceNetworks}, seen.DPUs)
+	state := r.observe.Approvals.See(key, guest.ApproveWant{Secret: a.Secret, Server: a.Server, Cluster: a.Cluster, API: a.API, ServiceNetworks: a.ServiceNetworks, NoRebootstrap: a.NoRebootstrap}, seen.DPUs)
 	waiting := func(reason string) finding.Builder {
 		return finding.Wait(dpuv1.ConditionCSRAutoApprovalActive, reason)
 	}
@@ -170,18 +182,26 @@ func (r bridgeReconciler) approve(seen observe.Bridge, p bridge.Plan) []finding.
 	case !state.Active:
 		return []finding.Finding{waiting("Connecting").Say("the hosted cluster's certificate requests are not read yet")}
 	}
-	return nil
+	var noted []finding.Finding
+	for _, text := range state.Beyond {
+		noted = append(noted, finding.Note(dpuv1.ConditionCSRAutoApprovalActive, "WatchingInPart").Say("%s", text))
+	}
+	return noted
 }
 
-// approved tells of an approval, on the bridge. Related is what it is about: of events that differ in their note alone, client-go keeps
-// the first's.
-func (r bridgeReconciler) approved(key types.NamespacedName, a guest.Approved) {
+// told of an approval or a warning, by an event on the bridge. Related is what it is about: of events that differ in their note alone,
+// client-go keeps the first's.
+func (r bridgeReconciler) told(key types.NamespacedName, n guest.Notice) {
 	b := &dpuv1.DPUHCPBridge{}
 	if err := r.observe.Reader.Get(context.Background(), key, b); err != nil {
-		return // the approval carries the same sentence in the hosted cluster
+		return // an approval carries the same sentence in the hosted cluster, and warnings are counted
 	}
-	about := &corev1.ObjectReference{APIVersion: certv1.SchemeGroupVersion.String(), Kind: "CertificateSigningRequest", Name: a.Name}
-	r.status.Events.Eventf(b, about, corev1.EventTypeNormal, a.Reason, "Approve", "certificate request %s of %s is approved: %s", a.Name, a.Host, a.Message)
+	about := &corev1.ObjectReference{APIVersion: certv1.SchemeGroupVersion.String(), Kind: "CertificateSigningRequest", Name: n.Name}
+	if n.Warning {
+		r.status.Events.Eventf(b, about, corev1.EventTypeWarning, n.Reason, "Approve", "%s", n.Message)
+		return
+	}
+	r.status.Events.Eventf(b, about, corev1.EventTypeNormal, n.Reason, "Approve", "certificate request %s of %s is approved: %s", n.Name, n.Host, n.Message)
 }
 
 // hostedCluster is made what the plan says, with all that belongs to it. Copies of Secrets that it no longer names go last.
@@ -202,9 +222,9 @@ func (r bridgeReconciler) hostedCluster(ctx context.Context, seen observe.Bridge
 	}
 	out.Wrote = applied.Wrote
 	for _, f := range applied.Findings {
-		out.Findings = append(out.Findings, f)
+		out.Findings = append(out.Findings, r.orGranting(f)...)
 		if f.Condition = madeFor[f.Of.Kind]; f.Condition != "" {
-			out.Findings = append(out.Findings, f)
+			out.Findings = append(out.Findings, r.orGranting(f)...)
 		}
 	}
 	r.tellDrift(b, applied)
@@ -252,23 +272,24 @@ func (r bridgeReconciler) inject(ctx context.Context, in bridge.Input, i *bridge
 	applied, err := r.apply.Add(ctx, ownerBridge(in), i.Secret)
 	for _, f := range applied.Findings {
 		f.Condition = dpuv1.ConditionKubeconfigInjected
-		out.Findings = append(out.Findings, f)
+		out.Findings = append(out.Findings, r.orGranting(f)...)
 	}
 	out.Wrote = out.Wrote || applied.Wrote
 	if err != nil || len(applied.Findings) > 0 {
 		return err
 	}
 	if i.Refer {
-		out.Wrote = true
-		if err := r.apply.Refer(ctx, in.DPUCluster, bridge.InjectedKey(in.Bridge).Name); err != nil {
+		err := r.apply.Refer(ctx, in.DPUCluster, bridge.InjectedKey(in.Bridge).Name)
+		out.Wrote = out.Wrote || ignoreConflict(err) == nil // what could not be written is said
+		if err != nil {
 			return ignoreConflict(err)
 		}
 	}
 	if i.Created {
-		out.Wrote = true
-		return ignoreConflict(r.apply.Created(ctx, in.DPUCluster, metav1.Now()))
+		err = ignoreConflict(r.apply.Created(ctx, in.DPUCluster, metav1.Now()))
+		out.Wrote = out.Wrote || err == nil
 	}
-	return nil
+	return err
 }
 
 // ignoreConflict: the object has changed since it was read, and its change brings us back.
@@ -314,7 +335,7 @@ func (r bridgeReconciler) end(ctx context.Context, seen observe.Bridge) (ctrl.Re
 	}
 	switch {
 	case err != nil:
-		return ctrl.Result{}, errors.Join(err, say(metav1.ConditionFalse, dpuv1.ReasonCleanupFailed, err.Error()+"; it is tried again"))
+		return r.endFailed(err, say)
 	case step.Reason != "":
 		return soonest(retryStep(step)), say(metav1.ConditionFalse, step.Reason, step.Message)
 	}
@@ -322,6 +343,18 @@ func (r bridgeReconciler) end(ctx context.Context, seen observe.Bridge) (ctrl.Re
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{}, r.letGo(ctx, b)
+}
+
+// endFailed says why, or how a Role that is missing is granted, which nothing tells us of.
+func (r bridgeReconciler) endFailed(err error, say func(cleanup metav1.ConditionStatus, reason, message string) error) (ctrl.Result, error) {
+	var missing []string
+	for _, f := range r.observe.Settings.Ungranted("", err.Error()) {
+		missing = append(missing, f.Message)
+	}
+	if len(missing) > 0 {
+		return soonest(retryTaken), say(metav1.ConditionFalse, dpuv1.ReasonCleanupFailed, strings.Join(missing, "; "))
+	}
+	return ctrl.Result{}, errors.Join(err, say(metav1.ConditionFalse, dpuv1.ReasonCleanupFailed, err.Error()+"; it is tried again"))
 }
 
 // retryStep: what holds a deletion up may take days, and is watched: DPUs, the Secrets that their kubeconfig is in, the bridge itself.

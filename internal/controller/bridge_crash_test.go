@@ -40,7 +40,7 @@ func (w dpuWorld) image(n int) string {
 	ours := client.MatchingLabels{names.LabelBridge: b.Name, names.LabelBridgeNamespace: w.ns}
 	w.Expect(w.api.List(w.ctx, secrets, ours)).To(Succeed())
 	w.Expect(w.api.List(w.ctx, maps, ours)).To(Succeed())
-	pool := sees(w.world, named(&metallb.IPAddressPool{}, "metallb-system", names.Abroad(w.ns, b.Name)), there)
+	pool := sees(w.world, named(&metallb.IPAddressPool{}, "metallb-system", names.Qualified(w.ns, b.Name)), there)
 	announced := sees(w.world, named(&metallb.L2Advertisement{}, "metallb-system", pool.Name), there)
 	all := []any{hc.Spec, np.Spec, cluster.Spec, meta.IsStatusConditionTrue(cluster.Status.Conditions, dpf.ConditionCreated), pool.Spec, announced.Spec}
 	for _, m := range maps.Items {
@@ -113,7 +113,7 @@ func TestABridgeComesToTheSameEndWhereverItsManagerDies(t *testing.T) {
 	const most = 24 // kinds of writes that one bridge needs for any of these, at most; checked below
 	w := newDPUWorld(t)
 	w.SetDefaultEventuallyTimeout(5 * time.Minute)
-	w.grantsSecrets()
+	w.grants()
 	w.runsAgain()
 	faults := map[string]fault{}
 	for n := 1; n <= most; n++ {

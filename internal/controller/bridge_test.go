@@ -43,7 +43,7 @@ func TestABridgeMakesAHostedClusterAndHandsItsKubeconfigOver(t *testing.T) {
 	}
 	w.Expect(sees(w.world, named(&corev1.Secret{}, w.ns, hc.Spec.SecretEncryption.AESCBC.ActiveKey.Name), there).Data["key"]).To(HaveLen(32))
 	w.Expect(sees(w.world, named(&corev1.ConfigMap{}, w.ns, pool.Spec.Config[0].Name), there).Data["config"]).To(ContainSubstring(osImage))
-	vip := sees(w.world, named(&metallb.IPAddressPool{}, "metallb-system", names.Abroad(w.ns, "b1")), there)
+	vip := sees(w.world, named(&metallb.IPAddressPool{}, "metallb-system", names.Qualified(w.ns, "b1")), there)
 	w.Expect(vip.Spec).To(Equal(metallb.PoolSpec{Addresses: []string{"192.0.2.10/32"}, AutoAssign: true, AllocateTo: &metallb.Allocation{Namespaces: []string{w.ns + "-b1"}}}))
 	w.Expect(sees(w.world, named(&metallb.L2Advertisement{}, "metallb-system", vip.Name), there).Spec.IPAddressPools).To(Equal([]string{vip.Name}))
 	w.saysOf("b1", dpuv1.ConditionHostedClusterAvailable, metav1.ConditionUnknown, dpuv1.ReasonNotReported)
@@ -93,8 +93,20 @@ func TestEachDPUThatIsLetInIsToldOf(t *testing.T) {
 		w.asksToJoin(name, name)
 	}
 	w.hyperShift("b1", "first")
-	w.warned("DPUMayJoin", "certificate request dpu-1 of dpu-1 is approved: DPUHCPBridge "+w.ns+"/b1: ")
-	w.warned("DPUMayJoin", "certificate request "+long+" of "+long+" is approved: DPUHCPBridge "+w.ns+"/b1: ")
+	w.hears(corev1.EventTypeNormal, "DPUMayJoin", "certificate request dpu-1 of dpu-1 is approved: DPUHCPBridge "+w.ns+"/b1: ")
+	w.hears(corev1.EventTypeNormal, "DPUMayJoin", "certificate request "+long+" of "+long+" is approved: DPUHCPBridge "+w.ns+"/b1: ")
+}
+
+// A request in a DPU's name beside the approved one, with another key.
+func TestAStrangersRequestInADPUsNameIsToldOf(t *testing.T) {
+	w := newDPUWorld(t)
+	w.bridged()
+	w.creates(w.dpu("dpu-1", "d1"))
+	w.Eventually(time.Now).Should(BeTemporally(">", sees(w.world, w.dpu("dpu-1", "d1"), there).GetCreationTimestamp().Add(6*time.Second)), "what was asked before may be of an earlier DPU's (csr, AskedInItsLife)")
+	w.asksToJoin("first", "dpu-1")
+	w.asksToJoin("second", "dpu-1")
+	w.hyperShift("b1", "first")
+	w.warned("KeysDiffer", "bootstrap requests for DPU "+w.ns+"/dpu-1 carry 2 different keys: ")
 }
 
 func TestAReleaseIsUpgradedAndSecretsAreKeptInStep(t *testing.T) {
@@ -179,7 +191,7 @@ func TestADeletedBridgeTakesAllAwayInTheSafeOrder(t *testing.T) {
 		g.Expect(c.Spec.Kubeconfig).To(BeEmpty())
 		g.Expect(c.Finalizers).To(BeEmpty())
 	})
-	w.warned(dpuv1.ReasonCleanupSucceeded, "all that was made for it are gone")
+	w.hears(corev1.EventTypeNormal, dpuv1.ReasonCleanupSucceeded, "all that was made for it are gone")
 	w.Expect(client.IgnoreNotFound(w.api.Get(w.ctx, client.ObjectKey{Namespace: w.ns, Name: "pull"}, &corev1.Secret{}))).To(Succeed())
 	sees(w.world, named(&corev1.Secret{}, w.ns, "pull"), there)
 }
@@ -222,7 +234,7 @@ func TestABridgeSaysWhatIsMissingAndGoesOnByItself(t *testing.T) {
 	w.creates(w.dpuCluster("d1", "example.com/hosted"))
 	w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionTrue, "Bound")
 	w.Expect(w.api.Delete(w.ctx, pull)).To(Succeed())
-	w.grantsSecrets()
+	w.grants()
 	w.saysOf("b1", dpuv1.ConditionSecretsValid, metav1.ConditionFalse, "SecretNotFound")
 	w.creates(w.secret("pull", corev1.DockerConfigJsonKey, `{"auths":{}}`))
 	w.saysOf("b1", dpuv1.ConditionSecretsValid, metav1.ConditionFalse, "SecretInvalid")
@@ -272,7 +284,7 @@ func TestABridgeSaysWhatIsMissingAndGoesOnByItself(t *testing.T) {
 
 func TestWhatIsNotInstalledIsNamedAndNoticedWhenItIs(t *testing.T) {
 	w := dpuWorldIn(newBareWorld(t))
-	w.grantsSecrets()
+	w.grants()
 	w.creates(w.bridge())
 	w.Expect(w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionFalse, "DPFMissing")).To(ContainSubstring("install the DPF operator"))
 	w.Expect(w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "HyperShiftMissing")).To(ContainSubstring("MCE"))
@@ -380,7 +392,7 @@ func TestWhatSomebodyChangesIsPutBackAndSaid(t *testing.T) {
 	w.bridged()
 	w.hyperShift("b1", "first")
 	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
-	name := names.Abroad(w.ns, "b1")
+	name := names.Qualified(w.ns, "b1")
 	pool := sees(w.world, named(&metallb.IPAddressPool{}, "metallb-system", name), there)
 	w.changes(pool, func() { pool.Spec.Addresses = []string{"192.0.2.0/24"} })
 	sees(w.world, pool, func(g Gomega, p *metallb.IPAddressPool) {
@@ -406,9 +418,9 @@ func TestWhatSomebodyChangesIsPutBackAndSaid(t *testing.T) {
 
 func TestWhatIsSomebodyElsesIsLeftAlone(t *testing.T) {
 	w := newDPUWorld(t)
-	w.grantsSecrets()
+	w.grants()
 	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: names.BridgeKubeconfig(w.ns, "b1")}, Data: map[string][]byte{"a": []byte("b")}}
-	pool := named(&metallb.IPAddressPool{Spec: metallb.PoolSpec{Addresses: []string{"192.0.2.10/32"}}}, "metallb-system", names.Abroad(w.ns, "b1"))
+	pool := named(&metallb.IPAddressPool{Spec: metallb.PoolSpec{Addresses: []string{"192.0.2.10/32"}}}, "metallb-system", names.Qualified(w.ns, "b1"))
 	ignition := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: names.BridgeIgnition("b1")}, Data: map[string]string{"config": "theirs"}}
 	hc := hostedClusterOf(w.ns, "b2")
 	w.creates(w.dpuCluster("d1", "example.com/hosted"), w.dpuCluster("d2", "example.com/hosted"), theirs, pool, ignition, hc, w.bridge())
@@ -451,7 +463,7 @@ func hostedClusterOf(namespace, name string) *hyperv1.HostedCluster {
 
 func TestOfTwoBridgesForOneDPUClusterOneWins(t *testing.T) {
 	w := newDPUWorld(t)
-	w.grantsSecrets()
+	w.grants()
 	second := w.bridge()
 	second.Name = "b2"
 	w.creates(w.dpuCluster("d1", "example.com/hosted"), w.bridge(), second)
@@ -490,7 +502,7 @@ func TestOfTwoBridgesForOneDPUClusterOneWins(t *testing.T) {
 // The winner is never disturbed: not by one that is older, and permitted only later, nor by a restart.
 func TestABridgeThatWorksGivesWayToNoOlderOne(t *testing.T) {
 	w := newDPUWorld(t)
-	w.grantsSecrets()
+	w.grants()
 	elder := w.bridge()
 	elder.Namespace, elder.Spec.DPUClusterRef.Namespace = w.ns+"-elder", v1alpha1.ObjectName(w.ns)
 	w.creates(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: elder.Namespace}}, elder)
@@ -534,7 +546,7 @@ func TestApprovalEndsWithTheDPUClusterThoughASecretCannotBeRead(t *testing.T) {
 
 func TestABridgeByNodePortsIsReadyWhileTheirNodeIs(t *testing.T) {
 	w := newDPUWorld(t)
-	w.grantsSecrets()
+	w.grants()
 	b := w.bridge()
 	b.Spec.ExposeThroughLoadBalancer, b.Spec.MetalLBVirtualIP = false, ""
 	w.creates(w.dpuCluster("d1", "example.com/hosted"), b)
@@ -590,7 +602,7 @@ func TestAPolicySaysWhatGoesWithTheDPUCluster(t *testing.T) {
 // The bridge's own status says that it was bound. What is written there must not undo that before the bridge is deleted.
 func TestABridgeThatGoesWithItsDPUClusterGoesThoughItsDeletionFailsAtFirst(t *testing.T) {
 	w := newDPUWorld(t)
-	w.grantsSecrets()
+	w.grants()
 	b := w.numberedBridge(1)
 	b.Spec.DPUClusterDeletionPolicy = dpuv1.DeleteHostedCluster
 	w.creates(w.dpuCluster("d01", "example.com/hosted"), b)
@@ -642,7 +654,7 @@ func TestAPermissionThatComesBackIsNoticed(t *testing.T) {
 	pull := named(&corev1.Secret{}, w.ns, "pull")
 	w.changes(pull, func() { pull.Annotations = map[string]string{"example.com/touched": "yes"} })
 	w.saysOf("b1", dpuv1.ConditionSecretsValid, metav1.ConditionFalse, "NamespaceNotGranted")
-	w.grantsSecrets()
+	w.grants()
 	w.saysOf("b1", dpuv1.ConditionSecretsValid, metav1.ConditionTrue, "Valid")
 }
 

@@ -29,7 +29,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
-	"github.com/cldmnky/oooi/internal/controller"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
@@ -67,6 +66,7 @@ func dpuWorldIn(in *world) dpuWorld {
 	} {
 		w.Expect(client.IgnoreAlreadyExists(w.api.Create(w.ctx, o))).To(Succeed())
 	}
+	w.appliesRole("metallb", "metallb-system")
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "publishes"}} // by whose address hosted clusters are published
 	w.Expect(client.IgnoreAlreadyExists(w.api.Create(w.ctx, node))).To(Succeed())
 	w.reports(node, func() {
@@ -101,10 +101,10 @@ func (w dpuWorld) secret(name, key, value string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}, Data: map[string][]byte{key: []byte(value)}}
 }
 
-// grantsSecrets applies config/components/dpu-bridge in the world's namespace.
-func (w dpuWorld) grantsSecrets() {
+// grants applies config/components/dpu-bridge in the world's namespace.
+func (w dpuWorld) grants() {
 	w.t.Helper()
-	w.appliesRole("dpu-bridge")
+	w.appliesRole("dpu-bridge", w.ns)
 }
 
 func (w dpuWorld) dpuCluster(name, kind string) *dpf.DPUCluster {
@@ -134,7 +134,7 @@ func (w dpuWorld) bridge() *dpuv1.DPUHCPBridge {
 // bridged begins with all that a bridge needs, and the bridge.
 func (w dpuWorld) bridged() {
 	w.t.Helper()
-	w.grantsSecrets()
+	w.grants()
 	w.creates(w.dpuCluster("d1", "example.com/hosted"), w.bridge())
 }
 
@@ -193,8 +193,7 @@ func (w dpuWorld) asksToJoin(csr, host string) {
 	w.Expect(err).NotTo(HaveOccurred())
 	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{Organization: []string{"system:nodes"}, CommonName: "system:node:" + host}}, key)
 	w.Expect(err).NotTo(HaveOccurred())
-	admin, err := client.New(w.ground.hosted(w.t).Admin, client.Options{Scheme: controller.Scheme()})
-	w.Expect(err).NotTo(HaveOccurred())
+	admin := w.clientOf(w.ground.hosted(w.t).Admin)
 	w.Expect(client.IgnoreAlreadyExists(admin.Create(w.ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "may-ask"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node-bootstrapper"},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "system:authenticated"}},
@@ -204,8 +203,7 @@ func (w dpuWorld) asksToJoin(csr, host string) {
 		UserName: "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper",
 		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:openshift-machine-config-operator", "system:authenticated"},
 	}
-	kubelet, err := client.New(asKubelet, client.Options{Scheme: controller.Scheme()})
-	w.Expect(err).NotTo(HaveOccurred())
+	kubelet := w.clientOf(asKubelet)
 	request := &certv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: csr}, Spec: certv1.CertificateSigningRequestSpec{
 		Request: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), SignerName: certv1.KubeAPIServerClientKubeletSignerName,
 		Usages: []certv1.KeyUsage{certv1.UsageDigitalSignature, certv1.UsageClientAuth},
@@ -240,12 +238,18 @@ func (w dpuWorld) left() (all []string) {
 	return all
 }
 
-// warned waits for an event about a bridge that says something.
+// warned waits for a Warning event about a bridge that says something.
 func (w dpuWorld) warned(reason, note string) {
+	w.t.Helper()
+	w.hears(corev1.EventTypeWarning, reason, note)
+}
+
+// hears waits for an event of a type about a bridge that says something.
+func (w dpuWorld) hears(of, reason, note string) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
 		all := &eventsv1.EventList{}
 		g.Expect(w.api.List(w.ctx, all, client.InNamespace(w.ns))).To(Succeed())
-		g.Expect(all.Items).To(ContainElement(And(HaveField("Reason", reason), HaveField("Note", ContainSubstring(note)))))
+		g.Expect(all.Items).To(ContainElement(And(HaveField("Type", of), HaveField("Reason", reason), HaveField("Note", ContainSubstring(note)))))
 	}).Should(Succeed())
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -145,7 +146,7 @@ func (p parts) dnsServer() error {
 		app: names.DNS, workload: statefulSet, plan: plan.DNS,
 		fresh: func() *v1alpha1.DNSServer { return &v1alpha1.DNSServer{} }, list: func() client.ObjectList { return &v1alpha1.DNSServerList{} },
 		refs: func(s *v1alpha1.DNSServer) observe.References {
-			return observe.References{Attachment: s.Spec.NetworkConfig.Attachment}
+			return observe.References{Attachment: s.Spec.NetworkConfig.Attachment, Addresses: plan.Upstreams(s.Spec)}
 		},
 		state: func(seen observe.Child[*v1alpha1.DNSServer], out status.Outcome, now time.Time) (any, any, []metav1.Condition, []metav1.Condition) {
 			want := status.DNS(seen, out, now)
@@ -163,6 +164,8 @@ func (p parts) proxyServer() error {
 			for _, b := range s.Spec.Backends {
 				refs.Namespaces = append(refs.Namespaces, string(b.TargetNamespace))
 			}
+			services, addresses := plan.Targets(s.Spec)
+			refs.Services, refs.Addresses = slices.Collect(maps.Keys(services)), addresses
 			return refs
 		},
 		state: func(seen observe.Child[*v1alpha1.ProxyServer], out status.Outcome, now time.Time) (any, any, []metav1.Condition, []metav1.Condition) {

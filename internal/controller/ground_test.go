@@ -48,7 +48,7 @@ func (g *ground) hosted(t *testing.T) *envtest.Hosted {
 	if g.theHosted == nil {
 		var names []string
 		for i := range 300 {
-			names = append(names, fmt.Sprintf("kube-apiserver.w%d-c1.svc", i), fmt.Sprintf("kube-apiserver.w%d-b1.svc", i))
+			names = append(names, fmt.Sprintf("kube-apiserver.w%d-c1.svc", i), fmt.Sprintf("kube-apiserver.w%d-b1.svc", i), fmt.Sprintf("kube-apiserver.w%d-orchid-b1.svc", i))
 		}
 		var err error
 		if g.theHosted, err = envtest.StartHosted(names...); err != nil {

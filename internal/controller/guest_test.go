@@ -27,7 +27,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/controller"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -105,9 +104,7 @@ func withGuest(t *testing.T) guest {
 	g := guest{world: newWorld(t)}
 	h := g.ground.hosted(t)
 	g.wire.to = strings.TrimSuffix(strings.TrimPrefix(h.Admin.Host, "https://"), "/")
-	var err error
-	g.inside, err = client.New(h.Admin, client.Options{Scheme: controller.Scheme()})
-	g.Expect(err).NotTo(HaveOccurred())
+	g.inside = g.clientOf(h.Admin)
 	for _, ns := range []string{"openshift-ingress", "metallb-system"} {
 		g.Expect(client.IgnoreAlreadyExists(g.inside.Create(g.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}))).To(Succeed())
 	}
@@ -124,7 +121,7 @@ func withGuest(t *testing.T) guest {
 // grants applies config/components/apps-ingress in the world's namespace.
 func (g guest) grants() {
 	g.t.Helper()
-	g.appliesRole("apps-ingress")
+	g.appliesRole("apps-ingress", g.ns)
 }
 
 // publishes makes the Infra with apps ingress.

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -66,6 +67,11 @@ func (r infraReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 // do applies a plan unless it is held back.
 func (r infraReconciler) do(ctx context.Context, seen observe.Infra, p plan.InfraPlan) (status.Outcome, error) {
 	out := status.Outcome{Findings: p.Findings, Held: p.Held || seen.Pause.Holds(), Paused: seen.Pause.Reason}
+	if out.Held {
+		if err := r.retreat(ctx, seen); err != nil {
+			return out, err
+		}
+	}
 	if seen.Pause.Holds() {
 		r.observe.Guests.Hold(client.ObjectKeyFromObject(seen.Input.Infra))
 		return out, nil
@@ -88,6 +94,25 @@ func (r infraReconciler) do(ctx context.Context, seen observe.Infra, p plan.Infr
 	applied, err := r.apply.To(ctx, ownerInfra(seen), p.Objects)
 	out.Findings, out.Wrote = append(out.Findings, applied.Findings...), applied.Wrote
 	return out, errors.Join(err, guestErr)
+}
+
+// retreat from namespaces whose owners admit the Infra no more, which a plan that is held does not. A pause, which the Infra's author may
+// ask for, does not hold that up.
+func (r infraReconciler) retreat(ctx context.Context, seen observe.Infra) error {
+	owner, infra := ownerInfra(seen), seen.Input.Infra
+	others, err := r.apply.OtherNamespaces(ctx, owner, infra)
+	if err != nil {
+		return err
+	}
+	withdrawn, err := r.observe.Withdrawn(ctx, seen.Input, others)
+	if err != nil || len(withdrawn) == 0 {
+		return err
+	}
+	if _, err = r.apply.Leave(ctx, owner, withdrawn); err == nil { // nothing that was read of the parts
+		r.status.Events.Eventf(infra, nil, corev1.EventTypeWarning, "PermissionWithdrawn", "Delete",
+			"Roles and NetworkPolicies of this Infra in namespaces %s are removed: their owners do not admit namespace %s any more; what it serves may not reach the control plane", strings.Join(withdrawn, ", "), infra.Namespace)
+	}
+	return err
 }
 
 // end takes away what an Infra made, before it goes itself. A pause does not hold this up: to delete is explicit.

@@ -15,6 +15,7 @@ import (
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -334,6 +335,39 @@ func TestAPolicyThatNoPodNeedsAnyMoreGoes(t *testing.T) {
 	policy := sees(w, named(&networkingv1.NetworkPolicy{}, w.controlPlane("c1"), "oooi."+w.ns+".c1-proxy.oauth-openshift"), there)
 	w.Expect(w.api.Delete(w.ctx, named(&networkingv1.NetworkPolicy{}, w.controlPlane("c1"), "same-namespace"))).To(Succeed())
 	w.gone(policy)
+}
+
+// A network plugin may judge what a daemon sends by the pod that a Service's address stands for.
+func TestADaemonMayGoWhereItsResolversPodsListen(t *testing.T) {
+	w := newWorld(t)
+	w.hosts("c1")
+	infra := w.smallest("c1")
+	infra.Spec.NetworkConfig.DNSServers = []v1alpha1.IPAddress{"10.20.0.53"}
+	w.creates(infra)
+	lets := func(number int32, yes bool) {
+		t.Helper()
+		has := ContainElement(HaveField("Ports", ContainElement(HaveField("Port.IntVal", number))))
+		if !yes {
+			has = Not(has)
+		}
+		sees(w, named(&networkingv1.NetworkPolicy{}, w.ns, "c1-dns"), func(g Gomega, p *networkingv1.NetworkPolicy) { g.Expect(p.Spec.Egress).To(has) })
+	}
+	w.settled("c1") // a child whose pod is awaited is looked at without being told
+	lets(53, true)
+	lets(5300, false)
+	resolver := named(&corev1.Service{}, w.ns, "resolver")
+	resolver.Spec = corev1.ServiceSpec{ExternalIPs: []string{"10.20.0.53"}, Ports: []corev1.ServicePort{{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP, TargetPort: intstr.FromString("dns")}}}
+	behind := named(&discoveryv1.EndpointSlice{}, w.ns, "resolver-1")
+	behind.Labels = map[string]string{discoveryv1.LabelServiceName: resolver.Name}
+	behind.AddressType = discoveryv1.AddressTypeIPv4
+	behind.Ports = []discoveryv1.EndpointPort{{Name: ptr.To("dns"), Port: ptr.To[int32](5300), Protocol: ptr.To(corev1.ProtocolUDP)}}
+	w.creates(resolver, behind)
+	lets(5300, true)
+	w.changes(behind, func() { behind.Ports[0].Port = ptr.To[int32](5301) })
+	lets(5301, true)
+	lets(5300, false)
+	w.Expect(w.api.Delete(w.ctx, resolver)).To(Succeed())
+	lets(5301, false)
 }
 
 func TestAForeignObjectOfOurNameIsReportedAndLeftAlone(t *testing.T) {

@@ -22,16 +22,21 @@ var infraKinds = []schema.GroupVersionKind{
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
 }
 
-// bridgeKinds are what a bridge makes and prunes: its Secrets are in no cache, and the hosted cluster has an end of its own.
-var bridgeKinds = []schema.GroupVersionKind{
-	{Version: "v1", Kind: "ConfigMap"},
+// bridgeKinds are what a bridge makes at home and prunes: its Secrets are in no cache, and the hosted cluster has an end of its own.
+var bridgeKinds = []schema.GroupVersionKind{{Version: "v1", Kind: "ConfigMap"}}
+
+// metallbKinds are what it has where MetalLB looks for it.
+var metallbKinds = []schema.GroupVersionKind{
 	metallb.GroupVersion.WithKind("IPAddressPool"),
 	metallb.GroupVersion.WithKind("L2Advertisement"),
 }
 
 func ownerBridge(in bridge.Input) apply.Owner {
 	b := in.Bridge
-	return apply.Owner{UID: b.UID, Names: apply.NameOf("bridge", b.Namespace, b.Name), Lives: in.Lives, Kinds: bridgeKinds}
+	return apply.Owner{
+		UID: b.UID, Lives: in.Lives, Names: apply.NameOf("bridge", b.Namespace, b.Name),
+		Namespace: b.Namespace, Kinds: bridgeKinds, Anywhere: metallbKinds,
+	}
 }
 
 // childKinds are what every child's plan wants, but for its workload.
@@ -54,7 +59,7 @@ var (
 // ownerInfra finds what an Infra owns.
 func ownerInfra(seen observe.Infra) apply.Owner {
 	infra := seen.Input.Infra
-	return apply.Owner{UID: infra.UID, Lives: seen.Lives, Names: apply.NameOf("infra", infra.Namespace, infra.Name), Kinds: infraKinds}
+	return apply.Owner{UID: infra.UID, Lives: seen.Lives, Names: apply.NameOf("infra", infra.Namespace, infra.Name), Anywhere: infraKinds}
 }
 
 // owner finds what a child owns: what names it, in its own namespace.

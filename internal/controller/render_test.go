@@ -9,11 +9,15 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/render"
 )
 
@@ -51,6 +55,28 @@ func TestRenderPrintsWhatTheOperatorApplies(t *testing.T) {
 	}
 }
 
+// itsAPI is how the cluster's own API is reached; without it render prints what OpenShift has.
+func (w *world) itsAPI() (text string) {
+	w.t.Helper()
+	s := &corev1.Service{}
+	w.Expect(w.api.Get(w.ctx, plan.APIService, s)).To(Succeed())
+	all := &discoveryv1.EndpointSliceList{}
+	w.Expect(w.api.List(w.ctx, all, client.InNamespace(s.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: s.Name})).To(Succeed())
+	w.Expect(all.Items).NotTo(BeEmpty())
+	s.APIVersion, s.Kind = "v1", "Service" // a client takes them away
+	objects := []runtime.Object{s}
+	for i := range all.Items {
+		all.Items[i].APIVersion, all.Items[i].Kind = "discovery.k8s.io/v1", "EndpointSlice"
+		objects = append(objects, &all.Items[i])
+	}
+	for _, o := range objects {
+		one, err := yaml.Marshal(o)
+		w.Expect(err).NotTo(HaveOccurred())
+		text += "---\n" + string(one)
+	}
+	return text
+}
+
 const infraYAML = `
 ---
 apiVersion: hostedcluster.densityops.com/v1alpha1
@@ -65,7 +91,7 @@ spec:
 // rendered is what render prints of a text.
 func (w *world) rendered(text string) []unstructured.Unstructured {
 	w.t.Helper()
-	objects, err := render.Read(strings.NewReader(text))
+	objects, err := render.Read(strings.NewReader(text + "\n" + w.itsAPI()))
 	w.Expect(err).NotTo(HaveOccurred())
 	var planned []runtime.ApplyConfiguration
 	for _, r := range objects.Render(w.settings) {

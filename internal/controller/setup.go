@@ -133,7 +133,7 @@ func (p parts) index(groups Groups) error {
 		kinds, owned = append(kinds, &v1alpha1.Infra{}), slices.Concat(infraKinds, childKinds, statefulSet, deployment)
 	}
 	if groups.Bridges != nil {
-		owned = append(owned, bridgeKinds...)
+		owned = slices.Concat(owned, bridgeKinds, metallbKinds)
 	}
 	indexed := map[schema.GroupVersionKind]bool{}
 	for _, gvk := range owned {
@@ -158,7 +158,7 @@ func (p parts) index(groups Groups) error {
 }
 
 // index of one kind: what is pruned by its owner, Infras and NetworkAttachmentDefinitions by the network that they share,
-// Infras also by their hosted cluster, NodePools by their cluster.
+// Infras also by their hosted cluster, NodePools by their cluster, Services by what leads to them.
 func index(indexer client.FieldIndexer, kind client.Object) error {
 	by, of := apply.IndexNames, client.IndexerFunc(apply.NamedBy)
 	switch kind.(type) {
@@ -171,6 +171,10 @@ func index(indexer client.FieldIndexer, kind client.Object) error {
 		by, of = observe.IndexCluster, observe.ClusterOf
 	case *nad.NetworkAttachmentDefinition:
 		if err := indexer.IndexField(context.Background(), kind, observe.IndexLayer2, observe.Layer2); err != nil {
+			return err
+		}
+	case *corev1.Service:
+		if err := indexer.IndexField(context.Background(), kind, observe.IndexLeading, observe.Leading); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -198,7 +199,9 @@ func addChild[T client.Object](p parts, k kind[T]) error {
 	b := ctrl.NewControllerManagedBy(p.manager).Named(k.app+"server").For(k.fresh()).
 		Watches(&v1alpha1.Infra{}, p.mapped(r.ofInfra)).
 		Watches(&corev1.Namespace{}, p.mapped(r.naming)).
-		Watches(&corev1.Pod{}, p.mapped(r.ofPod))
+		Watches(&corev1.Pod{}, p.mapped(r.ofPod)).
+		Watches(&corev1.Service{}, p.mapped(r.reaching), builder.WithPredicates(waysChanged)).
+		Watches(&discoveryv1.EndpointSlice{}, p.mapped(r.reachingBehind), builder.WithPredicates(waysChanged))
 	for _, gvk := range r.owner(observe.Child[T]{Child: plan.Child[T]{Server: k.fresh()}}).Kinds {
 		owned, err := p.manager.GetScheme().New(gvk)
 		if err != nil {
@@ -238,6 +241,36 @@ func (r childReconciler[T]) attached(ctx context.Context, o client.Object) ([]ty
 	return r.childrenThat(ctx, func(child T) bool {
 		return observe.AttachedTo(r.kind.refs(child).Attachment, child.GetNamespace()) == client.ObjectKeyFromObject(o)
 	})
+}
+
+// reaching: the children whose pods may dial a Service.
+func (r childReconciler[T]) reaching(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+	return r.childrenThat(ctx, func(child T) bool { return r.kind.refs(child).Reaches(o.(*corev1.Service)) })
+}
+
+func (r childReconciler[T]) reachingBehind(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+	s := &corev1.Service{}
+	err := r.observe.Reader.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetLabels()[discoveryv1.LabelServiceName]}, s)
+	if err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return r.reaching(ctx, s)
+}
+
+// waysChanged passes over Services and EndpointSlices that are there before the first pass, and over changes of anything but addresses and
+// ports: endpoints come and go with every pod.
+var waysChanged = predicate.Funcs{
+	CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		switch before := e.ObjectOld.(type) {
+		case *corev1.Service:
+			now := e.ObjectNew.(*corev1.Service)
+			return !equality.Semantic.DeepEqual(before.Spec.Ports, now.Spec.Ports) || !slices.Equal(plan.AddressesOf(before), plan.AddressesOf(now))
+		case *discoveryv1.EndpointSlice:
+			return !equality.Semantic.DeepEqual(before.Ports, e.ObjectNew.(*discoveryv1.EndpointSlice).Ports)
+		}
+		return true
+	},
 }
 
 func (r childReconciler[T]) childrenThat(ctx context.Context, match func(T) bool, of ...client.ListOption) ([]types.NamespacedName, error) {

@@ -28,6 +28,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/client-go/rest"
@@ -119,11 +120,9 @@ func newWorldIn(t *testing.T, on *ground, in *envtest.Cluster) *world {
 		settings: plan.Settings{Image: "example.com/oooi:1", EnvoyImage: "example.com/envoy:1", NADSourceNamespaces: []string{"default"}, MetricsNamespaces: []string{"monitoring"}},
 	}
 	w.groups = controller.Groups{VLAN: true, Bridges: &bridge.Settings{MetalLBNamespace: "metallb-system", VirtualIPs: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Images: types.NamespacedName{Namespace: "oooi-system", Name: w.ns + "-images"}}}
-	var err error
-	w.api, err = client.New(in.Admin, client.Options{Scheme: controller.Scheme()})
-	w.Expect(err).NotTo(HaveOccurred())
 	w.SetDefaultEventuallyTimeout(time.Minute)
 	w.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	w.api = w.clientOf(in.Admin)
 	w.start()
 	t.Cleanup(func() {
 		w.forget()
@@ -132,10 +131,25 @@ func newWorldIn(t *testing.T, on *ground, in *envtest.Cluster) *world {
 	return w
 }
 
+// clientOf an API server, which beside a load may not answer at once.
+func (w *world) clientOf(config *rest.Config) (c client.Client) {
+	w.t.Helper()
+	w.Eventually(func() (err error) {
+		if c, err = client.New(config, client.Options{Scheme: controller.Scheme()}); err == nil {
+			_, err = c.RESTMapper().RESTMapping(schema.GroupKind{Kind: "Pod"}) // which it asks for once, when it is first used
+		}
+		return err
+	}).Should(Succeed())
+	return c
+}
+
 // start runs a manager as the operator's own user.
 func (w *world) start() {
 	w.t.Helper()
 	asManager := rest.CopyConfig(w.cluster.Manager)
+	if !w.groups.VLAN {
+		asManager = rest.CopyConfig(w.cluster.Bridges)
+	}
 	faulty := w.faults.before()
 	asManager.Wrap(func(next http.RoundTripper) http.RoundTripper { return w.calls.of(faulty(next)) })
 	manager, err := ctrl.NewManager(asManager, managerOptions())
@@ -336,19 +350,19 @@ func (w *world) creates(objects ...client.Object) {
 	}
 }
 
-// appliesRole of a component in config/components, in the world's namespace.
-func (w *world) appliesRole(component string) {
+// appliesRole of a component in config/components.
+func (w *world) appliesRole(component, namespace string) {
 	w.t.Helper()
 	text, err := os.ReadFile("../../config/components/" + component + "/role.yaml")
 	w.Expect(err).NotTo(HaveOccurred())
 	objects, err := envtest.Objects(text, w.api.Scheme())
 	w.Expect(err).NotTo(HaveOccurred())
 	for _, o := range objects {
-		o.SetNamespace(w.ns)
+		o.SetNamespace(namespace)
 		if binding, is := o.(*rbacv1.RoleBinding); is { // the operator of tests has no ServiceAccount
-			binding.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "oooi-manager"}}
+			binding.Subjects = envtest.Managers
 		}
-		w.creates(o)
+		w.Expect(client.IgnoreAlreadyExists(w.api.Create(w.ctx, o))).To(Succeed())
 	}
 }
 

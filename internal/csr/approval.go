@@ -30,10 +30,14 @@ func (d Decision) Approval(bridge types.NamespacedName) certificates.Certificate
 	}
 }
 
+// What is kept of an approval is bounded (Kubernetes: names have at most 253 characters, UIDs 36).
+const longestName, longestUID = 253, 36
+
 // Approved tells which approval of a bootstrap CSR, whoever gave it, a CSR has, and of which host. A Node that renews its own
-// certificate is no bootstrap.
+// certificate is no bootstrap, and what no kubelet asks for (largest) is nobody's.
 func Approved(r *certificates.CertificateSigningRequest) (host string, a Approval, ok bool) {
-	if r.Spec.SignerName != certificates.KubeAPIServerClientKubeletSignerName || strings.HasPrefix(r.Spec.Username, nodePrefix) {
+	ofNode := strings.HasPrefix(r.Spec.Username, nodePrefix)
+	if r.Spec.SignerName != certificates.KubeAPIServerClientKubeletSignerName || ofNode || len(r.Spec.Request) > largest || len(r.Name) > longestName {
 		return "", Approval{}, false
 	}
 	for _, c := range r.Status.Conditions {
@@ -41,10 +45,12 @@ func Approved(r *certificates.CertificateSigningRequest) (host string, a Approva
 			continue
 		}
 		a = Approval{Name: r.Name, Created: r.CreationTimestamp.Time, At: c.LastUpdateTime.Time}
-		if i := strings.LastIndex(c.Message, beforeUID); i >= 0 && c.Reason == ReasonBootstrap {
-			a.DPU = types.UID(c.Message[i+len(beforeUID):])
+		if i := strings.LastIndex(c.Message, beforeUID); i >= 0 && c.Reason == ReasonBootstrap && len(c.Message[i:]) <= len(beforeUID)+longestUID {
+			a.DPU = types.UID(strings.Clone(c.Message[i+len(beforeUID):])) // the message may be long
 		}
-		return formOf(r).asked.Host, a, true
+		asked := formOf(r).asked
+		a.Key = asked.Key
+		return asked.Host, a, true
 	}
 	return "", Approval{}, false
 }

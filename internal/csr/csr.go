@@ -3,6 +3,7 @@
 package csr
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -43,7 +44,11 @@ type Facts struct {
 	ServiceNetworks []netip.Prefix
 	// API are the addresses of the hosted cluster's API server.
 	API []netip.Addr
-	Now time.Time
+	// NoRebootstrap: a host whose Node exists gets no bootstrap certificate, nor one for which different keys ask.
+	NoRebootstrap bool
+	// Asking are the bootstrap CSRs that wait, by host.
+	Asking map[string][]Asked
+	Now    time.Time
 }
 
 // DPU is a card that may become a Node of its name.
@@ -67,6 +72,7 @@ type Node struct {
 type Approval struct {
 	Name    string    // of the CSR
 	DPU     types.UID // that it was for; empty when somebody else approved
+	Key     Key
 	Created time.Time // the CSR
 	At      time.Time
 }
@@ -84,6 +90,8 @@ type Decision struct {
 	Host    string
 	DPU     DPU
 	Approve bool
+	// Rejoins: it is a bootstrap CSR, and the host's Node exists already.
+	Rejoins bool
 	Rules   []Verdict
 	// Again is when time alone may change the decision; zero when it cannot.
 	Again time.Time
@@ -120,9 +128,13 @@ type Asked struct {
 	Kind      Kind
 	Name      string // of the CSR
 	Host      string // that the certificate is for
+	Key       Key
 	Addresses []netip.Addr
 	Created   time.Time
 }
+
+// Key is the SHA-256 of a SubjectPublicKeyInfo (RFC 5280 §4.1.2.7); zero when there is none that can be read.
+type Key [sha256.Size]byte
 
 // IsOurs tells whether a request is one to decide about. A Node's renewal of the certificate that it joined with is not: Kubernetes' own
 // approver has it (pkg/controller/certificates/approver, selfnodeclient).
@@ -139,7 +151,7 @@ func IsOurs(r *certificates.CertificateSigningRequest) bool {
 // Read judges what a request says without any facts. What breaks one of these rules never gets better: all but a CSR's conditions
 // is immutable. Of one that is too large nothing more is read.
 func Read(r *certificates.CertificateSigningRequest) (Asked, []Verdict) {
-	size := Verdict{"NotTooLarge", len(r.Spec.Request) <= largest, fmt.Sprintf("spec.request has %d bytes, at most %d", len(r.Spec.Request), largest)}
+	size := sizeOf(r)
 	if !size.Passed {
 		return Asked{}, []Verdict{size}
 	}
@@ -155,6 +167,15 @@ func Read(r *certificates.CertificateSigningRequest) (Asked, []Verdict) {
 	return f.asked, verdicts
 }
 
+func sizeOf(r *certificates.CertificateSigningRequest) Verdict {
+	size := Verdict{"NotTooLarge", len(r.Spec.Request) <= largest && len(r.Name) <= longestName, fmt.Sprintf(
+		"spec.request has %d bytes (at most %d), metadata.name has %d (at most %d)", len(r.Spec.Request), largest, len(r.Name), longestName)}
+	if !size.Passed {
+		size.Because += "; no kubelet makes such a CSR: delete it"
+	}
+	return size
+}
+
 var signature = []rule[*form]{{"Signature", (*form).isSigned}}
 
 // Judge asks the rules that need facts.
@@ -165,7 +186,7 @@ func (a Asked) Judge(f Facts) Decision {
 		ofKind = bootstrapFacts
 	}
 	rules := judge(slices.Concat(factRules, ofKind), q)
-	return Decision{Kind: a.Kind, Host: a.Host, DPU: q.dpu, Rules: rules, Again: q.again}
+	return Decision{Kind: a.Kind, Host: a.Host, DPU: q.dpu, Rejoins: a.Kind == Bootstrap && q.joined, Rules: rules, Again: q.again}
 }
 
 // rule is one clause. It tells what it saw, whether it passes or not.

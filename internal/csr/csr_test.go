@@ -1,7 +1,10 @@
 package csr_test
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,6 +65,54 @@ func TestWhatDoesNotStandInTheWay(t *testing.T) {
 	}
 }
 
+// Where Services are not known, neither does a serving certificate without an address wait for them, nor a bootstrap.
+func TestServicesThatAreNotKnownStandInTheWayOfAddressesOnly(t *testing.T) {
+	for kind, change := range map[csr.Kind]func(*draft){csr.Bootstrap: func(*draft) {}, csr.Serving: func(d *draft) { d.names = d.names[:1] }} {
+		d := good(t, kind, 1)
+		d.facts.ServicesUnknown = true
+		change(d)
+		decision := csr.Decide(d.request(), d.facts)
+		NewWithT(t).Expect(decision.Approve).To(BeTrue(), "%v", refusals(decision))
+	}
+}
+
+// A key of which a signature costs much is refused before anybody verifies it.
+func TestASignatureIsVerifiedLast(t *testing.T) {
+	d := good(t, csr.Bootstrap, 1)
+	key, err := rsa.GenerateKey(rand.Reader, 1024)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	d.key = key
+	_, rules := csr.Read(d.request())
+	NewWithT(t).Expect(rules).To(ContainElement(And(HaveField("Name", "Key"), HaveField("Passed", false))))
+	NewWithT(t).Expect(rules).NotTo(ContainElement(HaveField("Name", "Signature")))
+}
+
+// What an administrator of a hosted cluster approves may be as large as his etcd takes.
+func TestOfALargeApprovalNothingIsKept(t *testing.T) {
+	g, d := NewWithT(t), good(t, csr.Bootstrap, 1)
+	object := d.request()
+	long := strings.Repeat("x", 1<<20)
+	object.Status.Conditions = []certificates.CertificateSigningRequestCondition{{Type: certificates.CertificateApproved, Reason: csr.ReasonBootstrap, Message: long + ", UID " + long}}
+	_, approval, ok := csr.Approved(object)
+	g.Expect(ok).To(BeTrue())
+	g.Expect(approval.DPU).To(BeEmpty())
+	object.Status.Conditions[0].Message = long + ", UID uid-1"
+	_, approval, _ = csr.Approved(object)
+	g.Expect(approval.DPU).To(BeEquivalentTo("uid-1"))
+	object.Spec.Request = append(object.Spec.Request, long...)
+	_, _, ok = csr.Approved(object)
+	g.Expect(ok).To(BeFalse(), "it is not read")
+	named := good(t, csr.Bootstrap, 1).request()
+	named.Name, named.Status = long, object.Status
+	_, _, ok = csr.Approved(named)
+	g.Expect(ok).To(BeFalse())
+	for what, r := range map[string]*certificates.CertificateSigningRequest{"metadata.name has 1048576 (at most 253)": named, "spec.request has 10": object} {
+		_, rules := csr.Read(r)
+		g.Expect(csr.Broken(rules)).To(Equal("NotTooLarge"))
+		g.Expect(rules).To(ConsistOf(HaveField("Because", And(ContainSubstring(what), HaveSuffix("delete it")))))
+	}
+}
+
 func TestAServingCertificateNeedsNoAddress(t *testing.T) {
 	d := good(t, csr.Serving, 1)
 	d.names = d.names[:1]
@@ -88,7 +139,9 @@ func TestAnApprovalSaysForWhichDPUItIs(t *testing.T) {
 	host, approval, ok := csr.Approved(object)
 	g.Expect(ok).To(BeTrue())
 	g.Expect(host).To(Equal(d.host))
-	g.Expect(approval).To(Equal(csr.Approval{Name: object.Name, DPU: "uid-1", Created: object.CreationTimestamp.Time, At: now}))
+	asked, _ := csr.Read(object)
+	g.Expect(asked.Key).NotTo(BeZero())
+	g.Expect(approval).To(Equal(csr.Approval{Name: object.Name, DPU: "uid-1", Key: asked.Key, Created: object.CreationTimestamp.Time, At: now}))
 }
 
 func TestAnothersApprovalIsForNoDPUThatItNames(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
@@ -95,7 +96,7 @@ func good(t testing.TB, kind csr.Kind, number int) *draft {
 	return d
 }
 
-// keys are few: making one of RSA takes long. Every fifth kubelet has one of RSA, and one of P-384.
+// keys are few: making one of RSA takes long. Every fifth of the first ten kubelets has one of RSA, which signs slowly, and one of P-384.
 var keys []crypto.Signer
 
 func keyOf(t testing.TB, number int) crypto.Signer {
@@ -115,7 +116,10 @@ func keyOf(t testing.TB, number int) crypto.Signer {
 		}
 		keys = append(keys, key)
 	}
-	return keys[number%5]
+	if number < 10 {
+		return keys[number%5]
+	}
+	return keys[number%4]
 }
 
 func addressesOf(number int) []netip.Addr {
@@ -221,17 +225,9 @@ func (d *draft) requestOf(subject, attributes []byte) *certificates.CertificateS
 	}
 	version := tlv(asn1.ClassUniversal, asn1.TagInteger, false, []byte{byte(d.version)})
 	info := sequence(version, subject, public, attributes, d.more)
-	digest := sha256.Sum256(info)
-	signature, err := d.key.Sign(rand.Reader, digest[:], crypto.SHA256)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	signature, algorithm := d.signed(info)
 	if d.signature != nil {
 		signature = d.signature(signature)
-	}
-	algorithm := sequence(oid(asn1.ObjectIdentifier{1, 2, 840, 10045, 4, 3, 2})) // RFC 5758 §3.2: ecdsa-with-SHA256
-	if _, ok := d.key.(*rsa.PrivateKey); ok {
-		algorithm = sequence(oid(asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 11}), tlv(asn1.ClassUniversal, asn1.TagNull, false)) // RFC 8017: sha256WithRSAEncryption
 	}
 	der := slices.Concat(sequence(info, algorithm, tlv(asn1.ClassUniversal, asn1.TagBitString, false, []byte{0}, signature)), d.trailing)
 	block := &pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}
@@ -240,6 +236,27 @@ func (d *draft) requestOf(subject, attributes []byte) *certificates.CertificateS
 		d.object.Spec.Request = d.pem(block)
 	}
 	return &d.object
+}
+
+// signed is a signature and what it says that it is by.
+func (d *draft) signed(info []byte) (signature, algorithm []byte) {
+	d.t.Helper()
+	digest, hash := sha256.Sum256(info), crypto.SHA256
+	text := digest[:]
+	switch d.key.(type) {
+	case *rsa.PrivateKey:
+		algorithm = sequence(oid(asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 11}), tlv(asn1.ClassUniversal, asn1.TagNull, false)) // RFC 8017: sha256WithRSAEncryption
+	case ed25519.PrivateKey:
+		text, hash = info, 0
+		algorithm = sequence(oid(asn1.ObjectIdentifier{1, 3, 101, 112})) // RFC 8410 §3: id-Ed25519
+	default:
+		algorithm = sequence(oid(asn1.ObjectIdentifier{1, 2, 840, 10045, 4, 3, 2})) // RFC 5758 §3.2: ecdsa-with-SHA256
+	}
+	signature, err := d.key.Sign(rand.Reader, text, hash)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return signature, algorithm
 }
 
 // kubelets' own code makes these bytes from this template; a draft makes them from parts.

@@ -78,6 +78,8 @@ var bootstrapFacts = []rule[*question]{
 	{"OSInstalled", (*question).isInstalled},
 	{"AskedInItsLife", (*question).isOfThisLife},
 	{"NodeInactive", (*question).isInactive},
+	{RuleRebootstrap, (*question).mayBootstrapAgain},
+	{"OneKey", (*question).hasTheOnlyKey},
 	{"OneInFifteenMinutes", (*question).isAlone},
 	{"Newest", (*question).isNewest},
 }
@@ -115,10 +117,13 @@ func (q *question) isInstalled() (bool, string) {
 // isOfThisLife: what waits since before the DPU was made was asked by one before it, of the same name. Both times are whole seconds, of
 // two clocks.
 func (q *question) isOfThisLife() (bool, string) {
-	from := q.dpu.Created.Add(clocksApart)
+	from := q.lives()
 	return q.Created.After(from), fmt.Sprintf("the CSR is of %s, DPU %s of %s; as clocks may be %s apart, its own are of after %s",
 		stamp(q.Created), q.dpu, stamp(q.dpu.Created), clocksApart, stamp(from))
 }
+
+// lives is from when on the DPU's own CSRs may be.
+func (q *question) lives() time.Time { return q.dpu.Created.Add(clocksApart) }
 
 // isInactive: a DPU that has joined does not join again; whoever asks in its name may be another.
 func (q *question) isInactive() (bool, string) {
@@ -134,6 +139,44 @@ func (q *question) isInactive() (bool, string) {
 		return false, fmt.Sprintf("Node %s is not Ready, but its kubelet renewed its Lease at %s, less than %s ago", short(q.Host), stamp(renewed), activeFor)
 	}
 	return true, fmt.Sprintf("Node %s is not Ready, and its Lease was not renewed for %s", short(q.Host), activeFor)
+}
+
+// RuleRebootstrap is broken by a host whose Node exists, where none of those may bootstrap again.
+const RuleRebootstrap = "Rebootstrap"
+
+func (q *question) mayBootstrapAgain() (bool, string) {
+	switch {
+	case !q.joined:
+		return true, fmt.Sprintf("there is no Node %s", short(q.Host))
+	case q.NoRebootstrap:
+		return false, fmt.Sprintf("Node %s exists, and the bridge has rebootstrap: Never; if the DPU is to join again, delete that Node in the hosted cluster", short(q.Host))
+	}
+	return true, fmt.Sprintf("Node %s exists, and the bridge has rebootstrap: Allow", short(q.Host))
+}
+
+// Keys are those of the bootstrap CSRs that wait for a host, made in its DPU's life. A kubelet keeps its key until it has a certificate
+// (kubelet pkg/kubelet/certificate/bootstrap, kubelet-client.key.tmp): another is a new installation's, or somebody else's.
+func (f Facts) Keys(host string, d DPU) map[Key]bool {
+	q, keys := &question{dpu: d}, map[Key]bool{}
+	for _, a := range f.Asking[host] {
+		if a.Kind == Bootstrap && a.Created.After(q.lives()) {
+			keys[a.Key] = true
+		}
+	}
+	return keys
+}
+
+// hasTheOnlyKey: else who asks last would be let in as soon as somebody deletes the Node, as RebootstrapRefused asks him to.
+func (q *question) hasTheOnlyKey() (bool, string) {
+	keys := q.Keys(q.Host, q.dpu)
+	keys[q.Key] = true
+	switch {
+	case len(keys) == 1:
+		return true, "all bootstrap CSRs that wait for the host have one key"
+	case q.NoRebootstrap:
+		return false, fmt.Sprintf("bootstrap CSRs with %d different keys wait for the host, and the bridge has rebootstrap: Never; delete those that are not the DPU's", len(keys))
+	}
+	return true, fmt.Sprintf("bootstrap CSRs with %d different keys wait for the host, and the bridge has rebootstrap: Allow", len(keys))
 }
 
 func (q *question) isAlone() (bool, string) {

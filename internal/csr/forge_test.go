@@ -3,6 +3,7 @@ package csr_test
 import (
 	"crypto"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
@@ -217,6 +218,10 @@ var forgeries = []forgery{
 	{"a key of RSA that takes long", "", rules("Key"), keyed(func() (crypto.Signer, error) { return rsa.GenerateMultiPrimeKey(rand.Reader, 5, 4160) })}, //nolint:staticcheck // a large key that is made fast
 	{"a key of a small curve", "", rules("Key"), keyed(func() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.P224(), rand.Reader) })},
 	{"a key of a large curve", "", rules("Key"), keyed(func() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.P521(), rand.Reader) })},
+	{"a key of Ed25519", "", rules("Key"), keyed(func() (crypto.Signer, error) {
+		_, key, err := ed25519.GenerateKey(rand.Reader)
+		return key, err
+	})},
 
 	// Its subject.
 	{"another common name before", "", rules("OneCommonName"), subject(func(_ *draft, o, cn attribute) []rdn { return []rdn{{o}, {{oidCN, cn.tag, "system:admin"}}, {cn}} })},
@@ -316,6 +321,14 @@ var forgeries = []forgery{
 	{"a Node that is Ready and has no Lease", boot, rules("NodeInactive"), node(csr.Node{Ready: true}, -1)},
 	{"a Node whose Lease is young", boot, rules("NodeInactive"), node(csr.Node{}, 5*time.Minute-time.Second)},
 	{"a Node whose Lease is of tomorrow", boot, rules("NodeInactive"), node(csr.Node{}, 0)},
+	{"a Node that is long gone, where none bootstraps again", boot, rules("Rebootstrap"), func(d *draft) {
+		d.facts.NoRebootstrap = true
+		node(csr.Node{}, time.Hour)(d)
+	}},
+	{"one of two keys, where none bootstraps again", boot, rules("OneKey"), func(d *draft) {
+		d.facts.NoRebootstrap = true
+		d.facts.Asking = map[string][]csr.Asked{d.host: {{Kind: csr.Bootstrap, Key: csr.Key{1}, Created: now}}}
+	}},
 	{"a second one", boot, rules("OneInFifteenMinutes"), approved(itsOwn, time.Minute, 15*time.Minute-time.Second)},
 	{"a second one after a person's", boot, rules("OneInFifteenMinutes"), approved(aPersons, time.Minute, time.Minute)},
 	{"an older one", boot, rules("Newest"), approved(itsOwn, 0, time.Hour)},
@@ -379,7 +392,11 @@ func TestAForgeryIsNeverApproved(t *testing.T) {
 	for _, f := range forgeries {
 		t.Run(string(f.kind)+" "+f.name, func(t *testing.T) {
 			g := NewWithT(t)
-			for number := range 10 {
+			hosts := 100
+			if slices.Contains(f.breaks, "Key") {
+				hosts = 10 // large keys sign slowly
+			}
+			for number := range hosts {
 				for _, kind := range []csr.Kind{csr.Bootstrap, csr.Serving} {
 					if f.kind != "" && f.kind != kind {
 						continue
@@ -399,8 +416,8 @@ func TestAForgeryIsNeverApproved(t *testing.T) {
 			}
 		})
 	}
-	if total < 1000 {
-		t.Errorf("%d forgeries were tried, want a thousand", total)
+	if total < 10_000 || len(forgeries) < 40 {
+		t.Errorf("%d forgeries of %d kinds were tried, want ten thousand of forty", total, len(forgeries))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rsa"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
@@ -51,7 +52,7 @@ func formOf(r *certificates.CertificateSigningRequest) *form {
 	if parsed, err := x509.ParseCertificateRequest(der); err != nil {
 		f.unread = err.Error()
 	} else {
-		f.parsed = parsed
+		f.parsed, f.asked.Key = parsed, sha256.Sum256(parsed.RawSubjectPublicKeyInfo)
 	}
 	if r.Spec.SignerName == certificates.KubeAPIServerClientKubeletSignerName {
 		f.asked.Kind = Bootstrap

@@ -62,7 +62,8 @@ func Explain(ctx context.Context, api client.Reader, of types.NamespacedName, na
 	if refusal != nil {
 		return Report{}, fmt.Errorf("the kubeconfig in Secret %s is not used (%s): %s", at, refusal.Rule, refusal.Because)
 	}
-	facts := csr.Facts{Cluster: bridge.ClusterKey(b), DPUs: guest.DPUs(cards.Items), API: bridge.APIAddresses(b, hc), ServiceNetworks: bridge.ServiceNetworks(hc)}
+	facts := csr.Facts{Cluster: bridge.ClusterKey(b), DPUs: guest.DPUs(cards.Items), API: bridge.APIAddresses(b, hc), ServiceNetworks: bridge.ServiceNetworks(hc),
+		NoRebootstrap: b.Spec.Rebootstrap == dpuv1.NeverRebootstrap}
 	d, err := guest.Explain(ctx, access, local.Dial, name, facts)
 	if err != nil {
 		return Report{}, err

@@ -20,6 +20,8 @@ type Flags struct {
 	ConfigFile string
 	// StateDir keeps the last good configuration across restarts; empty keeps none.
 	StateDir string
+	// APISocket is where APIProxy hands requests on to the API server; empty asks it directly.
+	APISocket string
 	// PodIP is this pod's address on the pod network; invalid where there is none.
 	PodIP netip.Addr
 	// HealthAddress and MetricsAddress are ip:port where that is not the pod's address and the ports of package names.
@@ -34,6 +36,7 @@ func (f *Flags) Bind(cmd *cobra.Command, levelFlag string) {
 	flags.StringVar(&f.Namespace, "namespace", "", "namespace of the object that configures this daemon")
 	flags.StringVar(&f.ConfigFile, "config-file", "", "YAML file to be configured from instead, without a cluster")
 	flags.StringVar(&f.StateDir, "state-dir", "", "directory for the last good configuration (none: nothing is kept)")
+	flags.StringVar(&f.APISocket, "api-socket", "", "unix socket of oooi api-proxy, which has the token (none: the API server is asked directly)")
 	flags.TextVar(&f.PodIP, "pod-ip", netip.Addr{}, "this pod's own `address`: health, metrics and what pods are offered is served there (none: only the VLAN is served)")
 	flags.StringVar(&f.HealthAddress, "health-address", "", fmt.Sprintf("ip:port of /livez and /readyz (default: port %d of --pod-ip)", names.HealthPort))
 	flags.StringVar(&f.MetricsAddress, "metrics-address", "", fmt.Sprintf("ip:port of /metrics (default: port %d of --pod-ip)", names.MetricsPort))

@@ -23,13 +23,12 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
-// Kube connects to the cluster of KUBECONFIG, else to the one that the pod runs in. It asks the API server nothing yet,
-// so it succeeds while that is away. (controller-runtime's own loader would add flags to every command.) Each adjustment
-// may change how the connection is made.
-func Kube(adjustments ...func(*rest.Config)) (client.WithWatch, error) {
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
+// Kube connects to the cluster by way of the socket of the flags, else as whoever runs this. It asks the API server nothing yet, so it
+// succeeds while that is away. Each adjustment may change how the connection is made.
+func (f *Flags) Kube(adjustments ...func(*rest.Config)) (client.WithWatch, error) {
+	config, err := f.cluster()
 	if err != nil {
-		return nil, fmt.Errorf("finding the cluster (set KUBECONFIG, run in a pod, or use --config-file): %w", err)
+		return nil, err
 	}
 	config.QPS = -1 // the API server's priority and fairness limits us, not a guess of client-go's
 	for _, adjust := range adjustments {
@@ -40,4 +39,21 @@ func Kube(adjustments ...func(*rest.Config)) (client.WithWatch, error) {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
 	return c, nil
+}
+
+func (f *Flags) cluster() (*rest.Config, error) {
+	if f.APISocket != "" {
+		return throughSocket(f.APISocket), nil
+	}
+	return Cluster()
+}
+
+// Cluster is the one of KUBECONFIG, else the one that the pod runs in. (controller-runtime's own loader would add flags to every
+// command.)
+func Cluster() (*rest.Config, error) {
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the cluster (set KUBECONFIG, run in a pod, or use --config-file): %w", err)
+	}
+	return config, nil
 }

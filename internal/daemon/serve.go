@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -54,11 +57,23 @@ func listen(ctx context.Context, at netip.AddrPort, handler http.Handler) error 
 	if err != nil {
 		return err
 	}
+	return serve(ctx, listener, handler)
+}
+
+func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serving on %s: %w", at, err)
+		return fmt.Errorf("serving on %s: %w", listener.Addr(), err)
 	}
 	return nil
+}
+
+// ListenUnix listens at a socket, in place of one that an earlier run has left.
+func ListenUnix(socket string) (net.Listener, error) {
+	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("removing the socket of an earlier run: %w", err)
+	}
+	return net.Listen("unix", socket)
 }

@@ -14,9 +14,10 @@ import (
 // agent looks into one hosted cluster for one Infra.
 type agent struct {
 	life
-	infra types.NamespacedName
-	want  Want
-	dial  Dial
+	infra  types.NamespacedName
+	want   Want
+	dial   Dial
+	seldom time.Duration // between two looks at its kubeconfig
 
 	mu      sync.Mutex
 	seen    plan.Guest
@@ -36,7 +37,7 @@ const shownSoon = 10 * time.Second
 
 func (a *agent) link(secrets SecretSource) *link {
 	return &link{
-		secret: a.want.Secret, server: a.want.Server, secrets: secrets, visit: a.visit, trouble: a.trouble,
+		secret: a.want.Secret, server: a.want.Server, secrets: secrets, visit: a.visit, trouble: a.trouble, seldom: a.seldom,
 		granting: plan.Granting(a.want.Secret.Namespace, "apps-ingress", "appsIngress.namespaces"),
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -83,6 +84,7 @@ func connect(server string, access Access, dial Dial) (*api, error) {
 		config.Certificates = []tls.Certificate{pair}
 	}
 	a := &api{server: u, token: access.Token, large: make(chan struct{}, 1)}
+	share, bytes := rate.NewLimiter(readOfOne, readAtOnce), readOf.begin(u.Host)
 	a.client = &http.Client{
 		Transport: &http.Transport{
 			Proxy: nil, // not the environment's either
@@ -93,7 +95,7 @@ func connect(server string, access Access, dial Dial) (*api, error) {
 				if err != nil {
 					return nil, err
 				}
-				return rationed{conn}, a.keep(conn)
+				return rationed{conn, share, bytes}, a.keep(conn)
 			},
 			TLSClientConfig: config, TLSHandshakeTimeout: connectsIn, ResponseHeaderTimeout: 3 * connectsIn,
 			ForceAttemptHTTP2: true, DisableCompression: true, MaxResponseHeaderBytes: largestHeader,
@@ -121,6 +123,9 @@ func (a *api) close() {
 	a.client.CloseIdleConnections()
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if !a.closed {
+		readOf.end(a.server.Host)
+	}
 	a.closed = true
 	kept.leave(a)
 	for _, conn := range a.opened {
@@ -190,7 +195,7 @@ func (a *api) meter(ctx context.Context, r request) (*meter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &meter{ctx: ctx, body: body, large: a.large}, nil
+	return &meter{ctx: ctx, body: body, large: a.large, ofAll: largeOfAll}, nil
 }
 
 // keeps more of this hosted cluster, or less.

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"reflect"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -30,6 +31,8 @@ type ApproveWant struct {
 	// API are addresses of the hosted API server, and ServiceNetworks are the hosted Services', which no kubelet may claim.
 	API             []netip.Addr
 	ServiceNetworks []netip.Prefix
+	// NoRebootstrap: a DPU whose Node exists gets no bootstrap certificate.
+	NoRebootstrap bool
 }
 
 // ApprovalState is how approving stands for a bridge.
@@ -38,6 +41,8 @@ type ApprovalState struct {
 	Active bool
 	// Problem that keeps us from approving; nil when there is none, or nothing is known yet.
 	Problem *plan.GuestProblem
+	// Beyond says what of the hosted cluster is more than is kept, and what that means; it does not end approving.
+	Beyond []string
 	// Pending are the CSRs of kubelets that no rule lets pass now, as far as they are well formed.
 	Pending int
 }
@@ -50,14 +55,6 @@ const (
 	ApprovalRefused = "ApprovalRefused"
 )
 
-// Approved is one approval, for an audit.
-type Approved struct {
-	Name            string // of the CSR
-	Kind            csr.Kind
-	Host            string
-	Reason, Message string // as on the CSR
-}
-
 // Approvals approve certificates of kubelets in hosted clusters, one approver for each bridge.
 type Approvals struct {
 	// Dial opens connections to hosted clusters.
@@ -65,15 +62,15 @@ type Approvals struct {
 
 	secrets SecretSource
 	facts   FactSource
-	told    func(bridge types.NamespacedName, a Approved)
+	told    func(bridge types.NamespacedName, n Notice)
 	changed func(bridge types.NamespacedName)
 
 	lives[*approver]
 }
 
-// NewApprovals approves nothing yet. Told is called after each approval, changed when a bridge's ApprovalState turned, both from
-// goroutines of that bridge's own.
-func NewApprovals(secrets SecretSource, facts FactSource, told func(bridge types.NamespacedName, a Approved), changed func(bridge types.NamespacedName)) *Approvals {
+// NewApprovals approves nothing yet. Told is called after each approval and of each warning, changed when a bridge's ApprovalState
+// turned, both from goroutines of that bridge's own.
+func NewApprovals(secrets SecretSource, facts FactSource, told func(bridge types.NamespacedName, n Notice), changed func(bridge types.NamespacedName)) *Approvals {
 	return &Approvals{
 		Dial: (&net.Dialer{}).DialContext, secrets: secrets, facts: facts, told: told, changed: changed,
 		lives: lives[*approver]{of: map[types.NamespacedName]*approver{}},
@@ -87,7 +84,7 @@ func (a *Approvals) See(bridge types.NamespacedName, w ApproveWant, dpus []dpf.D
 	defer a.mu.Unlock()
 	one := a.of[bridge]
 	if (one == nil || !reflect.DeepEqual(one.want, w)) && !a.ended {
-		one = &approver{life: newLife(), by: bridge, want: w, dial: a.Dial, facts: a.facts, told: func(what Approved) {
+		one = &approver{life: newLife(), by: bridge, want: w, dial: a.Dial, facts: a.facts, warned: map[standing]time.Time{}, told: func(what Notice) {
 			if a.told != nil {
 				a.told(bridge, what)
 			}

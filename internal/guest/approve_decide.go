@@ -50,7 +50,9 @@ func (v *approving) decide(ctx context.Context) error {
 		if v.left.Load() > 0 {
 			continue
 		}
-		unread, err := v.round(ctx, v.candidates())
+		may := v.candidates()
+		v.tell(v.noted())
+		unread, err := v.round(ctx, may)
 		switch {
 		case err != nil:
 			return err
@@ -115,16 +117,20 @@ func (v *approving) candidates() map[string][]*waiting {
 	for _, d := range known {
 		cards[d.Name] = true
 	}
+	v.forgetWarnings(cards)
 	for _, host := range v.toDecide() {
 		if !cards[host] && len(v.stuck) == 0 && v.queue.refused(host) { // without a DPU of that name no other fact lets it in
 			continue
 		}
-		f := v.factsNow(host, known)
+		f, refused, dpu := v.factsNow(host, known), "", csr.DPU{}
 		for _, w := range slices.SortedFunc(slices.Values(v.queue.hosts[host]), newestFirst) {
 			d := w.asked.Judge(f)
+			dpu = d.DPU
 			switch broken := d.Broken(); {
 			case broken != "":
-				w.isRefusedBy(broken)
+				if w.isRefusedBy(broken); broken == csr.RuleRebootstrap {
+					refused = w.asked.Name
+				}
 				delete(v.stuck, w.asked.Name)
 				v.sooner(d.Again)
 			case w.later.After(f.Now):
@@ -132,6 +138,10 @@ func (v *approving) candidates() map[string][]*waiting {
 			default:
 				may[host] = append(may[host], w)
 			}
+		}
+		if cards[host] {
+			v.compareKeys(host, dpu, f)
+			v.refuseAgain(host, refused)
 		}
 	}
 	return may
@@ -265,12 +275,13 @@ func (v *approving) decideOne(ctx context.Context, w *waiting, dpus *reading) er
 	}
 	condition := d.Approval(v.by)
 	r.Status.Conditions = append(r.Status.Conditions, condition)
+	notices := append(againOf(r.Name, d), Notice{Name: r.Name, Kind: d.Kind, Host: d.Host, Reason: condition.Reason, Message: condition.Message})
 	if err := putApproval(ctx, v.api, r); err != nil {
-		v.isNotTaken(w, d, err)
+		v.isNotTaken(w, d, notices, err)
 		return err
 	}
 	v.isApproved(w, d)
-	v.told(Approved{Name: r.Name, Kind: d.Kind, Host: d.Host, Reason: condition.Reason, Message: condition.Message})
+	v.tell(notices)
 	return nil
 }
 
@@ -286,10 +297,15 @@ func (v *approving) isApproved(w *waiting, d csr.Decision) {
 
 // isNotTaken as far as the answer tells. Of a 5xx the outcome is unknown (Kubernetes API conventions, "HTTP Status codes"; etcd may store
 // what timed out), and a conflict may be with somebody else's approval.
-func (v *approving) isNotTaken(w *waiting, d csr.Decision, err error) {
+func (v *approving) isNotTaken(w *waiting, d csr.Decision, notices []Notice, err error) {
 	var status *apierrors.StatusError
 	if errors.As(err, &status) && (apierrors.IsConflict(err) || status.ErrStatus.Code >= http.StatusInternalServerError) {
 		v.countsUntilShown(w, d)
+		v.seen.Lock()
+		defer v.seen.Unlock()
+		if _, unseen := v.queue.names[w.asked.Name]; unseen && !apierrors.IsConflict(err) {
+			v.untold[w.asked.Name] = notices
+		}
 		return
 	}
 	v.seen.Lock()
@@ -302,7 +318,7 @@ func (v *approving) countsUntilShown(w *waiting, d csr.Decision) {
 	v.seen.Lock()
 	defer v.seen.Unlock()
 	if _, unseen := v.queue.names[w.asked.Name]; unseen && d.Kind == csr.Bootstrap {
-		_ = v.approved.add(d.Host, csr.Approval{Name: w.asked.Name, DPU: d.DPU.UID, Created: w.asked.Created, At: time.Now()}) // the watch counts it too
+		_ = v.approved.add(d.Host, csr.Approval{Name: w.asked.Name, DPU: d.DPU.UID, Key: w.asked.Key, Created: w.asked.Created, At: time.Now()}) // the watch counts it too
 	}
 }
 

@@ -1,8 +1,11 @@
 package guest
 
 import (
+	"cmp"
+	"net/netip"
 	"slices"
 	"time"
+	"unsafe"
 
 	"github.com/cldmnky/oooi/internal/csr"
 )
@@ -13,7 +16,9 @@ const (
 	mostOfHost  = 50
 	mostWaiting = 5000
 	// mostApproved are counted, which an administrator of the hosted cluster alone makes.
-	mostApproved = 20000
+	mostApproved = 10000
+	// overhead in bytes of each beside its names and addresses.
+	overhead = 256
 )
 
 // waiting is a CSR that is well formed.
@@ -31,17 +36,24 @@ func (w *waiting) longer() time.Duration {
 	return w.pause
 }
 
-// queue are the CSRs that wait, by host and by name. What is too much is dropped: of one host and kind, the oldest; else, the
-// newcomer that is no DPU's. Nothing is lost by that: a DPU that is made later has asked for nothing before (rule AskedInItsLife).
+// queue are the CSRs that wait, by host and by name. What is too much is dropped: of one host and kind, the oldest of the
+// commonest key; else, the newcomer that is no DPU's. Nothing is lost by that: a DPU that is made later has asked for nothing before
+// (rule AskedInItsLife).
 type queue struct {
-	hosts map[string][]*waiting
-	names map[string]string
+	bytes   int
+	crowded bool // something was dropped that might have waited
+	hosts   map[string][]*waiting
+	names   map[string]string
 	// isDPU knows the hosts that may ever be let in.
 	isDPU func(host string) bool
 }
 
 func newQueue() queue {
-	return queue{map[string][]*waiting{}, map[string]string{}, func(string) bool { return false }}
+	return queue{hosts: map[string][]*waiting{}, names: map[string]string{}, isDPU: func(string) bool { return false }}
+}
+
+func sizeOf(a csr.Asked) int {
+	return overhead + len(a.Name) + len(a.Host) + len(a.Addresses)*int(unsafe.Sizeof(netip.Addr{}))
 }
 
 func (q *queue) len() int { return len(q.names) }
@@ -49,13 +61,34 @@ func (q *queue) len() int { return len(q.names) }
 func (q *queue) add(asked csr.Asked, now time.Time) {
 	alike := slices.DeleteFunc(slices.Clone(q.hosts[asked.Host]), func(w *waiting) bool { return w.asked.Kind != asked.Kind })
 	if len(alike) >= mostOfHost {
-		q.remove(slices.MaxFunc(alike, newestFirst).asked.Name)
+		q.remove(oldestOfCommonestKey(alike).asked.Name)
 	}
 	if len(q.names) >= mostWaiting && !q.isDPU(asked.Host) {
+		q.crowded = true
 		return
 	}
+	q.bytes += sizeOf(asked)
 	q.names[asked.Name] = asked.Host
 	q.hosts[asked.Host] = append(q.hosts[asked.Host], &waiting{asked: asked, since: now})
+}
+
+// oldestOfCommonestKey is dropped, so that who asks often hides no other's key.
+func oldestOfCommonestKey(all []*waiting) *waiting {
+	count := map[csr.Key]int{}
+	for _, w := range all {
+		count[w.asked.Key]++
+	}
+	return slices.MaxFunc(all, func(a, b *waiting) int {
+		return cmp.Or(cmp.Compare(count[a.asked.Key], count[b.asked.Key]), newestFirst(a, b))
+	})
+}
+
+// asking are those that wait for a host.
+func (q *queue) asking(host string) (all []csr.Asked) {
+	for _, w := range q.hosts[host] {
+		all = append(all, w.asked)
+	}
+	return all
 }
 
 // refused says whether all that waits of a host has been judged, and refused.
@@ -80,7 +113,12 @@ func (q *queue) remove(name string) {
 		return
 	}
 	delete(q.names, name)
-	q.hosts[host] = slices.DeleteFunc(q.hosts[host], func(w *waiting) bool { return w.asked.Name == name })
+	q.hosts[host] = slices.DeleteFunc(q.hosts[host], func(w *waiting) bool {
+		if w.asked.Name == name {
+			q.bytes -= sizeOf(w.asked)
+		}
+		return w.asked.Name == name
+	})
 	if len(q.hosts[host]) == 0 {
 		delete(q.hosts, host)
 	}
@@ -89,8 +127,8 @@ func (q *queue) remove(name string) {
 // approvals are the bootstrap CSRs that are approved, by host and by name. One that was forgotten could be given again: too many end
 // the visit.
 type approvals struct {
-	hosts map[string]map[string]csr.Approval
-	count int
+	hosts        map[string]map[string]csr.Approval
+	count, bytes int
 }
 
 func (a *approvals) add(host string, one csr.Approval) error {
@@ -102,6 +140,7 @@ func (a *approvals) add(host string, one csr.Approval) error {
 		a.hosts[host] = map[string]csr.Approval{}
 	}
 	a.hosts[host][one.Name] = one
+	a.bytes += overhead + len(host) + len(one.Name)
 	if a.count++; a.count > mostApproved {
 		return errTooMuch
 	}
@@ -113,6 +152,7 @@ func (a *approvals) remove(host, name string) {
 		return
 	}
 	a.count--
+	a.bytes -= overhead + len(host) + len(name)
 	if delete(a.hosts[host], name); len(a.hosts[host]) == 0 {
 		delete(a.hosts, host)
 	}

@@ -14,6 +14,27 @@ import (
 	"github.com/cldmnky/oooi/internal/csr"
 )
 
+// What is kept of CSRs is counted as long as it is kept.
+func TestWhatIsKeptOfCSRsIsCounted(t *testing.T) {
+	g := NewWithT(t)
+	v := &approving{approver: &approver{life: newLife()}, api: &api{}, queue: newQueue(), fresh: map[string]bool{}}
+	defer kept.leave(v.api)
+	for i := range 100 {
+		v.queue.add(csr.Asked{Kind: csr.Bootstrap, Name: fmt.Sprint(i), Host: "dpu-1"}, time.Now())
+		g.Expect(v.approved.add("dpu-1", csr.Approval{Name: fmt.Sprint(i)})).To(Succeed())
+	}
+	g.Expect(v.count()).To(Succeed())
+	g.Expect(kept.of[v.api]).To(BeNumerically(">", (100+mostOfHost)*overhead))
+	for i := range 100 {
+		v.queue.remove(fmt.Sprint(i))
+		v.approved.remove("dpu-1", fmt.Sprint(i))
+	}
+	g.Expect(v.count()).To(Succeed())
+	g.Expect(kept.of[v.api]).To(BeZero())
+	v.approved.bytes = mostBytes + 1
+	g.Expect(v.count()).To(MatchError(errTooMuch), "the visit ends")
+}
+
 func TestAQueueIsBounded(t *testing.T) {
 	g, q, now := NewWithT(t), newQueue(), time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for i := range mostOfHost + 10 {
@@ -45,7 +66,7 @@ func TestApprovalsAreBounded(t *testing.T) {
 		g.Expect(given(i)).To(Succeed(), "the same again")
 	}
 	g.Expect(given(mostApproved)).To(MatchError(errTooMuch))
-	v := &approving{approver: &approver{life: newLife()}, queue: newQueue(), approved: a}
+	v := &approving{approver: &approver{life: newLife()}, api: &api{}, queue: newQueue(), approved: a}
 	g.Expect(v.take(watch.Added, []byte(`{
 		"metadata": {"name": "another"}, "spec": {"signerName": "kubernetes.io/kube-apiserver-client-kubelet"},
 		"status": {"conditions": [{"type": "Approved", "status": "True"}]}
@@ -63,7 +84,7 @@ func TestApprovalsAreBounded(t *testing.T) {
 // The watch may show an approval late: until then a second CSR of the DPU must not pass.
 func TestAnApprovalCountsAtOnce(t *testing.T) {
 	g := NewWithT(t)
-	v := &approving{approver: &approver{life: newLife()}, queue: newQueue()}
+	v := &approving{approver: &approver{life: newLife()}, api: &api{}, queue: newQueue()}
 	one := csr.Asked{Kind: csr.Bootstrap, Name: "one", Host: "dpu-1"}
 	v.queue.add(one, time.Now())
 	v.isApproved(v.queue.hosts["dpu-1"][0], csr.Decision{Kind: csr.Bootstrap, Host: "dpu-1", DPU: csr.DPU{Name: "dpu-1", UID: "uid-1"}})
@@ -80,23 +101,23 @@ func TestWhatMayBeApprovedCountsUntilItsCSRIsShown(t *testing.T) {
 		counts int
 	}{
 		"nothing more is known":      {func(*approving, *waiting, csr.Decision) {}, 1},
-		"the next try times out too": {func(v *approving, w *waiting, d csr.Decision) { v.isNotTaken(w, d, timedOut) }, 1},
+		"the next try times out too": {func(v *approving, w *waiting, d csr.Decision) { v.isNotTaken(w, d, nil, timedOut) }, 1},
 		"the next try is refused": {func(v *approving, w *waiting, d csr.Decision) {
-			v.isNotTaken(w, d, apierrors.NewForbidden(schema.GroupResource{}, "one", nil))
+			v.isNotTaken(w, d, nil, apierrors.NewForbidden(schema.GroupResource{}, "one", nil))
 		}, 0},
 		"the watch shows it unchanged": {shows(watch.Modified), 0},
 		"the watch shows it gone":      {shows(watch.Deleted), 0},
 		"the watch shows it gone, and then comes the answer": {func(v *approving, w *waiting, d csr.Decision) {
 			shows(watch.Deleted)(v, w, d)
-			v.isNotTaken(w, d, timedOut)
+			v.isNotTaken(w, d, nil, timedOut)
 		}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			v := &approving{approver: &approver{life: newLife()}, queue: newQueue(), fresh: map[string]bool{}}
+			v := &approving{approver: &approver{life: newLife()}, api: &api{}, queue: newQueue(), fresh: map[string]bool{}, untold: map[string][]Notice{}}
 			v.queue.add(csr.Asked{Kind: csr.Bootstrap, Name: "one", Host: "dpu-1"}, time.Now())
 			w, d := v.queue.hosts["dpu-1"][0], csr.Decision{Kind: csr.Bootstrap, Host: "dpu-1", DPU: csr.DPU{Name: "dpu-1", UID: "uid-1"}}
-			v.isNotTaken(w, d, timedOut)
+			v.isNotTaken(w, d, nil, timedOut)
 			c.then(v, w, d)
 			g.Expect(v.factsNow("dpu-1", nil).Approved["dpu-1"]).To(HaveLen(c.counts))
 		})
@@ -107,4 +128,69 @@ func shows(event watch.EventType) func(*approving, *waiting, csr.Decision) {
 	return func(v *approving, _ *waiting, _ csr.Decision) {
 		_ = v.take(event, []byte(`{"metadata": {"name": "one"}}`))
 	}
+}
+
+// Who asks again and again, in the name of a host, hides no other's key.
+func TestAFloodHidesNoOtherKey(t *testing.T) {
+	g, q, now := NewWithT(t), newQueue(), time.Now()
+	q.add(csr.Asked{Kind: csr.Bootstrap, Name: "own", Host: "dpu-1", Key: csr.Key{1}, Created: now}, now)
+	for i := range 3 * mostOfHost {
+		q.add(csr.Asked{Kind: csr.Bootstrap, Name: fmt.Sprintf("strange-%d", i), Host: "dpu-1", Key: csr.Key{2}, Created: now.Add(time.Duration(i) * time.Second)}, now)
+	}
+	g.Expect(q.names).To(HaveKey("own"))
+	g.Expect(q.names).To(HaveKey(fmt.Sprintf("strange-%d", 3*mostOfHost-1)))
+	g.Expect(q.len()).To(Equal(mostOfHost))
+}
+
+func TestAWarningIsToldAgainAfterAWhileOnly(t *testing.T) {
+	g := NewWithT(t)
+	v := &approving{warned: map[standing]time.Time{}}
+	warning := Notice{Name: "one", Host: "dpu-1", Reason: KeysDiffer}
+	for range 3 {
+		v.warn(warning)
+	}
+	g.Expect(v.noted()).To(ConsistOf(And(HaveField("Warning", true), HaveField("Kind", csr.Bootstrap))))
+	v.warned[standing{KeysDiffer, "dpu-1"}] = time.Now().Add(-warnAgain - time.Second)
+	v.warn(warning)
+	g.Expect(v.noted()).To(HaveLen(1))
+	v.forgetWarnings(map[string]bool{"dpu-2": true})
+	g.Expect(v.warned).To(BeEmpty())
+}
+
+// An approval that timed out, and was stored, is told of when it is seen.
+func TestAnApprovalOfUnknownOutcomeIsToldWhenItIsSeen(t *testing.T) {
+	for shown, want := range map[string]int{
+		`{"metadata": {"name": "one"}, "spec": {"signerName": "kubernetes.io/kube-apiserver-client-kubelet"}, "status": {"conditions": [{"type": "Approved", "status": "True"}]}}`: 1,
+		`{"metadata": {"name": "one"}}`: 0,
+	} {
+		g := NewWithT(t)
+		v := &approving{approver: &approver{life: newLife()}, api: &api{}, queue: newQueue(), fresh: map[string]bool{}, untold: map[string][]Notice{}}
+		v.queue.add(csr.Asked{Kind: csr.Bootstrap, Name: "one", Host: "dpu-1"}, time.Now())
+		v.isNotTaken(v.queue.hosts["dpu-1"][0], csr.Decision{Kind: csr.Bootstrap, Host: "dpu-1"}, []Notice{{Name: "one"}}, apierrors.NewGenericServerResponse(504, "put", schema.GroupResource{}, "", "", 0, true))
+		g.Expect(v.noted()).To(BeEmpty())
+		for range 2 {
+			g.Expect(v.take(watch.Modified, []byte(shown))).To(Succeed())
+		}
+		g.Expect(v.noted()).To(HaveLen(want), "once, if at all")
+		g.Expect(v.untold).To(BeEmpty())
+	}
+}
+
+func TestWhatIsMoreThanIsKeptIsSaid(t *testing.T) {
+	g := NewWithT(t)
+	v := &approving{approver: &approver{life: newLife()}, api: &api{}, queue: newQueue(), fresh: map[string]bool{}, untold: map[string][]Notice{}}
+	defer kept.leave(v.api)
+	state := func() []string {
+		g.Expect(v.take(watch.Deleted, []byte(`{"metadata": {"name": "one"}}`))).To(Succeed())
+		return v.sees(nil).Beyond
+	}
+	g.Expect(state()).To(BeEmpty())
+	v.around.haveServices([]taken{{Unknown: true}})
+	g.Expect(state()).To(ConsistOf(ContainSubstring("more than 5000 Services: serving certificates")))
+	for i := range mostWaiting + 1 {
+		v.queue.add(csr.Asked{Name: fmt.Sprint(i), Host: fmt.Sprintf("stranger-%d", i)}, time.Now())
+	}
+	g.Expect(state()).To(ConsistOf(ContainSubstring("Services"), ContainSubstring("more than 5000 certificate requests waited")))
+	v.around.haveServices(nil)
+	g.Expect(state()).To(HaveLen(1))
 }

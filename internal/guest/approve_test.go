@@ -60,7 +60,7 @@ type gate struct {
 	away   error     // why it does not answer
 	reads  int       // how often it was asked
 	judged []dpf.DPU // as the controller's cache has them; nil: as cards
-	told   []guest.Approved
+	told   []guest.Notice
 }
 
 var cardCluster = types.NamespacedName{Namespace: "dpf", Name: "bluefield"}
@@ -82,7 +82,7 @@ func newGate(t *testing.T) *gate {
 	w.Expect(err == nil || apierrors.IsAlreadyExists(err)).To(BeTrue(), "%v", err)
 	g := &gate{world: w, bridge: types.NamespacedName{Namespace: w.infra.Namespace, Name: "b1"}}
 	g.approving = guest.ApproveWant{Secret: w.want.Secret, Server: w.want.Server, Cluster: cardCluster}
-	g.approvals = guest.NewApprovals(w.kube.CoreV1(), g, func(_ types.NamespacedName, a guest.Approved) {
+	g.approvals = guest.NewApprovals(w.kube.CoreV1(), g, func(_ types.NamespacedName, a guest.Notice) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.told = append(g.told, a)
@@ -129,10 +129,10 @@ func (g *gate) see() guest.ApprovalState {
 	return g.approvals.See(g.bridge, g.approving, judged)
 }
 
-func (g *gate) audit() []guest.Approved {
+func (g *gate) audit() []guest.Notice {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return append([]guest.Approved(nil), g.told...)
+	return append([]guest.Notice(nil), g.told...)
 }
 
 // open has the kubeconfig there and everything read.
@@ -185,6 +185,11 @@ func requestOf(t *testing.T, name, host, kind string, addresses ...string) *cert
 	if err != nil {
 		t.Fatal(err)
 	}
+	return requestWith(t, key, name, host, kind, addresses...)
+}
+
+func requestWith(t *testing.T, key *ecdsa.PrivateKey, name, host, kind string, addresses ...string) *certv1.CertificateSigningRequest {
+	t.Helper()
 	template := &x509.CertificateRequest{Subject: pkix.Name{Organization: []string{"system:nodes"}, CommonName: "system:node:" + host}}
 	signer, usage := certv1.KubeAPIServerClientKubeletSignerName, certv1.UsageClientAuth
 	if kind == "serving" {
@@ -299,7 +304,7 @@ func TestADPUIsLetInWhenItsOSIsInstalledAndThenServes(t *testing.T) {
 	g.Expect(approval.Reason).To(Equal("DPUMayJoin"))
 	g.Expect(approval.Message).To(And(HavePrefix("DPUHCPBridge "+g.bridge.String()), HaveSuffix("DPU dpf/dpu-1, UID uid-dpu-1")))
 	g.Eventually(func() []byte { return g.live("boot").Status.Certificate }).ShouldNot(BeEmpty(), "its approval makes a certificate")
-	g.Eventually(g.audit).Should(ContainElement(guest.Approved{Name: "boot", Kind: "bootstrap", Host: "dpu-1", Reason: approval.Reason, Message: approval.Message}))
+	g.Eventually(g.audit).Should(ContainElement(guest.Notice{Name: "boot", Kind: "bootstrap", Host: "dpu-1", Reason: approval.Reason, Message: approval.Message}))
 	g.Expect(decisions("approved", "")).To(Equal(passed+2), "this one and the one that was approved before it")
 
 	g.joins("dpu-1", corev1.ConditionTrue, 0, "192.168.100.1")
@@ -315,8 +320,15 @@ func decisions(decision, rule string) float64 {
 	return counted(map[string]string{"kind": "bootstrap", "decision": decision, "rule": rule})
 }
 
+// warned is how many warnings there were so far for a reason.
+func warned(reason string) float64 {
+	return summed("oooi_csr_warnings_total", map[string]string{"reason": reason})
+}
+
 // counted are decisions with some labels, and any others.
-func counted(want map[string]string) (n float64) {
+func counted(want map[string]string) float64 { return summed("oooi_csr_decisions_total", want) }
+
+func summed(metric string, want map[string]string) (n float64) {
 	families, err := metrics.Registry.Gather()
 	if err != nil {
 		panic(err) // of one registry, whose metrics do not clash
@@ -329,7 +341,7 @@ func counted(want map[string]string) (n float64) {
 					labels[l.GetName()] = l.GetValue()
 				}
 			}
-			if f.GetName() == "oooi_csr_decisions_total" && maps.Equal(labels, want) {
+			if f.GetName() == metric && maps.Equal(labels, want) {
 				n += m.Counter.GetValue()
 			}
 		}
@@ -710,7 +722,9 @@ func TestACSRThatIsMadeAnewForAnotherHostIsNotDecidedByTheFactsOfTheFirst(t *tes
 	g.isActive()
 	g.asks("first", "dpu-2", "bootstrap")
 	g.approved("first")
+	made := make(chan struct{})
 	anew := sync.OnceFunc(func() {
+		defer close(made)
 		requests, kubelet := g.kube.CertificatesV1().CertificateSigningRequests(), as(g.t, "bootstrap", "dpu-2").CertificatesV1().CertificateSigningRequests()
 		g.Expect(requests.Delete(context.Background(), "boot", metav1.DeleteOptions{})).To(Succeed())
 		_, err := kubelet.Create(context.Background(), requestOf(g.t, "boot", "dpu-2", "bootstrap"), metav1.CreateOptions{})
@@ -722,6 +736,7 @@ func TestACSRThatIsMadeAnewForAnotherHostIsNotDecidedByTheFactsOfTheFirst(t *tes
 		}
 	})
 	g.asks("boot", "dpu-1", "bootstrap")
+	g.Eventually(made).Should(BeClosed())
 	g.waits("boot")
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -27,17 +28,18 @@ type approver struct {
 	want  ApproveWant
 	dial  Dial
 	facts FactSource
-	told  func(Approved)
+	told  func(Notice)
 
 	mu      sync.Mutex
 	state   ApprovalState
 	dpus    []csr.DPU
-	version int // of dpus
+	version int                    // of dpus
+	warned  map[standing]time.Time // outlives a visit, in which alone it is used
 }
 
 func (a *approver) link(secrets SecretSource) *link {
 	return &link{
-		secret: a.want.Secret, server: a.want.Server, secrets: secrets, visit: a.visit, trouble: a.trouble,
+		secret: a.want.Secret, server: a.want.Server, secrets: secrets, visit: a.visit, trouble: a.trouble, seldom: lookEvery,
 		granting: plan.Granting(a.want.Secret.Namespace, "dpu-bridge", "bridge.namespaces"),
 	}
 }
@@ -80,7 +82,7 @@ func (a *approver) update(change func(*ApprovalState)) {
 	defer a.mu.Unlock()
 	before := a.state
 	change(&a.state)
-	if before.Active != a.state.Active || !reflect.DeepEqual(before.Problem, a.state.Problem) {
+	if before.Active != a.state.Active || !reflect.DeepEqual(before.Problem, a.state.Problem) || !slices.Equal(before.Beyond, a.state.Beyond) {
 		poke(a.news)
 	}
 }
@@ -100,11 +102,15 @@ type approving struct {
 	approved approvals
 	queue    queue
 	stuck    map[string]bool // CSRs whose approval the hosted cluster did not take
-	fresh    map[string]bool // hosts to decide about
-	all      bool            // decide about every host
-	turned   bool            // what is watched beside the CSRs, since it was decided by
-	version  int             // of the DPUs that were decided by
-	next     time.Time       // when time alone may change a decision
+	warned   map[standing]time.Time
+	notices  []Notice            // to be told when nothing is locked
+	untold   map[string][]Notice // of CSRs, if they turn out to be approved
+	counted  int                 // bytes of queue and approvals that are counted as kept
+	fresh    map[string]bool     // hosts to decide about
+	all      bool                // decide about every host
+	turned   bool                // what is watched beside the CSRs, since it was decided by
+	version  int                 // of the DPUs that were decided by
+	next     time.Time           // when time alone may change a decision
 }
 
 func (a *approver) visit(ctx context.Context, access Access) (settled bool, err error) {
@@ -116,7 +122,7 @@ func (a *approver) visit(ctx context.Context, access Access) (settled bool, err 
 	group, ctx := errgroup.WithContext(ctx)
 	v := &approving{
 		approver: a, access: access, api: api, group: group, all: true,
-		leases: map[string]time.Time{}, queue: newQueue(), stuck: map[string]bool{}, fresh: map[string]bool{},
+		leases: map[string]time.Time{}, queue: newQueue(), stuck: map[string]bool{}, fresh: map[string]bool{}, warned: a.warned, untold: map[string][]Notice{},
 	}
 	v.queue.isDPU = a.isDPU
 	v.left.Add(1) // ours, until all is begun
@@ -146,6 +152,7 @@ func lookAt[T any](ctx context.Context, v *approving, c collection[T], have func
 				v.seen.Lock()
 				have(all)
 				v.turned = true
+				v.update(func(s *ApprovalState) { s.Beyond = v.beyond() })
 				v.seen.Unlock()
 				poke(v.due)
 			}
@@ -177,17 +184,37 @@ func (v *approving) take(event watch.EventType, object []byte) (err error) {
 		v.fresh[host] = true
 	}
 	delete(v.stuck, r.Name)
+	defer delete(v.untold, r.Name)
 	host, approval, approved := csr.Approved(&r)
 	switch {
 	case event == watch.Deleted:
 		v.approved.remove(host, r.Name)
 	case approved:
 		err = v.approved.add(host, approval)
+		v.notices = append(v.notices, v.untold[r.Name]...)
 	default:
 		v.takeNew(&r)
 	}
-	v.update(func(s *ApprovalState) { s.Pending = v.queue.len() })
-	return err
+	v.update(func(s *ApprovalState) { s.Pending, s.Beyond = v.queue.len(), v.beyond() })
+	return cmp.Or(err, v.count())
+}
+
+// beyond names the bounds that the hosted cluster is beyond.
+func (v *approving) beyond() (all []string) {
+	if v.around.unknown {
+		all = append(all, fmt.Sprintf("the hosted cluster has more than %d Services: serving certificates with addresses wait until there are fewer", mostObjects))
+	}
+	if v.queue.crowded {
+		all = append(all, fmt.Sprintf("more than %d certificate requests waited: those of hosts that were no DPU's were dropped", mostWaiting))
+	}
+	return all
+}
+
+// count what is kept of CSRs among what is kept of all hosted clusters.
+func (v *approving) count() error {
+	more := v.queue.bytes + v.approved.bytes - v.counted
+	v.counted += more
+	return v.api.keeps(more)
 }
 
 // takeNew has a CSR of ours wait that is well formed, if nobody has decided about it.
@@ -210,9 +237,10 @@ func (v *approving) takeNew(r *certv1.CertificateSigningRequest) {
 func (v *approving) factsNow(host string, dpus []csr.DPU) csr.Facts {
 	return csr.Facts{
 		Cluster: v.want.Cluster, DPUs: dpus, Nodes: v.around.nodes, Leases: v.leases, Services: v.around.services, ServicesUnknown: v.around.unknown, Now: time.Now(),
-		ServiceNetworks: v.want.ServiceNetworks,
-		API:             slices.Concat(v.want.API, v.around.api),
-		Approved:        map[string][]csr.Approval{host: slices.Collect(maps.Values(v.approved.hosts[host]))},
+		ServiceNetworks: v.want.ServiceNetworks, NoRebootstrap: v.want.NoRebootstrap,
+		API:      slices.Concat(v.want.API, v.around.api),
+		Asking:   map[string][]csr.Asked{host: v.queue.asking(host)},
+		Approved: map[string][]csr.Approval{host: slices.Collect(maps.Values(v.approved.hosts[host]))},
 	}
 }
 

@@ -110,7 +110,7 @@ func TestAHostileAnswerIsNotFollowedQuotedOrKept(t *testing.T) {
 			json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status"}, Code: 403, Message: "not with " + r.Header.Get("Authorization") + "\x1b[2J\n" + strings.Repeat("x", 900)})
 		}, "it answers 403: not with Bearer (token) [2J x"},
 		"no JSON":                   {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, token) }, "the answer is none of a Kubernetes API"},
-		"more than is kept":         {endless(&longest), "there is more than is kept of a hosted cluster"},
+		"more than is kept":         {endless(&longest), "an object is larger than 10 MiB"},
 		"more objects than is kept": {countless(&pages), "there is more than is kept of a hosted cluster: 5000 objects"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,8 +8,10 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
 	"github.com/cldmnky/oooi/internal/parts"
@@ -22,12 +24,17 @@ const (
 	// parse. Bytes of all connections are let through in the order in which they came, so that who has few waits for few.
 	readAtMost = 16 << 20
 	readAtOnce = 4 << 20
-	chunk      = 16 << 10
+	// readOfOne is of that what one hosted cluster may have at most, however many connections its server has us open.
+	readOfOne = readAtMost / 2
+	chunk     = 16 << 10
 
 	// largestObject is what an API server stores (etcd takes 1.5 MiB) as JSON, which has six octets for one "<". Of objects beyond
-	// smallObject one connection takes in one at a time.
+	// smallObject one connection takes in one at a time, all of them together largeAtOnce, each for largeIn at most: who does not go on
+	// keeps nobody else waiting.
 	largestObject = 10 << 20
 	smallObject   = 64 << 10
+	largeAtOnce   = 4
+	largeIn       = 30 * time.Second
 	// mostParts of an object: each costs as much as a Go struct, up to 600 bytes for three of JSON.
 	mostParts = 20000
 
@@ -44,53 +51,101 @@ const (
 
 var errTooMuch = fmt.Errorf("there is more than is kept of a hosted cluster: %d objects of a kind, %d MiB", mostObjects, mostBytes>>20)
 
+// tooMuch is an errTooMuch that another bound makes one.
+type tooMuch string
+
+// Error implements error.
+func (t tooMuch) Error() string { return string(t) }
+
+// Is has whoever asks for errTooMuch find it.
+func (tooMuch) Is(target error) bool { return target == errTooMuch }
+
+var (
+	errLarge   = tooMuch(fmt.Sprintf("an object is larger than %d MiB", largestObject>>20))
+	errPages   = tooMuch(fmt.Sprintf("a list has more than %d pages", mostPages))
+	errShare   = tooMuch(fmt.Sprintf("there is more than its share of the %d MiB that are kept of all hosted clusters", mostOfAll>>20))
+	errEndless = fmt.Errorf("a list did not end in %s", listedIn)
+)
+
 // fromAll is the share in reading of all connections of the process.
 var fromAll = rate.NewLimiter(readAtMost, readAtOnce)
 
-// rationed is a connection that is read no faster than its share allows.
-type rationed struct{ net.Conn }
+// rationed is a connection that is read no faster than the shares of its hosted cluster and of all allow.
+type rationed struct {
+	net.Conn
+	ofOne *rate.Limiter
+	bytes prometheus.Counter // that were read of its server
+}
 
 // Read implements net.Conn.
 func (c rationed) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p[:min(len(p), chunk)])
-	time.Sleep(fromAll.ReserveN(time.Now(), n).Delay())
+	c.bytes.Add(float64(n))
+	now := time.Now()
+	time.Sleep(max(c.ofOne.ReserveN(now, n).DelayFrom(now), fromAll.ReserveN(now, n).DelayFrom(now)))
 	return n, err
 }
+
+// largeOfAll are the turns of all connections of the process.
+var largeOfAll = make(chan struct{}, largeAtOnce)
+
+var errSlow = fmt.Errorf("an object of more than %d KiB did not arrive in %s", smallObject>>10, largeIn)
 
 // meter reads objects one after the other, none beyond its bound.
 type meter struct {
 	ctx   context.Context
 	body  io.ReadCloser
 	large chan struct{} // whose is the turn on this connection to take in a large one
+	ofAll chan struct{} // and of all connections
 	size  int           // of the object, so far
-	turn  bool
+	turn  *time.Timer   // ends it
+	slow  atomic.Bool
 }
 
 // Read implements io.Reader.
 func (m *meter) Read(p []byte) (int, error) {
 	if m.size >= largestObject {
-		return 0, errTooMuch
+		return 0, errLarge
 	}
-	if m.size >= smallObject && !m.turn {
-		select {
-		case m.large <- struct{}{}:
-			m.turn = true
-		case <-m.ctx.Done():
-			return 0, m.ctx.Err()
+	if m.size >= smallObject && m.turn == nil {
+		if err := m.takesTurn(); err != nil {
+			return 0, err
 		}
 	}
 	n, err := m.body.Read(p[:min(len(p), chunk)])
-	m.size += n
+	if m.size += n; err != nil && m.slow.Load() {
+		err = errSlow
+	}
 	return n, err
+}
+
+func (m *meter) takesTurn() error {
+	for i, turns := range []chan struct{}{m.large, m.ofAll} {
+		select {
+		case turns <- struct{}{}:
+		case <-m.ctx.Done():
+			if i > 0 {
+				<-m.large
+			}
+			return m.ctx.Err()
+		}
+	}
+	m.turn = time.AfterFunc(largeIn, func() {
+		m.slow.Store(true)
+		_ = m.body.Close() // whoever reads it hears so
+	})
+	return nil
 }
 
 // next object begins.
 func (m *meter) next() { m.size = 0 }
 
-// done lets the next large object of the connection in.
+// done lets the next large object in.
 func (m *meter) done() {
-	if m.turn {
-		m.turn = false
+	if m.turn != nil {
+		m.turn.Stop()
+		m.turn = nil
+		<-m.ofAll
 		<-m.large
 	}
 }
@@ -203,8 +258,11 @@ func (r *room) take(a *api, more int) error {
 	if more <= 0 {
 		return nil
 	}
-	if has := r.of[a]; has > mostBytes || r.all > mostOfAll && has > mostOfAll/len(r.of) {
+	switch has := r.of[a]; {
+	case has > mostBytes:
 		return errTooMuch
+	case r.all > mostOfAll && has > mostOfAll/len(r.of):
+		return errShare
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package guest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
@@ -16,6 +18,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"golang.org/x/time/rate"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/cldmnky/oooi/internal/plan"
 )
@@ -48,35 +52,41 @@ func (s stays) Read([]byte) (int, error) {
 	return 0, s.ctx.Err()
 }
 
-// Whatever two hosted clusters send, a third is read as if they were not there, and all together no faster than their bound.
+// noisy is a connection to a server that sends as fast as it is read.
+func noisy(share *rate.Limiter) net.Conn {
+	ours, theirs := net.Pipe()
+	go func() {
+		for noise := make([]byte, 64<<10); ; time.Sleep(time.Millisecond) {
+			if _, err := theirs.Write(noise); err != nil {
+				return
+			}
+		}
+	}()
+	return rationed{ours, share, readBytes.WithLabelValues("noisy")}
+}
+
+// reads a connection until the end.
+func reads(ctx context.Context, conn net.Conn, sum *atomic.Int64) {
+	for buffer := make([]byte, 64<<10); ctx.Err() == nil; {
+		n, _ := conn.Read(buffer)
+		sum.Add(int64(n))
+	}
+	conn.Close()
+}
+
+func ofOne() *rate.Limiter { return rate.NewLimiter(readOfOne, readAtOnce) }
+
+// Whatever some hosted clusters send, another is read as if they were not there, and all together no faster than their bound.
 func TestReadingIsSharedByAllConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		var flood atomic.Int64
 		ctx, stop := context.WithCancel(t.Context())
-		dial := func() net.Conn {
-			ours, theirs := net.Pipe()
-			go func() {
-				for noise := make([]byte, 64<<10); ; time.Sleep(time.Millisecond) {
-					if _, err := theirs.Write(noise); err != nil {
-						return
-					}
-				}
-			}()
-			return rationed{ours}
-		}
 		for range 10 {
-			conn := dial()
-			go func() {
-				for buffer := make([]byte, 64<<10); ctx.Err() == nil; {
-					n, _ := conn.Read(buffer)
-					flood.Add(int64(n))
-				}
-				conn.Close()
-			}()
+			go reads(ctx, noisy(ofOne()), &flood)
 		}
 		time.Sleep(2 * time.Second)
-		good, began := dial(), time.Now()
+		good, began := noisy(ofOne()), time.Now()
 		_, err := io.ReadFull(good, make([]byte, 4<<10))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(time.Since(began)).To(BeNumerically("<", 100*time.Millisecond))
@@ -87,17 +97,61 @@ func TestReadingIsSharedByAllConnections(t *testing.T) {
 	})
 }
 
+// bytesRead of a server, as the metrics tell; less than none where they tell nothing of it.
+func bytesRead(t *testing.T, server string) float64 {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			if f.GetName() == "oooi_hosted_cluster_read_bytes_total" && m.Label[0].GetValue() == server {
+				return m.GetCounter().GetValue()
+			}
+		}
+	}
+	return -1
+}
+
+// However many connections its server has us open.
+func TestOneHostedClusterHasHalfOfWhatIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var flood atomic.Int64
+		ctx, stop := context.WithCancel(t.Context())
+		share := ofOne()
+		for range 10 {
+			go reads(ctx, noisy(share), &flood)
+		}
+		time.Sleep(10 * time.Second)
+		NewWithT(t).Expect(flood.Load()).To(BeNumerically("<=", 10*readOfOne+2*readAtOnce))
+		stop()
+		time.Sleep(time.Second)
+	})
+}
+
 func TestConnectionsAreRationed(t *testing.T) {
 	g := NewWithT(t)
 	ours, theirs := net.Pipe()
 	defer ours.Close()
 	defer theirs.Close()
-	a, err := connect("https://hosted:6443", Access{}, func(context.Context, string, string) (net.Conn, error) { return ours, nil })
-	g.Expect(err).NotTo(HaveOccurred())
-	defer a.close()
+	connected := func() *api {
+		a, err := connect("https://hosted:6443", Access{}, func(context.Context, string, string) (net.Conn, error) { return ours, nil })
+		g.Expect(err).NotTo(HaveOccurred())
+		return a
+	}
+	a, another := connected(), connected()
 	conn, err := a.client.Transport.(*http.Transport).DialContext(t.Context(), "tcp", "")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(conn).To(BeAssignableToTypeOf(rationed{}))
+	go func() { _, _ = theirs.Write(make([]byte, 100)) }()
+	_, err = io.ReadFull(conn, make([]byte, 100))
+	g.Expect(err).NotTo(HaveOccurred())
+	a.close()
+	a.close()
+	g.Expect(bytesRead(t, "hosted:6443")).To(BeNumerically("==", 100))
+	another.close()
+	g.Expect(bytesRead(t, "hosted:6443")).To(BeNumerically("<", 0), "nobody reads there any more")
 }
 
 func TestOfLargeObjectsOneIsTakenInAtATime(t *testing.T) {
@@ -105,7 +159,7 @@ func TestOfLargeObjectsOneIsTakenInAtATime(t *testing.T) {
 		g, turn := NewWithT(t), make(chan struct{}, 1)
 		object := strings.Repeat("x", 2*smallObject)
 		begin := func() *meter {
-			return &meter{ctx: t.Context(), body: io.NopCloser(strings.NewReader(object)), large: turn}
+			return &meter{ctx: t.Context(), body: io.NopCloser(strings.NewReader(object)), large: turn, ofAll: make(chan struct{}, 2)}
 		}
 		first, second := begin(), begin()
 		read, err := io.ReadAll(first)
@@ -125,8 +179,52 @@ func TestOfLargeObjectsOneIsTakenInAtATime(t *testing.T) {
 	})
 }
 
+// stalls sends some, and then nothing, until it is closed.
+type stalls struct {
+	io.Reader
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (s *stalls) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if n > 0 || !errors.Is(err, io.EOF) {
+		return n, err
+	}
+	<-s.closed
+	return 0, net.ErrClosed
+}
+
+func (s *stalls) Close() error {
+	s.once.Do(func() { close(s.closed) })
+	return nil
+}
+
+// Servers that begin large objects and do not end them hold up nobody else's for longer than largeIn.
+func TestWhoStallsInALargeObjectGivesWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, ofAll := NewWithT(t), make(chan struct{}, 1)
+		stalling := &meter{ctx: t.Context(), large: make(chan struct{}, 1), ofAll: ofAll,
+			body: &stalls{Reader: strings.NewReader(strings.Repeat("x", 2*smallObject)), closed: make(chan struct{})}}
+		ended := make(chan error, 1)
+		go func() {
+			_, err := io.ReadAll(stalling)
+			stalling.close()
+			ended <- err
+		}()
+		synctest.Wait()
+		other := &meter{ctx: t.Context(), body: io.NopCloser(strings.NewReader(strings.Repeat("x", 2*smallObject))), large: make(chan struct{}, 1), ofAll: ofAll}
+		begun := time.Now()
+		_, err := io.ReadAll(other)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(time.Since(begun)).To(Equal(largeIn))
+		g.Expect(<-ended).To(MatchError(errSlow))
+		other.close()
+	})
+}
+
 func TestAnObjectIsReadUpToItsBound(t *testing.T) {
-	m := &meter{ctx: t.Context(), body: io.NopCloser(strings.NewReader(strings.Repeat("x", 2*largestObject))), large: make(chan struct{}, 1)}
+	m := &meter{ctx: t.Context(), body: io.NopCloser(strings.NewReader(strings.Repeat("x", 2*largestObject))), large: make(chan struct{}, 1), ofAll: make(chan struct{}, 1)}
 	read, err := io.ReadAll(m)
 	g := NewWithT(t)
 	g.Expect(err).To(MatchError(errTooMuch))
@@ -166,7 +264,7 @@ func TestAListIsReadAsItComes(t *testing.T) {
 		for name, body := range map[string]io.Reader{"at once": strings.NewReader(text), "by octets": iotest.OneByteReader(strings.NewReader(text))} {
 			t.Run(text+" "+name, func(t *testing.T) {
 				g, items := NewWithT(t), 0
-				says, err := eachOf(&meter{ctx: t.Context(), body: io.NopCloser(body), large: make(chan struct{}, 1)}, func([]byte) error { items++; return nil })
+				says, err := eachOf(&meter{ctx: t.Context(), body: io.NopCloser(body), large: make(chan struct{}, 1), ofAll: make(chan struct{}, 1)}, func([]byte) error { items++; return nil })
 				switch {
 				case want.anyError:
 					g.Expect(err).To(HaveOccurred())
@@ -194,7 +292,7 @@ func TestAListThatDoesNotEndIsLeft(t *testing.T) {
 			defer a.close()
 			s := nodes.shelf(a)
 			_, err := nodes.list(t.Context(), a, s.put)
-			g.Expect(err).To(MatchError(errTooMuch))
+			g.Expect(err).To(And(MatchError(errTooMuch), MatchError(errPages)))
 			g.Expect(asked).To(Equal(mostPages))
 		})
 	}
@@ -209,7 +307,7 @@ func TestAListThatTakesItsTimeIsLeft(t *testing.T) {
 		})
 		defer a.close()
 		_, err := nodes.list(t.Context(), a, nodes.shelf(a).put)
-		g.Expect(err).To(MatchError(context.DeadlineExceeded))
+		g.Expect(err).To(MatchError(errEndless))
 		g.Expect(time.Since(began)).To(BeNumerically("~", listedIn, time.Second))
 	})
 }
@@ -224,7 +322,7 @@ func TestWhatIsKeptOfAllIsShared(t *testing.T) {
 		if i < mostOfAll/mostBytes {
 			g.Expect(err).NotTo(HaveOccurred())
 		} else {
-			g.Expect(err).To(MatchError(errTooMuch), "all is taken, and this has as much as the others")
+			g.Expect(err).To(And(MatchError(errTooMuch), MatchError(errShare)), "all is taken, and this has as much as the others")
 			r.leave(all[i])
 		}
 	}

@@ -37,6 +37,8 @@ type Clusters struct {
 	// Patience is how long a hosted cluster that does not answer, or does not let our Service go, is waited for before what is in it is
 	// left there (spec/dns-proxy.md).
 	Patience time.Duration
+	// LookEvery is how long a kubeconfig that changes again waits to be looked at.
+	LookEvery time.Duration
 
 	secrets SecretSource
 	changed func(types.NamespacedName)
@@ -48,7 +50,7 @@ type Clusters struct {
 // goroutine of that Infra's own.
 func NewClusters(secrets SecretSource, changed func(infra types.NamespacedName)) *Clusters {
 	return &Clusters{
-		Dial: (&net.Dialer{}).DialContext, Patience: 10 * time.Minute, secrets: secrets, changed: changed, lives: lives[*agent]{of: map[types.NamespacedName]*agent{}},
+		Dial: (&net.Dialer{}).DialContext, Patience: 10 * time.Minute, LookEvery: lookEvery, secrets: secrets, changed: changed, lives: lives[*agent]{of: map[types.NamespacedName]*agent{}},
 	}
 }
 
@@ -59,7 +61,7 @@ func (c *Clusters) See(infra types.NamespacedName, w Want) *plan.Guest {
 	defer c.mu.Unlock()
 	a := c.of[infra]
 	if (a == nil || a.want != w) && !c.ended {
-		a = &agent{life: newLife(), infra: infra, want: w, dial: c.Dial}
+		a = &agent{life: newLife(), infra: infra, want: w, dial: c.Dial, seldom: c.LookEvery}
 		c.begin(infra, a, a.link(c.secrets), c.changed)
 	}
 	if a == nil {

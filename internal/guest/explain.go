@@ -47,7 +47,7 @@ func explain(ctx context.Context, access Access, dial Dial, name string, f csr.F
 // gather reads the facts about a host.
 func gather(ctx context.Context, a *api, name string, f *csr.Facts) error {
 	var around surroundings
-	f.Approved = map[string][]csr.Approval{}
+	f.Approved, f.Asking = map[string][]csr.Approval{}, map[string][]csr.Asked{}
 	for _, read := range []func() error{
 		func() error { return listAll(ctx, a, hosts, around.haveNodes) },
 		func() error { return listAll(ctx, a, takenByServices, around.haveServices) },
@@ -60,6 +60,8 @@ func gather(ctx context.Context, a *api, name string, f *csr.Facts) error {
 				}
 				if host, given, is := csr.Approved(&r); is && host == name {
 					f.Approved[host] = append(f.Approved[host], given)
+				} else if asked, form := csr.Read(&r); !is && csr.IsOurs(&r) && csr.Broken(form) == "" && asked.Host == name {
+					f.Asking[name] = append(f.Asking[name], asked)
 				}
 				return nil
 			})

@@ -93,17 +93,20 @@ func (c collection[T]) stream(ctx context.Context, a *api, take take, changed fu
 
 // list reads all of a collection, page by page.
 func (c collection[T]) list(ctx context.Context, a *api, take take) (version string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, listedIn)
+	listing, cancel := context.WithTimeout(ctx, listedIn)
 	defer cancel()
 	from := ""
 	for range mostPages {
-		about, err := c.page(ctx, a, from, func(object []byte) error { return take(watch.Added, object) })
+		about, err := c.page(listing, a, from, func(object []byte) error { return take(watch.Added, object) })
+		if listing.Err() != nil && ctx.Err() == nil {
+			return "", fmt.Errorf("%w: %w", errEndless, listing.Err())
+		}
 		if err != nil || about.Continue == "" {
 			return about.ResourceVersion, err
 		}
 		from = about.Continue
 	}
-	return "", errTooMuch
+	return "", errPages
 }
 
 // page reads one, object by object.
@@ -176,7 +179,7 @@ func (c collection[T]) watch(ctx context.Context, a *api, version string, take t
 			}
 			changed()
 		}
-		if m.turn { // and the decoder's buffer, which is as large, goes with it
+		if m.turn != nil { // and the decoder's buffer, which is as large, goes with it
 			events = json.NewDecoder(io.MultiReader(events.Buffered(), m))
 			m.done()
 		}
@@ -244,7 +247,10 @@ func (s *shelf[T]) keep(name string, object *T, size int) error {
 	if object != nil {
 		s.objects[name], s.sizes[name] = *object, size
 	}
-	if err := s.api.keeps(more); err != nil || len(s.objects) > mostObjects {
+	if err := s.api.keeps(more); err != nil {
+		return err
+	}
+	if len(s.objects) > mostObjects {
 		return errTooMuch
 	}
 	return nil

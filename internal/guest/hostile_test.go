@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -107,6 +108,8 @@ var corpus = append([]hostile{
 	{"certificate with a key in it", "KeyFits", "CERTDATA", "CERTKEYDATA"},
 	{"key that takes a minute to parse", "KeyNotTooLarge", "KEYDATA", "HUGERSA"},
 	{"key that takes a second to parse", "KeyNotTooLarge", "KEYDATA", "WIDERSA"},
+	{"key with primes as large as its modulus may be", "KeyNotTooLarge", "KEYDATA", "EVENRSA"},
+	{"key that takes days to parse", "NotTooLarge", "KEYDATA", "ENDLESSRSA"},
 	{"key that takes long within PKCS #8", "KeyNotTooLarge", "KEYDATA", "WRAPPEDRSA"},
 	{"key that takes long after a good one", "KeyNotTooLarge", "KEYDATA", "SECONDRSA"},
 	{"token with a header in it", "TokenIsOneWord", certAndKey, "    token: \"SECRET\\r\\nImpersonate-User: system:admin\"\n"},
@@ -134,15 +137,24 @@ var corpus = append([]hostile{
 	{"not YAML", "OnlyKnownFields", good, "{SECRET"},
 	{"a list", "OnlyKnownFields", good, "[SECRET]"},
 	{"a word", "OnlyKnownFields", good, "SECRET"},
-	{"bytes", "OnlyKnownFields", good, "\x00\xff\xfe\x01"},
+	{"bytes", "IsUTF8", good, "\x00\xff\xfe\x01"},
+	{"UTF-16", "IsUTF8", good, "\xff\xfe[\x00"},
 	{"tabs", "OnlyKnownFields", "  context: {", "\tcontext: {"},
 	{"a tag of another language", "OnlyKnownFields", "current-context: admin", "current-context: !!python/object/apply:os.system [DIR/run]"},
-	{"deep nesting", "OnlyKnownFields", good, strings.Repeat("[", 100_000)},
+	{"deep nesting", "FewLevels", good, strings.Repeat("[", 60_000)},
+	{"lists as deep as YAML has them", "FewLevels", good, strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000)},
+	{"maps as deep as YAML has them", "FewLevels", good, strings.Repeat("{a: ", 9_000) + strings.Repeat("}", 9_000)},
+	{"lists of one line without brackets", "FewLevels", good, strings.Repeat("- ", 9_000)},
+	{"keys of one line without brackets", "FewLevels", good, strings.Repeat("? ", 9_000)},
+	{"lines that end otherwise", "FewParts", good, strings.Repeat("a:\r", 20_000)[:60_000]},
+	{"lines that end as no other file's", "FewParts", good, strings.Repeat("-\u0085-\u2028-\u2029", 5_000)},
 	{"nothing", "IsKubeconfig", good, ""},
 	{"two documents", "OneDocument", good, good + "---\n" + good},
+	{"as many users as there is room for", "FewParts", "users:\n", "users: [" + strings.Repeat("{},", 20_000) + "{}]\nusers2:\n"},
+	{"an endless name", "NotTooLarge", "name: admin\n", "name: " + strings.Repeat("a", 70_000) + "\n"},
 	{"larger than any", "NotTooLarge", good, good + "# " + strings.Repeat("SECRET", 12_000)},
 	{"aliases of aliases", "NoAnchors", good, "a: &a [x,x,x,x]\nb: &b [*a,*a,*a,*a]\nc: [*b,*b,*b,*b]\n"},
-	{"aliases of one long text", "NoAnchors", good, "a: &a " + strings.Repeat("SECRET", 100) + "\nb: [" + strings.Repeat("*a,", 50_000) + "]\n"},
+	{"aliases of one long text", "NoAnchors", good, "a: &a " + strings.Repeat("SECRET", 100) + "\nb: [" + strings.Repeat("*a,", 20_000) + "]\n"},
 }, servers()...)
 
 // servers that nobody may be sent to: this machine, its link, metadata services, and what is no https://HOST:PORT.
@@ -240,11 +252,11 @@ func fill(t testing.TB, text string, c *canaries) (filled string, secrets []stri
 	of := func(pem []byte) string { return base64.StdEncoding.EncodeToString(pem) }
 	cert, key := identity()
 	_, other := otherIdentity()
-	filled = strings.NewReplacer(
+	filled = strings.NewReplacer(append([]string{
 		"CERTKEYDATA", of(append(append([]byte{}, cert...), key...)), "CADATA", of(cert), "CERTDATA", of(cert), "KEYDATA", of(key), "OTHERKEY", of(other),
-		"HUGERSA", of(keyPEM(slowKey(32_768))), "WIDERSA", of(keyPEM(slowKey(5_000))), "WRAPPEDRSA", of(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8(slowKey(5_000))})),
 		"SECONDRSA", of(append(append([]byte{}, key...), keyPEM(slowKey(5_000))...)), "HUGECA", of(hugeCA()), "RSACERT", of(rsaIdentity().certificate), "RSAKEY", of(rsaIdentity().key),
 		"FALSECERT", of([]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")), "SECRET", secret, "DIR", c.dir, "PORT", c.port,
+	}, slowKeys()...)...,
 	).Replace(text)
 	return filled, []string{secret, of(key), of(cert)[:40], string(key), c.dir, "a-token-of-ours", of([]byte(secret))}
 }
@@ -289,6 +301,16 @@ func slowKey(bits uint) []byte {
 	return der
 }
 
+// slowKeys are what stands for them in the corpus, and they.
+var slowKeys = sync.OnceValue(func() []string {
+	of := func(pem []byte) string { return base64.StdEncoding.EncodeToString(pem) }
+	return []string{
+		"HUGERSA", of(keyPEM(slowKey(32_768))), "WIDERSA", of(keyPEM(slowKey(5_000))), "EVENRSA", of(keyPEM(slowKey(4_096))),
+		"ENDLESSRSA", of(keyPEM(slowKey(1 << 20))), // of 256 KiB
+		"WRAPPEDRSA", of(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8(slowKey(5_000))})),
+	}
+})
+
 func pkcs8(pkcs1 []byte) []byte {
 	der, err := asn1.Marshal(struct {
 		Version   int
@@ -316,14 +338,17 @@ var hugeCA = sync.OnceValue(func() []byte {
 })
 
 // rsaIdentity is what HyperShift writes: an RSA key of 2048 bits in PKCS #1.
-var rsaIdentity = sync.OnceValue(func() (made struct{ certificate, key []byte }) {
-	private, err := rsa.GenerateKey(rand.Reader, 2048)
+var rsaIdentity = sync.OnceValue(func() pair { return newRSA(2048) })
+
+type pair struct{ certificate, key []byte }
+
+func newRSA(bits int) pair {
+	private, err := rsa.GenerateKey(rand.Reader, bits)
 	if err != nil {
 		panic(err)
 	}
-	made.certificate, made.key = certificateOf(private.Public(), private), keyPEM(x509.MarshalPKCS1PrivateKey(private))
-	return made
-})
+	return pair{certificateOf(private.Public(), private), keyPEM(x509.MarshalPKCS1PrivateKey(private))}
+}
 
 func TestAHostileKubeconfigIsRefusedByItsRule(t *testing.T) {
 	c := newCanaries(t)
@@ -344,12 +369,66 @@ func TestAHostileKubeconfigIsRefusedByItsRule(t *testing.T) {
 	NewWithT(t).Expect(c.sang()).To(BeEmpty())
 }
 
+// costsAtMost a kubeconfig may have a processor do: whoever writes it may write it again and again.
+const costsAtMost = 50 * time.Millisecond
+
+func TestAHostileKubeconfigCostsLittle(t *testing.T) {
+	c := &canaries{dir: "/nowhere", port: "1"}
+	for _, h := range corpus {
+		text, _ := fill(t, h.text(), c)
+		cost := time.Hour
+		for range 3 { // a collector of garbage may be at work in one of them
+			cost = min(cost, costOf(func() { _, _ = guest.Sanitise([]byte(text)) }))
+		}
+		if cost > costsAtMost {
+			t.Errorf("%s costs %s", h.name, cost)
+		}
+	}
+}
+
+// costOf is what a function has its processor do, however busy the machine is with others.
+func costOf(f func()) time.Duration {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before := ofThread()
+	f()
+	return ofThread() - before
+}
+
+func ofThread() time.Duration {
+	var used unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_THREAD, &used); err != nil {
+		panic(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// BenchmarkAHostileKubeconfig says how long the slowest of the corpus takes to be refused.
+func BenchmarkAHostileKubeconfig(b *testing.B) {
+	c := &canaries{dir: "/nowhere", port: "1"}
+	var slowest time.Duration
+	var which string
+	for b.Loop() {
+		for _, h := range corpus {
+			text, _ := fill(b, h.text(), c)
+			begun := time.Now()
+			_, _ = guest.Sanitise([]byte(text))
+			if took := time.Since(begun); took > slowest {
+				slowest, which = took, h.name
+			}
+		}
+	}
+	b.ReportMetric(float64(slowest.Microseconds())/1000, "ms-slowest")
+	b.Logf("the slowest: %s", which)
+}
+
 func TestAHostileKubeconfigDoesNothingAndTellsNothing(t *testing.T) {
 	w, c := newWorld(t, "LoadBalancer"), newCanaries(t)
 	w.clusters.Dial = func(_ context.Context, _, address string) (net.Conn, error) {
 		t.Errorf("%s was dialled", address)
 		return nil, net.ErrClosed
 	}
+	w.clusters.LookEvery = 0
 	w.Expect(len(corpus)).To(BeNumerically(">=", 60))
 	for _, h := range corpus {
 		t.Run(h.name, func(t *testing.T) {
@@ -420,6 +499,19 @@ func TestAGoodKubeconfigIsUsed(t *testing.T) {
 			g.Expect(access.CA).To(Equal(first(identity())))
 			g.Expect(access.Token + string(access.Key)).NotTo(BeEmpty())
 		})
+	}
+}
+
+func TestTheLargestKeyIsUsed(t *testing.T) {
+	g, largest := NewWithT(t), newRSA(4096)
+	der, _ := pem.Decode(largest.key)
+	for _, key := range [][]byte{largest.key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8(der.Bytes)})} {
+		of := base64.StdEncoding.EncodeToString
+		ca, _ := identity()
+		text := strings.NewReplacer("CADATA", of(ca), "CERTDATA", of(largest.certificate), "KEYDATA", of(key)).Replace(good)
+		access, refusal := guest.Sanitise([]byte(text))
+		g.Expect(refusal).To(BeNil())
+		g.Expect(access.Key).To(Equal(key))
 	}
 }
 

@@ -13,8 +13,10 @@ import (
 const (
 	// largestKey in bytes of DER: PKCS #8 of an RSA key of 4096 bits has 2,400.
 	largestKey = 3 << 10
-	// largestInteger of it in bytes: 4096 bits, and a leading zero.
-	largestInteger = 513
+	// largestModulus of it in bytes, as large as its private exponent: 4096 bits, and a leading zero.
+	largestModulus = 513
+	// largestPrime is half of that: what is reckoned with primes as large as the modulus may be takes 200 ms.
+	largestPrime = 257
 	// largestPublic in bits of an RSA modulus: what crypto/tls takes of a server (go1.26 handshake_client.go).
 	largestPublic = 8192
 )
@@ -31,14 +33,14 @@ func boundedKey(text []byte) bool {
 
 // boundedIntegers looks through DER, and what octet strings of it hold: PKCS #8 has PKCS #1 within.
 func boundedIntegers(der []byte) bool {
-	for len(der) > 0 {
+	for at := 0; len(der) > 0; at++ {
 		var v asn1.RawValue
 		rest, err := asn1.Unmarshal(der, &v)
 		if err != nil {
 			return true // no more DER: whoever parses it finds no integer here
 		}
 		switch {
-		case v.Class == asn1.ClassUniversal && v.Tag == asn1.TagInteger && len(v.Bytes) > largestInteger:
+		case v.Class == asn1.ClassUniversal && v.Tag == asn1.TagInteger && len(v.Bytes) > largestAt(at):
 			return false
 		case (v.IsCompound || v.Class == asn1.ClassUniversal && v.Tag == asn1.TagOctetString) && !boundedIntegers(v.Bytes):
 			return false
@@ -46,6 +48,15 @@ func boundedIntegers(der []byte) bool {
 		der = rest
 	}
 	return true
+}
+
+// largestAt is how large an integer of PKCS #1 may be: version, modulus, public and private exponent come first, then what has the size
+// of a prime (RFC 8017 §A.1.2).
+func largestAt(at int) int {
+	if at == 1 || at == 3 {
+		return largestModulus
+	}
+	return largestPrime
 }
 
 // boundedPublic says whether a signature by a key costs little to verify.

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"slices"
+	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
 )
@@ -121,14 +122,42 @@ func firstBroken[T any](rules []rule[T], of T) *Refusal {
 }
 
 // largest kubeconfig that is read. HyperShift's has some 10 KiB.
-const largest = 256 << 10
+const largest = 64 << 10
+
+// mostSeparators of its parts; HyperShift's has twenty.
+const mostSeparators = 1000
+
+// mostOpened are the lists and maps that can be within one another. A level costs the more the deeper it is, and 9,000 of them 40 ms; each
+// that a kubeconfig has comes with a separator or more.
+const mostOpened = mostSeparators
+
+// opened counts what may begin a list, a map or its key on the line that another began on. Of what is quoted only a parser could tell.
+func opened(text []byte) (n int) {
+	for _, begins := range []string{"[", "{", "- ", "? "} {
+		n += bytes.Count(text, []byte(begins))
+	}
+	return n
+}
+
+// separators of parts: YAML 1.1 has five line breaks (§5.4).
+func separators(text []byte) (n int) {
+	for _, separates := range []string{",", "\n", "\r", "\u0085", "\u2028", "\u2029"} {
+		n += bytes.Count(text, []byte(separates))
+	}
+	return n
+}
 
 // textRules are kept before anything parses the text.
 var textRules = []rule[[]byte]{
-	{"NotTooLarge", "it is larger than 256 KiB", func(text []byte) bool { return len(text) > largest }},
+	{"NotTooLarge", "it is larger than 64 KiB", func(text []byte) bool { return len(text) > largest }},
+	// YAML may be UTF-16, in which the rules below would not find what they look for.
+	{"IsUTF8", "it is not UTF-8", func(text []byte) bool { return !utf8.Valid(text) }},
 	// A long string and thousands of aliases of it make gigabytes; neither character is in any that HyperShift writes.
 	{"NoAnchors", "it has the character & or *, which would let YAML repeat parts of itself", func(text []byte) bool { return bytes.ContainsAny(text, "&*") }},
 	{"OneDocument", "it is more than one YAML document", func(text []byte) bool { return bytes.Contains(bytes.TrimPrefix(text, []byte("---")), []byte("\n---")) }},
+	// Each part costs YAML some microseconds, and JSON's after it: three octets are enough for one.
+	{"FewParts", "it has more than 1000 commas and line breaks", func(text []byte) bool { return separators(text) > mostSeparators }},
+	{"FewLevels", "it has more than 1000 brackets and signs that begin a list or a map", func(text []byte) bool { return opened(text) > mostOpened }},
 }
 
 // rules are kept by every cluster and user of a kubeconfig, also by those that its current context does not name.

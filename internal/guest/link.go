@@ -30,9 +30,14 @@ type link struct {
 
 	leave func()            // ends the visits that run; the Secret's goroutine's own
 	held  [sha256.Size]byte // digest of the kubeconfig that they use
+
+	seldom time.Duration // between two looks at a kubeconfig
+	looked time.Time
 }
 
 const (
+	// lookEvery bounds how often one kubeconfig is parsed, which costs up to 50 ms, and which somebody may write many times a second.
+	lookEvery = time.Second
 	// tellEvery bounds how often one hosted cluster, which may change a thousand times a second, has its owner planned.
 	tellEvery = 250 * time.Millisecond
 	// longestPause leaves room for a connection and its lists in the 30 s in which a cluster that is back is seen.
@@ -42,6 +47,9 @@ const (
 	// goodVisit is how long one must last for the next to begin without a pause.
 	goodVisit = time.Minute
 )
+
+// sanitising is the turn to parse a kubeconfig: those of many cost one core at most. Nobody who holds a lock waits for it.
+var sanitising = make(chan struct{}, 1)
 
 func (l *link) run(ctx context.Context) {
 	l.leave = func() {}
@@ -95,9 +103,20 @@ func (l *link) followSecret(ctx context.Context) error {
 // use begins to visit with a kubeconfig, unless it is the one that is used already. The connections of the one before are closed.
 func (l *link) use(ctx context.Context, secret *corev1.Secret) {
 	content := secret.Data[KubeconfigKey]
-	if digest := sha256.Sum256(content); digest == l.held {
+	digest := sha256.Sum256(content)
+	if digest == l.held {
 		return
-	} else if access, refusal := Sanitise(content); refusal != nil {
+	}
+	pause(ctx, time.Until(l.looked.Add(l.seldom)))
+	select {
+	case <-ctx.Done():
+		return
+	case sanitising <- struct{}{}:
+	}
+	access, refusal := Sanitise(content)
+	<-sanitising
+	l.looked = time.Now()
+	if refusal != nil {
 		l.without(plan.GuestKubeconfig, "the kubeconfig in Secret %s is not used (%s): %s", l.secret, refusal.Rule, refusal.Because)
 	} else {
 		l.leave()

@@ -31,6 +31,11 @@ func why(err error, access Access) string {
 		number    syscall.Errno
 		timeout   net.Error
 	)
+	for _, ours := range []error{errNoKubernetes, errHasty, errSlow, errEndless, errLarge, errPages, errShare, errTooMuch, local.ErrHere} { // errTooMuch is some of those before it
+		if errors.Is(err, ours) {
+			return ours.Error()
+		}
+	}
 	switch {
 	case apierrors.IsUnauthorized(err):
 		return "it refuses the kubeconfig's credentials"
@@ -52,11 +57,6 @@ func why(err error, access Access) string {
 		return number.Error()
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return "no answer"
-	}
-	for _, ours := range []error{errNoKubernetes, errHasty, errTooMuch, local.ErrHere} {
-		if errors.Is(err, ours) {
-			return ours.Error()
-		}
 	}
 	return "the connection is cut"
 }

@@ -162,15 +162,15 @@ func ProxyServer(infra string) string { return Child(infra, Proxy) }
 // component cannot be called so.
 func SharedNetwork(infra string) string { return infra + "-oooi" }
 
-// Abroad is the name of what a child has in another namespace. No namespace has a dot in its name, so no two children share
+// Qualified is the name of what a child has in another namespace. No namespace has a dot in its name, so no two children share
 // one.
-func Abroad(namespace, child string) string { return "oooi." + namespace + "." + child }
+func Qualified(namespace, child string) string { return "oooi." + namespace + "." + child }
 
 // OfChild says whether what an Infra owns is there for one of its children: the child itself, its network, or what it has
 // in another namespace.
 func OfChild(object, namespace, child string) bool {
-	abroad := Abroad(namespace, child)
-	return object == child || object == abroad || strings.HasPrefix(object, abroad+".")
+	qualified := Qualified(namespace, child)
+	return object == child || object == qualified || strings.HasPrefix(object, qualified+".")
 }
 
 // longestService is a DNS label's (RFC 1035 §2.3.4).
@@ -202,7 +202,7 @@ func BridgeIgnition(bridge string) string { return bridge + "-machine-config" }
 
 // BridgeKubeconfig is the name of the Secret in a DPUCluster's namespace with the hosted cluster's kubeconfig.
 func BridgeKubeconfig(namespace, bridge string) string {
-	return Abroad(namespace, bridge) + ".kubeconfig"
+	return Qualified(namespace, bridge) + ".kubeconfig"
 }
 
 // Own is the name of a child's account, permissions, policy and budget. A DHCPServer, a DNSServer and a ProxyServer may have

@@ -89,7 +89,10 @@ func (o *Bridges) objects(ctx context.Context, seen *Bridge) (err error) {
 	if seen.HostedCluster, err = get[hyperv1.HostedCluster](ctx, o.Observer, key); err != nil {
 		return err
 	}
-	seen.NodePool, err = get[hyperv1.NodePool](ctx, o.Observer, key)
+	if seen.NodePool, err = get[hyperv1.NodePool](ctx, o.Observer, key); err != nil {
+		return err
+	}
+	seen.Pool, err = get[metallb.IPAddressPool](ctx, o.Observer, bridge.PoolKey(o.Settings, seen.Input.Bridge))
 	return err
 }
 
@@ -107,7 +110,11 @@ func (o *Bridges) rivals(ctx context.Context, seen *Bridge) error {
 		if err != nil {
 			return err
 		}
-		seen.Rivals = append(seen.Rivals, bridge.Rival{DPUHCPBridge: &b, HostedCluster: hc})
+		pool, err := get[metallb.IPAddressPool](ctx, o.Observer, bridge.PoolKey(o.Settings, &b))
+		if err != nil {
+			return err
+		}
+		seen.Rivals = append(seen.Rivals, bridge.Rival{DPUHCPBridge: &b, HostedCluster: hc, Pool: pool})
 	}
 	return nil
 }
@@ -124,8 +131,8 @@ func (o *Bridges) namespace(ctx context.Context, seen *Bridge) (err error) {
 	}
 	for i := range clusters.Items {
 		theirs := &clusters.Items[i]
-		if key := client.ObjectKeyFromObject(theirs); key != client.ObjectKeyFromObject(b) && endpoint.ControlPlaneNamespace(theirs) == bridge.ControlPlane(b) {
-			seen.Neighbours = append(seen.Neighbours, key)
+		if client.ObjectKeyFromObject(theirs) != client.ObjectKeyFromObject(b) && endpoint.ControlPlaneNamespace(theirs) == bridge.ControlPlane(b) {
+			seen.Neighbours = append(seen.Neighbours, theirs)
 		}
 	}
 	return nil
@@ -152,7 +159,7 @@ func (o *Bridges) named(ctx context.Context, seen *Bridge) error {
 	}
 	pull, ssh, key := at(string(b.Spec.PullSecret)), at(string(b.Spec.SSHKey)), at(names.BridgeKey(b.Name))
 	kubeconfig, injected := handedOver(seen.Input)
-	o.follow(b, append(seen.Copied(), pull, ssh, key, kubeconfig, injected), byname.Object{Kind: byname.ConfigMap, NamespacedName: o.Settings.Images})
+	seen.Polled = !o.follow(b, append(seen.Copied(), pull, ssh, key, kubeconfig, injected), byname.Object{Kind: byname.ConfigMap, NamespacedName: o.Settings.Images})
 	secrets := []struct {
 		key  types.NamespacedName
 		into *bridge.Secret
@@ -186,14 +193,14 @@ func handedOver(in bridge.Input) (from, to types.NamespacedName) {
 	return in.KubeconfigKey(), to
 }
 
-func (o *Bridges) follow(b *dpuv1.DPUHCPBridge, secrets []types.NamespacedName, others ...byname.Object) {
+func (o *Bridges) follow(b *dpuv1.DPUHCPBridge, secrets []types.NamespacedName, others ...byname.Object) (all bool) {
 	if o.Watches == nil {
-		return
+		return true
 	}
 	for _, secret := range secrets {
 		others = append(others, byname.Object{Kind: byname.Secret, NamespacedName: secret})
 	}
-	o.Watches.Follow(client.ObjectKeyFromObject(b), others...)
+	return o.Watches.Follow(client.ObjectKeyFromObject(b), others...)
 }
 
 func (o *Bridges) secret(ctx context.Context, key types.NamespacedName) (bridge.Secret, error) {
@@ -297,13 +304,17 @@ func (o *Bridges) handover(ctx context.Context, in *bridge.Input) (err error) {
 	return err
 }
 
-// others are what a bridge has made beside the hosted cluster and the Secrets.
+// others are what a bridge has made beside the hosted cluster and the Secrets. ConfigMaps with its labels anybody can make in a namespace
+// of his, and have them stay.
 func (o *Bridges) others(ctx context.Context, b *dpuv1.DPUHCPBridge) (all []bridge.Object, err error) {
-	for _, list := range []client.ObjectList{&corev1.ConfigMapList{}, &metallb.IPAddressPoolList{}, &metallb.L2AdvertisementList{}} {
-		if err := o.unlessAbsent(ctx, list, o.Live.List(ctx, list, madeFor(b))); err != nil {
-			return nil, fmt.Errorf("listing %T of bridge %s/%s: %w", list, b.Namespace, b.Name, err)
+	for _, of := range []struct {
+		list      client.ObjectList
+		namespace client.InNamespace
+	}{{&corev1.ConfigMapList{}, client.InNamespace(b.Namespace)}, {&metallb.IPAddressPoolList{}, ""}, {&metallb.L2AdvertisementList{}, ""}} {
+		if err := o.unlessAbsent(ctx, of.list, o.Live.List(ctx, of.list, madeFor(b), of.namespace)); err != nil {
+			return nil, fmt.Errorf("listing %T of bridge %s/%s: %w", of.list, b.Namespace, b.Name, err)
 		}
-		_ = meta.EachListItem(list, func(object runtime.Object) error {
+		_ = meta.EachListItem(of.list, func(object runtime.Object) error {
 			all = append(all, object.(bridge.Object))
 			return nil
 		})

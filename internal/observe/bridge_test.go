@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -15,13 +16,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/byname"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
@@ -82,7 +86,7 @@ func at(namespace, name string) metav1.ObjectMeta {
 func TestWhatTheCacheDoesNotShowIsNotLeftBehind(t *testing.T) {
 	g := NewWithT(t)
 	r, err := remains(t, true, &corev1.ConfigMap{ObjectMeta: at("clusters", "ignition")}, &metallb.IPAddressPool{ObjectMeta: at("metallb-system", "pool")},
-		&metallb.L2Advertisement{ObjectMeta: at("metallb-system", "announced")})
+		&metallb.L2Advertisement{ObjectMeta: at("metallb-system", "announced")}, &corev1.ConfigMap{ObjectMeta: at("strangers", "with our labels")})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(r.Others).To(ConsistOf(HaveField("GetName()", "ignition"), HaveField("GetName()", "pool"), HaveField("GetName()", "announced")))
 }
@@ -129,4 +133,47 @@ func TestWhatIsServedInAnotherVersionIsNotTakenForGone(t *testing.T) {
 			g.Expect(err).To(c.want)
 		})
 	}
+}
+
+// unwatchable is an API server that refuses each watch.
+type unwatchable struct{ typedcore.CoreV1Interface }
+
+func (unwatchable) Secrets(string) typedcore.SecretInterface { return unwatchableSecrets{} }
+
+func (unwatchable) ConfigMaps(string) typedcore.ConfigMapInterface { return unwatchableConfigMaps{} }
+
+type (
+	unwatchableSecrets    struct{ typedcore.SecretInterface }
+	unwatchableConfigMaps struct{ typedcore.ConfigMapInterface }
+)
+
+var errRefused = errors.New("refused")
+
+func (unwatchableSecrets) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	return nil, errRefused
+}
+
+func (unwatchableConfigMaps) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	return nil, errRefused
+}
+
+// A bridge whose Secrets are beyond its namespace's share of what is watched says so.
+func TestABridgeBeyondTheWatchesSaysSo(t *testing.T) {
+	g := NewWithT(t)
+	o := reads(t, func(runtime.Object) error { return nil })
+	o.Secretless, o.Watches = true, byname.New(unwatchable{}, func(types.NamespacedName) {})
+	ctx, end := context.WithCancel(t.Context())
+	t.Cleanup(end)
+	go func() { _ = o.Watches.Start(ctx) }()
+	seen := ended()
+	g.Expect(o.named(ctx, &seen)).To(Succeed())
+	g.Expect(seen.Polled).To(BeFalse())
+	for i := range 3000 {
+		name := types.NamespacedName{Namespace: "clusters", Name: strconv.Itoa(i)}
+		o.Watches.Follow(name, byname.Object{NamespacedName: name})
+	}
+	late := ended()
+	late.Input.Bridge.Name = "late"
+	g.Expect(o.named(ctx, &late)).To(Succeed())
+	g.Expect(late.Polled).To(BeTrue())
 }

@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -46,10 +47,12 @@ type Rollout struct {
 	Refused string
 }
 
-// References of a child: what it attaches to, and the namespaces that it names.
+// References of a child: what it attaches to, the namespaces that it names, and what its pods dial beside the API.
 type References struct {
 	Attachment v1alpha1.Attachment
 	Namespaces []string
+	Services   []types.NamespacedName
+	Addresses  []netip.AddrPort
 }
 
 // ReadChild reads one child into server and all that planning it looks at; refs and all read T.
@@ -88,7 +91,12 @@ func ReadChild[T client.Object](ctx context.Context, o *Observer, component stri
 			return seen, err
 		}
 	}
-	return seen, seen.readInfra(ctx, o)
+	if err := seen.readInfra(ctx, o); err != nil {
+		return seen, err
+	}
+	named.Services = slices.DeleteFunc(named.Services, func(s types.NamespacedName) bool { return !seen.Permits(s.Namespace) })
+	seen.Services, seen.EndpointSlices, err = o.reached(ctx, named)
+	return seen, err
 }
 
 // AttachedTo is the NetworkAttachmentDefinition that an attachment names.

@@ -99,6 +99,42 @@ func (o *Observer) references(ctx context.Context, seen *Infra) (err error) {
 	return err
 }
 
+// Withdrawn are those of some namespaces whose owners admit an Infra no more; of the others it is heard when they change. Of a cluster
+// without HyperShift's kinds, or before they are seen, nobody can tell.
+func (o *Observer) Withdrawn(ctx context.Context, in plan.Input, namespaces []string) ([]string, error) {
+	if !o.Kinds.Served(&hyperv1.HostedCluster{}) || !o.Kinds.Served(&hyperv1.HostedControlPlane{}) {
+		return nil, nil
+	}
+	o.Listeners.Hear(client.ObjectKeyFromObject(in.Infra), namespaces...)
+	var all []string
+	for _, name := range namespaces {
+		other, err := o.otherNamespace(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if plan.Withdrawn(in, other) {
+			all = append(all, name)
+		}
+	}
+	return all, nil
+}
+
+func (o *Observer) otherNamespace(ctx context.Context, name string) (other plan.OtherNamespace, err error) {
+	if other.Namespace, err = get[corev1.Namespace](ctx, o, types.NamespacedName{Name: name}); err != nil {
+		return other, err
+	}
+	all, err := list[hyperv1.HostedControlPlaneList](ctx, o, name)
+	if err != nil || all == nil || len(all.Items) == 0 {
+		return other, err
+	}
+	other.HostedControlPlane = &all.Items[0]
+	key, named := plan.ClusterOf(other.HostedControlPlane)
+	if named && len(all.Items) == 1 { // HyperShift has clusters a/b-c and a-b/c in one namespace: whose it is, nobody can tell
+		other.HostedCluster, err = get[hyperv1.HostedCluster](ctx, o, key)
+	}
+	return other, err
+}
+
 // hostedControlPlane of a namespace; there is at most one.
 func (o *Observer) hostedControlPlane(ctx context.Context, namespace string) (*hyperv1.HostedControlPlane, error) {
 	all, err := list[hyperv1.HostedControlPlaneList](ctx, o, namespace)

@@ -25,6 +25,7 @@ import (
 	"github.com/cldmnky/oooi/internal/guest"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan"
 )
 
 // stage is a cluster in which Infra tenant/c1 names HostedCluster clusters/c1, and what was read of it.
@@ -99,9 +100,12 @@ func TestAnInfraLendsOnlyWhatItMayUse(t *testing.T) {
 		t.Run("admits "+admits, func(t *testing.T) {
 			g, s := NewWithT(t), newStage(t, admits)
 			seen, err := ReadChild(t.Context(), s.Observer, names.Proxy, types.NamespacedName{Namespace: "tenant", Name: "c1-proxy"}, &v1alpha1.ProxyServer{}, &v1alpha1.ProxyServerList{},
-				func(*v1alpha1.ProxyServer) References { return References{} })
+				func(*v1alpha1.ProxyServer) References {
+					return References{Services: []types.NamespacedName{{Namespace: "clusters-c1", Name: "kube-apiserver"}}}
+				})
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(seen.Lent).To(Equal(want))
+			g.Expect(len(seen.Services) > 0).To(Equal(want != ""))
 		})
 	}
 }
@@ -129,4 +133,28 @@ func TestAKindThatIsAbsentCountsAsEmpty(t *testing.T) {
 	g.Expect(seen.HostedCluster).To(BeNil())
 	g.Expect(seen.NAD).To(BeNil())
 	g.Expect(s.reads).NotTo(ContainElement(ContainSubstring("hypershift")))
+}
+
+func TestWhoWithdrawsIsHeardOf(t *testing.T) {
+	g, s := NewWithT(t), newStage(t, "others")
+	c := s.Reader.(client.Client)
+	lender := &corev1.Namespace{}
+	lender.Name, lender.Annotations = "lender", map[string]string{names.AnnotationAllowedNamespaces: "tenant"}
+	g.Expect(c.Create(t.Context(), lender)).To(Succeed())
+	infra := &v1alpha1.Infra{}
+	infra.Namespace, infra.Name = "tenant", "c1"
+	withdrawn := func() []string {
+		all, err := s.Withdrawn(t.Context(), plan.Input{Infra: infra}, []string{"lender", "gone"})
+		g.Expect(err).NotTo(HaveOccurred())
+		return all
+	}
+	g.Expect(withdrawn()).To(BeEmpty())
+	g.Expect(s.Listeners.Of("lender")).To(ConsistOf(client.ObjectKeyFromObject(infra)), "it is looked at again when the namespace changes")
+	lender.Annotations = nil
+	g.Expect(c.Update(t.Context(), lender)).To(Succeed())
+	g.Expect(withdrawn()).To(ConsistOf("lender"))
+	for _, kind := range s.Kinds.All() {
+		s.Kinds.Set(kind, false)
+	}
+	g.Expect(withdrawn()).To(BeEmpty(), "whose control plane it is cannot be told")
 }

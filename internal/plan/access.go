@@ -51,7 +51,7 @@ func (v *view) access(child, namespace string, rules ...*acrbac.PolicyRuleApplyC
 	if namespace == v.Infra.Namespace {
 		return nil
 	}
-	name := names.Abroad(v.Infra.Namespace, child)
+	name := names.Qualified(v.Infra.Namespace, child)
 	return []runtime.ApplyConfiguration{
 		acrbac.Role(name, namespace).WithLabels(v.labels()).WithRules(rules...),
 		acrbac.RoleBinding(name, namespace).WithLabels(v.labels()).

@@ -1,11 +1,15 @@
 package plan_test
 
 import (
+	"fmt"
+	"net/netip"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/render"
 )
@@ -68,6 +72,116 @@ func TestARangeThatIsWidenedLeavesOutWhatANeighbourLeases(t *testing.T) {
 	older := plan.Infra(in[0])
 	g.Expect(older.Held).To(BeFalse(), "%v", older.Findings)
 	g.Expect(said(t, append(readBack(t, older.Objects), both...).Inputs(settings())[1])).To(Equal(before))
+}
+
+// admitted is a stranger whom the network's owner admits.
+func admitted(of plan.Input, created int64) plan.Neighbour {
+	n := stranger(of)
+	n.NAD = n.NAD.DeepCopy()
+	n.NAD.Annotations = map[string]string{names.AnnotationAllowedNamespaces: n.Infra.Namespace}
+	n.Infra.CreationTimestamp = metav1.Unix(created, 0)
+	return n
+}
+
+// What is answered for *.apps, and what is leased, stays with who does so, whatever a neighbour writes that leases nothing.
+func TestANeighbourTakesNeitherAppsNorLeasesFromWhoServes(t *testing.T) {
+	const first, last, external = "192.168.100.1", "192.168.100.254", "192.168.100.201"
+	ways := map[string]func(n *plan.Neighbour){
+		"is there":                       func(*plan.Neighbour) {},
+		"a DNSServer at the external IP": func(n *plan.Neighbour) { n.Children.DNS = dnsAt(external) },
+		"a ProxyServer there":            func(n *plan.Neighbour) { n.Children.Proxy = proxyAt(external) },
+		"a DNSServer that answers it": func(n *plan.Neighbour) {
+			n.Infra.Spec.AppsIngress = &v1alpha1.AppsIngress{Enabled: true}
+			n.Children.DNS = dnsAt("192.168.100.9", v1alpha1.DNSEntry{Hostname: "*.apps.c9.example.com", IP: external})
+		},
+		"a serverIP": func(n *plan.Neighbour) { serverIPs(n, "", "", external) },
+		"a status":   func(n *plan.Neighbour) { claims(n, first, "192.168.100.2", external) },
+		"what it was given": func(n *plan.Neighbour) {
+			remembers(t, n, map[string]string{"dhcp": first, "proxy": external}, first, last)
+		},
+		"a range": func(n *plan.Neighbour) {
+			n.Infra.Spec.InfraComponents.DHCP.RangeStart, n.Infra.Spec.InfraComponents.DHCP.RangeEnd = first, last
+		},
+		"a pool for *.apps":        func(n *plan.Neighbour) { n.Infra.Spec.AppsIngress = poolOf("192.168.100.0/24") },
+		"a status of all literals": allLiterals,
+		"a DNSServer that answers all": func(n *plan.Neighbour) {
+			n.Infra.Spec.AppsIngress, n.Children.DNS = &v1alpha1.AppsIngress{Enabled: true}, dnsAt("192.168.100.9", everyAddress()...)
+		},
+	}
+	victim := victims(t)["with *.apps, serving"]
+	alone := plan.Infra(victim)
+	served := children(t, alone)
+	for way, attack := range ways {
+		for age, created := range map[string]int64{"an older one": 5, "a newer one": 20} {
+			t.Run(age+"/"+way, func(t *testing.T) {
+				n, in, g := admitted(victim, created), victim, NewWithT(t)
+				attack(&n)
+				in.Neighbours = []plan.Neighbour{n}
+				p := plan.Infra(in)
+				g.Expect(p.Held).To(BeFalse(), "%v", p.Findings)
+				g.Expect(p.Apps).To(Equal(alone.Apps))
+				now := children(t, p)
+				g.Expect(now.DNS.Spec).To(Equal(served.DNS.Spec))
+				g.Expect(now.Proxy.Spec).To(Equal(served.Proxy.Spec))
+				g.Expect(now.DHCP.Spec.LeaseConfig).To(Equal(served.DHCP.Spec.LeaseConfig))
+				g.Expect(excluded(now)).To(BeNumerically("<", 16), "single addresses, where he is, at most")
+			})
+		}
+	}
+}
+
+// excluded is how many addresses are never leased.
+func excluded(c plan.Children) (count int) {
+	for _, r := range c.DHCP.Spec.ExcludeRanges {
+		for at := netip.MustParseAddr(string(r.Start)); !netip.MustParseAddr(string(r.End)).Less(at); at = at.Next() {
+			count++
+		}
+	}
+	return count
+}
+
+// allLiterals claims that every address of the network is a control plane's.
+func allLiterals(n *plan.Neighbour) {
+	e := v1alpha1.EndpointStatus{Name: "api"}
+	for i := range 254 {
+		e.Hostnames = append(e.Hostnames, fmt.Sprintf("192.168.100.%d", i+1))
+	}
+	n.Infra.Status.Endpoints = []v1alpha1.EndpointStatus{e}
+}
+
+func everyAddress() (all []v1alpha1.DNSEntry) {
+	for i := range 254 {
+		all = append(all, v1alpha1.DNSEntry{Hostname: v1alpha1.DNSNameOrWildcard(fmt.Sprintf("*.a%d.example.com", i)), IP: v1alpha1.IPAddress(fmt.Sprintf("192.168.100.%d", i+1))})
+	}
+	return all
+}
+
+// An older one that does not lease yet keeps its turn beside who does not either.
+func TestARangeThatAnOlderOneWritesIsLeftToIt(t *testing.T) {
+	g, in := NewWithT(t), victims(t)["with *.apps"]
+	n := admitted(in, 5)
+	in.Infra = in.Infra.DeepCopy()
+	theirs := &n.Infra.Spec.InfraComponents.DHCP
+	theirs.RangeStart, theirs.RangeEnd, theirs.UnknownClients = "192.168.100.100", "192.168.100.150", v1alpha1.UnknownClientsIgnore
+	in.Infra.Spec.InfraComponents.DHCP.UnknownClients = v1alpha1.UnknownClientsIgnore
+	in.Neighbours = []plan.Neighbour{n}
+	p := plan.Infra(in)
+	g.Expect(p.Held).To(BeFalse(), "%v", p.Findings)
+	g.Expect(children(t, p).DHCP.Spec.ExcludeRanges).To(ContainElement(v1alpha1.AddressRange{Start: "192.168.100.100", End: "192.168.100.150"}))
+}
+
+// What a neighbour's DNS answers for *.apps is not to be had by writing it.
+func TestAnAddressThatANeighbourAnswersForAppsIsRefused(t *testing.T) {
+	victim := victims(t)["with *.apps, serving"]
+	for age, created := range map[string]int64{"an older one": 5, "a newer one": 20} {
+		t.Run(age, func(t *testing.T) {
+			g, n := NewWithT(t), admitted(victim, created)
+			serverIPs(&n, "", "", "192.168.100.201")
+			theirs := plan.Input{Settings: victim.Settings, Infra: n.Infra, NAD: n.NAD}
+			theirs.Neighbours = []plan.Neighbour{{Infra: victim.Infra, NAD: victim.NAD, Children: victim.Children}}
+			g.Expect(plan.Infra(theirs).Findings).To(ContainElement(And(HaveField("Reason", "AddressInUse"), HaveField("Message", ContainSubstring("192.168.100.201 is taken by another Infra")))))
+		})
+	}
 }
 
 // Who may name a foreign control plane's namespace hears of it what he wrote, and not whether a control plane is there.

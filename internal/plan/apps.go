@@ -341,7 +341,7 @@ func (c Children) readBack() appsRoute {
 		}
 	}
 	for _, ip := range wild {
-		if at, err := netip.ParseAddr(string(ip)); err == nil && !slices.Contains(proxy, ip) && !slices.Contains(r.answers, at) {
+		if at, err := netip.ParseAddr(string(ip)); err == nil && !slices.Contains(proxy, ip) && !slices.Contains(r.answers, at) && len(r.answers) < mostExternalIPs {
 			r.answers = append(r.answers, at)
 		}
 	}
@@ -424,10 +424,16 @@ func (v *view) holder(at netip.Addr) string {
 		return "an endpoint of the control plane"
 	case slices.Contains(v.assigned.Spare, at), slices.ContainsFunc(ours, func(all map[ipam.Component]netip.Addr) bool { return has(all, at) }):
 		return "this Infra's"
-	case slices.ContainsFunc(v.near, func(n near) bool { return n.has(at) }):
+	case slices.ContainsFunc(v.near, func(n near) bool { return n.has(at) }) && !v.answers(at):
 		return "another Infra's on this VLAN"
 	}
 	return ""
+}
+
+// answers says whether our DNS gives an address for *.apps by now: it was nobody's when it was taken up, and whoever stands there, or
+// says so, came or edited later.
+func (v *view) answers(at netip.Addr) bool {
+	return slices.Contains(v.Children.readBack().answers, at)
 }
 
 // has says whether a neighbour is at an address, or, being older, leases it.

@@ -174,10 +174,12 @@ func indented(text string) string {
 func TestNeighboursLeaveAppsAlone(t *testing.T) {
 	for name, c := range map[string]struct {
 		theirs int64 // when the publishing one was made; we are of 10
+		serves bool
 		want   []v1alpha1.AddressRange
 	}{
-		"of an older one":                       {5, []v1alpha1.AddressRange{{Start: "192.168.100.192", End: "192.168.100.207"}, {Start: "192.168.100.220", End: "192.168.100.220"}}},
-		"of a newer one, nothing that we lease": {20, nil},
+		"of an older one": {5, false, []v1alpha1.AddressRange{{Start: "192.168.100.192", End: "192.168.100.207"}, {Start: "192.168.100.220", End: "192.168.100.220"}}},
+		"of an older one, what it has, where we lease": {5, true, []v1alpha1.AddressRange{{Start: "192.168.100.220", End: "192.168.100.220"}}},
+		"of a newer one, nothing that we lease":        {20, true, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
@@ -186,7 +188,9 @@ func TestNeighboursLeaveAppsAlone(t *testing.T) {
 			ours.Infra.Spec.AppsIngress = nil
 			ours.Infra.CreationTimestamp = metav1.Unix(10, 0)
 			ours.Infra.Spec.InfraComponents.DHCP.UnknownClients = v1alpha1.UnknownClientsIgnore
-			ours.Children = children(t, plan.Infra(ours))
+			if c.serves {
+				ours.Children = children(t, plan.Infra(ours))
+			}
 			theirs := ours.Infra.DeepCopy()
 			theirs.Name, theirs.UID, theirs.CreationTimestamp = "c2", "22222222-2222-2222-2222-222222222222", metav1.Unix(c.theirs, 0)
 			theirs.Spec.InfraComponents.DHCP.Enabled = new(bool)

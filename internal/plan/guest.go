@@ -48,7 +48,7 @@ const (
 	GuestUnreachable = "HostedClusterUnreachable"
 )
 
-// Granting says how whoever installed us lets us read a namespace's Secrets: by a component, or by the chart's value that it is.
+// Granting says how whoever installed us lets us work in a namespace: by a component, or by the chart's value that it is.
 func Granting(namespace, component, value string) string {
 	return fmt.Sprintf("kubectl apply -n %s -k config/components/%s, or, where Helm installed it, add %s to the chart's %s", namespace, component, namespace, value)
 }

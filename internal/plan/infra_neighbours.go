@@ -133,38 +133,62 @@ func (v *view) takenByNeighbours() []ipam.Taken {
 }
 
 // holds are the addresses that a neighbour has, or is given, beside those that we have. An older one also holds what it has only
-// written, but for what we have.
+// written, but for what we have or lease.
 func (n near) holds(ours map[ipam.Component]netip.Addr, leased []ipam.Range) []ipam.Taken {
 	theirs := n.Children.addresses()
 	held := slices.Collect(maps.Values(given(n.Infra, n.Children)))
-	pool, seen := keptForApps(n.Infra, n.Children)
-	kept := slices.Concat(pool, seen)
 	if n.older {
 		held = slices.AppendSeq(held, maps.Values(written(n.Infra)))
-		kept = append(kept, n.leases()...)
-	} else {
-		kept = beside(append(kept, n.Children.leased()...), leased)
-	}
-	for _, e := range published(n.Infra).Endpoints {
-		for _, a := range e.Literals {
-			kept = append(kept, ipam.Single(a))
-		}
 	}
 	var taken []ipam.Taken
 	for _, a := range held {
 		by := ""
 		if n.precedes(has(theirs, a), has(ours, a)) {
-			by = "another Infra on this VLAN"
+			by = anotherInfra
 		}
 		taken = append(taken, ipam.Taken{Range: ipam.Single(a), By: by, Neighbour: true})
 	}
-	for _, r := range kept {
+	return append(taken, n.keeps(ours, leased)...)
+}
+
+const anotherInfra = "another Infra on this VLAN"
+
+// keeps are a neighbour's ranges. What nobody leases from by now takes nothing from who leases: an Infra's age does not tell when its
+// range was written.
+func (n near) keeps(ours map[ipam.Component]netip.Addr, leased []ipam.Range) (taken []ipam.Taken) {
+	said, answered := n.says()
+	serves := n.Children.leased()
+	if !n.older {
+		serves, answered = beside(serves, leased), beside(answered, leased)
+	}
+	for _, r := range slices.Concat(beside(said, leased), serves) {
 		taken = append(taken, ipam.Taken{Range: r, Neighbour: true})
+	}
+	for _, r := range answered {
+		by := anotherInfra
+		if has(ours, r.First) {
+			by = ""
+		}
+		taken = append(taken, ipam.Taken{Range: r, By: by, Neighbour: true})
 	}
 	return taken
 }
 
-// beside is what is left of a newer neighbour's ranges beside what we lease by now.
+// says are the ranges that a neighbour wants kept, and the addresses that its DNS answers for *.apps by now.
+func (n near) says() (all, answered []ipam.Range) {
+	all, answered = keptForApps(n.Infra, n.Children)
+	for _, e := range published(n.Infra).Endpoints {
+		for _, a := range e.Literals {
+			all = append(all, ipam.Single(a))
+		}
+	}
+	if n.older && n.Children.DHCP == nil {
+		all = append(all, n.leases()...)
+	}
+	return all, answered
+}
+
+// beside is what is left of a neighbour's ranges beside what we lease by now.
 func beside(ranges, leased []ipam.Range) []ipam.Range {
 	var left []ipam.Range
 	for _, r := range ranges {

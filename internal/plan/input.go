@@ -120,10 +120,11 @@ func (in Input) HostedClusterKey() (types.NamespacedName, bool) {
 	if in.HostedControlPlane == nil {
 		return types.NamespacedName{}, false
 	}
-	return clusterOf(in.HostedControlPlane)
+	return ClusterOf(in.HostedControlPlane)
 }
 
-func clusterOf(hcp *hyperv1.HostedControlPlane) (types.NamespacedName, bool) {
+// ClusterOf is the HostedCluster that a HostedControlPlane names.
+func ClusterOf(hcp *hyperv1.HostedControlPlane) (types.NamespacedName, bool) {
 	namespace, name, ok := strings.Cut(hcp.Annotations[names.AnnotationHostedCluster], "/")
 	return types.NamespacedName{Namespace: namespace, Name: name}, ok
 }

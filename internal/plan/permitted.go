@@ -55,7 +55,7 @@ func (in Input) strangersNamespace() (finding.Finding, bool) {
 	if !known || in.HostedControlPlane == nil {
 		return finding.Finding{}, false
 	}
-	theirs, named := clusterOf(in.HostedControlPlane)
+	theirs, named := ClusterOf(in.HostedControlPlane)
 	return finding.Wrong(v1alpha1.ConditionAccepted, "RefNotPermitted").At("spec.hostedClusterRef").
 		Say("the control plane in namespace %s is not that of HostedCluster %s; give one of the two another name", in.ControlPlaneNamespace(), key), named && theirs != key
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -15,7 +14,6 @@ import (
 	acnetworking "k8s.io/client-go/applyconfigurations/networking/v1"
 
 	"github.com/cldmnky/oooi/internal/names"
-	"k8s.io/utils/ptr"
 )
 
 // podSet is what one NetworkPolicy opens: pods that Services of endpoints select, and the pod ports behind those.
@@ -49,7 +47,7 @@ func (v *view) podSets() []podSet {
 		if i < 0 {
 			i, sets = len(sets), append(sets, podSet{name: s.Name, selector: s.Spec.Selector})
 		}
-		sets[i].ports = append(sets[i].ports, v.podPorts(s, e.Backend.Port)...)
+		sets[i].ports = append(sets[i].ports, v.behind(s, e.Backend.Port)...)
 		slices.Sort(sets[i].ports)
 		sets[i].ports = slices.Compact(sets[i].ports)
 	}
@@ -66,29 +64,13 @@ func (v *view) serviceOf(namespace, name string) *corev1.Service {
 	return nil
 }
 
-// podPorts are the numbers behind one port of a Service, as its EndpointSlices have them: a target may be a name that
-// only the pods resolve. While there is no slice, a numeric target says it.
-func (v *view) podPorts(s *corev1.Service, number int32) []int32 {
+// behind are the pods' ports behind one port of a Service.
+func (v *view) behind(s *corev1.Service, number int32) []int32 {
 	at := slices.IndexFunc(s.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == number })
 	if at < 0 {
 		return nil
 	}
-	port := s.Spec.Ports[at]
-	var all []int32
-	for _, slice := range v.EndpointSlices {
-		if slice.Namespace != s.Namespace || slice.Labels[discoveryv1.LabelServiceName] != s.Name {
-			continue
-		}
-		for _, p := range slice.Ports {
-			if ptr.Deref(p.Name, "") == port.Name && p.Port != nil {
-				all = append(all, *p.Port)
-			}
-		}
-	}
-	if len(all) == 0 && port.TargetPort.IntVal != 0 {
-		all = append(all, port.TargetPort.IntVal)
-	}
-	return all
+	return listening(s, s.Spec.Ports[at], v.EndpointSlices)
 }
 
 // isolated says whether somebody else's ingress policy selects the pods that a Service selects.
@@ -114,7 +96,7 @@ func (v *view) policy(child string, set podSet) runtime.ApplyConfiguration {
 	for _, port := range set.ports {
 		rule.WithPorts(acnetworking.NetworkPolicyPort().WithProtocol(corev1.ProtocolTCP).WithPort(intstr.FromInt32(port)))
 	}
-	return acnetworking.NetworkPolicy(names.Abroad(v.Infra.Namespace, child)+"."+set.name, v.ControlPlaneNamespace()).WithLabels(v.labels()).
+	return acnetworking.NetworkPolicy(names.Qualified(v.Infra.Namespace, child)+"."+set.name, v.ControlPlaneNamespace()).WithLabels(v.labels()).
 		WithSpec(acnetworking.NetworkPolicySpec().WithPolicyTypes(networkingv1.PolicyTypeIngress).
 			WithPodSelector(acmeta.LabelSelector().WithMatchLabels(set.selector)).WithIngress(rule))
 }

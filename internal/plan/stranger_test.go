@@ -208,6 +208,11 @@ func TestAStrangerToANetworkChangesNothing(t *testing.T) {
 				attacked := victim
 				attacked.Neighbours = []plan.Neighbour{n}
 				gomega.NewWithT(t).Expect(said(t, attacked)).To(gomega.Equal(alone))
+
+				theirs := plan.Input{Settings: victim.Settings, Infra: n.Infra, NAD: n.NAD, Children: n.Children}
+				unaware := said(t, theirs)
+				theirs.Neighbours = []plan.Neighbour{{Infra: victim.Infra, NAD: victim.NAD, HostedCluster: victim.HostedCluster, Children: victim.Children}}
+				gomega.NewWithT(t).Expect(said(t, theirs)).To(gomega.Equal(unaware), "the stranger hears nothing of it")
 			})
 		}
 	}

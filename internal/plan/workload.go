@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
 
@@ -36,6 +37,9 @@ type Child[T metav1.Object] struct {
 	Lent string
 	// Namespaces that the server refers to.
 	Namespaces []corev1.Namespace
+	// Services that its pods reach, and their EndpointSlices: APIService, those that it names, and those with an address that it names.
+	Services       []corev1.Service
+	EndpointSlices []discoveryv1.EndpointSlice
 }
 
 // ChildPlan is what one child becomes.
@@ -105,6 +109,9 @@ func (in Child[T]) references(a v1alpha1.Attachment, targets map[string]v1alpha1
 	}
 	return nil
 }
+
+// Permits says whether the child may refer to what is in a namespace.
+func (in Child[T]) Permits(namespace string) bool { return in.target("", namespace).Allowed() }
 
 func (in Child[T]) target(field, namespace string) permit.Reference {
 	r := permit.Reference{Field: field, From: in.Server.GetNamespace(), Kind: "namespace", Namespace: namespace, Name: namespace, Lent: []string{in.Lent}}

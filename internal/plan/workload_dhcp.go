@@ -24,13 +24,13 @@ func DHCP(in Child[*v1alpha1.DHCPServer]) ChildPlan {
 	released := w.release(&p, w.dhcp(in.Settings), dhcpRules(w, spec)...)
 
 	p.Want(w.account(released.rules...)...)
-	p.Want(w.admission(), w.budget(), w.one(released))
+	p.Want(w.policy(reaching(in.Services, in.EndpointSlices)), w.budget(), w.one(released))
 	return p
 }
 
 func (p pod) dhcp(s Settings) *accore.PodTemplateSpecApplyConfiguration {
 	daemon := p.daemon(s, p.daemonArgs("dhcp-name", "log-level")...).WithResources(p.resources("10m", "32Mi", "128Mi"))
-	return p.template(s, accore.PodSpec().WithTerminationGracePeriodSeconds(daemonGrace).WithContainers(daemon))
+	return p.template(s, guarded(daemon))
 }
 
 func dhcpRules(w workload, spec v1alpha1.DHCPServerSpec) []*acrbac.PolicyRuleApplyConfiguration {

@@ -23,12 +23,12 @@ func DNS(in Child[*v1alpha1.DNSServer]) ChildPlan {
 
 	p.Want(w.account(released.rules...)...)
 	p.Want(w.service(servicePort("dns", corev1.ProtocolUDP, dnsPort), servicePort("dns-tcp", corev1.ProtocolTCP, dnsPort)),
-		w.admission(admitted(corev1.ProtocolUDP, dnsPort), admitted(corev1.ProtocolTCP, dnsPort)), w.budget(), w.one(released))
+		w.policy(reaching(in.Services, in.EndpointSlices).resolvers(in), admitted(corev1.ProtocolUDP, dnsPort), admitted(corev1.ProtocolTCP, dnsPort)), w.budget(), w.one(released))
 	return p
 }
 
 func (p pod) dns(s Settings) *accore.PodTemplateSpecApplyConfiguration {
 	daemon := p.daemon(s, p.daemonArgs("dns-name", "log-level")...).WithResources(p.resources("20m", "48Mi", "256Mi"))
 	// Default is the node's resolvers: never the management cluster's own DNS, which may forward to us.
-	return p.template(s, accore.PodSpec().WithDNSPolicy(corev1.DNSDefault).WithTerminationGracePeriodSeconds(daemonGrace).WithContainers(daemon))
+	return p.template(s, guarded(daemon).WithDNSPolicy(corev1.DNSDefault))
 }

@@ -55,10 +55,11 @@ func (w workload) budget() runtime.ApplyConfiguration {
 		WithSpec(acpolicy.PodDisruptionBudgetSpec().WithMaxUnavailable(intstr.FromInt32(1)).WithSelector(acmeta.LabelSelector().WithMatchLabels(w.selector())))
 }
 
-// admission closes the pod's side on the pod network but for metrics, and for service, which any pod may use. (The VLAN
-// side is not the pod network's to police: daemons bind address and device there.)
-func (w workload) admission(service ...*acnetworking.NetworkPolicyPortApplyConfiguration) runtime.ApplyConfiguration {
-	spec := acnetworking.NetworkPolicySpec().WithPodSelector(acmeta.LabelSelector().WithMatchLabels(w.selector())).WithPolicyTypes(networkingv1.PolicyTypeIngress)
+// policy closes the pod's side on the pod network but for metrics, for service, which any pod may use, and for what the pod itself has to
+// reach. (The VLAN side is not the pod network's to police: daemons bind address and device there.)
+func (w workload) policy(out reach, service ...*acnetworking.NetworkPolicyPortApplyConfiguration) runtime.ApplyConfiguration {
+	spec := acnetworking.NetworkPolicySpec().WithPodSelector(acmeta.LabelSelector().WithMatchLabels(w.selector())).
+		WithPolicyTypes(networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress).WithEgress(out.rules()...)
 	if from := namespaces(w.settings.MetricsNamespaces); from != nil {
 		spec.WithIngress(acnetworking.NetworkPolicyIngressRule().WithFrom(from).WithPorts(admitted(corev1.ProtocolTCP, names.MetricsPort)))
 	}

@@ -24,11 +24,21 @@ import (
 
 // Names inside our pods.
 const (
-	stateVolume = "state"
-	statePath   = "/state"
-	healthPort  = "health"
-	metricsPort = "metrics"
+	stateVolume   = "state"
+	statePath     = "/state"
+	healthPort    = "health"
+	metricsPort   = "metrics"
+	accountVolume = "token"
+	accountPath   = "/var/run/secrets/kubernetes.io/serviceaccount" // where client-go looks (rest.InClusterConfig)
+	apiProxy      = "api-proxy"
+	apiVolume     = "api"
+	apiPath       = "/api"
+	apiSocket     = apiPath + "/api.sock"
 )
+
+// tokenSeconds is how long a token is asked for where the API server mounts one by itself: only with exactly this does one outlast an API
+// server that was away for an hour (kubernetes, pkg/serviceaccount/claims.go, WarnOnlyBoundTokenExpirationSeconds).
+const tokenSeconds = 60*60 + 7
 
 // tunedVariable tells a daemon whether its attachment switches forwarding off.
 const tunedVariable = "OOOI_VLAN_TUNED"
@@ -95,7 +105,9 @@ func (p pod) selector() map[string]string {
 
 // template is Pod Security restricted, without a uid (OpenShift gives each namespace its own range).
 func (p pod) template(s Settings, spec *accore.PodSpecApplyConfiguration) *accore.PodTemplateSpecApplyConfiguration {
-	spec.WithServiceAccountName(p.own()).WithSecurityContext(podSecurity()).WithVolumes(emptyDir(stateVolume)).WithAffinity(p.apart())
+	// Off here and not at the ServiceAccount: pods of older templates have their token by way of that.
+	spec.WithServiceAccountName(p.own()).WithAutomountServiceAccountToken(false).WithSecurityContext(podSecurity()).
+		WithVolumes(emptyDir(stateVolume), token()).WithAffinity(p.apart())
 	p.place(spec)
 	for _, name := range s.ImagePullSecrets {
 		spec.WithImagePullSecrets(accore.LocalObjectReference().WithName(name))
@@ -206,6 +218,44 @@ func (p pod) daemon(s Settings, args ...string) *accore.ContainerApplyConfigurat
 		WithVolumeMounts(accore.VolumeMount().WithName(stateVolume).WithMountPath(statePath))
 }
 
+// guarded are a daemon that parses what guests send, and the container that asks the API server for it: the token is there, and only there.
+func guarded(daemon *accore.ContainerApplyConfiguration) *accore.PodSpecApplyConfiguration {
+	socket := accore.VolumeMount().WithName(apiVolume).WithMountPath(apiPath)
+	asks := accore.Container().WithName(apiProxy).WithImage(*daemon.Image).WithArgs(apiProxy, "--socket="+apiSocket).
+		WithEnv(accore.EnvVar().WithName("GOMEMLIMIT").WithValue("48MiB")).
+		WithSecurityContext(restricted()).WithResources(besides(daemon.Resources)).WithVolumeMounts(socket, account())
+	return accore.PodSpec().WithTerminationGracePeriodSeconds(daemonGrace).WithVolumes(emptyDir(apiVolume)).
+		WithContainers(daemon.WithArgs("--api-socket="+apiSocket).WithVolumeMounts(socket.WithReadOnly(true)), asks)
+}
+
+// besides is little. It leaves a pod in the QoS class Guaranteed whose daemon is given all that it may take.
+func besides(daemon *accore.ResourceRequirementsApplyConfiguration) *accore.ResourceRequirementsApplyConfiguration {
+	most := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("64Mi")}
+	least := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("5m"), corev1.ResourceMemory: resource.MustParse("16Mi")}
+	if guaranteed(daemon) {
+		most[corev1.ResourceCPU] = resource.MustParse("100m")
+		least = most
+	}
+	return accore.ResourceRequirements().WithRequests(least).WithLimits(most)
+}
+
+// guaranteed as kubernetes has it (pkg/apis/core/v1/helper/qos); what is not requested is what is the limit.
+func guaranteed(r *accore.ResourceRequirementsApplyConfiguration) bool {
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		limit, limited := ptr.Deref(r.Limits, nil)[name]
+		request, requested := ptr.Deref(r.Requests, nil)[name]
+		if !limited || requested && request.Cmp(limit) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// account is the token, where a container may have it.
+func account() *accore.VolumeMountApplyConfiguration {
+	return accore.VolumeMount().WithName(accountVolume).WithMountPath(accountPath).WithReadOnly(true)
+}
+
 // daemonArgs are those that every daemon understands.
 func (p pod) daemonArgs(nameFlag, levelFlag string) []string {
 	return []string{
@@ -229,6 +279,16 @@ func port(name string, number int32) *accore.ContainerPortApplyConfiguration {
 
 func probe(path string) *accore.ProbeApplyConfiguration {
 	return accore.Probe().WithTimeoutSeconds(1).WithHTTPGet(accore.HTTPGetAction().WithPath(path).WithPort(intstr.FromString(healthPort)))
+}
+
+// token is what the API server mounts into every container of a pod (kubernetes, plugin/pkg/admission/serviceaccount/admission.go); ours
+// is for those containers alone that parse nothing but what the API server and Envoy say.
+func token() *accore.VolumeApplyConfiguration {
+	return accore.Volume().WithName(accountVolume).WithProjected(accore.ProjectedVolumeSource().WithSources(
+		accore.VolumeProjection().WithServiceAccountToken(accore.ServiceAccountTokenProjection().WithPath("token").WithExpirationSeconds(tokenSeconds)),
+		accore.VolumeProjection().WithConfigMap(accore.ConfigMapProjection().WithName("kube-root-ca.crt").WithItems(accore.KeyToPath().WithKey("ca.crt").WithPath("ca.crt"))),
+		accore.VolumeProjection().WithDownwardAPI(accore.DownwardAPIProjection().WithItems(
+			accore.DownwardAPIVolumeFile().WithPath("namespace").WithFieldRef(accore.ObjectFieldSelector().WithAPIVersion("v1").WithFieldPath("metadata.namespace"))))))
 }
 
 func emptyDir(name string) *accore.VolumeApplyConfiguration {

@@ -64,7 +64,7 @@ func Proxy(in Child[*v1alpha1.ProxyServer]) ChildPlan {
 	if len(onPods) > 0 {
 		p.Want(w.proxyService(onPods))
 	}
-	p.Want(w.admission(admittedTCP(onPods)...), w.budget(), w.replaced(released))
+	p.Want(w.policy(reaching(in.Services, in.EndpointSlices).backends(in), admittedTCP(onPods)...), w.budget(), w.replaced(released))
 	return p
 }
 
@@ -138,7 +138,7 @@ func (p pod) sidecar(s Settings, xds *accore.VolumeMountApplyConfiguration) *acc
 		WithResourceFieldRef(accore.ResourceFieldSelector().WithContainerName(envoyContainer).WithResource("limits.memory").WithDivisor(resource.MustParse("1"))))
 	return p.daemon(s, append(p.daemonArgs("proxy-name", "proxy-log-level"), "--xds-socket="+bootstrap.DefaultSocket)...).
 		WithEnv(limit).WithLifecycle(completesBootstrap()).WithResources(resources("10m", "32Mi", "128Mi")).
-		WithVolumeMounts(xds, accore.VolumeMount().WithName(bootstrapVolume).WithMountPath(bootstrapPath).WithReadOnly(true))
+		WithVolumeMounts(account(), xds, accore.VolumeMount().WithName(bootstrapVolume).WithMountPath(bootstrapPath).WithReadOnly(true))
 }
 
 // completesBootstrap has Envoy's bootstrap completed on the machine that Envoy runs on: only there the limits are known

@@ -9,6 +9,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	acapps "k8s.io/client-go/applyconfigurations/apps/v1"
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
@@ -45,11 +47,19 @@ func childOf(t testing.TB, name string) aChild {
 			c.dhcp.Infra, c.dhcp.Lent = o, o.Namespace+"-"+o.Name
 		case *nad.NetworkAttachmentDefinition:
 			c.dhcp.NAD = o
+		case *corev1.Service:
+			c.dhcp.Services = append(c.dhcp.Services, *o)
+		case *discoveryv1.EndpointSlice:
+			c.dhcp.EndpointSlices = append(c.dhcp.EndpointSlices, *o)
 		}
 	}
 	if c.dhcp.Server != nil {
 		c.dhcp.Lent = string(c.dhcp.Server.Spec.VMNamespace)
 	}
+	for _, o := range load(t, "testdata/api.yaml") {
+		c.dhcp.Services = append(c.dhcp.Services, *o.(*corev1.Service))
+	}
+	c.dns.Services, c.proxy.Services, c.dns.EndpointSlices, c.proxy.EndpointSlices = c.dhcp.Services, c.dhcp.Services, c.dhcp.EndpointSlices, c.dhcp.EndpointSlices
 	c.dns.Settings, c.dns.NAD, c.dns.Infra, c.dns.Lent = c.dhcp.Settings, c.dhcp.NAD, c.dhcp.Infra, c.dhcp.Lent
 	c.proxy.Settings, c.proxy.NAD, c.proxy.Infra, c.proxy.Lent = c.dhcp.Settings, c.dhcp.NAD, c.dhcp.Infra, c.dhcp.Lent
 	return c
@@ -213,6 +223,59 @@ func TestEveryPodNamesThePullSecrets(t *testing.T) {
 		}
 		pods, _ := template(t, c.plan())
 		NewWithT(t).Expect(pods.Spec.ImagePullSecrets).To(Equal([]corev1.LocalObjectReference{{Name: "mirror"}, {Name: "site"}}), name)
+	}
+}
+
+// What parses guests' bytes has no token: Envoy, DHCP, DNS. Each has a container beside it that has one, as the API server would mount it
+// (names and paths of kubernetes, plugin/pkg/admission/serviceaccount/admission.go).
+func TestNoTokenIsWhereGuestsAreHeard(t *testing.T) {
+	for name, guardian := range map[string]string{"dhcp": "api-proxy", "dns": "api-proxy", "proxy": "proxy", "proxy-alone": "proxy"} {
+		g := NewWithT(t)
+		pods, _ := template(t, childOf(t, name).plan())
+		g.Expect(pods.Spec.AutomountServiceAccountToken).To(HaveValue(BeFalse()), name)
+		g.Expect(pods.Spec.ShareProcessNamespace).To(BeNil(), name)
+		tokens := map[string]bool{}
+		for _, v := range pods.Spec.Volumes {
+			tokens[v.Name] = v.Secret != nil || v.Projected != nil
+		}
+		at := map[string][]string{}
+		for _, c := range slices.Concat(pods.Spec.InitContainers, pods.Spec.Containers) {
+			for _, m := range c.VolumeMounts {
+				if tokens[m.Name] {
+					at[c.Name] = append(at[c.Name], m.MountPath)
+				}
+			}
+		}
+		g.Expect(at).To(Equal(map[string][]string{guardian: {"/var/run/secrets/kubernetes.io/serviceaccount"}}), name)
+	}
+}
+
+// A pod whose daemon is given all that it may take stays in the QoS class Guaranteed, whatever is beside it.
+func TestAPodThatWasGuaranteedStaysSo(t *testing.T) {
+	equal := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi")}
+	for name, c := range map[string]struct {
+		written *corev1.ResourceRequirements
+		want    corev1.PodQOSClass
+	}{
+		"nothing written": {nil, corev1.PodQOSBurstable},
+		"equal":           {&corev1.ResourceRequirements{Requests: equal, Limits: equal}, corev1.PodQOSGuaranteed},
+		"limits only":     {&corev1.ResourceRequirements{Limits: equal}, corev1.PodQOSGuaranteed},
+		"less memory":     {&corev1.ResourceRequirements{Limits: equal, Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Mi")}}, corev1.PodQOSBurstable},
+	} {
+		of := childOf(t, "dns")
+		of.dns.Server.Spec.Resources = c.written
+		pods, _ := template(t, of.plan())
+		class := corev1.PodQOSGuaranteed
+		for _, container := range pods.Spec.Containers {
+			for _, r := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+				limit, limited := container.Resources.Limits[r]
+				request, requested := container.Resources.Requests[r]
+				if !limited || requested && request.Cmp(limit) != 0 {
+					class = corev1.PodQOSBurstable
+				}
+			}
+		}
+		NewWithT(t).Expect(class).To(Equal(c.want), name)
 	}
 }
 

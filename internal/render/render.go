@@ -7,8 +7,11 @@ import (
 	"slices"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -85,8 +88,20 @@ func (o Objects) child(in plan.Input, p plan.InfraPlan, child runtime.ApplyConfi
 func childInput[T metav1.Object](o Objects, in plan.Input, p plan.InfraPlan, server T, attachment v1alpha1.Attachment) plan.Child[T] {
 	return plan.Child[T]{
 		Settings: in.Settings, Server: server, NAD: o.attachedTo(p, attachment), Infra: in.Infra,
-		Lent: in.ControlPlaneNamespace(), Namespaces: in.Namespaces,
+		Lent: in.ControlPlaneNamespace(), Namespaces: in.Namespaces, Services: o.services(), EndpointSlices: values(pick[discoveryv1.EndpointSlice](o, "")),
 	}
+}
+
+// services are those of the files. Where the API's own is not among them, its servers listen where OpenShift's do, and its address only the
+// cluster knows.
+func (o Objects) services() []corev1.Service {
+	all := values(pick[corev1.Service](o, ""))
+	if find[corev1.Service](o, plan.APIService) == nil {
+		api := corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: plan.APIService.Namespace, Name: plan.APIService.Name}}
+		api.Spec.Ports = []corev1.ServicePort{{Name: "https", Port: 443, TargetPort: intstr.FromInt32(6443)}}
+		all = append(all, api)
+	}
+	return all
 }
 
 // attachedTo is the network that the plan derives, else one of the files.

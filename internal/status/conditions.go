@@ -40,7 +40,7 @@ func judged(kind string, findings []finding.Finding, otherwise verdict) verdict 
 	var reason string
 	var messages []string
 	for _, f := range findings {
-		if f.Condition == kind && f.Outcome == worst {
+		if f.Condition == kind && f.Outcome == worst && !slices.Contains(messages, f.Message) {
 			reason = cmp.Or(reason, f.Reason)
 			messages = append(messages, f.Message)
 		}

@@ -11,6 +11,9 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
 	"github.com/cldmnky/oooi/internal/parts"
 )
 
@@ -68,7 +71,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q := g.join(address)
 	if q == nil || !enters(waiting, q.slots) {
 		g.leave(address, q)
-		http.Error(w, errBusy.Error(), http.StatusTooManyRequests)
+		turnsAway(w)
 		return
 	}
 	defer g.leave(address, q)
@@ -85,7 +88,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case errors.Is(err, errBusy):
-		http.Error(w, err.Error(), http.StatusTooManyRequests)
+		turnsAway(w)
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusBadRequest)
 	default:
@@ -100,6 +103,17 @@ var (
 	errBusy     = errors.New("too many reviews at once from this address, or from all: not judged")
 	errNoReview = errors.New("this is no AdmissionReview of an API server's: not judged")
 )
+
+var turnedAway = prometheus.NewCounter(prometheus.CounterOpts{
+	Name: "oooi_webhook_turned_away_total", Help: "Reviews that were not judged, because too many came at once from one address, or from all. The writes go on.",
+})
+
+func init() { metrics.Registry.MustRegister(turnedAway) }
+
+func turnsAway(w http.ResponseWriter) {
+	turnedAway.Inc()
+	http.Error(w, errBusy.Error(), http.StatusTooManyRequests)
+}
 
 // body is read whole. A large one has its turn among those of its address, and of all: turns are those that were taken.
 func (g *gate) body(ctx context.Context, q *queue, from io.Reader) (text []byte, turns []chan struct{}, err error) {

@@ -16,9 +16,25 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/cldmnky/oooi/internal/testkit/ports"
 )
+
+// countedAway is what the metric says.
+func countedAway(t *testing.T) float64 {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "oooi_webhook_turned_away_total" {
+			return f.Metric[0].Counter.GetValue()
+		}
+	}
+	return -1
+}
 
 func posted(from, body string) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, Path, strings.NewReader(body))
@@ -73,6 +89,7 @@ func TestReviewsOfOneAddressWaitForOneAnother(t *testing.T) {
 			default:
 			}
 		}
+		g.Expect(countedAway(t)).To(BeNumerically(">=", tooMany))
 		g.Expect(tooMany).To(Equal(2*fromOne), "all whose turn did not come")
 		g.Expect(judge.judged).To(HaveLen(fromOne + 1))
 		close(judge.free)

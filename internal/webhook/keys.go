@@ -1,6 +1,8 @@
 package webhook
 
 import (
+	"crypto/rand"
+	"regexp"
 	"strings"
 	"time"
 
@@ -19,13 +21,24 @@ const settles = 5 * time.Minute
 type keys struct {
 	next, serving pair
 	previous      string // a certificate; its key is gone
+	// path at which reviews are judged: who cannot read the ValidatingWebhookConfiguration, as no tenant can, does not know it. An API
+	// server shows no certificate that would tell it from a pod (docs/adr/0006-admission-stops-nobody.md).
+	path string
 }
+
+// path is one that nobody guesses.
+var path = regexp.MustCompile("^" + Path + "/[a-z2-7]{26}$")
+
+// newPath is in lower case, as segments of a path must be (apiserver, pkg/util/webhook/validation.go).
+func newPath() string { return Path + "/" + strings.ToLower(rand.Text()) }
 
 // The Secret's fields; the first two are those of type kubernetes.io/tls.
 const (
 	fieldServing, fieldServingKey = corev1.TLSCertKey, corev1.TLSPrivateKeyKey
 	fieldNext, fieldNextKey       = "next.crt", "next.key"
 	fieldPrevious                 = "previous.crt"
+	fieldPath                     = "path"
+	fieldTrusted                  = "ca.crt" // for who scrapes: the caBundle, under cert-manager's name for it
 )
 
 // keysIn are those of a Secret, whatever somebody made of it.
@@ -35,7 +48,10 @@ func keysIn(s *corev1.Secret) keys {
 	}
 	k := keys{
 		serving: pair{string(s.Data[fieldServing]), string(s.Data[fieldServingKey])}, next: pair{string(s.Data[fieldNext]), string(s.Data[fieldNextKey])},
-		previous: string(s.Data[fieldPrevious]),
+		previous: string(s.Data[fieldPrevious]), path: string(s.Data[fieldPath]),
+	}
+	if !path.MatchString(k.path) {
+		k.path = ""
 	}
 	if !isCertificate(k.previous) { // one that cannot be read spoils the whole caBundle
 		k.previous = ""
@@ -47,6 +63,7 @@ func (k keys) data() map[string][]byte {
 	data := map[string][]byte{}
 	for field, text := range map[string]string{
 		fieldServing: k.serving.cert, fieldServingKey: k.serving.key, fieldNext: k.next.cert, fieldNextKey: k.next.key, fieldPrevious: k.previous,
+		fieldPath: k.path, fieldTrusted: k.trusted(),
 	} {
 		if text != "" {
 			data[field] = []byte(text)

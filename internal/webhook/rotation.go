@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"crypto/subtle"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	acadmission "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,12 +32,19 @@ type rotation struct {
 	name   string // of the Service, as the API server verifies it
 	now    func() time.Time
 
-	served atomic.Pointer[served]
+	*Certificate
 }
+
+// Certificate is what is served by: the webhook, and the manager's metrics.
+type Certificate struct{ served atomic.Pointer[served] }
 
 type served struct {
 	pair
 	*tls.Certificate
+	path string
+	// former is a path at which API servers that lag may ask until then.
+	former string
+	until  time.Time
 }
 
 // Reconcile reads, turns the keys, stores them, serves by them, and publishes.
@@ -56,9 +65,9 @@ func (r *rotation) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, 
 	if err := r.store(ctx, secret, want); err != nil {
 		return ctrl.Result{}, fmt.Errorf("storing the webhook's keys in Secret %s: %w", r.secret, err)
 	}
-	r.serve(want.serving)
-	if err := r.publish(ctx, config, want.trusted()); err != nil {
-		return ctrl.Result{}, fmt.Errorf("writing the caBundle of ValidatingWebhookConfiguration %s: %w", names.Webhook, err)
+	r.serve(want)
+	if err := r.publish(ctx, config, want); err != nil {
+		return ctrl.Result{}, fmt.Errorf("writing caBundle and path of ValidatingWebhookConfiguration %s: %w", names.Webhook, err)
 	}
 	return ctrl.Result{RequeueAfter: want.pause(now)}, nil
 }
@@ -78,11 +87,17 @@ func read[T client.Object](ctx context.Context, from client.Reader, key types.Na
 
 // turned are the keys of the Secret, a step on. A Secret that was deleted asks for new keys; until they are trusted, what is
 // served goes on.
-func (r *rotation) turned(secret *corev1.Secret, config *admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) (keys, error) {
+func (r *rotation) turned(secret *corev1.Secret, config *admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) (k keys, err error) {
+	stored := keysIn(secret)
 	if s := r.served.Load(); secret == nil && s != nil && s.good(r.name, now) {
-		return keys{serving: s.pair}.renewed(r.name, now)
+		k, err = keys{serving: s.pair}.renewed(r.name, now)
+	} else {
+		k, err = stored.turned(r.name, now, bundleOf(config))
 	}
-	return keysIn(secret).turned(r.name, now, bundleOf(config))
+	if k.path = stored.path; k.path == "" {
+		k.path = newPath()
+	}
+	return k, err
 }
 
 func (r *rotation) store(ctx context.Context, secret *corev1.Secret, k keys) error {
@@ -92,7 +107,7 @@ func (r *rotation) store(ctx context.Context, secret *corev1.Secret, k keys) err
 			Type:       corev1.SecretTypeTLS, Data: k.data(),
 		})
 	}
-	if keysIn(secret) == k {
+	if keysIn(secret) == k && string(secret.Data[fieldTrusted]) == k.trusted() {
 		return nil
 	}
 	secret = secret.DeepCopy()
@@ -100,15 +115,34 @@ func (r *rotation) store(ctx context.Context, secret *corev1.Secret, k keys) err
 	return r.writer.Update(ctx, secret)
 }
 
-func (r *rotation) serve(p pair) {
-	if s := r.served.Load(); s == nil || s.pair != p {
-		r.served.Store(&served{p, p.parsed()})
+func (r *rotation) serve(k keys) {
+	s := r.served.Load()
+	if s != nil && s.pair == k.serving && s.path == k.path {
+		return
 	}
+	now := &served{pair: k.serving, Certificate: k.serving.parsed(), path: k.path}
+	if s != nil {
+		now.former, now.until = s.former, s.until
+		if s.path != k.path {
+			now.former, now.until = s.path, r.now().Add(settles)
+		}
+	}
+	r.served.Store(now)
+}
+
+// isOurs says whether who asks at a path has read it in the configuration.
+func (r *rotation) isOurs(asked string) bool {
+	s := r.served.Load()
+	return s != nil && (same(asked, s.path) || same(asked, s.former) && r.now().Before(s.until))
+}
+
+func same(asked, path string) bool {
+	return subtle.ConstantTimeCompare([]byte(asked), []byte(path)) == 1
 }
 
 // certificate is asked for at each handshake: a new one needs no restart.
-func (r *rotation) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	if s := r.served.Load(); s != nil {
+func (c *Certificate) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if s := c.served.Load(); s != nil {
 		return s.Certificate, nil
 	}
 	return nil, errors.New("no serving certificate yet")
@@ -133,13 +167,27 @@ func bundleOf(c *admissionregistrationv1.ValidatingWebhookConfiguration) string 
 	return bundle
 }
 
-func (r *rotation) publish(ctx context.Context, c *admissionregistrationv1.ValidatingWebhookConfiguration, bundle string) error {
-	if c == nil || bundleOf(c) == bundle {
+// asksAt says whether all webhooks of a configuration ask at a path. Where somebody wrote a URL, that has its own.
+func asksAt(c *admissionregistrationv1.ValidatingWebhookConfiguration, path string) bool {
+	for _, w := range c.Webhooks {
+		if service := w.ClientConfig.Service; service != nil && ptr.Deref(service.Path, "") != path {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *rotation) publish(ctx context.Context, c *admissionregistrationv1.ValidatingWebhookConfiguration, k keys) error {
+	if c == nil || bundleOf(c) == k.trusted() && asksAt(c, k.path) {
 		return nil
 	}
 	want := acadmission.ValidatingWebhookConfiguration(c.Name) // one that is deleted meanwhile is not made anew: no permission, no rules
 	for _, w := range c.Webhooks {
-		want.WithWebhooks(acadmission.ValidatingWebhook().WithName(w.Name).WithClientConfig(acadmission.WebhookClientConfig().WithCABundle([]byte(bundle)...)))
+		config := acadmission.WebhookClientConfig().WithCABundle([]byte(k.trusted())...)
+		if w.ClientConfig.Service != nil {
+			config.WithService(acadmission.ServiceReference().WithPath(k.path))
+		}
+		want.WithWebhooks(acadmission.ValidatingWebhook().WithName(w.Name).WithClientConfig(config))
 	}
 	return r.writer.Apply(ctx, want, client.FieldOwner(names.ManagerFieldOwner), client.ForceOwnership)
 }

@@ -2,6 +2,7 @@ package webhook_test
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -96,6 +98,14 @@ func TestReplicasServeOneCertificate(t *testing.T) {
 	w.Expect(w.trusted()).To(Equal(cert))
 }
 
+// Its Role names the one Lease.
+func TestTheLeaderMayHaveItsLease(t *testing.T) {
+	w := newWorld(t)
+	w.operator()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "oooi-manager"}}
+	w.Eventually(func() string { return ptr.Deref(stored(w, lease).Spec.HolderIdentity, "") }).ShouldNot(BeEmpty())
+}
+
 func TestACABundleThatSomebodyChangedIsPutRight(t *testing.T) {
 	w := newWorld(t)
 	w.operator()
@@ -114,6 +124,49 @@ func TestACABundleThatSomebodyChangedIsPutRight(t *testing.T) {
 		}
 	}
 	w.Eventually(w.trusted).Should(Equal(bundle))
+}
+
+// Where the path of one is another, it would not be asked there. A Secret that is deleted asks for a new one; API servers that lag are
+// heard at the former for a while.
+func TestAPathThatSomebodyChangedIsPutRight(t *testing.T) {
+	w := newWorld(t)
+	w.operator()
+	w.asked()
+	path := w.path()
+	w.Expect(path).To(MatchRegexp("^/validate/[a-z2-7]{26}$"))
+	c := stored(w, w.configuration())
+	c.Webhooks[1].ClientConfig.Service.Path = ptr.To("/validate")
+	w.Expect(w.api.Update(w.ctx, c)).To(Succeed())
+	w.Eventually(func() *string { return stored(w, w.configuration()).Webhooks[1].ClientConfig.Service.Path }).Should(Equal(&path))
+
+	w.Expect(w.api.Delete(w.ctx, w.secret())).To(Succeed())
+	w.Eventually(w.path).ShouldNot(Equal(path))
+	w.Expect(w.field("path")).To(Equal(w.path()))
+	w.asked()
+	s := w.stranger()
+	heard := func(at string) int {
+		s.path = at
+		code, _, err := s.posts(nil)
+		w.Expect(err).NotTo(HaveOccurred())
+		return code
+	}
+	w.Expect(heard(path)).To(Equal(http.StatusBadRequest), "and judged to be no review")
+	w.now(time.Now().Add(10 * time.Minute))
+	w.Expect(heard(path)).To(Equal(http.StatusNotFound))
+	w.Expect(heard(w.path())).To(Equal(http.StatusBadRequest))
+}
+
+// One that leads to a URL of somebody's has its own path, and our caBundle.
+func TestAConfigurationWithAURLIsTrustedToo(t *testing.T) {
+	w := newWorld(t)
+	w.operator()
+	w.asked()
+	bundle := w.trusted()
+	c := stored(w, w.configuration())
+	c.Webhooks[1].ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://example.com/validate")}
+	w.Expect(w.api.Update(w.ctx, c)).To(Succeed())
+	w.Eventually(func() string { return string(stored(w, w.configuration()).Webhooks[1].ClientConfig.CABundle) }).Should(Equal(bundle))
+	w.asked()
 }
 
 func TestTheConfigurationsOfOthersAreLeftAlone(t *testing.T) {
@@ -162,8 +215,10 @@ func TestFilesOfSomebodyElseAreServedAndFollowed(t *testing.T) {
 	for _, file := range []string{"tls.crt", "tls.key"} {
 		w.Expect(os.Symlink("..data/"+file, filepath.Join(dir, file))).To(Succeed())
 	}
+	w.scraped = int(ports.Free(t))
 	w.operator(func(_ *plan.Settings, o *webhook.Options) { o.CertDir, o.Namespace = dir, "" })
 	w.asked()
+	w.Expect(w.scrape(host, bundle)).To(Succeed())
 	w.Expect(w.served(bundle)).To(Equal(string(made["tls.crt"])))
 	ended := w.uninterrupted()
 	w.mounts(dir, "..2", made["next.crt"], made["next.key"])

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -22,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -31,7 +33,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
-// Path of every kind's review.
+// Path below which every kind's review is judged.
 const Path = "/validate"
 
 // Options of the server.
@@ -47,6 +49,20 @@ type Options struct {
 	Bridges *bridge.Settings
 	// Now tells a certificate's age.
 	Now func() time.Time
+	// Certificate that is made and renewed here; only needed without CertDir.
+	Certificate *Certificate
+}
+
+// ServeBy has the manager's metrics served with the webhook's certificate: whom to trust stands in its Secret, so that a scraper sends
+// its token to nobody else (docs/adr/0010).
+func (o Options) ServeBy(metrics *metricsserver.Options) {
+	switch {
+	case o.Address == "0":
+	case o.CertDir != "":
+		metrics.CertDir = o.CertDir
+	default:
+		metrics.TLSOpts = append(metrics.TLSOpts, func(c *tls.Config) { c.GetCertificate = o.Certificate.certificate })
+	}
 }
 
 // Setup adds the server, and its certificates, to a manager that is ready when they serve.
@@ -54,19 +70,29 @@ func Setup(manager ctrl.Manager, observer *observe.Observer, o Options) error {
 	if _, err := net.ResolveTCPAddr("tcp", o.Address); err != nil {
 		return fmt.Errorf("--webhook-bind-address %q: write ip:port, e.g. :9443: %w", o.Address, err)
 	}
-	served := http.NewServeMux()
-	served.Handle(Path, newGate(handlerOf(o.reviewer(manager, observer), manager.GetLogger().WithName("webhook"))))
-	serving := &server{address: o.Address, files: o.CertDir, handler: served}
+	serving := &server{address: o.Address, files: o.CertDir, handler: newGate(handlerOf(o.reviewer(manager, observer), manager.GetLogger().WithName("webhook")))}
 	ready := []healthz.Checker{serving.started}
 	if o.CertDir == "" {
 		own, err := addRotation(manager, o)
 		if err != nil {
 			return err
 		}
-		serving.certificate = own.certificate
+		serving.certificate, serving.handler = own.certificate, behind(own.isOurs, serving.handler)
 		ready = append(ready, own.ready)
 	}
 	return errors.Join(manager.AddReadyzCheck("webhook", allOf(ready)), manager.Add(serving))
+}
+
+// behind a path that API servers alone know. Of who asks elsewhere nothing is read.
+func behind(isOurs func(path string) bool, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isOurs(r.URL.Path) {
+			w.Header().Set("Connection", "close")
+			http.NotFound(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func (o Options) reviewer(manager ctrl.Manager, observer *observe.Observer) reviewer {
@@ -121,7 +147,7 @@ func addRotation(manager ctrl.Manager, o Options) (*rotation, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rotation{cached: two, writer: manager.GetClient(), secret: secret, name: names.Webhook + "." + secret.Namespace + ".svc", now: o.Now}
+	r := &rotation{cached: two, writer: manager.GetClient(), secret: secret, name: names.Webhook + "." + secret.Namespace + ".svc", now: o.Now, Certificate: o.Certificate}
 	toAll := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
 	err = ctrl.NewControllerManagedBy(manager).Named("webhook").WithOptions(controller.Options{NeedLeaderElection: ptr.To(false)}).
 		WatchesRawSource(source.Kind[client.Object](two, &corev1.Secret{}, toAll)).

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,21 +21,25 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/webhook"
 )
 
-// stranger is a pod without rights, at an address of its own, that posts AdmissionReviews to the webhook's port.
+// stranger is a pod at an address of its own that posts AdmissionReviews to the webhook's port. It knows the path if somebody let it read
+// the configuration.
 type stranger struct {
 	*world
 	http *http.Client
+	path string
 }
 
 func (w *world) stranger() stranger {
 	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
-	return stranger{w, &http.Client{Transport: &http.Transport{
+	w.Eventually(w.path).Should(HavePrefix(webhook.Path + "/"))
+	return stranger{world: w, path: w.path(), http: &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, MaxIdleConnsPerHost: 64,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return from.DialContext(ctx, "tcp4", fmt.Sprintf("127.0.0.1:%d", w.port))
@@ -58,13 +63,37 @@ func (s stranger) forges(b *dpuv1.DPUHCPBridge) []byte {
 }
 
 func (s stranger) posts(review []byte) (code int, answer string, err error) {
-	r, err := s.http.Post(fmt.Sprintf("https://localhost:%d%s", s.port, webhook.Path), "application/json", bytes.NewReader(review))
+	r, err := s.http.Post(fmt.Sprintf("https://localhost:%d%s", s.port, s.path), "application/json", bytes.NewReader(review))
 	if err != nil {
 		return 0, "", err
 	}
 	defer r.Body.Close()
 	text, err := io.ReadAll(r.Body)
 	return r.StatusCode, string(text), err
+}
+
+// path at which the API server asks.
+func (w *world) path() string {
+	w.t.Helper()
+	return ptr.Deref(stored(w, w.configuration()).Webhooks[0].ClientConfig.Service.Path, "")
+}
+
+func TestWhoCannotReadTheConfigurationIsNotHeard(t *testing.T) {
+	w := dpuWorld(t)
+	w.operator()
+	w.bridges()
+	s, b := w.stranger(), w.bridge("dpu1")
+	b.Spec.DPUClusterRef.Name = "none"
+	known := s.path
+	_, answer, err := s.posts(s.forges(b))
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(answer).To(ContainSubstring("DPUClusterNotFound"), "so does one hear who has read the path")
+	for _, s.path = range []string{webhook.Path, "/", webhook.Path + "/", known[:len(known)-1], known + "a", strings.ToUpper(known), "/x/.." + known, "/" + known} {
+		code, answer, err := s.posts(s.forges(b))
+		w.Expect(err).NotTo(HaveOccurred())
+		w.Expect(code).To(Equal(http.StatusNotFound), s.path)
+		w.Expect(answer).To(Equal("404 page not found\n"), s.path)
+	}
 }
 
 // Whoever posts a review of his own hears the same whether a Secret is there or not, and whatever it holds.

@@ -66,15 +66,16 @@ func TestMain(m *testing.M) {
 // world is the cluster with config/webhook applied, and a namespace for one test.
 type world struct {
 	Gomega
-	t     *testing.T
-	ctx   context.Context
-	api   client.Client // as an administrator
-	told  *warnings     // what that administrator was warned of
-	ns    string
-	port  int
-	clock atomic.Pointer[time.Time]
-	blind atomic.Bool  // the manager cannot read a single object
-	reads atomic.Int32 // of Secrets in the test's namespace
+	t       *testing.T
+	ctx     context.Context
+	api     client.Client // as an administrator
+	told    *warnings     // what that administrator was warned of
+	ns      string
+	port    int
+	scraped int // the port of metrics; 0 serves none
+	clock   atomic.Pointer[time.Time]
+	blind   atomic.Bool  // the manager cannot read a single object
+	reads   atomic.Int32 // of Secrets in the test's namespace
 }
 
 // warnings as kubectl would print them.
@@ -130,7 +131,7 @@ func newWorld(t *testing.T) *world {
 // permissions are those of the user that the manager runs as here.
 func (w *world) manifests() (all []client.Object) {
 	w.t.Helper()
-	for _, file := range []string{"service.yaml", "validating.yaml", "keys.yaml"} {
+	for _, file := range []string{"service.yaml", "validating.yaml", "keys.yaml", "../rbac/leader_election.yaml"} {
 		text, err := os.ReadFile(filepath.Join("../../config/webhook", file))
 		w.Expect(err).NotTo(HaveOccurred())
 		objects, err := envtest.Objects(text, controller.Scheme())
@@ -161,7 +162,7 @@ func (w *world) now(t time.Time) { w.clock.Store(&t) }
 func (w *world) operator(edits ...func(*plan.Settings, *webhook.Options)) (stop func()) {
 	w.t.Helper()
 	settings := plan.Settings{Image: "example.com/oooi:1", EnvoyImage: "example.com/envoy:1", NADSourceNamespaces: []string{"default"}}
-	options := webhook.Options{Address: fmt.Sprintf("localhost:%d", w.port), Namespace: system, Now: func() time.Time { return *w.clock.Load() }}
+	options := webhook.Options{Address: fmt.Sprintf("localhost:%d", w.port), Namespace: system, Now: func() time.Time { return *w.clock.Load() }, Certificate: &webhook.Certificate{}}
 	bridges := &bridge.Settings{MetalLBNamespace: "metallb-system", VirtualIPs: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Images: client.ObjectKeyFromObject(w.mapping(nil))}
 	options.Bridges = bridges
 	for _, edit := range edits {
@@ -169,9 +170,14 @@ func (w *world) operator(edits ...func(*plan.Settings, *webhook.Options)) (stop 
 	}
 	probes, as := int(ports.Free(w.t)), rest.CopyConfig(cluster.Manager)
 	as.Wrap(w.eyes)
+	metrics := metricsserver.Options{BindAddress: "0"}
+	if w.scraped != 0 {
+		metrics = metricsserver.Options{BindAddress: fmt.Sprintf("localhost:%d", w.scraped), SecureServing: true}
+		options.ServeBy(&metrics)
+	}
 	manager, err := ctrl.NewManager(as, ctrl.Options{
-		Scheme: controller.Scheme(), Cache: controller.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
-		LeaderElection: true, LeaderElectionID: "oooi-manager", LeaderElectionNamespace: system, LeaderElectionConfig: cluster.Admin, LeaderElectionReleaseOnCancel: true,
+		Scheme: controller.Scheme(), Cache: controller.CacheOptions(), Metrics: metrics,
+		LeaderElection: true, LeaderElectionID: "oooi-manager", LeaderElectionNamespace: system, LeaderElectionReleaseOnCancel: true,
 		HealthProbeBindAddress: net.JoinHostPort("127.0.0.1", strconv.Itoa(probes)), Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	w.Expect(err).NotTo(HaveOccurred())

@@ -26,10 +26,12 @@ func started(t *testing.T) cluster {
 	t.Helper()
 	g := NewWithT(t)
 	log.SetLogger(logr.Discard())
-	optional, err := foreign.Optional()
+	others, err := foreign.Optional()
+	g.Expect(err).NotTo(HaveOccurred())
+	read, err := foreign.Foreign()
 	g.Expect(err).NotTo(HaveOccurred())
 	env := &envtest.Environment{BinaryAssetsDirectory: os.Getenv("KUBEBUILDER_ASSETS"), ControlPlaneStartTimeout: foreign.Patience, ControlPlaneStopTimeout: foreign.Patience,
-		CRDInstallOptions: envtest.CRDInstallOptions{CRDs: optional, MaxTime: foreign.Patience}}
+		CRDInstallOptions: envtest.CRDInstallOptions{CRDs: append(others, read...), MaxTime: foreign.Patience}}
 	_, err = env.Start()
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(env.Stop()).To(Succeed()) })
@@ -105,8 +107,9 @@ func TestARelease(t *testing.T) {
 	c, g := started(t), NewWithT(t)
 	c.kubectl("create namespace oooi-system")
 	c.kubectl("create namespace dpf")
+	c.kubectl("create namespace metallb-system")
 	t.Run("the API server takes all that can be rendered", c.takes)
-	c.does(documented(t, "helm install") + " --set monitoring.enabled=true,appsIngress.namespaces={clusters},bridge.namespaces={dpf}")
+	c.does(documented(t, "helm install") + " --set monitoring.enabled=true,appsIngress.namespaces={clusters},bridge.namespaces={dpf},flags.bridge-virtual-ips={192.0.2.0/28}")
 	for _, there := range []string{"deployment/oooi-controller-manager", "poddisruptionbudget/oooi-controller-manager", "networkpolicy/oooi-controller-manager",
 		"servicemonitor/oooi-controller-manager", "podmonitor/oooi-daemons", "prometheusrule/oooi", "service/oooi-webhook"} {
 		c.kubectl("--namespace oooi-system get " + there)
@@ -151,6 +154,11 @@ func (c cluster) permissions(t *testing.T) {
 	g.Expect(c.may("get secrets --namespace clusters")).To(BeTrue())
 	g.Expect(c.may("create secrets --namespace dpf")).To(BeTrue())
 	g.Expect(c.may("create secrets --namespace clusters")).To(BeFalse())
+	for what, where := range map[string]string{"hostedclusters.hypershift.openshift.io": "dpf", "dpuclusters.provisioning.dpu.nvidia.com": "dpf", "ipaddresspools.metallb.io": "metallb-system"} {
+		g.Expect(c.may("patch "+what+" --namespace "+where)).To(BeTrue(), what)
+		g.Expect(c.may("patch "+what+" --namespace clusters")).To(BeFalse(), what)
+		g.Expect(c.may("list "+what+" -A")).To(BeTrue(), what)
+	}
 	g.Expect(c.may("get secrets --namespace default")).To(BeFalse())
 	g.Expect(c.may("list secrets --namespace clusters")).To(BeFalse())
 	for _, verb := range []string{"get", "list", "watch", "create", "update", "patch", "delete"} {

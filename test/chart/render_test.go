@@ -31,12 +31,19 @@ func TestTheChartIsWhatKustomizeBuilds(t *testing.T) {
 	const twice = "replicas: [{name: oooi-controller-manager, count: 2}]\n"
 	const whole = "resources: [CONFIG/default]\n" + twice
 	for name, c := range map[string]struct{ values, same, more string }{
-		"as it is":                       {"", whole, ""},
-		"one replica":                    {"replicas=1", "resources: [CONFIG/default]\n", ""},
-		"certificates by cert-manager":   {"webhook.certManager=true", whole + "components: [CONFIG/components/cert-manager]\n", ""},
-		"monitored":                      {"monitoring.enabled=true", whole + "components: [CONFIG/components/monitoring]\n", ""},
-		"with leave to read kubeconfigs": {"appsIngress.namespaces={clusters}", "resources: [CONFIG/default, more]\n" + twice, "namespace: clusters\ncomponents: [CONFIG/components/apps-ingress]\n"},
-		"with leave to keep Secrets":     {"bridge.namespaces={dpf}", "resources: [CONFIG/default, more]\n" + twice, "namespace: dpf\ncomponents: [CONFIG/components/dpu-bridge]\n"},
+		"as it is":                     {"", whole, ""},
+		"one replica":                  {"replicas=1", "resources: [CONFIG/default]\n", ""},
+		"certificates by cert-manager": {"webhook.certManager=true", whole + "components: [CONFIG/components/cert-manager]\n", ""},
+		"monitored":                    {"monitoring.enabled=true", whole + "components: [CONFIG/components/monitoring]\n", ""},
+		"monitored, by cert-manager's certificate": {"monitoring.enabled=true,webhook.certManager=true", whole + "components: [CONFIG/components/monitoring, CONFIG/components/cert-manager]\n", ""},
+		"with leave to read kubeconfigs":           {"appsIngress.namespaces={clusters}", "resources: [CONFIG/default, more]\n" + twice, "namespace: clusters\ncomponents: [CONFIG/components/apps-ingress]\n"},
+		"with leave to make bridges":               {"bridge.namespaces={dpf}", "resources: [CONFIG/default, more]\n" + twice, "namespace: dpf\ncomponents: [CONFIG/components/dpu-bridge]\n"},
+		"with addresses of MetalLB's for bridges": {"flags.bridge-virtual-ips={192.0.2.0/28},flags.metallb-namespace=lb", "resources: [CONFIG/default, more]\n" + twice + `patches:
+- target: {kind: Deployment}
+  patch: |
+    - {op: add, path: /spec/template/spec/containers/0/args/-, value: --bridge-virtual-ips=192.0.2.0/28}
+    - {op: add, path: /spec/template/spec/containers/0/args/-, value: --metallb-namespace=lb}
+`, "namespace: lb\ncomponents: [CONFIG/components/metallb]\n"},
 		"images of a registry that asks who it is": {"imagePullSecrets[0].name=mirror,imagePullSecrets[1].name=site", whole + `patches:
 - target: {kind: Deployment}
   patch: |
@@ -85,8 +92,8 @@ func TestAGroupThatIsSwitchedOffIsNotThere(t *testing.T) {
 }
 
 func TestWhatIsSwitchedOffTakesItsAlertsAndItsLeaveAlong(t *testing.T) {
-	g, values := NewWithT(t), "monitoring.enabled=true,appsIngress.namespaces={a},bridge.namespaces={a}"
-	for off, theirs := range map[string]string{"vlanServices": "oooi-daemons|oooi-apps-ingress|oooi_dhcp|oooi_proxy", "bridge": "oooi-dpu-bridge"} {
+	g, values := NewWithT(t), "monitoring.enabled=true,appsIngress.namespaces={a},bridge.namespaces={a},flags.bridge-virtual-ips={192.0.2.0/28}"
+	for off, theirs := range map[string]string{"vlanServices": "oooi-daemons|oooi-apps-ingress|oooi_dhcp|oooi_proxy", "bridge": "oooi-dpu-bridge|oooi-metallb"} {
 		g.Expect(rendered(t, "--set", values)).To(MatchRegexp(theirs))
 		g.Expect(rendered(t, "--set", values+","+off+".enabled=false")).NotTo(MatchRegexp(theirs))
 	}

@@ -28,6 +28,17 @@ const (
 	DeleteHostedCluster DPUClusterDeletionPolicy = "Delete"
 )
 
+// RebootstrapPolicy says whether a DPU whose Node exists may bootstrap again.
+// +kubebuilder:validation:Enum=Allow;Never
+type RebootstrapPolicy string
+
+const (
+	// AllowRebootstrap approves it once the Node is inactive.
+	AllowRebootstrap RebootstrapPolicy = "Allow"
+	// NeverRebootstrap approves it never.
+	NeverRebootstrap RebootstrapPolicy = "Never"
+)
+
 // ReleaseImage is an image with a tag or a digest: none has a default tag here.
 // +kubebuilder:validation:MinLength=3
 // +kubebuilder:validation:MaxLength=253
@@ -107,6 +118,13 @@ type DPUHCPBridgeSpec struct {
 	// +optional
 	// +kubebuilder:default=Retain
 	DPUClusterDeletionPolicy DPUClusterDeletionPolicy `json:"dpuClusterDeletionPolicy,omitempty"`
+	// Whether a DPU whose Node exists may bootstrap again, e.g. after a new installation. Allow approves its bootstrap certificate when the
+	// Node is not Ready and its kubelet has not been heard of for five minutes, and warns (event NodeBootstrapsAgain); whoever holds the
+	// token in a worker's Ignition can then take the place of a DPU that is switched off. Never approves none while the Node exists; to
+	// let the DPU join again, delete its Node in the hosted cluster. Default Allow.
+	// +optional
+	// +kubebuilder:default=Allow
+	Rebootstrap RebootstrapPolicy `json:"rebootstrap,omitempty"`
 	// OS image that ignition pins on the DPUs. Default: the BlueField container image that the mapping (ConfigMap
 	// ocp-bluefield-images in the operator's namespace) has for ocpReleaseImage.
 	// +optional

@@ -3,6 +3,7 @@ package bridge
 import (
 	"cmp"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
@@ -52,8 +53,15 @@ func (in Input) binding() []finding.Finding {
 
 func one(f finding.Finding) []finding.Finding { return []finding.Finding{f} }
 
-// wasBound: the hosted cluster is made only for a DPUCluster that was there.
-func (in Input) wasBound() bool { return in.cluster() != nil }
+// wasBound: the hosted cluster is made only for a DPUCluster that was there, if its author has not made it himself.
+func (in Input) wasBound() bool { return in.cluster() != nil && in.wasPermitted() }
+
+// wasPermitted says whether the bridge could refer to its DPUCluster while that was there, so that it may be told that it is not.
+func (in Input) wasPermitted() bool {
+	said := meta.FindStatusCondition(in.Bridge.Status.Conditions, dpuv1.ConditionDPUClusterBound)
+	own := ClusterKey(in.Bridge).Namespace == in.Bridge.Namespace
+	return own || said != nil && (said.Reason == "Bound" || said.Reason == "DPUClusterDeleted")
+}
 
 // clusterType that the DPUCluster must have: the one that the bridge names, else the one that it was bound with first.
 func (in Input) clusterType() string {
@@ -86,7 +94,7 @@ func (in Input) preceding() *types.NamespacedName {
 
 // rival as itself would see what it has.
 func (in Input) rival(r Rival) Input {
-	return Input{Bridge: r.DPUHCPBridge, HostedCluster: r.HostedCluster, DPUCluster: in.DPUCluster, Lives: in.Lives}
+	return Input{Bridge: r.DPUHCPBridge, HostedCluster: r.HostedCluster, Pool: r.Pool, DPUCluster: in.DPUCluster, Lives: in.Lives}
 }
 
 // precedes: the older comes first, but takes nothing from one that has more. An older one may be permitted later, and of two that were

@@ -1,8 +1,10 @@
 package bridge_test
 
 import (
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,12 +12,14 @@ import (
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/testkit/golden"
@@ -87,6 +91,15 @@ const older, sameSecond, younger = "2025-01-01T00:00:00Z", "2026-01-01T00:00:00Z
 func working(r bridge.Rival) bridge.Rival {
 	r.HostedCluster = &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Name: r.Name, Namespace: r.Namespace, Labels: ours(r.DPUHCPBridge)}}
 	return r
+}
+
+func TestWhetherNodesMayBootstrapAgainIsSaidByTheBridge(t *testing.T) {
+	for policy, none := range map[dpuv1.RebootstrapPolicy]bool{dpuv1.AllowRebootstrap: false, dpuv1.NeverRebootstrap: true, "": false} {
+		in := load(t, "testdata/loadbalancer/in.yaml")
+		made(&in)
+		in.Bridge.Spec.Rebootstrap = policy
+		NewWithT(t).Expect(bridge.Of(in).Approve).To(HaveField("NoRebootstrap", none), "%q", policy)
+	}
 }
 
 func TestWhatHoldsABridgeBack(t *testing.T) {
@@ -194,6 +207,15 @@ func TestWhatHoldsNoBridgeBack(t *testing.T) {
 			NewWithT(t).Expect(bridge.Of(in)).To(And(HaveField("Held", false), HaveField("Key", BeNil())))
 		})
 	}
+}
+
+func TestABridgeWhoseSecretsAreNotWatchedSaysSo(t *testing.T) {
+	in := load(t, "testdata/loadbalancer/in.yaml")
+	made(&in)
+	in.Polled = true
+	p := bridge.Of(in)
+	NewWithT(t).Expect(p.Held).To(BeFalse())
+	NewWithT(t).Expect(told(p)).To(ContainElement("SecretsValid/SecretsPolled"))
 }
 
 func TestHyperShiftKnowsAReleaseBetterThanItsTag(t *testing.T) {
@@ -440,8 +462,68 @@ func TestAVirtualIPIsThatOfTheBridgeThatWorks(t *testing.T) {
 	made(&in)
 	in.HostedCluster.Labels, in.NodePool.Labels = ours(in.Bridge), ours(in.Bridge)
 	g.Expect(bridge.Of(in).Held).To(BeFalse(), "nor is one that comes when ours works")
+	g.Expect(told(bridge.Of(in))).NotTo(ContainElement("MetalLBConfigured/VirtualIPInUse"))
 	in.Settings.VirtualIPs = nil
 	g.Expect(bridge.Of(in)).To(And(HaveField("Held", false), HaveField("Findings", ContainElement(HaveField("Reason", "VirtualIPNotAllowed")))), "an upgrade says so, and stops nothing")
+}
+
+// A HostedCluster with our labels a bridge's author can make himself. What MetalLB has he cannot.
+func TestNoAddressIsAnnouncedForAHostedClustersLabels(t *testing.T) {
+	g, in := NewWithT(t), load(t, "testdata/loadbalancer/in.yaml")
+	made(&in)
+	pools := func() int {
+		p := bridge.Of(in)
+		g.Expect(p.Held).To(BeFalse(), "%v", p.Findings)
+		return len(slices.DeleteFunc(p.Objects, func(o runtime.ApplyConfiguration) bool {
+			return !strings.Contains(golden.YAML(t, o), "apiVersion: metallb.io/")
+		}))
+	}
+	g.Expect(pools()).To(Equal(2), "both are there")
+	pool := &metallb.IPAddressPool{Spec: metallb.PoolSpec{Addresses: []string{netip.PrefixFrom(bridge.VirtualIP(in.Bridge), 128).String()}}}
+	for what, wrong := range map[string]func(*bridge.Input){
+		"not lent": func(in *bridge.Input) { in.Settings.VirtualIPs = nil },
+		"a Node's": func(in *bridge.Input) {
+			in.Nodes = append(in.Nodes, corev1.Node{Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Address: bridge.VirtualIP(in.Bridge).String()}}}})
+		},
+		"announced for another": func(in *bridge.Input) {
+			theirs := announcing(rival("theirs", younger), *in)
+			theirs.Pool = pool
+			in.Rivals = []bridge.Rival{theirs}
+		},
+	} {
+		in = load(t, "testdata/loadbalancer/in.yaml")
+		made(&in)
+		wrong(&in)
+		g.Expect(pools()).To(BeZero(), what)
+		in.Pool = &metallb.IPAddressPool{Spec: metallb.PoolSpec{Addresses: []string{"192.0.2.99/32"}}}
+		g.Expect(pools()).To(BeZero(), "%s, and he has another", what)
+		in.Pool = pool
+		g.Expect(pools()).To(Equal(2), "%s, and it is his", what)
+	}
+}
+
+// A HostedCluster of its author's making tells a bridge nothing of a DPUCluster that it never had: not whether it is there, nor its DPUs.
+func TestABridgeHearsNothingOfADPUClusterThatItMayNotReferTo(t *testing.T) {
+	g, in := NewWithT(t), load(t, "testdata/loadbalancer/in.yaml")
+	made(&in)
+	in.Bridge.Spec.DPUClusterRef.Namespace, in.DPUCluster.Namespace = "theirs", "theirs"
+	there := in.DPUCluster
+	end := func() bridge.Ending {
+		return bridge.End(bridge.Remains{Input: in, DPUs: []dpf.DPU{{ObjectMeta: metav1.ObjectMeta{Name: "card"}, Spec: dpf.DPUSpec{Cluster: dpf.Reference{Name: "d1", Namespace: "theirs"}}}}})
+	}
+	for _, cluster := range []*dpf.DPUCluster{there, nil} {
+		in.DPUCluster = cluster
+		g.Expect(told(bridge.Of(in))).To(ContainElement("DPUClusterBound/RefNotPermitted"))
+		g.Expect(end()).To(HaveField("Reason", dpuv1.ReasonCleanupInProgress))
+	}
+	for _, reason := range []string{"Bound", "DPUClusterDeleted"} {
+		in.Bridge.Status.Conditions = []metav1.Condition{{Type: dpuv1.ConditionDPUClusterBound, Reason: reason}}
+		g.Expect(told(bridge.Of(in))).To(ContainElement("DPUClusterBound/DPUClusterDeleted"), "it was its own")
+		g.Expect(end()).To(HaveField("Reason", dpuv1.ReasonCleanupDPUsAttached))
+	}
+	in.Bridge.Status.Conditions, in.DPUCluster = nil, there
+	there.Spec.Kubeconfig = bridge.InjectedKey(in.Bridge).Name
+	g.Expect(end()).To(HaveField("Reason", dpuv1.ReasonCleanupDPUsAttached), "DPF reaches it, though permission was withdrawn")
 }
 
 // HyperShift puts a control plane into the namespace that the names give, whosever it is.
@@ -450,7 +532,7 @@ func TestABridgeGetsNoControlPlaneOfAnother(t *testing.T) {
 	namespace := func(labels, annotations map[string]string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "dpf-b1", Labels: labels, Annotations: annotations}}
 	}
-	theirs := []types.NamespacedName{{Namespace: "dpf-b1", Name: "x"}}
+	theirs := []*hyperv1.HostedCluster{{ObjectMeta: metav1.ObjectMeta{Namespace: "dpf-b1", Name: "x", CreationTimestamp: metav1.Unix(20, 0)}}}
 	for name, c := range map[string]struct {
 		is    func(*bridge.Input)
 		taken bool
@@ -475,6 +557,28 @@ func TestABridgeGetsNoControlPlaneOfAnother(t *testing.T) {
 			in.Namespace, in.Neighbours = namespace(map[string]string{"hypershift.openshift.io/hosted-control-plane": "true"}, nil), theirs
 		}, true},
 		"ours, before another came": {func(in *bridge.Input) { made(in); in.Neighbours = theirs }, false},
+		"another's, and ours by its labels": {func(in *bridge.Input) {
+			made(in)
+			in.HostedCluster.CreationTimestamp, in.Neighbours = metav1.Unix(30, 0), theirs
+		}, true},
+		"another's of the same second, and ours by its labels": {func(in *bridge.Input) {
+			made(in)
+			in.HostedCluster.CreationTimestamp, in.HostedCluster.UID, in.Neighbours = metav1.Unix(20, 0), "ours", theirs
+		}, true},
+		"somebody's, and ours by its labels": {func(in *bridge.Input) {
+			made(in)
+			in.HostedCluster.CreationTimestamp, in.Namespace = metav1.Unix(30, 0), namespace(nil, nil)
+		}, true},
+		"made for ours": {func(in *bridge.Input) {
+			made(in)
+			in.HostedCluster.CreationTimestamp, in.Namespace = metav1.Unix(10, 0), namespace(nil, nil)
+			in.Namespace.CreationTimestamp = in.HostedCluster.CreationTimestamp
+		}, false},
+		"restored before ours": {func(in *bridge.Input) {
+			made(in)
+			in.HostedCluster.CreationTimestamp = metav1.Unix(30, 0)
+			in.Namespace = namespace(map[string]string{"hypershift.openshift.io/hosted-control-plane": "true"}, nil)
+		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := load(t, "testdata/loadbalancer/in.yaml")
@@ -483,6 +587,7 @@ func TestABridgeGetsNoControlPlaneOfAnother(t *testing.T) {
 			NewWithT(t).Expect(p.Held).To(Equal(c.taken), "%v", p.Findings)
 			if c.taken {
 				NewWithT(t).Expect(p.Findings).To(taken)
+				NewWithT(t).Expect(p.Approve).To(BeNil(), "nothing of it is dialled")
 			}
 		})
 	}

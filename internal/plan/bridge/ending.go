@@ -126,8 +126,11 @@ func (in Remains) referred() bool {
 	return in.DPUCluster != nil && in.DPUCluster.Spec.Kubeconfig == InjectedKey(in.Bridge).Name
 }
 
-// attached are the DPUs of the DPUCluster, by name.
+// attached are the DPUs of the DPUCluster, by name. Of one that never was the bridge's nothing is told.
 func (in Remains) attached() (all []string) {
+	if len(in.Refused()) > 0 && !in.referred() && !in.wasPermitted() {
+		return nil
+	}
 	for i := range in.DPUs {
 		if in.DPUs[i].Joins(ClusterKey(in.Bridge)) {
 			all = append(all, in.DPUs[i].Name)

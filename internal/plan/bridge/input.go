@@ -14,6 +14,7 @@ import (
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -49,7 +50,9 @@ type Input struct {
 
 	// Namespace of the control plane. Neighbours are other HostedClusters whose control planes HyperShift puts there.
 	Namespace  *corev1.Namespace
-	Neighbours []types.NamespacedName
+	Neighbours []*hyperv1.HostedCluster
+	// Pool of the bridge in MetalLB, by its name, which nobody else's has.
+	Pool *metallb.IPAddressPool
 
 	Nodes          []corev1.Node
 	StorageClasses []storagev1.StorageClass
@@ -58,16 +61,19 @@ type Input struct {
 
 	// PullSecret and SSHKey are the user's; Key is the one that etcd is encrypted with.
 	PullSecret, SSHKey, Key Secret
+	// Polled: some of the Secrets are looked at each minute only, for there are too many to watch.
+	Polled bool
 	// Injected is the Secret in the DPUCluster's namespace. Like DPUCluster it is read only where that may be.
 	Injected Secret
 	// Kubeconfig of the hosted cluster.
 	Kubeconfig Kubeconfig
 }
 
-// Rival is another bridge with which ours rivals, with the HostedCluster of its name, whoever made that.
+// Rival is another bridge with which ours rivals, with the HostedCluster of its name, whoever made that, and its pool.
 type Rival struct {
 	*dpuv1.DPUHCPBridge
 	HostedCluster *hyperv1.HostedCluster
+	Pool          *metallb.IPAddressPool
 }
 
 // Served says which APIs the cluster has.
@@ -128,6 +134,11 @@ func (in Input) KubeconfigKey() types.NamespacedName {
 	return types.NamespacedName{}
 }
 
+// PoolKey names what a bridge has in MetalLB.
+func PoolKey(s Settings, b *dpuv1.DPUHCPBridge) types.NamespacedName {
+	return types.NamespacedName{Namespace: s.MetalLBNamespace, Name: names.Qualified(b.Namespace, b.Name)}
+}
+
 // InjectedKey names the Secret that the DPUCluster is to refer to.
 func InjectedKey(b *dpuv1.DPUHCPBridge) types.NamespacedName {
 	return types.NamespacedName{Namespace: ClusterKey(b).Namespace, Name: names.BridgeKubeconfig(b.Namespace, b.Name)}
@@ -173,15 +184,17 @@ func secretLabels(b *dpuv1.DPUHCPBridge) map[string]string {
 	return all
 }
 
-// older says whether a bridge came first. One that is not stored yet comes last.
-func older(a, b *dpuv1.DPUHCPBridge) bool {
-	if a.CreationTimestamp.IsZero() != b.CreationTimestamp.IsZero() {
-		return b.CreationTimestamp.IsZero()
+// older says which of two objects was made first; of those of one second, one of them, always the same. One that is not stored yet comes
+// last.
+func older(a, b metav1.Object) bool {
+	one, other := a.GetCreationTimestamp(), b.GetCreationTimestamp()
+	if one.IsZero() != other.IsZero() {
+		return other.IsZero()
 	}
-	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	if !one.Equal(&other) {
+		return one.Before(&other)
 	}
-	return a.UID < b.UID
+	return a.GetUID() < b.GetUID()
 }
 
 // sorted by name, so that a choice among Nodes is the same every time.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	"github.com/openshift/hypershift/api/util/ipnet"
@@ -109,21 +110,32 @@ func machineConfig(image string) string {
 	return string(text)
 }
 
-// pools give the hosted API its address: one pool of one address for the control plane's namespace, and its announcement.
+// pools give the hosted API its address: one pool of one address for the control plane's namespace, and its announcement. What is wrong
+// with an address keeps one that is announced, and announces none: a HostedCluster that says that the bridge works, its author can make
+// himself.
 func (in Input) pools() []runtime.ApplyConfiguration {
 	vip := VirtualIP(in.Bridge)
-	if !vip.IsValid() {
+	if !vip.IsValid() || len(in.virtualIP()) > 0 && !in.announced() {
 		return nil
 	}
-	b, namespace := in.Bridge, in.Settings.MetalLBNamespace
-	name := names.Abroad(b.Namespace, b.Name)
+	b, key := in.Bridge, PoolKey(in.Settings, in.Bridge)
+	namespace, name := key.Namespace, key.Name
 	return []runtime.ApplyConfiguration{
 		of(b, metallb.GroupVersion, "IPAddressPool", namespace, name, metallb.PoolSpec{
-			Addresses: []string{netip.PrefixFrom(vip, vip.BitLen()).String()}, AutoAssign: true,
+			Addresses: []string{pooled(vip)}, AutoAssign: true,
 			AllocateTo: &metallb.Allocation{Namespaces: []string{ControlPlane(b)}},
 		}),
 		of(b, metallb.GroupVersion, "L2Advertisement", namespace, name, metallb.AdvertisementSpec{IPAddressPools: []string{name}}),
 	}
+}
+
+// pooled is an address as a pool has it.
+func pooled(vip netip.Addr) string { return netip.PrefixFrom(vip, vip.BitLen()).String() }
+
+// announced says whether MetalLB has the bridge's address.
+func (in Input) announced() bool {
+	vip := VirtualIP(in.Bridge)
+	return in.Pool != nil && vip.IsValid() && slices.Equal(in.Pool.Spec.Addresses, []string{pooled(vip)})
 }
 
 func secret(b *dpuv1.DPUHCPBridge, key types.NamespacedName, data map[string][]byte) runtime.ApplyConfiguration {

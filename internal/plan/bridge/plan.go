@@ -5,6 +5,8 @@ package bridge
 import (
 	"fmt"
 	"net/netip"
+	"regexp"
+	"slices"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -66,6 +68,8 @@ type Approval struct {
 	// API are addresses of the hosted API, and ServiceNetworks are the hosted Services', which no kubelet may claim.
 	API             []netip.Addr
 	ServiceNetworks []netip.Prefix
+	// NoRebootstrap: a DPU whose Node exists gets no bootstrap certificate.
+	NoRebootstrap bool
 }
 
 // Of says what one bridge becomes.
@@ -142,15 +146,16 @@ func (in Input) prerequisites() (all []finding.Finding) {
 
 // occupied says who else has the control plane's namespace. HyperShift joins namespace and name by a dash, so that two HostedClusters can
 // mean one, and puts a control plane into any namespace of that name, whoever made it. Once ours is there, those that come later wait.
+// Who comes first, the API server's clock says: labels of ours the author of a bridge can write himself.
 func (in Input) occupied() []finding.Finding {
 	b, name := in.Bridge, ControlPlane(in.Bridge)
 	taken := finding.Wrong(dpuv1.ConditionReady, "NamespaceTaken").At("metadata.name")
-	switch ns := in.Namespace; {
-	case in.cluster() != nil:
-		return nil
-	case len(in.Neighbours) > 0:
+	switch ns, hc := in.Namespace, in.cluster(); {
+	case slices.ContainsFunc(in.Neighbours, func(other *hyperv1.HostedCluster) bool { return hc == nil || older(other, hc) }):
 		return one(taken.Say("the control plane would be in namespace %s, which is that of another HostedCluster, whose namespace and name give the same joined by a dash: give the bridge another name", name))
-	case ns == nil || ns.Labels[controlPlaneLabel] == "true" && Reported(b): // of our own hosted cluster, which is made anew
+	case ns == nil || ns.Labels[controlPlaneLabel] == "true" && in.works(): // of our own hosted cluster, maybe an earlier one
+		return nil
+	case hc != nil && !ns.CreationTimestamp.Before(&hc.CreationTimestamp): // made for it
 		return nil
 	}
 	if (permit.Reference{From: b.Namespace, Namespace: name, Annotations: in.Namespace.Annotations}).Allowed() {
@@ -190,10 +195,13 @@ func (in Input) approve(p *Plan) {
 	switch {
 	case hc != nil && hc.DeletionTimestamp != nil:
 		p.Find(finding.Wait(dpuv1.ConditionCSRAutoApprovalActive, "HostedClusterTerminating").Say("nothing is approved in a hosted cluster that is being deleted"))
+	case hc != nil && len(in.occupied()) > 0:
+		p.Find(finding.Wrong(dpuv1.ConditionCSRAutoApprovalActive, "NamespaceTaken").Say("nothing is approved by way of namespace %s, which is another's", ControlPlane(in.Bridge)))
 	case key.Name != "":
 		p.Approve = &Approval{
 			Secret: key, Cluster: ClusterKey(in.Bridge), API: APIAddresses(in.Bridge, hc), ServiceNetworks: ServiceNetworks(hc),
-			Server: fmt.Sprintf("https://kube-apiserver.%s.svc:6443", endpoint.ControlPlaneNamespace(hc)),
+			NoRebootstrap: in.Bridge.Spec.Rebootstrap == dpuv1.NeverRebootstrap,
+			Server:        fmt.Sprintf("https://kube-apiserver.%s.svc:6443", endpoint.ControlPlaneNamespace(hc)),
 		}
 	}
 }
@@ -241,6 +249,28 @@ func Reported(b *dpuv1.DPUHCPBridge) bool {
 }
 
 func denied(condition, namespace string) finding.Finding {
-	return finding.Wait(condition, "NamespaceNotGranted").
+	return finding.Wait(condition, plan.GuestNotGranted).
 		Say("the operator may not read Secrets in namespace %s: %s", namespace, plan.Granting(namespace, "dpu-bridge", "bridge.namespaces"))
+}
+
+// notGranted is how an API server says that a Role is missing (apiserver, pkg/endpoints/handlers/responsewriters/errors.go,
+// forbiddenMessage). What admission forbids reads otherwise.
+var notGranted = regexp.MustCompile(`cannot \w+ resource "[^"]*" in API group "[^"]*" in the namespace "([-a-z0-9]+)"`)
+
+// Ungranted says of each namespace in which an API server says that we may not do something how that is granted.
+func (s Settings) Ungranted(condition, said string) (all []finding.Finding) {
+	named := map[string]bool{}
+	for _, found := range notGranted.FindAllStringSubmatch(said, -1) {
+		namespace := found[1]
+		if named[namespace] {
+			continue
+		}
+		named[namespace] = true
+		granting := plan.Granting(namespace, "dpu-bridge", "bridge.namespaces")
+		if namespace == s.MetalLBNamespace {
+			granting = fmt.Sprintf("kubectl apply -n %s -k config/components/metallb, or, where Helm installed it, name the address's network in the chart's flags.bridge-virtual-ips", namespace)
+		}
+		all = append(all, finding.Wait(condition, plan.GuestNotGranted).Say("the operator may not write what bridges need in namespace %s: %s", namespace, granting))
+	}
+	return all
 }

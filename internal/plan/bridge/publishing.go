@@ -106,9 +106,9 @@ func (in Input) metallb() []finding.Finding {
 // virtualIP judges whether MetalLB may announce it. It answers ARP for any address that it is given, the gateway's and a Node's too, and
 // a bridge's author need not be one who may write its pools.
 func (in Input) virtualIP() []finding.Finding {
-	vip, works := VirtualIP(in.Bridge), in.cluster() != nil || Reported(in.Bridge)
+	vip := VirtualIP(in.Bridge)
 	wrong := func(reason string) finding.Builder {
-		if works { // it cannot be changed: to hold the rest back mends nothing
+		if in.works() { // it cannot be changed: to hold the rest back mends nothing
 			return finding.Fails(dpuv1.ConditionMetalLBConfigured, reason).At("spec.metalLBVirtualIP")
 		}
 		return finding.Wrong(dpuv1.ConditionMetalLBConfigured, reason).At("spec.metalLBVirtualIP")
@@ -119,13 +119,17 @@ func (in Input) virtualIP() []finding.Finding {
 			vip, cmp.Or(listed(in.Settings.VirtualIPs), "none")))
 	case slices.ContainsFunc(in.Nodes, func(n corev1.Node) bool { return has(n, vip.String()) }):
 		return one(wrong("VirtualIPInUse").Say("metalLBVirtualIP %s is the address of a Node of the management cluster: choose one that nobody has", vip))
-	case !works && slices.ContainsFunc(in.Rivals, in.announces):
+	case !in.announced() && slices.ContainsFunc(in.Rivals, in.announces):
 		return one(wrong("VirtualIPInUse").Say("metalLBVirtualIP %s is that of another bridge, which has its hosted cluster: choose one that nobody has", vip))
 	}
 	return nil
 }
 
-// announces says whether a rival has our virtual IP: of two that wait neither has.
+// works says whether the bridge has its hosted cluster, or had one.
+func (in Input) works() bool { return in.cluster() != nil || Reported(in.Bridge) }
+
+// announces says whether a rival has our virtual IP: who is announced has it, else the one that works. Of two that wait neither has.
 func (in Input) announces(r Rival) bool {
-	return announceOne(r.DPUHCPBridge, in.Bridge) && (in.rival(r).cluster() != nil || Reported(r.DPUHCPBridge))
+	theirs := in.rival(r)
+	return announceOne(r.DPUHCPBridge, in.Bridge) && (theirs.announced() || !in.works() && theirs.works())
 }

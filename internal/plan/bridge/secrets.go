@@ -43,6 +43,10 @@ func (in Input) secrets() (all []finding.Finding) {
 				Say("%s names Secret %s/%s, which %s", s.field, in.Bridge.Namespace, s.name, problem))
 		}
 	}
+	if in.Polled {
+		all = append(all, finding.Note(kind, "SecretsPolled").
+			Say("changes of the bridge's Secrets may be seen a minute late: the bridges of namespace %s, or of all namespaces, refer to more Secrets than the operator watches; nothing else follows from it", in.Bridge.Namespace))
+	}
 	return append(all, in.key()...)
 }
 

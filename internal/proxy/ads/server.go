@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"net"
 	"os"
@@ -19,6 +18,7 @@ import (
 	serverv3 "github.com/envoyproxy/go-control-plane/pkg/server/v3"
 	"google.golang.org/grpc"
 
+	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/flock"
 	"github.com/cldmnky/oooi/internal/proxy/translate"
 )
@@ -117,10 +117,7 @@ type locked struct {
 func (l locked) Close() error { return errors.Join(l.Listener.Close(), l.lock.Close()) }
 
 func listen(socket string) (net.Listener, error) {
-	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("removing the socket of an earlier run: %w", err)
-	}
-	listener, err := net.Listen("unix", socket)
+	listener, err := daemon.ListenUnix(socket)
 	if err != nil {
 		return nil, fmt.Errorf("listening for Envoy: %w", err)
 	}

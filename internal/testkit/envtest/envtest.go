@@ -28,8 +28,8 @@ import (
 type Cluster struct {
 	// Admin may do anything.
 	Admin *rest.Config
-	// Manager may do what config/rbac allows the operator.
-	Manager *rest.Config
+	// Manager may do what config/rbac allows the operator, and Bridges what it allows one that serves bridges alone.
+	Manager, Bridges *rest.Config
 
 	env       *envtest.Environment
 	collector *exec.Cmd
@@ -71,7 +71,7 @@ func Start(bare bool) (*Cluster, error) {
 	if !bare {
 		err = c.InstallForeign()
 	}
-	if err = errors.Join(err, c.addManager(), c.collect(assets)); err != nil {
+	if err = errors.Join(err, c.addManagers(), c.collect(assets)); err != nil {
 		return nil, errors.Join(err, c.Stop())
 	}
 	return c, nil
@@ -127,32 +127,35 @@ func (c *Cluster) HoldCollector() (goOn func() error, err error) {
 	return func() error { return c.collector.Process.Signal(syscall.SIGCONT) }, c.collector.Process.Signal(syscall.SIGSTOP)
 }
 
-// addManager makes a user with the operator's own ClusterRoles: what it lacks, a test finds.
-func (c *Cluster) addManager() error {
+// Managers are the users Manager and Bridges: who grants them more binds it to both.
+var Managers = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "oooi-manager"}, {APIGroup: rbacv1.GroupName, Kind: "User", Name: "oooi-bridges"}}
+
+// addManagers makes users with the operator's own ClusterRoles: what it lacks, a test finds.
+func (c *Cluster) addManagers() error {
 	admin, err := client.New(c.Admin, client.Options{})
 	if err != nil {
 		return err
 	}
-	const name = "oooi-manager"
-	for _, file := range []string{"role.yaml", "vlan_role.yaml", "bridge_role.yaml"} {
+	for file, who := range map[string][]rbacv1.Subject{"role.yaml": Managers, "vlan_role.yaml": Managers[:1], "bridge_role.yaml": Managers} {
 		role := &rbacv1.ClusterRole{}
 		if err := readYAML(filepath.Join(root(), "config/rbac", file), role); err != nil {
 			return err
 		}
 		binding := &rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: role.Name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: name}},
+			ObjectMeta: metav1.ObjectMeta{Name: role.Name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name}, Subjects: who,
 		}
 		if err := errors.Join(admin.Create(context.Background(), role), admin.Create(context.Background(), binding)); err != nil {
 			return err
 		}
 	}
-	user, err := c.env.AddUser(envtest.User{Name: name}, c.Admin)
-	if err != nil {
-		return err
+	for i, as := range []**rest.Config{&c.Manager, &c.Bridges} {
+		user, err := c.env.AddUser(envtest.User{Name: Managers[i].Name}, c.Admin)
+		if err != nil {
+			return err
+		}
+		*as = user.Config()
+		(*as).QPS = -1
 	}
-	c.Manager = user.Config()
-	c.Manager.QPS = -1
 	return nil
 }
 

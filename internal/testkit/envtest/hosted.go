@@ -38,8 +38,12 @@ func StartHosted(names ...string) (*Hosted, error) {
 		return nil, err
 	}
 	certificate, key := filepath.Join(h.files, "tls.crt"), filepath.Join(h.files, "tls.key")
-	if h.trust, err = selfSigned(certificate, key, names); err != nil {
+	var private []byte
+	if h.trust, private, err = SelfSigned(names...); err != nil {
 		return nil, fmt.Errorf("making the hosted cluster's certificate: %w", err)
+	}
+	if err := errors.Join(os.WriteFile(certificate, h.trust, 0o600), os.WriteFile(key, private, 0o600)); err != nil {
+		return nil, err
 	}
 	h.env.ControlPlane.GetAPIServer().Configure().Append("tls-sni-cert-key", certificate+","+key)
 	if h.Admin, err = h.env.Start(); err != nil {
@@ -66,10 +70,11 @@ func Kubeconfig(server string, ca []byte, user *rest.Config) clientcmdapi.Config
 	}
 }
 
-func selfSigned(certificateFile, keyFile string, names []string) ([]byte, error) {
+// SelfSigned is a server's certificate for names, and its key, as PEM.
+func SelfSigned(names ...string) (certificate, private []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "hosted"}, DNSNames: names, NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(24 * time.Hour),
@@ -77,13 +82,8 @@ func selfSigned(certificateFile, keyFile string, names []string) ([]byte, error)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	private, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		return nil, err
-	}
-	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	return certificate, errors.Join(os.WriteFile(certificateFile, certificate, 0o600),
-		os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private}), 0o600))
+	keyDER, err := x509.MarshalECPrivateKey(key)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}), err
 }

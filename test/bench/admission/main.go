@@ -40,12 +40,12 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 	"github.com/cldmnky/oooi/internal/webhook"
+	"github.com/cldmnky/oooi/test/bench/internal/objects"
 	"github.com/cldmnky/oooi/test/bench/internal/table"
 )
 
 const (
 	address = "localhost:29443"
-	release = "quay.io/openshift-release-dev/ocp-release:4.20.4-multi"
 	wanted  = 20 * time.Millisecond
 )
 
@@ -90,11 +90,13 @@ func run(ctx context.Context, bridges, reviews int) error {
 		allowed bool
 		review  func(n int) admissionv1.AdmissionRequest
 	}{
-		{"a new bridge", true, func(n int) admissionv1.AdmissionRequest { return creating(n%bridges, "spare", release) }},
+		{"a new bridge", true, func(n int) admissionv1.AdmissionRequest { return creating(n%bridges, "spare", objects.Release) }},
 		{"a new bridge, refused: no image", false, func(n int) admissionv1.AdmissionRequest {
 			return creating(n%bridges, "spare", "quay.io/openshift-release-dev/ocp-release:4.99.0")
 		}},
-		{"a new bridge, refused: second claimant", false, func(n int) admissionv1.AdmissionRequest { return creating(n%bridges, dpusOf(n%bridges), release) }},
+		{"a new bridge, refused: second claimant", false, func(n int) admissionv1.AdmissionRequest {
+			return creating(n%bridges, dpusOf(n%bridges), objects.Release)
+		}},
 	} {
 		for _, atOnce := range []int{1, 4} {
 			took, err := measure(ctx, ask, reviews, atOnce, c.allowed, c.review)
@@ -124,6 +126,10 @@ func at(n int, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace(n), Name: name}
 }
 
+func dpuClusterOf(n int, name string) *dpf.DPUCluster {
+	return &dpf.DPUCluster{ObjectMeta: at(n, name), Spec: dpf.DPUClusterSpec{Type: dpf.TypeStatic}}
+}
+
 func bridgeOf(n int, name, dpuCluster, release string) *dpuv1.DPUHCPBridge {
 	return &dpuv1.DPUHCPBridge{
 		TypeMeta: metav1.TypeMeta{APIVersion: dpuv1.GroupVersion.String(), Kind: "DPUHCPBridge"}, ObjectMeta: at(n, name),
@@ -140,30 +146,18 @@ func populate(ctx context.Context, config *rest.Config, bridges int) error {
 	if err != nil {
 		return err
 	}
-	create := func(objects ...client.Object) error {
-		for _, o := range objects {
-			if err := api.Create(ctx, o); err != nil {
-				return fmt.Errorf("creating %T %s/%s: %w", o, o.GetNamespace(), o.GetName(), err)
-			}
-		}
-		return nil
-	}
-	if err := create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "images"}, Data: map[string]string{"4.20.4": "quay.io/example/bluefield:4.20.4"}}); err != nil {
+	if err := objects.Create(ctx, api, objects.Images("images")); err != nil {
 		return err
 	}
 	for n := range min(bridges, 20) {
-		key := "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f"
-		if err := create(
-			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace(n)}},
-			&corev1.Secret{ObjectMeta: at(n, "ssh-key"), Data: map[string][]byte{bridge.SSHKeyKey: []byte(key)}},
-			&corev1.Secret{ObjectMeta: at(n, "pull-secret"), Data: map[string][]byte{bridge.PullSecretKey: []byte(`{"auths": {"quay.io": {"auth": "dTpw"}}}`)}},
-			&dpf.DPUCluster{ObjectMeta: at(n, "spare"), Spec: dpf.DPUClusterSpec{Type: dpf.TypeStatic}},
-		); err != nil {
+		err := objects.Create(ctx, api, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace(n)}},
+			objects.SSHKey(at(n, "ssh-key")), objects.PullSecret(at(n, "pull-secret")), dpuClusterOf(n, "spare"))
+		if err != nil {
 			return err
 		}
 	}
 	for n := range bridges {
-		if err := create(&dpf.DPUCluster{ObjectMeta: at(n, dpusOf(n)), Spec: dpf.DPUClusterSpec{Type: dpf.TypeStatic}}, bridgeOf(n, fmt.Sprintf("b%d", n), dpusOf(n), release)); err != nil {
+		if err := objects.Create(ctx, api, dpuClusterOf(n, dpusOf(n)), bridgeOf(n, fmt.Sprintf("b%d", n), dpusOf(n), objects.Release)); err != nil {
 			return err
 		}
 	}
@@ -208,7 +202,7 @@ func serve(ctx context.Context, config *rest.Config, dir string) (func(admission
 // served waits for the first answer, which waits for the caches.
 func served(ctx context.Context, ask func(admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error)) error {
 	for deadline := time.Now().Add(time.Minute); ; {
-		answer, err := ask(creating(0, "spare", release))
+		answer, err := ask(creating(0, "spare", objects.Release))
 		if err == nil && answer.Allowed && len(answer.Warnings) > 0 && answer.Warnings[0] != "" {
 			return nil
 		}

@@ -7,40 +7,24 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
 	"net"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
-	"strings"
-	"syscall"
 	"time"
 
-	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
-	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
-	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/controller"
-	"github.com/cldmnky/oooi/internal/dpf"
-	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
-	"github.com/cldmnky/oooi/internal/testkit/hypershift"
 	"github.com/cldmnky/oooi/test/bench/internal/audited"
+	"github.com/cldmnky/oooi/test/bench/internal/objects"
 	"github.com/cldmnky/oooi/test/bench/internal/table"
 )
 
-const (
-	namespace = "clusters"
-	release   = "quay.io/openshift-release-dev/ocp-release:4.20.4-multi"
-	// hostedAPI is where the names of all hosted APIs lead, with the port that they have (plan/bridge, approve).
-	hostedAPI, hostedPort = "127.64.43.1", "6443"
-)
+// hostedAPI is where the names of all hosted APIs lead, with the port that they have (plan/bridge, approve).
+const hostedAPI, hostedPort = "127.64.43.1", "6443"
 
 func main() {
 	bridges := flag.Int("bridges", 200, "how many DPUHCPBridges, each with a DPUCluster and Secrets of its own")
@@ -109,78 +93,33 @@ func run(ctx context.Context, bridges int, idle time.Duration, binary string) er
 
 func name(n int) string { return fmt.Sprintf("b%d", n) }
 
-func at(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
-
 // apis are the names by which hosted APIs are dialled.
 func apis(bridges int) (all []string) {
 	for n := range bridges {
-		all = append(all, fmt.Sprintf("kube-apiserver.%s-%s.svc", namespace, name(n)))
+		all = append(all, fmt.Sprintf("kube-apiserver.%s-%s.svc", objects.Namespace, name(n)))
 	}
 	return all
 }
 
 // populate makes the bridges and what they refer to.
 func (b bench) populate(ctx context.Context) error {
-	all := []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "metallb-system"}},
-		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast", Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}}, Provisioner: "example.com/fast"},
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "ocp-bluefield-images"}, Data: map[string]string{"4.20.4": "quay.io/example/bluefield:4.20.4"}},
-	}
+	all := objects.Shared()
 	for n := range b.bridges {
-		all = append(all,
-			&corev1.Secret{ObjectMeta: at(name(n) + "-ssh"), Data: map[string][]byte{bridge.SSHKeyKey: []byte("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f")}},
-			&corev1.Secret{ObjectMeta: at(name(n) + "-pull"), Data: map[string][]byte{bridge.PullSecretKey: []byte(`{"auths": {"quay.io": {"auth": "dTpw"}}}`)}},
-			&dpf.DPUCluster{ObjectMeta: at(name(n)), Spec: dpf.DPUClusterSpec{Type: "example.com/hosted"}},
-			&dpuv1.DPUHCPBridge{ObjectMeta: at(name(n)), Spec: dpuv1.DPUHCPBridgeSpec{
-				DPUClusterRef: dpuv1.DPUClusterReference{Name: v1alpha1.ObjectName(name(n))}, BaseDomain: "example.com", OCPReleaseImage: release,
-				SSHKey: dpuv1.SecretName(name(n) + "-ssh"), PullSecret: dpuv1.SecretName(name(n) + "-pull"),
-				ExposeThroughLoadBalancer: true, MetalLBVirtualIP: v1alpha1.IPAddress(fmt.Sprintf("198.18.%d.%d", n/250, 1+n%250)),
-			}})
+		all = append(all, objects.Bridge(n, name(n))...)
 	}
-	for _, o := range all {
-		if err := b.api.Create(ctx, o); err != nil {
-			return fmt.Errorf("creating %T %s: %w", o, o.GetName(), err)
-		}
-	}
-	return nil
+	return objects.Create(ctx, b.api, all...)
 }
 
 // manage runs the manager where the names of hosted APIs lead to the one that there is.
 func (b bench) manage(ctx context.Context, binary string) error {
-	listener, err := net.Listen("tcp", net.JoinHostPort(hostedAPI, hostedPort))
-	if err != nil {
+	if err := audited.Relay(ctx, net.JoinHostPort(hostedAPI, hostedPort), b.hosted.Admin.Host); err != nil {
 		return err
 	}
-	context.AfterFunc(ctx, func() { _ = listener.Close() })
-	go relay(listener, strings.Trim(strings.TrimPrefix(b.hosted.Admin.Host, "https:"), "/"))
-	hosts := filepath.Join(os.TempDir(), "oooi-bridges-hosts")
-	if err := os.WriteFile(hosts, []byte("127.0.0.1 localhost\n"+hostedAPI+" "+strings.Join(apis(b.bridges), "\n"+hostedAPI+" ")+"\n"), 0o600); err != nil {
-		return err
+	hosts := map[string]string{}
+	for _, api := range apis(b.bridges) {
+		hosts[api] = hostedAPI
 	}
-	manager := exec.CommandContext(ctx, "sh", "-c", `mount --bind "$0" /etc/hosts && exec "$@"`, hosts, //nolint:gosec // both are ours
-		binary, "manager", "--metrics-bind-address=0", "--bridge-virtual-ips=198.18.0.0/16", "--health-probe-bind-address=0", "--image=e2e.local/oooi:dev", "--envoy-image=e2e.local/envoy:lab")
-	manager.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
-	return b.Manage(manager)
-}
-
-// relay connections to an address.
-func relay(from net.Listener, to string) {
-	for {
-		here, err := from.Accept()
-		if err != nil {
-			return // it is closed
-		}
-		go func() {
-			defer here.Close()
-			there, err := net.Dial("tcp", to)
-			if err != nil {
-				return
-			}
-			defer there.Close()
-			go io.Copy(there, here) //nolint:errcheck // whichever way ends first, both are closed
-			_, _ = io.Copy(here, there)
-		}()
-	}
+	return b.ManageWith(ctx, hosts, binary, "manager", "--metrics-bind-address=0", "--bridge-virtual-ips=198.18.0.0/16", "--health-probe-bind-address=0", "--image=e2e.local/oooi:dev", "--envoy-image=e2e.local/envoy:lab")
 }
 
 // hyperShift serves each HostedCluster as soon as it is asked for.
@@ -190,17 +129,8 @@ func (b bench) hyperShift(ctx context.Context) error {
 		return err
 	}
 	for n := range b.bridges {
-		hc, pool := &hyperv1.HostedCluster{}, &hyperv1.NodePool{}
-		for _, o := range []client.Object{hc, pool} {
-			if err := b.Until(ctx, func() (bool, error) {
-				err := b.api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name(n)}, o)
-				return err == nil, client.IgnoreNotFound(err)
-			}); err != nil {
-				return err
-			}
-		}
-		if err := hypershift.Serve(ctx, b.api, hc, pool, kubeconfig); err != nil {
-			return fmt.Errorf("serving HostedCluster %s: %w", hc.Name, err)
+		if err := objects.Serve(ctx, b.Cluster, b.api, name(n), kubeconfig); err != nil {
+			return err
 		}
 	}
 	return nil

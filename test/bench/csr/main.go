@@ -7,9 +7,6 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"flag"
 	"fmt"
 	"os"
@@ -20,11 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	certv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -38,6 +32,7 @@ import (
 	"github.com/cldmnky/oooi/internal/observe"
 	testenv "github.com/cldmnky/oooi/internal/testkit/envtest"
 	"github.com/cldmnky/oooi/test/bench/internal/heap"
+	"github.com/cldmnky/oooi/test/bench/internal/objects"
 	"github.com/cldmnky/oooi/test/bench/internal/table"
 )
 
@@ -104,15 +99,7 @@ type bench struct {
 
 // prepare writes the kubeconfig, and lets node-bootstrapper ask.
 func (b *bench) prepare(ctx context.Context) (err error) {
-	if b.admin, err = kubernetes.NewForConfig(b.config); err != nil {
-		return err
-	}
-	kubelet := rest.CopyConfig(b.config)
-	kubelet.Impersonate = rest.ImpersonationConfig{
-		UserName: "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper",
-		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:openshift-machine-config-operator", "system:authenticated"},
-	}
-	if b.kube, err = kubernetes.NewForConfig(kubelet); err != nil {
+	if b.admin, b.kube, err = objects.Clients(ctx, b.config); err != nil {
 		return err
 	}
 	if b.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
@@ -122,18 +109,8 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := b.admin.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster.Namespace}}, metav1.CreateOptions{}); err != nil {
-		return err
-	}
-	kubeconfig := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: secret.Name}, Data: map[string][]byte{guest.KubeconfigKey: text}}
-	if _, err := b.admin.CoreV1().Secrets(secret.Namespace).Create(ctx, kubeconfig, metav1.CreateOptions{}); err != nil {
-		return err
-	}
-	_, err = b.admin.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "may-ask"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node-bootstrapper"},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "system:authenticated"}},
-	}, metav1.CreateOptions{})
-	return err
+	return objects.Create(ctx, b.management, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster.Namespace}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: secret.Name}, Data: map[string][]byte{guest.KubeconfigKey: text}})
 }
 
 // has makes DPUs whose OS is installed, and waits until a request is no more taken for one of an earlier life (internal/csr).
@@ -142,22 +119,7 @@ func (b *bench) has(ctx context.Context, prefix string, count int) (err error) {
 	group.SetLimit(8)
 	for i := range count {
 		name := fmt.Sprintf("%s-%d", prefix, i)
-		group.Go(func() error {
-			d := &unstructured.Unstructured{Object: map[string]any{
-				"metadata": map[string]any{"namespace": cluster.Namespace, "name": name},
-				"spec": map[string]any{
-					"dpuNodeName": "host", "dpuDeviceName": name, "bfb": "bfb", "serialNumber": name,
-					"cluster": map[string]any{"name": cluster.Name, "namespace": cluster.Namespace},
-				},
-			}}
-			d.SetGroupVersionKind(dpf.GroupVersion.WithKind("DPU"))
-			if err := b.management.Create(making, d); err != nil {
-				return err
-			}
-			installed := fmt.Sprintf(`{"status": {"phase": "Ready", "conditions": [{"type": %q, "status": "True", "reason": "Bench", "message": "", "lastTransitionTime": %q}]}}`,
-				dpf.ConditionOSInstalled, time.Now().UTC().Format(time.RFC3339))
-			return b.management.Status().Patch(making, d, client.RawPatch(types.MergePatchType, []byte(installed)))
-		})
+		group.Go(func() error { return objects.CreateDPU(making, b.management, name, cluster) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
@@ -171,7 +133,7 @@ func (b *bench) has(ctx context.Context, prefix string, count int) (err error) {
 
 // begin has an approver work; what it returns ends it.
 func (b *bench) begin(ctx context.Context) (see func() guest.ApprovalState, end func()) {
-	approvals := guest.NewApprovals(b.admin.CoreV1(), b, func(_ types.NamespacedName, a guest.Approved) {
+	approvals := guest.NewApprovals(b.admin.CoreV1(), b, func(_ types.NamespacedName, a guest.Notice) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.approved[a.Name] = time.Now()
@@ -268,14 +230,11 @@ func (b *bench) since(name string) time.Time {
 
 // asks sends a CSR as a kubelet does.
 func (b *bench) asks(ctx context.Context, name, host string) error {
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{Organization: []string{"system:nodes"}, CommonName: "system:node:" + host}}, b.key)
+	r, err := objects.CSR(b.key, name, host)
 	if err != nil {
 		return err
 	}
-	_, err = b.kube.CertificatesV1().CertificateSigningRequests().Create(ctx, &certv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: certv1.CertificateSigningRequestSpec{
-		Request: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), SignerName: certv1.KubeAPIServerClientKubeletSignerName,
-		Usages: []certv1.KeyUsage{certv1.UsageDigitalSignature, certv1.UsageClientAuth},
-	}}, metav1.CreateOptions{})
+	_, err = b.kube.CertificatesV1().CertificateSigningRequests().Create(ctx, r, metav1.CreateOptions{})
 	return err
 }
 

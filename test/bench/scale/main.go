@@ -9,15 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/test/bench/internal/audited"
+	"github.com/cldmnky/oooi/test/bench/internal/objects"
 	"github.com/cldmnky/oooi/test/bench/internal/table"
 )
 
@@ -78,58 +75,18 @@ func run(ctx context.Context, infras int, idle time.Duration, binary string) err
 	return t.End()
 }
 
-// create makes n hosted clusters with all that an Infra reads of each.
-func create(ctx context.Context, c *audited.Cluster, n int) error {
+// create makes Infras, and all that each reads of its hosted cluster.
+func create(ctx context.Context, c *audited.Cluster, infras int) error {
 	api, err := client.New(c.Config, client.Options{})
 	if err != nil {
 		return err
 	}
-	template, err := os.ReadFile("internal/controller/testdata/hosted.yaml")
-	if err != nil {
-		return err
-	}
-	const infra = `
----
-apiVersion: hostedcluster.densityops.com/v1alpha1
-kind: Infra
-metadata: {name: CLUSTER, namespace: NAMESPACE}
-spec:
-  hostedClusterRef: {name: CLUSTER}
-  networkConfig: {cidr: CIDR, networkAttachmentDefinition: CLUSTER-vlan}
-`
-	for i := range n {
-		name := fmt.Sprintf("t%d", i)
-		text := strings.NewReplacer("CLUSTER", name, "NAMESPACE", "clusters", "CIDR", fmt.Sprintf("10.%d.%d.0/24", i/250, i%250),
-			"LITERAL", fmt.Sprintf("203.0.%d.%d", 113+i/250, 1+i%250)).Replace(string(template) + infra)
-		if err := createAll(ctx, api, text); err != nil {
-			return fmt.Errorf("hosted cluster %s: %w", name, err)
+	for n := range infras {
+		if err := objects.CreateInfra(ctx, api, n, fmt.Sprintf("t%d", n), ""); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-func createAll(ctx context.Context, api client.Client, text string) error {
-	for dec := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096); ; {
-		o := &unstructured.Unstructured{}
-		if err := dec.Decode(o); err != nil {
-			return nil // the end of the text
-		}
-		if len(o.Object) == 0 {
-			continue
-		}
-		o.SetUID("")
-		status := o.DeepCopy()
-		if err := api.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) { // all share one namespace
-			return err
-		}
-		if _, has := status.Object["status"]; !has || o.GetKind() == "EndpointSlice" {
-			continue
-		}
-		status.SetResourceVersion(o.GetResourceVersion())
-		if err := api.Status().Update(ctx, status); err != nil {
-			return err
-		}
-	}
 }
 
 // awaitCreated waits until the manager has created so many of each resource.
@@ -139,7 +96,7 @@ func awaitCreated(ctx context.Context, c *audited.Cluster, wanted map[string]int
 		created, where := map[string]int{}, map[bool]string{true: " in the control plane"}
 		for _, w := range writes {
 			if w.Created() {
-				created[w.ObjectRef.Resource+where[w.ObjectRef.Namespace != "clusters"]]++
+				created[w.ObjectRef.Resource+where[w.ObjectRef.Namespace != objects.Namespace]]++
 			}
 		}
 		for resource, each := range wanted {

@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -148,6 +149,89 @@ func neverRoutes(t *testing.T, ctx context.Context, n *scene.Neighbour, componen
 	kubectl(t, ctx, "-n", "clusters", "wait", "--for=condition=Ready=false", "pod/"+pod, "--timeout=30s")
 	must(t, setForwarding(ctx, "0"))
 	kubectl(t, ctx, "-n", "clusters", "wait", "--for=condition=Ready", "pod/"+pod, "--timeout=30s")
+}
+
+// On the pod network a daemon that is no longer ours reaches the API and what it serves from, and nothing else.
+func TestADaemonReachesNothingElse(t *testing.T) {
+	ctx := within(t, 3*time.Minute)
+	ready(t, ctx)
+	node := kubectl(t, ctx, "get", "nodes", "-o", `jsonpath={.items[0].status.addresses[?(@.type=="InternalIP")].address}`)
+	dns := podAddress(t, ctx, "kube-system", "k8s-app=kube-dns")
+	backend := kubectl(t, ctx, "-n", "clusters-c1", "get", "endpointslices", "-l", "kubernetes.io/service-name=ignition-server-proxy",
+		"-o", "jsonpath={.items[0].endpoints[0].addresses[0]}:{.items[0].ports[0].port}")
+	all := map[string]string{
+		"the API's Service": "10.96.0.1:443", "the API server": node + ":6443", "the kubelet": node + ":10250",
+		"a backend": backend, "another pod": dns + ":8181", "a resolver": dns + ":53",
+	}
+	reached := map[string][]string{
+		"dhcp":  {"the API server", "the API's Service"},
+		"dns":   {"a resolver", "the API server", "the API's Service"},
+		"proxy": {"a backend", "the API server", "the API's Service"},
+	}
+	netns := map[string]string{"a pod without a policy": podNamespace(t, ctx, podAddress(t, ctx, "clusters-c1", "app=kube-apiserver"))}
+	reached["a pod without a policy"] = slices.Sorted(maps.Keys(all)) // or what the others do not reach would be no news
+	for _, component := range []string{"dhcp", "dns", "proxy"} {
+		_, podIP, _ := podOf(t, ctx, component)
+		netns[component] = podNamespace(t, ctx, podIP)
+	}
+	for from, want := range reached {
+		var got []string
+		for _, to := range slices.Sorted(maps.Keys(all)) {
+			if dials(ctx, netns[from], all[to]) {
+				got = append(got, to)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s reaches %q, want %q (%v)", from, got, want, all)
+		}
+	}
+}
+
+// dials says whether a TCP connection opens out of a network namespace.
+func dials(ctx context.Context, netns, address string) bool {
+	host, port, _ := net.SplitHostPort(address)
+	_, err := lab.Lab(ctx, "exec", "nsenter", "--net="+netns, "timeout", "1", "bash", "-c", "</dev/tcp/"+host+"/"+port)
+	return err == nil
+}
+
+func podAddress(t *testing.T, ctx context.Context, namespace, selector string) string {
+	t.Helper()
+	return kubectl(t, ctx, "-n", namespace, "get", "pod", "-l", selector, "-o", "jsonpath={.items[0].status.podIP}")
+}
+
+// What stands for a pod at the API is in no container that parses what guests send.
+func TestNoTokenIsWhereGuestsAreHeard(t *testing.T) {
+	ctx := within(t, 2*time.Minute)
+	ready(t, ctx)
+	for app, guardian := range map[string]string{"dhcp": "api-proxy", "dns": "api-proxy", "proxy": "proxy"} {
+		pod, _, _ := podOf(t, ctx, app)
+		seen := 0
+		for container, mounts := range mountsOf(t, ctx, pod) {
+			if has := strings.Contains(mounts, "secrets/kubernetes.io"); has != (container == guardian) {
+				t.Errorf("container %s of %s has a token: %v:\n%s", container, pod, has, mounts)
+			}
+			seen++
+		}
+		if seen != 2 {
+			t.Errorf("%s has %d containers, want 2", pod, seen)
+		}
+	}
+}
+
+// mountsOf the containers of a pod, as their kernel lists them.
+func mountsOf(t *testing.T, ctx context.Context, pod string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for line := range strings.Lines(kubectl(t, ctx, "-n", "clusters", "get", "pod", pod, "-o", `jsonpath={range .status.containerStatuses[*]}{.name} {.containerID}{"\n"}{end}`)) {
+		container, id, _ := strings.Cut(strings.TrimSpace(line), " containerd://")
+		mounts, err := lab.Lab(ctx, "exec", "sh", "-c", `cat /proc/$(ctr -n k8s.io tasks ls | awk -v id=`+id+` '$1 == id {print $2}')/mountinfo`)
+		must(t, err)
+		if !strings.Contains(mounts, " / / ") {
+			t.Fatalf("these are not the mounts of %s:\n%s", container, mounts)
+		}
+		all[container] = mounts
+	}
+	return all
 }
 
 // podNamespace finds the network namespace that holds a pod's address.

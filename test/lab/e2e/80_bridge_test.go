@@ -97,6 +97,7 @@ func loadBalancer(t *testing.T, ctx context.Context) (uninstall func(context.Con
 	}
 	afterwards(t, uninstall)
 	kubectl(t, ctx, "apply", "-f", path)
+	kubectl(t, ctx, "apply", "-n", "metallb-system", "-k", "config/components/metallb") // which goes with the namespace
 	kubectl(t, ctx, "-n", "metallb-system", "rollout", "status", "deployment/controller", "--timeout=120s")
 	must(t, scene.Until(ctx, "MetalLB takes a pool", func(ctx context.Context) error {
 		return lab.Apply(ctx, `apiVersion: metallb.io/v1beta1

@@ -1,7 +1,7 @@
-// Package netpol enforces the ingress side of NetworkPolicies on the lab's node with nftables.
+// Package netpol enforces NetworkPolicies on the lab's node with nftables.
 //
-// Pods are routed (CNI plugin ptp), so every packet between them passes the forward hook, those to a Service with the pod's
-// address already in place. What the node itself sends, probes above all, does not, and always passes.
+// Pods are routed (CNI plugin ptp), so every packet between them passes the forward hook, and one to the node the input hook, those to a
+// Service with the pod's or node's address already in place. What the node itself sends, probes above all, passes neither, and always.
 package netpol
 
 import (
@@ -24,43 +24,74 @@ type Cluster struct {
 	Namespaces []*corev1.Namespace
 }
 
+// way is one of the two sides of a policy.
+type way struct {
+	kind      networkingv1.PolicyType
+	pod, peer string // which address of a packet is the isolated pod's, and which the peer's
+	suffix    string // of the pod's chain
+	passes    string // the verdict on what a policy lets through
+}
+
+var (
+	ingress = way{kind: networkingv1.PolicyTypeIngress, pod: "daddr", peer: "saddr", passes: "accept"}
+	egress  = way{kind: networkingv1.PolicyTypeEgress, pod: "saddr", peer: "daddr", suffix: "/out", passes: "return"} // and then ingress is judged
+)
+
+// rule is a policy's, of either side.
+type rule struct {
+	peers []networkingv1.NetworkPolicyPeer
+	ports []networkingv1.NetworkPolicyPort
+}
+
 // Ruleset is the input of `nft -f` that replaces the table inet netpol in one transaction.
 // The same objects in any order give the same text.
 func Ruleset(c Cluster) (string, error) {
 	c = c.sorted()
-	var jumps, chains strings.Builder
+	var chains strings.Builder
+	in, err := c.side(ingress, &chains)
+	if err != nil {
+		return "", err
+	}
+	out, err := c.side(egress, &chains)
+	if err != nil {
+		return "", err
+	}
+	const base = "\tchain %s {\n\t\ttype filter hook %s priority filter; policy accept;\n\t\tct state established,related accept\n\t\tjump out\n"
+	return "table inet netpol\ndelete table inet netpol\ntable inet netpol {\n" +
+		fmt.Sprintf(base, "forward", "forward") + in + "\t}\n" +
+		fmt.Sprintf(base, "input", "input") + "\t}\n" +
+		"\tchain out {\n" + out + "\t}\n" + chains.String() + "}\n", nil
+}
+
+// side writes a chain for each pod that is isolated on one side, and returns the jumps to them.
+func (c Cluster) side(w way, chains *strings.Builder) (string, error) {
+	var jumps strings.Builder
 	for _, pod := range c.Pods {
-		policies, err := c.isolating(pod)
+		policies, err := c.isolating(w, pod)
 		if err != nil {
 			return "", err
 		}
 		if len(policies) == 0 {
 			continue
 		}
-		accepts, err := c.accepts(pod, policies)
+		matches, err := c.matches(w, pod, policies)
 		if err != nil {
 			return "", err
 		}
-		writeChain(&chains, pod, accepts)
-		writeJumps(&jumps, pod)
+		w.writeChain(chains, pod, matches)
+		for _, addr := range addresses(pod) {
+			fmt.Fprintf(&jumps, "\t\t%s %s %s jump pod/%s%s\n", family(addr), w.pod, addr, pod.UID, w.suffix)
+		}
 	}
-	return "table inet netpol\ndelete table inet netpol\ntable inet netpol {\n" +
-		"\tchain forward {\n\t\ttype filter hook forward priority filter; policy accept;\n\t\tct state established,related accept\n" +
-		jumps.String() + "\t}\n" + chains.String() + "}\n", nil
+	return jumps.String(), nil
 }
 
-func writeJumps(w *strings.Builder, pod *corev1.Pod) {
-	for _, addr := range addresses(pod) {
-		fmt.Fprintf(w, "\t\t%s daddr %s jump pod/%s\n", family(addr), addr, pod.UID)
+func (w way) writeChain(to *strings.Builder, pod *corev1.Pod, matches []string) {
+	fmt.Fprintf(to, "\tchain pod/%s%s { # %s/%s%s\n", pod.UID, w.suffix, pod.Namespace, pod.Name, w.suffix)
+	for _, match := range matches {
+		fmt.Fprintf(to, "\t\t%s%s\n", match, w.passes)
 	}
-}
-
-func writeChain(w *strings.Builder, pod *corev1.Pod, accepts []string) {
-	fmt.Fprintf(w, "\tchain pod/%s { # %s/%s\n", pod.UID, pod.Namespace, pod.Name)
-	for _, match := range accepts {
-		fmt.Fprintf(w, "\t\t%saccept\n", match)
-	}
-	w.WriteString("\t\tdrop\n\t}\n")
+	to.WriteString("\t\tdrop\n\t}\n")
 }
 
 func (c Cluster) sorted() Cluster {
@@ -75,14 +106,14 @@ func (c Cluster) sorted() Cluster {
 	}
 }
 
-// isolating lists the policies that select the pod for ingress.
-func (c Cluster) isolating(pod *corev1.Pod) ([]*networkingv1.NetworkPolicy, error) {
+// isolating lists the policies that select the pod for one side.
+func (c Cluster) isolating(w way, pod *corev1.Pod) ([]*networkingv1.NetworkPolicy, error) {
 	if len(addresses(pod)) == 0 {
 		return nil, nil
 	}
 	var out []*networkingv1.NetworkPolicy
 	for _, policy := range c.Policies {
-		if policy.Namespace != pod.Namespace || !limitsIngress(policy) {
+		if policy.Namespace != pod.Namespace || !w.limits(policy) {
 			continue
 		}
 		selected, err := selects(&policy.Spec.PodSelector, pod.Labels)
@@ -96,24 +127,45 @@ func (c Cluster) isolating(pod *corev1.Pod) ([]*networkingv1.NetworkPolicy, erro
 	return out, nil
 }
 
-// limitsIngress: a policy without policyTypes is an ingress policy (networking.k8s.io/v1, NetworkPolicySpec).
-func limitsIngress(policy *networkingv1.NetworkPolicy) bool {
+// limits: a policy without policyTypes is an ingress policy, and one of egress if it has rules for that (networking.k8s.io/v1,
+// NetworkPolicySpec).
+func (w way) limits(policy *networkingv1.NetworkPolicy) bool {
 	types := policy.Spec.PolicyTypes
-	return len(types) == 0 || slices.Contains(types, networkingv1.PolicyTypeIngress)
+	if len(types) == 0 {
+		return w.kind == networkingv1.PolicyTypeIngress || len(policy.Spec.Egress) > 0
+	}
+	return slices.Contains(types, w.kind)
 }
 
-// accepts lists the nftables matches of everything that the policies let through to the pod.
-func (c Cluster) accepts(pod *corev1.Pod, policies []*networkingv1.NetworkPolicy) ([]string, error) {
+func (w way) rules(policy *networkingv1.NetworkPolicy) (all []rule) {
+	if w.kind == networkingv1.PolicyTypeEgress {
+		for _, r := range policy.Spec.Egress {
+			all = append(all, rule{r.To, r.Ports})
+		}
+		return all
+	}
+	for _, r := range policy.Spec.Ingress {
+		all = append(all, rule{r.From, r.Ports})
+	}
+	return all
+}
+
+// matches lists the nftables matches of everything that the policies let through. A named port is the isolated pod's; those of the pods
+// that it calls are not looked up, and mean none.
+func (c Cluster) matches(w way, pod *corev1.Pod, policies []*networkingv1.NetworkPolicy) ([]string, error) {
+	if w.kind == networkingv1.PolicyTypeEgress {
+		pod = &corev1.Pod{}
+	}
 	var out []string
 	for _, policy := range policies {
-		for _, rule := range policy.Spec.Ingress {
-			sources, err := c.sourceMatches(policy.Namespace, rule.From)
+		for _, r := range w.rules(policy) {
+			peers, err := c.peerMatches(w, policy.Namespace, r.peers)
 			if err != nil {
 				return nil, fmt.Errorf("NetworkPolicy %s/%s: %w", policy.Namespace, policy.Name, err)
 			}
-			for _, source := range sources {
-				for _, port := range portMatches(pod, rule.Ports) {
-					out = append(out, source+port)
+			for _, peer := range peers {
+				for _, port := range portMatches(pod, r.ports) {
+					out = append(out, peer+port)
 				}
 			}
 		}
@@ -121,8 +173,8 @@ func (c Cluster) accepts(pod *corev1.Pod, policies []*networkingv1.NetworkPolicy
 	return out, nil
 }
 
-// sourceMatches: no peer at all means everyone; peers that nobody fits mean no one.
-func (c Cluster) sourceMatches(namespace string, peers []networkingv1.NetworkPolicyPeer) ([]string, error) {
+// peerMatches: no peer at all means everyone; peers that nobody fits mean no one.
+func (c Cluster) peerMatches(w way, namespace string, peers []networkingv1.NetworkPolicyPeer) ([]string, error) {
 	if len(peers) == 0 {
 		return []string{""}, nil
 	}
@@ -130,7 +182,7 @@ func (c Cluster) sourceMatches(namespace string, peers []networkingv1.NetworkPol
 	var pods []netip.Addr
 	for _, peer := range peers {
 		if peer.IPBlock != nil {
-			out = append(out, blockMatch(peer.IPBlock))
+			out = append(out, w.blockMatch(peer.IPBlock))
 			continue
 		}
 		found, err := c.peerAddresses(namespace, peer)
@@ -139,17 +191,17 @@ func (c Cluster) sourceMatches(namespace string, peers []networkingv1.NetworkPol
 		}
 		pods = append(pods, found...)
 	}
-	return append(out, addressMatches(pods)...), nil
+	return append(out, w.addressMatches(pods)...), nil
 }
 
-func blockMatch(block *networkingv1.IPBlock) string {
+func (w way) blockMatch(block *networkingv1.IPBlock) string {
 	proto := "ip"
 	if strings.Contains(block.CIDR, ":") {
 		proto = "ip6"
 	}
-	match := fmt.Sprintf("%s saddr %s ", proto, block.CIDR)
+	match := fmt.Sprintf("%s %s %s ", proto, w.peer, block.CIDR)
 	if len(block.Except) > 0 {
-		match += fmt.Sprintf("%s saddr != { %s } ", proto, strings.Join(block.Except, ", "))
+		match += fmt.Sprintf("%s %s != { %s } ", proto, w.peer, strings.Join(block.Except, ", "))
 	}
 	return match
 }
@@ -184,7 +236,7 @@ func (c Cluster) namespaceFits(own string, selector *metav1.LabelSelector, name 
 	return selects(selector, c.Namespaces[i].Labels)
 }
 
-func addressMatches(addrs []netip.Addr) []string {
+func (w way) addressMatches(addrs []netip.Addr) []string {
 	slices.SortFunc(addrs, netip.Addr.Compare)
 	addrs = slices.Compact(addrs)
 	byFamily := map[string][]string{}
@@ -194,7 +246,7 @@ func addressMatches(addrs []netip.Addr) []string {
 	var out []string
 	for _, proto := range []string{"ip", "ip6"} {
 		if len(byFamily[proto]) > 0 {
-			out = append(out, fmt.Sprintf("%s saddr { %s } ", proto, strings.Join(byFamily[proto], ", ")))
+			out = append(out, fmt.Sprintf("%s %s { %s } ", proto, w.peer, strings.Join(byFamily[proto], ", ")))
 		}
 	}
 	return out

@@ -35,7 +35,24 @@ func TestRuleset(t *testing.T) {
 		{name: "no policy isolates nobody"},
 		{
 			name:     "a policy of egress alone does not limit ingress",
-			policies: `{podSelector: {}, policyTypes: [Egress]}`,
+			policies: `{podSelector: {matchLabels: {app: etcd}}, policyTypes: [Egress]}`,
+			want:     map[string][]string{"clusters-c1/etcd/out": {"drop"}},
+		},
+		{
+			name:     "no policyTypes and a rule for egress means both",
+			policies: `{podSelector: {matchLabels: {app: etcd}}, egress: [{ports: [{port: 6443}]}]}`,
+			want:     map[string][]string{"clusters-c1/etcd": {"drop"}, "clusters-c1/etcd/out": {"tcp dport 6443 return", "drop"}},
+		},
+		{
+			name: "what is let out may still not be let in",
+			policies: `{podSelector: {matchLabels: {app: etcd}}, policyTypes: [Egress], egress: [
+				{to: [{namespaceSelector: {matchLabels: {kind: oooi}}, podSelector: {}}]}, {to: [{ipBlock: {cidr: 192.0.2.1/32}}], ports: [{port: 443}]}]}`,
+			want: map[string][]string{"clusters-c1/etcd/out": {"ip daddr { 10.244.0.7, 10.244.0.8 } return", "ip daddr 192.0.2.1/32 tcp dport 443 return", "drop"}},
+		},
+		{
+			name:     "a named port of whom a pod calls is not looked up",
+			policies: `{podSelector: {matchLabels: {app: ignition}}, policyTypes: [Egress], egress: [{ports: [{port: https}]}]}`,
+			want:     map[string][]string{"clusters-c1/ignition/out": {"drop"}},
 		},
 		{
 			name:     "an empty policy isolates every pod of its namespace and no other",
@@ -166,6 +183,18 @@ func TestRulesetSendsEachAddressOfAnIsolatedPodToItsChain(t *testing.T) {
 	}
 	if established := strings.Index(rules, "established,related accept"); established < 0 || established > strings.Index(rules, "daddr") {
 		t.Errorf("answers must pass before anything is dropped:\n%s", rules)
+	}
+}
+
+// A packet is judged by its sender's policies wherever it goes, also to the node, and then by its receiver's.
+func TestRulesetJudgesTheSenderFirst(t *testing.T) {
+	rules, err := Ruleset(Cluster{Policies: policies(t, `{podSelector: {matchLabels: {app: etcd}}, policyTypes: [Ingress, Egress]}`), Pods: pods, Namespaces: namespaces})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sender, receiver := strings.Index(rules, "jump out"), strings.Index(rules, "ip daddr 10.244.0.6 jump pod/uid-clusters-c1-etcd\n")
+	if sender < 0 || receiver < sender || strings.Count(rules, "jump out") != 2 || !strings.Contains(rules, "ip saddr 10.244.0.6 jump pod/uid-clusters-c1-etcd/out\n") {
+		t.Errorf("want the sender's chain before the receiver's, on the forward and the input hook:\n%s", rules)
 	}
 }
 

@@ -228,6 +228,16 @@ func (c *Cluster) rss() (table.MiB, error) {
 	return table.MiB(kib / 1024), err
 }
 
+// Peak is the most resident memory that the manager had so far.
+func (c *Cluster) Peak() (table.MiB, error) {
+	var kib float64
+	err := lastLine(fmt.Sprintf("/proc/%d/status", c.manager.Process.Pid), "VmHWM:", func(line string) error {
+		_, err := fmt.Sscanf(line, "VmHWM: %f", &kib)
+		return err
+	})
+	return table.MiB(kib / 1024), err
+}
+
 // liveHeap is what of the manager's heap was live when it last collected (package runtime, GODEBUG gctrace).
 func (c *Cluster) liveHeap() (live table.MiB, err error) {
 	var before, after int

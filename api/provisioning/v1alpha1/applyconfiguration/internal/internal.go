@@ -96,6 +96,10 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: pullSecret
       type:
         namedType: com.github.cldmnky.oooi.api.provisioning.v1alpha1.SecretName
+    - name: rebootstrap
+      type:
+        namedType: com.github.cldmnky.oooi.api.provisioning.v1alpha1.RebootstrapPolicy
+      default: Allow
     - name: sshKey
       type:
         namedType: com.github.cldmnky.oooi.api.provisioning.v1alpha1.SecretName
@@ -116,6 +120,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+- name: com.github.cldmnky.oooi.api.provisioning.v1alpha1.RebootstrapPolicy
+  scalar: string
 - name: com.github.cldmnky.oooi.api.provisioning.v1alpha1.ReleaseImage
   scalar: string
 - name: com.github.cldmnky.oooi.api.provisioning.v1alpha1.SecretName

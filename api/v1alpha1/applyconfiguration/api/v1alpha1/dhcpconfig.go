@@ -33,7 +33,7 @@ type DHCPConfigApplyConfiguration struct {
 	Relays []apiv1alpha1.IPv4AddressOrCIDR `json:"relays,omitempty"`
 	// Further options to hand out.
 	Options []DHCPOptionApplyConfiguration `json:"options,omitempty"`
-	// Image of the daemon; refused unless the operator runs with --allow-image-override.
+	// Image of the daemon, of the operator's release or a newer one; refused unless the operator runs with --allow-image-override.
 	Image                       *string `json:"image,omitempty"`
 	PlacementApplyConfiguration `json:""`
 }

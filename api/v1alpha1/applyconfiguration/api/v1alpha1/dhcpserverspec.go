@@ -28,7 +28,8 @@ type DHCPServerSpecApplyConfiguration struct {
 	Relays []apiv1alpha1.IPv4AddressOrCIDR `json:"relays,omitempty"`
 	// Namespace whose VirtualMachines are looked up by hardware address for option 12. Default: none are.
 	VMNamespace *apiv1alpha1.ObjectName `json:"vmNamespace,omitempty"`
-	// Image of the daemon. Refused unless the operator runs with --allow-image-override. Default: the operator's own.
+	// Image of the daemon, of the operator's release or a newer one. Refused unless the operator runs with --allow-image-override.
+	// Default: the operator's own.
 	Image *string `json:"image,omitempty"`
 	// Where the pods run.
 	PlacementApplyConfiguration `json:""`

@@ -20,7 +20,7 @@ type DNSConfigApplyConfiguration struct {
 	BaseDomain *apiv1alpha1.DNSName `json:"baseDomain,omitempty"`
 	// Name of the hosted cluster. Default: read from the HostedCluster.
 	ClusterName *apiv1alpha1.DNSName `json:"clusterName,omitempty"`
-	// Image of the daemon; refused unless the operator runs with --allow-image-override.
+	// Image of the daemon, of the operator's release or a newer one; refused unless the operator runs with --allow-image-override.
 	Image                       *string `json:"image,omitempty"`
 	PlacementApplyConfiguration `json:""`
 }

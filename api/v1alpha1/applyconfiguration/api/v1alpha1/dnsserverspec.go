@@ -27,7 +27,8 @@ type DNSServerSpecApplyConfiguration struct {
 	UpstreamDNS []apiv1alpha1.IPAddress `json:"upstreamDNS,omitempty"`
 	// How long answers from upstream are kept at most. Default 1h.
 	CacheTTL *v1.Duration `json:"cacheTTL,omitempty"`
-	// Image of the daemon. Refused unless the operator runs with --allow-image-override. Default: the operator's own.
+	// Image of the daemon, of the operator's release or a newer one. Refused unless the operator runs with --allow-image-override.
+	// Default: the operator's own.
 	Image *string `json:"image,omitempty"`
 	// Where the pods run.
 	PlacementApplyConfiguration `json:""`

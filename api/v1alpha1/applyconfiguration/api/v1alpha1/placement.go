@@ -23,6 +23,7 @@ type PlacementApplyConfiguration struct {
 	PriorityClassName *apiv1alpha1.ObjectName `json:"priorityClassName,omitempty"`
 	// Requests and limits of the component's main container. Default: requests of 10m CPU and 32Mi memory for DHCP,
 	// 20m and 48Mi for DNS, 50m and 128Mi for the proxy (Envoy); limits of 2 CPUs each and 128Mi, 256Mi and 512Mi.
+	// The pod's second container asks for 5m and 16Mi (limit 64Mi) with DHCP and DNS, 10m and 32Mi (128Mi) with the proxy.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
 }
 

@@ -42,6 +42,11 @@ type DPUHCPBridgeSpecApplyConfiguration struct {
 	// What becomes of the hosted cluster when the DPUCluster is deleted: Retain stops approval and injection and keeps it, Delete
 	// deletes the bridge and all it made. Default Retain.
 	DPUClusterDeletionPolicy *provisioningv1alpha1.DPUClusterDeletionPolicy `json:"dpuClusterDeletionPolicy,omitempty"`
+	// Whether a DPU whose Node exists may bootstrap again, e.g. after a new installation. Allow approves its bootstrap certificate when the
+	// Node is not Ready and its kubelet has not been heard of for five minutes, and warns (event NodeBootstrapsAgain); whoever holds the
+	// token in a worker's Ignition can then take the place of a DPU that is switched off. Never approves none while the Node exists; to
+	// let the DPU join again, delete its Node in the hosted cluster. Default Allow.
+	Rebootstrap *provisioningv1alpha1.RebootstrapPolicy `json:"rebootstrap,omitempty"`
 	// OS image that ignition pins on the DPUs. Default: the BlueField container image that the mapping (ConfigMap
 	// ocp-bluefield-images in the operator's namespace) has for ocpReleaseImage.
 	MachineOSImage *provisioningv1alpha1.ReleaseImage `json:"machineOSImage,omitempty"`
@@ -146,6 +151,14 @@ func (b *DPUHCPBridgeSpecApplyConfiguration) WithMetalLBVirtualIP(value apiv1alp
 // If called multiple times, the DPUClusterDeletionPolicy field is set to the value of the last call.
 func (b *DPUHCPBridgeSpecApplyConfiguration) WithDPUClusterDeletionPolicy(value provisioningv1alpha1.DPUClusterDeletionPolicy) *DPUHCPBridgeSpecApplyConfiguration {
 	b.DPUClusterDeletionPolicy = &value
+	return b
+}
+
+// WithRebootstrap sets the Rebootstrap field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Rebootstrap field is set to the value of the last call.
+func (b *DPUHCPBridgeSpecApplyConfiguration) WithRebootstrap(value provisioningv1alpha1.RebootstrapPolicy) *DPUHCPBridgeSpecApplyConfiguration {
+	b.Rebootstrap = &value
 	return b
 }
 

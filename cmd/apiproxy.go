@@ -1,0 +1,29 @@
+package cmd
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/cldmnky/oooi/internal/daemon"
+)
+
+func newAPIProxyCommand() *cobra.Command {
+	var p daemon.APIProxy
+	var level string
+	cmd := &cobra.Command{
+		Use:   "api-proxy",
+		Short: "Hand a daemon's requests on to the API server, with the token that the daemon has not",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if p.Log, err = logger(level); err != nil {
+				return err
+			}
+			if p.Cluster, err = daemon.Cluster(); err != nil {
+				return err
+			}
+			return p.Run(cmd.Context())
+		},
+	}
+	cmd.Flags().StringVar(&p.Socket, "socket", "/api/api.sock", "unix socket that the daemon asks with --api-socket")
+	cmd.Flags().StringVar(&level, "log-level", "info", "debug, info, warn or error")
+	return cmd
+}

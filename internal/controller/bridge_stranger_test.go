@@ -1,0 +1,655 @@
+package controller_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	certv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/yaml"
+
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/metallb"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/testkit/hypershift"
+)
+
+const (
+	theirBridge = "orchid-b1"          // its control plane is also that of b1 in a namespace that ends in -orchid
+	deadUID     = "of-an-earlier-life" // of no bridge: what has it and names a bridge is that bridge's (a restore)
+	thirdParty  = "198.51.100.7"       // a Service's, and not lent to bridges
+	lent        = "192.0.2.50"
+)
+
+// ofTheVictim are words by which what is told of him is known.
+var ofTheVictim = []string{"orchid", "tulip", "rose", "lily", "thorn"}
+
+// victim has a bridge that works: HostedCluster, kubeconfig, address, control plane's namespace, and a DPU.
+type victim struct{ dpuWorld }
+
+func newVictim(t *testing.T) victim {
+	t.Helper()
+	v := victim{newDPUWorld(t)}
+	v.grants()
+	b := v.bridge()
+	b.Name, b.Spec.DPUClusterRef.Name, b.Spec.PullSecret, b.Spec.SSHKey = theirBridge, "tulip", "rose-pull", "rose-ssh"
+	v.creates(v.secret("rose-pull", corev1.DockerConfigJsonKey, `{"auths":{"thorn.example.com":{"auth":"x"}}}`), v.secret("rose-ssh", "id_rsa.pub", sshKey))
+	v.creates(v.dpuCluster("tulip", "example.com/hosted"), b)
+	v.hyperShift(theirBridge, "thorn")
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: v.controlPlane(theirBridge), Name: "kube-apiserver"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 6443}}}}
+	v.creates(
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v.controlPlane(theirBridge), Labels: map[string]string{"hypershift.openshift.io/hosted-control-plane": "true"}}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v.ns + "-kube-system"}},
+		service, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: v.ns + "-kube-system", Name: "settings"}},
+	)
+	v.reports(service, func() {
+		service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: thirdParty}}
+	})
+	node := named(&corev1.Node{}, "", "publishes")
+	v.reports(node, func() {
+		node.Status.Addresses = append(node.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: "192.0.2.1"})
+	})
+	v.installed("lily-1")
+	v.saysOf(theirBridge, dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
+	v.silent()
+	return v
+}
+
+// installed makes a DPU of his, with its operating system.
+func (v victim) installed(name string) {
+	v.t.Helper()
+	dpu := v.dpu(name, "tulip")
+	v.creates(dpu)
+	v.reports(dpu, func() {
+		dpu.Object["status"] = map[string]any{"phase": "Ready", "conditions": []any{map[string]any{
+			"type": dpf.ConditionOSInstalled, "status": "True", "reason": "Installed", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z",
+		}}}
+	})
+}
+
+// in a test of its own.
+func (v victim) in(t *testing.T) victim {
+	inner := *v.world
+	inner.t, inner.Gomega = t, NewWithT(t)
+	inner.SetDefaultEventuallyTimeout(time.Minute)
+	inner.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	return victim{dpuWorld{&inner}}
+}
+
+// namespaces that are his, or nobody's who writes bridges.
+func (v victim) namespaces() []string {
+	return []string{v.ns, v.controlPlane(theirBridge), v.ns + "-kube-system"}
+}
+
+// has is all of his, as it was written last. Of the bridge's own status its heartbeat differs from one reading to another.
+func (v victim) has() map[string]string {
+	v.t.Helper()
+	all := map[string]string{}
+	note := func(o client.Object) {
+		version := o.GetResourceVersion()
+		if b, is := o.(*dpuv1.DPUHCPBridge); is {
+			version = fmt.Sprint(b.Generation, b.Finalizers, b.Annotations, b.DeletionTimestamp)
+		}
+		all[fmt.Sprintf("%T %s", o, client.ObjectKeyFromObject(o))] = string(o.GetUID()) + " " + version
+	}
+	for _, namespace := range v.namespaces() {
+		note(sees(v.world, named(&corev1.Namespace{}, "", namespace), there))
+		for _, list := range []client.ObjectList{
+			&corev1.SecretList{}, &corev1.ConfigMapList{}, &corev1.ServiceList{}, &hyperv1.HostedClusterList{}, &hyperv1.NodePoolList{},
+			&dpuv1.DPUHCPBridgeList{}, &dpf.DPUClusterList{}, &dpf.DPUList{},
+		} {
+			v.Expect(v.api.List(v.ctx, list, client.InNamespace(namespace))).To(Succeed())
+			for _, o := range items(list) {
+				note(o)
+			}
+		}
+	}
+	for _, o := range []client.Object{&metallb.IPAddressPool{}, &metallb.L2Advertisement{}} {
+		note(sees(v.world, named(o, "metallb-system", names.Qualified(v.ns, theirBridge)), there))
+	}
+	return all
+}
+
+// written in his namespaces, and to what is his in MetalLB's, since as many writes.
+func (v victim) written(since int) (all []string) {
+	for _, call := range v.calls.written()[since:] {
+		own := strings.HasSuffix(call, "/dpuhcpbridges/"+theirBridge+"/status")
+		his := slices.ContainsFunc(v.namespaces(), func(namespace string) bool { return strings.Contains(call+"/", "/namespaces/"+namespace+"/") })
+		if his && !own || strings.HasSuffix(call, "/"+names.Qualified(v.ns, theirBridge)) {
+			all = append(all, call)
+		}
+	}
+	return all
+}
+
+// announces for a namespace what is not lent to bridges, or is another's, or goes to a namespace that was there before.
+func (v victim) announces(namespace string) (all []metallb.PoolSpec) {
+	v.t.Helper()
+	pools := &metallb.IPAddressPoolList{}
+	v.Expect(v.api.List(v.ctx, pools, client.InNamespace("metallb-system"))).To(Succeed())
+	for _, p := range pools.Items {
+		if p.Labels[names.LabelBridgeNamespace] == namespace {
+			all = append(all, p.Spec)
+		}
+	}
+	return slices.DeleteFunc(all, func(p metallb.PoolSpec) bool {
+		return slices.Equal(p.Addresses, []string{lent + "/32"}) && !slices.ContainsFunc(p.AllocateTo.Namespaces, func(n string) bool { return slices.Contains(v.namespaces(), n) })
+	})
+}
+
+// stranger may write in one namespace what the author of a bridge may, and HostedClusters and DPUs besides.
+type stranger struct {
+	victim
+	at    string
+	as    client.Client
+	named string // by himself
+	told  string // by conditions
+	error string // the API server's last answer that was one
+}
+
+func (v victim) stranger(namespace string) *stranger {
+	v.t.Helper()
+	config := rest.CopyConfig(v.cluster.Admin)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "stranger", Groups: []string{"system:authenticated"}}
+	s := &stranger{victim: v, at: namespace, as: v.clientOf(config), named: namespace}
+	everything := []string{"get", "list", "create", "update", "patch", "delete"}
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "author"}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"secrets", "configmaps"}, Verbs: everything},
+		{APIGroups: []string{dpuv1.GroupVersion.Group}, Resources: []string{"dpuhcpbridges"}, Verbs: everything},
+		{APIGroups: []string{dpf.GroupVersion.Group}, Resources: []string{"dpuclusters", "dpus"}, Verbs: everything},
+		{APIGroups: []string{hyperv1.GroupVersion.Group}, Resources: []string{"hostedclusters", "nodepools"}, Verbs: everything},
+	}}
+	if err := v.api.Create(v.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+		v.Expect(client.IgnoreAlreadyExists(err)).To(Succeed())
+		return s // he was there before
+	}
+	v.creates(role, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "author"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "author"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "stranger"}},
+	})
+	v.appliesRole("dpu-bridge", namespace)
+	for _, o := range []client.Object{v.secret("pull", corev1.DockerConfigJsonKey, `{"auths":{"quay.io":{"auth":"x"}}}`), v.secret("ssh", "id_rsa.pub", sshKey), v.dpuCluster("d1", "example.com/hosted")} {
+		o.SetNamespace(namespace)
+		v.creates(o)
+	}
+	return s
+}
+
+// writes as himself. What is refused he is told.
+func (s *stranger) writes(objects ...client.Object) {
+	s.t.Helper()
+	for _, o := range objects {
+		text, err := json.Marshal(o)
+		s.Expect(err).NotTo(HaveOccurred())
+		s.named += string(text)
+		if o.GetNamespace() == "" {
+			o.SetNamespace(s.at)
+		}
+		if err := s.as.Create(s.ctx, o); err != nil {
+			s.error = err.Error()
+		}
+	}
+}
+
+// bridge b1 of his, at node ports; edited.
+func (s *stranger) bridges(edit func(*dpuv1.DPUHCPBridge)) *dpuv1.DPUHCPBridge {
+	s.t.Helper()
+	b := s.dpuWorld.bridge()
+	b.Namespace, b.Spec.ExposeThroughLoadBalancer, b.Spec.MetalLBVirtualIP = s.at, false, ""
+	edit(b)
+	s.writes(b)
+	return b
+}
+
+// exposed has a bridge ask for an address.
+func exposed(at v1alpha1.IPAddress) func(*dpuv1.DPUHCPBridge) {
+	return func(b *dpuv1.DPUHCPBridge) { b.Spec.ExposeThroughLoadBalancer, b.Spec.MetalLBVirtualIP = true, at }
+}
+
+// refers to the victim's DPUCluster.
+func (s *stranger) refers(b *dpuv1.DPUHCPBridge) {
+	b.Spec.DPUClusterRef = dpuv1.DPUClusterReference{Namespace: v1alpha1.ObjectName(s.ns), Name: "tulip"}
+}
+
+func labelsOf(namespace, name, uid string) map[string]string {
+	return map[string]string{names.LabelManagedBy: names.ManagedBy, names.LabelBridge: name, names.LabelBridgeNamespace: namespace, names.LabelOwnerUID: uid}
+}
+
+// victims labels, as on what his bridge made.
+func (s *stranger) victims() map[string]string {
+	return labelsOf(s.ns, theirBridge, string(sees(s.world, named(&dpuv1.DPUHCPBridge{}, s.ns, theirBridge), there).UID))
+}
+
+// hosts has a HostedCluster and a NodePool of his own, of a bridge's name.
+func (s *stranger) hosts(name string, labels map[string]string) {
+	s.t.Helper()
+	hc, pool := hostedClusterOf(s.at, name), named(&hyperv1.NodePool{}, s.at, name)
+	pool.Spec = hyperv1.NodePoolSpec{ClusterName: name, Release: hyperv1.Release{Image: release}, Platform: hyperv1.NodePoolPlatform{Type: hyperv1.NonePlatform}, Replicas: new(int32), Arch: hyperv1.ArchitectureARM64, Management: hyperv1.NodePoolManagement{UpgradeType: hyperv1.UpgradeTypeReplace}}
+	hc.Labels, pool.Labels = labels, labels
+	s.writes(hc, pool)
+}
+
+// key of etcd, as a bridge makes it: without one, a HostedCluster that is there holds the bridge back.
+func (s *stranger) keys(bridge string, labels map[string]string) {
+	s.t.Helper()
+	key := s.secret(names.BridgeKey(bridge), hyperv1.AESCBCKeySecretKey, strings.Repeat("k", 32))
+	key.Namespace, key.Labels = s.at, maps.Clone(labels)
+	key.Labels[names.LabelBridgeSecret] = "true"
+	s.writes(key)
+}
+
+// restores a HostedCluster, NodePool and key that name a bridge of his, and none that lives: the bridge takes them for its own.
+func (s *stranger) restores(bridge string) {
+	s.t.Helper()
+	labels := labelsOf(s.at, bridge, deadUID)
+	s.hosts(bridge, labels)
+	s.keys(bridge, labels)
+}
+
+// served has HyperShift serve his HostedCluster b1, with a kubeconfig of another server.
+func (s *stranger) served(server string) {
+	s.t.Helper()
+	hc, pool := sees(s.world, named(&hyperv1.HostedCluster{}, s.at, "b1"), there), sees(s.world, named(&hyperv1.NodePool{}, s.at, "b1"), there)
+	k := clientcmdapi.Config{}
+	s.Expect(yaml.Unmarshal(s.kubeconfigOf("mine"), &k)).To(Succeed())
+	k.Clusters[0].Cluster.Server = server
+	text, err := yaml.Marshal(k)
+	s.Expect(err).NotTo(HaveOccurred())
+	s.named += server
+	s.Expect(hypershift.Serve(s.ctx, s.api, hc, pool, text)).To(Succeed())
+}
+
+// says waits until a bridge of his has said all of it.
+func (s *stranger) says(bridge string, all map[string]string) {
+	s.t.Helper()
+	if len(all) == 0 {
+		return
+	}
+	b := sees(s.world, named(&dpuv1.DPUHCPBridge{}, s.at, bridge), func(g Gomega, b *dpuv1.DPUHCPBridge) {
+		for condition, reason := range all {
+			g.Expect(b.Status.Conditions).To(ContainElement(And(HaveField("Type", condition), HaveField("Reason", reason))))
+		}
+	})
+	s.told += fmt.Sprint(b.Status.Conditions)
+}
+
+// leaves takes all of his away: what ends his bridge is the manager's work.
+func (s *stranger) leaves() {
+	s.t.Helper()
+	bridges, kinds := &dpuv1.DPUHCPBridgeList{}, []client.ObjectList{&hyperv1.HostedClusterList{}, &hyperv1.NodePoolList{}, &corev1.ConfigMapList{}, &dpf.DPUList{}}
+	s.Expect(s.as.List(s.ctx, bridges, client.InNamespace(s.at))).To(Succeed())
+	for i := range bridges.Items {
+		s.Expect(s.as.Delete(s.ctx, &bridges.Items[i])).To(Succeed())
+	}
+	for _, list := range kinds {
+		s.Expect(s.as.List(s.ctx, list, client.InNamespace(s.at))).To(Succeed())
+		for _, o := range items(list) {
+			if controllerutil.RemoveFinalizer(o, finalizer) {
+				s.Expect(client.IgnoreNotFound(s.as.Update(s.ctx, o))).To(Succeed())
+			}
+		}
+	}
+	for i := range bridges.Items {
+		s.gone(&bridges.Items[i])
+	}
+	for _, list := range kinds {
+		s.Expect(s.as.List(s.ctx, list, client.InNamespace(s.at))).To(Succeed())
+		for _, o := range items(list) {
+			s.Expect(client.IgnoreNotFound(s.as.Delete(s.ctx, o))).To(Succeed())
+		}
+	}
+}
+
+// heard is what he was told of the victim, and did not name himself.
+func (s *stranger) heard() (all []string) {
+	s.t.Helper()
+	events, secrets := &eventsv1.EventList{}, &corev1.SecretList{}
+	s.Expect(s.api.List(s.ctx, events, client.InNamespace(s.at))).To(Succeed())
+	s.Expect(s.api.List(s.ctx, secrets, client.InNamespace(s.at))).To(Succeed())
+	text := s.told + s.error
+	for _, e := range events.Items {
+		text += e.Note + "\n"
+	}
+	for _, secret := range secrets.Items {
+		for _, value := range secret.Data {
+			text += string(value) + "\n"
+		}
+	}
+	for _, word := range append(slices.Clone(ofTheVictim), s.ns+"/") {
+		if strings.Contains(text, word) && !strings.Contains(s.named, word) {
+			all = append(all, word+" in "+text)
+		}
+	}
+	return all
+}
+
+// way of a stranger into what is another's.
+type way struct {
+	name    string
+	at      string            // the end of his namespace; a new one of his own without
+	allows  func(v victim)    // what the victim himself does before
+	does    func(s *stranger) // all that he may
+	says    map[string]string // his bridge then, reasons by condition
+	of      string            // his bridge's name, unless it is b1
+	refused string            // by the API server, in these words
+	quietly bool              // nothing says when the manager has seen it
+}
+
+// withstands a way, and its end.
+func (v victim) withstands(namespace string, way way) {
+	v.t.Helper()
+	if way.allows != nil {
+		way.allows(v)
+		v.silent()
+	}
+	before, since := v.has(), len(v.calls.written())
+	unharmed := func(when string) {
+		v.t.Helper()
+		v.Expect(v.written(since)).To(BeEmpty(), when)
+		v.Expect(v.has()).To(Equal(before), when)
+		v.Expect(v.announces(namespace)).To(BeEmpty(), when)
+	}
+	s := v.stranger(namespace)
+	way.does(s)
+	v.Expect(s.error).To(ContainSubstring(way.refused))
+	v.Expect(s.error == "").To(Equal(way.refused == ""), s.error)
+	s.says(cmp.Or(way.of, "b1"), way.says)
+	if way.quietly {
+		v.silent()
+	}
+	unharmed("while he has it")
+	s.leaves()
+	unharmed("after he has gone")
+	v.Expect(s.heard()).To(BeEmpty())
+	v.saysOf(theirBridge, dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
+}
+
+const bound, metal, secretsValid, ready, approval, injected = dpuv1.ConditionDPUClusterBound, dpuv1.ConditionMetalLBConfigured, dpuv1.ConditionSecretsValid, dpuv1.ConditionReady, dpuv1.ConditionCSRAutoApprovalActive, dpuv1.ConditionKubeconfigInjected
+
+// admitting has the victim's DPUCluster admit namespaces.
+func admitting(list string) func(v victim) {
+	return func(v victim) {
+		v.t.Helper()
+		cluster := v.dpuCluster("tulip", "")
+		v.changes(cluster, func() {
+			cluster.Annotations = map[string]string{names.AnnotationAllowedNamespaces: strings.ReplaceAll(list, "NS", v.ns)}
+		})
+	}
+}
+
+func intoAnothersDPUCluster() []way {
+	refused := map[string]string{bound: "RefNotPermitted"}
+	refers := func(s *stranger) { s.bridges(s.refers) }
+	return []way{
+		{name: "the victim's DPUCluster", does: refers, says: refused},
+		{name: "one that admits somebody else", allows: admitting("NS-other"), does: refers, says: refused},
+		{name: "one that admits names with his in them", at: "near", allows: admitting("NS-near-by,a-NS-near, NS-nea,NS"), does: refers, says: refused},
+		{name: "one that admits everybody, as he would write it", allows: admitting("*"), does: refers, says: refused},
+		{name: "one that is not there, with a HostedCluster of before", says: refused, does: func(s *stranger) {
+			s.restores("b1")
+			s.bridges(func(b *dpuv1.DPUHCPBridge) { s.refers(b); b.Spec.DPUClusterRef.Name = "daisy" })
+		}},
+		{name: "the victim's, with a HostedCluster of before that he ends", says: refused, does: func(s *stranger) { s.restores("b1"); refers(s) }},
+		{name: "the victim's, by force", says: refused, does: func(s *stranger) {
+			s.restores("b1")
+			s.bridges(func(b *dpuv1.DPUHCPBridge) {
+				s.refers(b)
+				b.Annotations = map[string]string{names.AnnotationForceDelete: "true"}
+			})
+		}},
+		{name: "the victim's, as a path", refused: "dpuClusterRef", does: func(s *stranger) {
+			s.bridges(func(b *dpuv1.DPUHCPBridge) { b.Spec.DPUClusterRef.Name = v1alpha1.ObjectName(s.ns + "/tulip") })
+		}},
+		{name: "the victim's, with a policy that goes with it", says: refused, does: func(s *stranger) {
+			s.bridges(func(b *dpuv1.DPUHCPBridge) { s.refers(b); b.Spec.DPUClusterDeletionPolicy = dpuv1.DeleteHostedCluster })
+		}},
+		{name: "two bridges for the victim's", says: refused, does: func(s *stranger) {
+			s.bridges(func(b *dpuv1.DPUHCPBridge) { s.refers(b); b.Name = "b2" })
+			refers(s)
+		}},
+		{name: "one of his with the victim's name", says: map[string]string{bound: "Bound"}, does: func(s *stranger) {
+			s.writes(&dpf.DPUCluster{ObjectMeta: metav1.ObjectMeta{Name: "tulip"}, Spec: dpf.DPUClusterSpec{Type: "example.com/hosted"}})
+			s.bridges(func(b *dpuv1.DPUHCPBridge) { b.Spec.DPUClusterRef.Name = "tulip" })
+		}},
+		{name: "one of his with the victim's kubeconfig", says: map[string]string{bound: "KubeconfigTaken"}, does: func(s *stranger) {
+			s.writes(&dpf.DPUCluster{ObjectMeta: metav1.ObjectMeta{Name: "d2"}, Spec: dpf.DPUClusterSpec{Type: "example.com/hosted", Kubeconfig: names.BridgeKubeconfig(s.ns, theirBridge)}})
+			s.bridges(func(b *dpuv1.DPUHCPBridge) { b.Spec.DPUClusterRef.Name = "d2" })
+		}},
+	}
+}
+
+func intoAnothersNamespace() []way {
+	taken := map[string]string{ready: "NamespaceTaken"}
+	plain := func(*dpuv1.DPUHCPBridge) {}
+	named := func(name string) func(*dpuv1.DPUHCPBridge) { return func(b *dpuv1.DPUHCPBridge) { b.Name = name } }
+	return []way{
+		{name: "the control plane's, by namespace and name", at: "orchid", says: taken, does: func(s *stranger) { s.bridges(plain) }},
+		{name: "the control plane's, with a HostedCluster of his", at: "orchid", says: map[string]string{ready: "HostedClusterTaken"}, does: func(s *stranger) { s.hosts("b1", nil); s.bridges(plain) }},
+		{name: "the control plane's, with a HostedCluster of before", at: "orchid", says: taken, does: func(s *stranger) { s.restores("b1"); s.bridges(exposed(lent)) }},
+		{name: "the control plane's, with a HostedCluster of his bridge's UID", at: "orchid", says: taken, does: func(s *stranger) {
+			b := s.bridges(exposed(lent))
+			s.says("b1", taken)
+			s.hosts("b1", labelsOf(s.at, "b1", string(b.UID)))
+			s.keys("b1", labelsOf(s.at, "b1", string(b.UID)))
+		}, quietly: true},
+		{name: "the control plane's, with a kubeconfig for it", at: "orchid", says: map[string]string{ready: "NamespaceTaken", approval: "NamespaceTaken"}, does: func(s *stranger) {
+			s.restores("b1")
+			s.bridges(exposed(lent))
+			s.served("https://kube-apiserver." + s.controlPlane(theirBridge) + ".svc:6443")
+		}},
+		{name: "a HostedCluster of his there", at: "orchid", does: func(s *stranger) { s.hosts("b1", nil) }, quietly: true},
+		{name: "one of no control plane", at: "kube", does: func(s *stranger) { s.bridges(named("system")) }, of: "system", says: taken},
+		{name: "one of no control plane, with a HostedCluster of before", at: "kube", of: "system", says: taken, does: func(s *stranger) {
+			s.restores("system")
+			s.bridges(func(b *dpuv1.DPUHCPBridge) { exposed(lent)(b); b.Name = "system" })
+		}},
+	}
+}
+
+func intoAnothersAddress() []way {
+	refused := func(reason string) map[string]string { return map[string]string{metal: reason} }
+	asks := func(at v1alpha1.IPAddress) func(s *stranger) { return func(s *stranger) { s.bridges(exposed(at)) } }
+	works := func(at v1alpha1.IPAddress) func(s *stranger) {
+		return func(s *stranger) { s.restores("b1"); s.bridges(exposed(at)) }
+	}
+	return []way{
+		{name: "the victim's address", does: asks("192.0.2.10"), says: refused("VirtualIPInUse")},
+		{name: "the victim's, of a bridge that works, as labels say", does: works("192.0.2.10"), says: refused("VirtualIPInUse")},
+		{name: "the victim's, in IPv6", does: asks("::ffff:192.0.2.10"), refused: "metalLBVirtualIP"},
+		{name: "the victim's, in hexadecimal", does: asks("::ffff:c000:20a"), refused: "metalLBVirtualIP"},
+		{name: "the victim's, with zeros", does: asks("192.0.2.010"), refused: "metalLBVirtualIP"},
+		{name: "the victim's, as a network", does: asks("192.0.2.10/32"), refused: "metalLBVirtualIP"},
+		{name: "a Node's address", does: asks("192.0.2.1"), says: refused("VirtualIPInUse")},
+		{name: "a Node's, of a bridge that works, as labels say", does: works("192.0.2.1"), says: refused("VirtualIPInUse")},
+		{name: "one outside of what is lent", does: asks("10.0.0.1"), says: refused("VirtualIPNotAllowed")},
+		{name: "one outside, of a bridge that works, as labels say", does: works("10.0.0.1"), says: refused("VirtualIPNotAllowed")},
+		{name: "one of another Service", does: works(thirdParty), says: refused("VirtualIPNotAllowed")},
+		{name: "another than he was given", refused: "metalLBVirtualIP is set once", does: func(s *stranger) {
+			b := s.bridges(exposed(lent))
+			s.says("b1", refused("Configured"))
+			b = sees(s.world, b, there)
+			b.Spec.MetalLBVirtualIP = "192.0.2.10"
+			s.error = fmt.Sprint(s.as.Update(s.ctx, b))
+		}},
+	}
+}
+
+func intoAnothersSecrets() []way {
+	pulls := func(name string) func(*stranger) {
+		return func(s *stranger) {
+			s.bridges(func(b *dpuv1.DPUHCPBridge) {
+				b.Spec.PullSecret = dpuv1.SecretName(strings.ReplaceAll(name, "NS", s.ns))
+			})
+		}
+	}
+	return []way{
+		{name: "a Secret by namespace", does: pulls("NS/rose-pull"), refused: "must be the name of a Secret in this namespace"},
+		{name: "a Secret by path", does: pulls("../../NS/secrets/rose-pull"), refused: "must be the name of a Secret in this namespace"},
+		{name: "a Secret of the victim's by its name", does: pulls("rose-pull"), says: map[string]string{secretsValid: "SecretNotFound"}},
+		{name: "a Secret by path, of a HostedCluster of before", says: map[string]string{bound: "Bound"}, does: func(s *stranger) {
+			s.restores("b1")
+			hc := sees(s.world, named(&hyperv1.HostedCluster{}, s.at, "b1"), there)
+			hc.Spec.PullSecret.Name = "../../" + s.ns + "/secrets/rose-pull"
+			s.Expect(s.as.Update(s.ctx, hc)).To(Succeed())
+			s.named += hc.Spec.PullSecret.Name
+			s.bridges(func(*dpuv1.DPUHCPBridge) {})
+		}},
+		{name: "a kubeconfig of the victim's API", says: map[string]string{injected: "Injected"}, does: func(s *stranger) {
+			s.bridges(func(*dpuv1.DPUHCPBridge) {})
+			since := s.dials()
+			s.served("https://kube-apiserver." + s.controlPlane(theirBridge) + ".svc:6443")
+			s.says("b1", map[string]string{injected: "Injected"})
+			own := "kube-apiserver." + s.at + "-b1.svc:6443"
+			s.Eventually(func() []string { return s.dialedSince(since) }).Should(ContainElement(own))
+			s.Expect(slices.Compact(s.dialedSince(since))).To(ConsistOf(own))
+		}},
+		{name: "a key with the victim's labels", says: map[string]string{secretsValid: "NameTaken"}, does: func(s *stranger) {
+			s.keys("b1", s.victims())
+			s.bridges(func(*dpuv1.DPUHCPBridge) {})
+		}},
+	}
+}
+
+func (s *stranger) dialedSince(n int) []string {
+	s.wire.mu.Lock()
+	defer s.wire.mu.Unlock()
+	return slices.Sorted(slices.Values(s.wire.dialed[n:]))
+}
+
+func intoAnothersBridge() []way {
+	plain := func(*dpuv1.DPUHCPBridge) {}
+	marked := func(uid string) func(s *stranger) {
+		return func(s *stranger) {
+			labels := s.victims()
+			if uid != "" {
+				labels[names.LabelOwnerUID] = uid
+			}
+			s.marks(labels)
+			s.silent()
+			s.keeps()
+		}
+	}
+	return []way{
+		{name: "objects with the victim's labels", does: marked("")},
+		{name: "objects that name the victim's bridge, and no owner that lives", does: marked(deadUID)},
+		{name: "those, and a bridge of the victim's name that is ended by force", of: theirBridge, says: map[string]string{bound: "Bound"}, does: func(s *stranger) {
+			s.marks(s.victims())
+			s.bridges(func(b *dpuv1.DPUHCPBridge) {
+				b.Name, b.Annotations = theirBridge, map[string]string{names.AnnotationForceDelete: "true"}
+			})
+		}},
+		{name: "a HostedCluster of the victim's name", of: theirBridge, says: map[string]string{ready: "HostedClusterTaken"}, does: func(s *stranger) {
+			s.hosts(theirBridge, nil)
+			s.bridges(func(b *dpuv1.DPUHCPBridge) { b.Name = theirBridge })
+		}},
+		{name: "a HostedCluster of the victim's UID", says: map[string]string{ready: "HostedClusterTaken"}, does: func(s *stranger) {
+			labels := s.victims()
+			s.hosts("b1", labelsOf(s.at, "b1", labels[names.LabelOwnerUID]))
+			s.bridges(plain)
+		}},
+		{name: "a bridge of the victim's UID and labels, as a backup has it", says: map[string]string{bound: "Bound"}, does: func(s *stranger) {
+			labels := s.victims()
+			s.bridges(func(b *dpuv1.DPUHCPBridge) { b.UID, b.Labels = types.UID(labels[names.LabelOwnerUID]), labels })
+		}},
+		{name: "a whole backup", says: map[string]string{bound: "Bound"}, does: func(s *stranger) {
+			s.restores("b1")
+			s.writes(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: names.BridgeIgnition("b1"), Labels: labelsOf(s.at, "b1", deadUID)}})
+			s.bridges(plain)
+		}},
+		{name: "a status that says that it works", says: map[string]string{metal: "VirtualIPInUse"}, does: func(s *stranger) {
+			s.bridges(func(b *dpuv1.DPUHCPBridge) {
+				exposed("192.0.2.10")(b)
+				b.Status.Conditions = []metav1.Condition{{Type: dpuv1.ConditionHostedClusterAvailable, Status: "True", Reason: "AsExpected", LastTransitionTime: metav1.Now()}}
+			})
+		}},
+		{name: "that status, written by itself", refused: "forbidden", does: func(s *stranger) {
+			b := sees(s.world, s.bridges(plain), there)
+			b.Status.Conditions = []metav1.Condition{{Type: bound, Status: "True", Reason: "Bound", LastTransitionTime: metav1.Now()}}
+			s.error = fmt.Sprint(s.as.Status().Update(s.ctx, b))
+		}},
+		{name: "a mapping of his own", says: map[string]string{dpuv1.ConditionBlueFieldContainerImageAvailable: "ImageNotMapped"}, does: func(s *stranger) {
+			s.writes(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: s.ns + "-images"}, Data: map[string]string{"4.19.0": osImage}})
+			s.bridges(func(b *dpuv1.DPUHCPBridge) {
+				b.Spec.OCPReleaseImage = "quay.io/openshift-release-dev/ocp-release:4.19.0-multi"
+			})
+		}},
+		{name: "a DPU of his in the victim's DPUCluster", does: joins},
+	}
+}
+
+// marks objects of all kinds with labels. One ConfigMap stays whoever deletes it.
+func (s *stranger) marks(labels map[string]string) {
+	s.t.Helper()
+	s.hosts("b1", labels)
+	secret := s.secret("forged", "a", "b")
+	secret.Namespace, secret.Labels = s.at, maps.Clone(labels)
+	secret.Labels[names.LabelBridgeSecret] = "true"
+	s.writes(secret,
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "forged", Labels: labels}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "stays", Labels: labels, Finalizers: []string{finalizer}}},
+		&dpf.DPUCluster{ObjectMeta: metav1.ObjectMeta{Name: "forged", Labels: labels}, Spec: dpf.DPUClusterSpec{Type: "example.com/hosted"}})
+}
+
+// keeps what bears another's labels: it is his.
+func (s *stranger) keeps() {
+	s.t.Helper()
+	for _, o := range []client.Object{named(&corev1.ConfigMap{}, s.at, "forged"), named(&corev1.ConfigMap{}, s.at, "stays"), named(&corev1.Secret{}, s.at, "forged")} {
+		sees(s.world, o, func(g Gomega, o client.Object) { g.Expect(o.GetDeletionTimestamp()).To(BeNil()) })
+	}
+}
+
+// joins by a request in the name of a DPU of the stranger's: the victim's own is let in, his not.
+func joins(s *stranger) {
+	s.t.Helper()
+	dpu := s.dpu("weed", "tulip")
+	dpu.SetNamespace(s.at)
+	s.writes(dpu)
+	s.asksToJoin("weed", "weed")
+	s.asksToJoin("lily-1", "lily-1")
+	s.hears(corev1.EventTypeNormal, "DPUMayJoin", "certificate request lily-1 of lily-1 is approved")
+	inside := s.clientOf(s.ground.hosted(s.t).Admin)
+	asked := &certv1.CertificateSigningRequest{}
+	s.Expect(inside.Get(s.ctx, client.ObjectKey{Name: "weed"}, asked)).To(Succeed())
+	s.Expect(asked.Status.Conditions).To(BeEmpty())
+}
+
+// The author of a bridge reaches no control plane's namespace, address, Secret or hosted cluster of another, and hears nothing of them,
+// though he may write HostedClusters, too, with whatever labels.
+func TestAStrangerToABridgeChangesNothing(t *testing.T) {
+	v := newVictim(t)
+	ways := slices.Concat(intoAnothersDPUCluster(), intoAnothersNamespace(), intoAnothersAddress(), intoAnothersSecrets(), intoAnothersBridge())
+	for i, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			v.in(t).withstands(v.ns+"-"+cmp.Or(way.at, fmt.Sprint("s", i)), way)
+		})
+	}
+	v.silent()
+	v.Expect(len(ways)).To(BeNumerically(">=", 40))
+
+	// Nor does he hold up the victim's end, whatever bears his labels.
+	s := v.stranger(v.ns + "-last")
+	s.marks(s.victims())
+	v.Expect(v.api.Delete(v.ctx, named(&dpuv1.DPUHCPBridge{}, v.ns, theirBridge), client.GracePeriodSeconds(0))).To(Succeed())
+	v.Expect(v.api.Delete(v.ctx, v.dpu("lily-1", "tulip"))).To(Succeed())
+	v.tearsDown(theirBridge)
+	v.gone(named(&dpuv1.DPUHCPBridge{}, v.ns, theirBridge))
+	s.keeps()
+}

@@ -1,0 +1,135 @@
+package guest_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cldmnky/oooi/internal/csr"
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/guest"
+)
+
+// asksWithAnotherKey for a bootstrap certificate, as a new installation does, or whoever has read a worker's Ignition.
+func (g *gate) asksWithAnotherKey(name, host string) {
+	g.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = as(g.t, "bootstrap", host).CertificatesV1().CertificateSigningRequests().Create(g.ctx, requestWith(g.t, key, name, host, "bootstrap"), metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
+// warnings so far, with one reason.
+func (g *gate) warnings(reason string) (all []guest.Notice) {
+	for _, n := range g.audit() {
+		if n.Warning && n.Reason == reason {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+func TestWhatBootstrapsAgainIsToldOf(t *testing.T) {
+	g := newGate(t)
+	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true)} })
+	g.joins("dpu-1", corev1.ConditionUnknown, time.Hour)
+	before := warned(guest.NodeBootstrapsAgain)
+	g.open()
+	g.asks("boot", "dpu-1", "bootstrap")
+	g.approved("boot")
+	g.Eventually(func() []guest.Notice { return g.warnings(guest.NodeBootstrapsAgain) }).Should(ConsistOf(And(
+		HaveField("Name", "boot"), HaveField("Host", "dpu-1"), HaveField("Kind", csr.Bootstrap),
+		HaveField("Message", ContainSubstring("is approved for Node dpu-1, which exists")))))
+	g.Expect(warned(guest.NodeBootstrapsAgain)).To(Equal(before + 1))
+	g.asks("more", "dpu-1", "bootstrap")
+	g.waits("more")
+	g.Expect(g.warnings(guest.NodeBootstrapsAgain)).To(HaveLen(1), "none of the DPU without a Node that was let in meanwhile")
+}
+
+func TestANodeThatMayNotBootstrapAgainWaitsUntilItIsDeleted(t *testing.T) {
+	g, before := newGate(t), warned(guest.RebootstrapRefused)
+	g.approving.NoRebootstrap = true
+	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true)} })
+	g.joins("dpu-1", corev1.ConditionUnknown, time.Hour)
+	g.open()
+	g.asks("boot", "dpu-1", "bootstrap")
+	g.Eventually(func() []guest.Notice { return g.warnings(guest.RebootstrapRefused) }).Should(HaveLen(1))
+	g.asks("more", "dpu-1", "bootstrap")
+	g.waits("boot")
+	g.waits("more")
+	g.Expect(g.warnings(guest.RebootstrapRefused)).To(HaveLen(1), "told once")
+	g.Expect(warned(guest.RebootstrapRefused)).To(BeNumerically("==", before+1))
+	g.Expect(g.kube.CoreV1().Nodes().Delete(context.Background(), "dpu-1", metav1.DeleteOptions{})).To(Succeed())
+	g.Eventually(func() bool { return approvalOf(g.live("boot")) != nil || approvalOf(g.live("more")) != nil }).Should(BeTrue())
+	g.Expect(g.warnings(guest.NodeBootstrapsAgain)).To(BeEmpty(), "it joins for the first time")
+}
+
+// Whoever asked last would else be let in as soon as the Node is deleted, as the warning asks.
+func TestOfTwoKeysNoneIsLetInWhereNoneBootstrapsAgain(t *testing.T) {
+	g := newGate(t)
+	g.approving.NoRebootstrap = true
+	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true)} })
+	g.joins("dpu-1", corev1.ConditionUnknown, time.Hour)
+	g.open()
+	g.asks("own", "dpu-1", "bootstrap")
+	g.asksWithAnotherKey("stranger", "dpu-1")
+	g.Eventually(func() []guest.Notice { return g.warnings(guest.KeysDiffer) }).Should(HaveLen(1))
+	g.Expect(g.kube.CoreV1().Nodes().Delete(context.Background(), "dpu-1", metav1.DeleteOptions{})).To(Succeed())
+	g.waits("own")
+	g.waits("stranger")
+	g.Expect(g.kube.CertificatesV1().CertificateSigningRequests().Delete(g.ctx, "stranger", metav1.DeleteOptions{})).To(Succeed())
+	g.approved("own")
+}
+
+func TestRequestsOfOneHostWithDifferentKeysAreToldOf(t *testing.T) {
+	g, before := newGate(t), warned(guest.KeysDiffer)
+	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", false), card("dpu-2", false)} })
+	g.open()
+	g.asks("first", "dpu-1", "bootstrap")
+	g.asks("again", "dpu-1", "bootstrap")
+	g.asks("other", "dpu-2", "bootstrap")
+	g.waits("again")
+	g.Expect(g.warnings(guest.KeysDiffer)).To(BeEmpty(), "a kubelet may ask twice with one key")
+	g.asksWithAnotherKey("stranger", "dpu-1")
+	g.Eventually(func() []guest.Notice { return g.warnings(guest.KeysDiffer) }).Should(ConsistOf(And(HaveField("Host", "dpu-1"),
+		HaveField("Message", ContainSubstring("DPU dpf/dpu-1 carry 2 different keys")))))
+	g.asksWithAnotherKey("more", "dpu-1")
+	g.asksWithAnotherKey("nobodys", "dpu-9")
+	g.waits("more")
+	g.Expect(g.warnings(guest.KeysDiffer)).To(HaveLen(1), "told once for a host, and of no host that is no DPU's")
+	g.Expect(warned(guest.KeysDiffer)).To(BeNumerically("==", before+1))
+}
+
+// One that was approved counts too: whoever comes after it is not the kubelet that asked before.
+func TestAKeyOtherThanTheApprovedOneIsToldOf(t *testing.T) {
+	g := newGate(t)
+	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true)} })
+	g.open()
+	g.asks("boot", "dpu-1", "bootstrap")
+	g.approved("boot")
+	g.asksWithAnotherKey("stranger", "dpu-1")
+	g.Eventually(func() []guest.Notice { return g.warnings(guest.KeysDiffer) }).Should(ConsistOf(HaveField("Name", "stranger")))
+	g.waits("stranger")
+}
+
+// What waits since before a DPU was made anew has the key of the one before.
+func TestAKeyOfTheDPUBeforeIsNotHeldAgainstItsSuccessor(t *testing.T) {
+	g := newGate(t)
+	successor := card("dpu-1", false)
+	g.set(func() { g.cards = []dpf.DPU{successor} })
+	g.open()
+	g.asksWithAnotherKey("before", "dpu-1")
+	successor.UID, successor.CreationTimestamp = "uid-successor", metav1.NewTime(g.live("before").CreationTimestamp.Add(time.Second))
+	g.set(func() { g.cards = []dpf.DPU{successor} })
+	g.Eventually(func() time.Time { return time.Now() }).Should(BeTemporally(">", successor.CreationTimestamp.Add(time.Second)))
+	g.asks("after", "dpu-1", "bootstrap")
+	g.waits("after")
+	g.Expect(g.warnings(guest.KeysDiffer)).To(BeEmpty())
+}

@@ -1,0 +1,65 @@
+package plan_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+func TestWhoAdmitsAnInfraNoMore(t *testing.T) {
+	admits := map[string]string{names.AnnotationAllowedNamespaces: "other, tenant"}
+	others := map[string]string{names.AnnotationAllowedNamespaces: "other"}
+	namespace := func(annotations map[string]string) *corev1.Namespace {
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-c1", Annotations: annotations}}
+	}
+	cluster := func(annotations map[string]string) *hyperv1.HostedCluster {
+		return &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1", Annotations: annotations}}
+	}
+	going := namespace(others)
+	going.DeletionTimestamp = &metav1.Time{}
+	hcp := &hyperv1.HostedControlPlane{}
+	for name, c := range map[string]struct {
+		other     plan.OtherNamespace
+		names     string // the HostedCluster that spec.hostedClusterRef names
+		named     *hyperv1.HostedCluster
+		withdrawn bool
+	}{
+		"the namespace admits":                              {plan.OtherNamespace{Namespace: namespace(admits)}, "", nil, false},
+		"the namespace admits others":                       {plan.OtherNamespace{Namespace: namespace(others)}, "", nil, true},
+		"the namespace says nothing":                        {plan.OtherNamespace{Namespace: namespace(nil)}, "", nil, true},
+		"the namespace is gone":                             {plan.OtherNamespace{}, "", nil, false},
+		"the namespace goes":                                {plan.OtherNamespace{Namespace: going}, "", nil, false},
+		"the HostedCluster admits":                          {plan.OtherNamespace{Namespace: namespace(nil), HostedControlPlane: hcp, HostedCluster: cluster(admits)}, "c1", nil, false},
+		"the HostedCluster admits others":                   {plan.OtherNamespace{Namespace: namespace(nil), HostedControlPlane: hcp, HostedCluster: cluster(others)}, "c1", nil, true},
+		"the HostedCluster says nothing":                    {plan.OtherNamespace{Namespace: namespace(nil), HostedControlPlane: hcp, HostedCluster: cluster(nil)}, "", nil, true},
+		"the HostedCluster does not, its namespace does":    {plan.OtherNamespace{Namespace: namespace(admits), HostedControlPlane: hcp, HostedCluster: cluster(nil)}, "c1", nil, false},
+		"the HostedCluster is not there":                    {plan.OtherNamespace{Namespace: namespace(nil), HostedControlPlane: hcp}, "", nil, false},
+		"nothing of the named control plane is there":       {plan.OtherNamespace{Namespace: namespace(nil)}, "c1", nil, false},
+		"only the HostedCluster is there, and admits":       {plan.OtherNamespace{Namespace: namespace(nil)}, "c1", cluster(admits), false},
+		"only the HostedCluster is there, and does not":     {plan.OtherNamespace{Namespace: namespace(nil)}, "c1", cluster(others), true},
+		"nothing is there, and another HostedCluster named": {plan.OtherNamespace{Namespace: namespace(nil)}, "c2", nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			infra := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "i"}}
+			if c.names != "" {
+				infra.Spec.HostedClusterRef = &v1alpha1.HostedClusterReference{Namespace: "clusters", Name: v1alpha1.ObjectName(c.names)}
+			}
+			NewWithT(t).Expect(plan.Withdrawn(plan.Input{Infra: infra, HostedCluster: c.named}, c.other)).To(Equal(c.withdrawn))
+		})
+	}
+}
+
+// An Infra that names a namespace knows its HostedCluster by the HostedControlPlane, which a restore brings back later.
+func TestAControlPlaneThatIsOnlyAwayIsAwaited(t *testing.T) {
+	infra := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "i"}}
+	infra.Spec.InfraComponents.Proxy.ControlPlaneNamespace = "clusters-c1"
+	there := plan.OtherNamespace{Namespace: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-c1"}}}
+	NewWithT(t).Expect(plan.Withdrawn(plan.Input{Infra: infra}, there)).To(BeFalse())
+}

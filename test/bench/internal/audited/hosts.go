@@ -1,0 +1,58 @@
+package audited
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// ManageWith starts a manager that resolves some names to addresses, as Manage does. It wants root: the manager gets an /etc/hosts of its
+// own.
+func (c *Cluster) ManageWith(ctx context.Context, hosts map[string]string, binary string, args ...string) error {
+	lines := []string{"127.0.0.1 localhost"}
+	for name, address := range hosts {
+		lines = append(lines, address+" "+name)
+	}
+	file := filepath.Join(c.dir, "hosts")
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		return err
+	}
+	manager := exec.CommandContext(ctx, "sh", append([]string{"-c", `mount --bind "$0" /etc/hosts && exec "$@"`, file, binary}, args...)...) //nolint:gosec // both are ours
+	manager.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	return c.Manage(manager)
+}
+
+// Relay connections to an address to the API server at a URL or address, until the context ends.
+func Relay(ctx context.Context, from, to string) error {
+	listener, err := net.Listen("tcp", from)
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, func() { _ = listener.Close() })
+	go relay(listener, strings.Trim(strings.TrimPrefix(to, "https:"), "/"))
+	return nil
+}
+
+func relay(from net.Listener, to string) {
+	for {
+		here, err := from.Accept()
+		if err != nil {
+			return // it is closed
+		}
+		go func() {
+			defer here.Close()
+			there, err := net.Dial("tcp", to)
+			if err != nil {
+				return
+			}
+			defer there.Close()
+			go io.Copy(there, here) //nolint:errcheck // whichever way ends first, both are closed
+			_, _ = io.Copy(here, there)
+		}()
+	}
+}
