@@ -86,11 +86,8 @@ func externalHost(t *testing.T, ctx context.Context, http, https string) (pem st
 	pem = string(content(t, cert))
 	must(t, os.WriteFile(trusted, []byte(pem), 0o644))
 	onlink := neighbour(t, ctx, "apps-onlink", "br100", "192.168.100.248/24")
-	resolver := "/etc/netns/apps-onlink" // which ip-netns(8) shows the client as /etc
-	must(t, os.MkdirAll(resolver, 0o755))
-	afterwards(t, func(context.Context) error { return errors.Join(os.RemoveAll(resolver), os.Remove(trusted)) })
-	dns := field(t, ctx, "infra/c1", `.status.addresses[?(@.component=="dns")].ip`)
-	must(t, os.WriteFile(resolver+"/resolv.conf", []byte("nameserver "+dns+"\n"), 0o644))
+	afterwards(t, func(context.Context) error { return os.Remove(trusted) })
+	must(t, onlink.Asks(field(t, ctx, "infra/c1", `.status.addresses[?(@.component=="dns")].ip`)))
 	return pem, func(ctx context.Context, command ...string) (string, error) { return onlink.Run(ctx, command...) }
 }
 

@@ -92,14 +92,18 @@ lab_vlan() {
   ip -n "$NETNS" link set "br$1" up
 }
 
-# Everything that lives in our network namespace is ours: the node's PID 1, with it all in its pid namespace, and the machines.
+# Everything that lives in our network namespaces is ours: the node's PID 1, with it all in its pid namespace, the machines, and the
+# neighbours that a run has left which was broken off.
 lab_down() {
-  local pid
-  if [ -e "/run/netns/$NETNS" ]; then
-    for pid in $(ip netns pids "$NETNS"); do kill -KILL "$pid" 2>/dev/null || true; done
-    while [ -n "$(ip netns pids "$NETNS")" ]; do sleep 0.1; done
-    ip netns del "$NETNS"
-  fi
+  local netns pid
+  for netns in "/run/netns/$NETNS" "/run/netns/$NETNS"-*; do
+    [ -e "$netns" ] || continue
+    netns=${netns##*/}
+    for pid in $(ip netns pids "$netns"); do kill -KILL "$pid" 2>/dev/null || true; done
+    while [ -n "$(ip netns pids "$netns")" ]; do sleep 0.1; done
+    ip netns del "$netns"
+    rm -rf "/etc/netns/$netns"
+  done
   ip link del "$HOST_LINK" 2>/dev/null || true
   [ ! -e "$STATE/cgroups" ] || remove_cgroups
   restore_forwarding

@@ -2,6 +2,7 @@ package scene
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -18,20 +19,21 @@ import (
 type Neighbour struct {
 	// Bridge is the VLAN's in the node.
 	Bridge string
-	name   string
+	netns  string
 	scene  *Scene
 }
 
-// NewNeighbour plugs a client into a bridge of the node; without an address, it may ask for a lease.
+// NewNeighbour plugs a client into a bridge of the node; without an address, it may ask for a lease. By the name of its network namespace
+// `lab down` knows that it is this lab's.
 func (s *Scene) NewNeighbour(ctx context.Context, name, bridge, address string) (*Neighbour, error) {
 	node := os.Getenv("LAB_NETNS")
-	n := &Neighbour{Bridge: bridge, name: name, scene: s}
+	n := &Neighbour{Bridge: bridge, netns: node + "-" + name, scene: s}
 	for _, args := range []string{
-		"netns add " + name,
-		"-n " + node + " link add n-" + name + " type veth peer name eth0 netns " + name,
+		"netns add " + n.netns,
+		"-n " + node + " link add n-" + name + " type veth peer name eth0 netns " + n.netns,
 		"-n " + node + " link set n-" + name + " master " + bridge + " up",
-		"-n " + name + " link set lo up",
-		"-n " + name + " link set eth0 up",
+		"-n " + n.netns + " link set lo up",
+		"-n " + n.netns + " link set eth0 up",
 	} {
 		if _, err := s.Run(ctx, "ip", strings.Fields(args)...); err != nil {
 			return n, err
@@ -40,7 +42,7 @@ func (s *Scene) NewNeighbour(ctx context.Context, name, bridge, address string) 
 	if address == "" {
 		return n, nil
 	}
-	_, err := s.Run(ctx, "ip", "-n", name, "addr", "add", address, "dev", "eth0")
+	_, err := s.Run(ctx, "ip", "-n", n.netns, "addr", "add", address, "dev", "eth0")
 	return n, err
 }
 
@@ -74,15 +76,23 @@ func (n *Neighbour) Becomes(ctx context.Context, mac string) error {
 	return err
 }
 
+// Asks has the client's resolver ask a DNS server: ip-netns(8) shows this directory as the client's /etc.
+func (n *Neighbour) Asks(server string) error {
+	etc := n.etc()
+	return errors.Join(os.MkdirAll(etc, 0o755), os.WriteFile(etc+"/resolv.conf", []byte("nameserver "+server+"\n"), 0o644))
+}
+
+func (n *Neighbour) etc() string { return "/etc/netns/" + n.netns }
+
 // Remove takes the client away.
 func (n *Neighbour) Remove(ctx context.Context) error {
-	_, err := n.scene.Run(ctx, "ip", "netns", "del", n.name)
-	return err
+	_, err := n.scene.Run(ctx, "ip", "netns", "del", n.netns)
+	return errors.Join(err, os.RemoveAll(n.etc()))
 }
 
 // Run runs a command as the client.
 func (n *Neighbour) Run(ctx context.Context, command ...string) (string, error) {
-	return n.scene.Run(ctx, "ip", append([]string{"netns", "exec", n.name}, command...)...)
+	return n.scene.Run(ctx, "ip", append([]string{"netns", "exec", n.netns}, command...)...)
 }
 
 // Dial connects as the client.
@@ -117,14 +127,14 @@ func (n *Neighbour) within(do func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
-		f, err := os.Open("/run/netns/" + n.name)
+		f, err := os.Open("/run/netns/" + n.netns)
 		if err != nil {
 			done <- err
 			return
 		}
 		defer f.Close()
 		if err := unix.Setns(int(f.Fd()), unix.CLONE_NEWNET); err != nil {
-			done <- fmt.Errorf("entering %s: %w", n.name, err)
+			done <- fmt.Errorf("entering %s: %w", n.netns, err)
 			return
 		}
 		done <- do()
