@@ -111,14 +111,18 @@ func Broken(rules []Verdict) string {
 	return ""
 }
 
-// Decide asks every rule; one that does not pass is enough.
+// Decide asks every rule; one that does not pass is enough. Only of what keeps every other is the signature verified: that costs the most,
+// and anybody with a bootstrap token may ask in any host's name.
 func Decide(r *certificates.CertificateSigningRequest, f Facts) Decision {
-	asked, form := Read(r)
-	if asked.Kind == "" {
-		return Decision{Rules: form}
+	form, verdicts := read(r)
+	if form == nil {
+		return Decision{Rules: verdicts}
 	}
-	d := asked.Judge(f)
-	d.Rules = append(form, d.Rules...)
+	d := form.asked.Judge(f)
+	d.Rules = append(verdicts, d.Rules...)
+	if d.Broken() == "" {
+		d.Rules = append(d.Rules, judge(signature, form)...)
+	}
 	d.Approve = d.Broken() == ""
 	return d
 }
@@ -148,23 +152,27 @@ func IsOurs(r *certificates.CertificateSigningRequest) bool {
 	return false
 }
 
-// Read judges what a request says without any facts. What breaks one of these rules never gets better: all but a CSR's conditions
-// is immutable. Of one that is too large nothing more is read.
+// Read judges what a request says without any facts; its signature is not verified. What breaks one of these rules never gets better: all
+// but a CSR's conditions is immutable. Of one that is too large nothing more is read.
 func Read(r *certificates.CertificateSigningRequest) (Asked, []Verdict) {
+	form, verdicts := read(r)
+	if form == nil {
+		return Asked{}, verdicts
+	}
+	return form.asked, verdicts
+}
+
+func read(r *certificates.CertificateSigningRequest) (*form, []Verdict) {
 	size := sizeOf(r)
 	if !size.Passed {
-		return Asked{}, []Verdict{size}
+		return nil, []Verdict{size}
 	}
 	f := formOf(r)
 	ofKind := servingForm
 	if f.asked.Kind == Bootstrap {
 		ofKind = bootstrapForm
 	}
-	verdicts := append([]Verdict{size}, judge(slices.Concat(formRules, ofKind), f)...)
-	if Broken(verdicts) == "" {
-		verdicts = append(verdicts, judge(signature, f)...)
-	}
-	return f.asked, verdicts
+	return f, append([]Verdict{size}, judge(slices.Concat(formRules, ofKind), f)...)
 }
 
 func sizeOf(r *certificates.CertificateSigningRequest) Verdict {

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -48,6 +49,7 @@ type api struct {
 	token  string
 	client *http.Client
 	large  chan struct{}
+	cut    atomic.Bool // of some object no more than the name was taken in
 
 	mu     sync.Mutex
 	opened []net.Conn
@@ -186,7 +188,7 @@ func (a *api) do(ctx context.Context, r request) ([]byte, error) {
 	}
 	defer m.close()
 	text, err := io.ReadAll(m)
-	return bounded(text), err
+	return a.bounded(text), err
 }
 
 // meter sends a request whose answer is read object by object.

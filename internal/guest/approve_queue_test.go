@@ -36,11 +36,17 @@ func TestWhatIsKeptOfCSRsIsCounted(t *testing.T) {
 }
 
 func TestAQueueIsBounded(t *testing.T) {
-	g, q, now := NewWithT(t), newQueue(), time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	g, now := NewWithT(t), time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	v := &approving{api: &api{}, queue: newQueue()}
+	q := &v.queue
 	for i := range mostOfHost + 10 {
+		if i == mostOfHost {
+			g.Expect(v.beyond()).To(BeEmpty())
+		}
 		q.add(csr.Asked{Name: fmt.Sprintf("own-%d", i), Host: "dpu-1", Created: now.Add(time.Duration(i) * time.Second)}, now)
 	}
 	g.Expect(q.len()).To(Equal(mostOfHost))
+	g.Expect(v.beyond()).To(ConsistOf(HavePrefix("more than 50 certificate requests of one host waited")))
 	g.Expect(q.names).NotTo(HaveKey("own-9"), "the oldest are dropped")
 	g.Expect(q.names).To(HaveKey("own-59"))
 	for i := range mostWaiting {
@@ -53,6 +59,23 @@ func TestAQueueIsBounded(t *testing.T) {
 		q.remove(name)
 	}
 	g.Expect(q.hosts).To(BeEmpty())
+}
+
+// What waits of a host that is no DPU's is judged once, however often the facts turn: thousands of those may wait.
+func TestWhatAStrangerAsksForIsJudgedOnce(t *testing.T) {
+	g := NewWithT(t)
+	v := &approving{approver: &approver{life: newLife(), warned: map[standing]time.Time{}}, api: &api{}, queue: newQueue(), fresh: map[string]bool{}, stuck: map[string]bool{}}
+	v.queue.add(csr.Asked{Kind: csr.Bootstrap, Name: "strange", Host: "stranger"}, time.Now())
+	turn := func() string {
+		v.turned = true
+		g.Expect(v.candidates()).To(BeEmpty())
+		return v.queue.hosts["stranger"][0].broken
+	}
+	g.Expect(turn()).To(Equal("DPUOfThisCluster"))
+	v.queue.hosts["stranger"][0].broken = "judged before"
+	g.Expect(turn()).To(Equal("judged before"))
+	v.sees([]csr.DPU{{Name: "stranger"}})
+	g.Expect(turn()).To(Equal("OSInstalled"), "there is a DPU of that name")
 }
 
 // Who administers a hosted cluster can approve as many as its etcd holds. None is forgotten: it could be given again.

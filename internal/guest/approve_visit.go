@@ -207,6 +207,12 @@ func (v *approving) beyond() (all []string) {
 	if v.queue.crowded {
 		all = append(all, fmt.Sprintf("more than %d certificate requests waited: those of hosts that were no DPU's were dropped", mostWaiting))
 	}
+	if v.queue.flooded {
+		all = append(all, fmt.Sprintf("more than %d certificate requests of one host waited: of the key that most of them carry the oldest were dropped", mostOfHost))
+	}
+	if v.api.cut.Load() {
+		all = append(all, fmt.Sprintf("an object of the hosted cluster has more than %d parts, and no more than its name was read: if it is a Node, it gets no certificate", mostParts))
+	}
 	return all
 }
 

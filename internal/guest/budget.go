@@ -156,10 +156,11 @@ func (m *meter) close() {
 }
 
 // bounded is an object, or but its name if it has more parts than are taken in.
-func bounded(object []byte) []byte {
+func (a *api) bounded(object []byte) []byte {
 	if parts.Of(object) <= mostParts {
 		return object
 	}
+	a.cut.Store(true)
 	var o identified
 	if json.Unmarshal(object, &o) != nil {
 		return nil
@@ -218,7 +219,7 @@ func items(d *json.Decoder, m *meter, take func(object []byte) error) error {
 		if err := d.Decode(&object); err != nil {
 			return err
 		}
-		if err := take(bounded(object)); err != nil {
+		if err := take(object); err != nil {
 			return err
 		}
 	}

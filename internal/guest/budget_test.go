@@ -235,10 +235,13 @@ func TestAnObjectIsReadUpToItsBound(t *testing.T) {
 func TestOfAnObjectWithTooManyPartsOnlyTheNameIsTakenIn(t *testing.T) {
 	g := NewWithT(t)
 	object := fmt.Appendf(nil, `{"metadata":{"namespace":"a","name":"b","resourceVersion":"7"},"spec":{"ports":[{}%s]}}`, strings.Repeat(",{}", mostParts))
-	g.Expect(bounded(object)).To(MatchJSON(`{"metadata":{"namespace":"a","name":"b","resourceVersion":"7"}}`))
+	v := &approving{approver: &approver{life: newLife()}, api: &api{}, queue: newQueue()}
 	fewer := []byte(strings.Replace(string(object), ",{}", "", 10))
-	g.Expect(bounded(fewer)).To(Equal(fewer))
-	service, err := takenByServices.of(bounded(object))
+	g.Expect(v.api.bounded(fewer)).To(Equal(fewer))
+	g.Expect(v.beyond()).To(BeEmpty())
+	g.Expect(v.api.bounded(object)).To(MatchJSON(`{"metadata":{"namespace":"a","name":"b","resourceVersion":"7"}}`))
+	g.Expect(v.beyond()).To(ConsistOf(HavePrefix("an object of the hosted cluster has more than 20000 parts")))
+	service, err := takenByServices.of(v.api.bounded(object))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(service.Unknown).To(BeTrue(), "its addresses are not known")
 }

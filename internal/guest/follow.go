@@ -97,7 +97,7 @@ func (c collection[T]) list(ctx context.Context, a *api, take take) (version str
 	defer cancel()
 	from := ""
 	for range mostPages {
-		about, err := c.page(listing, a, from, func(object []byte) error { return take(watch.Added, object) })
+		about, err := c.page(listing, a, from, func(object []byte) error { return take(watch.Added, a.bounded(object)) })
 		if listing.Err() != nil && ctx.Err() == nil {
 			return "", fmt.Errorf("%w: %w", errEndless, listing.Err())
 		}
@@ -168,13 +168,13 @@ func (c collection[T]) watch(ctx context.Context, a *api, version string, take t
 			return version, err
 		}
 		if event.Type == watch.Error {
-			return version, errorOf(bounded(event.Object))
+			return version, errorOf(a.bounded(event.Object))
 		}
 		if version, err = versionOf(event.Object); err != nil {
 			return version, err
 		}
 		if event.Type != watch.Bookmark {
-			if err := take(event.Type, bounded(event.Object)); err != nil {
+			if err := take(event.Type, a.bounded(event.Object)); err != nil {
 				return version, err
 			}
 			changed()
