@@ -2,7 +2,6 @@ package guest
 
 import (
 	"context"
-	"net"
 	"net/netip"
 	"reflect"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/cldmnky/oooi/internal/csr"
 	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/local"
 	"github.com/cldmnky/oooi/internal/plan"
 )
 
@@ -57,7 +57,7 @@ const (
 
 // Approvals approve certificates of kubelets in hosted clusters, one approver for each bridge.
 type Approvals struct {
-	// Dial opens connections to hosted clusters.
+	// Dial opens connections to hosted clusters; local.Dial, unless it is set.
 	Dial Dial
 
 	secrets SecretSource
@@ -72,7 +72,7 @@ type Approvals struct {
 // turned, both from goroutines of that bridge's own.
 func NewApprovals(secrets SecretSource, facts FactSource, told func(bridge types.NamespacedName, n Notice), changed func(bridge types.NamespacedName)) *Approvals {
 	return &Approvals{
-		Dial: (&net.Dialer{}).DialContext, secrets: secrets, facts: facts, told: told, changed: changed,
+		Dial: local.Dial, secrets: secrets, facts: facts, told: told, changed: changed,
 		lives: lives[*approver]{of: map[types.NamespacedName]*approver{}},
 	}
 }

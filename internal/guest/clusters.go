@@ -3,7 +3,6 @@
 package guest
 
 import (
-	"net"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -11,6 +10,7 @@ import (
 	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/local"
 	"github.com/cldmnky/oooi/internal/plan"
 )
 
@@ -32,7 +32,7 @@ type Want struct {
 
 // Clusters are the hosted clusters that are looked into, one for each Infra.
 type Clusters struct {
-	// Dial opens connections to hosted clusters.
+	// Dial opens connections to hosted clusters; local.Dial, unless it is set.
 	Dial Dial
 	// Patience is how long a hosted cluster that does not answer, or does not let our Service go, is waited for before what is in it is
 	// left there (spec/dns-proxy.md).
@@ -50,7 +50,7 @@ type Clusters struct {
 // goroutine of that Infra's own.
 func NewClusters(secrets SecretSource, changed func(infra types.NamespacedName)) *Clusters {
 	return &Clusters{
-		Dial: (&net.Dialer{}).DialContext, Patience: 10 * time.Minute, LookEvery: lookEvery, secrets: secrets, changed: changed, lives: lives[*agent]{of: map[types.NamespacedName]*agent{}},
+		Dial: local.Dial, Patience: 10 * time.Minute, LookEvery: lookEvery, secrets: secrets, changed: changed, lives: lives[*agent]{of: map[types.NamespacedName]*agent{}},
 	}
 }
 

@@ -10,7 +10,19 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cldmnky/oooi/internal/local"
 )
+
+// Whoever owns a control plane's namespace says where the name of its Service leads.
+func TestAHostedClustersNameThatLeadsHereIsNotDialled(t *testing.T) {
+	for _, dial := range []Dial{NewClusters(nil, nil).Dial, NewApprovals(nil, nil, nil, nil).Dial} {
+		for _, address := range []string{"localhost:6443", "127.0.0.1:6443", "169.254.169.254:6443"} {
+			_, err := dial(t.Context(), "tcp", address)
+			NewWithT(t).Expect(err).To(MatchError(local.ErrHere), address)
+		}
+	}
+}
 
 // Whoever writes a kubeconfig many times a second would have it parsed as often.
 func TestAKubeconfigIsLookedAtSeldom(t *testing.T) {

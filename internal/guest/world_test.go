@@ -100,6 +100,7 @@ func newWorld(t *testing.T, mode v1alpha1.AppsIngressMode) *world {
 // start looks into hosted clusters with Secrets that a client reads.
 func (w *world) start(secrets kubernetes.Interface) {
 	w.clusters = guest.NewClusters(secrets.CoreV1(), func(types.NamespacedName) { w.told.Add(1) })
+	w.clusters.Dial = new(net.Dialer).DialContext // the test's hosted clusters are here
 	ctx, leave := context.WithCancel(context.Background())
 	left := make(chan error, 1)
 	clusters := w.clusters

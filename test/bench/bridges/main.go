@@ -24,7 +24,7 @@ import (
 )
 
 // hostedAPI is where the names of all hosted APIs lead, with the port that they have (plan/bridge, approve).
-const hostedAPI, hostedPort = "127.64.43.1", "6443"
+const hostedAPI, hostedPort = "198.19.43.1", "6443"
 
 func main() {
 	bridges := flag.Int("bridges", 200, "how many DPUHCPBridges, each with a DPUCluster and Secrets of its own")
@@ -112,6 +112,9 @@ func (b bench) populate(ctx context.Context) error {
 
 // manage runs the manager where the names of hosted APIs lead to the one that there is.
 func (b bench) manage(ctx context.Context, binary string) error {
+	if err := b.IsElsewhere(); err != nil {
+		return err
+	}
 	if err := audited.Relay(ctx, net.JoinHostPort(hostedAPI, hostedPort), b.hosted.Admin.Host); err != nil {
 		return err
 	}

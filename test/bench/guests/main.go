@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -61,6 +62,7 @@ func run(ctx context.Context, guests int, idle time.Duration) error {
 		return err
 	}
 	b.clusters = guest.NewClusters(b.kube.CoreV1(), func(types.NamespacedName) {})
+	b.clusters.Dial = new(net.Dialer).DialContext // the test's API server is here
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}

@@ -93,6 +93,9 @@ func apiOf(name string) string {
 
 // serve all hosted clusters, each at an address of its own, which their names lead to.
 func (b *bench) serve(ctx context.Context, quiet bool) (hosts map[string]string, err error) {
+	if err := b.IsElsewhere(); err != nil {
+		return nil, err
+	}
 	hosts = map[string]string{apiOf("good"): address(1)}
 	if err := audited.Relay(ctx, endpoint(1), b.hosted.Admin.Host); err != nil {
 		return nil, err

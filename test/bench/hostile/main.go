@@ -94,6 +94,6 @@ func (w *waits) most() (most time.Duration) {
 	return most
 }
 
-func address(number int) string { return fmt.Sprintf("127.64.44.%d", number) }
+func address(number int) string { return fmt.Sprintf("198.19.44.%d", number) }
 
 func endpoint(number int) string { return net.JoinHostPort(address(number), "6443") }

@@ -38,6 +38,8 @@ type Cluster struct {
 	manager *exec.Cmd
 	log     string
 	ended   chan error
+
+	elsewhere bool
 }
 
 // Write is a mutating call of the manager.
@@ -94,6 +96,9 @@ func (c *Cluster) Stop() {
 	if c.manager != nil {
 		_ = c.manager.Process.Kill()
 		<-c.ended //nolint:errcheck // it was killed
+	}
+	if c.elsewhere {
+		_ = elsewhere("del")
 	}
 	_ = c.env.Stop() // it ends with us
 	_ = os.RemoveAll(c.dir)

@@ -27,6 +27,19 @@ func (c *Cluster) ManageWith(ctx context.Context, hosts map[string]string, binar
 	return c.Manage(manager)
 }
 
+// Elsewhere is a network of nobody's (RFC 2544) that IsElsewhere makes this machine's: a manager dials nothing at its loopback.
+const Elsewhere = "198.19.0.0/16"
+
+// IsElsewhere has servers listen there, until Stop. It wants root.
+func (c *Cluster) IsElsewhere() error {
+	c.elsewhere = true
+	return elsewhere("replace")
+}
+
+func elsewhere(verb string) error {
+	return exec.Command("ip", "route", verb, "local", Elsewhere, "dev", "lo").Run() //nolint:gosec // all of it is ours
+}
+
 // Relay connections to an address to the API server at a URL or address, until the context ends.
 func Relay(ctx context.Context, from, to string) error {
 	listener, err := net.Listen("tcp", from)
