@@ -2,6 +2,7 @@ package controller
 
 import (
 	"maps"
+	"reflect"
 	"regexp"
 	"runtime"
 	"sync"
@@ -26,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/cldmnky/oooi/internal/held"
+	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
@@ -64,8 +66,15 @@ func CacheOptions() cache.Options {
 	return cache.Options{DefaultTransform: trim, ByObject: byObject}
 }
 
-// mostBootstrap is how many octets of Envoy's bootstrap are kept: ours has some thousand.
-const mostBootstrap = 64 << 10
+const (
+	// mostBootstrap is how many octets of Envoy's bootstrap are kept: ours has some thousand.
+	mostBootstrap = 16 << 10
+	// mostOfObject is how many are of an object of a kind of Kubernetes' own: ours, and the Services that HyperShift makes, have some
+	// thousand. Any editor of a namespace may write larger ones, as many as his quota allows: of those the name is kept.
+	mostOfObject = 32 << 10
+	// mostOfNetwork is how many a NetworkAttachmentDefinition's configuration may have; the documented ones have some hundred.
+	mostOfNetwork = 64 << 10
+)
 
 // trim drops what nobody reads: of managedFields all but what tells whether somebody changed what we applied; of objects of ours their content, which we made.
 func trim(o any) (any, error) {
@@ -77,23 +86,52 @@ func trim(o any) (any, error) {
 		meta := metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion}
 		return &corev1.Node{ObjectMeta: meta, Spec: corev1.NodeSpec{PodCIDRs: node.Spec.PodCIDRs}, Status: reached(node.Status)}, nil
 	}
-	if object.GetLabels()[names.LabelManagedBy] != names.ManagedBy {
-		object.SetManagedFields(nil)
-		switch of := o.(type) {
-		case *corev1.Service, *networkingv1.NetworkPolicy: // OVN-Kubernetes and kubectl write much there
-			object.SetAnnotations(nil)
-		case *discoveryv1.EndpointSlice: // which pods are behind a Service the proxy knows; here its ports count
-			of.Annotations, of.OwnerReferences, of.Endpoints = nil, nil, nil
-		case *routev1.Route: // certificates are read by nobody, and a private key may be among them
-			of.Annotations = nil
-			of.Spec = routev1.RouteSpec{Host: of.Spec.Host, To: of.Spec.To, Port: of.Spec.Port}
-			of.Status = routev1.RouteStatus{Ingress: given(of.Status.Ingress)}
-		}
-		return o, nil
+	if object.GetLabels()[names.LabelManagedBy] == names.ManagedBy {
+		trimOurs(object)
+	} else {
+		trimOthers(object)
 	}
+	return bounded(object), nil
+}
+
+// bounded is an object, or as much as is kept of one that is too large.
+func bounded(object client.Object) client.Object {
+	if network, is := object.(*nad.NetworkAttachmentDefinition); is && len(network.Spec.Config) > mostOfNetwork {
+		network.Spec.Config = "more than 64 KiB, which are not read"
+	}
+	kubernetes, is := object.(interface{ Size() int })
+	if !is || kubernetes.Size() <= mostOfObject || object.GetNamespace() == "" {
+		return object
+	}
+	named := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
+	named.SetNamespace(object.GetNamespace())
+	named.SetName(object.GetName())
+	named.SetUID(object.GetUID())
+	named.SetResourceVersion(object.GetResourceVersion())
+	return named
+}
+
+func trimOthers(object client.Object) {
+	object.SetManagedFields(nil)
+	switch of := object.(type) {
+	case *corev1.Service: // OVN-Kubernetes and kubectl write much there
+		of.Annotations = nil
+	case *networkingv1.NetworkPolicy: // whom it lets in nobody reads
+		of.Annotations = nil
+		of.Spec = networkingv1.NetworkPolicySpec{PodSelector: of.Spec.PodSelector, PolicyTypes: of.Spec.PolicyTypes}
+	case *discoveryv1.EndpointSlice: // which pods are behind a Service the proxy knows; here its ports count
+		of.Annotations, of.OwnerReferences, of.Endpoints = nil, nil, nil
+	case *routev1.Route: // certificates are read by nobody, and a private key may be among them
+		of.Annotations = nil
+		of.Spec = routev1.RouteSpec{Host: of.Spec.Host, To: of.Spec.To, Port: of.Spec.Port}
+		of.Status = routev1.RouteStatus{Ingress: given(of.Status.Ingress)}
+	}
+}
+
+func trimOurs(object client.Object) {
 	object.SetManagedFields(telling(object.GetManagedFields()))
 	intern(object)
-	switch of := o.(type) {
+	switch of := object.(type) {
 	case *corev1.ConfigMap: // of a proxy what its pods read may have to stay
 		of.BinaryData = nil
 		maps.DeleteFunc(of.Data, func(key, text string) bool { return key != plan.BootstrapKey || len(text) > mostBootstrap })
@@ -116,7 +154,6 @@ func trim(o any) (any, error) {
 		of.SetAnnotations(nil)
 		of.Spec, of.Status = corev1.PodSpec{NodeName: of.Spec.NodeName}, standing(of.Status)
 	}
-	return o, nil
 }
 
 // given are the names that routers gave a Route.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -13,8 +14,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
 )
@@ -113,4 +117,42 @@ func TestWhatAnEditorWritesUnderOurNameIsForgottenWithIt(t *testing.T) {
 	clear(all)
 	g.Eventually(func() int { runtime.GC(); return held() }).Should(BeNumerically("<", 100))
 	g.Expect(written(`{"f:data":{"f:`+strings.Repeat("x", mostFields)+`":{}}}`).ManagedFields).To(ConsistOf(HaveField("Manager", "another")), "and no set of fields of ours")
+}
+
+// Nor does he fill the memory while they are there: of what is larger than anything of ours, or of HyperShift's, the name is kept.
+func TestOfALargeObjectTheNameIsKept(t *testing.T) {
+	const mebibyte = 1 << 20
+	long := strings.Repeat("x", mebibyte)
+	ours := metav1.ObjectMeta{Namespace: "a", Name: "b", UID: "u", ResourceVersion: "7", Labels: map[string]string{names.LabelManagedBy: names.ManagedBy}}
+	theirs := metav1.ObjectMeta{Namespace: "a", Name: "b", UID: "u", ResourceVersion: "7"}
+	added := ours.DeepCopy()
+	added.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "another", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:` + long + `":{}}}`)}}
+	annotated, finalized := ours.DeepCopy(), ours.DeepCopy()
+	annotated.Annotations = map[string]string{"a": long[:mebibyte/4]}
+	finalized.Finalizers = slices.Repeat([]string{"example.com/wait"}, 60000)
+	ports := slices.Repeat([]corev1.ServicePort{{Name: "https", Port: 443}}, 40000)
+	for what, o := range map[string]client.Object{
+		"fields":          &corev1.ConfigMap{ObjectMeta: *added},
+		"annotations":     &corev1.ServiceAccount{ObjectMeta: *annotated},
+		"finalizers":      &appsv1.Deployment{ObjectMeta: *finalized},
+		"secrets":         &corev1.ServiceAccount{ObjectMeta: ours, Secrets: slices.Repeat([]corev1.ObjectReference{{Name: long[:100]}}, 10000)},
+		"ports":           &corev1.Service{ObjectMeta: ours, Spec: corev1.ServiceSpec{Ports: ports}},
+		"another's ports": &corev1.Service{ObjectMeta: theirs, Spec: corev1.ServiceSpec{Ports: ports}},
+		"a pull":          &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "b", UID: "u", ResourceVersion: "7", Labels: map[string]string{names.LabelManagedBy: names.ManagedBy, names.LabelPulls: "dns"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Args: []string{long}}}}},
+		"whom it lets in": &networkingv1.NetworkPolicy{ObjectMeta: theirs, Spec: networkingv1.NetworkPolicySpec{Ingress: make([]networkingv1.NetworkPolicyIngressRule, 1), Egress: slices.Repeat([]networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: "10.0.0.0/8"}}}}}, 40000)}},
+		"a network":       &nad.NetworkAttachmentDefinition{ObjectMeta: theirs, Spec: nad.Spec{Config: long}},
+	} {
+		g := NewWithT(t)
+		kept, err := trim(o)
+		g.Expect(err).NotTo(HaveOccurred())
+		text, err := json.Marshal(kept)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(len(text)).To(BeNumerically("<=", mostOfObject), what)
+		g.Expect(kept).To(BeAssignableToTypeOf(o), what)
+		g.Expect([]string{kept.(client.Object).GetNamespace(), kept.(client.Object).GetName(), string(kept.(client.Object).GetUID()), kept.(client.Object).GetResourceVersion()}).To(Equal([]string{"a", "b", "u", "7"}), what)
+	}
+	admits := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{"a": long[:mebibyte/4]}}}
+	kept, err := trim(admits)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(kept.(*corev1.Namespace).Annotations).NotTo(BeEmpty(), "a namespace is its owner's, and says whom he admits")
 }
