@@ -32,6 +32,8 @@ type Facts struct {
 	DPUs []DPU
 	// Nodes of the hosted cluster, by name.
 	Nodes map[string]Node
+	// Holders of the Nodes' addresses, as Holders tells them; found anew for each request where they are nil.
+	Holders map[netip.Addr][]string
 	// Leases are when Nodes last renewed theirs, by name.
 	Leases map[string]time.Time
 	// Approved are the bootstrap CSRs that were approved, by host.
@@ -42,8 +44,9 @@ type Facts struct {
 	ServicesUnknown bool
 	// ServiceNetworks are where Services get their addresses from: a certificate outlives the day on which one is free.
 	ServiceNetworks []netip.Prefix
-	// API are the addresses of the hosted cluster's API server.
-	API []netip.Addr
+	// API are the addresses of the hosted cluster's API server, as the management cluster knows them, HostedAPI those that it says itself.
+	API       []netip.Addr
+	HostedAPI map[netip.Addr]bool
 	// NoRebootstrap: a host whose Node exists gets no bootstrap certificate, nor one for which different keys ask.
 	NoRebootstrap bool
 	// Asking are the bootstrap CSRs that wait, by host.
@@ -118,7 +121,7 @@ func Decide(r *certificates.CertificateSigningRequest, f Facts) Decision {
 	if form == nil {
 		return Decision{Rules: verdicts}
 	}
-	d := form.asked.Judge(f)
+	d := form.asked.judge(f, judge)
 	d.Rules = append(verdicts, d.Rules...)
 	if d.Broken() == "" {
 		d.Rules = append(d.Rules, judge(signature, form)...)
@@ -186,14 +189,19 @@ func sizeOf(r *certificates.CertificateSigningRequest) Verdict {
 
 var signature = []rule[*form]{{"Signature", (*form).isSigned}}
 
-// Judge asks the rules that need facts.
-func (a Asked) Judge(f Facts) Decision {
+// Judge asks the rules that need facts, up to the first that does not pass.
+func (a Asked) Judge(f Facts) Decision { return a.judge(f, judgeToTheFirst) }
+
+func (a Asked) judge(f Facts, ask func([]rule[*question], *question) []Verdict) Decision {
+	if f.Holders == nil {
+		f.Holders = Holders(f.Nodes)
+	}
 	q := questionOf(a, f)
 	ofKind := servingFacts
 	if a.Kind == Bootstrap {
 		ofKind = bootstrapFacts
 	}
-	rules := judge(slices.Concat(factRules, ofKind), q)
+	rules := ask(slices.Concat(factRules, ofKind), q)
 	return Decision{Kind: a.Kind, Host: a.Host, DPU: q.dpu, Rejoins: a.Kind == Bootstrap && q.joined, Rules: rules, Again: q.again}
 }
 
@@ -210,4 +218,27 @@ func judge[T any](rules []rule[T], about T) []Verdict {
 		verdicts = append(verdicts, Verdict{r.name, passed, because})
 	}
 	return verdicts
+}
+
+// judgeToTheFirst that does not pass, for the rules that cost more come last: thousands wait of whoever has a bootstrap token.
+func judgeToTheFirst[T any](rules []rule[T], about T) []Verdict {
+	for i := range rules {
+		if last := judge(rules[i:i+1], about); !last[0].Passed {
+			return last
+		}
+	}
+	return nil
+}
+
+// Holders are the Nodes that have an address, of many two: one of these is not the one that asks.
+func Holders(nodes map[string]Node) map[netip.Addr][]string {
+	all := map[netip.Addr][]string{}
+	for name, n := range nodes {
+		for _, ip := range n.Addresses {
+			if has := all[ip.Unmap()]; len(has) < 2 && !slices.Contains(has, name) {
+				all[ip.Unmap()] = append(has, name)
+			}
+		}
+	}
+	return all
 }

@@ -96,6 +96,16 @@ func TestASignatureIsVerifiedLast(t *testing.T) {
 	NewWithT(t).Expect(rules[len(rules)-1].Name).To(Equal("Signature"))
 }
 
+// Thousands may wait of whoever has a bootstrap token, and what costs more comes last.
+func TestNothingIsJudgedBeyondTheFirstRuleThatDoesNotPass(t *testing.T) {
+	g, d := NewWithT(t), good(t, csr.Serving, 1)
+	asked, _ := csr.Read(d.request())
+	g.Expect(asked.Judge(d.facts).Broken()).To(BeEmpty())
+	d.facts.DPUs = nil
+	g.Expect(asked.Judge(d.facts).Rules).To(ConsistOf(HaveField("Name", "DPUOfThisCluster")))
+	g.Expect(len(csr.Decide(d.request(), d.facts).Rules)).To(BeNumerically(">", 20), "who asks why hears all")
+}
+
 // What an administrator of a hosted cluster approves may be as large as his etcd takes.
 func TestOfALargeApprovalNothingIsKept(t *testing.T) {
 	g, d := NewWithT(t), good(t, csr.Bootstrap, 1)

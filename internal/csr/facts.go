@@ -215,8 +215,8 @@ func (q *question) hasOwnAddresses() (bool, string) {
 
 func (q *question) takesFromNoNode() (bool, string) {
 	return q.none("of no other Node", func(ip netip.Addr) string {
-		for name, n := range q.Nodes {
-			if name != q.Host && holds(n.Addresses, ip) {
+		for _, name := range q.Holders[ip] {
+			if name != q.Host {
 				return "an address of Node " + short(name) + " too"
 			}
 		}
@@ -227,14 +227,16 @@ func (q *question) takesFromNoNode() (bool, string) {
 // takesFromNoDPU of this DPUCluster (spec/dpu-bridge.md §5). What another's Nodes claim, whence DPF has their DPUs' addresses, stands in
 // nobody's way here: only this hosted cluster's API server trusts the certificate, and networks apart may have the same addresses.
 func (q *question) takesFromNoDPU() (bool, string) {
-	return q.none("of no other DPU", func(ip netip.Addr) string {
-		for _, d := range q.DPUs {
-			if d.Cluster == q.Cluster && d.UID != q.dpu.UID && holds(d.Addresses, ip) {
-				return "an address of DPU " + d.String()
-			}
+	others := map[netip.Addr]string{}
+	for _, d := range q.DPUs {
+		if d.Cluster != q.Cluster || d.UID == q.dpu.UID {
+			continue
 		}
-		return ""
-	})
+		for _, ip := range d.Addresses {
+			others[ip.Unmap()] = "an address of DPU " + d.String()
+		}
+	}
+	return q.none("of no other DPU", func(ip netip.Addr) string { return others[ip] })
 }
 
 func (q *question) takesFromNoService() (bool, string) {
@@ -256,7 +258,7 @@ func (q *question) takesFromNoService() (bool, string) {
 
 func (q *question) takesFromNoAPI() (bool, string) {
 	return q.none("not the API server's", func(ip netip.Addr) string {
-		if holds(q.API, ip) {
+		if holds(q.API, ip) || q.HostedAPI[ip] {
 			return "an address of the API server"
 		}
 		return ""

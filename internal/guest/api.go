@@ -15,7 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -48,8 +47,9 @@ type api struct {
 	server *url.URL
 	token  string
 	client *http.Client
-	large  chan struct{}
-	cut    atomic.Bool // of some object no more than the name was taken in
+	to     *share
+	cut    atomic.Int64 // when of some object no more than the name was taken in, in Unix seconds
+	kept   int          // bytes; guarded by room
 
 	mu     sync.Mutex
 	opened []net.Conn
@@ -85,8 +85,7 @@ func connect(server string, access Access, dial Dial) (*api, error) {
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
-	a := &api{server: u, token: access.Token, large: make(chan struct{}, 1)}
-	share, bytes := rate.NewLimiter(readOfOne, readAtOnce), readOf.begin(u.Host)
+	a := &api{server: u, token: access.Token, to: allShares.begin(u.Host)}
 	a.client = &http.Client{
 		Transport: &http.Transport{
 			Proxy: nil, // not the environment's either
@@ -97,7 +96,7 @@ func connect(server string, access Access, dial Dial) (*api, error) {
 				if err != nil {
 					return nil, err
 				}
-				return rationed{conn, share, bytes}, a.keep(conn)
+				return rationed{conn, a.to}, a.keep(conn)
 			},
 			TLSClientConfig: config, TLSHandshakeTimeout: connectsIn, ResponseHeaderTimeout: 3 * connectsIn,
 			ForceAttemptHTTP2: true, DisableCompression: true, MaxResponseHeaderBytes: largestHeader,
@@ -126,7 +125,7 @@ func (a *api) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.closed {
-		readOf.end(a.server.Host)
+		allShares.end(a.to)
 	}
 	a.closed = true
 	kept.leave(a)
@@ -197,7 +196,7 @@ func (a *api) meter(ctx context.Context, r request) (*meter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &meter{ctx: ctx, body: body, large: a.large, ofAll: largeOfAll}, nil
+	return &meter{ctx: ctx, body: body, large: a.to.large, ofAll: largeOfAll}, nil
 }
 
 // keeps more of this hosted cluster, or less.

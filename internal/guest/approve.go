@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/cldmnky/oooi/internal/csr"
@@ -68,7 +69,7 @@ type Approvals struct {
 	lives[*approver]
 }
 
-// NewApprovals approves nothing yet. Told is called after each approval and of each warning, changed when a bridge's ApprovalState
+// NewApprovals approves nothing yet. Told is called after approvals, each as long as they are few, and of each warning, changed when a bridge's ApprovalState
 // turned, both from goroutines of that bridge's own.
 func NewApprovals(secrets SecretSource, facts FactSource, told func(bridge types.NamespacedName, n Notice), changed func(bridge types.NamespacedName)) *Approvals {
 	return &Approvals{
@@ -84,17 +85,24 @@ func (a *Approvals) See(bridge types.NamespacedName, w ApproveWant, dpus []dpf.D
 	defer a.mu.Unlock()
 	one := a.of[bridge]
 	if (one == nil || !reflect.DeepEqual(one.want, w)) && !a.ended {
-		one = &approver{life: newLife(), by: bridge, want: w, dial: a.Dial, facts: a.facts, warned: map[standing]time.Time{}, told: func(what Notice) {
+		one = a.approver(bridge, w, func(what Notice) {
 			if a.told != nil {
 				a.told(bridge, what)
 			}
-		}}
+		})
 		a.begin(bridge, one, one.link(a.secrets), a.changed)
 	}
 	if one == nil {
 		return ApprovalState{}
 	}
 	return one.sees(DPUs(dpus))
+}
+
+func (a *Approvals) approver(bridge types.NamespacedName, w ApproveWant, told func(Notice)) *approver {
+	return &approver{
+		life: newLife(), by: bridge, want: w, dial: a.Dial, facts: a.facts, told: told,
+		warned: map[standing]time.Time{}, served: map[string]*rate.Limiter{}, events: rate.NewLimiter(rate.Every(eventEvery), eventsAtOnce),
+	}
 }
 
 // DPUs are the facts about cards that decisions need.

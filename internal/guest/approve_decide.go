@@ -25,7 +25,8 @@ import (
 const (
 	// hostsAtOnce are decided about side by side: one that hangs does not keep the others waiting.
 	hostsAtOnce = 8
-	// freshFor is how long decisions share a reading of the DPUs.
+	// freshFor is how long decisions share a reading of the DPUs: who has CSRs decided about all the time has the management API asked once
+	// a second.
 	freshFor = time.Second
 	// factsIn is how long the management API may take to tell of DPUs.
 	factsIn = 10 * time.Second
@@ -149,14 +150,14 @@ func (v *approving) candidates() map[string][]*waiting {
 
 // round decides for good, with what is read anew. Unread is why the DPUs could not be.
 func (v *approving) round(ctx context.Context, may map[string][]*waiting) (unread, err error) {
-	dpus := &reading{read: v.readDPUs}
+	v.dpus.failed = nil
 	group, deciding := errgroup.WithContext(ctx)
 	group.SetLimit(hostsAtOnce)
 	for _, host := range slices.Sorted(maps.Keys(may)) {
-		group.Go(func() error { return v.decideHost(deciding, host, may[host], dpus) })
+		group.Go(func() error { return v.decideHost(deciding, host, may[host]) })
 	}
 	err = group.Wait()
-	return dpus.failed, cmp.Or(err, ctx.Err())
+	return v.dpus.failed, cmp.Or(err, ctx.Err())
 }
 
 func (v *approving) readDPUs(ctx context.Context) ([]csr.DPU, error) {
@@ -166,12 +167,13 @@ func (v *approving) readDPUs(ctx context.Context) ([]csr.DPU, error) {
 	return DPUs(cards), err
 }
 
-// reading of the DPUs that the decisions of a round share.
+// reading of the DPUs that decisions share.
 type reading struct {
 	read func(context.Context) ([]csr.DPU, error)
 
 	mu     sync.Mutex
 	begun  time.Time
+	told   int // which telling of DPUs was the last before it
 	dpus   []csr.DPU
 	failed error // no other is tried in this round
 }
@@ -179,14 +181,16 @@ type reading struct {
 // errUnread: without DPUs nothing is decided.
 var errUnread = errors.New("the DPUs cannot be read")
 
-// now are the DPUs by a reading that began at most freshFor before they were asked for.
-func (r *reading) now(ctx context.Context) ([]csr.DPU, error) {
+// now are the DPUs by a reading that began at most freshFor before they were asked for, and after they were told of last.
+func (r *reading) now(ctx context.Context, told int) ([]csr.DPU, error) {
 	asked := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.failed == nil && asked.Sub(r.begun) > freshFor {
-		r.begun = time.Now()
-		r.dpus, r.failed = r.read(ctx)
+	if r.failed == nil && (told != r.told || asked.Sub(r.begun) > freshFor) {
+		r.begun, r.told = time.Now(), told
+		if r.dpus, r.failed = r.read(ctx); r.failed != nil {
+			r.begun = time.Time{}
+		}
 	}
 	if r.failed != nil {
 		return nil, errUnread
@@ -195,7 +199,7 @@ func (r *reading) now(ctx context.Context) ([]csr.DPU, error) {
 }
 
 // decideHost decides about the CSRs of one host, one after the other: with the first that is approved the others are out.
-func (v *approving) decideHost(ctx context.Context, host string, may []*waiting, dpus *reading) error {
+func (v *approving) decideHost(ctx context.Context, host string, may []*waiting) error {
 	for _, w := range may {
 		known, _ := v.cards()
 		v.seen.Lock()
@@ -206,7 +210,11 @@ func (v *approving) decideHost(ctx context.Context, host string, may []*waiting,
 			v.decideLater(w, behind)
 			continue
 		}
-		err := v.decideOne(ctx, w, dpus)
+		if w.asked.Kind == csr.Serving && !v.mayServe(host) {
+			v.decideLater(w, servingEvery)
+			continue
+		}
+		err := v.decideOne(ctx, w)
 		var status *apierrors.StatusError
 		switch {
 		case err == nil, apierrors.IsNotFound(err):
@@ -251,7 +259,7 @@ func (v *approving) decideLater(w *waiting, pause time.Duration) {
 }
 
 // decideOne reads all that can be read anew, decides, and approves the very object that was decided about.
-func (v *approving) decideOne(ctx context.Context, w *waiting, dpus *reading) error {
+func (v *approving) decideOne(ctx context.Context, w *waiting) error {
 	r, err := read[certv1.CertificateSigningRequest](ctx, v.api, requests+"/"+w.asked.Name)
 	if err != nil {
 		return err
@@ -259,7 +267,7 @@ func (v *approving) decideOne(ctx context.Context, w *waiting, dpus *reading) er
 	if asked, _ := csr.Read(r); asked.Host != w.asked.Host { // made anew under its name: the facts would be another host's
 		return nil
 	}
-	f, err := v.readFacts(ctx, w.asked.Host, dpus)
+	f, err := v.readFacts(ctx, w.asked.Host)
 	if err != nil {
 		return err
 	}
@@ -291,6 +299,9 @@ func (v *approving) isApproved(w *waiting, d csr.Decision) {
 	v.countsUntilShown(w, d)
 	v.seen.Lock()
 	defer v.seen.Unlock()
+	if d.Kind == csr.Serving {
+		v.serving(d.Host).Allow()
+	}
 	v.queue.remove(w.asked.Name)
 	v.update(func(s *ApprovalState) { s.Pending = v.queue.len() })
 }
@@ -323,12 +334,13 @@ func (v *approving) countsUntilShown(w *waiting, d csr.Decision) {
 }
 
 // readFacts are those about a host, with its Node and Lease as they are now; the DPUs last, as a hosted cluster may take its time.
-func (v *approving) readFacts(ctx context.Context, name string, dpus *reading) (csr.Facts, error) {
+func (v *approving) readFacts(ctx context.Context, name string) (csr.Facts, error) {
 	node, lease, err := readNode(ctx, v.api, name)
 	if err != nil {
 		return csr.Facts{}, err
 	}
-	cards, err := dpus.now(ctx)
+	_, told := v.cards()
+	cards, err := v.dpus.now(ctx, told)
 	if err != nil {
 		return csr.Facts{}, err
 	}

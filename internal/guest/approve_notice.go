@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/cldmnky/oooi/internal/csr"
 )
 
@@ -43,9 +45,10 @@ func (v *approving) warn(warning Notice) {
 	}
 }
 
-// forgetWarnings about hosts that are no DPU's.
+// forgetWarnings about hosts that are no DPU's, and what those had.
 func (v *approving) forgetWarnings(isDPU map[string]bool) {
 	maps.DeleteFunc(v.warned, func(at standing, _ time.Time) bool { return !isDPU[at.host] })
+	maps.DeleteFunc(v.served, func(host string, _ *rate.Limiter) bool { return !isDPU[host] })
 }
 
 // noted are the notices of what was seen.
@@ -57,13 +60,64 @@ func (v *approving) noted() []Notice {
 	return all
 }
 
+const (
+	// eventsAtOnce are told of approvals, two for each of 500 DPUs, and then one in eventEvery: each is an object in the management
+	// cluster, made because a hosted cluster's Nodes ask.
+	eventsAtOnce = 1000
+	eventEvery   = 10 * time.Second
+)
+
 func (a *approver) tell(all []Notice) {
 	for _, n := range all {
 		if n.Warning {
 			warnings.WithLabelValues(n.Reason).Inc()
+		} else if !a.hasEvent(&n) {
+			continue
 		}
 		a.told(n)
 	}
+}
+
+// hasEvent says whether an approval is told; one that is says how many before it were not.
+func (a *approver) hasEvent(n *Notice) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.events.Allow() {
+		a.silent++
+		return false
+	}
+	if a.silent > 0 {
+		n.Message += fmt.Sprintf(" (%d more approvals had no event since the last)", a.silent)
+		a.silent = 0
+	}
+	return true
+}
+
+const (
+	// servingAtOnce certificates a Node may have, and then one in servingEvery. A kubelet asks when it starts, when its addresses change,
+	// and months later (kubelet pkg/kubelet/certificate); it may be restarted some times.
+	servingAtOnce = 10
+	servingEvery  = time.Minute
+)
+
+// serving is how many more serving certificates a host may have now. The lock is held.
+func (v *approving) serving(host string) *rate.Limiter {
+	if v.served[host] == nil {
+		v.served[host] = rate.NewLimiter(rate.Every(servingEvery), servingAtOnce)
+	}
+	return v.served[host]
+}
+
+// mayServe says whether a host may have another.
+func (v *approving) mayServe(host string) bool {
+	v.seen.Lock()
+	defer v.seen.Unlock()
+	may := v.serving(host).Tokens() >= 1
+	if !may {
+		v.often = time.Now()
+		v.update(func(s *ApprovalState) { s.Beyond = v.beyond() })
+	}
+	return may
 }
 
 // compareKeys of the bootstrap CSRs that wait for a host, and of those that were approved in its DPU's life.

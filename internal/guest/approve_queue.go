@@ -41,8 +41,8 @@ func (w *waiting) longer() time.Duration {
 // (rule AskedInItsLife).
 type queue struct {
 	bytes   int
-	crowded bool // something was dropped that might have waited
-	flooded bool // one of too many of one host was
+	crowded time.Time // when something was dropped last that might have waited
+	flooded time.Time // when one of too many of one host was
 	hosts   map[string][]*waiting
 	names   map[string]string
 	// isDPU knows the hosts that may ever be let in.
@@ -62,11 +62,11 @@ func (q *queue) len() int { return len(q.names) }
 func (q *queue) add(asked csr.Asked, now time.Time) {
 	alike := slices.DeleteFunc(slices.Clone(q.hosts[asked.Host]), func(w *waiting) bool { return w.asked.Kind != asked.Kind })
 	if len(alike) >= mostOfHost {
-		q.flooded = true
+		q.flooded = now
 		q.remove(oldestOfCommonestKey(alike).asked.Name)
 	}
 	if len(q.names) >= mostWaiting && !q.isDPU(asked.Host) {
-		q.crowded = true
+		q.crowded = now
 		return
 	}
 	q.bytes += sizeOf(asked)

@@ -1,8 +1,11 @@
 package guest
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -17,27 +20,27 @@ import (
 // What is kept of CSRs is counted as long as it is kept.
 func TestWhatIsKeptOfCSRsIsCounted(t *testing.T) {
 	g := NewWithT(t)
-	v := &approving{approver: &approver{life: newLife()}, api: &api{}, queue: newQueue(), fresh: map[string]bool{}}
+	v := &approving{approver: &approver{life: newLife()}, api: &api{to: newShare("hosted")}, queue: newQueue(), fresh: map[string]bool{}}
 	defer kept.leave(v.api)
 	for i := range 100 {
 		v.queue.add(csr.Asked{Kind: csr.Bootstrap, Name: fmt.Sprint(i), Host: "dpu-1"}, time.Now())
 		g.Expect(v.approved.add("dpu-1", csr.Approval{Name: fmt.Sprint(i)})).To(Succeed())
 	}
 	g.Expect(v.count()).To(Succeed())
-	g.Expect(kept.of[v.api]).To(BeNumerically(">", (100+mostOfHost)*overhead))
+	g.Expect(kept.of[v.api.to]).To(BeNumerically(">", (100+mostOfHost)*overhead))
 	for i := range 100 {
 		v.queue.remove(fmt.Sprint(i))
 		v.approved.remove("dpu-1", fmt.Sprint(i))
 	}
 	g.Expect(v.count()).To(Succeed())
-	g.Expect(kept.of[v.api]).To(BeZero())
+	g.Expect(kept.of[v.api.to]).To(BeZero())
 	v.approved.bytes = mostBytes + 1
 	g.Expect(v.count()).To(MatchError(errTooMuch), "the visit ends")
 }
 
 func TestAQueueIsBounded(t *testing.T) {
-	g, now := NewWithT(t), time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	v := &approving{api: &api{}, queue: newQueue()}
+	g, now := NewWithT(t), time.Now()
+	v := &approving{api: &api{to: newShare("hosted")}, queue: newQueue()}
 	q := &v.queue
 	for i := range mostOfHost + 10 {
 		if i == mostOfHost {
@@ -61,10 +64,55 @@ func TestAQueueIsBounded(t *testing.T) {
 	g.Expect(q.hosts).To(BeEmpty())
 }
 
+// The management API is asked for DPUs once a second, whatever a hosted cluster has decided about, and anew when something is told of them.
+func TestDecisionsShareAReadingForASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, reads := NewWithT(t), 0
+		r := &reading{read: func(context.Context) ([]csr.DPU, error) { reads++; return nil, nil }}
+		now := func(told int) int {
+			_, err := r.now(t.Context(), told)
+			g.Expect(err).NotTo(HaveOccurred())
+			return reads
+		}
+		g.Expect(now(1)).To(Equal(1))
+		time.Sleep(freshFor)
+		g.Expect(now(1)).To(Equal(1))
+		g.Expect(now(2)).To(Equal(2), "one was installed meanwhile, say")
+		time.Sleep(freshFor + 1)
+		g.Expect(now(2)).To(Equal(3))
+		away := errors.New("away")
+		r.read = func(context.Context) ([]csr.DPU, error) { reads++; return nil, away }
+		for range 2 {
+			_, err := r.now(t.Context(), 3)
+			g.Expect(err).To(MatchError(errUnread))
+		}
+		g.Expect(reads).To(Equal(4), "and not again in this round")
+	})
+}
+
+// Each approval that is told is an event in the management cluster, made because a hosted cluster's Nodes ask.
+func TestApprovalsBeyondABoundHaveNoEventOfTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		var told []Notice
+		all := NewApprovals(nil, nil, nil, nil).approver(types.NamespacedName{}, ApproveWant{}, func(n Notice) { told = append(told, n) })
+		for range eventsAtOnce + 3 {
+			all.tell([]Notice{{Message: "approved"}})
+		}
+		g.Expect(told).To(HaveLen(eventsAtOnce))
+		all.tell([]Notice{{Message: "somebody asks", Warning: true, Reason: KeysDiffer}})
+		g.Expect(told).To(HaveLen(eventsAtOnce+1), "warnings have a bound of their own")
+		time.Sleep(eventEvery)
+		all.tell([]Notice{{Message: "approved"}, {Message: "approved"}})
+		g.Expect(told).To(HaveLen(eventsAtOnce + 2))
+		g.Expect(told[len(told)-1].Message).To(Equal("approved (3 more approvals had no event since the last)"))
+	})
+}
+
 // What waits of a host that is no DPU's is judged once, however often the facts turn: thousands of those may wait.
 func TestWhatAStrangerAsksForIsJudgedOnce(t *testing.T) {
 	g := NewWithT(t)
-	v := &approving{approver: &approver{life: newLife(), warned: map[standing]time.Time{}}, api: &api{}, queue: newQueue(), fresh: map[string]bool{}, stuck: map[string]bool{}}
+	v := &approving{approver: &approver{life: newLife(), warned: map[standing]time.Time{}}, api: &api{to: newShare("hosted")}, queue: newQueue(), fresh: map[string]bool{}, stuck: map[string]bool{}}
 	v.queue.add(csr.Asked{Kind: csr.Bootstrap, Name: "strange", Host: "stranger"}, time.Now())
 	turn := func() string {
 		v.turned = true
@@ -89,7 +137,7 @@ func TestApprovalsAreBounded(t *testing.T) {
 		g.Expect(given(i)).To(Succeed(), "the same again")
 	}
 	g.Expect(given(mostApproved)).To(MatchError(errTooMuch))
-	v := &approving{approver: &approver{life: newLife()}, api: &api{}, queue: newQueue(), approved: a}
+	v := &approving{approver: &approver{life: newLife()}, api: &api{to: newShare("hosted")}, queue: newQueue(), approved: a}
 	g.Expect(v.take(watch.Added, []byte(`{
 		"metadata": {"name": "another"}, "spec": {"signerName": "kubernetes.io/kube-apiserver-client-kubelet"},
 		"status": {"conditions": [{"type": "Approved", "status": "True"}]}
@@ -107,7 +155,7 @@ func TestApprovalsAreBounded(t *testing.T) {
 // The watch may show an approval late: until then a second CSR of the DPU must not pass.
 func TestAnApprovalCountsAtOnce(t *testing.T) {
 	g := NewWithT(t)
-	v := &approving{approver: &approver{life: newLife()}, api: &api{}, queue: newQueue()}
+	v := &approving{approver: &approver{life: newLife()}, api: &api{to: newShare("hosted")}, queue: newQueue()}
 	one := csr.Asked{Kind: csr.Bootstrap, Name: "one", Host: "dpu-1"}
 	v.queue.add(one, time.Now())
 	v.isApproved(v.queue.hosts["dpu-1"][0], csr.Decision{Kind: csr.Bootstrap, Host: "dpu-1", DPU: csr.DPU{Name: "dpu-1", UID: "uid-1"}})
@@ -137,7 +185,7 @@ func TestWhatMayBeApprovedCountsUntilItsCSRIsShown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			v := &approving{approver: &approver{life: newLife()}, api: &api{}, queue: newQueue(), fresh: map[string]bool{}, untold: map[string][]Notice{}}
+			v := &approving{approver: &approver{life: newLife()}, api: &api{to: newShare("hosted")}, queue: newQueue(), fresh: map[string]bool{}, untold: map[string][]Notice{}}
 			v.queue.add(csr.Asked{Kind: csr.Bootstrap, Name: "one", Host: "dpu-1"}, time.Now())
 			w, d := v.queue.hosts["dpu-1"][0], csr.Decision{Kind: csr.Bootstrap, Host: "dpu-1", DPU: csr.DPU{Name: "dpu-1", UID: "uid-1"}}
 			v.isNotTaken(w, d, nil, timedOut)
@@ -167,7 +215,7 @@ func TestAFloodHidesNoOtherKey(t *testing.T) {
 
 func TestAWarningIsToldAgainAfterAWhileOnly(t *testing.T) {
 	g := NewWithT(t)
-	v := &approving{warned: map[standing]time.Time{}}
+	v := &approving{approver: &approver{}, warned: map[standing]time.Time{}}
 	warning := Notice{Name: "one", Host: "dpu-1", Reason: KeysDiffer}
 	for range 3 {
 		v.warn(warning)
@@ -187,7 +235,7 @@ func TestAnApprovalOfUnknownOutcomeIsToldWhenItIsSeen(t *testing.T) {
 		`{"metadata": {"name": "one"}}`: 0,
 	} {
 		g := NewWithT(t)
-		v := &approving{approver: &approver{life: newLife()}, api: &api{}, queue: newQueue(), fresh: map[string]bool{}, untold: map[string][]Notice{}}
+		v := &approving{approver: &approver{life: newLife()}, api: &api{to: newShare("hosted")}, queue: newQueue(), fresh: map[string]bool{}, untold: map[string][]Notice{}}
 		v.queue.add(csr.Asked{Kind: csr.Bootstrap, Name: "one", Host: "dpu-1"}, time.Now())
 		v.isNotTaken(v.queue.hosts["dpu-1"][0], csr.Decision{Kind: csr.Bootstrap, Host: "dpu-1"}, []Notice{{Name: "one"}}, apierrors.NewGenericServerResponse(504, "put", schema.GroupResource{}, "", "", 0, true))
 		g.Expect(v.noted()).To(BeEmpty())
@@ -201,7 +249,7 @@ func TestAnApprovalOfUnknownOutcomeIsToldWhenItIsSeen(t *testing.T) {
 
 func TestWhatIsMoreThanIsKeptIsSaid(t *testing.T) {
 	g := NewWithT(t)
-	v := &approving{approver: &approver{life: newLife()}, api: &api{}, queue: newQueue(), fresh: map[string]bool{}, untold: map[string][]Notice{}}
+	v := &approving{approver: &approver{life: newLife()}, api: &api{to: newShare("hosted")}, queue: newQueue(), fresh: map[string]bool{}, untold: map[string][]Notice{}}
 	defer kept.leave(v.api)
 	state := func() []string {
 		g.Expect(v.take(watch.Deleted, []byte(`{"metadata": {"name": "one"}}`))).To(Succeed())

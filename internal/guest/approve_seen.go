@@ -3,6 +3,7 @@ package guest
 import (
 	"encoding/json"
 	"net/netip"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discovery "k8s.io/api/discovery/v1"
@@ -27,13 +28,19 @@ var hosts = collection[host]{path: "/api/v1/nodes", of: hostOfNode}
 func hostOfNode(object []byte) (host, error) {
 	n, err := whole[nodeObject](object)
 	h := host{Name: n.Metadata.Name, Node: csr.Node{Ready: n.ready()}}
+	var all []string
 	for _, a := range n.Status.Addresses {
-		if ip, err := netip.ParseAddr(a.Address); err == nil {
-			h.Addresses = append(h.Addresses, ip.Unmap())
-		}
+		all = append(all, a.Address)
 	}
+	h.Addresses = addressesOf(all)
 	return h, err
 }
+
+// perAddress is what one takes: in its slice, and in what finds it, of which the next is made beside the last. As JSON it has a dozen
+// octets.
+const perAddress = 160
+
+func (h host) weight() int { return perAddress * len(h.Addresses) }
 
 // taken are the addresses of a Service.
 type taken struct {
@@ -41,6 +48,8 @@ type taken struct {
 	Addresses []netip.Addr
 	Unknown   bool // whose Services' they are: any user of the hosted cluster makes as many as he likes
 }
+
+func (t taken) weight() int { return perAddress * len(t.Addresses) }
 
 // takenByServices without the ports, of which there may be many.
 var takenByServices = collection[taken]{path: "/api/v1/services", over: &taken{Unknown: true}, of: func(object []byte) (taken, error) {
@@ -71,32 +80,41 @@ var takenByServices = collection[taken]{path: "/api/v1/services", over: &taken{U
 }}
 
 // apiEndpoints are where the hosted API server says that it is.
-var apiEndpoints = collection[[]netip.Addr]{
+var apiEndpoints = collection[endpoints]{
 	path: "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", selects: labelled(discovery.LabelServiceName + "=kubernetes"),
-	of: func(object []byte) (all []netip.Addr, err error) {
+	of: func(object []byte) (endpoints, error) {
 		slice, err := whole[discovery.EndpointSlice](object)
+		var all []string
 		for _, e := range slice.Endpoints {
-			all = append(all, addressesOf(e.Addresses)...)
+			all = append(all, e.Addresses...)
 		}
-		return all, err
+		return addressesOf(all), err
 	},
 }
 
+// endpoints are the addresses of an EndpointSlice.
+type endpoints []netip.Addr
+
+func (e endpoints) weight() int { return perAddress * len(e) }
+
+// addressesOf texts, each once.
 func addressesOf(texts []string) (all []netip.Addr) {
 	for _, text := range texts {
 		if ip, err := netip.ParseAddr(text); err == nil {
 			all = append(all, ip.Unmap())
 		}
 	}
-	return all
+	slices.SortFunc(all, netip.Addr.Compare)
+	return slices.Compact(all)
 }
 
 // surroundings are the facts of the hosted cluster that are watched.
 type surroundings struct {
 	nodes    map[string]csr.Node
+	holders  map[netip.Addr][]string // of the Nodes' addresses
 	services map[netip.Addr]string
 	unknown  bool // whether there are Services that are not among them
-	api      []netip.Addr
+	api      map[netip.Addr]bool
 }
 
 func (s *surroundings) haveNodes(all []host) {
@@ -104,6 +122,7 @@ func (s *surroundings) haveNodes(all []host) {
 	for _, h := range all {
 		s.nodes[h.Name] = h.Node
 	}
+	s.holders = csr.Holders(s.nodes)
 }
 
 func (s *surroundings) haveServices(all []taken) {
@@ -116,9 +135,9 @@ func (s *surroundings) haveServices(all []taken) {
 	}
 }
 
-func (s *surroundings) haveEndpoints(all [][]netip.Addr) {
-	s.api = nil
-	for _, slice := range all {
-		s.api = append(s.api, slice...)
+func (s *surroundings) haveEndpoints(all []endpoints) {
+	s.api = map[netip.Addr]bool{}
+	for _, ip := range slices.Concat(all...) {
+		s.api[ip] = true
 	}
 }

@@ -861,6 +861,27 @@ func TestAThousandForgeriesKeepAGoodOneNotWaiting(t *testing.T) {
 	g.Eventually(func() int { return g.see().Pending }).Should(Equal(1000))
 }
 
+// Root on one DPU can ask for serving certificates as often as he likes, each by every rule.
+func TestANodeThatAsksAgainAndAgainGetsFewServingCertificates(t *testing.T) {
+	g, begun := newGate(t), time.Now()
+	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true)} })
+	g.joins("dpu-1", corev1.ConditionTrue, 0, "192.168.100.21")
+	g.open()
+	for i := range 40 {
+		g.asks(fmt.Sprintf("serve-%d", i), "dpu-1", "serving", "192.168.100.21")
+	}
+	g.Eventually(func() []string { return g.see().Beyond }).Should(ContainElement(HavePrefix("a Node asks for serving certificates again and again")))
+	g.waits("serve-39")
+	g.Expect(g.readings()).To(BeNumerically("<=", 3+int(time.Since(begun).Seconds())), "one a second, the first, and one for each DPU that came")
+	approved := 0
+	for i := range 40 {
+		if approvalOf(g.live(fmt.Sprintf("serve-%d", i))) != nil {
+			approved++
+		}
+	}
+	g.Expect(approved).To(Equal(10))
+}
+
 func TestHugeCSRsKeepNoOtherWaiting(t *testing.T) {
 	g := newGate(t)
 	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true)} })

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 	certv1 "k8s.io/api/certificates/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -33,8 +34,12 @@ type approver struct {
 	mu      sync.Mutex
 	state   ApprovalState
 	dpus    []csr.DPU
-	version int                    // of dpus
-	warned  map[standing]time.Time // outlives a visit, in which alone it is used
+	version int // of dpus
+	// These outlive a visit, in which alone they are used.
+	warned map[standing]time.Time
+	served map[string]*rate.Limiter // serving certificates, by host
+	events *rate.Limiter
+	silent int // approvals since the last that was told
 }
 
 func (a *approver) link(secrets SecretSource) *link {
@@ -94,10 +99,12 @@ type approving struct {
 	access Access
 	api    *api
 	group  *errgroup.Group
+	dpus   *reading
 	left   atomic.Int32 // of what is watched, how much was not read yet
 
 	seen     sync.Mutex // guards all below
 	around   surroundings
+	often    time.Time            // when a host last had as many serving certificates as it may
 	leases   map[string]time.Time // as they were when last one mattered
 	approved approvals
 	queue    queue
@@ -125,6 +132,7 @@ func (a *approver) visit(ctx context.Context, access Access) (settled bool, err 
 		leases: map[string]time.Time{}, queue: newQueue(), stuck: map[string]bool{}, fresh: map[string]bool{}, warned: a.warned, untold: map[string][]Notice{},
 	}
 	v.queue.isDPU = a.isDPU
+	v.dpus = &reading{read: v.readDPUs}
 	v.left.Add(1) // ours, until all is begun
 	lookAt(ctx, v, hosts, v.around.haveNodes)
 	lookAt(ctx, v, takenByServices, v.around.haveServices)
@@ -204,13 +212,19 @@ func (v *approving) beyond() (all []string) {
 	if v.around.unknown {
 		all = append(all, fmt.Sprintf("the hosted cluster has more than %d Services: serving certificates with addresses wait until there are fewer", mostObjects))
 	}
-	if v.queue.crowded {
+	if isRecent(v.queue.crowded) {
 		all = append(all, fmt.Sprintf("more than %d certificate requests waited: those of hosts that were no DPU's were dropped", mostWaiting))
 	}
-	if v.queue.flooded {
+	if isRecent(v.queue.flooded) {
 		all = append(all, fmt.Sprintf("more than %d certificate requests of one host waited: of the key that most of them carry the oldest were dropped", mostOfHost))
 	}
-	if v.api.cut.Load() {
+	if isRecent(v.often) {
+		all = append(all, fmt.Sprintf("a Node asks for serving certificates again and again: it gets %d, and then one a minute", servingAtOnce))
+	}
+	if v.api.to.isSlowed() {
+		all = append(all, fmt.Sprintf("the hosted cluster changes more than %d objects a second: they are read more slowly, so that its certificate requests may wait", objectsOfOne))
+	}
+	if isRecent(time.Unix(v.api.cut.Load(), 0)) {
 		all = append(all, fmt.Sprintf("an object of the hosted cluster has more than %d parts, and no more than its name was read: if it is a Node, it gets no certificate", mostParts))
 	}
 	return all
@@ -244,7 +258,7 @@ func (v *approving) factsNow(host string, dpus []csr.DPU) csr.Facts {
 	return csr.Facts{
 		Cluster: v.want.Cluster, DPUs: dpus, Nodes: v.around.nodes, Leases: v.leases, Services: v.around.services, ServicesUnknown: v.around.unknown, Now: time.Now(),
 		ServiceNetworks: v.want.ServiceNetworks, NoRebootstrap: v.want.NoRebootstrap,
-		API:      slices.Concat(v.want.API, v.around.api),
+		API: v.want.API, HostedAPI: v.around.api, Holders: v.around.holders,
 		Asking:   map[string][]csr.Asked{host: v.queue.asking(host)},
 		Approved: map[string][]csr.Approval{host: slices.Collect(maps.Values(v.approved.hosts[host]))},
 	}

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
 	"github.com/cldmnky/oooi/internal/parts"
@@ -24,9 +23,15 @@ const (
 	// parse. Bytes of all connections are let through in the order in which they came, so that who has few waits for few.
 	readAtMost = 16 << 20
 	readAtOnce = 4 << 20
-	// readOfOne is of that what one hosted cluster may have at most, however many connections its server has us open.
+	// readOfOne is of that what one hosted cluster may have at most, however many connections there are to its server.
 	readOfOne = readAtMost / 2
 	chunk     = 16 << 10
+
+	// objectsOfOne are taken in a second of one hosted cluster, after objectsAtOnce, which a list of all that is kept has; a cluster of
+	// 5,000 Nodes changes some twenty a second. To read and judge one costs up to 200 us of the processor. objectsOfAll are taken in of all.
+	objectsOfOne  = 250
+	objectsAtOnce = 20000
+	objectsOfAll  = 4 * objectsOfOne
 
 	// largestObject is what an API server stores (etcd takes 1.5 MiB) as JSON, which has six octets for one "<". Of objects beyond
 	// smallObject one connection takes in one at a time, all of them together largeAtOnce, each for largeIn at most: who does not go on
@@ -73,16 +78,15 @@ var fromAll = rate.NewLimiter(readAtMost, readAtOnce)
 // rationed is a connection that is read no faster than the shares of its hosted cluster and of all allow.
 type rationed struct {
 	net.Conn
-	ofOne *rate.Limiter
-	bytes prometheus.Counter // that were read of its server
+	of *share
 }
 
 // Read implements net.Conn.
 func (c rationed) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p[:min(len(p), chunk)])
-	c.bytes.Add(float64(n))
+	c.of.read.Add(float64(n))
 	now := time.Now()
-	time.Sleep(max(c.ofOne.ReserveN(now, n).DelayFrom(now), fromAll.ReserveN(now, n).DelayFrom(now)))
+	time.Sleep(max(c.of.bytes.ReserveN(now, n).DelayFrom(now), fromAll.ReserveN(now, n).DelayFrom(now)))
 	return n, err
 }
 
@@ -160,7 +164,7 @@ func (a *api) bounded(object []byte) []byte {
 	if parts.Of(object) <= mostParts {
 		return object
 	}
-	a.cut.Store(true)
+	a.cut.Store(time.Now().Unix())
 	var o identified
 	if json.Unmarshal(object, &o) != nil {
 		return nil
@@ -241,25 +245,24 @@ func isSyntax(err error) bool {
 	return errors.As(err, &syntax) || errors.As(err, &kind)
 }
 
-// room is what is kept of all hosted clusters, as JSON; in memory it is some times that.
+// room is what is kept of all hosted clusters: as JSON, and of addresses more.
 type room struct {
 	mu  sync.Mutex
 	all int
-	of  map[*api]int
+	of  map[*share]int
 }
 
-var kept = &room{of: map[*api]int{}}
+var kept = &room{of: map[*share]int{}}
 
 // take more for a hosted cluster, or less. What all may keep is refused to those that have more than their share of it.
 func (r *room) take(a *api, more int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.all += more
-	r.of[a] += more
+	r.add(a, more)
 	if more <= 0 {
 		return nil
 	}
-	switch has := r.of[a]; {
+	switch has := r.of[a.to]; {
 	case has > mostBytes:
 		return errTooMuch
 	case r.all > mostOfAll && has > mostOfAll/len(r.of):
@@ -268,10 +271,17 @@ func (r *room) take(a *api, more int) error {
 	return nil
 }
 
-// leave forgets a hosted cluster.
+func (r *room) add(a *api, more int) {
+	a.kept += more
+	r.all += more
+	if r.of[a.to] += more; r.of[a.to] == 0 {
+		delete(r.of, a.to)
+	}
+}
+
+// leave forgets what is kept for a connection.
 func (r *room) leave(a *api) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.all -= r.of[a]
-	delete(r.of, a)
+	r.add(a, -a.kept)
 }

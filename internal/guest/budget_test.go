@@ -2,6 +2,7 @@ package guest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,7 +20,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/cldmnky/oooi/internal/plan"
@@ -26,7 +28,7 @@ import (
 
 // hostedAPI answers in memory, as a hosted cluster's API does: what for a list, and what for a watch of a path.
 func hostedAPI(answer func(r *http.Request) string) *api {
-	return &api{server: &url.URL{Scheme: "https", Host: "hosted"}, large: make(chan struct{}, 1), client: &http.Client{
+	return &api{server: &url.URL{Scheme: "https", Host: "hosted"}, to: newShare("hosted"), client: &http.Client{
 		Transport: answering(func(r *http.Request) (*http.Response, error) {
 			body := io.Reader(strings.NewReader(answer(r)))
 			if err := r.Context().Err(); err != nil {
@@ -53,7 +55,7 @@ func (s stays) Read([]byte) (int, error) {
 }
 
 // noisy is a connection to a server that sends as fast as it is read.
-func noisy(share *rate.Limiter) net.Conn {
+func noisy(of *share) net.Conn {
 	ours, theirs := net.Pipe()
 	go func() {
 		for noise := make([]byte, 64<<10); ; time.Sleep(time.Millisecond) {
@@ -62,7 +64,7 @@ func noisy(share *rate.Limiter) net.Conn {
 			}
 		}
 	}()
-	return rationed{ours, share, readBytes.WithLabelValues("noisy")}
+	return rationed{ours, of}
 }
 
 // reads a connection until the end.
@@ -74,7 +76,7 @@ func reads(ctx context.Context, conn net.Conn, sum *atomic.Int64) {
 	conn.Close()
 }
 
-func ofOne() *rate.Limiter { return rate.NewLimiter(readOfOne, readAtOnce) }
+func ofOne() *share { return newShare("noisy") }
 
 // Whatever some hosted clusters send, another is read as if they were not there, and all together no faster than their bound.
 func TestReadingIsSharedByAllConnections(t *testing.T) {
@@ -141,6 +143,7 @@ func TestConnectionsAreRationed(t *testing.T) {
 		return a
 	}
 	a, another := connected(), connected()
+	g.Expect(another.to).To(BeIdenticalTo(a.to), "an Infra's and a bridge's have one share")
 	conn, err := a.client.Transport.(*http.Transport).DialContext(t.Context(), "tcp", "")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(conn).To(BeAssignableToTypeOf(rationed{}))
@@ -235,7 +238,7 @@ func TestAnObjectIsReadUpToItsBound(t *testing.T) {
 func TestOfAnObjectWithTooManyPartsOnlyTheNameIsTakenIn(t *testing.T) {
 	g := NewWithT(t)
 	object := fmt.Appendf(nil, `{"metadata":{"namespace":"a","name":"b","resourceVersion":"7"},"spec":{"ports":[{}%s]}}`, strings.Repeat(",{}", mostParts))
-	v := &approving{approver: &approver{life: newLife()}, api: &api{}, queue: newQueue()}
+	v := &approving{approver: &approver{life: newLife()}, api: &api{to: newShare("hosted")}, queue: newQueue()}
 	fewer := []byte(strings.Replace(string(object), ",{}", "", 10))
 	g.Expect(v.api.bounded(fewer)).To(Equal(fewer))
 	g.Expect(v.beyond()).To(BeEmpty())
@@ -315,12 +318,77 @@ func TestAListThatTakesItsTimeIsLeft(t *testing.T) {
 	})
 }
 
+// Objects cost the processor more than they have bytes. Who sends many waits, and nobody else with him.
+func TestObjectsAreTakenInAtTheirPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, ctx := NewWithT(t), t.Context()
+		hostile, taken := newShare("hostile"), atomic.Int64{}
+		flooding, stop := context.WithCancel(ctx)
+		for range 3 {
+			go func() {
+				for hostile.paced(flooding) == nil {
+					taken.Add(1)
+				}
+			}()
+		}
+		time.Sleep(10*time.Second - 1)
+		synctest.Wait()
+		g.Expect(taken.Load()).To(BeNumerically("~", objectsAtOnce+10*objectsOfOne, 3))
+		g.Expect(hostile.isSlowed()).To(BeTrue())
+		good := newShare("good")
+		begun := time.Now()
+		g.Expect(good.paced(ctx)).To(Succeed())
+		g.Expect(time.Since(begun)).To(BeNumerically("<", 50*time.Millisecond))
+		g.Expect(good.isSlowed()).To(BeFalse())
+		stop()
+		g.Expect(hostile.paced(flooding)).To(MatchError(context.Canceled))
+		time.Sleep(2 * time.Hour)
+		g.Expect(hostile.isSlowed()).To(BeFalse(), "that is long ago")
+	})
+}
+
+// An address has a dozen octets as JSON, and takes ten times that.
+func TestAddressesAreCountedAsWhatTheyTake(t *testing.T) {
+	g := NewWithT(t)
+	a := &api{to: newShare("hosted")}
+	defer kept.leave(a)
+	s := takenByServices.shelf(a)
+	service := func(n int) []byte {
+		var ips []string
+		for i := range 2000 {
+			ips = append(ips, fmt.Sprintf("10.%d.%d.%d", n, i/250, i%250))
+		}
+		text, err := json.Marshal(map[string]any{"metadata": map[string]any{"name": fmt.Sprint(n)}, "spec": map[string]any{"type": "ClusterIP", "externalIPs": append(ips, ips...)}})
+		g.Expect(err).NotTo(HaveOccurred())
+		return text
+	}
+	most := mostBytes / (2000 * perAddress)
+	var err error
+	for n := 0; n <= most && err == nil; n++ {
+		g.Expect(len(s.objects)).To(Equal(n))
+		err = s.put(watch.Added, service(n))
+	}
+	g.Expect(err).To(MatchError(errTooMuch))
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	var around surroundings
+	around.haveServices(s.inOrder())
+	again := around
+	again.haveServices(s.inOrder())
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	g.Expect(after.HeapAlloc).To(BeNumerically("<", before.HeapAlloc+mostBytes), "what finds them twice, as when they change")
+	runtime.KeepAlive(around)
+	runtime.KeepAlive(again)
+}
+
 // What all hosted clusters may have us keep is refused to those that have more than their share of it.
 func TestWhatIsKeptOfAllIsShared(t *testing.T) {
-	g, r := NewWithT(t), &room{of: map[*api]int{}}
+	g, r := NewWithT(t), &room{of: map[*share]int{}}
 	var all []*api
 	for i := range mostOfAll/mostBytes + 1 {
-		all = append(all, &api{})
+		all = append(all, &api{to: newShare("hosted")})
 		err := r.take(all[i], mostBytes)
 		if i < mostOfAll/mostBytes {
 			g.Expect(err).NotTo(HaveOccurred())
@@ -329,12 +397,12 @@ func TestWhatIsKeptOfAllIsShared(t *testing.T) {
 			r.leave(all[i])
 		}
 	}
-	modest := &api{}
+	modest := &api{to: newShare("hosted")}
 	g.Expect(r.take(modest, mostOfAll/(len(all)+1))).To(Succeed(), "it has its share")
 	g.Expect(r.take(all[0], 0)).To(Succeed(), "what only changes takes nothing")
-	alone := &room{of: map[*api]int{}}
-	g.Expect(alone.take(modest, mostBytes)).To(Succeed())
-	g.Expect(alone.take(modest, 1)).To(MatchError(errTooMuch), "no hosted cluster has more than its own bound")
+	room, alone := &room{of: map[*share]int{}}, &api{to: newShare("hosted")}
+	g.Expect(room.take(alone, mostBytes)).To(Succeed())
+	g.Expect(room.take(alone, 1)).To(MatchError(errTooMuch), "no hosted cluster has more than its own bound")
 	for _, a := range append(all, modest) {
 		r.leave(a)
 	}
@@ -368,7 +436,7 @@ func TestManyChangesAreToldTogether(t *testing.T) {
 		stop()
 		g.Expect(<-ended).To(MatchError(context.Canceled))
 		a.close()
-		g.Expect(kept.of).NotTo(HaveKey(a), "what was kept is given back")
+		g.Expect(kept.of).NotTo(HaveKey(a.to), "what was kept is given back")
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"slices"
 	"time"
 
 	certv1 "k8s.io/api/certificates/v1"
@@ -72,7 +71,7 @@ func gather(ctx context.Context, a *api, name string, f *csr.Facts) error {
 			return err
 		}
 	}
-	f.Nodes, f.Services, f.ServicesUnknown, f.API = around.nodes, around.services, around.unknown, slices.Concat(f.API, around.api)
+	f.Nodes, f.Services, f.ServicesUnknown, f.HostedAPI = around.nodes, around.services, around.unknown, around.api
 	if _, joined := f.Nodes[name]; !joined {
 		return nil
 	}

@@ -120,7 +120,12 @@ func (c collection[T]) page(ctx context.Context, a *api, from string, take func(
 		return listMeta{}, err
 	}
 	defer m.close()
-	about, err := eachOf(m, take)
+	about, err := eachOf(m, func(object []byte) error {
+		if err := a.to.paced(ctx); err != nil {
+			return err
+		}
+		return take(object)
+	})
 	if isSyntax(err) {
 		err = errNoKubernetes
 	}
@@ -174,6 +179,9 @@ func (c collection[T]) watch(ctx context.Context, a *api, version string, take t
 			return version, err
 		}
 		if event.Type != watch.Bookmark {
+			if err := a.to.paced(ctx); err != nil {
+				return version, err
+			}
 			if err := take(event.Type, a.bounded(event.Object)); err != nil {
 				return version, err
 			}
@@ -234,7 +242,11 @@ func (s *shelf[T]) put(event watch.EventType, object []byte) error {
 	if err != nil {
 		return err
 	}
-	return s.keep(name, &kept, len(name)+len(text))
+	size := len(name) + len(text)
+	if more, has := any(kept).(interface{ weight() int }); has {
+		size += more.weight()
+	}
+	return s.keep(name, &kept, size)
 }
 
 // keep one object, or none, in place of what was kept under its name.

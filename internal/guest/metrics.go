@@ -1,7 +1,6 @@
 package guest
 
 import (
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,6 +22,10 @@ var (
 		Name: "oooi_hosted_cluster_read_bytes_total",
 		Help: "Bytes that were read from a hosted API server: server (host:port of the control plane's Service). Of all together 16 MiB a second are read, of one 8.",
 	}, []string{"server"})
+	lateObjects = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "oooi_hosted_cluster_late_objects_total",
+		Help: "Objects of a hosted API server that waited to be taken in, because it sent more than its share: server (host:port of the control plane's Service). It has 250 a second, after 20000.",
+	}, []string{"server"})
 	approvalTook = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "oooi_csr_approval_seconds", Help: "Time from a CSR being seen to its approval, what it waited for included.",
 		Buckets: prometheus.ExponentialBuckets(0.005, 2.5, 14),
@@ -30,33 +33,9 @@ var (
 )
 
 func init() {
-	metrics.Registry.MustRegister(decisions, warnings, readBytes, approvalTook)
+	metrics.Registry.MustRegister(decisions, warnings, readBytes, lateObjects, approvalTook)
 	for _, reason := range []string{NodeBootstrapsAgain, RebootstrapRefused, KeysDiffer} {
 		warnings.WithLabelValues(reason) // so that the first is an increase
-	}
-}
-
-// readOf counts by server; a count goes with the last who reads there, for anybody may make hosted clusters of ever new names.
-var readOf = &servers{readers: map[string]int{}}
-
-type servers struct {
-	mu      sync.Mutex
-	readers map[string]int
-}
-
-func (s *servers) begin(server string) prometheus.Counter {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.readers[server]++
-	return readBytes.WithLabelValues(server)
-}
-
-func (s *servers) end(server string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.readers[server]--; s.readers[server] == 0 {
-		delete(s.readers, server)
-		readBytes.DeleteLabelValues(server)
 	}
 }
 

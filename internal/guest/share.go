@@ -1,0 +1,82 @@
+package guest
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
+)
+
+// share is what one hosted API server may have of the manager. All connections to it have it together, whichever Infra or bridge each is
+// for.
+type share struct {
+	server  string
+	bytes   *rate.Limiter // that are read a second
+	objects *rate.Limiter // that are taken in a second
+	large   chan struct{} // whose is the turn to take in a large one
+	read    prometheus.Counter
+	late    prometheus.Counter
+	slowed  atomic.Int64 // when it last had more objects than its share, in Unix seconds
+
+	connections int // guarded by shares
+}
+
+func newShare(server string) *share {
+	return &share{
+		server: server, large: make(chan struct{}, 1), read: readBytes.WithLabelValues(server), late: lateObjects.WithLabelValues(server),
+		bytes: rate.NewLimiter(readOfOne, readAtOnce), objects: rate.NewLimiter(objectsOfOne, objectsAtOnce),
+	}
+}
+
+// shares by server; one goes with the last connection, and its metrics, for anybody may make hosted clusters of ever new names.
+type shares struct {
+	mu sync.Mutex
+	of map[string]*share
+}
+
+var allShares = &shares{of: map[string]*share{}}
+
+func (s *shares) begin(server string) *share {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of[server] == nil {
+		s.of[server] = newShare(server)
+	}
+	s.of[server].connections++
+	return s.of[server]
+}
+
+func (s *shares) end(one *share) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if one.connections--; one.connections == 0 {
+		delete(s.of, one.server)
+		readBytes.DeleteLabelValues(one.server)
+		lateObjects.DeleteLabelValues(one.server)
+	}
+}
+
+// objectsFromAll is the share in taking in of all hosted clusters.
+var objectsFromAll = rate.NewLimiter(objectsOfAll, 2*objectsAtOnce)
+
+// paced waits until one more object may be taken in. Who sends more than his share waits for himself, before he stands in line with others.
+func (s *share) paced(ctx context.Context) error {
+	if own := s.objects.Reserve().Delay(); own > 0 {
+		s.slowed.Store(time.Now().Unix())
+		s.late.Inc()
+		pause(ctx, own)
+	}
+	if all := objectsFromAll.Reserve().Delay(); all > 0 {
+		pause(ctx, all)
+	}
+	return ctx.Err()
+}
+
+// isSlowed says whether it had more objects than its share a short while ago.
+func (s *share) isSlowed() bool { return isRecent(time.Unix(s.slowed.Load(), 0)) }
+
+// isRecent says whether something is still worth being told of.
+func isRecent(last time.Time) bool { return time.Since(last) < time.Hour }
