@@ -158,15 +158,19 @@ func (p parts) index(groups Groups) error {
 }
 
 // index of one kind: what is pruned by its owner, Infras and NetworkAttachmentDefinitions by the network that they share,
-// Infras also by their hosted cluster, NodePools by their cluster, Services by what leads to them.
+// Infras and HostedClusters by the control plane's namespace, NodePools by their cluster, Services by what leads to them.
 func index(indexer client.FieldIndexer, kind client.Object) error {
 	by, of := apply.IndexNames, client.IndexerFunc(apply.NamedBy)
 	switch kind.(type) {
 	case *v1alpha1.Infra:
-		if err := indexer.IndexField(context.Background(), kind, observe.IndexBridged, observe.BridgedTo); err != nil {
+		if err := indexer.IndexField(context.Background(), kind, observe.IndexControlPlane, observe.ControlPlanes); err != nil {
 			return err
 		}
 		by, of = observe.IndexNAD, observe.AttachedNAD
+	case *hyperv1.HostedCluster:
+		if err := indexer.IndexField(context.Background(), kind, observe.IndexControlPlane, observe.ControlPlane); err != nil {
+			return err
+		}
 	case *hyperv1.NodePool:
 		by, of = observe.IndexCluster, observe.ClusterOf
 	case *nad.NetworkAttachmentDefinition:

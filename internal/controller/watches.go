@@ -139,15 +139,9 @@ func (p parts) neighboursOfOwner(ctx context.Context, o client.Object) ([]types.
 	return p.neighbours(ctx, infra)
 }
 
-// bridgedTo: the Infras of a HostedCluster, by reference or by the namespace of its control plane.
+// bridgedTo: the Infras of a HostedCluster, and of others whose control planes HyperShift puts where that one's is.
 func (p parts) bridgedTo(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
-	hc := o.(*hyperv1.HostedCluster)
-	referring, err := p.infras(ctx, client.MatchingFields{observe.IndexBridged: observe.ByHostedCluster(client.ObjectKeyFromObject(hc))})
-	if err != nil {
-		return nil, err
-	}
-	beside, err := p.infras(ctx, client.MatchingFields{observe.IndexBridged: observe.ByControlPlane(endpoint.ControlPlaneNamespace(hc))})
-	return append(referring, beside...), err
+	return p.infras(ctx, client.MatchingFields{observe.IndexControlPlane: endpoint.ControlPlaneNamespaceOf(client.ObjectKeyFromObject(o))})
 }
 
 // leasingTo: the Infras of a NodePool's HostedCluster.

@@ -294,7 +294,7 @@ func (l *ledger) written() []string {
 }
 
 // literal is the address of each cluster's API.
-var literal = map[string]string{"c1": "203.0.113.10", "c2": "203.0.113.20"}
+var literal = map[string]string{"c1": "203.0.113.10", "c2": "203.0.113.20", squatted: "203.0.113.30"}
 
 // hosts makes a hosted cluster with its control plane's objects, as HyperShift does, in namespace ns-cluster.
 func (w *world) hosts(name string) {

@@ -21,7 +21,6 @@ import (
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/byname"
 	"github.com/cldmnky/oooi/internal/dpf"
-	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/guest"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
@@ -125,17 +124,8 @@ func (o *Bridges) namespace(ctx context.Context, seen *Bridge) (err error) {
 	if seen.Namespace, err = get[corev1.Namespace](ctx, o.Observer, types.NamespacedName{Name: bridge.ControlPlane(b)}); err != nil {
 		return err
 	}
-	clusters, err := list[hyperv1.HostedClusterList](ctx, o.Observer, "", client.UnsafeDisableDeepCopy)
-	if err != nil || clusters == nil {
-		return err
-	}
-	for i := range clusters.Items {
-		theirs := &clusters.Items[i]
-		if client.ObjectKeyFromObject(theirs) != client.ObjectKeyFromObject(b) && endpoint.ControlPlaneNamespace(theirs) == bridge.ControlPlane(b) {
-			seen.Neighbours = append(seen.Neighbours, theirs)
-		}
-	}
-	return nil
+	seen.Neighbours, err = o.sharing(ctx, bridge.ControlPlane(b), client.ObjectKeyFromObject(b))
+	return err
 }
 
 func (o *Bridges) surroundingsOf(ctx context.Context, seen *Bridge) error {

@@ -79,7 +79,7 @@ func (o *Observer) references(ctx context.Context, seen *Infra) (err error) {
 		return err
 	}
 	if refs.HostedCluster.Name == "" {
-		if seen.HostedControlPlane, err = o.hostedControlPlane(ctx, refs.ControlPlaneNamespace); err != nil {
+		if seen.HostedControlPlane, err = o.leading(ctx, refs.ControlPlaneNamespace); err != nil {
 			return err
 		}
 	}
@@ -92,11 +92,42 @@ func (o *Observer) references(ctx context.Context, seen *Infra) (err error) {
 		return err
 	}
 	namespace := seen.ControlPlaneNamespace()
+	of, _ := seen.HostedClusterKey()
+	if seen.Sharing, err = o.sharing(ctx, namespace, of); err != nil {
+		return err
+	}
 	if seen.HostedControlPlane != nil || namespace == "" || len(plan.Permitted(seen.Input)) > 0 {
 		return nil
 	}
-	seen.HostedControlPlane, err = o.hostedControlPlane(ctx, namespace) // it says whose namespace that is
+	seen.HostedControlPlane, err = o.hostedControlPlane(ctx, namespace, of) // it says whose namespace that is
 	return err
+}
+
+// leading is the HostedControlPlane that leads from a namespace to its HostedCluster: the oldest's that HyperShift has there.
+func (o *Observer) leading(ctx context.Context, namespace string) (*hyperv1.HostedControlPlane, error) {
+	all, err := o.sharing(ctx, namespace, types.NamespacedName{})
+	if err != nil {
+		return nil, err
+	}
+	var of types.NamespacedName
+	if first := plan.Oldest(all...); first != nil {
+		of = client.ObjectKeyFromObject(first)
+	}
+	return o.hostedControlPlane(ctx, namespace, of)
+}
+
+// sharing are the HostedClusters, beside one, whose control planes HyperShift puts into a namespace. They are shared with the cache.
+func (o *Observer) sharing(ctx context.Context, namespace string, beside types.NamespacedName) (others []*hyperv1.HostedCluster, err error) {
+	all, err := list[hyperv1.HostedClusterList](ctx, o, "", client.MatchingFields{IndexControlPlane: namespace}, client.UnsafeDisableDeepCopy)
+	if err != nil || all == nil {
+		return nil, err
+	}
+	for i := range all.Items {
+		if client.ObjectKeyFromObject(&all.Items[i]) != beside {
+			others = append(others, &all.Items[i])
+		}
+	}
+	return others, nil
 }
 
 // Withdrawn are those of some namespaces whose owners admit an Infra no more; of the others it is heard when they change. Of a cluster
@@ -135,13 +166,13 @@ func (o *Observer) otherNamespace(ctx context.Context, name string) (other plan.
 	return other, err
 }
 
-// hostedControlPlane of a namespace; there is at most one.
-func (o *Observer) hostedControlPlane(ctx context.Context, namespace string) (*hyperv1.HostedControlPlane, error) {
+// hostedControlPlane of a namespace, as plan.HostedControlPlaneOf has it.
+func (o *Observer) hostedControlPlane(ctx context.Context, namespace string, of types.NamespacedName) (*hyperv1.HostedControlPlane, error) {
 	all, err := list[hyperv1.HostedControlPlaneList](ctx, o, namespace)
-	if err != nil || all == nil || len(all.Items) == 0 {
+	if err != nil || all == nil {
 		return nil, err
 	}
-	return &all.Items[0], nil
+	return plan.HostedControlPlaneOf(of, all.Items), nil
 }
 
 func (o *Observer) surroundings(ctx context.Context, seen *Infra) (err error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,8 +23,8 @@ const (
 	IndexLayer2 = "layer2"
 	// IndexNAD finds Infras by AttachedNAD.
 	IndexNAD = "networkAttachmentDefinition"
-	// IndexBridged finds Infras by BridgedTo.
-	IndexBridged = "hostedCluster"
+	// IndexControlPlane finds Infras by ControlPlanes, and HostedClusters by ControlPlane.
+	IndexControlPlane = "controlPlane"
 )
 
 // Layer2 is the segment that a NetworkAttachmentDefinition leads to; none where its configuration does not tell.
@@ -39,17 +40,23 @@ func AttachedNAD(o client.Object) []string {
 	return []string{plan.Refs(o.(*v1alpha1.Infra)).NAD.String()}
 }
 
-// BridgedTo is the hosted cluster that an Infra refers to: HostedCluster, or the namespace of its control plane.
-func BridgedTo(o client.Object) []string {
+// ControlPlanes are the namespaces of the control plane that an Infra refers to: as written, and where HyperShift puts that of its
+// HostedCluster.
+func ControlPlanes(o client.Object) (all []string) {
 	refs := plan.Refs(o.(*v1alpha1.Infra))
-	return []string{ByHostedCluster(refs.HostedCluster), ByControlPlane(refs.ControlPlaneNamespace)}
+	if refs.ControlPlaneNamespace != "" {
+		all = append(all, refs.ControlPlaneNamespace)
+	}
+	if made := endpoint.ControlPlaneNamespaceOf(refs.HostedCluster); refs.HostedCluster.Name != "" && made != refs.ControlPlaneNamespace {
+		all = append(all, made)
+	}
+	return all
 }
 
-// ByHostedCluster and ByControlPlane are values of IndexBridged.
-func ByHostedCluster(key types.NamespacedName) string { return "hostedcluster " + key.String() }
-
-// ByControlPlane likewise.
-func ByControlPlane(namespace string) string { return "namespace " + namespace }
+// ControlPlane is the namespace into which HyperShift puts that of a HostedCluster.
+func ControlPlane(o client.Object) []string {
+	return []string{endpoint.ControlPlaneNamespace(o.(*hyperv1.HostedCluster))}
+}
 
 // neighbours reads the other Infras of the same layer 2, and what else leads there.
 func (o *Observer) neighbours(ctx context.Context, seen *Infra) error {
@@ -91,8 +98,9 @@ func (o *Observer) onOwnNetwork(ctx context.Context, n plan.Neighbour) (bool, er
 	if err := o.references(ctx, &theirs); err != nil {
 		return false, err
 	}
+	of, _ := theirs.HostedClusterKey()
 	var err error
-	theirs.HostedControlPlane, err = o.hostedControlPlane(ctx, n.NAD.Namespace)
+	theirs.HostedControlPlane, err = o.hostedControlPlane(ctx, n.NAD.Namespace, of)
 	return theirs.OnOwnNetwork(), err
 }
 

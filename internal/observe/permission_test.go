@@ -58,7 +58,7 @@ func newStage(t *testing.T, hostedClusterAdmits string) *stage {
 
 	s := &stage{}
 	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(infra, hc, vlan, proxy, service).
-		WithIndex(&hyperv1.NodePool{}, IndexCluster, ClusterOf).WithInterceptorFuncs(interceptor.Funcs{
+		WithIndex(&hyperv1.NodePool{}, IndexCluster, ClusterOf).WithIndex(&hyperv1.HostedCluster{}, IndexControlPlane, ControlPlane).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			s.reads = append(s.reads, fmt.Sprintf("%T %s", o, key))
 			return c.Get(ctx, key, o, opts...)

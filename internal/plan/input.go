@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -27,8 +28,11 @@ type Input struct {
 
 	// HostedCluster of HostedClusterKey.
 	HostedCluster *hyperv1.HostedCluster
-	// HostedControlPlane in ControlPlaneNamespace. In the seeds' form it is read before the HostedCluster, which it names.
+	// HostedControlPlane in ControlPlaneNamespace, as HostedControlPlaneOf has it. In the seeds' form it is read before the
+	// HostedCluster, which it names.
 	HostedControlPlane *hyperv1.HostedControlPlane
+	// Sharing are other HostedClusters whose control planes HyperShift puts into ControlPlaneNamespace.
+	Sharing []*hyperv1.HostedCluster
 	// Namespaces that Refs lists.
 	Namespaces []corev1.Namespace
 	// NAD of Refs.
@@ -129,6 +133,18 @@ func ClusterOf(hcp *hyperv1.HostedControlPlane) (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, ok
 }
 
+// HostedControlPlaneOf takes of a namespace's HostedControlPlanes that of a HostedCluster, else the first: HyperShift has those of
+// a/b-c and a-b/c in one namespace.
+func HostedControlPlaneOf(of types.NamespacedName, all []hyperv1.HostedControlPlane) *hyperv1.HostedControlPlane {
+	if len(all) == 0 {
+		return nil
+	}
+	return &all[max(0, slices.IndexFunc(all, func(hcp hyperv1.HostedControlPlane) bool {
+		theirs, named := ClusterOf(&hcp)
+		return named && theirs == of
+	}))]
+}
+
 // ControlPlaneNamespace is where the control plane's Services are; empty while unknown.
 func (in Input) ControlPlaneNamespace() string {
 	if written := Refs(in.Infra).ControlPlaneNamespace; written != "" {
@@ -138,6 +154,29 @@ func (in Input) ControlPlaneNamespace() string {
 		return ""
 	}
 	return endpoint.ControlPlaneNamespace(in.HostedCluster)
+}
+
+// Older says which of two objects was made first; of those of one second, one of them, always the same. One that is not stored yet comes
+// last.
+func Older(a, b metav1.Object) bool {
+	one, other := a.GetCreationTimestamp(), b.GetCreationTimestamp()
+	if one.IsZero() != other.IsZero() {
+		return other.IsZero()
+	}
+	if !one.Equal(&other) {
+		return one.Before(&other)
+	}
+	return a.GetUID() < b.GetUID()
+}
+
+// Oldest of some HostedClusters; nil of none.
+func Oldest(all ...*hyperv1.HostedCluster) (first *hyperv1.HostedCluster) {
+	for _, hc := range all {
+		if first == nil || Older(hc, first) {
+			first = hc
+		}
+	}
+	return first
 }
 
 func orElse[T ~string](value, otherwise T) T {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -49,15 +50,32 @@ func (in Input) clusterReferences() []permit.Reference {
 }
 
 // strangersNamespace: HyperShift joins namespace and name by a dash, so that HostedCluster b-c in a and HostedCluster c
-// in a-b share one namespace. Its HostedControlPlane says whose it is.
+// in a-b share one namespace. It is another's who was there first, or whose HostedControlPlane alone is there. Which of the two
+// it is, the sentence does not tell.
 func (in Input) strangersNamespace() (finding.Finding, bool) {
 	key, known := in.HostedClusterKey()
-	if !known || in.HostedControlPlane == nil {
+	if !known {
 		return finding.Finding{}, false
 	}
-	theirs, named := ClusterOf(in.HostedControlPlane)
+	stranger := in.precedent() != nil
+	if in.HostedControlPlane != nil && !stranger {
+		theirs, named := ClusterOf(in.HostedControlPlane)
+		stranger = named && theirs != key
+	}
 	return finding.Wrong(v1alpha1.ConditionAccepted, "RefNotPermitted").At("spec.hostedClusterRef").
-		Say("the control plane in namespace %s is not that of HostedCluster %s; give one of the two another name", in.ControlPlaneNamespace(), key), named && theirs != key
+		Say("the control plane in namespace %s is not that of HostedCluster %s; give one of the two another name", in.ControlPlaneNamespace(), key), stranger
+}
+
+// precedent is the HostedCluster that has the control plane's namespace before ours; nil where ours is first. HostedControlPlanes do not
+// tell, for HyperShift makes one of each. The API server's clock does, as for bridges: who comes later holds nobody back.
+func (in Input) precedent() *hyperv1.HostedCluster {
+	if in.HostedCluster == nil {
+		return nil
+	}
+	if first := Oldest(append([]*hyperv1.HostedCluster{in.HostedCluster}, in.Sharing...)...); first != in.HostedCluster {
+		return first
+	}
+	return nil
 }
 
 // OnOwnNetwork says whether the network lies in the namespace of the Infra's own control plane, which lends it, as Permitted has

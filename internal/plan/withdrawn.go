@@ -30,6 +30,9 @@ func Withdrawn(in Input, other OtherNamespace) bool {
 	hc, awaited := other.HostedCluster, in.awaits(other.Namespace.Name)
 	if hc == nil && awaited {
 		hc = in.HostedCluster
+		if first := in.precedent(); first != nil && other.Namespace.Name == in.ControlPlaneNamespace() {
+			hc = first
+		}
 	}
 	if hc != nil {
 		reference.Namespace, reference.Annotations = hc.Namespace, hc.Annotations

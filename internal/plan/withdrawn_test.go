@@ -63,3 +63,32 @@ func TestAControlPlaneThatIsOnlyAwayIsAwaited(t *testing.T) {
 	there := plan.OtherNamespace{Namespace: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-c1"}}}
 	NewWithT(t).Expect(plan.Withdrawn(plan.Input{Infra: infra}, there)).To(BeFalse())
 }
+
+// Where nobody can tell by HostedControlPlanes whose a namespace is, it is that of the HostedCluster that was first.
+func TestWhoCameLaterIsAdmittedNoMore(t *testing.T) {
+	infra := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "a-b", Name: "i"}}
+	infra.Spec.HostedClusterRef = &v1alpha1.HostedClusterReference{Name: "c"}
+	cluster := func(namespace, name string, made int64) *hyperv1.HostedCluster {
+		return &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, CreationTimestamp: metav1.Unix(made, 0)}}
+	}
+	there := func(name string) *corev1.Namespace {
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	}
+	for name, c := range map[string]struct {
+		made      int64
+		other     plan.OtherNamespace
+		written   v1alpha1.ObjectName
+		withdrawn bool
+	}{
+		"the other is older":                              {10, plan.OtherNamespace{Namespace: there("a-b-c")}, "", true},
+		"the other is newer":                              {30, plan.OtherNamespace{Namespace: there("a-b-c")}, "", false},
+		"the other is older, and only ours is running":    {10, plan.OtherNamespace{Namespace: there("a-b-c"), HostedCluster: cluster("a-b", "c", 20)}, "", false},
+		"the other is older, and another namespace meant": {10, plan.OtherNamespace{Namespace: there("a-b-c")}, "x", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := plan.Input{Infra: infra.DeepCopy(), HostedCluster: cluster("a-b", "c", 20), Sharing: []*hyperv1.HostedCluster{cluster("a", "b-c", c.made)}}
+			in.Infra.Spec.InfraComponents.Proxy.ControlPlaneNamespace = c.written
+			NewWithT(t).Expect(plan.Withdrawn(in, c.other)).To(Equal(c.withdrawn))
+		})
+	}
+}

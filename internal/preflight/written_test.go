@@ -163,3 +163,25 @@ func TestNoInfraIsChangedThatIsYetToBeMade(t *testing.T) {
 	}
 	g.Expect(inUse).To(ConsistOf(HaveField("YAML", "")))
 }
+
+// HyperShift would have both control planes in namespace a-b-c: the one that is there before has it, in whatever order files tell.
+func TestOfTwoHostedClustersOneHasTheNamespace(t *testing.T) {
+	cluster := func(namespace, name, made string) string {
+		return "apiVersion: hypershift.openshift.io/v1beta1\nkind: HostedCluster\nmetadata: {name: " + name + ", namespace: " + namespace + made + "}\n---\n" +
+			"apiVersion: hostedcluster.densityops.com/v1alpha1\nkind: Infra\nmetadata: {name: " + name + ", namespace: " + namespace + "}\n" +
+			"spec: {hostedClusterRef: {name: " + name + "}, networkConfig: {cidr: 192.168.100.0/24, networkAttachmentDefinition: vlan}}\n---\n"
+	}
+	const there = `, creationTimestamp: "2026-11-02T00:00:00Z"`
+	one, other := cluster("a", "b-c", ""), cluster("a-b", "c", there)
+	for order, text := range map[string]string{"the new one first": one + other, "the new one last": other + one} {
+		t.Run(order, func(t *testing.T) {
+			for _, r := range reports(t, []byte(text)) {
+				refused := ContainElement(HaveField("Code", "RefNotPermitted"))
+				if r.Namespace == "a-b" {
+					refused = Not(refused)
+				}
+				NewWithT(t).Expect(r.Findings).To(refused, r.Namespace)
+			}
+		})
+	}
+}

@@ -70,10 +70,11 @@ func (o Objects) segments(infras []*v1alpha1.Infra) segments {
 func (o Objects) references(infra *v1alpha1.Infra) plan.Input {
 	refs := plan.Refs(infra)
 	in := plan.Input{Infra: infra, NAD: o.nadOf(infra)}
-	in.HostedControlPlane = o.controlPlane(refs.ControlPlaneNamespace)
+	in.HostedControlPlane = o.controlPlane(refs.ControlPlaneNamespace, refs.HostedCluster)
 	if key, ok := in.HostedClusterKey(); ok {
 		in.HostedCluster = find[hyperv1.HostedCluster](o, key)
-		in.HostedControlPlane = o.controlPlane(in.ControlPlaneNamespace())
+		in.HostedControlPlane = o.controlPlane(in.ControlPlaneNamespace(), key)
+		in.Sharing = slices.DeleteFunc(o.sharing(in.ControlPlaneNamespace()), func(hc *hyperv1.HostedCluster) bool { return hc == in.HostedCluster })
 	}
 	for _, name := range refs.Namespaces {
 		if ns := find[corev1.Namespace](o, named("", name)); ns != nil {
@@ -154,21 +155,26 @@ func (o Objects) nodePools(hc types.NamespacedName) []hyperv1.NodePool {
 	return slices.DeleteFunc(values(pick[hyperv1.NodePool](o, hc.Namespace)), func(p hyperv1.NodePool) bool { return p.Spec.ClusterName != hc.Name })
 }
 
-// controlPlane of a namespace, as HyperShift will make it where the files have only its HostedCluster.
-func (o Objects) controlPlane(namespace string) *hyperv1.HostedControlPlane {
+// controlPlane of a namespace, that of one HostedCluster or else the oldest's, as HyperShift will make it where the files have only
+// HostedClusters.
+func (o Objects) controlPlane(namespace string, of types.NamespacedName) *hyperv1.HostedControlPlane {
 	if namespace == "" {
 		return nil
 	}
-	if made := first(pick[hyperv1.HostedControlPlane](o, namespace)); made != nil {
+	hc := plan.Oldest(o.sharing(namespace)...)
+	if of.Name == "" && hc != nil {
+		of = named(hc.Namespace, hc.Name)
+	}
+	if made := plan.HostedControlPlaneOf(of, values(pick[hyperv1.HostedControlPlane](o, namespace))); made != nil || hc == nil {
 		return made
 	}
-	for _, hc := range pick[hyperv1.HostedCluster](o, "") {
-		if endpoint.ControlPlaneNamespace(hc) == namespace {
-			of := map[string]string{names.AnnotationHostedCluster: hc.Namespace + "/" + hc.Name}
-			return &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: hc.Name, Annotations: of}}
-		}
-	}
-	return nil
+	whose := map[string]string{names.AnnotationHostedCluster: hc.Namespace + "/" + hc.Name}
+	return &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: hc.Name, Annotations: whose}}
+}
+
+// sharing are the HostedClusters whose control planes HyperShift puts into a namespace.
+func (o Objects) sharing(namespace string) []*hyperv1.HostedCluster {
+	return slices.DeleteFunc(pick[hyperv1.HostedCluster](o, ""), func(hc *hyperv1.HostedCluster) bool { return endpoint.ControlPlaneNamespace(hc) != namespace })
 }
 
 func (o Objects) nadOf(infra *v1alpha1.Infra) *nad.NetworkAttachmentDefinition {
@@ -211,13 +217,6 @@ func find[T any, P object[T]](o Objects, key types.NamespacedName) *T {
 		}
 	}
 	return nil
-}
-
-func first[T any](list []*T) *T {
-	if len(list) == 0 {
-		return nil
-	}
-	return list[0]
 }
 
 func values[T any](list []*T) []T {

@@ -556,7 +556,10 @@ func TestABridgeGetsNoControlPlaneOfAnother(t *testing.T) {
 		"another's, by its label": {func(in *bridge.Input) {
 			in.Namespace, in.Neighbours = namespace(map[string]string{"hypershift.openshift.io/hosted-control-plane": "true"}, nil), theirs
 		}, true},
-		"ours, before another came": {func(in *bridge.Input) { made(in); in.Neighbours = theirs }, false},
+		"ours, before another came": {func(in *bridge.Input) {
+			made(in)
+			in.HostedCluster.CreationTimestamp, in.Neighbours = metav1.Unix(10, 0), theirs
+		}, false},
 		"another's, and ours by its labels": {func(in *bridge.Input) {
 			made(in)
 			in.HostedCluster.CreationTimestamp, in.Neighbours = metav1.Unix(30, 0), theirs

@@ -184,19 +184,6 @@ func secretLabels(b *dpuv1.DPUHCPBridge) map[string]string {
 	return all
 }
 
-// older says which of two objects was made first; of those of one second, one of them, always the same. One that is not stored yet comes
-// last.
-func older(a, b metav1.Object) bool {
-	one, other := a.GetCreationTimestamp(), b.GetCreationTimestamp()
-	if one.IsZero() != other.IsZero() {
-		return other.IsZero()
-	}
-	if !one.Equal(&other) {
-		return one.Before(&other)
-	}
-	return a.GetUID() < b.GetUID()
-}
-
 // sorted by name, so that a choice among Nodes is the same every time.
 func sorted(nodes []corev1.Node) []corev1.Node {
 	all := slices.Clone(nodes)

@@ -151,7 +151,7 @@ func (in Input) occupied() []finding.Finding {
 	b, name := in.Bridge, ControlPlane(in.Bridge)
 	taken := finding.Wrong(dpuv1.ConditionReady, "NamespaceTaken").At("metadata.name")
 	switch ns, hc := in.Namespace, in.cluster(); {
-	case slices.ContainsFunc(in.Neighbours, func(other *hyperv1.HostedCluster) bool { return hc == nil || older(other, hc) }):
+	case slices.ContainsFunc(in.Neighbours, func(other *hyperv1.HostedCluster) bool { return hc == nil || plan.Older(other, hc) }):
 		return one(taken.Say("the control plane would be in namespace %s, which is that of another HostedCluster, whose namespace and name give the same joined by a dash: give the bridge another name", name))
 	case ns == nil || ns.Labels[controlPlaneLabel] == "true" && in.works(): // of our own hosted cluster, maybe an earlier one
 		return nil
