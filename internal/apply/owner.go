@@ -27,9 +27,9 @@ type Owner struct {
 }
 
 // owns says whether an object is this owner's: by ownerReference, else by the label that stands for one. What names us and belongs to
-// nobody that lives is ours too: after a restore every UID is new (spec/api.md, DHCPLease), and where a component is switched off and on
-// again the garbage collector may take the objects of its first child half a minute later. It asks for them as they were, and so
-// leaves one that has changed hands (kubernetes, pkg/controller/garbagecollector/operations.go, deleteObject).
+// nobody that lives is ours too: after a restore every UID is new (operator-rules.md#owners), and where a component is switched off
+// and on again the garbage collector may take the objects of its first child half a minute later. It asks for them as they were, and
+// so leaves one that has changed hands (kubernetes, pkg/controller/garbagecollector/operations.go, deleteObject).
 func (o Owner) owns(object client.Object) bool {
 	uid := types.UID(object.GetLabels()[names.LabelOwnerUID])
 	if ref := metav1.GetControllerOf(object); ref != nil {

@@ -19,7 +19,8 @@ import (
 )
 
 // An Infra that is made from a HostedCluster is its users' too: a field that somebody has set wins over a derived one
-// (spec/api.md). The API server knows who set what, and names those fields as conflicts when we apply without force.
+// (operator-rules.md#fields-that-users-set). The API server knows who set what, and names those fields as conflicts when we apply
+// without force.
 
 // Share applies an object that its users write too, and never takes from them what they set.
 func (w *Writer) Share(ctx context.Context, owner Owner, desired runtime.ApplyConfiguration) (Applied, error) {

@@ -30,7 +30,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
-// bridgeController is its name (spec/dpu-bridge.md §9).
+// bridgeController is its name (operator-rules.md#names).
 const bridgeController = "DPFHCPBridgeController"
 
 // bridgesAtOnce is how many bridges are reconciled at a time: none takes anything that another could have, but for the DPUCluster

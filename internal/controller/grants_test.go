@@ -21,7 +21,7 @@ import (
 )
 
 // grants that the managers of all tests have used, each as "verb group/resource". What is granted and never used by a test is a
-// defect (spec/security.md).
+// defect (operator-rules.md#grants).
 type grants struct {
 	mu   sync.Mutex
 	used map[string]bool

@@ -25,7 +25,7 @@ import (
 	"github.com/cldmnky/oooi/internal/observe"
 )
 
-// lookEvery is how often kinds are looked for; one is watched within 10 s of its CRD (design/architecture.md).
+// lookEvery is how often kinds are looked for; one is watched within 10 s of its CRD (operator-rules.md#late-kinds).
 const lookEvery = 5 * time.Second
 
 // lateKinds watches kinds that a cluster may lack, as long as it has them.

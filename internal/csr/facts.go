@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// activeFor is how long a Node counts as alive after its kubelet renewed its Lease (spec/dpu-bridge.md §5; a kubelet renews
-	// every 10 s).
+	// activeFor is how long a Node counts as alive after its kubelet renewed its Lease (operator-rules.md#csr-bootstrap; a
+	// kubelet renews every 10 s).
 	activeFor = 5 * time.Minute
 	// onceIn is how soon after one approval a DPU may have another.
 	onceIn = 15 * time.Minute
@@ -224,8 +224,9 @@ func (q *question) takesFromNoNode() (bool, string) {
 	})
 }
 
-// takesFromNoDPU of this DPUCluster (spec/dpu-bridge.md §5). What another's Nodes claim, whence DPF has their DPUs' addresses, stands in
-// nobody's way here: only this hosted cluster's API server trusts the certificate, and networks apart may have the same addresses.
+// takesFromNoDPU of this DPUCluster (operator-rules.md#csr-serving). What another's Nodes claim, whence DPF has their DPUs'
+// addresses, stands in nobody's way here: only this hosted cluster's API server trusts the certificate, and networks apart may
+// have the same addresses.
 func (q *question) takesFromNoDPU() (bool, string) {
 	others := map[netip.Addr]string{}
 	for _, d := range q.DPUs {

@@ -14,7 +14,7 @@ const CheckForwarding = "forwarding"
 
 // GuardForwarding reads every second whether the VLAN device forwards: a dual-homed pod must never route. Where the
 // attachment switches forwarding off (tuned) a device that forwards holds readiness back; elsewhere it is only logged,
-// since nobody could prevent it (spec/dns-proxy.md).
+// since nobody could prevent it (dns-proxy-rules.md#forwarding).
 func GuardForwarding(ctx context.Context, device string, tuned bool, ready *Readiness, log *slog.Logger) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

@@ -28,7 +28,7 @@ func (c copied) Create(ctx context.Context, r lease.Record) (lease.Record, error
 }
 
 // Update implements lease.Store. A binding that ends is forgotten by the copy, durably, before the store says so: who reads
-// Released with our address in dropped[] may give the address away (rule 2).
+// Released with our address in dropped[] may give the address away (dhcp-rules.md#lease-2).
 func (c copied) Update(ctx context.Context, r lease.Record) (lease.Record, error) {
 	if r.State != lease.Bound {
 		if err := c.copy.Forget(ctx, r.IP); err != nil {

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// tooOld is the age at which a question is yesterday's: at receipt, and again before the answer (rule 10).
+	// tooOld is the age at which a question is yesterday's: at receipt, and again before the answer (dhcp-rules.md#lease-10).
 	tooOld = 2 * time.Second
 	// storeTime is what one message may spend on the store and on probes; less than tooOld.
 	storeTime = 1600 * time.Millisecond
@@ -93,7 +93,7 @@ func (s *Server) Configure(c pool.Config) {
 	s.tellUnserved()
 }
 
-// Sync reads all leases from the store: before it has, only known holders are renewed (rule 2).
+// Sync reads all leases from the store: before it has, only known holders are renewed (dhcp-rules.md#lease-2).
 func (s *Server) Sync(ctx context.Context) error {
 	all, err := s.Store.List(ctx)
 	if err != nil {
@@ -261,8 +261,8 @@ func (f *finder) read(ctx context.Context, ip netip.Addr) {
 
 const newest = 1<<64 - 1
 
-// write makes a record durable. Whatever comes of it is settled by a read before anything is said (rules 1 and 4): another
-// record, a conflict (tried once more), or an outcome that nobody knows.
+// write makes a record durable. Whatever comes of it is settled by a read before anything is said (dhcp-rules.md#lease-1 and
+// dhcp-rules.md#lease-4): another record, a conflict (tried once more), or an outcome that nobody knows.
 func (f *finder) write(ctx context.Context, d pool.Decision) bool {
 	stored, err := f.put(ctx, d)
 	if err == nil {

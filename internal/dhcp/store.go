@@ -59,7 +59,7 @@ func (i *instance) startAlone(ctx context.Context) error {
 	return nil
 }
 
-// startFromCopy knows, before the API server answers, who may be renewed (rule 2).
+// startFromCopy knows, before the API server answers, who may be renewed (dhcp-rules.md#lease-2).
 func (i *instance) startFromCopy(ctx context.Context) error {
 	saved, err := i.disk.Clock(ctx)
 	if err != nil {

@@ -27,7 +27,7 @@ func (t Table) WithApps(rows ...Endpoint) (Table, string) {
 }
 
 // AppsDomain is what *. is put before: as the cluster's ingress has it, else apps. of the cluster's domain
-// (spec/hypershift.md §2).
+// (upstream.md#apps-domain).
 func (cp ControlPlane) AppsDomain() string {
 	if written := cp.writtenApps(); written != "" {
 		return written

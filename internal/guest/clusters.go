@@ -35,7 +35,7 @@ type Clusters struct {
 	// Dial opens connections to hosted clusters; local.Dial, unless it is set.
 	Dial Dial
 	// Patience is how long a hosted cluster that does not answer, or does not let our Service go, is waited for before what is in it is
-	// left there (spec/dns-proxy.md).
+	// left there (dns-proxy-rules.md#guest-left).
 	Patience time.Duration
 	// LookEvery is how long a kubeconfig that changes again waits to be looked at.
 	LookEvery time.Duration

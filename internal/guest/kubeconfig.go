@@ -31,8 +31,8 @@ type Refusal struct {
 	Because string
 }
 
-// Sanitise reads a kubeconfig that nobody vouches for (spec/dpu-bridge.md §4). client-go would, from the same bytes, run a
-// command or send a file of ours as a token; so it is never asked.
+// Sanitise reads a kubeconfig that nobody vouches for (operator-rules.md#kubeconfigs). client-go would, from the same bytes, run
+// a command or send a file of ours as a token; so it is never asked.
 func Sanitise(content []byte) (Access, *Refusal) {
 	if refusal := firstBroken(textRules, content); refusal != nil {
 		return Access{}, refusal

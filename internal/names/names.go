@@ -214,8 +214,8 @@ func Own(component, child string) string {
 	return component + "-" + child
 }
 
-// serving is what a child's workload and Service are named after: for a proxy its name as it is (spec/api.md: deploymentName
-// is <name>-deployment, serviceName <name>-svc).
+// serving is what a child's workload and Service are named after: for a proxy its name as it is (operator-rules.md#names:
+// deploymentName is <name>-deployment, serviceName <name>-svc).
 func serving(component, child string) string {
 	if component == Proxy {
 		return child

@@ -33,7 +33,7 @@ type Apps struct {
 	Unread bool
 }
 
-// The guest's routers (spec/hypershift.md §5).
+// The guest's routers (upstream.md#routers).
 const (
 	RouterNamespace = "openshift-ingress"
 	RouterLabel     = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
@@ -45,7 +45,7 @@ const (
 // (cluster-ingress-operator, pkg/operator/controller/names.go).
 var RouterIngress = types.NamespacedName{Namespace: "openshift-ingress-operator", Name: "default"}
 
-// RouterNodePort is the Service of the guest's default router where HyperShift publishes it by node port (spec/hypershift.md §5).
+// RouterNodePort is the Service of the guest's default router where HyperShift publishes it by node port (upstream.md#routers).
 var RouterNodePort = types.NamespacedName{Namespace: RouterNamespace, Name: "router-nodeport-default"}
 
 const (

@@ -162,7 +162,7 @@ func (a *appsView) advertised() {
 	}
 }
 
-// service leads to the guest's routers (spec/hypershift.md §5).
+// service leads to the guest's routers (upstream.md#routers).
 func (a *appsView) service(at types.NamespacedName, class string) *accore.ServiceApplyConfiguration {
 	spec := accore.ServiceSpec().WithType(corev1.ServiceTypeLoadBalancer).WithIPFamilyPolicy(corev1.IPFamilyPolicyPreferDualStack).
 		WithSelector(map[string]string{RouterLabel: RouterIngress.Name}).

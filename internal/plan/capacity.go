@@ -11,7 +11,7 @@ import (
 )
 
 // capacity: the address of a worker that is replaced is free again late, so that a pool needs two for each, and those of the
-// surge (spec/hypershift.md §6).
+// surge (operator-rules.md#pool-size).
 func (v *view) capacity() []finding.Finding {
 	var replicas, surge int64
 	for _, pool := range v.NodePools {

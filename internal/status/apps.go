@@ -15,7 +15,7 @@ import (
 )
 
 // patience is how long a part of an Infra may take to serve before it counts as degraded: *.apps without an address
-// (spec/dns-proxy.md), as a pod that comes up.
+// (dns-proxy-rules.md#apps-patience), as a pod that comes up.
 const patience = 2 * time.Minute
 
 // longestAppsMessage is what status.appsIngress.message may hold.

@@ -1,6 +1,6 @@
 // Package vlan binds sockets to an address and to the device that carries it. An address alone is not enough: under
 // Linux's weak host model a client on the VLAN that routes to the pod's own address through the VIP is answered there
-// (spec/dns-proxy.md, first rule).
+// (dns-proxy-rules.md#sockets).
 package vlan
 
 import (

@@ -1,5 +1,5 @@
 // Package clock tells the server's time: CLOCK_BOOTTIME plus an offset, never the local wall clock, which may jump
-// (spec/dhcp.md, rule 9). In a cluster the offset is to the API server's Date; without one it is to the wall clock as it was
+// (dhcp-rules.md#lease-9). In a cluster the offset is to the API server's Date; without one it is to the wall clock as it was
 // found at the start of the machine, and never before a time that was seen already.
 package clock
 
@@ -46,8 +46,8 @@ func From(boot func() time.Duration, bootID string) *Clock {
 	return &Clock{boot: boot, bootID: bootID, tolerance: leastTolerance}
 }
 
-// leastTolerance is half of the shortest grace (rule 9). It counts until the lease time is known: the first answers of the
-// API server come earlier, and two of them may lie on either side of a second.
+// leastTolerance is half of the shortest grace (dhcp-rules.md#lease-9). It counts until the lease time is known: the first
+// answers of the API server come earlier, and two of them may lie on either side of a second.
 const leastTolerance = 5 * time.Minute
 
 func bootTime() time.Duration {

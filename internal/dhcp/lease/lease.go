@@ -15,7 +15,7 @@ import (
 // State is where a lease stands.
 type State string
 
-// The states of spec/dhcp.md.
+// The states of a lease (dhcp-rules.md#states).
 const (
 	Bound    State = "Bound"
 	Declined State = "Declined"

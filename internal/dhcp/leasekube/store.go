@@ -1,5 +1,5 @@
 // Package leasekube keeps leases as DHCPLease objects: the object of an address is lock and record at once. Written by
-// Create, or by Update with the version that was read; never by Apply, Patch or an unconditioned Delete (spec/dhcp.md, rule 1).
+// Create, or by Update with the version that was read; never by Apply, Patch or an unconditioned Delete (dhcp-rules.md#lease-1).
 package leasekube
 
 import (
@@ -25,7 +25,7 @@ type Store struct {
 	Client    client.Client
 	Namespace string
 	Server    string
-	// Labels that every lease carries: whose it is, since no ownerReference may be there (spec/api.md, DHCPLease).
+	// Labels that every lease carries: whose it is, since no ownerReference may be there (dhcp-rules.md#lease-13).
 	Labels func() map[string]string
 }
 

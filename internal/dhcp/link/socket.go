@@ -78,7 +78,7 @@ func listen(ctx context.Context, server netip.Addr, port uint16, options ...func
 }
 
 // receiveMetadata asks the kernel for the time each packet arrived: one that waited while we were paused is yesterday's
-// question (rule 10).
+// question (dhcp-rules.md#lease-10).
 func receiveMetadata(raw syscall.RawConn) error {
 	var set error
 	err := raw.Control(func(fd uintptr) {

@@ -26,11 +26,11 @@ func (t *Table) Chores(now time.Time) []Decision {
 }
 
 func (t *Table) chore(r lease.Record, now time.Time) (Decision, bool) {
-	if r.Version == 0 { // deleted by hand: written again until its promise has passed (rule 12)
+	if r.Version == 0 { // deleted by hand: written again until its promise has passed (dhcp-rules.md#lease-12)
 		return write(r, "restored"), r.State != lease.Released && !now.After(r.Horizon)
 	}
 	if r.State == lease.Released && !slices.Contains(r.Dropped, t.config.Server) {
-		r.Dropped = append(slices.Clone(r.Dropped), t.config.Server) // we have dropped it by learning of it (rule 7)
+		r.Dropped = append(slices.Clone(r.Dropped), t.config.Server) // we have dropped it by learning of it (dhcp-rules.md#lease-7)
 		return write(r, "dropped"), true
 	}
 	if d, ok := t.machineChore(r, now); ok {
@@ -41,8 +41,8 @@ func (t *Table) chore(r lease.Record, now time.Time) (Decision, bool) {
 	return write(r, "relabelled"), stale
 }
 
-// machineChore ends a lease with its machine (rule 7). A machine of the same name takes it over: after a restore from a
-// backup every UID is new.
+// machineChore ends a lease with its machine (dhcp-rules.md#lease-7). A machine of the same name takes it over: after a restore
+// from a backup every UID is new.
 func (t *Table) machineChore(r lease.Record, now time.Time) (Decision, bool) {
 	if r.State != lease.Bound || r.VM.UID == "" {
 		return Decision{}, false
@@ -64,7 +64,7 @@ func (t *Table) machineChore(r lease.Record, now time.Time) (Decision, bool) {
 	return Decision{}, false
 }
 
-// Surplus are releases of every other lease of the client that was just given one (rule 11).
+// Surplus are releases of every other lease of the client that was just given one (dhcp-rules.md#lease-11).
 func (t *Table) Surplus(client lease.Client, kept netip.Addr) []Decision {
 	t.mu.Lock()
 	defer t.mu.Unlock()

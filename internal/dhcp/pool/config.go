@@ -1,5 +1,5 @@
-// Package pool decides which client gets which address: the lease protocol of spec/dhcp.md as a pure function of what is
-// known. What it cannot know from memory it asks for (Read, Probe, Create, Update) and is asked again with the answer.
+// Package pool decides which client gets which address: the lease protocol of docs/reference/dhcp-rules.md as a pure function of
+// what is known. What it cannot know from memory it asks for (Read, Probe, Create, Update) and is asked again with the answer.
 package pool
 
 import (
@@ -30,7 +30,7 @@ type Config struct {
 	LeaseTime  time.Duration
 	// Owner is the UID of the Infra whose leases these are.
 	Owner string
-	// Born is when the server first served: a young one probes each address before it offers it (rule 12).
+	// Born is when the server first served: a young one probes each address before it offers it (dhcp-rules.md#lease-12).
 	Born time.Time
 }
 
@@ -51,8 +51,8 @@ func (c *Config) never(a netip.Addr) bool {
 	return c.foreign(a) != "" || a == c.Network.Subnet.Addr() || a == Broadcast(c.Network.Subnet) || slices.Contains(c.Network.NTP, a)
 }
 
-// foreign says why even a holder must leave an address (wire rule 6a). An excluded one it keeps: what is behind it is not
-// known here.
+// foreign says why even a holder must leave an address (dhcp-rules.md#wire-6, a). An excluded one it keeps: what is behind it is
+// not known here.
 func (c *Config) foreign(a netip.Addr) string {
 	switch {
 	case !c.Network.Subnet.Contains(a):
@@ -129,7 +129,7 @@ func find[T any](list []T, is func(T) bool) (T, bool) {
 // grace is what must pass after a horizon before another client gets the address.
 func (c *Config) grace() time.Duration { return max(10*time.Minute, c.LeaseTime/10) }
 
-// relays says whether a relay may speak for clients (rule 9 of the wire: configured, and on the subnet).
+// relays says whether a relay may speak for clients (dhcp-rules.md#wire-9): configured, and on the subnet.
 func (c *Config) relays(giaddr netip.Addr) bool {
 	return c.Network.Subnet.Contains(giaddr) && slices.ContainsFunc(c.Relays, func(p netip.Prefix) bool { return p.Contains(giaddr) })
 }

@@ -57,7 +57,7 @@ func silent(why string) Decision { return Decision{Do: Silence, Why: why} }
 
 func nak(a netip.Addr, why string) Decision { return Decision{Do: Nak, IP: a, Why: why} }
 
-// Decide says what to do about a message. The rules' numbers are those of spec/dhcp.md.
+// Decide says what to do about a message. The rules are those of docs/reference/dhcp-rules.md.
 func (t *Table) Decide(a Ask) Decision {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,7 +89,7 @@ func (t *Table) Decide(a Ask) Decision {
 	return silent("not-for-a-server")
 }
 
-// astray says why nothing may leave for a message (wire rule 9): an unknown relay, or an address of another subnet to
+// astray says why nothing may leave for a message (dhcp-rules.md#wire-9): an unknown relay, or an address of another subnet to
 // which a reply would be sent.
 func (t *Table) astray(a Ask) string {
 	switch elsewhere := a.Current.IsValid() && !t.config.Network.Subnet.Contains(a.Current); {
@@ -103,7 +103,7 @@ func (t *Table) astray(a Ask) string {
 	return ""
 }
 
-// discover offers, in this order (wire rule 4): reservation, current binding, prior binding, what was asked for, fresh.
+// discover offers, in this order (dhcp-rules.md#wire-4): reservation, current binding, prior binding, what was asked for, fresh.
 func (t *Table) discover(a Ask) Decision {
 	if r, ok := t.reservation(a); ok && t.free(r.IP, a) {
 		return t.offer(r.IP, a)
@@ -163,7 +163,7 @@ func (t *Table) offer(ip netip.Addr, a Ask) Decision {
 	return Decision{Do: Offer, IP: ip, Record: t.promiseOf(ip, a), Lease: t.term(a), Why: "free"}
 }
 
-// selecting acknowledges exactly what was requested, or refuses (wire rule 5).
+// selecting acknowledges exactly what was requested, or refuses (dhcp-rules.md#wire-5).
 func (t *Table) selecting(a Ask) Decision {
 	if a.ServerID != t.config.Server {
 		t.drop(a.Client) // the client chose another server: what we held for it is free again
@@ -175,7 +175,7 @@ func (t *Table) selecting(a Ask) Decision {
 	return t.bind(a)
 }
 
-// initReboot is strict about reservations: a changed one is best taken up at boot (wire rule 4).
+// initReboot is strict about reservations: a changed one is best taken up at boot (dhcp-rules.md#wire-4).
 func (t *Table) initReboot(a Ask) Decision {
 	if why := t.config.foreign(a.Wanted); why != "" {
 		return nak(a.Wanted, why)
@@ -198,7 +198,7 @@ func (t *Table) renewing(a Ask) Decision {
 }
 
 // bind gives the wanted address to the client if it may have it: the same rules for the first request and for one that
-// was forgotten or comes from another server's time (rules 4, 6 and 11).
+// was forgotten or comes from another server's time (dhcp-rules.md#lease-4, dhcp-rules.md#lease-6 and dhcp-rules.md#lease-11).
 func (t *Table) bind(a Ask) Decision {
 	ip := a.Wanted
 	r, known := t.records[ip]
@@ -230,7 +230,8 @@ func (t *Table) take(ip netip.Addr, a Ask) Decision {
 	return write(t.promiseOf(ip, a), "bound")
 }
 
-// keep renews a holder: from memory while the promise reaches far enough, else by raising the horizon first (rule 3).
+// keep renews a holder: from memory while the promise reaches far enough, else by raising the horizon first
+// (dhcp-rules.md#lease-3).
 func (t *Table) keep(r lease.Record, a Ask) Decision {
 	want := t.promiseOf(r.IP, a)
 	doubtful := t.doubted[r.IP] || t.mayBeStale(a)
@@ -252,14 +253,14 @@ func (t *Table) mayBeStale(a Ask) bool {
 	return len(t.config.Instances) > 1 && a.Kind != wire.Renewing && !a.Confirmed[a.Wanted]
 }
 
-// promised is the gate that every lease passes (rule 3): a durable record of this client, Bound, and no second beyond its
-// horizon.
+// promised is the gate that every lease passes (dhcp-rules.md#lease-3): a durable record of this client, Bound, and no second
+// beyond its horizon.
 func promised(r lease.Record, c lease.Client, now time.Time, term time.Duration) (time.Duration, bool) {
 	left := min(term, r.Horizon.Sub(now))
 	return left, r.HeldBy(c) && left >= shortest
 }
 
-// promiseOf is the record that binds an address to the client. A horizon is never lowered for its holder (rule 4).
+// promiseOf is the record that binds an address to the client. A horizon is never lowered for its holder (dhcp-rules.md#lease-4).
 func (t *Table) promiseOf(ip netip.Addr, a Ask) lease.Record {
 	was := t.records[ip]
 	owner, term := t.machines.Owner(a.Client.MAC), t.term(a)
@@ -292,7 +293,7 @@ func write(r lease.Record, why string) Decision {
 	return Decision{Do: Update, IP: r.IP, Record: r, Why: why}
 }
 
-// release gives back what its holder returns; nothing is answered (wire rule 7).
+// release gives back what its holder returns; nothing is answered (dhcp-rules.md#wire-7).
 func (t *Table) release(a Ask) Decision {
 	r, ok := t.records[a.Wanted]
 	if !ok || !r.HeldBy(a.Client) || a.ServerID.IsValid() && a.ServerID != t.config.Server {
@@ -311,7 +312,8 @@ func (t *Table) released(r lease.Record) Decision {
 	return d
 }
 
-// decline rests an address that its holder found in use: from the holder only, three an hour, a tenth of the pool (rule 8).
+// decline rests an address that its holder found in use: from the holder only, three an hour, a tenth of the pool
+// (dhcp-rules.md#lease-8).
 func (t *Table) decline(a Ask) Decision {
 	r, ok := t.records[a.Wanted]
 	switch {

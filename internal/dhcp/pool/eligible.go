@@ -23,8 +23,8 @@ func (t *Table) free(ip netip.Addr, a Ask) bool {
 	return t.reusable(t.records[ip], a)
 }
 
-// reusable says whether a record's address may become this client's (rules 6 and 7). Time counts only where the clock is
-// steady and the machine that holds the lease is gone: a lease lives as long as its machine.
+// reusable says whether a record's address may become this client's (dhcp-rules.md#lease-6 and dhcp-rules.md#lease-7). Time
+// counts only where the clock is steady and the machine that holds the lease is gone: a lease lives as long as its machine.
 func (t *Table) reusable(r lease.Record, a Ask) bool {
 	mine := r.Client == a.Client && r.State != lease.Declined
 	lives, _ := t.lives(r.VM)
@@ -166,8 +166,8 @@ func (t *Table) hostname(owner Owner, a Ask) string {
 	return owner.VM.Name
 }
 
-// mustProbe: who does not remember who may sit on an address asks (rule 12): a young server, and anyone before an address
-// changes hands.
+// mustProbe: who does not remember who may sit on an address asks (dhcp-rules.md#lease-12): a young server, and anyone before an
+// address changes hands.
 func (t *Table) mustProbe(ip netip.Addr, a Ask) bool {
 	r, known := t.records[ip]
 	young := a.Now.Sub(t.config.Born) < 2*t.config.LeaseTime
@@ -175,8 +175,8 @@ func (t *Table) mustProbe(ip netip.Addr, a Ask) bool {
 	return (!known && young || changesHands) && !t.holds[ip].vacant
 }
 
-// fresh chooses an address that was never used: our own half first, in an order of the client's own (rule 11). When none is
-// left it takes the one that has been over longest.
+// fresh chooses an address that was never used: our own half first, in an order of the client's own (dhcp-rules.md#lease-11).
+// When none is left it takes the one that has been over longest.
 func (t *Table) fresh(a Ask) (netip.Addr, bool) {
 	for _, own := range []bool{true, false} {
 		if ip, ok := t.neverUsed(a, own); ok {

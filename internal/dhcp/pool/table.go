@@ -10,7 +10,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 )
 
-// Limits of spec/dhcp.md.
+// Limits (dhcp-rules.md#limits).
 const (
 	// holdTime is how long an offer is kept for its client. Offers are never stored.
 	holdTime = 10 * time.Second

@@ -14,7 +14,7 @@ type Unserved struct {
 	Bound lease.Record
 }
 
-// Unserved finds them. No address is taken from a client that runs (wire rule 4): these wait until it boots again.
+// Unserved finds them. No address is taken from a client that runs (dhcp-rules.md#wire-4): these wait until it boots again.
 func (t *Table) Unserved(now time.Time, steady bool) []Unserved {
 	t.mu.Lock()
 	defer t.mu.Unlock()

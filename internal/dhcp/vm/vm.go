@@ -89,7 +89,7 @@ const (
 )
 
 // launcherMACs are the hardware addresses that Multus gave a launcher pod beside the pod network: with bridge binding they
-// are the machine's, and known before KubeVirt's status tells them (spec/hypershift.md §6).
+// are the machine's, and known before KubeVirt's status tells them (upstream.md#machine-addresses).
 func launcherMACs(annotations map[string]string) []string {
 	var networks []struct {
 		MAC     string `json:"mac"`

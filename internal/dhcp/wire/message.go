@@ -1,5 +1,6 @@
 // Package wire is DHCP on the wire: a message in, options and reply bytes out. It is pure; the codec of the fixed header is
-// insomniacslk/dhcp, the rules are RFC 2131, 2132, 3046, 3396, 3397, 3442, 4361 and 6842 as spec/dhcp.md lists them.
+// insomniacslk/dhcp, the rules are RFC 2131, 2132, 3046, 3396, 3397, 3442, 4361 and 6842 as
+// docs/reference/dhcp-rules.md#on-the-wire lists them.
 package wire
 
 import (

@@ -9,7 +9,8 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 )
 
-// refusedThoughAwaited could be waited for, and seed 002 (§4.1) has admission refuse it: who writes a bridge is there to hear of it.
+// refusedThoughAwaited could be waited for, and admission refuses it (docs/adr/0006-admission-stops-nobody.md): who writes a
+// bridge is there to hear of it.
 var refusedThoughAwaited = []string{"DPUClusterNotFound", "MappingNotFound", "ImageNotMapped"}
 
 // gates are the conditions that hold a hosted cluster back, and that admission judges: not SecretsValid, since any pod may post an

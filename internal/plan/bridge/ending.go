@@ -51,8 +51,8 @@ type Ending struct {
 	Others  []Object
 }
 
-// End says what to do next. The order is the safe one (spec/dpu-bridge.md §7): DPF removes the Node of a DPU through the hosted
-// cluster, and through the kubeconfig in our Secret, so both outlive the DPUs.
+// End says what to do next. The order is the safe one (operator-rules.md#bridge-deletion): DPF removes the Node of a DPU through
+// the hosted cluster, and through the kubeconfig in our Secret, so both outlive the DPUs.
 func End(in Remains) Ending {
 	cluster, pool := in.cluster(), in.pool()
 	injected, own, inUse := in.split()

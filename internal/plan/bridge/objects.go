@@ -22,7 +22,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// The hosted cluster's networks (spec/dpu-bridge.md §3).
+// The hosted cluster's networks (operator-rules.md#bridge-networks).
 const (
 	clusterNetwork = "10.132.0.0/14"
 	serviceNetwork = "172.31.0.0/16"

@@ -20,7 +20,7 @@ import (
 const (
 	// Attempts is how often a connection is tried, each time on the next target.
 	Attempts = 3
-	// longestAttempt lets a client's connection leave a dead target in less than 2 s (spec/dns-proxy.md).
+	// longestAttempt lets a client's connection leave a dead target in less than 2 s (dns-proxy-rules.md#failover).
 	longestAttempt = 500 * time.Millisecond
 	// defaultTimeout is the schema's, for files, which no API server completes.
 	defaultTimeout = 30 * time.Second
@@ -219,7 +219,7 @@ func (r *reader) addresses(spec v1alpha1.ProxyBackend) []netip.AddrPort {
 }
 
 // sourceTowards binds connections to the VLAN to the VIP: under CNI sbr the on-link route lies in the VIP's own table
-// (spec/hypershift.md §7).
+// (upstream.md#source-based-routing).
 func (r *reader) sourceTowards(backend string, targets []netip.AddrPort) netip.Addr {
 	onVLAN := 0
 	for _, t := range targets {

@@ -40,7 +40,7 @@ func listener(l intent.Listener) *listenerv3.Listener {
 	return out
 }
 
-// boundTo restricts the listening socket to one device (spec/dns-proxy.md, first rule); it needs no capability.
+// boundTo restricts the listening socket to one device (dns-proxy-rules.md#sockets); it needs no capability.
 func boundTo(device string) *corev3.SocketOption {
 	return &corev3.SocketOption{
 		Description: "SO_BINDTODEVICE",

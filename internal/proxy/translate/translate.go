@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// idleTimeout outlives konnectivity and watch streams, which Envoy's own hour would cut (spec/hypershift.md §3).
+	// idleTimeout outlives konnectivity and watch streams, which Envoy's own hour would cut (upstream.md#long-streams).
 	idleTimeout = 24 * time.Hour
 	// bufferBytes bounds what one connection may hold in each direction.
 	bufferBytes = 32 << 10
