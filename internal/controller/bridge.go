@@ -36,55 +36,38 @@ type bridgeReconciler struct {
 }
 
 // claims let the bridges that want one thing, a DPUCluster, a namespace or an address, have their turns one after the other: apply ends when the
-// cache shows what one has made, so that the next sees it.
+// cache shows what one has made, so that the next sees it. Who finds it taken comes back.
 type claims struct {
-	mu     sync.Mutex
-	wanted map[any]*claim // of those who wait or are at it: users make what they want up
+	mu    sync.Mutex
+	taken map[any]bool // users make what they want up: what nobody is at is forgotten
 }
 
-type claim struct {
-	turn   chan struct{} // who has put something in has it
-	wanted int
-}
-
-// of all that a bridge wants. They are taken in one order, of kinds: who has one waits for none before it.
-func (c *claims) of(b *dpuv1.DPUHCPBridge, s bridge.Settings) (release func()) {
-	wanted := []any{bridge.ClusterKey(b), bridge.ControlPlane(b)}
+// wants of a bridge, of which another may want one too.
+func wants(b *dpuv1.DPUHCPBridge, s bridge.Settings) []any {
+	all := []any{bridge.ClusterKey(b), bridge.ControlPlane(b)}
 	if vip := bridge.VirtualIP(b); s.Announces(vip) {
-		wanted = append(wanted, vip)
+		all = append(all, vip)
 	}
-	var releases []func()
-	for _, thing := range wanted {
-		releases = append(releases, c.take(thing))
-	}
-	return func() {
-		for _, release := range releases {
-			release()
-		}
-	}
+	return all
 }
 
-func (c *claims) take(thing any) (release func()) {
-	t := c.want(thing)
-	t.turn <- struct{}{}
-	return func() {
-		<-t.turn
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if t.wanted--; t.wanted == 0 {
-			delete(c.wanted, thing)
-		}
-	}
-}
-
-func (c *claims) want(thing any) *claim {
+// take all of it, or nothing: nobody waits for another here, for a hundred bridges that want one thing would keep every worker.
+func (c *claims) take(all ...any) (release func(), taken bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.wanted[thing] == nil {
-		c.wanted[thing] = &claim{turn: make(chan struct{}, 1)}
+	if slices.ContainsFunc(all, func(thing any) bool { return c.taken[thing] }) {
+		return nil, false
 	}
-	c.wanted[thing].wanted++
-	return c.wanted[thing]
+	for _, thing := range all {
+		c.taken[thing] = true
+	}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, thing := range all {
+			delete(c.taken, thing)
+		}
+	}, true
 }
 
 // Reconcile is observe, plan, apply, status. Deletion comes before any other gate.
@@ -97,7 +80,11 @@ func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	if err != nil || b == nil || r.status.Overtook(b) {
 		return ctrl.Result{}, err
 	}
-	defer r.claims.of(b, r.observe.Settings)()
+	release, taken := r.claims.take(wants(b, r.observe.Settings)...)
+	if !taken {
+		return soonest(retryClaimed), nil
+	}
+	defer release()
 	seen, err := r.observe.Around(ctx, b)
 	if err != nil {
 		if bridge.Of(seen.Input).Approve == nil { // that much was read: who has nothing to approve does not go on because of a Secret

@@ -45,7 +45,7 @@ func (p parts) bridge(settings bridge.Settings) error {
 	}
 	wake := &waker{}
 	watches := byname.New(core, wake.wake)
-	r := bridgeReconciler{p, &observe.Bridges{Observer: p.observe, Settings: settings, Watches: watches, Versions: p.late.versions}, &claims{wanted: map[any]*claim{}}}
+	r := bridgeReconciler{p, &observe.Bridges{Observer: p.observe, Settings: settings, Watches: watches, Versions: p.late.versions}, &claims{taken: map[any]bool{}}}
 	p.observe.Approvals = guest.NewApprovals(core, r.observe, r.told, wake.wake)
 	if err := errors.Join(p.manager.Add(watches), p.manager.Add(p.observe.Approvals)); err != nil {
 		return err

@@ -2,23 +2,23 @@ package controller
 
 import (
 	"testing"
-	"testing/synctest"
 
 	. "github.com/onsi/gomega"
 )
 
+// A hundred bridges of one author that want one thing hold no worker that another bridge waits for.
 func TestBridgesThatWantOneThingHaveTheirTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g, c := NewWithT(t), &claims{wanted: map[any]*claim{}}
-		first := c.take("namespace")
-		c.take("another")()
-		next := make(chan func())
-		go func() { next <- c.take("namespace") }()
-		synctest.Wait()
-		g.Expect(next).NotTo(Receive(), "while the first is at it")
-		first()
-		release := <-next
-		release()
-		g.Expect(c.wanted).To(BeEmpty(), "users make up what they want: what nobody waits for is forgotten")
-	})
+	g, c := NewWithT(t), &claims{taken: map[any]bool{}}
+	first, taken := c.take("cluster", "namespace")
+	g.Expect(taken).To(BeTrue())
+	other, taken := c.take("another")
+	g.Expect(taken).To(BeTrue())
+	_, taken = c.take("a third", "namespace")
+	g.Expect(taken).To(BeFalse(), "while the first is at it")
+	first()
+	next, taken := c.take("a third", "namespace")
+	g.Expect(taken).To(BeTrue(), "who did not get all has taken nothing")
+	next()
+	other()
+	g.Expect(c.taken).To(BeEmpty(), "users make up what they want: what nobody is at is forgotten")
 }

@@ -22,6 +22,8 @@ import (
 const (
 	// retryTaken: nothing tells us when an object that is not ours goes away.
 	retryTaken = 10 * time.Second
+	// retryClaimed comes back when another bridge may be done with what both want.
+	retryClaimed = 200 * time.Millisecond
 	// retryWritten comes after a change even if it led to no event.
 	retryWritten = 2 * time.Second
 	// retryCreated looks for what holds a pod up that was made just now; for one that was not, retryHeldUp.

@@ -48,8 +48,20 @@ const (
 	goodVisit = time.Minute
 )
 
-// sanitising is the turn to parse a kubeconfig: those of many cost one core at most. Nobody who holds a lock waits for it.
+// sanitising is the turn to parse a kubeconfig. Nobody who holds a lock waits for it.
 var sanitising = make(chan struct{}, 1)
+
+// SanitiseInTurn is Sanitise for a manager, where the kubeconfigs of many cost one core at most; the error is the context's.
+func SanitiseInTurn(ctx context.Context, content []byte) (Access, *Refusal, error) {
+	select {
+	case <-ctx.Done():
+		return Access{}, nil, ctx.Err()
+	case sanitising <- struct{}{}:
+	}
+	defer func() { <-sanitising }()
+	access, refusal := Sanitise(content)
+	return access, refusal, nil
+}
 
 func (l *link) run(ctx context.Context) {
 	l.leave = func() {}
@@ -108,13 +120,10 @@ func (l *link) use(ctx context.Context, secret *corev1.Secret) {
 		return
 	}
 	pause(ctx, time.Until(l.looked.Add(l.seldom)))
-	select {
-	case <-ctx.Done():
+	access, refusal, err := SanitiseInTurn(ctx, content)
+	if err != nil {
 		return
-	case sanitising <- struct{}{}:
 	}
-	access, refusal := Sanitise(content)
-	<-sanitising
 	l.looked = time.Now()
 	if refusal != nil {
 		l.without(plan.GuestKubeconfig, "the kubeconfig in Secret %s is not used (%s): %s", l.secret, refusal.Rule, refusal.Because)

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
@@ -171,8 +173,9 @@ func (o *Bridges) named(ctx context.Context, seen *Bridge) error {
 	if err := reading.Wait(); err != nil {
 		return err
 	}
-	seen.Kubeconfig = sanitised(seen.Kubeconfig.Secret)
-	return nil
+	var err error
+	seen.Kubeconfig, err = sanitised(ctx, seen.Kubeconfig.Secret)
+	return err
 }
 
 // handedOver names the Secret that a kubeconfig comes from, and the one that it goes to, if the DPUCluster may be referred to.
@@ -213,19 +216,32 @@ func (o *Bridges) secret(ctx context.Context, key types.NamespacedName) (bridge.
 	return bridge.Secret{Secret: s}, nil
 }
 
+// refusals of kubeconfigs, by their digest: whoever writes one that costs much can have his bridges looked at as often as he likes.
+var refusals = lru.New(1000)
+
 // sanitised is what of a hosted cluster's kubeconfig may be handed on.
-func sanitised(from bridge.Secret) bridge.Kubeconfig {
+func sanitised(ctx context.Context, from bridge.Secret) (bridge.Kubeconfig, error) {
 	k := bridge.Kubeconfig{Secret: from}
 	if from.Secret == nil {
-		return k
+		return k, nil
 	}
-	access, refusal := guest.Sanitise(from.Data[guest.KubeconfigKey])
-	if refusal != nil {
+	content := from.Data[guest.KubeconfigKey]
+	digest := sha256.Sum256(content)
+	if known, is := refusals.Get(digest); is {
+		k.Refused, k.Because = known.(*guest.Refusal).Rule, known.(*guest.Refusal).Because
+		return k, nil
+	}
+	access, refusal, err := guest.SanitiseInTurn(ctx, content)
+	switch {
+	case err != nil:
+		return k, err
+	case refusal != nil:
+		refusals.Add(digest, refusal)
 		k.Refused, k.Because = refusal.Rule, refusal.Because
-		return k
+	default:
+		k.Content = access.Kubeconfig()
 	}
-	k.Content = access.Kubeconfig()
-	return k
+	return k, nil
 }
 
 // dpus of the DPUCluster, as the cache has them.
@@ -290,7 +306,10 @@ func (o *Bridges) handover(ctx context.Context, in *bridge.Input) (err error) {
 		return err
 	}
 	kubeconfig, err := o.secret(ctx, from)
-	in.Kubeconfig = sanitised(kubeconfig)
+	if err != nil {
+		return err
+	}
+	in.Kubeconfig, err = sanitised(ctx, kubeconfig)
 	return err
 }
 

@@ -27,6 +27,7 @@ import (
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/byname"
 	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/guest"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
@@ -176,4 +177,20 @@ func TestABridgeBeyondTheWatchesSaysSo(t *testing.T) {
 	late.Input.Bridge.Name = "late"
 	g.Expect(o.named(ctx, &late)).To(Succeed())
 	g.Expect(late.Polled).To(BeTrue())
+}
+
+// Whoever writes a kubeconfig that costs much to refuse can have his bridge looked at as often as he likes.
+func TestAKubeconfigIsRefusedOnce(t *testing.T) {
+	g := NewWithT(t)
+	hostile := bridge.Secret{Secret: &corev1.Secret{Data: map[string][]byte{guest.KubeconfigKey: []byte("kind: [")}}}
+	first, err := sanitised(t.Context(), hostile)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(first.Refused).To(Equal("OnlyKnownFields"))
+	over, end := context.WithCancel(t.Context())
+	end()
+	for range 30 { // who had to wait for a turn would hear now and then that it is over
+		again, err := sanitised(over, hostile)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(again).To(Equal(first))
+	}
 }
