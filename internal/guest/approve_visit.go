@@ -210,7 +210,7 @@ func (v *approving) take(event watch.EventType, object []byte) (err error) {
 // beyond names the bounds that the hosted cluster is beyond.
 func (v *approving) beyond() (all []string) {
 	if v.around.unknown {
-		all = append(all, fmt.Sprintf("the hosted cluster has more than %d Services: serving certificates with addresses wait until there are fewer", mostObjects))
+		all = append(all, fmt.Sprintf("the hosted cluster has more than %d Services, or more than is kept of them (%d MiB of all that is kept of it, %d bytes for each address): serving certificates with addresses wait until there are fewer", mostObjects, mostBytes>>20, perAddress))
 	}
 	if isRecent(v.queue.crowded) {
 		all = append(all, fmt.Sprintf("more than %d certificate requests waited: those of hosts that were no DPU's were dropped", mostWaiting))
