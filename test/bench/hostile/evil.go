@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
@@ -16,33 +13,45 @@ import (
 	"time"
 
 	certv1 "k8s.io/api/certificates/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
-	"github.com/cldmnky/oooi/test/bench/internal/objects"
 )
 
 const (
-	fat          = 8 << 20 // bytes of an object, of which a page has one
-	manyRequests = 20000
-	changes      = 500 // a second, of whatever is watched
+	fat     = 8 << 20 // bytes of an object, of which a page has one
+	changes = 500     // a second
+)
+
+// Resources that are more than names.
+const (
+	requests = "certificatesigningrequests"
+	nodes    = "nodes"
+	services = "services"
 )
 
 // evil is the API server of a hosted cluster whose administrator wants the manager to serve nobody else.
 type evil struct {
 	trust []byte
+	quiet bool
 	// endless and fat are the resources whose lists never end, and whose objects are as large as an API server stores and larger.
 	endless, fat []string
+	// changing is how often a second a resource does; nil: everything does.
+	changing map[string]int
+	// services are how many it has, with the labels of Infra evil3, and addresses how many each of these has at first.
+	services, addresses int
+	// cards are its bridge's DPUs, of which the first have joined. Of theirs and of strangers' requests some wait when the manager comes.
+	cards                      []int
+	joined, strangers, waiting int
 
-	// services are how many it has, with the labels of Infra evil3.
-	services int
-	quiet    bool
+	signed    []certv1.CertificateSigningRequest // whose names are made when they are said
+	newest    atomic.Int64                       // number of a request
+	answered  chan event                         // what became of a request that the manager approved
+	each      atomic.Int64                       // addresses that a Service has now
+	unwatched atomic.Bool                        // Services were listed, and not watched since
 
-	texts, requests [][]byte     // of Services, and of CSRs
-	said            atomic.Int64 // bytes
-	asked           atomic.Int64
+	said                     atomic.Int64 // bytes
+	asked, told, read, taken atomic.Int64 // requests, changes, and of certificate requests those that were read, and whose approval was put
 }
 
 // startEvil serves at an address, by a name.
@@ -56,14 +65,19 @@ func startEvil(ctx context.Context, address, name string, e *evil) error {
 		return err
 	}
 	e.trust = certificate
-	if err := e.prepare(); err != nil {
-		return err
+	e.newest.Store(int64(e.waiting))
+	e.each.Store(int64(e.addresses))
+	e.answered = make(chan event, 1000)
+	if !e.quiet {
+		if err := e.sign(); err != nil {
+			return err
+		}
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: e, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, ReadHeaderTimeout: time.Minute, ErrorLog: log.New(discard{}, "", 0)}
+	server := &http.Server{Handler: e.handler(), TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, ReadHeaderTimeout: time.Minute, ErrorLog: log.New(discard{}, "", 0)}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	go server.ServeTLS(listener, "", "") //nolint:errcheck // it ends with us
 	return nil
@@ -73,67 +87,25 @@ type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// prepare what is said again and again.
-func (e *evil) prepare() error {
-	for i := range e.services {
-		text, err := json.Marshal(corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("s%d", i), Namespace: "openshift-ingress", ResourceVersion: "1", Labels: map[string]string{names.LabelInfra: "evil3", names.LabelInfraNamespace: objects.Namespace}},
-			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, ClusterIP: fmt.Sprintf("172.31.%d.%d", i/250, i%250), Ports: []corev1.ServicePort{{Port: 443}}},
+// handler of what the manager asks for: one object, and else collections.
+func (e *evil) handler() http.Handler {
+	const api = "/apis/certificates.k8s.io/v1/certificatesigningrequests/{name}"
+	mux := http.NewServeMux()
+	for pattern, answer := range map[string]func(*sayer, *http.Request){
+		"GET /version":             func(out *sayer, _ *http.Request) { out.say(`{"major":"1","minor":"33"}`) },
+		"GET " + api:               e.request,
+		"PUT " + api + "/approval": e.approval,
+		"GET /api/v1/nodes/{name}": e.node,
+		"GET /apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{name}": lease,
+		"/": e.collection,
+	} {
+		mux.HandleFunc(pattern, func(to http.ResponseWriter, r *http.Request) {
+			e.asked.Add(1)
+			to.Header().Set("Content-Type", "application/json")
+			answer(&sayer{to: to, said: &e.said}, r)
 		})
-		if err != nil {
-			return err
-		}
-		e.texts = append(e.texts, text)
 	}
-	var signed []*certv1.CertificateSigningRequest // some hosts', as each takes a signature
-	for i := range 200 {
-		r, err := firstCSR(fmt.Sprintf("evil-%d", i))
-		if err != nil {
-			return err
-		}
-		r.ResourceVersion, r.CreationTimestamp = "1", metav1.Now()
-		r.Spec.Username, r.Spec.Groups = objects.Bootstrapper.UserName, objects.Bootstrapper.Groups
-		signed = append(signed, r)
-	}
-	for i := range manyRequests {
-		r := signed[i%len(signed)]
-		r.Name = fmt.Sprintf("csr-%d", i)
-		text, err := json.Marshal(r)
-		if err != nil {
-			return err
-		}
-		e.requests = append(e.requests, text)
-	}
-	return nil
-}
-
-// firstCSR of a host's kubelet, by a key of its own.
-func firstCSR(host string) (*certv1.CertificateSigningRequest, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	return objects.CSR(key, host, host)
-}
-
-// ServeHTTP implements http.Handler.
-func (e *evil) ServeHTTP(to http.ResponseWriter, r *http.Request) {
-	e.asked.Add(1)
-	to.Header().Set("Content-Type", "application/json")
-	out := &sayer{to: to, said: &e.said}
-	resource := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
-	switch {
-	case e.quiet && r.URL.Query().Get("watch") == "true":
-		<-r.Context().Done()
-	case e.quiet && r.URL.Path != "/version":
-		out.say(`{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`)
-	case r.URL.Path == "/version":
-		out.say(`{"major":"1","minor":"33"}`)
-	case r.URL.Query().Get("watch") == "true":
-		e.watch(r.Context(), out, resource)
-	default:
-		e.list(out, resource)
-	}
+	return mux
 }
 
 // sayer writes until the other side has gone.
@@ -152,6 +124,29 @@ func (s *sayer) say(text string) {
 	s.gone = err != nil
 }
 
+func (s *sayer) flush() {
+	if f, ok := s.to.(http.Flusher); ok {
+		f.Flush()
+	}
+}
+
+// refuse as an API server does.
+func (s *sayer) refuse(code int, reason metav1.StatusReason) {
+	s.to.WriteHeader(code)
+	s.say(text(metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Message: "not today", Reason: reason, Code: int32(code),
+	}))
+}
+
+// text of an object of our own.
+func text(object any) string {
+	text, err := json.Marshal(object)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
 func has(all []string, resource string) bool {
 	for _, one := range all {
 		if one == resource || one == "*" {
@@ -161,63 +156,113 @@ func has(all []string, resource string) bool {
 	return false
 }
 
+func (e *evil) collection(out *sayer, r *http.Request) {
+	resource, watch := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:], r.URL.Query().Get("watch") == "true"
+	switch {
+	case watch:
+		e.watch(r.Context(), out, resource)
+	case e.quiet:
+		out.say(`{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`)
+	default:
+		e.list(out, resource)
+	}
+}
+
 func (e *evil) list(out *sayer, resource string) {
 	more := ""
 	if has(e.endless, resource) {
 		more = "more"
 	}
 	out.say(fmt.Sprintf(`{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1","continue":%q},"items":[`, more))
-	switch {
-	case has(e.fat, resource):
-		out.say(`{"metadata":{"name":"fat","resourceVersion":"1","annotations":{"a":"`)
-		for range fat / (64 << 10) {
-			out.say(strings.Repeat("x", 64<<10))
-		}
-		out.say(`"}}}`)
-	case resource == "services":
-		e.all(out, e.texts)
-	case resource == "certificatesigningrequests":
-		e.all(out, e.requests)
-	default:
-		for i := range 250 {
-			if i > 0 {
-				out.say(",")
-			}
-			out.say(fmt.Sprintf(`{"metadata":{"name":"o%d","namespace":"n","resourceVersion":"1"}}`, i))
-		}
+	if has(e.fat, resource) {
+		e.sayFat(out)
+	} else {
+		e.sayAll(out, resource)
 	}
 	out.say(`]}`)
 }
 
-func (e *evil) all(out *sayer, objects [][]byte) {
-	for i, o := range objects {
+func (e *evil) sayFat(out *sayer) {
+	out.say(`{"metadata":{"name":"fat","resourceVersion":"1","annotations":{"a":"`)
+	for range fat / (64 << 10) {
+		out.say(strings.Repeat("x", 64<<10))
+	}
+	out.say(`"}}}`)
+}
+
+func (e *evil) sayAll(out *sayer, resource string) {
+	count, object := 250, named
+	switch {
+	case resource == services:
+		e.shrinks()
+		count, object = e.services, e.service
+	case resource == nodes && e.joined > 0:
+		count, object = e.joined, e.nodeOf
+	case resource == requests:
+		count, object = e.waiting, e.pending
+	}
+	for i := range count {
 		if i > 0 {
 			out.say(",")
 		}
-		out.say(string(o))
+		out.say(object(i, 1))
 	}
 }
 
-// watch tells of a change again and again.
+// shrinks to what may be kept of a hosted cluster: of Services whose list no watch follows there was more.
+func (e *evil) shrinks() {
+	const fewest = 3
+	if each := e.each.Load(); e.unwatched.Swap(true) && each > fewest {
+		e.each.Store(max(fewest, each/4))
+	}
+}
+
+// event on a watch.
+type event struct{ kind, object string }
+
+// watch tells of changes again and again.
 func (e *evil) watch(ctx context.Context, out *sayer, resource string) {
-	tick := time.NewTicker(time.Second / changes)
+	out.flush()
+	if resource == services {
+		e.unwatched.Store(false)
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for n := 2; !out.gone; n++ {
+	begun, rate := time.Now(), e.rate(resource)
+	for n := 0; !out.gone; out.flush() {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		object := fmt.Sprintf(`{"metadata":{"name":"o%d","namespace":"n","resourceVersion":"1"}}`, n%250)
-		switch resource {
-		case "services":
-			object = string(e.texts[n%len(e.texts)])
-		case "certificatesigningrequests":
-			object = strings.Replace(string(e.requests[n%manyRequests]), `"name":"csr-`, fmt.Sprintf(`"name":"new-%d-`, n), 1)
-		}
-		out.say(fmt.Sprintf(`{"type":"MODIFIED","object":%s}`, strings.Replace(object, `"resourceVersion":"1"`, fmt.Sprintf(`"resourceVersion":"%d"`, n), 1)))
-		if f, ok := out.to.(http.Flusher); ok {
-			f.Flush()
+		for due := int(time.Since(begun).Seconds() * float64(rate)); n < due && !out.gone; n++ {
+			next := e.next(resource, n)
+			out.say(fmt.Sprintf(`{"type":%q,"object":%s}`, next.kind, next.object))
+			e.told.Add(1)
 		}
 	}
+}
+
+func (e *evil) rate(resource string) int {
+	switch {
+	case e.quiet:
+		return 0
+	case e.changing == nil:
+		return changes
+	}
+	return e.changing[resource]
+}
+
+// next is the nth change of a resource.
+func (e *evil) next(resource string, n int) event {
+	version := n + 2
+	switch {
+	case resource == services && e.services > 0:
+		return event{"MODIFIED", e.service(n%e.services, version)}
+	case resource == nodes && e.joined > 1:
+		return event{"MODIFIED", e.nodeOf(1+n%(e.joined-1), version)}
+	case resource == requests && len(e.signed) > 0:
+		return e.nextRequest(version)
+	}
+	return event{"MODIFIED", named(n%250, version)}
 }

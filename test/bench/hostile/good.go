@@ -34,6 +34,8 @@ type bench struct {
 	kubelet kubernetes.Interface // there, as node-bootstrapper
 	dpus    int                  // that have asked
 	rounds  int
+
+	csrs, applied, bridged waits
 }
 
 // begin with everything there, and the hostile clusters at work.
@@ -67,7 +69,7 @@ func begin(ctx context.Context, binary string, quiet bool) (b *bench, err error)
 	if err != nil {
 		return b, err
 	}
-	for _, name := range []string{"good", "evil1", "evil2"} {
+	for _, name := range bridgeNames {
 		if err := b.hyperShift(ctx, name); err != nil {
 			return b, err
 		}
@@ -121,12 +123,15 @@ func (b *bench) goodHosted(ctx context.Context) (err error) {
 	return err
 }
 
+// bridgeNames, of which all but the first lead to hostile clusters.
+var bridgeNames = []string{"good", "evil1", "evil2", "evil5", "evil6"}
+
 // mostDPUs that can ask in one run.
 const mostDPUs = 400
 
 func (b *bench) bridges(ctx context.Context) error {
 	all := objects.Shared()
-	for i, name := range []string{"good", "evil1", "evil2"} {
+	for i, name := range bridgeNames {
 		all = append(all, objects.Bridge(i, name)...)
 	}
 	if err := objects.Create(ctx, b.api, all...); err != nil {
@@ -137,9 +142,11 @@ func (b *bench) bridges(ctx context.Context) error {
 			return err
 		}
 	}
-	for i := range 20 {
-		if err := b.dpu(ctx, fmt.Sprintf("evil-%d", i), "evil1"); err != nil {
-			return err
+	for _, name := range bridgeNames[1:] {
+		for _, card := range hostile[name].cards {
+			if err := b.dpu(ctx, host(card), name); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

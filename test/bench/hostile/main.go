@@ -6,9 +6,11 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"time"
 
 	"github.com/cldmnky/oooi/test/bench/internal/audited"
@@ -28,16 +30,32 @@ func main() {
 	}
 }
 
-// memoryLimit of the manager's container (config/manager/manager.yaml).
-const memoryLimit table.MiB = 256
+const (
+	// memoryLimit of the manager's container (config/manager/manager.yaml).
+	memoryLimit table.MiB = 256
+	// listsPerBridge a second: one for each CSR of a rack of DPUs that boot together, or for all that are decided within a second, and some
+	// for who is slow. Each is of all DPUs, and from etcd.
+	listsPerBridge = 3
+	// eventsAtMost a second, of all bridges: the management cluster keeps each for an hour.
+	eventsAtMost = 5
+	// patience with what is measured: longer waits count as that.
+	patience = 30 * time.Second
+)
 
-// hostile clusters by name: bridges evil1 and evil2, whose certificate requests are read, and Infras evil3 and evil4 with *.apps.
+// hostile clusters by name: bridges evil1, evil2, evil5 and evil6, whose certificate requests are read, and Infras evil3 and evil4 with
+// *.apps. Any request of evil1 and evil6 may be approved, as far as can be seen: evil1 asks as often as it can, and has all decided again
+// with each change of a Node; evil6 asks so that each request is decided alone.
 var hostile = map[string]*evil{
-	"evil1": {services: 5001}, // one more than is kept; 20,000 requests
-	"evil2": {services: 5001, endless: []string{"*"}, fat: []string{"nodes", "endpointslices"}},
+	"evil1": {cards: numbers(0, 20), joined: 5, strangers: 80, waiting: 20000, services: 10, changing: map[string]int{requests: changes, nodes: 5}},
+	"evil2": {strangers: 80, waiting: 20000, services: 5001, endless: []string{"*"}, fat: []string{nodes, "endpointslices"}},
 	"evil3": {services: 4999}, // all of them kept, and taken for ours
 	"evil4": {services: 1, endless: []string{"*"}, fat: []string{"*"}},
+	"evil5": {services: 5000, addresses: 60, changing: map[string]int{services: changes}}, // as many as are kept
+	"evil6": {cards: numbers(20, 21), joined: 1, services: 10, changing: map[string]int{requests: 30}},
 }
+
+// asking are the bridges evil1 and evil6.
+const asking = 2
 
 func run(ctx context.Context, length time.Duration, binary string, quiet bool) error {
 	b, err := begin(ctx, binary, quiet)
@@ -46,46 +64,110 @@ func run(ctx context.Context, length time.Duration, binary string, quiet bool) e
 	}
 	defer b.end()
 	audited.Progress("everything is there; measuring for %s", length)
-	csrs, infras, bridges := &waits{}, &waits{}, &waits{}
-	ctx, cancel := context.WithTimeout(ctx, length+time.Minute)
-	defer cancel()
-	for until := time.Now().Add(length); time.Now().Before(until); {
-		for _, probe := range []struct {
-			of   *waits
-			take func(context.Context) error
-		}{{csrs, b.approves}, {infras, b.appliesInfra}, {bridges, b.appliesBridge}} {
-			begun := time.Now()
-			if err := probe.take(ctx); err != nil {
-				return fmt.Errorf("after %s: %w", time.Since(begun).Round(time.Millisecond), err)
-			}
-			probe.of.add(time.Since(begun))
-		}
-		audited.Progress("%d rounds, the slowest: CSR %s, Infra %s, bridge %s", len(csrs.all), csrs.most(), infras.most(), bridges.most())
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(2 * time.Second): // between two rounds
-		}
+	before, err := b.Used()
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	if err := b.measure(ctx, length); err != nil {
+		return err
+	}
+	took := time.Since(begun)
+	after, err := b.Used()
+	if err != nil {
+		return err
 	}
 	peak, err := b.Peak()
 	if err != nil {
 		return err
 	}
 	t := table.New()
-	for name, e := range hostile {
-		t.Say(fmt.Sprintf("hosted cluster %s: requests, MiB said", name), fmt.Sprintf("%d, %d", e.asked.Load(), e.said.Load()>>20))
+	inert := sayHostile(t)
+	if !quiet {
+		t.None("of three floods, those that came to nothing", inert)
 	}
-	table.Below(t, fmt.Sprintf("another cluster's CSR approved, slowest of %d", len(csrs.all)), csrs.most(), time.Second)
-	table.Below(t, fmt.Sprintf("an Infra's change applied, slowest of %d", len(infras.all)), infras.most(), 5*time.Second)
-	table.Below(t, fmt.Sprintf("a bridge's change applied, slowest of %d", len(bridges.all)), bridges.most(), 5*time.Second)
+	b.sayWaits(t)
 	table.Below(t, "most memory of the manager (VmHWM)", peak, memoryLimit*8/10)
+	b.sayUsed(t, after.Since(before), took)
 	return t.End()
+}
+
+// sayHostile tells what the hostile clusters did, and how many of them did nothing of what they are for.
+func sayHostile(t *table.Table) (inert int) {
+	for _, name := range slices.Sorted(maps.Keys(hostile)) {
+		e := hostile[name]
+		t.Say(fmt.Sprintf("hosted cluster %s: requests, MiB said, changes told", name), fmt.Sprintf("%d, %d, %d", e.asked.Load(), e.said.Load()>>20, e.told.Load()))
+	}
+	for _, name := range []string{"evil1", "evil6"} {
+		e := hostile[name]
+		t.Say(name+"'s certificate requests: made, read one by one, approvals put", fmt.Sprintf("%d, %d, %d", e.newest.Load(), e.read.Load(), e.taken.Load()))
+		if e.taken.Load() == 0 {
+			inert++
+		}
+	}
+	serves := hostile["evil5"]
+	t.Say("evil5's Services: addresses of each that are kept", serves.each.Load())
+	if serves.told.Load() == 0 {
+		inert++
+	}
+	return inert
+}
+
+func (b *bench) sayWaits(t *table.Table) {
+	table.Below(t, fmt.Sprintf("another cluster's CSR approved, slowest of %d", len(b.csrs.all)), b.csrs.most(), time.Second)
+	table.Below(t, fmt.Sprintf("an Infra's change applied, slowest of %d", len(b.applied.all)), b.applied.most(), 5*time.Second)
+	table.Below(t, fmt.Sprintf("a bridge's change applied, slowest of %d", len(b.bridged.all)), b.bridged.most(), 5*time.Second)
+}
+
+// sayUsed tells what the manager took meanwhile. The good bridge's DPUs have one list each.
+func (b *bench) sayUsed(t *table.Table, u audited.Used, took time.Duration) {
+	each := func(count int) rate { return rate(float64(count) / took.Seconds()) }
+	table.Below(t, "DPU lists a second, but for one of each good CSR", each(u.Lists-len(b.csrs.all)), asking*listsPerBridge)
+	table.Below(t, "Events a second", each(u.Events), eventsAtMost)
+	t.Say("mutating calls a second, Events among them", each(u.Writes))
+	t.Say("seconds of a processor that the manager used in a minute", rate(u.Processor.Seconds()/took.Minutes()))
+}
+
+// rate is so often.
+type rate float64
+
+func (r rate) String() string { return fmt.Sprintf("%.3g", float64(r)) }
+
+// measure how long others wait.
+func (b *bench) measure(ctx context.Context, length time.Duration) error {
+	for until := time.Now().Add(length); time.Now().Before(until); {
+		for _, probe := range []struct {
+			of   *waits
+			take func(context.Context) error
+		}{{&b.csrs, b.approves}, {&b.applied, b.appliesInfra}, {&b.bridged, b.appliesBridge}} {
+			if err := probe.of.time(ctx, probe.take); err != nil {
+				return err
+			}
+		}
+		audited.Progress("%d rounds, the slowest: CSR %s, Infra %s, bridge %s", len(b.csrs.all), b.csrs.most(), b.applied.most(), b.bridged.most())
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(2 * time.Second): // between two rounds
+		}
+	}
+	return nil
 }
 
 // waits are how long something took.
 type waits struct{ all []time.Duration }
 
-func (w *waits) add(d time.Duration) { w.all = append(w.all, d.Round(time.Millisecond)) }
+// time what is done, until patience ends.
+func (w *waits) time(ctx context.Context, take func(context.Context) error) error {
+	begun := time.Now()
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := take(waiting); err != nil && (waiting.Err() == nil || ctx.Err() != nil) {
+		return fmt.Errorf("after %s: %w", time.Since(begun).Round(time.Millisecond), err)
+	}
+	w.all = append(w.all, time.Since(begun).Round(time.Millisecond))
+	return nil
+}
 
 func (w *waits) most() (most time.Duration) {
 	for _, d := range w.all {

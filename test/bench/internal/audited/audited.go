@@ -3,6 +3,7 @@ package audited
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/cldmnky/oooi/internal/dpf"
 	testkit "github.com/cldmnky/oooi/internal/testkit/envtest"
 	"github.com/cldmnky/oooi/test/bench/internal/table"
 )
@@ -33,7 +35,8 @@ type Cluster struct {
 	audit  *bufio.Reader
 	line   string    // of the audit log, as far as it is there
 	writes []Write   // those that were read
-	last   time.Time // when the last one was
+	lists  int       // of DPUs
+	last   time.Time // when the last write was
 
 	manager *exec.Cmd
 	log     string
@@ -69,7 +72,8 @@ func Start() (c *Cluster, err error) {
 		return nil, err
 	}
 	policy, audit := filepath.Join(c.dir, "policy.yaml"), filepath.Join(c.dir, "audit.log")
-	err = os.WriteFile(policy, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata, verbs: [create, update, patch, delete, deletecollection]}, {level: None}]\n"), 0o600)
+	err = os.WriteFile(policy, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata, verbs: [create, update, patch, delete, deletecollection]}, "+
+		"{level: Metadata, verbs: [list], resources: [{group: "+dpf.GroupVersion.Group+", resources: [dpus]}]}, {level: None}]\n"), 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -216,10 +220,57 @@ func (c *Cluster) Writes() ([]Write, error) {
 			return nil, fmt.Errorf("audit log: %w", err)
 		}
 		c.line = ""
-		if e.ObjectRef.Resource != "leases" && strings.HasPrefix(e.UserAgent, "oooi/") {
+		switch ours := strings.HasPrefix(e.UserAgent, "oooi/"); {
+		case ours && e.Verb == "list":
+			c.lists++
+		case ours && e.ObjectRef.Resource != "leases":
 			c.last, c.writes = time.Now(), append(c.writes, e.Write)
 		}
 	}
+}
+
+// Used is what a manager has used so far of what others share with it.
+type Used struct {
+	Lists, Events, Writes int // of DPUs, of events, and of anything, events among them
+	Processor             time.Duration
+}
+
+// Since an earlier moment.
+func (u Used) Since(before Used) Used {
+	return Used{u.Lists - before.Lists, u.Events - before.Events, u.Writes - before.Writes, u.Processor - before.Processor}
+}
+
+// Used so far by the manager.
+func (c *Cluster) Used() (u Used, err error) {
+	all, err := c.Writes()
+	if err != nil {
+		return u, err
+	}
+	u.Lists, u.Writes = c.lists, len(all)
+	for _, w := range all {
+		if w.ObjectRef.Resource == "events" {
+			u.Events++
+		}
+	}
+	u.Processor, err = c.processor()
+	return u, err
+}
+
+// processor time of the manager, in user and in kernel mode (proc(5), /proc/PID/stat: fields 14 and 15, in hundredths of a second).
+func (c *Cluster) processor() (time.Duration, error) {
+	path := fmt.Sprintf("/proc/%d/stat", c.manager.Process.Pid)
+	stat, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	var user, kernel int64
+	after := stat[bytes.LastIndexByte(stat, ')')+1:] // the name of the command, field 2, may have anything in it
+	if fields := strings.Fields(string(after)); len(fields) > 12 {
+		_, err = fmt.Sscan(fields[11]+" "+fields[12], &user, &kernel)
+	} else {
+		err = fmt.Errorf("%s: %q", path, stat)
+	}
+	return time.Duration(user+kernel) * 10 * time.Millisecond, err
 }
 
 // rss is the manager's resident memory.
