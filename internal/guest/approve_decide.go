@@ -28,6 +28,8 @@ const (
 	// freshFor is how long decisions share a reading of the DPUs: who has CSRs decided about all the time has the management API asked once
 	// a second.
 	freshFor = time.Second
+	// allEvery is how often all that waits is judged anew when the hosted cluster has changed; what is new, at once.
+	allEvery = time.Second
 	// factsIn is how long the management API may take to tell of DPUs.
 	factsIn = 10 * time.Second
 	// behind is how late a watch may show what a reading showed. What a reading refuses again and again is read less and less often.
@@ -110,10 +112,7 @@ func (v *approving) candidates() map[string][]*waiting {
 	known, version := v.cards()
 	v.seen.Lock()
 	defer v.seen.Unlock()
-	if v.turned || version != v.version {
-		v.all, v.turned, v.version = true, false, version
-		v.queue.soon()
-	}
+	v.judgesAll(version)
 	may, cards := map[string][]*waiting{}, map[string]bool{}
 	for _, d := range known {
 		cards[d.Name] = true
@@ -146,6 +145,18 @@ func (v *approving) candidates() map[string][]*waiting {
 		}
 	}
 	return may
+}
+
+// judgesAll that waits after DPUs were told of, or when it is time to do so because the hosted cluster has changed.
+func (v *approving) judgesAll(version int) {
+	switch due := v.judged.Add(allEvery); {
+	case version == v.version && !v.turned:
+	case version == v.version && time.Now().Before(due):
+		v.sooner(due)
+	default:
+		v.all, v.turned, v.version, v.judged = true, false, version, time.Now()
+		v.queue.soon()
+	}
 }
 
 // round decides for good, with what is read anew. Unread is why the DPUs could not be.

@@ -61,9 +61,9 @@ func (v *approving) noted() []Notice {
 }
 
 const (
-	// eventsAtOnce are told of approvals, two for each of 500 DPUs, and then one in eventEvery: each is an object in the management
+	// eventsAtOnce are told of approvals, two for each of 150 DPUs, and then one in eventEvery: each is an object in the management
 	// cluster, made because a hosted cluster's Nodes ask.
-	eventsAtOnce = 1000
+	eventsAtOnce = 300
 	eventEvery   = 10 * time.Second
 )
 

@@ -115,7 +115,7 @@ func TestWhatAStrangerAsksForIsJudgedOnce(t *testing.T) {
 	v := &approving{approver: &approver{life: newLife(), warned: map[standing]time.Time{}}, api: &api{to: newShare("hosted")}, queue: newQueue(), fresh: map[string]bool{}, stuck: map[string]bool{}}
 	v.queue.add(csr.Asked{Kind: csr.Bootstrap, Name: "strange", Host: "stranger"}, time.Now())
 	turn := func() string {
-		v.turned = true
+		v.turned, v.judged = true, time.Time{}
 		g.Expect(v.candidates()).To(BeEmpty())
 		return v.queue.hosts["stranger"][0].broken
 	}
@@ -124,6 +124,39 @@ func TestWhatAStrangerAsksForIsJudgedOnce(t *testing.T) {
 	g.Expect(turn()).To(Equal("judged before"))
 	v.sees([]csr.DPU{{Name: "stranger"}})
 	g.Expect(turn()).To(Equal("OSInstalled"), "there is a DPU of that name")
+}
+
+// Nodes that change all the time would have all that waits judged as often; what is new is judged at once.
+func TestAllThatWaitsIsJudgedAnewOnceASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		v := &approving{approver: &approver{life: newLife(), warned: map[standing]time.Time{}}, api: &api{to: newShare("hosted")}, queue: newQueue(), fresh: map[string]bool{}, stuck: map[string]bool{}}
+		v.sees([]csr.DPU{{Name: "dpu-1"}})
+		asks := func(name string) {
+			v.queue.add(csr.Asked{Kind: csr.Bootstrap, Name: name, Host: name}, time.Now())
+			v.fresh[name] = true
+		}
+		judged := func(name string) bool {
+			v.turned = true
+			g.Expect(v.candidates()).To(BeEmpty())
+			is := v.queue.hosts[name][0].broken != ""
+			v.queue.hosts[name][0].broken = ""
+			return is
+		}
+		asks("dpu-1")
+		g.Expect(judged("dpu-1")).To(BeTrue())
+		g.Expect(judged("dpu-1")).To(BeFalse())
+		asks("dpu-2")
+		g.Expect(judged("dpu-2")).To(BeTrue(), "it is new")
+		select {
+		case <-v.again():
+			t.Fatal("too soon")
+		case <-time.After(allEvery - 1):
+		}
+		<-v.again()
+		v.decideAll()
+		g.Expect(judged("dpu-1")).To(BeTrue())
+	})
 }
 
 // Who administers a hosted cluster can approve as many as its etcd holds. None is forgotten: it could be given again.

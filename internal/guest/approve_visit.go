@@ -116,6 +116,7 @@ type approving struct {
 	fresh    map[string]bool     // hosts to decide about
 	all      bool                // decide about every host
 	turned   bool                // what is watched beside the CSRs, since it was decided by
+	judged   time.Time           // when all were
 	version  int                 // of the DPUs that were decided by
 	next     time.Time           // when time alone may change a decision
 }
