@@ -526,12 +526,13 @@ func TestABridgeHearsNothingOfADPUClusterThatItMayNotReferTo(t *testing.T) {
 	g.Expect(end()).To(HaveField("Reason", dpuv1.ReasonCleanupDPUsAttached), "DPF reaches it, though permission was withdrawn")
 }
 
-// HyperShift puts a control plane into the namespace that the names give, whosever it is.
+// HyperShift puts a control plane into the namespace that the names give, whosever it is. Whose it is, the author of a bridge does not hear.
 func TestABridgeGetsNoControlPlaneOfAnother(t *testing.T) {
 	taken := ContainElement(And(HaveField("Condition", dpuv1.ConditionReady), HaveField("Reason", "NamespaceTaken")))
 	namespace := func(labels, annotations map[string]string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "dpf-b1", Labels: labels, Annotations: annotations}}
 	}
+	said := map[string]bool{}
 	theirs := []*hyperv1.HostedCluster{{ObjectMeta: metav1.ObjectMeta{Namespace: "dpf-b1", Name: "x", CreationTimestamp: metav1.Unix(20, 0)}}}
 	for name, c := range map[string]struct {
 		is    func(*bridge.Input)
@@ -592,7 +593,17 @@ func TestABridgeGetsNoControlPlaneOfAnother(t *testing.T) {
 				NewWithT(t).Expect(p.Findings).To(taken)
 				NewWithT(t).Expect(p.Approve).To(BeNil(), "nothing of it is dialled")
 			}
+			for _, f := range p.Findings {
+				if f.Condition == dpuv1.ConditionReady && f.Reason == "NamespaceTaken" {
+					said[f.Field+": "+f.Message] = true
+				}
+			}
 		})
+	}
+	g := NewWithT(t)
+	g.Expect(said).To(HaveLen(1), "who has the namespace is not told")
+	for sentence := range said {
+		g.Expect(sentence).To(And(HavePrefix("metadata.name: "), ContainSubstring("namespace dpf-b1"), ContainSubstring("dpf/b1"), ContainSubstring("give the bridge another name")))
 	}
 }
 

@@ -144,25 +144,31 @@ func (in Input) prerequisites() (all []finding.Finding) {
 	return append(append(all, in.occupied()...), in.storage()...)
 }
 
-// occupied says who else has the control plane's namespace. HyperShift joins namespace and name by a dash, so that two HostedClusters can
-// mean one, and puts a control plane into any namespace of that name, whoever made it. Once ours is there, those that come later wait.
-// Who comes first, the API server's clock says: labels of ours the author of a bridge can write himself.
+// occupied says that the control plane's namespace is another's. It says so in one sentence, whatever is there and whosever: by two, who
+// writes a bridge would learn which namespaces and HostedClusters there are.
 func (in Input) occupied() []finding.Finding {
-	b, name := in.Bridge, ControlPlane(in.Bridge)
-	taken := finding.Wrong(dpuv1.ConditionReady, "NamespaceTaken").At("metadata.name")
+	if !in.anotherHasNamespace() {
+		return nil
+	}
+	name, from := ControlPlane(in.Bridge), in.Bridge.Namespace
+	return one(finding.Wrong(dpuv1.ConditionReady, "NamespaceTaken").At("metadata.name").
+		Say("the control plane would be in namespace %s, HyperShift's name for that of %s/%s, and nothing says that this is the bridge's alone: give the bridge another name; where the namespace was made for this bridge, its owner says so with: kubectl annotate --overwrite namespace %s %s=%s",
+			name, from, in.Bridge.Name, name, names.AnnotationAllowedNamespaces, from))
+}
+
+// anotherHasNamespace of the control plane. HyperShift joins namespace and name by a dash, so that two HostedClusters can mean one, and puts
+// a control plane into any namespace of that name, whoever made it. Once ours is there, those that come later wait. Who comes first, the
+// API server's clock says: labels of ours the author of a bridge can write himself.
+func (in Input) anotherHasNamespace() bool {
 	switch ns, hc := in.Namespace, in.cluster(); {
 	case slices.ContainsFunc(in.Neighbours, func(other *hyperv1.HostedCluster) bool { return hc == nil || plan.Older(other, hc) }):
-		return one(taken.Say("the control plane would be in namespace %s, which is that of another HostedCluster, whose namespace and name give the same joined by a dash: give the bridge another name", name))
+		return true
 	case ns == nil || ns.Labels[controlPlaneLabel] == "true" && in.works(): // of our own hosted cluster, maybe an earlier one
-		return nil
+		return false
 	case hc != nil && !ns.CreationTimestamp.Before(&hc.CreationTimestamp): // made for it
-		return nil
+		return false
 	}
-	if (permit.Reference{From: b.Namespace, Namespace: name, Annotations: in.Namespace.Annotations}).Allowed() {
-		return nil
-	}
-	return one(taken.Say("the control plane would be in namespace %s, which is there already, and nothing says that it is this bridge's: give the bridge another name; where it was made for this bridge, its owner says so with: kubectl annotate --overwrite namespace %s %s=%s",
-		name, name, names.AnnotationAllowedNamespaces, b.Namespace))
+	return !(permit.Reference{From: in.Bridge.Namespace, Namespace: ControlPlane(in.Bridge), Annotations: in.Namespace.Annotations}).Allowed()
 }
 
 // controlPlaneLabel is on the namespaces that HyperShift makes (hypershift: hostedcluster_controller.go, ControlPlaneNamespaceLabelKey).
@@ -195,7 +201,7 @@ func (in Input) approve(p *Plan) {
 	switch {
 	case hc != nil && hc.DeletionTimestamp != nil:
 		p.Find(finding.Wait(dpuv1.ConditionCSRAutoApprovalActive, "HostedClusterTerminating").Say("nothing is approved in a hosted cluster that is being deleted"))
-	case hc != nil && len(in.occupied()) > 0:
+	case hc != nil && in.anotherHasNamespace():
 		p.Find(finding.Wrong(dpuv1.ConditionCSRAutoApprovalActive, "NamespaceTaken").Say("nothing is approved by way of namespace %s, which is another's", ControlPlane(in.Bridge)))
 	case key.Name != "":
 		p.Approve = &Approval{
