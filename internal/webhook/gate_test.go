@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,6 +98,65 @@ func TestReviewsOfOneAddressWaitForOneAnother(t *testing.T) {
 		synctest.Wait()
 		g.Expect(gate.from).To(BeEmpty())
 	})
+}
+
+// looking judges for as long as reading takes, unless who asks has no patience left.
+func looking(reads time.Duration) http.Handler {
+	return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-time.After(reads):
+		case <-r.Context().Done():
+		}
+	})
+}
+
+// slowed says of how many of twenty writes of one address the answer took longer, and how many were not judged, while each of some
+// addresses has as many reviews under way as it can, for as long as they are written.
+func slowed(t *testing.T, flooding int, reads, longest time.Duration) (slow, unjudged int) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		gate, over := newGate(looking(reads)), make(chan struct{})
+		var floods sync.WaitGroup
+		for i := range flooding {
+			for range fromOne + inTurn {
+				floods.Go(func() {
+					for {
+						select {
+						case <-over:
+							return
+						default:
+							<-asks(gate, fmt.Sprintf("192.0.2.%d:1", i))
+						}
+					}
+				})
+			}
+		}
+		synctest.Wait()
+		for range 20 {
+			began := time.Now()
+			if <-asks(gate, "198.51.100.1:1") != http.StatusOK {
+				unjudged++
+			}
+			if time.Since(began) > longest {
+				slow++
+			}
+		}
+		close(over)
+		floods.Wait()
+	})
+	return slow, unjudged
+}
+
+// Whoever floods from one address slows nobody's write; whoever does from many, or where reading hangs, none by more than its patience.
+func TestAFloodSlowsNoWritePastItsPatience(t *testing.T) {
+	g := NewWithT(t)
+	const reads = 100 * time.Millisecond
+	slow, unjudged := slowed(t, 1, reads, reads)
+	g.Expect([]int{slow, unjudged}).To(Equal([]int{0, 0}), "by one address")
+	slow, _ = slowed(t, 5, reads, patience)
+	g.Expect(slow).To(BeZero(), "by five")
+	slow, _ = slowed(t, 5, time.Hour, patience)
+	g.Expect(slow).To(BeZero(), "by five, where reading hangs")
 }
 
 // However many addresses ask, so many reviews are in memory.

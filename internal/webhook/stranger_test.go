@@ -119,7 +119,8 @@ func TestAStrangerHearsNothingOfSecrets(t *testing.T) {
 	w.Expect(w.reads.Load()).To(BeZero(), "and each would cost the API server a request")
 }
 
-// TestTenThousandReviewsOfAStranger: meanwhile writes of others are judged, and the manager's memory is what it was.
+// TestTenThousandReviewsOfAStranger: meanwhile writes of others are judged, and the manager's memory is what it was. How long they take is
+// printed here, for it is the machine's time too; TestAFloodSlowsNoWritePastItsPatience bounds what is ours of it.
 func TestTenThousandReviewsOfAStranger(t *testing.T) {
 	w := dpuWorld(t)
 	w.operator()
@@ -163,21 +164,28 @@ func TestTenThousandReviewsOfAStranger(t *testing.T) {
 		bad.Spec.DPUClusterRef.Name = "none"
 		began := time.Now()
 		err := w.api.Create(w.ctx, bad, client.DryRunAll)
-		slowest, most = max(slowest, time.Since(began)), max(most, heap())
+		slowest = max(slowest, time.Since(began))
+		if writes%10 == 0 {
+			most = max(most, heap())
+		}
 		if err == nil {
 			unjudged++
 		} else {
 			w.Expect(err).To(MatchError(apierrors.IsForbidden, "IsForbidden"))
 		}
 	}
-	t.Logf("%d judged, %d refused; %d writes beside them, the slowest took %s; heap %d MiB before, %d at most", judged.Load(), refused.Load(), writes, slowest, before>>20, most>>20)
+	t.Logf("%d judged, %d refused; %d writes beside them, the slowest took %s; heap %d KiB before, %d at most", judged.Load(), refused.Load(), writes, slowest, before>>10, most>>10)
 	w.Expect(judged.Load() + refused.Load()).To(BeNumerically(">", 9_900))
 	w.Expect(unjudged).To(BeNumerically("<=", 1+writes/10))
-	w.Expect(most).To(BeNumerically("<", before+64<<20))
+	w.Expect(most).To(BeNumerically("<", before+32<<20), "64 connections with both of their ends, and the few reviews that are in memory at once: 16 MiB on a busy machine")
+	s.http.CloseIdleConnections()
+	w.Eventually(heap).Should(BeNumerically("<", before+4<<20), "nothing of it is kept")
 }
 
+// heap in use by what is referred to: without what the collector has yet to find, which grows with its pace.
 func heap() uint64 {
+	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return m.HeapInuse
+	return m.HeapAlloc
 }
