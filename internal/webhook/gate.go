@@ -105,7 +105,7 @@ var (
 )
 
 var turnedAway = prometheus.NewCounter(prometheus.CounterOpts{
-	Name: "oooi_webhook_turned_away_total", Help: "Reviews that were not judged, because too many came at once from one address, or from all. The writes go on.",
+	Name: "oooi_webhook_turned_away_total", Help: "Reviews that were not judged, and connections that were not taken, because too many came at once from one address, or from all. The writes go on.",
 })
 
 func init() { metrics.Registry.MustRegister(turnedAway) }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"golang.org/x/time/rate"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/cldmnky/oooi/internal/testkit/ports"
@@ -388,6 +389,78 @@ func TestWhoHasManyConnectionsGivesWay(t *testing.T) {
 	g.Expect(taken).To(BeFalse(), "it has as many as any")
 	g.Expect(gives).To(BeNil())
 	g.Expect(l.all).To(Equal(connections))
+}
+
+// begins says how many of so many connections an address may begin, each of which ends at once.
+func begins(t *testing.T, l *counted, address string, connections int) (taken int) {
+	t.Helper()
+	for range connections {
+		ours, theirs := net.Pipe()
+		c := &counting{Conn: ours, of: l, address: address}
+		if yes, _ := l.add(c); yes {
+			taken++
+		}
+		c.Close()
+		theirs.Close()
+	}
+	return taken
+}
+
+// Whoever connects again and again shakes hands seldom, though he closes each connection; another address is not kept out by it, and he
+// has what he had, once he waits.
+func TestHandshakesOfOneAddressAreRationed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, l := NewWithT(t), newCounted(nil)
+		g.Expect(begins(t, l, "192.0.2.1", 5000)).To(Equal(beginsAtOnce))
+		g.Expect(begins(t, l, "192.0.2.2", 2*connectionsFromOne)).To(Equal(2*connectionsFromOne), "an API server that starts anew")
+		time.Sleep(time.Second)
+		g.Expect(begins(t, l, "192.0.2.1", 5000)).To(Equal(beginsPerSecond))
+		time.Sleep(time.Minute)
+		g.Expect(begins(t, l, "192.0.2.1", 5000)).To(Equal(beginsAtOnce))
+	})
+}
+
+// However many addresses connect, so many are remembered. Those beyond share what one has, and each has its own when others have waited.
+func TestAddressesThatBeginAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, l := NewWithT(t), newCounted(nil)
+		for i := range remembered {
+			g.Expect(begins(t, l, fmt.Sprint(i), 1)).To(Equal(1))
+		}
+		g.Expect(begins(t, l, "192.0.2.1", beginsAtOnce/2) + begins(t, l, "192.0.2.2", 5000)).To(Equal(beginsAtOnce))
+		g.Expect(l.begins).To(HaveLen(remembered))
+		time.Sleep(time.Second)
+		g.Expect(begins(t, l, "192.0.2.1", 5000)).To(Equal(beginsAtOnce))
+		g.Expect(begins(t, l, "192.0.2.2", 5000)).To(Equal(beginsAtOnce))
+		g.Expect(l.begins).To(HaveLen(2))
+	})
+}
+
+// A connection that comes too soon is closed before anything is read of it, and counted.
+func TestAConnectionThatComesTooSoonIsClosed(t *testing.T) {
+	g, before := NewWithT(t), countedAway(t)
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	listener := newCounted(inner)
+	defer listener.Close()
+	listener.begins["127.0.0.1"] = rate.NewLimiter(0, 1)
+	accepted := make(chan net.Conn, 2)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- conn
+		}
+	}()
+	for range 2 {
+		conn, err := net.Dial("tcp", inner.Addr().String())
+		g.Expect(err).NotTo(HaveOccurred())
+		t.Cleanup(func() { conn.Close() })
+	}
+	g.Eventually(func() float64 { return countedAway(t) - before }, 5*time.Second).Should(BeNumerically("==", 1))
+	g.Expect(accepted).To(HaveLen(1))
 }
 
 // Connections beyond the bound are closed, and counted again when they are.

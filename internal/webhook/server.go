@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 )
 
@@ -32,6 +34,11 @@ const (
 	idles = 2 * time.Minute
 	// largestHead of a request.
 	largestHead = 16 << 10
+	// beginsPerSecond and beginsAtOnce are connections of one address that shake hands: each takes 0.2 ms of a processor, so that an address
+	// has one hundredth of one. API servers use theirs again; one that starts anew makes all at once, maybe before the old ones are gone.
+	beginsPerSecond, beginsAtOnce = 50, 2 * connectionsFromOne
+	// remembered are addresses that began of late; those beyond share what one may begin.
+	remembered = connections
 )
 
 // server is where API servers ask.
@@ -96,18 +103,20 @@ func (s *server) Start(ctx context.Context) error {
 	return all.Wait()
 }
 
-// counted bounds connections: of one address too many are closed as soon as they are made, and when there are too many in all, the oldest
-// of the address that has most gives way.
+// counted bounds connections: of one address too many, or too many in a short time, are closed as soon as they are made, before they shake
+// hands, and when there are too many in all, the oldest of the address that has most gives way.
 type counted struct {
 	net.Listener
 
-	mu   sync.Mutex
-	from map[string][]*counting // oldest first
-	all  int
+	mu     sync.Mutex
+	from   map[string][]*counting // oldest first
+	all    int
+	begins map[string]*rate.Limiter // of addresses, also of those that have no connection any more
+	others *rate.Limiter            // of those that are not remembered
 }
 
 func newCounted(l net.Listener) *counted {
-	return &counted{Listener: l, from: map[string][]*counting{}}
+	return &counted{Listener: l, from: map[string][]*counting{}, begins: map[string]*rate.Limiter{}, others: rate.NewLimiter(beginsPerSecond, beginsAtOnce)}
 }
 
 // Accept implements net.Listener.
@@ -125,6 +134,7 @@ func (l *counted) Accept() (net.Conn, error) {
 		if taken {
 			return c, nil
 		}
+		turnedAway.Inc()
 		_ = conn.Close()
 	}
 }
@@ -133,7 +143,7 @@ func (l *counted) Accept() (net.Conn, error) {
 func (l *counted) add(c *counting) (taken bool, gives *counting) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.from[c.address]) == connectionsFromOne {
+	if !l.begin(c.address) || len(l.from[c.address]) == connectionsFromOne {
 		return false, nil
 	}
 	if l.all == connections {
@@ -149,6 +159,21 @@ func (l *counted) add(c *counting) (taken bool, gives *counting) {
 	l.all++
 	l.from[c.address] = append(l.from[c.address], c)
 	return true, gives
+}
+
+// begin a connection, unless its address has begun too many. Who may begin as many as ever is forgotten when there is no room.
+func (l *counted) begin(address string) bool {
+	if l.begins[address] == nil && len(l.begins) == remembered {
+		maps.DeleteFunc(l.begins, func(_ string, b *rate.Limiter) bool { return b.Tokens() >= beginsAtOnce })
+	}
+	switch b := l.begins[address]; {
+	case b != nil:
+		return b.Allow()
+	case len(l.begins) == remembered:
+		return l.others.Allow()
+	}
+	l.begins[address] = rate.NewLimiter(beginsPerSecond, beginsAtOnce)
+	return l.begins[address].Allow()
 }
 
 func (l *counted) drop(c *counting) {
