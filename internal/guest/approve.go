@@ -101,7 +101,7 @@ func (a *Approvals) See(bridge types.NamespacedName, w ApproveWant, dpus []dpf.D
 func (a *Approvals) approver(bridge types.NamespacedName, w ApproveWant, told func(Notice)) *approver {
 	return &approver{
 		life: newLife(), by: bridge, want: w, dial: a.Dial, facts: a.facts, told: told,
-		warned: map[standing]time.Time{}, served: map[string]*rate.Limiter{}, events: rate.NewLimiter(rate.Every(eventEvery), eventsAtOnce),
+		warned: map[standing]time.Time{}, served: map[string]*rate.Limiter{}, rejoined: map[string]time.Time{}, events: rate.NewLimiter(rate.Every(eventEvery), eventsAtOnce),
 	}
 }
 

@@ -49,6 +49,9 @@ func (v *approving) warn(warning Notice) {
 func (v *approving) forgetWarnings(isDPU map[string]bool) {
 	maps.DeleteFunc(v.warned, func(at standing, _ time.Time) bool { return !isDPU[at.host] })
 	maps.DeleteFunc(v.served, func(host string, _ *rate.Limiter) bool { return !isDPU[host] })
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	maps.DeleteFunc(v.rejoined, func(host string, _ time.Time) bool { return !isDPU[host] })
 }
 
 // noted are the notices of what was seen.
@@ -71,18 +74,28 @@ func (a *approver) tell(all []Notice) {
 	for _, n := range all {
 		if n.Warning {
 			warnings.WithLabelValues(n.Reason).Inc()
-		} else if !a.hasEvent(&n) {
-			continue
 		}
-		a.told(n)
+		if a.hasEvent(&n) {
+			a.told(n)
+		}
 	}
 }
 
-// hasEvent says whether an approval is told; one that is says how many before it were not.
+// hasEvent says whether an approval is told, or that a Node bootstraps again: that once in a while. One that is told says how many before it
+// were not.
 func (a *approver) hasEvent(n *Notice) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.events.Allow() {
+	switch {
+	case n.Reason == NodeBootstrapsAgain:
+		is := time.Since(a.rejoined[n.Host]) > warnAgain
+		if is {
+			a.rejoined[n.Host] = time.Now()
+		}
+		return is
+	case n.Warning: // warn has looked
+		return true
+	case !a.events.Allow():
 		a.silent++
 		return false
 	}

@@ -102,9 +102,13 @@ func TestApprovalsBeyondABoundHaveNoEventOfTheirOwn(t *testing.T) {
 		g.Expect(told).To(HaveLen(eventsAtOnce))
 		all.tell([]Notice{{Message: "somebody asks", Warning: true, Reason: KeysDiffer}})
 		g.Expect(told).To(HaveLen(eventsAtOnce+1), "warnings have a bound of their own")
+		for range 3 {
+			all.tell([]Notice{{Host: "dpu-1", Warning: true, Reason: NodeBootstrapsAgain}})
+		}
+		g.Expect(told).To(HaveLen(eventsAtOnce + 2))
 		time.Sleep(eventEvery)
 		all.tell([]Notice{{Message: "approved"}, {Message: "approved"}})
-		g.Expect(told).To(HaveLen(eventsAtOnce + 2))
+		g.Expect(told).To(HaveLen(eventsAtOnce + 3))
 		g.Expect(told[len(told)-1].Message).To(Equal("approved (3 more approvals had no event since the last)"))
 	})
 }

@@ -36,10 +36,11 @@ type approver struct {
 	dpus    []csr.DPU
 	version int // of dpus
 	// These outlive a visit, in which alone they are used.
-	warned map[standing]time.Time
-	served map[string]*rate.Limiter // serving certificates, by host
-	events *rate.Limiter
-	silent int // approvals since the last that was told
+	warned   map[standing]time.Time
+	served   map[string]*rate.Limiter // serving certificates, by host
+	events   *rate.Limiter
+	silent   int                  // approvals since the last that was told; guarded by mu, as is
+	rejoined map[string]time.Time // when it was told last that a host bootstraps again
 }
 
 func (a *approver) link(secrets SecretSource) *link {
