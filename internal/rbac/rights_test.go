@@ -35,8 +35,8 @@ type installed struct {
 	Infra                string   // a file with one, of whose plan the Roles are applied
 }
 
-// A list has what `kubectl auth can-i --list` prints, without what every account has. A line that comes, or grows, needs a reason, which its
-// commit gives.
+// A list has what `kubectl auth can-i --list` prints, without what every account has. A line that comes, or grows, needs a reason in
+// testdata/added.tsv.
 func TestGoldenRights(t *testing.T) {
 	cluster, err := envtest.Start(true)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
