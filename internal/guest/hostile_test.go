@@ -25,16 +25,30 @@ import (
 	"testing"
 	"time"
 
+	"github.com/miekg/dns"
 	. "github.com/onsi/gomega"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/local"
+	"github.com/cldmnky/oooi/internal/metallb"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/testkit/ports"
 )
 
@@ -446,6 +460,93 @@ func TestAHostileKubeconfigDoesNothingAndTellsNothing(t *testing.T) {
 		})
 	}
 	w.Expect(filepath.Join(c.dir, "ran")).NotTo(BeAnExistingFile())
+}
+
+// A name is judged as it is written, and may lead anywhere: what it leads to is judged when it is dialled, and of a hosted cluster nothing
+// but the Service that is wanted is dialled at all.
+func TestANameOfAHostileKubeconfigThatLeadsHereIsNotDialled(t *testing.T) {
+	w := newWorld(t, "LoadBalancer")
+	dialled := make(chan string, 100)
+	w.clusters.Dial = func(_ context.Context, _, address string) (net.Conn, error) {
+		dialled <- address
+		return nil, net.ErrClosed
+	}
+	asked := resolves(t, map[string]string{"link.example.com.": "169.254.1.1", "cloud.example.com.": "100.100.100.200"})
+	for _, host := range []string{"link.example.com:6443", "cloud.example.com:80"} {
+		text, _ := fill(t, strings.Replace(good, server, "https://"+host, 1), &canaries{})
+		access, refusal := guest.Sanitise([]byte(text))
+		w.Expect(refusal).To(BeNil())
+		soon, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		_, err := guest.NewClusters(nil, nil).Dial(soon, "tcp", strings.TrimPrefix(access.Server, "https://"))
+		cancel()
+		w.Expect(err).To(MatchError(local.ErrHere), host)
+		w.Expect(asked).To(Receive(), "it was resolved")
+
+		w.hasKubeconfig([]byte(text))
+		w.see()
+		w.Eventually(dialled).Should(Receive(Equal(w.wire.address())))
+		w.Expect(w.kube.CoreV1().Secrets(w.infra.Namespace).Delete(w.ctx, w.want.Secret.Name, metav1.DeleteOptions{})).To(Succeed())
+		w.eventually("that it is gone", troubled(plan.GuestWaiting))
+	}
+	for len(dialled) > 0 {
+		w.Expect(<-dialled).To(Equal(w.wire.address()))
+	}
+}
+
+// resolves names to addresses for this process, and says which it was asked for.
+func resolves(t *testing.T, addresses map[string]string) <-chan string {
+	t.Helper()
+	listener, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, before := make(chan string, 100), net.DefaultResolver
+	server := &dns.Server{PacketConn: listener, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, r *dns.Msg) {
+		answer, question := new(dns.Msg).SetReply(r), r.Question[0]
+		if address := addresses[question.Name]; address != "" && question.Qtype == dns.TypeA {
+			asked <- question.Name
+			answer.Answer = []dns.RR{&dns.A{Hdr: dns.RR_Header{Name: question.Name, Rrtype: dns.TypeA, Class: dns.ClassINET}, A: net.ParseIP(address)}}
+		}
+		_ = w.WriteMsg(answer)
+	})}
+	go server.ActivateAndServe()
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "udp", listener.LocalAddr().String())
+	}}
+	t.Cleanup(func() { net.DefaultResolver = before; listener.Close() })
+	return asked
+}
+
+// What a bridge hands to DPF is refused by the same rules.
+func TestAHostileKubeconfigIsHandedToNobody(t *testing.T) {
+	g, scheme, c := NewWithT(t), kruntime.NewScheme(), newCanaries(t)
+	for _, add := range []func(*kruntime.Scheme) error{clientgoscheme.AddToScheme, dpuv1.AddToScheme, hyperv1.AddToScheme, dpf.AddToScheme, metallb.AddToScheme} {
+		g.Expect(add(scheme)).To(Succeed())
+	}
+	of := metav1.ObjectMeta{Namespace: "clusters", Name: "b1", Labels: map[string]string{
+		names.LabelManagedBy: names.ManagedBy, names.LabelBridge: "b1", names.LabelBridgeNamespace: "clusters", names.LabelOwnerUID: "u1",
+	}}
+	from := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "b1-admin-kubeconfig"}}
+	hosted := &hyperv1.HostedCluster{ObjectMeta: of, Status: hyperv1.HostedClusterStatus{KubeConfig: &corev1.LocalObjectReference{Name: from.Name}}}
+	live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(hosted, from).Build()
+	bridges := observe.Bridges{Observer: &observe.Observer{Reader: fake.NewClientBuilder().WithScheme(scheme).Build(), Live: live}}
+	b1 := &dpuv1.DPUHCPBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "b1", UID: "u1"}}
+	handed := func(text string) bridge.Kubeconfig {
+		from.Data = map[string][]byte{guest.KubeconfigKey: []byte(text)}
+		g.Expect(live.Update(t.Context(), from)).To(Succeed())
+		remains, err := bridges.Remains(t.Context(), observe.Bridge{Input: bridge.Input{Bridge: b1, Lives: func(types.UID) bool { return false }}})
+		g.Expect(err).NotTo(HaveOccurred())
+		return remains.Kubeconfig
+	}
+	text, _ := fill(t, good, c)
+	g.Expect(handed(text).Content).NotTo(BeEmpty())
+	for _, h := range corpus {
+		text, _ := fill(t, h.text(), c)
+		k := handed(text)
+		g.Expect(k.Refused).To(Equal(h.rule), h.name)
+		g.Expect(k.Content).To(BeEmpty(), h.name)
+	}
+	g.Expect(c.sang()).To(BeEmpty())
 }
 
 // A watch tells nothing of what went before it.
