@@ -16,6 +16,8 @@ GEN := go tool controller-gen
 TOOL := go tool -modfile=hack/tools/go.mod
 # What tests of the daemons and controllers run against: a real kube-apiserver, etcd and Envoy, built or fetched by the lab.
 TESTENV = eval "$$($(LAB) env)"; export OOOI_ENVOY=$$(command -v envoy)
+# Where each test's result and time are written.
+TIMES ?= dist/times
 
 .PHONY: help
 help: ## List the targets.
@@ -30,8 +32,10 @@ build: ## Build bin/oooi.
 test: ## Everything that is not the lab: units, real kube-apiserver, real Envoy, real DHCP and DNS clients. Needs root.
 	$(LAB) deps
 	$(LAB) build assets envoy
-	$(TESTENV); $(TOOL) gotestsum --format pkgname -- -timeout 20m -tags netns ./...
-	cd test/lab; go tool -modfile=../../hack/tools/go.mod gotestsum --format pkgname -- ./...
+	mkdir -p $(TIMES)
+	$(TESTENV); trap 'hack/slowest $(TIMES)/tests.json $(TIMES)/lab.json || :' EXIT; rm -f $(TIMES)/tests.json $(TIMES)/lab.json; \
+	$(TOOL) gotestsum --format pkgname --jsonfile $(TIMES)/tests.json -- -timeout 20m -tags netns ./internal/controller ./...; \
+	( cd test/lab; go tool -modfile=../../hack/tools/go.mod gotestsum --format pkgname --jsonfile $(abspath $(TIMES))/lab.json -- ./... )
 
 .PHONY: test-fast
 test-fast: ## Only what needs neither root nor the lab's binaries.
