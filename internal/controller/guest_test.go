@@ -527,6 +527,7 @@ func TestAHostedClusterThatGoesIsNotWaitedFor(t *testing.T) {
 }
 
 func TestNothingIsWrittenIntoAHostedClusterThatMayNotBeLookedInto(t *testing.T) {
+	t.Parallel() // as one that is not, it would have all others wait for its parts
 	for name, ends := range map[string]func(guest, *hyperv1.HostedCluster){
 		"it is being deleted":              func(g guest, hc *hyperv1.HostedCluster) { g.Expect(g.api.Delete(g.ctx, hc)).To(Succeed()) },
 		"it names no kubeconfig (anymore)": func(g guest, hc *hyperv1.HostedCluster) { g.reports(hc, func() { hc.Status.KubeConfig = nil }) },

@@ -24,6 +24,7 @@ import (
 // TestRenderPrintsWhatTheOperatorApplies gives one text to both (issue 3): the cluster then has the same objects, and in
 // each of them all that render printed. What only a cluster knows, such as a Service's address, render cannot print.
 func TestRenderPrintsWhatTheOperatorApplies(t *testing.T) {
+	t.Parallel() // as one that is not, it would have all others wait for its parts
 	const loadBalancer, literalEndpoint = "servicePublishingStrategy: {type: LoadBalancer}", "controlPlaneEndpoint: {host: 203.0.113.10, port: 6443}"
 	for name, edits := range map[string][]string{
 		"a LoadBalancer with an IP literal": nil,
