@@ -115,7 +115,7 @@ func looking(reads time.Duration) http.Handler {
 // addresses has as many reviews under way as it can, for as long as they are written.
 func slowed(t *testing.T, flooding int, reads, longest time.Duration) (slow, unjudged int) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(*testing.T) {
 		gate, over := newGate(looking(reads)), make(chan struct{})
 		var floods sync.WaitGroup
 		for i := range flooding {

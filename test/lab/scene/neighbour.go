@@ -79,7 +79,7 @@ func (n *Neighbour) Becomes(ctx context.Context, mac string) error {
 // Asks has the client's resolver ask a DNS server: ip-netns(8) shows this directory as the client's /etc.
 func (n *Neighbour) Asks(server string) error {
 	etc := n.etc()
-	return errors.Join(os.MkdirAll(etc, 0o755), os.WriteFile(etc+"/resolv.conf", []byte("nameserver "+server+"\n"), 0o644))
+	return errors.Join(os.MkdirAll(etc, 0o750), os.WriteFile(etc+"/resolv.conf", []byte("nameserver "+server+"\n"), 0o600))
 }
 
 func (n *Neighbour) etc() string { return "/etc/netns/" + n.netns }
