@@ -329,7 +329,7 @@ func (w *world) served(trusting string) (string, error) {
 }
 
 // always does something over and over, until the returned function is called and it was done often enough; that fails the
-// test if it failed once.
+// test if it failed once. It begins fewer connections than an address may (server.go, beginsPerSecond).
 func (w *world) always(do func() error) (ended func()) {
 	w.t.Helper()
 	stop, done := make(chan struct{}), make(chan struct{})
@@ -347,6 +347,7 @@ func (w *world) always(do func() error) (ended func()) {
 				fmt.Fprintln(&failed, err)
 			}
 			times.Add(1)
+			time.Sleep(25 * time.Millisecond)
 		}
 	}()
 	return func() {
