@@ -108,6 +108,9 @@ func bounded(object client.Object) client.Object {
 	named.SetName(object.GetName())
 	named.SetUID(object.GetUID())
 	named.SetResourceVersion(object.GetResourceVersion())
+	if policy, is := named.(*networkingv1.NetworkPolicy); is { // without types it would isolate every pod, and ours lets in some alone
+		policy.Spec.PolicyTypes = []networkingv1.PolicyType{networkingv1.PolicyTypeEgress}
+	}
 	return named
 }
 

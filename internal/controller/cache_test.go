@@ -151,8 +151,14 @@ func TestOfALargeObjectTheNameIsKept(t *testing.T) {
 		g.Expect(kept).To(BeAssignableToTypeOf(o), what)
 		g.Expect([]string{kept.(client.Object).GetNamespace(), kept.(client.Object).GetName(), string(kept.(client.Object).GetUID()), kept.(client.Object).GetResourceVersion()}).To(Equal([]string{"a", "b", "u", "7"}), what)
 	}
+	kept, err := trim(&networkingv1.NetworkPolicy{ObjectMeta: theirs, Spec: networkingv1.NetworkPolicySpec{
+		PodSelector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOpIn, Values: slices.Repeat([]string{long[:60]}, 10000)}}},
+		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
+	}})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(kept.(*networkingv1.NetworkPolicy).Spec.PolicyTypes).To(ConsistOf(networkingv1.PolicyTypeEgress), "it isolates no pod")
 	admits := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{"a": long[:mebibyte/4]}}}
-	kept, err := trim(admits)
+	kept, err = trim(admits)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	NewWithT(t).Expect(kept.(*corev1.Namespace).Annotations).NotTo(BeEmpty(), "a namespace is its owner's, and says whom he admits")
 }

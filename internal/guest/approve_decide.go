@@ -113,6 +113,7 @@ func (v *approving) candidates() map[string][]*waiting {
 	v.seen.Lock()
 	defer v.seen.Unlock()
 	v.judgesAll(version)
+	v.update(func(s *ApprovalState) { s.Beyond = v.beyond() })
 	may, cards := map[string][]*waiting{}, map[string]bool{}
 	for _, d := range known {
 		cards[d.Name] = true

@@ -147,7 +147,8 @@ func (v *approving) compareKeys(host string, d csr.DPU, f csr.Facts) {
 	if len(keys) == 1 {
 		return
 	}
-	newest := slices.MinFunc(v.queue.hosts[host], newestFirst).asked.Name
+	asking := slices.DeleteFunc(slices.Clone(v.queue.hosts[host]), func(w *waiting) bool { return w.asked.Kind != csr.Bootstrap })
+	newest := slices.MinFunc(asking, newestFirst).asked.Name
 	v.warn(Notice{Name: newest, Host: host, Reason: KeysDiffer, Message: fmt.Sprintf(
 		"bootstrap requests for DPU %s carry %d different keys: if the DPU was not installed anew, somebody else has the token in its Ignition; find out which request is the DPU's, and delete the others", d, len(keys))})
 }

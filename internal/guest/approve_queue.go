@@ -15,6 +15,8 @@ import (
 const (
 	mostOfHost  = 50
 	mostWaiting = 5000
+	// fewOfHost are kept of one host where many hosts have many.
+	fewOfHost = 5
 	// mostApproved are counted, which an administrator of the hosted cluster alone makes.
 	mostApproved = 10000
 	// overhead in bytes of each beside its names and addresses.
@@ -61,11 +63,17 @@ func (q *queue) len() int { return len(q.names) }
 
 func (q *queue) add(asked csr.Asked, now time.Time) {
 	alike := slices.DeleteFunc(slices.Clone(q.hosts[asked.Host]), func(w *waiting) bool { return w.asked.Kind != asked.Kind })
-	if len(alike) >= mostOfHost {
-		q.flooded = now
-		q.remove(oldestOfCommonestKey(alike).asked.Name)
+	most, full := mostOfHost, q.bytes >= mostQueued
+	if full {
+		most = fewOfHost
 	}
-	if len(q.names) >= mostWaiting && !q.isDPU(asked.Host) {
+	for len(alike) >= most {
+		q.flooded = now
+		oldest := oldestOfCommonestKey(alike)
+		q.remove(oldest.asked.Name)
+		alike = slices.DeleteFunc(alike, func(w *waiting) bool { return w == oldest })
+	}
+	if (full || len(q.names) >= mostWaiting) && !q.isDPU(asked.Host) {
 		q.crowded = now
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,6 +89,27 @@ func TestDecisionsShareAReadingForASecond(t *testing.T) {
 		}
 		g.Expect(reads).To(Equal(4), "and not again in this round")
 	})
+}
+
+// Whoever has a bootstrap token ends no visit by what waits: names may have 253 octets.
+func TestWhatWaitsIsBoundedByItsBytes(t *testing.T) {
+	g, q, now := NewWithT(t), newQueue(), time.Now()
+	const dpus = 300
+	q.isDPU = func(host string) bool { return strings.HasPrefix(host, "dpu") }
+	long := strings.Repeat("x", 240)
+	for i := range 3 * mostOfHost {
+		for n := range dpus {
+			q.add(csr.Asked{Kind: csr.Bootstrap, Name: fmt.Sprintf("%s-%d-%d", long, i, n), Host: fmt.Sprintf("dpu-%s-%d", long[:200], n), Created: now.Add(time.Duration(i) * time.Second)}, now)
+		}
+	}
+	g.Expect(q.bytes).To(BeNumerically("<", 3*mostBytes/8))
+	g.Expect(q.hosts).To(HaveLen(dpus), "no DPU is kept out")
+	for i := range mostWaiting {
+		q.add(csr.Asked{Kind: csr.Bootstrap, Name: fmt.Sprintf("%s-%d", long, i), Host: fmt.Sprintf("stranger-%d", i)}, now)
+	}
+	g.Expect(q.bytes).To(BeNumerically("<", 3*mostBytes/8))
+	q.add(csr.Asked{Kind: csr.Bootstrap, Name: "own", Host: "dpu-new"}, now)
+	g.Expect(q.names).To(HaveKey("own"))
 }
 
 // Each approval that is told is an event in the management cluster, made because a hosted cluster's Nodes ask.

@@ -27,7 +27,12 @@ var hosts = collection[host]{path: "/api/v1/nodes", of: hostOfNode}
 
 func hostOfNode(object []byte) (host, error) {
 	n, err := whole[nodeObject](object)
-	h := host{Name: n.Metadata.Name, Node: csr.Node{Ready: n.ready()}}
+	var told struct{ Status json.RawMessage }
+	if err == nil {
+		err = json.Unmarshal(object, &told)
+	}
+	// Of a Node without a status the name alone was taken in (bounded): it may have joined, for all that is known.
+	h := host{Name: n.Metadata.Name, Node: csr.Node{Ready: n.ready() || len(told.Status) == 0}}
 	var all []string
 	for _, a := range n.Status.Addresses {
 		all = append(all, a.Address)

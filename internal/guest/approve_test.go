@@ -861,6 +861,28 @@ func TestAThousandForgeriesKeepAGoodOneNotWaiting(t *testing.T) {
 	g.Eventually(func() int { return g.see().Pending }).Should(Equal(1000))
 }
 
+// Whoever has a bootstrap token writes labels, too. An approval of a request that is too large to be read would be known to nobody, and the
+// DPU could have a second one.
+func TestARequestOfManyPartsIsNotApproved(t *testing.T) {
+	g := newGate(t)
+	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true)} })
+	g.open()
+	labelled := func(name string, labels int) {
+		r := requestOf(t, name, "dpu-1", "bootstrap")
+		r.Labels = map[string]string{}
+		for i := range labels {
+			r.Labels[fmt.Sprint("l", i)] = ""
+		}
+		_, err := as(t, "bootstrap", "").CertificatesV1().CertificateSigningRequests().Create(g.ctx, r, metav1.CreateOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	labelled("large", 9990) // and as many managed fields
+	g.waits("large")
+	labelled("small", 100)
+	g.approved("small")
+	g.waits("large")
+}
+
 // Root on one DPU can ask for serving certificates as often as he likes, each by every rule.
 func TestANodeThatAsksAgainAndAgainGetsFewServingCertificates(t *testing.T) {
 	g, begun := newGate(t), time.Now()

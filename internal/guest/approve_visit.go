@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/cldmnky/oooi/internal/csr"
+	"github.com/cldmnky/oooi/internal/parts"
 	"github.com/cldmnky/oooi/internal/plan"
 )
 
@@ -180,6 +181,10 @@ func (v *approving) arrived() {
 	poke(v.due)
 }
 
+// mostOfRequest is how many parts a CSR may have that is approved: with its approval, and whatever else is written to it by ours, it stays far
+// below mostParts, beyond which nobody would know that it was. A kubelet's has some fifty.
+const mostOfRequest = 1000
+
 // take reads one CSR. One that cannot be read is nobody's: it must not keep the others from being.
 func (v *approving) take(event watch.EventType, object []byte) (err error) {
 	var r certv1.CertificateSigningRequest
@@ -202,17 +207,22 @@ func (v *approving) take(event watch.EventType, object []byte) (err error) {
 	case approved:
 		err = v.approved.add(host, approval)
 		v.notices = append(v.notices, v.untold[r.Name]...)
-	default:
+	case parts.Of(object) <= mostOfRequest:
 		v.takeNew(&r)
+	case csr.IsOurs(&r):
+		countDecision("", "NotTooLarge")
 	}
 	v.update(func(s *ApprovalState) { s.Pending, s.Beyond = v.queue.len(), v.beyond() })
 	return cmp.Or(err, v.count())
 }
 
+// beyondAgain is how soon it is looked again whether that is still worth being told.
+const beyondAgain = 10 * time.Minute
+
 // beyond names the bounds that the hosted cluster is beyond.
 func (v *approving) beyond() (all []string) {
 	if v.around.unknown {
-		all = append(all, fmt.Sprintf("the hosted cluster has more than %d Services, or more than is kept of them (%d MiB of all that is kept of it, %d bytes for each address): serving certificates with addresses wait until there are fewer", mostObjects, mostBytes>>20, perAddress))
+		all = append(all, fmt.Sprintf("the hosted cluster has more than %d Services, or more than is kept of them (%d MiB, %d bytes for each address): serving certificates with addresses wait until there are fewer", mostObjects, mostBytes/2>>20, perAddress))
 	}
 	if isRecent(v.queue.crowded) {
 		all = append(all, fmt.Sprintf("more than %d certificate requests waited: those of hosts that were no DPU's were dropped", mostWaiting))
@@ -224,8 +234,13 @@ func (v *approving) beyond() (all []string) {
 		all = append(all, fmt.Sprintf("a Node asks for serving certificates again and again: it gets %d, and then one a minute", servingAtOnce))
 	}
 	if v.api.to.isSlowed() {
-		all = append(all, fmt.Sprintf("the hosted cluster changes more than %d objects a second: they are read more slowly, so that its certificate requests may wait", objectsOfOne))
+		all = append(all, fmt.Sprintf("the hosted cluster sends more than %d objects a second: they are read more slowly, so that its certificate requests may wait", objectsOfOne))
 	}
+	defer func() {
+		if len(all) > 0 {
+			v.sooner(time.Now().Add(beyondAgain)) // it may be long ago then
+		}
+	}()
 	if isRecent(time.Unix(v.api.cut.Load(), 0)) {
 		all = append(all, fmt.Sprintf("an object of the hosted cluster has more than %d parts, and no more than its name was read: if it is a Node, it gets no certificate", mostParts))
 	}

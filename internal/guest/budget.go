@@ -27,11 +27,12 @@ const (
 	readOfOne = readAtMost / 2
 	chunk     = 16 << 10
 
-	// objectsOfOne are taken in a second of one hosted cluster, after objectsAtOnce, which a list of all that is kept has; a cluster of
+	// objectsOfOne are taken in a second of one hosted cluster, after objectsAtOnce, which some lists of all that is kept have; a cluster of
 	// 5,000 Nodes changes some twenty a second. To read and judge one costs up to 200 us of the processor. objectsOfAll are taken in of all.
 	objectsOfOne  = 250
-	objectsAtOnce = 20000
-	objectsOfAll  = 4 * objectsOfOne
+	objectsAtOnce = 40000
+	objectsOfAll  = 16 * objectsOfOne
+	allAtOnce     = 5 * objectsAtOnce
 
 	// largestObject is what an API server stores (etcd takes 1.5 MiB) as JSON, which has six octets for one "<". Of objects beyond
 	// smallObject one connection takes in one at a time, all of them together largeAtOnce, each for largeIn at most: who does not go on
@@ -48,9 +49,12 @@ const (
 	mostPages = 4000
 	listedIn  = 10 * time.Minute
 
-	// mostObjects are kept of one resource, mostBytes as JSON of one hosted cluster, and mostOfAll of all of them.
+	// mostObjects are kept of one resource, mostBytes of one hosted cluster, with room for 5,000 Nodes and as many Services of both address
+	// families, and mostOfAll of all of them. Services, which any user makes, have half of it, and CSRs that wait, which whoever has a
+	// bootstrap token makes, mostQueued: neither ends a visit.
 	mostObjects = 5000
-	mostBytes   = 4 << 20
+	mostBytes   = 8 << 20
+	mostQueued  = mostBytes / 4
 	mostOfAll   = 48 << 20
 )
 

@@ -318,6 +318,12 @@ func TestAListThatTakesItsTimeIsLeft(t *testing.T) {
 	})
 }
 
+// rested waits until the share of all is whole again, for the tests that follow.
+func rested() {
+	time.Sleep(2 * time.Hour)
+	objectsFromAll.Allow()
+}
+
 // Objects cost the processor more than they have bytes. Who sends many waits, and nobody else with him.
 func TestObjectsAreTakenInAtTheirPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -342,8 +348,74 @@ func TestObjectsAreTakenInAtTheirPace(t *testing.T) {
 		g.Expect(good.isSlowed()).To(BeFalse())
 		stop()
 		g.Expect(hostile.paced(flooding)).To(MatchError(context.Canceled))
-		time.Sleep(2 * time.Hour)
+		rested()
 		g.Expect(hostile.isSlowed()).To(BeFalse(), "that is long ago")
+	})
+}
+
+// All that is kept of a large cluster of both address families fits.
+func TestALargeClusterIsKept(t *testing.T) {
+	g := NewWithT(t)
+	a := &api{to: newShare("hosted")}
+	defer kept.leave(a)
+	services, nodes := takenByServices.shelf(a), hosts.shelf(a)
+	for i := range mostObjects {
+		g.Expect(services.put(watch.Added, fmt.Appendf(nil, `{"metadata":{"namespace":"openshift-some-namespace","name":"service-%d"},"spec":{"type":"ClusterIP","clusterIP":"172.31.%d.%d","clusterIPs":["172.31.%[2]d.%[3]d","fd02::%[1]x"]}}`, i, i/250, i%250))).To(Succeed())
+		g.Expect(nodes.put(watch.Added, fmt.Appendf(nil, `{"metadata":{"name":"worker-%d.hosted.example.com"},"status":{"addresses":[{"type":"InternalIP","address":"10.1.%d.%d"},{"type":"InternalIP","address":"fd00::%[1]x"},{"type":"Hostname","address":"worker-%[1]d"}]}}`, i, i/250, i%250))).To(Succeed())
+	}
+}
+
+// Of a Node with too many parts nobody knows whether it is Ready.
+func TestANodeOfWhichTheNameAloneIsKnownHasJoined(t *testing.T) {
+	g, a := NewWithT(t), &api{to: newShare("hosted")}
+	h, err := hosts.of(a.bounded(fmt.Appendf(nil, `{"metadata":{"name":"dpu-1","labels":{"a":""%s}},"status":{"conditions":[{"type":"Ready","status":"True"}]}}`, strings.Repeat(`,"b":""`, mostParts))))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(h).To(And(HaveField("Name", "dpu-1"), HaveField("Ready", true)))
+	h, err = hosts.of([]byte(`{"metadata":{"name":"dpu-1"},"status":{}}`))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(h.Ready).To(BeFalse())
+}
+
+// Nor does who connects anew begin with a new share, and who has many connections has one place in the line.
+func TestAShareOutlivesItsConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, all := NewWithT(t), &shares{of: map[string]*share{}}
+		first := all.begin("hostile")
+		for range objectsAtOnce {
+			g.Expect(first.paced(t.Context())).To(Succeed())
+		}
+		all.end(first)
+		g.Expect(all.begin("hostile")).To(BeIdenticalTo(first))
+		all.end(first)
+		time.Sleep(objectsAtOnce / objectsOfOne * time.Second)
+		all.end(all.begin("another"))
+		g.Expect(all.of).To(BeEmpty(), "it is whole again")
+	})
+}
+
+func TestTheGoodStandsInNoLongLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		flooding, stop := context.WithCancel(t.Context())
+		var floods sync.WaitGroup
+		for range 20 {
+			hostile := newShare("hostile")
+			for range 12 {
+				floods.Go(func() {
+					for hostile.paced(flooding) == nil {
+					}
+				})
+			}
+		}
+		time.Sleep(5 * time.Minute) // all bursts are over
+		good, begun := newShare("good"), time.Now()
+		for range 100 {
+			g.Expect(good.paced(t.Context())).To(Succeed())
+		}
+		g.Expect(time.Since(begun)).To(BeNumerically("<", time.Second))
+		stop()
+		floods.Wait()
+		rested()
 	})
 }
 
@@ -362,7 +434,7 @@ func TestAddressesAreCountedAsWhatTheyTake(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		return text
 	}
-	most := mostBytes / (2000 * perAddress)
+	most := mostBytes / 2 / (2000 * perAddress) // Services have half
 	var err error
 	for n := 0; n <= most && err == nil; n++ {
 		g.Expect(len(s.objects)).To(Equal(n))

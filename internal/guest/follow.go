@@ -29,7 +29,7 @@ type collection[T any] struct {
 	selects      url.Values // labelSelector, fieldSelector
 	metadataOnly bool
 	of           func(object []byte) (T, error)
-	over         *T // stands for a collection with more than is kept, which else ends the visit
+	over         *T // stands for a collection with more than is kept, which else ends the visit: more than half of what is kept of all
 }
 
 // identified is what every object has.
@@ -217,11 +217,13 @@ type shelf[T any] struct {
 
 	mu      sync.Mutex
 	objects map[string]T
-	sizes   map[string]int // of each as JSON
+	sizes   map[string]int // of each, and
+	bytes   int            // of all
+	half    bool           // it may have half of what is kept of the hosted cluster
 }
 
 func (c collection[T]) shelf(a *api) *shelf[T] {
-	return &shelf[T]{of: c.of, api: a, objects: map[string]T{}, sizes: map[string]int{}}
+	return &shelf[T]{of: c.of, half: c.over != nil, api: a, objects: map[string]T{}, sizes: map[string]int{}}
 }
 
 // put takes one object in, or out.
@@ -262,7 +264,8 @@ func (s *shelf[T]) keep(name string, object *T, size int) error {
 	if err := s.api.keeps(more); err != nil {
 		return err
 	}
-	if len(s.objects) > mostObjects {
+	s.bytes += more
+	if len(s.objects) > mostObjects || s.half && s.bytes > mostBytes/2 {
 		return errTooMuch
 	}
 	return nil

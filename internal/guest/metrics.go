@@ -24,7 +24,7 @@ var (
 	}, []string{"server"})
 	lateObjects = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "oooi_hosted_cluster_late_objects_total",
-		Help: "Objects of a hosted API server that waited to be taken in, because it sent more than its share: server (host:port of the control plane's Service). It has 250 a second, after 20000.",
+		Help: "Objects of a hosted API server that waited to be taken in, because it sent more than its share: server (host:port of the control plane's Service). It has 250 a second, after 40000.",
 	}, []string{"server"})
 	approvalTook = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "oooi_csr_approval_seconds", Help: "Time from a CSR being seen to its approval, what it waited for included.",

@@ -21,17 +21,20 @@ type share struct {
 	late    prometheus.Counter
 	slowed  atomic.Int64 // when it last had more objects than its share, in Unix seconds
 
+	line chan struct{} // whose is the one place among those who wait for all
+
 	connections int // guarded by shares
 }
 
 func newShare(server string) *share {
 	return &share{
-		server: server, large: make(chan struct{}, 1), read: readBytes.WithLabelValues(server), late: lateObjects.WithLabelValues(server),
+		server: server, large: make(chan struct{}, 1), line: make(chan struct{}, 1), read: readBytes.WithLabelValues(server), late: lateObjects.WithLabelValues(server),
 		bytes: rate.NewLimiter(readOfOne, readAtOnce), objects: rate.NewLimiter(objectsOfOne, objectsAtOnce),
 	}
 }
 
-// shares by server; one goes with the last connection, and its metrics, for anybody may make hosted clusters of ever new names.
+// shares by server; one goes after the last connection, and its metrics, for anybody may make hosted clusters of ever new names. It stays until
+// nothing of it is used up: a new connection begins no new one.
 type shares struct {
 	mu sync.Mutex
 	of map[string]*share
@@ -42,6 +45,7 @@ var allShares = &shares{of: map[string]*share{}}
 func (s *shares) begin(server string) *share {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.sweep()
 	if s.of[server] == nil {
 		s.of[server] = newShare(server)
 	}
@@ -52,23 +56,38 @@ func (s *shares) begin(server string) *share {
 func (s *shares) end(one *share) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if one.connections--; one.connections == 0 {
-		delete(s.of, one.server)
-		readBytes.DeleteLabelValues(one.server)
-		lateObjects.DeleteLabelValues(one.server)
+	one.connections--
+	s.sweep()
+}
+
+// sweep away what nobody uses.
+func (s *shares) sweep() {
+	for server, one := range s.of {
+		if one.connections == 0 && one.objects.Tokens() >= objectsAtOnce {
+			delete(s.of, server)
+			readBytes.DeleteLabelValues(server)
+			lateObjects.DeleteLabelValues(server)
+		}
 	}
 }
 
 // objectsFromAll is the share in taking in of all hosted clusters.
-var objectsFromAll = rate.NewLimiter(objectsOfAll, 2*objectsAtOnce)
+var objectsFromAll = rate.NewLimiter(objectsOfAll, allAtOnce)
 
-// paced waits until one more object may be taken in. Who sends more than his share waits for himself, before he stands in line with others.
+// paced waits until one more object may be taken in. Who sends more than his share waits for himself, before he stands in line with others,
+// where he has one place, however many connections.
 func (s *share) paced(ctx context.Context) error {
 	if own := s.objects.Reserve().Delay(); own > 0 {
 		s.slowed.Store(time.Now().Unix())
 		s.late.Inc()
 		pause(ctx, own)
 	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case s.line <- struct{}{}:
+	}
+	defer func() { <-s.line }()
 	if all := objectsFromAll.Reserve().Delay(); all > 0 {
 		pause(ctx, all)
 	}
