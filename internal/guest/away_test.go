@@ -163,7 +163,7 @@ func TestAWatchCannotFillTheMemory(t *testing.T) {
 	f := w.behindFront(token)
 	f.answers(growing)
 	seen := w.eventually("that it has too much", troubled(plan.GuestUnreachable))
-	w.Expect(seen.Problem.Message).To(HaveSuffix("is not reached: there is more than is kept of a hosted cluster: 5000 objects of a kind, 4 MiB"))
+	w.Expect(seen.Problem.Message).To(HaveSuffix("is not reached: there is more than is kept of a hosted cluster: 5000 objects of a kind, 8 MiB"))
 }
 
 // growing lists nothing; then come Nodes, each with more addresses than any has.
@@ -174,7 +174,7 @@ func growing(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	addresses := strings.Repeat(`{"type":"InternalIP","address":"fd00::1"},`, 9000) + `{}`
-	for i := 0; i < 60 && r.URL.Path == "/api/v1/nodes"; i++ {
+	for i := 0; i < 120 && r.URL.Path == "/api/v1/nodes"; i++ {
 		fmt.Fprintf(w, `{"type":"ADDED","object":{%s,"name":"n%d"},"status":{"addresses":[%s]}}}`, version, i, addresses)
 	}
 	w.(http.Flusher).Flush()
