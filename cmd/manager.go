@@ -19,8 +19,8 @@ import (
 
 	"github.com/cldmnky/oooi/internal/controller"
 	"github.com/cldmnky/oooi/internal/observe"
-	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/webhook"
 )
 
@@ -40,7 +40,7 @@ type managerFlags struct {
 
 func newManagerCommand() *cobra.Command {
 	var flags managerFlags
-	var settings plan.Settings
+	var settings input.Settings
 	cmd := &cobra.Command{
 		Use:   "manager",
 		Short: "Run the operator's controllers",
@@ -67,7 +67,7 @@ func newManagerCommand() *cobra.Command {
 	return cmd
 }
 
-func runManager(ctx context.Context, flags managerFlags, settings plan.Settings) error {
+func runManager(ctx context.Context, flags managerFlags, settings input.Settings) error {
 	if err := requireImages(settings); flags.vlanServices && err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/preflight"
 )
 
@@ -17,7 +17,7 @@ const unusable = 2
 func newPreflightCommand() *cobra.Command {
 	var files []string
 	var output string
-	var settings plan.Settings
+	var settings input.Settings
 	cmd := &cobra.Command{
 		Use:   "preflight -f FILE …",
 		Short: "Say whether a HostedCluster can work on a VLAN, before anything is created",
@@ -61,7 +61,7 @@ func asUnusable(err error) error {
 	return exit{err, unusable}
 }
 
-func preflights(cmd *cobra.Command, files []string, settings plan.Settings) ([]preflight.Report, error) {
+func preflights(cmd *cobra.Command, files []string, settings input.Settings) ([]preflight.Report, error) {
 	if len(files) == 0 {
 		return nil, errors.New("nothing to read: give files with -f, or - for standard input")
 	}

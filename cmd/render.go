@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/render"
 )
 
@@ -17,7 +17,7 @@ func newRenderCommand() *cobra.Command {
 	var files []string
 	var output string
 	var openShiftDNS bool
-	var settings plan.Settings
+	var settings input.Settings
 	cmd := &cobra.Command{
 		Use:   "render -f FILE …",
 		Short: "Print what an Infra becomes, without a cluster",

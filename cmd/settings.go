@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // bindSettings adds the flags that planning depends on; the manager and render have the same.
-func bindSettings(cmd *cobra.Command, s *plan.Settings) {
+func bindSettings(cmd *cobra.Command, s *input.Settings) {
 	flags := cmd.Flags()
 	flags.StringVar(&s.Image, "image", os.Getenv("RELATED_IMAGE_OOOI"), "image of the daemons; default $RELATED_IMAGE_OOOI")
 	flags.StringVar(&s.EnvoyImage, "envoy-image", os.Getenv("RELATED_IMAGE_ENVOY"), "image of Envoy; default $RELATED_IMAGE_ENVOY")
@@ -30,7 +30,7 @@ func bindSettings(cmd *cobra.Command, s *plan.Settings) {
 }
 
 // requireImages: without them no pod can be planned.
-func requireImages(s plan.Settings) error {
+func requireImages(s input.Settings) error {
 	if s.Image == "" || s.EnvoyImage == "" {
 		return errors.New("the daemons' images are not known: set --image and --envoy-image (or RELATED_IMAGE_OOOI and RELATED_IMAGE_ENVOY)")
 	}

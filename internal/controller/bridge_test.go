@@ -26,8 +26,8 @@ import (
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 func TestABridgeMakesAHostedClusterAndHandsItsKubeconfigOver(t *testing.T) {
@@ -260,7 +260,7 @@ func TestABridgeSaysWhatIsMissingAndGoesOnByItself(t *testing.T) {
 	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
 
 	w.wire.setCut(true)
-	w.saysOf("b1", dpuv1.ConditionCSRAutoApprovalActive, metav1.ConditionFalse, plan.GuestUnreachable)
+	w.saysOf("b1", dpuv1.ConditionCSRAutoApprovalActive, metav1.ConditionFalse, input.GuestUnreachable)
 	w.wire.setCut(false)
 	w.saysOf("b1", dpuv1.ConditionCSRAutoApprovalActive, metav1.ConditionTrue, "Watching")
 	source := named(&corev1.Secret{}, w.ns, "b1-admin-kubeconfig")

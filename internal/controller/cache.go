@@ -27,10 +27,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/cldmnky/oooi/internal/held"
+	"github.com/cldmnky/oooi/internal/kubelet"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/workload"
 )
 
 // oursOnly are kinds that every cluster has many of: only those with our label are kept in memory.
@@ -137,7 +138,7 @@ func trimOurs(object client.Object) {
 	switch of := object.(type) {
 	case *corev1.ConfigMap: // of a proxy what its pods read may have to stay
 		of.BinaryData = nil
-		maps.DeleteFunc(of.Data, func(key, text string) bool { return key != plan.BootstrapKey || len(text) > mostBootstrap })
+		maps.DeleteFunc(of.Data, func(key, text string) bool { return key != workload.BootstrapKey || len(text) > mostBootstrap })
 	case *rbacv1.Role:
 		of.Rules = nil
 	case *rbacv1.RoleBinding:
@@ -200,7 +201,7 @@ func reached(s corev1.NodeStatus) corev1.NodeStatus {
 			out.Conditions = []corev1.NodeCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
 		}
 	}
-	out.Allocatable = plan.Devices(s.Allocatable)
+	out.Allocatable = kubelet.Devices(s.Allocatable)
 	return out
 }
 

@@ -20,7 +20,7 @@ import (
 
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/workload"
 )
 
 // Of what 500 Infras own, most is the same text.
@@ -92,7 +92,7 @@ func TestTheCacheKeepsNoKeyAndNoEndpoint(t *testing.T) {
 func TestWhatAnEditorWritesUnderOurNameIsForgottenWithIt(t *testing.T) {
 	g := NewWithT(t)
 	written := func(fields string) *corev1.ConfigMap {
-		c := &corev1.ConfigMap{Data: map[string]string{plan.BootstrapKey: strings.Repeat("x", mostBootstrap+1)}, BinaryData: map[string][]byte{"x": make([]byte, 1)}}
+		c := &corev1.ConfigMap{Data: map[string]string{workload.BootstrapKey: strings.Repeat("x", mostBootstrap+1)}, BinaryData: map[string][]byte{"x": make([]byte, 1)}}
 		c.Labels = map[string]string{names.LabelManagedBy: names.ManagedBy}
 		c.ManagedFields = []metav1.ManagedFieldsEntry{
 			{Manager: names.ManagerFieldOwner, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(fields)},

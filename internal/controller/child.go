@@ -17,7 +17,7 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/workload"
 	"github.com/cldmnky/oooi/internal/status"
 )
 
@@ -27,7 +27,7 @@ type kind[T client.Object] struct {
 	fresh func() T
 	list  func() client.ObjectList
 	refs  func(T) observe.References
-	plan  func(plan.Child[T]) plan.ChildPlan
+	plan  func(workload.Child[T]) workload.ChildPlan
 	// state is the status as it is and as the controller's part should be, and the conditions of both.
 	state func(observe.Child[T], status.Outcome, time.Time) (has, want any, before, after []metav1.Condition)
 	// workload kind beside those that all have.
@@ -75,7 +75,7 @@ func lookAgain(r observe.Rollout, now time.Time) time.Duration {
 }
 
 // next plans and applies, with a changed template when it is its turn.
-func (r childReconciler[T]) next(ctx context.Context, seen observe.Child[T]) (plan.ChildPlan, status.Outcome, error) {
+func (r childReconciler[T]) next(ctx context.Context, seen observe.Child[T]) (workload.ChildPlan, status.Outcome, error) {
 	p := r.kind.plan(seen.Child)
 	switch {
 	case seen.Pause.Holds():
@@ -107,7 +107,7 @@ func mayNotPull(out status.Outcome) bool {
 }
 
 // waiting is when to look again at what no event tells of: whose turn it is, and that a pull has had its time.
-func waiting(p plan.ChildPlan) time.Duration {
+func waiting(p workload.ChildPlan) time.Duration {
 	switch {
 	case p.AwaitsTurn:
 		return retryTurn
@@ -117,7 +117,7 @@ func waiting(p plan.ChildPlan) time.Duration {
 	return 0
 }
 
-func (r childReconciler[T]) do(ctx context.Context, seen observe.Child[T], p plan.ChildPlan) (status.Outcome, error) {
+func (r childReconciler[T]) do(ctx context.Context, seen observe.Child[T], p workload.ChildPlan) (status.Outcome, error) {
 	out := status.Outcome{Findings: p.Findings, Held: p.Held || seen.Pause.Holds(), Paused: seen.Pause.Reason}
 	if out.Held {
 		return out, nil
@@ -129,7 +129,7 @@ func (r childReconciler[T]) do(ctx context.Context, seen observe.Child[T], p pla
 
 func (p parts) dhcpServer() error {
 	return addChild(p, kind[*v1alpha1.DHCPServer]{
-		app: names.DHCP, workload: statefulSet, plan: plan.DHCP,
+		app: names.DHCP, workload: statefulSet, plan: workload.DHCP,
 		fresh: func() *v1alpha1.DHCPServer { return &v1alpha1.DHCPServer{} }, list: func() client.ObjectList { return &v1alpha1.DHCPServerList{} },
 		refs: func(s *v1alpha1.DHCPServer) observe.References {
 			return observe.References{Attachment: s.Spec.NetworkConfig.Attachment, Namespaces: []string{string(s.Spec.VMNamespace)}}
@@ -143,10 +143,10 @@ func (p parts) dhcpServer() error {
 
 func (p parts) dnsServer() error {
 	return addChild(p, kind[*v1alpha1.DNSServer]{
-		app: names.DNS, workload: statefulSet, plan: plan.DNS,
+		app: names.DNS, workload: statefulSet, plan: workload.DNS,
 		fresh: func() *v1alpha1.DNSServer { return &v1alpha1.DNSServer{} }, list: func() client.ObjectList { return &v1alpha1.DNSServerList{} },
 		refs: func(s *v1alpha1.DNSServer) observe.References {
-			return observe.References{Attachment: s.Spec.NetworkConfig.Attachment, Addresses: plan.Upstreams(s.Spec)}
+			return observe.References{Attachment: s.Spec.NetworkConfig.Attachment, Addresses: workload.Upstreams(s.Spec)}
 		},
 		state: func(seen observe.Child[*v1alpha1.DNSServer], out status.Outcome, now time.Time) (any, any, []metav1.Condition, []metav1.Condition) {
 			want := status.DNS(seen, out, now)
@@ -157,14 +157,14 @@ func (p parts) dnsServer() error {
 
 func (p parts) proxyServer() error {
 	return addChild(p, kind[*v1alpha1.ProxyServer]{
-		app: names.Proxy, workload: deployment, plan: plan.Proxy,
+		app: names.Proxy, workload: deployment, plan: workload.Proxy,
 		fresh: func() *v1alpha1.ProxyServer { return &v1alpha1.ProxyServer{} }, list: func() client.ObjectList { return &v1alpha1.ProxyServerList{} },
 		refs: func(s *v1alpha1.ProxyServer) observe.References {
 			refs := observe.References{Attachment: s.Spec.NetworkConfig.Attachment}
 			for _, b := range s.Spec.Backends {
 				refs.Namespaces = append(refs.Namespaces, string(b.TargetNamespace))
 			}
-			services, addresses := plan.Targets(s.Spec)
+			services, addresses := workload.Targets(s.Spec)
 			refs.Services, refs.Addresses = slices.Collect(maps.Keys(services)), addresses
 			return refs
 		},

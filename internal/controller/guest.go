@@ -9,6 +9,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/apps"
 )
 
 // retryLeave: no event comes while the hosted cluster does not answer.
@@ -29,11 +30,11 @@ func (r infraReconciler) follow(seen observe.Infra, p plan.InfraPlan) (left bool
 // going, takes it along. Nobody is forgotten here: what follows may fail, and the wait would begin anew.
 func (r infraReconciler) leave(seen observe.Infra) (done bool) {
 	infra := seen.Input.Infra
-	service, alive := seen.GuestService()
+	service, alive := apps.ServiceIn(seen.Input)
 	if !alive {
 		return true
 	}
-	if _, ok := seen.GuestAccess(); ok {
+	if _, ok := apps.AccessTo(seen.Input); ok {
 		gone, waited := r.observe.Guests.End(client.ObjectKeyFromObject(infra))
 		if gone || waited < r.observe.Guests.Patience {
 			return gone
@@ -46,7 +47,7 @@ func (r infraReconciler) leave(seen observe.Infra) (done bool) {
 
 // stays says why our Service is still in the hosted cluster, for all that is seen.
 func stays(seen observe.Infra) string {
-	_, access := seen.GuestAccess()
+	_, access := apps.AccessTo(seen.Input)
 	switch g := seen.Guest; {
 	case !access:
 		return "this Infra may no longer refer to the HostedCluster, or to something else that it names"

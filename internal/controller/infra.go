@@ -16,6 +16,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/ending"
 	"github.com/cldmnky/oooi/internal/status"
 )
 
@@ -142,15 +143,15 @@ func (r infraReconciler) end(ctx context.Context, seen observe.Infra) (ctrl.Resu
 }
 
 // takeAway what an Infra made, and says what that still waits for.
-func (r infraReconciler) takeAway(ctx context.Context, seen observe.Infra) (plan.Ending, error) {
+func (r infraReconciler) takeAway(ctx context.Context, seen observe.Infra) (ending.Ending, error) {
 	infra, owner := seen.Input.Infra, ownerInfra(seen)
 	left, err := r.apply.End(ctx, infra, owner)
 	if err != nil {
-		return plan.Ending{}, err
+		return ending.Ending{}, err
 	}
 	if left {
 		remains, err := r.observe.Remains(ctx, infra)
-		waits := plan.End(remains, r.observe.Now())
+		waits := ending.End(remains, r.observe.Now())
 		if err != nil || waits.Reason != "" {
 			return waits, err
 		}
@@ -158,12 +159,12 @@ func (r infraReconciler) takeAway(ctx context.Context, seen observe.Infra) (plan
 			"%s was not seen to end, and its leases are forgotten: make sure that it does not run any more, or it goes on answering clients until their leases end", waits.Unseen)
 	}
 	if err := r.apply.Forget(ctx, infra, owner); err != nil {
-		return plan.Ending{}, err
+		return ending.Ending{}, err
 	}
 	if !r.leave(seen) {
-		return plan.InHostedCluster(stays(seen)), nil
+		return ending.InHostedCluster(stays(seen)), nil
 	}
-	return plan.Ending{}, nil
+	return ending.Ending{}, nil
 }
 
 func retry(out status.Outcome, pause observe.Pause, more ...time.Duration) ctrl.Result {

@@ -18,7 +18,7 @@ import (
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/provision"
 	"github.com/cldmnky/oooi/internal/status"
 )
 
@@ -36,13 +36,13 @@ func (r provisionReconciler) Reconcile(ctx context.Context, req ctrl.Request) (c
 		r.tell.Forget(req.NamespacedName)
 		return ctrl.Result{}, err
 	}
-	findings, err := r.do(ctx, seen, plan.Provision(seen.Provisioning))
+	findings, err := r.do(ctx, seen, provision.Of(seen.Input))
 	again := r.tell.Tell(seen.HostedCluster, findings, time.Now())
 	return retry(status.Outcome{}, seen.Pause, again), err
 }
 
 // do applies a plan unless it is held back, and says what there is to tell.
-func (r provisionReconciler) do(ctx context.Context, seen observe.Provisioning, p plan.ProvisioningPlan) ([]finding.Finding, error) {
+func (r provisionReconciler) do(ctx context.Context, seen observe.Provisioning, p provision.Plan) ([]finding.Finding, error) {
 	hc := seen.HostedCluster
 	owner := apply.Owner{
 		UID: hc.UID, Names: apply.NameOf("hostedcluster", hc.Namespace, hc.Name),
@@ -90,7 +90,7 @@ func (p parts) withoutSubnet(ctx context.Context, o client.Object) ([]types.Name
 	}
 	var keys []types.NamespacedName
 	for i := range all.Items {
-		if plan.AwaitsSubnet(&all.Items[i]) {
+		if provision.AwaitsSubnet(&all.Items[i]) {
 			keys = append(keys, client.ObjectKeyFromObject(&all.Items[i]))
 		}
 	}

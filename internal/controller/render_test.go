@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/workload"
 	"github.com/cldmnky/oooi/internal/render"
 )
 
@@ -60,7 +60,7 @@ func TestRenderPrintsWhatTheOperatorApplies(t *testing.T) {
 func (w *world) itsAPI() (text string) {
 	w.t.Helper()
 	s := &corev1.Service{}
-	w.Expect(w.api.Get(w.ctx, plan.APIService, s)).To(Succeed())
+	w.Expect(w.api.Get(w.ctx, workload.APIService, s)).To(Succeed())
 	all := &discoveryv1.EndpointSliceList{}
 	w.Expect(w.api.List(w.ctx, all, client.InNamespace(s.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: s.Name})).To(Succeed())
 	w.Expect(all.Items).NotTo(BeEmpty())

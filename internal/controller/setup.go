@@ -28,8 +28,8 @@ import (
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/observe"
-	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/status"
 )
 
@@ -68,7 +68,7 @@ type Groups struct {
 }
 
 // Setup adds the controllers to a manager, and what else is to see through their eyes.
-func Setup(manager ctrl.Manager, settings plan.Settings, groups Groups, others ...func(*observe.Observer) error) error {
+func Setup(manager ctrl.Manager, settings input.Settings, groups Groups, others ...func(*observe.Observer) error) error {
 	kinds, turns := observe.NewKinds(groups.VLAN, groups.Bridges != nil), newTurn()
 	guests, err := hostedClusters(manager, turns)
 	if err != nil {

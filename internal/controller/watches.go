@@ -29,7 +29,8 @@ import (
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/workload"
 )
 
 // infra watches everything that observe.Infra reads and apply writes for it.
@@ -83,7 +84,7 @@ var podNetworkChanged = predicate.Funcs{
 // judgedOtherwise: an Infra that is refused stands in nobody's way.
 var judgedOtherwise = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
-		return plan.Refused(e.ObjectOld.(*v1alpha1.Infra)) != plan.Refused(e.ObjectNew.(*v1alpha1.Infra))
+		return input.Refused(e.ObjectOld.(*v1alpha1.Infra)) != input.Refused(e.ObjectNew.(*v1alpha1.Infra))
 	},
 }
 
@@ -196,7 +197,7 @@ func addChild[T client.Object](p parts, k kind[T]) error {
 		Watches(&corev1.Pod{}, p.mapped(r.ofPod)).
 		Watches(&corev1.Service{}, p.mapped(r.reaching), builder.WithPredicates(waysChanged)).
 		Watches(&discoveryv1.EndpointSlice{}, p.mapped(r.reachingBehind), builder.WithPredicates(waysChanged))
-	for _, gvk := range r.owner(observe.Child[T]{Child: plan.Child[T]{Server: k.fresh()}}).Kinds {
+	for _, gvk := range r.owner(observe.Child[T]{Child: workload.Child[T]{Server: k.fresh()}}).Kinds {
 		owned, err := p.manager.GetScheme().New(gvk)
 		if err != nil {
 			return err
@@ -259,7 +260,7 @@ var waysChanged = predicate.Funcs{
 		switch before := e.ObjectOld.(type) {
 		case *corev1.Service:
 			now := e.ObjectNew.(*corev1.Service)
-			return !equality.Semantic.DeepEqual(before.Spec.Ports, now.Spec.Ports) || !slices.Equal(plan.AddressesOf(before), plan.AddressesOf(now))
+			return !equality.Semantic.DeepEqual(before.Spec.Ports, now.Spec.Ports) || !slices.Equal(workload.AddressesOf(before), workload.AddressesOf(now))
 		case *discoveryv1.EndpointSlice:
 			return !equality.Semantic.DeepEqual(before.Ports, e.ObjectNew.(*discoveryv1.EndpointSlice).Ports)
 		}

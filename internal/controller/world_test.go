@@ -43,8 +43,8 @@ import (
 	"github.com/cldmnky/oooi/internal/controller"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
-	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
@@ -81,7 +81,7 @@ type world struct {
 	cluster  *envtest.Cluster // the ground's, or a test's own
 	api      client.Client    // as an administrator
 	ns       string
-	settings plan.Settings
+	settings input.Settings
 	groups   controller.Groups
 	calls    *ledger
 	looks    *looks
@@ -117,7 +117,7 @@ func newWorldIn(t *testing.T, on *ground, in *envtest.Cluster) *world {
 	t.Helper()
 	w := &world{
 		Gomega: NewWithT(t), t: t, ctx: t.Context(), ground: on, cluster: in, ns: fmt.Sprintf("w%d", worlds.Add(1)), calls: &ledger{}, looks: &looks{at: map[string]int{}}, faults: newFaults(), wire: &wire{},
-		settings: plan.Settings{Image: "example.com/oooi:1", EnvoyImage: "example.com/envoy:1", NADSourceNamespaces: []string{"default"}, MetricsNamespaces: []string{"monitoring"}},
+		settings: input.Settings{Image: "example.com/oooi:1", EnvoyImage: "example.com/envoy:1", NADSourceNamespaces: []string{"default"}, MetricsNamespaces: []string{"monitoring"}},
 	}
 	w.groups = controller.Groups{VLAN: true, Bridges: &bridge.Settings{MetalLBNamespace: "metallb-system", VirtualIPs: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Images: types.NamespacedName{Namespace: "oooi-system", Name: w.ns + "-images"}}}
 	w.SetDefaultEventuallyTimeout(time.Minute)

@@ -8,7 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // agent looks into one hosted cluster for one Infra.
@@ -20,7 +21,7 @@ type agent struct {
 	seldom time.Duration // between two looks at its kubeconfig
 
 	mu      sync.Mutex
-	seen    plan.Guest
+	seen    input.Guest
 	known   bool      // seen tells something: all was read once, or there is a problem
 	away    time.Time // since when there is a problem
 	ours    []*corev1.Service
@@ -38,7 +39,7 @@ const shownSoon = 10 * time.Second
 func (a *agent) link(secrets SecretSource) *link {
 	return &link{
 		secret: a.want.Secret, server: a.want.Server, secrets: secrets, visit: a.visit, trouble: a.trouble, seldom: a.seldom,
-		granting: plan.Granting(a.want.Secret.Namespace, "apps-ingress", "appsIngress.namespaces"),
+		granting: finding.Granting(a.want.Secret.Namespace, "apps-ingress", "appsIngress.namespaces"),
 	}
 }
 
@@ -48,7 +49,7 @@ func (a *agent) trouble(reason, message string) {
 		if a.seen.Problem == nil {
 			a.away = time.Now()
 		}
-		a.seen.Problem, a.known = &plan.GuestProblem{Reason: reason, Message: message}, true
+		a.seen.Problem, a.known = &input.GuestProblem{Reason: reason, Message: message}, true
 	})
 }
 
@@ -63,7 +64,7 @@ func (a *agent) update(change func()) {
 	}
 }
 
-func (a *agent) sees() *plan.Guest {
+func (a *agent) sees() *input.Guest {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.known {

@@ -12,7 +12,7 @@ import (
 	"github.com/cldmnky/oooi/internal/csr"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/local"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // FactSource reads DPUs from the management API itself, not from what was seen of it before: an approval cannot be taken back.
@@ -41,14 +41,14 @@ type ApprovalState struct {
 	// Active: all was read, and what may be approved is.
 	Active bool
 	// Problem that keeps us from approving; nil when there is none, or nothing is known yet.
-	Problem *plan.GuestProblem
+	Problem *input.GuestProblem
 	// Beyond says what of the hosted cluster is more than is kept, and what that means; it does not end approving.
 	Beyond []string
 	// Pending are the CSRs of kubelets that no rule lets pass now, as far as they are well formed.
 	Pending int
 }
 
-// Reasons of a problem beside those of plan.GuestProblem.
+// Reasons of a problem beside those of input.GuestProblem.
 const (
 	// ManagementUnreachable: the DPUs cannot be read, so that nothing may be approved.
 	ManagementUnreachable = "ManagementUnreachable"

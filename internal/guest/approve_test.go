@@ -44,7 +44,7 @@ import (
 	"github.com/cldmnky/oooi/internal/csr"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/guest"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // gate is a bridge with its hosted cluster, which it lets DPUs into.
@@ -481,7 +481,7 @@ func TestApprovingPausesWhileTheHostedClusterIsAway(t *testing.T) {
 	g.open()
 	g.wire.refuse(true)
 	g.wire.drop()
-	g.isStopped(plan.GuestUnreachable)
+	g.isStopped(input.GuestUnreachable)
 	g.asks("boot", "dpu-1", "bootstrap")
 	g.wire.refuse(false)
 	g.approved("boot")
@@ -494,7 +494,7 @@ func TestAHostedClusterWithTooManyNodesIsNamed(t *testing.T) {
 	g.approving.Server = f.URL
 	var pages atomic.Int64
 	f.answers(countless(&pages))
-	g.isStopped(plan.GuestUnreachable)
+	g.isStopped(input.GuestUnreachable)
 	g.Expect(g.see().Problem.Message).To(ContainSubstring("5000 objects of a kind"))
 }
 

@@ -19,8 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/cldmnky/oooi/internal/csr"
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/parts"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // approver approves in one hosted cluster for one bridge.
@@ -47,7 +48,7 @@ type approver struct {
 func (a *approver) link(secrets SecretSource) *link {
 	return &link{
 		secret: a.want.Secret, server: a.want.Server, secrets: secrets, visit: a.visit, trouble: a.trouble, seldom: lookEvery,
-		granting: plan.Granting(a.want.Secret.Namespace, "dpu-bridge", "bridge.namespaces"),
+		granting: finding.Granting(a.want.Secret.Namespace, "dpu-bridge", "bridge.namespaces"),
 	}
 }
 
@@ -77,7 +78,7 @@ func (a *approver) isDPU(name string) bool {
 
 func (a *approver) trouble(reason, message string) {
 	a.update(func(s *ApprovalState) {
-		s.Active, s.Problem = false, &plan.GuestProblem{Reason: reason, Message: message}
+		s.Active, s.Problem = false, &input.GuestProblem{Reason: reason, Message: message}
 	})
 }
 

@@ -18,7 +18,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 func pemOf(certificate []byte) []byte {
@@ -33,13 +33,13 @@ func TestWhatWasSeenStaysWhileTheHostedClusterIsAway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := serving(t)
 			away.goes(w.wire)
-			w.eventually("that it is away", func(g *plan.Guest) bool { return troubled(plan.GuestUnreachable)(g) && hasService(g) })
+			w.eventually("that it is away", func(g *input.Guest) bool { return troubled(input.GuestUnreachable)(g) && hasService(g) })
 			done, since := w.clusters.End(w.infra)
 			w.Expect(done).To(BeFalse(), "nobody can say that it is gone")
 			w.Expect(since).To(BeNumerically(">", 0))
 			w.apply(w.service())
 			away.comes(w.wire)
-			w.eventually("that it is back", func(g *plan.Guest) bool { return reached(g) && hasService(g) })
+			w.eventually("that it is back", func(g *input.Guest) bool { return reached(g) && hasService(g) })
 		})
 	}
 }
@@ -49,30 +49,30 @@ func TestAnAPIServerThatRestartsIsNoTrouble(t *testing.T) {
 	before := w.wire.connections()
 	w.wire.drop()
 	w.Eventually(w.wire.connections).Should(BeNumerically(">", before))
-	w.Consistently(func() *plan.GuestProblem { return w.see().Problem }, time.Second).Should(BeNil())
+	w.Consistently(func() *input.GuestProblem { return w.see().Problem }, time.Second).Should(BeNil())
 }
 
 func TestTheKubeconfigComesChangesAndGoes(t *testing.T) {
 	w := newWorld(t, v1alpha1.AppsLoadBalancer)
-	w.eventually("that there is none", troubled(plan.GuestWaiting))
+	w.eventually("that there is none", troubled(input.GuestWaiting))
 	w.hasKubeconfig([]byte("exec: {command: /bin/false}"))
-	w.eventually("that it is refused", troubled(plan.GuestKubeconfig))
+	w.eventually("that it is refused", troubled(input.GuestKubeconfig))
 	w.hasKubeconfig(w.kubeconfig())
 	w.eventually("the hosted cluster", reached)
 	w.Expect(w.kube.CoreV1().Secrets(w.infra.Namespace).Delete(w.ctx, w.want.Secret.Name, metav1.DeleteOptions{})).To(Succeed())
-	w.eventually("that it is gone", troubled(plan.GuestWaiting))
+	w.eventually("that it is gone", troubled(input.GuestWaiting))
 }
 
 func TestAHostedClusterWithoutAKubeconfigIsAwaited(t *testing.T) {
 	w := newWorld(t, v1alpha1.AppsLoadBalancer)
 	w.want.Secret.Name = ""
-	w.eventually("that there is none", troubled(plan.GuestWaiting))
+	w.eventually("that there is none", troubled(input.GuestWaiting))
 }
 
 func TestANamespaceThatIsNotGrantedIsNamed(t *testing.T) {
 	w := newWorld(t, v1alpha1.AppsLoadBalancer)
 	w.asManager()
-	seen := w.eventually("that it is not granted", troubled(plan.GuestNotGranted))
+	seen := w.eventually("that it is not granted", troubled(input.GuestNotGranted))
 	w.Expect(seen.Problem.Message).To(Equal(fmt.Sprintf("the operator may not read Secret %s: kubectl apply -n %[2]s -k config/components/apps-ingress, "+
 		"or, where Helm installed it, add %[2]s to the chart's appsIngress.namespaces", w.want.Secret, w.want.Secret.Namespace)))
 	w.hasKubeconfig(w.kubeconfig())
@@ -84,11 +84,11 @@ func TestAWrongCAAndAWrongTokenAreNamed(t *testing.T) {
 	w := newWorld(t, v1alpha1.AppsLoadBalancer)
 	f := w.behindFront("first")
 	w.hasKubeconfig(w.kubeconfig(func(c *clientcmdapi.Config) { c.AuthInfos[0].AuthInfo = clientcmdapi.AuthInfo{Token: "first"} }))
-	seen := w.eventually("that it is not trusted", troubled(plan.GuestUnreachable))
+	seen := w.eventually("that it is not trusted", troubled(input.GuestUnreachable))
 	w.Expect(seen.Problem.Message).To(Equal("the hosted cluster's API " + w.want.Server + " is not reached: its certificate is not signed by the kubeconfig's CA"))
 	w.Expect(f.calls()).To(BeEmpty())
 	w.hasKubeconfig(w.kubeconfigOf(f, "second"))
-	seen = w.eventually("that the token is wrong", func(g *plan.Guest) bool { return strings.Contains(g.Problem.Message, "credentials") })
+	seen = w.eventually("that the token is wrong", func(g *input.Guest) bool { return strings.Contains(g.Problem.Message, "credentials") })
 	w.Expect(seen.Problem.Message).NotTo(ContainSubstring("second"))
 	w.hasKubeconfig(w.kubeconfigOf(f, "first"))
 	w.eventually("the hosted cluster", reached)
@@ -117,7 +117,7 @@ func TestAHostileAnswerIsNotFollowedQuotedOrKept(t *testing.T) {
 			w := newWorld(t, v1alpha1.AppsNodePort)
 			f := w.behindFront(token)
 			f.answers(c.answer)
-			seen := w.eventually("the problem", troubled(plan.GuestUnreachable))
+			seen := w.eventually("the problem", troubled(input.GuestUnreachable))
 			w.Expect(seen.Problem.Message).To(ContainSubstring(c.says))
 			w.Expect(seen.Problem.Message).NotTo(ContainSubstring(token))
 			w.Expect(len(seen.Problem.Message)).To(BeNumerically("<", 500))
@@ -162,7 +162,7 @@ func TestAWatchCannotFillTheMemory(t *testing.T) {
 	w := newWorld(t, v1alpha1.AppsNodePort)
 	f := w.behindFront(token)
 	f.answers(growing)
-	seen := w.eventually("that it has too much", troubled(plan.GuestUnreachable))
+	seen := w.eventually("that it has too much", troubled(input.GuestUnreachable))
 	w.Expect(seen.Problem.Message).To(HaveSuffix("is not reached: there is more than is kept of a hosted cluster: 5000 objects of a kind, 8 MiB"))
 }
 

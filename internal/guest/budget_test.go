@@ -23,7 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // hostedAPI answers in memory, as a hosted cluster's API does: what for a list, and what for a watch of a path.
@@ -499,7 +499,7 @@ func TestManyChangesAreToldTogether(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			ended <- follow(ctx, a, nodes, func(all []plan.GuestNode) { told++; last = len(all) })
+			ended <- follow(ctx, a, nodes, func(all []input.GuestNode) { told++; last = len(all) })
 		}()
 		time.Sleep(3 * tellEvery)
 		synctest.Wait()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/local"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // SecretSource reads Secrets of the management cluster, one by one, where that is granted.
@@ -56,7 +56,7 @@ func NewClusters(secrets SecretSource, changed func(infra types.NamespacedName))
 
 // See begins to look into an Infra's hosted cluster, or goes on, and tells at once what is seen; nil when nothing is known
 // yet. What it returns is shared: nobody may change it.
-func (c *Clusters) See(infra types.NamespacedName, w Want) *plan.Guest {
+func (c *Clusters) See(infra types.NamespacedName, w Want) *input.Guest {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a := c.of[infra]

@@ -47,8 +47,8 @@ import (
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
-	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/testkit/ports"
 )
 
@@ -449,14 +449,14 @@ func TestAHostileKubeconfigDoesNothingAndTellsNothing(t *testing.T) {
 			g := NewWithT(t)
 			text, secrets := fill(t, h.text(), c)
 			w.hasKubeconfig([]byte(text))
-			seen := w.eventually("the refusal", troubled(plan.GuestKubeconfig))
+			seen := w.eventually("the refusal", troubled(input.GuestKubeconfig))
 			g.Expect(seen.Problem.Message).To(HavePrefix("the kubeconfig in Secret " + w.want.Secret.String() + " is not used (" + h.rule + "): "))
 			for _, s := range secrets {
 				g.Expect(seen.Problem.Message).NotTo(ContainSubstring(s))
 			}
 			g.Expect(c.sang()).To(BeEmpty())
 			w.Expect(w.kube.CoreV1().Secrets(w.infra.Namespace).Delete(w.ctx, w.want.Secret.Name, metav1.DeleteOptions{})).To(Succeed())
-			w.eventually("that it is gone", troubled(plan.GuestWaiting))
+			w.eventually("that it is gone", troubled(input.GuestWaiting))
 		})
 	}
 	w.Expect(filepath.Join(c.dir, "ran")).NotTo(BeAnExistingFile())
@@ -486,7 +486,7 @@ func TestANameOfAHostileKubeconfigThatLeadsHereIsNotDialled(t *testing.T) {
 		w.see()
 		w.Eventually(dialled).Should(Receive(Equal(w.wire.address())))
 		w.Expect(w.kube.CoreV1().Secrets(w.infra.Namespace).Delete(w.ctx, w.want.Secret.Name, metav1.DeleteOptions{})).To(Succeed())
-		w.eventually("that it is gone", troubled(plan.GuestWaiting))
+		w.eventually("that it is gone", troubled(input.GuestWaiting))
 	}
 	for len(dialled) > 0 {
 		w.Expect(<-dialled).To(Equal(w.wire.address()))
@@ -569,7 +569,7 @@ func TestAKubeconfigThatGoesBeforeItIsWatchedIsGone(t *testing.T) {
 	w.Expect(err).NotTo(HaveOccurred())
 	w.hasKubeconfig([]byte("none"))
 	w.start(kube)
-	w.eventually("that it is gone", troubled(plan.GuestWaiting))
+	w.eventually("that it is gone", troubled(input.GuestWaiting))
 }
 
 // transport is a function that answers requests.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // link visits a hosted cluster, again and again, with whatever kubeconfig a Secret holds.
@@ -67,14 +67,14 @@ func (l *link) run(ctx context.Context) {
 	l.leave = func() {}
 	defer func() { l.leave() }()
 	if l.secret.Name == "" {
-		l.trouble(plan.GuestWaiting, "the HostedCluster names no kubeconfig yet (status.kubeconfig)")
+		l.trouble(input.GuestWaiting, "the HostedCluster names no kubeconfig yet (status.kubeconfig)")
 		<-ctx.Done()
 		return
 	}
 	for tries := 0; ctx.Err() == nil; tries++ {
 		begun := time.Now()
 		if err := l.followSecret(ctx); apierrors.IsForbidden(err) {
-			l.without(plan.GuestNotGranted, "the operator may not read Secret %s: %s", l.secret, l.granting)
+			l.without(input.GuestNotGranted, "the operator may not read Secret %s: %s", l.secret, l.granting)
 		}
 		if time.Since(begun) > goodVisit {
 			tries = 0
@@ -95,7 +95,7 @@ func (l *link) followSecret(ctx context.Context) error {
 	defer events.Stop()
 	switch _, err := secrets.Get(ctx, l.secret.Name, metav1.GetOptions{}); {
 	case apierrors.IsNotFound(err):
-		l.without(plan.GuestWaiting, "Secret %s with the kubeconfig is not there yet", l.secret)
+		l.without(input.GuestWaiting, "Secret %s with the kubeconfig is not there yet", l.secret)
 	case err != nil:
 		return err
 	}
@@ -104,7 +104,7 @@ func (l *link) followSecret(ctx context.Context) error {
 		case watch.Added, watch.Modified:
 			l.use(ctx, event.Object.(*corev1.Secret))
 		case watch.Deleted:
-			l.without(plan.GuestWaiting, "Secret %s with the kubeconfig is gone", l.secret)
+			l.without(input.GuestWaiting, "Secret %s with the kubeconfig is gone", l.secret)
 		case watch.Error:
 			return apierrors.FromObject(event.Object)
 		}
@@ -126,7 +126,7 @@ func (l *link) use(ctx context.Context, secret *corev1.Secret) {
 	}
 	l.looked = time.Now()
 	if refusal != nil {
-		l.without(plan.GuestKubeconfig, "the kubeconfig in Secret %s is not used (%s): %s", l.secret, refusal.Rule, refusal.Because)
+		l.without(input.GuestKubeconfig, "the kubeconfig in Secret %s is not used (%s): %s", l.secret, refusal.Rule, refusal.Because)
 	} else {
 		l.leave()
 		l.held = digest
@@ -158,7 +158,7 @@ func (l *link) visits(ctx context.Context, access Access) {
 		}
 		switch crowded := errors.Is(err, errTooMuch); {
 		case !settled || crowded:
-			l.trouble(plan.GuestUnreachable, fmt.Sprintf("the hosted cluster's API %s is not reached: %s", l.server, why(err, access)))
+			l.trouble(input.GuestUnreachable, fmt.Sprintf("the hosted cluster's API %s is not reached: %s", l.server, why(err, access)))
 			if crowded {
 				pause(ctx, crowdedPause)
 			}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // servicesOf an Infra, in all namespaces: one that an earlier configuration named is removed too. Not by the Infra's UID, which is
@@ -68,9 +68,9 @@ func (n *nodeObject) ready() bool {
 	return ready
 }
 
-var nodes = collection[plan.GuestNode]{path: "/api/v1/nodes", of: func(object []byte) (plan.GuestNode, error) {
+var nodes = collection[input.GuestNode]{path: "/api/v1/nodes", of: func(object []byte) (input.GuestNode, error) {
 	n, err := whole[nodeObject](object)
-	node := plan.GuestNode{Name: n.Metadata.Name, Deleting: n.Metadata.DeletionTimestamp != nil, Ready: n.ready()}
+	node := input.GuestNode{Name: n.Metadata.Name, Deleting: n.Metadata.DeletionTimestamp != nil, Ready: n.ready()}
 	for _, a := range n.Status.Addresses {
 		if ip, err := netip.ParseAddr(a.Address); err == nil && ip.Zone() == "" && a.Type == corev1.NodeInternalIP {
 			node.Addresses = append(node.Addresses, ip)
@@ -81,12 +81,12 @@ var nodes = collection[plan.GuestNode]{path: "/api/v1/nodes", of: func(object []
 
 // routers are the pods of the default IngressController; its operator names their ports, with the strategy's numbers
 // (cluster-ingress-operator, pkg/operator/controller/ingress/deployment.go).
-var routers = collection[plan.GuestRouter]{
-	path: "/api/v1/namespaces/" + plan.RouterNamespace + "/pods", selects: labelled(plan.RouterLabel + "=" + plan.RouterIngress.Name),
-	of: func(object []byte) (plan.GuestRouter, error) {
+var routers = collection[input.GuestRouter]{
+	path: "/api/v1/namespaces/" + input.RouterNamespace + "/pods", selects: labelled(input.RouterLabel + "=" + input.RouterIngress.Name),
+	of: func(object []byte) (input.GuestRouter, error) {
 		pod, err := whole[corev1.Pod](object)
 		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-		r := plan.GuestRouter{Node: pod.Spec.NodeName, HostNetwork: pod.Spec.HostNetwork, Ending: pod.DeletionTimestamp != nil || ended}
+		r := input.GuestRouter{Node: pod.Spec.NodeName, HostNetwork: pod.Spec.HostNetwork, Ending: pod.DeletionTimestamp != nil || ended}
 		for _, c := range pod.Spec.Containers {
 			for _, p := range c.Ports {
 				switch p.Name {
@@ -106,7 +106,7 @@ var routers = collection[plan.GuestRouter]{
 
 // ingress is how the default IngressController publishes its routers: as they are (status), else as they are to be.
 var ingress = collection[*operatorv1.EndpointPublishingStrategy]{
-	path: "/apis/operator.openshift.io/v1/namespaces/" + plan.RouterIngress.Namespace + "/ingresscontrollers", selects: named(plan.RouterIngress.Name),
+	path: "/apis/operator.openshift.io/v1/namespaces/" + input.RouterIngress.Namespace + "/ingresscontrollers", selects: named(input.RouterIngress.Name),
 	of: func(object []byte) (*operatorv1.EndpointPublishingStrategy, error) {
 		i, err := whole[operatorv1.IngressController](object)
 		return cmp.Or(i.Status.EndpointPublishingStrategy, i.Spec.EndpointPublishingStrategy), err
@@ -116,7 +116,7 @@ var ingress = collection[*operatorv1.EndpointPublishingStrategy]{
 // MetalLB's kinds have one version (go.universe.tf/metallb/api/v1beta1, and its operator's).
 const metallb = "/apis/metallb.io/v1beta1/"
 
-var metalLBs = collection[plan.GuestMetalLBObject]{path: metallb + "metallbs", of: func(object []byte) (plan.GuestMetalLBObject, error) {
+var metalLBs = collection[input.GuestMetalLBObject]{path: metallb + "metallbs", of: func(object []byte) (input.GuestMetalLBObject, error) {
 	var m struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
 		Spec     struct {
@@ -124,7 +124,7 @@ var metalLBs = collection[plan.GuestMetalLBObject]{path: metallb + "metallbs", o
 		} `json:"spec"`
 	}
 	err := json.Unmarshal(object, &m)
-	return plan.GuestMetalLBObject{Namespace: m.Metadata.Namespace, Name: m.Metadata.Name, Class: m.Spec.LoadBalancerClass}, err
+	return input.GuestMetalLBObject{Namespace: m.Metadata.Namespace, Name: m.Metadata.Name, Class: m.Spec.LoadBalancerClass}, err
 }}
 
 var advertisements = collection[string]{path: metallb + "l2advertisements", metadataOnly: true, of: func(object []byte) (string, error) {
@@ -139,12 +139,12 @@ var (
 )
 
 // workloads of a kind with a component of MetalLB. A DaemonSet's fields that are read are a Deployment's too.
-func workloads(kind, resource, component string) collection[plan.GuestWorkload] {
-	return collection[plan.GuestWorkload]{
+func workloads(kind, resource, component string) collection[input.GuestWorkload] {
+	return collection[input.GuestWorkload]{
 		path: "/apis/apps/v1/" + resource, selects: labelled("app=metallb,component=" + component),
-		of: func(object []byte) (plan.GuestWorkload, error) {
+		of: func(object []byte) (input.GuestWorkload, error) {
 			d, err := whole[appsv1.Deployment](object)
-			w := plan.GuestWorkload{Kind: kind, Namespace: d.Namespace, Name: d.Name}
+			w := input.GuestWorkload{Kind: kind, Namespace: d.Namespace, Name: d.Name}
 			for _, c := range d.Spec.Template.Spec.Containers {
 				if c.Name == component {
 					w.Container, w.Args = c.Name, c.Args

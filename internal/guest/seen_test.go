@@ -25,13 +25,13 @@ import (
 	sigsenvtest "sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
 func TestMetalLBIsSeenThoughItComesLate(t *testing.T) {
 	w := serving(t)
-	w.Expect(w.see().MetalLB).To(Equal(plan.GuestMetalLB{}))
+	w.Expect(w.see().MetalLB).To(Equal(input.GuestMetalLB{}))
 	connections := w.wire.connections()
 	uninstall := w.installs(metalLBKind("MetalLB", "metallbs"), metalLBKind("L2Advertisement", "l2advertisements"))
 	api, err := client.New(cluster.Admin, client.Options{})
@@ -39,17 +39,17 @@ func TestMetalLBIsSeenThoughItComesLate(t *testing.T) {
 	metalLB := metalLBObject("MetalLB", map[string]any{"loadBalancerClass": "metallb.io/metallb"})
 	w.Expect(api.Create(w.ctx, metalLB)).To(Succeed())
 	w.Expect(api.Create(w.ctx, metalLBObject("L2Advertisement", nil))).To(Succeed())
-	want := plan.GuestMetalLB{
-		Objects:        []plan.GuestMetalLBObject{{Namespace: "default", Name: "late", Class: "metallb.io/metallb"}},
+	want := input.GuestMetalLB{
+		Objects:        []input.GuestMetalLBObject{{Namespace: "default", Name: "late", Class: "metallb.io/metallb"}},
 		Advertisements: []string{"late"},
 	}
-	w.Eventually(func() plan.GuestMetalLB { return w.see().MetalLB }, 10*time.Second).Should(BeComparableTo(want))
+	w.Eventually(func() input.GuestMetalLB { return w.see().MetalLB }, 10*time.Second).Should(BeComparableTo(want))
 	metalLB.Object["spec"] = map[string]any{}
 	w.Expect(api.Update(w.ctx, metalLB)).To(Succeed())
-	w.eventually("that the class is gone", func(g *plan.Guest) bool { return g.MetalLB.Objects[0].Class == "" })
+	w.eventually("that the class is gone", func(g *input.Guest) bool { return g.MetalLB.Objects[0].Class == "" })
 
 	uninstall()
-	w.eventually("that MetalLB is gone", func(g *plan.Guest) bool { return g.MetalLB.Objects == nil && g.MetalLB.Advertisements == nil })
+	w.eventually("that MetalLB is gone", func(g *input.Guest) bool { return g.MetalLB.Objects == nil && g.MetalLB.Advertisements == nil })
 	w.Expect(w.see().Problem).To(BeNil(), "a kind that goes is no trouble")
 	w.Expect(w.wire.connections()).To(Equal(connections), "one that is not served yet ends no visit")
 }
@@ -136,13 +136,13 @@ func TestTheArgumentsOfMetalLBsWorkloadsAreSeen(t *testing.T) {
 	speaker, err := apps.DaemonSets("default").Create(w.ctx, &appsv1.DaemonSet{ObjectMeta: labels("speaker"), Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template("speaker")}}, metav1.CreateOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
 	args := []string{"--port=7472", "--lb-class=metallb.io/metallb"}
-	w.Eventually(func() []plan.GuestWorkload { return w.see().MetalLB.Workloads }).Should(Equal([]plan.GuestWorkload{
+	w.Eventually(func() []input.GuestWorkload { return w.see().MetalLB.Workloads }).Should(Equal([]input.GuestWorkload{
 		{Kind: "Deployment", Namespace: "default", Name: controller.Name, Container: "controller", Args: args},
 		{Kind: "DaemonSet", Namespace: "default", Name: speaker.Name, Container: "speaker", Args: args},
 	}))
 	w.Expect(apps.Deployments("default").Delete(w.ctx, controller.Name, metav1.DeleteOptions{})).To(Succeed())
 	w.Expect(apps.DaemonSets("default").Delete(w.ctx, speaker.Name, metav1.DeleteOptions{})).To(Succeed())
-	w.eventually("that they are gone", func(g *plan.Guest) bool { return len(g.MetalLB.Workloads) == 0 })
+	w.eventually("that they are gone", func(g *input.Guest) bool { return len(g.MetalLB.Workloads) == 0 })
 }
 
 func TestNodesAndTheRouterAreSeenInModeNodePort(t *testing.T) {
@@ -161,16 +161,16 @@ func TestNodesAndTheRouterAreSeenInModeNodePort(t *testing.T) {
 		node, err = nodes.UpdateStatus(w.ctx, node, metav1.UpdateOptions{})
 		w.Expect(err).NotTo(HaveOccurred())
 	}
-	seen := func() []plan.GuestNode { return w.see().Nodes }
-	want := plan.GuestNode{Name: "worker-1", Addresses: []netip.Addr{netip.MustParseAddr("192.168.100.10"), netip.MustParseAddr("fd00::10")}}
+	seen := func() []input.GuestNode { return w.see().Nodes }
+	want := input.GuestNode{Name: "worker-1", Addresses: []netip.Addr{netip.MustParseAddr("192.168.100.10"), netip.MustParseAddr("fd00::10")}}
 	ready(corev1.ConditionUnknown)
-	w.Eventually(seen).Should(Equal([]plan.GuestNode{want}))
+	w.Eventually(seen).Should(Equal([]input.GuestNode{want}))
 	ready(corev1.ConditionTrue)
 	want.Ready = true
-	w.Eventually(seen).Should(Equal([]plan.GuestNode{want}))
+	w.Eventually(seen).Should(Equal([]input.GuestNode{want}))
 	w.Expect(nodes.Delete(w.ctx, "worker-1", metav1.DeleteOptions{})).To(Succeed())
 	want.Deleting = true
-	w.Eventually(seen).Should(Equal([]plan.GuestNode{want}))
+	w.Eventually(seen).Should(Equal([]input.GuestNode{want}))
 	_, err = nodes.Patch(w.ctx, "worker-1", types.JSONPatchType, []byte(`[{"op":"remove","path":"/metadata/finalizers"}]`), metav1.PatchOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Eventually(seen).Should(BeEmpty())
@@ -182,9 +182,9 @@ func TestNodesAndTheRouterAreSeenInModeNodePort(t *testing.T) {
 	w.Expect(err).NotTo(HaveOccurred())
 	port := router.Spec.Ports[0].NodePort
 	w.Expect(port).NotTo(BeZero())
-	w.eventually("the router", func(g *plan.Guest) bool { return g.Router != nil && g.Router.Spec.Ports[0].NodePort == port })
+	w.eventually("the router", func(g *input.Guest) bool { return g.Router != nil && g.Router.Spec.Ports[0].NodePort == port })
 	w.Expect(services.Delete(w.ctx, "router-nodeport-default", metav1.DeleteOptions{})).To(Succeed())
-	w.eventually("that the router is gone", func(g *plan.Guest) bool { return g.Router == nil })
+	w.eventually("that the router is gone", func(g *input.Guest) bool { return g.Router == nil })
 }
 
 // ingressController is as much of that kind's definition as the API server asks for: OpenShift's comes with the hosted cluster's operators.
@@ -217,12 +217,12 @@ func TestRoutersOnTheirWorkersAreSeenFromWhenTheIngressControllerSaysSo(t *testi
 	connections := w.wire.connections()
 	t.Cleanup(w.installs(ingressController()))
 	w.published("NodePortService")
-	w.eventually("how its routers are published", func(g *plan.Guest) bool { return g.Ingress != nil && g.Ingress.Type == "NodePortService" })
+	w.eventually("how its routers are published", func(g *input.Guest) bool { return g.Ingress != nil && g.Ingress.Type == "NodePortService" })
 	router := w.runsRouter("worker-1")
 	w.published("HostNetwork")
-	want := plan.GuestRouter{Node: "worker-1", HostNetwork: true, HTTP: 8080, HTTPS: 8443}
-	seen := func() []plan.GuestRouter { return w.see().Routers }
-	w.Eventually(seen).Should(Equal([]plan.GuestRouter{want}))
+	want := input.GuestRouter{Node: "worker-1", HostNetwork: true, HTTP: 8080, HTTPS: 8443}
+	seen := func() []input.GuestRouter { return w.see().Routers }
+	w.Eventually(seen).Should(Equal([]input.GuestRouter{want}))
 	w.Expect(w.wire.connections()).To(Equal(connections), "what is looked at later ends no visit")
 
 	router.Status.Phase, router.Status.Conditions = corev1.PodRunning, []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
@@ -230,10 +230,10 @@ func TestRoutersOnTheirWorkersAreSeenFromWhenTheIngressControllerSaysSo(t *testi
 	router, err := pods.UpdateStatus(w.ctx, router, metav1.UpdateOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
 	want.Ready = true
-	w.Eventually(seen).Should(Equal([]plan.GuestRouter{want}))
+	w.Eventually(seen).Should(Equal([]input.GuestRouter{want}))
 	w.Expect(pods.Delete(w.ctx, router.Name, metav1.DeleteOptions{})).To(Succeed()) // no kubelet ends it
 	want.Ending = true
-	w.Eventually(seen).Should(Equal([]plan.GuestRouter{want}))
+	w.Eventually(seen).Should(Equal([]input.GuestRouter{want}))
 	w.Expect(pods.Delete(w.ctx, router.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})).To(Succeed())
 	w.Eventually(seen).Should(BeEmpty())
 }
@@ -247,7 +247,7 @@ func TestAServiceIsRemovedAlsoAfterTheIngressControllerCameAndWent(t *testing.T)
 	w.eventually("the Service", hasService)
 	uninstall := w.installs(ingressController())
 	w.published("HostNetwork")
-	w.eventually("how its routers are published", func(g *plan.Guest) bool { return g.Ingress != nil })
+	w.eventually("how its routers are published", func(g *input.Guest) bool { return g.Ingress != nil })
 	uninstall()
 	w.Eventually(func() bool { done, _ := w.clusters.End(w.infra); return done }).Should(BeTrue())
 	w.Expect(w.live()).To(BeNil())
@@ -259,15 +259,15 @@ func TestRoutersAndNodesAreSeenInModeHostNetwork(t *testing.T) {
 	w.hasKubeconfig(w.kubeconfig())
 	w.eventually("the hosted cluster", reached)
 	router := w.runsRouter("worker-2")
-	w.Eventually(func() []plan.GuestRouter { return w.see().Routers }).Should(HaveLen(1))
+	w.Eventually(func() []input.GuestRouter { return w.see().Routers }).Should(HaveLen(1))
 	w.Expect(w.kube.CoreV1().Pods(ingress).Delete(w.ctx, router.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})).To(Succeed())
-	w.Eventually(func() []plan.GuestRouter { return w.see().Routers }).Should(BeEmpty())
+	w.Eventually(func() []input.GuestRouter { return w.see().Routers }).Should(BeEmpty())
 	nodes := w.kube.CoreV1().Nodes()
 	_, err := nodes.Create(w.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-2"}}, metav1.CreateOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Eventually(func() []plan.GuestNode { return w.see().Nodes }).Should(ContainElement(HaveField("Name", "worker-2")))
+	w.Eventually(func() []input.GuestNode { return w.see().Nodes }).Should(ContainElement(HaveField("Name", "worker-2")))
 	w.Expect(nodes.Delete(w.ctx, "worker-2", metav1.DeleteOptions{})).To(Succeed())
-	w.eventually("that the Node is gone", func(g *plan.Guest) bool { return len(g.Nodes) == 0 })
+	w.eventually("that the Node is gone", func(g *input.Guest) bool { return len(g.Nodes) == 0 })
 }
 
 // runsRouter makes a router on a worker's network, as the ingress operator's Deployment does, beside another pod with the same ports.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // serving is a world with our Service made.
@@ -29,7 +29,7 @@ func serving(t *testing.T) *world {
 	return w
 }
 
-func hasService(g *plan.Guest) bool { return g.Service != nil }
+func hasService(g *input.Guest) bool { return g.Service != nil }
 
 func TestAServiceIsMadeAndItsAddressesSeen(t *testing.T) {
 	w := serving(t)
@@ -37,7 +37,7 @@ func TestAServiceIsMadeAndItsAddressesSeen(t *testing.T) {
 	live.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.168.100.200"}, {IP: "fd00::200"}}
 	_, err := w.kube.CoreV1().Services(live.Namespace).UpdateStatus(w.ctx, live, metav1.UpdateOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
-	seen := w.eventually("two addresses", func(g *plan.Guest) bool { return len(g.Service.Status.LoadBalancer.Ingress) == 2 })
+	seen := w.eventually("two addresses", func(g *input.Guest) bool { return len(g.Service.Status.LoadBalancer.Ingress) == 2 })
 	w.Expect(seen.Refused).To(BeEmpty())
 	w.Expect(seen.Foreign).To(BeFalse())
 	w.Expect(live.Labels).To(HaveKeyWithValue(names.LabelOwnerUID, "uid-"+w.infra.Namespace))
@@ -97,7 +97,7 @@ func TestAServiceThatIsHeldIsLetBe(t *testing.T) {
 	w := serving(t)
 	w.clusters.Hold(w.infra)
 	w.Expect(w.kube.CoreV1().Services(ingress).Delete(w.ctx, w.want.Service.Name, metav1.DeleteOptions{})).To(Succeed())
-	w.eventually("that it is gone", func(g *plan.Guest) bool { return g.Service == nil })
+	w.eventually("that it is gone", func(g *input.Guest) bool { return g.Service == nil })
 	w.Consistently(w.live, 2*time.Second).Should(BeNil())
 	w.apply(w.service())
 	w.eventually("the Service", hasService)
@@ -123,7 +123,7 @@ func TestAServiceThatIsNotOursIsLeftAlone(t *testing.T) {
 	front := w.behindFront("token-of-" + w.infra.Namespace)
 	w.see()
 	w.apply(w.service())
-	w.eventually("a foreign Service", func(g *plan.Guest) bool { return g.Foreign && g.Problem == nil })
+	w.eventually("a foreign Service", func(g *input.Guest) bool { return g.Foreign && g.Problem == nil })
 	w.Consistently(w.live, 2*time.Second).Should(Equal(theirs))
 	done, _ := w.clusters.End(w.infra)
 	w.Expect(done).To(BeTrue(), "nothing of ours is there")
@@ -149,12 +149,12 @@ func TestAServiceThatSomebodyMakesMeanwhileIsNotTakenOver(t *testing.T) {
 	})
 	w.eventually("the hosted cluster", reached)
 	w.apply(w.service())
-	seen := w.eventually("a foreign Service", func(g *plan.Guest) bool { return g.Foreign })
+	seen := w.eventually("a foreign Service", func(g *input.Guest) bool { return g.Foreign })
 	w.Expect(seen.Refused).To(BeEmpty())
 	theirs := <-made
 	w.Consistently(w.live, 2*time.Second).Should(Equal(theirs))
 	w.Expect(w.kube.CoreV1().Services(ingress).Delete(w.ctx, theirs.Name, metav1.DeleteOptions{})).To(Succeed())
-	w.eventually("ours", func(g *plan.Guest) bool { return g.Service != nil && !g.Foreign })
+	w.eventually("ours", func(g *input.Guest) bool { return g.Service != nil && !g.Foreign })
 }
 
 func TestAnotherClassIsAnotherService(t *testing.T) {
@@ -174,10 +174,10 @@ func TestWhatTheHostedClusterRefusesIsTold(t *testing.T) {
 	w.hasKubeconfig(w.kubeconfig())
 	w.eventually("the hosted cluster", reached)
 	w.apply(w.service(func(s *accore.ServiceApplyConfiguration) { s.Spec.WithLoadBalancerClass("no class\n") }))
-	seen := w.eventually("the refusal", func(g *plan.Guest) bool { return g.Refused != "" })
+	seen := w.eventually("the refusal", func(g *input.Guest) bool { return g.Refused != "" })
 	w.Expect(seen.Refused).To(And(HavePrefix("422: "), ContainSubstring("loadBalancerClass"), Not(ContainSubstring("\n"))))
 	w.apply(w.service())
-	w.eventually("the Service", func(g *plan.Guest) bool { return g.Service != nil && g.Refused == "" })
+	w.eventually("the Service", func(g *input.Guest) bool { return g.Service != nil && g.Refused == "" })
 }
 
 func TestTheEndRemovesOurServiceOnly(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // visit is one connection to a hosted cluster, with all that is watched there. The first thing that fails ends all of it: the
@@ -55,18 +55,18 @@ func (a *agent) visit(ctx context.Context, access Access) (settled bool, err err
 }
 
 func (v *visit) seeRouter(ctx context.Context) {
-	see(ctx, v, portsOf(plan.RouterNodePort), func(found []*corev1.Service) {
+	see(ctx, v, portsOf(input.RouterNodePort), func(found []*corev1.Service) {
 		v.seen.Router = nil
 		if len(found) > 0 {
 			v.seen.Router = found[0]
 		}
 	})
-	see(ctx, v, nodes, func(all []plan.GuestNode) { v.seen.Nodes = all })
+	see(ctx, v, nodes, func(all []input.GuestNode) { v.seen.Nodes = all })
 }
 
 func (v *visit) seeRouters(ctx context.Context) {
-	see(ctx, v, routers, func(all []plan.GuestRouter) { v.seen.Routers = all })
-	see(ctx, v, nodes, func(all []plan.GuestNode) { v.seen.Nodes = all })
+	see(ctx, v, routers, func(all []input.GuestRouter) { v.seen.Routers = all })
+	see(ctx, v, nodes, func(all []input.GuestNode) { v.seen.Nodes = all })
 }
 
 // seeIngress looks at the routers, too, once they are published on their workers, where nobody has decided the mode. An
@@ -86,20 +86,20 @@ func (v *visit) seeIngress(ctx context.Context) {
 }
 
 func (v *visit) seeMetalLB(ctx context.Context) {
-	var ofController, ofSpeaker []plan.GuestWorkload // under the agent's lock
+	var ofController, ofSpeaker []input.GuestWorkload // under the agent's lock
 	see(ctx, v, ownersOf(v.want.Service), func(owners []types.NamespacedName) {
 		v.seen.Foreign = len(owners) > 0 && owners[0] != v.infra
 		poke(v.due)
 	})
-	have := func(part *[]plan.GuestWorkload) func([]plan.GuestWorkload) {
-		return func(all []plan.GuestWorkload) {
+	have := func(part *[]input.GuestWorkload) func([]input.GuestWorkload) {
+		return func(all []input.GuestWorkload) {
 			*part = all
 			v.seen.MetalLB.Workloads = slices.Concat(ofController, ofSpeaker)
 		}
 	}
 	see(ctx, v, controllers, have(&ofController))
 	see(ctx, v, speakers, have(&ofSpeaker))
-	seeLate(ctx, v, "metallbs.metallb.io", metalLBs, func(all []plan.GuestMetalLBObject) { v.seen.MetalLB.Objects = all })
+	seeLate(ctx, v, "metallbs.metallb.io", metalLBs, func(all []input.GuestMetalLBObject) { v.seen.MetalLB.Objects = all })
 	seeLate(ctx, v, "l2advertisements.metallb.io", advertisements, func(all []string) { v.seen.MetalLB.Advertisements = all })
 }
 

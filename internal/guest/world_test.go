@@ -26,7 +26,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/guest"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
@@ -159,10 +159,10 @@ func (w *world) hasKubeconfig(text []byte) {
 }
 
 // see is what planning would be given now.
-func (w *world) see() *plan.Guest { return w.clusters.See(w.infra, w.want) }
+func (w *world) see() *input.Guest { return w.clusters.See(w.infra, w.want) }
 
 // eventually awaits something to be seen.
-func (w *world) eventually(what string, is func(*plan.Guest) bool) *plan.Guest {
+func (w *world) eventually(what string, is func(*input.Guest) bool) *input.Guest {
 	w.t.Helper()
 	w.Eventually(func() bool { g := w.see(); return g != nil && is(g) }).Should(BeTrue(), func() string { return w.described(what) })
 	return w.see()
@@ -176,10 +176,10 @@ func (w *world) described(what string) string {
 	return fmt.Sprintf("%s; seen is %+v", what, g)
 }
 
-func reached(g *plan.Guest) bool { return g.Problem == nil }
+func reached(g *input.Guest) bool { return g.Problem == nil }
 
-func troubled(reason string) func(*plan.Guest) bool {
-	return func(g *plan.Guest) bool { return g.Problem != nil && g.Problem.Reason == reason }
+func troubled(reason string) func(*input.Guest) bool {
+	return func(g *input.Guest) bool { return g.Problem != nil && g.Problem.Reason == reason }
 }
 
 // service that is wanted, as planning writes it.

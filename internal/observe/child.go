@@ -18,12 +18,14 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/permission"
+	"github.com/cldmnky/oooi/internal/plan/workload"
 )
 
 // Child is one DHCPServer, DNSServer or ProxyServer as it is.
 type Child[T client.Object] struct {
-	plan.Child[T]
+	workload.Child[T]
 	// Found is false when there is no such object.
 	Found bool
 	// Rollout of its workload.
@@ -161,7 +163,7 @@ func (c *Child[T]) readRollout(ctx context.Context, o *Observer, component strin
 	}
 	config, err := get[corev1.ConfigMap](ctx, o, types.NamespacedName{Namespace: at, Name: names.EnvoyBootstrap(c.Server.GetName())})
 	if err == nil && config != nil && metav1.IsControlledBy(config, c.Server) {
-		c.Bootstrap = config.Data[plan.BootstrapKey]
+		c.Bootstrap = config.Data[workload.BootstrapKey]
 	}
 	return err
 }
@@ -179,13 +181,13 @@ func (o *Observer) Served(ctx context.Context, w Workload) bool {
 		live = &appsv1.Deployment{}
 	}
 	err := o.Reader.Get(ctx, w.NamespacedName, live)
-	return err != nil || plan.Served(live.GetAnnotations())
+	return err != nil || workload.Served(live.GetAnnotations())
 }
 
 // ofDeployment: a Deployment's generation moves with its annotations too (kubernetes, pkg/registry/apps/deployment/strategy.go), so
 // that a template which has served is current while nobody has looked at what we noted beside it.
 func ofDeployment(d *appsv1.Deployment) Rollout {
-	current := (d.Status.ObservedGeneration == d.Generation || plan.Served(d.Annotations)) && d.Status.UpdatedReplicas == 1 && d.Status.Replicas == 1
+	current := (d.Status.ObservedGeneration == d.Generation || workload.Served(d.Annotations)) && d.Status.UpdatedReplicas == 1 && d.Status.Replicas == 1
 	r := Rollout{Exists: true, Current: current, Ready: d.Status.ReadyReplicas > 0, Stopped: ptr.Deref(d.Spec.Replicas, 1) == 0}
 	for _, c := range d.Status.Conditions {
 		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
@@ -216,12 +218,12 @@ func (c *Child[T]) readInfra(ctx context.Context, o *Observer) error {
 	if err != nil {
 		return fmt.Errorf("reading Infra %s/%s: %w", c.Server.GetNamespace(), ref.Name, err)
 	}
-	seen := Infra{Input: plan.Input{Settings: o.Settings, Infra: infra}}
+	seen := Infra{Input: input.Input{Settings: o.Settings, Infra: infra}}
 	if err := o.references(ctx, &seen); err != nil {
 		return err
 	}
 	c.Infra = infra
-	if len(plan.Permitted(seen.Input)) == 0 {
+	if len(permission.Check(seen.Input)) == 0 {
 		c.Lent = seen.ControlPlaneNamespace()
 	}
 	if !c.Pause.Holds() {

@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // Cluster fills in what no flag said of the management cluster and does not change under us: its domain as the manager's
 // own resolver has it. Its networks are followed.
-func Cluster(s plan.Settings) (plan.Settings, error) {
+func Cluster(s input.Settings) (input.Settings, error) {
 	if s.ClusterDomain == "" {
 		text, err := os.ReadFile("/etc/resolv.conf")
 		if err != nil {
@@ -31,7 +31,7 @@ func Cluster(s plan.Settings) (plan.Settings, error) {
 
 // networks fills in the cluster's networks where no flag says them: as OpenShift's Network has them now, else as its Nodes
 // and ServiceCIDRs have.
-func (o *Observer) networks(ctx context.Context) (plan.Settings, error) {
+func (o *Observer) networks(ctx context.Context) (input.Settings, error) {
 	s := o.Settings
 	network, err := get[configv1.Network](ctx, o, openShiftNetwork)
 	if err != nil {
@@ -79,7 +79,7 @@ func (o *Observer) nodeNetworks(ctx context.Context) ([]netip.Prefix, error) {
 	for _, n := range nodes.Items {
 		all = append(all, n.Spec.PodCIDRs...)
 	}
-	return plan.Prefixes(all...), nil
+	return input.Prefixes(all...), nil
 }
 
 // serviceNetworks are none before Kubernetes 1.33, which has no ServiceCIDRs.
@@ -92,5 +92,5 @@ func (o *Observer) serviceNetworks(ctx context.Context) ([]netip.Prefix, error) 
 	for _, c := range known.Items {
 		all = append(all, c.Spec.CIDRs...)
 	}
-	return plan.Prefixes(all...), nil
+	return input.Prefixes(all...), nil
 }

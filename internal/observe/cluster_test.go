@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 func TestTheClustersDomainIsItsResolversOwn(t *testing.T) {
@@ -39,14 +39,14 @@ func TestTheClustersNetworks(t *testing.T) {
 	written := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 	for name, c := range map[string]struct {
 		objects        []client.Object
-		flags          plan.Settings
+		flags          input.Settings
 		pods, services []string
 	}{
-		"of Kubernetes":      {[]client.Object{node, services}, plan.Settings{}, []string{"10.244.0.0/24", "fd00::/64"}, []string{"10.96.0.0/12"}},
-		"of OpenShift":       {[]client.Object{node, services, openshift}, plan.Settings{}, []string{"10.128.0.0/14"}, []string{"172.30.0.0/16"}},
-		"as the flags say":   {[]client.Object{node, services}, plan.Settings{PodCIDRs: written, ServiceCIDRs: written}, []string{"10.0.0.0/8"}, []string{"10.0.0.0/8"}},
-		"one flag of two":    {[]client.Object{openshift}, plan.Settings{PodCIDRs: written}, []string{"10.0.0.0/8"}, []string{"172.30.0.0/16"}},
-		"nobody says so yet": {nil, plan.Settings{}, nil, nil},
+		"of Kubernetes":      {[]client.Object{node, services}, input.Settings{}, []string{"10.244.0.0/24", "fd00::/64"}, []string{"10.96.0.0/12"}},
+		"of OpenShift":       {[]client.Object{node, services, openshift}, input.Settings{}, []string{"10.128.0.0/14"}, []string{"172.30.0.0/16"}},
+		"as the flags say":   {[]client.Object{node, services}, input.Settings{PodCIDRs: written, ServiceCIDRs: written}, []string{"10.0.0.0/8"}, []string{"10.0.0.0/8"}},
+		"one flag of two":    {[]client.Object{openshift}, input.Settings{PodCIDRs: written}, []string{"10.0.0.0/8"}, []string{"172.30.0.0/16"}},
+		"nobody says so yet": {nil, input.Settings{}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -10,13 +10,13 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/ending"
 )
 
 // Remains reads what is there of an Infra whose DHCPServer is being deleted. Pods come from the API server itself: no others
 // of the cluster are ever looked for, and none are kept.
-func (o *Observer) Remains(ctx context.Context, infra *v1alpha1.Infra) (plan.Remains, error) {
-	r, all := plan.Remains{Infra: infra}, &corev1.PodList{}
+func (o *Observer) Remains(ctx context.Context, infra *v1alpha1.Infra) (ending.Remains, error) {
+	r, all := ending.Remains{Infra: infra}, &corev1.PodList{}
 	of := client.MatchingLabels{names.LabelApp: names.DHCP, names.LabelInstance: names.DHCPServer(infra.Name)}
 	if err := o.Live.List(ctx, all, client.InNamespace(infra.Namespace), of); err != nil {
 		return r, fmt.Errorf("listing the DHCP pods of Infra %s/%s: %w", infra.Namespace, infra.Name, err)

@@ -17,7 +17,9 @@ import (
 	"github.com/cldmnky/oooi/internal/guest"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/apps"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/permission"
 )
 
 // SysctlAllowlist is what Multus' tuning plugin admits on OpenShift.
@@ -25,7 +27,7 @@ var SysctlAllowlist = types.NamespacedName{Namespace: "openshift-multus", Name: 
 
 // Infra is one Infra as it is.
 type Infra struct {
-	plan.Input
+	input.Input
 	// Lives says whether a UID is that of an Infra.
 	Lives func(types.UID) bool
 	// Pause says why nothing is to be written; empty when it may.
@@ -45,7 +47,7 @@ func (o *Observer) Infra(ctx context.Context, key types.NamespacedName) (Infra, 
 	if err != nil {
 		return seen, err
 	}
-	access, ok := seen.GuestAccess()
+	access, ok := apps.AccessTo(seen.Input)
 	if !ok { // nothing is written any more where nothing may be: HyperShift, too, deletes our Service when its cluster goes
 		o.Guests.Forget(key)
 		return seen, nil
@@ -60,8 +62,8 @@ func (o *Observer) Around(ctx context.Context, infra *v1alpha1.Infra) (Infra, er
 	if err != nil {
 		return Infra{}, err
 	}
-	seen := Infra{Input: plan.Input{Settings: settings, Infra: infra}, Lives: o.lives(ctx, &v1alpha1.InfraList{})}
-	refs := plan.Refs(infra)
+	seen := Infra{Input: input.Input{Settings: settings, Infra: infra}, Lives: o.lives(ctx, &v1alpha1.InfraList{})}
+	refs := input.Refs(infra)
 	o.Listeners.Hear(client.ObjectKeyFromObject(infra), append(refs.Namespaces, refs.ControlPlaneNamespace)...)
 	for _, read := range []func(context.Context, *Infra) error{o.references, o.surroundings, o.neighbours, o.controlPlane} {
 		if err := read(ctx, &seen); err != nil {
@@ -74,7 +76,7 @@ func (o *Observer) Around(ctx context.Context, infra *v1alpha1.Infra) (Infra, er
 
 // references reads what the Infra names; what it may read of it, permission says.
 func (o *Observer) references(ctx context.Context, seen *Infra) (err error) {
-	refs := plan.Refs(seen.Input.Infra)
+	refs := input.Refs(seen.Input.Infra)
 	if seen.Namespaces, err = o.namespaces(ctx, refs.Namespaces); err != nil {
 		return err
 	}
@@ -96,7 +98,7 @@ func (o *Observer) references(ctx context.Context, seen *Infra) (err error) {
 	if seen.Sharing, err = o.sharing(ctx, namespace, of); err != nil {
 		return err
 	}
-	if seen.HostedControlPlane != nil || namespace == "" || len(plan.Permitted(seen.Input)) > 0 {
+	if seen.HostedControlPlane != nil || namespace == "" || len(permission.Check(seen.Input)) > 0 {
 		return nil
 	}
 	seen.HostedControlPlane, err = o.hostedControlPlane(ctx, namespace, of) // it says whose namespace that is
@@ -110,7 +112,7 @@ func (o *Observer) leading(ctx context.Context, namespace string) (*hyperv1.Host
 		return nil, err
 	}
 	var of types.NamespacedName
-	if first := plan.Oldest(all...); first != nil {
+	if first := input.Oldest(all...); first != nil {
 		of = client.ObjectKeyFromObject(first)
 	}
 	return o.hostedControlPlane(ctx, namespace, of)
@@ -132,7 +134,7 @@ func (o *Observer) sharing(ctx context.Context, namespace string, beside types.N
 
 // Withdrawn are those of some namespaces whose owners admit an Infra no more; of the others it is heard when they change. Of a cluster
 // without HyperShift's kinds, or before they are seen, nobody can tell.
-func (o *Observer) Withdrawn(ctx context.Context, in plan.Input, namespaces []string) ([]string, error) {
+func (o *Observer) Withdrawn(ctx context.Context, in input.Input, namespaces []string) ([]string, error) {
 	if !o.Kinds.Served(&hyperv1.HostedCluster{}) || !o.Kinds.Served(&hyperv1.HostedControlPlane{}) {
 		return nil, nil
 	}
@@ -143,14 +145,14 @@ func (o *Observer) Withdrawn(ctx context.Context, in plan.Input, namespaces []st
 		if err != nil {
 			return nil, err
 		}
-		if plan.Withdrawn(in, other) {
+		if permission.Withdrawn(in, other) {
 			all = append(all, name)
 		}
 	}
 	return all, nil
 }
 
-func (o *Observer) otherNamespace(ctx context.Context, name string) (other plan.OtherNamespace, err error) {
+func (o *Observer) otherNamespace(ctx context.Context, name string) (other permission.OtherNamespace, err error) {
 	if other.Namespace, err = get[corev1.Namespace](ctx, o, types.NamespacedName{Name: name}); err != nil {
 		return other, err
 	}
@@ -159,20 +161,20 @@ func (o *Observer) otherNamespace(ctx context.Context, name string) (other plan.
 		return other, err
 	}
 	other.HostedControlPlane = &all.Items[0]
-	key, named := plan.ClusterOf(other.HostedControlPlane)
+	key, named := input.ClusterOf(other.HostedControlPlane)
 	if named && len(all.Items) == 1 { // HyperShift has clusters a/b-c and a-b/c in one namespace: whose it is, nobody can tell
 		other.HostedCluster, err = get[hyperv1.HostedCluster](ctx, o, key)
 	}
 	return other, err
 }
 
-// hostedControlPlane of a namespace, as plan.HostedControlPlaneOf has it.
+// hostedControlPlane of a namespace, as input.HostedControlPlaneOf has it.
 func (o *Observer) hostedControlPlane(ctx context.Context, namespace string, of types.NamespacedName) (*hyperv1.HostedControlPlane, error) {
 	all, err := list[hyperv1.HostedControlPlaneList](ctx, o, namespace)
 	if err != nil || all == nil {
 		return nil, err
 	}
-	return plan.HostedControlPlaneOf(of, all.Items), nil
+	return input.HostedControlPlaneOf(of, all.Items), nil
 }
 
 func (o *Observer) surroundings(ctx context.Context, seen *Infra) (err error) {
@@ -188,7 +190,7 @@ func (o *Observer) surroundings(ctx context.Context, seen *Infra) (err error) {
 	return err
 }
 
-func (o *Observer) children(ctx context.Context, infra *v1alpha1.Infra, more ...client.GetOption) (c plan.Children, err error) {
+func (o *Observer) children(ctx context.Context, infra *v1alpha1.Infra, more ...client.GetOption) (c input.Children, err error) {
 	at := func(name string) types.NamespacedName {
 		return types.NamespacedName{Namespace: infra.Namespace, Name: name}
 	}
@@ -205,7 +207,7 @@ func (o *Observer) children(ctx context.Context, infra *v1alpha1.Infra, more ...
 // controlPlane reads the control plane's namespace, if it may.
 func (o *Observer) controlPlane(ctx context.Context, seen *Infra) error {
 	namespace := seen.ControlPlaneNamespace()
-	if namespace == "" || len(plan.Permitted(seen.Input)) > 0 {
+	if namespace == "" || len(permission.Check(seen.Input)) > 0 {
 		return nil
 	}
 	o.Listeners.Hear(client.ObjectKeyFromObject(seen.Input.Infra), namespace)

@@ -14,7 +14,8 @@ import (
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/permission"
 )
 
 // The cache's indexes by which neighbours are found: without them every Infra would be compared with every other.
@@ -37,13 +38,13 @@ func Layer2(o client.Object) []string {
 
 // AttachedNAD is the NetworkAttachmentDefinition that an Infra's workers use.
 func AttachedNAD(o client.Object) []string {
-	return []string{plan.Refs(o.(*v1alpha1.Infra)).NAD.String()}
+	return []string{input.Refs(o.(*v1alpha1.Infra)).NAD.String()}
 }
 
 // ControlPlanes are the namespaces of the control plane that an Infra refers to: as written, and where HyperShift puts that of its
 // HostedCluster.
 func ControlPlanes(o client.Object) (all []string) {
-	refs := plan.Refs(o.(*v1alpha1.Infra))
+	refs := input.Refs(o.(*v1alpha1.Infra))
 	if refs.ControlPlaneNamespace != "" {
 		all = append(all, refs.ControlPlaneNamespace)
 	}
@@ -89,19 +90,19 @@ func (o *Observer) neighbours(ctx context.Context, seen *Infra) error {
 }
 
 // onOwnNetwork reads what a neighbour refers to where that, and no annotation, may put it on its network.
-func (o *Observer) onOwnNetwork(ctx context.Context, n plan.Neighbour) (bool, error) {
-	refs := plan.Refs(n.Infra)
+func (o *Observer) onOwnNetwork(ctx context.Context, n input.Neighbour) (bool, error) {
+	refs := input.Refs(n.Infra)
 	if n.NAD.Namespace != cmp.Or(refs.ControlPlaneNamespace, endpoint.ControlPlaneNamespaceOf(refs.HostedCluster)) {
 		return false, nil
 	}
-	theirs := Infra{Input: plan.Input{Infra: n.Infra}}
+	theirs := Infra{Input: input.Input{Infra: n.Infra}}
 	if err := o.references(ctx, &theirs); err != nil {
 		return false, err
 	}
 	of, _ := theirs.HostedClusterKey()
 	var err error
 	theirs.HostedControlPlane, err = o.hostedControlPlane(ctx, n.NAD.Namespace, of)
-	return theirs.OnOwnNetwork(), err
+	return permission.OnOwnNetwork(theirs.Input), err
 }
 
 // leadingTo finds the NetworkAttachmentDefinitions that lead to the layer 2 of one, itself among them. They, the Infras that use
@@ -118,8 +119,8 @@ func (o *Observer) leadingTo(ctx context.Context, n *nad.NetworkAttachmentDefini
 }
 
 // attachedTo finds the Infras whose workers use any of some networks, in the order of their names.
-func (o *Observer) attachedTo(ctx context.Context, nads []nad.NetworkAttachmentDefinition) ([]plan.Neighbour, error) {
-	var all []plan.Neighbour
+func (o *Observer) attachedTo(ctx context.Context, nads []nad.NetworkAttachmentDefinition) ([]input.Neighbour, error) {
+	var all []input.Neighbour
 	for i := range nads {
 		key := client.ObjectKeyFromObject(&nads[i])
 		infras := &v1alpha1.InfraList{}
@@ -127,10 +128,10 @@ func (o *Observer) attachedTo(ctx context.Context, nads []nad.NetworkAttachmentD
 			return nil, fmt.Errorf("listing the Infras of NetworkAttachmentDefinition %s: %w", key, err)
 		}
 		for j := range infras.Items {
-			all = append(all, plan.Neighbour{Infra: &infras.Items[j], NAD: &nads[i]})
+			all = append(all, input.Neighbour{Infra: &infras.Items[j], NAD: &nads[i]})
 		}
 	}
-	slices.SortFunc(all, func(a, b plan.Neighbour) int {
+	slices.SortFunc(all, func(a, b input.Neighbour) int {
 		return slices.Compare([]string{a.Infra.Namespace, a.Infra.Name}, []string{b.Infra.Namespace, b.Infra.Name})
 	})
 	return all, nil
@@ -138,7 +139,7 @@ func (o *Observer) attachedTo(ctx context.Context, nads []nad.NetworkAttachmentD
 
 // OnSameLayer2 names the other Infras that a change of one may concern.
 func (o *Observer) OnSameLayer2(ctx context.Context, infra *v1alpha1.Infra) ([]types.NamespacedName, error) {
-	ours, err := get[nad.NetworkAttachmentDefinition](ctx, o, plan.Refs(infra).NAD)
+	ours, err := get[nad.NetworkAttachmentDefinition](ctx, o, input.Refs(infra).NAD)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/permission"
 )
 
 func TestANeighbourOfAControlPlanesNamespaceIsOnItsOwnNetwork(t *testing.T) {
@@ -37,7 +38,7 @@ func TestANeighbourOfAControlPlanesNamespaceIsOnItsOwnNetwork(t *testing.T) {
 			infra.Namespace, infra.Name = c.namespace, "x"
 			infra.Spec.HostedClusterRef = &v1alpha1.HostedClusterReference{Name: "c1", Namespace: "clusters"}
 			infra.Spec.NetworkConfig.NetworkAttachmentDefinition, infra.Spec.NetworkConfig.NetworkAttachmentNamespace = "vlan100", v1alpha1.ObjectName(c.at)
-			g.Expect(s.onOwnNetwork(t.Context(), plan.Neighbour{Infra: infra, NAD: vlan})).To(Equal(c.want))
+			g.Expect(s.onOwnNetwork(t.Context(), input.Neighbour{Infra: infra, NAD: vlan})).To(Equal(c.want))
 		})
 	}
 }
@@ -80,8 +81,8 @@ func TestOfTwoControlPlanesInOneNamespaceOursIsRead(t *testing.T) {
 			if c.lent || c.written != "" {
 				g.Expect(seen.HostedControlPlane.Annotations).To(ContainElement(c.reads))
 			}
-			g.Expect(len(plan.Permitted(seen.Input)) == 0).To(Equal(c.lent))
-			g.Expect(s.onOwnNetwork(t.Context(), plan.Neighbour{Infra: infra, NAD: vlan})).To(Equal(c.lent))
+			g.Expect(len(permission.Check(seen.Input)) == 0).To(Equal(c.lent))
+			g.Expect(s.onOwnNetwork(t.Context(), input.Neighbour{Infra: infra, NAD: vlan})).To(Equal(c.lent))
 		})
 	}
 }

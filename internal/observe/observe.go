@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/internal/guest"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // Observer reads for the manager.
@@ -24,7 +24,7 @@ type Observer struct {
 	// Live asks the API server itself.
 	Live client.Reader
 	// Settings are handed on to every plan; networks that they leave out are read.
-	Settings plan.Settings
+	Settings input.Settings
 	// Kinds that a cluster may lack.
 	Kinds *Kinds
 	// Listeners to control-plane namespaces.

@@ -25,7 +25,7 @@ import (
 	"github.com/cldmnky/oooi/internal/guest"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // stage is a cluster in which Infra tenant/c1 names HostedCluster clusters/c1, and what was read of it.
@@ -144,7 +144,7 @@ func TestWhoWithdrawsIsHeardOf(t *testing.T) {
 	infra := &v1alpha1.Infra{}
 	infra.Namespace, infra.Name = "tenant", "c1"
 	withdrawn := func() []string {
-		all, err := s.Withdrawn(t.Context(), plan.Input{Infra: infra}, []string{"lender", "gone"})
+		all, err := s.Withdrawn(t.Context(), input.Input{Infra: infra}, []string{"lender", "gone"})
 		g.Expect(err).NotTo(HaveOccurred())
 		return all
 	}

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/cldmnky/oooi/internal/kubelet"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/plan"
 )
 
 // Pod is one that is not Ready, with what may keep it from being.
@@ -40,7 +40,9 @@ func (o *Observer) unready(ctx context.Context, child types.NamespacedName, comp
 	if err := o.Reader.List(ctx, all, client.InNamespace(child.Namespace), client.MatchingLabels{names.LabelApp: component, names.LabelInstance: child.Name}); err != nil {
 		return nil, fmt.Errorf("listing the pods of %s: %w", child, err)
 	}
-	waiting := slices.DeleteFunc(all.Items, func(p corev1.Pod) bool { return plan.PodCondition(&p, corev1.PodReady).Status == corev1.ConditionTrue })
+	waiting := slices.DeleteFunc(all.Items, func(p corev1.Pod) bool {
+		return kubelet.PodCondition(&p, corev1.PodReady).Status == corev1.ConditionTrue
+	})
 	if len(waiting) == 0 {
 		return nil, nil
 	}

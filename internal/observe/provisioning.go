@@ -9,7 +9,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/nad"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/provision"
 )
 
 // IndexCluster finds NodePools by the HostedCluster that they name.
@@ -20,7 +20,7 @@ func ClusterOf(o client.Object) []string { return []string{o.(*hyperv1.NodePool)
 
 // Provisioning is one HostedCluster as it is, and what may be made from it.
 type Provisioning struct {
-	plan.Provisioning
+	provision.Input
 	// Pause says why nothing is to be written; empty when it may.
 	Pause Pause
 }
@@ -53,7 +53,7 @@ func (o *Observer) Provisioning(ctx context.Context, key types.NamespacedName) (
 }
 
 func (o *Observer) vlanOf(ctx context.Context, seen *Provisioning) (err error) {
-	if seen.Lent = o.Settings.NADSourceNamespaces; !plan.AwaitsSubnet(seen.HostedCluster) {
+	if seen.Lent = o.Settings.NADSourceNamespaces; !provision.AwaitsSubnet(seen.HostedCluster) {
 		return nil
 	}
 	if seen.NAD, err = get[nad.NetworkAttachmentDefinition](ctx, o, seen.Attachment()); err != nil {

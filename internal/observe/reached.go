@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/workload"
 )
 
 // IndexLeading finds Services by Leading.
@@ -21,7 +21,7 @@ const IndexLeading = "leading"
 // Leading are the addresses and the node ports that lead to a Service.
 func Leading(o client.Object) (all []string) {
 	s := o.(*corev1.Service)
-	for _, a := range plan.AddressesOf(s) {
+	for _, a := range workload.AddressesOf(s) {
 		all = append(all, a.String())
 	}
 	for _, p := range s.Spec.Ports {
@@ -35,13 +35,13 @@ func Leading(o client.Object) (all []string) {
 // Reaches says whether what a child dials may be a Service.
 func (r References) Reaches(s *corev1.Service) bool {
 	key := client.ObjectKeyFromObject(s)
-	return key == plan.APIService || slices.Contains(r.Services, key) ||
-		slices.ContainsFunc(r.Addresses, func(a netip.AddrPort) bool { return len(plan.LedTo(s, a)) > 0 })
+	return key == workload.APIService || slices.Contains(r.Services, key) ||
+		slices.ContainsFunc(r.Addresses, func(a netip.AddrPort) bool { return len(workload.LedTo(s, a)) > 0 })
 }
 
 // reached are the Services that a child's pods may come to, and their EndpointSlices.
 func (o *Observer) reached(ctx context.Context, named References) (services []corev1.Service, endpoints []discoveryv1.EndpointSlice, err error) {
-	for _, key := range append([]types.NamespacedName{plan.APIService}, named.Services...) {
+	for _, key := range append([]types.NamespacedName{workload.APIService}, named.Services...) {
 		s, err := get[corev1.Service](ctx, o, key)
 		if err != nil {
 			return nil, nil, err

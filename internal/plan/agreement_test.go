@@ -11,6 +11,8 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/permission"
 	"github.com/cldmnky/oooi/internal/render"
 )
 
@@ -75,7 +77,7 @@ func TestARangeThatIsWidenedLeavesOutWhatANeighbourLeases(t *testing.T) {
 }
 
 // admitted is a stranger whom the network's owner admits.
-func admitted(of plan.Input, created int64) plan.Neighbour {
+func admitted(of input.Input, created int64) input.Neighbour {
 	n := stranger(of)
 	n.NAD = n.NAD.DeepCopy()
 	n.NAD.Annotations = map[string]string{names.AnnotationAllowedNamespaces: n.Infra.Namespace}
@@ -86,25 +88,25 @@ func admitted(of plan.Input, created int64) plan.Neighbour {
 // What is answered for *.apps, and what is leased, stays with who does so, whatever a neighbour writes that leases nothing.
 func TestANeighbourTakesNeitherAppsNorLeasesFromWhoServes(t *testing.T) {
 	const first, last, external = "192.168.100.1", "192.168.100.254", "192.168.100.201"
-	ways := map[string]func(n *plan.Neighbour){
-		"is there":                       func(*plan.Neighbour) {},
-		"a DNSServer at the external IP": func(n *plan.Neighbour) { n.Children.DNS = dnsAt(external) },
-		"a ProxyServer there":            func(n *plan.Neighbour) { n.Children.Proxy = proxyAt(external) },
-		"a DNSServer that answers it": func(n *plan.Neighbour) {
+	ways := map[string]func(n *input.Neighbour){
+		"is there":                       func(*input.Neighbour) {},
+		"a DNSServer at the external IP": func(n *input.Neighbour) { n.Children.DNS = dnsAt(external) },
+		"a ProxyServer there":            func(n *input.Neighbour) { n.Children.Proxy = proxyAt(external) },
+		"a DNSServer that answers it": func(n *input.Neighbour) {
 			n.Infra.Spec.AppsIngress = &v1alpha1.AppsIngress{Enabled: true}
 			n.Children.DNS = dnsAt("192.168.100.9", v1alpha1.DNSEntry{Hostname: "*.apps.c9.example.com", IP: external})
 		},
-		"a serverIP": func(n *plan.Neighbour) { serverIPs(n, "", "", external) },
-		"a status":   func(n *plan.Neighbour) { claims(n, first, "192.168.100.2", external) },
-		"what it was given": func(n *plan.Neighbour) {
+		"a serverIP": func(n *input.Neighbour) { serverIPs(n, "", "", external) },
+		"a status":   func(n *input.Neighbour) { claims(n, first, "192.168.100.2", external) },
+		"what it was given": func(n *input.Neighbour) {
 			remembers(t, n, map[string]string{"dhcp": first, "proxy": external}, first, last)
 		},
-		"a range": func(n *plan.Neighbour) {
+		"a range": func(n *input.Neighbour) {
 			n.Infra.Spec.InfraComponents.DHCP.RangeStart, n.Infra.Spec.InfraComponents.DHCP.RangeEnd = first, last
 		},
-		"a pool for *.apps":        func(n *plan.Neighbour) { n.Infra.Spec.AppsIngress = poolOf("192.168.100.0/24") },
+		"a pool for *.apps":        func(n *input.Neighbour) { n.Infra.Spec.AppsIngress = poolOf("192.168.100.0/24") },
 		"a status of all literals": allLiterals,
-		"a DNSServer that answers all": func(n *plan.Neighbour) {
+		"a DNSServer that answers all": func(n *input.Neighbour) {
 			n.Infra.Spec.AppsIngress, n.Children.DNS = &v1alpha1.AppsIngress{Enabled: true}, dnsAt("192.168.100.9", everyAddress()...)
 		},
 	}
@@ -116,7 +118,7 @@ func TestANeighbourTakesNeitherAppsNorLeasesFromWhoServes(t *testing.T) {
 			t.Run(age+"/"+way, func(t *testing.T) {
 				n, in, g := admitted(victim, created), victim, NewWithT(t)
 				attack(&n)
-				in.Neighbours = []plan.Neighbour{n}
+				in.Neighbours = []input.Neighbour{n}
 				p := plan.Infra(in)
 				g.Expect(p.Held).To(BeFalse(), "%v", p.Findings)
 				g.Expect(p.Apps).To(Equal(alone.Apps))
@@ -131,7 +133,7 @@ func TestANeighbourTakesNeitherAppsNorLeasesFromWhoServes(t *testing.T) {
 }
 
 // excluded is how many addresses are never leased.
-func excluded(c plan.Children) (count int) {
+func excluded(c input.Children) (count int) {
 	for _, r := range c.DHCP.Spec.ExcludeRanges {
 		for at := netip.MustParseAddr(string(r.Start)); !netip.MustParseAddr(string(r.End)).Less(at); at = at.Next() {
 			count++
@@ -141,7 +143,7 @@ func excluded(c plan.Children) (count int) {
 }
 
 // allLiterals claims that every address of the network is a control plane's.
-func allLiterals(n *plan.Neighbour) {
+func allLiterals(n *input.Neighbour) {
 	e := v1alpha1.EndpointStatus{Name: "api"}
 	for i := range 254 {
 		e.Hostnames = append(e.Hostnames, fmt.Sprintf("192.168.100.%d", i+1))
@@ -164,7 +166,7 @@ func TestARangeThatAnOlderOneWritesIsLeftToIt(t *testing.T) {
 	theirs := &n.Infra.Spec.InfraComponents.DHCP
 	theirs.RangeStart, theirs.RangeEnd, theirs.UnknownClients = "192.168.100.100", "192.168.100.150", v1alpha1.UnknownClientsIgnore
 	in.Infra.Spec.InfraComponents.DHCP.UnknownClients = v1alpha1.UnknownClientsIgnore
-	in.Neighbours = []plan.Neighbour{n}
+	in.Neighbours = []input.Neighbour{n}
 	p := plan.Infra(in)
 	g.Expect(p.Held).To(BeFalse(), "%v", p.Findings)
 	g.Expect(children(t, p).DHCP.Spec.ExcludeRanges).To(ContainElement(v1alpha1.AddressRange{Start: "192.168.100.100", End: "192.168.100.150"}))
@@ -177,8 +179,8 @@ func TestAnAddressThatANeighbourAnswersForAppsIsRefused(t *testing.T) {
 		t.Run(age, func(t *testing.T) {
 			g, n := NewWithT(t), admitted(victim, created)
 			serverIPs(&n, "", "", "192.168.100.201")
-			theirs := plan.Input{Settings: victim.Settings, Infra: n.Infra, NAD: n.NAD}
-			theirs.Neighbours = []plan.Neighbour{{Infra: victim.Infra, NAD: victim.NAD, Children: victim.Children}}
+			theirs := input.Input{Settings: victim.Settings, Infra: n.Infra, NAD: n.NAD}
+			theirs.Neighbours = []input.Neighbour{{Infra: victim.Infra, NAD: victim.NAD, Children: victim.Children}}
 			g.Expect(plan.Infra(theirs).Findings).To(ContainElement(And(HaveField("Reason", "AddressInUse"), HaveField("Message", ContainSubstring("192.168.100.201 is taken by another Infra")))))
 		})
 	}
@@ -190,8 +192,8 @@ func TestARefusalSaysNothingOfAForeignControlPlane(t *testing.T) {
 	in := load(t, "testdata/seed-form/in.yaml").Inputs(settings())[0]
 	in.Infra.Namespace = "tenant"
 	g.Expect(in.HostedControlPlane).NotTo(BeNil())
-	there := plan.Permitted(in)
+	there := permission.Check(in)
 	in.HostedControlPlane, in.HostedCluster = nil, nil
-	g.Expect(there).To(Equal(plan.Permitted(in)))
+	g.Expect(there).To(Equal(permission.Check(in)))
 	g.Expect(there).To(ConsistOf(HaveField("Message", And(ContainSubstring("namespace clusters-"), Not(ContainSubstring("hostedcluster "))))))
 }

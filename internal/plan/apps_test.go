@@ -19,6 +19,8 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/apps"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/testkit/golden"
 )
 
@@ -29,8 +31,8 @@ type appsCase struct {
 	Infra, HostedCluster json.RawMessage
 	// Before was seen, with AppsIngressBefore where that was another, when the children were written; nil: they are new.
 	AppsIngressBefore *v1alpha1.AppsIngress
-	Before            *plan.Guest
-	Guest             *plan.Guest
+	Before            *input.Guest
+	Guest             *input.Guest
 	// ProxyGone: somebody has deleted the ProxyServer since.
 	ProxyGone bool
 }
@@ -50,7 +52,7 @@ func TestAppsBecome(t *testing.T) {
 	})
 }
 
-func (c appsCase) input(t *testing.T) plan.Input {
+func (c appsCase) input(t *testing.T) input.Input {
 	t.Helper()
 	in := load(t, "testdata/loadbalancer-with-hostname/in.yaml").Inputs(settings())[0]
 	in.HostedCluster.Status.KubeConfig = &corev1.LocalObjectReference{Name: "c1-admin-kubeconfig"}
@@ -84,9 +86,9 @@ func merge[T v1alpha1.Infra | hyperv1.HostedCluster](t *testing.T, into *T, patc
 }
 
 // children are what a plan made, as they are read back: the proxy has its Service.
-func children(t *testing.T, p plan.InfraPlan) plan.Children {
+func children(t *testing.T, p plan.InfraPlan) input.Children {
 	t.Helper()
-	var c plan.Children
+	var c input.Children
 	for _, o := range p.Objects {
 		text := []byte(golden.YAML(t, o))
 		var err error
@@ -183,7 +185,7 @@ func TestNeighboursLeaveAppsAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
-			apps := appsCase{Guest: &plan.Guest{}}
+			apps := appsCase{Guest: &input.Guest{}}
 			ours := apps.input(t)
 			ours.Infra.Spec.AppsIngress = nil
 			ours.Infra.CreationTimestamp = metav1.Unix(10, 0)
@@ -199,7 +201,7 @@ func TestNeighboursLeaveAppsAlone(t *testing.T) {
 				{Hostname: "*.apps.c2.example.com", IP: "192.168.100.220"},
 				{Hostname: "api.c2.example.com", IP: "192.168.100.230"}, {Hostname: "*.web.c2.example.com", IP: "192.168.100.230"}, // a proxy's, whose ProxyServer is gone
 			}
-			ours.Neighbours = []plan.Neighbour{{Infra: theirs, NAD: ours.NAD, Children: plan.Children{DNS: &v1alpha1.DNSServer{Spec: v1alpha1.DNSServerSpec{StaticEntries: entries}}}}}
+			ours.Neighbours = []input.Neighbour{{Infra: theirs, NAD: ours.NAD, Children: input.Children{DNS: &v1alpha1.DNSServer{Spec: v1alpha1.DNSServerSpec{StaticEntries: entries}}}}}
 			made := children(t, plan.Infra(ours))
 			g.Expect(made.DHCP.Spec.ExcludeRanges).To(gomega.ConsistOf(c.want))
 		})
@@ -215,14 +217,14 @@ func TestAnExternalIPThatANeighbourLeasesIsNotFollowed(t *testing.T) {
 			g := gomega.NewWithT(t)
 			theirs := appsCase{}.input(t)
 			pool := v1alpha1.DHCPLeaseConfig{RangeStart: "192.168.100.128", RangeEnd: "192.168.100.250"}
-			leasing := plan.Neighbour{Infra: theirs.Infra, NAD: theirs.NAD, Children: plan.Children{DHCP: &v1alpha1.DHCPServer{Spec: v1alpha1.DHCPServerSpec{LeaseConfig: pool}}}}
+			leasing := input.Neighbour{Infra: theirs.Infra, NAD: theirs.NAD, Children: input.Children{DHCP: &v1alpha1.DHCPServer{Spec: v1alpha1.DHCPServerSpec{LeaseConfig: pool}}}}
 			leasing.Infra.Name, leasing.Infra.CreationTimestamp, leasing.Infra.Status = "c2", metav1.Unix(c.theirs, 0), v1alpha1.InfraStatus{}
-			ours := appsCase{Guest: &plan.Guest{Service: &corev1.Service{}}}.input(t)
+			ours := appsCase{Guest: &input.Guest{Service: &corev1.Service{}}}.input(t)
 			ours.Guest.Service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.168.100.200"}}
 			ours.Infra.Spec.AppsIngress.MetalLB = &v1alpha1.AppsMetalLB{LoadBalancerClass: "metallb.io/metallb"}
 			ours.Infra.CreationTimestamp = metav1.Unix(10, 0)
 			ours.Infra.Spec.InfraComponents.DHCP.Enabled = new(bool)
-			ours.Neighbours = []plan.Neighbour{leasing}
+			ours.Neighbours = []input.Neighbour{leasing}
 			p := plan.Infra(ours)
 			g.Expect(p.Held).To(gomega.BeFalse(), "%v", p.Findings)
 			g.Expect(len(p.Apps.Addresses) > 0).To(gomega.Equal(c.followed), "%v", p.Findings)
@@ -232,19 +234,19 @@ func TestAnExternalIPThatANeighbourLeasesIsNotFollowed(t *testing.T) {
 
 func TestNobodyLooksIntoAHostedClusterThat(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*plan.Input)
+		change func(*input.Input)
 		looked bool
 	}{
-		"is published": {func(*plan.Input) {}, true},
-		"is published by an Infra that is let go": {func(in *plan.Input) { in.Infra.DeletionTimestamp = &metav1.Time{} }, false},
-		"is not": {func(in *plan.Input) { in.Infra.Spec.AppsIngress.Enabled = false }, false},
-		"was, and has something of ours": {func(in *plan.Input) {
+		"is published": {func(*input.Input) {}, true},
+		"is published by an Infra that is let go": {func(in *input.Input) { in.Infra.DeletionTimestamp = &metav1.Time{} }, false},
+		"is not": {func(in *input.Input) { in.Infra.Spec.AppsIngress.Enabled = false }, false},
+		"was, and has something of ours": {func(in *input.Input) {
 			in.Infra.Spec.AppsIngress, in.Infra.Status.AppsIngress = nil, &v1alpha1.AppsIngressStatus{Phase: v1alpha1.AppsReady}
 		}, true},
-		"names no kubeconfig": {func(in *plan.Input) { in.HostedCluster.Status.KubeConfig = nil }, false},
-		"goes":                {func(in *plan.Input) { in.HostedCluster.DeletionTimestamp = &metav1.Time{} }, false},
-		"is gone":             {func(in *plan.Input) { in.HostedCluster = nil }, false},
-		"we may not refer to": {func(in *plan.Input) {
+		"names no kubeconfig": {func(in *input.Input) { in.HostedCluster.Status.KubeConfig = nil }, false},
+		"goes":                {func(in *input.Input) { in.HostedCluster.DeletionTimestamp = &metav1.Time{} }, false},
+		"is gone":             {func(in *input.Input) { in.HostedCluster = nil }, false},
+		"we may not refer to": {func(in *input.Input) {
 			in.Infra.Namespace = "elsewhere"
 			in.Infra.Spec.HostedClusterRef.Namespace = "clusters"
 		}, false},
@@ -252,10 +254,10 @@ func TestNobodyLooksIntoAHostedClusterThat(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g, in := gomega.NewWithT(t), appsCase{}.input(t)
 			c.change(&in)
-			access, looked := in.GuestAccess()
+			access, looked := apps.AccessTo(in)
 			g.Expect(looked).To(gomega.Equal(c.looked))
 			if looked {
-				g.Expect(access).To(gomega.Equal(plan.GuestAccess{
+				g.Expect(access).To(gomega.Equal(apps.Access{
 					Secret: types.NamespacedName{Namespace: "clusters", Name: "c1-admin-kubeconfig"}, Server: "https://kube-apiserver.clusters-c1.svc:6443",
 					Service: types.NamespacedName{Namespace: "openshift-ingress", Name: "c1-apps"},
 				}))
@@ -267,7 +269,7 @@ func TestNobodyLooksIntoAHostedClusterThat(t *testing.T) {
 func TestTheServiceOfAppsIsNamedAfterItsCluster(t *testing.T) {
 	in := appsCase{}.input(t)
 	in.HostedCluster.Name = "c1.prod"
-	service, _ := in.GuestService()
+	service, _ := apps.ServiceIn(in)
 	gomega.NewWithT(t).Expect(service.Name).To(gomega.Equal("c1-prod-apps"))
 }
 
@@ -282,7 +284,7 @@ func TestTheModeIsLookedForWhereTheInfraDecidesNone(t *testing.T) {
 		"of MetalLB":         {v1alpha1.AppsIngress{MetalLB: &v1alpha1.AppsMetalLB{}}, v1alpha1.AppsLoadBalancer},
 	} {
 		t.Run(name, func(t *testing.T) {
-			access, looked := appsCase{AppsIngress: c.written}.input(t).GuestAccess()
+			access, looked := apps.AccessTo(appsCase{AppsIngress: c.written}.input(t))
 			g := gomega.NewWithT(t)
 			g.Expect(looked).To(gomega.BeTrue())
 			g.Expect(access.Mode).To(gomega.Equal(c.want))

@@ -13,13 +13,18 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/plan/apps"
+	"github.com/cldmnky/oooi/internal/plan/check"
+	"github.com/cldmnky/oooi/internal/plan/desired"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // crowd are Infras on one VLAN, the oldest first: that one leases, all others have a DNS and a proxy, whose addresses, as
 // written, touch nobody's.
-func crowd(size int) (all []Neighbour) {
+func crowd(size int) (all []input.Neighbour) {
 	vlan := &nad.NetworkAttachmentDefinition{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "vlan100"}}
 	vlan.Spec.Config = `{"cniVersion":"0.3.1","type":"bridge","bridge":"br1","vlan":100}`
 	next := netip.MustParseAddr("10.0.2.0")
@@ -29,45 +34,52 @@ func crowd(size int) (all []Neighbour) {
 		if i > 0 {
 			c := &infra.Spec.InfraComponents
 			c.DHCP.Enabled = ptr.To(false)
-			c.DNS.ServerIP, next = ip(next), next.Next().Next()
-			c.Proxy.ServerIP, next = ip(next), next.Next().Next()
+			c.DNS.ServerIP, next = desired.IP(next), next.Next().Next()
+			c.Proxy.ServerIP, next = desired.IP(next), next.Next().Next()
 		}
-		all = append(all, Neighbour{Infra: infra, NAD: vlan})
+		all = append(all, input.Neighbour{Infra: infra, NAD: vlan})
 	}
 	return all
 }
 
 // settle plans each in its turn, as the operator does, and says who was refused.
-func settle(all []Neighbour) (refused []string) {
+func settle(all []input.Neighbour) (refused []string) {
 	for round := range 2 { // the oldest hears of the others afterwards
 		for i := range all {
-			v := viewOf(among(all, i))
-			if len(v.assigned.Findings) > 0 || len(v.limits()) > 0 {
+			v := stages(among(all, i))
+			if len(v.Assigned.Findings) > 0 || len(tooMany(v)) > 0 {
 				if round == 1 {
 					refused = append(refused, all[i].Infra.Name)
 				}
 				continue
 			}
-			all[i].Children = v.become()
+			all[i].Children = become(v)
 		}
 	}
 	return refused
 }
 
+// tooMany is what is said of exclusions.
+func tooMany(v apps.Published) []finding.Finding {
+	return slices.DeleteFunc(check.All(v), func(f finding.Finding) bool { return f.Reason != "TooManyExclusions" })
+}
+
 // among is one of them, who is told of all others.
-func among(all []Neighbour, i int) Input {
-	return Input{Infra: all[i].Infra, NAD: all[i].NAD, Children: all[i].Children, Neighbours: slices.Concat(all[:i], all[i+1:])}
+func among(all []input.Neighbour, i int) input.Input {
+	return input.Input{Infra: all[i].Infra, NAD: all[i].NAD, Children: all[i].Children, Neighbours: slices.Concat(all[:i], all[i+1:])}
 }
 
 // become is what the children would say of addresses.
-func (v *view) become() (c Children) {
+func become(v apps.Published) (c input.Children) {
 	c.DNS, c.Proxy = &v1alpha1.DNSServer{}, &v1alpha1.ProxyServer{}
-	c.DNS.Spec.NetworkConfig.ServerIP, c.Proxy.Spec.NetworkConfig.ServerIP = ip(v.address(ipam.DNS)), ip(v.address(ipam.Proxy))
-	if v.assigned.Pool.IsValid() {
+	c.DNS.Spec.NetworkConfig.ServerIP, c.Proxy.Spec.NetworkConfig.ServerIP = desired.IP(v.Address(ipam.DNS)), desired.IP(v.Address(ipam.Proxy))
+	if v.Assigned.Pool.IsValid() {
 		c.DHCP = &v1alpha1.DHCPServer{}
-		c.DHCP.Spec.NetworkConfig.ServerIP = ipv4(v.address(ipam.DHCP))
-		c.DHCP.Spec.LeaseConfig.RangeStart, c.DHCP.Spec.LeaseConfig.RangeEnd = ipv4(v.assigned.Pool.First), ipv4(v.assigned.Pool.Last)
-		c.DHCP.Spec.ExcludeRanges = v.excludeRanges()
+		c.DHCP.Spec.NetworkConfig.ServerIP = desired.IPv4(v.Address(ipam.DHCP))
+		c.DHCP.Spec.LeaseConfig.RangeStart, c.DHCP.Spec.LeaseConfig.RangeEnd = desired.IPv4(v.Assigned.Pool.First), desired.IPv4(v.Assigned.Pool.Last)
+		for _, r := range v.Assigned.Excluded {
+			c.DHCP.Spec.ExcludeRanges = append(c.DHCP.Spec.ExcludeRanges, v1alpha1.AddressRange{Start: desired.IPv4(r.First), End: desired.IPv4(r.Last)})
+		}
 	}
 	return c
 }
@@ -87,15 +99,15 @@ func TestAnInfrasPlanGrowsAsItsNeighboursDo(t *testing.T) {
 }
 
 // served are a crowd each of which has its children.
-func served(size int) []Neighbour {
+func served(size int) []input.Neighbour {
 	all := crowd(size)
 	for i := range all {
-		all[i].Children = viewOf(among(all[i:i+1], 0)).become()
+		all[i].Children = become(stages(among(all[i:i+1], 0)))
 	}
 	return all
 }
 
-func allocated(in Input) uint64 {
+func allocated(in input.Input) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	Infra(in)
@@ -117,6 +129,9 @@ func BenchmarkInfrasOfOneVLAN(b *testing.B) {
 	}
 }
 
+// mostExclusions is what the schema of a DHCPServer takes.
+const mostExclusions = 256
+
 func TestACrowdStopsItsNewcomersNotItsOldest(t *testing.T) {
 	g := NewWithT(t)
 	oldest, newcomer := crowd(2)[0], crowd(2)[1]
@@ -124,13 +139,13 @@ func TestACrowdStopsItsNewcomersNotItsOldest(t *testing.T) {
 	spec := &oldest.Children.DHCP.Spec
 	spec.LeaseConfig.RangeStart, spec.LeaseConfig.RangeEnd = "10.0.0.8", "10.0.255.254"
 	for at := netip.MustParseAddr("10.0.9.0"); len(spec.ExcludeRanges) < mostExclusions-1; at = at.Next().Next() {
-		spec.ExcludeRanges = append(spec.ExcludeRanges, v1alpha1.AddressRange{Start: ipv4(at), End: ipv4(at)})
+		spec.ExcludeRanges = append(spec.ExcludeRanges, v1alpha1.AddressRange{Start: desired.IPv4(at), End: desired.IPv4(at)})
 	}
-	of := func(n Neighbour, near ...Neighbour) *view {
-		return viewOf(Input{Infra: n.Infra, NAD: n.NAD, Children: n.Children, Neighbours: near})
+	limits := func(n input.Neighbour, others ...input.Neighbour) []finding.Finding {
+		return tooMany(stages(input.Input{Infra: n.Infra, NAD: n.NAD, Children: n.Children, Neighbours: others}))
 	}
-	g.Expect(of(newcomer, oldest).limits()).To(ConsistOf(And(HaveField("Reason", "TooManyExclusions"), HaveField("Message", HavePrefix("another Infra on this VLAN")))))
-	g.Expect(of(oldest, newcomer).limits()).To(BeEmpty(), "an Infra that is refused is no burden")
+	g.Expect(limits(newcomer, oldest)).To(ConsistOf(And(HaveField("Reason", "TooManyExclusions"), HaveField("Message", HavePrefix("another Infra on this VLAN")))))
+	g.Expect(limits(oldest, newcomer)).To(BeEmpty(), "an Infra that is refused is no burden")
 	spec.ExcludeRanges = spec.ExcludeRanges[4:]
-	g.Expect(of(newcomer, oldest).limits()).To(BeEmpty())
+	g.Expect(limits(newcomer, oldest)).To(BeEmpty())
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/workload"
 	"github.com/cldmnky/oooi/internal/render"
 	"github.com/cldmnky/oooi/internal/testkit/golden"
 )
@@ -82,15 +83,15 @@ func annotations(t *testing.T, objects render.Objects) map[string]string {
 	}
 	asked, infra := map[string]string{}, objects.Inputs(settings())[0].Infra
 	for _, o := range objects {
-		var p plan.ChildPlan
+		var p workload.ChildPlan
 		var component string
 		switch s := o.(type) {
 		case *v1alpha1.DHCPServer:
-			component, p = names.DHCP, plan.DHCP(plan.Child[*v1alpha1.DHCPServer]{Settings: settings(), Server: s, Infra: infra, NAD: attached(s.Spec.NetworkConfig.Attachment), Lent: "clusters-c1"})
+			component, p = names.DHCP, workload.DHCP(workload.Child[*v1alpha1.DHCPServer]{Settings: settings(), Server: s, Infra: infra, NAD: attached(s.Spec.NetworkConfig.Attachment), Lent: "clusters-c1"})
 		case *v1alpha1.DNSServer:
-			component, p = names.DNS, plan.DNS(plan.Child[*v1alpha1.DNSServer]{Settings: settings(), Server: s, Infra: infra, NAD: attached(s.Spec.NetworkConfig.Attachment), Lent: "clusters-c1"})
+			component, p = names.DNS, workload.DNS(workload.Child[*v1alpha1.DNSServer]{Settings: settings(), Server: s, Infra: infra, NAD: attached(s.Spec.NetworkConfig.Attachment), Lent: "clusters-c1"})
 		case *v1alpha1.ProxyServer:
-			component, p = names.Proxy, plan.Proxy(plan.Child[*v1alpha1.ProxyServer]{Settings: settings(), Server: s, Infra: infra, NAD: attached(s.Spec.NetworkConfig.Attachment), Lent: "clusters-c1"})
+			component, p = names.Proxy, workload.Proxy(workload.Child[*v1alpha1.ProxyServer]{Settings: settings(), Server: s, Infra: infra, NAD: attached(s.Spec.NetworkConfig.Attachment), Lent: "clusters-c1"})
 		default:
 			continue
 		}

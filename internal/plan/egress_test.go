@@ -14,11 +14,11 @@ import (
 	acnetworking "k8s.io/client-go/applyconfigurations/networking/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/workload"
 )
 
 // waysOut are the egress rules of a plan's NetworkPolicy, a line each.
-func waysOut(t *testing.T, p plan.ChildPlan) (all []string) {
+func waysOut(t *testing.T, p workload.ChildPlan) (all []string) {
 	t.Helper()
 	policy := networkingv1.NetworkPolicy{}
 	for _, o := range p.Objects {

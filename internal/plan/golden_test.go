@@ -14,13 +14,14 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/render"
 	"github.com/cldmnky/oooi/internal/testkit/golden"
 )
 
 // settings of an operator on OpenShift with its usual networks.
-func settings() plan.Settings {
-	return plan.Settings{
+func settings() input.Settings {
+	return input.Settings{
 		Image: "example.com/oooi:1", EnvoyImage: "example.com/envoy:1",
 		NADSourceNamespaces: []string{"default", "openshift-multus"},
 		ExtraEndpointCIDRs:  []netip.Prefix{netip.MustParsePrefix("10.20.0.0/16")},

@@ -11,6 +11,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // An Infra on 192.168.100.0/24 whose API is captured at 203.0.113.10; its changes are YAML over its spec.
@@ -93,7 +94,7 @@ func TestANeighboursLiteralIsNeitherGivenNorLeased(t *testing.T) {
 	}
 }
 
-func changed(t *testing.T, change string) plan.Input {
+func changed(t *testing.T, change string) input.Input {
 	t.Helper()
 	in := load(t, "testdata/captured-and-left-alone/in.yaml").Inputs(settings())[0]
 	in.Infra.Spec.InfraComponents.DHCP.Enabled = nil

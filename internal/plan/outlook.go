@@ -3,6 +3,10 @@ package plan
 import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/plan/check"
+	"github.com/cldmnky/oooi/internal/plan/desired"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/permission"
 )
 
 // Outlook is what an Infra will be, as far as that is known before its control plane is there.
@@ -21,25 +25,25 @@ type Outlook struct {
 }
 
 // OutlookOf an Infra; false where it may not be, or has no network.
-func OutlookOf(in Input) (Outlook, bool) {
-	if len(Permitted(in)) > 0 || len(in.network()) > 0 {
+func OutlookOf(in input.Input) (Outlook, bool) {
+	if len(permission.Check(in)) > 0 || len(check.Subnet(in)) > 0 {
 		return Outlook{}, false
 	}
-	v := viewOf(in)
-	o := Outlook{Dials: v.table.Dials()}
-	if len(v.misnamed()) == 0 {
-		o.Domain = v.domain
+	v := stages(in)
+	o := Outlook{Dials: v.Table.Dials()}
+	if len(check.Misnamed(v)) == 0 {
+		o.Domain = v.Domain()
 	}
-	if len(v.selecting()) == 0 {
-		o.Anywhere = v.placedAnywhere()
+	if len(v.Selecting()) == 0 {
+		o.Anywhere = v.PlacedAnywhere()
 	}
 	for _, component := range []ipam.Component{ipam.DHCP, ipam.DNS, ipam.Proxy} {
-		if at := v.address(component); at.IsValid() && switchedOn(in.Infra.Spec.InfraComponents)[component] {
-			o.Addresses = append(o.Addresses, v1alpha1.AssignedAddress{Component: string(component), IP: ip(at)})
+		if at := v.Address(component); at.IsValid() && input.SwitchedOn(in.Infra.Spec.InfraComponents)[component] {
+			o.Addresses = append(o.Addresses, v1alpha1.AssignedAddress{Component: string(component), IP: desired.IP(at)})
 		}
 	}
-	if enabled(in.Infra.Spec.InfraComponents.DHCP.Enabled) && v.address(ipam.DHCP).IsValid() {
-		o.Pool = v.assigned.Pool
+	if input.Enabled(in.Infra.Spec.InfraComponents.DHCP.Enabled) && v.Address(ipam.DHCP).IsValid() {
+		o.Pool = v.Assigned.Pool
 	}
 	return o, true
 }

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/permission"
 	"github.com/cldmnky/oooi/internal/render"
 )
 
@@ -59,7 +60,7 @@ spec:
 				g := NewWithT(t)
 				objects, err := render.Read(strings.NewReader(c.others + hostedCluster("a-b", "c", first) + infra))
 				g.Expect(err).NotTo(HaveOccurred())
-				refused := plan.Permitted(objects.Inputs(settings())[0])
+				refused := permission.Check(objects.Inputs(settings())[0])
 				if !c.refused {
 					g.Expect(refused).To(BeEmpty())
 					return

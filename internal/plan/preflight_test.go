@@ -17,10 +17,11 @@ import (
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // good is an Infra with which nothing is wrong.
-func good(t *testing.T, change func(*plan.Input)) plan.Input {
+func good(t *testing.T, change func(*input.Input)) input.Input {
 	t.Helper()
 	in := load(t, "../../examples/preflight/good/isolated.yaml").Inputs(settings())[0]
 	change(&in)
@@ -28,13 +29,13 @@ func good(t *testing.T, change func(*plan.Input)) plan.Input {
 }
 
 // told are the findings with a code.
-func told(in plan.Input, code string) []finding.Finding {
+func told(in input.Input, code string) []finding.Finding {
 	return slices.DeleteFunc(plan.Infra(in).Findings, func(f finding.Finding) bool { return f.Reason != code })
 }
 
 func TestTheVLANMayNotOverlapTheManagementClustersNetworks(t *testing.T) {
 	for network, clash := range map[string]bool{"192.168.0.0/16": true, "192.168.100.128/25": true, "192.168.101.0/24": false, "fd00::/8": false} {
-		in := good(t, func(in *plan.Input) { in.Settings.ServiceCIDRs = []netip.Prefix{netip.MustParsePrefix(network)} })
+		in := good(t, func(in *input.Input) { in.Settings.ServiceCIDRs = []netip.Prefix{netip.MustParsePrefix(network)} })
 		in.Infra.Spec.NetworkConfig.Gateway = "192.168.100.7"
 		g, found := NewWithT(t), told(in, "CIDROverlapsNetwork")
 		g.Expect(len(found) > 0).To(Equal(clash), network)
@@ -50,7 +51,7 @@ func TestTheVLANMayNotOverlapTheManagementClustersNetworks(t *testing.T) {
 
 // What is printed is applied as it stands: the two must not meet afterwards, and what is beside them stays.
 func TestTheHostedClustersNetworksAreMovedApart(t *testing.T) {
-	in := good(t, func(in *plan.Input) {
+	in := good(t, func(in *input.Input) {
 		around, beside := ipnet.MustParseCIDR("192.168.0.0/16"), ipnet.MustParseCIDR("fd01::/48")
 		in.HostedCluster.Spec.Networking = hyperv1.ClusterNetworking{
 			ClusterNetwork: []hyperv1.ClusterNetworkEntry{{CIDR: *around, HostPrefix: 24}, {CIDR: *beside}},
@@ -79,7 +80,7 @@ func TestAForeignDefinitionOfTheVLANIsTakenWithPermission(t *testing.T) {
 		admits string
 		taken  bool
 	}{"clusters": {taken: true}, "default": {taken: true}, "clusters-c1": {taken: true}, "tenant": {}, "lender": {admits: "clusters", taken: true}} {
-		in := good(t, func(in *plan.Input) {
+		in := good(t, func(in *input.Input) {
 			other := nad.NetworkAttachmentDefinition{Spec: in.NAD.Spec}
 			other.Namespace, other.Name, other.Annotations = namespace, "other", map[string]string{names.AnnotationAllowedNamespaces: c.admits}
 			in.Attachable = append(in.Attachable, other)
@@ -91,7 +92,7 @@ func TestAForeignDefinitionOfTheVLANIsTakenWithPermission(t *testing.T) {
 
 func TestADomainThatIsNotKnownIsNotShown(t *testing.T) {
 	for base, domain := range map[string]string{"example.com": "c1.example.com", "": "", "Not_a_name": ""} {
-		in := good(t, func(in *plan.Input) {
+		in := good(t, func(in *input.Input) {
 			in.HostedCluster.Spec.DNS.BaseDomain, in.HostedCluster.Spec.Services, in.HostedCluster.Spec.KubeAPIServerDNSName = base, nil, ""
 		})
 		o, ok := plan.OutlookOf(in)
@@ -106,7 +107,7 @@ func TestTheDefinitionThatWorkersAreOnIsJudgedToo(t *testing.T) {
 		`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"localnet","vlanID":100,"mtu":1500,"netAttachDefName":"default/other"}`:  false,
 		`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"localnet","vlanID":100,"mtu":1500,"netAttachDefName":"default/copied"}`: true,
 	} {
-		in := good(t, func(in *plan.Input) {
+		in := good(t, func(in *input.Input) {
 			in.NAD.Spec.Config = strings.Replace(config, "/other", "/"+in.NAD.Name, 1)
 			in.NAD.Spec.Config = strings.Replace(in.NAD.Spec.Config, "/copied", "/"+in.NAD.Name, 1)
 			other := nad.NetworkAttachmentDefinition{Spec: nad.Spec{Config: config}}
@@ -142,14 +143,14 @@ func TestIgnitionIsNotSentThroughAProxyUnsaid(t *testing.T) {
 		"all names are":        {configv1.ProxySpec{HTTPSProxy: proxy, NoProxy: "*"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := told(good(t, func(in *plan.Input) {
+			found := told(good(t, func(in *input.Input) {
 				in.HostedCluster.Spec.Configuration = &hyperv1.ClusterConfiguration{Proxy: &c.proxy}
 				in.HostedCluster.Status.IgnitionEndpoint = "ignition.c1.example.com"
 			}), "IgnitionThroughProxy")
 			NewWithT(t).Expect(len(found) > 0).To(Equal(c.warns))
 		})
 	}
-	address := good(t, func(in *plan.Input) {
+	address := good(t, func(in *input.Input) {
 		in.HostedCluster.Spec.Configuration = &hyperv1.ClusterConfiguration{Proxy: &configv1.ProxySpec{HTTPSProxy: proxy}}
 		in.HostedCluster.Spec.Networking.MachineNetwork = []hyperv1.MachineNetworkEntry{{CIDR: *ipnet.MustParseCIDR("192.168.100.0/24")}}
 		in.HostedCluster.Status.IgnitionEndpoint = "192.168.100.9:31000"
@@ -159,7 +160,7 @@ func TestIgnitionIsNotSentThroughAProxyUnsaid(t *testing.T) {
 
 // What a controller renders is changed where it renders it from.
 func TestAPrivateMacvlanOfOpenShiftsNetworkOperatorIsMendedThere(t *testing.T) {
-	in := good(t, func(in *plan.Input) {
+	in := good(t, func(in *input.Input) {
 		in.NAD.Spec.Config = `{"type":"macvlan","master":"eth1.100","mode":"private"}`
 		in.NAD.OwnerReferences = []metav1.OwnerReference{{APIVersion: "operator.openshift.io/v1", Kind: "Network", Name: "cluster", Controller: new(true)}}
 	})
@@ -180,7 +181,7 @@ func TestAPrivateMacvlanIsTakenWithANote(t *testing.T) {
 		"neither": {plain, plain, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := good(t, func(in *plan.Input) {
+			in := good(t, func(in *input.Input) {
 				in.NAD.Spec.Config = c.ours
 				if c.workers != "" {
 					other := nad.NetworkAttachmentDefinition{Spec: nad.Spec{Config: c.workers}}
@@ -203,8 +204,8 @@ func TestAPrivateMacvlanIsTakenWithANote(t *testing.T) {
 // Multus of OpenShift lends machines, which run in the control plane's namespace, few networks; KubeVirt takes few names; macvlan hears
 // nothing for the MAC behind a bridge.
 func TestANetworkThatNoMachineStartsOnIsSaid(t *testing.T) {
-	named := func(name string) func(*plan.Input) {
-		return func(in *plan.Input) {
+	named := func(name string) func(*input.Input) {
+		return func(in *input.Input) {
 			at := strings.Split(name, "/")
 			in.OpenShift, in.NAD.Namespace, in.NAD.Name = true, at[0], at[1]
 			in.Attachable = []nad.NetworkAttachmentDefinition{*in.NAD}
@@ -212,9 +213,9 @@ func TestANetworkThatNoMachineStartsOnIsSaid(t *testing.T) {
 			in.NodePools[0].Spec.Platform.Kubevirt.AdditionalNetworks = []hyperv1.KubevirtNetwork{{Name: name}}
 		}
 	}
-	elsewhere := func(in *plan.Input) { named("clusters/vlan100")(in); in.OpenShift = false }
+	elsewhere := func(in *input.Input) { named("clusters/vlan100")(in); in.OpenShift = false }
 	for name, c := range map[string]struct {
-		change func(*plan.Input)
+		change func(*input.Input)
 		code   string
 		says   string
 	}{
@@ -222,16 +223,16 @@ func TestANetworkThatNoMachineStartsOnIsSaid(t *testing.T) {
 		"of default":                      {named("default/vlan100"), "WorkerNADIsolated", ""},
 		"of the machines' own":            {named("clusters-c1/vlan100"), "WorkerNADIsolated", ""},
 		"where Multus is not OpenShift's": {elsewhere, "WorkerNADIsolated", ""},
-		"of files, which do not tell":     {func(in *plan.Input) { elsewhere(in); in.Settings.IsolatesNetworks = true }, "WorkerNADIsolated", "clusters/vlan100"},
-		"a second network": {func(in *plan.Input) {
+		"of files, which do not tell":     {func(in *input.Input) { elsewhere(in); in.Settings.IsolatesNetworks = true }, "WorkerNADIsolated", "clusters/vlan100"},
+		"a second network": {func(in *input.Input) {
 			pool := in.NodePools[0].Spec.Platform.Kubevirt
 			pool.AdditionalNetworks = append(pool.AdditionalNetworks, hyperv1.KubevirtNetwork{Name: "storage/fast"})
 			in.OpenShift = true
 		}, "WorkerNADIsolated", "names storage/fast"},
 		"a dot":     {named("default/vlan.100"), "WorkerNADNameUnfit", "anew as vlan-100"},
 		"no dot":    {named("default/vlan-100"), "WorkerNADNameUnfit", ""},
-		"a macvlan": {func(in *plan.Input) { in.NAD.Spec.Config = `{"type":"macvlan","master":"eth1.100"}` }, "WorkerNADIsMacvlan", "default/vlan100 is macvlan"},
-		"a macvlan of other machines": {func(in *plan.Input) {
+		"a macvlan": {func(in *input.Input) { in.NAD.Spec.Config = `{"type":"macvlan","master":"eth1.100"}` }, "WorkerNADIsMacvlan", "default/vlan100 is macvlan"},
+		"a macvlan of other machines": {func(in *input.Input) {
 			in.NAD.Spec.Config = `{"type":"macvlan","master":"eth1.100"}`
 			in.HostedCluster.Spec.Platform, in.NodePools = hyperv1.PlatformSpec{Type: hyperv1.AgentPlatform}, nil
 		}, "WorkerNADIsMacvlan", ""},
@@ -248,7 +249,7 @@ func TestANetworkThatNoMachineStartsOnIsSaid(t *testing.T) {
 }
 
 func TestANodePoolIsOfNoConcernWhenAnotherIsOnTheVLAN(t *testing.T) {
-	in := good(t, func(in *plan.Input) {
+	in := good(t, func(in *input.Input) {
 		elsewhere := *in.NodePools[0].DeepCopy()
 		elsewhere.Name, elsewhere.Spec.Platform.Kubevirt.AdditionalNetworks = "elsewhere", nil
 		elsewhere.Spec.Platform.Kubevirt.AttachDefaultNetwork = nil
@@ -269,7 +270,7 @@ func TestANodePoolIsOfNoConcernWhenAnotherIsOnTheVLAN(t *testing.T) {
 
 // What is printed is applied as it stands: the networks that the machines have must not be lost.
 func TestANodePoolsNetworksAreKept(t *testing.T) {
-	in := good(t, func(in *plan.Input) {
+	in := good(t, func(in *input.Input) {
 		in.NodePools[0].Spec.Platform.Kubevirt.AdditionalNetworks = []hyperv1.KubevirtNetwork{{Name: "clusters/storage"}, {Name: "backup"}}
 	})
 	g, found := NewWithT(t), told(in, "NodePoolNotOnVLAN")
@@ -295,7 +296,7 @@ func TestTheMTUMustFitTheWorkersNetwork(t *testing.T) {
 		"OVN-Kubernetes has the cluster's":  {`{"type":"ovn-k8s-cni-overlay","topology":"localnet","name":"p","vlanID":100,"netAttachDefName":"default/vlan100"}`, 9000, nil},
 		"OVN-Kubernetes has one of its own": {`{"type":"ovn-k8s-cni-overlay","topology":"localnet","name":"p","vlanID":100,"netAttachDefName":"default/vlan100","mtu":1400}`, 9000, []finding.Outcome{finding.Broken}},
 	} {
-		in := good(t, func(in *plan.Input) { in.NAD.Spec.Config, in.Infra.Spec.NetworkConfig.MTU = c.config, c.mtu })
+		in := good(t, func(in *input.Input) { in.NAD.Spec.Config, in.Infra.Spec.NetworkConfig.MTU = c.config, c.mtu })
 		var outcomes []finding.Outcome
 		for _, f := range told(in, "MTUMismatch") {
 			outcomes = append(outcomes, f.Outcome)

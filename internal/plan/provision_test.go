@@ -10,7 +10,7 @@ import (
 
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/provision"
 	"github.com/cldmnky/oooi/internal/testkit/golden"
 )
 
@@ -19,7 +19,7 @@ func TestAHostedClusterAsksFor(t *testing.T) {
 		all := load(t, filepath.Join(dir, "in.yaml")).Provisionings(settings())
 		NewWithT(t).Expect(all).To(HaveLen(1))
 		before := golden.YAML(t, all)
-		p := plan.Provision(all[0])
+		p := provision.Of(all[0])
 		NewWithT(t).Expect(golden.YAML(t, all)).To(Equal(before), "planning changed its input")
 		said := struct {
 			Release  bool     `json:"release"`
@@ -50,7 +50,7 @@ func FuzzAnnotations(f *testing.F) {
 			names.AnnotationInfra: names.InfraAuto, names.AnnotationNetworkAttachment: attachment, names.AnnotationCIDR: cidr,
 			names.AnnotationGateway: gateway, names.AnnotationDNSServers: servers, names.AnnotationDHCPRange: pool,
 		}
-		p := plan.Provision(plan.Provisioning{HostedCluster: hc})
+		p := provision.Of(provision.Input{HostedCluster: hc})
 		if p.Infra == nil {
 			if finding.Worst(p.Findings, finding.Provisioned) != finding.Invalid {
 				t.Fatal("nothing is made, and nothing says why")

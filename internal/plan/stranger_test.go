@@ -15,18 +15,19 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // victims are Infras that a stranger may want to disturb, before anything of theirs is there and while they serve.
-func victims(t *testing.T) map[string]plan.Input {
+func victims(t *testing.T) map[string]input.Input {
 	t.Helper()
-	all := map[string]plan.Input{
+	all := map[string]input.Input{
 		"with a literal": load(t, "testdata/nodeport-with-ip/in.yaml").Inputs(settings())[0],
 		"with *.apps":    publishing(t),
 	}
 	for name, in := range maps.Clone(all) {
 		in.Infra.CreationTimestamp = metav1.Unix(10, 0)
-		in.Children = plan.Children{}
+		in.Children = input.Children{}
 		in.Neighbours = nil
 		all[name] = in
 		in.Children = children(t, plan.Infra(in))
@@ -38,7 +39,7 @@ func victims(t *testing.T) map[string]plan.Input {
 }
 
 // publishing is an Infra whose hosted cluster has an external IP.
-func publishing(t *testing.T) plan.Input {
+func publishing(t *testing.T) input.Input {
 	t.Helper()
 	text, err := os.ReadFile("testdata/apps/external-ip-changes/case.yaml")
 	if err != nil {
@@ -52,11 +53,11 @@ func publishing(t *testing.T) plan.Input {
 }
 
 // stranger names the network of another namespace, which does not admit him.
-func stranger(of plan.Input) plan.Neighbour {
+func stranger(of input.Input) input.Neighbour {
 	infra := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "x", UID: "stranger", CreationTimestamp: metav1.Unix(5, 0)}}
 	infra.Spec.HostedClusterRef = &v1alpha1.HostedClusterReference{Name: "c9"}
 	infra.Spec.NetworkConfig = v1alpha1.NetworkConfig{CIDR: of.Infra.Spec.NetworkConfig.CIDR, NetworkAttachmentDefinition: "vlan100", NetworkAttachmentNamespace: "clusters"}
-	return plan.Neighbour{Infra: infra, NAD: of.NAD}
+	return input.Neighbour{Infra: infra, NAD: of.NAD}
 }
 
 // dhcpAt, dnsAt and proxyAt are children that somebody writes by hand.
@@ -83,7 +84,7 @@ func proxyAt(at string, literals ...string) *v1alpha1.ProxyServer {
 }
 
 // remembers writes the annotation that a restore goes by.
-func remembers(t *testing.T, n *plan.Neighbour, addresses map[string]string, pool ...string) {
+func remembers(t *testing.T, n *input.Neighbour, addresses map[string]string, pool ...string) {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"of": n.Infra.Namespace + "/" + n.Infra.Name, "addresses": addresses, "pool": pool})
 	if err != nil {
@@ -93,7 +94,7 @@ func remembers(t *testing.T, n *plan.Neighbour, addresses map[string]string, poo
 }
 
 // claims writes all that says that addresses are a stranger's.
-func claims(n *plan.Neighbour, dhcp, dns, proxy string) {
+func claims(n *input.Neighbour, dhcp, dns, proxy string) {
 	for component, at := range map[string]string{"dhcp": dhcp, "dns": dns, "proxy": proxy} {
 		n.Infra.Status.Addresses = append(n.Infra.Status.Addresses, v1alpha1.AssignedAddress{Component: component, IP: v1alpha1.IPAddress(at)})
 	}
@@ -102,97 +103,97 @@ func claims(n *plan.Neighbour, dhcp, dns, proxy string) {
 // Whoever has no right to a network, and writes Infras and children, changes nothing of what those serve who have it.
 func TestAStrangerToANetworkChangesNothing(t *testing.T) {
 	const first, last, literal, external = "192.168.100.1", "192.168.100.254", "203.0.113.10", "192.168.100.201"
-	every := func(n *plan.Neighbour) {
-		n.Children = plan.Children{DHCP: dhcpAt(first, first, last, ""), DNS: dnsAt("192.168.100.2"), Proxy: proxyAt("192.168.100.3", literal)}
+	every := func(n *input.Neighbour) {
+		n.Children = input.Children{DHCP: dhcpAt(first, first, last, ""), DNS: dnsAt("192.168.100.2"), Proxy: proxyAt("192.168.100.3", literal)}
 	}
-	ways := map[string]func(n *plan.Neighbour){
-		"names it":                          func(*plan.Neighbour) {},
-		"names it, and is the first of all": func(n *plan.Neighbour) { n.Infra.CreationTimestamp = metav1.Unix(0, 0) },
-		"names it, and is newer":            func(n *plan.Neighbour) { n.Infra.CreationTimestamp = metav1.Unix(20, 0) },
-		"a DHCPServer by hand": func(n *plan.Neighbour) {
+	ways := map[string]func(n *input.Neighbour){
+		"names it":                          func(*input.Neighbour) {},
+		"names it, and is the first of all": func(n *input.Neighbour) { n.Infra.CreationTimestamp = metav1.Unix(0, 0) },
+		"names it, and is newer":            func(n *input.Neighbour) { n.Infra.CreationTimestamp = metav1.Unix(20, 0) },
+		"a DHCPServer by hand": func(n *input.Neighbour) {
 			n.Children.DHCP = dhcpAt("192.168.100.200", "192.168.100.201", "192.168.100.202", "")
 		},
-		"one that leases all": func(n *plan.Neighbour) { n.Children.DHCP = dhcpAt("192.168.100.200", first, last, "") },
-		"one that serves its own only": func(n *plan.Neighbour) {
+		"one that leases all": func(n *input.Neighbour) { n.Children.DHCP = dhcpAt("192.168.100.200", first, last, "") },
+		"one that serves its own only": func(n *input.Neighbour) {
 			n.Children.DHCP = dhcpAt("192.168.100.200", first, last, v1alpha1.UnknownClientsIgnore)
 		},
-		"one at each address":      func(n *plan.Neighbour) { n.Children.DHCP = dhcpAt(first, last, last, "") },
-		"one with many exclusions": func(n *plan.Neighbour) { n.Children.DHCP = scattered() },
-		"a DNSServer by hand":      func(n *plan.Neighbour) { n.Children.DNS = dnsAt("192.168.100.2") },
-		"one that answers *.apps":  func(n *plan.Neighbour) { n.Children.DNS = dnsAt(external) },
-		"one with names at the external IP": func(n *plan.Neighbour) {
+		"one at each address":      func(n *input.Neighbour) { n.Children.DHCP = dhcpAt(first, last, last, "") },
+		"one with many exclusions": func(n *input.Neighbour) { n.Children.DHCP = scattered() },
+		"a DNSServer by hand":      func(n *input.Neighbour) { n.Children.DNS = dnsAt("192.168.100.2") },
+		"one that answers *.apps":  func(n *input.Neighbour) { n.Children.DNS = dnsAt(external) },
+		"one with names at the external IP": func(n *input.Neighbour) {
 			n.Children.DNS = dnsAt("192.168.100.9", v1alpha1.DNSEntry{Hostname: "*.apps.x.example.com", IP: external})
 		},
-		"a ProxyServer by hand":        func(n *plan.Neighbour) { n.Children.Proxy = proxyAt("192.168.100.3") },
-		"one at the external IP":       func(n *plan.Neighbour) { n.Children.Proxy = proxyAt(external) },
-		"one that carries the literal": func(n *plan.Neighbour) { n.Children.Proxy = proxyAt("192.168.100.9", literal) },
-		"one that carries it, and is newer": func(n *plan.Neighbour) {
+		"a ProxyServer by hand":        func(n *input.Neighbour) { n.Children.Proxy = proxyAt("192.168.100.3") },
+		"one at the external IP":       func(n *input.Neighbour) { n.Children.Proxy = proxyAt(external) },
+		"one that carries the literal": func(n *input.Neighbour) { n.Children.Proxy = proxyAt("192.168.100.9", literal) },
+		"one that carries it, and is newer": func(n *input.Neighbour) {
 			n.Children.Proxy, n.Infra.CreationTimestamp = proxyAt("192.168.100.9", literal), metav1.Unix(20, 0)
 		},
 		"all three":                     every,
-		"all three, and is newer":       func(n *plan.Neighbour) { every(n); n.Infra.CreationTimestamp = metav1.Unix(20, 0) },
-		"all three, owned by its Infra": func(n *plan.Neighbour) { every(n); owned(n) },
-		"all three, and DHCP is off":    func(n *plan.Neighbour) { every(n); n.Infra.Spec.InfraComponents.DHCP.Enabled = new(bool) },
-		"serverIPs":                     func(n *plan.Neighbour) { serverIPs(n, first, "192.168.100.2", "192.168.100.3") },
-		"serverIPs and all three":       func(n *plan.Neighbour) { every(n); serverIPs(n, first, "192.168.100.2", "192.168.100.3") },
-		"a range of all": func(n *plan.Neighbour) {
+		"all three, and is newer":       func(n *input.Neighbour) { every(n); n.Infra.CreationTimestamp = metav1.Unix(20, 0) },
+		"all three, owned by its Infra": func(n *input.Neighbour) { every(n); owned(n) },
+		"all three, and DHCP is off":    func(n *input.Neighbour) { every(n); n.Infra.Spec.InfraComponents.DHCP.Enabled = new(bool) },
+		"serverIPs":                     func(n *input.Neighbour) { serverIPs(n, first, "192.168.100.2", "192.168.100.3") },
+		"serverIPs and all three":       func(n *input.Neighbour) { every(n); serverIPs(n, first, "192.168.100.2", "192.168.100.3") },
+		"a range of all": func(n *input.Neighbour) {
 			n.Infra.Spec.InfraComponents.DHCP.RangeStart, n.Infra.Spec.InfraComponents.DHCP.RangeEnd = first, last
 		},
-		"reservations": func(n *plan.Neighbour) {
+		"reservations": func(n *input.Neighbour) {
 			n.Infra.Spec.InfraComponents.DHCP.Reservations = []v1alpha1.Reservation{{IP: first, MAC: "52:54:00:00:00:01"}}
 		},
-		"exclusions": func(n *plan.Neighbour) {
+		"exclusions": func(n *input.Neighbour) {
 			n.Infra.Spec.InfraComponents.DHCP.ExcludeRanges = []v1alpha1.AddressRange{{Start: first, End: last}}
 		},
-		"the external IP in a pool for *.apps": func(n *plan.Neighbour) { n.Infra.Spec.AppsIngress = poolOf("192.168.100.128/25") },
-		"that pool, with a DNSServer": func(n *plan.Neighbour) {
+		"the external IP in a pool for *.apps": func(n *input.Neighbour) { n.Infra.Spec.AppsIngress = poolOf("192.168.100.128/25") },
+		"that pool, with a DNSServer": func(n *input.Neighbour) {
 			n.Infra.Spec.AppsIngress = poolOf("192.168.100.128/25")
 			n.Children.DNS = dnsAt("192.168.100.9")
 		},
-		"what it was given, by annotation": func(n *plan.Neighbour) {
+		"what it was given, by annotation": func(n *input.Neighbour) {
 			remembers(t, n, map[string]string{"dhcp": first, "proxy": external}, first, last)
 		},
-		"that, and all three": func(n *plan.Neighbour) {
+		"that, and all three": func(n *input.Neighbour) {
 			every(n)
 			remembers(t, n, map[string]string{"dhcp": first, "proxy": external}, first, last)
 		},
-		"a status with addresses": func(n *plan.Neighbour) { claims(n, first, "192.168.100.2", external) },
-		"a status and all three":  func(n *plan.Neighbour) { every(n); claims(n, first, "192.168.100.2", external) },
-		"a status that leads to the literal": func(n *plan.Neighbour) {
+		"a status with addresses": func(n *input.Neighbour) { claims(n, first, "192.168.100.2", external) },
+		"a status and all three":  func(n *input.Neighbour) { every(n); claims(n, first, "192.168.100.2", external) },
+		"a status that leads to the literal": func(n *input.Neighbour) {
 			n.Infra.Status.Endpoints = []v1alpha1.EndpointStatus{{Name: "api", Hostnames: []string{literal, external}}}
 		},
-		"that status, and all three": func(n *plan.Neighbour) {
+		"that status, and all three": func(n *input.Neighbour) {
 			every(n)
 			n.Infra.Status.Endpoints = []v1alpha1.EndpointStatus{{Name: "api", Hostnames: []string{literal}}}
 		},
-		"a status that says Accepted": func(n *plan.Neighbour) { every(n); accepted(n) },
-		"an extra endpoint at an address of ours": func(n *plan.Neighbour) {
+		"a status that says Accepted": func(n *input.Neighbour) { every(n); accepted(n) },
+		"an extra endpoint at an address of ours": func(n *input.Neighbour) {
 			every(n)
 			n.Infra.Spec.ExtraEndpoints = []v1alpha1.ExtraEndpoint{{Name: "e", Hostnames: []v1alpha1.DNSNameOrWildcard{"api.c1.example.com"}, Port: 6443}}
 		},
-		"our cluster's names": func(n *plan.Neighbour) {
+		"our cluster's names": func(n *input.Neighbour) {
 			every(n)
 			n.Infra.Spec.InfraComponents.DNS.ClusterName, n.Infra.Spec.InfraComponents.DNS.BaseDomain = "c1", "example.com"
 		},
-		"our HostedCluster": func(n *plan.Neighbour) {
+		"our HostedCluster": func(n *input.Neighbour) {
 			every(n)
 			n.Infra.Spec.HostedClusterRef = &v1alpha1.HostedClusterReference{Namespace: "clusters", Name: "c1"}
 		},
-		"our HostedCluster, as files have it": func(n *plan.Neighbour) {
+		"our HostedCluster, as files have it": func(n *input.Neighbour) {
 			n.Infra.Spec.HostedClusterRef, n.HostedCluster = &v1alpha1.HostedClusterReference{Namespace: "clusters", Name: "c1"}, nil
 		},
-		"our control plane's namespace": func(n *plan.Neighbour) {
+		"our control plane's namespace": func(n *input.Neighbour) {
 			every(n)
 			n.Infra.Spec.HostedClusterRef, n.Infra.Spec.InfraComponents.Proxy.ControlPlaneNamespace = nil, "clusters-c1"
 		},
-		"a namespace like ours": func(n *plan.Neighbour) { every(n); n.Infra.Namespace = "cluster" },
-		"a name like ours":      func(n *plan.Neighbour) { every(n); n.Infra.Name = "c1" },
-		"clients everywhere": func(n *plan.Neighbour) {
+		"a namespace like ours": func(n *input.Neighbour) { every(n); n.Infra.Namespace = "cluster" },
+		"a name like ours":      func(n *input.Neighbour) { every(n); n.Infra.Name = "c1" },
+		"clients everywhere": func(n *input.Neighbour) {
 			every(n)
 			n.Infra.Spec.NetworkConfig.ClientCIDRs = []v1alpha1.CIDR{"0.0.0.0/0"}
 		},
-		"another subnet": func(n *plan.Neighbour) { every(n); n.Infra.Spec.NetworkConfig.CIDR = "192.168.100.0/25" },
-		"a copied network": func(n *plan.Neighbour) {
+		"another subnet": func(n *input.Neighbour) { every(n); n.Infra.Spec.NetworkConfig.CIDR = "192.168.100.0/25" },
+		"a copied network": func(n *input.Neighbour) {
 			every(n)
 			n.NAD = n.NAD.DeepCopy()
 			n.NAD.Annotations = map[string]string{names.AnnotationAllowedNamespaces: "tenants,another"}
@@ -206,12 +207,12 @@ func TestAStrangerToANetworkChangesNothing(t *testing.T) {
 				n := stranger(victim)
 				attack(&n)
 				attacked := victim
-				attacked.Neighbours = []plan.Neighbour{n}
+				attacked.Neighbours = []input.Neighbour{n}
 				gomega.NewWithT(t).Expect(said(t, attacked)).To(gomega.Equal(alone))
 
-				theirs := plan.Input{Settings: victim.Settings, Infra: n.Infra, NAD: n.NAD, Children: n.Children}
+				theirs := input.Input{Settings: victim.Settings, Infra: n.Infra, NAD: n.NAD, Children: n.Children}
 				unaware := said(t, theirs)
-				theirs.Neighbours = []plan.Neighbour{{Infra: victim.Infra, NAD: victim.NAD, HostedCluster: victim.HostedCluster, Children: victim.Children}}
+				theirs.Neighbours = []input.Neighbour{{Infra: victim.Infra, NAD: victim.NAD, HostedCluster: victim.HostedCluster, Children: victim.Children}}
 				gomega.NewWithT(t).Expect(said(t, theirs)).To(gomega.Equal(unaware), "the stranger hears nothing of it")
 			})
 		}
@@ -219,7 +220,7 @@ func TestAStrangerToANetworkChangesNothing(t *testing.T) {
 	gomega.NewWithT(t).Expect(len(ways)).To(gomega.BeNumerically(">=", 40))
 }
 
-func said(t *testing.T, in plan.Input) string {
+func said(t *testing.T, in input.Input) string {
 	t.Helper()
 	return strings.Join(documents(t, in.Infra, plan.Infra(in)), "---\n")
 }
@@ -233,12 +234,12 @@ func scattered() *v1alpha1.DHCPServer {
 	return s
 }
 
-func owned(n *plan.Neighbour) {
+func owned(n *input.Neighbour) {
 	ref := []metav1.OwnerReference{*metav1.NewControllerRef(n.Infra, v1alpha1.GroupVersion.WithKind("Infra"))}
 	n.Children.DHCP.OwnerReferences, n.Children.DNS.OwnerReferences, n.Children.Proxy.OwnerReferences = ref, ref, ref
 }
 
-func serverIPs(n *plan.Neighbour, dhcp, dns, proxy string) {
+func serverIPs(n *input.Neighbour, dhcp, dns, proxy string) {
 	c := &n.Infra.Spec.InfraComponents
 	c.DHCP.ServerIP, c.DNS.ServerIP, c.Proxy.ServerIP = v1alpha1.IPv4Address(dhcp), v1alpha1.IPAddress(dns), v1alpha1.IPAddress(proxy)
 }
@@ -247,6 +248,6 @@ func poolOf(text v1alpha1.AddressOrRange) *v1alpha1.AppsIngress {
 	return &v1alpha1.AppsIngress{Enabled: true, MetalLB: &v1alpha1.AppsMetalLB{IPAddressPoolRange: []v1alpha1.AddressOrRange{text}}}
 }
 
-func accepted(n *plan.Neighbour) {
+func accepted(n *input.Neighbour) {
 	n.Infra.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue}, {Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
 }

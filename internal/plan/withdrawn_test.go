@@ -10,7 +10,8 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/permission"
 )
 
 func TestWhoAdmitsAnInfraNoMore(t *testing.T) {
@@ -26,32 +27,32 @@ func TestWhoAdmitsAnInfraNoMore(t *testing.T) {
 	going.DeletionTimestamp = &metav1.Time{}
 	hcp := &hyperv1.HostedControlPlane{}
 	for name, c := range map[string]struct {
-		other     plan.OtherNamespace
+		other     permission.OtherNamespace
 		names     string // the HostedCluster that spec.hostedClusterRef names
 		named     *hyperv1.HostedCluster
 		withdrawn bool
 	}{
-		"the namespace admits":                              {plan.OtherNamespace{Namespace: namespace(admits)}, "", nil, false},
-		"the namespace admits others":                       {plan.OtherNamespace{Namespace: namespace(others)}, "", nil, true},
-		"the namespace says nothing":                        {plan.OtherNamespace{Namespace: namespace(nil)}, "", nil, true},
-		"the namespace is gone":                             {plan.OtherNamespace{}, "", nil, false},
-		"the namespace goes":                                {plan.OtherNamespace{Namespace: going}, "", nil, false},
-		"the HostedCluster admits":                          {plan.OtherNamespace{Namespace: namespace(nil), HostedControlPlane: hcp, HostedCluster: cluster(admits)}, "c1", nil, false},
-		"the HostedCluster admits others":                   {plan.OtherNamespace{Namespace: namespace(nil), HostedControlPlane: hcp, HostedCluster: cluster(others)}, "c1", nil, true},
-		"the HostedCluster says nothing":                    {plan.OtherNamespace{Namespace: namespace(nil), HostedControlPlane: hcp, HostedCluster: cluster(nil)}, "", nil, true},
-		"the HostedCluster does not, its namespace does":    {plan.OtherNamespace{Namespace: namespace(admits), HostedControlPlane: hcp, HostedCluster: cluster(nil)}, "c1", nil, false},
-		"the HostedCluster is not there":                    {plan.OtherNamespace{Namespace: namespace(nil), HostedControlPlane: hcp}, "", nil, false},
-		"nothing of the named control plane is there":       {plan.OtherNamespace{Namespace: namespace(nil)}, "c1", nil, false},
-		"only the HostedCluster is there, and admits":       {plan.OtherNamespace{Namespace: namespace(nil)}, "c1", cluster(admits), false},
-		"only the HostedCluster is there, and does not":     {plan.OtherNamespace{Namespace: namespace(nil)}, "c1", cluster(others), true},
-		"nothing is there, and another HostedCluster named": {plan.OtherNamespace{Namespace: namespace(nil)}, "c2", nil, true},
+		"the namespace admits":                              {permission.OtherNamespace{Namespace: namespace(admits)}, "", nil, false},
+		"the namespace admits others":                       {permission.OtherNamespace{Namespace: namespace(others)}, "", nil, true},
+		"the namespace says nothing":                        {permission.OtherNamespace{Namespace: namespace(nil)}, "", nil, true},
+		"the namespace is gone":                             {permission.OtherNamespace{}, "", nil, false},
+		"the namespace goes":                                {permission.OtherNamespace{Namespace: going}, "", nil, false},
+		"the HostedCluster admits":                          {permission.OtherNamespace{Namespace: namespace(nil), HostedControlPlane: hcp, HostedCluster: cluster(admits)}, "c1", nil, false},
+		"the HostedCluster admits others":                   {permission.OtherNamespace{Namespace: namespace(nil), HostedControlPlane: hcp, HostedCluster: cluster(others)}, "c1", nil, true},
+		"the HostedCluster says nothing":                    {permission.OtherNamespace{Namespace: namespace(nil), HostedControlPlane: hcp, HostedCluster: cluster(nil)}, "", nil, true},
+		"the HostedCluster does not, its namespace does":    {permission.OtherNamespace{Namespace: namespace(admits), HostedControlPlane: hcp, HostedCluster: cluster(nil)}, "c1", nil, false},
+		"the HostedCluster is not there":                    {permission.OtherNamespace{Namespace: namespace(nil), HostedControlPlane: hcp}, "", nil, false},
+		"nothing of the named control plane is there":       {permission.OtherNamespace{Namespace: namespace(nil)}, "c1", nil, false},
+		"only the HostedCluster is there, and admits":       {permission.OtherNamespace{Namespace: namespace(nil)}, "c1", cluster(admits), false},
+		"only the HostedCluster is there, and does not":     {permission.OtherNamespace{Namespace: namespace(nil)}, "c1", cluster(others), true},
+		"nothing is there, and another HostedCluster named": {permission.OtherNamespace{Namespace: namespace(nil)}, "c2", nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			infra := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "i"}}
 			if c.names != "" {
 				infra.Spec.HostedClusterRef = &v1alpha1.HostedClusterReference{Namespace: "clusters", Name: v1alpha1.ObjectName(c.names)}
 			}
-			NewWithT(t).Expect(plan.Withdrawn(plan.Input{Infra: infra, HostedCluster: c.named}, c.other)).To(Equal(c.withdrawn))
+			NewWithT(t).Expect(permission.Withdrawn(input.Input{Infra: infra, HostedCluster: c.named}, c.other)).To(Equal(c.withdrawn))
 		})
 	}
 }
@@ -60,8 +61,8 @@ func TestWhoAdmitsAnInfraNoMore(t *testing.T) {
 func TestAControlPlaneThatIsOnlyAwayIsAwaited(t *testing.T) {
 	infra := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "i"}}
 	infra.Spec.InfraComponents.Proxy.ControlPlaneNamespace = "clusters-c1"
-	there := plan.OtherNamespace{Namespace: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-c1"}}}
-	NewWithT(t).Expect(plan.Withdrawn(plan.Input{Infra: infra}, there)).To(BeFalse())
+	there := permission.OtherNamespace{Namespace: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-c1"}}}
+	NewWithT(t).Expect(permission.Withdrawn(input.Input{Infra: infra}, there)).To(BeFalse())
 }
 
 // Where nobody can tell by HostedControlPlanes whose a namespace is, it is that of the HostedCluster that was first.
@@ -76,19 +77,19 @@ func TestWhoCameLaterIsAdmittedNoMore(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		made      int64
-		other     plan.OtherNamespace
+		other     permission.OtherNamespace
 		written   v1alpha1.ObjectName
 		withdrawn bool
 	}{
-		"the other is older":                              {10, plan.OtherNamespace{Namespace: there("a-b-c")}, "", true},
-		"the other is newer":                              {30, plan.OtherNamespace{Namespace: there("a-b-c")}, "", false},
-		"the other is older, and only ours is running":    {10, plan.OtherNamespace{Namespace: there("a-b-c"), HostedCluster: cluster("a-b", "c", 20)}, "", false},
-		"the other is older, and another namespace meant": {10, plan.OtherNamespace{Namespace: there("a-b-c")}, "x", false},
+		"the other is older":                              {10, permission.OtherNamespace{Namespace: there("a-b-c")}, "", true},
+		"the other is newer":                              {30, permission.OtherNamespace{Namespace: there("a-b-c")}, "", false},
+		"the other is older, and only ours is running":    {10, permission.OtherNamespace{Namespace: there("a-b-c"), HostedCluster: cluster("a-b", "c", 20)}, "", false},
+		"the other is older, and another namespace meant": {10, permission.OtherNamespace{Namespace: there("a-b-c")}, "x", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := plan.Input{Infra: infra.DeepCopy(), HostedCluster: cluster("a-b", "c", 20), Sharing: []*hyperv1.HostedCluster{cluster("a", "b-c", c.made)}}
+			in := input.Input{Infra: infra.DeepCopy(), HostedCluster: cluster("a-b", "c", 20), Sharing: []*hyperv1.HostedCluster{cluster("a", "b-c", c.made)}}
 			in.Infra.Spec.InfraComponents.Proxy.ControlPlaneNamespace = c.written
-			NewWithT(t).Expect(plan.Withdrawn(in, c.other)).To(Equal(c.withdrawn))
+			NewWithT(t).Expect(permission.Withdrawn(in, c.other)).To(Equal(c.withdrawn))
 		})
 	}
 }

@@ -19,15 +19,16 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/workload"
 	"github.com/cldmnky/oooi/internal/testkit/golden"
 )
 
 // aChild is a case of testdata/workload: the child, its NAD, and its Infra if it has one.
 type aChild struct {
-	dhcp  plan.Child[*v1alpha1.DHCPServer]
-	dns   plan.Child[*v1alpha1.DNSServer]
-	proxy plan.Child[*v1alpha1.ProxyServer]
+	dhcp  workload.Child[*v1alpha1.DHCPServer]
+	dns   workload.Child[*v1alpha1.DNSServer]
+	proxy workload.Child[*v1alpha1.ProxyServer]
 }
 
 func childOf(t testing.TB, name string) aChild {
@@ -65,14 +66,14 @@ func childOf(t testing.TB, name string) aChild {
 	return c
 }
 
-func (c aChild) plan() plan.ChildPlan {
+func (c aChild) plan() workload.ChildPlan {
 	switch {
 	case c.dhcp.Server != nil:
-		return plan.DHCP(c.dhcp)
+		return workload.DHCP(c.dhcp)
 	case c.dns.Server != nil:
-		return plan.DNS(c.dns)
+		return workload.DNS(c.dns)
 	}
-	return plan.Proxy(c.proxy)
+	return workload.Proxy(c.proxy)
 }
 
 func TestAChildBecomes(t *testing.T) {
@@ -105,7 +106,7 @@ func withoutTemplateTwice(t *testing.T, o runtime.ApplyConfiguration) any {
 }
 
 // template finds the pod template of a plan, as the API server will have it.
-func template(t testing.TB, p plan.ChildPlan) (corev1.PodTemplateSpec, map[string]string) {
+func template(t testing.TB, p workload.ChildPlan) (corev1.PodTemplateSpec, map[string]string) {
 	t.Helper()
 	var found *accore.PodTemplateSpecApplyConfiguration
 	var annotations map[string]string
@@ -218,7 +219,7 @@ func TestEveryContainerHasRequestsAndLimits(t *testing.T) {
 func TestEveryPodNamesThePullSecrets(t *testing.T) {
 	for _, name := range []string{"dhcp", "dns", "proxy"} {
 		c := childOf(t, name)
-		for _, s := range []*plan.Settings{&c.dhcp.Settings, &c.dns.Settings, &c.proxy.Settings} {
+		for _, s := range []*input.Settings{&c.dhcp.Settings, &c.dns.Settings, &c.proxy.Settings} {
 			s.ImagePullSecrets = []string{"mirror", "site"}
 		}
 		pods, _ := template(t, c.plan())

@@ -13,7 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/yaml"
 
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/preflight"
 	"github.com/cldmnky/oooi/internal/render"
 )
@@ -21,7 +21,7 @@ import (
 const examples = "../../examples/preflight/"
 
 // settings of an operator on OpenShift with its usual networks.
-var settings = plan.Settings{
+var settings = input.Settings{
 	PodCIDRs: []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14")}, ServiceCIDRs: []netip.Prefix{netip.MustParsePrefix("172.30.0.0/16")},
 	NADSourceNamespaces: []string{"default"},
 }
@@ -57,14 +57,19 @@ func found(t *testing.T, text []byte, code string) (all, coded []preflight.Findi
 var done = []string{"InfraMade", "InfraReleased"}
 
 // later are the sources of what is told of a pod that stays as it was, or of a hosted cluster that runs.
-var later = []string{"release.go", "release_pull.go", "apps_metallb.go"}
+var later = []string{"release.go", "pull.go", "loadbalancer.go", "external.go"}
 
 // codes are what planning an Infra, or making one from a HostedCluster, may find, as the sources say.
 func codes(t *testing.T) []string {
 	t.Helper()
-	said := regexp.MustCompile(`\b(?:Wrong|Note|Fails|Wait|miss|wrong|wrongAt|note|begin|crowded|appsFail)\((?:[\w.]+, |"Accepted", )?"([A-Z]\w+)"`)
+	said := regexp.MustCompile(`\b(?:Wrong|Note|Fails|Wait|miss|wrong|wrongAt|note|begin|crowded)\((?:[\w.]+, |"Accepted", )?"([A-Z]\w+)"`)
+	ofApps := regexp.MustCompile(`\bfails\("([A-Z]\w+)"`) // its notes and waits need a hosted cluster
 	var all []string
-	for _, pkg := range []string{"plan", "endpoint", "ipam", "permit"} {
+	for _, pkg := range []string{"plan/permission", "plan/apps", "plan/check", "plan/workload", "plan/provision", "endpoint", "ipam", "permit"} {
+		pattern := said
+		if pkg == "plan/apps" {
+			pattern = ofApps
+		}
 		files, err := filepath.Glob("../" + pkg + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatal("no sources of", pkg, err)
@@ -74,7 +79,7 @@ func codes(t *testing.T) []string {
 			if strings.HasSuffix(name, "_test.go") || slices.Contains(later, name) {
 				continue
 			}
-			for _, m := range said.FindAllStringSubmatch(string(read(t, file)), -1) {
+			for _, m := range pattern.FindAllStringSubmatch(string(read(t, file)), -1) {
 				if m[1] != "Accepted" && !slices.Contains(done, m[1]) { // Accepted is a condition
 					all = append(all, m[1])
 				}
@@ -229,14 +234,14 @@ func TestTheReferenceListsExactlyTheCodesThatThereAre(t *testing.T) {
 
 // What is only seen in a hosted cluster that runs has no example, but a row.
 func TestTheReferenceListsTheOtherReasonsOfApps(t *testing.T) {
-	files, err := filepath.Glob("../plan/apps*.go")
+	files, err := filepath.Glob("../plan/apps/*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no sources", err)
 	}
-	said := regexp.MustCompile(`\bapps(?:Fail|Wait|Note)\("(\w+)"|\bGuest\w+ = "(\w+)"`)
+	said := regexp.MustCompile(`\b(?:fails|wait|note)\("(\w+)"|\bGuest\w+ = "(\w+)"`)
 	var reasons []string
 	before := codes(t)
-	for _, file := range append(files, "../plan/guest.go") {
+	for _, file := range append(files, "../plan/input/guest.go") {
 		for _, m := range said.FindAllStringSubmatch(string(read(t, file)), -1) {
 			if reason := m[1] + m[2]; !slices.Contains(before, reason) {
 				reasons = append(reasons, reason)

@@ -20,6 +20,8 @@ import (
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/permission"
 	"github.com/cldmnky/oooi/internal/render"
 )
 
@@ -62,8 +64,8 @@ type Serves struct {
 	Dials []string `json:"dials,omitempty"`
 }
 
-func serves(in plan.Input, o plan.Outlook) *Serves {
-	s := &Serves{CIDR: string(in.Infra.Spec.NetworkConfig.CIDR), Network: plan.Refs(in.Infra).NAD.String(), Domain: o.Domain, Dials: o.Dials}
+func serves(in input.Input, o plan.Outlook) *Serves {
+	s := &Serves{CIDR: string(in.Infra.Spec.NetworkConfig.CIDR), Network: input.Refs(in.Infra).NAD.String(), Domain: o.Domain, Dials: o.Dials}
 	for _, a := range o.Addresses {
 		*map[string]*string{names.DHCP: &s.DHCP, names.DNS: &s.DNS, names.Proxy: &s.Proxy}[a.Component] = string(a.IP)
 	}
@@ -90,7 +92,7 @@ type Finding struct {
 
 // All judges the Infras of files, and those that annotations of HostedClusters ask for; where there are none, those that every
 // HostedCluster would have if it asked.
-func All(objects render.Objects, settings plan.Settings) []Report {
+func All(objects render.Objects, settings input.Settings) []Report {
 	settings.IsolatesNetworks = true // files seldom tell whether it is OpenShift that they are for
 	all, served := judged(objects, settings)
 	if len(all) > 0 {
@@ -108,11 +110,11 @@ func All(objects render.Objects, settings plan.Settings) []Report {
 
 // asks is the command by which a HostedCluster asks for an Infra.
 func asks(namespace, name string) string {
-	return plan.Annotate(namespace, name, names.AnnotationInfra, names.InfraAuto)
+	return finding.Annotate(namespace, name, names.AnnotationInfra, names.InfraAuto)
 }
 
 // judged tells the HostedClusters of the Infras, too.
-func judged(objects render.Objects, settings plan.Settings) (all []Report, served map[types.NamespacedName]bool) {
+func judged(objects render.Objects, settings input.Settings) (all []Report, served map[types.NamespacedName]bool) {
 	served = map[types.NamespacedName]bool{}
 	whole, made, held := objects.Provisioned(settings)
 	yet := yetToBeMade(made)
@@ -157,16 +159,16 @@ func ofExisting(yet map[types.NamespacedName]bool, findings []finding.Finding) [
 	return findings
 }
 
-func notJudged(in plan.Input, outlook plan.Outlook) (all []string) {
+func notJudged(in input.Input, outlook plan.Outlook) (all []string) {
 	hc := in.HostedCluster
-	if hc != nil && hc.Spec.Platform.Kubevirt != nil && len(in.NodePools) == 0 && len(plan.Permitted(in)) == 0 {
+	if hc != nil && hc.Spec.Platform.Kubevirt != nil && len(in.NodePools) == 0 && len(permission.Check(in)) == 0 {
 		all = append(all, fmt.Sprintf("whether workers are plugged in well and have addresses enough: the files hold no NodePool of HostedCluster %s/%s", hc.Namespace, hc.Name))
 	}
 	if cp := in.HostedControlPlane; hc != nil && len(hc.Spec.Services) == 0 && (cp == nil || len(cp.Spec.Services) == 0) {
 		all = append(all, fmt.Sprintf("what workers dial: HostedCluster %s/%s has no spec.services, and the files hold no HostedControlPlane of it, which would say how HyperShift publishes them", hc.Namespace, hc.Name))
 	}
 	for _, pool := range in.NodePools {
-		if pool.Spec.Platform.Kubevirt == nil && !plan.Elsewhere(pool.Spec.Platform.Type) {
+		if pool.Spec.Platform.Kubevirt == nil && !input.Elsewhere(pool.Spec.Platform.Type) {
 			all = append(all, fmt.Sprintf("whether the machines of NodePool %s/%s (platform %s) are on the VLAN: no field says it", pool.Namespace, pool.Name, pool.Spec.Platform.Type))
 		}
 	}
@@ -189,10 +191,10 @@ func asking(r render.Rendering) []finding.Finding {
 }
 
 // Of judges one Infra.
-func Of(in plan.Input) Report { return report(in.Infra, planning(in)) }
+func Of(in input.Input) Report { return report(in.Infra, planning(in)) }
 
 // planning tells nothing of what HyperShift has yet to make: before anything is created that is no mistake.
-func planning(in plan.Input) []finding.Finding {
+func planning(in input.Input) []finding.Finding {
 	return slices.DeleteFunc(plan.Infra(in).Findings, func(f finding.Finding) bool {
 		return f.Outcome == finding.Waiting && in.HostedCluster != nil
 	})

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/render"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 	"github.com/cldmnky/oooi/internal/testkit/golden"
@@ -97,7 +97,7 @@ func (c theCase) plans() {
 	c.Helper()
 	objects, _, err := render.Files(nil, []string{c.Infra})
 	c.Expect(err).NotTo(HaveOccurred())
-	for _, r := range objects.Render(plan.Settings{Image: "oooi:1", EnvoyImage: "envoy:1", ClusterDomain: "cluster.local"}) {
+	for _, r := range objects.Render(input.Settings{Image: "oooi:1", EnvoyImage: "envoy:1", ClusterDomain: "cluster.local"}) {
 		for _, o := range r.Objects {
 			var made unstructured.Unstructured
 			text, err := yaml.Marshal(o)

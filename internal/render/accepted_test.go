@@ -13,12 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/render"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
-var planSettings = plan.Settings{Image: "oooi:1", EnvoyImage: "envoy:1", ClusterDomain: "cluster.local"}
+var planSettings = input.Settings{Image: "oooi:1", EnvoyImage: "envoy:1", ClusterDomain: "cluster.local"}
 
 // TestAnAPIServerAcceptsAllThatIsPlanned applies, as a dry run, every object of every golden case: schemas, CEL rules and
 // built-in validation have the last word.

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/render"
 )
 
@@ -187,10 +187,10 @@ func TestTheClustersNetworksAreThoseOfItsNetwork(t *testing.T) {
 	const network = "apiVersion: config.openshift.io/v1\nkind: Network\nmetadata: {name: cluster}\nstatus: {clusterNetwork: [{cidr: 10.1.0.0/16}], serviceNetwork: [10.2.0.0/16]}\n---\n"
 	objects, err := render.Read(strings.NewReader(network + vlan("v1", "br1") + infraOn("a", "v1")))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	of := func(s plan.Settings) plan.Settings { return objects.Inputs(s)[0].Settings }
+	of := func(s input.Settings) input.Settings { return objects.Inputs(s)[0].Settings }
 	said := []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}
-	NewWithT(t).Expect(of(plan.Settings{ServiceCIDRs: said})).To(And(HaveField("PodCIDRs", plan.Prefixes("10.1.0.0/16")), HaveField("ServiceCIDRs", said)))
-	NewWithT(t).Expect(of(plan.Settings{PodCIDRs: said})).To(And(HaveField("PodCIDRs", said), HaveField("ServiceCIDRs", plan.Prefixes("10.2.0.0/16"))))
+	NewWithT(t).Expect(of(input.Settings{ServiceCIDRs: said})).To(And(HaveField("PodCIDRs", input.Prefixes("10.1.0.0/16")), HaveField("ServiceCIDRs", said)))
+	NewWithT(t).Expect(of(input.Settings{PodCIDRs: said})).To(And(HaveField("PodCIDRs", said), HaveField("ServiceCIDRs", input.Prefixes("10.2.0.0/16"))))
 }
 
 // In the seeds' form the HostedControlPlane names the HostedCluster; before it is there, its namespace does.
@@ -231,7 +231,7 @@ func TestAPlanIsGivenOnlyTheNeighboursOnItsVLAN(t *testing.T) {
 		infraOn("a", "v1") + infraOn("b", "v2") + infraOn("c", "v3") + infraOn("d", "missing") + infraOn("e", "missing")))
 	g.Expect(err).NotTo(HaveOccurred())
 	beside := map[string][]string{}
-	for _, in := range objects.Inputs(plan.Settings{}) {
+	for _, in := range objects.Inputs(input.Settings{}) {
 		for _, n := range in.Neighbours {
 			beside[in.Infra.Name] = append(beside[in.Infra.Name], n.Infra.Name)
 		}

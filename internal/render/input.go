@@ -16,7 +16,9 @@ import (
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/permission"
+	"github.com/cldmnky/oooi/internal/plan/provision"
 )
 
 // Where OpenShift keeps the allow-list of the tuning plugin.
@@ -26,13 +28,13 @@ var sysctlAllowlist = named("openshift-multus", "cni-sysctl-allowlist")
 var openShiftNetwork = named("", "cluster")
 
 // Inputs are what each Infra of the files is planned from, in the order of the files.
-func (o Objects) Inputs(settings plan.Settings) []plan.Input {
+func (o Objects) Inputs(settings input.Settings) []input.Input {
 	infras := pick[v1alpha1.Infra](o, "")
 	on := o.segments(infras)
 	if network := find[configv1.Network](o, openShiftNetwork); network != nil {
 		settings = settings.In(network)
 	}
-	var all []plan.Input
+	var all []input.Input
 	for _, infra := range infras {
 		all = append(all, o.input(infra, on, settings))
 	}
@@ -42,23 +44,23 @@ func (o Objects) Inputs(settings plan.Settings) []plan.Input {
 // segments are what lies on each layer 2, by its name: the Infras, and the networks that lead there but for those that we
 // made. Every plan takes only those of its own, as observe has it: what all others are is not to be read again for each.
 type segments struct {
-	infras   map[string][]plan.Neighbour
+	infras   map[string][]input.Neighbour
 	networks map[string][]nad.NetworkAttachmentDefinition
 }
 
 func (o Objects) segments(infras []*v1alpha1.Infra) segments {
-	on := segments{map[string][]plan.Neighbour{}, map[string][]nad.NetworkAttachmentDefinition{}}
+	on := segments{map[string][]input.Neighbour{}, map[string][]nad.NetworkAttachmentDefinition{}}
 	for _, n := range pick[nad.NetworkAttachmentDefinition](o, "") {
 		if at := n.Layer2(); at != "" && n.Labels[names.LabelManagedBy] != names.ManagedBy {
 			on.networks[at] = append(on.networks[at], *n)
 		}
 	}
 	for _, infra := range infras {
-		n := plan.Neighbour{Infra: infra, NAD: o.nadOf(infra), Children: o.children(infra)}
+		n := input.Neighbour{Infra: infra, NAD: o.nadOf(infra), Children: o.children(infra)}
 		if ref := infra.Spec.HostedClusterRef; ref != nil {
-			n.HostedCluster = find[hyperv1.HostedCluster](o, plan.Refs(infra).HostedCluster)
+			n.HostedCluster = find[hyperv1.HostedCluster](o, input.Refs(infra).HostedCluster)
 		}
-		n.Lent = o.references(infra).OnOwnNetwork()
+		n.Lent = permission.OnOwnNetwork(o.references(infra))
 		if at := n.NAD.Layer2(); at != "" {
 			on.infras[at] = append(on.infras[at], n)
 		}
@@ -67,9 +69,9 @@ func (o Objects) segments(infras []*v1alpha1.Infra) segments {
 }
 
 // references are what an Infra refers to.
-func (o Objects) references(infra *v1alpha1.Infra) plan.Input {
-	refs := plan.Refs(infra)
-	in := plan.Input{Infra: infra, NAD: o.nadOf(infra)}
+func (o Objects) references(infra *v1alpha1.Infra) input.Input {
+	refs := input.Refs(infra)
+	in := input.Input{Infra: infra, NAD: o.nadOf(infra)}
 	in.HostedControlPlane = o.controlPlane(refs.ControlPlaneNamespace, refs.HostedCluster)
 	if key, ok := in.HostedClusterKey(); ok {
 		in.HostedCluster = find[hyperv1.HostedCluster](o, key)
@@ -84,16 +86,16 @@ func (o Objects) references(infra *v1alpha1.Infra) plan.Input {
 	return in
 }
 
-func (o Objects) input(infra *v1alpha1.Infra, on segments, settings plan.Settings) plan.Input {
+func (o Objects) input(infra *v1alpha1.Infra, on segments, settings input.Settings) input.Input {
 	in := o.references(infra)
 	in.Settings, in.Children = settings, o.children(infra)
 	in.SysctlAllowlist = find[corev1.ConfigMap](o, sysctlAllowlist)
 	in.OpenShift = find[configv1.Network](o, openShiftNetwork) != nil
 	if at := in.NAD.Layer2(); at != "" {
 		in.Attachable = on.networks[at]
-		in.Neighbours = slices.DeleteFunc(slices.Clone(on.infras[at]), func(n plan.Neighbour) bool { return n.Infra == infra })
+		in.Neighbours = slices.DeleteFunc(slices.Clone(on.infras[at]), func(n input.Neighbour) bool { return n.Infra == infra })
 	}
-	if len(plan.Permitted(in)) > 0 || in.ControlPlaneNamespace() == "" {
+	if len(permission.Check(in)) > 0 || in.ControlPlaneNamespace() == "" {
 		return in
 	}
 	namespace := in.ControlPlaneNamespace()
@@ -108,9 +110,9 @@ func (o Objects) input(infra *v1alpha1.Infra, on segments, settings plan.Setting
 }
 
 // provisioning is what the annotations of a HostedCluster are planned from.
-func (o Objects) provisioning(hc *hyperv1.HostedCluster, settings plan.Settings) plan.Provisioning {
+func (o Objects) provisioning(hc *hyperv1.HostedCluster, settings input.Settings) provision.Input {
 	key := named(hc.Namespace, hc.Name)
-	in := plan.Provisioning{HostedCluster: hc, NodePools: o.nodePools(key), Infra: find[v1alpha1.Infra](o, key), Lent: settings.NADSourceNamespaces}
+	in := provision.Input{HostedCluster: hc, NodePools: o.nodePools(key), Infra: find[v1alpha1.Infra](o, key), Lent: settings.NADSourceNamespaces}
 	in.NAD = find[nad.NetworkAttachmentDefinition](o, in.Attachment())
 	if at := in.NAD.Layer2(); at != "" {
 		in.OnVLAN = o.segments(pick[v1alpha1.Infra](o, "")).infras[at]
@@ -119,8 +121,8 @@ func (o Objects) provisioning(hc *hyperv1.HostedCluster, settings plan.Settings)
 }
 
 // Provisionings are what annotations of the files' HostedClusters are planned from.
-func (o Objects) Provisionings(settings plan.Settings) []plan.Provisioning {
-	var all []plan.Provisioning
+func (o Objects) Provisionings(settings input.Settings) []provision.Input {
+	var all []provision.Input
 	for _, hc := range pick[hyperv1.HostedCluster](o, "") {
 		all = append(all, o.provisioning(hc, settings))
 	}
@@ -131,7 +133,7 @@ func (o Objects) Provisionings(settings plan.Settings) []plan.Provisioning {
 func (o Objects) Asking() Objects {
 	all := slices.Clone(o)
 	for i, object := range all {
-		if hc, ok := object.(*hyperv1.HostedCluster); ok && !plan.Elsewhere(hc.Spec.Platform.Type) {
+		if hc, ok := object.(*hyperv1.HostedCluster); ok && !input.Elsewhere(hc.Spec.Platform.Type) {
 			hc = hc.DeepCopy()
 			metav1.SetMetaDataAnnotation(&hc.ObjectMeta, names.AnnotationInfra, names.InfraAuto)
 			all[i] = hc
@@ -144,7 +146,7 @@ func (o Objects) Asking() Objects {
 func (o Objects) Unasked(served map[types.NamespacedName]bool) (all []types.NamespacedName) {
 	for _, hc := range pick[hyperv1.HostedCluster](o, "") {
 		key := named(hc.Namespace, hc.Name)
-		if _, asks := hc.Annotations[names.AnnotationInfra]; !asks && !served[key] && hc.DeletionTimestamp == nil && !plan.Elsewhere(hc.Spec.Platform.Type) {
+		if _, asks := hc.Annotations[names.AnnotationInfra]; !asks && !served[key] && hc.DeletionTimestamp == nil && !input.Elsewhere(hc.Spec.Platform.Type) {
 			all = append(all, key)
 		}
 	}
@@ -161,11 +163,11 @@ func (o Objects) controlPlane(namespace string, of types.NamespacedName) *hyperv
 	if namespace == "" {
 		return nil
 	}
-	hc := plan.Oldest(o.sharing(namespace)...)
+	hc := input.Oldest(o.sharing(namespace)...)
 	if of.Name == "" && hc != nil {
 		of = named(hc.Namespace, hc.Name)
 	}
-	if made := plan.HostedControlPlaneOf(of, values(pick[hyperv1.HostedControlPlane](o, namespace))); made != nil || hc == nil {
+	if made := input.HostedControlPlaneOf(of, values(pick[hyperv1.HostedControlPlane](o, namespace))); made != nil || hc == nil {
 		return made
 	}
 	whose := map[string]string{names.AnnotationHostedCluster: hc.Namespace + "/" + hc.Name}
@@ -178,11 +180,11 @@ func (o Objects) sharing(namespace string) []*hyperv1.HostedCluster {
 }
 
 func (o Objects) nadOf(infra *v1alpha1.Infra) *nad.NetworkAttachmentDefinition {
-	return find[nad.NetworkAttachmentDefinition](o, plan.Refs(infra).NAD)
+	return find[nad.NetworkAttachmentDefinition](o, input.Refs(infra).NAD)
 }
 
-func (o Objects) children(infra *v1alpha1.Infra) plan.Children {
-	return plan.Children{
+func (o Objects) children(infra *v1alpha1.Infra) input.Children {
+	return input.Children{
 		DHCP:  find[v1alpha1.DHCPServer](o, named(infra.Namespace, names.DHCPServer(infra.Name))),
 		DNS:   find[v1alpha1.DNSServer](o, named(infra.Namespace, names.DNSServer(infra.Name))),
 		Proxy: find[v1alpha1.ProxyServer](o, named(infra.Namespace, names.ProxyServer(infra.Name))),

@@ -18,7 +18,9 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/nad"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/provision"
+	"github.com/cldmnky/oooi/internal/plan/vlan"
 )
 
 // Kinds of which a cluster makes NetworkAttachmentDefinitions.
@@ -237,12 +239,12 @@ func (o Objects) spokenOf(n *source) (all []string) {
 // attachments are the networks that Infras, annotations of HostedClusters and NodePools name.
 func (o Objects) attachments() (all []types.NamespacedName) {
 	for _, infra := range pick[v1alpha1.Infra](o, "") {
-		all = append(all, plan.Refs(infra).NAD)
+		all = append(all, input.Refs(infra).NAD)
 	}
 	for _, hc := range pick[hyperv1.HostedCluster](o, "") {
-		all = append(all, plan.Provisioning{HostedCluster: hc}.Attachment())
+		all = append(all, provision.Input{HostedCluster: hc}.Attachment())
 		for _, pool := range o.nodePools(named(hc.Namespace, hc.Name)) {
-			all = append(all, plan.Attachments(&pool, hc)...)
+			all = append(all, vlan.Attachments(&pool, hc)...)
 		}
 	}
 	return all

@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/render"
 )
 
@@ -111,7 +111,7 @@ kind: Namespace
 metadata: {name: default}
 `))
 	g.Expect(err).NotTo(HaveOccurred())
-	asked := objects.Provisionings(plan.Settings{})
+	asked := objects.Provisionings(input.Settings{})
 	g.Expect(asked).To(HaveLen(1))
 	g.Expect(asked[0].Infra).NotTo(BeNil(), "one that is in the files is not made anew")
 	g.Expect(asked[0].NodePools).To(HaveLen(1))

@@ -19,6 +19,9 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/provision"
+	"github.com/cldmnky/oooi/internal/plan/workload"
 )
 
 // Rendering is what one Infra becomes: its children and what they become in turn.
@@ -30,7 +33,7 @@ type Rendering struct {
 }
 
 // Render plans every Infra of the files, and those that annotations of HostedClusters ask for.
-func (o Objects) Render(settings plan.Settings) []Rendering {
+func (o Objects) Render(settings input.Settings) []Rendering {
 	o, made, all := o.Provisioned(settings)
 	for _, in := range o.Inputs(settings) {
 		p, r := plan.Infra(in), made[in.Infra]
@@ -48,11 +51,11 @@ func (o Objects) Render(settings plan.Settings) []Rendering {
 
 // Provisioned adds the Infras that annotations ask for, with how their own rendering begins, and says which cannot be made. One
 // that is in the files is left as it is, with what is found of the HostedCluster.
-func (o Objects) Provisioned(settings plan.Settings) (whole Objects, made map[*v1alpha1.Infra]Rendering, held []Rendering) {
+func (o Objects) Provisioned(settings input.Settings) (whole Objects, made map[*v1alpha1.Infra]Rendering, held []Rendering) {
 	whole, made = slices.Clone(o), map[*v1alpha1.Infra]Rendering{}
 	for _, hc := range pick[hyperv1.HostedCluster](o, "") {
 		in := whole.provisioning(hc, settings) // an Infra that is made says its VLAN's subnet to the next
-		p := plan.Provision(in)
+		p := provision.Of(in)
 		switch {
 		case p.Release: // what is told of it was done in a cluster
 		case in.Infra != nil:
@@ -70,23 +73,23 @@ func (o Objects) Provisioned(settings plan.Settings) (whole Objects, made map[*v
 }
 
 // child plans the workload of one child, as its controller does once the child is applied.
-func (o Objects) child(in plan.Input, p plan.InfraPlan, child runtime.ApplyConfiguration) plan.ChildPlan {
+func (o Objects) child(in input.Input, p plan.InfraPlan, child runtime.ApplyConfiguration) workload.ChildPlan {
 	switch child.(type) {
 	case *ac.DHCPServerApplyConfiguration:
 		server := typed[v1alpha1.DHCPServer](child)
-		return plan.DHCP(childInput(o, in, p, server, server.Spec.NetworkConfig.Attachment))
+		return workload.DHCP(childInput(o, in, p, server, server.Spec.NetworkConfig.Attachment))
 	case *ac.DNSServerApplyConfiguration:
 		server := typed[v1alpha1.DNSServer](child)
-		return plan.DNS(childInput(o, in, p, server, server.Spec.NetworkConfig.Attachment))
+		return workload.DNS(childInput(o, in, p, server, server.Spec.NetworkConfig.Attachment))
 	case *ac.ProxyServerApplyConfiguration:
 		server := typed[v1alpha1.ProxyServer](child)
-		return plan.Proxy(childInput(o, in, p, server, server.Spec.NetworkConfig.Attachment))
+		return workload.Proxy(childInput(o, in, p, server, server.Spec.NetworkConfig.Attachment))
 	}
-	return plan.ChildPlan{}
+	return workload.ChildPlan{}
 }
 
-func childInput[T metav1.Object](o Objects, in plan.Input, p plan.InfraPlan, server T, attachment v1alpha1.Attachment) plan.Child[T] {
-	return plan.Child[T]{
+func childInput[T metav1.Object](o Objects, in input.Input, p plan.InfraPlan, server T, attachment v1alpha1.Attachment) workload.Child[T] {
+	return workload.Child[T]{
 		Settings: in.Settings, Server: server, NAD: o.attachedTo(p, attachment), Infra: in.Infra,
 		Lent: in.ControlPlaneNamespace(), Namespaces: in.Namespaces, Services: o.services(), EndpointSlices: values(pick[discoveryv1.EndpointSlice](o, "")),
 	}
@@ -96,8 +99,8 @@ func childInput[T metav1.Object](o Objects, in plan.Input, p plan.InfraPlan, ser
 // cluster knows.
 func (o Objects) services() []corev1.Service {
 	all := values(pick[corev1.Service](o, ""))
-	if find[corev1.Service](o, plan.APIService) == nil {
-		api := corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: plan.APIService.Namespace, Name: plan.APIService.Name}}
+	if find[corev1.Service](o, workload.APIService) == nil {
+		api := corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: workload.APIService.Namespace, Name: workload.APIService.Name}}
 		api.Spec.Ports = []corev1.ServicePort{{Name: "https", Port: 443, TargetPort: intstr.FromInt32(6443)}}
 		all = append(all, api)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/apps"
 )
 
 // patience is how long a part of an Infra may take to serve before it counts as degraded: *.apps without an address
@@ -54,8 +55,8 @@ func remembered(before []metav1.Condition, p plan.InfraPlan) []finding.Finding {
 	return []finding.Finding{found.Say("%s", c.Message)}
 }
 
-// apps says how *.apps stands. The block outlasts the condition until nothing of ours is left in the hosted cluster.
-func apps(infra *v1alpha1.Infra, p plan.InfraPlan, out Outcome, conditions []metav1.Condition, now time.Time) *v1alpha1.AppsIngressStatus {
+// appsStatus says how *.apps stands. The block outlasts the condition until nothing of ours is left in the hosted cluster.
+func appsStatus(infra *v1alpha1.Infra, p plan.InfraPlan, out Outcome, conditions []metav1.Condition, now time.Time) *v1alpha1.AppsIngressStatus {
 	before := infra.Status.AppsIngress
 	c := meta.FindStatusCondition(conditions, v1alpha1.ConditionAppsIngressReady)
 	var want v1alpha1.AppsIngressStatus
@@ -76,7 +77,7 @@ func apps(infra *v1alpha1.Infra, p plan.InfraPlan, out Outcome, conditions []met
 	return dated(before, want, now)
 }
 
-func appsAddresses(a *plan.Apps) []v1alpha1.IPAddress {
+func appsAddresses(a *apps.Apps) []v1alpha1.IPAddress {
 	var all []v1alpha1.IPAddress
 	if a != nil {
 		for _, at := range a.Addresses {
@@ -86,7 +87,7 @@ func appsAddresses(a *plan.Apps) []v1alpha1.IPAddress {
 	return all
 }
 
-func appsPhase(before *v1alpha1.AppsIngressStatus, a *plan.Apps, c *metav1.Condition, now time.Time) v1alpha1.AppsIngressPhase {
+func appsPhase(before *v1alpha1.AppsIngressStatus, a *apps.Apps, c *metav1.Condition, now time.Time) v1alpha1.AppsIngressPhase {
 	switch {
 	case c.Status == metav1.ConditionTrue:
 		return v1alpha1.AppsReady

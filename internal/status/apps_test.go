@@ -13,6 +13,8 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/apps"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 func appsInfra() *v1alpha1.Infra {
@@ -22,7 +24,7 @@ func appsInfra() *v1alpha1.Infra {
 }
 
 // appsAfter is what the status says of *.apps, having said before what it does.
-func appsAfter(infra *v1alpha1.Infra, p plan.Apps, now time.Time, findings ...finding.Finding) v1alpha1.InfraStatus {
+func appsAfter(infra *v1alpha1.Infra, p apps.Apps, now time.Time, findings ...finding.Finding) v1alpha1.InfraStatus {
 	s := Infra(infra, plan.InfraPlan{Apps: &p}, allServe(), Outcome{Findings: findings}, now)
 	infra.Status = s
 	return s
@@ -33,8 +35,8 @@ var (
 	waits   = finding.Wait(v1alpha1.ConditionAppsIngressReady, "WaitingForExternalIP").Say("waiting")
 	lost    = finding.Fails(v1alpha1.ConditionAppsIngressReady, "ExternalIPLost").Say("lost")
 	away    = finding.Fails(v1alpha1.ConditionAppsIngressReady, "HostedClusterUnreachable").Say("away")
-	serves  = plan.Apps{Addresses: []netip.Addr{netip.MustParseAddr("192.168.100.200"), netip.MustParseAddr("fd00::200")}}
-	nothing = plan.Apps{}
+	serves  = apps.Apps{Addresses: []netip.Addr{netip.MustParseAddr("192.168.100.200"), netip.MustParseAddr("fd00::200")}}
+	nothing = apps.Apps{}
 )
 
 func TestAppsArePendingAtFirstAndDegradedAfterTwoMinutes(t *testing.T) {
@@ -49,12 +51,12 @@ func TestAppsArePendingAtFirstAndDegradedAfterTwoMinutes(t *testing.T) {
 
 func TestAppsAreDegradedAtOnceWhen(t *testing.T) {
 	for name, c := range map[string]struct {
-		apps plan.Apps
+		apps apps.Apps
 		said finding.Finding
 	}{
 		"the address is lost":                     {serves, lost},
-		"the hosted cluster is away":              {plan.Apps{Away: true}, away},
-		"it is away and had served before":        {plan.Apps{Away: true, Addresses: serves.Addresses}, away},
+		"the hosted cluster is away":              {apps.Apps{Away: true}, away},
+		"it is away and had served before":        {apps.Apps{Away: true, Addresses: serves.Addresses}, away},
 		"the address that it had is being waited": {serves, waits},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,15 +109,15 @@ func TestAppsHaveAConditionOnlyWhileEnabledAndABlockUntilTheGuestIsLeft(t *testi
 
 func TestAppsAreServedByDNSAndProxy(t *testing.T) {
 	for name, c := range map[string]struct {
-		unready func(plan.Children)
+		unready func(input.Children)
 		reason  string
 		phase   v1alpha1.AppsIngressPhase
 	}{
-		"the proxy's pod is not ready": {func(c plan.Children) {
+		"the proxy's pod is not ready": {func(c input.Children) {
 			c.Proxy.Status.Conditions[0].Status, c.Proxy.Status.Conditions[0].Reason = metav1.ConditionFalse, "PodNotReady"
 		}, "PodNotReady", v1alpha1.AppsDegraded},
-		"DNS has yet to be told": {func(c plan.Children) { c.DNS.Generation++ }, "Progressing", v1alpha1.AppsReady},
-		"DHCP is not ready":      {func(c plan.Children) { c.DHCP.Status.Conditions[0].Status = metav1.ConditionFalse }, "Serving", v1alpha1.AppsReady},
+		"DNS has yet to be told": {func(c input.Children) { c.DNS.Generation++ }, "Progressing", v1alpha1.AppsReady},
+		"DHCP is not ready":      {func(c input.Children) { c.DHCP.Status.Conditions[0].Status = metav1.ConditionFalse }, "Serving", v1alpha1.AppsReady},
 	} {
 		for note, said := range map[string][]finding.Finding{"": nil, ", with a note": {noted}} {
 			t.Run(name+note, func(t *testing.T) {

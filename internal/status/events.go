@@ -11,7 +11,7 @@ import (
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/ending"
 )
 
 // tell emits one event for each condition that turned. What is first seen has not turned, and is news only if it is bad.
@@ -27,7 +27,7 @@ func (w *Writer) tell(about runtime.Object, before, after []metav1.Condition) {
 
 // severity of a condition's new status: for Degraded and Progressing, True is no good news.
 func severity(c metav1.Condition) string {
-	bad := c.Status == metav1.ConditionFalse && c.Reason != "Progressing" && c.Reason != plan.Deleting
+	bad := c.Status == metav1.ConditionFalse && c.Reason != "Progressing" && c.Reason != ending.Deleting
 	switch c.Type {
 	case v1alpha1.ConditionDegraded, dpuv1.ConditionHostedClusterDegraded, dpuv1.ConditionEtcdRecoveryActive:
 		bad = c.Status == metav1.ConditionTrue

@@ -12,6 +12,8 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/ending"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // Outcome is what became of a plan.
@@ -30,7 +32,7 @@ type Outcome struct {
 }
 
 // Infra says how an Infra stands.
-func Infra(infra *v1alpha1.Infra, p plan.InfraPlan, children plan.Children, out Outcome, now time.Time) v1alpha1.InfraStatus {
+func Infra(infra *v1alpha1.Infra, p plan.InfraPlan, children input.Children, out Outcome, now time.Time) v1alpha1.InfraStatus {
 	before := infra.Status.Conditions
 	out.Findings = append(out.Findings[:len(out.Findings):len(out.Findings)], append(remembered(before, p), rollouts(children)...)...)
 	accepted := judged(v1alpha1.ConditionAccepted, out.Findings, yes(v1alpha1.ConditionAccepted, "Valid", "the spec is valid and permitted"))
@@ -47,7 +49,7 @@ func Infra(infra *v1alpha1.Infra, p plan.InfraPlan, children plan.Children, out 
 	if len(behind) > 0 {
 		status.HealthyBackends = backendsOf(children.Proxy).healthy()
 	}
-	status.AppsIngress = apps(infra, p, out, status.Conditions, now)
+	status.AppsIngress = appsStatus(infra, p, out, status.Conditions, now)
 	switch {
 	case !out.Held:
 		status.Addresses, status.Endpoints = p.Addresses, p.Endpoints
@@ -58,14 +60,14 @@ func Infra(infra *v1alpha1.Infra, p plan.InfraPlan, children plan.Children, out 
 }
 
 // InfraEnding is the status of an Infra that is being deleted: of what is taken away nothing is said.
-func InfraEnding(infra *v1alpha1.Infra, waits plan.Ending, now time.Time) v1alpha1.InfraStatus {
+func InfraEnding(infra *v1alpha1.Infra, waits ending.Ending, now time.Time) v1alpha1.InfraStatus {
 	status := *infra.Status.DeepCopy()
-	held := no(v1alpha1.ConditionDegraded, plan.Deleting, "the deletion goes on by itself")
+	held := no(v1alpha1.ConditionDegraded, ending.Deleting, "the deletion goes on by itself")
 	if waits.Held {
 		held = yes(v1alpha1.ConditionDegraded, waits.Reason, waits.Message)
 	}
 	status.Conditions = conditions(infra.Status.Conditions, infra.Generation, now,
-		yes(v1alpha1.ConditionProgressing, waits.Reason, waits.Message), held, no(v1alpha1.ConditionReady, plan.Deleting, "it is being deleted: "+waits.Message))
+		yes(v1alpha1.ConditionProgressing, waits.Reason, waits.Message), held, no(v1alpha1.ConditionReady, ending.Deleting, "it is being deleted: "+waits.Message))
 	status.ObservedGeneration = infra.Generation
 	return status
 }
@@ -78,7 +80,7 @@ func unlessHeld(out Outcome, before []metav1.Condition, good verdict) verdict {
 }
 
 // componentVerdicts are one for each component that is on; one that is off has no condition.
-func componentVerdicts(infra *v1alpha1.Infra, children plan.Children, out Outcome) []verdict {
+func componentVerdicts(infra *v1alpha1.Infra, children input.Children, out Outcome) []verdict {
 	c := infra.Spec.InfraComponents
 	var all []verdict
 	if on(c.DHCP.Enabled) {
@@ -152,7 +154,7 @@ func component(kind string, r *report, out Outcome) verdict {
 }
 
 // progressing: what the spec says is on its way, or waits for something outside. What is refused is not.
-func progressing(infra *v1alpha1.Infra, children plan.Children, out Outcome, all []verdict) verdict {
+func progressing(infra *v1alpha1.Infra, children input.Children, out Outcome, all []verdict) verdict {
 	const kind = v1alpha1.ConditionProgressing
 	if out.Paused != "" {
 		return no(kind, "Paused", out.Paused)
@@ -163,7 +165,7 @@ func progressing(infra *v1alpha1.Infra, children plan.Children, out Outcome, all
 		}
 	}
 	switch {
-	case out.Held && children == (plan.Children{}):
+	case out.Held && children == (input.Children{}):
 		return no(kind, "Refused", "nothing is created: what the other conditions say has to be changed first")
 	case out.Held:
 		return no(kind, "Refused", fmt.Sprintf("generation %d is not applied, and what runs stays as it is: what the other conditions say has to be changed first", infra.Generation))

@@ -10,8 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/cldmnky/oooi/internal/kubelet"
 	"github.com/cldmnky/oooi/internal/observe"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/workload"
 )
 
 // Reasons of a child whose pod does not serve.
@@ -28,7 +29,7 @@ func trouble(p *observe.Pod) (reason, why string) {
 	case silent(p.Node):
 		return nodeLost, stranded(p)
 	case p.Spec.NodeName == "":
-		if c := plan.PodCondition(p.Pod, corev1.PodScheduled); c.Status == corev1.ConditionFalse {
+		if c := kubelet.PodCondition(p.Pod, corev1.PodScheduled); c.Status == corev1.ConditionFalse {
 			return podNotReady, fmt.Sprintf("pod %s has no node: %s", p.Name, c.Message)
 		}
 	case p.Warning != "" && p.Creating():
@@ -62,16 +63,16 @@ func failing(c corev1.ContainerStatus) string {
 
 // silent says whether a node has ceased to report.
 func silent(n *corev1.Node) bool {
-	return n != nil && plan.NodeReady(n).Status == corev1.ConditionUnknown
+	return n != nil && kubelet.NodeReady(n).Status == corev1.ConditionUnknown
 }
 
 // stranded says what a pod on a lost node costs and, for a StatefulSet's, the command after which it is replaced: by itself it is not while
 // its node may still run it (Kubernetes, non-graceful node shutdown).
 func stranded(p *observe.Pod) string {
-	since := plan.NodeReady(p.Node).LastTransitionTime
+	since := kubelet.NodeReady(p.Node).LastTransitionTime
 	if owner := metav1.GetControllerOf(p); owner != nil && owner.Kind == "ReplicaSet" {
 		return fmt.Sprintf("pod %s is on node %s, which has not reported since %s; another takes its place %d seconds after that, where a node has room and the VLAN",
-			p.Name, p.Node.Name, since.UTC().Format(time.RFC3339), plan.UnreachableSeconds)
+			p.Name, p.Node.Name, since.UTC().Format(time.RFC3339), workload.UnreachableSeconds)
 	}
 	return fmt.Sprintf("pod %s is on node %s, which has not reported since %s, and is not replaced while that may still run it. Once the machine is known to be off: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute, or for this pod alone: kubectl -n %s delete pod %s --force --grace-period=0",
 		p.Name, p.Node.Name, since.UTC().Format(time.RFC3339), p.Node.Name, p.Namespace, p.Name)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // handedOn are the reasons of a child's Progressing that its Infra has too, with what each is to it.
@@ -18,7 +18,7 @@ var handedOn = map[string]func(condition, reason string) finding.Builder{
 }
 
 // rollouts is what the children say of templates that their pods do not have yet.
-func rollouts(children plan.Children) []finding.Finding {
+func rollouts(children input.Children) []finding.Finding {
 	var all []finding.Finding
 	for _, r := range []*report{reportOfDHCP(children.DHCP), reportOfDNS(children.DNS), reportOfProxy(children.Proxy)} {
 		if r == nil {

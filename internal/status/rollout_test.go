@@ -8,7 +8,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // What a pod's template waits for stood on the child alone, with the command that releases it.
@@ -29,7 +29,7 @@ func TestAnInfraSaysWhatItsChildSaysOfItsTemplate(t *testing.T) {
 
 			proxy := &v1alpha1.ProxyServer{}
 			proxy.Name, proxy.Status.Conditions = "c1-proxy", []metav1.Condition{{Type: of.Type, Status: of.Status, Reason: of.Reason, Message: of.Message}}
-			g.Expect(progressing(&v1alpha1.Infra{}, plan.Children{}, Outcome{Findings: rollouts(plan.Children{Proxy: proxy})}, nil)).
+			g.Expect(progressing(&v1alpha1.Infra{}, input.Children{}, Outcome{Findings: rollouts(input.Children{Proxy: proxy})}, nil)).
 				To(Equal(verdict{v1alpha1.ConditionProgressing, c.progressing, reason, "ProxyServer c1-proxy: what it says"}))
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // state is how the parts of an Infra stand; what is left out is well.
@@ -40,9 +41,9 @@ func (s state) infra(before []metav1.Condition, at time.Time) v1alpha1.InfraStat
 	return Infra(infra, plan.InfraPlan{}, s.children(at), Outcome{Findings: s.found, Held: s.held || s.paused != "", Paused: s.paused}, at)
 }
 
-func (s state) children(at time.Time) plan.Children {
+func (s state) children(at time.Time) input.Children {
 	if s.none {
-		return plan.Children{}
+		return input.Children{}
 	}
 	rollout := func(r observe.Rollout) observe.Rollout {
 		if r == (observe.Rollout{}) {
@@ -64,7 +65,7 @@ func (s state) children(at time.Time) plan.Children {
 		proxy.Server.Status.Backends = s.backends
 	}
 	proxy.Server.Status.Conditions = Proxy(proxy, Outcome{}, at).Conditions
-	return plan.Children{DHCP: dhcp.Server, DNS: dns.Server, Proxy: proxy.Server}
+	return input.Children{DHCP: dhcp.Server, DNS: dns.Server, Proxy: proxy.Server}
 }
 
 func unhealthy(message string) []v1alpha1.BackendStatus {

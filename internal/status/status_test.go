@@ -15,6 +15,7 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 var (
@@ -27,8 +28,8 @@ func serving(generation int64) []metav1.Condition {
 }
 
 // allServe are three children that serve their newest spec.
-func allServe() plan.Children {
-	return plan.Children{
+func allServe() input.Children {
+	return input.Children{
 		DHCP:  &v1alpha1.DHCPServer{Status: v1alpha1.DHCPServerStatus{Conditions: serving(0), ActiveLeases: 3, PoolSize: 100}},
 		DNS:   &v1alpha1.DNSServer{Status: v1alpha1.DNSServerStatus{Conditions: serving(0)}},
 		Proxy: &v1alpha1.ProxyServer{Status: v1alpha1.ProxyServerStatus{Conditions: serving(0)}},
@@ -60,14 +61,14 @@ func TestInfraStands(t *testing.T) {
 
 	for name, c := range map[string]struct {
 		infra    *v1alpha1.Infra
-		children plan.Children
+		children input.Children
 		out      Outcome
 		want     map[string]string // condition: status/reason
 	}{
 		"everything serves": {&v1alpha1.Infra{}, allServe(), Outcome{}, map[string]string{
 			"Accepted": "True/Valid", "NetworkReady": "True/Fit", "EndpointsResolved": "True/Resolved", "DHCPReady": "True/Serving", "DNSReady": "True/Serving",
 			"ProxyReady": "True/Serving", "Progressing": "False/Settled", "Degraded": "False/AsExpected", "Ready": "True/Serving"}},
-		"nothing is known yet": {&v1alpha1.Infra{}, plan.Children{}, Outcome{Held: true, Findings: []finding.Finding{finding.Wait(v1alpha1.ConditionEndpointsResolved, "WaitingForControlPlane").Say("w")}},
+		"nothing is known yet": {&v1alpha1.Infra{}, input.Children{}, Outcome{Held: true, Findings: []finding.Finding{finding.Wait(v1alpha1.ConditionEndpointsResolved, "WaitingForControlPlane").Say("w")}},
 			map[string]string{"NetworkReady": "Unknown/NotYetJudged", "DHCPReady": "Unknown/NotCreated", "EndpointsResolved": "False/WaitingForControlPlane", "Progressing": "True/WaitingForControlPlane", "Degraded": "False/AsExpected", "Ready": "False/WaitingForControlPlane"}},
 		"the change has just been applied": {wasReady, allServe(), Outcome{Wrote: true}, map[string]string{
 			"DHCPReady": "False/Progressing", "Progressing": "True/RollingOut", "Degraded": "False/AsExpected", "Ready": "False/Progressing"}},
@@ -106,7 +107,7 @@ func TestAHeldInfraKeepsTheAddressesThatAreInUse(t *testing.T) {
 		want int
 	}{"held": {Outcome{Held: true}, 1}, "paused: what is off still runs": {Outcome{Held: true, Paused: "p"}, 2}} {
 		t.Run(name, func(t *testing.T) {
-			got := Infra(infra, dnsOff, plan.Children{}, c.out, noon)
+			got := Infra(infra, dnsOff, input.Children{}, c.out, noon)
 			NewWithT(t).Expect(got.Addresses).To(Equal(infra.Status.Addresses[:c.want]))
 		})
 	}

@@ -16,7 +16,7 @@ import (
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/observe"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/permission"
 	"github.com/cldmnky/oooi/internal/preflight"
 )
 
@@ -72,9 +72,9 @@ func (r reviewer) decode(request admission.Request) (before, after runtime.Objec
 
 // refused says what this change may not write. What was there before may stay: who mends something else is not stopped.
 func (r reviewer) refused(before, after runtime.Object) (because []string) {
-	was, images := plan.WrittenImages(before), plan.WrittenImages(after)
+	was, images := permission.WrittenImages(before), permission.WrittenImages(after)
 	maps.DeleteFunc(images, func(field, image string) bool { return was[field] == image })
-	for _, f := range plan.ImageOverrides(r.observer.Settings, images) {
+	for _, f := range permission.ImageOverrides(r.observer.Settings, images) {
 		because = append(because, f.Reason+": "+f.Message)
 	}
 	return because

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/webhook"
 )
 
@@ -103,7 +103,7 @@ func TestAnImageIsRefused(t *testing.T) {
 
 func TestAnImageIsAllowedByTheFlag(t *testing.T) {
 	w := newWorld(t)
-	w.operator(func(s *plan.Settings, _ *webhook.Options) { s.AllowImageOverride = true })
+	w.operator(func(s *input.Settings, _ *webhook.Options) { s.AllowImageOverride = true })
 	w.Eventually(w.trusted).ShouldNot(BeEmpty())
 	for _, object := range w.images() {
 		w.Expect(w.api.Create(w.ctx, object)).To(Succeed())

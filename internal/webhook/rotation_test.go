@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/internal/controller"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/testkit/ports"
 	"github.com/cldmnky/oooi/internal/webhook"
 )
@@ -216,7 +216,7 @@ func TestFilesOfSomebodyElseAreServedAndFollowed(t *testing.T) {
 		w.Expect(os.Symlink("..data/"+file, filepath.Join(dir, file))).To(Succeed())
 	}
 	w.scraped = int(ports.Free(t))
-	w.operator(func(_ *plan.Settings, o *webhook.Options) { o.CertDir, o.Namespace = dir, "" })
+	w.operator(func(_ *input.Settings, o *webhook.Options) { o.CertDir, o.Namespace = dir, "" })
 	w.asked()
 	w.Expect(w.scrape(host, bundle)).To(Succeed())
 	w.Expect(w.served(bundle)).To(Equal(string(made["tls.crt"])))

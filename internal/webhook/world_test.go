@@ -38,8 +38,8 @@ import (
 	"github.com/cldmnky/oooi/internal/controller"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
-	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 	"github.com/cldmnky/oooi/internal/testkit/ports"
 	"github.com/cldmnky/oooi/internal/webhook"
@@ -159,9 +159,9 @@ func (w *world) manifests() (all []client.Object) {
 func (w *world) now(t time.Time) { w.clock.Store(&t) }
 
 // operator runs a manager, and says how to end it; edits change what it is told.
-func (w *world) operator(edits ...func(*plan.Settings, *webhook.Options)) (stop func()) {
+func (w *world) operator(edits ...func(*input.Settings, *webhook.Options)) (stop func()) {
 	w.t.Helper()
-	settings := plan.Settings{Image: "example.com/oooi:1", EnvoyImage: "example.com/envoy:1", NADSourceNamespaces: []string{"default"}}
+	settings := input.Settings{Image: "example.com/oooi:1", EnvoyImage: "example.com/envoy:1", NADSourceNamespaces: []string{"default"}}
 	options := webhook.Options{Address: fmt.Sprintf("localhost:%d", w.port), Namespace: system, Now: func() time.Time { return *w.clock.Load() }, Certificate: &webhook.Certificate{}}
 	bridges := &bridge.Settings{MetalLBNamespace: "metallb-system", VirtualIPs: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Images: client.ObjectKeyFromObject(w.mapping(nil))}
 	options.Bridges = bridges

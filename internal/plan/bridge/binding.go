@@ -11,7 +11,7 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/permit"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 const (
@@ -104,7 +104,7 @@ func (in Input) precedes(other Input) bool {
 	if mine, theirs := in.holds(), other.holds(); mine != theirs {
 		return mine > theirs
 	}
-	return plan.Older(in.Bridge, other.Bridge)
+	return input.Older(in.Bridge, other.Bridge)
 }
 
 // holds says how much of the DPUCluster the bridge has: DPF uses its kubeconfig, or it has at least made a hosted cluster.

@@ -3,8 +3,6 @@ package bridge
 import (
 	"encoding/json"
 	"fmt"
-	"net/netip"
-	"slices"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	"github.com/openshift/hypershift/api/util/ipnet"
@@ -12,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
 	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/utils/ptr"
@@ -127,17 +124,4 @@ func (in Input) pools() []runtime.ApplyConfiguration {
 		}),
 		of(b, metallb.GroupVersion, "L2Advertisement", namespace, name, metallb.AdvertisementSpec{IPAddressPools: []string{name}}),
 	}
-}
-
-// pooled is an address as a pool has it.
-func pooled(vip netip.Addr) string { return netip.PrefixFrom(vip, vip.BitLen()).String() }
-
-// announced says whether MetalLB has the bridge's address.
-func (in Input) announced() bool {
-	vip := VirtualIP(in.Bridge)
-	return in.Pool != nil && vip.IsValid() && slices.Equal(in.Pool.Spec.Addresses, []string{pooled(vip)})
-}
-
-func secret(b *dpuv1.DPUHCPBridge, key types.NamespacedName, data map[string][]byte) runtime.ApplyConfiguration {
-	return accore.Secret(key.Name, key.Namespace).WithLabels(secretLabels(b)).WithType(corev1.SecretTypeOpaque).WithData(data)
 }

@@ -4,16 +4,12 @@ package bridge
 
 import (
 	"fmt"
-	"net/netip"
 	"regexp"
 	"slices"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
@@ -22,55 +18,8 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/permit"
-	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
-
-// Plan is what one bridge becomes.
-type Plan struct {
-	// Objects of the hosted cluster, in the order in which they are applied. They are not, while Held.
-	plan.Plan
-	// Held means that nothing of the hosted cluster may change. Injection and approval have reasons of their own.
-	Held bool
-	// Key is the Secret to make, with a key that etcd is encrypted with; nil when it is there. It is made once.
-	Key *corev1.Secret
-	// Copies of the user's Secrets, by name; others of the bridge's are no longer needed.
-	Copies []string
-	// Recreates says that the hosted cluster was there and somebody has deleted it.
-	Recreates bool
-	// Image that the operating system of the DPUs comes from; empty while it is not known.
-	Image string
-	// Inject the kubeconfig; nil while there is none, or nowhere to.
-	Inject *Injection
-	// Approve certificates of the DPUCluster's DPUs; nil stops it.
-	Approve *Approval
-	// End the bridge: its DPUCluster is gone, and the user wants all else to go with it.
-	End bool
-}
-
-// Injection hands the hosted cluster's kubeconfig to DPF.
-type Injection struct {
-	// Secret in the DPUCluster's namespace.
-	Secret runtime.ApplyConfiguration
-	// Refer the DPUCluster to it, unless it does so already.
-	Refer bool
-	// Created: the DPUCluster's condition of that name is ours to set, and is not.
-	Created bool
-}
-
-// Approval is whose certificates may be approved, and how to get there.
-type Approval struct {
-	// Secret with the hosted cluster's kubeconfig.
-	Secret types.NamespacedName
-	// Server that is dialled: the hosted API's own Service.
-	Server string
-	// Cluster whose DPUs they are.
-	Cluster types.NamespacedName
-	// API are addresses of the hosted API, and ServiceNetworks are the hosted Services', which no kubelet may claim.
-	API             []netip.Addr
-	ServiceNetworks []netip.Prefix
-	// NoRebootstrap: a DPU whose Node exists gets no bootstrap certificate.
-	NoRebootstrap bool
-}
 
 // Of says what one bridge becomes.
 func Of(in Input) Plan {
@@ -161,7 +110,7 @@ func (in Input) occupied() []finding.Finding {
 // API server's clock says: labels of ours the author of a bridge can write himself.
 func (in Input) anotherHasNamespace() bool {
 	switch ns, hc := in.Namespace, in.cluster(); {
-	case slices.ContainsFunc(in.Neighbours, func(other *hyperv1.HostedCluster) bool { return hc == nil || plan.Older(other, hc) }):
+	case slices.ContainsFunc(in.Neighbours, func(other *hyperv1.HostedCluster) bool { return hc == nil || input.Older(other, hc) }):
 		return true
 	case ns == nil || ns.Labels[controlPlaneLabel] == "true" && in.works(): // of our own hosted cluster, maybe an earlier one
 		return false
@@ -249,16 +198,6 @@ func (in Input) Applied() bool {
 	return c != nil && c.Status != metav1.ConditionUnknown
 }
 
-// Reported tells whether a bridge's status has anything of a HostedCluster.
-func Reported(b *dpuv1.DPUHCPBridge) bool {
-	return meta.FindStatusCondition(b.Status.Conditions, dpuv1.ConditionHostedClusterAvailable) != nil
-}
-
-func denied(condition, namespace string) finding.Finding {
-	return finding.Wait(condition, plan.GuestNotGranted).
-		Say("the operator may not read Secrets in namespace %s: %s", namespace, plan.Granting(namespace, "dpu-bridge", "bridge.namespaces"))
-}
-
 // notGranted is how an API server says that a Role is missing (apiserver, pkg/endpoints/handlers/responsewriters/errors.go,
 // forbiddenMessage). What admission forbids reads otherwise.
 var notGranted = regexp.MustCompile(`cannot \w+ resource "[^"]*" in API group "[^"]*" in the namespace "([-a-z0-9]+)"`)
@@ -272,11 +211,11 @@ func (s Settings) Ungranted(condition, said string) (all []finding.Finding) {
 			continue
 		}
 		named[namespace] = true
-		granting := plan.Granting(namespace, "dpu-bridge", "bridge.namespaces")
+		granting := finding.Granting(namespace, "dpu-bridge", "bridge.namespaces")
 		if namespace == s.MetalLBNamespace {
 			granting = fmt.Sprintf("kubectl apply -n %s -k config/components/metallb, or, where Helm installed it, name the address's network in the chart's flags.bridge-virtual-ips", namespace)
 		}
-		all = append(all, finding.Wait(condition, plan.GuestNotGranted).Say("the operator may not write what bridges need in namespace %s: %s", namespace, granting))
+		all = append(all, finding.Wait(condition, input.GuestNotGranted).Say("the operator may not write what bridges need in namespace %s: %s", namespace, granting))
 	}
 	return all
 }

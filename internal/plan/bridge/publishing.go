@@ -11,8 +11,8 @@ import (
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/kubelet"
 	"github.com/cldmnky/oooi/internal/metallb"
-	"github.com/cldmnky/oooi/internal/plan"
 )
 
 func listed(networks []netip.Prefix) string {
@@ -85,7 +85,7 @@ func nodeAddress(nodes []corev1.Node) string {
 	return ""
 }
 
-func isReady(n corev1.Node) bool { return plan.NodeReady(&n).Status == corev1.ConditionTrue }
+func isReady(n corev1.Node) bool { return kubelet.NodeReady(&n).Status == corev1.ConditionTrue }
 
 // metallb is needed for a virtual IP, and must look for its pools in its own namespace.
 func (in Input) metallb() []finding.Finding {
@@ -133,3 +133,12 @@ func (in Input) announces(r Rival) bool {
 	theirs := in.rival(r)
 	return announceOne(r.DPUHCPBridge, in.Bridge) && (theirs.announced() || !in.works() && theirs.works())
 }
+
+// announced says whether MetalLB has the bridge's address.
+func (in Input) announced() bool {
+	vip := VirtualIP(in.Bridge)
+	return in.Pool != nil && vip.IsValid() && slices.Equal(in.Pool.Spec.Addresses, []string{pooled(vip)})
+}
+
+// pooled is an address as a pool has it.
+func pooled(vip netip.Addr) string { return netip.PrefixFrom(vip, vip.BitLen()).String() }

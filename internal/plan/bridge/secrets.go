@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-
-	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
@@ -144,4 +144,8 @@ func (in Input) copies() []runtime.ApplyConfiguration {
 		secret(in.Bridge, at(in.pullSecretCopy()), map[string][]byte{PullSecretKey: in.PullSecret.Data[PullSecretKey]}),
 		secret(in.Bridge, at(in.sshKeyCopy()), map[string][]byte{SSHKeyKey: in.SSHKey.Data[SSHKeyKey]}),
 	}
+}
+
+func secret(b *dpuv1.DPUHCPBridge, key types.NamespacedName, data map[string][]byte) runtime.ApplyConfiguration {
+	return accore.Secret(key.Name, key.Namespace).WithLabels(secretLabels(b)).WithType(corev1.SecretTypeOpaque).WithData(data)
 }

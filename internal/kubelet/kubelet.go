@@ -1,0 +1,34 @@
+// Package kubelet reads what kubelets say of pods and nodes.
+package kubelet
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// PodCondition is what a pod says of one kind; the zero one where it says nothing.
+func PodCondition(p *corev1.Pod, kind corev1.PodConditionType) corev1.PodCondition {
+	if i := slices.IndexFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind }); i >= 0 {
+		return p.Status.Conditions[i]
+	}
+	return corev1.PodCondition{}
+}
+
+// NodeReady is whether a node's kubelet, the only one to end pods, is heard of: Unknown once it is not; the zero one before.
+func NodeReady(n *corev1.Node) corev1.NodeCondition {
+	if i := slices.IndexFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady }); i >= 0 {
+		return n.Status.Conditions[i]
+	}
+	return corev1.NodeCondition{}
+}
+
+// Devices are what of resources is not a node's own, as processor and memory are: their names have a domain.
+func Devices(all corev1.ResourceList) corev1.ResourceList {
+	devices := maps.Clone(all)
+	maps.DeleteFunc(devices, func(name corev1.ResourceName, _ resource.Quantity) bool { return !strings.Contains(string(name), "/") })
+	return devices
+}

@@ -1,0 +1,25 @@
+package address
+
+import (
+	"net/netip"
+
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/plan/vlan"
+)
+
+// Addressed is an Infra on its VLAN with the addresses of its components, its pool, and the IP literals that its proxy carries.
+type Addressed struct {
+	vlan.Joined
+	Table endpoint.Table
+	// Others are the Infras on the VLAN, the oldest first, with what they take from ours.
+	Others   []Neighbour
+	Assigned ipam.Assignment
+	Captured []endpoint.Captured
+	// Uncaptured says which IP literals the proxy cannot carry.
+	Uncaptured []finding.Finding
+}
+
+// Address of a component; not valid where it has none.
+func (a Addressed) Address(c ipam.Component) netip.Addr { return a.Assigned.Addresses[c] }

@@ -1,0 +1,60 @@
+package address
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/local"
+	"github.com/cldmnky/oooi/internal/plan/input"
+)
+
+// Holder says who has an address that *.apps must not lead to. Before addresses are assigned, ours are those of before.
+func (a Addressed) Holder(at netip.Addr) string {
+	ours := []map[ipam.Component]netip.Addr{input.Written(a.Infra), input.Given(a.Infra, a.Children), a.Assigned.Addresses}
+	switch {
+	case local.Is(at):
+		return "a loopback, link-local, multicast or metadata address"
+	case at == a.Gateway:
+		return "networkConfig.gateway"
+	case slices.ContainsFunc(a.Table.Endpoints, func(e endpoint.Endpoint) bool { return slices.Contains(e.Literals, at) }):
+		return "an endpoint of the control plane"
+	case slices.Contains(a.Assigned.Spare, at), slices.ContainsFunc(ours, func(all map[ipam.Component]netip.Addr) bool { return has(all, at) }):
+		return "this Infra's"
+	case slices.ContainsFunc(a.Others, func(n Neighbour) bool { return n.Has(at) }) && !a.answers(at):
+		return "another Infra's on this VLAN"
+	}
+	return ""
+}
+
+// answers says whether our DNS gives an address for *.apps by now: it was nobody's when it was taken up, and whoever stands there, or
+// says so, came or edited later.
+func (a Addressed) answers(at netip.Addr) bool {
+	return slices.Contains(a.Children.Apps().Answers, at)
+}
+
+// Refusal is why *.apps may not lead to an address; the zero one: it may.
+type Refusal struct {
+	Holder     string // who has it
+	Outside    bool   // no host of the VLAN has it, and the administrator admits it nowhere else
+	BeyondPool bool   // it is none of those that the Infra lets MetalLB give
+}
+
+// Refuses an external IP. It is the word of the guest's administrator, who must not steer the proxy beyond the VLAN.
+func (a Addressed) Refuses(at netip.Addr) Refusal {
+	pool := input.AppsSpec(a.Infra).MetalLB.IPAddressPoolRange
+	if holder := a.Holder(at); holder != "" {
+		return Refusal{Holder: holder}
+	}
+	if !a.Host(at) && !endpoint.Admits(a.Settings.ExtraEndpointCIDRs, at) {
+		return Refusal{Outside: true}
+	}
+	return Refusal{BeyondPool: len(pool) > 0 && !slices.ContainsFunc(pool, func(r v1alpha1.AddressOrRange) bool { return input.RangeOf(string(r)).Contains(at) })}
+}
+
+// Host says whether a host of the VLAN may have an address.
+func (a Addressed) Host(at netip.Addr) bool {
+	return ipam.Usable(a.CIDR).Contains(at)
+}

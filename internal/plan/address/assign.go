@@ -1,0 +1,19 @@
+// Package address is the stage that says who has which address on the VLAN.
+package address
+
+import (
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/vlan"
+)
+
+// Assign gives an Infra what is free on its VLAN: who has something keeps it.
+func Assign(j vlan.Joined, table endpoint.Table) Addressed {
+	a := Addressed{Joined: j, Table: table, Others: othersOf(j)}
+	a.Assigned = ipam.Assign(a.request())
+	if input.Enabled(j.Infra.Spec.InfraComponents.Proxy.Enabled) {
+		a.Captured, a.Uncaptured = table.Captured(endpoint.VLAN{CIDR: a.CIDR, VIP: a.Address(ipam.Proxy), Cluster: j.Settings.ClusterNetworks()})
+	}
+	return a
+}

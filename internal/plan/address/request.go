@@ -1,0 +1,28 @@
+package address
+
+import (
+	"slices"
+
+	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/plan/input"
+)
+
+// request gathers what ipam has to know: what is written, what was given, and what belongs to others.
+func (a Addressed) request() ipam.Request {
+	c := a.Infra.Spec.InfraComponents
+	return ipam.Request{
+		CIDR: a.CIDR, Gateway: a.Gateway,
+		Enabled: input.SwitchedOn(c),
+		Written: input.Written(a.Infra), Given: input.Given(a.Infra, a.Children),
+		WrittenPool: input.Span(c.DHCP.RangeStart, c.DHCP.RangeEnd), GivenPool: input.GivenPool(a.Infra, a.Children),
+		Taken: slices.Concat(a.takenHere(), a.takenByEndpoints(), a.takenByApps(), a.takenByNeighbours()),
+	}
+}
+
+// WholePool is all that could be leased, and whether that is as much as is needed.
+func (a Addressed) WholePool(needs int64) (ipam.Range, bool) {
+	r := a.request()
+	r.WrittenPool, r.GivenPool = ipam.Range{}, ipam.Range{}
+	whole := ipam.Assign(r)
+	return whole.Pool, int64(whole.Size()) >= needs
+}

@@ -1,0 +1,98 @@
+package address
+
+import (
+	"slices"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/plan/input"
+)
+
+// takenHere are addresses of this VLAN that the user tells us of, and those of the network's own IPAM.
+func (a Addressed) takenHere() []ipam.Taken {
+	n, dhcp := a.Infra.Spec.NetworkConfig, a.Infra.Spec.InfraComponents.DHCP
+	var taken []ipam.Taken
+	for _, r := range dhcp.Reservations {
+		taken = append(taken, ipam.Taken{Range: input.Span(r.IP, r.IP), By: "a reservation", Reserved: true})
+	}
+	keepFree := func(r ipam.Range) { taken = append(taken, ipam.Taken{Range: r}) }
+	if at := endpoint.Advertised(a.HostedCluster); at.IsValid() {
+		keepFree(ipam.Single(at))
+	}
+	for _, r := range dhcp.ExcludeRanges {
+		keepFree(input.Span(r.Start, r.End))
+	}
+	for _, server := range n.DNSServers {
+		keepFree(input.Span(server, server))
+	}
+	for _, server := range n.NTPServers {
+		keepFree(input.Span(server, server))
+	}
+	for _, r := range n.Routes {
+		keepFree(input.Span(r.Gateway, r.Gateway))
+	}
+	if a.VLAN.Broken == "" && a.VLAN.Source != nil {
+		for _, r := range a.VLAN.Config.Addresses() {
+			keepFree(r)
+		}
+	}
+	return taken
+}
+
+// takenByEndpoints are what workers dial on the VLAN itself, where the proxy may stand, and what the proxy dials there.
+func (a Addressed) takenByEndpoints() []ipam.Taken {
+	var taken []ipam.Taken
+	for _, e := range append(slices.Clone(a.Table.Endpoints), a.Table.Announced()...) {
+		for _, literal := range e.Literals {
+			taken = append(taken, ipam.Taken{Range: ipam.Single(literal), By: "endpoint " + e.Name, But: ipam.Proxy})
+		}
+		for _, target := range e.Backend.Addresses {
+			taken = append(taken, ipam.Taken{Range: ipam.Single(target.Addr()), By: "the target of endpoint " + e.Name})
+		}
+	}
+	return taken
+}
+
+// takenByNeighbours are the addresses that neighbours hold.
+func (a Addressed) takenByNeighbours() []ipam.Taken {
+	var taken []ipam.Taken
+	for _, n := range a.Others {
+		taken = append(taken, n.Taken...)
+	}
+	return taken
+}
+
+// takenByApps are ours; what is seen only now, and may be followed, is not leased either, before it is answered.
+func (a Addressed) takenByApps() []ipam.Taken {
+	var taken []ipam.Taken
+	pool, seen := keptForApps(a.Infra, a.Children)
+	for _, r := range pool {
+		taken = append(taken, ipam.Taken{Range: r, By: "appsIngress.metallb.ipAddressPoolRange"})
+	}
+	if a.Guest != nil && input.Publishes(a.Infra) {
+		for _, at := range input.ExternalIPs(a.Guest.Service) {
+			if a.Refuses(at) == (Refusal{}) {
+				seen = append(seen, ipam.Single(at))
+			}
+		}
+	}
+	for _, r := range seen {
+		taken = append(taken, ipam.Taken{Range: r})
+	}
+	return taken
+}
+
+// keptForApps are the addresses that MetalLB may give *.apps, and those that it has: DHCP leases none of them.
+func keptForApps(infra *v1alpha1.Infra, children input.Children) (pool, seen []ipam.Range) {
+	if !input.Publishes(infra) {
+		return nil, nil
+	}
+	for _, text := range input.AppsSpec(infra).MetalLB.IPAddressPoolRange {
+		pool = append(pool, input.RangeOf(string(text)))
+	}
+	for _, a := range children.Apps().Answers {
+		seen = append(seen, ipam.Single(a))
+	}
+	return pool, seen
+}

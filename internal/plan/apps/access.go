@@ -1,0 +1,64 @@
+package apps
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/permission"
+)
+
+// Access is how the hosted cluster is looked into for *.apps.
+type Access struct {
+	// Secret with the kubeconfig whose credentials are used.
+	Secret types.NamespacedName
+	// Server that is dialled, whatever the kubeconfig says: a SAN of its certificate, and any pod is admitted there.
+	Server string
+	// Service that *.apps has in the hosted cluster.
+	Service types.NamespacedName
+	// Mode that the Infra decides; empty: it is the one by which the hosted cluster publishes its routers.
+	Mode v1alpha1.AppsIngressMode
+}
+
+// ServiceIn is what *.apps has, or may have, in a hosted cluster that lives; false where there is nothing to look for or to
+// remove, or the Infra has been let go. HyperShift never takes back the name of a kubeconfig (hostedcluster_controller.go): without
+// one nobody of ours was there.
+func ServiceIn(in input.Input) (types.NamespacedName, bool) {
+	hc, infra := in.HostedCluster, in.Infra
+	letGo := infra.DeletionTimestamp != nil && !slices.Contains(infra.Finalizers, names.Finalizer)
+	if !in.Publishes() && infra.Status.AppsIngress == nil || letGo || hc == nil || hc.DeletionTimestamp != nil || hc.Status.KubeConfig == nil {
+		return types.NamespacedName{}, false
+	}
+	s := input.AppsSpec(infra).Service
+	return types.NamespacedName{Namespace: string(s.Namespace), Name: cmp.Or(string(s.Name), names.Apps(hc.Name))}, true
+}
+
+// AccessTo is false where ServiceIn is, and without permission.
+func AccessTo(in input.Input) (Access, bool) {
+	service, any := ServiceIn(in)
+	if !any || len(permission.Check(in)) > 0 {
+		return Access{}, false
+	}
+	return Access{
+		Secret:  types.NamespacedName{Namespace: in.HostedCluster.Namespace, Name: in.HostedCluster.Status.KubeConfig.Name},
+		Server:  "https://kube-apiserver." + in.ControlPlaneNamespace() + ".svc:6443",
+		Service: service,
+		Mode:    decidedMode(in.Infra),
+	}, true
+}
+
+// decidedMode is the mode that the Infra decides: as it is written, or MetalLB's where that is written of. Empty: it decides none.
+func decidedMode(infra *v1alpha1.Infra) v1alpha1.AppsIngressMode {
+	switch spec := infra.Spec.AppsIngress; {
+	case spec == nil:
+		return ""
+	case spec.Mode == "" && spec.MetalLB != nil:
+		return v1alpha1.AppsLoadBalancer
+	default:
+		return spec.Mode
+	}
+}

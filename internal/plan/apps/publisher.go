@@ -1,0 +1,61 @@
+package apps
+
+import (
+	"net/netip"
+
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/plan/address"
+	"github.com/cldmnky/oooi/internal/plan/input"
+)
+
+const (
+	fieldApps    = "spec.appsIngress"
+	fieldMode    = fieldApps + ".mode"
+	fieldClass   = fieldApps + ".metallb.loadBalancerClass"
+	fieldPool    = fieldApps + ".metallb.ipAddressPoolRange"
+	fieldService = fieldApps + ".service.name"
+	fieldPorts   = fieldApps + ".ports"
+)
+
+// publisher judges what the hosted cluster offers for *.apps. Its findings hold nothing back.
+type publisher struct {
+	address.Addressed
+	spec     v1alpha1.AppsIngress
+	before   input.AppsRoute // as the children have it
+	route    input.AppsRoute // as they are to have it
+	plan     Apps
+	findings []finding.Finding
+}
+
+func (a *publisher) find(f finding.Builder, format string, args ...any) {
+	a.findings = append(a.findings, f.Say(format, args...))
+}
+
+func fails(reason, field string) finding.Builder {
+	return finding.Fails(v1alpha1.ConditionAppsIngressReady, reason).At(field)
+}
+
+func note(reason, field string) finding.Builder {
+	return finding.Note(v1alpha1.ConditionAppsIngressReady, reason).At(field)
+}
+
+func wait(reason string) finding.Builder {
+	return finding.Wait(v1alpha1.ConditionAppsIngressReady, reason).At(fieldApps)
+}
+
+// Apps is what *.apps of an Infra becomes beside the rows of the endpoint table.
+type Apps struct {
+	// Service is desired in the hosted cluster; nil: none is.
+	Service *accore.ServiceApplyConfiguration
+	// Undecided: it cannot be said which Service is desired; what is there stays.
+	Undecided bool
+	// Addresses that *.apps has on the VLAN.
+	Addresses []netip.Addr
+	// Away: the hosted cluster is not to be seen.
+	Away bool
+	// Unread: nobody has looked yet since the manager, or this way of looking, began; what was said before holds.
+	Unread bool
+}

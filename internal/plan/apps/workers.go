@@ -1,0 +1,105 @@
+package apps
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/plan/input"
+)
+
+// mostTargets is what a ProxyServer's targetAddresses hold.
+const mostTargets = 64
+
+// target is where one worker takes *.apps.
+type target struct{ https, http netip.AddrPort }
+
+func targetAt(at netip.Addr, https, http int32) target {
+	return target{netip.AddrPortFrom(at, uint16(https)), netip.AddrPortFrom(at, uint16(http))}
+}
+
+// shut says whether nobody gets to the routers through the proxy; publishers and spokenTo tell it.
+func (a *publisher) shut() bool {
+	return !input.Enabled(a.Infra.Spec.InfraComponents.Proxy.Enabled) || a.routers().expectsPROXY() != ""
+}
+
+// nodePort leads to the router's node ports on the workers. Only once it does, the Service that there may be is not needed.
+func (a *publisher) nodePort() {
+	a.plan.Undecided = true
+	https, http := input.NodePortOf(a.Guest.Router, input.RouterHTTPS), input.NodePortOf(a.Guest.Router, input.RouterHTTP)
+	var targets []target
+	for _, n := range a.Guest.Nodes {
+		if at, ok := a.worker(n); ok {
+			targets = append(targets, targetAt(at, https, http))
+		}
+	}
+	switch {
+	case a.shut():
+		// It is told.
+	case https == 0 || http == 0:
+		if !a.mismatched() {
+			a.find(wait("RouterNotFound").At(fieldMode), "waiting for Service %s of the hosted cluster, with node ports for %d and %d; where the routers are not published by NodePort, set mode: LoadBalancer", input.RouterNodePort, input.RouterHTTP, input.RouterHTTPS)
+		}
+	case len(targets) == 0 || !slices.ContainsFunc(a.Guest.Nodes, func(n input.GuestNode) bool { return n.Ready && !n.Deleting }):
+		a.find(wait("NoReadyWorkers"), "waiting for a Node of the hosted cluster that is Ready, with an address in networkConfig.cidr %s", a.CIDR)
+	default:
+		a.through(targets, "Service "+input.RouterNodePort.String()+" of the hosted cluster")
+	}
+}
+
+// hostNetwork leads to the routers that listen on their workers' own addresses, each at its own ports: of a strategy whose ports change
+// there are old and new ones for a while. As in nodePort, what led elsewhere stays until this does.
+func (a *publisher) hostNetwork() {
+	a.plan.Undecided = true
+	var targets []target
+	found, ready := false, false
+	for _, r := range a.Guest.Routers {
+		if !r.OnWorker() {
+			continue
+		}
+		found = true
+		for _, n := range a.Guest.Nodes {
+			if at, ok := a.worker(n); ok && n.Name == r.Node {
+				targets, ready = append(targets, targetAt(at, r.HTTPS, r.HTTP)), ready || r.Ready
+			}
+		}
+	}
+	switch {
+	case a.shut():
+		// It is told.
+	case !found:
+		if !a.mismatched() {
+			a.find(wait("RouterNotFound").At(fieldMode), "waiting for a router of the hosted cluster that listens on its worker: a pod in namespace %s with label %s=%s, hostNetwork, and ports named http and https", input.RouterNamespace, input.RouterLabel, input.RouterIngress.Name)
+		}
+	case !ready:
+		a.find(wait("NoReadyRouter"), "waiting for a router of the hosted cluster that is Ready, on a Node with an address in networkConfig.cidr %s", a.CIDR)
+	default:
+		a.through(targets, "the hosted cluster's routers on its workers")
+	}
+}
+
+// worker is the address of one that is there, Ready or not: whether it serves, the proxy sees for itself every second, and the hosted
+// cluster calls all of them NotReady when they lose its API.
+func (a *publisher) worker(n input.GuestNode) (netip.Addr, bool) {
+	i := slices.IndexFunc(n.Addresses, func(at netip.Addr) bool { return a.Host(at) && a.Holder(at) == "" })
+	if i < 0 || n.Deleting {
+		return netip.Addr{}, false
+	}
+	return n.Addresses[i], true
+}
+
+// through has the proxy spread over as many targets as a ProxyServer has room for.
+func (a *publisher) through(targets []target, source string) {
+	a.plan.Undecided = false
+	slices.SortFunc(targets, func(x, y target) int { return cmp.Or(x.https.Compare(y.https), x.http.Compare(y.http)) })
+	targets = slices.Compact(targets)
+	if len(targets) > mostTargets {
+		a.find(note("NotAllWorkers", fieldMode), "*.apps leads to the first %d of %d workers by address; set mode: %s to have all of them", mostTargets, len(targets), v1alpha1.AppsLoadBalancer)
+		targets = targets[:mostTargets]
+	}
+	a.route = input.AppsRoute{Source: source}
+	for _, t := range targets {
+		a.route.HTTPS, a.route.HTTP = append(a.route.HTTPS, t.https), append(a.route.HTTP, t.http)
+	}
+}

@@ -1,0 +1,59 @@
+package check
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/plan/apps"
+	"github.com/cldmnky/oooi/internal/plan/desired"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/subject"
+)
+
+// addressing judges addresses of the Infra against each other and against what was derived.
+func addressing(in apps.Published) []finding.Finding {
+	return slices.Concat(router(in), itself(in), overCaptured(in), reservations(in))
+}
+
+// router is networkConfig.gateway, which must be a host of the VLAN.
+func router(in apps.Published) []finding.Finding {
+	usable, written := ipam.Usable(in.CIDR), in.Infra.Spec.NetworkConfig.Gateway
+	if written == "" || usable.Contains(in.Gateway) {
+		return nil
+	}
+	return []finding.Finding{wrongAt("InvalidGateway", subject.FieldGateway).
+		Say("networkConfig.gateway %s is no host's address in %s; set one of %s, or leave it out on an isolated VLAN", written, in.CIDR, usable)}
+}
+
+// itself among the resolvers: our DNS would ask itself, and our other services answer no name.
+func itself(in apps.Published) (all []finding.Finding) {
+	resolvers := in.Infra.Spec.NetworkConfig.DNSServers
+	for _, server := range resolvers {
+		a, err := netip.ParseAddr(string(server))
+		for component, on := range input.SwitchedOn(in.Infra.Spec.InfraComponents) {
+			if err != nil || !on || a != in.Address(component) {
+				continue
+			}
+			what := map[ipam.Component]string{ipam.DHCP: "DHCP server, which answers no names", ipam.DNS: "DNS server: it would ask itself", ipam.Proxy: "proxy, which answers no names"}[component]
+			all = append(all, wrongAt("InvalidDNSServer", subject.FieldResolvers).Set(finding.Values{subject.FieldResolvers: but(resolvers, server)}).
+				Say("networkConfig.dnsServers has %s, which is this Infra's own %s; name the resolvers of all other names, e.g. 10.0.0.53, or leave it out for the node's", a, what))
+		}
+	}
+	return all
+}
+
+// overCaptured are routes that would lead workers past the proxy.
+func overCaptured(in apps.Published) (all []finding.Finding) {
+	routes := in.Infra.Spec.NetworkConfig.Routes
+	for _, r := range routes {
+		for _, c := range in.Captured {
+			if string(r.Destination) == desired.HostRoute(c.IP) {
+				all = append(all, wrongAt("InvalidRoute", subject.FieldRoutes).Set(finding.Values{subject.FieldRoutes: but(routes, r)}).
+					Say("networkConfig.routes has %s, which leads to the proxy at %s; remove it", r.Destination, in.Address(ipam.Proxy)))
+			}
+		}
+	}
+	return all
+}

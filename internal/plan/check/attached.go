@@ -1,0 +1,91 @@
+package check
+
+import (
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/plan/apps"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/subject"
+	"github.com/cldmnky/oooi/internal/plan/vlan"
+)
+
+// unfit: what keeps our pods from the VLAN on a network keeps machines from it, or from our pods, on another of the same layer 2.
+func unfit(s vlan.Attachment) []finding.Finding {
+	why := s.Config.Unfit(s.Source.Namespace, s.Source.Name)
+	if why == "" {
+		return nil
+	}
+	at := originOf(s.Source)
+	return []finding.Finding{finding.Fails(v1alpha1.ConditionNetworkReady, "NADUnfit").In(at.object).At(at.field).
+		Say("NetworkAttachmentDefinition %s/%s, which workers are plugged into, does not fit: %s%s", s.Source.Namespace, s.Source.Name, why, at.told)}
+}
+
+// untagged: a VLAN under another plugin's key is none, and everything is joined on whatever the untagged network is.
+func untagged(s vlan.Attachment) []finding.Finding {
+	wrote, write, tagged, ok := s.Config.MisnamedVLAN()
+	if !ok {
+		return nil
+	}
+	at := originOf(s.Source)
+	return []finding.Finding{at.mended(finding.Note(v1alpha1.ConditionNetworkReady, "VLANKeyIgnored"), tagged).Say("NetworkAttachmentDefinition %s/%s has its VLAN as %q, a key that plugin %s does not know and passes over: workers and our pods are on the untagged network; write %s%s",
+		s.Source.Namespace, s.Source.Name, wrote, s.Config.Type(), write, at.told)}
+}
+
+// apart: workers and our pods may be on different nodes, which nothing here says.
+func apart(s vlan.Attachment) []finding.Finding {
+	mode := s.Config.KeepsApart()
+	if mode == "" {
+		return nil
+	}
+	at := originOf(s.Source)
+	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "SameNodeUnreachable").In(at.object).At(at.field).
+		Say(`NetworkAttachmentDefinition %s/%s says "mode": %q: workers do not reach those of our pods that run on their own node; keep them on different nodes by nodeSelector of infraComponents and NodePools, or write "mode": "bridge"%s`, s.Source.Namespace, s.Source.Name, mode, at.told)}
+}
+
+// assigned: with bridge binding, an address from the CNI makes virt-launcher answer the guest's DHCP in our place; on
+// OVN-Kubernetes it pins the port to that address.
+func assigned(s vlan.Attachment) []finding.Finding {
+	if !s.Config.AssignsAddresses() {
+		return nil
+	}
+	fails, network := finding.Fails(v1alpha1.ConditionNetworkReady, "WorkerNADHasIPAM"), s.Source.Namespace+"/"+s.Source.Name
+	at := originOf(s.Source)
+	if at.userDefined() {
+		return []finding.Finding{fails.In(at.object).At("spec.network.localnet.ipam.mode").
+			Say("NetworkAttachmentDefinition %s assigns addresses: %s%s with ipam.mode: Disabled, and without subnets, excludeSubnets and ipam.lifecycle", network, pinned, at.told)}
+	}
+	fails = at.mended(fails, s.Config.Tagged().WithoutAddresses())
+	if s.Config.IsOVN() {
+		return []finding.Finding{fails.Say("NetworkAttachmentDefinition %s assigns addresses: %s; remove its subnets and ipam%s", network, pinned, at.told)}
+	}
+	return []finding.Finding{fails.Say("NetworkAttachmentDefinition %s assigns addresses: KubeVirt would answer workers' DHCP itself; remove its ipam%s", network, at.told)}
+}
+
+// bridged: HyperShift binds machines' cards by a bridge, with the MAC that the pod's card had (hypershift: nodepool/kubevirt; kubevirt:
+// pkg/network/setup); macvlan passes nothing on to a MAC that no card of its own has (linux: drivers/net/macvlan.c).
+func bridged(s vlan.Attachment) []finding.Finding {
+	if s.Config.Type() != "macvlan" {
+		return nil
+	}
+	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "WorkerNADIsMacvlan").In(subject.NAD(s.Source)).At("spec.config").
+		Say("NetworkAttachmentDefinition %s/%s is macvlan, which passes on only what is for the MAC of its own card; KubeVirt gives that MAC to the machine, behind a bridge, and the card another, so replies do not reach workers; use a bridge or OVN-Kubernetes localnet",
+			s.Source.Namespace, s.Source.Name)}
+}
+
+// pinned is what OVN-Kubernetes does to a worker whose address it assigned (port_security of its port).
+const pinned = "OVN-Kubernetes drops what a worker sends from any other, such as our leases and MetalLB's and egress addresses"
+
+// frames: workers that send longer frames than their network carries lose them without a word; shorter ones work.
+func frames(s vlan.Attachment, in apps.Published) []finding.Finding {
+	handed, carried := in.MTU(), s.Config.Carries()
+	if handed == 0 || carried == 0 || handed == carried || !input.Enabled(in.Infra.Spec.InfraComponents.DHCP.Enabled) {
+		return nil
+	}
+	begin, what := finding.Fails, "longer frames are lost"
+	if handed < carried {
+		begin, what = finding.Note, "it works, and wastes what the network has"
+	}
+	return []finding.Finding{begin(v1alpha1.ConditionNetworkReady, "MTUMismatch").
+		At(subject.FieldMTU).Set(finding.Values{subject.FieldMTU: carried}).
+		Say("workers are told MTU %d, and NetworkAttachmentDefinition %s/%s carries %d: %s; make networkConfig.mtu and the NetworkAttachmentDefinition's agree", handed, s.Source.Namespace, s.Source.Name, carried, what)}
+}

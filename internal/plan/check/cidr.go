@@ -1,0 +1,164 @@
+package check
+
+import (
+	"net/netip"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/plan/apps"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/subject"
+	"github.com/cldmnky/oooi/internal/valid"
+)
+
+// Subnet judges networkConfig.cidr, without which nothing can be planned. The API server has checked it; a file that is
+// rendered was checked by nobody.
+func Subnet(in input.Input) []finding.Finding {
+	const example = "write the VLAN's network, e.g. 192.168.100.0/24"
+	wrong := finding.Wrong(v1alpha1.ConditionAccepted, "InvalidCIDR").At(subject.FieldCIDR)
+	text := in.Infra.Spec.NetworkConfig.CIDR
+	cidr, err := netip.ParsePrefix(string(text))
+	switch {
+	case text == "":
+		return []finding.Finding{wrong.Say("networkConfig.cidr is not set; %s", example)}
+	case err != nil:
+		return []finding.Finding{wrong.Say("networkConfig.cidr %q is no network; %s", text, example)}
+	case cidr != cidr.Masked():
+		return []finding.Finding{wrong.Set(finding.Values{subject.FieldCIDR: cidr.Masked().String()}).Say("networkConfig.cidr %s has host bits; its network is %s", cidr, cidr.Masked())}
+	case !valid.Subnet(cidr):
+		return []finding.Finding{wrong.Say("networkConfig.cidr %s is no network that a VLAN can have; %s", cidr, example)}
+	case cidr.Addr().Is6() && input.Enabled(in.Infra.Spec.InfraComponents.DHCP.Enabled):
+		return []finding.Finding{wrong.Set(finding.Values{subject.FieldDHCP: false}).Say("networkConfig.cidr %s is IPv6, for which there is no DHCP; set infraComponents.dhcp.enabled: false", cidr)}
+	}
+	return nil
+}
+
+// overlaps: a VLAN that shares addresses with a network of the management cluster cannot be told from it by our pods, and
+// one that shares them with the hosted cluster's cannot be by its workers.
+func overlaps(in apps.Published) []finding.Finding {
+	wrong := func() finding.Builder { return finding.Wrong(v1alpha1.ConditionAccepted, "CIDROverlapsNetwork") }
+	for _, network := range in.Settings.ClusterNetworks() {
+		if in.CIDR.Overlaps(network) {
+			return []finding.Finding{wrong().At(subject.FieldCIDR).Set(elsewhere(in)).
+				Say("networkConfig.cidr %s overlaps the management cluster's pod or service network %s: our pods could not tell them apart; give the VLAN another network (an Infra that exists has to be made anew)", in.CIDR, network)}
+		}
+	}
+	var all []finding.Finding
+	for _, n := range hostedNetworks(in) {
+		if in.CIDR.Overlaps(n.prefix) {
+			all = append(all, wrong().In(endpoint.Object(in.HostedCluster)).At(n.field).Set(hostedElsewhere(in, n.field)).
+				Say("networkConfig.cidr %s overlaps the hosted cluster's %s %s: workers could not tell them apart; make the HostedCluster anew with another network, or give the VLAN one", in.CIDR, n.field, n.prefix))
+		}
+	}
+	return all
+}
+
+// elsewhere is another network for the VLAN.
+func elsewhere(in apps.Published) finding.Values {
+	free, ok := ipam.FreeNetwork(in.CIDR.Bits(), known(in)...)
+	if !ok {
+		return finding.Values{}
+	}
+	values := finding.Values{subject.FieldCIDR: free.String()}
+	if in.Gateway.IsValid() {
+		values[subject.FieldGateway] = ipam.Rebase(in.Gateway, free).String()
+	}
+	return values
+}
+
+// hostedElsewhere is a field of the HostedCluster with other networks for those that the VLAN lies in. They are the same
+// whichever field is asked for, so that no two of them meet.
+func hostedElsewhere(in apps.Published, field string) finding.Values {
+	known := known(in)
+	var entries []any
+	for _, n := range hostedNetworks(in) {
+		if in.CIDR.Overlaps(n.prefix) {
+			free, ok := ipam.FreeNetwork(n.prefix.Bits(), known...)
+			if !ok {
+				return finding.Values{}
+			}
+			n.prefix, known = free, append(known, free)
+		}
+		if n.field == field {
+			entries = append(entries, n.entry())
+		}
+	}
+	return finding.Values{field: entries}
+}
+
+// known are all networks that we know of; the VLAN's is the first.
+func known(in apps.Published) []netip.Prefix {
+	all := append([]netip.Prefix{in.CIDR}, in.Settings.ClusterNetworks()...)
+	if in.HostedCluster != nil {
+		for _, n := range endpoint.NetworksOf(in.HostedCluster) {
+			all = append(all, input.Prefixes(n.CIDRs...)...)
+		}
+	}
+	if at := endpoint.Advertised(in.HostedCluster); at.IsValid() {
+		all = append(all, netip.PrefixFrom(at, at.BitLen()))
+	}
+	return append(all, input.ClientNetworks(in.Infra)...)
+}
+
+type hostedNetwork struct {
+	field      string
+	prefix     netip.Prefix
+	hostPrefix int32 // of clusterNetwork, where it is written
+}
+
+func (n hostedNetwork) entry() map[string]any {
+	entry := map[string]any{"cidr": n.prefix.String()}
+	if n.hostPrefix != 0 {
+		entry["hostPrefix"] = n.hostPrefix
+	}
+	return entry
+}
+
+// hostedNetworks are the hosted cluster's own, as its specification has them or, before it is created, will.
+func hostedNetworks(in apps.Published) (all []hostedNetwork) {
+	if in.HostedCluster == nil {
+		return nil
+	}
+	add := func(field, text string, hostPrefix int32) {
+		if p, err := netip.ParsePrefix(text); err == nil {
+			all = append(all, hostedNetwork{field, p.Masked(), hostPrefix})
+		}
+	}
+	const pods, services = "spec.networking.clusterNetwork", "spec.networking.serviceNetwork"
+	n := in.HostedCluster.Spec.Networking
+	for _, e := range n.ClusterNetwork {
+		add(pods, e.CIDR.String(), e.HostPrefix)
+	}
+	if len(n.ClusterNetwork) == 0 {
+		add(pods, endpoint.DefaultClusterNetwork, 0)
+	}
+	for _, e := range n.ServiceNetwork {
+		add(services, e.CIDR.String(), 0)
+	}
+	if len(n.ServiceNetwork) == 0 {
+		add(services, endpoint.DefaultServiceNetwork, 0)
+	}
+	return all
+}
+
+// clients must not be the management cluster's: answers to its pods would leave through the VLAN. With clients
+// everywhere the source address decides, so that is no conflict.
+func clients(in apps.Published) []finding.Finding {
+	var all []finding.Finding
+	for _, text := range in.Infra.Spec.NetworkConfig.ClientCIDRs {
+		client, err := netip.ParsePrefix(string(text))
+		if err != nil || client.Bits() == 0 {
+			continue
+		}
+		for _, cluster := range in.Settings.ClusterNetworks() {
+			if client.Overlaps(cluster) {
+				all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "ClientCIDROverlapsCluster").
+					At("spec.networkConfig.clientCIDRs").Set(finding.Values{"spec.networkConfig.clientCIDRs": but(in.Infra.Spec.NetworkConfig.ClientCIDRs, text)}).
+					Say("networkConfig.clientCIDRs has %s, which overlaps the management cluster's network %s; list the clients' own networks", client, cluster))
+			}
+		}
+	}
+	return all
+}

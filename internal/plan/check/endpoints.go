@@ -1,0 +1,41 @@
+package check
+
+import (
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/apps"
+	"github.com/cldmnky/oooi/internal/plan/subject"
+)
+
+func missingControlPlane(in apps.Published) (finding.Finding, bool) {
+	waiting := finding.Wait(v1alpha1.ConditionEndpointsResolved, "WaitingForControlPlane").At("spec.hostedClusterRef")
+	key, known := in.HostedClusterKey()
+	switch {
+	case known && in.HostedCluster == nil:
+		return waiting.Say("waiting for HostedCluster %s", key), true
+	case !known && in.HostedControlPlane != nil:
+		return waiting.Say("waiting for HostedControlPlane %s/%s to name its HostedCluster in annotation %s", in.HostedControlPlane.Namespace, in.HostedControlPlane.Name, names.AnnotationHostedCluster), true
+	}
+	return finding.Finding{}, false
+}
+
+// changedProtocols: Envoy drains a port whose listener changes its kind, and every stream on it.
+func changedProtocols(in apps.Published) []finding.Finding {
+	var all []finding.Finding
+	for _, e := range in.Table.Endpoints {
+		for _, b := range in.Children.Otherwise(e) {
+			all = append(all, finding.Wrong(v1alpha1.ConditionEndpointsResolved, "ProtocolChanged").At("spec.extraEndpoints").
+				Say("%s wants %s on port %d, where %s has %s: that would break its open connections; use another port, or remove %s first", e.Name, e.Protocol, e.Port, b.Name, b.Protocol, b.Name))
+		}
+	}
+	return all
+}
+
+// withDHCP turns our DHCP on, where the VLAN's addresses are of the family that it serves.
+func withDHCP(in apps.Published) []finding.Change {
+	if !in.CIDR.Addr().Is4() {
+		return nil
+	}
+	return []finding.Change{{Values: finding.Values{subject.FieldDHCP: true}}}
+}

@@ -1,0 +1,37 @@
+package check
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/apps"
+)
+
+// Misnamed is a domain that no name can have: the children, and every record, carry it.
+func Misnamed(in apps.Published) []finding.Finding {
+	wrong := finding.Wrong(v1alpha1.ConditionEndpointsResolved, "InvalidDomain")
+	cp := in.ControlPlane()
+	if cp.HostedCluster != nil && cp.Base() == "" {
+		return []finding.Finding{wrong.In(endpoint.Object(cp.HostedCluster)).At("spec.dns.baseDomain").
+			Say("the base domain of HostedCluster %s/%s is not known; tried, in this order: %s; say it with: %s", cp.HostedCluster.Namespace, cp.HostedCluster.Name, endpoint.BaseSources, sayBase(in))}
+	}
+	if validation.IsDNS1123Subdomain(in.Domain()) != nil {
+		return []finding.Finding{wrong.At("spec.infraComponents.dns").Say("the hosted cluster's domain is %q, which is no DNS name in lower case; set infraComponents.dns.clusterName and dns.baseDomain, e.g. c1 and example.com", in.Domain())}
+	}
+	return nil
+}
+
+// sayBase is the command that says the base domain, where the Infra's own field comes from.
+func sayBase(in apps.Published) string {
+	const example = "example.com"
+	if metav1.IsControlledBy(in.Infra, in.HostedCluster) {
+		return finding.Annotate(in.HostedCluster.Namespace, in.HostedCluster.Name, names.AnnotationBaseDomain, example)
+	}
+	return fmt.Sprintf(`kubectl -n %s patch infra %s --type merge -p '{"spec":{"infraComponents":{"dns":{"baseDomain":%q}}}}'`, in.Infra.Namespace, in.Infra.Name, example)
+}

@@ -1,0 +1,120 @@
+package check
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/plan/address"
+	"github.com/cldmnky/oooi/internal/plan/apps"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/subject"
+	"github.com/cldmnky/oooi/internal/plan/vlan"
+)
+
+// sharing judges the addresses, and who else leases on this layer 2. Where another does, that is the cause: that he leaves no
+// address only follows from it.
+func sharing(in apps.Published) []finding.Finding {
+	all := neighbourFindings(in)
+	for _, f := range in.Assigned.Findings {
+		if len(all) == 0 || f.Reason != "NoFreeAddress" {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// neighbourFindings: two DHCP servers on one layer 2 answer the same clients, unless each serves only its own.
+func neighbourFindings(in apps.Published) []finding.Finding {
+	ours := in.Infra.Spec.InfraComponents.DHCP
+	if !input.Enabled(ours.Enabled) {
+		return nil
+	}
+	for _, n := range in.Others {
+		if !input.Enabled(n.Infra.Spec.InfraComponents.DHCP.Enabled) || !leasesAfter(in, n) && !leasesBy(in, n) {
+			continue
+		}
+		if ours.UnknownClients != v1alpha1.UnknownClientsIgnore || unknownClients(n) != v1alpha1.UnknownClientsIgnore {
+			return []finding.Finding{leasesBeside(in, n)}
+		}
+		if pool := input.Span(ours.RangeStart, ours.RangeEnd); slices.ContainsFunc(n.Leases(), pool.Overlaps) && leasesAfter(in, n) {
+			return []finding.Finding{inUse().Set(finding.Values{ipam.FieldStart: nil, ipam.FieldEnd: nil}).Say("dhcp.rangeStart to rangeEnd %s overlaps the range of %s on this layer 2; choose another range, or leave it out", pool, nameOf(in, n))}
+		}
+	}
+	return nil
+}
+
+// unknownClients is whom a neighbour's DHCP serves or, before there is one, will: an edit that we hold up says nothing.
+func unknownClients(n address.Neighbour) v1alpha1.UnknownClients {
+	if live := n.Children.DHCP; live != nil {
+		return live.Spec.UnknownClients
+	}
+	return n.Infra.Spec.InfraComponents.DHCP.UnknownClients
+}
+
+// leasesBeside: a machine takes the first lease that it is offered, and with it the DNS of that cluster.
+func leasesBeside(in apps.Published, n address.Neighbour) finding.Finding {
+	known := ""
+	if in.LeasesByReservation() {
+		known = " with a reservation for each worker"
+	}
+	found := inUse()
+	if n.Infra.Namespace == in.Infra.Namespace {
+		for _, infra := range []*v1alpha1.Infra{in.Infra, n.Infra} {
+			found = found.Change(finding.Change{Of: subject.Infra(infra), Values: finding.Values{subject.FieldUnknownClients: string(v1alpha1.UnknownClientsIgnore)}})
+		}
+	}
+	return found.Say("%s serves DHCP on this layer 2, and its leases name its own DNS; give each hosted cluster a VLAN of its own, or set dhcp.unknownClients: Ignore on both%s", nameOf(in, n), known)
+}
+
+// leasesAfter says whether a neighbour goes before us.
+func leasesAfter(in apps.Published, n address.Neighbour) bool {
+	return n.Precedes(n.Children.DHCP != nil, in.Children.DHCP != nil)
+}
+
+// leasesBy says whether both lease by an agreement: each serves only its own. Whoever leaves it would serve the other's.
+func leasesBy(in apps.Published, n address.Neighbour) bool {
+	return in.Children.Ignores() && n.Children.Ignores()
+}
+
+// nameOf a neighbour, for who may know it.
+func nameOf(in apps.Published, n address.Neighbour) string {
+	if n.Infra.Namespace == in.Infra.Namespace {
+		return "Infra " + n.Infra.Name
+	}
+	return "another Infra"
+}
+
+func inUse() finding.Builder { return wrongAt("VLANInUse", "spec.infraComponents.dhcp") }
+
+// capturedByNeighbours: one literal on one layer 2 can be carried by one proxy only.
+func capturedByNeighbours(in apps.Published) []finding.Finding {
+	var all []finding.Finding
+	for _, c := range in.Captured {
+		for _, n := range in.Others {
+			if yields(in, n, c.IP) {
+				all = append(all, finding.Wrong(v1alpha1.ConditionEndpointsResolved, "CapturedAddressInUse").
+					In(endpoint.Object(in.HostedCluster)).At("spec.services").Change(in.Table.Renamed(c.IP)...).
+					Say("another Infra on this layer 2 carries %s already (NodePort addresses are shared by clusters); put this cluster's workers on a VLAN of their own, or make the HostedCluster anew with an address or name of its own", c.IP))
+			}
+		}
+	}
+	return all
+}
+
+// yields says whether a literal is a neighbour's: of the proxy that alone carries it, else of the older Infra.
+func yields(in apps.Published, n address.Neighbour, literal netip.Addr) bool {
+	return n.Precedes(n.Children.Carries(literal), in.Children.Carries(literal)) && claims(in, n, literal)
+}
+
+// claims says whether a neighbour's proxy carries a literal or, before anything is created, will.
+func claims(in apps.Published, n address.Neighbour, literal netip.Addr) bool {
+	if n.Children.Proxy != nil || n.HostedCluster == nil {
+		return n.Children.Carries(literal)
+	}
+	theirs := input.Input{Settings: in.Settings, Infra: n.Infra, NAD: n.NAD, HostedCluster: n.HostedCluster}
+	return slices.ContainsFunc(address.Assign(vlan.Join(theirs), theirs.Endpoints()).Captured, func(c endpoint.Captured) bool { return c.IP == literal })
+}

@@ -1,0 +1,70 @@
+package check
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/plan/apps"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/subject"
+	"github.com/cldmnky/oooi/internal/plan/vlan"
+)
+
+// network judges what the pods would join.
+func network(in apps.Published) []finding.Finding {
+	n, key := in.VLAN, input.Refs(in.Infra).NAD
+	wrong := func(reason string) finding.Builder { return finding.Wrong(v1alpha1.ConditionNetworkReady, reason) }
+	switch {
+	case n.Source == nil:
+		return []finding.Finding{wrong("NADNotFound").At(subject.FieldNAD).Say("NetworkAttachmentDefinition %s not found; create it, or name another in networkConfig.networkAttachmentDefinition and networkAttachmentNamespace", key)}
+	case n.Broken != "":
+		at := originOf(n.Source)
+		return []finding.Finding{wrong("NADUnfit").In(at.object).At(at.field).Say("NetworkAttachmentDefinition %s does not fit: %s%s", key, n.Broken, at.told)}
+	case n.Config.IsOVN() && len(in.Infra.Spec.NetworkConfig.ClientCIDRs) > 0:
+		return []finding.Finding{wrong("PolicyRoutingUnavailable").
+			At("spec.networkConfig.clientCIDRs").Set(finding.Values{"spec.networkConfig.clientCIDRs": nil}).
+			Say("networkConfig.clientCIDRs needs routes to those networks in our pods, and on NetworkAttachmentDefinition %s OVN-Kubernetes sets a default route at most, which would take what our DNS asks the nodes' resolvers to the VLAN's router; "+
+				"use a bridge or cnv-bridge, or let the router translate those clients' addresses (SNAT) to its own", key)}
+	}
+	return networkNotes(in)
+}
+
+func networkNotes(in apps.Published) []finding.Finding {
+	n := in.VLAN
+	var all []finding.Finding
+	note := func(reason string) finding.Builder { return finding.Note(v1alpha1.ConditionNetworkReady, reason) }
+	ours := vlan.Attachment{Source: n.Source, Config: n.Config}
+	all = append(all, untagged(ours)...)
+	if !n.Config.IsOVN() && !n.Tuned {
+		found := note("ForwardingNotPrevented").In(allowlistObject).At("data")
+		if in.SysctlAllowlist != nil { // one that is made of our line alone would take all others from the nodes
+			found = found.Set(finding.Values{"data": map[string]any{vlan.AllowlistKey: withLine(in.SysctlAllowlist)}})
+		}
+		all = append(all, found.Say("our pods' VLAN interface may forward packets; add the line %s to %s of ConfigMap openshift-multus/cni-sysctl-allowlist (no pod is restarted for it; the next one that is made takes it up)",
+			nad.AllowlistLine(), vlan.AllowlistKey))
+	}
+	at := originOf(n.Source)
+	if n.Config.IsOVN() && !n.Config.PortSecured() {
+		all = append(all, note("ForwardingNotPrevented").In(at.object).At(at.field).
+			Say("our pods' VLAN interface may forward packets: NetworkAttachmentDefinition %s says macSecurityMode Disabled, and OVN-Kubernetes takes no plugin that turns forwarding off; use a network with port security", input.Refs(in.Infra).NAD))
+	}
+	if n.Config.IsOVN() && n.Config.MTU() == 0 && !at.userDefined() { // those always say one
+		all = append(all, at.mended(note("MTUNotSaid"), n.Config.Tagged().WithMTU(nad.UsualMTU)).Say("NetworkAttachmentDefinition %s says no mtu, so OVN-Kubernetes gives its interfaces the pod network's (status.clusterNetworkMTU of Network cluster, 1400 where nodes have 1500), and loses longer frames; where the VLAN carries %d, say so there%s", input.Refs(in.Infra).NAD, nad.UsualMTU, at.told))
+	}
+	return append(all, apart(ours)...)
+}
+
+func withLine(allowlist *corev1.ConfigMap) string {
+	lines := strings.TrimRight(allowlist.Data[vlan.AllowlistKey], "\n")
+	if lines != "" {
+		lines += "\n"
+	}
+	return lines + nad.AllowlistLine() + "\n"
+}
+
+// allowlistObject is what Multus' tuning plugin admits on OpenShift.
+var allowlistObject = finding.Object{APIVersion: "v1", Kind: "ConfigMap", Namespace: "openshift-multus", Name: "cni-sysctl-allowlist"}

@@ -1,0 +1,29 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/plan/apps"
+)
+
+// placement warns where NodePools say on which nodes the VLAN is, and our pods cannot follow all of them.
+func placement(in apps.Published) []finding.Finding {
+	by, ours := in.Selecting(), in.PlacedAnywhere()
+	if len(by) < 2 || len(ours) == 0 {
+		return nil
+	}
+	var differ []string
+	for _, nodes := range slices.Sorted(maps.Keys(by)) {
+		for _, p := range by[nodes] {
+			differ = append(differ, fmt.Sprintf("%s/%s (%s)", p.Namespace, p.Name, nodes))
+		}
+	}
+	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "NodeSelectorsDiffer").At("spec.infraComponents").
+		Say("NodePools on the VLAN ask for different nodes: %s; our pods go to any node, and where the VLAN is missing they serve nobody: set nodeSelector of infraComponents %s to labels of nodes that have it",
+			strings.Join(differ, ", "), strings.Join(ours, ", "))}
+}

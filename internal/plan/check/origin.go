@@ -1,0 +1,42 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/plan/subject"
+)
+
+// origin is where the configuration of a network is written: in itself, or in what it is rendered from, which told says then.
+type origin struct {
+	object      finding.Object
+	field, told string
+}
+
+func originOf(n *nad.NetworkAttachmentDefinition) origin {
+	by, rendered := n.Renderer()
+	switch of := (finding.Object{APIVersion: "k8s.ovn.org/v1", Kind: by.Kind, Name: by.Name}); {
+	case !rendered:
+		return origin{object: subject.NAD(n), field: "spec.config"}
+	case by.Kind == nad.OperatorNetwork:
+		of.APIVersion = "operator.openshift.io/v1"
+		return origin{of, "spec.additionalNetworks", fmt.Sprintf("; OpenShift's network operator renders it and puts it back: change entry %s in spec.additionalNetworks of Network.operator.openshift.io %s, which takes any configuration as rawCNIConfig where its type is Raw", n.Name, by.Name)}
+	case by.Kind == "UserDefinedNetwork":
+		of.Namespace = n.Namespace
+		fallthrough
+	default:
+		return origin{of, "spec", fmt.Sprintf("; its controller made it from %s %s, whose spec does not change: make that anew", by.Kind, by.Name)}
+	}
+}
+
+// mended begins a finding whose YAML has the configuration put right. What is rendered has none: its source has another form.
+func (o origin) mended(b finding.Builder, config nad.Config) finding.Builder {
+	b = b.In(o.object).At(o.field)
+	if o.told != "" {
+		return b
+	}
+	return b.Set(finding.Values{o.field: config.String()})
+}
+
+func (o origin) userDefined() bool { return o.object.APIVersion == "k8s.ovn.org/v1" }

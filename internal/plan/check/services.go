@@ -1,0 +1,58 @@
+package check
+
+import (
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/plan/apps"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/subject"
+)
+
+// services judges what workers miss of what is switched off. DHCP off is no mistake: workers may have addresses, and resolvers with them, from
+// elsewhere.
+func services(in apps.Published) []finding.Finding {
+	on := input.SwitchedOn(in.Infra.Spec.InfraComponents)
+	n := in.Infra.Spec.NetworkConfig
+	ways, resolvers := in.Gateway.IsValid() || len(n.Routes) > 0, len(n.DNSServers) > 0
+	var all []finding.Finding
+	off := func(field string, b finding.Builder, sentence string) {
+		all = append(all, b.At(field).Set(finding.Values{field: true}).Say("%s", sentence))
+	}
+	const kind = v1alpha1.ConditionEndpointsResolved
+	switch {
+	case !on["dhcp"] && !on["dns"] && !on["proxy"]:
+		off(subject.FieldProxy, finding.Fails(kind, "ServicesAreOff"), "DHCP, DNS and proxy are all switched off: this Infra does nothing for workers; leave infraComponents out to switch all three on, or delete the Infra")
+		all[0].Changes = []finding.Change{{Values: allOn(in)}}
+		return all
+	case !on["proxy"] && !on["dns"] && ways && resolvers:
+		off(subject.FieldProxy, finding.Note(kind, "ProxyIsOff"),
+			"the proxy is switched off: workers reach the control plane only by networkConfig.gateway or routes, under the addresses that networkConfig.dnsServers give")
+	case !on["proxy"]:
+		off(subject.FieldProxy, finding.Fails(kind, "ProxyIsOff"),
+			"the proxy is switched off, and nothing else leads from the VLAN to the control plane: no worker can join; set infraComponents.proxy.enabled: true")
+	}
+	switch {
+	case on["dns"] || resolvers || allLiteral(in):
+	case !on["dhcp"]:
+		off(subject.FieldDNS, finding.Note(kind, "DNSIsOff"),
+			"DHCP and DNS are switched off: workers need resolvers from elsewhere that answer the control plane's names with the proxy's address; name them in networkConfig.dnsServers")
+	default:
+		off(subject.FieldDNS, finding.Fails(kind, "DNSIsOff"),
+			"DNS is switched off and networkConfig.dnsServers is empty: workers cannot resolve the control plane's names; set infraComponents.dns.enabled: true, or networkConfig.dnsServers to resolvers that answer them with the proxy's address")
+	}
+	return all
+}
+
+// allLiteral: workers need no resolver for the control plane. One for their registry is not ours to judge.
+func allLiteral(in apps.Published) bool {
+	return len(in.Table.Endpoints) > 0 && len(in.Table.Findings()) == 0 && len(in.Table.Names()) == 0
+}
+
+// allOn switches on what the VLAN's family of addresses can have.
+func allOn(in apps.Published) finding.Values {
+	values := finding.Values{subject.FieldDNS: true, subject.FieldProxy: true}
+	if in.CIDR.Addr().Is4() {
+		values[subject.FieldDHCP] = true
+	}
+	return values
+}

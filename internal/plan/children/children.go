@@ -1,0 +1,57 @@
+// Package children is the last stage: the objects that an Infra becomes.
+package children
+
+import (
+	"net/netip"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/plan/apps"
+	"github.com/cldmnky/oooi/internal/plan/input"
+)
+
+// Children are what an Infra becomes.
+type Children struct {
+	Objects []runtime.ApplyConfiguration
+	// Addresses and Endpoints for status.
+	Addresses []v1alpha1.AssignedAddress
+	Endpoints []v1alpha1.EndpointStatus
+	// Given is what AnnotationGiven remembers.
+	Given string
+}
+
+// Of an Infra that nothing refuses.
+func Of(in apps.Published) Children {
+	c := Children{Endpoints: endpointStatus(in)}
+	if copied := shared(in); copied != nil {
+		c.Objects = append(c.Objects, copied)
+	}
+	given := map[ipam.Component]netip.Addr{}
+	for _, component := range []struct {
+		name    ipam.Component
+		objects func(apps.Published) []runtime.ApplyConfiguration
+	}{{ipam.DHCP, dhcp}, {ipam.DNS, dns}, {ipam.Proxy, proxy}} {
+		if !input.SwitchedOn(in.Infra.Spec.InfraComponents)[component.name] {
+			continue
+		}
+		given[component.name] = in.Address(component.name)
+		c.Addresses = append(c.Addresses, v1alpha1.AssignedAddress{Component: string(component.name), IP: v1alpha1.IPAddress(in.Address(component.name).String())})
+		c.Objects = append(c.Objects, component.objects(in)...)
+	}
+	c.Given = input.Memory(in.Infra, given, in.Assigned.Pool)
+	return c
+}
+
+func endpointStatus(in apps.Published) []v1alpha1.EndpointStatus {
+	var all []v1alpha1.EndpointStatus
+	for _, e := range in.Table.Endpoints {
+		s := v1alpha1.EndpointStatus{Name: e.Name, Port: v1alpha1.Port(e.Port), Hostnames: e.Hostnames, Backend: e.Backend.String(), Source: e.Source}
+		for _, literal := range e.Literals {
+			s.Hostnames = append(s.Hostnames[:len(s.Hostnames):len(s.Hostnames)], literal.String())
+		}
+		all = append(all, s)
+	}
+	return all
+}

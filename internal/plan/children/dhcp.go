@@ -1,0 +1,84 @@
+package children
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/apps"
+	"github.com/cldmnky/oooi/internal/plan/desired"
+	"github.com/cldmnky/oooi/internal/plan/input"
+)
+
+// leaseTime is the default that the schema of a DHCPServer has, too; said here because a duration cannot be left out.
+const leaseTime = 24 * time.Hour // an outage of an hour must not cost workers their address
+
+func dhcp(in apps.Published) []runtime.ApplyConfiguration {
+	c, child := in.Infra.Spec.InfraComponents.DHCP, names.DHCPServer(in.Infra.Name)
+	attachment, objects := attachment(in, child, in.Address(ipam.DHCP))
+	objects = append(objects, ac.DHCPServer(child, in.Infra.Namespace).WithLabels(desired.Labels(in.Infra)).WithAnnotations(in.WithNodes(c.Placement)).WithOwnerReferences(owner(in)).
+		WithSpec(desired.As[ac.DHCPServerSpecApplyConfiguration](dhcpSpec(in, attachment))))
+	return append(objects, dhcpAccess(in, child)...)
+}
+
+func dhcpSpec(in apps.Published, attachment v1alpha1.Attachment) v1alpha1.DHCPServerSpec {
+	n, c := in.Infra.Spec.NetworkConfig, in.Infra.Spec.InfraComponents.DHCP
+	return v1alpha1.DHCPServerSpec{
+		NetworkConfig: v1alpha1.DHCPNetworkConfig{
+			Attachment: attachment, CIDR: n.CIDR, ServerIP: desired.IPv4(in.Address(ipam.DHCP)), Gateway: v1alpha1.IPv4Address(n.Gateway),
+			DNSServers: resolvers(in), NTPServers: n.NTPServers, MTU: in.MTU(), Domain: v1alpha1.DNSName(in.Domain()), SearchDomains: searchDomains(in), Routes: routes(in),
+		},
+		LeaseConfig: v1alpha1.DHCPLeaseConfig{
+			RangeStart: desired.IPv4(in.Assigned.Pool.First), RangeEnd: desired.IPv4(in.Assigned.Pool.Last), LeaseTime: ptr.Deref(c.LeaseTime, metav1.Duration{Duration: leaseTime}),
+		},
+		ExcludeRanges: excludeRanges(in), Reservations: c.Reservations, UnknownClients: cmp.Or(c.UnknownClients, v1alpha1.UnknownClientsPool),
+		Options: c.Options, Relays: c.Relays, VMNamespace: v1alpha1.ObjectName(in.VMNamespace()), Image: c.Image, Placement: c.Placement,
+	}
+}
+
+// resolvers are our DNS; without it, those that the user gave.
+func resolvers(in apps.Published) []v1alpha1.IPv4Address {
+	if input.Enabled(in.Infra.Spec.InfraComponents.DNS.Enabled) {
+		return []v1alpha1.IPv4Address{desired.IPv4(in.Address(ipam.DNS))}
+	}
+	var all []v1alpha1.IPv4Address
+	for _, text := range in.Infra.Spec.NetworkConfig.DNSServers {
+		if a, err := netip.ParseAddr(string(text)); err == nil && a.Is4() {
+			all = append(all, desired.IPv4(a))
+		}
+	}
+	return all
+}
+
+func searchDomains(in apps.Published) []v1alpha1.DNSName {
+	if written := in.Infra.Spec.NetworkConfig.SearchDomains; len(written) > 0 {
+		return written
+	}
+	return []v1alpha1.DNSName{v1alpha1.DNSName(in.Domain())}
+}
+
+// routes are the user's, and one to the proxy for each literal that it carries.
+func routes(in apps.Published) []v1alpha1.Route {
+	all := slices.Clone(in.Infra.Spec.NetworkConfig.Routes)
+	for _, c := range in.Captured {
+		all = append(all, v1alpha1.Route{Destination: v1alpha1.CIDR(desired.HostRoute(c.IP)), Gateway: desired.IPv4(in.Address(ipam.Proxy))})
+	}
+	return all
+}
+
+func excludeRanges(in apps.Published) []v1alpha1.AddressRange {
+	var all []v1alpha1.AddressRange
+	for _, r := range in.Assigned.Excluded {
+		all = append(all, v1alpha1.AddressRange{Start: desired.IPv4(r.First), End: desired.IPv4(r.Last)})
+	}
+	return all
+}

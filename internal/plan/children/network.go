@@ -1,0 +1,91 @@
+package children
+
+import (
+	"fmt"
+	"net/netip"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/apps"
+	"github.com/cldmnky/oooi/internal/plan/desired"
+	"github.com/cldmnky/oooi/internal/plan/input"
+)
+
+// attachment is how the pod of one component joins the VLAN: by a network of its own that gives it its addresses; on
+// OVN-Kubernetes, where the pod's annotation gives them, by the source, or by a copy that all share.
+func attachment(in apps.Published, child string, addresses ...netip.Addr) (v1alpha1.Attachment, []runtime.ApplyConfiguration) {
+	a := v1alpha1.Attachment{MACAddress: v1alpha1.MACAddress(names.MAC(in.Infra.Namespace, in.Infra.Name, addresses[0]))}
+	if in.VLAN.Direct {
+		a.NetworkAttachmentDefinition = v1alpha1.ObjectName(in.NAD.Name)
+		a.NetworkAttachmentNamespace = v1alpha1.ObjectName(in.NAD.Namespace)
+		return a, nil
+	}
+	a.NetworkAttachmentNamespace = v1alpha1.ObjectName(in.Infra.Namespace)
+	if shares(in, child) {
+		a.NetworkAttachmentDefinition = v1alpha1.ObjectName(names.SharedNetwork(in.Infra.Name))
+		return a, nil
+	}
+	a.NetworkAttachmentDefinition = v1alpha1.ObjectName(child)
+	return a, []runtime.ApplyConfiguration{derived(in, child, derivedConfig(in, child, addresses), addresses)}
+}
+
+func derived(in apps.Published, name string, config nad.Config, addresses []netip.Addr) *nad.ApplyConfiguration {
+	n := nad.Apply(in.Infra.Namespace, name, config)
+	n.WithLabels(desired.Labels(in.Infra)).WithAnnotations(derivedAnnotations(in, addresses)).WithOwnerReferences(owner(in))
+	return n
+}
+
+// shares says whether a component is on the copy that all share. One that an older manager put on a copy of its own stays there
+// until it is made anew: another network is another pod, and a running pod loses a network that is renamed.
+func shares(in apps.Published, child string) bool {
+	return in.VLAN.Config.IsOVN() && !in.VLAN.Direct && in.Children.Network(child) != child
+}
+
+// shared is the copy that components share; nil where none does.
+func shared(in apps.Published) *nad.ApplyConfiguration {
+	for component, on := range input.SwitchedOn(in.Infra.Spec.InfraComponents) {
+		if on && shares(in, names.Child(in.Infra.Name, string(component))) {
+			name := names.SharedNetwork(in.Infra.Name)
+			return derived(in, name, in.VLAN.Config.CopyForOVN(nad.NetworkOnOVN(in.Infra.Namespace, in.Infra.Name), in.Infra.Namespace, name), nil)
+		}
+	}
+	return nil
+}
+
+func derivedConfig(in apps.Published, child string, addresses []netip.Addr) nad.Config {
+	if in.VLAN.Config.IsOVN() { // as an older manager named the network
+		return in.VLAN.Config.CopyForOVN(fmt.Sprintf("%s.%s", in.Infra.Namespace, in.Infra.Name), in.Infra.Namespace, child)
+	}
+	s := nad.Static{
+		Name: child, Gateway: in.Gateway, Routes: input.ClientNetworks(in.Infra), Anywhere: in.VLAN.Anywhere, PreventForwarding: in.VLAN.Tuned,
+		Addresses: []netip.Prefix{netip.PrefixFrom(addresses[0], in.CIDR.Bits())},
+	}
+	for _, literal := range addresses[1:] {
+		s.Addresses = append(s.Addresses, netip.PrefixFrom(literal, literal.BitLen()))
+	}
+	return in.VLAN.Config.WithStatic(s)
+}
+
+// derivedAnnotations are the source's resource name, by which pods are scheduled, and what the network was derived from, which
+// tells the pods on it whether anybody but a newer manager wants another network (workload). All others of the source are about the
+// source itself: OVN-Kubernetes writes its network's ID and name (k8s.ovn.org/, networkmanager/nad_controller.go) on ours too, and
+// puts back what we would copy; a GitOps tool prunes what carries its mark.
+func derivedAnnotations(in apps.Published, addresses []netip.Addr) map[string]string {
+	all := map[string]string{
+		names.AnnotationSource:       in.NAD.Namespace + "/" + in.NAD.Name,
+		names.AnnotationInputs:       desired.Digest([]any{in.VLAN.Config.Carrier(), in.CIDR, in.Gateway, addresses, input.ClientNetworks(in.Infra)}),
+		names.AnnotationFormerInputs: formerInputs(in, addresses, true) + "," + formerInputs(in, addresses, false),
+	}
+	if resource := in.NAD.Annotations[nad.ResourceName]; resource != "" {
+		all[nad.ResourceName] = resource
+	}
+	return all
+}
+
+// formerInputs are what managers before v0.2 took of the same for its inputs, tuned or not. Pods that they sealed are the same.
+func formerInputs(in apps.Published, addresses []netip.Addr, tuned bool) string {
+	return desired.Digest([]any{in.NAD.Spec.Config, in.CIDR, in.Gateway, addresses, input.ClientNetworks(in.Infra), tuned})
+}

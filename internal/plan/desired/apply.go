@@ -1,0 +1,86 @@
+package desired
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+	acrbac "k8s.io/client-go/applyconfigurations/rbac/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// As turns a typed spec into an apply configuration. Every optional field of ours has omitempty, so what is not
+// set is not claimed.
+func As[T any](spec any) *T {
+	text, err := json.Marshal(spec)
+	out := new(T)
+	if err == nil {
+		err = json.Unmarshal(text, out)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("%T does not become %T: %v", spec, out, err)) // both are generated from one type
+	}
+	return out
+}
+
+// Encoded is a value as JSON.
+func Encoded(value any) []byte {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // apply configurations are made to be encoded
+	}
+	return text
+}
+
+// Digest names a value by its JSON.
+func Digest(value any) string {
+	sum := sha256.Sum256(Encoded(value))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Reading is a rule that lets a daemon follow resources.
+func Reading(group string, resources ...string) *acrbac.PolicyRuleApplyConfiguration {
+	return acrbac.PolicyRule().WithAPIGroups(group).WithResources(resources...).WithVerbs("get", "list", "watch")
+}
+
+// TellingEvents is a rule that lets a daemon write Events.
+func TellingEvents() *acrbac.PolicyRuleApplyConfiguration {
+	return acrbac.PolicyRule().WithAPIGroups("").WithResources("events").WithVerbs("create")
+}
+
+// ServicePort is a port of a Service whose pods listen at the same number.
+func ServicePort(name string, protocol corev1.Protocol, number int32) *accore.ServicePortApplyConfiguration {
+	return accore.ServicePort().WithName(name).WithProtocol(protocol).WithPort(number).WithTargetPort(intstr.FromInt32(number))
+}
+
+// Labels of everything that belongs to the Infra; they find what no ownerReference can hold, and tell the DHCP daemon
+// whose leases it writes.
+func Labels(infra *v1alpha1.Infra) map[string]string {
+	return map[string]string{
+		names.LabelInfra: infra.Name, names.LabelInfraNamespace: infra.Namespace, names.LabelOwnerUID: string(infra.UID), names.LabelManagedBy: names.ManagedBy,
+	}
+}
+
+// IP is an address as our API has it; empty where there is none.
+func IP(a netip.Addr) v1alpha1.IPAddress { return v1alpha1.IPAddress(text(a)) }
+
+// IPv4 likewise.
+func IPv4(a netip.Addr) v1alpha1.IPv4Address { return v1alpha1.IPv4Address(text(a)) }
+
+func text(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
+}
+
+// HostRoute is an address as a network of its own.
+func HostRoute(a netip.Addr) string { return a.String() + "/" + strconv.Itoa(a.BitLen()) }

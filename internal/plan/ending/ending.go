@@ -1,0 +1,87 @@
+// Package ending says what the deletion of an Infra waits for.
+package ending
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/kubelet"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// Remains are what is there of an Infra that is being deleted, while its DHCPServer is.
+type Remains struct {
+	Infra *v1alpha1.Infra
+	// Pods of the DHCPServer.
+	Pods []corev1.Pod
+	// Nodes of these pods, those that are there.
+	Nodes []corev1.Node
+}
+
+// Ending is what the deletion of an Infra waits for.
+type Ending struct {
+	// Reason and Message of Progressing. The zero Ending waits for nothing.
+	Reason, Message string
+	// Held: it does not go on by itself.
+	Held bool
+	// Unseen is the pod that nobody saw end, and is not waited for any longer.
+	Unseen string
+}
+
+// Deleting is the reason of what is taken away because its Infra is being deleted.
+const Deleting = "Deleting"
+
+// endPatience is how long a DHCP pod is waited for after it should have ended (docs/adr/0008-a-deletion-ends.md).
+const endPatience = 10 * time.Minute
+
+// End says what an Infra waits for before its leases are forgotten: until then a DHCP pod may write them.
+func End(r Remains, now time.Time) Ending {
+	if len(r.Pods) == 0 {
+		return Ending{Reason: Deleting, Message: fmt.Sprintf("waiting for the garbage collector to remove DHCPServer %s", names.DHCPServer(r.Infra.Name))}
+	}
+	pod := slices.MaxFunc(r.Pods, func(a, b corev1.Pod) int { return due(a, now).Compare(due(b, now)) })
+	until := due(pod, now).Add(endPatience)
+	without := fmt.Sprintf("at %s the leases are forgotten without it", until.UTC().Format(time.RFC3339))
+	switch node, there := r.nodeOf(pod); {
+	case !now.Before(until):
+		return Ending{Unseen: fmt.Sprintf("pod %s on node %s", pod.Name, pod.Spec.NodeName)}
+	case !now.After(due(pod, now)):
+		return Ending{Reason: Deleting, Message: fmt.Sprintf("waiting for pod %s on node %s to end; until then it keeps its leases", pod.Name, pod.Spec.NodeName)}
+	case !there:
+		return Ending{Reason: "NodeLost", Held: true, Message: fmt.Sprintf(
+			"pod %s cannot end: its node %s is gone; make sure that the node is off, and remove the pod with: kubectl -n %s delete pod %s --force; %s",
+			pod.Name, pod.Spec.NodeName, pod.Namespace, pod.Name, without)}
+	case kubelet.NodeReady(&node).Status != corev1.ConditionTrue:
+		return Ending{Reason: "NodeLost", Held: true, Message: fmt.Sprintf(
+			"pod %s cannot end: its node %s is not Ready; start the node, or make sure that it is off and say so with: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute; %s",
+			pod.Name, node.Name, node.Name, without)}
+	}
+	return Ending{Reason: "PodStays", Held: true, Message: fmt.Sprintf("pod %s on node %s should have ended at %s; see why with: kubectl -n %s describe pod %s; %s",
+		pod.Name, pod.Spec.NodeName, due(pod, now).UTC().Format(time.RFC3339), pod.Namespace, pod.Name, without)}
+}
+
+// due is when a pod should have ended; nobody has asked it to where that is now.
+func due(pod corev1.Pod, now time.Time) time.Time {
+	if pod.DeletionTimestamp == nil {
+		return now
+	}
+	return pod.DeletionTimestamp.Time
+}
+
+// nodeOf a pod.
+func (r Remains) nodeOf(pod corev1.Pod) (corev1.Node, bool) {
+	at := slices.IndexFunc(r.Nodes, func(n corev1.Node) bool { return n.Name == pod.Spec.NodeName })
+	if at < 0 {
+		return corev1.Node{}, false
+	}
+	return r.Nodes[at], true
+}
+
+// InHostedCluster is an Ending that waits for our Service to go from there.
+func InHostedCluster(why string) Ending {
+	return Ending{Reason: Deleting, Message: "waiting for our Service to go from the hosted cluster: " + why}
+}

@@ -1,0 +1,94 @@
+package input
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/plan/desired"
+)
+
+// Children are the three objects that an Infra becomes.
+type Children struct {
+	DHCP  *v1alpha1.DHCPServer
+	DNS   *v1alpha1.DNSServer
+	Proxy *v1alpha1.ProxyServer
+}
+
+// Addresses that the children have.
+func (c Children) Addresses() map[ipam.Component]netip.Addr {
+	var dhcp v1alpha1.IPv4Address
+	var dns, proxy v1alpha1.IPAddress
+	if c.DHCP != nil {
+		dhcp = c.DHCP.Spec.NetworkConfig.ServerIP
+	}
+	if c.DNS != nil {
+		dns = c.DNS.Spec.NetworkConfig.ServerIP
+	}
+	if c.Proxy != nil {
+		proxy = c.Proxy.Spec.NetworkConfig.ServerIP
+	}
+	return addresses(dhcp, dns, proxy)
+}
+
+// Pool of the DHCPServer; not valid where there is none.
+func (c Children) Pool() ipam.Range {
+	if c.DHCP == nil {
+		return ipam.Range{}
+	}
+	return Span(c.DHCP.Spec.LeaseConfig.RangeStart, c.DHCP.Spec.LeaseConfig.RangeEnd)
+}
+
+// Exclusions are the ranges that the DHCPServer keeps out of its pool.
+func (c Children) Exclusions() []ipam.Range {
+	if c.DHCP == nil {
+		return nil
+	}
+	var all []ipam.Range
+	for _, r := range c.DHCP.Spec.ExcludeRanges {
+		all = append(all, Span(r.Start, r.End))
+	}
+	return all
+}
+
+// Leased is what a DHCP server leases from by now: our pool grows around what a newer Infra leases, but gives it nothing.
+func (c Children) Leased() []ipam.Range { return ipam.Without(c.Pool(), c.Exclusions()) }
+
+// Network is the NetworkAttachmentDefinition that a child has; empty while there is no child.
+func (c Children) Network(child string) string {
+	switch {
+	case c.DHCP != nil && c.DHCP.Name == child:
+		return string(c.DHCP.Spec.NetworkConfig.NetworkAttachmentDefinition)
+	case c.DNS != nil && c.DNS.Name == child:
+		return string(c.DNS.Spec.NetworkConfig.NetworkAttachmentDefinition)
+	case c.Proxy != nil && c.Proxy.Name == child:
+		return string(c.Proxy.Spec.NetworkConfig.NetworkAttachmentDefinition)
+	}
+	return ""
+}
+
+// Carries says whether the proxy has an IP literal.
+func (c Children) Carries(literal netip.Addr) bool {
+	return c.Proxy != nil && slices.ContainsFunc(c.Proxy.Spec.NetworkConfig.CapturedAddresses, func(a v1alpha1.CapturedAddress) bool { return a.IP == desired.IP(literal) })
+}
+
+// Otherwise are the backends that have an endpoint's port, live, with another protocol.
+func (c Children) Otherwise(e endpoint.Endpoint) []v1alpha1.ProxyBackend {
+	if c.Proxy == nil {
+		return nil
+	}
+	var all []v1alpha1.ProxyBackend
+	for _, b := range c.Proxy.Spec.Backends {
+		if int32(b.Port) == e.Port && b.Protocol != e.Protocol {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// Ignores says whether the DHCPServer serves only clients that it knows.
+func (c Children) Ignores() bool {
+	return c.DHCP != nil && c.DHCP.Spec.UnknownClients == v1alpha1.UnknownClientsIgnore
+}

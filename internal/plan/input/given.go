@@ -1,0 +1,78 @@
+package input
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// memory is what was given, as annotation AnnotationGiven of the Infra has it. Backups drop status, and bring an Infra back
+// before its ProxyServer (Velero: by the names of resources), with the manager at work in between.
+type memory struct {
+	// Of which Infra, as namespace/name: one that was copied from another has been given nothing.
+	Of        string                        `json:"of"`
+	Addresses map[ipam.Component]netip.Addr `json:"addresses"`
+	Pool      []netip.Addr                  `json:"pool,omitempty"` // first and last
+}
+
+// Memory is what a plan has given an Infra, as AnnotationGiven remembers it.
+func Memory(infra *v1alpha1.Infra, addresses map[ipam.Component]netip.Addr, pool ipam.Range) string {
+	m := memory{Of: infra.Namespace + "/" + infra.Name, Addresses: addresses}
+	if pool.IsValid() {
+		m.Pool = []netip.Addr{pool.First, pool.Last}
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		panic(fmt.Sprintf("%v is not encoded: %v", m, err)) // addresses are texts
+	}
+	return string(text)
+}
+
+// remembered is what an Infra's annotation says; nothing where that was written of another Infra, or for another network.
+func remembered(infra *v1alpha1.Infra) (m memory) {
+	text, ok := infra.Annotations[names.AnnotationGiven]
+	cidr, err := netip.ParsePrefix(string(infra.Spec.NetworkConfig.CIDR))
+	if !ok || err != nil || json.Unmarshal([]byte(text), &m) != nil || m.Of != infra.Namespace+"/"+infra.Name {
+		return memory{}
+	}
+	for _, at := range slices.AppendSeq(slices.Clone(m.Pool), maps.Values(m.Addresses)) {
+		if !cidr.Contains(at) {
+			return memory{}
+		}
+	}
+	return m
+}
+
+// Given are the addresses that were given before: as the children have them, else as the annotation, else as status says, so
+// that a restore gives the same ones.
+func Given(infra *v1alpha1.Infra, children Children) map[ipam.Component]netip.Addr {
+	all := map[ipam.Component]netip.Addr{}
+	for _, a := range infra.Status.Addresses {
+		if at, err := netip.ParseAddr(string(a.IP)); err == nil && a.Instance == 0 {
+			all[ipam.Component(a.Component)] = at
+		}
+	}
+	held := children.Addresses()
+	if len(held) < len(SwitchedOn(infra.Spec.InfraComponents)) { // all that is there need not be remembered
+		maps.Copy(all, remembered(infra).Addresses)
+	}
+	maps.Copy(all, held)
+	return all
+}
+
+// GivenPool is that of the DHCPServer, else what the annotation says.
+func GivenPool(infra *v1alpha1.Infra, children Children) ipam.Range {
+	if pool := children.Pool(); pool.IsValid() || children.DHCP != nil {
+		return pool
+	}
+	if m := remembered(infra); len(m.Pool) == 2 {
+		return ipam.Range{First: m.Pool[0], Last: m.Pool[1]}
+	}
+	return ipam.Range{}
+}

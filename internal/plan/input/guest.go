@@ -1,0 +1,104 @@
+package input
+
+import (
+	"math"
+	"net/netip"
+	"slices"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Guest is what is seen in the hosted cluster for *.apps. All of it is the word of the guest's administrator: nothing of it
+// is believed unchecked.
+type Guest struct {
+	// Problem says why the hosted cluster is not, or no longer, seen; what else stands here is from before.
+	Problem *GuestProblem
+	// Service is ours: its labels name our Infra. Nil when there is none.
+	Service *corev1.Service
+	// Foreign: a Service of that name is there that is not ours.
+	Foreign bool
+	// Refused is why the hosted cluster refuses our Service.
+	Refused string
+	// Router is openshift-ingress/router-nodeport-default; nil when there is none.
+	Router *corev1.Service
+	// Ingress is how IngressController openshift-ingress-operator/default publishes its routers; nil when it does not say.
+	Ingress *operatorv1.EndpointPublishingStrategy
+	// Routers are that IngressController's pods, in the order of their names; in mode HostNetwork only.
+	Routers []GuestRouter
+	// Nodes in the order of their names.
+	Nodes []GuestNode
+	// MetalLB of the hosted cluster.
+	MetalLB GuestMetalLB
+}
+
+// GuestProblem has a stable reason and message, without any secret.
+type GuestProblem struct {
+	Reason, Message string
+}
+
+// Reasons of a GuestProblem.
+const (
+	// GuestWaiting: the HostedCluster names no kubeconfig yet, or its Secret is not there.
+	GuestWaiting = "WaitingForKubeconfig"
+	// GuestKubeconfig: what the Secret holds must not be used.
+	GuestKubeconfig = "KubeconfigRefused"
+	// GuestNotGranted: we may not read Secrets in the HostedCluster's namespace.
+	GuestNotGranted = "NamespaceNotGranted"
+	// GuestUnreachable: its API does not answer, or not to us.
+	GuestUnreachable = "HostedClusterUnreachable"
+)
+
+// GuestNode is a worker as its Node says.
+type GuestNode struct {
+	Name      string
+	Addresses []netip.Addr // those of type InternalIP
+	Ready     bool
+	Deleting  bool
+}
+
+// GuestRouter is a router as its pod says.
+type GuestRouter struct {
+	Node        string // empty: it has none yet
+	HostNetwork bool
+	HTTP, HTTPS int32 // its ports of these names
+	Ready       bool
+	Ending      bool // it is being deleted, or has ended
+}
+
+// OnWorker says whether a router takes *.apps at its worker's addresses.
+func (r GuestRouter) OnWorker() bool {
+	return r.HostNetwork && !r.Ending && isPort(r.HTTPS) && isPort(r.HTTP)
+}
+
+func isPort(port int32) bool { return 0 < port && port <= math.MaxUint16 }
+
+// NodePortOf a Service's port; 0 where it has none.
+func NodePortOf(s *corev1.Service, port int32) int32 {
+	if s == nil {
+		return 0
+	}
+	for _, p := range s.Spec.Ports {
+		if p.Port == port && isPort(p.NodePort) {
+			return p.NodePort
+		}
+	}
+	return 0
+}
+
+// mostExternalIPs that a Service is believed to have: MetalLB gives it one of each family.
+const mostExternalIPs = 8
+
+// ExternalIPs are those that a Service says it has; names are never followed.
+func ExternalIPs(s *corev1.Service) []netip.Addr {
+	if s == nil {
+		return nil
+	}
+	var all []netip.Addr
+	for _, i := range s.Status.LoadBalancer.Ingress {
+		if a, err := netip.ParseAddr(i.IP); err == nil && a.Zone() == "" && !slices.Contains(all, a.Unmap()) && len(all) < mostExternalIPs {
+			all = append(all, a.Unmap())
+		}
+	}
+	return all
+}

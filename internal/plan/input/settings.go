@@ -1,0 +1,64 @@
+package input
+
+import (
+	"net/netip"
+	"slices"
+
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// Settings are the operator's flags that planning depends on.
+type Settings struct {
+	// Image of the operator and its daemons.
+	Image string
+	// EnvoyImage is the image of Envoy.
+	EnvoyImage string
+	// ImagePullSecrets are named by the daemons' pods; whoever has them makes them in each namespace of those.
+	ImagePullSecrets []string
+	// AllowImageOverride lets `image` fields through.
+	AllowImageOverride bool
+	// NADSourceNamespaces are lent to every namespace by Multus.
+	NADSourceNamespaces []string
+	// IsolatesNetworks: Multus keeps pods from the networks of other namespaces, whatever tells whether this is OpenShift.
+	IsolatesNetworks bool
+	// ExtraEndpointCIDRs admit extra endpoints by address.
+	ExtraEndpointCIDRs []netip.Prefix
+	// ClusterDomain is the management cluster's own domain, e.g. cluster.local.
+	ClusterDomain string
+	// PodCIDRs and ServiceCIDRs are the management cluster's networks.
+	PodCIDRs, ServiceCIDRs []netip.Prefix
+	// MetricsNamespaces may scrape the daemons.
+	MetricsNamespaces []string
+}
+
+// ClusterNetworks are the management cluster's pod and service networks.
+func (s Settings) ClusterNetworks() []netip.Prefix {
+	return append(append([]netip.Prefix(nil), s.PodCIDRs...), s.ServiceCIDRs...)
+}
+
+// In has the pod and service networks of OpenShift's one Network, as the cluster has them now, where no flag says them.
+func (s Settings) In(network *configv1.Network) Settings {
+	var blocks []string
+	for _, b := range network.Status.ClusterNetwork {
+		blocks = append(blocks, b.CIDR)
+	}
+	if len(s.PodCIDRs) == 0 {
+		s.PodCIDRs = Prefixes(blocks...)
+	}
+	if len(s.ServiceCIDRs) == 0 {
+		s.ServiceCIDRs = Prefixes(network.Status.ServiceNetwork...)
+	}
+	return s
+}
+
+// Prefixes are those texts that are networks, in an order of their own: a cache lists objects in any.
+func Prefixes(texts ...string) []netip.Prefix {
+	var all []netip.Prefix
+	for _, text := range texts {
+		if p, err := netip.ParsePrefix(text); err == nil {
+			all = append(all, p.Masked())
+		}
+	}
+	slices.SortFunc(all, netip.Prefix.Compare)
+	return slices.Compact(all)
+}

@@ -1,0 +1,90 @@
+package input
+
+import (
+	"net/netip"
+	"slices"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/ipam"
+)
+
+// Enabled is a switch of a component; one that is not written is on.
+func Enabled(flag *bool) bool { return ptr.Deref(flag, true) }
+
+// SwitchedOn says of each component whether it is wanted.
+func SwitchedOn(c v1alpha1.InfraComponents) map[ipam.Component]bool {
+	return map[ipam.Component]bool{ipam.DHCP: Enabled(c.DHCP.Enabled), ipam.DNS: Enabled(c.DNS.Enabled), ipam.Proxy: Enabled(c.Proxy.Enabled)}
+}
+
+// SwitchedOff are the components that are not wanted, by name.
+func SwitchedOff(c v1alpha1.InfraComponents) []string {
+	var off []string
+	for component, on := range SwitchedOn(c) {
+		if !on {
+			off = append(off, string(component))
+		}
+	}
+	slices.Sort(off)
+	return off
+}
+
+// Written are the addresses in the Infra's spec.
+func Written(infra *v1alpha1.Infra) map[ipam.Component]netip.Addr {
+	c := infra.Spec.InfraComponents
+	return addresses(c.DHCP.ServerIP, c.DNS.ServerIP, c.Proxy.ServerIP)
+}
+
+func addresses(dhcp v1alpha1.IPv4Address, dns, proxy v1alpha1.IPAddress) map[ipam.Component]netip.Addr {
+	all := map[ipam.Component]netip.Addr{}
+	add := func(c ipam.Component, text string) {
+		if a, err := netip.ParseAddr(text); err == nil {
+			all[c] = a
+		}
+	}
+	add(ipam.DHCP, string(dhcp))
+	add(ipam.DNS, string(dns))
+	add(ipam.Proxy, string(proxy))
+	return all
+}
+
+// Span is a range as it is written; not valid where it is not.
+func Span[T ~string](first, last T) ipam.Range {
+	var r ipam.Range
+	r.First, _ = netip.ParseAddr(string(first))
+	r.Last, _ = netip.ParseAddr(string(last))
+	return r
+}
+
+// ClientNetworks are the networks beyond the VLAN whose clients are answered through it.
+func ClientNetworks(infra *v1alpha1.Infra) []netip.Prefix {
+	var all []netip.Prefix
+	for _, text := range infra.Spec.NetworkConfig.ClientCIDRs {
+		if p, err := netip.ParsePrefix(string(text)); err == nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// Refused says whether an Infra's status is that it is to be changed before it gets anything. One that waits for its control plane
+// keeps its turn.
+func Refused(infra *v1alpha1.Infra) bool {
+	s := infra.Status
+	if len(s.Addresses) > 0 || meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionProgressing) {
+		return false
+	}
+	return slices.ContainsFunc(s.Conditions, func(c metav1.Condition) bool {
+		gates := c.Type == v1alpha1.ConditionAccepted || c.Type == v1alpha1.ConditionNetworkReady || c.Type == v1alpha1.ConditionEndpointsResolved
+		return gates && c.Status == metav1.ConditionFalse && c.ObservedGeneration == infra.Generation
+	})
+}
+
+// Elsewhere says whether a platform's machines are on no VLAN of the management cluster, but in a cloud.
+func Elsewhere(platform hyperv1.PlatformType) bool {
+	return slices.Contains([]hyperv1.PlatformType{hyperv1.AWSPlatform, hyperv1.AzurePlatform, hyperv1.IBMCloudPlatform, hyperv1.PowerVSPlatform, hyperv1.OpenStackPlatform}, platform)
+}

@@ -1,0 +1,135 @@
+// Package permission is the first stage: to what an Infra may refer.
+package permission
+
+import (
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/permit"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/subject"
+)
+
+// Check judges every reference of the Infra that leaves its namespace, from what the first stage read. With any
+// finding, nothing of the control plane's namespace may be read and nothing created.
+func Check(in input.Input) []finding.Finding {
+	cluster := clusterReferences(in)
+	if refused := permit.Check(cluster...); refused != nil {
+		return refused // what follows from the HostedCluster is not judged, or its namespace would be lent
+	}
+	if f, stranger := strangersNamespace(in); stranger {
+		return []finding.Finding{f}
+	}
+	return permit.Check(append(targetReferences(in), nadReference(in))...)
+}
+
+// clusterReferences lead to the control plane: the HostedCluster, and its namespace where that is not the HostedCluster's own.
+func clusterReferences(in input.Input) []permit.Reference {
+	var refs []permit.Reference
+	written := namespaceReference(in, "proxy.controlPlaneNamespace", subject.FieldControlPlane, input.Refs(in.Infra).ControlPlaneNamespace)
+	if key, ok := in.HostedClusterKey(); ok {
+		r := permit.Reference{Field: "hostedClusterRef", Path: "spec.hostedClusterRef", From: in.Infra.Namespace, Kind: "hostedcluster", Namespace: key.Namespace, Name: key.Name}
+		if in.Infra.Spec.HostedClusterRef == nil {
+			r.Field, r.Path = "proxy.controlPlaneNamespace", subject.FieldControlPlane
+		}
+		if in.HostedCluster != nil {
+			r.Annotations = in.HostedCluster.Annotations
+		}
+		if in.Infra.Spec.HostedClusterRef == nil && !r.Allowed() && !written.Allowed() {
+			return []permit.Reference{written} // whose control plane it is, is not theirs to hear
+		}
+		refs = append(refs, r)
+	}
+	if in.HostedCluster != nil && in.ControlPlaneNamespace() == endpoint.ControlPlaneNamespace(in.HostedCluster) {
+		return refs
+	}
+	if written.Name != "" {
+		refs = append(refs, written)
+	}
+	return refs
+}
+
+// strangersNamespace: HyperShift joins namespace and name by a dash, so that HostedCluster b-c in a and HostedCluster c
+// in a-b share one namespace. It is another's who was there first, or whose HostedControlPlane alone is there. Which of the two
+// it is, the sentence does not tell.
+func strangersNamespace(in input.Input) (finding.Finding, bool) {
+	key, known := in.HostedClusterKey()
+	if !known {
+		return finding.Finding{}, false
+	}
+	stranger := precedent(in) != nil
+	if in.HostedControlPlane != nil && !stranger {
+		theirs, named := input.ClusterOf(in.HostedControlPlane)
+		stranger = named && theirs != key
+	}
+	return finding.Wrong(v1alpha1.ConditionAccepted, "RefNotPermitted").At("spec.hostedClusterRef").
+		Say("the control plane in namespace %s is not that of HostedCluster %s; give one of the two another name", in.ControlPlaneNamespace(), key), stranger
+}
+
+// precedent is the HostedCluster that has the control plane's namespace before ours; nil where ours is first. HostedControlPlanes do not
+// tell, for HyperShift makes one of each. The API server's clock does, as for bridges: who comes later holds nobody back.
+func precedent(in input.Input) *hyperv1.HostedCluster {
+	if in.HostedCluster == nil {
+		return nil
+	}
+	if first := input.Oldest(append([]*hyperv1.HostedCluster{in.HostedCluster}, in.Sharing...)...); first != in.HostedCluster {
+		return first
+	}
+	return nil
+}
+
+// targetReferences are the namespaces of extra endpoints; the control plane's is the Infra's to use.
+func targetReferences(in input.Input) []permit.Reference {
+	var refs []permit.Reference
+	for _, e := range in.Infra.Spec.ExtraEndpoints {
+		if e.Target.Namespace == "" {
+			continue
+		}
+		r := namespaceReference(in, "extraEndpoints["+e.Name+"].target.namespace", "spec.extraEndpoints["+e.Name+"].target.namespace", string(e.Target.Namespace))
+		r.Lent = []string{in.ControlPlaneNamespace()}
+		refs = append(refs, r)
+	}
+	return refs
+}
+
+func nadReference(in input.Input) permit.Reference {
+	key := input.Refs(in.Infra).NAD
+	r := permit.Reference{
+		Field: "networkConfig.networkAttachmentDefinition", Path: subject.FieldNAD, From: in.Infra.Namespace, Kind: "network-attachment-definition", Namespace: key.Namespace, Name: key.Name,
+		Lent: append([]string{in.ControlPlaneNamespace()}, in.Settings.NADSourceNamespaces...),
+	}
+	if in.NAD != nil {
+		r.Annotations = in.NAD.Annotations
+	}
+	return r
+}
+
+func namespaceReference(in input.Input, field, path, namespace string) permit.Reference {
+	r := permit.Reference{Field: field, Path: path, From: in.Infra.Namespace, Kind: "namespace", Namespace: namespace, Name: namespace}
+	if ns := namespaceNamed(in, namespace); ns != nil {
+		r.Annotations = ns.Annotations
+	}
+	return r
+}
+
+func namespaceNamed(in input.Input, name string) *corev1.Namespace {
+	for i := range in.Namespaces {
+		if in.Namespaces[i].Name == name {
+			return &in.Namespaces[i]
+		}
+	}
+	return nil
+}
+
+// OnOwnNetwork says whether the network lies in the namespace of the Infra's own control plane, which lends it, as Check has
+// it.
+func OnOwnNetwork(in input.Input) bool {
+	if in.NAD == nil || in.NAD.Namespace != in.ControlPlaneNamespace() || len(permit.Check(clusterReferences(in)...)) > 0 {
+		return false
+	}
+	_, stranger := strangersNamespace(in)
+	return !stranger
+}

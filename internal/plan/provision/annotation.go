@@ -1,0 +1,109 @@
+package provision
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/valid"
+)
+
+// annotated reads an annotation of the HostedCluster; the zero value when there is none. What cannot be read is a finding.
+func annotated[T any](d *derivation, key, form string, parse func(string) (T, error)) (value T) {
+	text, set := d.HostedCluster.Annotations[key]
+	if !set {
+		return value
+	}
+	value, err := parse(strings.TrimSpace(text))
+	if err != nil {
+		d.refuse(key, text, form, err)
+	}
+	return value
+}
+
+func (d *derivation) refuse(key, text, form string, because error) {
+	wrong := finding.Wrong(finding.Provisioned, "AnnotationInvalid").At(annotationField(key))
+	if key == names.AnnotationInfra {
+		wrong = wrong.Change(annotation(key, form)...)
+	}
+	reason := strings.ReplaceAll(because.Error(), "\n", "; ")
+	d.findings = append(d.findings, wrong.Say("annotation %s is %.60q: %s; write it as: %s", key, text, reason, d.command(key, form)))
+}
+
+// miss says what is missing, which annotation says it, and what to change where that is known.
+func (d *derivation) miss(reason, key, form string, changes []finding.Change, what string, args ...any) {
+	d.findings = append(d.findings, finding.Wrong(finding.Provisioned, reason).At(annotationField(key)).Change(changes...).
+		Say(what+"; say it with: %s", append(args, d.command(key, form))...))
+}
+
+func annotationField(key string) string { return "metadata.annotations[" + key + "]" }
+
+func annotation(key, value string) []finding.Change {
+	return []finding.Change{{Values: finding.Values{"metadata.annotations": map[string]any{key: value}}}}
+}
+
+func (d *derivation) command(key, value string) string {
+	return finding.Annotate(d.HostedCluster.Namespace, d.HostedCluster.Name, key, value)
+}
+
+func domainName(text string) (v1alpha1.DNSName, error) {
+	if len(validation.IsDNS1123Subdomain(text)) > 0 {
+		return "", errors.New("it is no DNS name in lower case, such as example.com")
+	}
+	return v1alpha1.DNSName(text), nil
+}
+
+// inside reads an address of a network; with none known, any.
+func inside(cidr netip.Prefix) func(string) (netip.Addr, error) {
+	return func(text string) (netip.Addr, error) {
+		a, err := address(text)
+		if err == nil && cidr.IsValid() && !cidr.Contains(a) {
+			return netip.Addr{}, fmt.Errorf("%s lies outside %s", a, cidr)
+		}
+		return a, err
+	}
+}
+
+func network(text string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(text)
+	switch {
+	case err != nil:
+		return netip.Prefix{}, errors.New("it is no network, such as 192.168.100.0/24")
+	case !valid.Subnet(p.Masked()):
+		return netip.Prefix{}, fmt.Errorf("%s is no network that a VLAN can have, such as 192.168.100.0/24", p.Masked())
+	}
+	return p.Masked(), nil
+}
+
+func address(text string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(text)
+	if err != nil || a.Zone() != "" {
+		return netip.Addr{}, fmt.Errorf("%.40q is no IP address", text)
+	}
+	return a.Unmap(), nil
+}
+
+func resolverList(text string) ([]netip.Addr, error) {
+	const most = 8
+	var all []netip.Addr
+	for one := range strings.SplitSeq(text, ",") {
+		a, err := address(strings.TrimSpace(one))
+		if err != nil {
+			return nil, err
+		}
+		if !a.IsGlobalUnicast() && !a.IsLinkLocalUnicast() {
+			return nil, fmt.Errorf("%s is no address of a server", a)
+		}
+		all = append(all, a)
+	}
+	if len(all) > most {
+		return nil, fmt.Errorf("it has %d addresses, and %d are possible", len(all), most)
+	}
+	return all, nil
+}

@@ -1,0 +1,31 @@
+package provision
+
+import (
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/plan/input"
+)
+
+// Input is everything that making an Infra from a HostedCluster looks at.
+type Input struct {
+	HostedCluster *hyperv1.HostedCluster
+	// NodePools of the HostedCluster.
+	NodePools []hyperv1.NodePool
+	// Infra of the HostedCluster's name and namespace; nil when there is none.
+	Infra *v1alpha1.Infra
+	// NAD of Attachment; nil when it is not there, or nothing is.
+	NAD *nad.NetworkAttachmentDefinition
+	// OnVLAN are the Infras on the layer 2 of NAD.
+	OnVLAN []input.Neighbour
+	// Lent are the namespaces whose NetworkAttachmentDefinitions Multus lends to every pod.
+	Lent []string
+}
+
+// derivation reads an Infra off a HostedCluster and its NodePools; an annotation wins over what is derived.
+type derivation struct {
+	Input
+	findings []finding.Finding
+}

@@ -1,0 +1,135 @@
+// Package provision makes an Infra from a HostedCluster that asks for one by annotation.
+package provision
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/desired"
+)
+
+// Plan is what a HostedCluster's annotation asks for.
+type Plan struct {
+	// Infra to be there. Nil when none is asked for, or while something is missing: then what there is stays as it is.
+	Infra *ac.InfraApplyConfiguration
+	// Release the Infra that there is: nothing asks for it any more, and a slip in a Git repository must not take
+	// production away.
+	Release bool
+	// Findings become events on the HostedCluster, which has no conditions of ours.
+	Findings []finding.Finding
+}
+
+// Of says what a HostedCluster's annotation asks for. One that is being deleted is left alone: its Infra goes with
+// it, by ownerReference.
+func Of(in Input) Plan {
+	d := derivation{Input: in}
+	asked, set := in.HostedCluster.Annotations[names.AnnotationInfra]
+	switch {
+	case in.HostedCluster.DeletionTimestamp != nil:
+		return Plan{}
+	case asked == names.InfraAuto:
+		return d.plan()
+	case set:
+		d.refuse(names.AnnotationInfra, asked, names.InfraAuto, errors.New("only auto is known; where no Infra is wanted, remove it"))
+		return Plan{Findings: d.findings}
+	case in.Infra != nil && metav1.IsControlledBy(in.Infra, in.HostedCluster):
+		return Plan{Release: true, Findings: []finding.Finding{d.released()}}
+	}
+	return Plan{}
+}
+
+// Made says that the Infra of a plan is there now.
+func (p Plan) Made() finding.Finding {
+	network := p.Infra.Spec.NetworkConfig
+	return finding.Note(finding.Provisioned, "InfraMade").Say("Infra %s/%s is made for subnet %s of NetworkAttachmentDefinition %s/%s",
+		*p.Infra.Namespace, *p.Infra.Name, *network.CIDR, *network.NetworkAttachmentNamespace, *network.NetworkAttachmentDefinition)
+}
+
+func (d *derivation) released() finding.Finding {
+	active := int32(0)
+	if leases := d.Infra.Status.Leases; leases != nil {
+		active = leases.Active
+	}
+	hc := d.HostedCluster
+	return finding.Wrong(finding.Provisioned, "InfraReleased").
+		Say("annotation %s is gone: Infra %s/%s is kept with its %d active leases, and no longer follows or goes with this HostedCluster; to take it back: %s; to remove it: kubectl -n %s delete infra %s",
+			names.AnnotationInfra, hc.Namespace, hc.Name, active, d.command(names.AnnotationInfra, names.InfraAuto), hc.Namespace, hc.Name)
+}
+
+func (d *derivation) plan() Plan {
+	d.checkName()
+	d.checkKeys()
+	network := ac.NetworkConfig()
+	key := d.attachment()
+	if key.Name != "" {
+		network.WithNetworkAttachmentDefinition(v1alpha1.ObjectName(key.Name)).WithNetworkAttachmentNamespace(v1alpha1.ObjectName(key.Namespace))
+	}
+	cidr := d.cidr(key)
+	network.WithCIDR(v1alpha1.Subnet(cidr.String()))
+	if gateway := annotated(d, names.AnnotationGateway, "ADDRESS", inside(cidr)); gateway.IsValid() {
+		network.WithGateway(desired.IP(gateway))
+	}
+	for _, server := range annotated(d, names.AnnotationDNSServers, "ADDRESS,ADDRESS", resolverList) {
+		network.WithDNSServers(desired.IP(server))
+	}
+	spec := ac.InfraSpec().WithHostedClusterRef(ac.HostedClusterReference().WithName(v1alpha1.ObjectName(d.HostedCluster.Name))).WithNetworkConfig(network)
+	components := ac.InfraComponents()
+	if dhcp := d.dhcp(cidr); dhcp != nil {
+		spec.WithInfraComponents(components.WithDHCP(dhcp))
+	}
+	if base := annotated(d, names.AnnotationBaseDomain, "DOMAIN", domainName); base != "" {
+		spec.WithInfraComponents(components.WithDNS(ac.DNSConfig().WithBaseDomain(base)))
+	}
+	if finding.Worst(d.findings, finding.Provisioned) != finding.OK {
+		return Plan{Findings: d.findings}
+	}
+	return Plan{Infra: d.infra(spec), Findings: d.findings}
+}
+
+// infra is labelled like all that we make, so that it is known again after a release or a restore. The ownerReference
+// leaves blockOwnerDeletion out: HostedClusters are not ours, and where OwnerReferencesPermissionEnforcement runs it would
+// need update on hostedclusters/finalizers.
+func (d *derivation) infra(spec *ac.InfraSpecApplyConfiguration) *ac.InfraApplyConfiguration {
+	hc := d.HostedCluster
+	return ac.Infra(hc.Name, hc.Namespace).
+		WithLabels(map[string]string{names.LabelManagedBy: names.ManagedBy, names.LabelHostedCluster: hc.Name, names.LabelOwnerUID: string(hc.UID)}).
+		WithOwnerReferences(acmeta.OwnerReference().WithAPIVersion(hyperv1.GroupVersion.String()).WithKind("HostedCluster").WithName(hc.Name).WithUID(hc.UID).WithController(true)).
+		WithSpec(spec)
+}
+
+// checkName: Services are named after the Infra.
+func (d *derivation) checkName() {
+	const longest = 40
+	if name := d.HostedCluster.Name; len(name) > longest || len(validation.IsDNS1035Label(name)) > 0 {
+		d.findings = append(d.findings, finding.Wrong(finding.Provisioned, "NameUnfit").At("metadata.name").
+			Say("no Infra can have the name %s: it may have at most %d characters, small letters, digits and dashes, and begins with a letter; write an Infra with another name and spec.hostedClusterRef.name: %s, and remove annotation %s", name, longest, name, names.AnnotationInfra))
+	}
+}
+
+// checkKeys: a key of ours that is misspelt says nothing, and nobody misses it.
+func (d *derivation) checkKeys() {
+	for _, key := range slices.Sorted(maps.Keys(d.HostedCluster.Annotations)) {
+		if strings.HasPrefix(key, names.Group+"/") && !slices.Contains(names.HostedClusterAnnotations, key) {
+			d.findings = append(d.findings, finding.Note(finding.Provisioned, "AnnotationUnknown").At(annotationField(key)).
+				Say("annotation %s is none of ours, and says nothing; known are %s", key, strings.Join(names.HostedClusterAnnotations, ", ")))
+		}
+	}
+}
+
+// AwaitsSubnet says whether a HostedCluster asks for an Infra and leaves its subnet to what there is on the VLAN.
+func AwaitsSubnet(hc *hyperv1.HostedCluster) bool {
+	_, written := hc.Annotations[names.AnnotationCIDR]
+	cidr, _ := machineNetwork(hc)
+	return hc.Annotations[names.AnnotationInfra] == names.InfraAuto && !written && !cidr.IsValid()
+}

@@ -1,0 +1,111 @@
+package provision
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+
+	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/desired"
+	"github.com/cldmnky/oooi/internal/plan/input"
+)
+
+// cidr is the VLAN's subnet, by whoever knows it best: what was written for us, then what the HostedCluster says of its machines, then
+// what their network says of itself, and last what those who are on it already have.
+func (d *derivation) cidr(at types.NamespacedName) netip.Prefix {
+	const key = names.AnnotationCIDR
+	if _, set := d.HostedCluster.Annotations[key]; set {
+		return annotated(d, key, "NETWORK/BITS", network)
+	}
+	cidr, err := machineNetwork(d.HostedCluster)
+	if cidr = cmp.Or(cidr, d.ofNetwork(), d.ofInfras(at)); !cidr.IsValid() {
+		machines := "spec.networking.machineNetwork"
+		if err != nil {
+			machines += fmt.Sprintf(" (%v)", err)
+		}
+		d.miss("CIDRMissing", key, "NETWORK/BITS", nil, "the VLAN's subnet is not known; tried, in this order: %s, the subnet that the workers' NetworkAttachmentDefinition says, and the one that all Infras on it have", machines)
+	}
+	return cidr
+}
+
+// machineNetwork is that of the workers; none where none is written. Of two families it is the one that has DHCP.
+func machineNetwork(hc *hyperv1.HostedCluster) (netip.Prefix, error) {
+	machines := hc.Spec.Networking.MachineNetwork
+	if len(machines) == 0 {
+		return netip.Prefix{}, nil
+	}
+	at := max(0, slices.IndexFunc(machines, func(m hyperv1.MachineNetworkEntry) bool { return m.CIDR.IP.To4() != nil }))
+	return network(machines[at].CIDR.String())
+}
+
+// ofNetwork is the subnet that the workers' network says. Of another tenant's nothing is read.
+func (d *derivation) ofNetwork() netip.Prefix {
+	if !d.mayJoin(d.NAD, d.HostedCluster.Namespace, endpoint.ControlPlaneNamespace(d.HostedCluster)) {
+		return netip.Prefix{}
+	}
+	config, err := nad.Parse(d.NAD.Spec.Config)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	cidr, _ := network(config.Subnet().String())
+	return cidr
+}
+
+// ofInfras is the subnet of the Infra that there is, else the one that all others have which may be on the VLAN.
+func (d *derivation) ofInfras(at types.NamespacedName) netip.Prefix {
+	if !d.mayJoin(d.NAD, d.HostedCluster.Namespace, endpoint.ControlPlaneNamespace(d.HostedCluster)) {
+		return netip.Prefix{}
+	}
+	var all []netip.Prefix
+	for _, n := range d.OnVLAN {
+		cidr, err := network(string(n.Infra.Spec.NetworkConfig.CIDR))
+		switch {
+		case err != nil || !d.mayJoin(n.NAD, n.Infra.Namespace):
+		case n.Infra.Namespace == d.HostedCluster.Namespace && n.Infra.Name == d.HostedCluster.Name && input.Refs(n.Infra).NAD == at:
+			return cidr
+		case !slices.Contains(all, cidr):
+			all = append(all, cidr)
+		}
+	}
+	if len(all) != 1 {
+		return netip.Prefix{}
+	}
+	return all[0]
+}
+
+// dhcp is the range of its pool, where one is written. There is no DHCPv6.
+func (d *derivation) dhcp(cidr netip.Prefix) *ac.DHCPConfigApplyConfiguration {
+	if cidr.Addr().Is6() {
+		d.findings = append(d.findings, finding.Note(finding.Provisioned, "NoDHCP").At(annotationField(names.AnnotationCIDR)).
+			Say("the VLAN's subnet %s is IPv6, for which there is no DHCP: workers need addresses of their own; where the VLAN has IPv4: %s", cidr, d.command(names.AnnotationCIDR, "NETWORK/BITS")))
+		return ac.DHCPConfig().WithEnabled(false)
+	}
+	pool := annotated(d, names.AnnotationDHCPRange, "FIRST-LAST", func(text string) (ipam.Range, error) {
+		first, last, found := strings.Cut(text, "-")
+		if !found {
+			return ipam.Range{}, errors.New("it is no range, such as 192.168.100.10-192.168.100.99")
+		}
+		in := inside(cidr)
+		start, err := in(strings.TrimSpace(first))
+		end, endErr := in(strings.TrimSpace(last))
+		if err = errors.Join(err, endErr); err == nil && end.Less(start) {
+			err = fmt.Errorf("%s lies before %s", end, start)
+		}
+		return ipam.Range{First: start, Last: end}, err
+	})
+	if !pool.IsValid() {
+		return nil
+	}
+	return ac.DHCPConfig().WithRangeStart(desired.IPv4(pool.First)).WithRangeEnd(desired.IPv4(pool.Last))
+}

@@ -1,0 +1,66 @@
+package vlan
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/permit"
+	"github.com/cldmnky/oooi/internal/plan/input"
+)
+
+// Neighbour is another Infra on our layer 2. Findings name it to its own namespace only: it may be another tenant's.
+type Neighbour struct {
+	input.Neighbour
+	VLAN  *Network
+	Older bool
+}
+
+// onSameLayer2 are the Infras whose frames reach us, the oldest first.
+func onSameLayer2(in input.Input, ours nad.Config) []Neighbour {
+	if ours.Layer2() == "" {
+		return nil
+	}
+	var all []Neighbour
+	here := map[*nad.NetworkAttachmentDefinition]*Network{} // many Infras join one: it is read once. Nil: elsewhere
+	for _, n := range in.Neighbours {
+		if _, read := here[n.NAD]; !read {
+			here[n.NAD] = nil
+			if v := networkAt(n.NAD); v.Config.Layer2() == ours.Layer2() {
+				here[n.NAD] = &v
+			}
+		}
+		if vlan := here[n.NAD]; vlan != nil && joined(in, n) && !refused(n) {
+			all = append(all, Neighbour{Neighbour: n, VLAN: vlan, Older: byAge(n.Infra, in.Infra) < 0})
+		}
+	}
+	slices.SortFunc(all, func(a, b Neighbour) int { return byAge(a.Infra, b.Infra) })
+	return all
+}
+
+// refused says whether a neighbour has nothing on the VLAN and, as it is written, will get nothing.
+func refused(n input.Neighbour) bool {
+	return n.Children == (input.Children{}) && input.Refused(n.Infra)
+}
+
+// joined says whether a neighbour may be on the network that it names. Children of its name prove nothing: whoever may write an
+// Infra may write those by hand. So an Infra whose permission was withdrawn stands in nobody's way either, and its network's owner
+// sees to what it still serves.
+func joined(in input.Input, n input.Neighbour) bool {
+	return n.Lent || permit.Reference{
+		From: n.Infra.Namespace, Namespace: n.NAD.Namespace, Annotations: n.NAD.Annotations, Lent: in.Settings.NADSourceNamespaces,
+	}.Allowed()
+}
+
+func byAge(a, b *v1alpha1.Infra) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// Precedes says who has what two of us want: who alone has it by now, else the older. An edit takes nothing away that serves.
+func (n Neighbour) Precedes(theirs, ours bool) bool {
+	if theirs != ours {
+		return theirs
+	}
+	return n.Older
+}

@@ -1,0 +1,60 @@
+package vlan
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/plan/input"
+)
+
+// Network is the network of the workers and how our pods join it.
+type Network struct {
+	Source *nad.NetworkAttachmentDefinition
+	Config nad.Config
+	Broken string // why the configuration could not be read, or does not fit
+	// direct: pods attach to the source itself.
+	Direct bool
+	// tuned: forwarding is turned off on our pods' interface.
+	Tuned bool
+	// anywhere: clients are in every network.
+	Anywhere bool
+}
+
+func networkOf(in input.Input) Network {
+	v := networkAt(in.NAD)
+	v.Anywhere = slices.ContainsFunc(input.ClientNetworks(in.Infra), func(p netip.Prefix) bool { return p.Bits() == 0 })
+	v.Tuned = tuningAdmitted(in) && !v.Config.IsOVN()
+	if in.NAD != nil {
+		lent := in.NAD.Namespace == in.Infra.Namespace || slices.Contains(in.Settings.NADSourceNamespaces, in.NAD.Namespace)
+		v.Direct = v.Config.IsOVN() && !v.Config.AssignsAddresses() && lent
+	}
+	return v
+}
+
+// networkAt is the network as such, whoever joins it.
+func networkAt(source *nad.NetworkAttachmentDefinition) Network {
+	v := Network{Source: source}
+	if source == nil {
+		return v
+	}
+	config, err := nad.Parse(source.Spec.Config)
+	if err != nil {
+		v.Broken = err.Error()
+		return v
+	}
+	v.Config, v.Broken = config, config.Unfit(source.Namespace, source.Name)
+	return v
+}
+
+// AllowlistKey is where ConfigMap cni-sysctl-allowlist has its lines (openshift/cluster-network-operator).
+const AllowlistKey = "allowlist.conf"
+
+// tuningAdmitted says whether Multus lets forwarding be turned off. On OpenShift the nodes keep the list when its ConfigMap is
+// deleted, which then is made anew without our line (cluster-network-operator, pkg/controller/allowlist); elsewhere there is none.
+func tuningAdmitted(in input.Input) bool {
+	if in.SysctlAllowlist == nil {
+		return !in.OpenShift
+	}
+	return nad.Admits(in.SysctlAllowlist.Data[AllowlistKey])
+}

@@ -1,0 +1,60 @@
+package vlan
+
+import (
+	"slices"
+
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/input"
+)
+
+// Selecting are the NodePools on the VLAN by the nodes that they ask for. Where their machines run the VLAN is, or they would not
+// work. So one that asks for none outweighs the others, whose selectors then are about something else, such as hardware: its
+// machines run on any node, and our pods may, too. Empty as well where no machine is a VirtualMachine: there is no such field.
+func (j Joined) Selecting() map[string][]*hyperv1.NodePool {
+	by := map[string][]*hyperv1.NodePool{}
+	for _, p := range j.Machines() {
+		if len(j.Attachments(p.Spec.Platform.Kubevirt)) > 0 {
+			nodes := labels.Set(p.Spec.Platform.Kubevirt.NodeSelector).String()
+			by[nodes] = append(by[nodes], p)
+		}
+	}
+	if _, anywhere := by[""]; anywhere {
+		return nil
+	}
+	return by
+}
+
+// WithNodes tells a child on which nodes the VLAN is, where its own placement says none and the NodePools agree. Any of several
+// that differ would be right, but which, would change as NodePools come and go.
+func (j Joined) WithNodes(placement v1alpha1.Placement) map[string]string {
+	by := j.Selecting()
+	if len(placement.NodeSelector) > 0 || len(by) != 1 {
+		return nil
+	}
+	for nodes := range by {
+		return map[string]string{names.AnnotationNodes: nodes}
+	}
+	return nil
+}
+
+// PlacedAnywhere are the components whose pods neither the Infra nor the network's resource places.
+func (j Joined) PlacedAnywhere() []string {
+	if j.NAD.Resource() != "" {
+		return nil
+	}
+	c := j.Infra.Spec.InfraComponents
+	own := map[ipam.Component]v1alpha1.Placement{ipam.DHCP: c.DHCP.Placement, ipam.DNS: c.DNS.Placement, ipam.Proxy: c.Proxy.Placement}
+	var all []string
+	for component, on := range input.SwitchedOn(c) {
+		if on && len(own[component].NodeSelector) == 0 {
+			all = append(all, string(component))
+		}
+	}
+	slices.Sort(all)
+	return all
+}

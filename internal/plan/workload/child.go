@@ -1,0 +1,110 @@
+// Package workload says what one DHCPServer, DNSServer or ProxyServer becomes: its pod and all that belongs to it.
+package workload
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/permit"
+	"github.com/cldmnky/oooi/internal/plan/desired"
+	"github.com/cldmnky/oooi/internal/plan/input"
+)
+
+// Child is everything that planning the workload of one DHCPServer, DNSServer or ProxyServer looks at.
+type Child[T metav1.Object] struct {
+	Settings input.Settings
+	Server   T
+	// NAD that the server attaches to; nil while it is not there.
+	NAD *nad.NetworkAttachmentDefinition
+	// Unoffered: no node has the resource that the NAD asks for, as where nothing counts bridges (KubeVirt's bridge-marker does).
+	Unoffered bool
+	// Running are the annotations of the server's workload: they say what was released. Nil while there is none.
+	Running map[string]string
+	// Now is how its workload is, and what a new template of it waits for.
+	Now Now
+	// Bootstrap of Envoy as it is, for the proxy.
+	Bootstrap string
+	// Infra that controls the server; nil when it stands alone.
+	Infra *v1alpha1.Infra
+	// Lent is the control plane's namespace that this Infra may use; empty while it may not.
+	Lent string
+	// Namespaces that the server refers to.
+	Namespaces []corev1.Namespace
+	// Services that its pods reach, and their EndpointSlices: APIService, those that it names, and those with an address that it names.
+	Services       []corev1.Service
+	EndpointSlices []discoveryv1.EndpointSlice
+}
+
+// Now is what of a child's workload, and of all others, decides when a new template goes.
+type Now struct {
+	// Serves: a pod of the workload is Ready. Rolled: and it is of the workload's template.
+	Serves, Rolled bool
+	// Pullers are the pods that pull images for this child.
+	Pullers []corev1.Pod
+	// PullOver: such a pod has had its time, or may not be made.
+	PullOver bool
+	// Turn: no other Infra's pods are being replaced.
+	Turn bool
+}
+
+// ChildPlan is what one child becomes.
+type ChildPlan struct {
+	desired.Plan
+	// Held means that nothing may change: what runs stays as it is. The findings say why.
+	Held bool
+	// AwaitsImages, AwaitsTurn: a new template waits for its images to be pulled, or for those of other Infras to serve.
+	AwaitsImages, AwaitsTurn bool
+}
+
+// references judges what the child refers to in other namespaces: its NAD, and the namespaces in targets by field.
+func (in Child[T]) references(a v1alpha1.Attachment, targets map[string]v1alpha1.ObjectName) []finding.Finding {
+	from := in.Server.GetNamespace()
+	attached := permit.Reference{
+		Field: "networkConfig.networkAttachmentDefinition", From: from, Kind: "network-attachment-definition",
+		Namespace: cmp.Or(string(a.NetworkAttachmentNamespace), from), Name: string(a.NetworkAttachmentDefinition), Lent: in.Settings.NADSourceNamespaces,
+	}
+	if in.NAD != nil {
+		attached.Annotations = in.NAD.Annotations
+	}
+	refs := []permit.Reference{attached}
+	for _, field := range slices.Sorted(maps.Keys(targets)) {
+		refs = append(refs, in.target(field, string(targets[field])))
+	}
+	if refused := permit.Check(refs...); refused != nil {
+		return refused
+	}
+	if in.NAD == nil { // what it says shapes the pod: while it is away, what runs stays as it is
+		return []finding.Finding{finding.Wait(v1alpha1.ConditionAccepted, "NADNotFound").
+			Say("NetworkAttachmentDefinition %s/%s not found; create it, or set networkConfig.networkAttachmentDefinition", attached.Namespace, attached.Name)}
+	}
+	return nil
+}
+
+// Permits says whether the child may refer to what is in a namespace.
+func (in Child[T]) Permits(namespace string) bool { return in.target("", namespace).Allowed() }
+
+func (in Child[T]) target(field, namespace string) permit.Reference {
+	r := permit.Reference{Field: field, From: in.Server.GetNamespace(), Kind: "namespace", Namespace: namespace, Name: namespace, Lent: []string{in.Lent}}
+	for _, n := range in.Namespaces {
+		if n.Name == namespace {
+			r.Annotations = n.Annotations
+		}
+	}
+	return r
+}
+
+// judged is the plan while something forbids a change.
+func judged(findings []finding.Finding) (ChildPlan, bool) {
+	p := ChildPlan{}
+	p.Find(findings...)
+	p.Held = p.Refused(v1alpha1.ConditionAccepted)
+	return p, p.Held
+}

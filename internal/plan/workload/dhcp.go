@@ -1,0 +1,46 @@
+package workload
+
+import (
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+	acrbac "k8s.io/client-go/applyconfigurations/rbac/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/desired"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/permission"
+)
+
+// DHCP says what one DHCPServer becomes.
+func DHCP(in Child[*v1alpha1.DHCPServer]) ChildPlan {
+	spec := in.Server.Spec
+	targets := map[string]v1alpha1.ObjectName{}
+	if spec.VMNamespace != "" {
+		targets["vmNamespace"] = spec.VMNamespace
+	}
+	p, stop := judged(append(permission.ImageOverrides(in.Settings, permission.WrittenImages(in.Server)), in.references(spec.NetworkConfig.Attachment, targets)...))
+	if stop {
+		return p
+	}
+	w := workloadOf(in, names.DHCP, "DHCPServer", spec.NetworkConfig.Attachment, within(string(spec.NetworkConfig.ServerIP), string(spec.NetworkConfig.CIDR)))
+	w.Placement, w.Image = spec.Placement, spec.Image
+	released := w.release(&p, w.dhcp(in.Settings), dhcpRules(w, spec)...)
+
+	p.Want(w.account(released.rules...)...)
+	p.Want(w.policy(reaching(in.Services, in.EndpointSlices)), w.budget(), w.one(released))
+	return p
+}
+
+func (p pod) dhcp(s input.Settings) *accore.PodTemplateSpecApplyConfiguration {
+	daemon := p.daemon(s, p.daemonArgs("dhcp-name", "log-level")...).WithResources(p.resources("10m", "32Mi", "128Mi"))
+	return p.template(s, guarded(daemon))
+}
+
+func dhcpRules(w workload, spec v1alpha1.DHCPServerSpec) []*acrbac.PolicyRuleApplyConfiguration {
+	rules := append(w.ownObject("dhcpservers"),
+		acrbac.PolicyRule().WithAPIGroups("hostedcluster.densityops.com").WithResources("dhcpleases").WithVerbs("create", "get", "list", "update", "watch"))
+	if string(spec.VMNamespace) == w.namespace() { // of another namespace only the Infra may grant it
+		rules = append(rules, desired.Reading("kubevirt.io", "virtualmachines", "virtualmachineinstances"), desired.Reading("", "pods"))
+	}
+	return rules
+}

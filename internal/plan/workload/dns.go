@@ -1,0 +1,35 @@
+package workload
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/desired"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/permission"
+)
+
+// DNS says what one DNSServer becomes.
+func DNS(in Child[*v1alpha1.DNSServer]) ChildPlan {
+	spec := in.Server.Spec
+	p, stop := judged(append(permission.ImageOverrides(in.Settings, permission.WrittenImages(in.Server)), in.references(spec.NetworkConfig.Attachment, nil)...))
+	if stop {
+		return p
+	}
+	w := workloadOf(in, names.DNS, "DNSServer", spec.NetworkConfig.Attachment, within(string(spec.NetworkConfig.ServerIP), string(spec.NetworkConfig.SecondaryNetworkCIDR)))
+	w.Placement, w.Image = spec.Placement, spec.Image
+	released := w.release(&p, w.dns(in.Settings), append(w.ownObject("dnsservers"), desired.Reading("hostedcluster.densityops.com", "dhcpleases"))...)
+
+	p.Want(w.account(released.rules...)...)
+	p.Want(w.service(desired.ServicePort("dns", corev1.ProtocolUDP, dnsPort), desired.ServicePort("dns-tcp", corev1.ProtocolTCP, dnsPort)),
+		w.policy(reaching(in.Services, in.EndpointSlices).resolvers(in), admitted(corev1.ProtocolUDP, dnsPort), admitted(corev1.ProtocolTCP, dnsPort)), w.budget(), w.one(released))
+	return p
+}
+
+func (p pod) dns(s input.Settings) *accore.PodTemplateSpecApplyConfiguration {
+	daemon := p.daemon(s, p.daemonArgs("dns-name", "log-level")...).WithResources(p.resources("20m", "48Mi", "256Mi"))
+	// Default is the node's resolvers: never the management cluster's own DNS, which may forward to us.
+	return p.template(s, guarded(daemon).WithDNSPolicy(corev1.DNSDefault))
+}

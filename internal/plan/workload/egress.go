@@ -1,0 +1,236 @@
+package workload
+
+import (
+	"cmp"
+	"maps"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
+	acnetworking "k8s.io/client-go/applyconfigurations/networking/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/plan/desired"
+)
+
+// APIService is the management cluster's API as its pods dial it.
+var APIService = types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}
+
+// openShiftDNS is where the pods behind OpenShift's DNS listen (cluster-dns-operator, assets/dns/daemonset.yaml).
+const openShiftDNS = 5353
+
+const dnsPort = 53
+
+// transport is a protocol and a port.
+type transport struct {
+	protocol corev1.Protocol
+	port     int32
+}
+
+func tcp(port int32) transport { return transport{corev1.ProtocolTCP, port} }
+
+func (t transport) compare(other transport) int {
+	return cmp.Or(cmp.Compare(t.protocol, other.protocol), cmp.Compare(t.port, other.port))
+}
+
+func (t transport) admitted() *acnetworking.NetworkPolicyPortApplyConfiguration {
+	return admitted(t.protocol, t.port)
+}
+
+// reach is what a pod may open connections to on the pod network (docs/adr/0009-ways-out.md). Most network plugins judge a packet when a
+// Service's address has become that of a pod or node, some before: both are in it. What is not known leaves it wider.
+type reach struct {
+	unknown    bool                       // something that the pod cannot do without: it may go anywhere
+	anywhere   map[transport]bool         // at any address: selectors match no pod on the host's network, and addresses change
+	namespaces map[string]bool            // all pods
+	at         map[transport][]netip.Addr // one port of some addresses
+}
+
+// reaching begins with the API, which every daemon follows.
+func reaching(services []corev1.Service, endpoints []discoveryv1.EndpointSlice) reach {
+	r := reach{anywhere: map[transport]bool{}, namespaces: map[string]bool{}, at: map[transport][]netip.Addr{}}
+	api := serviceNamed(services, APIService)
+	if api == nil {
+		r.unknown = true
+		return r
+	}
+	for _, p := range api.Spec.Ports {
+		r.behind(api, p, endpoints)
+		for _, a := range AddressesOf(api) {
+			r.address(tcp(p.Port), a)
+		}
+	}
+	r.unknown = len(r.anywhere) == 0
+	return r
+}
+
+// behind admits what listens behind one port of a Service.
+func (r reach) behind(s *corev1.Service, port corev1.ServicePort, endpoints []discoveryv1.EndpointSlice) {
+	for _, number := range desired.Listening(s, port, endpoints) {
+		r.anywhere[transport{cmp.Or(port.Protocol, corev1.ProtocolTCP), number}] = true
+	}
+}
+
+// dialled admits an address as it is dialled, and what listens behind it where it is a Service's or its node port.
+func dialled[T metav1.Object](r reach, t transport, a netip.Addr, in Child[T]) {
+	r.address(t, a)
+	for i := range in.Services {
+		s := in.Services[i]
+		if !in.Permits(s.Namespace) {
+			s = unchosen(s)
+		}
+		for _, p := range LedTo(&s, netip.AddrPortFrom(a, uint16(t.port))) {
+			r.behind(&s, p, in.EndpointSlices)
+		}
+	}
+}
+
+// unchosen leaves of a stranger's Service what he cannot choose: whoever may make one may name any external IP, and any free node port.
+func unchosen(s corev1.Service) corev1.Service {
+	s.Spec.ExternalIPs, s.Spec.Ports = nil, slices.Clone(s.Spec.Ports)
+	for i := range s.Spec.Ports {
+		s.Spec.Ports[i].NodePort = 0
+	}
+	return s
+}
+
+func (r reach) address(t transport, a netip.Addr) { r.at[t] = append(r.at[t], a.Unmap()) }
+
+// LedTo are the ports of a Service that an address and a port lead to: one of its own addresses, or its port on a node.
+func LedTo(s *corev1.Service, a netip.AddrPort) []corev1.ServicePort {
+	var all []corev1.ServicePort
+	for _, p := range s.Spec.Ports {
+		onNodes := p.NodePort != 0 && p.NodePort == int32(a.Port())
+		if onNodes || p.Port == int32(a.Port()) && slices.Contains(AddressesOf(s), a.Addr().Unmap()) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// AddressesOf are the addresses that lead to a Service.
+func AddressesOf(s *corev1.Service) []netip.Addr {
+	texts := append(slices.Clone(s.Spec.ClusterIPs), s.Spec.ExternalIPs...)
+	for _, i := range s.Status.LoadBalancer.Ingress {
+		texts = append(texts, i.IP)
+	}
+	var all []netip.Addr
+	for _, text := range texts {
+		if a, err := netip.ParseAddr(text); err == nil {
+			all = append(all, a.Unmap())
+		}
+	}
+	return all
+}
+
+// rules of a NetworkPolicy. None without a peer is made but where any address is meant: it stands for that.
+func (r reach) rules() []*acnetworking.NetworkPolicyEgressRuleApplyConfiguration {
+	if r.unknown {
+		return []*acnetworking.NetworkPolicyEgressRuleApplyConfiguration{acnetworking.NetworkPolicyEgressRule()}
+	}
+	open := acnetworking.NetworkPolicyEgressRule()
+	for _, t := range slices.SortedFunc(maps.Keys(r.anywhere), transport.compare) {
+		open.WithPorts(t.admitted())
+	}
+	all := []*acnetworking.NetworkPolicyEgressRuleApplyConfiguration{open}
+	if names := slices.Sorted(maps.Keys(r.namespaces)); len(names) > 0 {
+		all = append(all, acnetworking.NetworkPolicyEgressRule().WithTo(namespaces(names).WithPodSelector(acmeta.LabelSelector())))
+	}
+	for _, t := range slices.SortedFunc(maps.Keys(r.at), transport.compare) {
+		if r.anywhere[t] {
+			continue
+		}
+		rule := acnetworking.NetworkPolicyEgressRule().WithPorts(t.admitted())
+		addresses := slices.SortedFunc(slices.Values(r.at[t]), netip.Addr.Compare)
+		for _, a := range slices.Compact(addresses) {
+			rule.WithTo(acnetworking.NetworkPolicyPeer().WithIPBlock(acnetworking.IPBlock().WithCIDR(netip.PrefixFrom(a, a.BitLen()).String())))
+		}
+		all = append(all, rule)
+	}
+	return all
+}
+
+// resolvers are asked at port 53, wherever they are: the nodes' own nobody tells us.
+func (r reach) resolvers(in Child[*v1alpha1.DNSServer]) reach {
+	for _, protocol := range []corev1.Protocol{corev1.ProtocolUDP, corev1.ProtocolTCP} {
+		r.anywhere[transport{protocol, dnsPort}], r.anywhere[transport{protocol, openShiftDNS}] = true, true
+		for _, a := range Upstreams(in.Server.Spec) {
+			dialled(r, transport{protocol, dnsPort}, a.Addr(), in)
+		}
+	}
+	return r
+}
+
+// Upstreams are the resolvers that a DNSServer names.
+func Upstreams(spec v1alpha1.DNSServerSpec) (all []netip.AddrPort) {
+	for _, text := range spec.UpstreamDNS {
+		if a, err := netip.ParseAddr(string(text)); err == nil {
+			all = append(all, netip.AddrPortFrom(a, dnsPort))
+		}
+	}
+	return all
+}
+
+// backends are pods of the namespaces that Services are in, and no others (internal/proxy/endpoints), at any port: which, changes with the
+// control plane. HyperShift runs none of those on the host's network; others may.
+func (r reach) backends(in Child[*v1alpha1.ProxyServer]) reach {
+	services, addresses := Targets(in.Server.Spec)
+	for key, ports := range services {
+		r.namespaces[key.Namespace] = true
+		s := serviceNamed(in.Services, key)
+		if s == nil || s.Namespace == in.Lent {
+			continue
+		}
+		for _, p := range s.Spec.Ports {
+			if slices.Contains(ports, p.Port) {
+				r.behind(s, p, in.EndpointSlices)
+			}
+		}
+	}
+	for _, a := range addresses {
+		dialled(r, tcp(int32(a.Port())), a.Addr(), in)
+	}
+	return r
+}
+
+// Targets are the Services that a ProxyServer names, with the ports of each, and the addresses.
+func Targets(spec v1alpha1.ProxyServerSpec) (services map[types.NamespacedName][]int32, addresses []netip.AddrPort) {
+	services = map[types.NamespacedName][]int32{}
+	for _, b := range spec.Backends {
+		if b.TargetService != "" {
+			key := types.NamespacedName{Namespace: string(b.TargetNamespace), Name: string(b.TargetService)}
+			services[key] = append(services[key], int32(b.TargetPort))
+		}
+		for _, text := range b.TargetAddresses {
+			if a, err := netip.ParseAddrPort(text); err == nil {
+				addresses = append(addresses, a)
+			}
+		}
+	}
+	return services, addresses
+}
+
+func serviceNamed(services []corev1.Service, key types.NamespacedName) *corev1.Service {
+	i := slices.IndexFunc(services, func(s corev1.Service) bool { return s.Namespace == key.Namespace && s.Name == key.Name })
+	if i < 0 {
+		return nil
+	}
+	return &services[i]
+}
+
+func namespaces(all []string) *acnetworking.NetworkPolicyPeerApplyConfiguration {
+	if len(all) == 0 {
+		return nil
+	}
+	return acnetworking.NetworkPolicyPeer().WithNamespaceSelector(acmeta.LabelSelector().
+		WithMatchExpressions(acmeta.LabelSelectorRequirement().WithKey(corev1.LabelMetadataName).WithOperator("In").WithValues(all...)))
+}
+
+func admitted(protocol corev1.Protocol, number int32) *acnetworking.NetworkPolicyPortApplyConfiguration {
+	return acnetworking.NetworkPolicyPort().WithProtocol(protocol).WithPort(intstr.FromInt32(number))
+}

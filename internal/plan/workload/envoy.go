@@ -1,0 +1,70 @@
+package workload
+
+import (
+	"cmp"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/desired"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/proxy/bootstrap"
+)
+
+func (p pod) proxy(s input.Settings, config string) *accore.PodTemplateSpecApplyConfiguration {
+	xds := accore.VolumeMount().WithName(xdsVolume).WithMountPath(xdsPath)
+	// The kubelet starts containers one after the other, so the sidecar stands before Envoy: see completesBootstrap.
+	template := p.template(s, accore.PodSpec().WithTerminationGracePeriodSeconds(proxyGrace).WithContainers(p.sidecar(s, xds), p.envoy(s, xds)).
+		WithVolumes(emptyDir(xdsVolume), accore.Volume().WithName(bootstrapVolume).WithConfigMap(accore.ConfigMapVolumeSource().WithName(names.EnvoyBootstrap(p.Name)))).
+		WithTolerations(unreachable(corev1.TaintNodeNotReady), unreachable(corev1.TaintNodeUnreachable)))
+	return template.WithAnnotations(map[string]string{names.AnnotationBootstrap: desired.Digest(config)})
+}
+
+func (p pod) sidecar(s input.Settings, xds *accore.VolumeMountApplyConfiguration) *accore.ContainerApplyConfiguration {
+	limit := accore.EnvVar().WithName(bootstrap.MemoryLimitVariable).WithValueFrom(accore.EnvVarSource().
+		WithResourceFieldRef(accore.ResourceFieldSelector().WithContainerName(envoyContainer).WithResource("limits.memory").WithDivisor(resource.MustParse("1"))))
+	return p.daemon(s, append(p.daemonArgs("proxy-name", "proxy-log-level"), "--xds-socket="+bootstrap.DefaultSocket)...).
+		WithEnv(limit).WithLifecycle(completesBootstrap()).WithResources(resources("10m", "32Mi", "128Mi")).
+		WithVolumeMounts(account(), xds, accore.VolumeMount().WithName(bootstrapVolume).WithMountPath(bootstrapPath).WithReadOnly(true))
+}
+
+// completesBootstrap has Envoy's bootstrap completed on the machine that Envoy runs on: only there the limits are known
+// that it would die at. The kubelet starts Envoy when the hook is done. An init container does the same, but the
+// kubelet sees its end only when it lists containers next, which was a third of the time that a client of a killed proxy
+// waited. Where the hook fails there is no bootstrap, and Envoy does not start.
+func completesBootstrap() *accore.LifecycleApplyConfiguration {
+	return accore.Lifecycle().WithPostStart(accore.LifecycleHandler().WithExec(accore.ExecAction().WithCommand(
+		"/oooi", "proxy", "bootstrap", "--template="+bootstrapPath+"/"+BootstrapKey, "--output="+xdsPath+"/"+BootstrapKey, "--xds-socket="+bootstrap.DefaultSocket)))
+}
+
+func (p pod) envoy(s input.Settings, xds *accore.VolumeMountApplyConfiguration) *accore.ContainerApplyConfiguration {
+	return accore.Container().WithName(envoyContainer).WithImage(cmp.Or(p.EnvoyImage, s.EnvoyImage)).
+		WithCommand("/usr/local/bin/envoy").WithArgs(bootstrap.Arguments(xdsPath + "/" + BootstrapKey)...).
+		WithSecurityContext(restricted()).WithResources(p.resources("50m", "128Mi", "512Mi")).WithVolumeMounts(xds).
+		// A deleted pod is replaced while it ends: it serves on until the new one's network is made and takes its address.
+		WithLifecycle(accore.Lifecycle().WithPreStop(accore.LifecycleHandler().WithSleep(accore.SleepAction().WithSeconds(proxyGrace))))
+}
+
+func unreachable(taint string) *accore.TolerationApplyConfiguration {
+	return accore.Toleration().WithKey(taint).WithOperator(corev1.TolerationOpExists).WithEffect(corev1.TaintEffectNoExecute).WithTolerationSeconds(UnreachableSeconds)
+}
+
+// Names inside the proxy's pod.
+const (
+	envoyContainer  = "envoy"
+	bootstrapVolume = "bootstrap"
+	bootstrapPath   = "/etc/envoy"
+	xdsVolume       = "xds"
+	xdsPath         = "/xds"
+)
+
+// BootstrapKey of the ConfigMap has Envoy's bootstrap.
+const BootstrapKey = "bootstrap.yaml"
+
+// proxyGrace is how many seconds Envoy gets to end: its preStop takes them all.
+const proxyGrace = 2
+
+// UnreachableSeconds that the proxy's pod stays bound to a node that is lost, before another may take its address.
+const UnreachableSeconds = 30

@@ -1,0 +1,153 @@
+package workload
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	acapps "k8s.io/client-go/applyconfigurations/apps/v1"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
+	acnetworking "k8s.io/client-go/applyconfigurations/networking/v1"
+	acrbac "k8s.io/client-go/applyconfigurations/rbac/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/desired"
+	"github.com/cldmnky/oooi/internal/plan/permission"
+	"github.com/cldmnky/oooi/internal/proxy/bootstrap"
+)
+
+// Proxy says what one ProxyServer becomes.
+func Proxy(in Child[*v1alpha1.ProxyServer]) ChildPlan {
+	spec := in.Server.Spec
+	p, stop := judged(slices.Concat(permission.ImageOverrides(in.Settings, permission.WrittenImages(in.Server)),
+		notAdmitted(spec, admittedTo(in)), in.references(spec.NetworkConfig.Attachment, backendNamespaces(spec))))
+	if stop {
+		return p
+	}
+	w := workloadOf(in, names.Proxy, "ProxyServer", spec.NetworkConfig.Attachment, proxyAddresses(in)...)
+	w.Placement, w.Image, w.EnvoyImage = spec.Placement, spec.ManagerImage, spec.ProxyImage
+	config := bootstrap.Template(w.namespace(), w.name())
+	released := w.release(&p, w.proxy(in.Settings, config), w.proxyRules(spec)...)
+	if released.reads(in.Bootstrap) {
+		config = in.Bootstrap
+	}
+
+	p.Want(w.account(released.rules...)...)
+	p.Want(accore.ConfigMap(names.EnvoyBootstrap(w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
+		WithData(map[string]string{BootstrapKey: config}))
+	onPods := podPorts(spec)
+	if len(onPods) > 0 {
+		p.Want(w.proxyService(onPods))
+	}
+	p.Want(w.policy(reaching(in.Services, in.EndpointSlices).backends(in), admittedTCP(onPods)...), w.budget(), w.replaced(released))
+	return p
+}
+
+// admittedTo are the networks that only an administrator may open and, for the proxy of an Infra, the VLAN that it stands on.
+func admittedTo(in Child[*v1alpha1.ProxyServer]) []netip.Prefix {
+	all := in.Settings.ExtraEndpointCIDRs
+	if in.Infra == nil {
+		return all
+	}
+	cidr, err := netip.ParsePrefix(string(in.Infra.Spec.NetworkConfig.CIDR))
+	if err != nil {
+		return all
+	}
+	return append(all[:len(all):len(all)], cidr)
+}
+
+// notAdmitted finds the addresses that only an administrator may open: who writes a ProxyServer reaches what its pod does.
+func notAdmitted(spec v1alpha1.ProxyServerSpec, admitted []netip.Prefix) []finding.Finding {
+	var all []finding.Finding
+	for _, b := range spec.Backends {
+		for _, target := range b.TargetAddresses {
+			if a, err := netip.ParseAddrPort(target); err != nil || !endpoint.Admits(admitted, a.Addr()) {
+				all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "AddressNotAllowed").
+					Say("backends[%s].targetAddresses has %s, which is no address inside the operator's --extra-endpoint-cidrs; ask the administrator to add its network, or set targetService", b.Name, target))
+			}
+		}
+	}
+	return all
+}
+
+// backendNamespaces are the targets' namespaces by the field that names them.
+func backendNamespaces(spec v1alpha1.ProxyServerSpec) map[string]v1alpha1.ObjectName {
+	targets := map[string]v1alpha1.ObjectName{}
+	for _, b := range spec.Backends {
+		if b.TargetNamespace != "" {
+			targets[fmt.Sprintf("backends[%s].targetNamespace", b.Name)] = b.TargetNamespace
+		}
+	}
+	return targets
+}
+
+// proxyAddresses are the VIP, with the length of the Infra's network, and each captured literal by itself.
+func proxyAddresses(in Child[*v1alpha1.ProxyServer]) []netip.Prefix {
+	network := ""
+	if in.Infra != nil {
+		network = string(in.Infra.Spec.NetworkConfig.CIDR)
+	}
+	all := []netip.Prefix{within(string(in.Server.Spec.NetworkConfig.ServerIP), network)}
+	for _, c := range in.Server.Spec.NetworkConfig.CapturedAddresses {
+		all = append(all, within(string(c.IP), ""))
+	}
+	return all
+}
+
+// reads says whether a template that stays was released with a bootstrap: only its own sidecar is known to understand it.
+func (r released) reads(config string) bool {
+	return r.kept && r.template.Annotations[names.AnnotationBootstrap] == desired.Digest(config)
+}
+
+// replaced is a Deployment whose old pod ends before the new one begins; unlike a StatefulSet's, its pod is replaced
+// when a node is lost.
+func (w workload) replaced(r released) runtime.ApplyConfiguration {
+	return acapps.Deployment(names.Workload(w.App, w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).WithAnnotations(r.annotations).
+		WithSpec(acapps.DeploymentSpec().WithReplicas(1).WithRevisionHistoryLimit(2).
+			WithStrategy(acapps.DeploymentStrategy().WithType(appsv1.RecreateDeploymentStrategyType)).
+			WithSelector(acmeta.LabelSelector().WithMatchLabels(w.selector())).WithTemplate(r.template))
+}
+
+// proxyRules let the sidecar follow targets in its own namespace; in others the Infra grants it.
+func (w workload) proxyRules(spec v1alpha1.ProxyServerSpec) []*acrbac.PolicyRuleApplyConfiguration {
+	rules := w.ownObject("proxyservers")
+	if slices.ContainsFunc(spec.Backends, func(b v1alpha1.ProxyBackend) bool { return string(b.TargetNamespace) == w.namespace() }) {
+		rules = append(rules, desired.Reading("", "services"), desired.Reading("discovery.k8s.io", "endpointslices"))
+	}
+	return rules
+}
+
+// podPorts are those that are offered on the pod network.
+func podPorts(spec v1alpha1.ProxyServerSpec) []int32 {
+	var all []int32
+	for _, b := range spec.Backends {
+		if b.Views == v1alpha1.ViewVLANAndPods {
+			all = append(all, int32(b.Port))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func (w workload) proxyService(ports []int32) runtime.ApplyConfiguration {
+	var all []*accore.ServicePortApplyConfiguration
+	for _, number := range ports {
+		all = append(all, desired.ServicePort(fmt.Sprintf("tcp-%d", number), corev1.ProtocolTCP, number))
+	}
+	return w.service(all...)
+}
+
+func admittedTCP(ports []int32) []*acnetworking.NetworkPolicyPortApplyConfiguration {
+	var all []*acnetworking.NetworkPolicyPortApplyConfiguration
+	for _, number := range ports {
+		all = append(all, admitted(corev1.ProtocolTCP, number))
+	}
+	return all
+}

@@ -1,0 +1,164 @@
+package workload
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/kubelet"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/desired"
+)
+
+// postponed says whether a changed template has to wait while the pod before serves: for its images and, where it asks for other nodes,
+// for one that takes it; then for its turn.
+func (w workload) postponed(p *ChildPlan, last, newest released) bool {
+	images := slices.DeleteFunc(imagesOf(newest), func(image string) bool { return slices.Contains(imagesOf(last), image) })
+	moves := !slices.Equal(placed(last), placed(newest))
+	if len(images) == 0 && moves {
+		images = imagesOf(newest)
+	}
+	puller := w.puller(newest, images)
+	if len(images) > 0 && (!w.now.PullOver || w.pullerNamed(*puller.Name) != nil) {
+		found, wait := w.pulling(*puller.Name, images, moves)
+		over := w.now.PullOver && !w.bound(*puller.Name)
+		if p.AwaitsImages = wait && (!over || found.Outcome == finding.Broken); p.AwaitsImages {
+			p.Find(found)
+		}
+		if p.AwaitsImages || w.awaitsTurn() {
+			p.Want(puller)
+		}
+	}
+	if p.AwaitsTurn = !p.AwaitsImages && w.awaitsTurn(); p.AwaitsTurn {
+		p.Find(waitsForTurn())
+	}
+	return p.AwaitsImages || p.AwaitsTurn
+}
+
+// placed is what a template asks of a node: labels, tolerations, and what is not processor and memory.
+func placed(r released) []string {
+	if r.template.Spec == nil {
+		return nil
+	}
+	all := []string{string(desired.Encoded(r.template.Spec.NodeSelector)), string(desired.Encoded(r.template.Spec.Tolerations))}
+	for _, c := range r.template.Spec.Containers {
+		for _, name := range slices.Sorted(maps.Keys(devices(c.Resources))) {
+			all = append(all, string(name))
+		}
+	}
+	return all
+}
+
+// devices are those that a container asks for.
+func devices(r *accore.ResourceRequirementsApplyConfiguration) corev1.ResourceList {
+	if r == nil {
+		return nil
+	}
+	return kubelet.Devices(ptr.Deref(r.Limits, nil))
+}
+
+// awaitsTurn: what the users of this child decided waits for nobody else.
+func (w workload) awaitsTurn() bool { return !w.now.Turn && !w.decidedHere() }
+
+func waitsForTurn() finding.Finding {
+	return finding.Wait(v1alpha1.ConditionProgressing, "WaitsForTurn").
+		Say("the new pod waits for its turn: another Infra's pods are being replaced, and only one Infra's are at a time; one whose pods do not come back holds up all others until it is corrected, paused or deleted; see: kubectl get infra -A")
+}
+
+func imagesOf(r released) []string {
+	var all []string
+	if r.template.Spec != nil {
+		for _, c := range r.template.Spec.Containers {
+			all = append(all, ptr.Deref(c.Image, ""))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// unpullable are the kubelet's reasons for an image that it does not get (kubernetes, pkg/kubelet/images/types.go).
+var unpullable = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"}
+
+// pullerNamed is a pod that pulls; nil while it is not there.
+func (w workload) pullerNamed(name string) *corev1.Pod {
+	i := slices.IndexFunc(w.now.Pullers, func(p corev1.Pod) bool { return p.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &w.now.Pullers[i]
+}
+
+// bound says whether a pod that pulls is on a node, whose kubelet will end it: an image may take its time.
+func (w workload) bound(puller string) bool {
+	pod := w.pullerNamed(puller)
+	return pod != nil && pod.Spec.NodeName != ""
+}
+
+// pulling says what the pod that pulls is at, and whether to wait for it. Where the new pod moves, and no node takes the one that
+// pulls, none takes the new one; on a node that is merely full, the end of the pod before makes room.
+func (w workload) pulling(puller string, images []string, moves bool) (finding.Finding, bool) {
+	there := 0
+	if pod := w.pullerNamed(puller); pod != nil {
+		if c := kubelet.PodCondition(pod, corev1.PodScheduled); moves && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return finding.Fails(v1alpha1.ConditionProgressing, "NoNodeForNewPod").
+				Say("the pod before serves on, because no node takes the new one, which asks for other nodes (%s); correct nodeSelector and tolerations of the component", c.Message), true
+		}
+		for _, c := range pod.Status.ContainerStatuses {
+			switch waiting := c.State.Waiting; {
+			case c.ImageID != "" || c.State.Running != nil || c.State.Terminated != nil:
+				there++
+			case waiting != nil && slices.Contains(unpullable, waiting.Reason):
+				return finding.Fails(v1alpha1.ConditionProgressing, "ImageNotPulled").
+					Say("the pod before serves on, because image %s of the new one cannot be pulled (%s: %s); correct the image in the spec or, where none is written there, the operator's --image or --envoy-image",
+						c.Image, waiting.Reason, waiting.Message), true
+			}
+		}
+	}
+	return finding.Wait(v1alpha1.ConditionProgressing, "PullingImages").
+		Say("the images of the new pod are pulled before the pod that serves is replaced; see: kubectl -n %s describe pod %s", w.namespace(), puller), there < len(images)
+}
+
+// puller is a pod that has the images of a template pulled where its pod will be, most likely: beside the one that serves. It
+// joins no network but the pods', and its labels are in no selector.
+func (w workload) puller(r released, images []string) *accore.PodApplyConfiguration {
+	labels := w.labels()
+	delete(labels, names.LabelInstance)
+	labels[names.LabelPulls] = w.name()
+	beside := accore.PodAffinityTerm().WithTopologyKey(corev1.LabelHostname).WithLabelSelector(acmeta.LabelSelector().WithMatchLabels(w.selector()))
+	spec := accore.PodSpec().WithServiceAccountName(w.own()).WithAutomountServiceAccountToken(false).WithRestartPolicy(corev1.RestartPolicyNever).WithTerminationGracePeriodSeconds(0).
+		WithSecurityContext(accore.PodSecurityContext().WithRunAsNonRoot(true).WithSeccompProfile(accore.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
+		WithAffinity(accore.Affinity().WithPodAffinity(accore.PodAffinity().
+			WithPreferredDuringSchedulingIgnoredDuringExecution(accore.WeightedPodAffinityTerm().WithWeight(100).WithPodAffinityTerm(beside))))
+	spec.NodeSelector, spec.Tolerations, spec.ImagePullSecrets, spec.PriorityClassName = r.template.Spec.NodeSelector, r.template.Spec.Tolerations, r.template.Spec.ImagePullSecrets, r.template.Spec.PriorityClassName
+	for i, image := range images {
+		// Whether it runs or fails does not matter: it is there when a container of it is made.
+		spec.WithContainers(accore.Container().WithName(fmt.Sprintf("image-%d", i)).WithImage(image).WithArgs("--version").WithSecurityContext(restricted()).
+			WithResources(accore.ResourceRequirements().
+				WithRequests(corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m"), corev1.ResourceMemory: resource.MustParse("16Mi")}).
+				WithLimits(corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi")})))
+	}
+	asksAsOf(spec, r)
+	name := names.Puller(w.App, w.name(), desired.Digest([]any{images, placed(r)}))
+	return accore.Pod(name, w.namespace()).WithLabels(labels).WithOwnerReferences(w.owner()).WithSpec(spec)
+}
+
+// asksAsOf has a pod that pulls ask for the devices that the template's pod asks for. Bridges, as KubeVirt's marker counts them, are
+// enough for both (bridge-marker, pkg/marker: 1,000 of each).
+func asksAsOf(spec *accore.PodSpecApplyConfiguration, r released) {
+	if len(spec.Containers) == 0 {
+		return
+	}
+	to := spec.Containers[0].Resources
+	for _, c := range r.template.Spec.Containers {
+		maps.Copy(*to.Requests, devices(c.Resources))
+		maps.Copy(*to.Limits, devices(c.Resources))
+	}
+}

@@ -1,0 +1,133 @@
+package workload
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+	acrbac "k8s.io/client-go/applyconfigurations/rbac/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/desired"
+)
+
+// release lets a new manager alone restart no pod (issue 3): the template that was released last stays, word for word,
+// until users or the cluster decide something else of the pod; then the newest goes (docs/adr/0005-released-templates.md),
+// but not before its images are there, and it is this Infra's turn. The plan gets all that this takes beside the workload.
+func (w workload) release(p *ChildPlan, template *accore.PodTemplateSpecApplyConfiguration, rules ...*acrbac.PolicyRuleApplyConfiguration) released {
+	newest := released{template: template, text: string(desired.Encoded(template)), rules: rules}
+	last, relied := w.last(newest)
+	switch {
+	case relied && w.stays(last):
+		p.Find(w.waits())
+		return w.sealed(last)
+	case relied && w.now.Serves && w.postponed(p, last, newest):
+		last.annotations = w.asItWas(last)
+		return last
+	}
+	return w.sealed(newest)
+}
+
+// last is the template that the workload has, unless that is the newest, or is none that we released.
+func (w workload) last(newest released) (released, bool) {
+	text := w.running[names.AnnotationTemplate]
+	_, sealed, _ := strings.Cut(w.running[names.AnnotationReleased], ".")
+	if text == "" || text == newest.text || !strings.HasPrefix(sealed, desired.Digest(text)) && w.running[names.AnnotationServed] != desired.Digest(text) {
+		return released{}, false
+	}
+	last := released{template: &accore.PodTemplateSpecApplyConfiguration{}, text: text, rules: w.rulesOf(newest.rules), kept: true}
+	err := json.Unmarshal([]byte(text), last.template)
+	return last, err == nil && string(desired.Encoded(last.template)) != newest.text
+}
+
+// stays says whether nobody but a newer manager wants another template than the last. One whose pods never served is nobody's wish.
+func (w workload) stays(last released) bool {
+	return w.served(last.text) && slices.ContainsFunc(w.seals(last.text), func(seal string) bool { return strings.HasPrefix(w.running[names.AnnotationReleased], seal) }) &&
+		(w.tuned() || !expectsTuning(last.template))
+}
+
+// served says whether a pod of the workload's template has been Ready. Until b6c9098 that was not written down: such a template counts
+// as if it had been, or the first look of this manager, in the middle of a node's restart, would replace the pods of all Infras.
+func (w workload) served(template string) bool {
+	unknown := strings.Count(w.running[names.AnnotationReleased], ".") == 1
+	return w.running[names.AnnotationTemplate] == template && (w.now.Rolled || unknown || Served(w.running))
+}
+
+// Served says whether the template in a workload's annotations has served.
+func Served(annotations map[string]string) bool {
+	return annotations[names.AnnotationServed] != "" && annotations[names.AnnotationServed] == desired.Digest(annotations[names.AnnotationTemplate])
+}
+
+// sealed is a template with what tells the next manager of it.
+func (w workload) sealed(r released) released {
+	r.annotations = map[string]string{names.AnnotationTemplate: r.text, names.AnnotationReleased: w.seal(r.text) + "." + w.here(), names.AnnotationRules: string(desired.Encoded(r.rules))}
+	if w.served(r.text) {
+		r.annotations[names.AnnotationServed] = desired.Digest(r.text)
+	}
+	return r
+}
+
+// asItWas tells the same as before: that another template is asked for, too.
+func (w workload) asItWas(last released) map[string]string {
+	all := w.sealed(last).annotations
+	maps.DeleteFunc(all, func(key, _ string) bool { return key == names.AnnotationReleased })
+	if seal, is := w.running[names.AnnotationReleased]; is {
+		all[names.AnnotationReleased] = seal
+	}
+	return all
+}
+
+// seal binds a template to what decided it. What follows it in the annotation is a digest of what its own users decided.
+func (w workload) seal(template string) string {
+	return desired.Digest(w.pod) + "." + desired.Digest(template)
+}
+
+// seals are the seal and those that older managers put on the same template for the same decision.
+func (w workload) seals(template string) []string {
+	all := []string{w.seal(template)}
+	for _, network := range w.former {
+		w.Network = network
+		all = append(all, w.seal(template))
+	}
+	return all
+}
+
+// rulesOf a template that stays are those that it was released with, and the newest.
+func (w workload) rulesOf(newest []*acrbac.PolicyRuleApplyConfiguration) []*acrbac.PolicyRuleApplyConfiguration {
+	var before []*acrbac.PolicyRuleApplyConfiguration
+	if json.Unmarshal([]byte(w.running[names.AnnotationRules]), &before) != nil {
+		return newest // an older manager's, which had the same
+	}
+	all := slices.Clone(newest)
+	for _, rule := range before {
+		if !slices.ContainsFunc(all, func(r *acrbac.PolicyRuleApplyConfiguration) bool {
+			return string(desired.Encoded(r)) == string(desired.Encoded(rule))
+		}) {
+			all = append(all, rule)
+		}
+	}
+	return all
+}
+
+// expectsTuning says whether pods of a template are not Ready while their device forwards: where the network has ceased to
+// prevent that, they are replaced. The other way round nothing is: a network that has begun to is taken up with the next pod.
+func expectsTuning(template *accore.PodTemplateSpecApplyConfiguration) bool {
+	return template.Spec != nil && slices.ContainsFunc(template.Spec.Containers, func(c accore.ContainerApplyConfiguration) bool {
+		return slices.ContainsFunc(c.Env, func(e accore.EnvVarApplyConfiguration) bool {
+			return ptr.Deref(e.Name, "") == tunedVariable && ptr.Deref(e.Value, "") == strconv.FormatBool(true)
+		})
+	})
+}
+
+func (w workload) waits() finding.Finding {
+	return finding.Note(v1alpha1.ConditionProgressing, "NewerTemplateWaits").
+		Say("a newer pod template waits until the pod's spec or its network changes, or until you say: kubectl -n %s annotate statefulset,deployment -l %s %s-",
+			w.namespace(), labels.FormatLabels(w.selector()), names.AnnotationReleased)
+}

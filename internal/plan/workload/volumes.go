@@ -1,0 +1,41 @@
+package workload
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+)
+
+// Names inside our pods.
+const (
+	stateVolume   = "state"
+	statePath     = "/state"
+	healthPort    = "health"
+	metricsPort   = "metrics"
+	accountVolume = "token"
+	accountPath   = "/var/run/secrets/kubernetes.io/serviceaccount" // where client-go looks (rest.InClusterConfig)
+	apiProxy      = "api-proxy"
+	apiVolume     = "api"
+	apiPath       = "/api"
+	apiSocket     = apiPath + "/api.sock"
+)
+
+// tunedVariable tells a daemon whether its attachment switches forwarding off.
+const tunedVariable = "OOOI_VLAN_TUNED"
+
+// tokenSeconds is how long a token is asked for where the API server mounts one by itself: only with exactly this does one outlast an API
+// server that was away for an hour (kubernetes, pkg/serviceaccount/claims.go, WarnOnlyBoundTokenExpirationSeconds).
+const tokenSeconds = 60*60 + 7
+
+func emptyDir(name string) *accore.VolumeApplyConfiguration {
+	return accore.Volume().WithName(name).WithEmptyDir(accore.EmptyDirVolumeSource().WithSizeLimit(resource.MustParse("64Mi")))
+}
+
+// token is what the API server mounts into every container of a pod (kubernetes, plugin/pkg/admission/serviceaccount/admission.go); ours
+// is for those containers alone that parse nothing but what the API server and Envoy say.
+func token() *accore.VolumeApplyConfiguration {
+	return accore.Volume().WithName(accountVolume).WithProjected(accore.ProjectedVolumeSource().WithSources(
+		accore.VolumeProjection().WithServiceAccountToken(accore.ServiceAccountTokenProjection().WithPath("token").WithExpirationSeconds(tokenSeconds)),
+		accore.VolumeProjection().WithConfigMap(accore.ConfigMapProjection().WithName("kube-root-ca.crt").WithItems(accore.KeyToPath().WithKey("ca.crt").WithPath("ca.crt"))),
+		accore.VolumeProjection().WithDownwardAPI(accore.DownwardAPIProjection().WithItems(
+			accore.DownwardAPIVolumeFile().WithPath("namespace").WithFieldRef(accore.ObjectFieldSelector().WithAPIVersion("v1").WithFieldPath("metadata.namespace"))))))
+}

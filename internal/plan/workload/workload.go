@@ -1,0 +1,74 @@
+package workload
+
+import (
+	"maps"
+	"net/netip"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
+	acrbac "k8s.io/client-go/applyconfigurations/rbac/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/desired"
+	"github.com/cldmnky/oooi/internal/plan/input"
+)
+
+// workload is one child's worth of objects, whatever it serves.
+type workload struct {
+	pod
+	settings input.Settings
+	kind     string
+	server   metav1.Object
+	running  map[string]string
+	now      Now
+}
+
+func workloadOf[T metav1.Object](in Child[T], app, kind string, a v1alpha1.Attachment, addresses ...netip.Prefix) workload {
+	pod := podOf(in.Server, app, in.NAD, a, addresses)
+	if in.Unoffered {
+		pod.device = ""
+	}
+	return workload{pod: pod, settings: in.Settings, kind: kind, server: in.Server, running: in.Running, now: in.Now}
+}
+
+func (w workload) name() string { return w.server.GetName() }
+
+func (w workload) namespace() string { return w.server.GetNamespace() }
+
+// labels of everything that the child owns; those of its Infra are handed on.
+func (w workload) labels() map[string]string {
+	all := w.selector()
+	all[names.LabelManagedBy] = names.ManagedBy
+	all[names.LabelOwnerUID] = string(w.server.GetUID())
+	maps.Copy(all, w.Infra)
+	return all
+}
+
+func (w workload) owner() *acmeta.OwnerReferenceApplyConfiguration {
+	return acmeta.OwnerReference().WithAPIVersion(v1alpha1.GroupVersion.String()).WithKind(w.kind).WithName(w.name()).WithUID(w.server.GetUID()).
+		WithController(true).WithBlockOwnerDeletion(true)
+}
+
+// released is the template that a workload's pods have, what tells the next manager so, and what those pods may do.
+type released struct {
+	template    *accore.PodTemplateSpecApplyConfiguration
+	text        string // of the template
+	annotations map[string]string
+	rules       []*acrbac.PolicyRuleApplyConfiguration
+	kept        bool // it is not the newest
+}
+
+// here is a digest of what the users of this child decided, and not those of its network.
+func (w workload) here() string {
+	w.Network = ""
+	return desired.Digest(w.pod)
+}
+
+// decidedHere says whether that has changed since the last template was sealed.
+func (w workload) decidedHere() bool {
+	parts := strings.Split(w.running[names.AnnotationReleased], ".")
+	return len(parts) == 3 && parts[2] != w.here()
+}
