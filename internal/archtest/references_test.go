@@ -135,7 +135,7 @@ func loopIn(references map[string][]string) []string {
 		files = append(files, file)
 	}
 	slices.Sort(files)
-	slices.ContainsFunc(files, visit)
+	_ = slices.ContainsFunc(files, visit)
 	return loop
 }
 
