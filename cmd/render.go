@@ -27,7 +27,7 @@ func newRenderCommand() *cobra.Command {
 			"them. Objects go to standard output, findings to standard error.\n\n" +
 			"The output is there to be read, reviewed and compared, not to be applied: owners are written without the UID that only\n" +
 			"a cluster gives them (uid: \"\").",
-		Example: "  oooi render --image oooi:1 --envoy-image envoy:1 -f infra.yaml -f hostedcluster.yaml -f namespace.yaml\n" +
+		Example: "  oooi render -f infra.yaml -f hostedcluster.yaml -f namespace.yaml\n" +
 			"  oooi render --openshift-dns -f dnsservers.yaml -f dns-default.yaml",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -91,6 +91,20 @@ spec:
 	}
 }
 
+// Whoever has a released binary need not know its images.
+func TestTheReleasedImagesAreThoseOfTheDeployment(t *testing.T) {
+	deployment, err := os.ReadFile("../config/manager/manager.yaml")
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	for name, image := range map[string]string{"RELATED_IMAGE_OOOI": releasedImage, "RELATED_IMAGE_ENVOY": releasedEnvoyImage} {
+		g.Expect(string(deployment)).To(ContainSubstring("- name: " + name + "\n          value: " + image + "\n"))
+		t.Setenv(name, "")
+	}
+	cmd := newRenderCommand()
+	g.Expect(cmd.Flag("image").DefValue).To(Equal(releasedImage))
+	g.Expect(cmd.Flag("envoy-image").DefValue).To(Equal(releasedEnvoyImage))
+}
+
 func TestRenderTakesTheSample(t *testing.T) {
 	_, findings, err := rendered("", "-f", "../examples/seed-001.yaml")
 	g := NewWithT(t)
