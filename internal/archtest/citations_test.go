@@ -25,6 +25,7 @@ var elsewhere = []struct {
 	{"internal/render/networks.go", "docs/okeps/", "OVN-Kubernetes', likewise"},
 	{"internal/plan/testdata/documented/", "docs/", "each example names the repository, version and page that it was taken from"},
 	{"internal/render/files_test.go", "notes" + md, "the test makes it"},
+	{"hack/mutants", "docs/mutants" + md, "it writes the page, once the whole table has run"},
 }
 
 var (
