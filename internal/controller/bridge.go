@@ -21,7 +21,7 @@ import (
 	"github.com/cldmnky/oooi/internal/apply"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/finding"
-	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/guest/approve"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
@@ -159,7 +159,7 @@ func (r bridgeReconciler) approve(seen observe.Bridge, p bridge.Plan) []finding.
 		r.observe.Approvals.Forget(key)
 		return nil
 	}
-	state := r.observe.Approvals.See(key, guest.ApproveWant{Secret: a.Secret, Server: a.Server, Cluster: a.Cluster, API: a.API, ServiceNetworks: a.ServiceNetworks, NoRebootstrap: a.NoRebootstrap}, seen.DPUs)
+	state := r.observe.Approvals.See(key, approve.Want{Secret: a.Secret, Server: a.Server, Cluster: a.Cluster, API: a.API, ServiceNetworks: a.ServiceNetworks, NoRebootstrap: a.NoRebootstrap}, seen.DPUs)
 	waiting := func(reason string) finding.Builder {
 		return finding.Wait(dpuv1.ConditionCSRAutoApprovalActive, reason)
 	}
@@ -178,7 +178,7 @@ func (r bridgeReconciler) approve(seen observe.Bridge, p bridge.Plan) []finding.
 
 // told of an approval or a warning, by an event on the bridge. Related is what it is about: of events that differ in their note alone,
 // client-go keeps the first's.
-func (r bridgeReconciler) told(key types.NamespacedName, n guest.Notice) {
+func (r bridgeReconciler) told(key types.NamespacedName, n approve.Notice) {
 	b := &dpuv1.DPUHCPBridge{}
 	if err := r.observe.Reader.Get(context.Background(), key, b); err != nil {
 		return // an approval carries the same sentence in the hosted cluster, and warnings are counted

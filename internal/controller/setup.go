@@ -24,7 +24,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/apply"
 	"github.com/cldmnky/oooi/internal/dpf"
-	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/guest/appsingress"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/observe"
@@ -116,12 +116,12 @@ func (p parts) controllers(of Groups) map[string]func() error {
 }
 
 // hostedClusters are looked into; what changed there, the Infras' controller hears.
-func hostedClusters(manager ctrl.Manager, turns *turn) (*guest.Clusters, error) {
+func hostedClusters(manager ctrl.Manager, turns *turn) (*appsingress.Clusters, error) {
 	secrets, err := typedcore.NewForConfigAndClient(manager.GetConfig(), manager.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("preparing to read kubeconfigs: %w", err)
 	}
-	all := guest.NewClusters(secrets, turns.wake)
+	all := appsingress.NewClusters(secrets, turns.wake)
 	return all, manager.Add(all)
 }
 

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/guest/appsingress"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
@@ -50,7 +50,7 @@ func (o *Observer) Infra(ctx context.Context, key types.NamespacedName) (Infra, 
 		o.Guests.Forget(key)
 		return seen, nil
 	}
-	seen.Guest = o.Guests.See(key, guest.Want{Secret: access.Secret, Server: access.Server, Service: access.Service, Mode: access.Mode})
+	seen.Guest = o.Guests.See(key, appsingress.Want{Secret: access.Secret, Server: access.Server, Service: access.Service, Mode: access.Mode})
 	return seen, nil
 }
 

@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/guest/approve"
+	"github.com/cldmnky/oooi/internal/guest/appsingress"
 	"github.com/cldmnky/oooi/internal/plan"
 )
 
@@ -30,9 +31,9 @@ type Observer struct {
 	// Listeners to control-plane namespaces.
 	Listeners *Listeners
 	// Guests look into hosted clusters.
-	Guests *guest.Clusters
+	Guests *appsingress.Clusters
 	// Approvals of certificates in hosted clusters; nil where bridges are switched off.
-	Approvals *guest.Approvals
+	Approvals *approve.Approvals
 	// Now tells whether a pause is over.
 	Now func() time.Time
 }

@@ -22,7 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/guest/appsingress"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
@@ -70,7 +70,7 @@ func newStage(t *testing.T, hostedClusterAdmits string) *stage {
 			return c.List(ctx, list, opts...)
 		},
 	}).Build()
-	s.Observer = &Observer{Reader: reader, Kinds: NewKinds(true, true), Listeners: NewListeners(), Guests: guest.NewClusters(nil, nil), Now: time.Now}
+	s.Observer = &Observer{Reader: reader, Kinds: NewKinds(true, true), Listeners: NewListeners(), Guests: appsingress.NewClusters(nil, nil), Now: time.Now}
 	for _, kind := range s.Kinds.All() {
 		s.Kinds.Set(kind, true)
 	}
