@@ -46,8 +46,8 @@ func (p parts) bridge(settings bridge.Settings) error {
 	wake := &waker{}
 	watches := byname.New(core, wake.wake)
 	r := bridgeReconciler{p, &observe.Bridges{Observer: p.observe, Settings: settings, Watches: watches, Versions: p.late.versions}, &claims{taken: map[any]bool{}}}
-	p.observe.Approvals = approve.NewApprovals(core, r.observe, r.told, wake.wake)
-	if err := errors.Join(p.manager.Add(watches), p.manager.Add(p.observe.Approvals)); err != nil {
+	p.hosted.Approvals = approve.NewApprovals(core, r.observe, r.told, wake.wake)
+	if err := errors.Join(p.manager.Add(watches), p.manager.Add(p.hosted.Approvals)); err != nil {
 		return err
 	}
 	c, err := ctrl.NewControllerManagedBy(p.manager).Named(bridgeController).

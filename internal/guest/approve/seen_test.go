@@ -133,7 +133,7 @@ func TestAddressesAreCountedAsWhatTheyTake(t *testing.T) {
 		return all
 	}
 	most := bounded.MostBytes / 2 / (2000 * perAddress) // Services have half
-	fit := most * 9 / 10 // their JSON is counted too
+	fit := most * 9 / 10                                // their JSON is counted too
 	all := kept(fit)
 	g.Expect(all).To(HaveLen(fit))
 	g.Expect(kept(most + 1)).To(ConsistOf(taken{Unknown: true}))
