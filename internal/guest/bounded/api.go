@@ -146,6 +146,7 @@ type Request struct {
 	Body       []byte
 }
 
+// Types of what is accepted and sent.
 const (
 	AsJSON = "application/json"
 	// asMetadata has the API server leave out all but an object's metadata.

@@ -4,7 +4,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// KubeconfigKey is where HyperShift puts a kubeconfig in its Secret.
+// SecretKey is where HyperShift puts a kubeconfig in its Secret.
 const SecretKey = "kubeconfig"
 
 // Kubeconfig is one made of what is used of another, and of nothing else.
