@@ -32,3 +32,11 @@ func TestWhatIsKeptOfAllIsShared(t *testing.T) {
 	g.Expect(r.all).To(BeZero())
 	g.Expect(r.of).To(BeEmpty())
 }
+
+func TestWhatIsKeptForAConnectionGoesWithIt(t *testing.T) {
+	g, a := NewWithT(t), hostedAPI(nil)
+	g.Expect(a.Keeps(100)).To(Succeed())
+	g.Expect(kept.of).To(HaveKeyWithValue(a.to, 100))
+	a.Close()
+	g.Expect(kept.of).NotTo(HaveKey(a.to))
+}
