@@ -114,8 +114,8 @@ func (flags managerFlags) webhook() webhook.Options {
 }
 
 // answering reviews by what the controllers see.
-func answering(manager ctrl.Manager, o webhook.Options) func(*observe.Observer) error {
-	return func(seen *observe.Observer) error {
+func answering(manager ctrl.Manager, o webhook.Options) func(*observe.Observer, *controller.Hosted) error {
+	return func(seen *observe.Observer, _ *controller.Hosted) error {
 		if o.Address == "0" {
 			return nil
 		}

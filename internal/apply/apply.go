@@ -1,5 +1,18 @@
-// Package apply is the only writer: it makes the cluster what a plan says, by server-side apply, removes what no plan says
-// any more, touches nothing that is not ours, and writes nothing when nothing changed.
+// Package apply makes the cluster what a plan says, by server-side apply, removes what no plan says any more, touches nothing that is not ours,
+// and writes nothing when nothing changed. What it is about to write it reads itself, from the API server where the cache may be behind.
+//
+// Who writes, and what (internal/archtest holds the list):
+//
+//   - internal/apply: all that a plan says
+//   - internal/status: status
+//   - internal/controller: reviews of who asks for its metrics, which are not stored
+//   - internal/webhook: its certificate's Secret, and that certificate in webhook configurations
+//   - internal/guest/appsingress: the Service of *.apps, in hosted clusters
+//   - internal/guest/approve: approvals of certificate requests, in hosted clusters
+//   - internal/daemon: the status of a daemon's own object, and events
+//   - internal/dhcp: events of its leases
+//   - internal/dhcp/leasekube: leases
+//   - internal/bridgecli: what the administrator has it make
 package apply
 
 import (

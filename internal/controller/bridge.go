@@ -21,7 +21,7 @@ import (
 	"github.com/cldmnky/oooi/internal/apply"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/finding"
-	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/guest/approve"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
@@ -75,7 +75,7 @@ func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	b, err := r.observe.Bridge(ctx, req.NamespacedName)
 	if err == nil && b == nil {
 		r.observe.Watches.Follow(req.NamespacedName)
-		r.observe.Approvals.Forget(req.NamespacedName)
+		r.hosted.Approvals.Forget(req.NamespacedName)
 	}
 	if err != nil || b == nil || r.status.Overtook(b) {
 		return ctrl.Result{}, err
@@ -88,7 +88,7 @@ func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	seen, err := r.observe.Around(ctx, b)
 	if err != nil {
 		if bridge.Of(seen.Input).Approve == nil { // that much was read: who has nothing to approve does not go on because of a Secret
-			r.observe.Approvals.Forget(req.NamespacedName)
+			r.hosted.Approvals.Forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, err
 	}
@@ -156,10 +156,10 @@ func (r bridgeReconciler) orGranting(f finding.Finding) []finding.Finding {
 func (r bridgeReconciler) approve(seen observe.Bridge, p bridge.Plan) []finding.Finding {
 	key, a := client.ObjectKeyFromObject(seen.Input.Bridge), p.Approve
 	if a == nil {
-		r.observe.Approvals.Forget(key)
+		r.hosted.Approvals.Forget(key)
 		return nil
 	}
-	state := r.observe.Approvals.See(key, guest.ApproveWant{Secret: a.Secret, Server: a.Server, Cluster: a.Cluster, API: a.API, ServiceNetworks: a.ServiceNetworks, NoRebootstrap: a.NoRebootstrap}, seen.DPUs)
+	state := r.hosted.Approvals.See(key, approve.Want{Secret: a.Secret, Server: a.Server, Cluster: a.Cluster, API: a.API, ServiceNetworks: a.ServiceNetworks, NoRebootstrap: a.NoRebootstrap}, seen.DPUs)
 	waiting := func(reason string) finding.Builder {
 		return finding.Wait(dpuv1.ConditionCSRAutoApprovalActive, reason)
 	}
@@ -178,7 +178,7 @@ func (r bridgeReconciler) approve(seen observe.Bridge, p bridge.Plan) []finding.
 
 // told of an approval or a warning, by an event on the bridge. Related is what it is about: of events that differ in their note alone,
 // client-go keeps the first's.
-func (r bridgeReconciler) told(key types.NamespacedName, n guest.Notice) {
+func (r bridgeReconciler) told(key types.NamespacedName, n approve.Notice) {
 	b := &dpuv1.DPUHCPBridge{}
 	if err := r.observe.Reader.Get(context.Background(), key, b); err != nil {
 		return // an approval carries the same sentence in the hosted cluster, and warnings are counted
@@ -306,7 +306,7 @@ func (r bridgeReconciler) follow(ctx context.Context, seen observe.Bridge) error
 // end takes away what a bridge made, step by step, and only then lets it go. A pause does not hold this up: to delete is explicit.
 func (r bridgeReconciler) end(ctx context.Context, seen observe.Bridge) (ctrl.Result, error) {
 	b := seen.Input.Bridge
-	r.observe.Approvals.Forget(client.ObjectKeyFromObject(b))
+	r.hosted.Approvals.Forget(client.ObjectKeyFromObject(b))
 	if !slices.Contains(b.Finalizers, names.BridgeFinalizer) {
 		return ctrl.Result{}, nil
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/cldmnky/oooi/internal/byname"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/endpoint"
-	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/guest/approve"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
@@ -46,8 +46,8 @@ func (p parts) bridge(settings bridge.Settings) error {
 	wake := &waker{}
 	watches := byname.New(core, wake.wake)
 	r := bridgeReconciler{p, &observe.Bridges{Observer: p.observe, Settings: settings, Watches: watches, Versions: p.late.versions}, &claims{taken: map[any]bool{}}}
-	p.observe.Approvals = guest.NewApprovals(core, r.observe, r.told, wake.wake)
-	if err := errors.Join(p.manager.Add(watches), p.manager.Add(p.observe.Approvals)); err != nil {
+	p.hosted.Approvals = approve.NewApprovals(core, r.observe, r.told, wake.wake)
+	if err := errors.Join(p.manager.Add(watches), p.manager.Add(p.hosted.Approvals)); err != nil {
 		return err
 	}
 	c, err := ctrl.NewControllerManagedBy(p.manager).Named(bridgeController).

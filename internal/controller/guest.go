@@ -4,16 +4,31 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/guest/appsingress"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/plan/apps"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // retryLeave: no event comes while the hosted cluster does not answer.
 const retryLeave = 10 * time.Second
+
+// look into an Infra's hosted cluster, if it may: what is seen there. Else nothing is written there any more: HyperShift, too, deletes our
+// Service when its cluster goes.
+func (r infraReconciler) look(key types.NamespacedName, seen observe.Infra) *input.Guest {
+	if !seen.Gone() {
+		if a, may := apps.AccessTo(seen.Input); may {
+			return r.hosted.Guests.See(key, appsingress.Want{Secret: a.Secret, Server: a.Server, Service: a.Service, Mode: a.Mode})
+		}
+	}
+	r.hosted.Guests.Forget(key)
+	return nil
+}
 
 // follow tells the hosted cluster what should be there, and says whether nothing of ours is (any more).
 func (r infraReconciler) follow(seen observe.Infra, p plan.InfraPlan) (left bool, err error) {
@@ -23,7 +38,7 @@ func (r infraReconciler) follow(seen observe.Infra, p plan.InfraPlan) (left bool
 	case p.Apps == nil || p.Apps.Undecided:
 		return false, nil
 	}
-	return false, r.observe.Guests.Apply(client.ObjectKeyFromObject(seen.Input.Infra), p.Apps.Service)
+	return false, r.hosted.Guests.Apply(client.ObjectKeyFromObject(seen.Input.Infra), p.Apps.Service)
 }
 
 // leave takes our Service out of the hosted cluster, and says when that is done, or given up. A hosted cluster that is gone, or
@@ -35,8 +50,8 @@ func (r infraReconciler) leave(seen observe.Infra) (done bool) {
 		return true
 	}
 	if _, ok := apps.AccessTo(seen.Input); ok {
-		gone, waited := r.observe.Guests.End(client.ObjectKeyFromObject(infra))
-		if gone || waited < r.observe.Guests.Patience {
+		gone, waited := r.hosted.Guests.End(client.ObjectKeyFromObject(infra))
+		if gone || waited < r.hosted.Guests.Patience {
 			return gone
 		}
 	}

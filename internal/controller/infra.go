@@ -44,8 +44,8 @@ type infraReconciler struct{ parts }
 func (r infraReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	defer r.turn.taken()
 	seen, err := r.observe.Infra(ctx, req.NamespacedName)
-	if err == nil && seen.Gone() {
-		r.observe.Guests.Forget(req.NamespacedName)
+	if err == nil {
+		seen.Guest = r.look(req.NamespacedName, seen)
 	}
 	if err != nil || seen.Gone() || r.status.Overtook(seen.Input.Infra) {
 		return ctrl.Result{}, err
@@ -62,7 +62,7 @@ func (r infraReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	want := status.Infra(seen.Input.Infra, p, seen.Children, out, now)
 	counted, statusErr := r.status.Infra(ctx, seen.Input.Infra, want, now)
 	if statusErr == nil && want.AppsIngress == nil { // nothing is looked for any more
-		r.observe.Guests.Forget(req.NamespacedName)
+		r.hosted.Guests.Forget(req.NamespacedName)
 	}
 	return retry(out, seen.Pause, counted, status.PatienceEnds(want, now), r.retryLeaving(want)), errors.Join(err, statusErr)
 }
@@ -76,7 +76,7 @@ func (r infraReconciler) do(ctx context.Context, seen observe.Infra, p plan.Infr
 		}
 	}
 	if seen.Pause.Holds() {
-		r.observe.Guests.Hold(client.ObjectKeyFromObject(seen.Input.Infra))
+		r.hosted.Guests.Hold(client.ObjectKeyFromObject(seen.Input.Infra))
 		return out, nil
 	}
 	// Also while the plan is held: a restored Infra comes without the finalizer, and what it made before may be there.

@@ -24,7 +24,8 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/apply"
 	"github.com/cldmnky/oooi/internal/dpf"
-	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/guest/approve"
+	"github.com/cldmnky/oooi/internal/guest/appsingress"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/observe"
@@ -48,10 +49,19 @@ type parts struct {
 	observe *observe.Observer
 	apply   *apply.Writer
 	status  *status.Writer
+	hosted  *Hosted
 	late    *lateKinds
 	turn    *turn
 	// turnstile for pods that are replaced.
 	turnstile *turnstile
+}
+
+// Hosted is what is done in hosted clusters, where observe, apply and status do not reach.
+type Hosted struct {
+	// Guests look into Infras' hosted clusters, and keep the Service of *.apps there.
+	Guests *appsingress.Clusters
+	// Approvals of certificates in bridges' hosted clusters; nil where bridges are switched off.
+	Approvals *approve.Approvals
 }
 
 // ClientOptions read Secrets from the API server itself: to keep them in memory, all would have to be listed.
@@ -67,8 +77,8 @@ type Groups struct {
 	Bridges *bridge.Settings
 }
 
-// Setup adds the controllers to a manager, and what else is to see through their eyes.
-func Setup(manager ctrl.Manager, settings input.Settings, groups Groups, others ...func(*observe.Observer) error) error {
+// Setup adds the controllers to a manager, and what else is to see through their eyes, here and in hosted clusters.
+func Setup(manager ctrl.Manager, settings input.Settings, groups Groups, others ...func(*observe.Observer, *Hosted) error) error {
 	kinds, turns := observe.NewKinds(groups.VLAN, groups.Bridges != nil), newTurn()
 	guests, err := hostedClusters(manager, turns)
 	if err != nil {
@@ -80,9 +90,10 @@ func Setup(manager ctrl.Manager, settings input.Settings, groups Groups, others 
 	}
 	p := parts{
 		manager: manager,
-		observe: &observe.Observer{Reader: manager.GetClient(), Live: manager.GetAPIReader(), Settings: settings, Kinds: kinds, Listeners: observe.NewListeners(), Guests: guests, Now: time.Now},
+		observe: &observe.Observer{Reader: manager.GetClient(), Live: manager.GetAPIReader(), Settings: settings, Kinds: kinds, Listeners: observe.NewListeners(), Now: time.Now},
 		apply:   &apply.Writer{Client: manager.GetClient(), Live: manager.GetAPIReader(), Partial: partial(manager.GetScheme())},
 		status:  &status.Writer{Client: manager.GetClient(), Events: status.Recorder(manager.GetEventRecorder("oooi"))},
+		hosted:  &Hosted{Guests: guests},
 		late:    &lateKinds{kinds: kinds, discovery: resources, cache: manager.GetCache(), scheme: manager.GetScheme(), log: manager.GetLogger().WithName("kinds")},
 		turn:    turns,
 	}
@@ -96,7 +107,7 @@ func Setup(manager ctrl.Manager, settings input.Settings, groups Groups, others 
 		}
 	}
 	for _, add := range others {
-		if err := add(p.observe); err != nil {
+		if err := add(p.observe, p.hosted); err != nil {
 			return err
 		}
 	}
@@ -116,12 +127,12 @@ func (p parts) controllers(of Groups) map[string]func() error {
 }
 
 // hostedClusters are looked into; what changed there, the Infras' controller hears.
-func hostedClusters(manager ctrl.Manager, turns *turn) (*guest.Clusters, error) {
+func hostedClusters(manager ctrl.Manager, turns *turn) (*appsingress.Clusters, error) {
 	secrets, err := typedcore.NewForConfigAndClient(manager.GetConfig(), manager.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("preparing to read kubeconfigs: %w", err)
 	}
-	all := guest.NewClusters(secrets, turns.wake)
+	all := appsingress.NewClusters(secrets, turns.wake)
 	return all, manager.Add(all)
 }
 

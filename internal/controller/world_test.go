@@ -155,12 +155,12 @@ func (w *world) start() {
 	manager, err := ctrl.NewManager(asManager, managerOptions())
 	w.Expect(err).NotTo(HaveOccurred())
 	ahead, patience := w.ahead, w.patience
-	w.Expect(controller.Setup(manager, w.settings, w.groups, func(o *observe.Observer) error {
-		o.Guests.Dial, o.Now = w.wire.dial, func() time.Time { return time.Now().Add(ahead) }
+	w.Expect(controller.Setup(manager, w.settings, w.groups, func(o *observe.Observer, in *controller.Hosted) error {
+		in.Guests.Dial, o.Now = w.wire.dial, func() time.Time { return time.Now().Add(ahead) }
 		o.Reader = counting{o.Reader, w.looks}
-		o.Guests.Patience = cmp.Or(patience, o.Guests.Patience)
-		if o.Approvals != nil {
-			o.Approvals.Dial = w.wire.dial
+		in.Guests.Patience = cmp.Or(patience, in.Guests.Patience)
+		if in.Approvals != nil {
+			in.Approvals.Dial = w.wire.dial
 		}
 		return nil
 	})).To(Succeed())
@@ -196,7 +196,7 @@ func (w *world) standby() (sees *observe.Observer) {
 	options.LeaderElection, options.LeaderElectionID, options.LeaderElectionNamespace, options.LeaderElectionConfig = true, name, namespace, w.cluster.Admin
 	manager, err := ctrl.NewManager(w.cluster.Manager, options)
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(controller.Setup(manager, w.settings, w.groups, func(o *observe.Observer) error { sees = o; return nil })).To(Succeed())
+	w.Expect(controller.Setup(manager, w.settings, w.groups, func(o *observe.Observer, _ *controller.Hosted) error { sees = o; return nil })).To(Succeed())
 	w.t.Cleanup(w.runs(manager))
 	return sees
 }

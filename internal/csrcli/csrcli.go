@@ -19,7 +19,8 @@ import (
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/csr"
 	"github.com/cldmnky/oooi/internal/dpf"
-	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/guest/approve"
+	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
 	"github.com/cldmnky/oooi/internal/local"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
@@ -58,13 +59,13 @@ func Explain(ctx context.Context, api client.Reader, of types.NamespacedName, na
 	if err := api.List(ctx, cards); err != nil {
 		return Report{}, fmt.Errorf("reading DPUs: %w", err)
 	}
-	access, refusal := guest.Sanitise(secret.Data[guest.KubeconfigKey])
+	access, refusal := kubeconfig.Sanitise(secret.Data[kubeconfig.SecretKey])
 	if refusal != nil {
 		return Report{}, fmt.Errorf("the kubeconfig in Secret %s is not used (%s): %s", at, refusal.Rule, refusal.Because)
 	}
-	facts := csr.Facts{Cluster: bridge.ClusterKey(b), DPUs: guest.DPUs(cards.Items), API: bridge.APIAddresses(b, hc), ServiceNetworks: bridge.ServiceNetworks(hc),
+	facts := csr.Facts{Cluster: bridge.ClusterKey(b), DPUs: approve.DPUs(cards.Items), API: bridge.APIAddresses(b, hc), ServiceNetworks: bridge.ServiceNetworks(hc),
 		NoRebootstrap: b.Spec.Rebootstrap == dpuv1.NeverRebootstrap}
-	d, err := guest.Explain(ctx, access, local.Dial, name, facts)
+	d, err := approve.Explain(ctx, access, local.Dial, name, facts)
 	if err != nil {
 		return Report{}, err
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/cldmnky/oooi/internal/csr"
 	"github.com/cldmnky/oooi/internal/dpf"
-	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/guest/approve"
 )
 
 // asksWithAnotherKey for a bootstrap certificate, as a new installation does, or whoever has read a worker's Ignition.
@@ -27,7 +27,7 @@ func (g *gate) asksWithAnotherKey(name, host string) {
 }
 
 // warnings so far, with one reason.
-func (g *gate) warnings(reason string) (all []guest.Notice) {
+func (g *gate) warnings(reason string) (all []approve.Notice) {
 	for _, n := range g.audit() {
 		if n.Warning && n.Reason == reason {
 			all = append(all, n)
@@ -40,35 +40,35 @@ func TestWhatBootstrapsAgainIsToldOf(t *testing.T) {
 	g := newGate(t)
 	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true)} })
 	g.joins("dpu-1", corev1.ConditionUnknown, time.Hour)
-	before := warned(guest.NodeBootstrapsAgain)
+	before := warned(approve.NodeBootstrapsAgain)
 	g.open()
 	g.asks("boot", "dpu-1", "bootstrap")
 	g.approved("boot")
-	g.Eventually(func() []guest.Notice { return g.warnings(guest.NodeBootstrapsAgain) }).Should(ConsistOf(And(
+	g.Eventually(func() []approve.Notice { return g.warnings(approve.NodeBootstrapsAgain) }).Should(ConsistOf(And(
 		HaveField("Name", "boot"), HaveField("Host", "dpu-1"), HaveField("Kind", csr.Bootstrap),
 		HaveField("Message", ContainSubstring("is approved for Node dpu-1, which exists")))))
-	g.Expect(warned(guest.NodeBootstrapsAgain)).To(Equal(before + 1))
+	g.Expect(warned(approve.NodeBootstrapsAgain)).To(Equal(before + 1))
 	g.asks("more", "dpu-1", "bootstrap")
 	g.waits("more")
-	g.Expect(g.warnings(guest.NodeBootstrapsAgain)).To(HaveLen(1), "none of the DPU without a Node that was let in meanwhile")
+	g.Expect(g.warnings(approve.NodeBootstrapsAgain)).To(HaveLen(1), "none of the DPU without a Node that was let in meanwhile")
 }
 
 func TestANodeThatMayNotBootstrapAgainWaitsUntilItIsDeleted(t *testing.T) {
-	g, before := newGate(t), warned(guest.RebootstrapRefused)
+	g, before := newGate(t), warned(approve.RebootstrapRefused)
 	g.approving.NoRebootstrap = true
 	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true)} })
 	g.joins("dpu-1", corev1.ConditionUnknown, time.Hour)
 	g.open()
 	g.asks("boot", "dpu-1", "bootstrap")
-	g.Eventually(func() []guest.Notice { return g.warnings(guest.RebootstrapRefused) }).Should(HaveLen(1))
+	g.Eventually(func() []approve.Notice { return g.warnings(approve.RebootstrapRefused) }).Should(HaveLen(1))
 	g.asks("more", "dpu-1", "bootstrap")
 	g.waits("boot")
 	g.waits("more")
-	g.Expect(g.warnings(guest.RebootstrapRefused)).To(HaveLen(1), "told once")
-	g.Expect(warned(guest.RebootstrapRefused)).To(BeNumerically("==", before+1))
+	g.Expect(g.warnings(approve.RebootstrapRefused)).To(HaveLen(1), "told once")
+	g.Expect(warned(approve.RebootstrapRefused)).To(BeNumerically("==", before+1))
 	g.Expect(g.kube.CoreV1().Nodes().Delete(context.Background(), "dpu-1", metav1.DeleteOptions{})).To(Succeed())
 	g.Eventually(func() bool { return approvalOf(g.live("boot")) != nil || approvalOf(g.live("more")) != nil }).Should(BeTrue())
-	g.Expect(g.warnings(guest.NodeBootstrapsAgain)).To(BeEmpty(), "it joins for the first time")
+	g.Expect(g.warnings(approve.NodeBootstrapsAgain)).To(BeEmpty(), "it joins for the first time")
 }
 
 // Whoever asked last would else be let in as soon as the Node is deleted, as the warning asks.
@@ -80,7 +80,7 @@ func TestOfTwoKeysNoneIsLetInWhereNoneBootstrapsAgain(t *testing.T) {
 	g.open()
 	g.asks("own", "dpu-1", "bootstrap")
 	g.asksWithAnotherKey("stranger", "dpu-1")
-	g.Eventually(func() []guest.Notice { return g.warnings(guest.KeysDiffer) }).Should(HaveLen(1))
+	g.Eventually(func() []approve.Notice { return g.warnings(approve.KeysDiffer) }).Should(HaveLen(1))
 	g.Expect(g.kube.CoreV1().Nodes().Delete(context.Background(), "dpu-1", metav1.DeleteOptions{})).To(Succeed())
 	g.waits("own")
 	g.waits("stranger")
@@ -89,22 +89,22 @@ func TestOfTwoKeysNoneIsLetInWhereNoneBootstrapsAgain(t *testing.T) {
 }
 
 func TestRequestsOfOneHostWithDifferentKeysAreToldOf(t *testing.T) {
-	g, before := newGate(t), warned(guest.KeysDiffer)
+	g, before := newGate(t), warned(approve.KeysDiffer)
 	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", false), card("dpu-2", false)} })
 	g.open()
 	g.asks("first", "dpu-1", "bootstrap")
 	g.asks("again", "dpu-1", "bootstrap")
 	g.asks("other", "dpu-2", "bootstrap")
 	g.waits("again")
-	g.Expect(g.warnings(guest.KeysDiffer)).To(BeEmpty(), "a kubelet may ask twice with one key")
+	g.Expect(g.warnings(approve.KeysDiffer)).To(BeEmpty(), "a kubelet may ask twice with one key")
 	g.asksWithAnotherKey("stranger", "dpu-1")
-	g.Eventually(func() []guest.Notice { return g.warnings(guest.KeysDiffer) }).Should(ConsistOf(And(HaveField("Host", "dpu-1"),
+	g.Eventually(func() []approve.Notice { return g.warnings(approve.KeysDiffer) }).Should(ConsistOf(And(HaveField("Host", "dpu-1"),
 		HaveField("Message", ContainSubstring("DPU dpf/dpu-1 carry 2 different keys")))))
 	g.asksWithAnotherKey("more", "dpu-1")
 	g.asksWithAnotherKey("nobodys", "dpu-9")
 	g.waits("more")
-	g.Expect(g.warnings(guest.KeysDiffer)).To(HaveLen(1), "told once for a host, and of no host that is no DPU's")
-	g.Expect(warned(guest.KeysDiffer)).To(BeNumerically("==", before+1))
+	g.Expect(g.warnings(approve.KeysDiffer)).To(HaveLen(1), "told once for a host, and of no host that is no DPU's")
+	g.Expect(warned(approve.KeysDiffer)).To(BeNumerically("==", before+1))
 }
 
 // One that was approved counts too: whoever comes after it is not the kubelet that asked before.
@@ -115,7 +115,7 @@ func TestAKeyOtherThanTheApprovedOneIsToldOf(t *testing.T) {
 	g.asks("boot", "dpu-1", "bootstrap")
 	g.approved("boot")
 	g.asksWithAnotherKey("stranger", "dpu-1")
-	g.Eventually(func() []guest.Notice { return g.warnings(guest.KeysDiffer) }).Should(ConsistOf(HaveField("Name", "stranger")))
+	g.Eventually(func() []approve.Notice { return g.warnings(approve.KeysDiffer) }).Should(ConsistOf(HaveField("Name", "stranger")))
 	g.waits("stranger")
 }
 
@@ -131,5 +131,5 @@ func TestAKeyOfTheDPUBeforeIsNotHeldAgainstItsSuccessor(t *testing.T) {
 	g.Eventually(func() time.Time { return time.Now() }).Should(BeTemporally(">", successor.CreationTimestamp.Add(time.Second)))
 	g.asks("after", "dpu-1", "bootstrap")
 	g.waits("after")
-	g.Expect(g.warnings(guest.KeysDiffer)).To(BeEmpty())
+	g.Expect(g.warnings(approve.KeysDiffer)).To(BeEmpty())
 }

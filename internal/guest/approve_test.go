@@ -43,16 +43,17 @@ import (
 
 	"github.com/cldmnky/oooi/internal/csr"
 	"github.com/cldmnky/oooi/internal/dpf"
-	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/guest/approve"
+	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // gate is a bridge with its hosted cluster, which it lets DPUs into.
 type gate struct {
 	*world
-	approvals *guest.Approvals
+	approvals *approve.Approvals
 	bridge    types.NamespacedName
-	approving guest.ApproveWant
+	approving approve.Want
 	end       func()
 
 	mu     sync.Mutex
@@ -60,7 +61,7 @@ type gate struct {
 	away   error     // why it does not answer
 	reads  int       // how often it was asked
 	judged []dpf.DPU // as the controller's cache has them; nil: as cards
-	told   []guest.Notice
+	told   []approve.Notice
 }
 
 var cardCluster = types.NamespacedName{Namespace: "dpf", Name: "bluefield"}
@@ -81,8 +82,8 @@ func newGate(t *testing.T) *gate {
 	}, metav1.CreateOptions{})
 	w.Expect(err == nil || apierrors.IsAlreadyExists(err)).To(BeTrue(), "%v", err)
 	g := &gate{world: w, bridge: types.NamespacedName{Namespace: w.infra.Namespace, Name: "b1"}}
-	g.approving = guest.ApproveWant{Secret: w.want.Secret, Server: w.want.Server, Cluster: cardCluster}
-	g.approvals = guest.NewApprovals(w.kube.CoreV1(), g, func(_ types.NamespacedName, a guest.Notice) {
+	g.approving = approve.Want{Secret: w.want.Secret, Server: w.want.Server, Cluster: cardCluster}
+	g.approvals = approve.NewApprovals(w.kube.CoreV1(), g, func(_ types.NamespacedName, a approve.Notice) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.told = append(g.told, a)
@@ -120,7 +121,7 @@ func (g *gate) set(change func()) {
 	g.see()
 }
 
-func (g *gate) see() guest.ApprovalState {
+func (g *gate) see() approve.State {
 	g.mu.Lock()
 	judged := g.judged
 	if judged == nil {
@@ -130,10 +131,10 @@ func (g *gate) see() guest.ApprovalState {
 	return g.approvals.See(g.bridge, g.approving, judged)
 }
 
-func (g *gate) audit() []guest.Notice {
+func (g *gate) audit() []approve.Notice {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return append([]guest.Notice(nil), g.told...)
+	return append([]approve.Notice(nil), g.told...)
 }
 
 // open has the kubeconfig there and everything read.
@@ -305,7 +306,7 @@ func TestADPUIsLetInWhenItsOSIsInstalledAndThenServes(t *testing.T) {
 	g.Expect(approval.Reason).To(Equal("DPUMayJoin"))
 	g.Expect(approval.Message).To(And(HavePrefix("DPUHCPBridge "+g.bridge.String()), HaveSuffix("DPU dpf/dpu-1, UID uid-dpu-1")))
 	g.Eventually(func() []byte { return g.live("boot").Status.Certificate }).ShouldNot(BeEmpty(), "its approval makes a certificate")
-	g.Eventually(g.audit).Should(ContainElement(guest.Notice{Name: "boot", Kind: "bootstrap", Host: "dpu-1", Reason: approval.Reason, Message: approval.Message}))
+	g.Eventually(g.audit).Should(ContainElement(approve.Notice{Name: "boot", Kind: "bootstrap", Host: "dpu-1", Reason: approval.Reason, Message: approval.Message}))
 	g.Expect(decisions("approved", "")).To(Equal(passed+2), "this one and the one that was approved before it")
 
 	g.joins("dpu-1", corev1.ConditionTrue, 0, "192.168.100.1")
@@ -468,7 +469,7 @@ func TestWithoutTheManagementAPINothingIsApproved(t *testing.T) {
 	g.set(func() { g.cards, g.away = []dpf.DPU{card("dpu-1", true)}, errors.New("away") })
 	g.open()
 	g.asks("boot", "dpu-1", "bootstrap")
-	g.isStopped(guest.ManagementUnreachable)
+	g.isStopped(approve.ManagementUnreachable)
 	g.Expect(g.live("boot").Status.Conditions).To(BeEmpty())
 	g.set(func() { g.away = nil })
 	g.approved("boot")
@@ -587,7 +588,7 @@ func TestAnApprovalThatIsNotTakenKeepsNoOtherWaiting(t *testing.T) {
 	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true), card("dpu-2", true)} })
 	g.open()
 	g.asks("cursed", "dpu-1", "bootstrap")
-	g.isStopped(guest.ApprovalRefused)
+	g.isStopped(approve.ApprovalRefused)
 	g.Expect(g.see().Problem.Message).To(ContainSubstring("cursed by a test"))
 	g.asks("good", "dpu-2", "bootstrap")
 	g.approved("good")
@@ -777,7 +778,7 @@ func TestForgottenNothingIsApproved(t *testing.T) {
 	g.approvals.Forget(g.bridge)
 	g.end()
 	g.asks("boot", "dpu-1", "bootstrap")
-	g.Expect(g.see()).To(Equal(guest.ApprovalState{}), "after the end nobody approves")
+	g.Expect(g.see()).To(Equal(approve.State{}), "after the end nobody approves")
 	g.Expect(g.live("boot").Status.Conditions).To(BeEmpty())
 	g.wire.close()
 	goleak.VerifyNone(t, before, goleak.IgnoreTopFunction("net/http.(*http2clientConnReadLoop).run"), goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*clientConnReadLoop).run"))
@@ -991,14 +992,14 @@ func signs(t *testing.T) {
 // explain asks at the server of the kubeconfig, with the port that https has.
 func (g *gate) explain(name string) (csr.Decision, error) {
 	g.t.Helper()
-	access, refusal := guest.Sanitise(g.kubeconfig())
+	access, refusal := kubeconfig.Sanitise(g.kubeconfig())
 	g.Expect(refusal).To(BeNil())
 	access.Server = "https://127.0.0.1" // the name that the test's API server has
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		g.Expect(address).To(Equal("127.0.0.1:443"))
 		return (&net.Dialer{}).DialContext(ctx, network, g.wire.address())
 	}
-	return guest.Explain(g.ctx, access, dial, name, csr.Facts{Cluster: cardCluster, DPUs: guest.DPUs(g.cards)})
+	return approve.Explain(g.ctx, access, dial, name, csr.Facts{Cluster: cardCluster, DPUs: approve.DPUs(g.cards)})
 }
 
 func TestADecisionIsExplained(t *testing.T) {
@@ -1035,7 +1036,7 @@ func TestADecisionIsExplained(t *testing.T) {
 func TestADecisionIsExplainedHoweverManyWait(t *testing.T) {
 	g := newGate(t)
 	f := newFront(t, "token")
-	access, refusal := guest.Sanitise(g.kubeconfigOf(f, "token"))
+	access, refusal := kubeconfig.Sanitise(g.kubeconfigOf(f, "token"))
 	g.Expect(refusal).To(BeNil())
 	access.Server = f.URL
 	asked := requestOf(t, "boot", "dpu-1", "bootstrap")
@@ -1050,7 +1051,7 @@ func TestADecisionIsExplainedHoweverManyWait(t *testing.T) {
 		}
 		_ = json.NewEncoder(w).Encode(answer)
 	})
-	d, err := guest.Explain(g.ctx, access, (&net.Dialer{}).DialContext, "boot", csr.Facts{Cluster: cardCluster})
+	d, err := approve.Explain(g.ctx, access, (&net.Dialer{}).DialContext, "boot", csr.Facts{Cluster: cardCluster})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(d.Host).To(Equal("dpu-1"))
 }

@@ -42,7 +42,8 @@ import (
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/dpf"
-	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/guest/appsingress"
+	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
 	"github.com/cldmnky/oooi/internal/local"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
@@ -371,7 +372,7 @@ func TestAHostileKubeconfigIsRefusedByItsRule(t *testing.T) {
 			g := NewWithT(t)
 			g.Expect(h.text()).NotTo(Equal(good), "the text to change is not there")
 			text, secrets := fill(t, h.text(), c)
-			access, refusal := guest.Sanitise([]byte(text))
+			access, refusal := kubeconfig.Sanitise([]byte(text))
 			g.Expect(refusal).NotTo(BeNil())
 			g.Expect(refusal.Rule).To(Equal(h.rule))
 			g.Expect(access).To(BeZero())
@@ -392,7 +393,7 @@ func TestAHostileKubeconfigCostsLittle(t *testing.T) {
 		text, _ := fill(t, h.text(), c)
 		cost := time.Hour
 		for range 3 { // a collector of garbage may be at work in one of them
-			cost = min(cost, costOf(func() { _, _ = guest.Sanitise([]byte(text)) }))
+			cost = min(cost, costOf(func() { _, _ = kubeconfig.Sanitise([]byte(text)) }))
 		}
 		if cost > costsAtMost {
 			t.Errorf("%s costs %s", h.name, cost)
@@ -426,7 +427,7 @@ func BenchmarkAHostileKubeconfig(b *testing.B) {
 		for _, h := range corpus {
 			text, _ := fill(b, h.text(), c)
 			begun := time.Now()
-			_, _ = guest.Sanitise([]byte(text))
+			_, _ = kubeconfig.Sanitise([]byte(text))
 			if took := time.Since(begun); took > slowest {
 				slowest, which = took, h.name
 			}
@@ -474,10 +475,10 @@ func TestANameOfAHostileKubeconfigThatLeadsHereIsNotDialled(t *testing.T) {
 	asked := resolves(t, map[string]string{"link.example.com.": "169.254.1.1", "cloud.example.com.": "100.100.100.200"})
 	for _, host := range []string{"link.example.com:6443", "cloud.example.com:80"} {
 		text, _ := fill(t, strings.Replace(good, server, "https://"+host, 1), &canaries{})
-		access, refusal := guest.Sanitise([]byte(text))
+		access, refusal := kubeconfig.Sanitise([]byte(text))
 		w.Expect(refusal).To(BeNil())
 		soon, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		_, err := guest.NewClusters(nil, nil).Dial(soon, "tcp", strings.TrimPrefix(access.Server, "https://"))
+		_, err := appsingress.NewClusters(nil, nil).Dial(soon, "tcp", strings.TrimPrefix(access.Server, "https://"))
 		cancel()
 		w.Expect(err).To(MatchError(local.ErrHere), host)
 		w.Expect(asked).To(Receive(), "it was resolved")
@@ -532,7 +533,7 @@ func TestAHostileKubeconfigIsHandedToNobody(t *testing.T) {
 	bridges := observe.Bridges{Observer: &observe.Observer{Reader: fake.NewClientBuilder().WithScheme(scheme).Build(), Live: live}}
 	b1 := &dpuv1.DPUHCPBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "b1", UID: "u1"}}
 	handed := func(text string) bridge.Kubeconfig {
-		from.Data = map[string][]byte{guest.KubeconfigKey: []byte(text)}
+		from.Data = map[string][]byte{kubeconfig.SecretKey: []byte(text)}
 		g.Expect(live.Update(t.Context(), from)).To(Succeed())
 		remains, err := bridges.Remains(t.Context(), observe.Bridge{Input: bridge.Input{Bridge: b1, Lives: func(types.UID) bool { return false }}})
 		g.Expect(err).NotTo(HaveOccurred())
@@ -594,7 +595,7 @@ func TestAGoodKubeconfigIsUsed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, _ := fill(t, change.text(), c)
-			access, refusal := guest.Sanitise([]byte(text))
+			access, refusal := kubeconfig.Sanitise([]byte(text))
 			g := NewWithT(t)
 			g.Expect(refusal).To(BeNil())
 			g.Expect(access.CA).To(Equal(first(identity())))
@@ -610,7 +611,7 @@ func TestTheLargestKeyIsUsed(t *testing.T) {
 		of := base64.StdEncoding.EncodeToString
 		ca, _ := identity()
 		text := strings.NewReplacer("CADATA", of(ca), "CERTDATA", of(largest.certificate), "KEYDATA", of(key)).Replace(good)
-		access, refusal := guest.Sanitise([]byte(text))
+		access, refusal := kubeconfig.Sanitise([]byte(text))
 		g.Expect(refusal).To(BeNil())
 		g.Expect(access.Key).To(Equal(key))
 	}
@@ -669,7 +670,7 @@ func FuzzSanitise(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		access, refusal := guest.Sanitise(text)
+		access, refusal := kubeconfig.Sanitise(text)
 		if refusal == nil {
 			if !strings.HasPrefix(access.Server, "https://") || len(access.CA) == 0 || access.Token == "" && (len(access.Key) == 0 || len(access.Certificate) == 0) {
 				t.Fatalf("used, though it is not whole: %+v", access)

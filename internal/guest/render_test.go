@@ -7,12 +7,12 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
 )
 
 func TestAKubeconfigIsMadeAnewOfWhatIsUsedOfIt(t *testing.T) {
 	g := NewWithT(t)
-	access := guest.Access{Server: "https://api.example.com:6443", CA: []byte("ca"), Certificate: []byte("cert"), Key: []byte("key")}
+	access := kubeconfig.Access{Server: "https://api.example.com:6443", CA: []byte("ca"), Certificate: []byte("cert"), Key: []byte("key")}
 	made := clientcmdapi.Config{}
 	g.Expect(yaml.UnmarshalStrict(access.Kubeconfig(), &made)).To(Succeed())
 	g.Expect(made).To(Equal(clientcmdapi.Config{
@@ -22,6 +22,6 @@ func TestAKubeconfigIsMadeAnewOfWhatIsUsedOfIt(t *testing.T) {
 		Contexts:  []clientcmdapi.NamedContext{{Name: "hosted-cluster", Context: clientcmdapi.Context{Cluster: "hosted-cluster", AuthInfo: "hosted-cluster"}}},
 	}))
 	token := clientcmdapi.Config{}
-	g.Expect(yaml.UnmarshalStrict(guest.Access{Server: access.Server, CA: access.CA, Token: "t"}.Kubeconfig(), &token)).To(Succeed())
+	g.Expect(yaml.UnmarshalStrict(kubeconfig.Access{Server: access.Server, CA: access.CA, Token: "t"}.Kubeconfig(), &token)).To(Succeed())
 	g.Expect(token.AuthInfos[0].AuthInfo).To(Equal(clientcmdapi.AuthInfo{Token: "t"}))
 }

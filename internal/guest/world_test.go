@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/guest/appsingress"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
@@ -60,9 +60,9 @@ type world struct {
 	kube  kubernetes.Interface
 	wire  *wire
 	infra types.NamespacedName
-	want  guest.Want
+	want  appsingress.Want
 
-	clusters *guest.Clusters
+	clusters *appsingress.Clusters
 	leave    func()
 	told     atomic.Int32 // how often we were told that something changed
 }
@@ -88,7 +88,7 @@ func newWorld(t *testing.T, mode v1alpha1.AppsIngressMode) *world {
 		w.Expect(err == nil || apierrors.IsAlreadyExists(err)).To(BeTrue(), "%v", err)
 	}
 	w.infra = types.NamespacedName{Namespace: ns, Name: "c1"}
-	w.want = guest.Want{
+	w.want = appsingress.Want{
 		Secret: types.NamespacedName{Namespace: ns, Name: "c1-kubeconfig"}, Server: "https://" + w.wire.address(),
 		Service: types.NamespacedName{Namespace: ingress, Name: ns + "-apps"}, Mode: mode,
 	}
@@ -99,7 +99,7 @@ func newWorld(t *testing.T, mode v1alpha1.AppsIngressMode) *world {
 
 // start looks into hosted clusters with Secrets that a client reads.
 func (w *world) start(secrets kubernetes.Interface) {
-	w.clusters = guest.NewClusters(secrets.CoreV1(), func(types.NamespacedName) { w.told.Add(1) })
+	w.clusters = appsingress.NewClusters(secrets.CoreV1(), func(types.NamespacedName) { w.told.Add(1) })
 	w.clusters.Dial = new(net.Dialer).DialContext // the test's hosted clusters are here
 	ctx, leave := context.WithCancel(context.Background())
 	left := make(chan error, 1)

@@ -23,7 +23,7 @@ import (
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/byname"
 	"github.com/cldmnky/oooi/internal/dpf"
-	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
@@ -225,13 +225,13 @@ func sanitised(ctx context.Context, from bridge.Secret) (bridge.Kubeconfig, erro
 	if from.Secret == nil {
 		return k, nil
 	}
-	content := from.Data[guest.KubeconfigKey]
+	content := from.Data[kubeconfig.SecretKey]
 	digest := sha256.Sum256(content)
 	if known, is := refusals.Get(digest); is {
-		k.Refused, k.Because = known.(*guest.Refusal).Rule, known.(*guest.Refusal).Because
+		k.Refused, k.Because = known.(*kubeconfig.Refusal).Rule, known.(*kubeconfig.Refusal).Because
 		return k, nil
 	}
-	access, refusal, err := guest.SanitiseInTurn(ctx, content)
+	access, refusal, err := kubeconfig.SanitiseInTurn(ctx, content)
 	switch {
 	case err != nil:
 		return k, err

@@ -27,7 +27,7 @@ import (
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/byname"
 	"github.com/cldmnky/oooi/internal/dpf"
-	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
@@ -182,7 +182,7 @@ func TestABridgeBeyondTheWatchesSaysSo(t *testing.T) {
 // Whoever writes a kubeconfig that costs much to refuse can have his bridge looked at as often as he likes.
 func TestAKubeconfigIsRefusedOnce(t *testing.T) {
 	g := NewWithT(t)
-	hostile := bridge.Secret{Secret: &corev1.Secret{Data: map[string][]byte{guest.KubeconfigKey: []byte("kind: [")}}}
+	hostile := bridge.Secret{Secret: &corev1.Secret{Data: map[string][]byte{kubeconfig.SecretKey: []byte("kind: [")}}}
 	first, err := sanitised(t.Context(), hostile)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(first.Refused).To(Equal("OnlyKnownFields"))

@@ -14,10 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/guest"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/plan/apps"
 	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/plan/permission"
 )
@@ -37,23 +35,13 @@ type Infra struct {
 // Gone says that there is no such Infra (any more).
 func (i Infra) Gone() bool { return i.Input.Infra == nil }
 
-// Infra reads one Infra and all that planning it looks at.
+// Infra reads one Infra and all that planning it looks at, but for what is in its hosted cluster.
 func (o *Observer) Infra(ctx context.Context, key types.NamespacedName) (Infra, error) {
 	infra, err := get[v1alpha1.Infra](ctx, o, key)
 	if err != nil || infra == nil {
 		return Infra{}, err
 	}
-	seen, err := o.Around(ctx, infra)
-	if err != nil {
-		return seen, err
-	}
-	access, ok := apps.AccessTo(seen.Input)
-	if !ok { // nothing is written any more where nothing may be: HyperShift, too, deletes our Service when its cluster goes
-		o.Guests.Forget(key)
-		return seen, nil
-	}
-	seen.Guest = o.Guests.See(key, guest.Want{Secret: access.Secret, Server: access.Server, Service: access.Service, Mode: access.Mode})
-	return seen, nil
+	return o.Around(ctx, infra)
 }
 
 // Around reads all that planning an Infra looks at, beside the Infra itself, which may not be stored yet.

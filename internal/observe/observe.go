@@ -1,4 +1,6 @@
-// Package observe does every read: one call, one consistent picture, staged so that nothing is read where nothing may be.
+// Package observe reads what is planned by: one call, one consistent picture, staged so that nothing is read where nothing may be. It writes
+// nothing. Whoever writes reads what he is about to write himself (internal/apply, internal/status), and what is in hosted clusters
+// internal/guest reads.
 package observe
 
 import (
@@ -13,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/cldmnky/oooi/internal/guest"
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
@@ -29,10 +30,6 @@ type Observer struct {
 	Kinds *Kinds
 	// Listeners to control-plane namespaces.
 	Listeners *Listeners
-	// Guests look into hosted clusters.
-	Guests *guest.Clusters
-	// Approvals of certificates in hosted clusters; nil where bridges are switched off.
-	Approvals *guest.Approvals
 	// Now tells whether a pause is over.
 	Now func() time.Time
 }

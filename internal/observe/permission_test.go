@@ -22,7 +22,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/guest"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/input"
@@ -70,7 +69,7 @@ func newStage(t *testing.T, hostedClusterAdmits string) *stage {
 			return c.List(ctx, list, opts...)
 		},
 	}).Build()
-	s.Observer = &Observer{Reader: reader, Kinds: NewKinds(true, true), Listeners: NewListeners(), Guests: guest.NewClusters(nil, nil), Now: time.Now}
+	s.Observer = &Observer{Reader: reader, Kinds: NewKinds(true, true), Listeners: NewListeners(), Now: time.Now}
 	for _, kind := range s.Kinds.All() {
 		s.Kinds.Set(kind, true)
 	}

@@ -181,7 +181,7 @@ func (w *world) operator(edits ...func(*input.Settings, *webhook.Options)) (stop
 		HealthProbeBindAddress: net.JoinHostPort("127.0.0.1", strconv.Itoa(probes)), Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(controller.Setup(manager, settings, controller.Groups{VLAN: true, Bridges: bridges}, func(o *observe.Observer) error { return webhook.Setup(manager, o, options) })).To(Succeed())
+	w.Expect(controller.Setup(manager, settings, controller.Groups{VLAN: true, Bridges: bridges}, func(o *observe.Observer, _ *controller.Hosted) error { return webhook.Setup(manager, o, options) })).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- manager.Start(ctx) }()

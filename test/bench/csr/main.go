@@ -29,7 +29,8 @@ import (
 
 	"github.com/cldmnky/oooi/internal/controller"
 	"github.com/cldmnky/oooi/internal/dpf"
-	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/guest/approve"
+	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
 	"github.com/cldmnky/oooi/internal/observe"
 	testenv "github.com/cldmnky/oooi/internal/testkit/envtest"
 	"github.com/cldmnky/oooi/test/bench/internal/heap"
@@ -111,7 +112,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	return objects.Create(ctx, b.management, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster.Namespace}},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: secret.Name}, Data: map[string][]byte{guest.KubeconfigKey: text}})
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: secret.Name}, Data: map[string][]byte{kubeconfig.SecretKey: text}})
 }
 
 // has makes DPUs whose OS is installed, and waits until a request is no more taken for one of an earlier life (internal/csr).
@@ -133,8 +134,8 @@ func (b *bench) has(ctx context.Context, prefix string, count int) (err error) {
 }
 
 // begin has an approver work; what it returns ends it.
-func (b *bench) begin(ctx context.Context) (see func() guest.ApprovalState, end func()) {
-	approvals := guest.NewApprovals(b.admin.CoreV1(), b, func(_ types.NamespacedName, a guest.Notice) {
+func (b *bench) begin(ctx context.Context) (see func() approve.State, end func()) {
+	approvals := approve.NewApprovals(b.admin.CoreV1(), b, func(_ types.NamespacedName, a approve.Notice) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.approved[a.Name] = time.Now()
@@ -146,8 +147,8 @@ func (b *bench) begin(ctx context.Context) (see func() guest.ApprovalState, end 
 		defer close(ended)
 		_ = approvals.Start(ctx) // it returns nil
 	}()
-	want := guest.ApproveWant{Secret: secret, Server: "https://" + strings.Trim(strings.TrimPrefix(b.config.Host, "https:"), "/"), Cluster: cluster}
-	see = func() guest.ApprovalState {
+	want := approve.Want{Secret: secret, Server: "https://" + strings.Trim(strings.TrimPrefix(b.config.Host, "https:"), "/"), Cluster: cluster}
+	see = func() approve.State {
 		return approvals.See(bridge, want, b.cards)
 	}
 	return see, func() { cancel(); <-ended }

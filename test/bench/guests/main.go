@@ -25,7 +25,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/guest"
+	"github.com/cldmnky/oooi/internal/guest/appsingress"
+	"github.com/cldmnky/oooi/internal/guest/bounded"
 	"github.com/cldmnky/oooi/internal/names"
 	testenv "github.com/cldmnky/oooi/internal/testkit/envtest"
 	"github.com/cldmnky/oooi/test/bench/internal/heap"
@@ -61,7 +62,7 @@ func run(ctx context.Context, guests int, idle time.Duration) error {
 	if b.kube, err = kubernetes.NewForConfig(config); err != nil {
 		return err
 	}
-	b.clusters = guest.NewClusters(b.kube.CoreV1(), func(types.NamespacedName) {})
+	b.clusters = appsingress.NewClusters(b.kube.CoreV1(), func(types.NamespacedName) {})
 	b.clusters.Dial = new(net.Dialer).DialContext // the test's API server is here
 	if err := b.prepare(ctx); err != nil {
 		return err
@@ -115,7 +116,7 @@ func start(dir string) (*envtest.Environment, *rest.Config, error) {
 type bench struct {
 	config   *rest.Config
 	kube     kubernetes.Interface
-	clusters *guest.Clusters
+	clusters *appsingress.Clusters
 	audit    string
 }
 
@@ -139,7 +140,7 @@ func (b *bench) look(ctx context.Context, from, to int) error {
 	defer tick.Stop()
 	for i := from; i < to; i++ {
 		infra := types.NamespacedName{Namespace: "clusters", Name: fmt.Sprintf("t%d", i)}
-		want := guest.Want{
+		want := appsingress.Want{
 			Secret: types.NamespacedName{Namespace: "default", Name: "kubeconfig"}, Server: "https://" + strings.Trim(strings.TrimPrefix(b.config.Host, "https:"), "/"),
 			Service: types.NamespacedName{Namespace: namespace, Name: infra.Name + "-apps"}, Mode: v1alpha1.AppsLoadBalancer,
 		}
@@ -187,7 +188,7 @@ func (b *bench) requests() (counted, error) {
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			return nil, fmt.Errorf("audit log: %w", err)
 		}
-		if e.UserAgent == guest.UserAgent {
+		if e.UserAgent == bounded.UserAgent {
 			all[e.Verb]++
 		}
 	}

@@ -1,0 +1,68 @@
+// Package approve approves certificates of kubelets in a bridge's hosted cluster, by the rules of internal/csr, and explains a decision. An
+// approval cannot be taken back: what it follows from is read anew before it.
+package approve
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/cldmnky/oooi/internal/dpf"
+	"github.com/cldmnky/oooi/internal/guest/bounded"
+	"github.com/cldmnky/oooi/internal/guest/visits"
+	"github.com/cldmnky/oooi/internal/local"
+)
+
+// Approvals approve certificates of kubelets in hosted clusters, one approver for each bridge.
+type Approvals struct {
+	// Dial opens connections to hosted clusters; local.Dial, unless it is set.
+	Dial bounded.Dial
+
+	secrets visits.SecretSource
+	facts   FactSource
+	told    func(bridge types.NamespacedName, n Notice)
+	changed func(bridge types.NamespacedName)
+
+	lives visits.Lives[*approver]
+}
+
+// NewApprovals approves nothing yet. Told is called after approvals, each as long as they are few, and of each warning, changed when a bridge's ApprovalState
+// turned, both from goroutines of that bridge's own.
+func NewApprovals(secrets visits.SecretSource, facts FactSource, told func(bridge types.NamespacedName, n Notice), changed func(bridge types.NamespacedName)) *Approvals {
+	return &Approvals{
+		Dial: local.Dial, secrets: secrets, facts: facts, told: told, changed: changed,
+	}
+}
+
+// See begins to approve for a bridge, or goes on, and tells at once how that stands. DPUs are what is known of them: when they
+// change, what waits is decided again. Nothing is approved on their word alone.
+func (a *Approvals) See(bridge types.NamespacedName, w Want, dpus []dpf.DPU) State {
+	one, found := a.lives.Current(bridge, func(one *approver) bool { return reflect.DeepEqual(one.want, w) }, func() (*approver, *visits.Link) {
+		one := a.approver(bridge, w, func(what Notice) {
+			if a.told != nil {
+				a.told(bridge, what)
+			}
+		})
+		return one, one.link(a.secrets)
+	}, a.changed)
+	if !found {
+		return State{}
+	}
+	return one.sees(DPUs(dpus))
+}
+
+// Start waits for the end and then leaves every hosted cluster: it makes a Runnable of the manager.
+func (a *Approvals) Start(ctx context.Context) error { return a.lives.Start(ctx) }
+
+// Forget has nothing more approved for a bridge. When it returns, nothing is under way any more; until then nobody else begins to.
+func (a *Approvals) Forget(bridge types.NamespacedName) { a.lives.Forget(bridge) }
+
+func (a *Approvals) approver(bridge types.NamespacedName, w Want, told func(Notice)) *approver {
+	return &approver{
+		Life: visits.NewLife(), by: bridge, want: w, dial: a.Dial, facts: a.facts, told: told,
+		warned: map[standing]time.Time{}, served: map[string]*rate.Limiter{}, rejoined: map[string]time.Time{}, events: rate.NewLimiter(rate.Every(eventEvery), eventsAtOnce),
+	}
+}

@@ -1,0 +1,31 @@
+package approve
+
+import (
+	"time"
+
+	"github.com/cldmnky/oooi/internal/csr"
+)
+
+// Reasons of warnings about bootstrap CSRs. Whoever holds the token in a worker's Ignition may be behind them.
+const (
+	// NodeBootstrapsAgain: a bootstrap CSR was approved for a host whose Node existed.
+	NodeBootstrapsAgain = "NodeBootstrapsAgain"
+	// RebootstrapRefused: one waits, because the bridge lets no existing Node bootstrap again.
+	RebootstrapRefused = "RebootstrapRefused"
+	// KeysDiffer: CSRs for one host are of different keys.
+	KeysDiffer = "KeysDiffer"
+)
+
+// Notice tells of a CSR: of its approval, or a warning.
+type Notice struct {
+	Name            string // of the CSR
+	Kind            csr.Kind
+	Host            string
+	Warning         bool
+	Reason, Message string // of an approval: as on the CSR
+}
+
+// standing is what a warning is about, and warnAgain how soon it is told again: who asks often is no news.
+type standing struct{ reason, host string }
+
+const warnAgain = 30 * time.Minute

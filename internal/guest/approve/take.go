@@ -1,0 +1,64 @@
+package approve
+
+import (
+	"cmp"
+	"encoding/json"
+	"time"
+
+	certv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/cldmnky/oooi/internal/csr"
+	"github.com/cldmnky/oooi/internal/parts"
+)
+
+// mostOfRequest is how many parts a CSR may have that is approved: with its approval, and whatever else is written to it by ours, it stays far
+// below bounded.MostParts, beyond which nobody would know that it was. A kubelet's has some fifty.
+const mostOfRequest = 1000
+
+// take reads one CSR. One that cannot be read is nobody's: it must not keep the others from being.
+func (v *approving) take(event watch.EventType, object []byte) (err error) {
+	var r certv1.CertificateSigningRequest
+	if json.Unmarshal(object, &r) != nil {
+		return nil
+	}
+	v.seen.Lock()
+	defer v.seen.Unlock()
+	if host, waited := v.queue.names[r.Name]; waited {
+		v.queue.remove(r.Name)
+		v.approved.remove(host, r.Name) // see countsUntilShown
+		v.fresh[host] = true
+	}
+	delete(v.stuck, r.Name)
+	defer delete(v.untold, r.Name)
+	host, approval, approved := csr.Approved(&r)
+	switch {
+	case event == watch.Deleted:
+		v.approved.remove(host, r.Name)
+	case approved:
+		err = v.approved.add(host, approval)
+		v.notices = append(v.notices, v.untold[r.Name]...)
+	case parts.Of(object) <= mostOfRequest:
+		v.takeNew(&r)
+	case csr.IsOurs(&r):
+		countDecision("", "NotTooLarge")
+	}
+	v.update(func(s *State) { s.Pending, s.Beyond = v.queue.len(), v.beyond() })
+	return cmp.Or(err, v.count())
+}
+
+// takeNew has a CSR of ours wait that is well formed, if nobody has decided about it.
+func (v *approving) takeNew(r *certv1.CertificateSigningRequest) {
+	if !csr.IsOurs(r) {
+		return
+	}
+	asked, form := csr.Read(r)
+	switch broken := csr.Broken(form); broken {
+	case "":
+		v.queue.add(asked, time.Now())
+		v.fresh[asked.Host] = true
+	case csr.RulePending:
+	default:
+		countDecision(asked.Kind, broken)
+	}
+}

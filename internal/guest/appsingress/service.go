@@ -1,0 +1,158 @@
+package appsingress
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/cldmnky/oooi/internal/guest/bounded"
+	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
+	"github.com/cldmnky/oooi/internal/guest/pace"
+	"github.com/cldmnky/oooi/internal/held"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+const (
+	// writesAtMost one a second: somebody who undoes what we write is not raced.
+	writesAtMost = time.Second
+	// longestRefusal is the pause when a hosted cluster refuses our Service, whose user may mend it there.
+	longestRefusal = 30 * time.Second
+)
+
+// keepService makes our Service what is wished, and keeps it so. An answer that is no success is told and tried again; only a
+// connection that fails ends it.
+func (v *visit) keepService(ctx context.Context, access kubeconfig.Access) error {
+	var again <-chan time.Time
+	for tries := 0; ; {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-v.Due:
+		case <-again:
+		}
+		todo, ready := v.todo()
+		if !ready {
+			continue
+		}
+		made, err := v.write(ctx, todo)
+		var status *apierrors.StatusError
+		switch {
+		case err == nil:
+			tries, again = 0, nil
+			v.wrote(made, "")
+		case errors.As(err, &status):
+			again = time.After(min(longestRefusal, writesAtMost<<min(tries, 5)))
+			tries++
+			v.wrote("", bounded.Said(status, access))
+		default:
+			v.wrote("", "")
+			return err
+		}
+		if todo != (write{}) {
+			pace.Pause(ctx, writesAtMost)
+		}
+	}
+}
+
+// todo is the next write; nobody knows before everything is read and somebody wished something.
+func (v *visit) todo() (todo write, ready bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.settled || v.wished == nil {
+		return write{}, false
+	}
+	todo = v.wished.next(v.ours, v.seen.Foreign)
+	v.making = todo.apply != nil
+	return todo, true
+}
+
+// wrote says what became of a write: what it made is ours from now on, though the watch may not have shown it yet.
+func (v *visit) wrote(made types.UID, refused string) {
+	v.update(func() {
+		v.making, v.seen.Refused = false, refused
+		if made != "" && !slices.ContainsFunc(v.ours, func(s *corev1.Service) bool { return s.UID == made }) {
+			v.made, v.madeAt = made, time.Now()
+		}
+	})
+}
+
+func (v *visit) write(ctx context.Context, todo write) (made types.UID, err error) {
+	switch {
+	case todo.remove != nil:
+		return "", v.remove(ctx, todo.remove)
+	case todo.apply != nil:
+		return v.apply(ctx, todo.apply, todo.over)
+	}
+	return "", nil
+}
+
+func pathOf(s metav1.Object) string {
+	return "/api/v1/namespaces/" + s.GetNamespace() + "/services/" + s.GetName()
+}
+
+// remove deletes the very Service that was seen. One that is gone or another already is seen soon.
+func (v *visit) remove(ctx context.Context, s *corev1.Service) error {
+	body, err := json.Marshal(metav1.DeleteOptions{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}, Preconditions: metav1.NewUIDPreconditions(string(s.UID)),
+	})
+	if err != nil {
+		return err
+	}
+	_, err = v.api.Do(ctx, bounded.Request{Verb: http.MethodDelete, Path: pathOf(s), Accept: bounded.AsJSON, Content: bounded.AsJSON, Body: body})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
+// apply writes our Service: over the very one that was seen, if there is one. Else nothing is forced: with one that somebody made
+// meanwhile it conflicts, and that one is seen soon.
+func (v *visit) apply(ctx context.Context, wanted *unstructured.Unstructured, over *corev1.Service) (types.UID, error) {
+	query := url.Values{"fieldManager": {names.ManagerFieldOwner}}
+	if over != nil {
+		query.Set("force", "true")
+		wanted = wanted.DeepCopy()
+		wanted.SetUID(over.UID)
+		if err := v.takeHold(ctx, over); err != nil {
+			return "", err
+		}
+	}
+	body, err := json.Marshal(wanted)
+	if err != nil {
+		return "", err
+	}
+	answer, err := v.api.Do(ctx, bounded.Request{
+		Verb: http.MethodPatch, Path: pathOf(wanted), Accept: bounded.AsJSON, Content: string(types.ApplyPatchType), Body: body, Query: query,
+	})
+	if over == nil && apierrors.IsConflict(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	made, err := bounded.Whole[corev1.Service](answer)
+	return made.UID, err
+}
+
+// takeHold makes ours what others added to our Service, so that applying takes it away.
+func (v *visit) takeHold(ctx context.Context, live *corev1.Service) error {
+	patch, err := held.TakeHold(live)
+	if err != nil || patch == nil {
+		return err
+	}
+	_, err = v.api.Do(ctx, bounded.Request{
+		Verb: http.MethodPatch, Path: pathOf(live), Accept: bounded.AsJSON, Content: string(types.JSONPatchType), Body: patch,
+		Query: url.Values{"fieldManager": {names.ManagerFieldOwner}},
+	})
+	return err
+}

@@ -1,0 +1,47 @@
+package bounded
+
+import (
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Identified is what every object has.
+type Identified struct {
+	Metadata struct {
+		Namespace       string `json:"namespace"`
+		Name            string `json:"name"`
+		ResourceVersion string `json:"resourceVersion"`
+	} `json:"metadata"`
+}
+
+// Node is one without the images, volumes and conditions that make up most of it.
+type Node struct {
+	Metadata struct {
+		Name              string       `json:"name"`
+		DeletionTimestamp *metav1.Time `json:"deletionTimestamp"`
+	} `json:"metadata"`
+	Status struct {
+		Addresses  []corev1.NodeAddress `json:"addresses"`
+		Conditions []struct {
+			Type   corev1.NodeConditionType `json:"type"`
+			Status corev1.ConditionStatus   `json:"status"`
+		} `json:"conditions"`
+	} `json:"status"`
+}
+
+// Ready says whether the kubelet says so.
+func (n *Node) Ready() bool {
+	ready := false
+	for _, c := range n.Status.Conditions {
+		ready = ready || c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	}
+	return ready
+}
+
+// Whole reads all of an object.
+func Whole[T any](object []byte) (*T, error) {
+	o := new(T)
+	return o, json.Unmarshal(object, o)
+}

@@ -1,0 +1,52 @@
+package bounded
+
+import (
+	"sync"
+)
+
+// holding is what is kept for one connection.
+type holding struct {
+	to   *share
+	kept int // bytes; guarded by room
+}
+
+// room is what is kept of all hosted clusters: as JSON, and of addresses more.
+type room struct {
+	mu  sync.Mutex
+	all int
+	of  map[*share]int
+}
+
+var kept = &room{of: map[*share]int{}}
+
+// take more for a hosted cluster, or less. What all may keep is refused to those that have more than their share of it.
+func (r *room) take(h *holding, more int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.add(h, more)
+	if more <= 0 {
+		return nil
+	}
+	switch has := r.of[h.to]; {
+	case has > MostBytes:
+		return ErrTooMuch
+	case r.all > mostOfAll && has > mostOfAll/len(r.of):
+		return errShare
+	}
+	return nil
+}
+
+func (r *room) add(h *holding, more int) {
+	h.kept += more
+	r.all += more
+	if r.of[h.to] += more; r.of[h.to] == 0 {
+		delete(r.of, h.to)
+	}
+}
+
+// leave forgets what is kept for a connection.
+func (r *room) leave(h *holding) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.add(h, -h.kept)
+}

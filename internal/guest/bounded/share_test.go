@@ -1,0 +1,199 @@
+package bounded
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
+)
+
+// noisy is a connection to a server that sends as fast as it is read.
+func noisy(of *share) net.Conn {
+	ours, theirs := net.Pipe()
+	go func() {
+		for noise := make([]byte, 64<<10); ; time.Sleep(time.Millisecond) {
+			if _, err := theirs.Write(noise); err != nil {
+				return
+			}
+		}
+	}()
+	return rationed{ours, of}
+}
+
+// reads a connection until the end.
+func reads(ctx context.Context, conn net.Conn, sum *atomic.Int64) {
+	for buffer := make([]byte, 64<<10); ctx.Err() == nil; {
+		n, _ := conn.Read(buffer)
+		sum.Add(int64(n))
+	}
+	conn.Close()
+}
+
+func ofOne() *share { return newShare("noisy") }
+
+// Whatever some hosted clusters send, another is read as if they were not there, and all together no faster than their bound.
+func TestReadingIsSharedByAllConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		var flood atomic.Int64
+		ctx, stop := context.WithCancel(t.Context())
+		for range 10 {
+			go reads(ctx, noisy(ofOne()), &flood)
+		}
+		time.Sleep(2 * time.Second)
+		good, began := noisy(ofOne()), time.Now()
+		_, err := io.ReadFull(good, make([]byte, 4<<10))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(time.Since(began)).To(BeNumerically("<", 100*time.Millisecond))
+		g.Expect(flood.Load()).To(BeNumerically("<=", 3*readAtMost))
+		good.Close()
+		stop()
+		time.Sleep(time.Second) // all have left, and the share is whole again
+	})
+}
+
+// bytesRead of a server, as the metrics tell; less than none where they tell nothing of it.
+func bytesRead(t *testing.T, server string) float64 {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			if f.GetName() == "oooi_hosted_cluster_read_bytes_total" && m.Label[0].GetValue() == server {
+				return m.GetCounter().GetValue()
+			}
+		}
+	}
+	return -1
+}
+
+// However many connections its server has us open.
+func TestOneHostedClusterHasHalfOfWhatIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var flood atomic.Int64
+		ctx, stop := context.WithCancel(t.Context())
+		share := ofOne()
+		for range 10 {
+			go reads(ctx, noisy(share), &flood)
+		}
+		time.Sleep(10 * time.Second)
+		NewWithT(t).Expect(flood.Load()).To(BeNumerically("<=", 10*readOfOne+2*readAtOnce))
+		stop()
+		time.Sleep(time.Second)
+	})
+}
+
+func TestConnectionsAreRationed(t *testing.T) {
+	g := NewWithT(t)
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	defer theirs.Close()
+	connected := func() *API {
+		a, err := Connect("https://hosted:6443", kubeconfig.Access{}, func(context.Context, string, string) (net.Conn, error) { return ours, nil })
+		g.Expect(err).NotTo(HaveOccurred())
+		return a
+	}
+	a, another := connected(), connected()
+	g.Expect(another.to).To(BeIdenticalTo(a.to), "an Infra's and a bridge's have one share")
+	conn, err := a.client.Transport.(*http.Transport).DialContext(t.Context(), "tcp", "")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(conn).To(BeAssignableToTypeOf(rationed{}))
+	go func() { _, _ = theirs.Write(make([]byte, 100)) }()
+	_, err = io.ReadFull(conn, make([]byte, 100))
+	g.Expect(err).NotTo(HaveOccurred())
+	a.Close()
+	a.Close()
+	g.Expect(bytesRead(t, "hosted:6443")).To(BeNumerically("==", 100))
+	another.Close()
+	g.Expect(bytesRead(t, "hosted:6443")).To(BeNumerically("<", 0), "nobody reads there any more")
+}
+
+// rested waits until the share of all is whole again, for the tests that follow.
+func rested() {
+	time.Sleep(2 * time.Hour)
+	objectsFromAll.Allow()
+}
+
+// Objects cost the processor more than they have bytes. Who sends many waits, and nobody else with him.
+func TestObjectsAreTakenInAtTheirPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, ctx := NewWithT(t), t.Context()
+		hostile, taken := newShare("hostile"), atomic.Int64{}
+		flooding, stop := context.WithCancel(ctx)
+		for range 3 {
+			go func() {
+				for hostile.paced(flooding) == nil {
+					taken.Add(1)
+				}
+			}()
+		}
+		time.Sleep(10*time.Second - 1)
+		synctest.Wait()
+		g.Expect(taken.Load()).To(BeNumerically("~", objectsAtOnce+10*ObjectsOfOne, 3))
+		g.Expect(hostile.isSlowed()).To(BeTrue())
+		good := newShare("good")
+		begun := time.Now()
+		g.Expect(good.paced(ctx)).To(Succeed())
+		g.Expect(time.Since(begun)).To(BeNumerically("<", 50*time.Millisecond))
+		g.Expect(good.isSlowed()).To(BeFalse())
+		stop()
+		g.Expect(hostile.paced(flooding)).To(MatchError(context.Canceled))
+		rested()
+		g.Expect(hostile.isSlowed()).To(BeFalse(), "that is long ago")
+	})
+}
+
+// Nor does who connects anew begin with a new share, and who has many connections has one place in the line.
+func TestAShareOutlivesItsConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, all := NewWithT(t), &shares{of: map[string]*share{}}
+		first := all.begin("hostile")
+		for range objectsAtOnce {
+			g.Expect(first.paced(t.Context())).To(Succeed())
+		}
+		all.end(first)
+		g.Expect(all.begin("hostile")).To(BeIdenticalTo(first))
+		all.end(first)
+		time.Sleep(objectsAtOnce / ObjectsOfOne * time.Second)
+		all.end(all.begin("another"))
+		g.Expect(all.of).To(BeEmpty(), "it is whole again")
+	})
+}
+
+func TestTheGoodStandsInNoLongLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		flooding, stop := context.WithCancel(t.Context())
+		var floods sync.WaitGroup
+		for range 20 {
+			hostile := newShare("hostile")
+			for range 12 {
+				floods.Go(func() {
+					for hostile.paced(flooding) == nil {
+					}
+				})
+			}
+		}
+		time.Sleep(5 * time.Minute) // all bursts are over
+		good, begun := newShare("good"), time.Now()
+		for range 100 {
+			g.Expect(good.paced(t.Context())).To(Succeed())
+		}
+		g.Expect(time.Since(begun)).To(BeNumerically("<", time.Second))
+		stop()
+		floods.Wait()
+		rested()
+	})
+}

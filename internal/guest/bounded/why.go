@@ -1,0 +1,84 @@
+package bounded
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"unicode"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
+	"github.com/cldmnky/oooi/internal/local"
+)
+
+// Why says, in words that stay the same from try to try, why a hosted API is not reached. Errors of Go's network are not
+// quoted: they have ports that change.
+func Why(err error, access kubeconfig.Access) string {
+	var (
+		status    *apierrors.StatusError
+		authority x509.UnknownAuthorityError
+		hostname  x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		verifying *tls.CertificateVerificationError
+		name      *net.DNSError
+		operation *net.OpError
+		number    syscall.Errno
+		timeout   net.Error
+	)
+	for _, ours := range []error{ErrNoKubernetes, errHasty, errSlow, errEndless, errLarge, errPages, errShare, ErrTooMuch, local.ErrHere} { // ErrTooMuch is some of those before it
+		if errors.Is(err, ours) {
+			return ours.Error()
+		}
+	}
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return "it refuses the kubeconfig's credentials"
+	case errors.As(err, &status):
+		return "it answers " + Said(status, access)
+	case errors.As(err, &authority):
+		return "its certificate is not signed by the kubeconfig's CA"
+	case errors.As(err, &hostname):
+		return "its certificate is for another name"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "its certificate has expired or is not valid yet"
+	case errors.As(err, &verifying):
+		return "its certificate is not valid"
+	case errors.As(err, &operation) && operation.Op == "remote error":
+		return "it ends the TLS handshake"
+	case errors.As(err, &name):
+		return "its name is not known"
+	case errors.As(err, &number):
+		return number.Error()
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "no answer"
+	}
+	return "the connection is cut"
+}
+
+// mostWords bounds what a hosted cluster may have us say.
+const mostWords = 300
+
+// Said are an API server's own words, as one line, cut short, and without the token, should it send that back.
+func Said(status *apierrors.StatusError, access kubeconfig.Access) string {
+	words := status.ErrStatus.Message
+	if access.Token != "" {
+		words = strings.ReplaceAll(words, access.Token, "(token)")
+	}
+	words = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(words, " "))
+	if len(words) > mostWords {
+		words = strings.ToValidUTF8(words[:mostWords], "") + "…"
+	}
+	return fmt.Sprintf("%d: %s", status.ErrStatus.Code, words)
+}

@@ -1,0 +1,52 @@
+// Package kubeconfig says what of a kubeconfig that nobody vouches for is believed, and why one is not used.
+package kubeconfig
+
+import (
+	"context"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Access is all that is used of a kubeconfig. It names no file, no command and no proxy.
+type Access struct {
+	// Server is https://HOST or https://HOST:PORT.
+	Server string
+	// CA are certificates, as PEM.
+	CA []byte
+	// Certificate and Key are the client's, as PEM; both or neither.
+	Certificate, Key []byte
+	// Token is the client's; empty when there is none.
+	Token string
+}
+
+// Sanitise reads a kubeconfig that nobody vouches for (operator-rules.md#kubeconfigs). client-go would, from the same bytes, run
+// a command or send a file of ours as a token; so it is never asked.
+func Sanitise(content []byte) (Access, *Refusal) {
+	if refusal := firstBroken(textRules, content); refusal != nil {
+		return Access{}, refusal
+	}
+	var k kubeconfig
+	if err := yaml.UnmarshalStrict(content, &k); err != nil { // its text may quote a secret
+		return Access{}, &Refusal{"OnlyKnownFields", "it is no YAML, or has a field twice, or one that kubeconfigs do not have"}
+	}
+	if refusal := firstBroken(rules, &k); refusal != nil {
+		return Access{}, refusal
+	}
+	c, u := k.chosen()
+	return Access{Server: c.Server, CA: c.CAData, Certificate: u.CertificateData, Key: u.KeyData, Token: u.Token}, nil
+}
+
+// sanitising is the turn to parse a kubeconfig. Nobody who holds a lock waits for it.
+var sanitising = make(chan struct{}, 1)
+
+// SanitiseInTurn is Sanitise for a manager, where the kubeconfigs of many cost one core at most; the error is the context's.
+func SanitiseInTurn(ctx context.Context, content []byte) (Access, *Refusal, error) {
+	select {
+	case <-ctx.Done():
+		return Access{}, nil, ctx.Err()
+	case sanitising <- struct{}{}:
+	}
+	defer func() { <-sanitising }()
+	access, refusal := Sanitise(content)
+	return access, refusal, nil
+}

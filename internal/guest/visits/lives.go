@@ -1,0 +1,111 @@
+package visits
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/cldmnky/oooi/internal/guest/pace"
+)
+
+// Life is what looks into one hosted cluster, for one Infra or bridge, has beside its task.
+type Life struct {
+	stop context.CancelFunc
+	gone chan struct{} // closed when nothing of it runs any more
+	News chan struct{} // its owner should look at it
+	Due  chan struct{} // there may be something to do in the hosted cluster
+}
+
+// NewLife has not begun yet.
+func NewLife() Life {
+	return Life{gone: make(chan struct{}), News: make(chan struct{}, 1), Due: make(chan struct{}, 1)}
+}
+
+func (l *Life) itself() *Life { return l }
+
+// Lives are one for each Infra or bridge.
+type Lives[T interface{ itself() *Life }] struct {
+	mu    sync.Mutex
+	of    map[types.NamespacedName]T
+	ended bool
+	all   sync.WaitGroup
+}
+
+// Start waits for the end and then leaves every hosted cluster: it makes a Runnable of the manager.
+func (l *Lives[T]) Start(ctx context.Context) error {
+	<-ctx.Done()
+	l.mu.Lock()
+	l.ended = true
+	for _, one := range l.of {
+		one.itself().stop()
+	}
+	l.mu.Unlock()
+	l.all.Wait()
+	return nil
+}
+
+// Forget leaves the hosted cluster of an Infra or bridge, and all in it as it is. When it returns, nothing of ours is done there any
+// more; until then nobody else begins to.
+func (l *Lives[T]) Forget(owner types.NamespacedName) {
+	l.mu.Lock()
+	one, found := l.of[owner]
+	l.mu.Unlock()
+	if !found {
+		return
+	}
+	forgotten := one.itself()
+	forgotten.stop()
+	<-forgotten.gone
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now, found := l.of[owner]; found && now.itself() == forgotten {
+		delete(l.of, owner)
+	}
+}
+
+// Current is what looks into an owner's hosted cluster: what does so already, if that is what is wanted, and else another, which begins. After
+// the end there is none to begin.
+func (l *Lives[T]) Current(owner types.NamespacedName, isWanted func(T) bool, other func() (T, *Link), changed func(types.NamespacedName)) (one T, found bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	one, found = l.of[owner]
+	if (!found || !isWanted(one)) && !l.ended {
+		next, visits := other()
+		l.begin(owner, next, visits, changed)
+		return next, true
+	}
+	return one, found
+}
+
+// Get is what looks into an owner's hosted cluster.
+func (l *Lives[T]) Get(owner types.NamespacedName) (one T, found bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	one, found = l.of[owner]
+	return one, found
+}
+
+// begin has one follow another, which must have ended: two would write over each other, or approve two CSRs of one DPU. The lock is
+// held.
+func (l *Lives[T]) begin(owner types.NamespacedName, next T, visits *Link, changed func(types.NamespacedName)) {
+	ctx, stop := context.WithCancel(context.Background())
+	before, follows := l.of[owner]
+	now := next.itself()
+	now.stop = stop
+	if l.of == nil {
+		l.of = map[types.NamespacedName]T{}
+	}
+	l.of[owner] = next
+	l.all.Go(func() {
+		defer close(now.gone)
+		if follows {
+			before.itself().stop()
+			<-before.itself().gone
+		}
+		var telling sync.WaitGroup
+		telling.Go(func() { pace.Tell(ctx, now.News, func() { changed(owner) }) })
+		defer telling.Wait()
+		visits.run(ctx)
+	})
+}
