@@ -18,8 +18,17 @@ func TestWhatThePageOnSecurityNamesIsThere(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	named := regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(string(page), -1)
 	g.Expect(len(named)).To(BeNumerically(">", 30))
+	tests := sources(t)
+	for _, name := range named {
+		g.Expect(tests).To(ContainSubstring("\nfunc "+name+"("), name)
+	}
+}
+
+// sources of all tests, one after the other.
+func sources(t *testing.T) string {
+	t.Helper()
 	var all strings.Builder
-	g.Expect(filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+	NewWithT(t).Expect(filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -27,7 +36,5 @@ func TestWhatThePageOnSecurityNamesIsThere(t *testing.T) {
 		all.Write(text)
 		return err
 	})).To(Succeed())
-	for _, name := range named {
-		g.Expect(all.String()).To(ContainSubstring("\nfunc "+name+"("), name)
-	}
+	return all.String()
 }
