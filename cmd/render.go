@@ -38,14 +38,11 @@ func newRenderCommand() *cobra.Command {
 			if openShiftDNS {
 				return renderForwarding(cmd, files, output)
 			}
-			if err := requireImages(settings); err != nil {
-				return err
-			}
 			objects, err := readFiles(cmd, files)
 			if err != nil {
 				return err
 			}
-			return renderTo(cmd.OutOrStdout(), cmd.ErrOrStderr(), write, objects.Render(settings))
+			return renderTo(cmd.OutOrStdout(), cmd.ErrOrStderr(), write, objects.Render(withReleasedImages(settings)))
 		},
 	}
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file, or directory to read with all below it, - for standard input; may be given more than once")

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 const cases = "../internal/plan/testdata/"
@@ -74,7 +76,6 @@ spec:
 		"a file that is not there":    {args: []string{"-f", "missing.yaml"}, err: "stat missing.yaml: no such file or directory"},
 		"one file twice": {args: []string{"-f", cases + "seed-form/in.yaml", "-f", cases + "seed-form/in.yaml"},
 			err: cases + "seed-form/in.yaml: Infra clusters/example-infra is given twice, first in " + cases + "seed-form/in.yaml; give it once"},
-		"no image": {stdin: infra, args: []string{"-f", "-", "--image", ""}, err: "the daemons' images are not known: set --image and --envoy-image"},
 		"an address for a network": {stdin: infra, args: []string{"-f", "-", "--extra-endpoint-cidrs", "10.0.0.1/8"},
 			err: `invalid argument "10.0.0.1/8" for "--extra-endpoint-cidrs" flag: 10.0.0.1/8 is an address in a network; write the network, 10.0.0.0/8, or the address alone, 10.0.0.1/32`},
 		"no network":     {stdin: infra, args: []string{"-f", "-", "--pod-cidrs", "10.128.0.0/14,here"}, err: `"here" is not a network; write one like 10.0.0.0/8`},
@@ -100,9 +101,10 @@ func TestTheReleasedImagesAreThoseOfTheDeployment(t *testing.T) {
 		g.Expect(string(deployment)).To(ContainSubstring("- name: " + name + "\n          value: " + image + "\n"))
 		t.Setenv(name, "")
 	}
-	cmd := newRenderCommand()
-	g.Expect(cmd.Flag("image").DefValue).To(Equal(releasedImage))
-	g.Expect(cmd.Flag("envoy-image").DefValue).To(Equal(releasedEnvoyImage))
+	out, _, err := rendered("", "-f", cases+"loadbalancer-without-hostname/in.yaml", "--image", "", "--envoy-image", "")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(out).To(And(ContainSubstring("image: "+releasedImage+"\n"), ContainSubstring("image: "+releasedEnvoyImage+"\n")))
+	g.Expect(runManager(t.Context(), managerFlags{vlanServices: true}, input.Settings{})).To(MatchError(ContainSubstring("the daemons' images are not known")), "the manager guesses none")
 }
 
 func TestRenderTakesTheSample(t *testing.T) {

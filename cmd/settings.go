@@ -14,17 +14,11 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// The released images, as the operator's Deployment has them (config/manager/manager.yaml).
-const (
-	releasedImage      = "oooi:v0.1.0"
-	releasedEnvoyImage = "envoyproxy/envoy:distroless-v1.40.0"
-)
-
 // bindSettings adds the flags that planning depends on; the manager and render have the same.
 func bindSettings(cmd *cobra.Command, s *input.Settings) {
 	flags := cmd.Flags()
-	flags.StringVar(&s.Image, "image", cmp.Or(os.Getenv("RELATED_IMAGE_OOOI"), releasedImage), "image of the daemons; $RELATED_IMAGE_OOOI sets it, too")
-	flags.StringVar(&s.EnvoyImage, "envoy-image", cmp.Or(os.Getenv("RELATED_IMAGE_ENVOY"), releasedEnvoyImage), "image of Envoy; $RELATED_IMAGE_ENVOY sets it, too")
+	flags.StringVar(&s.Image, "image", os.Getenv("RELATED_IMAGE_OOOI"), "image of the daemons; default $RELATED_IMAGE_OOOI and, in render and preflight, the released one")
+	flags.StringVar(&s.EnvoyImage, "envoy-image", os.Getenv("RELATED_IMAGE_ENVOY"), "image of Envoy; default $RELATED_IMAGE_ENVOY and, in render and preflight, the released one")
 	flags.StringSliceVar(&s.ImagePullSecrets, "image-pull-secrets", nil, "Secrets in the daemons' own namespaces with which their images are pulled (default none)")
 	flags.BoolVar(&s.AllowImageOverride, "allow-image-override", false, "let image fields of Infras and their children choose what runs")
 	flags.StringSliceVar(&s.NADSourceNamespaces, "nad-source-namespaces", []string{"default", "openshift-multus", "openshift-sriov-network-operator", "openshift-cnv"},
@@ -36,12 +30,24 @@ func bindSettings(cmd *cobra.Command, s *input.Settings) {
 	flags.StringSliceVar(&s.MetricsNamespaces, "metrics-namespaces", nil, "namespaces whose pods may scrape the daemons' metrics (default none)")
 }
 
-// requireImages: without them no pod can be planned. One that is set to nothing is not known.
+// requireImages: the manager is told its images by whoever installs it. One that guessed would have nodes pull them from anywhere.
 func requireImages(s input.Settings) error {
 	if s.Image == "" || s.EnvoyImage == "" {
-		return errors.New("the daemons' images are not known: set --image and --envoy-image, or leave them out for the released ones")
+		return errors.New("the daemons' images are not known: set --image and --envoy-image (or RELATED_IMAGE_OOOI and RELATED_IMAGE_ENVOY)")
 	}
 	return nil
+}
+
+// The released images, as the operator's Deployment has them (config/manager/manager.yaml).
+const (
+	releasedImage      = "oooi:v0.1.0"
+	releasedEnvoyImage = "envoyproxy/envoy:distroless-v1.40.0"
+)
+
+// withReleasedImages is for commands that only print what would be.
+func withReleasedImages(s input.Settings) input.Settings {
+	s.Image, s.EnvoyImage = cmp.Or(s.Image, releasedImage), cmp.Or(s.EnvoyImage, releasedEnvoyImage)
+	return s
 }
 
 // domain is a flag of one DNS name.

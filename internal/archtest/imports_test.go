@@ -121,3 +121,20 @@ func TestADenialCanBite(t *testing.T) {
 		t.Fatal("an import through another package of ours was not found")
 	}
 }
+
+// A kubeconfig costs the processor up to 50 ms: what runs in the manager looks at them in turn.
+func TestTheManagerLooksAtKubeconfigsInTurn(t *testing.T) {
+	files, looked := tree(t), false
+	for _, at := range paths(files, "internal/") {
+		if strings.HasSuffix(at, "_test.go") || hasPrefix(at, []string{"internal/guest/kubeconfig", "internal/csrcli"}) {
+			continue
+		}
+		looked = looked || strings.Contains(files[at], "kubeconfig.SanitiseInTurn(")
+		if strings.Contains(files[at], "kubeconfig.Sanitise(") {
+			t.Errorf("%s calls kubeconfig.Sanitise; call SanitiseInTurn", at)
+		}
+	}
+	if !looked {
+		t.Error("nobody looks at kubeconfigs: the name has changed")
+	}
+}
