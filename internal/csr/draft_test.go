@@ -96,14 +96,17 @@ func good(t testing.TB, kind csr.Kind, number int) *draft {
 	return d
 }
 
-// keys are few: making one of RSA takes long. Every fifth of the first ten kubelets has one of RSA, which signs slowly, and one of P-384.
+// keys are few: making one of RSA takes long. Of the first ten kubelets two have one of RSA, which signs slowly, of the least and the most
+// bits that are taken, and two have one of P-384.
 var keys []crypto.Signer
 
 func keyOf(t testing.TB, number int) crypto.Signer {
 	t.Helper()
-	for len(keys) < 5 {
+	for len(keys) < 6 {
 		key, err := crypto.Signer(nil), error(nil)
 		switch len(keys) {
+		case 5:
+			key, err = rsa.GenerateKey(rand.Reader, 4096)
 		case 4:
 			key, err = rsa.GenerateKey(rand.Reader, 2048)
 		case 3:
@@ -116,7 +119,10 @@ func keyOf(t testing.TB, number int) crypto.Signer {
 		}
 		keys = append(keys, key)
 	}
-	if number < 10 {
+	switch {
+	case number == 9:
+		return keys[5]
+	case number < 10:
 		return keys[number%5]
 	}
 	return keys[number%4]
