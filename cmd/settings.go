@@ -17,8 +17,8 @@ import (
 // bindSettings adds the flags that planning depends on; the manager and render have the same.
 func bindSettings(cmd *cobra.Command, s *input.Settings) {
 	flags := cmd.Flags()
-	flags.StringVar(&s.Image, "image", os.Getenv("RELATED_IMAGE_OOOI"), "image of the daemons; default $RELATED_IMAGE_OOOI and, in render and preflight, the released one")
-	flags.StringVar(&s.EnvoyImage, "envoy-image", os.Getenv("RELATED_IMAGE_ENVOY"), "image of Envoy; default $RELATED_IMAGE_ENVOY and, in render and preflight, the released one")
+	flags.StringVar(&s.Image, "image", os.Getenv("RELATED_IMAGE_OOOI"), "image of the daemons; default $RELATED_IMAGE_OOOI and, in render, the released one")
+	flags.StringVar(&s.EnvoyImage, "envoy-image", os.Getenv("RELATED_IMAGE_ENVOY"), "image of Envoy; default $RELATED_IMAGE_ENVOY and, in render, the released one")
 	flags.StringSliceVar(&s.ImagePullSecrets, "image-pull-secrets", nil, "Secrets in the daemons' own namespaces with which their images are pulled (default none)")
 	flags.BoolVar(&s.AllowImageOverride, "allow-image-override", false, "let image fields of Infras and their children choose what runs")
 	flags.StringSliceVar(&s.NADSourceNamespaces, "nad-source-namespaces", []string{"default", "openshift-multus", "openshift-sriov-network-operator", "openshift-cnv"},
@@ -44,7 +44,7 @@ const (
 	releasedEnvoyImage = "envoyproxy/envoy:distroless-v1.40.0"
 )
 
-// withReleasedImages is for commands that only print what would be.
+// withReleasedImages is for render, which only prints what would be. Preflight plans no pods.
 func withReleasedImages(s input.Settings) input.Settings {
 	s.Image, s.EnvoyImage = cmp.Or(s.Image, releasedImage), cmp.Or(s.EnvoyImage, releasedEnvoyImage)
 	return s

@@ -135,8 +135,10 @@ func loopIn(references map[string][]string) []string {
 		files = append(files, file)
 	}
 	slices.Sort(files)
-	_ = slices.ContainsFunc(files, visit)
-	return loop
+	if slices.ContainsFunc(files, visit) {
+		return loop
+	}
+	return nil
 }
 
 type importsNothing struct{}

@@ -159,7 +159,7 @@ func (r bridgeReconciler) approve(seen observe.Bridge, p bridge.Plan) []finding.
 		r.hosted.Approvals.Forget(key)
 		return nil
 	}
-	state := r.hosted.Approvals.See(key, approve.Want{Secret: a.Secret, Server: a.Server, Cluster: a.Cluster, API: a.API, ServiceNetworks: a.ServiceNetworks, NoRebootstrap: a.NoRebootstrap}, seen.DPUs)
+	state := r.hosted.Approvals.See(key, *a, seen.DPUs)
 	waiting := func(reason string) finding.Builder {
 		return finding.Wait(dpuv1.ConditionCSRAutoApprovalActive, reason)
 	}

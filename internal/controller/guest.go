@@ -8,7 +8,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/guest/appsingress"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/plan/apps"
@@ -23,7 +22,7 @@ const retryLeave = 10 * time.Second
 func (r infraReconciler) look(key types.NamespacedName, seen observe.Infra) *input.Guest {
 	if !seen.Gone() {
 		if a, may := apps.AccessTo(seen.Input); may {
-			return r.hosted.Guests.See(key, appsingress.Want{Secret: a.Secret, Server: a.Server, Service: a.Service, Mode: a.Mode})
+			return r.hosted.Guests.See(key, a)
 		}
 	}
 	r.hosted.Guests.Forget(key)

@@ -45,6 +45,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/guest/approve"
 	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
@@ -53,7 +54,7 @@ type gate struct {
 	*world
 	approvals *approve.Approvals
 	bridge    types.NamespacedName
-	approving approve.Want
+	approving bridge.Approval
 	end       func()
 
 	mu     sync.Mutex
@@ -82,7 +83,7 @@ func newGate(t *testing.T) *gate {
 	}, metav1.CreateOptions{})
 	w.Expect(err == nil || apierrors.IsAlreadyExists(err)).To(BeTrue(), "%v", err)
 	g := &gate{world: w, bridge: types.NamespacedName{Namespace: w.infra.Namespace, Name: "b1"}}
-	g.approving = approve.Want{Secret: w.want.Secret, Server: w.want.Server, Cluster: cardCluster}
+	g.approving = bridge.Approval{Secret: w.want.Secret, Server: w.want.Server, Cluster: cardCluster}
 	g.approvals = approve.NewApprovals(w.kube.CoreV1(), g, func(_ types.NamespacedName, a approve.Notice) {
 		g.mu.Lock()
 		defer g.mu.Unlock()

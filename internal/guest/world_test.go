@@ -26,6 +26,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/guest/appsingress"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/apps"
 	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
@@ -60,7 +61,7 @@ type world struct {
 	kube  kubernetes.Interface
 	wire  *wire
 	infra types.NamespacedName
-	want  appsingress.Want
+	want  apps.Access
 
 	clusters *appsingress.Clusters
 	leave    func()
@@ -88,7 +89,7 @@ func newWorld(t *testing.T, mode v1alpha1.AppsIngressMode) *world {
 		w.Expect(err == nil || apierrors.IsAlreadyExists(err)).To(BeTrue(), "%v", err)
 	}
 	w.infra = types.NamespacedName{Namespace: ns, Name: "c1"}
-	w.want = appsingress.Want{
+	w.want = apps.Access{
 		Secret: types.NamespacedName{Namespace: ns, Name: "c1-kubeconfig"}, Server: "https://" + w.wire.address(),
 		Service: types.NamespacedName{Namespace: ingress, Name: ns + "-apps"}, Mode: mode,
 	}

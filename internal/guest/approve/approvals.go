@@ -14,6 +14,7 @@ import (
 	"github.com/cldmnky/oooi/internal/guest/bounded"
 	"github.com/cldmnky/oooi/internal/guest/visits"
 	"github.com/cldmnky/oooi/internal/local"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
 // Approvals approve certificates of kubelets in hosted clusters, one approver for each bridge.
@@ -39,11 +40,11 @@ func NewApprovals(secrets visits.SecretSource, facts FactSource, told func(bridg
 
 // See begins to approve for a bridge, or goes on, and tells at once how that stands. DPUs are what is known of them: when they
 // change, what waits is decided again. Nothing is approved on their word alone.
-func (a *Approvals) See(bridge types.NamespacedName, w Want, dpus []dpf.DPU) State {
-	one, found := a.lives.Current(bridge, func(one *approver) bool { return reflect.DeepEqual(one.want, w) }, func() (*approver, *visits.Link) {
-		one := a.approver(bridge, w, func(what Notice) {
+func (a *Approvals) See(by types.NamespacedName, w bridge.Approval, dpus []dpf.DPU) State {
+	one, found := a.lives.Current(by, func(one *approver) bool { return reflect.DeepEqual(one.want, w) }, func() (*approver, *visits.Link) {
+		one := a.approver(by, w, func(what Notice) {
 			if a.told != nil {
-				a.told(bridge, what)
+				a.told(by, what)
 			}
 		})
 		return one, one.link(a.secrets)
@@ -58,11 +59,11 @@ func (a *Approvals) See(bridge types.NamespacedName, w Want, dpus []dpf.DPU) Sta
 func (a *Approvals) Start(ctx context.Context) error { return a.lives.Start(ctx) }
 
 // Forget has nothing more approved for a bridge. When it returns, nothing is under way any more; until then nobody else begins to.
-func (a *Approvals) Forget(bridge types.NamespacedName) { a.lives.Forget(bridge) }
+func (a *Approvals) Forget(by types.NamespacedName) { a.lives.Forget(by) }
 
-func (a *Approvals) approver(bridge types.NamespacedName, w Want, told func(Notice)) *approver {
+func (a *Approvals) approver(by types.NamespacedName, w bridge.Approval, told func(Notice)) *approver {
 	return &approver{
-		Life: visits.NewLife(), by: bridge, want: w, dial: a.Dial, facts: a.facts, told: told,
+		Life: visits.NewLife(), by: by, want: w, dial: a.Dial, facts: a.facts, told: told,
 		warned: map[standing]time.Time{}, served: map[string]*rate.Limiter{}, rejoined: map[string]time.Time{}, events: rate.NewLimiter(rate.Every(eventEvery), eventsAtOnce),
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/cldmnky/oooi/internal/guest/bounded"
 	"github.com/cldmnky/oooi/internal/guest/pace"
 	"github.com/cldmnky/oooi/internal/guest/visits"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
@@ -21,7 +22,7 @@ import (
 type approver struct {
 	visits.Life
 	by    types.NamespacedName
-	want  Want
+	want  bridge.Approval
 	dial  bounded.Dial
 	facts FactSource
 	told  func(Notice)

@@ -18,6 +18,7 @@ import (
 	"github.com/cldmnky/oooi/internal/csr"
 	"github.com/cldmnky/oooi/internal/guest/bounded"
 	"github.com/cldmnky/oooi/internal/guest/visits"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
 // What is kept of CSRs is counted as long as it is kept.
@@ -122,7 +123,7 @@ func TestApprovalsBeyondABoundHaveNoEventOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		var told []Notice
-		all := NewApprovals(nil, nil, nil, nil).approver(types.NamespacedName{}, Want{}, func(n Notice) { told = append(told, n) })
+		all := NewApprovals(nil, nil, nil, nil).approver(types.NamespacedName{}, bridge.Approval{}, func(n Notice) { told = append(told, n) })
 		for range eventsAtOnce + 3 {
 			all.tell([]Notice{{Message: "approved"}})
 		}

@@ -17,21 +17,6 @@ type FactSource interface {
 	DPUs(ctx context.Context, cluster types.NamespacedName) ([]dpf.DPU, error)
 }
 
-// Want is where a bridge wants certificates approved.
-type Want struct {
-	// Secret with the kubeconfig: HostedCluster.status.kubeconfig. Without a name, there is none yet.
-	Secret types.NamespacedName
-	// Server that is dialled, https://HOST:PORT. The kubeconfig's own never is.
-	Server string
-	// Cluster is the DPUCluster.
-	Cluster types.NamespacedName
-	// API are addresses of the hosted API server, and ServiceNetworks are the hosted Services', which no kubelet may claim.
-	API             []netip.Addr
-	ServiceNetworks []netip.Prefix
-	// NoRebootstrap: a DPU whose Node exists gets no bootstrap certificate.
-	NoRebootstrap bool
-}
-
 // State is how approving stands for a bridge.
 type State struct {
 	// Active: all was read, and what may be approved is.

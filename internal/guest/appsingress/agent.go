@@ -8,31 +8,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/guest/bounded"
 	"github.com/cldmnky/oooi/internal/guest/pace"
 	"github.com/cldmnky/oooi/internal/guest/visits"
+	"github.com/cldmnky/oooi/internal/plan/apps"
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
-
-// Want is what an Infra wants to know of its hosted cluster.
-type Want struct {
-	// Secret with the kubeconfig: HostedCluster.status.kubeconfig, in the HostedCluster's namespace. Without a name, there is
-	// none yet.
-	Secret types.NamespacedName
-	// Server that is dialled, https://HOST:PORT. The kubeconfig's own never is.
-	Server string
-	// Service of ours in the hosted cluster.
-	Service types.NamespacedName
-	// Mode decides what is watched; empty: how the hosted cluster publishes its routers does.
-	Mode v1alpha1.AppsIngressMode
-}
 
 // agent looks into one hosted cluster for one Infra.
 type agent struct {
 	visits.Life
 	infra  types.NamespacedName
-	want   Want
+	want   apps.Access
 	dial   bounded.Dial
 	seldom time.Duration // between two looks at its kubeconfig
 

@@ -12,6 +12,7 @@ import (
 	"github.com/cldmnky/oooi/internal/guest/bounded"
 	"github.com/cldmnky/oooi/internal/guest/visits"
 	"github.com/cldmnky/oooi/internal/local"
+	"github.com/cldmnky/oooi/internal/plan/apps"
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
@@ -41,7 +42,7 @@ func NewClusters(secrets visits.SecretSource, changed func(infra types.Namespace
 
 // See begins to look into an Infra's hosted cluster, or goes on, and tells at once what is seen; nil when nothing is known
 // yet. What it returns is shared: nobody may change it.
-func (c *Clusters) See(infra types.NamespacedName, w Want) *input.Guest {
+func (c *Clusters) See(infra types.NamespacedName, w apps.Access) *input.Guest {
 	a, found := c.lives.Current(infra, func(a *agent) bool { return a.want == w }, func() (*agent, *visits.Link) {
 		a := &agent{Life: visits.NewLife(), infra: infra, want: w, dial: c.Dial, seldom: c.LookEvery}
 		return a, a.link(c.secrets)

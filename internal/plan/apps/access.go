@@ -14,9 +14,9 @@ import (
 
 // Access is how the hosted cluster is looked into for *.apps.
 type Access struct {
-	// Secret with the kubeconfig whose credentials are used.
+	// Secret with the kubeconfig whose credentials are used: HostedCluster.status.kubeconfig. Without a name, there is none yet.
 	Secret types.NamespacedName
-	// Server that is dialled, whatever the kubeconfig says: a SAN of its certificate, and any pod is admitted there.
+	// Server that is dialled, https://HOST:PORT, whatever the kubeconfig says: a SAN of its certificate, and any pod is admitted there.
 	Server string
 	// Service that *.apps has in the hosted cluster.
 	Service types.NamespacedName

@@ -48,9 +48,9 @@ func denied(condition, namespace string) finding.Finding {
 
 // Approval is whose certificates may be approved, and how to get there.
 type Approval struct {
-	// Secret with the hosted cluster's kubeconfig.
+	// Secret with the hosted cluster's kubeconfig: HostedCluster.status.kubeconfig. Without a name, there is none yet.
 	Secret types.NamespacedName
-	// Server that is dialled: the hosted API's own Service.
+	// Server that is dialled, https://HOST:PORT: the hosted API's own Service, whatever the kubeconfig says.
 	Server string
 	// Cluster whose DPUs they are.
 	Cluster types.NamespacedName

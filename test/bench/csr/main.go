@@ -32,6 +32,7 @@ import (
 	"github.com/cldmnky/oooi/internal/guest/approve"
 	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
 	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan/bridge"
 	testenv "github.com/cldmnky/oooi/internal/testkit/envtest"
 	"github.com/cldmnky/oooi/test/bench/internal/heap"
 	"github.com/cldmnky/oooi/test/bench/internal/objects"
@@ -54,7 +55,7 @@ func main() {
 var (
 	secret  = types.NamespacedName{Namespace: "default", Name: "kubeconfig"}
 	cluster = types.NamespacedName{Namespace: "dpf", Name: "bluefield"}
-	bridge  = types.NamespacedName{Namespace: "clusters", Name: "b1"}
+	by      = types.NamespacedName{Namespace: "clusters", Name: "b1"}
 )
 
 func run(ctx context.Context, single, all, good int) error {
@@ -147,9 +148,9 @@ func (b *bench) begin(ctx context.Context) (see func() approve.State, end func()
 		defer close(ended)
 		_ = approvals.Start(ctx) // it returns nil
 	}()
-	want := approve.Want{Secret: secret, Server: "https://" + strings.Trim(strings.TrimPrefix(b.config.Host, "https:"), "/"), Cluster: cluster}
+	want := bridge.Approval{Secret: secret, Server: "https://" + strings.Trim(strings.TrimPrefix(b.config.Host, "https:"), "/"), Cluster: cluster}
 	see = func() approve.State {
-		return approvals.See(bridge, want, b.cards)
+		return approvals.See(by, want, b.cards)
 	}
 	return see, func() { cancel(); <-ended }
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/cldmnky/oooi/internal/guest/appsingress"
 	"github.com/cldmnky/oooi/internal/guest/bounded"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/apps"
 	testenv "github.com/cldmnky/oooi/internal/testkit/envtest"
 	"github.com/cldmnky/oooi/test/bench/internal/heap"
 	"github.com/cldmnky/oooi/test/bench/internal/table"
@@ -140,7 +141,7 @@ func (b *bench) look(ctx context.Context, from, to int) error {
 	defer tick.Stop()
 	for i := from; i < to; i++ {
 		infra := types.NamespacedName{Namespace: "clusters", Name: fmt.Sprintf("t%d", i)}
-		want := appsingress.Want{
+		want := apps.Access{
 			Secret: types.NamespacedName{Namespace: "default", Name: "kubeconfig"}, Server: "https://" + strings.Trim(strings.TrimPrefix(b.config.Host, "https:"), "/"),
 			Service: types.NamespacedName{Namespace: namespace, Name: infra.Name + "-apps"}, Mode: v1alpha1.AppsLoadBalancer,
 		}
