@@ -79,12 +79,15 @@ func (s blockedStore) Update(ctx context.Context, r lease.Record) (lease.Record,
 }
 
 func TestWhoHasALeaseCrowdsNoMachineOut(t *testing.T) {
-	for name, holders := range map[string]int{"one that sends a thousand messages": 1, "all that there may be, each with its message": 200} {
+	for name, holders := range map[string]int{"one, itself known, that sends a thousand messages": 1, "all that there may be, each with its message": 200} {
 		t.Run(name, func(t *testing.T) {
 			l, g := newLab(t, 240), NewWithT(t)
 			p := &crowdedPort{lab: l, packets: make(chan link.Packet), replies: make(chan *dhcpv4.DHCPv4, 10), machine: net.HardwareAddr{0x52, 0x54, 0, 0, 0, 0xfe}, answered: func(*dhcpv4.DHCPv4) {}}
 			l.reconfigure(func(c *pool.Config) {
 				c.Reservations = []pool.Reservation{{IP: at(254), Client: lease.Client{MAC: p.machine.String()}}}
+				if holders == 1 { // one that goes into the machine's own lane
+					c.Reservations = append(c.Reservations, pool.Reservation{IP: at(253), Client: lease.Client{MAC: "52:54:00:00:00:00"}})
+				}
 			})
 			var bound []netip.Addr
 			for i := range holders {
