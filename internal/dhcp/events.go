@@ -15,11 +15,19 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 )
 
-// quiet is how long one sentence is not repeated: clients ask again and again.
-const quiet = 10 * time.Minute
+const (
+	// quiet is how long one sentence is not repeated: clients ask again and again.
+	quiet = 10 * time.Minute
+	// backlog is how many events may wait for the API server; what comes beyond is only logged.
+	backlog = 256
 
-// backlog is how many events may wait for the API server; what comes beyond is only logged.
-const backlog = 256
+	// Within quiet, so many sentences are told of one reason, so many times of one machine that it was bound or released, and so many
+	// times of all clients that are no machine together: anybody on the VLAN can make up servers and clients without an end, and each
+	// event is one or two writes to the management cluster's API.
+	ofOneReason  = 32
+	ofOneMachine = 8
+	ofAllGuests  = 128
+)
 
 // announcer tells people: a log line always, and an event on the DHCPServer (and on the machine, where there is one).
 type announcer struct {
@@ -28,17 +36,19 @@ type announcer struct {
 	about  func() *corev1.ObjectReference
 	queue  chan Happening
 
-	mu   sync.Mutex
-	said map[string]time.Time
+	mu    sync.Mutex
+	since time.Time       // when counting began
+	said  map[string]bool // warnings, since then
+	count map[string]int  // happenings by what they are counted as, since then
 }
 
 func newAnnouncer(c client.Client, log *slog.Logger, about func() *corev1.ObjectReference) *announcer {
-	return &announcer{client: c, log: log, about: about, queue: make(chan Happening, backlog), said: map[string]time.Time{}}
+	return &announcer{client: c, log: log, about: about, queue: make(chan Happening, backlog)}
 }
 
 // Announce never waits.
 func (a *announcer) Announce(h Happening) {
-	if h.Warns() && !a.isNews(h.String()) {
+	if !a.isNews(h, time.Now()) {
 		return
 	}
 	level := slog.LevelInfo
@@ -52,20 +62,39 @@ func (a *announcer) Announce(h Happening) {
 	}
 }
 
-func (a *announcer) isNews(sentence string) bool {
+// isNews says whether people hear of a happening. That there are more than they hear of, the log says once.
+func (a *announcer) isNews(h Happening, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	now := time.Now()
-	for s, at := range a.said {
-		if now.Sub(at) > quiet {
-			delete(a.said, s)
-		}
+	if now.Sub(a.since) >= quiet {
+		a.since, a.said, a.count = now, map[string]bool{}, map[string]int{}
 	}
-	_, said := a.said[sentence]
-	if !said && len(a.said) < backlog {
-		a.said[sentence] = now
+	if a.said[h.String()] {
+		return false
 	}
-	return !said
+	as, most := countedAs(h)
+	a.count[as]++
+	switch {
+	case a.count[as] == most+1:
+		a.log.Warn("more events than are told; further ones are left out", "of", as, "told", most, "since", a.since)
+		return false
+	case a.count[as] > most:
+		return false
+	case h.Warns():
+		a.said[h.String()] = true
+	}
+	return true
+}
+
+// countedAs is what a happening is counted as, and how many of these are told.
+func countedAs(h Happening) (string, int) {
+	switch {
+	case h.Warns():
+		return string(h.Type), ofOneReason
+	case h.VM.UID != "":
+		return "virtual machine " + h.VM.UID, ofOneMachine
+	}
+	return "clients that are no virtual machine", ofAllGuests
 }
 
 // Run writes events until the context ends. Nothing depends on them: one that the API server does not take is dropped.

@@ -30,19 +30,53 @@ const (
 	maxRounds = 8
 )
 
-// Lanes keep the crowd from crowding out the machines that we know: a flood of strangers fills its own lane only.
-const (
-	knownLane    = 1024
-	strangerLane = 64
-)
+// lanes are how many messages of each rank may be under way: a flood of strangers, or of guests who have a lease, fills its own lane only.
+var lanes = map[pool.Rank]int{pool.Known: 1024, pool.Holder: 256, pool.Stranger: 64}
+
+// ofOneClient are under way at most: one that is answered, and the one after it, as the REQUEST behind a DISCOVER that is asked twice.
+const ofOneClient = 2
 
 // lane is a bounded number of messages under way, those of one client one after the other.
 type lane struct {
 	slots chan struct{}
 	turns [256]sync.Mutex // by client; two that share one only wait a little
+
+	mu  sync.Mutex
+	has map[lease.Client]int
 }
 
-func newLane(slots int) *lane { return &lane{slots: make(chan struct{}, slots)} }
+func newLanes() map[pool.Rank]*lane {
+	all := map[pool.Rank]*lane{}
+	for rank, slots := range lanes {
+		all[rank] = &lane{slots: make(chan struct{}, slots), has: map[lease.Client]int{}}
+	}
+	return all
+}
+
+// enter takes a slot, if there is one, for a client that has not its share.
+func (l *lane) enter(c lease.Client) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.has[c] >= ofOneClient {
+		return false
+	}
+	select {
+	case l.slots <- struct{}{}:
+		l.has[c]++
+		return true
+	default:
+		return false
+	}
+}
+
+func (l *lane) leave(c lease.Client) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	<-l.slots
+	if l.has[c]--; l.has[c] == 0 {
+		delete(l.has, c)
+	}
+}
 
 func (l *lane) turn(c lease.Client) *sync.Mutex {
 	return &l.turns[maphash.Comparable(laneSeed, c)%uint64(len(l.turns))]
@@ -70,9 +104,9 @@ type Server struct {
 	// Happened tells people: a lease bound, declined, a duplicate.
 	Happened func(Happening)
 
-	config          atomic.Pointer[pool.Config]
-	synced          atomic.Bool
-	known, stranger *lane
+	config atomic.Pointer[pool.Config]
+	synced atomic.Bool
+	lanes  map[pool.Rank]*lane
 }
 
 // NewServer is a server that knows no configuration and no lease yet.
@@ -80,7 +114,7 @@ func NewServer(table *pool.Table, store lease.Store, clock *clock.Clock, log *sl
 	return &Server{
 		Table: table, Store: store, Clock: clock, Log: log,
 		Heard: func(wire.Kind, string) {}, Happened: func(Happening) {},
-		known: newLane(knownLane), stranger: newLane(strangerLane),
+		lanes: newLanes(),
 	}
 }
 
@@ -120,22 +154,18 @@ func (s *Server) Serve(ctx context.Context, port Port) error {
 			s.Log.Debug("datagram dropped", "from", packet.From, "error", err)
 			continue
 		}
-		lane := s.stranger
-		if s.Table.Priority(m.Client, m.ClientID) {
-			lane = s.known
-		}
-		select {
-		case lane.slots <- struct{}{}:
-			answering.Go(func() {
-				defer func() { <-lane.slots }()
-				turn := lane.turn(m.Client)
-				turn.Lock()
-				defer turn.Unlock()
-				s.answer(ctx, port, m, packet.Received)
-			})
-		default:
+		lane := s.lanes[s.Table.Rank(m.Client)]
+		if !lane.enter(m.Client) {
 			s.Heard(m.Kind, "crowded-out")
+			continue
 		}
+		answering.Go(func() {
+			defer lane.leave(m.Client)
+			turn := lane.turn(m.Client)
+			turn.Lock()
+			defer turn.Unlock()
+			s.answer(ctx, port, m, packet.Received)
+		})
 	}
 }
 

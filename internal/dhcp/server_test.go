@@ -213,6 +213,11 @@ func TestDeclines(t *testing.T) {
 		l.declines(mac, ip)
 	}
 	g.Expect(l.store.records[ip].State).To(Equal(lease.Bound), "more than a tenth of the pool")
+	g.Expect(l.binds("b8")).NotTo(Equal(ip), "it was declined")
+	l.passes(2*day + day/10 + time.Second) // nobody asked for those that rested
+	ip = l.binds("c0")
+	l.declines("c0", ip)
+	g.Expect(l.store.records[ip].State).To(Equal(lease.Declined), "those whose time is over are not counted")
 }
 
 func TestWhoIsRefused(t *testing.T) {
@@ -530,7 +535,7 @@ func TestAStrangerWaitsForItsMachineToBeKnown(t *testing.T) {
 	l.machines.has("worker-1", "aa")
 	NewWithT(t).Expect(l.discover("aa").HostName()).To(Equal("worker-1"))
 	ignored(t, l.discover("bb"))
-	l.passes(5 * time.Second)
+	l.passes(28 * time.Second) // as a client does that hears nothing (RFC 2131 §4.1)
 	NewWithT(t).Expect(leaseOf(l.discover("bb"))).To(Equal(time.Hour), "then it is a stranger")
 }
 
@@ -556,6 +561,47 @@ func TestUnknownClientsAreIgnoredWhereAskedFor(t *testing.T) {
 	l.binds("aa")
 	ignored(t, l.discover("bb"))
 	ignored(t, l.reboots("bb", at(12)))
+}
+
+func TestOfClientsThatAreServedByAnotherServerNothingIsSaid(t *testing.T) {
+	elsewhere := netip.MustParseAddr("10.0.0.9")
+	l := newLab(t, 10)
+	l.reconfigure(func(c *pool.Config) { c.KnownOnly = true })
+	ignored(t, l.reboots("bb", elsewhere))
+	ignored(t, l.renews("bb", elsewhere))
+	ignored(t, l.selects("bb", elsewhere))
+	ignored(t, l.hears("bb", dhcpv4.MessageTypeInform, has(at(99))))
+	l.machines.has("worker-1", "aa")
+	refused(t, l.reboots("aa", elsewhere))
+	acked(t, l.hears("aa", dhcpv4.MessageTypeInform, has(at(99))))
+}
+
+func TestAClientIDOpensItsOwnAddressOnly(t *testing.T) {
+	id := dhcpv4.WithOption(dhcpv4.OptClientIdentifier([]byte{255, 1}))
+	reserved := pool.Reservation{IP: at(200), Client: lease.Client{ID: "ff:01"}, Hostname: "fixed"}
+	l, g := newLab(t, 2), NewWithT(t)
+	l.reconfigure(func(c *pool.Config) {
+		c.LooksUpVMs = true
+		c.Reservations = []pool.Reservation{reserved}
+	})
+	offer := l.discover("aa", id)
+	g.Expect([]any{yours(offer), leaseOf(offer), offer.HostName()}).To(Equal([]any{at(200), day, "fixed"}))
+	ack := acked(t, l.hears("aa", dhcpv4.MessageTypeRequest, wants(at(200)), chose(us), id))
+	g.Expect([]any{leaseOf(ack), ack.HostName()}).To(Equal([]any{day, "fixed"}))
+	g.Expect(l.store.records[at(200)].Horizon).To(Equal(epoch.Add(2 * day)))
+	l.binds("c0") // guests have their half
+	ignored(t, l.discover("bb", id))
+
+	l.reconfigure(func(c *pool.Config) { c.Last = at(29) })
+	interim := l.discover("bb", id)
+	g.Expect([]any{leaseOf(interim), interim.HostName()}).To(Equal([]any{time.Hour, ""}), "a guest, who is called nothing")
+	g.Expect(l.server.Table.Rank(lease.Client{MAC: "52:54:00:00:00:bb"})).To(Equal(pool.Stranger))
+
+	l.reconfigure(func(c *pool.Config) { c.KnownOnly = true })
+	ignored(t, l.discover("cc", id))
+	l.hears("aa", dhcpv4.MessageTypeRelease, has(at(200)))
+	g.Expect(yours(l.discover("aa", id))).To(Equal(at(200)), "its own it gets wherever only known clients are served")
+	acked(t, l.hears("aa", dhcpv4.MessageTypeRequest, wants(at(200)), chose(us), id))
 }
 
 func TestOffersNeverFillMoreThanHalfThePool(t *testing.T) {

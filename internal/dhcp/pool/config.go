@@ -111,11 +111,17 @@ func (c *Config) reservedIP(a netip.Addr) (Reservation, bool) {
 	return find(c.Reservations, func(r Reservation) bool { return r.IP == a })
 }
 
-// reservation finds a client's own: by its key, or by the client-id that it sent.
+// reservation finds a client's own: by its key, or by the client-id that it sent. Anybody may have heard a client-id, for DISCOVER is
+// broadcast: it opens the address that is reserved for it and nothing else.
 func (c *Config) reservation(client lease.Client, clientID string) (Reservation, bool) {
-	return find(c.Reservations, func(r Reservation) bool {
-		return r.Client == client || clientID != "" && r.Client.ID == clientID
-	})
+	if r, ok := c.reservationByKey(client); ok {
+		return r, true
+	}
+	return find(c.Reservations, func(r Reservation) bool { return clientID != "" && r.Client.ID == clientID })
+}
+
+func (c *Config) reservationByKey(client lease.Client) (Reservation, bool) {
+	return find(c.Reservations, func(r Reservation) bool { return r.Client == client })
 }
 
 func find[T any](list []T, is func(T) bool) (T, bool) {

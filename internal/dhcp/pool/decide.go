@@ -53,6 +53,9 @@ type Decision struct {
 	Final bool
 }
 
+// extended is why a holder's record is written anew.
+const extended = "extended"
+
 func silent(why string) Decision { return Decision{Do: Silence, Why: why} }
 
 func nak(a netip.Addr, why string) Decision { return Decision{Do: Nak, IP: a, Why: why} }
@@ -69,6 +72,13 @@ func (t *Table) Decide(a Ask) Decision {
 	if why := t.astray(a); why != "" {
 		return silent(why)
 	}
+	if d := t.decide(a); t.mayWrite(d, a) {
+		return d
+	}
+	return silent("too-many-writes")
+}
+
+func (t *Table) decide(a Ask) Decision {
 	switch a.Kind {
 	case wire.Discover:
 		return t.discover(a)
@@ -83,14 +93,14 @@ func (t *Table) Decide(a Ask) Decision {
 	case wire.Decline:
 		return t.decline(a)
 	case wire.Inform:
-		hostname := t.hostname(t.machines.Owner(a.Client.MAC), a)
+		hostname := t.hostname(a.Current, t.machines.Owner(a.Client.MAC), a)
 		return Decision{Do: Ack, Record: lease.Record{Hostname: hostname}, Why: "informed"}
 	}
 	return silent("not-for-a-server")
 }
 
-// astray says why nothing may leave for a message (dhcp-rules.md#wire-9): an unknown relay, or an address of another subnet to
-// which a reply would be sent.
+// astray says why nothing may leave for a message (dhcp-rules.md#wire-9): an unknown relay, an address of another subnet to
+// which a reply would be sent, or a client that another server on this wire may serve where we serve known ones only.
 func (t *Table) astray(a Ask) string {
 	switch elsewhere := a.Current.IsValid() && !t.config.Network.Subnet.Contains(a.Current); {
 	case a.Relay.IsValid() && !t.config.relays(a.Relay):
@@ -99,8 +109,16 @@ func (t *Table) astray(a Ask) string {
 		return "address-of-another-subnet"
 	case a.Kind == wire.Inform && !a.Current.IsValid():
 		return "inform-without-address"
+	case t.config.KnownOnly && t.isStranger(a):
+		return "unknown-client"
 	}
 	return ""
+}
+
+// isStranger says whether nothing ties a client to this server: no reservation, no machine and no record.
+func (t *Table) isStranger(a Ask) bool {
+	_, reserved := t.reservation(a)
+	return !reserved && len(t.byClient[a.Client]) == 0 && !t.machines.Owner(a.Client.MAC).Known()
 }
 
 // discover offers, in this order (dhcp-rules.md#wire-4): reservation, current binding, prior binding, what was asked for, fresh.
@@ -108,7 +126,7 @@ func (t *Table) discover(a Ask) Decision {
 	if r, ok := t.reservation(a); ok && t.free(r.IP, a) {
 		return t.offer(r.IP, a)
 	}
-	if bound, ok := t.binding(a, lease.Bound); ok && !t.misplaced(bound.IP, a) {
+	if bound, ok := t.binding(a, lease.Bound); ok && !t.misplaced(bound.IP, a) && !t.isSpurned(bound.IP, a) {
 		return t.offer(bound.IP, a)
 	}
 	if why := t.unwelcome(a); why != "" {
@@ -144,12 +162,12 @@ func (t *Table) offerFresh(a Ask) Decision {
 func (t *Table) offer(ip netip.Addr, a Ask) Decision {
 	r, known := t.records[ip]
 	if known && r.HeldBy(a.Client) {
-		told, ok := promised(r, a.Client, a.Now, t.term(a))
+		told, ok := promised(r, a.Client, a.Now, t.term(ip, a))
 		switch {
 		case a.Away && !ok:
 			return silent("store-away")
 		case !a.Away:
-			told = t.term(a)
+			told = t.term(ip, a)
 		}
 		return Decision{Do: Offer, IP: ip, Record: t.promiseOf(ip, a), Lease: told, Why: "bound"}
 	}
@@ -160,7 +178,7 @@ func (t *Table) offer(ip netip.Addr, a Ask) Decision {
 	if t.mustProbe(ip, a) {
 		return Decision{Do: Probe, IP: ip, Record: t.records[ip], Why: "fresh"}
 	}
-	return Decision{Do: Offer, IP: ip, Record: t.promiseOf(ip, a), Lease: t.term(a), Why: "free"}
+	return Decision{Do: Offer, IP: ip, Record: t.promiseOf(ip, a), Lease: t.term(ip, a), Why: "free"}
 }
 
 // selecting acknowledges exactly what was requested, or refuses (dhcp-rules.md#wire-5).
@@ -207,7 +225,7 @@ func (t *Table) bind(a Ask) Decision {
 		return t.keep(r, a)
 	case a.Away:
 		return silent("store-away")
-	case t.unwelcome(a) != "":
+	case t.unwelcome(a) != "" && !t.isReservedFor(ip, a):
 		return silent(t.unwelcome(a))
 	case known && !a.Confirmed[ip]:
 		return Decision{Do: Read, IP: ip, Why: "another-holder"}
@@ -235,11 +253,11 @@ func (t *Table) take(ip netip.Addr, a Ask) Decision {
 func (t *Table) keep(r lease.Record, a Ask) Decision {
 	want := t.promiseOf(r.IP, a)
 	doubtful := t.doubted[r.IP] || t.mayBeStale(a)
-	stands := r.Version != 0 && !doubtful && !r.Horizon.Before(a.Now.Add(t.term(a))) && r.VM == want.VM && r.Hostname == want.Hostname
+	stands := r.Version != 0 && !doubtful && !r.Horizon.Before(a.Now.Add(t.term(r.IP, a))) && r.VM == want.VM && r.Hostname == want.Hostname
 	if !stands && !a.Away {
-		return write(want, "extended")
+		return write(want, extended)
 	}
-	told, ok := promised(r, a.Client, a.Now, t.term(a))
+	told, ok := promised(r, a.Client, a.Now, t.term(r.IP, a))
 	if !ok || doubtful {
 		return silent("store-away")
 	}
@@ -263,13 +281,13 @@ func promised(r lease.Record, c lease.Client, now time.Time, term time.Duration)
 // promiseOf is the record that binds an address to the client. A horizon is never lowered for its holder (dhcp-rules.md#lease-4).
 func (t *Table) promiseOf(ip netip.Addr, a Ask) lease.Record {
 	was := t.records[ip]
-	owner, term := t.machines.Owner(a.Client.MAC), t.term(a)
-	r := lease.Record{IP: ip, Client: a.Client, State: lease.Bound, VM: owner.VM, Hostname: t.hostname(owner, a), Owner: t.config.Owner, Version: was.Version}
+	owner, term := t.machines.Owner(a.Client.MAC), t.term(ip, a)
+	r := lease.Record{IP: ip, Client: a.Client, State: lease.Bound, VM: owner.VM, Hostname: t.hostname(ip, owner, a), Owner: t.config.Owner, Version: was.Version}
 	if a.ClientID != nil {
 		r.ClientID = lease.Hex(a.ClientID)
 	}
 	r.Horizon, r.Expires = a.Now.Add(2*t.config.LeaseTime), a.Now.Add(term)
-	if t.isAnonymous(a) {
+	if t.isAnonymous(ip, a) {
 		r.Horizon = a.Now.Add(term)
 	}
 	if was.HeldBy(a.Client) {
@@ -313,7 +331,7 @@ func (t *Table) released(r lease.Record) Decision {
 }
 
 // decline rests an address that its holder found in use: from the holder only, three an hour, a tenth of the pool
-// (dhcp-rules.md#lease-8).
+// (dhcp-rules.md#lease-8). Beyond that the address rests for this client alone.
 func (t *Table) decline(a Ask) Decision {
 	r, ok := t.records[a.Wanted]
 	switch {
@@ -321,7 +339,8 @@ func (t *Table) decline(a Ask) Decision {
 		return silent("nothing-to-decline")
 	case a.Away:
 		return silent("store-away")
-	case len(t.declined) >= max(1, t.size/10) || t.declinedLately(a) >= declinesPerHour:
+	case t.resting(a.Now) >= max(1, t.size/10) || t.declinedLately(a) >= declinesPerHour:
+		t.spurned[a.Client] = spurned{r.IP, a.Now.Add(quarantine)}
 		return silent("too-many-declines")
 	}
 	t.declines[a.Client] = append(t.declines[a.Client], a.Now)
@@ -332,6 +351,22 @@ func (t *Table) decline(a Ask) Decision {
 	d := write(r, "declined")
 	d.Final = true
 	return d
+}
+
+// resting counts the addresses that a decline keeps from everybody; those whose time is over wait only for who asks.
+func (t *Table) resting(now time.Time) (n int) {
+	for ip := range t.declined {
+		if !now.After(t.records[ip].Horizon.Add(t.config.grace())) {
+			n++
+		}
+	}
+	return n
+}
+
+// isSpurned says whether the client declined an address lately that does not rest for all.
+func (t *Table) isSpurned(ip netip.Addr, a Ask) bool {
+	s, any := t.spurned[a.Client]
+	return any && s.ip == ip && a.Now.Before(s.until)
 }
 
 func (t *Table) declinedLately(a Ask) int {

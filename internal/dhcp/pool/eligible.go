@@ -15,7 +15,7 @@ func (t *Table) free(ip netip.Addr, a Ask) bool {
 	h, held := t.holds[ip]
 	_, avoided := t.avoided[ip]
 	switch {
-	case !t.admits(ip, a) || avoided || held && h.client != a.Client:
+	case !t.admits(ip, a) || avoided || held && h.client != a.Client || t.isSpurned(ip, a):
 		return false
 	case t.records[ip].IP != ip:
 		return true
@@ -79,49 +79,56 @@ func (t *Table) binding(a Ask, s lease.State) (lease.Record, bool) {
 	return slices.MaxFunc(found, func(x, y lease.Record) int { return cmp.Or(x.Horizon.Compare(y.Horizon), x.IP.Compare(y.IP)) }), true
 }
 
+// reservation is the address that is written down for the client, by its key or by the client-id that it sent.
 func (t *Table) reservation(a Ask) (Reservation, bool) {
 	return t.config.reservation(a.Client, lease.Hex(a.ClientID))
 }
 
+// isReservedFor says whether an address is the one that is written down for the client.
+func (t *Table) isReservedFor(ip netip.Addr, a Ask) bool {
+	mine, ok := t.reservation(a)
+	return ok && mine.IP == ip
+}
+
 // admits says whether an address is one that the client may enter: its reservation, or the open pool.
 func (t *Table) admits(ip netip.Addr, a Ask) bool {
-	mine, _ := t.reservation(a)
-	return t.config.open(ip) || mine.IP == ip && !t.config.never(ip)
+	return t.config.open(ip) || t.isReservedFor(ip, a) && !t.config.never(ip)
 }
 
 // misplaced says whether an address is reserved for another client.
 func (t *Table) misplaced(ip netip.Addr, a Ask) bool {
-	mine, _ := t.reservation(a)
 	_, reserved := t.config.reservedIP(ip)
-	return reserved && mine.IP != ip
+	return reserved && !t.isReservedFor(ip, a)
 }
 
 // mayEnter says whether the client may newly get a free address: its reservation, or one within its share.
 func (t *Table) mayEnter(ip netip.Addr, a Ask) bool {
-	if mine, ok := t.reservation(a); ok && mine.IP == ip {
-		return true
-	}
-	return t.anonymous[ip] || !t.shareUsedUp(a)
+	return t.isReservedFor(ip, a) || t.anonymous[ip] || !t.shareUsedUp(a)
 }
 
 // shareUsedUp says whether strangers hold their half of the pool. One that holds an address is in its share already.
 func (t *Table) shareUsedUp(a Ask) bool {
 	_, holding := t.held[a.Client]
-	return t.isAnonymous(a) && !holding && len(t.anonymous)+t.strangers >= max(1, t.size/2)
+	return t.isGuest(a) && !holding && len(t.anonymous)+t.strangers >= max(1, t.size/2)
 }
 
-// isAnonymous: where machines are looked up, who is none (and has no reservation) is a guest with half the pool and an hour.
-func (t *Table) isAnonymous(a Ask) bool { return t.config.LooksUpVMs && !t.privileged(a) }
+// isGuest: where machines are looked up, who is none (and has no reservation) is a guest with half the pool and an hour.
+func (t *Table) isGuest(a Ask) bool { return t.config.LooksUpVMs && !t.privileged(a) }
+
+// isAnonymous says whether an address would be a guest's. One that is reserved for the client-id is not, and any other is.
+func (t *Table) isAnonymous(ip netip.Addr, a Ask) bool {
+	return t.isGuest(a) && !t.isReservedFor(ip, a)
+}
 
 // privileged clients have a reservation or a machine; a machine that is not seen now is known from its lease.
 func (t *Table) privileged(a Ask) bool {
-	_, reserved := t.reservation(a)
+	_, reserved := t.config.reservationByKey(a.Client)
 	bound, _ := t.binding(a, lease.Bound)
 	return reserved || bound.VM.UID != "" || t.machines.Owner(a.Client.MAC).Known()
 }
 
-func (t *Table) term(a Ask) time.Duration {
-	if t.isAnonymous(a) {
+func (t *Table) term(ip netip.Addr, a Ask) time.Duration {
+	if t.isAnonymous(ip, a) {
 		return min(t.config.LeaseTime, anonymousTerm)
 	}
 	return t.config.LeaseTime
@@ -130,7 +137,7 @@ func (t *Table) term(a Ask) time.Duration {
 // unwelcome says why a client gets no new lease; empty when it may.
 func (t *Table) unwelcome(a Ask) string {
 	owner := t.machines.Owner(a.Client.MAC)
-	_, reserved := t.reservation(a)
+	_, reserved := t.config.reservationByKey(a.Client)
 	switch {
 	case owner.Duplicate:
 		return "duplicate-mac"
@@ -156,8 +163,12 @@ func (t *Table) stillWaits(a Ask) bool {
 }
 
 // hostname is option 12: what the reservation says, else the machine's name, as the machine approver compares it.
-func (t *Table) hostname(owner Owner, a Ask) string {
-	if r, ok := t.reservation(a); ok && r.Hostname != "" {
+func (t *Table) hostname(ip netip.Addr, owner Owner, a Ask) string {
+	r, reserved := t.config.reservationByKey(a.Client)
+	if !reserved && t.isReservedFor(ip, a) {
+		r, _ = t.reservation(a)
+	}
+	if r.Hostname != "" {
 		return r.Hostname
 	}
 	if len(owner.VM.Name) > 63 {

@@ -27,6 +27,8 @@ const (
 	// resolveTime is how long a client waits for its virtual machine to be known: an ACK without its hostname would last
 	// until T1.
 	resolveTime = 5 * time.Second
+	// waitKnown is how long it is remembered that a client has waited: RFC 2131 §4.1 has it ask after 4, 12 and 28 s, and later each 64 s.
+	waitKnown = 2 * time.Minute
 	// goneTime is how long a machine must be missed before its lease is released: a list of machines may be incomplete
 	// while a cluster is being restored.
 	goneTime = 30 * time.Second
@@ -74,9 +76,18 @@ type Table struct {
 	strangers int // anonymous holds
 	avoided   map[netip.Addr]time.Time
 	declines  map[lease.Client][]time.Time
+	spurned   map[lease.Client]spurned
+	budgets   map[lease.Client]budget
+	guests    budget // of all guests together
 	waiting   map[lease.Client]time.Time
 	missing   map[string]time.Time // machines (by UID) that are gone, and since when
 	swept     time.Time
+}
+
+// spurned is an address that its holder declined, and that does not rest for others.
+type spurned struct {
+	ip    netip.Addr
+	until time.Time
 }
 
 type hold struct {
@@ -92,7 +103,7 @@ func NewTable(machines Machines) *Table {
 	return &Table{
 		machines: machines, records: map[netip.Addr]lease.Record{}, byClient: map[lease.Client]map[netip.Addr]bool{},
 		anonymous: map[netip.Addr]bool{}, declined: map[netip.Addr]bool{}, doubted: map[netip.Addr]bool{}, holds: map[netip.Addr]hold{}, held: map[lease.Client]netip.Addr{},
-		avoided: map[netip.Addr]time.Time{}, declines: map[lease.Client][]time.Time{}, waiting: map[lease.Client]time.Time{}, missing: map[string]time.Time{},
+		avoided: map[netip.Addr]time.Time{}, declines: map[lease.Client][]time.Time{}, spurned: map[lease.Client]spurned{}, budgets: map[lease.Client]budget{}, waiting: map[lease.Client]time.Time{}, missing: map[string]time.Time{},
 	}
 }
 
@@ -216,12 +227,28 @@ func (t *Table) Vacant(a netip.Addr) {
 	}
 }
 
-// Priority says whether a client goes before the crowd: it has a reservation, a machine or a lease.
-func (t *Table) Priority(client lease.Client, clientID []byte) bool {
+// Rank says before whom a client goes.
+type Rank int
+
+// Strangers come in any number and holders as many as there are addresses; who is known was written down by somebody.
+const (
+	Stranger Rank = iota // neither of the others
+	Holder               // has a lease
+	Known                // has a reservation for its hardware address, or a machine
+)
+
+// Rank finds a client's.
+func (t *Table) Rank(client lease.Client) Rank {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, reserved := t.config.reservation(client, lease.Hex(clientID))
-	return reserved || len(t.byClient[client]) > 0 || t.machines.Owner(client.MAC).Known()
+	_, reserved := t.config.reservationByKey(client)
+	switch {
+	case reserved || t.machines.Owner(client.MAC).Known():
+		return Known
+	case len(t.byClient[client]) > 0:
+		return Holder
+	}
+	return Stranger
 }
 
 // Counts are for status: leases whose promise stands, all records, addresses to lease.
@@ -252,8 +279,14 @@ func (t *Table) sweep(now time.Time) {
 			delete(t.avoided, a)
 		}
 	}
+	t.sweepBudgets(now)
+	for c, s := range t.spurned {
+		if !now.Before(s.until) {
+			delete(t.spurned, c)
+		}
+	}
 	for c, since := range t.waiting {
-		if now.Sub(since) > 2*resolveTime {
+		if now.Sub(since) > waitKnown {
 			delete(t.waiting, c)
 		}
 	}
@@ -267,7 +300,7 @@ func (t *Table) sweep(now time.Time) {
 func (t *Table) hold(ip netip.Addr, a Ask) {
 	vacant := t.holds[ip].vacant
 	t.drop(a.Client)
-	h := hold{a.Client, a.Now.Add(holdTime), vacant, t.isAnonymous(a)}
+	h := hold{a.Client, a.Now.Add(holdTime), vacant, t.isAnonymous(ip, a)}
 	if h.anonymous {
 		t.strangers++
 	}

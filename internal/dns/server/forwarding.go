@@ -20,21 +20,27 @@ import (
 	"github.com/miekg/dns"
 )
 
-// maxForwarded bounds the queries that wait for upstreams at one time: slow or looping ones must not eat our memory.
-const maxForwarded = 1000
+// maxForwarded bounds the queries that wait for upstreams at one time: slow or looping ones must not eat our memory. One source has a
+// tenth: a resolver that answers in 100 ms still gives it a thousand names a second.
+const (
+	maxForwarded      = 1000
+	maxForwardedOfOne = 100
+)
 
 // forwarding resolves what is not ours: CoreDNS' cache before CoreDNS' forwarder, each behind a pointer, so that the cache
 // outlives a change of the upstreams.
 type forwarding struct {
 	cache     atomic.Pointer[cache.Cache]
 	resolvers atomic.Pointer[forward.Forward]
-	waiting   chan struct{}
+	waiting   *share
 
 	upstreams []netip.AddrPort
 	ttl       time.Duration
 }
 
-func newForwarding() *forwarding { return &forwarding{waiting: make(chan struct{}, maxForwarded)} }
+func newForwarding() *forwarding {
+	return &forwarding{waiting: newShare(maxForwarded, maxForwardedOfOne)}
+}
 
 // use takes upstreams and a cache time into service; what did not change is left alone.
 func (f *forwarding) use(upstreams []netip.AddrPort, ttl time.Duration) error {
@@ -64,12 +70,11 @@ func (f *forwarding) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.
 // resolve asks the upstreams. A query that the old ones failed while new ones took their place is asked again there: no
 // change of configuration costs a client an answer.
 func (f *forwarding) resolve(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
-	select {
-	case f.waiting <- struct{}{}:
-		defer func() { <-f.waiting }()
-	default:
-		return dns.RcodeServerFailure, fmt.Errorf("%d queries already wait for the upstreams", maxForwarded)
+	source := sourceOf(w.RemoteAddr())
+	if !f.waiting.enter(source) {
+		return dns.RcodeServerFailure, fmt.Errorf("%d queries of %s, or %d of all clients, already wait for the upstreams", maxForwardedOfOne, source, maxForwarded)
 	}
+	defer f.waiting.leave(source)
 	for {
 		resolvers := f.resolvers.Load()
 		rcode, err := resolvers.ServeDNS(ctx, w, r)

@@ -9,14 +9,17 @@ import (
 	"github.com/coredns/coredns/core/dnsserver"
 	"github.com/coredns/coredns/plugin"
 	"github.com/miekg/dns"
-	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cldmnky/oooi/internal/vlan"
 )
 
-// maxConnections bounds the TCP connections that one view holds: idle ones must not eat our descriptors.
-const maxConnections = 512
+// maxConnections bounds the TCP connections that one view holds: idle ones must not eat our descriptors. One source has a few: it may ask
+// one question after the other on each (RFC 7766 §6.2.1).
+const (
+	maxConnections      = 512
+	maxConnectionsOfOne = 16
+)
 
 // Listener is one view's sockets, bound to address and device.
 type Listener struct {
@@ -55,7 +58,9 @@ func (l Listener) Serve(ctx context.Context, view View) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return unlessDone(ctx, server.Serve(netutil.LimitListener(l.tcp, maxConnections))) })
+	group.Go(func() error {
+		return unlessDone(ctx, server.Serve(sharedListener{l.tcp, newShare(maxConnections, maxConnectionsOfOne), l.At.Addr()}))
+	})
 	group.Go(func() error { return unlessDone(ctx, server.ServePacket(l.udp)) })
 	group.Go(func() error {
 		<-ctx.Done()

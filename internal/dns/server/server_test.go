@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -39,7 +40,7 @@ func serve(t *testing.T, upstreams ...netip.AddrPort) *served {
 	s.vlan, s.pods = s.opens(s.VLAN()), s.opens(s.Pods())
 	t.Cleanup(func() {
 		s.Close()
-		NewWithT(t).Eventually(func() int { return len(s.forwarding.waiting) }, 10*time.Second).Should(BeZero())
+		NewWithT(t).Eventually(func() int { return s.waiting() }, 10*time.Second).Should(BeZero())
 	})
 	return s
 }
@@ -189,6 +190,82 @@ func TestADeadUpstreamLeavesOwnedNamesFast(t *testing.T) {
 }
 
 // An upstream that sends every query back to us must not hold owned names up, nor loop for ever.
+// waiting are the queries that wait for the upstreams.
+func (s *served) waiting() int {
+	s.forwarding.waiting.mu.Lock()
+	defer s.forwarding.waiting.mu.Unlock()
+	return s.forwarding.waiting.taken
+}
+
+// from is a client with an address of its own.
+func from(network, address string) *mdns.Client {
+	local := net.Addr(&net.UDPAddr{IP: net.ParseIP(address)})
+	if network == "tcp" {
+		local = &net.TCPAddr{IP: net.ParseIP(address)}
+	}
+	return &mdns.Client{Net: network, Timeout: 6 * time.Second, Dialer: &net.Dialer{Timeout: 6 * time.Second, LocalAddr: local}}
+}
+
+func TestOneGuestsConnectionsKeepNobodyOut(t *testing.T) {
+	g, s := NewWithT(t), serve(t)
+	guest := from("tcp", "127.0.0.2")
+	open := 0
+	for range 600 {
+		c, err := guest.Dial(s.vlan.String())
+		if err != nil {
+			continue
+		}
+		defer func() { _ = c.Close() }()
+		if _, _, err := guest.ExchangeWithConn(question("api.c1.example.com.", mdns.TypeA), c); err == nil {
+			open++ // and stays so
+		}
+	}
+	g.Expect(open).To(Equal(16))
+	for _, other := range []string{"127.0.0.1", "127.0.0.3"} {
+		answer, _, err := from("tcp", other).Exchange(question("api.c1.example.com.", mdns.TypeA), s.vlan.String())
+		g.Expect(err).NotTo(HaveOccurred(), other)
+		g.Expect(answer.Answer).To(HaveLen(1))
+	}
+}
+
+// Not even many guests together keep readiness from being asked for, on which the pod network's Service depends.
+func TestAllGuestsConnectionsLeaveReadinessAlone(t *testing.T) {
+	g, s := NewWithT(t), serve(t)
+	open := 0
+	for i := range 40 {
+		guest := from("tcp", fmt.Sprintf("127.0.1.%d", i+1))
+		for range 16 {
+			c, err := guest.Dial(s.vlan.String())
+			g.Expect(err).NotTo(HaveOccurred())
+			defer func() { _ = c.Close() }()
+			if _, _, err := guest.ExchangeWithConn(question("api.c1.example.com.", mdns.TypeA), c); err == nil {
+				open++
+			}
+		}
+	}
+	g.Expect(open).To(Equal(512))
+	g.Expect(query(t, "tcp", s.vlan, question("c1.example.com.", mdns.TypeSOA)).Rcode).To(Equal(mdns.RcodeSuccess))
+}
+
+func TestOneGuestsSlowNamesFailNobodyElse(t *testing.T) {
+	up := newUpstream(t, "192.0.2.1")
+	up.fallsSilent()
+	g, s := NewWithT(t), serve(t, up.AddrPort)
+	guest, err := from("udp", "127.0.0.2").Dial(s.vlan.String())
+	g.Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = guest.Close() }()
+	for i := range 2 * maxForwarded {
+		g.Expect(guest.WriteMsg(question(fmt.Sprintf("slow-%d.example.org.", i), mdns.TypeA))).To(Succeed())
+		if i%100 == 99 { // not faster than the socket's buffer is emptied
+			g.Expect(query(t, "udp", s.vlan, question("api.c1.example.com.", mdns.TypeA)).Answer).To(HaveLen(1))
+		}
+	}
+	up.says.Store(new("192.0.2.1"))
+	answer, _, err := from("udp", "127.0.0.3").Exchange(question("quick.example.org.", mdns.TypeA), s.vlan.String())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(answer.Answer).To(HaveLen(1), "%s", answer)
+}
+
 func TestALoopingUpstreamLeavesOwnedNamesAlone(t *testing.T) {
 	g, s := NewWithT(t), serve(t)
 	s.uses(s.vlan)
@@ -197,10 +274,10 @@ func TestALoopingUpstreamLeavesOwnedNamesAlone(t *testing.T) {
 		defer close(done)
 		_, _, _ = (&mdns.Client{Timeout: 6 * time.Second}).Exchange(question("www.example.org.", mdns.TypeA), s.vlan.String())
 	}()
-	g.Eventually(func() int { return len(s.forwarding.waiting) }).Should(BeNumerically(">", 2))
+	g.Eventually(func() int { return s.waiting() }).Should(BeNumerically(">", 2))
 	g.Expect(address(t, s.vlan, "api.c1.example.com.")).To(Equal("192.168.100.4"))
 	<-done
-	g.Eventually(func() int { return len(s.forwarding.waiting) }, 10*time.Second).Should(BeZero())
+	g.Eventually(func() int { return s.waiting() }, 10*time.Second).Should(BeZero())
 }
 
 func TestUpstreamsChangeWithoutAFailureAndKeepTheCache(t *testing.T) {

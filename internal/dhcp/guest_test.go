@@ -1,0 +1,142 @@
+package dhcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/insomniacslk/dhcp/dhcpv4"
+	. "github.com/onsi/gomega"
+
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
+	"github.com/cldmnky/oooi/internal/dhcp/link"
+	"github.com/cldmnky/oooi/internal/dhcp/pool"
+)
+
+// What one guest of the VLAN can take from the others, and from the management cluster.
+
+func TestWhoBindsAndReleasesInTurnCausesFewWrites(t *testing.T) {
+	l, g := newLab(t, 100), NewWithT(t)
+	l.reconfigure(func(c *pool.Config) { c.LooksUpVMs = true })
+	loop := func(mac string) {
+		if offer := l.discover(mac); offer != nil {
+			if ack := l.selects(mac, yours(offer)); ack != nil {
+				l.releases(mac, yours(ack))
+			}
+		}
+	}
+	for range 100 {
+		loop("bb")
+	}
+	g.Expect(l.store.writes).To(BeNumerically("<=", 12), "one client")
+	l.passes(time.Minute)
+	writes := l.store.writes
+	for range 100 {
+		loop("bb")
+	}
+	g.Expect(l.store.writes-writes).To(Equal(12), "and a minute later as many")
+
+	writes = l.store.writes
+	l.passes(time.Minute)
+	for i := range 200 {
+		for range 6 {
+			loop(fmt.Sprintf("%02x", i))
+		}
+	}
+	g.Expect(l.store.writes-writes).To(Equal(256), "all guests together")
+
+	l.passes(time.Minute)
+	for range 5 {
+		loop("fe")
+	}
+	ip := l.binds("fe")
+	for _, name := range []string{"worker-1", "worker-2"} {
+		l.machines.has(name, "fe")
+		acked(t, l.renews("fe", ip))
+		g.Expect(l.store.records[ip].VM.Name).To(Equal(name), "who renews has no budget")
+	}
+}
+
+// blockedStore writes nothing until it may.
+type blockedStore struct {
+	lease.Store
+	gate <-chan struct{}
+}
+
+func (s blockedStore) Update(ctx context.Context, r lease.Record) (lease.Record, error) {
+	select {
+	case <-s.gate:
+		return s.Store.Update(ctx, r)
+	case <-ctx.Done():
+		return lease.Record{}, ctx.Err()
+	}
+}
+
+func TestWhoHasALeaseCrowdsNoMachineOut(t *testing.T) {
+	for name, holders := range map[string]int{"one, itself known, that sends a thousand messages": 1, "all that there may be, each with its message": 200} {
+		t.Run(name, func(t *testing.T) {
+			l, g := newLab(t, 240), NewWithT(t)
+			p := &crowdedPort{lab: l, packets: make(chan link.Packet), replies: make(chan *dhcpv4.DHCPv4, 10), machine: net.HardwareAddr{0x52, 0x54, 0, 0, 0, 0xfe}, answered: func(*dhcpv4.DHCPv4) {}}
+			l.reconfigure(func(c *pool.Config) {
+				c.Reservations = []pool.Reservation{{IP: at(254), Client: lease.Client{MAC: p.machine.String()}}}
+				if holders == 1 { // one that goes into the machine's own lane
+					c.Reservations = append(c.Reservations, pool.Reservation{IP: at(253), Client: lease.Client{MAC: "52:54:00:00:00:00"}})
+				}
+			})
+			var bound []netip.Addr
+			for i := range holders {
+				bound = append(bound, l.binds(fmt.Sprintf("%02x", i)))
+			}
+			gate := make(chan struct{})
+			l.server.Store = blockedStore{l.store, gate}
+			ended := make(chan struct{})
+			go func() { defer close(ended); _ = l.server.Serve(t.Context(), p) }()
+			for i := range 1100 {
+				i %= holders
+				p.sends(net.HardwareAddr{0x52, 0x54, 0, 0, 0, byte(i)}, dhcpv4.MessageTypeRelease, has(bound[i]), chose(us))
+			}
+			p.sends(p.machine, dhcpv4.MessageTypeDiscover)
+			g.Eventually(p.replies).WithTimeout(time.Second).Should(Receive(HaveField("YourIPAddr", Equal(net.IP(at(254).AsSlice())))))
+			close(gate)
+			close(p.packets)
+			<-ended
+		})
+	}
+}
+
+func TestAGuestHasFewEventsWritten(t *testing.T) {
+	g := NewWithT(t)
+	var log bytes.Buffer
+	a := newAnnouncer(nil, slog.New(slog.NewTextHandler(&log, nil)), nil)
+	now, told := epoch, 0
+	tell := func(h Happening) {
+		if a.isNews(h, now) {
+			told++
+		}
+	}
+	for i := range uint32(100_000) {
+		tell(Happening{Type: ForeignServer, IP: netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, i)))})
+	}
+	g.Expect(told).To(Equal(32), "servers that somebody makes up")
+	for i := range uint32(100_000) {
+		client := lease.Client{MAC: net.HardwareAddr(binary.BigEndian.AppendUint32([]byte{2, 0}, i)).String()}
+		tell(Happening{Type: LeaseBound, Client: client})
+		tell(Happening{Type: LeaseReleased, Client: client})
+	}
+	g.Expect(told).To(Equal(32+128), "clients that somebody makes up")
+	tell(Happening{Type: DuplicateMAC, Client: lease.Client{MAC: "52:54:00:00:00:aa"}})
+	tell(Happening{Type: LeaseBound, VM: lease.VM{UID: "u", Name: "worker-1"}})
+	g.Expect(told).To(Equal(32+128+2), "another reason, and a machine, are told all the same")
+	g.Expect(bytes.Count(log.Bytes(), []byte("more events than are told"))).To(Equal(2), log.String())
+	now = now.Add(10 * time.Minute)
+	tell(Happening{Type: ForeignServer, IP: at(99)})
+	g.Expect(told).To(Equal(32 + 128 + 3))
+	tell(Happening{Type: ForeignServer, IP: at(99)})
+	g.Expect(told).To(Equal(32+128+3), "not twice")
+}
