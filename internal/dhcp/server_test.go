@@ -737,7 +737,7 @@ func TestInfrastructureIsNeverLeased(t *testing.T) {
 	l := newLab(t, 1)
 	l.reconfigure(func(c *pool.Config) {
 		c.First, c.Last = at(0), at(255)
-		c.Network.DNS = []netip.Addr{at(3)}
+		c.Network.DNS, c.Network.NTP = []netip.Addr{at(3)}, []netip.Addr{at(254)}
 		c.Never = []pool.Range{{First: at(4), Last: at(250)}}
 	})
 	got := map[netip.Addr]bool{}
@@ -746,5 +746,5 @@ func TestInfrastructureIsNeverLeased(t *testing.T) {
 			got[yours(l.selects(fmt.Sprintf("0%d", i), yours(offer)))] = true
 		}
 	}
-	NewWithT(t).Expect(got).To(Equal(map[netip.Addr]bool{at(251): true, at(252): true, at(253): true, at(254): true}))
+	NewWithT(t).Expect(got).To(Equal(map[netip.Addr]bool{at(251): true, at(252): true, at(253): true}))
 }
