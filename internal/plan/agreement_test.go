@@ -124,9 +124,9 @@ func TestANeighbourTakesNeitherAppsNorLeasesFromWhoServes(t *testing.T) {
 				g.Expect(p.Held).To(BeFalse(), "%v", p.Findings)
 				g.Expect(p.Apps).To(Equal(alone.Apps))
 				now := children(t, p)
-				g.Expect(now.DNS.Spec).To(Equal(served.DNS.Spec))
-				g.Expect(now.Proxy.Spec).To(Equal(served.Proxy.Spec))
-				g.Expect(now.DHCP.Spec.LeaseConfig).To(Equal(served.DHCP.Spec.LeaseConfig))
+				g.Expect(now.DNS().Spec).To(Equal(served.DNS().Spec))
+				g.Expect(now.Proxy().Spec).To(Equal(served.Proxy().Spec))
+				g.Expect(now.DHCP().Spec.LeaseConfig).To(Equal(served.DHCP().Spec.LeaseConfig))
 				g.Expect(excluded(now)).To(BeNumerically("<", 16), "single addresses, where he is, at most")
 			})
 		}
@@ -170,7 +170,7 @@ func TestARangeThatAnOlderOneWritesIsLeftToIt(t *testing.T) {
 	in.Neighbours = []input.Neighbour{n}
 	p := plan.Infra(in)
 	g.Expect(p.Held).To(BeFalse(), "%v", p.Findings)
-	g.Expect(children(t, p).DHCP.Spec.ExcludeRanges).To(ContainElement(v1alpha1.AddressRange{Start: "192.168.100.100", End: "192.168.100.150"}))
+	g.Expect(children(t, p).DHCP().Spec.ExcludeRanges).To(ContainElement(v1alpha1.AddressRange{Start: "192.168.100.100", End: "192.168.100.150"}))
 }
 
 // What a neighbour's DNS answers for *.apps is not to be had by writing it.

@@ -135,19 +135,19 @@ func appsOf(t *testing.T, p plan.InfraPlan) string {
 		}
 	}
 	made := children(t, p)
-	if made.DNS != nil {
-		tell(&out, "vlan", made.DNS.Spec.StaticEntries)
-		tell(&out, "pods", made.DNS.Spec.InternalEntries)
+	if made.DNS() != nil {
+		tell(&out, "vlan", made.DNS().Spec.StaticEntries)
+		tell(&out, "pods", made.DNS().Spec.InternalEntries)
 	}
-	if made.Proxy != nil {
-		for _, b := range made.Proxy.Spec.Backends {
+	if made.Proxy() != nil {
+		for _, b := range made.Proxy().Spec.Backends {
 			if strings.HasPrefix(b.Name, "apps-") {
 				fmt.Fprintf(&out, "proxy %s %s %d %q → %v, %s\n", b.Name, b.Protocol, b.Port, b.Hostname, b.TargetAddresses, b.Views)
 			}
 		}
 	}
-	if made.DHCP != nil {
-		fmt.Fprintf(&out, "never leased %v\n", made.DHCP.Spec.ExcludeRanges)
+	if made.DHCP() != nil {
+		fmt.Fprintf(&out, "never leased %v\n", made.DHCP().Spec.ExcludeRanges)
 	}
 	return out.String()
 }
@@ -199,7 +199,7 @@ func TestNeighboursLeaveAppsAlone(t *testing.T) {
 			}
 			ours.Neighbours = []input.Neighbour{{Infra: theirs, NAD: ours.NAD, Children: input.Children{component.DNS: &v1alpha1.DNSServer{Spec: v1alpha1.DNSServerSpec{StaticEntries: entries}}}}}
 			made := children(t, plan.Infra(ours))
-			g.Expect(made.DHCP.Spec.ExcludeRanges).To(gomega.ConsistOf(c.want))
+			g.Expect(made.DHCP().Spec.ExcludeRanges).To(gomega.ConsistOf(c.want))
 		})
 	}
 }
