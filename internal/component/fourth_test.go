@@ -2,7 +2,9 @@ package component_test
 
 import (
 	"net/netip"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,5 +67,20 @@ func TestAComponentIsItsKind(t *testing.T) {
 		g.Expect(of.Name).To(Equal(c.Name))
 		_, want := c.Status(server, component.Report{Conditions: []metav1.Condition{{Type: "Ready"}}, Instances: []v1alpha1.Instance{{Workload: "w"}}})
 		g.Expect(want).To(And(HaveField("Conditions", HaveLen(1)), HaveField("Instances", HaveLen(1))), c.Kind)
+	}
+}
+
+// Of what no code can range over.
+func TestManifestsNameEveryComponent(t *testing.T) {
+	for _, name := range []string{"rbac/vlan_role.yaml", "webhook/validating.yaml", "crd/kustomization.yaml"} {
+		text, err := os.ReadFile("../../config/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range component.All {
+			if !strings.Contains(string(text), c.Resource) {
+				t.Errorf("config/%s does not name %s", name, c.Resource)
+			}
+		}
 	}
 }
