@@ -91,6 +91,7 @@ generate: ## Generate deep copies, apply configurations, CRDs, RBAC and the fiel
 	$(GEN) object paths=./api/...
 	$(GEN) applyconfiguration paths=./api/...
 	$(GEN) crd:maxDescLen=2000 paths=./api/... output:crd:dir=config/crd/bases
+	cd config/crd; { echo resources:; ls bases/*.yaml | sed 's,^,- ,'; } > kustomization.yaml
 	$(GEN) rbac:roleName=oooi-manager-role paths=./internal/rbac/manager output:rbac:dir=config/rbac
 	$(GEN) rbac:roleName=oooi-vlan-services,fileName=vlan_role.yaml paths=./internal/rbac/vlan output:rbac:dir=config/rbac
 	$(GEN) rbac:roleName=oooi-dpu-bridge,fileName=bridge_role.yaml paths=./internal/rbac/bridge output:rbac:dir=config/rbac

@@ -224,3 +224,5 @@ type DHCPServerList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []DHCPServer `json:"items"`
 }
+
+func init() { schemeBuilder.Register(known(&DHCPServer{}, &DHCPServerList{})) }

@@ -129,3 +129,5 @@ type DNSServerList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []DNSServer `json:"items"`
 }
+
+func init() { schemeBuilder.Register(known(&DNSServer{}, &DNSServerList{})) }

@@ -18,21 +18,20 @@ var (
 	// SchemeGroupVersion is GroupVersion under the name that generated code expects.
 	SchemeGroupVersion = GroupVersion
 
-	schemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
+	schemeBuilder = runtime.NewSchemeBuilder(known(&Infra{}, &InfraList{}, &DHCPLease{}, &DHCPLeaseList{}), func(s *runtime.Scheme) error {
+		metav1.AddToGroupVersion(s, GroupVersion)
+		return nil
+	})
 	// AddToScheme registers every kind of this package.
 	AddToScheme = schemeBuilder.AddToScheme
 )
 
-func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion,
-		&Infra{}, &InfraList{},
-		&DHCPServer{}, &DHCPServerList{},
-		&DHCPLease{}, &DHCPLeaseList{},
-		&DNSServer{}, &DNSServerList{},
-		&ProxyServer{}, &ProxyServerList{},
-	)
-	metav1.AddToGroupVersion(scheme, GroupVersion)
-	return nil
+// known registers a kind and its list. What a component is configured by registers itself, in its own file.
+func known(types ...runtime.Object) func(*runtime.Scheme) error {
+	return func(s *runtime.Scheme) error {
+		s.AddKnownTypes(GroupVersion, types...)
+		return nil
+	}
 }
 
 // Resource returns the group-qualified resource, for errors.

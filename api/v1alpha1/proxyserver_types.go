@@ -223,3 +223,5 @@ type ProxyServerList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []ProxyServer `json:"items"`
 }
+
+func init() { schemeBuilder.Register(known(&ProxyServer{}, &ProxyServerList{})) }

@@ -33,6 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/held"
 	"github.com/cldmnky/oooi/internal/names"
@@ -84,7 +85,7 @@ func (w *Writer) put(ctx context.Context, owner Owner, desired []runtime.ApplyCo
 			return applied, nil, err
 		}
 		keep[identityOf(want)] = true
-		if needs[want.GetKind()] {
+		if needs(want.GetKind()) {
 			second = append(second, want)
 		} else {
 			first = append(first, want)
@@ -129,9 +130,12 @@ func (w *Writer) Drop(ctx context.Context, owner Owner, infra *v1alpha1.Infra, o
 	}, &applied)
 }
 
-// needs are the kinds that need others there: the API server refuses a binding of a role that is not, and who acts on a
+// needs says whether a kind needs others there: the API server refuses a binding of a role that is not, and who acts on a
 // child or a workload wants its network, permissions and configuration.
-var needs = map[string]bool{"RoleBinding": true, "DHCPServer": true, "DNSServer": true, "ProxyServer": true, "StatefulSet": true, "Deployment": true, "HostedCluster": true, "NodePool": true}
+func needs(kind string) bool {
+	isServer := slices.ContainsFunc(component.All, func(c component.Component) bool { return c.Kind == kind })
+	return isServer || slices.Contains([]string{"RoleBinding", "StatefulSet", "Deployment", "HostedCluster", "NodePool"}, kind)
+}
 
 // filledIn are kinds in which others write what we leave out, and it stays: HyperShift its identifiers and defaults, users what no
 // field of ours stands for.

@@ -3,47 +3,30 @@ package controller
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
-	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan/workload"
 	"github.com/cldmnky/oooi/internal/status"
 )
 
-// kind is what the three kinds of children differ in.
-type kind[T client.Object] struct {
-	app   string // as label app has it
-	fresh func() T
-	list  func() client.ObjectList
-	refs  func(T) observe.References
-	plan  func(workload.Child[T]) workload.ChildPlan
-	// state is the status as it is and as the controller's part should be, and the conditions of both.
-	state func(observe.Child[T], status.Outcome, time.Time) (has, want any, before, after []metav1.Condition)
-	// workload kind beside those that all have.
-	workload []schema.GroupVersionKind
-}
-
-// childReconciler makes of one child the workload that serves it.
-type childReconciler[T client.Object] struct {
+// childReconciler makes of one child of a component the workload that serves it.
+type childReconciler struct {
 	parts
-	kind kind[T]
+	of component.Component
 }
 
 // Reconcile is observe, plan, apply, status.
-func (r childReconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+func (r childReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	r.turn.await(ctx)
-	seen, err := observe.ReadChild(ctx, r.observe, r.kind.app, req.NamespacedName, r.kind.fresh(), r.kind.list(), r.kind.refs)
+	seen, err := r.observe.Child(ctx, r.of, req.NamespacedName)
 	if err != nil || !seen.Found || seen.Server.GetDeletionTimestamp() != nil {
 		return ctrl.Result{}, err // what it owns goes by ownerReference
 	}
@@ -58,8 +41,8 @@ func (r childReconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ct
 	if out.Wrote { // what was read of the workload is from before; its change brings us back
 		return soonest(retryWritten), err
 	}
-	has, want, before, after := r.kind.state(seen, out, time.Now())
-	return retry(out, seen.Pause, lookAgain(seen.Rollout, r.observe.Now()), waiting(p)), errors.Join(err, r.status.Child(ctx, seen.Server, before, after, has, want))
+	report := status.Child(seen, out, time.Now())
+	return retry(out, seen.Pause, lookAgain(seen.Rollout, r.observe.Now()), waiting(p)), errors.Join(err, r.status.Child(ctx, r.of, seen.Server, report))
 }
 
 // lookAgain at a pod that is being created, or may not be: of events nothing tells us, and of a node only its pod's own condition.
@@ -75,30 +58,30 @@ func lookAgain(r observe.Rollout, now time.Time) time.Duration {
 }
 
 // next plans and applies, with a changed template when it is its turn.
-func (r childReconciler[T]) next(ctx context.Context, seen observe.Child[T]) (workload.ChildPlan, status.Outcome, error) {
-	p := r.kind.plan(seen.Child)
+func (r childReconciler) next(ctx context.Context, seen observe.Child) (workload.ChildPlan, status.Outcome, error) {
+	p := workload.Of(r.of.Name, seen.Child)
 	switch {
 	case seen.Pause.Holds():
 		r.turnstile.passes(group(seen))
 	case p.AwaitsTurn && r.turnstile.take(ctx, group(seen), r.workload(seen)):
 		defer r.turnstile.applied()
 		seen.Now.Turn = true
-		p = r.kind.plan(seen.Child)
+		p = workload.Of(r.of.Name, seen.Child)
 	}
 	out, err := r.do(ctx, seen, p)
 	return p, out, err
 }
 
 // group is whose pods are replaced together: the Infra's, or a child's that stands alone.
-func group[T client.Object](seen observe.Child[T]) types.NamespacedName {
+func group(seen observe.Child) types.NamespacedName {
 	if seen.Child.Infra != nil {
 		return client.ObjectKeyFromObject(seen.Child.Infra)
 	}
 	return types.NamespacedName{Namespace: seen.Server.GetNamespace(), Name: string(seen.Server.GetUID())}
 }
 
-func (r childReconciler[T]) workload(seen observe.Child[T]) observe.Workload {
-	return observe.Workload{Component: r.kind.app, NamespacedName: types.NamespacedName{Namespace: seen.Server.GetNamespace(), Name: seen.Rollout.Workload}}
+func (r childReconciler) workload(seen observe.Child) observe.Workload {
+	return observe.Workload{Kind: r.of.Workload, NamespacedName: types.NamespacedName{Namespace: seen.Server.GetNamespace(), Name: seen.Rollout.Workload}}
 }
 
 // mayNotPull: a pod that pulls images was refused, by a quota for one. The images are then pulled when the pod before is gone.
@@ -117,7 +100,7 @@ func waiting(p workload.ChildPlan) time.Duration {
 	return 0
 }
 
-func (r childReconciler[T]) do(ctx context.Context, seen observe.Child[T], p workload.ChildPlan) (status.Outcome, error) {
+func (r childReconciler) do(ctx context.Context, seen observe.Child, p workload.ChildPlan) (status.Outcome, error) {
 	out := status.Outcome{Findings: p.Findings, Held: p.Held || seen.Pause.Holds(), Paused: seen.Pause.Reason}
 	if out.Held {
 		return out, nil
@@ -125,52 +108,4 @@ func (r childReconciler[T]) do(ctx context.Context, seen observe.Child[T], p wor
 	applied, err := r.apply.To(ctx, r.owner(seen), p.Objects)
 	out.Findings, out.Wrote = append(out.Findings, applied.Findings...), applied.Wrote
 	return out, err
-}
-
-func (p parts) dhcpServer() error {
-	return addChild(p, kind[*v1alpha1.DHCPServer]{
-		app: names.DHCP, workload: statefulSet, plan: workload.DHCP,
-		fresh: func() *v1alpha1.DHCPServer { return &v1alpha1.DHCPServer{} }, list: func() client.ObjectList { return &v1alpha1.DHCPServerList{} },
-		refs: func(s *v1alpha1.DHCPServer) observe.References {
-			return observe.References{Attachment: s.Spec.NetworkConfig.Attachment, Namespaces: []string{string(s.Spec.VMNamespace)}}
-		},
-		state: func(seen observe.Child[*v1alpha1.DHCPServer], out status.Outcome, now time.Time) (any, any, []metav1.Condition, []metav1.Condition) {
-			want := status.DHCP(seen, out, now)
-			return seen.Server.Status, want, seen.Server.Status.Conditions, want.Conditions
-		},
-	})
-}
-
-func (p parts) dnsServer() error {
-	return addChild(p, kind[*v1alpha1.DNSServer]{
-		app: names.DNS, workload: statefulSet, plan: workload.DNS,
-		fresh: func() *v1alpha1.DNSServer { return &v1alpha1.DNSServer{} }, list: func() client.ObjectList { return &v1alpha1.DNSServerList{} },
-		refs: func(s *v1alpha1.DNSServer) observe.References {
-			return observe.References{Attachment: s.Spec.NetworkConfig.Attachment, Addresses: workload.Upstreams(s.Spec)}
-		},
-		state: func(seen observe.Child[*v1alpha1.DNSServer], out status.Outcome, now time.Time) (any, any, []metav1.Condition, []metav1.Condition) {
-			want := status.DNS(seen, out, now)
-			return seen.Server.Status, want, seen.Server.Status.Conditions, want.Conditions
-		},
-	})
-}
-
-func (p parts) proxyServer() error {
-	return addChild(p, kind[*v1alpha1.ProxyServer]{
-		app: names.Proxy, workload: deployment, plan: workload.Proxy,
-		fresh: func() *v1alpha1.ProxyServer { return &v1alpha1.ProxyServer{} }, list: func() client.ObjectList { return &v1alpha1.ProxyServerList{} },
-		refs: func(s *v1alpha1.ProxyServer) observe.References {
-			refs := observe.References{Attachment: s.Spec.NetworkConfig.Attachment}
-			for _, b := range s.Spec.Backends {
-				refs.Namespaces = append(refs.Namespaces, string(b.TargetNamespace))
-			}
-			services, addresses := workload.Targets(s.Spec)
-			refs.Services, refs.Addresses = slices.Collect(maps.Keys(services)), addresses
-			return refs
-		},
-		state: func(seen observe.Child[*v1alpha1.ProxyServer], out status.Outcome, now time.Time) (any, any, []metav1.Condition, []metav1.Condition) {
-			want := status.Proxy(seen, out, now)
-			return seen.Server.Status, want, seen.Server.Status.Conditions, want.Conditions
-		},
-	})
 }

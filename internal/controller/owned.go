@@ -3,8 +3,8 @@ package controller
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/apply"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/observe"
@@ -12,14 +12,16 @@ import (
 )
 
 // infraKinds are all that plan.Infra wants, wherever it lies.
-var infraKinds = []schema.GroupVersionKind{
-	v1alpha1.GroupVersion.WithKind("DHCPServer"),
-	v1alpha1.GroupVersion.WithKind("DNSServer"),
-	v1alpha1.GroupVersion.WithKind("ProxyServer"),
-	nad.GroupVersion.WithKind("NetworkAttachmentDefinition"),
-	{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
+func infraKinds() (all []schema.GroupVersionKind) {
+	for _, c := range component.All {
+		all = append(all, c.GVK())
+	}
+	return append(all,
+		nad.GroupVersion.WithKind("NetworkAttachmentDefinition"),
+		schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
+		schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
+		schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
+	)
 }
 
 // bridgeKinds are what a bridge makes at home and prunes: its Secrets are in no cache, and the hosted cluster has an end of its own.
@@ -51,22 +53,25 @@ var childKinds = []schema.GroupVersionKind{
 	{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"},
 }
 
-var (
-	statefulSet = []schema.GroupVersionKind{{Group: "apps", Version: "v1", Kind: "StatefulSet"}}
-	deployment  = []schema.GroupVersionKind{{Group: "apps", Version: "v1", Kind: "Deployment"}}
-)
+// workloadKinds are those of all components.
+func workloadKinds() (all []schema.GroupVersionKind) {
+	for _, c := range component.All {
+		all = append(all, c.WorkloadGVK())
+	}
+	return all
+}
 
 // ownerInfra finds what an Infra owns.
 func ownerInfra(seen observe.Infra) apply.Owner {
 	infra := seen.Input.Infra
-	return apply.Owner{UID: infra.UID, Lives: seen.Lives, Names: apply.NameOf("infra", infra.Namespace, infra.Name), Anywhere: infraKinds}
+	return apply.Owner{UID: infra.UID, Lives: seen.Lives, Names: apply.NameOf("infra", infra.Namespace, infra.Name), Anywhere: infraKinds()}
 }
 
 // owner finds what a child owns: what names it, in its own namespace.
-func (r childReconciler[T]) owner(seen observe.Child[T]) apply.Owner {
+func (r childReconciler) owner(seen observe.Child) apply.Owner {
 	return apply.Owner{
 		UID: seen.Server.GetUID(), Lives: seen.Lives, Namespace: seen.Server.GetNamespace(),
-		Names: apply.NameOf(r.kind.app, seen.Server.GetNamespace(), seen.Server.GetName()),
-		Kinds: append(r.kind.workload[:len(r.kind.workload):len(r.kind.workload)], childKinds...),
+		Names: apply.NameOf(string(r.of.Name), seen.Server.GetNamespace(), seen.Server.GetName()),
+		Kinds: append([]schema.GroupVersionKind{r.of.WorkloadGVK()}, childKinds...),
 	}
 }

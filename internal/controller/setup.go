@@ -23,6 +23,7 @@ import (
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/apply"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/guest/approve"
 	"github.com/cldmnky/oooi/internal/guest/appsingress"
@@ -118,7 +119,10 @@ func Setup(manager ctrl.Manager, settings input.Settings, groups Groups, others 
 func (p parts) controllers(of Groups) map[string]func() error {
 	all := map[string]func() error{}
 	if of.VLAN {
-		all = map[string]func() error{"infra": p.infra, "provision": p.provision, "dhcpserver": p.dhcpServer, "dnsserver": p.dnsServer, "proxyserver": p.proxyServer}
+		all = map[string]func() error{"infra": p.infra, "provision": p.provision}
+		for _, c := range component.All {
+			all[childrenOf(c)] = func() error { return p.children(c) }
+		}
 	}
 	if of.Bridges != nil {
 		all["bridge"] = func() error { return p.bridge(*of.Bridges) }
@@ -141,7 +145,7 @@ func (p parts) index(groups Groups) error {
 	var kinds []client.Object
 	var owned []schema.GroupVersionKind
 	if groups.VLAN {
-		kinds, owned = append(kinds, &v1alpha1.Infra{}), slices.Concat(infraKinds, childKinds, statefulSet, deployment)
+		kinds, owned = append(kinds, &v1alpha1.Infra{}), slices.Concat(infraKinds(), childKinds, workloadKinds())
 	}
 	if groups.Bridges != nil {
 		owned = slices.Concat(owned, bridgeKinds, metallbKinds)

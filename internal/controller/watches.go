@@ -25,6 +25,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/apply"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
@@ -41,12 +42,6 @@ func (p parts) infra() error {
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1, NewQueue: p.turn.queue}).
 		For(&v1alpha1.Infra{}).
 		Watches(&v1alpha1.Infra{}, p.mapped(p.neighbours), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, judgedOtherwise))).
-		Watches(&v1alpha1.DHCPServer{}, p.mapped(labelled)).
-		Watches(&v1alpha1.DNSServer{}, p.mapped(labelled)).
-		Watches(&v1alpha1.ProxyServer{}, p.mapped(labelled)).
-		Watches(&v1alpha1.DHCPServer{}, p.mapped(p.neighboursOfOwner), specChanged).
-		Watches(&v1alpha1.DNSServer{}, p.mapped(p.neighboursOfOwner), specChanged).
-		Watches(&v1alpha1.ProxyServer{}, p.mapped(p.neighboursOfOwner), specChanged).
 		Watches(&rbacv1.Role{}, p.mapped(labelled)).
 		Watches(&rbacv1.RoleBinding{}, p.mapped(labelled)).
 		Watches(&networkingv1.NetworkPolicy{}, p.mapped(labelled)).
@@ -55,6 +50,9 @@ func (p parts) infra() error {
 		Watches(&discoveryv1.EndpointSlice{}, p.mapped(p.listeners)).
 		Watches(&corev1.Namespace{}, p.mapped(p.listenersOfNamespace)).
 		Watches(&corev1.ConfigMap{}, p.mapped(p.allowlist))
+	for _, c := range component.All {
+		b = b.Watches(c.New(), p.mapped(labelled)).Watches(c.New(), p.mapped(p.neighboursOfOwner), specChanged)
+	}
 	if len(p.observe.Settings.PodCIDRs) == 0 {
 		b = b.Watches(&corev1.Node{}, p.mapped(p.everyone), builder.WithPredicates(podNetworkChanged))
 	}
@@ -188,16 +186,19 @@ func (p parts) infras(ctx context.Context, of ...client.ListOption) ([]types.Nam
 	return keys, nil
 }
 
-// addChild watches everything that observe.ReadChild reads and apply writes for a child.
-func addChild[T client.Object](p parts, k kind[T]) error {
-	r := childReconciler[T]{p, k}
-	b := ctrl.NewControllerManagedBy(p.manager).Named(k.app+"server").For(k.fresh()).
+// childrenOf names the controller of a component's children.
+func childrenOf(c component.Component) string { return string(c.Name) + "server" }
+
+// children watches everything that observe.Child reads and apply writes for a component's children.
+func (p parts) children(of component.Component) error {
+	r := childReconciler{p, of}
+	b := ctrl.NewControllerManagedBy(p.manager).Named(childrenOf(of)).For(of.New()).
 		Watches(&v1alpha1.Infra{}, p.mapped(r.ofInfra)).
 		Watches(&corev1.Namespace{}, p.mapped(r.naming)).
 		Watches(&corev1.Pod{}, p.mapped(r.ofPod)).
 		Watches(&corev1.Service{}, p.mapped(r.reaching), builder.WithPredicates(waysChanged)).
 		Watches(&discoveryv1.EndpointSlice{}, p.mapped(r.reachingBehind), builder.WithPredicates(waysChanged))
-	for _, gvk := range r.owner(observe.Child[T]{Child: workload.Child[T]{Server: k.fresh()}}).Kinds {
+	for _, gvk := range r.owner(observe.Child{Child: workload.Child[component.Server]{Server: of.New()}}).Kinds {
 		owned, err := p.manager.GetScheme().New(gvk)
 		if err != nil {
 			return err
@@ -213,37 +214,41 @@ func addChild[T client.Object](p parts, k kind[T]) error {
 }
 
 // ofInfra: the children of an Infra; its pause and permission hold for them.
-func (r childReconciler[T]) ofInfra(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+func (r childReconciler) ofInfra(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
 	named := client.MatchingFields{apply.IndexNames: apply.NameOf("infra", o.GetNamespace(), o.GetName())}
-	return r.childrenThat(ctx, func(T) bool { return true }, named, client.InNamespace(o.GetNamespace()))
+	return r.childrenThat(ctx, func(component.Server) bool { return true }, named, client.InNamespace(o.GetNamespace()))
 }
 
 // ofPod: the child that a pod serves.
-func (r childReconciler[T]) ofPod(_ context.Context, o client.Object) ([]types.NamespacedName, error) {
-	if o.GetLabels()[names.LabelApp] != r.kind.app {
+func (r childReconciler) ofPod(_ context.Context, o client.Object) ([]types.NamespacedName, error) {
+	if o.GetLabels()[names.LabelApp] != string(r.of.Name) {
 		return nil, nil
 	}
 	return []types.NamespacedName{{Namespace: o.GetNamespace(), Name: o.GetLabels()[names.LabelInstance]}}, nil
 }
 
 // naming: the children that refer to a namespace.
-func (r childReconciler[T]) naming(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
-	return r.childrenThat(ctx, func(child T) bool { return slices.Contains(r.kind.refs(child).Namespaces, o.GetName()) })
+func (r childReconciler) naming(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+	return r.childrenThat(ctx, func(child component.Server) bool {
+		return slices.Contains(workload.Refer(r.of.Name, child).Namespaces, o.GetName())
+	})
 }
 
 // attached: the children whose pods use a NetworkAttachmentDefinition.
-func (r childReconciler[T]) attached(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
-	return r.childrenThat(ctx, func(child T) bool {
-		return observe.AttachedTo(r.kind.refs(child).Attachment, child.GetNamespace()) == client.ObjectKeyFromObject(o)
+func (r childReconciler) attached(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+	return r.childrenThat(ctx, func(child component.Server) bool {
+		return observe.AttachedTo(workload.Refer(r.of.Name, child).Attachment, child.GetNamespace()) == client.ObjectKeyFromObject(o)
 	})
 }
 
 // reaching: the children whose pods may dial a Service.
-func (r childReconciler[T]) reaching(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
-	return r.childrenThat(ctx, func(child T) bool { return r.kind.refs(child).Reaches(o.(*corev1.Service)) })
+func (r childReconciler) reaching(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+	return r.childrenThat(ctx, func(child component.Server) bool {
+		return workload.Refer(r.of.Name, child).Reaches(o.(*corev1.Service))
+	})
 }
 
-func (r childReconciler[T]) reachingBehind(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+func (r childReconciler) reachingBehind(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
 	s := &corev1.Service{}
 	err := r.observe.Reader.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetLabels()[discoveryv1.LabelServiceName]}, s)
 	if err != nil {
@@ -268,15 +273,15 @@ var waysChanged = predicate.Funcs{
 	},
 }
 
-func (r childReconciler[T]) childrenThat(ctx context.Context, match func(T) bool, of ...client.ListOption) ([]types.NamespacedName, error) {
-	all := r.kind.list()
+func (r childReconciler) childrenThat(ctx context.Context, match func(component.Server) bool, of ...client.ListOption) ([]types.NamespacedName, error) {
+	all := r.of.NewList()
 	if err := r.observe.Reader.List(ctx, all, append(of, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, err
 	}
 	var keys []types.NamespacedName
 	err := meta.EachListItem(all, func(o runtime.Object) error {
-		if child := o.(T); match(child) {
-			keys = append(keys, client.ObjectKeyFromObject(child))
+		if child := o.(component.Server); match(child) {
+			keys = append(keys, types.NamespacedName{Namespace: child.GetNamespace(), Name: child.GetName()})
 		}
 		return nil
 	})

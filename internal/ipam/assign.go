@@ -5,32 +5,22 @@ import (
 	"math/big"
 	"net/netip"
 	"slices"
+	"strings"
 
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
 )
-
-// Component is one of the three services that has an address.
-type Component string
-
-// The components, in the order in which addresses are given.
-const (
-	DHCP  Component = "dhcp"
-	DNS   Component = "dns"
-	Proxy Component = "proxy"
-)
-
-var components = []Component{DHCP, DNS, Proxy}
 
 // Request is what is known before addresses are given out.
 type Request struct {
 	CIDR    netip.Prefix
 	Gateway netip.Addr
 	// Enabled components. One that is switched off keeps its place where there is room.
-	Enabled map[Component]bool
+	Enabled map[component.Name]bool
 	// Written by the user; wins.
-	Written map[Component]netip.Addr
+	Written map[component.Name]netip.Addr
 	// Given before; never moved.
-	Given map[Component]netip.Addr
+	Given map[component.Name]netip.Addr
 	// WrittenPool and GivenPool likewise.
 	WrittenPool, GivenPool Range
 	// Taken are addresses that are neither allocated nor leased.
@@ -44,7 +34,7 @@ type Taken struct {
 	// before may lie among them.
 	By string
 	// But is the component that may have them all the same.
-	But Component
+	But component.Name
 	// Reserved: the DHCP server leases them to whom they are reserved for, so they are not excluded from its pool.
 	Reserved bool
 	// Neighbour: another Infra has them; nothing that the user writes here makes them free.
@@ -53,7 +43,7 @@ type Taken struct {
 
 // Assignment is every address of one Infra.
 type Assignment struct {
-	Addresses map[Component]netip.Addr
+	Addresses map[component.Name]netip.Addr
 	// Spare addresses are set aside for second instances of DHCP and DNS.
 	Spare []netip.Addr
 	// Pool is what DHCP leases from, without Excluded.
@@ -96,7 +86,7 @@ type assigner struct {
 }
 
 func begin(r Request, others ...Set) *assigner {
-	return &assigner{Request: r, usable: Usable(r.CIDR), taken: append(others, r.taken()), out: Assignment{Addresses: map[Component]netip.Addr{}}}
+	return &assigner{Request: r, usable: Usable(r.CIDR), taken: append(others, r.taken()), out: Assignment{Addresses: map[component.Name]netip.Addr{}}}
 }
 
 func (r Request) taken() Set {
@@ -123,7 +113,7 @@ var derived = finding.Values{FieldStart: nil, FieldEnd: nil}
 
 // place takes over what was written or given before.
 func (a *assigner) place() {
-	for _, c := range components {
+	for _, c := range component.Names() {
 		at, written := a.Written[c], true
 		if !at.IsValid() {
 			at, written = a.Given[c], false
@@ -149,12 +139,22 @@ func (a *assigner) remedy(written bool) string {
 	if free, ok := a.free(); ok && written {
 		return fmt.Sprintf("%s is free, or leave the field out", free)
 	}
-	return "set dhcp.serverIP, dns.serverIP or proxy.serverIP to a free address, or move what uses it"
+	return fmt.Sprintf("set %s to a free address, or move what uses it", serverIPs())
+}
+
+// serverIPs are the fields that give a component its address.
+func serverIPs() string {
+	var all []string
+	for _, c := range component.Names() {
+		all = append(all, string(c)+".serverIP")
+	}
+	last := len(all) - 1
+	return strings.Join(all[:last], ", ") + " or " + all[last]
 }
 
 // moved begins the finding of a component that has to have another address.
-func (a *assigner) moved(c Component, written bool) finding.Builder {
-	path := "spec.infraComponents." + string(c) + ".serverIP"
+func (a *assigner) moved(c component.Name, written bool) finding.Builder {
+	path := c.Field("serverIP")
 	free, ok := a.free()
 	if !ok && !written {
 		return wrong("AddressInUse", path)
@@ -166,11 +166,11 @@ func (a *assigner) moved(c Component, written bool) finding.Builder {
 }
 
 // unfit says why a component cannot have an address.
-func (a *assigner) unfit(component Component, at netip.Addr) string {
+func (a *assigner) unfit(who component.Name, at netip.Addr) string {
 	if !a.usable.Contains(at) {
 		return fmt.Sprintf("is not usable in %s, which has %s", a.CIDR, a.usable)
 	}
-	for _, c := range components {
+	for _, c := range component.Names() {
 		if a.out.Addresses[c] == at {
 			return "is also the address of " + string(c)
 		}
@@ -179,7 +179,7 @@ func (a *assigner) unfit(component Component, at netip.Addr) string {
 		return "is networkConfig.gateway"
 	}
 	for _, t := range a.Taken {
-		if t.By != "" && t.But != component && t.Contains(at) {
+		if t.By != "" && t.But != who && t.Contains(at) {
 			return "is taken by " + t.By
 		}
 	}
@@ -189,8 +189,8 @@ func (a *assigner) unfit(component Component, at netip.Addr) string {
 // allocate gives the lowest free addresses to components without one, then sets spares aside. Spares, and the places of
 // components that are switched off, give way where a small network would be left without a pool.
 func (a *assigner) allocate(spare int) {
-	var optional []Component
-	for _, c := range components {
+	var optional []component.Name
+	for _, c := range component.Names() {
 		switch {
 		case a.out.Addresses[c].IsValid():
 		case a.Enabled[c]:
@@ -213,7 +213,7 @@ func (a *assigner) allocate(spare int) {
 	}
 }
 
-func (a *assigner) give(c Component) {
+func (a *assigner) give(c component.Name) {
 	free, ok := a.free()
 	if !ok {
 		a.find(a.crowded("NoFreeAddress").Say("networkConfig.cidr %s has no free address for %s; %s", a.CIDR, c, a.roomFor()))
@@ -283,7 +283,7 @@ func (a *assigner) beside(more ...Range) (netip.Addr, bool) {
 // ours are the gateway, every component and every spare.
 func (a *assigner) ours() []Range {
 	ours := []Range{Single(a.Gateway)}
-	for _, c := range components {
+	for _, c := range component.Names() {
 		ours = append(ours, Single(a.out.Addresses[c]))
 	}
 	for _, s := range a.out.Spare {
@@ -335,7 +335,7 @@ func (a *assigner) checkPool() {
 
 // pool is the written one, else that given before as far as it has grown, else all that follows what was allocated.
 func (a *assigner) pool() {
-	if !a.Enabled[DHCP] {
+	if !a.Enabled[component.DHCP] {
 		return
 	}
 	pool := a.grownPool()

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	"pgregory.net/rapid"
 
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
 )
 
@@ -15,7 +16,9 @@ func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
 
 func span(first, last string) Range { return Range{addr(first), addr(last)} }
 
-func all() map[Component]bool { return map[Component]bool{DHCP: true, DNS: true, Proxy: true} }
+func all() map[component.Name]bool {
+	return map[component.Name]bool{component.DHCP: true, component.DNS: true, component.Proxy: true}
+}
 
 func TestInfrastructureIsLowAndThePoolFollows(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -40,7 +43,7 @@ func TestInfrastructureIsLowAndThePoolFollows(t *testing.T) {
 		"the seed's addresses": {
 			request: Request{
 				CIDR: netip.MustParsePrefix("192.168.100.0/24"), Gateway: addr("192.168.100.1"), Enabled: all(),
-				Written:     map[Component]netip.Addr{DHCP: addr("192.168.100.2"), DNS: addr("192.168.100.3"), Proxy: addr("192.168.100.10")},
+				Written:     map[component.Name]netip.Addr{component.DHCP: addr("192.168.100.2"), component.DNS: addr("192.168.100.3"), component.Proxy: addr("192.168.100.10")},
 				WrittenPool: span("192.168.100.100", "192.168.100.200"),
 			},
 			dhcp: "192.168.100.2", dns: "192.168.100.3", proxy: "192.168.100.10", pool: span("192.168.100.100", "192.168.100.200"),
@@ -55,7 +58,7 @@ func TestInfrastructureIsLowAndThePoolFollows(t *testing.T) {
 		"what was given before stays": {
 			request: Request{
 				CIDR: netip.MustParsePrefix("192.168.100.0/24"), Enabled: all(),
-				Given:     map[Component]netip.Addr{DNS: addr("192.168.100.9")},
+				Given:     map[component.Name]netip.Addr{component.DNS: addr("192.168.100.9")},
 				GivenPool: span("192.168.100.1", "192.168.100.3"),
 			},
 			dhcp: "192.168.100.4", dns: "192.168.100.9", proxy: "192.168.100.5", pool: span("192.168.100.1", "192.168.100.254"),
@@ -63,7 +66,7 @@ func TestInfrastructureIsLowAndThePoolFollows(t *testing.T) {
 		"a /24 that was widened": {
 			request: Request{
 				CIDR: netip.MustParsePrefix("192.168.100.0/23"), Enabled: all(),
-				Given:     map[Component]netip.Addr{DHCP: addr("192.168.100.2"), DNS: addr("192.168.100.3"), Proxy: addr("192.168.100.4")},
+				Given:     map[component.Name]netip.Addr{component.DHCP: addr("192.168.100.2"), component.DNS: addr("192.168.100.3"), component.Proxy: addr("192.168.100.4")},
 				GivenPool: span("192.168.100.7", "192.168.100.254"),
 			},
 			dhcp: "192.168.100.2", dns: "192.168.100.3", proxy: "192.168.100.4", pool: span("192.168.100.7", "192.168.101.254"),
@@ -77,8 +80,8 @@ func TestInfrastructureIsLowAndThePoolFollows(t *testing.T) {
 		},
 		"a server that comes with the widening": {
 			request: Request{
-				CIDR: netip.MustParsePrefix("192.168.100.0/29"), Enabled: map[Component]bool{DHCP: true, DNS: true},
-				Given: map[Component]netip.Addr{DHCP: addr("192.168.100.1")}, GivenPool: span("192.168.100.2", "192.168.100.2"),
+				CIDR: netip.MustParsePrefix("192.168.100.0/29"), Enabled: map[component.Name]bool{component.DHCP: true, component.DNS: true},
+				Given: map[component.Name]netip.Addr{component.DHCP: addr("192.168.100.1")}, GivenPool: span("192.168.100.2", "192.168.100.2"),
 			},
 			dhcp: "192.168.100.1", dns: "192.168.100.3", pool: span("192.168.100.2", "192.168.100.6"),
 		},
@@ -87,9 +90,9 @@ func TestInfrastructureIsLowAndThePoolFollows(t *testing.T) {
 			g := NewWithT(t)
 			got := Assign(c.request)
 			g.Expect(got.Findings).To(BeEmpty())
-			want := map[Component]netip.Addr{DHCP: addr(c.dhcp), DNS: addr(c.dns)}
+			want := map[component.Name]netip.Addr{component.DHCP: addr(c.dhcp), component.DNS: addr(c.dns)}
 			if c.proxy != "" {
-				want[Proxy] = addr(c.proxy)
+				want[component.Proxy] = addr(c.proxy)
 			}
 			g.Expect(got.Addresses).To(Equal(want))
 			g.Expect(got.Pool).To(Equal(c.pool))
@@ -99,10 +102,10 @@ func TestInfrastructureIsLowAndThePoolFollows(t *testing.T) {
 
 func TestIPv6NeedsNoPool(t *testing.T) {
 	g := NewWithT(t)
-	got := Assign(Request{CIDR: netip.MustParsePrefix("fd00:100::/64"), Gateway: addr("fd00:100::1"), Enabled: map[Component]bool{DNS: true, Proxy: true}})
+	got := Assign(Request{CIDR: netip.MustParsePrefix("fd00:100::/64"), Gateway: addr("fd00:100::1"), Enabled: map[component.Name]bool{component.DNS: true, component.Proxy: true}})
 	g.Expect(got.Findings).To(BeEmpty())
-	g.Expect(got.Addresses[DNS]).To(Equal(addr("fd00:100::2")))
-	g.Expect(got.Addresses[Proxy]).To(Equal(addr("fd00:100::3")))
+	g.Expect(got.Addresses[component.DNS]).To(Equal(addr("fd00:100::2")))
+	g.Expect(got.Addresses[component.Proxy]).To(Equal(addr("fd00:100::3")))
 	g.Expect(got.Pool.IsValid()).To(BeFalse())
 	g.Expect(got.Size()).To(BeZero())
 }
@@ -130,21 +133,21 @@ func TestMistakesAreNamedWithAWayOut(t *testing.T) {
 			reason:  "RangeOutsideCIDR", message: "of dhcp.rangeStart and rangeEnd one is missing; write both, or neither",
 		},
 		"a server on the gateway": {
-			request: vlan(func(r *Request) { r.Written = map[Component]netip.Addr{DNS: addr("192.168.100.1")} }),
+			request: vlan(func(r *Request) { r.Written = map[component.Name]netip.Addr{component.DNS: addr("192.168.100.1")} }),
 			reason:  "AddressInUse", message: "dns.serverIP 192.168.100.1 is networkConfig.gateway; 192.168.100.2 is free, or leave the field out",
 		},
 		"two servers on one address": {
 			request: vlan(func(r *Request) {
-				r.Written = map[Component]netip.Addr{DNS: addr("192.168.100.5"), Proxy: addr("192.168.100.5")}
+				r.Written = map[component.Name]netip.Addr{component.DNS: addr("192.168.100.5"), component.Proxy: addr("192.168.100.5")}
 			}),
 			reason: "AddressInUse", message: "proxy.serverIP 192.168.100.5 is also the address of dns; 192.168.100.2 is free, or leave the field out",
 		},
 		"a server on the broadcast address": {
-			request: vlan(func(r *Request) { r.Written = map[Component]netip.Addr{DHCP: addr("192.168.100.255")} }),
+			request: vlan(func(r *Request) { r.Written = map[component.Name]netip.Addr{component.DHCP: addr("192.168.100.255")} }),
 			reason:  "AddressInUse", message: "dhcp.serverIP 192.168.100.255 is not usable in 192.168.100.0/24, which has 192.168.100.1–192.168.100.254; 192.168.100.2 is free, or leave the field out",
 		},
 		"a gateway moves onto a given address": {
-			request: vlan(func(r *Request) { r.Given = map[Component]netip.Addr{DNS: addr("192.168.100.1")} }),
+			request: vlan(func(r *Request) { r.Given = map[component.Name]netip.Addr{component.DNS: addr("192.168.100.1")} }),
 			reason:  "AddressInUse", message: "the address of dns 192.168.100.1 is networkConfig.gateway; set dhcp.serverIP, dns.serverIP or proxy.serverIP to a free address, or move what uses it",
 		},
 		"a network too small": {
@@ -153,7 +156,7 @@ func TestMistakesAreNamedWithAWayOut(t *testing.T) {
 		},
 		"another Infra's pool fills the network": {
 			request: vlan(func(r *Request) {
-				r.Enabled = map[Component]bool{Proxy: true}
+				r.Enabled = map[component.Name]bool{component.Proxy: true}
 				r.Taken = []Taken{{Range: span("192.168.100.2", "192.168.100.254"), Neighbour: true}}
 			}),
 			reason: "NoFreeAddress", message: "networkConfig.cidr 192.168.100.0/24 has no free address for proxy; another Infra on this VLAN leases or holds the rest; widen this one beyond it, or have the other's dhcp.rangeStart to rangeEnd made smaller",
@@ -183,8 +186,8 @@ func TestAComponentSwitchedOffKeepsItsPlace(t *testing.T) {
 	g := NewWithT(t)
 	before := Assign(Request{CIDR: netip.MustParsePrefix("192.168.100.0/24"), Enabled: all()})
 	off := Assign(Request{
-		CIDR: netip.MustParsePrefix("192.168.100.0/24"), Enabled: map[Component]bool{DHCP: true, DNS: true},
-		Given: map[Component]netip.Addr{DHCP: before.Addresses[DHCP], DNS: before.Addresses[DNS]}, GivenPool: before.Pool,
+		CIDR: netip.MustParsePrefix("192.168.100.0/24"), Enabled: map[component.Name]bool{component.DHCP: true, component.DNS: true},
+		Given: map[component.Name]netip.Addr{component.DHCP: before.Addresses[component.DHCP], component.DNS: before.Addresses[component.DNS]}, GivenPool: before.Pool,
 	})
 	g.Expect(off.Addresses).To(Equal(before.Addresses))
 }
@@ -193,7 +196,7 @@ func TestReservedAddressesStayInThePoolAndExcludedOnesDoNot(t *testing.T) {
 	g := NewWithT(t)
 	got := Assign(Request{
 		CIDR: netip.MustParsePrefix("192.168.100.0/24"), Enabled: all(), WrittenPool: span("192.168.100.50", "192.168.100.99"),
-		Written: map[Component]netip.Addr{Proxy: addr("192.168.100.60")},
+		Written: map[component.Name]netip.Addr{component.Proxy: addr("192.168.100.60")},
 		Taken:   []Taken{{Range: span("192.168.100.55", "192.168.100.55"), By: "a reservation", Reserved: true}, {Range: span("192.168.100.90", "192.168.100.120")}},
 	})
 	g.Expect(got.Findings).To(BeEmpty())
@@ -208,8 +211,8 @@ func drawn(t *rapid.T) Request {
 	if rapid.Bool().Draw(t, "v6") {
 		bits, base = rapid.IntRange(64, 126).Draw(t, "bits6"), addr("fd00:100::")
 	}
-	r := Request{CIDR: netip.PrefixFrom(base, bits).Masked(), Enabled: map[Component]bool{}}
-	for _, c := range components {
+	r := Request{CIDR: netip.PrefixFrom(base, bits).Masked(), Enabled: map[component.Name]bool{}}
+	for _, c := range component.Names() {
 		r.Enabled[c] = rapid.Bool().Draw(t, string(c))
 	}
 	usable := Usable(r.CIDR)
@@ -240,7 +243,7 @@ func TestNoAddressIsGivenTwiceOrTakenFromOthers(t *testing.T) {
 		r := drawn(t)
 		got, usable, seen := Assign(r), Usable(r.CIDR), map[netip.Addr]bool{r.Gateway: true}
 		given := got.Spare
-		for _, c := range components {
+		for _, c := range component.Names() {
 			if at := got.Addresses[c]; at.IsValid() {
 				given = append(given, at)
 			} else if r.Enabled[c] && len(got.Findings) == 0 {
@@ -360,7 +363,7 @@ func TestAFreeNetworkIsFreeAndPrivate(t *testing.T) {
 func TestFindingsThatAreFollowedTogetherDoNotMeet(t *testing.T) {
 	t.Run("three servers on one address are offered two", func(t *testing.T) {
 		g, five := NewWithT(t), addr("192.168.100.5")
-		found := Assign(Request{CIDR: netip.MustParsePrefix("192.168.100.0/24"), Enabled: all(), Written: map[Component]netip.Addr{DHCP: five, DNS: five, Proxy: five}}).Findings
+		found := Assign(Request{CIDR: netip.MustParsePrefix("192.168.100.0/24"), Enabled: all(), Written: map[component.Name]netip.Addr{component.DHCP: five, component.DNS: five, component.Proxy: five}}).Findings
 		g.Expect(found).To(HaveLen(2))
 		g.Expect(found[0].Message).To(ContainSubstring("192.168.100.1 is free"))
 		g.Expect(found[1].Message).To(ContainSubstring("192.168.100.2 is free"))

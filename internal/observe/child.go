@@ -3,7 +3,6 @@ package observe
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/input"
@@ -24,8 +24,9 @@ import (
 )
 
 // Child is one DHCPServer, DNSServer or ProxyServer as it is.
-type Child[T client.Object] struct {
-	workload.Child[T]
+type Child struct {
+	workload.Child[component.Server]
+	Component component.Component
 	// Found is false when there is no such object.
 	Found bool
 	// Rollout of its workload.
@@ -49,23 +50,15 @@ type Rollout struct {
 	Refused string
 }
 
-// References of a child: what it attaches to, the namespaces that it names, and what its pods dial beside the API.
-type References struct {
-	Attachment v1alpha1.Attachment
-	Namespaces []string
-	Services   []types.NamespacedName
-	Addresses  []netip.AddrPort
-}
-
-// ReadChild reads one child into server and all that planning it looks at; refs and all read T.
-func ReadChild[T client.Object](ctx context.Context, o *Observer, component string, key types.NamespacedName, server T, all client.ObjectList, refs func(T) References) (Child[T], error) {
-	seen := Child[T]{}
+// Child reads one child of a component and all that planning it looks at.
+func (o *Observer) Child(ctx context.Context, of component.Component, key types.NamespacedName) (Child, error) {
+	seen, server := Child{Component: of}, of.New()
 	if err := o.Reader.Get(ctx, key, server); err != nil {
 		return seen, client.IgnoreNotFound(err)
 	}
 	seen.Found, seen.Server, seen.Settings = true, server, o.Settings
-	named := refs(server)
-	seen.Lives = o.lives(ctx, all)
+	named := workload.Refer(of.Name, server)
+	seen.Lives = o.lives(ctx, of.NewList())
 	var err error
 	if seen.NAD, err = get[nad.NetworkAttachmentDefinition](ctx, o, AttachedTo(named.Attachment, server.GetNamespace())); err != nil {
 		return seen, err
@@ -77,19 +70,19 @@ func ReadChild[T client.Object](ctx context.Context, o *Observer, component stri
 	if seen.Namespaces, err = o.namespaces(ctx, others); err != nil {
 		return seen, err
 	}
-	if seen.Service, err = get[corev1.Service](ctx, o, types.NamespacedName{Namespace: key.Namespace, Name: names.Service(component, key.Name)}); err != nil {
+	if seen.Service, err = get[corev1.Service](ctx, o, types.NamespacedName{Namespace: key.Namespace, Name: names.Service(string(of.Name), key.Name)}); err != nil {
 		return seen, err
 	}
-	workload := names.Workload(component, key.Name)
+	workload := names.Workload(string(of.Name), key.Name)
 	if err := seen.readWorkload(ctx, o, types.NamespacedName{Namespace: key.Namespace, Name: workload}); err != nil {
 		return seen, err
 	}
-	if err := seen.readRollout(ctx, o, component); err != nil {
+	if err := seen.readRollout(ctx, o); err != nil {
 		return seen, err
 	}
 	seen.Rollout.Workload = workload
 	if seen.Rollout.Exists && (!seen.Rollout.Ready || !seen.Rollout.Current) {
-		if seen.Rollout.Pod, err = o.unready(ctx, key, component); err != nil {
+		if seen.Rollout.Pod, err = o.unready(ctx, key, string(of.Name)); err != nil {
 			return seen, err
 		}
 	}
@@ -127,8 +120,8 @@ func (o *Observer) unoffered(ctx context.Context, network *nad.NetworkAttachment
 }
 
 // readWorkload reads the child's StatefulSet or, for a proxy, Deployment.
-func (c *Child[T]) readWorkload(ctx context.Context, o *Observer, at types.NamespacedName) error {
-	if _, isProxy := any(c.Server).(*v1alpha1.ProxyServer); isProxy {
+func (c *Child) readWorkload(ctx context.Context, o *Observer, at types.NamespacedName) error {
+	if c.Component.Workload == component.Deployment {
 		d, err := get[appsv1.Deployment](ctx, o, at)
 		if err == nil && d != nil && metav1.IsControlledBy(d, c.Server) {
 			c.Running, c.Rollout = d.Annotations, ofDeployment(d)
@@ -149,16 +142,16 @@ func (c *Child[T]) readWorkload(ctx context.Context, o *Observer, at types.Names
 const longestPull = 5 * time.Minute
 
 // readRollout reads what a new template waits for, and the bootstrap that the last one reads.
-func (c *Child[T]) readRollout(ctx context.Context, o *Observer, component string) error {
+func (c *Child) readRollout(ctx context.Context, o *Observer) error {
 	c.Now.Serves, c.Now.Rolled = c.Rollout.Ready, c.Rollout.Ready && c.Rollout.Current
 	at := c.Server.GetNamespace()
 	pods := &corev1.PodList{}
-	if err := o.Reader.List(ctx, pods, client.InNamespace(at), client.MatchingLabels{names.LabelPulls: c.Server.GetName(), names.LabelApp: component}); err != nil {
+	if err := o.Reader.List(ctx, pods, client.InNamespace(at), client.MatchingLabels{names.LabelPulls: c.Server.GetName(), names.LabelApp: string(c.Component.Name)}); err != nil {
 		return fmt.Errorf("listing pods that pull images: %w", err)
 	}
 	c.Now.Pullers = pods.Items
 	c.Now.PullOver = slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return o.Now().Sub(p.CreationTimestamp.Time) > longestPull })
-	if component != names.Proxy {
+	if c.Component.Name != component.Proxy {
 		return nil
 	}
 	config, err := get[corev1.ConfigMap](ctx, o, types.NamespacedName{Namespace: at, Name: names.EnvoyBootstrap(c.Server.GetName())})
@@ -170,14 +163,14 @@ func (c *Child[T]) readRollout(ctx context.Context, o *Observer, component strin
 
 // Workload names the workload of a child.
 type Workload struct {
-	Component string
+	Kind string
 	types.NamespacedName
 }
 
 // Served says whether the template of a workload has served; one that is gone is nobody's to wait for.
 func (o *Observer) Served(ctx context.Context, w Workload) bool {
 	var live client.Object = &appsv1.StatefulSet{}
-	if w.Component == names.Proxy {
+	if w.Kind == component.Deployment {
 		live = &appsv1.Deployment{}
 	}
 	err := o.Reader.Get(ctx, w.NamespacedName, live)
@@ -204,7 +197,7 @@ func ofStatefulSet(s *appsv1.StatefulSet) Rollout {
 
 // readInfra reads the Infra that controls the child: it lends its control plane's namespace, if it may use that itself,
 // and its pause holds for its children.
-func (c *Child[T]) readInfra(ctx context.Context, o *Observer) error {
+func (c *Child) readInfra(ctx context.Context, o *Observer) error {
 	c.Pause = o.pause(c.Server.GetAnnotations(), nil)
 	ref := metav1.GetControllerOf(c.Server)
 	if ref == nil || ref.Kind != "Infra" {

@@ -10,10 +10,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/input"
@@ -178,18 +180,18 @@ func (o *Observer) surroundings(ctx context.Context, seen *Infra) (err error) {
 	return err
 }
 
-func (o *Observer) children(ctx context.Context, infra *v1alpha1.Infra, more ...client.GetOption) (c input.Children, err error) {
-	at := func(name string) types.NamespacedName {
-		return types.NamespacedName{Namespace: infra.Namespace, Name: name}
+func (o *Observer) children(ctx context.Context, infra *v1alpha1.Infra, more ...client.GetOption) (input.Children, error) {
+	all := input.Children{}
+	for _, c := range component.All {
+		key, server := types.NamespacedName{Namespace: infra.Namespace, Name: names.Child(infra.Name, string(c.Name))}, c.New()
+		switch err := o.Reader.Get(ctx, key, server, more...); {
+		case err == nil:
+			all[c.Name] = server
+		case !apierrors.IsNotFound(err):
+			return nil, fmt.Errorf("reading %T %s: %w", server, key, err)
+		}
 	}
-	if c.DHCP, err = get[v1alpha1.DHCPServer](ctx, o, at(names.DHCPServer(infra.Name)), more...); err != nil {
-		return c, err
-	}
-	if c.DNS, err = get[v1alpha1.DNSServer](ctx, o, at(names.DNSServer(infra.Name)), more...); err != nil {
-		return c, err
-	}
-	c.Proxy, err = get[v1alpha1.ProxyServer](ctx, o, at(names.ProxyServer(infra.Name)), more...)
-	return c, err
+	return all, nil
 }
 
 // controlPlane reads the control plane's namespace, if it may.

@@ -98,10 +98,12 @@ func TestAnInfraLendsOnlyWhatItMayUse(t *testing.T) {
 	for admits, want := range map[string]string{"tenant": "clusters-c1", "others": ""} {
 		t.Run("admits "+admits, func(t *testing.T) {
 			g, s := NewWithT(t), newStage(t, admits)
-			seen, err := ReadChild(t.Context(), s.Observer, names.Proxy, types.NamespacedName{Namespace: "tenant", Name: "c1-proxy"}, &v1alpha1.ProxyServer{}, &v1alpha1.ProxyServerList{},
-				func(*v1alpha1.ProxyServer) References {
-					return References{Services: []types.NamespacedName{{Namespace: "clusters-c1", Name: "kube-apiserver"}}}
-				})
+			proxy, key := &v1alpha1.ProxyServer{}, types.NamespacedName{Namespace: "tenant", Name: "c1-proxy"}
+			c := s.Reader.(client.Client)
+			g.Expect(c.Get(t.Context(), key, proxy)).To(Succeed())
+			proxy.Spec.Backends = []v1alpha1.ProxyBackend{{Name: "api", TargetNamespace: "clusters-c1", TargetService: "kube-apiserver"}}
+			g.Expect(c.Update(t.Context(), proxy)).To(Succeed())
+			seen, err := s.Child(t.Context(), theProxy(), key)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(seen.Lent).To(Equal(want))
 			g.Expect(len(seen.Services) > 0).To(Equal(want != ""))
@@ -118,7 +120,7 @@ func TestADeadInfraLendsNothing(t *testing.T) {
 	g.Expect(c.Get(t.Context(), key, proxy)).To(Succeed())
 	proxy.OwnerReferences[0].UID = "another"
 	g.Expect(c.Update(t.Context(), proxy)).To(Succeed())
-	seen, err := ReadChild(t.Context(), s.Observer, names.Proxy, key, &v1alpha1.ProxyServer{}, &v1alpha1.ProxyServerList{}, func(*v1alpha1.ProxyServer) References { return References{} })
+	seen, err := s.Child(t.Context(), theProxy(), key)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(seen.Infra).To(BeNil())
 	g.Expect(seen.Lent).To(BeEmpty())

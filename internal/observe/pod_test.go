@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -45,7 +46,7 @@ func TestEventsThatCannotBeListedHideNoPod(t *testing.T) {
 
 	logged := &bytes.Buffer{}
 	ctx := log.IntoContext(t.Context(), logr.FromSlogHandler(slog.NewTextHandler(logged, nil)))
-	seen, err := ReadChild(ctx, s.Observer, names.Proxy, key, &v1alpha1.ProxyServer{}, &v1alpha1.ProxyServerList{}, func(*v1alpha1.ProxyServer) References { return References{} })
+	seen, err := s.Child(ctx, theProxy(), key)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(seen.Rollout.Pod).To(HaveField("Name", "stuck"))
 	g.Expect(seen.Rollout.Pod.Warning).To(BeEmpty())
@@ -78,7 +79,7 @@ func TestWhyNoPodMayBeCreated(t *testing.T) {
 	}})
 
 	key := types.NamespacedName{Namespace: "tenant", Name: "w"}
-	ofDNS, ofProxy := Child[*v1alpha1.DNSServer]{}, Child[*v1alpha1.ProxyServer]{}
+	ofProxy, ofDNS := Child{Component: theProxy()}, Child{}
 	ofDNS.Server, ofProxy.Server = dns, proxy
 	g.Expect(ofDNS.readWorkload(t.Context(), s.Observer, key)).To(Succeed())
 	g.Expect(ofDNS.Rollout.Refused).To(Equal("FailedCreate: " + why))
@@ -89,4 +90,9 @@ func TestWhyNoPodMayBeCreated(t *testing.T) {
 	g.Expect(cache.Status().Update(t.Context(), set)).To(Succeed())
 	g.Expect(ofDNS.readWorkload(t.Context(), s.Observer, key)).To(Succeed())
 	g.Expect(ofDNS.Rollout.Refused).To(BeEmpty(), "there is a pod, which says more itself")
+}
+
+func theProxy() component.Component {
+	c, _ := component.Of(&v1alpha1.ProxyServer{})
+	return c
 }

@@ -3,8 +3,6 @@ package observe
 import (
 	"context"
 	"fmt"
-	"net/netip"
-	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,15 +30,8 @@ func Leading(o client.Object) (all []string) {
 	return all
 }
 
-// Reaches says whether what a child dials may be a Service.
-func (r References) Reaches(s *corev1.Service) bool {
-	key := client.ObjectKeyFromObject(s)
-	return key == workload.APIService || slices.Contains(r.Services, key) ||
-		slices.ContainsFunc(r.Addresses, func(a netip.AddrPort) bool { return len(workload.LedTo(s, a)) > 0 })
-}
-
 // reached are the Services that a child's pods may come to, and their EndpointSlices.
-func (o *Observer) reached(ctx context.Context, named References) (services []corev1.Service, endpoints []discoveryv1.EndpointSlice, err error) {
+func (o *Observer) reached(ctx context.Context, named workload.References) (services []corev1.Service, endpoints []discoveryv1.EndpointSlice, err error) {
 	for _, key := range append([]types.NamespacedName{workload.APIService}, named.Services...) {
 		s, err := get[corev1.Service](ctx, o, key)
 		if err != nil {

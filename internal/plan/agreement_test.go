@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/plan/input"
@@ -90,11 +91,11 @@ func TestANeighbourTakesNeitherAppsNorLeasesFromWhoServes(t *testing.T) {
 	const first, last, external = "192.168.100.1", "192.168.100.254", "192.168.100.201"
 	ways := map[string]func(n *input.Neighbour){
 		"is there":                       func(*input.Neighbour) {},
-		"a DNSServer at the external IP": func(n *input.Neighbour) { n.Children.DNS = dnsAt(external) },
-		"a ProxyServer there":            func(n *input.Neighbour) { n.Children.Proxy = proxyAt(external) },
+		"a DNSServer at the external IP": func(n *input.Neighbour) { n.Children = with(n.Children, component.DNS, dnsAt(external)) },
+		"a ProxyServer there":            func(n *input.Neighbour) { n.Children = with(n.Children, component.Proxy, proxyAt(external)) },
 		"a DNSServer that answers it": func(n *input.Neighbour) {
 			n.Infra.Spec.AppsIngress = &v1alpha1.AppsIngress{Enabled: true}
-			n.Children.DNS = dnsAt("192.168.100.9", v1alpha1.DNSEntry{Hostname: "*.apps.c9.example.com", IP: external})
+			n.Children = with(n.Children, component.DNS, dnsAt("192.168.100.9", v1alpha1.DNSEntry{Hostname: "*.apps.c9.example.com", IP: external}))
 		},
 		"a serverIP": func(n *input.Neighbour) { serverIPs(n, "", "", external) },
 		"a status":   func(n *input.Neighbour) { claims(n, first, "192.168.100.2", external) },
@@ -107,7 +108,7 @@ func TestANeighbourTakesNeitherAppsNorLeasesFromWhoServes(t *testing.T) {
 		"a pool for *.apps":        func(n *input.Neighbour) { n.Infra.Spec.AppsIngress = poolOf("192.168.100.0/24") },
 		"a status of all literals": allLiterals,
 		"a DNSServer that answers all": func(n *input.Neighbour) {
-			n.Infra.Spec.AppsIngress, n.Children.DNS = &v1alpha1.AppsIngress{Enabled: true}, dnsAt("192.168.100.9", everyAddress()...)
+			n.Infra.Spec.AppsIngress, n.Children = &v1alpha1.AppsIngress{Enabled: true}, with(n.Children, component.DNS, dnsAt("192.168.100.9", everyAddress()...))
 		},
 	}
 	victim := victims(t)["with *.apps, serving"]
@@ -123,9 +124,9 @@ func TestANeighbourTakesNeitherAppsNorLeasesFromWhoServes(t *testing.T) {
 				g.Expect(p.Held).To(BeFalse(), "%v", p.Findings)
 				g.Expect(p.Apps).To(Equal(alone.Apps))
 				now := children(t, p)
-				g.Expect(now.DNS.Spec).To(Equal(served.DNS.Spec))
-				g.Expect(now.Proxy.Spec).To(Equal(served.Proxy.Spec))
-				g.Expect(now.DHCP.Spec.LeaseConfig).To(Equal(served.DHCP.Spec.LeaseConfig))
+				g.Expect(now.DNS().Spec).To(Equal(served.DNS().Spec))
+				g.Expect(now.Proxy().Spec).To(Equal(served.Proxy().Spec))
+				g.Expect(now.DHCP().Spec.LeaseConfig).To(Equal(served.DHCP().Spec.LeaseConfig))
 				g.Expect(excluded(now)).To(BeNumerically("<", 16), "single addresses, where he is, at most")
 			})
 		}
@@ -134,7 +135,7 @@ func TestANeighbourTakesNeitherAppsNorLeasesFromWhoServes(t *testing.T) {
 
 // excluded is how many addresses are never leased.
 func excluded(c input.Children) (count int) {
-	for _, r := range c.DHCP.Spec.ExcludeRanges {
+	for _, r := range c.DHCP().Spec.ExcludeRanges {
 		for at := netip.MustParseAddr(string(r.Start)); !netip.MustParseAddr(string(r.End)).Less(at); at = at.Next() {
 			count++
 		}
@@ -169,7 +170,7 @@ func TestARangeThatAnOlderOneWritesIsLeftToIt(t *testing.T) {
 	in.Neighbours = []input.Neighbour{n}
 	p := plan.Infra(in)
 	g.Expect(p.Held).To(BeFalse(), "%v", p.Findings)
-	g.Expect(children(t, p).DHCP.Spec.ExcludeRanges).To(ContainElement(v1alpha1.AddressRange{Start: "192.168.100.100", End: "192.168.100.150"}))
+	g.Expect(children(t, p).DHCP().Spec.ExcludeRanges).To(ContainElement(v1alpha1.AddressRange{Start: "192.168.100.100", End: "192.168.100.150"}))
 }
 
 // What a neighbour's DNS answers for *.apps is not to be had by writing it.

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/plan/apps"
 	"github.com/cldmnky/oooi/internal/plan/input"
@@ -68,7 +68,7 @@ func (c appsCase) input(t *testing.T) input.Input {
 		in.Children = children(t, plan.Infra(in))
 	}
 	if c.ProxyGone {
-		in.Children.Proxy = nil
+		in.Children = with(in.Children, component.Proxy, nil)
 	}
 	merge(t, in.HostedCluster, c.HostedCluster)
 	in.Infra.Spec.AppsIngress, in.Guest = &c.AppsIngress, c.Guest
@@ -88,27 +88,22 @@ func merge[T v1alpha1.Infra | hyperv1.HostedCluster](t *testing.T, into *T, patc
 // children are what a plan made, as they are read back: the proxy has its Service.
 func children(t *testing.T, p plan.InfraPlan) input.Children {
 	t.Helper()
-	var c input.Children
+	all := input.Children{}
 	for _, o := range p.Objects {
-		text := []byte(golden.YAML(t, o))
-		var err error
-		switch o.(type) {
-		case *ac.DHCPServerApplyConfiguration:
-			c.DHCP = &v1alpha1.DHCPServer{}
-			err = yaml.Unmarshal(text, c.DHCP)
-		case *ac.DNSServerApplyConfiguration:
-			c.DNS = &v1alpha1.DNSServer{}
-			err = yaml.Unmarshal(text, c.DNS)
-		case *ac.ProxyServerApplyConfiguration:
-			c.Proxy = &v1alpha1.ProxyServer{}
-			err = yaml.Unmarshal(text, c.Proxy)
-			c.Proxy.Status.ServiceIP = "172.30.0.99"
+		c, is := component.Applied(o)
+		if !is {
+			continue
 		}
-		if err != nil {
+		server := c.New()
+		if err := yaml.Unmarshal([]byte(golden.YAML(t, o)), server); err != nil {
 			t.Fatal(err)
 		}
+		all[c.Name] = server
 	}
-	return c
+	if proxy := all.Proxy(); proxy != nil {
+		proxy.Status.ServiceIP = "172.30.0.99"
+	}
+	return all
 }
 
 // appsOf is what a plan says of *.apps, and nothing else.
@@ -139,19 +134,19 @@ func appsOf(t *testing.T, p plan.InfraPlan) string {
 		}
 	}
 	made := children(t, p)
-	if made.DNS != nil {
-		tell(&out, "vlan", made.DNS.Spec.StaticEntries)
-		tell(&out, "pods", made.DNS.Spec.InternalEntries)
+	if made.DNS() != nil {
+		tell(&out, "vlan", made.DNS().Spec.StaticEntries)
+		tell(&out, "pods", made.DNS().Spec.InternalEntries)
 	}
-	if made.Proxy != nil {
-		for _, b := range made.Proxy.Spec.Backends {
+	if made.Proxy() != nil {
+		for _, b := range made.Proxy().Spec.Backends {
 			if strings.HasPrefix(b.Name, "apps-") {
 				fmt.Fprintf(&out, "proxy %s %s %d %q → %v, %s\n", b.Name, b.Protocol, b.Port, b.Hostname, b.TargetAddresses, b.Views)
 			}
 		}
 	}
-	if made.DHCP != nil {
-		fmt.Fprintf(&out, "never leased %v\n", made.DHCP.Spec.ExcludeRanges)
+	if made.DHCP() != nil {
+		fmt.Fprintf(&out, "never leased %v\n", made.DHCP().Spec.ExcludeRanges)
 	}
 	return out.String()
 }
@@ -201,9 +196,9 @@ func TestNeighboursLeaveAppsAlone(t *testing.T) {
 				{Hostname: "*.apps.c2.example.com", IP: "192.168.100.220"},
 				{Hostname: "api.c2.example.com", IP: "192.168.100.230"}, {Hostname: "*.web.c2.example.com", IP: "192.168.100.230"}, // a proxy's, whose ProxyServer is gone
 			}
-			ours.Neighbours = []input.Neighbour{{Infra: theirs, NAD: ours.NAD, Children: input.Children{DNS: &v1alpha1.DNSServer{Spec: v1alpha1.DNSServerSpec{StaticEntries: entries}}}}}
+			ours.Neighbours = []input.Neighbour{{Infra: theirs, NAD: ours.NAD, Children: input.Children{component.DNS: &v1alpha1.DNSServer{Spec: v1alpha1.DNSServerSpec{StaticEntries: entries}}}}}
 			made := children(t, plan.Infra(ours))
-			g.Expect(made.DHCP.Spec.ExcludeRanges).To(gomega.ConsistOf(c.want))
+			g.Expect(made.DHCP().Spec.ExcludeRanges).To(gomega.ConsistOf(c.want))
 		})
 	}
 }
@@ -217,7 +212,7 @@ func TestAnExternalIPThatANeighbourLeasesIsNotFollowed(t *testing.T) {
 			g := gomega.NewWithT(t)
 			theirs := appsCase{}.input(t)
 			pool := v1alpha1.DHCPLeaseConfig{RangeStart: "192.168.100.128", RangeEnd: "192.168.100.250"}
-			leasing := input.Neighbour{Infra: theirs.Infra, NAD: theirs.NAD, Children: input.Children{DHCP: &v1alpha1.DHCPServer{Spec: v1alpha1.DHCPServerSpec{LeaseConfig: pool}}}}
+			leasing := input.Neighbour{Infra: theirs.Infra, NAD: theirs.NAD, Children: input.Children{component.DHCP: &v1alpha1.DHCPServer{Spec: v1alpha1.DHCPServerSpec{LeaseConfig: pool}}}}
 			leasing.Infra.Name, leasing.Infra.CreationTimestamp, leasing.Infra.Status = "c2", metav1.Unix(c.theirs, 0), v1alpha1.InfraStatus{}
 			ours := appsCase{Guest: &input.Guest{Service: &corev1.Service{}}}.input(t)
 			ours.Guest.Service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.168.100.200"}}

@@ -13,8 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
-	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/plan/apps"
 	"github.com/cldmnky/oooi/internal/plan/check"
@@ -70,15 +70,16 @@ func among(all []input.Neighbour, i int) input.Input {
 }
 
 // become is what the children would say of addresses.
-func become(v apps.Published) (c input.Children) {
-	c.DNS, c.Proxy = &v1alpha1.DNSServer{}, &v1alpha1.ProxyServer{}
-	c.DNS.Spec.NetworkConfig.ServerIP, c.Proxy.Spec.NetworkConfig.ServerIP = desired.IP(v.Address(ipam.DNS)), desired.IP(v.Address(ipam.Proxy))
+func become(v apps.Published) input.Children {
+	dhcp, dns, proxy := &v1alpha1.DHCPServer{}, &v1alpha1.DNSServer{}, &v1alpha1.ProxyServer{}
+	c := input.Children{component.DNS: dns, component.Proxy: proxy}
+	dns.Spec.NetworkConfig.ServerIP, proxy.Spec.NetworkConfig.ServerIP = desired.IP(v.Address(component.DNS)), desired.IP(v.Address(component.Proxy))
 	if v.Assigned.Pool.IsValid() {
-		c.DHCP = &v1alpha1.DHCPServer{}
-		c.DHCP.Spec.NetworkConfig.ServerIP = desired.IPv4(v.Address(ipam.DHCP))
-		c.DHCP.Spec.LeaseConfig.RangeStart, c.DHCP.Spec.LeaseConfig.RangeEnd = desired.IPv4(v.Assigned.Pool.First), desired.IPv4(v.Assigned.Pool.Last)
+		c[component.DHCP] = dhcp
+		dhcp.Spec.NetworkConfig.ServerIP = desired.IPv4(v.Address(component.DHCP))
+		dhcp.Spec.LeaseConfig.RangeStart, dhcp.Spec.LeaseConfig.RangeEnd = desired.IPv4(v.Assigned.Pool.First), desired.IPv4(v.Assigned.Pool.Last)
 		for _, r := range v.Assigned.Excluded {
-			c.DHCP.Spec.ExcludeRanges = append(c.DHCP.Spec.ExcludeRanges, v1alpha1.AddressRange{Start: desired.IPv4(r.First), End: desired.IPv4(r.Last)})
+			dhcp.Spec.ExcludeRanges = append(dhcp.Spec.ExcludeRanges, v1alpha1.AddressRange{Start: desired.IPv4(r.First), End: desired.IPv4(r.Last)})
 		}
 	}
 	return c
@@ -88,7 +89,7 @@ func TestFortyInfrasShareAVLAN(t *testing.T) {
 	g := NewWithT(t)
 	all := crowd(40)
 	g.Expect(settle(all)).To(BeEmpty())
-	g.Expect(len(all[0].Children.DHCP.Spec.ExcludeRanges)).To(BeNumerically(">=", 2*39), "each address of the others is kept from DHCP")
+	g.Expect(len(all[0].Children.DHCP().Spec.ExcludeRanges)).To(BeNumerically(">=", 2*39), "each address of the others is kept from DHCP")
 }
 
 // What is allocated is counted in place of time: a neighbour that is looked at costs some of it, at any load.
@@ -135,8 +136,8 @@ const mostExclusions = 256
 func TestACrowdStopsItsNewcomersNotItsOldest(t *testing.T) {
 	g := NewWithT(t)
 	oldest, newcomer := crowd(2)[0], crowd(2)[1]
-	oldest.Children.DHCP = &v1alpha1.DHCPServer{}
-	spec := &oldest.Children.DHCP.Spec
+	oldest.Children = input.Children{component.DHCP: &v1alpha1.DHCPServer{}}
+	spec := &oldest.Children.DHCP().Spec
 	spec.LeaseConfig.RangeStart, spec.LeaseConfig.RangeEnd = "10.0.0.8", "10.0.255.254"
 	for at := netip.MustParseAddr("10.0.9.0"); len(spec.ExcludeRanges) < mostExclusions-1; at = at.Next().Next() {
 		spec.ExcludeRanges = append(spec.ExcludeRanges, v1alpha1.AddressRange{Start: desired.IPv4(at), End: desired.IPv4(at)})

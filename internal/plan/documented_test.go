@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
@@ -83,21 +84,16 @@ func annotations(t *testing.T, objects render.Objects) map[string]string {
 	}
 	asked, infra := map[string]string{}, objects.Inputs(settings())[0].Infra
 	for _, o := range objects {
-		var p workload.ChildPlan
-		var component string
-		switch s := o.(type) {
-		case *v1alpha1.DHCPServer:
-			component, p = names.DHCP, workload.DHCP(workload.Child[*v1alpha1.DHCPServer]{Settings: settings(), Server: s, Infra: infra, NAD: attached(s.Spec.NetworkConfig.Attachment), Lent: "clusters-c1"})
-		case *v1alpha1.DNSServer:
-			component, p = names.DNS, workload.DNS(workload.Child[*v1alpha1.DNSServer]{Settings: settings(), Server: s, Infra: infra, NAD: attached(s.Spec.NetworkConfig.Attachment), Lent: "clusters-c1"})
-		case *v1alpha1.ProxyServer:
-			component, p = names.Proxy, workload.Proxy(workload.Child[*v1alpha1.ProxyServer]{Settings: settings(), Server: s, Infra: infra, NAD: attached(s.Spec.NetworkConfig.Attachment), Lent: "clusters-c1"})
-		default:
+		c, is := component.Of(o)
+		if !is {
 			continue
 		}
-		NewWithT(t).Expect(p.Held).To(BeFalse(), "%s: %v", component, p.Findings)
+		server := o.(component.Server)
+		around := workload.Surroundings{Settings: settings(), Infra: infra, NAD: attached(c.Written(server).Attachment), Lent: "clusters-c1"}
+		p := workload.Of(c.Name, workload.Child[component.Server]{Server: server, Surroundings: around})
+		NewWithT(t).Expect(p.Held).To(BeFalse(), "%s: %v", c.Name, p.Findings)
 		pod, _ := template(t, p)
-		asked[component] = pod.Annotations[names.AnnotationNetworks]
+		asked[string(c.Name)] = pod.Annotations[names.AnnotationNetworks]
 	}
 	return asked
 }

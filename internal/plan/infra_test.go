@@ -84,7 +84,7 @@ func TestThePlanOfWhatWasAppliedIsTheSame(t *testing.T) {
 	for name, objects := range everyCase(t) {
 		for i, in := range objects.Inputs(settings()) {
 			first := plan.Infra(in)
-			if first.Held || in.Children.Proxy != nil {
+			if first.Held || in.Children.Proxy() != nil {
 				continue
 			}
 			again := append(render.Objects{}, objects...)

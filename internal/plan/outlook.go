@@ -2,6 +2,7 @@ package plan
 
 import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/plan/check"
 	"github.com/cldmnky/oooi/internal/plan/desired"
@@ -37,12 +38,12 @@ func OutlookOf(in input.Input) (Outlook, bool) {
 	if len(v.Selecting()) == 0 {
 		o.Anywhere = v.PlacedAnywhere()
 	}
-	for _, component := range []ipam.Component{ipam.DHCP, ipam.DNS, ipam.Proxy} {
-		if at := v.Address(component); at.IsValid() && input.SwitchedOn(in.Infra.Spec.InfraComponents)[component] {
-			o.Addresses = append(o.Addresses, v1alpha1.AssignedAddress{Component: string(component), IP: desired.IP(at)})
+	for _, c := range component.All {
+		if at := v.Address(c.Name); at.IsValid() && c.Wanted(in.Infra.Spec.InfraComponents).Enabled {
+			o.Addresses = append(o.Addresses, v1alpha1.AssignedAddress{Component: string(c.Name), IP: desired.IP(at)})
 		}
 	}
-	if input.Enabled(in.Infra.Spec.InfraComponents.DHCP.Enabled) && v.Address(ipam.DHCP).IsValid() {
+	if input.Enabled(in.Infra.Spec.InfraComponents.DHCP.Enabled) && v.Address(component.DHCP).IsValid() {
 		o.Pool = v.Assigned.Pool
 	}
 	return o, true

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/plan/input"
@@ -104,31 +105,35 @@ func claims(n *input.Neighbour, dhcp, dns, proxy string) {
 func TestAStrangerToANetworkChangesNothing(t *testing.T) {
 	const first, last, literal, external = "192.168.100.1", "192.168.100.254", "203.0.113.10", "192.168.100.201"
 	every := func(n *input.Neighbour) {
-		n.Children = input.Children{DHCP: dhcpAt(first, first, last, ""), DNS: dnsAt("192.168.100.2"), Proxy: proxyAt("192.168.100.3", literal)}
+		n.Children = input.Children{component.DHCP: dhcpAt(first, first, last, ""), component.DNS: dnsAt("192.168.100.2"), component.Proxy: proxyAt("192.168.100.3", literal)}
 	}
 	ways := map[string]func(n *input.Neighbour){
 		"names it":                          func(*input.Neighbour) {},
 		"names it, and is the first of all": func(n *input.Neighbour) { n.Infra.CreationTimestamp = metav1.Unix(0, 0) },
 		"names it, and is newer":            func(n *input.Neighbour) { n.Infra.CreationTimestamp = metav1.Unix(20, 0) },
 		"a DHCPServer by hand": func(n *input.Neighbour) {
-			n.Children.DHCP = dhcpAt("192.168.100.200", "192.168.100.201", "192.168.100.202", "")
+			n.Children = with(n.Children, component.DHCP, dhcpAt("192.168.100.200", "192.168.100.201", "192.168.100.202", ""))
 		},
-		"one that leases all": func(n *input.Neighbour) { n.Children.DHCP = dhcpAt("192.168.100.200", first, last, "") },
+		"one that leases all": func(n *input.Neighbour) {
+			n.Children = with(n.Children, component.DHCP, dhcpAt("192.168.100.200", first, last, ""))
+		},
 		"one that serves its own only": func(n *input.Neighbour) {
-			n.Children.DHCP = dhcpAt("192.168.100.200", first, last, v1alpha1.UnknownClientsIgnore)
+			n.Children = with(n.Children, component.DHCP, dhcpAt("192.168.100.200", first, last, v1alpha1.UnknownClientsIgnore))
 		},
-		"one at each address":      func(n *input.Neighbour) { n.Children.DHCP = dhcpAt(first, last, last, "") },
-		"one with many exclusions": func(n *input.Neighbour) { n.Children.DHCP = scattered() },
-		"a DNSServer by hand":      func(n *input.Neighbour) { n.Children.DNS = dnsAt("192.168.100.2") },
-		"one that answers *.apps":  func(n *input.Neighbour) { n.Children.DNS = dnsAt(external) },
+		"one at each address":      func(n *input.Neighbour) { n.Children = with(n.Children, component.DHCP, dhcpAt(first, last, last, "")) },
+		"one with many exclusions": func(n *input.Neighbour) { n.Children = with(n.Children, component.DHCP, scattered()) },
+		"a DNSServer by hand":      func(n *input.Neighbour) { n.Children = with(n.Children, component.DNS, dnsAt("192.168.100.2")) },
+		"one that answers *.apps":  func(n *input.Neighbour) { n.Children = with(n.Children, component.DNS, dnsAt(external)) },
 		"one with names at the external IP": func(n *input.Neighbour) {
-			n.Children.DNS = dnsAt("192.168.100.9", v1alpha1.DNSEntry{Hostname: "*.apps.x.example.com", IP: external})
+			n.Children = with(n.Children, component.DNS, dnsAt("192.168.100.9", v1alpha1.DNSEntry{Hostname: "*.apps.x.example.com", IP: external}))
 		},
-		"a ProxyServer by hand":        func(n *input.Neighbour) { n.Children.Proxy = proxyAt("192.168.100.3") },
-		"one at the external IP":       func(n *input.Neighbour) { n.Children.Proxy = proxyAt(external) },
-		"one that carries the literal": func(n *input.Neighbour) { n.Children.Proxy = proxyAt("192.168.100.9", literal) },
+		"a ProxyServer by hand":  func(n *input.Neighbour) { n.Children = with(n.Children, component.Proxy, proxyAt("192.168.100.3")) },
+		"one at the external IP": func(n *input.Neighbour) { n.Children = with(n.Children, component.Proxy, proxyAt(external)) },
+		"one that carries the literal": func(n *input.Neighbour) {
+			n.Children = with(n.Children, component.Proxy, proxyAt("192.168.100.9", literal))
+		},
 		"one that carries it, and is newer": func(n *input.Neighbour) {
-			n.Children.Proxy, n.Infra.CreationTimestamp = proxyAt("192.168.100.9", literal), metav1.Unix(20, 0)
+			n.Children, n.Infra.CreationTimestamp = with(n.Children, component.Proxy, proxyAt("192.168.100.9", literal)), metav1.Unix(20, 0)
 		},
 		"all three":                     every,
 		"all three, and is newer":       func(n *input.Neighbour) { every(n); n.Infra.CreationTimestamp = metav1.Unix(20, 0) },
@@ -148,7 +153,7 @@ func TestAStrangerToANetworkChangesNothing(t *testing.T) {
 		"the external IP in a pool for *.apps": func(n *input.Neighbour) { n.Infra.Spec.AppsIngress = poolOf("192.168.100.128/25") },
 		"that pool, with a DNSServer": func(n *input.Neighbour) {
 			n.Infra.Spec.AppsIngress = poolOf("192.168.100.128/25")
-			n.Children.DNS = dnsAt("192.168.100.9")
+			n.Children = with(n.Children, component.DNS, dnsAt("192.168.100.9"))
 		},
 		"what it was given, by annotation": func(n *input.Neighbour) {
 			remembers(t, n, map[string]string{"dhcp": first, "proxy": external}, first, last)
@@ -236,7 +241,9 @@ func scattered() *v1alpha1.DHCPServer {
 
 func owned(n *input.Neighbour) {
 	ref := []metav1.OwnerReference{*metav1.NewControllerRef(n.Infra, v1alpha1.GroupVersion.WithKind("Infra"))}
-	n.Children.DHCP.OwnerReferences, n.Children.DNS.OwnerReferences, n.Children.Proxy.OwnerReferences = ref, ref, ref
+	for _, child := range n.Children {
+		child.SetOwnerReferences(ref)
+	}
 }
 
 func serverIPs(n *input.Neighbour, dhcp, dns, proxy string) {
@@ -250,4 +257,14 @@ func poolOf(text v1alpha1.AddressOrRange) *v1alpha1.AppsIngress {
 
 func accepted(n *input.Neighbour) {
 	n.Infra.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue}, {Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
+}
+
+// with are children of which one is another.
+func with(children input.Children, name component.Name, server component.Server) input.Children {
+	all := maps.Clone(children)
+	if all == nil {
+		all = input.Children{}
+	}
+	all[name] = server
+	return all
 }

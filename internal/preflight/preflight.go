@@ -14,12 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/desired"
 	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/plan/permission"
 	"github.com/cldmnky/oooi/internal/render"
@@ -53,26 +55,45 @@ type Report struct {
 
 // Serves is what an Infra would be for its workers.
 type Serves struct {
-	CIDR    string `json:"cidr"`
-	Network string `json:"network"`
-	Domain  string `json:"domain,omitempty"`
-	DHCP    string `json:"dhcp,omitempty"`
-	Leases  string `json:"leases,omitempty"`
-	DNS     string `json:"dns,omitempty"`
-	Proxy   string `json:"proxy,omitempty"`
+	CIDR, Network, Domain string
+	// Addresses of the components that are on, in their order.
+	Addresses []v1alpha1.AssignedAddress
+	// Leases are what DHCP leases from; empty where it does not.
+	Leases string
 	// Dials are what workers dial, as far as it is published or written.
-	Dials []string `json:"dials,omitempty"`
+	Dials []string
 }
 
 func serves(in input.Input, o plan.Outlook) *Serves {
-	s := &Serves{CIDR: string(in.Infra.Spec.NetworkConfig.CIDR), Network: input.Refs(in.Infra).NAD.String(), Domain: o.Domain, Dials: o.Dials}
-	for _, a := range o.Addresses {
-		*map[string]*string{names.DHCP: &s.DHCP, names.DNS: &s.DNS, names.Proxy: &s.Proxy}[a.Component] = string(a.IP)
-	}
+	s := &Serves{CIDR: string(in.Infra.Spec.NetworkConfig.CIDR), Network: input.Refs(in.Infra).NAD.String(), Domain: o.Domain, Addresses: o.Addresses, Dials: o.Dials}
 	if o.Pool.IsValid() {
 		s.Leases = o.Pool.String()
 	}
 	return s
+}
+
+// rows are what is told of it beside its network and what is dialled: names and values.
+func (s Serves) rows() [][2]string {
+	rows := [][2]string{{"domain", s.Domain}}
+	for _, a := range s.Addresses {
+		rows = append(rows, [2]string{a.Component, string(a.IP)})
+		if a.Component == string(component.DHCP) {
+			rows = append(rows, [2]string{"leases", s.Leases})
+		}
+	}
+	return slices.DeleteFunc(rows, func(row [2]string) bool { return row[1] == "" })
+}
+
+// MarshalJSON has a field for each component.
+func (s Serves) MarshalJSON() ([]byte, error) {
+	var fields []string
+	for _, row := range append([][2]string{{"cidr", s.CIDR}, {"network", s.Network}}, s.rows()...) {
+		fields = append(fields, fmt.Sprintf("%q:%s", row[0], desired.Encoded(row[1])))
+	}
+	if len(s.Dials) > 0 {
+		fields = append(fields, fmt.Sprintf("%q:%s", "dials", desired.Encoded(s.Dials)))
+	}
+	return []byte("{" + strings.Join(fields, ",") + "}"), nil
 }
 
 // Finding is one thing that was found.
@@ -275,8 +296,8 @@ func (r Report) outlook(to io.Writer) {
 	}
 	fmt.Fprintf(to, "%s/%s %s\n", r.Namespace, r.Name, says)
 	if s := r.Serves; s != nil {
-		rows := [][2]string{{"network", s.CIDR + " on " + s.Network}, {"domain", s.Domain}, {"dhcp", s.DHCP}, {"leases", s.Leases}, {"dns", s.DNS}, {"proxy", s.Proxy}, {"dialled", strings.Join(s.Dials, " ")}}
-		for _, row := range rows {
+		rows := append([][2]string{{"network", s.CIDR + " on " + s.Network}}, s.rows()...)
+		for _, row := range append(rows, [2]string{"dialled", strings.Join(s.Dials, " ")}) {
 			if row[1] != "" {
 				fmt.Fprintf(to, "  %-8s %s\n", row[0], row[1])
 			}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
@@ -184,11 +185,17 @@ func (o Objects) nadOf(infra *v1alpha1.Infra) *nad.NetworkAttachmentDefinition {
 }
 
 func (o Objects) children(infra *v1alpha1.Infra) input.Children {
-	return input.Children{
-		DHCP:  find[v1alpha1.DHCPServer](o, named(infra.Namespace, names.DHCPServer(infra.Name))),
-		DNS:   find[v1alpha1.DNSServer](o, named(infra.Namespace, names.DNSServer(infra.Name))),
-		Proxy: find[v1alpha1.ProxyServer](o, named(infra.Namespace, names.ProxyServer(infra.Name))),
+	all := input.Children{}
+	for _, c := range component.All {
+		for _, one := range o {
+			server, is := one.(component.Server)
+			if is && c.Serves(server) && server.GetNamespace() == infra.Namespace && server.GetName() == names.Child(infra.Name, string(c.Name)) {
+				all[c.Name] = server
+				break
+			}
+		}
 	}
+	return all
 }
 
 func named(namespace, name string) types.NamespacedName {

@@ -14,22 +14,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/nad"
 )
 
 // Kinds that planning reads, each in the one version that it knows.
 var (
 	// unmistakable kinds are these and no others, whatever apiVersion is written.
-	unmistakable = kinds{
-		v1alpha1.GroupVersion.WithKind("Infra"),
-		v1alpha1.GroupVersion.WithKind("DHCPServer"),
-		v1alpha1.GroupVersion.WithKind("DHCPLease"),
-		v1alpha1.GroupVersion.WithKind("DNSServer"),
-		v1alpha1.GroupVersion.WithKind("ProxyServer"),
+	unmistakable = append(ours(),
 		hyperv1.GroupVersion.WithKind("HostedCluster"),
 		hyperv1.GroupVersion.WithKind("HostedControlPlane"),
 		nad.GroupVersion.WithKind("NetworkAttachmentDefinition"),
-	}
+	)
 	// common names are those of other groups' kinds too: Knative has a Service, Calico a NetworkPolicy, Karpenter a NodePool.
 	common = kinds{
 		hyperv1.GroupVersion.WithKind("NodePool"),
@@ -50,6 +46,15 @@ var (
 
 type kinds []schema.GroupVersionKind
 
+// ours are the kinds of our API that planning reads.
+func ours() kinds {
+	all := kinds{v1alpha1.GroupVersion.WithKind("Infra"), v1alpha1.GroupVersion.WithKind("DHCPLease")}
+	for _, c := range component.All {
+		all = append(all, c.GVK())
+	}
+	return all
+}
+
 func (k kinds) named(name string) bool {
 	return slices.ContainsFunc(k, func(kind schema.GroupVersionKind) bool { return strings.EqualFold(kind.Kind, name) })
 }
@@ -69,7 +74,12 @@ func reads(kind schema.GroupVersionKind) (bool, error) {
 		}
 	}
 	if kind.Group == v1alpha1.GroupVersion.Group {
-		return false, fmt.Errorf("%s has no kind %q; write Infra, DHCPServer, DHCPLease, DNSServer or ProxyServer", kind.Group, kind.Kind)
+		var known []string
+		for _, k := range ours() {
+			known = append(known, k.Kind)
+		}
+		last := len(known) - 1
+		return false, fmt.Errorf("%s has no kind %q; write %s or %s", kind.Group, kind.Kind, strings.Join(known[:last], ", "), known[last])
 	}
 	return false, nil
 }

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/plan"
@@ -74,25 +74,16 @@ func (o Objects) Provisioned(settings input.Settings) (whole Objects, made map[*
 
 // child plans the workload of one child, as its controller does once the child is applied.
 func (o Objects) child(in input.Input, p plan.InfraPlan, child runtime.ApplyConfiguration) workload.ChildPlan {
-	switch child.(type) {
-	case *ac.DHCPServerApplyConfiguration:
-		server := typed[v1alpha1.DHCPServer](child)
-		return workload.DHCP(childInput(o, in, p, server, server.Spec.NetworkConfig.Attachment))
-	case *ac.DNSServerApplyConfiguration:
-		server := typed[v1alpha1.DNSServer](child)
-		return workload.DNS(childInput(o, in, p, server, server.Spec.NetworkConfig.Attachment))
-	case *ac.ProxyServerApplyConfiguration:
-		server := typed[v1alpha1.ProxyServer](child)
-		return workload.Proxy(childInput(o, in, p, server, server.Spec.NetworkConfig.Attachment))
+	c, is := component.Applied(child)
+	if !is {
+		return workload.ChildPlan{}
 	}
-	return workload.ChildPlan{}
-}
-
-func childInput[T metav1.Object](o Objects, in input.Input, p plan.InfraPlan, server T, attachment v1alpha1.Attachment) workload.Child[T] {
-	return workload.Child[T]{
-		Settings: in.Settings, Server: server, NAD: o.attachedTo(p, attachment), Infra: in.Infra,
+	server := c.New()
+	read(child, server)
+	return workload.Of(c.Name, workload.Child[component.Server]{Server: server, Surroundings: workload.Surroundings{
+		Settings: in.Settings, NAD: o.attachedTo(p, c.Written(server).Attachment), Infra: in.Infra,
 		Lent: in.ControlPlaneNamespace(), Namespaces: in.Namespaces, Services: o.services(), EndpointSlices: values(pick[discoveryv1.EndpointSlice](o, "")),
-	}
+	}})
 }
 
 // services are those of the files. Where the API's own is not among them, its servers listen where OpenShift's do, and its address only the
@@ -121,14 +112,18 @@ func (o Objects) attachedTo(p plan.InfraPlan, a v1alpha1.Attachment) *nad.Networ
 // typed is an applied object as a reader gets it.
 func typed[T any](applied runtime.ApplyConfiguration) *T {
 	out := new(T)
+	read(applied, out)
+	return out
+}
+
+func read(applied runtime.ApplyConfiguration, into any) {
 	text, err := json.Marshal(applied)
 	if err == nil {
-		err = json.Unmarshal(text, out)
+		err = json.Unmarshal(text, into)
 	}
 	if err != nil {
-		panic(fmt.Sprintf("%T does not become %T: %v", applied, out, err)) // both are generated from one type
+		panic(fmt.Sprintf("%T does not become %T: %v", applied, into, err)) // both are generated from one type
 	}
-	return out
 }
 
 // YAML writes one document for each object.

@@ -114,10 +114,10 @@ func TestAppsAreServedByDNSAndProxy(t *testing.T) {
 		phase   v1alpha1.AppsIngressPhase
 	}{
 		"the proxy's pod is not ready": {func(c input.Children) {
-			c.Proxy.Status.Conditions[0].Status, c.Proxy.Status.Conditions[0].Reason = metav1.ConditionFalse, "PodNotReady"
+			c.Proxy().Status.Conditions[0].Status, c.Proxy().Status.Conditions[0].Reason = metav1.ConditionFalse, "PodNotReady"
 		}, "PodNotReady", v1alpha1.AppsDegraded},
-		"DNS has yet to be told": {func(c input.Children) { c.DNS.Generation++ }, "Progressing", v1alpha1.AppsReady},
-		"DHCP is not ready":      {func(c input.Children) { c.DHCP.Status.Conditions[0].Status = metav1.ConditionFalse }, "Serving", v1alpha1.AppsReady},
+		"DNS has yet to be told": {func(c input.Children) { c.DNS().Generation++ }, "Progressing", v1alpha1.AppsReady},
+		"DHCP is not ready":      {func(c input.Children) { c.DHCP().Status.Conditions[0].Status = metav1.ConditionFalse }, "Serving", v1alpha1.AppsReady},
 	} {
 		for note, said := range map[string][]finding.Finding{"": nil, ", with a note": {noted}} {
 			t.Run(name+note, func(t *testing.T) {

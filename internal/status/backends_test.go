@@ -27,16 +27,15 @@ func TestReadyNeedsAnAnswerBehindEveryEndpoint(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, children := NewWithT(t), allServe()
-			children.Proxy.Spec.Backends = []v1alpha1.ProxyBackend{{Name: "api"}, {Name: "ignition"}, {Name: "apps-https"}}
-			children.Proxy.Status.Backends = c.counted
-			seen := observe.Child[*v1alpha1.ProxyServer]{Rollout: observe.Rollout{Exists: true, Current: true, Ready: true}}
-			seen.Server = children.Proxy.DeepCopy()
-			seen.Server.Status.Conditions = accepted()
-			proxy := Proxy(seen, Outcome{}, morning)
+			children.Proxy().Spec.Backends = []v1alpha1.ProxyBackend{{Name: "api"}, {Name: "ignition"}, {Name: "apps-https"}}
+			children.Proxy().Status.Backends = c.counted
+			server := children.Proxy().DeepCopy()
+			server.Status.Conditions = accepted()
+			proxy := Child(seen(server, observe.Rollout{Exists: true, Current: true, Ready: true}), Outcome{}, morning)
 			g.Expect(said(proxy.Conditions, v1alpha1.ConditionReady)).To(Equal(c.proxy))
 			g.Expect(proxy.HealthyBackends).To(Equal(c.is))
 
-			children.Proxy.Status.Conditions = proxy.Conditions
+			children.Proxy().Status.Conditions = proxy.Conditions
 			infra := Infra(&v1alpha1.Infra{}, plan.InfraPlan{}, children, Outcome{}, morning)
 			g.Expect(said(infra.Conditions, v1alpha1.ConditionBackendsHealthy)).To(Equal(c.behind))
 			g.Expect(said(infra.Conditions, v1alpha1.ConditionReady)).To(Equal(c.infra))

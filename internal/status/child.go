@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
@@ -117,37 +118,25 @@ func instances(ip v1alpha1.IPAddress, workload string) []v1alpha1.Instance {
 	return []v1alpha1.Instance{{IP: ip, Workload: workload}}
 }
 
-// DHCP is the controller's part of a DHCPServer's status.
-func DHCP(seen observe.Child[*v1alpha1.DHCPServer], out Outcome, now time.Time) v1alpha1.DHCPServerStatus {
-	s := seen.Server
-	return v1alpha1.DHCPServerStatus{
-		Conditions: child{s, s.Status.Conditions, s.Status.Instances, seen.Rollout, out, nil, []string{v1alpha1.ConditionAddressesLeft, v1alpha1.ConditionClockSteady}}.conditions(now),
-		Instances:  instances(v1alpha1.IPAddress(s.Spec.NetworkConfig.ServerIP), seen.Rollout.Workload), ObservedGeneration: s.Generation,
+// Child is the controller's part of a child's status.
+func Child(seen observe.Child, out Outcome, now time.Time) component.Report {
+	server, written := seen.Server, seen.Component.Written(seen.Server)
+	name, ip := service(seen.Service)
+	own, healthy := behind(server)
+	return component.Report{
+		Conditions: child{server, written.Conditions, written.Instances, seen.Rollout, out, own, seen.Component.Needs}.conditions(now),
+		Instances:  instances(v1alpha1.IPAddress(written.ServerIP), seen.Rollout.Workload),
+		Workload:   seen.Rollout.Workload, Service: name, ServiceIP: ip, HealthyBackends: healthy,
 	}
 }
 
-// DNS is the controller's part of a DNSServer's status.
-func DNS(seen observe.Child[*v1alpha1.DNSServer], out Outcome, now time.Time) v1alpha1.DNSServerStatus {
-	s := seen.Server
-	name, ip := service(seen.Service)
-	return v1alpha1.DNSServerStatus{
-		Conditions: child{s, s.Status.Conditions, s.Status.Instances, seen.Rollout, out, nil, nil}.conditions(now),
-		Instances:  instances(s.Spec.NetworkConfig.ServerIP, seen.Rollout.Workload), ObservedGeneration: s.Generation,
-		DeploymentName: seen.Rollout.Workload, ServiceName: name, ServiceClusterIP: ip,
+// behind a proxy are its backends; of another server nothing is said.
+func behind(server component.Server) (own []verdict, healthy string) {
+	proxy, is := server.(*v1alpha1.ProxyServer)
+	if !is {
+		return nil, ""
 	}
-}
-
-// Proxy is the controller's part of a ProxyServer's status.
-func Proxy(seen observe.Child[*v1alpha1.ProxyServer], out Outcome, now time.Time) v1alpha1.ProxyServerStatus {
-	s := seen.Server
-	name, ip := service(seen.Service)
-	behind := backendsOf(s)
-	return v1alpha1.ProxyServerStatus{
-		Conditions: child{s, s.Status.Conditions, s.Status.Instances, seen.Rollout, out, []verdict{behind.verdict()}, nil}.conditions(now),
-		Instances:  instances(s.Spec.NetworkConfig.ServerIP, seen.Rollout.Workload), ObservedGeneration: s.Generation,
-		DeploymentName: seen.Rollout.Workload, ConfigMapName: names.EnvoyBootstrap(s.Name), ServiceName: name, ServiceIP: ip,
-		BackendCount: int32(len(s.Spec.Backends)), HealthyBackends: behind.healthy(),
-	}
+	return []verdict{backendsOf(proxy).verdict()}, backendsOf(proxy).healthy()
 }
 
 // service is a Service's name and address; empty while there is none.

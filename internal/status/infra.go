@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/plan/ending"
@@ -38,16 +39,16 @@ func Infra(infra *v1alpha1.Infra, p plan.InfraPlan, children input.Children, out
 	accepted := judged(v1alpha1.ConditionAccepted, out.Findings, yes(v1alpha1.ConditionAccepted, "Valid", "the spec is valid and permitted"))
 	network := judged(v1alpha1.ConditionNetworkReady, out.Findings, unlessHeld(out, before, yes(v1alpha1.ConditionNetworkReady, "Fit", "the NetworkAttachmentDefinition is there and fit")))
 	endpoints := judged(v1alpha1.ConditionEndpointsResolved, out.Findings, unlessHeld(out, before, yes(v1alpha1.ConditionEndpointsResolved, "Resolved", "the name, the port and the backend of every endpoint are known; BackendsHealthy says whether they answer")))
-	components, behind := componentVerdicts(infra, children, out), behindProxy(infra, children.Proxy)
+	components, behind := componentVerdicts(infra, children, out), behindProxy(infra, children.Proxy())
 	needed, published := slices.Concat([]verdict{accepted, network, endpoints}, components, behind), appsVerdicts(infra, p, components, out)
 	all := slices.Concat(needed, published, []verdict{progressing(infra, children, out, needed), degraded(before, now, slices.Concat(components, behind, published)), ready(out, needed)})
 
 	status := v1alpha1.InfraStatus{
 		Conditions: conditions(before, infra.Generation, now, all...), ObservedGeneration: infra.Generation,
-		Addresses: infra.Status.Addresses, Endpoints: infra.Status.Endpoints, Leases: leases(infra, children.DHCP),
+		Addresses: infra.Status.Addresses, Endpoints: infra.Status.Endpoints, Leases: leases(infra, children.DHCP()),
 	}
 	if len(behind) > 0 {
-		status.HealthyBackends = backendsOf(children.Proxy).healthy()
+		status.HealthyBackends = backendsOf(children.Proxy()).healthy()
 	}
 	status.AppsIngress = appsStatus(infra, p, out, status.Conditions, now)
 	switch {
@@ -81,16 +82,11 @@ func unlessHeld(out Outcome, before []metav1.Condition, good verdict) verdict {
 
 // componentVerdicts are one for each component that is on; one that is off has no condition.
 func componentVerdicts(infra *v1alpha1.Infra, children input.Children, out Outcome) []verdict {
-	c := infra.Spec.InfraComponents
 	var all []verdict
-	if on(c.DHCP.Enabled) {
-		all = append(all, component(v1alpha1.ConditionDHCPReady, reportOfDHCP(children.DHCP), out))
-	}
-	if on(c.DNS.Enabled) {
-		all = append(all, component(v1alpha1.ConditionDNSReady, reportOfDNS(children.DNS), out))
-	}
-	if on(c.Proxy.Enabled) {
-		all = append(all, component(v1alpha1.ConditionProxyReady, reportOfProxy(children.Proxy), out))
+	for _, c := range component.All {
+		if c.Wanted(infra.Spec.InfraComponents).Enabled {
+			all = append(all, handedUp(c.Ready, reportOf(c, children), out))
+		}
 	}
 	return all
 }
@@ -112,29 +108,18 @@ type report struct {
 	conditions []metav1.Condition
 }
 
-func reportOfDHCP(s *v1alpha1.DHCPServer) *report {
-	if s == nil {
+// reportOf a component's child; nil while there is none.
+func reportOf(c component.Component, children input.Children) *report {
+	server := children[c.Name]
+	if server == nil {
 		return nil
 	}
-	return &report{"DHCPServer " + s.Name, s.Generation == s.Status.ObservedGeneration, s.Status.Conditions}
+	written := c.Written(server)
+	return &report{c.Kind + " " + server.GetName(), server.GetGeneration() == written.ObservedGeneration, written.Conditions}
 }
 
-func reportOfDNS(s *v1alpha1.DNSServer) *report {
-	if s == nil {
-		return nil
-	}
-	return &report{"DNSServer " + s.Name, s.Generation == s.Status.ObservedGeneration, s.Status.Conditions}
-}
-
-func reportOfProxy(s *v1alpha1.ProxyServer) *report {
-	if s == nil {
-		return nil
-	}
-	return &report{"ProxyServer " + s.Name, s.Generation == s.Status.ObservedGeneration, s.Status.Conditions}
-}
-
-// component hands a child's own Ready on, once it is about the newest spec.
-func component(kind string, r *report, out Outcome) verdict {
+// handedUp is a child's own Ready, once it is about the newest spec.
+func handedUp(kind string, r *report, out Outcome) verdict {
 	switch {
 	case r == nil && out.Held:
 		return unknown(kind, "NotCreated", "nothing is created while the spec cannot be applied")
@@ -165,7 +150,7 @@ func progressing(infra *v1alpha1.Infra, children input.Children, out Outcome, al
 		}
 	}
 	switch {
-	case out.Held && children == (input.Children{}):
+	case out.Held && len(children) == 0:
 		return no(kind, "Refused", "nothing is created: what the other conditions say has to be changed first")
 	case out.Held:
 		return no(kind, "Refused", fmt.Sprintf("generation %d is not applied, and what runs stays as it is: what the other conditions say has to be changed first", infra.Generation))
@@ -209,11 +194,16 @@ func patienceLeft(before []metav1.Condition, kind string, now time.Time) time.Du
 }
 
 // parts are what Degraded is about.
-var parts = []string{v1alpha1.ConditionDHCPReady, v1alpha1.ConditionDNSReady, v1alpha1.ConditionProxyReady, v1alpha1.ConditionBackendsHealthy, v1alpha1.ConditionAppsIngressReady}
+func parts() (all []string) {
+	for _, c := range component.All {
+		all = append(all, c.Ready)
+	}
+	return append(all, v1alpha1.ConditionBackendsHealthy, v1alpha1.ConditionAppsIngressReady)
+}
 
 // PatienceEnds is how long from now something counts as degraded if nothing happens; zero when that is not so.
 func PatienceEnds(s v1alpha1.InfraStatus, now time.Time) (ends time.Duration) {
-	for _, kind := range parts {
+	for _, kind := range parts() {
 		left := patienceLeft(s.Conditions, kind, now)
 		if meta.IsStatusConditionFalse(s.Conditions, kind) && left > 0 && (ends == 0 || left < ends) {
 			ends = left

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
@@ -20,7 +21,8 @@ var handedOn = map[string]func(condition, reason string) finding.Builder{
 // rollouts is what the children say of templates that their pods do not have yet.
 func rollouts(children input.Children) []finding.Finding {
 	var all []finding.Finding
-	for _, r := range []*report{reportOfDHCP(children.DHCP), reportOfDNS(children.DNS), reportOfProxy(children.Proxy)} {
+	for _, part := range component.All {
+		r := reportOf(part, children)
 		if r == nil {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
@@ -29,7 +30,7 @@ func TestAnInfraSaysWhatItsChildSaysOfItsTemplate(t *testing.T) {
 
 			proxy := &v1alpha1.ProxyServer{}
 			proxy.Name, proxy.Status.Conditions = "c1-proxy", []metav1.Condition{{Type: of.Type, Status: of.Status, Reason: of.Reason, Message: of.Message}}
-			g.Expect(progressing(&v1alpha1.Infra{}, input.Children{}, Outcome{Findings: rollouts(input.Children{Proxy: proxy})}, nil)).
+			g.Expect(progressing(&v1alpha1.Infra{}, input.Children{}, Outcome{Findings: rollouts(input.Children{component.Proxy: proxy})}, nil)).
 				To(Equal(verdict{v1alpha1.ConditionProgressing, c.progressing, reason, "ProxyServer c1-proxy: what it says"}))
 		})
 	}

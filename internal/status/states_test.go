@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
@@ -51,21 +52,18 @@ func (s state) children(at time.Time) input.Children {
 		}
 		return r
 	}
-	dhcp := observe.Child[*v1alpha1.DHCPServer]{Rollout: rollout(s.dhcp)}
-	dhcp.Server = &v1alpha1.DHCPServer{Status: v1alpha1.DHCPServerStatus{Conditions: append(accepted(), s.said...)}}
-	dhcp.Server.Status.Conditions = DHCP(dhcp, Outcome{}, at).Conditions
-	dns := observe.Child[*v1alpha1.DNSServer]{Rollout: rollout(s.dns)}
-	dns.Server = &v1alpha1.DNSServer{Status: v1alpha1.DNSServerStatus{Conditions: accepted()}}
-	dns.Server.Status.Conditions = DNS(dns, Outcome{}, at).Conditions
-	proxy := observe.Child[*v1alpha1.ProxyServer]{Rollout: rollout(s.proxy)}
-	proxy.Server = &v1alpha1.ProxyServer{Status: v1alpha1.ProxyServerStatus{Conditions: accepted(), Backends: []v1alpha1.BackendStatus{{Name: "ignition", Healthy: 1, Total: 1}}}}
-	proxy.Server.Status.Instances = s.instances
-	proxy.Server.Spec.Backends = []v1alpha1.ProxyBackend{{Name: "ignition"}}
+	dhcp := &v1alpha1.DHCPServer{Status: v1alpha1.DHCPServerStatus{Conditions: append(accepted(), s.said...)}}
+	dhcp.Status.Conditions = Child(seen(dhcp, rollout(s.dhcp)), Outcome{}, at).Conditions
+	dns := &v1alpha1.DNSServer{Status: v1alpha1.DNSServerStatus{Conditions: accepted()}}
+	dns.Status.Conditions = Child(seen(dns, rollout(s.dns)), Outcome{}, at).Conditions
+	proxy := &v1alpha1.ProxyServer{Status: v1alpha1.ProxyServerStatus{Conditions: accepted(), Backends: []v1alpha1.BackendStatus{{Name: "ignition", Healthy: 1, Total: 1}}}}
+	proxy.Status.Instances = s.instances
+	proxy.Spec.Backends = []v1alpha1.ProxyBackend{{Name: "ignition"}}
 	if s.backends != nil {
-		proxy.Server.Status.Backends = s.backends
+		proxy.Status.Backends = s.backends
 	}
-	proxy.Server.Status.Conditions = Proxy(proxy, Outcome{}, at).Conditions
-	return input.Children{DHCP: dhcp.Server, DNS: dns.Server, Proxy: proxy.Server}
+	proxy.Status.Conditions = Child(seen(proxy, rollout(s.proxy)), Outcome{}, at).Conditions
+	return input.Children{component.DHCP: dhcp, component.DNS: dns, component.Proxy: proxy}
 }
 
 func unhealthy(message string) []v1alpha1.BackendStatus {

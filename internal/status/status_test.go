@@ -12,10 +12,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/workload"
 )
 
 var (
@@ -30,10 +32,16 @@ func serving(generation int64) []metav1.Condition {
 // allServe are three children that serve their newest spec.
 func allServe() input.Children {
 	return input.Children{
-		DHCP:  &v1alpha1.DHCPServer{Status: v1alpha1.DHCPServerStatus{Conditions: serving(0), ActiveLeases: 3, PoolSize: 100}},
-		DNS:   &v1alpha1.DNSServer{Status: v1alpha1.DNSServerStatus{Conditions: serving(0)}},
-		Proxy: &v1alpha1.ProxyServer{Status: v1alpha1.ProxyServerStatus{Conditions: serving(0)}},
+		component.DHCP:  &v1alpha1.DHCPServer{Status: v1alpha1.DHCPServerStatus{Conditions: serving(0), ActiveLeases: 3, PoolSize: 100}},
+		component.DNS:   &v1alpha1.DNSServer{Status: v1alpha1.DNSServerStatus{Conditions: serving(0)}},
+		component.Proxy: &v1alpha1.ProxyServer{Status: v1alpha1.ProxyServerStatus{Conditions: serving(0)}},
 	}
+}
+
+// seen is a Server as it is observed.
+func seen(server component.Server, rollout observe.Rollout) observe.Child {
+	of, _ := component.Of(server)
+	return observe.Child{Child: workload.Child[component.Server]{Server: server}, Component: of, Rollout: rollout}
 }
 
 // said is a condition's status and reason; empty where there is none.
@@ -56,8 +64,8 @@ func TestInfraStands(t *testing.T) {
 	wasReady := &v1alpha1.Infra{}
 	wasReady.Status.Conditions = Infra(wasReady, plan.InfraPlan{}, allServe(), Outcome{}, morning).Conditions
 	lag, broken := allServe(), allServe()
-	lag.Proxy.Generation = 2
-	broken.DNS.Status.Conditions[0].Status, broken.DNS.Status.Conditions[0].Reason = metav1.ConditionFalse, "PodNotReady"
+	lag.Proxy().Generation = 2
+	broken.DNS().Status.Conditions[0].Status, broken.DNS().Status.Conditions[0].Reason = metav1.ConditionFalse, "PodNotReady"
 
 	for name, c := range map[string]struct {
 		infra    *v1alpha1.Infra
@@ -146,20 +154,18 @@ func TestAChildIsReadyWhenItsPodServesTheNewestSpec(t *testing.T) {
 		"it is not accepted":                {accepted(metav1.ConditionTrue, 2), up, Outcome{Held: true, Findings: []finding.Finding{finding.Wrong(v1alpha1.ConditionAccepted, "RefNotPermitted").Say("r")}}, "False/RefNotPermitted"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			seen := observe.Child[*v1alpha1.DNSServer]{Rollout: c.rollout}
-			seen.Server = &v1alpha1.DNSServer{Status: v1alpha1.DNSServerStatus{Conditions: c.conditions}}
-			seen.Server.Generation = 2
-			ready := meta.FindStatusCondition(DNS(seen, c.out, noon).Conditions, v1alpha1.ConditionReady)
+			server := &v1alpha1.DNSServer{Status: v1alpha1.DNSServerStatus{Conditions: c.conditions}}
+			server.Generation = 2
+			ready := meta.FindStatusCondition(Child(seen(server, c.rollout), c.out, noon).Conditions, v1alpha1.ConditionReady)
 			NewWithT(t).Expect(string(ready.Status) + "/" + ready.Reason).To(Equal(c.want))
 		})
 	}
 }
 
 func TestAPodThatWaitsForANewerTemplateServesAndIsNotRolledOut(t *testing.T) {
-	seen := observe.Child[*v1alpha1.DNSServer]{Rollout: observe.Rollout{Exists: true, Current: true, Ready: true}}
-	seen.Server = &v1alpha1.DNSServer{Status: v1alpha1.DNSServerStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionConfigAccepted, Status: metav1.ConditionTrue}}}}
+	server := &v1alpha1.DNSServer{Status: v1alpha1.DNSServerStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionConfigAccepted, Status: metav1.ConditionTrue}}}}
 	waits := Outcome{Findings: []finding.Finding{finding.Note(v1alpha1.ConditionProgressing, "NewerTemplateWaits").Say("w")}}
-	all := DNS(seen, waits, noon).Conditions
+	all := Child(seen(server, up), waits, noon).Conditions
 	for kind, want := range map[string]string{v1alpha1.ConditionReady: "True/Serving", v1alpha1.ConditionProgressing: "False/NewerTemplateWaits"} {
 		c := meta.FindStatusCondition(all, kind)
 		NewWithT(t).Expect(string(c.Status)+"/"+c.Reason).To(Equal(want), kind)
@@ -186,13 +192,17 @@ func TestADaemonsPartOfTheStatusIsNoReasonToWrite(t *testing.T) {
 	}
 }
 
+func proxyStatus(seen observe.Child) v1alpha1.ProxyServerStatus {
+	_, want := seen.Component.Status(seen.Server, Child(seen, Outcome{}, noon))
+	return want.(v1alpha1.ProxyServerStatus)
+}
+
 func TestAServiceThatWentLeavesTheStatus(t *testing.T) {
-	with, without := observe.Child[*v1alpha1.ProxyServer]{}, observe.Child[*v1alpha1.ProxyServer]{}
-	with.Server, without.Server = &v1alpha1.ProxyServer{}, &v1alpha1.ProxyServer{}
-	with.Server.Spec.Backends = make([]v1alpha1.ProxyBackend, 1)
+	one := &v1alpha1.ProxyServer{Spec: v1alpha1.ProxyServerSpec{Backends: make([]v1alpha1.ProxyBackend, 1)}}
+	with, without := seen(one, observe.Rollout{}), seen(&v1alpha1.ProxyServer{}, observe.Rollout{})
 	with.Service = &corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: "10.96.0.9"}}
 	with.Service.Name = "c1-proxy-svc"
-	had, has := Proxy(with, Outcome{}, noon), Proxy(without, Outcome{}, noon)
+	had, has := proxyStatus(with), proxyStatus(without)
 	for name, c := range map[string]struct {
 		has, want v1alpha1.ProxyServerStatus
 		differs   bool

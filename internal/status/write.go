@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -137,7 +138,8 @@ func (w *Writer) Overtook(o client.Object) bool {
 }
 
 // Child writes the controller's part of a child's status if it differs from what the object has.
-func (w *Writer) Child(ctx context.Context, server client.Object, before, after []metav1.Condition, has, want any) error {
+func (w *Writer) Child(ctx context.Context, of component.Component, server component.Server, report component.Report) error {
+	has, want := of.Status(server, report)
 	changes, err := differs(has, want)
 	if err != nil || !changes {
 		return err
@@ -145,7 +147,7 @@ func (w *Writer) Child(ctx context.Context, server client.Object, before, after 
 	if err := w.write(ctx, server, want); err != nil {
 		return err
 	}
-	w.tell(server, before, after)
+	w.tell(server, of.Written(server).Conditions, report.Conditions)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package address
 import (
 	"net/netip"
 
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/ipam"
@@ -22,4 +23,4 @@ type Addressed struct {
 }
 
 // Address of a component; not valid where it has none.
-func (a Addressed) Address(c ipam.Component) netip.Addr { return a.Assigned.Addresses[c] }
+func (a Addressed) Address(c component.Name) netip.Addr { return a.Assigned.Addresses[c] }

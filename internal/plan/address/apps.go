@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/local"
@@ -13,7 +14,7 @@ import (
 
 // Holder says who has an address that *.apps must not lead to. Before addresses are assigned, ours are those of before.
 func (a Addressed) Holder(at netip.Addr) string {
-	ours := []map[ipam.Component]netip.Addr{input.Written(a.Infra), input.Given(a.Infra, a.Children), a.Assigned.Addresses}
+	ours := []map[component.Name]netip.Addr{input.Written(a.Infra), input.Given(a.Infra, a.Children), a.Assigned.Addresses}
 	switch {
 	case local.Is(at):
 		return "a loopback, link-local, multicast or metadata address"
@@ -21,7 +22,7 @@ func (a Addressed) Holder(at netip.Addr) string {
 		return "networkConfig.gateway"
 	case slices.ContainsFunc(a.Table.Endpoints, func(e endpoint.Endpoint) bool { return slices.Contains(e.Literals, at) }):
 		return "an endpoint of the control plane"
-	case slices.Contains(a.Assigned.Spare, at), slices.ContainsFunc(ours, func(all map[ipam.Component]netip.Addr) bool { return has(all, at) }):
+	case slices.Contains(a.Assigned.Spare, at), slices.ContainsFunc(ours, func(all map[component.Name]netip.Addr) bool { return has(all, at) }):
 		return "this Infra's"
 	case slices.ContainsFunc(a.Others, func(n Neighbour) bool { return n.Has(at) }) && !a.answers(at):
 		return "another Infra's on this VLAN"

@@ -2,6 +2,7 @@
 package address
 
 import (
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/plan/input"
@@ -13,7 +14,7 @@ func Assign(j vlan.Joined, table endpoint.Table) Addressed {
 	a := Addressed{Joined: j, Table: table, Others: othersOf(j)}
 	a.Assigned = ipam.Assign(a.request())
 	if input.Enabled(j.Infra.Spec.InfraComponents.Proxy.Enabled) {
-		a.Captured, a.Uncaptured = table.Captured(endpoint.VLAN{CIDR: a.CIDR, VIP: a.Address(ipam.Proxy), Cluster: j.Settings.ClusterNetworks()})
+		a.Captured, a.Uncaptured = table.Captured(endpoint.VLAN{CIDR: a.CIDR, VIP: a.Address(component.Proxy), Cluster: j.Settings.ClusterNetworks()})
 	}
 	return a
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/plan/vlan"
@@ -19,7 +20,7 @@ type Neighbour struct {
 // Leases are the ranges that a neighbour leases from or, before it does, will.
 func (n Neighbour) Leases() []ipam.Range {
 	dhcp := n.Infra.Spec.InfraComponents.DHCP
-	if n.Children.DHCP != nil {
+	if n.Children.DHCP() != nil {
 		return n.Children.Leased()
 	}
 	if w := input.Span(dhcp.RangeStart, dhcp.RangeEnd); w.IsValid() && input.Enabled(dhcp.Enabled) {
@@ -34,6 +35,6 @@ func (n Neighbour) Has(at netip.Addr) bool {
 	return has(input.Given(n.Infra, n.Children), at) || n.Older && slices.ContainsFunc(n.Children.Leased(), leased)
 }
 
-func has(all map[ipam.Component]netip.Addr, at netip.Addr) bool {
+func has(all map[component.Name]netip.Addr, at netip.Addr) bool {
 	return slices.Contains(slices.Collect(maps.Values(all)), at)
 }

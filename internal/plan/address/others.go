@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/plan/input"
@@ -33,7 +34,7 @@ func othersOf(j vlan.Joined) []Neighbour {
 
 // spares are what an older neighbour has set aside, beside what those have that are older still.
 func (n Neighbour) spares(before ipam.Set) []ipam.Taken {
-	if n.Children == (input.Children{}) {
+	if len(n.Children) == 0 {
 		return nil
 	}
 	theirs := Addressed{Joined: n.Side(), Table: published(n.Infra)}
@@ -61,7 +62,7 @@ func published(infra *v1alpha1.Infra) endpoint.Table {
 
 // holds are the addresses that a neighbour has, or is given, beside those that we have. An older one also holds what it has only
 // written, but for what we have or lease.
-func (n Neighbour) holds(ours map[ipam.Component]netip.Addr, leased []ipam.Range) []ipam.Taken {
+func (n Neighbour) holds(ours map[component.Name]netip.Addr, leased []ipam.Range) []ipam.Taken {
 	theirs := n.Children.Addresses()
 	held := slices.Collect(maps.Values(input.Given(n.Infra, n.Children)))
 	if n.Older {
@@ -82,7 +83,7 @@ const anotherInfra = "another Infra on this VLAN"
 
 // keeps are a neighbour's ranges. What nobody leases from by now takes nothing from who leases: an Infra's age does not tell when its
 // range was written.
-func (n Neighbour) keeps(ours map[ipam.Component]netip.Addr, leased []ipam.Range) (taken []ipam.Taken) {
+func (n Neighbour) keeps(ours map[component.Name]netip.Addr, leased []ipam.Range) (taken []ipam.Taken) {
 	said, answered := n.says()
 	serves := n.Children.Leased()
 	if !n.Older {
@@ -109,7 +110,7 @@ func (n Neighbour) says() (all, answered []ipam.Range) {
 			all = append(all, ipam.Single(a))
 		}
 	}
-	if n.Older && n.Children.DHCP == nil {
+	if n.Older && n.Children.DHCP() == nil {
 		all = append(all, n.Leases()...)
 	}
 	return all, answered

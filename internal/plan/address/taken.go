@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/plan/input"
@@ -45,7 +46,7 @@ func (a Addressed) takenByEndpoints() []ipam.Taken {
 	var taken []ipam.Taken
 	for _, e := range append(slices.Clone(a.Table.Endpoints), a.Table.Announced()...) {
 		for _, literal := range e.Literals {
-			taken = append(taken, ipam.Taken{Range: ipam.Single(literal), By: "endpoint " + e.Name, But: ipam.Proxy})
+			taken = append(taken, ipam.Taken{Range: ipam.Single(literal), By: "endpoint " + e.Name, But: component.Proxy})
 		}
 		for _, target := range e.Backend.Addresses {
 			taken = append(taken, ipam.Taken{Range: ipam.Single(target.Addr()), By: "the target of endpoint " + e.Name})

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/finding"
-	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/address"
 	"github.com/cldmnky/oooi/internal/plan/input"
@@ -156,7 +156,7 @@ func (a *publisher) take(r input.AppsRoute) (clash string) {
 	}
 	a.Table, a.plan.Addresses = table, r.Answers
 	if len(a.plan.Addresses) == 0 {
-		a.plan.Addresses = []netip.Addr{a.Address(ipam.Proxy)}
+		a.plan.Addresses = []netip.Addr{a.Address(component.Proxy)}
 	}
 	return ""
 }

@@ -4,11 +4,11 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/plan/apps"
 	"github.com/cldmnky/oooi/internal/plan/desired"
-	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/plan/subject"
 )
 
@@ -32,13 +32,12 @@ func itself(in apps.Published) (all []finding.Finding) {
 	resolvers := in.Infra.Spec.NetworkConfig.DNSServers
 	for _, server := range resolvers {
 		a, err := netip.ParseAddr(string(server))
-		for component, on := range input.SwitchedOn(in.Infra.Spec.InfraComponents) {
-			if err != nil || !on || a != in.Address(component) {
+		for _, c := range component.All {
+			if err != nil || !c.Wanted(in.Infra.Spec.InfraComponents).Enabled || a != in.Address(c.Name) {
 				continue
 			}
-			what := map[ipam.Component]string{ipam.DHCP: "DHCP server, which answers no names", ipam.DNS: "DNS server: it would ask itself", ipam.Proxy: "proxy, which answers no names"}[component]
 			all = append(all, wrongAt("InvalidDNSServer", subject.FieldResolvers).Set(finding.Values{subject.FieldResolvers: but(resolvers, server)}).
-				Say("networkConfig.dnsServers has %s, which is this Infra's own %s; name the resolvers of all other names, e.g. 10.0.0.53, or leave it out for the node's", a, what))
+				Say("networkConfig.dnsServers has %s, which is this Infra's own %s; name the resolvers of all other names, e.g. 10.0.0.53, or leave it out for the node's", a, c.NoResolver))
 		}
 	}
 	return all
@@ -51,7 +50,7 @@ func overCaptured(in apps.Published) (all []finding.Finding) {
 		for _, c := range in.Captured {
 			if string(r.Destination) == desired.HostRoute(c.IP) {
 				all = append(all, wrongAt("InvalidRoute", subject.FieldRoutes).Set(finding.Values{subject.FieldRoutes: but(routes, r)}).
-					Say("networkConfig.routes has %s, which leads to the proxy at %s; remove it", r.Destination, in.Address(ipam.Proxy)))
+					Say("networkConfig.routes has %s, which leads to the proxy at %s; remove it", r.Destination, in.Address(component.Proxy)))
 			}
 		}
 	}

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/finding"
-	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/plan/apps"
 	"github.com/cldmnky/oooi/internal/plan/desired"
 	"github.com/cldmnky/oooi/internal/plan/input"
@@ -56,7 +56,7 @@ func resolution(in apps.Published) []finding.Finding {
 		for _, c := range in.Captured {
 			all = append(all, finding.Note(v1alpha1.ConditionEndpointsResolved, "CapturedAddressNeedsRoute").
 				At(subject.FieldDHCP).Change(withDHCP(in)...).
-				Say("workers dial %s, and DHCP is off: give each worker the route: ip route add %s via %s", c.IP, desired.HostRoute(c.IP), in.Address(ipam.Proxy)))
+				Say("workers dial %s, and DHCP is off: give each worker the route: ip route add %s via %s", c.IP, desired.HostRoute(c.IP), in.Address(component.Proxy)))
 		}
 	}
 	return all

@@ -49,7 +49,7 @@ func neighbourFindings(in apps.Published) []finding.Finding {
 
 // unknownClients is whom a neighbour's DHCP serves or, before there is one, will: an edit that we hold up says nothing.
 func unknownClients(n address.Neighbour) v1alpha1.UnknownClients {
-	if live := n.Children.DHCP; live != nil {
+	if live := n.Children.DHCP(); live != nil {
 		return live.Spec.UnknownClients
 	}
 	return n.Infra.Spec.InfraComponents.DHCP.UnknownClients
@@ -72,7 +72,7 @@ func leasesBeside(in apps.Published, n address.Neighbour) finding.Finding {
 
 // leasesAfter says whether a neighbour goes before us.
 func leasesAfter(in apps.Published, n address.Neighbour) bool {
-	return n.Precedes(n.Children.DHCP != nil, in.Children.DHCP != nil)
+	return n.Precedes(n.Children.DHCP() != nil, in.Children.DHCP() != nil)
 }
 
 // leasesBy says whether both lease by an agreement: each serves only its own. Whoever leaves it would serve the other's.
@@ -112,7 +112,7 @@ func yields(in apps.Published, n address.Neighbour, literal netip.Addr) bool {
 
 // claims says whether a neighbour's proxy carries a literal or, before anything is created, will.
 func claims(in apps.Published, n address.Neighbour, literal netip.Addr) bool {
-	if n.Children.Proxy != nil || n.HostedCluster == nil {
+	if n.Children.Proxy() != nil || n.HostedCluster == nil {
 		return n.Children.Carries(literal)
 	}
 	theirs := input.Input{Settings: in.Settings, Infra: n.Infra, NAD: n.NAD, HostedCluster: n.HostedCluster}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/plan/apps"
 	"github.com/cldmnky/oooi/internal/plan/input"
@@ -20,20 +21,20 @@ func services(in apps.Published) []finding.Finding {
 	}
 	const kind = v1alpha1.ConditionEndpointsResolved
 	switch {
-	case !on["dhcp"] && !on["dns"] && !on["proxy"]:
+	case len(input.SwitchedOff(in.Infra.Spec.InfraComponents)) == len(on):
 		off(subject.FieldProxy, finding.Fails(kind, "ServicesAreOff"), "DHCP, DNS and proxy are all switched off: this Infra does nothing for workers; leave infraComponents out to switch all three on, or delete the Infra")
 		all[0].Changes = []finding.Change{{Values: allOn(in)}}
 		return all
-	case !on["proxy"] && !on["dns"] && ways && resolvers:
+	case !on[component.Proxy] && !on[component.DNS] && ways && resolvers:
 		off(subject.FieldProxy, finding.Note(kind, "ProxyIsOff"),
 			"the proxy is switched off: workers reach the control plane only by networkConfig.gateway or routes, under the addresses that networkConfig.dnsServers give")
-	case !on["proxy"]:
+	case !on[component.Proxy]:
 		off(subject.FieldProxy, finding.Fails(kind, "ProxyIsOff"),
 			"the proxy is switched off, and nothing else leads from the VLAN to the control plane: no worker can join; set infraComponents.proxy.enabled: true")
 	}
 	switch {
-	case on["dns"] || resolvers || allLiteral(in):
-	case !on["dhcp"]:
+	case on[component.DNS] || resolvers || allLiteral(in):
+	case !on[component.DHCP]:
 		off(subject.FieldDNS, finding.Note(kind, "DNSIsOff"),
 			"DHCP and DNS are switched off: workers need resolvers from elsewhere that answer the control plane's names with the proxy's address; name them in networkConfig.dnsServers")
 	default:
@@ -50,9 +51,11 @@ func allLiteral(in apps.Published) bool {
 
 // allOn switches on what the VLAN's family of addresses can have.
 func allOn(in apps.Published) finding.Values {
-	values := finding.Values{subject.FieldDNS: true, subject.FieldProxy: true}
-	if in.CIDR.Addr().Is4() {
-		values[subject.FieldDHCP] = true
+	values := finding.Values{}
+	for _, c := range component.All {
+		if !c.IPv4Only || in.CIDR.Addr().Is4() {
+			values[c.Field("enabled")] = true
+		}
 	}
 	return values
 }

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/plan/apps"
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
@@ -22,23 +22,23 @@ type Children struct {
 	Given string
 }
 
+// objects that an Infra becomes for each component: its Server, and what that needs.
+var objects = map[component.Name]func(apps.Published) []runtime.ApplyConfiguration{component.DHCP: dhcp, component.DNS: dns, component.Proxy: proxy}
+
 // Of an Infra that nothing refuses.
 func Of(in apps.Published) Children {
 	c := Children{Endpoints: endpointStatus(in)}
 	if copied := shared(in); copied != nil {
 		c.Objects = append(c.Objects, copied)
 	}
-	given := map[ipam.Component]netip.Addr{}
-	for _, component := range []struct {
-		name    ipam.Component
-		objects func(apps.Published) []runtime.ApplyConfiguration
-	}{{ipam.DHCP, dhcp}, {ipam.DNS, dns}, {ipam.Proxy, proxy}} {
-		if !input.SwitchedOn(in.Infra.Spec.InfraComponents)[component.name] {
+	given := map[component.Name]netip.Addr{}
+	for _, part := range component.All {
+		if !part.Wanted(in.Infra.Spec.InfraComponents).Enabled {
 			continue
 		}
-		given[component.name] = in.Address(component.name)
-		c.Addresses = append(c.Addresses, v1alpha1.AssignedAddress{Component: string(component.name), IP: v1alpha1.IPAddress(in.Address(component.name).String())})
-		c.Objects = append(c.Objects, component.objects(in)...)
+		given[part.Name] = in.Address(part.Name)
+		c.Addresses = append(c.Addresses, v1alpha1.AssignedAddress{Component: string(part.Name), IP: v1alpha1.IPAddress(in.Address(part.Name).String())})
+		c.Objects = append(c.Objects, objects[part.Name](in)...)
 	}
 	c.Given = input.Memory(in.Infra, given, in.Assigned.Pool)
 	return c

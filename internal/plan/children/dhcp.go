@@ -12,7 +12,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/apps"
 	"github.com/cldmnky/oooi/internal/plan/desired"
@@ -24,7 +24,7 @@ const leaseTime = 24 * time.Hour // an outage of an hour must not cost workers t
 
 func dhcp(in apps.Published) []runtime.ApplyConfiguration {
 	c, child := in.Infra.Spec.InfraComponents.DHCP, names.DHCPServer(in.Infra.Name)
-	attachment, objects := attachment(in, child, in.Address(ipam.DHCP))
+	attachment, objects := attachment(in, child, in.Address(component.DHCP))
 	objects = append(objects, ac.DHCPServer(child, in.Infra.Namespace).WithLabels(desired.Labels(in.Infra)).WithAnnotations(in.WithNodes(c.Placement)).WithOwnerReferences(owner(in)).
 		WithSpec(desired.As[ac.DHCPServerSpecApplyConfiguration](dhcpSpec(in, attachment))))
 	return append(objects, dhcpAccess(in, child)...)
@@ -34,7 +34,7 @@ func dhcpSpec(in apps.Published, attachment v1alpha1.Attachment) v1alpha1.DHCPSe
 	n, c := in.Infra.Spec.NetworkConfig, in.Infra.Spec.InfraComponents.DHCP
 	return v1alpha1.DHCPServerSpec{
 		NetworkConfig: v1alpha1.DHCPNetworkConfig{
-			Attachment: attachment, CIDR: n.CIDR, ServerIP: desired.IPv4(in.Address(ipam.DHCP)), Gateway: v1alpha1.IPv4Address(n.Gateway),
+			Attachment: attachment, CIDR: n.CIDR, ServerIP: desired.IPv4(in.Address(component.DHCP)), Gateway: v1alpha1.IPv4Address(n.Gateway),
 			DNSServers: resolvers(in), NTPServers: n.NTPServers, MTU: in.MTU(), Domain: v1alpha1.DNSName(in.Domain()), SearchDomains: searchDomains(in), Routes: routes(in),
 		},
 		LeaseConfig: v1alpha1.DHCPLeaseConfig{
@@ -48,7 +48,7 @@ func dhcpSpec(in apps.Published, attachment v1alpha1.Attachment) v1alpha1.DHCPSe
 // resolvers are our DNS; without it, those that the user gave.
 func resolvers(in apps.Published) []v1alpha1.IPv4Address {
 	if input.Enabled(in.Infra.Spec.InfraComponents.DNS.Enabled) {
-		return []v1alpha1.IPv4Address{desired.IPv4(in.Address(ipam.DNS))}
+		return []v1alpha1.IPv4Address{desired.IPv4(in.Address(component.DNS))}
 	}
 	var all []v1alpha1.IPv4Address
 	for _, text := range in.Infra.Spec.NetworkConfig.DNSServers {
@@ -70,7 +70,7 @@ func searchDomains(in apps.Published) []v1alpha1.DNSName {
 func routes(in apps.Published) []v1alpha1.Route {
 	all := slices.Clone(in.Infra.Spec.NetworkConfig.Routes)
 	for _, c := range in.Captured {
-		all = append(all, v1alpha1.Route{Destination: v1alpha1.CIDR(desired.HostRoute(c.IP)), Gateway: desired.IPv4(in.Address(ipam.Proxy))})
+		all = append(all, v1alpha1.Route{Destination: v1alpha1.CIDR(desired.HostRoute(c.IP)), Gateway: desired.IPv4(in.Address(component.Proxy))})
 	}
 	return all
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/endpoint"
-	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/apps"
 	"github.com/cldmnky/oooi/internal/plan/desired"
@@ -19,7 +19,7 @@ import (
 
 func dns(in apps.Published) []runtime.ApplyConfiguration {
 	c, child := in.Infra.Spec.InfraComponents.DNS, names.DNSServer(in.Infra.Name)
-	attachment, objects := attachment(in, child, in.Address(ipam.DNS))
+	attachment, objects := attachment(in, child, in.Address(component.DNS))
 	objects = append(objects, ac.DNSServer(child, in.Infra.Namespace).WithLabels(desired.Labels(in.Infra)).WithAnnotations(in.WithNodes(c.Placement)).WithOwnerReferences(owner(in)).
 		WithSpec(desired.As[ac.DNSServerSpecApplyConfiguration](dnsSpec(in, attachment))))
 	return objects
@@ -28,7 +28,7 @@ func dns(in apps.Published) []runtime.ApplyConfiguration {
 func dnsSpec(in apps.Published, attachment v1alpha1.Attachment) v1alpha1.DNSServerSpec {
 	n, c := in.Infra.Spec.NetworkConfig, in.Infra.Spec.InfraComponents.DNS
 	spec := v1alpha1.DNSServerSpec{
-		NetworkConfig:       v1alpha1.DNSNetworkConfig{Attachment: attachment, ServerIP: desired.IP(in.Address(ipam.DNS)), SecondaryNetworkCIDR: n.CIDR, ClientCIDRs: n.ClientCIDRs},
+		NetworkConfig:       v1alpha1.DNSNetworkConfig{Attachment: attachment, ServerIP: desired.IP(in.Address(component.DNS)), SecondaryNetworkCIDR: n.CIDR, ClientCIDRs: n.ClientCIDRs},
 		HostedClusterDomain: v1alpha1.DNSName(in.Domain()), DeniedZones: deniedZones(in.Settings), UpstreamDNS: n.DNSServers,
 		CacheTTL: metav1.Duration{Duration: cacheTTL}, Image: c.Image, Placement: c.Placement,
 	}
@@ -36,8 +36,8 @@ func dnsSpec(in apps.Published, attachment v1alpha1.Attachment) v1alpha1.DNSServ
 		spec.StaticEntries = entries(in.Table.Records(netip.Addr{}))
 		return spec
 	}
-	spec.StaticEntries = entries(in.Table.Records(in.Address(ipam.Proxy)))
-	if proxy := in.Children.Proxy; proxy != nil {
+	spec.StaticEntries = entries(in.Table.Records(in.Address(component.Proxy)))
+	if proxy := in.Children.Proxy(); proxy != nil {
 		service, _ := netip.ParseAddr(proxy.Status.ServiceIP)
 		spec.InternalEntries = entries(onPods(in).Records(service))
 	}

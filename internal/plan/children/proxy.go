@@ -8,8 +8,8 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/endpoint"
-	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/apps"
 	"github.com/cldmnky/oooi/internal/plan/desired"
@@ -17,7 +17,7 @@ import (
 
 func proxy(in apps.Published) []runtime.ApplyConfiguration {
 	c, child := in.Infra.Spec.InfraComponents.Proxy, names.ProxyServer(in.Infra.Name)
-	carried := []netip.Addr{in.Address(ipam.Proxy)}
+	carried := []netip.Addr{in.Address(component.Proxy)}
 	for _, captured := range in.Captured {
 		carried = append(carried, captured.IP)
 	}
@@ -30,7 +30,7 @@ func proxy(in apps.Published) []runtime.ApplyConfiguration {
 func proxySpec(in apps.Published, attachment v1alpha1.Attachment) v1alpha1.ProxyServerSpec {
 	c := in.Infra.Spec.InfraComponents.Proxy
 	spec := v1alpha1.ProxyServerSpec{
-		NetworkConfig: v1alpha1.ProxyNetworkConfig{Attachment: attachment, ServerIP: desired.IP(in.Address(ipam.Proxy)), CapturedAddresses: carried(in)},
+		NetworkConfig: v1alpha1.ProxyNetworkConfig{Attachment: attachment, ServerIP: desired.IP(in.Address(component.Proxy)), CapturedAddresses: carried(in)},
 		ProxyImage:    c.ProxyImage, ManagerImage: c.ManagerImage, Placement: c.Placement,
 	}
 	for _, e := range in.Table.Endpoints {

@@ -66,9 +66,9 @@ func (r AppsRoute) External() bool { return len(r.Answers) > 0 }
 func (c Children) Apps() AppsRoute {
 	r := AppsRoute{Source: "kept: what was seen in the hosted cluster last"}
 	var proxy []v1alpha1.IPAddress // also while there is no ProxyServer: all names but that of *.apps lead to it
-	if c.Proxy != nil {
-		proxy = append(proxy, c.Proxy.Spec.NetworkConfig.ServerIP)
-		for _, b := range c.Proxy.Spec.Backends {
+	if c.Proxy() != nil {
+		proxy = append(proxy, c.Proxy().Spec.NetworkConfig.ServerIP)
+		for _, b := range c.Proxy().Spec.Backends {
 			switch b.Name {
 			case endpoint.AppsHTTPS:
 				r.HTTPS, r.Hostname, r.Ports.HTTPS = addrPorts(b.TargetAddresses), string(b.Hostname), b.Port
@@ -77,11 +77,11 @@ func (c Children) Apps() AppsRoute {
 			}
 		}
 	}
-	if c.DNS == nil {
+	if c.DNS() == nil {
 		return r
 	}
 	var wild []v1alpha1.IPAddress
-	for _, e := range c.DNS.Spec.StaticEntries {
+	for _, e := range c.DNS().Spec.StaticEntries {
 		if strings.HasPrefix(string(e.Hostname), "*.") {
 			wild = append(wild, e.IP)
 		} else {

@@ -5,49 +5,59 @@ import (
 	"slices"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/plan/desired"
 )
 
-// Children are the three objects that an Infra becomes.
-type Children struct {
-	DHCP  *v1alpha1.DHCPServer
-	DNS   *v1alpha1.DNSServer
-	Proxy *v1alpha1.ProxyServer
+// Children are the objects that an Infra becomes, by component; those that are there.
+type Children map[component.Name]component.Server
+
+// DHCP is nil where there is none; DNS and Proxy likewise.
+func (c Children) DHCP() *v1alpha1.DHCPServer { return child[*v1alpha1.DHCPServer](c, component.DHCP) }
+
+// DNS server.
+func (c Children) DNS() *v1alpha1.DNSServer { return child[*v1alpha1.DNSServer](c, component.DNS) }
+
+// Proxy server.
+func (c Children) Proxy() *v1alpha1.ProxyServer {
+	return child[*v1alpha1.ProxyServer](c, component.Proxy)
+}
+
+func child[T component.Server](c Children, name component.Name) T {
+	server, _ := c[name].(T)
+	return server
 }
 
 // Addresses that the children have.
-func (c Children) Addresses() map[ipam.Component]netip.Addr {
-	var dhcp v1alpha1.IPv4Address
-	var dns, proxy v1alpha1.IPAddress
-	if c.DHCP != nil {
-		dhcp = c.DHCP.Spec.NetworkConfig.ServerIP
+func (c Children) Addresses() map[component.Name]netip.Addr {
+	all := map[component.Name]netip.Addr{}
+	for _, part := range component.All {
+		if server := c[part.Name]; server != nil {
+			if a, err := netip.ParseAddr(part.Written(server).ServerIP); err == nil {
+				all[part.Name] = a
+			}
+		}
 	}
-	if c.DNS != nil {
-		dns = c.DNS.Spec.NetworkConfig.ServerIP
-	}
-	if c.Proxy != nil {
-		proxy = c.Proxy.Spec.NetworkConfig.ServerIP
-	}
-	return addresses(dhcp, dns, proxy)
+	return all
 }
 
 // Pool of the DHCPServer; not valid where there is none.
 func (c Children) Pool() ipam.Range {
-	if c.DHCP == nil {
+	if c.DHCP() == nil {
 		return ipam.Range{}
 	}
-	return Span(c.DHCP.Spec.LeaseConfig.RangeStart, c.DHCP.Spec.LeaseConfig.RangeEnd)
+	return Span(c.DHCP().Spec.LeaseConfig.RangeStart, c.DHCP().Spec.LeaseConfig.RangeEnd)
 }
 
 // Exclusions are the ranges that the DHCPServer keeps out of its pool.
 func (c Children) Exclusions() []ipam.Range {
-	if c.DHCP == nil {
+	if c.DHCP() == nil {
 		return nil
 	}
 	var all []ipam.Range
-	for _, r := range c.DHCP.Spec.ExcludeRanges {
+	for _, r := range c.DHCP().Spec.ExcludeRanges {
 		all = append(all, Span(r.Start, r.End))
 	}
 	return all
@@ -58,29 +68,26 @@ func (c Children) Leased() []ipam.Range { return ipam.Without(c.Pool(), c.Exclus
 
 // Network is the NetworkAttachmentDefinition that a child has; empty while there is no child.
 func (c Children) Network(child string) string {
-	switch {
-	case c.DHCP != nil && c.DHCP.Name == child:
-		return string(c.DHCP.Spec.NetworkConfig.NetworkAttachmentDefinition)
-	case c.DNS != nil && c.DNS.Name == child:
-		return string(c.DNS.Spec.NetworkConfig.NetworkAttachmentDefinition)
-	case c.Proxy != nil && c.Proxy.Name == child:
-		return string(c.Proxy.Spec.NetworkConfig.NetworkAttachmentDefinition)
+	for _, part := range component.All {
+		if server := c[part.Name]; server != nil && server.GetName() == child {
+			return string(part.Written(server).Attachment.NetworkAttachmentDefinition)
+		}
 	}
 	return ""
 }
 
 // Carries says whether the proxy has an IP literal.
 func (c Children) Carries(literal netip.Addr) bool {
-	return c.Proxy != nil && slices.ContainsFunc(c.Proxy.Spec.NetworkConfig.CapturedAddresses, func(a v1alpha1.CapturedAddress) bool { return a.IP == desired.IP(literal) })
+	return c.Proxy() != nil && slices.ContainsFunc(c.Proxy().Spec.NetworkConfig.CapturedAddresses, func(a v1alpha1.CapturedAddress) bool { return a.IP == desired.IP(literal) })
 }
 
 // Otherwise are the backends that have an endpoint's port, live, with another protocol.
 func (c Children) Otherwise(e endpoint.Endpoint) []v1alpha1.ProxyBackend {
-	if c.Proxy == nil {
+	if c.Proxy() == nil {
 		return nil
 	}
 	var all []v1alpha1.ProxyBackend
-	for _, b := range c.Proxy.Spec.Backends {
+	for _, b := range c.Proxy().Spec.Backends {
 		if int32(b.Port) == e.Port && b.Protocol != e.Protocol {
 			all = append(all, b)
 		}
@@ -90,5 +97,5 @@ func (c Children) Otherwise(e endpoint.Endpoint) []v1alpha1.ProxyBackend {
 
 // Ignores says whether the DHCPServer serves only clients that it knows.
 func (c Children) Ignores() bool {
-	return c.DHCP != nil && c.DHCP.Spec.UnknownClients == v1alpha1.UnknownClientsIgnore
+	return c.DHCP() != nil && c.DHCP().Spec.UnknownClients == v1alpha1.UnknownClientsIgnore
 }

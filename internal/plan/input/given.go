@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/names"
 )
@@ -17,12 +18,12 @@ import (
 type memory struct {
 	// Of which Infra, as namespace/name: one that was copied from another has been given nothing.
 	Of        string                        `json:"of"`
-	Addresses map[ipam.Component]netip.Addr `json:"addresses"`
+	Addresses map[component.Name]netip.Addr `json:"addresses"`
 	Pool      []netip.Addr                  `json:"pool,omitempty"` // first and last
 }
 
 // Memory is what a plan has given an Infra, as AnnotationGiven remembers it.
-func Memory(infra *v1alpha1.Infra, addresses map[ipam.Component]netip.Addr, pool ipam.Range) string {
+func Memory(infra *v1alpha1.Infra, addresses map[component.Name]netip.Addr, pool ipam.Range) string {
 	m := memory{Of: infra.Namespace + "/" + infra.Name, Addresses: addresses}
 	if pool.IsValid() {
 		m.Pool = []netip.Addr{pool.First, pool.Last}
@@ -51,11 +52,11 @@ func remembered(infra *v1alpha1.Infra) (m memory) {
 
 // Given are the addresses that were given before: as the children have them, else as the annotation, else as status says, so
 // that a restore gives the same ones.
-func Given(infra *v1alpha1.Infra, children Children) map[ipam.Component]netip.Addr {
-	all := map[ipam.Component]netip.Addr{}
+func Given(infra *v1alpha1.Infra, children Children) map[component.Name]netip.Addr {
+	all := map[component.Name]netip.Addr{}
 	for _, a := range infra.Status.Addresses {
 		if at, err := netip.ParseAddr(string(a.IP)); err == nil && a.Instance == 0 {
-			all[ipam.Component(a.Component)] = at
+			all[component.Name(a.Component)] = at
 		}
 	}
 	held := children.Addresses()
@@ -68,7 +69,7 @@ func Given(infra *v1alpha1.Infra, children Children) map[ipam.Component]netip.Ad
 
 // GivenPool is that of the DHCPServer, else what the annotation says.
 func GivenPool(infra *v1alpha1.Infra, children Children) ipam.Range {
-	if pool := children.Pool(); pool.IsValid() || children.DHCP != nil {
+	if pool := children.Pool(); pool.IsValid() || children.DHCP() != nil {
 		return pool
 	}
 	if m := remembered(infra); len(m.Pool) == 2 {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/names"
 )
@@ -24,11 +25,11 @@ func TestWhatWasGivenIsRememberedOfThisInfraAlone(t *testing.T) {
 		text     string
 		cidr     v1alpha1.Subnet
 		children Children
-		want     map[ipam.Component]netip.Addr
+		want     map[component.Name]netip.Addr
 		pool     ipam.Range
 	}{
 		"it wins over status":                 {c1, "192.168.100.0/24", Children{}, addresses("", "192.168.100.8", "192.168.100.9"), remembered},
-		"children win over it":                {c1, "192.168.100.0/24", Children{DHCP: dhcp, DNS: dns}, addresses("192.168.100.2", "192.168.100.3", "192.168.100.9"), Span(dhcp.Spec.LeaseConfig.RangeStart, dhcp.Spec.LeaseConfig.RangeEnd)},
+		"children win over it":                {c1, "192.168.100.0/24", Children{component.DHCP: dhcp, component.DNS: dns}, addresses("192.168.100.2", "192.168.100.3", "192.168.100.9"), Span(dhcp.Spec.LeaseConfig.RangeStart, dhcp.Spec.LeaseConfig.RangeEnd)},
 		"there is none":                       {"", "192.168.100.0/24", Children{}, addresses("", "", "192.168.100.4"), ipam.Range{}},
 		"it was copied from another Infra":    {`{"of":"clusters/c2","addresses":{"proxy":"192.168.100.9"}}`, "192.168.100.0/24", Children{}, addresses("", "", "192.168.100.4"), ipam.Range{}},
 		"it is of another network":            {c1, "10.0.0.0/24", Children{}, addresses("", "", "192.168.100.4"), ipam.Range{}},
@@ -42,4 +43,12 @@ func TestWhatWasGivenIsRememberedOfThisInfraAlone(t *testing.T) {
 			g.Expect(GivenPool(infra, c.children)).To(Equal(c.pool))
 		})
 	}
+}
+
+// addresses that are written of these three.
+func addresses(dhcp, dns, proxy v1alpha1.IPAddress) map[component.Name]netip.Addr {
+	var of v1alpha1.InfraSpec
+	c := &of.InfraComponents
+	c.DHCP.ServerIP, c.DNS.ServerIP, c.Proxy.ServerIP = v1alpha1.IPv4Address(dhcp), dns, proxy
+	return Written(&v1alpha1.Infra{Spec: of})
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/ipam"
 )
 
@@ -17,16 +18,20 @@ import (
 func Enabled(flag *bool) bool { return ptr.Deref(flag, true) }
 
 // SwitchedOn says of each component whether it is wanted.
-func SwitchedOn(c v1alpha1.InfraComponents) map[ipam.Component]bool {
-	return map[ipam.Component]bool{ipam.DHCP: Enabled(c.DHCP.Enabled), ipam.DNS: Enabled(c.DNS.Enabled), ipam.Proxy: Enabled(c.Proxy.Enabled)}
+func SwitchedOn(of v1alpha1.InfraComponents) map[component.Name]bool {
+	on := map[component.Name]bool{}
+	for _, c := range component.All {
+		on[c.Name] = c.Wanted(of).Enabled
+	}
+	return on
 }
 
 // SwitchedOff are the components that are not wanted, by name.
-func SwitchedOff(c v1alpha1.InfraComponents) []string {
+func SwitchedOff(of v1alpha1.InfraComponents) []string {
 	var off []string
-	for component, on := range SwitchedOn(c) {
+	for name, on := range SwitchedOn(of) {
 		if !on {
-			off = append(off, string(component))
+			off = append(off, string(name))
 		}
 	}
 	slices.Sort(off)
@@ -34,21 +39,13 @@ func SwitchedOff(c v1alpha1.InfraComponents) []string {
 }
 
 // Written are the addresses in the Infra's spec.
-func Written(infra *v1alpha1.Infra) map[ipam.Component]netip.Addr {
-	c := infra.Spec.InfraComponents
-	return addresses(c.DHCP.ServerIP, c.DNS.ServerIP, c.Proxy.ServerIP)
-}
-
-func addresses(dhcp v1alpha1.IPv4Address, dns, proxy v1alpha1.IPAddress) map[ipam.Component]netip.Addr {
-	all := map[ipam.Component]netip.Addr{}
-	add := func(c ipam.Component, text string) {
-		if a, err := netip.ParseAddr(text); err == nil {
-			all[c] = a
+func Written(infra *v1alpha1.Infra) map[component.Name]netip.Addr {
+	all := map[component.Name]netip.Addr{}
+	for _, c := range component.All {
+		if a, err := netip.ParseAddr(c.Wanted(infra.Spec.InfraComponents).ServerIP); err == nil {
+			all[c.Name] = a
 		}
 	}
-	add(ipam.DHCP, string(dhcp))
-	add(ipam.DNS, string(dns))
-	add(ipam.Proxy, string(proxy))
 	return all
 }
 

@@ -1,29 +1,34 @@
 package permission
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // WrittenImages are the fields of an Infra or a child that choose what runs, below its spec; empty where nothing is written.
 func WrittenImages(object any) map[string]string {
-	switch o := object.(type) {
-	case *v1alpha1.Infra:
-		c := o.Spec.InfraComponents
-		return map[string]string{
-			"infraComponents.dhcp.image": c.DHCP.Image, "infraComponents.dns.image": c.DNS.Image,
-			"infraComponents.proxy.proxyImage": c.Proxy.ProxyImage, "infraComponents.proxy.managerImage": c.Proxy.ManagerImage,
+	infra, is := object.(*v1alpha1.Infra)
+	if !is {
+		return ofServer(object)
+	}
+	all := map[string]string{}
+	for _, c := range component.All {
+		for field, image := range c.Wanted(infra.Spec.InfraComponents).Images {
+			all[fmt.Sprintf("infraComponents.%s.%s", c.Name, field)] = image
 		}
-	case *v1alpha1.DHCPServer:
-		return map[string]string{"image": o.Spec.Image}
-	case *v1alpha1.DNSServer:
-		return map[string]string{"image": o.Spec.Image}
-	case *v1alpha1.ProxyServer:
-		return map[string]string{"proxyImage": o.Spec.ProxyImage, "managerImage": o.Spec.ManagerImage}
+	}
+	return all
+}
+
+func ofServer(object any) map[string]string {
+	if c, is := component.Of(object); is {
+		return c.Written(object.(component.Server)).Images
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func onSameLayer2(in input.Input, ours nad.Config) []Neighbour {
 
 // refused says whether a neighbour has nothing on the VLAN and, as it is written, will get nothing.
 func refused(n input.Neighbour) bool {
-	return n.Children == (input.Children{}) && input.Refused(n.Infra)
+	return len(n.Children) == 0 && input.Refused(n.Infra)
 }
 
 // joined says whether a neighbour may be on the network that it names. Children of its name prove nothing: whoever may write an

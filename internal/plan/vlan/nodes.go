@@ -7,9 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // Selecting are the NodePools on the VLAN by the nodes that they ask for. Where their machines run the VLAN is, or they would not
@@ -47,12 +46,10 @@ func (j Joined) PlacedAnywhere() []string {
 	if j.NAD.Resource() != "" {
 		return nil
 	}
-	c := j.Infra.Spec.InfraComponents
-	own := map[ipam.Component]v1alpha1.Placement{ipam.DHCP: c.DHCP.Placement, ipam.DNS: c.DNS.Placement, ipam.Proxy: c.Proxy.Placement}
 	var all []string
-	for component, on := range input.SwitchedOn(c) {
-		if on && len(own[component].NodeSelector) == 0 {
-			all = append(all, string(component))
+	for _, c := range component.All {
+		if wanted := c.Wanted(j.Infra.Spec.InfraComponents); wanted.Enabled && len(wanted.Placement.NodeSelector) == 0 {
+			all = append(all, string(c.Name))
 		}
 	}
 	slices.Sort(all)

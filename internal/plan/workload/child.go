@@ -4,13 +4,15 @@ package workload
 import (
 	"cmp"
 	"maps"
+	"net/netip"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/permit"
@@ -19,9 +21,14 @@ import (
 )
 
 // Child is everything that planning the workload of one DHCPServer, DNSServer or ProxyServer looks at.
-type Child[T metav1.Object] struct {
+type Child[T component.Server] struct {
+	Server T
+	Surroundings
+}
+
+// Surroundings of a server, whatever it serves.
+type Surroundings struct {
 	Settings input.Settings
-	Server   T
 	// NAD that the server attaches to; nil while it is not there.
 	NAD *nad.NetworkAttachmentDefinition
 	// Unoffered: no node has the resource that the NAD asks for, as where nothing counts bridges (KubeVirt's bridge-marker does).
@@ -41,6 +48,14 @@ type Child[T metav1.Object] struct {
 	// Services that its pods reach, and their EndpointSlices: APIService, those that it names, and those with an address that it names.
 	Services       []corev1.Service
 	EndpointSlices []discoveryv1.EndpointSlice
+}
+
+// References of a server: what it attaches to, the namespaces that it names, and what its pods dial beside the API.
+type References struct {
+	Attachment v1alpha1.Attachment
+	Namespaces []string
+	Services   []types.NamespacedName
+	Addresses  []netip.AddrPort
 }
 
 // Now is what of a child's workload, and of all others, decides when a new template goes.

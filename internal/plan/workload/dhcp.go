@@ -5,11 +5,14 @@ import (
 	acrbac "k8s.io/client-go/applyconfigurations/rbac/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/desired"
 	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/plan/permission"
 )
+
+func dhcpReferences(s *v1alpha1.DHCPServer) References {
+	return References{Attachment: s.Spec.NetworkConfig.Attachment, Namespaces: []string{string(s.Spec.VMNamespace)}}
+}
 
 // DHCP says what one DHCPServer becomes.
 func DHCP(in Child[*v1alpha1.DHCPServer]) ChildPlan {
@@ -22,7 +25,7 @@ func DHCP(in Child[*v1alpha1.DHCPServer]) ChildPlan {
 	if stop {
 		return p
 	}
-	w := workloadOf(in, names.DHCP, "DHCPServer", spec.NetworkConfig.Attachment, within(string(spec.NetworkConfig.ServerIP), string(spec.NetworkConfig.CIDR)))
+	w := workloadOf(in, within(string(spec.NetworkConfig.ServerIP), string(spec.NetworkConfig.CIDR)))
 	w.Placement, w.Image = spec.Placement, spec.Image
 	released := w.release(&p, w.dhcp(in.Settings), dhcpRules(w, spec)...)
 
@@ -37,7 +40,7 @@ func (p pod) dhcp(s input.Settings) *accore.PodTemplateSpecApplyConfiguration {
 }
 
 func dhcpRules(w workload, spec v1alpha1.DHCPServerSpec) []*acrbac.PolicyRuleApplyConfiguration {
-	rules := append(w.ownObject("dhcpservers"),
+	rules := append(w.ownObject(),
 		acrbac.PolicyRule().WithAPIGroups("hostedcluster.densityops.com").WithResources("dhcpleases").WithVerbs("create", "get", "list", "update", "watch"))
 	if string(spec.VMNamespace) == w.namespace() { // of another namespace only the Infra may grant it
 		rules = append(rules, desired.Reading("kubevirt.io", "virtualmachines", "virtualmachineinstances"), desired.Reading("", "pods"))

@@ -5,11 +5,14 @@ import (
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/desired"
 	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/plan/permission"
 )
+
+func dnsReferences(s *v1alpha1.DNSServer) References {
+	return References{Attachment: s.Spec.NetworkConfig.Attachment, Addresses: Upstreams(s.Spec)}
+}
 
 // DNS says what one DNSServer becomes.
 func DNS(in Child[*v1alpha1.DNSServer]) ChildPlan {
@@ -18,9 +21,9 @@ func DNS(in Child[*v1alpha1.DNSServer]) ChildPlan {
 	if stop {
 		return p
 	}
-	w := workloadOf(in, names.DNS, "DNSServer", spec.NetworkConfig.Attachment, within(string(spec.NetworkConfig.ServerIP), string(spec.NetworkConfig.SecondaryNetworkCIDR)))
+	w := workloadOf(in, within(string(spec.NetworkConfig.ServerIP), string(spec.NetworkConfig.SecondaryNetworkCIDR)))
 	w.Placement, w.Image = spec.Placement, spec.Image
-	released := w.release(&p, w.dns(in.Settings), append(w.ownObject("dnsservers"), desired.Reading("hostedcluster.densityops.com", "dhcpleases"))...)
+	released := w.release(&p, w.dns(in.Settings), append(w.ownObject(), desired.Reading("hostedcluster.densityops.com", "dhcpleases"))...)
 
 	p.Want(w.account(released.rules...)...)
 	p.Want(w.service(desired.ServicePort("dns", corev1.ProtocolUDP, dnsPort), desired.ServicePort("dns-tcp", corev1.ProtocolTCP, dnsPort)),

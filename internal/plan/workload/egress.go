@@ -15,6 +15,7 @@ import (
 	acnetworking "k8s.io/client-go/applyconfigurations/networking/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/plan/desired"
 )
 
@@ -77,7 +78,7 @@ func (r reach) behind(s *corev1.Service, port corev1.ServicePort, endpoints []di
 }
 
 // dialled admits an address as it is dialled, and what listens behind it where it is a Service's or its node port.
-func dialled[T metav1.Object](r reach, t transport, a netip.Addr, in Child[T]) {
+func dialled[T component.Server](r reach, t transport, a netip.Addr, in Child[T]) {
 	r.address(t, a)
 	for i := range in.Services {
 		s := in.Services[i]
@@ -111,6 +112,13 @@ func LedTo(s *corev1.Service, a netip.AddrPort) []corev1.ServicePort {
 		}
 	}
 	return all
+}
+
+// Reaches says whether what a server dials may be a Service.
+func (r References) Reaches(s *corev1.Service) bool {
+	key := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
+	return key == APIService || slices.Contains(r.Services, key) ||
+		slices.ContainsFunc(r.Addresses, func(a netip.AddrPort) bool { return len(LedTo(s, a)) > 0 })
 }
 
 // AddressesOf are the addresses that lead to a Service.

@@ -29,10 +29,10 @@ func (w workload) account(rules ...*acrbac.PolicyRuleApplyConfiguration) []runti
 }
 
 // ownObject lets a daemon follow its own object and write its status, and tell events.
-func (w workload) ownObject(resource string) []*acrbac.PolicyRuleApplyConfiguration {
+func (w workload) ownObject() []*acrbac.PolicyRuleApplyConfiguration {
 	return []*acrbac.PolicyRuleApplyConfiguration{
-		desired.Reading("hostedcluster.densityops.com", resource).WithResourceNames(w.name()),
-		acrbac.PolicyRule().WithAPIGroups("hostedcluster.densityops.com").WithResources(resource + "/status").WithVerbs("patch").WithResourceNames(w.name()),
+		desired.Reading("hostedcluster.densityops.com", w.serves.Resource).WithResourceNames(w.name()),
+		acrbac.PolicyRule().WithAPIGroups("hostedcluster.densityops.com").WithResources(w.serves.Resource + "/status").WithVerbs("patch").WithResourceNames(w.name()),
 		desired.TellingEvents(),
 	}
 }

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -23,6 +24,16 @@ import (
 	"github.com/cldmnky/oooi/internal/proxy/bootstrap"
 )
 
+func proxyReferences(s *v1alpha1.ProxyServer) References {
+	refs := References{Attachment: s.Spec.NetworkConfig.Attachment}
+	for _, b := range s.Spec.Backends {
+		refs.Namespaces = append(refs.Namespaces, string(b.TargetNamespace))
+	}
+	services, addresses := Targets(s.Spec)
+	refs.Services, refs.Addresses = slices.Collect(maps.Keys(services)), addresses
+	return refs
+}
+
 // Proxy says what one ProxyServer becomes.
 func Proxy(in Child[*v1alpha1.ProxyServer]) ChildPlan {
 	spec := in.Server.Spec
@@ -31,7 +42,7 @@ func Proxy(in Child[*v1alpha1.ProxyServer]) ChildPlan {
 	if stop {
 		return p
 	}
-	w := workloadOf(in, names.Proxy, "ProxyServer", spec.NetworkConfig.Attachment, proxyAddresses(in)...)
+	w := workloadOf(in, proxyAddresses(in)...)
 	w.Placement, w.Image, w.EnvoyImage = spec.Placement, spec.ManagerImage, spec.ProxyImage
 	config := bootstrap.Template(w.namespace(), w.name())
 	released := w.release(&p, w.proxy(in.Settings, config), w.proxyRules(spec)...)
@@ -117,7 +128,7 @@ func (w workload) replaced(r released) runtime.ApplyConfiguration {
 
 // proxyRules let the sidecar follow targets in its own namespace; in others the Infra grants it.
 func (w workload) proxyRules(spec v1alpha1.ProxyServerSpec) []*acrbac.PolicyRuleApplyConfiguration {
-	rules := w.ownObject("proxyservers")
+	rules := w.ownObject()
 	if slices.ContainsFunc(spec.Backends, func(b v1alpha1.ProxyBackend) bool { return string(b.TargetNamespace) == w.namespace() }) {
 		rules = append(rules, desired.Reading("", "services"), desired.Reading("discovery.k8s.io", "endpointslices"))
 	}

@@ -191,7 +191,7 @@ func TestATemplateWaitsForItsTurn(t *testing.T) {
 // What a template's pods read, and may do, stays as long as it does: their containers may begin anew at any moment.
 func TestPodsOfAnOlderTemplateKeepWhatTheyNeed(t *testing.T) {
 	g := NewWithT(t)
-	in := Child[*v1alpha1.ProxyServer]{Settings: input.Settings{Image: imageBefore, EnvoyImage: "example.com/envoy:1"}, Server: &v1alpha1.ProxyServer{}}
+	in := Child[*v1alpha1.ProxyServer]{&v1alpha1.ProxyServer{}, Surroundings{Settings: input.Settings{Image: imageBefore, EnvoyImage: "example.com/envoy:1"}}}
 	in.Server.Namespace, in.Server.Name, in.Server.Spec.NetworkConfig.ServerIP = "clusters", "c1-proxy", "192.168.100.4"
 	in.NAD = aServer().NAD
 	in.Running = workloadAnnotations(Proxy(in).Objects)
@@ -199,7 +199,7 @@ func TestPodsOfAnOlderTemplateKeepWhatTheyNeed(t *testing.T) {
 
 	// That of another manager: its template names another bootstrap, and its pods may do more.
 	older := "node: {id: older}\n"
-	w := workloadOf(in, names.Proxy, "ProxyServer", in.Server.Spec.NetworkConfig.Attachment, proxyAddresses(in)...)
+	w := workloadOf(in, proxyAddresses(in)...)
 	old, _ := releases(w, w.proxy(in.Settings, older))
 	in.Running = old.annotations
 	in.Running[names.AnnotationRules] = `[{"verbs":["get"],"apiGroups":[""],"resources":["older"]}]`

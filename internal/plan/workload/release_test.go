@@ -20,7 +20,7 @@ const bridged = `{"type":"bridge","bridge":"br100","ipam":{"type":"static","addr
 
 // aServer of DNS.
 func aServer() Child[*v1alpha1.DNSServer] {
-	in := Child[*v1alpha1.DNSServer]{Settings: input.Settings{Image: "example.com/oooi:1"}, Server: &v1alpha1.DNSServer{}}
+	in := Child[*v1alpha1.DNSServer]{&v1alpha1.DNSServer{}, Surroundings{Settings: input.Settings{Image: "example.com/oooi:1"}}}
 	in.Server.Namespace, in.Server.Name = "clusters", "c1-dns"
 	in.Server.Labels = map[string]string{names.LabelInfra: "c1", names.LabelInfraNamespace: "clusters"}
 	in.Server.Spec.NetworkConfig = v1alpha1.DNSNetworkConfig{
@@ -32,7 +32,7 @@ func aServer() Child[*v1alpha1.DNSServer] {
 
 func serverWorkload(in Child[*v1alpha1.DNSServer]) workload {
 	n := in.Server.Spec.NetworkConfig
-	return workloadOf(in, names.DNS, "DNSServer", n.Attachment, within(string(n.ServerIP), string(n.SecondaryNetworkCIDR)))
+	return workloadOf(in, within(string(n.ServerIP), string(n.SecondaryNetworkCIDR)))
 }
 
 // releases is what becomes of a workload's template, and what is said of it.

@@ -11,6 +11,7 @@ import (
 	acrbac "k8s.io/client-go/applyconfigurations/rbac/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/desired"
 	"github.com/cldmnky/oooi/internal/plan/input"
@@ -20,18 +21,19 @@ import (
 type workload struct {
 	pod
 	settings input.Settings
-	kind     string
+	serves   component.Component
 	server   metav1.Object
 	running  map[string]string
 	now      Now
 }
 
-func workloadOf[T metav1.Object](in Child[T], app, kind string, a v1alpha1.Attachment, addresses ...netip.Prefix) workload {
-	pod := podOf(in.Server, app, in.NAD, a, addresses)
+func workloadOf[T component.Server](in Child[T], addresses ...netip.Prefix) workload {
+	serves, _ := component.Of(in.Server)
+	pod := podOf(in.Server, string(serves.Name), in.NAD, serves.Written(in.Server).Attachment, addresses)
 	if in.Unoffered {
 		pod.device = ""
 	}
-	return workload{pod: pod, settings: in.Settings, kind: kind, server: in.Server, running: in.Running, now: in.Now}
+	return workload{pod: pod, settings: in.Settings, serves: serves, server: in.Server, running: in.Running, now: in.Now}
 }
 
 func (w workload) name() string { return w.server.GetName() }
@@ -48,7 +50,7 @@ func (w workload) labels() map[string]string {
 }
 
 func (w workload) owner() *acmeta.OwnerReferenceApplyConfiguration {
-	return acmeta.OwnerReference().WithAPIVersion(v1alpha1.GroupVersion.String()).WithKind(w.kind).WithName(w.name()).WithUID(w.server.GetUID()).
+	return acmeta.OwnerReference().WithAPIVersion(v1alpha1.GroupVersion.String()).WithKind(w.serves.Kind).WithName(w.name()).WithUID(w.server.GetUID()).
 		WithController(true).WithBlockOwnerDeletion(true)
 }
 

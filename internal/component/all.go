@@ -1,0 +1,89 @@
+package component
+
+import (
+	"k8s.io/utils/ptr"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// The components.
+const (
+	DHCP  Name = names.DHCP
+	DNS   Name = names.DNS
+	Proxy Name = names.Proxy
+)
+
+// Kinds of workloads. A Deployment's pod is replaced when its node is lost; a StatefulSet's old and new pod never both run.
+const (
+	StatefulSet = "StatefulSet"
+	Deployment  = "Deployment"
+)
+
+// All components, in the order in which addresses are given.
+var All = []Component{
+	{
+		Name: DHCP, Kind: "DHCPServer", Resource: "dhcpservers", Workload: StatefulSet,
+		Ready: v1alpha1.ConditionDHCPReady, Needs: []string{v1alpha1.ConditionAddressesLeft, v1alpha1.ConditionClockSteady},
+		NoResolver: "DHCP server, which answers no names", IPv4Only: true,
+		New: func() Server { return &v1alpha1.DHCPServer{} }, NewList: func() List { return &v1alpha1.DHCPServerList{} },
+		Wanted: func(of v1alpha1.InfraComponents) Wanted {
+			c := of.DHCP
+			return Wanted{on(c.Enabled), string(c.ServerIP), c.Placement, map[string]string{"image": c.Image}}
+		},
+		Written: func(server Server) Written {
+			s := server.(*v1alpha1.DHCPServer)
+			n := s.Spec.NetworkConfig
+			return Written{n.Attachment, string(n.ServerIP), map[string]string{"image": s.Spec.Image}, s.Status.Conditions, s.Status.Instances, s.Status.ObservedGeneration}
+		},
+		Status: func(server Server, r Report) (has, want any) {
+			s := server.(*v1alpha1.DHCPServer)
+			return s.Status, v1alpha1.DHCPServerStatus{Conditions: r.Conditions, Instances: r.Instances, ObservedGeneration: s.Generation}
+		},
+	},
+	{
+		Name: DNS, Kind: "DNSServer", Resource: "dnsservers", Workload: StatefulSet,
+		Ready: v1alpha1.ConditionDNSReady, NoResolver: "DNS server: it would ask itself",
+		New: func() Server { return &v1alpha1.DNSServer{} }, NewList: func() List { return &v1alpha1.DNSServerList{} },
+		Wanted: func(of v1alpha1.InfraComponents) Wanted {
+			c := of.DNS
+			return Wanted{on(c.Enabled), string(c.ServerIP), c.Placement, map[string]string{"image": c.Image}}
+		},
+		Written: func(server Server) Written {
+			s := server.(*v1alpha1.DNSServer)
+			n := s.Spec.NetworkConfig
+			return Written{n.Attachment, string(n.ServerIP), map[string]string{"image": s.Spec.Image}, s.Status.Conditions, s.Status.Instances, s.Status.ObservedGeneration}
+		},
+		Status: func(server Server, r Report) (has, want any) {
+			s := server.(*v1alpha1.DNSServer)
+			return s.Status, v1alpha1.DNSServerStatus{
+				Conditions: r.Conditions, Instances: r.Instances, ObservedGeneration: s.Generation,
+				DeploymentName: r.Workload, ServiceName: r.Service, ServiceClusterIP: r.ServiceIP,
+			}
+		},
+	},
+	{
+		Name: Proxy, Kind: "ProxyServer", Resource: "proxyservers", Workload: Deployment,
+		Ready: v1alpha1.ConditionProxyReady, NoResolver: "proxy, which answers no names",
+		New: func() Server { return &v1alpha1.ProxyServer{} }, NewList: func() List { return &v1alpha1.ProxyServerList{} },
+		Wanted: func(of v1alpha1.InfraComponents) Wanted {
+			c := of.Proxy
+			return Wanted{on(c.Enabled), string(c.ServerIP), c.Placement, map[string]string{"proxyImage": c.ProxyImage, "managerImage": c.ManagerImage}}
+		},
+		Written: func(server Server) Written {
+			s := server.(*v1alpha1.ProxyServer)
+			n, images := s.Spec.NetworkConfig, map[string]string{"proxyImage": s.Spec.ProxyImage, "managerImage": s.Spec.ManagerImage}
+			return Written{n.Attachment, string(n.ServerIP), images, s.Status.Conditions, s.Status.Instances, s.Status.ObservedGeneration}
+		},
+		Status: func(server Server, r Report) (has, want any) {
+			s := server.(*v1alpha1.ProxyServer)
+			return s.Status, v1alpha1.ProxyServerStatus{
+				Conditions: r.Conditions, Instances: r.Instances, ObservedGeneration: s.Generation,
+				DeploymentName: r.Workload, ConfigMapName: names.EnvoyBootstrap(s.Name), ServiceName: r.Service, ServiceIP: r.ServiceIP,
+				BackendCount: int32(len(s.Spec.Backends)), HealthyBackends: r.HealthyBackends,
+			}
+		},
+	},
+}
+
+func on(flag *bool) bool { return ptr.Deref(flag, true) }
