@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,9 +22,6 @@ const (
 	macvlan   = "macvlan"
 	ovn       = "ovn-k8s-cni-overlay"
 )
-
-// forwardingKey is what the tuning plugin is told; it puts the interface's name in place of IFNAME.
-const forwardingKey = "net.ipv4.conf.IFNAME.forwarding"
 
 // Config is a CNI configuration: what we understand of its main plugin, and all of it as it was written, so that a
 // derived one keeps what we do not know.
@@ -511,23 +507,6 @@ func without(plugin map[string]any, keys ...string) map[string]any {
 	}
 	return left
 }
-
-// Admits says whether the allow-list of ConfigMap cni-sysctl-allowlist, regular expressions by line, lets the tuning
-// plugin turn forwarding off (containernetworking/plugins, plugins/meta/tuning: an unlisted key fails CNI ADD).
-func Admits(allowlist string) bool {
-	for line := range strings.SplitSeq(allowlist, "\n") {
-		if line = strings.TrimSpace(line); line == "" {
-			continue
-		}
-		if ok, err := regexp.MatchString(line, forwardingKey); err == nil && ok {
-			return true
-		}
-	}
-	return false
-}
-
-// AllowlistLine is the line to add for Admits to hold.
-func AllowlistLine() string { return "^" + regexp.QuoteMeta(forwardingKey) + "$" }
 
 func orElse(value, otherwise string) string {
 	if value == "" {
