@@ -314,7 +314,7 @@ type InfraStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Endpoints []EndpointStatus `json:"endpoints,omitempty"`
-	// How full the pool is; written at most once a minute.
+	// How full the pool is, less than 2 s ago; a change is written at most once a second.
 	// +optional
 	Leases *LeaseCount `json:"leases,omitempty"`
 	// How many backends of the proxy have a target that answers, of how many, e.g. 4/4. Those of *.apps do not count.
@@ -328,6 +328,9 @@ type InfraStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
+
+// kubectl get oooi shows the kinds by their plural names, and no marker changes that (upstream.md#order-of-tables). With the Infra first:
+// kubectl get infra,dhcpserver,dnsserver,proxyserver,dhcplease.
 
 // A printer column has one path and shows its first result: Cluster is the name in hostedClusterRef, else the one that the
 // seeds' form writes.

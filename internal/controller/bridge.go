@@ -87,7 +87,7 @@ func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	defer release()
 	seen, err := r.observe.Around(ctx, b)
 	if err != nil {
-		if bridge.Of(seen.Input).Approve == nil { // that much was read: who has nothing to approve does not go on because of a Secret
+		if bridge.Of(seen.Input).Approve == nil { // what decides on approval was read: a Secret that cannot be read keeps none going that should stop
 			r.hosted.Approvals.Forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, err

@@ -18,7 +18,7 @@ const (
 // beforeUID stands before the DPU's UID at the end of our approvals' messages. Nobody can write one who could not approve anyway.
 const beforeUID = ", UID "
 
-// Approval is the condition that approves what was decided, in the name of a DPUHCPBridge. It must not be asked for else.
+// Approval is the condition that approves what was decided, in the name of a DPUHCPBridge. Call it only when d.Approve.
 func (d Decision) Approval(bridge types.NamespacedName) certificates.CertificateSigningRequestCondition {
 	reason, does := ReasonBootstrap, "may join"
 	if d.Kind == Serving {

@@ -22,7 +22,7 @@ type Children struct {
 	Given string
 }
 
-// Of an Infra that nothing refuses.
+// Of says what an Infra's children are. Every stage before has passed, and check.All refused nothing: each component has an address.
 func Of(in apps.Published) Children {
 	c := Children{Endpoints: endpointStatus(in)}
 	if copied := shared(in); copied != nil {
