@@ -25,7 +25,7 @@ type CIDR string
 // +kubebuilder:validation:MinLength=4
 // +kubebuilder:validation:MaxLength=49
 // +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self) == cidr(self).masked()",message="must be a network with its host bits zero, e.g. 192.168.100.0/24"
-// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || (cidr(self).prefixLength() >= 8 && ['0.0.0.0/8', '169.254.0.0/16', '224.0.0.0/3', '::/8', 'fe80::/10', 'ff00::/8'].all(n, !cidr(n).containsIP(cidr(self).ip())))",message="no VLAN can have this network: it must be /8 or longer, and neither link-local nor multicast nor reserved, e.g. 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || (cidr(self).prefixLength() >= 8 && ['0.0.0.0/8', '169.254.0.0/16', '224.0.0.0/3', '::/8', 'fe80::/10', 'ff00::/8'].all(n, !cidr(n).containsIP(cidr(self).ip()) && !cidr(self).containsCIDR(n)))",message="no VLAN can have this network: it must be /8 or longer, and neither link-local nor multicast nor reserved, e.g. 192.168.100.0/24"
 type Subnet string
 
 // IPv4AddressOrCIDR is one IPv4 address, or an IPv4 network with its host bits zero.

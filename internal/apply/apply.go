@@ -59,7 +59,9 @@ type Applied struct {
 	Made, Mended []finding.Object
 }
 
-// To applies the desired objects for an owner, what needs others after them, and then removes what else it owns.
+// To applies the desired objects for an owner, what needs others after them, and then removes what else it owns. An object that fails, or
+// is somebody else's, stops neither the others nor the removal; the errors come back joined, beside what was done. Nothing is removed if
+// desired cannot be read. Calling it again with the same writes nothing.
 func (w *Writer) To(ctx context.Context, owner Owner, desired []runtime.ApplyConfiguration) (Applied, error) {
 	applied, keep, err := w.put(ctx, owner, desired)
 	if keep == nil {

@@ -22,7 +22,8 @@ import (
 // (operator-rules.md#fields-that-users-set). The API server knows who set what, and names those fields as conflicts when we apply
 // without force.
 
-// Share applies an object that its users write too, and never takes from them what they set.
+// Share applies an object that its users write too, and never takes from them what they set: a finding names each such field. It leaves an
+// object alone that is not the owner's, with a finding, or that is being deleted, without one. It removes nothing.
 func (w *Writer) Share(ctx context.Context, owner Owner, desired runtime.ApplyConfiguration) (Applied, error) {
 	want, err := held.Intent(desired)
 	if err != nil {

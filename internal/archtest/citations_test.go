@@ -24,6 +24,7 @@ var elsewhere = []struct {
 	{"internal/nad/ovn.go", "okep-", "OVN-Kubernetes' enhancement proposals, of the version that stands there"},
 	{"internal/render/networks.go", "docs/okeps/", "OVN-Kubernetes', likewise"},
 	{"internal/plan/testdata/documented/", "docs/", "each example names the repository, version and page that it was taken from"},
+	{"docs/reference/upstream" + md, "veps/", "KubeVirt's enhancement proposals, of the commit that stands there"},
 	{"internal/render/files_test.go", "notes" + md, "the test makes it"},
 	{"hack/mutants", "docs/mutants" + md, "it writes the page, once the whole table has run"},
 }

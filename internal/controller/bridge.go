@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	certv1 "k8s.io/api/certificates/v1"
@@ -35,41 +33,6 @@ type bridgeReconciler struct {
 	claims  *claims
 }
 
-// claims let the bridges that want one thing, a DPUCluster, a namespace or an address, have their turns one after the other: apply ends when the
-// cache shows what one has made, so that the next sees it. Who finds it taken comes back.
-type claims struct {
-	mu    sync.Mutex
-	taken map[any]bool // users make what they want up: what nobody is at is forgotten
-}
-
-// wants of a bridge, of which another may want one too.
-func wants(b *dpuv1.DPUHCPBridge, s bridge.Settings) []any {
-	all := []any{bridge.ClusterKey(b), bridge.ControlPlane(b)}
-	if vip := bridge.VirtualIP(b); s.Announces(vip) {
-		all = append(all, vip)
-	}
-	return all
-}
-
-// take all of it, or nothing: nobody waits for another here, for a hundred bridges that want one thing would keep every worker.
-func (c *claims) take(all ...any) (release func(), taken bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if slices.ContainsFunc(all, func(thing any) bool { return c.taken[thing] }) {
-		return nil, false
-	}
-	for _, thing := range all {
-		c.taken[thing] = true
-	}
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for _, thing := range all {
-			delete(c.taken, thing)
-		}
-	}, true
-}
-
 // Reconcile is observe, plan, apply, status. Deletion comes before any other gate.
 func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	b, err := r.observe.Bridge(ctx, req.NamespacedName)
@@ -87,7 +50,7 @@ func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	defer release()
 	seen, err := r.observe.Around(ctx, b)
 	if err != nil {
-		if bridge.Of(seen.Input).Approve == nil { // that much was read: who has nothing to approve does not go on because of a Secret
+		if bridge.Of(seen.Input).Approve == nil { // what decides on approval was read: a Secret that cannot be read keeps none going that should stop
 			r.hosted.Approvals.Forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, err
@@ -301,85 +264,4 @@ func (r bridgeReconciler) follow(ctx context.Context, seen observe.Bridge) error
 	r.status.Events.Eventf(b, nil, corev1.EventTypeWarning, "DPUClusterDeleted", "Delete",
 		"DPUCluster %s is deleted, and dpuClusterDeletionPolicy is Delete: the bridge and its hosted cluster go too", bridge.ClusterKey(b))
 	return r.apply.Remove(ctx, b)
-}
-
-// end takes away what a bridge made, step by step, and only then lets it go. A pause does not hold this up: to delete is explicit.
-func (r bridgeReconciler) end(ctx context.Context, seen observe.Bridge) (ctrl.Result, error) {
-	b := seen.Input.Bridge
-	r.hosted.Approvals.Forget(client.ObjectKeyFromObject(b))
-	if !slices.Contains(b.Finalizers, names.BridgeFinalizer) {
-		return ctrl.Result{}, nil
-	}
-	remains, err := r.observe.Remains(ctx, seen)
-	read := err == nil
-	var step bridge.Ending
-	if read {
-		step = bridge.End(remains)
-		err = r.take(ctx, remains, step)
-	}
-	say := func(cleanup metav1.ConditionStatus, reason, message string) error {
-		return r.status.Bridge(ctx, b, status.Ending(remains.Input, read, cleanup, reason, message, time.Now()))
-	}
-	switch {
-	case err != nil:
-		return r.endFailed(err, say)
-	case step.Reason != "":
-		return soonest(retryStep(step)), say(metav1.ConditionFalse, step.Reason, step.Message)
-	}
-	if err := say(metav1.ConditionTrue, dpuv1.ReasonCleanupSucceeded, "the hosted cluster and all that was made for it are gone"); err != nil {
-		return ctrl.Result{}, err
-	}
-	return ctrl.Result{}, r.letGo(ctx, b)
-}
-
-// endFailed says why, or how a Role that is missing is granted, which nothing tells us of.
-func (r bridgeReconciler) endFailed(err error, say func(cleanup metav1.ConditionStatus, reason, message string) error) (ctrl.Result, error) {
-	var missing []string
-	for _, f := range r.observe.Settings.Ungranted("", err.Error()) {
-		missing = append(missing, f.Message)
-	}
-	if len(missing) > 0 {
-		return soonest(retryTaken), say(metav1.ConditionFalse, dpuv1.ReasonCleanupFailed, strings.Join(missing, "; "))
-	}
-	return ctrl.Result{}, errors.Join(err, say(metav1.ConditionFalse, dpuv1.ReasonCleanupFailed, err.Error()+"; it is tried again"))
-}
-
-// retryStep: what holds a deletion up may take days, and is watched: DPUs, the Secrets that their kubeconfig is in, the bridge itself.
-func retryStep(step bridge.Ending) time.Duration {
-	if step.Reason == dpuv1.ReasonCleanupInProgress {
-		return retryEnding
-	}
-	return retryHeldUp
-}
-
-// letGo takes the finalizer off the bridge as it is now: its status has just been written.
-func (r bridgeReconciler) letGo(ctx context.Context, b *dpuv1.DPUHCPBridge) error {
-	now := &dpuv1.DPUHCPBridge{}
-	if err := r.observe.Live.Get(ctx, client.ObjectKeyFromObject(b), now); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	return r.apply.Release(ctx, now, names.BridgeFinalizer)
-}
-
-// take one step of a deletion.
-func (r bridgeReconciler) take(ctx context.Context, remains bridge.Remains, step bridge.Ending) error {
-	errs := []error{r.inject(ctx, remains.Input, step.Inject, &status.Outcome{})}
-	if step.Cluster != nil {
-		errs = append(errs, r.apply.Remove(ctx, step.Cluster))
-	}
-	if step.Pool != nil {
-		errs = append(errs, r.apply.Remove(ctx, step.Pool))
-	}
-	if step.Unrefer { // before the Secret: DPF would look for one that is gone
-		if err := r.apply.Unrefer(ctx, remains.DPUCluster, bridge.InjectedKey(remains.Bridge).Name); err != nil {
-			return err
-		}
-	}
-	for i := range step.Secrets {
-		errs = append(errs, r.apply.Remove(ctx, &step.Secrets[i]))
-	}
-	for _, o := range step.Others {
-		errs = append(errs, r.apply.Remove(ctx, o))
-	}
-	return errors.Join(errs...)
 }

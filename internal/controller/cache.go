@@ -30,7 +30,6 @@ import (
 	"github.com/cldmnky/oooi/internal/kubelet"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan/workload"
 )
 
@@ -59,8 +58,8 @@ func CacheOptions() cache.Options {
 		byObject[kind] = cache.ByObject{Label: ours}
 		if _, is := kind.(*corev1.ConfigMap); is {
 			byObject[kind] = cache.ByObject{Namespaces: map[string]cache.Config{
-				cache.AllNamespaces:               {LabelSelector: ours},
-				observe.SysctlAllowlist.Namespace: {FieldSelector: fields.OneTermEqualSelector("metadata.name", observe.SysctlAllowlist.Name)},
+				cache.AllNamespaces:           {LabelSelector: ours},
+				nad.SysctlAllowlist.Namespace: {FieldSelector: fields.OneTermEqualSelector("metadata.name", nad.SysctlAllowlist.Name)},
 			}}
 		}
 	}

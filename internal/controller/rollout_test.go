@@ -21,7 +21,6 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/observe"
 )
 
 // node plays the controllers of workloads and a kubelet: a changed template is served after a while, images are there or not.
@@ -224,9 +223,9 @@ func TestALineInTheAllowlistReplacesNoPodOfTwentyInfras(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
 	n := w.plays()
-	multus := named(&corev1.Namespace{}, "", observe.SysctlAllowlist.Namespace)
+	multus := named(&corev1.Namespace{}, "", nad.SysctlAllowlist.Namespace)
 	w.Expect(client.IgnoreAlreadyExists(w.api.Create(w.ctx, multus))).To(Succeed())
-	list := named(&corev1.ConfigMap{}, observe.SysctlAllowlist.Namespace, observe.SysctlAllowlist.Name)
+	list := named(&corev1.ConfigMap{}, nad.SysctlAllowlist.Namespace, nad.SysctlAllowlist.Name)
 	list.Data = map[string]string{"allowlist.conf": "^net.ipv4.conf.IFNAME.accept_ra$\n"}
 	w.creates(list)
 	t.Cleanup(func() { w.Expect(client.IgnoreNotFound(w.api.Delete(context.Background(), list))).To(Succeed()) })

@@ -163,7 +163,7 @@ func (p parts) attachedTo(ctx context.Context, o client.Object) ([]types.Namespa
 
 // allowlist: all Infras, when what Multus admits changes.
 func (p parts) allowlist(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
-	if client.ObjectKeyFromObject(o) != observe.SysctlAllowlist {
+	if client.ObjectKeyFromObject(o) != nad.SysctlAllowlist {
 		return nil, nil
 	}
 	return p.everyone(ctx, o)

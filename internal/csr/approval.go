@@ -7,6 +7,7 @@ import (
 	certificates "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Reasons of our approvals.
@@ -18,7 +19,7 @@ const (
 // beforeUID stands before the DPU's UID at the end of our approvals' messages. Nobody can write one who could not approve anyway.
 const beforeUID = ", UID "
 
-// Approval is the condition that approves what was decided, in the name of a DPUHCPBridge. It must not be asked for else.
+// Approval is the condition that approves what was decided, in the name of a DPUHCPBridge. Call it only when d.Approve.
 func (d Decision) Approval(bridge types.NamespacedName) certificates.CertificateSigningRequestCondition {
 	reason, does := ReasonBootstrap, "may join"
 	if d.Kind == Serving {
@@ -30,8 +31,8 @@ func (d Decision) Approval(bridge types.NamespacedName) certificates.Certificate
 	}
 }
 
-// What is kept of an approval is bounded (Kubernetes: names have at most 253 characters, UIDs 36).
-const longestName, longestUID = 253, 36
+// What is kept of an approval is bounded (Kubernetes: UIDs have 36 characters).
+const longestName, longestUID = validation.DNS1123SubdomainMaxLength, 36
 
 // Approved tells which approval of a bootstrap CSR, whoever gave it, a CSR has, and of which host. A Node that renews its own
 // certificate is no bootstrap, and what no kubelet asks for (largest) is nobody's.

@@ -60,7 +60,7 @@ func questionOf(a Asked, f Facts) *question {
 }
 
 // installedFirst: of several DPUs of one name, in several namespaces, only those that are installed can be asking. DPF takes DPUs from any
-// namespace (its allocator), so whoever may make one could else keep a host out; what is installed, DPF alone says, in their status.
+// namespace (its allocator), so whoever may make one could otherwise block a host; only DPF says, in their status, what is installed.
 func installedFirst(all []DPU) []DPU {
 	if some := slices.DeleteFunc(slices.Clone(all), func(d DPU) bool { return !d.OSInstalled }); len(some) > 0 {
 		return some

@@ -323,29 +323,3 @@ func (f *form) hasUsages(auth certificates.KeyUsage) (bool, string) {
 	slices.Sort(rsa)
 	return slices.Equal(all, with) || slices.Equal(all, rsa), "usages: " + list(all)
 }
-
-// mostText bounds what a stranger may have us say.
-const mostText = 80
-
-// short quotes a stranger's text.
-func short(text string) string {
-	if len(text) > mostText {
-		text = text[:mostText] + "…"
-	}
-	return strconv.QuoteToASCII(text)
-}
-
-func list(all []string) string {
-	const most = 4
-	var quoted []string
-	for _, text := range all[:min(len(all), most)] {
-		quoted = append(quoted, short(text))
-	}
-	if len(all) > most {
-		quoted = append(quoted, fmt.Sprintf("and %d more", len(all)-most))
-	}
-	if len(all) == 0 {
-		return "none"
-	}
-	return strings.Join(quoted, ", ")
-}

@@ -183,6 +183,7 @@ func TestALostConnectionIsTheDaemonsOwn(t *testing.T) {
 
 func TestADaemonDoesNotAskForMoreAtOnceThanFits(t *testing.T) {
 	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(time.Minute) // hundreds of connections at once, beside other tests
 	socket, release := filepath.Join(t.TempDir(), "api.sock"), make(chan struct{})
 	var now atomic.Int32
 	_, end := handsOn(t, socket, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { now.Add(1); <-release }))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/valid"
 )
 
 // Pauses between attempts to write a status that the API server did not take.
@@ -108,13 +109,10 @@ func Instance(ip v1alpha1.IPAddress, problem error) *ac.InstanceApplyConfigurati
 	return instance
 }
 
-// longest message that the API server takes of an instance or a backend: for one that is longer it refuses the whole status.
-const longest = 1024
-
-// Bounded is a message that fits.
+// Bounded is a message that fits an instance or a backend.
 func Bounded(message string) string {
-	if runes := []rune(message); len(runes) > longest {
-		return string(runes[:longest-1]) + "…"
+	if runes := []rune(message); len(runes) > valid.LongestMessage {
+		return string(runes[:valid.LongestMessage-1]) + "…"
 	}
 	return message
 }

@@ -9,16 +9,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
 	"github.com/cldmnky/oooi/internal/dhcp/wire"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/valid"
 )
-
-const defaultLeaseTime = 24 * time.Hour
 
 // ConfigOf reads a DHCPServer. The API server has checked most of it; a file was checked by nobody.
 func ConfigOf(server *v1alpha1.DHCPServer) (pool.Config, error) {
@@ -61,7 +59,7 @@ func ConfigOf(server *v1alpha1.DHCPServer) (pool.Config, error) {
 		c.Reservations = append(c.Reservations, p.reservation(fmt.Sprintf("reservations[%d]", i), r))
 	}
 	if c.LeaseTime == 0 {
-		c.LeaseTime = defaultLeaseTime
+		c.LeaseTime = valid.DefaultLease
 	}
 	p.fit(c)
 	return c, errors.Join(p.wrong...)
@@ -74,25 +72,19 @@ func (p *parser) fit(c pool.Config) {
 	}
 	subnet := c.Network.Subnet
 	p.must(subnet.Addr().Is4(), "networkConfig.cidr", "must be IPv4; there is no DHCPv6 yet")
-	p.must(subnet.Bits() >= 8 && !slices.ContainsFunc(unservable, subnet.Overlaps), "networkConfig.cidr",
+	p.must(valid.Subnet(subnet), "networkConfig.cidr",
 		fmt.Sprintf("%s cannot be served: give a network of unicast addresses, /8 or smaller, e.g. 192.168.100.0/24", subnet))
 	p.must(usable(subnet, c.Server), "networkConfig.serverIP", fmt.Sprintf("must lie inside %s, and not be its first or last address", subnet))
 	p.must(c.Server != c.Network.Router, "networkConfig.serverIP", fmt.Sprintf("%s is the gateway; give the server an address of its own", c.Server))
 	p.must(subnet.Contains(c.First) && subnet.Contains(c.Last), "leaseConfig", fmt.Sprintf("rangeStart and rangeEnd must lie inside %s", subnet))
 	p.must(!c.Last.Less(c.First), "leaseConfig", "rangeEnd lies before rangeStart; swap them")
-	p.must(c.LeaseTime >= 2*time.Minute && c.LeaseTime <= 8760*time.Hour, "leaseConfig.leaseTime", "must be between 2m and 8760h, e.g. 24h")
+	p.must(valid.LeaseTime(c.LeaseTime), "leaseConfig.leaseTime", "must be between 2m and 8760h, e.g. 24h")
 	for i, r := range c.Never {
 		p.must(!r.Last.Less(r.First), fmt.Sprintf("excludeRanges[%d]", i), "end lies before start; swap them")
 	}
 	for i, r := range c.Reservations {
 		p.must(subnet.Contains(r.IP), fmt.Sprintf("reservations[%d].ip", i), fmt.Sprintf("must lie inside %s", subnet))
 	}
-}
-
-// unservable are networks whose addresses no client takes (RFC 6890). The loopback device's is not among them: a daemon that
-// is tried out on it serves.
-var unservable = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("224.0.0.0/3"),
 }
 
 // usable says whether a host may have an address of a subnet. (One of /31 has no network or broadcast address, RFC 3021.)
@@ -153,15 +145,12 @@ func (p *parser) options(list []v1alpha1.DHCPOption) []wire.Option {
 	for i, o := range list {
 		data, err := encodeOption(o.Type, o.Value)
 		p.must(err == nil, fmt.Sprintf("options[%d]", i), fmt.Sprintf("(code %d): %v", o.Code, err))
-		p.must(o.Code >= 1 && o.Code <= 254 && !slices.Contains(owned, o.Code), fmt.Sprintf("options[%d].code", i), fmt.Sprintf("%d is set by the server itself", o.Code))
+		p.must(valid.OptionCode(o.Code), fmt.Sprintf("options[%d].code", i), fmt.Sprintf("%d is set by the server itself", o.Code))
 		out = append(out, wire.Option{Code: byte(o.Code), Data: data})
 	}
 	slices.SortFunc(out, func(a, b wire.Option) int { return int(a.Code) - int(b.Code) })
 	return out
 }
-
-// owned are the options that the server sets, and those that belong to the protocol.
-var owned = []int32{1, 3, 6, 12, 15, 26, 42, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 61, 81, 82, 119, 121}
 
 func encodeOption(kind, value string) ([]byte, error) {
 	switch kind {

@@ -16,8 +16,12 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
 )
 
-// countsEvery is how often the counts of leases may change in status; conditions change at once.
-const countsEvery = time.Minute
+// The counts of leases are read every looksEvery, and change in status after countsEvery at the earliest; conditions change at once. What
+// an Infra says of them, at most once a second (internal/status), is less than 2 s old then.
+const (
+	looksEvery  = 200 * time.Millisecond
+	countsEvery = 500 * time.Millisecond
+)
 
 // Looks at the pool: how often, since that may mean to walk it, and how long there has to be room again before that is said, since a
 // client may take and release the last address for ever.
@@ -45,12 +49,12 @@ func (w *watched) look(now time.Time, room func() pool.Room) {
 	}
 }
 
-// keepStatus reports: conditions at once, counts once a minute.
+// keepStatus reports: conditions at once, counts when they may change.
 func (i *instance) keepStatus(ctx context.Context) error {
 	var said reported
 	var last *ac.DHCPServerApplyConfiguration
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
+	ticker := time.NewTicker(looksEvery)
+	defer ticker.Stop()
 	for {
 		if now := i.report(); now.server != nil {
 			if next := said.next(now); !reflect.DeepEqual(next, last) { // each Set is tried at once
@@ -63,7 +67,7 @@ func (i *instance) keepStatus(ctx context.Context) error {
 			return nil
 		case <-i.changed:
 		case <-i.ready.Changed():
-		case <-tick.C:
+		case <-ticker.C:
 		}
 	}
 }

@@ -28,6 +28,19 @@ func TestAFullPoolIsSaidAtOnceAndRoomWhenItLasts(t *testing.T) {
 	g.Expect(sees(9, free)).To(BeFalse())
 }
 
+// With the time until it is read, what is said is 0.6 s old at most.
+func TestTheCountsOfLeasesAreSaidInTime(t *testing.T) {
+	g, said, start, last, writes := NewWithT(t), &reported{}, time.Now(), 0, 0
+	for n := 1; n <= 50; n++ { // each look finds another count
+		next := said.next(report{server: &v1alpha1.DHCPServer{}, at: start.Add(time.Duration(n) * looksEvery), counts: counts{active: n}})
+		if active := int(*next.Status.ActiveLeases); active != last {
+			last, writes = active, writes+1
+		}
+		g.Expect(time.Duration(n-last) * looksEvery).To(BeNumerically("<=", 400*time.Millisecond))
+	}
+	g.Expect(writes).To(BeNumerically("<=", 20), "in ten seconds")
+}
+
 func TestTheStatusSaysWhetherAddressesAreLeft(t *testing.T) {
 	g := NewWithT(t)
 	r := report{server: &v1alpha1.DHCPServer{}, serves: true, steady: true}

@@ -21,6 +21,7 @@ import (
 	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/dns/server"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/valid"
 )
 
 const dnsPort = 53
@@ -137,9 +138,9 @@ func (d *Daemon) configure(ctx context.Context, object *v1alpha1.DNSServer) erro
 // address is the one to serve on the VLAN. It cannot change under a running daemon: the pod's network has the other one.
 func (d *Daemon) address(object *v1alpha1.DNSServer) (netip.Addr, error) {
 	field, value := "spec.networkConfig.serverIP", object.Spec.NetworkConfig.ServerIP
-	addr, err := netip.ParseAddr(string(value))
+	addr, ok := valid.Address(string(value))
 	switch {
-	case err != nil:
+	case !ok:
 		return addr, fmt.Errorf("%s: %q is not an IP address such as 192.168.100.3", field, value)
 	case addr == d.Flags.PodIP:
 		return addr, fmt.Errorf("%s: %s is the pod's own address; each view needs one of its own", field, value)

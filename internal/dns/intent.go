@@ -6,17 +6,14 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"time"
 
 	mdns "github.com/miekg/dns"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/dns/records"
+	"github.com/cldmnky/oooi/internal/valid"
 )
-
-// defaultCacheTTL stands in where the API server did not fill in the schema's default: in file mode.
-const defaultCacheTTL = time.Hour
 
 // intentOf parses the object, once: a file was seen by no schema. The error names every field that is wrong.
 func intentOf(server *v1alpha1.DNSServer, leases []*v1alpha1.DHCPLease) (records.Intent, error) {
@@ -27,13 +24,13 @@ func intentOf(server *v1alpha1.DNSServer, leases []*v1alpha1.DHCPLease) (records
 		Pods:      p.entries("internalEntries", spec.InternalEntries),
 		Clients:   p.clients(spec.NetworkConfig),
 		Upstreams: p.upstreams(spec),
-		CacheTTL:  cmp.Or(spec.CacheTTL.Duration, defaultCacheTTL),
+		CacheTTL:  cmp.Or(spec.CacheTTL.Duration, valid.DefaultCacheTTL),
 		Leases:    named(leases),
 	}
 	for i, zone := range spec.DeniedZones {
 		in.Denied = append(in.Denied, p.name(fmt.Sprintf("deniedZones[%d]", i), string(zone)))
 	}
-	if in.CacheTTL < time.Second {
+	if in.CacheTTL < valid.ShortestCacheTTL {
 		p.wrong("cacheTTL", "%s is less than a second", in.CacheTTL)
 	}
 	return in, errors.Join(p.errs...)
@@ -61,11 +58,11 @@ func (p *parser) entryName(field, value string) string {
 }
 
 func (p *parser) addr(field, value string) netip.Addr {
-	addr, err := netip.ParseAddr(value)
-	if err != nil || addr.Zone() != "" {
+	addr, ok := valid.Address(value)
+	if !ok {
 		p.wrong(field, "%q is not an IP address such as 192.168.100.10", value)
 	}
-	return addr.Unmap()
+	return addr
 }
 
 func (p *parser) entries(list string, entries []v1alpha1.DNSEntry) (out []records.Record) {

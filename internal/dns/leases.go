@@ -44,7 +44,7 @@ func newLeaseBook(stateDir string, now func() time.Time, log *slog.Logger) *leas
 	return b
 }
 
-// promised are the leases whose horizon has not passed: behind it nobody holds the address (dhcp-rules.md#lease-3). While the
+// promised are the leases whose horizon has not passed: after it nobody has the address (dhcp-rules.md#lease-3). While the
 // time is not known, none has passed.
 func (b *leaseBook) promised() []*v1alpha1.DHCPLease {
 	now := b.now()

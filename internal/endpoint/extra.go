@@ -7,6 +7,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/local"
+	"github.com/cldmnky/oooi/internal/valid"
 )
 
 // With adds what the user lists, from an Infra in the given namespace. Addresses are taken only inside what the
@@ -35,8 +36,8 @@ func (t *Table) target(e *Endpoint, target v1alpha1.EndpointTarget, namespace st
 		return true
 	}
 	for _, text := range target.Addresses {
-		a, err := netip.ParseAddrPort(text)
-		if err != nil || a.Port() == 0 {
+		a, ok := valid.Target(text)
+		if !ok {
 			t.find(finding.Wrong(v1alpha1.ConditionAccepted, "InvalidAddress").At("spec.extraEndpoints["+e.Name+"].target.addresses").
 				Say("extraEndpoints[%s].target.addresses has %q; write ip:port, e.g. 10.20.0.5:443", e.Name, text))
 			return false

@@ -114,6 +114,13 @@ type Network struct {
 	CIDRs []string
 }
 
+// Names of a HostedCluster's networks.
+const (
+	ClusterNetwork = "clusterNetwork"
+	MachineNetwork = "machineNetwork"
+	ServiceNetwork = "serviceNetwork"
+)
+
 // What a HostedCluster has that writes no network (hypershift: api/hypershift/v1beta1, ClusterNetworking).
 const (
 	DefaultClusterNetwork = "10.132.0.0/14"
@@ -123,7 +130,7 @@ const (
 // NetworksOf a HostedCluster; its API gives those that are not written.
 func NetworksOf(hc *hyperv1.HostedCluster) []Network {
 	n := hc.Spec.Networking
-	clusters, machines, services := Network{Name: "clusterNetwork"}, Network{Name: "machineNetwork"}, Network{Name: "serviceNetwork"}
+	clusters, machines, services := Network{Name: ClusterNetwork}, Network{Name: MachineNetwork}, Network{Name: ServiceNetwork}
 	for _, e := range n.ClusterNetwork {
 		clusters.CIDRs = append(clusters.CIDRs, e.CIDR.String())
 	}

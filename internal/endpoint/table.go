@@ -12,6 +12,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/valid"
 )
 
 // Endpoint is one thing that workers dial.
@@ -124,8 +125,8 @@ func (t *Table) find(f finding.Finding) { t.findings = append(t.findings, f) }
 // add takes an endpoint with the hosts that workers dial for it, names and literals mixed.
 func (t *Table) add(e Endpoint, hosts ...string) {
 	for _, host := range hosts {
-		if a, err := netip.ParseAddr(host); err == nil && a.Zone() == "" {
-			e.Literals = appendNew(e.Literals, a.Unmap())
+		if a, ok := valid.Address(host); ok {
+			e.Literals = appendNew(e.Literals, a)
 			continue
 		}
 		name := strings.ToLower(strings.TrimSuffix(host, "."))

@@ -3,17 +3,13 @@ package observe
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"strings"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -256,163 +252,4 @@ func (o *Bridges) dpus(ctx context.Context, seen *Bridge) error {
 		}
 	}
 	return nil
-}
-
-// Remains reads what is there of a bridge that is being deleted, from the API server itself: what the cache does not show yet must
-// not be left behind.
-func (o *Bridges) Remains(ctx context.Context, seen Bridge) (bridge.Remains, error) {
-	b := seen.Input.Bridge
-	err := o.rivals(ctx, &seen)
-	r := bridge.Remains{Input: seen.Input}
-	if err != nil {
-		return r, err
-	}
-	if r.HostedCluster, err = live[hyperv1.HostedCluster](ctx, o, client.ObjectKeyFromObject(b)); err != nil {
-		return r, err
-	}
-	if r.NodePool, err = live[hyperv1.NodePool](ctx, o, client.ObjectKeyFromObject(b)); err != nil {
-		return r, err
-	}
-	if err = o.ofDPF(ctx, &r); err != nil {
-		return r, err
-	}
-	if err = o.handover(ctx, &r.Input); err != nil {
-		return r, err
-	}
-	if r.Secrets, r.Denied, err = o.own(ctx, b); err != nil {
-		return r, err
-	}
-	r.Others, err = o.others(ctx, b)
-	return r, err
-}
-
-// ofDPF reads what is DPF's. A deletion that is forced waits for none of it, and leaves what it cannot read.
-func (o *Bridges) ofDPF(ctx context.Context, r *bridge.Remains) (err error) {
-	key := bridge.ClusterKey(r.Bridge)
-	if r.DPUCluster, err = live[dpf.DPUCluster](ctx, o, key); err == nil {
-		r.DPUs, err = o.DPUs(ctx, key)
-	}
-	if r.Forced() && errors.As(err, &elsewhere{}) {
-		return nil
-	}
-	return err
-}
-
-// handover reads the Secrets of handedOver while a bridge is being deleted, and follows no others any more.
-func (o *Bridges) handover(ctx context.Context, in *bridge.Input) (err error) {
-	from, to := handedOver(*in)
-	o.follow(in.Bridge, []types.NamespacedName{from, to})
-	if in.Injected, err = o.secret(ctx, to); err != nil {
-		return err
-	}
-	kubeconfig, err := o.secret(ctx, from)
-	if err != nil {
-		return err
-	}
-	in.Kubeconfig, err = sanitised(ctx, kubeconfig)
-	return err
-}
-
-// others are what a bridge has made beside the hosted cluster and the Secrets. ConfigMaps with its labels anybody can make in a namespace
-// of his, and have them stay.
-func (o *Bridges) others(ctx context.Context, b *dpuv1.DPUHCPBridge) (all []bridge.Object, err error) {
-	for _, of := range []struct {
-		list      client.ObjectList
-		namespace client.InNamespace
-	}{{&corev1.ConfigMapList{}, client.InNamespace(b.Namespace)}, {&metallb.IPAddressPoolList{}, ""}, {&metallb.L2AdvertisementList{}, ""}} {
-		if err := o.unlessAbsent(ctx, of.list, o.Live.List(ctx, of.list, madeFor(b), of.namespace)); err != nil {
-			return nil, fmt.Errorf("listing %T of bridge %s/%s: %w", of.list, b.Namespace, b.Name, err)
-		}
-		_ = meta.EachListItem(of.list, func(object runtime.Object) error {
-			all = append(all, object.(bridge.Object))
-			return nil
-		})
-	}
-	return all, nil
-}
-
-// live reads one object from the API server itself; nil when it is not there, or its kind is not.
-func live[T any, P interface {
-	*T
-	client.Object
-}](ctx context.Context, o *Bridges, key types.NamespacedName) (P, error) {
-	object := P(new(T))
-	read := o.Live.Get(ctx, key, object)
-	if err := o.unlessAbsent(ctx, object, read); err != nil {
-		return nil, fmt.Errorf("reading %T %s: %w", object, key, err)
-	}
-	if read != nil {
-		return nil, nil
-	}
-	return object, nil
-}
-
-// elsewhere is a kind that is served, and not in the version that is read: what there is of it cannot be told.
-type elsewhere struct {
-	read   schema.GroupVersionKind
-	served []string
-}
-
-func (e elsewhere) Error() string {
-	return fmt.Sprintf("the cluster serves %s as %s, and the operator reads %s: have that served again, or use an operator that reads another version",
-		e.read.Kind, strings.Join(e.served, ", "), e.read.GroupVersion())
-}
-
-// unlessAbsent is why something was not read, unless there is none: no such object, or its kind in no version.
-func (o *Bridges) unlessAbsent(ctx context.Context, object runtime.Object, err error) error {
-	unknown := apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) // no API at that path
-	if !unknown && !meta.IsNoMatchError(err) {
-		return client.IgnoreNotFound(err)
-	}
-	read, served, err := o.Versions(ctx, object)
-	if err != nil || len(served) == 0 {
-		return err
-	}
-	return elsewhere{read, served}
-}
-
-// DPUs that there are, from the API server itself, of all DPUClusters: of a host that is another's DPU, a decision says so.
-func (o *Bridges) DPUs(ctx context.Context, _ types.NamespacedName) ([]dpf.DPU, error) {
-	all := &dpf.DPUList{}
-	if err := o.unlessAbsent(ctx, all, o.Live.List(ctx, all)); err != nil {
-		return nil, fmt.Errorf("listing DPUs: %w", err)
-	}
-	return all.Items, nil
-}
-
-// Copies are the Secrets that a bridge has made in its own namespace.
-func (o *Bridges) Copies(ctx context.Context, b *dpuv1.DPUHCPBridge) ([]corev1.Secret, error) {
-	return o.made(ctx, b, b.Namespace)
-}
-
-// own are all Secrets that a bridge has made, but for those in namespaces where they may not be read.
-func (o *Bridges) own(ctx context.Context, b *dpuv1.DPUHCPBridge) (all []corev1.Secret, denied []string, err error) {
-	namespaces := []string{b.Namespace}
-	if abroad := bridge.ClusterKey(b).Namespace; abroad != b.Namespace {
-		namespaces = append(namespaces, abroad)
-	}
-	for _, namespace := range namespaces {
-		found, err := o.made(ctx, b, namespace)
-		if apierrors.IsForbidden(err) {
-			denied = append(denied, namespace)
-		} else if err != nil {
-			return nil, nil, err
-		}
-		all = append(all, found...)
-	}
-	return all, denied, nil
-}
-
-// madeFor selects what the operator has made for a bridge.
-func madeFor(b *dpuv1.DPUHCPBridge) client.MatchingLabels {
-	return client.MatchingLabels{names.LabelManagedBy: names.ManagedBy, names.LabelBridge: b.Name, names.LabelBridgeNamespace: b.Namespace}
-}
-
-func (o *Bridges) made(ctx context.Context, b *dpuv1.DPUHCPBridge, namespace string) ([]corev1.Secret, error) {
-	found := &corev1.SecretList{}
-	secrets := client.MatchingLabels{names.LabelBridgeSecret: "true"}
-	if err := o.Live.List(ctx, found, client.InNamespace(namespace), madeFor(b), secrets); err != nil {
-		return nil, fmt.Errorf("listing the Secrets of bridge %s in namespace %s: %w", b.Name, namespace, err)
-	}
-	return found.Items, nil
 }

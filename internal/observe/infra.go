@@ -22,9 +22,6 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/permission"
 )
 
-// SysctlAllowlist is what Multus' tuning plugin admits on OpenShift.
-var SysctlAllowlist = types.NamespacedName{Namespace: "openshift-multus", Name: "cni-sysctl-allowlist"}
-
 // Infra is one Infra as it is.
 type Infra struct {
 	input.Input
@@ -168,7 +165,7 @@ func (o *Observer) hostedControlPlane(ctx context.Context, namespace string, of 
 }
 
 func (o *Observer) surroundings(ctx context.Context, seen *Infra) (err error) {
-	if seen.SysctlAllowlist, err = get[corev1.ConfigMap](ctx, o, SysctlAllowlist); err != nil {
+	if seen.SysctlAllowlist, err = get[corev1.ConfigMap](ctx, o, nad.SysctlAllowlist); err != nil {
 		return err
 	}
 	network, err := get[configv1.Network](ctx, o, openShiftNetwork)

@@ -39,7 +39,8 @@ type InfraPlan struct {
 	Apps *apps.Apps
 }
 
-// Infra says what one Infra becomes.
+// Infra says what one Infra becomes. The input is read whole: what is nil in it does not exist, but for Guest, which is nil too while the
+// hosted cluster has not been looked into. The same input gives the same plan.
 func Infra(in input.Input) InfraPlan {
 	p := InfraPlan{Off: input.SwitchedOff(in.Infra.Spec.InfraComponents)}
 	p.Find(finding.About(subject.Infra(in.Infra), slices.Concat(permission.Check(in), check.Subnet(in)))...)

@@ -22,9 +22,6 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/provision"
 )
 
-// Where OpenShift keeps the allow-list of the tuning plugin.
-var sysctlAllowlist = named("openshift-multus", "cni-sysctl-allowlist")
-
 // openShiftNetwork is the one Network of an OpenShift cluster. No other object tells: HyperShift runs elsewhere too.
 var openShiftNetwork = named("", "cluster")
 
@@ -90,7 +87,7 @@ func (o Objects) references(infra *v1alpha1.Infra) input.Input {
 func (o Objects) input(infra *v1alpha1.Infra, on segments, settings input.Settings) input.Input {
 	in := o.references(infra)
 	in.Settings, in.Children = settings, o.children(infra)
-	in.SysctlAllowlist = find[corev1.ConfigMap](o, sysctlAllowlist)
+	in.SysctlAllowlist = find[corev1.ConfigMap](o, nad.SysctlAllowlist)
 	in.OpenShift = find[configv1.Network](o, openShiftNetwork) != nil
 	if at := in.NAD.Layer2(); at != "" {
 		in.Attachable = on.networks[at]

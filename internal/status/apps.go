@@ -13,14 +13,12 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/plan/apps"
+	"github.com/cldmnky/oooi/internal/valid"
 )
 
 // patience is how long a part of an Infra may take to serve before it counts as degraded: *.apps without an address
 // (dns-proxy-rules.md#apps-patience), as a pod that comes up.
 const patience = 2 * time.Minute
-
-// longestAppsMessage is what status.appsIngress.message may hold.
-const longestAppsMessage = 4096
 
 // appsVerdicts are one while *.apps is published. Ready does not depend on it: workers join without.
 func appsVerdicts(infra *v1alpha1.Infra, p plan.InfraPlan, components []verdict, out Outcome) []verdict {
@@ -64,11 +62,11 @@ func appsStatus(infra *v1alpha1.Infra, p plan.InfraPlan, out Outcome, conditions
 	case c == nil && (before == nil || out.GuestLeft):
 		return nil
 	case c == nil:
-		want = v1alpha1.AppsIngressStatus{Phase: v1alpha1.AppsDegraded, Reason: "Removing", Message: cut("appsIngress is off; its Service has yet to be removed from the hosted cluster: "+out.GuestStays, longestAppsMessage)}
+		want = v1alpha1.AppsIngressStatus{Phase: v1alpha1.AppsDegraded, Reason: "Removing", Message: cut("appsIngress is off; its Service has yet to be removed from the hosted cluster: "+out.GuestStays, valid.LongestAppsMessage)}
 	case p.Apps == nil && before != nil:
 		return before
 	default:
-		want = v1alpha1.AppsIngressStatus{Phase: appsPhase(before, p.Apps, c, now), Reason: c.Reason, Message: cut(c.Message, longestAppsMessage)}
+		want = v1alpha1.AppsIngressStatus{Phase: appsPhase(before, p.Apps, c, now), Reason: c.Reason, Message: cut(c.Message, valid.LongestAppsMessage)}
 		want.ExternalIPs = appsAddresses(p.Apps)
 		if len(want.ExternalIPs) > 0 {
 			want.ExternalIP = want.ExternalIPs[0]

@@ -15,6 +15,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/plan/apps"
 	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/valid"
 )
 
 func appsInfra() *v1alpha1.Infra {
@@ -81,7 +82,7 @@ func TestAppsStatusSaysWhereTheyLeadAndSinceWhen(t *testing.T) {
 	g.Expect(s.AppsIngress.LastSyncTime.Time).To(Equal(noon))
 	g.Expect(s.AppsIngress.ExternalIP).To(BeEquivalentTo("192.168.100.200"), "what was good stays")
 	long := finding.Fails(v1alpha1.ConditionAppsIngressReady, "ServiceRefused").Say("%s", strings.Repeat("x", 5000))
-	g.Expect(appsAfter(infra, serves, noon, long).AppsIngress.Message).To(HaveLen(longestAppsMessage), "the field holds no more")
+	g.Expect(appsAfter(infra, serves, noon, long).AppsIngress.Message).To(HaveLen(valid.LongestAppsMessage), "the field holds no more")
 }
 
 func TestReadyDoesNotDependOnApps(t *testing.T) {

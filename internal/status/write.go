@@ -26,7 +26,7 @@ import (
 )
 
 // leasePause is the least time between two writes that only count leases.
-const leasePause = time.Minute
+const leasePause = time.Second
 
 // patienceOfReady is how long an Infra stays Ready while a pod of it is replaced, or a change is rolled out: a worker asks again and
 // again, and who follows Ready is not to hear of seconds. What is not Ready has to say so within ten.

@@ -44,3 +44,36 @@ func TestAWriteOfStatusOvertakesWhatWasReadBefore(t *testing.T) {
 	g.Expect(w.Overtook(read())).To(BeFalse())
 	g.Expect(w.Overtook(second)).To(BeFalse(), "nothing is remembered of what has been seen")
 }
+
+// Counts alone are written once a second; anything else at once, and the counts with it.
+func TestCountsOfLeasesWaitForEachOther(t *testing.T) {
+	g := NewWithT(t)
+	scheme := runtime.NewScheme()
+	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	live := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1", UID: "u1"}}
+	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(live).WithStatusSubresource(live).Build()
+	w := &Writer{Client: api, Events: events.NewFakeRecorder(10)}
+	writes := func(active int32, reason string, at time.Duration) (shown int32, later time.Duration) {
+		read := &v1alpha1.Infra{}
+		g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(live), read)).To(Succeed())
+		later, err := w.Infra(t.Context(), read, v1alpha1.InfraStatus{Leases: &v1alpha1.LeaseCount{Active: active}, Conditions: []metav1.Condition{{
+			Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, LastTransitionTime: metav1.Unix(1, 0),
+		}}}, noon.Add(at))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(live), read)).To(Succeed())
+		return read.Status.Leases.Active, later
+	}
+	for _, c := range []struct {
+		active    int32
+		reason    string
+		at, later time.Duration
+		shown     int32
+	}{
+		{1, "NADNotFound", 0, 0, 1}, {2, "NADNotFound", 300 * time.Millisecond, 700 * time.Millisecond, 1}, {3, "NADNotFound", time.Second, 0, 3},
+		{4, "VLANInUse", 1100 * time.Millisecond, 0, 4},
+	} {
+		shown, later := writes(c.active, c.reason, c.at)
+		g.Expect(shown).To(Equal(c.shown), "%+v", c)
+		g.Expect(later).To(Equal(c.later), "%+v", c)
+	}
+}

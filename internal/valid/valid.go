@@ -1,12 +1,24 @@
-// Package valid has the checks that admission, planning and daemons share.
+// Package valid has the checks and bounds that admission, planning and daemons share. A marker in api/ cannot name Go, so a schema
+// repeats them: TestTheSchemaSaysTheSame (internal/apitest) compares.
 package valid
 
 import (
-	"net/netip"
+	"regexp"
+	"slices"
 )
 
-// Subnet says whether a VLAN can have a network, as the schema of v1alpha1.Subnet does.
-func Subnet(cidr netip.Prefix) bool {
-	at := cidr.Addr()
-	return cidr.Bits() >= 8 && at.IsGlobalUnicast() && !at.Is4In6() && (at.Is6() || at.As4()[0] < 240)
+// Port says whether a number is a port of TCP or UDP.
+func Port[T ~int32](n T) bool { return n >= 1 && n <= 65535 }
+
+// Image says whether an image has its registry, and a tag or a digest: what ends up in a MachineConfig is nobody's default.
+func Image(text string) bool { return image.MatchString(text) }
+
+var image = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9.]*(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[A-Za-z0-9_][-A-Za-z0-9_.]{0,127}|(:[A-Za-z0-9_][-A-Za-z0-9_.]{0,127})?@sha256:[0-9a-f]{64})$`)
+
+// OptionCode says whether a DHCP option may be written by its code. The others the server sets from fields, or they belong to the
+// protocol (RFC 2132).
+func OptionCode(code int32) bool {
+	return code >= 1 && code <= 254 && !slices.Contains(protocolOptions, code)
 }
+
+var protocolOptions = []int32{1, 3, 6, 12, 15, 26, 42, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 61, 81, 82, 119, 121}

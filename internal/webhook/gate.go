@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/cldmnky/oooi/internal/parts"
@@ -27,8 +28,8 @@ const (
 	mostLarge     = 4
 	// mostParts of a body: each may cost as much as a Go struct and a finding, some 500 bytes for three of JSON.
 	mostParts = 30000
-	// longestName of what a review names, which is logged (Kubernetes: names have at most 253 characters, UIDs 36).
-	longestName = 253
+	// longestName of what a review names, which is logged (Kubernetes: UIDs have 36 characters).
+	longestName = validation.DNS1123SubdomainMaxLength
 	// atOnce and fromOne are reviews that are judged at once, of all and of one address.
 	atOnce, fromOne = 8, 4
 	// inTurn are reviews of one address that wait for theirs. An API server writes 200 changing requests at once (--max-mutating-requests-inflight).

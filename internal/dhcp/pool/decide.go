@@ -60,7 +60,9 @@ func silent(why string) Decision { return Decision{Do: Silence, Why: why} }
 
 func nak(a netip.Addr, why string) Decision { return Decision{Do: Nak, IP: a, Why: why} }
 
-// Decide says what to do about a message. The rules are those of docs/reference/dhcp-rules.md.
+// Decide says what to do about a message, by the rules of docs/reference/dhcp-rules.md. Silence, Offer, Ack and Nak end it. After any
+// other Decision whoever calls does that, tells the table (Learn, Attempt, Lost, InUse, Vacant), notes it in the Ask, and calls again: an
+// Ack never comes before its Record is stored. Several goroutines may call it, for one client one at a time.
 func (t *Table) Decide(a Ask) Decision {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -56,7 +56,7 @@ func (v *approving) arrived() {
 	pace.Poke(v.Due)
 }
 
-// sooner has time that matters noted.
+// sooner records when to look again.
 func (v *approving) sooner(t time.Time) {
 	if !t.IsZero() && (v.next.IsZero() || t.Before(v.next)) {
 		v.next = t

@@ -7,10 +7,8 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/valid"
 )
-
-// mostTargets is what a ProxyServer's targetAddresses hold.
-const mostTargets = 64
 
 // target is where one worker takes *.apps.
 type target struct{ https, http netip.AddrPort }
@@ -94,9 +92,9 @@ func (a *publisher) through(targets []target, source string) {
 	a.plan.Undecided = false
 	slices.SortFunc(targets, func(x, y target) int { return cmp.Or(x.https.Compare(y.https), x.http.Compare(y.http)) })
 	targets = slices.Compact(targets)
-	if len(targets) > mostTargets {
-		a.find(note("NotAllWorkers", fieldMode), "*.apps leads to the first %d of %d workers by address; set mode: %s to have all of them", mostTargets, len(targets), v1alpha1.AppsLoadBalancer)
-		targets = targets[:mostTargets]
+	if len(targets) > valid.MostTargets {
+		a.find(note("NotAllWorkers", fieldMode), "*.apps leads to the first %d of %d workers by address; set mode: %s to have all of them", valid.MostTargets, len(targets), v1alpha1.AppsLoadBalancer)
+		targets = targets[:valid.MostTargets]
 	}
 	a.route = input.AppsRoute{Source: source}
 	for _, t := range targets {

@@ -1,9 +1,10 @@
 package bridge
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/cldmnky/oooi/internal/valid"
 )
 
 // Architectures end the tags of OpenShift's releases (4.20.4-multi, 4.20.4-aarch64). A BlueField runs the first.
@@ -15,7 +16,7 @@ var (
 // ImageOf finds the BlueField container image that a mapping has for a release image.
 func ImageOf(mapping map[string]string, release string) (image string, found bool) {
 	for _, key := range ImageKeys(release) {
-		if image := strings.TrimSpace(mapping[key]); pullable.MatchString(image) {
+		if image := strings.TrimSpace(mapping[key]); valid.Image(image) {
 			return image, true
 		}
 	}
@@ -49,7 +50,3 @@ func version(tag string) string {
 		tag = shorter
 	}
 }
-
-// pullable is an image with a tag or a digest, and its registry: what ends up in a MachineConfig is nobody's default. It is the rule
-// of the API's ReleaseImage.
-var pullable = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9.]*(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[A-Za-z0-9_][-A-Za-z0-9_.]{0,127}|(:[A-Za-z0-9_][-A-Za-z0-9_.]{0,127})?@sha256:[0-9a-f]{64})$`)

@@ -15,16 +15,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// The hosted cluster's networks (operator-rules.md#bridge-networks).
-const (
-	clusterNetwork = "10.132.0.0/14"
-	serviceNetwork = "172.31.0.0/16"
-	etcdVolume     = "8Gi"
-)
+const etcdVolume = "8Gi"
 
 // object is an apply configuration of a kind that has none generated.
 type object[Spec any] struct {
@@ -63,9 +59,10 @@ func (in Input) hostedCluster(services []hyperv1.ServicePublishingStrategyMappin
 			ActiveKey: corev1.LocalObjectReference{Name: names.BridgeKey(b.Name)},
 		}},
 		Networking: hyperv1.ClusterNetworking{
-			NetworkType:    hyperv1.Other,
-			ClusterNetwork: []hyperv1.ClusterNetworkEntry{{CIDR: *ipnet.MustParseCIDR(clusterNetwork)}},
-			ServiceNetwork: []hyperv1.ServiceNetworkEntry{{CIDR: *ipnet.MustParseCIDR(serviceNetwork)}},
+			NetworkType: hyperv1.Other,
+			// Those that HyperShift gives anyway (operator-rules.md#bridge-networks).
+			ClusterNetwork: []hyperv1.ClusterNetworkEntry{{CIDR: *ipnet.MustParseCIDR(endpoint.DefaultClusterNetwork)}},
+			ServiceNetwork: []hyperv1.ServiceNetworkEntry{{CIDR: *ipnet.MustParseCIDR(endpoint.DefaultServiceNetwork)}},
 		},
 		ControllerAvailabilityPolicy:     hyperv1.AvailabilityPolicy(b.Spec.ControlPlaneAvailabilityPolicy),
 		InfrastructureAvailabilityPolicy: hyperv1.AvailabilityPolicy(b.Spec.InfrastructureAvailabilityPolicy),

@@ -21,7 +21,8 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// Of says what one bridge becomes.
+// Of says what one bridge becomes, of an input that was read whole: what is nil in it does not exist. While the plan is Held it has no
+// objects, and its findings say why.
 func Of(in Input) Plan {
 	p := Plan{End: in.endsWithCluster()}
 	p.Find(in.binding()...)

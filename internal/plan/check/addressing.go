@@ -14,7 +14,7 @@ import (
 
 // addressing judges addresses of the Infra against each other and against what was derived.
 func addressing(in apps.Published) []finding.Finding {
-	return slices.Concat(router(in), itself(in), overCaptured(in), reservations(in))
+	return slices.Concat(router(in), ownResolvers(in), overCaptured(in), reservations(in))
 }
 
 // router is networkConfig.gateway, which must be a host of the VLAN.
@@ -27,8 +27,8 @@ func router(in apps.Published) []finding.Finding {
 		Say("networkConfig.gateway %s is no host's address in %s; set one of %s, or leave it out on an isolated VLAN", written, in.CIDR, usable)}
 }
 
-// itself among the resolvers: our DNS would ask itself, and our other services answer no name.
-func itself(in apps.Published) (all []finding.Finding) {
+// ownResolvers finds our own addresses in dnsServers: our DNS would ask itself, and our other services answer no names.
+func ownResolvers(in apps.Published) (all []finding.Finding) {
 	resolvers := in.Infra.Spec.NetworkConfig.DNSServers
 	for _, server := range resolvers {
 		a, err := netip.ParseAddr(string(server))

@@ -27,7 +27,7 @@ func Subnet(in input.Input) []finding.Finding {
 		return []finding.Finding{wrong.Say("networkConfig.cidr %q is no network; %s", text, example)}
 	case cidr != cidr.Masked():
 		return []finding.Finding{wrong.Set(finding.Values{subject.FieldCIDR: cidr.Masked().String()}).Say("networkConfig.cidr %s has host bits; its network is %s", cidr, cidr.Masked())}
-	case !valid.Subnet(cidr):
+	case !valid.VLAN(cidr):
 		return []finding.Finding{wrong.Say("networkConfig.cidr %s is no network that a VLAN can have; %s", cidr, example)}
 	case cidr.Addr().Is6() && input.Enabled(in.Infra.Spec.InfraComponents.DHCP.Enabled):
 		return []finding.Finding{wrong.Set(finding.Values{subject.FieldDHCP: false}).Say("networkConfig.cidr %s is IPv6, for which there is no DHCP; set infraComponents.dhcp.enabled: false", cidr)}
@@ -121,24 +121,19 @@ func hostedNetworks(in apps.Published) (all []hostedNetwork) {
 	if in.HostedCluster == nil {
 		return nil
 	}
-	add := func(field, text string, hostPrefix int32) {
-		if p, err := netip.ParsePrefix(text); err == nil {
-			all = append(all, hostedNetwork{field, p.Masked(), hostPrefix})
+	pods := in.HostedCluster.Spec.Networking.ClusterNetwork
+	for _, n := range endpoint.NetworksOf(in.HostedCluster) {
+		for i, text := range n.CIDRs {
+			p, err := netip.ParsePrefix(text)
+			if err != nil || n.Name == endpoint.MachineNetwork {
+				continue
+			}
+			hosted := hostedNetwork{field: "spec.networking." + n.Name, prefix: p.Masked()}
+			if n.Name == endpoint.ClusterNetwork && i < len(pods) {
+				hosted.hostPrefix = pods[i].HostPrefix
+			}
+			all = append(all, hosted)
 		}
-	}
-	const pods, services = "spec.networking.clusterNetwork", "spec.networking.serviceNetwork"
-	n := in.HostedCluster.Spec.Networking
-	for _, e := range n.ClusterNetwork {
-		add(pods, e.CIDR.String(), e.HostPrefix)
-	}
-	if len(n.ClusterNetwork) == 0 {
-		add(pods, endpoint.DefaultClusterNetwork, 0)
-	}
-	for _, e := range n.ServiceNetwork {
-		add(services, e.CIDR.String(), 0)
-	}
-	if len(n.ServiceNetwork) == 0 {
-		add(services, endpoint.DefaultServiceNetwork, 0)
 	}
 	return all
 }

@@ -42,10 +42,10 @@ func networkNotes(in apps.Published) []finding.Finding {
 	if !n.Config.IsOVN() && !n.Tuned {
 		found := note("ForwardingNotPrevented").In(allowlistObject).At("data")
 		if in.SysctlAllowlist != nil { // one that is made of our line alone would take all others from the nodes
-			found = found.Set(finding.Values{"data": map[string]any{vlan.AllowlistKey: withLine(in.SysctlAllowlist)}})
+			found = found.Set(finding.Values{"data": map[string]any{nad.SysctlAllowlistKey: withLine(in.SysctlAllowlist)}})
 		}
-		all = append(all, found.Say("our pods' VLAN interface may forward packets; add the line %s to %s of ConfigMap openshift-multus/cni-sysctl-allowlist (no pod is restarted for it; the next one that is made takes it up)",
-			nad.AllowlistLine(), vlan.AllowlistKey))
+		all = append(all, found.Say("our pods' VLAN interface may forward packets; add the line %s to %s of ConfigMap %s (no pod is restarted for it; the next one that is made takes it up)",
+			nad.AllowlistLine(), nad.SysctlAllowlistKey, nad.SysctlAllowlist))
 	}
 	at := originOf(n.Source)
 	if n.Config.IsOVN() && !n.Config.PortSecured() {
@@ -59,7 +59,7 @@ func networkNotes(in apps.Published) []finding.Finding {
 }
 
 func withLine(allowlist *corev1.ConfigMap) string {
-	lines := strings.TrimRight(allowlist.Data[vlan.AllowlistKey], "\n")
+	lines := strings.TrimRight(allowlist.Data[nad.SysctlAllowlistKey], "\n")
 	if lines != "" {
 		lines += "\n"
 	}
@@ -67,4 +67,4 @@ func withLine(allowlist *corev1.ConfigMap) string {
 }
 
 // allowlistObject is what Multus' tuning plugin admits on OpenShift.
-var allowlistObject = finding.Object{APIVersion: "v1", Kind: "ConfigMap", Namespace: "openshift-multus", Name: "cni-sysctl-allowlist"}
+var allowlistObject = finding.Object{APIVersion: "v1", Kind: "ConfigMap", Namespace: nad.SysctlAllowlist.Namespace, Name: nad.SysctlAllowlist.Name}

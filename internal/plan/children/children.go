@@ -25,7 +25,7 @@ type Children struct {
 // objects that an Infra becomes for each component: its Server, and what that needs.
 var objects = map[component.Name]func(apps.Published) []runtime.ApplyConfiguration{component.DHCP: dhcp, component.DNS: dns, component.Proxy: proxy}
 
-// Of an Infra that nothing refuses.
+// Of says what an Infra's children are. Every stage before has passed, and check.All refused nothing: each component has an address.
 func Of(in apps.Published) Children {
 	c := Children{Endpoints: endpointStatus(in)}
 	if copied := shared(in); copied != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,10 +16,8 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/apps"
 	"github.com/cldmnky/oooi/internal/plan/desired"
 	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/valid"
 )
-
-// leaseTime is the default that the schema of a DHCPServer has, too; said here because a duration cannot be left out.
-const leaseTime = 24 * time.Hour // an outage of an hour must not cost workers their address
 
 func dhcp(in apps.Published) []runtime.ApplyConfiguration {
 	c, child := in.Infra.Spec.InfraComponents.DHCP, names.DHCPServer(in.Infra.Name)
@@ -38,7 +35,7 @@ func dhcpSpec(in apps.Published, attachment v1alpha1.Attachment) v1alpha1.DHCPSe
 			DNSServers: resolvers(in), NTPServers: n.NTPServers, MTU: in.MTU(), Domain: v1alpha1.DNSName(in.Domain()), SearchDomains: searchDomains(in), Routes: routes(in),
 		},
 		LeaseConfig: v1alpha1.DHCPLeaseConfig{
-			RangeStart: desired.IPv4(in.Assigned.Pool.First), RangeEnd: desired.IPv4(in.Assigned.Pool.Last), LeaseTime: ptr.Deref(c.LeaseTime, metav1.Duration{Duration: leaseTime}),
+			RangeStart: desired.IPv4(in.Assigned.Pool.First), RangeEnd: desired.IPv4(in.Assigned.Pool.Last), LeaseTime: ptr.Deref(c.LeaseTime, metav1.Duration{Duration: valid.DefaultLease}), // a duration cannot be left out
 		},
 		ExcludeRanges: excludeRanges(in), Reservations: c.Reservations, UnknownClients: cmp.Or(c.UnknownClients, v1alpha1.UnknownClientsPool),
 		Options: c.Options, Relays: c.Relays, VMNamespace: v1alpha1.ObjectName(in.VMNamespace()), Image: c.Image, Placement: c.Placement,

@@ -2,7 +2,6 @@ package children
 
 import (
 	"net/netip"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,6 +14,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/apps"
 	"github.com/cldmnky/oooi/internal/plan/desired"
 	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/valid"
 )
 
 func dns(in apps.Published) []runtime.ApplyConfiguration {
@@ -30,7 +30,7 @@ func dnsSpec(in apps.Published, attachment v1alpha1.Attachment) v1alpha1.DNSServ
 	spec := v1alpha1.DNSServerSpec{
 		NetworkConfig:       v1alpha1.DNSNetworkConfig{Attachment: attachment, ServerIP: desired.IP(in.Address(component.DNS)), SecondaryNetworkCIDR: n.CIDR, ClientCIDRs: n.ClientCIDRs},
 		HostedClusterDomain: v1alpha1.DNSName(in.Domain()), DeniedZones: deniedZones(in.Settings), UpstreamDNS: n.DNSServers,
-		CacheTTL: metav1.Duration{Duration: cacheTTL}, Image: c.Image, Placement: c.Placement,
+		CacheTTL: metav1.Duration{Duration: valid.DefaultCacheTTL}, Image: c.Image, Placement: c.Placement,
 	}
 	if !input.Enabled(in.Infra.Spec.InfraComponents.Proxy.Enabled) {
 		spec.StaticEntries = entries(in.Table.Records(netip.Addr{}))
@@ -63,6 +63,3 @@ func entries(records []endpoint.Record) []v1alpha1.DNSEntry {
 	}
 	return all
 }
-
-// cacheTTL is the default that the schema of a DNSServer has, too.
-const cacheTTL = time.Hour

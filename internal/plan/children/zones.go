@@ -10,10 +10,11 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/valid"
 )
 
-// mostDeniedZones are what a DNSServer takes (its deniedZones have MaxItems 64), with room for the cluster's own domain.
-const mostDeniedZones = 60
+// mostDeniedZones leaves room for the cluster's own domain.
+const mostDeniedZones = valid.MostDeniedZones - 4
 
 // deniedZones are the management cluster's own: its domain and the reverse zones of its networks. A VLAN learns nothing
 // of them.

@@ -38,7 +38,9 @@ const Deleting = "Deleting"
 // endPatience is how long a DHCP pod is waited for after it should have ended (docs/adr/0008-a-deletion-ends.md).
 const endPatience = 10 * time.Minute
 
-// End says what an Infra waits for before its leases are forgotten: until then a DHCP pod may write them.
+// End says what an Infra waits for before its leases are forgotten: until then a DHCP pod may write them. Call it while the DHCPServer is
+// there; without pods it waits for the garbage collector. It never waits longer than endPatience after the last pod should have ended:
+// then Reason is empty and Unseen names that pod.
 func End(r Remains, now time.Time) Ending {
 	if len(r.Pods) == 0 {
 		return Ending{Reason: Deleting, Message: fmt.Sprintf("waiting for the garbage collector to remove DHCPServer %s", names.DHCPServer(r.Infra.Name))}

@@ -1,12 +1,13 @@
 package input
 
 import (
-	"math"
 	"net/netip"
 	"slices"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cldmnky/oooi/internal/valid"
 )
 
 // Guest is what is seen in the hosted cluster for *.apps. All of it is the word of the guest's administrator: nothing of it
@@ -68,10 +69,8 @@ type GuestRouter struct {
 
 // OnWorker says whether a router takes *.apps at its worker's addresses.
 func (r GuestRouter) OnWorker() bool {
-	return r.HostNetwork && !r.Ending && isPort(r.HTTPS) && isPort(r.HTTP)
+	return r.HostNetwork && !r.Ending && valid.Port(r.HTTPS) && valid.Port(r.HTTP)
 }
-
-func isPort(port int32) bool { return 0 < port && port <= math.MaxUint16 }
 
 // NodePortOf a Service's port; 0 where it has none.
 func NodePortOf(s *corev1.Service, port int32) int32 {
@@ -79,7 +78,7 @@ func NodePortOf(s *corev1.Service, port int32) int32 {
 		return 0
 	}
 	for _, p := range s.Spec.Ports {
-		if p.Port == port && isPort(p.NodePort) {
+		if p.Port == port && valid.Port(p.NodePort) {
 			return p.NodePort
 		}
 	}
@@ -96,8 +95,8 @@ func ExternalIPs(s *corev1.Service) []netip.Addr {
 	}
 	var all []netip.Addr
 	for _, i := range s.Status.LoadBalancer.Ingress {
-		if a, err := netip.ParseAddr(i.IP); err == nil && a.Zone() == "" && !slices.Contains(all, a.Unmap()) && len(all) < mostExternalIPs {
-			all = append(all, a.Unmap())
+		if a, ok := valid.Address(i.IP); ok && !slices.Contains(all, a) && len(all) < mostExternalIPs {
+			all = append(all, a)
 		}
 	}
 	return all

@@ -40,7 +40,7 @@ type Input struct {
 	Namespaces []corev1.Namespace
 	// NAD of Refs.
 	NAD *nad.NetworkAttachmentDefinition
-	// SysctlAllowlist is ConfigMap openshift-multus/cni-sysctl-allowlist.
+	// SysctlAllowlist is nad.SysctlAllowlist.
 	SysctlAllowlist *corev1.ConfigMap
 	// OpenShift: the cluster has a Network of config.openshift.io, whose operator keeps that list on the nodes.
 	OpenShift bool
@@ -87,7 +87,7 @@ type References struct {
 	Namespaces []string
 }
 
-// Refs says what to read first for one Infra.
+// Refs says what to read first for one Infra. It looks at its spec and namespace alone, and what it names need not be there.
 func Refs(infra *v1alpha1.Infra) References {
 	r := References{
 		ControlPlaneNamespace: string(infra.Spec.InfraComponents.Proxy.ControlPlaneNamespace),

@@ -75,35 +75,34 @@ func network(text string) (netip.Prefix, error) {
 	switch {
 	case err != nil:
 		return netip.Prefix{}, errors.New("it is no network, such as 192.168.100.0/24")
-	case !valid.Subnet(p.Masked()):
+	case !valid.VLAN(p.Masked()):
 		return netip.Prefix{}, fmt.Errorf("%s is no network that a VLAN can have, such as 192.168.100.0/24", p.Masked())
 	}
 	return p.Masked(), nil
 }
 
 func address(text string) (netip.Addr, error) {
-	a, err := netip.ParseAddr(text)
-	if err != nil || a.Zone() != "" {
+	a, ok := valid.Address(text)
+	if !ok {
 		return netip.Addr{}, fmt.Errorf("%.40q is no IP address", text)
 	}
-	return a.Unmap(), nil
+	return a, nil
 }
 
 func resolverList(text string) ([]netip.Addr, error) {
-	const most = 8
 	var all []netip.Addr
 	for one := range strings.SplitSeq(text, ",") {
 		a, err := address(strings.TrimSpace(one))
 		if err != nil {
 			return nil, err
 		}
-		if !a.IsGlobalUnicast() && !a.IsLinkLocalUnicast() {
+		if !valid.Server(a) {
 			return nil, fmt.Errorf("%s is no address of a server", a)
 		}
 		all = append(all, a)
 	}
-	if len(all) > most {
-		return nil, fmt.Errorf("it has %d addresses, and %d are possible", len(all), most)
+	if len(all) > valid.MostResolvers {
+		return nil, fmt.Errorf("it has %d addresses, and %d are possible", len(all), valid.MostResolvers)
 	}
 	return all, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/desired"
+	"github.com/cldmnky/oooi/internal/valid"
 )
 
 // Plan is what a HostedCluster's annotation asks for.
@@ -110,10 +111,9 @@ func (d *derivation) infra(spec *ac.InfraSpecApplyConfiguration) *ac.InfraApplyC
 
 // checkName: Services are named after the Infra.
 func (d *derivation) checkName() {
-	const longest = 40
-	if name := d.HostedCluster.Name; len(name) > longest || len(validation.IsDNS1035Label(name)) > 0 {
+	if name := d.HostedCluster.Name; len(name) > valid.LongestInfraName || len(validation.IsDNS1035Label(name)) > 0 {
 		d.findings = append(d.findings, finding.Wrong(finding.Provisioned, "NameUnfit").At("metadata.name").
-			Say("no Infra can have the name %s: it may have at most %d characters, small letters, digits and dashes, and begins with a letter; write an Infra with another name and spec.hostedClusterRef.name: %s, and remove annotation %s", name, longest, name, names.AnnotationInfra))
+			Say("no Infra can have the name %s: it may have at most %d characters, small letters, digits and dashes, and begins with a letter; write an Infra with another name and spec.hostedClusterRef.name: %s, and remove annotation %s", name, valid.LongestInfraName, name, names.AnnotationInfra))
 	}
 }
 

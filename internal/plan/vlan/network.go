@@ -47,14 +47,11 @@ func networkAt(source *nad.NetworkAttachmentDefinition) Network {
 	return v
 }
 
-// AllowlistKey is where ConfigMap cni-sysctl-allowlist has its lines (openshift/cluster-network-operator).
-const AllowlistKey = "allowlist.conf"
-
 // tuningAdmitted says whether Multus lets forwarding be turned off. On OpenShift the nodes keep the list when its ConfigMap is
 // deleted, which then is made anew without our line (cluster-network-operator, pkg/controller/allowlist); elsewhere there is none.
 func tuningAdmitted(in input.Input) bool {
 	if in.SysctlAllowlist == nil {
 		return !in.OpenShift
 	}
-	return nad.Admits(in.SysctlAllowlist.Data[AllowlistKey])
+	return nad.Admits(in.SysctlAllowlist.Data[nad.SysctlAllowlistKey])
 }

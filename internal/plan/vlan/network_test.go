@@ -12,7 +12,7 @@ import (
 
 // Without its ConfigMap OpenShift keeps the list on the nodes, and makes a new one that lacks our line; elsewhere there is none.
 func TestWhetherForwardingMayBeSwitchedOff(t *testing.T) {
-	ours := &corev1.ConfigMap{Data: map[string]string{AllowlistKey: nad.AllowlistLine()}}
+	ours := &corev1.ConfigMap{Data: map[string]string{nad.SysctlAllowlistKey: nad.AllowlistLine()}}
 	for name, c := range map[string]struct {
 		in   input.Input
 		want bool

@@ -18,9 +18,9 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/desired"
 )
 
-// release lets a new manager alone restart no pod (issue 3): the template that was released last stays, word for word,
-// until users or the cluster decide something else of the pod; then the newest goes (docs/adr/0005-released-templates.md),
-// but not before its images are there, and it is this Infra's turn. The plan gets all that this takes beside the workload.
+// release decides which template the pods get. A manager upgrade alone must not restart pods: the template that was released last
+// stays, word for word, until users or the cluster decide something else of the pod. Then the newest goes
+// (docs/adr/0005-released-templates.md), but not before its images are there, and it is this Infra's turn. The plan gets all that this takes beside the workload.
 func (w workload) release(p *ChildPlan, template *accore.PodTemplateSpecApplyConfiguration, rules ...*acrbac.PolicyRuleApplyConfiguration) released {
 	newest := released{template: template, text: string(desired.Encoded(template)), rules: rules}
 	last, relied := w.last(newest)

@@ -15,6 +15,7 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/local"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/valid"
 )
 
 const (
@@ -22,8 +23,6 @@ const (
 	Attempts = 3
 	// longestAttempt lets a client's connection leave a dead target in less than 2 s (dns-proxy-rules.md#failover).
 	longestAttempt = 500 * time.Millisecond
-	// defaultTimeout is the schema's, for files, which no API server completes.
-	defaultTimeout = 30 * time.Second
 )
 
 // Place is where the proxy stands.
@@ -90,13 +89,13 @@ func (r *reader) checkBackend(b v1alpha1.ProxyBackend) {
 	case protocol == TLS && len(serverNames(b)) == 0 && !b.CatchAll:
 		r.refuse("backend %s: TLS needs a hostname, or catchAll: true", b.Name)
 	}
-	if b.Port < 1 || b.Port > 65535 {
+	if !valid.Port(b.Port) {
 		r.refuse("backend %s: port %d is not a port (1 to 65535)", b.Name, b.Port)
 	}
 	if (b.TargetService != "") == (len(b.TargetAddresses) > 0) {
 		r.refuse("backend %s: set exactly one of targetService and targetAddresses", b.Name)
 	}
-	if b.TargetService != "" && (b.TargetNamespace == "" || b.TargetPort < 1 || b.TargetPort > 65535) {
+	if b.TargetService != "" && (b.TargetNamespace == "" || !valid.Port(b.TargetPort)) {
 		r.refuse("backend %s: targetService needs targetNamespace, and targetPort (1 to 65535)", b.Name)
 	}
 	if onPods(b) && (b.Port == names.HealthPort || b.Port == names.MetricsPort) {
@@ -205,14 +204,14 @@ func (r *reader) backends(specs []v1alpha1.ProxyBackend, targets Targets) []Back
 func (r *reader) addresses(spec v1alpha1.ProxyBackend) []netip.AddrPort {
 	var all []netip.AddrPort
 	for _, s := range spec.TargetAddresses {
-		target, err := netip.ParseAddrPort(s)
+		target, ok := valid.Target(s)
 		switch {
-		case err != nil || target.Port() == 0 || target.Addr().Zone() != "":
+		case !ok:
 			r.refuse("backend %s: target %q is not ip:port", spec.Name, s)
 		case local.Is(target.Addr()):
 			r.refuse("backend %s: target %s is a loopback, link-local, multicast or metadata address; the proxy never dials those", spec.Name, s)
 		default:
-			all = append(all, netip.AddrPortFrom(target.Addr().Unmap(), target.Port()))
+			all = append(all, target)
 		}
 	}
 	return all
@@ -239,7 +238,7 @@ func (r *reader) sourceTowards(backend string, targets []netip.AddrPort) netip.A
 func attemptTimeout(seconds int32) time.Duration {
 	whole := time.Duration(seconds) * time.Second
 	if whole <= 0 {
-		whole = defaultTimeout
+		whole = valid.DefaultConnectTimeout
 	}
 	return min(longestAttempt, (whole / Attempts).Truncate(time.Millisecond))
 }
@@ -274,11 +273,8 @@ func portsOf(backends []v1alpha1.ProxyBackend) []v1alpha1.Port {
 }
 
 func parseIP(ip v1alpha1.IPAddress) netip.Addr {
-	addr, err := netip.ParseAddr(string(ip))
-	if err != nil || addr.Zone() != "" {
-		return netip.Addr{}
-	}
-	return addr.Unmap()
+	addr, _ := valid.Address(string(ip))
+	return addr
 }
 
 // Sentence joins findings into what a status says.

@@ -85,11 +85,27 @@ func run(ctx context.Context, bridges, reviews int) error {
 	fmt.Fprintln(os.Stderr, "asking")
 	t := table.New()
 	t.Say("bridges that are there", bridges)
-	for _, c := range []struct {
-		what    string
-		allowed bool
-		review  func(n int) admissionv1.AdmissionRequest
-	}{
+	for _, c := range casesAmong(bridges) {
+		for _, atOnce := range []int{1, 4} {
+			took, err := measure(ctx, ask, reviews, atOnce, c.allowed, c.review)
+			if err != nil {
+				return fmt.Errorf("%s: %w", c.what, err)
+			}
+			told(t, c.what, atOnce, took)
+		}
+	}
+	return t.End()
+}
+
+// asked is one kind of review, and the answer that it has to get.
+type asked struct {
+	what    string
+	allowed bool
+	review  func(n int) admissionv1.AdmissionRequest
+}
+
+func casesAmong(bridges int) []asked {
+	return []asked{
 		{"a new bridge", true, func(n int) admissionv1.AdmissionRequest { return creating(n%bridges, "spare", objects.Release) }},
 		{"a new bridge, refused: no image", false, func(n int) admissionv1.AdmissionRequest {
 			return creating(n%bridges, "spare", "quay.io/openshift-release-dev/ocp-release:4.99.0")
@@ -97,25 +113,20 @@ func run(ctx context.Context, bridges, reviews int) error {
 		{"a new bridge, refused: second claimant", false, func(n int) admissionv1.AdmissionRequest {
 			return creating(n%bridges, dpusOf(n%bridges), objects.Release)
 		}},
-	} {
-		for _, atOnce := range []int{1, 4} {
-			took, err := measure(ctx, ask, reviews, atOnce, c.allowed, c.review)
-			if err != nil {
-				return fmt.Errorf("%s: %w", c.what, err)
-			}
-			slices.Sort(took)
-			p := func(percent int) time.Duration {
-				return took[min(len(took)*percent/100, len(took)-1)].Round(10 * time.Microsecond)
-			}
-			what := fmt.Sprintf("%s, %d at once: p99 (p50 %s, worst %s)", c.what, atOnce, p(50), p(100))
-			if atOnce == 1 {
-				table.Below(t, what, p(99), wanted)
-			} else {
-				t.Say(what, p(99)) // the processors are shared with the API server and with who asks
-			}
-		}
 	}
-	return t.End()
+}
+
+func told(t *table.Table, what string, atOnce int, took []time.Duration) {
+	slices.Sort(took)
+	p := func(percent int) time.Duration {
+		return took[min(len(took)*percent/100, len(took)-1)].Round(10 * time.Microsecond)
+	}
+	what = fmt.Sprintf("%s, %d at once: p99 (p50 %s, worst %s)", what, atOnce, p(50), p(100))
+	if atOnce == 1 {
+		table.Below(t, what, p(99), wanted)
+	} else {
+		t.Say(what, p(99)) // the processors are shared with the API server and with who asks
+	}
 }
 
 func namespace(n int) string { return fmt.Sprintf("n%d", n%20) }

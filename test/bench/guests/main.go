@@ -68,6 +68,11 @@ func run(ctx context.Context, guests int, idle time.Duration) error {
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}
+	return b.measure(ctx, guests, idle)
+}
+
+// measure what hosted clusters cost: the first has what all share.
+func (b *bench) measure(ctx context.Context, guests int, idle time.Duration) error {
 	if err := b.look(ctx, 0, 1); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ type InfraStatusApplyConfiguration struct {
 	Addresses []AssignedAddressApplyConfiguration `json:"addresses,omitempty"`
 	// The endpoint table.
 	Endpoints []EndpointStatusApplyConfiguration `json:"endpoints,omitempty"`
-	// How full the pool is; written at most once a minute.
+	// How full the pool is, less than 2 s ago; a change is written at most once a second.
 	Leases *LeaseCountApplyConfiguration `json:"leases,omitempty"`
 	// How many backends of the proxy have a target that answers, of how many, e.g. 4/4. Those of *.apps do not count.
 	HealthyBackends *string `json:"healthyBackends,omitempty"`

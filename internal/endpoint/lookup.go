@@ -1,0 +1,151 @@
+package endpoint
+
+import (
+	"cmp"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	routev1 "github.com/openshift/api/route/v1"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func ingressOf(s *corev1.Service) []string {
+	var hosts []string
+	for _, i := range s.Status.LoadBalancer.Ingress {
+		if host := cmp.Or(i.Hostname, i.IP); host != "" {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
+}
+
+// route adds what a Route publishes; false when there is no such Route, or no host yet.
+func (r *reader) route(name, route string) bool {
+	found := r.findRoute(route)
+	if found == nil || hostOf(found) == "" {
+		return false
+	}
+	e := vlanEndpoint(name, r.routePort(route), hyperv1.Route, "Route "+route)
+	r.lead(e, r.service(found.Spec.To.Name), hostOf(found))
+	return true
+}
+
+// routePort is where a Route is served: at HTTPS's port, or, by a router of the control plane's own that is published by a node port, there
+// (openshift/enhancements: hypershift, router service publishing).
+func (r *reader) routePort(route string) int32 {
+	found, s := r.findRoute(route), r.findService(router)
+	if found == nil || found.Labels[routerLabel] == "" || s == nil || s.Spec.Type != corev1.ServiceTypeNodePort {
+		return httpsPort
+	}
+	for _, p := range s.Spec.Ports {
+		if p.Port == httpsPort && p.NodePort != 0 {
+			return p.NodePort
+		}
+	}
+	return httpsPort
+}
+
+// lead adds an endpoint that leads to a Service; one whose Service is not there yet is awaited elsewhere.
+func (r *reader) lead(e Endpoint, s *corev1.Service, hosts ...string) {
+	if s == nil || len(s.Spec.Ports) == 0 {
+		return
+	}
+	e.Backend = Backend{Namespace: s.Namespace, Service: s.Name, Port: servicePort(s, e.Port)}
+	r.table.add(e, hosts...)
+}
+
+// servicePort is the port whose nodePort workers dial, else the first: HyperShift's Services that workers dial have one.
+func servicePort(s *corev1.Service, dialled int32) int32 {
+	for _, p := range s.Spec.Ports {
+		if p.NodePort == dialled {
+			return p.Port
+		}
+	}
+	return s.Spec.Ports[0].Port
+}
+
+// behind is the Service that a Route leads to, else the first of the others that exists. It is awaited when none does.
+func (r *reader) behind(route string, services ...string) *corev1.Service {
+	if found := r.findRoute(route); found != nil && r.findService(found.Spec.To.Name) != nil {
+		return r.findService(found.Spec.To.Name)
+	}
+	for _, name := range services {
+		if s := r.findService(name); s != nil {
+			return s
+		}
+	}
+	return r.service(services[0])
+}
+
+// service finds a Service, or awaits it.
+func (r *reader) service(name string) *corev1.Service {
+	s := r.findService(name)
+	if s == nil {
+		r.table.await("Service %s/%s", r.Namespace, name)
+	}
+	return s
+}
+
+func (r *reader) findService(name string) *corev1.Service {
+	for i := range r.Services {
+		if s := &r.Services[i]; s.Namespace == r.Namespace && s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+func (r *reader) findRoute(name string) *routev1.Route {
+	for i := range r.Routes {
+		if found := &r.Routes[i]; found.Namespace == r.Namespace && found.Name == name {
+			return found
+		}
+	}
+	return nil
+}
+
+// hostOf a Route is what it asks for, else what its router gave it.
+func hostOf(r *routev1.Route) string {
+	if r.Spec.Host == "" && len(r.Status.Ingress) > 0 {
+		return r.Status.Ingress[0].Host
+	}
+	return r.Spec.Host
+}
+
+// published is how a service is published. HyperShift's CLI publishes all but the API by Route; so is what is not said.
+func (cp ControlPlane) published(service hyperv1.ServiceType) hyperv1.ServicePublishingStrategy {
+	for _, s := range cp.services() {
+		if s.Service == service {
+			return s.ServicePublishingStrategy
+		}
+	}
+	return hyperv1.ServicePublishingStrategy{Type: hyperv1.Route}
+}
+
+// splitHostPort takes host or host:port; another port where none is said.
+func splitHostPort(endpoint string, otherwise int32) (string, int32) {
+	if _, err := netip.ParseAddr(endpoint); err == nil {
+		return endpoint, otherwise
+	}
+	host, port, err := net.SplitHostPort(endpoint)
+	if err != nil {
+		return strings.Trim(endpoint, "[]"), otherwise
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || number == 0 {
+		return host, otherwise
+	}
+	return host, int32(number)
+}
+
+func hostPortOfURL(text string, otherwise int32) (string, int32) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "", 0
+	}
+	return splitHostPort(u.Host, otherwise)
+}

@@ -1,0 +1,89 @@
+package nad
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Unfit says why a pod of ours cannot join through this network, which has a namespace and a name; empty when it can.
+func (c Config) Unfit(namespace, name string) string {
+	switch {
+	case c.main.Type == macvlan:
+		return c.unfitMacvlan()
+	case c.main.Type == bridge || c.main.Type == cnvBridge:
+		return unfitVLAN(bridgeVLAN, c.main.VLAN)
+	case c.IsOVN():
+		return c.unfitOVN(namespace + "/" + name)
+	}
+	return fmt.Sprintf("our pods join no VLAN through plugin %q; they do through bridge, cnv-bridge, macvlan and OVN-Kubernetes localnet", c.main.Type)
+}
+
+// unfitMacvlan: the modes are those of the kernel (drivers/net/macvlan.c): passthru takes the master whole.
+func (c Config) unfitMacvlan() string {
+	switch {
+	case c.main.Mode == "passthru":
+		return `"mode": "passthru" lets one pod of a node have the master, and workers and our pods are several; write "mode": "bridge"`
+	case c.main.LinkInContainer:
+		return fmt.Sprintf(`"linkInContainer": true looks for the master %q in the pod, where it is not; write false`, c.main.Master)
+	}
+	return ""
+}
+
+// KeepsApart is the mode in which pods of one node do not hear each other on the network, though those of two nodes do; empty where they
+// do. In vepa they do so only where the switch sends frames back whence they came (drivers/net/macvlan.c).
+func (c Config) KeepsApart() string {
+	if c.main.Type == macvlan && (c.main.Mode == "private" || c.main.Mode == "vepa") {
+		return c.main.Mode
+	}
+	return ""
+}
+
+// unfitVLAN: the ends are those of the plugin (containernetworking/plugins, plugins/main/bridge/bridge.go) and of 802.1Q.
+func unfitVLAN(key string, id int) string {
+	if id < 0 || id > 4094 {
+		return fmt.Sprintf("%q: %d is no VLAN; there are those from 1 to 4094, and 0 for none", key, id)
+	}
+	return ""
+}
+
+// Keys that have the VLAN's number: OVN-Kubernetes' own, and that of the bridge plugin.
+const (
+	ovnVLAN    = "vlanID"
+	bridgeVLAN = "vlan"
+)
+
+// MisnamedVLAN is a VLAN under the key of another plugin, what to write for it, and the network with that; ok is false where there
+// is none. What a plugin does not know it passes over (config/cni.go of OVN-Kubernetes, bridge.go: json.Unmarshal), and
+// frames stay untagged.
+func (c Config) MisnamedVLAN() (wrote, write string, tagged Config, ok bool) {
+	if c.main.VLAN != 0 && !c.IsOVN() || c.main.VLANID != 0 && c.IsOVN() {
+		return "", "", c, false
+	}
+	var key, other string
+	switch {
+	case c.IsOVN():
+		other, key = bridgeVLAN, ovnVLAN
+	case c.main.Type == bridge || c.main.Type == cnvBridge:
+		other, key = ovnVLAN, bridgeVLAN
+	}
+	for wrote, value := range c.plugins[0] {
+		id, err := strconv.Atoi(fmt.Sprint(value))
+		if !strings.EqualFold(wrote, other) || err != nil || id == 0 || unfitVLAN(wrote, id) != "" {
+			continue
+		}
+		tagged = c
+		tagged.plugins = slices.Clone(c.plugins)
+		tagged.plugins[0] = without(c.plugins[0], wrote)
+		tagged.plugins[0][key] = id
+		return wrote, fmt.Sprintf("%q: %d", key, id), tagged, true
+	}
+	return "", "", c, false
+}
+
+// Tagged is the network with its VLAN under the plugin's own key.
+func (c Config) Tagged() Config {
+	_, _, tagged, _ := c.MisnamedVLAN()
+	return tagged
+}

@@ -1,0 +1,40 @@
+package valid
+
+import "time"
+
+// Times that a schema bounds or fills in. A file, which no API server completes, gets the same.
+const (
+	// ShortestLease and LongestLease bound a lease time.
+	ShortestLease = 2 * time.Minute
+	LongestLease  = 8760 * time.Hour
+	// DefaultLease: an outage of an hour must not cost workers their address.
+	DefaultLease = 24 * time.Hour
+	// ShortestCacheTTL is the least that answers of an upstream are kept for, and DefaultCacheTTL what they are kept for at most.
+	ShortestCacheTTL = time.Second
+	DefaultCacheTTL  = time.Hour
+	// DefaultConnectTimeout is how long the proxy tries to connect to a backend.
+	DefaultConnectTimeout = 30 * time.Second
+)
+
+// LeaseTime says whether a lease can last so long.
+func LeaseTime(d time.Duration) bool { return d >= ShortestLease && d <= LongestLease }
+
+// Lengths of lists and texts that a schema bounds.
+const (
+	// MostResolvers of an Infra.
+	MostResolvers = 8
+	// MostHostnames that a DNSServer answers on the VLAN; a wildcard counts once.
+	MostHostnames = 256
+	// MostDeniedZones of a DNSServer.
+	MostDeniedZones = 64
+	// MostExclusions are the ranges that a DHCPServer keeps from clients: more than a /23 can have.
+	MostExclusions = 256
+	// MostTargets of a backend of a ProxyServer.
+	MostTargets = 64
+	// LongestInfraName leaves room for what its Services and pods are called.
+	LongestInfraName = 40
+	// LongestMessage that a daemon says of an instance or a backend: the API server refuses the whole status for a longer one.
+	LongestMessage = 1024
+	// LongestAppsMessage that an Infra's status says of *.apps.
+	LongestAppsMessage = 4096
+)

@@ -1,0 +1,41 @@
+package valid
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// noSubnet are networks whose addresses no client takes (RFC 6890).
+var noSubnet = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("224.0.0.0/3"),
+	netip.MustParsePrefix("::/8"), netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("ff00::/8"),
+}
+
+// Subnet says whether a daemon can serve a network. The loopback device's is one: a daemon is tried out on it.
+func Subnet(p netip.Prefix) bool {
+	return p.IsValid() && p.Bits() >= 8 && !slices.ContainsFunc(noSubnet, p.Overlaps)
+}
+
+// VLAN says whether a VLAN can have a network.
+func VLAN(p netip.Prefix) bool { return Subnet(p) && !p.Addr().IsLoopback() }
+
+// Address reads an address of either family; one with a zone means nothing to another machine.
+func Address(text string) (netip.Addr, bool) {
+	a, err := netip.ParseAddr(text)
+	if err != nil || a.Zone() != "" {
+		return netip.Addr{}, false
+	}
+	return a.Unmap(), true
+}
+
+// Target reads an address and port that a proxy can connect to.
+func Target(text string) (netip.AddrPort, bool) {
+	at, err := netip.ParseAddrPort(text)
+	if err != nil || at.Port() == 0 || at.Addr().Zone() != "" {
+		return netip.AddrPort{}, false
+	}
+	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port()), true
+}
+
+// Server says whether a resolver or time server can have an address.
+func Server(a netip.Addr) bool { return a.IsGlobalUnicast() || a.IsLinkLocalUnicast() }
