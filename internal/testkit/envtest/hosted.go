@@ -32,7 +32,7 @@ type Hosted struct {
 
 // StartHosted brings a hosted cluster up whose clients dial it by any of some names.
 func StartHosted(names ...string) (*Hosted, error) {
-	h := &Hosted{env: &envtest.Environment{BinaryAssetsDirectory: os.Getenv("KUBEBUILDER_ASSETS"), ControlPlaneStartTimeout: Patience, ControlPlaneStopTimeout: Patience}}
+	h := &Hosted{env: environment(os.Getenv("KUBEBUILDER_ASSETS"))}
 	var err error
 	if h.files, err = os.MkdirTemp("", "hosted"); err != nil {
 		return nil, err

@@ -3,15 +3,36 @@
 COMPONENTS="kube envoy helm node cni runc coredns konnectivity ignition mkimage images apiserver-proxy preload netpol ovnkube standin kernel guest metallb worker oooi"
 ASSETS="kube envoy helm"   # what `make test` runs against
 
+# What `make demo` runs: no Helm, no OVN, and of a hosted cluster nothing that serves *.apps.
+DEMO="kube envoy node cni runc coredns konnectivity ignition mkimage images apiserver-proxy preload netpol standin kernel worker oooi"
+
 lab_build() {
-  local component wanted=${*:-$COMPONENTS}
+  local component fetching wanted=${*:-$COMPONENTS}
+  wanted=${wanted/#assets/$ASSETS} wanted=${wanted/#demo/$DEMO}
   mkdir -p "$BIN" "$CNI_BIN" "$IMAGES" "$MACHINE" "$CACHE/stamp"
-  for component in ${wanted/#assets/$ASSETS}; do build_if_changed "$component"; done
+  fetch $wanted & fetching=$!
+  for component in $wanted; do build_if_changed "$component"; done
+  wait "$fetching" || die "what the build downloads is not all there"
 }
 
+# fetch downloads what a first build needs while Kubernetes, which comes first, is compiled. It compiles nothing: two compilers that begin
+# together compile twice what both need.
+fetch() {
+  local component
+  for component; do
+    if [[ $component = envoy || $component = kernel ]]; then build_if_changed "$component"; continue; fi
+    [ -e "$CACHE/stamp/$component" ] || [ ! -e "$LAB/build/$component/go.sum" ] || ( cd "$LAB/build/$component" && go list -e -deps tool . >/dev/null 2>&1 )
+  done
+}
+
+# build_if_changed takes a component's lock: fetch, or another `lab build`, may want the same one.
 build_if_changed() {
+  [[ " $COMPONENTS " = *" $1 "* ]] || die "no component $1; there are: $COMPONENTS"
+  ( flock 9; build_locked "$1" 9>&- ) 9>"$CACHE/stamp/.$1.lock"
+}
+
+build_locked() {
   local component=$1 stamp=$CACHE/stamp/$1 key
-  [[ " $COMPONENTS " = *" $component "* ]] || die "no component $component; there are: $COMPONENTS"
   key=$({ go env GOVERSION; declare -f "build_$component" image go_tools; inputs_of "$component"; } | hash_inputs)
   [ "$(cat "$stamp" 2>/dev/null)" != "$key" ] || return 0
   say "building $component"
@@ -23,6 +44,12 @@ build_if_changed() {
 
 inputs_of() {
   if declare -F "inputs_$1" >/dev/null; then "inputs_$1"; else find "$LAB/build/$1" -type f; fi
+}
+
+# stamps_of components stand for all that those were made from; the demo builds less than there is.
+stamps_of() {
+  local component
+  for component; do [ ! -e "$CACHE/stamp/$component" ] || cat "$CACHE/stamp/$component"; done
 }
 
 # hash_inputs reads lines; one that is a path stands for the file's content, too. Where the clone lies makes no difference, so
@@ -93,7 +120,7 @@ build_ignition() {
   CGO_ENABLED=1 go_tools ignition -ldflags "-s -w -X $internal/version.Raw=$version -X $internal/distro.selinuxRelabel=false" -o "$BIN/ignition"
 }
 
-inputs_images() { find "$LAB/build/images" -type f; cat "$CACHE"/stamp/{kube,envoy,coredns,konnectivity,mkimage} 2>/dev/null; }
+inputs_images() { find "$LAB/build/images" -type f; stamps_of kube envoy coredns konnectivity mkimage; }
 build_images() {
   ( cd build/images && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "$BIN/" ./... )
   local busybox=/usr/bin/busybox
@@ -126,7 +153,7 @@ with_libraries() { { printf '%s\n' "$@"; shared_libraries "$@"; } | sed 's/.*/&=
 
 # What a hosted cluster runs on its workers for *.apps: kube-proxy, whose binary is on the worker's disk, and the HTTP router.
 NFT_MODULES="nf_conntrack nf_conntrack_netlink nf_tables nft_ct nft_chain_nat nft_masq nft_nat nft_reject_ipv4 nft_reject_ipv6 nft_fib_ipv4 nft_fib_ipv6 nft_numgen br_netfilter"
-inputs_guest() { echo "$NFT_MODULES"; declare -f install_modules with_libraries; cat "$CACHE"/stamp/{kernel,mkimage} 2>/dev/null; }
+inputs_guest() { echo "$NFT_MODULES"; declare -f install_modules with_libraries; stamps_of kernel mkimage; }
 build_guest() {
   local out=$CACHE/tmp/guest
   rm -rf "$out"; mkdir -p "$out"
@@ -138,7 +165,7 @@ build_guest() {
 }
 
 # MetalLB, packed under the names that its own manifest asks for.
-inputs_metallb() { find "$LAB/build/metallb" -type f; cat "$CACHE/stamp/mkimage" 2>/dev/null; }
+inputs_metallb() { find "$LAB/build/metallb" -type f; stamps_of mkimage; }
 build_metallb() {
   local out=$CACHE/tmp/metallb name
   mkdir -p "$out"
@@ -180,7 +207,7 @@ build_oooi() {
 }
 
 # The images that the node starts with, unpacked: see link_images.
-inputs_preload() { cat "$CACHE"/stamp/{images,node} 2>/dev/null; declare -f preload_images; }
+inputs_preload() { stamps_of images node; declare -f preload_images; }
 build_preload() {
   rm -rf "$CACHE/containerd"
   preload_images "$CACHE/containerd" "$IMAGES"/{pause,busybox,testapp,coredns,konnectivity,hyperkube,envoy,client}.tar

@@ -12,7 +12,7 @@ build_kernel() {
   depmod -b "$MACHINE/kernel" "$(ls "$MACHINE/kernel/lib/modules")"
 }
 
-inputs_worker() { declare -f preload_images; find "$LAB/vm" "$LAB/lib/machine.sh" -type f; cat "$CACHE"/stamp/{kernel,kube,node,cni,runc,images,ignition,apiserver-proxy,guest,metallb} 2>/dev/null; }
+inputs_worker() { declare -f preload_images; find "$LAB/vm" "$LAB/lib/machine.sh" -type f; stamps_of kernel kube node cni runc images ignition apiserver-proxy guest metallb; }
 build_worker() {
   local out=$CACHE/tmp/worker
   rm -rf "$out"; mkdir -p "$out"
@@ -57,6 +57,7 @@ install_modules() { # DIRECTORY MODULE…
   done
 }
 
+# pack_disk has the images for *.apps unpacked, too, once they are built: the demo does without.
 pack_disk() {
   local root=$1 name
   mkdir -p "$root"/{bin,sbin,usr/bin,opt/cni/bin,proc,sys,dev,run,tmp,root,etc/kubernetes/manifests,var/lib/kubelet,var/log}
@@ -69,7 +70,8 @@ pack_disk() {
   install -m 755 vm/root/init "$root/sbin/init"
   install -m 755 vm/initrd/udhcpc.script "$root/etc/udhcpc.script"
   ln -s /run/resolv.conf "$root/etc/resolv.conf"
-  preload_images "$root/var/lib/containerd" "$IMAGES"/{pause,testapp,konnectivity,kube-apiserver-proxy,kube-proxy,router,controller,speaker}.tar
+  preload_images "$root/var/lib/containerd" "$IMAGES"/{pause,testapp,konnectivity,kube-apiserver-proxy}.tar \
+    $(find "$IMAGES" -name kube-proxy.tar -o -name router.tar -o -name controller.tar -o -name speaker.tar | sort)
   rm -f "$MACHINE/disk"
   mke2fs -q -t ext4 -d "$root" -L root -E lazy_itable_init=1 "$MACHINE/disk" 2G >/dev/null
 }
