@@ -7,7 +7,9 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/plan/apps"
+	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
 // limits of the children's schemas that an Infra's own do not imply.
@@ -23,6 +25,15 @@ func limits(in apps.Published) []finding.Finding {
 			Say("%d separate ranges are kept from DHCP (dhcp.excludeRanges, servers, neighbours); %d are possible, join some", n, mostExclusions))
 	}
 	return append(all, burden(in)...)
+}
+
+// TooLarge is what an Infra is planned by, and is kept in part.
+func TooLarge(in input.Input) []finding.Finding {
+	objects := []kept.Object{in.Children.DHCP, in.Children.DNS, in.Children.Proxy, in.HostedCluster, in.HostedControlPlane, in.NAD}
+	for i := range in.NodePools {
+		objects = append(objects, &in.NodePools[i])
+	}
+	return kept.Judge(v1alpha1.ConditionAccepted, objects...)
 }
 
 // mostExclusions is what a DHCPServer takes: more than a /23 can have.
