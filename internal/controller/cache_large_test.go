@@ -52,8 +52,10 @@ func TestOfALargeCustomResourceTheOutlineIsKept(t *testing.T) {
 	}
 	for _, c := range custom {
 		attacks := map[string]func(client.Object){
-			"labels":      func(o client.Object) { o.SetLabels(labels) },
-			"finalizers":  func(o client.Object) { o.SetFinalizers(append(slices.Repeat([]string{"example.com/wait"}, 60000), names.Finalizer)) },
+			"labels": func(o client.Object) { o.SetLabels(labels) },
+			"finalizers": func(o client.Object) {
+				o.SetFinalizers(append(slices.Repeat([]string{"example.com/wait"}, 60000), names.Finalizer))
+			},
 			"our own":     func(o client.Object) { o.SetAnnotations(map[string]string{names.AnnotationGiven: long}) },
 			"annotations": func(o client.Object) { o.SetAnnotations(map[string]string{"example.com/a": long}) },
 			"owners": func(o client.Object) {

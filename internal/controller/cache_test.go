@@ -117,7 +117,7 @@ func TestWhatAnEditorWritesUnderOurNameIsForgottenWithIt(t *testing.T) {
 	g.Expect(written(`{"f:data":{"f:0":{}}}`).ManagedFields[0].FieldsV1).To(BeIdenticalTo(all[0].ManagedFields[0].FieldsV1))
 	clear(all)
 	g.Eventually(func() int { runtime.GC(); return held() }).Should(BeNumerically("<", 100))
-	g.Expect(written(`{"f:data":{"f:` + strings.Repeat("x", mostOfObject) + `":{}}}`).ManagedFields).To(BeEmpty(), "and no set of fields of ours")
+	g.Expect(written(`{"f:data":{"f:`+strings.Repeat("x", mostOfObject)+`":{}}}`).ManagedFields).To(BeEmpty(), "and no set of fields of ours")
 }
 
 // Nor does he fill the memory while they are there: of what is larger than anything of ours, or of HyperShift's, the name is kept.
