@@ -26,7 +26,12 @@ func swollen() map[string]string {
 func TestAnInfraThatIsTooLargeGoesOnServing(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
-	infra := w.smallest("c1")
+	w.hosts("c2")
+	infra, neighbour := w.smallest("c1"), w.smallest("c2")
+	neighbour.Spec.NetworkConfig.NetworkAttachmentDefinition = "c1-vlan"
+	for _, i := range []*v1alpha1.Infra{infra, neighbour} { // one VLAN has one DHCP
+		i.Spec.InfraComponents.DHCP.Enabled = new(bool)
+	}
 	w.creates(infra)
 	proxy := sees(w, named(&appsv1.Deployment{}, w.ns, "c1-proxy-deployment"), there)
 	w.silent()
@@ -36,14 +41,11 @@ func TestAnInfraThatIsTooLargeGoesOnServing(t *testing.T) {
 	w.changes(infra, func() { infra.Labels, infra.Finalizers = swollen(), append(infra.Finalizers, "example.com/theirs") })
 	w.Expect(w.says("c1", v1alpha1.ConditionAccepted, metav1.ConditionFalse, "ObjectTooLarge")).To(And(ContainSubstring("its metadata takes"), ContainSubstring("may take 128")))
 	w.silent() // it is said once
-	w.changes(infra, func() { infra.Spec.NetworkConfig.MTU = 1400 })
+	w.changes(infra, func() { infra.Spec.NetworkConfig.DNSServers = []v1alpha1.IPAddress{"192.168.100.53"} })
 	w.silent()
-	w.Expect(sees(w, named(&v1alpha1.DHCPServer{}, w.ns, "c1-dhcp"), there).Spec.NetworkConfig.MTU).NotTo(BeEquivalentTo(1400), "its plan is held")
+	w.Expect(sees(w, named(&v1alpha1.DNSServer{}, w.ns, "c1-dns"), there).Spec.UpstreamDNS).To(BeEmpty(), "its plan is held")
 	w.Expect(sees(w, named(&appsv1.Deployment{}, w.ns, "c1-proxy-deployment"), there).UID).To(Equal(proxy.UID))
 
-	w.hosts("c2")
-	neighbour := w.smallest("c2")
-	neighbour.Spec.NetworkConfig.NetworkAttachmentDefinition = infra.Spec.NetworkConfig.NetworkAttachmentDefinition
 	w.creates(neighbour)
 	sees(w, neighbour, func(g Gomega, i *v1alpha1.Infra) {
 		g.Expect(i.Status.Addresses).To(HaveLen(len(has)))
@@ -55,7 +57,7 @@ func TestAnInfraThatIsTooLargeGoesOnServing(t *testing.T) {
 	w.Expect(sees(w, infra, there).Status.Addresses).To(Equal(has))
 
 	w.changes(infra, func() { infra.Labels = nil })
-	sees(w, named(&v1alpha1.DHCPServer{}, w.ns, "c1-dhcp"), func(g Gomega, s *v1alpha1.DHCPServer) { g.Expect(s.Spec.NetworkConfig.MTU).To(BeEquivalentTo(1400)) })
+	sees(w, named(&v1alpha1.DNSServer{}, w.ns, "c1-dns"), func(g Gomega, s *v1alpha1.DNSServer) { g.Expect(s.Spec.UpstreamDNS).To(HaveLen(1)) })
 	w.says("c1", v1alpha1.ConditionAccepted, metav1.ConditionTrue, "Valid")
 
 	w.changes(infra, func() { infra.Labels = swollen() })
@@ -80,7 +82,7 @@ func TestAChildThatIsTooLargeIsHeld(t *testing.T) {
 	w.changes(dns, func() {
 		for key, value := range swollen() {
 			dns.Labels[key] = value
-			dns.Labels[key+"-"] = value
+			dns.Labels[key+"-more"] = value
 		}
 	})
 	w.Expect(w.says("c1", v1alpha1.ConditionAccepted, metav1.ConditionFalse, "ObjectTooLarge")).To(ContainSubstring("DNSServer " + w.ns + "/c1-dns"))
