@@ -211,6 +211,8 @@ func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstru
 		return done{finding: new(notOurs(want, live))}
 	case live != nil && (live.GetDeletionTimestamp() != nil || unchanged(live, want)):
 		return done{} // one that is going is made again when it is gone
+	case live != nil && tooLarge(live) != nil:
+		return done{finding: tooLarge(live)}
 	}
 	if !filledIn[id.Kind] {
 		if err := w.takeHold(ctx, live, want); err != nil {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -32,6 +33,11 @@ func (w *Writer) finalizer(ctx context.Context, object client.Object, finalizer 
 	gvk, err := apiutil.GVKForObject(object, w.Client.Scheme())
 	if err != nil {
 		return err
+	}
+	if _, inPart := kept.InPart(object); inPart { // the patch would take everybody else's finalizers off
+		if err := w.Live.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return client.IgnoreNotFound(err)
+		}
 	}
 	changed := object.DeepCopyObject().(client.Object)
 	if !change(changed, finalizer) {

@@ -15,6 +15,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/held"
+	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -74,6 +75,14 @@ func (w *Writer) yielding(ctx context.Context, want *unstructured.Unstructured) 
 	applied.Wrote = true
 	w.awaitCache(ctx, []*unstructured.Unstructured{want})
 	return applied, nil
+}
+
+// tooLarge says why an object is left alone of which the cache has a part only, so that nobody can tell whether it has changed.
+func tooLarge(live client.Object) *finding.Finding {
+	for _, f := range kept.Judge(v1alpha1.ConditionReady, live) {
+		return &f
+	}
+	return nil
 }
 
 // conflicts are the fields of a spec that an apply without force may not set. What marks an object as ours is not given up.

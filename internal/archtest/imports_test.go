@@ -21,7 +21,7 @@ type denial struct {
 }
 
 var (
-	pure      = []string{"internal/endpoint", "internal/ipam", "internal/permit", "internal/plan", "internal/finding", "internal/names", "internal/nad", "internal/dpf", "internal/metallb", "internal/held", "internal/csr", "internal/local", "internal/kubelet", "internal/valid", "internal/component"}
+	pure      = []string{"internal/endpoint", "internal/ipam", "internal/permit", "internal/plan", "internal/finding", "internal/names", "internal/nad", "internal/dpf", "internal/metallb", "internal/held", "internal/kept", "internal/csr", "internal/local", "internal/kubelet", "internal/valid", "internal/component"}
 	control   = []string{"internal/controller", "internal/observe", "internal/apply", "internal/status", "internal/webhook"}
 	dataPlane = []string{"internal/dhcp", "internal/dns", "internal/proxy", "internal/vlan", "internal/daemon"}
 )

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"regexp"
 	"runtime"
+	"slices"
 	"sync"
 	"unique"
 	"weak"
@@ -27,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/cldmnky/oooi/internal/held"
+	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/kubelet"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
@@ -69,7 +71,7 @@ func CacheOptions() cache.Options {
 const (
 	// mostBootstrap is how many octets of Envoy's bootstrap are kept: ours has some thousand.
 	mostBootstrap = 16 << 10
-	// mostOfObject is how many are of an object of a kind of Kubernetes' own: ours, and the Services that HyperShift makes, have some
+	// mostOfObject is how many an object of a kind of Kubernetes' own may take: ours, and the Services that HyperShift makes, take some
 	// thousand. Any editor of a namespace may write larger ones, as many as his quota allows: of those the name is kept.
 	mostOfObject = 32 << 10
 	// mostOfNetwork is how many a NetworkAttachmentDefinition's configuration may have; the documented ones have some hundred.
@@ -95,12 +97,14 @@ func trim(o any) (any, error) {
 }
 
 // bounded is an object, or as much as is kept of one that is too large.
-func bounded(object client.Object) client.Object {
+func bounded(object client.Object) any {
 	if network, is := object.(*nad.NetworkAttachmentDefinition); is && len(network.Spec.Config) > mostOfNetwork {
 		network.Spec.Config = "more than 64 KiB, which are not read"
 	}
-	kubernetes, is := object.(interface{ Size() int })
-	if !is || kubernetes.Size() <= mostOfObject || object.GetNamespace() == "" {
+	if _, kubernetes := object.(interface{ Size() int }); !kubernetes { // custom resources have no form in protobuf
+		return kept.Of(object)
+	}
+	if kept.Octets(object) <= mostOfObject || object.GetNamespace() == "" {
 		return object
 	}
 	named := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
@@ -204,24 +208,21 @@ func reached(s corev1.NodeStatus) corev1.NodeStatus {
 	return out
 }
 
-// mostFields is how many octets a set of fields has at most: the largest of ours, of a DNSServer with as many and as long names as there
-// can be, has two thirds of it. Any editor of a namespace may write our labels and name; what is larger is none of our work.
-const mostFields = 256 << 10
-
-// telling are our own entry, and those of who added something, until it is taken away.
-func telling(all []metav1.ManagedFieldsEntry) (kept []metav1.ManagedFieldsEntry) {
-	for _, e := range all {
-		if e.Manager == names.ManagerFieldOwner && e.Subresource == "" && e.Operation == metav1.ManagedFieldsOperationApply {
-			if e.FieldsV1 == nil || len(e.FieldsV1.GetRawString()) > mostFields {
-				continue
-			}
-			e.FieldsV1, e.Time = fieldSets.shared(e.FieldsV1), nil
-			kept = append(kept, e)
-		} else if held.Adds(e) {
-			kept = append(kept, e)
-		}
+// telling are our own entry, and one of who added something, until it is taken away: what that is, is read then.
+func telling(all []metav1.ManagedFieldsEntry) (told []metav1.ManagedFieldsEntry) {
+	if i := slices.IndexFunc(all, applied); i >= 0 && all[i].FieldsV1 != nil {
+		ours := all[i]
+		ours.FieldsV1, ours.Time = fieldSets.shared(ours.FieldsV1), nil
+		told = append(told, ours)
 	}
-	return kept
+	if slices.ContainsFunc(all, held.Adds) {
+		told = append(told, held.Addition)
+	}
+	return told
+}
+
+func applied(e metav1.ManagedFieldsEntry) bool {
+	return e.Manager == names.ManagerFieldOwner && e.Subresource == "" && e.Operation == metav1.ManagedFieldsOperationApply
 }
 
 // sharedSets are sets of fields of which there is one copy, as long as any object has it: what we apply of one kind differs from Infra to

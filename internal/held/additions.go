@@ -20,6 +20,9 @@ func Adds(e metav1.ManagedFieldsEntry) bool {
 	return e.Manager != names.ManagerFieldOwner && e.Subresource == "" && len(divide(fieldsOf(e)).ours) > 0
 }
 
+// Addition stands for all that others have added.
+var Addition = metav1.ManagedFieldsEntry{Manager: "another", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}
+
 // othersToo are fields that belong to whoever writes them: labels and annotations, also of a pod's template (kubectl
 // rollout restart), status, and what OpenShift puts into every ServiceAccount.
 var othersToo = map[string]bool{"f:metadata": true, "f:status": true, "f:secrets": true, "f:imagePullSecrets": true}

@@ -46,6 +46,12 @@ const (
 	ManagedBy = "oooi"
 )
 
+// Labels are those that are read.
+var Labels = []string{
+	LabelInfra, LabelInfraNamespace, LabelOwnerUID, LabelHostedCluster, LabelBridge, LabelBridgeNamespace, LabelBridgeSecret, LabelServer, LabelPulls,
+	LabelApp, LabelInstance, LabelManagedBy,
+}
+
 // HostedClusterAnnotations are those that say something on a HostedCluster.
 var HostedClusterAnnotations = []string{
 	AnnotationInfra, AnnotationNetworkAttachment, AnnotationCIDR, AnnotationGateway, AnnotationDNSServers, AnnotationDHCPRange, AnnotationBaseDomain,
@@ -96,6 +102,9 @@ const (
 	// AnnotationNetwork on pods holds a digest of the CNI configuration that they are attached by: it takes effect only on a
 	// new pod.
 	AnnotationNetwork = Group + "/network"
+	// AnnotationKeptInPart is on no stored object: in the manager's memory it says of one that is too large which of its parts is, and how
+	// many octets that takes.
+	AnnotationKeptInPart = Group + "/kept-in-part"
 	// AnnotationHostedCluster on a HostedControlPlane names its HostedCluster (written by HyperShift).
 	AnnotationHostedCluster = "hypershift.openshift.io/cluster"
 	// AnnotationForceDelete on a DPUHCPBridge has its hosted cluster deleted though DPUs are attached to it.

@@ -7,10 +7,9 @@
 package plan
 
 import (
-	"slices"
-
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/plan/address"
 	"github.com/cldmnky/oooi/internal/plan/apps"
 	"github.com/cldmnky/oooi/internal/plan/check"
@@ -43,7 +42,7 @@ type InfraPlan struct {
 // hosted cluster has not been looked into. The same input gives the same plan.
 func Infra(in input.Input) InfraPlan {
 	p := InfraPlan{Off: input.SwitchedOff(in.Infra.Spec.InfraComponents)}
-	p.Find(finding.About(subject.Infra(in.Infra), slices.Concat(permission.Check(in), check.Subnet(in)))...)
+	p.Find(finding.About(subject.Infra(in.Infra), foremost(in))...)
 	if p.Held = p.Refused(v1alpha1.ConditionAccepted); p.Held {
 		return p
 	}
@@ -56,6 +55,19 @@ func Infra(in input.Input) InfraPlan {
 	p.Want(becomes.Objects...)
 	p.Addresses, p.Endpoints, p.Given, p.Apps = becomes.Addresses, becomes.Endpoints, becomes.Given, published.Apps
 	return p
+}
+
+// foremost is what is said before anything else is looked at: of an Infra that is not known as a whole nothing more, and of what it
+// refers to nothing before it may.
+func foremost(in input.Input) []finding.Finding {
+	if own := kept.Judge(v1alpha1.ConditionAccepted, in.Infra); len(own) > 0 {
+		return own
+	}
+	refused := permission.Check(in)
+	if len(refused) == 0 {
+		refused = check.TooLarge(in)
+	}
+	return append(refused, check.Subnet(in)...)
 }
 
 // stages of planning, each of which takes what the one before gives: the network of the workers, the addresses on it, and *.apps.

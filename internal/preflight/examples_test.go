@@ -65,7 +65,7 @@ func codes(t *testing.T) []string {
 	said := regexp.MustCompile(`\b(?:Wrong|Note|Fails|Wait|miss|wrong|wrongAt|note|begin|crowded)\((?:[\w.]+, |"Accepted", )?"([A-Z]\w+)"`)
 	ofApps := regexp.MustCompile(`\bfails\("([A-Z]\w+)"`) // its notes and waits need a hosted cluster
 	var all []string
-	for _, pkg := range []string{"plan/permission", "plan/apps", "plan/check", "plan/workload", "plan/provision", "endpoint", "ipam", "permit"} {
+	for _, pkg := range []string{"plan/permission", "plan/apps", "plan/check", "plan/workload", "plan/provision", "endpoint", "ipam", "permit", "kept"} {
 		pattern := said
 		if pkg == "plan/apps" {
 			pattern = ofApps

@@ -78,11 +78,11 @@ func TestWhatHyperShiftRefusesIsSaid(t *testing.T) {
 func TestAddressesThatOthersHaveAreNotGivenOut(t *testing.T) {
 	g := NewWithT(t)
 	free := reports(t, otherwise(t))[0].Serves
-	g.Expect(free.DNS).To(Equal("192.168.100.2"))
-	g.Expect(reports(t, otherwise(t, apiByName, apiAtNode))[0].Serves.at("dns")).NotTo(Equal("192.168.100.2"))
+	g.Expect(at("dns", free)).To(Equal("192.168.100.2"))
+	g.Expect(at("dns", reports(t, otherwise(t, apiByName, apiAtNode))[0].Serves)).NotTo(Equal("192.168.100.2"))
 
 	advertised := reports(t, otherwise(t, "192.168.100.0/24", "172.20.0.0/24", "192.168.100.10", "172.20.0.10"))[0].Serves
-	g.Expect([]string{advertised.at("dhcp"), advertised.at("dns"), advertised.at("proxy")}).NotTo(ContainElement("172.20.0.1"))
+	g.Expect([]string{at("dhcp", advertised), at("dns", advertised), at("proxy", advertised)}).NotTo(ContainElement("172.20.0.1"))
 	g.Expect(advertised.Leases).NotTo(HavePrefix("172.20.0.1-"))
 }
 
@@ -96,8 +96,8 @@ func TestOurOwnServicesAreNoResolvers(t *testing.T) {
 
 func TestWhatIsOffHasNoAddressInTheOutlook(t *testing.T) {
 	s := reports(t, otherwise(t, "  networkConfig:", "  infraComponents: {dhcp: {enabled: false}}\n  networkConfig:"))[0].Serves
-	NewWithT(t).Expect(s.at("dhcp") + s.Leases).To(BeEmpty())
-	NewWithT(t).Expect(s.at("proxy")).NotTo(BeEmpty())
+	NewWithT(t).Expect(at("dhcp", s) + s.Leases).To(BeEmpty())
+	NewWithT(t).Expect(at("proxy", s)).NotTo(BeEmpty())
 }
 
 // HyperShift's webhook turns it on for such a HostedCluster, and then it is refused.
@@ -187,7 +187,7 @@ func TestOfTwoHostedClustersOneHasTheNamespace(t *testing.T) {
 }
 
 // at is a component's address; empty where it has none.
-func (s Serves) at(component string) string {
+func at(component string, s *preflight.Serves) string {
 	for _, a := range s.Addresses {
 		if a.Component == component {
 			return string(a.IP)

@@ -15,6 +15,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/input"
@@ -27,6 +28,7 @@ var openShiftNetwork = named("", "cluster")
 
 // Inputs are what each Infra of the files is planned from, in the order of the files.
 func (o Objects) Inputs(settings input.Settings) []input.Input {
+	o = o.asKept()
 	infras := pick[v1alpha1.Infra](o, "")
 	on := o.segments(infras)
 	if network := find[configv1.Network](o, openShiftNetwork); network != nil {
@@ -35,6 +37,22 @@ func (o Objects) Inputs(settings input.Settings) []input.Input {
 	var all []input.Input
 	for _, infra := range infras {
 		all = append(all, o.input(infra, on, settings))
+	}
+	return all
+}
+
+// asKept has of objects that are too large what the operator keeps in its memory of them.
+func (o Objects) asKept() Objects {
+	all := slices.Clone(o)
+	for i, object := range all {
+		if _, kubernetes := object.(interface{ Size() int }); kubernetes {
+			continue
+		}
+		written := object.DeepCopyObject().(kept.Object)
+		written.SetManagedFields(nil)
+		if outline := kept.Of(written); len(kept.Judge("", outline)) > 0 {
+			all[i] = outline
+		}
 	}
 	return all
 }
@@ -121,6 +139,7 @@ func (o Objects) provisioning(hc *hyperv1.HostedCluster, settings input.Settings
 // Provisionings are what annotations of the files' HostedClusters are planned from.
 func (o Objects) Provisionings(settings input.Settings) []provision.Input {
 	var all []provision.Input
+	o = o.asKept()
 	for _, hc := range pick[hyperv1.HostedCluster](o, "") {
 		all = append(all, o.provisioning(hc, settings))
 	}

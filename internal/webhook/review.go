@@ -15,6 +15,8 @@ import (
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan/permission"
 	"github.com/cldmnky/oooi/internal/preflight"
@@ -77,7 +79,24 @@ func (r reviewer) refused(before, after runtime.Object) (because []string) {
 	for _, f := range permission.ImageOverrides(r.observer.Settings, images) {
 		because = append(because, f.Reason+": "+f.Message)
 	}
+	if f := tooLarge(after); f != nil && tooLarge(before) == nil {
+		because = append(because, f.Reason+": "+f.Message)
+	}
 	return because
+}
+
+// tooLarge is what would be found of an object once it is stored.
+func tooLarge(object runtime.Object) *finding.Finding {
+	written, is := object.(kept.Object)
+	if !is {
+		return nil
+	}
+	written = written.DeepCopyObject().(kept.Object)
+	written.SetManagedFields(nil)
+	for _, f := range kept.Judge(v1alpha1.ConditionAccepted, kept.Of(written)) {
+		return &f
+	}
+	return nil
 }
 
 func (r reviewer) warnings(ctx context.Context, infra *v1alpha1.Infra) []string {

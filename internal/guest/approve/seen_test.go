@@ -1,6 +1,7 @@
 package approve
 
 import (
+	"context"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -8,10 +9,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/cldmnky/oooi/internal/guest/bounded"
 	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
@@ -164,4 +168,21 @@ func TestMoreServicesThanAreKeptAreUnknown(t *testing.T) {
 		g.Expect(bounded.ListAll(t.Context(), says(t, listOf(all...)), takenByServices, around.haveServices)).To(Succeed())
 		g.Expect(around.unknown).To(Equal(unknown))
 	}
+}
+
+// A hosted cluster that sends more than its share is read more slowly, and its bridge says so.
+func TestThatAHostedClusterIsSlowedIsSaid(t *testing.T) {
+	g := NewWithT(t)
+	v := &approving{approver: &approver{Life: visits.NewLife()}, api: says(t, listOf(slices.Repeat([]string{`{"metadata":{}}`}, 20000)...)), queue: newQueue()}
+	g.Expect(v.beyond()).To(BeEmpty())
+	pods := bounded.Collection[struct{}]{Path: "/api/v1/pods"}
+	for range 10 {
+		if v.api.IsSlowed() {
+			break
+		}
+		slow, stop := context.WithTimeout(t.Context(), 2*time.Second)
+		_, _ = pods.List(slow, v.api, func(watch.EventType, []byte) error { return nil })
+		stop()
+	}
+	g.Expect(v.beyond()).To(ConsistOf(ContainSubstring("sends more than 250 objects a second: they are read more slowly")))
 }

@@ -46,6 +46,7 @@ func (a *agent) visit(ctx context.Context, access kubeconfig.Access) (settled bo
 	}
 	v.seeIngress(ctx)
 	group.Go(func() error { return v.keepService(ctx, access) })
+	group.Go(func() error { return v.followSlowed(ctx) })
 	v.arrived()
 	err = group.Wait()
 	a.mu.Lock()

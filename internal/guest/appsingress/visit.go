@@ -32,12 +32,26 @@ func awaited[T any](v *visit, have func([]T)) func([]T) {
 	v.left.Add(1)
 	first := true
 	return func(all []T) {
-		v.update(func() { have(all) })
+		v.update(func() {
+			have(all)
+			v.seen.Slowed = v.api.IsSlowed()
+		})
 		if first {
 			first = false
 			v.arrived()
 		}
 	}
+}
+
+// slowedAgain is how soon it is looked again whether the hosted cluster is slowed: one that has gone quiet brings no news.
+const slowedAgain = 10 * time.Minute
+
+func (v *visit) followSlowed(ctx context.Context) error {
+	for ctx.Err() == nil {
+		pace.Pause(ctx, slowedAgain)
+		v.update(func() { v.seen.Slowed = v.api.IsSlowed() })
+	}
+	return ctx.Err()
 }
 
 // arrived counts what has been read. With the last, the hosted cluster is seen.

@@ -65,13 +65,18 @@ func TestReadingIsSharedByAllConnections(t *testing.T) {
 // bytesRead of a server, as the metrics tell; less than none where they tell nothing of it.
 func bytesRead(t *testing.T, server string) float64 {
 	t.Helper()
+	return counted(t, "oooi_hosted_cluster_read_bytes_total", server)
+}
+
+func counted(t *testing.T, metric, server string) float64 {
+	t.Helper()
 	families, err := metrics.Registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range families {
 		for _, m := range f.Metric {
-			if f.GetName() == "oooi_hosted_cluster_read_bytes_total" && m.Label[0].GetValue() == server {
+			if f.GetName() == metric && m.Label[0].GetValue() == server {
 				return m.GetCounter().GetValue()
 			}
 		}
@@ -143,11 +148,13 @@ func TestObjectsAreTakenInAtTheirPace(t *testing.T) {
 		synctest.Wait()
 		g.Expect(taken.Load()).To(BeNumerically("~", objectsAtOnce+10*ObjectsOfOne, 3))
 		g.Expect(hostile.isSlowed()).To(BeTrue())
+		g.Expect(counted(t, "oooi_hosted_cluster_late_objects_total", "hostile")).To(BeNumerically("~", 10*ObjectsOfOne, 3), "each object that had to wait is counted")
 		good := newShare("good")
 		begun := time.Now()
 		g.Expect(good.paced(ctx)).To(Succeed())
 		g.Expect(time.Since(begun)).To(BeNumerically("<", 50*time.Millisecond))
 		g.Expect(good.isSlowed()).To(BeFalse())
+		g.Expect(counted(t, "oooi_hosted_cluster_late_objects_total", "good")).To(BeZero())
 		stop()
 		g.Expect(hostile.paced(flooding)).To(MatchError(context.Canceled))
 		rested()

@@ -41,6 +41,7 @@ func Publish(in address.Addressed) Published {
 	}
 	a.route, a.spec.Mode = a.before, a.mode()
 	a.look()
+	a.slowed()
 	a.publishers()
 	a.pool()
 	a.enter()
@@ -49,6 +50,13 @@ func Publish(in address.Addressed) Published {
 		return strings.Count(x.Message, "\n---\n") - strings.Count(y.Message, "\n---\n")
 	})
 	return Published{Addressed: a.Addressed, Apps: &a.plan, Findings: a.findings}
+}
+
+// slowed says why what the hosted cluster changes is answered late.
+func (a *publisher) slowed() {
+	if a.Guest != nil && a.Guest.Slowed {
+		a.find(note("HostedClusterSlowed", fieldApps), "hosted cluster %s/%s sends more objects than its share, and is read more slowly: what changes there for *.apps is seen late", a.HostedCluster.Namespace, a.HostedCluster.Name)
+	}
 }
 
 // publishers of what the hosted cluster offers: the one answers for it, the other reaches it.

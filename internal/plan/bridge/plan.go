@@ -16,6 +16,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/permit"
 	"github.com/cldmnky/oooi/internal/plan/input"
@@ -27,6 +28,7 @@ func Of(in Input) Plan {
 	p := Plan{End: in.endsWithCluster()}
 	p.Find(in.binding()...)
 	bound := !p.Refused(dpuv1.ConditionDPUClusterBound)
+	p.Find(in.tooLarge()...)
 	p.Find(in.prerequisites()...)
 	p.Find(in.secrets()...)
 	p.Find(in.metallb()...)
@@ -63,6 +65,15 @@ func (p *Plan) holds() bool {
 func (in Input) endsWithCluster() bool {
 	gone := in.DPUCluster == nil || in.DPUCluster.DeletionTimestamp != nil
 	return in.Served.DPF && gone && in.Bridge.Spec.DPUClusterDeletionPolicy == dpuv1.DeleteHostedCluster && in.said(dpuv1.ConditionDPUClusterBound)
+}
+
+// tooLarge is what is kept in part of a bridge and its objects.
+func (in Input) tooLarge() []finding.Finding {
+	all := kept.Judge(dpuv1.ConditionReady, in.Bridge, in.HostedCluster, in.NodePool, in.Pool)
+	if len(in.Refused()) == 0 {
+		all = append(all, kept.Judge(dpuv1.ConditionDPUClusterBound, in.DPUCluster)...)
+	}
+	return all
 }
 
 // prerequisites of the hosted cluster itself.

@@ -5,9 +5,12 @@ import (
 	"slices"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/plan/apps"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
@@ -23,6 +26,20 @@ func limits(in apps.Published) []finding.Finding {
 			Say("%d separate ranges are kept from DHCP (dhcp.excludeRanges, servers, neighbours); %d are possible, join some", n, valid.MostExclusions))
 	}
 	return append(all, burden(in)...)
+}
+
+// TooLarge is what an Infra is planned by, and is kept in part.
+func TooLarge(in input.Input) []finding.Finding {
+	objects := []kept.Object{in.HostedCluster, in.HostedControlPlane, in.NAD}
+	for _, c := range component.All {
+		if server := in.Children[c.Name]; server != nil {
+			objects = append(objects, server)
+		}
+	}
+	for i := range in.NodePools {
+		objects = append(objects, &in.NodePools[i])
+	}
+	return kept.Judge(v1alpha1.ConditionAccepted, objects...)
 }
 
 // burden: the addresses of a newcomer are kept from the DHCP of those who were there before. Where one of them cannot take

@@ -15,6 +15,8 @@ import (
 type Guest struct {
 	// Problem says why the hosted cluster is not, or no longer, seen; what else stands here is from before.
 	Problem *GuestProblem
+	// Slowed: it sends more than its share, and is read more slowly.
+	Slowed bool
 	// Service is ours: its labels name our Infra. Nil when there is none.
 	Service *corev1.Service
 	// Foreign: a Service of that name is there that is not ours.

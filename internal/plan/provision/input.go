@@ -5,6 +5,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
@@ -22,6 +23,15 @@ type Input struct {
 	OnVLAN []input.Neighbour
 	// Lent are the namespaces whose NetworkAttachmentDefinitions Multus lends to every pod.
 	Lent []string
+}
+
+// tooLarge is what an Infra would be derived from, or is, and is kept in part.
+func (in Input) tooLarge() []finding.Finding {
+	objects := []kept.Object{in.HostedCluster, in.Infra}
+	for i := range in.NodePools {
+		objects = append(objects, &in.NodePools[i])
+	}
+	return kept.Judge(finding.Provisioned, objects...)
 }
 
 // derivation reads an Infra off a HostedCluster and its NodePools; an annotation wins over what is derived.

@@ -34,6 +34,9 @@ type Plan struct {
 // Of says what a HostedCluster's annotation asks for. One that is being deleted is left alone: its Infra goes with
 // it, by ownerReference.
 func Of(in Input) Plan {
+	if large := in.tooLarge(); len(large) > 0 {
+		return Plan{Findings: large}
+	}
 	d := derivation{Input: in}
 	asked, set := in.HostedCluster.Annotations[names.AnnotationInfra]
 	switch {

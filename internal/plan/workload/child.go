@@ -14,6 +14,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/permit"
 	"github.com/cldmnky/oooi/internal/plan/desired"
@@ -81,6 +82,9 @@ type ChildPlan struct {
 
 // references judges what the child refers to in other namespaces: its NAD, and the namespaces in targets by field.
 func (in Child[T]) references(a v1alpha1.Attachment, targets map[string]v1alpha1.ObjectName) []finding.Finding {
+	if large := kept.Judge(v1alpha1.ConditionAccepted, any(in.Server).(kept.Object)); len(large) > 0 {
+		return large
+	}
 	from := in.Server.GetNamespace()
 	attached := permit.Reference{
 		Field: "networkConfig.networkAttachmentDefinition", From: from, Kind: "network-attachment-definition",
@@ -95,6 +99,9 @@ func (in Child[T]) references(a v1alpha1.Attachment, targets map[string]v1alpha1
 	}
 	if refused := permit.Check(refs...); refused != nil {
 		return refused
+	}
+	if large := kept.Judge(v1alpha1.ConditionAccepted, in.NAD); len(large) > 0 {
+		return large
 	}
 	if in.NAD == nil { // what it says shapes the pod: while it is away, what runs stays as it is
 		return []finding.Finding{finding.Wait(v1alpha1.ConditionAccepted, "NADNotFound").

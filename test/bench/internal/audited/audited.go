@@ -43,6 +43,8 @@ type Cluster struct {
 	ended   chan error
 
 	elsewhere bool
+	// cgroups of the manager.
+	cgroups []string
 }
 
 // Write is a mutating call of the manager.
@@ -100,6 +102,9 @@ func (c *Cluster) Stop() {
 	if c.manager != nil {
 		_ = c.manager.Process.Kill()
 		<-c.ended //nolint:errcheck // it was killed
+	}
+	for _, dir := range c.cgroups { // they are empty
+		_ = os.Remove(dir)
 	}
 	if c.elsewhere {
 		_ = elsewhere("del")

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// ManageWith starts a manager that resolves some names to addresses, as Manage does. It wants root: the manager gets an /etc/hosts of its
-// own.
+// ManageWith starts a manager that resolves some names to addresses, within its container's limits, as Manage does. It wants root: the
+// manager gets an /etc/hosts of its own.
 func (c *Cluster) ManageWith(ctx context.Context, hosts map[string]string, binary string, args ...string) error {
 	lines := []string{"127.0.0.1 localhost"}
 	for name, address := range hosts {
@@ -22,7 +22,18 @@ func (c *Cluster) ManageWith(ctx context.Context, hosts map[string]string, binar
 	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		return err
 	}
-	manager := exec.CommandContext(ctx, "sh", append([]string{"-c", `mount --bind "$0" /etc/hosts && exec "$@"`, file, binary}, args...)...) //nolint:gosec // both are ours
+	limits, err := Limits()
+	if err != nil {
+		return err
+	}
+	if c.cgroups, err = confines(limits); err != nil {
+		return err
+	}
+	script := `mount --bind "$0" /etc/hosts`
+	for _, dir := range c.cgroups {
+		script += " && echo $$ > " + dir + "/cgroup.procs"
+	}
+	manager := exec.CommandContext(ctx, "sh", append([]string{"-c", script + ` && exec "$@"`, file, binary}, args...)...) //nolint:gosec // all of it is ours
 	manager.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 	return c.Manage(manager)
 }

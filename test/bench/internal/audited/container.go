@@ -1,0 +1,49 @@
+package audited
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// Limits of the manager's container, as its manifest has them.
+func Limits() (corev1.ResourceList, error) {
+	const manifest = "config/manager/manager.yaml"
+	text, err := os.ReadFile(manifest)
+	if err != nil {
+		return nil, err
+	}
+	manager := &appsv1.Deployment{}
+	if err := yaml.Unmarshal(text, manager); err != nil {
+		return nil, fmt.Errorf("%s: %w", manifest, err)
+	}
+	return manager.Spec.Template.Spec.Containers[0].Resources.Limits, nil
+}
+
+// confines are cgroups (v1, as this bench's machines have them) for a process with limits: who writes his number into their cgroup.procs
+// is within them. As a kubelet does, the processor's time is limited in each tenth of a second.
+func confines(limits corev1.ResourceList) (all []string, err error) {
+	const period = 100_000
+	for _, c := range []struct{ controller, file, value string }{
+		{"memory", "memory.limit_in_bytes", strconv.FormatInt(limits.Memory().Value(), 10)},
+		{"cpu", "cpu.cfs_period_us", strconv.Itoa(period)},
+		{"cpu", "cpu.cfs_quota_us", strconv.FormatInt(limits.Cpu().MilliValue()*period/1000, 10)},
+	} {
+		dir := filepath.Join("/sys/fs/cgroup", c.controller, fmt.Sprintf("oooi-bench-%d", os.Getpid()))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return all, err
+		}
+		if len(all) == 0 || all[len(all)-1] != dir {
+			all = append(all, dir)
+		}
+		if err := os.WriteFile(filepath.Join(dir, c.file), []byte(c.value), 0o600); err != nil {
+			return all, fmt.Errorf("limiting the manager: %w", err)
+		}
+	}
+	return all, nil
+}
