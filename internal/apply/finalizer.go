@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -35,8 +36,8 @@ func (w *Writer) finalizer(ctx context.Context, object client.Object, finalizer 
 		return err
 	}
 	if _, inPart := kept.InPart(object); inPart { // the patch would take everybody else's finalizers off
-		if err := w.Live.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-			return client.IgnoreNotFound(err)
+		if object, err = w.metadata(ctx, object, gvk); err != nil || object == nil {
+			return err
 		}
 	}
 	changed := object.DeepCopyObject().(client.Object)
@@ -49,6 +50,18 @@ func (w *Writer) finalizer(ctx context.Context, object client.Object, finalizer 
 	}
 	written("patch", gvk.Kind)
 	return nil
+}
+
+// metadata of an object as the API server has it; nil when it is gone. It is listed, for the manager may get no Infra alone.
+func (w *Writer) metadata(ctx context.Context, object client.Object, gvk schema.GroupVersionKind) (client.Object, error) {
+	all := &metav1.PartialObjectMetadataList{}
+	all.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	err := w.Live.List(ctx, all, client.InNamespace(object.GetNamespace()), client.MatchingFields{"metadata.name": object.GetName()})
+	if err != nil || len(all.Items) == 0 || all.Items[0].UID != object.GetUID() {
+		return nil, err
+	}
+	all.Items[0].SetGroupVersionKind(gvk)
+	return &all.Items[0], nil
 }
 
 // End takes away all that an Infra made but its leases, and says whether its DHCPServer is still there. While a DHCP pod runs
