@@ -62,7 +62,7 @@ func appsStatus(infra *v1alpha1.Infra, p plan.InfraPlan, out Outcome, conditions
 	case c == nil && (before == nil || out.GuestLeft):
 		return nil
 	case c == nil:
-		want = v1alpha1.AppsIngressStatus{Phase: v1alpha1.AppsDegraded, Reason: "Removing", Message: cut("appsIngress is off; its Service has yet to be removed from the hosted cluster: "+out.GuestStays, valid.LongestAppsMessage)}
+		want = v1alpha1.AppsIngressStatus{Phase: v1alpha1.AppsDegraded, Reason: "Removing", Message: cut("appsIngress is disabled; its Service is still being removed from the hosted cluster: "+out.GuestStays, valid.LongestAppsMessage)}
 	case p.Apps == nil && before != nil:
 		return before
 	default:

@@ -61,9 +61,9 @@ func (b backends) verdict() verdict {
 	case len(b.away) > 0:
 		return no(kind, noBackend, strings.Join(b.away, "; "))
 	case len(b.uncalled) > 0:
-		return no(kind, "Progressing", "the proxy has yet to try "+strings.Join(b.uncalled, ", "))
+		return no(kind, "Progressing", "the proxy has not tried yet: "+strings.Join(b.uncalled, ", "))
 	}
-	return yes(kind, "Answering", "behind every endpoint something answers")
+	return yes(kind, "Answering", "every endpoint has a backend that answers")
 }
 
 // healthy is how the verdict counts; empty while nothing is counted.

@@ -51,7 +51,7 @@ func ownVerdicts(seen observe.Bridge, p bridge.Plan, out Outcome) (making, servi
 	}
 	making = []verdict{
 		bound,
-		judged(dpuv1.ConditionSecretsValid, out.Findings, yes(dpuv1.ConditionSecretsValid, "Valid", "both Secrets hold what they should, and are copied")),
+		judged(dpuv1.ConditionSecretsValid, out.Findings, yes(dpuv1.ConditionSecretsValid, "Valid", "both Secrets are valid and copied")),
 		judged(dpuv1.ConditionBlueFieldContainerImageAvailable, out.Findings, kept(before, dpuv1.ConditionBlueFieldContainerImageAvailable)),
 		applied(dpuv1.ConditionMetalLBConfigured, "Configured", "MetalLB has "+string(b.Spec.MetalLBVirtualIP)+" for the hosted API"),
 		applied(dpuv1.ConditionIgnitionConfigured, "Configured", "the NodePool's ignition pins "+p.Image),
@@ -66,11 +66,11 @@ func approving(before []metav1.Condition, p bridge.Plan, out Outcome, bound verd
 	case p.Approve != nil && connecting(out.Findings) && meta.IsStatusConditionTrue(before, kind):
 		return kept(before, kind) // a restart of the manager changes nothing
 	case p.Approve != nil:
-		return judged(kind, out.Findings, yes(kind, "Watching", "certificate requests of DPUs are decided as they come"))
+		return judged(kind, out.Findings, yes(kind, "Watching", "certificate requests of DPUs are decided as they arrive"))
 	case bound.Status != metav1.ConditionTrue:
 		return no(kind, bound.Reason, "nothing is approved while the DPUCluster is not bound")
 	}
-	return judged(kind, out.Findings, no(kind, "WaitingForKubeconfig", "nothing can be approved before the HostedCluster names its kubeconfig"))
+	return judged(kind, out.Findings, no(kind, "WaitingForKubeconfig", "nothing can be approved until the HostedCluster names its kubeconfig"))
 }
 
 // connecting says whether the hosted cluster has yet to be looked into.

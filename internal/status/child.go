@@ -47,9 +47,9 @@ func (c child) ready(accepted verdict) verdict {
 	case c.out.Wrote || !c.rollout.Exists:
 		verdict = no(kind, "Progressing", "the change has just been applied")
 	case c.rollout.Stopped:
-		verdict = no(kind, "ScaledToZero", workload+" has spec.replicas: 0; set 1, or end the pause during which it was set")
+		verdict = no(kind, "ScaledToZero", workload+" has spec.replicas: 0; set it to 1, or unpause the Infra")
 	case c.rollout.Refused != "" && !c.rollout.Ready:
-		verdict = no(kind, podNotReady, "no pod of "+workload+" may be created: "+c.rollout.Refused)
+		verdict = no(kind, podNotReady, "no pod of "+workload+" can be created: "+c.rollout.Refused)
 	case stuck != "":
 		verdict = no(kind, stuck, why)
 	case !c.rollout.Current:

@@ -85,7 +85,7 @@ func kept(before []metav1.Condition, kind string) verdict {
 	if was := meta.FindStatusCondition(before, kind); was != nil {
 		return verdict{was.Type, was.Status, was.Reason, was.Message}
 	}
-	return unknown(kind, "NotYetJudged", "not judged while the conditions before it are not met")
+	return unknown(kind, "NotYetJudged", "not evaluated until the conditions before it are met")
 }
 
 // firstNot finds the first verdict that is False, else the first that is not known.

@@ -37,7 +37,7 @@ func Infra(infra *v1alpha1.Infra, p plan.InfraPlan, children input.Children, out
 	before := infra.Status.Conditions
 	out.Findings = append(out.Findings[:len(out.Findings):len(out.Findings)], append(remembered(before, p), rollouts(children)...)...)
 	accepted := judged(v1alpha1.ConditionAccepted, out.Findings, yes(v1alpha1.ConditionAccepted, "Valid", "the spec is valid and permitted"))
-	network := judged(v1alpha1.ConditionNetworkReady, out.Findings, unlessHeld(out, before, yes(v1alpha1.ConditionNetworkReady, "Fit", "the NetworkAttachmentDefinition is there and fit")))
+	network := judged(v1alpha1.ConditionNetworkReady, out.Findings, unlessHeld(out, before, yes(v1alpha1.ConditionNetworkReady, "Fit", "the NetworkAttachmentDefinition exists and can be used")))
 	endpoints := judged(v1alpha1.ConditionEndpointsResolved, out.Findings, unlessHeld(out, before, yes(v1alpha1.ConditionEndpointsResolved, "Resolved", "the name, the port and the backend of every endpoint are known; BackendsHealthy says whether they answer")))
 	components, behind := componentVerdicts(infra, children, out), behindProxy(infra, children.Proxy())
 	needed, published := slices.Concat([]verdict{accepted, network, endpoints}, components, behind), appsVerdicts(infra, p, components, out)
@@ -63,7 +63,7 @@ func Infra(infra *v1alpha1.Infra, p plan.InfraPlan, children input.Children, out
 // InfraEnding is the status of an Infra that is being deleted: of what is taken away nothing is said.
 func InfraEnding(infra *v1alpha1.Infra, waits ending.Ending, now time.Time) v1alpha1.InfraStatus {
 	status := *infra.Status.DeepCopy()
-	held := no(v1alpha1.ConditionDegraded, ending.Deleting, "the deletion goes on by itself")
+	held := no(v1alpha1.ConditionDegraded, ending.Deleting, "the deletion is in progress")
 	if waits.Held {
 		held = yes(v1alpha1.ConditionDegraded, waits.Reason, waits.Message)
 	}
@@ -122,11 +122,11 @@ func reportOf(c component.Component, children input.Children) *report {
 func handedUp(kind string, r *report, out Outcome) verdict {
 	switch {
 	case r == nil && out.Held:
-		return unknown(kind, "NotCreated", "nothing is created while the spec cannot be applied")
+		return unknown(kind, "NotCreated", "nothing is created until the spec can be applied")
 	case r == nil || out.Wrote:
 		return no(kind, "Progressing", "the change has just been applied")
 	case !r.settled:
-		return no(kind, "Progressing", r.name+" has a newer spec than its status is about")
+		return no(kind, "Progressing", r.name+" has a newer spec than its status describes")
 	}
 	c := meta.FindStatusCondition(r.conditions, v1alpha1.ConditionReady)
 	if c == nil {
@@ -151,9 +151,9 @@ func progressing(infra *v1alpha1.Infra, children input.Children, out Outcome, al
 	}
 	switch {
 	case out.Held && len(children) == 0:
-		return no(kind, "Refused", "nothing is created: what the other conditions say has to be changed first")
+		return no(kind, "Refused", "nothing is created: first change what the other conditions name")
 	case out.Held:
-		return no(kind, "Refused", fmt.Sprintf("generation %d is not applied, and what runs stays as it is: what the other conditions say has to be changed first", infra.Generation))
+		return no(kind, "Refused", fmt.Sprintf("generation %d is not applied, and everything that runs stays as it is: first change what the other conditions name", infra.Generation))
 	}
 	for _, v := range all {
 		if v.Status != metav1.ConditionTrue && v.Reason == "Progressing" {
@@ -173,7 +173,7 @@ func degraded(before []metav1.Condition, now time.Time, parts []verdict) verdict
 			return yes(kind, v.Reason, v.Type+": "+v.Message)
 		}
 	}
-	return no(kind, "AsExpected", "all that is there serves, or has had less than two minutes to")
+	return no(kind, "AsExpected", "everything that exists serves, or was started less than two minutes ago")
 }
 
 // fell says whether a part served and, with no change under way, does not: it did just now, Ready has not said otherwise yet, or

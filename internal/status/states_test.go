@@ -175,10 +175,10 @@ func TestEachConditionIsTrueByItsOwnDefinition(t *testing.T) {
 		"an image does not exist":  {state{proxy: stuck(waiting("ImagePullBackOff", "not found"))}, v1alpha1.ConditionProxyReady, "False/PodNotReady", settled, well, "True/PodNotReady", "True/PodNotReady", "False/PodNotReady", "container envoy: ImagePullBackOff: not found"},
 		"a container crashes":      {state{proxy: stuck(crashing())}, v1alpha1.ConditionProxyReady, "False/PodNotReady", settled, well, "True/PodNotReady", "True/PodNotReady", "False/PodNotReady", "CrashLoopBackOff: it ended with exit code 1 (Error) no such flag"},
 		"the nodes are full":       {state{dns: stuck(unschedulable())}, v1alpha1.ConditionDNSReady, "False/PodNotReady", settled, well, "True/PodNotReady", "True/PodNotReady", "False/PodNotReady", "0/3 nodes are available: 3 Too many pods"},
-		"no pod may be created":    {state{dns: observe.Rollout{Exists: true, Workload: "w", Refused: "FailedCreate: exceeded quota"}}, v1alpha1.ConditionDNSReady, "False/PodNotReady", settled, well, "True/PodNotReady", "True/PodNotReady", "False/PodNotReady", "no pod of w may be created: FailedCreate: exceeded quota"},
+		"no pod may be created":    {state{dns: observe.Rollout{Exists: true, Workload: "w", Refused: "FailedCreate: exceeded quota"}}, v1alpha1.ConditionDNSReady, "False/PodNotReady", settled, well, "True/PodNotReady", "True/PodNotReady", "False/PodNotReady", "no pod of w can be created: FailedCreate: exceeded quota"},
 		"the CNI fails":            {state{dhcp: stuck(creating("FailedCreatePodSandBox: cannot use IPAM"))}, v1alpha1.ConditionDHCPReady, "False/PodNotReady", settled, well, "True/PodNotReady", "True/PodNotReady", "False/PodNotReady", "on node n1: FailedCreatePodSandBox: cannot use IPAM"},
 		"the node is lost":         {state{dns: stuck(onLostNode())}, v1alpha1.ConditionDNSReady, "False/NodeLost", settled, well, "True/NodeLost", "True/NodeLost", "False/NodeLost", "kubectl taint node n1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute, or for this pod alone: kubectl -n clusters delete pod c1-proxy-x --force"},
-		"the proxy's node is lost": {state{proxy: stuck(replaced(onLostNode()))}, v1alpha1.ConditionProxyReady, "False/NodeLost", settled, well, "True/NodeLost", "True/NodeLost", "False/NodeLost", "another takes its place 30 seconds after that"},
+		"the proxy's node is lost": {state{proxy: stuck(replaced(onLostNode()))}, v1alpha1.ConditionProxyReady, "False/NodeLost", settled, well, "True/NodeLost", "True/NodeLost", "False/NodeLost", "it is replaced 30 seconds after that"},
 		"scaled to 0 by hand":      {state{proxy: observe.Rollout{Exists: true, Stopped: true, Workload: "w"}}, v1alpha1.ConditionProxyReady, "False/ScaledToZero", settled, well, "True/ScaledToZero", "True/ScaledToZero", "False/ScaledToZero", "spec.replicas: 0"},
 		"a change is rolled out":   {state{proxy: observe.Rollout{Exists: true, Ready: true, Workload: "w"}}, v1alpha1.ConditionProxyReady, "False/Progressing", "True/RollingOut", well, "True/Progressing", well, "False/Progressing", "w is being rolled out"},
 	} {
@@ -206,7 +206,7 @@ func TestEachConditionIsTrueByItsOwnDefinition(t *testing.T) {
 func TestANewInfraThatIsRefusedSaysThatNothingIsCreated(t *testing.T) {
 	for want, s := range map[string]state{
 		"nothing is created":                           {found: refusedBy("VLANInUse"), held: true, none: true},
-		"is not applied, and what runs stays as it is": {found: refusedBy("VLANInUse"), held: true},
+		"is not applied, and everything that runs stays as it is": {found: refusedBy("VLANInUse"), held: true},
 	} {
 		all := s.infra(nil, morning).Conditions
 		NewWithT(t).Expect(meta.FindStatusCondition(all, v1alpha1.ConditionProgressing).Message).To(ContainSubstring(want))
