@@ -11,7 +11,7 @@ func newAPIProxyCommand() *cobra.Command {
 	var level string
 	cmd := &cobra.Command{
 		Use:   "api-proxy",
-		Short: "Hand a daemon's requests on to the API server, with the token that the daemon has not",
+		Short: "Forward a daemon's requests to the API server with a token that the daemon does not have",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if p.Log, err = logger(level); err != nil {

@@ -20,7 +20,7 @@ import (
 )
 
 func newBridgeCommand() *cobra.Command {
-	cmd := ofSubcommands(&cobra.Command{Use: "bridge", Short: "Make a hosted cluster for the DPUs of a DPUCluster, and say how it stands"})
+	cmd := ofSubcommands(&cobra.Command{Use: "bridge", Short: "Create a hosted cluster for the DPUs of a DPUCluster, and show its state"})
 	for _, sub := range []*cobra.Command{newBridgeCreateCommand(), newBridgeStatusCommand()} {
 		sub.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
 		cmd.AddCommand(sub)
@@ -48,11 +48,11 @@ func newBridgeCreateCommand() *cobra.Command {
 	var order bridgeOrder
 	cmd := &cobra.Command{
 		Use:   "create NAME --dpu-cluster NAMESPACE/NAME --base-domain DOMAIN --ssh-key FILE --pull-secret FILE --release-image IMAGE",
-		Short: "Make the Secrets of a DPUHCPBridge from files, and the bridge",
-		Long: "Applies Secrets NAME-ssh-key and NAME-pull-secret, with the files' content, and DPUHCPBridge NAME. Said again with other\n" +
+		Short: "Create a DPUHCPBridge and, from files, its Secrets",
+		Long: "Applies Secrets NAME-ssh-key and NAME-pull-secret, with the files' content, and DPUHCPBridge NAME. Run again with other\n" +
 			"files or another release image, it changes them. The other flags are the fields of the bridge that have their names\n" +
 			"(kubectl explain dpuhcp.spec).\n\n" +
-			"Exit code: 0 when all was applied, 1 when the cluster refused something, 2 when flags or files will not do.",
+			"Exit code: 0 when all was applied, 1 when the cluster refused something, 2 when flags or files are invalid.",
 		Example: "  oooi bridge create dpu1 -n clusters --dpu-cluster dpf-operator-system/dpu1 --base-domain example.com \\\n" +
 			"    --ssh-key ~/.ssh/id_ed25519.pub --pull-secret pull-secret.json \\\n" +
 			"    --release-image quay.io/openshift-release-dev/ocp-release:4.20.4-multi",
@@ -85,13 +85,13 @@ func (o *bridgeOrder) bind(cmd *cobra.Command) {
 	flags.StringVar(&spec.ClusterType, "cluster-type", "", "type of the DPUCluster")
 	flags.StringVar((*string)(&spec.DPUClusterDeletionPolicy), "dpu-cluster-deletion-policy", "", "Retain or Delete")
 	flags.StringVar((*string)(&spec.MachineOSImage), "machine-os-image", "", "OS image of the DPUs")
-	flags.StringVarP(&o.output, "output", "o", "", "yaml: print what would be applied, Secrets too, and ask no cluster")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "have the cluster judge it, and keep nothing")
+	flags.StringVarP(&o.output, "output", "o", "", "yaml: print what would be applied, including Secrets, without contacting a cluster")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "let the cluster validate it, and store nothing")
 }
 
 func (o *bridgeOrder) run(cmd *cobra.Command, cluster *clusterFlags) error {
 	if o.output != "" && o.output != "yaml" {
-		return asUnusable(fmt.Errorf("--output %s: write yaml, or leave it out", o.output))
+		return asUnusable(fmt.Errorf("--output %s: use yaml, or omit it", o.output))
 	}
 	var errs [3]error
 	o.Namespace, errs[0] = cluster.namespace()
@@ -132,7 +132,7 @@ func contentOf(name string) ([]byte, error) {
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, corev1.MaxSecretSize+1))
 	if len(text) > corev1.MaxSecretSize {
-		return nil, fmt.Errorf("%s has more than %d bytes, and a Secret holds no more: is it the right file?", name, corev1.MaxSecretSize)
+		return nil, fmt.Errorf("%s has more than %d bytes, the limit of a Secret: is it the right file?", name, corev1.MaxSecretSize)
 	}
 	return text, err
 }
@@ -141,7 +141,7 @@ func newBridgeStatusCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "status NAME",
-		Short: "Say how a DPUHCPBridge stands",
+		Short: "Show the state of a DPUHCPBridge",
 		Long: "Prints a DPUHCPBridge's conditions. What to do about each is in docs/DPU_BRIDGE.md.\n\n" +
 			"Exit code: 0 when DPUs can join, 1 when they cannot (yet), 2 when the bridge cannot be read.",
 		Args: oneName,

@@ -103,7 +103,7 @@ func TestABridgeThatCannotBeMadeIsUnusable(t *testing.T) {
 		"a private key":            {[]string{"--ssh-key", "DIR/key"}, "--ssh-key has a private key in id_rsa.pub; put the public one there"},
 		"no pull secret":           {[]string{"--pull-secret", "DIR/text"}, "--pull-secret has no JSON of a pull secret"},
 		"a file that is not there": {[]string{"--pull-secret", "DIR/missing"}, "missing: no such file"},
-		"another output":           {[]string{"-o", "json"}, "--output json: write yaml, or leave it out"},
+		"another output":           {[]string{"-o", "json"}, "--output json: use yaml, or omit it"},
 		"a flag that is none":      {[]string{"--vip", "192.0.2.10"}, "unknown flag"},
 		"two names":                {[]string{"dpu2"}, "give one name: oooi bridge create NAME"},
 		"no cluster":               {nil, "finding the cluster"},

@@ -42,7 +42,7 @@ func newDNSCommand() *cobra.Command {
 
 func newDNSDaemon(flags *daemon.Flags, name string) (*dns.Daemon, error) {
 	if flags.ConfigFile == "" && (flags.Namespace == "" || name == "") {
-		return nil, errors.New("say which DNSServer: --namespace and --dns-name, or --config-file, or --corefile")
+		return nil, errors.New("name the DNSServer: set --namespace and --dns-name, or --config-file, or --corefile")
 	}
 	log, err := logger(flags.LogLevel)
 	if err != nil {

@@ -20,7 +20,7 @@ func newPreflightCommand() *cobra.Command {
 	var settings input.Settings
 	cmd := &cobra.Command{
 		Use:   "preflight -f FILE …",
-		Short: "Say whether a HostedCluster can work on a VLAN, before anything is created",
+		Short: "Check whether a HostedCluster can work on a VLAN, before anything is created",
 		Long: "Judges from files what the operator would from a cluster, with the same code and in the words of its conditions:\n" +
 			"give the Infra (or none, where the HostedCluster's annotation asks for one), its HostedCluster, NodePools and NetworkAttachmentDefinition, and what else\n`oooi render` takes; or the directory that `oc adm must-gather` leaves. " +
 			"Where nothing asks for an Infra, each HostedCluster is judged as if it did.\n" +

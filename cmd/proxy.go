@@ -21,11 +21,11 @@ func newProxyCommand() *cobra.Command {
 	var o proxy.Options
 	cmd := &cobra.Command{
 		Use:   "proxy",
-		Short: "Configure the Envoy beside this process from a ProxyServer",
+		Short: "Configure the Envoy in the same pod from a ProxyServer",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if o.ConfigFile == "" && (o.Namespace == "" || o.Name == "") {
-				return errors.New("say which ProxyServer: --namespace and --proxy-name, or --config-file")
+				return errors.New("name the ProxyServer: set --namespace and --proxy-name, or --config-file")
 			}
 			if o.Log, err = logger(o.LogLevel); err != nil {
 				return err
@@ -62,8 +62,8 @@ func newProxyBootstrapCommand() *cobra.Command {
 	var f bootstrapFlags
 	cmd := &cobra.Command{
 		Use:   "bootstrap",
-		Short: "Write what Envoy is started with, with the number of connections that this machine lets it hold",
-		Long: "Write what Envoy is started with, with the number of connections that this machine lets it hold: the limit of open files is this\n" +
+		Short: "Write Envoy's bootstrap, with the number of connections that this machine allows",
+		Long: "Write Envoy's bootstrap, with the number of connections that this machine allows: the limit of open files is this\n" +
 			"process's own, that of Envoy's memory is read from the environment variable " + bootstrap.MemoryLimitVariable + " (bytes; none where it is unset).",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

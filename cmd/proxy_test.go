@@ -122,7 +122,7 @@ func TestTheProxyWantsToKnowItsConfiguration(t *testing.T) {
 	cmd := newProxyCommand()
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs([]string{"--namespace", "tenants"})
-	NewWithT(t).Expect(cmd.Execute()).To(MatchError("say which ProxyServer: --namespace and --proxy-name, or --config-file"))
+	NewWithT(t).Expect(cmd.Execute()).To(MatchError("name the ProxyServer: set --namespace and --proxy-name, or --config-file"))
 }
 
 func TestTheBootstrapOfAPodIsReadableByEnvoysUser(t *testing.T) {

@@ -20,7 +20,7 @@ func newRenderCommand() *cobra.Command {
 	var settings input.Settings
 	cmd := &cobra.Command{
 		Use:   "render -f FILE …",
-		Short: "Print what an Infra becomes, without a cluster",
+		Short: "Print the objects that an Infra is turned into, without a cluster",
 		Long: "Plans from files what the operator plans from a cluster, with the same code: give the Infra (or none, where the\n" +
 			"HostedCluster has the annotation that asks for one), its HostedCluster, NodePools, NetworkAttachmentDefinition and the\n" +
 			"Services, Routes, EndpointSlices and NetworkPolicies of the control plane's namespace, as `kubectl get -o yaml` prints\n" +
@@ -98,7 +98,7 @@ func renderTo(out, err io.Writer, write func(io.Writer, []runtime.ApplyConfigura
 			fmt.Fprintf(err, "infra %s/%s: %s %s: %s\n", r.Infra.Namespace, r.Infra.Name, f.Condition, f.Reason, f.Message)
 		}
 		if r.Held {
-			held = errors.Join(held, fmt.Errorf("infra %s/%s is held back: nothing of it would be applied", r.Infra.Namespace, r.Infra.Name))
+			held = errors.Join(held, fmt.Errorf("infra %s/%s is rejected: nothing of it would be applied", r.Infra.Namespace, r.Infra.Name))
 		}
 	}
 	return errors.Join(write(out, objects), held)

@@ -70,7 +70,7 @@ spec:
 		err, findings string
 	}{
 		"a control plane that is not there": {stdin: infra, args: []string{"-f", "-"},
-			err: "infra clusters/c1 is held back: nothing of it would be applied", findings: "infra clusters/c1: EndpointsResolved WaitingForControlPlane: waiting for HostedCluster clusters/c1\n"},
+			err: "infra clusters/c1 is rejected: nothing of it would be applied", findings: "infra clusters/c1: EndpointsResolved WaitingForControlPlane: waiting for HostedCluster clusters/c1\n"},
 		"a field that does not exist": {stdin: strings.Replace(infra, "networkConfig", "networkConfg", 1), args: []string{"-f", "-"}, err: `unknown field "spec.networkConfg"`},
 		"no Infra":                    {stdin: "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n", args: []string{"-f", "-"}, err: "the files hold no Infra, and no HostedCluster that asks for one"},
 		"a file that is not there":    {args: []string{"-f", "missing.yaml"}, err: "stat missing.yaml: no such file or directory"},
@@ -110,7 +110,7 @@ func TestTheReleasedImagesAreThoseOfTheDeployment(t *testing.T) {
 func TestRenderTakesTheSample(t *testing.T) {
 	_, findings, err := rendered("", "-f", "../examples/seed-001.yaml")
 	g := NewWithT(t)
-	g.Expect(err).To(MatchError(ContainSubstring("infra clusters/example-infra is held back")))
+	g.Expect(err).To(MatchError(ContainSubstring("infra clusters/example-infra is rejected")))
 	g.Expect(findings).To(ContainSubstring("RefNotPermitted"))
 }
 
@@ -126,7 +126,7 @@ func TestRenderStartsFromAnAnnotatedHostedCluster(t *testing.T) {
 
 	// What cannot be derived is said, and nothing of that cluster is printed.
 	out, findings, err = rendered(strings.Replace(string(example), "attachDefaultNetwork: false", "attachDefaultNetwork: true", 1), "-f", "-")
-	g.Expect(err).To(MatchError("infra clusters/c1 is held back: nothing of it would be applied"))
+	g.Expect(err).To(MatchError("infra clusters/c1 is rejected: nothing of it would be applied"))
 	g.Expect(findings).To(And(HavePrefix("infra clusters/c1: Provisioned NetworkAttachmentMissing: "),
 		HaveSuffix("kubectl -n clusters annotate --overwrite hostedcluster c1 hostedcluster.densityops.com/network-attachment=NAMESPACE/NAME\n")))
 	g.Expect(out).To(BeEmpty())

@@ -27,7 +27,7 @@ func TestNothingWouldBeApprovedWhereApprovalIsStopped(t *testing.T) {
 		"it is going":     {going, "Deleting: the bridge is being deleted"},
 		"it is new":       {&dpuv1.DPUHCPBridge{}, "NotReported: the operator has not set condition CSRAutoApprovalActive yet"},
 		"it is not bound": {approving(metav1.ConditionFalse, "DPUClusterTaken", "nothing is approved while the DPUCluster is not bound"), "DPUClusterTaken: nothing is approved while the DPUCluster is not bound"},
-		"it is not known": {approving(metav1.ConditionUnknown, "Connecting", "the hosted cluster is not looked into yet"), "Connecting: the hosted cluster is not looked into yet"},
+		"it is not known": {approving(metav1.ConditionUnknown, "Connecting", "the hosted cluster has not been read yet"), "Connecting: the hosted cluster has not been read yet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -118,7 +118,7 @@ func All(objects render.Objects, settings input.Settings) []Report {
 	all, served := judged(objects, settings)
 	if len(all) > 0 {
 		for _, hc := range objects.Unasked(served) {
-			all[0].NotJudged = append(all[0].NotJudged, fmt.Sprintf("HostedCluster %s, for which nothing asks for an Infra; ask with: %s", hc, asks(hc.Namespace, hc.Name)))
+			all[0].NotJudged = append(all[0].NotJudged, fmt.Sprintf("HostedCluster %s, which requests no Infra; request one with: %s", hc, asks(hc.Namespace, hc.Name)))
 		}
 		return all
 	}
@@ -183,7 +183,7 @@ func ofExisting(yet map[types.NamespacedName]bool, findings []finding.Finding) [
 func notJudged(in input.Input, outlook plan.Outlook) (all []string) {
 	hc := in.HostedCluster
 	if hc != nil && hc.Spec.Platform.Kubevirt != nil && len(in.NodePools) == 0 && len(permission.Check(in)) == 0 {
-		all = append(all, fmt.Sprintf("whether workers are plugged in well and have addresses enough: the files hold no NodePool of HostedCluster %s/%s", hc.Namespace, hc.Name))
+		all = append(all, fmt.Sprintf("whether workers are attached correctly and have enough addresses: the files hold no NodePool of HostedCluster %s/%s", hc.Namespace, hc.Name))
 	}
 	if cp := in.HostedControlPlane; hc != nil && len(hc.Spec.Services) == 0 && (cp == nil || len(cp.Spec.Services) == 0) {
 		all = append(all, fmt.Sprintf("what workers dial: HostedCluster %s/%s has no spec.services, and the files hold no HostedControlPlane of it, which would say how HyperShift publishes them", hc.Namespace, hc.Name))
@@ -198,7 +198,7 @@ func notJudged(in input.Input, outlook plan.Outlook) (all []string) {
 			strings.Join(outlook.Anywhere, ", "), nad.ResourceName))
 	}
 	if len(in.Settings.PodCIDRs) == 0 || len(in.Settings.ServiceCIDRs) == 0 {
-		all = append(all, "whether addresses are also the management cluster's: set --pod-cidrs and --service-cidrs")
+		all = append(all, "whether addresses overlap the management cluster's: set --pod-cidrs and --service-cidrs")
 	}
 	return all
 }
@@ -288,7 +288,7 @@ func (r Report) outlook(to io.Writer) {
 	case r.Ask != "" && r.Works:
 		says = "would work with: " + r.Ask
 	case r.Ask != "":
-		says = "would not work with this alone: " + r.Ask
+		says = "would not work with these files alone: " + r.Ask
 	case !r.Works:
 		says = "would not work"
 	case slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity == Waiting }):
@@ -309,7 +309,7 @@ func (r Report) outlook(to io.Writer) {
 func changes(to io.Writer, reports []Report) error {
 	return errors.Join(
 		documents(to, reports, false, "What to change; each document is for: kubectl patch --type merge -f FILE --patch-file FILE"),
-		documents(to, reports, true, "What only an object that is made anew takes; each document changes its own file: kubectl patch --local --type merge -f OBJECT --patch-file FILE -o yaml (OBJECT holds that object alone)"))
+		documents(to, reports, true, "What can only be set on a new object; each document changes its own file: kubectl patch --local --type merge -f OBJECT --patch-file FILE -o yaml (OBJECT holds that object alone)"))
 }
 
 func documents(to io.Writer, reports []Report, anew bool, heading string) error {

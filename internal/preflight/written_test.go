@@ -38,12 +38,12 @@ func TestWhatHyperShiftRefusesIsSaid(t *testing.T) {
 		pairs []string
 		says  string
 	}{
-		"an API that is not published":       {[]string{apiByName, "{type: None}"}, "it does not publish APIServer by None; publish it by LoadBalancer, NodePort or Route"},
+		"an API that is not published":       {[]string{apiByName, "{type: None}"}, "it cannot publish APIServer through None; use LoadBalancer, NodePort or Route"},
 		"an API by a Route without a name":   {[]string{apiByName, "{type: Route}"}, "write route.hostname"},
-		"OAuth by a load balancer":           {[]string{oauthByRoute, strings.Replace(oauthByRoute, "Route", "LoadBalancer", 1)}, "it does not publish OAuthServer by LoadBalancer; publish it by Route or NodePort"},
-		"konnectivity that is not published": {[]string{agentByRoute, strings.Replace(agentByRoute, "Route", "None", 1)}, "it does not publish Konnectivity by None"},
+		"OAuth by a load balancer":           {[]string{oauthByRoute, strings.Replace(oauthByRoute, "Route", "LoadBalancer", 1)}, "it cannot publish OAuthServer through LoadBalancer; use Route or NodePort"},
+		"konnectivity that is not published": {[]string{agentByRoute, strings.Replace(agentByRoute, "Route", "None", 1)}, "it cannot publish Konnectivity through None"},
 		"two services under one name":        {[]string{oauthByRoute, strings.Replace(oauthByRoute, "Route", "Route, route: {hostname: api.c1.example.com}", 1)}, "APIServer and OAuthServer are published under one name, api.c1.example.com"},
-		"networks of two families":           {networking(`{clusterNetwork: [{cidr: 10.132.0.0/14}], machineNetwork: [{cidr: "fd00::/64"}, {cidr: 192.168.100.0/24}]}`), "first networks are of two families: clusterNetwork 10.132.0.0/14 and machineNetwork fd00::/64"},
+		"networks of two families":           {networking(`{clusterNetwork: [{cidr: 10.132.0.0/14}], machineNetwork: [{cidr: "fd00::/64"}, {cidr: 192.168.100.0/24}]}`), "first networks have different address families: clusterNetwork 10.132.0.0/14 and machineNetwork fd00::/64"},
 		"of a family beside the default":     {networking(`{machineNetwork: [{cidr: "fd00:100::/64"}]}`), "clusterNetwork 10.132.0.0/14 and machineNetwork fd00:100::/64"},
 		"an address of another family":       {networking("{apiServer: {advertiseAddress: 'fd00:100::1'}}"), "clusterNetwork 10.132.0.0/14 and apiServer.advertiseAddress fd00:100::1"},
 		"machines among the default's pods":  {networking("{machineNetwork: [{cidr: 10.132.5.0/24}]}"), "clusterNetwork 10.132.0.0/14 and machineNetwork 10.132.5.0/24 overlap"},
@@ -111,7 +111,7 @@ func TestABaseDomainThatIsMissingIsWarnedOf(t *testing.T) {
 func TestMachinesOfACloudAreOnNoVLANHere(t *testing.T) {
 	aws := otherwise(t, "{type: KubeVirt, kubevirt: {baseDomainPassthrough: false}}", "{type: AWS}")
 	_, refused := found(t, aws, "ExternalInfra")
-	NewWithT(t).Expect(refused).To(ConsistOf(HaveField("Reason", ContainSubstring("AWS's, which are on no VLAN of this cluster"))))
+	NewWithT(t).Expect(refused).To(ConsistOf(HaveField("Reason", ContainSubstring("runs its machines on platform AWS, outside the VLANs of this cluster"))))
 
 	alone := bytes.SplitN(aws, []byte("---\n"), 3)[2] // nobody asks
 	NewWithT(t).Expect(reports(t, alone)).To(BeEmpty())
@@ -134,7 +134,7 @@ func TestWhatCannotBeJudgedIsNotSaidToWork(t *testing.T) {
 func TestAHostedClusterThatNothingAsksForIsTold(t *testing.T) {
 	g := NewWithT(t)
 	other := "\n---\napiVersion: hypershift.openshift.io/v1beta1\nkind: HostedCluster\nmetadata: {name: c2, namespace: clusters}\nspec: {platform: {type: KubeVirt, kubevirt: {}}}\n"
-	g.Expect(reports(t, append(otherwise(t), other...))[0].NotJudged).To(ContainElement("HostedCluster clusters/c2, for which nothing asks for an Infra; ask with: kubectl -n clusters annotate --overwrite hostedcluster c2 hostedcluster.densityops.com/infra=auto"))
+	g.Expect(reports(t, append(otherwise(t), other...))[0].NotJudged).To(ContainElement("HostedCluster clusters/c2, which requests no Infra; request one with: kubectl -n clusters annotate --overwrite hostedcluster c2 hostedcluster.densityops.com/infra=auto"))
 	for name, quiet := range map[string]string{
 		"of a cloud": strings.Replace(other, "type: KubeVirt, kubevirt: {}", "type: AWS", 1),
 		"going":      strings.Replace(other, "name: c2,", "name: c2, deletionTimestamp: '2026-11-23T07:00:00Z',", 1),
