@@ -99,12 +99,12 @@ func (r bridgeReconciler) do(ctx context.Context, seen observe.Bridge, p bridge.
 	return out, errors.Join(err, injectErr)
 }
 
-// failed says what could not be written; it is tried again.
+// failed says what could not be written; the operator tries again.
 func (r bridgeReconciler) failed(condition string, err error) []finding.Finding {
 	if err == nil {
 		return nil
 	}
-	return r.orGranting(finding.Wait(condition, "NotApplied").Say("it is tried again: %v", err))
+	return r.orGranting(finding.Wait(condition, "NotApplied").Say("the operator tries again: %v", err))
 }
 
 // orGranting is a finding, or, where all it says is that a Role is missing, how that is granted.
@@ -192,7 +192,7 @@ func (r bridgeReconciler) hostedCluster(ctx context.Context, seen observe.Bridge
 
 func (r bridgeReconciler) tellRecreated(b *dpuv1.DPUHCPBridge) {
 	r.status.Events.Eventf(b, nil, corev1.EventTypeWarning, "HostedClusterRecreated", "Create",
-		"HostedCluster %s/%s was deleted, and not by this bridge; it is made again, with nothing of what was in it; to be rid of it, delete the bridge", b.Namespace, b.Name)
+		"HostedCluster %s/%s was deleted, but not by this bridge; the bridge recreates it empty; to remove it for good, delete the bridge", b.Namespace, b.Name)
 }
 
 // tellDrift: what was changed or taken away behind our back is put right, and that is said.
@@ -205,7 +205,7 @@ func (r bridgeReconciler) tellDrift(b *dpuv1.DPUHCPBridge, applied apply.Applied
 	}
 	for _, o := range mended {
 		object := &corev1.ObjectReference{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
-		r.status.Events.Eventf(b, object, corev1.EventTypeWarning, "DriftCorrected", "Apply", "%s was changed or deleted by somebody else; it is as this bridge wants it again", o)
+		r.status.Events.Eventf(b, object, corev1.EventTypeWarning, "DriftCorrected", "Apply", "%s was changed or deleted by somebody else; the bridge has restored it", o)
 	}
 }
 
@@ -262,6 +262,6 @@ func (r bridgeReconciler) follow(ctx context.Context, seen observe.Bridge) error
 		return err
 	}
 	r.status.Events.Eventf(b, nil, corev1.EventTypeWarning, "DPUClusterDeleted", "Delete",
-		"DPUCluster %s is deleted, and dpuClusterDeletionPolicy is Delete: the bridge and its hosted cluster go too", bridge.ClusterKey(b))
+		"DPUCluster %s is deleted, and dpuClusterDeletionPolicy is Delete: the bridge and its hosted cluster are deleted too", bridge.ClusterKey(b))
 	return r.apply.Remove(ctx, b)
 }

@@ -41,7 +41,7 @@ func (r bridgeReconciler) end(ctx context.Context, seen observe.Bridge) (ctrl.Re
 	case step.Reason != "":
 		return soonest(retryStep(step)), say(metav1.ConditionFalse, step.Reason, step.Message)
 	}
-	if err := say(metav1.ConditionTrue, dpuv1.ReasonCleanupSucceeded, "the hosted cluster and all that was made for it are gone"); err != nil {
+	if err := say(metav1.ConditionTrue, dpuv1.ReasonCleanupSucceeded, "the hosted cluster and everything created for it are gone"); err != nil {
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{}, r.letGo(ctx, b)
@@ -56,7 +56,7 @@ func (r bridgeReconciler) endFailed(err error, say func(cleanup metav1.Condition
 	if len(missing) > 0 {
 		return soonest(retryTaken), say(metav1.ConditionFalse, dpuv1.ReasonCleanupFailed, strings.Join(missing, "; "))
 	}
-	return ctrl.Result{}, errors.Join(err, say(metav1.ConditionFalse, dpuv1.ReasonCleanupFailed, err.Error()+"; it is tried again"))
+	return ctrl.Result{}, errors.Join(err, say(metav1.ConditionFalse, dpuv1.ReasonCleanupFailed, err.Error()+"; the operator tries again"))
 }
 
 // retryStep: what holds a deletion up may take days, and is watched: DPUs, the Secrets that their kubeconfig is in, the bridge itself.

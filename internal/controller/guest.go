@@ -66,13 +66,13 @@ func stays(seen observe.Infra) string {
 	case !access:
 		return "this Infra may no longer refer to the HostedCluster, or to something else that it names"
 	case g == nil:
-		return "the hosted cluster has not been looked into yet"
+		return "the hosted cluster has not been read yet"
 	case g.Problem != nil:
 		return g.Problem.Message
 	case g.Refused != "":
 		return "the hosted cluster refuses the deletion: " + g.Refused
 	case g.Service != nil && g.Service.DeletionTimestamp != nil:
-		return "a finalizer holds it"
+		return "a finalizer blocks its deletion"
 	}
 	return "its deletion is under way"
 }

@@ -605,7 +605,7 @@ func TestAServiceThatAFinalizerHoldsIsLeftWithAWarning(t *testing.T) {
 	infra := named(&v1alpha1.Infra{}, g.ns, "c1")
 	g.calls.lose("PATCH /apis/hostedcluster.densityops.com/v1alpha1/namespaces/" + g.ns + "/infras/c1")
 	g.Expect(g.api.Delete(g.ctx, infra)).To(Succeed())
-	g.warns("openshift-ingress/"+g.ns+"-apps", "a finalizer holds it")
+	g.warns("openshift-ingress/"+g.ns+"-apps", "a finalizer blocks its deletion")
 	dials := g.wire.dials()
 	g.Consistently(g.wire.dials, 3*time.Second).Should(Equal(dials), "the wait begins anew when the finalizer cannot be taken away")
 	g.calls.lose("")

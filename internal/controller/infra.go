@@ -113,7 +113,7 @@ func (r infraReconciler) retreat(ctx context.Context, seen observe.Infra) error 
 	}
 	if _, err = r.apply.Leave(ctx, owner, withdrawn); err == nil { // nothing that was read of the parts
 		r.status.Events.Eventf(infra, nil, corev1.EventTypeWarning, "PermissionWithdrawn", "Delete",
-			"Roles and NetworkPolicies of this Infra in namespaces %s are removed: their owners do not admit namespace %s any more; what it serves may not reach the control plane", strings.Join(withdrawn, ", "), infra.Namespace)
+			"Roles and NetworkPolicies of this Infra in namespaces %s are removed: their owners no longer allow namespace %s; its workers may lose the control plane", strings.Join(withdrawn, ", "), infra.Namespace)
 	}
 	return err
 }
@@ -156,7 +156,7 @@ func (r infraReconciler) takeAway(ctx context.Context, seen observe.Infra) (endi
 			return waits, err
 		}
 		r.status.Events.Eventf(infra, nil, corev1.EventTypeWarning, "DHCPPodMayRun", "Delete",
-			"%s was not seen to end, and its leases are forgotten: make sure that it does not run any more, or it goes on answering clients until their leases end", waits.Unseen)
+			"%s did not report that it ended, and its leases are deleted: make sure that it no longer runs, or it keeps answering clients until their leases expire", waits.Unseen)
 	}
 	if err := r.apply.Forget(ctx, infra, owner); err != nil {
 		return ending.Ending{}, err

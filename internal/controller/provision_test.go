@@ -90,7 +90,7 @@ func (w *world) told(name string, want ...string) {
 }
 
 func (w *world) madeEvent() string {
-	return fmt.Sprintf("Normal InfraMade: Infra %[1]s/c1 is made for subnet 192.168.0.0/16 of NetworkAttachmentDefinition %[1]s/c1-vlan", w.ns)
+	return fmt.Sprintf("Normal InfraMade: Infra %[1]s/c1 is created for subnet 192.168.0.0/16 of NetworkAttachmentDefinition %[1]s/c1-vlan", w.ns)
 }
 
 func TestAnAnnotationAloneMakesAnInfraThatRuns(t *testing.T) {
@@ -129,14 +129,14 @@ func TestWhatCannotBeDerivedIsAnEventThatNamesTheAnnotation(t *testing.T) {
 	w.annotates("c1", names.AnnotationInfra, names.InfraAuto)
 	set := "kubectl -n " + w.ns + " annotate --overwrite hostedcluster c1 hostedcluster.densityops.com/"
 	all := []string{
-		"Warning NetworkAttachmentMissing: no NodePool of VirtualMachines in namespace " + w.ns + " has spec.clusterName c1, so the NetworkAttachmentDefinition of the workers' VLAN is not known; say it with: " + set + "network-attachment=NAMESPACE/NAME",
-		"Warning CIDRMissing: the VLAN's subnet is not known; tried, in this order: spec.networking.machineNetwork, the subnet that the workers' NetworkAttachmentDefinition says, and the one that all Infras on it have; say it with: " + set + "cidr=NETWORK/BITS",
+		"Warning NetworkAttachmentMissing: no NodePool of VirtualMachines in namespace " + w.ns + " has spec.clusterName c1, so the NetworkAttachmentDefinition of the workers' VLAN is not known; set it with: " + set + "network-attachment=NAMESPACE/NAME",
+		"Warning CIDRMissing: the VLAN's subnet is not known; these were tried in order: spec.networking.machineNetwork, the subnet in the workers' NetworkAttachmentDefinition, and the one that all Infras on it share; set it with: " + set + "cidr=NETWORK/BITS",
 	}
 	w.told("c1", all...)
 
 	w.puts(w.nodePool("c1-a", w.ns+"/c1-vlan"))
 	w.puts(w.nodePool("c1-b", w.ns+"/c1-storage"))
-	all = append(all, fmt.Sprintf("Warning NetworkAttachmentAmbiguous: NodePools with attachDefaultNetwork: false have several networks (%[1]s/c1-storage, %[1]s/c1-vlan), and an Infra serves one; say it with: %[2]snetwork-attachment=NAMESPACE/NAME", w.ns, set))
+	all = append(all, fmt.Sprintf("Warning NetworkAttachmentAmbiguous: NodePools with attachDefaultNetwork: false have several networks (%[1]s/c1-storage, %[1]s/c1-vlan), and an Infra serves one; set it with: %[2]snetwork-attachment=NAMESPACE/NAME", w.ns, set))
 	w.told("c1", all...)
 
 	w.annotates("c1", names.AnnotationNetworkAttachment, w.ns+"/c1-vlan", names.AnnotationCIDR, "192.168.0.0/16", names.AnnotationGateway, "10.0.0.1")
@@ -242,7 +242,7 @@ func TestAnInfraIsReleasedWithItsAnnotationAndTakenBackWithIt(t *testing.T) {
 	owners := func(n int) func(Gomega, *v1alpha1.Infra) {
 		return func(g Gomega, i *v1alpha1.Infra) { g.Expect(i.OwnerReferences).To(HaveLen(n)) }
 	}
-	released := fmt.Sprintf("Warning InfraReleased: annotation hostedcluster.densityops.com/infra is gone: Infra %[1]s/c1 is kept with its 0 active leases, and no longer follows or goes with this HostedCluster; to take it back: kubectl -n %[1]s annotate --overwrite hostedcluster c1 hostedcluster.densityops.com/infra=auto; to remove it: kubectl -n %[1]s delete infra c1", w.ns)
+	released := fmt.Sprintf("Warning InfraReleased: annotation hostedcluster.densityops.com/infra is gone: Infra %[1]s/c1 is kept with its 0 active leases, and is no longer updated or deleted with this HostedCluster; to manage it again, run: kubectl -n %[1]s annotate --overwrite hostedcluster c1 hostedcluster.densityops.com/infra=auto; to remove it: kubectl -n %[1]s delete infra c1", w.ns)
 
 	w.annotates("c1", names.AnnotationInfra, "")
 	sees(w, infra, owners(0))
@@ -357,7 +357,7 @@ func TestAPoolThatIsTooSmallForItsNodePoolsIsSaid(t *testing.T) {
 	pool := named(&hyperv1.NodePool{}, w.ns, "c1")
 	w.changes(pool, func() { pool.Spec.Replicas = ptr.To[int32](3) })
 	w.Expect(w.says("c1", v1alpha1.ConditionAccepted, metav1.ConditionTrue, "PoolTooSmall")).To(Equal(
-		"DHCP has 5 addresses to lease and may need 7: the NodePools have 3 replicas and a surge of 1 (2 × 3 + 1), since a replaced worker's address is free again late; widen networkConfig.cidr or dhcp.rangeStart to rangeEnd, or exclude less"))
+		"DHCP has 5 addresses to lease and may need 7: the NodePools have 3 replicas and a surge of 1 (2 × 3 + 1), because the address of a replaced worker is not free at once; widen networkConfig.cidr or the range from dhcp.rangeStart to rangeEnd, or exclude fewer addresses"))
 	w.says("c1", v1alpha1.ConditionReady, metav1.ConditionTrue, "Serving")
 }
 
@@ -387,7 +387,7 @@ func TestASubnetIsTakenFromTheVLANOnceItIsSaidThere(t *testing.T) {
 	w.puts(strings.Replace(w.hosted("c1"), "    machineNetwork: [{cidr: 192.168.0.0/16}]\n", "", 1))
 	w.puts(w.nodePool("c1", w.ns+"/c1-vlan"))
 	w.annotates("c1", names.AnnotationInfra, names.InfraAuto)
-	w.told("c1", fmt.Sprintf("Warning CIDRMissing: the VLAN's subnet is not known; tried, in this order: spec.networking.machineNetwork, the subnet that the workers' NetworkAttachmentDefinition says, and the one that all Infras on it have; say it with: kubectl -n %[1]s annotate --overwrite hostedcluster c1 hostedcluster.densityops.com/cidr=NETWORK/BITS", w.ns))
+	w.told("c1", fmt.Sprintf("Warning CIDRMissing: the VLAN's subnet is not known; these were tried in order: spec.networking.machineNetwork, the subnet in the workers' NetworkAttachmentDefinition, and the one that all Infras on it share; set it with: kubectl -n %[1]s annotate --overwrite hostedcluster c1 hostedcluster.densityops.com/cidr=NETWORK/BITS", w.ns))
 	first := w.smallest("c2")
 	first.Spec.NetworkConfig.NetworkAttachmentDefinition = "c1-vlan"
 	w.creates(first)
@@ -406,7 +406,7 @@ func TestASubnetIsTakenFromTheNetworkOnceItIsThere(t *testing.T) {
 	w.puts(strings.Replace(w.hosted("c1"), "    machineNetwork: [{cidr: 192.168.0.0/16}]\n", "", 1))
 	w.puts(w.nodePool("c1", w.ns+"/later"))
 	w.annotates("c1", names.AnnotationInfra, names.InfraAuto)
-	w.told("c1", fmt.Sprintf("Warning CIDRMissing: the VLAN's subnet is not known; tried, in this order: spec.networking.machineNetwork, the subnet that the workers' NetworkAttachmentDefinition says, and the one that all Infras on it have; say it with: kubectl -n %[1]s annotate --overwrite hostedcluster c1 hostedcluster.densityops.com/cidr=NETWORK/BITS", w.ns))
+	w.told("c1", fmt.Sprintf("Warning CIDRMissing: the VLAN's subnet is not known; these were tried in order: spec.networking.machineNetwork, the subnet in the workers' NetworkAttachmentDefinition, and the one that all Infras on it share; set it with: kubectl -n %[1]s annotate --overwrite hostedcluster c1 hostedcluster.densityops.com/cidr=NETWORK/BITS", w.ns))
 	later := named(&nad.NetworkAttachmentDefinition{}, w.ns, "later")
 	later.Spec.Config = `{"cniVersion":"0.3.1","name":"later","type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"` + w.ns + `/later","subnets":"192.168.200.0/24"}`
 	w.creates(later)

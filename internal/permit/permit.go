@@ -54,7 +54,7 @@ func Check(references ...Reference) []finding.Finding {
 // the object that it made it from (clustermanager/userdefinednetwork, 1.2 and later). Whether that is so here is not told, nor is
 // whether the network exists.
 var rendered = map[string]string{
-	"network-attachment-definition": "; where a ClusterUserDefinedNetwork made it, on that",
+	"network-attachment-definition": "; if a ClusterUserDefinedNetwork created it, annotate that instead",
 }
 
 // refusal carries a command that adds to the list: what it admits already may be other tenants.
@@ -64,7 +64,7 @@ func (r Reference) refusal() finding.Finding {
 		target = "-n " + r.Namespace + " " + target
 	}
 	return finding.Wrong("Accepted", "RefNotPermitted").At(r.Path).
-		Say(`%s names %s %s, which is not there or does not admit namespace %s; its owner adds it to the list with: `+
+		Say(`%s names %s %s, which does not exist or does not allow namespace %s; its owner can allow it with: `+
 			`kubectl annotate --overwrite %s %s="$(kubectl get %s -o jsonpath='{.metadata.annotations.%s}'),%s"%s`,
 			r.Field, r.Kind, r.Name, r.From, target, names.AnnotationAllowedNamespaces,
 			target, strings.ReplaceAll(names.AnnotationAllowedNamespaces, ".", `\.`), r.From, rendered[r.Kind])

@@ -47,7 +47,7 @@ func TestARefusalNamesFieldAndRemedyAndNotWhetherTheTargetExists(t *testing.T) {
 	g.Expect(Check(there)).To(Equal(Check(absent)))
 	g.Expect(Check(there)).To(Equal([]finding.Finding{{
 		Condition: "Accepted", Reason: "RefNotPermitted", Outcome: finding.Invalid,
-		Message: "hostedClusterRef names hostedcluster c1, which is not there or does not admit namespace tenant; its owner adds it to the list with: " +
+		Message: "hostedClusterRef names hostedcluster c1, which does not exist or does not allow namespace tenant; its owner can allow it with: " +
 			"kubectl annotate --overwrite -n clusters hostedcluster c1 hostedcluster.densityops.com/allowed-namespaces=" +
 			`"$(kubectl get -n clusters hostedcluster c1 -o jsonpath='{.metadata.annotations.hostedcluster\.densityops\.com/allowed-namespaces}'),tenant"`,
 	}}))

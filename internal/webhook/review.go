@@ -27,7 +27,7 @@ import (
 const patience = 2 * time.Second
 
 // notJudged is warned of when reading failed.
-const notJudged = "NotJudged: the operator could not look around; once this is stored, its conditions say whether it works"
+const notJudged = "NotJudged: the operator could not read the cluster; once this object is stored, its conditions say whether it works"
 
 // reviewer answers one request at a time. It changes nothing: a dry run leaves no trace.
 type reviewer struct {

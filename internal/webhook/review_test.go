@@ -80,7 +80,7 @@ func (w *world) images() map[string]client.Object {
 	proxy.Spec.Backends = []v1alpha1.ProxyBackend{{Name: "a", Port: 443, Protocol: v1alpha1.ProtocolTCP, TargetService: "s", TargetPort: 443, TargetNamespace: v1alpha1.ObjectName(w.ns)}}
 	const infras, images = `admission webhook "infras.hostedcluster.densityops.com" denied the request: `, `admission webhook "images.hostedcluster.densityops.com" denied the request: `
 	because := func(field string) string {
-		return "ImageOverrideNotAllowed: " + field + " is set; remove it, or have the operator run with --allow-image-override"
+		return "ImageOverrideNotAllowed: " + field + " is set; remove it, or run the operator with --allow-image-override"
 	}
 	return map[string]client.Object{
 		infras + because("infraComponents.dns.image"):                   infra,

@@ -52,7 +52,7 @@ func (c Cluster) Validate() error {
 			continue
 		}
 		if _, err := netip.ParseAddr(c.LBAddress); err != nil {
-			return fmt.Errorf("--lb-address %q is no IP address; give one that nothing else answers for, such as 203.0.113.10", c.LBAddress)
+			return fmt.Errorf("--lb-address %q is not an IP address; give one that nothing else answers for, such as 203.0.113.10", c.LBAddress)
 		}
 		return nil
 	}
