@@ -50,18 +50,18 @@ func (h Happening) String() string {
 	case LeaseRestored:
 		return "the lease of " + h.IP.String() + " was deleted while it was promised to " + h.who() + ", and is written again"
 	case AddressInUse:
-		return "a host that has no lease answers at " + h.IP.String() + "; it is not offered for now. Give that host a lease, or exclude the address"
+		return "a host that has no lease answers at " + h.IP.String() + ", which is not offered for now: give that host a lease, or exclude the address"
 	case DuplicateMAC:
 		return "two running virtual machines have the hardware address " + h.Client.String() + "; give one of them another"
 	case ForeignServer:
-		return "another DHCP server answers on this VLAN: " + h.IP.String() + "; switch it off, or clients will get addresses of either"
+		return "another DHCP server answers on this VLAN: " + h.IP.String() + "; switch it off, or clients will get addresses from either"
 	case ReservationWaits:
 		if h.Reserved.IP != h.IP {
 			return h.who() + " keeps " + h.IP.String() + " until it boots again; then it gets " + h.Reserved.IP.String() + ", which is reserved for it"
 		}
 		return h.IP.String() + " is reserved for " + h.Reserved.Client.String() + ", and " + h.who() + " has it; restart that machine, and it gets another"
 	case PoolExhausted: // of many clients one event: it names none
-		return "a client got no address, for none is left; " + wider
+		return "a client got no address, because none is left; " + wider
 	}
 	return string(h.Type)
 }

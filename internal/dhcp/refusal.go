@@ -47,7 +47,7 @@ func (r *refusing) judge(err error) {
 }
 
 func noLease(why error) error {
-	return fmt.Errorf("the API server takes no lease, so no new machine gets an address: %w", why)
+	return fmt.Errorf("the API server accepts no lease, so new machines get no address: %w", why)
 }
 
 // try whether the API server takes leases again, if it is time.

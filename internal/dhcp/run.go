@@ -35,7 +35,7 @@ type Options struct {
 func (o *Options) Check() error {
 	switch {
 	case o.ConfigFile == "" && (o.Namespace == "" || o.Name == ""):
-		return errors.New("say which DHCPServer: --namespace and --dhcp-name, or --config-file and --lease-file")
+		return errors.New("name the DHCPServer: set --namespace and --dhcp-name, or --config-file and --lease-file")
 	case o.ConfigFile != "" && o.LeaseFile == "":
 		return fmt.Errorf("--config-file %s needs --lease-file: leases must outlive the process", o.ConfigFile)
 	}

@@ -157,11 +157,11 @@ func (r report) configAccepted() metav1.Condition {
 func (r report) addressesLeft() metav1.Condition {
 	c := metav1.Condition{
 		Type: v1alpha1.ConditionAddressesLeft, Status: metav1.ConditionTrue, Reason: "AddressesLeft",
-		Message: "a machine that is new on the VLAN gets an address", ObservedGeneration: r.server.Generation,
+		Message: "a new machine on the VLAN gets an address", ObservedGeneration: r.server.Generation,
 	}
 	if r.room.None {
 		c.Status, c.Reason = metav1.ConditionFalse, string(PoolExhausted)
-		c.Message = fmt.Sprintf("no address is left for a new machine: %d are leased, %d rest because another host answers there, %d are reserved or excluded; %s", r.room.Leased, r.room.Resting, r.room.Closed, wider)
+		c.Message = fmt.Sprintf("no address is left for a new machine: %d are leased, %d are set aside because another host answers there, %d are reserved or excluded; %s", r.room.Leased, r.room.Resting, r.room.Closed, wider)
 	}
 	return c
 }
@@ -170,7 +170,7 @@ func (r report) clockSteady() metav1.Condition {
 	if !r.steady {
 		return metav1.Condition{
 			Type: v1alpha1.ConditionClockSteady, Status: metav1.ConditionFalse, Reason: "ClockUnsteady",
-			Message:            "the API server's time jumped against this node's clock, or is not known yet: no address is taken from a client whose time is up",
+			Message:            "the API server's time jumped against this node's clock, or is not known yet: no expired address is given to another client",
 			ObservedGeneration: r.server.Generation,
 		}
 	}

@@ -83,7 +83,7 @@ func (p *Proxy) why(b intent.Backend, count tally) string {
 	case count.total == 0:
 		return p.withoutTargets(*b.Service)
 	case count.silent == count.total:
-		return fmt.Sprintf("no ready pod of service %s/%s answers a connection within a second: a NetworkPolicy of namespace %s does not admit the proxy's pod, or its pods hang", b.Service.Namespace, b.Service.Name, b.Service.Namespace)
+		return fmt.Sprintf("no ready pod of service %s/%s answers a connection within a second: a NetworkPolicy of namespace %s does not allow the proxy's pod, or its pods hang", b.Service.Namespace, b.Service.Name, b.Service.Namespace)
 	}
 	return fmt.Sprintf("no ready pod of service %s/%s takes a connection on port %d; see: kubectl -n %s get endpointslices -l kubernetes.io/service-name=%s",
 		b.Service.Namespace, b.Service.Name, b.Service.Port, b.Service.Namespace, b.Service.Name)

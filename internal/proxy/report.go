@@ -104,7 +104,7 @@ func verdictProblem(v ads.Verdict) error {
 // served says whether everything that is wanted is carried and answers.
 func served(ctx context.Context, told intent.Intent) error {
 	if len(told.Missing) > 0 {
-		return fmt.Errorf("captured address %s is on no network device of this pod; the pod has to be replaced", told.Missing[0])
+		return fmt.Errorf("captured address %s is on no network device of this pod; delete the pod, so that it is replaced", told.Missing[0])
 	}
 	return answers(ctx, told.Listeners)
 }

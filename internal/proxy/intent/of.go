@@ -103,7 +103,7 @@ func (r *reader) checkBackend(b v1alpha1.ProxyBackend) {
 	}
 	for _, name := range serverNames(b) {
 		if len(validation.IsDNS1123Subdomain(strings.TrimPrefix(name, "*."))) > 0 {
-			r.refuse("backend %s: hostname %q is no DNS name; write it in lower case, with at most a leading %q", b.Name, name, "*.")
+			r.refuse("backend %s: hostname %q is not a DNS name; write it in lower case, with at most a leading %q", b.Name, name, "*.")
 		}
 	}
 }
@@ -113,7 +113,7 @@ func (r *reader) checkPort(port v1alpha1.Port, backends []v1alpha1.ProxyBackend)
 	owner, catchAll := map[string]string{}, ""
 	for _, b := range backends {
 		if protocolOf(b) == TCP && len(backends) > 1 {
-			r.refuse("backend %s: plain TCP needs port %d for itself; nothing tells its connections from others", b.Name, port)
+			r.refuse("backend %s: plain TCP needs its own port %d; its connections cannot be told from others", b.Name, port)
 		}
 		for _, name := range serverNames(b) {
 			if other, taken := owner[name]; taken {
@@ -122,7 +122,7 @@ func (r *reader) checkPort(port v1alpha1.Port, backends []v1alpha1.ProxyBackend)
 			owner[name] = b.Name
 		}
 		if b.CatchAll && catchAll != "" {
-			r.refuse("backend %s: port %d has a catchAll already, backend %s", b.Name, port, catchAll)
+			r.refuse("backend %s: port %d already has a catchAll, backend %s", b.Name, port, catchAll)
 		} else if b.CatchAll {
 			catchAll = b.Name
 		}
@@ -230,7 +230,7 @@ func (r *reader) sourceTowards(backend string, targets []netip.AddrPort) netip.A
 		return netip.Addr{}
 	}
 	if onVLAN < len(targets) {
-		r.refuse("backend %s: targetAddresses lie partly on the VLAN and partly elsewhere; make two backends of them", backend)
+		r.refuse("backend %s: targetAddresses lie partly on the VLAN and partly elsewhere; split them into two backends", backend)
 	}
 	return r.vip
 }

@@ -97,13 +97,13 @@ func TestWhatIsWrongWithASpecIsSaid(t *testing.T) {
 		"an unknown protocol":           {func(s *v1alpha1.ProxyServerSpec) { s.Backends[0].Protocol = "UDP" }, `protocol "UDP" is neither TCP nor TLS`},
 		"TLS without a name":            {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].Hostname = "" }, "backend ignition: TLS needs a hostname, or catchAll: true"},
 		"a port that is none":           {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].Port = 70000 }, "port 70000 is not a port"},
-		"a hostname in capitals":        {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].Hostname = "Ignition.example.com" }, `hostname "Ignition.example.com" is no DNS name`},
-		"a wildcard in the middle":      {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].Hostname = "a.*.example.com" }, `hostname "a.*.example.com" is no DNS name`},
+		"a hostname in capitals":        {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].Hostname = "Ignition.example.com" }, `hostname "Ignition.example.com" is not a DNS name`},
+		"a wildcard in the middle":      {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].Hostname = "a.*.example.com" }, `hostname "a.*.example.com" is not a DNS name`},
 		"a hostname twice on a port": {func(s *v1alpha1.ProxyServerSpec) {
 			s.Backends[1].Hostname, s.Backends[1].Port = "api.c1.example.com", 6443
 		}, "hostname api.c1.example.com on port 6443 belongs to backend api already"},
-		"two catch-alls on a port":         {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].CatchAll, s.Backends[1].Port = true, 6443 }, "port 6443 has a catchAll already, backend api"},
-		"plain TCP beside TLS":             {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].Protocol, s.Backends[1].Port = "", 6443 }, "backend ignition: plain TCP needs port 6443 for itself"},
+		"two catch-alls on a port":         {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].CatchAll, s.Backends[1].Port = true, 6443 }, "port 6443 already has a catchAll, backend api"},
+		"plain TCP beside TLS":             {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].Protocol, s.Backends[1].Port = "", 6443 }, "backend ignition: plain TCP needs its own port 6443"},
 		"no target":                        {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].TargetService = "" }, "set exactly one of targetService and targetAddresses"},
 		"both kinds of target":             {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].TargetAddresses = []string{"10.0.0.1:443"} }, "set exactly one of targetService and targetAddresses"},
 		"a service without its namespace":  {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].TargetNamespace = "" }, "targetService needs targetNamespace"},
