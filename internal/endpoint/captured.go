@@ -35,7 +35,7 @@ func (t Table) Captured(v VLAN) ([]Captured, []finding.Finding) {
 			}
 			if why := v.refuses(literal); why != "" {
 				findings = append(findings, finding.Wrong(v1alpha1.ConditionEndpointsResolved, "CapturedAddressRefused").In(Object(t.of.HostedCluster)).At("spec.services").Change(t.Renamed(literal)...).
-					Say("%s is %s (%s), %s; make the HostedCluster anew with a name that workers can resolve, or with another address", e.Name, literal, e.Source, why))
+					Say("%s is %s (%s), %s; recreate the HostedCluster with a name that workers can resolve, or with another address", e.Name, literal, e.Source, why))
 				continue
 			}
 			captured = capture(captured, literal, e.Port)
@@ -48,7 +48,7 @@ func (t Table) Captured(v VLAN) ([]Captured, []finding.Finding) {
 func (v VLAN) refuses(literal netip.Addr) string {
 	switch {
 	case local.Is(literal):
-		return "which is no address of one host that others can reach"
+		return "which is not the address of a single host that others can reach"
 	case literal.Is4() != v.CIDR.Addr().Is4():
 		return "which is of another address family than " + v.CIDR.String()
 	case slices.ContainsFunc(v.Cluster, func(p netip.Prefix) bool { return p.Contains(literal) }):

@@ -162,7 +162,7 @@ func (r *reader) oauth() {
 	}
 	if route := r.findRoute(oauthRoute); route != nil && published.Type != hyperv1.NodePort && hostOf(route) != host {
 		r.table.find(finding.Note(v1alpha1.ConditionEndpointsResolved, "OAuthRouteDisagrees").In(Object(hc)).At("status.oauthCallbackURLTemplate").
-			Say("%s says %s, Route %s/%s says %s; the status is followed", source, host, r.Namespace, oauthRoute, hostOf(route)))
+			Say("%s says %s, but Route %s/%s says %s; the status is used", source, host, r.Namespace, oauthRoute, hostOf(route)))
 	}
 	r.lead(vlanEndpoint("oauth", port, published.Type, source), r.behind(oauthRoute, oauthService), host)
 }

@@ -44,7 +44,7 @@ func (t *Table) target(e *Endpoint, target v1alpha1.EndpointTarget, namespace st
 		}
 		if !Admits(admitted, a.Addr()) {
 			t.find(finding.Wrong(v1alpha1.ConditionAccepted, "AddressNotAllowed").At("spec.extraEndpoints["+e.Name+"].target.addresses").
-				Say("extraEndpoints[%s].target.addresses has %s, which lies outside the operator's --extra-endpoint-cidrs; ask the administrator to add it, or lead to a Service", e.Name, a.Addr()))
+				Say("extraEndpoints[%s].target.addresses has %s, which lies outside the operator's --extra-endpoint-cidrs; ask the administrator to add it, or set target.service", e.Name, a.Addr()))
 			return false
 		}
 		e.Backend.Addresses = append(e.Backend.Addresses, a)

@@ -29,7 +29,7 @@ func (r *reader) refused() {
 	}
 	refuse := func(field, why string) {
 		r.table.find(finding.Fails(v1alpha1.ConditionEndpointsResolved, "HyperShiftRefuses").In(Object(r.HostedCluster)).At(field).
-			Say("HyperShift makes no control plane of HostedCluster %s/%s: %s", r.HostedCluster.Namespace, r.HostedCluster.Name, why))
+			Say("HyperShift rejects HostedCluster %s/%s: %s", r.HostedCluster.Namespace, r.HostedCluster.Name, why))
 	}
 	for _, why := range r.unpublished() {
 		refuse("spec.services", why)
@@ -59,7 +59,7 @@ func (r *reader) unpublished() (all []string) {
 		host := hostnameOf(s.ServicePublishingStrategy)
 		switch before, twice := under[host]; {
 		case known && !slices.Contains(by, s.Type):
-			all = append(all, fmt.Sprintf("it does not publish %s by %s; publish it by %s", s.Service, s.Type, oneOf(by)))
+			all = append(all, fmt.Sprintf("it cannot publish %s through %s; use %s", s.Service, s.Type, oneOf(by)))
 		case s.Service == hyperv1.APIServer && s.Type == hyperv1.Route && host == "":
 			all = append(all, fmt.Sprintf("%s is published by a Route without a name; write route.hostname", s.Service))
 		case host != "" && twice:
@@ -105,7 +105,7 @@ func mixed(networks []Network, advertised netip.Addr) string {
 	if len(first) < 2 {
 		return ""
 	}
-	return fmt.Sprintf("its first networks are of two families: %s and %s; put those of one family first", first[true], first[false])
+	return fmt.Sprintf("its first networks have different address families: %s and %s; list networks of the same family first", first[true], first[false])
 }
 
 // Network is one field of a HostedCluster's spec.networking.
@@ -186,7 +186,7 @@ func overlapping(networks []Network) string {
 			}
 			for _, other := range before {
 				if p.Overlaps(other.Prefix) {
-					return fmt.Sprintf("%s %s and %s %s overlap (what is not written has HyperShift's default); write others", other.of, other.Prefix, n.Name, cidr)
+					return fmt.Sprintf("%s %s and %s %s overlap (omitted fields have HyperShift's defaults); choose others", other.of, other.Prefix, n.Name, cidr)
 				}
 			}
 			before = append(before, block{n.Name, p})
@@ -222,7 +222,7 @@ func holding(networks []Network, advertised netip.Addr) (field, why string) {
 	for _, n := range networks {
 		for _, cidr := range n.CIDRs {
 			if p, err := netip.ParsePrefix(cidr); err == nil && p.Contains(advertised) {
-				return "spec.networking." + n.Name, fmt.Sprintf("%s %s holds %s, at which each worker has the API itself; write another network, or another spec.networking.apiServer.advertiseAddress", n.Name, cidr, advertised)
+				return "spec.networking." + n.Name, fmt.Sprintf("%s %s holds %s, where each worker reaches the API; choose another network, or another spec.networking.apiServer.advertiseAddress", n.Name, cidr, advertised)
 			}
 		}
 	}

@@ -137,7 +137,7 @@ func (t *Table) add(e Endpoint, hosts ...string) {
 		e.Hostnames = appendNew(e.Hostnames, name)
 	}
 	if e.Protocol == v1alpha1.ProtocolTLS && len(e.Hostnames) == 0 && !e.CatchAll {
-		t.find(finding.Wrong(v1alpha1.ConditionEndpointsResolved, "InvalidHostname").In(Object(t.of.HostedCluster)).At("status").Say("%s has no DNS name, on a port that is shared by server name", e.Source))
+		t.find(finding.Wrong(v1alpha1.ConditionEndpointsResolved, "InvalidHostname").In(Object(t.of.HostedCluster)).At("status").Say("%s has no DNS name, but shares its port by server name", e.Source))
 		return
 	}
 	t.Endpoints = append(t.Endpoints, e)

@@ -136,7 +136,7 @@ func (a *assigner) place() {
 
 func (a *assigner) remedy(written bool) string {
 	if free, ok := a.free(); ok && written {
-		return fmt.Sprintf("%s is free, or leave the field out", free)
+		return fmt.Sprintf("%s is free, or omit the field", free)
 	}
 	return fmt.Sprintf("set %s to a free address, or move what uses it", serverIPs())
 }
@@ -179,7 +179,7 @@ func (a *assigner) unfit(who component.Name, at netip.Addr) string {
 	}
 	for _, t := range a.Taken {
 		if t.By != "" && t.But != who && t.Contains(at) {
-			return "is taken by " + t.By
+			return "is already used by " + t.By
 		}
 	}
 	return ""
@@ -228,9 +228,9 @@ func (a *assigner) roomFor() string {
 	alone.Taken = slices.DeleteFunc(slices.Clone(a.Taken), func(t Taken) bool { return t.Neighbour })
 	alone.taken = []Set{alone.Request.taken()}
 	if _, ok := alone.free(); ok {
-		return "another Infra on this VLAN leases or holds the rest; widen this one beyond it, or have the other's dhcp.rangeStart to rangeEnd made smaller"
+		return "another Infra on this VLAN leases or uses the rest; widen this one beyond it, or shrink the range from dhcp.rangeStart to rangeEnd of the other"
 	}
-	return "widen it, or make dhcp.rangeStart to rangeEnd or dhcp.excludeRanges smaller"
+	return "widen it, or shrink the range from dhcp.rangeStart to rangeEnd or dhcp.excludeRanges"
 }
 
 // crowded begins the finding of a network with too little room; a pool that was written can be left to us.

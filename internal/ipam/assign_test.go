@@ -122,7 +122,7 @@ func TestMistakesAreNamedWithAWayOut(t *testing.T) {
 	}{
 		"the pool leaves the network": {
 			request: vlan(func(r *Request) { r.WrittenPool = span("192.168.100.100", "192.168.101.20") }),
-			reason:  "RangeOutsideCIDR", message: "dhcp.rangeEnd 192.168.101.20 lies outside 192.168.100.0/24; usable are 192.168.100.1 to 192.168.100.254",
+			reason:  "RangeOutsideCIDR", message: "dhcp.rangeEnd 192.168.101.20 lies outside 192.168.100.0/24; use an address from 192.168.100.1 to 192.168.100.254",
 		},
 		"the pool is upside down": {
 			request: vlan(func(r *Request) { r.WrittenPool = span("192.168.100.100", "192.168.100.20") }),
@@ -130,21 +130,21 @@ func TestMistakesAreNamedWithAWayOut(t *testing.T) {
 		},
 		"the pool has one end": {
 			request: vlan(func(r *Request) { r.WrittenPool.First = addr("192.168.100.100") }),
-			reason:  "RangeOutsideCIDR", message: "of dhcp.rangeStart and rangeEnd one is missing; write both, or neither",
+			reason:  "RangeOutsideCIDR", message: "only one of dhcp.rangeStart and rangeEnd is set; set both, or neither",
 		},
 		"a server on the gateway": {
 			request: vlan(func(r *Request) { r.Written = map[component.Name]netip.Addr{component.DNS: addr("192.168.100.1")} }),
-			reason:  "AddressInUse", message: "dns.serverIP 192.168.100.1 is networkConfig.gateway; 192.168.100.2 is free, or leave the field out",
+			reason:  "AddressInUse", message: "dns.serverIP 192.168.100.1 is networkConfig.gateway; 192.168.100.2 is free, or omit the field",
 		},
 		"two servers on one address": {
 			request: vlan(func(r *Request) {
 				r.Written = map[component.Name]netip.Addr{component.DNS: addr("192.168.100.5"), component.Proxy: addr("192.168.100.5")}
 			}),
-			reason: "AddressInUse", message: "proxy.serverIP 192.168.100.5 is also the address of dns; 192.168.100.2 is free, or leave the field out",
+			reason: "AddressInUse", message: "proxy.serverIP 192.168.100.5 is also the address of dns; 192.168.100.2 is free, or omit the field",
 		},
 		"a server on the broadcast address": {
 			request: vlan(func(r *Request) { r.Written = map[component.Name]netip.Addr{component.DHCP: addr("192.168.100.255")} }),
-			reason:  "AddressInUse", message: "dhcp.serverIP 192.168.100.255 is not usable in 192.168.100.0/24, which has 192.168.100.1–192.168.100.254; 192.168.100.2 is free, or leave the field out",
+			reason:  "AddressInUse", message: "dhcp.serverIP 192.168.100.255 is not usable in 192.168.100.0/24, which has 192.168.100.1–192.168.100.254; 192.168.100.2 is free, or omit the field",
 		},
 		"a gateway moves onto a given address": {
 			request: vlan(func(r *Request) { r.Given = map[component.Name]netip.Addr{component.DNS: addr("192.168.100.1")} }),
@@ -152,24 +152,24 @@ func TestMistakesAreNamedWithAWayOut(t *testing.T) {
 		},
 		"a network too small": {
 			request: Request{CIDR: netip.MustParsePrefix("192.168.100.0/30"), Enabled: all()},
-			reason:  "NoFreeAddress", message: "networkConfig.cidr 192.168.100.0/30 has no free address for proxy; widen it, or make dhcp.rangeStart to rangeEnd or dhcp.excludeRanges smaller",
+			reason:  "NoFreeAddress", message: "networkConfig.cidr 192.168.100.0/30 has no free address for proxy; widen it, or shrink the range from dhcp.rangeStart to rangeEnd or dhcp.excludeRanges",
 		},
 		"another Infra's pool fills the network": {
 			request: vlan(func(r *Request) {
 				r.Enabled = map[component.Name]bool{component.Proxy: true}
 				r.Taken = []Taken{{Range: span("192.168.100.2", "192.168.100.254"), Neighbour: true}}
 			}),
-			reason: "NoFreeAddress", message: "networkConfig.cidr 192.168.100.0/24 has no free address for proxy; another Infra on this VLAN leases or holds the rest; widen this one beyond it, or have the other's dhcp.rangeStart to rangeEnd made smaller",
+			reason: "NoFreeAddress", message: "networkConfig.cidr 192.168.100.0/24 has no free address for proxy; another Infra on this VLAN leases or uses the rest; widen this one beyond it, or shrink the range from dhcp.rangeStart to rangeEnd of the other",
 		},
 		"everything is excluded": {
 			request: vlan(func(r *Request) { r.Taken = []Taken{{Range: span("192.168.100.5", "192.168.100.254")}} }),
-			reason:  "PoolEmpty", message: "no address of networkConfig.cidr 192.168.100.0/24 is left for DHCP to lease; widen it at its end, set dhcp.rangeStart and rangeEnd, or free addresses (dhcp.excludeRanges)",
+			reason:  "PoolEmpty", message: "no address of networkConfig.cidr 192.168.100.0/24 is left for DHCP to lease; widen it, set dhcp.rangeStart and rangeEnd, or exclude fewer addresses (dhcp.excludeRanges)",
 		},
 		"all of the written pool is excluded": {
 			request: vlan(func(r *Request) {
 				r.WrittenPool, r.Taken = span("192.168.100.50", "192.168.100.60"), []Taken{{Range: span("192.168.100.40", "192.168.100.99")}}
 			}),
-			reason: "PoolEmpty", message: "no address of dhcp.rangeStart to rangeEnd (192.168.100.50–192.168.100.60) is left to lease; lengthen it, or free addresses (dhcp.excludeRanges)",
+			reason: "PoolEmpty", message: "the range from dhcp.rangeStart to rangeEnd (192.168.100.50–192.168.100.60) has no address left to lease; extend it, or exclude fewer addresses (dhcp.excludeRanges)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -257,7 +257,7 @@ func TestNoAddressIsGivenTwiceOrTakenFromOthers(t *testing.T) {
 			seen[at] = true
 			for _, taken := range r.Taken {
 				if taken.Contains(at) {
-					t.Fatalf("%s is taken by others (%s)", at, taken)
+					t.Fatalf("%s is already used by others (%s)", at, taken)
 				}
 			}
 			if got.Pool.Contains(at) && !excluded(got, at) {

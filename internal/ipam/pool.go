@@ -29,7 +29,7 @@ func (a *assigner) grownPool() Range {
 func (a *assigner) checkPool() {
 	p := a.WrittenPool
 	if p.First.IsValid() != p.Last.IsValid() {
-		a.find(wrong("RangeOutsideCIDR", FieldStart).Set(derived).Say("of dhcp.rangeStart and rangeEnd one is missing; write both, or neither"))
+		a.find(wrong("RangeOutsideCIDR", FieldStart).Set(derived).Say("only one of dhcp.rangeStart and rangeEnd is set; set both, or neither"))
 		return
 	}
 	if !p.First.IsValid() {
@@ -41,7 +41,7 @@ func (a *assigner) checkPool() {
 		at          netip.Addr
 	}{{"rangeStart", FieldStart, p.First}, {"rangeEnd", FieldEnd, p.Last}} {
 		if !a.usable.Contains(end.at) {
-			a.find(wrong("RangeOutsideCIDR", end.path).Set(derived).Say("dhcp.%s %s lies outside %s; usable are %s to %s", end.field, end.at, a.CIDR, a.usable.First, a.usable.Last))
+			a.find(wrong("RangeOutsideCIDR", end.path).Set(derived).Say("dhcp.%s %s lies outside %s; use an address from %s to %s", end.field, end.at, a.CIDR, a.usable.First, a.usable.Last))
 		}
 	}
 	if p.Last.Less(p.First) && len(a.out.Findings) == found { // swapped, what lies outside stays there
@@ -79,9 +79,9 @@ func (a *assigner) pool() {
 
 func (a *assigner) emptyPool(pool Range) string {
 	if a.WrittenPool.First.IsValid() {
-		return fmt.Sprintf("no address of dhcp.rangeStart to rangeEnd (%s) is left to lease; lengthen it, or free addresses (dhcp.excludeRanges)", pool)
+		return fmt.Sprintf("the range from dhcp.rangeStart to rangeEnd (%s) has no address left to lease; extend it, or exclude fewer addresses (dhcp.excludeRanges)", pool)
 	}
-	return fmt.Sprintf("no address of networkConfig.cidr %s is left for DHCP to lease; widen it at its end, set dhcp.rangeStart and rangeEnd, or free addresses (dhcp.excludeRanges)", a.CIDR)
+	return fmt.Sprintf("no address of networkConfig.cidr %s is left for DHCP to lease; widen it, set dhcp.rangeStart and rangeEnd, or exclude fewer addresses (dhcp.excludeRanges)", a.CIDR)
 }
 
 // kept is all that must not be leased.

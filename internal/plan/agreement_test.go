@@ -182,7 +182,7 @@ func TestAnAddressThatANeighbourAnswersForAppsIsRefused(t *testing.T) {
 			serverIPs(&n, "", "", "192.168.100.201")
 			theirs := input.Input{Settings: victim.Settings, Infra: n.Infra, NAD: n.NAD}
 			theirs.Neighbours = []input.Neighbour{{Infra: victim.Infra, NAD: victim.NAD, Children: victim.Children}}
-			g.Expect(plan.Infra(theirs).Findings).To(ContainElement(And(HaveField("Reason", "AddressInUse"), HaveField("Message", ContainSubstring("192.168.100.201 is taken by another Infra")))))
+			g.Expect(plan.Infra(theirs).Findings).To(ContainElement(And(HaveField("Reason", "AddressInUse"), HaveField("Message", ContainSubstring("192.168.100.201 is already used by another Infra")))))
 		})
 	}
 }

@@ -18,24 +18,24 @@ import (
 func TestAnInfraThatCannotWorkIsHeldAndTheFieldNamed(t *testing.T) {
 	for change, says := range map[string]string{
 		"networkConfig: {cidr: ''}":                 "InvalidCIDR: networkConfig.cidr is not set; write the VLAN's network, e.g. 192.168.100.0/24",
-		"networkConfig: {cidr: vlan100}":            `InvalidCIDR: networkConfig.cidr "vlan100" is no network; write the VLAN's network, e.g. 192.168.100.0/24`,
+		"networkConfig: {cidr: vlan100}":            `InvalidCIDR: networkConfig.cidr "vlan100" is not a network; write the VLAN's network, e.g. 192.168.100.0/24`,
 		"networkConfig: {cidr: 192.168.100.1/24}":   "InvalidCIDR: networkConfig.cidr 192.168.100.1/24 has host bits; its network is 192.168.100.0/24",
-		"networkConfig: {cidr: 0.0.0.0/0}":          "InvalidCIDR: networkConfig.cidr 0.0.0.0/0 is no network that a VLAN can have; write the VLAN's network, e.g. 192.168.100.0/24",
-		"networkConfig: {cidr: 64.0.0.0/7}":         "InvalidCIDR: networkConfig.cidr 64.0.0.0/7 is no network that a VLAN can have; write the VLAN's network, e.g. 192.168.100.0/24",
-		"networkConfig: {cidr: 127.0.0.0/8}":        "InvalidCIDR: networkConfig.cidr 127.0.0.0/8 is no network that a VLAN can have; write the VLAN's network, e.g. 192.168.100.0/24",
-		"networkConfig: {cidr: 240.0.0.0/8}":        "InvalidCIDR: networkConfig.cidr 240.0.0.0/8 is no network that a VLAN can have; write the VLAN's network, e.g. 192.168.100.0/24",
-		"networkConfig: {cidr: 'fd00:100::/64'}":    "InvalidCIDR: networkConfig.cidr fd00:100::/64 is IPv6, for which there is no DHCP; set infraComponents.dhcp.enabled: false",
-		"networkConfig: {gateway: 192.168.100.255}": "InvalidGateway: networkConfig.gateway 192.168.100.255 is no host's address in 192.168.100.0/24; set one of 192.168.100.1–192.168.100.254, or leave it out on an isolated VLAN",
-		"networkConfig: {gateway: 192.168.100.0}":   "InvalidGateway: networkConfig.gateway 192.168.100.0 is no host's address in 192.168.100.0/24; set one of 192.168.100.1–192.168.100.254, or leave it out on an isolated VLAN",
-		"networkConfig: {dnsServers: [10.0.0.53, 192.168.100.3]}\ninfraComponents: {dns: {serverIP: 192.168.100.3}}":                                                                                  "InvalidDNSServer: networkConfig.dnsServers has 192.168.100.3, which is this Infra's own DNS server: it would ask itself; name the resolvers of all other names, e.g. 10.0.0.53, or leave it out for the node's",
+		"networkConfig: {cidr: 0.0.0.0/0}":          "InvalidCIDR: networkConfig.cidr 0.0.0.0/0 cannot be a VLAN's network; write the VLAN's network, e.g. 192.168.100.0/24",
+		"networkConfig: {cidr: 64.0.0.0/7}":         "InvalidCIDR: networkConfig.cidr 64.0.0.0/7 cannot be a VLAN's network; write the VLAN's network, e.g. 192.168.100.0/24",
+		"networkConfig: {cidr: 127.0.0.0/8}":        "InvalidCIDR: networkConfig.cidr 127.0.0.0/8 cannot be a VLAN's network; write the VLAN's network, e.g. 192.168.100.0/24",
+		"networkConfig: {cidr: 240.0.0.0/8}":        "InvalidCIDR: networkConfig.cidr 240.0.0.0/8 cannot be a VLAN's network; write the VLAN's network, e.g. 192.168.100.0/24",
+		"networkConfig: {cidr: 'fd00:100::/64'}":    "InvalidCIDR: networkConfig.cidr fd00:100::/64 is IPv6, which our DHCP server does not support; set infraComponents.dhcp.enabled: false",
+		"networkConfig: {gateway: 192.168.100.255}": "InvalidGateway: networkConfig.gateway 192.168.100.255 is not a host address in 192.168.100.0/24; set one of 192.168.100.1–192.168.100.254, or omit the gateway on an isolated VLAN",
+		"networkConfig: {gateway: 192.168.100.0}":   "InvalidGateway: networkConfig.gateway 192.168.100.0 is not a host address in 192.168.100.0/24; set one of 192.168.100.1–192.168.100.254, or omit the gateway on an isolated VLAN",
+		"networkConfig: {dnsServers: [10.0.0.53, 192.168.100.3]}\ninfraComponents: {dns: {serverIP: 192.168.100.3}}":                                                                                  "InvalidDNSServer: networkConfig.dnsServers has 192.168.100.3, which is this Infra's own DNS server: it would ask itself; list the resolvers for all other names, e.g. 10.0.0.53, or omit dnsServers to use the node's",
 		"networkConfig: {routes: [{destination: 203.0.113.10/32, gateway: 192.168.100.77}]}":                                                                                                          "InvalidRoute: networkConfig.routes has 203.0.113.10/32, which leads to the proxy at 192.168.100.3; remove it",
 		"networkConfig: {gateway: 192.168.100.1}\ninfraComponents: {dhcp: {reservations: [{ip: 192.168.100.1, mac: '02:00:00:00:00:01'}]}}":                                                           "InvalidReservation: dhcp.reservations has 192.168.100.1, which is networkConfig.gateway; reserve another address",
-		"infraComponents: {dhcp: {reservations: [{ip: 192.168.100.999, mac: '02:00:00:00:00:01'}]}}":                                                                                                  "InvalidReservation: dhcp.reservations has 192.168.100.999, which is no host's address in 192.168.100.0/24; reserve one of 192.168.100.1–192.168.100.254",
-		"infraComponents: {dhcp: {reservations: [{ip: 192.168.100.255, mac: '02:00:00:00:00:01'}]}}":                                                                                                  "InvalidReservation: dhcp.reservations has 192.168.100.255, which is no host's address in 192.168.100.0/24; reserve one of 192.168.100.1–192.168.100.254",
-		"infraComponents: {dhcp: {reservations: [{ip: 192.168.100.8, mac: '02:00:00:00:00:01'}, {ip: 192.168.100.9, mac: '02:00:00:00:00:01'}]}}":                                                     "InvalidReservation: dhcp.reservations has 02:00:00:00:00:01 twice, for 192.168.100.8 and 192.168.100.9; a client has one address, remove one",
-		"infraComponents: {dhcp: {serverIP: 192.168.100.8, reservations: [{ip: 192.168.100.8, mac: '02:00:00:00:00:01'}]}}":                                                                           "AddressInUse: dhcp.serverIP 192.168.100.8 is taken by a reservation; 192.168.100.1 is free, or leave the field out",
-		"infraComponents: {dns: {serverIP: 192.168.100.200}}":                                                                                                                                         "AddressInUse: dns.serverIP 192.168.100.200 is taken by endpoint oauth; 192.168.100.1 is free, or leave the field out",
-		"networkConfig: {cidr: 10.20.0.0/24}\nextraEndpoints: [{name: registry, port: 5000, protocol: TCP, target: {addresses: ['10.20.0.7:443']}}]\ninfraComponents: {proxy: {serverIP: 10.20.0.7}}": "AddressInUse: proxy.serverIP 10.20.0.7 is taken by the target of endpoint registry; 10.20.0.1 is free, or leave the field out",
+		"infraComponents: {dhcp: {reservations: [{ip: 192.168.100.999, mac: '02:00:00:00:00:01'}]}}":                                                                                                  "InvalidReservation: dhcp.reservations has 192.168.100.999, which is not a host address in 192.168.100.0/24; reserve one of 192.168.100.1–192.168.100.254",
+		"infraComponents: {dhcp: {reservations: [{ip: 192.168.100.255, mac: '02:00:00:00:00:01'}]}}":                                                                                                  "InvalidReservation: dhcp.reservations has 192.168.100.255, which is not a host address in 192.168.100.0/24; reserve one of 192.168.100.1–192.168.100.254",
+		"infraComponents: {dhcp: {reservations: [{ip: 192.168.100.8, mac: '02:00:00:00:00:01'}, {ip: 192.168.100.9, mac: '02:00:00:00:00:01'}]}}":                                                     "InvalidReservation: dhcp.reservations has 02:00:00:00:00:01 twice, for 192.168.100.8 and 192.168.100.9; a client gets one address: remove one of them",
+		"infraComponents: {dhcp: {serverIP: 192.168.100.8, reservations: [{ip: 192.168.100.8, mac: '02:00:00:00:00:01'}]}}":                                                                           "AddressInUse: dhcp.serverIP 192.168.100.8 is already used by a reservation; 192.168.100.1 is free, or omit the field",
+		"infraComponents: {dns: {serverIP: 192.168.100.200}}":                                                                                                                                         "AddressInUse: dns.serverIP 192.168.100.200 is already used by endpoint oauth; 192.168.100.1 is free, or omit the field",
+		"networkConfig: {cidr: 10.20.0.0/24}\nextraEndpoints: [{name: registry, port: 5000, protocol: TCP, target: {addresses: ['10.20.0.7:443']}}]\ninfraComponents: {proxy: {serverIP: 10.20.0.7}}": "AddressInUse: proxy.serverIP 10.20.0.7 is already used by the target of endpoint registry; 10.20.0.1 is free, or omit the field",
 	} {
 		t.Run(change, func(t *testing.T) {
 			g := NewWithT(t)
@@ -68,8 +68,8 @@ func TestADomainThatNoNameCanHaveIsHeld(t *testing.T) {
 	g := NewWithT(t)
 	in := changed(t, "{}")
 	in.HostedCluster.Spec.DNS.BaseDomain = ""
-	const tried = "InvalidDomain: the base domain of HostedCluster clusters/c1 is not known; tried, in this order: infraComponents.dns.baseDomain of the Infra, and " +
-		"spec.dns.baseDomain, spec.configuration.ingress.appsDomain and the hostnames in spec.services of the HostedCluster; say it with: "
+	const tried = "InvalidDomain: the base domain of HostedCluster clusters/c1 is not known; these were tried in order: infraComponents.dns.baseDomain of the Infra, and " +
+		"spec.dns.baseDomain, spec.configuration.ingress.appsDomain and the hostnames in spec.services of the HostedCluster; set it with: "
 	g.Expect(wrongs(plan.Infra(in))).To(Equal([]string{tried + `kubectl -n clusters patch infra c1 --type merge -p '{"spec":{"infraComponents":{"dns":{"baseDomain":"example.com"}}}}'`}))
 	in.Infra.OwnerReferences = []metav1.OwnerReference{{Kind: "HostedCluster", Name: "c1", UID: in.HostedCluster.UID, Controller: ptr.To(true)}}
 	g.Expect(wrongs(plan.Infra(in))).To(Equal([]string{tried + "kubectl -n clusters annotate --overwrite hostedcluster c1 hostedcluster.densityops.com/base-domain=example.com"}))
@@ -77,7 +77,7 @@ func TestADomainThatNoNameCanHaveIsHeld(t *testing.T) {
 	g.Expect(wrongs(plan.Infra(in))).To(BeEmpty())
 	in.HostedCluster.Spec.DNS.BaseDomainPrefix = ptr.To("Prod_1")
 	g.Expect(wrongs(plan.Infra(in))).To(Equal([]string{
-		`InvalidDomain: the hosted cluster's domain is "Prod_1.example.com", which is no DNS name in lower case; set infraComponents.dns.clusterName and dns.baseDomain, e.g. c1 and example.com`}))
+		`InvalidDomain: the hosted cluster's domain is "Prod_1.example.com", which is not a DNS name in lower case; set infraComponents.dns.clusterName and dns.baseDomain, e.g. c1 and example.com`}))
 }
 
 // A neighbour's literals are known from its status alone.

@@ -165,7 +165,7 @@ func TestAPrivateMacvlanOfOpenShiftsNetworkOperatorIsMendedThere(t *testing.T) {
 		in.NAD.OwnerReferences = []metav1.OwnerReference{{APIVersion: "operator.openshift.io/v1", Kind: "Network", Name: "cluster", Controller: new(true)}}
 	})
 	NewWithT(t).Expect(told(in, "SameNodeUnreachable")).To(ConsistOf(And(
-		HaveField("Of.Kind", "Network"), HaveField("Field", "spec.additionalNetworks"), HaveField("Message", HaveSuffix("which takes any configuration as rawCNIConfig where its type is Raw")))))
+		HaveField("Of.Kind", "Network"), HaveField("Field", "spec.additionalNetworks"), HaveField("Message", HaveSuffix("which accepts any configuration as rawCNIConfig if its type is Raw")))))
 }
 
 // Private macvlans work where workers and our pods are on different nodes; it is told once of each.
@@ -219,7 +219,7 @@ func TestANetworkThatNoMachineStartsOnIsSaid(t *testing.T) {
 		code   string
 		says   string
 	}{
-		"of the Infra's namespace":        {named("clusters/vlan100"), "WorkerNADIsolated", "NodePool clusters/c1-workers names clusters/vlan100, and its machines run in namespace clusters-c1: OpenShift's Multus gives a pod networks of its own namespace and of default, openshift-multus alone"},
+		"of the Infra's namespace":        {named("clusters/vlan100"), "WorkerNADIsolated", "NodePool clusters/c1-workers names clusters/vlan100, but its machines run in namespace clusters-c1: OpenShift's Multus lets a pod use only networks of its own namespace and of default, openshift-multus"},
 		"of default":                      {named("default/vlan100"), "WorkerNADIsolated", ""},
 		"of the machines' own":            {named("clusters-c1/vlan100"), "WorkerNADIsolated", ""},
 		"where Multus is not OpenShift's": {elsewhere, "WorkerNADIsolated", ""},
@@ -229,7 +229,7 @@ func TestANetworkThatNoMachineStartsOnIsSaid(t *testing.T) {
 			pool.AdditionalNetworks = append(pool.AdditionalNetworks, hyperv1.KubevirtNetwork{Name: "storage/fast"})
 			in.OpenShift = true
 		}, "WorkerNADIsolated", "names storage/fast"},
-		"a dot":     {named("default/vlan.100"), "WorkerNADNameUnfit", "anew as vlan-100"},
+		"a dot":     {named("default/vlan.100"), "WorkerNADNameUnfit", "recreate the NetworkAttachmentDefinition as vlan-100"},
 		"no dot":    {named("default/vlan-100"), "WorkerNADNameUnfit", ""},
 		"a macvlan": {func(in *input.Input) { in.NAD.Spec.Config = `{"type":"macvlan","master":"eth1.100"}` }, "WorkerNADIsMacvlan", "default/vlan100 is macvlan"},
 		"a macvlan of other machines": {func(in *input.Input) {

@@ -58,9 +58,9 @@ func (a *publisher) refused(at netip.Addr) (finding.Finding, bool) {
 	outside := fails("ExternalIPOutsideNetwork", fieldApps)
 	switch r := a.Refuses(at); {
 	case r.Holder != "":
-		return outside.Say("the hosted cluster gives *.apps the address %s, which is %s; %s: keep it out of MetalLB's pools", at, r.Holder, unused), true
+		return outside.Say("the hosted cluster gives *.apps the address %s, which is %s; %s: remove it from MetalLB's pools", at, r.Holder, unused), true
 	case r.Outside:
-		return outside.Say("the hosted cluster gives *.apps the address %s, which no host of networkConfig.cidr %s has; %s: have MetalLB give an address of the VLAN, or ask the administrator to add this one's network to --extra-endpoint-cidrs", at, a.CIDR, unused), true
+		return outside.Say("the hosted cluster gives *.apps the address %s, which is not a host address in networkConfig.cidr %s; %s: configure MetalLB to give an address of the VLAN, or ask the administrator to add this address's network to --extra-endpoint-cidrs", at, a.CIDR, unused), true
 	case r.BeyondPool:
 		return fails("ExternalIPOutsidePool", fieldPool).Say("the hosted cluster gives *.apps the address %s, which lies outside appsIngress.metallb.ipAddressPoolRange %v; %s: add its range, or set appsIngress.metallb.addressPoolName", at, a.spec.MetalLB.IPAddressPoolRange, unused), true
 	}

@@ -32,7 +32,7 @@ func (a *publisher) loadBalancer(at types.NamespacedName) {
 	switch {
 	case a.Guest.Foreign:
 		free := at.Name + "-oooi"
-		a.find(fails("ServiceNameTaken", fieldService).Set(finding.Values{fieldService: free}), "Service %s of the hosted cluster is somebody else's; set appsIngress.service.name, e.g. to %s", at, free)
+		a.find(fails("ServiceNameTaken", fieldService).Set(finding.Values{fieldService: free}), "Service %s of the hosted cluster belongs to somebody else; set appsIngress.service.name, e.g. to %s", at, free)
 	case a.Guest.Refused != "":
 		a.find(fails("ServiceRefused", fieldApps+".service"), "the hosted cluster refuses Service %s: %s", at, a.Guest.Refused)
 	case len(ips) > 0:
@@ -51,7 +51,7 @@ func (a *publisher) loadBalancer(at types.NamespacedName) {
 func (a *publisher) notInstalled() {
 	without := a.withoutMetalLB()
 	a.find(fails("MetalLBNotInstalled", fieldMode).Set(finding.Values{fieldMode: without, fieldApps + ".metallb": nil}),
-		"MetalLB is not installed in the hosted cluster: its controller, its speaker or both are not there; install it, or set appsIngress.mode: %s, which needs none", without)
+		"MetalLB is not installed in the hosted cluster: its controller, its speaker or both are missing; install it, or set appsIngress.mode: %s, which does not need it", without)
 }
 
 // unserved tells when MetalLB serves another class than the Service has.

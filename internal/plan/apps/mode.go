@@ -114,5 +114,5 @@ func (a *publisher) spokenTo() {
 	}
 	at := p.field + "." + parameter
 	a.find(fails("RouterExpectsPROXY", at).In(p.of).Set(finding.Values{at: string(operatorv1.TCPProtocol)}),
-		"the hosted cluster's routers take only connections that begin with the PROXY protocol, which nothing on the way to them sends: set %s of %s to TCP", at, p.of)
+		"the hosted cluster's routers accept only connections with the PROXY protocol, which nothing in front of them sends: set %s of %s to TCP", at, p.of)
 }

@@ -63,14 +63,14 @@ func (a *publisher) slowed() {
 func (a *publisher) publishers() {
 	on := a.Infra.Spec.InfraComponents
 	if !input.Enabled(on.DNS.Enabled) {
-		a.find(fails("DNSIsOff", subject.FieldDNS).Set(finding.Values{subject.FieldDNS: true}), "nobody answers for *.apps: DNS is switched off; set infraComponents.dns.enabled: true")
+		a.find(fails("DNSIsOff", subject.FieldDNS).Set(finding.Values{subject.FieldDNS: true}), "*.apps cannot be resolved: DNS is disabled; set infraComponents.dns.enabled: true")
 	}
 	if !input.Enabled(on.Proxy.Enabled) {
-		lost := "the management cluster's pods do not reach *.apps: the proxy"
+		lost := "the management cluster's pods cannot reach *.apps: the proxy"
 		if a.spec.Mode != v1alpha1.AppsLoadBalancer {
-			lost = "mode " + string(a.spec.Mode) + " leads through the proxy, which"
+			lost = "mode " + string(a.spec.Mode) + " goes through the proxy, which"
 		}
-		a.find(fails("ProxyIsOff", subject.FieldProxy).Set(finding.Values{subject.FieldProxy: true}), "%s is switched off; set infraComponents.proxy.enabled: true", lost)
+		a.find(fails("ProxyIsOff", subject.FieldProxy).Set(finding.Values{subject.FieldProxy: true}), "%s is disabled; set infraComponents.proxy.enabled: true", lost)
 	}
 	a.spokenTo()
 }
@@ -82,7 +82,7 @@ func (a *publisher) pool() {
 	}
 	for _, text := range a.spec.MetalLB.IPAddressPoolRange {
 		if r := input.RangeOf(string(text)); !a.route.External() && a.CIDR.IsValid() && (beyond(r.First) || beyond(r.Last)) {
-			a.find(fails("PoolOutsideNetwork", fieldPool), "appsIngress.metallb.ipAddressPoolRange %s lies outside networkConfig.cidr %s, and what MetalLB gives of it would not be used: have it give addresses of the VLAN, or ask the administrator to add this network to --extra-endpoint-cidrs", text, a.CIDR)
+			a.find(fails("PoolOutsideNetwork", fieldPool), "appsIngress.metallb.ipAddressPoolRange %s lies outside networkConfig.cidr %s, so its addresses would not be used: set a range of the VLAN, or ask the administrator to add this network to --extra-endpoint-cidrs", text, a.CIDR)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func (a *publisher) look() {
 		a.plan.Undecided, a.plan.Unread = true, true
 	case g == nil:
 		a.mismatched()
-		a.unseen(input.GuestProblem{Reason: input.GuestWaiting, Message: "the hosted cluster has not been looked into yet, by the kubeconfig in Secret " + access.Secret.String()})
+		a.unseen(input.GuestProblem{Reason: input.GuestWaiting, Message: "the hosted cluster has not been read yet, by the kubeconfig in Secret " + access.Secret.String()})
 	case g.Problem != nil:
 		a.unseen(*g.Problem)
 	case a.spec.Mode == v1alpha1.AppsNodePort:
@@ -172,10 +172,10 @@ func (a *publisher) take(r input.AppsRoute) (clash string) {
 // portInUse: the proxy's pod has ports of its own, and a live port cannot change its protocol.
 func (a *publisher) portInUse(e endpoint.Endpoint) string {
 	if e.Port == names.HealthPort || e.Port == names.MetricsPort {
-		return e.Name + " has the proxy's own port; choose another"
+		return e.Name + " is the proxy's own port; choose another"
 	}
 	for _, b := range a.Children.Otherwise(e) {
-		return e.Name + " has the port of " + b.Name + ", which has another protocol: its open connections would break; choose another port"
+		return e.Name + " has the port of " + b.Name + ", which uses another protocol: changing it would break open connections; choose another port"
 	}
 	return ""
 }

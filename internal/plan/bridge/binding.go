@@ -31,23 +31,23 @@ func (in Input) binding() []finding.Finding {
 	}
 	switch {
 	case !in.Served.DPF:
-		return one(waiting("DPFMissing").Say("the cluster does not serve DPUClusters (%s): install the DPF operator; it is noticed by itself", dpf.GroupVersion))
+		return one(waiting("DPFMissing").Say("the cluster does not serve DPUClusters (%s): install the DPF operator; the bridge notices it", dpf.GroupVersion))
 	case cluster == nil && in.wasBound():
-		return one(waiting("DPUClusterDeleted").Say("DPUCluster %s is gone: approval and injection are stopped, and the hosted cluster is kept (dpuClusterDeletionPolicy: Retain); make the DPUCluster again, or delete this bridge", key))
+		return one(waiting("DPUClusterDeleted").Say("DPUCluster %s is gone: approval and injection have stopped, and the hosted cluster is kept (dpuClusterDeletionPolicy: Retain); recreate the DPUCluster, or delete this bridge", key))
 	case len(in.Refused()) > 0:
 		return in.Refused()
 	case cluster == nil:
-		return one(waiting("DPUClusterNotFound").Say("DPUCluster %s is not there: make it, or refer to one that is (kubectl get dpuclusters -A)", key))
+		return one(waiting("DPUClusterNotFound").Say("DPUCluster %s does not exist: create it, or refer to an existing one (kubectl get dpuclusters -A)", key))
 	case cluster.DeletionTimestamp != nil:
-		return one(waiting("DPUClusterDeleted").Say("DPUCluster %s is being deleted: approval and injection are stopped", key))
+		return one(waiting("DPUClusterDeleted").Say("DPUCluster %s is being deleted: approval and injection have stopped", key))
 	case cluster.Spec.Type == dpf.TypeKamaji:
-		return one(wrong("TypeKamaji", fieldCluster).Say("DPUCluster %s is of type kamaji: DPF makes its control plane itself; use one of another type, e.g. static", key))
+		return one(wrong("TypeKamaji", fieldCluster).Say("DPUCluster %s has type kamaji, whose control plane DPF itself creates; use one of another type, e.g. static", key))
 	case in.clusterType() != cluster.Spec.Type:
-		return one(wrong("TypeMismatch", fieldType).Say("the bridge is for type %s, and DPUCluster %s is of type %s; they must be equal, and neither can be changed: make one of them anew", in.clusterType(), key, cluster.Spec.Type))
+		return one(wrong("TypeMismatch", fieldType).Say("the bridge is for type %s, and DPUCluster %s is of type %s; they must be equal, and neither can be changed: recreate one of them", in.clusterType(), key, cluster.Spec.Type))
 	case in.preceding() != nil:
-		return one(wrong("DPUClusterTaken", fieldCluster).Say("another DPUHCPBridge, %s, has DPUCluster %s, and there is one for each; delete one of them", in.preceding(), key))
+		return one(wrong("DPUClusterTaken", fieldCluster).Say("another DPUHCPBridge, %s, already has DPUCluster %s, which can have only one; delete one of them", in.preceding(), key))
 	case cluster.Spec.Kubeconfig != "" && cluster.Spec.Kubeconfig != InjectedKey(in.Bridge).Name:
-		return one(wrong("KubeconfigTaken", fieldCluster).Say("DPUCluster %s has a kubeconfig already, Secret %s, which is not of this bridge: it belongs to another cluster; remove spec.kubeconfig, or refer to another DPUCluster", key, cluster.Spec.Kubeconfig))
+		return one(wrong("KubeconfigTaken", fieldCluster).Say("DPUCluster %s already has a kubeconfig, Secret %s, which does not belong to this bridge but to another cluster; remove spec.kubeconfig, or refer to another DPUCluster", key, cluster.Spec.Kubeconfig))
 	}
 	return nil
 }

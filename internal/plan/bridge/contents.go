@@ -22,7 +22,7 @@ func SSHKeyProblem(s *corev1.Secret) string {
 	lines := s.Data[SSHKeyKey]
 	switch {
 	case len(bytes.TrimSpace(lines)) == 0:
-		return fmt.Sprintf("has nothing in key %s; put the public key there: oooi bridge create --ssh-key FILE does", SSHKeyKey)
+		return fmt.Sprintf("has nothing in key %s; put the public key there, e.g. with: oooi bridge create --ssh-key FILE", SSHKeyKey)
 	case bytes.Contains(lines, []byte("PRIVATE KEY-----")):
 		return fmt.Sprintf("has a private key in %s; put the public one there, from the file that ends in .pub", SSHKeyKey)
 	}
@@ -31,7 +31,7 @@ func SSHKeyProblem(s *corev1.Secret) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("has no public SSH key in %s; write one to a line, as in the file that ends in .pub, e.g. ssh-ed25519 AAAA… core", SSHKeyKey)
+	return fmt.Sprintf("has no public SSH key in %s; write one per line, as in the file that ends in .pub, e.g. ssh-ed25519 AAAA… core", SSHKeyKey)
 }
 
 // isAuthorizedKey looks for a key type with a key of that type after it (sshd(8), AUTHORIZED_KEYS FILE FORMAT): options may stand
@@ -67,7 +67,7 @@ func typeOf(key []byte) []byte {
 func PullSecretProblem(s *corev1.Secret) string {
 	text := s.Data[PullSecretKey]
 	if len(bytes.TrimSpace(text)) == 0 {
-		return fmt.Sprintf("has nothing in key %s; put the pull secret's JSON there: oooi bridge create --pull-secret FILE does", PullSecretKey)
+		return fmt.Sprintf("has nothing in key %s; put the pull secret's JSON there, e.g. with: oooi bridge create --pull-secret FILE", PullSecretKey)
 	}
 	var config struct {
 		Auths map[string]map[string]any `json:"auths"`

@@ -59,7 +59,7 @@ func End(in Remains) Ending {
 	switch {
 	case cluster != nil && len(in.attached()) > 0 && !in.Forced():
 		return Ending{Inject: in.injection(), Reason: dpuv1.ReasonCleanupDPUsAttached, Message: fmt.Sprintf(
-			"DPUs %s of DPUCluster %s are there still, and DPF needs the hosted cluster to remove them: delete them, or end it at once with: kubectl -n %s annotate dpuhcpbridge %s %s=true",
+			"DPUs %s of DPUCluster %s still exist, and DPF needs the hosted cluster to remove them: delete them, or finish at once with: kubectl -n %s annotate dpuhcpbridge %s %s=true",
 			some(in.attached()), ClusterKey(in.Bridge), in.Bridge.Namespace, in.Bridge.Name, names.AnnotationForceDelete)}
 	case len(in.missed()) > 0 && !in.Forced():
 		return Ending{Reason: dpuv1.ReasonCleanupFailed, Message: fmt.Sprintf(

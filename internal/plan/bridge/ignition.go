@@ -20,10 +20,10 @@ func (in Input) image(p *Plan) string {
 	own := string(in.Bridge.Spec.MachineOSImage)
 	switch {
 	case own != "":
-		p.Find(finding.Note(kind, "MachineOSImage").Say("machineOSImage is %s, which wins over the mapping in ConfigMap %s", own, key))
+		p.Find(finding.Note(kind, "MachineOSImage").Say("machineOSImage is %s, which overrides the mapping in ConfigMap %s", own, key))
 		return own
 	case in.Mapping == nil:
-		p.Find(finding.Wait(kind, "MappingNotFound").At("spec.ocpReleaseImage").Say("ConfigMap %s, which maps releases to BlueField container images, is not there: make it, or set machineOSImage", key))
+		p.Find(finding.Wait(kind, "MappingNotFound").At("spec.ocpReleaseImage").Say("ConfigMap %s, which maps releases to BlueField container images, does not exist: create it, or set machineOSImage", key))
 		return ""
 	}
 	image, found := ImageOf(in.Mapping.Data, release)
@@ -45,7 +45,7 @@ func (in Input) tagged() []finding.Finding {
 		return nil
 	}
 	return one(finding.Fails(dpuv1.ConditionReady, "ReleaseNotForARM64").At("spec.ocpReleaseImage").
-		Say("the tag of %s is not one of a multi-arch or arm64 release, and a BlueField is aarch64: set ocpReleaseImage to one that is", release))
+		Say("the tag of %s names neither a multi-arch nor an arm64 release, but a BlueField is aarch64: set ocpReleaseImage to such a release", release))
 }
 
 // refusedPool is what HyperShift says of the NodePool that only the user can mend: a release that has nothing for aarch64, or a
@@ -57,7 +57,7 @@ func (in Input) refusedPool() (all []finding.Finding) {
 	}
 	for _, of := range []struct{ theirs, ours, reason, hint string }{
 		{hyperv1.NodePoolValidArchPlatform, dpuv1.ConditionReady, "ReleaseNotForARM64", "a BlueField is aarch64: set ocpReleaseImage to a multi-arch or arm64 release"},
-		{hyperv1.NodePoolValidReleaseImageConditionType, dpuv1.ConditionReady, "ReleaseRefused", "set ocpReleaseImage to one that HyperShift takes"},
+		{hyperv1.NodePoolValidReleaseImageConditionType, dpuv1.ConditionReady, "ReleaseRefused", "set ocpReleaseImage to one that HyperShift accepts"},
 		{hyperv1.NodePoolValidMachineConfigConditionType, dpuv1.ConditionIgnitionConfigured, "MachineConfigRefused", "see the NodePool"},
 	} {
 		if c := condition(pool.Status.Conditions, of.theirs); c != nil && c.Status == "False" {

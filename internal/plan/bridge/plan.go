@@ -80,27 +80,27 @@ func (in Input) tooLarge() []finding.Finding {
 func (in Input) prerequisites() (all []finding.Finding) {
 	waiting := func(reason string) finding.Builder { return finding.Wait(dpuv1.ConditionReady, reason) }
 	if !in.Served.HyperShift {
-		return one(waiting("HyperShiftMissing").Say("the cluster does not serve HostedClusters and NodePools (%s): install HyperShift, on OpenShift with the multicluster engine operator (MCE); it is noticed by itself", hyperv1.GroupVersion))
+		return one(waiting("HyperShiftMissing").Say("the cluster does not serve HostedClusters and NodePools (%s): install HyperShift, on OpenShift with the multicluster engine operator (MCE); the bridge notices it", hyperv1.GroupVersion))
 	}
 	if hc := in.HostedCluster; hc != nil && in.cluster() == nil {
 		taken := finding.Wrong(dpuv1.ConditionReady, "HostedClusterTaken").At("metadata.name")
 		if in.reads(in.Key.Secret) || Reported(in.Bridge) && in.refersToKey() { // admission does not read the Secret
 			all = append(all, taken.Say("HostedCluster %s/%s reads the key of this bridge, and its labels do not name the bridge any more: put them back with: %s", hc.Namespace, hc.Name, in.relabelling()))
 		} else {
-			all = append(all, taken.Say("HostedCluster %s/%s exists and is not of this bridge; it is left alone: give the bridge another name, or remove the HostedCluster", hc.Namespace, hc.Name))
+			all = append(all, taken.Say("HostedCluster %s/%s exists and does not belong to this bridge, which does not touch it: give the bridge another name, or remove the HostedCluster", hc.Namespace, hc.Name))
 		}
 	}
 	if hc := in.cluster(); hc != nil && hc.DeletionTimestamp != nil {
 		all = append(all, waiting("HostedClusterTerminating").
-			Say("HostedCluster %s/%s is being deleted, and not by this bridge; it is made again when it is gone; to be rid of it, delete the bridge", hc.Namespace, hc.Name))
+			Say("HostedCluster %s/%s is being deleted, but not by this bridge, which recreates it afterwards; to remove it for good, delete the bridge", hc.Namespace, hc.Name))
 	}
 	if np := in.NodePool; np != nil && in.pool() == nil {
 		all = append(all, finding.Wrong(dpuv1.ConditionReady, "NodePoolTaken").At("metadata.name").
-			Say("NodePool %s/%s exists and is not of this bridge; it is left alone: give the bridge another name, or remove the NodePool", np.Namespace, np.Name))
+			Say("NodePool %s/%s exists and does not belong to this bridge, which does not touch it: give the bridge another name, or remove the NodePool", np.Namespace, np.Name))
 	}
 	if name := ControlPlane(in.Bridge); len(name) > validation.DNS1123LabelMaxLength {
 		all = append(all, finding.Wrong(dpuv1.ConditionReady, "NameTooLong").At("metadata.name").
-			Say("the control plane would be in namespace %s, which has %d characters and may have %d: give the bridge a shorter name, or a namespace with one", name, len(name), validation.DNS1123LabelMaxLength))
+			Say("the control plane would be in namespace %s, which has %d characters, but may have at most %d: give the bridge or its namespace a shorter name", name, len(name), validation.DNS1123LabelMaxLength))
 	}
 	return append(append(all, in.occupied()...), in.storage()...)
 }
@@ -148,9 +148,9 @@ func (in Input) storage() []finding.Finding {
 	}
 	waiting := finding.Wait(dpuv1.ConditionReady, "StorageClassMissing").At("spec.etcdStorageClass")
 	if named != "" {
-		return one(waiting.Say("StorageClass %s for etcd is not there: install its storage (e.g. OpenShift Data Foundation), or make the bridge anew with another etcdStorageClass", named))
+		return one(waiting.Say("StorageClass %s for etcd does not exist: install its storage (e.g. OpenShift Data Foundation), or recreate the bridge with another etcdStorageClass", named))
 	}
-	return one(waiting.Say("no StorageClass is the default (annotation %s), and etcd needs one: install a storage (e.g. OpenShift Data Foundation), mark a class as the default, or make the bridge anew with etcdStorageClass", defaultClass))
+	return one(waiting.Say("no StorageClass is the default (annotation %s), and etcd needs one: install storage (e.g. OpenShift Data Foundation), mark a class as the default, or recreate the bridge with etcdStorageClass", defaultClass))
 }
 
 // defaultClass marks the StorageClass of claims that name none (storage-class docs).
@@ -163,7 +163,7 @@ func (in Input) approve(p *Plan) {
 	case hc != nil && hc.DeletionTimestamp != nil:
 		p.Find(finding.Wait(dpuv1.ConditionCSRAutoApprovalActive, "HostedClusterTerminating").Say("nothing is approved in a hosted cluster that is being deleted"))
 	case hc != nil && in.anotherHasNamespace():
-		p.Find(finding.Wrong(dpuv1.ConditionCSRAutoApprovalActive, "NamespaceTaken").Say("nothing is approved by way of namespace %s, which is another's", ControlPlane(in.Bridge)))
+		p.Find(finding.Wrong(dpuv1.ConditionCSRAutoApprovalActive, "NamespaceTaken").Say("nothing is approved through namespace %s, which belongs to somebody else", ControlPlane(in.Bridge)))
 	case key.Name != "":
 		p.Approve = &Approval{
 			Secret: key, Cluster: ClusterKey(in.Bridge), API: APIAddresses(in.Bridge, hc), ServiceNetworks: ServiceNetworks(hc),
@@ -185,11 +185,11 @@ func (in Input) inject(p *Plan) {
 	case in.Injected.Denied:
 		p.Find(denied(kind, key.Namespace))
 	case in.Kubeconfig.Secret.Secret == nil:
-		p.Find(finding.Wait(kind, "WaitingForKubeconfig").Say("Secret %s with the hosted cluster's kubeconfig is not there", source))
+		p.Find(finding.Wait(kind, "WaitingForKubeconfig").Say("Secret %s with the hosted cluster's kubeconfig does not exist", source))
 	case in.Kubeconfig.Refused != "":
 		p.Find(finding.Wrong(kind, "KubeconfigRefused").Say("the kubeconfig in Secret %s is not used (%s): %s", source, in.Kubeconfig.Refused, in.Kubeconfig.Because))
 	case in.Injected.Secret != nil && !in.Owns(in.Injected.Secret):
-		p.Find(finding.Wrong(kind, nameTaken).Say("Secret %s exists and is not of this bridge; it is left alone: remove it", key))
+		p.Find(finding.Wrong(kind, nameTaken).Say("Secret %s exists and does not belong to this bridge, which does not touch it: remove it", key))
 	default:
 		p.Inject = &Injection{
 			Secret:  secret(in.Bridge, key, map[string][]byte{dpf.KubeconfigKey: in.Kubeconfig.Content}),

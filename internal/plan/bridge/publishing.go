@@ -45,7 +45,7 @@ func (in Input) services(p *Plan) []hyperv1.ServicePublishingStrategyMapping {
 	address := nodeAddress(in.Nodes)
 	if address == "" {
 		p.Find(finding.Wait(dpuv1.ConditionReady, "NodeAddressUnknown").At("spec.exposeThroughLoadBalancer").
-			Say("the control plane is to be reached through node ports, and no Ready Node of the management cluster has an ExternalIP or InternalIP: see kubectl get nodes -o wide"))
+			Say("the control plane is published through node ports, but no Ready Node of the management cluster has an ExternalIP or InternalIP: see kubectl get nodes -o wide"))
 		return nil
 	}
 	for _, service := range published {
@@ -61,7 +61,7 @@ func (in Input) away(services []hyperv1.ServicePublishingStrategyMapping) []find
 	for _, s := range services {
 		if s.NodePort != nil && !slices.ContainsFunc(in.Nodes, func(n corev1.Node) bool { return isReady(n) && has(n, s.NodePort.Address) }) {
 			return one(finding.Fails(dpuv1.ConditionReady, "NodeAddressAway").At("spec.exposeThroughLoadBalancer").
-				Say("the control plane is reached at %s, which no Ready Node of the management cluster has: bring the Node back, or give another its address; HyperShift publishes it nowhere else", s.NodePort.Address))
+				Say("the control plane is reached at %s, which is not the address of any Ready Node of the management cluster: bring the Node back, or give its address to another; HyperShift does not publish it elsewhere", s.NodePort.Address))
 		}
 	}
 	return nil
@@ -94,13 +94,13 @@ func (in Input) metallb() []finding.Finding {
 	case !in.Bridge.Spec.ExposeThroughLoadBalancer:
 		return one(finding.Note(kind, "NotNeeded").Say("the control plane is reached through node ports"))
 	case in.Bridge.Spec.MetalLBVirtualIP == "":
-		return one(finding.Note(kind, "NotNeeded").Say("metalLBVirtualIP is not set: the address is that of any load balancer"))
+		return one(finding.Note(kind, "NotNeeded").Say("metalLBVirtualIP is not set: the address comes from the cluster's load balancer"))
 	}
 	if found := in.virtualIP(); found != nil || in.Served.MetalLB {
 		return found
 	}
 	return one(finding.Wait(kind, "MetalLBMissing").At("spec.metalLBVirtualIP").
-		Say("the cluster does not serve MetalLB's IPAddressPools and L2Advertisements (%s): install the MetalLB operator; it is noticed by itself", metallb.GroupVersion))
+		Say("the cluster does not serve MetalLB's IPAddressPools and L2Advertisements (%s): install the MetalLB operator; the bridge notices it", metallb.GroupVersion))
 }
 
 // virtualIP judges whether MetalLB may announce it. It answers ARP for any address that it is given, the gateway's and a Node's too, and
@@ -115,12 +115,12 @@ func (in Input) virtualIP() []finding.Finding {
 	}
 	switch {
 	case !in.Settings.Announces(vip):
-		return one(wrong("VirtualIPNotAllowed").Say("metalLBVirtualIP %s lies in none of the networks that bridges may announce (%s): take an address of these, or ask the administrator to add one to the operator's --bridge-virtual-ips",
+		return one(wrong("VirtualIPNotAllowed").Say("metalLBVirtualIP %s lies outside the networks that bridges may announce (%s): use an address from these, or ask the administrator to add a network to the operator's --bridge-virtual-ips",
 			vip, cmp.Or(listed(in.Settings.VirtualIPs), "none")))
 	case slices.ContainsFunc(in.Nodes, func(n corev1.Node) bool { return has(n, vip.String()) }):
-		return one(wrong("VirtualIPInUse").Say("metalLBVirtualIP %s is the address of a Node of the management cluster: choose one that nobody has", vip))
+		return one(wrong("VirtualIPInUse").Say("metalLBVirtualIP %s is the address of a Node of the management cluster: choose an unused one", vip))
 	case !in.announced() && slices.ContainsFunc(in.Rivals, in.announces):
-		return one(wrong("VirtualIPInUse").Say("metalLBVirtualIP %s is that of another bridge, which has its hosted cluster: choose one that nobody has", vip))
+		return one(wrong("VirtualIPInUse").Say("metalLBVirtualIP %s belongs to another bridge, which has its hosted cluster: choose an unused one", vip))
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func (in Input) secrets() (all []finding.Finding) {
 	} {
 		if s.Secret.Secret == nil {
 			all = append(all, finding.Wait(kind, "SecretNotFound").At("spec."+s.field).
-				Say("%s names Secret %s/%s, which is not there; make it (oooi bridge create does, from a file)", s.field, in.Bridge.Namespace, s.name))
+				Say("%s names Secret %s/%s, which does not exist; create it, e.g. from a file with oooi bridge create", s.field, in.Bridge.Namespace, s.name))
 		} else if problem := s.problem(s.Secret.Secret); problem != "" {
 			all = append(all, finding.Wrong(kind, "SecretInvalid").At("spec."+s.field).
 				Say("%s names Secret %s/%s, which %s", s.field, in.Bridge.Namespace, s.name, problem))
@@ -45,7 +45,7 @@ func (in Input) secrets() (all []finding.Finding) {
 	}
 	if in.Polled {
 		all = append(all, finding.Note(kind, "SecretsPolled").
-			Say("changes of the bridge's Secrets may be seen a minute late: the bridges of namespace %s, or of all namespaces, refer to more Secrets than the operator watches; nothing else follows from it", in.Bridge.Namespace))
+			Say("changes of the bridge's Secrets may be seen a minute late: the bridges of namespace %s, or of all namespaces, refer to more Secrets than the operator watches; there is no other effect", in.Bridge.Namespace))
 	}
 	return append(all, in.key()...)
 }
@@ -58,14 +58,14 @@ func (in Input) key() []finding.Finding {
 	}
 	switch {
 	case in.Key.Secret == nil && in.cluster() != nil:
-		return one(wrong("EncryptionKeyLost").Say("Secret %s is gone, and with it the key that the hosted cluster's etcd is encrypted with; no other can be made: restore it from a backup before the control plane restarts", name))
+		return one(wrong("EncryptionKeyLost").Say("Secret %s is gone, and with it the key that the hosted cluster's etcd is encrypted with; it cannot be generated again: restore it from a backup before the control plane restarts", name))
 	case in.Key.Secret == nil:
 		return nil
 	case !in.Owns(in.Key.Secret) && in.cluster() != nil:
-		return one(wrong("EncryptionKeyLost").Say("Secret %s is there, and does not say that it is of this bridge; when it holds the key that the hosted cluster's etcd is encrypted with, say so: kubectl -n %s label secret %s --overwrite %s",
+		return one(wrong("EncryptionKeyLost").Say("Secret %s exists, but is not labelled as this bridge's; if it holds the key that the hosted cluster's etcd is encrypted with, label it: kubectl -n %s label secret %s --overwrite %s",
 			name, in.Bridge.Namespace, names.BridgeKey(in.Bridge.Name), assigned(secretLabels(in.Bridge))))
 	case !in.Owns(in.Key.Secret):
-		return one(wrong(nameTaken).Say("Secret %s exists and is not of this bridge; it is left alone: remove it, or give the bridge another name", name))
+		return one(wrong(nameTaken).Say("Secret %s exists and does not belong to this bridge, which does not touch it: remove it, or give the bridge another name", name))
 	case len(in.Key.Data[hyperv1.AESCBCKeySecretKey]) != KeyLength:
 		return one(wrong("EncryptionKeyInvalid").Say("Secret %s does not hold %d bytes in its key %s any more; restore it from a backup", name, KeyLength, hyperv1.AESCBCKeySecretKey))
 	}

@@ -24,7 +24,7 @@ func router(in apps.Published) []finding.Finding {
 		return nil
 	}
 	return []finding.Finding{wrongAt("InvalidGateway", subject.FieldGateway).
-		Say("networkConfig.gateway %s is no host's address in %s; set one of %s, or leave it out on an isolated VLAN", written, in.CIDR, usable)}
+		Say("networkConfig.gateway %s is not a host address in %s; set one of %s, or omit the gateway on an isolated VLAN", written, in.CIDR, usable)}
 }
 
 // ownResolvers finds our own addresses in dnsServers: our DNS would ask itself, and our other services answer no names.
@@ -37,7 +37,7 @@ func ownResolvers(in apps.Published) (all []finding.Finding) {
 				continue
 			}
 			all = append(all, wrongAt("InvalidDNSServer", subject.FieldResolvers).Set(finding.Values{subject.FieldResolvers: but(resolvers, server)}).
-				Say("networkConfig.dnsServers has %s, which is this Infra's own %s; name the resolvers of all other names, e.g. 10.0.0.53, or leave it out for the node's", a, c.NoResolver))
+				Say("networkConfig.dnsServers has %s, which is this Infra's own %s; list the resolvers for all other names, e.g. 10.0.0.53, or omit dnsServers to use the node's", a, c.NoResolver))
 		}
 	}
 	return all

@@ -17,7 +17,7 @@ func unfit(s vlan.Attachment) []finding.Finding {
 	}
 	at := originOf(s.Source)
 	return []finding.Finding{finding.Fails(v1alpha1.ConditionNetworkReady, "NADUnfit").In(at.object).At(at.field).
-		Say("NetworkAttachmentDefinition %s/%s, which workers are plugged into, does not fit: %s%s", s.Source.Namespace, s.Source.Name, why, at.told)}
+		Say("NetworkAttachmentDefinition %s/%s, which workers are attached to, cannot be used: %s%s", s.Source.Namespace, s.Source.Name, why, at.told)}
 }
 
 // untagged: a VLAN under another plugin's key is none, and everything is joined on whatever the untagged network is.
@@ -27,7 +27,7 @@ func untagged(s vlan.Attachment) []finding.Finding {
 		return nil
 	}
 	at := originOf(s.Source)
-	return []finding.Finding{at.mended(finding.Note(v1alpha1.ConditionNetworkReady, "VLANKeyIgnored"), tagged).Say("NetworkAttachmentDefinition %s/%s has its VLAN as %q, a key that plugin %s does not know and passes over: workers and our pods are on the untagged network; write %s%s",
+	return []finding.Finding{at.mended(finding.Note(v1alpha1.ConditionNetworkReady, "VLANKeyIgnored"), tagged).Say("NetworkAttachmentDefinition %s/%s has its VLAN as %q, a key that plugin %s ignores: workers and our pods are on the untagged network; write %s%s",
 		s.Source.Namespace, s.Source.Name, wrote, s.Config.Type(), write, at.told)}
 }
 
@@ -39,7 +39,7 @@ func apart(s vlan.Attachment) []finding.Finding {
 	}
 	at := originOf(s.Source)
 	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "SameNodeUnreachable").In(at.object).At(at.field).
-		Say(`NetworkAttachmentDefinition %s/%s says "mode": %q: workers do not reach those of our pods that run on their own node; keep them on different nodes by nodeSelector of infraComponents and NodePools, or write "mode": "bridge"%s`, s.Source.Namespace, s.Source.Name, mode, at.told)}
+		Say(`NetworkAttachmentDefinition %s/%s says "mode": %q: workers cannot reach our pods that run on the same node; set nodeSelector of infraComponents and NodePools to keep them on different nodes, or write "mode": "bridge"%s`, s.Source.Namespace, s.Source.Name, mode, at.told)}
 }
 
 // assigned: with bridge binding, an address from the CNI makes virt-launcher answer the guest's DHCP in our place; on
@@ -58,7 +58,7 @@ func assigned(s vlan.Attachment) []finding.Finding {
 	if s.Config.IsOVN() {
 		return []finding.Finding{fails.Say("NetworkAttachmentDefinition %s assigns addresses: %s; remove its subnets and ipam%s", network, pinned, at.told)}
 	}
-	return []finding.Finding{fails.Say("NetworkAttachmentDefinition %s assigns addresses: KubeVirt would answer workers' DHCP itself; remove its ipam%s", network, at.told)}
+	return []finding.Finding{fails.Say("NetworkAttachmentDefinition %s assigns addresses: KubeVirt would answer the workers' DHCP requests instead of our server; remove its ipam%s", network, at.told)}
 }
 
 // bridged: HyperShift binds machines' cards by a bridge, with the MAC that the pod's card had (hypershift: nodepool/kubevirt; kubevirt:
@@ -68,12 +68,12 @@ func bridged(s vlan.Attachment) []finding.Finding {
 		return nil
 	}
 	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "WorkerNADIsMacvlan").In(subject.NAD(s.Source)).At("spec.config").
-		Say("NetworkAttachmentDefinition %s/%s is macvlan, which passes on only what is for the MAC of its own card; KubeVirt gives that MAC to the machine, behind a bridge, and the card another, so replies do not reach workers; use a bridge or OVN-Kubernetes localnet",
+		Say("NetworkAttachmentDefinition %s/%s is macvlan, which delivers only packets for its own interface's MAC address; KubeVirt moves that address to the virtual machine, behind a bridge, so replies never reach workers; use a bridge or OVN-Kubernetes localnet",
 			s.Source.Namespace, s.Source.Name)}
 }
 
 // pinned is what OVN-Kubernetes does to a worker whose address it assigned (port_security of its port).
-const pinned = "OVN-Kubernetes drops what a worker sends from any other, such as our leases and MetalLB's and egress addresses"
+const pinned = "OVN-Kubernetes drops packets that a worker sends from any other address, such as our leases and the addresses of MetalLB and egress IPs"
 
 // frames: workers that send longer frames than their network carries lose them without a word; shorter ones work.
 func frames(s vlan.Attachment, in apps.Published) []finding.Finding {
@@ -81,11 +81,11 @@ func frames(s vlan.Attachment, in apps.Published) []finding.Finding {
 	if handed == 0 || carried == 0 || handed == carried || !input.Enabled(in.Infra.Spec.InfraComponents.DHCP.Enabled) {
 		return nil
 	}
-	begin, what := finding.Fails, "longer frames are lost"
+	begin, what := finding.Fails, "larger packets are lost"
 	if handed < carried {
-		begin, what = finding.Note, "it works, and wastes what the network has"
+		begin, what = finding.Note, "this works, but does not use the network's full MTU"
 	}
 	return []finding.Finding{begin(v1alpha1.ConditionNetworkReady, "MTUMismatch").
 		At(subject.FieldMTU).Set(finding.Values{subject.FieldMTU: carried}).
-		Say("workers are told MTU %d, and NetworkAttachmentDefinition %s/%s carries %d: %s; make networkConfig.mtu and the NetworkAttachmentDefinition's agree", handed, s.Source.Namespace, s.Source.Name, carried, what)}
+		Say("DHCP announces MTU %d to workers, but NetworkAttachmentDefinition %s/%s has %d: %s; set networkConfig.mtu and the NetworkAttachmentDefinition's mtu to the same value", handed, s.Source.Namespace, s.Source.Name, carried, what)}
 }

@@ -27,7 +27,7 @@ func capacity(in apps.Published) []finding.Finding {
 		return nil
 	}
 	return []finding.Finding{finding.Note(v1alpha1.ConditionAccepted, "PoolTooSmall").At(subject.FieldCIDR).Change(wholePool(in, needs)...).
-		Say("DHCP has %d addresses to lease and may need %d: the NodePools have %d replicas and a surge of %d (2 × %d + %d), since a replaced worker's address is free again late; widen networkConfig.cidr or dhcp.rangeStart to rangeEnd, or exclude less",
+		Say("DHCP has %d addresses to lease and may need %d: the NodePools have %d replicas and a surge of %d (2 × %d + %d), because the address of a replaced worker is not free at once; widen networkConfig.cidr or the range from dhcp.rangeStart to rangeEnd, or exclude fewer addresses",
 			has, needs, replicas, surge, replicas, surge)}
 }
 

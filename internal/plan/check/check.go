@@ -30,13 +30,13 @@ func acceptance(in apps.Published) []finding.Finding {
 	all = append(all, capacity(in)...)
 	if hc := in.HostedCluster; hc != nil && input.Elsewhere(hc.Spec.Platform.Type) {
 		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "ExternalInfra").In(endpoint.Object(hc)).At("spec.platform.type").
-			Say("the machines of HostedCluster %s/%s are %s's, which are on no VLAN of this cluster; an Infra serves VirtualMachines of this cluster (KubeVirt), and machines that are on its VLANs (Agent, None)", hc.Namespace, hc.Name, hc.Spec.Platform.Type))
+			Say("HostedCluster %s/%s runs its machines on platform %s, outside the VLANs of this cluster; an Infra serves VirtualMachines of this cluster (KubeVirt) and machines on its VLANs (Agent, None)", hc.Namespace, hc.Name, hc.Spec.Platform.Type))
 	}
 	if external(in) {
 		const field = "spec.platform.kubevirt.credentials"
 		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "ExternalInfra").
 			In(endpoint.Object(in.HostedCluster)).At(field).Set(finding.Values{field: nil}).
-			Say("HostedCluster %s/%s runs its VirtualMachines on another cluster (spec.platform.kubevirt.credentials): their VLAN is there, and so must the Infra be", in.HostedCluster.Namespace, in.HostedCluster.Name))
+			Say("HostedCluster %s/%s runs its VirtualMachines on another cluster (spec.platform.kubevirt.credentials): create the Infra on that cluster, where their VLAN is", in.HostedCluster.Namespace, in.HostedCluster.Name))
 	}
 	return all
 }
@@ -56,7 +56,7 @@ func resolution(in apps.Published) []finding.Finding {
 		for _, c := range in.Captured {
 			all = append(all, finding.Note(v1alpha1.ConditionEndpointsResolved, "CapturedAddressNeedsRoute").
 				At(subject.FieldDHCP).Change(withDHCP(in)...).
-				Say("workers dial %s, and DHCP is off: give each worker the route: ip route add %s via %s", c.IP, desired.HostRoute(c.IP), in.Address(component.Proxy)))
+				Say("workers connect to %s, but DHCP is off: add a route on each worker: ip route add %s via %s", c.IP, desired.HostRoute(c.IP), in.Address(component.Proxy)))
 		}
 	}
 	return all

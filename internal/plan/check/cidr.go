@@ -24,13 +24,13 @@ func Subnet(in input.Input) []finding.Finding {
 	case text == "":
 		return []finding.Finding{wrong.Say("networkConfig.cidr is not set; %s", example)}
 	case err != nil:
-		return []finding.Finding{wrong.Say("networkConfig.cidr %q is no network; %s", text, example)}
+		return []finding.Finding{wrong.Say("networkConfig.cidr %q is not a network; %s", text, example)}
 	case cidr != cidr.Masked():
 		return []finding.Finding{wrong.Set(finding.Values{subject.FieldCIDR: cidr.Masked().String()}).Say("networkConfig.cidr %s has host bits; its network is %s", cidr, cidr.Masked())}
 	case !valid.VLAN(cidr):
-		return []finding.Finding{wrong.Say("networkConfig.cidr %s is no network that a VLAN can have; %s", cidr, example)}
+		return []finding.Finding{wrong.Say("networkConfig.cidr %s cannot be a VLAN's network; %s", cidr, example)}
 	case cidr.Addr().Is6() && input.Enabled(in.Infra.Spec.InfraComponents.DHCP.Enabled):
-		return []finding.Finding{wrong.Set(finding.Values{subject.FieldDHCP: false}).Say("networkConfig.cidr %s is IPv6, for which there is no DHCP; set infraComponents.dhcp.enabled: false", cidr)}
+		return []finding.Finding{wrong.Set(finding.Values{subject.FieldDHCP: false}).Say("networkConfig.cidr %s is IPv6, which our DHCP server does not support; set infraComponents.dhcp.enabled: false", cidr)}
 	}
 	return nil
 }
@@ -42,14 +42,14 @@ func overlaps(in apps.Published) []finding.Finding {
 	for _, network := range in.Settings.ClusterNetworks() {
 		if in.CIDR.Overlaps(network) {
 			return []finding.Finding{wrong().At(subject.FieldCIDR).Set(elsewhere(in)).
-				Say("networkConfig.cidr %s overlaps the management cluster's pod or service network %s: our pods could not tell them apart; give the VLAN another network (an Infra that exists has to be made anew)", in.CIDR, network)}
+				Say("networkConfig.cidr %s overlaps the management cluster's pod or service network %s: our pods could not tell them apart; give the VLAN another network (delete and recreate an existing Infra)", in.CIDR, network)}
 		}
 	}
 	var all []finding.Finding
 	for _, n := range hostedNetworks(in) {
 		if in.CIDR.Overlaps(n.prefix) {
 			all = append(all, wrong().In(endpoint.Object(in.HostedCluster)).At(n.field).Set(hostedElsewhere(in, n.field)).
-				Say("networkConfig.cidr %s overlaps the hosted cluster's %s %s: workers could not tell them apart; make the HostedCluster anew with another network, or give the VLAN one", in.CIDR, n.field, n.prefix))
+				Say("networkConfig.cidr %s overlaps the hosted cluster's %s %s: workers could not tell them apart; recreate the HostedCluster with another network, or give the VLAN another network", in.CIDR, n.field, n.prefix))
 		}
 	}
 	return all

@@ -34,7 +34,7 @@ func clock(in apps.Published) []finding.Finding {
 	suggested := ipam.Usable(in.CIDR).Last.String()
 	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "NoTimeSource").
 		At(subject.FieldNTP). // whose address nobody here knows
-		Say("%s and the VLAN has no gateway: workers keep the time of their host's clock, and certificates fail once it is minutes off; set networkConfig.ntpServers to a time server on the VLAN, e.g. at %s", why, suggested)}
+		Say("%s and the VLAN has no gateway: workers cannot synchronise their clocks, and certificates fail once a clock is minutes off; set networkConfig.ntpServers to a time server on the VLAN, e.g. at %s", why, suggested)}
 }
 
 // upstreams: without our DNS workers ask dnsServers themselves; with it our pods do, over the nodes' network.
@@ -46,11 +46,11 @@ func upstreams(in apps.Published) []finding.Finding {
 	case !input.Enabled(in.Infra.Spec.InfraComponents.DNS.Enabled):
 		return []finding.Finding{finding.Fails(v1alpha1.ConditionNetworkReady, "DNSServersUnreachable").
 			At(subject.FieldResolvers).Set(finding.Values{subject.FieldDNS: true}).
-			Say("networkConfig.dnsServers %v lie outside %s, which has no gateway, and DNS is off: workers cannot ask them; switch infraComponents.dns on, or set networkConfig.gateway", outside, in.CIDR)}
+			Say("networkConfig.dnsServers %v lie outside %s, which has no gateway, and DNS is off: workers cannot reach them; enable infraComponents.dns, or set networkConfig.gateway", outside, in.CIDR)}
 	}
 	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "DNSServersOutsideVLAN").
 		At(subject.FieldResolvers).
-		Say("networkConfig.dnsServers %v lie outside %s, which has no gateway: our DNS asks them over the nodes' network; where nodes do not reach them, leave them out and the nodes' own resolvers are asked", outside, in.CIDR)}
+		Say("networkConfig.dnsServers %v lie outside %s, which has no gateway: our DNS queries them over the nodes' network; if the nodes cannot reach them, omit them to use the nodes' own resolvers", outside, in.CIDR)}
 }
 
 // reachable says whether workers on the VLAN have a way to an address.
@@ -82,12 +82,12 @@ func reservations(in apps.Published) []finding.Finding {
 	dhcp := in.Infra.Spec.InfraComponents.DHCP
 	if in.LeasesByReservation() && input.Enabled(dhcp.Enabled) && dhcp.UnknownClients == v1alpha1.UnknownClientsIgnore && len(dhcp.Reservations) == 0 {
 		all = append(all, wrongAt("NobodyServed", subject.FieldUnknownClients).Set(finding.Values{subject.FieldUnknownClients: string(v1alpha1.UnknownClientsPool)}).
-			Say("dhcp.unknownClients: Ignore serves reservations and KubeVirt's machines, and there are neither: the platform of HostedCluster %s is %s; reserve an address for each worker, or leave unknownClients out", in.HostedCluster.Name, in.HostedCluster.Spec.Platform.Type))
+			Say("dhcp.unknownClients: Ignore serves only reservations and KubeVirt's machines, and there are neither: the platform of HostedCluster %s is %s; reserve an address for each worker, or omit unknownClients", in.HostedCluster.Name, in.HostedCluster.Spec.Platform.Type))
 	}
 	for _, r := range dhcp.Reservations {
 		at, _ := netip.ParseAddr(string(r.IP))
 		if first := holds[r.MAC]; first != "" {
-			wrong("dhcp.reservations has %s twice, for %s and %s; a client has one address, remove one", r.MAC, first, r.IP)
+			wrong("dhcp.reservations has %s twice, for %s and %s; a client gets one address: remove one of them", r.MAC, first, r.IP)
 		}
 		if r.MAC != "" {
 			holds[r.MAC] = r.IP
@@ -96,7 +96,7 @@ func reservations(in apps.Published) []finding.Finding {
 		case at.IsValid() && at == in.Gateway:
 			wrong("dhcp.reservations has %s, which is networkConfig.gateway; reserve another address", at)
 		case !usable.Contains(at):
-			wrong("dhcp.reservations has %s, which is no host's address in %s; reserve one of %s", r.IP, in.CIDR, usable)
+			wrong("dhcp.reservations has %s, which is not a host address in %s; reserve one of %s", r.IP, in.CIDR, usable)
 		}
 	}
 	return all

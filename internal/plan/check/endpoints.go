@@ -26,7 +26,7 @@ func changedProtocols(in apps.Published) []finding.Finding {
 	for _, e := range in.Table.Endpoints {
 		for _, b := range in.Children.Otherwise(e) {
 			all = append(all, finding.Wrong(v1alpha1.ConditionEndpointsResolved, "ProtocolChanged").At("spec.extraEndpoints").
-				Say("%s wants %s on port %d, where %s has %s: that would break its open connections; use another port, or remove %s first", e.Name, e.Protocol, e.Port, b.Name, b.Protocol, b.Name))
+				Say("%s needs %s on port %d, but %s already serves %s there: changing it would break open connections; use another port, or remove %s first", e.Name, e.Protocol, e.Port, b.Name, b.Protocol, b.Name))
 		}
 	}
 	return all

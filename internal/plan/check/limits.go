@@ -19,11 +19,11 @@ func limits(in apps.Published) []finding.Finding {
 	var all []finding.Finding
 	if n := len(in.Table.Names()); n > valid.MostHostnames {
 		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "TooManyHostnames").At("spec.extraEndpoints").
-			Say("extraEndpoints and control plane have %d hostnames together; %d are possible, a wildcard counts once", n, valid.MostHostnames))
+			Say("extraEndpoints and the control plane have %d hostnames together; at most %d are possible: use wildcards, which count once", n, valid.MostHostnames))
 	}
 	if n := len(in.Assigned.Excluded); n > valid.MostExclusions {
 		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "TooManyExclusions").At("spec.infraComponents.dhcp.excludeRanges").
-			Say("%d separate ranges are kept from DHCP (dhcp.excludeRanges, servers, neighbours); %d are possible, join some", n, valid.MostExclusions))
+			Say("%d separate ranges are excluded from DHCP (dhcp.excludeRanges, servers, neighbours); at most %d are possible: join some of them", n, valid.MostExclusions))
 	}
 	return append(all, burden(in)...)
 }
@@ -56,7 +56,7 @@ func burden(in apps.Published) []finding.Finding {
 		}
 		if all := ipam.Merge(kept); len(all) > valid.MostExclusions && len(all) > len(n.Children.Exclusions()) {
 			return []finding.Finding{finding.Wrong(v1alpha1.ConditionAccepted, "TooManyExclusions").At("spec.infraComponents").
-				Say("another Infra on this VLAN, which leases addresses, would have to keep %d separate ranges from DHCP, and %d are possible; set serverIPs that lie side by side with those of others, or outside its range", len(all), valid.MostExclusions)}
+				Say("another Infra on this VLAN, which leases addresses, would have to exclude %d separate ranges from DHCP, and at most %d are possible; set serverIPs next to those of other Infras, or outside its range", len(all), valid.MostExclusions)}
 		}
 	}
 	return nil

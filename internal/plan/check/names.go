@@ -19,10 +19,10 @@ func Misnamed(in apps.Published) []finding.Finding {
 	cp := in.ControlPlane()
 	if cp.HostedCluster != nil && cp.Base() == "" {
 		return []finding.Finding{wrong.In(endpoint.Object(cp.HostedCluster)).At("spec.dns.baseDomain").
-			Say("the base domain of HostedCluster %s/%s is not known; tried, in this order: %s; say it with: %s", cp.HostedCluster.Namespace, cp.HostedCluster.Name, endpoint.BaseSources, sayBase(in))}
+			Say("the base domain of HostedCluster %s/%s is not known; these were tried in order: %s; set it with: %s", cp.HostedCluster.Namespace, cp.HostedCluster.Name, endpoint.BaseSources, sayBase(in))}
 	}
 	if validation.IsDNS1123Subdomain(in.Domain()) != nil {
-		return []finding.Finding{wrong.At("spec.infraComponents.dns").Say("the hosted cluster's domain is %q, which is no DNS name in lower case; set infraComponents.dns.clusterName and dns.baseDomain, e.g. c1 and example.com", in.Domain())}
+		return []finding.Finding{wrong.At("spec.infraComponents.dns").Say("the hosted cluster's domain is %q, which is not a DNS name in lower case; set infraComponents.dns.clusterName and dns.baseDomain, e.g. c1 and example.com", in.Domain())}
 	}
 	return nil
 }

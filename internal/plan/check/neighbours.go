@@ -41,7 +41,7 @@ func neighbourFindings(in apps.Published) []finding.Finding {
 			return []finding.Finding{leasesBeside(in, n)}
 		}
 		if pool := input.Span(ours.RangeStart, ours.RangeEnd); slices.ContainsFunc(n.Leases(), pool.Overlaps) && leasesAfter(in, n) {
-			return []finding.Finding{inUse().Set(finding.Values{ipam.FieldStart: nil, ipam.FieldEnd: nil}).Say("dhcp.rangeStart to rangeEnd %s overlaps the range of %s on this layer 2; choose another range, or leave it out", pool, nameOf(in, n))}
+			return []finding.Finding{inUse().Set(finding.Values{ipam.FieldStart: nil, ipam.FieldEnd: nil}).Say("dhcp.rangeStart to rangeEnd %s overlaps the range of %s on this layer 2; choose another range, or omit it", pool, nameOf(in, n))}
 		}
 	}
 	return nil
@@ -67,7 +67,7 @@ func leasesBeside(in apps.Published, n address.Neighbour) finding.Finding {
 			found = found.Change(finding.Change{Of: subject.Infra(infra), Values: finding.Values{subject.FieldUnknownClients: string(v1alpha1.UnknownClientsIgnore)}})
 		}
 	}
-	return found.Say("%s serves DHCP on this layer 2, and its leases name its own DNS; give each hosted cluster a VLAN of its own, or set dhcp.unknownClients: Ignore on both%s", nameOf(in, n), known)
+	return found.Say("%s serves DHCP on this layer 2 and announces its own DNS server; give each hosted cluster its own VLAN, or set dhcp.unknownClients: Ignore on both%s", nameOf(in, n), known)
 }
 
 // leasesAfter says whether a neighbour goes before us.
@@ -98,7 +98,7 @@ func capturedByNeighbours(in apps.Published) []finding.Finding {
 			if yields(in, n, c.IP) {
 				all = append(all, finding.Wrong(v1alpha1.ConditionEndpointsResolved, "CapturedAddressInUse").
 					In(endpoint.Object(in.HostedCluster)).At("spec.services").Change(in.Table.Renamed(c.IP)...).
-					Say("another Infra on this layer 2 carries %s already (NodePort addresses are shared by clusters); put this cluster's workers on a VLAN of their own, or make the HostedCluster anew with an address or name of its own", c.IP))
+					Say("another Infra on this layer 2 already captures %s (clusters share NodePort addresses); move this cluster's workers to their own VLAN, or recreate the HostedCluster with its own address or name", c.IP))
 			}
 		}
 	}

@@ -20,14 +20,14 @@ func network(in apps.Published) []finding.Finding {
 	wrong := func(reason string) finding.Builder { return finding.Wrong(v1alpha1.ConditionNetworkReady, reason) }
 	switch {
 	case n.Source == nil:
-		return []finding.Finding{wrong("NADNotFound").At(subject.FieldNAD).Say("NetworkAttachmentDefinition %s not found; create it, or name another in networkConfig.networkAttachmentDefinition and networkAttachmentNamespace", key)}
+		return []finding.Finding{wrong("NADNotFound").At(subject.FieldNAD).Say("NetworkAttachmentDefinition %s not found; create it, or set networkConfig.networkAttachmentDefinition and networkAttachmentNamespace to another", key)}
 	case n.Broken != "":
 		at := originOf(n.Source)
-		return []finding.Finding{wrong("NADUnfit").In(at.object).At(at.field).Say("NetworkAttachmentDefinition %s does not fit: %s%s", key, n.Broken, at.told)}
+		return []finding.Finding{wrong("NADUnfit").In(at.object).At(at.field).Say("NetworkAttachmentDefinition %s cannot be used: %s%s", key, n.Broken, at.told)}
 	case n.Config.IsOVN() && len(in.Infra.Spec.NetworkConfig.ClientCIDRs) > 0:
 		return []finding.Finding{wrong("PolicyRoutingUnavailable").
 			At("spec.networkConfig.clientCIDRs").Set(finding.Values{"spec.networkConfig.clientCIDRs": nil}).
-			Say("networkConfig.clientCIDRs needs routes to those networks in our pods, and on NetworkAttachmentDefinition %s OVN-Kubernetes sets a default route at most, which would take what our DNS asks the nodes' resolvers to the VLAN's router; "+
+			Say("networkConfig.clientCIDRs needs routes to those networks in our pods, but on NetworkAttachmentDefinition %s OVN-Kubernetes sets at most a default route, which would send our DNS server's own queries to the VLAN's router; "+
 				"use a bridge or cnv-bridge, or let the router translate those clients' addresses (SNAT) to its own", key)}
 	}
 	return networkNotes(in)
@@ -44,16 +44,16 @@ func networkNotes(in apps.Published) []finding.Finding {
 		if in.SysctlAllowlist != nil { // one that is made of our line alone would take all others from the nodes
 			found = found.Set(finding.Values{"data": map[string]any{nad.SysctlAllowlistKey: withLine(in.SysctlAllowlist)}})
 		}
-		all = append(all, found.Say("our pods' VLAN interface may forward packets; add the line %s to %s of ConfigMap %s (no pod is restarted for it; the next one that is made takes it up)",
+		all = append(all, found.Say("our pods' VLAN interface may forward packets; add the line %s to %s of ConfigMap %s (this restarts no pod; it takes effect for new pods)",
 			nad.AllowlistLine(), nad.SysctlAllowlistKey, nad.SysctlAllowlist))
 	}
 	at := originOf(n.Source)
 	if n.Config.IsOVN() && !n.Config.PortSecured() {
 		all = append(all, note("ForwardingNotPrevented").In(at.object).At(at.field).
-			Say("our pods' VLAN interface may forward packets: NetworkAttachmentDefinition %s says macSecurityMode Disabled, and OVN-Kubernetes takes no plugin that turns forwarding off; use a network with port security", input.Refs(in.Infra).NAD))
+			Say("our pods' VLAN interface may forward packets: NetworkAttachmentDefinition %s has macSecurityMode Disabled, and OVN-Kubernetes accepts no plugin that turns forwarding off; use a network with port security", input.Refs(in.Infra).NAD))
 	}
 	if n.Config.IsOVN() && n.Config.MTU() == 0 && !at.userDefined() { // those always say one
-		all = append(all, at.mended(note("MTUNotSaid"), n.Config.Tagged().WithMTU(nad.UsualMTU)).Say("NetworkAttachmentDefinition %s says no mtu, so OVN-Kubernetes gives its interfaces the pod network's (status.clusterNetworkMTU of Network cluster, 1400 where nodes have 1500), and loses longer frames; where the VLAN carries %d, say so there%s", input.Refs(in.Infra).NAD, nad.UsualMTU, at.told))
+		all = append(all, at.mended(note("MTUNotSaid"), n.Config.Tagged().WithMTU(nad.UsualMTU)).Say("NetworkAttachmentDefinition %s has no mtu, so OVN-Kubernetes gives its interfaces the pod network's MTU (status.clusterNetworkMTU of Network cluster, 1400 where nodes have 1500) and drops larger packets; if the VLAN's MTU is %d, set it there%s", input.Refs(in.Infra).NAD, nad.UsualMTU, at.told))
 	}
 	return append(all, apart(ours)...)
 }

@@ -24,6 +24,6 @@ func placement(in apps.Published) []finding.Finding {
 		}
 	}
 	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "NodeSelectorsDiffer").At("spec.infraComponents").
-		Say("NodePools on the VLAN ask for different nodes: %s; our pods go to any node, and where the VLAN is missing they serve nobody: set nodeSelector of infraComponents %s to labels of nodes that have it",
+		Say("NodePools on the VLAN select different nodes: %s; our pods may run on any node, and serve nobody on one without the VLAN: set nodeSelector of infraComponents %s to labels of nodes that have it",
 			strings.Join(differ, ", "), strings.Join(ours, ", "))}
 }

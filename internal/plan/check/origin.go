@@ -21,12 +21,12 @@ func originOf(n *nad.NetworkAttachmentDefinition) origin {
 		return origin{object: subject.NAD(n), field: "spec.config"}
 	case by.Kind == nad.OperatorNetwork:
 		of.APIVersion = "operator.openshift.io/v1"
-		return origin{of, "spec.additionalNetworks", fmt.Sprintf("; OpenShift's network operator renders it and puts it back: change entry %s in spec.additionalNetworks of Network.operator.openshift.io %s, which takes any configuration as rawCNIConfig where its type is Raw", n.Name, by.Name)}
+		return origin{of, "spec.additionalNetworks", fmt.Sprintf("; OpenShift's network operator manages it and reverts changes: change entry %s in spec.additionalNetworks of Network.operator.openshift.io %s, which accepts any configuration as rawCNIConfig if its type is Raw", n.Name, by.Name)}
 	case by.Kind == "UserDefinedNetwork":
 		of.Namespace = n.Namespace
 		fallthrough
 	default:
-		return origin{of, "spec", fmt.Sprintf("; its controller made it from %s %s, whose spec does not change: make that anew", by.Kind, by.Name)}
+		return origin{of, "spec", fmt.Sprintf("; its controller made it from %s %s, whose spec is immutable: recreate that", by.Kind, by.Name)}
 	}
 }
 

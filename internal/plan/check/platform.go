@@ -41,14 +41,14 @@ func passthrough(in apps.Published) []finding.Finding {
 		if based || cp.Base() == "" { // no domain at all is another matter
 			return nil
 		}
-		begin, says = finding.Note, "has no dns.baseDomain, and so HyperShift gives it"
+		begin, says = finding.Note, "has no dns.baseDomain, so HyperShift sets"
 	}
 	found := begin(v1alpha1.ConditionEndpointsResolved, "BaseDomainPassthrough").In(endpoint.Object(in.HostedCluster)).At(field)
 	if based {
 		found = found.Set(finding.Values{field: false})
 	}
 	return []finding.Finding{found.
-		Say("HostedCluster %s/%s %s baseDomainPassthrough: the management cluster's router would have to reach its workers, which the VLAN isolates, so *.apps stays dead; make it anew with a base domain of its own", in.HostedCluster.Namespace, in.HostedCluster.Name, says)}
+		Say("HostedCluster %s/%s %s baseDomainPassthrough: the management cluster's router cannot reach its workers on the isolated VLAN, so *.apps does not work; recreate it with its own base domain", in.HostedCluster.Namespace, in.HostedCluster.Name, says)}
 }
 
 // throughProxy: HyperShift has Ignition fetch its configuration through the hosted cluster's own proxy, which resolves and routes as it
@@ -69,7 +69,7 @@ func throughProxy(in apps.Published) []finding.Finding {
 	bypassed := strings.Trim(written.NoProxy+","+host, ",")
 	return []finding.Finding{finding.Note(v1alpha1.ConditionEndpointsResolved, "IgnitionThroughProxy").
 		In(endpoint.Object(hc)).At(field).Set(finding.Values{field: bypassed}).
-		Say("Ignition of HostedCluster %s/%s asks for %s through the proxy %s, past the VLAN's DNS and our proxy: a worker does not join unless that proxy is reached from the VLAN and leads to the ignition server; set configuration.proxy.noProxy: %s",
+		Say("Ignition of HostedCluster %s/%s requests %s through the proxy %s, bypassing the VLAN's DNS and our proxy: workers join only if they can reach that proxy from the VLAN and it can reach the ignition server; set configuration.proxy.noProxy: %s",
 			hc.Namespace, hc.Name, host, through.Host, bypassed)}
 }
 

@@ -22,24 +22,24 @@ func services(in apps.Published) []finding.Finding {
 	const kind = v1alpha1.ConditionEndpointsResolved
 	switch {
 	case len(input.SwitchedOff(in.Infra.Spec.InfraComponents)) == len(on):
-		off(subject.FieldProxy, finding.Fails(kind, "ServicesAreOff"), "DHCP, DNS and proxy are all switched off: this Infra does nothing for workers; leave infraComponents out to switch all three on, or delete the Infra")
+		off(subject.FieldProxy, finding.Fails(kind, "ServicesAreOff"), "DHCP, DNS and proxy are all disabled: this Infra does nothing for workers; omit infraComponents to enable all three, or delete the Infra")
 		all[0].Changes = []finding.Change{{Values: allOn(in)}}
 		return all
 	case !on[component.Proxy] && !on[component.DNS] && ways && resolvers:
 		off(subject.FieldProxy, finding.Note(kind, "ProxyIsOff"),
-			"the proxy is switched off: workers reach the control plane only by networkConfig.gateway or routes, under the addresses that networkConfig.dnsServers give")
+			"the proxy is disabled: workers reach the control plane only through networkConfig.gateway or routes, at the addresses that networkConfig.dnsServers return")
 	case !on[component.Proxy]:
 		off(subject.FieldProxy, finding.Fails(kind, "ProxyIsOff"),
-			"the proxy is switched off, and nothing else leads from the VLAN to the control plane: no worker can join; set infraComponents.proxy.enabled: true")
+			"the proxy is disabled, and there is no other way from the VLAN to the control plane: no worker can join; set infraComponents.proxy.enabled: true")
 	}
 	switch {
 	case on[component.DNS] || resolvers || allLiteral(in):
 	case !on[component.DHCP]:
 		off(subject.FieldDNS, finding.Note(kind, "DNSIsOff"),
-			"DHCP and DNS are switched off: workers need resolvers from elsewhere that answer the control plane's names with the proxy's address; name them in networkConfig.dnsServers")
+			"DHCP and DNS are disabled: workers need other resolvers, which must answer the control plane's names with the proxy's address; list them in networkConfig.dnsServers")
 	default:
 		off(subject.FieldDNS, finding.Fails(kind, "DNSIsOff"),
-			"DNS is switched off and networkConfig.dnsServers is empty: workers cannot resolve the control plane's names; set infraComponents.dns.enabled: true, or networkConfig.dnsServers to resolvers that answer them with the proxy's address")
+			"DNS is disabled and networkConfig.dnsServers is empty: workers cannot resolve the control plane's names; set infraComponents.dns.enabled: true, or set networkConfig.dnsServers to resolvers that answer these names with the proxy's address")
 	}
 	return all
 }

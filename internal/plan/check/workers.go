@@ -53,12 +53,12 @@ func unplugged(in apps.Published, p *hyperv1.NodePool) (all []finding.Finding) {
 		at := vlan.AttachmentOf(n, in.HostedCluster)
 		if !in.Lends(at.Namespace) {
 			all = append(all, finding.Fails(v1alpha1.ConditionNetworkReady, "WorkerNADIsolated").In(subject.NodePool(p)).At(subject.FieldNetworks).
-				Say("NodePool %s/%s names %s, and its machines run in namespace %s: OpenShift's Multus gives a pod networks of its own namespace and of %s alone, so they do not start; have the NetworkAttachmentDefinition in one of these, and name that",
+				Say("NodePool %s/%s names %s, but its machines run in namespace %s: OpenShift's Multus lets a pod use only networks of its own namespace and of %s, so the machines do not start; create the NetworkAttachmentDefinition in one of these, and name that",
 					p.Namespace, p.Name, at, in.ControlPlaneNamespace(), strings.Join(in.Settings.NADSourceNamespaces, ", ")))
 		}
 		if vlan.Dotted(at) { // kubevirt: pkg/network/admitter/netiface.go; hypershift: nodepool/kubevirt, virtualMachineInterfaceName
 			all = append(all, finding.Fails(v1alpha1.ConditionNetworkReady, "WorkerNADNameUnfit").In(subject.NodePool(p)).At(subject.FieldNetworks).
-				Say("NodePool %s/%s names %s: HyperShift calls the machines' card so, and KubeVirt takes no dot there; make the NetworkAttachmentDefinition anew as %s, and name that",
+				Say("NodePool %s/%s names %s: HyperShift uses this name for the machines' interface, and KubeVirt allows no dot in it; recreate the NetworkAttachmentDefinition as %s, and name that",
 					p.Namespace, p.Name, at, strings.ReplaceAll(at.Name, ".", "-")))
 		}
 	}
@@ -84,7 +84,7 @@ func notOnVLAN(in apps.Published, p *hyperv1.NodePool) finding.Finding {
 func onPodNetworkToo(p *hyperv1.NodePool) finding.Finding {
 	return finding.Fails(v1alpha1.ConditionNetworkReady, "DefaultNetworkAttached").
 		In(subject.NodePool(p)).At(subject.FieldDefaultNetwork).Set(finding.Values{subject.FieldDefaultNetwork: false}).
-		Say("NodePool %s/%s is on the pod network too, from where its workers would have their routes and resolvers; set attachDefaultNetwork: false", p.Namespace, p.Name)
+		Say("NodePool %s/%s is also on the pod network, which would give its workers their routes and resolvers; set attachDefaultNetwork: false", p.Namespace, p.Name)
 }
 
 // attachments judges the networks that machines are plugged into; where no NodePool says, that is the Infra's.

@@ -85,5 +85,5 @@ func (r Remains) nodeOf(pod corev1.Pod) (corev1.Node, bool) {
 
 // InHostedCluster is an Ending that waits for our Service to go from there.
 func InHostedCluster(why string) Ending {
-	return Ending{Reason: Deleting, Message: "waiting for our Service to go from the hosted cluster: " + why}
+	return Ending{Reason: Deleting, Message: "waiting for our Service to be removed from the hosted cluster: " + why}
 }

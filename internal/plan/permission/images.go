@@ -39,7 +39,7 @@ func ImageOverrides(s input.Settings, images map[string]string) []finding.Findin
 	for _, field := range slices.Sorted(maps.Keys(images)) {
 		if images[field] != "" && !s.AllowImageOverride {
 			all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "ImageOverrideNotAllowed").At("spec."+field).Set(finding.Values{"spec." + field: nil}).
-				Say("%s is set; remove it, or have the operator run with --allow-image-override", field))
+				Say("%s is set; remove it, or run the operator with --allow-image-override", field))
 		}
 	}
 	return all

@@ -39,7 +39,7 @@ func (d *derivation) refuse(key, text, form string, because error) {
 // miss says what is missing, which annotation says it, and what to change where that is known.
 func (d *derivation) miss(reason, key, form string, changes []finding.Change, what string, args ...any) {
 	d.findings = append(d.findings, finding.Wrong(finding.Provisioned, reason).At(annotationField(key)).Change(changes...).
-		Say(what+"; say it with: %s", append(args, d.command(key, form))...))
+		Say(what+"; set it with: %s", append(args, d.command(key, form))...))
 }
 
 func annotationField(key string) string { return "metadata.annotations[" + key + "]" }
@@ -54,7 +54,7 @@ func (d *derivation) command(key, value string) string {
 
 func domainName(text string) (v1alpha1.DNSName, error) {
 	if len(validation.IsDNS1123Subdomain(text)) > 0 {
-		return "", errors.New("it is no DNS name in lower case, such as example.com")
+		return "", errors.New("it is not a DNS name in lower case, such as example.com")
 	}
 	return v1alpha1.DNSName(text), nil
 }
@@ -74,9 +74,9 @@ func network(text string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(text)
 	switch {
 	case err != nil:
-		return netip.Prefix{}, errors.New("it is no network, such as 192.168.100.0/24")
+		return netip.Prefix{}, errors.New("it is not a network such as 192.168.100.0/24")
 	case !valid.VLAN(p.Masked()):
-		return netip.Prefix{}, fmt.Errorf("%s is no network that a VLAN can have, such as 192.168.100.0/24", p.Masked())
+		return netip.Prefix{}, fmt.Errorf("%s cannot be a VLAN's network; write one such as 192.168.100.0/24", p.Masked())
 	}
 	return p.Masked(), nil
 }
@@ -84,7 +84,7 @@ func network(text string) (netip.Prefix, error) {
 func address(text string) (netip.Addr, error) {
 	a, ok := valid.Address(text)
 	if !ok {
-		return netip.Addr{}, fmt.Errorf("%.40q is no IP address", text)
+		return netip.Addr{}, fmt.Errorf("%.40q is not an IP address", text)
 	}
 	return a, nil
 }
@@ -97,12 +97,12 @@ func resolverList(text string) ([]netip.Addr, error) {
 			return nil, err
 		}
 		if !valid.Server(a) {
-			return nil, fmt.Errorf("%s is no address of a server", a)
+			return nil, fmt.Errorf("%s cannot be a server's address", a)
 		}
 		all = append(all, a)
 	}
 	if len(all) > valid.MostResolvers {
-		return nil, fmt.Errorf("it has %d addresses, and %d are possible", len(all), valid.MostResolvers)
+		return nil, fmt.Errorf("it has %d addresses, and at most %d are possible", len(all), valid.MostResolvers)
 	}
 	return all, nil
 }

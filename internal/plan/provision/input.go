@@ -21,7 +21,7 @@ type Input struct {
 	NAD *nad.NetworkAttachmentDefinition
 	// OnVLAN are the Infras on the layer 2 of NAD.
 	OnVLAN []input.Neighbour
-	// Lent are the namespaces whose NetworkAttachmentDefinitions Multus lends to every pod.
+	// Lent are the namespaces whose NetworkAttachmentDefinitions Multus allows every pod to use.
 	Lent []string
 }
 

@@ -30,7 +30,7 @@ func (d *derivation) attachment() types.NamespacedName {
 			at := vlan.AttachmentOf(n, d.HostedCluster)
 			if len(validation.IsDNS1123Subdomain(at.Name)) > 0 {
 				d.findings = append(d.findings, finding.Wrong(finding.Provisioned, "NetworkAttachmentMissing").In(subject.NodePool(pool)).At(subject.FieldNetworks).
-					Say("NodePool %s/%s has the network %q, which can be no NetworkAttachmentDefinition's; write NAMESPACE/NAME, such as default/vlan100", pool.Namespace, pool.Name, n.Name))
+					Say("NodePool %s/%s has the network %q, which cannot be a NetworkAttachmentDefinition's name; write NAMESPACE/NAME, such as default/vlan100", pool.Namespace, pool.Name, n.Name))
 				return types.NamespacedName{}
 			}
 			found[at.String()] = at

@@ -45,7 +45,7 @@ func Of(in Input) Plan {
 	case asked == names.InfraAuto:
 		return d.plan()
 	case set:
-		d.refuse(names.AnnotationInfra, asked, names.InfraAuto, errors.New("only auto is known; where no Infra is wanted, remove it"))
+		d.refuse(names.AnnotationInfra, asked, names.InfraAuto, errors.New("the only valid value is auto; remove the annotation if you want no Infra"))
 		return Plan{Findings: d.findings}
 	case in.Infra != nil && metav1.IsControlledBy(in.Infra, in.HostedCluster):
 		return Plan{Release: true, Findings: []finding.Finding{d.released()}}
@@ -56,7 +56,7 @@ func Of(in Input) Plan {
 // Made says that the Infra of a plan is there now.
 func (p Plan) Made() finding.Finding {
 	network := p.Infra.Spec.NetworkConfig
-	return finding.Note(finding.Provisioned, "InfraMade").Say("Infra %s/%s is made for subnet %s of NetworkAttachmentDefinition %s/%s",
+	return finding.Note(finding.Provisioned, "InfraMade").Say("Infra %s/%s is created for subnet %s of NetworkAttachmentDefinition %s/%s",
 		*p.Infra.Namespace, *p.Infra.Name, *network.CIDR, *network.NetworkAttachmentNamespace, *network.NetworkAttachmentDefinition)
 }
 
@@ -67,7 +67,7 @@ func (d *derivation) released() finding.Finding {
 	}
 	hc := d.HostedCluster
 	return finding.Wrong(finding.Provisioned, "InfraReleased").
-		Say("annotation %s is gone: Infra %s/%s is kept with its %d active leases, and no longer follows or goes with this HostedCluster; to take it back: %s; to remove it: kubectl -n %s delete infra %s",
+		Say("annotation %s is gone: Infra %s/%s is kept with its %d active leases, and is no longer updated or deleted with this HostedCluster; to manage it again, run: %s; to remove it: kubectl -n %s delete infra %s",
 			names.AnnotationInfra, hc.Namespace, hc.Name, active, d.command(names.AnnotationInfra, names.InfraAuto), hc.Namespace, hc.Name)
 }
 
@@ -125,7 +125,7 @@ func (d *derivation) checkKeys() {
 	for _, key := range slices.Sorted(maps.Keys(d.HostedCluster.Annotations)) {
 		if strings.HasPrefix(key, names.Group+"/") && !slices.Contains(names.HostedClusterAnnotations, key) {
 			d.findings = append(d.findings, finding.Note(finding.Provisioned, "AnnotationUnknown").At(annotationField(key)).
-				Say("annotation %s is none of ours, and says nothing; known are %s", key, strings.Join(names.HostedClusterAnnotations, ", ")))
+				Say("annotation %s is unknown and has no effect; the known ones are %s", key, strings.Join(names.HostedClusterAnnotations, ", ")))
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (d *derivation) cidr(at types.NamespacedName) netip.Prefix {
 		if err != nil {
 			machines += fmt.Sprintf(" (%v)", err)
 		}
-		d.miss("CIDRMissing", key, "NETWORK/BITS", nil, "the VLAN's subnet is not known; tried, in this order: %s, the subnet that the workers' NetworkAttachmentDefinition says, and the one that all Infras on it have", machines)
+		d.miss("CIDRMissing", key, "NETWORK/BITS", nil, "the VLAN's subnet is not known; these were tried in order: %s, the subnet in the workers' NetworkAttachmentDefinition, and the one that all Infras on it share", machines)
 	}
 	return cidr
 }
@@ -88,13 +88,13 @@ func (d *derivation) ofInfras(at types.NamespacedName) netip.Prefix {
 func (d *derivation) dhcp(cidr netip.Prefix) *ac.DHCPConfigApplyConfiguration {
 	if cidr.Addr().Is6() {
 		d.findings = append(d.findings, finding.Note(finding.Provisioned, "NoDHCP").At(annotationField(names.AnnotationCIDR)).
-			Say("the VLAN's subnet %s is IPv6, for which there is no DHCP: workers need addresses of their own; where the VLAN has IPv4: %s", cidr, d.command(names.AnnotationCIDR, "NETWORK/BITS")))
+			Say("the VLAN's subnet %s is IPv6, which our DHCP server does not support: workers must get their addresses elsewhere; if the VLAN has IPv4: %s", cidr, d.command(names.AnnotationCIDR, "NETWORK/BITS")))
 		return ac.DHCPConfig().WithEnabled(false)
 	}
 	pool := annotated(d, names.AnnotationDHCPRange, "FIRST-LAST", func(text string) (ipam.Range, error) {
 		first, last, found := strings.Cut(text, "-")
 		if !found {
-			return ipam.Range{}, errors.New("it is no range, such as 192.168.100.10-192.168.100.99")
+			return ipam.Range{}, errors.New("it is not a range such as 192.168.100.10-192.168.100.99")
 		}
 		in := inside(cidr)
 		start, err := in(strings.TrimSpace(first))

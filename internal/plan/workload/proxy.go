@@ -81,7 +81,7 @@ func notAdmitted(spec v1alpha1.ProxyServerSpec, admitted []netip.Prefix) []findi
 		for _, target := range b.TargetAddresses {
 			if a, err := netip.ParseAddrPort(target); err != nil || !endpoint.Admits(admitted, a.Addr()) {
 				all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "AddressNotAllowed").
-					Say("backends[%s].targetAddresses has %s, which is no address inside the operator's --extra-endpoint-cidrs; ask the administrator to add its network, or set targetService", b.Name, target))
+					Say("backends[%s].targetAddresses has %s, which lies outside the operator's --extra-endpoint-cidrs; ask the administrator to add its network, or set targetService", b.Name, target))
 			}
 		}
 	}

@@ -70,7 +70,7 @@ func (w workload) awaitsTurn() bool { return !w.now.Turn && !w.decidedHere() }
 
 func waitsForTurn() finding.Finding {
 	return finding.Wait(v1alpha1.ConditionProgressing, "WaitsForTurn").
-		Say("the new pod waits for its turn: another Infra's pods are being replaced, and only one Infra's are at a time; one whose pods do not come back holds up all others until it is corrected, paused or deleted; see: kubectl get infra -A")
+		Say("the new pod waits for its turn: another Infra's pods are being replaced, one Infra at a time; an Infra whose pods do not become ready blocks all others until it is corrected, paused or deleted; see: kubectl get infra -A")
 }
 
 func imagesOf(r released) []string {
@@ -109,7 +109,7 @@ func (w workload) pulling(puller string, images []string, moves bool) (finding.F
 	if pod := w.pullerNamed(puller); pod != nil {
 		if c := kubelet.PodCondition(pod, corev1.PodScheduled); moves && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
 			return finding.Fails(v1alpha1.ConditionProgressing, "NoNodeForNewPod").
-				Say("the pod before serves on, because no node takes the new one, which asks for other nodes (%s); correct nodeSelector and tolerations of the component", c.Message), true
+				Say("the previous pod keeps serving, because no node accepts the new one, which selects other nodes (%s); correct nodeSelector and tolerations of the component", c.Message), true
 		}
 		for _, c := range pod.Status.ContainerStatuses {
 			switch waiting := c.State.Waiting; {
@@ -117,7 +117,7 @@ func (w workload) pulling(puller string, images []string, moves bool) (finding.F
 				there++
 			case waiting != nil && slices.Contains(unpullable, waiting.Reason):
 				return finding.Fails(v1alpha1.ConditionProgressing, "ImageNotPulled").
-					Say("the pod before serves on, because image %s of the new one cannot be pulled (%s: %s); correct the image in the spec or, where none is written there, the operator's --image or --envoy-image",
+					Say("the previous pod keeps serving, because image %s of the new one cannot be pulled (%s: %s); correct the image in the spec or, if none is set there, the operator's --image or --envoy-image",
 						c.Image, waiting.Reason, waiting.Message), true
 			}
 		}

@@ -128,6 +128,6 @@ func expectsTuning(template *accore.PodTemplateSpecApplyConfiguration) bool {
 
 func (w workload) waits() finding.Finding {
 	return finding.Note(v1alpha1.ConditionProgressing, "NewerTemplateWaits").
-		Say("a newer pod template waits until the pod's spec or its network changes, or until you say: kubectl -n %s annotate statefulset,deployment -l %s %s-",
+		Say("a newer pod template is applied when the pod's spec or network changes; to apply it now, run: kubectl -n %s annotate statefulset,deployment -l %s %s-",
 			w.namespace(), labels.FormatLabels(w.selector()), names.AnnotationReleased)
 }
