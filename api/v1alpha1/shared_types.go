@@ -142,7 +142,7 @@ type Instance struct {
 const (
 	// ConditionAccepted: the spec is valid, permitted, and its VLAN is free.
 	ConditionAccepted = "Accepted"
-	// ConditionNetworkReady: the NetworkAttachmentDefinition is there and fit.
+	// ConditionNetworkReady: the NetworkAttachmentDefinition exists and can be used.
 	ConditionNetworkReady = "NetworkReady"
 	// ConditionEndpointsResolved: the name, the port and the backend of every control-plane endpoint are known.
 	ConditionEndpointsResolved = "EndpointsResolved"
@@ -166,7 +166,7 @@ const (
 	ConditionReady = "Ready"
 	// ConditionConfigAccepted: the daemon runs with the newest spec; else the message carries its own words (Envoy's NACK).
 	ConditionConfigAccepted = "ConfigAccepted"
-	// ConditionAddressesLeft: a machine that is new on the VLAN gets an address.
+	// ConditionAddressesLeft: a new machine on the VLAN gets an address.
 	ConditionAddressesLeft = "AddressesLeft"
 	// ConditionClockSteady: the offset between this node's clock and the API server's does not jump.
 	ConditionClockSteady = "ClockSteady"

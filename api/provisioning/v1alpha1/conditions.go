@@ -61,7 +61,7 @@ const (
 	ReasonCleanupInProgress = "InProgress"
 	// ReasonCleanupDPUsAttached: HostedClusterCleanup while DPUs of the DPUCluster exist: DPF removes their Nodes through us.
 	ReasonCleanupDPUsAttached = "DPUsAttached"
-	// ReasonCleanupFailed: HostedClusterCleanup when a deletion was refused; it is tried again.
+	// ReasonCleanupFailed: HostedClusterCleanup when a deletion was refused; the operator tries again.
 	ReasonCleanupFailed = "Failed"
 	// ReasonCleanupSucceeded: HostedClusterCleanup right before the bridge goes.
 	ReasonCleanupSucceeded = "Succeeded"

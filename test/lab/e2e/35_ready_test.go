@@ -85,7 +85,7 @@ func servicesOff(t *testing.T, ctx context.Context) []state {
 	return []state{
 		{"the proxy is switched off", "ProxyIsOff", "set infraComponents.proxy.enabled: true", patched(t, ctx, `{"infraComponents":{"proxy":{"enabled":false}}}`), on(proxy)},
 		{"DNS is switched off", "DNSIsOff", "set infraComponents.dns.enabled: true", patched(t, ctx, `{"infraComponents":{"dns":{"enabled":false}}}`), on(dns)},
-		{"all is switched off", "ServicesAreOff", "leave infraComponents out", patched(t, ctx, `{"infraComponents":{"dhcp":{"enabled":false},"dns":{"enabled":false},"proxy":{"enabled":false}}}`), on(dns, proxy)},
+		{"all is switched off", "ServicesAreOff", "omit infraComponents", patched(t, ctx, `{"infraComponents":{"dhcp":{"enabled":false},"dns":{"enabled":false},"proxy":{"enabled":false}}}`), on(dns, proxy)},
 		{"an extra endpoint leads to nothing", "BackendsUnhealthy", "mirror: service clusters/mirror does not exist",
 			patched(t, ctx, `{"extraEndpoints":[{"name":"mirror","hostnames":["mirror.example.com"],"port":5000,"protocol":"TLS","target":{"service":"mirror","port":5000}}]}`), patched(t, ctx, `{"extraEndpoints":null}`)},
 	}
