@@ -249,7 +249,7 @@ func TestTheReferenceListsTheOtherReasonsOfApps(t *testing.T) {
 		}
 	}
 	slices.Sort(reasons)
-	_, section, _ := strings.Cut(string(read(t, "../../docs/reference/findings.md")), "\n## Of `*.apps`\n")
+	_, section, _ := strings.Cut(string(read(t, "../../docs/reference/findings.md")), "\n## `*.apps`\n")
 	var listed []string
 	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| [^|]+ \\| [^|]+ \\|$").FindAllStringSubmatch(section, -1) {
 		listed = append(listed, m[1])
