@@ -17,9 +17,9 @@ import (
 
 func TestDNSSaysWhichFlagIsWrong(t *testing.T) {
 	for said, args := range map[string][]string{
-		"name the DNSServer: set --namespace and --dns-name, or --config-file, or --corefile":   {"--namespace", "tenants"},
-		`invalid argument "here" for "--pod-ip" flag: ParseAddr("here"): unable to parse IP`: {"--config-file", "dns.yaml", "--pod-ip", "here"},
-		"reading the Corefile: open absent: no such file or directory":                       {"--corefile", "absent"},
+		"name the DNSServer: set --namespace and --dns-name, or --config-file, or --corefile": {"--namespace", "tenants"},
+		`invalid argument "here" for "--pod-ip" flag: ParseAddr("here"): unable to parse IP`:  {"--config-file", "dns.yaml", "--pod-ip", "here"},
+		"reading the Corefile: open absent: no such file or directory":                        {"--corefile", "absent"},
 	} {
 		t.Run(said, func(t *testing.T) {
 			cmd := newDNSCommand()

@@ -91,15 +91,15 @@ func renderTo(out, err io.Writer, write func(io.Writer, []runtime.ApplyConfigura
 		return errors.New("the files hold no Infra, and no HostedCluster that asks for one")
 	}
 	var objects []runtime.ApplyConfiguration
-	var held error
+	var frozen error
 	for _, r := range renderings {
 		objects = append(objects, r.Objects...)
 		for _, f := range r.Findings {
 			fmt.Fprintf(err, "infra %s/%s: %s %s: %s\n", r.Infra.Namespace, r.Infra.Name, f.Condition, f.Reason, f.Message)
 		}
-		if r.Held {
-			held = errors.Join(held, fmt.Errorf("infra %s/%s is rejected: nothing of it would be applied", r.Infra.Namespace, r.Infra.Name))
+		if r.Frozen {
+			frozen = errors.Join(frozen, fmt.Errorf("infra %s/%s is rejected: nothing of it would be applied", r.Infra.Namespace, r.Infra.Name))
 		}
 	}
-	return errors.Join(write(out, objects), held)
+	return errors.Join(write(out, objects), frozen)
 }

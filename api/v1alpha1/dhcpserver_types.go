@@ -17,7 +17,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.mac) != has(self.clientID)",message="set exactly one of mac and clientID, e.g. mac: 52:54:00:00:01:01"
 type Reservation struct {
 	// The address; inside the CIDR, inside or outside the pool. No machine that runs loses its address: one that has this one, or for
-	// which it is meant, changes when it boots again (event ReservationWaits). So an address is freed, too: reserve it for the machine
+	// which it is meant, changes when it boots again (event ReservationPending). So an address is freed, too: reserve it for the machine
 	// that is to have it, and restart the one that has it; a lease that is deleted by hand is written again.
 	IP IPv4Address `json:"ip"`
 	// Hardware address of the client.

@@ -9,21 +9,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/cldmnky/oooi/internal/held"
+	"github.com/cldmnky/oooi/internal/managedfields"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// takeHold makes ours what others added to an object. The cache tells that there is something; what, only the API server.
-func (w *Writer) takeHold(ctx context.Context, live client.Object, want *unstructured.Unstructured) error {
-	if live == nil || !slices.ContainsFunc(live.GetManagedFields(), held.Adds) {
+// takeOver makes ours what others added to an object. The cache tells that there is something; what, only the API server.
+func (w *Writer) takeOver(ctx context.Context, live client.Object, want *unstructured.Unstructured) error {
+	if live == nil || !slices.ContainsFunc(live.GetManagedFields(), managedfields.Adds) {
 		return nil
 	}
 	now := &metav1.PartialObjectMetadata{}
 	now.SetGroupVersionKind(want.GroupVersionKind())
-	if err := w.Live.Get(ctx, client.ObjectKeyFromObject(want), now); err != nil || !slices.ContainsFunc(now.ManagedFields, held.Adds) {
+	if err := w.Live.Get(ctx, client.ObjectKeyFromObject(want), now); err != nil || !slices.ContainsFunc(now.ManagedFields, managedfields.Adds) {
 		return client.IgnoreNotFound(err)
 	}
-	patch, err := held.TakeHold(now)
+	patch, err := managedfields.TakeOver(now)
 	if err != nil {
 		return err
 	}

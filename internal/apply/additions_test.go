@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/cldmnky/oooi/internal/held"
+	"github.com/cldmnky/oooi/internal/managedfields"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -38,13 +38,13 @@ func TestWhatOthersAddIsOursToTakeAway(t *testing.T) {
 		"a webhook, within what we applied": {entry(names.ManagerFieldOwner, "", `{"f:spec":{"f:externalIPs":{}}}`), false},
 		"not what the API server writes":    {entry("kubectl-edit", "", `[`), false},
 	} {
-		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(held.Adds(c.entry)).To(Equal(c.want)) })
+		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(managedfields.Adds(c.entry)).To(Equal(c.want)) })
 	}
 }
 
 func TestAnAdditionIsRememberedWhenItCouldNotBeTakenAway(t *testing.T) {
 	g := NewWithT(t)
-	want, err := held.Intent(service())
+	want, err := managedfields.Intent(service())
 	g.Expect(err).NotTo(HaveOccurred())
 	was := live(t, whole, want)
 	was.Namespace, was.Name = want.GetNamespace(), want.GetName()
@@ -62,5 +62,5 @@ func TestAnAdditionIsRememberedWhenItCouldNotBeTakenAway(t *testing.T) {
 	g.Expect(w.one(t.Context(), Owner{UID: "owner"}, want).err).To(MatchError(ContainSubstring("the line is cut")))
 	now := &corev1.Service{}
 	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(was), now)).To(Succeed())
-	g.Expect(held.Unchanged(now, want)).To(BeFalse())
+	g.Expect(managedfields.Unchanged(now, want)).To(BeFalse())
 }

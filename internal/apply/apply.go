@@ -35,7 +35,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
-	"github.com/cldmnky/oooi/internal/held"
+	"github.com/cldmnky/oooi/internal/managedfields"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -82,7 +82,7 @@ func (w *Writer) put(ctx context.Context, owner Owner, desired []runtime.ApplyCo
 	var first, second []*unstructured.Unstructured
 	keep = map[identity]bool{}
 	for _, d := range desired {
-		want, err := held.Intent(d)
+		want, err := managedfields.Intent(d)
 		if err != nil {
 			return applied, nil, err
 		}
@@ -215,7 +215,7 @@ func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstru
 		return done{finding: tooLarge(live)}
 	}
 	if !filledIn[id.Kind] {
-		if err := w.takeHold(ctx, live, want); err != nil {
+		if err := w.takeOver(ctx, live, want); err != nil {
 			return done{err: fmt.Errorf("taking hold of what others added to %s: %w", id, err)}
 		}
 	}
@@ -226,19 +226,19 @@ func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstru
 	if err := w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), options...); err != nil {
 		failed := done{err: fmt.Errorf("applying %s: %w", id, err)}
 		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) { // what the user wrote, or may; retrying alone mends neither
-			failed.finding = new(finding.Wrong(v1alpha1.ConditionReady, "Rejected").In(objectOf(want)).Say("the API server rejects %s: %s", id, err))
+			failed.finding = new(finding.Refuse(v1alpha1.ConditionReady, "Rejected").In(objectOf(want)).Say("the API server rejects %s: %s", id, err))
 		}
 		return failed
 	}
 	written("apply", id.Kind)
-	return done{wrote: true, made: live == nil, mended: live != nil && held.Was(live, want)}
+	return done{wrote: true, made: live == nil, mended: live != nil && managedfields.Was(live, want)}
 }
 
 func unchanged(live client.Object, want *unstructured.Unstructured) bool {
 	if filledIn[want.GetKind()] {
-		return held.Whole(live, want)
+		return managedfields.Whole(live, want)
 	}
-	return held.Unchanged(live, want)
+	return managedfields.Unchanged(live, want)
 }
 
 // awaitCache waits until the cache shows what was just applied, so that the next reader, above all the next Infra that
@@ -287,7 +287,7 @@ func notOurs(want *unstructured.Unstructured, live client.Object) finding.Findin
 		return finding.Wait(v1alpha1.ConditionReady, NameTaken).In(objectOf(want)).
 			Say("%s is not ours, and is still being deleted; it is made anew when it is gone: see what it waits for with kubectl describe", objectOf(want))
 	}
-	return finding.Wrong(v1alpha1.ConditionReady, NameTaken).In(objectOf(want)).
+	return finding.Refuse(v1alpha1.ConditionReady, NameTaken).In(objectOf(want)).
 		Say("%s exists and is not ours; it is left alone: rename or remove it, or choose another name", objectOf(want))
 }
 

@@ -23,7 +23,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
-	"github.com/cldmnky/oooi/internal/held"
+	"github.com/cldmnky/oooi/internal/managedfields"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -65,10 +65,10 @@ func TestWhatWasAppliedAndNobodyTookIsUnchanged(t *testing.T) {
 		"not what the API server writes":    {`[`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want, err := held.Intent(service())
+			want, err := managedfields.Intent(service())
 			g := NewWithT(t)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(held.Unchanged(live(t, c.fields, want), want)).To(Equal(c.want))
+			g.Expect(managedfields.Unchanged(live(t, c.fields, want), want)).To(Equal(c.want))
 		})
 	}
 }
@@ -114,12 +114,12 @@ func TestWhatSomebodyMadeMeanwhileIsNotTakenOver(t *testing.T) {
 
 func TestAnotherIntentIsAChangeEvenIfAllIsOurs(t *testing.T) {
 	g := NewWithT(t)
-	before, err := held.Intent(service())
+	before, err := managedfields.Intent(service())
 	g.Expect(err).NotTo(HaveOccurred())
 	// One label less: what is left is ours, and the live object has more.
-	after, err := held.Intent(accore.Service("c1-proxy-svc", "clusters"))
+	after, err := managedfields.Intent(accore.Service("c1-proxy-svc", "clusters"))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(held.Unchanged(live(t, whole, before), after)).To(BeFalse())
+	g.Expect(managedfields.Unchanged(live(t, whole, before), after)).To(BeFalse())
 }
 
 // Whatever managedFields say, comparing ends and panics nowhere.
@@ -127,11 +127,11 @@ func FuzzManagedFields(f *testing.F) {
 	f.Add([]byte(whole))
 	f.Add([]byte(`{"f:spec":{"f:ports":{"k:[]":{},"k:{}":{},"v:null":1}},"f:metadata":[]}`))
 	f.Fuzz(func(t *testing.T, fields []byte) {
-		want, err := held.Intent(service())
+		want, err := managedfields.Intent(service())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if held.Unchanged(live(t, string(fields), want), want) && !json.Valid(fields) {
+		if managedfields.Unchanged(live(t, string(fields), want), want) && !json.Valid(fields) {
 			t.Fatal("unchanged by fields that are no JSON")
 		}
 	})
@@ -154,7 +154,7 @@ func TestOnlyWhatIsOursIsOwned(t *testing.T) {
 	}
 	inWorkload := controlledBy(labelled("", ""), "dead")
 	inWorkload.OwnerReferences[0].APIVersion = "apps/v1"
-	us := Owner{UID: "us", Lives: func(uid types.UID) bool { return uid == "us" || uid == "neighbour" }, Names: NameOf("infra", "clusters", "c1")}
+	us := Owner{UID: "us", Exists: func(uid types.UID) bool { return uid == "us" || uid == "neighbour" }, Names: NameOf("infra", "clusters", "c1")}
 	other := labelled("dead", "")
 	other.Labels[names.LabelInfra] = "c2"
 	manual := labelled("dead", "")
@@ -184,7 +184,7 @@ func TestOnlyWhatIsOursIsOwned(t *testing.T) {
 // infra is what is applied to an object that its users write too.
 func infra(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
-	want, err := held.Intent(ac.Infra("c1", "clusters").WithLabels(map[string]string{names.LabelHostedCluster: "c1"}).
+	want, err := managedfields.Intent(ac.Infra("c1", "clusters").WithLabels(map[string]string{names.LabelHostedCluster: "c1"}).
 		WithSpec(ac.InfraSpec().WithNetworkConfig(ac.NetworkConfig().WithCIDR("10.0.0.0/24").WithGateway("10.0.0.1"))))
 	if err != nil {
 		t.Fatal(err)

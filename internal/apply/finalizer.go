@@ -18,13 +18,13 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// Hold puts our finalizer on an object before anything is made for it that only the finalizer can remove.
-func (w *Writer) Hold(ctx context.Context, object client.Object, finalizer string) error {
+// AddFinalizer puts our finalizer on an object before anything is made for it that only the finalizer can remove.
+func (w *Writer) AddFinalizer(ctx context.Context, object client.Object, finalizer string) error {
 	return w.finalizer(ctx, object, finalizer, controllerutil.AddFinalizer)
 }
 
-// Release takes our finalizer off: nothing of the object is left elsewhere.
-func (w *Writer) Release(ctx context.Context, object client.Object, finalizer string) error {
+// RemoveFinalizer takes our finalizer off: nothing of the object is left elsewhere.
+func (w *Writer) RemoveFinalizer(ctx context.Context, object client.Object, finalizer string) error {
 	return w.finalizer(ctx, object, finalizer, controllerutil.RemoveFinalizer)
 }
 

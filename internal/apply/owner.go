@@ -15,8 +15,8 @@ import (
 // Owner is whose objects are written.
 type Owner struct {
 	UID types.UID
-	// Lives says whether a UID is that of an owner of this kind that lives.
-	Lives func(types.UID) bool
+	// Exists says whether a UID is that of an owner of this kind that lives.
+	Exists func(types.UID) bool
 	// Names is the value of NamedBy of what names this owner.
 	Names string
 	// Namespace of its own, and Kinds that it owns there.
@@ -41,7 +41,7 @@ func (o Owner) owns(object client.Object) bool {
 	if uid == o.UID {
 		return true
 	}
-	return uid != "" && slices.Contains(NamedBy(object), o.Names) && !o.Lives(uid)
+	return uid != "" && slices.Contains(NamedBy(object), o.Names) && !o.Exists(uid)
 }
 
 // inherits says whether an object has another owner in its ownerReference: an earlier one, where it is this owner's.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
-	"github.com/cldmnky/oooi/internal/held"
 	"github.com/cldmnky/oooi/internal/kept"
+	"github.com/cldmnky/oooi/internal/managedfields"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -26,7 +26,7 @@ import (
 // Share applies an object that its users write too, and never takes from them what they set: a finding names each such field. It leaves an
 // object alone that is not the owner's, with a finding, or that is being deleted, without one. It removes nothing.
 func (w *Writer) Share(ctx context.Context, owner Owner, desired runtime.ApplyConfiguration) (Applied, error) {
-	want, err := held.Intent(desired)
+	want, err := managedfields.Intent(desired)
 	if err != nil {
 		return Applied{}, err
 	}
@@ -39,7 +39,7 @@ func (w *Writer) Share(ctx context.Context, owner Owner, desired runtime.ApplyCo
 	case live != nil && (live.GetDeletionTimestamp() != nil || owner.succeeds(live)):
 		return Applied{}, nil // it is going, and is made again when it is gone
 	case live != nil && !owner.owns(live):
-		return Applied{Findings: []finding.Finding{finding.Wrong(finding.Provisioned, "InfraExists").
+		return Applied{Findings: []finding.Finding{finding.Refuse(finding.Provisioned, "InfraExists").
 			Say("%s is there already and was not made from this HostedCluster; it is left as it is: remove annotation %s, or delete the Infra to have it made anew", id, names.AnnotationInfra)}}, nil
 	case live != nil && settled(live, want):
 		return Applied{}, nil
@@ -60,13 +60,13 @@ func (w *Writer) yielding(ctx context.Context, want *unstructured.Unstructured) 
 	if apierrors.IsConflict(err) {
 		for _, field := range conflicts(err) {
 			unstructured.RemoveNestedField(want.Object, field...)
-			applied.Findings = append(applied.Findings, finding.Note(finding.Provisioned, "FieldSetByHand").
+			applied.Findings = append(applied.Findings, finding.Warn(finding.Provisioned, "FieldSetByHand").
 				Say("%s has its own %s, which wins over what follows from this HostedCluster; change it there", id, strings.Join(field, ".")))
 		}
 		err = w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(names.ManagerFieldOwner), client.ForceOwnership)
 	}
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
-		applied.Findings = append(applied.Findings, finding.Wrong(finding.Provisioned, "Rejected").Say("the API server rejects %s: %s", id, err))
+		applied.Findings = append(applied.Findings, finding.Refuse(finding.Provisioned, "Rejected").Say("the API server rejects %s: %s", id, err))
 	}
 	if err != nil {
 		return applied, fmt.Errorf("applying %s: %w", id, err)
@@ -108,7 +108,7 @@ func settled(live client.Object, want *unstructured.Unstructured) bool {
 	}
 	marks := &unstructured.Unstructured{Object: map[string]any{"metadata": want.Object["metadata"]}}
 	is, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
-	return err == nil && held.All(live, marks) && sets(is["spec"], want.Object["spec"])
+	return err == nil && managedfields.All(live, marks) && sets(is["spec"], want.Object["spec"])
 }
 
 // sets says whether a value has every field of another, whatever it is set to.

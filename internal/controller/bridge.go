@@ -77,21 +77,21 @@ func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 // do applies a plan unless it is held back. The kubeconfig has reasons of its own: what is wrong with a release or a pull secret does not
 // keep a rotated one from DPF.
 func (r bridgeReconciler) do(ctx context.Context, seen observe.Bridge, p bridge.Plan) (status.Outcome, error) {
-	out := status.Outcome{Findings: append(p.Findings, r.approve(seen, p)...), Held: p.Held || seen.Pause.Holds(), Paused: seen.Pause.Reason}
+	out := status.Outcome{Findings: append(p.Findings, r.approve(seen, p)...), Frozen: p.Frozen || seen.Pause.Active(), Paused: seen.Pause.Reason}
 	switch {
-	case seen.Pause.Holds():
+	case seen.Pause.Active():
 		return out, nil
 	case p.End:
 		return out, r.follow(ctx, seen)
 	}
 	b := seen.Input.Bridge
-	if err := r.apply.Hold(ctx, b, names.BridgeFinalizer); err != nil {
+	if err := r.apply.AddFinalizer(ctx, b, names.BridgeFinalizer); err != nil {
 		return out, err
 	}
 	var err error
-	if !p.Held {
+	if !p.Frozen {
 		err = r.hostedCluster(ctx, seen, p, &out)
-		out.Held = err != nil // what could not be applied is not said to be there
+		out.Frozen = err != nil // what could not be applied is not said to be there
 		out.Findings = append(out.Findings, r.failed(dpuv1.ConditionReady, err)...)
 	}
 	injectErr := r.inject(ctx, seen.Input, p.Inject, &out)
@@ -134,7 +134,7 @@ func (r bridgeReconciler) approve(seen observe.Bridge, p bridge.Plan) []finding.
 	}
 	var noted []finding.Finding
 	for _, text := range state.Beyond {
-		noted = append(noted, finding.Note(dpuv1.ConditionCSRAutoApprovalActive, "WatchingInPart").Say("%s", text))
+		noted = append(noted, finding.Warn(dpuv1.ConditionCSRAutoApprovalActive, "PartiallyWatching").Say("%s", text))
 	}
 	return noted
 }

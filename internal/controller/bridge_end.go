@@ -64,7 +64,7 @@ func retryStep(step bridge.Ending) time.Duration {
 	if step.Reason == dpuv1.ReasonCleanupInProgress {
 		return retryEnding
 	}
-	return retryHeldUp
+	return retryWaiting
 }
 
 // letGo takes the finalizer off the bridge as it is now: its status has just been written.
@@ -73,7 +73,7 @@ func (r bridgeReconciler) letGo(ctx context.Context, b *dpuv1.DPUHCPBridge) erro
 	if err := r.observe.Live.Get(ctx, client.ObjectKeyFromObject(b), now); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	return r.apply.Release(ctx, now, names.BridgeFinalizer)
+	return r.apply.RemoveFinalizer(ctx, now, names.BridgeFinalizer)
 }
 
 // take one step of a deletion.

@@ -36,7 +36,7 @@ const (
 	theirBridge = "orchid-b1"          // its control plane is also that of b1 in a namespace that ends in -orchid
 	deadUID     = "of-an-earlier-life" // of no bridge: what has it and names a bridge is that bridge's (a restore)
 	thirdParty  = "198.51.100.7"       // a Service's, and not lent to bridges
-	lent        = "192.0.2.50"
+	allowedVIP  = "192.0.2.50"
 )
 
 // ofTheVictim are words by which what is told of him is known.
@@ -151,7 +151,7 @@ func (v victim) announces(namespace string) (all []metallb.PoolSpec) {
 		}
 	}
 	return slices.DeleteFunc(all, func(p metallb.PoolSpec) bool {
-		return slices.Equal(p.Addresses, []string{lent + "/32"}) && !slices.ContainsFunc(p.AllocateTo.Namespaces, func(n string) bool { return slices.Contains(v.namespaces(), n) })
+		return slices.Equal(p.Addresses, []string{allowedVIP + "/32"}) && !slices.ContainsFunc(p.AllocateTo.Namespaces, func(n string) bool { return slices.Contains(v.namespaces(), n) })
 	})
 }
 
@@ -384,8 +384,8 @@ func (v victim) withstands(namespace string, way way) {
 
 const bound, metal, secretsValid, ready, approval, injected = dpuv1.ConditionDPUClusterBound, dpuv1.ConditionMetalLBConfigured, dpuv1.ConditionSecretsValid, dpuv1.ConditionReady, dpuv1.ConditionCSRAutoApprovalActive, dpuv1.ConditionKubeconfigInjected
 
-// admitting has the victim's DPUCluster admit namespaces.
-func admitting(list string) func(v victim) {
+// granting has the victim's DPUCluster admit namespaces.
+func granting(list string) func(v victim) {
 	return func(v victim) {
 		v.t.Helper()
 		cluster := v.dpuCluster("tulip", "")
@@ -400,9 +400,9 @@ func intoAnothersDPUCluster() []way {
 	refers := func(s *stranger) { s.bridges(s.refers) }
 	return []way{
 		{name: "the victim's DPUCluster", does: refers, says: refused},
-		{name: "one that admits somebody else", allows: admitting("NS-other"), does: refers, says: refused},
-		{name: "one that admits names with his in them", at: "near", allows: admitting("NS-near-by,a-NS-near, NS-nea,NS"), does: refers, says: refused},
-		{name: "one that admits everybody, as he would write it", allows: admitting("*"), does: refers, says: refused},
+		{name: "one that admits somebody else", allows: granting("NS-other"), does: refers, says: refused},
+		{name: "one that admits names with his in them", at: "near", allows: granting("NS-near-by,a-NS-near, NS-nea,NS"), does: refers, says: refused},
+		{name: "one that admits everybody, as he would write it", allows: granting("*"), does: refers, says: refused},
 		{name: "one that is not there, with a HostedCluster of before", says: refused, does: func(s *stranger) {
 			s.restores("b1")
 			s.bridges(func(b *dpuv1.DPUHCPBridge) { s.refers(b); b.Spec.DPUClusterRef.Name = "daisy" })
@@ -443,23 +443,23 @@ func intoAnothersNamespace() []way {
 	return []way{
 		{name: "the control plane's, by namespace and name", at: "orchid", says: taken, does: func(s *stranger) { s.bridges(plain) }},
 		{name: "the control plane's, with a HostedCluster of his", at: "orchid", says: map[string]string{ready: "HostedClusterTaken"}, does: func(s *stranger) { s.hosts("b1", nil); s.bridges(plain) }},
-		{name: "the control plane's, with a HostedCluster of before", at: "orchid", says: taken, does: func(s *stranger) { s.restores("b1"); s.bridges(exposed(lent)) }},
+		{name: "the control plane's, with a HostedCluster of before", at: "orchid", says: taken, does: func(s *stranger) { s.restores("b1"); s.bridges(exposed(allowedVIP)) }},
 		{name: "the control plane's, with a HostedCluster of his bridge's UID", at: "orchid", says: taken, does: func(s *stranger) {
-			b := s.bridges(exposed(lent))
+			b := s.bridges(exposed(allowedVIP))
 			s.says("b1", taken)
 			s.hosts("b1", labelsOf(s.at, "b1", string(b.UID)))
 			s.keys("b1", labelsOf(s.at, "b1", string(b.UID)))
 		}, quietly: true},
 		{name: "the control plane's, with a kubeconfig for it", at: "orchid", says: map[string]string{ready: "NamespaceTaken", approval: "NamespaceTaken"}, does: func(s *stranger) {
 			s.restores("b1")
-			s.bridges(exposed(lent))
+			s.bridges(exposed(allowedVIP))
 			s.served("https://kube-apiserver." + s.controlPlane(theirBridge) + ".svc:6443")
 		}},
 		{name: "a HostedCluster of his there", at: "orchid", does: func(s *stranger) { s.hosts("b1", nil) }, quietly: true},
 		{name: "one of no control plane", at: "kube", does: func(s *stranger) { s.bridges(named("system")) }, of: "system", says: taken},
 		{name: "one of no control plane, with a HostedCluster of before", at: "kube", of: "system", says: taken, does: func(s *stranger) {
 			s.restores("system")
-			s.bridges(func(b *dpuv1.DPUHCPBridge) { exposed(lent)(b); b.Name = "system" })
+			s.bridges(func(b *dpuv1.DPUHCPBridge) { exposed(allowedVIP)(b); b.Name = "system" })
 		}},
 	}
 }
@@ -483,7 +483,7 @@ func intoAnothersAddress() []way {
 		{name: "one outside, of a bridge that works, as labels say", does: works("10.0.0.1"), says: refused("VirtualIPNotAllowed")},
 		{name: "one of another Service", does: works(thirdParty), says: refused("VirtualIPNotAllowed")},
 		{name: "another than he was given", refused: "metalLBVirtualIP is set once", does: func(s *stranger) {
-			b := s.bridges(exposed(lent))
+			b := s.bridges(exposed(allowedVIP))
 			s.says("b1", refused("Configured"))
 			b = sees(s.world, b, there)
 			b.Spec.MetalLBVirtualIP = "192.0.2.10"

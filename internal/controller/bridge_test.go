@@ -229,7 +229,7 @@ func TestABridgeSaysWhatIsMissingAndGoesOnByItself(t *testing.T) {
 	w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionFalse, "DPUClusterNotFound")
 	w.Expect(w.saysOf("b1", dpuv1.ConditionSecretsValid, metav1.ConditionFalse, "NamespaceNotGranted")).To(ContainSubstring("kubectl apply -n " + w.ns + " -k config/components/dpu-bridge"))
 	w.saysOf("b1", dpuv1.ConditionBlueFieldContainerImageAvailable, metav1.ConditionFalse, "MappingNotFound")
-	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "StorageClassMissing")
+	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "StorageClassNotFound")
 
 	w.creates(w.dpuCluster("d1", "example.com/hosted"))
 	w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionTrue, "Bound")
@@ -244,7 +244,7 @@ func TestABridgeSaysWhatIsMissingAndGoesOnByItself(t *testing.T) {
 	w.saysOf("b1", dpuv1.ConditionBlueFieldContainerImageAvailable, metav1.ConditionFalse, "ImageNotMapped")
 	w.changes(mapping, func() { mapping.Data["4.20.4"] = osImage })
 	w.saysOf("b1", dpuv1.ConditionBlueFieldContainerImageAvailable, metav1.ConditionTrue, "Mapped")
-	w.saysOf("b1", dpuv1.ConditionMetalLBConfigured, metav1.ConditionUnknown, "NotYetJudged")
+	w.saysOf("b1", dpuv1.ConditionMetalLBConfigured, metav1.ConditionUnknown, "NotEvaluated")
 	w.Expect(w.left()).To(BeEmpty())
 
 	slow := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: w.ns + "-slow"}, Provisioner: "example.com/slow"}
@@ -286,14 +286,14 @@ func TestWhatIsNotInstalledIsNamedAndNoticedWhenItIs(t *testing.T) {
 	w := dpuWorldIn(newBareWorld(t))
 	w.grants()
 	w.creates(w.bridge())
-	w.Expect(w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionFalse, "DPFMissing")).To(ContainSubstring("install the DPF operator"))
-	w.Expect(w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "HyperShiftMissing")).To(ContainSubstring("MCE"))
-	w.saysOf("b1", dpuv1.ConditionMetalLBConfigured, metav1.ConditionFalse, "MetalLBMissing")
+	w.Expect(w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionFalse, "DPFNotInstalled")).To(ContainSubstring("install the DPF operator"))
+	w.Expect(w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "HyperShiftNotInstalled")).To(ContainSubstring("MCE"))
+	w.saysOf("b1", dpuv1.ConditionMetalLBConfigured, metav1.ConditionFalse, "MetalLBNotInstalled")
 
 	// Of another version they are missing too; which one is asked for is said.
 	w.offers("v9", "DPUCluster."+dpf.GroupVersion.Group, "HostedCluster."+hyperv1.GroupVersion.Group, "IPAddressPool."+metallb.GroupVersion.Group)
 	w.Consistently(func(g Gomega) {
-		for condition, reason := range map[string]string{dpuv1.ConditionDPUClusterBound: "DPFMissing", dpuv1.ConditionReady: "HyperShiftMissing", dpuv1.ConditionMetalLBConfigured: "MetalLBMissing"} {
+		for condition, reason := range map[string]string{dpuv1.ConditionDPUClusterBound: "DPFNotInstalled", dpuv1.ConditionReady: "HyperShiftNotInstalled", dpuv1.ConditionMetalLBConfigured: "MetalLBNotInstalled"} {
 			g.Expect(w.saysOf("b1", condition, metav1.ConditionFalse, reason)).To(MatchRegexp(`\([a-z.]+/v1(alpha|beta)1\): install`))
 		}
 	}, 2*controller.LookEvery, time.Second).Should(Succeed())
@@ -307,9 +307,9 @@ func TestWhatIsNotInstalledIsNamedAndNoticedWhenItIs(t *testing.T) {
 
 	// Taken away again, all are missed, and noticed when they are back.
 	w.uninstalls(dpf.GroupVersion.Group, hyperv1.GroupVersion.Group, metallb.GroupVersion.Group)
-	w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionFalse, "DPFMissing")
-	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "HyperShiftMissing")
-	w.saysOf("b1", dpuv1.ConditionMetalLBConfigured, metav1.ConditionFalse, "MetalLBMissing")
+	w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionFalse, "DPFNotInstalled")
+	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "HyperShiftNotInstalled")
+	w.saysOf("b1", dpuv1.ConditionMetalLBConfigured, metav1.ConditionFalse, "MetalLBNotInstalled")
 	w.silent()
 	w.Expect(w.cluster.InstallForeign()).To(Succeed())
 	w.creates(w.dpuCluster("d1", "example.com/hosted"))
@@ -558,7 +558,7 @@ func TestABridgeByNodePortsIsReadyWhileTheirNodeIs(t *testing.T) {
 		w.reports(node, func() { node.Status.Conditions[0].Status = ready })
 	}
 	turns(corev1.ConditionFalse)
-	w.Expect(w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "NodeAddressAway")).To(ContainSubstring("reached at 10.0.0.1"))
+	w.Expect(w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "NodeAddressNotFound")).To(ContainSubstring("reached at 10.0.0.1"))
 	turns(corev1.ConditionTrue)
 	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
 }

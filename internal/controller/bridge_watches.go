@@ -20,11 +20,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
-	"github.com/cldmnky/oooi/internal/byname"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/guest/approve"
 	"github.com/cldmnky/oooi/internal/metallb"
+	"github.com/cldmnky/oooi/internal/namedwatch"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
@@ -44,7 +44,7 @@ func (p parts) bridge(settings bridge.Settings) error {
 		return fmt.Errorf("preparing to follow Secrets: %w", err)
 	}
 	wake := &waker{}
-	watches := byname.New(core, wake.wake)
+	watches := namedwatch.New(core, wake.wake)
 	r := bridgeReconciler{p, &observe.Bridges{Observer: p.observe, Settings: settings, Watches: watches, Versions: p.late.versions}, &claims{taken: map[any]bool{}}}
 	p.hosted.Approvals = approve.NewApprovals(core, r.observe, r.told, wake.wake)
 	if err := errors.Join(p.manager.Add(watches), p.manager.Add(p.hosted.Approvals)); err != nil {
@@ -56,7 +56,7 @@ func (p parts) bridge(settings bridge.Settings) error {
 		Watches(&dpuv1.DPUHCPBridge{}, p.mapped(r.rivals)).
 		Watches(&corev1.Namespace{}, p.mapped(r.inNamespace)).
 		Watches(&corev1.ConfigMap{}, p.mapped(bridged)).
-		Watches(&corev1.Node{}, p.mapped(r.onNodes), builder.WithPredicates(reachedOtherwise)).
+		Watches(&corev1.Node{}, p.mapped(r.onNodes), builder.WithPredicates(reachedDifferently)).
 		Watches(&storagev1.StorageClass{}, p.mapped(r.unstored)).
 		Build(r)
 	if err != nil {
@@ -152,8 +152,8 @@ func (r bridgeReconciler) bridgesThat(ctx context.Context, is func(*dpuv1.DPUHCP
 	return keys, nil
 }
 
-// reachedOtherwise passes over what Nodes report every few minutes: the cache keeps of their status only how they are reached.
-var reachedOtherwise = predicate.Funcs{
+// reachedDifferently passes over what Nodes report every few minutes: the cache keeps of their status only how they are reached.
+var reachedDifferently = predicate.Funcs{
 	CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*corev1.Node).Status, e.ObjectNew.(*corev1.Node).Status

@@ -27,9 +27,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/cldmnky/oooi/internal/held"
 	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/kubelet"
+	"github.com/cldmnky/oooi/internal/managedfields"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/workload"
@@ -215,8 +215,8 @@ func telling(all []metav1.ManagedFieldsEntry) (told []metav1.ManagedFieldsEntry)
 		ours.FieldsV1, ours.Time = fieldSets.shared(ours.FieldsV1), nil
 		told = append(told, ours)
 	}
-	if slices.ContainsFunc(all, held.Adds) {
-		told = append(told, held.Addition)
+	if slices.ContainsFunc(all, managedfields.Adds) {
+		told = append(told, managedfields.Addition)
 	}
 	return told
 }

@@ -103,7 +103,7 @@ func TestWhatAnEditorWritesUnderOurNameIsForgottenWithIt(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		return kept.(*corev1.ConfigMap)
 	}
-	held := func() (sets int) {
+	reachable := func() (sets int) {
 		fieldSets.Range(func(any, any) bool { sets++; return true })
 		return sets
 	}
@@ -111,12 +111,12 @@ func TestWhatAnEditorWritesUnderOurNameIsForgottenWithIt(t *testing.T) {
 	for i := range 100 {
 		all = append(all, written(fmt.Sprintf(`{"f:data":{"f:%d":{}}}`, i)))
 	}
-	g.Expect(held()).To(BeNumerically(">=", 100))
+	g.Expect(reachable()).To(BeNumerically(">=", 100))
 	g.Expect(all[0].ManagedFields).NotTo(BeEmpty())
 	g.Expect(all[0]).To(And(HaveField("Data", BeEmpty()), HaveField("BinaryData", BeEmpty())), "no bootstrap of ours is so large")
 	g.Expect(written(`{"f:data":{"f:0":{}}}`).ManagedFields[0].FieldsV1).To(BeIdenticalTo(all[0].ManagedFields[0].FieldsV1))
 	clear(all)
-	g.Eventually(func() int { runtime.GC(); return held() }).Should(BeNumerically("<", 100))
+	g.Eventually(func() int { runtime.GC(); return reachable() }).Should(BeNumerically("<", 100))
 	g.Expect(written(`{"f:data":{"f:`+strings.Repeat("x", mostOfObject)+`":{}}}`).ManagedFields).To(BeEmpty(), "and no set of fields of ours")
 }
 
@@ -160,8 +160,8 @@ func TestOfALargeObjectTheNameIsKept(t *testing.T) {
 	}})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	NewWithT(t).Expect(left.(*networkingv1.NetworkPolicy).Spec.PolicyTypes).To(ConsistOf(networkingv1.PolicyTypeEgress), "it isolates no pod")
-	admits := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{"a": long[:mebibyte/4]}}}
-	left, err = trim(admits)
+	grants := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{"a": long[:mebibyte/4]}}}
+	left, err = trim(grants)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	NewWithT(t).Expect(left.(*corev1.Namespace).Annotations).NotTo(BeEmpty(), "a namespace is its owner's, and says whom he admits")
 }

@@ -52,7 +52,7 @@ func lookAgain(r observe.Rollout, now time.Time) time.Duration {
 	case p != nil && now.Sub(p.CreationTimestamp.Time) < time.Minute, p == nil && awaited && r.Refused == "":
 		return retryCreated
 	case p != nil || awaited:
-		return retryHeldUp
+		return retryWaiting
 	}
 	return 0
 }
@@ -61,7 +61,7 @@ func lookAgain(r observe.Rollout, now time.Time) time.Duration {
 func (r childReconciler) next(ctx context.Context, seen observe.Child) (workload.ChildPlan, status.Outcome, error) {
 	p := workload.Of(r.of.Name, seen.Child)
 	switch {
-	case seen.Pause.Holds():
+	case seen.Pause.Active():
 		r.turnstile.passes(group(seen))
 	case p.AwaitsTurn && r.turnstile.take(ctx, group(seen), r.workload(seen)):
 		defer r.turnstile.applied()
@@ -95,14 +95,14 @@ func waiting(p workload.ChildPlan) time.Duration {
 	case p.AwaitsTurn:
 		return retryTurn
 	case p.AwaitsImages:
-		return retryHeldUp
+		return retryWaiting
 	}
 	return 0
 }
 
 func (r childReconciler) do(ctx context.Context, seen observe.Child, p workload.ChildPlan) (status.Outcome, error) {
-	out := status.Outcome{Findings: p.Findings, Held: p.Held || seen.Pause.Holds(), Paused: seen.Pause.Reason}
-	if out.Held {
+	out := status.Outcome{Findings: p.Findings, Frozen: p.Frozen || seen.Pause.Active(), Paused: seen.Pause.Reason}
+	if out.Frozen {
 		return out, nil
 	}
 	applied, err := r.apply.To(ctx, r.owner(seen), p.Objects)

@@ -57,7 +57,7 @@ func TestAnInfraOnALostNodeSaysSoAndEnds(t *testing.T) {
 	w.Eventually(func(g Gomega) {
 		all := &eventsv1.EventList{}
 		g.Expect(w.api.List(w.ctx, all, client.InNamespace(w.ns))).To(Succeed())
-		g.Expect(all.Items).To(ContainElement(And(HaveField("Reason", "DHCPPodMayRun"), HaveField("Note", ContainSubstring(node.Name)))))
+		g.Expect(all.Items).To(ContainElement(And(HaveField("Reason", "DHCPPodMayStillRun"), HaveField("Note", ContainSubstring(node.Name)))))
 	}).Should(Succeed())
 
 	again := w.smallest("c1") // its StatefulSet waits for the pod of the one before

@@ -33,8 +33,8 @@ const (
 	retryEnding = time.Second
 	// retryTurn is for a template that waits for the pods of another Infra.
 	retryTurn = 500 * time.Millisecond
-	// retryHeldUp is for a deletion that waits for somebody.
-	retryHeldUp = 30 * time.Second
+	// retryWaiting is for a deletion that waits for somebody.
+	retryWaiting = 30 * time.Second
 )
 
 // infraReconciler makes of one Infra what plan.Infra says.
@@ -69,24 +69,24 @@ func (r infraReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 
 // do applies a plan unless it is held back.
 func (r infraReconciler) do(ctx context.Context, seen observe.Infra, p plan.InfraPlan) (status.Outcome, error) {
-	out := status.Outcome{Findings: p.Findings, Held: p.Held || seen.Pause.Holds(), Paused: seen.Pause.Reason}
-	if out.Held {
+	out := status.Outcome{Findings: p.Findings, Frozen: p.Frozen || seen.Pause.Active(), Paused: seen.Pause.Reason}
+	if out.Frozen {
 		if err := r.retreat(ctx, seen); err != nil {
 			return out, err
 		}
 	}
-	if seen.Pause.Holds() {
-		r.hosted.Guests.Hold(client.ObjectKeyFromObject(seen.Input.Infra))
+	if seen.Pause.Active() {
+		r.hosted.Guests.Freeze(client.ObjectKeyFromObject(seen.Input.Infra))
 		return out, nil
 	}
 	// Also while the plan is held: a restored Infra comes without the finalizer, and what it made before may be there.
-	if err := r.apply.Hold(ctx, seen.Input.Infra, names.Finalizer); err != nil {
+	if err := r.apply.AddFinalizer(ctx, seen.Input.Infra, names.Finalizer); err != nil {
 		return out, err
 	}
 	var guestErr error
 	out.GuestLeft, guestErr = r.follow(seen, p)
 	out.GuestStays = stays(seen)
-	if p.Held {
+	if p.Frozen {
 		dropped, err := r.apply.Drop(ctx, ownerInfra(seen), seen.Input.Infra, p.Off)
 		out.Wrote = dropped.Wrote
 		return out, errors.Join(err, guestErr)
@@ -131,11 +131,11 @@ func (r infraReconciler) end(ctx context.Context, seen observe.Infra) (ctrl.Resu
 	now := r.observe.Now()
 	if waits.Reason != "" {
 		_, err := r.status.Infra(ctx, infra, status.InfraEnding(infra, waits, now), now)
-		return soonest(min(max(now.Sub(infra.DeletionTimestamp.Time)/4, retryEnding), retryHeldUp)), err
+		return soonest(min(max(now.Sub(infra.DeletionTimestamp.Time)/4, retryEnding), retryWaiting)), err
 	}
 	r.observe.Listeners.Forget(client.ObjectKeyFromObject(infra))
 	r.status.Forget(infra.UID)
-	err = r.apply.Release(ctx, infra, names.Finalizer)
+	err = r.apply.RemoveFinalizer(ctx, infra, names.Finalizer)
 	if apierrors.IsConflict(err) { // its status was just written: the cache shows that in a moment
 		return soonest(retryEnding), nil
 	}
@@ -155,7 +155,7 @@ func (r infraReconciler) takeAway(ctx context.Context, seen observe.Infra) (endi
 		if err != nil || waits.Reason != "" {
 			return waits, err
 		}
-		r.status.Events.Eventf(infra, nil, corev1.EventTypeWarning, "DHCPPodMayRun", "Delete",
+		r.status.Events.Eventf(infra, nil, corev1.EventTypeWarning, "DHCPPodMayStillRun", "Delete",
 			"%s did not report that it ended, and its leases are deleted: make sure that it no longer runs, or it keeps answering clients until their leases expire", waits.Unseen)
 	}
 	if err := r.apply.Forget(ctx, infra, owner); err != nil {

@@ -746,7 +746,7 @@ func TestAComponentThatIsSwitchedOnAgainTakesOverWhatIsLeft(t *testing.T) {
 	w.settled("c1")
 	infra, deployment := named(&v1alpha1.Infra{}, w.ns, "c1"), named(&appsv1.Deployment{}, w.ns, "c1-proxy-deployment")
 	first := sees(w, deployment, there).DeepCopy()
-	goOn, err := w.cluster.HoldCollector()
+	goOn, err := w.cluster.PauseCollector()
 	w.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { w.Expect(goOn()).To(Succeed()) })
 	w.changes(infra, func() { infra.Spec.InfraComponents.Proxy.Enabled = ptr.To(false) })
@@ -783,8 +783,8 @@ func TestWhatIsSwitchedOffGoesEvenWhileTheSpecIsInvalid(t *testing.T) {
 	w.hosts("c1")
 	w.creates(w.smallest("c1"))
 	w.settled("c1")
-	w.Expect(w.abroad("c1", "proxy")).NotTo(BeEmpty())
-	before, lasting := w.silent(), w.abroad("c1", "dhcp")
+	w.Expect(w.inControlPlane("c1", "proxy")).NotTo(BeEmpty())
+	before, lasting := w.silent(), w.inControlPlane("c1", "dhcp")
 	infra := named(&v1alpha1.Infra{}, w.ns, "c1")
 	w.changes(infra, func() {
 		infra.Spec.InfraComponents.DNS.Image = "example.com/other:1"
@@ -793,17 +793,17 @@ func TestWhatIsSwitchedOffGoesEvenWhileTheSpecIsInvalid(t *testing.T) {
 	w.says("c1", v1alpha1.ConditionAccepted, metav1.ConditionFalse, "ImageOverrideNotAllowed")
 	w.gone(named(&v1alpha1.ProxyServer{}, w.ns, "c1-proxy"))
 	w.gone(named(&nad.NetworkAttachmentDefinition{}, w.ns, "c1-proxy"))
-	w.Eventually(func() []string { return w.abroad("c1", "proxy") }).Should(BeEmpty())
+	w.Eventually(func() []string { return w.inControlPlane("c1", "proxy") }).Should(BeEmpty())
 	w.silent()
 	for _, call := range w.calls.written()[before:] {
 		w.Expect(call).To(Or(ContainSubstring("c1-proxy"), ContainSubstring("/infras/c1/status")))
 	}
-	w.Expect(w.abroad("c1", "dhcp")).To(Equal(lasting))
+	w.Expect(w.inControlPlane("c1", "dhcp")).To(Equal(lasting))
 	sees(w, infra, func(g Gomega, i *v1alpha1.Infra) { g.Expect(i.Status.Addresses).To(HaveLen(2)) })
 }
 
-// abroad are what a component of an Infra has in its control plane's namespace.
-func (w *world) abroad(infra, component string) (all []string) {
+// inControlPlane are what a component of an Infra has in its control plane's namespace.
+func (w *world) inControlPlane(infra, component string) (all []string) {
 	w.t.Helper()
 	for _, list := range []client.ObjectList{&rbacv1.RoleList{}, &rbacv1.RoleBindingList{}, &networkingv1.NetworkPolicyList{}} {
 		w.Expect(w.api.List(w.ctx, list, client.InNamespace(w.controlPlane(infra)))).To(Succeed())
@@ -900,7 +900,7 @@ func TestANewManagerAloneRestartsNoPod(t *testing.T) {
 	})
 	sees(w, named(&v1alpha1.ProxyServer{}, w.ns, "c1-proxy"), func(g Gomega, p *v1alpha1.ProxyServer) {
 		g.Expect(p.Status.Conditions).To(ContainElements(
-			And(HaveField("Type", v1alpha1.ConditionProgressing), HaveField("Status", metav1.ConditionFalse), HaveField("Reason", "NewerTemplateWaits")),
+			And(HaveField("Type", v1alpha1.ConditionProgressing), HaveField("Status", metav1.ConditionFalse), HaveField("Reason", "TemplateUpdatePending")),
 			And(HaveField("Type", v1alpha1.ConditionReady), HaveField("Status", metav1.ConditionTrue))))
 	})
 	w.silent()
@@ -926,7 +926,7 @@ func TestANewManagerAloneRestartsNoPod(t *testing.T) {
 	sees(w, dhcp, image("example.com/oooi:1"))
 
 	// So does the word that status names.
-	w.changes(dhcp, func() { delete(dhcp.Annotations, names.AnnotationReleased) })
+	w.changes(dhcp, func() { delete(dhcp.Annotations, names.AnnotationSeal) })
 	sees(w, dhcp, image("example.com/oooi:2"))
 }
 

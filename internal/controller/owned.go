@@ -36,7 +36,7 @@ var metallbKinds = []schema.GroupVersionKind{
 func ownerBridge(in bridge.Input) apply.Owner {
 	b := in.Bridge
 	return apply.Owner{
-		UID: b.UID, Lives: in.Lives, Names: apply.NameOf("bridge", b.Namespace, b.Name),
+		UID: b.UID, Exists: in.Exists, Names: apply.NameOf("bridge", b.Namespace, b.Name),
 		Namespace: b.Namespace, Kinds: bridgeKinds, Anywhere: metallbKinds,
 	}
 }
@@ -64,13 +64,13 @@ func workloadKinds() (all []schema.GroupVersionKind) {
 // ownerInfra finds what an Infra owns.
 func ownerInfra(seen observe.Infra) apply.Owner {
 	infra := seen.Input.Infra
-	return apply.Owner{UID: infra.UID, Lives: seen.Lives, Names: apply.NameOf("infra", infra.Namespace, infra.Name), Anywhere: infraKinds()}
+	return apply.Owner{UID: infra.UID, Exists: seen.Exists, Names: apply.NameOf("infra", infra.Namespace, infra.Name), Anywhere: infraKinds()}
 }
 
 // owner finds what a child owns: what names it, in its own namespace.
 func (r childReconciler) owner(seen observe.Child) apply.Owner {
 	return apply.Owner{
-		UID: seen.Server.GetUID(), Lives: seen.Lives, Namespace: seen.Server.GetNamespace(),
+		UID: seen.Server.GetUID(), Exists: seen.Exists, Namespace: seen.Server.GetNamespace(),
 		Names: apply.NameOf(string(r.of.Name), seen.Server.GetNamespace(), seen.Server.GetName()),
 		Kinds: append([]schema.GroupVersionKind{r.of.WorkloadGVK()}, childKinds...),
 	}

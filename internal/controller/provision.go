@@ -46,10 +46,10 @@ func (r provisionReconciler) do(ctx context.Context, seen observe.Provisioning, 
 	hc := seen.HostedCluster
 	owner := apply.Owner{
 		UID: hc.UID, Names: apply.NameOf("hostedcluster", hc.Namespace, hc.Name),
-		Lives: func(uid types.UID) bool { return uid == hc.UID }, // no other has its name
+		Exists: func(uid types.UID) bool { return uid == hc.UID }, // no other has its name
 	}
 	switch {
-	case seen.Pause.Holds():
+	case seen.Pause.Active():
 		return nil, nil
 	case p.Release:
 		if err := r.apply.Disown(ctx, seen.Infra, owner); err != nil {

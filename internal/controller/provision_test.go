@@ -90,7 +90,7 @@ func (w *world) told(name string, want ...string) {
 }
 
 func (w *world) madeEvent() string {
-	return fmt.Sprintf("Normal InfraMade: Infra %[1]s/c1 is created for subnet 192.168.0.0/16 of NetworkAttachmentDefinition %[1]s/c1-vlan", w.ns)
+	return fmt.Sprintf("Normal InfraCreated: Infra %[1]s/c1 is created for subnet 192.168.0.0/16 of NetworkAttachmentDefinition %[1]s/c1-vlan", w.ns)
 }
 
 func TestAnAnnotationAloneMakesAnInfraThatRuns(t *testing.T) {
@@ -242,7 +242,7 @@ func TestAnInfraIsReleasedWithItsAnnotationAndTakenBackWithIt(t *testing.T) {
 	owners := func(n int) func(Gomega, *v1alpha1.Infra) {
 		return func(g Gomega, i *v1alpha1.Infra) { g.Expect(i.OwnerReferences).To(HaveLen(n)) }
 	}
-	released := fmt.Sprintf("Warning InfraReleased: annotation hostedcluster.densityops.com/infra is gone: Infra %[1]s/c1 is kept with its 0 active leases, and is no longer updated or deleted with this HostedCluster; to manage it again, run: kubectl -n %[1]s annotate --overwrite hostedcluster c1 hostedcluster.densityops.com/infra=auto; to remove it: kubectl -n %[1]s delete infra c1", w.ns)
+	released := fmt.Sprintf("Warning InfraOrphaned: annotation hostedcluster.densityops.com/infra is gone: Infra %[1]s/c1 is kept with its 0 active leases, and is no longer updated or deleted with this HostedCluster; to manage it again, run: kubectl -n %[1]s annotate --overwrite hostedcluster c1 hostedcluster.densityops.com/infra=auto; to remove it: kubectl -n %[1]s delete infra c1", w.ns)
 
 	w.annotates("c1", names.AnnotationInfra, "")
 	sees(w, infra, owners(0))

@@ -25,16 +25,16 @@ import (
 // each of them all that render printed. What only a cluster knows, such as a Service's address, render cannot print.
 func TestRenderPrintsWhatTheOperatorApplies(t *testing.T) {
 	t.Parallel() // as one that is not, it would have all others wait for its parts
-	const loadBalancer, literalEndpoint = "servicePublishingStrategy: {type: LoadBalancer}", "controlPlaneEndpoint: {host: 203.0.113.10, port: 6443}"
+	const loadBalancer, ipEndpoint = "servicePublishingStrategy: {type: LoadBalancer}", "controlPlaneEndpoint: {host: 203.0.113.10, port: 6443}"
 	for name, edits := range map[string][]string{
 		"a LoadBalancer with an IP literal": nil,
 		"a LoadBalancer with a name": {
 			loadBalancer, "servicePublishingStrategy: {type: LoadBalancer, loadBalancer: {hostname: api.c1.example.com}}",
-			literalEndpoint, "controlPlaneEndpoint: {host: api.c1.example.com, port: 6443}",
+			ipEndpoint, "controlPlaneEndpoint: {host: api.c1.example.com, port: 6443}",
 		},
 		"a Route with an IP literal": {
 			loadBalancer, "servicePublishingStrategy: {type: Route, route: {hostname: api.c1.example.com}}",
-			literalEndpoint, "controlPlaneEndpoint: {host: 203.0.113.10, port: 443}",
+			ipEndpoint, "controlPlaneEndpoint: {host: 203.0.113.10, port: 443}",
 		},
 		"a network that assigns addresses": {`"vlan":100}`, `"vlan":100,"ipam":{"type":"whereabouts","range":"192.168.100.0/24","range_start":"192.168.100.1","range_end":"192.168.100.20"}}`},
 		"an Infra with much written": {"infraComponents: {}", `infraComponents:
@@ -96,7 +96,7 @@ func (w *world) rendered(text string) []unstructured.Unstructured {
 	w.Expect(err).NotTo(HaveOccurred())
 	var planned []runtime.ApplyConfiguration
 	for _, r := range objects.Render(w.settings) {
-		w.Expect(r.Held).To(BeFalse(), "%v", r.Findings)
+		w.Expect(r.Frozen).To(BeFalse(), "%v", r.Findings)
 		planned = append(planned, r.Objects...)
 	}
 	var printed bytes.Buffer

@@ -117,9 +117,9 @@ func (n *node) seen() (infras, atOnce int) {
 }
 
 // released is what docs/adr/0005-released-templates.md has for all workloads, in the test's namespace.
-func (w *world) releases(of ...client.ListOption) {
+func (w *world) updatesTemplates(of ...client.ListOption) {
 	w.t.Helper()
-	patch := client.RawPatch("application/merge-patch+json", []byte(fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, names.AnnotationReleased)))
+	patch := client.RawPatch("application/merge-patch+json", []byte(fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, names.AnnotationSeal)))
 	for _, workload := range []client.Object{&appsv1.StatefulSet{}, &appsv1.Deployment{}} {
 		list := client.ObjectList(&appsv1.StatefulSetList{})
 		if _, is := workload.(*appsv1.Deployment); is {
@@ -163,8 +163,8 @@ func TestABadImageLeavesThePodThatServes(t *testing.T) {
 	n.forgets("example.com/wrong:1")
 	w.settings.EnvoyImage = "example.com/wrong:1"
 	w.start()
-	w.releases(client.MatchingLabels{names.LabelApp: names.Proxy})
-	w.Expect(w.says("c1", v1alpha1.ConditionProgressing, metav1.ConditionFalse, "ImageNotPulled")).To(And(ContainSubstring("ProxyServer c1-proxy: "), ContainSubstring("no such image")))
+	w.updatesTemplates(client.MatchingLabels{names.LabelApp: names.Proxy})
+	w.Expect(w.says("c1", v1alpha1.ConditionProgressing, metav1.ConditionFalse, "ImagePullFailed")).To(And(ContainSubstring("ProxyServer c1-proxy: "), ContainSubstring("no such image")))
 	infras, _ := n.seen()
 	w.Expect(infras).To(BeZero(), "the pod that serves was replaced")
 
@@ -202,14 +202,14 @@ func TestPodsThatServeStayWhereTheyAreWhenTheVLANIsSaidToBeElsewhere(t *testing.
 	w.changes(network, func() { network.Annotations = map[string]string{nad.ResourceName: "example.com/br"} })
 	sees(w, named(&v1alpha1.DNSServer{}, w.ns, "c1-dns"), func(g Gomega, s *v1alpha1.DNSServer) {
 		g.Expect(s.Annotations).To(HaveKeyWithValue(names.AnnotationNodes, "rack=b"))
-		g.Expect(s.Status.Conditions).To(ContainElement(HaveField("Reason", "NewerTemplateWaits")))
+		g.Expect(s.Status.Conditions).To(ContainElement(HaveField("Reason", "TemplateUpdatePending")))
 	})
 	w.silent()
 	for _, call := range w.calls.written()[before:] {
 		w.Expect(call).NotTo(Or(ContainSubstring("/statefulsets"), ContainSubstring("/deployments")))
 	}
 
-	w.releases()
+	w.updatesTemplates()
 	sees(w, dns, on("b"))
 	sees(w, dns, func(g Gomega, s *appsv1.StatefulSet) {
 		g.Expect(s.Spec.Template.Spec.Containers[0].Resources.Limits).To(HaveKey(corev1.ResourceName("example.com/br")))
@@ -257,7 +257,7 @@ func TestALineInTheAllowlistReplacesNoPodOfTwentyInfras(t *testing.T) {
 	replaced, _ := n.seen()
 	w.Expect(replaced).To(BeZero(), "pods were replaced by the line")
 
-	w.releases()
+	w.updatesTemplates()
 	w.Eventually(func() int { replaced, _ := n.seen(); return replaced }).WithTimeout(3 * time.Minute).Should(Equal(infras))
 	w.silent()
 	_, atOnce := n.seen()

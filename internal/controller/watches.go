@@ -41,7 +41,7 @@ func (p parts) infra() error {
 		// One at a time: what the one before gave out is seen by the next on the same VLAN.
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1, NewQueue: p.turn.queue}).
 		For(&v1alpha1.Infra{}).
-		Watches(&v1alpha1.Infra{}, p.mapped(p.neighbours), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, judgedOtherwise))).
+		Watches(&v1alpha1.Infra{}, p.mapped(p.neighbours), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, judgedDifferently))).
 		Watches(&rbacv1.Role{}, p.mapped(labelled)).
 		Watches(&rbacv1.RoleBinding{}, p.mapped(labelled)).
 		Watches(&networkingv1.NetworkPolicy{}, p.mapped(labelled)).
@@ -79,8 +79,8 @@ var podNetworkChanged = predicate.Funcs{
 	},
 }
 
-// judgedOtherwise: an Infra that is refused stands in nobody's way.
-var judgedOtherwise = predicate.Funcs{
+// judgedDifferently: an Infra that is refused stands in nobody's way.
+var judgedDifferently = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		return input.Refused(e.ObjectOld.(*v1alpha1.Infra)) != input.Refused(e.ObjectNew.(*v1alpha1.Infra))
 	},
@@ -157,8 +157,8 @@ func (p parts) attachedTo(ctx context.Context, o client.Object) ([]types.Namespa
 	if err != nil || o.GetLabels()[names.LabelManagedBy] == names.ManagedBy {
 		return users, err
 	}
-	near, err := p.observe.OnLayer2Of(ctx, o.(*nad.NetworkAttachmentDefinition))
-	return append(users, near...), err
+	neighbours, err := p.observe.OnLayer2Of(ctx, o.(*nad.NetworkAttachmentDefinition))
+	return append(users, neighbours...), err
 }
 
 // allowlist: all Infras, when what Multus admits changes.

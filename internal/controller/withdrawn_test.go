@@ -25,7 +25,7 @@ type lodger struct {
 	*world
 	infra  *v1alpha1.Infra
 	hc     *hyperv1.HostedCluster
-	admits map[string]string
+	grants map[string]string
 }
 
 func newLodger(t *testing.T) lodger {
@@ -33,12 +33,12 @@ func newLodger(t *testing.T) lodger {
 	w.hosts("c1")
 	l := lodger{world: w, infra: w.smallest("lodger"), hc: named(&hyperv1.HostedCluster{}, w.ns, "c1")}
 	l.infra.Namespace = w.ns + "-lodgers"
-	l.admits = map[string]string{names.AnnotationAllowedNamespaces: l.infra.Namespace}
+	l.grants = map[string]string{names.AnnotationAllowedNamespaces: l.infra.Namespace}
 	l.infra.Spec.HostedClusterRef = &v1alpha1.HostedClusterReference{Name: "c1", Namespace: v1alpha1.ObjectName(w.ns)}
 	l.infra.Spec.NetworkConfig.NetworkAttachmentNamespace, l.infra.Spec.NetworkConfig.NetworkAttachmentDefinition = v1alpha1.ObjectName(w.ns), "c1-vlan"
 	vlan := named(&nad.NetworkAttachmentDefinition{}, w.ns, "c1-vlan")
-	w.changes(vlan, func() { vlan.Annotations = l.admits })
-	l.admit()
+	w.changes(vlan, func() { vlan.Annotations = l.grants })
+	l.grant()
 	w.creates(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.infra.Namespace}}, l.infra)
 	t.Cleanup(func() { // the next test on this API server would see it written
 		w.Expect(w.api.Delete(context.Background(), l.infra)).To(Succeed())
@@ -48,7 +48,7 @@ func newLodger(t *testing.T) lodger {
 	return l
 }
 
-func (l lodger) admit() { l.changes(l.hc, func() { l.hc.Annotations = l.admits }) }
+func (l lodger) grant() { l.changes(l.hc, func() { l.hc.Annotations = l.grants }) }
 
 func (l lodger) evict() { l.changes(l.hc, func() { l.hc.Annotations = nil }) }
 
@@ -89,7 +89,7 @@ func TestWhatLiesWithOthersGoesWithTheirPermission(t *testing.T) {
 	l.silent()
 	l.Expect(sees(l.world, named(&appsv1.Deployment{}, l.infra.Namespace, "lodger-proxy-deployment"), there).UID).To(Equal(proxy.UID), "what it has at home stays")
 
-	l.admit()
+	l.grant()
 	l.Eventually(l.lodged).Should(HaveLen(lodges))
 }
 
@@ -104,10 +104,10 @@ func (l lodger) uses(namespace string) {
 	})
 }
 
-// lentBy is a namespace that the lodger uses, by its leave.
-func (l lodger) lentBy(name string) *corev1.Namespace {
+// allowedBy is a namespace that the lodger uses, by its leave.
+func (l lodger) allowedBy(name string) *corev1.Namespace {
 	l.t.Helper()
-	lender := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.ns + "-" + name, Annotations: l.admits}}
+	lender := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.ns + "-" + name, Annotations: l.grants}}
 	l.creates(lender)
 	l.uses(lender.Name)
 	l.Eventually(func() []string { return l.has(lender.Name) }).Should(HaveLen(2))
@@ -117,7 +117,7 @@ func (l lodger) lentBy(name string) *corev1.Namespace {
 // A pause, and what its spec names, are the lodger's to choose.
 func TestAPauseKeepsNothingWhereNobodyAdmitsIt(t *testing.T) {
 	l := newLodger(t)
-	lender := l.lentBy("lender")
+	lender := l.allowedBy("lender")
 	l.changes(l.infra, func() { l.infra.Annotations = map[string]string{names.AnnotationPaused: "true"} })
 	l.uses("")
 	l.silent()
@@ -129,7 +129,7 @@ func TestAPauseKeepsNothingWhereNobodyAdmitsIt(t *testing.T) {
 
 func TestWhatLiesWithOthersGoesThoughTheSpecNamesThemNoMore(t *testing.T) {
 	l := newLodger(t)
-	lender := l.lentBy("lender")
+	lender := l.allowedBy("lender")
 	l.uses("somebody-elses")
 	l.refused()
 	l.silent()

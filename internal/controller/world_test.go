@@ -293,8 +293,8 @@ func (l *ledger) written() []string {
 	return all
 }
 
-// literal is the address of each cluster's API.
-var literal = map[string]string{"c1": "203.0.113.10", "c2": "203.0.113.20", squatted: "203.0.113.30"}
+// published is the address of each cluster's API.
+var published = map[string]string{"c1": "203.0.113.10", "c2": "203.0.113.20", squatted: "203.0.113.30"}
 
 // hosts makes a hosted cluster with its control plane's objects, as HyperShift does, in namespace ns-cluster.
 func (w *world) hosts(name string) {
@@ -307,7 +307,7 @@ func (w *world) hosted(name string) string {
 	w.t.Helper()
 	text, err := os.ReadFile("testdata/hosted.yaml")
 	w.Expect(err).NotTo(HaveOccurred())
-	return strings.NewReplacer("CLUSTER", name, "NAMESPACE", w.ns, "LITERAL", literal[name]).Replace(string(text))
+	return strings.NewReplacer("CLUSTER", name, "NAMESPACE", w.ns, "LITERAL", published[name]).Replace(string(text))
 }
 
 // puts makes the objects of a text, those that are not there yet, and writes what it says of a HostedCluster's status.
@@ -475,7 +475,7 @@ func (w *world) silent() int {
 const aWhile = 4 * time.Second
 
 // quiet waits until a count has stayed as it is for a while, and returns it.
-func (w *world) quiet(count func() int, otherwise string) int {
+func (w *world) quiet(count func() int, message string) int {
 	w.t.Helper()
 	last, since := -1, time.Now()
 	w.Eventually(func() time.Duration {
@@ -483,7 +483,7 @@ func (w *world) quiet(count func() int, otherwise string) int {
 			last, since = n, time.Now()
 		}
 		return time.Since(since)
-	}).WithTimeout(2*time.Minute).Should(BeNumerically(">", aWhile), func() string { return fmt.Sprintf("%s; written: %v", otherwise, w.calls.written()) })
+	}).WithTimeout(2*time.Minute).Should(BeNumerically(">", aWhile), func() string { return fmt.Sprintf("%s; written: %v", message, w.calls.written()) })
 	return last
 }
 

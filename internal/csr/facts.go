@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/cldmnky/oooi/internal/local"
+	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
 const (
@@ -117,13 +117,13 @@ func (q *question) isInstalled() (bool, string) {
 // isOfThisLife: what waits since before the DPU was made was asked by one before it, of the same name. Both times are whole seconds, of
 // two clocks.
 func (q *question) isOfThisLife() (bool, string) {
-	from := q.lives()
+	from := q.aliveSince()
 	return q.Created.After(from), fmt.Sprintf("the CSR is of %s, DPU %s of %s; as clocks may be %s apart, its own are of after %s",
 		stamp(q.Created), q.dpu, stamp(q.dpu.Created), clocksApart, stamp(from))
 }
 
-// lives is from when on the DPU's own CSRs may be.
-func (q *question) lives() time.Time { return q.dpu.Created.Add(clocksApart) }
+// aliveSince is from when on the DPU's own CSRs may be.
+func (q *question) aliveSince() time.Time { return q.dpu.Created.Add(clocksApart) }
 
 // isInactive: a DPU that has joined does not join again; whoever asks in its name may be another.
 func (q *question) isInactive() (bool, string) {
@@ -159,7 +159,7 @@ func (q *question) mayBootstrapAgain() (bool, string) {
 func (f Facts) Keys(host string, d DPU) map[Key]bool {
 	q, keys := &question{dpu: d}, map[Key]bool{}
 	for _, a := range f.Asking[host] {
-		if a.Kind == Bootstrap && a.Created.After(q.lives()) {
+		if a.Kind == Bootstrap && a.Created.After(q.aliveSince()) {
 			keys[a.Key] = true
 		}
 	}
@@ -268,7 +268,7 @@ func (q *question) takesFromNoAPI() (bool, string) {
 
 func (q *question) isElsewhere() (bool, string) {
 	return q.none("not local, nor a metadata service's", func(ip netip.Addr) string {
-		if local.Is(ip) {
+		if unroutable.Is(ip) {
 			return "an address of any machine itself, of its link, or of a metadata service"
 		}
 		return ""
@@ -276,13 +276,13 @@ func (q *question) isElsewhere() (bool, string) {
 }
 
 // none of the addresses may be what is feared of it.
-func (q *question) none(otherwise string, feared func(netip.Addr) string) (bool, string) {
+func (q *question) none(message string, feared func(netip.Addr) string) (bool, string) {
 	for _, ip := range q.Addresses {
 		if what := feared(ip); what != "" {
 			return false, fmt.Sprintf("%s is %s", ip, what)
 		}
 	}
-	return true, fmt.Sprintf("addresses %v: %s", q.Addresses, otherwise)
+	return true, fmt.Sprintf("addresses %v: %s", q.Addresses, message)
 }
 
 func (q *question) wait(until time.Time) {

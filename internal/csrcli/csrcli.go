@@ -21,8 +21,8 @@ import (
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/guest/approve"
 	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
-	"github.com/cldmnky/oooi/internal/local"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
+	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
 // Report is what would become of a CSR.
@@ -65,7 +65,7 @@ func Explain(ctx context.Context, api client.Reader, of types.NamespacedName, na
 	}
 	facts := csr.Facts{Cluster: bridge.ClusterKey(b), DPUs: approve.DPUs(cards.Items), API: bridge.APIAddresses(b, hc), ServiceNetworks: bridge.ServiceNetworks(hc),
 		NoRebootstrap: b.Spec.Rebootstrap == dpuv1.NeverRebootstrap}
-	d, err := approve.Explain(ctx, access, local.Dial, name, facts)
+	d, err := approve.Explain(ctx, access, unroutable.DialRoutable, name, facts)
 	if err != nil {
 		return Report{}, err
 	}

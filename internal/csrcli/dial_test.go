@@ -24,7 +24,7 @@ import (
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/csrcli"
 	"github.com/cldmnky/oooi/internal/dpf"
-	"github.com/cldmnky/oooi/internal/local"
+	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
 // Whoever owns the name in a kubeconfig says where it leads: the name itself has been judged, and is none of this machine's.
@@ -46,7 +46,7 @@ func TestAKubeconfigsNameLeadsNowhereHere(t *testing.T) {
 			resolves(t, "api.c1.example.com.", at)
 			of := types.NamespacedName{Namespace: "clusters", Name: "c1"}
 			_, err := csrcli.Explain(t.Context(), bridged(t, of, kubeconfig(t, api, "https://api.c1.example.com:"+port)), of, "csr-7x2kq")
-			g.Expect(err).To(MatchError(ContainSubstring(local.ErrHere.Error())))
+			g.Expect(err).To(MatchError(ContainSubstring(unroutable.ErrUnroutable.Error())))
 			g.Expect(calls.Load()).To(BeZero(), "nobody came")
 		})
 	}

@@ -34,7 +34,7 @@ type announcer struct {
 	client client.Client // nil: log only
 	log    *slog.Logger
 	about  func() *corev1.ObjectReference
-	queue  chan Happening
+	queue  chan Event
 
 	mu    sync.Mutex
 	since time.Time       // when counting began
@@ -43,11 +43,11 @@ type announcer struct {
 }
 
 func newAnnouncer(c client.Client, log *slog.Logger, about func() *corev1.ObjectReference) *announcer {
-	return &announcer{client: c, log: log, about: about, queue: make(chan Happening, backlog)}
+	return &announcer{client: c, log: log, about: about, queue: make(chan Event, backlog)}
 }
 
 // Announce never waits.
-func (a *announcer) Announce(h Happening) {
+func (a *announcer) Announce(h Event) {
 	if !a.isNews(h, time.Now()) {
 		return
 	}
@@ -63,7 +63,7 @@ func (a *announcer) Announce(h Happening) {
 }
 
 // isNews says whether people hear of a happening. That there are more than they hear of, the log says once.
-func (a *announcer) isNews(h Happening, now time.Time) bool {
+func (a *announcer) isNews(h Event, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if now.Sub(a.since) >= quiet {
@@ -87,7 +87,7 @@ func (a *announcer) isNews(h Happening, now time.Time) bool {
 }
 
 // countedAs is what a happening is counted as, and how many of these are told.
-func countedAs(h Happening) (string, int) {
+func countedAs(h Event) (string, int) {
 	switch {
 	case h.Warns():
 		return string(h.Type), ofOneReason
@@ -111,7 +111,7 @@ func (a *announcer) Run(ctx context.Context) error {
 	}
 }
 
-func (a *announcer) write(ctx context.Context, h Happening) {
+func (a *announcer) write(ctx context.Context, h Event) {
 	objects := []*corev1.ObjectReference{a.about()}
 	if h.VM.UID != "" {
 		objects = append(objects, &corev1.ObjectReference{APIVersion: "kubevirt.io/v1", Kind: "VirtualMachine", Namespace: h.VM.Namespace, Name: h.VM.Name, UID: types.UID(h.VM.UID)})
@@ -123,7 +123,7 @@ func (a *announcer) write(ctx context.Context, h Happening) {
 	}
 }
 
-func event(h Happening, about corev1.ObjectReference) *corev1.Event {
+func event(h Event, about corev1.ObjectReference) *corev1.Event {
 	now := metav1.Now()
 	kind := corev1.EventTypeNormal
 	if h.Warns() {

@@ -73,7 +73,7 @@ func (s slowStore) Create(ctx context.Context, r lease.Record) (lease.Record, er
 func TestAFloodDoesNotKeepAMachineOut(t *testing.T) {
 	l, g := newLab(t, 240), NewWithT(t)
 	l.server.Store = slowStore{l.store}
-	l.server.Happened = func(Happening) {}
+	l.server.Happened = func(Event) {}
 	p := &crowdedPort{lab: l, packets: make(chan link.Packet), replies: make(chan *dhcpv4.DHCPv4, 10), machine: net.HardwareAddr{0x52, 0x54, 0, 0, 0, 0xaa}}
 	l.reconfigure(func(c *pool.Config) {
 		c.LooksUpVMs = true

@@ -115,28 +115,28 @@ func TestAGuestHasFewEventsWritten(t *testing.T) {
 	var log bytes.Buffer
 	a := newAnnouncer(nil, slog.New(slog.NewTextHandler(&log, nil)), nil)
 	now, told := epoch, 0
-	tell := func(h Happening) {
+	tell := func(h Event) {
 		if a.isNews(h, now) {
 			told++
 		}
 	}
 	for i := range uint32(100_000) {
-		tell(Happening{Type: ForeignServer, IP: netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, i)))})
+		tell(Event{Type: ForeignServer, IP: netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, i)))})
 	}
 	g.Expect(told).To(Equal(32), "servers that somebody makes up")
 	for i := range uint32(100_000) {
 		client := lease.Client{MAC: net.HardwareAddr(binary.BigEndian.AppendUint32([]byte{2, 0}, i)).String()}
-		tell(Happening{Type: LeaseBound, Client: client})
-		tell(Happening{Type: LeaseReleased, Client: client})
+		tell(Event{Type: LeaseBound, Client: client})
+		tell(Event{Type: LeaseReleased, Client: client})
 	}
 	g.Expect(told).To(Equal(32+128), "clients that somebody makes up")
-	tell(Happening{Type: DuplicateMAC, Client: lease.Client{MAC: "52:54:00:00:00:aa"}})
-	tell(Happening{Type: LeaseBound, VM: lease.VM{UID: "u", Name: "worker-1"}})
+	tell(Event{Type: DuplicateMAC, Client: lease.Client{MAC: "52:54:00:00:00:aa"}})
+	tell(Event{Type: LeaseBound, VM: lease.VM{UID: "u", Name: "worker-1"}})
 	g.Expect(told).To(Equal(32+128+2), "another reason, and a machine, are told all the same")
 	g.Expect(bytes.Count(log.Bytes(), []byte("more events than are told"))).To(Equal(2), log.String())
 	now = now.Add(10 * time.Minute)
-	tell(Happening{Type: ForeignServer, IP: at(99)})
+	tell(Event{Type: ForeignServer, IP: at(99)})
 	g.Expect(told).To(Equal(32 + 128 + 3))
-	tell(Happening{Type: ForeignServer, IP: at(99)})
+	tell(Event{Type: ForeignServer, IP: at(99)})
 	g.Expect(told).To(Equal(32+128+3), "not twice")
 }

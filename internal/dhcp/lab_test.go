@@ -34,7 +34,7 @@ type lab struct {
 	config   pool.Config
 	sent     [][]byte
 	probes   int
-	told     []Happening
+	told     []Event
 }
 
 var (
@@ -76,7 +76,7 @@ func (l *lab) said() (all []string) {
 // boots starts a server that has read nothing yet.
 func (l *lab) boots(c *clock.Clock) {
 	l.server = NewServer(pool.NewTable(l.machines), l.store, c, slog.New(slog.DiscardHandler))
-	l.server.Happened = func(h Happening) { l.told = append(l.told, h) }
+	l.server.Happened = func(h Event) { l.told = append(l.told, h) }
 	l.reconfigure(func(*pool.Config) {})
 }
 
@@ -299,7 +299,7 @@ func (s *someMachines) Owner(mac string) pool.Owner {
 
 func (s *someMachines) InUse(mac string) bool { return s.running[mac[len(mac)-2:]] }
 
-func (s *someMachines) Lives(vm lease.VM) (bool, lease.VM) { return !s.gone[vm.UID], s.named[vm.Name] }
+func (s *someMachines) Exists(vm lease.VM) (bool, lease.VM) { return !s.gone[vm.UID], s.named[vm.Name] }
 
 // has lets a machine run with a hardware address.
 func (s *someMachines) has(name, mac string) lease.VM {

@@ -33,7 +33,7 @@ func (i *instance) keepLeases(ctx context.Context) error {
 				i.kube.try(ctx)
 			}
 			if !i.leaving() {
-				i.server.Chores(ctx)
+				i.server.Expire(ctx)
 			}
 		}
 	}

@@ -125,17 +125,17 @@ func runWorld(r *rapid.T, w *world) {
 			_ = l.server.Sync(l.t.Context())
 		},
 		"the watch tells": func(r *rapid.T) { _ = instance(r).server.Sync(r.Context()) },
-		"chores":          func(r *rapid.T) { instance(r).server.Chores(r.Context()) },
+		"chores":          func(r *rapid.T) { instance(r).server.Expire(r.Context()) },
 		"": func(r *rapid.T) {
-			held := map[netip.Addr]string{}
+			owners := map[netip.Addr]string{}
 			for mac, p := range w.told {
 				if w.now().After(p.until) {
 					continue
 				}
-				if other, taken := held[p.ip]; taken {
+				if other, taken := owners[p.ip]; taken {
 					r.Fatalf("%s is promised to %s and %s at once", p.ip, mac, other)
 				}
-				held[p.ip] = mac
+				owners[p.ip] = mac
 				if stored := w.store.records[p.ip]; stored.State == lease.Bound && stored.Client.MAC == "52:54:00:00:00:"+mac && stored.Horizon.Before(p.until) {
 					r.Fatalf("%s was told %s until %s, beyond the horizon %s", mac, p.ip, p.until, stored.Horizon)
 				}

@@ -80,14 +80,14 @@ func newSegment(t *testing.T) *segment {
 	s := &segment{Hosts: netns.New(t, "sw"), t: t}
 	s.In("sw", "ip", "link", "add", "br0", "type", "bridge", "forward_delay", "0")
 	s.In("sw", "ip", "link", "set", "br0", "up")
-	s.plug("srv", "02:00:00:00:00:02")
+	s.attach("srv", "02:00:00:00:00:02")
 	s.In("srv", "ip", "addr", "add", "192.168.77.2/24", "dev", "net1")
 	s.In("srv", "sh", "-c", "echo 0 > /proc/sys/net/ipv4/ip_unprivileged_port_start")
 	return s
 }
 
-// plug makes a host with one device, net1, on the switch.
-func (s *segment) plug(host, mac string) {
+// attach makes a host with one device, net1, on the switch.
+func (s *segment) attach(host, mac string) {
 	s.Add(host)
 	s.Join(netns.End{Host: "sw", Device: host}, netns.End{Host: host, Device: "net1", MAC: mac})
 	s.In("sw", "ip", "link", "set", host, "master", "br0")
@@ -157,7 +157,7 @@ func TestUdhcpcGetsItsAddressAndEveryOption(t *testing.T) {
 	s, g := newSegment(t), NewWithT(t)
 	s.configure(vlanYAML)
 	s.serve()
-	s.plug("c1", "52:54:00:00:00:01")
+	s.attach("c1", "52:54:00:00:00:01")
 	told := s.udhcpc("c1", "-q", "-O", "staticroutes", "-O", "mtu", "-O", "ntpsrv", "-O", "search")
 	ip := netip.MustParseAddr(told["ip"])
 	g.Expect(ip.Compare(netip.MustParseAddr("192.168.77.100"))).To(BeNumerically(">=", 0))
@@ -176,11 +176,11 @@ func TestUdhcpcGetsItsAddressAndEveryOption(t *testing.T) {
 		NewWithT(t).Expect(s.udhcpc("c1", "-q")).To(HaveKeyWithValue("ip", told["ip"]))
 	})
 	t.Run("another client gets another", func(t *testing.T) {
-		s.plug("c2", "52:54:00:00:00:02")
+		s.attach("c2", "52:54:00:00:00:02")
 		NewWithT(t).Expect(s.udhcpc("c2", "-q")["ip"]).NotTo(Equal(told["ip"]))
 	})
 	t.Run("a reserved client its own, with its hostname", func(t *testing.T) {
-		s.plug("c3", "52:54:00:00:02:00")
+		s.attach("c3", "52:54:00:00:02:00")
 		NewWithT(t).Expect(s.udhcpc("c3", "-q")).To(And(HaveKeyWithValue("ip", "192.168.77.200"), HaveKeyWithValue("hostname", "worker-200")))
 	})
 }
@@ -230,7 +230,7 @@ func TestUdhcpcRenewsAndReleases(t *testing.T) {
 	s := newSegment(t)
 	s.configure(vlanYAML)
 	s.serve()
-	s.plug("c1", "52:54:00:00:00:01")
+	s.attach("c1", "52:54:00:00:00:01")
 	ip := s.udhcpc("c1", "-q")["ip"]
 	c := s.runs("c1", "busybox", "udhcpc", "-f", "-i", "net1", "-s", s.Path("udhcpc.sh"))
 	c.until("lease of " + ip + " obtained")
@@ -257,7 +257,7 @@ func TestDhclientRebootsAndIsTurnedAway(t *testing.T) {
 	s, g := newSegment(t), NewWithT(t)
 	s.configure(vlanYAML)
 	s.serve()
-	s.plug("c1", "52:54:00:00:00:11")
+	s.attach("c1", "52:54:00:00:00:11")
 	ip := between(s.dhclient("c1", "/bin/true"), "bound to ", " ")
 
 	again := s.dhclient("c1", "/bin/true")
@@ -274,7 +274,7 @@ func TestDhclientDeclinesOnceAndGetsAnotherAddress(t *testing.T) {
 	s, g := newSegment(t), NewWithT(t)
 	s.configure(vlanYAML)
 	s.serve()
-	s.plug("c1", "52:54:00:00:00:12")
+	s.attach("c1", "52:54:00:00:00:12")
 	// dhclient declines what its script refuses; this one refuses the first address.
 	script := s.Path("refuse-first.sh")
 	content := "#!/bin/sh\n[ \"$reason\" = BOUND ] && [ ! -e " + s.Path("refused") + " ] && { touch " + s.Path("refused") + "; exit 1; }\nexit 0\n"
@@ -298,7 +298,7 @@ func TestAClientBehindAConfiguredRelay(t *testing.T) {
 			s, g := newSegment(t), NewWithT(t)
 			s.configure(vlanYAML + "  relays: " + c.relays + "\n")
 			s.serve()
-			s.plug("rly", "52:54:00:00:00:09")
+			s.attach("rly", "52:54:00:00:00:09")
 			s.In("rly", "ip", "addr", "add", "192.168.77.10/24", "dev", "net1")
 			s.Add("far")
 			s.Join(netns.End{Host: "rly", Device: "lan0", Address: "192.168.77.9/32"}, netns.End{Host: "far", Device: "net1", MAC: "52:54:00:00:00:31"})
@@ -317,10 +317,10 @@ func TestAnAddressThatSomebodyUsesIsNotOffered(t *testing.T) {
 	s, g := newSegment(t), NewWithT(t)
 	s.configure(strings.Replace(vlanYAML, "rangeEnd: 192.168.77.150", "rangeEnd: 192.168.77.101", 1))
 	s.serve()
-	s.plug("squat", "52:54:00:00:00:66")
+	s.attach("squat", "52:54:00:00:00:66")
 	s.In("squat", "ip", "addr", "add", "192.168.77.100/24", "dev", "net1")
 	for i, host := range []string{"c1", "c2"} { // between them they try both addresses
-		s.plug(host, fmt.Sprintf("52:54:00:00:00:4%d", i))
+		s.attach(host, fmt.Sprintf("52:54:00:00:00:4%d", i))
 	}
 	g.Expect(s.udhcpc("c1", "-q")).To(HaveKeyWithValue("ip", "192.168.77.101"))
 	s.runs("c2", "busybox", "udhcpc", "-f", "-i", "net1", "-s", "/bin/true")
@@ -331,7 +331,7 @@ func TestTheConfigurationChangesUnderARunningServer(t *testing.T) {
 	s, g := newSegment(t), NewWithT(t)
 	s.configure(vlanYAML)
 	s.serve()
-	s.plug("c1", "52:54:00:00:00:01")
+	s.attach("c1", "52:54:00:00:00:01")
 	ip := s.udhcpc("c1", "-q")["ip"]
 	s.configure(strings.Replace(vlanYAML, "mtu: 1400", "mtu: 1300", 1))
 	g.Eventually(func() map[string]string { return s.udhcpc("c1", "-q", "-O", "mtu") }).WithTimeout(10 * time.Second).
@@ -346,8 +346,8 @@ func TestAReservationWaitsForTheMachineThatHasItsAddress(t *testing.T) {
 	s.In("srv", "sysctl", "-qw", "net.ipv4.neigh.net1.base_reachable_time_ms=500", "net.ipv4.neigh.net1.delay_first_probe_time=1") // so long c1 counts as being there
 	s.configure(vlanYAML)
 	s.serve()
-	s.plug("c1", "52:54:00:00:00:01")
-	s.plug("c2", "52:54:00:00:00:02")
+	s.attach("c1", "52:54:00:00:00:01")
+	s.attach("c2", "52:54:00:00:00:02")
 	ip := s.udhcpc("c1", "-q")["ip"]
 	s.configure(strings.Replace(vlanYAML, "reservations: [", "reservations: [{ip: "+ip+`, mac: "52:54:00:00:00:02"}, `, 1))
 	s.says(ip + " is reserved for 52:54:00:00:00:02, and 52:54:00:00:00:01 has it; restart that machine")
@@ -361,12 +361,12 @@ func TestAForeignServerIsReported(t *testing.T) {
 	// The one address of the range is reserved for another machine: the client can choose the foreign server's OFFER only.
 	s.configure(strings.Replace(vlanYAML, "rangeStart: 192.168.77.100, rangeEnd: 192.168.77.150", "rangeStart: 192.168.77.200, rangeEnd: 192.168.77.200", 1))
 	s.serve()
-	s.plug("rogue", "52:54:00:00:00:99")
+	s.attach("rogue", "52:54:00:00:00:99")
 	s.In("rogue", "ip", "addr", "add", "192.168.77.99/24", "dev", "net1")
 	foreign := s.Path("rogue.yaml")
 	NewWithT(t).Expect(os.WriteFile(foreign, []byte(strings.Replace(vlanYAML, "serverIP: 192.168.77.2", "serverIP: 192.168.77.99", 1)), 0o644)).To(Succeed())
 	s.runs("rogue", "env", envConfig+"="+foreign, envLeases+"="+s.Path("rogue.db"), s.Path("oooi"))
-	s.plug("c1", "52:54:00:00:00:01")
+	s.attach("c1", "52:54:00:00:00:01")
 	s.runs("c1", "busybox", "udhcpc", "-f", "-i", "net1", "-t", "20", "-T", "1", "-s", "/bin/false")
 	s.says("another DHCP server answers on this VLAN: 192.168.77.99")
 }

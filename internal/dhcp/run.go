@@ -97,7 +97,7 @@ func Run(ctx context.Context, o Options, c client.WithWatch) error {
 	}
 	i.metrics = newMetrics(i.server)
 	i.announcer = newAnnouncer(c, o.Log, i.reference)
-	i.server.Happened = func(h Happening) {
+	i.server.Happened = func(h Event) {
 		i.metrics.happened.WithLabelValues(string(h.Type)).Inc()
 		i.announcer.Announce(h)
 	}

@@ -102,7 +102,7 @@ type Server struct {
 	// Heard counts messages by kind and what became of them.
 	Heard func(kind wire.Kind, outcome string)
 	// Happened tells people: a lease bound, declined, a duplicate.
-	Happened func(Happening)
+	Happened func(Event)
 
 	config atomic.Pointer[pool.Config]
 	synced atomic.Bool
@@ -113,7 +113,7 @@ type Server struct {
 func NewServer(table *pool.Table, store lease.Store, clock *clock.Clock, log *slog.Logger) *Server {
 	return &Server{
 		Table: table, Store: store, Clock: clock, Log: log,
-		Heard: func(wire.Kind, string) {}, Happened: func(Happening) {},
+		Heard: func(wire.Kind, string) {}, Happened: func(Event) {},
 		lanes: newLanes(),
 	}
 }
@@ -184,7 +184,7 @@ func (s *Server) Overhear(port Port) error {
 
 func (s *Server) meets(id netip.Addr) {
 	if c := s.config.Load(); c != nil && id.IsValid() && !slices.Contains(c.Instances, id) {
-		s.Happened(Happening{Type: ForeignServer, IP: id})
+		s.Happened(Event{Type: ForeignServer, IP: id})
 	}
 }
 
@@ -265,7 +265,7 @@ func (f *finder) probe(ctx context.Context, d pool.Decision) bool {
 		f.Log.Warn("probe failed", "ip", d.IP, "error", err)
 		f.Table.InUse(d.IP, f.ask.Now) // rather another address than one that may be taken
 	case answers:
-		f.Happened(Happening{Type: AddressInUse, IP: d.IP, Client: f.ask.Client})
+		f.Happened(Event{Type: AddressInUse, IP: d.IP, Client: f.ask.Client})
 		f.Table.InUse(d.IP, f.ask.Now)
 	default:
 		f.Table.Vacant(d.IP)
@@ -335,11 +335,11 @@ func (s *Server) free(ctx context.Context, due []pool.Decision) {
 	}
 }
 
-// Chores performs the writes that no message asks for.
-func (s *Server) Chores(ctx context.Context) {
+// Expire performs the writes that no message asks for.
+func (s *Server) Expire(ctx context.Context) {
 	now, _ := s.Clock.Now()
 	if s.config.Load() != nil && s.synced.Load() && !now.IsZero() {
-		s.free(ctx, s.Table.Chores(now))
+		s.free(ctx, s.Table.Expire(now))
 	}
 }
 

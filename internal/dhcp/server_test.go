@@ -336,7 +336,7 @@ func TestReservations(t *testing.T) {
 		l.boots(l.server.Clock)
 		NewWithT(t).Expect(l.told).To(BeEmpty(), "it has read nothing")
 		l.syncs()
-		NewWithT(t).Expect(l.told).To(ConsistOf(HaveField("Type", ReservationWaits)))
+		NewWithT(t).Expect(l.told).To(ConsistOf(HaveField("Type", ReservationPending)))
 	})
 	t.Run("wait no longer for a lease that is over", func(t *testing.T) {
 		l := newLab(t, 5)
@@ -480,14 +480,14 @@ func TestTheLeaseOfAMachine(t *testing.T) {
 		ip := l.binds("aa")
 		l.passes(365 * day)
 		ignored(t, l.discover("bb"))
-		l.server.Chores(t.Context())
+		l.server.Expire(t.Context())
 		l.machines.gone[vm.UID] = true
-		l.server.Chores(t.Context())
+		l.server.Expire(t.Context())
 		l.passes(29 * time.Second)
-		l.server.Chores(t.Context())
+		l.server.Expire(t.Context())
 		NewWithT(t).Expect(l.store.records[ip].State).To(Equal(lease.Bound), "missed for a moment only")
 		l.passes(time.Second)
-		l.server.Chores(t.Context())
+		l.server.Expire(t.Context())
 		NewWithT(t).Expect(l.store.records[ip].State).To(Equal(lease.Released))
 		NewWithT(t).Expect(l.binds("bb")).To(Equal(ip))
 	})
@@ -509,7 +509,7 @@ func TestTheLeaseOfAMachine(t *testing.T) {
 		ip := l.binds("aa")
 		restored := lease.VM{Namespace: vm.Namespace, Name: vm.Name, UID: "new"}
 		l.machines.gone[vm.UID], l.machines.named = true, map[string]lease.VM{vm.Name: restored}
-		l.server.Chores(t.Context())
+		l.server.Expire(t.Context())
 		NewWithT(t).Expect(l.store.records[ip]).To(And(HaveField("VM", restored), HaveField("State", lease.Bound)))
 	})
 	t.Run("is its holder's when two machines run with one hardware address", func(t *testing.T) {
@@ -658,14 +658,14 @@ func TestALeaseDeletedByHandIsWrittenAgain(t *testing.T) {
 	deleted.Version++
 	l.server.Table.Lost(deleted)
 	ignored(t, l.discover("bb"))
-	l.server.Chores(t.Context())
+	l.server.Expire(t.Context())
 	g.Expect(l.store.records[ip]).To(And(HaveField("Client.MAC", HaveSuffix("aa")), HaveField("Horizon", epoch.Add(2*day))))
 
 	delete(l.store.records, ip)
 	deleted.Version = 100
 	l.server.Table.Lost(deleted)
 	l.passes(2*day + time.Second)
-	l.server.Chores(t.Context())
+	l.server.Expire(t.Context())
 	g.Expect(l.store.records).To(BeEmpty(), "its promise has passed")
 	g.Expect(l.binds("bb")).To(Equal(ip))
 }
@@ -682,7 +682,7 @@ func TestAQuietPoolWritesNothing(t *testing.T) {
 	writes := l.store.writes
 	for range 100 {
 		l.passes(time.Minute)
-		l.server.Chores(t.Context())
+		l.server.Expire(t.Context())
 	}
 	NewWithT(t).Expect(l.store.writes).To(Equal(writes))
 }

@@ -61,8 +61,8 @@ func TestTheStatusSaysWhetherAddressesAreLeft(t *testing.T) {
 func TestManyClientsWithoutAnAddressAreOneEvent(t *testing.T) {
 	l := newLab(t, 1)
 	l.binds("aa")
-	var told []Happening
-	l.server.Happened = func(h Happening) { told = append(told, h) }
+	var told []Event
+	l.server.Happened = func(h Event) { told = append(told, h) }
 	ignored(t, l.discover("bb"))
 	ignored(t, l.discover("cc"))
 	g := NewWithT(t)

@@ -21,17 +21,17 @@ func (t Table) Announced() []Endpoint {
 	}
 	var all []Endpoint
 	for _, s := range t.of.services() {
-		literal, ok := literalOf(s.ServicePublishingStrategy)
-		if !ok || slices.ContainsFunc(append(slices.Clone(t.Endpoints), all...), func(e Endpoint) bool { return slices.Contains(e.Literals, literal) }) {
+		published, ok := publishedIP(s.ServicePublishingStrategy)
+		if !ok || slices.ContainsFunc(append(slices.Clone(t.Endpoints), all...), func(e Endpoint) bool { return slices.Contains(e.PublishedIPs, published) }) {
 			continue
 		}
 		source := fmt.Sprintf("HostedCluster.spec.services[%s].nodePort.address", s.Service)
-		all = append(all, Endpoint{Name: string(s.Service), Literals: []netip.Addr{literal}, Source: source})
+		all = append(all, Endpoint{Name: string(s.Service), PublishedIPs: []netip.Addr{published}, Source: source})
 	}
 	return all
 }
 
-func literalOf(s hyperv1.ServicePublishingStrategy) (netip.Addr, bool) {
+func publishedIP(s hyperv1.ServicePublishingStrategy) (netip.Addr, bool) {
 	if s.Type != hyperv1.NodePort || s.NodePort == nil {
 		return netip.Addr{}, false
 	}
@@ -41,7 +41,7 @@ func literalOf(s hyperv1.ServicePublishingStrategy) (netip.Addr, bool) {
 
 // nodePortName is the name that a service is published under by its node port; false where that is an address.
 func nodePortName(s hyperv1.ServicePublishingStrategy) (string, bool) {
-	if _, is := literalOf(s); is || s.Type != hyperv1.NodePort || s.NodePort == nil || s.NodePort.Address == "" {
+	if _, is := publishedIP(s); is || s.Type != hyperv1.NodePort || s.NodePort == nil || s.NodePort.Address == "" {
 		return "", false
 	}
 	return strings.ToLower(strings.TrimSuffix(s.NodePort.Address, ".")), true
@@ -49,19 +49,19 @@ func nodePortName(s hyperv1.ServicePublishingStrategy) (string, bool) {
 
 // Renamed publishes what has a literal under a name of the cluster's domain, which our DNS then answers. spec.services is
 // immutable: this is for a HostedCluster that is created anew.
-func (t Table) Renamed(literal netip.Addr) []finding.Change {
+func (t Table) Renamed(published netip.Addr) []finding.Change {
 	hc := t.of.HostedCluster
 	if hc == nil {
 		return nil
 	}
 	services := slices.Clone(hc.Spec.Services)
 	for i, s := range services {
-		switch at, ok := literalOf(s.ServicePublishingStrategy); {
-		case ok && at == literal:
+		switch at, ok := publishedIP(s.ServicePublishingStrategy); {
+		case ok && at == published:
 			services[i].NodePort = &hyperv1.NodePortPublishingStrategy{Address: "control-plane." + t.of.Domain(), Port: s.NodePort.Port}
-		case s.Service == hyperv1.APIServer && t.balanced(s, "api", literal):
+		case s.Service == hyperv1.APIServer && t.balanced(s, "api", published):
 			services[i].LoadBalancer = &hyperv1.LoadBalancerPublishingStrategy{Hostname: "api." + t.of.Domain()}
-		case s.Service == hyperv1.Konnectivity && t.balanced(s, "konnectivity", literal):
+		case s.Service == hyperv1.Konnectivity && t.balanced(s, "konnectivity", published):
 			services[i].LoadBalancer = &hyperv1.LoadBalancerPublishingStrategy{Hostname: "konnectivity." + t.of.Domain()}
 		}
 	}
@@ -69,9 +69,9 @@ func (t Table) Renamed(literal netip.Addr) []finding.Change {
 }
 
 // balanced says whether an endpoint has its literal from a load balancer that was given no name.
-func (t Table) balanced(s hyperv1.ServicePublishingStrategyMapping, endpoint string, literal netip.Addr) bool {
+func (t Table) balanced(s hyperv1.ServicePublishingStrategyMapping, endpoint string, published netip.Addr) bool {
 	return s.Type == hyperv1.LoadBalancer && (s.LoadBalancer == nil || s.LoadBalancer.Hostname == "") &&
-		slices.ContainsFunc(t.Endpoints, func(e Endpoint) bool { return e.Name == endpoint && slices.Contains(e.Literals, literal) })
+		slices.ContainsFunc(t.Endpoints, func(e Endpoint) bool { return e.Name == endpoint && slices.Contains(e.PublishedIPs, published) })
 }
 
 // plain is a value as a person writes it.

@@ -6,11 +6,11 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
-	"github.com/cldmnky/oooi/internal/local"
+	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
-// Captured is an address literal that the proxy carries as its own, so that workers who dial it reach the proxy.
-type Captured struct {
+// CapturedAddress is an address literal that the proxy carries as its own, so that workers who dial it reach the proxy.
+type CapturedAddress struct {
 	IP    netip.Addr
 	Ports []int32
 }
@@ -23,47 +23,47 @@ type VLAN struct {
 	Cluster []netip.Prefix
 }
 
-// Captured judges the table's literals. Captured are those that lie beyond the VLAN; left alone is what is on-link
+// CapturedAddresses judges the table's literals. Captured are those that lie beyond the VLAN; left alone is what is on-link
 // already; what may not stand on a pod's interface is refused.
-func (t Table) Captured(v VLAN) ([]Captured, []finding.Finding) {
-	var captured []Captured
+func (t Table) CapturedAddresses(v VLAN) ([]CapturedAddress, []finding.Finding) {
+	var captured []CapturedAddress
 	var findings []finding.Finding
 	for _, e := range append(slices.Clone(t.Endpoints), t.Announced()...) {
-		for _, literal := range e.Literals {
-			if literal == v.VIP || v.CIDR.Contains(literal) {
+		for _, published := range e.PublishedIPs {
+			if published == v.VIP || v.CIDR.Contains(published) {
 				continue
 			}
-			if why := v.refuses(literal); why != "" {
-				findings = append(findings, finding.Wrong(v1alpha1.ConditionEndpointsResolved, "CapturedAddressRefused").In(Object(t.of.HostedCluster)).At("spec.services").Change(t.Renamed(literal)...).
-					Say("%s is %s (%s), %s; recreate the HostedCluster with a name that workers can resolve, or with another address", e.Name, literal, e.Source, why))
+			if why := v.refuses(published); why != "" {
+				findings = append(findings, finding.Refuse(v1alpha1.ConditionEndpointsResolved, "CapturedAddressRefused").In(Object(t.of.HostedCluster)).At("spec.services").Change(t.Renamed(published)...).
+					Say("%s is %s (%s), %s; recreate the HostedCluster with a name that workers can resolve, or with another address", e.Name, published, e.Source, why))
 				continue
 			}
-			captured = capture(captured, literal, e.Port)
+			captured = capture(captured, published, e.Port)
 		}
 	}
-	slices.SortFunc(captured, func(a, b Captured) int { return a.IP.Compare(b.IP) })
+	slices.SortFunc(captured, func(a, b CapturedAddress) int { return a.IP.Compare(b.IP) })
 	return captured, findings
 }
 
-func (v VLAN) refuses(literal netip.Addr) string {
+func (v VLAN) refuses(published netip.Addr) string {
 	switch {
-	case local.Is(literal):
+	case unroutable.Is(published):
 		return "which is not the address of a single host that others can reach"
-	case literal.Is4() != v.CIDR.Addr().Is4():
+	case published.Is4() != v.CIDR.Addr().Is4():
 		return "which is of another address family than " + v.CIDR.String()
-	case slices.ContainsFunc(v.Cluster, func(p netip.Prefix) bool { return p.Contains(literal) }):
+	case slices.ContainsFunc(v.Cluster, func(p netip.Prefix) bool { return p.Contains(published) }):
 		return "which lies in the management cluster's pod or service network"
 	}
 	return ""
 }
 
-func capture(captured []Captured, literal netip.Addr, port int32) []Captured {
+func capture(captured []CapturedAddress, published netip.Addr, port int32) []CapturedAddress {
 	for i := range captured {
-		if captured[i].IP == literal {
+		if captured[i].IP == published {
 			captured[i].Ports = appendNew(captured[i].Ports, port)
 			slices.Sort(captured[i].Ports)
 			return captured
 		}
 	}
-	return append(captured, Captured{literal, []int32{port}})
+	return append(captured, CapturedAddress{published, []int32{port}})
 }

@@ -68,7 +68,7 @@ func ControlPlaneNamespaceOf(hc types.NamespacedName) string {
 func Read(cp ControlPlane) Table {
 	r := reader{ControlPlane: cp, table: Table{of: cp}}
 	if r.sharesIngress() {
-		r.table.find(finding.Wrong(v1alpha1.ConditionEndpointsResolved, "SharedIngressUnsupported").In(Object(cp.HostedCluster)).At("spec.services").
+		r.table.find(finding.Refuse(v1alpha1.ConditionEndpointsResolved, "SharedIngressUnsupported").In(Object(cp.HostedCluster)).At("spec.services").
 			Say("the control plane in %s is published by HyperShift's shared ingress, whose clients send PROXY v2 before TLS; publish it by LoadBalancer, NodePort or Route", cp.Namespace))
 		return r.table
 	}
@@ -161,7 +161,7 @@ func (r *reader) oauth() {
 		return
 	}
 	if route := r.findRoute(oauthRoute); route != nil && published.Type != hyperv1.NodePort && hostOf(route) != host {
-		r.table.find(finding.Note(v1alpha1.ConditionEndpointsResolved, "OAuthRouteDisagrees").In(Object(hc)).At("status.oauthCallbackURLTemplate").
+		r.table.find(finding.Warn(v1alpha1.ConditionEndpointsResolved, "OAuthHostMismatch").In(Object(hc)).At("status.oauthCallbackURLTemplate").
 			Say("%s says %s, but Route %s/%s says %s; the status is used", source, host, r.Namespace, oauthRoute, hostOf(route)))
 	}
 	r.lead(vlanEndpoint("oauth", port, published.Type, source), r.behind(oauthRoute, oauthService), host)

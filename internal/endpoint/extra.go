@@ -6,20 +6,20 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
-	"github.com/cldmnky/oooi/internal/local"
+	"github.com/cldmnky/oooi/internal/unroutable"
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
 // With adds what the user lists, from an Infra in the given namespace. Addresses are taken only inside what the
 // administrator admits.
-func (t Table) With(extras []v1alpha1.ExtraEndpoint, namespace string, admitted []netip.Prefix) Table {
+func (t Table) With(extras []v1alpha1.ExtraEndpoint, namespace string, allowed []netip.Prefix) Table {
 	t.Endpoints = slices.Clone(t.Endpoints)
 	for _, x := range extras {
 		e := Endpoint{Name: x.Name, Port: int32(x.Port), Protocol: x.Protocol, Views: v1alpha1.ViewVLAN, Source: "extraEndpoints"}
 		for _, h := range x.Hostnames {
 			e.Hostnames = append(e.Hostnames, string(h))
 		}
-		if t.clashes(e) || !t.target(&e, x.Target, namespace, admitted) {
+		if t.clashes(e) || !t.target(&e, x.Target, namespace, allowed) {
 			continue
 		}
 		t.Endpoints = append(t.Endpoints, e)
@@ -27,7 +27,7 @@ func (t Table) With(extras []v1alpha1.ExtraEndpoint, namespace string, admitted 
 	return t
 }
 
-func (t *Table) target(e *Endpoint, target v1alpha1.EndpointTarget, namespace string, admitted []netip.Prefix) bool {
+func (t *Table) target(e *Endpoint, target v1alpha1.EndpointTarget, namespace string, allowed []netip.Prefix) bool {
 	if target.Service != "" {
 		e.Backend = Backend{Namespace: string(target.Namespace), Service: string(target.Service), Port: int32(target.Port)}
 		if target.Namespace == "" {
@@ -38,12 +38,12 @@ func (t *Table) target(e *Endpoint, target v1alpha1.EndpointTarget, namespace st
 	for _, text := range target.Addresses {
 		a, ok := valid.Target(text)
 		if !ok {
-			t.find(finding.Wrong(v1alpha1.ConditionAccepted, "InvalidAddress").At("spec.extraEndpoints["+e.Name+"].target.addresses").
+			t.find(finding.Refuse(v1alpha1.ConditionAccepted, "InvalidAddress").At("spec.extraEndpoints["+e.Name+"].target.addresses").
 				Say("extraEndpoints[%s].target.addresses has %q; write ip:port, e.g. 10.20.0.5:443", e.Name, text))
 			return false
 		}
-		if !Admits(admitted, a.Addr()) {
-			t.find(finding.Wrong(v1alpha1.ConditionAccepted, "AddressNotAllowed").At("spec.extraEndpoints["+e.Name+"].target.addresses").
+		if !Allows(allowed, a.Addr()) {
+			t.find(finding.Refuse(v1alpha1.ConditionAccepted, "AddressNotAllowed").At("spec.extraEndpoints["+e.Name+"].target.addresses").
 				Say("extraEndpoints[%s].target.addresses has %s, which lies outside the operator's --extra-endpoint-cidrs; ask the administrator to add it, or set target.service", e.Name, a.Addr()))
 			return false
 		}
@@ -52,9 +52,9 @@ func (t *Table) target(e *Endpoint, target v1alpha1.EndpointTarget, namespace st
 	return true
 }
 
-// Admits never lets a local address through, whatever is listed.
-func Admits(admitted []netip.Prefix, a netip.Addr) bool {
-	return !local.Is(a) && slices.ContainsFunc(admitted, func(p netip.Prefix) bool { return p.Contains(a.Unmap()) })
+// Allows never lets a local address through, whatever is listed.
+func Allows(allowed []netip.Prefix, a netip.Addr) bool {
+	return !unroutable.Is(a) && slices.ContainsFunc(allowed, func(p netip.Prefix) bool { return p.Contains(a.Unmap()) })
 }
 
 // ofControlPlane are the names of its endpoints.
@@ -70,7 +70,7 @@ func (t *Table) clashes(e Endpoint) bool {
 	}
 	for _, other := range others {
 		if why := e.clash(other); why != "" {
-			t.find(finding.Wrong(v1alpha1.ConditionAccepted, "ExtraEndpointConflict").At("spec.extraEndpoints["+e.Name+"]").Say("extraEndpoints[%s] %s", e.Name, why))
+			t.find(finding.Refuse(v1alpha1.ConditionAccepted, "ExtraEndpointConflict").At("spec.extraEndpoints["+e.Name+"]").Say("extraEndpoints[%s] %s", e.Name, why))
 			return true
 		}
 	}

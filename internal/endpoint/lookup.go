@@ -127,25 +127,25 @@ func (cp ControlPlane) published(service hyperv1.ServiceType) hyperv1.ServicePub
 }
 
 // splitHostPort takes host or host:port; another port where none is said.
-func splitHostPort(endpoint string, otherwise int32) (string, int32) {
+func splitHostPort(endpoint string, fallback int32) (string, int32) {
 	if _, err := netip.ParseAddr(endpoint); err == nil {
-		return endpoint, otherwise
+		return endpoint, fallback
 	}
 	host, port, err := net.SplitHostPort(endpoint)
 	if err != nil {
-		return strings.Trim(endpoint, "[]"), otherwise
+		return strings.Trim(endpoint, "[]"), fallback
 	}
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || number == 0 {
-		return host, otherwise
+		return host, fallback
 	}
 	return host, int32(number)
 }
 
-func hostPortOfURL(text string, otherwise int32) (string, int32) {
+func hostPortOfURL(text string, fallback int32) (string, int32) {
 	u, err := url.Parse(text)
 	if err != nil {
 		return "", 0
 	}
-	return splitHostPort(u.Host, otherwise)
+	return splitHostPort(u.Host, fallback)
 }

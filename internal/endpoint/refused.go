@@ -28,7 +28,7 @@ func (r *reader) refused() {
 		return
 	}
 	refuse := func(field, why string) {
-		r.table.find(finding.Fails(v1alpha1.ConditionEndpointsResolved, "HyperShiftRefuses").In(Object(r.HostedCluster)).At(field).
+		r.table.find(finding.Fail(v1alpha1.ConditionEndpointsResolved, "RejectedByHyperShift").In(Object(r.HostedCluster)).At(field).
 			Say("HyperShift rejects HostedCluster %s/%s: %s", r.HostedCluster.Namespace, r.HostedCluster.Name, why))
 	}
 	for _, why := range r.unpublished() {
@@ -44,7 +44,7 @@ func (r *reader) refused() {
 	if why := overlapping(append(networks, internalOf(r.HostedCluster)...)); why != "" {
 		refuse("spec.networking", why)
 	}
-	if field, why := holding(networks, advertised); why != "" {
+	if field, why := containing(networks, advertised); why != "" {
 		refuse(field, why)
 	}
 }
@@ -217,8 +217,8 @@ func Advertised(hc *hyperv1.HostedCluster) netip.Addr {
 	return a
 }
 
-// holding says which of a cluster's networks holds the address that is advertised: none may (hypershift: checkAdvertiseAddressOverlapping).
-func holding(networks []Network, advertised netip.Addr) (field, why string) {
+// containing says which of a cluster's networks holds the address that is advertised: none may (hypershift: checkAdvertiseAddressOverlapping).
+func containing(networks []Network, advertised netip.Addr) (field, why string) {
 	for _, n := range networks {
 		for _, cidr := range n.CIDRs {
 			if p, err := netip.ParsePrefix(cidr); err == nil && p.Contains(advertised) {

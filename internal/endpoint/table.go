@@ -23,8 +23,8 @@ type Endpoint struct {
 	Hostnames []string
 	// Answers are what the VLAN's DNS says in place of the proxy's address.
 	Answers []netip.Addr
-	// Literals are addresses that workers dial in place of a name.
-	Literals []netip.Addr
+	// PublishedIPs are addresses that workers dial in place of a name.
+	PublishedIPs []netip.Addr
 	// Port that workers dial.
 	Port int32
 	// Protocol: TLS shares the port with others by server name; TCP has the port for itself.
@@ -92,8 +92,8 @@ func (t Table) Dials() []string {
 		for _, name := range e.Hostnames {
 			all = append(all, fmt.Sprintf("%s:%d", name, e.Port))
 		}
-		for _, literal := range e.Literals {
-			all = append(all, netip.AddrPortFrom(literal, uint16(e.Port)).String())
+		for _, published := range e.PublishedIPs {
+			all = append(all, netip.AddrPortFrom(published, uint16(e.Port)).String())
 		}
 	}
 	if t.of.HostedCluster == nil || len(t.awaited) == 0 {
@@ -111,7 +111,7 @@ func (t Table) Dials() []string {
 		}
 	}
 	for _, e := range t.Announced() {
-		all = append(all, e.Literals[0].String())
+		all = append(all, e.PublishedIPs[0].String())
 	}
 	return all
 }
@@ -126,18 +126,18 @@ func (t *Table) find(f finding.Finding) { t.findings = append(t.findings, f) }
 func (t *Table) add(e Endpoint, hosts ...string) {
 	for _, host := range hosts {
 		if a, ok := valid.Address(host); ok {
-			e.Literals = appendNew(e.Literals, a)
+			e.PublishedIPs = appendNew(e.PublishedIPs, a)
 			continue
 		}
 		name := strings.ToLower(strings.TrimSuffix(host, "."))
 		if errs := validation.IsDNS1123Subdomain(name); errs != nil {
-			t.find(finding.Wrong(v1alpha1.ConditionEndpointsResolved, "InvalidHostname").In(Object(t.of.HostedCluster)).At("status").Say("%s has host %q, which is neither a DNS name nor an address", e.Source, host))
+			t.find(finding.Refuse(v1alpha1.ConditionEndpointsResolved, "InvalidHostname").In(Object(t.of.HostedCluster)).At("status").Say("%s has host %q, which is neither a DNS name nor an address", e.Source, host))
 			continue
 		}
 		e.Hostnames = appendNew(e.Hostnames, name)
 	}
 	if e.Protocol == v1alpha1.ProtocolTLS && len(e.Hostnames) == 0 && !e.CatchAll {
-		t.find(finding.Wrong(v1alpha1.ConditionEndpointsResolved, "InvalidHostname").In(Object(t.of.HostedCluster)).At("status").Say("%s has no DNS name, but shares its port by server name", e.Source))
+		t.find(finding.Refuse(v1alpha1.ConditionEndpointsResolved, "InvalidHostname").In(Object(t.of.HostedCluster)).At("status").Say("%s has no DNS name, but shares its port by server name", e.Source))
 		return
 	}
 	t.Endpoints = append(t.Endpoints, e)

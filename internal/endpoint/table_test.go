@@ -84,7 +84,7 @@ func TestObjectsOfOtherNamespacesAreNotTaken(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(table.Endpoints).To(BeEmpty())
 	g.Expect(table.Findings()).To(Equal([]finding.Finding{{
-		Condition: "EndpointsResolved", Reason: "WaitingForControlPlane", Outcome: finding.Waiting, Of: Object(cp.HostedCluster), Field: "status",
+		Condition: "EndpointsResolved", Reason: "WaitingForControlPlane", Severity: finding.Waiting, Of: Object(cp.HostedCluster), Field: "status",
 		Message: "waiting for Service clusters-c1/kube-apiserver, Service clusters-c1/ignition-server-proxy, Service clusters-c1/oauth-openshift, Route clusters-c1/konnectivity-server",
 	}}))
 }
@@ -198,7 +198,7 @@ func TestTheDomainIsReadOrWritten(t *testing.T) {
 func TestLiteralsAreCapturedLeftAloneOrRefused(t *testing.T) {
 	vlan := VLAN{CIDR: netip.MustParsePrefix("192.168.100.0/24"), VIP: netip.MustParseAddr("192.168.100.3"),
 		Cluster: []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14"), netip.MustParsePrefix("172.30.0.0/16")}}
-	for literal, want := range map[string]string{
+	for published, want := range map[string]string{
 		"203.0.113.10":    "captured",
 		"10.30.0.11":      "captured",
 		"192.168.100.200": "left alone",
@@ -213,16 +213,16 @@ func TestLiteralsAreCapturedLeftAloneOrRefused(t *testing.T) {
 		"2001:db8::1":     "refused",
 		"::ffff:10.1.1.1": "captured", // it is 10.1.1.1
 	} {
-		cp := controlPlane(func(cp *ControlPlane) { cp.HostedCluster.Status.ControlPlaneEndpoint.Host = literal })
-		captured, findings := Read(cp).Captured(vlan)
+		cp := controlPlane(func(cp *ControlPlane) { cp.HostedCluster.Status.ControlPlaneEndpoint.Host = published })
+		captured, findings := Read(cp).CapturedAddresses(vlan)
 		got := "left alone"
 		switch {
 		case len(findings) > 0 && len(captured) == 0:
 			got = "refused"
-		case len(captured) == 1 && len(findings) == 0 && captured[0].IP == netip.MustParseAddr(literal).Unmap():
+		case len(captured) == 1 && len(findings) == 0 && captured[0].IP == netip.MustParseAddr(published).Unmap():
 			got = "captured"
 		}
-		NewWithT(t).Expect(got).To(Equal(want), literal)
+		NewWithT(t).Expect(got).To(Equal(want), published)
 	}
 }
 
@@ -258,10 +258,10 @@ func FuzzHosts(f *testing.F) {
 		}
 		table := Table{}
 		table.add(Endpoint{Name: "x", Protocol: v1alpha1.ProtocolTCP}, host)
-		if len(table.Endpoints) > 0 && len(table.Endpoints[0].Hostnames)+len(table.Endpoints[0].Literals) != 1 && len(table.Findings()) == 0 {
+		if len(table.Endpoints) > 0 && len(table.Endpoints[0].Hostnames)+len(table.Endpoints[0].PublishedIPs) != 1 && len(table.Findings()) == 0 {
 			t.Fatalf("%q vanished", text)
 		}
-		_, _ = table.Captured(VLAN{CIDR: netip.MustParsePrefix("10.0.0.0/24")})
+		_, _ = table.CapturedAddresses(VLAN{CIDR: netip.MustParsePrefix("10.0.0.0/24")})
 	})
 }
 
@@ -276,13 +276,13 @@ func TestALiteralOfNoEndpointIsJudgedOnlyWhileOneIsAwaited(t *testing.T) {
 		cp.HostedCluster.Spec.Configuration = &hyperv1.ClusterConfiguration{Authentication: &configv1.AuthenticationSpec{Type: configv1.AuthenticationTypeOIDC}}
 	}
 	g := NewWithT(t)
-	captured, _ := Read(controlPlane(oidc)).Captured(vlan)
+	captured, _ := Read(controlPlane(oidc)).CapturedAddresses(vlan)
 	g.Expect(captured).NotTo(ContainElement(HaveField("IP", netip.MustParseAddr("198.51.100.9"))))
 
 	captured, _ = Read(controlPlane(func(cp *ControlPlane) {
 		oidc(cp)
 		cp.HostedCluster.Status = hyperv1.HostedClusterStatus{}
-	})).Captured(vlan)
+	})).CapturedAddresses(vlan)
 	g.Expect(captured).To(ContainElement(HaveField("IP", netip.MustParseAddr("198.51.100.9"))))
 }
 
@@ -310,7 +310,7 @@ func TestTheAPIsFormerAddressIsKeptWhileItsServiceIsThere(t *testing.T) {
 	api := row(t, Read(cp), "api")
 	g := NewWithT(t)
 	g.Expect(api.Hostnames).To(HaveExactElements("api.c1.example.com"))
-	g.Expect(api.Literals).To(HaveExactElements(netip.MustParseAddr("203.0.113.10")))
+	g.Expect(api.PublishedIPs).To(HaveExactElements(netip.MustParseAddr("203.0.113.10")))
 	g.Expect(api.Port).To(Equal(int32(6443)))
 }
 

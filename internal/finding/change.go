@@ -20,9 +20,9 @@ func (o Object) String() string {
 	return o.Kind + " " + o.Namespace + "/" + o.Name
 }
 
-func (o Object) or(otherwise Object) Object {
+func (o Object) or(fallback Object) Object {
 	if o == (Object{}) {
-		return otherwise
+		return fallback
 	}
 	return o
 }

@@ -4,36 +4,36 @@ package finding
 
 import "fmt"
 
-// Outcome is how bad a finding is.
-type Outcome int
+// Severity is how much a finding weighs.
+type Severity int
 
 const (
-	// OK informs: it works, and the condition stays True, with this reason and message.
-	OK Outcome = iota
-	// Broken means that what the finding is about will not work until the user changes it. Everything is applied all the same,
+	// Warning informs: it works, and the condition stays True, with this reason and message.
+	Warning Severity = iota
+	// Failing means that what the finding is about will not work until the user changes it. Everything is applied all the same,
 	// so that the change is enough, and so that workers that are well go on.
-	Broken
+	Failing
 	// Waiting means that something outside has yet to happen; what runs stays as it is.
 	Waiting
-	// Invalid means that the user must change something; what runs stays as it is.
-	Invalid
+	// Refused means that the user must change something; what runs stays as it is.
+	Refused
 )
 
-// String names the outcome.
-func (o Outcome) String() string { return [...]string{"OK", "Broken", "Waiting", "Invalid"}[o] }
+// String names the severity.
+func (o Severity) String() string { return [...]string{"warning", "failing", "waiting", "refused"}[o] }
 
-// Holds says whether nothing may be applied.
-func (o Outcome) Holds() bool { return o >= Waiting }
+// Blocks says whether nothing may be applied.
+func (o Severity) Blocks() bool { return o >= Waiting }
 
-// Mend says whether the user must change something.
-func (o Outcome) Mend() bool { return o == Broken || o == Invalid }
+// MustMend says whether the user must change something.
+func (o Severity) MustMend() bool { return o == Failing || o == Refused }
 
 // Finding is one sentence about one condition.
 type Finding struct {
 	Condition string
 	Reason    string // stable: documented in docs/reference/findings.md
 	Message   string
-	Outcome   Outcome
+	Severity  Severity
 	// Of is the object with the field that the finding is about; the zero one is the object that is planned.
 	Of Object
 	// Field is the path in it.
@@ -49,20 +49,20 @@ const Provisioned = "Provisioned"
 // Builder makes a finding read as a sentence: Wrong("Accepted", "RangeOutsideCIDR").At("spec.…").Say("…").
 type Builder struct{ f Finding }
 
-// Note begins a finding that holds nothing back.
-func Note(condition, reason string) Builder { return begin(condition, reason, OK) }
+// Warn begins a finding that holds nothing back.
+func Warn(condition, reason string) Builder { return begin(condition, reason, Warning) }
 
-// Fails begins a finding about something that will not work, though all else does.
-func Fails(condition, reason string) Builder { return begin(condition, reason, Broken) }
+// Fail begins a finding about something that will not work, though all else does.
+func Fail(condition, reason string) Builder { return begin(condition, reason, Failing) }
 
 // Wait begins a finding that waits for something outside.
 func Wait(condition, reason string) Builder { return begin(condition, reason, Waiting) }
 
-// Wrong begins a finding that the user must act on.
-func Wrong(condition, reason string) Builder { return begin(condition, reason, Invalid) }
+// Refuse begins a finding that the user must act on.
+func Refuse(condition, reason string) Builder { return begin(condition, reason, Refused) }
 
-func begin(condition, reason string, o Outcome) Builder {
-	return Builder{Finding{Condition: condition, Reason: reason, Outcome: o}}
+func begin(condition, reason string, o Severity) Builder {
+	return Builder{Finding{Condition: condition, Reason: reason, Severity: o}}
 }
 
 // At names the field of the object that is planned.
@@ -112,12 +112,12 @@ func About(planned Object, findings []Finding) []Finding {
 	return all
 }
 
-// Worst returns the worst outcome among findings on one condition; OK when there is none.
-func Worst(findings []Finding, condition string) Outcome {
-	worst := OK
+// Worst returns the worst severity among findings on one condition; Warning when there is none.
+func Worst(findings []Finding, condition string) Severity {
+	worst := Warning
 	for _, f := range findings {
-		if f.Condition == condition && f.Outcome > worst {
-			worst = f.Outcome
+		if f.Condition == condition && f.Severity > worst {
+			worst = f.Severity
 		}
 	}
 	return worst

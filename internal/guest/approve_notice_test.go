@@ -40,17 +40,17 @@ func TestWhatBootstrapsAgainIsToldOf(t *testing.T) {
 	g := newGate(t)
 	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true)} })
 	g.joins("dpu-1", corev1.ConditionUnknown, time.Hour)
-	before := warned(approve.NodeBootstrapsAgain)
+	before := warned(approve.NodeRebootstrapped)
 	g.open()
 	g.asks("boot", "dpu-1", "bootstrap")
 	g.approved("boot")
-	g.Eventually(func() []approve.Notice { return g.warnings(approve.NodeBootstrapsAgain) }).Should(ConsistOf(And(
+	g.Eventually(func() []approve.Notice { return g.warnings(approve.NodeRebootstrapped) }).Should(ConsistOf(And(
 		HaveField("Name", "boot"), HaveField("Host", "dpu-1"), HaveField("Kind", csr.Bootstrap),
 		HaveField("Message", ContainSubstring("is approved for Node dpu-1, which exists")))))
-	g.Expect(warned(approve.NodeBootstrapsAgain)).To(Equal(before + 1))
+	g.Expect(warned(approve.NodeRebootstrapped)).To(Equal(before + 1))
 	g.asks("more", "dpu-1", "bootstrap")
 	g.waits("more")
-	g.Expect(g.warnings(approve.NodeBootstrapsAgain)).To(HaveLen(1), "none of the DPU without a Node that was let in meanwhile")
+	g.Expect(g.warnings(approve.NodeRebootstrapped)).To(HaveLen(1), "none of the DPU without a Node that was let in meanwhile")
 }
 
 func TestANodeThatMayNotBootstrapAgainWaitsUntilItIsDeleted(t *testing.T) {
@@ -68,7 +68,7 @@ func TestANodeThatMayNotBootstrapAgainWaitsUntilItIsDeleted(t *testing.T) {
 	g.Expect(warned(approve.RebootstrapRefused)).To(BeNumerically("==", before+1))
 	g.Expect(g.kube.CoreV1().Nodes().Delete(context.Background(), "dpu-1", metav1.DeleteOptions{})).To(Succeed())
 	g.Eventually(func() bool { return approvalOf(g.live("boot")) != nil || approvalOf(g.live("more")) != nil }).Should(BeTrue())
-	g.Expect(g.warnings(approve.NodeBootstrapsAgain)).To(BeEmpty(), "it joins for the first time")
+	g.Expect(g.warnings(approve.NodeRebootstrapped)).To(BeEmpty(), "it joins for the first time")
 }
 
 // Whoever asked last would else be let in as soon as the Node is deleted, as the warning asks.

@@ -44,13 +44,13 @@ import (
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/guest/appsingress"
 	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
-	"github.com/cldmnky/oooi/internal/local"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/testkit/ports"
+	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
 // good is a kubeconfig that is used. Capitals stand for what a test fills in.
@@ -480,7 +480,7 @@ func TestANameOfAHostileKubeconfigThatLeadsHereIsNotDialled(t *testing.T) {
 		soon, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		_, err := appsingress.NewClusters(nil, nil).Dial(soon, "tcp", strings.TrimPrefix(access.Server, "https://"))
 		cancel()
-		w.Expect(err).To(MatchError(local.ErrHere), host)
+		w.Expect(err).To(MatchError(unroutable.ErrUnroutable), host)
 		w.Expect(asked).To(Receive(), "it was resolved")
 
 		w.hasKubeconfig([]byte(text))
@@ -535,7 +535,7 @@ func TestAHostileKubeconfigIsHandedToNobody(t *testing.T) {
 	handed := func(text string) bridge.Kubeconfig {
 		from.Data = map[string][]byte{kubeconfig.SecretKey: []byte(text)}
 		g.Expect(live.Update(t.Context(), from)).To(Succeed())
-		remains, err := bridges.Remains(t.Context(), observe.Bridge{Input: bridge.Input{Bridge: b1, Lives: func(types.UID) bool { return false }}})
+		remains, err := bridges.Remains(t.Context(), observe.Bridge{Input: bridge.Input{Bridge: b1, Exists: func(types.UID) bool { return false }}})
 		g.Expect(err).NotTo(HaveOccurred())
 		return remains.Kubeconfig
 	}

@@ -95,7 +95,7 @@ func TestARestoredInfraKeepsItsService(t *testing.T) {
 
 func TestAServiceThatIsHeldIsLetBe(t *testing.T) {
 	w := serving(t)
-	w.clusters.Hold(w.infra)
+	w.clusters.Freeze(w.infra)
 	w.Expect(w.kube.CoreV1().Services(ingress).Delete(w.ctx, w.want.Service.Name, metav1.DeleteOptions{})).To(Succeed())
 	w.eventually("that it is gone", func(g *input.Guest) bool { return g.Service == nil })
 	w.Consistently(w.live, 2*time.Second).Should(BeNil())

@@ -98,7 +98,9 @@ func (r Request) taken() Set {
 
 func (a *assigner) find(f finding.Finding) { a.out.Findings = append(a.out.Findings, f) }
 
-func wrong(reason, field string) finding.Builder { return finding.Wrong("Accepted", reason).At(field) }
+func refuse(reason, field string) finding.Builder {
+	return finding.Refuse("Accepted", reason).At(field)
+}
 
 // Fields of an Infra that addresses come from.
 const (
@@ -156,12 +158,12 @@ func (a *assigner) moved(c component.Name, written bool) finding.Builder {
 	path := c.Field("serverIP")
 	free, ok := a.free()
 	if !ok && !written {
-		return wrong("AddressInUse", path)
+		return refuse("AddressInUse", path)
 	}
 	if !ok {
-		return wrong("AddressInUse", path).Set(finding.Values{path: nil})
+		return refuse("AddressInUse", path).Set(finding.Values{path: nil})
 	}
-	return wrong("AddressInUse", path).Set(finding.Values{path: free.String()})
+	return refuse("AddressInUse", path).Set(finding.Values{path: free.String()})
 }
 
 // unfit says why a component cannot have an address.
@@ -236,9 +238,9 @@ func (a *assigner) roomFor() string {
 // crowded begins the finding of a network with too little room; a pool that was written can be left to us.
 func (a *assigner) crowded(reason string) finding.Builder {
 	if a.WrittenPool.First.IsValid() {
-		return wrong(reason, FieldStart).Set(derived)
+		return refuse(reason, FieldStart).Set(derived)
 	}
-	return wrong(reason, FieldCIDR)
+	return refuse(reason, FieldCIDR)
 }
 
 func (a *assigner) take(at netip.Addr) {

@@ -177,7 +177,7 @@ func TestMistakesAreNamedWithAWayOut(t *testing.T) {
 			g.Expect(found).To(HaveLen(1))
 			g.Expect(found[0].Field).To(HavePrefix("spec."))
 			found[0].Field, found[0].Changes = "", nil // examples/preflight shows that these put it right
-			g.Expect(found[0]).To(Equal(finding.Finding{Condition: "Accepted", Reason: c.reason, Message: c.message, Outcome: finding.Invalid}))
+			g.Expect(found[0]).To(Equal(finding.Finding{Condition: "Accepted", Reason: c.reason, Message: c.message, Severity: finding.Refused}))
 		})
 	}
 }

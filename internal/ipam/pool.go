@@ -29,7 +29,7 @@ func (a *assigner) grownPool() Range {
 func (a *assigner) checkPool() {
 	p := a.WrittenPool
 	if p.First.IsValid() != p.Last.IsValid() {
-		a.find(wrong("RangeOutsideCIDR", FieldStart).Set(derived).Say("only one of dhcp.rangeStart and rangeEnd is set; set both, or neither"))
+		a.find(refuse("RangeOutsideCIDR", FieldStart).Set(derived).Say("only one of dhcp.rangeStart and rangeEnd is set; set both, or neither"))
 		return
 	}
 	if !p.First.IsValid() {
@@ -41,11 +41,11 @@ func (a *assigner) checkPool() {
 		at          netip.Addr
 	}{{"rangeStart", FieldStart, p.First}, {"rangeEnd", FieldEnd, p.Last}} {
 		if !a.usable.Contains(end.at) {
-			a.find(wrong("RangeOutsideCIDR", end.path).Set(derived).Say("dhcp.%s %s lies outside %s; use an address from %s to %s", end.field, end.at, a.CIDR, a.usable.First, a.usable.Last))
+			a.find(refuse("RangeOutsideCIDR", end.path).Set(derived).Say("dhcp.%s %s lies outside %s; use an address from %s to %s", end.field, end.at, a.CIDR, a.usable.First, a.usable.Last))
 		}
 	}
 	if p.Last.Less(p.First) && len(a.out.Findings) == found { // swapped, what lies outside stays there
-		a.find(wrong("RangeReversed", FieldEnd).Set(finding.Values{FieldStart: p.Last.String(), FieldEnd: p.First.String()}).
+		a.find(refuse("RangeReversed", FieldEnd).Set(finding.Values{FieldStart: p.Last.String(), FieldEnd: p.First.String()}).
 			Say("dhcp.rangeEnd %s lies before rangeStart %s; swap them", p.Last, p.First))
 	}
 }

@@ -90,9 +90,9 @@ func (p ipamPlugin) ranges() []ipam.Range {
 	return []ipam.Range{r}
 }
 
-func orElse(value, otherwise string) string {
+func orElse(value, fallback string) string {
 	if value == "" {
-		return otherwise
+		return fallback
 	}
 	return value
 }

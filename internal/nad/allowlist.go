@@ -16,9 +16,9 @@ const SysctlAllowlistKey = "allowlist.conf"
 // forwardingKey is what the tuning plugin is told; it puts the interface's name in place of IFNAME.
 const forwardingKey = "net.ipv4.conf.IFNAME.forwarding"
 
-// Admits says whether an allow-list, regular expressions by line, lets the tuning
+// AllowsTuning says whether an allow-list, regular expressions by line, lets the tuning
 // plugin turn forwarding off (containernetworking/plugins, plugins/meta/tuning: an unlisted key fails CNI ADD).
-func Admits(allowlist string) bool {
+func AllowsTuning(allowlist string) bool {
 	for line := range strings.SplitSeq(allowlist, "\n") {
 		if line = strings.TrimSpace(line); line == "" {
 			continue

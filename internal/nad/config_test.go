@@ -140,7 +140,7 @@ func TestTheAllowlistDecidesOverTuning(t *testing.T) {
 		"^net.ipv6.conf.IFNAME.forwarding$":      false,
 		"(\n^net.ipv4.conf.IFNAME.forwarding$\n": true, // a line that is no expression is passed over
 	} {
-		NewWithT(t).Expect(Admits(list)).To(Equal(want), "%q", list)
+		NewWithT(t).Expect(AllowsTuning(list)).To(Equal(want), "%q", list)
 	}
 }
 

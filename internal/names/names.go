@@ -83,9 +83,9 @@ const (
 	AnnotationApplied = Group + "/applied"
 	// AnnotationTemplate on a workload holds the pod template that was released last.
 	AnnotationTemplate = Group + "/template"
-	// AnnotationReleased on a workload holds a digest of what decided that template, and one of the template. Taken off, it
+	// AnnotationSeal on a workload holds a digest of what decided that template, and one of the template. Taken off, it
 	// releases the newest.
-	AnnotationReleased = Group + "/released"
+	AnnotationSeal = Group + "/released"
 	// AnnotationServed on a workload holds a digest of its template, once a pod of that has been Ready.
 	AnnotationServed = Group + "/served"
 	// AnnotationRules on a workload holds the rules that its template was released with: its pods need them until the next.

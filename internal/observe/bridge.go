@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
-	"github.com/cldmnky/oooi/internal/byname"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
 	"github.com/cldmnky/oooi/internal/metallb"
+	"github.com/cldmnky/oooi/internal/namedwatch"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
@@ -32,7 +32,7 @@ type Bridges struct {
 	// Secretless reads no Secret: an admission review may come from anybody, and its answer goes to whoever asked.
 	Secretless bool
 	// Watches tell when a Secret or the mapping changes; nil for who only judges.
-	Watches *byname.Watches
+	Watches *namedwatch.Watches
 	// Versions says what kind an object or list is read as, and in which versions the API server itself has it; nil for who only judges.
 	Versions func(context.Context, runtime.Object) (read schema.GroupVersionKind, served []string, err error)
 }
@@ -58,7 +58,7 @@ func (o *Bridges) Bridge(ctx context.Context, key types.NamespacedName) (*dpuv1.
 // it reads nothing. With an error it has what was read before: what the cache has comes first.
 func (o *Bridges) Around(ctx context.Context, b *dpuv1.DPUHCPBridge) (Bridge, error) {
 	seen := Bridge{Input: bridge.Input{
-		Settings: o.Settings, Bridge: b, Lives: o.lives(ctx, &dpuv1.DPUHCPBridgeList{}),
+		Settings: o.Settings, Bridge: b, Exists: o.exists(ctx, &dpuv1.DPUHCPBridgeList{}),
 		Served: bridge.Served{
 			DPF:        o.Kinds.Served(&dpf.DPUCluster{}) && o.Kinds.Served(&dpf.DPU{}),
 			HyperShift: o.Kinds.Served(&hyperv1.HostedCluster{}) && o.Kinds.Served(&hyperv1.NodePool{}),
@@ -147,7 +147,7 @@ func (o *Bridges) named(ctx context.Context, seen *Bridge) error {
 	}
 	pull, ssh, key := at(string(b.Spec.PullSecret)), at(string(b.Spec.SSHKey)), at(names.BridgeKey(b.Name))
 	kubeconfig, injected := handedOver(seen.Input)
-	seen.Polled = !o.follow(b, append(seen.Copied(), pull, ssh, key, kubeconfig, injected), byname.Object{Kind: byname.ConfigMap, NamespacedName: o.Settings.Images})
+	seen.Polled = !o.follow(b, append(seen.Copied(), pull, ssh, key, kubeconfig, injected), namedwatch.Object{Kind: namedwatch.ConfigMap, NamespacedName: o.Settings.Images})
 	secrets := []struct {
 		key  types.NamespacedName
 		into *bridge.Secret
@@ -176,18 +176,18 @@ func (o *Bridges) named(ctx context.Context, seen *Bridge) error {
 
 // handedOver names the Secret that a kubeconfig comes from, and the one that it goes to, if the DPUCluster may be referred to.
 func handedOver(in bridge.Input) (from, to types.NamespacedName) {
-	if len(in.Refused()) == 0 {
+	if len(in.Refusals()) == 0 {
 		to = bridge.InjectedKey(in.Bridge)
 	}
 	return in.KubeconfigKey(), to
 }
 
-func (o *Bridges) follow(b *dpuv1.DPUHCPBridge, secrets []types.NamespacedName, others ...byname.Object) (all bool) {
+func (o *Bridges) follow(b *dpuv1.DPUHCPBridge, secrets []types.NamespacedName, others ...namedwatch.Object) (all bool) {
 	if o.Watches == nil {
 		return true
 	}
 	for _, secret := range secrets {
-		others = append(others, byname.Object{Kind: byname.Secret, NamespacedName: secret})
+		others = append(others, namedwatch.Object{Kind: namedwatch.Secret, NamespacedName: secret})
 	}
 	return o.Watches.Follow(client.ObjectKeyFromObject(b), others...)
 }
@@ -203,7 +203,7 @@ func (o *Bridges) secret(ctx context.Context, key types.NamespacedName) (bridge.
 		return bridge.Secret{}, nil
 	case apierrors.IsForbidden(err):
 		if o.Watches != nil {
-			o.Watches.Reopen(byname.Object{Kind: byname.Secret, NamespacedName: key})
+			o.Watches.Reopen(namedwatch.Object{Kind: namedwatch.Secret, NamespacedName: key})
 		}
 		return bridge.Secret{Denied: true}, nil
 	case err != nil:

@@ -153,8 +153,8 @@ func (o *Bridges) Copies(ctx context.Context, b *dpuv1.DPUHCPBridge) ([]corev1.S
 // own are all Secrets that a bridge has made, but for those in namespaces where they may not be read.
 func (o *Bridges) own(ctx context.Context, b *dpuv1.DPUHCPBridge) (all []corev1.Secret, denied []string, err error) {
 	namespaces := []string{b.Namespace}
-	if abroad := bridge.ClusterKey(b).Namespace; abroad != b.Namespace {
-		namespaces = append(namespaces, abroad)
+	if namespace := bridge.ClusterKey(b).Namespace; namespace != b.Namespace {
+		namespaces = append(namespaces, namespace)
 	}
 	for _, namespace := range namespaces {
 		found, err := o.made(ctx, b, namespace)

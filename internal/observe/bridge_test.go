@@ -25,10 +25,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
-	"github.com/cldmnky/oooi/internal/byname"
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
 	"github.com/cldmnky/oooi/internal/metallb"
+	"github.com/cldmnky/oooi/internal/namedwatch"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
@@ -62,7 +62,7 @@ func reads(t *testing.T, refuses func(runtime.Object) error, live ...client.Obje
 // ended is bridge clusters/b1.
 func ended() Bridge {
 	b := &dpuv1.DPUHCPBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "b1", UID: "u1"}}
-	return Bridge{Input: bridge.Input{Bridge: b, Lives: func(types.UID) bool { return false }}}
+	return Bridge{Input: bridge.Input{Bridge: b, Exists: func(types.UID) bool { return false }}}
 }
 
 // remains of the bridge.
@@ -101,7 +101,7 @@ func TestWhereSecretsMayNotBeReadIsTold(t *testing.T) {
 
 // Of a kind that is served in another version only, nobody can tell what there is.
 func TestWhatIsServedInAnotherVersionIsNotTakenForGone(t *testing.T) {
-	otherwise := func(group schema.GroupVersion) OmegaMatcher {
+	otherVersion := func(group schema.GroupVersion) OmegaMatcher {
 		return MatchError(And(ContainSubstring(group.Group+"/v9"), ContainSubstring(group.String())))
 	}
 	for name, c := range map[string]struct {
@@ -111,10 +111,10 @@ func TestWhatIsServedInAnotherVersionIsNotTakenForGone(t *testing.T) {
 		want   OmegaMatcher
 	}{
 		"DPF's, in no version":          {dpf.GroupVersion, nil, "", Succeed()},
-		"DPF's":                         {dpf.GroupVersion, []string{dpf.GroupVersion.Group + "/v9"}, "", otherwise(dpf.GroupVersion)},
+		"DPF's":                         {dpf.GroupVersion, []string{dpf.GroupVersion.Group + "/v9"}, "", otherVersion(dpf.GroupVersion)},
 		"DPF's, which nobody waits for": {dpf.GroupVersion, []string{dpf.GroupVersion.Group + "/v9"}, "true", Succeed()},
-		"HyperShift's":                  {hyperv1.GroupVersion, []string{hyperv1.GroupVersion.Group + "/v9"}, "true", otherwise(hyperv1.GroupVersion)},
-		"MetalLB's":                     {metallb.GroupVersion, []string{metallb.GroupVersion.Group + "/v9"}, "true", otherwise(metallb.GroupVersion)},
+		"HyperShift's":                  {hyperv1.GroupVersion, []string{hyperv1.GroupVersion.Group + "/v9"}, "true", otherVersion(hyperv1.GroupVersion)},
+		"MetalLB's":                     {metallb.GroupVersion, []string{metallb.GroupVersion.Group + "/v9"}, "true", otherVersion(metallb.GroupVersion)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, kinds := NewWithT(t), scheme(t)
@@ -162,7 +162,7 @@ func (unwatchableConfigMaps) Watch(context.Context, metav1.ListOptions) (watch.I
 func TestABridgeBeyondTheWatchesSaysSo(t *testing.T) {
 	g := NewWithT(t)
 	o := reads(t, func(runtime.Object) error { return nil })
-	o.Secretless, o.Watches = true, byname.New(unwatchable{}, func(types.NamespacedName) {})
+	o.Secretless, o.Watches = true, namedwatch.New(unwatchable{}, func(types.NamespacedName) {})
 	ctx, end := context.WithCancel(t.Context())
 	t.Cleanup(end)
 	go func() { _ = o.Watches.Start(ctx) }()
@@ -171,7 +171,7 @@ func TestABridgeBeyondTheWatchesSaysSo(t *testing.T) {
 	g.Expect(seen.Polled).To(BeFalse())
 	for i := range 3000 {
 		name := types.NamespacedName{Namespace: "clusters", Name: strconv.Itoa(i)}
-		o.Watches.Follow(name, byname.Object{NamespacedName: name})
+		o.Watches.Follow(name, namedwatch.Object{NamespacedName: name})
 	}
 	late := ended()
 	late.Input.Bridge.Name = "late"

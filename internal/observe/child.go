@@ -33,9 +33,9 @@ type Child struct {
 	Rollout Rollout
 	// Service of its pod-network side; nil while there is none.
 	Service *corev1.Service
-	// Lives says whether a UID is that of an object of its kind.
-	Lives func(types.UID) bool
-	Pause Pause
+	// Exists says whether a UID is that of an object of its kind.
+	Exists func(types.UID) bool
+	Pause  Pause
 }
 
 // Rollout is how far a workload is.
@@ -58,7 +58,7 @@ func (o *Observer) Child(ctx context.Context, of component.Component, key types.
 	}
 	seen.Found, seen.Server, seen.Settings = true, server, o.Settings
 	named := workload.Refer(of.Name, server)
-	seen.Lives = o.lives(ctx, of.NewList())
+	seen.Exists = o.exists(ctx, of.NewList())
 	var err error
 	if seen.NAD, err = get[nad.NetworkAttachmentDefinition](ctx, o, AttachedTo(named.Attachment, server.GetNamespace())); err != nil {
 		return seen, err
@@ -89,7 +89,7 @@ func (o *Observer) Child(ctx context.Context, of component.Component, key types.
 	if err := seen.readInfra(ctx, o); err != nil {
 		return seen, err
 	}
-	named.Services = slices.DeleteFunc(named.Services, func(s types.NamespacedName) bool { return !seen.Permits(s.Namespace) })
+	named.Services = slices.DeleteFunc(named.Services, func(s types.NamespacedName) bool { return !seen.Granted(s.Namespace) })
 	seen.Services, seen.EndpointSlices, err = o.reached(ctx, named)
 	return seen, err
 }
@@ -219,7 +219,7 @@ func (c *Child) readInfra(ctx context.Context, o *Observer) error {
 	if len(permission.Check(seen.Input)) == 0 {
 		c.Lent = seen.ControlPlaneNamespace()
 	}
-	if !c.Pause.Holds() {
+	if !c.Pause.Active() {
 		c.Pause = o.pause(infra.Annotations, seen.HostedCluster)
 	}
 	return nil

@@ -25,8 +25,8 @@ import (
 // Infra is one Infra as it is.
 type Infra struct {
 	input.Input
-	// Lives says whether a UID is that of an Infra.
-	Lives func(types.UID) bool
+	// Exists says whether a UID is that of an Infra.
+	Exists func(types.UID) bool
 	// Pause says why nothing is to be written; empty when it may.
 	Pause Pause
 }
@@ -49,7 +49,7 @@ func (o *Observer) Around(ctx context.Context, infra *v1alpha1.Infra) (Infra, er
 	if err != nil {
 		return Infra{}, err
 	}
-	seen := Infra{Input: input.Input{Settings: settings, Infra: infra}, Lives: o.lives(ctx, &v1alpha1.InfraList{})}
+	seen := Infra{Input: input.Input{Settings: settings, Infra: infra}, Exists: o.exists(ctx, &v1alpha1.InfraList{})}
 	refs := input.Refs(infra)
 	o.Listeners.Hear(client.ObjectKeyFromObject(infra), append(refs.Namespaces, refs.ControlPlaneNamespace)...)
 	for _, read := range []func(context.Context, *Infra) error{o.references, o.surroundings, o.neighbours, o.controlPlane} {

@@ -81,7 +81,7 @@ func (o *Observer) neighbours(ctx context.Context, seen *Infra) error {
 		if n.Children, err = o.children(ctx, n.Infra, client.UnsafeDisableDeepCopy); err != nil {
 			return err
 		}
-		if n.Lent, err = o.onOwnNetwork(ctx, n); err != nil {
+		if n.OnOwnNetwork, err = o.onOwnNetwork(ctx, n); err != nil {
 			return err
 		}
 		seen.Neighbours = append(seen.Neighbours, n)

@@ -50,7 +50,7 @@ func TestOfTwoControlPlanesInOneNamespaceOursIsRead(t *testing.T) {
 		infra        string
 		written      v1alpha1.ObjectName
 		reads        string
-		lent         bool
+		allowed      bool
 	}{
 		"ours is older":                   {"a", "a-b", "a-b", "", "a-b/c", true},
 		"ours is newer":                   {"a-b", "a", "a-b", "", "a-b/c", false},
@@ -78,11 +78,11 @@ func TestOfTwoControlPlanesInOneNamespaceOursIsRead(t *testing.T) {
 			infra.Spec.NetworkConfig.NetworkAttachmentDefinition, infra.Spec.NetworkConfig.NetworkAttachmentNamespace = "vlan100", "a-b-c"
 			seen, err := s.Around(t.Context(), infra)
 			g.Expect(err).NotTo(HaveOccurred())
-			if c.lent || c.written != "" {
+			if c.allowed || c.written != "" {
 				g.Expect(seen.HostedControlPlane.Annotations).To(ContainElement(c.reads))
 			}
-			g.Expect(len(permission.Check(seen.Input)) == 0).To(Equal(c.lent))
-			g.Expect(s.onOwnNetwork(t.Context(), input.Neighbour{Infra: infra, NAD: vlan})).To(Equal(c.lent))
+			g.Expect(len(permission.Check(seen.Input)) == 0).To(Equal(c.allowed))
+			g.Expect(s.onOwnNetwork(t.Context(), input.Neighbour{Infra: infra, NAD: vlan})).To(Equal(c.allowed))
 		})
 	}
 }

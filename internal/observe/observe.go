@@ -68,9 +68,9 @@ func (o *Observer) namespaces(ctx context.Context, all []string) ([]corev1.Names
 	return found, nil
 }
 
-// lives looks for a UID among all objects of a kind, when asked: only after a restore anybody asks. Where that cannot be
+// exists looks for a UID among all objects of a kind, when asked: only after a restore anybody asks. Where that cannot be
 // told, it counts as living: what it owns is not ours.
-func (o *Observer) lives(ctx context.Context, all client.ObjectList) func(types.UID) bool {
+func (o *Observer) exists(ctx context.Context, all client.ObjectList) func(types.UID) bool {
 	return func(uid types.UID) bool {
 		found := false
 		err := o.Reader.List(ctx, all, client.UnsafeDisableDeepCopy)

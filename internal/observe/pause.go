@@ -15,8 +15,8 @@ type Pause struct {
 	Until  time.Time // zero: until somebody ends it
 }
 
-// Holds says whether writes are stopped.
-func (p Pause) Holds() bool { return p.Reason != "" }
+// Active says whether writes are stopped.
+func (p Pause) Active() bool { return p.Reason != "" }
 
 // pause reads our annotation, and HyperShift's own pause: `true`, or the time at which it ends
 // (HostedCluster.spec.pausedUntil). Anything else there pauses nothing, as HyperShift has it.

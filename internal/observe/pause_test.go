@@ -35,7 +35,7 @@ func TestAPauseIsReadAsHyperShiftReadsIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, p := NewWithT(t), o.pause(c.annotations, c.hc)
-			g.Expect(p.Holds()).To(Equal(c.holds))
+			g.Expect(p.Active()).To(Equal(c.holds))
 			g.Expect(p.Until).To(BeTemporally("==", c.ends))
 		})
 	}

@@ -33,7 +33,7 @@ type stage struct {
 	reads []string
 }
 
-func newStage(t *testing.T, hostedClusterAdmits string) *stage {
+func newStage(t *testing.T, hostedClusterGrants string) *stage {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, hyperv1.AddToScheme, routev1.AddToScheme, configv1.Install, nad.AddToScheme} {
@@ -46,7 +46,7 @@ func newStage(t *testing.T, hostedClusterAdmits string) *stage {
 	infra.Spec.HostedClusterRef = &v1alpha1.HostedClusterReference{Name: "c1", Namespace: "clusters"}
 	infra.Spec.NetworkConfig.NetworkAttachmentDefinition = "vlan"
 	hc := &hyperv1.HostedCluster{}
-	hc.Namespace, hc.Name, hc.Annotations = "clusters", "c1", map[string]string{names.AnnotationAllowedNamespaces: hostedClusterAdmits}
+	hc.Namespace, hc.Name, hc.Annotations = "clusters", "c1", map[string]string{names.AnnotationAllowedNamespaces: hostedClusterGrants}
 	vlan := &nad.NetworkAttachmentDefinition{}
 	vlan.Namespace, vlan.Name = "tenant", "vlan"
 	proxy := &v1alpha1.ProxyServer{}
@@ -77,9 +77,9 @@ func newStage(t *testing.T, hostedClusterAdmits string) *stage {
 }
 
 func TestNothingIsReadOfAControlPlaneWithoutPermission(t *testing.T) {
-	for admits, want := range map[string]bool{"tenant": true, "others": false, "": false} {
-		t.Run("admits "+admits, func(t *testing.T) {
-			g, s := NewWithT(t), newStage(t, admits)
+	for grants, want := range map[string]bool{"tenant": true, "others": false, "": false} {
+		t.Run("admits "+grants, func(t *testing.T) {
+			g, s := NewWithT(t), newStage(t, grants)
 			seen, err := s.Infra(t.Context(), types.NamespacedName{Namespace: "tenant", Name: "c1"})
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(len(seen.Services) > 0).To(Equal(want))
@@ -95,9 +95,9 @@ func TestNothingIsReadOfAControlPlaneWithoutPermission(t *testing.T) {
 }
 
 func TestAnInfraLendsOnlyWhatItMayUse(t *testing.T) {
-	for admits, want := range map[string]string{"tenant": "clusters-c1", "others": ""} {
-		t.Run("admits "+admits, func(t *testing.T) {
-			g, s := NewWithT(t), newStage(t, admits)
+	for grants, want := range map[string]string{"tenant": "clusters-c1", "others": ""} {
+		t.Run("admits "+grants, func(t *testing.T) {
+			g, s := NewWithT(t), newStage(t, grants)
 			proxy, key := &v1alpha1.ProxyServer{}, types.NamespacedName{Namespace: "tenant", Name: "c1-proxy"}
 			c := s.Reader.(client.Client)
 			g.Expect(c.Get(t.Context(), key, proxy)).To(Succeed())

@@ -53,7 +53,7 @@ func (o *Observer) Provisioning(ctx context.Context, key types.NamespacedName) (
 }
 
 func (o *Observer) vlanOf(ctx context.Context, seen *Provisioning) (err error) {
-	if seen.Lent = o.Settings.NADSourceNamespaces; !provision.AwaitsSubnet(seen.HostedCluster) {
+	if seen.AllowedNamespaces = o.Settings.NADSourceNamespaces; !provision.AwaitsSubnet(seen.HostedCluster) {
 		return nil
 	}
 	if seen.NAD, err = get[nad.NetworkAttachmentDefinition](ctx, o, seen.Attachment()); err != nil {

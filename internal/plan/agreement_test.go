@@ -22,10 +22,10 @@ func pair(t *testing.T) (both render.Objects) {
 	t.Helper()
 	both = load(t, "testdata/two-infras-each-serving-its-own/in.yaml")
 	newer := plan.Infra(both.Inputs(settings())[1])
-	NewWithT(t).Expect(newer.Held).To(BeFalse(), "%v", newer.Findings)
+	NewWithT(t).Expect(newer.Frozen).To(BeFalse(), "%v", newer.Findings)
 	both = append(both, readBack(t, newer.Objects)...)
 	older := plan.Infra(both.Inputs(settings())[0])
-	NewWithT(t).Expect(older.Held).To(BeFalse(), "%v", older.Findings)
+	NewWithT(t).Expect(older.Frozen).To(BeFalse(), "%v", older.Findings)
 	return append(readBack(t, older.Objects), both...)
 }
 
@@ -56,8 +56,8 @@ func TestAnEditTakesNothingFromANeighbourThatServes(t *testing.T) {
 			before := said(t, other)
 			c.edit(&both[c.which].Infra.Spec.InfraComponents)
 			p := plan.Infra(both[c.which])
-			g.Expect(p.Held).To(Equal(c.refused != ""), "%v", p.Findings)
-			if p.Held {
+			g.Expect(p.Frozen).To(Equal(c.refused != ""), "%v", p.Findings)
+			if p.Frozen {
 				g.Expect(p.Findings).To(ContainElement(HaveField("Reason", c.refused)))
 			}
 			g.Expect(said(t, other)).To(Equal(before), "the other hears of nothing")
@@ -73,12 +73,12 @@ func TestARangeThatIsWidenedLeavesOutWhatANeighbourLeases(t *testing.T) {
 	dhcp := &in[0].Infra.Spec.InfraComponents.DHCP
 	dhcp.RangeStart, dhcp.RangeEnd = "192.168.100.24", "192.168.100.254"
 	older := plan.Infra(in[0])
-	g.Expect(older.Held).To(BeFalse(), "%v", older.Findings)
+	g.Expect(older.Frozen).To(BeFalse(), "%v", older.Findings)
 	g.Expect(said(t, append(readBack(t, older.Objects), both...).Inputs(settings())[1])).To(Equal(before))
 }
 
-// admitted is a stranger whom the network's owner admits.
-func admitted(of input.Input, created int64) input.Neighbour {
+// granted is a stranger whom the network's owner admits.
+func granted(of input.Input, created int64) input.Neighbour {
 	n := stranger(of)
 	n.NAD = n.NAD.DeepCopy()
 	n.NAD.Annotations = map[string]string{names.AnnotationAllowedNamespaces: n.Infra.Namespace}
@@ -106,7 +106,7 @@ func TestANeighbourTakesNeitherAppsNorLeasesFromWhoServes(t *testing.T) {
 			n.Infra.Spec.InfraComponents.DHCP.RangeStart, n.Infra.Spec.InfraComponents.DHCP.RangeEnd = first, last
 		},
 		"a pool for *.apps":        func(n *input.Neighbour) { n.Infra.Spec.AppsIngress = poolOf("192.168.100.0/24") },
-		"a status of all literals": allLiterals,
+		"a status of all literals": allIPs,
 		"a DNSServer that answers all": func(n *input.Neighbour) {
 			n.Infra.Spec.AppsIngress, n.Children = &v1alpha1.AppsIngress{Enabled: true}, with(n.Children, component.DNS, dnsAt("192.168.100.9", everyAddress()...))
 		},
@@ -117,11 +117,11 @@ func TestANeighbourTakesNeitherAppsNorLeasesFromWhoServes(t *testing.T) {
 	for way, attack := range ways {
 		for age, created := range map[string]int64{"an older one": 5, "a newer one": 20} {
 			t.Run(age+"/"+way, func(t *testing.T) {
-				n, in, g := admitted(victim, created), victim, NewWithT(t)
+				n, in, g := granted(victim, created), victim, NewWithT(t)
 				attack(&n)
 				in.Neighbours = []input.Neighbour{n}
 				p := plan.Infra(in)
-				g.Expect(p.Held).To(BeFalse(), "%v", p.Findings)
+				g.Expect(p.Frozen).To(BeFalse(), "%v", p.Findings)
 				g.Expect(p.Apps).To(Equal(alone.Apps))
 				now := children(t, p)
 				g.Expect(now.DNS().Spec).To(Equal(served.DNS().Spec))
@@ -143,8 +143,8 @@ func excluded(c input.Children) (count int) {
 	return count
 }
 
-// allLiterals claims that every address of the network is a control plane's.
-func allLiterals(n *input.Neighbour) {
+// allIPs claims that every address of the network is a control plane's.
+func allIPs(n *input.Neighbour) {
 	e := v1alpha1.EndpointStatus{Name: "api"}
 	for i := range 254 {
 		e.Hostnames = append(e.Hostnames, fmt.Sprintf("192.168.100.%d", i+1))
@@ -162,14 +162,14 @@ func everyAddress() (all []v1alpha1.DNSEntry) {
 // An older one that does not lease yet keeps its turn beside who does not either.
 func TestARangeThatAnOlderOneWritesIsLeftToIt(t *testing.T) {
 	g, in := NewWithT(t), victims(t)["with *.apps"]
-	n := admitted(in, 5)
+	n := granted(in, 5)
 	in.Infra = in.Infra.DeepCopy()
 	theirs := &n.Infra.Spec.InfraComponents.DHCP
 	theirs.RangeStart, theirs.RangeEnd, theirs.UnknownClients = "192.168.100.100", "192.168.100.150", v1alpha1.UnknownClientsIgnore
 	in.Infra.Spec.InfraComponents.DHCP.UnknownClients = v1alpha1.UnknownClientsIgnore
 	in.Neighbours = []input.Neighbour{n}
 	p := plan.Infra(in)
-	g.Expect(p.Held).To(BeFalse(), "%v", p.Findings)
+	g.Expect(p.Frozen).To(BeFalse(), "%v", p.Findings)
 	g.Expect(children(t, p).DHCP().Spec.ExcludeRanges).To(ContainElement(v1alpha1.AddressRange{Start: "192.168.100.100", End: "192.168.100.150"}))
 }
 
@@ -178,7 +178,7 @@ func TestAnAddressThatANeighbourAnswersForAppsIsRefused(t *testing.T) {
 	victim := victims(t)["with *.apps, serving"]
 	for age, created := range map[string]int64{"an older one": 5, "a newer one": 20} {
 		t.Run(age, func(t *testing.T) {
-			g, n := NewWithT(t), admitted(victim, created)
+			g, n := NewWithT(t), granted(victim, created)
 			serverIPs(&n, "", "", "192.168.100.201")
 			theirs := input.Input{Settings: victim.Settings, Infra: n.Infra, NAD: n.NAD}
 			theirs.Neighbours = []input.Neighbour{{Infra: victim.Infra, NAD: victim.NAD, Children: victim.Children}}

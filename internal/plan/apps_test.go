@@ -111,8 +111,8 @@ func appsOf(t *testing.T, p plan.InfraPlan) string {
 	t.Helper()
 	var out strings.Builder
 	for _, f := range p.Findings {
-		if f.Condition == v1alpha1.ConditionAppsIngressReady || f.Outcome.Holds() {
-			fmt.Fprintf(&out, "%s %s: %s\n%s", f.Outcome, f.Reason, f.Message, indented(f.YAML()))
+		if f.Condition == v1alpha1.ConditionAppsIngressReady || f.Severity.Blocks() {
+			fmt.Fprintf(&out, "%s %s: %s\n%s", f.Severity, f.Reason, f.Message, indented(f.YAML()))
 		}
 	}
 	if p.Apps == nil {
@@ -221,7 +221,7 @@ func TestAnExternalIPThatANeighbourLeasesIsNotFollowed(t *testing.T) {
 			ours.Infra.Spec.InfraComponents.DHCP.Enabled = new(bool)
 			ours.Neighbours = []input.Neighbour{leasing}
 			p := plan.Infra(ours)
-			g.Expect(p.Held).To(gomega.BeFalse(), "%v", p.Findings)
+			g.Expect(p.Frozen).To(gomega.BeFalse(), "%v", p.Findings)
 			g.Expect(len(p.Apps.Addresses) > 0).To(gomega.Equal(c.followed), "%v", p.Findings)
 		})
 	}

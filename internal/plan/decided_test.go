@@ -24,7 +24,7 @@ func TestWhatIsDecidedReachesTheRunningPod(t *testing.T) {
 		for field, part := range c.parts() {
 			everyLeaf(reflect.ValueOf(part).Elem(), field, func(path string) {
 				first := c.plan()
-				if first.Held { // a reference that is not permitted: nothing is written
+				if first.Frozen { // a reference that is not permitted: nothing is written
 					return
 				}
 				want, _ := template(t, first)

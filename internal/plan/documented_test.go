@@ -34,7 +34,7 @@ func TestANetworkAsDocumentationHasIt(t *testing.T) {
 		out := joined{Networks: map[string]map[string]string{}, Pods: pods}
 		for _, f := range p.Findings {
 			if f.Condition == v1alpha1.ConditionNetworkReady && f.Reason != "NoTimeSource" {
-				out.Findings = append(out.Findings, f.Outcome.String()+" "+f.Reason+": "+f.Message)
+				out.Findings = append(out.Findings, f.Severity.String()+" "+f.Reason+": "+f.Message)
 			}
 		}
 		for _, o := range readBack(t, p.Objects) {
@@ -91,7 +91,7 @@ func annotations(t *testing.T, objects render.Objects) map[string]string {
 		server := o.(component.Server)
 		around := workload.Surroundings{Settings: settings(), Infra: infra, NAD: attached(c.Written(server).Attachment), Lent: "clusters-c1"}
 		p := workload.Of(c.Name, workload.Child[component.Server]{Server: server, Surroundings: around})
-		NewWithT(t).Expect(p.Held).To(BeFalse(), "%s: %v", c.Name, p.Findings)
+		NewWithT(t).Expect(p.Frozen).To(BeFalse(), "%s: %v", c.Name, p.Findings)
 		pod, _ := template(t, p)
 		asked[string(c.Name)] = pod.Annotations[names.AnnotationNetworks]
 	}

@@ -63,14 +63,14 @@ func TestInfraBecomes(t *testing.T) {
 func documents(t *testing.T, infra *v1alpha1.Infra, p plan.InfraPlan) []string {
 	type said struct {
 		Infra     string                     `json:"infra"`
-		Held      bool                       `json:"held"`
+		Frozen    bool                       `json:"frozen"`
 		Findings  []string                   `json:"findings,omitempty"`
 		Addresses []v1alpha1.AssignedAddress `json:"addresses,omitempty"`
 		Endpoints []v1alpha1.EndpointStatus  `json:"endpoints,omitempty"`
 	}
-	status := said{Infra: infra.Namespace + "/" + infra.Name, Held: p.Held, Addresses: p.Addresses, Endpoints: p.Endpoints}
+	status := said{Infra: infra.Namespace + "/" + infra.Name, Frozen: p.Frozen, Addresses: p.Addresses, Endpoints: p.Endpoints}
 	for _, f := range p.Findings {
-		status.Findings = append(status.Findings, f.Outcome.String()+" "+f.Condition+"/"+f.Reason+": "+f.Message)
+		status.Findings = append(status.Findings, f.Severity.String()+" "+f.Condition+"/"+f.Reason+": "+f.Message)
 	}
 	out := []string{golden.YAML(t, status)}
 	for _, o := range p.Objects {

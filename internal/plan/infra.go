@@ -24,9 +24,9 @@ import (
 // InfraPlan is what one Infra becomes, and what its status says of what was derived.
 type InfraPlan struct {
 	desired.Plan
-	// Held means that nothing may change: nothing is applied and nothing pruned but what is Off; all else stays as it is.
+	// Frozen means that nothing may change: nothing is applied and nothing pruned but what is Off; all else stays as it is.
 	// The findings say why.
-	Held bool
+	Frozen bool
 	// Off are the components that are switched off. To be rid of one, nothing of the rest needs to be right.
 	Off []string
 	// Addresses and Endpoints for status. Nil while Held: status keeps what it says.
@@ -43,12 +43,12 @@ type InfraPlan struct {
 func Infra(in input.Input) InfraPlan {
 	p := InfraPlan{Off: input.SwitchedOff(in.Infra.Spec.InfraComponents)}
 	p.Find(finding.About(subject.Infra(in.Infra), foremost(in))...)
-	if p.Held = p.Refused(v1alpha1.ConditionAccepted); p.Held {
+	if p.Frozen = p.Blocked(v1alpha1.ConditionAccepted); p.Frozen {
 		return p
 	}
 	published := stages(in)
 	p.Find(finding.About(subject.Infra(in.Infra), check.All(published))...)
-	if p.Held = p.Refused(v1alpha1.ConditionAccepted, v1alpha1.ConditionNetworkReady, v1alpha1.ConditionEndpointsResolved); p.Held {
+	if p.Frozen = p.Blocked(v1alpha1.ConditionAccepted, v1alpha1.ConditionNetworkReady, v1alpha1.ConditionEndpointsResolved); p.Frozen {
 		return p
 	}
 	becomes := children.Of(published)

@@ -40,7 +40,7 @@ func TestAnInfraThatCannotWorkIsHeldAndTheFieldNamed(t *testing.T) {
 		t.Run(change, func(t *testing.T) {
 			g := NewWithT(t)
 			p := plan.Infra(changed(t, change))
-			g.Expect(p.Held).To(BeTrue())
+			g.Expect(p.Frozen).To(BeTrue())
 			g.Expect(p.Objects).To(BeEmpty())
 			g.Expect(wrongs(p)).To(Equal([]string{says}))
 		})
@@ -59,7 +59,7 @@ func TestWhatAnInfraMayHaveIsNotHeld(t *testing.T) {
 			g := NewWithT(t)
 			p := plan.Infra(changed(t, change))
 			g.Expect(wrongs(p)).To(BeEmpty())
-			g.Expect(p.Held).To(BeFalse())
+			g.Expect(p.Frozen).To(BeFalse())
 		})
 	}
 }
@@ -87,10 +87,10 @@ func TestANeighboursLiteralIsNeitherGivenNorLeased(t *testing.T) {
 	g.Expect(in.Neighbours).To(HaveLen(1))
 	in.Infra.Spec.InfraComponents.DHCP.Enabled = ptr.To(false)
 	before := plan.Infra(in)
-	literal := string(before.Addresses[0].IP)
-	in.Neighbours[0].Infra.Status.Endpoints = []v1alpha1.EndpointStatus{{Name: "api", Hostnames: []string{"api.c9.example.com", literal}}}
+	published := string(before.Addresses[0].IP)
+	in.Neighbours[0].Infra.Status.Endpoints = []v1alpha1.EndpointStatus{{Name: "api", Hostnames: []string{"api.c9.example.com", published}}}
 	for _, a := range plan.Infra(in).Addresses {
-		g.Expect(string(a.IP)).NotTo(Equal(literal))
+		g.Expect(string(a.IP)).NotTo(Equal(published))
 	}
 }
 
@@ -107,7 +107,7 @@ func changed(t *testing.T, change string) input.Input {
 func wrongs(p plan.InfraPlan) []string {
 	var all []string
 	for _, f := range p.Findings {
-		if f.Outcome == finding.Invalid {
+		if f.Severity == finding.Refused {
 			all = append(all, f.Reason+": "+f.Message)
 		}
 	}

@@ -57,7 +57,7 @@ func TestAHeldPlanWantsNothingAndSaysWhy(t *testing.T) {
 	for name, objects := range everyCase(t) {
 		for _, in := range objects.Inputs(settings()) {
 			p := plan.Infra(in)
-			if p.Held {
+			if p.Frozen {
 				g.Expect(p.Objects).To(BeEmpty(), name)
 				g.Expect(p.Findings).NotTo(BeEmpty(), name)
 			} else if len(p.Off) < 3 {
@@ -74,7 +74,7 @@ func TestAHeldPlanSaysWhatIsOff(t *testing.T) {
 		g.Expect(plan.Infra(in).Off).To(BeEmpty(), name)
 		in.Infra.Spec.InfraComponents.DHCP.Enabled, in.Infra.Spec.InfraComponents.Proxy.Enabled = ptr.To(false), ptr.To(false)
 		p := plan.Infra(in)
-		g.Expect(p.Held).To(BeTrue(), name)
+		g.Expect(p.Frozen).To(BeTrue(), name)
 		g.Expect(p.Off).To(Equal([]string{names.DHCP, names.Proxy}), name)
 	}
 }
@@ -84,7 +84,7 @@ func TestThePlanOfWhatWasAppliedIsTheSame(t *testing.T) {
 	for name, objects := range everyCase(t) {
 		for i, in := range objects.Inputs(settings()) {
 			first := plan.Infra(in)
-			if first.Held || in.Children.Proxy() != nil {
+			if first.Frozen || in.Children.Proxy() != nil {
 				continue
 			}
 			again := append(render.Objects{}, objects...)
@@ -118,7 +118,7 @@ func TestAPoolGrowsAroundWhatANewerInfraLeases(t *testing.T) {
 	objects = append(objects, readBack(t, newer.Objects)...)
 	for range 2 { // the second plan reads what the first one made
 		older := plan.Infra(objects.Inputs(settings())[0])
-		g.Expect(older.Held).To(BeFalse(), "%v", older.Findings)
+		g.Expect(older.Frozen).To(BeFalse(), "%v", older.Findings)
 		server := golden.YAML(t, older.Objects)
 		g.Expect(server).To(ContainSubstring("rangeEnd: 192.168.100.254"))
 		g.Expect(server).To(ContainSubstring("end: 192.168.100.254\n      start: 192.168.100.151"))
@@ -144,7 +144,7 @@ func TestTwoClustersInOneNamespaceNeverMeet(t *testing.T) {
 	for _, in := range objects.Inputs(settings()) {
 		mine, other := in.Infra.Name, map[string]string{"c1": "c2", "c2": "c1"}[in.Infra.Name]
 		p := plan.Infra(in)
-		g.Expect(p.Held).To(BeFalse(), "%s: %v", mine, p.Findings)
+		g.Expect(p.Frozen).To(BeFalse(), "%s: %v", mine, p.Findings)
 		for _, text := range texts(t, p) {
 			g.Expect(text).NotTo(MatchRegexp(`\b`+other+`\b`), "%s's plan names %s", mine, other)
 		}
@@ -154,7 +154,7 @@ func TestTwoClustersInOneNamespaceNeverMeet(t *testing.T) {
 func BenchmarkInfra(b *testing.B) {
 	in := load(b, "testdata/loadbalancer-without-hostname/in.yaml").Inputs(settings())[0]
 	for b.Loop() {
-		if plan.Infra(in).Held {
+		if plan.Infra(in).Frozen {
 			b.Fatal("held")
 		}
 	}

@@ -77,12 +77,12 @@ func cidrOf(entry any) netip.Prefix {
 // A NodePool may name another definition of the VLAN, but not one that another tenant keeps for itself.
 func TestAForeignDefinitionOfTheVLANIsTakenWithPermission(t *testing.T) {
 	for namespace, c := range map[string]struct {
-		admits string
+		grants string
 		taken  bool
-	}{"clusters": {taken: true}, "default": {taken: true}, "clusters-c1": {taken: true}, "tenant": {}, "lender": {admits: "clusters", taken: true}} {
+	}{"clusters": {taken: true}, "default": {taken: true}, "clusters-c1": {taken: true}, "tenant": {}, "lender": {grants: "clusters", taken: true}} {
 		in := good(t, func(in *input.Input) {
 			other := nad.NetworkAttachmentDefinition{Spec: in.NAD.Spec}
-			other.Namespace, other.Name, other.Annotations = namespace, "other", map[string]string{names.AnnotationAllowedNamespaces: c.admits}
+			other.Namespace, other.Name, other.Annotations = namespace, "other", map[string]string{names.AnnotationAllowedNamespaces: c.grants}
 			in.Attachable = append(in.Attachable, other)
 			in.NodePools[0].Spec.Platform.Kubevirt.AdditionalNetworks = []hyperv1.KubevirtNetwork{{Name: namespace + "/other"}}
 		})
@@ -116,10 +116,10 @@ func TestTheDefinitionThatWorkersAreOnIsJudgedToo(t *testing.T) {
 			in.Attachable = append(in.Attachable, other)
 			in.NodePools[0].Spec.Platform.Kubevirt.AdditionalNetworks = []hyperv1.KubevirtNetwork{{Name: "default/other"}}
 		})
-		found := told(in, "NADUnfit")
+		found := told(in, "NADUnsupported")
 		NewWithT(t).Expect(found).To(HaveLen(map[bool]int{true: 1}[wrong]), config)
 		for _, f := range found {
-			NewWithT(t).Expect(f.Outcome.Holds()).To(BeFalse(), "our pods are on another definition")
+			NewWithT(t).Expect(f.Severity.Blocks()).To(BeFalse(), "our pods are on another definition")
 			NewWithT(t).Expect(f.Message).To(ContainSubstring(`write "default/other"`))
 			NewWithT(t).Expect(f.Of).To(Equal(finding.Object{APIVersion: "operator.openshift.io/v1", Kind: "Network", Name: "cluster"}), "what renders it")
 		}
@@ -193,10 +193,10 @@ func TestAPrivateMacvlanIsTakenWithANote(t *testing.T) {
 			g, found := NewWithT(t), told(in, "SameNodeUnreachable")
 			g.Expect(found).To(HaveLen(len(c.about)))
 			for i, f := range found {
-				g.Expect(f.Outcome).To(Equal(finding.OK))
+				g.Expect(f.Severity).To(Equal(finding.Warning))
 				g.Expect(f.Message).To(HavePrefix("NetworkAttachmentDefinition " + c.about[i] + " "))
 			}
-			g.Expect(told(in, "NADUnfit")).To(BeEmpty())
+			g.Expect(told(in, "NADUnsupported")).To(BeEmpty())
 		})
 	}
 }
@@ -229,8 +229,8 @@ func TestANetworkThatNoMachineStartsOnIsSaid(t *testing.T) {
 			pool.AdditionalNetworks = append(pool.AdditionalNetworks, hyperv1.KubevirtNetwork{Name: "storage/fast"})
 			in.OpenShift = true
 		}, "WorkerNADIsolated", "names storage/fast"},
-		"a dot":     {named("default/vlan.100"), "WorkerNADNameUnfit", "recreate the NetworkAttachmentDefinition as vlan-100"},
-		"no dot":    {named("default/vlan-100"), "WorkerNADNameUnfit", ""},
+		"a dot":     {named("default/vlan.100"), "WorkerNADNameInvalid", "recreate the NetworkAttachmentDefinition as vlan-100"},
+		"no dot":    {named("default/vlan-100"), "WorkerNADNameInvalid", ""},
 		"a macvlan": {func(in *input.Input) { in.NAD.Spec.Config = `{"type":"macvlan","master":"eth1.100"}` }, "WorkerNADIsMacvlan", "default/vlan100 is macvlan"},
 		"a macvlan of other machines": {func(in *input.Input) {
 			in.NAD.Spec.Config = `{"type":"macvlan","master":"eth1.100"}`
@@ -261,7 +261,7 @@ func TestANodePoolIsOfNoConcernWhenAnotherIsOnTheVLAN(t *testing.T) {
 	g.Expect(told(in, "NodePoolNotOnVLAN")).To(BeEmpty())
 	g.Expect(told(in, "DefaultNetworkAttached")).To(BeEmpty())
 	g.Expect(told(in, "WorkerNADIsolated")).To(BeEmpty())
-	g.Expect(told(in, "WorkerNADNameUnfit")).To(BeEmpty())
+	g.Expect(told(in, "WorkerNADNameInvalid")).To(BeEmpty())
 	in.NodePools = in.NodePools[1:]
 	g.Expect(told(in, "NodePoolNotOnVLAN")).To(ConsistOf(HaveField("Changes", HaveLen(1))))
 	in.NAD.Namespace, in.Infra.Spec.NetworkConfig.NetworkAttachmentNamespace = "clusters", "clusters"
@@ -284,22 +284,22 @@ func TestTheMTUMustFitTheWorkersNetwork(t *testing.T) {
 	for name, c := range map[string]struct {
 		config string
 		mtu    int32
-		want   []finding.Outcome
+		want   []finding.Severity
 	}{
 		"nothing is said":                   {`{"type":"bridge","bridge":"br100","vlan":100}`, 0, nil},
-		"a bridge has the kernel's":         {`{"type":"bridge","bridge":"br100","vlan":100}`, 9000, []finding.Outcome{finding.Broken}},
-		"the network has less":              {`{"type":"bridge","bridge":"br100","vlan":100,"mtu":1400}`, 1500, []finding.Outcome{finding.Broken}},
-		"the network has more":              {`{"type":"bridge","bridge":"br100","vlan":100,"mtu":9000}`, 1500, []finding.Outcome{finding.OK}},
+		"a bridge has the kernel's":         {`{"type":"bridge","bridge":"br100","vlan":100}`, 9000, []finding.Severity{finding.Failing}},
+		"the network has less":              {`{"type":"bridge","bridge":"br100","vlan":100,"mtu":1400}`, 1500, []finding.Severity{finding.Failing}},
+		"the network has more":              {`{"type":"bridge","bridge":"br100","vlan":100,"mtu":9000}`, 1500, []finding.Severity{finding.Warning}},
 		"both agree":                        {`{"type":"bridge","bridge":"br100","vlan":100,"mtu":9000}`, 9000, nil},
 		"a macvlan has that of its master":  {`{"type":"macvlan","master":"eth1.100"}`, 9000, nil},
 		"the network's own is handed out":   {`{"type":"bridge","bridge":"br100","vlan":100,"mtu":9000}`, 0, nil},
 		"OVN-Kubernetes has the cluster's":  {`{"type":"ovn-k8s-cni-overlay","topology":"localnet","name":"p","vlanID":100,"netAttachDefName":"default/vlan100"}`, 9000, nil},
-		"OVN-Kubernetes has one of its own": {`{"type":"ovn-k8s-cni-overlay","topology":"localnet","name":"p","vlanID":100,"netAttachDefName":"default/vlan100","mtu":1400}`, 9000, []finding.Outcome{finding.Broken}},
+		"OVN-Kubernetes has one of its own": {`{"type":"ovn-k8s-cni-overlay","topology":"localnet","name":"p","vlanID":100,"netAttachDefName":"default/vlan100","mtu":1400}`, 9000, []finding.Severity{finding.Failing}},
 	} {
 		in := good(t, func(in *input.Input) { in.NAD.Spec.Config, in.Infra.Spec.NetworkConfig.MTU = c.config, c.mtu })
-		var outcomes []finding.Outcome
+		var outcomes []finding.Severity
 		for _, f := range told(in, "MTUMismatch") {
-			outcomes = append(outcomes, f.Outcome)
+			outcomes = append(outcomes, f.Severity)
 		}
 		NewWithT(t).Expect(outcomes).To(Equal(c.want), name)
 	}

@@ -26,7 +26,7 @@ func TestAHostedClusterAsksFor(t *testing.T) {
 			Findings []string `json:"findings,omitempty"`
 		}{Release: p.Release}
 		for _, f := range p.Findings {
-			said.Findings = append(said.Findings, f.Outcome.String()+" "+f.Condition+"/"+f.Reason+": "+f.Message)
+			said.Findings = append(said.Findings, f.Severity.String()+" "+f.Condition+"/"+f.Reason+": "+f.Message)
 		}
 		out := golden.YAML(t, said)
 		if p.Infra != nil {
@@ -52,7 +52,7 @@ func FuzzAnnotations(f *testing.F) {
 		}
 		p := provision.Of(provision.Input{HostedCluster: hc})
 		if p.Infra == nil {
-			if finding.Worst(p.Findings, finding.Provisioned) != finding.Invalid {
+			if finding.Worst(p.Findings, finding.Provisioned) != finding.Refused {
 				t.Fatal("nothing is made, and nothing says why")
 			}
 			return

@@ -75,10 +75,10 @@ func dnsAt(at string, entries ...v1alpha1.DNSEntry) *v1alpha1.DNSServer {
 	return s
 }
 
-func proxyAt(at string, literals ...string) *v1alpha1.ProxyServer {
+func proxyAt(at string, published ...string) *v1alpha1.ProxyServer {
 	p := &v1alpha1.ProxyServer{}
 	p.Spec.NetworkConfig.ServerIP = v1alpha1.IPAddress(at)
-	for _, l := range literals {
+	for _, l := range published {
 		p.Spec.NetworkConfig.CapturedAddresses = append(p.Spec.NetworkConfig.CapturedAddresses, v1alpha1.CapturedAddress{IP: v1alpha1.IPAddress(l), Ports: []v1alpha1.Port{6443}})
 	}
 	return p
@@ -103,9 +103,9 @@ func claims(n *input.Neighbour, dhcp, dns, proxy string) {
 
 // Whoever has no right to a network, and writes Infras and children, changes nothing of what those serve who have it.
 func TestAStrangerToANetworkChangesNothing(t *testing.T) {
-	const first, last, literal, external = "192.168.100.1", "192.168.100.254", "203.0.113.10", "192.168.100.201"
+	const first, last, published, external = "192.168.100.1", "192.168.100.254", "203.0.113.10", "192.168.100.201"
 	every := func(n *input.Neighbour) {
-		n.Children = input.Children{component.DHCP: dhcpAt(first, first, last, ""), component.DNS: dnsAt("192.168.100.2"), component.Proxy: proxyAt("192.168.100.3", literal)}
+		n.Children = input.Children{component.DHCP: dhcpAt(first, first, last, ""), component.DNS: dnsAt("192.168.100.2"), component.Proxy: proxyAt("192.168.100.3", published)}
 	}
 	ways := map[string]func(n *input.Neighbour){
 		"names it":                          func(*input.Neighbour) {},
@@ -130,10 +130,10 @@ func TestAStrangerToANetworkChangesNothing(t *testing.T) {
 		"a ProxyServer by hand":  func(n *input.Neighbour) { n.Children = with(n.Children, component.Proxy, proxyAt("192.168.100.3")) },
 		"one at the external IP": func(n *input.Neighbour) { n.Children = with(n.Children, component.Proxy, proxyAt(external)) },
 		"one that carries the literal": func(n *input.Neighbour) {
-			n.Children = with(n.Children, component.Proxy, proxyAt("192.168.100.9", literal))
+			n.Children = with(n.Children, component.Proxy, proxyAt("192.168.100.9", published))
 		},
 		"one that carries it, and is newer": func(n *input.Neighbour) {
-			n.Children, n.Infra.CreationTimestamp = with(n.Children, component.Proxy, proxyAt("192.168.100.9", literal)), metav1.Unix(20, 0)
+			n.Children, n.Infra.CreationTimestamp = with(n.Children, component.Proxy, proxyAt("192.168.100.9", published)), metav1.Unix(20, 0)
 		},
 		"all three":                     every,
 		"all three, and is newer":       func(n *input.Neighbour) { every(n); n.Infra.CreationTimestamp = metav1.Unix(20, 0) },
@@ -165,11 +165,11 @@ func TestAStrangerToANetworkChangesNothing(t *testing.T) {
 		"a status with addresses": func(n *input.Neighbour) { claims(n, first, "192.168.100.2", external) },
 		"a status and all three":  func(n *input.Neighbour) { every(n); claims(n, first, "192.168.100.2", external) },
 		"a status that leads to the literal": func(n *input.Neighbour) {
-			n.Infra.Status.Endpoints = []v1alpha1.EndpointStatus{{Name: "api", Hostnames: []string{literal, external}}}
+			n.Infra.Status.Endpoints = []v1alpha1.EndpointStatus{{Name: "api", Hostnames: []string{published, external}}}
 		},
 		"that status, and all three": func(n *input.Neighbour) {
 			every(n)
-			n.Infra.Status.Endpoints = []v1alpha1.EndpointStatus{{Name: "api", Hostnames: []string{literal}}}
+			n.Infra.Status.Endpoints = []v1alpha1.EndpointStatus{{Name: "api", Hostnames: []string{published}}}
 		},
 		"a status that says Accepted": func(n *input.Neighbour) { every(n); accepted(n) },
 		"an extra endpoint at an address of ours": func(n *input.Neighbour) {

@@ -79,7 +79,7 @@ func (c aChild) plan() workload.ChildPlan {
 func TestAChildBecomes(t *testing.T) {
 	golden.Cases(t, "testdata/workload", []string{"in.yaml"}, func(t *testing.T, dir string) map[string]string {
 		p := childOf(t, filepath.Base(dir)).plan()
-		if p.Held || len(p.Findings) > 0 {
+		if p.Frozen || len(p.Findings) > 0 {
 			t.Fatalf("findings: %v", p.Findings)
 		}
 		var out []string
@@ -146,7 +146,7 @@ func TestAChildIsHeldWhenItMayNotOrCannot(t *testing.T) {
 			c.change(&child)
 			p := child.plan()
 			g := NewWithT(t)
-			g.Expect(p.Held).To(BeTrue())
+			g.Expect(p.Frozen).To(BeTrue())
 			g.Expect(p.Objects).To(BeEmpty())
 			g.Expect(p.Findings).To(ContainElement(And(HaveField("Condition", v1alpha1.ConditionAccepted), HaveField("Reason", c.says))))
 		})
@@ -159,11 +159,11 @@ func TestANamespaceMayAdmitAChildsBackend(t *testing.T) {
 	stranger := corev1.Namespace{}
 	stranger.Name, stranger.Annotations = "stranger", map[string]string{names.AnnotationAllowedNamespaces: "clusters"}
 	c.proxy.Namespaces = []corev1.Namespace{stranger}
-	NewWithT(t).Expect(c.plan().Held).To(BeFalse())
+	NewWithT(t).Expect(c.plan().Frozen).To(BeFalse())
 }
 
 func TestAProxyReachesOnlyAddressesThatTheAdministratorAdmits(t *testing.T) {
-	for target, held := range map[string]bool{
+	for target, frozen := range map[string]bool{
 		"10.20.0.5:443":          false,
 		"[::ffff:10.20.0.5]:443": false,
 		"10.21.0.5:443":          true,
@@ -177,8 +177,8 @@ func TestAProxyReachesOnlyAddressesThatTheAdministratorAdmits(t *testing.T) {
 			b.TargetService, b.TargetPort, b.TargetNamespace, b.TargetAddresses = "", 0, "", []string{"10.20.0.4:443", target}
 			p := c.plan()
 			g := NewWithT(t)
-			g.Expect(p.Held).To(Equal(held), "%s: %s", name, target)
-			if held {
+			g.Expect(p.Frozen).To(Equal(frozen), "%s: %s", name, target)
+			if frozen {
 				g.Expect(p.Findings).To(ConsistOf(And(HaveField("Reason", "AddressNotAllowed"), HaveField("Message", And(
 					ContainSubstring("backends["+b.Name+"].targetAddresses has "+target+","), ContainSubstring("ask the administrator"))))))
 			}
@@ -188,11 +188,11 @@ func TestAProxyReachesOnlyAddressesThatTheAdministratorAdmits(t *testing.T) {
 
 // The VLAN of its Infra is where *.apps lies; a proxy that stands alone has none.
 func TestAnInfrasProxyReachesItsVLAN(t *testing.T) {
-	for name, held := range map[string]bool{"proxy": false, "proxy-alone": true} {
+	for name, frozen := range map[string]bool{"proxy": false, "proxy-alone": true} {
 		c := childOf(t, name)
 		b := &c.proxy.Server.Spec.Backends[0]
 		b.TargetService, b.TargetPort, b.TargetNamespace, b.TargetAddresses = "", 0, "", []string{"192.168.100.200:443"}
-		NewWithT(t).Expect(c.plan().Held).To(Equal(held), name)
+		NewWithT(t).Expect(c.plan().Frozen).To(Equal(frozen), name)
 	}
 }
 

@@ -54,16 +54,16 @@ func found(t *testing.T, text []byte, code string) (all, coded []preflight.Findi
 }
 
 // done are told of what was done in a cluster, not of what somebody wrote.
-var done = []string{"InfraMade", "InfraReleased"}
+var done = []string{"InfraCreated", "InfraOrphaned"}
 
 // later are the sources of what is told of a pod that stays as it was, or of a hosted cluster that runs.
-var later = []string{"release.go", "pull.go", "loadbalancer.go", "external.go"}
+var later = []string{"template_update.go", "pull.go", "loadbalancer.go", "external.go"}
 
 // codes are what planning an Infra, or making one from a HostedCluster, may find, as the sources say.
 func codes(t *testing.T) []string {
 	t.Helper()
-	said := regexp.MustCompile(`\b(?:Wrong|Note|Fails|Wait|miss|wrong|wrongAt|note|begin|crowded)\((?:[\w.]+, |"Accepted", )?"([A-Z]\w+)"`)
-	ofApps := regexp.MustCompile(`\bfails\("([A-Z]\w+)"`) // its notes and waits need a hosted cluster
+	said := regexp.MustCompile(`\b(?:Refuse|Warn|Fail|Wait|miss|refuse|wrongAt|warn|wrong|begin|crowded)\((?:[\w.]+, |"Accepted", )?"([A-Z]\w+)"`)
+	ofApps := regexp.MustCompile(`\bfail\("([A-Z]\w+)"`) // its notes and waits need a hosted cluster
 	var all []string
 	for _, pkg := range []string{"plan/permission", "plan/apps", "plan/check", "plan/workload", "plan/provision", "endpoint", "ipam", "permit", "kept"} {
 		pattern := said
@@ -238,7 +238,7 @@ func TestTheReferenceListsTheOtherReasonsOfApps(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal("no sources", err)
 	}
-	said := regexp.MustCompile(`\b(?:fails|wait|note)\("(\w+)"|\bGuest\w+ = "(\w+)"`)
+	said := regexp.MustCompile(`\b(?:fail|wait|warn)\("(\w+)"|\bGuest\w+ = "(\w+)"`)
 	var reasons []string
 	before := codes(t)
 	for _, file := range append(files, "../plan/input/guest.go") {

@@ -137,9 +137,9 @@ func asks(namespace, name string) string {
 // judged tells the HostedClusters of the Infras, too.
 func judged(objects render.Objects, settings input.Settings) (all []Report, served map[types.NamespacedName]bool) {
 	served = map[types.NamespacedName]bool{}
-	whole, made, held := objects.Provisioned(settings)
+	whole, made, frozen := objects.Provisioned(settings)
 	yet := yetToBeMade(made)
-	for _, h := range held {
+	for _, h := range frozen {
 		all = append(all, report(h.Infra, asking(h)))
 	}
 	for _, in := range whole.Inputs(settings) {
@@ -217,16 +217,16 @@ func Of(in input.Input) Report { return report(in.Infra, planning(in)) }
 // planning tells nothing of what HyperShift has yet to make: before anything is created that is no mistake.
 func planning(in input.Input) []finding.Finding {
 	return slices.DeleteFunc(plan.Infra(in).Findings, func(f finding.Finding) bool {
-		return f.Outcome == finding.Waiting && in.HostedCluster != nil
+		return f.Severity == finding.Waiting && in.HostedCluster != nil
 	})
 }
 
 func report(infra *v1alpha1.Infra, findings []finding.Finding) Report {
 	r := Report{Namespace: infra.Namespace, Name: infra.Name, Works: true, Findings: []Finding{}}
 	for _, f := range findings {
-		r.Works = r.Works && !f.Outcome.Mend()
+		r.Works = r.Works && !f.Severity.MustMend()
 		r.Findings = append(r.Findings, Finding{
-			Code: f.Reason, Severity: severity(f.Outcome), Condition: f.Condition, Object: f.Of.String(), Field: f.Field, Reason: f.Message, YAML: f.YAML(), Anew: anew(f),
+			Code: f.Reason, Severity: severity(f.Severity), Condition: f.Condition, Object: f.Of.String(), Field: f.Field, Reason: f.Message, YAML: f.YAML(), Anew: anew(f),
 		})
 	}
 	return r
@@ -241,9 +241,9 @@ func anew(f finding.Finding) bool {
 	})
 }
 
-func severity(o finding.Outcome) Severity {
+func severity(o finding.Severity) Severity {
 	switch {
-	case o.Mend():
+	case o.MustMend():
 		return Refused
 	case o == finding.Waiting:
 		return Waiting

@@ -18,10 +18,10 @@ const (
 	ownDomain    = "dns: {baseDomain: example.com}"
 )
 
-// otherwise is a good configuration with some of its texts written otherwise.
-func otherwise(t *testing.T, pairs ...string) []byte {
+// edited is a good configuration with some of its texts written otherwise.
+func edited(t *testing.T, pairs ...string) []byte {
 	t.Helper()
-	text := string(read(t, examples+"HyperShiftRefuses/passes.yaml"))
+	text := string(read(t, examples+"RejectedByHyperShift/passes.yaml"))
 	for i := 0; i < len(pairs); i += 2 {
 		if !strings.Contains(text, pairs[i]) {
 			t.Fatalf("the example has no %q", pairs[i])
@@ -55,7 +55,7 @@ func TestWhatHyperShiftRefusesIsSaid(t *testing.T) {
 		"that address written":               {networking("{machineNetwork: [{cidr: 192.168.100.0/24}], apiServer: {advertiseAddress: 192.168.100.9}}"), "machineNetwork 192.168.100.0/24 holds 192.168.100.9"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, refused := found(t, otherwise(t, c.pairs...), "HyperShiftRefuses")
+			_, refused := found(t, edited(t, c.pairs...), "RejectedByHyperShift")
 			NewWithT(t).Expect(refused).To(ConsistOf(HaveField("Reason", ContainSubstring(c.says))))
 		})
 	}
@@ -68,7 +68,7 @@ func TestWhatHyperShiftRefusesIsSaid(t *testing.T) {
 			"\n---\napiVersion: hypershift.openshift.io/v1beta1\nkind: NodePool", "\nstatus: {controlPlaneEndpoint: {host: api.c1.example.com, port: 6443}}\n---\napiVersion: hypershift.openshift.io/v1beta1\nkind: NodePool"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, refused := found(t, otherwise(t, pairs...), "HyperShiftRefuses")
+			_, refused := found(t, edited(t, pairs...), "RejectedByHyperShift")
 			NewWithT(t).Expect(refused).To(BeEmpty())
 		})
 	}
@@ -77,39 +77,39 @@ func TestWhatHyperShiftRefusesIsSaid(t *testing.T) {
 // What workers dial on the VLAN itself is not given out, though nothing is published yet; nor is what each of them has itself.
 func TestAddressesThatOthersHaveAreNotGivenOut(t *testing.T) {
 	g := NewWithT(t)
-	free := reports(t, otherwise(t))[0].Serves
+	free := reports(t, edited(t))[0].Serves
 	g.Expect(at("dns", free)).To(Equal("192.168.100.2"))
-	g.Expect(at("dns", reports(t, otherwise(t, apiByName, apiAtNode))[0].Serves)).NotTo(Equal("192.168.100.2"))
+	g.Expect(at("dns", reports(t, edited(t, apiByName, apiAtNode))[0].Serves)).NotTo(Equal("192.168.100.2"))
 
-	advertised := reports(t, otherwise(t, "192.168.100.0/24", "172.20.0.0/24", "192.168.100.10", "172.20.0.10"))[0].Serves
+	advertised := reports(t, edited(t, "192.168.100.0/24", "172.20.0.0/24", "192.168.100.10", "172.20.0.10"))[0].Serves
 	g.Expect([]string{at("dhcp", advertised), at("dns", advertised), at("proxy", advertised)}).NotTo(ContainElement("172.20.0.1"))
 	g.Expect(advertised.Leases).NotTo(HavePrefix("172.20.0.1-"))
 }
 
 func TestOurOwnServicesAreNoResolvers(t *testing.T) {
 	for address, what := range map[string]string{"192.168.100.1": "DHCP server, which answers no names", "192.168.100.3": "proxy, which answers no names"} {
-		_, wrong := found(t, otherwise(t, "    ntpServers:", "    dnsServers: ["+address+"]\n    ntpServers:",
+		_, wrong := found(t, edited(t, "    ntpServers:", "    dnsServers: ["+address+"]\n    ntpServers:",
 			"  networkConfig:", "  infraComponents: {dhcp: {serverIP: 192.168.100.1}, proxy: {serverIP: 192.168.100.3}}\n  networkConfig:"), "InvalidDNSServer")
 		NewWithT(t).Expect(wrong).To(ConsistOf(HaveField("Reason", ContainSubstring(what))), address)
 	}
 }
 
 func TestWhatIsOffHasNoAddressInTheOutlook(t *testing.T) {
-	s := reports(t, otherwise(t, "  networkConfig:", "  infraComponents: {dhcp: {enabled: false}}\n  networkConfig:"))[0].Serves
+	s := reports(t, edited(t, "  networkConfig:", "  infraComponents: {dhcp: {enabled: false}}\n  networkConfig:"))[0].Serves
 	NewWithT(t).Expect(at("dhcp", s) + s.Leases).To(BeEmpty())
 	NewWithT(t).Expect(at("proxy", s)).NotTo(BeEmpty())
 }
 
 // HyperShift's webhook turns it on for such a HostedCluster, and then it is refused.
 func TestABaseDomainThatIsMissingIsWarnedOf(t *testing.T) {
-	_, warned := found(t, otherwise(t, ownDomain, "dns: {}"), "BaseDomainPassthrough")
+	_, warned := found(t, edited(t, ownDomain, "dns: {}"), "BaseDomainPassthrough")
 	NewWithT(t).Expect(warned).To(ConsistOf(And(HaveField("Severity", BeEquivalentTo("warning")), HaveField("Reason", ContainSubstring("has no dns.baseDomain")), HaveField("YAML", ""))))
-	_, refused := found(t, otherwise(t, ownDomain, "dns: {}", "baseDomainPassthrough: false", "baseDomainPassthrough: true"), "BaseDomainPassthrough")
+	_, refused := found(t, edited(t, ownDomain, "dns: {}", "baseDomainPassthrough: false", "baseDomainPassthrough: true"), "BaseDomainPassthrough")
 	NewWithT(t).Expect(refused).To(ConsistOf(And(HaveField("Severity", BeEquivalentTo("refused")), HaveField("YAML", ""))))
 }
 
 func TestMachinesOfACloudAreOnNoVLANHere(t *testing.T) {
-	aws := otherwise(t, "{type: KubeVirt, kubevirt: {baseDomainPassthrough: false}}", "{type: AWS}")
+	aws := edited(t, "{type: KubeVirt, kubevirt: {baseDomainPassthrough: false}}", "{type: AWS}")
 	_, refused := found(t, aws, "ExternalInfra")
 	NewWithT(t).Expect(refused).To(ConsistOf(HaveField("Reason", ContainSubstring("runs its machines on platform AWS, outside the VLANs of this cluster"))))
 
@@ -119,14 +119,14 @@ func TestMachinesOfACloudAreOnNoVLANHere(t *testing.T) {
 
 func TestAnEndpointOfOursHasNoNameThatTheControlPlaneWillHave(t *testing.T) {
 	const extra = "  extraEndpoints: [{name: ignition, hostnames: [i.example.com], port: 5000, protocol: TLS, target: {service: x, port: 1}}]\n"
-	_, refused := found(t, otherwise(t, "  networkConfig:", extra+"  networkConfig:"), "ExtraEndpointConflict")
+	_, refused := found(t, edited(t, "  networkConfig:", extra+"  networkConfig:"), "ExtraEndpointConflict")
 	NewWithT(t).Expect(refused).To(HaveLen(1))
 }
 
 // What waits for a HostedCluster that the files do not hold is no promise.
 func TestWhatCannotBeJudgedIsNotSaidToWork(t *testing.T) {
 	var printed bytes.Buffer
-	NewWithT(t).Expect(preflight.Table(&printed, reports(t, otherwise(t, "hostedClusterRef: {name: c1}", "hostedClusterRef: {name: c2}")))).To(Succeed())
+	NewWithT(t).Expect(preflight.Table(&printed, reports(t, edited(t, "hostedClusterRef: {name: c1}", "hostedClusterRef: {name: c2}")))).To(Succeed())
 	NewWithT(t).Expect(printed.String()).To(HavePrefix("clusters/c1 cannot be judged yet\n"))
 }
 
@@ -134,12 +134,12 @@ func TestWhatCannotBeJudgedIsNotSaidToWork(t *testing.T) {
 func TestAHostedClusterThatNothingAsksForIsTold(t *testing.T) {
 	g := NewWithT(t)
 	other := "\n---\napiVersion: hypershift.openshift.io/v1beta1\nkind: HostedCluster\nmetadata: {name: c2, namespace: clusters}\nspec: {platform: {type: KubeVirt, kubevirt: {}}}\n"
-	g.Expect(reports(t, append(otherwise(t), other...))[0].NotJudged).To(ContainElement("HostedCluster clusters/c2, which requests no Infra; request one with: kubectl -n clusters annotate --overwrite hostedcluster c2 hostedcluster.densityops.com/infra=auto"))
+	g.Expect(reports(t, append(edited(t), other...))[0].NotJudged).To(ContainElement("HostedCluster clusters/c2, which requests no Infra; request one with: kubectl -n clusters annotate --overwrite hostedcluster c2 hostedcluster.densityops.com/infra=auto"))
 	for name, quiet := range map[string]string{
 		"of a cloud": strings.Replace(other, "type: KubeVirt, kubevirt: {}", "type: AWS", 1),
 		"going":      strings.Replace(other, "name: c2,", "name: c2, deletionTimestamp: '2026-11-23T07:00:00Z',", 1),
 	} {
-		g.Expect(reports(t, append(otherwise(t), quiet...))[0].NotJudged).NotTo(ContainElement(ContainSubstring("c2")), name)
+		g.Expect(reports(t, append(edited(t), quiet...))[0].NotJudged).NotTo(ContainElement(ContainSubstring("c2")), name)
 	}
 }
 

@@ -232,7 +232,7 @@ func TestADuplicateChainIsRejectedByEnvoyAndTheOldStays(t *testing.T) {
 		HaveField("Rejection", ContainSubstring("has the same matching rules")),
 	))
 	g.Eventually(l.condition, 2*reportPause).Should(ContainSubstring("has the same matching rules"))
-	g.Expect(s.lives()).To(Succeed())
+	g.Expect(s.alive()).To(Succeed())
 	g.Expect(reached(port, "a.example.com")).To(Equal("a"))
 	g.Expect(l.proxy.ads.Set(t.Context(), translate.Intent(l.proxy.told))).To(Succeed())
 	g.Eventually(l.proxy.ads.Verdict).Should(Equal(ads.Verdict{Connected: true, Accepted: true}))

@@ -300,8 +300,8 @@ func mustOpen(t *testing.T, port v1alpha1.Port, serverName string) *stream {
 // reaches is the name of the target that answered.
 func (s *stream) reaches() string { return s.ConnectionState().PeerCertificates[0].Subject.CommonName }
 
-// lives sends a line and hears it back.
-func (s *stream) lives() error {
+// alive sends a line and hears it back.
+func (s *stream) alive() error {
 	if err := s.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
 		return err
 	}

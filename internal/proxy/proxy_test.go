@@ -64,13 +64,13 @@ func TestRemovingOneRouteLeavesTheStreamsOfAnother(t *testing.T) {
 	l.awaitAccepted()
 	g.Eventually(func() error { _, err := reached(port, "a.example.com"); return err }).Should(HaveOccurred())
 	for _, s := range streams {
-		g.Expect(s.lives()).To(Succeed())
+		g.Expect(s.alive()).To(Succeed())
 	}
 	l.serves(route("a", port, a, "a.example.com"), route("b", port, b, "b.example.com", "b2.example.com"))
 	l.awaitAccepted()
 	g.Eventually(func() (string, error) { return reached(port, "a.example.com") }).Should(Equal("a"))
 	for _, s := range streams {
-		g.Expect(s.lives()).To(Succeed(), "a changed chain's own streams end with the drain time only")
+		g.Expect(s.alive()).To(Succeed(), "a changed chain's own streams end with the drain time only")
 	}
 }
 
@@ -89,7 +89,7 @@ func TestASidecarThatRestartsBreaksNoStream(t *testing.T) {
 	l.startSidecar(nil)
 	l.awaitReady()
 	for _, s := range streams {
-		g.Expect(s.lives()).To(Succeed())
+		g.Expect(s.alive()).To(Succeed())
 	}
 	g.Expect(reached(port, "a.example.com")).To(Equal("a"))
 }
@@ -140,7 +140,7 @@ func TestAChangedBackendKeepsItsEndpoints(t *testing.T) {
 	}).Should(Equal(333 * time.Millisecond))
 	l.awaitAccepted()
 	g.Consistently(func() (string, error) { return reached(port, "a.example.com") }, 3*time.Second, "100ms").Should(Equal("a"))
-	g.Expect(s.lives()).To(Succeed())
+	g.Expect(s.alive()).To(Succeed())
 }
 
 func TestADeadTargetIsLeftWithinTwoSeconds(t *testing.T) {
@@ -177,7 +177,7 @@ func TestEnvoyRefusesConnectionsBeforeItsDescriptorsEnd(t *testing.T) {
 	l.startSidecar(nil)
 	l.startEnvoy(1024)
 	l.awaitReady()
-	var held []*stream
+	var kept []*stream
 	refused := 0
 	for range 2000 {
 		s, err := open(port, "a.example.com")
@@ -185,12 +185,12 @@ func TestEnvoyRefusesConnectionsBeforeItsDescriptorsEnd(t *testing.T) {
 			refused++
 			continue
 		}
-		held = append(held, s)
+		kept = append(kept, s)
 	}
-	t.Logf("of 2,000 connections %d are held and %d were refused", len(held), refused)
-	g.Expect(len(held)).To(BeNumerically("~", 384, 4), "what the cap admits")
-	for _, s := range held {
-		g.Expect(s.lives()).To(Succeed())
+	t.Logf("of 2,000 connections %d are held and %d were refused", len(kept), refused)
+	g.Expect(len(kept)).To(BeNumerically("~", 384, 4), "what the cap admits")
+	for _, s := range kept {
+		g.Expect(s.alive()).To(Succeed())
 		g.Expect(s.Close()).To(Succeed())
 	}
 	g.Eventually(func() (string, error) { return reached(port, "a.example.com") }, 10*time.Second).Should(Equal("a"))

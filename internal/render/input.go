@@ -76,7 +76,7 @@ func (o Objects) segments(infras []*v1alpha1.Infra) segments {
 		if ref := infra.Spec.HostedClusterRef; ref != nil {
 			n.HostedCluster = find[hyperv1.HostedCluster](o, input.Refs(infra).HostedCluster)
 		}
-		n.Lent = permission.OnOwnNetwork(o.references(infra))
+		n.OnOwnNetwork = permission.OnOwnNetwork(o.references(infra))
 		if at := n.NAD.Layer2(); at != "" {
 			on.infras[at] = append(on.infras[at], n)
 		}
@@ -128,7 +128,7 @@ func (o Objects) input(infra *v1alpha1.Infra, on segments, settings input.Settin
 // provisioning is what the annotations of a HostedCluster are planned from.
 func (o Objects) provisioning(hc *hyperv1.HostedCluster, settings input.Settings) provision.Input {
 	key := named(hc.Namespace, hc.Name)
-	in := provision.Input{HostedCluster: hc, NodePools: o.nodePools(key), Infra: find[v1alpha1.Infra](o, key), Lent: settings.NADSourceNamespaces}
+	in := provision.Input{HostedCluster: hc, NodePools: o.nodePools(key), Infra: find[v1alpha1.Infra](o, key), AllowedNamespaces: settings.NADSourceNamespaces}
 	in.NAD = find[nad.NetworkAttachmentDefinition](o, in.Attachment())
 	if at := in.NAD.Layer2(); at != "" {
 		in.OnVLAN = o.segments(pick[v1alpha1.Infra](o, "")).infras[at]

@@ -27,7 +27,7 @@ import (
 // Rendering is what one Infra becomes: its children and what they become in turn.
 type Rendering struct {
 	Infra    *v1alpha1.Infra
-	Held     bool
+	Frozen   bool
 	Objects  []runtime.ApplyConfiguration
 	Findings []finding.Finding
 }
@@ -37,12 +37,12 @@ func (o Objects) Render(settings input.Settings) []Rendering {
 	o, made, all := o.Provisioned(settings)
 	for _, in := range o.Inputs(settings) {
 		p, r := plan.Infra(in), made[in.Infra]
-		r.Infra, r.Held, r.Objects, r.Findings = in.Infra, p.Held, append(r.Objects, p.Objects...), append(r.Findings, p.Findings...)
+		r.Infra, r.Frozen, r.Objects, r.Findings = in.Infra, p.Frozen, append(r.Objects, p.Objects...), append(r.Findings, p.Findings...)
 		for _, child := range p.Objects {
 			became := o.child(in, p, child)
 			r.Objects = append(r.Objects, became.Objects...)
 			r.Findings = append(r.Findings, became.Findings...)
-			r.Held = r.Held || became.Held
+			r.Frozen = r.Frozen || became.Frozen
 		}
 		all = append(all, r)
 	}
@@ -51,7 +51,7 @@ func (o Objects) Render(settings input.Settings) []Rendering {
 
 // Provisioned adds the Infras that annotations ask for, with how their own rendering begins, and says which cannot be made. One
 // that is in the files is left as it is, with what is found of the HostedCluster.
-func (o Objects) Provisioned(settings input.Settings) (whole Objects, made map[*v1alpha1.Infra]Rendering, held []Rendering) {
+func (o Objects) Provisioned(settings input.Settings) (whole Objects, made map[*v1alpha1.Infra]Rendering, frozen []Rendering) {
 	whole, made = slices.Clone(o), map[*v1alpha1.Infra]Rendering{}
 	for _, hc := range pick[hyperv1.HostedCluster](o, "") {
 		in := whole.provisioning(hc, settings) // an Infra that is made says its VLAN's subnet to the next
@@ -66,10 +66,10 @@ func (o Objects) Provisioned(settings input.Settings) (whole Objects, made map[*
 			made[infra] = Rendering{Infra: infra, Objects: []runtime.ApplyConfiguration{p.Infra}, Findings: p.Findings}
 		case len(p.Findings) > 0:
 			missing := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: in.HostedCluster.Namespace, Name: in.HostedCluster.Name}}
-			held = append(held, Rendering{Infra: missing, Held: true, Findings: p.Findings})
+			frozen = append(frozen, Rendering{Infra: missing, Frozen: true, Findings: p.Findings})
 		}
 	}
-	return whole, made, held
+	return whole, made, frozen
 }
 
 // child plans the workload of one child, as its controller does once the child is applied.

@@ -26,11 +26,11 @@ func appsVerdicts(infra *v1alpha1.Infra, p plan.InfraPlan, components []verdict,
 	switch a := infra.Spec.AppsIngress; {
 	case a == nil || !a.Enabled:
 		return nil
-	case p.Apps == nil || p.Apps.Unread || out.Held:
+	case p.Apps == nil || p.Apps.Unread || out.Frozen:
 		return []verdict{kept(infra.Status.Conditions, kind)}
 	}
 	// DNS and proxy publish it.
-	if bad, found := firstNot(but(components, v1alpha1.ConditionDHCPReady)...); found && finding.Worst(out.Findings, kind) == finding.OK {
+	if bad, found := firstNot(but(components, v1alpha1.ConditionDHCPReady)...); found && finding.Worst(out.Findings, kind) == finding.Warning {
 		return []verdict{{kind, bad.Status, bad.Reason, bad.Type + ": " + bad.Message}}
 	}
 	return []verdict{judged(kind, out.Findings, yes(kind, "Serving", fmt.Sprintf("*.apps leads to %v", p.Apps.Addresses)))}
@@ -46,7 +46,7 @@ func remembered(before []metav1.Condition, p plan.InfraPlan) []finding.Finding {
 	if p.Apps == nil || !p.Apps.Unread || c == nil || c.Status != metav1.ConditionFalse {
 		return nil
 	}
-	found := finding.Fails(c.Type, c.Reason)
+	found := finding.Fail(c.Type, c.Reason)
 	if waited := meta.FindStatusCondition(before, v1alpha1.ConditionProgressing); waited != nil && waited.Reason == c.Reason {
 		found = finding.Wait(c.Type, c.Reason)
 	}

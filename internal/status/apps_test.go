@@ -32,10 +32,10 @@ func appsAfter(infra *v1alpha1.Infra, p apps.Apps, now time.Time, findings ...fi
 }
 
 var (
-	noted   = finding.Note(v1alpha1.ConditionAppsIngressReady, "ExternalIPNotUsed").Say("one of two")
+	noted   = finding.Warn(v1alpha1.ConditionAppsIngressReady, "ExternalIPNotUsed").Say("one of two")
 	waits   = finding.Wait(v1alpha1.ConditionAppsIngressReady, "WaitingForExternalIP").Say("waiting")
-	lost    = finding.Fails(v1alpha1.ConditionAppsIngressReady, "ExternalIPLost").Say("lost")
-	away    = finding.Fails(v1alpha1.ConditionAppsIngressReady, "HostedClusterUnreachable").Say("away")
+	lost    = finding.Fail(v1alpha1.ConditionAppsIngressReady, "ExternalIPLost").Say("lost")
+	away    = finding.Fail(v1alpha1.ConditionAppsIngressReady, "HostedClusterUnreachable").Say("away")
 	serves  = apps.Apps{Addresses: []netip.Addr{netip.MustParseAddr("192.168.100.200"), netip.MustParseAddr("fd00::200")}}
 	nothing = apps.Apps{}
 )
@@ -81,7 +81,7 @@ func TestAppsStatusSaysWhereTheyLeadAndSinceWhen(t *testing.T) {
 	s = appsAfter(infra, serves, noon, lost)
 	g.Expect(s.AppsIngress.LastSyncTime.Time).To(Equal(noon))
 	g.Expect(s.AppsIngress.ExternalIP).To(BeEquivalentTo("192.168.100.200"), "what was good stays")
-	long := finding.Fails(v1alpha1.ConditionAppsIngressReady, "ServiceRefused").Say("%s", strings.Repeat("x", 5000))
+	long := finding.Fail(v1alpha1.ConditionAppsIngressReady, "ServiceRefused").Say("%s", strings.Repeat("x", 5000))
 	g.Expect(appsAfter(infra, serves, noon, long).AppsIngress.Message).To(HaveLen(valid.LongestAppsMessage), "the field holds no more")
 }
 
@@ -155,11 +155,11 @@ func TestAppsStayAsTheyAreUntilTheHostedClusterIsLookedInto(t *testing.T) {
 func TestAppsStayAsTheyAreWhileAnInfraIsHeld(t *testing.T) {
 	g := NewWithT(t)
 	infra := appsInfra()
-	held := Outcome{Held: true, Findings: []finding.Finding{finding.Wrong(v1alpha1.ConditionAccepted, "InvalidCIDR").Say("no")}}
-	s := Infra(infra, plan.InfraPlan{Held: true}, allServe(), held, morning)
+	stuck := Outcome{Frozen: true, Findings: []finding.Finding{finding.Refuse(v1alpha1.ConditionAccepted, "InvalidCIDR").Say("no")}}
+	s := Infra(infra, plan.InfraPlan{Frozen: true}, allServe(), stuck, morning)
 	g.Expect(s.AppsIngress.Phase).To(Equal(v1alpha1.AppsPending), "nothing was made yet")
 	before := appsAfter(infra, serves, morning).AppsIngress
-	s = Infra(infra, plan.InfraPlan{Held: true}, allServe(), held, noon)
+	s = Infra(infra, plan.InfraPlan{Frozen: true}, allServe(), stuck, noon)
 	g.Expect(s.AppsIngress).To(Equal(before))
 	g.Expect(meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionAppsIngressReady)).To(BeTrue())
 }

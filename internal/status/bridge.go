@@ -43,7 +43,7 @@ func ownVerdicts(seen observe.Bridge, p bridge.Plan, out Outcome) (making, servi
 	before, cluster := b.Status.Conditions, bridge.ClusterKey(b)
 	bound := judged(dpuv1.ConditionDPUClusterBound, out.Findings, yes(dpuv1.ConditionDPUClusterBound, "Bound", "DPUCluster "+cluster.String()+" is this bridge's"))
 	applied := func(kind, reason, message string) verdict {
-		return judged(kind, out.Findings, unlessHeld(out, before, yes(kind, reason, message)))
+		return judged(kind, out.Findings, unlessFrozen(out, before, yes(kind, reason, message)))
 	}
 	injected := no(dpuv1.ConditionKubeconfigInjected, bound.Reason, "nothing is injected while the DPUCluster is not bound")
 	if p.Inject != nil {

@@ -72,7 +72,7 @@ func TestApprovalSaysWhyThereIsNone(t *testing.T) {
 	for want, findings := range map[string][]finding.Finding{
 		"WaitingForKubeconfig":     nil,
 		"HostedClusterTerminating": {finding.Wait(dpuv1.ConditionCSRAutoApprovalActive, "HostedClusterTerminating").Say("it goes")},
-		"DPFMissing":               {finding.Wait(dpuv1.ConditionDPUClusterBound, "DPFMissing").Say("install it")},
+		"DPFNotInstalled":          {finding.Wait(dpuv1.ConditionDPUClusterBound, "DPFNotInstalled").Say("install it")},
 	} {
 		t.Run(want, func(t *testing.T) {
 			got := Bridge(observe.Bridge{Input: bridge.Input{Bridge: &dpuv1.DPUHCPBridge{}}}, bridge.Plan{}, Outcome{Findings: findings}, time.Now())

@@ -35,20 +35,20 @@ func unknown(kind, reason, message string) verdict {
 }
 
 // judged is the verdict of findings on one condition, the worst first; otherwise stands when there is none.
-func judged(kind string, findings []finding.Finding, otherwise verdict) verdict {
+func judged(kind string, findings []finding.Finding, fallback verdict) verdict {
 	worst := finding.Worst(findings, kind)
 	var reason string
 	var messages []string
 	for _, f := range findings {
-		if f.Condition == kind && f.Outcome == worst && !slices.Contains(messages, f.Message) {
+		if f.Condition == kind && f.Severity == worst && !slices.Contains(messages, f.Message) {
 			reason = cmp.Or(reason, f.Reason)
 			messages = append(messages, f.Message)
 		}
 	}
 	switch {
 	case len(messages) == 0:
-		return otherwise
-	case worst == finding.OK:
+		return fallback
+	case worst == finding.Warning:
 		return yes(kind, reason, say(messages))
 	}
 	return no(kind, reason, say(messages))
@@ -85,7 +85,7 @@ func kept(before []metav1.Condition, kind string) verdict {
 	if was := meta.FindStatusCondition(before, kind); was != nil {
 		return verdict{was.Type, was.Status, was.Reason, was.Message}
 	}
-	return unknown(kind, "NotYetJudged", "not evaluated until the conditions before it are met")
+	return unknown(kind, "NotEvaluated", "not evaluated until the conditions before it are met")
 }
 
 // firstNot finds the first verdict that is False, else the first that is not known.

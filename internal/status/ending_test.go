@@ -29,7 +29,7 @@ func TestAnInfraThatIsBeingDeletedSaysWhatItWaitsFor(t *testing.T) {
 	all, warnings := says(ending.Ending{Reason: ending.Deleting, Message: "waiting for pod p"})
 	g.Expect(all).To(ConsistOf("Progressing=True/Deleting: waiting for pod p", "Degraded=False/Deleting: the deletion is in progress", "Ready=False/Deleting: it is being deleted: waiting for pod p"))
 	g.Expect(warnings).To(BeZero(), "a deletion was asked for")
-	all, warnings = says(ending.Ending{Reason: "NodeLost", Message: "its node n1 is gone", Held: true})
+	all, warnings = says(ending.Ending{Reason: "NodeLost", Message: "its node n1 is gone", Stuck: true})
 	g.Expect(all).To(ContainElements("Progressing=True/NodeLost: its node n1 is gone", "Degraded=True/NodeLost: its node n1 is gone"))
 	g.Expect(warnings).To(Equal(1))
 }

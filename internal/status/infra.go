@@ -20,8 +20,8 @@ import (
 // Outcome is what became of a plan.
 type Outcome struct {
 	Findings []finding.Finding // of the plan and of applying it
-	// Held: nothing was applied.
-	Held bool
+	// Frozen: nothing was applied.
+	Frozen bool
 	// Wrote: what was read of the parts is from before the change.
 	Wrote bool
 	// Paused says why nothing was written; empty when it was.
@@ -37,8 +37,8 @@ func Infra(infra *v1alpha1.Infra, p plan.InfraPlan, children input.Children, out
 	before := infra.Status.Conditions
 	out.Findings = append(out.Findings[:len(out.Findings):len(out.Findings)], append(remembered(before, p), rollouts(children)...)...)
 	accepted := judged(v1alpha1.ConditionAccepted, out.Findings, yes(v1alpha1.ConditionAccepted, "Valid", "the spec is valid and permitted"))
-	network := judged(v1alpha1.ConditionNetworkReady, out.Findings, unlessHeld(out, before, yes(v1alpha1.ConditionNetworkReady, "Fit", "the NetworkAttachmentDefinition exists and can be used")))
-	endpoints := judged(v1alpha1.ConditionEndpointsResolved, out.Findings, unlessHeld(out, before, yes(v1alpha1.ConditionEndpointsResolved, "Resolved", "the name, the port and the backend of every endpoint are known; BackendsHealthy says whether they answer")))
+	network := judged(v1alpha1.ConditionNetworkReady, out.Findings, unlessFrozen(out, before, yes(v1alpha1.ConditionNetworkReady, "NADValid", "the NetworkAttachmentDefinition exists and can be used")))
+	endpoints := judged(v1alpha1.ConditionEndpointsResolved, out.Findings, unlessFrozen(out, before, yes(v1alpha1.ConditionEndpointsResolved, "Resolved", "the name, the port and the backend of every endpoint are known; BackendsHealthy says whether they answer")))
 	components, behind := componentVerdicts(infra, children, out), behindProxy(infra, children.Proxy())
 	needed, published := slices.Concat([]verdict{accepted, network, endpoints}, components, behind), appsVerdicts(infra, p, components, out)
 	all := slices.Concat(needed, published, []verdict{progressing(infra, children, out, needed), degraded(before, now, slices.Concat(components, behind, published)), ready(out, needed)})
@@ -52,7 +52,7 @@ func Infra(infra *v1alpha1.Infra, p plan.InfraPlan, children input.Children, out
 	}
 	status.AppsIngress = appsStatus(infra, p, out, status.Conditions, now)
 	switch {
-	case !out.Held:
+	case !out.Frozen:
 		status.Addresses, status.Endpoints = p.Addresses, p.Endpoints
 	case out.Paused == "":
 		status.Addresses = slices.DeleteFunc(slices.Clone(status.Addresses), func(a v1alpha1.AssignedAddress) bool { return slices.Contains(p.Off, a.Component) })
@@ -63,18 +63,18 @@ func Infra(infra *v1alpha1.Infra, p plan.InfraPlan, children input.Children, out
 // InfraEnding is the status of an Infra that is being deleted: of what is taken away nothing is said.
 func InfraEnding(infra *v1alpha1.Infra, waits ending.Ending, now time.Time) v1alpha1.InfraStatus {
 	status := *infra.Status.DeepCopy()
-	held := no(v1alpha1.ConditionDegraded, ending.Deleting, "the deletion is in progress")
-	if waits.Held {
-		held = yes(v1alpha1.ConditionDegraded, waits.Reason, waits.Message)
+	stuck := no(v1alpha1.ConditionDegraded, ending.Deleting, "the deletion is in progress")
+	if waits.Stuck {
+		stuck = yes(v1alpha1.ConditionDegraded, waits.Reason, waits.Message)
 	}
 	status.Conditions = conditions(infra.Status.Conditions, infra.Generation, now,
-		yes(v1alpha1.ConditionProgressing, waits.Reason, waits.Message), held, no(v1alpha1.ConditionReady, ending.Deleting, "it is being deleted: "+waits.Message))
+		yes(v1alpha1.ConditionProgressing, waits.Reason, waits.Message), stuck, no(v1alpha1.ConditionReady, ending.Deleting, "it is being deleted: "+waits.Message))
 	status.ObservedGeneration = infra.Generation
 	return status
 }
 
-func unlessHeld(out Outcome, before []metav1.Condition, good verdict) verdict {
-	if out.Held {
+func unlessFrozen(out Outcome, before []metav1.Condition, good verdict) verdict {
+	if out.Frozen {
 		return kept(before, good.Type)
 	}
 	return good
@@ -121,7 +121,7 @@ func reportOf(c component.Component, children input.Children) *report {
 // handedUp is a child's own Ready, once it is about the newest spec.
 func handedUp(kind string, r *report, out Outcome) verdict {
 	switch {
-	case r == nil && out.Held:
+	case r == nil && out.Frozen:
 		return unknown(kind, "NotCreated", "nothing is created until the spec can be applied")
 	case r == nil || out.Wrote:
 		return no(kind, "Progressing", "the change has just been applied")
@@ -145,14 +145,14 @@ func progressing(infra *v1alpha1.Infra, children input.Children, out Outcome, al
 		return no(kind, "Paused", out.Paused)
 	}
 	for _, f := range out.Findings {
-		if f.Outcome == finding.Waiting {
+		if f.Severity == finding.Waiting {
 			return yes(kind, f.Reason, f.Message)
 		}
 	}
 	switch {
-	case out.Held && len(children) == 0:
+	case out.Frozen && len(children) == 0:
 		return no(kind, "Refused", "nothing is created: first change what the other conditions name")
-	case out.Held:
+	case out.Frozen:
 		return no(kind, "Refused", fmt.Sprintf("generation %d is not applied, and everything that runs stays as it is: first change what the other conditions name", infra.Generation))
 	}
 	for _, v := range all {

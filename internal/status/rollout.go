@@ -11,11 +11,11 @@ import (
 
 // handedOn are the reasons of a child's Progressing that its Infra has too, with what each is to it.
 var handedOn = map[string]func(condition, reason string) finding.Builder{
-	"NewerTemplateWaits": finding.Note,
-	"PullingImages":      finding.Wait,
-	"WaitsForTurn":       finding.Wait,
-	"ImageNotPulled":     finding.Fails,
-	"NoNodeForNewPod":    finding.Fails,
+	"TemplateUpdatePending": finding.Warn,
+	"PullingImages":         finding.Wait,
+	"WaitingForTurn":        finding.Wait,
+	"ImagePullFailed":       finding.Fail,
+	"NewPodUnschedulable":   finding.Fail,
 }
 
 // rollouts is what the children say of templates that their pods do not have yet.

@@ -18,10 +18,10 @@ func TestAnInfraSaysWhatItsChildSaysOfItsTemplate(t *testing.T) {
 		found       finding.Finding
 		progressing metav1.ConditionStatus
 	}{
-		"NewerTemplateWaits": {finding.Note(v1alpha1.ConditionProgressing, "NewerTemplateWaits").Say("what it says"), metav1.ConditionFalse},
-		"PullingImages":      {finding.Wait(v1alpha1.ConditionProgressing, "PullingImages").Say("what it says"), metav1.ConditionTrue},
-		"WaitsForTurn":       {finding.Wait(v1alpha1.ConditionProgressing, "WaitsForTurn").Say("what it says"), metav1.ConditionTrue},
-		"ImageNotPulled":     {finding.Fails(v1alpha1.ConditionProgressing, "ImageNotPulled").Say("what it says"), metav1.ConditionFalse},
+		"TemplateUpdatePending": {finding.Warn(v1alpha1.ConditionProgressing, "TemplateUpdatePending").Say("what it says"), metav1.ConditionFalse},
+		"PullingImages":         {finding.Wait(v1alpha1.ConditionProgressing, "PullingImages").Say("what it says"), metav1.ConditionTrue},
+		"WaitingForTurn":        {finding.Wait(v1alpha1.ConditionProgressing, "WaitingForTurn").Say("what it says"), metav1.ConditionTrue},
+		"ImagePullFailed":       {finding.Fail(v1alpha1.ConditionProgressing, "ImagePullFailed").Say("what it says"), metav1.ConditionFalse},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			g := NewWithT(t)

@@ -22,7 +22,7 @@ import (
 type state struct {
 	spec             func(*v1alpha1.InfraSpec)
 	found            []finding.Finding
-	held             bool
+	stuck            bool
 	paused           string
 	none             bool // nothing was created
 	dhcp, dns, proxy observe.Rollout
@@ -39,7 +39,7 @@ func (s state) infra(before []metav1.Condition, at time.Time) v1alpha1.InfraStat
 	if s.spec != nil {
 		s.spec(&infra.Spec)
 	}
-	return Infra(infra, plan.InfraPlan{}, s.children(at), Outcome{Findings: s.found, Held: s.held || s.paused != "", Paused: s.paused}, at)
+	return Infra(infra, plan.InfraPlan{}, s.children(at), Outcome{Findings: s.found, Frozen: s.stuck || s.paused != "", Paused: s.paused}, at)
 }
 
 func (s state) children(at time.Time) input.Children {
@@ -125,11 +125,11 @@ func says(kind, reason string) []metav1.Condition {
 }
 
 func refusedBy(reason string) []finding.Finding {
-	return []finding.Finding{finding.Wrong(v1alpha1.ConditionAccepted, reason).Say("m")}
+	return []finding.Finding{finding.Refuse(v1alpha1.ConditionAccepted, reason).Say("m")}
 }
 
 func failsBy(kind, reason string) []finding.Finding {
-	return []finding.Finding{finding.Fails(kind, reason).Say("m")}
+	return []finding.Finding{finding.Fail(kind, reason).Say("m")}
 }
 
 // Each state, from the beginning and after everything served: the condition that names it, Progressing, Degraded (at the beginning, after
@@ -157,13 +157,13 @@ func TestEachConditionIsTrueByItsOwnDefinition(t *testing.T) {
 		ready, message          string
 	}{
 		"all is well":              {state{}, v1alpha1.ConditionAccepted, "True/Valid", settled, well, well, well, "True/Serving", "can join"},
-		"the proxy is off":         {state{spec: off(noProxy), found: failsBy(v1alpha1.ConditionEndpointsResolved, "ProxyIsOff")}, v1alpha1.ConditionEndpointsResolved, "False/ProxyIsOff", settled, well, well, well, "False/ProxyIsOff", ""},
-		"DNS is off":               {state{spec: off(noDNS), found: failsBy(v1alpha1.ConditionEndpointsResolved, "DNSIsOff")}, v1alpha1.ConditionEndpointsResolved, "False/DNSIsOff", settled, well, well, well, "False/DNSIsOff", ""},
-		"all three are off":        {state{spec: off(noDHCP, noDNS, noProxy), found: failsBy(v1alpha1.ConditionEndpointsResolved, "ServicesAreOff")}, v1alpha1.ConditionEndpointsResolved, "False/ServicesAreOff", settled, well, well, well, "False/ServicesAreOff", ""},
+		"the proxy is off":         {state{spec: off(noProxy), found: failsBy(v1alpha1.ConditionEndpointsResolved, "ProxyDisabled")}, v1alpha1.ConditionEndpointsResolved, "False/ProxyDisabled", settled, well, well, well, "False/ProxyDisabled", ""},
+		"DNS is off":               {state{spec: off(noDNS), found: failsBy(v1alpha1.ConditionEndpointsResolved, "DNSDisabled")}, v1alpha1.ConditionEndpointsResolved, "False/DNSDisabled", settled, well, well, well, "False/DNSDisabled", ""},
+		"all three are off":        {state{spec: off(noDHCP, noDNS, noProxy), found: failsBy(v1alpha1.ConditionEndpointsResolved, "ComponentsDisabled")}, v1alpha1.ConditionEndpointsResolved, "False/ComponentsDisabled", settled, well, well, well, "False/ComponentsDisabled", ""},
 		"DHCP is another's":        {state{spec: off(noDHCP)}, v1alpha1.ConditionDHCPReady, "", settled, well, well, well, "True/Serving", ""},
-		"no control plane yet":     {state{spec: off(noDHCP), found: waits, held: true, none: true}, v1alpha1.ConditionEndpointsResolved, "False/WaitingForControlPlane", "True/WaitingForControlPlane", well, well, well, "False/WaitingForControlPlane", ""},
-		"refused when it is new":   {state{found: refusedBy("VLANInUse"), held: true, none: true}, v1alpha1.ConditionAccepted, "False/VLANInUse", refused, well, well, well, "False/VLANInUse", ""},
-		"an edit is refused":       {state{found: refusedBy("RangeReversed"), held: true}, v1alpha1.ConditionAccepted, "False/RangeReversed", refused, well, well, well, "False/RangeReversed", ""},
+		"no control plane yet":     {state{spec: off(noDHCP), found: waits, stuck: true, none: true}, v1alpha1.ConditionEndpointsResolved, "False/WaitingForControlPlane", "True/WaitingForControlPlane", well, well, well, "False/WaitingForControlPlane", ""},
+		"refused when it is new":   {state{found: refusedBy("VLANInUse"), stuck: true, none: true}, v1alpha1.ConditionAccepted, "False/VLANInUse", refused, well, well, well, "False/VLANInUse", ""},
+		"an edit is refused":       {state{found: refusedBy("RangeReversed"), stuck: true}, v1alpha1.ConditionAccepted, "False/RangeReversed", refused, well, well, well, "False/RangeReversed", ""},
 		"somebody has our name":    {state{found: failsBy(v1alpha1.ConditionReady, "NameTaken")}, v1alpha1.ConditionReady, "False/NameTaken", settled, well, well, well, "False/NameTaken", ""},
 		"a Service has no pod":     {state{backends: unhealthy("service clusters-c1/ignition has no ready pod")}, v1alpha1.ConditionBackendsHealthy, "False/BackendsUnhealthy", settled, well, "True/BackendsUnhealthy", "True/BackendsUnhealthy", "False/BackendsUnhealthy", "clusters-c1/ignition has no ready pod"},
 		"a policy goes in a pause": {state{backends: unhealthy("a NetworkPolicy does not admit"), paused: "paused"}, v1alpha1.ConditionBackendsHealthy, "False/BackendsUnhealthy", "False/Paused", well, "True/BackendsUnhealthy", "True/BackendsUnhealthy", "False/BackendsUnhealthy", "NetworkPolicy"},
@@ -205,8 +205,8 @@ func TestEachConditionIsTrueByItsOwnDefinition(t *testing.T) {
 
 func TestANewInfraThatIsRefusedSaysThatNothingIsCreated(t *testing.T) {
 	for want, s := range map[string]state{
-		"nothing is created":                           {found: refusedBy("VLANInUse"), held: true, none: true},
-		"is not applied, and everything that runs stays as it is": {found: refusedBy("VLANInUse"), held: true},
+		"nothing is created": {found: refusedBy("VLANInUse"), stuck: true, none: true},
+		"is not applied, and everything that runs stays as it is": {found: refusedBy("VLANInUse"), stuck: true},
 	} {
 		all := s.infra(nil, morning).Conditions
 		NewWithT(t).Expect(meta.FindStatusCondition(all, v1alpha1.ConditionProgressing).Message).To(ContainSubstring(want))

@@ -74,24 +74,24 @@ func TestInfraStands(t *testing.T) {
 		want     map[string]string // condition: status/reason
 	}{
 		"everything serves": {&v1alpha1.Infra{}, allServe(), Outcome{}, map[string]string{
-			"Accepted": "True/Valid", "NetworkReady": "True/Fit", "EndpointsResolved": "True/Resolved", "DHCPReady": "True/Serving", "DNSReady": "True/Serving",
+			"Accepted": "True/Valid", "NetworkReady": "True/NADValid", "EndpointsResolved": "True/Resolved", "DHCPReady": "True/Serving", "DNSReady": "True/Serving",
 			"ProxyReady": "True/Serving", "Progressing": "False/Settled", "Degraded": "False/AsExpected", "Ready": "True/Serving"}},
-		"nothing is known yet": {&v1alpha1.Infra{}, input.Children{}, Outcome{Held: true, Findings: []finding.Finding{finding.Wait(v1alpha1.ConditionEndpointsResolved, "WaitingForControlPlane").Say("w")}},
-			map[string]string{"NetworkReady": "Unknown/NotYetJudged", "DHCPReady": "Unknown/NotCreated", "EndpointsResolved": "False/WaitingForControlPlane", "Progressing": "True/WaitingForControlPlane", "Degraded": "False/AsExpected", "Ready": "False/WaitingForControlPlane"}},
+		"nothing is known yet": {&v1alpha1.Infra{}, input.Children{}, Outcome{Frozen: true, Findings: []finding.Finding{finding.Wait(v1alpha1.ConditionEndpointsResolved, "WaitingForControlPlane").Say("w")}},
+			map[string]string{"NetworkReady": "Unknown/NotEvaluated", "DHCPReady": "Unknown/NotCreated", "EndpointsResolved": "False/WaitingForControlPlane", "Progressing": "True/WaitingForControlPlane", "Degraded": "False/AsExpected", "Ready": "False/WaitingForControlPlane"}},
 		"the change has just been applied": {wasReady, allServe(), Outcome{Wrote: true}, map[string]string{
 			"DHCPReady": "False/Progressing", "Progressing": "True/RollingOut", "Degraded": "False/AsExpected", "Ready": "False/Progressing"}},
 		"a child has not caught up":    {wasReady, lag, Outcome{}, map[string]string{"DNSReady": "True/Serving", "ProxyReady": "False/Progressing", "Ready": "False/Progressing"}},
 		"a child that served does not": {wasReady, broken, Outcome{}, map[string]string{"DNSReady": "False/PodNotReady", "Degraded": "True/PodNotReady", "Progressing": "False/Settled", "Ready": "False/PodNotReady"}},
 		"a child never served":         {&v1alpha1.Infra{}, broken, Outcome{}, map[string]string{"DNSReady": "False/PodNotReady", "Degraded": "False/AsExpected", "Ready": "False/PodNotReady"}},
-		"invalid after having been valid": {wasReady, allServe(), Outcome{Held: true, Findings: []finding.Finding{finding.Wrong(v1alpha1.ConditionAccepted, "VLANInUse").Say("v")}},
+		"invalid after having been valid": {wasReady, allServe(), Outcome{Frozen: true, Findings: []finding.Finding{finding.Refuse(v1alpha1.ConditionAccepted, "VLANInUse").Say("v")}},
 			map[string]string{"Accepted": "False/VLANInUse", "EndpointsResolved": "True/Resolved", "DHCPReady": "True/Serving", "Progressing": "False/Refused", "Degraded": "False/AsExpected", "Ready": "False/VLANInUse"}},
-		"a note holds nothing back": {&v1alpha1.Infra{}, allServe(), Outcome{Findings: []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "NoTimeSource").Say("n")}},
+		"a note holds nothing back": {&v1alpha1.Infra{}, allServe(), Outcome{Findings: []finding.Finding{finding.Warn(v1alpha1.ConditionNetworkReady, "NoTimeSource").Say("n")}},
 			map[string]string{"NetworkReady": "True/NoTimeSource", "Degraded": "False/AsExpected", "Ready": "True/Serving"}},
-		"what is broken is told while all else serves": {wasReady, allServe(), Outcome{Findings: []finding.Finding{finding.Fails(v1alpha1.ConditionNetworkReady, "WorkerNADHasIPAM").Say("w")}},
+		"what is broken is told while all else serves": {wasReady, allServe(), Outcome{Findings: []finding.Finding{finding.Fail(v1alpha1.ConditionNetworkReady, "WorkerNADHasIPAM").Say("w")}},
 			map[string]string{"NetworkReady": "False/WorkerNADHasIPAM", "DHCPReady": "True/Serving", "Degraded": "False/AsExpected", "Progressing": "False/Settled", "Ready": "False/WorkerNADHasIPAM"}},
-		"an object is not ours": {wasReady, allServe(), Outcome{Findings: []finding.Finding{finding.Wrong(v1alpha1.ConditionReady, "NameTaken").Say("n")}},
+		"an object is not ours": {wasReady, allServe(), Outcome{Findings: []finding.Finding{finding.Refuse(v1alpha1.ConditionReady, "NameTaken").Say("n")}},
 			map[string]string{"Degraded": "False/AsExpected", "Ready": "False/NameTaken"}},
-		"paused":     {wasReady, allServe(), Outcome{Held: true, Paused: "p"}, map[string]string{"Progressing": "False/Paused", "Ready": "True/Serving", "NetworkReady": "True/Fit"}},
+		"paused":     {wasReady, allServe(), Outcome{Frozen: true, Paused: "p"}, map[string]string{"Progressing": "False/Paused", "Ready": "True/Serving", "NetworkReady": "True/NADValid"}},
 		"DNS is off": {dnsOff, allServe(), Outcome{}, map[string]string{"DNSReady": "", "Ready": "True/Serving"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -109,11 +109,11 @@ func TestInfraStands(t *testing.T) {
 
 func TestAHeldInfraKeepsTheAddressesThatAreInUse(t *testing.T) {
 	infra := &v1alpha1.Infra{Status: v1alpha1.InfraStatus{Addresses: []v1alpha1.AssignedAddress{{Component: "dhcp", IP: "192.168.100.2"}, {Component: "dns", IP: "192.168.100.3"}}}}
-	dnsOff := plan.InfraPlan{Held: true, Off: []string{"dns"}}
+	dnsOff := plan.InfraPlan{Frozen: true, Off: []string{"dns"}}
 	for name, c := range map[string]struct {
 		out  Outcome
 		want int
-	}{"held": {Outcome{Held: true}, 1}, "paused: what is off still runs": {Outcome{Held: true, Paused: "p"}, 2}} {
+	}{"held": {Outcome{Frozen: true}, 1}, "paused: what is off still runs": {Outcome{Frozen: true, Paused: "p"}, 2}} {
 		t.Run(name, func(t *testing.T) {
 			got := Infra(infra, dnsOff, input.Children{}, c.out, noon)
 			NewWithT(t).Expect(got.Addresses).To(Equal(infra.Status.Addresses[:c.want]))
@@ -126,7 +126,7 @@ func TestATransitionTimeMovesOnlyWithTheStatus(t *testing.T) {
 	infra := &v1alpha1.Infra{}
 	infra.Status = Infra(infra, plan.InfraPlan{}, allServe(), Outcome{}, morning)
 	infra.Generation = 2
-	later := Infra(infra, plan.InfraPlan{}, allServe(), Outcome{Findings: []finding.Finding{finding.Wrong(v1alpha1.ConditionReady, "NameTaken").Say("n")}}, noon)
+	later := Infra(infra, plan.InfraPlan{}, allServe(), Outcome{Findings: []finding.Finding{finding.Refuse(v1alpha1.ConditionReady, "NameTaken").Say("n")}}, noon)
 	g.Expect(meta.FindStatusCondition(later.Conditions, v1alpha1.ConditionAccepted)).To(HaveValue(And(
 		HaveField("LastTransitionTime.Time", BeTemporally("==", morning)), HaveField("ObservedGeneration", BeEquivalentTo(2)))))
 	g.Expect(meta.FindStatusCondition(later.Conditions, v1alpha1.ConditionReady)).To(HaveValue(HaveField("LastTransitionTime.Time", BeTemporally("==", noon))))
@@ -151,7 +151,7 @@ func TestAChildIsReadyWhenItsPodServesTheNewestSpec(t *testing.T) {
 		"the old pod still runs":            {accepted(metav1.ConditionTrue, 2), observe.Rollout{Exists: true, Ready: true}, Outcome{}, "False/Progressing"},
 		"the pod is not ready":              {accepted(metav1.ConditionTrue, 2), observe.Rollout{Exists: true, Current: true}, Outcome{}, "False/PodNotReady"},
 		"a change was just applied":         {accepted(metav1.ConditionTrue, 2), up, Outcome{Wrote: true}, "False/Progressing"},
-		"it is not accepted":                {accepted(metav1.ConditionTrue, 2), up, Outcome{Held: true, Findings: []finding.Finding{finding.Wrong(v1alpha1.ConditionAccepted, "RefNotPermitted").Say("r")}}, "False/RefNotPermitted"},
+		"it is not accepted":                {accepted(metav1.ConditionTrue, 2), up, Outcome{Frozen: true, Findings: []finding.Finding{finding.Refuse(v1alpha1.ConditionAccepted, "RefNotPermitted").Say("r")}}, "False/RefNotPermitted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := &v1alpha1.DNSServer{Status: v1alpha1.DNSServerStatus{Conditions: c.conditions}}
@@ -164,9 +164,9 @@ func TestAChildIsReadyWhenItsPodServesTheNewestSpec(t *testing.T) {
 
 func TestAPodThatWaitsForANewerTemplateServesAndIsNotRolledOut(t *testing.T) {
 	server := &v1alpha1.DNSServer{Status: v1alpha1.DNSServerStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionConfigAccepted, Status: metav1.ConditionTrue}}}}
-	waits := Outcome{Findings: []finding.Finding{finding.Note(v1alpha1.ConditionProgressing, "NewerTemplateWaits").Say("w")}}
+	waits := Outcome{Findings: []finding.Finding{finding.Warn(v1alpha1.ConditionProgressing, "TemplateUpdatePending").Say("w")}}
 	all := Child(seen(server, up), waits, noon).Conditions
-	for kind, want := range map[string]string{v1alpha1.ConditionReady: "True/Serving", v1alpha1.ConditionProgressing: "False/NewerTemplateWaits"} {
+	for kind, want := range map[string]string{v1alpha1.ConditionReady: "True/Serving", v1alpha1.ConditionProgressing: "False/TemplateUpdatePending"} {
 		c := meta.FindStatusCondition(all, kind)
 		NewWithT(t).Expect(string(c.Status)+"/"+c.Reason).To(Equal(want), kind)
 	}
@@ -217,7 +217,7 @@ func TestAServiceThatWentLeavesTheStatus(t *testing.T) {
 
 func TestALongMessageFits(t *testing.T) {
 	g := NewWithT(t)
-	long := finding.Wrong(v1alpha1.ConditionAccepted, "X").Say("%s", strings.Repeat("é", 40000))
+	long := finding.Refuse(v1alpha1.ConditionAccepted, "X").Say("%s", strings.Repeat("é", 40000))
 	got := Infra(&v1alpha1.Infra{}, plan.InfraPlan{}, allServe(), Outcome{Findings: []finding.Finding{long}}, noon)
 	for _, c := range got.Conditions {
 		g.Expect(len(c.Message)).To(BeNumerically("<=", longest), c.Type)

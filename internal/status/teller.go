@@ -29,12 +29,12 @@ func (t *Teller) Tell(about client.Object, findings []finding.Finding, now time.
 	for _, f := range findings {
 		sentence := f.Condition + "/" + f.Reason + ": " + f.Message
 		at, known := before[sentence]
-		if !known || f.Outcome != finding.OK && now.Sub(at) >= tellAgain {
+		if !known || f.Severity != finding.Warning && now.Sub(at) >= tellAgain {
 			at = now
 			t.Events.Eventf(about, piece(f), kindOf(f), f.Reason, f.Condition, "%s", f.Message)
 		}
 		standing[sentence] = at
-		if left := tellAgain - now.Sub(at); f.Outcome != finding.OK && (again == 0 || left < again) {
+		if left := tellAgain - now.Sub(at); f.Severity != finding.Warning && (again == 0 || left < again) {
 			again = left
 		}
 	}
@@ -61,7 +61,7 @@ func piece(f finding.Finding) runtime.Object {
 func (t *Teller) Forget(key types.NamespacedName) { delete(t.told, key) }
 
 func kindOf(f finding.Finding) string {
-	if f.Outcome == finding.OK {
+	if f.Severity == finding.Warning {
 		return corev1.EventTypeNormal
 	}
 	return corev1.EventTypeWarning

@@ -22,8 +22,8 @@ func TestAFindingIsToldOnceAndAWarningAgainWhileItStands(t *testing.T) {
 	teller := Teller{Events: recorder}
 	about := &v1alpha1.Infra{}
 	start := time.Unix(0, 0)
-	missing := finding.Wrong("Provisioned", "CIDRMissing").Say("say it")
-	wins := finding.Note("Provisioned", "FieldSetByHand").Say("it wins")
+	missing := finding.Refuse("Provisioned", "CIDRMissing").Say("say it")
+	wins := finding.Warn("Provisioned", "FieldSetByHand").Say("it wins")
 	for _, step := range []struct {
 		after    time.Duration
 		findings []finding.Finding
@@ -54,7 +54,7 @@ func TestTwoFindingsOfOneReasonAreTwoEvents(t *testing.T) {
 	g.Expect(broadcaster.StartRecordingToSinkWithContext(t.Context())).To(Succeed())
 	teller := Teller{Events: broadcaster.NewRecorder(scheme, "oooi")}
 	about := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1"}}
-	invalid := finding.Wrong("Provisioned", "AnnotationInvalid")
+	invalid := finding.Refuse("Provisioned", "AnnotationInvalid")
 	teller.Tell(about, []finding.Finding{invalid.At("metadata.annotations.a").Say("one"), invalid.At("metadata.annotations.b").Say("two")}, time.Unix(0, 0))
 	g.Eventually(func() (notes []string) {
 		all, err := api.EventsV1().Events("clusters").List(t.Context(), metav1.ListOptions{})

@@ -112,7 +112,7 @@ func TestAStrangerHearsNothingOfSecrets(t *testing.T) {
 		return answer
 	}
 	none := about("none")
-	w.Expect(none).To(ContainSubstring("StorageClassMissing"), "it was judged")
+	w.Expect(none).To(ContainSubstring("StorageClassNotFound"), "it was judged")
 	for _, secret := range []string{"ssh", "pull", "private", "text"} {
 		w.Expect(about(secret)).To(Equal(none))
 	}

@@ -70,7 +70,7 @@ func TestWhatIsSwitchedOffIsWarnedOf(t *testing.T) {
 	off := v1alpha1.InfraComponents{}
 	off.DHCP.Enabled, off.DNS.Enabled, off.Proxy.Enabled = ptr.To(false), ptr.To(false), ptr.To(false)
 	for code, components := range map[string]v1alpha1.InfraComponents{
-		"ProxyIsOff": {Proxy: off.Proxy}, "DNSIsOff": {DNS: off.DNS}, "ServicesAreOff": off,
+		"ProxyDisabled": {Proxy: off.Proxy}, "DNSDisabled": {DNS: off.DNS}, "ComponentsDisabled": off,
 	} {
 		for name, reservations := range map[string][]v1alpha1.Reservation{"alone": nil, "beside addresses of elsewhere": outside} {
 			t.Run(code+" "+name, func(t *testing.T) {

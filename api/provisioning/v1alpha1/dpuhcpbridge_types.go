@@ -119,7 +119,7 @@ type DPUHCPBridgeSpec struct {
 	// +kubebuilder:default=Retain
 	DPUClusterDeletionPolicy DPUClusterDeletionPolicy `json:"dpuClusterDeletionPolicy,omitempty"`
 	// Whether a DPU whose Node exists may bootstrap again, e.g. after a new installation. Allow approves its bootstrap certificate when the
-	// Node is not Ready and its kubelet has not been heard of for five minutes, and warns (event NodeBootstrapsAgain); whoever holds the
+	// Node is not Ready and its kubelet has not been heard of for five minutes, and warns (event NodeRebootstrapped); whoever holds the
 	// token in a worker's Ignition can then take the place of a DPU that is switched off. Never approves none while the Node exists; to
 	// let the DPU join again, delete its Node in the hosted cluster. Default Allow.
 	// +optional

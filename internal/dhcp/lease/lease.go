@@ -93,8 +93,8 @@ type Record struct {
 	Version uint64 `json:"version"`
 }
 
-// HeldBy says whether the record is a promise to this client.
-func (r Record) HeldBy(c Client) bool { return r.State == Bound && r.Client == c }
+// BoundTo says whether the record is a promise to this client.
+func (r Record) BoundTo(c Client) bool { return r.State == Bound && r.Client == c }
 
 // What a store answers when it does not do what was asked. Anything else that it returns means that the outcome is
 // unknown until Get answers.

@@ -44,7 +44,7 @@ type Reservation struct {
 	Hostname string
 }
 
-func (r Range) holds(a netip.Addr) bool { return !a.Less(r.First) && !r.Last.Less(a) }
+func (r Range) offers(a netip.Addr) bool { return !a.Less(r.First) && !r.Last.Less(a) }
 
 // never says whether an address can be nobody's: of another network, network, broadcast, or of those who serve it.
 func (c *Config) never(a netip.Addr) bool {
@@ -70,8 +70,8 @@ func (c *Config) foreign(a netip.Addr) string {
 // open says whether any client may enter an address: in the pool, nobody's reservation.
 func (c *Config) open(a netip.Addr) bool {
 	_, reserved := c.reservedIP(a)
-	return !reserved && Range{c.First, c.Last}.holds(a) && !c.never(a) &&
-		!slices.ContainsFunc(c.Never, func(r Range) bool { return r.holds(a) })
+	return !reserved && Range{c.First, c.Last}.offers(a) && !c.never(a) &&
+		!slices.ContainsFunc(c.Never, func(r Range) bool { return r.offers(a) })
 }
 
 // Size counts the addresses that the pool can lease, reservations included: between ranges, since a pool may hold millions.

@@ -140,14 +140,14 @@ func (t *Table) discover(a Ask) Decision {
 	if prior, ok := t.binding(a, lease.Released); ok && t.free(prior.IP, a) {
 		return t.offer(prior.IP, a)
 	}
-	if held, ok := t.held[a.Client]; ok && t.free(held, a) {
-		return t.offer(held, a)
+	if offered, ok := t.offered[a.Client]; ok && t.free(offered, a) {
+		return t.offer(offered, a)
 	}
 	return t.offerFresh(a)
 }
 
 func (t *Table) offerFresh(a Ask) Decision {
-	full := len(t.holds) >= max(1, t.size/2) && t.held[a.Client] == netip.Addr{} && !t.privileged(a)
+	full := len(t.offers) >= max(1, t.size/2) && t.offered[a.Client] == netip.Addr{} && !t.privileged(a)
 	if full {
 		return silent("too-many-offers")
 	}
@@ -163,7 +163,7 @@ func (t *Table) offerFresh(a Ask) Decision {
 // offer offers an address, after a probe where one is due. A client is told no lease that a request could not keep.
 func (t *Table) offer(ip netip.Addr, a Ask) Decision {
 	r, known := t.records[ip]
-	if known && r.HeldBy(a.Client) {
+	if known && r.BoundTo(a.Client) {
 		told, ok := promised(r, a.Client, a.Now, t.term(ip, a))
 		switch {
 		case a.Away && !ok:
@@ -176,7 +176,7 @@ func (t *Table) offer(ip netip.Addr, a Ask) Decision {
 	if a.Away {
 		return silent("store-away")
 	}
-	t.hold(ip, a)
+	t.keepOffer(ip, a)
 	if t.mustProbe(ip, a) {
 		return Decision{Do: Probe, IP: ip, Record: t.records[ip], Why: "fresh"}
 	}
@@ -223,7 +223,7 @@ func (t *Table) bind(a Ask) Decision {
 	ip := a.Wanted
 	r, known := t.records[ip]
 	switch {
-	case known && r.HeldBy(a.Client):
+	case known && r.BoundTo(a.Client):
 		return t.keep(r, a)
 	case a.Away:
 		return silent("store-away")
@@ -243,7 +243,7 @@ func (t *Table) bind(a Ask) Decision {
 // that was just read.
 func (t *Table) take(ip netip.Addr, a Ask) Decision {
 	adopted := a.Kind != wire.Selecting && t.records[ip].IP != ip // it may well answer a probe itself
-	t.hold(ip, a)
+	t.keepOffer(ip, a)
 	if !adopted && t.mustProbe(ip, a) {
 		return Decision{Do: Probe, IP: ip, Record: t.records[ip], Why: "fresh"}
 	}
@@ -277,7 +277,7 @@ func (t *Table) mayBeStale(a Ask) bool {
 // beyond its horizon.
 func promised(r lease.Record, c lease.Client, now time.Time, term time.Duration) (time.Duration, bool) {
 	left := min(term, r.Horizon.Sub(now))
-	return left, r.HeldBy(c) && left >= shortest
+	return left, r.BoundTo(c) && left >= shortest
 }
 
 // promiseOf is the record that binds an address to the client. A horizon is never lowered for its holder (dhcp-rules.md#lease-4).
@@ -292,7 +292,7 @@ func (t *Table) promiseOf(ip netip.Addr, a Ask) lease.Record {
 	if t.isAnonymous(ip, a) {
 		r.Horizon = a.Now.Add(term)
 	}
-	if was.HeldBy(a.Client) {
+	if was.BoundTo(a.Client) {
 		if was.Horizon.After(r.Horizon) {
 			r.Horizon = was.Horizon
 		}
@@ -316,7 +316,7 @@ func write(r lease.Record, why string) Decision {
 // release gives back what its holder returns; nothing is answered (dhcp-rules.md#wire-7).
 func (t *Table) release(a Ask) Decision {
 	r, ok := t.records[a.Wanted]
-	if !ok || !r.HeldBy(a.Client) || a.ServerID.IsValid() && a.ServerID != t.config.Server {
+	if !ok || !r.BoundTo(a.Client) || a.ServerID.IsValid() && a.ServerID != t.config.Server {
 		return silent("nothing-to-release")
 	}
 	if a.Away {
@@ -337,7 +337,7 @@ func (t *Table) released(r lease.Record) Decision {
 func (t *Table) decline(a Ask) Decision {
 	r, ok := t.records[a.Wanted]
 	switch {
-	case !ok || !r.HeldBy(a.Client) || a.ServerID.IsValid() && a.ServerID != t.config.Server:
+	case !ok || !r.BoundTo(a.Client) || a.ServerID.IsValid() && a.ServerID != t.config.Server:
 		return silent("nothing-to-decline")
 	case a.Away:
 		return silent("store-away")

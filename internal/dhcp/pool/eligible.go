@@ -12,10 +12,10 @@ import (
 // free says whether an address is to be had and nobody else has a claim to it: no reservation, no hold, no promise that
 // stands. The client that had it last gets it back only where it is still to be had.
 func (t *Table) free(ip netip.Addr, a Ask) bool {
-	h, held := t.holds[ip]
+	h, offered := t.offers[ip]
 	_, avoided := t.avoided[ip]
 	switch {
-	case !t.admits(ip, a) || avoided || held && h.client != a.Client || t.isSpurned(ip, a):
+	case !t.admits(ip, a) || avoided || offered && h.client != a.Client || t.isSpurned(ip, a):
 		return false
 	case t.records[ip].IP != ip:
 		return true
@@ -27,8 +27,8 @@ func (t *Table) free(ip netip.Addr, a Ask) bool {
 // counts only where the clock is steady and the machine that holds the lease is gone: a lease lives as long as its machine.
 func (t *Table) reusable(r lease.Record, a Ask) bool {
 	mine := r.Client == a.Client && r.State != lease.Declined
-	lives, _ := t.lives(r.VM)
-	over := a.Steady && a.Now.After(r.Horizon.Add(t.config.grace())) && !lives
+	alive, _ := t.exists(r.VM)
+	over := a.Steady && a.Now.After(r.Horizon.Add(t.config.grace())) && !alive
 	return mine || over || t.dropped(r) || t.inherits(r, a)
 }
 
@@ -58,11 +58,11 @@ func (t *Table) inheritance(a Ask) (lease.Record, bool) {
 	return lease.Record{}, false
 }
 
-func (t *Table) lives(vm lease.VM) (bool, lease.VM) {
+func (t *Table) exists(vm lease.VM) (bool, lease.VM) {
 	if vm.UID == "" {
 		return false, lease.VM{}
 	}
-	return t.machines.Lives(vm)
+	return t.machines.Exists(vm)
 }
 
 // binding finds the client's lease in a state; of several the one that lasts longest.
@@ -108,8 +108,8 @@ func (t *Table) mayEnter(ip netip.Addr, a Ask) bool {
 
 // shareUsedUp says whether strangers hold their half of the pool. One that holds an address is in its share already.
 func (t *Table) shareUsedUp(a Ask) bool {
-	_, holding := t.held[a.Client]
-	return t.isGuest(a) && !holding && len(t.anonymous)+t.strangers >= max(1, t.size/2)
+	_, offered := t.offered[a.Client]
+	return t.isGuest(a) && !offered && len(t.anonymous)+t.strangers >= max(1, t.size/2)
 }
 
 // isGuest: where machines are looked up, who is none (and has no reservation) is a guest with half the pool and an hour.
@@ -183,7 +183,7 @@ func (t *Table) mustProbe(ip netip.Addr, a Ask) bool {
 	r, known := t.records[ip]
 	young := a.Now.Sub(t.config.Born) < 2*t.config.LeaseTime
 	changesHands := known && r.Client != a.Client
-	return (!known && young || changesHands) && !t.holds[ip].vacant
+	return (!known && young || changesHands) && !t.offers[ip].vacant
 }
 
 // fresh chooses an address that was never used: our own half first, in an order of the client's own (dhcp-rules.md#lease-11).

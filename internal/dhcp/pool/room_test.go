@@ -14,9 +14,9 @@ import (
 
 type noMachines struct{}
 
-func (noMachines) Owner(string) Owner              { return Owner{} }
-func (noMachines) InUse(string) bool               { return false }
-func (noMachines) Lives(lease.VM) (bool, lease.VM) { return true, lease.VM{} }
+func (noMachines) Owner(string) Owner               { return Owner{} }
+func (noMachines) InUse(string) bool                { return false }
+func (noMachines) Exists(lease.VM) (bool, lease.VM) { return true, lease.VM{} }
 
 func TestRoomIsWhatANewMachineWouldGet(t *testing.T) {
 	now := time.Unix(1_000_000, 0)

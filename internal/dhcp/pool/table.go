@@ -12,8 +12,8 @@ import (
 
 // Limits (dhcp-rules.md#limits).
 const (
-	// holdTime is how long an offer is kept for its client. Offers are never stored.
-	holdTime = 10 * time.Second
+	// offerTime is how long an offer is kept for its client. Offers are never stored.
+	offerTime = 10 * time.Second
 	// shortest is the least lease that is worth an ACK.
 	shortest = time.Minute
 	// anonymousTerm bounds the leases of clients that are no virtual machine where those are looked up.
@@ -54,8 +54,8 @@ type Machines interface {
 	Owner(mac string) Owner
 	// InUse says whether a running machine has the hardware address.
 	InUse(mac string) bool
-	// Lives says whether the machine exists, and finds the one that has its name now.
-	Lives(lease.VM) (exists bool, namesake lease.VM)
+	// Exists says whether the machine exists, and finds the one that has its name now.
+	Exists(lease.VM) (exists bool, namesake lease.VM)
 }
 
 // Table is all that is known of the pool.
@@ -71,8 +71,8 @@ type Table struct {
 	declined  map[netip.Addr]bool
 	// doubted are bindings that a write of ours may have ended: its outcome is not known, or it may still arrive.
 	doubted   map[netip.Addr]bool
-	holds     map[netip.Addr]hold
-	held      map[lease.Client]netip.Addr
+	offers    map[netip.Addr]offer
+	offered   map[lease.Client]netip.Addr
 	strangers int // anonymous holds
 	avoided   map[netip.Addr]time.Time
 	declines  map[lease.Client][]time.Time
@@ -90,7 +90,7 @@ type spurned struct {
 	until time.Time
 }
 
-type hold struct {
+type offer struct {
 	client lease.Client
 	until  time.Time
 	vacant bool // a probe heard nobody
@@ -102,7 +102,7 @@ type hold struct {
 func NewTable(machines Machines) *Table {
 	return &Table{
 		machines: machines, records: map[netip.Addr]lease.Record{}, byClient: map[lease.Client]map[netip.Addr]bool{},
-		anonymous: map[netip.Addr]bool{}, declined: map[netip.Addr]bool{}, doubted: map[netip.Addr]bool{}, holds: map[netip.Addr]hold{}, held: map[lease.Client]netip.Addr{},
+		anonymous: map[netip.Addr]bool{}, declined: map[netip.Addr]bool{}, doubted: map[netip.Addr]bool{}, offers: map[netip.Addr]offer{}, offered: map[lease.Client]netip.Addr{},
 		avoided: map[netip.Addr]time.Time{}, declines: map[lease.Client][]time.Time{}, spurned: map[lease.Client]spurned{}, budgets: map[lease.Client]budget{}, waiting: map[lease.Client]time.Time{}, missing: map[string]time.Time{},
 	}
 }
@@ -168,7 +168,7 @@ func (t *Table) unindex(r lease.Record) {
 func (t *Table) Attempt(r lease.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if was, known := t.records[r.IP]; known && was.State == lease.Bound && !r.HeldBy(was.Client) {
+	if was, known := t.records[r.IP]; known && was.State == lease.Bound && !r.BoundTo(was.Client) {
 		t.doubted[r.IP] = true
 	}
 }
@@ -214,16 +214,16 @@ func (t *Table) InUse(a netip.Addr, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.avoided[a] = now.Add(avoidTime)
-	t.drop(t.holds[a].client)
+	t.drop(t.offers[a].client)
 }
 
 // Vacant hears from a probe that nobody answers at an address that is held.
 func (t *Table) Vacant(a netip.Addr) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if h, held := t.holds[a]; held {
+	if h, offered := t.offers[a]; offered {
 		h.vacant = true
-		t.holds[a] = h
+		t.offers[a] = h
 	}
 }
 
@@ -269,7 +269,7 @@ func (t *Table) sweep(now time.Time) {
 		return
 	}
 	t.swept = now
-	for _, h := range t.holds {
+	for _, h := range t.offers {
 		if now.After(h.until) {
 			t.drop(h.client)
 		}
@@ -297,26 +297,26 @@ func (t *Table) sweep(now time.Time) {
 	}
 }
 
-func (t *Table) hold(ip netip.Addr, a Ask) {
-	vacant := t.holds[ip].vacant
+func (t *Table) keepOffer(ip netip.Addr, a Ask) {
+	vacant := t.offers[ip].vacant
 	t.drop(a.Client)
-	h := hold{a.Client, a.Now.Add(holdTime), vacant, t.isAnonymous(ip, a)}
+	h := offer{a.Client, a.Now.Add(offerTime), vacant, t.isAnonymous(ip, a)}
 	if h.anonymous {
 		t.strangers++
 	}
-	t.holds[ip], t.held[a.Client] = h, ip
+	t.offers[ip], t.offered[a.Client] = h, ip
 }
 
 func (t *Table) drop(client lease.Client) {
-	ip, ok := t.held[client]
+	ip, ok := t.offered[client]
 	if !ok {
 		return
 	}
-	if t.holds[ip].anonymous {
+	if t.offers[ip].anonymous {
 		t.strangers--
 	}
-	delete(t.holds, ip)
-	delete(t.held, client)
+	delete(t.offers, ip)
+	delete(t.offered, client)
 }
 
 // spread hashes a client (and an address) so that two instances rarely choose alike.

@@ -190,8 +190,8 @@ func (d *Directory) InUse(mac string) bool {
 	return x == nil || !x.certain || len(x.byMAC[mac].running) > 0
 }
 
-// Lives implements pool.Machines.
-func (d *Directory) Lives(vm lease.VM) (bool, lease.VM) {
+// Exists implements pool.Machines.
+func (d *Directory) Exists(vm lease.VM) (bool, lease.VM) {
 	x := d.index()
 	if x == nil || !x.certain {
 		return true, lease.VM{}

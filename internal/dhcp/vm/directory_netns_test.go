@@ -62,7 +62,7 @@ func TestKubeVirtArrivesWhileWeRun(t *testing.T) {
 
 	g.Expect(c.Delete(t.Context(), machine)).To(Succeed())
 	g.Expect(client.IgnoreNotFound(c.Delete(t.Context(), instance))).To(Succeed()) // the garbage collector may be first
-	g.Eventually(func() bool { lives, _ := d.Lives(worker1); return lives }).WithTimeout(10 * time.Second).Should(BeFalse())
+	g.Eventually(func() bool { exists, _ := d.Exists(worker1); return exists }).WithTimeout(10 * time.Second).Should(BeFalse())
 }
 
 // definition is a CRD that takes anything.

@@ -76,19 +76,19 @@ func TestLauncherAddressesExceptThePodNetworks(t *testing.T) {
 
 func TestWhereNobodyKnowsEveryMachineLives(t *testing.T) {
 	d, g := NewDirectory(nil), NewWithT(t)
-	lives, _ := d.Lives(worker1)
-	g.Expect(lives).To(BeTrue())
+	exists, _ := d.Exists(worker1)
+	g.Expect(exists).To(BeTrue())
 	g.Expect(d.InUse("52:54:00:aa:00:01")).To(BeTrue())
 	g.Expect(d.Owner("52:54:00:aa:00:01")).To(Equal(pool.Owner{Unresolved: true}))
 
 	// Everything was watched, but KubeVirt is not installed.
 	d.seen = &picture{complete: func() bool { return true }, installed: make(chan struct{})}
-	lives, _ = d.Lives(worker1)
-	g.Expect(lives).To(BeTrue())
+	exists, _ = d.Exists(worker1)
+	g.Expect(exists).To(BeTrue())
 	g.Expect(d.Owner("52:54:00:aa:00:01")).To(Equal(pool.Owner{}), "nothing is on its way")
 
 	close(d.seen.installed)
 	d.forget()
-	lives, _ = d.Lives(worker1)
-	g.Expect(lives).To(BeFalse())
+	exists, _ = d.Exists(worker1)
+	g.Expect(exists).To(BeFalse())
 }

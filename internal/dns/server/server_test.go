@@ -287,13 +287,13 @@ func TestUpstreamsChangeWithoutAFailureAndKeepTheCache(t *testing.T) {
 	g.Expect(address(t, s.vlan, "cached.example.org.")).To(Equal("192.0.2.1"))
 
 	one.fallsSilent()
-	held := make(chan string)
-	go func() { held <- address(t, s.vlan, "held.example.org.") }()
+	answered := make(chan string)
+	go func() { answered <- address(t, s.vlan, "held.example.org.") }()
 	g.Eventually(one.asked.Load).Should(BeNumerically(">=", 2))
 	s.uses(two.AddrPort)
 	g.Expect(address(t, s.vlan, "fresh.example.org.")).To(Equal("192.0.2.2"))
 	g.Expect(address(t, s.vlan, "cached.example.org.")).To(Equal("192.0.2.1"))
-	g.Expect(<-held).To(Equal("192.0.2.2"), "a query that the old upstream failed is asked again at the new one")
+	g.Expect(<-answered).To(Equal("192.0.2.2"), "a query that the old upstream failed is asked again at the new one")
 }
 
 func TestAStaleAnswerCoversADeadUpstream(t *testing.T) {

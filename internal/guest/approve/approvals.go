@@ -13,8 +13,8 @@ import (
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/guest/bounded"
 	"github.com/cldmnky/oooi/internal/guest/visits"
-	"github.com/cldmnky/oooi/internal/local"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
+	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
 // Approvals approve certificates of kubelets in hosted clusters, one approver for each bridge.
@@ -27,21 +27,21 @@ type Approvals struct {
 	told    func(bridge types.NamespacedName, n Notice)
 	changed func(bridge types.NamespacedName)
 
-	lives visits.Lives[*approver]
+	sessions visits.Sessions[*approver]
 }
 
 // NewApprovals approves nothing yet. Told is called after approvals, each as long as they are few, and of each warning, changed when a bridge's ApprovalState
 // turned, both from goroutines of that bridge's own.
 func NewApprovals(secrets visits.SecretSource, facts FactSource, told func(bridge types.NamespacedName, n Notice), changed func(bridge types.NamespacedName)) *Approvals {
 	return &Approvals{
-		Dial: local.Dial, secrets: secrets, facts: facts, told: told, changed: changed,
+		Dial: unroutable.DialRoutable, secrets: secrets, facts: facts, told: told, changed: changed,
 	}
 }
 
 // See begins to approve for a bridge, or goes on, and tells at once how that stands. DPUs are what is known of them: when they
 // change, what waits is decided again. Nothing is approved on their word alone.
 func (a *Approvals) See(by types.NamespacedName, w bridge.Approval, dpus []dpf.DPU) State {
-	one, found := a.lives.Current(by, func(one *approver) bool { return reflect.DeepEqual(one.want, w) }, func() (*approver, *visits.Link) {
+	one, found := a.sessions.Current(by, func(one *approver) bool { return reflect.DeepEqual(one.want, w) }, func() (*approver, *visits.Link) {
 		one := a.approver(by, w, func(what Notice) {
 			if a.told != nil {
 				a.told(by, what)
@@ -56,14 +56,14 @@ func (a *Approvals) See(by types.NamespacedName, w bridge.Approval, dpus []dpf.D
 }
 
 // Start waits for the end and then leaves every hosted cluster: it makes a Runnable of the manager.
-func (a *Approvals) Start(ctx context.Context) error { return a.lives.Start(ctx) }
+func (a *Approvals) Start(ctx context.Context) error { return a.sessions.Start(ctx) }
 
 // Forget has nothing more approved for a bridge. When it returns, nothing is under way any more; until then nobody else begins to.
-func (a *Approvals) Forget(by types.NamespacedName) { a.lives.Forget(by) }
+func (a *Approvals) Forget(by types.NamespacedName) { a.sessions.Forget(by) }
 
 func (a *Approvals) approver(by types.NamespacedName, w bridge.Approval, told func(Notice)) *approver {
 	return &approver{
-		Life: visits.NewLife(), by: by, want: w, dial: a.Dial, facts: a.facts, told: told,
+		Session: visits.NewSession(), by: by, want: w, dial: a.Dial, facts: a.facts, told: told,
 		warned: map[standing]time.Time{}, served: map[string]*rate.Limiter{}, rejoined: map[string]time.Time{}, events: rate.NewLimiter(rate.Every(eventEvery), eventsAtOnce),
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 // approver approves in one hosted cluster for one bridge.
 type approver struct {
-	visits.Life
+	visits.Session
 	by    types.NamespacedName
 	want  bridge.Approval
 	dial  bounded.Dial
@@ -106,7 +106,7 @@ func (a *approver) hasEvent(n *Notice) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case n.Reason == NodeBootstrapsAgain:
+	case n.Reason == NodeRebootstrapped:
 		is := time.Since(a.rejoined[n.Host]) > warnAgain
 		if is {
 			a.rejoined[n.Host] = time.Now()

@@ -16,7 +16,7 @@ var (
 	}, []string{"kind", "decision", "rule"})
 	warnings = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "oooi_csr_warnings_total",
-		Help: "Bootstrap CSRs behind which somebody else with the token in a worker's Ignition may be: reason (NodeBootstrapsAgain, RebootstrapRefused, KeysDiffer).",
+		Help: "Bootstrap CSRs behind which somebody else with the token in a worker's Ignition may be: reason (NodeRebootstrapped, RebootstrapRefused, KeysDiffer).",
 	}, []string{"reason"})
 	approvalTook = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "oooi_csr_approval_seconds", Help: "Time from a CSR being seen to its approval, what it waited for included.",
@@ -26,7 +26,7 @@ var (
 
 func init() {
 	metrics.Registry.MustRegister(decisions, warnings, approvalTook)
-	for _, reason := range []string{NodeBootstrapsAgain, RebootstrapRefused, KeysDiffer} {
+	for _, reason := range []string{NodeRebootstrapped, RebootstrapRefused, KeysDiffer} {
 		warnings.WithLabelValues(reason) // so that the first is an increase
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 // Reasons of warnings about bootstrap CSRs. Whoever holds the token in a worker's Ignition may be behind them.
 const (
-	// NodeBootstrapsAgain: a bootstrap CSR was approved for a host whose Node existed.
-	NodeBootstrapsAgain = "NodeBootstrapsAgain"
+	// NodeRebootstrapped: a bootstrap CSR was approved for a host whose Node existed.
+	NodeRebootstrapped = "NodeRebootstrapped"
 	// RebootstrapRefused: one waits, because the bridge lets no existing Node bootstrap again.
 	RebootstrapRefused = "RebootstrapRefused"
 	// KeysDiffer: CSRs for one host are of different keys.

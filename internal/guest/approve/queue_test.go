@@ -24,7 +24,7 @@ import (
 // What is kept of CSRs is counted as long as it is kept.
 func TestWhatIsKeptOfCSRsIsCounted(t *testing.T) {
 	g := NewWithT(t)
-	v := &approving{approver: &approver{Life: visits.NewLife()}, api: connected(t), queue: newQueue(), fresh: map[string]bool{}}
+	v := &approving{approver: &approver{Session: visits.NewSession()}, api: connected(t), queue: newQueue(), fresh: map[string]bool{}}
 	for i := range 100 {
 		v.queue.add(csr.Asked{Kind: csr.Bootstrap, Name: fmt.Sprint(i), Host: "dpu-1"}, time.Now())
 		g.Expect(v.approved.add("dpu-1", csr.Approval{Name: fmt.Sprint(i)})).To(Succeed())
@@ -131,7 +131,7 @@ func TestApprovalsBeyondABoundHaveNoEventOfTheirOwn(t *testing.T) {
 		all.tell([]Notice{{Message: "somebody asks", Warning: true, Reason: KeysDiffer}})
 		g.Expect(told).To(HaveLen(eventsAtOnce+1), "warnings have a bound of their own")
 		for range 3 {
-			all.tell([]Notice{{Host: "dpu-1", Warning: true, Reason: NodeBootstrapsAgain}})
+			all.tell([]Notice{{Host: "dpu-1", Warning: true, Reason: NodeRebootstrapped}})
 		}
 		g.Expect(told).To(HaveLen(eventsAtOnce + 2))
 		time.Sleep(eventEvery)
@@ -144,7 +144,7 @@ func TestApprovalsBeyondABoundHaveNoEventOfTheirOwn(t *testing.T) {
 // What waits of a host that is no DPU's is judged once, however often the facts turn: thousands of those may wait.
 func TestWhatAStrangerAsksForIsJudgedOnce(t *testing.T) {
 	g := NewWithT(t)
-	v := &approving{approver: &approver{Life: visits.NewLife(), warned: map[standing]time.Time{}}, api: connected(t), queue: newQueue(), fresh: map[string]bool{}, stuck: map[string]bool{}}
+	v := &approving{approver: &approver{Session: visits.NewSession(), warned: map[standing]time.Time{}}, api: connected(t), queue: newQueue(), fresh: map[string]bool{}, stuck: map[string]bool{}}
 	v.queue.add(csr.Asked{Kind: csr.Bootstrap, Name: "strange", Host: "stranger"}, time.Now())
 	turn := func() string {
 		v.turned, v.judged = true, time.Time{}
@@ -162,7 +162,7 @@ func TestWhatAStrangerAsksForIsJudgedOnce(t *testing.T) {
 func TestAllThatWaitsIsJudgedAnewOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		v := &approving{approver: &approver{Life: visits.NewLife(), warned: map[standing]time.Time{}}, api: connected(t), queue: newQueue(), fresh: map[string]bool{}, stuck: map[string]bool{}}
+		v := &approving{approver: &approver{Session: visits.NewSession(), warned: map[standing]time.Time{}}, api: connected(t), queue: newQueue(), fresh: map[string]bool{}, stuck: map[string]bool{}}
 		v.sees([]csr.DPU{{Name: "dpu-1"}})
 		asks := func(name string) {
 			v.queue.add(csr.Asked{Kind: csr.Bootstrap, Name: name, Host: name}, time.Now())
@@ -202,7 +202,7 @@ func TestApprovalsAreBounded(t *testing.T) {
 		g.Expect(given(i)).To(Succeed(), "the same again")
 	}
 	g.Expect(given(mostApproved)).To(MatchError(bounded.ErrTooMuch))
-	v := &approving{approver: &approver{Life: visits.NewLife()}, api: connected(t), queue: newQueue(), approved: a}
+	v := &approving{approver: &approver{Session: visits.NewSession()}, api: connected(t), queue: newQueue(), approved: a}
 	g.Expect(v.take(watch.Added, []byte(`{
 		"metadata": {"name": "another"}, "spec": {"signerName": "kubernetes.io/kube-apiserver-client-kubelet"},
 		"status": {"conditions": [{"type": "Approved", "status": "True"}]}
@@ -220,7 +220,7 @@ func TestApprovalsAreBounded(t *testing.T) {
 // The watch may show an approval late: until then a second CSR of the DPU must not pass.
 func TestAnApprovalCountsAtOnce(t *testing.T) {
 	g := NewWithT(t)
-	v := &approving{approver: &approver{Life: visits.NewLife()}, api: connected(t), queue: newQueue()}
+	v := &approving{approver: &approver{Session: visits.NewSession()}, api: connected(t), queue: newQueue()}
 	one := csr.Asked{Kind: csr.Bootstrap, Name: "one", Host: "dpu-1"}
 	v.queue.add(one, time.Now())
 	v.isApproved(v.queue.hosts["dpu-1"][0], csr.Decision{Kind: csr.Bootstrap, Host: "dpu-1", DPU: csr.DPU{Name: "dpu-1", UID: "uid-1"}})
@@ -250,7 +250,7 @@ func TestWhatMayBeApprovedCountsUntilItsCSRIsShown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			v := &approving{approver: &approver{Life: visits.NewLife()}, api: connected(t), queue: newQueue(), fresh: map[string]bool{}, untold: map[string][]Notice{}}
+			v := &approving{approver: &approver{Session: visits.NewSession()}, api: connected(t), queue: newQueue(), fresh: map[string]bool{}, untold: map[string][]Notice{}}
 			v.queue.add(csr.Asked{Kind: csr.Bootstrap, Name: "one", Host: "dpu-1"}, time.Now())
 			w, d := v.queue.hosts["dpu-1"][0], csr.Decision{Kind: csr.Bootstrap, Host: "dpu-1", DPU: csr.DPU{Name: "dpu-1", UID: "uid-1"}}
 			v.isNotTaken(w, d, nil, timedOut)
@@ -300,7 +300,7 @@ func TestAnApprovalOfUnknownOutcomeIsToldWhenItIsSeen(t *testing.T) {
 		`{"metadata": {"name": "one"}}`: 0,
 	} {
 		g := NewWithT(t)
-		v := &approving{approver: &approver{Life: visits.NewLife()}, api: connected(t), queue: newQueue(), fresh: map[string]bool{}, untold: map[string][]Notice{}}
+		v := &approving{approver: &approver{Session: visits.NewSession()}, api: connected(t), queue: newQueue(), fresh: map[string]bool{}, untold: map[string][]Notice{}}
 		v.queue.add(csr.Asked{Kind: csr.Bootstrap, Name: "one", Host: "dpu-1"}, time.Now())
 		v.isNotTaken(v.queue.hosts["dpu-1"][0], csr.Decision{Kind: csr.Bootstrap, Host: "dpu-1"}, []Notice{{Name: "one"}}, apierrors.NewGenericServerResponse(504, "put", schema.GroupResource{}, "", "", 0, true))
 		g.Expect(v.noted()).To(BeEmpty())
@@ -314,7 +314,7 @@ func TestAnApprovalOfUnknownOutcomeIsToldWhenItIsSeen(t *testing.T) {
 
 func TestWhatIsMoreThanIsKeptIsSaid(t *testing.T) {
 	g := NewWithT(t)
-	v := &approving{approver: &approver{Life: visits.NewLife()}, api: connected(t), queue: newQueue(), fresh: map[string]bool{}, untold: map[string][]Notice{}}
+	v := &approving{approver: &approver{Session: visits.NewSession()}, api: connected(t), queue: newQueue(), fresh: map[string]bool{}, untold: map[string][]Notice{}}
 	state := func() []string {
 		g.Expect(v.take(watch.Deleted, []byte(`{"metadata": {"name": "one"}}`))).To(Succeed())
 		return v.sees(nil).Beyond

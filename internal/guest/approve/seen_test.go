@@ -71,7 +71,7 @@ func TestOfAServiceWithTooManyPartsTheAddressesAreUnknown(t *testing.T) {
 	service := func(ports int) string {
 		return fmt.Sprintf(`{"metadata":{"namespace":"a","name":"b","resourceVersion":"7"},"spec":{"type":"ClusterIP","ports":[{}%s]}}`, strings.Repeat(",{}", ports))
 	}
-	v := &approving{approver: &approver{Life: visits.NewLife()}, api: says(t, service(10)), queue: newQueue()}
+	v := &approving{approver: &approver{Session: visits.NewSession()}, api: says(t, service(10)), queue: newQueue()}
 	read, err := takenByServices.Of(takenIn(t, v.api))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(read.Unknown).To(BeFalse())
@@ -173,7 +173,7 @@ func TestMoreServicesThanAreKeptAreUnknown(t *testing.T) {
 // A hosted cluster that sends more than its share is read more slowly, and its bridge says so.
 func TestThatAHostedClusterIsSlowedIsSaid(t *testing.T) {
 	g := NewWithT(t)
-	v := &approving{approver: &approver{Life: visits.NewLife()}, api: says(t, listOf(slices.Repeat([]string{`{"metadata":{}}`}, 20000)...)), queue: newQueue()}
+	v := &approving{approver: &approver{Session: visits.NewSession()}, api: says(t, listOf(slices.Repeat([]string{`{"metadata":{}}`}, 20000)...)), queue: newQueue()}
 	g.Expect(v.beyond()).To(BeEmpty())
 	pods := bounded.Collection[struct{}]{Path: "/api/v1/pods"}
 	for range 10 {

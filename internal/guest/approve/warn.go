@@ -73,6 +73,6 @@ func againOf(name string, d csr.Decision) []Notice {
 	if !d.Rejoins {
 		return nil
 	}
-	return []Notice{{Name: name, Kind: csr.Bootstrap, Host: d.Host, Warning: true, Reason: NodeBootstrapsAgain, Message: fmt.Sprintf(
+	return []Notice{{Name: name, Kind: csr.Bootstrap, Host: d.Host, Warning: true, Reason: NodeRebootstrapped, Message: fmt.Sprintf(
 		"certificate request %s is approved for Node %s, which exists and is not Ready: if the DPU was not installed anew, somebody else has the token in its Ignition; rebootstrap: Never refuses such requests", name, d.Host)}}
 }

@@ -17,7 +17,7 @@ import (
 
 // agent looks into one hosted cluster for one Infra.
 type agent struct {
-	visits.Life
+	visits.Session
 	infra  types.NamespacedName
 	want   apps.Access
 	dial   bounded.Dial

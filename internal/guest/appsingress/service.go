@@ -18,7 +18,7 @@ import (
 	"github.com/cldmnky/oooi/internal/guest/bounded"
 	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
 	"github.com/cldmnky/oooi/internal/guest/pace"
-	"github.com/cldmnky/oooi/internal/held"
+	"github.com/cldmnky/oooi/internal/managedfields"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -123,7 +123,7 @@ func (v *visit) apply(ctx context.Context, wanted *unstructured.Unstructured, ov
 		query.Set("force", "true")
 		wanted = wanted.DeepCopy()
 		wanted.SetUID(over.UID)
-		if err := v.takeHold(ctx, over); err != nil {
+		if err := v.takeOver(ctx, over); err != nil {
 			return "", err
 		}
 	}
@@ -144,9 +144,9 @@ func (v *visit) apply(ctx context.Context, wanted *unstructured.Unstructured, ov
 	return made.UID, err
 }
 
-// takeHold makes ours what others added to our Service, so that applying takes it away.
-func (v *visit) takeHold(ctx context.Context, live *corev1.Service) error {
-	patch, err := held.TakeHold(live)
+// takeOver makes ours what others added to our Service, so that applying takes it away.
+func (v *visit) takeOver(ctx context.Context, live *corev1.Service) error {
+	patch, err := managedfields.TakeOver(live)
 	if err != nil || patch == nil {
 		return err
 	}

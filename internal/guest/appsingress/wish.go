@@ -8,7 +8,7 @@ import (
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/cldmnky/oooi/internal/held"
+	"github.com/cldmnky/oooi/internal/managedfields"
 )
 
 // wish is the Service that should be; the zero one is none.
@@ -21,7 +21,7 @@ func wishFor(s *accore.ServiceApplyConfiguration) (*wish, error) {
 	if s == nil {
 		return &wish{}, nil
 	}
-	intent, err := held.Intent(s)
+	intent, err := managedfields.Intent(s)
 	w := &wish{service: intent}
 	if s.Spec != nil {
 		w.class = s.Spec.LoadBalancerClass
@@ -56,7 +56,7 @@ func (w *wish) next(ours []*corev1.Service, foreign bool) write {
 		}
 	}
 	going := live != nil && live.DeletionTimestamp != nil
-	if w.service == nil || foreign || going || live != nil && held.Unchanged(live, w.service) {
+	if w.service == nil || foreign || going || live != nil && managedfields.Unchanged(live, w.service) {
 		return write{}
 	}
 	return write{apply: w.service, over: live}

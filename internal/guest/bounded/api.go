@@ -52,7 +52,7 @@ type API struct {
 	token  string
 	client *http.Client
 	cut    atomic.Int64 // when of some object no more than the name was taken in, in Unix seconds
-	holding
+	allotment
 
 	mu     sync.Mutex
 	opened []net.Conn
@@ -88,7 +88,7 @@ func Connect(server string, access kubeconfig.Access, dial Dial) (*API, error) {
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
-	a := &API{server: u, token: access.Token, holding: holding{to: allShares.begin(u.Host)}}
+	a := &API{server: u, token: access.Token, allotment: allotment{to: allShares.begin(u.Host)}}
 	a.client = &http.Client{
 		Transport: &http.Transport{
 			Proxy: nil, // not the environment's either
@@ -131,7 +131,7 @@ func (a *API) Close() {
 		allShares.end(a.to)
 	}
 	a.closed = true
-	kept.leave(&a.holding)
+	kept.leave(&a.allotment)
 	for _, conn := range a.opened {
 		conn.Close()
 	}
@@ -234,7 +234,7 @@ func (a *API) bounded(object []byte) []byte {
 }
 
 // Keeps more of this hosted cluster, or less.
-func (a *API) Keeps(more int) error { return kept.take(&a.holding, more) }
+func (a *API) Keeps(more int) error { return kept.take(&a.allotment, more) }
 
 // IsSlowed says whether the hosted cluster had more objects than its share a short while ago.
 func (a *API) IsSlowed() bool { return a.to.isSlowed() }

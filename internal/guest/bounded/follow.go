@@ -32,7 +32,7 @@ func Follow[T any](ctx context.Context, a *API, c Collection[T], have func([]T))
 }
 
 func (c Collection[T]) follow(ctx context.Context, a *API, have func([]T)) error {
-	s := c.shelf(a)
+	s := c.cache(a)
 	defer s.clear()
 	news := make(chan struct{}, 1)
 	group, ctx := errgroup.WithContext(ctx)
@@ -63,7 +63,7 @@ func (c Collection[T]) Stream(ctx context.Context, a *API, take take, changed fu
 
 // ListAll lists a collection and hands over all of it, once.
 func ListAll[T any](ctx context.Context, a *API, c Collection[T], have func([]T)) error {
-	s := c.shelf(a)
+	s := c.cache(a)
 	defer s.clear()
 	_, err := c.List(ctx, a, s.put)
 	if c.Over != nil && errors.Is(err, ErrTooMuch) {

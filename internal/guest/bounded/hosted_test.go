@@ -10,7 +10,7 @@ import (
 
 // hostedAPI answers in memory, as a hosted cluster's API does: what for a list, and what for a watch of a path.
 func hostedAPI(answer func(r *http.Request) string) *API {
-	return &API{server: &url.URL{Scheme: "https", Host: "hosted"}, holding: holding{to: newShare("hosted")}, client: &http.Client{
+	return &API{server: &url.URL{Scheme: "https", Host: "hosted"}, allotment: allotment{to: newShare("hosted")}, client: &http.Client{
 		Transport: answering(func(r *http.Request) (*http.Response, error) {
 			body := io.Reader(strings.NewReader(answer(r)))
 			if err := r.Context().Err(); err != nil {

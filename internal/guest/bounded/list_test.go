@@ -71,7 +71,7 @@ func TestAListThatDoesNotEndIsLeft(t *testing.T) {
 			g, asked := NewWithT(t), 0
 			a := hostedAPI(func(*http.Request) string { asked++; return page })
 			defer a.Close()
-			s := things.shelf(a)
+			s := things.cache(a)
 			_, err := things.List(t.Context(), a, s.put)
 			g.Expect(err).To(And(MatchError(ErrTooMuch), MatchError(errPages)))
 			g.Expect(asked).To(Equal(mostPages))
@@ -87,7 +87,7 @@ func TestAListThatTakesItsTimeIsLeft(t *testing.T) {
 			return `{"metadata":{"continue":"x"},"items":[]}`
 		})
 		defer a.Close()
-		_, err := things.List(t.Context(), a, things.shelf(a).put)
+		_, err := things.List(t.Context(), a, things.cache(a).put)
 		g.Expect(err).To(MatchError(errEndless))
 		g.Expect(time.Since(began)).To(BeNumerically("~", listedIn, time.Second))
 	})

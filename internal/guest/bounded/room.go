@@ -4,8 +4,8 @@ import (
 	"sync"
 )
 
-// holding is what is kept for one connection.
-type holding struct {
+// allotment is what is kept for one connection.
+type allotment struct {
 	to   *share
 	kept int // bytes; guarded by room
 }
@@ -20,7 +20,7 @@ type room struct {
 var kept = &room{of: map[*share]int{}}
 
 // take more for a hosted cluster, or less. What all may keep is refused to those that have more than their share of it.
-func (r *room) take(h *holding, more int) error {
+func (r *room) take(h *allotment, more int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.add(h, more)
@@ -36,7 +36,7 @@ func (r *room) take(h *holding, more int) error {
 	return nil
 }
 
-func (r *room) add(h *holding, more int) {
+func (r *room) add(h *allotment, more int) {
 	h.kept += more
 	r.all += more
 	if r.of[h.to] += more; r.of[h.to] == 0 {
@@ -45,7 +45,7 @@ func (r *room) add(h *holding, more int) {
 }
 
 // leave forgets what is kept for a connection.
-func (r *room) leave(h *holding) {
+func (r *room) leave(h *allotment) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.add(h, -h.kept)

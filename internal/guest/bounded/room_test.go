@@ -9,9 +9,9 @@ import (
 // What all hosted clusters may have us keep is refused to those that have more than their share of it.
 func TestWhatIsKeptOfAllIsShared(t *testing.T) {
 	g, r := NewWithT(t), &room{of: map[*share]int{}}
-	var all []*holding
+	var all []*allotment
 	for i := range mostOfAll/MostBytes + 1 {
-		all = append(all, &holding{to: newShare("hosted")})
+		all = append(all, &allotment{to: newShare("hosted")})
 		err := r.take(all[i], MostBytes)
 		if i < mostOfAll/MostBytes {
 			g.Expect(err).NotTo(HaveOccurred())
@@ -20,10 +20,10 @@ func TestWhatIsKeptOfAllIsShared(t *testing.T) {
 			r.leave(all[i])
 		}
 	}
-	modest := &holding{to: newShare("hosted")}
+	modest := &allotment{to: newShare("hosted")}
 	g.Expect(r.take(modest, mostOfAll/(len(all)+1))).To(Succeed(), "it has its share")
 	g.Expect(r.take(all[0], 0)).To(Succeed(), "what only changes takes nothing")
-	room, alone := &room{of: map[*share]int{}}, &holding{to: newShare("hosted")}
+	room, alone := &room{of: map[*share]int{}}, &allotment{to: newShare("hosted")}
 	g.Expect(room.take(alone, MostBytes)).To(Succeed())
 	g.Expect(room.take(alone, 1)).To(MatchError(ErrTooMuch), "no hosted cluster has more than its own bound")
 	for _, a := range append(all, modest) {

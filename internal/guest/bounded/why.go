@@ -15,7 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
-	"github.com/cldmnky/oooi/internal/local"
+	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
 // Why says, in words that stay the same from try to try, why a hosted API is not reached. Errors of Go's network are not
@@ -32,7 +32,7 @@ func Why(err error, access kubeconfig.Access) string {
 		number    syscall.Errno
 		timeout   net.Error
 	)
-	for _, ours := range []error{ErrNoKubernetes, errHasty, errSlow, errEndless, errLarge, errPages, errShare, ErrTooMuch, local.ErrHere} { // ErrTooMuch is some of those before it
+	for _, ours := range []error{ErrNoKubernetes, errHasty, errSlow, errEndless, errLarge, errPages, errShare, ErrTooMuch, unroutable.ErrUnroutable} { // ErrTooMuch is some of those before it
 		if errors.Is(err, ours) {
 			return ours.Error()
 		}

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/cldmnky/oooi/internal/local"
+	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
 // hostOf is the host of https://HOST[:PORT]; empty for anything else: another scheme, a user, a path, a query, a port that
@@ -32,7 +32,7 @@ func hostOf(server string) string {
 // isHere says whether a host is this machine, something on its link, or a cloud's metadata service.
 func isHere(host string) bool {
 	if ip, err := netip.ParseAddr(host); err == nil {
-		return local.Is(ip)
+		return unroutable.Is(ip)
 	}
 	return namesHere(host)
 }

@@ -36,8 +36,8 @@ type Link struct {
 	Visit   func(ctx context.Context, access kubeconfig.Access) (settled bool, err error)
 	Trouble func(reason, message string)
 
-	leave func()            // ends the visits that run; the Secret's goroutine's own
-	held  [sha256.Size]byte // digest of the kubeconfig that they use
+	leave  func()            // ends the visits that run; the Secret's goroutine's own
+	digest [sha256.Size]byte // digest of the kubeconfig that they use
 
 	Seldom time.Duration // between two looks at a kubeconfig
 	looked time.Time
@@ -103,7 +103,7 @@ func (l *Link) followSecret(ctx context.Context) error {
 func (l *Link) use(ctx context.Context, secret *corev1.Secret) {
 	content := secret.Data[kubeconfig.SecretKey]
 	digest := sha256.Sum256(content)
-	if digest == l.held {
+	if digest == l.digest {
 		return
 	}
 	pace.Pause(ctx, time.Until(l.looked.Add(l.Seldom)))
@@ -116,7 +116,7 @@ func (l *Link) use(ctx context.Context, secret *corev1.Secret) {
 		l.without(input.GuestKubeconfig, "the kubeconfig in Secret %s is not used (%s): %s", l.Secret, refusal.Rule, refusal.Because)
 	} else {
 		l.leave()
-		l.held = digest
+		l.digest = digest
 		visiting, cancel := context.WithCancel(ctx)
 		over := make(chan struct{})
 		l.leave = func() { cancel(); <-over }
@@ -130,7 +130,7 @@ func (l *Link) use(ctx context.Context, secret *corev1.Secret) {
 // without ends the visits: there is nothing to visit with.
 func (l *Link) without(reason, format string, args ...any) {
 	l.leave()
-	l.leave, l.held = func() {}, [sha256.Size]byte{}
+	l.leave, l.digest = func() {}, [sha256.Size]byte{}
 	l.Trouble(reason, fmt.Sprintf(format, args...))
 }
 

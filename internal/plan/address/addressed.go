@@ -15,11 +15,11 @@ type Addressed struct {
 	vlan.Joined
 	Table endpoint.Table
 	// Others are the Infras on the VLAN, the oldest first, with what they take from ours.
-	Others   []Neighbour
-	Assigned ipam.Assignment
-	Captured []endpoint.Captured
-	// Uncaptured says which IP literals the proxy cannot carry.
-	Uncaptured []finding.Finding
+	Others            []Neighbour
+	Assigned          ipam.Assignment
+	CapturedAddresses []endpoint.CapturedAddress
+	// NotCaptured says which IP literals the proxy cannot carry.
+	NotCaptured []finding.Finding
 }
 
 // Address of a component; not valid where it has none.

@@ -8,19 +8,19 @@ import (
 	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/ipam"
-	"github.com/cldmnky/oooi/internal/local"
 	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
 // Holder says who has an address that *.apps must not lead to. Before addresses are assigned, ours are those of before.
 func (a Addressed) Holder(at netip.Addr) string {
 	ours := []map[component.Name]netip.Addr{input.Written(a.Infra), input.Given(a.Infra, a.Children), a.Assigned.Addresses}
 	switch {
-	case local.Is(at):
+	case unroutable.Is(at):
 		return "a loopback, link-local, multicast or metadata address"
 	case at == a.Gateway:
 		return "networkConfig.gateway"
-	case slices.ContainsFunc(a.Table.Endpoints, func(e endpoint.Endpoint) bool { return slices.Contains(e.Literals, at) }):
+	case slices.ContainsFunc(a.Table.Endpoints, func(e endpoint.Endpoint) bool { return slices.Contains(e.PublishedIPs, at) }):
 		return "an endpoint of the control plane"
 	case slices.Contains(a.Assigned.Spare, at), slices.ContainsFunc(ours, func(all map[component.Name]netip.Addr) bool { return has(all, at) }):
 		return "this Infra's"
@@ -49,7 +49,7 @@ func (a Addressed) Refuses(at netip.Addr) Refusal {
 	if holder := a.Holder(at); holder != "" {
 		return Refusal{Holder: holder}
 	}
-	if !a.Host(at) && !endpoint.Admits(a.Settings.ExtraEndpointCIDRs, at) {
+	if !a.Host(at) && !endpoint.Allows(a.Settings.ExtraEndpointCIDRs, at) {
 		return Refusal{Outside: true}
 	}
 	return Refusal{BeyondPool: len(pool) > 0 && !slices.ContainsFunc(pool, func(r v1alpha1.AddressOrRange) bool { return input.RangeOf(string(r)).Contains(at) })}

@@ -14,7 +14,7 @@ func Assign(j vlan.Joined, table endpoint.Table) Addressed {
 	a := Addressed{Joined: j, Table: table, Others: othersOf(j)}
 	a.Assigned = ipam.Assign(a.request())
 	if input.Enabled(j.Infra.Spec.InfraComponents.Proxy.Enabled) {
-		a.Captured, a.Uncaptured = table.Captured(endpoint.VLAN{CIDR: a.CIDR, VIP: a.Address(component.Proxy), Cluster: j.Settings.ClusterNetworks()})
+		a.CapturedAddresses, a.NotCaptured = table.CapturedAddresses(endpoint.VLAN{CIDR: a.CIDR, VIP: a.Address(component.Proxy), Cluster: j.Settings.ClusterNetworks()})
 	}
 	return a
 }

@@ -52,7 +52,7 @@ func published(infra *v1alpha1.Infra) endpoint.Table {
 		row := endpoint.Endpoint{Name: e.Name}
 		for _, host := range e.Hostnames {
 			if a, err := netip.ParseAddr(host); err == nil {
-				row.Literals = append(row.Literals, a)
+				row.PublishedIPs = append(row.PublishedIPs, a)
 			}
 		}
 		table.Endpoints = append(table.Endpoints, row)
@@ -64,12 +64,12 @@ func published(infra *v1alpha1.Infra) endpoint.Table {
 // written, but for what we have or lease.
 func (n Neighbour) holds(ours map[component.Name]netip.Addr, leased []ipam.Range) []ipam.Taken {
 	theirs := n.Children.Addresses()
-	held := slices.Collect(maps.Values(input.Given(n.Infra, n.Children)))
+	assigned := slices.Collect(maps.Values(input.Given(n.Infra, n.Children)))
 	if n.Older {
-		held = slices.AppendSeq(held, maps.Values(input.Written(n.Infra)))
+		assigned = slices.AppendSeq(assigned, maps.Values(input.Written(n.Infra)))
 	}
 	var taken []ipam.Taken
-	for _, a := range held {
+	for _, a := range assigned {
 		by := ""
 		if n.Precedes(has(theirs, a), has(ours, a)) {
 			by = anotherInfra
@@ -106,7 +106,7 @@ func (n Neighbour) keeps(ours map[component.Name]netip.Addr, leased []ipam.Range
 func (n Neighbour) says() (all, answered []ipam.Range) {
 	all, answered = keptForApps(n.Infra, n.Children)
 	for _, e := range published(n.Infra).Endpoints {
-		for _, a := range e.Literals {
+		for _, a := range e.PublishedIPs {
 			all = append(all, ipam.Single(a))
 		}
 	}

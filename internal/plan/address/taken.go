@@ -45,8 +45,8 @@ func (a Addressed) takenHere() []ipam.Taken {
 func (a Addressed) takenByEndpoints() []ipam.Taken {
 	var taken []ipam.Taken
 	for _, e := range append(slices.Clone(a.Table.Endpoints), a.Table.Announced()...) {
-		for _, literal := range e.Literals {
-			taken = append(taken, ipam.Taken{Range: ipam.Single(literal), By: "endpoint " + e.Name, But: component.Proxy})
+		for _, published := range e.PublishedIPs {
+			taken = append(taken, ipam.Taken{Range: ipam.Single(published), By: "endpoint " + e.Name, But: component.Proxy})
 		}
 		for _, target := range e.Backend.Addresses {
 			taken = append(taken, ipam.Taken{Range: ipam.Single(target.Addr()), By: "the target of endpoint " + e.Name})

@@ -17,7 +17,7 @@ func (a *publisher) accept(ips []netip.Addr, service types.NamespacedName) {
 	for _, at := range ips {
 		f, refused := a.refused(at)
 		if len(good) > 0 && at.Is4() != a.CIDR.Addr().Is4() { // MetalLB with both families gives one of each
-			f.Outcome = finding.OK
+			f.Severity = finding.Warning
 		}
 		if refused {
 			a.findings = append(a.findings, f)
@@ -45,9 +45,9 @@ func at(addresses []netip.Addr, port int32) []netip.AddrPort {
 
 // dialled are those on the VLAN, if there are any: the proxy binds its own address there, and cannot elsewhere.
 func (a *publisher) dialled(all []netip.Addr) []netip.Addr {
-	near := slices.DeleteFunc(slices.Clone(all), func(at netip.Addr) bool { return !a.CIDR.Contains(at) })
-	if len(near) > 0 {
-		return near
+	inside := slices.DeleteFunc(slices.Clone(all), func(at netip.Addr) bool { return !a.CIDR.Contains(at) })
+	if len(inside) > 0 {
+		return inside
 	}
 	return all
 }
@@ -55,14 +55,14 @@ func (a *publisher) dialled(all []netip.Addr) []netip.Addr {
 // refused says why an external IP is not used.
 func (a *publisher) refused(at netip.Addr) (finding.Finding, bool) {
 	const unused = "it is not used"
-	outside := fails("ExternalIPOutsideNetwork", fieldApps)
+	outside := fail("ExternalIPOutsideNetwork", fieldApps)
 	switch r := a.Refuses(at); {
 	case r.Holder != "":
 		return outside.Say("the hosted cluster gives *.apps the address %s, which is %s; %s: remove it from MetalLB's pools", at, r.Holder, unused), true
 	case r.Outside:
 		return outside.Say("the hosted cluster gives *.apps the address %s, which is not a host address in networkConfig.cidr %s; %s: configure MetalLB to give an address of the VLAN, or ask the administrator to add this address's network to --extra-endpoint-cidrs", at, a.CIDR, unused), true
 	case r.BeyondPool:
-		return fails("ExternalIPOutsidePool", fieldPool).Say("the hosted cluster gives *.apps the address %s, which lies outside appsIngress.metallb.ipAddressPoolRange %v; %s: add its range, or set appsIngress.metallb.addressPoolName", at, a.spec.MetalLB.IPAddressPoolRange, unused), true
+		return fail("ExternalIPOutsidePool", fieldPool).Say("the hosted cluster gives *.apps the address %s, which lies outside appsIngress.metallb.ipAddressPoolRange %v; %s: add its range, or set appsIngress.metallb.addressPoolName", at, a.spec.MetalLB.IPAddressPoolRange, unused), true
 	}
 	return finding.Finding{}, false
 }

@@ -32,15 +32,15 @@ func (a *publisher) loadBalancer(at types.NamespacedName) {
 	switch {
 	case a.Guest.Foreign:
 		free := at.Name + "-oooi"
-		a.find(fails("ServiceNameTaken", fieldService).Set(finding.Values{fieldService: free}), "Service %s of the hosted cluster belongs to somebody else; set appsIngress.service.name, e.g. to %s", at, free)
+		a.find(fail("ServiceNameTaken", fieldService).Set(finding.Values{fieldService: free}), "Service %s of the hosted cluster belongs to somebody else; set appsIngress.service.name, e.g. to %s", at, free)
 	case a.Guest.Refused != "":
-		a.find(fails("ServiceRefused", fieldApps+".service"), "the hosted cluster refuses Service %s: %s", at, a.Guest.Refused)
+		a.find(fail("ServiceRefused", fieldApps+".service"), "the hosted cluster refuses Service %s: %s", at, a.Guest.Refused)
 	case len(ips) > 0:
 		// It has been judged.
 	case !a.Guest.MetalLB.Installed():
 		a.notInstalled()
 	case a.before.External():
-		a.find(fails("ExternalIPLost", fieldApps), "Service %s of the hosted cluster has lost its external IP; *.apps leads to the last one, %s, until MetalLB gives one again", at, a.before.Answers[0])
+		a.find(fail("ExternalIPLost", fieldApps), "Service %s of the hosted cluster has lost its external IP; *.apps leads to the last one, %s, until MetalLB gives one again", at, a.before.Answers[0])
 	case class != "" && a.Guest.MetalLB.Class() == "":
 		a.classNotSet(class)
 	default:
@@ -50,7 +50,7 @@ func (a *publisher) loadBalancer(at types.NamespacedName) {
 
 func (a *publisher) notInstalled() {
 	without := a.withoutMetalLB()
-	a.find(fails("MetalLBNotInstalled", fieldMode).Set(finding.Values{fieldMode: without, fieldApps + ".metallb": nil}),
+	a.find(fail("MetalLBNotInstalled", fieldMode).Set(finding.Values{fieldMode: without, fieldApps + ".metallb": nil}),
 		"MetalLB is not installed in the hosted cluster: its controller, its speaker or both are missing; install it, or set appsIngress.mode: %s, which does not need it", without)
 }
 
@@ -78,7 +78,7 @@ func (a *publisher) class() (class string, known bool) {
 
 // classNotSet writes the settings out so that they can be taken as they stand.
 func (a *publisher) classNotSet(class string) {
-	f := fails("MetalLBClassNotSet", fieldClass).Change(a.Guest.MetalLB.Serving(class)...)
+	f := fail("MetalLBClassNotSet", fieldClass).Change(a.Guest.MetalLB.Serving(class)...)
 	a.find(f, "the hosted cluster's MetalLB serves no load balancer class, and on KubeVirt HyperShift's own cloud provider takes every Service without one. "+
 		"Give it one in the hosted cluster, by: kubectl apply --server-side --force-conflicts --field-manager=oooi-advice -f FILE, with the FILE below; it is then read from there, "+
 		"or set here: appsIngress.metallb.loadBalancerClass: %s. Or set appsIngress.mode: %s, which needs no MetalLB\n---\n%s", class, a.withoutMetalLB(), f.Say("").YAML())
@@ -88,7 +88,7 @@ func (a *publisher) advertised() {
 	name := string(a.spec.MetalLB.L2AdvertisementName)
 	if name != "" && a.Guest.MetalLB.Installed() && !slices.Contains(a.Guest.MetalLB.Advertisements, name) {
 		const field = fieldApps + ".metallb.l2AdvertisementName"
-		a.find(fails("L2AdvertisementNotFound", field).Set(finding.Values{field: nil}), "the hosted cluster has no L2Advertisement %s; create it, or remove appsIngress.metallb.l2AdvertisementName", name)
+		a.find(fail("L2AdvertisementNotFound", field).Set(finding.Values{field: nil}), "the hosted cluster has no L2Advertisement %s; create it, or remove appsIngress.metallb.l2AdvertisementName", name)
 	}
 }
 

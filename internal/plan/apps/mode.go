@@ -73,7 +73,7 @@ func (a *publisher) mode() v1alpha1.AppsIngressMode {
 	case mode != "" || p.mode() != v1alpha1.AppsHostNetwork:
 		return cmp.Or(mode, v1alpha1.AppsLoadBalancer)
 	case a.byMetalLB():
-		a.find(note("ServedByMetalLB", fieldMode), "%s of %s publishes the routers by %s, and *.apps stays at MetalLB's address: set appsIngress.mode: %s to have the proxy's address lead to them, or %s to stay",
+		a.find(warn("ServedByMetalLB", fieldMode), "%s of %s publishes the routers by %s, and *.apps stays at MetalLB's address: set appsIngress.mode: %s to have the proxy's address lead to them, or %s to stay",
 			p.field, p.of, p.Type, v1alpha1.AppsHostNetwork, v1alpha1.AppsLoadBalancer)
 		return v1alpha1.AppsLoadBalancer
 	}
@@ -100,7 +100,7 @@ func (a *publisher) mismatched() bool {
 	if p.Type == "" || a.spec.Mode == v1alpha1.AppsLoadBalancer || a.spec.Mode == fits {
 		return false
 	}
-	a.find(fails("RouterPublishedOtherwise", fieldMode).Set(finding.Values{fieldMode: fits}),
+	a.find(fail("RouterPublishingMismatch", fieldMode).Set(finding.Values{fieldMode: fits}),
 		"appsIngress.mode is %s, but %s of %s publishes the routers by %s; set appsIngress.mode: %s", a.spec.Mode, p.field, p.of, p.Type, fits)
 	return true
 }
@@ -113,6 +113,6 @@ func (a *publisher) spokenTo() {
 		return
 	}
 	at := p.field + "." + parameter
-	a.find(fails("RouterExpectsPROXY", at).In(p.of).Set(finding.Values{at: string(operatorv1.TCPProtocol)}),
+	a.find(fail("RouterExpectsPROXY", at).In(p.of).Set(finding.Values{at: string(operatorv1.TCPProtocol)}),
 		"the hosted cluster's routers accept only connections with the PROXY protocol, which nothing in front of them sends: set %s of %s to TCP", at, p.of)
 }

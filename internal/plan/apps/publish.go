@@ -55,7 +55,7 @@ func Publish(in address.Addressed) Published {
 // slowed says why what the hosted cluster changes is answered late.
 func (a *publisher) slowed() {
 	if a.Guest != nil && a.Guest.Slowed {
-		a.find(note("HostedClusterSlowed", fieldApps), "hosted cluster %s/%s sends more objects than its share, and is read more slowly: what changes there for *.apps is seen late", a.HostedCluster.Namespace, a.HostedCluster.Name)
+		a.find(warn("HostedClusterSlowed", fieldApps), "hosted cluster %s/%s sends more objects than its share, and is read more slowly: what changes there for *.apps is seen late", a.HostedCluster.Namespace, a.HostedCluster.Name)
 	}
 }
 
@@ -63,14 +63,14 @@ func (a *publisher) slowed() {
 func (a *publisher) publishers() {
 	on := a.Infra.Spec.InfraComponents
 	if !input.Enabled(on.DNS.Enabled) {
-		a.find(fails("DNSIsOff", subject.FieldDNS).Set(finding.Values{subject.FieldDNS: true}), "*.apps cannot be resolved: DNS is disabled; set infraComponents.dns.enabled: true")
+		a.find(fail("DNSDisabled", subject.FieldDNS).Set(finding.Values{subject.FieldDNS: true}), "*.apps cannot be resolved: DNS is disabled; set infraComponents.dns.enabled: true")
 	}
 	if !input.Enabled(on.Proxy.Enabled) {
 		lost := "the management cluster's pods cannot reach *.apps: the proxy"
 		if a.spec.Mode != v1alpha1.AppsLoadBalancer {
 			lost = "mode " + string(a.spec.Mode) + " goes through the proxy, which"
 		}
-		a.find(fails("ProxyIsOff", subject.FieldProxy).Set(finding.Values{subject.FieldProxy: true}), "%s is disabled; set infraComponents.proxy.enabled: true", lost)
+		a.find(fail("ProxyDisabled", subject.FieldProxy).Set(finding.Values{subject.FieldProxy: true}), "%s is disabled; set infraComponents.proxy.enabled: true", lost)
 	}
 	a.spokenTo()
 }
@@ -78,11 +78,11 @@ func (a *publisher) publishers() {
 // pool of addresses that would be refused, as long as there is no other.
 func (a *publisher) pool() {
 	beyond := func(at netip.Addr) bool {
-		return at.Is4() == a.CIDR.Addr().Is4() && !a.CIDR.Contains(at) && !endpoint.Admits(a.Settings.ExtraEndpointCIDRs, at)
+		return at.Is4() == a.CIDR.Addr().Is4() && !a.CIDR.Contains(at) && !endpoint.Allows(a.Settings.ExtraEndpointCIDRs, at)
 	}
 	for _, text := range a.spec.MetalLB.IPAddressPoolRange {
 		if r := input.RangeOf(string(text)); !a.route.External() && a.CIDR.IsValid() && (beyond(r.First) || beyond(r.Last)) {
-			a.find(fails("PoolOutsideNetwork", fieldPool), "appsIngress.metallb.ipAddressPoolRange %s lies outside networkConfig.cidr %s, so its addresses would not be used: set a range of the VLAN, or ask the administrator to add this network to --extra-endpoint-cidrs", text, a.CIDR)
+			a.find(fail("PoolOutsideNetwork", fieldPool), "appsIngress.metallb.ipAddressPoolRange %s lies outside networkConfig.cidr %s, so its addresses would not be used: set a range of the VLAN, or ask the administrator to add this network to --extra-endpoint-cidrs", text, a.CIDR)
 		}
 	}
 }
@@ -125,7 +125,7 @@ func (a *publisher) unseen(p input.GuestProblem) {
 	f := wait(p.Reason)
 	if p.Reason != input.GuestWaiting {
 		a.plan.Away = true
-		f = fails(p.Reason, fieldApps)
+		f = fail(p.Reason, fieldApps)
 	}
 	a.find(f, "%s", p.Message)
 }
@@ -134,13 +134,13 @@ func (a *publisher) unseen(p input.GuestProblem) {
 func (a *publisher) enter() {
 	domain := a.appsDomain()
 	if validation.IsDNS1123Subdomain(domain) != nil {
-		a.find(fails("InvalidDomain", fieldApps+".baseDomain"), "the domain of *.apps is %q, which is no DNS name in lower case; set appsIngress.baseDomain to the cluster's, e.g. c1.example.com", domain)
+		a.find(fail("InvalidDomain", fieldApps+".baseDomain"), "the domain of *.apps is %q, which is no DNS name in lower case; set appsIngress.baseDomain to the cluster's, e.g. c1.example.com", domain)
 		a.keep()
 		return
 	}
 	a.route.Hostname, a.route.Ports = "*."+domain, a.spec.Ports
 	if clash := a.take(a.route); clash != "" {
-		a.find(fails("PortInUse", fieldPorts), "appsIngress.ports: %s", clash)
+		a.find(fail("PortInUse", fieldPorts), "appsIngress.ports: %s", clash)
 		a.keep()
 	}
 }
@@ -174,7 +174,7 @@ func (a *publisher) portInUse(e endpoint.Endpoint) string {
 	if e.Port == names.HealthPort || e.Port == names.MetricsPort {
 		return e.Name + " is the proxy's own port; choose another"
 	}
-	for _, b := range a.Children.Otherwise(e) {
+	for _, b := range a.Children.OtherProtocol(e) {
 		return e.Name + " has the port of " + b.Name + ", which uses another protocol: changing it would break open connections; choose another port"
 	}
 	return ""

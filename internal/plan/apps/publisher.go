@@ -34,12 +34,12 @@ func (a *publisher) find(f finding.Builder, format string, args ...any) {
 	a.findings = append(a.findings, f.Say(format, args...))
 }
 
-func fails(reason, field string) finding.Builder {
-	return finding.Fails(v1alpha1.ConditionAppsIngressReady, reason).At(field)
+func fail(reason, field string) finding.Builder {
+	return finding.Fail(v1alpha1.ConditionAppsIngressReady, reason).At(field)
 }
 
-func note(reason, field string) finding.Builder {
-	return finding.Note(v1alpha1.ConditionAppsIngressReady, reason).At(field)
+func warn(reason, field string) finding.Builder {
+	return finding.Warn(v1alpha1.ConditionAppsIngressReady, reason).At(field)
 }
 
 func wait(reason string) finding.Builder {

@@ -93,7 +93,7 @@ func (a *publisher) through(targets []target, source string) {
 	slices.SortFunc(targets, func(x, y target) int { return cmp.Or(x.https.Compare(y.https), x.http.Compare(y.http)) })
 	targets = slices.Compact(targets)
 	if len(targets) > valid.MostTargets {
-		a.find(note("NotAllWorkers", fieldMode), "*.apps leads to the first %d of %d workers by address; set mode: %s to use all of them", valid.MostTargets, len(targets), v1alpha1.AppsLoadBalancer)
+		a.find(warn("NotAllWorkers", fieldMode), "*.apps leads to the first %d of %d workers by address; set mode: %s to use all of them", valid.MostTargets, len(targets), v1alpha1.AppsLoadBalancer)
 		targets = targets[:valid.MostTargets]
 	}
 	a.route = input.AppsRoute{Source: source}

@@ -30,9 +30,9 @@ func Judge(in Input, was *dpuv1.DPUHCPBridge) (refused, awaited []finding.Findin
 		return r.Namespace == in.Bridge.Namespace && r.Name == in.Bridge.Name
 	})
 	for _, f := range Of(in).Findings {
-		bad := f.Outcome == finding.Invalid || slices.Contains(refusedThoughAwaited, f.Reason)
+		bad := f.Severity == finding.Refused || slices.Contains(refusedThoughAwaited, f.Reason)
 		switch {
-		case f.Outcome == finding.OK || !slices.Contains(gates, f.Condition):
+		case f.Severity == finding.Warning || !slices.Contains(gates, f.Condition):
 		case bad && (was == nil || writes(was, in.Bridge, f.Field)):
 			refused = append(refused, f)
 		default:

@@ -23,7 +23,7 @@ func asked() bridge.Input {
 	pull, ssh := holding(bridge.PullSecretKey, `{"auths": {"quay.io": {"auth": "dTpw"}}}`), holding(bridge.SSHKeyKey, ed25519)
 	return bridge.Input{
 		Settings: bridge.Settings{MetalLBNamespace: "metallb-system", VirtualIPs: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Images: types.NamespacedName{Namespace: "oooi-system", Name: "ocp-bluefield-images"}},
-		Served:   bridge.Served{DPF: true, HyperShift: true, MetalLB: true}, Lives: func(types.UID) bool { return false },
+		Served:   bridge.Served{DPF: true, HyperShift: true, MetalLB: true}, Exists: func(types.UID) bool { return false },
 		Bridge: &dpuv1.DPUHCPBridge{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "dpu1", UID: "0", CreationTimestamp: metav1.Unix(1000, 0)},
 			Spec: dpuv1.DPUHCPBridgeSpec{
@@ -48,26 +48,26 @@ func TestANewBridgeIsRefusedOrHasToWait(t *testing.T) {
 		"RefNotPermitted": {refused, "spec.dpuClusterRef", func(in *bridge.Input) {
 			in.Bridge.Spec.DPUClusterRef.Namespace, in.DPUCluster.Namespace = "dpf", "dpf"
 		}},
-		"TypeKamaji":   {refused, "spec.dpuClusterRef", func(in *bridge.Input) { in.DPUCluster.Spec.Type = "kamaji" }},
-		"TypeMismatch": {refused, "spec.clusterType", func(in *bridge.Input) { in.Bridge.Spec.ClusterType = "static" }},
+		"TypeUnsupported": {refused, "spec.dpuClusterRef", func(in *bridge.Input) { in.DPUCluster.Spec.Type = "kamaji" }},
+		"TypeMismatch":    {refused, "spec.clusterType", func(in *bridge.Input) { in.Bridge.Spec.ClusterType = "static" }},
 		"DPUClusterTaken": {refused, "spec.dpuClusterRef", func(in *bridge.Input) {
 			rival := in.Bridge.DeepCopy()
 			rival.Name, rival.UID = "first", "z" // of the same second
 			in.Rivals = append(in.Rivals, bridge.Rival{DPUHCPBridge: rival})
 		}},
-		"MappingNotFound":     {refused, "spec.ocpReleaseImage", func(in *bridge.Input) { in.Mapping = nil }},
-		"ImageNotMapped":      {refused, "spec.ocpReleaseImage", func(in *bridge.Input) { in.Mapping.Data = nil }},
-		"NameTooLong":         {refused, "metadata.name", func(in *bridge.Input) { in.Bridge.Namespace = longNamespace; in.DPUCluster.Namespace = longNamespace }},
-		"HostedClusterTaken":  {refused, "metadata.name", func(in *bridge.Input) { in.HostedCluster = &hyperv1.HostedCluster{} }},
-		"NodePoolTaken":       {refused, "metadata.name", func(in *bridge.Input) { in.NodePool = &hyperv1.NodePool{} }},
-		"VirtualIPNotAllowed": {refused, "spec.metalLBVirtualIP", func(in *bridge.Input) { in.Bridge.Spec.MetalLBVirtualIP = "198.51.100.1" }},
-		"VirtualIPInUse":      {refused, "spec.metalLBVirtualIP", func(in *bridge.Input) { in.Rivals = []bridge.Rival{announcing(working(rival("theirs", older)), *in)} }},
-		"NamespaceTaken":      {refused, "metadata.name", func(in *bridge.Input) { in.Namespace = &corev1.Namespace{} }},
-		"DPFMissing":          {awaited, "spec.dpuClusterRef", func(in *bridge.Input) { in.Served.DPF, in.DPUCluster = false, nil }},
-		"HyperShiftMissing":   {awaited, "", func(in *bridge.Input) { in.Served.HyperShift = false }},
-		"MetalLBMissing":      {awaited, "spec.metalLBVirtualIP", func(in *bridge.Input) { in.Served.MetalLB = false }},
-		"ReleaseNotForARM64":  {awaited, "spec.ocpReleaseImage", func(in *bridge.Input) { in.Bridge.Spec.OCPReleaseImage = "quay.io/ocp/release:4.20.4-x86_64" }},
-		"StorageClassMissing": {awaited, "spec.etcdStorageClass", func(*bridge.Input) {}},
+		"MappingNotFound":        {refused, "spec.ocpReleaseImage", func(in *bridge.Input) { in.Mapping = nil }},
+		"ImageNotMapped":         {refused, "spec.ocpReleaseImage", func(in *bridge.Input) { in.Mapping.Data = nil }},
+		"NameTooLong":            {refused, "metadata.name", func(in *bridge.Input) { in.Bridge.Namespace = longNamespace; in.DPUCluster.Namespace = longNamespace }},
+		"HostedClusterTaken":     {refused, "metadata.name", func(in *bridge.Input) { in.HostedCluster = &hyperv1.HostedCluster{} }},
+		"NodePoolTaken":          {refused, "metadata.name", func(in *bridge.Input) { in.NodePool = &hyperv1.NodePool{} }},
+		"VirtualIPNotAllowed":    {refused, "spec.metalLBVirtualIP", func(in *bridge.Input) { in.Bridge.Spec.MetalLBVirtualIP = "198.51.100.1" }},
+		"VirtualIPInUse":         {refused, "spec.metalLBVirtualIP", func(in *bridge.Input) { in.Rivals = []bridge.Rival{announcing(working(rival("theirs", older)), *in)} }},
+		"NamespaceTaken":         {refused, "metadata.name", func(in *bridge.Input) { in.Namespace = &corev1.Namespace{} }},
+		"DPFNotInstalled":        {awaited, "spec.dpuClusterRef", func(in *bridge.Input) { in.Served.DPF, in.DPUCluster = false, nil }},
+		"HyperShiftNotInstalled": {awaited, "", func(in *bridge.Input) { in.Served.HyperShift = false }},
+		"MetalLBNotInstalled":    {awaited, "spec.metalLBVirtualIP", func(in *bridge.Input) { in.Served.MetalLB = false }},
+		"ReleaseNotForARM64":     {awaited, "spec.ocpReleaseImage", func(in *bridge.Input) { in.Bridge.Spec.OCPReleaseImage = "quay.io/ocp/release:4.20.4-x86_64" }},
+		"StorageClassNotFound":   {awaited, "spec.etcdStorageClass", func(*bridge.Input) {}},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			g, in := NewWithT(t), asked()

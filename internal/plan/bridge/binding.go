@@ -10,8 +10,8 @@ import (
 	"github.com/cldmnky/oooi/internal/dpf"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/permit"
 	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/refgrant"
 )
 
 const (
@@ -26,28 +26,28 @@ func (in Input) binding() []finding.Finding {
 	waiting := func(reason string) finding.Builder {
 		return finding.Wait(dpuv1.ConditionDPUClusterBound, reason).At(fieldCluster)
 	}
-	wrong := func(reason, field string) finding.Builder {
-		return finding.Wrong(dpuv1.ConditionDPUClusterBound, reason).At(field)
+	refuse := func(reason, field string) finding.Builder {
+		return finding.Refuse(dpuv1.ConditionDPUClusterBound, reason).At(field)
 	}
 	switch {
 	case !in.Served.DPF:
-		return one(waiting("DPFMissing").Say("the cluster does not serve DPUClusters (%s): install the DPF operator; the bridge notices it", dpf.GroupVersion))
+		return one(waiting("DPFNotInstalled").Say("the cluster does not serve DPUClusters (%s): install the DPF operator; the bridge notices it", dpf.GroupVersion))
 	case cluster == nil && in.wasBound():
 		return one(waiting("DPUClusterDeleted").Say("DPUCluster %s is gone: approval and injection have stopped, and the hosted cluster is kept (dpuClusterDeletionPolicy: Retain); recreate the DPUCluster, or delete this bridge", key))
-	case len(in.Refused()) > 0:
-		return in.Refused()
+	case len(in.Refusals()) > 0:
+		return in.Refusals()
 	case cluster == nil:
 		return one(waiting("DPUClusterNotFound").Say("DPUCluster %s does not exist: create it, or refer to an existing one (kubectl get dpuclusters -A)", key))
 	case cluster.DeletionTimestamp != nil:
 		return one(waiting("DPUClusterDeleted").Say("DPUCluster %s is being deleted: approval and injection have stopped", key))
 	case cluster.Spec.Type == dpf.TypeKamaji:
-		return one(wrong("TypeKamaji", fieldCluster).Say("DPUCluster %s has type kamaji, whose control plane DPF itself creates; use one of another type, e.g. static", key))
+		return one(refuse("TypeUnsupported", fieldCluster).Say("DPUCluster %s has type kamaji, whose control plane DPF itself creates; use one of another type, e.g. static", key))
 	case in.clusterType() != cluster.Spec.Type:
-		return one(wrong("TypeMismatch", fieldType).Say("the bridge is for type %s, and DPUCluster %s is of type %s; they must be equal, and neither can be changed: recreate one of them", in.clusterType(), key, cluster.Spec.Type))
+		return one(refuse("TypeMismatch", fieldType).Say("the bridge is for type %s, and DPUCluster %s is of type %s; they must be equal, and neither can be changed: recreate one of them", in.clusterType(), key, cluster.Spec.Type))
 	case in.preceding() != nil:
-		return one(wrong("DPUClusterTaken", fieldCluster).Say("another DPUHCPBridge, %s, already has DPUCluster %s, which can have only one; delete one of them", in.preceding(), key))
+		return one(refuse("DPUClusterTaken", fieldCluster).Say("another DPUHCPBridge, %s, already has DPUCluster %s, which can have only one; delete one of them", in.preceding(), key))
 	case cluster.Spec.Kubeconfig != "" && cluster.Spec.Kubeconfig != InjectedKey(in.Bridge).Name:
-		return one(wrong("KubeconfigTaken", fieldCluster).Say("DPUCluster %s already has a kubeconfig, Secret %s, which does not belong to this bridge but to another cluster; remove spec.kubeconfig, or refer to another DPUCluster", key, cluster.Spec.Kubeconfig))
+		return one(refuse("KubeconfigTaken", fieldCluster).Say("DPUCluster %s already has a kubeconfig, Secret %s, which does not belong to this bridge but to another cluster; remove spec.kubeconfig, or refer to another DPUCluster", key, cluster.Spec.Kubeconfig))
 	}
 	return nil
 }
@@ -55,10 +55,10 @@ func (in Input) binding() []finding.Finding {
 func one(f finding.Finding) []finding.Finding { return []finding.Finding{f} }
 
 // wasBound: the hosted cluster is made only for a DPUCluster that was there, if its author has not made it himself.
-func (in Input) wasBound() bool { return in.cluster() != nil && in.wasPermitted() }
+func (in Input) wasBound() bool { return in.cluster() != nil && in.wasGranted() }
 
-// wasPermitted says whether the bridge could refer to its DPUCluster while that was there, so that it may be told that it is not.
-func (in Input) wasPermitted() bool {
+// wasGranted says whether the bridge could refer to its DPUCluster while that was there, so that it may be told that it is not.
+func (in Input) wasGranted() bool {
 	said := meta.FindStatusCondition(in.Bridge.Status.Conditions, dpuv1.ConditionDPUClusterBound)
 	own := ClusterKey(in.Bridge).Namespace == in.Bridge.Namespace
 	return own || said != nil && (said.Reason == "Bound" || said.Reason == "DPUClusterDeleted")
@@ -73,9 +73,9 @@ func (in Input) clusterType() string {
 	return cmp.Or(in.Bridge.Spec.ClusterType, first, in.DPUCluster.Spec.Type)
 }
 
-// Refused says why the reference may not leave the bridge's namespace. With it, nothing of the DPUCluster's namespace may be read.
-func (in Input) Refused() []finding.Finding {
-	refused := permit.Check(reference(in.Bridge, in.DPUCluster))
+// Refusals says why the reference may not leave the bridge's namespace. With it, nothing of the DPUCluster's namespace may be read.
+func (in Input) Refusals() []finding.Finding {
+	refused := refgrant.Check(reference(in.Bridge, in.DPUCluster))
 	for i := range refused {
 		refused[i].Condition = dpuv1.ConditionDPUClusterBound
 	}
@@ -95,7 +95,7 @@ func (in Input) preceding() *types.NamespacedName {
 
 // rival as itself would see what it has.
 func (in Input) rival(r Rival) Input {
-	return Input{Bridge: r.DPUHCPBridge, HostedCluster: r.HostedCluster, Pool: r.Pool, DPUCluster: in.DPUCluster, Lives: in.Lives}
+	return Input{Bridge: r.DPUHCPBridge, HostedCluster: r.HostedCluster, Pool: r.Pool, DPUCluster: in.DPUCluster, Exists: in.Exists}
 }
 
 // precedes: the older comes first, but takes nothing from one that has more. An older one may be permitted later, and of two that were
@@ -118,9 +118,9 @@ func (in Input) holds() int {
 	return 0
 }
 
-func reference(b *dpuv1.DPUHCPBridge, cluster *dpf.DPUCluster) permit.Reference {
+func reference(b *dpuv1.DPUHCPBridge, cluster *dpf.DPUCluster) refgrant.Reference {
 	key := ClusterKey(b)
-	r := permit.Reference{Field: "dpuClusterRef", Path: fieldCluster, From: b.Namespace, Kind: "dpucluster", Namespace: key.Namespace, Name: key.Name}
+	r := refgrant.Reference{Field: "dpuClusterRef", Path: fieldCluster, From: b.Namespace, Kind: "dpucluster", Namespace: key.Namespace, Name: key.Name}
 	if cluster != nil {
 		r.Annotations = cluster.Annotations
 	}

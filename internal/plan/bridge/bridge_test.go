@@ -35,14 +35,14 @@ func load(t *testing.T, path string) bridge.Input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in.Lives = func(uid types.UID) bool { return uid == "u1" || uid == "u2" }
+	in.Exists = func(uid types.UID) bool { return uid == "u1" || uid == "u2" }
 	return in
 }
 
 func TestABridgeBecomes(t *testing.T) {
 	golden.Cases(t, "testdata", []string{"in.yaml"}, func(t *testing.T, dir string) map[string]string {
 		p := bridge.Of(load(t, filepath.Join(dir, "in.yaml")))
-		NewWithT(t).Expect(p.Held).To(BeFalse(), "%v", p.Findings)
+		NewWithT(t).Expect(p.Frozen).To(BeFalse(), "%v", p.Findings)
 		said := []string{golden.YAML(t, map[string]any{"findings": told(p), "key": p.Key})}
 		for _, o := range p.Objects {
 			said = append(said, golden.YAML(t, o))
@@ -110,12 +110,12 @@ func TestWhatHoldsABridgeBack(t *testing.T) {
 		// Of a hosted cluster that is there already.
 		injects, approves bool
 	}{
-		"DPF is not installed":                  {func(in *bridge.Input) { in.Served.DPF, in.DPUCluster = false, nil }, bound + "DPFMissing", false, false},
-		"HyperShift is not installed":           {func(in *bridge.Input) { in.Served.HyperShift = false }, ready + "HyperShiftMissing", true, true},
-		"MetalLB is not installed":              {func(in *bridge.Input) { in.Served.MetalLB = false }, metal + "MetalLBMissing", true, true},
+		"DPF is not installed":                  {func(in *bridge.Input) { in.Served.DPF, in.DPUCluster = false, nil }, bound + "DPFNotInstalled", false, false},
+		"HyperShift is not installed":           {func(in *bridge.Input) { in.Served.HyperShift = false }, ready + "HyperShiftNotInstalled", true, true},
+		"MetalLB is not installed":              {func(in *bridge.Input) { in.Served.MetalLB = false }, metal + "MetalLBNotInstalled", true, true},
 		"no such DPUCluster any more":           {func(in *bridge.Input) { in.DPUCluster = nil }, bound + "DPUClusterDeleted", false, false},
 		"a DPUCluster that is going":            {func(in *bridge.Input) { in.DPUCluster.DeletionTimestamp = &metav1.Time{} }, bound + "DPUClusterDeleted", false, false},
-		"kamaji":                                {func(in *bridge.Input) { in.DPUCluster.Spec.Type = "kamaji" }, bound + "TypeKamaji", false, false},
+		"kamaji":                                {func(in *bridge.Input) { in.DPUCluster.Spec.Type = "kamaji" }, bound + "TypeUnsupported", false, false},
 		"another type":                          {func(in *bridge.Input) { in.DPUCluster.Spec.Type = "static" }, bound + "TypeMismatch", false, false},
 		"another cluster's kubeconfig":          {func(in *bridge.Input) { in.DPUCluster.Spec.Kubeconfig = "mine" }, bound + "KubeconfigTaken", false, false},
 		"an older bridge that has made as much": {func(in *bridge.Input) { in.Rivals = []bridge.Rival{working(rival("dpf", older))} }, bound + "DPUClusterTaken", false, false},
@@ -149,11 +149,11 @@ func TestWhatHoldsABridgeBack(t *testing.T) {
 			in := load(t, "testdata/loadbalancer/in.yaml")
 			made(&in)
 			in.HostedCluster.Labels, in.NodePool.Labels = ours(in.Bridge), ours(in.Bridge)
-			g.Expect(bridge.Of(in)).To(And(HaveField("Held", false), HaveField("Inject", Not(BeNil())), HaveField("Approve", Not(BeNil()))))
+			g.Expect(bridge.Of(in)).To(And(HaveField("Frozen", false), HaveField("Inject", Not(BeNil())), HaveField("Approve", Not(BeNil()))))
 			c.is(&in)
 			p := bridge.Of(in)
 			g.Expect(told(p)).To(ContainElement(c.want))
-			g.Expect(p.Held).To(BeTrue())
+			g.Expect(p.Frozen).To(BeTrue())
 			g.Expect(p.Objects).To(BeEmpty())
 			g.Expect(p.Inject != nil).To(Equal(c.injects), "injects: %v", told(p))
 			g.Expect(p.Approve != nil).To(Equal(c.approves), "approves")
@@ -204,7 +204,7 @@ func TestWhatHoldsNoBridgeBack(t *testing.T) {
 			in := load(t, "testdata/loadbalancer/in.yaml")
 			made(&in)
 			is(&in)
-			NewWithT(t).Expect(bridge.Of(in)).To(And(HaveField("Held", false), HaveField("Key", BeNil())))
+			NewWithT(t).Expect(bridge.Of(in)).To(And(HaveField("Frozen", false), HaveField("Key", BeNil())))
 		})
 	}
 }
@@ -214,7 +214,7 @@ func TestABridgeWhoseSecretsAreNotWatchedSaysSo(t *testing.T) {
 	made(&in)
 	in.Polled = true
 	p := bridge.Of(in)
-	NewWithT(t).Expect(p.Held).To(BeFalse())
+	NewWithT(t).Expect(p.Frozen).To(BeFalse())
 	NewWithT(t).Expect(told(p)).To(ContainElement("SecretsValid/SecretsPolled"))
 }
 
@@ -308,7 +308,7 @@ func TestWhatIsOfABridge(t *testing.T) {
 }
 
 func TestEtcdNeedsAStorageClass(t *testing.T) {
-	const missing = "Ready/StorageClassMissing"
+	const missing = "Ready/StorageClassNotFound"
 	for name, c := range map[string]struct {
 		change func(*bridge.Input)
 		told   OmegaMatcher
@@ -341,14 +341,14 @@ func TestAControlPlaneIsReachedOnlyWhereItWasPublished(t *testing.T) {
 	in.HostedCluster.Spec.Services = []hyperv1.ServicePublishingStrategyMapping{{Service: hyperv1.APIServer, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{
 		Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: "10.0.0.2"},
 	}}}
-	g, away := NewWithT(t), ContainElement("Ready/NodeAddressAway")
+	g, away := NewWithT(t), ContainElement("Ready/NodeAddressNotFound")
 	g.Expect(told(bridge.Of(in))).NotTo(away)
 	in.Nodes[2].Status.Conditions[0].Status = corev1.ConditionFalse
 	g.Expect(told(bridge.Of(in))).To(away, "it is there, and not Ready")
 	in.Nodes = in.Nodes[:2]
 	p := bridge.Of(in)
 	g.Expect(told(p)).To(away, "it is gone")
-	g.Expect(p.Held).To(BeFalse(), "all else goes on")
+	g.Expect(p.Frozen).To(BeFalse(), "all else goes on")
 }
 
 func TestADeletionIsTakenInItsOrder(t *testing.T) {
@@ -436,7 +436,7 @@ func TestABridgeHasOnlyWhatItMayAnnounced(t *testing.T) {
 			in.Nodes = append(in.Nodes, corev1.Node{Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Address: "192.0.2.20"}, {Address: "192.0.2.21"}, {Address: "a-name"}}}})
 			in.Bridge.Spec.MetalLBVirtualIP = c.vip
 			p := bridge.Of(in)
-			g.Expect(p.Held).To(Equal(c.want != ""), "%v", p.Findings)
+			g.Expect(p.Frozen).To(Equal(c.want != ""), "%v", p.Findings)
 			if c.want != "" {
 				g.Expect(told(p)).To(ContainElement("MetalLBConfigured/" + c.want))
 			}
@@ -456,15 +456,15 @@ func TestAVirtualIPIsThatOfTheBridgeThatWorks(t *testing.T) {
 	g, in := NewWithT(t), load(t, "testdata/loadbalancer/in.yaml")
 	waits := announcing(rival("theirs", older), in)
 	in.Rivals = []bridge.Rival{waits}
-	g.Expect(bridge.Of(in).Held).To(BeFalse(), "one that has nothing yet, and may never have, is in nobody's way")
+	g.Expect(bridge.Of(in).Frozen).To(BeFalse(), "one that has nothing yet, and may never have, is in nobody's way")
 	in.Rivals = []bridge.Rival{waits, working(waits)}
 	g.Expect(told(bridge.Of(in))).To(ContainElement("MetalLBConfigured/VirtualIPInUse"))
 	made(&in)
 	in.HostedCluster.Labels, in.NodePool.Labels = ours(in.Bridge), ours(in.Bridge)
-	g.Expect(bridge.Of(in).Held).To(BeFalse(), "nor is one that comes when ours works")
+	g.Expect(bridge.Of(in).Frozen).To(BeFalse(), "nor is one that comes when ours works")
 	g.Expect(told(bridge.Of(in))).NotTo(ContainElement("MetalLBConfigured/VirtualIPInUse"))
 	in.Settings.VirtualIPs = nil
-	g.Expect(bridge.Of(in)).To(And(HaveField("Held", false), HaveField("Findings", ContainElement(HaveField("Reason", "VirtualIPNotAllowed")))), "an upgrade says so, and stops nothing")
+	g.Expect(bridge.Of(in)).To(And(HaveField("Frozen", false), HaveField("Findings", ContainElement(HaveField("Reason", "VirtualIPNotAllowed")))), "an upgrade says so, and stops nothing")
 }
 
 // A HostedCluster with our labels a bridge's author can make himself. What MetalLB has he cannot.
@@ -473,14 +473,14 @@ func TestNoAddressIsAnnouncedForAHostedClustersLabels(t *testing.T) {
 	made(&in)
 	pools := func() int {
 		p := bridge.Of(in)
-		g.Expect(p.Held).To(BeFalse(), "%v", p.Findings)
+		g.Expect(p.Frozen).To(BeFalse(), "%v", p.Findings)
 		return len(slices.DeleteFunc(p.Objects, func(o runtime.ApplyConfiguration) bool {
 			return !strings.Contains(golden.YAML(t, o), "apiVersion: metallb.io/")
 		}))
 	}
 	g.Expect(pools()).To(Equal(2), "both are there")
 	pool := &metallb.IPAddressPool{Spec: metallb.PoolSpec{Addresses: []string{netip.PrefixFrom(bridge.VirtualIP(in.Bridge), 128).String()}}}
-	for what, wrong := range map[string]func(*bridge.Input){
+	for what, refuse := range map[string]func(*bridge.Input){
 		"not lent": func(in *bridge.Input) { in.Settings.VirtualIPs = nil },
 		"a Node's": func(in *bridge.Input) {
 			in.Nodes = append(in.Nodes, corev1.Node{Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Address: bridge.VirtualIP(in.Bridge).String()}}}})
@@ -493,7 +493,7 @@ func TestNoAddressIsAnnouncedForAHostedClustersLabels(t *testing.T) {
 	} {
 		in = load(t, "testdata/loadbalancer/in.yaml")
 		made(&in)
-		wrong(&in)
+		refuse(&in)
 		g.Expect(pools()).To(BeZero(), what)
 		in.Pool = &metallb.IPAddressPool{Spec: metallb.PoolSpec{Addresses: []string{"192.0.2.99/32"}}}
 		g.Expect(pools()).To(BeZero(), "%s, and he has another", what)
@@ -588,7 +588,7 @@ func TestABridgeGetsNoControlPlaneOfAnother(t *testing.T) {
 			in := load(t, "testdata/loadbalancer/in.yaml")
 			c.is(&in)
 			p := bridge.Of(in)
-			NewWithT(t).Expect(p.Held).To(Equal(c.taken), "%v", p.Findings)
+			NewWithT(t).Expect(p.Frozen).To(Equal(c.taken), "%v", p.Findings)
 			if c.taken {
 				NewWithT(t).Expect(p.Findings).To(taken)
 				NewWithT(t).Expect(p.Approve).To(BeNil(), "nothing of it is dialled")

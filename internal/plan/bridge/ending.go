@@ -128,7 +128,7 @@ func (in Remains) referred() bool {
 
 // attached are the DPUs of the DPUCluster, by name. Of one that never was the bridge's nothing is told.
 func (in Remains) attached() (all []string) {
-	if len(in.Refused()) > 0 && !in.referred() && !in.wasPermitted() {
+	if len(in.Refusals()) > 0 && !in.referred() && !in.wasGranted() {
 		return nil
 	}
 	for i := range in.DPUs {

@@ -20,7 +20,7 @@ func (in Input) image(p *Plan) string {
 	own := string(in.Bridge.Spec.MachineOSImage)
 	switch {
 	case own != "":
-		p.Find(finding.Note(kind, "MachineOSImage").Say("machineOSImage is %s, which overrides the mapping in ConfigMap %s", own, key))
+		p.Find(finding.Warn(kind, "MachineOSImage").Say("machineOSImage is %s, which overrides the mapping in ConfigMap %s", own, key))
 		return own
 	case in.Mapping == nil:
 		p.Find(finding.Wait(kind, "MappingNotFound").At("spec.ocpReleaseImage").Say("ConfigMap %s, which maps releases to BlueField container images, does not exist: create it, or set machineOSImage", key))
@@ -31,7 +31,7 @@ func (in Input) image(p *Plan) string {
 		p.Find(finding.Wait(kind, "ImageNotMapped").At("spec.ocpReleaseImage").Say("ConfigMap %s has no BlueField container image for %s: add a key with the release's version or digest, or set machineOSImage", key, release))
 		return ""
 	}
-	p.Find(finding.Note(kind, "Mapped").Say("%s", image))
+	p.Find(finding.Warn(kind, "Mapped").Say("%s", image))
 	return image
 }
 
@@ -44,7 +44,7 @@ func (in Input) tagged() []finding.Finding {
 	if looked || !slices.ContainsFunc(otherArchitectures, func(end string) bool { return strings.HasSuffix(named, end) }) {
 		return nil
 	}
-	return one(finding.Fails(dpuv1.ConditionReady, "ReleaseNotForARM64").At("spec.ocpReleaseImage").
+	return one(finding.Fail(dpuv1.ConditionReady, "ReleaseNotForARM64").At("spec.ocpReleaseImage").
 		Say("the tag of %s names neither a multi-arch nor an arm64 release, but a BlueField is aarch64: set ocpReleaseImage to such a release", release))
 }
 
@@ -61,7 +61,7 @@ func (in Input) refusedPool() (all []finding.Finding) {
 		{hyperv1.NodePoolValidMachineConfigConditionType, dpuv1.ConditionIgnitionConfigured, "MachineConfigRefused", "see the NodePool"},
 	} {
 		if c := condition(pool.Status.Conditions, of.theirs); c != nil && c.Status == "False" {
-			all = append(all, finding.Fails(of.ours, of.reason).Say("HyperShift refuses the NodePool (%s): %s; %s", c.Reason, c.Message, of.hint))
+			all = append(all, finding.Fail(of.ours, of.reason).Say("HyperShift refuses the NodePool (%s): %s; %s", c.Reason, c.Message, of.hint))
 		}
 	}
 	return all

@@ -39,8 +39,8 @@ type Input struct {
 	Bridge   *dpuv1.DPUHCPBridge
 	// Served are the APIs of others that the cluster has.
 	Served Served
-	// Lives says whether a UID is that of a bridge.
-	Lives func(types.UID) bool
+	// Exists says whether a UID is that of a bridge.
+	Exists func(types.UID) bool
 
 	DPUCluster *dpf.DPUCluster
 	Rivals     []Rival
@@ -166,7 +166,7 @@ func (in Input) Owns(o metav1.Object) bool {
 	l, b := o.GetLabels(), in.Bridge
 	uid := types.UID(l[names.LabelOwnerUID])
 	named := l[names.LabelManagedBy] == names.ManagedBy && l[names.LabelBridge] == b.Name && l[names.LabelBridgeNamespace] == b.Namespace
-	return named && uid != "" && (uid == b.UID || !in.Lives(uid))
+	return named && uid != "" && (uid == b.UID || !in.Exists(uid))
 }
 
 // labels of everything that a bridge makes.

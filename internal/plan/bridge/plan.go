@@ -18,8 +18,8 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/permit"
 	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/refgrant"
 )
 
 // Of says what one bridge becomes, of an input that was read whole: what is nil in it does not exist. While the plan is Held it has no
@@ -27,7 +27,7 @@ import (
 func Of(in Input) Plan {
 	p := Plan{End: in.endsWithCluster()}
 	p.Find(in.binding()...)
-	bound := !p.Refused(dpuv1.ConditionDPUClusterBound)
+	bound := !p.Blocked(dpuv1.ConditionDPUClusterBound)
 	p.Find(in.tooLarge()...)
 	p.Find(in.prerequisites()...)
 	p.Find(in.secrets()...)
@@ -40,7 +40,7 @@ func Of(in Input) Plan {
 		in.inject(&p)
 		in.approve(&p)
 	}
-	if p.Held = p.holds(); p.Held {
+	if p.Frozen = p.frozen(); p.Frozen {
 		return p
 	}
 	if in.Key.Secret == nil {
@@ -54,10 +54,10 @@ func Of(in Input) Plan {
 	return p
 }
 
-// holds: one finding that something is missing or wrong holds the hosted cluster back as a whole, for half of one is none.
+// frozen: one finding that something is missing or wrong holds the hosted cluster back as a whole, for half of one is none.
 // Injection and approval come after it.
-func (p *Plan) holds() bool {
-	return p.Refused(dpuv1.ConditionDPUClusterBound, dpuv1.ConditionReady, dpuv1.ConditionSecretsValid,
+func (p *Plan) frozen() bool {
+	return p.Blocked(dpuv1.ConditionDPUClusterBound, dpuv1.ConditionReady, dpuv1.ConditionSecretsValid,
 		dpuv1.ConditionBlueFieldContainerImageAvailable, dpuv1.ConditionMetalLBConfigured)
 }
 
@@ -70,7 +70,7 @@ func (in Input) endsWithCluster() bool {
 // tooLarge is what is kept in part of a bridge and its objects.
 func (in Input) tooLarge() []finding.Finding {
 	all := kept.Judge(dpuv1.ConditionReady, in.Bridge, in.HostedCluster, in.NodePool, in.Pool)
-	if len(in.Refused()) == 0 {
+	if len(in.Refusals()) == 0 {
 		all = append(all, kept.Judge(dpuv1.ConditionDPUClusterBound, in.DPUCluster)...)
 	}
 	return all
@@ -80,10 +80,10 @@ func (in Input) tooLarge() []finding.Finding {
 func (in Input) prerequisites() (all []finding.Finding) {
 	waiting := func(reason string) finding.Builder { return finding.Wait(dpuv1.ConditionReady, reason) }
 	if !in.Served.HyperShift {
-		return one(waiting("HyperShiftMissing").Say("the cluster does not serve HostedClusters and NodePools (%s): install HyperShift, on OpenShift with the multicluster engine operator (MCE); the bridge notices it", hyperv1.GroupVersion))
+		return one(waiting("HyperShiftNotInstalled").Say("the cluster does not serve HostedClusters and NodePools (%s): install HyperShift, on OpenShift with the multicluster engine operator (MCE); the bridge notices it", hyperv1.GroupVersion))
 	}
 	if hc := in.HostedCluster; hc != nil && in.cluster() == nil {
-		taken := finding.Wrong(dpuv1.ConditionReady, "HostedClusterTaken").At("metadata.name")
+		taken := finding.Refuse(dpuv1.ConditionReady, "HostedClusterTaken").At("metadata.name")
 		if in.reads(in.Key.Secret) || Reported(in.Bridge) && in.refersToKey() { // admission does not read the Secret
 			all = append(all, taken.Say("HostedCluster %s/%s reads the key of this bridge, and its labels do not name the bridge any more: put them back with: %s", hc.Namespace, hc.Name, in.relabelling()))
 		} else {
@@ -95,11 +95,11 @@ func (in Input) prerequisites() (all []finding.Finding) {
 			Say("HostedCluster %s/%s is being deleted, but not by this bridge, which recreates it afterwards; to remove it for good, delete the bridge", hc.Namespace, hc.Name))
 	}
 	if np := in.NodePool; np != nil && in.pool() == nil {
-		all = append(all, finding.Wrong(dpuv1.ConditionReady, "NodePoolTaken").At("metadata.name").
+		all = append(all, finding.Refuse(dpuv1.ConditionReady, "NodePoolTaken").At("metadata.name").
 			Say("NodePool %s/%s exists and does not belong to this bridge, which does not touch it: give the bridge another name, or remove the NodePool", np.Namespace, np.Name))
 	}
 	if name := ControlPlane(in.Bridge); len(name) > validation.DNS1123LabelMaxLength {
-		all = append(all, finding.Wrong(dpuv1.ConditionReady, "NameTooLong").At("metadata.name").
+		all = append(all, finding.Refuse(dpuv1.ConditionReady, "NameTooLong").At("metadata.name").
 			Say("the control plane would be in namespace %s, which has %d characters, but may have at most %d: give the bridge or its namespace a shorter name", name, len(name), validation.DNS1123LabelMaxLength))
 	}
 	return append(append(all, in.occupied()...), in.storage()...)
@@ -112,7 +112,7 @@ func (in Input) occupied() []finding.Finding {
 		return nil
 	}
 	name, from := ControlPlane(in.Bridge), in.Bridge.Namespace
-	return one(finding.Wrong(dpuv1.ConditionReady, "NamespaceTaken").At("metadata.name").
+	return one(finding.Refuse(dpuv1.ConditionReady, "NamespaceTaken").At("metadata.name").
 		Say("the control plane would be in namespace %s, HyperShift's name for that of %s/%s, and nothing says that this is the bridge's alone: give the bridge another name; where the namespace was made for this bridge, its owner says so with: kubectl annotate --overwrite namespace %s %s=%s",
 			name, from, in.Bridge.Name, name, names.AnnotationAllowedNamespaces, from))
 }
@@ -129,7 +129,7 @@ func (in Input) anotherHasNamespace() bool {
 	case hc != nil && !ns.CreationTimestamp.Before(&hc.CreationTimestamp): // made for it
 		return false
 	}
-	return !(permit.Reference{From: in.Bridge.Namespace, Namespace: ControlPlane(in.Bridge), Annotations: in.Namespace.Annotations}).Allowed()
+	return !(refgrant.Reference{From: in.Bridge.Namespace, Namespace: ControlPlane(in.Bridge), Annotations: in.Namespace.Annotations}).Allowed()
 }
 
 // controlPlaneLabel is on the namespaces that HyperShift makes (hypershift: hostedcluster_controller.go, ControlPlaneNamespaceLabelKey).
@@ -146,7 +146,7 @@ func (in Input) storage() []finding.Finding {
 			return nil
 		}
 	}
-	waiting := finding.Wait(dpuv1.ConditionReady, "StorageClassMissing").At("spec.etcdStorageClass")
+	waiting := finding.Wait(dpuv1.ConditionReady, "StorageClassNotFound").At("spec.etcdStorageClass")
 	if named != "" {
 		return one(waiting.Say("StorageClass %s for etcd does not exist: install its storage (e.g. OpenShift Data Foundation), or recreate the bridge with another etcdStorageClass", named))
 	}
@@ -163,7 +163,7 @@ func (in Input) approve(p *Plan) {
 	case hc != nil && hc.DeletionTimestamp != nil:
 		p.Find(finding.Wait(dpuv1.ConditionCSRAutoApprovalActive, "HostedClusterTerminating").Say("nothing is approved in a hosted cluster that is being deleted"))
 	case hc != nil && in.anotherHasNamespace():
-		p.Find(finding.Wrong(dpuv1.ConditionCSRAutoApprovalActive, "NamespaceTaken").Say("nothing is approved through namespace %s, which belongs to somebody else", ControlPlane(in.Bridge)))
+		p.Find(finding.Refuse(dpuv1.ConditionCSRAutoApprovalActive, "NamespaceTaken").Say("nothing is approved through namespace %s, which belongs to somebody else", ControlPlane(in.Bridge)))
 	case key.Name != "":
 		p.Approve = &Approval{
 			Secret: key, Cluster: ClusterKey(in.Bridge), API: APIAddresses(in.Bridge, hc), ServiceNetworks: ServiceNetworks(hc),
@@ -187,9 +187,9 @@ func (in Input) inject(p *Plan) {
 	case in.Kubeconfig.Secret.Secret == nil:
 		p.Find(finding.Wait(kind, "WaitingForKubeconfig").Say("Secret %s with the hosted cluster's kubeconfig does not exist", source))
 	case in.Kubeconfig.Refused != "":
-		p.Find(finding.Wrong(kind, "KubeconfigRefused").Say("the kubeconfig in Secret %s is not used (%s): %s", source, in.Kubeconfig.Refused, in.Kubeconfig.Because))
+		p.Find(finding.Refuse(kind, "KubeconfigRefused").Say("the kubeconfig in Secret %s is not used (%s): %s", source, in.Kubeconfig.Refused, in.Kubeconfig.Because))
 	case in.Injected.Secret != nil && !in.Owns(in.Injected.Secret):
-		p.Find(finding.Wrong(kind, nameTaken).Say("Secret %s exists and does not belong to this bridge, which does not touch it: remove it", key))
+		p.Find(finding.Refuse(kind, nameTaken).Say("Secret %s exists and does not belong to this bridge, which does not touch it: remove it", key))
 	default:
 		p.Inject = &Injection{
 			Secret:  secret(in.Bridge, key, map[string][]byte{dpf.KubeconfigKey: in.Kubeconfig.Content}),

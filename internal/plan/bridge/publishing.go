@@ -60,7 +60,7 @@ func (in Input) services(p *Plan) []hyperv1.ServicePublishingStrategyMapping {
 func (in Input) away(services []hyperv1.ServicePublishingStrategyMapping) []finding.Finding {
 	for _, s := range services {
 		if s.NodePort != nil && !slices.ContainsFunc(in.Nodes, func(n corev1.Node) bool { return isReady(n) && has(n, s.NodePort.Address) }) {
-			return one(finding.Fails(dpuv1.ConditionReady, "NodeAddressAway").At("spec.exposeThroughLoadBalancer").
+			return one(finding.Fail(dpuv1.ConditionReady, "NodeAddressNotFound").At("spec.exposeThroughLoadBalancer").
 				Say("the control plane is reached at %s, which is not the address of any Ready Node of the management cluster: bring the Node back, or give its address to another; HyperShift does not publish it elsewhere", s.NodePort.Address))
 		}
 	}
@@ -92,14 +92,14 @@ func (in Input) metallb() []finding.Finding {
 	const kind = dpuv1.ConditionMetalLBConfigured
 	switch {
 	case !in.Bridge.Spec.ExposeThroughLoadBalancer:
-		return one(finding.Note(kind, "NotNeeded").Say("the control plane is reached through node ports"))
+		return one(finding.Warn(kind, "NotNeeded").Say("the control plane is reached through node ports"))
 	case in.Bridge.Spec.MetalLBVirtualIP == "":
-		return one(finding.Note(kind, "NotNeeded").Say("metalLBVirtualIP is not set: the address comes from the cluster's load balancer"))
+		return one(finding.Warn(kind, "NotNeeded").Say("metalLBVirtualIP is not set: the address comes from the cluster's load balancer"))
 	}
 	if found := in.virtualIP(); found != nil || in.Served.MetalLB {
 		return found
 	}
-	return one(finding.Wait(kind, "MetalLBMissing").At("spec.metalLBVirtualIP").
+	return one(finding.Wait(kind, "MetalLBNotInstalled").At("spec.metalLBVirtualIP").
 		Say("the cluster does not serve MetalLB's IPAddressPools and L2Advertisements (%s): install the MetalLB operator; the bridge notices it", metallb.GroupVersion))
 }
 
@@ -107,20 +107,20 @@ func (in Input) metallb() []finding.Finding {
 // a bridge's author need not be one who may write its pools.
 func (in Input) virtualIP() []finding.Finding {
 	vip := VirtualIP(in.Bridge)
-	wrong := func(reason string) finding.Builder {
+	refuse := func(reason string) finding.Builder {
 		if in.works() { // it cannot be changed: to hold the rest back mends nothing
-			return finding.Fails(dpuv1.ConditionMetalLBConfigured, reason).At("spec.metalLBVirtualIP")
+			return finding.Fail(dpuv1.ConditionMetalLBConfigured, reason).At("spec.metalLBVirtualIP")
 		}
-		return finding.Wrong(dpuv1.ConditionMetalLBConfigured, reason).At("spec.metalLBVirtualIP")
+		return finding.Refuse(dpuv1.ConditionMetalLBConfigured, reason).At("spec.metalLBVirtualIP")
 	}
 	switch {
 	case !in.Settings.Announces(vip):
-		return one(wrong("VirtualIPNotAllowed").Say("metalLBVirtualIP %s lies outside the networks that bridges may announce (%s): use an address from these, or ask the administrator to add a network to the operator's --bridge-virtual-ips",
+		return one(refuse("VirtualIPNotAllowed").Say("metalLBVirtualIP %s lies outside the networks that bridges may announce (%s): use an address from these, or ask the administrator to add a network to the operator's --bridge-virtual-ips",
 			vip, cmp.Or(listed(in.Settings.VirtualIPs), "none")))
 	case slices.ContainsFunc(in.Nodes, func(n corev1.Node) bool { return has(n, vip.String()) }):
-		return one(wrong("VirtualIPInUse").Say("metalLBVirtualIP %s is the address of a Node of the management cluster: choose an unused one", vip))
+		return one(refuse("VirtualIPInUse").Say("metalLBVirtualIP %s is the address of a Node of the management cluster: choose an unused one", vip))
 	case !in.announced() && slices.ContainsFunc(in.Rivals, in.announces):
-		return one(wrong("VirtualIPInUse").Say("metalLBVirtualIP %s belongs to another bridge, which has its hosted cluster: choose an unused one", vip))
+		return one(refuse("VirtualIPInUse").Say("metalLBVirtualIP %s belongs to another bridge, which has its hosted cluster: choose an unused one", vip))
 	}
 	return nil
 }

@@ -13,9 +13,9 @@ import (
 
 var (
 	// said are the reasons in sources: of findings, of conditions that are not True, and those that have a name.
-	said = regexp.MustCompile(`(?:finding\.(?:Wait|Wrong|Fails)\([\w.]+, |waiting\(|wrong\(|\bno\([\w.]+, |\b(?:nameTaken|provisioning|Guest\w+|ReasonCleanup\w+|ManagementUnreachable|ApprovalRefused) += |NodePoolValid\w+, dpuv1\.Condition\w+, )"([A-Z]\w+)"`)
+	said = regexp.MustCompile(`(?:finding\.(?:Wait|Refuse|Fail)\([\w.]+, |waiting\(|refuse\(|\bno\([\w.]+, |\b(?:nameTaken|provisioning|Guest\w+|ReasonCleanup\w+|ManagementUnreachable|ApprovalRefused) += |NodePoolValid\w+, dpuv1\.Condition\w+, )"([A-Z]\w+)"`)
 	// well are those of conditions that are True.
-	well = regexp.MustCompile(`(?:finding\.Note\([\w.]+, |\byes\([\w.]+, |applied\([\w.]+, )"([A-Z]\w+)"`)
+	well = regexp.MustCompile(`(?:finding\.Warn\([\w.]+, |\byes\([\w.]+, |applied\([\w.]+, )"([A-Z]\w+)"`)
 	// row of the page's table, with its reasons.
 	row = regexp.MustCompile("(?m)^\\| (?:`\\w+`)? ?\\| ((?:`\\w+`(?:, )?)+) \\| .+ \\|$")
 )
@@ -44,7 +44,7 @@ func TestThePageListsEveryReason(t *testing.T) {
 	for _, reasons := range matches(row, page) {
 		listed = append(listed, strings.Split(strings.ReplaceAll(reasons, "`", ""), ", ")...)
 	}
-	g.Expect(unique(listed)).To(Equal(unique(append(bad, "RefNotPermitted")))) // that one is internal/permit's
+	g.Expect(unique(listed)).To(Equal(unique(append(bad, "RefNotPermitted")))) // that one is internal/refgrant's
 	_, sentence, _ := strings.Cut(string(page), "Those that are True say ")
 	sentence, _, _ = strings.Cut(sentence, ".")
 	g.Expect(unique(strings.FieldsFunc(sentence, func(r rune) bool { return strings.ContainsRune(", \n", r) }))).To(Equal(unique(good)))

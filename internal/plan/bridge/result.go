@@ -18,8 +18,8 @@ import (
 type Plan struct {
 	// Objects of the hosted cluster, in the order in which they are applied. They are not, while Held.
 	desired.Plan
-	// Held means that nothing of the hosted cluster may change. Injection and approval have reasons of their own.
-	Held bool
+	// Frozen means that nothing of the hosted cluster may change. Injection and approval have reasons of their own.
+	Frozen bool
 	// Key is the Secret to make, with a key that etcd is encrypted with; nil when it is there. It is made once.
 	Key *corev1.Secret
 	// Copies of the user's Secrets, by name; others of the bridge's are no longer needed.

@@ -39,12 +39,12 @@ func (in Input) secrets() (all []finding.Finding) {
 			all = append(all, finding.Wait(kind, "SecretNotFound").At("spec."+s.field).
 				Say("%s names Secret %s/%s, which does not exist; create it, e.g. from a file with oooi bridge create", s.field, in.Bridge.Namespace, s.name))
 		} else if problem := s.problem(s.Secret.Secret); problem != "" {
-			all = append(all, finding.Wrong(kind, "SecretInvalid").At("spec."+s.field).
+			all = append(all, finding.Refuse(kind, "SecretInvalid").At("spec."+s.field).
 				Say("%s names Secret %s/%s, which %s", s.field, in.Bridge.Namespace, s.name, problem))
 		}
 	}
 	if in.Polled {
-		all = append(all, finding.Note(kind, "SecretsPolled").
+		all = append(all, finding.Warn(kind, "SecretsPolled").
 			Say("changes of the bridge's Secrets may be seen a minute late: the bridges of namespace %s, or of all namespaces, refer to more Secrets than the operator watches; there is no other effect", in.Bridge.Namespace))
 	}
 	return append(all, in.key()...)
@@ -53,21 +53,21 @@ func (in Input) secrets() (all []finding.Finding) {
 // key: what is encrypted with a key is lost with it, so another is never made for a hosted cluster that is there.
 func (in Input) key() []finding.Finding {
 	name := in.Bridge.Namespace + "/" + names.BridgeKey(in.Bridge.Name)
-	wrong := func(reason string) finding.Builder {
-		return finding.Wrong(dpuv1.ConditionSecretsValid, reason).At("metadata.name")
+	refuse := func(reason string) finding.Builder {
+		return finding.Refuse(dpuv1.ConditionSecretsValid, reason).At("metadata.name")
 	}
 	switch {
 	case in.Key.Secret == nil && in.cluster() != nil:
-		return one(wrong("EncryptionKeyLost").Say("Secret %s is gone, and with it the key that the hosted cluster's etcd is encrypted with; it cannot be generated again: restore it from a backup before the control plane restarts", name))
+		return one(refuse("EncryptionKeyLost").Say("Secret %s is gone, and with it the key that the hosted cluster's etcd is encrypted with; it cannot be generated again: restore it from a backup before the control plane restarts", name))
 	case in.Key.Secret == nil:
 		return nil
 	case !in.Owns(in.Key.Secret) && in.cluster() != nil:
-		return one(wrong("EncryptionKeyLost").Say("Secret %s exists, but is not labelled as this bridge's; if it holds the key that the hosted cluster's etcd is encrypted with, label it: kubectl -n %s label secret %s --overwrite %s",
+		return one(refuse("EncryptionKeyLost").Say("Secret %s exists, but is not labelled as this bridge's; if it holds the key that the hosted cluster's etcd is encrypted with, label it: kubectl -n %s label secret %s --overwrite %s",
 			name, in.Bridge.Namespace, names.BridgeKey(in.Bridge.Name), assigned(secretLabels(in.Bridge))))
 	case !in.Owns(in.Key.Secret):
-		return one(wrong(nameTaken).Say("Secret %s exists and does not belong to this bridge, which does not touch it: remove it, or give the bridge another name", name))
+		return one(refuse(nameTaken).Say("Secret %s exists and does not belong to this bridge, which does not touch it: remove it, or give the bridge another name", name))
 	case len(in.Key.Data[hyperv1.AESCBCKeySecretKey]) != KeyLength:
-		return one(wrong("EncryptionKeyInvalid").Say("Secret %s does not hold %d bytes in its key %s any more; restore it from a backup", name, KeyLength, hyperv1.AESCBCKeySecretKey))
+		return one(refuse("EncryptionKeyInvalid").Say("Secret %s does not hold %d bytes in its key %s any more; restore it from a backup", name, KeyLength, hyperv1.AESCBCKeySecretKey))
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func ownResolvers(in apps.Published) (all []finding.Finding) {
 func overCaptured(in apps.Published) (all []finding.Finding) {
 	routes := in.Infra.Spec.NetworkConfig.Routes
 	for _, r := range routes {
-		for _, c := range in.Captured {
+		for _, c := range in.CapturedAddresses {
 			if string(r.Destination) == desired.HostRoute(c.IP) {
 				all = append(all, wrongAt("InvalidRoute", subject.FieldRoutes).Set(finding.Values{subject.FieldRoutes: but(routes, r)}).
 					Say("networkConfig.routes has %s, which leads to the proxy at %s; remove it", r.Destination, in.Address(component.Proxy)))

@@ -16,7 +16,7 @@ func unfit(s vlan.Attachment) []finding.Finding {
 		return nil
 	}
 	at := originOf(s.Source)
-	return []finding.Finding{finding.Fails(v1alpha1.ConditionNetworkReady, "NADUnfit").In(at.object).At(at.field).
+	return []finding.Finding{finding.Fail(v1alpha1.ConditionNetworkReady, "NADUnsupported").In(at.object).At(at.field).
 		Say("NetworkAttachmentDefinition %s/%s, which workers are attached to, cannot be used: %s%s", s.Source.Namespace, s.Source.Name, why, at.told)}
 }
 
@@ -27,7 +27,7 @@ func untagged(s vlan.Attachment) []finding.Finding {
 		return nil
 	}
 	at := originOf(s.Source)
-	return []finding.Finding{at.mended(finding.Note(v1alpha1.ConditionNetworkReady, "VLANKeyIgnored"), tagged).Say("NetworkAttachmentDefinition %s/%s has its VLAN as %q, a key that plugin %s ignores: workers and our pods are on the untagged network; write %s%s",
+	return []finding.Finding{at.mended(finding.Warn(v1alpha1.ConditionNetworkReady, "VLANKeyIgnored"), tagged).Say("NetworkAttachmentDefinition %s/%s has its VLAN as %q, a key that plugin %s ignores: workers and our pods are on the untagged network; write %s%s",
 		s.Source.Namespace, s.Source.Name, wrote, s.Config.Type(), write, at.told)}
 }
 
@@ -38,7 +38,7 @@ func apart(s vlan.Attachment) []finding.Finding {
 		return nil
 	}
 	at := originOf(s.Source)
-	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "SameNodeUnreachable").In(at.object).At(at.field).
+	return []finding.Finding{finding.Warn(v1alpha1.ConditionNetworkReady, "SameNodeUnreachable").In(at.object).At(at.field).
 		Say(`NetworkAttachmentDefinition %s/%s says "mode": %q: workers cannot reach our pods that run on the same node; set nodeSelector of infraComponents and NodePools to keep them on different nodes, or write "mode": "bridge"%s`, s.Source.Namespace, s.Source.Name, mode, at.told)}
 }
 
@@ -48,17 +48,17 @@ func assigned(s vlan.Attachment) []finding.Finding {
 	if !s.Config.AssignsAddresses() {
 		return nil
 	}
-	fails, network := finding.Fails(v1alpha1.ConditionNetworkReady, "WorkerNADHasIPAM"), s.Source.Namespace+"/"+s.Source.Name
+	fail, network := finding.Fail(v1alpha1.ConditionNetworkReady, "WorkerNADHasIPAM"), s.Source.Namespace+"/"+s.Source.Name
 	at := originOf(s.Source)
 	if at.userDefined() {
-		return []finding.Finding{fails.In(at.object).At("spec.network.localnet.ipam.mode").
+		return []finding.Finding{fail.In(at.object).At("spec.network.localnet.ipam.mode").
 			Say("NetworkAttachmentDefinition %s assigns addresses: %s%s with ipam.mode: Disabled, and without subnets, excludeSubnets and ipam.lifecycle", network, pinned, at.told)}
 	}
-	fails = at.mended(fails, s.Config.Tagged().WithoutAddresses())
+	fail = at.mended(fail, s.Config.Tagged().WithoutAddresses())
 	if s.Config.IsOVN() {
-		return []finding.Finding{fails.Say("NetworkAttachmentDefinition %s assigns addresses: %s; remove its subnets and ipam%s", network, pinned, at.told)}
+		return []finding.Finding{fail.Say("NetworkAttachmentDefinition %s assigns addresses: %s; remove its subnets and ipam%s", network, pinned, at.told)}
 	}
-	return []finding.Finding{fails.Say("NetworkAttachmentDefinition %s assigns addresses: KubeVirt would answer the workers' DHCP requests instead of our server; remove its ipam%s", network, at.told)}
+	return []finding.Finding{fail.Say("NetworkAttachmentDefinition %s assigns addresses: KubeVirt would answer the workers' DHCP requests instead of our server; remove its ipam%s", network, at.told)}
 }
 
 // bridged: HyperShift binds machines' cards by a bridge, with the MAC that the pod's card had (hypershift: nodepool/kubevirt; kubevirt:
@@ -67,7 +67,7 @@ func bridged(s vlan.Attachment) []finding.Finding {
 	if s.Config.Type() != "macvlan" {
 		return nil
 	}
-	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "WorkerNADIsMacvlan").In(subject.NAD(s.Source)).At("spec.config").
+	return []finding.Finding{finding.Warn(v1alpha1.ConditionNetworkReady, "WorkerNADIsMacvlan").In(subject.NAD(s.Source)).At("spec.config").
 		Say("NetworkAttachmentDefinition %s/%s is macvlan, which delivers only packets for its own interface's MAC address; KubeVirt moves that address to the virtual machine, behind a bridge, so replies never reach workers; use a bridge or OVN-Kubernetes localnet",
 			s.Source.Namespace, s.Source.Name)}
 }
@@ -75,15 +75,15 @@ func bridged(s vlan.Attachment) []finding.Finding {
 // pinned is what OVN-Kubernetes does to a worker whose address it assigned (port_security of its port).
 const pinned = "OVN-Kubernetes drops packets that a worker sends from any other address, such as our leases and the addresses of MetalLB and egress IPs"
 
-// frames: workers that send longer frames than their network carries lose them without a word; shorter ones work.
-func frames(s vlan.Attachment, in apps.Published) []finding.Finding {
+// mtu: workers that send longer frames than their network carries lose them without a word; shorter ones work.
+func mtu(s vlan.Attachment, in apps.Published) []finding.Finding {
 	handed, carried := in.MTU(), s.Config.Carries()
 	if handed == 0 || carried == 0 || handed == carried || !input.Enabled(in.Infra.Spec.InfraComponents.DHCP.Enabled) {
 		return nil
 	}
-	begin, what := finding.Fails, "larger packets are lost"
+	begin, what := finding.Fail, "larger packets are lost"
 	if handed < carried {
-		begin, what = finding.Note, "this works, but does not use the network's full MTU"
+		begin, what = finding.Warn, "this works, but does not use the network's full MTU"
 	}
 	return []finding.Finding{begin(v1alpha1.ConditionNetworkReady, "MTUMismatch").
 		At(subject.FieldMTU).Set(finding.Values{subject.FieldMTU: carried}).

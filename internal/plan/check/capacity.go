@@ -26,7 +26,7 @@ func capacity(in apps.Published) []finding.Finding {
 	if !in.Assigned.Pool.IsValid() || has >= needs {
 		return nil
 	}
-	return []finding.Finding{finding.Note(v1alpha1.ConditionAccepted, "PoolTooSmall").At(subject.FieldCIDR).Change(wholePool(in, needs)...).
+	return []finding.Finding{finding.Warn(v1alpha1.ConditionAccepted, "PoolTooSmall").At(subject.FieldCIDR).Change(wholePool(in, needs)...).
 		Say("DHCP has %d addresses to lease and may need %d: the NodePools have %d replicas and a surge of %d (2 × %d + %d), because the address of a replaced worker is not free at once; widen networkConfig.cidr or the range from dhcp.rangeStart to rangeEnd, or exclude fewer addresses",
 			has, needs, replicas, surge, replicas, surge)}
 }

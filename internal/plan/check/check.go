@@ -29,12 +29,12 @@ func acceptance(in apps.Published) []finding.Finding {
 	all = append(all, addressing(in)...)
 	all = append(all, capacity(in)...)
 	if hc := in.HostedCluster; hc != nil && input.Elsewhere(hc.Spec.Platform.Type) {
-		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "ExternalInfra").In(endpoint.Object(hc)).At("spec.platform.type").
+		all = append(all, finding.Refuse(v1alpha1.ConditionAccepted, "ExternalInfra").In(endpoint.Object(hc)).At("spec.platform.type").
 			Say("HostedCluster %s/%s runs its machines on platform %s, outside the VLANs of this cluster; an Infra serves VirtualMachines of this cluster (KubeVirt) and machines on its VLANs (Agent, None)", hc.Namespace, hc.Name, hc.Spec.Platform.Type))
 	}
 	if external(in) {
 		const field = "spec.platform.kubevirt.credentials"
-		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "ExternalInfra").
+		all = append(all, finding.Refuse(v1alpha1.ConditionAccepted, "ExternalInfra").
 			In(endpoint.Object(in.HostedCluster)).At(field).Set(finding.Values{field: nil}).
 			Say("HostedCluster %s/%s runs its VirtualMachines on another cluster (spec.platform.kubevirt.credentials): create the Infra on that cluster, where their VLAN is", in.HostedCluster.Namespace, in.HostedCluster.Name))
 	}
@@ -46,15 +46,15 @@ func resolution(in apps.Published) []finding.Finding {
 	if f, missing := missingControlPlane(in); missing {
 		return []finding.Finding{f}
 	}
-	all := append(in.Table.Findings(), in.Uncaptured...)
+	all := append(in.Table.Findings(), in.NotCaptured...)
 	all = append(all, Misnamed(in)...)
-	all = append(all, capturedByNeighbours(in)...)
+	all = append(all, capturedByNeighbour(in)...)
 	all = append(all, changedProtocols(in)...)
 	all = append(all, passthrough(in)...)
 	all = append(all, throughProxy(in)...)
 	if !input.Enabled(in.Infra.Spec.InfraComponents.DHCP.Enabled) {
-		for _, c := range in.Captured {
-			all = append(all, finding.Note(v1alpha1.ConditionEndpointsResolved, "CapturedAddressNeedsRoute").
+		for _, c := range in.CapturedAddresses {
+			all = append(all, finding.Warn(v1alpha1.ConditionEndpointsResolved, "CapturedAddressNeedsRoute").
 				At(subject.FieldDHCP).Change(withDHCP(in)...).
 				Say("workers connect to %s, but DHCP is off: add a route on each worker: ip route add %s via %s", c.IP, desired.HostRoute(c.IP), in.Address(component.Proxy)))
 		}

@@ -17,20 +17,20 @@ import (
 // rendered was checked by nobody.
 func Subnet(in input.Input) []finding.Finding {
 	const example = "write the VLAN's network, e.g. 192.168.100.0/24"
-	wrong := finding.Wrong(v1alpha1.ConditionAccepted, "InvalidCIDR").At(subject.FieldCIDR)
+	refuse := finding.Refuse(v1alpha1.ConditionAccepted, "InvalidCIDR").At(subject.FieldCIDR)
 	text := in.Infra.Spec.NetworkConfig.CIDR
 	cidr, err := netip.ParsePrefix(string(text))
 	switch {
 	case text == "":
-		return []finding.Finding{wrong.Say("networkConfig.cidr is not set; %s", example)}
+		return []finding.Finding{refuse.Say("networkConfig.cidr is not set; %s", example)}
 	case err != nil:
-		return []finding.Finding{wrong.Say("networkConfig.cidr %q is not a network; %s", text, example)}
+		return []finding.Finding{refuse.Say("networkConfig.cidr %q is not a network; %s", text, example)}
 	case cidr != cidr.Masked():
-		return []finding.Finding{wrong.Set(finding.Values{subject.FieldCIDR: cidr.Masked().String()}).Say("networkConfig.cidr %s has host bits; its network is %s", cidr, cidr.Masked())}
+		return []finding.Finding{refuse.Set(finding.Values{subject.FieldCIDR: cidr.Masked().String()}).Say("networkConfig.cidr %s has host bits; its network is %s", cidr, cidr.Masked())}
 	case !valid.VLAN(cidr):
-		return []finding.Finding{wrong.Say("networkConfig.cidr %s cannot be a VLAN's network; %s", cidr, example)}
+		return []finding.Finding{refuse.Say("networkConfig.cidr %s cannot be a VLAN's network; %s", cidr, example)}
 	case cidr.Addr().Is6() && input.Enabled(in.Infra.Spec.InfraComponents.DHCP.Enabled):
-		return []finding.Finding{wrong.Set(finding.Values{subject.FieldDHCP: false}).Say("networkConfig.cidr %s is IPv6, which our DHCP server does not support; set infraComponents.dhcp.enabled: false", cidr)}
+		return []finding.Finding{refuse.Set(finding.Values{subject.FieldDHCP: false}).Say("networkConfig.cidr %s is IPv6, which our DHCP server does not support; set infraComponents.dhcp.enabled: false", cidr)}
 	}
 	return nil
 }
@@ -38,17 +38,17 @@ func Subnet(in input.Input) []finding.Finding {
 // overlaps: a VLAN that shares addresses with a network of the management cluster cannot be told from it by our pods, and
 // one that shares them with the hosted cluster's cannot be by its workers.
 func overlaps(in apps.Published) []finding.Finding {
-	wrong := func() finding.Builder { return finding.Wrong(v1alpha1.ConditionAccepted, "CIDROverlapsNetwork") }
+	refuse := func() finding.Builder { return finding.Refuse(v1alpha1.ConditionAccepted, "CIDROverlapsNetwork") }
 	for _, network := range in.Settings.ClusterNetworks() {
 		if in.CIDR.Overlaps(network) {
-			return []finding.Finding{wrong().At(subject.FieldCIDR).Set(elsewhere(in)).
+			return []finding.Finding{refuse().At(subject.FieldCIDR).Set(elsewhere(in)).
 				Say("networkConfig.cidr %s overlaps the management cluster's pod or service network %s: our pods could not tell them apart; give the VLAN another network (delete and recreate an existing Infra)", in.CIDR, network)}
 		}
 	}
 	var all []finding.Finding
 	for _, n := range hostedNetworks(in) {
 		if in.CIDR.Overlaps(n.prefix) {
-			all = append(all, wrong().In(endpoint.Object(in.HostedCluster)).At(n.field).Set(hostedElsewhere(in, n.field)).
+			all = append(all, refuse().In(endpoint.Object(in.HostedCluster)).At(n.field).Set(hostedElsewhere(in, n.field)).
 				Say("networkConfig.cidr %s overlaps the hosted cluster's %s %s: workers could not tell them apart; recreate the HostedCluster with another network, or give the VLAN another network", in.CIDR, n.field, n.prefix))
 		}
 	}
@@ -149,7 +149,7 @@ func clients(in apps.Published) []finding.Finding {
 		}
 		for _, cluster := range in.Settings.ClusterNetworks() {
 			if client.Overlaps(cluster) {
-				all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "ClientCIDROverlapsCluster").
+				all = append(all, finding.Refuse(v1alpha1.ConditionAccepted, "ClientCIDROverlapsCluster").
 					At("spec.networkConfig.clientCIDRs").Set(finding.Values{"spec.networkConfig.clientCIDRs": but(in.Infra.Spec.NetworkConfig.ClientCIDRs, text)}).
 					Say("networkConfig.clientCIDRs has %s, which overlaps the management cluster's network %s; list the clients' own networks", client, cluster))
 			}

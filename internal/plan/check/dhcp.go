@@ -32,7 +32,7 @@ func clock(in apps.Published) []finding.Finding {
 		why = fmt.Sprintf("networkConfig.ntpServers %v lie outside %s", servers, in.CIDR)
 	}
 	suggested := ipam.Usable(in.CIDR).Last.String()
-	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "NoTimeSource").
+	return []finding.Finding{finding.Warn(v1alpha1.ConditionNetworkReady, "NoTimeSource").
 		At(subject.FieldNTP). // whose address nobody here knows
 		Say("%s and the VLAN has no gateway: workers cannot synchronise their clocks, and certificates fail once a clock is minutes off; set networkConfig.ntpServers to a time server on the VLAN, e.g. at %s", why, suggested)}
 }
@@ -44,11 +44,11 @@ func upstreams(in apps.Published) []finding.Finding {
 	case len(outside) == 0:
 		return nil
 	case !input.Enabled(in.Infra.Spec.InfraComponents.DNS.Enabled):
-		return []finding.Finding{finding.Fails(v1alpha1.ConditionNetworkReady, "DNSServersUnreachable").
+		return []finding.Finding{finding.Fail(v1alpha1.ConditionNetworkReady, "DNSServersUnreachable").
 			At(subject.FieldResolvers).Set(finding.Values{subject.FieldDNS: true}).
 			Say("networkConfig.dnsServers %v lie outside %s, which has no gateway, and DNS is off: workers cannot reach them; enable infraComponents.dns, or set networkConfig.gateway", outside, in.CIDR)}
 	}
-	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "DNSServersOutsideVLAN").
+	return []finding.Finding{finding.Warn(v1alpha1.ConditionNetworkReady, "DNSServersOutsideVLAN").
 		At(subject.FieldResolvers).
 		Say("networkConfig.dnsServers %v lie outside %s, which has no gateway: our DNS queries them over the nodes' network; if the nodes cannot reach them, omit them to use the nodes' own resolvers", outside, in.CIDR)}
 }
@@ -76,27 +76,27 @@ func beyond[T ~string](in apps.Published, addresses []T) []string {
 func reservations(in apps.Published) []finding.Finding {
 	var all []finding.Finding
 	usable, holds := ipam.Usable(in.CIDR), map[v1alpha1.MACAddress]v1alpha1.IPv4Address{}
-	wrong := func(format string, args ...any) {
+	refuse := func(format string, args ...any) {
 		all = append(all, wrongAt("InvalidReservation", "spec.infraComponents.dhcp.reservations").Say(format, args...))
 	}
 	dhcp := in.Infra.Spec.InfraComponents.DHCP
 	if in.LeasesByReservation() && input.Enabled(dhcp.Enabled) && dhcp.UnknownClients == v1alpha1.UnknownClientsIgnore && len(dhcp.Reservations) == 0 {
-		all = append(all, wrongAt("NobodyServed", subject.FieldUnknownClients).Set(finding.Values{subject.FieldUnknownClients: string(v1alpha1.UnknownClientsPool)}).
+		all = append(all, wrongAt("NoClientsServed", subject.FieldUnknownClients).Set(finding.Values{subject.FieldUnknownClients: string(v1alpha1.UnknownClientsPool)}).
 			Say("dhcp.unknownClients: Ignore serves only reservations and KubeVirt's machines, and there are neither: the platform of HostedCluster %s is %s; reserve an address for each worker, or omit unknownClients", in.HostedCluster.Name, in.HostedCluster.Spec.Platform.Type))
 	}
 	for _, r := range dhcp.Reservations {
 		at, _ := netip.ParseAddr(string(r.IP))
 		if first := holds[r.MAC]; first != "" {
-			wrong("dhcp.reservations has %s twice, for %s and %s; a client gets one address: remove one of them", r.MAC, first, r.IP)
+			refuse("dhcp.reservations has %s twice, for %s and %s; a client gets one address: remove one of them", r.MAC, first, r.IP)
 		}
 		if r.MAC != "" {
 			holds[r.MAC] = r.IP
 		}
 		switch {
 		case at.IsValid() && at == in.Gateway:
-			wrong("dhcp.reservations has %s, which is networkConfig.gateway; reserve another address", at)
+			refuse("dhcp.reservations has %s, which is networkConfig.gateway; reserve another address", at)
 		case !usable.Contains(at):
-			wrong("dhcp.reservations has %s, which is not a host address in %s; reserve one of %s", r.IP, in.CIDR, usable)
+			refuse("dhcp.reservations has %s, which is not a host address in %s; reserve one of %s", r.IP, in.CIDR, usable)
 		}
 	}
 	return all

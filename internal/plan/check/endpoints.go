@@ -24,8 +24,8 @@ func missingControlPlane(in apps.Published) (finding.Finding, bool) {
 func changedProtocols(in apps.Published) []finding.Finding {
 	var all []finding.Finding
 	for _, e := range in.Table.Endpoints {
-		for _, b := range in.Children.Otherwise(e) {
-			all = append(all, finding.Wrong(v1alpha1.ConditionEndpointsResolved, "ProtocolChanged").At("spec.extraEndpoints").
+		for _, b := range in.Children.OtherProtocol(e) {
+			all = append(all, finding.Refuse(v1alpha1.ConditionEndpointsResolved, "ProtocolChanged").At("spec.extraEndpoints").
 				Say("%s needs %s on port %d, but %s already serves %s there: changing it would break open connections; use another port, or remove %s first", e.Name, e.Protocol, e.Port, b.Name, b.Protocol, b.Name))
 		}
 	}

@@ -18,11 +18,11 @@ import (
 func limits(in apps.Published) []finding.Finding {
 	var all []finding.Finding
 	if n := len(in.Table.Names()); n > valid.MostHostnames {
-		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "TooManyHostnames").At("spec.extraEndpoints").
+		all = append(all, finding.Refuse(v1alpha1.ConditionAccepted, "TooManyHostnames").At("spec.extraEndpoints").
 			Say("extraEndpoints and the control plane have %d hostnames together; at most %d are possible: use wildcards, which count once", n, valid.MostHostnames))
 	}
 	if n := len(in.Assigned.Excluded); n > valid.MostExclusions {
-		all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "TooManyExclusions").At("spec.infraComponents.dhcp.excludeRanges").
+		all = append(all, finding.Refuse(v1alpha1.ConditionAccepted, "TooManyExclusions").At("spec.infraComponents.dhcp.excludeRanges").
 			Say("%d separate ranges are excluded from DHCP (dhcp.excludeRanges, servers, neighbours); at most %d are possible: join some of them", n, valid.MostExclusions))
 	}
 	return append(all, burden(in)...)
@@ -55,7 +55,7 @@ func burden(in apps.Published) []finding.Finding {
 			kept = append(kept, ipam.Single(a).Intersect(n.Children.Pool()))
 		}
 		if all := ipam.Merge(kept); len(all) > valid.MostExclusions && len(all) > len(n.Children.Exclusions()) {
-			return []finding.Finding{finding.Wrong(v1alpha1.ConditionAccepted, "TooManyExclusions").At("spec.infraComponents").
+			return []finding.Finding{finding.Refuse(v1alpha1.ConditionAccepted, "TooManyExclusions").At("spec.infraComponents").
 				Say("another Infra on this VLAN, which leases addresses, would have to exclude %d separate ranges from DHCP, and at most %d are possible; set serverIPs next to those of other Infras, or outside its range", len(all), valid.MostExclusions)}
 		}
 	}

@@ -15,14 +15,14 @@ import (
 
 // Misnamed is a domain that no name can have: the children, and every record, carry it.
 func Misnamed(in apps.Published) []finding.Finding {
-	wrong := finding.Wrong(v1alpha1.ConditionEndpointsResolved, "InvalidDomain")
+	refuse := finding.Refuse(v1alpha1.ConditionEndpointsResolved, "InvalidDomain")
 	cp := in.ControlPlane()
 	if cp.HostedCluster != nil && cp.Base() == "" {
-		return []finding.Finding{wrong.In(endpoint.Object(cp.HostedCluster)).At("spec.dns.baseDomain").
+		return []finding.Finding{refuse.In(endpoint.Object(cp.HostedCluster)).At("spec.dns.baseDomain").
 			Say("the base domain of HostedCluster %s/%s is not known; these were tried in order: %s; set it with: %s", cp.HostedCluster.Namespace, cp.HostedCluster.Name, endpoint.BaseSources, sayBase(in))}
 	}
 	if validation.IsDNS1123Subdomain(in.Domain()) != nil {
-		return []finding.Finding{wrong.At("spec.infraComponents.dns").Say("the hosted cluster's domain is %q, which is not a DNS name in lower case; set infraComponents.dns.clusterName and dns.baseDomain, e.g. c1 and example.com", in.Domain())}
+		return []finding.Finding{refuse.At("spec.infraComponents.dns").Say("the hosted cluster's domain is %q, which is not a DNS name in lower case; set infraComponents.dns.clusterName and dns.baseDomain, e.g. c1 and example.com", in.Domain())}
 	}
 	return nil
 }

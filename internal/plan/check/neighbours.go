@@ -90,13 +90,13 @@ func nameOf(in apps.Published, n address.Neighbour) string {
 
 func inUse() finding.Builder { return wrongAt("VLANInUse", "spec.infraComponents.dhcp") }
 
-// capturedByNeighbours: one literal on one layer 2 can be carried by one proxy only.
-func capturedByNeighbours(in apps.Published) []finding.Finding {
+// capturedByNeighbour: one literal on one layer 2 can be carried by one proxy only.
+func capturedByNeighbour(in apps.Published) []finding.Finding {
 	var all []finding.Finding
-	for _, c := range in.Captured {
+	for _, c := range in.CapturedAddresses {
 		for _, n := range in.Others {
 			if yields(in, n, c.IP) {
-				all = append(all, finding.Wrong(v1alpha1.ConditionEndpointsResolved, "CapturedAddressInUse").
+				all = append(all, finding.Refuse(v1alpha1.ConditionEndpointsResolved, "CapturedAddressInUse").
 					In(endpoint.Object(in.HostedCluster)).At("spec.services").Change(in.Table.Renamed(c.IP)...).
 					Say("another Infra on this layer 2 already captures %s (clusters share NodePort addresses); move this cluster's workers to their own VLAN, or recreate the HostedCluster with its own address or name", c.IP))
 			}
@@ -106,15 +106,15 @@ func capturedByNeighbours(in apps.Published) []finding.Finding {
 }
 
 // yields says whether a literal is a neighbour's: of the proxy that alone carries it, else of the older Infra.
-func yields(in apps.Published, n address.Neighbour, literal netip.Addr) bool {
-	return n.Precedes(n.Children.Carries(literal), in.Children.Carries(literal)) && claims(in, n, literal)
+func yields(in apps.Published, n address.Neighbour, published netip.Addr) bool {
+	return n.Precedes(n.Children.Carries(published), in.Children.Carries(published)) && claims(in, n, published)
 }
 
 // claims says whether a neighbour's proxy carries a literal or, before anything is created, will.
-func claims(in apps.Published, n address.Neighbour, literal netip.Addr) bool {
+func claims(in apps.Published, n address.Neighbour, published netip.Addr) bool {
 	if n.Children.Proxy() != nil || n.HostedCluster == nil {
-		return n.Children.Carries(literal)
+		return n.Children.Carries(published)
 	}
 	theirs := input.Input{Settings: in.Settings, Infra: n.Infra, NAD: n.NAD, HostedCluster: n.HostedCluster}
-	return slices.ContainsFunc(address.Assign(vlan.Join(theirs), theirs.Endpoints()).Captured, func(c endpoint.Captured) bool { return c.IP == literal })
+	return slices.ContainsFunc(address.Assign(vlan.Join(theirs), theirs.Endpoints()).CapturedAddresses, func(c endpoint.CapturedAddress) bool { return c.IP == published })
 }

@@ -17,15 +17,15 @@ import (
 // network judges what the pods would join.
 func network(in apps.Published) []finding.Finding {
 	n, key := in.VLAN, input.Refs(in.Infra).NAD
-	wrong := func(reason string) finding.Builder { return finding.Wrong(v1alpha1.ConditionNetworkReady, reason) }
+	refuse := func(reason string) finding.Builder { return finding.Refuse(v1alpha1.ConditionNetworkReady, reason) }
 	switch {
 	case n.Source == nil:
-		return []finding.Finding{wrong("NADNotFound").At(subject.FieldNAD).Say("NetworkAttachmentDefinition %s not found; create it, or set networkConfig.networkAttachmentDefinition and networkAttachmentNamespace to another", key)}
+		return []finding.Finding{refuse("NADNotFound").At(subject.FieldNAD).Say("NetworkAttachmentDefinition %s not found; create it, or set networkConfig.networkAttachmentDefinition and networkAttachmentNamespace to another", key)}
 	case n.Broken != "":
 		at := originOf(n.Source)
-		return []finding.Finding{wrong("NADUnfit").In(at.object).At(at.field).Say("NetworkAttachmentDefinition %s cannot be used: %s%s", key, n.Broken, at.told)}
+		return []finding.Finding{refuse("NADUnsupported").In(at.object).At(at.field).Say("NetworkAttachmentDefinition %s cannot be used: %s%s", key, n.Broken, at.told)}
 	case n.Config.IsOVN() && len(in.Infra.Spec.NetworkConfig.ClientCIDRs) > 0:
-		return []finding.Finding{wrong("PolicyRoutingUnavailable").
+		return []finding.Finding{refuse("PolicyRoutingUnavailable").
 			At("spec.networkConfig.clientCIDRs").Set(finding.Values{"spec.networkConfig.clientCIDRs": nil}).
 			Say("networkConfig.clientCIDRs needs routes to those networks in our pods, but on NetworkAttachmentDefinition %s OVN-Kubernetes sets at most a default route, which would send our DNS server's own queries to the VLAN's router; "+
 				"use a bridge or cnv-bridge, or let the router translate those clients' addresses (SNAT) to its own", key)}
@@ -36,11 +36,11 @@ func network(in apps.Published) []finding.Finding {
 func networkNotes(in apps.Published) []finding.Finding {
 	n := in.VLAN
 	var all []finding.Finding
-	note := func(reason string) finding.Builder { return finding.Note(v1alpha1.ConditionNetworkReady, reason) }
+	warn := func(reason string) finding.Builder { return finding.Warn(v1alpha1.ConditionNetworkReady, reason) }
 	ours := vlan.Attachment{Source: n.Source, Config: n.Config}
 	all = append(all, untagged(ours)...)
 	if !n.Config.IsOVN() && !n.Tuned {
-		found := note("ForwardingNotPrevented").In(allowlistObject).At("data")
+		found := warn("ForwardingNotPrevented").In(allowlistObject).At("data")
 		if in.SysctlAllowlist != nil { // one that is made of our line alone would take all others from the nodes
 			found = found.Set(finding.Values{"data": map[string]any{nad.SysctlAllowlistKey: withLine(in.SysctlAllowlist)}})
 		}
@@ -49,11 +49,11 @@ func networkNotes(in apps.Published) []finding.Finding {
 	}
 	at := originOf(n.Source)
 	if n.Config.IsOVN() && !n.Config.PortSecured() {
-		all = append(all, note("ForwardingNotPrevented").In(at.object).At(at.field).
+		all = append(all, warn("ForwardingNotPrevented").In(at.object).At(at.field).
 			Say("our pods' VLAN interface may forward packets: NetworkAttachmentDefinition %s has macSecurityMode Disabled, and OVN-Kubernetes accepts no plugin that turns forwarding off; use a network with port security", input.Refs(in.Infra).NAD))
 	}
 	if n.Config.IsOVN() && n.Config.MTU() == 0 && !at.userDefined() { // those always say one
-		all = append(all, at.mended(note("MTUNotSaid"), n.Config.Tagged().WithMTU(nad.UsualMTU)).Say("NetworkAttachmentDefinition %s has no mtu, so OVN-Kubernetes gives its interfaces the pod network's MTU (status.clusterNetworkMTU of Network cluster, 1400 where nodes have 1500) and drops larger packets; if the VLAN's MTU is %d, set it there%s", input.Refs(in.Infra).NAD, nad.UsualMTU, at.told))
+		all = append(all, at.mended(warn("MTUNotSpecified"), n.Config.Tagged().WithMTU(nad.UsualMTU)).Say("NetworkAttachmentDefinition %s has no mtu, so OVN-Kubernetes gives its interfaces the pod network's MTU (status.clusterNetworkMTU of Network cluster, 1400 where nodes have 1500) and drops larger packets; if the VLAN's MTU is %d, set it there%s", input.Refs(in.Infra).NAD, nad.UsualMTU, at.told))
 	}
 	return append(all, apart(ours)...)
 }

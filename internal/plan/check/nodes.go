@@ -23,7 +23,7 @@ func placement(in apps.Published) []finding.Finding {
 			differ = append(differ, fmt.Sprintf("%s/%s (%s)", p.Namespace, p.Name, nodes))
 		}
 	}
-	return []finding.Finding{finding.Note(v1alpha1.ConditionNetworkReady, "NodeSelectorsDiffer").At("spec.infraComponents").
+	return []finding.Finding{finding.Warn(v1alpha1.ConditionNetworkReady, "NodeSelectorsDiffer").At("spec.infraComponents").
 		Say("NodePools on the VLAN select different nodes: %s; our pods may run on any node, and serve nobody on one without the VLAN: set nodeSelector of infraComponents %s to labels of nodes that have it",
 			strings.Join(differ, ", "), strings.Join(ours, ", "))}
 }

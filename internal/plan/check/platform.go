@@ -36,12 +36,12 @@ func passthrough(in apps.Published) []finding.Finding {
 		return nil
 	}
 	says := "has"
-	begin, based := finding.Fails, in.HostedCluster.Spec.DNS.BaseDomain != ""
+	begin, based := finding.Fail, in.HostedCluster.Spec.DNS.BaseDomain != ""
 	if !ptr.Deref(p.BaseDomainPassthrough, false) {
 		if based || cp.Base() == "" { // no domain at all is another matter
 			return nil
 		}
-		begin, says = finding.Note, "has no dns.baseDomain, so HyperShift sets"
+		begin, says = finding.Warn, "has no dns.baseDomain, so HyperShift sets"
 	}
 	found := begin(v1alpha1.ConditionEndpointsResolved, "BaseDomainPassthrough").In(endpoint.Object(in.HostedCluster)).At(field)
 	if based {
@@ -67,7 +67,7 @@ func throughProxy(in apps.Published) []finding.Finding {
 		return nil
 	}
 	bypassed := strings.Trim(written.NoProxy+","+host, ",")
-	return []finding.Finding{finding.Note(v1alpha1.ConditionEndpointsResolved, "IgnitionThroughProxy").
+	return []finding.Finding{finding.Warn(v1alpha1.ConditionEndpointsResolved, "IgnitionThroughProxy").
 		In(endpoint.Object(hc)).At(field).Set(finding.Values{field: bypassed}).
 		Say("Ignition of HostedCluster %s/%s requests %s through the proxy %s, bypassing the VLAN's DNS and our proxy: workers join only if they can reach that proxy from the VLAN and it can reach the ignition server; set configuration.proxy.noProxy: %s",
 			hc.Namespace, hc.Name, host, through.Host, bypassed)}

@@ -22,30 +22,30 @@ func services(in apps.Published) []finding.Finding {
 	const kind = v1alpha1.ConditionEndpointsResolved
 	switch {
 	case len(input.SwitchedOff(in.Infra.Spec.InfraComponents)) == len(on):
-		off(subject.FieldProxy, finding.Fails(kind, "ServicesAreOff"), "DHCP, DNS and proxy are all disabled: this Infra does nothing for workers; omit infraComponents to enable all three, or delete the Infra")
+		off(subject.FieldProxy, finding.Fail(kind, "ComponentsDisabled"), "DHCP, DNS and proxy are all disabled: this Infra does nothing for workers; omit infraComponents to enable all three, or delete the Infra")
 		all[0].Changes = []finding.Change{{Values: allOn(in)}}
 		return all
 	case !on[component.Proxy] && !on[component.DNS] && ways && resolvers:
-		off(subject.FieldProxy, finding.Note(kind, "ProxyIsOff"),
+		off(subject.FieldProxy, finding.Warn(kind, "ProxyDisabled"),
 			"the proxy is disabled: workers reach the control plane only through networkConfig.gateway or routes, at the addresses that networkConfig.dnsServers return")
 	case !on[component.Proxy]:
-		off(subject.FieldProxy, finding.Fails(kind, "ProxyIsOff"),
+		off(subject.FieldProxy, finding.Fail(kind, "ProxyDisabled"),
 			"the proxy is disabled, and there is no other way from the VLAN to the control plane: no worker can join; set infraComponents.proxy.enabled: true")
 	}
 	switch {
-	case on[component.DNS] || resolvers || allLiteral(in):
+	case on[component.DNS] || resolvers || allByIP(in):
 	case !on[component.DHCP]:
-		off(subject.FieldDNS, finding.Note(kind, "DNSIsOff"),
+		off(subject.FieldDNS, finding.Warn(kind, "DNSDisabled"),
 			"DHCP and DNS are disabled: workers need other resolvers, which must answer the control plane's names with the proxy's address; list them in networkConfig.dnsServers")
 	default:
-		off(subject.FieldDNS, finding.Fails(kind, "DNSIsOff"),
+		off(subject.FieldDNS, finding.Fail(kind, "DNSDisabled"),
 			"DNS is disabled and networkConfig.dnsServers is empty: workers cannot resolve the control plane's names; set infraComponents.dns.enabled: true, or set networkConfig.dnsServers to resolvers that answer these names with the proxy's address")
 	}
 	return all
 }
 
-// allLiteral: workers need no resolver for the control plane. One for their registry is not ours to judge.
-func allLiteral(in apps.Published) bool {
+// allByIP: workers need no resolver for the control plane. One for their registry is not ours to judge.
+func allByIP(in apps.Published) bool {
 	return len(in.Table.Endpoints) > 0 && len(in.Table.Findings()) == 0 && len(in.Table.Names()) == 0
 }
 

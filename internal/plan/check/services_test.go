@@ -21,22 +21,22 @@ func TestWhatIsOffIsJudgedByWhatStandsInForIt(t *testing.T) {
 		v.Infra.Spec.NetworkConfig.Routes = []v1alpha1.Route{{Destination: "10.0.0.0/8", Gateway: "192.168.100.253"}}
 	}
 	resolvers := func(v *apps.Published) { v.Infra.Spec.NetworkConfig.DNSServers = []v1alpha1.IPAddress{"192.168.100.9"} }
-	literal := func(v *apps.Published) {
-		v.Table.Endpoints = []endpoint.Endpoint{{Name: "api", Literals: []netip.Addr{netip.MustParseAddr("203.0.113.10")}}}
+	published := func(v *apps.Published) {
+		v.Table.Endpoints = []endpoint.Endpoint{{Name: "api", PublishedIPs: []netip.Addr{netip.MustParseAddr("203.0.113.10")}}}
 	}
 	for name, c := range map[string]struct {
 		of   []func(*apps.Published)
 		says string // reason and outcome of the first; empty is nothing
 	}{
-		"the proxy":                                {[]func(*apps.Published){proxy}, "ProxyIsOff Broken"},
-		"both, with a gateway and resolvers":       {[]func(*apps.Published){proxy, dns, gateway, resolvers}, "ProxyIsOff OK"},
-		"both, with routes and resolvers":          {[]func(*apps.Published){proxy, dns, routes, resolvers}, "ProxyIsOff OK"},
-		"both, with resolvers alone":               {[]func(*apps.Published){proxy, dns, resolvers}, "ProxyIsOff Broken"},
-		"DNS":                                      {[]func(*apps.Published){dns}, "DNSIsOff Broken"},
+		"the proxy":                                {[]func(*apps.Published){proxy}, "ProxyDisabled failing"},
+		"both, with a gateway and resolvers":       {[]func(*apps.Published){proxy, dns, gateway, resolvers}, "ProxyDisabled warning"},
+		"both, with routes and resolvers":          {[]func(*apps.Published){proxy, dns, routes, resolvers}, "ProxyDisabled warning"},
+		"both, with resolvers alone":               {[]func(*apps.Published){proxy, dns, resolvers}, "ProxyDisabled failing"},
+		"DNS":                                      {[]func(*apps.Published){dns}, "DNSDisabled failing"},
 		"DNS, with resolvers":                      {[]func(*apps.Published){dns, resolvers}, ""},
-		"DNS and DHCP":                             {[]func(*apps.Published){dns, dhcp}, "DNSIsOff OK"},
-		"DNS, where all is published by addresses": {[]func(*apps.Published){dns, literal}, ""},
-		"all": {[]func(*apps.Published){dns, dhcp, proxy}, "ServicesAreOff Broken"},
+		"DNS and DHCP":                             {[]func(*apps.Published){dns, dhcp}, "DNSDisabled warning"},
+		"DNS, where all is published by addresses": {[]func(*apps.Published){dns, published}, ""},
+		"all": {[]func(*apps.Published){dns, dhcp, proxy}, "ComponentsDisabled failing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, v := NewWithT(t), &apps.Published{}
@@ -51,7 +51,7 @@ func TestWhatIsOffIsJudgedByWhatStandsInForIt(t *testing.T) {
 				return
 			}
 			g.Expect(said).NotTo(BeEmpty())
-			g.Expect(said[0].Reason + " " + said[0].Outcome.String()).To(Equal(c.says))
+			g.Expect(said[0].Reason + " " + said[0].Severity.String()).To(Equal(c.says))
 		})
 	}
 }

@@ -23,13 +23,13 @@ func workers(in apps.Published) []finding.Finding {
 	if in.VLAN.Source == nil || in.VLAN.Broken != "" {
 		return nil
 	}
-	return slices.Concat(attachments(in), plugs(in))
+	return slices.Concat(attachments(in), nodePools(in))
 }
 
-// plugs: some NodePool must be on the VLAN, and what is on it must be on nothing else: a machine on the pod network too
+// nodePools: some NodePool must be on the VLAN, and what is on it must be on nothing else: a machine on the pod network too
 // has its routes and its name from there.
-func plugs(in apps.Published) []finding.Finding {
-	var strangers, plugged []finding.Finding
+func nodePools(in apps.Published) []finding.Finding {
+	var strangers, found []finding.Finding
 	pools := in.Machines()
 	for _, p := range pools {
 		if len(in.Attachments(p.Spec.Platform.Kubevirt)) == 0 {
@@ -37,27 +37,27 @@ func plugs(in apps.Published) []finding.Finding {
 			continue
 		}
 		if ptr.Deref(p.Spec.Platform.Kubevirt.AttachDefaultNetwork, true) {
-			plugged = append(plugged, onPodNetworkToo(p))
+			found = append(found, onPodNetworkToo(p))
 		}
-		plugged = append(plugged, unplugged(in, p)...)
+		found = append(found, notAttached(in, p)...)
 	}
 	if len(strangers) == len(pools) {
 		return strangers
 	}
-	return plugged // a NodePool elsewhere is none of ours
+	return found // a NodePool elsewhere is none of ours
 }
 
-// unplugged: a machine of which one network is refused does not start.
-func unplugged(in apps.Published, p *hyperv1.NodePool) (all []finding.Finding) {
+// notAttached: a machine of which one network is refused does not start.
+func notAttached(in apps.Published, p *hyperv1.NodePool) (all []finding.Finding) {
 	for _, n := range p.Spec.Platform.Kubevirt.AdditionalNetworks {
 		at := vlan.AttachmentOf(n, in.HostedCluster)
 		if !in.Lends(at.Namespace) {
-			all = append(all, finding.Fails(v1alpha1.ConditionNetworkReady, "WorkerNADIsolated").In(subject.NodePool(p)).At(subject.FieldNetworks).
+			all = append(all, finding.Fail(v1alpha1.ConditionNetworkReady, "WorkerNADIsolated").In(subject.NodePool(p)).At(subject.FieldNetworks).
 				Say("NodePool %s/%s names %s, but its machines run in namespace %s: OpenShift's Multus lets a pod use only networks of its own namespace and of %s, so the machines do not start; create the NetworkAttachmentDefinition in one of these, and name that",
 					p.Namespace, p.Name, at, in.ControlPlaneNamespace(), strings.Join(in.Settings.NADSourceNamespaces, ", ")))
 		}
 		if vlan.Dotted(at) { // kubevirt: pkg/network/admitter/netiface.go; hypershift: nodepool/kubevirt, virtualMachineInterfaceName
-			all = append(all, finding.Fails(v1alpha1.ConditionNetworkReady, "WorkerNADNameUnfit").In(subject.NodePool(p)).At(subject.FieldNetworks).
+			all = append(all, finding.Fail(v1alpha1.ConditionNetworkReady, "WorkerNADNameInvalid").In(subject.NodePool(p)).At(subject.FieldNetworks).
 				Say("NodePool %s/%s names %s: HyperShift uses this name for the machines' interface, and KubeVirt allows no dot in it; recreate the NetworkAttachmentDefinition as %s, and name that",
 					p.Namespace, p.Name, at, strings.ReplaceAll(at.Name, ".", "-")))
 		}
@@ -72,7 +72,7 @@ func notOnVLAN(in apps.Published, p *hyperv1.NodePool) finding.Finding {
 	for _, n := range p.Spec.Platform.Kubevirt.AdditionalNetworks {
 		names, networks = append(names, n.Name), append(networks, map[string]any{"name": n.Name})
 	}
-	found, name := finding.Fails(v1alpha1.ConditionNetworkReady, "NodePoolNotOnVLAN").In(subject.NodePool(p)).At(subject.FieldNetworks), "name that one"
+	found, name := finding.Fail(v1alpha1.ConditionNetworkReady, "NodePoolNotOnVLAN").In(subject.NodePool(p)).At(subject.FieldNetworks), "name that one"
 	if in.Lends(ours.Namespace) && !vlan.Dotted(ours) {
 		found = found.Set(finding.Values{subject.FieldNetworks: networks, subject.FieldDefaultNetwork: false})
 	} else {
@@ -82,7 +82,7 @@ func notOnVLAN(in apps.Published, p *hyperv1.NodePool) finding.Finding {
 }
 
 func onPodNetworkToo(p *hyperv1.NodePool) finding.Finding {
-	return finding.Fails(v1alpha1.ConditionNetworkReady, "DefaultNetworkAttached").
+	return finding.Fail(v1alpha1.ConditionNetworkReady, "DefaultNetworkAttached").
 		In(subject.NodePool(p)).At(subject.FieldDefaultNetwork).Set(finding.Values{subject.FieldDefaultNetwork: false}).
 		Say("NodePool %s/%s is also on the pod network, which would give its workers their routes and resolvers; set attachDefaultNetwork: false", p.Namespace, p.Name)
 }
@@ -110,7 +110,7 @@ func attachments(in apps.Published) []finding.Finding {
 		if in.Platform() != nil {
 			findings = append(findings, bridged(s)...)
 		}
-		findings = append(findings, frames(s, in)...)
+		findings = append(findings, mtu(s, in)...)
 	}
 	return findings
 }

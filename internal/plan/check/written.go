@@ -8,7 +8,7 @@ import (
 )
 
 func wrongAt(reason, field string) finding.Builder {
-	return finding.Wrong(v1alpha1.ConditionAccepted, reason).At(field)
+	return finding.Refuse(v1alpha1.ConditionAccepted, reason).At(field)
 }
 
 // but is a list without one element, for a change; an empty list is no field.

@@ -48,8 +48,8 @@ func endpointStatus(in apps.Published) []v1alpha1.EndpointStatus {
 	var all []v1alpha1.EndpointStatus
 	for _, e := range in.Table.Endpoints {
 		s := v1alpha1.EndpointStatus{Name: e.Name, Port: v1alpha1.Port(e.Port), Hostnames: e.Hostnames, Backend: e.Backend.String(), Source: e.Source}
-		for _, literal := range e.Literals {
-			s.Hostnames = append(s.Hostnames[:len(s.Hostnames):len(s.Hostnames)], literal.String())
+		for _, published := range e.PublishedIPs {
+			s.Hostnames = append(s.Hostnames[:len(s.Hostnames):len(s.Hostnames)], published.String())
 		}
 		all = append(all, s)
 	}

@@ -66,7 +66,7 @@ func searchDomains(in apps.Published) []v1alpha1.DNSName {
 // routes are the user's, and one to the proxy for each literal that it carries.
 func routes(in apps.Published) []v1alpha1.Route {
 	all := slices.Clone(in.Infra.Spec.NetworkConfig.Routes)
-	for _, c := range in.Captured {
+	for _, c := range in.CapturedAddresses {
 		all = append(all, v1alpha1.Route{Destination: v1alpha1.CIDR(desired.HostRoute(c.IP)), Gateway: desired.IPv4(in.Address(component.Proxy))})
 	}
 	return all

@@ -63,8 +63,8 @@ func derivedConfig(in apps.Published, child string, addresses []netip.Addr) nad.
 		Name: child, Gateway: in.Gateway, Routes: input.ClientNetworks(in.Infra), Anywhere: in.VLAN.Anywhere, PreventForwarding: in.VLAN.Tuned,
 		Addresses: []netip.Prefix{netip.PrefixFrom(addresses[0], in.CIDR.Bits())},
 	}
-	for _, literal := range addresses[1:] {
-		s.Addresses = append(s.Addresses, netip.PrefixFrom(literal, literal.BitLen()))
+	for _, published := range addresses[1:] {
+		s.Addresses = append(s.Addresses, netip.PrefixFrom(published, published.BitLen()))
 	}
 	return in.VLAN.Config.WithStatic(s)
 }

@@ -18,7 +18,7 @@ import (
 func proxy(in apps.Published) []runtime.ApplyConfiguration {
 	c, child := in.Infra.Spec.InfraComponents.Proxy, names.ProxyServer(in.Infra.Name)
 	carried := []netip.Addr{in.Address(component.Proxy)}
-	for _, captured := range in.Captured {
+	for _, captured := range in.CapturedAddresses {
 		carried = append(carried, captured.IP)
 	}
 	attachment, objects := attachment(in, child, carried...)
@@ -42,7 +42,7 @@ func proxySpec(in apps.Published, attachment v1alpha1.Attachment) v1alpha1.Proxy
 // carried are the literals that the proxy has beside its own address.
 func carried(in apps.Published) []v1alpha1.CapturedAddress {
 	var all []v1alpha1.CapturedAddress
-	for _, captured := range in.Captured {
+	for _, captured := range in.CapturedAddresses {
 		address := v1alpha1.CapturedAddress{IP: desired.IP(captured.IP)}
 		for _, port := range captured.Ports {
 			address.Ports = append(address.Ports, v1alpha1.Port(port))

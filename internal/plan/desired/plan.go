@@ -15,11 +15,11 @@ type Plan struct {
 	Findings []finding.Finding
 }
 
-// Refused says whether a finding on one of the gating conditions holds everything back: nothing is created for what may
+// Blocked says whether a finding on one of the gating conditions holds everything back: nothing is created for what may
 // not be, and what already runs is left as it is.
-func (p Plan) Refused(conditions ...string) bool {
+func (p Plan) Blocked(conditions ...string) bool {
 	for _, c := range conditions {
-		if finding.Worst(p.Findings, c).Holds() {
+		if finding.Worst(p.Findings, c).Blocks() {
 			return true
 		}
 	}

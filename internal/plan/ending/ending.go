@@ -26,8 +26,8 @@ type Remains struct {
 type Ending struct {
 	// Reason and Message of Progressing. The zero Ending waits for nothing.
 	Reason, Message string
-	// Held: it does not go on by itself.
-	Held bool
+	// Stuck: it does not go on by itself.
+	Stuck bool
 	// Unseen is the pod that nobody saw end, and is not waited for any longer.
 	Unseen string
 }
@@ -54,15 +54,15 @@ func End(r Remains, now time.Time) Ending {
 	case !now.After(due(pod, now)):
 		return Ending{Reason: Deleting, Message: fmt.Sprintf("waiting for pod %s on node %s to end; until then it keeps its leases", pod.Name, pod.Spec.NodeName)}
 	case !there:
-		return Ending{Reason: "NodeLost", Held: true, Message: fmt.Sprintf(
+		return Ending{Reason: "NodeLost", Stuck: true, Message: fmt.Sprintf(
 			"pod %s cannot end: its node %s is gone; make sure that the node is off, and remove the pod with: kubectl -n %s delete pod %s --force; %s",
 			pod.Name, pod.Spec.NodeName, pod.Namespace, pod.Name, without)}
 	case kubelet.NodeReady(&node).Status != corev1.ConditionTrue:
-		return Ending{Reason: "NodeLost", Held: true, Message: fmt.Sprintf(
+		return Ending{Reason: "NodeLost", Stuck: true, Message: fmt.Sprintf(
 			"pod %s cannot end: its node %s is not Ready; start the node, or make sure that it is off and say so with: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute; %s",
 			pod.Name, node.Name, node.Name, without)}
 	}
-	return Ending{Reason: "PodStays", Held: true, Message: fmt.Sprintf("pod %s on node %s should have ended at %s; see why with: kubectl -n %s describe pod %s; %s",
+	return Ending{Reason: "PodStays", Stuck: true, Message: fmt.Sprintf("pod %s on node %s should have ended at %s; see why with: kubectl -n %s describe pod %s; %s",
 		pod.Name, pod.Spec.NodeName, due(pod, now).UTC().Format(time.RFC3339), pod.Namespace, pod.Name, without)}
 }
 

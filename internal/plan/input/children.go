@@ -77,12 +77,12 @@ func (c Children) Network(child string) string {
 }
 
 // Carries says whether the proxy has an IP literal.
-func (c Children) Carries(literal netip.Addr) bool {
-	return c.Proxy() != nil && slices.ContainsFunc(c.Proxy().Spec.NetworkConfig.CapturedAddresses, func(a v1alpha1.CapturedAddress) bool { return a.IP == desired.IP(literal) })
+func (c Children) Carries(published netip.Addr) bool {
+	return c.Proxy() != nil && slices.ContainsFunc(c.Proxy().Spec.NetworkConfig.CapturedAddresses, func(a v1alpha1.CapturedAddress) bool { return a.IP == desired.IP(published) })
 }
 
-// Otherwise are the backends that have an endpoint's port, live, with another protocol.
-func (c Children) Otherwise(e endpoint.Endpoint) []v1alpha1.ProxyBackend {
+// OtherProtocol are the backends that have an endpoint's port, live, with another protocol.
+func (c Children) OtherProtocol(e endpoint.Endpoint) []v1alpha1.ProxyBackend {
 	if c.Proxy() == nil {
 		return nil
 	}

@@ -59,11 +59,11 @@ func Given(infra *v1alpha1.Infra, children Children) map[component.Name]netip.Ad
 			all[component.Name(a.Component)] = at
 		}
 	}
-	held := children.Addresses()
-	if len(held) < len(SwitchedOn(infra.Spec.InfraComponents)) { // all that is there need not be remembered
+	assigned := children.Addresses()
+	if len(assigned) < len(SwitchedOn(infra.Spec.InfraComponents)) { // all that is there need not be remembered
 		maps.Copy(all, remembered(infra).Addresses)
 	}
-	maps.Copy(all, held)
+	maps.Copy(all, assigned)
 	return all
 }
 

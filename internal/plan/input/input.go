@@ -69,8 +69,8 @@ type Neighbour struct {
 	Infra    *v1alpha1.Infra
 	NAD      *nad.NetworkAttachmentDefinition
 	Children Children
-	// Lent: NAD lies in the namespace of the Infra's own control plane, as OnOwnNetwork has it.
-	Lent bool
+	// OnOwnNetwork: NAD lies in the namespace of the Infra's own control plane, as OnOwnNetwork has it.
+	OnOwnNetwork bool
 	// HostedCluster of the Infra: only of files, before anything is created. In a cluster the children tell.
 	HostedCluster *hyperv1.HostedCluster
 }

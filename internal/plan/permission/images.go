@@ -38,7 +38,7 @@ func ImageOverrides(s input.Settings, images map[string]string) []finding.Findin
 	var all []finding.Finding
 	for _, field := range slices.Sorted(maps.Keys(images)) {
 		if images[field] != "" && !s.AllowImageOverride {
-			all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "ImageOverrideNotAllowed").At("spec."+field).Set(finding.Values{"spec." + field: nil}).
+			all = append(all, finding.Refuse(v1alpha1.ConditionAccepted, "ImageOverrideNotAllowed").At("spec."+field).Set(finding.Values{"spec." + field: nil}).
 				Say("%s is set; remove it, or run the operator with --allow-image-override", field))
 		}
 	}

@@ -8,30 +8,30 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/finding"
-	"github.com/cldmnky/oooi/internal/permit"
 	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/plan/subject"
+	"github.com/cldmnky/oooi/internal/refgrant"
 )
 
 // Check judges every reference of the Infra that leaves its namespace, from what the first stage read. With any
 // finding, nothing of the control plane's namespace may be read and nothing created.
 func Check(in input.Input) []finding.Finding {
 	cluster := clusterReferences(in)
-	if refused := permit.Check(cluster...); refused != nil {
+	if refused := refgrant.Check(cluster...); refused != nil {
 		return refused // what follows from the HostedCluster is not judged, or its namespace would be lent
 	}
 	if f, stranger := strangersNamespace(in); stranger {
 		return []finding.Finding{f}
 	}
-	return permit.Check(append(targetReferences(in), nadReference(in))...)
+	return refgrant.Check(append(targetReferences(in), nadReference(in))...)
 }
 
 // clusterReferences lead to the control plane: the HostedCluster, and its namespace where that is not the HostedCluster's own.
-func clusterReferences(in input.Input) []permit.Reference {
-	var refs []permit.Reference
+func clusterReferences(in input.Input) []refgrant.Reference {
+	var refs []refgrant.Reference
 	written := namespaceReference(in, "proxy.controlPlaneNamespace", subject.FieldControlPlane, input.Refs(in.Infra).ControlPlaneNamespace)
 	if key, ok := in.HostedClusterKey(); ok {
-		r := permit.Reference{Field: "hostedClusterRef", Path: "spec.hostedClusterRef", From: in.Infra.Namespace, Kind: "hostedcluster", Namespace: key.Namespace, Name: key.Name}
+		r := refgrant.Reference{Field: "hostedClusterRef", Path: "spec.hostedClusterRef", From: in.Infra.Namespace, Kind: "hostedcluster", Namespace: key.Namespace, Name: key.Name}
 		if in.Infra.Spec.HostedClusterRef == nil {
 			r.Field, r.Path = "proxy.controlPlaneNamespace", subject.FieldControlPlane
 		}
@@ -39,7 +39,7 @@ func clusterReferences(in input.Input) []permit.Reference {
 			r.Annotations = in.HostedCluster.Annotations
 		}
 		if in.Infra.Spec.HostedClusterRef == nil && !r.Allowed() && !written.Allowed() {
-			return []permit.Reference{written} // whose control plane it is, is not theirs to hear
+			return []refgrant.Reference{written} // whose control plane it is, is not theirs to hear
 		}
 		refs = append(refs, r)
 	}
@@ -65,7 +65,7 @@ func strangersNamespace(in input.Input) (finding.Finding, bool) {
 		theirs, named := input.ClusterOf(in.HostedControlPlane)
 		stranger = named && theirs != key
 	}
-	return finding.Wrong(v1alpha1.ConditionAccepted, "RefNotPermitted").At("spec.hostedClusterRef").
+	return finding.Refuse(v1alpha1.ConditionAccepted, "RefNotPermitted").At("spec.hostedClusterRef").
 		Say("the control plane in namespace %s is not that of HostedCluster %s; give one of the two another name", in.ControlPlaneNamespace(), key), stranger
 }
 
@@ -82,24 +82,24 @@ func precedent(in input.Input) *hyperv1.HostedCluster {
 }
 
 // targetReferences are the namespaces of extra endpoints; the control plane's is the Infra's to use.
-func targetReferences(in input.Input) []permit.Reference {
-	var refs []permit.Reference
+func targetReferences(in input.Input) []refgrant.Reference {
+	var refs []refgrant.Reference
 	for _, e := range in.Infra.Spec.ExtraEndpoints {
 		if e.Target.Namespace == "" {
 			continue
 		}
 		r := namespaceReference(in, "extraEndpoints["+e.Name+"].target.namespace", "spec.extraEndpoints["+e.Name+"].target.namespace", string(e.Target.Namespace))
-		r.Lent = []string{in.ControlPlaneNamespace()}
+		r.AllowedNamespaces = []string{in.ControlPlaneNamespace()}
 		refs = append(refs, r)
 	}
 	return refs
 }
 
-func nadReference(in input.Input) permit.Reference {
+func nadReference(in input.Input) refgrant.Reference {
 	key := input.Refs(in.Infra).NAD
-	r := permit.Reference{
+	r := refgrant.Reference{
 		Field: "networkConfig.networkAttachmentDefinition", Path: subject.FieldNAD, From: in.Infra.Namespace, Kind: "network-attachment-definition", Namespace: key.Namespace, Name: key.Name,
-		Lent: append([]string{in.ControlPlaneNamespace()}, in.Settings.NADSourceNamespaces...),
+		AllowedNamespaces: append([]string{in.ControlPlaneNamespace()}, in.Settings.NADSourceNamespaces...),
 	}
 	if in.NAD != nil {
 		r.Annotations = in.NAD.Annotations
@@ -107,8 +107,8 @@ func nadReference(in input.Input) permit.Reference {
 	return r
 }
 
-func namespaceReference(in input.Input, field, path, namespace string) permit.Reference {
-	r := permit.Reference{Field: field, Path: path, From: in.Infra.Namespace, Kind: "namespace", Namespace: namespace, Name: namespace}
+func namespaceReference(in input.Input, field, path, namespace string) refgrant.Reference {
+	r := refgrant.Reference{Field: field, Path: path, From: in.Infra.Namespace, Kind: "namespace", Namespace: namespace, Name: namespace}
 	if ns := namespaceNamed(in, namespace); ns != nil {
 		r.Annotations = ns.Annotations
 	}
@@ -127,7 +127,7 @@ func namespaceNamed(in input.Input, name string) *corev1.Namespace {
 // OnOwnNetwork says whether the network lies in the namespace of the Infra's own control plane, which lends it, as Check has
 // it.
 func OnOwnNetwork(in input.Input) bool {
-	if in.NAD == nil || in.NAD.Namespace != in.ControlPlaneNamespace() || len(permit.Check(clusterReferences(in)...)) > 0 {
+	if in.NAD == nil || in.NAD.Namespace != in.ControlPlaneNamespace() || len(refgrant.Check(clusterReferences(in)...)) > 0 {
 		return false
 	}
 	_, stranger := strangersNamespace(in)

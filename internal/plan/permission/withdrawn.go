@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cldmnky/oooi/internal/endpoint"
-	"github.com/cldmnky/oooi/internal/permit"
 	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/refgrant"
 )
 
 // OtherNamespace is a namespace, not the Infra's own, in which the Infra has Roles or NetworkPolicies.
@@ -24,7 +24,7 @@ func Withdrawn(in input.Input, other OtherNamespace) bool {
 	if other.Namespace == nil || other.Namespace.DeletionTimestamp != nil {
 		return false // all that is in it goes with it
 	}
-	reference := permit.Reference{From: in.Infra.Namespace, Namespace: other.Namespace.Name, Annotations: other.Namespace.Annotations}
+	reference := refgrant.Reference{From: in.Infra.Namespace, Namespace: other.Namespace.Name, Annotations: other.Namespace.Annotations}
 	if reference.Allowed() {
 		return false
 	}

@@ -28,17 +28,17 @@ func annotated[T any](d *derivation, key, form string, parse func(string) (T, er
 }
 
 func (d *derivation) refuse(key, text, form string, because error) {
-	wrong := finding.Wrong(finding.Provisioned, "AnnotationInvalid").At(annotationField(key))
+	refuse := finding.Refuse(finding.Provisioned, "AnnotationInvalid").At(annotationField(key))
 	if key == names.AnnotationInfra {
-		wrong = wrong.Change(annotation(key, form)...)
+		refuse = refuse.Change(annotation(key, form)...)
 	}
 	reason := strings.ReplaceAll(because.Error(), "\n", "; ")
-	d.findings = append(d.findings, wrong.Say("annotation %s is %.60q: %s; write it as: %s", key, text, reason, d.command(key, form)))
+	d.findings = append(d.findings, refuse.Say("annotation %s is %.60q: %s; write it as: %s", key, text, reason, d.command(key, form)))
 }
 
 // miss says what is missing, which annotation says it, and what to change where that is known.
 func (d *derivation) miss(reason, key, form string, changes []finding.Change, what string, args ...any) {
-	d.findings = append(d.findings, finding.Wrong(finding.Provisioned, reason).At(annotationField(key)).Change(changes...).
+	d.findings = append(d.findings, finding.Refuse(finding.Provisioned, reason).At(annotationField(key)).Change(changes...).
 		Say(what+"; set it with: %s", append(args, d.command(key, form))...))
 }
 

@@ -21,8 +21,8 @@ type Input struct {
 	NAD *nad.NetworkAttachmentDefinition
 	// OnVLAN are the Infras on the layer 2 of NAD.
 	OnVLAN []input.Neighbour
-	// Lent are the namespaces whose NetworkAttachmentDefinitions Multus allows every pod to use.
-	Lent []string
+	// AllowedNamespaces are the namespaces whose NetworkAttachmentDefinitions Multus allows every pod to use.
+	AllowedNamespaces []string
 }
 
 // tooLarge is what an Infra would be derived from, or is, and is kept in part.

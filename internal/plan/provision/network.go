@@ -13,9 +13,9 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/permit"
 	"github.com/cldmnky/oooi/internal/plan/subject"
 	"github.com/cldmnky/oooi/internal/plan/vlan"
+	"github.com/cldmnky/oooi/internal/refgrant"
 )
 
 // attachment is the NetworkAttachmentDefinition of the workers' VLAN: the one network of those NodePools that have no other.
@@ -29,7 +29,7 @@ func (d *derivation) attachment() types.NamespacedName {
 		for _, n := range isolated(pool) {
 			at := vlan.AttachmentOf(n, d.HostedCluster)
 			if len(validation.IsDNS1123Subdomain(at.Name)) > 0 {
-				d.findings = append(d.findings, finding.Wrong(finding.Provisioned, "NetworkAttachmentMissing").In(subject.NodePool(pool)).At(subject.FieldNetworks).
+				d.findings = append(d.findings, finding.Refuse(finding.Provisioned, "NetworkAttachmentMissing").In(subject.NodePool(pool)).At(subject.FieldNetworks).
 					Say("NodePool %s/%s has the network %q, which cannot be a NetworkAttachmentDefinition's name; write NAMESPACE/NAME, such as default/vlan100", pool.Namespace, pool.Name, n.Name))
 				return types.NamespacedName{}
 			}
@@ -75,6 +75,6 @@ func (in Input) Attachment() types.NamespacedName {
 }
 
 // mayJoin says whether an Infra of a namespace, which has more lent to it, may be on a network.
-func (d *derivation) mayJoin(n *nad.NetworkAttachmentDefinition, namespace string, lent ...string) bool {
-	return n != nil && permit.Reference{From: namespace, Namespace: n.Namespace, Annotations: n.Annotations, Lent: append(lent, d.Lent...)}.Allowed()
+func (d *derivation) mayJoin(n *nad.NetworkAttachmentDefinition, namespace string, allowed ...string) bool {
+	return n != nil && refgrant.Reference{From: namespace, Namespace: n.Namespace, Annotations: n.Annotations, AllowedNamespaces: append(allowed, d.AllowedNamespaces...)}.Allowed()
 }

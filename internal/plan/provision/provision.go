@@ -56,7 +56,7 @@ func Of(in Input) Plan {
 // Made says that the Infra of a plan is there now.
 func (p Plan) Made() finding.Finding {
 	network := p.Infra.Spec.NetworkConfig
-	return finding.Note(finding.Provisioned, "InfraMade").Say("Infra %s/%s is created for subnet %s of NetworkAttachmentDefinition %s/%s",
+	return finding.Warn(finding.Provisioned, "InfraCreated").Say("Infra %s/%s is created for subnet %s of NetworkAttachmentDefinition %s/%s",
 		*p.Infra.Namespace, *p.Infra.Name, *network.CIDR, *network.NetworkAttachmentNamespace, *network.NetworkAttachmentDefinition)
 }
 
@@ -66,7 +66,7 @@ func (d *derivation) released() finding.Finding {
 		active = leases.Active
 	}
 	hc := d.HostedCluster
-	return finding.Wrong(finding.Provisioned, "InfraReleased").
+	return finding.Refuse(finding.Provisioned, "InfraOrphaned").
 		Say("annotation %s is gone: Infra %s/%s is kept with its %d active leases, and is no longer updated or deleted with this HostedCluster; to manage it again, run: %s; to remove it: kubectl -n %s delete infra %s",
 			names.AnnotationInfra, hc.Namespace, hc.Name, active, d.command(names.AnnotationInfra, names.InfraAuto), hc.Namespace, hc.Name)
 }
@@ -95,7 +95,7 @@ func (d *derivation) plan() Plan {
 	if base := annotated(d, names.AnnotationBaseDomain, "DOMAIN", domainName); base != "" {
 		spec.WithInfraComponents(components.WithDNS(ac.DNSConfig().WithBaseDomain(base)))
 	}
-	if finding.Worst(d.findings, finding.Provisioned) != finding.OK {
+	if finding.Worst(d.findings, finding.Provisioned) != finding.Warning {
 		return Plan{Findings: d.findings}
 	}
 	return Plan{Infra: d.infra(spec), Findings: d.findings}
@@ -115,7 +115,7 @@ func (d *derivation) infra(spec *ac.InfraSpecApplyConfiguration) *ac.InfraApplyC
 // checkName: Services are named after the Infra.
 func (d *derivation) checkName() {
 	if name := d.HostedCluster.Name; len(name) > valid.LongestInfraName || len(validation.IsDNS1035Label(name)) > 0 {
-		d.findings = append(d.findings, finding.Wrong(finding.Provisioned, "NameUnfit").At("metadata.name").
+		d.findings = append(d.findings, finding.Refuse(finding.Provisioned, "NameInvalid").At("metadata.name").
 			Say("no Infra can have the name %s: it may have at most %d characters, small letters, digits and dashes, and begins with a letter; write an Infra with another name and spec.hostedClusterRef.name: %s, and remove annotation %s", name, valid.LongestInfraName, name, names.AnnotationInfra))
 	}
 }
@@ -124,7 +124,7 @@ func (d *derivation) checkName() {
 func (d *derivation) checkKeys() {
 	for _, key := range slices.Sorted(maps.Keys(d.HostedCluster.Annotations)) {
 		if strings.HasPrefix(key, names.Group+"/") && !slices.Contains(names.HostedClusterAnnotations, key) {
-			d.findings = append(d.findings, finding.Note(finding.Provisioned, "AnnotationUnknown").At(annotationField(key)).
+			d.findings = append(d.findings, finding.Warn(finding.Provisioned, "AnnotationUnknown").At(annotationField(key)).
 				Say("annotation %s is unknown and has no effect; the known ones are %s", key, strings.Join(names.HostedClusterAnnotations, ", ")))
 		}
 	}

@@ -87,7 +87,7 @@ func (d *derivation) ofInfras(at types.NamespacedName) netip.Prefix {
 // dhcp is the range of its pool, where one is written. There is no DHCPv6.
 func (d *derivation) dhcp(cidr netip.Prefix) *ac.DHCPConfigApplyConfiguration {
 	if cidr.Addr().Is6() {
-		d.findings = append(d.findings, finding.Note(finding.Provisioned, "NoDHCP").At(annotationField(names.AnnotationCIDR)).
+		d.findings = append(d.findings, finding.Warn(finding.Provisioned, "DHCPUnavailable").At(annotationField(names.AnnotationCIDR)).
 			Say("the VLAN's subnet %s is IPv6, which our DHCP server does not support: workers must get their addresses elsewhere; if the VLAN has IPv4: %s", cidr, d.command(names.AnnotationCIDR, "NETWORK/BITS")))
 		return ac.DHCPConfig().WithEnabled(false)
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/nad"
-	"github.com/cldmnky/oooi/internal/permit"
 	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/refgrant"
 )
 
 // Neighbour is another Infra on our layer 2. Findings name it to its own namespace only: it may be another tenant's.
@@ -48,8 +48,8 @@ func refused(n input.Neighbour) bool {
 // Infra may write those by hand. So an Infra whose permission was withdrawn stands in nobody's way either, and its network's owner
 // sees to what it still serves.
 func joined(in input.Input, n input.Neighbour) bool {
-	return n.Lent || permit.Reference{
-		From: n.Infra.Namespace, Namespace: n.NAD.Namespace, Annotations: n.NAD.Annotations, Lent: in.Settings.NADSourceNamespaces,
+	return n.OnOwnNetwork || refgrant.Reference{
+		From: n.Infra.Namespace, Namespace: n.NAD.Namespace, Annotations: n.NAD.Annotations, AllowedNamespaces: in.Settings.NADSourceNamespaces,
 	}.Allowed()
 }
 

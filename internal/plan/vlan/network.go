@@ -24,10 +24,10 @@ type Network struct {
 func networkOf(in input.Input) Network {
 	v := networkAt(in.NAD)
 	v.Anywhere = slices.ContainsFunc(input.ClientNetworks(in.Infra), func(p netip.Prefix) bool { return p.Bits() == 0 })
-	v.Tuned = tuningAdmitted(in) && !v.Config.IsOVN()
+	v.Tuned = tuningAllowed(in) && !v.Config.IsOVN()
 	if in.NAD != nil {
-		lent := in.NAD.Namespace == in.Infra.Namespace || slices.Contains(in.Settings.NADSourceNamespaces, in.NAD.Namespace)
-		v.Direct = v.Config.IsOVN() && !v.Config.AssignsAddresses() && lent
+		allowed := in.NAD.Namespace == in.Infra.Namespace || slices.Contains(in.Settings.NADSourceNamespaces, in.NAD.Namespace)
+		v.Direct = v.Config.IsOVN() && !v.Config.AssignsAddresses() && allowed
 	}
 	return v
 }
@@ -47,11 +47,11 @@ func networkAt(source *nad.NetworkAttachmentDefinition) Network {
 	return v
 }
 
-// tuningAdmitted says whether Multus lets forwarding be turned off. On OpenShift the nodes keep the list when its ConfigMap is
+// tuningAllowed says whether Multus lets forwarding be turned off. On OpenShift the nodes keep the list when its ConfigMap is
 // deleted, which then is made anew without our line (cluster-network-operator, pkg/controller/allowlist); elsewhere there is none.
-func tuningAdmitted(in input.Input) bool {
+func tuningAllowed(in input.Input) bool {
 	if in.SysctlAllowlist == nil {
 		return !in.OpenShift
 	}
-	return nad.Admits(in.SysctlAllowlist.Data[nad.SysctlAllowlistKey])
+	return nad.AllowsTuning(in.SysctlAllowlist.Data[nad.SysctlAllowlistKey])
 }

@@ -23,6 +23,6 @@ func TestWhetherForwardingMayBeSwitchedOff(t *testing.T) {
 		"a list with it":              {input.Input{SysctlAllowlist: ours}, true},
 		"a list with it on OpenShift": {input.Input{SysctlAllowlist: ours, OpenShift: true}, true},
 	} {
-		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(tuningAdmitted(c.in)).To(Equal(c.want)) })
+		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(tuningAllowed(c.in)).To(Equal(c.want)) })
 	}
 }

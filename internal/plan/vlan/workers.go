@@ -11,8 +11,8 @@ import (
 
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/nad"
-	"github.com/cldmnky/oooi/internal/permit"
 	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/refgrant"
 )
 
 // Machines are the HostedCluster's, of VirtualMachines.
@@ -55,9 +55,9 @@ func (j Joined) attachment(key types.NamespacedName) (Attachment, bool) {
 	}
 	for i := range j.Attachable {
 		n := &j.Attachable[i]
-		reference := permit.Reference{
+		reference := refgrant.Reference{
 			From: j.Infra.Namespace, Namespace: n.Namespace, Annotations: n.Annotations,
-			Lent: append([]string{j.HostedCluster.Namespace, j.ControlPlaneNamespace()}, j.Settings.NADSourceNamespaces...),
+			AllowedNamespaces: append([]string{j.HostedCluster.Namespace, j.ControlPlaneNamespace()}, j.Settings.NADSourceNamespaces...),
 		}
 		if n.Namespace != key.Namespace || n.Name != key.Name || !reference.Allowed() {
 			continue

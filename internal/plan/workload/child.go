@@ -16,9 +16,9 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/nad"
-	"github.com/cldmnky/oooi/internal/permit"
 	"github.com/cldmnky/oooi/internal/plan/desired"
 	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/refgrant"
 )
 
 // Child is everything that planning the workload of one DHCPServer, DNSServer or ProxyServer looks at.
@@ -74,8 +74,8 @@ type Now struct {
 // ChildPlan is what one child becomes.
 type ChildPlan struct {
 	desired.Plan
-	// Held means that nothing may change: what runs stays as it is. The findings say why.
-	Held bool
+	// Frozen means that nothing may change: what runs stays as it is. The findings say why.
+	Frozen bool
 	// AwaitsImages, AwaitsTurn: a new template waits for its images to be pulled, or for those of other Infras to serve.
 	AwaitsImages, AwaitsTurn bool
 }
@@ -86,18 +86,18 @@ func (in Child[T]) references(a v1alpha1.Attachment, targets map[string]v1alpha1
 		return large
 	}
 	from := in.Server.GetNamespace()
-	attached := permit.Reference{
+	attached := refgrant.Reference{
 		Field: "networkConfig.networkAttachmentDefinition", From: from, Kind: "network-attachment-definition",
-		Namespace: cmp.Or(string(a.NetworkAttachmentNamespace), from), Name: string(a.NetworkAttachmentDefinition), Lent: in.Settings.NADSourceNamespaces,
+		Namespace: cmp.Or(string(a.NetworkAttachmentNamespace), from), Name: string(a.NetworkAttachmentDefinition), AllowedNamespaces: in.Settings.NADSourceNamespaces,
 	}
 	if in.NAD != nil {
 		attached.Annotations = in.NAD.Annotations
 	}
-	refs := []permit.Reference{attached}
+	refs := []refgrant.Reference{attached}
 	for _, field := range slices.Sorted(maps.Keys(targets)) {
 		refs = append(refs, in.target(field, string(targets[field])))
 	}
-	if refused := permit.Check(refs...); refused != nil {
+	if refused := refgrant.Check(refs...); refused != nil {
 		return refused
 	}
 	if large := kept.Judge(v1alpha1.ConditionAccepted, in.NAD); len(large) > 0 {
@@ -110,11 +110,11 @@ func (in Child[T]) references(a v1alpha1.Attachment, targets map[string]v1alpha1
 	return nil
 }
 
-// Permits says whether the child may refer to what is in a namespace.
-func (in Child[T]) Permits(namespace string) bool { return in.target("", namespace).Allowed() }
+// Granted says whether the child may refer to what is in a namespace.
+func (in Child[T]) Granted(namespace string) bool { return in.target("", namespace).Allowed() }
 
-func (in Child[T]) target(field, namespace string) permit.Reference {
-	r := permit.Reference{Field: field, From: in.Server.GetNamespace(), Kind: "namespace", Namespace: namespace, Name: namespace, Lent: []string{in.Lent}}
+func (in Child[T]) target(field, namespace string) refgrant.Reference {
+	r := refgrant.Reference{Field: field, From: in.Server.GetNamespace(), Kind: "namespace", Namespace: namespace, Name: namespace, AllowedNamespaces: []string{in.Lent}}
 	for _, n := range in.Namespaces {
 		if n.Name == namespace {
 			r.Annotations = n.Annotations
@@ -127,6 +127,6 @@ func (in Child[T]) target(field, namespace string) permit.Reference {
 func judged(findings []finding.Finding) (ChildPlan, bool) {
 	p := ChildPlan{}
 	p.Find(findings...)
-	p.Held = p.Refused(v1alpha1.ConditionAccepted)
-	return p, p.Held
+	p.Frozen = p.Blocked(v1alpha1.ConditionAccepted)
+	return p, p.Frozen
 }

@@ -27,10 +27,10 @@ func DHCP(in Child[*v1alpha1.DHCPServer]) ChildPlan {
 	}
 	w := workloadOf(in, within(string(spec.NetworkConfig.ServerIP), string(spec.NetworkConfig.CIDR)))
 	w.Placement, w.Image = spec.Placement, spec.Image
-	released := w.release(&p, w.dhcp(in.Settings), dhcpRules(w, spec)...)
+	chosen := w.choose(&p, w.dhcp(in.Settings), dhcpRules(w, spec)...)
 
-	p.Want(w.account(released.rules...)...)
-	p.Want(w.policy(reaching(in.Services, in.EndpointSlices)), w.budget(), w.one(released))
+	p.Want(w.account(chosen.rules...)...)
+	p.Want(w.policy(reaching(in.Services, in.EndpointSlices)), w.budget(), w.one(chosen))
 	return p
 }
 

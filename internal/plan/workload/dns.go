@@ -23,11 +23,11 @@ func DNS(in Child[*v1alpha1.DNSServer]) ChildPlan {
 	}
 	w := workloadOf(in, within(string(spec.NetworkConfig.ServerIP), string(spec.NetworkConfig.SecondaryNetworkCIDR)))
 	w.Placement, w.Image = spec.Placement, spec.Image
-	released := w.release(&p, w.dns(in.Settings), append(w.ownObject(), desired.Reading("hostedcluster.densityops.com", "dhcpleases"))...)
+	chosenTemplate := w.choose(&p, w.dns(in.Settings), append(w.ownObject(), desired.Reading("hostedcluster.densityops.com", "dhcpleases"))...)
 
-	p.Want(w.account(released.rules...)...)
+	p.Want(w.account(chosenTemplate.rules...)...)
 	p.Want(w.service(desired.ServicePort("dns", corev1.ProtocolUDP, dnsPort), desired.ServicePort("dns-tcp", corev1.ProtocolTCP, dnsPort)),
-		w.policy(reaching(in.Services, in.EndpointSlices).resolvers(in), admitted(corev1.ProtocolUDP, dnsPort), admitted(corev1.ProtocolTCP, dnsPort)), w.budget(), w.one(released))
+		w.policy(reaching(in.Services, in.EndpointSlices).resolvers(in), policyPort(corev1.ProtocolUDP, dnsPort), policyPort(corev1.ProtocolTCP, dnsPort)), w.budget(), w.one(chosenTemplate))
 	return p
 }
 

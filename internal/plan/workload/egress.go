@@ -39,8 +39,8 @@ func (t transport) compare(other transport) int {
 	return cmp.Or(cmp.Compare(t.protocol, other.protocol), cmp.Compare(t.port, other.port))
 }
 
-func (t transport) admitted() *acnetworking.NetworkPolicyPortApplyConfiguration {
-	return admitted(t.protocol, t.port)
+func (t transport) policyPort() *acnetworking.NetworkPolicyPortApplyConfiguration {
+	return policyPort(t.protocol, t.port)
 }
 
 // reach is what a pod may open connections to on the pod network (docs/adr/0009-ways-out.md). Most network plugins judge a packet when a
@@ -82,7 +82,7 @@ func dialled[T component.Server](r reach, t transport, a netip.Addr, in Child[T]
 	r.address(t, a)
 	for i := range in.Services {
 		s := in.Services[i]
-		if !in.Permits(s.Namespace) {
+		if !in.Granted(s.Namespace) {
 			s = unchosen(s)
 		}
 		for _, p := range LedTo(&s, netip.AddrPortFrom(a, uint16(t.port))) {
@@ -143,7 +143,7 @@ func (r reach) rules() []*acnetworking.NetworkPolicyEgressRuleApplyConfiguration
 	}
 	open := acnetworking.NetworkPolicyEgressRule()
 	for _, t := range slices.SortedFunc(maps.Keys(r.anywhere), transport.compare) {
-		open.WithPorts(t.admitted())
+		open.WithPorts(t.policyPort())
 	}
 	all := []*acnetworking.NetworkPolicyEgressRuleApplyConfiguration{open}
 	if names := slices.Sorted(maps.Keys(r.namespaces)); len(names) > 0 {
@@ -153,7 +153,7 @@ func (r reach) rules() []*acnetworking.NetworkPolicyEgressRuleApplyConfiguration
 		if r.anywhere[t] {
 			continue
 		}
-		rule := acnetworking.NetworkPolicyEgressRule().WithPorts(t.admitted())
+		rule := acnetworking.NetworkPolicyEgressRule().WithPorts(t.policyPort())
 		addresses := slices.SortedFunc(slices.Values(r.at[t]), netip.Addr.Compare)
 		for _, a := range slices.Compact(addresses) {
 			rule.WithTo(acnetworking.NetworkPolicyPeer().WithIPBlock(acnetworking.IPBlock().WithCIDR(netip.PrefixFrom(a, a.BitLen()).String())))
@@ -239,6 +239,6 @@ func namespaces(all []string) *acnetworking.NetworkPolicyPeerApplyConfiguration 
 		WithMatchExpressions(acmeta.LabelSelectorRequirement().WithKey(corev1.LabelMetadataName).WithOperator("In").WithValues(all...)))
 }
 
-func admitted(protocol corev1.Protocol, number int32) *acnetworking.NetworkPolicyPortApplyConfiguration {
+func policyPort(protocol corev1.Protocol, number int32) *acnetworking.NetworkPolicyPortApplyConfiguration {
 	return acnetworking.NetworkPolicyPort().WithProtocol(protocol).WithPort(intstr.FromInt32(number))
 }

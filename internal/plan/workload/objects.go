@@ -38,7 +38,7 @@ func (w workload) ownObject() []*acrbac.PolicyRuleApplyConfiguration {
 }
 
 // one is a StatefulSet of one pod: of the old and the new pod never both hold the address.
-func (w workload) one(r released) runtime.ApplyConfiguration {
+func (w workload) one(r chosenTemplate) runtime.ApplyConfiguration {
 	return acapps.StatefulSet(names.Workload(w.App, w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).WithAnnotations(r.annotations).
 		WithSpec(acapps.StatefulSetSpec().WithReplicas(1).WithRevisionHistoryLimit(2).
 			// In order, a pod that never becomes Ready would keep its template for ever, mended or not (stateful_set_control.go).
@@ -58,7 +58,7 @@ func (w workload) policy(out reach, service ...*acnetworking.NetworkPolicyPortAp
 	spec := acnetworking.NetworkPolicySpec().WithPodSelector(acmeta.LabelSelector().WithMatchLabels(w.selector())).
 		WithPolicyTypes(networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress).WithEgress(out.rules()...)
 	if from := namespaces(w.settings.MetricsNamespaces); from != nil {
-		spec.WithIngress(acnetworking.NetworkPolicyIngressRule().WithFrom(from).WithPorts(admitted(corev1.ProtocolTCP, names.MetricsPort)))
+		spec.WithIngress(acnetworking.NetworkPolicyIngressRule().WithFrom(from).WithPorts(policyPort(corev1.ProtocolTCP, names.MetricsPort)))
 	}
 	if len(service) > 0 {
 		anyPod := acnetworking.NetworkPolicyPeer().WithNamespaceSelector(acmeta.LabelSelector())

@@ -32,7 +32,7 @@ func TestWhereTheVLANIsReplacesNoPod(t *testing.T) {
 			in.Running = was.annotations
 			now, waits := releases(serverWorkload(in), serverWorkload(in).dns(in.Settings))
 			g.Expect(desired.Encoded(now.template)).To(MatchJSON(desired.Encoded(was.template)))
-			g.Expect(waits).To(ConsistOf(HaveField("Reason", "NewerTemplateWaits")))
+			g.Expect(waits).To(ConsistOf(HaveField("Reason", "TemplateUpdatePending")))
 
 			in.Server.Spec.Image = "example.com/oooi:mine"
 			w := serverWorkload(in)

@@ -38,26 +38,26 @@ func proxyReferences(s *v1alpha1.ProxyServer) References {
 func Proxy(in Child[*v1alpha1.ProxyServer]) ChildPlan {
 	spec := in.Server.Spec
 	p, stop := judged(slices.Concat(permission.ImageOverrides(in.Settings, permission.WrittenImages(in.Server)),
-		notAdmitted(spec, admittedTo(in)), in.references(spec.NetworkConfig.Attachment, backendNamespaces(spec))))
+		notAllowed(spec, admittedTo(in)), in.references(spec.NetworkConfig.Attachment, backendNamespaces(spec))))
 	if stop {
 		return p
 	}
 	w := workloadOf(in, proxyAddresses(in)...)
 	w.Placement, w.Image, w.EnvoyImage = spec.Placement, spec.ManagerImage, spec.ProxyImage
 	config := bootstrap.Template(w.namespace(), w.name())
-	released := w.release(&p, w.proxy(in.Settings, config), w.proxyRules(spec)...)
-	if released.reads(in.Bootstrap) {
+	chosenTemplate := w.choose(&p, w.proxy(in.Settings, config), w.proxyRules(spec)...)
+	if chosenTemplate.reads(in.Bootstrap) {
 		config = in.Bootstrap
 	}
 
-	p.Want(w.account(released.rules...)...)
+	p.Want(w.account(chosenTemplate.rules...)...)
 	p.Want(accore.ConfigMap(names.EnvoyBootstrap(w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
 		WithData(map[string]string{BootstrapKey: config}))
 	onPods := podPorts(spec)
 	if len(onPods) > 0 {
 		p.Want(w.proxyService(onPods))
 	}
-	p.Want(w.policy(reaching(in.Services, in.EndpointSlices).backends(in), admittedTCP(onPods)...), w.budget(), w.replaced(released))
+	p.Want(w.policy(reaching(in.Services, in.EndpointSlices).backends(in), policyPortsTCP(onPods)...), w.budget(), w.replaced(chosenTemplate))
 	return p
 }
 
@@ -74,13 +74,13 @@ func admittedTo(in Child[*v1alpha1.ProxyServer]) []netip.Prefix {
 	return append(all[:len(all):len(all)], cidr)
 }
 
-// notAdmitted finds the addresses that only an administrator may open: who writes a ProxyServer reaches what its pod does.
-func notAdmitted(spec v1alpha1.ProxyServerSpec, admitted []netip.Prefix) []finding.Finding {
+// notAllowed finds the addresses that only an administrator may open: who writes a ProxyServer reaches what its pod does.
+func notAllowed(spec v1alpha1.ProxyServerSpec, allowed []netip.Prefix) []finding.Finding {
 	var all []finding.Finding
 	for _, b := range spec.Backends {
 		for _, target := range b.TargetAddresses {
-			if a, err := netip.ParseAddrPort(target); err != nil || !endpoint.Admits(admitted, a.Addr()) {
-				all = append(all, finding.Wrong(v1alpha1.ConditionAccepted, "AddressNotAllowed").
+			if a, err := netip.ParseAddrPort(target); err != nil || !endpoint.Allows(allowed, a.Addr()) {
+				all = append(all, finding.Refuse(v1alpha1.ConditionAccepted, "AddressNotAllowed").
 					Say("backends[%s].targetAddresses has %s, which lies outside the operator's --extra-endpoint-cidrs; ask the administrator to add its network, or set targetService", b.Name, target))
 			}
 		}
@@ -113,13 +113,13 @@ func proxyAddresses(in Child[*v1alpha1.ProxyServer]) []netip.Prefix {
 }
 
 // reads says whether a template that stays was released with a bootstrap: only its own sidecar is known to understand it.
-func (r released) reads(config string) bool {
+func (r chosenTemplate) reads(config string) bool {
 	return r.kept && r.template.Annotations[names.AnnotationBootstrap] == desired.Digest(config)
 }
 
 // replaced is a Deployment whose old pod ends before the new one begins; unlike a StatefulSet's, its pod is replaced
 // when a node is lost.
-func (w workload) replaced(r released) runtime.ApplyConfiguration {
+func (w workload) replaced(r chosenTemplate) runtime.ApplyConfiguration {
 	return acapps.Deployment(names.Workload(w.App, w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).WithAnnotations(r.annotations).
 		WithSpec(acapps.DeploymentSpec().WithReplicas(1).WithRevisionHistoryLimit(2).
 			WithStrategy(acapps.DeploymentStrategy().WithType(appsv1.RecreateDeploymentStrategyType)).
@@ -155,10 +155,10 @@ func (w workload) proxyService(ports []int32) runtime.ApplyConfiguration {
 	return w.service(all...)
 }
 
-func admittedTCP(ports []int32) []*acnetworking.NetworkPolicyPortApplyConfiguration {
+func policyPortsTCP(ports []int32) []*acnetworking.NetworkPolicyPortApplyConfiguration {
 	var all []*acnetworking.NetworkPolicyPortApplyConfiguration
 	for _, number := range ports {
-		all = append(all, admitted(corev1.ProtocolTCP, number))
+		all = append(all, policyPort(corev1.ProtocolTCP, number))
 	}
 	return all
 }

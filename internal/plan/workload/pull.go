@@ -20,7 +20,7 @@ import (
 
 // postponed says whether a changed template has to wait while the pod before serves: for its images and, where it asks for other nodes,
 // for one that takes it; then for its turn.
-func (w workload) postponed(p *ChildPlan, last, newest released) bool {
+func (w workload) postponed(p *ChildPlan, last, newest chosenTemplate) bool {
 	images := slices.DeleteFunc(imagesOf(newest), func(image string) bool { return slices.Contains(imagesOf(last), image) })
 	moves := !slices.Equal(placed(last), placed(newest))
 	if len(images) == 0 && moves {
@@ -30,7 +30,7 @@ func (w workload) postponed(p *ChildPlan, last, newest released) bool {
 	if len(images) > 0 && (!w.now.PullOver || w.pullerNamed(*puller.Name) != nil) {
 		found, wait := w.pulling(*puller.Name, images, moves)
 		over := w.now.PullOver && !w.bound(*puller.Name)
-		if p.AwaitsImages = wait && (!over || found.Outcome == finding.Broken); p.AwaitsImages {
+		if p.AwaitsImages = wait && (!over || found.Severity == finding.Failing); p.AwaitsImages {
 			p.Find(found)
 		}
 		if p.AwaitsImages || w.awaitsTurn() {
@@ -44,7 +44,7 @@ func (w workload) postponed(p *ChildPlan, last, newest released) bool {
 }
 
 // placed is what a template asks of a node: labels, tolerations, and what is not processor and memory.
-func placed(r released) []string {
+func placed(r chosenTemplate) []string {
 	if r.template.Spec == nil {
 		return nil
 	}
@@ -69,11 +69,11 @@ func devices(r *accore.ResourceRequirementsApplyConfiguration) corev1.ResourceLi
 func (w workload) awaitsTurn() bool { return !w.now.Turn && !w.decidedHere() }
 
 func waitsForTurn() finding.Finding {
-	return finding.Wait(v1alpha1.ConditionProgressing, "WaitsForTurn").
+	return finding.Wait(v1alpha1.ConditionProgressing, "WaitingForTurn").
 		Say("the new pod waits for its turn: another Infra's pods are being replaced, one Infra at a time; an Infra whose pods do not become ready blocks all others until it is corrected, paused or deleted; see: kubectl get infra -A")
 }
 
-func imagesOf(r released) []string {
+func imagesOf(r chosenTemplate) []string {
 	var all []string
 	if r.template.Spec != nil {
 		for _, c := range r.template.Spec.Containers {
@@ -108,7 +108,7 @@ func (w workload) pulling(puller string, images []string, moves bool) (finding.F
 	there := 0
 	if pod := w.pullerNamed(puller); pod != nil {
 		if c := kubelet.PodCondition(pod, corev1.PodScheduled); moves && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-			return finding.Fails(v1alpha1.ConditionProgressing, "NoNodeForNewPod").
+			return finding.Fail(v1alpha1.ConditionProgressing, "NewPodUnschedulable").
 				Say("the previous pod keeps serving, because no node accepts the new one, which selects other nodes (%s); correct nodeSelector and tolerations of the component", c.Message), true
 		}
 		for _, c := range pod.Status.ContainerStatuses {
@@ -116,7 +116,7 @@ func (w workload) pulling(puller string, images []string, moves bool) (finding.F
 			case c.ImageID != "" || c.State.Running != nil || c.State.Terminated != nil:
 				there++
 			case waiting != nil && slices.Contains(unpullable, waiting.Reason):
-				return finding.Fails(v1alpha1.ConditionProgressing, "ImageNotPulled").
+				return finding.Fail(v1alpha1.ConditionProgressing, "ImagePullFailed").
 					Say("the previous pod keeps serving, because image %s of the new one cannot be pulled (%s: %s); correct the image in the spec or, if none is set there, the operator's --image or --envoy-image",
 						c.Image, waiting.Reason, waiting.Message), true
 			}
@@ -128,7 +128,7 @@ func (w workload) pulling(puller string, images []string, moves bool) (finding.F
 
 // puller is a pod that has the images of a template pulled where its pod will be, most likely: beside the one that serves. It
 // joins no network but the pods', and its labels are in no selector.
-func (w workload) puller(r released, images []string) *accore.PodApplyConfiguration {
+func (w workload) puller(r chosenTemplate, images []string) *accore.PodApplyConfiguration {
 	labels := w.labels()
 	delete(labels, names.LabelInstance)
 	labels[names.LabelPulls] = w.name()
@@ -152,7 +152,7 @@ func (w workload) puller(r released, images []string) *accore.PodApplyConfigurat
 
 // asksAsOf has a pod that pulls ask for the devices that the template's pod asks for. Bridges, as KubeVirt's marker counts them, are
 // enough for both (bridge-marker, pkg/marker: 1,000 of each).
-func asksAsOf(spec *accore.PodSpecApplyConfiguration, r released) {
+func asksAsOf(spec *accore.PodSpecApplyConfiguration, r chosenTemplate) {
 	if len(spec.Containers) == 0 {
 		return
 	}

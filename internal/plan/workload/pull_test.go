@@ -39,7 +39,7 @@ func TestATemplateThatNeverServedIsSuperseded(t *testing.T) {
 				delete(in.Running, names.AnnotationServed)
 			}
 			if strings.HasPrefix(name, "an older manager's") { // b6c9098 wrote two parts, and no mark
-				in.Running[names.AnnotationReleased] = in.Running[names.AnnotationReleased][:strings.LastIndex(in.Running[names.AnnotationReleased], ".")]
+				in.Running[names.AnnotationSeal] = in.Running[names.AnnotationSeal][:strings.LastIndex(in.Running[names.AnnotationSeal], ".")]
 			}
 			in.Now = Now{Serves: c.rolled, Rolled: c.rolled}
 			now, _ := releases(serverWorkload(in), serverWorkload(in).dns(input.Settings{Image: imageAfter}))
@@ -63,7 +63,7 @@ func serving() Child[*v1alpha1.DNSServer] {
 // unsealed is a server that serves imageBefore and whose newer template was released.
 func unsealed() Child[*v1alpha1.DNSServer] {
 	in := serving()
-	delete(in.Running, names.AnnotationReleased)
+	delete(in.Running, names.AnnotationSeal)
 	in.Now.Turn = true
 	in.Settings.Image = imageAfter
 	return in
@@ -98,14 +98,14 @@ func TestImagesArePulledBeforeThePodThatServesIsReplaced(t *testing.T) {
 			in.Now.Pullers[0].Spec.NodeName, in.Now.PullOver = "n1", true
 		}, imageBefore, "PullingImages"},
 		"there is no such image": {puller(corev1.ContainerStatus{Image: imageAfter, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "not found"}}}),
-			imageBefore, "ImageNotPulled"},
+			imageBefore, "ImagePullFailed"},
 		"it is there":                 {puller(corev1.ContainerStatus{ImageID: "sha256:1"}), imageAfter, ""},
 		"it was run":                  {puller(corev1.ContainerStatus{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}), imageAfter, ""},
 		"nobody may, or has for long": {func(in *Child[*v1alpha1.DNSServer]) { in.Now.PullOver = true }, imageAfter, ""},
 		"there is none, for long": {func(in *Child[*v1alpha1.DNSServer]) {
 			puller(corev1.ContainerStatus{Image: imageAfter, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}})(in)
 			in.Now.PullOver = true
-		}, imageBefore, "ImageNotPulled"},
+		}, imageBefore, "ImagePullFailed"},
 		"no node takes it, as none has room": {unscheduled, imageBefore, "PullingImages"},
 		"nor for long":                       {func(in *Child[*v1alpha1.DNSServer]) { unscheduled(in); in.Now.PullOver = true }, imageAfter, ""},
 		"no node takes it where it goes": {func(in *Child[*v1alpha1.DNSServer]) {
@@ -113,7 +113,7 @@ func TestImagesArePulledBeforeThePodThatServesIsReplaced(t *testing.T) {
 			in.Settings.Image = imageBefore
 			unscheduled(in)
 			in.Now.PullOver = true
-		}, imageBefore, "NoNodeForNewPod"},
+		}, imageBefore, "NewPodUnschedulable"},
 		"nothing serves": {func(in *Child[*v1alpha1.DNSServer]) { in.Now = Now{} }, imageAfter, ""},
 		"another pod pulled another": {func(in *Child[*v1alpha1.DNSServer]) {
 			in.Now.Pullers = []corev1.Pod{{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{ImageID: "sha256:1"}}}}}
@@ -161,7 +161,7 @@ func TestATemplateWaitsForItsTurn(t *testing.T) {
 	}{
 		"another network": {network, true},
 		"released": {func(in *Child[*v1alpha1.DNSServer]) {
-			delete(in.Running, names.AnnotationReleased)
+			delete(in.Running, names.AnnotationSeal)
 			in.NAD.Spec.Config = bridged + " "
 			in.Settings.ImagePullSecrets = []string{"new"}
 		}, true},
@@ -182,7 +182,7 @@ func TestATemplateWaitsForItsTurn(t *testing.T) {
 			g.Expect(p.AwaitsTurn).To(Equal(c.waits))
 			g.Expect(workloadAnnotations(p.Objects)[names.AnnotationTemplate] == before).To(Equal(c.waits))
 			if c.waits {
-				g.Expect(p.Findings).To(ConsistOf(HaveField("Reason", "WaitsForTurn")))
+				g.Expect(p.Findings).To(ConsistOf(HaveField("Reason", "WaitingForTurn")))
 			}
 		})
 	}
@@ -209,7 +209,7 @@ func TestPodsOfAnOlderTemplateKeepWhatTheyNeed(t *testing.T) {
 	g.Expect(configOf(p.Objects)).To(Equal(older))
 	g.Expect(rulesIn(p.Objects)).To(And(ContainSubstring(`"older"`), ContainSubstring(`"proxyservers"`)))
 
-	delete(in.Running, names.AnnotationReleased)
+	delete(in.Running, names.AnnotationSeal)
 	in.Now.Turn = true
 	p = Proxy(in)
 	g.Expect(configOf(p.Objects)).To(Equal(newest))

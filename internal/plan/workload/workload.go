@@ -54,8 +54,8 @@ func (w workload) owner() *acmeta.OwnerReferenceApplyConfiguration {
 		WithController(true).WithBlockOwnerDeletion(true)
 }
 
-// released is the template that a workload's pods have, what tells the next manager so, and what those pods may do.
-type released struct {
+// chosenTemplate is the template that a workload's pods have, what tells the next manager so, and what those pods may do.
+type chosenTemplate struct {
 	template    *accore.PodTemplateSpecApplyConfiguration
 	text        string // of the template
 	annotations map[string]string
@@ -71,6 +71,6 @@ func (w workload) here() string {
 
 // decidedHere says whether that has changed since the last template was sealed.
 func (w workload) decidedHere() bool {
-	parts := strings.Split(w.running[names.AnnotationReleased], ".")
+	parts := strings.Split(w.running[names.AnnotationSeal], ".")
 	return len(parts) == 3 && parts[2] != w.here()
 }

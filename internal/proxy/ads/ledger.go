@@ -33,7 +33,7 @@ type ledger struct {
 	stream     int64 // the newest; an older one is Envoy's dead connection
 	connected  bool
 	wanted     versions
-	held       versions
+	running    versions
 	sent       map[string]*discoveryv3.DeltaDiscoveryResponse // by type and nonce, awaiting Envoy's answer
 	rejections map[string]string                              // by type, of its last answered response
 	changed    chan struct{}
@@ -49,18 +49,18 @@ func (l *ledger) Verdict() Verdict {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	rejection := strings.Join(slices.Collect(maps.Values(l.rejections)), "; ")
-	return Verdict{Connected: l.connected, Rejection: rejection, Accepted: l.connected && rejection == "" && l.holdsWanted()}
+	return Verdict{Connected: l.connected, Rejection: rejection, Accepted: l.connected && rejection == "" && l.runsWanted()}
 }
 
-// holdsWanted compares. Endpoints of clusters that are gone may linger: Envoy unsubscribes from them in its own time.
-func (l *ledger) holdsWanted() bool {
+// runsWanted compares. Endpoints of clusters that are gone may linger: Envoy unsubscribes from them in its own time.
+func (l *ledger) runsWanted() bool {
 	for name, version := range l.wanted[resource.EndpointType] {
-		if l.held[resource.EndpointType][name] != version {
+		if l.running[resource.EndpointType][name] != version {
 			return false
 		}
 	}
-	return maps.Equal(l.wanted[resource.ListenerType], l.held[resource.ListenerType]) &&
-		maps.Equal(l.wanted[resource.ClusterType], l.held[resource.ClusterType])
+	return maps.Equal(l.wanted[resource.ListenerType], l.running[resource.ListenerType]) &&
+		maps.Equal(l.wanted[resource.ClusterType], l.running[resource.ClusterType])
 }
 
 func (l *ledger) want(wanted versions) {
@@ -102,7 +102,7 @@ func (l *ledger) callbacks() serverv3.CallbackFuncs {
 
 func (l *ledger) opened(stream int64) {
 	l.stream, l.connected = stream, true
-	l.held, l.rejections = versions{}, map[string]string{}
+	l.running, l.rejections = versions{}, map[string]string{}
 	l.sent = map[string]*discoveryv3.DeltaDiscoveryResponse{}
 }
 
@@ -112,12 +112,12 @@ func (l *ledger) heard(stream int64, request *discoveryv3.DeltaDiscoveryRequest)
 		return
 	}
 	typeURL := request.GetTypeUrl()
-	if l.held[typeURL] == nil {
-		l.held[typeURL] = map[string]string{}
-		maps.Copy(l.held[typeURL], request.GetInitialResourceVersions())
+	if l.running[typeURL] == nil {
+		l.running[typeURL] = map[string]string{}
+		maps.Copy(l.running[typeURL], request.GetInitialResourceVersions())
 	}
 	for _, name := range request.GetResourceNamesUnsubscribe() {
-		delete(l.held[typeURL], name)
+		delete(l.running[typeURL], name)
 	}
 	key := typeURL + request.GetResponseNonce()
 	response := l.sent[key]
@@ -133,11 +133,11 @@ func (l *ledger) heard(stream int64, request *discoveryv3.DeltaDiscoveryRequest)
 }
 
 func (l *ledger) acknowledged(response *discoveryv3.DeltaDiscoveryResponse) {
-	held := l.held[response.GetTypeUrl()]
+	running := l.running[response.GetTypeUrl()]
 	for _, r := range response.GetResources() {
-		held[r.GetName()] = r.GetVersion()
+		running[r.GetName()] = r.GetVersion()
 	}
 	for _, name := range response.GetRemovedResources() {
-		delete(held, name)
+		delete(running, name)
 	}
 }

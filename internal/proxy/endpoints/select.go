@@ -10,7 +10,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/cldmnky/oooi/internal/local"
+	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
 // Of lists what may be dialled behind one port of a Service: ready pods of the Service's own namespace, or, when none is
@@ -71,7 +71,7 @@ func podAddresses(e discoveryv1.Endpoint, namespace string, port uint16) []netip
 	}
 	var all []netip.AddrPort
 	for _, s := range e.Addresses {
-		if addr, err := netip.ParseAddr(s); err == nil && !local.Is(addr) {
+		if addr, err := netip.ParseAddr(s); err == nil && !unroutable.Is(addr) {
 			all = append(all, netip.AddrPortFrom(addr.Unmap(), port))
 		}
 	}

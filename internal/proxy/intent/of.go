@@ -13,8 +13,8 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
-	"github.com/cldmnky/oooi/internal/local"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/unroutable"
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
@@ -55,7 +55,7 @@ type reader struct {
 }
 
 func (r *reader) refuse(format string, args ...any) {
-	r.wrong = append(r.wrong, finding.Wrong(v1alpha1.ConditionConfigAccepted, "Invalid").Say(format, args...))
+	r.wrong = append(r.wrong, finding.Refuse(v1alpha1.ConditionConfigAccepted, "Invalid").Say(format, args...))
 }
 
 func (r *reader) checkPlace(serverIP v1alpha1.IPAddress) {
@@ -208,7 +208,7 @@ func (r *reader) addresses(spec v1alpha1.ProxyBackend) []netip.AddrPort {
 		switch {
 		case !ok:
 			r.refuse("backend %s: target %q is not ip:port", spec.Name, s)
-		case local.Is(target.Addr()):
+		case unroutable.Is(target.Addr()):
 			r.refuse("backend %s: target %s is a loopback, link-local, multicast or metadata address; the proxy never dials those", spec.Name, s)
 		default:
 			all = append(all, target)

@@ -15,18 +15,18 @@ import (
 )
 
 var (
-	vip     = netip.MustParseAddr("192.168.100.10")
-	literal = netip.MustParseAddr("203.0.113.7")
-	pod     = netip.MustParseAddr("10.244.0.9")
+	vip = netip.MustParseAddr("192.168.100.10")
+	ip  = netip.MustParseAddr("203.0.113.7")
+	pod = netip.MustParseAddr("10.244.0.9")
 
 	// here is a pod on the VLAN that carries one captured literal.
 	here = Place{
 		Pod:     pod,
-		Devices: map[netip.Addr]string{vip: "net1", literal: "net1", pod: "eth0"},
+		Devices: map[netip.Addr]string{vip: "net1", ip: "net1", pod: "eth0"},
 		Networks: map[netip.Addr]netip.Prefix{
-			vip:     netip.MustParsePrefix("192.168.100.10/24"),
-			literal: netip.MustParsePrefix("203.0.113.7/32"),
-			pod:     netip.MustParsePrefix("10.244.0.9/24"),
+			vip: netip.MustParsePrefix("192.168.100.10/24"),
+			ip:  netip.MustParsePrefix("203.0.113.7/32"),
+			pod: netip.MustParsePrefix("10.244.0.9/24"),
 		},
 	}
 	compareAddresses = cmpopts.EquateComparable(netip.Addr{}, netip.AddrPort{})
@@ -73,7 +73,7 @@ func TestASpecBecomesListenersOnEveryAddressThatThePodCarries(t *testing.T) {
 			{At: netip.AddrPortFrom(pod, 6443), Device: "eth0", Protocol: TLS, Routes: apiRoute, CatchAll: "api", OnPods: true},
 			{At: netip.AddrPortFrom(vip, 443), Device: "net1", Protocol: TLS, Routes: []Route{{Backend: "ignition", ServerNames: []string{"ignition.example.com"}}}},
 			{At: netip.AddrPortFrom(vip, 6443), Device: "net1", Protocol: TLS, Routes: apiRoute, CatchAll: "api"},
-			{At: netip.AddrPortFrom(literal, 6443), Device: "net1", Protocol: TLS, Routes: apiRoute, CatchAll: "api"},
+			{At: netip.AddrPortFrom(ip, 6443), Device: "net1", Protocol: TLS, Routes: apiRoute, CatchAll: "api"},
 		},
 		Backends: []Backend{
 			{Name: "api", ConnectTimeout: 500 * time.Millisecond, Service: &Service{"clusters-c1", "kube-apiserver", 6443}, Targets: sorted},

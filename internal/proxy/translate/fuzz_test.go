@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/local"
 	"github.com/cldmnky/oooi/internal/proxy/intent"
+	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
 var fuzzPlace = intent.Place{
@@ -37,7 +37,7 @@ func FuzzSpec(f *testing.F) {
 		}
 		for _, b := range in.Backends {
 			for _, target := range b.Targets {
-				if local.Is(target.Addr()) {
+				if unroutable.Is(target.Addr()) {
 					t.Errorf("backend %s dials %s", b.Name, target)
 				}
 			}

@@ -127,8 +127,8 @@ func (c *Cluster) collect(assets string) error {
 	return c.collector.Start()
 }
 
-// HoldCollector has the garbage collector stand still, as one that has much to do.
-func (c *Cluster) HoldCollector() (goOn func() error, err error) {
+// PauseCollector has the garbage collector stand still, as one that has much to do.
+func (c *Cluster) PauseCollector() (goOn func() error, err error) {
 	return func() error { return c.collector.Process.Signal(syscall.SIGCONT) }, c.collector.Process.Signal(syscall.SIGSTOP)
 }
 

@@ -172,8 +172,8 @@ func twoAtOnce(events io.Reader) string {
 		name := e.Object.Metadata.Name
 		alive[name] = e.Type != "DELETED" && e.Object.Status.Phase != "Succeeded" && e.Object.Status.Phase != "Failed"
 		var now []string
-		for pod, lives := range alive {
-			if lives {
+		for pod, alive := range alive {
+			if alive {
 				now = append(now, pod)
 			}
 		}

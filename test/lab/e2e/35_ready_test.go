@@ -83,9 +83,9 @@ func servicesOff(t *testing.T, ctx context.Context) []state {
 	}
 	const dns, proxy = "statefulset/c1-dns-deployment", "deployment/c1-proxy-deployment"
 	return []state{
-		{"the proxy is switched off", "ProxyIsOff", "set infraComponents.proxy.enabled: true", patched(t, ctx, `{"infraComponents":{"proxy":{"enabled":false}}}`), on(proxy)},
-		{"DNS is switched off", "DNSIsOff", "set infraComponents.dns.enabled: true", patched(t, ctx, `{"infraComponents":{"dns":{"enabled":false}}}`), on(dns)},
-		{"all is switched off", "ServicesAreOff", "omit infraComponents", patched(t, ctx, `{"infraComponents":{"dhcp":{"enabled":false},"dns":{"enabled":false},"proxy":{"enabled":false}}}`), on(dns, proxy)},
+		{"the proxy is switched off", "ProxyDisabled", "set infraComponents.proxy.enabled: true", patched(t, ctx, `{"infraComponents":{"proxy":{"enabled":false}}}`), on(proxy)},
+		{"DNS is switched off", "DNSDisabled", "set infraComponents.dns.enabled: true", patched(t, ctx, `{"infraComponents":{"dns":{"enabled":false}}}`), on(dns)},
+		{"all is switched off", "ComponentsDisabled", "omit infraComponents", patched(t, ctx, `{"infraComponents":{"dhcp":{"enabled":false},"dns":{"enabled":false},"proxy":{"enabled":false}}}`), on(dns, proxy)},
 		{"an extra endpoint leads to nothing", "BackendsUnhealthy", "mirror: service clusters/mirror does not exist",
 			patched(t, ctx, `{"extraEndpoints":[{"name":"mirror","hostnames":["mirror.example.com"],"port":5000,"protocol":"TLS","target":{"service":"mirror","port":5000}}]}`), patched(t, ctx, `{"extraEndpoints":null}`)},
 	}
@@ -337,7 +337,7 @@ func TestABadImageCostsTheAPINothing(t *testing.T) {
 	kubectl(t, ctx, "-n", "oooi-system", "set", "env", "deployment/oooi-controller-manager", "RELATED_IMAGE_ENVOY=e2e.local/envoy:missing")
 	kubectl(t, ctx, "-n", "oooi-system", "rollout", "status", "deployment/oooi-controller-manager", "--timeout=60s")
 	kubectl(t, ctx, "-n", "clusters", "annotate", "deployment/c1-proxy-deployment", "hostedcluster.densityops.com/released-")
-	if message := awaitCondition(t, ctx, "clusters", "infra/c1", "Progressing", "False", "ImageNotPulled"); !strings.Contains(message, "e2e.local/envoy:missing") {
+	if message := awaitCondition(t, ctx, "clusters", "infra/c1", "Progressing", "False", "ImagePullFailed"); !strings.Contains(message, "e2e.local/envoy:missing") {
 		t.Errorf("the message does not name the image: %s", message)
 	}
 	ready(t, ctx)

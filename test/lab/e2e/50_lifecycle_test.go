@@ -148,7 +148,7 @@ func TestAPlacementThatFitsNowhereIsMended(t *testing.T) {
 		kubectl(t, ctx, "-n", "clusters", "patch", "infra", "c1", "--type=merge", "-p", `{"spec":{"infraComponents":{"dhcp":{"nodeSelector":`+nodes+`}}}}`)
 	}
 	place(`{"kubernetes.io/hostname":"nowhere"}`)
-	if message := awaitCondition(t, ctx, "clusters", "infra/c1", "Progressing", "False", "NoNodeForNewPod"); !strings.Contains(message, "nodeSelector") {
+	if message := awaitCondition(t, ctx, "clusters", "infra/c1", "Progressing", "False", "NewPodUnschedulable"); !strings.Contains(message, "nodeSelector") {
 		t.Errorf("the message does not say what to correct: %s", message)
 	}
 	ready(t, ctx)

@@ -56,7 +56,7 @@ func TestALineInTheAllowlistReplacesNoPodOfTwentyInfras(t *testing.T) {
 		t.Fatalf("c1 does not say which line is missing: %s", message)
 	}
 	kubectl(t, ctx, "-n", "openshift-multus", "patch", "configmap", list, "--type=merge", "-p", fmt.Sprintf(`{"data":{"allowlist.conf":%q}}`, line+"\n"))
-	eachChild(t, ctx, infras, `.status.conditions[?(@.type=="Progressing")].reason`, "NewerTemplateWaits")
+	eachChild(t, ctx, infras, `.status.conditions[?(@.type=="Progressing")].reason`, "TemplateUpdatePending")
 	if after := ourPods(t, ctx); !slices.Equal(after, before) {
 		t.Errorf("pods before the line %q and after it:\n%v\n%v", line, before, after)
 	}

@@ -65,7 +65,7 @@ func TestAnAnnotationIsAllThatIsTyped(t *testing.T) {
 
 	has := inventory(t, ctx, "c2")
 	annotate("hostedcluster.densityops.com/infra-")
-	awaitEvent(t, ctx, "Warning", "InfraReleased", "infra is gone: Infra clusters/c2 is kept")
+	awaitEvent(t, ctx, "Warning", "InfraOrphaned", "infra is gone: Infra clusters/c2 is kept")
 	if owner := ownerOfC2(t, ctx); owner != "" {
 		t.Errorf("the released Infra still goes with %s", owner)
 	}

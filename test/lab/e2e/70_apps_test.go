@@ -388,16 +388,16 @@ func TestADeletedHostedClusterLeavesNothing(t *testing.T) {
 	kubectl(t, ctx, "-n", "clusters-c3", "scale", "deployment/kube-apiserver", "--replicas=0")
 	kubectl(t, ctx, "-n", "clusters-c3", "wait", "--for=delete", "pod", "-l", "app=kube-apiserver", "--timeout=60s")
 	// HyperShift holds its HostedCluster until the control plane is gone, and the guest's API goes before that.
-	held := func(by string) {
+	finalizers := func(by string) {
 		t.Helper()
 		kubectl(t, ctx, "-n", "clusters", "patch", "hostedcluster", "c3", "--type=merge", "-p", `{"metadata":{"finalizers":[`+by+`]}}`)
 	}
-	held(`"hypershift.openshift.io/finalizer"`)
+	finalizers(`"hypershift.openshift.io/finalizer"`)
 	kubectl(t, ctx, "-n", "clusters", "delete", "hostedcluster", "c3", "--wait=false")
 	began := time.Now()
 	kubectl(t, ctx, "-n", "clusters", "delete", "infra", "c3", "--timeout=90s")
 	inTime(t, "the Infra was gone, whose Service nobody can take away,", began, time.Minute)
-	held("")
+	finalizers("")
 	deleted(time.Minute)
 }
 

@@ -21,7 +21,7 @@ import (
 // Examples of preflight that fail in the lab as they are, but for names and VLANs, and work once what preflight prints for them
 // is applied. Of the others, the lab cannot show:
 //   - WorkerNADHasIPAM, DefaultNetworkAttached: it has no virt-launcher, and machines have one card;
-//   - PolicyRoutingUnavailable, MTUNotSaid, ForwardingNotPrevented: its networks are bridges;
+//   - PolicyRoutingUnavailable, MTUNotSpecified, ForwardingNotPrevented: its networks are bridges;
 //   - ExternalInfra, SharedIngressUnsupported, BaseDomainPassthrough: it is one cluster, without OpenShift's router;
 //   - NoTimeSource, MTUMismatch: machines have this machine's clock, and TCP's segments follow the smaller side;
 //   - CIDROverlapsNetwork, CapturedAddressInUse: a HostedCluster made anew is shown by CapturedAddressRefused;

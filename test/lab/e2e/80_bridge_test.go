@@ -29,7 +29,7 @@ func TestADPUJoinsThroughItsBridge(t *testing.T) {
 	m := scene.Machine{Name: "dpu-1", MAC: "52:54:00:00:80:01", Cluster: "dpu1", Bridge: "br80"}
 
 	bridge(t, ctx, bridgeYAML(t, ctx, "dpu1", "dpu1", "--control-plane-availability-policy", "SingleReplica", "--expose-through-load-balancer", "--metallb-virtual-ip", bridgeVIP), "dpu1")
-	bridgeIs(t, ctx, "MetalLBConfigured", "False", "MetalLBMissing")
+	bridgeIs(t, ctx, "MetalLBConfigured", "False", "MetalLBNotInstalled")
 	uninstall := loadBalancer(t, ctx)
 	approvesNothingHere(t, ctx)
 	hostedClusterComesUp(t, ctx)

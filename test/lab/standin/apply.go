@@ -179,11 +179,11 @@ func (l *Lab) balance(ctx context.Context, c *Cluster, name string) error {
 
 // configure writes every Secret and ConfigMap, keeping the keys that are there.
 func (l *Lab) configure(ctx context.Context, c Cluster, nodePorts map[string]int32) (config, error) {
-	held, err := l.held(ctx, c)
+	existing, err := l.existing(ctx, c)
 	if err != nil {
 		return config{}, err
 	}
-	cfg, err := c.configure(held, nodePorts, l.started)
+	cfg, err := c.configure(existing, nodePorts, l.started)
 	if err != nil {
 		return config{}, err
 	}
@@ -198,16 +198,16 @@ func (l *Lab) configure(ctx context.Context, c Cluster, nodePorts map[string]int
 			return config{}, err
 		}
 	}
-	return cfg, l.applyTokens(ctx, c, cfg, held, nodePorts)
+	return cfg, l.applyTokens(ctx, c, cfg, existing, nodePorts)
 }
 
 // applyTokens writes what a new worker is let in with: the token and its payload, and the admin's kubeconfig beside the HostedCluster.
-func (l *Lab) applyTokens(ctx context.Context, c Cluster, cfg config, held map[string]files, nodePorts map[string]int32) error {
+func (l *Lab) applyTokens(ctx context.Context, c Cluster, cfg config, existing map[string]files, nodePorts map[string]int32) error {
 	content, err := c.payload(cfg, nodePorts)
 	if err != nil {
 		return fmt.Errorf("writing the workers' ignition config: %w", err)
 	}
-	token := c.tokenSecret(held["token-"+c.nodePool()+"-"+c.configVersion()], content)
+	token := c.tokenSecret(existing["token-"+c.nodePool()+"-"+c.configVersion()], content)
 	userData, err := c.userData(c.ignitionEndpoint(nodePorts), token.Data["token"], cfg.secrets[ignitionCA.secret][ignitionCA.cert])
 	if err != nil {
 		return err
@@ -217,16 +217,16 @@ func (l *Lab) applyTokens(ctx context.Context, c Cluster, cfg config, held map[s
 		c.kubeconfigBeside(cfg.secrets["admin-kubeconfig"]))
 }
 
-func (l *Lab) held(ctx context.Context, c Cluster) (map[string]files, error) {
+func (l *Lab) existing(ctx context.Context, c Cluster) (map[string]files, error) {
 	var secrets corev1.SecretList
 	if err := l.client.List(ctx, &secrets, client.InNamespace(c.Namespace())); err != nil {
 		return nil, fmt.Errorf("reading the keys of %s: %w", c.Namespace(), err)
 	}
-	held := map[string]files{}
+	existing := map[string]files{}
 	for _, s := range secrets.Items {
-		held[s.Name] = s.Data
+		existing[s.Name] = s.Data
 	}
-	return held, nil
+	return existing, nil
 }
 
 func (l *Lab) run(ctx context.Context, c Cluster, cfg config) error {

@@ -30,8 +30,8 @@ func (f config) all() map[string]files {
 }
 
 // configure makes what the pods mount out of what is held and where things are reached.
-func (c Cluster) configure(held map[string]files, nodePorts map[string]int32, now time.Time) (config, error) {
-	secrets, err := c.secrets(held, now)
+func (c Cluster) configure(existing map[string]files, nodePorts map[string]int32, now time.Time) (config, error) {
+	secrets, err := c.secrets(existing, now)
 	if err != nil {
 		return config{}, err
 	}

@@ -76,7 +76,7 @@ func (h tree) constant(path, name string) string {
 	var found string
 	ast.Inspect(h.parse(path), func(n ast.Node) bool {
 		if spec, ok := n.(*ast.ValueSpec); ok && spec.Names[0].Name == name && len(spec.Values) == 1 {
-			found = literals(spec.Values[0])[0]
+			found = byIP(spec.Values[0])[0]
 		}
 		return true
 	})
@@ -91,14 +91,14 @@ func (h tree) inFunction(path, name string) []string {
 	h.t.Helper()
 	for _, d := range h.parse(path).Decls {
 		if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == name {
-			return literals(f.Body)
+			return byIP(f.Body)
 		}
 	}
 	h.t.Fatalf("%s has no function %s", path, name)
 	return nil
 }
 
-func literals(n ast.Node) (all []string) {
+func byIP(n ast.Node) (all []string) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		if l, ok := n.(*ast.BasicLit); ok {
 			if text, err := strconv.Unquote(l.Value); err == nil {
@@ -342,7 +342,7 @@ func TestNetworkPoliciesAreHyperShifts(t *testing.T) {
 	if diff := cmp.Diff([]string{h.constant("support/config/constants.go", "KASSVCPort"), kubeAPIServer}, policyWords(t, "kas")); diff != "" {
 		t.Errorf("NetworkPolicy kas (-HyperShift +stand-in):\n%s", diff)
 	}
-	declared := literals(h.parse("hypershift-operator/controllers/manifests/networkpolicy/manifests.go"))
+	declared := byIP(h.parse("hypershift-operator/controllers/manifests/networkpolicy/manifests.go"))
 	for _, p := range published(NodePort).networkPolicies() {
 		if !slices.Contains(declared, p.Name) {
 			t.Errorf("HyperShift has no NetworkPolicy %s", p.Name)
@@ -412,7 +412,7 @@ func TestAPIServerIsKnownByEveryNameOfHyperShifts(t *testing.T) {
 func TestIgnitionSpeaksHyperShiftsWords(t *testing.T) {
 	h := hypershift(t)
 	const server, token = "ignition-server/cmd/start.go", "hypershift-operator/controllers/nodepool/token.go"
-	if want := literals(h.parse(server)); !slices.Contains(want, ignitionPath.String()) {
+	if want := byIP(h.parse(server)); !slices.Contains(want, ignitionPath.String()) {
 		t.Errorf("HyperShift's ignition server does not know the path %s", ignitionPath)
 	}
 	for constant, got := range map[string]string{"TokenSecretAnnotation": ignitionConfigAnno, "TokenSecretIgnitionReachedAnnotation": ignitionReachedAnno} {
@@ -438,7 +438,7 @@ func TestWorkersProxyIsWhereHyperShiftsIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := literals(h.parse(proxy + "haproxy.go"))
+	known := byIP(h.parse(proxy + "haproxy.go"))
 	for _, f := range files {
 		if !slices.Contains(known, f.Path) {
 			t.Errorf("HyperShift writes no %s", f.Path)

@@ -66,8 +66,8 @@ func dataURL(content []byte) string {
 }
 
 // tokenSecret names and fills the Secret by which the ignition server knows a token: HyperShift's token-<pool>-<hash>.
-func (c Cluster) tokenSecret(held files, config []byte) *corev1.Secret {
-	token := held["token"]
+func (c Cluster) tokenSecret(existing files, config []byte) *corev1.Secret {
+	token := existing["token"]
 	if token == nil {
 		token = []byte(uuid.NewString())
 	}

@@ -102,30 +102,30 @@ func (c Cluster) apiServerNames() []string {
 
 // secrets returns every key pair of the cluster, by Secret. What is held already and still fits is kept, so that
 // applying twice changes nothing.
-func (c Cluster) secrets(held map[string]files, now time.Time) (map[string]files, error) {
+func (c Cluster) secrets(existing map[string]files, now time.Time) (map[string]files, error) {
 	all := map[string]files{}
 	for _, a := range authorities {
-		kept, err := a.keep(held[a.secret], now)
+		kept, err := a.keep(existing[a.secret], now)
 		if err != nil {
 			return nil, fmt.Errorf("making the signer %s: %w", a.secret, err)
 		}
 		all[a.secret] = kept
 	}
 	for _, leaf := range c.certificates() {
-		signed, err := leaf.keep(held[leaf.keptIn], all[leaf.by.secret], now)
+		signed, err := leaf.keep(existing[leaf.keptIn], all[leaf.by.secret], now)
 		if err != nil {
 			return nil, fmt.Errorf("making the certificate %s: %w", leaf.keptIn, err)
 		}
 		all[leaf.keptIn] = signed
 	}
-	keys, err := keepServiceAccountKey(held[serviceAccountKeySecret])
+	keys, err := keepServiceAccountKey(existing[serviceAccountKeySecret])
 	all[serviceAccountKeySecret] = keys
 	return all, err
 }
 
-func (a authority) keep(held files, now time.Time) (files, error) {
-	if held[a.cert] != nil && held[a.key] != nil {
-		return held, nil
+func (a authority) keep(existing files, now time.Time) (files, error) {
+	if existing[a.cert] != nil && existing[a.key] != nil {
+		return existing, nil
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -139,14 +139,14 @@ func (a authority) keep(held files, now time.Time) (files, error) {
 	return pair(template, template, key, key, a.cert, a.key)
 }
 
-func (c certificate) keep(held, by files, now time.Time) (files, error) {
+func (c certificate) keep(existing, by files, now time.Time) (files, error) {
 	ca, err := readCertificate(by[c.by.cert])
 	if err != nil {
 		return nil, err
 	}
 	certFile, keyFile := c.files()
-	if old, err := readCertificate(held[certFile]); err == nil && c.fits(old, ca) {
-		return held, nil
+	if old, err := readCertificate(existing[certFile]); err == nil && c.fits(old, ca) {
+		return existing, nil
 	}
 	caKey, err := readKey(by[c.by.key])
 	if err != nil {
@@ -189,9 +189,9 @@ func (c certificate) fits(old, ca *x509.Certificate) bool {
 
 const serviceAccountKeySecret = "sa-signing-key"
 
-func keepServiceAccountKey(held files) (files, error) {
-	if held["service-account.key"] != nil {
-		return held, nil
+func keepServiceAccountKey(existing files) (files, error) {
+	if existing["service-account.key"] != nil {
+		return existing, nil
 	}
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {

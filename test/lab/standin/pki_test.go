@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-func makeSecrets(t *testing.T, c Cluster, held map[string]files) map[string]files {
+func makeSecrets(t *testing.T, c Cluster, existing map[string]files) map[string]files {
 	t.Helper()
-	all, err := c.secrets(held, time.Now())
+	all, err := c.secrets(existing, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func (l *Lab) RemoveWorker(ctx context.Context, c Cluster, w Worker) error {
 // Kubeconfig writes an administrator's way into the hosted cluster that takes no part in what is tested: by the
 // Service's cluster address, whatever is published.
 func (l *Lab) Kubeconfig(ctx context.Context, c Cluster, dir string) (string, error) {
-	held, err := l.held(ctx, c)
+	existing, err := l.existing(ctx, c)
 	if err != nil {
 		return "", err
 	}
@@ -62,7 +62,7 @@ func (l *Lab) Kubeconfig(ctx context.Context, c Cluster, dir string) (string, er
 		return "", fmt.Errorf("reading the Service of the API: %w", err)
 	}
 	k := kubeconfig{user: "system-admin-client", server: "https://" + hostPort(service.Spec.ClusterIP, apiPort), serverName: c.serviceHost(kubeAPIServer)}
-	content, err := k.write(held)
+	content, err := k.write(existing)
 	if err != nil {
 		return "", err
 	}

@@ -12,7 +12,7 @@ import (
 // Reservation ties one address to one client.
 type ReservationApplyConfiguration struct {
 	// The address; inside the CIDR, inside or outside the pool. No machine that runs loses its address: one that has this one, or for
-	// which it is meant, changes when it boots again (event ReservationWaits). So an address is freed, too: reserve it for the machine
+	// which it is meant, changes when it boots again (event ReservationPending). So an address is freed, too: reserve it for the machine
 	// that is to have it, and restart the one that has it; a lease that is deleted by hand is written again.
 	IP *apiv1alpha1.IPv4Address `json:"ip,omitempty"`
 	// Hardware address of the client.

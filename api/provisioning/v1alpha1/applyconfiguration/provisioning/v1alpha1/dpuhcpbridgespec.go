@@ -43,7 +43,7 @@ type DPUHCPBridgeSpecApplyConfiguration struct {
 	// deletes the bridge and all it made. Default Retain.
 	DPUClusterDeletionPolicy *provisioningv1alpha1.DPUClusterDeletionPolicy `json:"dpuClusterDeletionPolicy,omitempty"`
 	// Whether a DPU whose Node exists may bootstrap again, e.g. after a new installation. Allow approves its bootstrap certificate when the
-	// Node is not Ready and its kubelet has not been heard of for five minutes, and warns (event NodeBootstrapsAgain); whoever holds the
+	// Node is not Ready and its kubelet has not been heard of for five minutes, and warns (event NodeRebootstrapped); whoever holds the
 	// token in a worker's Ignition can then take the place of a DPU that is switched off. Never approves none while the Node exists; to
 	// let the DPU join again, delete its Node in the hosted cluster. Default Allow.
 	Rebootstrap *provisioningv1alpha1.RebootstrapPolicy `json:"rebootstrap,omitempty"`

@@ -1,4 +1,4 @@
-package local_test
+package unroutable_test
 
 import (
 	"net"
@@ -8,7 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/cldmnky/oooi/internal/local"
+	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
 func TestWhatANameResolvesToIsNotDialledIfItIsHere(t *testing.T) {
@@ -19,8 +19,8 @@ func TestWhatANameResolvesToIsNotDialledIfItIsHere(t *testing.T) {
 	_, port, err := net.SplitHostPort(listener.Addr().String())
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, host := range []string{"localhost", "127.0.0.1", "169.254.169.254", "::1"} {
-		_, err := local.Dial(t.Context(), "tcp", net.JoinHostPort(host, port))
-		g.Expect(err).To(MatchError(local.ErrHere), host)
+		_, err := unroutable.DialRoutable(t.Context(), "tcp", net.JoinHostPort(host, port))
+		g.Expect(err).To(MatchError(unroutable.ErrUnroutable), host)
 	}
 	g.Expect(listener.(*net.TCPListener).SetDeadline(time.Now())).To(Succeed())
 	_, err = listener.Accept()
@@ -34,7 +34,7 @@ func TestWhatIsElsewhereIsDialled(t *testing.T) {
 	for _, a := range addresses {
 		prefix, err := netip.ParsePrefix(a.String())
 		g.Expect(err).NotTo(HaveOccurred())
-		if local.Is(prefix.Addr()) {
+		if unroutable.Is(prefix.Addr()) {
 			continue
 		}
 		listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: prefix.Addr().AsSlice()})
@@ -42,7 +42,7 @@ func TestWhatIsElsewhereIsDialled(t *testing.T) {
 			continue
 		}
 		defer listener.Close()
-		conn, err := local.Dial(t.Context(), "tcp", listener.Addr().String())
+		conn, err := unroutable.DialRoutable(t.Context(), "tcp", listener.Addr().String())
 		g.Expect(err).NotTo(HaveOccurred())
 		conn.Close()
 		return

@@ -1,4 +1,4 @@
-package byname_test
+package namedwatch_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"github.com/cldmnky/oooi/internal/byname"
+	"github.com/cldmnky/oooi/internal/namedwatch"
 )
 
 // server of watches on one Secret.
@@ -42,7 +42,7 @@ func (s *server) Watch(ctx context.Context, of metav1.ListOptions) (watch.Interf
 }
 
 var (
-	secret = byname.Object{Kind: byname.Secret, NamespacedName: types.NamespacedName{Namespace: "a", Name: "s"}}
+	secret = namedwatch.Object{Kind: namedwatch.Secret, NamespacedName: types.NamespacedName{Namespace: "a", Name: "s"}}
 	first  = types.NamespacedName{Namespace: "a", Name: "first"}
 	second = types.NamespacedName{Namespace: "a", Name: "second"}
 )
@@ -54,13 +54,13 @@ func versioned(v string) *corev1.Secret {
 func TestFollowersAreToldOfChangesAndOfNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s, told := NewWithT(t), &server{denied: true}, map[string]int{}
-		w := byname.New(s, func(who types.NamespacedName) { told[who.Name]++ })
+		w := namedwatch.New(s, func(who types.NamespacedName) { told[who.Name]++ })
 		ctx, end := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- w.Start(ctx) }()
 
 		w.Follow(first, secret)
-		w.Follow(second, secret, byname.Object{})
+		w.Follow(second, secret, namedwatch.Object{})
 		time.Sleep(time.Minute)
 		g.Expect(told).To(BeEmpty(), "it may not be watched")
 		s.denied = false
@@ -90,7 +90,7 @@ func TestFollowersAreToldOfChangesAndOfNothingElse(t *testing.T) {
 		s.denied = true // which an open watch does not notice
 		time.Sleep(time.Minute)
 		w.Reopen(secret)
-		w.Reopen(byname.Object{}) // which nobody follows
+		w.Reopen(namedwatch.Object{}) // which nobody follows
 		time.Sleep(time.Minute)
 		g.Expect(told["first"]).To(Equal(4), "it may not be watched any more")
 		s.denied = false
@@ -113,7 +113,7 @@ func TestFollowersAreToldOfChangesAndOfNothingElse(t *testing.T) {
 func TestWhatChangesAllTheTimeIsToldSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told, s := 0, &serving{events: make(chan watch.Event)}
-		w := byname.New(s, func(types.NamespacedName) { told++ })
+		w := namedwatch.New(s, func(types.NamespacedName) { told++ })
 		ctx, end := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- w.Start(ctx) }()
@@ -152,7 +152,7 @@ func (s *serving) Watch(context.Context, metav1.ListOptions) (watch.Interface, e
 func TestAWatchIsOfOneNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		w := byname.New(&server{denied: true}, func(types.NamespacedName) {})
+		w := namedwatch.New(&server{denied: true}, func(types.NamespacedName) {})
 		ctx, end := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- w.Start(ctx) }()
@@ -163,13 +163,13 @@ func TestAWatchIsOfOneNamespace(t *testing.T) {
 			g.Expect(w.Follow(of("a", i), secret)).To(BeTrue())
 		}
 		for i := range 1199 {
-			g.Expect(w.Follow(of("b", i), byname.Object{NamespacedName: of("b", i)})).To(BeTrue())
+			g.Expect(w.Follow(of("b", i), namedwatch.Object{NamespacedName: of("b", i)})).To(BeTrue())
 		}
 		g.Expect(w.Follow(of("b", 1199), secret)).To(BeTrue())
 		for i := range 5000 {
 			w.Follow(of("a", i))
 		}
-		g.Expect(w.Follow(of("b", 1200), byname.Object{NamespacedName: of("b", 1200)})).To(BeFalse(), "the shared one is b's now")
+		g.Expect(w.Follow(of("b", 1200), namedwatch.Object{NamespacedName: of("b", 1200)})).To(BeFalse(), "the shared one is b's now")
 		end()
 		g.Expect(<-ended).To(Succeed())
 	})
@@ -179,7 +179,7 @@ func TestAWatchIsOfOneNamespace(t *testing.T) {
 func TestManyFollowersOfWhatChangesAreToldOneAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, told, s := NewWithT(t), map[string]int{}, &serving{events: make(chan watch.Event)}
-		w := byname.New(s, func(who types.NamespacedName) { told[who.Namespace]++ })
+		w := namedwatch.New(s, func(who types.NamespacedName) { told[who.Namespace]++ })
 		ctx, end := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- w.Start(ctx) }()
@@ -208,14 +208,14 @@ func TestManyFollowersOfWhatChangesAreToldOneAfterTheOther(t *testing.T) {
 func TestWatchesAreSharedBetweenNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, told := NewWithT(t), map[types.NamespacedName]int{}
-		w := byname.New(&server{denied: true}, func(who types.NamespacedName) { told[who]++ })
+		w := namedwatch.New(&server{denied: true}, func(who types.NamespacedName) { told[who]++ })
 		ctx, end := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- w.Start(ctx) }()
 		many := func(namespace string, n int) (watched int) {
 			for i := range n {
 				name := types.NamespacedName{Namespace: namespace, Name: strconv.Itoa(i)}
-				if w.Follow(name, byname.Object{NamespacedName: name}) {
+				if w.Follow(name, namedwatch.Object{NamespacedName: name}) {
 					watched++
 				}
 			}
@@ -236,7 +236,7 @@ func TestWatchesAreSharedBetweenNamespaces(t *testing.T) {
 		for i := range 2000 {
 			w.Follow(types.NamespacedName{Namespace: "a", Name: strconv.Itoa(i)})
 		}
-		g.Expect(w.Follow(late, byname.Object{NamespacedName: late})).To(BeTrue(), "there is room again")
+		g.Expect(w.Follow(late, namedwatch.Object{NamespacedName: late})).To(BeTrue(), "there is room again")
 		end()
 		g.Expect(<-ended).To(Succeed())
 	})

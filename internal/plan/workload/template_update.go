@@ -18,11 +18,11 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/desired"
 )
 
-// release decides which template the pods get. A manager upgrade alone must not restart pods: the template that was released last
+// choose decides which template the pods get. A manager upgrade alone must not restart pods: the template that was released last
 // stays, word for word, until users or the cluster decide something else of the pod. Then the newest goes
 // (docs/adr/0005-released-templates.md), but not before its images are there, and it is this Infra's turn. The plan gets all that this takes beside the workload.
-func (w workload) release(p *ChildPlan, template *accore.PodTemplateSpecApplyConfiguration, rules ...*acrbac.PolicyRuleApplyConfiguration) released {
-	newest := released{template: template, text: string(desired.Encoded(template)), rules: rules}
+func (w workload) choose(p *ChildPlan, template *accore.PodTemplateSpecApplyConfiguration, rules ...*acrbac.PolicyRuleApplyConfiguration) chosenTemplate {
+	newest := chosenTemplate{template: template, text: string(desired.Encoded(template)), rules: rules}
 	last, relied := w.last(newest)
 	switch {
 	case relied && w.stays(last):
@@ -36,27 +36,27 @@ func (w workload) release(p *ChildPlan, template *accore.PodTemplateSpecApplyCon
 }
 
 // last is the template that the workload has, unless that is the newest, or is none that we released.
-func (w workload) last(newest released) (released, bool) {
+func (w workload) last(newest chosenTemplate) (chosenTemplate, bool) {
 	text := w.running[names.AnnotationTemplate]
-	_, sealed, _ := strings.Cut(w.running[names.AnnotationReleased], ".")
+	_, sealed, _ := strings.Cut(w.running[names.AnnotationSeal], ".")
 	if text == "" || text == newest.text || !strings.HasPrefix(sealed, desired.Digest(text)) && w.running[names.AnnotationServed] != desired.Digest(text) {
-		return released{}, false
+		return chosenTemplate{}, false
 	}
-	last := released{template: &accore.PodTemplateSpecApplyConfiguration{}, text: text, rules: w.rulesOf(newest.rules), kept: true}
+	last := chosenTemplate{template: &accore.PodTemplateSpecApplyConfiguration{}, text: text, rules: w.rulesOf(newest.rules), kept: true}
 	err := json.Unmarshal([]byte(text), last.template)
 	return last, err == nil && string(desired.Encoded(last.template)) != newest.text
 }
 
 // stays says whether nobody but a newer manager wants another template than the last. One whose pods never served is nobody's wish.
-func (w workload) stays(last released) bool {
-	return w.served(last.text) && slices.ContainsFunc(w.seals(last.text), func(seal string) bool { return strings.HasPrefix(w.running[names.AnnotationReleased], seal) }) &&
+func (w workload) stays(last chosenTemplate) bool {
+	return w.served(last.text) && slices.ContainsFunc(w.seals(last.text), func(seal string) bool { return strings.HasPrefix(w.running[names.AnnotationSeal], seal) }) &&
 		(w.tuned() || !expectsTuning(last.template))
 }
 
 // served says whether a pod of the workload's template has been Ready. Until b6c9098 that was not written down: such a template counts
 // as if it had been, or the first look of this manager, in the middle of a node's restart, would replace the pods of all Infras.
 func (w workload) served(template string) bool {
-	unknown := strings.Count(w.running[names.AnnotationReleased], ".") == 1
+	unknown := strings.Count(w.running[names.AnnotationSeal], ".") == 1
 	return w.running[names.AnnotationTemplate] == template && (w.now.Rolled || unknown || Served(w.running))
 }
 
@@ -66,8 +66,8 @@ func Served(annotations map[string]string) bool {
 }
 
 // sealed is a template with what tells the next manager of it.
-func (w workload) sealed(r released) released {
-	r.annotations = map[string]string{names.AnnotationTemplate: r.text, names.AnnotationReleased: w.seal(r.text) + "." + w.here(), names.AnnotationRules: string(desired.Encoded(r.rules))}
+func (w workload) sealed(r chosenTemplate) chosenTemplate {
+	r.annotations = map[string]string{names.AnnotationTemplate: r.text, names.AnnotationSeal: w.seal(r.text) + "." + w.here(), names.AnnotationRules: string(desired.Encoded(r.rules))}
 	if w.served(r.text) {
 		r.annotations[names.AnnotationServed] = desired.Digest(r.text)
 	}
@@ -75,11 +75,11 @@ func (w workload) sealed(r released) released {
 }
 
 // asItWas tells the same as before: that another template is asked for, too.
-func (w workload) asItWas(last released) map[string]string {
+func (w workload) asItWas(last chosenTemplate) map[string]string {
 	all := w.sealed(last).annotations
-	maps.DeleteFunc(all, func(key, _ string) bool { return key == names.AnnotationReleased })
-	if seal, is := w.running[names.AnnotationReleased]; is {
-		all[names.AnnotationReleased] = seal
+	maps.DeleteFunc(all, func(key, _ string) bool { return key == names.AnnotationSeal })
+	if seal, is := w.running[names.AnnotationSeal]; is {
+		all[names.AnnotationSeal] = seal
 	}
 	return all
 }
@@ -127,7 +127,7 @@ func expectsTuning(template *accore.PodTemplateSpecApplyConfiguration) bool {
 }
 
 func (w workload) waits() finding.Finding {
-	return finding.Note(v1alpha1.ConditionProgressing, "NewerTemplateWaits").
+	return finding.Warn(v1alpha1.ConditionProgressing, "TemplateUpdatePending").
 		Say("a newer pod template is applied when the pod's spec or network changes; to apply it now, run: kubectl -n %s annotate statefulset,deployment -l %s %s-",
-			w.namespace(), labels.FormatLabels(w.selector()), names.AnnotationReleased)
+			w.namespace(), labels.FormatLabels(w.selector()), names.AnnotationSeal)
 }

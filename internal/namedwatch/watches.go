@@ -1,6 +1,6 @@
-// Package byname hears of changes of single objects by their names: it takes no permission to list a kind, and keeps nothing in
+// Package namedwatch hears of changes of single objects by their names: it takes no permission to list a kind, and keeps nothing in
 // memory. What an object is, is read when it is needed.
-package byname
+package namedwatch
 
 import (
 	"context"
@@ -152,7 +152,7 @@ func (w *Watches) Follow(follower types.NamespacedName, objects ...Object) (all 
 			continue
 		}
 		if w.of[object] == nil {
-			if !w.admits(follower.Namespace) {
+			if !w.mayFollow(follower.Namespace) {
 				w.without[follower] = true
 				continue
 			}
@@ -192,8 +192,8 @@ func (w *Watches) pass(o *one) {
 	}
 }
 
-// admits a watch more for the followers of a namespace.
-func (w *Watches) admits(namespace string) bool {
+// mayFollow a watch more for the followers of a namespace.
+func (w *Watches) mayFollow(namespace string) bool {
 	has := w.shares[namespace]
 	return has < mostOfOne && len(w.of) < mostEver && (len(w.of) < mostOfAll || has < mostOfAll/len(w.shares))
 }

@@ -1,4 +1,4 @@
-package permit
+package refgrant
 
 import (
 	"testing"
@@ -10,29 +10,29 @@ import (
 )
 
 func TestAReferenceLeavesItsNamespaceOnlyWhereAdmitted(t *testing.T) {
-	admitting := func(namespaces string) map[string]string {
+	granting := func(namespaces string) map[string]string {
 		return map[string]string{names.AnnotationAllowedNamespaces: namespaces}
 	}
 	for name, c := range map[string]struct {
 		target      string
 		annotations map[string]string
-		lent        []string
+		allowed     []string
 		want        bool
 	}{
 		"own namespace":                      {target: "tenant", want: true},
 		"another namespace":                  {target: "clusters", want: false},
-		"another that admits us":             {target: "clusters", annotations: admitting("tenant"), want: true},
-		"another that admits us among more":  {target: "clusters", annotations: admitting("a, tenant ,b"), want: true},
-		"another that admits a longer name":  {target: "clusters", annotations: admitting("tenant-2"), want: false},
-		"another that admits a prefix of us": {target: "clusters", annotations: admitting("ten"), want: false},
-		"another that admits nobody":         {target: "clusters", annotations: admitting(""), want: false},
-		"another that admits a star":         {target: "clusters", annotations: admitting("*"), want: false},
-		"another, after nothing":             {target: "clusters", annotations: admitting(",tenant"), want: true},
-		"a lent namespace":                   {target: "openshift-multus", lent: []string{"default", "openshift-multus"}, want: true},
-		"a namespace lent to nobody":         {target: "openshift-multus", lent: []string{"default"}, want: false},
+		"another that admits us":             {target: "clusters", annotations: granting("tenant"), want: true},
+		"another that admits us among more":  {target: "clusters", annotations: granting("a, tenant ,b"), want: true},
+		"another that admits a longer name":  {target: "clusters", annotations: granting("tenant-2"), want: false},
+		"another that admits a prefix of us": {target: "clusters", annotations: granting("ten"), want: false},
+		"another that admits nobody":         {target: "clusters", annotations: granting(""), want: false},
+		"another that admits a star":         {target: "clusters", annotations: granting("*"), want: false},
+		"another, after nothing":             {target: "clusters", annotations: granting(",tenant"), want: true},
+		"a lent namespace":                   {target: "openshift-multus", allowed: []string{"default", "openshift-multus"}, want: true},
+		"a namespace lent to nobody":         {target: "openshift-multus", allowed: []string{"default"}, want: false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := Reference{Field: "hostedClusterRef", From: "tenant", Kind: "hostedcluster", Namespace: c.target, Name: "c1", Annotations: c.annotations, Lent: c.lent}
+			r := Reference{Field: "hostedClusterRef", From: "tenant", Kind: "hostedcluster", Namespace: c.target, Name: "c1", Annotations: c.annotations, AllowedNamespaces: c.allowed}
 			NewWithT(t).Expect(r.Allowed()).To(Equal(c.want))
 			NewWithT(t).Expect(Check(r) == nil).To(Equal(c.want))
 		})
@@ -46,7 +46,7 @@ func TestARefusalNamesFieldAndRemedyAndNotWhetherTheTargetExists(t *testing.T) {
 	absent.Annotations = nil
 	g.Expect(Check(there)).To(Equal(Check(absent)))
 	g.Expect(Check(there)).To(Equal([]finding.Finding{{
-		Condition: "Accepted", Reason: "RefNotPermitted", Outcome: finding.Invalid,
+		Condition: "Accepted", Reason: "RefNotPermitted", Severity: finding.Refused,
 		Message: "hostedClusterRef names hostedcluster c1, which does not exist or does not allow namespace tenant; its owner can allow it with: " +
 			"kubectl annotate --overwrite -n clusters hostedcluster c1 hostedcluster.densityops.com/allowed-namespaces=" +
 			`"$(kubectl get -n clusters hostedcluster c1 -o jsonpath='{.metadata.annotations.hostedcluster\.densityops\.com/allowed-namespaces}'),tenant"`,

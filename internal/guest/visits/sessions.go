@@ -9,23 +9,23 @@ import (
 	"github.com/cldmnky/oooi/internal/guest/pace"
 )
 
-// Life is what looks into one hosted cluster, for one Infra or bridge, has beside its task.
-type Life struct {
+// Session is what looks into one hosted cluster, for one Infra or bridge, has beside its task.
+type Session struct {
 	stop context.CancelFunc
 	gone chan struct{} // closed when nothing of it runs any more
 	News chan struct{} // its owner should look at it
 	Due  chan struct{} // there may be something to do in the hosted cluster
 }
 
-// NewLife has not begun yet.
-func NewLife() Life {
-	return Life{gone: make(chan struct{}), News: make(chan struct{}, 1), Due: make(chan struct{}, 1)}
+// NewSession has not begun yet.
+func NewSession() Session {
+	return Session{gone: make(chan struct{}), News: make(chan struct{}, 1), Due: make(chan struct{}, 1)}
 }
 
-func (l *Life) itself() *Life { return l }
+func (l *Session) session() *Session { return l }
 
-// Lives are one for each Infra or bridge.
-type Lives[T interface{ itself() *Life }] struct {
+// Sessions are one for each Infra or bridge.
+type Sessions[T interface{ session() *Session }] struct {
 	mu    sync.Mutex
 	of    map[types.NamespacedName]T
 	ended bool
@@ -33,12 +33,12 @@ type Lives[T interface{ itself() *Life }] struct {
 }
 
 // Start waits for the end and then leaves every hosted cluster: it makes a Runnable of the manager.
-func (l *Lives[T]) Start(ctx context.Context) error {
+func (l *Sessions[T]) Start(ctx context.Context) error {
 	<-ctx.Done()
 	l.mu.Lock()
 	l.ended = true
 	for _, one := range l.of {
-		one.itself().stop()
+		one.session().stop()
 	}
 	l.mu.Unlock()
 	l.all.Wait()
@@ -47,26 +47,26 @@ func (l *Lives[T]) Start(ctx context.Context) error {
 
 // Forget leaves the hosted cluster of an Infra or bridge, and all in it as it is. When it returns, nothing of ours is done there any
 // more; until then nobody else begins to.
-func (l *Lives[T]) Forget(owner types.NamespacedName) {
+func (l *Sessions[T]) Forget(owner types.NamespacedName) {
 	l.mu.Lock()
 	one, found := l.of[owner]
 	l.mu.Unlock()
 	if !found {
 		return
 	}
-	forgotten := one.itself()
+	forgotten := one.session()
 	forgotten.stop()
 	<-forgotten.gone
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now, found := l.of[owner]; found && now.itself() == forgotten {
+	if now, found := l.of[owner]; found && now.session() == forgotten {
 		delete(l.of, owner)
 	}
 }
 
 // Current is what looks into an owner's hosted cluster: what does so already, if that is what is wanted, and else another, which begins. After
 // the end there is none to begin.
-func (l *Lives[T]) Current(owner types.NamespacedName, isWanted func(T) bool, other func() (T, *Link), changed func(types.NamespacedName)) (one T, found bool) {
+func (l *Sessions[T]) Current(owner types.NamespacedName, isWanted func(T) bool, other func() (T, *Link), changed func(types.NamespacedName)) (one T, found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	one, found = l.of[owner]
@@ -79,7 +79,7 @@ func (l *Lives[T]) Current(owner types.NamespacedName, isWanted func(T) bool, ot
 }
 
 // Get is what looks into an owner's hosted cluster.
-func (l *Lives[T]) Get(owner types.NamespacedName) (one T, found bool) {
+func (l *Sessions[T]) Get(owner types.NamespacedName) (one T, found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	one, found = l.of[owner]
@@ -88,10 +88,10 @@ func (l *Lives[T]) Get(owner types.NamespacedName) (one T, found bool) {
 
 // begin has one follow another, which must have ended: two would write over each other, or approve two CSRs of one DPU. The lock is
 // held.
-func (l *Lives[T]) begin(owner types.NamespacedName, next T, visits *Link, changed func(types.NamespacedName)) {
+func (l *Sessions[T]) begin(owner types.NamespacedName, next T, visits *Link, changed func(types.NamespacedName)) {
 	ctx, stop := context.WithCancel(context.Background())
 	before, follows := l.of[owner]
-	now := next.itself()
+	now := next.session()
 	now.stop = stop
 	if l.of == nil {
 		l.of = map[types.NamespacedName]T{}
@@ -100,8 +100,8 @@ func (l *Lives[T]) begin(owner types.NamespacedName, next T, visits *Link, chang
 	l.all.Go(func() {
 		defer close(now.gone)
 		if follows {
-			before.itself().stop()
-			<-before.itself().gone
+			before.session().stop()
+			<-before.session().gone
 		}
 		var telling sync.WaitGroup
 		telling.Go(func() { pace.Tell(ctx, now.News, func() { changed(owner) }) })

@@ -36,13 +36,13 @@ func serverWorkload(in Child[*v1alpha1.DNSServer]) workload {
 }
 
 // releases is what becomes of a workload's template, and what is said of it.
-func releases(w workload, newest *podTemplate) (released, []finding.Finding) {
+func releases(w workload, newest *podTemplate) (chosenTemplate, []finding.Finding) {
 	p := &ChildPlan{}
-	return w.release(p, newest), p.Findings
+	return w.choose(p, newest), p.Findings
 }
 
 // servedOf is the template of a server whose pod has been Ready.
-func servedOf(w workload) released {
+func servedOf(w workload) chosenTemplate {
 	first, _ := releases(w, w.dns(w.settings))
 	w.running, w.now = first.annotations, Now{Serves: true, Rolled: true}
 	again, _ := releases(w, w.dns(w.settings))
@@ -70,8 +70,8 @@ func TestATemplateStaysWhenOnlyTheManagerIsNewer(t *testing.T) {
 			now, waits := releases(newer, newest)
 			g.Expect(desired.Encoded(now.template)).To(MatchJSON(desired.Encoded(was.template)))
 			g.Expect(now.annotations).To(Equal(was.annotations))
-			g.Expect(waits).To(ConsistOf(And(HaveField("Reason", "NewerTemplateWaits"),
-				HaveField("Message", ContainSubstring("-l app.kubernetes.io/instance=c1-dns,app=dns "+names.AnnotationReleased+"-")))))
+			g.Expect(waits).To(ConsistOf(And(HaveField("Reason", "TemplateUpdatePending"),
+				HaveField("Message", ContainSubstring("-l app.kubernetes.io/instance=c1-dns,app=dns "+names.AnnotationSeal+"-")))))
 
 			back, waits := releases(newer, newer.dns(in.Settings))
 			g.Expect(back.annotations).To(Equal(was.annotations), "the older manager is back")
@@ -88,8 +88,8 @@ func TestATemplateThatWasTamperedWithIsNotKept(t *testing.T) {
 		"there is no workload":       nil,
 		"it says nothing":            {},
 		"its seal was taken off":     {names.AnnotationTemplate: was.annotations[names.AnnotationTemplate]},
-		"its template was taken off": {names.AnnotationReleased: was.annotations[names.AnnotationReleased]},
-		"its template was edited":    {names.AnnotationReleased: was.annotations[names.AnnotationReleased], names.AnnotationTemplate: "{}"},
+		"its template was taken off": {names.AnnotationSeal: was.annotations[names.AnnotationSeal]},
+		"its template was edited":    {names.AnnotationSeal: was.annotations[names.AnnotationSeal], names.AnnotationTemplate: "{}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -174,7 +174,7 @@ func TestPodsThatAnOlderManagerSealedStay(t *testing.T) {
 			newer.running = was.annotations
 			now, _ := releases(newer, newer.dns(input.Settings{Image: "example.com/oooi:2"}))
 			g.Expect(string(desired.Encoded(now.template)) == string(desired.Encoded(was.template))).To(Equal(c.stays))
-			g.Expect(now.annotations[names.AnnotationReleased]).To(HavePrefix(newer.seal(now.annotations[names.AnnotationTemplate])), "sealed anew")
+			g.Expect(now.annotations[names.AnnotationSeal]).To(HavePrefix(newer.seal(now.annotations[names.AnnotationTemplate])), "sealed anew")
 		})
 	}
 }

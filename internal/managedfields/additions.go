@@ -1,4 +1,4 @@
-package held
+package managedfields
 
 import (
 	"encoding/json"
@@ -53,8 +53,8 @@ func divide(fields map[string]any) divided {
 	return d
 }
 
-// TakeHold is the JSON patch that makes ours what others added to an object; nil when nobody added anything.
-func TakeHold(now metav1.Object) ([]byte, error) {
+// TakeOver is the JSON patch that makes ours what others added to an object; nil when nobody added anything.
+func TakeOver(now metav1.Object) ([]byte, error) {
 	if !slices.ContainsFunc(now.GetManagedFields(), Adds) {
 		return nil, nil
 	}

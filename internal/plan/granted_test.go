@@ -65,7 +65,7 @@ spec:
 					g.Expect(refused).To(BeEmpty())
 					return
 				}
-				g.Expect(plan.Infra(objects.Inputs(settings())[0]).Held).To(BeTrue())
+				g.Expect(plan.Infra(objects.Inputs(settings())[0]).Frozen).To(BeTrue())
 				g.Expect(refused).To(ConsistOf(And(HaveField("Reason", "RefNotPermitted"), HaveField("Message", saying[form]))))
 			})
 		}

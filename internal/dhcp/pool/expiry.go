@@ -8,13 +8,13 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 )
 
-// Chores are the writes that no message asks for; none when all is as it should be.
-func (t *Table) Chores(now time.Time) []Decision {
+// Expire are the writes that no message asks for; none when all is as it should be.
+func (t *Table) Expire(now time.Time) []Decision {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var due []Decision
 	for ip, r := range t.records {
-		if d, ok := t.chore(r, now); ok {
+		if d, ok := t.expiry(r, now); ok {
 			due = append(due, d)
 		} else if r.Version == 0 {
 			t.unindex(r)
@@ -25,7 +25,7 @@ func (t *Table) Chores(now time.Time) []Decision {
 	return due
 }
 
-func (t *Table) chore(r lease.Record, now time.Time) (Decision, bool) {
+func (t *Table) expiry(r lease.Record, now time.Time) (Decision, bool) {
 	if r.Version == 0 { // deleted by hand: written again until its promise has passed (dhcp-rules.md#lease-12)
 		return write(r, "restored"), r.State != lease.Released && !now.After(r.Horizon)
 	}
@@ -33,7 +33,7 @@ func (t *Table) chore(r lease.Record, now time.Time) (Decision, bool) {
 		r.Dropped = append(slices.Clone(r.Dropped), t.config.Server) // we have dropped it by learning of it (dhcp-rules.md#lease-7)
 		return write(r, "dropped"), true
 	}
-	if d, ok := t.machineChore(r, now); ok {
+	if d, ok := t.machineExpiry(r, now); ok {
 		return d, true
 	}
 	stale := r.Owner != t.config.Owner // a restored backup names an owner that is gone
@@ -41,16 +41,16 @@ func (t *Table) chore(r lease.Record, now time.Time) (Decision, bool) {
 	return write(r, "relabelled"), stale
 }
 
-// machineChore ends a lease with its machine (dhcp-rules.md#lease-7). A machine of the same name takes it over: after a restore
+// machineExpiry ends a lease with its machine (dhcp-rules.md#lease-7). A machine of the same name takes it over: after a restore
 // from a backup every UID is new.
-func (t *Table) machineChore(r lease.Record, now time.Time) (Decision, bool) {
+func (t *Table) machineExpiry(r lease.Record, now time.Time) (Decision, bool) {
 	if r.State != lease.Bound || r.VM.UID == "" {
 		return Decision{}, false
 	}
-	lives, namesake := t.lives(r.VM)
+	alive, namesake := t.exists(r.VM)
 	since, missed := t.missing[r.VM.UID]
 	switch {
-	case lives:
+	case alive:
 		delete(t.missing, r.VM.UID)
 	case namesake.UID != "":
 		r.VM = namesake
@@ -70,7 +70,7 @@ func (t *Table) Surplus(client lease.Client, kept netip.Addr) []Decision {
 	defer t.mu.Unlock()
 	var surplus []Decision
 	for ip := range t.byClient[client] {
-		if r := t.records[ip]; ip != kept && r.HeldBy(client) {
+		if r := t.records[ip]; ip != kept && r.BoundTo(client) {
 			surplus = append(surplus, t.released(r))
 		}
 	}

@@ -1,6 +1,6 @@
-// Package local knows the addresses that lead a process to its own machine, its link or a cloud's metadata service: nothing that
+// Package unroutable knows the addresses that lead a process to its own machine, its link or a cloud's metadata service: nothing that
 // a proxy of ours may lead to is there, no hosted cluster, and no Node.
-package local
+package unroutable
 
 import (
 	"net/netip"

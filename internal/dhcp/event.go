@@ -8,38 +8,38 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/wire"
 )
 
-// HappeningType is the reason of an event.
-type HappeningType string
+// EventType is the reason of an event.
+type EventType string
 
 // What people are told of.
 const (
-	LeaseBound    HappeningType = "LeaseBound"
-	LeaseReleased HappeningType = "LeaseReleased"
-	LeaseDeclined HappeningType = "LeaseDeclined"
-	LeaseRestored HappeningType = "LeaseRestored"
-	AddressInUse  HappeningType = "AddressInUse"
-	DuplicateMAC  HappeningType = "DuplicateMAC"
-	ForeignServer HappeningType = "ForeignServer"
-	PoolExhausted HappeningType = "PoolExhausted"
-	// ReservationWaits for a client that has the address, or for its own to boot.
-	ReservationWaits HappeningType = "ReservationWaits"
+	LeaseBound    EventType = "LeaseBound"
+	LeaseReleased EventType = "LeaseReleased"
+	LeaseDeclined EventType = "LeaseDeclined"
+	LeaseRestored EventType = "LeaseRestored"
+	AddressInUse  EventType = "AddressInUse"
+	DuplicateMAC  EventType = "DuplicateMAC"
+	ForeignServer EventType = "ForeignServer"
+	PoolExhausted EventType = "PoolExhausted"
+	// ReservationPending for a client that has the address, or for its own to boot.
+	ReservationPending EventType = "ReservationPending"
 )
 
-// Happening is something that people are told of.
-type Happening struct {
-	Type     HappeningType
+// Event is something that people are told of.
+type Event struct {
+	Type     EventType
 	IP       netip.Addr
 	Client   lease.Client
 	VM       lease.VM
 	Hostname string
-	Reserved pool.Reservation // of ReservationWaits
+	Reserved pool.Reservation // of ReservationPending
 }
 
 // Warns says whether somebody should act.
-func (h Happening) Warns() bool { return h.Type != LeaseBound && h.Type != LeaseReleased }
+func (h Event) Warns() bool { return h.Type != LeaseBound && h.Type != LeaseReleased }
 
 // String is the sentence of the event.
-func (h Happening) String() string {
+func (h Event) String() string {
 	switch h.Type {
 	case LeaseBound:
 		return h.IP.String() + " is bound to " + h.who()
@@ -55,7 +55,7 @@ func (h Happening) String() string {
 		return "two running virtual machines have the hardware address " + h.Client.String() + "; give one of them another"
 	case ForeignServer:
 		return "another DHCP server answers on this VLAN: " + h.IP.String() + "; switch it off, or clients will get addresses from either"
-	case ReservationWaits:
+	case ReservationPending:
 		if h.Reserved.IP != h.IP {
 			return h.who() + " keeps " + h.IP.String() + " until it boots again; then it gets " + h.Reserved.IP.String() + ", which is reserved for it"
 		}
@@ -69,7 +69,7 @@ func (h Happening) String() string {
 // wider is how a pool gets room.
 const wider = "widen networkConfig.cidr, or dhcp.rangeStart to rangeEnd, or exclude fewer addresses"
 
-func (h Happening) who() string {
+func (h Event) who() string {
 	if h.VM.Name != "" {
 		return h.VM.Name + " (" + h.Client.String() + ")"
 	}
@@ -78,7 +78,7 @@ func (h Happening) who() string {
 
 // tell says what a write that succeeded means to people.
 func (s *Server) tell(d pool.Decision, r lease.Record) {
-	h := Happening{IP: r.IP, Client: r.Client, VM: r.VM, Hostname: r.Hostname}
+	h := Event{IP: r.IP, Client: r.Client, VM: r.VM, Hostname: r.Hostname}
 	switch d.Why {
 	case "bound":
 		h.Type = LeaseBound
@@ -98,7 +98,7 @@ func (s *Server) tell(d pool.Decision, r lease.Record) {
 func (s *Server) tellUnserved() {
 	now, steady := s.Clock.Now()
 	for _, u := range s.Table.Unserved(now, steady) {
-		s.Happened(Happening{Type: ReservationWaits, IP: u.Bound.IP, Client: u.Bound.Client, VM: u.Bound.VM, Hostname: u.Bound.Hostname, Reserved: u.Reservation})
+		s.Happened(Event{Type: ReservationPending, IP: u.Bound.IP, Client: u.Bound.Client, VM: u.Bound.VM, Hostname: u.Bound.Hostname, Reserved: u.Reservation})
 	}
 }
 
@@ -106,8 +106,8 @@ func (s *Server) tellUnserved() {
 func (s *Server) tellRefused(m wire.Message, d pool.Decision) {
 	switch d.Why {
 	case "duplicate-mac":
-		s.Happened(Happening{Type: DuplicateMAC, Client: m.Client})
+		s.Happened(Event{Type: DuplicateMAC, Client: m.Client})
 	case "pool-exhausted":
-		s.Happened(Happening{Type: PoolExhausted, Client: m.Client})
+		s.Happened(Event{Type: PoolExhausted, Client: m.Client})
 	}
 }

@@ -1,5 +1,5 @@
-// Package permit answers one question for every reference that leaves its namespace: may it?
-package permit
+// Package refgrant answers one question for every reference that leaves its namespace: may it?
+package refgrant
 
 import (
 	"slices"
@@ -21,18 +21,18 @@ type Reference struct {
 	// Annotations of the target; nil when it does not exist, which looks the same as not being admitted: whether
 	// another tenant's object exists is not told.
 	Annotations map[string]string
-	// Lent are namespaces that are open to From without an annotation.
-	Lent []string
+	// AllowedNamespaces are namespaces that are open to From without an annotation.
+	AllowedNamespaces []string
 }
 
 // Allowed says whether the reference may be followed: its target lies in our namespace or in one lent to us, or admits
 // our namespace by annotation.
 func (r Reference) Allowed() bool {
-	if r.Namespace == r.From || slices.Contains(r.Lent, r.Namespace) {
+	if r.Namespace == r.From || slices.Contains(r.AllowedNamespaces, r.Namespace) {
 		return true
 	}
-	for admitted := range strings.SplitSeq(r.Annotations[names.AnnotationAllowedNamespaces], ",") {
-		if strings.TrimSpace(admitted) == r.From && r.From != "" {
+	for granted := range strings.SplitSeq(r.Annotations[names.AnnotationAllowedNamespaces], ",") {
+		if strings.TrimSpace(granted) == r.From && r.From != "" {
 			return true
 		}
 	}
@@ -63,7 +63,7 @@ func (r Reference) refusal() finding.Finding {
 	if r.Kind != "namespace" {
 		target = "-n " + r.Namespace + " " + target
 	}
-	return finding.Wrong("Accepted", "RefNotPermitted").At(r.Path).
+	return finding.Refuse("Accepted", "RefNotPermitted").At(r.Path).
 		Say(`%s names %s %s, which does not exist or does not allow namespace %s; its owner can allow it with: `+
 			`kubectl annotate --overwrite %s %s="$(kubectl get %s -o jsonpath='{.metadata.annotations.%s}'),%s"%s`,
 			r.Field, r.Kind, r.Name, r.From, target, names.AnnotationAllowedNamespaces,

@@ -1,6 +1,6 @@
-// Package held tells what of an object we hold, from the account that the API server itself keeps of it (managedFields), so that
+// Package managedfields tells what of an object we hold, from the account that the API server itself keeps of it (managedFields), so that
 // an intent that holds already is not written again, and what others add can be taken away.
-package held
+package managedfields
 
 import (
 	"crypto/sha256"
@@ -60,14 +60,14 @@ func All(live metav1.Object, want *unstructured.Unstructured) bool {
 	for _, entry := range live.GetManagedFields() {
 		if entry.Manager == names.ManagerFieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
 			var fields map[string]any
-			return json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) == nil && holdsObject(fields, want.Object)
+			return json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) == nil && coversObject(fields, want.Object)
 		}
 	}
 	return false
 }
 
-// holdsObject says whether we hold every field of an object but those that no manager holds: its type and identity.
-func holdsObject(fields, object map[string]any) bool {
+// coversObject says whether we hold every field of an object but those that no manager holds: its type and identity.
+func coversObject(fields, object map[string]any) bool {
 	for name, value := range object {
 		switch name {
 		case "apiVersion", "kind":
@@ -75,7 +75,7 @@ func holdsObject(fields, object map[string]any) bool {
 		case "metadata":
 			value = withoutIdentity(value.(map[string]any))
 		}
-		if !holds(fields["f:"+name], value) {
+		if !covers(fields["f:"+name], value) {
 			return false
 		}
 	}
@@ -92,23 +92,23 @@ func withoutIdentity(metadata map[string]any) map[string]any {
 	return rest
 }
 
-// holds says whether a value lies wholly inside a set of fields as FieldsV1 writes it (meta/v1, FieldsV1): f:<name> is a
+// covers says whether a value lies wholly inside a set of fields as FieldsV1 writes it (meta/v1, FieldsV1): f:<name> is a
 // field, k:<keys> an element of a list by its keys, v:<value> an element by its value; an empty set is held as a whole.
-func holds(held, value any) bool {
-	fields, ok := held.(map[string]any)
+func covers(owned, value any) bool {
+	fields, ok := owned.(map[string]any)
 	if !ok || len(fields) == 0 {
 		return ok
 	}
 	switch v := value.(type) {
 	case map[string]any:
 		for name, inner := range v {
-			if !holds(fields["f:"+name], inner) {
+			if !covers(fields["f:"+name], inner) {
 				return false
 			}
 		}
 	case []any:
 		for _, element := range v {
-			if !holdsElement(fields, element) {
+			if !coversElement(fields, element) {
 				return false
 			}
 		}
@@ -116,14 +116,14 @@ func holds(held, value any) bool {
 	return true
 }
 
-func holdsElement(fields map[string]any, element any) bool {
+func coversElement(fields map[string]any, element any) bool {
 	for path, inner := range fields {
 		kind, text, _ := strings.Cut(path, ":")
 		var key any
 		if json.Unmarshal([]byte(text), &key) != nil {
 			continue
 		}
-		if kind == "v" && reflect.DeepEqual(key, element) || kind == "k" && hasKeys(element, key) && holds(inner, element) {
+		if kind == "v" && reflect.DeepEqual(key, element) || kind == "k" && hasKeys(element, key) && covers(inner, element) {
 			return true
 		}
 	}

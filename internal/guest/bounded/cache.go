@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// shelf is what is kept of a collection, by namespace and name.
-type shelf[T any] struct {
+// cache is what is kept of a collection, by namespace and name.
+type cache[T any] struct {
 	of  func(object []byte) (T, error)
 	api *API
 
@@ -21,12 +21,12 @@ type shelf[T any] struct {
 	half    bool           // it may have half of what is kept of the hosted cluster
 }
 
-func (c Collection[T]) shelf(a *API) *shelf[T] {
-	return &shelf[T]{of: c.Of, half: c.Over != nil, api: a, objects: map[string]T{}, sizes: map[string]int{}}
+func (c Collection[T]) cache(a *API) *cache[T] {
+	return &cache[T]{of: c.Of, half: c.Over != nil, api: a, objects: map[string]T{}, sizes: map[string]int{}}
 }
 
 // put takes one object in, or out.
-func (s *shelf[T]) put(event watch.EventType, object []byte) error {
+func (s *cache[T]) put(event watch.EventType, object []byte) error {
 	var o Identified
 	if json.Unmarshal(object, &o) != nil {
 		return ErrNoKubernetes
@@ -51,7 +51,7 @@ func (s *shelf[T]) put(event watch.EventType, object []byte) error {
 }
 
 // keep one object, or none, in place of what was kept under its name.
-func (s *shelf[T]) keep(name string, object *T, size int) error {
+func (s *cache[T]) keep(name string, object *T, size int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	more := size - s.sizes[name]
@@ -71,7 +71,7 @@ func (s *shelf[T]) keep(name string, object *T, size int) error {
 }
 
 // clear gives back what is kept.
-func (s *shelf[T]) clear() {
+func (s *cache[T]) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, size := range s.sizes {
@@ -81,7 +81,7 @@ func (s *shelf[T]) clear() {
 	clear(s.sizes)
 }
 
-func (s *shelf[T]) inOrder() []T {
+func (s *cache[T]) inOrder() []T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []T
