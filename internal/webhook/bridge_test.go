@@ -109,7 +109,7 @@ func TestABridgeThatCannotWorkIsRefused(t *testing.T) {
 	}{
 		{[]string{"spec.ocpReleaseImage: ", "has no BlueField container image for quay.io/ocp/release:4.99.0", "(BlueFieldContainerImageAvailable=False, ImageNotMapped)"}, func(s *dpuv1.DPUHCPBridgeSpec) { s.OCPReleaseImage = "quay.io/ocp/release:4.99.0" }},
 		{[]string{"spec.dpuClusterRef: ", "DPUCluster " + w.ns + "/none does not exist: create it", "(DPUClusterBound=False, DPUClusterNotFound)"}, func(s *dpuv1.DPUHCPBridgeSpec) { s.DPUClusterRef.Name = "none" }},
-		{[]string{"spec.dpuClusterRef: ", "is of type kamaji", "(DPUClusterBound=False, TypeUnsupported)"}, func(s *dpuv1.DPUHCPBridgeSpec) { s.DPUClusterRef.Name = "kamaji" }},
+		{[]string{"spec.dpuClusterRef: ", "has type kamaji", "(DPUClusterBound=False, TypeUnsupported)"}, func(s *dpuv1.DPUHCPBridgeSpec) { s.DPUClusterRef.Name = "kamaji" }},
 		{[]string{"spec.clusterType: the bridge is for type static, and DPUCluster " + w.ns + "/free is of type example.com/hosted", "(DPUClusterBound=False, TypeMismatch)"}, func(s *dpuv1.DPUHCPBridgeSpec) { s.ClusterType = "static" }},
 		{[]string{"spec.dpuClusterRef: ", "kubectl annotate --overwrite -n default dpucluster free", "(DPUClusterBound=False, RefNotPermitted)"}, func(s *dpuv1.DPUHCPBridgeSpec) { s.DPUClusterRef.Namespace = "default" }},
 		{[]string{"spec.dpuClusterRef: another DPUHCPBridge, " + w.ns + "/first, has DPUCluster", "(DPUClusterBound=False, DPUClusterTaken)"}, func(s *dpuv1.DPUHCPBridgeSpec) { s.DPUClusterRef.Name = "dpus" }},
