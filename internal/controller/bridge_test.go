@@ -191,7 +191,7 @@ func TestADeletedBridgeTakesAllAwayInTheSafeOrder(t *testing.T) {
 		g.Expect(c.Spec.Kubeconfig).To(BeEmpty())
 		g.Expect(c.Finalizers).To(BeEmpty())
 	})
-	w.hears(corev1.EventTypeNormal, dpuv1.ReasonCleanupSucceeded, "all that was made for it are gone")
+	w.hears(corev1.EventTypeNormal, dpuv1.ReasonCleanupSucceeded, "everything created for it are gone")
 	w.Expect(client.IgnoreNotFound(w.api.Get(w.ctx, client.ObjectKey{Namespace: w.ns, Name: "pull"}, &corev1.Secret{}))).To(Succeed())
 	sees(w.world, named(&corev1.Secret{}, w.ns, "pull"), there)
 }

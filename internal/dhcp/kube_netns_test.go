@@ -323,7 +323,7 @@ func TestALeaseThatTheAPIServerRefusesEndsReadiness(t *testing.T) {
 		return get("http://127.0.0.1:8081/readyz")
 	}).WithTimeout(20 * time.Second).Should(And(ContainSubstring("leases: the API server takes no lease, so no new machine gets an address: "), ContainSubstring("exceeded quota: none")))
 	d.answered("127.0.0.10", one)
-	d.Expect(get("http://127.0.0.1:8081/readyz")).To(ContainSubstring("takes no lease"), "a renewal is another thing")
+	d.Expect(get("http://127.0.0.1:8081/readyz")).To(ContainSubstring("accepts no lease"), "a renewal is another thing")
 	d.Eventually(d.status).WithTimeout(10 * time.Second).Should(HaveField("Instances", ConsistOf(HaveField("Ready", false))))
 	d.Expect(d.api.Delete(t.Context(), quota)).To(Succeed())
 	d.isReady()
