@@ -46,9 +46,10 @@ func remembered(before []metav1.Condition, p plan.InfraPlan) []finding.Finding {
 	if p.Apps == nil || !p.Apps.Unread || c == nil || c.Status != metav1.ConditionFalse {
 		return nil
 	}
-	found := finding.Fail(c.Type, c.Reason)
+	reason := current(c.Reason)
+	found := finding.Fail(c.Type, reason)
 	if waited := meta.FindStatusCondition(before, v1alpha1.ConditionProgressing); waited != nil && waited.Reason == c.Reason {
-		found = finding.Wait(c.Type, c.Reason)
+		found = finding.Wait(c.Type, reason)
 	}
 	return []finding.Finding{found.Say("%s", c.Message)}
 }
@@ -64,7 +65,8 @@ func appsStatus(infra *v1alpha1.Infra, p plan.InfraPlan, out Outcome, conditions
 	case c == nil:
 		want = v1alpha1.AppsIngressStatus{Phase: v1alpha1.AppsDegraded, Reason: "Removing", Message: cut("appsIngress is disabled; its Service is still being removed from the hosted cluster: "+out.GuestStays, valid.LongestAppsMessage)}
 	case p.Apps == nil && before != nil:
-		return before
+		want = *before
+		want.Reason = current(before.Reason)
 	default:
 		want = v1alpha1.AppsIngressStatus{Phase: appsPhase(before, p.Apps, c, now), Reason: c.Reason, Message: cut(c.Message, valid.LongestAppsMessage)}
 		want.ExternalIPs = appsAddresses(p.Apps)

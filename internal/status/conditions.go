@@ -83,7 +83,7 @@ func conditions(before []metav1.Condition, generation int64, now time.Time, verd
 // kept is what a condition said before; Unknown at first. It stands where nothing could be judged.
 func kept(before []metav1.Condition, kind string) verdict {
 	if was := meta.FindStatusCondition(before, kind); was != nil {
-		return verdict{was.Type, was.Status, was.Reason, was.Message}
+		return verdict{was.Type, was.Status, current(was.Reason), was.Message}
 	}
 	return unknown(kind, "NotEvaluated", "not evaluated until the conditions before it are met")
 }

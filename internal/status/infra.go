@@ -135,7 +135,7 @@ func handedUp(kind string, r *report, out Outcome) verdict {
 	if c.Reason == noBackend { // that has a condition of its own: the proxy itself serves
 		return judged(kind, out.Findings, yes(kind, "Serving", "the pod serves the newest configuration"))
 	}
-	return judged(kind, out.Findings, verdict{kind, c.Status, c.Reason, c.Message})
+	return judged(kind, out.Findings, verdict{kind, c.Status, current(c.Reason), c.Message})
 }
 
 // progressing: what the spec says is on its way, or waits for something outside. What is refused is not.

@@ -30,8 +30,9 @@ func rollouts(children input.Children) []finding.Finding {
 		if c == nil {
 			continue
 		}
-		if begin, is := handedOn[c.Reason]; is {
-			all = append(all, begin(v1alpha1.ConditionProgressing, c.Reason).Say("%s: %s", r.name, c.Message))
+		reason := current(c.Reason) // a child's status may be older than this manager
+		if begin, is := handedOn[reason]; is {
+			all = append(all, begin(v1alpha1.ConditionProgressing, reason).Say("%s: %s", r.name, c.Message))
 		}
 	}
 	return all
