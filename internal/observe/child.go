@@ -217,7 +217,7 @@ func (c *Child) readInfra(ctx context.Context, o *Observer) error {
 	}
 	c.Infra = infra
 	if len(permission.Check(seen.Input)) == 0 {
-		c.Lent = seen.ControlPlaneNamespace()
+		c.AllowedNamespace = seen.ControlPlaneNamespace()
 	}
 	if !c.Pause.Active() {
 		c.Pause = o.pause(infra.Annotations, seen.HostedCluster)

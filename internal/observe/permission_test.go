@@ -105,7 +105,7 @@ func TestAnInfraLendsOnlyWhatItMayUse(t *testing.T) {
 			g.Expect(c.Update(t.Context(), proxy)).To(Succeed())
 			seen, err := s.Child(t.Context(), theProxy(), key)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(seen.Lent).To(Equal(want))
+			g.Expect(seen.AllowedNamespace).To(Equal(want))
 			g.Expect(len(seen.Services) > 0).To(Equal(want != ""))
 		})
 	}
@@ -123,7 +123,7 @@ func TestADeadInfraLendsNothing(t *testing.T) {
 	seen, err := s.Child(t.Context(), theProxy(), key)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(seen.Infra).To(BeNil())
-	g.Expect(seen.Lent).To(BeEmpty())
+	g.Expect(seen.AllowedNamespace).To(BeEmpty())
 }
 
 func TestAKindThatIsAbsentCountsAsEmpty(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
@@ -47,11 +48,11 @@ func TestObjectsOfThePreviousTreeArePlannedAsTheyWere(t *testing.T) {
 	for _, o := range p.Objects {
 		switch want := as[metav1.PartialObjectMetadata](t, o); want.Kind {
 		case "DHCPServer":
-			g.Expect(as[v1alpha1.DHCPServer](t, o).Spec).To(Equal(in.Children.DHCP.Spec))
+			g.Expect(as[v1alpha1.DHCPServer](t, o).Spec).To(Equal(in.Children.DHCP().Spec))
 		case "DNSServer":
-			g.Expect(as[v1alpha1.DNSServer](t, o).Spec).To(Equal(in.Children.DNS.Spec))
+			g.Expect(as[v1alpha1.DNSServer](t, o).Spec).To(Equal(in.Children.DNS().Spec))
 		case "ProxyServer":
-			g.Expect(as[v1alpha1.ProxyServer](t, o).Spec).To(Equal(in.Children.Proxy.Spec))
+			g.Expect(as[v1alpha1.ProxyServer](t, o).Spec).To(Equal(in.Children.Proxy().Spec))
 		}
 	}
 }
@@ -76,24 +77,23 @@ func TestWorkloadsOfThePreviousTreeAreNotRewritten(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	var running map[string]map[string]string
 	g.Expect(yaml.Unmarshal(text, &running)).To(Succeed())
-	allowed, c := in.ControlPlaneNamespace(), in.Children
-	plans := map[string]workload.ChildPlan{
-		"dhcp":  workload.DHCP(workload.Child[*v1alpha1.DHCPServer]{Settings: settings(), Server: c.DHCP, Infra: in.Infra, NAD: in.NAD, AllowedNamespace: allowed, Running: running["dhcp"]}),
-		"dns":   workload.DNS(workload.Child[*v1alpha1.DNSServer]{Settings: settings(), Server: c.DNS, Infra: in.Infra, NAD: in.NAD, AllowedNamespace: allowed, Running: running["dns"]}),
-		"proxy": workload.Proxy(workload.Child[*v1alpha1.ProxyServer]{Settings: settings(), Server: c.Proxy, Infra: in.Infra, NAD: in.NAD, AllowedNamespace: allowed, Running: running["proxy"]}),
-	}
-	for name, p := range plans {
-		g.Expect(p.Frozen).To(BeFalse(), name)
+	allowed := in.ControlPlaneNamespace()
+	g.Expect(in.Children).To(HaveLen(3))
+	for name, server := range in.Children {
+		p := workload.Of(name, workload.Child[component.Server]{Server: server, Surroundings: workload.Surroundings{
+			Settings: settings(), Infra: in.Infra, NAD: in.NAD, AllowedNamespace: allowed, Running: running[string(name)],
+		}})
+		g.Expect(p.Frozen).To(BeFalse(), "%s", name)
 		g.Expect(p.Findings).To(BeEmpty(), "%s: nothing waits", name)
 		found := false
 		for _, o := range p.Objects {
 			if written := as[metav1.PartialObjectMetadata](t, o).Annotations; written[names.AnnotationTemplate] != "" {
 				found = true
-				g.Expect(written[names.AnnotationTemplate]).To(Equal(running[name][names.AnnotationTemplate]), "%s: its pods are not replaced", name)
-				g.Expect(written[names.AnnotationSeal]).To(Equal(running[name][names.AnnotationSeal]), name)
+				g.Expect(written[names.AnnotationTemplate]).To(Equal(running[string(name)][names.AnnotationTemplate]), "%s: its pods are not replaced", name)
+				g.Expect(written[names.AnnotationSeal]).To(Equal(running[string(name)][names.AnnotationSeal]), "%s", name)
 			}
 		}
-		g.Expect(found).To(BeTrue(), name)
+		g.Expect(found).To(BeTrue(), "%s", name)
 	}
 }
 

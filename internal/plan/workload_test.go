@@ -45,7 +45,7 @@ func childOf(t testing.TB, name string) aChild {
 		case *v1alpha1.ProxyServer:
 			c.proxy.Server = o
 		case *v1alpha1.Infra:
-			c.dhcp.Infra, c.dhcp.Lent = o, o.Namespace+"-"+o.Name
+			c.dhcp.Infra, c.dhcp.AllowedNamespace = o, o.Namespace+"-"+o.Name
 		case *nad.NetworkAttachmentDefinition:
 			c.dhcp.NAD = o
 		case *corev1.Service:
@@ -55,14 +55,14 @@ func childOf(t testing.TB, name string) aChild {
 		}
 	}
 	if c.dhcp.Server != nil {
-		c.dhcp.Lent = string(c.dhcp.Server.Spec.VMNamespace)
+		c.dhcp.AllowedNamespace = string(c.dhcp.Server.Spec.VMNamespace)
 	}
 	for _, o := range load(t, "testdata/api.yaml") {
 		c.dhcp.Services = append(c.dhcp.Services, *o.(*corev1.Service))
 	}
 	c.dns.Services, c.proxy.Services, c.dns.EndpointSlices, c.proxy.EndpointSlices = c.dhcp.Services, c.dhcp.Services, c.dhcp.EndpointSlices, c.dhcp.EndpointSlices
-	c.dns.Settings, c.dns.NAD, c.dns.Infra, c.dns.Lent = c.dhcp.Settings, c.dhcp.NAD, c.dhcp.Infra, c.dhcp.Lent
-	c.proxy.Settings, c.proxy.NAD, c.proxy.Infra, c.proxy.Lent = c.dhcp.Settings, c.dhcp.NAD, c.dhcp.Infra, c.dhcp.Lent
+	c.dns.Settings, c.dns.NAD, c.dns.Infra, c.dns.AllowedNamespace = c.dhcp.Settings, c.dhcp.NAD, c.dhcp.Infra, c.dhcp.AllowedNamespace
+	c.proxy.Settings, c.proxy.NAD, c.proxy.Infra, c.proxy.AllowedNamespace = c.dhcp.Settings, c.dhcp.NAD, c.dhcp.Infra, c.dhcp.AllowedNamespace
 	return c
 }
 
@@ -137,9 +137,9 @@ func TestAChildIsHeldWhenItMayNotOrCannot(t *testing.T) {
 		"an image of its own":             {func(c *aChild) { c.proxy.Server.Spec.ManagerImage = "example.com/evil" }, "ImageOverrideNotAllowed"},
 		"a NAD of a stranger":             {func(c *aChild) { c.proxy.Server.Spec.NetworkConfig.NetworkAttachmentNamespace = "stranger" }, "RefNotPermitted"},
 		"a backend of a stranger":         {func(c *aChild) { c.proxy.Server.Spec.Backends[0].TargetNamespace = "stranger" }, "RefNotPermitted"},
-		"an Infra that lends nothing":     {func(c *aChild) { c.proxy.Lent = "" }, "RefNotPermitted"},
+		"an Infra that lends nothing":     {func(c *aChild) { c.proxy.AllowedNamespace = "" }, "RefNotPermitted"},
 		"a NAD that is not there":         {func(c *aChild) { c.proxy.NAD = nil }, "NADNotFound"},
-		"a stranger's namespace, unnamed": {func(c *aChild) { c.proxy.Lent = ""; c.proxy.Namespaces = []corev1.Namespace{{}} }, "RefNotPermitted"},
+		"a stranger's namespace, unnamed": {func(c *aChild) { c.proxy.AllowedNamespace = ""; c.proxy.Namespaces = []corev1.Namespace{{}} }, "RefNotPermitted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			child := childOf(t, "proxy")

@@ -65,7 +65,7 @@ func codes(t *testing.T) []string {
 	said := regexp.MustCompile(`\b(?:Refuse|Warn|Fail|Wait|miss|refuse|wrongAt|warn|wrong|begin|crowded)\((?:[\w.]+, |"Accepted", )?"([A-Z]\w+)"`)
 	ofApps := regexp.MustCompile(`\bfail\("([A-Z]\w+)"`) // its notes and waits need a hosted cluster
 	var all []string
-	for _, pkg := range []string{"plan/permission", "plan/apps", "plan/check", "plan/workload", "plan/provision", "endpoint", "ipam", "permit", "kept"} {
+	for _, pkg := range []string{"plan/permission", "plan/apps", "plan/check", "plan/workload", "plan/provision", "endpoint", "ipam", "refgrant", "kept"} {
 		pattern := said
 		if pkg == "plan/apps" {
 			pattern = ofApps

@@ -82,7 +82,7 @@ func (o Objects) child(in input.Input, p plan.InfraPlan, child runtime.ApplyConf
 	read(child, server)
 	return workload.Of(c.Name, workload.Child[component.Server]{Server: server, Surroundings: workload.Surroundings{
 		Settings: in.Settings, NAD: o.attachedTo(p, c.Written(server).Attachment), Infra: in.Infra,
-		Lent: in.ControlPlaneNamespace(), Namespaces: in.Namespaces, Services: o.services(), EndpointSlices: values(pick[discoveryv1.EndpointSlice](o, "")),
+		AllowedNamespace: in.ControlPlaneNamespace(), Namespaces: in.Namespaces, Services: o.services(), EndpointSlices: values(pick[discoveryv1.EndpointSlice](o, "")),
 	}})
 }
 

@@ -42,8 +42,8 @@ type Surroundings struct {
 	Bootstrap string
 	// Infra that controls the server; nil when it stands alone.
 	Infra *v1alpha1.Infra
-	// Lent is the control plane's namespace that this Infra may use; empty while it may not.
-	Lent string
+	// AllowedNamespace is the control plane's namespace that this Infra may use; empty while it may not.
+	AllowedNamespace string
 	// Namespaces that the server refers to.
 	Namespaces []corev1.Namespace
 	// Services that its pods reach, and their EndpointSlices: APIService, those that it names, and those with an address that it names.
@@ -114,7 +114,7 @@ func (in Child[T]) references(a v1alpha1.Attachment, targets map[string]v1alpha1
 func (in Child[T]) Granted(namespace string) bool { return in.target("", namespace).Allowed() }
 
 func (in Child[T]) target(field, namespace string) refgrant.Reference {
-	r := refgrant.Reference{Field: field, From: in.Server.GetNamespace(), Kind: "namespace", Namespace: namespace, Name: namespace, AllowedNamespaces: []string{in.Lent}}
+	r := refgrant.Reference{Field: field, From: in.Server.GetNamespace(), Kind: "namespace", Namespace: namespace, Name: namespace, AllowedNamespaces: []string{in.AllowedNamespace}}
 	for _, n := range in.Namespaces {
 		if n.Name == namespace {
 			r.Annotations = n.Annotations

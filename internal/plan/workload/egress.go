@@ -191,7 +191,7 @@ func (r reach) backends(in Child[*v1alpha1.ProxyServer]) reach {
 	for key, ports := range services {
 		r.namespaces[key.Namespace] = true
 		s := serviceNamed(in.Services, key)
-		if s == nil || s.Namespace == in.Lent {
+		if s == nil || s.Namespace == in.AllowedNamespace {
 			continue
 		}
 		for _, p := range s.Spec.Ports {

@@ -1,0 +1,75 @@
+package pool
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
+)
+
+// release gives back what its holder returns; nothing is answered (dhcp-rules.md#wire-7).
+func (t *Table) release(a Ask) Decision {
+	r, ok := t.records[a.Wanted]
+	if !ok || !r.BoundTo(a.Client) || a.ServerID.IsValid() && a.ServerID != t.config.Server {
+		return silent("nothing-to-release")
+	}
+	if a.Away {
+		return silent("store-away")
+	}
+	return t.released(r)
+}
+
+func (t *Table) released(r lease.Record) Decision {
+	r.State, r.Dropped = lease.Released, []netip.Addr{t.config.Server}
+	d := write(r, "released")
+	d.Final = true
+	return d
+}
+
+// decline rests an address that its holder found in use: from the holder only, three an hour, a tenth of the pool
+// (dhcp-rules.md#lease-8). Beyond that the address rests for this client alone.
+func (t *Table) decline(a Ask) Decision {
+	r, ok := t.records[a.Wanted]
+	switch {
+	case !ok || !r.BoundTo(a.Client) || a.ServerID.IsValid() && a.ServerID != t.config.Server:
+		return silent("nothing-to-decline")
+	case a.Away:
+		return silent("store-away")
+	case t.resting(a.Now) >= max(1, t.size/10) || t.declinedLately(a) >= declinesPerHour:
+		t.spurned[a.Client] = spurned{r.IP, a.Now.Add(quarantine)}
+		return silent("too-many-declines")
+	}
+	t.declines[a.Client] = append(t.declines[a.Client], a.Now)
+	r.State, r.Expires = lease.Declined, time.Time{}
+	if rest := a.Now.Add(quarantine); rest.After(r.Horizon) {
+		r.Horizon = rest
+	}
+	d := write(r, "declined")
+	d.Final = true
+	return d
+}
+
+// resting counts the addresses that a decline keeps from everybody; those whose time is over wait only for who asks.
+func (t *Table) resting(now time.Time) (n int) {
+	for ip := range t.declined {
+		if !now.After(t.records[ip].Horizon.Add(t.config.grace())) {
+			n++
+		}
+	}
+	return n
+}
+
+// isSpurned says whether the client declined an address lately that does not rest for all.
+func (t *Table) isSpurned(ip netip.Addr, a Ask) bool {
+	s, any := t.spurned[a.Client]
+	return any && s.ip == ip && a.Now.Before(s.until)
+}
+
+func (t *Table) declinedLately(a Ask) int {
+	recent := slices.DeleteFunc(t.declines[a.Client], func(at time.Time) bool { return a.Now.Sub(at) > time.Hour })
+	if len(recent) > 0 {
+		t.declines[a.Client] = recent
+	}
+	return len(recent)
+}
