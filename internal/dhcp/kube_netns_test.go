@@ -321,7 +321,7 @@ func TestALeaseThatTheAPIServerRefusesEndsReadiness(t *testing.T) {
 	d.Eventually(func() string {
 		d.asks("127.0.0.11", two)
 		return get("http://127.0.0.1:8081/readyz")
-	}).WithTimeout(20 * time.Second).Should(And(ContainSubstring("leases: the API server takes no lease, so no new machine gets an address: "), ContainSubstring("exceeded quota: none")))
+	}).WithTimeout(20 * time.Second).Should(And(ContainSubstring("leases: the API server accepts no lease, so new machines get no address: "), ContainSubstring("exceeded quota: none")))
 	d.answered("127.0.0.10", one)
 	d.Expect(get("http://127.0.0.1:8081/readyz")).To(ContainSubstring("accepts no lease"), "a renewal is another thing")
 	d.Eventually(d.status).WithTimeout(10 * time.Second).Should(HaveField("Instances", ConsistOf(HaveField("Ready", false))))

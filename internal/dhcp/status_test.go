@@ -55,7 +55,7 @@ func TestTheStatusSaysWhetherAddressesAreLeft(t *testing.T) {
 	}
 	g.Expect(meta.IsStatusConditionTrue([]metav1.Condition{*said()}, v1alpha1.ConditionAddressesLeft)).To(BeTrue())
 	r.room = pool.Room{None: true, Leased: 8, Resting: 2, Closed: 4}
-	g.Expect(said()).To(HaveValue(And(HaveField("Reason", "PoolExhausted"), HaveField("Message", And(ContainSubstring("8 are leased, 2 rest"), ContainSubstring("4 are reserved or excluded"), ContainSubstring("widen"))))))
+	g.Expect(said()).To(HaveValue(And(HaveField("Reason", "PoolExhausted"), HaveField("Message", And(ContainSubstring("8 are leased, 2 are set aside"), ContainSubstring("4 are reserved or excluded"), ContainSubstring("widen"))))))
 }
 
 func TestManyClientsWithoutAnAddressAreOneEvent(t *testing.T) {

@@ -35,7 +35,7 @@ func confines(limits corev1.ResourceList) (all []string, err error) {
 		{"cpu", "cpu.cfs_quota_us", strconv.FormatInt(limits.Cpu().MilliValue()*period/1000, 10)},
 	} {
 		dir := filepath.Join("/sys/fs/cgroup", c.controller, fmt.Sprintf("oooi-bench-%d", os.Getpid()))
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+		if err := os.MkdirAll(dir, 0o750); err != nil {
 			return all, err
 		}
 		if len(all) == 0 || all[len(all)-1] != dir {
