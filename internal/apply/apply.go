@@ -134,7 +134,7 @@ func (w *Writer) Drop(ctx context.Context, owner Owner, infra *v1alpha1.Infra, o
 // needs says whether a kind needs others there: the API server refuses a binding of a role that is not, and who acts on a
 // child or a workload wants its network, permissions and configuration.
 func needs(kind string) bool {
-	isServer := slices.ContainsFunc(component.All, func(c component.Component) bool { return c.Kind == kind })
+	_, isServer := component.OfKind(kind)
 	return isServer || slices.Contains([]string{"RoleBinding", "StatefulSet", "Deployment", "HostedCluster", "NodePool"}, kind)
 }
 

@@ -108,17 +108,25 @@ func Of(object any) (Component, bool) {
 	return All[i], true
 }
 
+// OfKind is the component whose Server has a kind; false where none has.
+func OfKind(kind string) (Component, bool) {
+	i := slices.IndexFunc(All, func(c Component) bool { return c.Kind == kind })
+	if i < 0 {
+		return Component{}, false
+	}
+	return All[i], true
+}
+
 // Serves says whether an object is a Server of the component.
 func (c Component) Serves(object any) bool { return reflect.TypeOf(c.New()) == reflect.TypeOf(object) }
 
 // Applied is the component whose Server an apply configuration makes.
 func Applied(object runtime.ApplyConfiguration) (Component, bool) {
 	of, is := object.(interface{ GetKind() *string })
-	i := slices.IndexFunc(All, func(c Component) bool { return is && ptr.Deref(of.GetKind(), "") == c.Kind })
-	if i < 0 {
+	if !is {
 		return Component{}, false
 	}
-	return All[i], true
+	return OfKind(ptr.Deref(of.GetKind(), ""))
 }
 
 // GVK of its Server.

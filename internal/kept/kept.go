@@ -45,6 +45,13 @@ func Of(object Object) Object {
 	return object
 }
 
+// AsWritten is what Of keeps of an object that somebody writes, who leaves managedFields to the API server. The object stays as it is.
+func AsWritten(object Object) Object {
+	written := object.DeepCopyObject().(Object)
+	written.SetManagedFields(nil)
+	return Of(written)
+}
+
 // Excess is the part of an object that is too large, and what it takes.
 type Excess struct {
 	Part         string // metadata, spec or status

@@ -29,12 +29,12 @@ type InfraPlan struct {
 	Frozen bool
 	// Off are the components that are switched off. To be rid of one, nothing of the rest needs to be right.
 	Off []string
-	// Addresses and Endpoints for status. Nil while Held: status keeps what it says.
+	// Addresses and Endpoints for status. Nil while Frozen: status keeps what it says.
 	Addresses []v1alpha1.AssignedAddress
 	Endpoints []v1alpha1.EndpointStatus
-	// Given is to be remembered on the Infra before anything is made (AnnotationGiven). Empty while Held.
+	// Given is to be remembered on the Infra before anything is made (AnnotationGiven). Empty while Frozen.
 	Given string
-	// Apps is what *.apps becomes; nil while it is off (which needs nothing of the rest to be right either), and while Held.
+	// Apps is what *.apps becomes; nil while it is off (which needs nothing of the rest to be right either), and while Frozen.
 	Apps *apps.Apps
 }
 

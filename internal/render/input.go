@@ -48,9 +48,8 @@ func (o Objects) asKept() Objects {
 		if _, kubernetes := object.(interface{ Size() int }); kubernetes {
 			continue
 		}
-		written := object.DeepCopyObject().(kept.Object)
-		written.SetManagedFields(nil)
-		if outline := kept.Of(written); len(kept.Judge("", outline)) > 0 {
+		outline := kept.AsWritten(object.(kept.Object))
+		if _, inPart := kept.InPart(outline); inPart {
 			all[i] = outline
 		}
 	}

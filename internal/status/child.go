@@ -136,7 +136,8 @@ func behind(server component.Server) (own []verdict, healthy string) {
 	if !is {
 		return nil, ""
 	}
-	return []verdict{backendsOf(proxy).verdict()}, backendsOf(proxy).healthy()
+	all := backendsOf(proxy)
+	return []verdict{all.verdict()}, all.healthy()
 }
 
 // service is a Service's name and address; empty while there is none.

@@ -14,17 +14,23 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 )
 
+// writerOfOne Infra, which is stored.
+func writerOfOne(t *testing.T) (*Writer, *v1alpha1.Infra) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	NewWithT(t).Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	live := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1", UID: "u1"}}
+	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(live).WithStatusSubresource(live).Build()
+	return &Writer{Client: api, Events: events.NewFakeRecorder(10)}, live
+}
+
 // What a cache shows late, the status before our last write, is no news.
 func TestAWriteOfStatusOvertakesWhatWasReadBefore(t *testing.T) {
 	g := NewWithT(t)
-	scheme := runtime.NewScheme()
-	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	live := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1", UID: "u1"}}
-	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(live).WithStatusSubresource(live).Build()
-	w := &Writer{Client: api, Events: events.NewFakeRecorder(10)}
+	w, live := writerOfOne(t)
 	read := func() *v1alpha1.Infra {
 		i := &v1alpha1.Infra{}
-		g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(live), i)).To(Succeed())
+		g.Expect(w.Client.Get(t.Context(), client.ObjectKeyFromObject(live), i)).To(Succeed())
 		return i
 	}
 	writes := func(of *v1alpha1.Infra, reason string) {
@@ -48,19 +54,15 @@ func TestAWriteOfStatusOvertakesWhatWasReadBefore(t *testing.T) {
 // Counts alone are written once a second; anything else at once, and the counts with it.
 func TestCountsOfLeasesWaitForEachOther(t *testing.T) {
 	g := NewWithT(t)
-	scheme := runtime.NewScheme()
-	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	live := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "c1", UID: "u1"}}
-	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(live).WithStatusSubresource(live).Build()
-	w := &Writer{Client: api, Events: events.NewFakeRecorder(10)}
+	w, live := writerOfOne(t)
 	writes := func(active int32, reason string, at time.Duration) (shown int32, later time.Duration) {
 		read := &v1alpha1.Infra{}
-		g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(live), read)).To(Succeed())
+		g.Expect(w.Client.Get(t.Context(), client.ObjectKeyFromObject(live), read)).To(Succeed())
 		later, err := w.Infra(t.Context(), read, v1alpha1.InfraStatus{Leases: &v1alpha1.LeaseCount{Active: active}, Conditions: []metav1.Condition{{
 			Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, LastTransitionTime: metav1.Unix(1, 0),
 		}}}, noon.Add(at))
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(live), read)).To(Succeed())
+		g.Expect(w.Client.Get(t.Context(), client.ObjectKeyFromObject(live), read)).To(Succeed())
 		return read.Status.Leases.Active, later
 	}
 	for _, c := range []struct {

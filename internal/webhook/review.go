@@ -91,9 +91,7 @@ func tooLarge(object runtime.Object) *finding.Finding {
 	if !is {
 		return nil
 	}
-	written = written.DeepCopyObject().(kept.Object)
-	written.SetManagedFields(nil)
-	for _, f := range kept.Judge(v1alpha1.ConditionAccepted, kept.Of(written)) {
+	for _, f := range kept.Judge(v1alpha1.ConditionAccepted, kept.AsWritten(written)) {
 		return &f
 	}
 	return nil

@@ -164,11 +164,7 @@ func (t *Table) stillWaits(a Ask) bool {
 
 // hostname is option 12: what the reservation says, else the machine's name, as the machine approver compares it.
 func (t *Table) hostname(ip netip.Addr, owner Owner, a Ask) string {
-	r, reserved := t.config.reservationByKey(a.Client)
-	if !reserved && t.isReservedFor(ip, a) {
-		r, _ = t.reservation(a)
-	}
-	if r.Hostname != "" {
+	if r, ok := t.reservation(a); ok && r.Hostname != "" && (r.Client == a.Client || r.IP == ip) {
 		return r.Hostname
 	}
 	if len(owner.VM.Name) > 63 {

@@ -22,7 +22,7 @@ import (
 	"github.com/cldmnky/oooi/internal/refgrant"
 )
 
-// Of says what one bridge becomes, of an input that was read whole: what is nil in it does not exist. While the plan is Held it has no
+// Of says what one bridge becomes, of an input that was read whole: what is nil in it does not exist. While the plan is Frozen it has no
 // objects, and its findings say why.
 func Of(in Input) Plan {
 	p := Plan{End: in.endsWithCluster()}

@@ -16,7 +16,7 @@ import (
 
 // Plan is what one bridge becomes.
 type Plan struct {
-	// Objects of the hosted cluster, in the order in which they are applied. They are not, while Held.
+	// Objects of the hosted cluster, in the order in which they are applied. They are not, while Frozen.
 	desired.Plan
 	// Frozen means that nothing of the hosted cluster may change. Injection and approval have reasons of their own.
 	Frozen bool

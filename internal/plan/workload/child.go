@@ -82,7 +82,7 @@ type ChildPlan struct {
 
 // references judges what the child refers to in other namespaces: its NAD, and the namespaces in targets by field.
 func (in Child[T]) references(a v1alpha1.Attachment, targets map[string]v1alpha1.ObjectName) []finding.Finding {
-	if large := kept.Judge(v1alpha1.ConditionAccepted, any(in.Server).(kept.Object)); len(large) > 0 {
+	if large := kept.Judge(v1alpha1.ConditionAccepted, kept.Object(in.Server)); len(large) > 0 {
 		return large
 	}
 	from := in.Server.GetNamespace()
