@@ -183,7 +183,7 @@ func podsAway(t *testing.T, ctx context.Context) (all []state) {
 			kubectl(t, ctx, append([]string{"delete", "pod"}, pods...)...)
 		}
 		all = append(all,
-			state{c.component + " scaled to 0 in a pause", "ScaledToZero", "set 1", func() {
+			state{c.component + " scaled to 0 in a pause", "ScaledToZero", "set it to 1", func() {
 				pause(t, ctx)
 				kubectl(t, ctx, "-n", "clusters", "scale", c.workload, "--replicas=0")
 				kubectl(t, ctx, append([]string{"wait", "--for=delete", "pod", "--timeout=60s"}, pods...)...)
