@@ -50,6 +50,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/testkit/ports"
+	"github.com/cldmnky/oooi/internal/testkit/slowkey"
 	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
@@ -269,7 +270,7 @@ func fill(t testing.TB, text string, c *canaries) (filled string, secrets []stri
 	_, other := otherIdentity()
 	filled = strings.NewReplacer(append([]string{
 		"CERTKEYDATA", of(append(append([]byte{}, cert...), key...)), "CADATA", of(cert), "CERTDATA", of(cert), "KEYDATA", of(key), "OTHERKEY", of(other),
-		"SECONDRSA", of(append(append([]byte{}, key...), keyPEM(slowKey(5_000))...)), "HUGECA", of(hugeCA()), "RSACERT", of(rsaIdentity().certificate), "RSAKEY", of(rsaIdentity().key),
+		"SECONDRSA", of(append(append([]byte{}, key...), slowkey.PEM(5_000)...)), "HUGECA", of(hugeCA()), "RSACERT", of(rsaIdentity().certificate), "RSAKEY", of(rsaIdentity().key),
 		"FALSECERT", of([]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")), "SECRET", secret, "DIR", c.dir, "PORT", c.port,
 	}, slowKeys()...)...,
 	).Replace(text)
@@ -300,29 +301,13 @@ func certificateOf(public any, by crypto.Signer) []byte {
 	return pemOf(raw)
 }
 
-// slowKey is PKCS #1 without qInv, which crypto/x509 makes of p and q of so many bits before it looks whether they are primes of n.
-func slowKey(bits uint) []byte {
-	p := new(big.Int).Add(new(big.Int).Lsh(big.NewInt(1), bits-1), big.NewInt(1))
-	q := new(big.Int).Sub(p, big.NewInt(4))
-	der, err := asn1.Marshal(struct {
-		Version int
-		N       *big.Int
-		E       int
-		D, P, Q *big.Int
-	}{N: big.NewInt(35), E: 65537, D: big.NewInt(5), P: p, Q: q})
-	if err != nil {
-		panic(err)
-	}
-	return der
-}
-
 // slowKeys are what stands for them in the corpus, and they.
 var slowKeys = sync.OnceValue(func() []string {
 	of := func(pem []byte) string { return base64.StdEncoding.EncodeToString(pem) }
 	return []string{
-		"HUGERSA", of(keyPEM(slowKey(32_768))), "WIDERSA", of(keyPEM(slowKey(5_000))), "EVENRSA", of(keyPEM(slowKey(4_096))),
-		"ENDLESSRSA", of(keyPEM(slowKey(1 << 20))), // of 256 KiB
-		"WRAPPEDRSA", of(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8(slowKey(5_000))})),
+		"HUGERSA", of(slowkey.PEM(32_768)), "WIDERSA", of(slowkey.PEM(5_000)), "EVENRSA", of(slowkey.PEM(4_096)),
+		"ENDLESSRSA", of(slowkey.PEM(1 << 20)), // of 256 KiB
+		"WRAPPEDRSA", of(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8(slowkey.DER(5_000))})),
 	}
 })
 
