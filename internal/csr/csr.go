@@ -49,6 +49,8 @@ type Facts struct {
 	HostedAPI map[netip.Addr]bool
 	// NoRebootstrap: a host whose Node exists gets no bootstrap certificate, nor one for which different keys ask.
 	NoRebootstrap bool
+	// Hidden: more keys asked for the host than are kept; its own may not be among those of Asking.
+	Hidden bool
 	// Asking are the bootstrap CSRs that wait, by host.
 	Asking map[string][]Asked
 	Now    time.Time

@@ -171,6 +171,8 @@ func (q *question) hasTheOnlyKey() (bool, string) {
 	keys := q.Keys(q.Host, q.dpu)
 	keys[q.Key] = true
 	switch {
+	case q.Hidden && q.NoRebootstrap:
+		return false, "more bootstrap CSRs with different keys waited for the host than are kept, and the bridge has rebootstrap: Never; delete those that are not the DPU's"
 	case len(keys) == 1:
 		return true, "all bootstrap CSRs that wait for the host have one key"
 	case q.NoRebootstrap:

@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"fmt"
 	"testing"
 	"time"
 
@@ -85,6 +86,30 @@ func TestOfTwoKeysNoneIsLetInWhereNoneBootstrapsAgain(t *testing.T) {
 	g.waits("own")
 	g.waits("stranger")
 	g.Expect(g.kube.CertificatesV1().CertificateSigningRequests().Delete(g.ctx, "stranger", metav1.DeleteOptions{})).To(Succeed())
+	g.approved("own")
+}
+
+// More keys than are kept hide the DPU's own: none is let in until all are gone but one, and then it is that one.
+func TestOfMoreKeysThanAreKeptNoneIsLetInWhereNoneBootstrapsAgain(t *testing.T) {
+	g := newGate(t)
+	g.approving.NoRebootstrap = true
+	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true)} })
+	g.joins("dpu-1", corev1.ConditionUnknown, time.Hour)
+	g.open()
+	g.asks("own", "dpu-1", "bootstrap")
+	created := g.live("own").CreationTimestamp.Time
+	g.Eventually(time.Now).Should(BeTemporally(">", created.Add(1100*time.Millisecond)), "the API server's times are whole seconds")
+	for i := range 51 {
+		g.asksWithAnotherKey(fmt.Sprintf("stranger-%d", i), "dpu-1")
+	}
+	g.Eventually(func() []string { return g.see().Beyond }).Should(ContainElement(ContainSubstring("of one host waited")))
+	g.Expect(g.kube.CoreV1().Nodes().Delete(context.Background(), "dpu-1", metav1.DeleteOptions{})).To(Succeed())
+	for i := range 50 {
+		g.Expect(g.kube.CertificatesV1().CertificateSigningRequests().Delete(g.ctx, fmt.Sprintf("stranger-%d", i), metav1.DeleteOptions{})).To(Succeed())
+	}
+	g.waits("stranger-50")
+	g.waits("own")
+	g.Expect(g.kube.CertificatesV1().CertificateSigningRequests().Delete(g.ctx, "stranger-50", metav1.DeleteOptions{})).To(Succeed())
 	g.approved("own")
 }
 

@@ -181,7 +181,7 @@ func TestTenThousandReviewsOfAStranger(t *testing.T) {
 		}
 	}
 	t.Logf("%d judged, %d refused; %d writes beside them, the slowest took %s, of those that nobody judges %s; heap %d KiB before, %d at most", judged.Load(), refused.Load(), writes, slowest, plain, before>>10, most>>10)
-	w.Expect(slowest-plain).To(BeNumerically("<", slowedAtMost))
+	w.Expect(slowest - plain).To(BeNumerically("<", slowedAtMost))
 	w.Expect(judged.Load() + refused.Load()).To(BeNumerically(">", 9_900))
 	w.Expect(unjudged).To(BeNumerically("<=", 1+writes/10))
 	w.Expect(most).To(BeNumerically("<", before+32<<20), "64 connections with both of their ends, and the few reviews that are in memory at once: 16 MiB on a busy machine")

@@ -19,7 +19,7 @@ import (
 
 // Approvals approve certificates of kubelets in hosted clusters, one approver for each bridge.
 type Approvals struct {
-	// Dial opens connections to hosted clusters; local.Dial, unless it is set.
+	// Dial opens connections to hosted clusters; unroutable.DialRoutable, unless it is set.
 	Dial bounded.Dial
 
 	secrets visits.SecretSource

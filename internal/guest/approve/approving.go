@@ -138,7 +138,7 @@ func (v *approving) beyond() (all []string) {
 		all = append(all, fmt.Sprintf("a Node asks for serving certificates again and again: it gets %d, and then one a minute", servingAtOnce))
 	}
 	if v.api.IsSlowed() {
-		all = append(all, fmt.Sprintf("the hosted cluster sends more than %d objects a second: they are read more slowly, so that its certificate requests may wait", bounded.ObjectsOfOne))
+		all = append(all, fmt.Sprintf("the hosted cluster sends more than %d objects or %d HTTP/2 frames a second: it is read more slowly, so that its certificate requests may wait", bounded.ObjectsOfOne, bounded.AnswersOfOne))
 	}
 	defer func() {
 		if len(all) > 0 {
@@ -164,7 +164,7 @@ func (v *approving) factsNow(host string, dpus []csr.DPU) csr.Facts {
 		Cluster: v.want.Cluster, DPUs: dpus, Nodes: v.around.nodes, Leases: v.leases, Services: v.around.services, ServicesUnknown: v.around.unknown, Now: time.Now(),
 		ServiceNetworks: v.want.ServiceNetworks, NoRebootstrap: v.want.NoRebootstrap,
 		API: v.want.API, HostedAPI: v.around.api, Holders: v.around.holders,
-		Asking:   map[string][]csr.Asked{host: v.queue.asking(host)},
+		Asking: map[string][]csr.Asked{host: v.queue.asking(host)}, Hidden: v.queue.hidden[host],
 		Approved: map[string][]csr.Approval{host: slices.Collect(maps.Values(v.approved.hosts[host]))},
 	}
 }

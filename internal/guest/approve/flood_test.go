@@ -26,3 +26,23 @@ func TestAFloodOfTheTokensHolderCrowdsOutNoNodeAndNoDPU(t *testing.T) {
 	q.add(csr.Asked{Name: "good", Host: "dpu-2", Kind: csr.Bootstrap}, now)
 	g.Expect(q.names).To(HaveKey("good"))
 }
+
+// A key that is kept no more may be the DPU's own, until so few requests are left that all can be read anew.
+func TestAKeyThatIsDroppedIsKnownToBeHidden(t *testing.T) {
+	g, q, now := NewWithT(t), newQueue(), time.Date(2026, 11, 25, 3, 0, 0, 0, time.UTC)
+	q.isDPU = func(host string) bool { return host == "dpu-1" }
+	for _, host := range []string{"dpu-1", "stranger"} {
+		for i := range mostOfHost + 1 {
+			g.Expect(q.hidden).To(BeEmpty())
+			q.add(csr.Asked{Name: fmt.Sprintf("%s-%d", host, i), Host: host, Kind: csr.Bootstrap, Key: csr.Key{byte(i)}, Created: now.Add(time.Duration(i) * time.Second)}, now)
+		}
+		g.Expect(q.hidden[host]).To(Equal(host == "dpu-1"), "of what can never be let in nothing is hidden")
+		clear(q.hidden)
+	}
+	q.hidden["dpu-1"] = true
+	for i := 1; i <= mostOfHost; i++ {
+		g.Expect(q.comesToLight("dpu-1")).To(Equal(mostOfHost-i+1 < fewOfHost))
+		q.remove(fmt.Sprintf("dpu-1-%d", i))
+	}
+	g.Expect(q.comesToLight("dpu-1")).To(BeTrue())
+}

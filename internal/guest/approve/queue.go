@@ -56,7 +56,7 @@ func newestFirst(a, b *waiting) int {
 }
 
 // queue are the CSRs that wait, by host and by name. What is too much is dropped: of one host and kind, the oldest of the
-// commonest key; else, the newcomer that is no DPU's. Nothing is lost by that: a DPU that is made later has asked for nothing before
+// commonest key; else, the newcomer that is no DPU's, by which nothing is lost: a DPU that is made later has asked for nothing before
 // (rule AskedInItsLife).
 type queue struct {
 	bytes   int
@@ -64,12 +64,13 @@ type queue struct {
 	flooded time.Time // when one of too many of one host was
 	hosts   map[string][]*waiting
 	names   map[string]string
+	hidden  map[string]bool // DPUs of which CSRs with a key that no other has were dropped: the DPU's own may be among them
 	// isDPU knows the hosts that may ever be let in.
 	isDPU func(host string) bool
 }
 
 func newQueue() queue {
-	return queue{hosts: map[string][]*waiting{}, names: map[string]string{}, isDPU: func(string) bool { return false }}
+	return queue{hosts: map[string][]*waiting{}, names: map[string]string{}, hidden: map[string]bool{}, isDPU: func(string) bool { return false }}
 }
 
 func sizeOf(a csr.Asked) int {
@@ -89,6 +90,9 @@ func (q *queue) add(asked csr.Asked, now time.Time) {
 		oldest := oldestOfCommonestKey(alike)
 		q.remove(oldest.asked.Name)
 		alike = slices.DeleteFunc(alike, func(w *waiting) bool { return w == oldest })
+		if q.isDPU(asked.Host) && !slices.ContainsFunc(alike, func(w *waiting) bool { return w.asked.Key == oldest.asked.Key }) {
+			q.hidden[asked.Host] = true
+		}
 	}
 	if (full || len(q.names) >= mostWaiting) && !q.isDPU(asked.Host) {
 		q.crowded = now
@@ -108,6 +112,11 @@ func oldestOfCommonestKey(all []*waiting) *waiting {
 	return slices.MaxFunc(all, func(a, b *waiting) int {
 		return cmp.Or(cmp.Compare(count[a.asked.Key], count[b.asked.Key]), newestFirst(a, b))
 	})
+}
+
+// comesToLight says whether of a host of which CSRs were dropped so few are left that somebody has deleted the others.
+func (q *queue) comesToLight(host string) bool {
+	return q.hidden[host] && len(q.hosts[host]) < fewOfHost
 }
 
 // asking are those that wait for a host.

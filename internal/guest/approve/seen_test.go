@@ -184,5 +184,5 @@ func TestThatAHostedClusterIsSlowedIsSaid(t *testing.T) {
 		_, _ = pods.List(slow, v.api, func(watch.EventType, []byte) error { return nil })
 		stop()
 	}
-	g.Expect(v.beyond()).To(ConsistOf(ContainSubstring("sends more than 250 objects a second: they are read more slowly")))
+	g.Expect(v.beyond()).To(ConsistOf(ContainSubstring("objects or 5000 HTTP/2 frames a second: it is read more slowly")))
 }

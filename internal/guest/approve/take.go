@@ -3,6 +3,7 @@ package approve
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"time"
 
 	certv1 "k8s.io/api/certificates/v1"
@@ -16,6 +17,9 @@ import (
 // below bounded.MostParts, beyond which nobody would know that it was. A kubelet's has some fifty.
 const mostOfRequest = 1000
 
+// errHidden ends the visit: the next begins with a list of all.
+var errHidden = errors.New("most certificate requests of a host are gone, of which more had come than are kept: all are read anew")
+
 // take reads one CSR. One that cannot be read is nobody's: it must not keep the others from being.
 func (v *approving) take(event watch.EventType, object []byte) (err error) {
 	var r certv1.CertificateSigningRequest
@@ -24,17 +28,20 @@ func (v *approving) take(event watch.EventType, object []byte) (err error) {
 	}
 	v.seen.Lock()
 	defer v.seen.Unlock()
-	if host, waited := v.queue.names[r.Name]; waited {
+	asker, waited := v.queue.names[r.Name]
+	if waited {
 		v.queue.remove(r.Name)
-		v.approved.remove(host, r.Name) // see countsUntilShown
-		v.fresh[host] = true
+		v.approved.remove(asker, r.Name) // see countsUntilShown
+		v.fresh[asker] = true
 	}
 	delete(v.stuck, r.Name)
 	defer delete(v.untold, r.Name)
 	host, approval, approved := csr.Approved(&r)
 	switch {
 	case event == watch.Deleted:
-		v.approved.remove(host, r.Name)
+		if v.approved.remove(host, r.Name); v.queue.comesToLight(asker) {
+			err = errHidden
+		}
 	case approved:
 		err = v.approved.add(host, approval)
 		v.notices = append(v.notices, v.untold[r.Name]...)

@@ -18,7 +18,7 @@ import (
 
 // Clusters are the hosted clusters that are looked into, one for each Infra.
 type Clusters struct {
-	// Dial opens connections to hosted clusters; local.Dial, unless it is set.
+	// Dial opens connections to hosted clusters; unroutable.DialRoutable, unless it is set.
 	Dial bounded.Dial
 	// Patience is how long a hosted cluster that does not answer, or does not let our Service go, is waited for before what is in it is
 	// left there (dns-proxy-rules.md#guest-left).

@@ -236,7 +236,7 @@ func (a *API) bounded(object []byte) []byte {
 // Keeps more of this hosted cluster, or less.
 func (a *API) Keeps(more int) error { return kept.take(&a.allotment, more) }
 
-// IsSlowed says whether the hosted cluster had more objects than its share a short while ago.
+// IsSlowed says whether the hosted cluster had more than its share a short while ago.
 func (a *API) IsSlowed() bool { return a.to.isSlowed() }
 
 // HasCut says whether of some object no more than the name was taken in a short while ago.

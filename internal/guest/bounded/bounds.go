@@ -26,6 +26,13 @@ const (
 	objectsOfAll  = 16 * ObjectsOfOne
 	allAtOnce     = 5 * objectsAtOnce
 
+	// AnswersOfOne are the writes of a second that one hosted cluster may cause on all connections to it, after answersAtOnce: most answer HTTP/2's frames, of
+	// which 17 octets cost a system call each. To read 8 MiB a second takes some 4,000, for net/http opens the window by 4 KiB.
+	AnswersOfOne  = 5000
+	answersAtOnce = 4 * AnswersOfOne
+	// mostFields of a list: it has apiVersion, kind, metadata and items.
+	mostFields = 4
+
 	// largestObject is what an API server stores (etcd takes 1.5 MiB) as JSON, which has six octets for one "<". Of objects beyond
 	// smallObject one connection takes in one at a time, all of them together largeAtOnce, each for largeIn at most: who does not go on
 	// keeps nobody else waiting.

@@ -63,11 +63,14 @@ func eachOf(m *meter, take func(object []byte) error) (about listMeta, err error
 	if err := delimiter(d, '{'); err != nil {
 		return about, err
 	}
-	for d.More() {
+	for fields := 0; d.More(); fields++ {
 		m.next()
 		key, err := d.Token()
 		if err != nil {
 			return about, err
+		}
+		if fields == mostFields {
+			return about, ErrNoKubernetes
 		}
 		switch key {
 		case "metadata":

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 // A struct of Go's may take a hundred times the three octets that make it.
@@ -62,6 +63,16 @@ func TestAListIsReadAsItComes(t *testing.T) {
 }
 
 // Pages may say for ever that there are more, with nothing in them, and with what was there before.
+func TestAListWithMoreFieldsThanAnyIsLeft(t *testing.T) {
+	g := NewWithT(t)
+	for _, field := range []string{`"a":1`, `"metadata":{}`, `"items":[]`} {
+		_, err := things.List(t.Context(), hostedAPI(func(*http.Request) string {
+			return "{" + strings.Repeat(field+",", mostFields) + field + "}"
+		}), func(watch.EventType, []byte) error { return nil })
+		g.Expect(err).To(MatchError(ErrNoKubernetes), field)
+	}
+}
+
 func TestAListThatDoesNotEndIsLeft(t *testing.T) {
 	for name, page := range map[string]string{
 		"empty pages":     `{"metadata":{"continue":"x"},"items":[]}`,

@@ -13,7 +13,7 @@ import (
 // fromAll is the share in reading of all connections of the process.
 var fromAll = rate.NewLimiter(readAtMost, readAtOnce)
 
-// rationed is a connection that is read no faster than the shares of its hosted cluster and of all allow.
+// rationed is a connection that is read no faster, and answered no more often, than the shares of its hosted cluster and of all allow.
 type rationed struct {
 	net.Conn
 	of *share
@@ -26,6 +26,15 @@ func (c rationed) Read(p []byte) (int, error) {
 	now := time.Now()
 	time.Sleep(max(c.of.bytes.ReserveN(now, n).DelayFrom(now), fromAll.ReserveN(now, n).DelayFrom(now)))
 	return n, err
+}
+
+// Write implements net.Conn. Whoever has us answer without end is read no faster than he is answered: net/http answers where it reads.
+func (c rationed) Write(p []byte) (int, error) {
+	if wait := c.of.answers.Reserve().Delay(); wait > 0 {
+		c.of.slows()
+		time.Sleep(wait)
+	}
+	return c.Conn.Write(p)
 }
 
 // largeOfAll are the turns of all connections of the process.

@@ -18,10 +18,11 @@ type share struct {
 	server  string
 	bytes   *rate.Limiter // that are read a second
 	objects *rate.Limiter // that are taken in a second
+	answers *rate.Limiter // that are written a second
 	large   chan struct{} // whose is the turn to take in a large one
 	read    prometheus.Counter
 	late    prometheus.Counter
-	slowed  atomic.Int64 // when it last had more objects than its share, in Unix seconds
+	slowed  atomic.Int64 // when it last had more objects or answers than its share, in Unix seconds
 
 	line chan struct{} // whose is the one place among those who wait for all
 
@@ -31,7 +32,7 @@ type share struct {
 func newShare(server string) *share {
 	return &share{
 		server: server, large: make(chan struct{}, 1), line: make(chan struct{}, 1), read: readBytes.WithLabelValues(server), late: lateObjects.WithLabelValues(server),
-		bytes: rate.NewLimiter(readOfOne, readAtOnce), objects: rate.NewLimiter(ObjectsOfOne, objectsAtOnce),
+		bytes: rate.NewLimiter(readOfOne, readAtOnce), objects: rate.NewLimiter(ObjectsOfOne, objectsAtOnce), answers: rate.NewLimiter(AnswersOfOne, answersAtOnce),
 	}
 }
 
@@ -80,8 +81,7 @@ var objectsFromAll = rate.NewLimiter(objectsOfAll, allAtOnce)
 // where he has one place, however many connections.
 func (s *share) paced(ctx context.Context) error {
 	if own := s.objects.Reserve().Delay(); own > 0 {
-		s.slowed.Store(time.Now().Unix())
-		s.late.Inc()
+		s.slows()
 		pace.Pause(ctx, own)
 	}
 	select {
@@ -96,5 +96,10 @@ func (s *share) paced(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// isSlowed says whether it had more objects than its share a short while ago.
+func (s *share) slows() {
+	s.slowed.Store(time.Now().Unix())
+	s.late.Inc()
+}
+
+// isSlowed says whether it had more than its share a short while ago.
 func (s *share) isSlowed() bool { return pace.IsRecent(time.Unix(s.slowed.Load(), 0)) }

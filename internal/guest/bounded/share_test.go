@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
@@ -159,6 +161,40 @@ func TestObjectsAreTakenInAtTheirPace(t *testing.T) {
 		g.Expect(hostile.paced(flooding)).To(MatchError(context.Canceled))
 		rested()
 		g.Expect(hostile.isSlowed()).To(BeFalse(), "that is long ago")
+	})
+}
+
+// Bookmarks cost as much as other events, and answering HTTP/2's frames as much as reading: who sends them without end is slowed and named.
+func TestWhoIsNoObjectIsPacedToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		bookmark := `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"2"}}}`
+		a := hostedAPI(func(*http.Request) string { return strings.Repeat(bookmark, objectsAtOnce+2*ObjectsOfOne) })
+		soon, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := things.watch(soon, a, "1", func(watch.EventType, []byte) error { return nil }, func() {})
+		g.Expect(err).To(MatchError(context.DeadlineExceeded), "the last come two seconds later")
+		g.Expect(a.IsSlowed()).To(BeTrue())
+	})
+	synctest.Test(t, func(t *testing.T) {
+		g, one := NewWithT(t), newShare("hosted")
+		here, there := net.Pipe()
+		go func() { _, _ = io.Copy(io.Discard, there) }()
+		c, begun := rationed{here, one}, time.Now()
+		for range answersAtOnce {
+			_, err := c.Write([]byte("a"))
+			g.Expect(err).NotTo(HaveOccurred())
+		}
+		g.Expect(time.Since(begun)).To(BeZero())
+		g.Expect(one.isSlowed()).To(BeFalse())
+		for range AnswersOfOne {
+			_, err := c.Write([]byte("a"))
+			g.Expect(err).NotTo(HaveOccurred())
+		}
+		g.Expect(time.Since(begun)).To(BeNumerically("~", time.Second, 10*time.Millisecond))
+		g.Expect(one.isSlowed()).To(BeTrue())
+		here.Close()
+		there.Close()
 	})
 }
 

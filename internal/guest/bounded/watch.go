@@ -35,6 +35,9 @@ func (c Collection[T]) watch(ctx context.Context, a *API, version string, take t
 		case err != nil:
 			return version, undecoded(ctx, err)
 		}
+		if err := a.to.paced(ctx); err != nil {
+			return version, err
+		}
 		if event.Type == watch.Error {
 			return version, errorOf(a.bounded(event.Object))
 		}
@@ -42,9 +45,6 @@ func (c Collection[T]) watch(ctx context.Context, a *API, version string, take t
 			return version, err
 		}
 		if event.Type != watch.Bookmark {
-			if err := a.to.paced(ctx); err != nil {
-				return version, err
-			}
 			if err := take(event.Type, a.bounded(event.Object)); err != nil {
 				return version, err
 			}

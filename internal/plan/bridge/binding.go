@@ -45,11 +45,23 @@ func (in Input) binding() []finding.Finding {
 	case in.clusterType() != cluster.Spec.Type:
 		return one(refuse("TypeMismatch", fieldType).Say("the bridge is for type %s, and DPUCluster %s is of type %s; they must be equal, and neither can be changed: recreate one of them", in.clusterType(), key, cluster.Spec.Type))
 	case in.preceding() != nil:
-		return one(refuse("DPUClusterTaken", fieldCluster).Say("another DPUHCPBridge, %s, already has DPUCluster %s, which can have only one; delete one of them", in.preceding(), key))
+		return one(refuse("DPUClusterTaken", fieldCluster).Say("%s already has DPUCluster %s, which can have only one; delete one of them", in.nameOf(*in.preceding()), key))
 	case cluster.Spec.Kubeconfig != "" && cluster.Spec.Kubeconfig != InjectedKey(in.Bridge).Name:
-		return one(refuse("KubeconfigTaken", fieldCluster).Say("DPUCluster %s already has a kubeconfig, Secret %s, which does not belong to this bridge but to another cluster; remove spec.kubeconfig, or refer to another DPUCluster", key, cluster.Spec.Kubeconfig))
+		has := "a kubeconfig"
+		if key.Namespace == in.Bridge.Namespace {
+			has = "a kubeconfig, Secret " + cluster.Spec.Kubeconfig
+		}
+		return one(refuse("KubeconfigTaken", fieldCluster).Say("DPUCluster %s already has %s, which does not belong to this bridge but to another cluster; remove spec.kubeconfig, or refer to another DPUCluster", key, has))
 	}
 	return nil
+}
+
+// nameOf a bridge, for who may know it.
+func (in Input) nameOf(other types.NamespacedName) string {
+	if other.Namespace == in.Bridge.Namespace {
+		return "DPUHCPBridge " + other.Name
+	}
+	return "another DPUHCPBridge"
 }
 
 func one(f finding.Finding) []finding.Finding { return []finding.Finding{f} }

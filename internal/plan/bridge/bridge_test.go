@@ -284,6 +284,26 @@ func TestNothingIsInjectedWhile(t *testing.T) {
 	}
 }
 
+// Whom a DPUCluster's owner has admitted besides is named to nobody, nor is that tenant's Secret.
+func TestARefusalNamesNoBridgeOfAnotherNamespace(t *testing.T) {
+	told := func(namespace string, change func(*bridge.Input)) string {
+		in := load(t, "testdata/loadbalancer/in.yaml")
+		in.Bridge.Namespace, in.Bridge.Spec.DPUClusterRef = namespace, dpuv1.DPUClusterReference{Name: "d1", Namespace: "dpf"}
+		in.DPUCluster.Annotations = map[string]string{names.AnnotationAllowedNamespaces: "clusters,rival"}
+		change(&in)
+		refused, _ := bridge.Judge(in, nil)
+		NewWithT(t).Expect(refused).To(HaveLen(1))
+		return refused[0].Message
+	}
+	taken := func(in *bridge.Input) { in.Rivals = []bridge.Rival{working(rival("rival", older))} }
+	keyed := func(in *bridge.Input) { in.DPUCluster.Spec.Kubeconfig = "rivals" }
+	g := NewWithT(t)
+	g.Expect(told("clusters", taken)).To(HavePrefix("another DPUHCPBridge already has DPUCluster dpf/d1"))
+	g.Expect(told("rival", taken)).To(HavePrefix("DPUHCPBridge b2 already has"))
+	g.Expect(told("clusters", keyed)).To(And(ContainSubstring("already has a kubeconfig, which"), Not(ContainSubstring("rivals"))))
+	g.Expect(told("dpf", keyed)).To(ContainSubstring("a kubeconfig, Secret rivals, which"))
+}
+
 func TestWhatIsOfABridge(t *testing.T) {
 	for name, c := range map[string]struct {
 		label, value string

@@ -24,4 +24,6 @@ func DER(bits uint) []byte {
 }
 
 // PEM is DER as a kubeconfig has it. That of 1<<20 bits has 256 KiB.
-func PEM(bits uint) []byte { return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: DER(bits)}) }
+func PEM(bits uint) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: DER(bits)})
+}
