@@ -21,9 +21,18 @@ import (
 // asksWithAnotherKey for a bootstrap certificate, as a new installation does, or whoever has read a worker's Ignition.
 func (g *gate) asksWithAnotherKey(name, host string) {
 	g.t.Helper()
+	g.asksWith(newKey(g), name, host)
+}
+
+func newKey(g *gate) *ecdsa.PrivateKey {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = as(g.t, "bootstrap", host).CertificatesV1().CertificateSigningRequests().Create(g.ctx, requestWith(g.t, key, name, host, "bootstrap"), metav1.CreateOptions{})
+	return key
+}
+
+func (g *gate) asksWith(key *ecdsa.PrivateKey, name, host string) {
+	g.t.Helper()
+	_, err := as(g.t, "bootstrap", host).CertificatesV1().CertificateSigningRequests().Create(g.ctx, requestWith(g.t, key, name, host, "bootstrap"), metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
@@ -99,17 +108,27 @@ func TestOfMoreKeysThanAreKeptNoneIsLetInWhereNoneBootstrapsAgain(t *testing.T) 
 	g.asks("own", "dpu-1", "bootstrap")
 	created := g.live("own").CreationTimestamp.Time
 	g.Eventually(time.Now).Should(BeTemporally(">", created.Add(1100*time.Millisecond)), "the API server's times are whole seconds")
-	for i := range 51 {
-		g.asksWithAnotherKey(fmt.Sprintf("stranger-%d", i), "dpu-1")
+	deletes := func(name string, from, to int) {
+		for i := from; i < to; i++ {
+			g.Expect(g.kube.CertificatesV1().CertificateSigningRequests().Delete(g.ctx, fmt.Sprint(name, i), metav1.DeleteOptions{})).To(Succeed())
+		}
+	}
+	for i := range 50 {
+		g.asksWithAnotherKey(fmt.Sprint("stranger-", i), "dpu-1")
 	}
 	g.Eventually(func() []string { return g.see().Beyond }).Should(ContainElement(ContainSubstring("of one host waited")))
 	g.Expect(g.kube.CoreV1().Nodes().Delete(context.Background(), "dpu-1", metav1.DeleteOptions{})).To(Succeed())
-	for i := range 50 {
-		g.Expect(g.kube.CertificatesV1().CertificateSigningRequests().Delete(g.ctx, fmt.Sprintf("stranger-%d", i), metav1.DeleteOptions{})).To(Succeed())
+	deletes("stranger-", 0, 40)
+	last := newKey(g)
+	for i := range 6 {
+		g.asksWith(last, fmt.Sprint("last-", i), "dpu-1")
 	}
-	g.waits("stranger-50")
+	deletes("stranger-", 40, 50)
+	g.waits("last-0") // all that is kept has its key
+	deletes("last-", 1, 6)
+	g.waits("last-0")
 	g.waits("own")
-	g.Expect(g.kube.CertificatesV1().CertificateSigningRequests().Delete(g.ctx, "stranger-50", metav1.DeleteOptions{})).To(Succeed())
+	deletes("last-", 0, 1)
 	g.approved("own")
 }
 
