@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -120,7 +121,8 @@ func (c *Cluster) Manage(manager *exec.Cmd) error {
 	if err != nil {
 		return err
 	}
-	manager.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(c.dir, "kubeconfig"), "GODEBUG=gctrace=1")
+	environment := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GOGC=") }) // the API server's (testkit/envtest)
+	manager.Env = append(environment, "KUBECONFIG="+filepath.Join(c.dir, "kubeconfig"), "GODEBUG=gctrace=1")
 	manager.Stdout, manager.Stderr = out, out
 	if err := manager.Start(); err != nil {
 		return err
