@@ -31,7 +31,7 @@ func TestPreflightEndsWithWhatItFound(t *testing.T) {
 		"no file":                  {code: 2, err: "give files with -f"},
 		"a file that is not there": {args: []string{"-f", "missing.yaml"}, code: 2, err: "missing.yaml"},
 		"a file that is no YAML":   {stdin: "a: [", args: []string{"-f", "-"}, code: 2, err: "document 1"},
-		"no Infra":                 {stdin: "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n", args: []string{"-f", "-"}, code: 2, err: "the files hold no Infra and no HostedCluster"},
+		"no Infra":                 {stdin: "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n", args: []string{"-f", "-"}, code: 2, err: "the files contain no Infra and no HostedCluster"},
 		"nobody asks":              {args: []string{"-f", "../internal/preflight/testdata/nobody-asks/in.yaml"}, code: 1, out: "clusters/c1 would work with: kubectl -n clusters annotate --overwrite hostedcluster c1 hostedcluster.densityops.com/infra=auto\n", err: "infra clusters/c2 would not work"},
 		"a directory":              {args: []string{"-f", preflightExamples + "NADUnsupported"}, code: 2, err: "is given twice"},
 		"a flag that is none":      {args: []string{"--strict"}, code: 2, err: "unknown flag"},
