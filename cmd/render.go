@@ -85,7 +85,7 @@ func renderForwarding(cmd *cobra.Command, files []string, output string) error {
 	return err
 }
 
-// renderTo writes everything that is planned, says what was found, and fails when an Infra is held back.
+// renderTo writes everything that is planned, says what was found, and fails when the plan of an Infra is frozen.
 func renderTo(out, err io.Writer, write func(io.Writer, []runtime.ApplyConfiguration) error, renderings []render.Rendering) error {
 	if len(renderings) == 0 {
 		return errors.New("the files contain no Infra, and no HostedCluster that requests one")
