@@ -23,7 +23,7 @@ func newAPIProxyCommand() *cobra.Command {
 			return p.Run(cmd.Context())
 		},
 	}
-	cmd.Flags().StringVar(&p.Socket, "socket", "/api/api.sock", "unix socket that the daemon asks with --api-socket")
+	cmd.Flags().StringVar(&p.Socket, "socket", "/api/api.sock", "Unix socket to listen on; the daemon gets the same path in --api-socket")
 	cmd.Flags().StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	return cmd
 }

@@ -49,10 +49,10 @@ func newBridgeCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME --dpu-cluster NAMESPACE/NAME --base-domain DOMAIN --ssh-key FILE --pull-secret FILE --release-image IMAGE",
 		Short: "Create a DPUHCPBridge and, from files, its Secrets",
-		Long: "Applies Secrets NAME-ssh-key and NAME-pull-secret, with the files' content, and DPUHCPBridge NAME. Run again with other\n" +
-			"files or another release image, it changes them. The other flags are the fields of the bridge that have their names\n" +
+		Long: "Applies Secrets NAME-ssh-key and NAME-pull-secret with the content of the files, and DPUHCPBridge NAME. If you run it\n" +
+			"again with other files or another release image, it changes them. The other flags set the fields of the same name\n" +
 			"(kubectl explain dpuhcp.spec).\n\n" +
-			"Exit code: 0 when all was applied, 1 when the cluster refused something, 2 when flags or files are invalid.",
+			"Exit code: 0 if everything was applied, 1 if the cluster refused something, 2 if flags or files are invalid.",
 		Example: "  oooi bridge create dpu1 -n clusters --dpu-cluster dpf-operator-system/dpu1 --base-domain example.com \\\n" +
 			"    --ssh-key ~/.ssh/id_ed25519.pub --pull-secret pull-secret.json \\\n" +
 			"    --release-image quay.io/openshift-release-dev/ocp-release:4.20.4-multi",
@@ -77,16 +77,16 @@ func (o *bridgeOrder) bind(cmd *cobra.Command) {
 	for _, required := range []string{"dpu-cluster", "base-domain", "ssh-key", "pull-secret", "release-image"} {
 		_ = cmd.MarkFlagRequired(required)
 	}
-	flags.StringVar((*string)(&spec.EtcdStorageClass), "etcd-storage-class", "", "StorageClass of etcd")
+	flags.StringVar((*string)(&spec.EtcdStorageClass), "etcd-storage-class", "", "StorageClass of etcd's volumes (default: the default StorageClass)")
 	flags.StringVar((*string)(&spec.ControlPlaneAvailabilityPolicy), "control-plane-availability-policy", "", "SingleReplica or HighlyAvailable")
 	flags.StringVar((*string)(&spec.InfrastructureAvailabilityPolicy), "infrastructure-availability-policy", "", "SingleReplica or HighlyAvailable")
 	flags.BoolVar(&spec.ExposeThroughLoadBalancer, "expose-through-load-balancer", false, "publish the API through a load balancer")
-	flags.StringVar((*string)(&spec.MetalLBVirtualIP), "metallb-virtual-ip", "", "address of that load balancer")
+	flags.StringVar((*string)(&spec.MetalLBVirtualIP), "metallb-virtual-ip", "", "address that MetalLB assigns to the API; with --expose-through-load-balancer")
 	flags.StringVar(&spec.ClusterType, "cluster-type", "", "type of the DPUCluster")
 	flags.StringVar((*string)(&spec.DPUClusterDeletionPolicy), "dpu-cluster-deletion-policy", "", "Retain or Delete")
 	flags.StringVar((*string)(&spec.MachineOSImage), "machine-os-image", "", "OS image of the DPUs")
 	flags.StringVarP(&o.output, "output", "o", "", "yaml: print what would be applied, including Secrets, without contacting a cluster")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "let the cluster validate it, and store nothing")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "let the cluster validate everything, but store nothing")
 }
 
 func (o *bridgeOrder) run(cmd *cobra.Command, cluster *clusterFlags) error {
@@ -142,8 +142,8 @@ func newBridgeStatusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status NAME",
 		Short: "Show the state of a DPUHCPBridge",
-		Long: "Prints a DPUHCPBridge's conditions. What to do about each is in docs/DPU_BRIDGE.md.\n\n" +
-			"Exit code: 0 when DPUs can join, 1 when they cannot (yet), 2 when the bridge cannot be read.",
+		Long: "Prints the conditions of a DPUHCPBridge. docs/DPU_BRIDGE.md says what to do about each.\n\n" +
+			"Exit code: 0 if DPUs can join, 1 if they cannot (yet), 2 if the bridge cannot be read.",
 		Args: oneName,
 	}
 	cluster := bindCluster(cmd)
@@ -187,7 +187,7 @@ func explained(err error) error {
 	case meta.IsNoMatchError(err):
 		return fmt.Errorf("%w; install the operator's CRDs first", err)
 	case apierrors.IsConflict(err):
-		return fmt.Errorf("%w; what was written with another tool is changed with that tool", err)
+		return fmt.Errorf("%w; another tool wrote these fields: change them with that tool", err)
 	}
 	return err
 }

@@ -23,9 +23,9 @@ func bindCluster(cmd *cobra.Command) *clusterFlags {
 	flags := cmd.Flags()
 	flags.StringVar(&c.rules.ExplicitPath, "kubeconfig", "", "kubeconfig to read (default: $KUBECONFIG, or ~/.kube/config)")
 	flags.StringVar(&c.overrides.CurrentContext, "context", "", "context of the kubeconfig (default: its current context)")
-	flags.StringVarP(&c.overrides.Context.Namespace, "namespace", "n", "", "namespace (default: that of the context)")
+	flags.StringVarP(&c.overrides.Context.Namespace, "namespace", "n", "", "namespace (default: the context's)")
 	flags.StringVar(&c.overrides.AuthInfo.Impersonate, "as", "", "user to act as")
-	flags.StringArrayVar(&c.overrides.AuthInfo.ImpersonateGroups, "as-group", nil, "group to act as; may be given more than once")
+	flags.StringArrayVar(&c.overrides.AuthInfo.ImpersonateGroups, "as-group", nil, "group to act as; can be repeated")
 	return c
 }
 

@@ -22,11 +22,11 @@ func newCSRExplainCommand() *cobra.Command {
 	var bridge, output string
 	cmd := &cobra.Command{
 		Use:   "explain CSR --bridge NAME",
-		Short: "Show each rule that decides about a CSR in a bridge's hosted cluster, with its facts",
-		Long: "Reads the bridge, its HostedCluster, the Secret with the kubeconfig and the DPUs with your own rights, the CSR and all\n" +
-			"else from the hosted cluster at its kubeconfig's server, and decides with the operator's code. Nothing is approved.\n\n" +
-			"Exit code: 0 when it would be approved now, 1 when it would not (or somebody has decided already, or the operator\n" +
-			"approves nothing for the bridge), 2 when something cannot be read.",
+		Short: "Show how each rule decides about a CSR in a bridge's hosted cluster, and why",
+		Long: "Reads the bridge, its HostedCluster, the kubeconfig Secret and the DPUs with your own permissions, the CSR and all else\n" +
+			"from the hosted cluster with that kubeconfig, and decides with the operator's code. It approves nothing.\n\n" +
+			"Exit code: 0 if it would be approved now, 1 if not (also if it is decided already, or if the operator approves\n" +
+			"nothing for the bridge), 2 if something cannot be read.",
 		Example: "  oooi csr explain csr-7x2kq --bridge dpu1 -n clusters",
 		Args:    oneName,
 	}

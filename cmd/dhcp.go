@@ -28,7 +28,7 @@ func newDHCPCommand() *cobra.Command {
 	}
 	o.Bind(cmd, "log-level")
 	cmd.Flags().StringVar(&o.Name, "dhcp-name", "", "name of the DHCPServer")
-	cmd.Flags().StringVar(&o.LeaseFile, "lease-file", "", "file that holds the leases where there is no cluster")
+	cmd.Flags().StringVar(&o.LeaseFile, "lease-file", "", "file for the leases, for use without a cluster (with --config-file)")
 	return cmd
 }
 

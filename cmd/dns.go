@@ -19,8 +19,8 @@ func newDNSCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dns",
 		Short: "Serve split-horizon DNS on one VLAN",
-		Long: "Serves one DNSServer: the hosted cluster's names to the VLAN and, on --pod-ip, to the pod network.\n" +
-			"With --config-file it needs no cluster; with --corefile it is CoreDNS on that Corefile and nothing else.",
+		Long: "Serves one DNSServer: answers the hosted cluster's names on the VLAN and, on --pod-ip, on the pod network.\n" +
+			"With --config-file it needs no cluster; with --corefile it only runs CoreDNS with that Corefile.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if corefile != "" {
@@ -34,8 +34,8 @@ func newDNSCommand() *cobra.Command {
 		},
 	}
 	flags.Bind(cmd, "log-level")
-	cmd.Flags().StringVar(&name, "dns-name", "", "name of the DNSServer that configures this daemon")
-	cmd.Flags().StringVar(&corefile, "corefile", "", "Corefile to serve as it stands, instead of a DNSServer")
+	cmd.Flags().StringVar(&name, "dns-name", "", "name of the DNSServer")
+	cmd.Flags().StringVar(&corefile, "corefile", "", "Corefile to run unchanged, instead of a DNSServer")
 	cmd.MarkFlagsMutuallyExclusive("dns-name", "config-file", "corefile")
 	return cmd
 }

@@ -21,12 +21,13 @@ func newPreflightCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "preflight -f FILE …",
 		Short: "Check whether a HostedCluster can work on a VLAN, before anything is created",
-		Long: "Judges from files what the operator would from a cluster, with the same code and in the words of its conditions:\n" +
-			"give the Infra (or none, where the HostedCluster's annotation asks for one), its HostedCluster, NodePools and NetworkAttachmentDefinition, and what else\n`oooi render` takes; or the directory that `oc adm must-gather` leaves. " +
-			"Where nothing asks for an Infra, each HostedCluster is judged as if it did.\n" +
-			"What has to change is printed as YAML. The codes are listed in docs/reference/findings.md. The schema's own rules are\n" +
-			"told by the API server: kubectl apply --dry-run=server.\n\n" +
-			"Exit code: 0 when everything would work (there may be warnings), 1 when something would not, 2 when the files or\n" +
+		Long: "Checks files as the operator checks a cluster, with the same code and the same messages. Give it the Infra (not needed\n" +
+			"if the HostedCluster's annotation requests one), its HostedCluster, NodePools and NetworkAttachmentDefinition, and what\n" +
+			"else `oooi render` reads; or the directory that `oc adm must-gather` wrote.\n" +
+			"If nothing requests an Infra, each HostedCluster is checked as if it did.\n" +
+			"Changes are printed as YAML. docs/reference/findings.md lists the codes. Rules of the schema are not checked; use\n" +
+			"kubectl apply --dry-run=server.\n\n" +
+			"Exit code: 0 if everything would work (there may be warnings), 1 if something would not, 2 if files or\n" +
 			"flags cannot be read.",
 		Example: "  oooi preflight -f infra.yaml -f hostedcluster.yaml -f nodepool.yaml -f nad.yaml -o json",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -48,7 +49,7 @@ func newPreflightCommand() *cobra.Command {
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUnusable(err) })
-	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file, or directory to read with all below it, - for standard input; may be given more than once")
+	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file, or directory to read recursively, - for standard input; can be repeated")
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
 	bindSettings(cmd, &settings)
 	return cmd
@@ -71,7 +72,7 @@ func preflights(cmd *cobra.Command, files []string, settings input.Settings) ([]
 	}
 	reports := preflight.All(objects, settings)
 	if len(reports) == 0 {
-		return nil, errors.New("the files hold no Infra and no HostedCluster, or only some that are being deleted")
+		return nil, errors.New("the files contain no Infra and no HostedCluster, or only ones that are being deleted")
 	}
 	return reports, nil
 }

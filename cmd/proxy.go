@@ -35,8 +35,8 @@ func newProxyCommand() *cobra.Command {
 	}
 	o.Bind(cmd, "proxy-log-level")
 	cmd.Flags().StringVar(&o.Name, "proxy-name", "", "name of the ProxyServer")
-	cmd.Flags().StringVar(&o.XDSSocket, "xds-socket", bootstrap.DefaultSocket, "Unix socket that Envoy asks for its configuration")
-	cmd.Flags().IntVar(&o.XDSPort, "xds-port", 0, "loopback port that offers the same, for debugging (0: none)")
+	cmd.Flags().StringVar(&o.XDSSocket, "xds-socket", bootstrap.DefaultSocket, "Unix socket on which Envoy gets its configuration (xDS)")
+	cmd.Flags().IntVar(&o.XDSPort, "xds-port", 0, "loopback port that also serves xDS, for debugging (0: none)")
 	cmd.AddCommand(newProxyBootstrapCommand())
 	return cmd
 }
@@ -63,8 +63,8 @@ func newProxyBootstrapCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bootstrap",
 		Short: "Write Envoy's bootstrap, with the number of connections that this machine allows",
-		Long: "Write Envoy's bootstrap, with the number of connections that this machine allows: the limit of open files is this\n" +
-			"process's own, that of Envoy's memory is read from the environment variable " + bootstrap.MemoryLimitVariable + " (bytes; none where it is unset).",
+		Long: "Writes Envoy's bootstrap. The maximum number of connections is derived from this process's limit of open files, and from\n" +
+			"Envoy's memory limit in the environment variable " + bootstrap.MemoryLimitVariable + " (bytes; unset: no limit).",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			content, err := f.bootstrap()
@@ -81,10 +81,10 @@ func newProxyBootstrapCommand() *cobra.Command {
 			return os.Chmod(f.output, 0o644) //nolint:gosec // Envoy may run as another user than the sidecar
 		},
 	}
-	cmd.Flags().StringVar(&f.template, "template", "", "bootstrap to complete, as the operator wrote it")
-	cmd.Flags().StringVar(&f.configFile, "config-file", "", "ProxyServer to make the bootstrap of instead")
-	cmd.Flags().StringVar(&f.output, "output", "", "file to write (none: standard output)")
-	cmd.Flags().StringVar(&f.xdsSocket, "xds-socket", bootstrap.DefaultSocket, "Unix socket of oooi proxy; Envoy's administration socket lies beside it")
+	cmd.Flags().StringVar(&f.template, "template", "", "file with the bootstrap template that the operator created")
+	cmd.Flags().StringVar(&f.configFile, "config-file", "", "file with a ProxyServer to create the bootstrap from, instead of a template")
+	cmd.Flags().StringVar(&f.output, "output", "", "file to write (default: standard output)")
+	cmd.Flags().StringVar(&f.xdsSocket, "xds-socket", bootstrap.DefaultSocket, "Unix socket of oooi proxy; Envoy's admin socket is in the same directory")
 	cmd.MarkFlagsOneRequired("template", "config-file")
 	cmd.MarkFlagsMutuallyExclusive("template", "config-file")
 	return cmd

@@ -20,13 +20,13 @@ func newRenderCommand() *cobra.Command {
 	var settings input.Settings
 	cmd := &cobra.Command{
 		Use:   "render -f FILE …",
-		Short: "Print the objects that an Infra is turned into, without a cluster",
-		Long: "Plans from files what the operator plans from a cluster, with the same code: give the Infra (or none, where the\n" +
-			"HostedCluster has the annotation that asks for one), its HostedCluster, NodePools, NetworkAttachmentDefinition and the\n" +
-			"Services, Routes, EndpointSlices and NetworkPolicies of the control plane's namespace, as `kubectl get -o yaml` prints\n" +
+		Short: "Print the objects that the operator creates for an Infra, without a cluster",
+		Long: "Plans from files as the operator plans from a cluster, with the same code. Give it the Infra (not needed if the\n" +
+			"HostedCluster's annotation requests one), its HostedCluster, NodePools, NetworkAttachmentDefinition and the\n" +
+			"Services, Routes, EndpointSlices and NetworkPolicies of the control-plane namespace, as `kubectl get -o yaml` prints\n" +
 			"them. Objects go to standard output, findings to standard error.\n\n" +
-			"The output is there to be read, reviewed and compared, not to be applied: owners are written without the UID that only\n" +
-			"a cluster gives them (uid: \"\").",
+			"Review and compare the output, but do not apply it: its owner references have no UID, because only a cluster has it\n" +
+			"(uid: \"\").",
 		Example: "  oooi render -f infra.yaml -f hostedcluster.yaml -f namespace.yaml\n" +
 			"  oooi render --openshift-dns -f dnsservers.yaml -f dns-default.yaml",
 		Args: cobra.NoArgs,
@@ -45,9 +45,9 @@ func newRenderCommand() *cobra.Command {
 			return renderTo(cmd.OutOrStdout(), cmd.ErrOrStderr(), write, objects.Render(withReleasedImages(settings)))
 		},
 	}
-	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file, or directory to read with all below it, - for standard input; may be given more than once")
+	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file, or directory to read recursively, - for standard input; can be repeated")
 	cmd.Flags().StringVarP(&output, "output", "o", "yaml", "yaml or json")
-	cmd.Flags().BoolVar(&openShiftDNS, "openshift-dns", false, "print the patch of dns.operator.openshift.io/default that forwards the clusters' domains to the files' DNSServers, and nothing else")
+	cmd.Flags().BoolVar(&openShiftDNS, "openshift-dns", false, "print only the patch of dns.operator.openshift.io/default that forwards the clusters' domains to the DNSServers in the files")
 	bindSettings(cmd, &settings)
 	_ = cmd.MarkFlagRequired("filename")
 	return cmd
@@ -85,10 +85,10 @@ func renderForwarding(cmd *cobra.Command, files []string, output string) error {
 	return err
 }
 
-// renderTo writes everything that is planned, says what was found, and fails when an Infra is held back.
+// renderTo writes everything that is planned, says what was found, and fails when the plan of an Infra is frozen.
 func renderTo(out, err io.Writer, write func(io.Writer, []runtime.ApplyConfiguration) error, renderings []render.Rendering) error {
 	if len(renderings) == 0 {
-		return errors.New("the files hold no Infra, and no HostedCluster that asks for one")
+		return errors.New("the files contain no Infra, and no HostedCluster that requests one")
 	}
 	var objects []runtime.ApplyConfiguration
 	var frozen error

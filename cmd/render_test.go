@@ -72,7 +72,7 @@ spec:
 		"a control plane that is not there": {stdin: infra, args: []string{"-f", "-"},
 			err: "infra clusters/c1 is rejected: nothing of it would be applied", findings: "infra clusters/c1: EndpointsResolved WaitingForControlPlane: waiting for HostedCluster clusters/c1\n"},
 		"a field that does not exist": {stdin: strings.Replace(infra, "networkConfig", "networkConfg", 1), args: []string{"-f", "-"}, err: `unknown field "spec.networkConfg"`},
-		"no Infra":                    {stdin: "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n", args: []string{"-f", "-"}, err: "the files hold no Infra, and no HostedCluster that asks for one"},
+		"no Infra":                    {stdin: "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n", args: []string{"-f", "-"}, err: "the files contain no Infra, and no HostedCluster that requests one"},
 		"a file that is not there":    {args: []string{"-f", "missing.yaml"}, err: "stat missing.yaml: no such file or directory"},
 		"one file twice": {args: []string{"-f", cases + "seed-form/in.yaml", "-f", cases + "seed-form/in.yaml"},
 			err: cases + "seed-form/in.yaml: Infra clusters/example-infra is given twice, first in " + cases + "seed-form/in.yaml; give it once"},

@@ -5,49 +5,50 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// LeaseState is where a lease stands.
+// LeaseState is the state of a lease.
 // +kubebuilder:validation:Enum=Bound;Declined;Released
 type LeaseState string
 
 const (
-	// LeaseBound: promised to the client until the horizon.
+	// LeaseBound: the client has the address until durableUntilTime.
 	LeaseBound LeaseState = "Bound"
-	// LeaseDeclined: the client found the address in use; nobody gets it until the horizon.
+	// LeaseDeclined: the client found the address in use; nobody gets it until durableUntilTime.
 	LeaseDeclined LeaseState = "Declined"
-	// LeaseReleased: given back; free once every instance has dropped it.
+	// LeaseReleased: the client gave the address back; it is free once every instance has dropped the lease.
 	LeaseReleased LeaseState = "Released"
 )
 
-// DHCPLeaseSpec is the promise of one address to one client. Only DHCP daemons write it.
+// DHCPLeaseSpec is one address leased to one client. Only DHCP daemons write it.
 type DHCPLeaseSpec struct {
-	// The address, canonical.
+	// The leased address.
 	IP IPv4Address `json:"ip"`
-	// Hardware address of the client; the key of the lease. Lower case with colons.
+	// MAC address of the client, in lower case with colons. It identifies the client.
 	// +optional
 	MAC MACAddress `json:"mac,omitempty"`
-	// Option 61 as it was sent, in hex with colons. The key only where the client has no hardware address.
+	// Client identifier (option 61) as the client sent it, in hex with colons. It identifies the client only if there is no MAC
+	// address.
 	// +optional
 	// +kubebuilder:validation:MaxLength=764
 	ClientID string `json:"clientID,omitempty"`
-	// Option 12 that the client was told, without domain.
+	// Host name that the server sent to the client (option 12), without domain.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Hostname string `json:"hostname,omitempty"`
-	// The KubeVirt VirtualMachine that owns the hardware address.
+	// KubeVirt VirtualMachine with this MAC address.
 	// +optional
 	VMRef *VMReference `json:"vmRef,omitempty"`
-	// The DHCPServer whose pool the address is from.
+	// DHCPServer that leases the address.
 	ServerRef ServerReference `json:"serverRef"`
-	// Bound, Declined or Released.
+	// Bound: the client has the address. Declined: the client found the address in use. Released: the client gave it back.
 	State LeaseState `json:"state"`
-	// The horizon: no other client gets the address before this time plus the grace of max(10 min, leaseTime/10).
-	// It is the only fence, and is never lowered for its holder.
+	// No other client gets the address before this time plus a grace period of max(10 min, leaseTime/10). Only this time protects
+	// the lease; it never moves back for the same client.
 	DurableUntilTime metav1.MicroTime `json:"durableUntilTime"`
-	// When the lease last told to the client ends, as far as known. For people; nothing decides by it.
+	// When the client's lease ends, as far as known. For information only: durableUntilTime decides.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ExpirationTime string `json:"expirationTime,omitempty"`
-	// Instances (by server address) that have forgotten a Released binding.
+	// Server addresses of the instances that have dropped a Released lease.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=4
@@ -60,17 +61,18 @@ type VMReference struct {
 	Namespace ObjectName `json:"namespace"`
 	// Name of the VirtualMachine.
 	Name ObjectName `json:"name"`
-	// UID of the VirtualMachine; another machine of the same name is another owner.
+	// UID of the VirtualMachine; it tells two machines of the same name apart.
 	UID types.UID `json:"uid"`
 }
 
-// ServerReference names a DHCPServer of the same namespace.
+// ServerReference names a DHCPServer in the same namespace.
 type ServerReference struct {
 	// Name of the DHCPServer.
 	Name ObjectName `json:"name"`
 }
 
-// DHCPLease is one address promised to one client: allocation lock and record at once. Named by DHCPServer and address.
+// DHCPLease is one address leased to one client: both the lock on the address and its record. Its name contains the DHCPServer and
+// the address.
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=olease,categories=oooi
 // +kubebuilder:selectablefield:JSONPath=`.spec.ip`

@@ -2,61 +2,61 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// UnknownClients says what a client gets that is neither reserved nor a VM of vmNamespace.
+// UnknownClients says whether clients are served that have no reservation and are no VM of vmNamespace.
 // +kubebuilder:validation:Enum=Pool;Ignore
 type UnknownClients string
 
 const (
 	// UnknownClientsPool serves every client from the pool.
 	UnknownClientsPool UnknownClients = "Pool"
-	// UnknownClientsIgnore serves only reservations and VMs of vmNamespace.
+	// UnknownClientsIgnore serves only clients with a reservation and VMs of vmNamespace.
 	UnknownClientsIgnore UnknownClients = "Ignore"
 )
 
-// Reservation ties one address to one client.
+// Reservation is a fixed address for one client.
 // +kubebuilder:validation:XValidation:rule="has(self.mac) != has(self.clientID)",message="set exactly one of mac and clientID, e.g. mac: 52:54:00:00:01:01"
 type Reservation struct {
-	// The address; inside the CIDR, inside or outside the pool. No machine that runs loses its address: one that has this one, or for
-	// which it is meant, changes when it boots again (event ReservationPending). So an address is freed, too: reserve it for the machine
-	// that is to have it, and restart the one that has it; a lease that is deleted by hand is written again.
+	// The address; inside the CIDR, in the pool or not. A running machine keeps its address: the machine that has this address, and
+	// the one that it is reserved for, change at their next boot (event ReservationPending). To free an address, reserve it for the
+	// machine that needs it and restart the machine that has it. Deleting a DHCPLease does not free it: the server writes it again.
 	IP IPv4Address `json:"ip"`
-	// Hardware address of the client.
+	// MAC address of the client.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self != '00:00:00:00:00:00' && self.matches('^.[02468ace]')",message="no network card can have this address: it is all zero or multicast; the second digit must be even, e.g. 52:54:00:00:01:01"
 	MAC MACAddress `json:"mac,omitempty"`
-	// Option 61 of the client in hex with colons, type octet first, e.g. 01:52:54:00:00:01:01.
+	// Client identifier (option 61) in hex with colons, type octet first, e.g. 01:52:54:00:00:01:01.
 	// +optional
 	// +kubebuilder:validation:MaxLength=764
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9a-f]{2}:)+[0-9a-f]{2}$')",message="must be octets in lower case hex with colons, the type first, e.g. 01:52:54:00:00:01:01"
 	ClientID string `json:"clientID,omitempty"`
-	// Option 12 for this client, without domain. Default: the VM's name where one is known.
+	// Host name for this client (option 12), without domain. Default: the name of its VM, if known.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be one label of a name in lower case, without a domain, e.g. worker-1"
 	Hostname string `json:"hostname,omitempty"`
 }
 
-// DHCPOption is a further option to serve. Codes that the server sets itself are refused.
+// DHCPOption is a further option that the server sends. Codes that the server sets itself are refused.
 // +kubebuilder:validation:XValidation:rule="!(self.code in [1, 3, 6, 12, 15, 26, 42, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 61, 81, 82, 119, 121])",message="this code is the server's or the protocol's own; use the field where one is made for it (3: gateway, 6: dnsServers, 26: mtu, 42: ntpServers, 51: leaseTime, 119: searchDomains, 121: routes), else another code, e.g. 66"
 // +kubebuilder:validation:XValidation:rule="self.type != 'IPv4List' || self.value.split(',').all(v, isIP(v.trim()) && ip(v.trim()).family() == 4)",message="value of type IPv4List must be IPv4 addresses separated by commas, e.g. 192.168.100.5,192.168.100.6"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Hex' || self.value.matches('^([0-9a-fA-F]{2}:?)+$')",message="value of type Hex must be octets, e.g. 01:0a:ff"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Bool' || self.value in ['true','false']",message="value of type Bool must be true or false, e.g. \"true\" in quotes"
 // +kubebuilder:validation:XValidation:rule="!(self.type in ['UInt8','UInt16','UInt32']) || self.value.matches('^[0-9]{1,10}$') && int(self.value) <= (self.type == 'UInt8' ? 255 : self.type == 'UInt16' ? 65535 : 4294967295)",message="value must be a whole number that fits the type, e.g. 42"
 type DHCPOption struct {
-	// Option code, 1 to 254 (RFC 2132).
+	// Option code, 1 to 254 (RFC 2132), except those that the server sets itself.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=254
 	Code int32 `json:"code"`
-	// How value is encoded.
+	// Encoding of value.
 	// +kubebuilder:validation:Enum=IPv4List;String;UInt8;UInt16;UInt32;Bool;Hex
 	Type string `json:"type"`
-	// The value as text.
+	// The value as text. IPv4List: addresses separated by commas. Bool: true or false. Hex: octets, e.g. 01:0a:ff.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Value string `json:"value"`
 }
 
-// DHCPNetworkConfig is what the server knows of its VLAN and hands out.
+// DHCPNetworkConfig is the VLAN of the server, and what the server sends to clients.
 // +kubebuilder:validation:XValidation:rule="!isCIDR(self.cidr) || cidr(self.cidr).ip().family() == 4",message="cidr must be IPv4, e.g. 192.168.100.0/24; there is no DHCPv6 yet"
 // +kubebuilder:validation:XValidation:rule="!isCIDR(self.cidr) || !isIP(self.serverIP) || cidr(self.cidr).containsIP(self.serverIP)",message="serverIP must lie inside cidr, e.g. 192.168.100.2 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.gateway) || !isCIDR(self.cidr) || !isIP(self.gateway) || cidr(self.cidr).containsIP(self.gateway)",message="gateway must lie inside cidr, e.g. 192.168.100.1 in 192.168.100.0/24"
@@ -64,39 +64,40 @@ type DHCPOption struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.gateway) || self.gateway != self.serverIP",message="gateway is the server's own address; leave it out on an isolated VLAN, or set the router's, e.g. 192.168.100.1"
 type DHCPNetworkConfig struct {
 	Attachment `json:",inline"`
-	// The VLAN's subnet; its mask becomes option 1.
+	// Subnet of the VLAN, IPv4. Its mask is sent as option 1.
 	CIDR Subnet `json:"cidr"`
-	// Address of the server on the VLAN (option 54).
+	// Address of the server on the VLAN (option 54); must lie inside cidr.
 	ServerIP IPv4Address `json:"serverIP"`
-	// Default router (option 3). Default: none, an isolated VLAN.
+	// Default router (option 3); must lie inside cidr. Default: none, for an isolated VLAN.
 	// +optional
 	Gateway IPv4Address `json:"gateway,omitempty"`
-	// Resolvers (option 6).
+	// DNS servers (option 6). Default: not sent.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:XValidation:rule="!isIP(self) || ip(self).isGlobalUnicast() || ip(self).isLinkLocalUnicast()",message="must be the address of a server: not 0.0.0.0, loopback or multicast, e.g. 10.0.0.53"
 	DNSServers []IPv4Address `json:"dnsServers,omitempty"`
-	// Time servers (option 42).
+	// NTP servers (option 42). Default: not sent.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:XValidation:rule="!isIP(self) || ip(self).isGlobalUnicast() || ip(self).isLinkLocalUnicast()",message="must be the address of a server: not 0.0.0.0, loopback or multicast, e.g. 10.0.0.53"
 	NTPServers []IPv4Address `json:"ntpServers,omitempty"`
-	// Interface MTU in bytes (option 26). Default: not sent.
+	// MTU in bytes (option 26). Default: not sent.
 	// +optional
 	// +kubebuilder:validation:Minimum=576
 	// +kubebuilder:validation:Maximum=65535
 	MTU int32 `json:"mtu,omitempty"`
-	// Domain name (option 15).
+	// Domain name (option 15). Default: not sent.
 	// +optional
 	Domain DNSName `json:"domain,omitempty"`
-	// Search list (option 119, RFC 3397).
+	// DNS search domains (option 119, RFC 3397). Default: not sent.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	SearchDomains []DNSName `json:"searchDomains,omitempty"`
-	// Classless routes (option 121, RFC 3442), captured literals among them. The default route is repeated inside by the server.
+	// Static routes (option 121, RFC 3442), including those to captured addresses. The server adds the default route to them.
+	// Default: not sent.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -111,87 +112,88 @@ type DHCPLeaseConfig struct {
 	RangeStart IPv4Address `json:"rangeStart"`
 	// Last address of the pool.
 	RangeEnd IPv4Address `json:"rangeEnd"`
-	// How long a client may keep its address without asking again (option 51), 2m to 8760h. Default 24h: an outage of an hour must not
-	// cost workers their address.
+	// Lease time (option 51), from 2m to 8760h. Default: 24h. A client whose lease expires during an outage of DHCP loses its
+	// address.
 	// +optional
 	// +kubebuilder:default="24h0m0s"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,8}([.][0-9]{1,9})?(h|m|s))+$') && duration(self) >= duration('2m') && duration(self) <= duration('8760h')",message="leaseTime must be between 2m and 8760h, in hours (h), minutes (m) and seconds (s), e.g. 24h"
 	LeaseTime metav1.Duration `json:"leaseTime,omitempty"`
 }
 
-// DHCPServerSpec is the configuration of one DHCP daemon.
+// DHCPServerSpec configures one DHCP server.
 // +kubebuilder:validation:XValidation:rule="!isCIDR(self.networkConfig.cidr) || [self.leaseConfig.rangeStart, self.leaseConfig.rangeEnd].all(a, !isIP(a) || cidr(self.networkConfig.cidr).containsIP(a))",message="leaseConfig.rangeStart and rangeEnd must lie inside networkConfig.cidr, e.g. 192.168.100.10 and 192.168.100.200 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.excludeRanges) || !isCIDR(self.networkConfig.cidr) || self.excludeRanges.all(r, [r.start, r.end].all(a, !isIP(a) || cidr(self.networkConfig.cidr).containsIP(a)))",message="every range of excludeRanges must lie inside networkConfig.cidr, e.g. 192.168.100.90 to 192.168.100.99 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.reservations) || !isCIDR(self.networkConfig.cidr) || self.reservations.all(r, !isIP(r.ip) || cidr(self.networkConfig.cidr).containsIP(r.ip))",message="every reservation's ip must lie inside networkConfig.cidr, e.g. 192.168.100.50 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.unknownClients) || self.unknownClients != 'Ignore' || has(self.vmNamespace) || has(self.reservations)",message="unknownClients Ignore serves nobody without reservations or vmNamespace, e.g. vmNamespace: clusters-c1"
 type DHCPServerSpec struct {
-	// The VLAN and what clients are told of it.
+	// The VLAN, and the network options that clients get.
 	NetworkConfig DHCPNetworkConfig `json:"networkConfig"`
 	// The pool.
 	LeaseConfig DHCPLeaseConfig `json:"leaseConfig"`
-	// Addresses of the pool that are never leased.
+	// Addresses of the pool that are never leased. Default: none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	ExcludeRanges []AddressRange `json:"excludeRanges,omitempty"`
-	// Addresses tied to clients.
+	// Reservations: fixed addresses for certain clients. Default: none.
 	// +optional
 	// +listType=map
 	// +listMapKey=ip
 	// +kubebuilder:validation:MaxItems=512
 	Reservations []Reservation `json:"reservations,omitempty"`
-	// Pool (default): every client is served. Ignore: only reservations and VMs of vmNamespace.
+	// Which clients get an address. Pool (default): every client. Ignore: only clients with a reservation and VMs of vmNamespace.
 	// +optional
 	// +kubebuilder:default=Pool
 	UnknownClients UnknownClients `json:"unknownClients,omitempty"`
-	// Further options.
+	// Further DHCP options to send. Default: none.
 	// +optional
 	// +listType=map
 	// +listMapKey=code
 	// +kubebuilder:validation:MaxItems=64
 	Options []DHCPOption `json:"options,omitempty"`
-	// Relays whose giaddr is served, as addresses or networks, e.g. 192.168.100.1. Default: none.
+	// DHCP relays that are served, by the address in their giaddr field: addresses or networks, e.g. 192.168.100.1. Default: none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Relays []IPv4AddressOrCIDR `json:"relays,omitempty"`
-	// Namespace whose VirtualMachines are looked up by hardware address for option 12. Default: none are.
+	// Namespace of the workers' VirtualMachines. The server looks VMs up by MAC address and sends their name (option 12). Default:
+	// no lookup.
 	// +optional
 	VMNamespace ObjectName `json:"vmNamespace,omitempty"`
-	// Image of the daemon, of the operator's release or a newer one. Refused unless the operator runs with --allow-image-override.
-	// Default: the operator's own.
+	// Image of the daemon, of the operator's release or newer. Refused unless the operator runs with --allow-image-override.
+	// Default: the operator's image.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
-	// Where the pods run.
+	// On which nodes the pods run.
 	// +optional
 	Placement `json:",inline"`
 }
 
-// DHCPServerStatus is what the controller and the daemon report.
+// DHCPServerStatus is what the operator and the daemon report.
 type DHCPServerStatus struct {
-	// Accepted, Ready, Progressing, ConfigAccepted, AddressesLeft, ClockSteady.
+	// Conditions: Accepted, Ready, Progressing, ConfigAccepted, AddressesLeft, ClockSteady.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// The addresses that are served and by which workload.
+	// Addresses of the server, and the workload of each.
 	// +optional
 	// +listType=map
 	// +listMapKey=ip
 	// +kubebuilder:validation:MaxItems=4
 	Instances []Instance `json:"instances,omitempty"`
-	// Leases in state Bound whose horizon has not passed.
+	// Leases in state Bound whose durableUntilTime has not passed.
 	// +optional
 	ActiveLeases int32 `json:"activeLeases,omitempty"`
-	// All lease records.
+	// Leases in any state.
 	// +optional
 	TotalLeases int32 `json:"totalLeases,omitempty"`
-	// Addresses that the pool can lease.
+	// Number of addresses that the pool can lease.
 	// +optional
 	PoolSize int32 `json:"poolSize,omitempty"`
-	// Generation of the spec that this status is about.
+	// Generation of the spec that this status was computed from.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }

@@ -2,85 +2,87 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// DNSEntry is one address record that the server answers with authority.
+// DNSEntry is one A or AAAA record that the server is authoritative for.
 type DNSEntry struct {
-	// The name, without trailing dot; may begin with "*." (RFC 4592).
+	// Name, without trailing dot. May begin with "*." (RFC 4592).
 	Hostname DNSNameOrWildcard `json:"hostname"`
-	// The address: an A or AAAA record by its family.
+	// Address: an IPv4 address becomes an A record, an IPv6 address an AAAA record.
 	IP IPAddress `json:"ip"`
 }
 
-// DNSNetworkConfig is what the server knows of its two networks.
+// DNSNetworkConfig describes the VLAN of the server.
 // +kubebuilder:validation:XValidation:rule="!isCIDR(self.secondaryNetworkCIDR) || !isIP(self.serverIP) || cidr(self.secondaryNetworkCIDR).containsIP(self.serverIP)",message="serverIP must lie inside secondaryNetworkCIDR, e.g. 192.168.100.3 in 192.168.100.0/24"
 type DNSNetworkConfig struct {
 	Attachment `json:",inline"`
-	// Address of the server on the VLAN.
+	// Address of the server on the VLAN; must lie inside secondaryNetworkCIDR.
 	ServerIP IPAddress `json:"serverIP"`
-	// The VLAN's subnet. Queries to the VLAN address from elsewhere are REFUSED, but for clientCIDRs.
+	// Subnet of the VLAN. Queries to the VLAN address from other networks are REFUSED, except from clientCIDRs.
 	SecondaryNetworkCIDR Subnet `json:"secondaryNetworkCIDR"`
-	// Off-link clients of a routed VLAN that are answered too.
+	// Networks behind the VLAN's router whose clients are answered too. Default: none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	ClientCIDRs []CIDR `json:"clientCIDRs,omitempty"`
 }
 
-// DNSServerSpec is the configuration of one DNS daemon with two views, chosen by the local address of a query.
+// DNSServerSpec configures one DNS server with two views. The address that a query is sent to selects the view.
 // +kubebuilder:validation:XValidation:rule="!has(self.upstreamDNS) || !(self.networkConfig.serverIP in self.upstreamDNS)",message="upstreamDNS names the server itself, which would ask itself; name the resolver behind it, e.g. 10.0.0.53"
 type DNSServerSpec struct {
-	// The two networks.
+	// The VLAN of the server.
 	NetworkConfig DNSNetworkConfig `json:"networkConfig"`
-	// The hosted cluster's domain, e.g. c1.example.com; names of leases are answered under it.
+	// Domain of the hosted cluster, e.g. c1.example.com. Host names of DHCP leases are answered below it.
 	HostedClusterDomain DNSName `json:"hostedClusterDomain"`
-	// Names of the VLAN view.
+	// Records of the VLAN view.
 	// +optional
 	// +listType=map
 	// +listMapKey=hostname
 	// +listMapKey=ip
 	// +kubebuilder:validation:MaxItems=256
 	StaticEntries []DNSEntry `json:"staticEntries,omitempty"`
-	// Names of the pod-network view. Everything else is REFUSED there.
+	// Records of the pod-network view. All other names are REFUSED there.
 	// +optional
 	// +listType=map
 	// +listMapKey=hostname
 	// +listMapKey=ip
 	// +kubebuilder:validation:MaxItems=256
 	InternalEntries []DNSEntry `json:"internalEntries,omitempty"`
-	// Zones that are NXDOMAIN on the VLAN: the management cluster's own domain and the reverse zones of its networks.
+	// Zones that are answered with NXDOMAIN on the VLAN, e.g. the management cluster's own domain and the reverse zones of its
+	// networks.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	DeniedZones []DNSName `json:"deniedZones,omitempty"`
-	// Resolvers for all other names of the VLAN view. Default: the node's own.
+	// Upstream resolvers for all other names in the VLAN view. The server's own address is refused. Default: the resolvers of the
+	// node.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:XValidation:rule="!isIP(self) || ip(self).isGlobalUnicast() || ip(self).isLinkLocalUnicast()",message="must be the address of a server: not 0.0.0.0, loopback or multicast, e.g. 10.0.0.53"
 	UpstreamDNS []IPAddress `json:"upstreamDNS,omitempty"`
-	// How long answers from upstream are kept at most. Default 1h.
+	// Maximum time that answers from upstream are cached, from 1s to 168h. Default: 1h.
 	// +optional
 	// +kubebuilder:default="1h0m0s"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,8}([.][0-9]{1,9})?(h|m|s|ms))+$') && duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="cacheTTL must be between 1s and 168h, in hours (h), minutes (m) and seconds (s), e.g. 1h"
 	CacheTTL metav1.Duration `json:"cacheTTL,omitempty"`
-	// Image of the daemon, of the operator's release or a newer one. Refused unless the operator runs with --allow-image-override.
-	// Default: the operator's own.
+	// Image of the daemon, of the operator's release or newer. Refused unless the operator runs with --allow-image-override.
+	// Default: the operator's image.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
-	// Where the pods run.
+	// On which nodes the pods run.
 	// +optional
 	Placement `json:",inline"`
 }
 
-// DNSServerStatus is what the controller and the daemon report.
+// DNSServerStatus is what the operator and the daemon report.
 type DNSServerStatus struct {
-	// Accepted, Ready, Progressing, ConfigAccepted.
+	// Conditions: Accepted, Ready, Progressing, ConfigAccepted.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// The addresses that are served and by which workload.
+	// Addresses of the server, and the workload of each.
 	// +optional
 	// +listType=map
 	// +listMapKey=ip
@@ -94,11 +96,11 @@ type DNSServerStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ServiceName string `json:"serviceName,omitempty"`
-	// Address to forward to from the management cluster's DNS.
+	// Cluster IP of that Service. Forward the hosted cluster's domain to it from the management cluster's DNS.
 	// +optional
 	// +kubebuilder:validation:MaxLength=45
 	ServiceClusterIP string `json:"serviceClusterIP,omitempty"`
-	// Generation of the spec that this status is about.
+	// Generation of the spec that this status was computed from.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }

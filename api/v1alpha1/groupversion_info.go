@@ -1,5 +1,5 @@
-// Package v1alpha1 is the API hostedcluster.densityops.com/v1alpha1: what a user writes (Infra) and the typed
-// contract between the manager and the daemons (DHCPServer, DHCPLease, DNSServer, ProxyServer).
+// Package v1alpha1 is the API hostedcluster.densityops.com/v1alpha1: Infra, which users write, and DHCPServer, DHCPLease, DNSServer
+// and ProxyServer, which the operator and the daemons use.
 //
 // +kubebuilder:object:generate=true
 // +kubebuilder:ac:generate=true

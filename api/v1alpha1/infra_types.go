@@ -2,113 +2,125 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// HostedClusterReference names the HostedCluster to bridge to.
+// HostedClusterReference names a HostedCluster.
 type HostedClusterReference struct {
 	// Name of the HostedCluster.
 	Name ObjectName `json:"name"`
-	// Namespace of the HostedCluster. Default: the Infra's. Another one must carry the annotation
-	// hostedcluster.densityops.com/allowed-namespaces with the Infra's namespace in it (on the HostedCluster).
+	// Namespace of the HostedCluster. Default: the Infra's namespace. A HostedCluster in another namespace needs the annotation
+	// hostedcluster.densityops.com/allowed-namespaces, which must list the Infra's namespace; without it the Infra is not Accepted
+	// (RefNotPermitted).
 	// +optional
 	Namespace ObjectName `json:"namespace,omitempty"`
 }
 
-// NetworkConfig is the VLAN.
+// NetworkConfig describes the VLAN.
 // +kubebuilder:validation:XValidation:rule="!has(self.gateway) || !isCIDR(self.cidr) || !isIP(self.gateway) || cidr(self.cidr).containsIP(self.gateway)",message="gateway must lie inside cidr; leave it out on an isolated VLAN, or set e.g. 192.168.100.1 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.routes) || !isCIDR(self.cidr) || self.routes.all(r, !isIP(r.gateway) || cidr(self.cidr).containsIP(r.gateway))",message="the gateway of every route must lie inside cidr, e.g. 192.168.100.1 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!isCIDR(self.cidr) || !isCIDR(oldSelf.cidr) || cidr(self.cidr).containsCIDR(oldSelf.cidr)",message="cidr may only widen: it must contain the network that it was, e.g. 192.168.100.0/23 after 192.168.100.0/24"
 type NetworkConfig struct {
-	// The VLAN's subnet, any prefix length, e.g. 192.168.100.0/24. May only widen. IPv6 needs dhcp.enabled: false (there is no DHCPv6 yet).
+	// Subnet of the VLAN, /8 or longer, e.g. 192.168.100.0/24. It can only be widened later. It must not overlap the pod or service
+	// networks of the management cluster or of the hosted cluster. An IPv6 subnet needs infraComponents.dhcp.enabled: false,
+	// because there is no DHCPv6 yet.
 	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || !cidr('127.0.0.0/8').containsIP(cidr(self).ip())",message="the loopback network is no VLAN's; take the VLAN's own, e.g. 192.168.100.0/24"
 	CIDR Subnet `json:"cidr"`
-	// The VLAN's router. Default: none; an isolated VLAN has no router and DHCP sends none.
+	// Address of the VLAN's router; must lie inside cidr. DHCP sends it as the default router (option 3). Default: none, for an
+	// isolated VLAN.
 	// +optional
 	Gateway IPAddress `json:"gateway,omitempty"`
-	// NetworkAttachmentDefinition of the workers' network card. It must assign no address (no ipam, or ipam: {}).
+	// NetworkAttachmentDefinition of the VLAN, the one that the NodePools use. It must not assign addresses: no ipam, or ipam: {}.
 	NetworkAttachmentDefinition ObjectName `json:"networkAttachmentDefinition"`
-	// Namespace of the NetworkAttachmentDefinition. Default: the Infra's.
+	// Namespace of the NetworkAttachmentDefinition. Default: the Infra's namespace.
 	// +optional
 	NetworkAttachmentNamespace ObjectName `json:"networkAttachmentNamespace,omitempty"`
-	// Resolvers for all names that are not the hosted cluster's. Default: those of the node.
+	// Upstream resolvers: our DNS server forwards all names outside the hosted cluster to them. With infraComponents.dns.enabled:
+	// false, DHCP sends them to workers instead, so they must resolve the hosted cluster's names to the proxy's address. Default:
+	// the resolvers of the node.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:XValidation:rule="!isIP(self) || ip(self).isGlobalUnicast() || ip(self).isLinkLocalUnicast()",message="must be the address of a server: not 0.0.0.0, loopback or multicast, e.g. 10.0.0.53"
 	DNSServers []IPAddress `json:"dnsServers,omitempty"`
-	// Time servers that DHCP hands out (option 42). Default: none.
+	// NTP servers that DHCP sends (option 42); workers must reach them from the VLAN. Default: none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:XValidation:rule="!isIP(self) || ip(self).isGlobalUnicast() || ip(self).isLinkLocalUnicast()",message="must be the address of a server: not 0.0.0.0, loopback or multicast, e.g. 10.0.0.53"
 	NTPServers []IPv4Address `json:"ntpServers,omitempty"`
-	// MTU of the VLAN in bytes (option 26). Default: that of the NetworkAttachmentDefinition, else not sent.
+	// MTU of the VLAN in bytes, which DHCP sends (option 26). Default: the MTU of the NetworkAttachmentDefinition; if it has none,
+	// option 26 is not sent.
 	// +optional
 	// +kubebuilder:validation:Minimum=576
 	// +kubebuilder:validation:Maximum=65535
 	MTU int32 `json:"mtu,omitempty"`
-	// Search domains (option 119). Default: the hosted cluster's domain.
+	// DNS search domains that DHCP sends (option 119). Default: the hosted cluster's domain.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	SearchDomains []DNSName `json:"searchDomains,omitempty"`
-	// Further routes (option 121).
+	// Static routes that DHCP sends (option 121), in addition to those that the operator adds. Default: none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:XValidation:rule="self.all(r, self.exists_one(o, o.destination == r.destination))",message="routes has one destination twice; keep one of them, e.g. one entry for 10.20.0.0/16"
 	Routes []Route `json:"routes,omitempty"`
-	// Networks of clients behind the VLAN's router; answers to them go through gateway, which is then required.
+	// Networks behind the VLAN's router whose clients DNS and the proxy answer too. Replies go through gateway, which is then
+	// required. They must not overlap the management cluster's pod or service networks. Default: none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	ClientCIDRs []CIDR `json:"clientCIDRs,omitempty"`
 }
 
-// DHCPConfig is the DHCP component.
+// DHCPConfig configures the DHCP server.
 // +kubebuilder:validation:XValidation:rule="has(self.rangeStart) == has(self.rangeEnd)",message="set both rangeStart and rangeEnd, or neither, e.g. 192.168.100.10 and 192.168.100.200"
 // +kubebuilder:validation:XValidation:rule="!has(self.rangeStart) || !has(self.rangeEnd) || ![self.rangeStart, self.rangeEnd].all(a, isIP(a) && ip(a).family() == 4) || (int(self.rangeStart.split('.')[0])*16777216 + int(self.rangeStart.split('.')[1])*65536 + int(self.rangeStart.split('.')[2])*256 + int(self.rangeStart.split('.')[3])) <= (int(self.rangeEnd.split('.')[0])*16777216 + int(self.rangeEnd.split('.')[1])*65536 + int(self.rangeEnd.split('.')[2])*256 + int(self.rangeEnd.split('.')[3]))",message="rangeEnd lies before rangeStart; swap them, e.g. rangeStart: 192.168.100.10, rangeEnd: 192.168.100.200"
 type DHCPConfig struct {
-	// False removes the DHCP server; leases are kept. Default true.
+	// False removes the DHCP server and keeps its leases. Default: true.
 	// +optional
 	Enabled *bool `json:"enabled,omitempty"`
-	// Address of the server. Default: allocated from the CIDR and kept.
+	// Address of the server on the VLAN, inside networkConfig.cidr. Default: a free address of the CIDR, which does not change
+	// afterwards.
 	// +optional
 	ServerIP IPv4Address `json:"serverIP,omitempty"`
-	// First address of the pool. Default: the first after the infrastructure's.
+	// First address of the pool; set rangeEnd too. Default: the first address after those of DHCP, DNS and the proxy.
 	// +optional
 	RangeStart IPv4Address `json:"rangeStart,omitempty"`
-	// Last address of the pool. Default: the last usable of the CIDR.
+	// Last address of the pool; set rangeStart too. Default: the last usable address of the CIDR.
 	// +optional
 	RangeEnd IPv4Address `json:"rangeEnd,omitempty"`
-	// Lease time, 2m to 8760h. Default 24h: an outage of an hour must not cost workers their address.
+	// Lease time (option 51), from 2m to 8760h. Default: 24h. A worker whose lease expires during an outage of DHCP loses its
+	// address.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,8}([.][0-9]{1,9})?(h|m|s))+$') && duration(self) >= duration('2m') && duration(self) <= duration('8760h')",message="leaseTime must be between 2m and 8760h, in hours (h), minutes (m) and seconds (s), e.g. 24h"
 	LeaseTime *metav1.Duration `json:"leaseTime,omitempty"`
-	// Addresses that are never leased, e.g. of machines with static addresses.
+	// Addresses that are never leased, e.g. those of machines with static addresses. Default: none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	ExcludeRanges []AddressRange `json:"excludeRanges,omitempty"`
-	// Addresses tied to clients.
+	// Reservations: fixed addresses for certain clients. Default: none.
 	// +optional
 	// +listType=map
 	// +listMapKey=ip
 	// +kubebuilder:validation:MaxItems=512
 	Reservations []Reservation `json:"reservations,omitempty"`
-	// Pool (default): every client is served. Ignore: only reservations and the hosted cluster's VMs.
+	// Which clients get an address. Pool (default): every client. Ignore: only clients with a reservation and the hosted cluster's
+	// VMs.
 	// +optional
 	UnknownClients UnknownClients `json:"unknownClients,omitempty"`
-	// Relays whose giaddr is served, as addresses or networks, e.g. 192.168.100.1. Default: none.
+	// DHCP relays that are served, by the address in their giaddr field: addresses or networks, e.g. 192.168.100.1. Default: none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Relays []IPv4AddressOrCIDR `json:"relays,omitempty"`
-	// Further options to hand out.
+	// Further DHCP options to send. Default: none.
 	// +optional
 	// +listType=map
 	// +listMapKey=code
 	// +kubebuilder:validation:MaxItems=64
 	Options []DHCPOption `json:"options,omitempty"`
-	// Image of the daemon, of the operator's release or a newer one; refused unless the operator runs with --allow-image-override.
+	// Image of the daemon, of the operator's release or newer. Refused unless the operator runs with --allow-image-override.
+	// Default: the operator's image.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
@@ -116,21 +128,24 @@ type DHCPConfig struct {
 	Placement `json:",inline"`
 }
 
-// DNSConfig is the DNS component.
+// DNSConfig configures the DNS server.
 type DNSConfig struct {
-	// False removes the DNS server. Default true.
+	// False removes the DNS server. Default: true.
 	// +optional
 	Enabled *bool `json:"enabled,omitempty"`
-	// Address of the server. Default: allocated from the CIDR and kept.
+	// Address of the server on the VLAN, inside networkConfig.cidr. Default: a free address of the CIDR, which does not change
+	// afterwards.
 	// +optional
 	ServerIP IPAddress `json:"serverIP,omitempty"`
-	// Base domain of the hosted cluster, e.g. example.com. Default: read from the HostedCluster.
+	// Base domain of the hosted cluster, e.g. example.com. Default: read from the HostedCluster. Required without hostedClusterRef.
 	// +optional
 	BaseDomain DNSName `json:"baseDomain,omitempty"`
-	// Name of the hosted cluster. Default: read from the HostedCluster.
+	// Name of the hosted cluster; its domain is clusterName.baseDomain. Default: read from the HostedCluster. Required without
+	// hostedClusterRef.
 	// +optional
 	ClusterName DNSName `json:"clusterName,omitempty"`
-	// Image of the daemon, of the operator's release or a newer one; refused unless the operator runs with --allow-image-override.
+	// Image of the daemon, of the operator's release or newer. Refused unless the operator runs with --allow-image-override.
+	// Default: the operator's image.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
@@ -138,22 +153,23 @@ type DNSConfig struct {
 	Placement `json:",inline"`
 }
 
-// ProxyConfig is the proxy component.
+// ProxyConfig configures the proxy.
 type ProxyConfig struct {
-	// False removes the proxy. Default true.
+	// False removes the proxy. Default: true.
 	// +optional
 	Enabled *bool `json:"enabled,omitempty"`
-	// Address of the proxy. Default: allocated from the CIDR and kept.
+	// Address of the proxy on the VLAN, inside networkConfig.cidr. Default: a free address of the CIDR, which does not change
+	// afterwards.
 	// +optional
 	ServerIP IPAddress `json:"serverIP,omitempty"`
-	// Namespace of the hosted control plane. Default: that of the HostedCluster.
+	// Namespace of the hosted control plane. Default: <namespace>-<name> of the HostedCluster. Required without hostedClusterRef.
 	// +optional
 	ControlPlaneNamespace ObjectName `json:"controlPlaneNamespace,omitempty"`
-	// Image of Envoy; refused unless the operator runs with --allow-image-override.
+	// Image of Envoy. Refused unless the operator runs with --allow-image-override. Default: the operator's Envoy image.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	ProxyImage string `json:"proxyImage,omitempty"`
-	// Image of the xDS sidecar; refused unless the operator runs with --allow-image-override.
+	// Image of the xDS sidecar. Refused unless the operator runs with --allow-image-override. Default: the operator's image.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	ManagerImage string `json:"managerImage,omitempty"`
@@ -161,34 +177,35 @@ type ProxyConfig struct {
 	Placement `json:",inline"`
 }
 
-// InfraComponents are the three services on the VLAN. One that is absent is enabled.
+// InfraComponents configures the three services on the VLAN. A component that is left out is enabled, with defaults.
 type InfraComponents struct {
-	// DHCP.
+	// DHCP server.
 	// +optional
 	DHCP DHCPConfig `json:"dhcp,omitempty"`
-	// DNS.
+	// DNS server.
 	// +optional
 	DNS DNSConfig `json:"dns,omitempty"`
-	// Proxy.
+	// Proxy (Envoy).
 	// +optional
 	Proxy ProxyConfig `json:"proxy,omitempty"`
 }
 
-// EndpointTarget is where an extra endpoint leads.
+// EndpointTarget is what an extra endpoint forwards to: a Service, or addresses.
 // +kubebuilder:validation:XValidation:rule="has(self.service) != has(self.addresses)",message="set exactly one of service (with port) and addresses, e.g. addresses: [10.20.0.5:443]"
 // +kubebuilder:validation:XValidation:rule="!has(self.service) || has(self.port)",message="service needs port, e.g. port: 443"
 // +kubebuilder:validation:XValidation:rule="!has(self.addresses) || (!has(self.namespace) && !has(self.port))",message="addresses carry their own port and have no namespace: remove namespace and port, e.g. addresses: [10.20.0.5:443]"
 type EndpointTarget struct {
-	// Service of the Infra's namespace, or of the hosted control plane's.
+	// Name of a Service. Set either service with port, or addresses.
 	// +optional
 	Service ObjectName `json:"service,omitempty"`
-	// Namespace of the Service: the Infra's (default) or the hosted control plane's.
+	// Namespace of the Service: the Infra's (default), or the hosted control plane's.
 	// +optional
 	Namespace ObjectName `json:"namespace,omitempty"`
-	// Port of the Service.
+	// Port of the Service; required with service.
 	// +optional
 	Port Port `json:"port,omitempty"`
-	// Addresses as ip:port; each must lie inside the operator's --extra-endpoint-cidrs.
+	// Addresses as ip:port, [ip]:port for IPv6. Each must lie inside the operator's --extra-endpoint-cidrs, else the Infra is not
+	// Accepted (AddressNotAllowed).
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -198,29 +215,30 @@ type EndpointTarget struct {
 	Addresses []string `json:"addresses,omitempty"`
 }
 
-// ExtraEndpoint is a further thing that workers need through the bridge, e.g. a mirror registry.
+// ExtraEndpoint is a further service that workers reach through the proxy, e.g. a mirror registry.
 // +kubebuilder:validation:XValidation:rule="self.protocol != 'TLS' || has(self.hostnames)",message="protocol TLS routes by name: set hostnames, e.g. [registry.example.com]"
 type ExtraEndpoint struct {
-	// Name, unique in the list; must not be one of the control plane's own endpoints.
+	// Name, unique in the list. Names of the control plane's own endpoints, e.g. api or ignition, are refused
+	// (ExtraEndpointConflict).
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be lower case letters, digits and -, e.g. registry"
 	Name string `json:"name"`
-	// Names that lead here; DNS answers them with the proxy's address.
+	// Host names of this endpoint. DNS answers them with the proxy's address. Required with protocol TLS.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	Hostnames []DNSNameOrWildcard `json:"hostnames,omitempty"`
-	// Port on the proxy's address.
+	// Port that the proxy listens on.
 	Port Port `json:"port"`
-	// TLS (routed by name) or TCP (the port for itself).
+	// TLS: the proxy routes by server name (SNI), so endpoints can share a port. TCP: the endpoint needs a port of its own.
 	Protocol Protocol `json:"protocol"`
-	// Where it leads.
+	// What the proxy forwards to.
 	Target EndpointTarget `json:"target"`
 }
 
-// InfraSpec joins one VLAN to one hosted control plane.
+// InfraSpec connects one VLAN to one hosted control plane.
 // +kubebuilder:validation:XValidation:rule="has(self.hostedClusterRef) || (has(self.infraComponents) && has(self.infraComponents.dns) && has(self.infraComponents.dns.baseDomain) && has(self.infraComponents.dns.clusterName) && has(self.infraComponents.proxy) && has(self.infraComponents.proxy.controlPlaneNamespace))",message="set hostedClusterRef, or all of infraComponents.dns.baseDomain, dns.clusterName and proxy.controlPlaneNamespace, e.g. hostedClusterRef: {name: c1}"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.hostedClusterRef) || (has(self.hostedClusterRef) && self.hostedClusterRef == oldSelf.hostedClusterRef)",message="hostedClusterRef is set once; make another Infra for another HostedCluster, e.g. metadata.name: c2"
 // +kubebuilder:validation:XValidation:rule="!isCIDR(self.networkConfig.cidr) || cidr(self.networkConfig.cidr).ip().family() == 4 || (has(self.infraComponents) && has(self.infraComponents.dhcp) && has(self.infraComponents.dhcp.enabled) && !self.infraComponents.dhcp.enabled)",message="an IPv6 cidr needs infraComponents.dhcp.enabled: false; there is no DHCPv6 yet; set that, or an IPv4 cidr, e.g. 192.168.100.0/24"
@@ -233,21 +251,22 @@ type ExtraEndpoint struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.reservations) || !isCIDR(self.networkConfig.cidr) || self.infraComponents.dhcp.reservations.all(r, !isIP(r.ip) || cidr(self.networkConfig.cidr).containsIP(r.ip))",message="every ip of infraComponents.dhcp.reservations must lie inside networkConfig.cidr, e.g. 192.168.100.50 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.appsIngress) || !has(self.appsIngress.hostedClusterRef) || (has(self.hostedClusterRef) && self.appsIngress.hostedClusterRef.name == self.hostedClusterRef.name && has(self.appsIngress.hostedClusterRef.__namespace__) == has(self.hostedClusterRef.__namespace__) && (!has(self.hostedClusterRef.__namespace__) || self.appsIngress.hostedClusterRef.__namespace__ == self.hostedClusterRef.__namespace__))",message="appsIngress.hostedClusterRef must equal hostedClusterRef; leave it out, or write e.g. hostedClusterRef: {name: c1} in both"
 type InfraSpec struct {
-	// The HostedCluster to bridge to: names, ports, backends, namespace and domains come from it. Set once.
+	// HostedCluster whose workers are on the VLAN. The operator reads names, ports, backends, namespace and domains from it.
+	// Immutable once set.
 	// +optional
 	HostedClusterRef *HostedClusterReference `json:"hostedClusterRef,omitempty"`
-	// The VLAN.
+	// The VLAN of the workers.
 	NetworkConfig NetworkConfig `json:"networkConfig"`
-	// DHCP, DNS and proxy. Default: all three, everything derived.
+	// DHCP, DNS and proxy. Default: all three are enabled, and all settings are derived.
 	// +optional
 	InfraComponents InfraComponents `json:"infraComponents,omitempty"`
-	// Further things that workers need through the bridge.
+	// Further services that workers reach through the proxy, e.g. a mirror registry. Default: none.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
 	ExtraEndpoints []ExtraEndpoint `json:"extraEndpoints,omitempty"`
-	// *.apps of the hosted cluster, on the VLAN and in the management cluster. Default: not published.
+	// Publishes *.apps of the hosted cluster on the VLAN and in the management cluster. Default: not published.
 	// +optional
 	AppsIngress *AppsIngress `json:"appsIngress,omitempty"`
 }
@@ -258,7 +277,7 @@ type InfraSpec struct {
 // A printer column has one path and shows its first result: Cluster is the name in hostedClusterRef, else the one that the
 // seeds' form writes.
 
-// Infra joins workers on one isolated VLAN to one hosted control plane: DHCP, split-horizon DNS and an L4 proxy.
+// Infra connects workers on one isolated VLAN to one hosted control plane, through DHCP, split-horizon DNS and an L4 proxy.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=infra,categories=oooi

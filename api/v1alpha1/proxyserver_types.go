@@ -2,7 +2,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Protocol is how a connection is routed.
+// Protocol says how the proxy routes a connection.
 // +kubebuilder:validation:Enum=TCP;TLS
 type Protocol string
 
@@ -13,34 +13,34 @@ const (
 	ProtocolTLS Protocol = "TLS"
 )
 
-// Views says on which networks a backend is offered.
+// Views says on which networks the proxy serves a backend.
 // +kubebuilder:validation:Enum=VLAN;VLANAndPods
 type Views string
 
 const (
-	// ViewVLAN offers the backend on the VLAN only.
+	// ViewVLAN serves the backend on the VLAN only.
 	ViewVLAN Views = "VLAN"
-	// ViewVLANAndPods offers it on the pod network too, through the proxy's Service.
+	// ViewVLANAndPods serves it on the pod network too, through the proxy's Service.
 	ViewVLANAndPods Views = "VLANAndPods"
 )
 
-// CapturedAddress is an IP-literal endpoint of the control plane that the proxy carries as a second address.
+// CapturedAddress is a control-plane address that workers connect to, which the proxy's pod has as an additional address.
 type CapturedAddress struct {
-	// The literal.
+	// The address.
 	IP IPAddress `json:"ip"`
-	// Ports of the literal that are served.
+	// Ports of the address that the proxy serves.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Ports []Port `json:"ports"`
 }
 
-// ProxyNetworkConfig is how the proxy stands on its VLAN.
+// ProxyNetworkConfig describes the VLAN and the addresses of the proxy.
 type ProxyNetworkConfig struct {
 	Attachment `json:",inline"`
-	// Address of the proxy on the VLAN (the VIP).
+	// Address of the proxy on the VLAN.
 	ServerIP IPAddress `json:"serverIP"`
-	// IP literals that the proxy carries beside the VIP.
+	// Captured addresses: addresses of the control plane that the proxy's pod has in addition to serverIP. Default: none.
 	// +optional
 	// +listType=map
 	// +listMapKey=ip
@@ -48,19 +48,19 @@ type ProxyNetworkConfig struct {
 	CapturedAddresses []CapturedAddress `json:"capturedAddresses,omitempty"`
 }
 
-// ProxyBackend is one thing that clients reach through the proxy.
+// ProxyBackend is one service that clients reach through the proxy.
 // +kubebuilder:validation:XValidation:rule="has(self.targetService) != has(self.targetAddresses)",message="set exactly one of targetService (with targetPort and targetNamespace) and targetAddresses, e.g. targetAddresses: [10.20.0.5:443]"
 // +kubebuilder:validation:XValidation:rule="!has(self.targetService) || (has(self.targetPort) && has(self.targetNamespace))",message="targetService needs targetPort and targetNamespace, e.g. targetPort: 6443 and targetNamespace: clusters-c1"
 // +kubebuilder:validation:XValidation:rule="self.protocol != 'TLS' || has(self.hostname) || (has(self.catchAll) && self.catchAll)",message="a TLS backend needs a hostname, or catchAll: true, e.g. hostname: registry.example.com"
 // +kubebuilder:validation:XValidation:rule="self.protocol != 'TCP' || !has(self.alternateHostnames)",message="alternateHostnames need protocol TLS: plain TCP carries no name; remove them, or set e.g. protocol: TLS"
 // +kubebuilder:validation:XValidation:rule="!has(self.hostname) || !has(self.alternateHostnames) || !(self.hostname in self.alternateHostnames)",message="alternateHostnames has the hostname once more; remove it there, e.g. hostname: a.example.com and alternateHostnames: [b.example.com]"
 type ProxyBackend struct {
-	// Name, unique in the list; names the Envoy cluster.
+	// Name, unique in the list; also the name of the Envoy cluster.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be lower case letters, digits and -, e.g. ignition"
 	Name string `json:"name"`
-	// Server name (SNI) that leads here; may begin with "*.". Optional for TCP and with catchAll.
+	// Server name (SNI) of this backend; may begin with "*.". Optional with protocol TCP and with catchAll.
 	// +optional
 	Hostname DNSNameOrWildcard `json:"hostname,omitempty"`
 	// Further server names.
@@ -68,73 +68,77 @@ type ProxyBackend struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	AlternateHostnames []DNSNameOrWildcard `json:"alternateHostnames,omitempty"`
-	// Absent and unknown server names on this port lead here too. At most one backend per port.
+	// True: connections without a server name, or with an unknown one, go to this backend too. At most one backend per port.
+	// Default: false.
 	// +optional
 	CatchAll bool `json:"catchAll,omitempty"`
 	// Port that the proxy listens on.
 	Port Port `json:"port"`
-	// Service whose ready endpoints are dialled.
+	// Service of the backend; the proxy connects to its ready endpoints. Set either targetService with targetPort, or
+	// targetAddresses.
 	// +optional
 	TargetService ObjectName `json:"targetService,omitempty"`
-	// Port of the Service.
+	// Port of the Service; required with targetService.
 	// +optional
 	TargetPort Port `json:"targetPort,omitempty"`
-	// Namespace of the Service. Another namespace than ours needs permission (docs/PROXY_SETUP.md).
+	// Namespace of the Service; required with targetService. A namespace other than this object's needs a reference grant
+	// (docs/PROXY_SETUP.md).
 	// +optional
 	TargetNamespace ObjectName `json:"targetNamespace,omitempty"`
-	// Addresses to dial instead, as ip:port ([ip]:port for IPv6); each must lie inside the operator's --extra-endpoint-cidrs.
+	// Addresses as ip:port, [ip]:port for IPv6, in place of a Service. Each must lie inside the operator's --extra-endpoint-cidrs.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=53
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^(\\\\[[0-9a-f:.]+\\\\]|[0-9.]+):[0-9]{1,5}$')",message="must be address:port, e.g. 10.20.0.5:443 or [fd00::5]:443"
 	TargetAddresses []string `json:"targetAddresses,omitempty"`
-	// TCP (default) routes by port, TLS by server name.
+	// TCP (default) routes by port, TLS by server name (SNI). The protocol of a port in use cannot change.
 	// +optional
 	// +kubebuilder:default=TCP
 	Protocol Protocol `json:"protocol,omitempty"`
-	// Bound of the three connection attempts together, in seconds. Default 30. One attempt takes 500 ms at most, so that a
-	// client leaves a dead target in less than 2 s: 1 makes that 333 ms, and every value from 2 on changes nothing.
+	// Timeout of the three connection attempts together, in seconds, 1 to 300. Default: 30. An attempt takes at most 500 ms, so
+	// that a client leaves a dead target within 2 s. With 1 an attempt takes at most 333 ms; all values from 2 on have the same
+	// effect.
 	// +optional
 	// +kubebuilder:default=30
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=300
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
-	// VLAN (default), or VLANAndPods to offer it on the pod network too.
+	// Where the backend is served: VLAN (default), or VLANAndPods for the pod network too.
 	// +optional
 	// +kubebuilder:default=VLAN
 	Views Views `json:"views,omitempty"`
 }
 
-// ProxyServerSpec is the configuration of one Envoy with its xDS sidecar.
+// ProxyServerSpec configures one Envoy with its xDS sidecar.
 // +kubebuilder:validation:XValidation:rule="self.backends.all(b, !has(b.catchAll) || !b.catchAll || self.backends.exists_one(o, o.port == b.port && has(o.catchAll) && o.catchAll))",message="at most one backend per port may have catchAll; give the other another port, e.g. 8443"
 // +kubebuilder:validation:XValidation:rule="self.backends.all(b, b.protocol != 'TCP' || self.backends.exists_one(o, o.port == b.port))",message="a TCP backend needs its port for itself; give the other backend another port, e.g. 8443"
 // +kubebuilder:validation:XValidation:rule="self.backends.all(b, !has(b.hostname) || self.backends.exists_one(o, o.port == b.port && has(o.hostname) && o.hostname == b.hostname))",message="two backends on one port have the same hostname; remove one, or give one another port, e.g. 8443"
 // +kubebuilder:validation:XValidation:rule="self.backends.all(b, !has(b.alternateHostnames) || self.backends.all(o, o.port != b.port || o.name == b.name || ((!has(o.hostname) || !(o.hostname in b.alternateHostnames)) && (!has(o.alternateHostnames) || !sets.intersects(o.alternateHostnames, b.alternateHostnames)))))",message="two backends on one port share a name in alternateHostnames; remove it from one, or give one another port, e.g. 8443"
 // +kubebuilder:validation:XValidation:rule="self.backends.all(b, !has(oldSelf.backends) || oldSelf.backends.all(o, o.port != b.port || o.protocol == b.protocol))",message="the protocol of a port in use cannot change: Envoy would drain it; remove the port first, or use another, e.g. 8443"
 type ProxyServerSpec struct {
-	// How the proxy stands on its VLAN.
+	// The VLAN and the addresses of the proxy.
 	NetworkConfig ProxyNetworkConfig `json:"networkConfig"`
-	// What clients reach through it.
+	// Services that clients reach through the proxy.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Backends []ProxyBackend `json:"backends"`
-	// Image of Envoy. Refused unless the operator runs with --allow-image-override. Default: the operator's.
+	// Image of Envoy. Refused unless the operator runs with --allow-image-override. Default: the operator's Envoy image.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	ProxyImage string `json:"proxyImage,omitempty"`
-	// Image of the xDS sidecar. Refused unless the operator runs with --allow-image-override. Default: the operator's own.
+	// Image of the xDS sidecar. Refused unless the operator runs with --allow-image-override. Default: the operator's image.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	ManagerImage string `json:"managerImage,omitempty"`
-	// Where the pods run.
+	// On which nodes the pods run.
 	// +optional
 	Placement `json:",inline"`
 }
 
-// BackendStatus counts a backend's targets.
+// BackendStatus counts the targets of a backend.
 type BackendStatus struct {
 	// Name of the backend.
 	// +kubebuilder:validation:MaxLength=63
@@ -143,21 +147,21 @@ type BackendStatus struct {
 	Healthy int32 `json:"healthy"`
 	// All targets.
 	Total int32 `json:"total"`
-	// Why no target answers; empty while one does.
+	// Why no target answers. Empty while one answers.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
 }
 
-// ProxyServerStatus is what the controller and the sidecar report.
+// ProxyServerStatus is what the operator and the sidecar report.
 type ProxyServerStatus struct {
-	// Accepted, BackendsHealthy, Ready, Progressing, ConfigAccepted (with Envoy's own rejection text).
+	// Conditions: Accepted, BackendsHealthy, Ready, Progressing, ConfigAccepted (False with Envoy's error).
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// The address that is served and by which workload.
+	// Address of the proxy, and its workload.
 	// +optional
 	// +listType=map
 	// +listMapKey=ip
@@ -171,7 +175,7 @@ type ProxyServerStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	DeploymentName string `json:"deploymentName,omitempty"`
-	// Service of the pod network.
+	// Service for clients on the pod network.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ServiceName string `json:"serviceName,omitempty"`
@@ -179,7 +183,7 @@ type ProxyServerStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=45
 	ServiceIP string `json:"serviceIP,omitempty"`
-	// How many backends are configured.
+	// Number of configured backends.
 	// +optional
 	BackendCount int32 `json:"backendCount,omitempty"`
 	// Targets of each backend.
@@ -188,11 +192,11 @@ type ProxyServerStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Backends []BackendStatus `json:"backends,omitempty"`
-	// How many backends have a target that answers, of how many, e.g. 4/4. Those of *.apps of an Infra do not count.
+	// Backends with a target that answers, and all backends, e.g. 4/4. Backends of *.apps are not counted.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	HealthyBackends string `json:"healthyBackends,omitempty"`
-	// Generation of the spec that this status is about.
+	// Generation of the spec that this status was computed from.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }

@@ -284,7 +284,7 @@ const NameTaken = "NameTaken"
 func notOurs(want *unstructured.Unstructured, live client.Object) finding.Finding {
 	if live.GetDeletionTimestamp() != nil {
 		return finding.Wait(v1alpha1.ConditionReady, NameTaken).In(objectOf(want)).
-			Say("%s is not ours, and is still being deleted; it is made anew when it is gone: see what it waits for with kubectl describe", objectOf(want))
+			Say("%s is not ours, and is still being deleted; the operator creates ours afterwards: see what it waits for with kubectl describe", objectOf(want))
 	}
 	return finding.Refuse(v1alpha1.ConditionReady, NameTaken).In(objectOf(want)).
 		Say("%s exists and is not ours; it is left alone: rename or remove it, or choose another name", objectOf(want))

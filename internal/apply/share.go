@@ -40,7 +40,7 @@ func (w *Writer) Share(ctx context.Context, owner Owner, desired runtime.ApplyCo
 		return Applied{}, nil // it is going, and is made again when it is gone
 	case live != nil && !owner.owns(live):
 		return Applied{Findings: []finding.Finding{finding.Refuse(finding.Provisioned, "InfraExists").
-			Say("%s is there already and was not made from this HostedCluster; it is left as it is: remove annotation %s, or delete the Infra to have it made anew", id, names.AnnotationInfra)}}, nil
+			Say("%s exists and was not created from this HostedCluster; the operator does not change it: remove annotation %s, or delete the Infra to have it recreated", id, names.AnnotationInfra)}}, nil
 	case live != nil && settled(live, want):
 		return Applied{}, nil
 	}

@@ -74,7 +74,7 @@ func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	return retry(out, seen.Pause), errors.Join(err, statusErr)
 }
 
-// do applies a plan unless it is held back. The kubeconfig has reasons of its own: what is wrong with a release or a pull secret does not
+// do applies a plan unless it is frozen. The kubeconfig has reasons of its own: what is wrong with a release or a pull secret does not
 // keep a rotated one from DPF.
 func (r bridgeReconciler) do(ctx context.Context, seen observe.Bridge, p bridge.Plan) (status.Outcome, error) {
 	out := status.Outcome{Findings: append(p.Findings, r.approve(seen, p)...), Frozen: p.Frozen || seen.Pause.Active(), Paused: seen.Pause.Reason}

@@ -35,7 +35,7 @@ import (
 const (
 	theirBridge = "orchid-b1"          // its control plane is also that of b1 in a namespace that ends in -orchid
 	deadUID     = "of-an-earlier-life" // of no bridge: what has it and names a bridge is that bridge's (a restore)
-	thirdParty  = "198.51.100.7"       // a Service's, and not lent to bridges
+	thirdParty  = "198.51.100.7"       // a Service's, and not allowed to bridges
 	allowedVIP  = "192.0.2.50"
 )
 
@@ -140,7 +140,7 @@ func (v victim) written(since int) (all []string) {
 	return all
 }
 
-// announces for a namespace what is not lent to bridges, or is another's, or goes to a namespace that was there before.
+// announces for a namespace what is not allowed to bridges, or is another's, or goes to a namespace that was there before.
 func (v victim) announces(namespace string) (all []metallb.PoolSpec) {
 	v.t.Helper()
 	pools := &metallb.IPAddressPoolList{}
@@ -384,7 +384,7 @@ func (v victim) withstands(namespace string, way way) {
 
 const bound, metal, secretsValid, ready, approval, injected = dpuv1.ConditionDPUClusterBound, dpuv1.ConditionMetalLBConfigured, dpuv1.ConditionSecretsValid, dpuv1.ConditionReady, dpuv1.ConditionCSRAutoApprovalActive, dpuv1.ConditionKubeconfigInjected
 
-// granting has the victim's DPUCluster admit namespaces.
+// granting has the victim's DPUCluster grant namespaces.
 func granting(list string) func(v victim) {
 	return func(v victim) {
 		v.t.Helper()
@@ -400,9 +400,9 @@ func intoAnothersDPUCluster() []way {
 	refers := func(s *stranger) { s.bridges(s.refers) }
 	return []way{
 		{name: "the victim's DPUCluster", does: refers, says: refused},
-		{name: "one that admits somebody else", allows: granting("NS-other"), does: refers, says: refused},
-		{name: "one that admits names with his in them", at: "near", allows: granting("NS-near-by,a-NS-near, NS-nea,NS"), does: refers, says: refused},
-		{name: "one that admits everybody, as he would write it", allows: granting("*"), does: refers, says: refused},
+		{name: "one that grants somebody else", allows: granting("NS-other"), does: refers, says: refused},
+		{name: "one that grants names with his in them", at: "near", allows: granting("NS-near-by,a-NS-near, NS-nea,NS"), does: refers, says: refused},
+		{name: "one that grants everybody, as he would write it", allows: granting("*"), does: refers, says: refused},
 		{name: "one that is not there, with a HostedCluster of before", says: refused, does: func(s *stranger) {
 			s.restores("b1")
 			s.bridges(func(b *dpuv1.DPUHCPBridge) { s.refers(b); b.Spec.DPUClusterRef.Name = "daisy" })
@@ -479,7 +479,7 @@ func intoAnothersAddress() []way {
 		{name: "the victim's, as a network", does: asks("192.0.2.10/32"), refused: "metalLBVirtualIP"},
 		{name: "a Node's address", does: asks("192.0.2.1"), says: refused("VirtualIPInUse")},
 		{name: "a Node's, of a bridge that works, as labels say", does: works("192.0.2.1"), says: refused("VirtualIPInUse")},
-		{name: "one outside of what is lent", does: asks("10.0.0.1"), says: refused("VirtualIPNotAllowed")},
+		{name: "one outside of what is allowed", does: asks("10.0.0.1"), says: refused("VirtualIPNotAllowed")},
 		{name: "one outside, of a bridge that works, as labels say", does: works("10.0.0.1"), says: refused("VirtualIPNotAllowed")},
 		{name: "one of another Service", does: works(thirdParty), says: refused("VirtualIPNotAllowed")},
 		{name: "another than he was given", refused: "metalLBVirtualIP is set once", does: func(s *stranger) {

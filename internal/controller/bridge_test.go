@@ -499,7 +499,7 @@ func TestOfTwoBridgesForOneDPUClusterOneWins(t *testing.T) {
 	w.saysOf("b3", dpuv1.ConditionDPUClusterBound, metav1.ConditionTrue, "Bound")
 }
 
-// The winner is never disturbed: not by one that is older, and permitted only later, nor by a restart.
+// The winner is never disturbed: not by one that is older, and granted only later, nor by a restart.
 func TestABridgeThatWorksGivesWayToNoOlderOne(t *testing.T) {
 	w := newDPUWorld(t)
 	w.grants()

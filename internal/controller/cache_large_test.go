@@ -105,7 +105,7 @@ func trimmed(t *testing.T, o client.Object) client.Object {
 	return left.(client.Object)
 }
 
-// The mark is the cache's own: nobody has an object held by writing it.
+// The mark is the cache's own: nobody makes an object too large by writing it.
 func TestNobodyMarksAnObject(t *testing.T) {
 	g := NewWithT(t)
 	infra := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{names.AnnotationKeptInPart: "spec 400000", names.AnnotationPaused: "true"}}}

@@ -67,7 +67,7 @@ func (s squatter) makesControlPlanes() {
 	}
 }
 
-// Who comes later is held back before anything is made where his control plane would be, until the other is gone.
+// Who comes later waits before anything is made where his control plane would be, until the other is gone.
 func TestAnInfraGetsNoNamespaceOfAnOlderHostedCluster(t *testing.T) {
 	s := newSquatter(t)
 	s.creates(s.infra)

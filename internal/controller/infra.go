@@ -67,7 +67,7 @@ func (r infraReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	return retry(out, seen.Pause, counted, status.PatienceEnds(want, now), r.retryLeaving(want)), errors.Join(err, statusErr)
 }
 
-// do applies a plan unless it is held back.
+// do applies a plan unless it is frozen.
 func (r infraReconciler) do(ctx context.Context, seen observe.Infra, p plan.InfraPlan) (status.Outcome, error) {
 	out := status.Outcome{Findings: p.Findings, Frozen: p.Frozen || seen.Pause.Active(), Paused: seen.Pause.Reason}
 	if out.Frozen {
@@ -79,7 +79,7 @@ func (r infraReconciler) do(ctx context.Context, seen observe.Infra, p plan.Infr
 		r.hosted.Guests.Freeze(client.ObjectKeyFromObject(seen.Input.Infra))
 		return out, nil
 	}
-	// Also while the plan is held: a restored Infra comes without the finalizer, and what it made before may be there.
+	// Also while the plan is frozen: a restored Infra comes without the finalizer, and what it made before may be there.
 	if err := r.apply.AddFinalizer(ctx, seen.Input.Infra, names.Finalizer); err != nil {
 		return out, err
 	}
@@ -99,7 +99,7 @@ func (r infraReconciler) do(ctx context.Context, seen observe.Infra, p plan.Infr
 	return out, errors.Join(err, guestErr)
 }
 
-// retreat from namespaces whose owners admit the Infra no more, which a plan that is held does not. A pause, which the Infra's author may
+// retreat from namespaces whose owners grant the Infra no more, which a frozen plan does not. A pause, which the Infra's author may
 // ask for, does not hold that up.
 func (r infraReconciler) retreat(ctx context.Context, seen observe.Infra) error {
 	owner, infra := ownerInfra(seen), seen.Input.Infra

@@ -276,7 +276,7 @@ func TestAnEndpointThatChangesIsFollowed(t *testing.T) {
 }
 
 // The addresses of a pod are its network's: it has to be replaced when they change.
-func TestALiteralThatChangesReplacesTheProxysPod(t *testing.T) {
+func TestACapturedAddressThatChangesReplacesTheProxysPod(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
 	w.creates(w.smallest("c1"))

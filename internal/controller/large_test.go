@@ -43,7 +43,7 @@ func TestAnInfraThatIsTooLargeGoesOnServing(t *testing.T) {
 	w.silent() // it is said once
 	w.changes(infra, func() { infra.Spec.NetworkConfig.DNSServers = []v1alpha1.IPAddress{"192.168.100.53"} })
 	w.silent()
-	w.Expect(sees(w, named(&v1alpha1.DNSServer{}, w.ns, "c1-dns"), there).Spec.UpstreamDNS).To(BeEmpty(), "its plan is held")
+	w.Expect(sees(w, named(&v1alpha1.DNSServer{}, w.ns, "c1-dns"), there).Spec.UpstreamDNS).To(BeEmpty(), "its plan is frozen")
 	w.Expect(sees(w, named(&appsv1.Deployment{}, w.ns, "c1-proxy-deployment"), there).UID).To(Equal(proxy.UID))
 
 	w.creates(neighbour)
@@ -70,7 +70,7 @@ func TestAnInfraThatIsTooLargeGoesOnServing(t *testing.T) {
 	w.gone(infra)
 }
 
-// A child by hand, or one that somebody has made too large, is held; and so is the Infra that it belongs to.
+// A child by hand, or one that somebody has made too large, is frozen; and so is the Infra that it belongs to.
 func TestAChildThatIsTooLargeIsHeld(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")

@@ -41,7 +41,7 @@ func (r provisionReconciler) Reconcile(ctx context.Context, req ctrl.Request) (c
 	return retry(status.Outcome{}, seen.Pause, again), err
 }
 
-// do applies a plan unless it is held back, and says what there is to tell.
+// do applies a plan unless it is frozen, and says what there is to tell.
 func (r provisionReconciler) do(ctx context.Context, seen observe.Provisioning, p provision.Plan) ([]finding.Finding, error) {
 	hc := seen.HostedCluster
 	owner := apply.Owner{

@@ -292,7 +292,7 @@ func TestAnInfraThatWasWrittenByHandIsLeftAlone(t *testing.T) {
 	w.settled("c1")
 	before := sees(w, named(&v1alpha1.Infra{}, w.ns, "c1"), there)
 	w.annotates("c1", names.AnnotationInfra, names.InfraAuto)
-	w.told("c1", fmt.Sprintf("Warning InfraExists: Infra %s/c1 is there already and was not made from this HostedCluster; it is left as it is: remove annotation hostedcluster.densityops.com/infra, or delete the Infra to have it made anew", w.ns))
+	w.told("c1", fmt.Sprintf("Warning InfraExists: Infra %s/c1 exists and was not created from this HostedCluster; the operator does not change it: remove annotation hostedcluster.densityops.com/infra, or delete the Infra to have it recreated", w.ns))
 	w.annotates("c1", names.AnnotationInfra, "")
 	w.silent()
 	after := sees(w, named(&v1alpha1.Infra{}, w.ns, "c1"), there)

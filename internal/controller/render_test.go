@@ -27,12 +27,12 @@ func TestRenderPrintsWhatTheOperatorApplies(t *testing.T) {
 	t.Parallel() // as one that is not, it would have all others wait for its parts
 	const loadBalancer, ipEndpoint = "servicePublishingStrategy: {type: LoadBalancer}", "controlPlaneEndpoint: {host: 203.0.113.10, port: 6443}"
 	for name, edits := range map[string][]string{
-		"a LoadBalancer with an IP literal": nil,
+		"a LoadBalancer with an IP endpoint": nil,
 		"a LoadBalancer with a name": {
 			loadBalancer, "servicePublishingStrategy: {type: LoadBalancer, loadBalancer: {hostname: api.c1.example.com}}",
 			ipEndpoint, "controlPlaneEndpoint: {host: api.c1.example.com, port: 6443}",
 		},
-		"a Route with an IP literal": {
+		"a Route with an IP endpoint": {
 			loadBalancer, "servicePublishingStrategy: {type: Route, route: {hostname: api.c1.example.com}}",
 			ipEndpoint, "controlPlaneEndpoint: {host: 203.0.113.10, port: 443}",
 		},

@@ -20,7 +20,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// lodger is an Infra whose control plane is another tenant's, who admits it.
+// lodger is an Infra whose control plane is another tenant's, who grants it.
 type lodger struct {
 	*world
 	infra  *v1alpha1.Infra
@@ -124,7 +124,7 @@ func TestAPauseKeepsNothingWhereNobodyAdmitsIt(t *testing.T) {
 	l.Expect(l.has(lender.Name)).To(HaveLen(2), "a pause stops all writes")
 	l.changes(lender, func() { lender.Annotations = nil })
 	l.Eventually(func() []string { return l.has(lender.Name) }).Should(BeEmpty())
-	l.Expect(l.lodged()).To(HaveLen(lodges), "the control plane's owner admits it still")
+	l.Expect(l.lodged()).To(HaveLen(lodges), "the control plane's owner grants it still")
 }
 
 func TestWhatLiesWithOthersGoesThoughTheSpecNamesThemNoMore(t *testing.T) {

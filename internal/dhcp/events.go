@@ -62,7 +62,7 @@ func (a *announcer) Announce(h Event) {
 	}
 }
 
-// isNews says whether people hear of a happening. That there are more than they hear of, the log says once.
+// isNews says whether an occurrence becomes an Event. That there are more than they hear of, the log says once.
 func (a *announcer) isNews(h Event, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -86,7 +86,7 @@ func (a *announcer) isNews(h Event, now time.Time) bool {
 	return true
 }
 
-// countedAs is what a happening is counted as, and how many of these are told.
+// countedAs is what an occurrence is counted as, and how many of these are told.
 func countedAs(h Event) (string, int) {
 	switch {
 	case h.Warns():

@@ -12,7 +12,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// keepLeases reads all leases first, then watches them, and does the chores.
+// keepLeases reads all leases first, then watches them, and expires them.
 func (i *instance) keepLeases(ctx context.Context) error {
 	if err := i.sync(ctx); err != nil {
 		return nil // the context ended

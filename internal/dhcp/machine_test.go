@@ -125,7 +125,7 @@ func runWorld(r *rapid.T, w *world) {
 			_ = l.server.Sync(l.t.Context())
 		},
 		"the watch tells": func(r *rapid.T) { _ = instance(r).server.Sync(r.Context()) },
-		"chores":          func(r *rapid.T) { instance(r).server.Expire(r.Context()) },
+		"expiry":          func(r *rapid.T) { instance(r).server.Expire(r.Context()) },
 		"": func(r *rapid.T) {
 			owners := map[netip.Addr]string{}
 			for mac, p := range w.told {

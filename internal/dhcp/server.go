@@ -265,7 +265,7 @@ func (s *Server) put(ctx context.Context, d pool.Decision) (lease.Record, error)
 	return s.Store.Update(ctx, d.Record)
 }
 
-// free performs writes that nobody waits for. One that conflicts is decided anew at the next round of chores.
+// free performs writes that nobody waits for. One that conflicts is decided anew at the next round of Expire.
 func (s *Server) free(ctx context.Context, due []pool.Decision) {
 	for _, d := range due {
 		ctx, cancel := context.WithTimeout(ctx, storeTime)

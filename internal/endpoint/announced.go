@@ -12,7 +12,7 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 )
 
-// Announced are the literals that a HostedCluster will publish its control plane under and that no endpoint has yet, so
+// Announced are the addresses that a HostedCluster will publish its control plane under and that no endpoint has yet, so
 // that they are judged before HyperShift has made anything. Their ports are not known: they are only told while endpoints
 // are awaited, when nothing is applied.
 func (t Table) Announced() []Endpoint {
@@ -47,7 +47,7 @@ func nodePortName(s hyperv1.ServicePublishingStrategy) (string, bool) {
 	return strings.ToLower(strings.TrimSuffix(s.NodePort.Address, ".")), true
 }
 
-// Renamed publishes what has a literal under a name of the cluster's domain, which our DNS then answers. spec.services is
+// Renamed publishes an IP endpoint under a name of the cluster's domain, which our DNS then answers. spec.services is
 // immutable: this is for a HostedCluster that is created anew.
 func (t Table) Renamed(published netip.Addr) []finding.Change {
 	hc := t.of.HostedCluster
@@ -68,7 +68,7 @@ func (t Table) Renamed(published netip.Addr) []finding.Change {
 	return []finding.Change{{Of: Object(hc), Values: finding.Values{"spec.services": plain(services)}}}
 }
 
-// balanced says whether an endpoint has its literal from a load balancer that was given no name.
+// balanced says whether an endpoint has its address from a load balancer that was given no name.
 func (t Table) balanced(s hyperv1.ServicePublishingStrategyMapping, endpoint string, published netip.Addr) bool {
 	return s.Type == hyperv1.LoadBalancer && (s.LoadBalancer == nil || s.LoadBalancer.Hostname == "") &&
 		slices.ContainsFunc(t.Endpoints, func(e Endpoint) bool { return e.Name == endpoint && slices.Contains(e.PublishedIPs, published) })

@@ -9,13 +9,13 @@ import (
 	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
-// CapturedAddress is an address literal that the proxy carries as its own, so that workers who dial it reach the proxy.
+// CapturedAddress is an address of the control plane that the proxy carries as its own, so that workers who dial it reach the proxy.
 type CapturedAddress struct {
 	IP    netip.Addr
 	Ports []int32
 }
 
-// VLAN is what decides over a literal.
+// VLAN is what decides about an IP endpoint.
 type VLAN struct {
 	CIDR netip.Prefix
 	VIP  netip.Addr
@@ -23,7 +23,7 @@ type VLAN struct {
 	Cluster []netip.Prefix
 }
 
-// CapturedAddresses judges the table's literals. Captured are those that lie beyond the VLAN; left alone is what is on-link
+// CapturedAddresses judges the table's IP endpoints. Captured are those that lie beyond the VLAN; left alone is what is on-link
 // already; what may not stand on a pod's interface is refused.
 func (t Table) CapturedAddresses(v VLAN) ([]CapturedAddress, []finding.Finding) {
 	var captured []CapturedAddress

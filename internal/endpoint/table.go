@@ -122,7 +122,7 @@ func (t *Table) await(format string, args ...any) {
 
 func (t *Table) find(f finding.Finding) { t.findings = append(t.findings, f) }
 
-// add takes an endpoint with the hosts that workers dial for it, names and literals mixed.
+// add takes an endpoint with the hosts that workers dial for it, names and addresses mixed.
 func (t *Table) add(e Endpoint, hosts ...string) {
 	for _, host := range hosts {
 		if a, ok := valid.Address(host); ok {

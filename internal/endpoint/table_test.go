@@ -195,7 +195,7 @@ func TestTheDomainIsReadOrWritten(t *testing.T) {
 	}
 }
 
-func TestLiteralsAreCapturedLeftAloneOrRefused(t *testing.T) {
+func TestIPEndpointsAreCapturedLeftAloneOrRefused(t *testing.T) {
 	vlan := VLAN{CIDR: netip.MustParsePrefix("192.168.100.0/24"), VIP: netip.MustParseAddr("192.168.100.3"),
 		Cluster: []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14"), netip.MustParsePrefix("172.30.0.0/16")}}
 	for published, want := range map[string]string{
@@ -266,7 +266,7 @@ func FuzzHosts(f *testing.F) {
 }
 
 // A NodePort address is judged before there is anything to dial; one that nothing will dial is not carried.
-func TestALiteralOfNoEndpointIsJudgedOnlyWhileOneIsAwaited(t *testing.T) {
+func TestAnAddressOfNoEndpointIsJudgedOnlyWhileOneIsAwaited(t *testing.T) {
 	vlan := VLAN{CIDR: netip.MustParsePrefix("192.168.100.0/24")}
 	oauth := hyperv1.ServicePublishingStrategyMapping{Service: hyperv1.OAuthServer, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{
 		Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: "198.51.100.9"},

@@ -93,7 +93,7 @@ func TestARestoredInfraKeepsItsService(t *testing.T) {
 	w.Expect(w.live()).To(BeNil())
 }
 
-func TestAServiceThatIsHeldIsLetBe(t *testing.T) {
+func TestAServiceOfAFrozenInfraIsLetBe(t *testing.T) {
 	w := serving(t)
 	w.clusters.Freeze(w.infra)
 	w.Expect(w.kube.CoreV1().Services(ingress).Delete(w.ctx, w.want.Service.Name, metav1.DeleteOptions{})).To(Succeed())

@@ -66,9 +66,9 @@ func Parse(text string) (Config, error) {
 	}
 	switch {
 	case c.main.Type == "":
-		return Config{}, errors.New("spec.config names no plugin: type is missing")
+		return Config{}, errors.New("spec.config has no plugin: write its type, e.g. \"type\": \"bridge\"")
 	case len(c.main.IPAM) > 0 && c.main.IPAM[0] != '{' && string(c.main.IPAM) != "null":
-		return Config{}, errors.New("spec.config: ipam is no object; leave it out")
+		return Config{}, errors.New("spec.config: ipam is not an object; remove it")
 	}
 	return c, nil
 }
@@ -85,7 +85,7 @@ func object(text string) (map[string]any, error) {
 		return nil, fmt.Errorf("spec.config is not a JSON object: %w", err)
 	}
 	if rest := strings.TrimSpace(text[dec.InputOffset():]); rest != "" {
-		return nil, fmt.Errorf("spec.config goes on after its JSON object, with %.20q; remove that", rest)
+		return nil, fmt.Errorf("spec.config has text after its JSON object: %.20q; remove it", rest)
 	}
 	return network, nil
 }
@@ -115,12 +115,12 @@ func (c *Config) takePlugins() error {
 	for _, one := range all {
 		plugin, ok := one.(map[string]any)
 		if !ok {
-			return errors.New("spec.config: plugins must be a list of objects")
+			return errors.New("spec.config: plugins is not a list of objects; write each plugin as an object")
 		}
 		c.plugins = append(c.plugins, plugin)
 	}
 	if len(c.plugins) == 0 {
-		return errors.New("spec.config: plugins is empty")
+		return errors.New("spec.config: plugins is empty; write the network's plugin there")
 	}
 	return nil
 }

@@ -17,16 +17,16 @@ func (c Config) Unfit(namespace, name string) string {
 	case c.IsOVN():
 		return c.unfitOVN(namespace + "/" + name)
 	}
-	return fmt.Sprintf("our pods join no VLAN through plugin %q; they do through bridge, cnv-bridge, macvlan and OVN-Kubernetes localnet", c.main.Type)
+	return fmt.Sprintf("pods cannot join a VLAN through plugin %q; use bridge, cnv-bridge, macvlan or OVN-Kubernetes localnet", c.main.Type)
 }
 
 // unfitMacvlan: the modes are those of the kernel (drivers/net/macvlan.c): passthru takes the master whole.
 func (c Config) unfitMacvlan() string {
 	switch {
 	case c.main.Mode == "passthru":
-		return `"mode": "passthru" lets one pod of a node have the master, and workers and our pods are several; write "mode": "bridge"`
+		return `"mode": "passthru" gives the master to one pod of a node, and workers and our pods need it too; write "mode": "bridge"`
 	case c.main.LinkInContainer:
-		return fmt.Sprintf(`"linkInContainer": true looks for the master %q in the pod, where it is not; write false`, c.main.Master)
+		return fmt.Sprintf(`"linkInContainer": true looks for the master %q in the pod, but it is on the node; write false`, c.main.Master)
 	}
 	return ""
 }
@@ -43,7 +43,7 @@ func (c Config) KeepsApart() string {
 // unfitVLAN: the ends are those of the plugin (containernetworking/plugins, plugins/main/bridge/bridge.go) and of 802.1Q.
 func unfitVLAN(key string, id int) string {
 	if id < 0 || id > 4094 {
-		return fmt.Sprintf("%q: %d is no VLAN; there are those from 1 to 4094, and 0 for none", key, id)
+		return fmt.Sprintf("%q: %d is not a VLAN; use 1 to 4094, or 0 for untagged traffic", key, id)
 	}
 	return ""
 }

@@ -86,13 +86,13 @@ func (c Config) unfitOVN(object string) string {
 	case c.main.Topology != "localnet":
 		return fmt.Sprintf("topology %q of %s does not reach a VLAN; only localnet does", c.main.Topology, ovn)
 	case len(c.plugins) > 1:
-		return fmt.Sprintf("OVN-Kubernetes takes no other plugins beside its own; leave %v out", c.plugins[1]["type"])
+		return fmt.Sprintf("OVN-Kubernetes accepts no other plugin beside its own; remove %v", c.plugins[1]["type"])
 	case c.name() == "":
-		return `OVN-Kubernetes takes no network without a "name"; write one, the same wherever this network is`
+		return `OVN-Kubernetes requires a "name"; write one, the same in every NetworkAttachmentDefinition of this network`
 	case c.main.NetAttachDefName != object:
-		return fmt.Sprintf("netAttachDefName is %q, and OVN-Kubernetes takes no other than the object's own; write %q", c.main.NetAttachDefName, object)
+		return fmt.Sprintf("netAttachDefName is %q, but OVN-Kubernetes requires the object's own namespace and name; write %q", c.main.NetAttachDefName, object)
 	case c.main.Role != "" && c.main.Role != "secondary":
-		return fmt.Sprintf("role %q: a localnet is always secondary; leave role out", c.main.Role)
+		return fmt.Sprintf("role is %q, but a localnet is always secondary; remove role", c.main.Role)
 	}
 	return unfitVLAN(ovnVLAN, c.main.VLANID)
 }

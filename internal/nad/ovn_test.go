@@ -81,11 +81,11 @@ func TestWhatOVNKubernetesRefusesIsUnfit(t *testing.T) {
 		`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"a/b"}`:                                 "",
 		`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"a/b","role":"secondary"}`:              "",
 		`{"name":"p","plugins":[{"type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"a/b"}]}`:                   "",
-		`{"name":"p","plugins":[{"type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"a/b"},{"type":"tuning"}]}`: "leave tuning out",
-		`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"other/b"}`:                             `netAttachDefName is "other/b", and OVN-Kubernetes takes no other than the object's own; write "a/b"`,
+		`{"name":"p","plugins":[{"type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"a/b"},{"type":"tuning"}]}`: "remove tuning",
+		`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"other/b"}`:                             `netAttachDefName is "other/b", but OVN-Kubernetes requires the object's own namespace and name; write "a/b"`,
 		`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"localnet"}`:                                                          `netAttachDefName is ""`,
-		`{"type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"a/b"}`:                                            `without a "name"`,
-		`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"a/b","role":"primary"}`:                `role "primary"`,
+		`{"type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"a/b"}`:                                            `requires a "name"`,
+		`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"a/b","role":"primary"}`:                `role is "primary"`,
 		`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"layer2","netAttachDefName":"a/b"}`:                                   `topology "layer2"`,
 	} {
 		unfit := parsed(t, text).Unfit("a", "b")

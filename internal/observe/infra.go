@@ -119,7 +119,7 @@ func (o *Observer) sharing(ctx context.Context, namespace string, beside types.N
 	return others, nil
 }
 
-// Withdrawn are those of some namespaces whose owners admit an Infra no more; of the others it is heard when they change. Of a cluster
+// Withdrawn are those of some namespaces whose owners grant an Infra no more; of the others it is heard when they change. Of a cluster
 // without HyperShift's kinds, or before they are seen, nobody can tell.
 func (o *Observer) Withdrawn(ctx context.Context, in input.Input, namespaces []string) ([]string, error) {
 	if !o.Kinds.Served(&hyperv1.HostedCluster{}) || !o.Kinds.Served(&hyperv1.HostedControlPlane{}) {

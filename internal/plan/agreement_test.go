@@ -77,7 +77,7 @@ func TestARangeThatIsWidenedLeavesOutWhatANeighbourLeases(t *testing.T) {
 	g.Expect(said(t, append(readBack(t, older.Objects), both...).Inputs(settings())[1])).To(Equal(before))
 }
 
-// granted is a stranger whom the network's owner admits.
+// granted is a stranger whom the network's owner grants.
 func granted(of input.Input, created int64) input.Neighbour {
 	n := stranger(of)
 	n.NAD = n.NAD.DeepCopy()
@@ -105,8 +105,8 @@ func TestANeighbourTakesNeitherAppsNorLeasesFromWhoServes(t *testing.T) {
 		"a range": func(n *input.Neighbour) {
 			n.Infra.Spec.InfraComponents.DHCP.RangeStart, n.Infra.Spec.InfraComponents.DHCP.RangeEnd = first, last
 		},
-		"a pool for *.apps":        func(n *input.Neighbour) { n.Infra.Spec.AppsIngress = poolOf("192.168.100.0/24") },
-		"a status of all literals": allIPs,
+		"a pool for *.apps":            func(n *input.Neighbour) { n.Infra.Spec.AppsIngress = poolOf("192.168.100.0/24") },
+		"a status of all IP endpoints": allIPs,
 		"a DNSServer that answers all": func(n *input.Neighbour) {
 			n.Infra.Spec.AppsIngress, n.Children = &v1alpha1.AppsIngress{Enabled: true}, with(n.Children, component.DNS, dnsAt("192.168.100.9", everyAddress()...))
 		},

@@ -14,7 +14,7 @@ import (
 )
 
 // Whatever a user writes into a child's spec, and whatever the cluster says of its network, has the same pods whether there
-// are some already or not: nothing of it is taken for a newer manager's wish and held back.
+// are some already or not: nothing of it is taken for a newer manager's wish and delayed.
 func TestWhatIsDecidedReachesTheRunningPod(t *testing.T) {
 	shaping := map[string]bool{}
 	for _, name := range []string{"dhcp", "dns", "proxy", "proxy-alone"} {
@@ -24,7 +24,7 @@ func TestWhatIsDecidedReachesTheRunningPod(t *testing.T) {
 		for field, part := range c.parts() {
 			everyLeaf(reflect.ValueOf(part).Elem(), field, func(path string) {
 				first := c.plan()
-				if first.Frozen { // a reference that is not permitted: nothing is written
+				if first.Frozen { // a reference that is not granted: nothing is written
 					return
 				}
 				want, _ := template(t, first)

@@ -15,7 +15,7 @@ import (
 )
 
 // An Infra on 192.168.100.0/24 whose API is captured at 203.0.113.10; its changes are YAML over its spec.
-func TestAnInfraThatCannotWorkIsHeldAndTheFieldNamed(t *testing.T) {
+func TestAnInfraThatCannotWorkIsFrozenAndTheFieldNamed(t *testing.T) {
 	for change, says := range map[string]string{
 		"networkConfig: {cidr: ''}":                 "InvalidCIDR: networkConfig.cidr is not set; write the VLAN's network, e.g. 192.168.100.0/24",
 		"networkConfig: {cidr: vlan100}":            `InvalidCIDR: networkConfig.cidr "vlan100" is not a network; write the VLAN's network, e.g. 192.168.100.0/24`,
@@ -47,7 +47,7 @@ func TestAnInfraThatCannotWorkIsHeldAndTheFieldNamed(t *testing.T) {
 	}
 }
 
-func TestWhatAnInfraMayHaveIsNotHeld(t *testing.T) {
+func TestWhatAnInfraMayHaveIsNotRefused(t *testing.T) {
 	for _, change := range []string{
 		"{}",
 		"infraComponents: {proxy: {serverIP: 192.168.100.200}}", // where workers dial
@@ -64,7 +64,7 @@ func TestWhatAnInfraMayHaveIsNotHeld(t *testing.T) {
 	}
 }
 
-func TestADomainThatNoNameCanHaveIsHeld(t *testing.T) {
+func TestADomainThatNoNameCanHaveIsRefused(t *testing.T) {
 	g := NewWithT(t)
 	in := changed(t, "{}")
 	in.HostedCluster.Spec.DNS.BaseDomain = ""
@@ -80,8 +80,8 @@ func TestADomainThatNoNameCanHaveIsHeld(t *testing.T) {
 		`InvalidDomain: the hosted cluster's domain is "Prod_1.example.com", which is not a DNS name in lower case; set infraComponents.dns.clusterName and dns.baseDomain, e.g. c1 and example.com`}))
 }
 
-// A neighbour's literals are known from its status alone.
-func TestANeighboursLiteralIsNeitherGivenNorLeased(t *testing.T) {
+// A neighbour's captured addresses are known from its status alone.
+func TestANeighboursCapturedAddressIsNeitherGivenNorLeased(t *testing.T) {
 	g := NewWithT(t)
 	in := load(t, "testdata/two-infras-on-one-vlan/in.yaml").Inputs(settings())[1]
 	g.Expect(in.Neighbours).To(HaveLen(1))

@@ -52,7 +52,7 @@ func texts(t *testing.T, p plan.InfraPlan) []string {
 	return all
 }
 
-func TestAHeldPlanWantsNothingAndSaysWhy(t *testing.T) {
+func TestAFrozenPlanWantsNothingAndSaysWhy(t *testing.T) {
 	g := NewWithT(t)
 	for name, objects := range everyCase(t) {
 		for _, in := range objects.Inputs(settings()) {
@@ -67,7 +67,7 @@ func TestAHeldPlanWantsNothingAndSaysWhy(t *testing.T) {
 	}
 }
 
-func TestAHeldPlanSaysWhatIsOff(t *testing.T) {
+func TestAFrozenPlanSaysWhatIsOff(t *testing.T) {
 	g := NewWithT(t)
 	for _, name := range []string{"nad-is-missing", "another-namespace-not-permitted", "hosted-cluster-is-missing", "image-override"} {
 		in := load(t, "testdata/"+name+"/in.yaml").Inputs(settings())[0]

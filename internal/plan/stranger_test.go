@@ -23,8 +23,8 @@ import (
 func victims(t *testing.T) map[string]input.Input {
 	t.Helper()
 	all := map[string]input.Input{
-		"with a literal": load(t, "testdata/nodeport-with-ip/in.yaml").Inputs(settings())[0],
-		"with *.apps":    publishing(t),
+		"with an IP endpoint": load(t, "testdata/nodeport-with-ip/in.yaml").Inputs(settings())[0],
+		"with *.apps":         publishing(t),
 	}
 	for name, in := range maps.Clone(all) {
 		in.Infra.CreationTimestamp = metav1.Unix(10, 0)
@@ -53,7 +53,7 @@ func publishing(t *testing.T) input.Input {
 	return c.input(t)
 }
 
-// stranger names the network of another namespace, which does not admit him.
+// stranger names the network of another namespace, which does not grant him.
 func stranger(of input.Input) input.Neighbour {
 	infra := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "x", UID: "stranger", CreationTimestamp: metav1.Unix(5, 0)}}
 	infra.Spec.HostedClusterRef = &v1alpha1.HostedClusterReference{Name: "c9"}
@@ -129,7 +129,7 @@ func TestAStrangerToANetworkChangesNothing(t *testing.T) {
 		},
 		"a ProxyServer by hand":  func(n *input.Neighbour) { n.Children = with(n.Children, component.Proxy, proxyAt("192.168.100.3")) },
 		"one at the external IP": func(n *input.Neighbour) { n.Children = with(n.Children, component.Proxy, proxyAt(external)) },
-		"one that carries the literal": func(n *input.Neighbour) {
+		"one that carries the captured address": func(n *input.Neighbour) {
 			n.Children = with(n.Children, component.Proxy, proxyAt("192.168.100.9", published))
 		},
 		"one that carries it, and is newer": func(n *input.Neighbour) {
@@ -164,7 +164,7 @@ func TestAStrangerToANetworkChangesNothing(t *testing.T) {
 		},
 		"a status with addresses": func(n *input.Neighbour) { claims(n, first, "192.168.100.2", external) },
 		"a status and all three":  func(n *input.Neighbour) { every(n); claims(n, first, "192.168.100.2", external) },
-		"a status that leads to the literal": func(n *input.Neighbour) {
+		"a status that leads to the captured address": func(n *input.Neighbour) {
 			n.Infra.Status.Endpoints = []v1alpha1.EndpointStatus{{Name: "api", Hostnames: []string{published, external}}}
 		},
 		"that status, and all three": func(n *input.Neighbour) {

@@ -32,18 +32,18 @@ func TestWhoAdmitsAnInfraNoMore(t *testing.T) {
 		named     *hyperv1.HostedCluster
 		withdrawn bool
 	}{
-		"the namespace admits":                              {permission.OtherNamespace{Namespace: namespace(grants)}, "", nil, false},
-		"the namespace admits others":                       {permission.OtherNamespace{Namespace: namespace(others)}, "", nil, true},
+		"the namespace grants":                              {permission.OtherNamespace{Namespace: namespace(grants)}, "", nil, false},
+		"the namespace grants others":                       {permission.OtherNamespace{Namespace: namespace(others)}, "", nil, true},
 		"the namespace says nothing":                        {permission.OtherNamespace{Namespace: namespace(nil)}, "", nil, true},
 		"the namespace is gone":                             {permission.OtherNamespace{}, "", nil, false},
 		"the namespace goes":                                {permission.OtherNamespace{Namespace: going}, "", nil, false},
-		"the HostedCluster admits":                          {permission.OtherNamespace{Namespace: namespace(nil), HostedControlPlane: hcp, HostedCluster: cluster(grants)}, "c1", nil, false},
-		"the HostedCluster admits others":                   {permission.OtherNamespace{Namespace: namespace(nil), HostedControlPlane: hcp, HostedCluster: cluster(others)}, "c1", nil, true},
+		"the HostedCluster grants":                          {permission.OtherNamespace{Namespace: namespace(nil), HostedControlPlane: hcp, HostedCluster: cluster(grants)}, "c1", nil, false},
+		"the HostedCluster grants others":                   {permission.OtherNamespace{Namespace: namespace(nil), HostedControlPlane: hcp, HostedCluster: cluster(others)}, "c1", nil, true},
 		"the HostedCluster says nothing":                    {permission.OtherNamespace{Namespace: namespace(nil), HostedControlPlane: hcp, HostedCluster: cluster(nil)}, "", nil, true},
 		"the HostedCluster does not, its namespace does":    {permission.OtherNamespace{Namespace: namespace(grants), HostedControlPlane: hcp, HostedCluster: cluster(nil)}, "c1", nil, false},
 		"the HostedCluster is not there":                    {permission.OtherNamespace{Namespace: namespace(nil), HostedControlPlane: hcp}, "", nil, false},
 		"nothing of the named control plane is there":       {permission.OtherNamespace{Namespace: namespace(nil)}, "c1", nil, false},
-		"only the HostedCluster is there, and admits":       {permission.OtherNamespace{Namespace: namespace(nil)}, "c1", cluster(grants), false},
+		"only the HostedCluster is there, and grants":       {permission.OtherNamespace{Namespace: namespace(nil)}, "c1", cluster(grants), false},
 		"only the HostedCluster is there, and does not":     {permission.OtherNamespace{Namespace: namespace(nil)}, "c1", cluster(others), true},
 		"nothing is there, and another HostedCluster named": {permission.OtherNamespace{Namespace: namespace(nil)}, "c2", nil, true},
 	} {

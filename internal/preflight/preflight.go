@@ -183,10 +183,10 @@ func ofExisting(yet map[types.NamespacedName]bool, findings []finding.Finding) [
 func notJudged(in input.Input, outlook plan.Outlook) (all []string) {
 	hc := in.HostedCluster
 	if hc != nil && hc.Spec.Platform.Kubevirt != nil && len(in.NodePools) == 0 && len(permission.Check(in)) == 0 {
-		all = append(all, fmt.Sprintf("whether workers are attached correctly and have enough addresses: the files hold no NodePool of HostedCluster %s/%s", hc.Namespace, hc.Name))
+		all = append(all, fmt.Sprintf("whether workers are attached correctly and have enough addresses: the files contain no NodePool of HostedCluster %s/%s", hc.Namespace, hc.Name))
 	}
 	if cp := in.HostedControlPlane; hc != nil && len(hc.Spec.Services) == 0 && (cp == nil || len(cp.Spec.Services) == 0) {
-		all = append(all, fmt.Sprintf("what workers dial: HostedCluster %s/%s has no spec.services, and the files hold no HostedControlPlane of it, which would say how HyperShift publishes them", hc.Namespace, hc.Name))
+		all = append(all, fmt.Sprintf("what workers dial: HostedCluster %s/%s has no spec.services, and the files contain no HostedControlPlane of it, which says how HyperShift publishes them", hc.Namespace, hc.Name))
 	}
 	for _, pool := range in.NodePools {
 		if pool.Spec.Platform.Kubevirt == nil && !input.Elsewhere(pool.Spec.Platform.Type) {
@@ -194,7 +194,7 @@ func notJudged(in input.Input, outlook plan.Outlook) (all []string) {
 		}
 	}
 	if len(outlook.Anywhere) > 0 {
-		all = append(all, fmt.Sprintf("whether the nodes of our pods (%s) have the VLAN: nothing says which do, and they may be any; say it by nodeSelector of these infraComponents, or of all NodePools (spec.platform.kubevirt), or by annotation %s of the NetworkAttachmentDefinition",
+		all = append(all, fmt.Sprintf("whether the nodes of our pods (%s) have the VLAN: they can run on any node; if only some nodes have the VLAN, set nodeSelector of these infraComponents, or of all NodePools (spec.platform.kubevirt), or annotation %s of the NetworkAttachmentDefinition",
 			strings.Join(outlook.Anywhere, ", "), nad.ResourceName))
 	}
 	if len(in.Settings.PodCIDRs) == 0 || len(in.Settings.ServiceCIDRs) == 0 {
@@ -309,7 +309,7 @@ func (r Report) outlook(to io.Writer) {
 func changes(to io.Writer, reports []Report) error {
 	return errors.Join(
 		documents(to, reports, false, "What to change; each document is for: kubectl patch --type merge -f FILE --patch-file FILE"),
-		documents(to, reports, true, "What can only be set on a new object; each document changes its own file: kubectl patch --local --type merge -f OBJECT --patch-file FILE -o yaml (OBJECT holds that object alone)"))
+		documents(to, reports, true, "Changes that need a new object; each document changes its own file: kubectl patch --local --type merge -f OBJECT --patch-file FILE -o yaml (OBJECT must contain only that object)"))
 }
 
 func documents(to io.Writer, reports []Report, anew bool, heading string) error {

@@ -18,14 +18,14 @@ type Reference struct {
 	// Kind as kubectl takes it, Namespace and Name of the target. A reference to a whole namespace has kind namespace
 	// and the namespace as Name.
 	Kind, Namespace, Name string
-	// Annotations of the target; nil when it does not exist, which looks the same as not being admitted: whether
+	// Annotations of the target; nil when it does not exist, which looks the same as not being granted: whether
 	// another tenant's object exists is not told.
 	Annotations map[string]string
 	// AllowedNamespaces are namespaces that are open to From without an annotation.
 	AllowedNamespaces []string
 }
 
-// Allowed says whether the reference may be followed: its target lies in our namespace or in one lent to us, or admits
+// Allowed says whether the reference may be followed: its target lies in our namespace or in an allowed one, or grants
 // our namespace by annotation.
 func (r Reference) Allowed() bool {
 	if r.Namespace == r.From || slices.Contains(r.AllowedNamespaces, r.Namespace) {
@@ -57,7 +57,7 @@ var rendered = map[string]string{
 	"network-attachment-definition": "; if a ClusterUserDefinedNetwork created it, annotate that instead",
 }
 
-// refusal carries a command that adds to the list: what it admits already may be other tenants.
+// refusal carries a command that adds to the list: what it grants already may be other tenants.
 func (r Reference) refusal() finding.Finding {
 	target := r.Kind + " " + r.Name
 	if r.Kind != "namespace" {

@@ -21,15 +21,15 @@ func TestAReferenceLeavesItsNamespaceOnlyWhereAdmitted(t *testing.T) {
 	}{
 		"own namespace":                      {target: "tenant", want: true},
 		"another namespace":                  {target: "clusters", want: false},
-		"another that admits us":             {target: "clusters", annotations: granting("tenant"), want: true},
-		"another that admits us among more":  {target: "clusters", annotations: granting("a, tenant ,b"), want: true},
-		"another that admits a longer name":  {target: "clusters", annotations: granting("tenant-2"), want: false},
-		"another that admits a prefix of us": {target: "clusters", annotations: granting("ten"), want: false},
-		"another that admits nobody":         {target: "clusters", annotations: granting(""), want: false},
-		"another that admits a star":         {target: "clusters", annotations: granting("*"), want: false},
+		"another that grants us":             {target: "clusters", annotations: granting("tenant"), want: true},
+		"another that grants us among more":  {target: "clusters", annotations: granting("a, tenant ,b"), want: true},
+		"another that grants a longer name":  {target: "clusters", annotations: granting("tenant-2"), want: false},
+		"another that grants a prefix of us": {target: "clusters", annotations: granting("ten"), want: false},
+		"another that grants nobody":         {target: "clusters", annotations: granting(""), want: false},
+		"another that grants a star":         {target: "clusters", annotations: granting("*"), want: false},
 		"another, after nothing":             {target: "clusters", annotations: granting(",tenant"), want: true},
-		"a lent namespace":                   {target: "openshift-multus", allowed: []string{"default", "openshift-multus"}, want: true},
-		"a namespace lent to nobody":         {target: "openshift-multus", allowed: []string{"default"}, want: false},
+		"an allowed namespace":               {target: "openshift-multus", allowed: []string{"default", "openshift-multus"}, want: true},
+		"a namespace allowed to nobody":      {target: "openshift-multus", allowed: []string{"default"}, want: false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := Reference{Field: "hostedClusterRef", From: "tenant", Kind: "hostedcluster", Namespace: c.target, Name: "c1", Annotations: c.annotations, AllowedNamespaces: c.allowed}

@@ -152,7 +152,7 @@ func TestAppsStayAsTheyAreUntilTheHostedClusterIsLookedInto(t *testing.T) {
 	}
 }
 
-func TestAppsStayAsTheyAreWhileAnInfraIsHeld(t *testing.T) {
+func TestAppsStayAsTheyAreWhileAnInfraIsFrozen(t *testing.T) {
 	g := NewWithT(t)
 	infra := appsInfra()
 	stuck := Outcome{Frozen: true, Findings: []finding.Finding{finding.Refuse(v1alpha1.ConditionAccepted, "InvalidCIDR").Say("no")}}

@@ -29,7 +29,7 @@ type child struct {
 
 // conditions are the controller's; the daemon's own (ConfigAccepted, …) it writes itself.
 func (c child) conditions(now time.Time) []metav1.Condition {
-	accepted := judged(v1alpha1.ConditionAccepted, c.out.Findings, yes(v1alpha1.ConditionAccepted, "Valid", "the spec is valid and permitted"))
+	accepted := judged(v1alpha1.ConditionAccepted, c.out.Findings, yes(v1alpha1.ConditionAccepted, "Valid", "the spec is valid, and its references are granted"))
 	ready := c.ready(accepted)
 	return conditions(c.before, c.meta.GetGeneration(), now, slices.Concat([]verdict{accepted}, c.own, []verdict{c.progressing(ready), ready})...)
 }

@@ -36,7 +36,7 @@ type Outcome struct {
 func Infra(infra *v1alpha1.Infra, p plan.InfraPlan, children input.Children, out Outcome, now time.Time) v1alpha1.InfraStatus {
 	before := infra.Status.Conditions
 	out.Findings = append(out.Findings[:len(out.Findings):len(out.Findings)], append(remembered(before, p), rollouts(children)...)...)
-	accepted := judged(v1alpha1.ConditionAccepted, out.Findings, yes(v1alpha1.ConditionAccepted, "Valid", "the spec is valid and permitted"))
+	accepted := judged(v1alpha1.ConditionAccepted, out.Findings, yes(v1alpha1.ConditionAccepted, "Valid", "the spec is valid, and its references are granted"))
 	network := judged(v1alpha1.ConditionNetworkReady, out.Findings, unlessFrozen(out, before, yes(v1alpha1.ConditionNetworkReady, "NADValid", "the NetworkAttachmentDefinition exists and can be used")))
 	endpoints := judged(v1alpha1.ConditionEndpointsResolved, out.Findings, unlessFrozen(out, before, yes(v1alpha1.ConditionEndpointsResolved, "Resolved", "the name, the port and the backend of every endpoint are known; BackendsHealthy says whether they answer")))
 	components, behind := componentVerdicts(infra, children, out), behindProxy(infra, children.Proxy())

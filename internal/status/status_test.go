@@ -107,7 +107,7 @@ func TestInfraStands(t *testing.T) {
 	}
 }
 
-func TestAHeldInfraKeepsTheAddressesThatAreInUse(t *testing.T) {
+func TestAFrozenInfraKeepsTheAddressesThatAreInUse(t *testing.T) {
 	infra := &v1alpha1.Infra{Status: v1alpha1.InfraStatus{Addresses: []v1alpha1.AssignedAddress{{Component: "dhcp", IP: "192.168.100.2"}, {Component: "dns", IP: "192.168.100.3"}}}}
 	dnsOff := plan.InfraPlan{Frozen: true, Off: []string{"dns"}}
 	for name, c := range map[string]struct {

@@ -1,15 +1,15 @@
 package v1alpha1
 
-// Condition types that mirror the HostedCluster's: status, reason and message are HyperShift's. Unknown/NotReported while the
-// HostedCluster does not have it.
+// Condition types that mirror those of the HostedCluster: status, reason and message are HyperShift's. Unknown/NotReported while
+// the HostedCluster does not have the condition.
 const (
 	// ConditionHostedClusterAvailable mirrors Available: the control plane is healthy.
 	ConditionHostedClusterAvailable = "HostedClusterAvailable"
-	// ConditionHostedClusterProgressing mirrors Progressing: a first deployment or an upgrade goes on.
+	// ConditionHostedClusterProgressing mirrors Progressing: a deployment or an upgrade is in progress.
 	ConditionHostedClusterProgressing = "HostedClusterProgressing"
-	// ConditionHostedClusterDegraded mirrors Degraded: an error may need its user.
+	// ConditionHostedClusterDegraded mirrors Degraded: an error may need action by a user.
 	ConditionHostedClusterDegraded = "HostedClusterDegraded"
-	// ConditionInfrastructureReady mirrors InfrastructureReady: what a control plane stands on is there, e.g. its load balancer.
+	// ConditionInfrastructureReady mirrors InfrastructureReady: what the control plane needs exists, e.g. its load balancer.
 	ConditionInfrastructureReady = "InfrastructureReady"
 	// ConditionKubeAPIServerAvailable mirrors KubeAPIServerAvailable.
 	ConditionKubeAPIServerAvailable = "KubeAPIServerAvailable"
@@ -21,7 +21,7 @@ const (
 	ConditionIgnitionEndpointAvailable = "IgnitionEndpointAvailable"
 	// ConditionIgnitionServerValidReleaseInfo mirrors IgnitionServerValidReleaseInfo: the release has all images that ignition uses.
 	ConditionIgnitionServerValidReleaseInfo = "IgnitionServerValidReleaseInfo"
-	// ConditionValidReleaseImage mirrors ValidReleaseImage: HyperShift takes ocpReleaseImage.
+	// ConditionValidReleaseImage mirrors ValidReleaseImage: HyperShift accepts ocpReleaseImage.
 	ConditionValidReleaseImage = "ValidReleaseImage"
 	// ConditionEtcdRecoveryActive mirrors EtcdRecoveryActive: etcd fails and is being recovered.
 	ConditionEtcdRecoveryActive = "EtcdRecoveryActive"
@@ -33,36 +33,37 @@ const (
 
 // Condition types of the bridge itself. Each begins as Unknown.
 const (
-	// ConditionDPUClusterBound: the DPUCluster is there, of the right type, and this bridge's alone.
+	// ConditionDPUClusterBound: the DPUCluster exists, has the right type, and no other bridge uses it.
 	ConditionDPUClusterBound = "DPUClusterBound"
-	// ConditionSecretsValid: sshKey and pullSecret name Secrets that can be read and hold what they should.
+	// ConditionSecretsValid: the Secrets of sshKey and pullSecret can be read and are valid.
 	ConditionSecretsValid = "SecretsValid"
 	// ConditionBlueFieldContainerImageAvailable: the image mapping has a BlueField container image for ocpReleaseImage.
 	ConditionBlueFieldContainerImageAvailable = "BlueFieldContainerImageAvailable"
-	// ConditionMetalLBConfigured: MetalLB has what gives the control plane metalLBVirtualIP.
+	// ConditionMetalLBConfigured: MetalLB is configured to assign metalLBVirtualIP to the control plane.
 	ConditionMetalLBConfigured = "MetalLBConfigured"
 	// ConditionIgnitionConfigured: the NodePool's ignition pins the OS image.
 	ConditionIgnitionConfigured = "IgnitionConfigured"
-	// ConditionKubeconfigInjected: the DPUCluster refers to the hosted cluster's kubeconfig as it is now.
+	// ConditionKubeconfigInjected: the DPUCluster refers to the hosted cluster's current kubeconfig.
 	ConditionKubeconfigInjected = "KubeconfigInjected"
-	// ConditionCSRAutoApprovalActive: certificate requests of DPUs are watched in the hosted cluster.
+	// ConditionCSRAutoApprovalActive: the operator watches CSRs of DPUs in the hosted cluster.
 	ConditionCSRAutoApprovalActive = "CSRAutoApprovalActive"
-	// ConditionHostedClusterCleanup: how far deletion got. Present once the bridge is being deleted.
+	// ConditionHostedClusterCleanup: progress of the deletion. Present once the bridge is being deleted.
 	ConditionHostedClusterCleanup = "HostedClusterCleanup"
-	// ConditionReady: DPUs can join. Its reason is what kubectl prints as the phase.
+	// ConditionReady: DPUs can join. kubectl prints its reason as the phase.
 	ConditionReady = "Ready"
 )
 
-// Reasons that programs may rely on; docs/DPU_BRIDGE.md has all of them.
+// Reasons that programs may rely on; docs/DPU_BRIDGE.md lists all reasons.
 const (
-	// ReasonNotReported is a mirrored condition's that the HostedCluster does not have.
+	// ReasonNotReported: the HostedCluster does not have the mirrored condition.
 	ReasonNotReported = "NotReported"
-	// ReasonCleanupInProgress: HostedClusterCleanup while something is still there.
+	// ReasonCleanupInProgress: HostedClusterCleanup while something still exists.
 	ReasonCleanupInProgress = "InProgress"
-	// ReasonCleanupDPUsAttached: HostedClusterCleanup while DPUs of the DPUCluster exist: DPF removes their Nodes through us.
+	// ReasonCleanupDPUsAttached: HostedClusterCleanup while DPUs of the DPUCluster exist. DPF needs the bridge to remove their
+	// Nodes.
 	ReasonCleanupDPUsAttached = "DPUsAttached"
 	// ReasonCleanupFailed: HostedClusterCleanup when a deletion was refused; the operator tries again.
 	ReasonCleanupFailed = "Failed"
-	// ReasonCleanupSucceeded: HostedClusterCleanup right before the bridge goes.
+	// ReasonCleanupSucceeded: HostedClusterCleanup just before the bridge is removed.
 	ReasonCleanupSucceeded = "Succeeded"
 )

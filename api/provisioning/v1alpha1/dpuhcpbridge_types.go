@@ -11,18 +11,18 @@ import (
 type AvailabilityPolicy string
 
 const (
-	// SingleReplica runs one instance: an outage of a node is an outage.
+	// SingleReplica runs one instance; it is down while its node is down.
 	SingleReplica AvailabilityPolicy = "SingleReplica"
-	// HighlyAvailable runs three of etcd and of what needs a quorum, two or three of the rest.
+	// HighlyAvailable runs three instances of etcd and of what needs a quorum, two or three of the rest.
 	HighlyAvailable AvailabilityPolicy = "HighlyAvailable"
 )
 
-// DPUClusterDeletionPolicy says what becomes of the hosted cluster when its DPUCluster is deleted.
+// DPUClusterDeletionPolicy says what happens to the hosted cluster when its DPUCluster is deleted.
 // +kubebuilder:validation:Enum=Retain;Delete
 type DPUClusterDeletionPolicy string
 
 const (
-	// RetainHostedCluster stops approval and injection and keeps the hosted cluster.
+	// RetainHostedCluster keeps the hosted cluster, but stops CSR approval and kubeconfig injection.
 	RetainHostedCluster DPUClusterDeletionPolicy = "Retain"
 	// DeleteHostedCluster deletes the bridge, and with it the hosted cluster.
 	DeleteHostedCluster DPUClusterDeletionPolicy = "Delete"
@@ -33,19 +33,19 @@ const (
 type RebootstrapPolicy string
 
 const (
-	// AllowRebootstrap approves it once the Node is inactive.
+	// AllowRebootstrap approves its CSR once the Node is inactive.
 	AllowRebootstrap RebootstrapPolicy = "Allow"
-	// NeverRebootstrap approves it never.
+	// NeverRebootstrap never approves its CSR.
 	NeverRebootstrap RebootstrapPolicy = "Never"
 )
 
-// ReleaseImage is an image with a tag or a digest: none has a default tag here.
+// ReleaseImage is an image with a tag or a digest; there is no default tag.
 // +kubebuilder:validation:MinLength=3
 // +kubebuilder:validation:MaxLength=253
 // +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][-A-Za-z0-9.]*(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[A-Za-z0-9_][-A-Za-z0-9_.]{0,127}|(:[A-Za-z0-9_][-A-Za-z0-9_.]{0,127})?@sha256:[0-9a-f]{64})$')",message="must be an image with its registry and a tag or digest, e.g. quay.io/openshift-release-dev/ocp-release:4.20.4-multi"
 type ReleaseImage string
 
-// SecretName is the name of a Secret in the bridge's namespace.
+// SecretName is the name of a Secret in the namespace of the bridge.
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=253
 // +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a Secret in this namespace, not a file: the operator cannot read your disk; oooi bridge create makes the Secret from a file, e.g. dpu1-pull-secret"
@@ -55,8 +55,8 @@ type SecretName string
 type DPUClusterReference struct {
 	// Name of the DPUCluster.
 	Name v1alpha1.ObjectName `json:"name"`
-	// Namespace of the DPUCluster. Default: the bridge's. Another one must carry the annotation
-	// hostedcluster.densityops.com/allowed-namespaces with the bridge's namespace in it (on the DPUCluster).
+	// Namespace of the DPUCluster. Default: the bridge's namespace. A DPUCluster in another namespace needs the annotation
+	// hostedcluster.densityops.com/allowed-namespaces, which must list the bridge's namespace.
 	// +optional
 	Namespace v1alpha1.ObjectName `json:"namespace,omitempty"`
 }
@@ -72,87 +72,89 @@ type DPUClusterReference struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.metalLBVirtualIP) || (has(self.exposeThroughLoadBalancer) && self.exposeThroughLoadBalancer)",message="metalLBVirtualIP is a load balancer's: remove it, or write e.g. exposeThroughLoadBalancer: true"
 // +kubebuilder:validation:XValidation:rule="!has(self.exposeThroughLoadBalancer) || !self.exposeThroughLoadBalancer || self.controlPlaneAvailabilityPolicy != 'HighlyAvailable' || has(self.metalLBVirtualIP)",message="a HighlyAvailable control plane behind a load balancer needs an address that stays: set metalLBVirtualIP, e.g. 192.0.2.10"
 type DPUHCPBridgeSpec struct {
-	// The DPUCluster whose DPUs join the hosted cluster. One bridge for each DPUCluster: who has made its hosted cluster keeps it, else the oldest gets it. Set once.
+	// DPUCluster whose DPUs join the hosted cluster. A DPUCluster can have one bridge: if several name it, the one that has created
+	// its hosted cluster is used, else the oldest. Immutable.
 	DPUClusterRef DPUClusterReference `json:"dpuClusterRef"`
-	// Base domain of the hosted cluster, e.g. example.com; its API is api.<name of the bridge>.<base domain>. Set once.
+	// Base domain of the hosted cluster, e.g. example.com. The API is api.<name of the bridge>.<base domain>. Immutable.
 	// +kubebuilder:validation:XValidation:rule="!self.contains('.') || self.matches('\\\\.[a-z]{2,}$')",message="HyperShift takes only domains whose last label is two or more letters, e.g. example.com"
 	BaseDomain v1alpha1.DNSName `json:"baseDomain"`
-	// Secret of this namespace with the public SSH keys of the DPUs' user core, as lines of authorized_keys in its key id_rsa.pub.
-	// `oooi bridge create --ssh-key FILE` makes it. A change reaches DPUs that are provisioned after it.
+	// Secret in this namespace with the public SSH keys for user core on the DPUs: key id_rsa.pub, in authorized_keys format. `oooi
+	// bridge create --ssh-key FILE` creates it. A change applies to DPUs that are provisioned afterwards.
 	SSHKey SecretName `json:"sshKey"`
-	// Secret of this namespace (type kubernetes.io/dockerconfigjson) with the credentials for the images of OpenShift, in its key
-	// .dockerconfigjson. `oooi bridge create --pull-secret FILE` makes it. A change is copied to the hosted cluster.
+	// Secret in this namespace (type kubernetes.io/dockerconfigjson) with the pull secret for OpenShift's images: key
+	// .dockerconfigjson. `oooi bridge create --pull-secret FILE` creates it. A change is copied to the hosted cluster.
 	PullSecret SecretName `json:"pullSecret"`
-	// Release image of OpenShift. A BlueField is aarch64, so it must be a multi-arch or arm64 one. A change is an upgrade.
+	// Release image of OpenShift. It must be multi-arch or arm64, because a BlueField is aarch64. Changing it upgrades the hosted
+	// cluster.
 	OCPReleaseImage ReleaseImage `json:"ocpReleaseImage"`
-	// StorageClass of etcd's volumes (8Gi each). Default: the management cluster's default class. Set once.
+	// StorageClass of etcd's volumes (8Gi each). Default: the management cluster's default StorageClass. Immutable.
 	// +optional
 	EtcdStorageClass v1alpha1.ObjectName `json:"etcdStorageClass,omitempty"`
-	// Availability of the control plane. Default HighlyAvailable. Set once.
+	// Availability of the control plane: SingleReplica or HighlyAvailable. Default: HighlyAvailable. Immutable.
 	// +optional
 	// +kubebuilder:default=HighlyAvailable
 	ControlPlaneAvailabilityPolicy AvailabilityPolicy `json:"controlPlaneAvailabilityPolicy,omitempty"`
-	// Availability of OpenShift's own services on the DPUs. Default HighlyAvailable.
+	// Availability of OpenShift's services on the DPUs: SingleReplica or HighlyAvailable. Default: HighlyAvailable.
 	// +optional
 	// +kubebuilder:default=HighlyAvailable
 	InfrastructureAvailabilityPolicy AvailabilityPolicy `json:"infrastructureAvailabilityPolicy,omitempty"`
-	// True publishes the API through a LoadBalancer and OAuth, Konnectivity and ignition through Routes; false publishes all four
-	// through node ports. Default false. Set once.
+	// True publishes the API through a LoadBalancer Service, and OAuth, Konnectivity and ignition through Routes. False publishes
+	// all four through node ports. Default: false. Immutable.
 	// +optional
 	ExposeThroughLoadBalancer bool `json:"exposeThroughLoadBalancer,omitempty"`
-	// Type of the DPUCluster; must equal its spec.type, e.g. example.com/hypershift. Not kamaji, whose control plane DPF makes itself.
-	// Default: what the DPUCluster says. Set once.
+	// Type of the DPUCluster; must equal its spec.type, e.g. example.com/hypershift. kamaji is refused, because DPF creates that
+	// control plane itself. Default: spec.type of the DPUCluster. Immutable.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self != 'kamaji'",message="DPF makes the control plane of a kamaji DPUCluster itself; make the DPUCluster with a type that DPF leaves alone, e.g. example.com/hypershift"
 	// +kubebuilder:validation:XValidation:rule="self in ['kamaji', 'static'] || self.matches('^[^/]+/.*$')",message="must be a type that a DPUCluster can have: static, or one with a prefix, e.g. example.com/hypershift"
 	ClusterType string `json:"clusterType,omitempty"`
-	// Address that MetalLB gives the API. Needed with exposeThroughLoadBalancer and a HighlyAvailable control plane; with a
-	// SingleReplica one the default is what MetalLB chooses. It must lie inside the operator's --bridge-virtual-ips. Set once.
+	// Address that MetalLB assigns to the API; must lie inside the operator's --bridge-virtual-ips. Required with
+	// exposeThroughLoadBalancer and a HighlyAvailable control plane. Default with SingleReplica: MetalLB chooses. Immutable.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!isIP(self) || ip(self).isGlobalUnicast()",message="must be an address that DPUs can reach: not loopback, link-local or multicast, e.g. 192.0.2.10"
 	MetalLBVirtualIP v1alpha1.IPAddress `json:"metalLBVirtualIP,omitempty"`
-	// What becomes of the hosted cluster when the DPUCluster is deleted: Retain stops approval and injection and keeps it, Delete
-	// deletes the bridge and all it made. Default Retain.
+	// What happens to the hosted cluster when the DPUCluster is deleted. Retain keeps it, but stops CSR approval and kubeconfig
+	// injection. Delete deletes the bridge and everything that it created. Default: Retain.
 	// +optional
 	// +kubebuilder:default=Retain
 	DPUClusterDeletionPolicy DPUClusterDeletionPolicy `json:"dpuClusterDeletionPolicy,omitempty"`
-	// Whether a DPU whose Node exists may bootstrap again, e.g. after a new installation. Allow approves its bootstrap certificate when the
-	// Node is not Ready and its kubelet has not been heard of for five minutes, and warns (event NodeRebootstrapped); whoever holds the
-	// token in a worker's Ignition can then take the place of a DPU that is switched off. Never approves none while the Node exists; to
-	// let the DPU join again, delete its Node in the hosted cluster. Default Allow.
+	// Whether a DPU whose Node exists may bootstrap again, e.g. after it was reinstalled. Allow approves its bootstrap CSR if the
+	// Node is not Ready and its kubelet has not reported for five minutes, and warns (event NodeRebootstrapped). Anybody with the
+	// token in a worker's Ignition can then replace a DPU that is switched off. Never approves no CSR while the Node exists: to let
+	// the DPU join again, delete its Node in the hosted cluster. Default: Allow.
 	// +optional
 	// +kubebuilder:default=Allow
 	Rebootstrap RebootstrapPolicy `json:"rebootstrap,omitempty"`
-	// OS image that ignition pins on the DPUs. Default: the BlueField container image that the mapping (ConfigMap
-	// ocp-bluefield-images in the operator's namespace) has for ocpReleaseImage.
+	// OS image that Ignition pins on the DPUs. Default: the BlueField container image for ocpReleaseImage in ConfigMap
+	// ocp-bluefield-images of the operator's namespace.
 	// +optional
 	MachineOSImage ReleaseImage `json:"machineOSImage,omitempty"`
 }
 
-// DPUHCPBridgeStatus is how the bridge and its hosted cluster stand.
+// DPUHCPBridgeStatus is the state of the bridge and its hosted cluster.
 type DPUHCPBridgeStatus struct {
-	// The HostedCluster's: HostedClusterAvailable, HostedClusterProgressing, HostedClusterDegraded, InfrastructureReady,
-	// KubeAPIServerAvailable, EtcdAvailable, ValidReleaseInfo, IgnitionEndpointAvailable, IgnitionServerValidReleaseInfo,
-	// ValidReleaseImage, EtcdRecoveryActive, HostedClusterRestoredFromBackup, DataPlaneConnectionAvailable. The bridge's own:
-	// DPUClusterBound, SecretsValid, BlueFieldContainerImageAvailable, MetalLBConfigured, IgnitionConfigured, KubeconfigInjected,
-	// CSRAutoApprovalActive, HostedClusterCleanup, Ready.
+	// Conditions of the HostedCluster: HostedClusterAvailable, HostedClusterProgressing, HostedClusterDegraded,
+	// InfrastructureReady, KubeAPIServerAvailable, EtcdAvailable, ValidReleaseInfo, IgnitionEndpointAvailable,
+	// IgnitionServerValidReleaseInfo, ValidReleaseImage, EtcdRecoveryActive, HostedClusterRestoredFromBackup,
+	// DataPlaneConnectionAvailable. Conditions of the bridge: DPUClusterBound, SecretsValid, BlueFieldContainerImageAvailable,
+	// MetalLBConfigured, IgnitionConfigured, KubeconfigInjected, CSRAutoApprovalActive, HostedClusterCleanup, Ready.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// Image that ignition pins: machineOSImage, else the BlueField container image that the mapping has for ocpReleaseImage.
+	// OS image that Ignition pins: machineOSImage, else the BlueField container image that the ConfigMap has for ocpReleaseImage.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	BlueFieldContainerImage string `json:"blueFieldContainerImage,omitempty"`
-	// Generation of the spec that this status is about.
+	// Generation of the spec that this status was computed from.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 
-// DPUHCPBridge makes a hosted cluster for the DPUs of one DPUCluster, lets DPF reach it, and lets the DPUs join it.
+// DPUHCPBridge creates a hosted cluster for the DPUs of one DPUCluster, gives DPF its kubeconfig, and lets the DPUs join it.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=dpuhcp,categories=oooi

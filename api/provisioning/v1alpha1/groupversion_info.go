@@ -1,4 +1,4 @@
-// Package v1alpha1 is the API provisioning.dpu.hcp.io/v1alpha1: DPUHCPBridge, which joins a DPUCluster of DPF to a hosted
+// Package v1alpha1 is the API provisioning.dpu.hcp.io/v1alpha1: DPUHCPBridge, which connects a DPUCluster of DPF to a hosted
 // cluster of HyperShift.
 //
 // +kubebuilder:object:generate=true

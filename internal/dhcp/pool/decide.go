@@ -185,7 +185,7 @@ func (t *Table) offer(ip netip.Addr, a Ask) Decision {
 // selecting acknowledges exactly what was requested, or refuses (dhcp-rules.md#wire-5).
 func (t *Table) selecting(a Ask) Decision {
 	if a.ServerID != t.config.Server {
-		t.drop(a.Client) // the client chose another server: what we held for it is free again
+		t.drop(a.Client) // the client chose another server: what we offered it is free again
 		return silent("another-server-chosen")
 	}
 	if why := t.config.foreign(a.Wanted); why != "" {

@@ -14,7 +14,7 @@ type Room struct {
 	Leased, Resting, Closed int
 }
 
-// Room looks at all records only where there may be as many as addresses. What is held for an offer is free again in seconds, and a
+// Room looks at all records only where there may be as many as addresses. What is offered is free again in seconds, and a
 // pool that has reservations only is meant for those.
 func (t *Table) Room(now time.Time, steady bool) Room {
 	t.mu.Lock()

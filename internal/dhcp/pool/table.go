@@ -173,7 +173,7 @@ func (t *Table) Attempt(r lease.Record) {
 	}
 }
 
-// Lost hears that the store has no record any more. A promise that has not passed is kept, and written again by Chores.
+// Lost hears that the store has no record any more. A promise that has not passed is kept, and written again by Expire.
 func (t *Table) Lost(r lease.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -217,7 +217,7 @@ func (t *Table) InUse(a netip.Addr, now time.Time) {
 	t.drop(t.offers[a].client)
 }
 
-// Vacant hears from a probe that nobody answers at an address that is held.
+// Vacant hears from a probe that nobody answers at an address that is offered.
 func (t *Table) Vacant(a netip.Addr) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

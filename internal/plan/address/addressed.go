@@ -10,7 +10,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/vlan"
 )
 
-// Addressed is an Infra on its VLAN with the addresses of its components, its pool, and the IP literals that its proxy carries.
+// Addressed is an Infra on its VLAN with the addresses of its components, its pool, and the captured addresses of its proxy.
 type Addressed struct {
 	vlan.Joined
 	Table endpoint.Table
@@ -18,7 +18,7 @@ type Addressed struct {
 	Others            []Neighbour
 	Assigned          ipam.Assignment
 	CapturedAddresses []endpoint.CapturedAddress
-	// NotCaptured says which IP literals the proxy cannot carry.
+	// NotCaptured says which IP endpoints the proxy cannot capture.
 	NotCaptured []finding.Finding
 }
 

@@ -45,7 +45,7 @@ func (n Neighbour) spares(before ipam.Set) []ipam.Taken {
 	return taken
 }
 
-// published is what an Infra's status says of its literals: of a neighbour's control plane nothing else is read.
+// published is what an Infra's status says of its IP endpoints: of a neighbour's control plane nothing else is read.
 func published(infra *v1alpha1.Infra) endpoint.Table {
 	var table endpoint.Table
 	for _, e := range infra.Status.Endpoints {

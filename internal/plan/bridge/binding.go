@@ -110,7 +110,7 @@ func (in Input) rival(r Rival) Input {
 	return Input{Bridge: r.DPUHCPBridge, HostedCluster: r.HostedCluster, Pool: r.Pool, DPUCluster: in.DPUCluster, Exists: in.Exists}
 }
 
-// precedes: the older comes first, but takes nothing from one that has more. An older one may be permitted later, and of two that were
+// precedes: the older comes first, but takes nothing from one that has more. An older one may be granted later, and of two that were
 // made in one second nobody knows which is older.
 func (in Input) precedes(other Input) bool {
 	if mine, theirs := in.holds(), other.holds(); mine != theirs {

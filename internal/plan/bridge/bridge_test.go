@@ -501,7 +501,7 @@ func TestNoAddressIsAnnouncedForAHostedClustersLabels(t *testing.T) {
 	g.Expect(pools()).To(Equal(2), "both are there")
 	pool := &metallb.IPAddressPool{Spec: metallb.PoolSpec{Addresses: []string{netip.PrefixFrom(bridge.VirtualIP(in.Bridge), 128).String()}}}
 	for what, refuse := range map[string]func(*bridge.Input){
-		"not lent": func(in *bridge.Input) { in.Settings.VirtualIPs = nil },
+		"not allowed": func(in *bridge.Input) { in.Settings.VirtualIPs = nil },
 		"a Node's": func(in *bridge.Input) {
 			in.Nodes = append(in.Nodes, corev1.Node{Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Address: bridge.VirtualIP(in.Bridge).String()}}}})
 		},
@@ -637,7 +637,7 @@ func TestADeletionWritesNoKubeconfigThatIsNotTheBridges(t *testing.T) {
 		"DPF has another":                   {func(in *bridge.Input) { in.DPUCluster.Spec.Kubeconfig = "mine" }, BeNil()},
 		"a Secret of its name is another's": {func(in *bridge.Input) { in.Injected.Secret = &corev1.Secret{} }, BeNil()},
 		"the DPUCluster goes as well":       {func(in *bridge.Input) { in.DPUCluster.DeletionTimestamp = &metav1.Time{} }, BeNil()},
-		"the reference is not permitted": {func(in *bridge.Input) {
+		"the reference is not granted": {func(in *bridge.Input) {
 			in.Bridge.Spec.DPUClusterRef.Namespace, in.DPUCluster.Namespace = "theirs", "theirs"
 		}, BeNil()},
 	} {

@@ -63,22 +63,22 @@ func End(in Remains) Ending {
 			some(in.attached()), ClusterKey(in.Bridge), in.Bridge.Namespace, in.Bridge.Name, names.AnnotationForceDelete)}
 	case len(in.missed()) > 0 && !in.Forced():
 		return Ending{Reason: dpuv1.ReasonCleanupFailed, Message: fmt.Sprintf(
-			"%s; or leave what is there, and end it with: kubectl -n %s annotate dpuhcpbridge %s %s=true",
+			"%s; or keep the remaining objects and finish with: kubectl -n %s annotate dpuhcpbridge %s %s=true",
 			denied("", in.missed()[0]).Message, in.Bridge.Namespace, in.Bridge.Name, names.AnnotationForceDelete)}
 	case len(inUse) > 0 && !in.Forced():
 		return Ending{Reason: dpuv1.ReasonCleanupFailed, Message: fmt.Sprintf(
-			"HostedCluster %s/%s reads Secret %s, which goes with this bridge, and its labels do not name the bridge any more: put them back with: %s; or keep HostedCluster and Secret alone, without NodePool, address and ignition, and end the bridge with: kubectl -n %s annotate dpuhcpbridge %s %s=true",
+			"HostedCluster %s/%s uses Secret %s, which is deleted with this bridge, but has lost the bridge's labels: restore them with: %s; or keep only the HostedCluster and the Secret, without NodePool, address and ignition, and delete the rest with: kubectl -n %s annotate dpuhcpbridge %s %s=true",
 			in.Bridge.Namespace, in.Bridge.Name, some(inUse), in.relabelling(), in.Bridge.Namespace, in.Bridge.Name, names.AnnotationForceDelete)}
 	case cluster != nil || pool != nil:
-		return Ending{Cluster: cluster, Pool: pool, Reason: dpuv1.ReasonCleanupInProgress, Message: fmt.Sprintf("waiting for HostedCluster and NodePool %s/%s to go", in.Bridge.Namespace, in.Bridge.Name)}
+		return Ending{Cluster: cluster, Pool: pool, Reason: dpuv1.ReasonCleanupInProgress, Message: fmt.Sprintf("waiting until HostedCluster and NodePool %s/%s are deleted", in.Bridge.Namespace, in.Bridge.Name)}
 	case in.referred() || len(injected) > 0:
-		return Ending{Unrefer: in.referred(), Secrets: injected, Reason: dpuv1.ReasonCleanupInProgress, Message: "the kubeconfig is taken from the DPUCluster"}
+		return Ending{Unrefer: in.referred(), Secrets: injected, Reason: dpuv1.ReasonCleanupInProgress, Message: "removing the kubeconfig from the DPUCluster"}
 	case len(own) > 0:
-		return Ending{Secrets: own, Reason: dpuv1.ReasonCleanupInProgress, Message: "copies of Secrets are removed"}
+		return Ending{Secrets: own, Reason: dpuv1.ReasonCleanupInProgress, Message: "deleting the copies of Secrets"}
 	}
 	others := slices.DeleteFunc(slices.Clone(in.Others), func(o Object) bool { return !in.Owns(o) })
 	if len(others) > 0 {
-		return Ending{Others: others, Reason: dpuv1.ReasonCleanupInProgress, Message: "ignition and the address in MetalLB are removed"}
+		return Ending{Others: others, Reason: dpuv1.ReasonCleanupInProgress, Message: "deleting the ignition configuration and the address in MetalLB"}
 	}
 	return Ending{}
 }

@@ -85,7 +85,7 @@ func (in Input) prerequisites() (all []finding.Finding) {
 	if hc := in.HostedCluster; hc != nil && in.cluster() == nil {
 		taken := finding.Refuse(dpuv1.ConditionReady, "HostedClusterTaken").At("metadata.name")
 		if in.reads(in.Key.Secret) || Reported(in.Bridge) && in.refersToKey() { // admission does not read the Secret
-			all = append(all, taken.Say("HostedCluster %s/%s reads the key of this bridge, and its labels do not name the bridge any more: put them back with: %s", hc.Namespace, hc.Name, in.relabelling()))
+			all = append(all, taken.Say("HostedCluster %s/%s uses the encryption key of this bridge, but has lost the bridge's labels: restore them with: %s", hc.Namespace, hc.Name, in.relabelling()))
 		} else {
 			all = append(all, taken.Say("HostedCluster %s/%s exists and does not belong to this bridge, which does not touch it: give the bridge another name, or remove the HostedCluster", hc.Namespace, hc.Name))
 		}
@@ -113,7 +113,7 @@ func (in Input) occupied() []finding.Finding {
 	}
 	name, from := ControlPlane(in.Bridge), in.Bridge.Namespace
 	return one(finding.Refuse(dpuv1.ConditionReady, "NamespaceTaken").At("metadata.name").
-		Say("the control plane would be in namespace %s, HyperShift's name for that of %s/%s, and nothing says that this is the bridge's alone: give the bridge another name; where the namespace was made for this bridge, its owner says so with: kubectl annotate --overwrite namespace %s %s=%s",
+		Say("the control plane would be in namespace %s, HyperShift's name for that of %s/%s, but that namespace may belong to somebody else: give the bridge another name; if the namespace was created for this bridge, its owner can grant it with: kubectl annotate --overwrite namespace %s %s=%s",
 			name, from, in.Bridge.Name, name, names.AnnotationAllowedNamespaces, from))
 }
 

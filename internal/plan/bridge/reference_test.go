@@ -45,7 +45,7 @@ func TestThePageListsEveryReason(t *testing.T) {
 		listed = append(listed, strings.Split(strings.ReplaceAll(reasons, "`", ""), ", ")...)
 	}
 	g.Expect(unique(listed)).To(Equal(unique(append(bad, "RefNotPermitted", "ObjectTooLarge")))) // these are internal/refgrant's and internal/kept's
-	_, sentence, _ := strings.Cut(string(page), "Those that are True say ")
+	_, sentence, _ := strings.Cut(string(page), "Reasons of True conditions: ")
 	sentence, _, _ = strings.Cut(sentence, ".")
 	g.Expect(unique(strings.FieldsFunc(sentence, func(r rune) bool { return strings.ContainsRune(", \n", r) }))).To(Equal(unique(good)))
 }

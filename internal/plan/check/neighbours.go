@@ -90,7 +90,7 @@ func nameOf(in apps.Published, n address.Neighbour) string {
 
 func inUse() finding.Builder { return wrongAt("VLANInUse", "spec.infraComponents.dhcp") }
 
-// capturedByNeighbour: one literal on one layer 2 can be carried by one proxy only.
+// capturedByNeighbour: on one layer 2 one proxy only can carry a captured address.
 func capturedByNeighbour(in apps.Published) []finding.Finding {
 	var all []finding.Finding
 	for _, c := range in.CapturedAddresses {
@@ -105,12 +105,12 @@ func capturedByNeighbour(in apps.Published) []finding.Finding {
 	return all
 }
 
-// yields says whether a literal is a neighbour's: of the proxy that alone carries it, else of the older Infra.
+// yields says whether a captured address is a neighbour's: of the proxy that alone carries it, else of the older Infra.
 func yields(in apps.Published, n address.Neighbour, published netip.Addr) bool {
 	return n.Precedes(n.Children.Carries(published), in.Children.Carries(published)) && claims(in, n, published)
 }
 
-// claims says whether a neighbour's proxy carries a literal or, before anything is created, will.
+// claims says whether a neighbour's proxy carries a captured address or, before anything is created, will.
 func claims(in apps.Published, n address.Neighbour, published netip.Addr) bool {
 	if n.Children.Proxy() != nil || n.HostedCluster == nil {
 		return n.Children.Carries(published)

@@ -17,7 +17,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/vlan"
 )
 
-// workers judges how the workers' VirtualMachines are plugged in. Nothing is held back for them: those that are plugged in
+// workers judges how the workers' VirtualMachines are attached. Nothing waits for them: those that are attached
 // well are served, and the others once they are.
 func workers(in apps.Published) []finding.Finding {
 	if in.VLAN.Source == nil || in.VLAN.Broken != "" {
@@ -87,7 +87,7 @@ func onPodNetworkToo(p *hyperv1.NodePool) finding.Finding {
 		Say("NodePool %s/%s is also on the pod network, which would give its workers their routes and resolvers; set attachDefaultNetwork: false", p.Namespace, p.Name)
 }
 
-// attachments judges the networks that machines are plugged into; where no NodePool says, that is the Infra's.
+// attachments judges the networks that machines are attached to; where no NodePool says, that is the Infra's.
 func attachments(in apps.Published) []finding.Finding {
 	var all []vlan.Attachment
 	for _, p := range in.Machines() {

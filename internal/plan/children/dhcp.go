@@ -63,7 +63,7 @@ func searchDomains(in apps.Published) []v1alpha1.DNSName {
 	return []v1alpha1.DNSName{v1alpha1.DNSName(in.Domain())}
 }
 
-// routes are the user's, and one to the proxy for each literal that it carries.
+// routes are the user's, and one to the proxy for each captured address.
 func routes(in apps.Published) []v1alpha1.Route {
 	all := slices.Clone(in.Infra.Spec.NetworkConfig.Routes)
 	for _, c := range in.CapturedAddresses {

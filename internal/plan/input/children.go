@@ -76,7 +76,7 @@ func (c Children) Network(child string) string {
 	return ""
 }
 
-// Carries says whether the proxy has an IP literal.
+// Carries says whether the proxy has a captured address.
 func (c Children) Carries(published netip.Addr) bool {
 	return c.Proxy() != nil && slices.ContainsFunc(c.Proxy().Spec.NetworkConfig.CapturedAddresses, func(a v1alpha1.CapturedAddress) bool { return a.IP == desired.IP(published) })
 }

@@ -17,7 +17,7 @@ type Settings struct {
 	ImagePullSecrets []string
 	// AllowImageOverride lets `image` fields through.
 	AllowImageOverride bool
-	// NADSourceNamespaces are lent to every namespace by Multus.
+	// NADSourceNamespaces are allowed to every namespace by Multus.
 	NADSourceNamespaces []string
 	// IsolatesNetworks: Multus keeps pods from the networks of other namespaces, whatever tells whether this is OpenShift.
 	IsolatesNetworks bool

@@ -18,7 +18,7 @@ import (
 func Check(in input.Input) []finding.Finding {
 	cluster := clusterReferences(in)
 	if refused := refgrant.Check(cluster...); refused != nil {
-		return refused // what follows from the HostedCluster is not judged, or its namespace would be lent
+		return refused // what follows from the HostedCluster is not judged, or its namespace would be allowed
 	}
 	if f, stranger := strangersNamespace(in); stranger {
 		return []finding.Finding{f}

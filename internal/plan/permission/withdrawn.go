@@ -18,7 +18,7 @@ type OtherNamespace struct {
 	HostedCluster      *hyperv1.HostedCluster
 }
 
-// Withdrawn says whether the owner of a namespace admits the Infra no more, whatever its spec names now. An owner who is only not there
+// Withdrawn says whether the owner of a namespace grants the Infra no more, whatever its spec names now. An owner who is only not there
 // has withdrawn nothing: a restore brings objects back one after the other.
 func Withdrawn(in input.Input, other OtherNamespace) bool {
 	if other.Namespace == nil || other.Namespace.DeletionTimestamp != nil {

@@ -74,7 +74,7 @@ func (in Input) Attachment() types.NamespacedName {
 	return d.attachment()
 }
 
-// mayJoin says whether an Infra of a namespace, which has more lent to it, may be on a network.
+// mayJoin says whether an Infra of a namespace, which may have more allowed to it, may be on a network.
 func (d *derivation) mayJoin(n *nad.NetworkAttachmentDefinition, namespace string, allowed ...string) bool {
 	return n != nil && refgrant.Reference{From: namespace, Namespace: n.Namespace, Annotations: n.Annotations, AllowedNamespaces: append(allowed, d.AllowedNamespaces...)}.Allowed()
 }

@@ -29,13 +29,13 @@ func MachinesOf(pools []hyperv1.NodePool) []*hyperv1.NodePool {
 	return all
 }
 
-// Attachment is a network that machines are plugged into.
+// Attachment is a network that machines are attached to.
 type Attachment struct {
 	Source *nad.NetworkAttachmentDefinition
 	Config nad.Config
 }
 
-// Attachments are the networks of the VLAN that machines are plugged into.
+// Attachments are the networks of the VLAN that machines are attached to.
 func (j Joined) Attachments(p *hyperv1.KubevirtNodePoolPlatform) []Attachment {
 	if j.HostedCluster == nil {
 		return nil

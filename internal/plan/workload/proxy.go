@@ -99,7 +99,7 @@ func backendNamespaces(spec v1alpha1.ProxyServerSpec) map[string]v1alpha1.Object
 	return targets
 }
 
-// proxyAddresses are the VIP, with the length of the Infra's network, and each captured literal by itself.
+// proxyAddresses are the VIP, with the length of the Infra's network, and each captured address alone.
 func proxyAddresses(in Child[*v1alpha1.ProxyServer]) []netip.Prefix {
 	network := ""
 	if in.Infra != nil {

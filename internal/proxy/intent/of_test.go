@@ -19,7 +19,7 @@ var (
 	ip  = netip.MustParseAddr("203.0.113.7")
 	pod = netip.MustParseAddr("10.244.0.9")
 
-	// here is a pod on the VLAN that carries one captured literal.
+	// here is a pod on the VLAN that carries one captured address.
 	here = Place{
 		Pod:     pod,
 		Devices: map[netip.Addr]string{vip: "net1", ip: "net1", pod: "eth0"},

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// The API is published as HyperShift does by default: a load balancer's IP literal, which the proxy captures.
-func TestWorkersJoinThroughACapturedLiteral(t *testing.T) {
+// The API is published as HyperShift does by default: a load balancer's address, which the proxy captures.
+func TestWorkersJoinThroughACapturedAddress(t *testing.T) {
 	ctx := within(t, 5*time.Minute)
 	if host := kubectl(t, ctx, "-n", "clusters", "get", "hostedcluster", "c1", "-o", "jsonpath={.status.controlPlaneEndpoint.host}"); host != "203.0.113.10" {
-		t.Fatalf("the stand-in publishes the API as %q; this scenario wants HyperShift's default, an IP literal", host)
+		t.Fatalf("the stand-in publishes the API as %q; this scenario wants HyperShift's default, an address", host)
 	}
 	before := kubectl(t, ctx, "-n", "clusters", "get", "hostedcluster", "c1", "-o", "jsonpath={.metadata.generation}")
 

@@ -27,7 +27,7 @@ metadata:
 spec: {config: '{"cniVersion":"1.1.0","mtu":1500,"name":"cluster_udn_vlan110","netAttachDefName":"clusters-c2/vlan110","physicalNetworkName":"physnet","role":"secondary","topology":"localnet","type":"ovn-k8s-cni-overlay","vlanID":110}'}
 `
 
-// ovnAPI is the literal that the API is published by.
+// ovnAPI is the address that the API is published by.
 const ovnAPI = "203.0.113.20"
 
 // On OVN-Kubernetes' localnet the workers' network is the source, our pods are on a copy of it: two switches of OVN on one VLAN. The
@@ -44,7 +44,7 @@ func TestWorkersJoinOnAnOVNLocalnet(t *testing.T) {
 	awaitCondition(t, ctx, "clusters", "infra/ovn", "Ready", "True", "")
 
 	t.Run("its pods have the ports that they ask for", func(t *testing.T) { ovnPortsAreAsAsked(t, ctx, "ovn") })
-	t.Run("a worker beyond the switch joins through the literal", func(t *testing.T) {
+	t.Run("a worker beyond the switch joins through the captured address", func(t *testing.T) {
 		ctx := within(t, 3*time.Minute)
 		m := scene.Machine{Name: "worker-ovn", MAC: "52:54:00:00:01:6e", Cluster: "c2", Bridge: "br110", NAD: "clusters-c2/vlan110"}
 		t.Logf("it was Ready %s after power-on", joins(t, ctx, m))
@@ -65,7 +65,7 @@ func TestWorkersJoinOnAnOVNLocalnet(t *testing.T) {
 }
 
 // A localnet of namespace default, which Multus lends to all, is joined as it is: no copy, and one switch for machines and our pods.
-func TestOurPodsJoinALocalnetThatIsLentToAll(t *testing.T) {
+func TestOurPodsJoinALocalnetThatIsAllowedToAll(t *testing.T) {
 	ctx := within(t, 3*time.Minute)
 	_, err := lab.Lab(ctx, "ovn", "110")
 	must(t, err)
@@ -125,7 +125,7 @@ spec:
 		scene.Root()+"/test/lab/vm/initrd/udhcpc.script -O search -O mtu -O staticroutes")
 	must(t, err)
 	if code, err := guest(ctx, "curl", "-sk", "--max-time", "3", "-o", "/dev/null", "-w", "%{http_code}", "https://"+ovnAPI+":6443/version"); err != nil || code != "200" {
-		t.Errorf("the API answers it through the literal with %q: %v", code, err)
+		t.Errorf("the API answers it through the captured address with %q: %v", code, err)
 	}
 	switches, err := lab.Lab(ctx, "exec", "ovn-nbctl", "--bare", "--columns=name", "list", "logical_switch")
 	must(t, err)

@@ -52,7 +52,7 @@ func TestOnlyListedPortsAnswerOnTheVLAN(t *testing.T) {
 		}
 	}
 	if open := openPorts(t, n, "203.0.113.10"); !slices.Equal(open, []int{6443}) {
-		t.Errorf("the captured literal answers on ports %v; only the API's 6443 is published there", open)
+		t.Errorf("the captured address answers on ports %v; only the API's 6443 is published there", open)
 	}
 	for _, host := range endpointHosts(t, ctx, "c1") {
 		if got := resolved(t, ctx, n, "c1", host); got != vip(t, ctx, "c1") {

@@ -145,7 +145,7 @@ func TestTwoInfrasInOneNamespaceNeverMix(t *testing.T) {
 	}
 }
 
-// endpointHosts are the names (not literals) of an Infra's endpoint table.
+// endpointHosts are the names (not addresses) of an Infra's endpoint table.
 func endpointHosts(t *testing.T, ctx context.Context, infra string) []string {
 	t.Helper()
 	all := strings.Fields(kubectl(t, ctx, "-n", "clusters", "get", "infra", infra, "-o", "jsonpath={range .status.endpoints[*]}{.hostnames[*]} {end}"))

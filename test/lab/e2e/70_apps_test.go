@@ -401,7 +401,7 @@ func TestADeletedHostedClusterLeavesNothing(t *testing.T) {
 	deleted(time.Minute)
 }
 
-// An API that is published by name; one that is published as an IP literal, as that of c1, has no name that its certificate bears.
+// An API that is published by name; one that is published as an address, as that of c1, has no name that its certificate bears.
 func apiIsReachedFromThePodNetwork(t *testing.T, ctx context.Context) {
 	t.Helper()
 	const api = "api.c3.hosted.example.com"

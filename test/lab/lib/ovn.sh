@@ -2,7 +2,7 @@
 # processes live in the node's network namespace and go with it; who makes ports on it: ovnkube/.
 
 # A VLAN of the physical network physnet. Its outer side is the bridge brVLAN, untagged as behind a switch's access port:
-# machines and neighbours are plugged in there as anywhere. On br-phys it is tagged, by Open vSwitch: the kernel knows no VLANs.
+# machines and neighbours are attached there as anywhere. On br-phys it is tagged, by Open vSwitch: the kernel knows no VLANs.
 lab_ovn() {
   [[ ${1:-} =~ ^[0-9]+$ ]] || die "usage: lab ovn VLAN"
   [ -e "$OVN_RUNDIR" ] || start_ovn

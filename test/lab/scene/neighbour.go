@@ -23,7 +23,7 @@ type Neighbour struct {
 	scene  *Scene
 }
 
-// NewNeighbour plugs a client into a bridge of the node; without an address, it may ask for a lease. By the name of its network namespace
+// NewNeighbour attaches a client to a bridge of the node; without an address, it may ask for a lease. By the name of its network namespace
 // `lab down` knows that it is this lab's.
 func (s *Scene) NewNeighbour(ctx context.Context, name, bridge, address string) (*Neighbour, error) {
 	node := os.Getenv("LAB_NETNS")

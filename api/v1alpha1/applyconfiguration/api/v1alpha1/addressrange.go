@@ -9,7 +9,7 @@ import (
 // AddressRangeApplyConfiguration represents a declarative configuration of the AddressRange type for use
 // with apply.
 //
-// AddressRange is a range of IPv4 addresses, both ends included.
+// AddressRange is a range of IPv4 addresses, including both ends.
 type AddressRangeApplyConfiguration struct {
 	// First address of the range.
 	Start *apiv1alpha1.IPv4Address `json:"start,omitempty"`

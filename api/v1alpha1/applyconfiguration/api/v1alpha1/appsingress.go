@@ -11,22 +11,23 @@ import (
 //
 // AppsIngress publishes *.apps.<cluster>.<base domain> on the VLAN and in the management cluster.
 type AppsIngressApplyConfiguration struct {
-	// True publishes *.apps. Default false; false again takes away what was made, in the hosted cluster too.
+	// True publishes *.apps. Setting it back to false removes what was created, also in the hosted cluster. Default: false.
 	Enabled *bool `json:"enabled,omitempty"`
-	// Domain of the hosted cluster, to which *.apps. is put, e.g. c1.example.com. Default: read from the HostedCluster.
+	// Domain of the hosted cluster, without *.apps, e.g. c1.example.com. Default: read from the HostedCluster.
 	BaseDomain *apiv1alpha1.DNSName `json:"baseDomain,omitempty"`
-	// Hosted cluster. Must equal spec.hostedClusterRef. Default: that.
+	// The HostedCluster. If set, it must equal spec.hostedClusterRef. Default: spec.hostedClusterRef.
 	HostedClusterRef *HostedClusterReferenceApplyConfiguration `json:"hostedClusterRef,omitempty"`
-	// LoadBalancer: by a Service in the hosted cluster, to which its MetalLB gives an address. NodePort: by the proxy, to the node
-	// ports of the hosted cluster's routers. HostNetwork: by the proxy, to routers that listen on their workers' own addresses, at
-	// whatever ports. Default: HostNetwork where the hosted cluster's IngressController says so, or before it is there the
-	// HostedCluster (endpointPublishingStrategy), metallb is left out and serves nothing yet; else LoadBalancer.
+	// How *.apps reaches the routers. LoadBalancer: the operator creates a Service in the hosted cluster, whose MetalLB assigns the
+	// address. NodePort: the proxy forwards to the node ports of the routers. HostNetwork: the proxy forwards to routers that
+	// listen on the addresses of their workers, at any ports. Default: HostNetwork, if endpointPublishingStrategy says HostNetwork
+	// (in the hosted cluster's IngressController; before that exists, in the HostedCluster), metallb is not set, and MetalLB does
+	// not serve *.apps already; else LoadBalancer.
 	Mode *apiv1alpha1.AppsIngressMode `json:"mode,omitempty"`
-	// The hosted cluster's MetalLB. Default: all is found there.
+	// The hosted cluster's MetalLB, for mode LoadBalancer. Default: everything is read from the hosted cluster.
 	MetalLB *AppsMetalLBApplyConfiguration `json:"metallb,omitempty"`
-	// The Service in the hosted cluster.
+	// The Service in the hosted cluster, for mode LoadBalancer.
 	Service *AppsServiceApplyConfiguration `json:"service,omitempty"`
-	// Ports of *.apps. Default 80 and 443.
+	// Ports of *.apps; none may be a port of another endpoint (PortInUse). Default: 80 and 443.
 	Ports *AppsPortsApplyConfiguration `json:"ports,omitempty"`
 }
 

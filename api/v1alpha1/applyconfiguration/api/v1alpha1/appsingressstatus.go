@@ -10,15 +10,16 @@ import (
 // AppsIngressStatusApplyConfiguration represents a declarative configuration of the AppsIngressStatus type for use
 // with apply.
 //
-// AppsIngressStatus says how *.apps stands.
+// AppsIngressStatus is the state of *.apps.
 type AppsIngressStatusApplyConfiguration struct {
-	// Pending, Ready or Degraded.
+	// Pending: there has been no address yet. Ready: DNS and proxy use the address. Degraded: the address was lost, is refused, or
+	// cannot be read; DNS and proxy keep the last one.
 	Phase *apiv1alpha1.AppsIngressPhase `json:"phase,omitempty"`
 	// First of externalIPs.
 	ExternalIP *apiv1alpha1.IPAddress `json:"externalIP,omitempty"`
-	// Addresses that *.apps has on the VLAN: the Service's external IPs or, in the other modes, the proxy's.
+	// Addresses of *.apps on the VLAN: the Service's external IPs with mode LoadBalancer, else the proxy's address.
 	ExternalIPs []apiv1alpha1.IPAddress `json:"externalIPs,omitempty"`
-	// When this last changed.
+	// Time of the last change of this status.
 	LastSyncTime *v1.Time `json:"lastSyncTime,omitempty"`
 	// Reason of the condition AppsIngressReady.
 	Reason *string `json:"reason,omitempty"`

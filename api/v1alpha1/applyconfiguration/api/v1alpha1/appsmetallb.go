@@ -9,16 +9,18 @@ import (
 // AppsMetalLBApplyConfiguration represents a declarative configuration of the AppsMetalLB type for use
 // with apply.
 //
-// AppsMetalLB is what is known of the hosted cluster's MetalLB, which is the user's: nothing of it is installed.
+// AppsMetalLB describes the hosted cluster's MetalLB, which you install and configure; the operator does not.
 type AppsMetalLBApplyConfiguration struct {
-	// IPAddressPool to take the address from (annotation metallb.io/address-pool). Default: MetalLB's choice.
+	// IPAddressPool for the address (annotation metallb.io/address-pool). Default: MetalLB chooses.
 	AddressPoolName *apiv1alpha1.ObjectName `json:"addressPoolName,omitempty"`
-	// Addresses of that pool. The address given must be one of them, and none of them is leased by DHCP. Default: not checked.
+	// Addresses of that pool. The assigned address must be one of them (else ExternalIPOutsidePool), and DHCP leases none of them.
+	// Default: not checked.
 	IPAddressPoolRange []apiv1alpha1.AddressOrRange `json:"ipAddressPoolRange,omitempty"`
-	// L2Advertisement that announces the pool; must exist in the hosted cluster. Default: not checked.
+	// L2Advertisement that announces the pool. It must exist in the hosted cluster (else L2AdvertisementNotFound). Default: not
+	// checked.
 	L2AdvertisementName *apiv1alpha1.ObjectName `json:"l2AdvertisementName,omitempty"`
-	// Class that MetalLB serves (its --lb-class). Default: read from the hosted cluster's MetalLB. On KubeVirt there must be one:
-	// HyperShift's own cloud provider takes every Service without a class.
+	// Load balancer class that MetalLB serves (its --lb-class). Default: read from the hosted cluster's MetalLB. KubeVirt needs
+	// one, because HyperShift's cloud provider takes every Service without a class (MetalLBClassNotSet).
 	LoadBalancerClass *string `json:"loadBalancerClass,omitempty"`
 }
 

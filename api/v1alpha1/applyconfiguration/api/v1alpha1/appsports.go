@@ -11,9 +11,9 @@ import (
 //
 // AppsPorts are the ports of *.apps.
 type AppsPortsApplyConfiguration struct {
-	// HTTP, passed on whatever the Host. Default 80.
+	// Port of HTTP. Requests are forwarded whatever their Host header is. Default: 80.
 	HTTP *apiv1alpha1.Port `json:"http,omitempty"`
-	// HTTPS, passed on by server name; TLS is never terminated. Default 443.
+	// Port of HTTPS. Connections are forwarded by server name (SNI); TLS is never terminated. Default: 443.
 	HTTPS *apiv1alpha1.Port `json:"https,omitempty"`
 }
 

@@ -9,11 +9,12 @@ import (
 // AppsServiceApplyConfiguration represents a declarative configuration of the AppsService type for use
 // with apply.
 //
-// AppsService is the Service that is made in the hosted cluster.
+// AppsService names the Service that the operator creates in the hosted cluster.
 type AppsServiceApplyConfiguration struct {
-	// Default: <cluster>-apps.
+	// Name of the Service. Default: <cluster>-apps.
 	Name *apiv1alpha1.ObjectName `json:"name,omitempty"`
-	// Default: openshift-ingress, where the routers are. The Service selects them, so another namespace must hold routers of its own.
+	// Namespace of the Service. Default: openshift-ingress. The Service selects the router pods, so any other namespace must have
+	// routers too.
 	Namespace *apiv1alpha1.ObjectName `json:"namespace,omitempty"`
 }
 

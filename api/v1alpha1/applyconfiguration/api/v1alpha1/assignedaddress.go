@@ -9,11 +9,11 @@ import (
 // AssignedAddressApplyConfiguration represents a declarative configuration of the AssignedAddress type for use
 // with apply.
 //
-// AssignedAddress is one address that the Infra uses on the VLAN.
+// AssignedAddress is an address of one of the Infra's pods on the VLAN.
 type AssignedAddressApplyConfiguration struct {
-	// dhcp, dns or proxy.
+	// Component: dhcp, dns or proxy.
 	Component *string `json:"component,omitempty"`
-	// Number of the instance, from 0.
+	// Number of the instance, starting at 0.
 	Instance *int32 `json:"instance,omitempty"`
 	// The address.
 	IP *apiv1alpha1.IPAddress `json:"ip,omitempty"`

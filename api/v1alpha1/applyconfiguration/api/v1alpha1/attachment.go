@@ -9,15 +9,15 @@ import (
 // AttachmentApplyConfiguration represents a declarative configuration of the Attachment type for use
 // with apply.
 //
-// Attachment says how the pod joins the VLAN.
+// Attachment says how the pod is connected to the VLAN.
 type AttachmentApplyConfiguration struct {
-	// NetworkAttachmentDefinition that the pod attaches to. It must be able to give the pod a static address:
-	// an Infra fills in the one that it derives from the worker's.
+	// NetworkAttachmentDefinition of the pod. It must support a static address for the pod. An Infra sets the one that it derives
+	// from the workers' NetworkAttachmentDefinition.
 	NetworkAttachmentDefinition *apiv1alpha1.ObjectName `json:"networkAttachmentDefinition,omitempty"`
 	// Namespace of the NetworkAttachmentDefinition. Default: the namespace of this object.
 	NetworkAttachmentNamespace *apiv1alpha1.ObjectName `json:"networkAttachmentNamespace,omitempty"`
-	// Ethernet address of the pod's VLAN interface. It stays when the pod is replaced, so that clients' neighbour
-	// caches stay right. Default: derived from namespace, name and server address (locally administered).
+	// MAC address of the pod's VLAN interface. It does not change when the pod is replaced, so clients' neighbour caches stay
+	// valid. Default: a locally administered address, derived from namespace, name and server address.
 	MACAddress *apiv1alpha1.MACAddress `json:"macAddress,omitempty"`
 }
 

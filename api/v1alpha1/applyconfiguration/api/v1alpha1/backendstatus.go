@@ -5,7 +5,7 @@ package v1alpha1
 // BackendStatusApplyConfiguration represents a declarative configuration of the BackendStatus type for use
 // with apply.
 //
-// BackendStatus counts a backend's targets.
+// BackendStatus counts the targets of a backend.
 type BackendStatusApplyConfiguration struct {
 	// Name of the backend.
 	Name *string `json:"name,omitempty"`
@@ -13,7 +13,7 @@ type BackendStatusApplyConfiguration struct {
 	Healthy *int32 `json:"healthy,omitempty"`
 	// All targets.
 	Total *int32 `json:"total,omitempty"`
-	// Why no target answers; empty while one does.
+	// Why no target answers. Empty while one answers.
 	Message *string `json:"message,omitempty"`
 }
 

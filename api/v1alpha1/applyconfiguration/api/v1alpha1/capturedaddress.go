@@ -9,11 +9,11 @@ import (
 // CapturedAddressApplyConfiguration represents a declarative configuration of the CapturedAddress type for use
 // with apply.
 //
-// CapturedAddress is an IP-literal endpoint of the control plane that the proxy carries as a second address.
+// CapturedAddress is a control-plane address that workers connect to, which the proxy's pod has as an additional address.
 type CapturedAddressApplyConfiguration struct {
-	// The literal.
+	// The address.
 	IP *apiv1alpha1.IPAddress `json:"ip,omitempty"`
-	// Ports of the literal that are served.
+	// Ports of the address that the proxy serves.
 	Ports []apiv1alpha1.Port `json:"ports,omitempty"`
 }
 

@@ -11,29 +11,33 @@ import (
 // DHCPConfigApplyConfiguration represents a declarative configuration of the DHCPConfig type for use
 // with apply.
 //
-// DHCPConfig is the DHCP component.
+// DHCPConfig configures the DHCP server.
 type DHCPConfigApplyConfiguration struct {
-	// False removes the DHCP server; leases are kept. Default true.
+	// False removes the DHCP server and keeps its leases. Default: true.
 	Enabled *bool `json:"enabled,omitempty"`
-	// Address of the server. Default: allocated from the CIDR and kept.
+	// Address of the server on the VLAN, inside networkConfig.cidr. Default: a free address of the CIDR, which does not change
+	// afterwards.
 	ServerIP *apiv1alpha1.IPv4Address `json:"serverIP,omitempty"`
-	// First address of the pool. Default: the first after the infrastructure's.
+	// First address of the pool; set rangeEnd too. Default: the first address after those of DHCP, DNS and the proxy.
 	RangeStart *apiv1alpha1.IPv4Address `json:"rangeStart,omitempty"`
-	// Last address of the pool. Default: the last usable of the CIDR.
+	// Last address of the pool; set rangeStart too. Default: the last usable address of the CIDR.
 	RangeEnd *apiv1alpha1.IPv4Address `json:"rangeEnd,omitempty"`
-	// Lease time, 2m to 8760h. Default 24h: an outage of an hour must not cost workers their address.
+	// Lease time (option 51), from 2m to 8760h. Default: 24h. A worker whose lease expires during an outage of DHCP loses its
+	// address.
 	LeaseTime *v1.Duration `json:"leaseTime,omitempty"`
-	// Addresses that are never leased, e.g. of machines with static addresses.
+	// Addresses that are never leased, e.g. those of machines with static addresses. Default: none.
 	ExcludeRanges []AddressRangeApplyConfiguration `json:"excludeRanges,omitempty"`
-	// Addresses tied to clients.
+	// Reservations: fixed addresses for certain clients. Default: none.
 	Reservations []ReservationApplyConfiguration `json:"reservations,omitempty"`
-	// Pool (default): every client is served. Ignore: only reservations and the hosted cluster's VMs.
+	// Which clients get an address. Pool (default): every client. Ignore: only clients with a reservation and the hosted cluster's
+	// VMs.
 	UnknownClients *apiv1alpha1.UnknownClients `json:"unknownClients,omitempty"`
-	// Relays whose giaddr is served, as addresses or networks, e.g. 192.168.100.1. Default: none.
+	// DHCP relays that are served, by the address in their giaddr field: addresses or networks, e.g. 192.168.100.1. Default: none.
 	Relays []apiv1alpha1.IPv4AddressOrCIDR `json:"relays,omitempty"`
-	// Further options to hand out.
+	// Further DHCP options to send. Default: none.
 	Options []DHCPOptionApplyConfiguration `json:"options,omitempty"`
-	// Image of the daemon, of the operator's release or a newer one; refused unless the operator runs with --allow-image-override.
+	// Image of the daemon, of the operator's release or newer. Refused unless the operator runs with --allow-image-override.
+	// Default: the operator's image.
 	Image                       *string `json:"image,omitempty"`
 	PlacementApplyConfiguration `json:""`
 }

@@ -14,7 +14,8 @@ import (
 // DHCPLeaseApplyConfiguration represents a declarative configuration of the DHCPLease type for use
 // with apply.
 //
-// DHCPLease is one address promised to one client: allocation lock and record at once. Named by DHCPServer and address.
+// DHCPLease is one address leased to one client: both the lock on the address and its record. Its name contains the DHCPServer and
+// the address.
 type DHCPLeaseApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`

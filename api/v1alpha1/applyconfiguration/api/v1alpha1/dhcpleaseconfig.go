@@ -16,8 +16,8 @@ type DHCPLeaseConfigApplyConfiguration struct {
 	RangeStart *apiv1alpha1.IPv4Address `json:"rangeStart,omitempty"`
 	// Last address of the pool.
 	RangeEnd *apiv1alpha1.IPv4Address `json:"rangeEnd,omitempty"`
-	// How long a client may keep its address without asking again (option 51), 2m to 8760h. Default 24h: an outage of an hour must not
-	// cost workers their address.
+	// Lease time (option 51), from 2m to 8760h. Default: 24h. A client whose lease expires during an outage of DHCP loses its
+	// address.
 	LeaseTime *v1.Duration `json:"leaseTime,omitempty"`
 }
 

@@ -10,28 +10,29 @@ import (
 // DHCPLeaseSpecApplyConfiguration represents a declarative configuration of the DHCPLeaseSpec type for use
 // with apply.
 //
-// DHCPLeaseSpec is the promise of one address to one client. Only DHCP daemons write it.
+// DHCPLeaseSpec is one address leased to one client. Only DHCP daemons write it.
 type DHCPLeaseSpecApplyConfiguration struct {
-	// The address, canonical.
+	// The leased address.
 	IP *apiv1alpha1.IPv4Address `json:"ip,omitempty"`
-	// Hardware address of the client; the key of the lease. Lower case with colons.
+	// MAC address of the client, in lower case with colons. It identifies the client.
 	MAC *apiv1alpha1.MACAddress `json:"mac,omitempty"`
-	// Option 61 as it was sent, in hex with colons. The key only where the client has no hardware address.
+	// Client identifier (option 61) as the client sent it, in hex with colons. It identifies the client only if there is no MAC
+	// address.
 	ClientID *string `json:"clientID,omitempty"`
-	// Option 12 that the client was told, without domain.
+	// Host name that the server sent to the client (option 12), without domain.
 	Hostname *string `json:"hostname,omitempty"`
-	// The KubeVirt VirtualMachine that owns the hardware address.
+	// KubeVirt VirtualMachine with this MAC address.
 	VMRef *VMReferenceApplyConfiguration `json:"vmRef,omitempty"`
-	// The DHCPServer whose pool the address is from.
+	// DHCPServer that leases the address.
 	ServerRef *ServerReferenceApplyConfiguration `json:"serverRef,omitempty"`
-	// Bound, Declined or Released.
+	// Bound: the client has the address. Declined: the client found the address in use. Released: the client gave it back.
 	State *apiv1alpha1.LeaseState `json:"state,omitempty"`
-	// The horizon: no other client gets the address before this time plus the grace of max(10 min, leaseTime/10).
-	// It is the only fence, and is never lowered for its holder.
+	// No other client gets the address before this time plus a grace period of max(10 min, leaseTime/10). Only this time protects
+	// the lease; it never moves back for the same client.
 	DurableUntilTime *v1.MicroTime `json:"durableUntilTime,omitempty"`
-	// When the lease last told to the client ends, as far as known. For people; nothing decides by it.
+	// When the client's lease ends, as far as known. For information only: durableUntilTime decides.
 	ExpirationTime *string `json:"expirationTime,omitempty"`
-	// Instances (by server address) that have forgotten a Released binding.
+	// Server addresses of the instances that have dropped a Released lease.
 	Dropped []apiv1alpha1.IPv4Address `json:"dropped,omitempty"`
 }
 

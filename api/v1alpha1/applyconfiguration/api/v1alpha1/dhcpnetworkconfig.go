@@ -9,26 +9,27 @@ import (
 // DHCPNetworkConfigApplyConfiguration represents a declarative configuration of the DHCPNetworkConfig type for use
 // with apply.
 //
-// DHCPNetworkConfig is what the server knows of its VLAN and hands out.
+// DHCPNetworkConfig is the VLAN of the server, and what the server sends to clients.
 type DHCPNetworkConfigApplyConfiguration struct {
 	AttachmentApplyConfiguration `json:""`
-	// The VLAN's subnet; its mask becomes option 1.
+	// Subnet of the VLAN, IPv4. Its mask is sent as option 1.
 	CIDR *apiv1alpha1.Subnet `json:"cidr,omitempty"`
-	// Address of the server on the VLAN (option 54).
+	// Address of the server on the VLAN (option 54); must lie inside cidr.
 	ServerIP *apiv1alpha1.IPv4Address `json:"serverIP,omitempty"`
-	// Default router (option 3). Default: none, an isolated VLAN.
+	// Default router (option 3); must lie inside cidr. Default: none, for an isolated VLAN.
 	Gateway *apiv1alpha1.IPv4Address `json:"gateway,omitempty"`
-	// Resolvers (option 6).
+	// DNS servers (option 6). Default: not sent.
 	DNSServers []apiv1alpha1.IPv4Address `json:"dnsServers,omitempty"`
-	// Time servers (option 42).
+	// NTP servers (option 42). Default: not sent.
 	NTPServers []apiv1alpha1.IPv4Address `json:"ntpServers,omitempty"`
-	// Interface MTU in bytes (option 26). Default: not sent.
+	// MTU in bytes (option 26). Default: not sent.
 	MTU *int32 `json:"mtu,omitempty"`
-	// Domain name (option 15).
+	// Domain name (option 15). Default: not sent.
 	Domain *apiv1alpha1.DNSName `json:"domain,omitempty"`
-	// Search list (option 119, RFC 3397).
+	// DNS search domains (option 119, RFC 3397). Default: not sent.
 	SearchDomains []apiv1alpha1.DNSName `json:"searchDomains,omitempty"`
-	// Classless routes (option 121, RFC 3442), captured literals among them. The default route is repeated inside by the server.
+	// Static routes (option 121, RFC 3442), including those to captured addresses. The server adds the default route to them.
+	// Default: not sent.
 	Routes []RouteApplyConfiguration `json:"routes,omitempty"`
 }
 

@@ -5,13 +5,13 @@ package v1alpha1
 // DHCPOptionApplyConfiguration represents a declarative configuration of the DHCPOption type for use
 // with apply.
 //
-// DHCPOption is a further option to serve. Codes that the server sets itself are refused.
+// DHCPOption is a further option that the server sends. Codes that the server sets itself are refused.
 type DHCPOptionApplyConfiguration struct {
-	// Option code, 1 to 254 (RFC 2132).
+	// Option code, 1 to 254 (RFC 2132), except those that the server sets itself.
 	Code *int32 `json:"code,omitempty"`
-	// How value is encoded.
+	// Encoding of value.
 	Type *string `json:"type,omitempty"`
-	// The value as text.
+	// The value as text. IPv4List: addresses separated by commas. Bool: true or false. Hex: octets, e.g. 01:0a:ff.
 	Value *string `json:"value,omitempty"`
 }
 

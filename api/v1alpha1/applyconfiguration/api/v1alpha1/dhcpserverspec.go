@@ -10,28 +10,29 @@ import (
 // DHCPServerSpecApplyConfiguration represents a declarative configuration of the DHCPServerSpec type for use
 // with apply.
 //
-// DHCPServerSpec is the configuration of one DHCP daemon.
+// DHCPServerSpec configures one DHCP server.
 type DHCPServerSpecApplyConfiguration struct {
-	// The VLAN and what clients are told of it.
+	// The VLAN, and the network options that clients get.
 	NetworkConfig *DHCPNetworkConfigApplyConfiguration `json:"networkConfig,omitempty"`
 	// The pool.
 	LeaseConfig *DHCPLeaseConfigApplyConfiguration `json:"leaseConfig,omitempty"`
-	// Addresses of the pool that are never leased.
+	// Addresses of the pool that are never leased. Default: none.
 	ExcludeRanges []AddressRangeApplyConfiguration `json:"excludeRanges,omitempty"`
-	// Addresses tied to clients.
+	// Reservations: fixed addresses for certain clients. Default: none.
 	Reservations []ReservationApplyConfiguration `json:"reservations,omitempty"`
-	// Pool (default): every client is served. Ignore: only reservations and VMs of vmNamespace.
+	// Which clients get an address. Pool (default): every client. Ignore: only clients with a reservation and VMs of vmNamespace.
 	UnknownClients *apiv1alpha1.UnknownClients `json:"unknownClients,omitempty"`
-	// Further options.
+	// Further DHCP options to send. Default: none.
 	Options []DHCPOptionApplyConfiguration `json:"options,omitempty"`
-	// Relays whose giaddr is served, as addresses or networks, e.g. 192.168.100.1. Default: none.
+	// DHCP relays that are served, by the address in their giaddr field: addresses or networks, e.g. 192.168.100.1. Default: none.
 	Relays []apiv1alpha1.IPv4AddressOrCIDR `json:"relays,omitempty"`
-	// Namespace whose VirtualMachines are looked up by hardware address for option 12. Default: none are.
+	// Namespace of the workers' VirtualMachines. The server looks VMs up by MAC address and sends their name (option 12). Default:
+	// no lookup.
 	VMNamespace *apiv1alpha1.ObjectName `json:"vmNamespace,omitempty"`
-	// Image of the daemon, of the operator's release or a newer one. Refused unless the operator runs with --allow-image-override.
-	// Default: the operator's own.
+	// Image of the daemon, of the operator's release or newer. Refused unless the operator runs with --allow-image-override.
+	// Default: the operator's image.
 	Image *string `json:"image,omitempty"`
-	// Where the pods run.
+	// On which nodes the pods run.
 	PlacementApplyConfiguration `json:""`
 }
 

@@ -9,19 +9,19 @@ import (
 // DHCPServerStatusApplyConfiguration represents a declarative configuration of the DHCPServerStatus type for use
 // with apply.
 //
-// DHCPServerStatus is what the controller and the daemon report.
+// DHCPServerStatus is what the operator and the daemon report.
 type DHCPServerStatusApplyConfiguration struct {
-	// Accepted, Ready, Progressing, ConfigAccepted, AddressesLeft, ClockSteady.
+	// Conditions: Accepted, Ready, Progressing, ConfigAccepted, AddressesLeft, ClockSteady.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// The addresses that are served and by which workload.
+	// Addresses of the server, and the workload of each.
 	Instances []InstanceApplyConfiguration `json:"instances,omitempty"`
-	// Leases in state Bound whose horizon has not passed.
+	// Leases in state Bound whose durableUntilTime has not passed.
 	ActiveLeases *int32 `json:"activeLeases,omitempty"`
-	// All lease records.
+	// Leases in any state.
 	TotalLeases *int32 `json:"totalLeases,omitempty"`
-	// Addresses that the pool can lease.
+	// Number of addresses that the pool can lease.
 	PoolSize *int32 `json:"poolSize,omitempty"`
-	// Generation of the spec that this status is about.
+	// Generation of the spec that this status was computed from.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 }
 

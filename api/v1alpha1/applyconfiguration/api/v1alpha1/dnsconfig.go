@@ -10,17 +10,20 @@ import (
 // DNSConfigApplyConfiguration represents a declarative configuration of the DNSConfig type for use
 // with apply.
 //
-// DNSConfig is the DNS component.
+// DNSConfig configures the DNS server.
 type DNSConfigApplyConfiguration struct {
-	// False removes the DNS server. Default true.
+	// False removes the DNS server. Default: true.
 	Enabled *bool `json:"enabled,omitempty"`
-	// Address of the server. Default: allocated from the CIDR and kept.
+	// Address of the server on the VLAN, inside networkConfig.cidr. Default: a free address of the CIDR, which does not change
+	// afterwards.
 	ServerIP *apiv1alpha1.IPAddress `json:"serverIP,omitempty"`
-	// Base domain of the hosted cluster, e.g. example.com. Default: read from the HostedCluster.
+	// Base domain of the hosted cluster, e.g. example.com. Default: read from the HostedCluster. Required without hostedClusterRef.
 	BaseDomain *apiv1alpha1.DNSName `json:"baseDomain,omitempty"`
-	// Name of the hosted cluster. Default: read from the HostedCluster.
+	// Name of the hosted cluster; its domain is clusterName.baseDomain. Default: read from the HostedCluster. Required without
+	// hostedClusterRef.
 	ClusterName *apiv1alpha1.DNSName `json:"clusterName,omitempty"`
-	// Image of the daemon, of the operator's release or a newer one; refused unless the operator runs with --allow-image-override.
+	// Image of the daemon, of the operator's release or newer. Refused unless the operator runs with --allow-image-override.
+	// Default: the operator's image.
 	Image                       *string `json:"image,omitempty"`
 	PlacementApplyConfiguration `json:""`
 }

@@ -9,11 +9,11 @@ import (
 // DNSEntryApplyConfiguration represents a declarative configuration of the DNSEntry type for use
 // with apply.
 //
-// DNSEntry is one address record that the server answers with authority.
+// DNSEntry is one A or AAAA record that the server is authoritative for.
 type DNSEntryApplyConfiguration struct {
-	// The name, without trailing dot; may begin with "*." (RFC 4592).
+	// Name, without trailing dot. May begin with "*." (RFC 4592).
 	Hostname *apiv1alpha1.DNSNameOrWildcard `json:"hostname,omitempty"`
-	// The address: an A or AAAA record by its family.
+	// Address: an IPv4 address becomes an A record, an IPv6 address an AAAA record.
 	IP *apiv1alpha1.IPAddress `json:"ip,omitempty"`
 }
 

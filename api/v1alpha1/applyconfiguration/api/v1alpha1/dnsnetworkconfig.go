@@ -9,14 +9,14 @@ import (
 // DNSNetworkConfigApplyConfiguration represents a declarative configuration of the DNSNetworkConfig type for use
 // with apply.
 //
-// DNSNetworkConfig is what the server knows of its two networks.
+// DNSNetworkConfig describes the VLAN of the server.
 type DNSNetworkConfigApplyConfiguration struct {
 	AttachmentApplyConfiguration `json:""`
-	// Address of the server on the VLAN.
+	// Address of the server on the VLAN; must lie inside secondaryNetworkCIDR.
 	ServerIP *apiv1alpha1.IPAddress `json:"serverIP,omitempty"`
-	// The VLAN's subnet. Queries to the VLAN address from elsewhere are REFUSED, but for clientCIDRs.
+	// Subnet of the VLAN. Queries to the VLAN address from other networks are REFUSED, except from clientCIDRs.
 	SecondaryNetworkCIDR *apiv1alpha1.Subnet `json:"secondaryNetworkCIDR,omitempty"`
-	// Off-link clients of a routed VLAN that are answered too.
+	// Networks behind the VLAN's router whose clients are answered too. Default: none.
 	ClientCIDRs []apiv1alpha1.CIDR `json:"clientCIDRs,omitempty"`
 }
 

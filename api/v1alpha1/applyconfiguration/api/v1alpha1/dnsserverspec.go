@@ -11,26 +11,28 @@ import (
 // DNSServerSpecApplyConfiguration represents a declarative configuration of the DNSServerSpec type for use
 // with apply.
 //
-// DNSServerSpec is the configuration of one DNS daemon with two views, chosen by the local address of a query.
+// DNSServerSpec configures one DNS server with two views. The address that a query is sent to selects the view.
 type DNSServerSpecApplyConfiguration struct {
-	// The two networks.
+	// The VLAN of the server.
 	NetworkConfig *DNSNetworkConfigApplyConfiguration `json:"networkConfig,omitempty"`
-	// The hosted cluster's domain, e.g. c1.example.com; names of leases are answered under it.
+	// Domain of the hosted cluster, e.g. c1.example.com. Host names of DHCP leases are answered below it.
 	HostedClusterDomain *apiv1alpha1.DNSName `json:"hostedClusterDomain,omitempty"`
-	// Names of the VLAN view.
+	// Records of the VLAN view.
 	StaticEntries []DNSEntryApplyConfiguration `json:"staticEntries,omitempty"`
-	// Names of the pod-network view. Everything else is REFUSED there.
+	// Records of the pod-network view. All other names are REFUSED there.
 	InternalEntries []DNSEntryApplyConfiguration `json:"internalEntries,omitempty"`
-	// Zones that are NXDOMAIN on the VLAN: the management cluster's own domain and the reverse zones of its networks.
+	// Zones that are answered with NXDOMAIN on the VLAN, e.g. the management cluster's own domain and the reverse zones of its
+	// networks.
 	DeniedZones []apiv1alpha1.DNSName `json:"deniedZones,omitempty"`
-	// Resolvers for all other names of the VLAN view. Default: the node's own.
+	// Upstream resolvers for all other names in the VLAN view. The server's own address is refused. Default: the resolvers of the
+	// node.
 	UpstreamDNS []apiv1alpha1.IPAddress `json:"upstreamDNS,omitempty"`
-	// How long answers from upstream are kept at most. Default 1h.
+	// Maximum time that answers from upstream are cached, from 1s to 168h. Default: 1h.
 	CacheTTL *v1.Duration `json:"cacheTTL,omitempty"`
-	// Image of the daemon, of the operator's release or a newer one. Refused unless the operator runs with --allow-image-override.
-	// Default: the operator's own.
+	// Image of the daemon, of the operator's release or newer. Refused unless the operator runs with --allow-image-override.
+	// Default: the operator's image.
 	Image *string `json:"image,omitempty"`
-	// Where the pods run.
+	// On which nodes the pods run.
 	PlacementApplyConfiguration `json:""`
 }
 

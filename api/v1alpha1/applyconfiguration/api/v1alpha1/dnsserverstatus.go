@@ -9,19 +9,19 @@ import (
 // DNSServerStatusApplyConfiguration represents a declarative configuration of the DNSServerStatus type for use
 // with apply.
 //
-// DNSServerStatus is what the controller and the daemon report.
+// DNSServerStatus is what the operator and the daemon report.
 type DNSServerStatusApplyConfiguration struct {
-	// Accepted, Ready, Progressing, ConfigAccepted.
+	// Conditions: Accepted, Ready, Progressing, ConfigAccepted.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// The addresses that are served and by which workload.
+	// Addresses of the server, and the workload of each.
 	Instances []InstanceApplyConfiguration `json:"instances,omitempty"`
 	// StatefulSet that runs the first instance.
 	DeploymentName *string `json:"deploymentName,omitempty"`
 	// Service of the pod-network view.
 	ServiceName *string `json:"serviceName,omitempty"`
-	// Address to forward to from the management cluster's DNS.
+	// Cluster IP of that Service. Forward the hosted cluster's domain to it from the management cluster's DNS.
 	ServiceClusterIP *string `json:"serviceClusterIP,omitempty"`
-	// Generation of the spec that this status is about.
+	// Generation of the spec that this status was computed from.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 }
 

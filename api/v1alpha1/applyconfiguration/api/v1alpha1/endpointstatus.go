@@ -9,17 +9,17 @@ import (
 // EndpointStatusApplyConfiguration represents a declarative configuration of the EndpointStatus type for use
 // with apply.
 //
-// EndpointStatus is one row of the endpoint table and where it was read.
+// EndpointStatus is one endpoint of the control plane, or an extra endpoint.
 type EndpointStatusApplyConfiguration struct {
-	// api, ignition, oauth, konnectivity, …, or the name of an extra endpoint.
+	// Name: api, ignition, oauth, konnectivity, …, or that of an extra endpoint.
 	Name *string `json:"name,omitempty"`
-	// Names or literals that workers dial.
+	// Names or addresses that workers connect to.
 	Hostnames []string `json:"hostnames,omitempty"`
-	// Port that workers dial.
+	// Port that workers connect to.
 	Port *apiv1alpha1.Port `json:"port,omitempty"`
-	// Where the proxy leads them, e.g. clusters-c1/kube-apiserver:6443.
+	// What the proxy forwards to, e.g. clusters-c1/kube-apiserver:6443.
 	Backend *string `json:"backend,omitempty"`
-	// Where name and port were read, e.g. HostedCluster.status.ignitionEndpoint.
+	// Where the operator read name and port, e.g. HostedCluster.status.ignitionEndpoint.
 	Source *string `json:"source,omitempty"`
 }
 

@@ -9,15 +9,16 @@ import (
 // EndpointTargetApplyConfiguration represents a declarative configuration of the EndpointTarget type for use
 // with apply.
 //
-// EndpointTarget is where an extra endpoint leads.
+// EndpointTarget is what an extra endpoint forwards to: a Service, or addresses.
 type EndpointTargetApplyConfiguration struct {
-	// Service of the Infra's namespace, or of the hosted control plane's.
+	// Name of a Service. Set either service with port, or addresses.
 	Service *apiv1alpha1.ObjectName `json:"service,omitempty"`
-	// Namespace of the Service: the Infra's (default) or the hosted control plane's.
+	// Namespace of the Service: the Infra's (default), or the hosted control plane's.
 	Namespace *apiv1alpha1.ObjectName `json:"namespace,omitempty"`
-	// Port of the Service.
+	// Port of the Service; required with service.
 	Port *apiv1alpha1.Port `json:"port,omitempty"`
-	// Addresses as ip:port; each must lie inside the operator's --extra-endpoint-cidrs.
+	// Addresses as ip:port, [ip]:port for IPv6. Each must lie inside the operator's --extra-endpoint-cidrs, else the Infra is not
+	// Accepted (AddressNotAllowed).
 	Addresses []string `json:"addresses,omitempty"`
 }
 

@@ -9,17 +9,18 @@ import (
 // ExtraEndpointApplyConfiguration represents a declarative configuration of the ExtraEndpoint type for use
 // with apply.
 //
-// ExtraEndpoint is a further thing that workers need through the bridge, e.g. a mirror registry.
+// ExtraEndpoint is a further service that workers reach through the proxy, e.g. a mirror registry.
 type ExtraEndpointApplyConfiguration struct {
-	// Name, unique in the list; must not be one of the control plane's own endpoints.
+	// Name, unique in the list. Names of the control plane's own endpoints, e.g. api or ignition, are refused
+	// (ExtraEndpointConflict).
 	Name *string `json:"name,omitempty"`
-	// Names that lead here; DNS answers them with the proxy's address.
+	// Host names of this endpoint. DNS answers them with the proxy's address. Required with protocol TLS.
 	Hostnames []apiv1alpha1.DNSNameOrWildcard `json:"hostnames,omitempty"`
-	// Port on the proxy's address.
+	// Port that the proxy listens on.
 	Port *apiv1alpha1.Port `json:"port,omitempty"`
-	// TLS (routed by name) or TCP (the port for itself).
+	// TLS: the proxy routes by server name (SNI), so endpoints can share a port. TCP: the endpoint needs a port of its own.
 	Protocol *apiv1alpha1.Protocol `json:"protocol,omitempty"`
-	// Where it leads.
+	// What the proxy forwards to.
 	Target *EndpointTargetApplyConfiguration `json:"target,omitempty"`
 }
 

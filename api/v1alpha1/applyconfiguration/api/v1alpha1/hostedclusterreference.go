@@ -9,12 +9,13 @@ import (
 // HostedClusterReferenceApplyConfiguration represents a declarative configuration of the HostedClusterReference type for use
 // with apply.
 //
-// HostedClusterReference names the HostedCluster to bridge to.
+// HostedClusterReference names a HostedCluster.
 type HostedClusterReferenceApplyConfiguration struct {
 	// Name of the HostedCluster.
 	Name *apiv1alpha1.ObjectName `json:"name,omitempty"`
-	// Namespace of the HostedCluster. Default: the Infra's. Another one must carry the annotation
-	// hostedcluster.densityops.com/allowed-namespaces with the Infra's namespace in it (on the HostedCluster).
+	// Namespace of the HostedCluster. Default: the Infra's namespace. A HostedCluster in another namespace needs the annotation
+	// hostedcluster.densityops.com/allowed-namespaces, which must list the Infra's namespace; without it the Infra is not Accepted
+	// (RefNotPermitted).
 	Namespace *apiv1alpha1.ObjectName `json:"namespace,omitempty"`
 }
 

@@ -16,7 +16,7 @@ import (
 //
 // A printer column has one path and shows its first result: Cluster is the name in hostedClusterRef, else the one that the
 // seeds' form writes.
-// Infra joins workers on one isolated VLAN to one hosted control plane: DHCP, split-horizon DNS and an L4 proxy.
+// Infra connects workers on one isolated VLAN to one hosted control plane, through DHCP, split-horizon DNS and an L4 proxy.
 type InfraApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`

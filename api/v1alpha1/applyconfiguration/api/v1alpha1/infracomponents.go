@@ -5,13 +5,13 @@ package v1alpha1
 // InfraComponentsApplyConfiguration represents a declarative configuration of the InfraComponents type for use
 // with apply.
 //
-// InfraComponents are the three services on the VLAN. One that is absent is enabled.
+// InfraComponents configures the three services on the VLAN. A component that is left out is enabled, with defaults.
 type InfraComponentsApplyConfiguration struct {
-	// DHCP.
+	// DHCP server.
 	DHCP *DHCPConfigApplyConfiguration `json:"dhcp,omitempty"`
-	// DNS.
+	// DNS server.
 	DNS *DNSConfigApplyConfiguration `json:"dns,omitempty"`
-	// Proxy.
+	// Proxy (Envoy).
 	Proxy *ProxyConfigApplyConfiguration `json:"proxy,omitempty"`
 }
 

@@ -5,17 +5,18 @@ package v1alpha1
 // InfraSpecApplyConfiguration represents a declarative configuration of the InfraSpec type for use
 // with apply.
 //
-// InfraSpec joins one VLAN to one hosted control plane.
+// InfraSpec connects one VLAN to one hosted control plane.
 type InfraSpecApplyConfiguration struct {
-	// The HostedCluster to bridge to: names, ports, backends, namespace and domains come from it. Set once.
+	// HostedCluster whose workers are on the VLAN. The operator reads names, ports, backends, namespace and domains from it.
+	// Immutable once set.
 	HostedClusterRef *HostedClusterReferenceApplyConfiguration `json:"hostedClusterRef,omitempty"`
-	// The VLAN.
+	// The VLAN of the workers.
 	NetworkConfig *NetworkConfigApplyConfiguration `json:"networkConfig,omitempty"`
-	// DHCP, DNS and proxy. Default: all three, everything derived.
+	// DHCP, DNS and proxy. Default: all three are enabled, and all settings are derived.
 	InfraComponents *InfraComponentsApplyConfiguration `json:"infraComponents,omitempty"`
-	// Further things that workers need through the bridge.
+	// Further services that workers reach through the proxy, e.g. a mirror registry. Default: none.
 	ExtraEndpoints []ExtraEndpointApplyConfiguration `json:"extraEndpoints,omitempty"`
-	// *.apps of the hosted cluster, on the VLAN and in the management cluster. Default: not published.
+	// Publishes *.apps of the hosted cluster on the VLAN and in the management cluster. Default: not published.
 	AppsIngress *AppsIngressApplyConfiguration `json:"appsIngress,omitempty"`
 }
 

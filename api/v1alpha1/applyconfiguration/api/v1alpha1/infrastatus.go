@@ -9,22 +9,22 @@ import (
 // InfraStatusApplyConfiguration represents a declarative configuration of the InfraStatus type for use
 // with apply.
 //
-// InfraStatus is what was derived, and how it stands.
+// InfraStatus is what the operator derived from the spec, and the state of it.
 type InfraStatusApplyConfiguration struct {
-	// Accepted, NetworkReady, EndpointsResolved, DHCPReady, DNSReady, ProxyReady, BackendsHealthy, AppsIngressReady, Progressing,
-	// Degraded, Ready.
+	// Conditions: Accepted, NetworkReady, EndpointsResolved, DHCPReady, DNSReady, ProxyReady, BackendsHealthy, AppsIngressReady,
+	// Progressing, Degraded, Ready. Each False one says in its message what to do.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// Addresses in use.
+	// Addresses of DHCP, DNS and the proxy on the VLAN.
 	Addresses []AssignedAddressApplyConfiguration `json:"addresses,omitempty"`
-	// The endpoint table.
+	// Endpoints that workers connect to through the proxy.
 	Endpoints []EndpointStatusApplyConfiguration `json:"endpoints,omitempty"`
-	// How full the pool is, less than 2 s ago; a change is written at most once a second.
+	// How full the pool is. At most 2 s old; written at most once a second.
 	Leases *LeaseCountApplyConfiguration `json:"leases,omitempty"`
-	// How many backends of the proxy have a target that answers, of how many, e.g. 4/4. Those of *.apps do not count.
+	// Backends of the proxy with a target that answers, and all backends, e.g. 4/4. Backends of *.apps are not counted.
 	HealthyBackends *string `json:"healthyBackends,omitempty"`
-	// How *.apps stands; absent while it is not published.
+	// State of *.apps; absent while it is not published.
 	AppsIngress *AppsIngressStatusApplyConfiguration `json:"appsIngress,omitempty"`
-	// Generation of the spec that this status is about.
+	// Generation of the spec that this status was computed from.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 }
 

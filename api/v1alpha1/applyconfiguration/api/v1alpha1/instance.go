@@ -9,16 +9,16 @@ import (
 // InstanceApplyConfiguration represents a declarative configuration of the Instance type for use
 // with apply.
 //
-// Instance is one pod's worth of a component: an address and the workload that holds it.
+// Instance is one pod of a component: its address on the VLAN and its workload.
 type InstanceApplyConfiguration struct {
 	// Address on the VLAN.
 	IP *apiv1alpha1.IPAddress `json:"ip,omitempty"`
 	// StatefulSet or Deployment that runs it.
 	Workload *string `json:"workload,omitempty"`
-	// True when its daemon says that it serves. DNS and proxy try their own sockets on the VLAN; DHCP holds its socket and
-	// has read its leases, but nothing asks it for one.
+	// True if the daemon reports that it serves. DNS and proxy test their own sockets on the VLAN. DHCP has its socket open and its
+	// leases read, but nothing requests a lease from it as a test.
 	Ready *bool `json:"ready,omitempty"`
-	// What keeps it from serving, in its daemon's words; empty while it serves, and when its daemon cannot speak.
+	// Why it does not serve, as its daemon reports it. Empty while it serves, or if the daemon cannot report.
 	Message *string `json:"message,omitempty"`
 }
 

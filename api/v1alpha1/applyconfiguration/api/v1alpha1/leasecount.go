@@ -7,9 +7,9 @@ package v1alpha1
 //
 // LeaseCount says how full the pool is.
 type LeaseCountApplyConfiguration struct {
-	// Addresses bound now.
+	// Addresses with a lease in state Bound.
 	Active *int32 `json:"active,omitempty"`
-	// Addresses that the pool can lease.
+	// Number of addresses that the pool can lease.
 	PoolSize *int32 `json:"poolSize,omitempty"`
 }
 

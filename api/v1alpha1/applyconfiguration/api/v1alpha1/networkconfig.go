@@ -9,27 +9,34 @@ import (
 // NetworkConfigApplyConfiguration represents a declarative configuration of the NetworkConfig type for use
 // with apply.
 //
-// NetworkConfig is the VLAN.
+// NetworkConfig describes the VLAN.
 type NetworkConfigApplyConfiguration struct {
-	// The VLAN's subnet, any prefix length, e.g. 192.168.100.0/24. May only widen. IPv6 needs dhcp.enabled: false (there is no DHCPv6 yet).
+	// Subnet of the VLAN, /8 or longer, e.g. 192.168.100.0/24. It can only be widened later. It must not overlap the pod or service
+	// networks of the management cluster or of the hosted cluster. An IPv6 subnet needs infraComponents.dhcp.enabled: false,
+	// because there is no DHCPv6 yet.
 	CIDR *apiv1alpha1.Subnet `json:"cidr,omitempty"`
-	// The VLAN's router. Default: none; an isolated VLAN has no router and DHCP sends none.
+	// Address of the VLAN's router; must lie inside cidr. DHCP sends it as the default router (option 3). Default: none, for an
+	// isolated VLAN.
 	Gateway *apiv1alpha1.IPAddress `json:"gateway,omitempty"`
-	// NetworkAttachmentDefinition of the workers' network card. It must assign no address (no ipam, or ipam: {}).
+	// NetworkAttachmentDefinition of the VLAN, the one that the NodePools use. It must not assign addresses: no ipam, or ipam: {}.
 	NetworkAttachmentDefinition *apiv1alpha1.ObjectName `json:"networkAttachmentDefinition,omitempty"`
-	// Namespace of the NetworkAttachmentDefinition. Default: the Infra's.
+	// Namespace of the NetworkAttachmentDefinition. Default: the Infra's namespace.
 	NetworkAttachmentNamespace *apiv1alpha1.ObjectName `json:"networkAttachmentNamespace,omitempty"`
-	// Resolvers for all names that are not the hosted cluster's. Default: those of the node.
+	// Upstream resolvers: our DNS server forwards all names outside the hosted cluster to them. With infraComponents.dns.enabled:
+	// false, DHCP sends them to workers instead, so they must resolve the hosted cluster's names to the proxy's address. Default:
+	// the resolvers of the node.
 	DNSServers []apiv1alpha1.IPAddress `json:"dnsServers,omitempty"`
-	// Time servers that DHCP hands out (option 42). Default: none.
+	// NTP servers that DHCP sends (option 42); workers must reach them from the VLAN. Default: none.
 	NTPServers []apiv1alpha1.IPv4Address `json:"ntpServers,omitempty"`
-	// MTU of the VLAN in bytes (option 26). Default: that of the NetworkAttachmentDefinition, else not sent.
+	// MTU of the VLAN in bytes, which DHCP sends (option 26). Default: the MTU of the NetworkAttachmentDefinition; if it has none,
+	// option 26 is not sent.
 	MTU *int32 `json:"mtu,omitempty"`
-	// Search domains (option 119). Default: the hosted cluster's domain.
+	// DNS search domains that DHCP sends (option 119). Default: the hosted cluster's domain.
 	SearchDomains []apiv1alpha1.DNSName `json:"searchDomains,omitempty"`
-	// Further routes (option 121).
+	// Static routes that DHCP sends (option 121), in addition to those that the operator adds. Default: none.
 	Routes []RouteApplyConfiguration `json:"routes,omitempty"`
-	// Networks of clients behind the VLAN's router; answers to them go through gateway, which is then required.
+	// Networks behind the VLAN's router whose clients DNS and the proxy answer too. Replies go through gateway, which is then
+	// required. They must not overlap the management cluster's pod or service networks. Default: none.
 	ClientCIDRs []apiv1alpha1.CIDR `json:"clientCIDRs,omitempty"`
 }
 

@@ -10,20 +10,20 @@ import (
 // PlacementApplyConfiguration represents a declarative configuration of the Placement type for use
 // with apply.
 //
-// Placement says where a component's pods run and what they may use. A VLAN exists on some nodes only.
+// Placement says on which nodes a component's pods run, and which resources they get. Some VLANs exist on some nodes only.
 type PlacementApplyConfiguration struct {
-	// Labels that a node must carry. Default, of an Infra's components: spec.platform.kubevirt.nodeSelector of the NodePools
-	// on the VLAN, where all say the same; else any node. A NodePool's reaches new pods, and those that run when they are next
-	// replaced for another reason, or released. Whatever is said here, annotation k8s.v1.cni.cncf.io/resourceName of the
-	// NetworkAttachmentDefinition, where it has one and a node has that resource, keeps pods to such nodes.
+	// Labels that a node must have to run the pods. Default for an Infra: spec.platform.kubevirt.nodeSelector of the NodePools on
+	// the VLAN if it is the same in all of them, else any node. A change of a NodePool applies to new pods; running pods keep their
+	// node until they are replaced for another reason or you update them. If the NetworkAttachmentDefinition has annotation
+	// k8s.v1.cni.cncf.io/resourceName and a node has that resource, pods run on such nodes only, in addition to this selector.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// Taints that the pods tolerate. Default: none.
+	// Tolerations of the pods. Default: none.
 	Tolerations []v1.Toleration `json:"tolerations,omitempty"`
-	// PriorityClass of the pods. Default: the cluster's default class.
+	// PriorityClass of the pods. Default: the cluster's default.
 	PriorityClassName *apiv1alpha1.ObjectName `json:"priorityClassName,omitempty"`
-	// Requests and limits of the component's main container. Default: requests of 10m CPU and 32Mi memory for DHCP,
-	// 20m and 48Mi for DNS, 50m and 128Mi for the proxy (Envoy); limits of 2 CPUs each and 128Mi, 256Mi and 512Mi.
-	// The pod's second container asks for 5m and 16Mi (limit 64Mi) with DHCP and DNS, 10m and 32Mi (128Mi) with the proxy.
+	// Requests and limits of the component's main container. Default requests: 10m CPU and 32Mi memory for DHCP, 20m and 48Mi for
+	// DNS, 50m and 128Mi for the proxy (Envoy). Default limits: 2 CPUs, and 128Mi, 256Mi and 512Mi. The second container of the pod
+	// requests 5m and 16Mi (limit 64Mi) for DHCP and DNS, 10m and 32Mi (limit 128Mi) for the proxy.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
 }
 

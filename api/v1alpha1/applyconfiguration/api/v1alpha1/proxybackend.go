@@ -9,32 +9,36 @@ import (
 // ProxyBackendApplyConfiguration represents a declarative configuration of the ProxyBackend type for use
 // with apply.
 //
-// ProxyBackend is one thing that clients reach through the proxy.
+// ProxyBackend is one service that clients reach through the proxy.
 type ProxyBackendApplyConfiguration struct {
-	// Name, unique in the list; names the Envoy cluster.
+	// Name, unique in the list; also the name of the Envoy cluster.
 	Name *string `json:"name,omitempty"`
-	// Server name (SNI) that leads here; may begin with "*.". Optional for TCP and with catchAll.
+	// Server name (SNI) of this backend; may begin with "*.". Optional with protocol TCP and with catchAll.
 	Hostname *apiv1alpha1.DNSNameOrWildcard `json:"hostname,omitempty"`
 	// Further server names.
 	AlternateHostnames []apiv1alpha1.DNSNameOrWildcard `json:"alternateHostnames,omitempty"`
-	// Absent and unknown server names on this port lead here too. At most one backend per port.
+	// True: connections without a server name, or with an unknown one, go to this backend too. At most one backend per port.
+	// Default: false.
 	CatchAll *bool `json:"catchAll,omitempty"`
 	// Port that the proxy listens on.
 	Port *apiv1alpha1.Port `json:"port,omitempty"`
-	// Service whose ready endpoints are dialled.
+	// Service of the backend; the proxy connects to its ready endpoints. Set either targetService with targetPort, or
+	// targetAddresses.
 	TargetService *apiv1alpha1.ObjectName `json:"targetService,omitempty"`
-	// Port of the Service.
+	// Port of the Service; required with targetService.
 	TargetPort *apiv1alpha1.Port `json:"targetPort,omitempty"`
-	// Namespace of the Service. Another namespace than ours needs permission (docs/PROXY_SETUP.md).
+	// Namespace of the Service; required with targetService. A namespace other than this object's needs a reference grant
+	// (docs/PROXY_SETUP.md).
 	TargetNamespace *apiv1alpha1.ObjectName `json:"targetNamespace,omitempty"`
-	// Addresses to dial instead, as ip:port ([ip]:port for IPv6); each must lie inside the operator's --extra-endpoint-cidrs.
+	// Addresses as ip:port, [ip]:port for IPv6, in place of a Service. Each must lie inside the operator's --extra-endpoint-cidrs.
 	TargetAddresses []string `json:"targetAddresses,omitempty"`
-	// TCP (default) routes by port, TLS by server name.
+	// TCP (default) routes by port, TLS by server name (SNI). The protocol of a port in use cannot change.
 	Protocol *apiv1alpha1.Protocol `json:"protocol,omitempty"`
-	// Bound of the three connection attempts together, in seconds. Default 30. One attempt takes 500 ms at most, so that a
-	// client leaves a dead target in less than 2 s: 1 makes that 333 ms, and every value from 2 on changes nothing.
+	// Timeout of the three connection attempts together, in seconds, 1 to 300. Default: 30. An attempt takes at most 500 ms, so
+	// that a client leaves a dead target within 2 s. With 1 an attempt takes at most 333 ms; all values from 2 on have the same
+	// effect.
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
-	// VLAN (default), or VLANAndPods to offer it on the pod network too.
+	// Where the backend is served: VLAN (default), or VLANAndPods for the pod network too.
 	Views *apiv1alpha1.Views `json:"views,omitempty"`
 }
 

@@ -10,17 +10,18 @@ import (
 // ProxyConfigApplyConfiguration represents a declarative configuration of the ProxyConfig type for use
 // with apply.
 //
-// ProxyConfig is the proxy component.
+// ProxyConfig configures the proxy.
 type ProxyConfigApplyConfiguration struct {
-	// False removes the proxy. Default true.
+	// False removes the proxy. Default: true.
 	Enabled *bool `json:"enabled,omitempty"`
-	// Address of the proxy. Default: allocated from the CIDR and kept.
+	// Address of the proxy on the VLAN, inside networkConfig.cidr. Default: a free address of the CIDR, which does not change
+	// afterwards.
 	ServerIP *apiv1alpha1.IPAddress `json:"serverIP,omitempty"`
-	// Namespace of the hosted control plane. Default: that of the HostedCluster.
+	// Namespace of the hosted control plane. Default: <namespace>-<name> of the HostedCluster. Required without hostedClusterRef.
 	ControlPlaneNamespace *apiv1alpha1.ObjectName `json:"controlPlaneNamespace,omitempty"`
-	// Image of Envoy; refused unless the operator runs with --allow-image-override.
+	// Image of Envoy. Refused unless the operator runs with --allow-image-override. Default: the operator's Envoy image.
 	ProxyImage *string `json:"proxyImage,omitempty"`
-	// Image of the xDS sidecar; refused unless the operator runs with --allow-image-override.
+	// Image of the xDS sidecar. Refused unless the operator runs with --allow-image-override. Default: the operator's image.
 	ManagerImage                *string `json:"managerImage,omitempty"`
 	PlacementApplyConfiguration `json:""`
 }

@@ -9,12 +9,12 @@ import (
 // ProxyNetworkConfigApplyConfiguration represents a declarative configuration of the ProxyNetworkConfig type for use
 // with apply.
 //
-// ProxyNetworkConfig is how the proxy stands on its VLAN.
+// ProxyNetworkConfig describes the VLAN and the addresses of the proxy.
 type ProxyNetworkConfigApplyConfiguration struct {
 	AttachmentApplyConfiguration `json:""`
-	// Address of the proxy on the VLAN (the VIP).
+	// Address of the proxy on the VLAN.
 	ServerIP *apiv1alpha1.IPAddress `json:"serverIP,omitempty"`
-	// IP literals that the proxy carries beside the VIP.
+	// Captured addresses: addresses of the control plane that the proxy's pod has in addition to serverIP. Default: none.
 	CapturedAddresses []CapturedAddressApplyConfiguration `json:"capturedAddresses,omitempty"`
 }
 

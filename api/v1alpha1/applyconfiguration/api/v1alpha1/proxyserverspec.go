@@ -10,17 +10,17 @@ import (
 // ProxyServerSpecApplyConfiguration represents a declarative configuration of the ProxyServerSpec type for use
 // with apply.
 //
-// ProxyServerSpec is the configuration of one Envoy with its xDS sidecar.
+// ProxyServerSpec configures one Envoy with its xDS sidecar.
 type ProxyServerSpecApplyConfiguration struct {
-	// How the proxy stands on its VLAN.
+	// The VLAN and the addresses of the proxy.
 	NetworkConfig *ProxyNetworkConfigApplyConfiguration `json:"networkConfig,omitempty"`
-	// What clients reach through it.
+	// Services that clients reach through the proxy.
 	Backends []ProxyBackendApplyConfiguration `json:"backends,omitempty"`
-	// Image of Envoy. Refused unless the operator runs with --allow-image-override. Default: the operator's.
+	// Image of Envoy. Refused unless the operator runs with --allow-image-override. Default: the operator's Envoy image.
 	ProxyImage *string `json:"proxyImage,omitempty"`
-	// Image of the xDS sidecar. Refused unless the operator runs with --allow-image-override. Default: the operator's own.
+	// Image of the xDS sidecar. Refused unless the operator runs with --allow-image-override. Default: the operator's image.
 	ManagerImage *string `json:"managerImage,omitempty"`
-	// Where the pods run.
+	// On which nodes the pods run.
 	PlacementApplyConfiguration `json:""`
 }
 

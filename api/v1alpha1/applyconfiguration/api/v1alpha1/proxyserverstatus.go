@@ -9,27 +9,27 @@ import (
 // ProxyServerStatusApplyConfiguration represents a declarative configuration of the ProxyServerStatus type for use
 // with apply.
 //
-// ProxyServerStatus is what the controller and the sidecar report.
+// ProxyServerStatus is what the operator and the sidecar report.
 type ProxyServerStatusApplyConfiguration struct {
-	// Accepted, BackendsHealthy, Ready, Progressing, ConfigAccepted (with Envoy's own rejection text).
+	// Conditions: Accepted, BackendsHealthy, Ready, Progressing, ConfigAccepted (False with Envoy's error).
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// The address that is served and by which workload.
+	// Address of the proxy, and its workload.
 	Instances []InstanceApplyConfiguration `json:"instances,omitempty"`
 	// ConfigMap with the template of Envoy's bootstrap.
 	ConfigMapName *string `json:"configMapName,omitempty"`
 	// Deployment that runs Envoy.
 	DeploymentName *string `json:"deploymentName,omitempty"`
-	// Service of the pod network.
+	// Service for clients on the pod network.
 	ServiceName *string `json:"serviceName,omitempty"`
 	// Cluster IP of that Service.
 	ServiceIP *string `json:"serviceIP,omitempty"`
-	// How many backends are configured.
+	// Number of configured backends.
 	BackendCount *int32 `json:"backendCount,omitempty"`
 	// Targets of each backend.
 	Backends []BackendStatusApplyConfiguration `json:"backends,omitempty"`
-	// How many backends have a target that answers, of how many, e.g. 4/4. Those of *.apps of an Infra do not count.
+	// Backends with a target that answers, and all backends, e.g. 4/4. Backends of *.apps are not counted.
 	HealthyBackends *string `json:"healthyBackends,omitempty"`
-	// Generation of the spec that this status is about.
+	// Generation of the spec that this status was computed from.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 }
 

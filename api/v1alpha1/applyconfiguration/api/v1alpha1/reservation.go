@@ -9,17 +9,17 @@ import (
 // ReservationApplyConfiguration represents a declarative configuration of the Reservation type for use
 // with apply.
 //
-// Reservation ties one address to one client.
+// Reservation is a fixed address for one client.
 type ReservationApplyConfiguration struct {
-	// The address; inside the CIDR, inside or outside the pool. No machine that runs loses its address: one that has this one, or for
-	// which it is meant, changes when it boots again (event ReservationPending). So an address is freed, too: reserve it for the machine
-	// that is to have it, and restart the one that has it; a lease that is deleted by hand is written again.
+	// The address; inside the CIDR, in the pool or not. A running machine keeps its address: the machine that has this address, and
+	// the one that it is reserved for, change at their next boot (event ReservationPending). To free an address, reserve it for the
+	// machine that needs it and restart the machine that has it. Deleting a DHCPLease does not free it: the server writes it again.
 	IP *apiv1alpha1.IPv4Address `json:"ip,omitempty"`
-	// Hardware address of the client.
+	// MAC address of the client.
 	MAC *apiv1alpha1.MACAddress `json:"mac,omitempty"`
-	// Option 61 of the client in hex with colons, type octet first, e.g. 01:52:54:00:00:01:01.
+	// Client identifier (option 61) in hex with colons, type octet first, e.g. 01:52:54:00:00:01:01.
 	ClientID *string `json:"clientID,omitempty"`
-	// Option 12 for this client, without domain. Default: the VM's name where one is known.
+	// Host name for this client (option 12), without domain. Default: the name of its VM, if known.
 	Hostname *string `json:"hostname,omitempty"`
 }
 

@@ -9,11 +9,11 @@ import (
 // RouteApplyConfiguration represents a declarative configuration of the Route type for use
 // with apply.
 //
-// Route is one static route that DHCP hands out (option 121, RFC 3442).
+// Route is a static route that DHCP sends (option 121, RFC 3442).
 type RouteApplyConfiguration struct {
-	// Network that is reached through the gateway, e.g. 10.20.0.0/16.
+	// Destination network, IPv4, e.g. 10.20.0.0/16.
 	Destination *apiv1alpha1.CIDR `json:"destination,omitempty"`
-	// Next hop; an address of the VLAN.
+	// Next hop; must lie inside the VLAN's cidr.
 	Gateway *apiv1alpha1.IPv4Address `json:"gateway,omitempty"`
 }
 

@@ -9,7 +9,7 @@ import (
 // ServerReferenceApplyConfiguration represents a declarative configuration of the ServerReference type for use
 // with apply.
 //
-// ServerReference names a DHCPServer of the same namespace.
+// ServerReference names a DHCPServer in the same namespace.
 type ServerReferenceApplyConfiguration struct {
 	// Name of the DHCPServer.
 	Name *apiv1alpha1.ObjectName `json:"name,omitempty"`

@@ -16,7 +16,7 @@ type VMReferenceApplyConfiguration struct {
 	Namespace *apiv1alpha1.ObjectName `json:"namespace,omitempty"`
 	// Name of the VirtualMachine.
 	Name *apiv1alpha1.ObjectName `json:"name,omitempty"`
-	// UID of the VirtualMachine; another machine of the same name is another owner.
+	// UID of the VirtualMachine; it tells two machines of the same name apart.
 	UID *types.UID `json:"uid,omitempty"`
 }
 

@@ -13,8 +13,8 @@ import (
 type DPUClusterReferenceApplyConfiguration struct {
 	// Name of the DPUCluster.
 	Name *apiv1alpha1.ObjectName `json:"name,omitempty"`
-	// Namespace of the DPUCluster. Default: the bridge's. Another one must carry the annotation
-	// hostedcluster.densityops.com/allowed-namespaces with the bridge's namespace in it (on the DPUCluster).
+	// Namespace of the DPUCluster. Default: the bridge's namespace. A DPUCluster in another namespace needs the annotation
+	// hostedcluster.densityops.com/allowed-namespaces, which must list the bridge's namespace.
 	Namespace *apiv1alpha1.ObjectName `json:"namespace,omitempty"`
 }
 

@@ -14,7 +14,7 @@ import (
 // DPUHCPBridgeApplyConfiguration represents a declarative configuration of the DPUHCPBridge type for use
 // with apply.
 //
-// DPUHCPBridge makes a hosted cluster for the DPUs of one DPUCluster, lets DPF reach it, and lets the DPUs join it.
+// DPUHCPBridge creates a hosted cluster for the DPUs of one DPUCluster, gives DPF its kubeconfig, and lets the DPUs join it.
 type DPUHCPBridgeApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`

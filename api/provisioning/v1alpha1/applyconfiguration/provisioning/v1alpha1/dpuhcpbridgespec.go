@@ -12,43 +12,45 @@ import (
 //
 // DPUHCPBridgeSpec describes the hosted cluster that the DPUs of a DPUCluster join.
 type DPUHCPBridgeSpecApplyConfiguration struct {
-	// The DPUCluster whose DPUs join the hosted cluster. One bridge for each DPUCluster: who has made its hosted cluster keeps it, else the oldest gets it. Set once.
+	// DPUCluster whose DPUs join the hosted cluster. A DPUCluster can have one bridge: if several name it, the one that has created
+	// its hosted cluster is used, else the oldest. Immutable.
 	DPUClusterRef *DPUClusterReferenceApplyConfiguration `json:"dpuClusterRef,omitempty"`
-	// Base domain of the hosted cluster, e.g. example.com; its API is api.<name of the bridge>.<base domain>. Set once.
+	// Base domain of the hosted cluster, e.g. example.com. The API is api.<name of the bridge>.<base domain>. Immutable.
 	BaseDomain *apiv1alpha1.DNSName `json:"baseDomain,omitempty"`
-	// Secret of this namespace with the public SSH keys of the DPUs' user core, as lines of authorized_keys in its key id_rsa.pub.
-	// `oooi bridge create --ssh-key FILE` makes it. A change reaches DPUs that are provisioned after it.
+	// Secret in this namespace with the public SSH keys for user core on the DPUs: key id_rsa.pub, in authorized_keys format. `oooi
+	// bridge create --ssh-key FILE` creates it. A change applies to DPUs that are provisioned afterwards.
 	SSHKey *provisioningv1alpha1.SecretName `json:"sshKey,omitempty"`
-	// Secret of this namespace (type kubernetes.io/dockerconfigjson) with the credentials for the images of OpenShift, in its key
-	// .dockerconfigjson. `oooi bridge create --pull-secret FILE` makes it. A change is copied to the hosted cluster.
+	// Secret in this namespace (type kubernetes.io/dockerconfigjson) with the pull secret for OpenShift's images: key
+	// .dockerconfigjson. `oooi bridge create --pull-secret FILE` creates it. A change is copied to the hosted cluster.
 	PullSecret *provisioningv1alpha1.SecretName `json:"pullSecret,omitempty"`
-	// Release image of OpenShift. A BlueField is aarch64, so it must be a multi-arch or arm64 one. A change is an upgrade.
+	// Release image of OpenShift. It must be multi-arch or arm64, because a BlueField is aarch64. Changing it upgrades the hosted
+	// cluster.
 	OCPReleaseImage *provisioningv1alpha1.ReleaseImage `json:"ocpReleaseImage,omitempty"`
-	// StorageClass of etcd's volumes (8Gi each). Default: the management cluster's default class. Set once.
+	// StorageClass of etcd's volumes (8Gi each). Default: the management cluster's default StorageClass. Immutable.
 	EtcdStorageClass *apiv1alpha1.ObjectName `json:"etcdStorageClass,omitempty"`
-	// Availability of the control plane. Default HighlyAvailable. Set once.
+	// Availability of the control plane: SingleReplica or HighlyAvailable. Default: HighlyAvailable. Immutable.
 	ControlPlaneAvailabilityPolicy *provisioningv1alpha1.AvailabilityPolicy `json:"controlPlaneAvailabilityPolicy,omitempty"`
-	// Availability of OpenShift's own services on the DPUs. Default HighlyAvailable.
+	// Availability of OpenShift's services on the DPUs: SingleReplica or HighlyAvailable. Default: HighlyAvailable.
 	InfrastructureAvailabilityPolicy *provisioningv1alpha1.AvailabilityPolicy `json:"infrastructureAvailabilityPolicy,omitempty"`
-	// True publishes the API through a LoadBalancer and OAuth, Konnectivity and ignition through Routes; false publishes all four
-	// through node ports. Default false. Set once.
+	// True publishes the API through a LoadBalancer Service, and OAuth, Konnectivity and ignition through Routes. False publishes
+	// all four through node ports. Default: false. Immutable.
 	ExposeThroughLoadBalancer *bool `json:"exposeThroughLoadBalancer,omitempty"`
-	// Type of the DPUCluster; must equal its spec.type, e.g. example.com/hypershift. Not kamaji, whose control plane DPF makes itself.
-	// Default: what the DPUCluster says. Set once.
+	// Type of the DPUCluster; must equal its spec.type, e.g. example.com/hypershift. kamaji is refused, because DPF creates that
+	// control plane itself. Default: spec.type of the DPUCluster. Immutable.
 	ClusterType *string `json:"clusterType,omitempty"`
-	// Address that MetalLB gives the API. Needed with exposeThroughLoadBalancer and a HighlyAvailable control plane; with a
-	// SingleReplica one the default is what MetalLB chooses. It must lie inside the operator's --bridge-virtual-ips. Set once.
+	// Address that MetalLB assigns to the API; must lie inside the operator's --bridge-virtual-ips. Required with
+	// exposeThroughLoadBalancer and a HighlyAvailable control plane. Default with SingleReplica: MetalLB chooses. Immutable.
 	MetalLBVirtualIP *apiv1alpha1.IPAddress `json:"metalLBVirtualIP,omitempty"`
-	// What becomes of the hosted cluster when the DPUCluster is deleted: Retain stops approval and injection and keeps it, Delete
-	// deletes the bridge and all it made. Default Retain.
+	// What happens to the hosted cluster when the DPUCluster is deleted. Retain keeps it, but stops CSR approval and kubeconfig
+	// injection. Delete deletes the bridge and everything that it created. Default: Retain.
 	DPUClusterDeletionPolicy *provisioningv1alpha1.DPUClusterDeletionPolicy `json:"dpuClusterDeletionPolicy,omitempty"`
-	// Whether a DPU whose Node exists may bootstrap again, e.g. after a new installation. Allow approves its bootstrap certificate when the
-	// Node is not Ready and its kubelet has not been heard of for five minutes, and warns (event NodeRebootstrapped); whoever holds the
-	// token in a worker's Ignition can then take the place of a DPU that is switched off. Never approves none while the Node exists; to
-	// let the DPU join again, delete its Node in the hosted cluster. Default Allow.
+	// Whether a DPU whose Node exists may bootstrap again, e.g. after it was reinstalled. Allow approves its bootstrap CSR if the
+	// Node is not Ready and its kubelet has not reported for five minutes, and warns (event NodeRebootstrapped). Anybody with the
+	// token in a worker's Ignition can then replace a DPU that is switched off. Never approves no CSR while the Node exists: to let
+	// the DPU join again, delete its Node in the hosted cluster. Default: Allow.
 	Rebootstrap *provisioningv1alpha1.RebootstrapPolicy `json:"rebootstrap,omitempty"`
-	// OS image that ignition pins on the DPUs. Default: the BlueField container image that the mapping (ConfigMap
-	// ocp-bluefield-images in the operator's namespace) has for ocpReleaseImage.
+	// OS image that Ignition pins on the DPUs. Default: the BlueField container image for ocpReleaseImage in ConfigMap
+	// ocp-bluefield-images of the operator's namespace.
 	MachineOSImage *provisioningv1alpha1.ReleaseImage `json:"machineOSImage,omitempty"`
 }
 

@@ -9,17 +9,17 @@ import (
 // DPUHCPBridgeStatusApplyConfiguration represents a declarative configuration of the DPUHCPBridgeStatus type for use
 // with apply.
 //
-// DPUHCPBridgeStatus is how the bridge and its hosted cluster stand.
+// DPUHCPBridgeStatus is the state of the bridge and its hosted cluster.
 type DPUHCPBridgeStatusApplyConfiguration struct {
-	// The HostedCluster's: HostedClusterAvailable, HostedClusterProgressing, HostedClusterDegraded, InfrastructureReady,
-	// KubeAPIServerAvailable, EtcdAvailable, ValidReleaseInfo, IgnitionEndpointAvailable, IgnitionServerValidReleaseInfo,
-	// ValidReleaseImage, EtcdRecoveryActive, HostedClusterRestoredFromBackup, DataPlaneConnectionAvailable. The bridge's own:
-	// DPUClusterBound, SecretsValid, BlueFieldContainerImageAvailable, MetalLBConfigured, IgnitionConfigured, KubeconfigInjected,
-	// CSRAutoApprovalActive, HostedClusterCleanup, Ready.
+	// Conditions of the HostedCluster: HostedClusterAvailable, HostedClusterProgressing, HostedClusterDegraded,
+	// InfrastructureReady, KubeAPIServerAvailable, EtcdAvailable, ValidReleaseInfo, IgnitionEndpointAvailable,
+	// IgnitionServerValidReleaseInfo, ValidReleaseImage, EtcdRecoveryActive, HostedClusterRestoredFromBackup,
+	// DataPlaneConnectionAvailable. Conditions of the bridge: DPUClusterBound, SecretsValid, BlueFieldContainerImageAvailable,
+	// MetalLBConfigured, IgnitionConfigured, KubeconfigInjected, CSRAutoApprovalActive, HostedClusterCleanup, Ready.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// Image that ignition pins: machineOSImage, else the BlueField container image that the mapping has for ocpReleaseImage.
+	// OS image that Ignition pins: machineOSImage, else the BlueField container image that the ConfigMap has for ocpReleaseImage.
 	BlueFieldContainerImage *string `json:"blueFieldContainerImage,omitempty"`
-	// Generation of the spec that this status is about.
+	// Generation of the spec that this status was computed from.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 }
 
