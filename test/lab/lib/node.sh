@@ -57,12 +57,15 @@ link_images() {
 
 # A pod's namespace inherits forwarding from the machine's first one (devconf_inherit_init_net), which is a real node's own.
 # It must be on here too, or our pods would not route for the wrong reason.
+# What it was is kept by the first lab that is up, and put back when the last one goes.
 switch_forwarding_on() {
-  cat /proc/sys/net/ipv4/ip_forward > "$STATE/ip_forward"
+  (set -o noclobber; cat /proc/sys/net/ipv4/ip_forward > "$FORWARDING") 2>/dev/null || true
   echo 1 > /proc/sys/net/ipv4/ip_forward
 }
 
-restore_forwarding() { [ ! -s "$STATE/ip_forward" ] || cat "$STATE/ip_forward" > /proc/sys/net/ipv4/ip_forward; }
+restore_forwarding() {
+  compgen -G '/run/netns/oooi-lab[0-9]' >/dev/null || [ ! -s "$FORWARDING" ] || { cat "$FORWARDING" > /proc/sys/net/ipv4/ip_forward; rm -f "$FORWARDING"; }
+}
 
 make_network() {
   ip netns add "$NETNS"

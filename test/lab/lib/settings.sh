@@ -5,6 +5,8 @@ REPO=$(cd "$LAB/../.." && pwd)
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/oooi-lab
 BIN=$CACHE/bin CNI_BIN=$CACHE/bin/cni IMAGES=$CACHE/images MACHINE=$CACHE/vm STATE=$CACHE/state/$NUMBER
 
+FORWARDING=$CACHE/state/ip_forward # this machine's, before any lab
+
 NODE=node1
 NETNS=oooi-lab$NUMBER     # the node's network namespace
 HOST_LINK=oooi-lab$NUMBER # this machine's end of the veth to the node
