@@ -62,7 +62,7 @@ func TestAChildKnowsWhatIsKeptInPart(t *testing.T) {
 		swollen(placed(&corev1.Service{}, "tenant", "large")), behind("tenant", "large"),
 		swollen(placed(&corev1.Service{}, "clusters-c1", "large")), behind("clusters-c1", "large"),
 		swollen(placed(&corev1.Service{}, "strangers", "large")), behind("strangers", "large"),
-		swollen(placed(&corev1.Service{}, "tenant", "another")), behind("default", "kubernetes"),
+		swollen(placed(&corev1.Service{}, "tenant", "another")), placed(&corev1.Service{}, "default", "kubernetes"), behind("default", "kubernetes"),
 	} {
 		g.Expect(c.Create(t.Context(), o)).To(Succeed())
 	}
