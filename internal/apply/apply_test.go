@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
+	"reflect"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -16,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -23,7 +27,9 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/managedfields"
+	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -251,4 +257,45 @@ func TestWhatIsRejectedIsFoundOfItsObject(t *testing.T) {
 		HaveField("Reason", "Rejected"), HaveField("Message", ContainSubstring("a webhook refuses it")),
 		HaveField("Of", finding.Object{APIVersion: "v1", Kind: "Service", Namespace: "clusters", Name: "c1-proxy-svc"}),
 	)))
+}
+
+// Of what the cache has in part nobody can tell whether it has changed: it is left as it is, and is not somebody else's for it.
+func TestWhatIsKeptInPartIsLeftAlone(t *testing.T) {
+	g := NewWithT(t)
+	ours := map[string]string{names.LabelManagedBy: names.ManagedBy, names.LabelOwnerUID: "us"}
+	labels := maps.Clone(ours)
+	for i := range 1500 {
+		labels[fmt.Sprintf("example.com/%d", i)] = strings.Repeat("x", 63)
+	}
+	scheme := runtime.NewScheme()
+	g.Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
+	g.Expect(metallb.AddToScheme(scheme)).To(Succeed())
+	advertisement := &metallb.L2Advertisement{ObjectMeta: metav1.ObjectMeta{Namespace: "metallb-system", Name: "b1", Labels: labels}}
+	ignition := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "b1", Labels: labels}}
+	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "theirs", Labels: maps.Clone(labels)}}
+	theirs.Labels[names.LabelOwnerUID] = "them"
+	cache := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(advertisement, ignition, theirs).Build(), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+			if err := c.Get(ctx, key, o, options...); err != nil {
+				return err
+			}
+			reflect.ValueOf(o).Elem().Set(reflect.ValueOf(kept.Of(o)).Elem())
+			return nil
+		},
+		Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+			return errors.New("it was written")
+		},
+	})
+	applied, err := (&Writer{Client: cache, Live: cache}).Add(t.Context(), Owner{UID: "us", Exists: func(types.UID) bool { return true }},
+		client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: map[string]any{"apiVersion": metallb.GroupVersion.String(), "kind": "L2Advertisement", "metadata": map[string]any{"namespace": "metallb-system", "name": "b1"}}}),
+		accore.ConfigMap("b1", "clusters").WithLabels(ours), accore.ConfigMap("theirs", "clusters").WithLabels(ours))
+	g.Expect(err).NotTo(HaveOccurred())
+	said := func(reason, message string) any {
+		return And(HaveField("Reason", reason), HaveField("Message", HavePrefix(message)), HaveField("Of.Kind", strings.Fields(message)[0]))
+	}
+	g.Expect(applied.Findings).To(ConsistOf(
+		said("ObjectTooLarge", "L2Advertisement metallb-system/b1 is too large to be read: its metadata takes "),
+		said("ObjectTooLarge", "ConfigMap clusters/b1 is too large to be read: it takes "),
+		said("NameTaken", "ConfigMap clusters/theirs exists and is not ours"),
+	))
 }

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"maps"
-	"reflect"
 	"regexp"
 	"runtime"
 	"slices"
@@ -68,15 +67,8 @@ func CacheOptions() cache.Options {
 	return cache.Options{DefaultTransform: trim, ByObject: byObject}
 }
 
-const (
-	// mostBootstrap is how many octets of Envoy's bootstrap are kept: ours has some thousand.
-	mostBootstrap = 16 << 10
-	// mostOfObject is how many an object of a kind of Kubernetes' own may take: ours, and the Services that HyperShift makes, take some
-	// thousand. Any editor of a namespace may write larger ones, as many as his quota allows: of those the name is kept.
-	mostOfObject = 32 << 10
-	// mostOfNetwork is how many a NetworkAttachmentDefinition's configuration may have; the documented ones have some hundred.
-	mostOfNetwork = 64 << 10
-)
+// mostBootstrap is how many octets of Envoy's bootstrap are kept: ours has some thousand.
+const mostBootstrap = 16 << 10
 
 // trim drops what nobody reads: of managedFields all but what tells whether somebody changed what we applied; of objects of ours their content, which we made.
 func trim(o any) (any, error) {
@@ -93,29 +85,7 @@ func trim(o any) (any, error) {
 	} else {
 		trimOthers(object)
 	}
-	return bounded(object), nil
-}
-
-// bounded is an object, or as much as is kept of one that is too large.
-func bounded(object client.Object) any {
-	if network, is := object.(*nad.NetworkAttachmentDefinition); is && len(network.Spec.Config) > mostOfNetwork {
-		network.Spec.Config = "more than 64 KiB, which are not read"
-	}
-	if _, kubernetes := object.(interface{ Size() int }); !kubernetes { // custom resources have no form in protobuf
-		return kept.Of(object)
-	}
-	if kept.Octets(object) <= mostOfObject || object.GetNamespace() == "" {
-		return object
-	}
-	named := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
-	named.SetNamespace(object.GetNamespace())
-	named.SetName(object.GetName())
-	named.SetUID(object.GetUID())
-	named.SetResourceVersion(object.GetResourceVersion())
-	if policy, is := named.(*networkingv1.NetworkPolicy); is { // without types it would isolate every pod, and ours lets in some alone
-		policy.Spec.PolicyTypes = []networkingv1.PolicyType{networkingv1.PolicyTypeEgress}
-	}
-	return named
+	return kept.Of(object), nil
 }
 
 func trimOthers(object client.Object) {

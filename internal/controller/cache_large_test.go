@@ -112,6 +112,9 @@ func TestNobodyMarksAnObject(t *testing.T) {
 	_, inPart := kept.InPart(trimmed(t, infra).(*v1alpha1.Infra))
 	g.Expect(inPart).To(BeFalse())
 	g.Expect(infra.Annotations).To(Equal(map[string]string{names.AnnotationPaused: "true"}))
+	list := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "b", Annotations: map[string]string{names.AnnotationKeptInPart: " 400000"}}}
+	_, inPart = kept.InPart(trimmed(t, list))
+	g.Expect(inPart).To(BeFalse())
 }
 
 // What others read of an outline is there: where it is, what it refers to, what it has been given, and that it ends.

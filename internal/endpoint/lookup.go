@@ -93,6 +93,7 @@ func (r *reader) service(name string) *corev1.Service {
 func (r *reader) findService(name string) *corev1.Service {
 	for i := range r.Services {
 		if s := &r.Services[i]; s.Namespace == r.Namespace && s.Name == name {
+			r.table.needs(s)
 			return s
 		}
 	}
@@ -102,6 +103,7 @@ func (r *reader) findService(name string) *corev1.Service {
 func (r *reader) findRoute(name string) *routev1.Route {
 	for i := range r.Routes {
 		if found := &r.Routes[i]; found.Namespace == r.Namespace && found.Name == name {
+			r.table.needs(found)
 			return found
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
@@ -121,6 +122,15 @@ func (t *Table) await(format string, args ...any) {
 }
 
 func (t *Table) find(f finding.Finding) { t.findings = append(t.findings, f) }
+
+// needs notes of an object that is read whether it is kept in part (internal/kept): it is looked up more than once, and found once.
+func (t *Table) needs(object kept.Object) {
+	for _, f := range kept.Judge(v1alpha1.ConditionEndpointsResolved, object) {
+		if !slices.ContainsFunc(t.findings, func(other finding.Finding) bool { return other.Of == f.Of }) {
+			t.find(f)
+		}
+	}
+}
 
 // add takes an endpoint with the hosts that workers dial for it, names and addresses mixed.
 func (t *Table) add(e Endpoint, hosts ...string) {

@@ -15,7 +15,7 @@ func Judge(condition string, objects ...Object) (all []finding.Finding) {
 		if excess, is := InPart(object); is {
 			of := finding.Object{Kind: reflect.TypeOf(object).Elem().Name(), Namespace: object.GetNamespace(), Name: object.GetName()}
 			all = append(all, finding.Refuse(condition, "ObjectTooLarge").In(of).At(excess.Part).
-				Say("%s is too large to be read: its %s; take away labels, or entries of its lists, that nobody needs; until then what serves stays as it is", of, excess))
+				Say("%s is too large to be read: %s; take away labels, or entries of its lists, that nobody needs; until then what serves stays as it is", of, excess))
 		}
 	}
 	return all

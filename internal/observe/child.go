@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/component"
+	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/input"
@@ -90,8 +92,36 @@ func (o *Observer) Child(ctx context.Context, of component.Component, key types.
 		return seen, err
 	}
 	named.Services = slices.DeleteFunc(named.Services, func(s types.NamespacedName) bool { return !seen.Granted(s.Namespace) })
-	seen.Services, seen.EndpointSlices, err = o.reached(ctx, named)
-	return seen, err
+	if seen.Services, seen.EndpointSlices, err = o.reached(ctx, named); err != nil {
+		return seen, err
+	}
+	seen.noteServices(named.Services)
+	return seen, nil
+}
+
+// note an object if it is kept in part.
+func (c *Child) note(object kept.Object) {
+	if _, inPart := kept.InPart(object); inPart {
+		c.InPart = append(c.InPart, object)
+	}
+}
+
+// noteServices that the child names, and their EndpointSlices. Those of an address that it names anybody may make, and of those of its
+// control plane the ports are not looked at.
+func (c *Child) noteServices(named []types.NamespacedName) {
+	counts := func(namespace, name string) bool {
+		return namespace != c.AllowedNamespace && slices.Contains(named, types.NamespacedName{Namespace: namespace, Name: name})
+	}
+	for i := range c.Services {
+		if s := &c.Services[i]; counts(s.Namespace, s.Name) {
+			c.note(s)
+		}
+	}
+	for i := range c.EndpointSlices {
+		if s := &c.EndpointSlices[i]; counts(s.Namespace, s.Labels[discoveryv1.LabelServiceName]) {
+			c.note(s)
+		}
+	}
 }
 
 // AttachedTo is the NetworkAttachmentDefinition that an attachment names.
@@ -125,12 +155,14 @@ func (c *Child) readWorkload(ctx context.Context, o *Observer, at types.Namespac
 		d, err := get[appsv1.Deployment](ctx, o, at)
 		if err == nil && d != nil && metav1.IsControlledBy(d, c.Server) {
 			c.Running, c.Rollout = d.Annotations, ofDeployment(d)
+			c.note(d)
 		}
 		return err
 	}
 	s, err := get[appsv1.StatefulSet](ctx, o, at)
 	if err == nil && s != nil && metav1.IsControlledBy(s, c.Server) {
 		c.Running, c.Rollout = s.Annotations, ofStatefulSet(s)
+		c.note(s)
 		if s.Status.Replicas == 0 && !c.Rollout.Stopped { // a Deployment says it in a condition, a StatefulSet in an event
 			c.Rollout.Refused = o.lastWarning(ctx, s)
 		}
@@ -157,6 +189,7 @@ func (c *Child) readRollout(ctx context.Context, o *Observer) error {
 	config, err := get[corev1.ConfigMap](ctx, o, types.NamespacedName{Namespace: at, Name: names.EnvoyBootstrap(c.Server.GetName())})
 	if err == nil && config != nil && metav1.IsControlledBy(config, c.Server) {
 		c.Bootstrap = config.Data[workload.BootstrapKey]
+		c.note(config)
 	}
 	return err
 }

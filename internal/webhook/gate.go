@@ -11,9 +11,7 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/cldmnky/oooi/internal/parts"
 )
@@ -42,6 +40,7 @@ const (
 // answer, and stops nobody.
 type gate struct {
 	next       http.Handler
+	away       *away
 	all, large chan struct{}
 
 	mu   sync.Mutex
@@ -60,7 +59,9 @@ func newGate(next http.Handler) *gate {
 
 // ServeHTTP implements http.Handler. A body is read in its address's turn, and judged in that of all: who sends slowly waits for himself.
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	address := hostOf(r.RemoteAddr)
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Method != http.MethodPost || media != "application/json" {
+		g.away.counts(noReview, address)
 		http.Error(w, "post an AdmissionReview as application/json", http.StatusUnsupportedMediaType)
 		return
 	}
@@ -68,14 +69,16 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	waiting, enough := context.WithTimeout(ctx, turn)
 	defer enough()
-	address := hostOf(r.RemoteAddr)
 	q := g.join(address)
-	if q == nil || !enters(waiting, q.slots) {
-		g.leave(address, q)
-		turnsAway(w)
+	if q == nil {
+		g.turnsAway(w, address, errFull)
 		return
 	}
 	defer g.leave(address, q)
+	if !enters(waiting, q.slots) {
+		g.turnsAway(w, address, errBusy)
+		return
+	}
 	defer exits(q.slots)
 	body, turns, err := g.body(waiting, q, http.MaxBytesReader(w, r.Body, largestReview))
 	for _, turn := range turns {
@@ -87,33 +90,37 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err == nil && !enters(waiting, g.all):
 		err = errBusy
 	}
-	switch {
-	case errors.Is(err, errBusy):
-		turnsAway(w)
-	case err != nil:
-		http.Error(w, err.Error(), http.StatusBadRequest)
-	default:
-		defer exits(g.all)
-		r = r.WithContext(ctx)
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		g.next.ServeHTTP(w, r)
+	if err != nil {
+		g.turnsAway(w, address, err)
+		return
 	}
+	defer exits(g.all)
+	r = r.WithContext(ctx)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	g.next.ServeHTTP(w, r)
 }
 
 var (
+	errFull     = errors.New("too many reviews at once from this address: not judged")
 	errBusy     = errors.New("too many reviews at once from this address, or from all: not judged")
 	errNoReview = errors.New("this is no AdmissionReview of an API server's: not judged")
 )
 
-var turnedAway = prometheus.NewCounter(prometheus.CounterOpts{
-	Name: "oooi_webhook_turned_away_total", Help: "Reviews that were not judged, and connections that were not taken, because too many came at once from one address, or from all. The writes go on.",
-})
-
-func init() { metrics.Registry.MustRegister(turnedAway) }
-
-func turnsAway(w http.ResponseWriter) {
-	turnedAway.Inc()
-	http.Error(w, errBusy.Error(), http.StatusTooManyRequests)
+// turnsAway says why to who asks, and to an admin.
+func (g *gate) turnsAway(w http.ResponseWriter, address string, because error) {
+	code, c := http.StatusBadRequest, bodyIncomplete
+	switch {
+	case errors.Is(because, errFull):
+		code, c = http.StatusTooManyRequests, tooManyWait
+	case errors.Is(because, errBusy):
+		code, c = http.StatusTooManyRequests, turnTooLate
+	case errors.Is(because, errNoReview):
+		c = noReview
+	case errors.As(because, new(*http.MaxBytesError)):
+		c = reviewTooLarge
+	}
+	g.away.counts(c, address)
+	http.Error(w, because.Error(), code)
 }
 
 // body is read whole. A large one has its turn among those of its address, and of all: turns are those that were taken.
@@ -204,9 +211,6 @@ func (g *gate) join(address string) *queue {
 
 // leave a queue that was joined.
 func (g *gate) leave(address string, q *queue) {
-	if q == nil {
-		return
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if q.users--; q.users == 0 {

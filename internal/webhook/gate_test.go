@@ -23,8 +23,8 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/ports"
 )
 
-// countedAway is what the metric says.
-func countedAway(t *testing.T) float64 {
+// countedAway is what the metric says of a cause.
+func countedAway(t *testing.T, c cause) float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()
 	if err != nil {
@@ -32,7 +32,11 @@ func countedAway(t *testing.T) float64 {
 	}
 	for _, f := range families {
 		if f.GetName() == "oooi_webhook_turned_away_total" {
-			return f.Metric[0].Counter.GetValue()
+			for _, m := range f.Metric {
+				if m.Label[0].GetValue() == string(c) {
+					return m.Counter.GetValue()
+				}
+			}
 		}
 	}
 	return -1
@@ -91,7 +95,7 @@ func TestReviewsOfOneAddressWaitForOneAnother(t *testing.T) {
 			default:
 			}
 		}
-		g.Expect(countedAway(t)).To(BeNumerically(">=", tooMany))
+		g.Expect(countedAway(t, turnTooLate)).To(BeNumerically(">=", tooMany))
 		g.Expect(tooMany).To(Equal(2*fromOne), "all whose turn did not come")
 		g.Expect(judge.judged).To(HaveLen(fromOne + 1))
 		close(judge.free)
@@ -355,7 +359,7 @@ func TestHalfARequestIsNotWaitedForLong(t *testing.T) {
 
 // Of all connections the oldest of who has most gives way: who has few is never kept out by who has many.
 func TestWhoHasManyConnectionsGivesWay(t *testing.T) {
-	g, l := NewWithT(t), newCounted(nil)
+	g, l := NewWithT(t), newCounted(nil, nil)
 	made := func(address string) *counting {
 		ours, theirs := net.Pipe()
 		t.Cleanup(func() { ours.Close(); theirs.Close() })
@@ -410,7 +414,7 @@ func begins(t *testing.T, l *counted, address string, connections int) (taken in
 // has what he had, once he waits.
 func TestHandshakesOfOneAddressAreRationed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, l := NewWithT(t), newCounted(nil)
+		g, l := NewWithT(t), newCounted(nil, nil)
 		g.Expect(begins(t, l, "192.0.2.1", 5000)).To(Equal(beginsAtOnce))
 		g.Expect(begins(t, l, "192.0.2.2", 2*connectionsFromOne)).To(Equal(2*connectionsFromOne), "an API server that starts anew")
 		time.Sleep(time.Second)
@@ -423,7 +427,7 @@ func TestHandshakesOfOneAddressAreRationed(t *testing.T) {
 // However many addresses connect, so many are remembered. Those beyond share what one has, and each has its own when others have waited.
 func TestAddressesThatBeginAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, l := NewWithT(t), newCounted(nil)
+		g, l := NewWithT(t), newCounted(nil, nil)
 		for i := range remembered {
 			g.Expect(begins(t, l, fmt.Sprint(i), 1)).To(Equal(1))
 		}
@@ -438,10 +442,10 @@ func TestAddressesThatBeginAreForgotten(t *testing.T) {
 
 // A connection that comes too soon is closed before anything is read of it, and counted.
 func TestAConnectionThatComesTooSoonIsClosed(t *testing.T) {
-	g, before := NewWithT(t), countedAway(t)
+	g, before := NewWithT(t), countedAway(t, tooManyConnections)
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	g.Expect(err).NotTo(HaveOccurred())
-	listener := newCounted(inner)
+	listener := newCounted(inner, nil)
 	defer listener.Close()
 	listener.begins["127.0.0.1"] = rate.NewLimiter(0, 1)
 	accepted := make(chan net.Conn, 2)
@@ -459,7 +463,7 @@ func TestAConnectionThatComesTooSoonIsClosed(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		t.Cleanup(func() { conn.Close() })
 	}
-	g.Eventually(func() float64 { return countedAway(t) - before }, 5*time.Second).Should(BeNumerically("==", 1))
+	g.Eventually(func() float64 { return countedAway(t, tooManyConnections) - before }, 5*time.Second).Should(BeNumerically("==", 1))
 	g.Expect(accepted).To(HaveLen(1))
 }
 
@@ -468,7 +472,7 @@ func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
 	g := NewWithT(t)
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	g.Expect(err).NotTo(HaveOccurred())
-	listener := newCounted(inner)
+	listener := newCounted(inner, nil)
 	defer listener.Close()
 	accepted := make(chan net.Conn, connectionsFromOne)
 	go func() {

@@ -72,6 +72,18 @@ func (r *rotation) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, 
 	return ctrl.Result{RequeueAfter: want.pause(now)}, nil
 }
 
+// configuration that an event is about: kubectl describe finds events by UID.
+func (r *rotation) configuration() *corev1.ObjectReference {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	about := configuration()
+	config, err := read(ctx, r.cached, types.NamespacedName{Name: names.Webhook}, &admissionregistrationv1.ValidatingWebhookConfiguration{})
+	if err == nil && config != nil {
+		about.UID = config.UID
+	}
+	return about
+}
+
 // read returns nil where there is no such object.
 func read[T client.Object](ctx context.Context, from client.Reader, key types.NamespacedName, into T) (T, error) {
 	var none T

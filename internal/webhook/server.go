@@ -48,6 +48,7 @@ type server struct {
 	certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	files       string
 	handler     http.Handler
+	away        *away
 	listens     atomic.Bool
 }
 
@@ -85,7 +86,7 @@ func (s *server) Start(ctx context.Context) error {
 	}
 	serving.Protocols.SetHTTP1(true)
 	all.Go(func() error {
-		if err := serving.ServeTLS(newCounted(listener), "", ""); !errors.Is(err, http.ErrServerClosed) {
+		if err := serving.ServeTLS(newCounted(listener, s.away), "", ""); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
 		return nil
@@ -107,6 +108,7 @@ func (s *server) Start(ctx context.Context) error {
 // hands, and when there are too many in all, the oldest of the address that has most gives way.
 type counted struct {
 	net.Listener
+	away *away
 
 	mu     sync.Mutex
 	from   map[string][]*counting // oldest first
@@ -115,8 +117,8 @@ type counted struct {
 	others *rate.Limiter            // of those that are not remembered
 }
 
-func newCounted(l net.Listener) *counted {
-	return &counted{Listener: l, from: map[string][]*counting{}, begins: map[string]*rate.Limiter{}, others: rate.NewLimiter(beginsPerSecond, beginsAtOnce)}
+func newCounted(l net.Listener, a *away) *counted {
+	return &counted{Listener: l, away: a, from: map[string][]*counting{}, begins: map[string]*rate.Limiter{}, others: rate.NewLimiter(beginsPerSecond, beginsAtOnce)}
 }
 
 // Accept implements net.Listener.
@@ -129,12 +131,13 @@ func (l *counted) Accept() (net.Conn, error) {
 		c := &counting{Conn: conn, of: l, address: hostOf(conn.RemoteAddr().String())}
 		taken, gives := l.add(c)
 		if gives != nil {
+			l.away.counts(tooManyConnections, gives.address)
 			_ = gives.Close()
 		}
 		if taken {
 			return c, nil
 		}
-		turnedAway.Inc()
+		l.away.counts(tooManyConnections, c.address)
 		_ = conn.Close()
 	}
 }

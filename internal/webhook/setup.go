@@ -70,17 +70,27 @@ func Setup(manager ctrl.Manager, observer *observe.Observer, o Options) error {
 	if _, err := net.ResolveTCPAddr("tcp", o.Address); err != nil {
 		return fmt.Errorf("--webhook-bind-address %q: write ip:port, e.g. :9443: %w", o.Address, err)
 	}
-	serving := &server{address: o.Address, files: o.CertDir, handler: newGate(handlerOf(o.reviewer(manager, observer), manager.GetLogger().WithName("webhook")))}
+	log := manager.GetLogger().WithName("webhook")
+	turns := &away{log: log, events: manager.GetEventRecorder("oooi"), about: configuration}
+	judging := newGate(handlerOf(o.reviewer(manager, observer), log))
+	judging.away = turns
+	serving := &server{address: o.Address, files: o.CertDir, handler: judging, away: turns}
 	ready := []healthz.Checker{serving.started}
 	if o.CertDir == "" {
 		own, err := addRotation(manager, o)
 		if err != nil {
 			return err
 		}
+		turns.about = own.configuration
 		serving.certificate, serving.handler = own.certificate, behind(own.isOurs, serving.handler)
 		ready = append(ready, own.ready)
 	}
 	return errors.Join(manager.AddReadyzCheck("webhook", allOf(ready)), manager.Add(serving))
+}
+
+// configuration that an event is about, where it is not known which it is.
+func configuration() *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingWebhookConfiguration", Name: names.Webhook}
 }
 
 // behind a path that API servers alone know. Of who asks elsewhere nothing is read.

@@ -46,7 +46,8 @@ func resolution(in apps.Published) []finding.Finding {
 	if f, missing := missingControlPlane(in); missing {
 		return []finding.Finding{f}
 	}
-	all := append(in.Table.Findings(), in.NotCaptured...)
+	all := append(in.Table.Findings(), unread(in)...)
+	all = append(all, in.NotCaptured...)
 	all = append(all, Misnamed(in)...)
 	all = append(all, capturedByNeighbour(in)...)
 	all = append(all, changedProtocols(in)...)

@@ -4,11 +4,14 @@ import (
 	"maps"
 	"slices"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
+
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/kept"
+	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/apps"
 	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/valid"
@@ -40,6 +43,31 @@ func TooLarge(in input.Input) []finding.Finding {
 		objects = append(objects, &in.NodePools[i])
 	}
 	return kept.Judge(v1alpha1.ConditionAccepted, objects...)
+}
+
+// unread is what of the control plane's namespace is kept in part, and counts beside the endpoints themselves: whoever listens behind their
+// Services, and whom policies shut out. A policy holds nothing back: any editor there may make one, which may select nothing of ours.
+func unread(in apps.Published) (all []finding.Finding) {
+	backends := map[string]bool{}
+	for _, e := range in.Table.Endpoints {
+		if e.Backend.Namespace == in.ControlPlaneNamespace() {
+			backends[e.Backend.Service] = true
+		}
+	}
+	for i := range in.EndpointSlices {
+		if slice := &in.EndpointSlices[i]; backends[slice.Labels[discoveryv1.LabelServiceName]] {
+			all = append(all, kept.Judge(v1alpha1.ConditionEndpointsResolved, slice)...)
+		}
+	}
+	for i := range in.NetworkPolicies {
+		policy := &in.NetworkPolicies[i]
+		if excess, inPart := kept.InPart(policy); inPart && policy.Labels[names.LabelManagedBy] != names.ManagedBy {
+			of := finding.Object{Kind: "NetworkPolicy", Namespace: policy.Namespace, Name: policy.Name}
+			all = append(all, finding.Warn(v1alpha1.ConditionEndpointsResolved, "ObjectTooLarge").In(of).
+				Say("%s is too large to be read: %s; if it isolates pods of the control plane, the proxy does not reach them: make its podSelector smaller", of, excess))
+		}
+	}
+	return all
 }
 
 // burden: the addresses of a newcomer are kept from the DHCP of those who were there before. Where one of them cannot take

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/plan/apps"
 	"github.com/cldmnky/oooi/internal/plan/input"
@@ -29,6 +30,10 @@ func network(in apps.Published) []finding.Finding {
 			At("spec.networkConfig.clientCIDRs").Set(finding.Values{"spec.networkConfig.clientCIDRs": nil}).
 			Say("networkConfig.clientCIDRs needs routes to those networks in our pods, but on NetworkAttachmentDefinition %s OVN-Kubernetes sets at most a default route, which would send our DNS server's own queries to the VLAN's router; "+
 				"use a bridge or cnv-bridge, or let the router translate those clients' addresses (SNAT) to its own", key)}
+	case in.SysctlAllowlist != nil && !n.Config.IsOVN():
+		if large := kept.Judge(v1alpha1.ConditionNetworkReady, in.SysctlAllowlist); large != nil { // as one without our line it would replace pods
+			return large
+		}
 	}
 	return networkNotes(in)
 }

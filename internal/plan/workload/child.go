@@ -49,6 +49,8 @@ type Surroundings struct {
 	// Services that its pods reach, and their EndpointSlices: APIService, those that it names, and those with an address that it names.
 	Services       []corev1.Service
 	EndpointSlices []discoveryv1.EndpointSlice
+	// InPart is what of its workload, the bootstrap that the last template reads, and the Services that it names is kept in part.
+	InPart []kept.Object
 }
 
 // References of a server: what it attaches to, the namespaces that it names, and what its pods dial beside the API.
@@ -100,7 +102,7 @@ func (in Child[T]) references(a v1alpha1.Attachment, targets map[string]v1alpha1
 	if refused := refgrant.Check(refs...); refused != nil {
 		return refused
 	}
-	if large := kept.Judge(v1alpha1.ConditionAccepted, in.NAD); len(large) > 0 {
+	if large := kept.Judge(v1alpha1.ConditionAccepted, append(slices.Clone(in.InPart), in.NAD)...); len(large) > 0 {
 		return large
 	}
 	if in.NAD == nil { // what it says shapes the pod: while it is away, what runs stays as it is
