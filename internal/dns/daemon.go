@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -157,11 +158,26 @@ func (d *Daemon) publish(object *v1alpha1.DNSServer) error {
 		return err
 	}
 	if len(intent.Upstreams) == 0 {
-		if intent.Upstreams, err = nodeResolvers(d.resolvConf); err != nil {
+		if intent.Upstreams, err = d.othersOfNode(object); err != nil {
 			return err
 		}
 	}
 	return d.answers.Say(intent)
+}
+
+// othersOfNode are the node's resolvers but this server, which would ask itself again and again.
+func (d *Daemon) othersOfNode(object *v1alpha1.DNSServer) ([]netip.AddrPort, error) {
+	onVLAN, _ := valid.Address(string(object.Spec.NetworkConfig.ServerIP)) // it was judged
+	isOurs := func(r netip.AddrPort) bool { return r.Addr() == onVLAN || r.Addr() == d.Flags.PodIP }
+	all, err := nodeResolvers(d.resolvConf)
+	if err != nil {
+		return nil, err
+	}
+	others := slices.DeleteFunc(slices.Clone(all), isOurs)
+	if len(all) > 0 && len(others) == 0 {
+		return nil, fmt.Errorf("the node's only resolver, %s, is this server itself: set spec.upstreamDNS, or another nameserver on the node", all[0].Addr())
+	}
+	return others, nil
 }
 
 // mirrorLeases begins once the object says which Infra it belongs to; one that belongs to none has no leases.
