@@ -1,5 +1,5 @@
 // Package archtest keeps imports going one way: cmd → controller|dhcp|dns|proxy → observe|apply|status → plan →
-// endpoint|ipam|permit → finding|names|api.
+// endpoint|ipam|refgrant → finding|names|api.
 package archtest
 
 import (

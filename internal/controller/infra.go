@@ -27,7 +27,7 @@ const (
 	retryClaimed = 200 * time.Millisecond
 	// retryWritten comes after a change even if it led to no event.
 	retryWritten = 2 * time.Second
-	// retryCreated looks for what holds a pod up that was made just now; for one that was not, retryHeldUp.
+	// retryCreated looks for what holds a pod up that was made just now; for one that was not, retryWaiting.
 	retryCreated = 4 * time.Second
 	// retryEnding looks again at what is being deleted, less and less often.
 	retryEnding = time.Second

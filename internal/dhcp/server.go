@@ -65,8 +65,7 @@ func NewServer(table *pool.Table, store lease.Store, clock *clock.Clock, log *sl
 
 // Configure changes what is served.
 func (s *Server) Configure(c pool.Config) {
-	grace := max(10*time.Minute, c.LeaseTime/10)
-	s.Clock.Tolerate(grace/2, c.LeaseTime)
+	s.Clock.Tolerate(c.Grace()/2, c.LeaseTime)
 	s.Table.Configure(c)
 	s.config.Store(&c)
 	s.tellUnserved()

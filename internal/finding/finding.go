@@ -19,8 +19,19 @@ const (
 	Refused
 )
 
-// String names the severity.
-func (o Severity) String() string { return [...]string{"warning", "failing", "waiting", "refused"}[o] }
+// String is the severity as an admin reads it (docs/reference/findings.md): what must be changed is refused, whatever is applied meanwhile.
+func (o Severity) String() string {
+	switch {
+	case o.MustMend():
+		return "refused"
+	case o == Waiting:
+		return "waiting"
+	}
+	return "warning"
+}
+
+// MarshalText writes the same.
+func (o Severity) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
 // Blocks says whether nothing may be applied.
 func (o Severity) Blocks() bool { return o >= Waiting }
@@ -46,7 +57,7 @@ type Finding struct {
 // on the HostedCluster.
 const Provisioned = "Provisioned"
 
-// Builder makes a finding read as a sentence: Wrong("Accepted", "RangeOutsideCIDR").At("spec.…").Say("…").
+// Builder makes a finding read as a sentence: Refuse("Accepted", "RangeOutsideCIDR").At("spec.…").Say("…").
 type Builder struct{ f Finding }
 
 // Warn begins a finding that holds nothing back.

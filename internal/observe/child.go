@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -170,9 +169,6 @@ func (c *Child) readWorkload(ctx context.Context, o *Observer, at types.Namespac
 	return err
 }
 
-// longestPull is how long the pods that pull images have: on a full node they may never run.
-const longestPull = 5 * time.Minute
-
 // readRollout reads what a new template waits for, and the bootstrap that the last one reads.
 func (c *Child) readRollout(ctx context.Context, o *Observer) error {
 	c.Now.Serves, c.Now.Rolled = c.Rollout.Ready, c.Rollout.Ready && c.Rollout.Current
@@ -182,7 +178,7 @@ func (c *Child) readRollout(ctx context.Context, o *Observer) error {
 		return fmt.Errorf("listing pods that pull images: %w", err)
 	}
 	c.Now.Pullers = pods.Items
-	c.Now.PullOver = slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return o.Now().Sub(p.CreationTimestamp.Time) > longestPull })
+	c.Now.PullOver = slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return o.Now().Sub(p.CreationTimestamp.Time) > workload.LongestPull })
 	if c.Component.Name != component.Proxy {
 		return nil
 	}

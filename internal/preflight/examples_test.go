@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/yaml"
 
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/preflight"
 	"github.com/cldmnky/oooi/internal/render"
@@ -130,7 +131,7 @@ func TestThePrintedYAMLPutsItRight(t *testing.T) {
 			}
 			left, _ := found(t, bytes.Join(mended, []byte("---\n")), code)
 			for _, f := range left {
-				NewWithT(t).Expect(f.Severity == preflight.Warning && f.Code != code).To(BeTrue(), "left, or new: %s %s", f.Code, f.Reason)
+				NewWithT(t).Expect(f.Severity == finding.Warning && f.Code != code).To(BeTrue(), "left, or new: %s %s", f.Code, f.Reason)
 			}
 		})
 	}
@@ -220,7 +221,7 @@ func TestTheReferenceListsExactlyTheCodesThatThereAre(t *testing.T) {
 		listed = append(listed, code)
 		_, findings := found(t, read(t, examples+code+"/fails.yaml"), code)
 		g.Expect(findings).NotTo(BeEmpty(), code)
-		g.Expect(severities).To(ContainSubstring(string(findings[0].Severity)), code)
+		g.Expect(severities).To(ContainSubstring(findings[0].Severity.String()), code)
 		g.Expect(condition).To(Equal(findings[0].Condition), code)
 		g.Expect(printed == "yes").To(Equal(findings[0].YAML != ""), code)
 	}
@@ -272,7 +273,7 @@ func TestWhatAppsIngressCannotHaveIsToldBefore(t *testing.T) {
 	all, _ := found(t, text, "")
 	g := NewWithT(t)
 	g.Expect(all).To(ConsistOf(HaveField("Code", "PoolOutsideNetwork"), HaveField("Code", "PortInUse")))
-	g.Expect(all).To(HaveEach(HaveField("Severity", preflight.Refused)))
+	g.Expect(all).To(HaveEach(HaveField("Severity.MustMend()", true)))
 }
 
 func TestWhatIsDerivedIsPutRightWhereItIsDerivedFrom(t *testing.T) {

@@ -27,18 +27,6 @@ import (
 	"github.com/cldmnky/oooi/internal/render"
 )
 
-// Severity tells what will not work from what will, but not well.
-type Severity string
-
-const (
-	// Refused says that it would not work.
-	Refused Severity = "refused"
-	// Warning says that it works, with something to know.
-	Warning Severity = "warning"
-	// Waiting says that it cannot be judged before something is there.
-	Waiting Severity = "waiting"
-)
-
 // Report is what was found of one Infra.
 type Report struct {
 	Namespace string `json:"namespace"`
@@ -98,9 +86,9 @@ func (s Serves) MarshalJSON() ([]byte, error) {
 
 // Finding is one thing that was found.
 type Finding struct {
-	Code      string   `json:"code"`
-	Severity  Severity `json:"severity"`
-	Condition string   `json:"condition"`
+	Code      string           `json:"code"`
+	Severity  finding.Severity `json:"severity"`
+	Condition string           `json:"condition"`
 	// Object and Field are where the value stands that it is about.
 	Object string `json:"object"`
 	Field  string `json:"field,omitempty"`
@@ -226,7 +214,7 @@ func report(infra *v1alpha1.Infra, findings []finding.Finding) Report {
 	for _, f := range findings {
 		r.Works = r.Works && !f.Severity.MustMend()
 		r.Findings = append(r.Findings, Finding{
-			Code: f.Reason, Severity: severity(f.Severity), Condition: f.Condition, Object: f.Of.String(), Field: f.Field, Reason: f.Message, YAML: f.YAML(), Anew: anew(f),
+			Code: f.Reason, Severity: f.Severity, Condition: f.Condition, Object: f.Of.String(), Field: f.Field, Reason: f.Message, YAML: f.YAML(), Anew: anew(f),
 		})
 	}
 	return r
@@ -239,16 +227,6 @@ func anew(f finding.Finding) bool {
 		_, moved := c.Values[ipam.FieldCIDR]
 		return moved || f.Of.Kind == "HostedCluster" && strings.HasPrefix(f.Field, "spec.") && !strings.HasPrefix(f.Field, "spec.configuration.")
 	})
-}
-
-func severity(o finding.Severity) Severity {
-	switch {
-	case o.MustMend():
-		return Refused
-	case o == finding.Waiting:
-		return Waiting
-	}
-	return Warning
 }
 
 // Table writes reports for people: what would be, a line for each finding, then what to change.
@@ -291,7 +269,7 @@ func (r Report) outlook(to io.Writer) {
 		says = "would not work with these files alone: " + r.Ask
 	case !r.Works:
 		says = "would not work"
-	case slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity == Waiting }):
+	case slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity == finding.Waiting }):
 		says = "cannot be judged yet"
 	}
 	fmt.Fprintf(to, "%s/%s %s\n", r.Namespace, r.Name, says)

@@ -16,10 +16,6 @@ import (
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
-// patience is how long a part of an Infra may take to serve before it counts as degraded: *.apps without an address
-// (dns-proxy-rules.md#apps-patience), as a pod that comes up.
-const patience = 2 * time.Minute
-
 // appsVerdicts are one while *.apps is published. Ready does not depend on it: workers join without.
 func appsVerdicts(infra *v1alpha1.Infra, p plan.InfraPlan, components []verdict, out Outcome) []verdict {
 	const kind = v1alpha1.ConditionAppsIngressReady
@@ -93,7 +89,7 @@ func appsPhase(before *v1alpha1.AppsIngressStatus, a *apps.Apps, c *metav1.Condi
 		return v1alpha1.AppsReady
 	case c.Reason == "Progressing" && before != nil: // a change is rolled out; what was before serves until then
 		return before.Phase
-	case a != nil && (len(a.Addresses) > 0 || a.Away), c.Status == metav1.ConditionFalse && now.Sub(c.LastTransitionTime.Time) >= patience:
+	case a != nil && (len(a.Addresses) > 0 || a.Away), c.Status == metav1.ConditionFalse && now.Sub(c.LastTransitionTime.Time) >= untilDegraded:
 		return v1alpha1.AppsDegraded
 	}
 	return v1alpha1.AppsPending

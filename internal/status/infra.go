@@ -184,13 +184,17 @@ func fell(before []metav1.Condition, v verdict) bool {
 	return v.Reason != "Progressing" && was != nil && (was.Status == metav1.ConditionTrue || served)
 }
 
+// untilDegraded is how long a part of an Infra may take to serve before it counts as degraded: a pod that comes up, or *.apps without an
+// address (dns-proxy-rules.md#apps-patience).
+const untilDegraded = 2 * time.Minute
+
 // patienceLeft with a part that does not serve.
 func patienceLeft(before []metav1.Condition, kind string, now time.Time) time.Duration {
 	was := meta.FindStatusCondition(before, kind)
 	if was == nil || was.Status != metav1.ConditionFalse {
-		return patience
+		return untilDegraded
 	}
-	return patience - now.Sub(was.LastTransitionTime.Time)
+	return untilDegraded - now.Sub(was.LastTransitionTime.Time)
 }
 
 // parts are what Degraded is about.

@@ -194,7 +194,7 @@ func TestEachConditionIsTrueByItsOwnDefinition(t *testing.T) {
 					g.Expect(one.Message).To(ContainSubstring(c.message))
 				}
 			}
-			g.Expect(said(c.infra(first, morning.Add(patience)).Conditions, v1alpha1.ConditionDegraded)).To(Equal(c.later), "after two minutes, be it of another manager")
+			g.Expect(said(c.infra(first, morning.Add(untilDegraded)).Conditions, v1alpha1.ConditionDegraded)).To(Equal(c.later), "after two minutes, be it of another manager")
 			if !c.none {
 				served := state{}.infra(nil, morning).Conditions
 				g.Expect(said(c.infra(served, noon).Conditions, v1alpha1.ConditionDegraded)).To(Equal(c.fallen), "after everything served")

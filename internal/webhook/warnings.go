@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/preflight"
 )
 
@@ -40,9 +41,9 @@ func worstFirst(findings []preflight.Finding) []preflight.Finding {
 			first = append(first, f)
 		}
 	}
-	worst := []preflight.Severity{preflight.Refused, preflight.Waiting, preflight.Warning}
+	worst := []string{finding.Refused.String(), finding.Waiting.String(), finding.Warning.String()}
 	return slices.SortedStableFunc(slices.Values(append(first, again...)), func(a, b preflight.Finding) int {
-		return cmp.Compare(slices.Index(worst, a.Severity), slices.Index(worst, b.Severity))
+		return cmp.Compare(slices.Index(worst, a.Severity.String()), slices.Index(worst, b.Severity.String()))
 	})
 }
 

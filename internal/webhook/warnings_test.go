@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/preflight"
 )
@@ -48,10 +49,10 @@ func TestManyFindingsAreCounted(t *testing.T) {
 }
 
 func TestTheWorstIsWarnedOfFirst(t *testing.T) {
-	f := func(code string, s preflight.Severity) preflight.Finding {
+	f := func(code string, s finding.Severity) preflight.Finding {
 		return preflight.Finding{Code: code, Severity: s}
 	}
-	all := []preflight.Finding{f("Note", preflight.Warning), f("Awaited", preflight.Waiting), f("Many", preflight.Refused), f("Many", preflight.Refused), f("Off", preflight.Refused)}
+	all := []preflight.Finding{f("Note", finding.Warning), f("Awaited", finding.Waiting), f("Many", finding.Refused), f("Many", finding.Refused), f("Off", finding.Failing)}
 	NewWithT(t).Expect(warningsOf(all)).To(Equal([]string{"Many: ", "Off: ", "Many: ", "Awaited: ", "Note: "}))
 }
 

@@ -132,8 +132,8 @@ func find[T any](list []T, is func(T) bool) (T, bool) {
 	return none, false
 }
 
-// grace is what must pass after a horizon before another client gets the address.
-func (c *Config) grace() time.Duration { return max(10*time.Minute, c.LeaseTime/10) }
+// Grace is what must pass after a horizon before another client gets the address.
+func (c *Config) Grace() time.Duration { return max(10*time.Minute, c.LeaseTime/10) }
 
 // relays says whether a relay may speak for clients (dhcp-rules.md#wire-9): configured, and on the subnet.
 func (c *Config) relays(giaddr netip.Addr) bool {

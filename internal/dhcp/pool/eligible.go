@@ -28,7 +28,7 @@ func (t *Table) free(ip netip.Addr, a Ask) bool {
 func (t *Table) reusable(r lease.Record, a Ask) bool {
 	mine := r.Client == a.Client && r.State != lease.Declined
 	alive, _ := t.exists(r.VM)
-	over := a.Steady && a.Now.After(r.Horizon.Add(t.config.grace())) && !alive
+	over := a.Steady && a.Now.After(r.Horizon.Add(t.config.Grace())) && !alive
 	return mine || over || t.dropped(r) || t.inherits(r, a)
 }
 

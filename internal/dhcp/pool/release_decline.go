@@ -53,7 +53,7 @@ func (t *Table) decline(a Ask) Decision {
 // resting counts the addresses that a decline keeps from everybody; those whose time is over wait only for who asks.
 func (t *Table) resting(now time.Time) (n int) {
 	for ip := range t.declined {
-		if !now.After(t.records[ip].Horizon.Add(t.config.grace())) {
+		if !now.After(t.records[ip].Horizon.Add(t.config.Grace())) {
 			n++
 		}
 	}

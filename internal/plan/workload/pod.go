@@ -21,7 +21,7 @@ import (
 )
 
 // pod is all that users and the cluster decide of a child's pod. Every template is made by its methods, from it and the
-// manager's own settings, so that a digest of it tells whether anybody but a newer manager wants another pod (release.go).
+// manager's own settings, so that a digest of it tells whether anybody but a newer manager wants another pod (template_update.go).
 // Newer managers compare that digest: what is added here is left out of the JSON while it is empty.
 type pod struct {
 	App        string              `json:"app"`

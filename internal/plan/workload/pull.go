@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -17,6 +18,9 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/desired"
 )
+
+// LongestPull is how long the pods that pull images have: on a full node they may never run.
+const LongestPull = 5 * time.Minute
 
 // postponed says whether a changed template has to wait while the pod before serves: for its images and, where it asks for other nodes,
 // for one that takes it; then for its turn.
