@@ -19,19 +19,19 @@ const (
 	Refused
 )
 
-// String is the severity as an admin reads it (docs/reference/findings.md): what must be changed is refused, whatever is applied meanwhile.
-func (o Severity) String() string {
-	switch {
-	case o.MustMend():
-		return "refused"
-	case o == Waiting:
-		return "waiting"
+// String names the severity.
+func (o Severity) String() string { return [...]string{"warning", "failing", "waiting", "refused"}[o] }
+
+// Told is the severity as an admin reads it (docs/reference/findings.md): what must be changed is refused, whatever is applied meanwhile.
+func (o Severity) Told() string {
+	if o == Failing {
+		return Refused.String()
 	}
-	return "warning"
+	return o.String()
 }
 
-// MarshalText writes the same.
-func (o Severity) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+// MarshalText writes what an admin reads.
+func (o Severity) MarshalText() ([]byte, error) { return []byte(o.Told()), nil }
 
 // Blocks says whether nothing may be applied.
 func (o Severity) Blocks() bool { return o >= Waiting }

@@ -211,6 +211,11 @@ func TestWhatIsImmutableIsPrintedForAnObjectMadeAnew(t *testing.T) {
 	}
 }
 
+// severity of a finding, as it is printed.
+func severity(told string) OmegaMatcher {
+	return HaveField("Severity", WithTransform(finding.Severity.Told, Equal(told)))
+}
+
 // The reference, one row for each code: code, severity, condition, whether YAML is printed.
 func TestTheReferenceListsExactlyTheCodesThatThereAre(t *testing.T) {
 	row := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]+) \\| (\\w+) \\| (yes|no) \\| .+ \\| .+ \\|$")
@@ -221,7 +226,7 @@ func TestTheReferenceListsExactlyTheCodesThatThereAre(t *testing.T) {
 		listed = append(listed, code)
 		_, findings := found(t, read(t, examples+code+"/fails.yaml"), code)
 		g.Expect(findings).NotTo(BeEmpty(), code)
-		g.Expect(severities).To(ContainSubstring(findings[0].Severity.String()), code)
+		g.Expect(severities).To(ContainSubstring(findings[0].Severity.Told()), code)
 		g.Expect(condition).To(Equal(findings[0].Condition), code)
 		g.Expect(printed == "yes").To(Equal(findings[0].YAML != ""), code)
 	}
@@ -273,7 +278,7 @@ func TestWhatAppsIngressCannotHaveIsToldBefore(t *testing.T) {
 	all, _ := found(t, text, "")
 	g := NewWithT(t)
 	g.Expect(all).To(ConsistOf(HaveField("Code", "PoolOutsideNetwork"), HaveField("Code", "PortInUse")))
-	g.Expect(all).To(HaveEach(HaveField("Severity.MustMend()", true)))
+	g.Expect(all).To(HaveEach(severity("refused")))
 }
 
 func TestWhatIsDerivedIsPutRightWhereItIsDerivedFrom(t *testing.T) {

@@ -247,7 +247,7 @@ func Table(to io.Writer, reports []Report) error {
 		}
 		for _, f := range r.Findings {
 			field := strings.TrimSuffix(f.Object+" "+f.Field, " ")
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", infra, f.Severity, f.Code, field, f.Reason)
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", infra, f.Severity.Told(), f.Code, field, f.Reason)
 		}
 		for _, what := range r.NotJudged {
 			fmt.Fprintf(table, "%s\tnot judged\t-\t-\t%s\n", infra, what)

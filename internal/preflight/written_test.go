@@ -103,9 +103,9 @@ func TestWhatIsOffHasNoAddressInTheOutlook(t *testing.T) {
 // HyperShift's webhook turns it on for such a HostedCluster, and then it is refused.
 func TestABaseDomainThatIsMissingIsWarnedOf(t *testing.T) {
 	_, warned := found(t, edited(t, ownDomain, "dns: {}"), "BaseDomainPassthrough")
-	NewWithT(t).Expect(warned).To(ConsistOf(And(HaveField("Severity.String()", "warning"), HaveField("Reason", ContainSubstring("has no dns.baseDomain")), HaveField("YAML", ""))))
+	NewWithT(t).Expect(warned).To(ConsistOf(And(severity("warning"), HaveField("Reason", ContainSubstring("has no dns.baseDomain")), HaveField("YAML", ""))))
 	_, refused := found(t, edited(t, ownDomain, "dns: {}", "baseDomainPassthrough: false", "baseDomainPassthrough: true"), "BaseDomainPassthrough")
-	NewWithT(t).Expect(refused).To(ConsistOf(And(HaveField("Severity.String()", "refused"), HaveField("YAML", ""))))
+	NewWithT(t).Expect(refused).To(ConsistOf(And(severity("refused"), HaveField("YAML", ""))))
 }
 
 func TestMachinesOfACloudAreOnNoVLANHere(t *testing.T) {

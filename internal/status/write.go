@@ -28,13 +28,6 @@ import (
 // leasePause is the least time between two writes that only count leases.
 const leasePause = time.Second
 
-// patienceOfReady is how long an Infra stays Ready while a pod of it is replaced, or a change is rolled out: a worker asks again and
-// again, and who follows Ready is not to hear of seconds. What is not Ready has to say so within ten.
-const patienceOfReady = 3 * time.Second
-
-// passing are the reasons that Ready has meanwhile.
-var passing = []string{"Progressing", podNotReady, "ClockUnsteady"}
-
 // Writer writes status and tells what turned.
 type Writer struct {
 	Client client.Client
@@ -78,26 +71,6 @@ func keeping(before, now []metav1.Condition, kinds ...string) []metav1.Condition
 		}
 	}
 	return all
-}
-
-// mayPass is how long an Infra that was Ready is still said to be, while it is not for a reason that may pass; 0 where it is not.
-func (w *Writer) mayPass(infra *v1alpha1.Infra, want v1alpha1.InfraStatus, now time.Time) time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	next := meta.FindStatusCondition(want.Conditions, v1alpha1.ConditionReady)
-	was := meta.IsStatusConditionTrue(infra.Status.Conditions, v1alpha1.ConditionReady)
-	if !was || next == nil || next.Status == metav1.ConditionTrue || !slices.Contains(passing, next.Reason) {
-		delete(w.unready, infra.UID)
-		return 0
-	}
-	since, known := w.unready[infra.UID]
-	if !known {
-		if w.unready == nil {
-			w.unready = map[types.UID]time.Time{}
-		}
-		since, w.unready[infra.UID] = now, now
-	}
-	return max(0, patienceOfReady-now.Sub(since))
 }
 
 func (w *Writer) sinceCounted(uid types.UID, now time.Time) time.Duration {

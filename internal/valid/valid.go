@@ -2,10 +2,7 @@
 // repeats them: TestTheSchemaSaysTheSame (internal/apitest) compares.
 package valid
 
-import (
-	"regexp"
-	"slices"
-)
+import "regexp"
 
 // Port says whether a number is a port of TCP or UDP.
 func Port[T ~int32](n T) bool { return n >= 1 && n <= 65535 }
@@ -14,11 +11,3 @@ func Port[T ~int32](n T) bool { return n >= 1 && n <= 65535 }
 func Image(text string) bool { return image.MatchString(text) }
 
 var image = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9.]*(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[A-Za-z0-9_][-A-Za-z0-9_.]{0,127}|(:[A-Za-z0-9_][-A-Za-z0-9_.]{0,127})?@sha256:[0-9a-f]{64})$`)
-
-// OptionCode says whether a DHCP option may be written by its code. The others the server sets from fields, or they belong to the
-// protocol (RFC 2132).
-func OptionCode(code int32) bool {
-	return code >= 1 && code <= 254 && !slices.Contains(protocolOptions, code)
-}
-
-var protocolOptions = []int32{1, 3, 6, 12, 15, 26, 42, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 61, 81, 82, 119, 121}

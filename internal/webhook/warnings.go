@@ -41,9 +41,9 @@ func worstFirst(findings []preflight.Finding) []preflight.Finding {
 			first = append(first, f)
 		}
 	}
-	worst := []string{finding.Refused.String(), finding.Waiting.String(), finding.Warning.String()}
+	worst := []string{finding.Refused.Told(), finding.Waiting.Told(), finding.Warning.Told()}
 	return slices.SortedStableFunc(slices.Values(append(first, again...)), func(a, b preflight.Finding) int {
-		return cmp.Compare(slices.Index(worst, a.Severity.String()), slices.Index(worst, b.Severity.String()))
+		return cmp.Compare(slices.Index(worst, a.Severity.Told()), slices.Index(worst, b.Severity.Told()))
 	})
 }
 

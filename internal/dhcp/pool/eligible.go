@@ -173,15 +173,6 @@ func (t *Table) hostname(ip netip.Addr, owner Owner, a Ask) string {
 	return owner.VM.Name
 }
 
-// mustProbe: who does not remember who may sit on an address asks (dhcp-rules.md#lease-12): a young server, and anyone before an
-// address changes hands.
-func (t *Table) mustProbe(ip netip.Addr, a Ask) bool {
-	r, known := t.records[ip]
-	young := a.Now.Sub(t.config.Born) < 2*t.config.LeaseTime
-	changesHands := known && r.Client != a.Client
-	return (!known && young || changesHands) && !t.offers[ip].vacant
-}
-
 // fresh chooses an address that was never used: our own half first, in an order of the client's own (dhcp-rules.md#lease-11).
 // When none is left it takes the one that has been over longest.
 func (t *Table) fresh(a Ask) (netip.Addr, bool) {

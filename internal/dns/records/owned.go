@@ -36,18 +36,6 @@ func newZones(domain string, records []Record, leases []Lease) zones {
 	return z
 }
 
-// add names a lease, unless its name is taken: a guest that calls itself "api" or "apps" gets no record, and of two of
-// one name the lease promised longest, which comes first, is the one in use.
-func (z *zones) add(l Lease, domain string) {
-	name, reverse := l.Host+"."+domain, reverseName(l.Addr)
-	if taken, _ := z.find(name); taken != nil || z.nodes[reverse] != nil {
-		return
-	}
-	z.apexes[reverse] = true
-	z.grow(name).addrs = []netip.Addr{l.Addr}
-	z.grow(reverse).host = name
-}
-
 // grow finds or makes a node and the empty ones between it and its apex.
 func (z *zones) grow(name string) *node {
 	if z.nodes[name] == nil {

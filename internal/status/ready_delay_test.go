@@ -18,11 +18,11 @@ func TestReadyStandsWhileAPodIsReplaced(t *testing.T) {
 	g, w := NewWithT(t), &Writer{}
 	infra := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{UID: "u"}, Status: serves}
 	g.Expect(w.mayPass(infra, serves, morning)).To(BeZero())
-	g.Expect(w.mayPass(infra, replaced, morning)).To(Equal(patienceOfReady))
-	g.Expect(w.mayPass(infra, replaced, morning.Add(time.Second))).To(Equal(patienceOfReady - time.Second))
-	g.Expect(w.mayPass(infra, replaced, morning.Add(patienceOfReady))).To(BeZero(), "it is said now")
+	g.Expect(w.mayPass(infra, replaced, morning)).To(Equal(readyDelay))
+	g.Expect(w.mayPass(infra, replaced, morning.Add(time.Second))).To(Equal(readyDelay - time.Second))
+	g.Expect(w.mayPass(infra, replaced, morning.Add(readyDelay))).To(BeZero(), "it is said now")
 	g.Expect(w.mayPass(infra, serves, morning.Add(6*time.Second))).To(BeZero())
-	g.Expect(w.mayPass(infra, replaced, noon)).To(Equal(patienceOfReady), "another pod, another patience")
+	g.Expect(w.mayPass(infra, replaced, noon)).To(Equal(readyDelay), "another pod, another patience")
 	for _, reason := range []string{"BackendsUnhealthy", "PoolExhausted", "VLANInUse", "NodeLost"} {
 		g.Expect(w.mayPass(infra, ready(metav1.ConditionFalse, reason), noon)).To(BeZero(), reason)
 	}
