@@ -27,7 +27,7 @@ func (c copied) Create(ctx context.Context, r lease.Record) (lease.Record, error
 	return stored, err
 }
 
-// Update implements lease.Store. A binding that ends is forgotten by the copy, durably, before the store says so: who reads
+// Update implements lease.Store. If a binding ends, the copy forgets it durably before the store is written: a server that reads
 // Released with our address in dropped[] may give the address away (dhcp-rules.md#lease-2).
 func (c copied) Update(ctx context.Context, r lease.Record) (lease.Record, error) {
 	if r.State != lease.Bound {

@@ -11,7 +11,7 @@ import (
 // EventType is the reason of an event.
 type EventType string
 
-// What people are told of.
+// Events for admins.
 const (
 	LeaseBound    EventType = "LeaseBound"
 	LeaseReleased EventType = "LeaseReleased"
@@ -21,11 +21,11 @@ const (
 	DuplicateMAC  EventType = "DuplicateMAC"
 	ForeignServer EventType = "ForeignServer"
 	PoolExhausted EventType = "PoolExhausted"
-	// ReservationPending for a client that has the address, or for its own to boot.
+	// ReservationPending: a reservation waits for another client that has its address, or for its own client to boot.
 	ReservationPending EventType = "ReservationPending"
 )
 
-// Event is something that people are told of.
+// Event is what an admin is told.
 type Event struct {
 	Type     EventType
 	IP       netip.Addr

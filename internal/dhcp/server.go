@@ -46,7 +46,7 @@ type Server struct {
 	Log   *slog.Logger
 	// Heard counts messages by kind and what became of them.
 	Heard func(kind wire.Kind, outcome string)
-	// Happened tells people: a lease bound, declined, a duplicate.
+	// Happened reports events to admins: a lease bound, declined, a duplicate.
 	Happened func(Event)
 
 	config atomic.Pointer[pool.Config]

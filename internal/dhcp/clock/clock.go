@@ -41,7 +41,7 @@ type Clock struct {
 // New is the clock of this machine.
 func New() *Clock { return From(bootTime, bootID()) }
 
-// From is the clock of a machine that tells its time since boot itself.
+// From is New with another source for the time since boot.
 func From(boot func() time.Duration, bootID string) *Clock {
 	return &Clock{boot: boot, bootID: bootID, tolerance: leastTolerance}
 }
@@ -121,8 +121,8 @@ func (c *Clock) Restore(s Saved) {
 	}
 }
 
-// Alone is for a server with nobody to ask: the saved offset on the same boot, else the wall clock, but never a time before
-// the latest that was seen.
+// Alone is for a server without an API server: the saved offset on the same boot, else the wall clock, but never a time before the
+// latest that was seen.
 func (c *Clock) Alone(s Saved, wall time.Time) {
 	if c.Restore(s); c.known {
 		return

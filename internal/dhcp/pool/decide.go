@@ -48,7 +48,7 @@ type Decision struct {
 	Record lease.Record
 	// Lease is what the client is told; 0 in the ACK of an INFORM.
 	Lease time.Duration
-	// Final: the write answers nobody; when it is done, all is done.
+	// Final: after the write there is nothing to do and nobody to answer.
 	Final bool
 }
 
@@ -60,8 +60,8 @@ func silent(why string) Decision { return Decision{Do: Silence, Why: why} }
 func nak(a netip.Addr, why string) Decision { return Decision{Do: Nak, IP: a, Why: why} }
 
 // Decide says what to do about a message, by the rules of docs/reference/dhcp-rules.md. Silence, Offer, Ack and Nak end it. After any
-// other Decision whoever calls does that, tells the table (Learn, Attempt, Lost, InUse, Vacant), notes it in the Ask, and calls again: an
-// Ack never comes before its Record is stored. Several goroutines may call it, for one client one at a time.
+// other Decision the caller does what it says, tells the table (Learn, Attempt, Lost, InUse, Vacant), notes it in the Ask, and calls
+// again: an Ack never comes before its Record is stored. Several goroutines may call it, but only one at a time for the same client.
 func (t *Table) Decide(a Ask) Decision {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -48,7 +48,7 @@ type Owner struct {
 // Known says whether a virtual machine was found.
 func (o Owner) Known() bool { return o.VM.UID != "" }
 
-// Machines is what is known of virtual machines. It answers from memory; where nobody knows, a machine lives.
+// Machines is what is known of virtual machines. It answers from memory; if it does not know, a machine exists.
 type Machines interface {
 	// Owner finds the machine of a hardware address.
 	Owner(mac string) Owner
@@ -163,8 +163,8 @@ func (t *Table) unindex(r lease.Record) {
 	delete(t.declined, r.IP)
 }
 
-// Attempt hears of a write before it is made. One that ends a binding puts it in doubt: until a newer version is known, the
-// holder is renewed only by a write of its own, which such a late one cannot survive.
+// Attempt notes a write before it is made. A write that ends a binding puts the binding in doubt: until a newer version is known, the
+// holder is renewed only by another write, after which the first, if it is late, fails.
 func (t *Table) Attempt(r lease.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -173,7 +173,7 @@ func (t *Table) Attempt(r lease.Record) {
 	}
 }
 
-// Lost hears that the store has no record any more. A promise that has not passed is kept, and written again by Expire.
+// Lost notes that the store no longer has a record. A promise that has not passed is kept, and Expire writes it again.
 func (t *Table) Lost(r lease.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -209,7 +209,7 @@ func (t *Table) Records() []lease.Record {
 	return all
 }
 
-// InUse hears from a probe that somebody answers at an address.
+// InUse notes that somebody has answered a probe of an address.
 func (t *Table) InUse(a netip.Addr, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -217,7 +217,7 @@ func (t *Table) InUse(a netip.Addr, now time.Time) {
 	t.drop(t.offers[a].client)
 }
 
-// Vacant hears from a probe that nobody answers at an address that is offered.
+// Vacant notes that nobody has answered a probe of an address that is offered.
 func (t *Table) Vacant(a netip.Addr) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -227,17 +227,17 @@ func (t *Table) Vacant(a netip.Addr) {
 	}
 }
 
-// Rank says before whom a client goes.
+// Rank is the priority of a client.
 type Rank int
 
-// Strangers come in any number and holders as many as there are addresses; who is known was written down by somebody.
+// There may be any number of strangers, but only as many holders as addresses; somebody has configured each known client.
 const (
 	Stranger Rank = iota // neither of the others
 	Holder               // has a lease
 	Known                // has a reservation for its hardware address, or a machine
 )
 
-// Rank finds a client's.
+// Rank finds the priority of a client.
 func (t *Table) Rank(client lease.Client) Rank {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 // memory is what was given, as annotation AnnotationGiven of the Infra has it. Backups drop status, and bring an Infra back
 // before its ProxyServer (Velero: by the names of resources), with the manager at work in between.
 type memory struct {
-	// Of which Infra, as namespace/name: one that was copied from another has been given nothing.
+	// Of is the Infra, as namespace/name: a copy of another Infra has been given nothing.
 	Of        string                        `json:"of"`
 	Addresses map[component.Name]netip.Addr `json:"addresses"`
 	Pool      []netip.Addr                  `json:"pool,omitempty"` // first and last

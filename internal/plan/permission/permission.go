@@ -124,8 +124,7 @@ func namespaceNamed(in input.Input, name string) *corev1.Namespace {
 	return nil
 }
 
-// OnOwnNetwork says whether the network lies in the namespace of the Infra's own control plane, which lends it, as Check has
-// it.
+// OnOwnNetwork says whether the network is in the namespace of the Infra's own control plane, which grants it, as in Check.
 func OnOwnNetwork(in input.Input) bool {
 	if in.NAD == nil || in.NAD.Namespace != in.ControlPlaneNamespace() || len(refgrant.Check(clusterReferences(in)...)) > 0 {
 		return false
