@@ -142,6 +142,7 @@ func (f *form) isReadable() (bool, string) {
 	return true, "all of the certification request was read"
 }
 
+// isSigned is asked last, of what keeps every other rule: it costs the most. x509.ParseCertificateRequest does not check it.
 func (f *form) isSigned() (bool, string) {
 	if err := f.parsed.CheckSignature(); err != nil {
 		return false, "its signature is not by the key in it: " + short(err.Error())

@@ -26,5 +26,3 @@ func (f *form) hasUsualKey() (bool, string) {
 	}
 	return false, "its key is neither of RSA nor of P-256 or P-384"
 }
-
-// isSigned is asked last, of what keeps every other rule: it costs the most. x509.ParseCertificateRequest does not check it.
