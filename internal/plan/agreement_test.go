@@ -133,6 +133,54 @@ func TestANeighbourTakesNeitherAppsNorLeasesFromWhoServes(t *testing.T) {
 	}
 }
 
+// What is leased by now an older neighbour takes no part of, by a DHCPServer that he writes by hand: the Infra is held, and serves as before.
+func TestAnOlderNeighbourTakesNoPartOfWhatIsLeased(t *testing.T) {
+	const first, last = "192.168.100.30", "192.168.100.60"
+	by := func(unknown v1alpha1.UnknownClients) func(*input.Neighbour) {
+		return func(n *input.Neighbour) {
+			n.Infra.Spec.InfraComponents.DHCP.UnknownClients = unknown
+			n.Children = with(n.Children, component.DHCP, dhcpAt("192.168.100.9", first, last, unknown))
+		}
+	}
+	newer := pair(t).Inputs(settings())[1]
+	newer.Neighbours = nil
+	for name, c := range map[string]struct {
+		victim input.Input
+		attack func(*input.Neighbour)
+	}{
+		"serves everybody": {victims(t)["with *.apps, serving"], by("")},
+		"says that its DHCP is off": {victims(t)["with *.apps, serving"], func(n *input.Neighbour) {
+			by("")(n)
+			n.Infra.Spec.InfraComponents.DHCP.Enabled = new(bool)
+		}},
+		"each serves its own": {newer, by(v1alpha1.UnknownClientsIgnore)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, in := NewWithT(t), c.victim
+			g.Expect(plan.Infra(in).Frozen).To(BeFalse())
+			n := granted(in, -5)
+			c.attack(&n)
+			in.Neighbours = []input.Neighbour{n}
+			p := plan.Infra(in)
+			g.Expect(p.Frozen).To(BeTrue(), "%v", p.Objects)
+			g.Expect(p.Findings).To(ContainElement(HaveField("Reason", "VLANInUse")))
+			g.Expect(fmt.Sprint(p.Findings)).NotTo(ContainSubstring("tenant"))
+		})
+	}
+}
+
+// Who leaves the range to such a neighbour is held no more.
+func TestWhatBothLeaseMayBeLeftToTheOther(t *testing.T) {
+	in := pair(t).Inputs(settings())[1]
+	n := granted(in, -5)
+	n.Infra.Spec.InfraComponents.DHCP.UnknownClients = v1alpha1.UnknownClientsIgnore
+	n.Children = with(n.Children, component.DHCP, dhcpAt("192.168.100.9", "192.168.100.30", "192.168.100.60", v1alpha1.UnknownClientsIgnore))
+	in.Neighbours = []input.Neighbour{n}
+	in.Infra = in.Infra.DeepCopy()
+	in.Infra.Spec.InfraComponents.DHCP.ExcludeRanges = []v1alpha1.AddressRange{{Start: "192.168.100.25", End: "192.168.100.60"}}
+	NewWithT(t).Expect(plan.Infra(in).Frozen).To(BeFalse())
+}
+
 // excluded is how many addresses are never leased.
 func excluded(c input.Children) (count int) {
 	for _, r := range c.DHCP().Spec.ExcludeRanges {
