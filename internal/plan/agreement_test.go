@@ -102,6 +102,18 @@ func TestANeighbourTakesNeitherAppsNorLeasesFromWhoServes(t *testing.T) {
 		"what it was given": func(n *input.Neighbour) {
 			remembers(t, n, map[string]string{"dhcp": first, "proxy": external}, first, last)
 		},
+		"what it was given, by many names": func(n *input.Neighbour) {
+			all := map[string]string{}
+			for i := range 254 {
+				all[fmt.Sprint("c", i)] = fmt.Sprintf("192.168.100.%d", i+1)
+			}
+			remembers(t, n, all)
+		},
+		"a status of many components": func(n *input.Neighbour) {
+			for i := range 254 {
+				n.Infra.Status.Addresses = append(n.Infra.Status.Addresses, v1alpha1.AssignedAddress{Component: fmt.Sprint("c", i), IP: v1alpha1.IPAddress(fmt.Sprintf("192.168.100.%d", i+1))})
+			}
+		},
 		"a range": func(n *input.Neighbour) {
 			n.Infra.Spec.InfraComponents.DHCP.RangeStart, n.Infra.Spec.InfraComponents.DHCP.RangeEnd = first, last
 		},
