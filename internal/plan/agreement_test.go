@@ -193,6 +193,19 @@ func TestWhatBothLeaseMayBeLeftToTheOther(t *testing.T) {
 	NewWithT(t).Expect(plan.Infra(in).Frozen).To(BeFalse())
 }
 
+// A neighbour's status may have any text for a name: one with a zone is no address on a VLAN, and nobody is given what follows it.
+func TestANeighboursZoneIsGivenToNobody(t *testing.T) {
+	g, in := NewWithT(t), load(t, "testdata/ipv6-machine-network/in.yaml").Inputs(settings())[0]
+	n := granted(in, 5)
+	n.Children = input.Children{component.DNS: dnsAt("fd00:100::1"), component.Proxy: proxyAt("fd00:100::2")}
+	n.Infra.Status.Endpoints = []v1alpha1.EndpointStatus{{Name: "api", Hostnames: []string{"fd00:100::3", "fd00:100::2%x", "fd00:100::3%x", "fd00:100::4%x", "fd00:100::5%x"}}}
+	in.Neighbours = []input.Neighbour{n}
+	p := plan.Infra(in)
+	g.Expect(p.Frozen).To(BeFalse(), "%v", p.Findings)
+	g.Expect(p.Addresses).To(HaveLen(2))
+	g.Expect(fmt.Sprint(p.Addresses)).NotTo(ContainSubstring("%"))
+}
+
 // excluded is how many addresses are never leased.
 func excluded(c input.Children) (count int) {
 	for _, r := range c.DHCP().Spec.ExcludeRanges {
