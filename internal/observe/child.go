@@ -258,7 +258,7 @@ func (c *Child) readInfra(ctx context.Context, o *Observer) error {
 		c.AllowedNamespace = seen.ControlPlaneNamespace()
 	}
 	if !c.Pause.Active() {
-		c.Pause = o.pause(infra.Annotations, seen.HostedCluster)
+		c.Pause = o.pause(infra.Annotations, permission.HostedCluster(seen.Input))
 	}
 	return nil
 }
