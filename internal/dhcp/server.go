@@ -48,6 +48,8 @@ type Server struct {
 	Heard func(kind wire.Kind, outcome string)
 	// Happened tells people: a lease bound, declined, a duplicate.
 	Happened func(Event)
+	// Stored hears of each record that the store has, once whoever asked for it has its reply.
+	Stored func(lease.Record)
 
 	config atomic.Pointer[pool.Config]
 	synced atomic.Bool
@@ -58,7 +60,7 @@ type Server struct {
 func NewServer(table *pool.Table, store lease.Store, clock *clock.Clock, log *slog.Logger) *Server {
 	return &Server{
 		Table: table, Store: store, Clock: clock, Log: log,
-		Heard: func(wire.Kind, string) {}, Happened: func(Event) {},
+		Heard: func(wire.Kind, string) {}, Happened: func(Event) {}, Stored: func(lease.Record) {},
 		lanes: newLanes(),
 	}
 }
@@ -132,37 +134,52 @@ func (s *Server) meets(id netip.Addr) {
 	}
 }
 
-// answer sends what a message deserves.
+// answer sends what a message deserves. Its client waits for that alone: whatever is told, noted or copied comes after.
 func (s *Server) answer(ctx context.Context, port Port, m wire.Message, received time.Time) {
 	if stale(received) {
 		s.Heard(m.Kind, "too-old")
 		return
 	}
-	if m.Kind == wire.Selecting {
-		s.meets(m.ServerID)
-	}
-	d := s.settle(ctx, port, m)
+	settled, all := s.settle(ctx, port, m)
+	d := settled
 	if d.Do != pool.Silence && !d.Final && stale(received) {
 		d = pool.Decision{Do: pool.Silence, Why: "too-old"}
 	}
+	if reply, any := s.reply(d); any {
+		if err := port.Send(m.Encode(reply, port.MTU()), m.Destination(reply.Type)); err != nil {
+			s.Log.Warn("reply not sent", "client", m.Client, "error", err)
+		}
+	}
 	s.Heard(m.Kind, string(d.Do)+"/"+d.Why)
 	s.Log.Debug("message", "kind", m.Kind, "client", m.Client, "about", m.Wanted, "outcome", d.Do, "why", d.Why, "ip", d.IP)
-	reply, any := s.reply(d)
-	if !any {
-		return
+	for _, w := range all {
+		s.follow(w)
 	}
-	if err := port.Send(m.Encode(reply, port.MTU()), m.Destination(reply.Type)); err != nil {
-		s.Log.Warn("reply not sent", "client", m.Client, "error", err)
+	if m.Kind == wire.Selecting {
+		s.meets(m.ServerID)
 	}
+	s.tellRefused(m, settled)
 	if d.Do == pool.Ack && d.Lease > 0 {
 		s.free(ctx, s.Table.Surplus(m.Client, d.IP))
 	}
 }
 
+// written is a decision with the record that the store has for it.
+type written struct {
+	pool.Decision
+	stored lease.Record
+}
+
+// follow does what follows from a write, and what nobody waits for.
+func (s *Server) follow(w written) {
+	s.Stored(w.stored)
+	s.tell(w.Decision, w.stored)
+}
+
 func stale(received time.Time) bool { return time.Since(received.Round(0)).Abs() > tooOld }
 
-// settle decides, finds out what the decision needs, and decides again, until there is something to say.
-func (s *Server) settle(ctx context.Context, port Port, m wire.Message) pool.Decision {
+// settle decides, finds out what the decision needs, and decides again, until there is something to say. It returns what it wrote, too.
+func (s *Server) settle(ctx context.Context, port Port, m wire.Message) (pool.Decision, []written) {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
 	f := &finder{Server: s, port: port, ask: pool.Ask{
@@ -176,18 +193,17 @@ func (s *Server) settle(ctx context.Context, port Port, m wire.Message) pool.Dec
 			f.read(ctx, d.IP)
 		case pool.Probe:
 			if !f.probe(ctx, d) {
-				return pool.Decision{Do: pool.Silence, IP: d.IP, Why: "probe-undecided"}
+				return pool.Decision{Do: pool.Silence, IP: d.IP, Why: "probe-undecided"}, f.written
 			}
 		case pool.Create, pool.Update:
 			if f.write(ctx, d) && d.Final {
-				return d
+				return d, f.written
 			}
 		default:
-			s.tellRefused(m, d)
-			return d
+			return d, f.written
 		}
 	}
-	return pool.Decision{Do: pool.Silence, Why: "undecided"}
+	return pool.Decision{Do: pool.Silence, Why: "undecided"}, f.written
 }
 
 // finder finds out what one message needs to know.
@@ -196,6 +212,7 @@ type finder struct {
 	port      Port
 	ask       pool.Ask
 	conflicts int
+	written   []written
 }
 
 // probe asks who answers at an address. It is false where the client has to ask again: nobody can tell yet whether who had
@@ -242,7 +259,7 @@ func (f *finder) write(ctx context.Context, d pool.Decision) bool {
 	if err == nil {
 		f.Table.Learn(stored)
 		f.ask.Confirmed[d.IP] = true
-		f.tell(d, stored)
+		f.written = append(f.written, written{d, stored})
 		return true
 	}
 	f.read(ctx, d.IP) // before anything is said
@@ -271,7 +288,7 @@ func (s *Server) free(ctx context.Context, due []pool.Decision) {
 		stored, err := s.put(ctx, d)
 		if err == nil {
 			s.Table.Learn(stored)
-			s.tell(d, stored)
+			s.follow(written{d, stored})
 		} else {
 			s.Log.Info("lease not written; trying later", "ip", d.IP, "why", d.Why, "error", err)
 		}

@@ -37,7 +37,8 @@ func (i *instance) open(ctx context.Context) error {
 	if i.disk == nil {
 		return nil
 	}
-	i.server.Store = copied{i.kube, i.disk, i.Log}
+	copied := newCopied(i.kube, i.disk, table, i.Log)
+	i.server.Store, i.server.Stored = copied, copied.keep
 	return i.startFromCopy(ctx)
 }
 

@@ -125,15 +125,20 @@ func (l *Log) run() {
 	for {
 		select {
 		case <-l.quit:
+			l.commit(l.waiting(nil)) // nobody may wait for what was submitted, and it is kept all the same
 			return
 		case first := <-l.requests:
-			batch := []*request{first}
-			for len(l.requests) > 0 && len(batch) < cap(l.requests) {
-				batch = append(batch, <-l.requests)
-			}
-			l.commit(batch)
+			l.commit(l.waiting([]*request{first}))
 		}
 	}
+}
+
+// waiting adds to a batch what waits, as far as it is not too large.
+func (l *Log) waiting(batch []*request) []*request {
+	for len(l.requests) > 0 && len(batch) < cap(l.requests) {
+		batch = append(batch, <-l.requests)
+	}
+	return batch
 }
 
 // commit answers a batch. Entries are seen by those behind them at once, and by Get and List only when they are durable:

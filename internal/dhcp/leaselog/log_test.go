@@ -297,10 +297,24 @@ func TestACopyForgets(t *testing.T) {
 	l, g := opened(t, d), NewWithT(t)
 	kept := record(10, "aa")
 	kept.Version = 77
-	g.Expect(l.Keep(t.Context(), kept)).To(Succeed())
+	g.Expect(l.Submit(kept)).To(BeTrue())
 	g.Expect(l.Get(t.Context(), kept.IP)).To(Equal(kept))
 	g.Expect(l.Forget(t.Context(), kept.IP)).To(Succeed())
 	g.Expect(holders(t, opened(t, d.afterPowerCut(0)))).To(BeEmpty())
+}
+
+func TestWhoSubmitsACopyWaitsForNoDisk(t *testing.T) {
+	d, g := &diskInMemory{none: true, syncing: make(chan struct{}, 10), goOn: make(chan struct{})}, NewWithT(t)
+	l := opened(t, d)
+	g.Expect(l.Submit(record(10, "aa"))).To(BeTrue())
+	g.Eventually(d.syncing).Should(Receive())
+	for range cap(l.requests) {
+		g.Expect(l.Submit(record(11, "bb"))).To(BeTrue())
+	}
+	g.Expect(l.Submit(record(12, "cc"))).To(BeFalse(), "as many wait as may")
+	close(d.goOn)
+	g.Expect(l.Close()).To(Succeed())
+	g.Expect(holders(t, opened(t, d.afterPowerCut(0)))).To(HaveLen(2), "what was submitted before the end")
 }
 
 // FuzzParse: whatever a disk gives back, the daemon starts.

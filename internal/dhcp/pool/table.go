@@ -173,6 +173,13 @@ func (t *Table) Attempt(r lease.Record) {
 	}
 }
 
+// Stands says whether a record has the newest version that is known, and no write of ours may have ended the binding.
+func (t *Table) Stands(r lease.Record) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.records[r.IP].Version == r.Version && !t.doubted[r.IP]
+}
+
 // Lost hears that the store has no record any more. A promise that has not passed is kept, and written again by Expire.
 func (t *Table) Lost(r lease.Record) {
 	t.mu.Lock()
