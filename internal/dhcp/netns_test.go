@@ -341,6 +341,18 @@ func TestTheConfigurationChangesUnderARunningServer(t *testing.T) {
 	g.Expect(s.udhcpc("c1", "-q", "-O", "mtu")).To(HaveKeyWithValue("mtu", "1300"))
 }
 
+func TestTheServersAddressMovesOnItsDevice(t *testing.T) {
+	s, g := newSegment(t), NewWithT(t)
+	s.configure(vlanYAML)
+	s.serve()
+	s.attach("c1", "52:54:00:00:00:01")
+	ip := s.udhcpc("c1", "-q")["ip"]
+	s.In("srv", "ip", "addr", "add", "192.168.77.12/24", "dev", "net1")
+	s.configure(strings.Replace(vlanYAML, "serverIP: 192.168.77.2", "serverIP: 192.168.77.12", 1))
+	s.says("device=net1 server=192.168.77.12")
+	g.Expect(s.udhcpc("c1", "-q")).To(And(HaveKeyWithValue("serverid", "192.168.77.12"), HaveKeyWithValue("ip", ip)))
+}
+
 func TestAReservationWaitsForTheMachineThatHasItsAddress(t *testing.T) {
 	s, g := newSegment(t), NewWithT(t)
 	s.In("srv", "sysctl", "-qw", "net.ipv4.neigh.net1.base_reachable_time_ms=500", "net.ipv4.neigh.net1.delay_first_probe_time=1") // so long c1 counts as being there
