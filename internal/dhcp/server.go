@@ -236,21 +236,27 @@ func (f *finder) probe(ctx context.Context, d pool.Decision) bool {
 
 // read learns what the store has, uncached. A store that does not answer is away for the rest of this message.
 func (f *finder) read(ctx context.Context, ip netip.Addr) {
-	r, err := f.Store.Get(ctx, ip)
-	switch {
-	case err == nil:
-		f.Table.Learn(r)
-		f.ask.Confirmed[ip] = true
-	case errors.Is(err, lease.ErrNotFound):
-		f.Table.Lost(lease.Record{IP: ip, Version: newest})
-		f.ask.Confirmed[ip] = true
-	default:
+	confirmed, err := f.confirm(ctx, ip)
+	if err != nil {
 		f.Log.Warn("lease not read", "ip", ip, "error", err)
 		f.ask.Away = true
 	}
+	f.ask.Confirmed[ip] = f.ask.Confirmed[ip] || confirmed
 }
 
-const newest = 1<<64 - 1
+// confirm reads an address's record, uncached. False: more was learned meanwhile, or nothing.
+func (s *Server) confirm(ctx context.Context, ip netip.Addr) (bool, error) {
+	since := s.Table.Version(ip)
+	r, err := s.Store.Get(ctx, ip)
+	switch {
+	case err == nil:
+		return s.Table.Confirm(r, since), nil
+	case errors.Is(err, lease.ErrNotFound):
+		s.Table.Lost(lease.Record{IP: ip, Version: since})
+		return true, nil
+	}
+	return false, err
+}
 
 // write makes a record durable. Whatever comes of it is settled by a read before anything is said (dhcp-rules.md#lease-1 and
 // dhcp-rules.md#lease-4): another record, a conflict (tried once more), or an outcome that nobody knows.
@@ -279,29 +285,6 @@ func (s *Server) put(ctx context.Context, d pool.Decision) (lease.Record, error)
 		return s.Store.Create(ctx, d.Record)
 	}
 	return s.Store.Update(ctx, d.Record)
-}
-
-// free performs writes that nobody waits for. One that conflicts is decided anew at the next round of Expire.
-func (s *Server) free(ctx context.Context, due []pool.Decision) {
-	for _, d := range due {
-		ctx, cancel := context.WithTimeout(ctx, storeTime)
-		stored, err := s.put(ctx, d)
-		if err == nil {
-			s.Table.Learn(stored)
-			s.follow(written{d, stored})
-		} else {
-			s.Log.Info("lease not written; trying later", "ip", d.IP, "why", d.Why, "error", err)
-		}
-		cancel()
-	}
-}
-
-// Expire performs the writes that no message asks for.
-func (s *Server) Expire(ctx context.Context) {
-	now, _ := s.Clock.Now()
-	if s.config.Load() != nil && s.synced.Load() && !now.IsZero() {
-		s.free(ctx, s.Table.Expire(now))
-	}
 }
 
 // reply is a decision in the words of the protocol.

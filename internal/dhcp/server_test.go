@@ -2,6 +2,7 @@ package dhcp
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"testing"
@@ -668,6 +669,79 @@ func TestALeaseDeletedByHandIsWrittenAgain(t *testing.T) {
 	l.server.Expire(t.Context())
 	g.Expect(l.store.records).To(BeEmpty(), "its promise has passed")
 	g.Expect(l.binds("bb")).To(Equal(ip))
+}
+
+// An etcd that is restored to an older revision numbers its versions from there: what we know is newer than the truth.
+func TestAStoreThatWentBack(t *testing.T) {
+	type state struct {
+		records map[netip.Addr]lease.Record
+		last    uint64
+	}
+	save := func(l *lab) state { return state{maps.Clone(l.store.records), l.store.last} }
+	goBack := func(l *lab, to state) { l.store.records, l.store.last = to.records, to.last }
+
+	t.Run("extends its holders", func(t *testing.T) {
+		l, g := newLab(t, 5), NewWithT(t)
+		ip := l.binds("aa")
+		before := save(l)
+		l.passes(day + day/2)
+		acked(t, l.renews("aa", ip))
+		l.passes(day + day/2)
+		goBack(l, before)
+		g.Expect(leaseOf(acked(t, l.renews("aa", ip)))).To(Equal(day))
+		g.Expect(l.store.records[ip].Horizon).To(Equal(l.now().Add(2 * day)))
+	})
+	t.Run("gets back what we promised, as soon as it tells", func(t *testing.T) {
+		l, g := newLab(t, 5), NewWithT(t)
+		ip := l.binds("aa")
+		l.releases("aa", ip)
+		before := save(l)
+		l.binds("aa")
+		promised := l.store.records[ip]
+		goBack(l, before)
+		l.syncs()
+		l.server.Expire(t.Context())
+		g.Expect(l.store.records[ip]).To(And(HaveField("State", lease.Bound), HaveField("Client", promised.Client), HaveField("Horizon", promised.Horizon)))
+		g.Expect(l.told[len(l.told)-1].Type).To(Equal(LeaseRestored))
+		writes := l.store.writes
+		l.server.Expire(t.Context())
+		acked(t, l.renews("aa", ip))
+		g.Expect(l.store.writes).To(Equal(writes))
+	})
+	t.Run("gives no address away that is promised", func(t *testing.T) {
+		l := newLab(t, 1)
+		ip := l.binds("aa")
+		l.releases("aa", ip)
+		before := save(l)
+		l.binds("aa")
+		goBack(l, before)
+		refused(t, l.selects("bb", ip))
+		acked(t, l.renews("aa", ip))
+	})
+	t.Run("is believed where its promise is the later one, or ours was given back", func(t *testing.T) {
+		l, g := newLab(t, 5), NewWithT(t)
+		ip := l.binds("aa")
+		acked(t, l.renews("aa", ip))
+		before := save(l)
+		l.releases("aa", ip)
+		goBack(l, before)
+		l.syncs()
+		l.server.Expire(t.Context())
+		g.Expect(l.server.Table.Records()).To(ConsistOf(l.store.records[ip]))
+	})
+	t.Run("is not one whose watch is late", func(t *testing.T) {
+		l, g := newLab(t, 5), NewWithT(t)
+		ip := l.binds("aa")
+		late := l.store.records[ip]
+		l.passes(day + day/2)
+		acked(t, l.renews("aa", ip))
+		writes := l.store.writes
+		l.server.Table.Learn(late)
+		g.Expect(l.server.Table.Suspects()).To(ConsistOf(ip))
+		l.server.Expire(t.Context())
+		g.Expect(l.server.Table.Suspects()).To(BeEmpty())
+		g.Expect([]any{l.server.Table.Records()[0], l.store.writes}).To(Equal([]any{l.store.records[ip], writes}))
+	})
 }
 
 func TestAQuietPoolWritesNothing(t *testing.T) {
