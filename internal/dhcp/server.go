@@ -183,7 +183,7 @@ func (s *Server) settle(ctx context.Context, port Port, m wire.Message) (pool.De
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
 	f := &finder{Server: s, port: port, ask: pool.Ask{
-		Message: m, Away: !s.synced.Load(), Confirmed: map[netip.Addr]bool{},
+		Message: m, Away: !s.synced.Load(), Confirmed: map[netip.Addr]bool{}, Undecided: map[netip.Addr]bool{},
 	}}
 	f.ask.Now, f.ask.Steady = s.Clock.Now()
 	for range maxRounds {
@@ -192,9 +192,7 @@ func (s *Server) settle(ctx context.Context, port Port, m wire.Message) (pool.De
 		case pool.Read:
 			f.read(ctx, d.IP)
 		case pool.Probe:
-			if !f.probe(ctx, d) {
-				return pool.Decision{Do: pool.Silence, IP: d.IP, Why: "probe-undecided"}, f.written
-			}
+			f.probe(ctx, d)
 		case pool.Create, pool.Update:
 			if f.write(ctx, d) && d.Final {
 				return d, f.written
@@ -215,13 +213,12 @@ type finder struct {
 	written   []written
 }
 
-// probe asks who answers at an address. It is false where the client has to ask again: nobody can tell yet whether who had
-// the address has left it.
-func (f *finder) probe(ctx context.Context, d pool.Decision) bool {
+// probe asks who answers at an address.
+func (f *finder) probe(ctx context.Context, d pool.Decision) {
 	answers, err := f.port.Answers(ctx, d.IP, f.ask.Client.MAC)
 	switch changesHands := d.Record.IP == d.IP; {
 	case errors.Is(err, link.ErrUndecided) && changesHands:
-		return false
+		f.ask.Undecided[d.IP] = true
 	case err != nil:
 		f.Log.Warn("probe failed", "ip", d.IP, "error", err)
 		f.Table.InUse(d.IP, f.ask.Now) // rather another address than one that may be taken
@@ -231,7 +228,6 @@ func (f *finder) probe(ctx context.Context, d pool.Decision) bool {
 	default:
 		f.Table.Vacant(d.IP)
 	}
-	return true
 }
 
 // read learns what the store has, uncached. A store that does not answer is away for the rest of this message.

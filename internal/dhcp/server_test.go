@@ -455,6 +455,28 @@ func TestAnAddressThatMayBeInUseStill(t *testing.T) {
 		g.Expect(l.binds("bb")).To(Equal(ip))
 		g.Expect(l.told).NotTo(ContainElement(HaveField("Type", AddressInUse)))
 	})
+	t.Run("is no reason to keep a client waiting that only asked for it", func(t *testing.T) {
+		l, g := newLab(t, 5), NewWithT(t)
+		ip := l.binds("aa")
+		l.releases("aa", ip)
+		l.hosts[ip] = undecided
+		offer := l.discover("bb", wants(ip))
+		g.Expect(offer).NotTo(BeNil())
+		g.Expect(yours(offer)).NotTo(Equal(ip))
+		g.Expect(yours(l.discover("bb", wants(ip)))).To(Equal(yours(offer)))
+		delete(l.hosts, ip)
+		g.Expect(yours(l.discover("cc", wants(ip)))).To(Equal(ip), "it has left")
+	})
+	t.Run("is waited for where none is as good", func(t *testing.T) {
+		l, g := newLab(t, 1), NewWithT(t)
+		ip := l.binds("aa")
+		l.releases("aa", ip)
+		l.hosts[ip], l.told = undecided, nil
+		ignored(t, l.discover("bb"))
+		g.Expect(l.told).To(BeEmpty(), "the pool is not exhausted")
+		delete(l.hosts, ip)
+		g.Expect(l.binds("bb")).To(Equal(ip))
+	})
 	t.Run("is left alone where another is as good", func(t *testing.T) {
 		l, g := newLab(t, 2), NewWithT(t)
 		l.reconfigure(func(c *pool.Config) { c.Born = epoch })

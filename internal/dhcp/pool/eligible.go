@@ -183,7 +183,7 @@ func (t *Table) fresh(a Ask) (netip.Addr, bool) {
 	}
 	var over []lease.Record
 	for ip, r := range t.records {
-		if t.free(ip, a) && t.mayEnter(ip, a) {
+		if t.free(ip, a) && t.mayEnter(ip, a) && !a.Undecided[ip] {
 			over = append(over, r)
 		}
 	}
