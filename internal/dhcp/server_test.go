@@ -147,6 +147,32 @@ func TestAnUnsteadyClockTakesNothingFromAnybody(t *testing.T) {
 	NewWithT(t).Expect(l.binds("bb")).To(Equal(ip), "what is given back may be given on")
 }
 
+func TestAWishTakesNothingBecauseATimeIsUpWhileOthersWereNeverUsed(t *testing.T) {
+	for addresses, taken := range map[byte]bool{2: false, 1: true} {
+		l := newLab(t, addresses)
+		ip := l.binds("aa")
+		l.passes(3 * day)
+		NewWithT(t).Expect(yours(l.discover("bb", wants(ip))) == ip).To(Equal(taken))
+	}
+}
+
+func TestAWallClockThatIsAYearAheadTakesNothingFromAnybody(t *testing.T) {
+	l, g := newLab(t, 1), NewWithT(t)
+	ip := l.binds("aa")
+	l.passes(2*day - 2*time.Hour)
+	saved, _ := l.server.Clock.Save()
+	rebooted := clock.From(func() time.Duration { return l.boot }, "boot-2")
+	rebooted.Alone(saved, l.now().Add(365*day))
+	l.boots(rebooted)
+	l.syncs()
+	ignored(t, l.discover("bb", wants(ip)))
+	l.passes(day - time.Minute)
+	ignored(t, l.discover("bb"))
+	g.Expect(leaseOf(acked(t, l.renews("aa", ip)))).To(Equal(day))
+	l.passes(3 * day)
+	g.Expect(l.binds("bb")).To(Equal(ip), "it was steady for a lease time")
+}
+
 func TestAServerThatDoesNotKnowTheTimeIsSilent(t *testing.T) {
 	l := newLab(t, 5)
 	ip := l.binds("aa")

@@ -48,7 +48,10 @@ func (i *instance) startAlone(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	i.Clock.Alone(saved, time.Now())
+	if jump := i.Clock.Alone(saved, time.Now()); jump != 0 {
+		i.Log.Warn("the wall clock is far from the time that was seen last: for one lease time no expired address is given to another client; check the clock of this machine",
+			"jump", jump, "seen", saved.Latest)
+	}
 	if !saved.Born.IsZero() {
 		return nil
 	}

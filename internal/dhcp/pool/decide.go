@@ -148,17 +148,26 @@ func (t *Table) discover(a Ask) Decision {
 }
 
 // offerFresh offers what was asked for, else what suits us. Who asked for an address that nobody can tell of gets another: its last
-// client may have left the wire, and the kernel takes eight seconds to find out.
+// client may have left the wire, and the kernel takes eight seconds to find out. One that is to be had only because a time is up goes
+// after all that were never used: the clock may be wrong (dhcp-rules.md#lease-9).
 func (t *Table) offerFresh(a Ask) Decision {
 	full := len(t.offers) >= max(1, t.size/2) && t.offered[a.Client] == netip.Addr{} && !t.privileged(a)
 	if full {
 		return silent("too-many-offers")
 	}
-	if a.Wanted.IsValid() && t.free(a.Wanted, a) && t.mayEnter(a.Wanted, a) && !a.Undecided[a.Wanted] {
+	last, used := t.records[a.Wanted]
+	wish := a.Wanted.IsValid() && t.free(a.Wanted, a) && t.mayEnter(a.Wanted, a) && !a.Undecided[a.Wanted]
+	if wish && (!used || t.unclaimed(last, a)) {
 		return t.offer(a.Wanted, a)
 	}
-	if fresh, ok := t.fresh(a); ok {
-		return t.offer(fresh, a)
+	if unused, ok := t.unused(a); ok {
+		return t.offer(unused, a)
+	}
+	if wish {
+		return t.offer(a.Wanted, a)
+	}
+	if over, ok := t.longestOver(a); ok {
+		return t.offer(over, a)
 	}
 	if len(a.Undecided) > 0 {
 		return silent("probe-undecided")
