@@ -76,7 +76,7 @@ func TestOnlyThoseWhomTheAPIServerAllowsMayScrape(t *testing.T) {
 func TestWhoIsRefusedMayNotAskAgainAtOnce(t *testing.T) {
 	g := NewWithT(t)
 	var reviews atomic.Int32
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		reviews.Add(1)
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprint(w, `{"kind":"TokenReview","apiVersion":"authentication.k8s.io/v1","status":{"authenticated":false}}`)
