@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -15,6 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/cldmnky/oooi/internal/share"
 )
 
 // Authorized lets only those scrape whom the API server knows by their token and allows to get the path.
@@ -24,7 +25,7 @@ func Authorized(config *rest.Config, client *http.Client) (server.Filter, error)
 	if err != nil {
 		return nil, err
 	}
-	asks := askers{taken: map[string]bool{}}
+	asks := askers{share.New[string](mostAskers, 1)}
 	return func(log logr.Logger, next http.Handler) (http.Handler, error) {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			code, err := asks.judge(api, r)
@@ -51,40 +52,21 @@ const (
 
 // askers are judged one at a time of an address: any pod may ask, with a token that it makes up, and each is a review by the API server,
 // for which nothing else bounds us.
-type askers struct {
-	mu    sync.Mutex
-	taken map[string]bool
-}
+type askers struct{ *share.Places[string] }
 
-func (a *askers) take(address string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.taken[address] || len(a.taken) >= mostAskers {
-		return false
-	}
-	a.taken[address] = true
-	return true
-}
-
-func (a *askers) leave(address string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.taken, address)
-}
-
-func (a *askers) judge(api kubernetes.Interface, r *http.Request) (code int, err error) {
+func (a askers) judge(api kubernetes.Interface, r *http.Request) (code int, err error) {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok || len(token) > longestToken {
 		return http.StatusUnauthorized, nil
 	}
 	address, _, _ := net.SplitHostPort(r.RemoteAddr)
-	if !a.take(address) {
+	if !a.Enter(address) {
 		return http.StatusTooManyRequests, nil
 	}
 	if code, err = judge(r.Context(), api, r, token); code == http.StatusOK {
-		a.leave(address)
+		a.Leave(address)
 	} else {
-		time.AfterFunc(refusedFor, func() { a.leave(address) })
+		time.AfterFunc(refusedFor, func() { a.Leave(address) })
 	}
 	return code, err
 }

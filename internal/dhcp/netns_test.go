@@ -226,19 +226,32 @@ func (c *machine) signal(s syscall.Signal) {
 	NewWithT(c.t).Expect(c.process.Process.Signal(s)).To(Succeed())
 }
 
+// holds attaches a machine whose udhcpc runs on, bound to ip.
+func (s *segment) holds(host, mac string) (ip string, c *machine) {
+	s.t.Helper()
+	s.attach(host, mac)
+	ip = s.udhcpc(host, "-q")["ip"]
+	c = s.runs(host, "busybox", "udhcpc", "-f", "-i", "net1", "-s", s.Path("udhcpc.sh"))
+	c.until("lease of " + ip + " obtained")
+	return ip, c
+}
+
+// releases has a machine's udhcpc give its address back, and end.
+func (s *segment) releases(c *machine, ip, mac string) {
+	s.t.Helper()
+	c.signal(syscall.SIGUSR2)
+	s.says(ip + " was released by " + mac)
+	c.ends()
+}
+
 func TestUdhcpcRenewsAndReleases(t *testing.T) {
 	s := newSegment(t)
 	s.configure(vlanYAML)
 	s.serve()
-	s.attach("c1", "52:54:00:00:00:01")
-	ip := s.udhcpc("c1", "-q")["ip"]
-	c := s.runs("c1", "busybox", "udhcpc", "-f", "-i", "net1", "-s", s.Path("udhcpc.sh"))
-	c.until("lease of " + ip + " obtained")
+	ip, c := s.holds("c1", "52:54:00:00:00:01")
 	c.signal(syscall.SIGUSR1)
 	s.says("kind=renewing client=52:54:00:00:00:01 about=" + ip + " outcome=ack")
-	c.signal(syscall.SIGUSR2)
-	s.says(ip + " was released by 52:54:00:00:00:01")
-	c.ends()
+	s.releases(c, ip, "52:54:00:00:00:01")
 	NewWithT(t).Expect(s.udhcpc("c1", "-q")["ip"]).To(Equal(ip), "who comes back gets the same address")
 }
 
@@ -258,13 +271,8 @@ func TestWhoAsksForAnAddressThatAnotherLeftIsAnsweredAtOnce(t *testing.T) {
 	s := newSegment(t)
 	s.configure(vlanYAML)
 	s.serve()
-	s.attach("c1", "52:54:00:00:00:01")
-	ip := s.udhcpc("c1", "-q")["ip"]
-	c := s.runs("c1", "busybox", "udhcpc", "-f", "-i", "net1", "-s", s.Path("udhcpc.sh"))
-	c.until("lease of " + ip + " obtained")
-	c.signal(syscall.SIGUSR2)
-	s.says(ip + " was released by 52:54:00:00:00:01")
-	c.ends()
+	ip, c := s.holds("c1", "52:54:00:00:00:01")
+	s.releases(c, ip, "52:54:00:00:00:01")
 	s.In("c1", "ip", "link", "set", "net1", "down")
 	s.attach("c2", "52:54:00:00:00:02")
 	NewWithT(t).Expect(s.udhcpc("c2", "-q", "-r", ip, "-t", "1", "-T", "4")["ip"]).NotTo(Or(BeEmpty(), Equal(ip)))

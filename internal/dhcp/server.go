@@ -101,12 +101,12 @@ func (s *Server) Serve(ctx context.Context, port Port) error {
 			continue
 		}
 		lane := s.lanes[s.Table.Rank(m.Client)]
-		if !lane.enter(m.Client) {
+		if !lane.Enter(m.Client) {
 			s.Heard(m.Kind, "crowded-out")
 			continue
 		}
 		answering.Go(func() {
-			defer lane.leave(m.Client)
+			defer lane.Leave(m.Client)
 			turn := lane.turn(m.Client)
 			turn.Lock()
 			defer turn.Unlock()
