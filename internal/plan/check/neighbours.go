@@ -58,10 +58,7 @@ func leases(n address.Neighbour) bool {
 // leasedByBoth is a range of ours that a neighbour leases from as well, and that we mean to keep. An Infra leaves out what the other leases
 // by now: so somebody wrote a DHCPServer by hand, and its Infra's age must not take the range from who serves it.
 func leasedByBoth(in apps.Published, n address.Neighbour) ipam.Range {
-	var excluded []ipam.Range
-	for _, r := range in.Infra.Spec.InfraComponents.DHCP.ExcludeRanges {
-		excluded = append(excluded, input.Span(r.Start, r.End))
-	}
+	excluded := input.Spans(in.Infra.Spec.InfraComponents.DHCP.ExcludeRanges)
 	for _, ours := range in.Children.Leased() {
 		for _, kept := range ipam.Without(ours.Intersect(in.Assigned.Pool), excluded) {
 			for _, theirs := range n.Children.Leased() {
