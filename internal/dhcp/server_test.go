@@ -529,6 +529,8 @@ func TestTheLeaseOfAMachine(t *testing.T) {
 		ip := l.binds("aa")
 		l.passes(365 * day)
 		ignored(t, l.discover("bb"))
+		ignored(t, l.discover("bb", wants(ip)))
+		refused(t, l.selects("bb", ip))
 		l.server.Expire(t.Context())
 		l.machines.gone[vm.UID] = true
 		l.server.Expire(t.Context())

@@ -13,12 +13,11 @@ func (t *Table) Expire(now time.Time) []Decision {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var due []Decision
-	for ip, r := range t.records {
+	for _, r := range t.records {
 		if d, ok := t.expiry(r, now); ok {
 			due = append(due, d)
 		} else if r.Version == 0 {
 			t.unindex(r)
-			delete(t.records, ip)
 		}
 	}
 	slices.SortFunc(due, func(a, b Decision) int { return a.IP.Compare(b.IP) })

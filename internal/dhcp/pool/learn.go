@@ -76,33 +76,6 @@ func (t *Table) Suspects() []netip.Addr {
 	return slices.SortedFunc(maps.Keys(t.suspect), netip.Addr.Compare)
 }
 
-func (t *Table) index(r lease.Record) {
-	if t.byClient[r.Client] == nil {
-		t.byClient[r.Client] = map[netip.Addr]bool{}
-	}
-	t.byClient[r.Client][r.IP] = true
-	_, reserved := t.config.reservedIP(r.IP)
-	mark(t.declined, r.IP, r.State == lease.Declined)
-	mark(t.anonymous, r.IP, r.State == lease.Bound && r.VM.UID == "" && !reserved)
-}
-
-func mark(set map[netip.Addr]bool, a netip.Addr, in bool) {
-	if in {
-		set[a] = true
-	} else {
-		delete(set, a)
-	}
-}
-
-func (t *Table) unindex(r lease.Record) {
-	delete(t.byClient[r.Client], r.IP)
-	if len(t.byClient[r.Client]) == 0 {
-		delete(t.byClient, r.Client)
-	}
-	delete(t.anonymous, r.IP)
-	delete(t.declined, r.IP)
-}
-
 // Attempt hears of a write before it is made. One that ends a binding puts it in doubt: until a newer version is known, the
 // holder is renewed only by a write of its own, which such a late one cannot survive.
 func (t *Table) Attempt(r lease.Record) {

@@ -65,7 +65,13 @@ type Table struct {
 	size     int
 	machines Machines
 	records  map[netip.Addr]lease.Record
-	byClient map[lease.Client]map[netip.Addr]bool
+	// By client, the addresses that have a record of it; by machine, those that are bound to it.
+	byClient  map[lease.Client]map[netip.Addr]bool
+	byMachine map[lease.VM]map[netip.Addr]bool
+	// What a client may get that has no claim to it: what has no record; what was released, and what will end, by their horizons.
+	untaken          *untaken
+	returned, ending *byTime
+	standing         standing
 	// anonymous are the addresses bound to clients that are no virtual machine.
 	anonymous map[netip.Addr]bool
 	declined  map[netip.Addr]bool
@@ -104,6 +110,7 @@ type offer struct {
 func NewTable(machines Machines) *Table {
 	return &Table{
 		machines: machines, records: map[netip.Addr]lease.Record{}, byClient: map[lease.Client]map[netip.Addr]bool{},
+		byMachine: map[lease.VM]map[netip.Addr]bool{}, returned: newByTime(false), ending: newByTime(false), standing: newStanding(),
 		anonymous: map[netip.Addr]bool{}, declined: map[netip.Addr]bool{}, doubted: map[netip.Addr]bool{}, suspect: map[netip.Addr]bool{}, undone: map[netip.Addr]bool{}, offers: map[netip.Addr]offer{}, offered: map[lease.Client]netip.Addr{},
 		avoided: map[netip.Addr]time.Time{}, declines: map[lease.Client][]time.Time{}, spurned: map[lease.Client]spurned{}, budgets: map[lease.Client]budget{}, waiting: map[lease.Client]time.Time{}, missing: map[string]time.Time{},
 	}
@@ -113,10 +120,9 @@ func NewTable(machines Machines) *Table {
 func (t *Table) Configure(c Config) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	c.remember()
 	t.config, t.size = c, c.Size()
-	for _, r := range t.records {
-		t.index(r) // what is reserved may have changed
-	}
+	t.reindex()
 }
 
 // Records are all known ones, by address.
@@ -137,6 +143,7 @@ func (t *Table) InUse(a netip.Addr, now time.Time) {
 	defer t.mu.Unlock()
 	t.avoided[a] = now.Add(avoidTime)
 	t.drop(t.offers[a].client)
+	t.refresh(a)
 }
 
 // Vacant hears from a probe that nobody answers at an address that is offered.
@@ -177,12 +184,7 @@ func (t *Table) Rank(client lease.Client) Rank {
 func (t *Table) Counts(now time.Time) (active, total, size int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, r := range t.records {
-		if r.State == lease.Bound && !now.After(r.Horizon) {
-			active++
-		}
-	}
-	return active, len(t.records), t.size
+	return t.standing.count(now), len(t.records), t.size
 }
 
 // sweep forgets, once a second, what has run out.
@@ -199,6 +201,7 @@ func (t *Table) sweep(now time.Time) {
 	for a, until := range t.avoided {
 		if now.After(until) {
 			delete(t.avoided, a)
+			t.refresh(a)
 		}
 	}
 	t.sweepBudgets(now)
@@ -227,6 +230,7 @@ func (t *Table) keepOffer(ip netip.Addr, a Ask) {
 		t.strangers++
 	}
 	t.offers[ip], t.offered[a.Client] = h, ip
+	t.refresh(ip)
 }
 
 func (t *Table) drop(client lease.Client) {
@@ -239,6 +243,7 @@ func (t *Table) drop(client lease.Client) {
 	}
 	delete(t.offers, ip)
 	delete(t.offered, client)
+	t.refresh(ip)
 }
 
 // spread hashes a client (and an address) so that two instances rarely choose alike.
