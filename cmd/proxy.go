@@ -30,6 +30,9 @@ func newProxyCommand() *cobra.Command {
 			if o.Log, err = logger(o.LogLevel); err != nil {
 				return err
 			}
+			if o.Connections, err = connectionsHere(); err != nil {
+				return err
+			}
 			return runProxy(cmd, o)
 		},
 	}
@@ -95,15 +98,20 @@ func (f bootstrapFlags) bootstrap() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	limits, err := limitsHere()
-	if err != nil {
-		return nil, err
-	}
-	connections, err := limits.Connections()
+	connections, err := connectionsHere()
 	if err != nil {
 		return nil, err
 	}
 	return bootstrap.Complete(template, bootstrap.Machine{XDSSocket: f.xdsSocket, Connections: connections})
+}
+
+// connectionsHere are how many an Envoy beside this process holds.
+func connectionsHere() (int64, error) {
+	limits, err := limitsHere()
+	if err != nil {
+		return 0, err
+	}
+	return limits.Connections()
 }
 
 // limitsHere are those of an Envoy beside this process. A container's hooks are given its environment, but no flags from it.

@@ -46,6 +46,8 @@ type lab struct {
 	stop   func() // stops the sidecar
 	logs   *events
 	envoy  *exec.Cmd
+
+	descriptors uint64 // that Envoy may have open
 }
 
 // events are the sidecar's logs, by message.
@@ -90,14 +92,14 @@ func (l *lab) condition() string {
 func newLab(t *testing.T, backends ...v1alpha1.ProxyBackend) *lab {
 	l := prepareLab(t, backends...)
 	l.startSidecar(nil)
-	l.startEnvoy(4096)
+	l.startEnvoy()
 	l.awaitReady()
 	return l
 }
 
 func prepareLab(t *testing.T, backends ...v1alpha1.ProxyBackend) *lab {
 	t.Helper()
-	l := &lab{t: t, dir: t.TempDir(), logs: &events{}, server: &v1alpha1.ProxyServer{}}
+	l := &lab{t: t, dir: t.TempDir(), logs: &events{}, server: &v1alpha1.ProxyServer{}, descriptors: 4096}
 	l.server.Namespace, l.server.Name = "tenants", "c1-proxy"
 	l.server.Spec.NetworkConfig.ServerIP = vip
 	l.server.Spec.NetworkConfig.NetworkAttachmentDefinition = "none"
@@ -120,7 +122,7 @@ func (l *lab) file(name string) string { return filepath.Join(l.dir, name) }
 func (l *lab) startSidecar(c client.WithWatch) {
 	ctx, stop := context.WithCancel(context.Background())
 	o := Options{XDSSocket: l.file("xds.sock"), Log: slog.New(slog.NewJSONHandler(l.logs, nil))}
-	o.StateDir = l.dir
+	o.StateDir, o.Connections = l.dir, l.connections()
 	if c == nil {
 		o.ConfigFile = l.file("proxy.yaml")
 	} else {
@@ -138,16 +140,22 @@ func (l *lab) startSidecar(c client.WithWatch) {
 	l.t.Cleanup(l.stop)
 }
 
-// startEnvoy starts the real Envoy within a number of file descriptors.
-func (l *lab) startEnvoy(descriptors uint64) {
+// connections that Envoy may hold.
+func (l *lab) connections() int64 {
+	l.t.Helper()
+	n, err := bootstrap.Limits{Descriptors: l.descriptors}.Connections()
+	NewWithT(l.t).Expect(err).NotTo(HaveOccurred())
+	return n
+}
+
+// startEnvoy starts the real Envoy within its number of file descriptors.
+func (l *lab) startEnvoy() {
 	l.t.Helper()
 	g := NewWithT(l.t)
-	connections, err := bootstrap.Limits{Descriptors: descriptors}.Connections()
-	g.Expect(err).NotTo(HaveOccurred())
-	content, err := bootstrap.Complete(bootstrap.Template(l.server.Namespace, l.server.Name), bootstrap.Machine{XDSSocket: l.file("xds.sock"), Connections: connections})
+	content, err := bootstrap.Complete(bootstrap.Template(l.server.Namespace, l.server.Name), bootstrap.Machine{XDSSocket: l.file("xds.sock"), Connections: l.connections()})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(os.WriteFile(l.file("bootstrap.yaml"), content, 0o600)).To(Succeed())
-	limited := fmt.Sprintf("ulimit -n %d && exec \"$0\" \"$@\"", descriptors)
+	limited := fmt.Sprintf("ulimit -n %d && exec \"$0\" \"$@\"", l.descriptors)
 	l.envoy = exec.Command("sh", append([]string{"-c", limited, envoyBinary(l.t)}, bootstrap.Arguments(l.file("bootstrap.yaml"))...)...)
 	l.envoy.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	output := &tail{}
@@ -281,7 +289,16 @@ type stream struct {
 
 // open connects through the proxy with a server name ("" sends none).
 func open(port v1alpha1.Port, serverName string) (*stream, error) {
-	dialer := &net.Dialer{Timeout: 5 * time.Second}
+	return openFrom(vip, port, serverName)
+}
+
+// from dials as a client that has an address: all of 127.0.0.0/8 is this machine's.
+func from(source string) *net.Dialer {
+	return &net.Dialer{Timeout: 5 * time.Second, LocalAddr: &net.TCPAddr{IP: net.ParseIP(source)}}
+}
+
+func openFrom(source string, port v1alpha1.Port, serverName string) (*stream, error) {
+	dialer := from(source)
 	conn, err := tls.DialWithDialer(dialer, "tcp", net.JoinHostPort(vip, fmt.Sprint(port)), &tls.Config{ServerName: serverName, InsecureSkipVerify: true})
 	if err != nil {
 		return nil, err

@@ -33,7 +33,9 @@ type Options struct {
 	XDSSocket string
 	// XDSPort offers the same on loopback; 0 does not.
 	XDSPort int
-	Log     *slog.Logger
+	// Connections that Envoy may hold.
+	Connections int64
+	Log         *slog.Logger
 }
 
 // Proxy is the sidecar.
@@ -182,7 +184,7 @@ func (p *Proxy) tell(ctx context.Context, in intent.Intent) error {
 	if p.anything && reflect.DeepEqual(in, p.told) {
 		return nil
 	}
-	if err := p.ads.Set(ctx, translate.Intent(in)); err != nil {
+	if err := p.ads.Set(ctx, translate.Intent(in, p.Connections)); err != nil {
 		return err
 	}
 	p.told = in

@@ -41,6 +41,7 @@ func TestACompleteBootstrapListensOnUnixSocketsOnly(t *testing.T) {
 	g.Expect(string(out)).To(And(
 		ContainSubstring("path: /xds/admin.sock"),
 		ContainSubstring("path: /xds/xds.sock"),
+		ContainSubstring("buffer_size_kb: 32"),
 		ContainSubstring(`max_active_downstream_connections: "384"`),
 		Not(ContainSubstring("socket_address")),
 	))
