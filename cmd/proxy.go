@@ -98,11 +98,15 @@ func (f bootstrapFlags) bootstrap() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	connections, err := connectionsHere()
+	limits, err := limitsHere()
 	if err != nil {
 		return nil, err
 	}
-	return bootstrap.Complete(template, bootstrap.Machine{XDSSocket: f.xdsSocket, Connections: connections})
+	connections, err := limits.Connections()
+	if err != nil {
+		return nil, err
+	}
+	return bootstrap.Complete(template, bootstrap.Machine{XDSSocket: f.xdsSocket, Connections: connections, MemoryBytes: limits.MemoryBytes})
 }
 
 // connectionsHere are how many an Envoy beside this process holds.

@@ -48,6 +48,7 @@ type lab struct {
 	envoy  *exec.Cmd
 
 	descriptors uint64 // that Envoy may have open
+	memory      int64  // that Envoy may have; 0 is no limit
 }
 
 // events are the sidecar's logs, by message.
@@ -152,7 +153,7 @@ func (l *lab) connections() int64 {
 func (l *lab) startEnvoy() {
 	l.t.Helper()
 	g := NewWithT(l.t)
-	content, err := bootstrap.Complete(bootstrap.Template(l.server.Namespace, l.server.Name), bootstrap.Machine{XDSSocket: l.file("xds.sock"), Connections: l.connections()})
+	content, err := bootstrap.Complete(bootstrap.Template(l.server.Namespace, l.server.Name), bootstrap.Machine{XDSSocket: l.file("xds.sock"), Connections: l.connections(), MemoryBytes: l.memory})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(os.WriteFile(l.file("bootstrap.yaml"), content, 0o600)).To(Succeed())
 	limited := fmt.Sprintf("ulimit -n %d && exec \"$0\" \"$@\"", l.descriptors)
