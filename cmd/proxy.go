@@ -39,7 +39,7 @@ func newProxyCommand() *cobra.Command {
 	o.Bind(cmd, "proxy-log-level")
 	cmd.Flags().StringVar(&o.Name, "proxy-name", "", "name of the ProxyServer")
 	cmd.Flags().StringVar(&o.XDSSocket, "xds-socket", bootstrap.DefaultSocket, "Unix socket on which Envoy gets its configuration (xDS)")
-	cmd.Flags().IntVar(&o.XDSPort, "xds-port", 0, "loopback port that also serves xDS, for debugging (0: none)")
+	cmd.Flags().IntVar(&o.XDSPort, "xds-port", 0, "loopback port that also serves xDS, for debugging; what its clients acknowledge counts for nothing (0: none)")
 	cmd.AddCommand(newProxyBootstrapCommand())
 	return cmd
 }

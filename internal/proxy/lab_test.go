@@ -47,6 +47,7 @@ type lab struct {
 	logs   *events
 	envoy  *exec.Cmd
 
+	xdsPort     int
 	descriptors uint64 // that Envoy may have open
 	memory      int64  // that Envoy may have; 0 is no limit
 }
@@ -77,6 +78,15 @@ func (e *events) status() (last map[string]any) {
 		}
 	}
 	return last
+}
+
+func (e *events) said() (all []any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, line := range e.lines {
+		all = append(all, line["msg"])
+	}
+	return all
 }
 
 // condition is the newest ConfigAccepted: its status, reason and message.
@@ -123,7 +133,7 @@ func (l *lab) file(name string) string { return filepath.Join(l.dir, name) }
 func (l *lab) startSidecar(c client.WithWatch) {
 	ctx, stop := context.WithCancel(context.Background())
 	o := Options{XDSSocket: l.file("xds.sock"), Log: slog.New(slog.NewJSONHandler(l.logs, nil))}
-	o.StateDir, o.Connections = l.dir, l.connections()
+	o.StateDir, o.Connections, o.XDSPort = l.dir, l.connections(), l.xdsPort
 	if c == nil {
 		o.ConfigFile = l.file("proxy.yaml")
 	} else {

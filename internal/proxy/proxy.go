@@ -31,7 +31,7 @@ type Options struct {
 	Name string
 	// XDSSocket is where Envoy asks for its configuration; its administration socket lies beside it.
 	XDSSocket string
-	// XDSPort offers the same on loopback; 0 does not.
+	// XDSPort shows the same on loopback to others than Envoy; 0 does not.
 	XDSPort int
 	// Connections that Envoy may hold.
 	Connections int64
@@ -213,9 +213,13 @@ func (p *Proxy) serveEnvoy(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		group.Go(func() error { return p.ads.Serve(ctx, port) })
+		group.Go(func() error { return p.ads.Show(ctx, port, p.looksOn) })
 	}
 	return group.Wait()
+}
+
+func (p *Proxy) looksOn() {
+	p.Log.Info("a client of --xds-port reads the configuration; what it acknowledges or refuses counts for nothing")
 }
 
 // guard watches the VLAN device, which is known once there is something to tell.

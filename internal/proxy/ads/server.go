@@ -128,10 +128,23 @@ func listen(socket string) (net.Listener, error) {
 	return listener, nil
 }
 
-// Serve answers on a listener until the context ends. Streams end with it, but Envoy keeps what it holds.
+// Serve answers Envoy on a listener until the context ends. Streams end with it, but Envoy keeps what it holds.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	return s.serve(ctx, listener, s.callbacks())
+}
+
+// Show answers others on a listener, who see what Envoy is told. What they make of it is not in the verdict: a stream of theirs
+// would be taken for Envoy's newest.
+func (s *Server) Show(ctx context.Context, listener net.Listener, came func()) error {
+	return s.serve(ctx, listener, serverv3.CallbackFuncs{
+		DeltaStreamOpenFunc: func(context.Context, int64, string) error { came(); return nil },
+		StreamOpenFunc:      func(context.Context, int64, string) error { came(); return nil },
+	})
+}
+
+func (s *Server) serve(ctx context.Context, listener net.Listener, callbacks serverv3.Callbacks) error {
 	server := grpc.NewServer()
-	discoveryv3.RegisterAggregatedDiscoveryServiceServer(server, serverv3.NewServer(ctx, s.snapshots, s.callbacks()))
+	discoveryv3.RegisterAggregatedDiscoveryServiceServer(server, serverv3.NewServer(ctx, s.snapshots, callbacks))
 	stop := context.AfterFunc(ctx, server.Stop)
 	defer stop()
 	return server.Serve(listener)
