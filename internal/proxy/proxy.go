@@ -88,6 +88,7 @@ func (p *Proxy) run(ctx context.Context, c client.WithWatch) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.follow(ctx, c) })
 	group.Go(func() error { return p.serveEnvoy(ctx) })
+	group.Go(func() error { return p.ads.Advance(ctx) })
 	group.Go(func() error { return p.followEndpoints(ctx) })
 	group.Go(func() error { return p.report(ctx) })
 	group.Go(func() error { return p.guard(ctx) })
