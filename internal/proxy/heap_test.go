@@ -64,18 +64,18 @@ func TestClientsThatReadNothingDoNotEndEnvoy(t *testing.T) {
 	l.startEnvoy()
 	l.awaitReady()
 	s := mustOpen(t, port, "a.example.com")
-	var held []net.Conn
+	var kept []net.Conn
 	for n := range l.connections() * 9 / 10 {
 		conn, err := readsNothing(fmt.Sprintf("127.0.%d.%d", 1+n/250, 1+n%250), plain)
 		if err != nil {
 			break
 		}
-		held = append(held, conn)
+		kept = append(kept, conn)
 	}
-	t.Logf("%d connections were held when one was refused", len(held))
-	g.Expect(len(held)).To(And(BeNumerically(">", 20), BeNumerically("<", l.connections()*9/10)))
+	t.Logf("%d connections were open when one was refused", len(kept))
+	g.Expect(len(kept)).To(And(BeNumerically(">", 20), BeNumerically("<", l.connections()*9/10)))
 	g.Expect(s.alive()).To(Succeed(), "what is there is not cut")
-	for _, conn := range held {
+	for _, conn := range kept {
 		g.Expect(conn.SetReadDeadline(time.Now().Add(10 * time.Second))).To(Succeed())
 		_, err := conn.Read(make([]byte, 1))
 		g.Expect(err).NotTo(HaveOccurred(), "what is there is not cut")
