@@ -3,6 +3,7 @@ package apitest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/netip"
 	"os"
@@ -60,7 +61,7 @@ func documents(t *testing.T, file string) (all []*unstructured.Unstructured) {
 	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
 	for {
 		o := &unstructured.Unstructured{}
-		if err := decoder.Decode(o); err == io.EOF {
+		if err := decoder.Decode(o); errors.Is(err, io.EOF) {
 			return all
 		} else if err != nil {
 			t.Fatal(err)

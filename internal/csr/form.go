@@ -2,9 +2,6 @@ package csr
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/pem"
@@ -143,26 +140,6 @@ func (f *form) isReadable() (bool, string) {
 		return false, "it is no certification request of RFC 2986: " + f.fault
 	}
 	return true, "all of the certification request was read"
-}
-
-// Keys that kubelets and their tools make: weaker ones can be broken, and of larger ones each signature costs more.
-const (
-	leastRSA = 2048
-	mostRSA  = 4096
-)
-
-func (f *form) hasUsualKey() (bool, string) {
-	if f.parsed == nil {
-		return false, "its key cannot be read: " + short(f.unread)
-	}
-	switch key := f.parsed.PublicKey.(type) {
-	case *rsa.PublicKey:
-		bits := key.N.BitLen()
-		return bits >= leastRSA && bits <= mostRSA, fmt.Sprintf("its key is of RSA with %d bits, from %d to %d are taken", bits, leastRSA, mostRSA)
-	case *ecdsa.PublicKey:
-		return key.Curve == elliptic.P256() || key.Curve == elliptic.P384(), fmt.Sprintf("its key is of %s, P-256 and P-384 are taken", key.Curve.Params().Name)
-	}
-	return false, "its key is neither of RSA nor of P-256 or P-384"
 }
 
 // isSigned is asked last, of what keeps every other rule: it costs the most. x509.ParseCertificateRequest does not check it.

@@ -18,7 +18,7 @@ import (
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
-// ConfigOf reads a DHCPServer. The API server has checked most of it; a file was checked by nobody.
+// ConfigOf reads a DHCPServer. The API server has checked most of one; nobody has checked a file.
 func ConfigOf(server *v1alpha1.DHCPServer) (pool.Config, error) {
 	p := parser{}
 	spec := server.Spec

@@ -11,7 +11,7 @@ import (
 // EventType is the reason of an event.
 type EventType string
 
-// What people are told of.
+// Events for admins.
 const (
 	LeaseBound    EventType = "LeaseBound"
 	LeaseReleased EventType = "LeaseReleased"
@@ -21,11 +21,11 @@ const (
 	DuplicateMAC  EventType = "DuplicateMAC"
 	ForeignServer EventType = "ForeignServer"
 	PoolExhausted EventType = "PoolExhausted"
-	// ReservationPending for a client that has the address, or for its own to boot.
+	// ReservationPending: a reservation waits for another client that has its address, or for its own client to boot.
 	ReservationPending EventType = "ReservationPending"
 )
 
-// Event is something that people are told of.
+// Event is what an admin is told.
 type Event struct {
 	Type     EventType
 	IP       netip.Addr
@@ -48,7 +48,7 @@ func (h Event) String() string {
 	case LeaseDeclined:
 		return h.who() + " found " + h.IP.String() + " in use by another host and declined it; find that host, or exclude the address"
 	case LeaseRestored:
-		return "the lease of " + h.IP.String() + " was deleted while it was promised to " + h.who() + ", and is written again"
+		return "the lease of " + h.IP.String() + " was deleted, or set back with etcd, while it was promised to " + h.who() + ", and is written again"
 	case AddressInUse:
 		return "a host that has no lease answers at " + h.IP.String() + ", which is not offered for now: give that host a lease, or exclude the address"
 	case DuplicateMAC:

@@ -253,6 +253,23 @@ func (s *segment) dhclient(host, script string) string {
 	return c.until("bound to ")
 }
 
+// The kernel remembers whom it heard at an address, and asks only seconds later whether it is there still.
+func TestWhoAsksForAnAddressThatAnotherLeftIsAnsweredAtOnce(t *testing.T) {
+	s := newSegment(t)
+	s.configure(vlanYAML)
+	s.serve()
+	s.attach("c1", "52:54:00:00:00:01")
+	ip := s.udhcpc("c1", "-q")["ip"]
+	c := s.runs("c1", "busybox", "udhcpc", "-f", "-i", "net1", "-s", s.Path("udhcpc.sh"))
+	c.until("lease of " + ip + " obtained")
+	c.signal(syscall.SIGUSR2)
+	s.says(ip + " was released by 52:54:00:00:00:01")
+	c.ends()
+	s.In("c1", "ip", "link", "set", "net1", "down")
+	s.attach("c2", "52:54:00:00:00:02")
+	NewWithT(t).Expect(s.udhcpc("c2", "-q", "-r", ip, "-t", "1", "-T", "4")["ip"]).NotTo(Or(BeEmpty(), Equal(ip)))
+}
+
 func TestDhclientRebootsAndIsTurnedAway(t *testing.T) {
 	s, g := newSegment(t), NewWithT(t)
 	s.configure(vlanYAML)
@@ -339,6 +356,18 @@ func TestTheConfigurationChangesUnderARunningServer(t *testing.T) {
 	s.configure("spec: {networkConfig: {cidr: nonsense}}")
 	s.says("configuration refused; what serves stays")
 	g.Expect(s.udhcpc("c1", "-q", "-O", "mtu")).To(HaveKeyWithValue("mtu", "1300"))
+}
+
+func TestTheServersAddressMovesOnItsDevice(t *testing.T) {
+	s, g := newSegment(t), NewWithT(t)
+	s.configure(vlanYAML)
+	s.serve()
+	s.attach("c1", "52:54:00:00:00:01")
+	ip := s.udhcpc("c1", "-q")["ip"]
+	s.In("srv", "ip", "addr", "add", "192.168.77.12/24", "dev", "net1")
+	s.configure(strings.Replace(vlanYAML, "serverIP: 192.168.77.2", "serverIP: 192.168.77.12", 1))
+	s.says("device=net1 server=192.168.77.12")
+	g.Expect(s.udhcpc("c1", "-q")).To(And(HaveKeyWithValue("serverid", "192.168.77.12"), HaveKeyWithValue("ip", ip)))
 }
 
 func TestAReservationWaitsForTheMachineThatHasItsAddress(t *testing.T) {

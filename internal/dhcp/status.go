@@ -23,7 +23,7 @@ const (
 	countsEvery = 500 * time.Millisecond
 )
 
-// Looks at the pool: how often, since that may mean to walk it, and how long there has to be room again before that is said, since a
+// How often to look at the pool, which may mean to walk it, and how long there must be room again before status says so, because a
 // client may take and release the last address for ever.
 const (
 	roomEvery = 2 * time.Second

@@ -1,9 +1,9 @@
 // Package plan says what should be, and what is wrong with what the user wrote. It is pure: it reads no clock, no
 // environment and no cluster, and does not change its input.
 //
-// An Infra goes through stages, each a package that takes what those before it give and knows none behind it: permission, vlan,
-// endpoint, address, apps, check, children. What a child becomes is in workload, an annotated HostedCluster in provision, a
-// DPUHCPBridge in bridge, and the end of an Infra in ending.
+// An Infra goes through stages: permission, vlan, endpoint, address, apps, check, children. Each is a package that uses the results of
+// earlier stages and imports no later one. What a child becomes is in workload, an annotated HostedCluster in provision, a DPUHCPBridge
+// in bridge, and the end of an Infra in ending.
 package plan
 
 import (
@@ -27,19 +27,20 @@ type InfraPlan struct {
 	// Frozen means that nothing may change: nothing is applied and nothing pruned but what is Off; all else stays as it is.
 	// The findings say why.
 	Frozen bool
-	// Off are the components that are switched off. To be rid of one, nothing of the rest needs to be right.
+	// Off are the components that are disabled. They are removed even while the rest of the Infra is wrong.
 	Off []string
 	// Addresses and Endpoints for status. Nil while Frozen: status keeps what it says.
 	Addresses []v1alpha1.AssignedAddress
 	Endpoints []v1alpha1.EndpointStatus
-	// Given is to be remembered on the Infra before anything is made (AnnotationGiven). Empty while Frozen.
+	// Given is stored on the Infra (AnnotationGiven) before anything is created. Empty while Frozen.
 	Given string
-	// Apps is what *.apps becomes; nil while it is off (which needs nothing of the rest to be right either), and while Frozen.
+	// Apps is what *.apps becomes; nil while Frozen, and while it is disabled (it is removed even while the rest of the Infra is
+	// wrong).
 	Apps *apps.Apps
 }
 
-// Infra says what one Infra becomes. The input is read whole: what is nil in it does not exist, but for Guest, which is nil too while the
-// hosted cluster has not been looked into. The same input gives the same plan.
+// Infra says what one Infra becomes. The input is complete: what is nil in it does not exist; only Guest is nil also while the hosted
+// cluster has not been read. The same input gives the same plan.
 func Infra(in input.Input) InfraPlan {
 	p := InfraPlan{Off: input.SwitchedOff(in.Infra.Spec.InfraComponents)}
 	p.Find(finding.About(subject.Infra(in.Infra), foremost(in))...)

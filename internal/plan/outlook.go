@@ -20,12 +20,12 @@ type Outlook struct {
 	Pool ipam.Range
 	// Dials are what workers dial, host:port, or the host alone while its port is not known.
 	Dials []string
-	// Anywhere are the components of which nothing says on which nodes their VLAN is, so that their pods go to any. That is usual,
-	// and well where it is on all of them: it is told by preflight alone, and is no finding, which every simple cluster would have.
+	// Anywhere are the components whose pods go to any node, because nothing says which nodes have the VLAN. That is usual, and correct
+	// if all have it, so only preflight reports it, and not as a finding, which every simple cluster would have.
 	Anywhere []string
 }
 
-// OutlookOf an Infra; false where it may not be, or has no network.
+// OutlookOf an Infra; false if it has no permission, or no valid subnet.
 func OutlookOf(in input.Input) (Outlook, bool) {
 	if len(permission.Check(in)) > 0 || len(check.Subnet(in)) > 0 {
 		return Outlook{}, false

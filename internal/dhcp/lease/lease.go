@@ -96,8 +96,7 @@ type Record struct {
 // BoundTo says whether the record is a promise to this client.
 func (r Record) BoundTo(c Client) bool { return r.State == Bound && r.Client == c }
 
-// What a store answers when it does not do what was asked. Anything else that it returns means that the outcome is
-// unknown until Get answers.
+// Errors of a store that has not done what was asked. After any other error the outcome is unknown until Get answers.
 var (
 	ErrExists   = errors.New("the address has a record already")
 	ErrConflict = errors.New("the record has changed")

@@ -57,7 +57,7 @@ func (s *Store) Update(ctx context.Context, r lease.Record) (lease.Record, error
 	return s.stored(object, err)
 }
 
-// Trial says why the API server would not take a new lease, and stores none. One that is there already would have been taken.
+// Trial says why the API server would refuse a new lease, and stores none. If the lease exists already, it would be accepted.
 func (s *Store) Trial(ctx context.Context) error {
 	object := s.object(lease.Record{IP: netip.IPv4Unspecified(), Client: lease.Client{MAC: "02:00:00:00:00:00"}, State: lease.Bound, Horizon: time.Now()})
 	object.ResourceVersion = ""

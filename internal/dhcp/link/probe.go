@@ -21,13 +21,13 @@ const (
 // discard is the port of RFC 863: the datagram is only there to make the kernel ask who has the address.
 const discard = 9
 
-// ErrUndecided says that an entry from before the probe stands in the way: the kernel sends to it, and only seconds later asks
-// whether it still holds. Who probes again then gets an answer.
+// ErrUndecided says that the neighbour table has an entry from before the probe: the kernel uses it, and checks only seconds later
+// whether it still holds. A probe after that gets an answer.
 var ErrUndecided = errors.New("the kernel has not asked yet whether an old neighbour still answers")
 
-// Answers says whether somebody other than the client itself has an address: a datagram makes the kernel resolve it, and
-// the neighbour table tells the outcome. It needs no capability, as ARP or ICMP by hand would. Only an answer that came
-// after the probe (the first, of several that were undecided) counts: who left lies in the table for long.
+// Answers says whether somebody other than the client itself has an address: a datagram makes the kernel resolve it, and the neighbour
+// table has the outcome. Unlike ARP or ICMP by hand it needs no capability. Only an answer after the probe counts (after the first, if
+// some were undecided), because a host that has left stays in the table for long.
 func (s *Socket) Answers(ctx context.Context, ip netip.Addr, client string) (bool, error) {
 	asked := s.asks(ip)
 	if err := s.Send(nil, netip.AddrPortFrom(ip, discard)); err != nil {

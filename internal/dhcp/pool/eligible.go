@@ -23,13 +23,23 @@ func (t *Table) free(ip netip.Addr, a Ask) bool {
 	return t.reusable(t.records[ip], a)
 }
 
-// reusable says whether a record's address may become this client's (dhcp-rules.md#lease-6 and dhcp-rules.md#lease-7). Time
-// counts only where the clock is steady and the machine that holds the lease is gone: a lease lives as long as its machine.
-func (t *Table) reusable(r lease.Record, a Ask) bool {
+// reusable says whether a record's address may become this client's (dhcp-rules.md#lease-6 and dhcp-rules.md#lease-7).
+func (t *Table) reusable(r lease.Record, a Ask) bool { return t.unclaimed(r, a) || t.over(r, a) }
+
+// unclaimed says whether nobody else has a claim to a record's address, whatever the time is.
+func (t *Table) unclaimed(r lease.Record, a Ask) bool {
 	mine := r.Client == a.Client && r.State != lease.Declined
+	return mine || t.dropped(r) || t.inherits(r, a)
+}
+
+// over says whether the time of a record is up. It counts only where the clock is steady and the machine that holds the lease is gone: a
+// lease lives as long as its machine.
+func (t *Table) over(r lease.Record, a Ask) bool {
+	if !a.Steady || !a.Now.After(r.Horizon.Add(t.config.Grace())) {
+		return false
+	}
 	alive, _ := t.exists(r.VM)
-	over := a.Steady && a.Now.After(r.Horizon.Add(t.config.Grace())) && !alive
-	return mine || over || t.dropped(r) || t.inherits(r, a)
+	return !alive
 }
 
 // dropped says whether every instance has forgotten a released binding.
@@ -173,17 +183,21 @@ func (t *Table) hostname(ip netip.Addr, owner Owner, a Ask) string {
 	return owner.VM.Name
 }
 
-// fresh chooses an address that was never used: our own half first, in an order of the client's own (dhcp-rules.md#lease-11).
-// When none is left it takes the one that has been over longest.
-func (t *Table) fresh(a Ask) (netip.Addr, bool) {
+// unused chooses an address that was never used: our own half first, in an order of the client's own (dhcp-rules.md#lease-11).
+func (t *Table) unused(a Ask) (netip.Addr, bool) {
 	for _, own := range []bool{true, false} {
 		if ip, ok := t.neverUsed(a, own); ok {
 			return ip, true
 		}
 	}
+	return netip.Addr{}, false
+}
+
+// longestOver chooses the address that has been free longest.
+func (t *Table) longestOver(a Ask) (netip.Addr, bool) {
 	var over []lease.Record
 	for ip, r := range t.records {
-		if t.free(ip, a) && t.mayEnter(ip, a) {
+		if t.free(ip, a) && t.mayEnter(ip, a) && !a.Undecided[ip] {
 			over = append(over, r)
 		}
 	}

@@ -29,6 +29,9 @@ func (t *Table) expiry(r lease.Record, now time.Time) (Decision, bool) {
 	if r.Version == 0 { // deleted by hand: written again until its promise has passed (dhcp-rules.md#lease-12)
 		return write(r, "restored"), r.State != lease.Released && !now.After(r.Horizon)
 	}
+	if t.undone[r.IP] && !now.After(r.Horizon) {
+		return write(r, "restored"), true
+	}
 	if r.State == lease.Released && !slices.Contains(r.Dropped, t.config.Server) {
 		r.Dropped = append(slices.Clone(r.Dropped), t.config.Server) // we have dropped it by learning of it (dhcp-rules.md#lease-7)
 		return write(r, "dropped"), true

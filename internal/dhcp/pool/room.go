@@ -6,7 +6,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 )
 
-// Room is how full the pool is for a machine that nobody knows yet.
+// Room is how full the pool is for a new machine.
 type Room struct {
 	// None: it would be offered no address.
 	None bool
@@ -14,8 +14,8 @@ type Room struct {
 	Leased, Resting, Closed int
 }
 
-// Room looks at all records only where there may be as many as addresses. What is offered is free again in seconds, and a
-// pool that has reservations only is meant for those.
+// Room looks at all records only if there may be as many as addresses. An offered address counts as free, since it is so again in
+// seconds. A pool with reservations only is never full, since it is meant for those.
 func (t *Table) Room(now time.Time, steady bool) Room {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -70,18 +70,20 @@ type Table struct {
 	anonymous map[netip.Addr]bool
 	declined  map[netip.Addr]bool
 	// doubted are bindings that a write of ours may have ended: its outcome is not known, or it may still arrive.
-	doubted   map[netip.Addr]bool
-	offers    map[netip.Addr]offer
-	offered   map[lease.Client]netip.Addr
-	strangers int // anonymous holds
-	avoided   map[netip.Addr]time.Time
-	declines  map[lease.Client][]time.Time
-	spurned   map[lease.Client]spurned
-	budgets   map[lease.Client]budget
-	guests    budget // of all guests together
-	waiting   map[lease.Client]time.Time
-	missing   map[string]time.Time // machines (by UID) that are gone, and since when
-	swept     time.Time
+	doubted map[netip.Addr]bool
+	// suspect are addresses of which the store told an older version than we know, and undone those where that is the newest it has.
+	suspect, undone map[netip.Addr]bool
+	offers          map[netip.Addr]offer
+	offered         map[lease.Client]netip.Addr
+	strangers       int // anonymous holds
+	avoided         map[netip.Addr]time.Time
+	declines        map[lease.Client][]time.Time
+	spurned         map[lease.Client]spurned
+	budgets         map[lease.Client]budget
+	guests          budget // of all guests together
+	waiting         map[lease.Client]time.Time
+	missing         map[string]time.Time // machines (by UID) that are gone, and since when
+	swept           time.Time
 }
 
 // spurned is an address that its holder declined, and that does not rest for others.
@@ -102,7 +104,7 @@ type offer struct {
 func NewTable(machines Machines) *Table {
 	return &Table{
 		machines: machines, records: map[netip.Addr]lease.Record{}, byClient: map[lease.Client]map[netip.Addr]bool{},
-		anonymous: map[netip.Addr]bool{}, declined: map[netip.Addr]bool{}, doubted: map[netip.Addr]bool{}, offers: map[netip.Addr]offer{}, offered: map[lease.Client]netip.Addr{},
+		anonymous: map[netip.Addr]bool{}, declined: map[netip.Addr]bool{}, doubted: map[netip.Addr]bool{}, suspect: map[netip.Addr]bool{}, undone: map[netip.Addr]bool{}, offers: map[netip.Addr]offer{}, offered: map[lease.Client]netip.Addr{},
 		avoided: map[netip.Addr]time.Time{}, declines: map[lease.Client][]time.Time{}, spurned: map[lease.Client]spurned{}, budgets: map[lease.Client]budget{}, waiting: map[lease.Client]time.Time{}, missing: map[string]time.Time{},
 	}
 }
@@ -114,86 +116,6 @@ func (t *Table) Configure(c Config) {
 	t.config, t.size = c, c.Size()
 	for _, r := range t.records {
 		t.index(r) // what is reserved may have changed
-	}
-}
-
-// Learn takes in a record that the store holds and says whether it was news; an older version than the known one is none.
-func (t *Table) Learn(r lease.Record) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if was, known := t.records[r.IP]; known && was.Version >= r.Version {
-		return false
-	}
-	t.learn(r)
-	return true
-}
-
-func (t *Table) learn(r lease.Record) {
-	was := t.records[r.IP]
-	t.unindex(was)
-	delete(t.doubted, r.IP) // a write that was made for the older version cannot take place any more
-	t.records[r.IP] = r
-	t.index(r)
-}
-
-func (t *Table) index(r lease.Record) {
-	if t.byClient[r.Client] == nil {
-		t.byClient[r.Client] = map[netip.Addr]bool{}
-	}
-	t.byClient[r.Client][r.IP] = true
-	_, reserved := t.config.reservedIP(r.IP)
-	mark(t.declined, r.IP, r.State == lease.Declined)
-	mark(t.anonymous, r.IP, r.State == lease.Bound && r.VM.UID == "" && !reserved)
-}
-
-func mark(set map[netip.Addr]bool, a netip.Addr, in bool) {
-	if in {
-		set[a] = true
-	} else {
-		delete(set, a)
-	}
-}
-
-func (t *Table) unindex(r lease.Record) {
-	delete(t.byClient[r.Client], r.IP)
-	if len(t.byClient[r.Client]) == 0 {
-		delete(t.byClient, r.Client)
-	}
-	delete(t.anonymous, r.IP)
-	delete(t.declined, r.IP)
-}
-
-// Attempt hears of a write before it is made. One that ends a binding puts it in doubt: until a newer version is known, the
-// holder is renewed only by a write of its own, which such a late one cannot survive.
-func (t *Table) Attempt(r lease.Record) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if was, known := t.records[r.IP]; known && was.State == lease.Bound && !r.BoundTo(was.Client) {
-		t.doubted[r.IP] = true
-	}
-}
-
-// Lost hears that the store has no record any more. A promise that has not passed is kept, and written again by Expire.
-func (t *Table) Lost(r lease.Record) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if known, ok := t.records[r.IP]; ok && known.Version <= r.Version {
-		known.Version = 0
-		t.learn(known)
-	}
-}
-
-// Synced takes in a whole list of the store: what is not in it is lost.
-func (t *Table) Synced(all []lease.Record) {
-	listed := map[netip.Addr]bool{}
-	for _, r := range all {
-		listed[r.IP] = true
-		t.Learn(r)
-	}
-	for _, r := range t.Records() {
-		if !listed[r.IP] {
-			t.Lost(r)
-		}
 	}
 }
 

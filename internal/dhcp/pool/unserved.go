@@ -8,7 +8,8 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 )
 
-// Unserved is a reservation that a binding keeps from being served: of another client at its address, or of its client elsewhere.
+// Unserved is a reservation that cannot be served because of a binding: of another client at its address, or of its own client at
+// another.
 type Unserved struct {
 	Reservation
 	Bound lease.Record

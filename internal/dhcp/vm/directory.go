@@ -26,8 +26,8 @@ var (
 	instanceKind = schema.GroupVersionKind{Group: "kubevirt.io", Version: "v1", Kind: "VirtualMachineInstance"}
 )
 
-// Directory answers from what it watches. Before it has seen everything nobody knows: then every machine lives and every
-// hardware address may be in use. Without KubeVirt there are no machines, but those that hold a lease still live.
+// Directory answers from its watches. Until these are complete, it says that every machine exists, and that every hardware address may
+// be in use. Without KubeVirt there are no machines, but those with a lease still count as existing.
 type Directory struct {
 	log *slog.Logger
 

@@ -1,5 +1,5 @@
-// Package approve approves certificates of kubelets in a bridge's hosted cluster, by the rules of internal/csr, and explains a decision. An
-// approval cannot be taken back: what it follows from is read anew before it.
+// Package approve approves certificates of kubelets in a bridge's hosted cluster, by the rules of internal/csr, and explains a
+// decision. An approval cannot be revoked, so the facts behind it are read anew before it.
 package approve
 
 import (
@@ -30,16 +30,16 @@ type Approvals struct {
 	sessions visits.Sessions[*approver]
 }
 
-// NewApprovals approves nothing yet. Told is called after approvals, each as long as they are few, and of each warning, changed when a bridge's ApprovalState
-// turned, both from goroutines of that bridge's own.
+// NewApprovals approves nothing yet. It calls told for each warning and, as long as they are few, for each approval, and changed when a
+// bridge's State changes, both from that bridge's own goroutines.
 func NewApprovals(secrets visits.SecretSource, facts FactSource, told func(bridge types.NamespacedName, n Notice), changed func(bridge types.NamespacedName)) *Approvals {
 	return &Approvals{
 		Dial: unroutable.DialRoutable, secrets: secrets, facts: facts, told: told, changed: changed,
 	}
 }
 
-// See begins to approve for a bridge, or goes on, and tells at once how that stands. DPUs are what is known of them: when they
-// change, what waits is decided again. Nothing is approved on their word alone.
+// See starts to approve for a bridge, or continues, and returns the state at once. dpus come from a cache: when they change, waiting
+// CSRs are decided again, but nothing is approved because of them alone.
 func (a *Approvals) See(by types.NamespacedName, w bridge.Approval, dpus []dpf.DPU) State {
 	one, found := a.sessions.Current(by, func(one *approver) bool { return reflect.DeepEqual(one.want, w) }, func() (*approver, *visits.Link) {
 		one := a.approver(by, w, func(what Notice) {
@@ -55,10 +55,10 @@ func (a *Approvals) See(by types.NamespacedName, w bridge.Approval, dpus []dpf.D
 	return one.sees(DPUs(dpus))
 }
 
-// Start waits for the end and then leaves every hosted cluster: it makes a Runnable of the manager.
+// Start waits for the context's end and then leaves every hosted cluster. It implements manager.Runnable.
 func (a *Approvals) Start(ctx context.Context) error { return a.sessions.Start(ctx) }
 
-// Forget has nothing more approved for a bridge. When it returns, nothing is under way any more; until then nobody else begins to.
+// Forget stops approving for a bridge. When it returns, no approval is in progress; until then nobody else starts one.
 func (a *Approvals) Forget(by types.NamespacedName) { a.sessions.Forget(by) }
 
 func (a *Approvals) approver(by types.NamespacedName, w bridge.Approval, told func(Notice)) *approver {

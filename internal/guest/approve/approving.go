@@ -93,17 +93,10 @@ func (v *approving) decideLater(w *waiting, pause time.Duration) {
 	pace.Poke(v.Due)
 }
 
-const (
-	// servingAtOnce certificates a Node may have, and then one in servingEvery. A kubelet asks when it starts, when its addresses change,
-	// and months later (kubelet pkg/kubelet/certificate); it may be restarted some times.
-	servingAtOnce = 10
-	servingEvery  = time.Minute
-)
-
 // serving is how many more serving certificates a host may have now. The lock is held.
 func (v *approving) serving(host string) *rate.Limiter {
 	if v.served[host] == nil {
-		v.served[host] = rate.NewLimiter(rate.Every(servingEvery), servingAtOnce)
+		v.served[host] = newServingPace()
 	}
 	return v.served[host]
 }

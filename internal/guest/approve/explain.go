@@ -16,8 +16,8 @@ import (
 	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
 )
 
-// Explain decides about one CSR as an approver would now, and approves nothing. The kubeconfig's own server is asked: who wants to
-// know seldom sits where the operator does.
+// Explain decides about one CSR as an approver would now, and approves nothing. It asks the kubeconfig's own server, because its caller
+// is seldom where the operator is.
 func Explain(ctx context.Context, access kubeconfig.Access, dial bounded.Dial, name string, f csr.Facts) (csr.Decision, error) {
 	d, err := explain(ctx, access, dial, name, f)
 	if err != nil {

@@ -12,11 +12,11 @@ const (
 	NodeRebootstrapped = "NodeRebootstrapped"
 	// RebootstrapRefused: one waits, because the bridge lets no existing Node bootstrap again.
 	RebootstrapRefused = "RebootstrapRefused"
-	// KeysDiffer: CSRs for one host are of different keys.
+	// KeysDiffer: CSRs for one host have different keys.
 	KeysDiffer = "KeysDiffer"
 )
 
-// Notice tells of a CSR: of its approval, or a warning.
+// Notice is about a CSR: its approval, or a warning.
 type Notice struct {
 	Name            string // of the CSR
 	Kind            csr.Kind

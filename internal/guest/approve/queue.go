@@ -11,8 +11,8 @@ import (
 	"github.com/cldmnky/oooi/internal/guest/bounded"
 )
 
-// Bounds of what strangers may have us keep: whoever holds the token in a worker's Ignition can ask as often as he likes, in any
-// host's name. A Node's own requests are counted apart from those.
+// Limits of what we keep for strangers: anybody with the token in a worker's Ignition can send any number of CSRs, in any host's name.
+// A Node's own CSRs are counted separately.
 const (
 	mostOfHost  = 50
 	mostWaiting = 5000

@@ -46,17 +46,17 @@ func hostOfNode(object []byte) (host, error) {
 // octets.
 const perAddress = 160
 
-// Weight is what the addresses take beside their JSON.
+// Weight is the memory that the addresses take beside their JSON.
 func (h host) Weight() int { return perAddress * len(h.Addresses) }
 
 // taken are the addresses of a Service.
 type taken struct {
 	Service   string
 	Addresses []netip.Addr
-	Unknown   bool // whose Services' they are: any user of the hosted cluster makes as many as he likes
+	Unknown   bool // there are too many Services to keep: any user of the hosted cluster can create them
 }
 
-// Weight is what the addresses take beside their JSON.
+// Weight is the memory that the addresses take beside their JSON.
 func (t taken) Weight() int { return perAddress * len(t.Addresses) }
 
 // takenByServices without the ports, of which there may be many.
@@ -103,7 +103,7 @@ var apiEndpoints = bounded.Collection[endpoints]{
 // endpoints are the addresses of an EndpointSlice.
 type endpoints []netip.Addr
 
-// Weight is what the addresses take beside their JSON.
+// Weight is the memory that the addresses take beside their JSON.
 func (e endpoints) Weight() int { return perAddress * len(e) }
 
 // addressesOf texts, each once.

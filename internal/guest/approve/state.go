@@ -11,21 +11,21 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// FactSource reads DPUs from the management API itself, not from what was seen of it before: an approval cannot be taken back.
+// FactSource reads DPUs from the management API itself, not from a cache, because an approval cannot be revoked.
 type FactSource interface {
 	// DPUs of a DPUCluster; others may be among them.
 	DPUs(ctx context.Context, cluster types.NamespacedName) ([]dpf.DPU, error)
 }
 
-// State is how approving stands for a bridge.
+// State is what is known of approving for a bridge.
 type State struct {
-	// Active: all was read, and what may be approved is.
+	// Active: everything has been read, and CSRs that may be approved are.
 	Active bool
 	// Problem that keeps us from approving; nil when there is none, or nothing is known yet.
 	Problem *input.GuestProblem
-	// Beyond says what of the hosted cluster is more than is kept, and what that means; it does not end approving.
+	// Beyond says what the hosted cluster has more of than is kept, and what that means; approving goes on.
 	Beyond []string
-	// Pending are the CSRs of kubelets that no rule lets pass now, as far as they are well formed.
+	// Pending are the well-formed CSRs of kubelets that the rules do not approve now.
 	Pending int
 }
 

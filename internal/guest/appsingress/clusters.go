@@ -1,5 +1,5 @@
 // Package appsingress watches in an Infra's hosted cluster what *.apps needs, and keeps one Service of ours there. It never blocks a
-// reconciler: what is to be done is told, what was seen is asked for.
+// reconciler, which says what to do, and gets what was read last.
 package appsingress
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
-// Clusters are the hosted clusters that are looked into, one for each Infra.
+// Clusters are the hosted clusters that are watched, one for each Infra.
 type Clusters struct {
 	// Dial opens connections to hosted clusters; unroutable.DialRoutable, unless it is set.
 	Dial bounded.Dial
-	// Patience is how long a hosted cluster that does not answer, or does not let our Service go, is waited for before what is in it is
+	// Patience is how long to wait for a hosted cluster that does not answer, or does not let our Service go, before the Service is
 	// left there (dns-proxy-rules.md#guest-left).
 	Patience time.Duration
-	// LookEvery is how long a kubeconfig that changes again waits to be looked at.
+	// LookEvery is the shortest time between two readings of a kubeconfig.
 	LookEvery time.Duration
 
 	secrets visits.SecretSource
@@ -32,16 +32,16 @@ type Clusters struct {
 	sessions visits.Sessions[*agent]
 }
 
-// NewClusters looks into none yet. What changed is called when something else is seen of an Infra's hosted cluster, from a
-// goroutine of that Infra's own.
+// NewClusters watches none yet. It calls changed when what is known of an Infra's hosted cluster changes, from that Infra's own
+// goroutine.
 func NewClusters(secrets visits.SecretSource, changed func(infra types.NamespacedName)) *Clusters {
 	return &Clusters{
 		Dial: unroutable.DialRoutable, Patience: 10 * time.Minute, LookEvery: visits.LookEvery, secrets: secrets, changed: changed,
 	}
 }
 
-// See begins to look into an Infra's hosted cluster, or goes on, and tells at once what is seen; nil when nothing is known
-// yet. What it returns is shared: nobody may change it.
+// See starts to watch an Infra's hosted cluster, or continues, and returns at once what is known; nil if nothing is yet. The result is
+// shared: nobody may change it.
 func (c *Clusters) See(infra types.NamespacedName, w apps.Access) *input.Guest {
 	a, found := c.sessions.Current(infra, func(a *agent) bool { return a.want == w }, func() (*agent, *visits.Link) {
 		a := &agent{Session: visits.NewSession(), infra: infra, want: w, dial: c.Dial, seldom: c.LookEvery}
@@ -53,15 +53,15 @@ func (c *Clusters) See(infra types.NamespacedName, w apps.Access) *input.Guest {
 	return a.sees()
 }
 
-// Start waits for the end and then leaves every hosted cluster: it makes a Runnable of the manager.
+// Start waits for the context's end and then leaves every hosted cluster. It implements manager.Runnable.
 func (c *Clusters) Start(ctx context.Context) error { return c.sessions.Start(ctx) }
 
-// Forget leaves an Infra's hosted cluster, and all in it as it is. When it returns, nothing of ours is done there any more; until then nobody
-// else begins to.
+// Forget leaves an Infra's hosted cluster without changing it. When it returns, nothing of ours runs there; until then nobody else
+// starts.
 func (c *Clusters) Forget(infra types.NamespacedName) { c.sessions.Forget(infra) }
 
-// Apply says what our Service in the hosted cluster should be; nil is none. It is made so in the background, kept so, and tried
-// again for as long as it fails. An Infra that See was never called for has nobody to do it.
+// Apply says what our Service in the hosted cluster should be; nil is none. It is applied in the background, kept as applied, and
+// retried as long as that fails. Without an earlier See for the Infra nothing is done.
 func (c *Clusters) Apply(infra types.NamespacedName, s *accore.ServiceApplyConfiguration) error {
 	wanted, err := wishFor(s)
 	if a, found := c.sessions.Get(infra); found && err == nil {
@@ -70,15 +70,15 @@ func (c *Clusters) Apply(infra types.NamespacedName, s *accore.ServiceApplyConfi
 	return err
 }
 
-// Freeze leaves our Service as it is, whatever becomes of it, until the next word. What is seen is told as before.
+// Freeze leaves our Service alone, whatever happens to it, until the next Apply or End. What is read is returned as before.
 func (c *Clusters) Freeze(infra types.NamespacedName) {
 	if a, found := c.sessions.Get(infra); found {
 		a.holds()
 	}
 }
 
-// End removes our Service, in whatever namespace, and says whether it is gone, and else for how long that has been asked, or the
-// hosted cluster been away. See comes first: without it nobody looks, and nothing is done.
+// End removes our Service, in whatever namespace, and says whether it is gone; if not, for how long End has waited for that, or for the
+// hosted cluster to answer. Without an earlier See nothing is done.
 func (c *Clusters) End(infra types.NamespacedName) (done bool, waited time.Duration) {
 	a, found := c.sessions.Get(infra)
 	if !found {

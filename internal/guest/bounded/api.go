@@ -24,15 +24,15 @@ import (
 	"github.com/cldmnky/oooi/internal/parts"
 )
 
-// How long a hosted API may take. A connection that says nothing is asked by an HTTP/2 ping, which no API server counts as a
-// request: a cut is noticed within quietFor + answersIn.
+// How long a hosted API may take. A silent connection is checked by an HTTP/2 ping, which no API server counts as a request: a broken
+// one is noticed within quietFor + answersIn.
 const (
 	connectsIn = 5 * time.Second
 	quietFor   = 8 * time.Second
 	answersIn  = 4 * time.Second
 )
 
-// Bounds of what a hosted API may have us keep in memory, beside those in bounds.go.
+// Limits of what we keep in memory of a hosted API, beside those in bounds.go.
 const (
 	largestHeader  = 64 << 10
 	receiveBuffer  = 64 << 10
@@ -59,7 +59,7 @@ type API struct {
 	closed bool
 }
 
-// Open connects, so that one connection carries all that follows: without it each request would open one, and close all but the first.
+// Open connects, so that all requests share one connection: otherwise each of the first would open its own, and all but one be closed.
 func Open(ctx context.Context, server string, access kubeconfig.Access, dial Dial) (*API, error) {
 	api, err := Connect(server, access, dial)
 	if err != nil {
@@ -72,7 +72,7 @@ func Open(ctx context.Context, server string, access kubeconfig.Access, dial Dia
 	return api, nil
 }
 
-// Connect makes ready a connection to a server, whatever the kubeconfig said that it was.
+// Connect prepares a connection to a server, whichever the kubeconfig names.
 func Connect(server string, access kubeconfig.Access, dial Dial) (*API, error) {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -122,7 +122,8 @@ func (a *API) keep(conn net.Conn) error {
 	return nil
 }
 
-// Close leaves no connection: to the transport one is not idle yet whose last watch has just been left, and it would stay for ever.
+// Close closes all connections. To the transport a connection whose last watch has just ended is not idle yet, so it would stay for
+// ever.
 func (a *API) Close() {
 	a.client.CloseIdleConnections()
 	a.mu.Lock()
@@ -233,13 +234,13 @@ func (a *API) bounded(object []byte) []byte {
 	return name
 }
 
-// Keeps more of this hosted cluster, or less.
+// Keeps counts that more bytes of this hosted cluster are kept, or fewer, and fails at the limit.
 func (a *API) Keeps(more int) error { return kept.take(&a.allotment, more) }
 
 // IsSlowed says whether the hosted cluster had more than its share a short while ago.
 func (a *API) IsSlowed() bool { return a.to.isSlowed() }
 
-// HasCut says whether of some object no more than the name was taken in a short while ago.
+// HasCut says whether an object was so large a short while ago that only its name was read.
 func (a *API) HasCut() bool { return pace.IsRecent(time.Unix(a.cut.Load(), 0)) }
 
 // statusOf is what an API server said in place of a success.

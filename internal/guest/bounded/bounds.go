@@ -1,5 +1,5 @@
-// Package bounded is the client of hosted clusters' APIs. Nobody vouches for what these send: how fast it is read, how large it may be, how
-// much of it is kept and how long it may take is bounded for each of them and for all together. It writes what it is told to.
+// Package bounded is the client of hosted clusters' APIs, which are not trusted. For each and for all together it limits how fast their
+// data is read, how large it may be, how much is kept, and how long it may take. It does not judge what its callers write.
 package bounded
 
 import (
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// What hosted clusters may have us read, take in and keep. Their administrators are others: what one of them serves is bounded for
-// itself, and shared fairly where it is of all, so that it costs no other hosted cluster anything.
+// Limits of what we read, decode and keep of hosted clusters, which others administer. Each has limits of its own, and a fair share of
+// the limits for all, so that none costs the others anything.
 const (
 	// readAtMost are the bytes a second that come from all hosted clusters together: some thousand Nodes, and less than a processor can
 	// parse. Bytes of all connections are let through in the order in which they came, so that who has few waits for few.
@@ -19,15 +19,17 @@ const (
 	readOfOne = readAtMost / 2
 	chunk     = 16 << 10
 
-	// ObjectsOfOne are taken in a second of one hosted cluster, after objectsAtOnce, which some lists of all that is kept have; a cluster of
-	// 5,000 Nodes changes some twenty a second. To read and judge one costs up to 200 us of the processor. objectsOfAll are taken in of all.
+	// ObjectsOfOne are the objects that are decoded in a second of one hosted cluster, after objectsAtOnce, which is some lists of all
+	// that is kept; a cluster of 5,000 Nodes changes some twenty a second. To read and judge one takes up to 200 us of processor time.
+	// objectsOfAll is the limit for all hosted clusters together.
 	ObjectsOfOne  = 250
 	objectsAtOnce = 40000
 	objectsOfAll  = 16 * ObjectsOfOne
 	allAtOnce     = 5 * objectsAtOnce
 
-	// AnswersOfOne are the writes of a second that one hosted cluster may cause on all connections to it, after answersAtOnce: most answer HTTP/2's frames, of
-	// which 17 octets cost a system call each. To read 8 MiB a second takes some 4,000, for net/http opens the window by 4 KiB.
+	// AnswersOfOne are the writes in a second that one hosted cluster may cause on all connections to it, after answersAtOnce. Most
+	// answer HTTP/2 frames, of which 17 octets cost us a system call. To read 8 MiB a second takes some 4,000, because net/http opens
+	// the window by 4 KiB.
 	AnswersOfOne  = 5000
 	answersAtOnce = 4 * AnswersOfOne
 	// mostFields of a list: it has apiVersion, kind, metadata and items.
@@ -48,16 +50,16 @@ const (
 	mostPages = 4000
 	listedIn  = 10 * time.Minute
 
-	// MostObjects are kept of one resource, MostBytes of one hosted cluster, with room for 5,000 Nodes and as many Services of both address
-	// families, and mostOfAll of all of them. Services, which any user makes, have half of it, and CSRs that wait, which whoever has a
-	// bootstrap token makes, MostQueued: neither ends a visit.
+	// MostObjects are kept of one resource, MostBytes of one hosted cluster, with room for 5,000 Nodes and as many Services of both
+	// address families, and mostOfAll of all hosted clusters. Services, which any user can create, have half of MostBytes, and waiting
+	// CSRs, which anybody with a bootstrap token can create, MostQueued; more of them do not end a visit.
 	MostObjects = 5000
 	MostBytes   = 8 << 20
 	MostQueued  = MostBytes / 4
 	mostOfAll   = 48 << 20
 )
 
-// ErrTooMuch is what each bound of what is kept, or of how much one answer may be, is.
+// ErrTooMuch is matched by the errors of all limits of what is kept, and of how large an answer may be.
 var ErrTooMuch = fmt.Errorf("there is more than is kept of a hosted cluster: %d objects of a kind, %d MiB", MostObjects, MostBytes>>20)
 
 // tooMuch is an ErrTooMuch that another bound makes one.
@@ -66,7 +68,7 @@ type tooMuch string
 // Error implements error.
 func (t tooMuch) Error() string { return string(t) }
 
-// Is has whoever asks for ErrTooMuch find it.
+// Is makes it match ErrTooMuch.
 func (tooMuch) Is(target error) bool { return target == ErrTooMuch }
 
 var (
@@ -79,7 +81,7 @@ var (
 var errSlow = fmt.Errorf("an object of more than %d KiB did not arrive in %s", smallObject>>10, largeIn)
 
 var (
-	// ErrNoKubernetes hides what a parser would quote of an answer.
+	// ErrNoKubernetes replaces a parser's error, which would quote the answer.
 	ErrNoKubernetes = errors.New("the answer is none of a Kubernetes API")
 	errHasty        = errors.New("watches are ended at once")
 )

@@ -16,7 +16,7 @@ type Collection[T any] struct {
 	Selects      url.Values // labelSelector, fieldSelector
 	MetadataOnly bool
 	Of           func(object []byte) (T, error)
-	Over         *T // stands for a collection with more than is kept, which else ends the visit: more than half of what is kept of all
+	Over         *T // handed over in place of a collection that needs more than half of what is kept; nil: one that is too large ends the visit
 }
 
 // query is what the collection selects, with more parameters; an empty value is left out.

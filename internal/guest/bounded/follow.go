@@ -15,7 +15,8 @@ import (
 // have us ask for ever.
 const shortest = time.Second
 
-// CrowdedPause is what a hosted cluster waits that has more than is kept: all of it would be read again.
+// CrowdedPause is the pause before the next visit to a hosted cluster that has more than is kept, because all of it would be read
+// again.
 const CrowdedPause = 30 * time.Second
 
 // Follow lists a collection, then watches it, and hands over all of it, in the order of names, at first and after changes, not more often
@@ -44,8 +45,8 @@ func (c Collection[T]) follow(ctx context.Context, a *API, have func([]T)) error
 	return group.Wait()
 }
 
-// Stream lists a collection, then watches it: a watch that the API server closes in peace goes on where it was. When the list is
-// whole, and after each change, it says so.
+// Stream lists a collection, then watches it. If the API server closes a watch without an error, the next one continues there. It calls
+// changed when the list is complete, and after each change.
 func (c Collection[T]) Stream(ctx context.Context, a *API, take take, changed func()) error {
 	version, err := c.List(ctx, a, take)
 	if err == nil {

@@ -28,7 +28,8 @@ func (c rationed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn. Whoever has us answer without end is read no faster than he is answered: net/http answers where it reads.
+// Write implements net.Conn. A server that makes us answer without end is read no faster than we answer, because net/http answers in
+// the goroutine that reads.
 func (c rationed) Write(p []byte) (int, error) {
 	if wait := c.of.answers.Reserve().Delay(); wait > 0 {
 		c.of.slows()

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// What is reckoned with a key grows with the cube of its size, cannot be interrupted, and happens before the key is known to be one:
-// crypto/x509 makes qInv of p and q before it looks whether p times q is the modulus (go1.26 crypto/rsa, Precompute). A private key of
+// The time to parse a key grows with the cube of its size, cannot be interrupted, and is spent before the key is known to be valid:
+// crypto/x509 computes qInv of p and q before it checks that p times q is the modulus (go1.26 crypto/rsa, Precompute). A private key of
 // 16 KiB takes 47 s.
 const (
 	// largestKey in bytes of DER: PKCS #8 of an RSA key of 4096 bits has 2,400.

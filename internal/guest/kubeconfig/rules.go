@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Refusal is why a kubeconfig is not used. Its words are ours alone: nothing of the kubeconfig is in them.
+// Refusal is why a kubeconfig is not used. It quotes nothing of the kubeconfig.
 type Refusal struct {
 	// Rule that it breaks; stable.
 	Rule string

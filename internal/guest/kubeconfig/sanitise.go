@@ -1,4 +1,4 @@
-// Package kubeconfig says what of a kubeconfig that nobody vouches for is believed, and why one is not used.
+// Package kubeconfig reads untrusted kubeconfigs: it says what of one is used, or why it is not.
 package kubeconfig
 
 import (
@@ -19,8 +19,8 @@ type Access struct {
 	Token string
 }
 
-// Sanitise reads a kubeconfig that nobody vouches for (operator-rules.md#kubeconfigs). client-go would, from the same bytes, run
-// a command or send a file of ours as a token; so it is never asked.
+// Sanitise reads an untrusted kubeconfig (operator-rules.md#kubeconfigs). client-go is never given one: it would run commands that it
+// names, or send a file of ours as a token.
 func Sanitise(content []byte) (Access, *Refusal) {
 	if refusal := firstBroken(textRules, content); refusal != nil {
 		return Access{}, refusal

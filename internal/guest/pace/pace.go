@@ -24,7 +24,7 @@ func Backoff(tries int) time.Duration {
 	return longest/2 + rand.N(longest/2) //nolint:gosec // it only spreads
 }
 
-// TellEvery bounds how often one hosted cluster, which may change a thousand times a second, has its owner planned.
+// TellEvery is how often at most a hosted cluster, which may change a thousand times a second, causes its owner to be planned.
 const TellEvery = 250 * time.Millisecond
 
 // Tell passes news on, not more often than TellEvery.
@@ -40,7 +40,7 @@ func Tell(ctx context.Context, news <-chan struct{}, changed func()) {
 	}
 }
 
-// Poke says that there is news. It does not wait: what was not passed on yet needs no saying twice.
+// Poke signals news without waiting: a signal that nobody has read yet is not repeated.
 func Poke(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -48,5 +48,5 @@ func Poke(c chan struct{}) {
 	}
 }
 
-// IsRecent says whether something is still worth being told of.
+// IsRecent says whether something is still worth reporting.
 func IsRecent(last time.Time) bool { return time.Since(last) < time.Hour }

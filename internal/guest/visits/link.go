@@ -1,5 +1,5 @@
-// Package visits comes back to a hosted cluster, again and again, with whatever kubeconfig a Secret holds, until nobody wants that any more.
-// What is done there is the visitor's.
+// Package visits connects to a hosted cluster, again and again, with whatever kubeconfig a Secret holds, until nobody wants that any
+// more. The visitor decides what is done there.
 package visits
 
 import (

@@ -9,7 +9,7 @@ import (
 	"github.com/cldmnky/oooi/internal/guest/pace"
 )
 
-// Session is what looks into one hosted cluster, for one Infra or bridge, has beside its task.
+// Session is what every visitor of a hosted cluster, for one Infra or bridge, has beside its task.
 type Session struct {
 	stop context.CancelFunc
 	gone chan struct{} // closed when nothing of it runs any more
@@ -17,14 +17,14 @@ type Session struct {
 	Due  chan struct{} // there may be something to do in the hosted cluster
 }
 
-// NewSession has not begun yet.
+// NewSession is a Session that has not begun.
 func NewSession() Session {
 	return Session{gone: make(chan struct{}), News: make(chan struct{}, 1), Due: make(chan struct{}, 1)}
 }
 
 func (l *Session) session() *Session { return l }
 
-// Sessions are one for each Infra or bridge.
+// Sessions are the visitors, one for each Infra or bridge.
 type Sessions[T interface{ session() *Session }] struct {
 	mu    sync.Mutex
 	of    map[types.NamespacedName]T
@@ -32,7 +32,7 @@ type Sessions[T interface{ session() *Session }] struct {
 	all   sync.WaitGroup
 }
 
-// Start waits for the end and then leaves every hosted cluster: it makes a Runnable of the manager.
+// Start waits for the context's end and then leaves every hosted cluster. It implements manager.Runnable.
 func (l *Sessions[T]) Start(ctx context.Context) error {
 	<-ctx.Done()
 	l.mu.Lock()
@@ -45,8 +45,8 @@ func (l *Sessions[T]) Start(ctx context.Context) error {
 	return nil
 }
 
-// Forget leaves the hosted cluster of an Infra or bridge, and all in it as it is. When it returns, nothing of ours is done there any
-// more; until then nobody else begins to.
+// Forget leaves the hosted cluster of an Infra or bridge without changing it. When it returns, nothing of ours runs there; until then
+// nobody else starts.
 func (l *Sessions[T]) Forget(owner types.NamespacedName) {
 	l.mu.Lock()
 	one, found := l.of[owner]
@@ -64,8 +64,8 @@ func (l *Sessions[T]) Forget(owner types.NamespacedName) {
 	}
 }
 
-// Current is what looks into an owner's hosted cluster: what does so already, if that is what is wanted, and else another, which begins. After
-// the end there is none to begin.
+// Current is the visitor of an owner's hosted cluster: the one that runs, if it is as wanted, else another, which it starts. After
+// Start has ended it starts none.
 func (l *Sessions[T]) Current(owner types.NamespacedName, isWanted func(T) bool, other func() (T, *Link), changed func(types.NamespacedName)) (one T, found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,7 +78,7 @@ func (l *Sessions[T]) Current(owner types.NamespacedName, isWanted func(T) bool,
 	return one, found
 }
 
-// Get is what looks into an owner's hosted cluster.
+// Get finds the visitor of an owner's hosted cluster.
 func (l *Sessions[T]) Get(owner types.NamespacedName) (one T, found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,7 +12,8 @@ import (
 	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
-// Holder says who has an address that *.apps must not lead to. Before addresses are assigned, ours are those of before.
+// Holder says who has an address that *.apps must therefore not use; empty: nobody. Before addresses are assigned, our own are the
+// previous ones.
 func (a Addressed) Holder(at netip.Addr) string {
 	ours := []map[component.Name]netip.Addr{input.Written(a.Infra), input.Given(a.Infra, a.Children), a.Assigned.Addresses}
 	switch {
@@ -36,14 +37,15 @@ func (a Addressed) answers(at netip.Addr) bool {
 	return slices.Contains(a.Children.Apps().Answers, at)
 }
 
-// Refusal is why *.apps may not lead to an address; the zero one: it may.
+// Refusal is why *.apps may not use an address. The zero Refusal: it may.
 type Refusal struct {
 	Holder     string // who has it
-	Outside    bool   // no host of the VLAN has it, and the administrator admits it nowhere else
-	BeyondPool bool   // it is none of those that the Infra lets MetalLB give
+	Outside    bool   // it is no host address of the VLAN, and not in --extra-endpoint-cidrs
+	BeyondPool bool   // it is not in metallb.ipAddressPoolRange
 }
 
-// Refuses an external IP. It is the word of the guest's administrator, who must not steer the proxy beyond the VLAN.
+// Refuses says why *.apps may not use an external IP. The guest's administrator chooses it, and must not direct the proxy beyond the
+// VLAN.
 func (a Addressed) Refuses(at netip.Addr) Refusal {
 	pool := input.AppsSpec(a.Infra).MetalLB.IPAddressPoolRange
 	if holder := a.Holder(at); holder != "" {

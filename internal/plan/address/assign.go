@@ -9,7 +9,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/vlan"
 )
 
-// Assign gives an Infra what is free on its VLAN: who has something keeps it.
+// Assign gives an Infra free addresses of its VLAN. Addresses that somebody has already do not change.
 func Assign(j vlan.Joined, table endpoint.Table) Addressed {
 	a := Addressed{Joined: j, Table: table, Others: othersOf(j)}
 	a.Assigned = ipam.Assign(a.request())

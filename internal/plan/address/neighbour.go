@@ -17,7 +17,7 @@ type Neighbour struct {
 	Taken []ipam.Taken
 }
 
-// Leases are the ranges that a neighbour leases from or, before it does, will.
+// Leases are the ranges that a neighbour leases from, or will once it serves.
 func (n Neighbour) Leases() []ipam.Range {
 	dhcp := n.Infra.Spec.InfraComponents.DHCP
 	if n.Children.DHCP() != nil {

@@ -19,7 +19,7 @@ func (a Addressed) request() ipam.Request {
 	}
 }
 
-// WholePool is all that could be leased, and whether that is as much as is needed.
+// WholePool is the largest pool that the VLAN has room for, and whether it has as many addresses as are needed.
 func (a Addressed) WholePool(needs int64) (ipam.Range, bool) {
 	r := a.request()
 	r.WrittenPool, r.GivenPool = ipam.Range{}, ipam.Range{}

@@ -12,21 +12,21 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/permission"
 )
 
-// Access is how the hosted cluster is looked into for *.apps.
+// Access says how to connect to the hosted cluster for *.apps.
 type Access struct {
 	// Secret with the kubeconfig whose credentials are used: HostedCluster.status.kubeconfig. Without a name, there is none yet.
 	Secret types.NamespacedName
-	// Server that is dialled, https://HOST:PORT, whatever the kubeconfig says: a SAN of its certificate, and any pod is admitted there.
+	// Server to connect to, https://HOST:PORT, whatever the kubeconfig says: a SAN of its certificate, and open to any pod.
 	Server string
 	// Service that *.apps has in the hosted cluster.
 	Service types.NamespacedName
-	// Mode that the Infra decides; empty: it is the one by which the hosted cluster publishes its routers.
+	// Mode that the Infra sets; empty: the one by which the hosted cluster publishes its routers.
 	Mode v1alpha1.AppsIngressMode
 }
 
-// ServiceIn is what *.apps has, or may have, in a hosted cluster that lives; false where there is nothing to look for or to
-// remove, or the Infra has been let go. HyperShift never takes back the name of a kubeconfig (hostedcluster_controller.go): without
-// one nobody of ours was there.
+// ServiceIn names the Service that *.apps has, or may have, in a hosted cluster; false if there is none to look for or to remove, or
+// the Infra has no finalizer any more. HyperShift never removes the name of a kubeconfig (hostedcluster_controller.go): without one we
+// have never been in that cluster.
 func ServiceIn(in input.Input) (types.NamespacedName, bool) {
 	hc, infra := in.HostedCluster, in.Infra
 	letGo := infra.DeletionTimestamp != nil && !slices.Contains(infra.Finalizers, names.Finalizer)
@@ -37,7 +37,7 @@ func ServiceIn(in input.Input) (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: string(s.Namespace), Name: cmp.Or(string(s.Name), names.Apps(hc.Name))}, true
 }
 
-// AccessTo is false where ServiceIn is, and without permission.
+// AccessTo says how to connect to the hosted cluster; false if ServiceIn is, and without permission.
 func AccessTo(in input.Input) (Access, bool) {
 	service, any := ServiceIn(in)
 	if !any || len(permission.Check(in)) > 0 {

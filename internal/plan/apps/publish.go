@@ -19,7 +19,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/subject"
 )
 
-// Published is an Infra whose table has the rows of *.apps, too.
+// Published is an Infra whose endpoint table has the rows of *.apps too.
 type Published struct {
 	address.Addressed
 	// Apps is nil while *.apps is off.
@@ -28,7 +28,7 @@ type Published struct {
 	Findings []finding.Finding
 }
 
-// Publish adds *.apps to the table. What was good before stays where the hosted cluster offers nothing better.
+// Publish adds *.apps to the table. If the hosted cluster offers nothing that can be used, the previous rows stay.
 func Publish(in address.Addressed) Published {
 	if !in.Publishes() {
 		return Published{Addressed: in}

@@ -50,12 +50,12 @@ func wait(reason string) finding.Builder {
 type Apps struct {
 	// Service is desired in the hosted cluster; nil: none is.
 	Service *accore.ServiceApplyConfiguration
-	// Undecided: it cannot be said which Service is desired; what is there stays.
+	// Undecided: it is not known which Service is desired; an existing one stays.
 	Undecided bool
 	// Addresses that *.apps has on the VLAN.
 	Addresses []netip.Addr
-	// Away: the hosted cluster is not to be seen.
+	// Away: the hosted cluster cannot be read.
 	Away bool
-	// Unread: nobody has looked yet since the manager, or this way of looking, began; what was said before holds.
+	// Unread: the hosted cluster has not been read since the manager started or Access changed; the status stays as it was.
 	Unread bool
 }

@@ -9,7 +9,7 @@ import (
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 )
 
-// APIAddresses are where the hosted API server is reached, as far as they are no names: no kubelet may have a certificate for them.
+// APIAddresses are the addresses of the hosted API server, without its names: no kubelet may get a certificate for one.
 func APIAddresses(b *dpuv1.DPUHCPBridge, hc *hyperv1.HostedCluster) (all []netip.Addr) {
 	hosts := []string{string(b.Spec.MetalLBVirtualIP), hc.Status.ControlPlaneEndpoint.Host}
 	for _, s := range hc.Spec.Services {
@@ -25,7 +25,7 @@ func APIAddresses(b *dpuv1.DPUHCPBridge, hc *hyperv1.HostedCluster) (all []netip
 	return all
 }
 
-// ServiceNetworks are where the hosted cluster's Services get their addresses from: no kubelet may have a certificate for one of those.
+// ServiceNetworks are the networks of the hosted cluster's Services: no kubelet may get a certificate for an address in them.
 func ServiceNetworks(hc *hyperv1.HostedCluster) (all []netip.Prefix) {
 	for _, n := range hc.Spec.Networking.ServiceNetwork {
 		if network, err := netip.ParsePrefix(n.CIDR.String()); err == nil {

@@ -20,8 +20,8 @@ var gates = []string{
 	dpuv1.ConditionBlueFieldContainerImageAvailable, dpuv1.ConditionMetalLBConfigured,
 }
 
-// Judge says what of a bridge must not be stored, and what it will wait for. was is what is stored; nil for a new bridge. What was there
-// before may stay: who mends something else is not stopped.
+// Judge says why a bridge must be refused, and what it will wait for. was is the stored bridge, nil for a new one. What was stored
+// before may stay, so that other fields can be corrected.
 func Judge(in Input, was *dpuv1.DPUHCPBridge) (refused, awaited []finding.Finding) {
 	if was == nil {
 		in.Bridge = unstored(in.Bridge)

@@ -85,7 +85,8 @@ func (in Input) clusterType() string {
 	return cmp.Or(in.Bridge.Spec.ClusterType, first, in.DPUCluster.Spec.Type)
 }
 
-// Refusals says why the reference may not leave the bridge's namespace. With it, nothing of the DPUCluster's namespace may be read.
+// Refusals say why the bridge may not refer to a DPUCluster in another namespace. If there are any, nothing of that namespace may be
+// read.
 func (in Input) Refusals() []finding.Finding {
 	refused := refgrant.Check(reference(in.Bridge, in.DPUCluster))
 	for i := range refused {

@@ -16,8 +16,8 @@ const (
 	PullSecretKey = corev1.DockerConfigJsonKey
 )
 
-// SSHKeyProblem says what is wrong with the Secret of spec.sshKey, as the rest of a sentence that quotes nothing of it; empty when it
-// will do. A private key beside a public one would be handed on to every DPU.
+// SSHKeyProblem says what is wrong with the Secret of spec.sshKey, as the rest of a sentence that quotes nothing of it; empty if
+// nothing is. A private key beside a public one would be copied to every DPU.
 func SSHKeyProblem(s *corev1.Secret) string {
 	lines := s.Data[SSHKeyKey]
 	switch {

@@ -15,17 +15,17 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// Remains are what is there of a bridge that is being deleted, read from the API server itself: HostedCluster, NodePool and
-// DPUCluster of its Input, and these.
+// Remains are what still exists of a bridge that is being deleted, read from the API server, not from a cache: HostedCluster, NodePool
+// and DPUCluster of its Input, and these.
 type Remains struct {
 	Input
 	// DPUs of the DPUCluster, those that are being deleted too.
 	DPUs []dpf.DPU
 	// Secrets of the bridge in its namespace and in the DPUCluster's.
 	Secrets []corev1.Secret
-	// Denied are those of these namespaces in which Secrets may not be read.
+	// Denied are those of the two namespaces in which the operator may not read Secrets.
 	Denied []string
-	// Others of the bridge, in any namespace.
+	// Others are other objects of the bridge, in any namespace.
 	Others []Object
 }
 
@@ -35,16 +35,16 @@ type Object interface {
 	runtime.Object
 }
 
-// Ending is the next step of a deletion. Each is taken when the one before has left nothing.
+// Ending is the next step of a deletion. A step begins when nothing of the one before is left.
 type Ending struct {
-	// Reason and Message of HostedClusterCleanup while there is a step; without any, the bridge is done with.
+	// Reason and Message of condition HostedClusterCleanup; empty if no step is left.
 	Reason, Message string
-	// Inject the kubeconfig that DPF has, should it have changed or gone; nil when it is not needed, or not ours to write.
+	// Inject restores the kubeconfig that DPF has, if somebody changed or deleted it; nil if DPF does not need it, or it is not ours.
 	Inject *Injection
 	// Cluster and Pool to delete.
 	Cluster *hyperv1.HostedCluster
 	Pool    *hyperv1.NodePool
-	// Unrefer takes our Secret's name off the DPUCluster.
+	// Unrefer removes our Secret's name from the DPUCluster.
 	Unrefer bool
 	// Secrets and Others to delete.
 	Secrets []corev1.Secret
@@ -139,7 +139,7 @@ func (in Remains) attached() (all []string) {
 	return all
 }
 
-// Forced says whether the user wants the end whatever DPF still needs.
+// Forced says whether the user wants the deletion to go on whatever DPF still needs.
 func (in Remains) Forced() bool { return in.Bridge.Annotations[names.AnnotationForceDelete] == "true" }
 
 // some of a list, as text.

@@ -22,7 +22,7 @@ import (
 type Settings struct {
 	// MetalLBNamespace is where MetalLB looks for its pools.
 	MetalLBNamespace string
-	// VirtualIPs are the networks of which bridges may have MetalLB announce an address: who makes bridges gets no other by them.
+	// VirtualIPs are the networks whose addresses bridges may have MetalLB announce. They may have no other announced.
 	VirtualIPs []netip.Prefix
 	// Images is the ConfigMap that maps OpenShift's releases to BlueField container images.
 	Images types.NamespacedName
@@ -33,7 +33,7 @@ func (s Settings) Announces(vip netip.Addr) bool {
 	return slices.ContainsFunc(s.VirtualIPs, func(n netip.Prefix) bool { return n.Contains(vip) })
 }
 
-// Input is everything that planning one bridge looks at. Nil means that it is not there.
+// Input is everything that planning one bridge looks at. Nil: it does not exist.
 type Input struct {
 	Settings Settings
 	Bridge   *dpuv1.DPUHCPBridge
@@ -51,7 +51,7 @@ type Input struct {
 	// Namespace of the control plane. Neighbours are other HostedClusters whose control planes HyperShift puts there.
 	Namespace  *corev1.Namespace
 	Neighbours []*hyperv1.HostedCluster
-	// Pool of the bridge in MetalLB, by its name, which nobody else's has.
+	// Pool of the bridge in MetalLB. No other bridge's has its name.
 	Pool *metallb.IPAddressPool
 
 	Nodes          []corev1.Node
@@ -61,15 +61,15 @@ type Input struct {
 
 	// PullSecret and SSHKey are the user's; Key is the one that etcd is encrypted with.
 	PullSecret, SSHKey, Key Secret
-	// Polled: some of the Secrets are looked at each minute only, for there are too many to watch.
+	// Polled: some of the Secrets are read only once a minute, because there are too many to watch.
 	Polled bool
-	// Injected is the Secret in the DPUCluster's namespace. Like DPUCluster it is read only where that may be.
+	// Injected is the Secret in the DPUCluster's namespace. Like DPUCluster, it is read only if the bridge may refer to it.
 	Injected Secret
 	// Kubeconfig of the hosted cluster.
 	Kubeconfig Kubeconfig
 }
 
-// Rival is another bridge with which ours rivals, with the HostedCluster of its name, whoever made that, and its pool.
+// Rival is another bridge that wants the same as ours, with the HostedCluster of its name, whoever created that, and its pool.
 type Rival struct {
 	*dpuv1.DPUHCPBridge
 	HostedCluster *hyperv1.HostedCluster
@@ -79,14 +79,14 @@ type Rival struct {
 // Served says which APIs the cluster has.
 type Served struct{ DPF, HyperShift, MetalLB bool }
 
-// Secret is one as it was seen.
+// Secret is a Secret as it was read.
 type Secret struct {
 	*corev1.Secret
 	// Denied: the operator may not read Secrets there.
 	Denied bool
 }
 
-// Kubeconfig is what of the hosted cluster's may be handed on.
+// Kubeconfig is the part of the hosted cluster's that DPF may get.
 type Kubeconfig struct {
 	// Secret that has it.
 	Secret Secret
@@ -107,7 +107,7 @@ func ControlPlane(b *dpuv1.DPUHCPBridge) string {
 	return endpoint.ControlPlaneNamespaceOf(types.NamespacedName{Namespace: b.Namespace, Name: b.Name})
 }
 
-// VirtualIP that a bridge has MetalLB announce; not valid when it is any.
+// VirtualIP that a bridge has MetalLB announce; not valid if it sets none.
 func VirtualIP(b *dpuv1.DPUHCPBridge) netip.Addr {
 	vip, err := netip.ParseAddr(string(b.Spec.MetalLBVirtualIP))
 	if err != nil || !b.Spec.ExposeThroughLoadBalancer {
@@ -116,7 +116,7 @@ func VirtualIP(b *dpuv1.DPUHCPBridge) netip.Addr {
 	return vip.Unmap()
 }
 
-// Rivals says whether two bridges want one thing, a DPUCluster or a virtual IP.
+// Rivals says whether two bridges want the same DPUCluster or virtual IP.
 func Rivals(a, b *dpuv1.DPUHCPBridge) bool {
 	return ClusterKey(a) == ClusterKey(b) || announceOne(a, b)
 }
@@ -160,8 +160,8 @@ func (in Input) pool() *hyperv1.NodePool {
 	return in.NodePool
 }
 
-// Owns says whether an object is the bridge's. After a restore every UID is new: what names the bridge and belongs to none that
-// lives is its too.
+// Owns says whether an object is the bridge's. After a restore every UID is new: an object that names the bridge, and whose owner does
+// not exist, is the bridge's too.
 func (in Input) Owns(o metav1.Object) bool {
 	l, b := o.GetLabels(), in.Bridge
 	uid := types.UID(l[names.LabelOwnerUID])

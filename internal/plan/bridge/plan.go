@@ -22,8 +22,8 @@ import (
 	"github.com/cldmnky/oooi/internal/refgrant"
 )
 
-// Of says what one bridge becomes, of an input that was read whole: what is nil in it does not exist. While the plan is Frozen it has no
-// objects, and its findings say why.
+// Of says what one bridge becomes. The input is complete: what is nil in it does not exist. A Frozen plan has no objects; its findings
+// say why.
 func Of(in Input) Plan {
 	p := Plan{End: in.endsWithCluster()}
 	p.Find(in.binding()...)
@@ -214,7 +214,7 @@ func (in Input) Applied() bool {
 // forbiddenMessage). What admission forbids reads otherwise.
 var notGranted = regexp.MustCompile(`cannot \w+ resource "[^"]*" in API group "[^"]*" in the namespace "([-a-z0-9]+)"`)
 
-// Ungranted says of each namespace in which an API server says that we may not do something how that is granted.
+// Ungranted finds the namespaces in an API server's message that we may not do something, and says for each how to grant it.
 func (s Settings) Ungranted(condition, said string) (all []finding.Finding) {
 	named := map[string]bool{}
 	for _, found := range notGranted.FindAllStringSubmatch(said, -1) {

@@ -16,23 +16,23 @@ import (
 
 // Plan is what one bridge becomes.
 type Plan struct {
-	// Objects of the hosted cluster, in the order in which they are applied. They are not, while Frozen.
+	// Objects of the hosted cluster, in the order in which they are applied; none are while Frozen.
 	desired.Plan
 	// Frozen means that nothing of the hosted cluster may change. Injection and approval have reasons of their own.
 	Frozen bool
-	// Key is the Secret to make, with a key that etcd is encrypted with; nil when it is there. It is made once.
+	// Key is the Secret to create, with the key that encrypts etcd; nil if it exists. It is created once.
 	Key *corev1.Secret
-	// Copies of the user's Secrets, by name; others of the bridge's are no longer needed.
+	// Copies are the names of the copies of the user's Secrets; other copies of the bridge are no longer needed.
 	Copies []string
-	// Recreates says that the hosted cluster was there and somebody has deleted it.
+	// Recreates says that the hosted cluster existed and somebody deleted it.
 	Recreates bool
 	// Image that the operating system of the DPUs comes from; empty while it is not known.
 	Image string
-	// Inject the kubeconfig; nil while there is none, or nowhere to.
+	// Inject the kubeconfig; nil while there is none, or nowhere to write it.
 	Inject *Injection
 	// Approve certificates of the DPUCluster's DPUs; nil stops it.
 	Approve *Approval
-	// End the bridge: its DPUCluster is gone, and the user wants all else to go with it.
+	// End the bridge: its DPUCluster is gone, and the user wants everything else to be deleted with it.
 	End bool
 }
 
@@ -46,15 +46,15 @@ func denied(condition, namespace string) finding.Finding {
 		Say("the operator may not read Secrets in namespace %s: %s", namespace, finding.Granting(namespace, "dpu-bridge", "bridge.namespaces"))
 }
 
-// Approval is whose certificates may be approved, and how to get there.
+// Approval says whose certificates may be approved, and how to connect to the hosted cluster.
 type Approval struct {
 	// Secret with the hosted cluster's kubeconfig: HostedCluster.status.kubeconfig. Without a name, there is none yet.
 	Secret types.NamespacedName
-	// Server that is dialled, https://HOST:PORT: the hosted API's own Service, whatever the kubeconfig says.
+	// Server to connect to, https://HOST:PORT: the hosted API's own Service, whatever the kubeconfig says.
 	Server string
 	// Cluster whose DPUs they are.
 	Cluster types.NamespacedName
-	// API are addresses of the hosted API, and ServiceNetworks are the hosted Services', which no kubelet may claim.
+	// API are the addresses of the hosted API, ServiceNetworks the networks of the hosted Services: no kubelet may claim them.
 	API             []netip.Addr
 	ServiceNetworks []netip.Prefix
 	// NoRebootstrap: a DPU whose Node exists gets no bootstrap certificate.
@@ -65,8 +65,8 @@ type Approval struct {
 type Injection struct {
 	// Secret in the DPUCluster's namespace.
 	Secret runtime.ApplyConfiguration
-	// Refer the DPUCluster to it, unless it does so already.
+	// Refer: the DPUCluster does not refer to the Secret yet, and must be changed.
 	Refer bool
-	// Created: the DPUCluster's condition of that name is ours to set, and is not.
+	// Created: the DPUCluster's condition of that name is not set, and we have to set it.
 	Created bool
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/cldmnky/oooi/internal/kept"
 )
 
-// UnreadDPUs says which DPUs are kept in part: the others go on, and of these too all is read anew before anything is approved.
+// UnreadDPUs says which DPUs are kept only in part. Approval goes on for the others; all are read anew, and whole, before anything is
+// approved.
 func UnreadDPUs(all []dpf.DPU) []finding.Finding {
 	var large []string
 	for i := range all {

@@ -15,7 +15,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/subject"
 )
 
-// All that is wrong with an Infra, or could be better, in the order in which it is told.
+// All that is wrong with an Infra, or could be better, in the order in which it is reported.
 func All(in apps.Published) []finding.Finding {
 	return slices.Concat(acceptance(in), network(in), workers(in), placement(in), handedOut(in), services(in), resolution(in), in.Findings)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
-// Subnet judges networkConfig.cidr, without which nothing can be planned. The API server has checked it; a file that is
-// rendered was checked by nobody.
+// Subnet judges networkConfig.cidr, without which nothing can be planned. The API server has checked it, but nobody has checked a file
+// for render.
 func Subnet(in input.Input) []finding.Finding {
 	const example = "write the VLAN's network, e.g. 192.168.100.0/24"
 	refuse := finding.Refuse(v1alpha1.ConditionAccepted, "InvalidCIDR").At(subject.FieldCIDR)

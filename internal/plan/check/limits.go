@@ -31,7 +31,7 @@ func limits(in apps.Published) []finding.Finding {
 	return append(all, burden(in)...)
 }
 
-// TooLarge is what an Infra is planned by, and is kept in part.
+// TooLarge reports objects that planning an Infra needs, and that are too large to be kept whole.
 func TooLarge(in input.Input) []finding.Finding {
 	objects := []kept.Object{in.HostedCluster, in.HostedControlPlane, in.NAD}
 	for _, c := range component.All {

@@ -13,7 +13,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/apps"
 )
 
-// Misnamed is a domain that no name can have: the children, and every record, carry it.
+// Misnamed reports a domain that is no DNS name: the children and every record have it.
 func Misnamed(in apps.Published) []finding.Finding {
 	refuse := finding.Refuse(v1alpha1.ConditionEndpointsResolved, "InvalidDomain")
 	cp := in.ControlPlane()

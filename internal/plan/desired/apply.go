@@ -61,7 +61,7 @@ func ServicePort(name string, protocol corev1.Protocol, number int32) *accore.Se
 	return accore.ServicePort().WithName(name).WithProtocol(protocol).WithPort(number).WithTargetPort(intstr.FromInt32(number))
 }
 
-// Labels of everything that belongs to the Infra; they find what no ownerReference can hold, and tell the DHCP daemon
+// Labels of everything that belongs to the Infra. By them we find objects that cannot have an ownerReference, and the DHCP daemon knows
 // whose leases it writes.
 func Labels(infra *v1alpha1.Infra) map[string]string {
 	return map[string]string{

@@ -13,7 +13,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// Remains are what is there of an Infra that is being deleted, while its DHCPServer is.
+// Remains are what still exists of an Infra that is being deleted, while its DHCPServer exists.
 type Remains struct {
 	Infra *v1alpha1.Infra
 	// Pods of the DHCPServer.
@@ -28,11 +28,11 @@ type Ending struct {
 	Reason, Message string
 	// Stuck: it does not go on by itself.
 	Stuck bool
-	// Unseen is the pod that nobody saw end, and is not waited for any longer.
+	// Unseen is the pod that nobody saw end, and that is no longer waited for.
 	Unseen string
 }
 
-// Deleting is the reason of what is taken away because its Infra is being deleted.
+// Deleting is the reason for what is removed because its Infra is being deleted.
 const Deleting = "Deleting"
 
 // endPatience is how long a DHCP pod is waited for after it should have ended (docs/adr/0008-a-deletion-ends.md).

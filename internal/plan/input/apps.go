@@ -62,7 +62,7 @@ type AppsRoute struct {
 // External says whether *.apps had an address of MetalLB's.
 func (r AppsRoute) External() bool { return len(r.Answers) > 0 }
 
-// Apps is what the children were told last: it stays while there is nothing better, over restarts too.
+// Apps is the route that the children have. It stays, over restarts too, until there is a better one.
 func (c Children) Apps() AppsRoute {
 	r := AppsRoute{Source: "kept: what was seen in the hosted cluster last"}
 	var proxy []v1alpha1.IPAddress // also while there is no ProxyServer: all names but that of *.apps lead to it

@@ -63,7 +63,7 @@ func (c Children) Exclusions() []ipam.Range {
 	return all
 }
 
-// Leased is what a DHCP server leases from by now: our pool grows around what a newer Infra leases, but gives it nothing.
+// Leased is what a DHCP server leases from now: our pool grows around what a newer Infra leases already, but makes no room for more.
 func (c Children) Leased() []ipam.Range { return ipam.Without(c.Pool(), c.Exclusions()) }
 
 // Network is the NetworkAttachmentDefinition that a child has; empty while there is no child.
@@ -81,7 +81,7 @@ func (c Children) Carries(published netip.Addr) bool {
 	return c.Proxy() != nil && slices.ContainsFunc(c.Proxy().Spec.NetworkConfig.CapturedAddresses, func(a v1alpha1.CapturedAddress) bool { return a.IP == desired.IP(published) })
 }
 
-// OtherProtocol are the backends that have an endpoint's port, live, with another protocol.
+// OtherProtocol are the backends that serve an endpoint's port with another protocol.
 func (c Children) OtherProtocol(e endpoint.Endpoint) []v1alpha1.ProxyBackend {
 	if c.Proxy() == nil {
 		return nil

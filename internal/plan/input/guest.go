@@ -10,10 +10,9 @@ import (
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
-// Guest is what is seen in the hosted cluster for *.apps. All of it is the word of the guest's administrator: nothing of it
-// is believed unchecked.
+// Guest is what was read in the hosted cluster for *.apps. The guest's administrator controls all of it: nothing is used unchecked.
 type Guest struct {
-	// Problem says why the hosted cluster is not, or no longer, seen; what else stands here is from before.
+	// Problem says why the hosted cluster cannot be read now; the other fields are from before.
 	Problem *GuestProblem
 	// Slowed: it sends more than its share, and is read more slowly.
 	Slowed bool
@@ -48,7 +47,7 @@ const (
 	GuestKubeconfig = "KubeconfigRefused"
 	// GuestNotGranted: we may not read Secrets in the HostedCluster's namespace.
 	GuestNotGranted = "NamespaceNotGranted"
-	// GuestUnreachable: its API does not answer, or not to us.
+	// GuestUnreachable: its API does not answer, or refuses us.
 	GuestUnreachable = "HostedClusterUnreachable"
 )
 

@@ -21,8 +21,8 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// Input is everything that planning one Infra looks at. It is read in two stages: the fields of the second are left
-// empty as long as permission.Check has findings, so that nothing is read where nothing may be.
+// Input is everything that planning one Infra looks at. It is read in two stages: the fields of the second stay empty as long as
+// permission.Check has findings, so that nothing is read without permission.
 type Input struct {
 	Settings Settings
 	Infra    *v1alpha1.Infra
@@ -64,7 +64,7 @@ type Input struct {
 	Guest *Guest
 }
 
-// Neighbour is another Infra, which may lie on the same layer 2.
+// Neighbour is another Infra, which may be on the same layer 2.
 type Neighbour struct {
 	Infra    *v1alpha1.Infra
 	NAD      *nad.NetworkAttachmentDefinition
@@ -129,8 +129,8 @@ func ClusterOf(hcp *hyperv1.HostedControlPlane) (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, ok
 }
 
-// HostedControlPlaneOf takes of a namespace's HostedControlPlanes that of a HostedCluster, else the first: HyperShift has those of
-// a/b-c and a-b/c in one namespace.
+// HostedControlPlaneOf finds a HostedCluster's among the HostedControlPlanes of a namespace, else takes the first: HyperShift puts
+// those of a/b-c and a-b/c into one namespace.
 func HostedControlPlaneOf(of types.NamespacedName, all []hyperv1.HostedControlPlane) *hyperv1.HostedControlPlane {
 	if len(all) == 0 {
 		return nil
@@ -152,8 +152,8 @@ func (in Input) ControlPlaneNamespace() string {
 	return endpoint.ControlPlaneNamespace(in.HostedCluster)
 }
 
-// Older says which of two objects was made first; of those of one second, one of them, always the same. One that is not stored yet comes
-// last.
+// Older says which of two objects was created first. Of two created in the same second it is always the same one. One that is not
+// stored yet is the younger.
 func Older(a, b metav1.Object) bool {
 	one, other := a.GetCreationTimestamp(), b.GetCreationTimestamp()
 	if one.IsZero() != other.IsZero() {
@@ -218,5 +218,5 @@ func (in Input) VMNamespace() string {
 	return in.ControlPlaneNamespace()
 }
 
-// LeasesByReservation says whether the VLAN's workers are none of KubeVirt's, whose MACs are known: each needs a reservation.
+// LeasesByReservation says whether the workers are not KubeVirt's, whose MACs are known: each then needs a reservation.
 func (in Input) LeasesByReservation() bool { return in.HostedCluster != nil && in.VMNamespace() == "" }

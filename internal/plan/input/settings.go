@@ -13,13 +13,13 @@ type Settings struct {
 	Image string
 	// EnvoyImage is the image of Envoy.
 	EnvoyImage string
-	// ImagePullSecrets are named by the daemons' pods; whoever has them makes them in each namespace of those.
+	// ImagePullSecrets are the names that the daemons' pods refer to; users create these Secrets in each namespace with such pods.
 	ImagePullSecrets []string
 	// AllowImageOverride lets `image` fields through.
 	AllowImageOverride bool
 	// NADSourceNamespaces are allowed to every namespace by Multus.
 	NADSourceNamespaces []string
-	// IsolatesNetworks: Multus keeps pods from the networks of other namespaces, whatever tells whether this is OpenShift.
+	// IsolatesNetworks: assume that Multus denies pods the networks of other namespaces, even if nothing says that this is OpenShift.
 	IsolatesNetworks bool
 	// ExtraEndpointCIDRs admit extra endpoints by address.
 	ExtraEndpointCIDRs []netip.Prefix
@@ -36,7 +36,7 @@ func (s Settings) ClusterNetworks() []netip.Prefix {
 	return append(append([]netip.Prefix(nil), s.PodCIDRs...), s.ServiceCIDRs...)
 }
 
-// In has the pod and service networks of OpenShift's one Network, as the cluster has them now, where no flag says them.
+// In has the current pod and service networks from OpenShift's Network object, unless flags set them.
 func (s Settings) In(network *configv1.Network) Settings {
 	var blocks []string
 	for _, b := range network.Status.ClusterNetwork {
@@ -51,7 +51,7 @@ func (s Settings) In(network *configv1.Network) Settings {
 	return s
 }
 
-// Prefixes are those texts that are networks, in an order of their own: a cache lists objects in any.
+// Prefixes are those texts that are networks, sorted, because a cache lists objects in any order.
 func Prefixes(texts ...string) []netip.Prefix {
 	var all []netip.Prefix
 	for _, text := range texts {

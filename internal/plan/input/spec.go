@@ -14,7 +14,7 @@ import (
 	"github.com/cldmnky/oooi/internal/ipam"
 )
 
-// Enabled is a switch of a component; one that is not written is on.
+// Enabled reads the switch of a component; unset means enabled.
 func Enabled(flag *bool) bool { return ptr.Deref(flag, true) }
 
 // SwitchedOn says of each component whether it is wanted.
@@ -68,8 +68,8 @@ func ClientNetworks(infra *v1alpha1.Infra) []netip.Prefix {
 	return all
 }
 
-// Refused says whether an Infra's status is that it is to be changed before it gets anything. One that waits for its control plane
-// keeps its turn.
+// Refused says whether an Infra's status says that somebody must change it before it gets anything. One that waits for its control
+// plane is not refused.
 func Refused(infra *v1alpha1.Infra) bool {
 	s := infra.Status
 	if len(s.Addresses) > 0 || meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionProgressing) {
@@ -81,7 +81,7 @@ func Refused(infra *v1alpha1.Infra) bool {
 	})
 }
 
-// Elsewhere says whether a platform's machines are on no VLAN of the management cluster, but in a cloud.
+// Elsewhere says whether a platform's machines are in a cloud, not on a VLAN of the management cluster.
 func Elsewhere(platform hyperv1.PlatformType) bool {
 	return slices.Contains([]hyperv1.PlatformType{hyperv1.AWSPlatform, hyperv1.AzurePlatform, hyperv1.IBMCloudPlatform, hyperv1.PowerVSPlatform, hyperv1.OpenStackPlatform}, platform)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// WrittenImages are the fields of an Infra or a child that choose what runs, below its spec; empty where nothing is written.
+// WrittenImages are the image fields of an Infra or a child, by their path below spec; empty if the field is not set.
 func WrittenImages(object any) map[string]string {
 	infra, is := object.(*v1alpha1.Infra)
 	if !is {

@@ -18,8 +18,8 @@ type OtherNamespace struct {
 	HostedCluster      *hyperv1.HostedCluster
 }
 
-// Withdrawn says whether the owner of a namespace grants the Infra no more, whatever its spec names now. An owner who is only not there
-// has withdrawn nothing: a restore brings objects back one after the other.
+// Withdrawn says whether the owner of a namespace has withdrawn its grant to the Infra, whatever its spec names now. If an object is
+// only missing, nothing is withdrawn: a restore brings objects back one after the other.
 func Withdrawn(in input.Input, other OtherNamespace) bool {
 	if other.Namespace == nil || other.Namespace.DeletionTimestamp != nil {
 		return false // all that is in it goes with it

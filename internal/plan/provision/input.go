@@ -17,7 +17,7 @@ type Input struct {
 	NodePools []hyperv1.NodePool
 	// Infra of the HostedCluster's name and namespace; nil when there is none.
 	Infra *v1alpha1.Infra
-	// NAD of Attachment; nil when it is not there, or nothing is.
+	// NAD of Attachment; nil if it does not exist, or no Attachment is known.
 	NAD *nad.NetworkAttachmentDefinition
 	// OnVLAN are the Infras on the layer 2 of NAD.
 	OnVLAN []input.Neighbour

@@ -22,10 +22,9 @@ import (
 
 // Plan is what a HostedCluster's annotation asks for.
 type Plan struct {
-	// Infra to be there. Nil when none is asked for, or while something is missing: then what there is stays as it is.
+	// Infra to apply. Nil if none is requested, or while something is missing: an existing one then stays as it is.
 	Infra *ac.InfraApplyConfiguration
-	// Release the Infra that there is: nothing asks for it any more, and a slip in a Git repository must not take
-	// production away.
+	// Release the existing Infra, which nothing requests any more: a slip in a Git repository must not delete it in production.
 	Release bool
 	// Findings become events on the HostedCluster, which has no conditions of ours.
 	Findings []finding.Finding
@@ -130,7 +129,7 @@ func (d *derivation) checkKeys() {
 	}
 }
 
-// AwaitsSubnet says whether a HostedCluster asks for an Infra and leaves its subnet to what there is on the VLAN.
+// AwaitsSubnet says whether a HostedCluster requests an Infra, and its subnet depends on the other Infras on the VLAN.
 func AwaitsSubnet(hc *hyperv1.HostedCluster) bool {
 	_, written := hc.Annotations[names.AnnotationCIDR]
 	cidr, _ := machineNetwork(hc)

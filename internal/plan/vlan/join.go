@@ -26,7 +26,7 @@ func Join(in input.Input) Joined {
 	return j
 }
 
-// Side is a neighbour's own view of the VLAN: of his control plane nothing is read.
+// Side is a neighbour's own view of the VLAN; nothing of its control plane is read.
 func (n Neighbour) Side() Joined {
 	j := Joined{Input: input.Input{Infra: n.Infra, NAD: n.NAD, Children: n.Children}, VLAN: *n.VLAN}
 	j.CIDR, j.Gateway = input.Network(n.Infra)

@@ -57,7 +57,8 @@ func byAge(a, b *v1alpha1.Infra) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// Precedes says who has what two of us want: who alone has it by now, else the older. An edit takes nothing away that serves.
+// Precedes says whether the neighbour, and not we, gets what both want: the one that alone has it now gets it, else the older. So an
+// edit takes nothing that serves.
 func (n Neighbour) Precedes(theirs, ours bool) bool {
 	if theirs != ours {
 		return theirs

@@ -13,11 +13,11 @@ type Network struct {
 	Source *nad.NetworkAttachmentDefinition
 	Config nad.Config
 	Broken string // why the configuration could not be read, or does not fit
-	// direct: pods attach to the source itself.
+	// Direct: pods attach to the source itself.
 	Direct bool
-	// tuned: forwarding is turned off on our pods' interface.
+	// Tuned: forwarding is turned off on our pods' interface.
 	Tuned bool
-	// anywhere: clients are in every network.
+	// Anywhere: clients are in every network.
 	Anywhere bool
 }
 

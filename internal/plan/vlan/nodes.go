@@ -11,9 +11,9 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// Selecting are the NodePools on the VLAN by the nodes that they ask for. Where their machines run the VLAN is, or they would not
-// work. So one that asks for none outweighs the others, whose selectors then are about something else, such as hardware: its
-// machines run on any node, and our pods may, too. Empty as well where no machine is a VirtualMachine: there is no such field.
+// Selecting are the NodePools on the VLAN by node selector. The nodes on which their machines run have the VLAN, or the machines would
+// not work. So a NodePool without selector outweighs the others: its machines run on any node, so our pods may too, and the other
+// selectors are about something else, such as hardware. Empty also if no machine is a VirtualMachine: others have no selector.
 func (j Joined) Selecting() map[string][]*hyperv1.NodePool {
 	by := map[string][]*hyperv1.NodePool{}
 	for _, p := range j.Machines() {
@@ -28,8 +28,8 @@ func (j Joined) Selecting() map[string][]*hyperv1.NodePool {
 	return by
 }
 
-// WithNodes tells a child on which nodes the VLAN is, where its own placement says none and the NodePools agree. Any of several
-// that differ would be right, but which, would change as NodePools come and go.
+// WithNodes tells a child which nodes have the VLAN, if its own placement selects none and the NodePools agree. If they differ, any of
+// them would be right, but the choice would change as NodePools come and go.
 func (j Joined) WithNodes(placement v1alpha1.Placement) map[string]string {
 	by := j.Selecting()
 	if len(placement.NodeSelector) > 0 || len(by) != 1 {

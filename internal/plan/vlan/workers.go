@@ -15,10 +15,10 @@ import (
 	"github.com/cldmnky/oooi/internal/refgrant"
 )
 
-// Machines are the HostedCluster's, of VirtualMachines.
+// Machines are the HostedCluster's NodePools of VirtualMachines.
 func (j Joined) Machines() []*hyperv1.NodePool { return MachinesOf(j.NodePools) }
 
-// MachinesOf are the NodePools of VirtualMachines that stay: one that is going may drain for hours, and says nothing any more.
+// MachinesOf are the NodePools of VirtualMachines that are not being deleted: one that is may drain for hours, and no longer counts.
 func MachinesOf(pools []hyperv1.NodePool) []*hyperv1.NodePool {
 	var all []*hyperv1.NodePool
 	for i := range pools {
@@ -95,12 +95,12 @@ func NamespacedName(text string) (types.NamespacedName, error) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
-// Lends says whether Multus gives machines the networks of a namespace. OpenShift's keeps pods from those of most others
-// (cluster-network-operator: bindata/network/multus/multus.yaml); elsewhere it is as it was installed.
+// Lends says whether Multus lets machines use the networks of a namespace. OpenShift's denies pods those of most other namespaces
+// (cluster-network-operator: bindata/network/multus/multus.yaml); elsewhere it depends on the installation.
 func (j Joined) Lends(namespace string) bool {
 	isolates := j.OpenShift || j.Settings.IsolatesNetworks
 	return !isolates || namespace == j.ControlPlaneNamespace() || slices.Contains(j.Settings.NADSourceNamespaces, namespace)
 }
 
-// Dotted says whether a name has a dot, which KubeVirt takes in no name of a card.
+// Dotted says whether a name has a dot, which KubeVirt does not allow in the name of an interface.
 func Dotted(at types.NamespacedName) bool { return strings.Contains(at.Name, ".") }

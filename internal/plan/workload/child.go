@@ -32,11 +32,12 @@ type Surroundings struct {
 	Settings input.Settings
 	// NAD that the server attaches to; nil while it is not there.
 	NAD *nad.NetworkAttachmentDefinition
-	// Unoffered: no node has the resource that the NAD asks for, as where nothing counts bridges (KubeVirt's bridge-marker does).
+	// Unoffered: no node has the resource that the NAD requests, e.g. because KubeVirt's bridge-marker, which counts bridges, is not
+	// installed.
 	Unoffered bool
-	// Running are the annotations of the server's workload: they say what was released. Nil while there is none.
+	// Running are the annotations of the server's workload, which have its last template. Nil while there is none.
 	Running map[string]string
-	// Now is how its workload is, and what a new template of it waits for.
+	// Now is the state of its workload, and what a new template of it waits for.
 	Now Now
 	// Bootstrap of Envoy as it is, for the proxy.
 	Bootstrap string
@@ -49,7 +50,8 @@ type Surroundings struct {
 	// Services that its pods reach, and their EndpointSlices: APIService, those that it names, and those with an address that it names.
 	Services       []corev1.Service
 	EndpointSlices []discoveryv1.EndpointSlice
-	// InPart is what of its workload, the bootstrap that the last template reads, and the Services that it names is kept in part.
+	// InPart are those of its workload, its last template's bootstrap and the Services that it names that are too large to be kept
+	// whole.
 	InPart []kept.Object
 }
 
@@ -61,13 +63,13 @@ type References struct {
 	Addresses  []netip.AddrPort
 }
 
-// Now is what of a child's workload, and of all others, decides when a new template goes.
+// Now is the state of a child's workload, and of all others, that decides when a new template is applied.
 type Now struct {
 	// Serves: a pod of the workload is Ready. Rolled: and it is of the workload's template.
 	Serves, Rolled bool
 	// Pullers are the pods that pull images for this child.
 	Pullers []corev1.Pod
-	// PullOver: such a pod has had its time, or may not be made.
+	// PullOver: the time of such a pod is over, or it cannot be created.
 	PullOver bool
 	// Turn: no other Infra's pods are being replaced.
 	Turn bool
@@ -78,7 +80,7 @@ type ChildPlan struct {
 	desired.Plan
 	// Frozen means that nothing may change: what runs stays as it is. The findings say why.
 	Frozen bool
-	// AwaitsImages, AwaitsTurn: a new template waits for its images to be pulled, or for those of other Infras to serve.
+	// AwaitsImages, AwaitsTurn: a new template waits for its images to be pulled, or for the pods of another Infra to serve.
 	AwaitsImages, AwaitsTurn bool
 }
 

@@ -66,5 +66,5 @@ const BootstrapKey = "bootstrap.yaml"
 // proxyGrace is how many seconds Envoy gets to end: its preStop takes them all.
 const proxyGrace = 2
 
-// UnreachableSeconds that the proxy's pod stays bound to a node that is lost, before another may take its address.
+// UnreachableSeconds is how long the proxy's pod stays bound to a lost node before another may take its address.
 const UnreachableSeconds = 30

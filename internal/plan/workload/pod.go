@@ -29,7 +29,7 @@ type pod struct {
 	Name       string              `json:"name"`
 	Infra      map[string]string   `json:"infra,omitempty"` // the labels that name it
 	Attachment v1alpha1.Attachment `json:"attachment"`
-	Network    string              `json:"network"`   // what was decided of the network that is attached to
+	Network    string              `json:"network"`   // what was decided about the network
 	Addresses  []netip.Prefix      `json:"addresses"` // of the VLAN interface, the server's own first
 	Placement  v1alpha1.Placement  `json:"placement"`
 	Image      string              `json:"image,omitempty"` // of the daemon, as it was written

@@ -16,7 +16,7 @@ import (
 // memory is what was given, as annotation AnnotationGiven of the Infra has it. Backups drop status, and bring an Infra back
 // before its ProxyServer (Velero: by the names of resources), with the manager at work in between.
 type memory struct {
-	// Of which Infra, as namespace/name: one that was copied from another has been given nothing.
+	// Of is the Infra, as namespace/name: a copy of another Infra has been given nothing.
 	Of        string                        `json:"of"`
 	Addresses map[component.Name]netip.Addr `json:"addresses"`
 	Pool      []netip.Addr                  `json:"pool,omitempty"` // first and last
@@ -51,7 +51,7 @@ func remembered(infra *v1alpha1.Infra) (m memory) {
 }
 
 // Given are the addresses that were given before: as the children have them, else as the annotation, else as status says, so
-// that a restore gives the same ones.
+// that a restore gives the same ones. Who writes an Infra may write the last two, too: what has the name of no component takes no address.
 func Given(infra *v1alpha1.Infra, children Children) map[component.Name]netip.Addr {
 	all := map[component.Name]netip.Addr{}
 	for _, a := range infra.Status.Addresses {
@@ -64,6 +64,7 @@ func Given(infra *v1alpha1.Infra, children Children) map[component.Name]netip.Ad
 		maps.Copy(all, remembered(infra).Addresses)
 	}
 	maps.Copy(all, assigned)
+	maps.DeleteFunc(all, func(name component.Name, _ netip.Addr) bool { return !slices.Contains(component.Names(), name) })
 	return all
 }
 
