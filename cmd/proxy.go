@@ -30,13 +30,16 @@ func newProxyCommand() *cobra.Command {
 			if o.Log, err = logger(o.LogLevel); err != nil {
 				return err
 			}
+			if o.Connections, err = connectionsHere(); err != nil {
+				return err
+			}
 			return runProxy(cmd, o)
 		},
 	}
 	o.Bind(cmd, "proxy-log-level")
 	cmd.Flags().StringVar(&o.Name, "proxy-name", "", "name of the ProxyServer")
 	cmd.Flags().StringVar(&o.XDSSocket, "xds-socket", bootstrap.DefaultSocket, "Unix socket on which Envoy gets its configuration (xDS)")
-	cmd.Flags().IntVar(&o.XDSPort, "xds-port", 0, "loopback port that also serves xDS, for debugging (0: none)")
+	cmd.Flags().IntVar(&o.XDSPort, "xds-port", 0, "loopback port that also serves xDS, for debugging; what its clients acknowledge counts for nothing (0: none)")
 	cmd.AddCommand(newProxyBootstrapCommand())
 	return cmd
 }
@@ -103,7 +106,16 @@ func (f bootstrapFlags) bootstrap() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bootstrap.Complete(template, bootstrap.Machine{XDSSocket: f.xdsSocket, Connections: connections})
+	return bootstrap.Complete(template, bootstrap.Machine{XDSSocket: f.xdsSocket, Connections: connections, MemoryBytes: limits.MemoryBytes})
+}
+
+// connectionsHere are how many an Envoy beside this process holds.
+func connectionsHere() (int64, error) {
+	limits, err := limitsHere()
+	if err != nil {
+		return 0, err
+	}
+	return limits.Connections()
 }
 
 // limitsHere are those of an Envoy beside this process. A container's hooks are given its environment, but no flags from it.

@@ -27,7 +27,7 @@ func TestTheExampleOfTheProxySetupServes(t *testing.T) {
 	dir := t.TempDir()
 	file, socket := filepath.Join(dir, "proxyserver.yaml"), filepath.Join(dir, "xds.sock")
 	api := backendOnThisHost(t)
-	example := strings.NewReplacer("192.168.100.10", "127.0.0.1", "10.0.0.21:6443", api, "10.0.0.22:6443", api,
+	example := strings.NewReplacer("192.168.100.10", "127.0.0.1", `"10.0.0.21:6443", "10.0.0.22:6443"`, `"`+api+`"`,
 		"port: 6443", "port: 16443", "port: 8443", "port: 18443").Replace(exampleOf(t, "../docs/PROXY_SETUP.md"))
 	g.Expect(os.WriteFile(file, []byte(example), 0o600)).To(Succeed())
 

@@ -116,17 +116,24 @@ func TestTheSchemaHasTheSameBounds(t *testing.T) {
 		return at
 	}
 	for most, at := range map[*int64]int64{
-		schema("Infra", "spec", "networkConfig", "dnsServers").MaxItems:       valid.MostResolvers,
-		schema("DNSServer", "spec", "staticEntries").MaxItems:                 valid.MostHostnames,
-		schema("DNSServer", "spec", "deniedZones").MaxItems:                   valid.MostDeniedZones,
-		schema("DHCPServer", "spec", "excludeRanges").MaxItems:                valid.MostExclusions,
-		schema("ProxyServer", "spec", "backends", "targetAddresses").MaxItems: valid.MostTargets,
-		schema("ProxyServer", "status", "backends", "message").MaxLength:      valid.LongestMessage,
-		schema("DHCPServer", "status", "instances", "message").MaxLength:      valid.LongestMessage,
-		schema("Infra", "status", "appsIngress", "message").MaxLength:         valid.LongestAppsMessage,
+		schema("Infra", "spec", "networkConfig", "dnsServers").MaxItems:                       valid.MostResolvers,
+		schema("DNSServer", "spec", "staticEntries").MaxItems:                                 valid.MostHostnames,
+		schema("DNSServer", "spec", "deniedZones").MaxItems:                                   valid.MostDeniedZones,
+		schema("DHCPServer", "spec", "excludeRanges").MaxItems:                                valid.MostExclusions,
+		schema("ProxyServer", "spec", "backends").MaxItems:                                    valid.MostBackends,
+		schema("ProxyServer", "spec", "backends", "targetAddresses").MaxItems:                 valid.MostTargets,
+		schema("ProxyServer", "spec", "backends", "alternateHostnames").MaxItems:              valid.MostAlternateHostnames,
+		schema("ProxyServer", "spec", "networkConfig", "capturedAddresses").MaxItems:          valid.MostCapturedAddresses,
+		schema("ProxyServer", "spec", "networkConfig", "capturedAddresses", "ports").MaxItems: valid.MostCapturedPorts,
+		schema("ProxyServer", "status", "backends", "message").MaxLength:                      valid.LongestMessage,
+		schema("DHCPServer", "status", "instances", "message").MaxLength:                      valid.LongestMessage,
+		schema("Infra", "status", "appsIngress", "message").MaxLength:                         valid.LongestAppsMessage,
 	} {
 		g.Expect(most).To(HaveValue(Equal(at)))
 	}
+	timeout := schema("ProxyServer", "spec", "backends", "timeoutSeconds")
+	g.Expect(timeout.Minimum).To(HaveValue(BeEquivalentTo(valid.ShortestConnectTimeout)))
+	g.Expect(timeout.Maximum).To(HaveValue(BeEquivalentTo(valid.LongestConnectTimeout)))
 	filled := func(s apiextensionsv1.JSONSchemaProps) string { return strings.Trim(string(s.Default.Raw), `"`) }
 	g.Expect(duration(filled(schema("DHCPServer", "spec", "leaseConfig", "leaseTime")))).To(Equal(valid.DefaultLease))
 	g.Expect(duration(filled(schema("DNSServer", "spec", "cacheTTL")))).To(Equal(valid.DefaultCacheTTL))

@@ -13,6 +13,7 @@ import (
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -21,6 +22,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/desired"
 )
 
 // node plays the controllers of workloads and a kubelet: a changed template is served after a while, images are there or not.
@@ -174,6 +176,28 @@ func TestABadImageLeavesThePodThatServes(t *testing.T) {
 	sees(w, named(&appsv1.Deployment{}, w.ns, "c1-proxy-deployment"), func(g Gomega, d *appsv1.Deployment) {
 		g.Expect(d.Spec.Template.Spec.Containers[1].Image).To(Equal("example.com/envoy:2"), "and nobody has to release it again")
 	})
+}
+
+// An editor writes by hand all that says that a template was released, with rights that he has not and the operator has.
+func TestAnEditorIsGrantedNothingByAnAnnotation(t *testing.T) {
+	w := newWorld(t)
+	w.plays()
+	w.hosts("c1")
+	w.creates(w.smallest("c1"))
+	w.settled("c1")
+	w.haveAll(1, "example.com/oooi:1")
+	d := sees(w, named(&appsv1.Deployment{}, w.ns, "c1-proxy-deployment"), there)
+	w.changes(d, func() {
+		template := strings.Replace(d.Annotations[names.AnnotationTemplate], `"annotations":{`, `"annotations":{"an-editors":"own",`, 1)
+		decided := strings.Split(d.Annotations[names.AnnotationSeal], ".")
+		decided[1] = desired.Digest(template)
+		d.Annotations[names.AnnotationTemplate], d.Annotations[names.AnnotationServed], d.Annotations[names.AnnotationSeal] = template, desired.Digest(template), strings.Join(decided, ".")
+		d.Annotations[names.AnnotationRules] = `[{"apiGroups":["kubevirt.io"],"resources":["virtualmachines"],"verbs":["get"]},{"apiGroups":["k8s.cni.cncf.io"],"resources":["network-attachment-definitions"],"verbs":["create","patch"]}]`
+	})
+	role := sees(w, named(&rbacv1.Role{}, w.ns, "c1-proxy"), func(g Gomega, r *rbacv1.Role) {
+		g.Expect(fmt.Sprint(r.Rules)).To(ContainSubstring("virtualmachines"), "what he wrote is believed as far as a daemon can have had it")
+	})
+	w.Expect(fmt.Sprint(role.Rules)).NotTo(ContainSubstring("network-attachment-definitions"))
 }
 
 // Who edits a NodePool, or says what nodes with the network have, restarts no pod: the next one goes there.

@@ -2,8 +2,10 @@ package controller
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -12,6 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/cldmnky/oooi/internal/share"
 )
 
 // Authorized lets only those scrape whom the API server knows by their token and allows to get the path.
@@ -21,9 +25,10 @@ func Authorized(config *rest.Config, client *http.Client) (server.Filter, error)
 	if err != nil {
 		return nil, err
 	}
+	asks := askers{share.New[string](mostAskers, 1)}
 	return func(log logr.Logger, next http.Handler) (http.Handler, error) {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			code, err := judge(r.Context(), api, r)
+			code, err := asks.judge(api, r)
 			if err != nil {
 				log.Error(err, "judging a scrape")
 			}
@@ -36,11 +41,37 @@ func Authorized(config *rest.Config, client *http.Client) (server.Filter, error)
 	}, nil
 }
 
-func judge(ctx context.Context, api kubernetes.Interface, r *http.Request) (code int, err error) {
+const (
+	// longestToken that is reviewed: a service account's has some 1,200 octets.
+	longestToken = 16 << 10
+	// refusedFor is how long nobody else of an address is judged that had one refused.
+	refusedFor = time.Second
+	// mostAskers are the addresses of which one is judged, or was refused, at a time.
+	mostAskers = 1000
+)
+
+// askers are judged one at a time of an address: any pod may ask, with a token that it makes up, and each is a review by the API server,
+// for which nothing else bounds us.
+type askers struct{ *share.Places[string] }
+
+func (a askers) judge(api kubernetes.Interface, r *http.Request) (code int, err error) {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !ok {
+	if !ok || len(token) > longestToken {
 		return http.StatusUnauthorized, nil
 	}
+	address, _, _ := net.SplitHostPort(r.RemoteAddr)
+	if !a.Enter(address) {
+		return http.StatusTooManyRequests, nil
+	}
+	if code, err = judge(r.Context(), api, r, token); code == http.StatusOK {
+		a.Leave(address)
+	} else {
+		time.AfterFunc(refusedFor, func() { a.Leave(address) })
+	}
+	return code, err
+}
+
+func judge(ctx context.Context, api kubernetes.Interface, r *http.Request, token string) (code int, err error) {
 	who, err := api.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
 	if err != nil {
 		return http.StatusInternalServerError, err

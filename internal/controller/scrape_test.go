@@ -1,9 +1,13 @@
 package controller_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
@@ -54,14 +58,50 @@ func TestOnlyThoseWhomTheAPIServerAllowsMayScrape(t *testing.T) {
 		"known, not allowed":     {"Bearer " + stranger, "/metrics", http.StatusForbidden},
 		"unknown":                {"Bearer made-up", "/metrics", http.StatusUnauthorized},
 		"nobody":                 {"", "/metrics", http.StatusUnauthorized},
+		"a token of 17 KiB":      {"Bearer " + strings.Repeat("x", 17<<10), "/metrics", http.StatusUnauthorized},
 		"by a name and password": {"Basic YTpi", "/metrics", http.StatusUnauthorized},
 	} {
 		t.Run(name, func(t *testing.T) {
 			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, c.path, nil)
 			request.Header.Set("Authorization", c.authorization)
+			request.RemoteAddr = strings.ReplaceAll(name, " ", "-") + ":1" // who had one refused waits
 			answer := httptest.NewRecorder()
 			guarded.ServeHTTP(answer, request)
 			NewWithT(t).Expect(answer.Code).To(Equal(c.code))
 		})
 	}
+}
+
+// Any pod may ask to scrape, with a token that it makes up: of one address few are reviewed by the API server, and others are not held up.
+func TestWhoIsRefusedMayNotAskAgainAtOnce(t *testing.T) {
+	g := NewWithT(t)
+	var reviews atomic.Int32
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		reviews.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprint(w, `{"kind":"TokenReview","apiVersion":"authentication.k8s.io/v1","status":{"authenticated":false}}`)
+	}))
+	defer api.Close()
+	filter, err := controller.Authorized(&rest.Config{Host: api.URL, QPS: -1}, api.Client())
+	g.Expect(err).NotTo(HaveOccurred())
+	guarded, err := filter(logr.Discard(), http.NotFoundHandler())
+	g.Expect(err).NotTo(HaveOccurred())
+	asks := func(from, token string) int {
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
+		request.RemoteAddr = from
+		request.Header.Set("Authorization", "Bearer "+token)
+		answer := httptest.NewRecorder()
+		guarded.ServeHTTP(answer, request)
+		return answer.Code
+	}
+	for port := range 1000 {
+		asks(fmt.Sprintf("192.0.2.9:%d", 1+port), fmt.Sprint("made-up-", port))
+	}
+	g.Expect(reviews.Load()).To(BeNumerically("<", 100))
+	g.Expect(asks("192.0.2.9:2000", "made-up")).To(Or(Equal(http.StatusTooManyRequests), Equal(http.StatusUnauthorized)))
+	g.Expect(asks("192.0.2.10:1", "made-up")).To(Equal(http.StatusUnauthorized), "another is asked about")
+	before := reviews.Load()
+	g.Expect(asks("192.0.2.11:1", strings.Repeat("x", 17<<10))).To(Equal(http.StatusUnauthorized))
+	g.Expect(reviews.Load()).To(Equal(before), "no token is as long")
+	g.Eventually(func() int { return asks("192.0.2.9:1", "made-up") }).WithTimeout(10*time.Second).Should(Equal(http.StatusUnauthorized), "after a second")
 }

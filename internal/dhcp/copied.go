@@ -4,52 +4,57 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
+	"net/netip"
+	"sync"
 
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
-	"github.com/cldmnky/oooi/internal/dhcp/leaselog"
+	"github.com/cldmnky/oooi/internal/dhcp/pool"
 )
 
-// copied is a store with a copy of its leases on the pod's emptyDir: a container that restarts while the API server is away
-// renews from it.
+// leaseCopy is a copy of leases on the pod's emptyDir: a container that restarts while the API server is away renews from it. What is
+// submitted and forgotten takes place in that order.
+type leaseCopy interface {
+	Submit(lease.Record) bool
+	Forget(context.Context, netip.Addr) error
+}
+
+// copied is a store with a copy of its leases.
 type copied struct {
 	lease.Store
-	copy *leaselog.Log
-	log  *slog.Logger
+	copy  leaseCopy
+	table *pool.Table
+	log   *slog.Logger
+	order *sync.Mutex // of what is submitted and forgotten
 }
 
-// Create implements lease.Store.
-func (c copied) Create(ctx context.Context, r lease.Record) (lease.Record, error) {
-	stored, err := c.Store.Create(ctx, r)
-	if err == nil {
-		c.keep(ctx, stored)
-	}
-	return stored, err
+func newCopied(store lease.Store, copy leaseCopy, table *pool.Table, log *slog.Logger) copied {
+	return copied{store, copy, table, log, &sync.Mutex{}}
 }
 
-// Update implements lease.Store. If a binding ends, the copy forgets it durably before the store is written: a server that reads
-// Released with our address in dropped[] may give the address away (dhcp-rules.md#lease-2).
+// Update implements lease.Store. A binding that ends is forgotten by the copy, durably, before the store says so: who reads
+// Released with our address in dropped[] may give the address away (dhcp-rules.md#lease-2). Likewise the binding of an address that
+// becomes another client's, whose ACK does not wait for the copy.
 func (c copied) Update(ctx context.Context, r lease.Record) (lease.Record, error) {
-	if r.State != lease.Bound {
+	c.order.Lock()
+	stands := c.stands(r) // what was found to stand is submitted by now
+	c.order.Unlock()
+	if !stands {
 		if err := c.copy.Forget(ctx, r.IP); err != nil {
 			return lease.Record{}, fmt.Errorf("forgetting the copy of a lease before it is released: %w", err)
 		}
 	}
-	stored, err := c.Store.Update(ctx, r)
-	if err == nil {
-		c.keep(ctx, stored)
-	}
-	return stored, err
+	return c.Store.Update(ctx, r)
 }
 
-// keep copies what may be renewed. A copy that fails costs a renewal after a restart, never a promise.
-func (c copied) keep(ctx context.Context, r lease.Record) {
-	if r.State != lease.Bound {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	if err := c.copy.Keep(ctx, r); err != nil {
-		c.log.Warn("the local copy of a lease is not kept", "ip", r.IP, "error", err)
+// stands says whether a record is to be in the copy.
+func (c copied) stands(r lease.Record) bool { return r.State == lease.Bound && c.table.Stands(r) }
+
+// keep copies what may be renewed, and waits for no disk. A copy that fails costs a renewal after a restart, never a promise. What is
+// about to end is not copied any more: the copy may have forgotten it already.
+func (c copied) keep(r lease.Record) {
+	c.order.Lock()
+	defer c.order.Unlock()
+	if c.stands(r) && !c.copy.Submit(r) {
+		c.log.Warn("the local copy of a lease is not kept: the disk is too slow", "ip", r.IP)
 	}
 }

@@ -48,7 +48,7 @@ func (h Event) String() string {
 	case LeaseDeclined:
 		return h.who() + " found " + h.IP.String() + " in use by another host and declined it; find that host, or exclude the address"
 	case LeaseRestored:
-		return "the lease of " + h.IP.String() + " was deleted while it was promised to " + h.who() + ", and is written again"
+		return "the lease of " + h.IP.String() + " was deleted, or set back with etcd, while it was promised to " + h.who() + ", and is written again"
 	case AddressInUse:
 		return "a host that has no lease answers at " + h.IP.String() + ", which is not offered for now: give that host a lease, or exclude the address"
 	case DuplicateMAC:

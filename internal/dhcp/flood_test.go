@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"log/slog"
 	"net"
 	"net/netip"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -15,7 +13,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
-	"github.com/cldmnky/oooi/internal/dhcp/leaselog"
 	"github.com/cldmnky/oooi/internal/dhcp/link"
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
 )
@@ -119,22 +116,6 @@ func TestAFloodDoesNotKeepAMachineOut(t *testing.T) {
 		}
 	}
 	g.Expect(strangers).To(BeNumerically("<=", 120), "half the pool")
-}
-
-func TestACopyForgetsBeforeTheClusterIsTold(t *testing.T) {
-	l, g := newLab(t, 5), NewWithT(t)
-	disk, err := leaselog.Open(filepath.Join(t.TempDir(), "leases.db"), slog.New(slog.DiscardHandler), func(error) {})
-	g.Expect(err).NotTo(HaveOccurred())
-	defer func() { g.Expect(disk.Close()).To(Succeed()) }()
-	l.server.Store = copied{l.store, disk, slog.New(slog.DiscardHandler)}
-	ip := l.binds("aa")
-	g.Expect(disk.Get(t.Context(), ip)).To(HaveField("Client.MAC", HaveSuffix("aa")))
-	l.store.before = func() {
-		_, err := disk.Get(t.Context(), ip)
-		g.Expect(err).To(MatchError(lease.ErrNotFound))
-	}
-	l.releases("aa", ip)
-	g.Expect(l.store.before).To(BeNil(), "the cluster was told")
 }
 
 // FuzzServe: whatever arrives, the server lives, and says nothing to garbage.

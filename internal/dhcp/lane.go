@@ -6,6 +6,7 @@ import (
 
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
+	"github.com/cldmnky/oooi/internal/share"
 )
 
 // lanes are how many messages of each rank may be under way: a flood of strangers, or of guests who have a lease, fills its own lane only.
@@ -16,44 +17,16 @@ const ofOneClient = 2
 
 // lane is a bounded number of messages under way, those of one client one after the other.
 type lane struct {
-	slots chan struct{}
+	*share.Places[lease.Client]
 	turns [256]sync.Mutex // by client; two that share one only wait a little
-
-	mu  sync.Mutex
-	has map[lease.Client]int
 }
 
 func newLanes() map[pool.Rank]*lane {
 	all := map[pool.Rank]*lane{}
 	for rank, slots := range lanes {
-		all[rank] = &lane{slots: make(chan struct{}, slots), has: map[lease.Client]int{}}
+		all[rank] = &lane{Places: share.New[lease.Client](slots, ofOneClient)}
 	}
 	return all
-}
-
-// enter takes a slot, if there is one, for a client that has not its share.
-func (l *lane) enter(c lease.Client) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.has[c] >= ofOneClient {
-		return false
-	}
-	select {
-	case l.slots <- struct{}{}:
-		l.has[c]++
-		return true
-	default:
-		return false
-	}
-}
-
-func (l *lane) leave(c lease.Client) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	<-l.slots
-	if l.has[c]--; l.has[c] == 0 {
-		delete(l.has, c)
-	}
 }
 
 func (l *lane) turn(c lease.Client) *sync.Mutex {

@@ -63,8 +63,8 @@ func (i *instance) watchLeases(ctx context.Context) {
 			i.Log.Warn("lease not understood", "error", err)
 			return
 		}
-		if i.server.Table.Learn(r) && i.disk != nil {
-			copied{copy: i.disk, log: i.Log}.keep(ctx, r)
+		if i.server.Table.Learn(r) {
+			i.server.Stored(r)
 		}
 	}
 	daemon.Watch(ctx, i.client, &v1alpha1.DHCPLease{}, &v1alpha1.DHCPLeaseList{}, store.Selected(), cache.ResourceEventHandlerFuncs{

@@ -226,19 +226,32 @@ func (c *machine) signal(s syscall.Signal) {
 	NewWithT(c.t).Expect(c.process.Process.Signal(s)).To(Succeed())
 }
 
+// holds attaches a machine whose udhcpc runs on, bound to ip.
+func (s *segment) holds(host, mac string) (ip string, c *machine) {
+	s.t.Helper()
+	s.attach(host, mac)
+	ip = s.udhcpc(host, "-q")["ip"]
+	c = s.runs(host, "busybox", "udhcpc", "-f", "-i", "net1", "-s", s.Path("udhcpc.sh"))
+	c.until("lease of " + ip + " obtained")
+	return ip, c
+}
+
+// releases has a machine's udhcpc give its address back, and end.
+func (s *segment) releases(c *machine, ip, mac string) {
+	s.t.Helper()
+	c.signal(syscall.SIGUSR2)
+	s.says(ip + " was released by " + mac)
+	c.ends()
+}
+
 func TestUdhcpcRenewsAndReleases(t *testing.T) {
 	s := newSegment(t)
 	s.configure(vlanYAML)
 	s.serve()
-	s.attach("c1", "52:54:00:00:00:01")
-	ip := s.udhcpc("c1", "-q")["ip"]
-	c := s.runs("c1", "busybox", "udhcpc", "-f", "-i", "net1", "-s", s.Path("udhcpc.sh"))
-	c.until("lease of " + ip + " obtained")
+	ip, c := s.holds("c1", "52:54:00:00:00:01")
 	c.signal(syscall.SIGUSR1)
 	s.says("kind=renewing client=52:54:00:00:00:01 about=" + ip + " outcome=ack")
-	c.signal(syscall.SIGUSR2)
-	s.says(ip + " was released by 52:54:00:00:00:01")
-	c.ends()
+	s.releases(c, ip, "52:54:00:00:00:01")
 	NewWithT(t).Expect(s.udhcpc("c1", "-q")["ip"]).To(Equal(ip), "who comes back gets the same address")
 }
 
@@ -251,6 +264,18 @@ func (s *segment) dhclient(host, script string) string {
 	c := s.runs(host, "dhclient", "-4", "-d", "-sf", script, "-cf", conf, "-lf", s.Path(host+".leases"), "-pf", s.Path(host+".pid"), "net1")
 	defer c.ends()
 	return c.until("bound to ")
+}
+
+// The kernel remembers whom it heard at an address, and asks only seconds later whether it is there still.
+func TestWhoAsksForAnAddressThatAnotherLeftIsAnsweredAtOnce(t *testing.T) {
+	s := newSegment(t)
+	s.configure(vlanYAML)
+	s.serve()
+	ip, c := s.holds("c1", "52:54:00:00:00:01")
+	s.releases(c, ip, "52:54:00:00:00:01")
+	s.In("c1", "ip", "link", "set", "net1", "down")
+	s.attach("c2", "52:54:00:00:00:02")
+	NewWithT(t).Expect(s.udhcpc("c2", "-q", "-r", ip, "-t", "1", "-T", "4")["ip"]).NotTo(Or(BeEmpty(), Equal(ip)))
 }
 
 func TestDhclientRebootsAndIsTurnedAway(t *testing.T) {
@@ -339,6 +364,18 @@ func TestTheConfigurationChangesUnderARunningServer(t *testing.T) {
 	s.configure("spec: {networkConfig: {cidr: nonsense}}")
 	s.says("configuration refused; what serves stays")
 	g.Expect(s.udhcpc("c1", "-q", "-O", "mtu")).To(HaveKeyWithValue("mtu", "1300"))
+}
+
+func TestTheServersAddressMovesOnItsDevice(t *testing.T) {
+	s, g := newSegment(t), NewWithT(t)
+	s.configure(vlanYAML)
+	s.serve()
+	s.attach("c1", "52:54:00:00:00:01")
+	ip := s.udhcpc("c1", "-q")["ip"]
+	s.In("srv", "ip", "addr", "add", "192.168.77.12/24", "dev", "net1")
+	s.configure(strings.Replace(vlanYAML, "serverIP: 192.168.77.2", "serverIP: 192.168.77.12", 1))
+	s.says("device=net1 server=192.168.77.12")
+	g.Expect(s.udhcpc("c1", "-q")).To(And(HaveKeyWithValue("serverid", "192.168.77.12"), HaveKeyWithValue("ip", ip)))
 }
 
 func TestAReservationWaitsForTheMachineThatHasItsAddress(t *testing.T) {

@@ -8,17 +8,30 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/link"
 )
 
-// portFor opens a socket for a server address that is not served yet; nil when it is.
+// portFor is the socket for a server address that is not served yet; nil when it is. The one that serves is kept for another address on
+// its device: it is bound to 0.0.0.0:67 there, and a second one would be refused (EADDRINUSE).
 func (i *instance) portFor(ctx context.Context, server netip.Addr) (*link.Socket, error) {
 	if served := i.server.config.Load(); served != nil && served.Server == server {
 		return nil, nil
 	}
+	i.mu.Lock()
+	port := i.port
+	i.mu.Unlock()
+	if port != nil && port.Serves(server) {
+		return port, nil
+	}
 	return link.Listen(ctx, server)
 }
 
-// start answers on a new socket in place of the old one.
+// start answers on a new socket in place of the old one, or from a new address on the old one.
 func (i *instance) start(ctx context.Context, port *link.Socket) {
 	if port == nil {
+		return
+	}
+	server := i.server.config.Load().Server
+	i.Log.Info("serving", "device", port.Device(), "server", server)
+	if i.serves(port) {
+		port.Move(server)
 		return
 	}
 	guarded, stop := context.WithCancel(ctx)
@@ -33,7 +46,6 @@ func (i *instance) start(ctx context.Context, port *link.Socket) {
 	}()
 	go i.overhear(guarded, port.Address())
 	go func() { _ = daemon.GuardForwarding(guarded, port.Device(), daemon.Tuned(), i.ready, i.Log) }()
-	i.Log.Info("serving", "device", port.Device(), "server", i.server.config.Load().Server)
 }
 
 // overhear listens for servers that are none of ours; one that cannot costs a warning, not the service.

@@ -48,6 +48,8 @@ type Server struct {
 	Heard func(kind wire.Kind, outcome string)
 	// Happened reports events to admins: a lease bound, declined, a duplicate.
 	Happened func(Event)
+	// Stored hears of each record that the store has, once whoever asked for it has its reply.
+	Stored func(lease.Record)
 
 	config atomic.Pointer[pool.Config]
 	synced atomic.Bool
@@ -58,7 +60,7 @@ type Server struct {
 func NewServer(table *pool.Table, store lease.Store, clock *clock.Clock, log *slog.Logger) *Server {
 	return &Server{
 		Table: table, Store: store, Clock: clock, Log: log,
-		Heard: func(wire.Kind, string) {}, Happened: func(Event) {},
+		Heard: func(wire.Kind, string) {}, Happened: func(Event) {}, Stored: func(lease.Record) {},
 		lanes: newLanes(),
 	}
 }
@@ -99,12 +101,12 @@ func (s *Server) Serve(ctx context.Context, port Port) error {
 			continue
 		}
 		lane := s.lanes[s.Table.Rank(m.Client)]
-		if !lane.enter(m.Client) {
+		if !lane.Enter(m.Client) {
 			s.Heard(m.Kind, "crowded-out")
 			continue
 		}
 		answering.Go(func() {
-			defer lane.leave(m.Client)
+			defer lane.Leave(m.Client)
 			turn := lane.turn(m.Client)
 			turn.Lock()
 			defer turn.Unlock()
@@ -132,41 +134,56 @@ func (s *Server) meets(id netip.Addr) {
 	}
 }
 
-// answer sends what a message deserves.
+// answer sends what a message deserves. Its client waits for that alone: whatever is told, noted or copied comes after.
 func (s *Server) answer(ctx context.Context, port Port, m wire.Message, received time.Time) {
 	if stale(received) {
 		s.Heard(m.Kind, "too-old")
 		return
 	}
-	if m.Kind == wire.Selecting {
-		s.meets(m.ServerID)
-	}
-	d := s.settle(ctx, port, m)
+	settled, all := s.settle(ctx, port, m)
+	d := settled
 	if d.Do != pool.Silence && !d.Final && stale(received) {
 		d = pool.Decision{Do: pool.Silence, Why: "too-old"}
 	}
+	if reply, any := s.reply(d); any {
+		if err := port.Send(m.Encode(reply, port.MTU()), m.Destination(reply.Type)); err != nil {
+			s.Log.Warn("reply not sent", "client", m.Client, "error", err)
+		}
+	}
 	s.Heard(m.Kind, string(d.Do)+"/"+d.Why)
 	s.Log.Debug("message", "kind", m.Kind, "client", m.Client, "about", m.Wanted, "outcome", d.Do, "why", d.Why, "ip", d.IP)
-	reply, any := s.reply(d)
-	if !any {
-		return
+	for _, w := range all {
+		s.follow(w)
 	}
-	if err := port.Send(m.Encode(reply, port.MTU()), m.Destination(reply.Type)); err != nil {
-		s.Log.Warn("reply not sent", "client", m.Client, "error", err)
+	if m.Kind == wire.Selecting {
+		s.meets(m.ServerID)
 	}
+	s.tellRefused(m, settled)
 	if d.Do == pool.Ack && d.Lease > 0 {
 		s.free(ctx, s.Table.Surplus(m.Client, d.IP))
 	}
 }
 
+// written is a decision with the record that the store has for it.
+type written struct {
+	pool.Decision
+	stored lease.Record
+}
+
+// follow does what follows from a write, and what nobody waits for.
+func (s *Server) follow(w written) {
+	s.Stored(w.stored)
+	s.tell(w.Decision, w.stored)
+}
+
 func stale(received time.Time) bool { return time.Since(received.Round(0)).Abs() > tooOld }
 
-// settle decides, finds out what the decision needs, and decides again, until there is something to say.
-func (s *Server) settle(ctx context.Context, port Port, m wire.Message) pool.Decision {
+// settle decides, finds out what the decision needs, and decides again, until there is something to say. It returns what it wrote, too.
+func (s *Server) settle(ctx context.Context, port Port, m wire.Message) (pool.Decision, []written) {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
 	f := &finder{Server: s, port: port, ask: pool.Ask{
-		Message: m, Away: !s.synced.Load(), Confirmed: map[netip.Addr]bool{},
+		Message: m, Away: !s.synced.Load(), Confirmed: map[netip.Addr]bool{}, Undecided: map[netip.Addr]bool{},
 	}}
 	f.ask.Now, f.ask.Steady = s.Clock.Now()
 	for range maxRounds {
@@ -175,19 +192,16 @@ func (s *Server) settle(ctx context.Context, port Port, m wire.Message) pool.Dec
 		case pool.Read:
 			f.read(ctx, d.IP)
 		case pool.Probe:
-			if !f.probe(ctx, d) {
-				return pool.Decision{Do: pool.Silence, IP: d.IP, Why: "probe-undecided"}
-			}
+			f.probe(ctx, d)
 		case pool.Create, pool.Update:
 			if f.write(ctx, d) && d.Final {
-				return d
+				return d, f.written
 			}
 		default:
-			s.tellRefused(m, d)
-			return d
+			return d, f.written
 		}
 	}
-	return pool.Decision{Do: pool.Silence, Why: "undecided"}
+	return pool.Decision{Do: pool.Silence, Why: "undecided"}, f.written
 }
 
 // finder finds out what one message needs to know.
@@ -196,15 +210,15 @@ type finder struct {
 	port      Port
 	ask       pool.Ask
 	conflicts int
+	written   []written
 }
 
-// probe asks who answers at an address. It is false where the client has to ask again: nobody can tell yet whether who had
-// the address has left it.
-func (f *finder) probe(ctx context.Context, d pool.Decision) bool {
+// probe asks who answers at an address.
+func (f *finder) probe(ctx context.Context, d pool.Decision) {
 	answers, err := f.port.Answers(ctx, d.IP, f.ask.Client.MAC)
 	switch changesHands := d.Record.IP == d.IP; {
 	case errors.Is(err, link.ErrUndecided) && changesHands:
-		return false
+		f.ask.Undecided[d.IP] = true
 	case err != nil:
 		f.Log.Warn("probe failed", "ip", d.IP, "error", err)
 		f.Table.InUse(d.IP, f.ask.Now) // rather another address than one that may be taken
@@ -214,26 +228,31 @@ func (f *finder) probe(ctx context.Context, d pool.Decision) bool {
 	default:
 		f.Table.Vacant(d.IP)
 	}
-	return true
 }
 
 // read learns what the store has, uncached. A store that does not answer is away for the rest of this message.
 func (f *finder) read(ctx context.Context, ip netip.Addr) {
-	r, err := f.Store.Get(ctx, ip)
-	switch {
-	case err == nil:
-		f.Table.Learn(r)
-		f.ask.Confirmed[ip] = true
-	case errors.Is(err, lease.ErrNotFound):
-		f.Table.Lost(lease.Record{IP: ip, Version: newest})
-		f.ask.Confirmed[ip] = true
-	default:
+	confirmed, err := f.confirm(ctx, ip)
+	if err != nil {
 		f.Log.Warn("lease not read", "ip", ip, "error", err)
 		f.ask.Away = true
 	}
+	f.ask.Confirmed[ip] = f.ask.Confirmed[ip] || confirmed
 }
 
-const newest = 1<<64 - 1
+// confirm reads an address's record, uncached. False: more was learned meanwhile, or nothing.
+func (s *Server) confirm(ctx context.Context, ip netip.Addr) (bool, error) {
+	since := s.Table.Version(ip)
+	r, err := s.Store.Get(ctx, ip)
+	switch {
+	case err == nil:
+		return s.Table.Confirm(r, since), nil
+	case errors.Is(err, lease.ErrNotFound):
+		s.Table.Lost(lease.Record{IP: ip, Version: since})
+		return true, nil
+	}
+	return false, err
+}
 
 // write makes a record durable. Whatever comes of it is settled by a read before anything is said (dhcp-rules.md#lease-1 and
 // dhcp-rules.md#lease-4): another record, a conflict (tried once more), or an outcome that nobody knows.
@@ -242,7 +261,7 @@ func (f *finder) write(ctx context.Context, d pool.Decision) bool {
 	if err == nil {
 		f.Table.Learn(stored)
 		f.ask.Confirmed[d.IP] = true
-		f.tell(d, stored)
+		f.written = append(f.written, written{d, stored})
 		return true
 	}
 	f.read(ctx, d.IP) // before anything is said
@@ -262,29 +281,6 @@ func (s *Server) put(ctx context.Context, d pool.Decision) (lease.Record, error)
 		return s.Store.Create(ctx, d.Record)
 	}
 	return s.Store.Update(ctx, d.Record)
-}
-
-// free performs writes that nobody waits for. One that conflicts is decided anew at the next round of Expire.
-func (s *Server) free(ctx context.Context, due []pool.Decision) {
-	for _, d := range due {
-		ctx, cancel := context.WithTimeout(ctx, storeTime)
-		stored, err := s.put(ctx, d)
-		if err == nil {
-			s.Table.Learn(stored)
-			s.tell(d, stored)
-		} else {
-			s.Log.Info("lease not written; trying later", "ip", d.IP, "why", d.Why, "error", err)
-		}
-		cancel()
-	}
-}
-
-// Expire performs the writes that no message asks for.
-func (s *Server) Expire(ctx context.Context) {
-	now, _ := s.Clock.Now()
-	if s.config.Load() != nil && s.synced.Load() && !now.IsZero() {
-		s.free(ctx, s.Table.Expire(now))
-	}
 }
 
 // reply is a decision in the words of the protocol.

@@ -2,6 +2,7 @@ package dhcp
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"testing"
@@ -144,6 +145,32 @@ func TestAnUnsteadyClockTakesNothingFromAnybody(t *testing.T) {
 	l.passes(day)
 	l.releases("aa", ip)
 	NewWithT(t).Expect(l.binds("bb")).To(Equal(ip), "what is given back may be given on")
+}
+
+func TestAWishTakesNothingBecauseATimeIsUpWhileOthersWereNeverUsed(t *testing.T) {
+	for addresses, taken := range map[byte]bool{2: false, 1: true} {
+		l := newLab(t, addresses)
+		ip := l.binds("aa")
+		l.passes(3 * day)
+		NewWithT(t).Expect(yours(l.discover("bb", wants(ip))) == ip).To(Equal(taken))
+	}
+}
+
+func TestAWallClockThatIsAYearAheadTakesNothingFromAnybody(t *testing.T) {
+	l, g := newLab(t, 1), NewWithT(t)
+	ip := l.binds("aa")
+	l.passes(2*day - 2*time.Hour)
+	saved, _ := l.server.Clock.Save()
+	rebooted := clock.From(func() time.Duration { return l.boot }, "boot-2")
+	rebooted.Alone(saved, l.now().Add(365*day))
+	l.boots(rebooted)
+	l.syncs()
+	ignored(t, l.discover("bb", wants(ip)))
+	l.passes(day - time.Minute)
+	ignored(t, l.discover("bb"))
+	g.Expect(leaseOf(acked(t, l.renews("aa", ip)))).To(Equal(day))
+	l.passes(3 * day)
+	g.Expect(l.binds("bb")).To(Equal(ip), "it was steady for a lease time")
 }
 
 func TestAServerThatDoesNotKnowTheTimeIsSilent(t *testing.T) {
@@ -454,6 +481,28 @@ func TestAnAddressThatMayBeInUseStill(t *testing.T) {
 		g.Expect(l.binds("bb")).To(Equal(ip))
 		g.Expect(l.told).NotTo(ContainElement(HaveField("Type", AddressInUse)))
 	})
+	t.Run("is no reason to keep a client waiting that only asked for it", func(t *testing.T) {
+		l, g := newLab(t, 5), NewWithT(t)
+		ip := l.binds("aa")
+		l.releases("aa", ip)
+		l.hosts[ip] = undecided
+		offer := l.discover("bb", wants(ip))
+		g.Expect(offer).NotTo(BeNil())
+		g.Expect(yours(offer)).NotTo(Equal(ip))
+		g.Expect(yours(l.discover("bb", wants(ip)))).To(Equal(yours(offer)))
+		delete(l.hosts, ip)
+		g.Expect(yours(l.discover("cc", wants(ip)))).To(Equal(ip), "it has left")
+	})
+	t.Run("is waited for where none is as good", func(t *testing.T) {
+		l, g := newLab(t, 1), NewWithT(t)
+		ip := l.binds("aa")
+		l.releases("aa", ip)
+		l.hosts[ip], l.told = undecided, nil
+		ignored(t, l.discover("bb"))
+		g.Expect(l.told).To(BeEmpty(), "the pool is not exhausted")
+		delete(l.hosts, ip)
+		g.Expect(l.binds("bb")).To(Equal(ip))
+	})
 	t.Run("is left alone where another is as good", func(t *testing.T) {
 		l, g := newLab(t, 2), NewWithT(t)
 		l.reconfigure(func(c *pool.Config) { c.Born = epoch })
@@ -480,6 +529,8 @@ func TestTheLeaseOfAMachine(t *testing.T) {
 		ip := l.binds("aa")
 		l.passes(365 * day)
 		ignored(t, l.discover("bb"))
+		ignored(t, l.discover("bb", wants(ip)))
+		refused(t, l.selects("bb", ip))
 		l.server.Expire(t.Context())
 		l.machines.gone[vm.UID] = true
 		l.server.Expire(t.Context())
@@ -668,6 +719,79 @@ func TestALeaseDeletedByHandIsWrittenAgain(t *testing.T) {
 	l.server.Expire(t.Context())
 	g.Expect(l.store.records).To(BeEmpty(), "its promise has passed")
 	g.Expect(l.binds("bb")).To(Equal(ip))
+}
+
+// An etcd that is restored to an older revision numbers its versions from there: what we know is newer than the truth.
+func TestAStoreThatWentBack(t *testing.T) {
+	type state struct {
+		records map[netip.Addr]lease.Record
+		last    uint64
+	}
+	save := func(l *lab) state { return state{maps.Clone(l.store.records), l.store.last} }
+	goBack := func(l *lab, to state) { l.store.records, l.store.last = to.records, to.last }
+
+	t.Run("extends its holders", func(t *testing.T) {
+		l, g := newLab(t, 5), NewWithT(t)
+		ip := l.binds("aa")
+		before := save(l)
+		l.passes(day + day/2)
+		acked(t, l.renews("aa", ip))
+		l.passes(day + day/2)
+		goBack(l, before)
+		g.Expect(leaseOf(acked(t, l.renews("aa", ip)))).To(Equal(day))
+		g.Expect(l.store.records[ip].Horizon).To(Equal(l.now().Add(2 * day)))
+	})
+	t.Run("gets back what we promised, as soon as it tells", func(t *testing.T) {
+		l, g := newLab(t, 5), NewWithT(t)
+		ip := l.binds("aa")
+		l.releases("aa", ip)
+		before := save(l)
+		l.binds("aa")
+		promised := l.store.records[ip]
+		goBack(l, before)
+		l.syncs()
+		l.server.Expire(t.Context())
+		g.Expect(l.store.records[ip]).To(And(HaveField("State", lease.Bound), HaveField("Client", promised.Client), HaveField("Horizon", promised.Horizon)))
+		g.Expect(l.told[len(l.told)-1].Type).To(Equal(LeaseRestored))
+		writes := l.store.writes
+		l.server.Expire(t.Context())
+		acked(t, l.renews("aa", ip))
+		g.Expect(l.store.writes).To(Equal(writes))
+	})
+	t.Run("gives no address away that is promised", func(t *testing.T) {
+		l := newLab(t, 1)
+		ip := l.binds("aa")
+		l.releases("aa", ip)
+		before := save(l)
+		l.binds("aa")
+		goBack(l, before)
+		refused(t, l.selects("bb", ip))
+		acked(t, l.renews("aa", ip))
+	})
+	t.Run("is believed where its promise is the later one, or ours was given back", func(t *testing.T) {
+		l, g := newLab(t, 5), NewWithT(t)
+		ip := l.binds("aa")
+		acked(t, l.renews("aa", ip))
+		before := save(l)
+		l.releases("aa", ip)
+		goBack(l, before)
+		l.syncs()
+		l.server.Expire(t.Context())
+		g.Expect(l.server.Table.Records()).To(ConsistOf(l.store.records[ip]))
+	})
+	t.Run("is not one whose watch is late", func(t *testing.T) {
+		l, g := newLab(t, 5), NewWithT(t)
+		ip := l.binds("aa")
+		late := l.store.records[ip]
+		l.passes(day + day/2)
+		acked(t, l.renews("aa", ip))
+		writes := l.store.writes
+		l.server.Table.Learn(late)
+		g.Expect(l.server.Table.Suspects()).To(ConsistOf(ip))
+		l.server.Expire(t.Context())
+		g.Expect(l.server.Table.Suspects()).To(BeEmpty())
+		g.Expect([]any{l.server.Table.Records()[0], l.store.writes}).To(Equal([]any{l.store.records[ip], writes}))
+	})
 }
 
 func TestAQuietPoolWritesNothing(t *testing.T) {

@@ -37,7 +37,8 @@ func (i *instance) open(ctx context.Context) error {
 	if i.disk == nil {
 		return nil
 	}
-	i.server.Store = copied{i.kube, i.disk, i.Log}
+	copied := newCopied(i.kube, i.disk, table, i.Log)
+	i.server.Store, i.server.Stored = copied, copied.keep
 	return i.startFromCopy(ctx)
 }
 
@@ -47,7 +48,10 @@ func (i *instance) startAlone(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	i.Clock.Alone(saved, time.Now())
+	if jump := i.Clock.Alone(saved, time.Now()); jump != 0 {
+		i.Log.Warn("the wall clock is far from the time that was seen last: for one lease time no expired address is given to another client; check the clock of this machine",
+			"jump", jump, "seen", saved.Latest)
+	}
 	if !saved.Born.IsZero() {
 		return nil
 	}

@@ -183,6 +183,7 @@ func servers() (all []hostile) {
 			"https://[64:ff9b::7f00:1]:PORT", "https://[2002:7f00:1::]:PORT", "https://[fe80::1]:PORT", "https://[fe80::1%25lo]:PORT", "https://[fd00::1%25lo]:PORT",
 			"https://169.254.169.254", "https://169.254.1.1:PORT", "https://2852039166", "https://[::ffff:169.254.169.254]", "https://[fd00:ec2::254]", "https://100.100.100.200",
 			"https://168.63.129.16", "https://metadata.google.internal", "https://metadata", "https://255.255.255.255", "https://224.0.0.1", "https://[ff02::1]",
+			"https://[fd00:ec2::23]", "https://[fd20:ce::254]", "https://[fd00:42::42]", "https://metadata.goog", "https://[::ffff:0:169.254.169.254]",
 		},
 		"ServerIsHTTPS": {
 			"http://api.c1.example.com:6443", "http://127.0.0.1:PORT", "''", "api.c1.example.com:6443", "unix:///DIR/token", "file:///DIR/token", "https://", "https://:6443",

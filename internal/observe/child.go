@@ -57,14 +57,14 @@ func (o *Observer) Child(ctx context.Context, of component.Component, key types.
 	if err := o.Reader.Get(ctx, key, server); err != nil {
 		return seen, client.IgnoreNotFound(err)
 	}
-	seen.Found, seen.Server, seen.Settings = true, server, o.Settings
+	seen.Found, seen.Server = true, server
 	named := workload.Refer(of.Name, server)
 	seen.Exists = o.exists(ctx, of.NewList())
 	var err error
-	if seen.NAD, err = get[nad.NetworkAttachmentDefinition](ctx, o, AttachedTo(named.Attachment, server.GetNamespace())); err != nil {
+	if seen.Settings, err = o.networks(ctx); err != nil {
 		return seen, err
 	}
-	if seen.Unoffered, err = o.unoffered(ctx, seen.NAD); err != nil {
+	if err := seen.readNetwork(ctx, o, AttachedTo(named.Attachment, server.GetNamespace())); err != nil {
 		return seen, err
 	}
 	others := slices.DeleteFunc(named.Namespaces, func(n string) bool { return n == "" || n == server.GetNamespace() })
@@ -96,6 +96,15 @@ func (o *Observer) Child(ctx context.Context, of component.Component, key types.
 	}
 	seen.noteServices(named.Services)
 	return seen, nil
+}
+
+// readNetwork that the child attaches to.
+func (c *Child) readNetwork(ctx context.Context, o *Observer, at types.NamespacedName) (err error) {
+	if c.NAD, err = get[nad.NetworkAttachmentDefinition](ctx, o, at); err != nil {
+		return err
+	}
+	c.Unoffered, err = o.unoffered(ctx, c.NAD)
+	return err
 }
 
 // note an object if it is kept in part.
@@ -249,7 +258,7 @@ func (c *Child) readInfra(ctx context.Context, o *Observer) error {
 		c.AllowedNamespace = seen.ControlPlaneNamespace()
 	}
 	if !c.Pause.Active() {
-		c.Pause = o.pause(infra.Annotations, seen.HostedCluster)
+		c.Pause = o.pause(infra.Annotations, permission.HostedCluster(seen.Input))
 	}
 	return nil
 }

@@ -14,6 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
+	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
@@ -75,4 +78,18 @@ func texts(all []netip.Prefix) (out []string) {
 func FuzzResolvConf(f *testing.F) {
 	f.Add("search a.svc.cluster.local svc.cluster.local\n")
 	f.Fuzz(func(_ *testing.T, text string) { clusterDomain(text) })
+}
+
+// What a proxy may lead to depends on them: nobody has to write a flag for it.
+func TestAChildKnowsTheClustersNetworks(t *testing.T) {
+	g, scheme := NewWithT(t), runtime.NewScheme()
+	g.Expect(errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme), nad.AddToScheme(scheme), configv1.Install(scheme))).To(Succeed())
+	node := &corev1.Node{Spec: corev1.NodeSpec{PodCIDRs: []string{"10.244.0.0/24"}}}
+	proxy := &v1alpha1.ProxyServer{}
+	node.Name, proxy.Name, proxy.Namespace = "n1", "p", "site"
+	o := &Observer{Reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(node, proxy).Build(), Kinds: NewKinds(false, false)}
+	of, _ := component.Of(proxy)
+	seen, err := o.Child(t.Context(), of, client.ObjectKeyFromObject(proxy))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(seen.Settings.PodCIDRs).To(Equal(input.Prefixes("10.244.0.0/24")))
 }

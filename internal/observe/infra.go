@@ -57,7 +57,7 @@ func (o *Observer) Around(ctx context.Context, infra *v1alpha1.Infra) (Infra, er
 			return Infra{}, err
 		}
 	}
-	seen.Pause = o.pause(infra.Annotations, seen.HostedCluster)
+	seen.Pause = o.pause(infra.Annotations, permission.HostedCluster(seen.Input))
 	return seen, nil
 }
 

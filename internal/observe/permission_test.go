@@ -111,6 +111,25 @@ func TestAnInfraLendsOnlyWhatItMayUse(t *testing.T) {
 	}
 }
 
+// A pause of a HostedCluster holds for who may refer to it. To anybody else it would tell that the HostedCluster is there.
+func TestAPauseIsToldToWhoMayReferToIt(t *testing.T) {
+	for grants, want := range map[string]bool{"tenant": true, "others": false} {
+		t.Run("admits "+grants, func(t *testing.T) {
+			g, s := NewWithT(t), newStage(t, grants)
+			hc, c := &hyperv1.HostedCluster{}, s.Reader.(client.Client)
+			g.Expect(c.Get(t.Context(), types.NamespacedName{Namespace: "clusters", Name: "c1"}, hc)).To(Succeed())
+			hc.Spec.PausedUntil = ptr.To("true")
+			g.Expect(c.Update(t.Context(), hc)).To(Succeed())
+			infra, err := s.Infra(t.Context(), types.NamespacedName{Namespace: "tenant", Name: "c1"})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(infra.Pause.Active()).To(Equal(want))
+			child, err := s.Child(t.Context(), theProxy(), types.NamespacedName{Namespace: "tenant", Name: "c1-proxy"})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(child.Pause.Active()).To(Equal(want))
+		})
+	}
+}
+
 // A child that says it belongs to an Infra of another life belongs to none.
 func TestADeadInfraLendsNothing(t *testing.T) {
 	g, s := NewWithT(t), newStage(t, "tenant")

@@ -102,6 +102,18 @@ func TestANeighbourTakesNeitherAppsNorLeasesFromWhoServes(t *testing.T) {
 		"what it was given": func(n *input.Neighbour) {
 			remembers(t, n, map[string]string{"dhcp": first, "proxy": external}, first, last)
 		},
+		"what it was given, by many names": func(n *input.Neighbour) {
+			all := map[string]string{}
+			for i := range 254 {
+				all[fmt.Sprint("c", i)] = fmt.Sprintf("192.168.100.%d", i+1)
+			}
+			remembers(t, n, all)
+		},
+		"a status of many components": func(n *input.Neighbour) {
+			for i := range 254 {
+				n.Infra.Status.Addresses = append(n.Infra.Status.Addresses, v1alpha1.AssignedAddress{Component: fmt.Sprint("c", i), IP: v1alpha1.IPAddress(fmt.Sprintf("192.168.100.%d", i+1))})
+			}
+		},
 		"a range": func(n *input.Neighbour) {
 			n.Infra.Spec.InfraComponents.DHCP.RangeStart, n.Infra.Spec.InfraComponents.DHCP.RangeEnd = first, last
 		},
@@ -131,6 +143,67 @@ func TestANeighbourTakesNeitherAppsNorLeasesFromWhoServes(t *testing.T) {
 			})
 		}
 	}
+}
+
+// What is leased by now an older neighbour takes no part of, by a DHCPServer that he writes by hand: the Infra is held, and serves as before.
+func TestAnOlderNeighbourTakesNoPartOfWhatIsLeased(t *testing.T) {
+	const first, last = "192.168.100.30", "192.168.100.60"
+	by := func(unknown v1alpha1.UnknownClients) func(*input.Neighbour) {
+		return func(n *input.Neighbour) {
+			n.Infra.Spec.InfraComponents.DHCP.UnknownClients = unknown
+			n.Children = with(n.Children, component.DHCP, dhcpAt("192.168.100.9", first, last, unknown))
+		}
+	}
+	newer := pair(t).Inputs(settings())[1]
+	newer.Neighbours = nil
+	for name, c := range map[string]struct {
+		victim input.Input
+		attack func(*input.Neighbour)
+	}{
+		"serves everybody": {victims(t)["with *.apps, serving"], by("")},
+		"says that its DHCP is off": {victims(t)["with *.apps, serving"], func(n *input.Neighbour) {
+			by("")(n)
+			n.Infra.Spec.InfraComponents.DHCP.Enabled = new(bool)
+		}},
+		"each serves its own": {newer, by(v1alpha1.UnknownClientsIgnore)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, in := NewWithT(t), c.victim
+			g.Expect(plan.Infra(in).Frozen).To(BeFalse())
+			n := granted(in, -5)
+			c.attack(&n)
+			in.Neighbours = []input.Neighbour{n}
+			p := plan.Infra(in)
+			g.Expect(p.Frozen).To(BeTrue(), "%v", p.Objects)
+			g.Expect(p.Findings).To(ContainElement(HaveField("Reason", "VLANInUse")))
+			g.Expect(fmt.Sprint(p.Findings)).NotTo(ContainSubstring("tenant"))
+		})
+	}
+}
+
+// Who leaves the range to such a neighbour is held no more.
+func TestWhatBothLeaseMayBeLeftToTheOther(t *testing.T) {
+	in := pair(t).Inputs(settings())[1]
+	n := granted(in, -5)
+	n.Infra.Spec.InfraComponents.DHCP.UnknownClients = v1alpha1.UnknownClientsIgnore
+	n.Children = with(n.Children, component.DHCP, dhcpAt("192.168.100.9", "192.168.100.30", "192.168.100.60", v1alpha1.UnknownClientsIgnore))
+	in.Neighbours = []input.Neighbour{n}
+	in.Infra = in.Infra.DeepCopy()
+	in.Infra.Spec.InfraComponents.DHCP.ExcludeRanges = []v1alpha1.AddressRange{{Start: "192.168.100.25", End: "192.168.100.60"}}
+	NewWithT(t).Expect(plan.Infra(in).Frozen).To(BeFalse())
+}
+
+// A neighbour's status may have any text for a name: one with a zone is no address on a VLAN, and nobody is given what follows it.
+func TestANeighboursZoneIsGivenToNobody(t *testing.T) {
+	g, in := NewWithT(t), load(t, "testdata/ipv6-machine-network/in.yaml").Inputs(settings())[0]
+	n := granted(in, 5)
+	n.Children = input.Children{component.DNS: dnsAt("fd00:100::1"), component.Proxy: proxyAt("fd00:100::2")}
+	n.Infra.Status.Endpoints = []v1alpha1.EndpointStatus{{Name: "api", Hostnames: []string{"fd00:100::3", "fd00:100::2%x", "fd00:100::3%x", "fd00:100::4%x", "fd00:100::5%x"}}}
+	in.Neighbours = []input.Neighbour{n}
+	p := plan.Infra(in)
+	g.Expect(p.Frozen).To(BeFalse(), "%v", p.Findings)
+	g.Expect(p.Addresses).To(HaveLen(2))
+	g.Expect(fmt.Sprint(p.Addresses)).NotTo(ContainSubstring("%"))
 }
 
 // excluded is how many addresses are never leased.

@@ -97,6 +97,8 @@ func TestAPodMayGoWhereItsDaemonHasTo(t *testing.T) {
 			want: []string{toTheAPI, "pods of clusters", toItsService}},
 		"addresses": {child: "proxy", change: leads(v1alpha1.ProxyBackend{TargetAddresses: []string{"10.20.0.8:443", "10.20.0.7:443", "[::ffff:10.20.0.7]:443", "10.20.0.7:80"}}),
 			want: []string{toTheAPI, "10.20.0.7/32 TCP/80", "10.20.0.7/32 10.20.0.8/32 172.30.0.1/32 TCP/443"}},
+		"addresses of the VLAN, which is not the pod network": {child: "proxy", change: leads(v1alpha1.ProxyBackend{TargetAddresses: []string{"192.168.100.200:443"}}),
+			want: []string{toTheAPI, toItsService}},
 		"an address that a load balancer has": {child: "proxy", change: also(leads(v1alpha1.ProxyBackend{TargetAddresses: []string{"10.20.0.53:443"}}), aService("shop", "web", 443, balancer), 8443),
 			want: []string{"anywhere TCP/6443 TCP/8443", "10.20.0.53/32 172.30.0.1/32 TCP/443"}},
 		"a stranger's node port": {child: "proxy", change: also(leads(v1alpha1.ProxyBackend{TargetAddresses: []string{"10.20.0.9:30443"}}),

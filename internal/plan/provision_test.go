@@ -10,6 +10,7 @@ import (
 
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/plan/provision"
 	"github.com/cldmnky/oooi/internal/testkit/golden"
 )
@@ -34,6 +35,27 @@ func TestAHostedClusterAsksFor(t *testing.T) {
 		}
 		return map[string]string{"out.yaml": out}
 	})
+}
+
+// With a copy of a network in his own namespace anybody is on it: what his Infra says is nobody's subnet but his.
+func TestAHostedClusterHasItsSubnetFromNobodyWithACopyOfItsNetwork(t *testing.T) {
+	g := NewWithT(t)
+	in := load(t, "testdata/provision/subnet-of-another-infra/in.yaml").Provisionings(settings())[0]
+	in.NAD = in.NAD.DeepCopy()
+	in.NAD.Namespace = in.HostedCluster.Namespace
+	in.NodePools[0].Spec.Platform.Kubevirt.AdditionalNetworks[0].Name = "clusters/vlan100"
+	var intruder input.Neighbour
+	for _, n := range in.OnVLAN {
+		if n.Infra.Namespace == "others" {
+			intruder = n
+			intruder.NAD = n.NAD.DeepCopy()
+			intruder.NAD.Namespace = "others"
+		}
+	}
+	in.OnVLAN = []input.Neighbour{intruder}
+	g.Expect(provision.Of(in).Findings).To(ContainElement(HaveField("Reason", "CIDRMissing")))
+	in.NAD.Annotations = map[string]string{names.AnnotationAllowedNamespaces: "others"}
+	g.Expect(provision.Of(in).Infra.Spec.NetworkConfig.CIDR).To(HaveValue(BeEquivalentTo("10.9.0.0/24")))
 }
 
 // FuzzAnnotations: whoever may annotate a HostedCluster writes anything.

@@ -196,6 +196,29 @@ func TestAnInfrasProxyReachesItsVLAN(t *testing.T) {
 	}
 }
 
+// Whoever writes an Infra says which network is its VLAN: he opens none of the cluster's by it, and none that the pod is not on.
+func TestAnInfraOpensNoNetworkByCallingItItsVLAN(t *testing.T) {
+	for name, c := range map[string]struct {
+		cidr   v1alpha1.Subnet
+		at     v1alpha1.IPAddress
+		target string
+	}{
+		"a network that the pod is not on":     {"10.21.0.0/16", "192.168.100.4", "10.21.0.5:6443"},
+		"the pods' network":                    {"10.128.0.0/14", "10.128.0.4", "10.128.0.5:6443"},
+		"the Services' network":                {"172.30.0.0/16", "172.30.0.4", "172.30.0.1:443"},
+		"a network that has one of them in it": {"10.0.0.0/8", "10.99.0.4", "10.99.0.5:443"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, child := NewWithT(t), childOf(t, "proxy")
+			leads(v1alpha1.ProxyBackend{TargetAddresses: []string{c.target}})(&child)
+			child.proxy.Infra.Spec.NetworkConfig.CIDR, child.proxy.Server.Spec.NetworkConfig.ServerIP = c.cidr, c.at
+			p := child.plan()
+			g.Expect(p.Frozen).To(BeTrue())
+			g.Expect(p.Findings).To(ConsistOf(HaveField("Reason", "AddressNotAllowed")))
+		})
+	}
+}
+
 // Everything that a daemon may do is in Roles of its own namespace; rights in others only an Infra gives.
 func TestAChildWritesOnlyInItsNamespace(t *testing.T) {
 	for _, name := range []string{"dhcp", "dns", "proxy", "proxy-alone"} {

@@ -61,7 +61,7 @@ func TestAChangedEndpointIsInEnvoyWithinHalfASecond(t *testing.T) {
 	l := prepareLab(t, kasService(port))
 	c := cluster(l, service(), slice(a))
 	l.startSidecar(c)
-	l.startEnvoy(4096)
+	l.startEnvoy()
 	l.awaitReady()
 	g.Eventually(func() (string, error) { return reached(port, "") }).Should(Equal("a"))
 
@@ -82,7 +82,7 @@ func TestStatusTellsWhatEnvoySees(t *testing.T) {
 	l := prepareLab(t, kasService(port))
 	c := cluster(l, service(), slice(a))
 	l.startSidecar(c)
-	l.startEnvoy(4096)
+	l.startEnvoy()
 	l.awaitReady()
 	seen := func() (v1alpha1.ProxyServerStatus, error) {
 		s := &v1alpha1.ProxyServer{}
@@ -165,7 +165,7 @@ func TestARestartWithoutTheAPIServerServesAsBefore(t *testing.T) {
 	l := prepareLab(t, kasService(port))
 	c := cluster(l, service(), slice(a))
 	l.startSidecar(c)
-	l.startEnvoy(4096)
+	l.startEnvoy()
 	l.awaitReady()
 	g.Eventually(l.file("acknowledged.json")).Should(BeAnExistingFile())
 	l.stop()
@@ -174,7 +174,7 @@ func TestARestartWithoutTheAPIServerServesAsBefore(t *testing.T) {
 	l.startSidecar(interceptor.NewClient(c, interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 		return errors.New("the API server is away")
 	}}))
-	l.startEnvoy(4096)
+	l.startEnvoy()
 	l.awaitReady()
 	g.Eventually(func() (string, error) { return reached(port, "") }).Should(Equal("a"))
 }
@@ -185,7 +185,7 @@ func TestTargetsOfANamespaceThatCannotBeReadStay(t *testing.T) {
 	l := prepareLab(t, kasService(port))
 	c := cluster(l, service(), slice(a))
 	l.startSidecar(c)
-	l.startEnvoy(4096)
+	l.startEnvoy()
 	l.awaitReady()
 	g.Eventually(l.file("acknowledged.json")).Should(BeAnExistingFile())
 	l.stop()
@@ -223,7 +223,7 @@ func TestADuplicateChainIsRejectedByEnvoyAndTheOldStays(t *testing.T) {
 	l := newLab(t, route("a", port, a, "a.example.com"))
 	s := mustOpen(t, port, "a.example.com")
 	l.proxy.mu.Lock()
-	config := translate.Intent(l.proxy.told)
+	config := translate.Intent(l.proxy.told, l.proxy.Connections)
 	config.Listeners[0].FilterChains = append(config.Listeners[0].FilterChains, config.Listeners[0].FilterChains[0])
 	g.Expect(l.proxy.ads.Set(t.Context(), config)).To(Succeed())
 	l.proxy.mu.Unlock()
@@ -234,7 +234,7 @@ func TestADuplicateChainIsRejectedByEnvoyAndTheOldStays(t *testing.T) {
 	g.Eventually(l.condition, 2*reportPause).Should(ContainSubstring("has the same matching rules"))
 	g.Expect(s.alive()).To(Succeed())
 	g.Expect(reached(port, "a.example.com")).To(Equal("a"))
-	g.Expect(l.proxy.ads.Set(t.Context(), translate.Intent(l.proxy.told))).To(Succeed())
+	g.Expect(l.proxy.ads.Set(t.Context(), translate.Intent(l.proxy.told, l.proxy.Connections))).To(Succeed())
 	g.Eventually(l.proxy.ads.Verdict).Should(Equal(ads.Verdict{Connected: true, Accepted: true}))
 }
 

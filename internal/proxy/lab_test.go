@@ -46,6 +46,10 @@ type lab struct {
 	stop   func() // stops the sidecar
 	logs   *events
 	envoy  *exec.Cmd
+
+	xdsPort     int
+	descriptors uint64 // that Envoy may have open
+	memory      int64  // that Envoy may have; 0 is no limit
 }
 
 // events are the sidecar's logs, by message.
@@ -76,6 +80,15 @@ func (e *events) status() (last map[string]any) {
 	return last
 }
 
+func (e *events) said() (all []any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, line := range e.lines {
+		all = append(all, line["msg"])
+	}
+	return all
+}
+
 // condition is the newest ConfigAccepted: its status, reason and message.
 func (l *lab) condition() string {
 	conditions, _ := l.logs.status()["conditions"].([]any)
@@ -90,14 +103,14 @@ func (l *lab) condition() string {
 func newLab(t *testing.T, backends ...v1alpha1.ProxyBackend) *lab {
 	l := prepareLab(t, backends...)
 	l.startSidecar(nil)
-	l.startEnvoy(4096)
+	l.startEnvoy()
 	l.awaitReady()
 	return l
 }
 
 func prepareLab(t *testing.T, backends ...v1alpha1.ProxyBackend) *lab {
 	t.Helper()
-	l := &lab{t: t, dir: t.TempDir(), logs: &events{}, server: &v1alpha1.ProxyServer{}}
+	l := &lab{t: t, dir: t.TempDir(), logs: &events{}, server: &v1alpha1.ProxyServer{}, descriptors: 4096}
 	l.server.Namespace, l.server.Name = "tenants", "c1-proxy"
 	l.server.Spec.NetworkConfig.ServerIP = vip
 	l.server.Spec.NetworkConfig.NetworkAttachmentDefinition = "none"
@@ -120,7 +133,7 @@ func (l *lab) file(name string) string { return filepath.Join(l.dir, name) }
 func (l *lab) startSidecar(c client.WithWatch) {
 	ctx, stop := context.WithCancel(context.Background())
 	o := Options{XDSSocket: l.file("xds.sock"), Log: slog.New(slog.NewJSONHandler(l.logs, nil))}
-	o.StateDir = l.dir
+	o.StateDir, o.Connections, o.XDSPort = l.dir, l.connections(), l.xdsPort
 	if c == nil {
 		o.ConfigFile = l.file("proxy.yaml")
 	} else {
@@ -138,16 +151,22 @@ func (l *lab) startSidecar(c client.WithWatch) {
 	l.t.Cleanup(l.stop)
 }
 
-// startEnvoy starts the real Envoy within a number of file descriptors.
-func (l *lab) startEnvoy(descriptors uint64) {
+// connections that Envoy may hold.
+func (l *lab) connections() int64 {
+	l.t.Helper()
+	n, err := bootstrap.Limits{Descriptors: l.descriptors}.Connections()
+	NewWithT(l.t).Expect(err).NotTo(HaveOccurred())
+	return n
+}
+
+// startEnvoy starts the real Envoy within its number of file descriptors.
+func (l *lab) startEnvoy() {
 	l.t.Helper()
 	g := NewWithT(l.t)
-	connections, err := bootstrap.Limits{Descriptors: descriptors}.Connections()
-	g.Expect(err).NotTo(HaveOccurred())
-	content, err := bootstrap.Complete(bootstrap.Template(l.server.Namespace, l.server.Name), bootstrap.Machine{XDSSocket: l.file("xds.sock"), Connections: connections})
+	content, err := bootstrap.Complete(bootstrap.Template(l.server.Namespace, l.server.Name), bootstrap.Machine{XDSSocket: l.file("xds.sock"), Connections: l.connections(), MemoryBytes: l.memory})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(os.WriteFile(l.file("bootstrap.yaml"), content, 0o600)).To(Succeed())
-	limited := fmt.Sprintf("ulimit -n %d && exec \"$0\" \"$@\"", descriptors)
+	limited := fmt.Sprintf("ulimit -n %d && exec \"$0\" \"$@\"", l.descriptors)
 	l.envoy = exec.Command("sh", append([]string{"-c", limited, envoyBinary(l.t)}, bootstrap.Arguments(l.file("bootstrap.yaml"))...)...)
 	l.envoy.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	output := &tail{}
@@ -281,7 +300,16 @@ type stream struct {
 
 // open connects through the proxy with a server name ("" sends none).
 func open(port v1alpha1.Port, serverName string) (*stream, error) {
-	dialer := &net.Dialer{Timeout: 5 * time.Second}
+	return openFrom(vip, port, serverName)
+}
+
+// from dials as a client that has an address: all of 127.0.0.0/8 is this machine's.
+func from(source string) *net.Dialer {
+	return &net.Dialer{Timeout: 5 * time.Second, LocalAddr: &net.TCPAddr{IP: net.ParseIP(source)}}
+}
+
+func openFrom(source string, port v1alpha1.Port, serverName string) (*stream, error) {
+	dialer := from(source)
 	conn, err := tls.DialWithDialer(dialer, "tcp", net.JoinHostPort(vip, fmt.Sprint(port)), &tls.Config{ServerName: serverName, InsecureSkipVerify: true})
 	if err != nil {
 		return nil, err

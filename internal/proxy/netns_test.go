@@ -44,9 +44,10 @@ func TestMain(m *testing.M) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	err := Run(ctx, Options{
-		Flags:     daemon.Flags{ConfigFile: filepath.Join(dir, "proxy.yaml"), StateDir: dir, PodIP: netip.MustParseAddr(podAddress)},
-		XDSSocket: filepath.Join(dir, "xds.sock"),
-		Log:       slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Flags:       daemon.Flags{ConfigFile: filepath.Join(dir, "proxy.yaml"), StateDir: dir, PodIP: netip.MustParseAddr(podAddress)},
+		XDSSocket:   filepath.Join(dir, "xds.sock"),
+		Connections: 100,
+		Log:         slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}, nil)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

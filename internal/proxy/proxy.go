@@ -31,9 +31,11 @@ type Options struct {
 	Name string
 	// XDSSocket is where Envoy asks for its configuration; its administration socket lies beside it.
 	XDSSocket string
-	// XDSPort offers the same on loopback; 0 does not.
+	// XDSPort shows the same on loopback to others than Envoy; 0 does not.
 	XDSPort int
-	Log     *slog.Logger
+	// Connections that Envoy may hold.
+	Connections int64
+	Log         *slog.Logger
 }
 
 // Proxy is the sidecar.
@@ -86,6 +88,7 @@ func (p *Proxy) run(ctx context.Context, c client.WithWatch) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.follow(ctx, c) })
 	group.Go(func() error { return p.serveEnvoy(ctx) })
+	group.Go(func() error { return p.ads.Advance(ctx) })
 	group.Go(func() error { return p.followEndpoints(ctx) })
 	group.Go(func() error { return p.report(ctx) })
 	group.Go(func() error { return p.guard(ctx) })
@@ -182,7 +185,7 @@ func (p *Proxy) tell(ctx context.Context, in intent.Intent) error {
 	if p.anything && reflect.DeepEqual(in, p.told) {
 		return nil
 	}
-	if err := p.ads.Set(ctx, translate.Intent(in)); err != nil {
+	if err := p.ads.Set(ctx, translate.Intent(in, p.Connections)); err != nil {
 		return err
 	}
 	p.told = in
@@ -211,9 +214,13 @@ func (p *Proxy) serveEnvoy(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		group.Go(func() error { return p.ads.Serve(ctx, port) })
+		group.Go(func() error { return p.ads.Show(ctx, port, p.looksOn) })
 	}
 	return group.Wait()
+}
+
+func (p *Proxy) looksOn() {
+	p.Log.Info("a client of --xds-port reads the configuration; what it acknowledges or refuses counts for nothing")
 }
 
 // guard watches the VLAN device, which is known once there is something to tell.

@@ -169,30 +169,3 @@ func TestAnEnvoyThatHangsIsNotReady(t *testing.T) {
 	g.Expect(l.envoy.Process.Signal(syscall.SIGCONT)).To(Succeed())
 	l.awaitReady()
 }
-
-func TestEnvoyRefusesConnectionsBeforeItsDescriptorsEnd(t *testing.T) {
-	g := NewWithT(t)
-	a, port := newTarget(t, "a"), freePort(t)
-	l := prepareLab(t, route("a", port, a, "a.example.com"))
-	l.startSidecar(nil)
-	l.startEnvoy(1024)
-	l.awaitReady()
-	var kept []*stream
-	refused := 0
-	for range 2000 {
-		s, err := open(port, "a.example.com")
-		if err != nil {
-			refused++
-			continue
-		}
-		kept = append(kept, s)
-	}
-	t.Logf("of 2,000 connections %d are held and %d were refused", len(kept), refused)
-	g.Expect(len(kept)).To(BeNumerically("~", 384, 4), "what the cap admits")
-	for _, s := range kept {
-		g.Expect(s.alive()).To(Succeed())
-		g.Expect(s.Close()).To(Succeed())
-	}
-	g.Eventually(func() (string, error) { return reached(port, "a.example.com") }, 10*time.Second).Should(Equal("a"))
-	g.Expect(l.envoy.ProcessState).To(BeNil(), "Envoy lives")
-}

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -30,6 +31,8 @@ const (
 	reportPause = 2 * time.Second
 	// settlePause lets Envoy answer for all types before a verdict is told.
 	settlePause = 100 * time.Millisecond
+	// dialPatience is how long the listeners may take to answer, all together.
+	dialPatience = time.Second
 )
 
 // report keeps readiness, status and the kept intent up to what Envoy says and does.
@@ -60,10 +63,13 @@ func (p *Proxy) reportOnce(ctx context.Context) {
 	}
 	p.ready.Set(checkEnvoy, err) // the kernel takes the connections of an Envoy that hangs
 	p.mu.Lock()
+	told := p.told
+	p.mu.Unlock()
+	p.ready.Set(checkListeners, served(ctx, told)) // takes up to dialPatience, for which no update waits
+	p.mu.Lock()
 	defer p.mu.Unlock()
 	verdict := p.ads.Verdict()
 	p.ready.Set(checkConfiguration, verdictProblem(verdict))
-	p.ready.Set(checkListeners, served(ctx, p.told))
 	if verdict.Accepted {
 		p.keepTold()
 	}
@@ -109,23 +115,27 @@ func served(ctx context.Context, told intent.Intent) error {
 	return answers(ctx, told.Listeners)
 }
 
-// answers connects to each VLAN listener, as a client would.
+// answers connects to all VLAN listeners at once, as a client would.
 func answers(ctx context.Context, listeners []intent.Listener) error {
 	if len(listeners) == 0 {
 		return errors.New("nothing is served yet")
 	}
-	dialer := net.Dialer{Timeout: time.Second}
+	ctx, cancel := context.WithTimeout(ctx, dialPatience)
+	defer cancel()
+	group := &errgroup.Group{}
 	for _, l := range listeners {
 		if l.OnPods {
 			continue
 		}
-		conn, err := dialer.DialContext(ctx, "tcp", l.At.String())
-		if err != nil {
-			return fmt.Errorf("%s does not answer: %w", l.At, err)
-		}
-		_ = conn.Close() // it was only to be opened
+		group.Go(func() error {
+			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", l.At.String())
+			if err != nil {
+				return fmt.Errorf("%s does not answer: %w", l.At, err)
+			}
+			return conn.Close() // it was only to be opened
+		})
 	}
-	return nil
+	return group.Wait()
 }
 
 // statusNow is the sidecar's part of the status: its condition, its instance, and its backends' targets.

@@ -7,19 +7,21 @@ import (
 	"slices"
 )
 
-// metadata services that lie outside the link-local networks: Alibaba's, Azure's, Oracle's, Amazon's.
+// metadata services that lie outside the link-local networks: Alibaba's, Azure's, Oracle's, Amazon's two (EC2, EKS Pod Identity), Google's,
+// Scaleway's.
 var metadata = []netip.Addr{
 	netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("168.63.129.16"),
 	netip.MustParseAddr("192.0.0.192"), netip.MustParseAddr("fd00:ec2::254"),
+	netip.MustParseAddr("fd00:ec2::23"), netip.MustParseAddr("fd20:ce::254"), netip.MustParseAddr("fd00:42::42"),
 }
 
 // carriers are IPv6 networks whose addresses carry an IPv4 address, and after how many bytes: IPv4-compatible (RFC 4291
-// §2.5.5.1), NAT64 (RFC 6052 §2.1), 6to4 (RFC 3056 §2). IPv4-mapped ones are unmapped before.
+// §2.5.5.1), IPv4-translated (RFC 2765 §2.1), NAT64 (RFC 6052 §2.1), 6to4 (RFC 3056 §2). IPv4-mapped ones are unmapped before.
 var carriers = []struct {
 	netip.Prefix
 	after int
 }{
-	{netip.MustParsePrefix("::/96"), 12}, {netip.MustParsePrefix("64:ff9b::/96"), 12}, {netip.MustParsePrefix("2002::/16"), 2},
+	{netip.MustParsePrefix("::/96"), 12}, {netip.MustParsePrefix("::ffff:0:0:0/96"), 12}, {netip.MustParsePrefix("64:ff9b::/96"), 12}, {netip.MustParsePrefix("2002::/16"), 2},
 }
 
 // Is says whether an address is this machine, something on its link, or a cloud's metadata service.

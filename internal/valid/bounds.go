@@ -14,10 +14,18 @@ const (
 	DefaultCacheTTL  = time.Hour
 	// DefaultConnectTimeout is how long the proxy tries to connect to a backend.
 	DefaultConnectTimeout = 30 * time.Second
+	// ShortestConnectTimeout and LongestConnectTimeout bound that, in seconds.
+	ShortestConnectTimeout = 1
+	LongestConnectTimeout  = 300
 )
 
 // LeaseTime says whether a lease can last so long.
 func LeaseTime(d time.Duration) bool { return d >= ShortestLease && d <= LongestLease }
+
+// ConnectTimeout says whether the proxy can try for so many seconds.
+func ConnectTimeout(seconds int32) bool {
+	return seconds >= ShortestConnectTimeout && seconds <= LongestConnectTimeout
+}
 
 // Lengths of lists and texts that a schema bounds.
 const (
@@ -29,8 +37,16 @@ const (
 	MostDeniedZones = 64
 	// MostExclusions are the ranges that a DHCPServer keeps from clients: more than a /23 can have.
 	MostExclusions = 256
+	// MostBackends of a ProxyServer.
+	MostBackends = 64
 	// MostTargets of a backend of a ProxyServer.
 	MostTargets = 64
+	// MostAlternateHostnames of a backend of a ProxyServer.
+	MostAlternateHostnames = 32
+	// MostCapturedAddresses of a ProxyServer.
+	MostCapturedAddresses = 8
+	// MostCapturedPorts of a captured address.
+	MostCapturedPorts = 16
 	// LongestInfraName leaves room for what its Services and pods are called.
 	LongestInfraName = 40
 	// LongestMessage that a daemon says of an instance or a backend: the API server refuses the whole status for a longer one.

@@ -20,6 +20,8 @@ type Saved struct {
 	Offset time.Duration `json:"offset"` // server time = Unix epoch + CLOCK_BOOTTIME + Offset
 	Latest time.Time     `json:"latest"` // the high-water mark
 	Born   time.Time     `json:"born"`   // when the first lease file of this server was made
+	// JumpedAt is CLOCK_BOOTTIME at the last jump of this boot; 0 if there was none.
+	JumpedAt time.Duration `json:"jumpedAt,omitempty"`
 }
 
 // Clock is the server's time. A new one does not know it yet.
@@ -41,7 +43,7 @@ type Clock struct {
 // New is the clock of this machine.
 func New() *Clock { return From(bootTime, bootID()) }
 
-// From is New with another source for the time since boot.
+// From is the clock of a machine that tells its time since boot itself.
 func From(boot func() time.Duration, bootID string) *Clock {
 	return &Clock{boot: boot, bootID: bootID, tolerance: leastTolerance}
 }
@@ -118,21 +120,29 @@ func (c *Clock) Restore(s Saved) {
 	defer c.mu.Unlock()
 	if s.BootID != "" && s.BootID == c.bootID {
 		c.take(s.Offset)
+		c.jumped, c.jumpedAt = s.JumpedAt != 0, s.JumpedAt
 	}
 }
 
-// Alone is for a server without an API server: the saved offset on the same boot, else the wall clock, but never a time before the
-// latest that was seen.
-func (c *Clock) Alone(s Saved, wall time.Time) {
+// Alone is for a server with nobody to ask: the saved offset on the same boot, else the wall clock, but never a time before
+// the latest that was seen. Between two boots the wall clock may be set to anything: where it is farther from that latest time than a
+// restart takes, it counts as a jump, and Alone says how far it went.
+func (c *Clock) Alone(s Saved, wall time.Time) (jump time.Duration) {
 	if c.Restore(s); c.known {
-		return
+		return 0
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	jump = wall.Sub(s.Latest)
 	if wall.Before(s.Latest) {
 		wall = s.Latest
 	}
 	c.take(time.Duration(wall.UnixNano()) - c.boot())
+	if s.Latest.IsZero() || jump.Abs() <= c.tolerance {
+		return 0
+	}
+	c.jumped, c.jumpedAt = true, c.boot()
+	return jump
 }
 
 // Save is what a later run needs; ok is false while the time is not known.
@@ -140,7 +150,11 @@ func (c *Clock) Save() (s Saved, ok bool) {
 	now, _ := c.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return Saved{BootID: c.bootID, Offset: c.offset, Latest: now}, c.known
+	s = Saved{BootID: c.bootID, Offset: c.offset, Latest: now}
+	if c.jumped {
+		s.JumpedAt = c.jumpedAt
+	}
+	return s, c.known
 }
 
 // Listen learns from every answer that passes through an HTTP client.

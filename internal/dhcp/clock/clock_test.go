@@ -138,6 +138,31 @@ func TestAloneTheTimeNeverGoesBack(t *testing.T) {
 	})
 }
 
+func TestAloneAWallClockThatWasSetIsAJump(t *testing.T) {
+	saved := Saved{BootID: "a", Latest: noon}
+	for name, c := range map[string]struct{ wall, jump time.Duration }{
+		"a year ahead":                {365 * 24 * time.Hour, 365 * 24 * time.Hour},
+		"a year back":                 {-365 * 24 * time.Hour, -365 * 24 * time.Hour},
+		"as long as a restart, ahead": {time.Minute, 0},
+		"a little back":               {-time.Minute, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, n := NewWithT(t), newNode("b")
+			g.Expect(n.Alone(saved, noon.Add(c.wall))).To(Equal(c.jump))
+			g.Expect(n.steady()).To(Equal(c.jump == 0))
+			now, _ := n.Save()
+			again := newNode("b")
+			again.Alone(now, noon)
+			g.Expect(again.steady()).To(Equal(c.jump == 0), "another process of the same boot")
+			again.boot += 24 * time.Hour
+			g.Expect(again.steady()).To(BeTrue())
+		})
+	}
+	n := newNode("b")
+	NewWithT(t).Expect(n.Alone(Saved{}, noon)).To(BeZero(), "no time was seen before")
+	NewWithT(t).Expect(n.steady()).To(BeTrue())
+}
+
 func TestEveryAnswerTellsTheTime(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Date", noon.Format(http.TimeFormat)) }))
 	defer server.Close()

@@ -24,6 +24,9 @@ const (
 	compactRatio = 4
 )
 
+// patience is how long a write may take before it is told: longer, and clients hear nothing (storeTime of package dhcp).
+const patience = 1500 * time.Millisecond
+
 // Log is the file and what it says.
 type Log struct {
 	path   string
@@ -40,6 +43,7 @@ type Log struct {
 	ended    chan struct{} // says that it has
 	closing  sync.Once
 	health   func(error)
+	patience time.Duration
 
 	// Of the goroutine in run alone.
 	records map[netip.Addr]lease.Record
@@ -64,7 +68,7 @@ func Open(path string, log *slog.Logger, health func(error)) (*Log, error) {
 
 func open(path string, d disk, log *slog.Logger, health func(error)) (*Log, error) {
 	l := &Log{
-		path: path, disk: d, log: log, health: health, records: map[netip.Addr]lease.Record{},
+		path: path, disk: d, log: log, health: health, patience: patience, records: map[netip.Addr]lease.Record{},
 		requests: make(chan *request, 256), quit: make(chan struct{}), ended: make(chan struct{}),
 	}
 	var err error
@@ -125,15 +129,20 @@ func (l *Log) run() {
 	for {
 		select {
 		case <-l.quit:
+			l.commit(l.waiting(nil)) // nobody may wait for what was submitted, and it is kept all the same
 			return
 		case first := <-l.requests:
-			batch := []*request{first}
-			for len(l.requests) > 0 && len(batch) < cap(l.requests) {
-				batch = append(batch, <-l.requests)
-			}
-			l.commit(batch)
+			l.commit(l.waiting([]*request{first}))
 		}
 	}
+}
+
+// waiting adds to a batch what waits, as far as it is not too large.
+func (l *Log) waiting(batch []*request) []*request {
+	for len(l.requests) > 0 && len(batch) < cap(l.requests) {
+		batch = append(batch, <-l.requests)
+	}
+	return batch
 }
 
 // commit answers a batch. Entries are seen by those behind them at once, and by Get and List only when they are durable:
@@ -153,7 +162,7 @@ func (l *Log) commit(batch []*request) {
 			l.apply(*r.entry)
 		}
 	}
-	if err := l.persist(frames); err != nil {
+	if err := l.watched(func() error { return l.persist(frames) }); err != nil {
 		for _, back := range slices.Backward(undo) {
 			back()
 		}
@@ -191,6 +200,27 @@ func refuse(batch []*request, err error) {
 			r.err = err
 		}
 	}
+}
+
+// watched has health hear of a write that hangs, for as long as it does.
+func (l *Log) watched(write func() error) error {
+	told := make(chan struct{})
+	start := time.Now()
+	late := time.AfterFunc(l.patience, func() {
+		defer close(told)
+		l.log.Warn("the lease file takes long to write", "file", l.path)
+		l.health(fmt.Errorf("writing leases to %s takes longer than %v; look at that disk", l.path, l.patience))
+	})
+	err := write()
+	if late.Stop() {
+		return err
+	}
+	<-told
+	l.log.Info("the lease file was written or refused", "file", l.path, "after", time.Since(start))
+	if err == nil {
+		l.health(nil)
+	}
+	return err
 }
 
 // persist appends frames and syncs. After an error the file may hold anything (a failed fsync drops what it could not

@@ -218,6 +218,24 @@ func TestOneSyncServesAllWhoWait(t *testing.T) {
 	g.Expect(d.syncs).To(Equal(2))
 }
 
+func TestADiskThatHangsIsToldWhileItDoes(t *testing.T) {
+	d, g, health := &diskInMemory{none: true, syncing: make(chan struct{}, 10), goOn: make(chan struct{})}, NewWithT(t), make(chan error, 10)
+	l := opened(t, d)
+	goOn := sync.OnceFunc(func() { close(d.goOn) })
+	t.Cleanup(goOn) // before the log is closed
+	l.health, l.patience = func(err error) { health <- err }, time.Millisecond
+	var writer sync.WaitGroup
+	writer.Go(func() { _, _ = l.Create(context.Background(), record(10, "aa")) })
+	g.Eventually(health).Should(Receive(MatchError(ContainSubstring("takes longer than 1ms"))))
+	g.Expect(health).NotTo(Receive(), "it still hangs")
+	goOn()
+	g.Eventually(health).Should(Receive(BeNil()))
+	writer.Wait()
+	l.patience = time.Hour
+	created(t, l, record(11, "bb"))
+	g.Expect(health).NotTo(Receive(), "who is in time is not told of")
+}
+
 func TestADiskThatFailed(t *testing.T) {
 	full := errors.New("no space left on device")
 	for name, breaks := range map[string]func(*diskInMemory){
@@ -297,10 +315,24 @@ func TestACopyForgets(t *testing.T) {
 	l, g := opened(t, d), NewWithT(t)
 	kept := record(10, "aa")
 	kept.Version = 77
-	g.Expect(l.Keep(t.Context(), kept)).To(Succeed())
+	g.Expect(l.Submit(kept)).To(BeTrue())
 	g.Expect(l.Get(t.Context(), kept.IP)).To(Equal(kept))
 	g.Expect(l.Forget(t.Context(), kept.IP)).To(Succeed())
 	g.Expect(holders(t, opened(t, d.afterPowerCut(0)))).To(BeEmpty())
+}
+
+func TestWhoSubmitsACopyWaitsForNoDisk(t *testing.T) {
+	d, g := &diskInMemory{none: true, syncing: make(chan struct{}, 10), goOn: make(chan struct{})}, NewWithT(t)
+	l := opened(t, d)
+	g.Expect(l.Submit(record(10, "aa"))).To(BeTrue())
+	g.Eventually(d.syncing).Should(Receive())
+	for range cap(l.requests) {
+		g.Expect(l.Submit(record(11, "bb"))).To(BeTrue())
+	}
+	g.Expect(l.Submit(record(12, "cc"))).To(BeFalse(), "as many wait as may")
+	close(d.goOn)
+	g.Expect(l.Close()).To(Succeed())
+	g.Expect(holders(t, opened(t, d.afterPowerCut(0)))).To(HaveLen(2), "what was submitted before the end")
 }
 
 // FuzzParse: whatever a disk gives back, the daemon starts.

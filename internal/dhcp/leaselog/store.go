@@ -80,9 +80,15 @@ func seen[T any](ctx context.Context, l *Log, look func() T) (T, error) {
 	return found, nil
 }
 
-// Keep copies a record that another store holds, with that store's version.
-func (l *Log) Keep(ctx context.Context, r lease.Record) error {
-	return l.ask(ctx, &request{entry: &entry{Record: &r}, check: always})
+// Submit copies a record that another store holds, with that store's version, and does not wait until it is durable. False: too many
+// wait already.
+func (l *Log) Submit(r lease.Record) bool {
+	select {
+	case l.requests <- &request{entry: &entry{Record: &r}, check: always, done: make(chan struct{})}:
+		return true
+	default:
+		return false
+	}
 }
 
 // Forget drops the copy of an address.

@@ -25,11 +25,11 @@ type Socket struct {
 	conn   *net.UDPConn
 	device string
 	index  int
-	source netip.Addr
 	mtu    int
 
-	mu    sync.Mutex
-	asked map[netip.Addr]time.Time // probes that are undecided
+	mu     sync.Mutex
+	source netip.Addr
+	asked  map[netip.Addr]time.Time // probes that are undecided
 }
 
 // Packet is a datagram and when the kernel received it.
@@ -99,7 +99,28 @@ func (s *Socket) MTU() int { return s.mtu }
 func (s *Socket) Device() string { return s.device }
 
 // Address is the server's.
-func (s *Socket) Address() netip.Addr { return s.source }
+func (s *Socket) Address() netip.Addr {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.source
+}
+
+// Serves says whether the socket can serve an address: it is bound to the device that carries it. A second socket could not be.
+func (s *Socket) Serves(server netip.Addr) bool {
+	name, err := vlan.InterfaceOf(server)
+	if err != nil {
+		return false
+	}
+	device, err := net.InterfaceByName(name)
+	return err == nil && device.Index == s.index
+}
+
+// Move gives the server another address on the device.
+func (s *Socket) Move(server netip.Addr) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.source = server
+}
 
 // Close ends Receive.
 func (s *Socket) Close() error { return s.conn.Close() }
@@ -137,7 +158,7 @@ func arrival(control []byte) time.Time {
 // Send sends from the server's address on the device, whatever the routing table prefers: the source must be set
 // explicitly, or policy routes by source (the `sbr` plugin) do not see a reply to a relay.
 func (s *Socket) Send(data []byte, to netip.AddrPort) error {
-	source := ipv4.ControlMessage{IfIndex: s.index, Src: s.source.AsSlice()} // IP_PKTINFO
+	source := ipv4.ControlMessage{IfIndex: s.index, Src: s.Address().AsSlice()} // IP_PKTINFO
 	_, _, err := s.conn.WriteMsgUDPAddrPort(data, source.Marshal(), to)
 	if err != nil {
 		return fmt.Errorf("sending to %s: %w", to, err)

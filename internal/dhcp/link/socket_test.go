@@ -38,6 +38,19 @@ func TestTwoServersCannotShareAPort(t *testing.T) {
 	NewWithT(t).Expect(err).To(MatchError(unix.EADDRINUSE))
 }
 
+func TestTheServersAddressMovesOnItsDevice(t *testing.T) {
+	g := NewWithT(t)
+	s, at := opened(t)
+	moved := netip.MustParseAddr("127.0.0.2")
+	s.Move(moved)
+	g.Expect(s.Send([]byte("hello"), at)).To(Succeed())
+	p, err := s.Receive()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(p.From.Addr()).To(Equal(moved))
+	g.Expect(s.Serves(loopback)).To(BeTrue())
+	g.Expect(s.Serves(netip.MustParseAddr("192.0.2.1"))).To(BeFalse(), "no device carries it")
+}
+
 func TestAPacketCarriesTheKernelsTime(t *testing.T) {
 	g := NewWithT(t)
 	s, at := opened(t)

@@ -32,6 +32,8 @@ type Config struct {
 	Owner string
 	// Born is when the server first served: a young one probes each address before it offers it (dhcp-rules.md#lease-12).
 	Born time.Time
+
+	reserved map[netip.Addr]Reservation // by address, once remembered
 }
 
 // Range is a range of addresses, both ends included.
@@ -107,7 +109,19 @@ func (c *Config) closed() []Range {
 	return ranges
 }
 
+// remember has reservations found by their address, for each change of a lease asks for one.
+func (c *Config) remember() {
+	c.reserved = map[netip.Addr]Reservation{}
+	for _, r := range slices.Backward(c.Reservations) { // of two of one address the first is found
+		c.reserved[r.IP] = r
+	}
+}
+
 func (c *Config) reservedIP(a netip.Addr) (Reservation, bool) {
+	if c.reserved != nil {
+		r, found := c.reserved[a]
+		return r, found
+	}
 	return find(c.Reservations, func(r Reservation) bool { return r.IP == a })
 }
 

@@ -35,6 +35,8 @@ type Ask struct {
 	Away bool
 	// Confirmed are addresses whose record was read from the store, or written, for this message.
 	Confirmed map[netip.Addr]bool
+	// Undecided are addresses that were probed in vain: nobody can tell yet whether who had them has left.
+	Undecided map[netip.Addr]bool
 }
 
 // Decision is what to do, about which address, and why.
@@ -139,22 +141,36 @@ func (t *Table) discover(a Ask) Decision {
 	if prior, ok := t.binding(a, lease.Released); ok && t.free(prior.IP, a) {
 		return t.offer(prior.IP, a)
 	}
-	if offered, ok := t.offered[a.Client]; ok && t.free(offered, a) {
+	if offered, ok := t.offered[a.Client]; ok && t.free(offered, a) && !a.Undecided[offered] {
 		return t.offer(offered, a)
 	}
 	return t.offerFresh(a)
 }
 
+// offerFresh offers what was asked for, else what suits us. Who asked for an address that nobody can tell of gets another: its last
+// client may have left the wire, and the kernel takes eight seconds to find out. One that is to be had only because a time is up goes
+// after all that were never used: the clock may be wrong (dhcp-rules.md#lease-9).
 func (t *Table) offerFresh(a Ask) Decision {
 	full := len(t.offers) >= max(1, t.size/2) && t.offered[a.Client] == netip.Addr{} && !t.privileged(a)
 	if full {
 		return silent("too-many-offers")
 	}
-	if a.Wanted.IsValid() && t.free(a.Wanted, a) && t.mayEnter(a.Wanted, a) {
+	last, used := t.records[a.Wanted]
+	wish := a.Wanted.IsValid() && t.free(a.Wanted, a) && t.mayEnter(a.Wanted, a) && !a.Undecided[a.Wanted]
+	if wish && (!used || t.unclaimed(last, a)) {
 		return t.offer(a.Wanted, a)
 	}
-	if fresh, ok := t.fresh(a); ok {
-		return t.offer(fresh, a)
+	if unused, ok := t.unused(a); ok {
+		return t.offer(unused, a)
+	}
+	if wish {
+		return t.offer(a.Wanted, a)
+	}
+	if over, ok := t.longestOver(a); ok {
+		return t.offer(over, a)
+	}
+	if len(a.Undecided) > 0 {
+		return silent("probe-undecided")
 	}
 	return silent("pool-exhausted")
 }
@@ -177,7 +193,7 @@ func (t *Table) offer(ip netip.Addr, a Ask) Decision {
 	}
 	t.keepOffer(ip, a)
 	if t.mustProbe(ip, a) {
-		return Decision{Do: Probe, IP: ip, Record: t.records[ip], Why: "fresh"}
+		return t.probe(ip, a)
 	}
 	return Decision{Do: Offer, IP: ip, Record: t.promiseOf(ip, a), Lease: t.term(ip, a), Why: "free"}
 }
@@ -244,7 +260,7 @@ func (t *Table) take(ip netip.Addr, a Ask) Decision {
 	adopted := a.Kind != wire.Selecting && t.records[ip].IP != ip // it may well answer a probe itself
 	t.keepOffer(ip, a)
 	if !adopted && t.mustProbe(ip, a) {
-		return Decision{Do: Probe, IP: ip, Record: t.records[ip], Why: "fresh"}
+		return t.probe(ip, a)
 	}
 	return write(t.promiseOf(ip, a), "bound")
 }

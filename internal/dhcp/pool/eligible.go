@@ -23,13 +23,28 @@ func (t *Table) free(ip netip.Addr, a Ask) bool {
 	return t.reusable(t.records[ip], a)
 }
 
-// reusable says whether a record's address may become this client's (dhcp-rules.md#lease-6 and dhcp-rules.md#lease-7). Time
-// counts only where the clock is steady and the machine that holds the lease is gone: a lease lives as long as its machine.
-func (t *Table) reusable(r lease.Record, a Ask) bool {
+// reusable says whether a record's address may become this client's (dhcp-rules.md#lease-6 and dhcp-rules.md#lease-7).
+func (t *Table) reusable(r lease.Record, a Ask) bool { return t.unclaimed(r, a) || t.over(r, a) }
+
+// unclaimed says whether nobody else has a claim to a record's address, whatever the time is.
+func (t *Table) unclaimed(r lease.Record, a Ask) bool {
 	mine := r.Client == a.Client && r.State != lease.Declined
+	return mine || t.dropped(r) || t.inherits(r, a)
+}
+
+// over says whether the time of a record is up. It counts only where the clock is steady and the machine that holds the lease is gone: a
+// lease lives as long as its machine.
+func (t *Table) over(r lease.Record, a Ask) bool {
+	if !t.ended(r, a) {
+		return false
+	}
 	alive, _ := t.exists(r.VM)
-	over := a.Steady && a.Now.After(r.Horizon.Add(t.config.Grace())) && !alive
-	return mine || over || t.dropped(r) || t.inherits(r, a)
+	return !alive
+}
+
+// ended says whether horizon and grace have passed for sure.
+func (t *Table) ended(r lease.Record, a Ask) bool {
+	return a.Steady && a.Now.After(r.Horizon.Add(t.config.Grace()))
 }
 
 // dropped says whether every instance has forgotten a released binding.
@@ -47,11 +62,12 @@ func (t *Table) inherits(r lease.Record, a Ask) bool {
 }
 
 func (t *Table) inheritance(a Ask) (lease.Record, bool) {
-	if !t.machines.Owner(a.Client.MAC).Known() {
+	owner := t.machines.Owner(a.Client.MAC)
+	if !owner.Known() {
 		return lease.Record{}, false
 	}
-	for _, r := range t.records {
-		if t.inherits(r, a) && t.free(r.IP, a) {
+	for ip := range t.byMachine[owner.VM] {
+		if r := t.records[ip]; t.inherits(r, a) && t.free(ip, a) {
 			return r, true
 		}
 	}
@@ -173,40 +189,38 @@ func (t *Table) hostname(ip netip.Addr, owner Owner, a Ask) string {
 	return owner.VM.Name
 }
 
-// fresh chooses an address that was never used: our own half first, in an order of the client's own (dhcp-rules.md#lease-11).
-// When none is left it takes the one that has been over longest.
-func (t *Table) fresh(a Ask) (netip.Addr, bool) {
-	for _, own := range []bool{true, false} {
-		if ip, ok := t.neverUsed(a, own); ok {
-			return ip, true
-		}
-	}
-	var over []lease.Record
-	for ip, r := range t.records {
-		if t.free(ip, a) && t.mayEnter(ip, a) {
-			over = append(over, r)
-		}
-	}
-	if len(over) == 0 {
-		return netip.Addr{}, false
-	}
-	return slices.MinFunc(over, func(x, y lease.Record) int { return cmp.Or(x.Horizon.Compare(y.Horizon), x.IP.Compare(y.IP)) }).IP, true
-}
-
-func (t *Table) neverUsed(a Ask, own bool) (netip.Addr, bool) {
+// unused chooses an address that was never used: our own half first, in an order of the client's own (dhcp-rules.md#lease-11).
+func (t *Table) unused(a Ask) (found netip.Addr, ok bool) {
 	if t.shareUsedUp(a) {
 		return netip.Addr{}, false
 	}
-	first := number(t.config.First)
-	span := number(t.config.Last) - first + 1
-	start := spread(a.Client.MAC, a.Client.ID) % span
-	for i := range span {
-		at := addrOf(first + (start+i)%span)
-		if t.records[at].IP != at && t.own(at) == own && t.free(at, a) && t.mayEnter(at, a) {
-			return at, true
+	for ip := range t.untaken.from(spread(a.Client.MAC, a.Client.ID) % t.untaken.size) {
+		if t.own(ip) {
+			return ip, true
+		}
+		if !ok {
+			found, ok = ip, true
 		}
 	}
-	return netip.Addr{}, false
+	return found, ok
+}
+
+// longestOver chooses the address that has been free longest. One that was released may be as young as it likes.
+func (t *Table) longestOver(a Ask) (netip.Addr, bool) {
+	suits := func(ip netip.Addr) bool { return t.free(ip, a) && t.mayEnter(ip, a) && !a.Undecided[ip] }
+	over, isOver := t.ending.find(func(ip netip.Addr) bool { return !t.ended(t.records[ip], a) || suits(ip) })
+	isOver = isOver && t.ended(t.records[over], a) // and not the first whose time is to come
+	returned, isReturned := netip.Addr{}, false
+	if !t.shareUsedUp(a) {
+		returned, isReturned = t.returned.find(suits)
+	}
+	if isOver && isReturned {
+		isOver = cmp.Or(t.records[over].Horizon.Compare(t.records[returned].Horizon), over.Compare(returned)) < 0
+	}
+	if isOver {
+		return over, true
+	}
+	return returned, isReturned
 }
 
 // own says whether an address is of this instance's half.

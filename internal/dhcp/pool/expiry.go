@@ -13,12 +13,11 @@ func (t *Table) Expire(now time.Time) []Decision {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var due []Decision
-	for ip, r := range t.records {
+	for _, r := range t.records {
 		if d, ok := t.expiry(r, now); ok {
 			due = append(due, d)
 		} else if r.Version == 0 {
 			t.unindex(r)
-			delete(t.records, ip)
 		}
 	}
 	slices.SortFunc(due, func(a, b Decision) int { return a.IP.Compare(b.IP) })
@@ -28,6 +27,9 @@ func (t *Table) Expire(now time.Time) []Decision {
 func (t *Table) expiry(r lease.Record, now time.Time) (Decision, bool) {
 	if r.Version == 0 { // deleted by hand: written again until its promise has passed (dhcp-rules.md#lease-12)
 		return write(r, "restored"), r.State != lease.Released && !now.After(r.Horizon)
+	}
+	if t.undone[r.IP] && !now.After(r.Horizon) {
+		return write(r, "restored"), true
 	}
 	if r.State == lease.Released && !slices.Contains(r.Dropped, t.config.Server) {
 		r.Dropped = append(slices.Clone(r.Dropped), t.config.Server) // we have dropped it by learning of it (dhcp-rules.md#lease-7)

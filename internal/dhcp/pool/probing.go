@@ -10,3 +10,11 @@ func (t *Table) mustProbe(ip netip.Addr, a Ask) bool {
 	changesHands := known && r.Client != a.Client
 	return (!known && young || changesHands) && !t.offers[ip].vacant
 }
+
+// probe asks who answers at an address, and says nothing where it was asked in vain: the client has to ask again.
+func (t *Table) probe(ip netip.Addr, a Ask) Decision {
+	if a.Undecided[ip] {
+		return silent("probe-undecided")
+	}
+	return Decision{Do: Probe, IP: ip, Record: t.records[ip], Why: "fresh"}
+}

@@ -48,7 +48,7 @@ type Owner struct {
 // Known says whether a virtual machine was found.
 func (o Owner) Known() bool { return o.VM.UID != "" }
 
-// Machines is what is known of virtual machines. It answers from memory; if it does not know, a machine exists.
+// Machines is what is known of virtual machines. It answers from memory; where nobody knows, a machine lives.
 type Machines interface {
 	// Owner finds the machine of a hardware address.
 	Owner(mac string) Owner
@@ -65,23 +65,31 @@ type Table struct {
 	size     int
 	machines Machines
 	records  map[netip.Addr]lease.Record
-	byClient map[lease.Client]map[netip.Addr]bool
+	// By client, the addresses that have a record of it; by machine, those that are bound to it.
+	byClient  map[lease.Client]map[netip.Addr]bool
+	byMachine map[lease.VM]map[netip.Addr]bool
+	// What a client may get that has no claim to it: what has no record; what was released, and what will end, by their horizons.
+	untaken          *untaken
+	returned, ending *byTime
+	standing         standing
 	// anonymous are the addresses bound to clients that are no virtual machine.
 	anonymous map[netip.Addr]bool
 	declined  map[netip.Addr]bool
 	// doubted are bindings that a write of ours may have ended: its outcome is not known, or it may still arrive.
-	doubted   map[netip.Addr]bool
-	offers    map[netip.Addr]offer
-	offered   map[lease.Client]netip.Addr
-	strangers int // anonymous holds
-	avoided   map[netip.Addr]time.Time
-	declines  map[lease.Client][]time.Time
-	spurned   map[lease.Client]spurned
-	budgets   map[lease.Client]budget
-	guests    budget // of all guests together
-	waiting   map[lease.Client]time.Time
-	missing   map[string]time.Time // machines (by UID) that are gone, and since when
-	swept     time.Time
+	doubted map[netip.Addr]bool
+	// suspect are addresses of which the store told an older version than we know, and undone those where that is the newest it has.
+	suspect, undone map[netip.Addr]bool
+	offers          map[netip.Addr]offer
+	offered         map[lease.Client]netip.Addr
+	strangers       int // anonymous holds
+	avoided         map[netip.Addr]time.Time
+	declines        map[lease.Client][]time.Time
+	spurned         map[lease.Client]spurned
+	budgets         map[lease.Client]budget
+	guests          budget // of all guests together
+	waiting         map[lease.Client]time.Time
+	missing         map[string]time.Time // machines (by UID) that are gone, and since when
+	swept           time.Time
 }
 
 // spurned is an address that its holder declined, and that does not rest for others.
@@ -102,7 +110,8 @@ type offer struct {
 func NewTable(machines Machines) *Table {
 	return &Table{
 		machines: machines, records: map[netip.Addr]lease.Record{}, byClient: map[lease.Client]map[netip.Addr]bool{},
-		anonymous: map[netip.Addr]bool{}, declined: map[netip.Addr]bool{}, doubted: map[netip.Addr]bool{}, offers: map[netip.Addr]offer{}, offered: map[lease.Client]netip.Addr{},
+		byMachine: map[lease.VM]map[netip.Addr]bool{}, returned: newByTime(false), ending: newByTime(false), standing: newStanding(),
+		anonymous: map[netip.Addr]bool{}, declined: map[netip.Addr]bool{}, doubted: map[netip.Addr]bool{}, suspect: map[netip.Addr]bool{}, undone: map[netip.Addr]bool{}, offers: map[netip.Addr]offer{}, offered: map[lease.Client]netip.Addr{},
 		avoided: map[netip.Addr]time.Time{}, declines: map[lease.Client][]time.Time{}, spurned: map[lease.Client]spurned{}, budgets: map[lease.Client]budget{}, waiting: map[lease.Client]time.Time{}, missing: map[string]time.Time{},
 	}
 }
@@ -111,90 +120,9 @@ func NewTable(machines Machines) *Table {
 func (t *Table) Configure(c Config) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	c.remember()
 	t.config, t.size = c, c.Size()
-	for _, r := range t.records {
-		t.index(r) // what is reserved may have changed
-	}
-}
-
-// Learn takes in a record that the store holds and says whether it was news; an older version than the known one is none.
-func (t *Table) Learn(r lease.Record) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if was, known := t.records[r.IP]; known && was.Version >= r.Version {
-		return false
-	}
-	t.learn(r)
-	return true
-}
-
-func (t *Table) learn(r lease.Record) {
-	was := t.records[r.IP]
-	t.unindex(was)
-	delete(t.doubted, r.IP) // a write that was made for the older version cannot take place any more
-	t.records[r.IP] = r
-	t.index(r)
-}
-
-func (t *Table) index(r lease.Record) {
-	if t.byClient[r.Client] == nil {
-		t.byClient[r.Client] = map[netip.Addr]bool{}
-	}
-	t.byClient[r.Client][r.IP] = true
-	_, reserved := t.config.reservedIP(r.IP)
-	mark(t.declined, r.IP, r.State == lease.Declined)
-	mark(t.anonymous, r.IP, r.State == lease.Bound && r.VM.UID == "" && !reserved)
-}
-
-func mark(set map[netip.Addr]bool, a netip.Addr, in bool) {
-	if in {
-		set[a] = true
-	} else {
-		delete(set, a)
-	}
-}
-
-func (t *Table) unindex(r lease.Record) {
-	delete(t.byClient[r.Client], r.IP)
-	if len(t.byClient[r.Client]) == 0 {
-		delete(t.byClient, r.Client)
-	}
-	delete(t.anonymous, r.IP)
-	delete(t.declined, r.IP)
-}
-
-// Attempt notes a write before it is made. A write that ends a binding puts the binding in doubt: until a newer version is known, the
-// holder is renewed only by another write, after which the first, if it is late, fails.
-func (t *Table) Attempt(r lease.Record) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if was, known := t.records[r.IP]; known && was.State == lease.Bound && !r.BoundTo(was.Client) {
-		t.doubted[r.IP] = true
-	}
-}
-
-// Lost notes that the store no longer has a record. A promise that has not passed is kept, and Expire writes it again.
-func (t *Table) Lost(r lease.Record) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if known, ok := t.records[r.IP]; ok && known.Version <= r.Version {
-		known.Version = 0
-		t.learn(known)
-	}
-}
-
-// Synced takes in a whole list of the store: what is not in it is lost.
-func (t *Table) Synced(all []lease.Record) {
-	listed := map[netip.Addr]bool{}
-	for _, r := range all {
-		listed[r.IP] = true
-		t.Learn(r)
-	}
-	for _, r := range t.Records() {
-		if !listed[r.IP] {
-			t.Lost(r)
-		}
-	}
+	t.reindex()
 }
 
 // Records are all known ones, by address.
@@ -209,15 +137,16 @@ func (t *Table) Records() []lease.Record {
 	return all
 }
 
-// InUse notes that somebody has answered a probe of an address.
+// InUse hears from a probe that somebody answers at an address.
 func (t *Table) InUse(a netip.Addr, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.avoided[a] = now.Add(avoidTime)
 	t.drop(t.offers[a].client)
+	t.refresh(a)
 }
 
-// Vacant notes that nobody has answered a probe of an address that is offered.
+// Vacant hears from a probe that nobody answers at an address that is offered.
 func (t *Table) Vacant(a netip.Addr) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -227,17 +156,17 @@ func (t *Table) Vacant(a netip.Addr) {
 	}
 }
 
-// Rank is the priority of a client.
+// Rank says before whom a client goes.
 type Rank int
 
-// There may be any number of strangers, but only as many holders as addresses; somebody has configured each known client.
+// Strangers come in any number and holders as many as there are addresses; who is known was written down by somebody.
 const (
 	Stranger Rank = iota // neither of the others
 	Holder               // has a lease
 	Known                // has a reservation for its hardware address, or a machine
 )
 
-// Rank finds the priority of a client.
+// Rank finds a client's.
 func (t *Table) Rank(client lease.Client) Rank {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -255,12 +184,7 @@ func (t *Table) Rank(client lease.Client) Rank {
 func (t *Table) Counts(now time.Time) (active, total, size int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, r := range t.records {
-		if r.State == lease.Bound && !now.After(r.Horizon) {
-			active++
-		}
-	}
-	return active, len(t.records), t.size
+	return t.standing.count(now), len(t.records), t.size
 }
 
 // sweep forgets, once a second, what has run out.
@@ -277,6 +201,7 @@ func (t *Table) sweep(now time.Time) {
 	for a, until := range t.avoided {
 		if now.After(until) {
 			delete(t.avoided, a)
+			t.refresh(a)
 		}
 	}
 	t.sweepBudgets(now)
@@ -305,6 +230,7 @@ func (t *Table) keepOffer(ip netip.Addr, a Ask) {
 		t.strangers++
 	}
 	t.offers[ip], t.offered[a.Client] = h, ip
+	t.refresh(ip)
 }
 
 func (t *Table) drop(client lease.Client) {
@@ -317,6 +243,7 @@ func (t *Table) drop(client lease.Client) {
 	}
 	delete(t.offers, ip)
 	delete(t.offered, client)
+	t.refresh(ip)
 }
 
 // spread hashes a client (and an address) so that two instances rarely choose alike.

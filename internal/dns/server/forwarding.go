@@ -14,6 +14,8 @@ import (
 	"github.com/coredns/coredns/plugin/pkg/proxy"
 	"github.com/coredns/coredns/plugin/pkg/transport"
 	"github.com/miekg/dns"
+
+	"github.com/cldmnky/oooi/internal/share"
 )
 
 // maxForwarded bounds the queries that wait for upstreams at one time: slow or looping ones must not eat our memory. One source has a
@@ -28,14 +30,14 @@ const (
 type forwarding struct {
 	cache     atomic.Pointer[cache.Cache]
 	resolvers atomic.Pointer[forward.Forward]
-	waiting   *share
+	waiting   *share.Places[netip.Addr]
 
 	upstreams []netip.AddrPort
 	ttl       time.Duration
 }
 
 func newForwarding() *forwarding {
-	return &forwarding{waiting: newShare(maxForwarded, maxForwardedOfOne)}
+	return &forwarding{waiting: share.New[netip.Addr](maxForwarded, maxForwardedOfOne)}
 }
 
 // use takes upstreams and a cache time into service; what did not change is left alone.
@@ -67,10 +69,10 @@ func (f *forwarding) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.
 // change of configuration costs a client an answer.
 func (f *forwarding) resolve(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
 	source := sourceOf(w.RemoteAddr())
-	if !f.waiting.enter(source) {
+	if !f.waiting.Enter(source) {
 		return dns.RcodeServerFailure, fmt.Errorf("%d queries of %s, or %d of all clients, already wait for the upstreams", maxForwardedOfOne, source, maxForwarded)
 	}
-	defer f.waiting.leave(source)
+	defer f.waiting.Leave(source)
 	for {
 		resolvers := f.resolvers.Load()
 		rcode, err := resolvers.ServeDNS(ctx, w, r)

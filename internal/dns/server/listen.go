@@ -11,6 +11,7 @@ import (
 	"github.com/miekg/dns"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cldmnky/oooi/internal/share"
 	"github.com/cldmnky/oooi/internal/vlan"
 )
 
@@ -59,7 +60,7 @@ func (l Listener) Serve(ctx context.Context, view View) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return unlessDone(ctx, server.Serve(sharedListener{l.tcp, newShare(maxConnections, maxConnectionsOfOne), l.At.Addr()}))
+		return unlessDone(ctx, server.Serve(sharedListener{l.tcp, share.New[netip.Addr](maxConnections, maxConnectionsOfOne), l.At.Addr()}))
 	})
 	group.Go(func() error { return unlessDone(ctx, server.ServePacket(l.udp)) })
 	group.Go(func() error {

@@ -201,11 +201,7 @@ func TestADeadUpstreamLeavesOwnedNamesFast(t *testing.T) {
 }
 
 // waiting are the queries that wait for the upstreams.
-func (s *served) waiting() int {
-	s.forwarding.waiting.mu.Lock()
-	defer s.forwarding.waiting.mu.Unlock()
-	return s.forwarding.waiting.taken
-}
+func (s *served) waiting() int { return s.forwarding.waiting.Taken() }
 
 // from is a client with an address of its own.
 func from(network, address string) *mdns.Client {

@@ -49,5 +49,5 @@ func namesHere(host string) bool {
 
 // hereNames are what hosts files call the loopback, and clouds their metadata services.
 var hereNames = []string{
-	"ip6-localhost", "ip6-loopback", "metadata", "metadata.google.internal", "instance-data", "instance-data.ec2.internal",
+	"ip6-localhost", "ip6-loopback", "metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal",
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/plan/vlan"
+	"github.com/cldmnky/oooi/internal/valid"
 )
 
 // othersOf says what is each neighbour's, the oldest first: what one sets aside follows from what those before it have.
@@ -51,7 +52,7 @@ func published(infra *v1alpha1.Infra) endpoint.Table {
 	for _, e := range infra.Status.Endpoints {
 		row := endpoint.Endpoint{Name: e.Name}
 		for _, host := range e.Hostnames {
-			if a, err := netip.ParseAddr(host); err == nil {
+			if a, ok := valid.Address(host); ok {
 				row.PublishedIPs = append(row.PublishedIPs, a)
 			}
 		}

@@ -21,8 +21,8 @@ func (a Addressed) takenHere() []ipam.Taken {
 	if at := endpoint.Advertised(a.HostedCluster); at.IsValid() {
 		keepFree(ipam.Single(at))
 	}
-	for _, r := range dhcp.ExcludeRanges {
-		keepFree(input.Span(r.Start, r.End))
+	for _, r := range input.Spans(dhcp.ExcludeRanges) {
+		keepFree(r)
 	}
 	for _, server := range n.DNSServers {
 		keepFree(input.Span(server, server))

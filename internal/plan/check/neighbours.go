@@ -34,7 +34,7 @@ func neighbourFindings(in apps.Published) []finding.Finding {
 		return nil
 	}
 	for _, n := range in.Others {
-		if !input.Enabled(n.Infra.Spec.InfraComponents.DHCP.Enabled) || !leasesAfter(in, n) && !leasesBy(in, n) {
+		if !leases(n) || !leasesAfter(in, n) && !leasesBy(in, n) {
 			continue
 		}
 		if ours.UnknownClients != v1alpha1.UnknownClientsIgnore || unknownClients(n) != v1alpha1.UnknownClientsIgnore {
@@ -43,8 +43,32 @@ func neighbourFindings(in apps.Published) []finding.Finding {
 		if pool := input.Span(ours.RangeStart, ours.RangeEnd); slices.ContainsFunc(n.Leases(), pool.Overlaps) && leasesAfter(in, n) {
 			return []finding.Finding{inUse().Set(finding.Values{ipam.FieldStart: nil, ipam.FieldEnd: nil}).Say("dhcp.rangeStart to rangeEnd %s overlaps the range of %s on this layer 2; choose another range, or omit it", pool, nameOf(in, n))}
 		}
+		if both := leasedByBoth(in, n); both.IsValid() && leasesAfter(in, n) {
+			return []finding.Finding{inUse().Say("%s on this layer 2 leases %s, which this Infra leases too and goes on to; exclude it here (dhcp.excludeRanges), or have the other one do so", nameOf(in, n), both)}
+		}
 	}
 	return nil
+}
+
+// leases says whether a neighbour has a DHCP server or, before there is one, will.
+func leases(n address.Neighbour) bool {
+	return n.Children.DHCP() != nil || input.Enabled(n.Infra.Spec.InfraComponents.DHCP.Enabled)
+}
+
+// leasedByBoth is a range of ours that a neighbour leases from as well, and that we mean to keep. An Infra leaves out what the other leases
+// by now: so somebody wrote a DHCPServer by hand, and its Infra's age must not take the range from who serves it.
+func leasedByBoth(in apps.Published, n address.Neighbour) ipam.Range {
+	excluded := input.Spans(in.Infra.Spec.InfraComponents.DHCP.ExcludeRanges)
+	for _, ours := range in.Children.Leased() {
+		for _, kept := range ipam.Without(ours.Intersect(in.Assigned.Pool), excluded) {
+			for _, theirs := range n.Children.Leased() {
+				if kept.Overlaps(theirs) {
+					return kept.Intersect(theirs)
+				}
+			}
+		}
+	}
+	return ipam.Range{}
 }
 
 // unknownClients is whom a neighbour's DHCP serves or, before there is one, will: an edit that we hold up says nothing.

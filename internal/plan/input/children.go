@@ -56,11 +56,7 @@ func (c Children) Exclusions() []ipam.Range {
 	if c.DHCP() == nil {
 		return nil
 	}
-	var all []ipam.Range
-	for _, r := range c.DHCP().Spec.ExcludeRanges {
-		all = append(all, Span(r.Start, r.End))
-	}
-	return all
+	return Spans(c.DHCP().Spec.ExcludeRanges)
 }
 
 // Leased is what a DHCP server leases from now: our pool grows around what a newer Infra leases already, but makes no room for more.

@@ -51,7 +51,7 @@ func remembered(infra *v1alpha1.Infra) (m memory) {
 }
 
 // Given are the addresses that were given before: as the children have them, else as the annotation, else as status says, so
-// that a restore gives the same ones.
+// that a restore gives the same ones. Who writes an Infra may write the last two, too: what has the name of no component takes no address.
 func Given(infra *v1alpha1.Infra, children Children) map[component.Name]netip.Addr {
 	all := map[component.Name]netip.Addr{}
 	for _, a := range infra.Status.Addresses {
@@ -64,6 +64,7 @@ func Given(infra *v1alpha1.Infra, children Children) map[component.Name]netip.Ad
 		maps.Copy(all, remembered(infra).Addresses)
 	}
 	maps.Copy(all, assigned)
+	maps.DeleteFunc(all, func(name component.Name, _ netip.Addr) bool { return !slices.Contains(component.Names(), name) })
 	return all
 }
 

@@ -57,6 +57,14 @@ func Span[T ~string](first, last T) ipam.Range {
 	return r
 }
 
+// Spans are the ranges from one address to another, both included, as Span reads them.
+func Spans(ranges []v1alpha1.AddressRange) (all []ipam.Range) {
+	for _, r := range ranges {
+		all = append(all, Span(r.Start, r.End))
+	}
+	return all
+}
+
 // ClientNetworks are the networks beyond the VLAN whose clients are answered through it.
 func ClientNetworks(infra *v1alpha1.Infra) []netip.Prefix {
 	var all []netip.Prefix

@@ -26,6 +26,17 @@ func Check(in input.Input) []finding.Finding {
 	return refgrant.Check(append(targetReferences(in), nadReference(in))...)
 }
 
+// HostedCluster that an Infra may refer to; nil where it may not, which looks the same as where there is none.
+func HostedCluster(in input.Input) *hyperv1.HostedCluster {
+	if !mayRefer(in) {
+		return nil
+	}
+	return in.HostedCluster
+}
+
+// mayRefer says whether an Infra may refer to its control plane.
+func mayRefer(in input.Input) bool { return len(refgrant.Check(clusterReferences(in)...)) == 0 }
+
 // clusterReferences lead to the control plane: the HostedCluster, and its namespace where that is not the HostedCluster's own.
 func clusterReferences(in input.Input) []refgrant.Reference {
 	var refs []refgrant.Reference
@@ -126,7 +137,7 @@ func namespaceNamed(in input.Input, name string) *corev1.Namespace {
 
 // OnOwnNetwork says whether the network is in the namespace of the Infra's own control plane, which grants it, as in Check.
 func OnOwnNetwork(in input.Input) bool {
-	if in.NAD == nil || in.NAD.Namespace != in.ControlPlaneNamespace() || len(refgrant.Check(clusterReferences(in)...)) > 0 {
+	if in.NAD == nil || in.NAD.Namespace != in.ControlPlaneNamespace() || !mayRefer(in) {
 		return false
 	}
 	_, stranger := strangersNamespace(in)

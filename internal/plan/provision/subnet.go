@@ -62,7 +62,8 @@ func (d *derivation) ofNetwork() netip.Prefix {
 	return cidr
 }
 
-// ofInfras is the subnet of the Infra that there is, else the one that all others have which may be on the VLAN.
+// ofInfras is the subnet of the Infra that there is, else the one that all others have which may be on the VLAN, by the word of the owner of
+// the network that we join, too: with a copy of it in a namespace of his anybody is on it.
 func (d *derivation) ofInfras(at types.NamespacedName) netip.Prefix {
 	if !d.mayJoin(d.NAD, d.HostedCluster.Namespace, endpoint.ControlPlaneNamespace(d.HostedCluster)) {
 		return netip.Prefix{}
@@ -71,7 +72,7 @@ func (d *derivation) ofInfras(at types.NamespacedName) netip.Prefix {
 	for _, n := range d.OnVLAN {
 		cidr, err := network(string(n.Infra.Spec.NetworkConfig.CIDR))
 		switch {
-		case err != nil || !d.mayJoin(n.NAD, n.Infra.Namespace):
+		case err != nil || !d.mayJoin(n.NAD, n.Infra.Namespace) || n.Infra.Namespace != d.HostedCluster.Namespace && !d.mayJoin(d.NAD, n.Infra.Namespace):
 		case n.Infra.Namespace == d.HostedCluster.Namespace && n.Infra.Name == d.HostedCluster.Name && input.Refs(n.Infra).NAD == at:
 			return cidr
 		case !slices.Contains(all, cidr):

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/component"
+	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/plan/desired"
 )
 
@@ -200,7 +201,11 @@ func (r reach) backends(in Child[*v1alpha1.ProxyServer]) reach {
 			}
 		}
 	}
+	vlan, _ := vlanOf(in)
 	for _, a := range addresses {
+		if vlan.Contains(a.Addr().Unmap()) && !endpoint.Allows(in.Settings.ExtraEndpointCIDRs, a.Addr()) {
+			continue // it leads nowhere on the pod network
+		}
 		dialled(r, tcp(int32(a.Port())), a.Addr(), in)
 	}
 	return r

@@ -64,11 +64,8 @@ func Proxy(in Child[*v1alpha1.ProxyServer]) ChildPlan {
 // admittedTo are the networks that only an administrator may open and, for the proxy of an Infra, the VLAN that it stands on.
 func admittedTo(in Child[*v1alpha1.ProxyServer]) []netip.Prefix {
 	all := in.Settings.ExtraEndpointCIDRs
-	if in.Infra == nil {
-		return all
-	}
-	cidr, err := netip.ParsePrefix(string(in.Infra.Spec.NetworkConfig.CIDR))
-	if err != nil {
+	cidr, on := vlanOf(in)
+	if !on {
 		return all
 	}
 	return append(all[:len(all):len(all)], cidr)

@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 
@@ -217,6 +219,38 @@ func TestPodsOfAnOlderTemplateKeepWhatTheyNeed(t *testing.T) {
 
 	in.Running, in.Bootstrap = old.annotations, "edited by hand"
 	g.Expect(configOf(Proxy(in).Objects)).To(Equal(newest))
+}
+
+// Who may annotate a Deployment need not be one who may grant rights: what no daemon ever had is not granted because he says so.
+func TestAnAnnotationGrantsNoRights(t *testing.T) {
+	in := Child[*v1alpha1.ProxyServer]{&v1alpha1.ProxyServer{}, Surroundings{Settings: input.Settings{Image: imageBefore, EnvoyImage: "example.com/envoy:1"}}}
+	in.Server.Namespace, in.Server.Name, in.Server.Spec.NetworkConfig.ServerIP = "clusters", "c1-proxy", "192.168.100.4"
+	in.NAD = aServer().NAD
+	w := workloadOf(in, proxyAddresses(in)...)
+	old, _ := releases(w, w.proxy(in.Settings, "node: {id: older}\n"))
+	in.Now = Now{Serves: true, Rolled: true}
+	for rule, kept := range map[string]bool{
+		`{"verbs":["get","list","watch"],"apiGroups":["kubevirt.io"],"resources":["virtualmachines"]}`:                         true,
+		`{"verbs":["patch"],"apiGroups":["hostedcluster.densityops.com"],"resources":["proxyservers/status"]}`:                 true,
+		`{"verbs":["create","patch"],"apiGroups":["events.k8s.io"],"resources":["events"]}`:                                    true,
+		`{"verbs":["create","update"],"apiGroups":["hostedcluster.densityops.com"],"resources":["dhcpleases"]}`:                true,
+		`{"verbs":["create"],"apiGroups":["k8s.cni.cncf.io"],"resources":["network-attachment-definitions"]}`:                  false,
+		`{"verbs":["create","patch"],"apiGroups":["rbac.authorization.k8s.io"],"resources":["rolebindings"]}`:                  false,
+		`{"verbs":["patch"],"apiGroups":["hostedcluster.densityops.com"],"resources":["proxyservers/status","infras/status"]}`: false,
+		`{"verbs":["get"],"apiGroups":[""],"resources":["secrets"]}`:                                                           false,
+		`{"verbs":["get"],"apiGroups":["*"],"resources":["*"]}`:                                                                false,
+		`{"verbs":["get"],"apiGroups":["*"],"resources":["*/status"]}`:                                                         false,
+		`{"verbs":["*"],"apiGroups":[""],"resources":["pods"]}`:                                                                false,
+		`{"verbs":["get"],"nonResourceURLs":["/metrics"]}`:                                                                     false,
+		`null`: false,
+	} {
+		in.Running = maps.Clone(old.annotations)
+		in.Running[names.AnnotationRules] = "[" + rule + "]"
+		var written acrbac.PolicyRuleApplyConfiguration
+		g := NewWithT(t)
+		g.Expect(json.Unmarshal([]byte(rule), &written)).To(Succeed())
+		g.Expect(strings.Contains(rulesIn(Proxy(in).Objects), string(desired.Encoded(&written)))).To(Equal(kept), rule)
+	}
 }
 
 func pullers(objects []runtime.ApplyConfiguration) (all []*accore.PodApplyConfiguration) {

@@ -99,7 +99,8 @@ func (w workload) seals(template string) []string {
 	return all
 }
 
-// rulesOf a template that stays are those that it was released with, and the newest.
+// rulesOf a template that stays are those that it was released with, and the newest. Whoever may annotate the workload may write them, who
+// need not be one who may grant rights.
 func (w workload) rulesOf(newest []*acrbac.PolicyRuleApplyConfiguration) []*acrbac.PolicyRuleApplyConfiguration {
 	var before []*acrbac.PolicyRuleApplyConfiguration
 	if json.Unmarshal([]byte(w.running[names.AnnotationRules]), &before) != nil {
@@ -107,13 +108,25 @@ func (w workload) rulesOf(newest []*acrbac.PolicyRuleApplyConfiguration) []*acrb
 	}
 	all := slices.Clone(newest)
 	for _, rule := range before {
-		if !slices.ContainsFunc(all, func(r *acrbac.PolicyRuleApplyConfiguration) bool {
+		if w.grants(rule) && !slices.ContainsFunc(all, func(r *acrbac.PolicyRuleApplyConfiguration) bool {
 			return string(desired.Encoded(r)) == string(desired.Encoded(rule))
 		}) {
 			all = append(all, rule)
 		}
 	}
 	return all
+}
+
+// grants says whether a daemon of ours can have had a rule: it reads, but no Secret, and writes leases, its object's status and events.
+func (w workload) grants(rule *acrbac.PolicyRuleApplyConfiguration) bool {
+	if rule == nil || len(rule.NonResourceURLs) > 0 {
+		return false
+	}
+	reads := !slices.ContainsFunc(rule.Verbs, func(verb string) bool { return !slices.Contains([]string{"get", "list", "watch"}, verb) })
+	writable := []string{"dhcpleases", w.serves.Resource + "/status", "events"}
+	return !slices.ContainsFunc(rule.Resources, func(resource string) bool {
+		return resource == "secrets" || strings.Contains(resource, "*") || !reads && !slices.Contains(writable, resource)
+	})
 }
 
 // expectsTuning says whether pods of a template are not Ready while their device forwards: where the network has ceased to

@@ -37,9 +37,12 @@ type ledger struct {
 	sent       map[string]*discoveryv3.DeltaDiscoveryResponse // by type and nonce, awaiting Envoy's answer
 	rejections map[string]string                              // by type, of its last answered response
 	changed    chan struct{}
+	answered   chan struct{} // the same, for the server itself
 }
 
-func newLedger() *ledger { return &ledger{changed: make(chan struct{}, 1)} }
+func newLedger() *ledger {
+	return &ledger{changed: make(chan struct{}, 1), answered: make(chan struct{}, 1)}
+}
 
 // Changed signals, to one listener, that the verdict may have changed.
 func (l *ledger) Changed() <-chan struct{} { return l.changed }
@@ -63,6 +66,18 @@ func (l *ledger) runsWanted() bool {
 		maps.Equal(l.wanted[resource.ClusterType], l.running[resource.ClusterType])
 }
 
+// runs says whether Envoy holds exactly these, of the types that are named.
+func (l *ledger) runs(these versions) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for typeURL, ofType := range these {
+		if !l.connected || !maps.Equal(l.running[typeURL], ofType) {
+			return false
+		}
+	}
+	return true
+}
+
 func (l *ledger) want(wanted versions) {
 	l.update(func() { l.wanted = wanted })
 }
@@ -71,9 +86,11 @@ func (l *ledger) update(change func()) {
 	l.mu.Lock()
 	change()
 	l.mu.Unlock()
-	select {
-	case l.changed <- struct{}{}:
-	default: // one signal is pending already
+	for _, signal := range []chan struct{}{l.changed, l.answered} {
+		select {
+		case signal <- struct{}{}:
+		default: // one signal is pending already
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -34,7 +35,12 @@ func (anyNode) ID(*corev3.Node) string { return theEnvoy }
 type Server struct {
 	*ledger
 	snapshots cachev3.SnapshotCache
-	resends   int
+
+	mu      sync.Mutex
+	sent    *translate.Config // what Envoy is sent; nil before anything was set
+	path    []step            // from there to what it should hold
+	awaited versions          // what Envoy has to acknowledge before the next step
+	resends int
 }
 
 // New makes a server. Set a configuration before Serve: Envoy takes an empty one at its word.
@@ -42,8 +48,61 @@ func New() *Server {
 	return &Server{ledger: newLedger(), snapshots: cachev3.NewSnapshotCache(true, anyNode{}, nil)}
 }
 
-// Set makes a configuration the one that Envoy should hold. One goroutine calls it.
+// Set makes a configuration the one that Envoy should hold, which takes it there in steps.
 func (s *Server) Set(ctx context.Context, config translate.Config) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wanted, err := snapshot(config)
+	if err != nil {
+		return err
+	}
+	s.want(contents(wanted.VersionMap))
+	// Envoy says only in prose which resources of a response it rejected, so after a rejection all are sent again; those
+	// that it holds already change nothing.
+	if s.Verdict().Rejection != "" {
+		s.resends++
+	}
+	s.path = steps(s.sent, config)
+	return s.next(ctx)
+}
+
+// Advance takes Envoy from step to step until the context ends.
+func (s *Server) Advance(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.answered:
+			if err := s.advance(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (s *Server) advance(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.path) == 0 || !s.runs(s.awaited) {
+		return nil
+	}
+	return s.next(ctx)
+}
+
+// next sends the next step.
+func (s *Server) next(ctx context.Context) error {
+	now := s.path[0]
+	snapshot, err := snapshot(now.config)
+	if err != nil {
+		return err
+	}
+	s.awaited = versions{now.awaits: contents(snapshot.VersionMap)[now.awaits]}
+	s.sent, s.path = &now.config, s.path[1:]
+	s.mark(snapshot.VersionMap)
+	return s.snapshots.SetSnapshot(ctx, theEnvoy, snapshot)
+}
+
+func snapshot(config translate.Config) (*cachev3.Snapshot, error) {
 	snapshot, err := cachev3.NewSnapshot("", map[resource.Type][]types.Resource{
 		resource.ListenerType: resources(config.Listeners),
 		resource.ClusterType:  resources(config.Clusters),
@@ -53,11 +112,9 @@ func (s *Server) Set(ctx context.Context, config translate.Config) error {
 		err = errors.Join(snapshot.Consistent(), snapshot.ConstructVersionMap())
 	}
 	if err != nil {
-		return fmt.Errorf("building the snapshot: %w", err)
+		return nil, fmt.Errorf("building the snapshot: %w", err)
 	}
-	s.want(contents(snapshot.VersionMap))
-	s.mark(snapshot.VersionMap)
-	return s.snapshots.SetSnapshot(ctx, theEnvoy, snapshot)
+	return snapshot, nil
 }
 
 // contents copies versions as they are: hashes of the resources' contents.
@@ -74,11 +131,6 @@ func (s *Server) mark(all versions) {
 	// Envoy warms a changed cluster until its endpoints come again, and acknowledges no cluster before.
 	for name := range all[resource.EndpointType] {
 		all[resource.EndpointType][name] += all[resource.ClusterType][name]
-	}
-	// Envoy says only in prose which resources of a response it rejected, so after a rejection all are sent again; those
-	// that it holds already change nothing.
-	if s.Verdict().Rejection != "" {
-		s.resends++
 	}
 	if s.resends == 0 {
 		return
@@ -128,10 +180,23 @@ func listen(socket string) (net.Listener, error) {
 	return listener, nil
 }
 
-// Serve answers on a listener until the context ends. Streams end with it, but Envoy keeps what it holds.
+// Serve answers Envoy on a listener until the context ends. Streams end with it, but Envoy keeps what it holds.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	return s.serve(ctx, listener, s.callbacks())
+}
+
+// Show answers others on a listener, who see what Envoy is told. What they make of it is not in the verdict: a stream of theirs
+// would be taken for Envoy's newest.
+func (s *Server) Show(ctx context.Context, listener net.Listener, came func()) error {
+	return s.serve(ctx, listener, serverv3.CallbackFuncs{
+		DeltaStreamOpenFunc: func(context.Context, int64, string) error { came(); return nil },
+		StreamOpenFunc:      func(context.Context, int64, string) error { came(); return nil },
+	})
+}
+
+func (s *Server) serve(ctx context.Context, listener net.Listener, callbacks serverv3.Callbacks) error {
 	server := grpc.NewServer()
-	discoveryv3.RegisterAggregatedDiscoveryServiceServer(server, serverv3.NewServer(ctx, s.snapshots, s.callbacks()))
+	discoveryv3.RegisterAggregatedDiscoveryServiceServer(server, serverv3.NewServer(ctx, s.snapshots, callbacks))
 	stop := context.AfterFunc(ctx, server.Stop)
 	defer stop()
 	return server.Serve(listener)

@@ -10,13 +10,13 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
-	overloadv3 "github.com/envoyproxy/go-control-plane/envoy/config/overload/v3"
-	downstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/resource_monitors/downstream_connections/v3"
+	internalv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/bootstrap/internal_listener/v3"
 	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 	"sigs.k8s.io/yaml"
 
 	"time"
@@ -74,6 +74,8 @@ type Machine struct {
 	XDSSocket string
 	// Connections that Envoy may hold; it refuses more.
 	Connections int64
+	// MemoryBytes is the limit of Envoy's container; 0 means none.
+	MemoryBytes int64
 }
 
 // Complete adds to a template what its machine knows.
@@ -89,14 +91,21 @@ func Complete(template string, m Machine) ([]byte, error) {
 	// The administration socket answers at the cap too: that is when it is needed.
 	b.Admin = &bootstrapv3.Admin{Address: pipe(AdminSocket(m.XDSSocket)), IgnoreGlobalConnLimit: true}
 	b.StaticResources = &bootstrapv3.Bootstrap_StaticResources{Clusters: []*clusterv3.Cluster{sidecarCluster(m.XDSSocket)}}
-	b.OverloadManager = &overloadv3.OverloadManager{ResourceMonitors: []*overloadv3.ResourceMonitor{{
-		Name:       "envoy.resource_monitors.global_downstream_max_connections",
-		ConfigType: &overloadv3.ResourceMonitor_TypedConfig{TypedConfig: packed(&downstreamv3.DownstreamConnectionsConfig{MaxActiveDownstreamConnections: m.Connections})},
-	}}}
+	b.OverloadManager = overload(m)
+	b.BootstrapExtensions = []*corev3.TypedExtensionConfig{internalListeners()}
 	if err := b.ValidateAll(); err != nil {
 		return nil, fmt.Errorf("completing the bootstrap template: %w", err)
 	}
 	return encode(b)
+}
+
+// internalListeners lets listeners be reached from within Envoy, with as much in between as a socket's buffer; Envoy's own
+// would be 1 MiB a connection (internal_listener.proto of Envoy 1.40).
+func internalListeners() *corev3.TypedExtensionConfig {
+	return &corev3.TypedExtensionConfig{
+		Name:        "envoy.bootstrap.internal_listener",
+		TypedConfig: packed(&internalv3.InternalListener{BufferSizeKb: wrapperspb.UInt32(32)}),
+	}
 }
 
 func sidecar() *corev3.GrpcService {

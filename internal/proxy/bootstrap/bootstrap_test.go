@@ -36,12 +36,14 @@ func TestACompleteBootstrapListensOnUnixSocketsOnly(t *testing.T) {
 	g := NewWithT(t)
 	template := Template("tenants", "c1-proxy")
 	g.Expect(template).To(Equal(Template("tenants", "c1-proxy")), "a ConfigMap that changes by itself would roll the pod")
-	out, err := Complete(template, Machine{XDSSocket: "/xds/xds.sock", Connections: 384})
+	out, err := Complete(template, Machine{XDSSocket: "/xds/xds.sock", Connections: 384, MemoryBytes: 512 << 20})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(out)).To(And(
 		ContainSubstring("path: /xds/admin.sock"),
 		ContainSubstring("path: /xds/xds.sock"),
+		ContainSubstring("buffer_size_kb: 32"),
 		ContainSubstring(`max_active_downstream_connections: "384"`),
+		ContainSubstring(`max_heap_size_bytes: "536870912"`),
 		Not(ContainSubstring("socket_address")),
 	))
 }

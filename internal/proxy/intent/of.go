@@ -42,6 +42,7 @@ type Targets func(Service) []netip.AddrPort
 func Of(spec v1alpha1.ProxyServerSpec, here Place, targets Targets) (Intent, []finding.Finding) {
 	r := reader{here: here, vip: parseIP(spec.NetworkConfig.ServerIP)}
 	r.checkPlace(spec.NetworkConfig.ServerIP)
+	r.checkLists(spec)
 	r.checkBackends(spec.Backends)
 	in := Intent{Listeners: r.listeners(spec), Backends: r.backends(spec.Backends, targets), Missing: r.missing(spec)}
 	return in, r.wrong
@@ -76,6 +77,7 @@ func (r *reader) checkBackends(backends []v1alpha1.ProxyBackend) {
 		seen[b.Name] = true
 		ports[b.Port] = append(ports[b.Port], b)
 		r.checkBackend(b)
+		r.checkBounds(b)
 	}
 	for _, port := range slices.Sorted(maps.Keys(ports)) {
 		r.checkPort(port, ports[port])

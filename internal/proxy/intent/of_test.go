@@ -2,6 +2,7 @@ package intent
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/netip"
 	"slices"
 	"testing"
@@ -120,7 +121,37 @@ func TestWhatIsWrongWithASpecIsSaid(t *testing.T) {
 		"a mapped metadata target":         {targeting("[::ffff:168.63.129.16]:80"), "never dials those"},
 		"an unspecified target":            {targeting("0.0.0.0:80"), "never dials those"},
 		"a multicast target":               {targeting("224.0.0.1:80"), "never dials those"},
-		"targets on and off the VLAN":      {targeting("192.168.100.50:443", "10.0.0.1:443"), "lie partly on the VLAN and partly elsewhere"},
+		"no backend":                       {func(s *v1alpha1.ProxyServerSpec) { s.Backends = nil }, "backends: 0 are listed; list 1 to 64"},
+		"206 backends": {func(s *v1alpha1.ProxyServerSpec) {
+			for n := range 204 {
+				more := api()
+				more.Name, more.Port = fmt.Sprintf("more-%d", n), v1alpha1.Port(10000+n)
+				s.Backends = append(s.Backends, more)
+			}
+		}, "backends: 206 are listed; list 1 to 64"},
+		"a view in other letters": {func(s *v1alpha1.ProxyServerSpec) { s.Backends[0].Views = "VLANandPods" }, `backend api: views "VLANandPods" is neither VLAN nor VLANAndPods`},
+		"a timeout before now":    {func(s *v1alpha1.ProxyServerSpec) { s.Backends[0].TimeoutSeconds = -1 }, "timeoutSeconds -1 is not 1 to 300"},
+		"a timeout of an hour":    {func(s *v1alpha1.ProxyServerSpec) { s.Backends[0].TimeoutSeconds = 3600 }, "timeoutSeconds 3600 is not 1 to 300"},
+		"a target twice":          {targeting("10.0.0.1:443", "10.0.0.1:443"), "targetAddresses has 2; list at most 64, each once"},
+		"65 targets":              {targeting(numbered(65)...), "targetAddresses has 65; list at most 64"},
+		"the hostname once more": {func(s *v1alpha1.ProxyServerSpec) {
+			s.Backends[1].AlternateHostnames = []v1alpha1.DNSNameOrWildcard{"ignition.example.com"}
+		}, "each once and without the hostname"},
+		"more names of plain TCP": {func(s *v1alpha1.ProxyServerSpec) {
+			s.Backends[1].Protocol, s.Backends[1].AlternateHostnames = "TCP", []v1alpha1.DNSNameOrWildcard{"a"}
+		}, "alternateHostnames need protocol TLS"},
+		"33 more names": {func(s *v1alpha1.ProxyServerSpec) {
+			for n := range 33 {
+				s.Backends[1].AlternateHostnames = append(s.Backends[1].AlternateHostnames, v1alpha1.DNSNameOrWildcard(fmt.Sprintf("a%d", n)))
+			}
+		}, "alternateHostnames has 33; list at most 32"},
+		"a service in capitals":        {func(s *v1alpha1.ProxyServerSpec) { s.Backends[1].TargetService = "KAS" }, `"KAS" is not a name of a Service or namespace`},
+		"a captured network":           {capturing(v1alpha1.CapturedAddress{IP: "203.0.113.7/24", Ports: []v1alpha1.Port{443}}), `ip "203.0.113.7/24" must be an IP address`},
+		"a captured address twice":     {capturing(v1alpha1.CapturedAddress{IP: "203.0.113.7", Ports: []v1alpha1.Port{443}}, v1alpha1.CapturedAddress{IP: "203.0.113.7", Ports: []v1alpha1.Port{80}}), "and unique"},
+		"a captured address, no port":  {capturing(v1alpha1.CapturedAddress{IP: "203.0.113.7"}), "has 0 ports; list 1 to 16 different ones"},
+		"a captured port that is none": {capturing(v1alpha1.CapturedAddress{IP: "203.0.113.7", Ports: []v1alpha1.Port{70000}}), "port 70000 is not a port"},
+		"nine captured addresses":      {capturing(make([]v1alpha1.CapturedAddress, 9)...), "9 are listed; list at most 8"},
+		"targets on and off the VLAN":  {targeting("192.168.100.50:443", "10.0.0.1:443"), "lie partly on the VLAN and partly elsewhere"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := specOf(api(), ignition())
@@ -136,6 +167,17 @@ func targeting(addresses ...string) func(*v1alpha1.ProxyServerSpec) {
 	return func(s *v1alpha1.ProxyServerSpec) {
 		s.Backends[1].TargetService, s.Backends[1].TargetAddresses = "", addresses
 	}
+}
+
+func numbered(n int) (addresses []string) {
+	for i := range n {
+		addresses = append(addresses, fmt.Sprintf("10.0.0.%d:443", i+1))
+	}
+	return addresses
+}
+
+func capturing(addresses ...v1alpha1.CapturedAddress) func(*v1alpha1.ProxyServerSpec) {
+	return func(s *v1alpha1.ProxyServerSpec) { s.NetworkConfig.CapturedAddresses = addresses }
 }
 
 func TestConnectionsToTheVLANComeFromTheVIP(t *testing.T) {

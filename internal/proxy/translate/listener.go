@@ -15,16 +15,18 @@ import (
 // helloTimeout is how long a connection may stay silent before its hello; OpenShift's router waits as long.
 const helloTimeout = 5 * time.Second
 
-// listener depends on routes in filter_chains and default_filter_chain only: Envoy changes these in place, and drains the
-// port, with every stream on it, when any other field differs.
-func listener(l intent.Listener) *listenerv3.Listener {
-	out := &listenerv3.Listener{
-		Name:                          l.At.String(),
-		Address:                       socketAddress(l.At),
-		SocketOptions:                 []*corev3.SocketOption{boundTo(l.Device)},
-		PerConnectionBufferLimitBytes: number(bufferBytes),
-		TcpKeepalive:                  keepalive(),
+// listeners of a port: on the pod network one, on the VLAN a gate and what it leads to.
+func listeners(l intent.Listener, connections int64) []*listenerv3.Listener {
+	if l.OnPods {
+		return []*listenerv3.Listener{bound(l, routing(l))}
 	}
+	return []*listenerv3.Listener{internal(l, routing(l)), gate(l, connections)}
+}
+
+// routing depends on routes in filter_chains and default_filter_chain only: Envoy changes these in place, and drains the
+// port, with every stream on it, when any other field differs.
+func routing(l intent.Listener) *listenerv3.Listener {
+	out := &listenerv3.Listener{PerConnectionBufferLimitBytes: number(bufferBytes)}
 	if l.Protocol == intent.TCP {
 		out.FilterChains = []*listenerv3.FilterChain{chain(l.CatchAll, nil)}
 		return out
@@ -37,6 +39,15 @@ func listener(l intent.Listener) *listenerv3.Listener {
 	if l.CatchAll != "" {
 		out.DefaultFilterChain = chain(l.CatchAll, nil)
 	}
+	return out
+}
+
+// bound gives a listener its address, on its device.
+func bound(l intent.Listener, out *listenerv3.Listener) *listenerv3.Listener {
+	out.Name = l.At.String()
+	out.Address = socketAddress(l.At)
+	out.SocketOptions = []*corev3.SocketOption{boundTo(l.Device)}
+	out.TcpKeepalive = keepalive()
 	return out
 }
 
@@ -65,17 +76,21 @@ func tlsInspector() *listenerv3.ListenerFilter {
 // chain leads connections to a backend; with no server names it matches every connection. Envoy itself tries exact names
 // before wildcards.
 func chain(backend string, serverNames []string) *listenerv3.FilterChain {
-	out := &listenerv3.FilterChain{Name: backend, Filters: []*listenerv3.Filter{{
-		Name: "envoy.filters.network.tcp_proxy",
-		ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: packed(&tcpproxyv3.TcpProxy{
-			StatPrefix:         backend,
-			ClusterSpecifier:   &tcpproxyv3.TcpProxy_Cluster{Cluster: backend},
-			IdleTimeout:        duration(idleTimeout),
-			MaxConnectAttempts: number(intent.Attempts),
-		})},
-	}}}
+	out := &listenerv3.FilterChain{Name: backend, Filters: []*listenerv3.Filter{tcpProxy(backend, backend)}}
 	if len(serverNames) > 0 {
 		out.FilterChainMatch = &listenerv3.FilterChainMatch{ServerNames: serverNames}
 	}
 	return out
+}
+
+func tcpProxy(statPrefix, cluster string) *listenerv3.Filter {
+	return &listenerv3.Filter{
+		Name: "envoy.filters.network.tcp_proxy",
+		ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: packed(&tcpproxyv3.TcpProxy{
+			StatPrefix:         statPrefix,
+			ClusterSpecifier:   &tcpproxyv3.TcpProxy_Cluster{Cluster: cluster},
+			IdleTimeout:        duration(idleTimeout),
+			MaxConnectAttempts: number(intent.Attempts),
+		})},
+	}
 }

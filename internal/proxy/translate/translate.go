@@ -31,11 +31,15 @@ type Config struct {
 	Endpoints []*endpointv3.ClusterLoadAssignment
 }
 
-// Intent translates an intent. A change of routes changes filter chains only, a change of targets endpoints only.
-func Intent(in intent.Intent) Config {
+// Intent translates an intent for an Envoy that holds a number of connections. A change of routes changes filter chains only,
+// a change of targets endpoints only.
+func Intent(in intent.Intent, connections int64) Config {
 	var c Config
 	for _, l := range in.Listeners {
-		c.Listeners = append(c.Listeners, listener(l))
+		c.Listeners = append(c.Listeners, listeners(l, connections)...)
+		if !l.OnPods {
+			c.Clusters = append(c.Clusters, towards(l))
+		}
 	}
 	for _, b := range in.Backends {
 		c.Clusters = append(c.Clusters, cluster(b))

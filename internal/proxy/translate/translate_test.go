@@ -2,6 +2,7 @@ package translate
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -23,11 +24,34 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/golden"
 )
 
+// connections of an Envoy that an Infra asks for.
+const connections = 7168
+
 // Each testdata/<case>/in.yaml is an intent, and out.yaml what Envoy is told.
 func TestGoldens(t *testing.T) {
 	golden.Cases(t, "testdata", []string{"in.yaml"}, func(t *testing.T, dir string) map[string]string {
-		return map[string]string{"out.yaml": inYAML(t, Intent(readIntent(t, dir)))}
+		return map[string]string{"out.yaml": inYAML(t, oneBlock(t, Intent(readIntent(t, dir), connections)))}
 	})
+}
+
+// oneBlock leaves of a gate's blocks the first: all are alike but for their names.
+func oneBlock(t *testing.T, c Config) Config {
+	t.Helper()
+	for _, l := range c.Listeners {
+		list := l.GetFilterChainMatcher().GetMatcherList()
+		if list == nil {
+			continue
+		}
+		NewWithT(t).Expect(list.Matchers).To(HaveLen(blocks))
+		NewWithT(t).Expect(l.FilterChains).To(HaveLen(blocks))
+		first := proto.CloneOf(l.FilterChains[0])
+		for n, c := range l.FilterChains {
+			first.Name = fmt.Sprintf("block-%d", n)
+			NewWithT(t).Expect(proto.Equal(first, c)).To(BeTrue())
+		}
+		l.FilterChains, list.Matchers = l.FilterChains[:1], list.Matchers[blocks-1:]
+	}
+	return c
 }
 
 func TestEnvoyAcceptsTheGoldens(t *testing.T) {
@@ -41,7 +65,7 @@ func TestEnvoyAcceptsTheGoldens(t *testing.T) {
 	for _, dir := range dirs {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "bootstrap.yaml")
-			NewWithT(t).Expect(os.WriteFile(file, static(t, Intent(readIntent(t, dir))), 0o600)).To(Succeed())
+			NewWithT(t).Expect(os.WriteFile(file, static(t, Intent(readIntent(t, dir), connections)), 0o600)).To(Succeed())
 			out, err := exec.Command(envoy, "--mode", "validate", "-c", file).CombinedOutput()
 			NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s", out)
 		})
@@ -110,13 +134,16 @@ func TestRoutesChangeFilterChainsOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			changed := base
 			change(&changed)
-			was, is := listener(base), listener(changed)
-			NewWithT(t).Expect(proto.Equal(was, is)).To(BeFalse(), "the case changes nothing")
-			for _, l := range []*listenerv3.Listener{was, is} {
+			was, is := listeners(base, connections), listeners(changed, connections)
+			NewWithT(t).Expect(was).To(HaveLen(2))
+			NewWithT(t).Expect(proto.Equal(was[0], is[0])).To(BeFalse(), "the case changes nothing")
+			for _, l := range []*listenerv3.Listener{was[0], is[0]} {
 				l.FilterChains, l.DefaultFilterChain = nil, nil
 			}
-			if diff := cmp.Diff(was, is, protocmp.Transform()); diff != "" {
-				t.Error(diff)
+			for n := range was {
+				if diff := cmp.Diff(was[n], is[n], protocmp.Transform()); diff != "" {
+					t.Error(diff)
+				}
 			}
 		})
 	}
@@ -131,9 +158,15 @@ func TestTargetsChangeEndpointsOnly(t *testing.T) {
 }
 
 func TestEverySocketIsBoundToItsDevice(t *testing.T) {
-	l := listener(intent.Listener{At: netip.MustParseAddrPort("192.168.100.10:443"), Device: "net1", Protocol: intent.TCP, CatchAll: "a"})
 	want := []*corev3.SocketOption{{Description: "SO_BINDTODEVICE", Level: 1, Name: 25, Value: &corev3.SocketOption_BufValue{BufValue: []byte("net1")}}}
-	if diff := cmp.Diff(want, l.SocketOptions, protocmp.Transform()); diff != "" {
-		t.Error(diff)
+	for _, onPods := range []bool{false, true} {
+		for _, l := range listeners(intent.Listener{At: netip.MustParseAddrPort("192.168.100.10:443"), Device: "net1", Protocol: intent.TCP, CatchAll: "a", OnPods: onPods}, connections) {
+			if l.GetInternalListener() != nil {
+				continue
+			}
+			if diff := cmp.Diff(want, l.SocketOptions, protocmp.Transform()); diff != "" {
+				t.Error(diff)
+			}
+		}
 	}
 }

@@ -1,0 +1,92 @@
+package pool
+
+import (
+	"net/netip"
+
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
+)
+
+// What is looked up by something else than an address is indexed: anybody on the VLAN can have Decide look, and while one looks all wait.
+
+// index notes what a record says.
+func (t *Table) index(r lease.Record) {
+	put(t.byClient, r.Client, r.IP)
+	if r.State == lease.Bound && r.VM.UID != "" {
+		put(t.byMachine, r.VM, r.IP)
+	}
+	_, reserved := t.config.reservedIP(r.IP)
+	mark(t.declined, r.IP, r.State == lease.Declined)
+	mark(t.anonymous, r.IP, r.State == lease.Bound && r.VM.UID == "" && !reserved)
+	t.standing.put(r.IP, r.Horizon, r.State == lease.Bound)
+	t.refresh(r.IP)
+}
+
+// unindex forgets it, with the record itself.
+func (t *Table) unindex(r lease.Record) {
+	if !r.IP.IsValid() {
+		return
+	}
+	take(t.byClient, r.Client, r.IP)
+	take(t.byMachine, r.VM, r.IP)
+	delete(t.anonymous, r.IP)
+	delete(t.declined, r.IP)
+	t.standing.put(r.IP, r.Horizon, false)
+	delete(t.records, r.IP)
+	t.refresh(r.IP)
+}
+
+// reindex notes all anew, for a configuration that changed.
+func (t *Table) reindex() {
+	t.untaken = newUntaken(Range{t.config.First, t.config.Last})
+	for _, r := range t.config.closed() {
+		t.untaken.take(r)
+	}
+	for _, r := range t.records {
+		t.index(r)
+	}
+	for ip := range t.offers {
+		t.refresh(ip)
+	}
+	for ip := range t.avoided {
+		t.refresh(ip)
+	}
+}
+
+// refresh notes whether a client that has no claim to an address may get it: at once, or when its time is up. That of a machine goes by
+// the machine: it is released when that is gone (dhcp-rules.md#lease-7).
+func (t *Table) refresh(ip netip.Addr) {
+	if t.untaken == nil { // nothing is served yet
+		return
+	}
+	r, used := t.records[ip]
+	_, offered := t.offers[ip]
+	_, avoided := t.avoided[ip]
+	open := !offered && !avoided && t.config.open(ip)
+	t.untaken.put(ip, used || !open)
+	t.returned.put(ip, r.Horizon, open && used && t.dropped(r))
+	t.ending.put(ip, r.Horizon, open && used && (r.State == lease.Declined || r.State == lease.Bound && r.VM.UID == ""))
+}
+
+func mark(set map[netip.Addr]bool, a netip.Addr, in bool) {
+	if in {
+		set[a] = true
+	} else {
+		delete(set, a)
+	}
+}
+
+// put adds an address to those of a key.
+func put[K comparable](index map[K]map[netip.Addr]bool, key K, a netip.Addr) {
+	if index[key] == nil {
+		index[key] = map[netip.Addr]bool{}
+	}
+	index[key][a] = true
+}
+
+// take takes it out.
+func take[K comparable](index map[K]map[netip.Addr]bool, key K, a netip.Addr) {
+	delete(index[key], a)
+	if len(index[key]) == 0 {
+		delete(index, key)
+	}
+}

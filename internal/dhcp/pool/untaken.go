@@ -1,0 +1,70 @@
+package pool
+
+import (
+	"iter"
+	"math/bits"
+	"net/netip"
+)
+
+// untaken are the addresses of a range that a new client may get and that have no record: a bit each, since a pool may hold millions.
+type untaken struct {
+	first, size uint64
+	words       []uint64 // a bit is set where the address is taken
+}
+
+func newUntaken(r Range) *untaken {
+	first, last := number(r.First), number(r.Last)
+	u := &untaken{first: first, size: last - first + 1}
+	u.words = make([]uint64, (u.size+63)/64)
+	if rest := u.size % 64; rest != 0 {
+		u.words[len(u.words)-1] = ^uint64(0) << rest // what is beyond the range
+	}
+	return u
+}
+
+// put takes an address out, or in.
+func (u *untaken) put(ip netip.Addr, taken bool) {
+	n := number(ip) - u.first
+	switch bit := uint64(1) << (n % 64); {
+	case n >= u.size: // below the first, too
+	case taken:
+		u.words[n/64] |= bit
+	default:
+		u.words[n/64] &^= bit
+	}
+}
+
+// take takes a whole range out.
+func (u *untaken) take(r Range) {
+	from, to := max(number(r.First), u.first), min(number(r.Last), u.first+u.size-1)
+	for n := from; n <= to; n++ {
+		if at := n - u.first; at%64 == 0 && to-n >= 63 {
+			u.words[at/64] = ^uint64(0)
+			n += 63
+		} else {
+			u.words[at/64] |= 1 << (at % 64)
+		}
+	}
+}
+
+// from yields them, beginning with the one that is start from the first, and after the last one the first.
+func (u *untaken) from(start uint64) iter.Seq[netip.Addr] {
+	return func(yield func(netip.Addr) bool) {
+		words := uint64(len(u.words))
+		for i := range words + 1 { // the word of the start is looked at twice: behind it, and before it
+			w := (start/64 + i) % words
+			free := ^u.words[w]
+			switch below := uint64(1)<<(start%64) - 1; i {
+			case 0:
+				free &^= below
+			case words:
+				free &= below
+			}
+			for ; free != 0; free &= free - 1 {
+				if !yield(addrOf(u.first + w*64 + uint64(bits.TrailingZeros64(free)))) {
+					return
+				}
+			}
+		}
+	}
+}

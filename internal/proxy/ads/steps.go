@@ -1,0 +1,54 @@
+package ads
+
+import (
+	"slices"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+
+	"github.com/cldmnky/oooi/internal/proxy/translate"
+)
+
+// step is a configuration on the way to another, and the type whose acknowledgement ends it.
+type step struct {
+	config translate.Config
+	awaits resource.Type
+}
+
+// steps make before they break: clusters come before a listener leads to them, and go when none does any more. Envoy warms
+// a new cluster, and acknowledges none before that is done; a listener may lead to it then ("Eventual consistency
+// considerations" in xds_protocol.rst of Envoy 1.40).
+func steps(was *translate.Config, is translate.Config) []step {
+	last := step{is, resource.ListenerType}
+	if was == nil {
+		return []step{last}
+	}
+	both := translate.Config{
+		Clusters:  union(is.Clusters, was.Clusters, (*clusterv3.Cluster).GetName),
+		Endpoints: union(is.Endpoints, was.Endpoints, (*endpointv3.ClusterLoadAssignment).GetClusterName),
+	}
+	var path []step
+	if len(both.Clusters) > len(was.Clusters) {
+		both.Listeners = was.Listeners
+		path = append(path, step{both, resource.ClusterType})
+	}
+	if len(both.Clusters) > len(is.Clusters) {
+		both.Listeners = is.Listeners
+		path = append(path, step{both, resource.ListenerType})
+	}
+	return append(path, last)
+}
+
+// union has those of both, and the first's where both have one of a name.
+func union[T any](first, second []T, name func(T) string) []T {
+	seen := map[string]bool{}
+	var all []T
+	for _, r := range slices.Concat(first, second) {
+		if !seen[name(r)] {
+			seen[name(r)] = true
+			all = append(all, r)
+		}
+	}
+	return all
+}

@@ -1,0 +1,86 @@
+package proxy
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+)
+
+// newFlood is a target that speaks without end.
+func newFlood(t *testing.T) target {
+	t.Helper()
+	listener, err := net.Listen("tcp", netip.AddrPortFrom(hostAddress(t), 0).String())
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				for block := make([]byte, 4<<10); err == nil; {
+					_, err = conn.Write(block)
+				}
+			}()
+		}
+	}()
+	return target{"flood", listener}
+}
+
+// readsNothing connects and lets what comes pile up, in Envoy and not in the kernel; an error means that it was refused.
+func readsNothing(source string, port v1alpha1.Port) (net.Conn, error) {
+	dialer := from(source)
+	dialer.Control = func(_, _ string, c syscall.RawConn) (err error) {
+		_ = c.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4<<10) })
+		return err
+	}
+	conn, err := dialer.Dial("tcp", at(port))
+	if err != nil {
+		return nil, err
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		return nil, err
+	}
+	_, err = conn.Read(make([]byte, 1))
+	return conn, err
+}
+
+func TestClientsThatReadNothingDoNotEndEnvoy(t *testing.T) {
+	g := NewWithT(t)
+	a, port, plain := newTarget(t, "a"), freePort(t), freePort(t)
+	l := prepareLab(t, route("a", port, a, "a.example.com"),
+		v1alpha1.ProxyBackend{Name: "flood", Port: plain, TargetAddresses: []string{newFlood(t).address()}})
+	l.memory = 64 << 20
+	l.startSidecar(nil)
+	l.startEnvoy()
+	l.awaitReady()
+	s := mustOpen(t, port, "a.example.com")
+	var kept []net.Conn
+	for n := range l.connections() * 9 / 10 {
+		conn, err := readsNothing(fmt.Sprintf("127.0.%d.%d", 1+n/250, 1+n%250), plain)
+		if err != nil {
+			break
+		}
+		kept = append(kept, conn)
+	}
+	t.Logf("%d connections were open when one was refused", len(kept))
+	g.Expect(len(kept)).To(And(BeNumerically(">", 20), BeNumerically("<", l.connections()*9/10)))
+	g.Expect(s.alive()).To(Succeed(), "what is there is not cut")
+	for _, conn := range kept {
+		g.Expect(conn.SetReadDeadline(time.Now().Add(10 * time.Second))).To(Succeed())
+		_, err := conn.Read(make([]byte, 1))
+		g.Expect(err).NotTo(HaveOccurred(), "what is there is not cut")
+		g.Expect(conn.Close()).To(Succeed())
+	}
+	g.Eventually(func() (string, error) { return reached(port, "a.example.com") }, 20*time.Second).Should(Equal("a"))
+	g.Expect(l.envoy.ProcessState).To(BeNil(), "Envoy lives")
+}
