@@ -16,7 +16,7 @@ main() {
 
   start containerd --config "$NODE_STATE/config/containerd.toml"
   [ "$NODE" != node1 ] || start_control_plane
-  start kubelet --config="$NODE_STATE/config/kubelet.yaml" --kubeconfig="$STATE/kubelet-$NODE.kubeconfig" --hostname-override="$NODE" --node-ip="$NODE_IP"
+  start_kubelet --config="$NODE_STATE/config/kubelet.yaml" --kubeconfig="$STATE/kubelet-$NODE.kubeconfig" --hostname-override="$NODE" --node-ip="$NODE_IP"
   start kube-proxy --config="$NODE_STATE/config/proxy.yaml"
   start netpol --kubeconfig="$KUBECONFIG"
   trap 'exit 0' TERM
@@ -24,6 +24,9 @@ main() {
 }
 
 start() { "$@" > "$LOG/$1.log" 2>&1 & }
+
+# A kubelet that is faster than containerd ends, and its unit would start it again.
+start_kubelet() { while :; do kubelet "$@" || sleep 0.2; done > "$LOG/kubelet.log" 2>&1 & }
 
 mount_filesystems() {
   mount --make-rshared /                     # kubelet and containerd want shared propagation
