@@ -55,7 +55,7 @@ func whole() bool {
 
 // never used are these of the operator's Roles.
 func (g *grants) never() (left []string, err error) {
-	for _, file := range []string{"rbac/role", "rbac/vlan_role", "rbac/bridge_role", "components/apps-ingress/role", "components/dpu-bridge/role", "components/metallb/role"} {
+	for _, file := range []string{"rbac/role", "rbac/vlan_role", "rbac/bridge_role", "components/apps-ingress/namespace_role", "components/dpu-bridge/namespace_role", "components/metallb/namespace_role"} {
 		text, err := os.ReadFile("../../config/" + file + ".yaml")
 		if err != nil {
 			return nil, err

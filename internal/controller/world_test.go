@@ -353,7 +353,7 @@ func (w *world) creates(objects ...client.Object) {
 // appliesRole of a component in config/components.
 func (w *world) appliesRole(component, namespace string) {
 	w.t.Helper()
-	text, err := os.ReadFile("../../config/components/" + component + "/role.yaml")
+	text, err := os.ReadFile("../../config/components/" + component + "/namespace_role.yaml")
 	w.Expect(err).NotTo(HaveOccurred())
 	objects, err := envtest.Objects(text, w.api.Scheme())
 	w.Expect(err).NotTo(HaveOccurred())

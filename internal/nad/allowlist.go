@@ -30,5 +30,5 @@ func AllowsTuning(allowlist string) bool {
 	return false
 }
 
-// AllowlistLine is the line to add for Admits to hold.
+// AllowlistLine is the line to add for AllowsTuning to hold.
 func AllowlistLine() string { return "^" + regexp.QuoteMeta(forwardingKey) + "$" }

@@ -17,7 +17,6 @@ import (
 	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/finding"
-	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
@@ -218,15 +217,6 @@ func report(infra *v1alpha1.Infra, findings []finding.Finding) Report {
 		})
 	}
 	return r
-}
-
-// anew: of a HostedCluster's specification, what findings change beside its configuration is immutable (hostedcluster_types.go and
-// kubevirt.go of HyperShift's API) or, as credentials, would leave its machines where they are. An Infra's network may only widen.
-func anew(f finding.Finding) bool {
-	return slices.ContainsFunc(f.Changes, func(c finding.Change) bool {
-		_, moved := c.Values[ipam.FieldCIDR]
-		return moved || f.Of.Kind == "HostedCluster" && strings.HasPrefix(f.Field, "spec.") && !strings.HasPrefix(f.Field, "spec.configuration.")
-	})
 }
 
 // Table writes reports for people: what would be, a line for each finding, then what to change.

@@ -51,7 +51,7 @@ func (w *world) creates(objects ...client.Object) {
 // grantsSecrets applies config/components/dpu-bridge, for the user that the operator of tests runs as.
 func (w *world) grantsSecrets() {
 	w.t.Helper()
-	text, err := os.ReadFile("../../config/components/dpu-bridge/role.yaml")
+	text, err := os.ReadFile("../../config/components/dpu-bridge/namespace_role.yaml")
 	w.Expect(err).NotTo(HaveOccurred())
 	objects, err := envtest.Objects(text, controller.Scheme())
 	w.Expect(err).NotTo(HaveOccurred())

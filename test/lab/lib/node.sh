@@ -1,5 +1,5 @@
-# lab up, down, exec, load, vlan. The node lives in namespaces of its own; outside of it there are only a veth ($HOST_LINK),
-# a named network namespace ($NETNS), child cgroups ($CGROUP), forwarding switched on, and $STATE.
+# lab up, down, exec, load, vlan. A node lives in namespaces of its own; outside of it there are only a veth ($HOST_LINK),
+# a named network namespace ($NETNS), child cgroups ($CGROUP), forwarding switched on, and $STATE. The second node: second.sh.
 . "$LAB/node/pki.sh"
 
 lab_up() {
@@ -7,15 +7,12 @@ lab_up() {
   [ -x "$BIN/hyperkube" ] && [ -d "$CACHE/containerd" ] || die "not built yet: lab build"
   [ -d /sys/fs/cgroup/memory ] || die "this machine has no cgroup v1 hierarchies; the lab's node wants them"
   lab_down                                        # what a node that died left
-  mkdir -p "$STATE"/{pki,log,config,cni,sysctl,vm,var-lib,var-log}
+  mkdir -p "$STATE"/{pki,vm}
+  make_node_state
   make_pki
-  render_configs
   make_network
   switch_forwarding_on
-  link_images
-  setsid bash "$LAB/node/start.sh" > "$STATE/log/node.log" 2>&1 < /dev/null &
-  wait_for 10 "namespaces made" test -s "$STATE/node.pid"
-  wait_for 20 "containerd answers" lab_exec ctr version
+  boot_node
   wait_for 60 "kube-apiserver ready" kubectl get --raw /readyz
   kubectl apply -f "$LAB/node/manifests" > "$STATE/log/apply.log"
   wait_for 60 "node registered" kubectl get node "$NODE"
@@ -28,7 +25,19 @@ lab_up() {
   say "up"
 }
 
-node_runs() { [ -s "$STATE/node.pid" ] && in_netns "$(cat "$STATE/node.pid")"; }
+make_node_state() {
+  mkdir -p "$NODE_STATE"/{log,config,cni,sysctl,var-lib,var-log}
+  render_configs
+  link_images
+}
+
+boot_node() {
+  LAB_NODE=$NODE setsid bash "$LAB/node/start.sh" > "$NODE_STATE/log/node.log" 2>&1 < /dev/null &
+  wait_for 10 "namespaces made" test -s "$NODE_STATE/node.pid"
+  wait_for 20 "containerd answers" lab_exec ctr version
+}
+
+node_runs() { [ -s "$NODE_STATE/node.pid" ] && in_netns "$(cat "$NODE_STATE/node.pid")"; }
 
 # in_netns tells our node from a later process that got the same pid.
 in_netns() { [ -e "/run/netns/$NETNS" ] && [ "$(stat -Lc %i "/proc/$1/ns/net" 2>/dev/null)" = "$(stat -Lc %i "/run/netns/$NETNS" 2>/dev/null)" ]; }
@@ -36,22 +45,22 @@ in_netns() { [ -e "/run/netns/$NETNS" ] && [ "$(stat -Lc %i "/proc/$1/ns/net" 2>
 render_configs() {
   local MAX_FILES variable file edits=()
   MAX_FILES=$(ulimit -Hn)
-  for variable in BIN CNI_BIN STATE NODE NODE_IP POD_CIDR DNS_SERVICE_IP MAX_FILES; do
+  for variable in BIN CNI_BIN STATE NODE_STATE NODE NODE_IP POD_CIDR DNS_SERVICE_IP MAX_FILES; do
     edits+=(-e "s|@$variable@|${!variable}|g")
   done
   for file in kubelet.yaml proxy.yaml containerd.toml; do
-    sed "${edits[@]}" "$LAB/node/config/$file" > "$STATE/config/$file"
+    sed "${edits[@]}" "$LAB/node/config/$file" > "$NODE_STATE/config/$file"
   done
-  sed "${edits[@]}" "$LAB/node/config/multus.conf" > "$STATE/cni/00-multus.conf"
+  sed "${edits[@]}" "$LAB/node/config/multus.conf" > "$NODE_STATE/cni/00-multus.conf"
 }
 
 # link_images gives containerd the images that were unpacked once. Blobs and unpacked layers are never written to, so hard links
 # do; the databases are copied.
 link_images() {
-  cp -al "$CACHE/containerd" "$STATE/var-lib/containerd"
+  cp -al "$CACHE/containerd" "$NODE_STATE/var-lib/containerd"
   local database
-  find "$STATE/var-lib/containerd" -name '*.db' | while read -r database; do
-    cp --remove-destination "$CACHE/containerd/${database#"$STATE/var-lib/containerd/"}" "$database"
+  find "$NODE_STATE/var-lib/containerd" -name '*.db' | while read -r database; do
+    cp --remove-destination "$CACHE/containerd/${database#"$NODE_STATE/var-lib/containerd/"}" "$database"
   done
 }
 
@@ -70,21 +79,21 @@ restore_forwarding() {
 make_network() {
   ip netns add "$NETNS"
   ip link add "$HOST_LINK" type veth peer name eth0 netns "$NETNS"
-  ip addr add "$HOST_IP/30" dev "$HOST_LINK"; ip link set "$HOST_LINK" up
+  ip addr add "$GATEWAY/30" dev "$HOST_LINK"; ip link set "$HOST_LINK" up
   ip -n "$NETNS" link set lo up
   ip -n "$NETNS" addr add "$NODE_IP/30" dev eth0; ip -n "$NETNS" link set eth0 up
-  ip -n "$NETNS" route add default via "$HOST_IP"
+  ip -n "$NETNS" route add default via "$GATEWAY"
 }
 
 lab_exec() {
-  node_runs || die "the node is not up: lab up"
-  nsenter -t "$(cat "$STATE/node.pid")" --mount --net --pid --uts --ipc --cgroup "$@"
+  node_runs || die "$NODE is not up"
+  nsenter -t "$(cat "$NODE_STATE/node.pid")" --mount --net --pid --uts --ipc --cgroup "$@"
 }
 
 lab_load() {
   local tar
   for tar; do
-    lab_exec ctr -n k8s.io images import --local "$tar" >> "$STATE/log/import.log" 2>&1 || die "import of $tar failed: see $STATE/log/import.log"
+    lab_exec ctr -n k8s.io images import --local "$tar" >> "$NODE_STATE/log/import.log" 2>&1 || die "import of $tar failed: see $NODE_STATE/log/import.log"
   done
 }
 
@@ -93,33 +102,38 @@ lab_vlan() {
   ip -n "$NETNS" link show "br$1" >/dev/null 2>&1 && return
   ip -n "$NETNS" link add "br$1" type bridge
   ip -n "$NETNS" link set "br$1" up
+  [ "$NODE" = node1 ] || carry_vlan "$1"
 }
 
 # Everything that lives in our network namespaces is ours: the node's PID 1, with it all in its pid namespace, the machines, and the
 # neighbours that a run has left which was broken off.
 lab_down() {
-  local netns pid
-  for netns in "/run/netns/$NETNS" "/run/netns/$NETNS"-*; do
-    [ -e "$netns" ] || continue
-    netns=${netns##*/}
-    for pid in $(ip netns pids "$netns"); do kill -KILL "$pid" 2>/dev/null || true; done
-    while [ -n "$(ip netns pids "$netns")" ]; do sleep 0.1; done
-    ip netns del "$netns"
-    rm -rf "/etc/netns/$netns"
-  done
+  local netns
+  for netns in "/run/netns/$NETNS" "/run/netns/$NETNS"-*; do end_netns "${netns##*/}"; done
   ip link del "$HOST_LINK" 2>/dev/null || true
-  [ ! -e "$STATE/cgroups" ] || remove_cgroups
+  { cat "$STATE/cgroups" "$STATE/node2/cgroups" 2>/dev/null || true; } | remove_cgroups
   restore_forwarding
   rm -rf "$STATE"
 }
 
+end_netns() {
+  local pid
+  [ -e "/run/netns/$1" ] || return 0
+  for pid in $(ip netns pids "$1"); do kill -KILL "$pid" 2>/dev/null || true; done
+  while [ -n "$(ip netns pids "$1")" ]; do sleep 0.1; done
+  ip netns del "$1"
+  rm -rf "/etc/netns/$1"
+}
+
+# remove_cgroups that are listed on its input.
 remove_cgroups() {
-  local try directory left
+  local try directory left all
+  all=$(cat)
   for try in {1..50}; do
     left=
     while read -r _ directory; do
       [ ! -d "$directory" ] || find "$directory" -depth -type d -exec rmdir {} + 2>/dev/null || left+=" $directory"
-    done < "$STATE/cgroups"
+    done <<<"$all"
     [ -n "$left" ] || return 0
     sleep 0.1
   done

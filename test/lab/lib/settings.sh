@@ -7,12 +7,21 @@ BIN=$CACHE/bin CNI_BIN=$CACHE/bin/cni IMAGES=$CACHE/images MACHINE=$CACHE/vm STA
 
 FORWARDING=$CACHE/state/ip_forward # this machine's, before any lab
 
-NODE=node1
-NETNS=oooi-lab$NUMBER     # the node's network namespace
-HOST_LINK=oooi-lab$NUMBER # this machine's end of the veth to the node
-CGROUP=oooi-lab$NUMBER
-HOST_IP=172.31.$((254 - NUMBER)).1 NODE_IP=172.31.$((254 - NUMBER)).2
-POD_CIDR=10.244.0.0/24 SERVICE_CIDR=10.96.0.0/16 API_SERVICE_IP=10.96.0.1 DNS_SERVICE_IP=10.96.0.10
+# on_node chooses the node that commands are about: node1 has the control plane, and node2 is a second one that scenarios may start.
+on_node() {
+  local network=172.31.$((254 - NUMBER))
+  NODE=$1 API_IP=$network.2
+  case $NODE in
+    node1) NODE_STATE=$STATE NETNS=oooi-lab$NUMBER NODE_IP=$API_IP POD_CIDR=10.244.0.0/24 GATEWAY=$network.1 ;;
+    node2) NODE_STATE=$STATE/node2 NETNS=oooi-lab$NUMBER-node2 NODE_IP=$network.6 POD_CIDR=10.244.1.0/24 GATEWAY=$network.5 ;;
+    *) echo "lab: there are node1 and node2, and no $NODE" >&2; exit 2 ;;
+  esac
+  CGROUP=$NETNS
+}
+on_node "${LAB_NODE:-node1}"
+FIRST_NETNS=oooi-lab$NUMBER # the first node's network namespace
+HOST_LINK=oooi-lab$NUMBER   # this machine's end of the veth to it
+SERVICE_CIDR=10.96.0.0/16 API_SERVICE_IP=10.96.0.1 DNS_SERVICE_IP=10.96.0.10
 
 export KUBECONFIG=$STATE/admin.kubeconfig PATH=$BIN:$PATH
 # Where OVN's and Open vSwitch's own tools look.
@@ -30,7 +39,7 @@ die() { echo "lab: $*" >&2; exit 1; }
 wait_for() {
   local deadline=$((SECONDS + $1)) what=$2; shift 2
   until "$@" >/dev/null 2>&1; do
-    ((SECONDS < deadline)) || die "$what: still not so; logs are in $STATE/log"
+    ((SECONDS < deadline)) || die "$what: still not so; logs are in $NODE_STATE/log"
     sleep 0.1
   done
   say "$what"

@@ -2,7 +2,7 @@
 # PID 1 of the node: its own view of the machine, then the control plane and the kubelet.
 set -euo pipefail
 LAB=$(cd "$(dirname "$0")/.." && pwd); . "$LAB/lib/settings.sh"
-PKI=$STATE/pki LOG=$STATE/log
+PKI=$STATE/pki LOG=$NODE_STATE/log
 
 main() {
   read -r outer_pid _ < /proc/self/stat      # /proc still is the machine's
@@ -12,19 +12,21 @@ main() {
   echo 1 > /proc/sys/net/ipv4/ip_forward
   # VLAN frames are bridged: they must not meet the rules of the routed pod network.
   echo 0 > /proc/sys/net/bridge/bridge-nf-call-iptables
-  echo "$outer_pid" > "$STATE/node.pid.new"; mv "$STATE/node.pid.new" "$STATE/node.pid"
+  echo "$outer_pid" > "$NODE_STATE/node.pid.new"; mv "$NODE_STATE/node.pid.new" "$NODE_STATE/node.pid"
 
-  start etcd --data-dir /var/lib/etcd --listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379 \
-    --listen-peer-urls http://127.0.0.1:2380 --unsafe-no-fsync --log-level warn
-  start containerd --config "$STATE/config/containerd.toml"
-  start_apiserver
-  until kubectl get --raw /readyz >/dev/null 2>&1; do sleep 0.1; done
-  start_controllers
+  start containerd --config "$NODE_STATE/config/containerd.toml"
+  [ "$NODE" != node1 ] || start_control_plane
+  start_kubelet --config="$NODE_STATE/config/kubelet.yaml" --kubeconfig="$STATE/kubelet-$NODE.kubeconfig" --hostname-override="$NODE" --node-ip="$NODE_IP"
+  start kube-proxy --config="$NODE_STATE/config/proxy.yaml"
+  start netpol --kubeconfig="$KUBECONFIG"
   trap 'exit 0' TERM
   while :; do wait -n || sleep 0.2; done     # reaps orphans for as long as the node lives
 }
 
 start() { "$@" > "$LOG/$1.log" 2>&1 & }
+
+# A kubelet that is faster than containerd ends, and its unit would start it again.
+start_kubelet() { while :; do kubelet "$@" || sleep 0.2; done > "$LOG/kubelet.log" 2>&1 & }
 
 mount_filesystems() {
   mount --make-rshared /                     # kubelet and containerd want shared propagation
@@ -35,11 +37,11 @@ mount_filesystems() {
     mkdir "/sys/fs/cgroup/${controller#name=}"
     case $controller in name=*) controller=none,$controller ;; esac
     mount -t cgroup -o "$controller" cgroup "/sys/fs/cgroup/${controller##*=}"
-  done < "$STATE/cgroups"
+  done < "$NODE_STATE/cgroups"
   mount -t tmpfs -o mode=755 tmpfs /run
   mkdir -p /run/netns /run/lock /run/.proc
   mount -t proc proc /run/.proc              # uncovered, or pods with hostUsers: false may not mount theirs
-  mount --bind "$STATE/var-lib" /var/lib; mount --bind "$STATE/var-log" /var/log
+  mount --bind "$NODE_STATE/var-lib" /var/lib; mount --bind "$NODE_STATE/var-log" /var/log
   mkdir -p /var/lib/{etcd,kubelet,containerd,cni}
 }
 
@@ -48,10 +50,18 @@ shadow_sysctls() {
   local setting shadow
   for setting in vm/overcommit_memory=1 vm/panic_on_oom=0 kernel/panic=10 kernel/panic_on_oops=1 \
                  kernel/keys/root_maxkeys=1000000 kernel/keys/root_maxbytes=25000000; do
-    shadow=$STATE/sysctl/$(tr / . <<<"${setting%=*}")
+    shadow=$NODE_STATE/sysctl/$(tr / . <<<"${setting%=*}")
     echo "${setting#*=}" > "$shadow"
     mount --bind "$shadow" "/proc/sys/${setting%=*}"
   done
+}
+
+start_control_plane() {
+  start etcd --data-dir /var/lib/etcd --listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379 \
+    --listen-peer-urls http://127.0.0.1:2380 --unsafe-no-fsync --log-level warn
+  start_apiserver
+  until kubectl get --raw /readyz >/dev/null 2>&1; do sleep 0.1; done
+  start_controllers
 }
 
 # OwnerReferencesPermissionEnforcement: as OpenShift's API server.
@@ -79,9 +89,6 @@ start_controllers() {
     --cluster-signing-cert-file="$PKI/ca.crt" --cluster-signing-key-file="$PKI/ca.key"
   start kube-scheduler --kubeconfig="$STATE/scheduler.kubeconfig" --bind-address=127.0.0.1 --leader-elect=false \
     --authentication-kubeconfig="$STATE/scheduler.kubeconfig" --authorization-kubeconfig="$STATE/scheduler.kubeconfig"
-  start kubelet --config="$STATE/config/kubelet.yaml" --kubeconfig="$STATE/kubelet.kubeconfig" --hostname-override="$NODE" --node-ip="$NODE_IP"
-  start kube-proxy --config="$STATE/config/proxy.yaml"
-  start netpol --kubeconfig="$KUBECONFIG"
 }
 
 main

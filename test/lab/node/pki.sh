@@ -11,7 +11,10 @@ make_certificates() {
   local api="IP:$NODE_IP,IP:127.0.0.1,IP:$API_SERVICE_IP,DNS:localhost,DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc"
   certificate ca apiserver /CN=kube-apiserver "$api"
   certificate ca kubelet-client /O=system:masters/CN=kube-apiserver-kubelet-client DNS:kubelet-client
-  certificate ca kubelet "/O=system:nodes/CN=system:node:$NODE" "IP:$NODE_IP,DNS:$NODE"
+  local node
+  for node in node1 node2; do
+    certificate ca "kubelet-$node" "/O=system:nodes/CN=system:node:$node" "IP:$(on_node $node; echo "$NODE_IP"),DNS:$node"
+  done
   certificate front-proxy-ca front-proxy /CN=front-proxy-client DNS:front-proxy-client
   key sa
   openssl pkey -in sa.key -pubout -out sa.pub
@@ -34,7 +37,8 @@ certificate() { # CA NAME SUBJECT SAN,…
 make_users() {
   : > tokens.csv
   user admin admin system:masters
-  user kubelet "system:node:$NODE" system:nodes
+  user kubelet-node1 system:node:node1 system:nodes
+  user kubelet-node2 system:node:node2 system:nodes
   user controller-manager system:kube-controller-manager
   user scheduler system:kube-scheduler
   user proxy system:kube-proxy
@@ -48,7 +52,7 @@ user() { # FILE USER [GROUP]
   cat > "$STATE/$1.kubeconfig" <<EOF
 apiVersion: v1
 kind: Config
-clusters: [{name: lab, cluster: {server: "https://$NODE_IP:6443", certificate-authority-data: $(base64 -w0 ca.crt)}}]
+clusters: [{name: lab, cluster: {server: "https://$API_IP:6443", certificate-authority-data: $(base64 -w0 ca.crt)}}]
 users: [{name: $1, user: {token: $token}}]
 contexts: [{name: lab, context: {cluster: lab, user: $1}}]
 current-context: lab

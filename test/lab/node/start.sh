@@ -17,7 +17,7 @@ while IFS=: read -r _ controller path; do
   # a worker, here an emulator beside the node, has processors of its own.
   [ "$controller" != cpu ] || echo 102400 > "$child/cpu.shares"
   echo $BASHPID > "$child/cgroup.procs"
-  echo "$controller $child" >> "$STATE/cgroups"
+  echo "$controller $child" >> "$NODE_STATE/cgroups"
 done <<<"$own"
 exec nsenter --net="/run/netns/$NETNS" unshare --cgroup --mount --pid --uts --ipc --fork --kill-child --propagation private \
   bash "$LAB/node/init.sh"

@@ -63,7 +63,7 @@ func Clients(ctx context.Context, config *rest.Config) (admin, kubelet kubernete
 	return admin, kubelet, err
 }
 
-// CSR is the first of a host's kubelet. Callers choose the key: by it the approver tells apart who asks (internal/guest, approve_queue).
+// CSR is the first of a host's kubelet. Callers choose the key: by it the approver tells apart who asks (internal/guest/approve, queue.go).
 func CSR(key *ecdsa.PrivateKey, name, host string) (*certv1.CertificateSigningRequest, error) {
 	subject := pkix.Name{Organization: []string{"system:nodes"}, CommonName: "system:node:" + host}
 	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: subject}, key)
