@@ -16,6 +16,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/component"
+	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/input"
@@ -51,7 +52,7 @@ func (o *Observer) Around(ctx context.Context, infra *v1alpha1.Infra) (Infra, er
 	}
 	seen := Infra{Input: input.Input{Settings: settings, Infra: infra}, Exists: o.exists(ctx, &v1alpha1.InfraList{})}
 	refs := input.Refs(infra)
-	o.Listeners.Hear(client.ObjectKeyFromObject(infra), append(refs.Namespaces, refs.ControlPlaneNamespace)...)
+	o.Listeners.Hear(client.ObjectKeyFromObject(infra), append(refs.Namespaces, ControlPlanes(infra)...)...)
 	for _, read := range []func(context.Context, *Infra) error{o.references, o.surroundings, o.neighbours, o.controlPlane} {
 		if err := read(ctx, &seen); err != nil {
 			return Infra{}, err
@@ -85,10 +86,23 @@ func (o *Observer) references(ctx context.Context, seen *Infra) (err error) {
 	if seen.Sharing, err = o.sharing(ctx, namespace, of); err != nil {
 		return err
 	}
-	if seen.HostedControlPlane != nil || namespace == "" || len(permission.Check(seen.Input)) > 0 {
+	if namespace == "" || len(permission.Check(seen.Input)) > 0 {
 		return nil
 	}
-	seen.HostedControlPlane, err = o.hostedControlPlane(ctx, namespace, of) // it says whose namespace that is
+	return o.whose(ctx, seen, namespace)
+}
+
+// whose a control plane's namespace is, its HostedControlPlane says: without one it is nobody's, if it is there.
+func (o *Observer) whose(ctx context.Context, seen *Infra, namespace string) (err error) {
+	of, known := seen.HostedClusterKey()
+	if seen.HostedControlPlane == nil {
+		if seen.HostedControlPlane, err = o.hostedControlPlane(ctx, namespace, of); err != nil {
+			return err
+		}
+	}
+	if known && endpoint.ControlPlaneNamespaceOf(of) == namespace {
+		seen.MadeNamespace, err = get[corev1.Namespace](ctx, o, types.NamespacedName{Name: namespace})
+	}
 	return err
 }
 
