@@ -247,7 +247,7 @@ func (o *Bridges) dpus(ctx context.Context, seen *Bridge) error {
 	if err != nil || all == nil {
 		return err
 	}
-	for _, d := range all.Items {
+	for _, d := range byName(all.Items) {
 		if d.Joins(bridge.ClusterKey(seen.Input.Bridge)) {
 			seen.DPUs = append(seen.DPUs, d)
 		}

@@ -1,8 +1,10 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
 	routev1 "github.com/openshift/api/route/v1"
@@ -216,7 +218,7 @@ func (o *Observer) controlPlane(ctx context.Context, seen *Infra) error {
 	if err != nil {
 		return err
 	}
-	slices, err := list[discoveryv1.EndpointSliceList](ctx, o, namespace)
+	endpoints, err := list[discoveryv1.EndpointSliceList](ctx, o, namespace)
 	if err != nil {
 		return err
 	}
@@ -228,14 +230,25 @@ func (o *Observer) controlPlane(ctx context.Context, seen *Infra) error {
 	if err != nil {
 		return err
 	}
-	seen.Services, seen.EndpointSlices, seen.NetworkPolicies = services.Items, slices.Items, policies.Items
+	seen.Services, seen.EndpointSlices, seen.NetworkPolicies = byName(services.Items), byName(endpoints.Items), byName(policies.Items)
 	if routes != nil {
-		seen.Routes = routes.Items
+		seen.Routes = byName(routes.Items)
 	}
 	if key, known := seen.HostedClusterKey(); known {
 		seen.NodePools, err = o.nodePools(ctx, key)
 	}
 	return err
+}
+
+// byName sorts what the cache has in no order: of two orders of one plan's findings each is another status, to be written.
+func byName[T any, P interface {
+	*T
+	client.Object
+}](all []T) []T {
+	slices.SortFunc(all, func(a, b T) int {
+		return cmp.Or(cmp.Compare(P(&a).GetNamespace(), P(&b).GetNamespace()), cmp.Compare(P(&a).GetName(), P(&b).GetName()))
+	})
+	return all
 }
 
 // list reads all objects of a namespace; nil when their kind is not there.

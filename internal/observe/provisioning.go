@@ -92,5 +92,5 @@ func (o *Observer) nodePools(ctx context.Context, hc types.NamespacedName) ([]hy
 	if err != nil || all == nil {
 		return nil, err
 	}
-	return all.Items, nil
+	return byName(all.Items), nil
 }
