@@ -106,3 +106,22 @@ func TestBridgesAloneNeedTheirRolesOnly(t *testing.T) {
 	w.gone(w.bridge())
 	w.Expect(w.left()).To(BeEmpty())
 }
+
+// What we made beside a DPUCluster of another namespace says that the bridge had it: it goes with it, though nobody admits it any more.
+func TestABridgeGoesWithADPUClusterOfAnotherNamespace(t *testing.T) {
+	w := newDPUWorld(t)
+	cards := w.ns + "-cards"
+	w.creates(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cards}})
+	w.grants()
+	w.appliesRole("dpu-bridge", cards)
+	cluster, b := w.dpuCluster("d1", "example.com/hosted"), w.bridge()
+	cluster.Namespace, cluster.Annotations = cards, map[string]string{names.AnnotationAllowedNamespaces: w.ns}
+	b.Spec.DPUClusterRef.Namespace, b.Spec.DPUClusterDeletionPolicy = v1alpha1.ObjectName(cards), dpuv1.DeleteHostedCluster
+	w.creates(cluster, b)
+	w.hyperShift("b1", "first")
+	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
+	w.silent()
+	w.Expect(w.api.Delete(w.ctx, cluster)).To(Succeed())
+	w.tearsDown("b1")
+	w.gone(w.bridge())
+}

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -395,6 +396,30 @@ func granting(list string) func(v victim) {
 	}
 }
 
+// forges the status of a bridge that refers to a DPUCluster of the victim's namespace: somebody lets him write it.
+func forges(cluster v1alpha1.ObjectName, policy dpuv1.DPUClusterDeletionPolicy) func(s *stranger) {
+	return func(s *stranger) {
+		s.t.Helper()
+		s.creates(
+			&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: s.at, Name: "forger"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{dpuv1.GroupVersion.Group}, Resources: []string{"dpuhcpbridges/status"}, Verbs: []string{"update"}}}},
+			&rbacv1.RoleBinding{
+				ObjectMeta: metav1.ObjectMeta{Namespace: s.at, Name: "forger"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "forger"},
+				Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "stranger"}},
+			})
+		s.restores("b1")
+		b := s.bridges(func(b *dpuv1.DPUHCPBridge) {
+			s.refers(b)
+			b.Spec.DPUClusterRef.Name, b.Spec.DPUClusterDeletionPolicy = cluster, policy
+		})
+		s.says("b1", map[string]string{bound: "RefNotPermitted"})
+		s.Eventually(func(g Gomega) {
+			g.Expect(s.as.Get(s.ctx, client.ObjectKeyFromObject(b), b)).To(Succeed())
+			meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: bound, Status: metav1.ConditionTrue, Reason: "Bound"})
+			g.Expect(s.as.Status().Update(s.ctx, b)).To(Succeed())
+		}).Should(Succeed())
+	}
+}
+
 func intoAnothersDPUCluster() []way {
 	refused := map[string]string{bound: "RefNotPermitted"}
 	refers := func(s *stranger) { s.bridges(s.refers) }
@@ -421,6 +446,9 @@ func intoAnothersDPUCluster() []way {
 		{name: "the victim's, with a policy that goes with it", says: refused, does: func(s *stranger) {
 			s.bridges(func(b *dpuv1.DPUHCPBridge) { s.refers(b); b.Spec.DPUClusterDeletionPolicy = dpuv1.DeleteHostedCluster })
 		}},
+		{name: "the victim's, with a status that says that he had it", says: refused, does: forges("tulip", dpuv1.DeleteHostedCluster)},
+		{name: "one that is not there, with a status that says that he had it", says: refused, does: forges("daisy", dpuv1.RetainHostedCluster)},
+		{name: "one that is not there, with that status and a policy that goes with it", says: refused, does: forges("daisy", dpuv1.DeleteHostedCluster)},
 		{name: "two bridges for the victim's", says: refused, does: func(s *stranger) {
 			s.bridges(func(b *dpuv1.DPUHCPBridge) { s.refers(b); b.Name = "b2" })
 			refers(s)
@@ -642,7 +670,7 @@ func TestAStrangerToABridgeChangesNothing(t *testing.T) {
 		})
 	}
 	v.silent()
-	v.Expect(ways).To(HaveLen(49))
+	v.Expect(ways).To(HaveLen(52))
 
 	// Nor does he hold up the victim's end, whatever bears his labels.
 	s := v.stranger(v.ns + "-last")

@@ -52,19 +52,17 @@ func newSquatter(t *testing.T) squatter {
 	return s
 }
 
-// makesControlPlanes as HyperShift does: the later one's beside that which is there.
-func (s squatter) makesControlPlanes() {
-	s.t.Helper()
-	for _, hc := range []*hyperv1.HostedCluster{s.hc, sees(s.world, named(&hyperv1.HostedCluster{}, s.ns, squatted), there)} {
-		made := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.controlPlane(squatted), Name: hc.Name, Annotations: map[string]string{names.AnnotationHostedCluster: hc.Namespace + "/" + hc.Name},
-		}}
-		made.Spec = hyperv1.HostedControlPlaneSpec{
-			ReleaseImage: hc.Spec.Release.Image, Platform: hc.Spec.Platform, DNS: hc.Spec.DNS, Networking: hc.Spec.Networking, Etcd: hc.Spec.Etcd, Services: hc.Spec.Services,
-			PullSecret: hc.Spec.PullSecret, InfraID: hc.Spec.InfraID,
-		}
-		s.creates(made)
+// makesControlPlane as HyperShift does, of a HostedCluster in a namespace that may be there.
+func (w *world) makesControlPlane(hc *hyperv1.HostedCluster, namespace string) {
+	w.t.Helper()
+	made := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: hc.Name, Annotations: map[string]string{names.AnnotationHostedCluster: hc.Namespace + "/" + hc.Name},
+	}}
+	made.Spec = hyperv1.HostedControlPlaneSpec{
+		ReleaseImage: hc.Spec.Release.Image, Platform: hc.Spec.Platform, DNS: hc.Spec.DNS, Networking: hc.Spec.Networking, Etcd: hc.Spec.Etcd, Services: hc.Spec.Services,
+		PullSecret: hc.Spec.PullSecret, InfraID: hc.Spec.InfraID,
 	}
+	w.creates(made)
 }
 
 // Who comes later waits before anything is made where his control plane would be, until the other is gone.
@@ -78,6 +76,8 @@ func TestAnInfraGetsNoNamespaceOfAnOlderHostedCluster(t *testing.T) {
 	victim := sees(s.world, named(&hyperv1.HostedCluster{}, s.ns, squatted), there)
 	again := victim.DeepCopy()
 	s.Expect(s.api.Delete(s.ctx, victim)).To(Succeed())
+	s.Expect(s.api.Delete(s.ctx, named(&hyperv1.HostedControlPlane{}, s.controlPlane(squatted), squatted))).To(Succeed())
+	s.makesControlPlane(s.hc, s.controlPlane(squatted))
 	s.Eventually(func() []string { return s.has(s.controlPlane(squatted)) }).ShouldNot(BeEmpty(), "it is heard that the older one is gone")
 
 	status := again.Status
@@ -87,6 +87,7 @@ func TestAnInfraGetsNoNamespaceOfAnOlderHostedCluster(t *testing.T) {
 	s.Expect(s.api.Status().Update(s.ctx, again)).To(Succeed())
 	s.says(squatted, v1alpha1.ConditionAccepted, metav1.ConditionFalse, "RefNotPermitted")
 	s.Expect(s.api.Delete(s.ctx, s.hc)).To(Succeed())
+	s.makesControlPlane(again, s.controlPlane(squatted))
 	s.says(squatted, v1alpha1.ConditionAccepted, metav1.ConditionTrue, "Valid")
 }
 
@@ -95,7 +96,7 @@ func TestALaterHostedClusterHoldsNobodyBack(t *testing.T) {
 	s := newSquatter(t)
 	s.creates(s.smallest(squatted))
 	s.settled(squatted)
-	s.makesControlPlanes()
+	s.makesControlPlane(s.hc, s.controlPlane(squatted)) // beside that which is there
 	s.creates(s.infra)
 	s.refused()
 	s.silent()
@@ -105,4 +106,33 @@ func TestALaterHostedClusterHoldsNobodyBack(t *testing.T) {
 	s.gone(named(&v1alpha1.DNSServer{}, s.ns, names.DNSServer(squatted)))
 	s.silent()
 	s.Expect(meta.IsStatusConditionTrue(sees(s.world, infra, there).Status.Conditions, v1alpha1.ConditionAccepted)).To(BeTrue())
+}
+
+// HostedCluster db of namespace team means namespace team-db, which somebody may have made for himself: as long as HyperShift has put no
+// control plane there, nothing of it is the Infra's, not a network either.
+func TestAnInfraGetsNoNamespaceThatIsNoControlPlane(t *testing.T) {
+	w := newWorld(t)
+	w.hosts("c1")
+	hc := sees(w, named(&hyperv1.HostedCluster{}, w.ns, "c1"), there)
+	w.Expect(w.api.Delete(w.ctx, named(&hyperv1.HostedControlPlane{}, w.controlPlane("c1"), "c1"))).To(Succeed())
+	network := sees(w, named(&nad.NetworkAttachmentDefinition{}, w.ns, "c1-vlan"), there).DeepCopy()
+	withoutIdentity(network)
+	network.Namespace, network.Name = w.controlPlane("c1"), "theirs"
+	w.creates(network)
+	infra := w.smallest("c1")
+	infra.Spec.NetworkConfig.NetworkAttachmentDefinition, infra.Spec.NetworkConfig.NetworkAttachmentNamespace = "theirs", v1alpha1.ObjectName(network.Namespace)
+	infra.Spec.ExtraEndpoints = []v1alpha1.ExtraEndpoint{{
+		Name: "theirs", Hostnames: []v1alpha1.DNSNameOrWildcard{"theirs.example.com"}, Port: 443, Protocol: v1alpha1.ProtocolTLS, Target: v1alpha1.EndpointTarget{Service: "ignition-server-proxy", Namespace: v1alpha1.ObjectName(network.Namespace), Port: 443},
+	}}
+	w.creates(infra)
+	w.Expect(w.says("c1", v1alpha1.ConditionAccepted, metav1.ConditionFalse, "RefNotPermitted")).To(ContainSubstring("namespace " + network.Namespace + " has no control plane of HostedCluster " + w.ns + "/c1"))
+	w.silent()
+	own := w.calls.touching(network.Namespace)
+	w.Expect(own).To(BeEmpty())
+	w.gone(named(&v1alpha1.ProxyServer{}, w.ns, names.ProxyServer("c1")))
+	w.Expect(sees(w, infra, there).Status.Endpoints).To(BeEmpty())
+
+	w.makesControlPlane(hc, network.Namespace)
+	w.says("c1", v1alpha1.ConditionAccepted, metav1.ConditionTrue, "Valid")
+	sees(w, named(&v1alpha1.ProxyServer{}, w.ns, names.ProxyServer("c1")), there)
 }

@@ -12,6 +12,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -68,6 +69,35 @@ func TestAnInfraOnALostNodeSaysSoAndEnds(t *testing.T) {
 	})
 	w.Expect(w.api.Delete(w.ctx, pod, client.GracePeriodSeconds(0))).To(Succeed())
 	sees(w, named(&appsv1.StatefulSet{}, w.ns, "c1-dhcp-deployment"), func(g Gomega, s *appsv1.StatefulSet) { g.Expect(s.DeletionTimestamp).To(BeNil()) })
+}
+
+// Whoever has a pod stay, by a finalizer that never ends or on a node that is gone, has the manager look at it seldom, and for ten minutes.
+func TestAnInfraThatCannotEndIsLookedAtSeldom(t *testing.T) {
+	w := newWorld(t)
+	w.hosts("c1")
+	w.creates(w.smallest("c1"))
+	w.settled("c1")
+	pod := w.runsDHCP("c1", w.ns+"-gone")
+	w.changes(pod, func() { pod.Finalizers = []string{"example.com/never"} })
+	t.Cleanup(func() {
+		pod.Finalizers = nil
+		w.Expect(client.IgnoreNotFound(w.api.Patch(context.Background(), pod, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))).To(Succeed())
+		w.Expect(client.IgnoreNotFound(w.api.Delete(context.Background(), pod, client.GracePeriodSeconds(0)))).To(Succeed())
+	})
+	infra := named(&v1alpha1.Infra{}, w.ns, "c1")
+	w.Expect(w.api.Delete(w.ctx, infra)).To(Succeed())
+	w.stop()
+	w.ahead = 4 * time.Minute
+	w.start()
+	w.says("c1", v1alpha1.ConditionDegraded, metav1.ConditionTrue, "NodeLost")
+	w.silent()
+	before := w.passes(infra)
+	w.Consistently(func() int { return w.passes(infra) }, 8*time.Second, time.Second).Should(BeNumerically("<=", before+2))
+
+	w.stop()
+	w.ahead = 11 * time.Minute
+	w.start()
+	w.gone(infra)
 }
 
 // leases an address to a client of an Infra.

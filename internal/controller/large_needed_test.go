@@ -8,6 +8,8 @@ import (
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -71,6 +73,42 @@ func TestWhatAnInfraNeedsIsToldWhenItIsTooLarge(t *testing.T) {
 		before = after
 	}
 	w.Expect(sees(w, deployment, there).Generation).To(Equal(deployment.Generation))
+}
+
+// Many that are too large are told in one order, however the cache has them: another would be another status, and the next, with each change
+// of anything there. That they are is one event, and no more than a condition holds.
+func TestManyThatAreTooLargeAreToldOnce(t *testing.T) {
+	w := newWorld(t)
+	w.hosts("c1")
+	for i := range 20 {
+		policy := named(&networkingv1.NetworkPolicy{}, w.controlPlane("c1"), fmt.Sprintf("large-%02d", i))
+		policy.Labels, policy.Spec.PolicyTypes = swollen(), []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}
+		w.creates(policy)
+	}
+	w.creates(w.smallest("c1"))
+	w.settled("c1")
+	w.silent()
+	message := w.says("c1", v1alpha1.ConditionEndpointsResolved, metav1.ConditionTrue, "ObjectTooLarge")
+	w.Expect(message).To(HavePrefix("NetworkPolicy " + w.controlPlane("c1") + "/large-00 is too large"))
+	before := w.passes(&v1alpha1.Infra{})
+	written := w.silent()
+	service := named(&corev1.Service{}, w.controlPlane("c1"), "kube-apiserver")
+	for i := range 5 {
+		w.changes(service, func() { service.Annotations = map[string]string{"example.com/pass": fmt.Sprint(i)} })
+		w.Eventually(func() int { return w.passes(&v1alpha1.Infra{}) }).Should(BeNumerically(">", before))
+		before = w.passes(&v1alpha1.Infra{})
+	}
+	w.silent()
+	w.Expect(w.calls.written()[written:]).NotTo(ContainElement(ContainSubstring("/infras/c1/status")))
+	all := &eventsv1.EventList{}
+	w.Expect(w.api.List(w.ctx, all, client.InNamespace(w.ns))).To(Succeed())
+	var told []string
+	for _, e := range all.Items {
+		if e.Reason == "ObjectTooLarge" {
+			told = append(told, e.Note)
+		}
+	}
+	w.Expect(len(told)).To(BeNumerically("<=", 1), "%q", told)
 }
 
 // A workload that somebody has made too large is its child's to say, and stays.

@@ -183,6 +183,11 @@ const absentPause = 5 * time.Second
 // Informer keeps a store of the objects of a kind that the options select, once it runs. An API server that is away is
 // asked again with a growing pause; a kind that it does not know counts as empty until it does.
 func Informer(c client.WithWatch, kind client.Object, list client.ObjectList, options []client.ListOption, handler cache.ResourceEventHandler) (cache.Store, cache.Controller) {
+	return InformerOfParts(c, kind, list, options, nil, handler)
+}
+
+// InformerOfParts is an Informer that keeps of each object what part leaves of it.
+func InformerOfParts(c client.WithWatch, kind client.Object, list client.ObjectList, options []client.ListOption, part cache.TransformFunc, handler cache.ResourceEventHandler) (cache.Store, cache.Controller) {
 	selected := func(o metav1.ListOptions) []client.ListOption {
 		return append(options[:len(options):len(options)], &client.ListOptions{Raw: &o})
 	}
@@ -203,7 +208,7 @@ func Informer(c client.WithWatch, kind client.Object, list client.ObjectList, op
 			return events, err
 		},
 	}}
-	return cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, ObjectType: kind, Handler: handler})
+	return cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, ObjectType: kind, Handler: handler, Transform: part})
 }
 
 func absent(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }

@@ -174,9 +174,10 @@ func (o *Bridges) named(ctx context.Context, seen *Bridge) error {
 	return err
 }
 
-// handedOver names the Secret that a kubeconfig comes from, and the one that it goes to, if the DPUCluster may be referred to.
+// handedOver names the Secret that a kubeconfig comes from, and the one that it goes to, if the DPUCluster may be referred to or the bridge
+// says that it was: then the Secret tells whether that is true.
 func handedOver(in bridge.Input) (from, to types.NamespacedName) {
-	if len(in.Refusals()) == 0 {
+	if len(in.Refusals()) == 0 || in.SaysItWasBound() {
 		to = bridge.InjectedKey(in.Bridge)
 	}
 	return in.KubeconfigKey(), to
@@ -246,7 +247,7 @@ func (o *Bridges) dpus(ctx context.Context, seen *Bridge) error {
 	if err != nil || all == nil {
 		return err
 	}
-	for _, d := range all.Items {
+	for _, d := range byName(all.Items) {
 		if d.Joins(bridge.ClusterKey(seen.Input.Bridge)) {
 			seen.DPUs = append(seen.DPUs, d)
 		}

@@ -1,8 +1,10 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
 	routev1 "github.com/openshift/api/route/v1"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/component"
+	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/input"
@@ -51,7 +54,7 @@ func (o *Observer) Around(ctx context.Context, infra *v1alpha1.Infra) (Infra, er
 	}
 	seen := Infra{Input: input.Input{Settings: settings, Infra: infra}, Exists: o.exists(ctx, &v1alpha1.InfraList{})}
 	refs := input.Refs(infra)
-	o.Listeners.Hear(client.ObjectKeyFromObject(infra), append(refs.Namespaces, refs.ControlPlaneNamespace)...)
+	o.Listeners.Hear(client.ObjectKeyFromObject(infra), append(refs.Namespaces, ControlPlanes(infra)...)...)
 	for _, read := range []func(context.Context, *Infra) error{o.references, o.surroundings, o.neighbours, o.controlPlane} {
 		if err := read(ctx, &seen); err != nil {
 			return Infra{}, err
@@ -85,10 +88,23 @@ func (o *Observer) references(ctx context.Context, seen *Infra) (err error) {
 	if seen.Sharing, err = o.sharing(ctx, namespace, of); err != nil {
 		return err
 	}
-	if seen.HostedControlPlane != nil || namespace == "" || len(permission.Check(seen.Input)) > 0 {
+	if namespace == "" || len(permission.Check(seen.Input)) > 0 {
 		return nil
 	}
-	seen.HostedControlPlane, err = o.hostedControlPlane(ctx, namespace, of) // it says whose namespace that is
+	return o.whose(ctx, seen, namespace)
+}
+
+// whose a control plane's namespace is, its HostedControlPlane says: without one it is nobody's, if it is there.
+func (o *Observer) whose(ctx context.Context, seen *Infra, namespace string) (err error) {
+	of, known := seen.HostedClusterKey()
+	if seen.HostedControlPlane == nil {
+		if seen.HostedControlPlane, err = o.hostedControlPlane(ctx, namespace, of); err != nil {
+			return err
+		}
+	}
+	if known && endpoint.ControlPlaneNamespaceOf(of) == namespace {
+		seen.MadeNamespace, err = get[corev1.Namespace](ctx, o, types.NamespacedName{Name: namespace})
+	}
 	return err
 }
 
@@ -202,7 +218,7 @@ func (o *Observer) controlPlane(ctx context.Context, seen *Infra) error {
 	if err != nil {
 		return err
 	}
-	slices, err := list[discoveryv1.EndpointSliceList](ctx, o, namespace)
+	endpoints, err := list[discoveryv1.EndpointSliceList](ctx, o, namespace)
 	if err != nil {
 		return err
 	}
@@ -214,14 +230,25 @@ func (o *Observer) controlPlane(ctx context.Context, seen *Infra) error {
 	if err != nil {
 		return err
 	}
-	seen.Services, seen.EndpointSlices, seen.NetworkPolicies = services.Items, slices.Items, policies.Items
+	seen.Services, seen.EndpointSlices, seen.NetworkPolicies = byName(services.Items), byName(endpoints.Items), byName(policies.Items)
 	if routes != nil {
-		seen.Routes = routes.Items
+		seen.Routes = byName(routes.Items)
 	}
 	if key, known := seen.HostedClusterKey(); known {
 		seen.NodePools, err = o.nodePools(ctx, key)
 	}
 	return err
+}
+
+// byName sorts what the cache has in no order: of two orders of one plan's findings each is another status, to be written.
+func byName[T any, P interface {
+	*T
+	client.Object
+}](all []T) []T {
+	slices.SortFunc(all, func(a, b T) int {
+		return cmp.Or(cmp.Compare(P(&a).GetNamespace(), P(&b).GetNamespace()), cmp.Compare(P(&a).GetName(), P(&b).GetName()))
+	})
+	return all
 }
 
 // list reads all objects of a namespace; nil when their kind is not there.

@@ -99,10 +99,8 @@ func (o *Observer) onOwnNetwork(ctx context.Context, n input.Neighbour) (bool, e
 	if err := o.references(ctx, &theirs); err != nil {
 		return false, err
 	}
-	of, _ := theirs.HostedClusterKey()
-	var err error
-	theirs.HostedControlPlane, err = o.hostedControlPlane(ctx, n.NAD.Namespace, of)
-	return permission.OnOwnNetwork(theirs.Input), err
+	err := o.whose(ctx, &theirs, n.NAD.Namespace)
+	return err == nil && permission.OnOwnNetwork(theirs.Input), err
 }
 
 // leadingTo finds the NetworkAttachmentDefinitions that lead to the layer 2 of one, itself among them. They, the Infras that use

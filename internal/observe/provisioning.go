@@ -8,7 +8,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/plan/provision"
 )
 
@@ -59,6 +61,9 @@ func (o *Observer) vlanOf(ctx context.Context, seen *Provisioning) (err error) {
 	if seen.NAD, err = get[nad.NetworkAttachmentDefinition](ctx, o, seen.Attachment()); err != nil {
 		return err
 	}
+	if seen.ControlPlane, err = o.controlPlaneOf(ctx, seen.HostedCluster); err != nil {
+		return err
+	}
 	nads, err := o.leadingTo(ctx, seen.NAD)
 	if err != nil {
 		return err
@@ -67,11 +72,25 @@ func (o *Observer) vlanOf(ctx context.Context, seen *Provisioning) (err error) {
 	return err
 }
 
+// controlPlaneOf a HostedCluster is the namespace where HyperShift has put it; empty where there is none yet: who has made a namespace of that
+// name for himself has his networks there.
+func (o *Observer) controlPlaneOf(ctx context.Context, hc *hyperv1.HostedCluster) (string, error) {
+	namespace, of := endpoint.ControlPlaneNamespace(hc), client.ObjectKeyFromObject(hc)
+	made, err := o.hostedControlPlane(ctx, namespace, of)
+	if err != nil || made == nil {
+		return "", err
+	}
+	if theirs, named := input.ClusterOf(made); named && theirs != of {
+		return "", nil
+	}
+	return namespace, nil
+}
+
 // nodePools of a HostedCluster. They are shared with the cache: a plan does not change its input.
 func (o *Observer) nodePools(ctx context.Context, hc types.NamespacedName) ([]hyperv1.NodePool, error) {
 	all, err := list[hyperv1.NodePoolList](ctx, o, hc.Namespace, client.MatchingFields{IndexCluster: hc.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil || all == nil {
 		return nil, err
 	}
-	return all.Items, nil
+	return byName(all.Items), nil
 }

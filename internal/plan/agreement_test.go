@@ -15,6 +15,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/plan/permission"
 	"github.com/cldmnky/oooi/internal/render"
+	"github.com/cldmnky/oooi/internal/testkit/stranger"
 )
 
 // pair are two Infras of one VLAN, an older and a newer one, each of which serves its own clients.
@@ -79,7 +80,7 @@ func TestARangeThatIsWidenedLeavesOutWhatANeighbourLeases(t *testing.T) {
 
 // granted is a stranger whom the network's owner grants.
 func granted(of input.Input, created int64) input.Neighbour {
-	n := stranger(of)
+	n := ground.Neighbour(of.NAD)
 	n.NAD = n.NAD.DeepCopy()
 	n.NAD.Annotations = map[string]string{names.AnnotationAllowedNamespaces: n.Infra.Namespace}
 	n.Infra.CreationTimestamp = metav1.Unix(created, 0)
@@ -90,24 +91,28 @@ func granted(of input.Input, created int64) input.Neighbour {
 func TestANeighbourTakesNeitherAppsNorLeasesFromWhoServes(t *testing.T) {
 	const first, last, external = "192.168.100.1", "192.168.100.254", "192.168.100.201"
 	ways := map[string]func(n *input.Neighbour){
-		"is there":                       func(*input.Neighbour) {},
-		"a DNSServer at the external IP": func(n *input.Neighbour) { n.Children = with(n.Children, component.DNS, dnsAt(external)) },
-		"a ProxyServer there":            func(n *input.Neighbour) { n.Children = with(n.Children, component.Proxy, proxyAt(external)) },
+		"is there": func(*input.Neighbour) {},
+		"a DNSServer at the external IP": func(n *input.Neighbour) {
+			n.Children = stranger.With(n.Children, component.DNS, stranger.DNSAt(external))
+		},
+		"a ProxyServer there": func(n *input.Neighbour) {
+			n.Children = stranger.With(n.Children, component.Proxy, stranger.ProxyAt(external))
+		},
 		"a DNSServer that answers it": func(n *input.Neighbour) {
 			n.Infra.Spec.AppsIngress = &v1alpha1.AppsIngress{Enabled: true}
-			n.Children = with(n.Children, component.DNS, dnsAt("192.168.100.9", v1alpha1.DNSEntry{Hostname: "*.apps.c9.example.com", IP: external}))
+			n.Children = stranger.With(n.Children, component.DNS, stranger.DNSAt("192.168.100.9", v1alpha1.DNSEntry{Hostname: "*.apps.c9.example.com", IP: external}))
 		},
-		"a serverIP": func(n *input.Neighbour) { serverIPs(n, "", "", external) },
-		"a status":   func(n *input.Neighbour) { claims(n, first, "192.168.100.2", external) },
+		"a serverIP": func(n *input.Neighbour) { stranger.ServerIPs(n, "", "", external) },
+		"a status":   func(n *input.Neighbour) { stranger.Claims(n, first, "192.168.100.2", external) },
 		"what it was given": func(n *input.Neighbour) {
-			remembers(t, n, map[string]string{"dhcp": first, "proxy": external}, first, last)
+			stranger.Remembers(t, n, map[string]string{"dhcp": first, "proxy": external}, first, last)
 		},
 		"what it was given, by many names": func(n *input.Neighbour) {
 			all := map[string]string{}
 			for i := range 254 {
 				all[fmt.Sprint("c", i)] = fmt.Sprintf("192.168.100.%d", i+1)
 			}
-			remembers(t, n, all)
+			stranger.Remembers(t, n, all)
 		},
 		"a status of many components": func(n *input.Neighbour) {
 			for i := range 254 {
@@ -117,10 +122,10 @@ func TestANeighbourTakesNeitherAppsNorLeasesFromWhoServes(t *testing.T) {
 		"a range": func(n *input.Neighbour) {
 			n.Infra.Spec.InfraComponents.DHCP.RangeStart, n.Infra.Spec.InfraComponents.DHCP.RangeEnd = first, last
 		},
-		"a pool for *.apps":            func(n *input.Neighbour) { n.Infra.Spec.AppsIngress = poolOf("192.168.100.0/24") },
+		"a pool for *.apps":            func(n *input.Neighbour) { n.Infra.Spec.AppsIngress = stranger.PoolOf("192.168.100.0/24") },
 		"a status of all IP endpoints": allIPs,
 		"a DNSServer that answers all": func(n *input.Neighbour) {
-			n.Infra.Spec.AppsIngress, n.Children = &v1alpha1.AppsIngress{Enabled: true}, with(n.Children, component.DNS, dnsAt("192.168.100.9", everyAddress()...))
+			n.Infra.Spec.AppsIngress, n.Children = &v1alpha1.AppsIngress{Enabled: true}, stranger.With(n.Children, component.DNS, stranger.DNSAt("192.168.100.9", everyAddress()...))
 		},
 	}
 	victim := victims(t)["with *.apps, serving"]
@@ -151,7 +156,7 @@ func TestAnOlderNeighbourTakesNoPartOfWhatIsLeased(t *testing.T) {
 	by := func(unknown v1alpha1.UnknownClients) func(*input.Neighbour) {
 		return func(n *input.Neighbour) {
 			n.Infra.Spec.InfraComponents.DHCP.UnknownClients = unknown
-			n.Children = with(n.Children, component.DHCP, dhcpAt("192.168.100.9", first, last, unknown))
+			n.Children = stranger.With(n.Children, component.DHCP, stranger.DHCPAt("192.168.100.9", first, last, unknown))
 		}
 	}
 	newer := pair(t).Inputs(settings())[1]
@@ -186,7 +191,7 @@ func TestWhatBothLeaseMayBeLeftToTheOther(t *testing.T) {
 	in := pair(t).Inputs(settings())[1]
 	n := granted(in, -5)
 	n.Infra.Spec.InfraComponents.DHCP.UnknownClients = v1alpha1.UnknownClientsIgnore
-	n.Children = with(n.Children, component.DHCP, dhcpAt("192.168.100.9", "192.168.100.30", "192.168.100.60", v1alpha1.UnknownClientsIgnore))
+	n.Children = stranger.With(n.Children, component.DHCP, stranger.DHCPAt("192.168.100.9", "192.168.100.30", "192.168.100.60", v1alpha1.UnknownClientsIgnore))
 	in.Neighbours = []input.Neighbour{n}
 	in.Infra = in.Infra.DeepCopy()
 	in.Infra.Spec.InfraComponents.DHCP.ExcludeRanges = []v1alpha1.AddressRange{{Start: "192.168.100.25", End: "192.168.100.60"}}
@@ -197,7 +202,7 @@ func TestWhatBothLeaseMayBeLeftToTheOther(t *testing.T) {
 func TestANeighboursZoneIsGivenToNobody(t *testing.T) {
 	g, in := NewWithT(t), load(t, "testdata/ipv6-machine-network/in.yaml").Inputs(settings())[0]
 	n := granted(in, 5)
-	n.Children = input.Children{component.DNS: dnsAt("fd00:100::1"), component.Proxy: proxyAt("fd00:100::2")}
+	n.Children = input.Children{component.DNS: stranger.DNSAt("fd00:100::1"), component.Proxy: stranger.ProxyAt("fd00:100::2")}
 	n.Infra.Status.Endpoints = []v1alpha1.EndpointStatus{{Name: "api", Hostnames: []string{"fd00:100::3", "fd00:100::2%x", "fd00:100::3%x", "fd00:100::4%x", "fd00:100::5%x"}}}
 	in.Neighbours = []input.Neighbour{n}
 	p := plan.Infra(in)
@@ -252,7 +257,7 @@ func TestAnAddressThatANeighbourAnswersForAppsIsRefused(t *testing.T) {
 	for age, created := range map[string]int64{"an older one": 5, "a newer one": 20} {
 		t.Run(age, func(t *testing.T) {
 			g, n := NewWithT(t), granted(victim, created)
-			serverIPs(&n, "", "", "192.168.100.201")
+			stranger.ServerIPs(&n, "", "", "192.168.100.201")
 			theirs := input.Input{Settings: victim.Settings, Infra: n.Infra, NAD: n.NAD}
 			theirs.Neighbours = []input.Neighbour{{Infra: victim.Infra, NAD: victim.NAD, Children: victim.Children}}
 			g.Expect(plan.Infra(theirs).Findings).To(ContainElement(And(HaveField("Reason", "AddressInUse"), HaveField("Message", ContainSubstring("192.168.100.201 is already used by another Infra")))))

@@ -22,6 +22,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/apps"
 	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/testkit/golden"
+	"github.com/cldmnky/oooi/internal/testkit/stranger"
 )
 
 // appsCase is one hosted cluster with apps ingress; everything else is as the loadbalancer-with-hostname case has it.
@@ -68,7 +69,7 @@ func (c appsCase) input(t *testing.T) input.Input {
 		in.Children = children(t, plan.Infra(in))
 	}
 	if c.ProxyGone {
-		in.Children = with(in.Children, component.Proxy, nil)
+		in.Children = stranger.With(in.Children, component.Proxy, nil)
 	}
 	merge(t, in.HostedCluster, c.HostedCluster)
 	in.Infra.Spec.AppsIngress, in.Guest = &c.AppsIngress, c.Guest

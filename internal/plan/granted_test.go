@@ -34,7 +34,7 @@ spec:
 `
 	byNamespace := strings.Replace(byReference, "hostedClusterRef: {name: c}", "infraComponents: {proxy: {controlPlaneNamespace: a-b-c}}", 1)
 	// Of the other nothing, whether its control plane is there or not.
-	says := Equal("the control plane in namespace a-b-c is not that of HostedCluster a-b/c; give one of the two another name")
+	says := Equal("namespace a-b-c has no control plane of HostedCluster a-b/c, or was another's first: wait until HyperShift has made it, or give one of the two another name")
 	unheard := HavePrefix("proxy.controlPlaneNamespace names namespace a-b-c, which does not exist or does not allow namespace a-b;")
 	saying := map[string]OmegaMatcher{"by reference": says, "by namespace": Or(says, unheard)}
 	for form, infra := range map[string]string{"by reference": byReference, "by namespace": byNamespace} {

@@ -58,6 +58,20 @@ func TestAHostedClusterHasItsSubnetFromNobodyWithACopyOfItsNetwork(t *testing.T)
 	g.Expect(provision.Of(in).Infra.Spec.NetworkConfig.CIDR).To(HaveValue(BeEquivalentTo("10.9.0.0/24")))
 }
 
+// A network in the namespace that the names give is the HostedCluster's once its control plane is there.
+func TestNoSubnetIsReadOffANamespaceThatIsNoControlPlane(t *testing.T) {
+	in := load(t, "testdata/provision/subnet-of-another-infra/in.yaml").Provisionings(settings())[0]
+	in.NAD, in.OnVLAN = in.NAD.DeepCopy(), nil
+	in.NAD.Namespace, in.NAD.Annotations = in.HostedCluster.Namespace+"-"+in.HostedCluster.Name, nil
+	in.NAD.Spec.Config = `{"cniVersion":"0.3.1","name":"vlan","type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"` + in.NAD.Namespace + `/` + in.NAD.Name + `","subnets":"10.9.0.0/24"}`
+	in.NodePools[0].Spec.Platform.Kubevirt.AdditionalNetworks[0].Name = in.NAD.Namespace + "/" + in.NAD.Name
+	in.ControlPlane = ""
+	g := NewWithT(t)
+	g.Expect(provision.Of(in).Findings).To(ContainElement(HaveField("Reason", "CIDRMissing")))
+	in.ControlPlane = in.NAD.Namespace
+	g.Expect(provision.Of(in).Infra.Spec.NetworkConfig.CIDR).To(HaveValue(BeEquivalentTo("10.9.0.0/24")))
+}
+
 // FuzzAnnotations: whoever may annotate a HostedCluster writes anything.
 func FuzzAnnotations(f *testing.F) {
 	f.Add("default/vlan100", "192.168.100.0/24", "192.168.100.1", "10.0.0.53, fd00::53", "192.168.100.20-192.168.100.99")

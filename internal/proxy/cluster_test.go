@@ -51,15 +51,22 @@ func slice(to target) *discoveryv1.EndpointSlice {
 		ObjectMeta:  metav1.ObjectMeta{Namespace: "clusters-c1", Name: "kube-apiserver-x", Labels: map[string]string{discoveryv1.LabelServiceName: "kube-apiserver"}},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("client"), Port: ptr.To(int32(at.Port()))}},
-		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{at.Addr().String()}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: "clusters-c1"}}},
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{at.Addr().String()}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: "clusters-c1", Name: "kube-apiserver-0"}}},
 	}
+}
+
+// pod behind the Service, where the test's targets are.
+func pod(t *testing.T) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-c1", Name: "kube-apiserver-0"}}
+	p.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIPs: []corev1.PodIP{{IP: hostAddress(t).String()}}}
+	return p
 }
 
 func TestAChangedEndpointIsInEnvoyWithinHalfASecond(t *testing.T) {
 	g := NewWithT(t)
 	a, b, port := newTarget(t, "a"), newTarget(t, "b"), freePort(t)
 	l := prepareLab(t, kasService(port))
-	c := cluster(l, service(), slice(a))
+	c := cluster(l, service(), slice(a), pod(t))
 	l.startSidecar(c)
 	l.startEnvoy()
 	l.awaitReady()
@@ -76,11 +83,34 @@ func TestAChangedEndpointIsInEnvoyWithinHalfASecond(t *testing.T) {
 	g.Expect(took).To(BeNumerically("<", 500*time.Millisecond))
 }
 
+// Who writes an EndpointSlice leads the VLAN's clients to the pod that it names only: not elsewhere by that pod's name, and there as soon as
+// the pod itself says that it has the address.
+func TestAnAddressIsDialledWhenItsPodHasIt(t *testing.T) {
+	g := NewWithT(t)
+	a, port := newTarget(t, "a"), freePort(t)
+	l := prepareLab(t, kasService(port))
+	elsewhere := pod(t)
+	elsewhere.Status.PodIPs = []corev1.PodIP{{IP: "10.9.9.9"}}
+	c := cluster(l, service(), slice(a), elsewhere)
+	l.startSidecar(c)
+	l.startEnvoy(4096)
+	l.awaitReady()
+	key := intent.Service{Namespace: "clusters-c1", Name: "kube-apiserver", Port: 6443}
+	g.Eventually(func() (known bool) { _, known, _ = l.proxy.watch.Targets(key); return known }).Should(BeTrue())
+	targets, _, err := l.proxy.watch.Targets(key)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(targets).To(BeEmpty())
+	g.Consistently(func() error { _, err := reached(port, ""); return err }, time.Second, "50ms").ShouldNot(Succeed())
+
+	g.Expect(c.Status().Update(t.Context(), pod(t))).To(Succeed())
+	g.Eventually(func() (string, error) { return reached(port, "") }).Should(Equal("a"))
+}
+
 func TestStatusTellsWhatEnvoySees(t *testing.T) {
 	g := NewWithT(t)
 	a, port := newTarget(t, "a"), freePort(t)
 	l := prepareLab(t, kasService(port))
-	c := cluster(l, service(), slice(a))
+	c := cluster(l, service(), slice(a), pod(t))
 	l.startSidecar(c)
 	l.startEnvoy()
 	l.awaitReady()
@@ -163,7 +193,7 @@ func TestARestartWithoutTheAPIServerServesAsBefore(t *testing.T) {
 	g := NewWithT(t)
 	a, port := newTarget(t, "a"), freePort(t)
 	l := prepareLab(t, kasService(port))
-	c := cluster(l, service(), slice(a))
+	c := cluster(l, service(), slice(a), pod(t))
 	l.startSidecar(c)
 	l.startEnvoy()
 	l.awaitReady()
@@ -183,7 +213,7 @@ func TestTargetsOfANamespaceThatCannotBeReadStay(t *testing.T) {
 	g := NewWithT(t)
 	a, port := newTarget(t, "a"), freePort(t)
 	l := prepareLab(t, kasService(port))
-	c := cluster(l, service(), slice(a))
+	c := cluster(l, service(), slice(a), pod(t))
 	l.startSidecar(c)
 	l.startEnvoy()
 	l.awaitReady()

@@ -127,7 +127,8 @@ func (o Objects) input(infra *v1alpha1.Infra, on segments, settings input.Settin
 // provisioning is what the annotations of a HostedCluster are planned from.
 func (o Objects) provisioning(hc *hyperv1.HostedCluster, settings input.Settings) provision.Input {
 	key := named(hc.Namespace, hc.Name)
-	in := provision.Input{HostedCluster: hc, NodePools: o.nodePools(key), Infra: find[v1alpha1.Infra](o, key), AllowedNamespaces: settings.NADSourceNamespaces}
+	in := provision.Input{HostedCluster: hc, NodePools: o.nodePools(key), Infra: find[v1alpha1.Infra](o, key), AllowedNamespaces: settings.NADSourceNamespaces,
+		ControlPlane: endpoint.ControlPlaneNamespace(hc)}
 	in.NAD = find[nad.NetworkAttachmentDefinition](o, in.Attachment())
 	if at := in.NAD.Layer2(); at != "" {
 		in.OnVLAN = o.segments(pick[v1alpha1.Infra](o, "")).infras[at]

@@ -15,6 +15,10 @@ import (
 // tellAgain is well within the hour for which the API server keeps events, unless it is told otherwise.
 const tellAgain = 30 * time.Minute
 
+// mostTold of an object: who makes a thousand NodePools that are too large has no thousand events written every half hour. What is put right
+// makes room for the rest.
+const mostTold = 20
+
 // Teller tells findings as events about objects that are not ours, on which we write nothing. It serves one worker.
 type Teller struct {
 	Events events.EventRecorder
@@ -26,7 +30,7 @@ type Teller struct {
 func (t *Teller) Tell(about client.Object, findings []finding.Finding, now time.Time) (again time.Duration) {
 	key := client.ObjectKeyFromObject(about)
 	before, standing := t.told[key], map[string]time.Time{}
-	for _, f := range findings {
+	for _, f := range findings[:min(len(findings), mostTold)] {
 		sentence := f.Condition + "/" + f.Reason + ": " + f.Message
 		at, known := before[sentence]
 		if !known || f.Severity != finding.Warning && now.Sub(at) >= tellAgain {

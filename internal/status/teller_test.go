@@ -45,6 +45,22 @@ func TestAFindingIsToldOnceAndAWarningAgainWhileItStands(t *testing.T) {
 	g.Expect(drained(recorder)).To(HaveLen(1), "an object of that name made anew")
 }
 
+// Who has a thousand objects that are too large has no thousand events written, and none anew each time that he changes one.
+func TestOfManyFindingsAFewAreTold(t *testing.T) {
+	g, recorder := NewWithT(t), events.NewFakeRecorder(5000)
+	teller, about := Teller{Events: recorder}, &v1alpha1.Infra{}
+	var many []finding.Finding
+	for i := range 1000 {
+		many = append(many, finding.Refuse("Provisioned", "ObjectTooLarge").Say("NodePool %d is too large", i))
+	}
+	for second := range 60 {
+		teller.Tell(about, many, time.Unix(int64(second), 0))
+	}
+	g.Expect(drained(recorder)).To(HaveLen(mostTold))
+	teller.Tell(about, many[mostTold:], time.Unix(60, 0))
+	g.Expect(drained(recorder)).To(HaveLen(mostTold), "the rest, when those are put right")
+}
+
 func TestTwoFindingsOfOneReasonAreTwoEvents(t *testing.T) {
 	g := NewWithT(t)
 	api, scheme := fake.NewClientset(), runtime.NewScheme()

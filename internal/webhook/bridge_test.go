@@ -3,6 +3,7 @@ package webhook_test
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -127,6 +128,21 @@ func TestABridgeThatCannotWorkIsRefused(t *testing.T) {
 			w.Expect(err).To(MatchError(ContainSubstring(says)))
 		}
 	}
+}
+
+// A name that the API server makes up is judged as one that is written: by the schema how long it is, by us what it stands for. Nobody has
+// it, so two that come at once are two bridges, of which one has the DPUCluster (TestOfTwoBridgesForOneDPUClusterOneWins).
+func TestABridgeIsJudgedByTheNameThatIsMadeUp(t *testing.T) {
+	w := dpuWorld(t)
+	w.admits("first")
+	b := w.bridge("")
+	b.GenerateName = "b-"
+	w.Expect(w.api.Create(w.ctx, b.DeepCopy(), client.DryRunAll)).To(MatchError(ContainSubstring("DPUHCPBridge first already has DPUCluster")))
+	w.creates(w.dpuCluster("free", "example.com/hosted"))
+	b.Spec.DPUClusterRef.Name = "free"
+	w.Eventually(func() error { return w.api.Create(w.ctx, b.DeepCopy(), client.DryRunAll) }).Should(Succeed())
+	b.GenerateName = strings.Repeat("a", 60)
+	w.Expect(w.api.Create(w.ctx, b, client.DryRunAll)).To(MatchError(ContainSubstring("the name may have at most 40 characters")))
 }
 
 func (w *world) forgetsBridges() {

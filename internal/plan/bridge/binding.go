@@ -69,11 +69,17 @@ func one(f finding.Finding) []finding.Finding { return []finding.Finding{f} }
 // wasBound: the hosted cluster is made only for a DPUCluster that was there, if its author has not made it himself.
 func (in Input) wasBound() bool { return in.cluster() != nil && in.wasGranted() }
 
-// wasGranted says whether the bridge could refer to its DPUCluster while that was there, so that it may be told that it is not.
+// wasGranted says whether the bridge could refer to its DPUCluster while that was there, so that it may be told that it is not. Of another
+// namespace's the status alone does not say so, which somebody may have written himself: the Secret there does, which only we make.
 func (in Input) wasGranted() bool {
-	said := meta.FindStatusCondition(in.Bridge.Status.Conditions, dpuv1.ConditionDPUClusterBound)
 	own := ClusterKey(in.Bridge).Namespace == in.Bridge.Namespace
-	return own || said != nil && (said.Reason == "Bound" || said.Reason == "DPUClusterDeleted")
+	return own || in.SaysItWasBound() && in.Injected.Secret != nil && in.Owns(in.Injected.Secret)
+}
+
+// SaysItWasBound is what the status says, whoever wrote it.
+func (in Input) SaysItWasBound() bool {
+	said := meta.FindStatusCondition(in.Bridge.Status.Conditions, dpuv1.ConditionDPUClusterBound)
+	return said != nil && (said.Reason == "Bound" || said.Reason == "DPUClusterDeleted")
 }
 
 // clusterType that the DPUCluster must have: the one that the bridge names, else the one that it was bound with first.

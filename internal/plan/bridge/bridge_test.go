@@ -536,14 +536,76 @@ func TestABridgeHearsNothingOfADPUClusterThatItMayNotReferTo(t *testing.T) {
 		g.Expect(told(bridge.Of(in))).To(ContainElement("DPUClusterBound/RefNotPermitted"))
 		g.Expect(end()).To(HaveField("Reason", dpuv1.ReasonCleanupInProgress))
 	}
+	injected := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "theirs", Name: bridge.InjectedKey(in.Bridge).Name, Labels: ours(in.Bridge)}}
 	for _, reason := range []string{"Bound", "DPUClusterDeleted"} {
 		in.Bridge.Status.Conditions = []metav1.Condition{{Type: dpuv1.ConditionDPUClusterBound, Reason: reason}}
+		in.Injected.Secret = injected
 		g.Expect(told(bridge.Of(in))).To(ContainElement("DPUClusterBound/DPUClusterDeleted"), "it was its own")
 		g.Expect(end()).To(HaveField("Reason", dpuv1.ReasonCleanupDPUsAttached))
+		in.Injected.Secret = nil
 	}
 	in.Bridge.Status.Conditions, in.DPUCluster = nil, there
 	there.Spec.Kubeconfig = bridge.InjectedKey(in.Bridge).Name
 	g.Expect(end()).To(HaveField("Reason", dpuv1.ReasonCleanupDPUsAttached), "DPF reaches it, though permission was withdrawn")
+}
+
+// Who may write the status of a bridge, too, hears no more: it goes, and says what it says, whether the DPUCluster is there or not.
+func TestAForgedStatusTellsNothingOfADPUCluster(t *testing.T) {
+	card := dpf.DPU{ObjectMeta: metav1.ObjectMeta{Name: "card"}, Spec: dpf.DPUSpec{Cluster: dpf.Reference{Name: "d1", Namespace: "theirs"}}}
+	strangers := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "theirs", Name: names.BridgeKubeconfig("dpf", "b1"), Labels: map[string]string{"by": "a stranger"}}}
+	for _, reason := range []string{"Bound", "DPUClusterDeleted"} {
+		for _, policy := range []dpuv1.DPUClusterDeletionPolicy{dpuv1.RetainHostedCluster, dpuv1.DeleteHostedCluster} {
+			for _, secret := range []*corev1.Secret{nil, strangers} {
+				for _, works := range []bool{false, true} {
+					said := map[string]bool{}
+					for _, is := range []func(*bridge.Input){
+						func(*bridge.Input) {},
+						func(in *bridge.Input) { in.DPUCluster = nil },
+						func(in *bridge.Input) { in.DPUCluster.DeletionTimestamp = &metav1.Time{} },
+					} {
+						in := load(t, "testdata/loadbalancer/in.yaml")
+						if works {
+							made(&in)
+						}
+						in.Bridge.Spec.DPUClusterRef.Namespace, in.DPUCluster.Namespace, in.Bridge.Spec.DPUClusterDeletionPolicy = "theirs", "theirs", policy
+						in.Bridge.Status.Conditions = []metav1.Condition{{Type: dpuv1.ConditionDPUClusterBound, Status: metav1.ConditionTrue, Reason: reason}}
+						in.Injected.Secret = secret
+						is(&in)
+						p := bridge.Of(in)
+						end := bridge.End(bridge.Remains{Input: in, DPUs: []dpf.DPU{card}})
+						said[golden.YAML(t, []any{p.Findings, p.End, end.Reason, end.Message})] = true
+					}
+					NewWithT(t).Expect(said).To(HaveLen(1), "%s %s", reason, policy)
+				}
+			}
+		}
+	}
+}
+
+// Of a DPUCluster of another namespace the Secret that we made there tells that it was the bridge's: with that one, it is told what became of it.
+func TestABridgeGoesWithADPUClusterThatItHad(t *testing.T) {
+	for name, c := range map[string]struct {
+		is   func(*bridge.Input)
+		goes bool
+	}{
+		"it is gone":                           {func(in *bridge.Input) { in.DPUCluster = nil }, true},
+		"it is going":                          {func(in *bridge.Input) { in.DPUCluster.DeletionTimestamp = &metav1.Time{} }, true},
+		"it is there":                          {func(*bridge.Input) {}, false},
+		"it is gone, and nothing was injected": {func(in *bridge.Input) { in.DPUCluster, in.Injected.Secret = nil, nil }, false},
+		"it is going, and admits the bridge": {func(in *bridge.Input) {
+			in.DPUCluster.DeletionTimestamp, in.DPUCluster.Annotations, in.Injected.Secret = &metav1.Time{}, map[string]string{names.AnnotationAllowedNamespaces: "dpf"}, nil
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := load(t, "testdata/loadbalancer/in.yaml")
+			made(&in)
+			in.Bridge.Spec.DPUClusterRef.Namespace, in.DPUCluster.Namespace, in.Bridge.Spec.DPUClusterDeletionPolicy = "theirs", "theirs", dpuv1.DeleteHostedCluster
+			in.Bridge.Status.Conditions = []metav1.Condition{{Type: dpuv1.ConditionDPUClusterBound, Status: metav1.ConditionTrue, Reason: "Bound"}}
+			in.Injected.Secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Labels: ours(in.Bridge)}}
+			c.is(&in)
+			NewWithT(t).Expect(bridge.Of(in).End).To(Equal(c.goes))
+		})
+	}
 }
 
 // HyperShift puts a control plane into the namespace that the names give, whosever it is. Whose it is, the author of a bridge does not hear.

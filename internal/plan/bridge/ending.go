@@ -128,7 +128,8 @@ func (in Remains) referred() bool {
 
 // attached are the DPUs of the DPUCluster, by name. Of one that never was the bridge's nothing is told.
 func (in Remains) attached() (all []string) {
-	if len(in.Refusals()) > 0 && !in.referred() && !in.wasGranted() {
+	injected, _, _ := in.split()
+	if len(in.Refusals()) > 0 && !in.referred() && !in.wasGranted() && len(injected) == 0 {
 		return nil
 	}
 	for i := range in.DPUs {

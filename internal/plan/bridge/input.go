@@ -63,7 +63,7 @@ type Input struct {
 	PullSecret, SSHKey, Key Secret
 	// Polled: some of the Secrets are read only once a minute, because there are too many to watch.
 	Polled bool
-	// Injected is the Secret in the DPUCluster's namespace. Like DPUCluster, it is read only if the bridge may refer to it.
+	// Injected is the Secret in the DPUCluster's namespace. It is read only if the bridge may refer to that, or says that it did.
 	Injected Secret
 	// Kubeconfig of the hosted cluster.
 	Kubeconfig Kubeconfig

@@ -61,10 +61,16 @@ func (p *Plan) frozen() bool {
 		dpuv1.ConditionBlueFieldContainerImageAvailable, dpuv1.ConditionMetalLBConfigured)
 }
 
-// endsWithCluster only for a bridge that said itself that it was bound: after a restore the DPUCluster may come later than the bridge.
+// endsWithCluster only for a bridge that said itself that it was bound: after a restore the DPUCluster may come later than the bridge. A
+// bridge that goes tells its author that a DPUCluster has gone: of another namespace's, only who may hear of it.
 func (in Input) endsWithCluster() bool {
-	gone := in.DPUCluster == nil || in.DPUCluster.DeletionTimestamp != nil
-	return in.Served.DPF && gone && in.Bridge.Spec.DPUClusterDeletionPolicy == dpuv1.DeleteHostedCluster && in.said(dpuv1.ConditionDPUClusterBound)
+	if !in.Served.DPF || in.Bridge.Spec.DPUClusterDeletionPolicy != dpuv1.DeleteHostedCluster || !in.said(dpuv1.ConditionDPUClusterBound) {
+		return false
+	}
+	if in.DPUCluster == nil {
+		return in.wasGranted()
+	}
+	return in.DPUCluster.DeletionTimestamp != nil && (in.wasGranted() || len(in.Refusals()) == 0)
 }
 
 // tooLarge is what is kept in part of a bridge and its objects.

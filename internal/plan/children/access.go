@@ -23,7 +23,7 @@ func dhcpAccess(in apps.Published, child string) []runtime.ApplyConfiguration {
 		desired.Reading("", "pods"), desired.TellingEvents())
 }
 
-// proxyAccess lets the proxy's sidecar follow its backends.
+// proxyAccess lets the proxy's sidecar follow its backends, and their pods: an EndpointSlice alone is not believed.
 func proxyAccess(in apps.Published, child string) []runtime.ApplyConfiguration {
 	var namespaces []string
 	for _, e := range in.Table.Endpoints {
@@ -34,7 +34,7 @@ func proxyAccess(in apps.Published, child string) []runtime.ApplyConfiguration {
 	slices.Sort(namespaces)
 	var all []runtime.ApplyConfiguration
 	for _, namespace := range slices.Compact(namespaces) {
-		all = append(all, access(in, child, namespace, desired.Reading("", "services"), desired.Reading("discovery.k8s.io", "endpointslices"))...)
+		all = append(all, access(in, child, namespace, desired.Reading("", "services", "pods"), desired.Reading("discovery.k8s.io", "endpointslices"))...)
 	}
 	return all
 }

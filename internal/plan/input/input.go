@@ -34,6 +34,8 @@ type Input struct {
 	// HostedControlPlane in ControlPlaneNamespace, as HostedControlPlaneOf has it. In the seeds' form it is read before the
 	// HostedCluster, which it names.
 	HostedControlPlane *hyperv1.HostedControlPlane
+	// MadeNamespace is ControlPlaneNamespace where that follows from the HostedCluster's name; nil while it is not there, and of files.
+	MadeNamespace *corev1.Namespace
 	// Sharing are other HostedClusters whose control planes HyperShift puts into ControlPlaneNamespace.
 	Sharing []*hyperv1.HostedCluster
 	// Namespaces that Refs lists.

@@ -64,20 +64,31 @@ func clusterReferences(in input.Input) []refgrant.Reference {
 }
 
 // strangersNamespace: HyperShift joins namespace and name by a dash, so that HostedCluster b-c in a and HostedCluster c
-// in a-b share one namespace. It is another's who was there first, or whose HostedControlPlane alone is there. Which of the two
-// it is, the sentence does not tell.
+// in a-b share one namespace, and HostedCluster b in a means a namespace a-b that somebody has made for himself. It is another's who was
+// there first, or whose HostedControlPlane alone is there, and nobody's control plane as long as there is none. Which of them it is, the
+// sentence does not tell.
 func strangersNamespace(in input.Input) (finding.Finding, bool) {
 	key, known := in.HostedClusterKey()
 	if !known {
 		return finding.Finding{}, false
 	}
-	stranger := precedent(in) != nil
+	stranger := precedent(in) != nil || plain(in)
 	if in.HostedControlPlane != nil && !stranger {
 		theirs, named := input.ClusterOf(in.HostedControlPlane)
 		stranger = named && theirs != key
 	}
 	return finding.Refuse(v1alpha1.ConditionAccepted, "RefNotPermitted").At("spec.hostedClusterRef").
-		Say("the control plane in namespace %s is not that of HostedCluster %s; give one of the two another name", in.ControlPlaneNamespace(), key), stranger
+		Say("namespace %s has no control plane of HostedCluster %s, or was another's first: wait until HyperShift has made it, or give one of the two another name", in.ControlPlaneNamespace(), key), stranger
+}
+
+// plain says whether the control plane's namespace is there without one, and its owner admits nobody. HyperShift makes the
+// HostedControlPlane right after the namespace, and for no HostedCluster that is paused or that it refuses (hypershift:
+// hostedcluster_controller.go, reconcile).
+func plain(in input.Input) bool {
+	if in.MadeNamespace == nil || in.HostedControlPlane != nil {
+		return false
+	}
+	return !(refgrant.Reference{From: in.Infra.Namespace, Namespace: in.MadeNamespace.Name, Annotations: in.MadeNamespace.Annotations}).Allowed()
 }
 
 // precedent is the HostedCluster that has the control plane's namespace before ours; nil where ours is first. HostedControlPlanes do not

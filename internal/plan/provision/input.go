@@ -21,6 +21,8 @@ type Input struct {
 	NAD *nad.NetworkAttachmentDefinition
 	// OnVLAN are the Infras on the layer 2 of NAD.
 	OnVLAN []input.Neighbour
+	// ControlPlane is the namespace where that of the HostedCluster is; empty as long as none is seen there.
+	ControlPlane string
 	// AllowedNamespaces are the namespaces whose NetworkAttachmentDefinitions Multus allows every pod to use.
 	AllowedNamespaces []string
 }

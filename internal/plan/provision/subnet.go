@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/nad"
@@ -51,7 +50,7 @@ func machineNetwork(hc *hyperv1.HostedCluster) (netip.Prefix, error) {
 
 // ofNetwork is the subnet that the workers' network says. Of another tenant's nothing is read.
 func (d *derivation) ofNetwork() netip.Prefix {
-	if !d.mayJoin(d.NAD, d.HostedCluster.Namespace, endpoint.ControlPlaneNamespace(d.HostedCluster)) {
+	if !d.mayJoin(d.NAD, d.HostedCluster.Namespace, d.ControlPlane) {
 		return netip.Prefix{}
 	}
 	config, err := nad.Parse(d.NAD.Spec.Config)
@@ -65,7 +64,7 @@ func (d *derivation) ofNetwork() netip.Prefix {
 // ofInfras is the subnet of the Infra that there is, else the one that all others have which may be on the VLAN, by the word of the owner of
 // the network that we join, too: with a copy of it in a namespace of his anybody is on it.
 func (d *derivation) ofInfras(at types.NamespacedName) netip.Prefix {
-	if !d.mayJoin(d.NAD, d.HostedCluster.Namespace, endpoint.ControlPlaneNamespace(d.HostedCluster)) {
+	if !d.mayJoin(d.NAD, d.HostedCluster.Namespace, d.ControlPlane) {
 		return netip.Prefix{}
 	}
 	var all []netip.Prefix

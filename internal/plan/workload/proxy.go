@@ -127,7 +127,7 @@ func (w workload) replaced(r chosenTemplate) runtime.ApplyConfiguration {
 func (w workload) proxyRules(spec v1alpha1.ProxyServerSpec) []*acrbac.PolicyRuleApplyConfiguration {
 	rules := w.ownObject()
 	if slices.ContainsFunc(spec.Backends, func(b v1alpha1.ProxyBackend) bool { return string(b.TargetNamespace) == w.namespace() }) {
-		rules = append(rules, desired.Reading("", "services"), desired.Reading("discovery.k8s.io", "endpointslices"))
+		rules = append(rules, desired.Reading("", "services", "pods"), desired.Reading("discovery.k8s.io", "endpointslices"))
 	}
 	return rules
 }

@@ -15,8 +15,9 @@ import (
 
 // Of lists what may be dialled behind one port of a Service: ready pods of the Service's own namespace, or, when none is
 // ready, those that still serve while they terminate. Anything else that an EndpointSlice may hold (bare addresses, pods
-// elsewhere, names) could lead the VLAN's clients where its author may not go.
-func Of(service *corev1.Service, owned []*discoveryv1.EndpointSlice, port uint16) ([]netip.AddrPort, error) {
+// elsewhere, names, an address that the pod it names has not) could lead the VLAN's clients where its author may not go
+// (CVE-2021-25740).
+func Of(service *corev1.Service, owned []*discoveryv1.EndpointSlice, pods Pods, port uint16) ([]netip.AddrPort, error) {
 	name, err := portName(service, port)
 	if err != nil {
 		return nil, err
@@ -28,7 +29,7 @@ func Of(service *corev1.Service, owned []*discoveryv1.EndpointSlice, port uint16
 			continue
 		}
 		for _, e := range slice.Endpoints {
-			switch addresses := podAddresses(e, slice.Namespace, number); {
+			switch addresses := podAddresses(e, slice.Namespace, pods, number); {
 			case ptr.Deref(e.Conditions.Ready, true):
 				ready = append(ready, addresses...)
 			case ptr.Deref(e.Conditions.Serving, false) && ptr.Deref(e.Conditions.Terminating, false):
@@ -65,14 +66,31 @@ func slicePort(slice *discoveryv1.EndpointSlice, name string) (uint16, bool) {
 	return 0, false
 }
 
-func podAddresses(e discoveryv1.Endpoint, namespace string, port uint16) []netip.AddrPort {
+// Pods finds a pod of the Service's namespace by its name; nil where there is none.
+type Pods func(name string) *corev1.Pod
+
+func podAddresses(e discoveryv1.Endpoint, namespace string, pods Pods, port uint16) []netip.AddrPort {
 	if e.TargetRef == nil || e.TargetRef.Kind != "Pod" || e.TargetRef.Namespace != namespace {
 		return nil
 	}
+	own := addressesOf(pods(e.TargetRef.Name))
 	var all []netip.AddrPort
 	for _, s := range e.Addresses {
-		if addr, err := netip.ParseAddr(s); err == nil && !unroutable.Is(addr) {
+		if addr, err := netip.ParseAddr(s); err == nil && !unroutable.Is(addr) && slices.Contains(own, addr.Unmap()) {
 			all = append(all, netip.AddrPortFrom(addr.Unmap(), port))
+		}
+	}
+	return all
+}
+
+// addressesOf a pod, by its status, which kubelets write. One that has ended keeps there what another may have by now.
+func addressesOf(pod *corev1.Pod) (all []netip.Addr) {
+	if pod == nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return nil
+	}
+	for _, has := range pod.Status.PodIPs {
+		if addr, err := netip.ParseAddr(has.IP); err == nil {
+			all = append(all, addr.Unmap())
 		}
 	}
 	return all

@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,7 +19,7 @@ import (
 	"github.com/cldmnky/oooi/internal/proxy/intent"
 )
 
-// Watch knows the targets of services, from the Services and EndpointSlices of the namespaces that are needed.
+// Watch knows the targets of services, from the Services, EndpointSlices and pods of the namespaces that are needed.
 type Watch struct {
 	client  client.WithWatch
 	changed chan struct{}
@@ -27,9 +29,9 @@ type Watch struct {
 }
 
 type namespace struct {
-	services, slices cache.Store
-	synced           func() bool
-	stop             context.CancelFunc
+	services, slices, pods cache.Store
+	synced                 func() bool
+	stop                   context.CancelFunc
 }
 
 // NewWatch makes a watch that needs nothing yet.
@@ -68,15 +70,45 @@ func (w *Watch) start(ctx context.Context, name string) *namespace {
 		DeleteFunc: func(any) { w.signal() },
 	}
 	services, serviceInformer := daemon.Informer(w.client, &corev1.Service{}, &corev1.ServiceList{}, in, signal)
-	slices, sliceInformer := daemon.Informer(w.client, &discoveryv1.EndpointSlice{}, &discoveryv1.EndpointSliceList{}, in, signal)
-	go serviceInformer.RunWithContext(ctx)
-	go sliceInformer.RunWithContext(ctx)
+	endpointSlices, sliceInformer := daemon.Informer(w.client, &discoveryv1.EndpointSlice{}, &discoveryv1.EndpointSliceList{}, in, signal)
+	pods, podInformer := daemon.InformerOfParts(w.client, &corev1.Pod{}, &corev1.PodList{}, in, addressed, cache.ResourceEventHandlerFuncs{
+		AddFunc: signal.AddFunc,
+		UpdateFunc: func(was, now any) {
+			w.signalIf(!equality.Semantic.DeepEqual(was.(*corev1.Pod).Status, now.(*corev1.Pod).Status))
+		},
+		DeleteFunc: signal.DeleteFunc,
+	})
+	informers := []cache.Controller{serviceInformer, sliceInformer, podInformer}
+	for _, i := range informers {
+		go i.RunWithContext(ctx)
+	}
+	synced := func() bool {
+		return !slices.ContainsFunc(informers, func(i cache.Controller) bool { return !i.HasSynced() })
+	}
 	go func() { // an empty namespace raises no event
-		if cache.WaitForCacheSync(ctx.Done(), serviceInformer.HasSynced, sliceInformer.HasSynced) {
+		if cache.WaitForCacheSync(ctx.Done(), synced) {
 			w.signal()
 		}
 	}()
-	return &namespace{services, slices, func() bool { return serviceInformer.HasSynced() && sliceInformer.HasSynced() }, stop}
+	return &namespace{services, endpointSlices, pods, synced, stop}
+}
+
+// addressed leaves of a pod its addresses and whether it has ended: a control plane has a hundred pods.
+func addressed(object any) (any, error) {
+	pod, is := object.(*corev1.Pod)
+	if !is {
+		return object, nil // what was deleted while the watch was away
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion},
+		Status:     corev1.PodStatus{Phase: pod.Status.Phase, PodIPs: pod.Status.PodIPs},
+	}, nil
+}
+
+func (w *Watch) signalIf(news bool) {
+	if news {
+		w.signal()
+	}
 }
 
 func (w *Watch) signal() {
@@ -105,8 +137,18 @@ func (w *Watch) Targets(s intent.Service) (targets []netip.AddrPort, known bool,
 			owned = append(owned, slice)
 		}
 	}
-	targets, err = Of(found.(*corev1.Service), owned, s.Port)
+	targets, err = Of(found.(*corev1.Service), owned, n.pod(s.Namespace), s.Port)
 	return targets, true, err
+}
+
+func (n *namespace) pod(of string) Pods {
+	return func(name string) *corev1.Pod {
+		found, exists, err := n.pods.GetByKey(of + "/" + name)
+		if err != nil || !exists {
+			return nil
+		}
+		return found.(*corev1.Pod)
+	}
 }
 
 // Unread lists the namespaces that have not been read yet.

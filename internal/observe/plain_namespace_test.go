@@ -1,0 +1,77 @@
+package observe
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/input"
+	"github.com/cldmnky/oooi/internal/plan/permission"
+)
+
+// HostedCluster c1 of namespace clusters means namespace clusters-c1, whoever made that, and what for.
+func TestANamespaceWithoutAControlPlaneIsNobodys(t *testing.T) {
+	there := func(granted string) *corev1.Namespace {
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-c1", Annotations: map[string]string{names.AnnotationAllowedNamespaces: granted}}}
+	}
+	controlPlane := func(of string) *hyperv1.HostedControlPlane {
+		return &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-c1", Name: "x", Annotations: map[string]string{names.AnnotationHostedCluster: of}}}
+	}
+	for name, c := range map[string]struct {
+		objects []client.Object
+		allowed bool // to read it
+		own     bool // its networks are the Infra's, and the HostedCluster's
+	}{
+		"it is not there yet":              {nil, true, true},
+		"somebody has made it":             {[]client.Object{there("")}, false, false},
+		"and admits somebody else":         {[]client.Object{there("others")}, false, false},
+		"and admits the Infra's":           {[]client.Object{there("clusters")}, true, true},
+		"HyperShift has a control plane":   {[]client.Object{there(""), controlPlane("clusters/c1")}, true, true},
+		"of another HostedCluster":         {[]client.Object{there(""), controlPlane("clusters-c1/x")}, false, false},
+		"another's, in a namespace for us": {[]client.Object{there("clusters"), controlPlane("clusters-c1/x")}, false, false},
+		"that says not whose it is":        {[]client.Object{there(""), &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-c1", Name: "x"}}}, true, true},
+		"before the namespace is visible":  {[]client.Object{controlPlane("clusters/c1")}, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, s := NewWithT(t), newStage(t, "")
+			vlan := &nad.NetworkAttachmentDefinition{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-c1", Name: "vlan100"}}
+			for _, o := range append(c.objects, vlan) {
+				g.Expect(s.Reader.(client.Client).Create(t.Context(), o)).To(Succeed())
+			}
+			infra := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "x"}}
+			infra.Spec.HostedClusterRef = &v1alpha1.HostedClusterReference{Name: "c1"}
+			infra.Spec.NetworkConfig.NetworkAttachmentDefinition, infra.Spec.NetworkConfig.NetworkAttachmentNamespace = "vlan100", "clusters-c1"
+			seen, err := s.Around(t.Context(), infra)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(permission.Check(seen.Input)).To(HaveLen(map[bool]int{true: 0, false: 1}[c.allowed]))
+			g.Expect(seen.Services).To(HaveLen(map[bool]int{true: 1, false: 0}[c.allowed]))
+			g.Expect(s.Listeners.Of("clusters-c1")).NotTo(BeEmpty(), "it is heard when one is made")
+
+			infra.Spec.ExtraEndpoints = []v1alpha1.ExtraEndpoint{{Name: "e", Target: v1alpha1.EndpointTarget{Namespace: "refused"}}}
+			g.Expect(s.onOwnNetwork(t.Context(), input.Neighbour{Infra: infra, NAD: vlan})).To(Equal(c.own), "another reference, which is refused, changes nothing")
+		})
+	}
+}
+
+// Nor is a subnet read off the networks there for a HostedCluster that asks for an Infra.
+func TestNetworksOfANamespaceWithoutAControlPlaneAreNobodys(t *testing.T) {
+	for of, want := range map[string]string{"": "", "clusters/c1": "clusters-c1", "others/x": ""} {
+		g, s := NewWithT(t), newStage(t, "")
+		if of != "" {
+			g.Expect(s.Reader.(client.Client).Create(t.Context(), &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "clusters-c1", Name: "x", Annotations: map[string]string{names.AnnotationHostedCluster: of},
+			}})).To(Succeed())
+		}
+		hc, err := get[hyperv1.HostedCluster](t.Context(), s.Observer, types.NamespacedName{Namespace: "clusters", Name: "c1"})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(s.controlPlaneOf(t.Context(), hc)).To(Equal(want), of)
+	}
+}
