@@ -93,7 +93,7 @@ func TestAnAddressIsDialledWhenItsPodHasIt(t *testing.T) {
 	elsewhere.Status.PodIPs = []corev1.PodIP{{IP: "10.9.9.9"}}
 	c := cluster(l, service(), slice(a), elsewhere)
 	l.startSidecar(c)
-	l.startEnvoy(4096)
+	l.startEnvoy()
 	l.awaitReady()
 	key := intent.Service{Namespace: "clusters-c1", Name: "kube-apiserver", Port: 6443}
 	g.Eventually(func() (known bool) { _, known, _ = l.proxy.watch.Targets(key); return known }).Should(BeTrue())
