@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -147,11 +148,11 @@ func (r bridgeReconciler) told(key types.NamespacedName, n approve.Notice) {
 		return // an approval carries the same sentence in the hosted cluster, and warnings are counted
 	}
 	about := &corev1.ObjectReference{APIVersion: certv1.SchemeGroupVersion.String(), Kind: "CertificateSigningRequest", Name: n.Name}
+	kind, note := corev1.EventTypeNormal, fmt.Sprintf("certificate request %s of %s is approved: %s", n.Name, n.Host, n.Message)
 	if n.Warning {
-		r.status.Events.Eventf(b, about, corev1.EventTypeWarning, n.Reason, "Approve", "%s", n.Message)
-		return
+		kind, note = corev1.EventTypeWarning, n.Message
 	}
-	r.status.Events.Eventf(b, about, corev1.EventTypeNormal, n.Reason, "Approve", "certificate request %s of %s is approved: %s", n.Name, n.Host, n.Message)
+	r.status.Events.Eventf(b, about, kind, n.Reason, "Approve", "%s", note)
 }
 
 // hostedCluster is made what the plan says, with all that belongs to it. Copies of Secrets that it no longer names go last.
