@@ -172,8 +172,14 @@ func (g guest) service() *corev1.Service {
 func (g guest) awaitsService() *corev1.Service {
 	g.t.Helper()
 	s := g.service()
-	g.Eventually(func() error { return g.inside.Get(g.ctx, client.ObjectKeyFromObject(s), s) }).Should(Succeed())
+	g.Eventually(func() error { return g.inside.Get(g.ctx, client.ObjectKeyFromObject(s), s) }).Should(Succeed(), g.why)
 	return s
+}
+
+// why the hosted cluster is not as it should be, as the Infra has it.
+func (g guest) why() string {
+	i := named(&v1alpha1.Infra{}, g.ns, "c1")
+	return fmt.Sprint(g.api.Get(context.Background(), client.ObjectKeyFromObject(i), i), i.Status.AppsIngress, i.Status.Conditions)
 }
 
 func (g guest) noService() {
