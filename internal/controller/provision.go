@@ -18,6 +18,7 @@ import (
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/plan/provision"
 	"github.com/cldmnky/oooi/internal/status"
 )
@@ -76,7 +77,22 @@ func (p parts) provision() error {
 	p.late.watch(c, &hyperv1.HostedCluster{}, &handler.EnqueueRequestForObject{})
 	p.late.watch(c, &hyperv1.NodePool{}, p.mapped(clusterOf))
 	p.late.watch(c, &nad.NetworkAttachmentDefinition{}, p.mapped(p.withoutSubnet))
+	p.late.watch(c, &hyperv1.HostedControlPlane{}, p.mapped(p.awaiting))
 	return nil
+}
+
+// awaiting is a control plane's HostedCluster that has no subnet yet: whether the network is its own is known when HyperShift has made that.
+func (p parts) awaiting(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+	key, named := input.ClusterOf(o.(*hyperv1.HostedControlPlane))
+	hc := &hyperv1.HostedCluster{}
+	if !named || !p.observe.Kinds.Served(hc) {
+		return nil, nil
+	}
+	err := p.observe.Reader.Get(ctx, key, hc)
+	if err != nil || !provision.AwaitsSubnet(hc) {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return []types.NamespacedName{key}, nil
 }
 
 // withoutSubnet are the HostedClusters that ask for an Infra, and whose subnet others may say: networks, and Infras on them.

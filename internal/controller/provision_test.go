@@ -445,3 +445,22 @@ func TestTheHostedClusterOfAPublicHowToBecomesReadyWithTwoAnnotations(t *testing
 	dhcp := sees(w, named(&v1alpha1.DHCPServer{}, w.ns, names.DHCPServer(name)), there)
 	w.Expect(dhcp.Spec.NetworkConfig.SearchDomains).To(HaveExactElements(BeEquivalentTo(domain)))
 }
+
+// A namespace may wait for its control plane: its networks are the HostedCluster's as soon as HyperShift has made that.
+func TestASubnetIsTakenFromTheControlPlanesNetworkOnceThatIsThere(t *testing.T) {
+	w := newWorld(t)
+	text := strings.Replace(w.hosted("c1"), "    machineNetwork: [{cidr: 192.168.0.0/16}]\n", "", 1)
+	before, rest, found := strings.Cut(text, "\n---\napiVersion: hypershift.openshift.io/v1beta1\nkind: HostedControlPlane\n")
+	w.Expect(found).To(BeTrue())
+	controlPlane, after, _ := strings.Cut(rest, "\n---\n")
+	w.puts(before + "\n---\n" + after)
+	early := named(&nad.NetworkAttachmentDefinition{}, w.ns+"-c1", "early")
+	early.Spec.Config = `{"cniVersion":"0.3.1","name":"early","type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"` + w.ns + `-c1/early","subnets":"192.168.201.0/24"}`
+	w.creates(early)
+	w.puts(w.nodePool("c1", w.ns+"-c1/early"))
+	w.annotates("c1", names.AnnotationInfra, names.InfraAuto)
+	w.told("c1", fmt.Sprintf("Warning CIDRMissing: the VLAN's subnet is not known; these were tried in order: spec.networking.machineNetwork, the subnet in the workers' NetworkAttachmentDefinition, and the one that all Infras on it share; set it with: kubectl -n %[1]s annotate --overwrite hostedcluster c1 hostedcluster.densityops.com/cidr=NETWORK/BITS", w.ns))
+	w.puts("apiVersion: hypershift.openshift.io/v1beta1\nkind: HostedControlPlane\n" + controlPlane)
+	infra := sees(w, named(&v1alpha1.Infra{}, w.ns, "c1"), there)
+	w.Expect(infra.Spec.NetworkConfig.CIDR).To(BeEquivalentTo("192.168.201.0/24"))
+}

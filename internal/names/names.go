@@ -111,6 +111,8 @@ const (
 	AnnotationForceDelete = BridgeGroup + "/force-delete"
 	// AnnotationClusterType on a bridge's HostedCluster is the type of the DPUCluster that it was made for.
 	AnnotationClusterType = BridgeGroup + "/dpu-cluster-type"
+	// AnnotationDPUCluster on the Secret that a DPUCluster is to refer to has that DPUCluster's name: the Secret's own name is the bridge's.
+	AnnotationDPUCluster = BridgeGroup + "/dpu-cluster"
 	// AnnotationNetworks asks Multus for attachments.
 	AnnotationNetworks = "k8s.v1.cni.cncf.io/networks"
 )

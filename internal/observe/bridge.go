@@ -147,7 +147,11 @@ func (o *Bridges) named(ctx context.Context, seen *Bridge) error {
 	}
 	pull, ssh, key := at(string(b.Spec.PullSecret)), at(string(b.Spec.SSHKey)), at(names.BridgeKey(b.Name))
 	kubeconfig, injected := handedOver(seen.Input)
-	seen.Polled = !o.follow(b, append(seen.Copied(), pull, ssh, key, kubeconfig, injected), namedwatch.Object{Kind: namedwatch.ConfigMap, NamespacedName: o.Settings.Images})
+	followed := append(seen.Copied(), pull, ssh, key, kubeconfig)
+	if len(seen.Refusals()) == 0 {
+		followed = append(followed, injected) // a bridge that only says that it was bound has it read, and is told of no change
+	}
+	seen.Polled = !o.follow(b, followed, namedwatch.Object{Kind: namedwatch.ConfigMap, NamespacedName: o.Settings.Images})
 	secrets := []struct {
 		key  types.NamespacedName
 		into *bridge.Secret

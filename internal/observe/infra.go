@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -94,7 +95,8 @@ func (o *Observer) references(ctx context.Context, seen *Infra) (err error) {
 	return o.whose(ctx, seen, namespace)
 }
 
-// whose a control plane's namespace is, its HostedControlPlane says: without one it is nobody's, if it is there.
+// whose a control plane's namespace is, its HostedControlPlane says: without one it is nobody's, if it is there, unless it was the Infra's
+// before. Of a cluster without HyperShift's kinds, or before they are seen, nobody can tell.
 func (o *Observer) whose(ctx context.Context, seen *Infra, namespace string) (err error) {
 	of, known := seen.HostedClusterKey()
 	if seen.HostedControlPlane == nil {
@@ -102,10 +104,21 @@ func (o *Observer) whose(ctx context.Context, seen *Infra, namespace string) (er
 			return err
 		}
 	}
-	if known && endpoint.ControlPlaneNamespaceOf(of) == namespace {
-		seen.MadeNamespace, err = get[corev1.Namespace](ctx, o, types.NamespacedName{Name: namespace})
+	if !known || endpoint.ControlPlaneNamespaceOf(of) != namespace || !o.Kinds.Served(&hyperv1.HostedCluster{}) || !o.Kinds.Served(&hyperv1.HostedControlPlane{}) {
+		return nil
 	}
+	if was, err := o.granted(ctx, seen.Input.Infra, namespace); was || err != nil {
+		return err
+	}
+	seen.MadeNamespace, err = get[corev1.Namespace](ctx, o, types.NamespacedName{Name: namespace})
 	return err
+}
+
+// granted says whether we have given an Infra's daemons a Role in a namespace: its control plane was there. Nobody writes it there but us and
+// the namespace's own admin, so a control plane that is made anew, or restored late, finds its Infra as it was.
+func (o *Observer) granted(ctx context.Context, infra *v1alpha1.Infra, namespace string) (bool, error) {
+	roles, err := list[rbacv1.RoleList](ctx, o, namespace, client.MatchingLabels{names.LabelInfra: infra.Name, names.LabelInfraNamespace: infra.Namespace}, client.UnsafeDisableDeepCopy)
+	return err == nil && roles != nil && len(roles.Items) > 0, err
 }
 
 // leading is the HostedControlPlane that leads from a namespace to its HostedCluster: the oldest's that HyperShift has there.

@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,6 +26,11 @@ func TestANamespaceWithoutAControlPlaneIsNobodys(t *testing.T) {
 	controlPlane := func(of string) *hyperv1.HostedControlPlane {
 		return &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-c1", Name: "x", Annotations: map[string]string{names.AnnotationHostedCluster: of}}}
 	}
+	role := func(infra string) *rbacv1.Role {
+		return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "clusters-c1", Name: "x", Labels: map[string]string{names.LabelInfra: infra, names.LabelInfraNamespace: "clusters"},
+		}}
+	}
 	for name, c := range map[string]struct {
 		objects []client.Object
 		allowed bool // to read it
@@ -34,6 +40,8 @@ func TestANamespaceWithoutAControlPlaneIsNobodys(t *testing.T) {
 		"somebody has made it":             {[]client.Object{there("")}, false, false},
 		"and admits somebody else":         {[]client.Object{there("others")}, false, false},
 		"and admits the Infra's":           {[]client.Object{there("clusters")}, true, true},
+		"its control plane was there":      {[]client.Object{there(""), role("x")}, true, true},
+		"that of another Infra was":        {[]client.Object{there(""), role("y")}, false, false},
 		"HyperShift has a control plane":   {[]client.Object{there(""), controlPlane("clusters/c1")}, true, true},
 		"of another HostedCluster":         {[]client.Object{there(""), controlPlane("clusters-c1/x")}, false, false},
 		"another's, in a namespace for us": {[]client.Object{there("clusters"), controlPlane("clusters-c1/x")}, false, false},

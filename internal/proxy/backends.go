@@ -109,5 +109,5 @@ func (p *Proxy) withoutTargets(s intent.Service) string {
 	if _, _, err := p.watch.Targets(s); err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("service %s/%s has no ready pod; see: kubectl -n %s get endpointslices -l kubernetes.io/service-name=%s", s.Namespace, s.Name, s.Namespace, s.Name)
+	return fmt.Sprintf("service %s/%s has no ready pod with the address that its EndpointSlice says; see: kubectl -n %s get endpointslices -l kubernetes.io/service-name=%s", s.Namespace, s.Name, s.Namespace, s.Name)
 }

@@ -31,7 +31,8 @@ import (
 // cluster holds a ProxyServer and, in a control plane's namespace, a Service whose pods are targets of the test.
 func cluster(l *lab, objects ...client.Object) client.WithWatch {
 	return fake.NewClientBuilder().WithScheme(daemon.Scheme()).WithObjects(append(objects, l.server)...).WithStatusSubresource(l.server).
-		WithIndex(l.server, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).Build()
+		WithIndex(l.server, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).
+		WithIndex(&corev1.Pod{}, "status.phase", func(o client.Object) []string { return []string{string(o.(*corev1.Pod).Status.Phase)} }).Build()
 }
 
 func kasService(port v1alpha1.Port) v1alpha1.ProxyBackend {
@@ -106,6 +107,21 @@ func TestAnAddressIsDialledWhenItsPodHasIt(t *testing.T) {
 	g.Eventually(func() (string, error) { return reached(port, "") }).Should(Equal("a"))
 }
 
+// A pod that does not run costs who makes it nothing: it is not even read.
+func TestOnlyPodsThatRunAreRead(t *testing.T) {
+	g := NewWithT(t)
+	a, port := newTarget(t, "a"), freePort(t)
+	l := prepareLab(t, kasService(port))
+	waits := pod(t)
+	waits.Status.Phase = corev1.PodPending
+	l.startSidecar(cluster(l, service(), slice(a), waits))
+	key := intent.Service{Namespace: "clusters-c1", Name: "kube-apiserver", Port: 6443}
+	g.Eventually(func() (known bool) { _, known, _ = l.proxy.watch.Targets(key); return known }).Should(BeTrue())
+	targets, _, err := l.proxy.watch.Targets(key)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(targets).To(BeEmpty())
+}
+
 func TestStatusTellsWhatEnvoySees(t *testing.T) {
 	g := NewWithT(t)
 	a, port := newTarget(t, "a"), freePort(t)
@@ -138,7 +154,7 @@ func TestStatusTellsWhatEnvoySees(t *testing.T) {
 	b := newTarget(t, "b")
 	now := slice(b)
 	g.Expect(c.Delete(t.Context(), slice(a))).To(Succeed())
-	says(0, 0, "service clusters-c1/kube-apiserver has no ready pod; see: kubectl -n clusters-c1 get endpointslices -l kubernetes.io/service-name=kube-apiserver")
+	says(0, 0, "service clusters-c1/kube-apiserver has no ready pod with the address that its EndpointSlice says; see: kubectl -n clusters-c1 get endpointslices -l kubernetes.io/service-name=kube-apiserver")
 	g.Expect(c.Create(t.Context(), now)).To(Succeed())
 	says(1, 1, "")
 	g.Expect(c.Delete(t.Context(), service())).To(Succeed())

@@ -3,6 +3,7 @@ package bridge
 import (
 	"cmp"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -73,7 +74,13 @@ func (in Input) wasBound() bool { return in.cluster() != nil && in.wasGranted() 
 // namespace's the status alone does not say so, which somebody may have written himself: the Secret there does, which only we make.
 func (in Input) wasGranted() bool {
 	own := ClusterKey(in.Bridge).Namespace == in.Bridge.Namespace
-	return own || in.SaysItWasBound() && in.Injected.Secret != nil && in.Owns(in.Injected.Secret)
+	return own || in.SaysItWasBound() && in.Injected.Secret != nil && in.handed(in.Injected.Secret)
+}
+
+// handed says whether a Secret was made for the DPUCluster that the bridge refers to. It may be of a bridge of the same name that was before,
+// and referred to another.
+func (in Input) handed(s *corev1.Secret) bool {
+	return in.Owns(s) && s.Annotations[names.AnnotationDPUCluster] == ClusterKey(in.Bridge).Name
 }
 
 // SaysItWasBound is what the status says, whoever wrote it.

@@ -536,7 +536,7 @@ func TestABridgeHearsNothingOfADPUClusterThatItMayNotReferTo(t *testing.T) {
 		g.Expect(told(bridge.Of(in))).To(ContainElement("DPUClusterBound/RefNotPermitted"))
 		g.Expect(end()).To(HaveField("Reason", dpuv1.ReasonCleanupInProgress))
 	}
-	injected := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "theirs", Name: bridge.InjectedKey(in.Bridge).Name, Labels: ours(in.Bridge)}}
+	injected := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "theirs", Name: bridge.InjectedKey(in.Bridge).Name, Labels: ours(in.Bridge), Annotations: map[string]string{names.AnnotationDPUCluster: "d1"}}}
 	for _, reason := range []string{"Bound", "DPUClusterDeleted"} {
 		in.Bridge.Status.Conditions = []metav1.Condition{{Type: dpuv1.ConditionDPUClusterBound, Reason: reason}}
 		in.Injected.Secret = injected
@@ -553,9 +553,12 @@ func TestABridgeHearsNothingOfADPUClusterThatItMayNotReferTo(t *testing.T) {
 func TestAForgedStatusTellsNothingOfADPUCluster(t *testing.T) {
 	card := dpf.DPU{ObjectMeta: metav1.ObjectMeta{Name: "card"}, Spec: dpf.DPUSpec{Cluster: dpf.Reference{Name: "d1", Namespace: "theirs"}}}
 	strangers := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "theirs", Name: names.BridgeKubeconfig("dpf", "b1"), Labels: map[string]string{"by": "a stranger"}}}
+	earlier := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{ // a bridge of that name referred to another DPUCluster there
+		Namespace: "theirs", Name: names.BridgeKubeconfig("dpf", "b1"), Labels: ours(load(t, "testdata/loadbalancer/in.yaml").Bridge), Annotations: map[string]string{names.AnnotationDPUCluster: "d0"},
+	}}
 	for _, reason := range []string{"Bound", "DPUClusterDeleted"} {
 		for _, policy := range []dpuv1.DPUClusterDeletionPolicy{dpuv1.RetainHostedCluster, dpuv1.DeleteHostedCluster} {
-			for _, secret := range []*corev1.Secret{nil, strangers} {
+			for _, secret := range []*corev1.Secret{nil, strangers, earlier} {
 				for _, works := range []bool{false, true} {
 					said := map[string]bool{}
 					for _, is := range []func(*bridge.Input){
@@ -572,7 +575,11 @@ func TestAForgedStatusTellsNothingOfADPUCluster(t *testing.T) {
 						in.Injected.Secret = secret
 						is(&in)
 						p := bridge.Of(in)
-						end := bridge.End(bridge.Remains{Input: in, DPUs: []dpf.DPU{card}})
+						remains := bridge.Remains{Input: in, DPUs: []dpf.DPU{card}}
+						if secret != nil {
+							remains.Secrets = []corev1.Secret{*secret}
+						}
+						end := bridge.End(remains)
 						said[golden.YAML(t, []any{p.Findings, p.End, end.Reason, end.Message})] = true
 					}
 					NewWithT(t).Expect(said).To(HaveLen(1), "%s %s", reason, policy)
@@ -601,7 +608,7 @@ func TestABridgeGoesWithADPUClusterThatItHad(t *testing.T) {
 			made(&in)
 			in.Bridge.Spec.DPUClusterRef.Namespace, in.DPUCluster.Namespace, in.Bridge.Spec.DPUClusterDeletionPolicy = "theirs", "theirs", dpuv1.DeleteHostedCluster
 			in.Bridge.Status.Conditions = []metav1.Condition{{Type: dpuv1.ConditionDPUClusterBound, Status: metav1.ConditionTrue, Reason: "Bound"}}
-			in.Injected.Secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Labels: ours(in.Bridge)}}
+			in.Injected.Secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Labels: ours(in.Bridge), Annotations: map[string]string{names.AnnotationDPUCluster: "d1"}}}
 			c.is(&in)
 			NewWithT(t).Expect(bridge.Of(in).End).To(Equal(c.goes))
 		})

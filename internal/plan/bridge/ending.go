@@ -129,7 +129,8 @@ func (in Remains) referred() bool {
 // attached are the DPUs of the DPUCluster, by name. Of one that never was the bridge's nothing is told.
 func (in Remains) attached() (all []string) {
 	injected, _, _ := in.split()
-	if len(in.Refusals()) > 0 && !in.referred() && !in.wasGranted() && len(injected) == 0 {
+	handed := slices.ContainsFunc(injected, func(s corev1.Secret) bool { return in.handed(&s) })
+	if len(in.Refusals()) > 0 && !in.referred() && !in.wasGranted() && !handed {
 		return nil
 	}
 	for i := range in.DPUs {

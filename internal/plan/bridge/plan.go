@@ -198,7 +198,8 @@ func (in Input) inject(p *Plan) {
 		p.Find(finding.Refuse(kind, nameTaken).Say("Secret %s exists and does not belong to this bridge, which does not touch it: remove it", key))
 	default:
 		p.Inject = &Injection{
-			Secret:  secret(in.Bridge, key, map[string][]byte{dpf.KubeconfigKey: in.Kubeconfig.Content}),
+			Secret: secret(in.Bridge, key, map[string][]byte{dpf.KubeconfigKey: in.Kubeconfig.Content}).
+				WithAnnotations(map[string]string{names.AnnotationDPUCluster: ClusterKey(in.Bridge).Name}),
 			Refer:   in.DPUCluster.Spec.Kubeconfig == "",
 			Created: in.DPUCluster.Spec.Type != dpf.TypeStatic && !meta.IsStatusConditionTrue(in.DPUCluster.Status.Conditions, dpf.ConditionCreated),
 		}

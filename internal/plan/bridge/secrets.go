@@ -146,6 +146,6 @@ func (in Input) copies() []runtime.ApplyConfiguration {
 	}
 }
 
-func secret(b *dpuv1.DPUHCPBridge, key types.NamespacedName, data map[string][]byte) runtime.ApplyConfiguration {
+func secret(b *dpuv1.DPUHCPBridge, key types.NamespacedName, data map[string][]byte) *accore.SecretApplyConfiguration {
 	return accore.Secret(key.Name, key.Namespace).WithLabels(secretLabels(b)).WithType(corev1.SecretTypeOpaque).WithData(data)
 }

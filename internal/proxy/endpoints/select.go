@@ -18,13 +18,13 @@ import (
 // elsewhere, names, an address that the pod it names has not) could lead the VLAN's clients where its author may not go
 // (CVE-2021-25740).
 func Of(service *corev1.Service, owned []*discoveryv1.EndpointSlice, pods Pods, port uint16) ([]netip.AddrPort, error) {
-	name, err := portName(service, port)
+	wanted, err := portOf(service, port)
 	if err != nil {
 		return nil, err
 	}
 	var ready, leaving []netip.AddrPort
 	for _, slice := range owned {
-		number, found := slicePort(slice, name)
+		number, found := slicePort(slice, wanted)
 		if !found || slice.AddressType == discoveryv1.AddressTypeFQDN {
 			continue
 		}
@@ -41,25 +41,31 @@ func Of(service *corev1.Service, owned []*discoveryv1.EndpointSlice, pods Pods, 
 		ready = leaving
 	}
 	slices.SortFunc(ready, netip.AddrPort.Compare)
-	return slices.Compact(ready), nil
+	ready = slices.Compact(ready)
+	return ready[:min(len(ready), mostTargets)], nil
 }
 
-// portName is how EndpointSlices call a port of a Service.
-func portName(service *corev1.Service, port uint16) (string, error) {
+// mostTargets of a Service are dialled: Envoy checks each once a second, and a control plane has three.
+const mostTargets = 256
+
+// portOf a Service, which EndpointSlices call by its name.
+func portOf(service *corev1.Service, port uint16) (corev1.ServicePort, error) {
 	if service.Spec.Type == corev1.ServiceTypeExternalName {
-		return "", fmt.Errorf("service %s/%s is an ExternalName; the proxy dials pods only", service.Namespace, service.Name)
+		return corev1.ServicePort{}, fmt.Errorf("service %s/%s is an ExternalName; the proxy dials pods only", service.Namespace, service.Name)
 	}
 	for _, p := range service.Spec.Ports {
 		if p.Port == int32(port) && (p.Protocol == "" || p.Protocol == corev1.ProtocolTCP) {
-			return p.Name, nil
+			return p, nil
 		}
 	}
-	return "", fmt.Errorf("service %s/%s has no TCP port %d", service.Namespace, service.Name, port)
+	return corev1.ServicePort{}, fmt.Errorf("service %s/%s has no TCP port %d", service.Namespace, service.Name, port)
 }
 
-func slicePort(slice *discoveryv1.EndpointSlice, name string) (uint16, bool) {
+// slicePort is that of an EndpointSlice; where the Service says a number itself it is no other.
+func slicePort(slice *discoveryv1.EndpointSlice, wanted corev1.ServicePort) (uint16, bool) {
+	number := wanted.TargetPort.IntValue()
 	for _, p := range slice.Ports {
-		if ptr.Deref(p.Name, "") == name && ptr.Deref(p.Protocol, corev1.ProtocolTCP) == corev1.ProtocolTCP && p.Port != nil {
+		if ptr.Deref(p.Name, "") == wanted.Name && (number == 0 || p.Port == nil || int(*p.Port) == number) && ptr.Deref(p.Protocol, corev1.ProtocolTCP) == corev1.ProtocolTCP && p.Port != nil {
 			return uint16(*p.Port), true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 )
 
@@ -126,4 +127,24 @@ func texts(targets []netip.AddrPort) (all []string) {
 		all = append(all, target.String())
 	}
 	return all
+}
+
+// Who writes EndpointSlices chooses no port that the Service does not have, and gives Envoy no more to check than it can.
+func TestASliceChoosesNeitherPortNorNumber(t *testing.T) {
+	g := NewWithT(t)
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "api"}}
+	service.Spec.Ports = []corev1.ServicePort{{Name: "client", Port: 443, TargetPort: intstr.FromInt32(6443)}}
+	kubelet, api := sliceOf(discoveryv1.AddressTypeIPv4, "client", 10250, ready("10.0.0.1")), sliceOf(discoveryv1.AddressTypeIPv4, "client", 6443, ready("10.0.0.1"))
+	found, err := Of(service, []*discoveryv1.EndpointSlice{kubelet, api}, named, 443)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found).To(HaveExactElements(netip.MustParseAddrPort("10.0.0.1:6443")))
+
+	service.Spec.Ports[0].TargetPort = intstr.FromString("https")
+	var many []*discoveryv1.EndpointSlice
+	for port := range int32(1000) {
+		many = append(many, sliceOf(discoveryv1.AddressTypeIPv4, "client", 1+port, ready("10.0.0.1")))
+	}
+	found, err = Of(service, many, named, 443)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found).To(HaveLen(mostTargets))
 }

@@ -71,7 +71,7 @@ func (w *Watch) start(ctx context.Context, name string) *namespace {
 	}
 	services, serviceInformer := daemon.Informer(w.client, &corev1.Service{}, &corev1.ServiceList{}, in, signal)
 	endpointSlices, sliceInformer := daemon.Informer(w.client, &discoveryv1.EndpointSlice{}, &discoveryv1.EndpointSliceList{}, in, signal)
-	pods, podInformer := daemon.InformerOfParts(w.client, &corev1.Pod{}, &corev1.PodList{}, in, addressed, cache.ResourceEventHandlerFuncs{
+	pods, podInformer := daemon.InformerOfParts(w.client, &corev1.Pod{}, &corev1.PodList{}, append(in, running), addressed, cache.ResourceEventHandlerFuncs{
 		AddFunc: signal.AddFunc,
 		UpdateFunc: func(was, now any) {
 			w.signalIf(!equality.Semantic.DeepEqual(was.(*corev1.Pod).Status, now.(*corev1.Pod).Status))
@@ -92,6 +92,9 @@ func (w *Watch) start(ctx context.Context, name string) *namespace {
 	}()
 	return &namespace{services, endpointSlices, pods, synced, stop}
 }
+
+// running pods have addresses. Others cost who makes them nothing, and would be read whole, by hundreds.
+var running = client.MatchingFields{"status.phase": string(corev1.PodRunning)}
 
 // addressed leaves of a pod its addresses and whether it has ended: a control plane has a hundred pods.
 func addressed(object any) (any, error) {
