@@ -219,7 +219,7 @@ func (w *world) forget() {
 				g.Expect(client.IgnoreNotFound(w.api.Delete(context.Background(), o))).To(Succeed())
 			}
 			g.Expect(items(left)).To(BeEmpty(), "%T", left)
-		}).Should(Succeed())
+		}).WithTimeout(5 * time.Minute).Should(Succeed()) // it asks for an end only, and beside a load 20 Infras need more than one
 	}
 }
 
