@@ -166,26 +166,31 @@ type stranger struct {
 	error string // the API server's last answer that was one
 }
 
+// mayAs lets him do something in his namespace, by a Role of that name.
+func (s *stranger) mayAs(role string, rules ...rbacv1.PolicyRule) {
+	s.t.Helper()
+	at := metav1.ObjectMeta{Namespace: s.at, Name: role}
+	s.creates(&rbacv1.Role{ObjectMeta: at, Rules: rules}, &rbacv1.RoleBinding{
+		ObjectMeta: at, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "stranger"}},
+	})
+}
+
 func (v victim) stranger(namespace string) *stranger {
 	v.t.Helper()
 	config := rest.CopyConfig(v.cluster.Admin)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "stranger", Groups: []string{"system:authenticated"}}
 	s := &stranger{victim: v, at: namespace, as: v.clientOf(config), named: namespace}
 	everything := []string{"get", "list", "create", "update", "patch", "delete"}
-	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "author"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"secrets", "configmaps"}, Verbs: everything},
-		{APIGroups: []string{dpuv1.GroupVersion.Group}, Resources: []string{"dpuhcpbridges"}, Verbs: everything},
-		{APIGroups: []string{dpf.GroupVersion.Group}, Resources: []string{"dpuclusters", "dpus"}, Verbs: everything},
-		{APIGroups: []string{hyperv1.GroupVersion.Group}, Resources: []string{"hostedclusters", "nodepools"}, Verbs: everything},
-	}}
 	if err := v.api.Create(v.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		v.Expect(client.IgnoreAlreadyExists(err)).To(Succeed())
 		return s // he was there before
 	}
-	v.creates(role, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "author"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "author"},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "stranger"}},
-	})
+	s.mayAs("author",
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets", "configmaps"}, Verbs: everything},
+		rbacv1.PolicyRule{APIGroups: []string{dpuv1.GroupVersion.Group}, Resources: []string{"dpuhcpbridges"}, Verbs: everything},
+		rbacv1.PolicyRule{APIGroups: []string{dpf.GroupVersion.Group}, Resources: []string{"dpuclusters", "dpus"}, Verbs: everything},
+		rbacv1.PolicyRule{APIGroups: []string{hyperv1.GroupVersion.Group}, Resources: []string{"hostedclusters", "nodepools"}, Verbs: everything})
 	v.appliesRole("dpu-bridge", namespace)
 	for _, o := range []client.Object{v.secret("pull", corev1.DockerConfigJsonKey, `{"auths":{"quay.io":{"auth":"x"}}}`), v.secret("ssh", "id_rsa.pub", sshKey), v.dpuCluster("d1", "example.com/hosted")} {
 		o.SetNamespace(namespace)
@@ -400,12 +405,7 @@ func granting(list string) func(v victim) {
 func forges(cluster v1alpha1.ObjectName, policy dpuv1.DPUClusterDeletionPolicy) func(s *stranger) {
 	return func(s *stranger) {
 		s.t.Helper()
-		s.creates(
-			&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: s.at, Name: "forger"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{dpuv1.GroupVersion.Group}, Resources: []string{"dpuhcpbridges/status"}, Verbs: []string{"update"}}}},
-			&rbacv1.RoleBinding{
-				ObjectMeta: metav1.ObjectMeta{Namespace: s.at, Name: "forger"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "forger"},
-				Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "stranger"}},
-			})
+		s.mayAs("forger", rbacv1.PolicyRule{APIGroups: []string{dpuv1.GroupVersion.Group}, Resources: []string{"dpuhcpbridges/status"}, Verbs: []string{"update"}})
 		s.restores("b1")
 		b := s.bridges(func(b *dpuv1.DPUHCPBridge) {
 			s.refers(b)

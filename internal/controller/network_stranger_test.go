@@ -1,7 +1,6 @@
 package controller_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -43,7 +42,7 @@ func (w *world) invaders() map[string]*invader {
 		v := &invader{world: w, Neighbour: ground.Neighbour(vlan)}
 		ground.Ways(w.t)[way](&v.Neighbour)
 		all[way] = v
-		w.t.Cleanup(v.goes)
+		w.t.Cleanup(func() { w.removesAllOf(v.Infra.Namespace) }) // the next test on this API server would see it written
 	}
 	return all
 }
@@ -148,20 +147,6 @@ func (v *invader) hears() {
 	told = strings.ReplaceAll(told, v.ns+"/"+v.NAD.Name, "") // the network that he names
 	for _, word := range []string{published["c1"], v.controlPlane("c1"), v.ns + "/c1"} {
 		v.Expect(strings.Contains(told, word) && !strings.Contains(v.wrote, word)).To(BeFalse(), "%s in %s", word, told)
-	}
-}
-
-// goes with all that he has: the next test on this API server would see it written.
-func (v *invader) goes() {
-	ctx := context.Background()
-	for _, list := range []client.ObjectList{&v1alpha1.InfraList{}, &v1alpha1.DHCPServerList{}, &v1alpha1.DNSServerList{}, &v1alpha1.ProxyServerList{}} {
-		v.Eventually(func(g Gomega) {
-			g.Expect(v.api.List(ctx, list, client.InNamespace(v.Infra.Namespace))).To(Succeed())
-			for _, o := range items(list) {
-				g.Expect(client.IgnoreNotFound(v.api.Delete(ctx, o))).To(Succeed())
-			}
-			g.Expect(items(list)).To(BeEmpty())
-		}).Should(Succeed())
 	}
 }
 

@@ -212,9 +212,14 @@ func (w *world) forget() {
 		asked := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":null}}`))
 		w.Expect(client.IgnoreNotFound(w.api.Patch(context.Background(), &hosted.Items[i], asked))).To(Succeed())
 	}
+	w.removesAllOf(w.ns)
+}
+
+// removesAllOf a namespace that we would serve.
+func (w *world) removesAllOf(namespace string) {
 	for _, left := range []client.ObjectList{&v1alpha1.InfraList{}, &v1alpha1.DHCPServerList{}, &v1alpha1.DNSServerList{}, &v1alpha1.ProxyServerList{}} {
 		w.Eventually(func(g Gomega) {
-			g.Expect(w.api.List(context.Background(), left, client.InNamespace(w.ns))).To(Succeed())
+			g.Expect(w.api.List(context.Background(), left, client.InNamespace(namespace))).To(Succeed())
 			for _, o := range items(left) {
 				g.Expect(client.IgnoreNotFound(w.api.Delete(context.Background(), o))).To(Succeed())
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	"golang.org/x/sync/errgroup"
@@ -146,12 +147,8 @@ func (o *Bridges) named(ctx context.Context, seen *Bridge) error {
 		return types.NamespacedName{Namespace: b.Namespace, Name: name}
 	}
 	pull, ssh, key := at(string(b.Spec.PullSecret)), at(string(b.Spec.SSHKey)), at(names.BridgeKey(b.Name))
-	kubeconfig, injected := handedOver(seen.Input)
-	followed := append(seen.Copied(), pull, ssh, key, kubeconfig)
-	if len(seen.Refusals()) == 0 {
-		followed = append(followed, injected) // a bridge that only says that it was bound has it read, and is told of no change
-	}
-	seen.Polled = !o.follow(b, followed, namedwatch.Object{Kind: namedwatch.ConfigMap, NamespacedName: o.Settings.Images})
+	kubeconfig, injected, followed := handedOver(seen.Input)
+	seen.Polled = !o.follow(b, slices.Concat(seen.Copied(), []types.NamespacedName{pull, ssh, key}, followed), namedwatch.Object{Kind: namedwatch.ConfigMap, NamespacedName: o.Settings.Images})
 	secrets := []struct {
 		key  types.NamespacedName
 		into *bridge.Secret
@@ -179,12 +176,16 @@ func (o *Bridges) named(ctx context.Context, seen *Bridge) error {
 }
 
 // handedOver names the Secret that a kubeconfig comes from, and the one that it goes to, if the DPUCluster may be referred to or the bridge
-// says that it was: then the Secret tells whether that is true.
-func handedOver(in bridge.Input) (from, to types.NamespacedName) {
-	if len(in.Refusals()) == 0 || in.SaysItWasBound() {
-		to = bridge.InjectedKey(in.Bridge)
+// says that it was: then the Secret tells whether that is true. Who only says so is told of no change.
+func handedOver(in bridge.Input) (from, to types.NamespacedName, followed []types.NamespacedName) {
+	from = in.KubeconfigKey()
+	switch key := bridge.InjectedKey(in.Bridge); {
+	case len(in.Refusals()) == 0:
+		return from, key, []types.NamespacedName{from, key}
+	case in.SaysItWasBound():
+		to = key
 	}
-	return in.KubeconfigKey(), to
+	return from, to, []types.NamespacedName{from}
 }
 
 func (o *Bridges) follow(b *dpuv1.DPUHCPBridge, secrets []types.NamespacedName, others ...namedwatch.Object) (all bool) {

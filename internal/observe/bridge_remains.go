@@ -65,8 +65,8 @@ func (o *Bridges) ofDPF(ctx context.Context, r *bridge.Remains) (err error) {
 
 // handover reads the Secrets of handedOver while a bridge is being deleted, and follows no others any more.
 func (o *Bridges) handover(ctx context.Context, in *bridge.Input) (err error) {
-	from, to := handedOver(*in)
-	o.follow(in.Bridge, []types.NamespacedName{from, to})
+	from, to, followed := handedOver(*in)
+	o.follow(in.Bridge, followed)
 	if in.Injected, err = o.secret(ctx, to); err != nil {
 		return err
 	}

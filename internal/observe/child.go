@@ -253,6 +253,9 @@ func (c *Child) readInfra(ctx context.Context, o *Observer) error {
 	if err := o.references(ctx, &seen); err != nil {
 		return err
 	}
+	if err := o.owner(ctx, &seen); err != nil {
+		return err
+	}
 	c.Infra = infra
 	if len(permission.Check(seen.Input)) == 0 {
 		c.AllowedNamespace = seen.ControlPlaneNamespace()

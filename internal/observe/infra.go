@@ -56,7 +56,7 @@ func (o *Observer) Around(ctx context.Context, infra *v1alpha1.Infra) (Infra, er
 	seen := Infra{Input: input.Input{Settings: settings, Infra: infra}, Exists: o.exists(ctx, &v1alpha1.InfraList{})}
 	refs := input.Refs(infra)
 	o.Listeners.Hear(client.ObjectKeyFromObject(infra), append(refs.Namespaces, ControlPlanes(infra)...)...)
-	for _, read := range []func(context.Context, *Infra) error{o.references, o.surroundings, o.neighbours, o.controlPlane} {
+	for _, read := range []func(context.Context, *Infra) error{o.references, o.owner, o.surroundings, o.neighbours, o.controlPlane} {
 		if err := read(ctx, &seen); err != nil {
 			return Infra{}, err
 		}
@@ -84,11 +84,14 @@ func (o *Observer) references(ctx context.Context, seen *Infra) (err error) {
 	if seen.NAD, err = get[nad.NetworkAttachmentDefinition](ctx, o, refs.NAD); err != nil {
 		return err
 	}
-	namespace := seen.ControlPlaneNamespace()
 	of, _ := seen.HostedClusterKey()
-	if seen.Sharing, err = o.sharing(ctx, namespace, of); err != nil {
-		return err
-	}
+	seen.Sharing, err = o.sharing(ctx, seen.ControlPlaneNamespace(), of)
+	return err
+}
+
+// owner of the control plane's namespace, if the Infra may refer to all that it names.
+func (o *Observer) owner(ctx context.Context, seen *Infra) error {
+	namespace := seen.ControlPlaneNamespace()
 	if namespace == "" || len(permission.Check(seen.Input)) > 0 {
 		return nil
 	}
@@ -96,22 +99,25 @@ func (o *Observer) references(ctx context.Context, seen *Infra) (err error) {
 }
 
 // whose a control plane's namespace is, its HostedControlPlane says: without one it is nobody's, if it is there, unless it was the Infra's
-// before. Of a cluster without HyperShift's kinds, or before they are seen, nobody can tell.
+// before.
 func (o *Observer) whose(ctx context.Context, seen *Infra, namespace string) (err error) {
 	of, known := seen.HostedClusterKey()
 	if seen.HostedControlPlane == nil {
-		if seen.HostedControlPlane, err = o.hostedControlPlane(ctx, namespace, of); err != nil {
-			return err
-		}
+		seen.HostedControlPlane, err = o.hostedControlPlane(ctx, namespace, of)
 	}
-	if !known || endpoint.ControlPlaneNamespaceOf(of) != namespace || !o.Kinds.Served(&hyperv1.HostedCluster{}) || !o.Kinds.Served(&hyperv1.HostedControlPlane{}) {
-		return nil
+	if err != nil || seen.HostedControlPlane != nil || !known || endpoint.ControlPlaneNamespaceOf(of) != namespace || !o.seesControlPlanes() {
+		return err
 	}
 	if was, err := o.granted(ctx, seen.Input.Infra, namespace); was || err != nil {
 		return err
 	}
 	seen.MadeNamespace, err = get[corev1.Namespace](ctx, o, types.NamespacedName{Name: namespace})
 	return err
+}
+
+// seesControlPlanes: of a cluster without HyperShift's kinds, or before they are seen, nobody can tell whose a namespace is.
+func (o *Observer) seesControlPlanes() bool {
+	return o.Kinds.Served(&hyperv1.HostedCluster{}) && o.Kinds.Served(&hyperv1.HostedControlPlane{})
 }
 
 // granted says whether we have given an Infra's daemons a Role in a namespace: its control plane was there. Nobody writes it there but us and
@@ -148,10 +154,9 @@ func (o *Observer) sharing(ctx context.Context, namespace string, beside types.N
 	return others, nil
 }
 
-// Withdrawn are those of some namespaces whose owners grant an Infra no more; of the others it is heard when they change. Of a cluster
-// without HyperShift's kinds, or before they are seen, nobody can tell.
+// Withdrawn are those of some namespaces whose owners grant an Infra no more; of the others it is heard when they change.
 func (o *Observer) Withdrawn(ctx context.Context, in input.Input, namespaces []string) ([]string, error) {
-	if !o.Kinds.Served(&hyperv1.HostedCluster{}) || !o.Kinds.Served(&hyperv1.HostedControlPlane{}) {
+	if !o.seesControlPlanes() {
 		return nil, nil
 	}
 	o.Listeners.Hear(client.ObjectKeyFromObject(in.Infra), namespaces...)

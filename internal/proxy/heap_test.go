@@ -3,7 +3,6 @@ package proxy
 import (
 	"fmt"
 	"net"
-	"net/netip"
 	"syscall"
 	"testing"
 	"time"
@@ -16,24 +15,12 @@ import (
 // newFlood is a target that speaks without end.
 func newFlood(t *testing.T) target {
 	t.Helper()
-	listener, err := net.Listen("tcp", netip.AddrPortFrom(hostAddress(t), 0).String())
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				for block := make([]byte, 4<<10); err == nil; {
-					_, err = conn.Write(block)
-				}
-			}()
+	return newPlainTarget(t, "flood", func(conn net.Conn) {
+		var err error
+		for block := make([]byte, 4<<10); err == nil; {
+			_, err = conn.Write(block)
 		}
-	}()
-	return target{"flood", listener}
+	})
 }
 
 // readsNothing connects and lets what comes pile up, in Envoy and not in the kernel; an error means that it was refused.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"os"
 	"strings"
 	"testing"
@@ -96,21 +95,10 @@ func TestHellosThatMeanToEvade(t *testing.T) {
 // newGreeter is a target that speaks first, whatever it hears.
 func newGreeter(t *testing.T) target {
 	t.Helper()
-	listener, err := net.Listen("tcp", netip.AddrPortFrom(hostAddress(t), 0).String())
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = conn.Write([]byte("hi"))       // a health check has gone by now
-			_, _ = conn.Read(make([]byte, 1<<15)) // a close with unread bytes would be a reset
-			_ = conn.Close()
-		}
-	}()
-	return target{"greeter", listener}
+	return newPlainTarget(t, "greeter", func(conn net.Conn) {
+		_, _ = conn.Write([]byte("hi"))       // a health check has gone by now
+		_, _ = conn.Read(make([]byte, 1<<15)) // a close with unread bytes would be a reset
+	})
 }
 
 // answered says whether a target said anything before the connection ended.

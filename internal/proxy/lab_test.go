@@ -257,6 +257,18 @@ func newTargetAt(t *testing.T, name string, at netip.AddrPort) target {
 	t.Helper()
 	listener, err := tls.Listen("tcp", at.String(), &tls.Config{Certificates: []tls.Certificate{certificate(t, name)}})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return answering(t, name, listener, func(conn net.Conn) { _, _ = io.Copy(conn, conn) }) // until the client hangs up
+}
+
+// newPlainTarget speaks no TLS; answer says what it does with a connection, which is closed then.
+func newPlainTarget(t *testing.T, name string, answer func(net.Conn)) target {
+	t.Helper()
+	listener, err := net.Listen("tcp", netip.AddrPortFrom(hostAddress(t), 0).String())
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return answering(t, name, listener, answer)
+}
+
+func answering(t *testing.T, name string, listener net.Listener, answer func(net.Conn)) target {
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		for {
@@ -266,7 +278,7 @@ func newTargetAt(t *testing.T, name string, at netip.AddrPort) target {
 			}
 			go func() {
 				defer conn.Close()
-				_, _ = io.Copy(conn, conn) // until the client hangs up
+				answer(conn)
 			}()
 		}
 	}()

@@ -86,24 +86,12 @@ func TestOneSourceCannotTakeAllConnections(t *testing.T) {
 // What kubectl does at the end of what it sends.
 func TestAStreamWhoseClientHasSaidAllIsAnsweredStill(t *testing.T) {
 	g := NewWithT(t)
-	listener, err := net.Listen("tcp", net.JoinHostPort(hostAddress(t).String(), "0"))
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				said, _ := io.ReadAll(conn) // a health check says nothing
-				_, _ = conn.Write(said)
-			}()
-		}
-	}()
+	echo := newPlainTarget(t, "echo", func(conn net.Conn) {
+		said, _ := io.ReadAll(conn) // a health check says nothing
+		_, _ = conn.Write(said)
+	})
 	port := freePort(t)
-	newLab(t, v1alpha1.ProxyBackend{Name: "plain", Port: port, TargetAddresses: []string{listener.Addr().String()}})
+	newLab(t, v1alpha1.ProxyBackend{Name: "plain", Port: port, TargetAddresses: []string{echo.address()}})
 	conn, err := net.Dial("tcp", at(port))
 	g.Expect(err).NotTo(HaveOccurred())
 	defer conn.Close()

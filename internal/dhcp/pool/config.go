@@ -118,11 +118,8 @@ func (c *Config) remember() {
 }
 
 func (c *Config) reservedIP(a netip.Addr) (Reservation, bool) {
-	if c.reserved != nil {
-		r, found := c.reserved[a]
-		return r, found
-	}
-	return find(c.Reservations, func(r Reservation) bool { return r.IP == a })
+	r, found := c.reserved[a]
+	return r, found
 }
 
 // reservation finds a client's own: by its key, or by the client-id that it sent. Anybody may have heard a client-id, for DISCOVER is

@@ -14,6 +14,7 @@ import (
 func TestTheSizeOfAPoolIsTheNumberOfItsOpenAddresses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := somePool(t)
+		c.remember()
 		walked := len(c.Reservations)
 		for a := c.First; a.IsValid() && !c.Last.Less(a); a = a.Next() { // none is next to the last of all
 			if c.open(a) {

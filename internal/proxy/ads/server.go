@@ -52,17 +52,20 @@ func New() *Server {
 func (s *Server) Set(ctx context.Context, config translate.Config) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	wanted, err := snapshot(config)
-	if err != nil {
-		return err
+	path := steps(s.sent, config)
+	for n := range path {
+		var err error
+		if path[n].snapshot, err = snapshot(path[n].config); err != nil {
+			return err
+		}
 	}
-	s.want(contents(wanted.VersionMap))
+	s.want(contents(path[len(path)-1].snapshot.VersionMap))
 	// Envoy says only in prose which resources of a response it rejected, so after a rejection all are sent again; those
 	// that it holds already change nothing.
 	if s.Verdict().Rejection != "" {
 		s.resends++
 	}
-	s.path = steps(s.sent, config)
+	s.path = path
 	return s.next(ctx)
 }
 
@@ -92,14 +95,10 @@ func (s *Server) advance(ctx context.Context) error {
 // next sends the next step.
 func (s *Server) next(ctx context.Context) error {
 	now := s.path[0]
-	snapshot, err := snapshot(now.config)
-	if err != nil {
-		return err
-	}
-	s.awaited = versions{now.awaits: contents(snapshot.VersionMap)[now.awaits]}
+	s.awaited = versions{now.awaits: contents(now.snapshot.VersionMap)[now.awaits]}
 	s.sent, s.path = &now.config, s.path[1:]
-	s.mark(snapshot.VersionMap)
-	return s.snapshots.SetSnapshot(ctx, theEnvoy, snapshot)
+	s.mark(now.snapshot.VersionMap)
+	return s.snapshots.SetSnapshot(ctx, theEnvoy, now.snapshot)
 }
 
 func snapshot(config translate.Config) (*cachev3.Snapshot, error) {

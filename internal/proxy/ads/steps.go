@@ -5,6 +5,7 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	cachev3 "github.com/envoyproxy/go-control-plane/pkg/cache/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
 	"github.com/cldmnky/oooi/internal/proxy/translate"
@@ -12,15 +13,16 @@ import (
 
 // step is a configuration on the way to another, and the type whose acknowledgement ends it.
 type step struct {
-	config translate.Config
-	awaits resource.Type
+	config   translate.Config
+	awaits   resource.Type
+	snapshot *cachev3.Snapshot // of config, once it is on its way
 }
 
 // steps make before they break: clusters come before a listener leads to them, and go when none does any more. Envoy warms
 // a new cluster, and acknowledges none before that is done; a listener may lead to it then ("Eventual consistency
 // considerations" in xds_protocol.rst of Envoy 1.40).
 func steps(was *translate.Config, is translate.Config) []step {
-	last := step{is, resource.ListenerType}
+	last := step{config: is, awaits: resource.ListenerType}
 	if was == nil {
 		return []step{last}
 	}
@@ -31,11 +33,11 @@ func steps(was *translate.Config, is translate.Config) []step {
 	var path []step
 	if len(both.Clusters) > len(was.Clusters) {
 		both.Listeners = was.Listeners
-		path = append(path, step{both, resource.ClusterType})
+		path = append(path, step{config: both, awaits: resource.ClusterType})
 	}
 	if len(both.Clusters) > len(is.Clusters) {
 		both.Listeners = is.Listeners
-		path = append(path, step{both, resource.ListenerType})
+		path = append(path, step{config: both, awaits: resource.ListenerType})
 	}
 	return append(path, last)
 }

@@ -3,7 +3,6 @@ package endpoints
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -152,13 +151,4 @@ func (n *namespace) pod(of string) Pods {
 		}
 		return found.(*corev1.Pod)
 	}
-}
-
-// Unread lists the namespaces that have not been read yet.
-func (w *Watch) Unread() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	unread := maps.Clone(w.namespaces)
-	maps.DeleteFunc(unread, func(_ string, n *namespace) bool { return n.synced() })
-	return slices.Sorted(maps.Keys(unread))
 }

@@ -37,6 +37,9 @@ func neighbour(t *testing.T, ctx context.Context, name, bridge, address string) 
 	return n
 }
 
+// proxyOfC1 selects the pods of Infra c1's proxy.
+const proxyOfC1 = "app=proxy,app.kubernetes.io/instance=c1-proxy"
+
 // answerWithin is how long a client waits for a connection before it tries again; a longer wait would be measured as a gap.
 const answerWithin = 300 * time.Millisecond
 
@@ -84,7 +87,7 @@ func TestNewConnectionsAreAnsweredSoonAfterTheProxyDies(t *testing.T) {
 
 	gap := time.Hour
 	for range 2 { // the shorter counts: what else the machine does meanwhile is not the proxy's doing
-		kubectl(t, ctx, "-n", "clusters", "delete", "pod", "-l", "app=proxy,app.kubernetes.io/instance=c1-proxy", "--wait=false")
+		kubectl(t, ctx, "-n", "clusters", "delete", "pod", "-l", proxyOfC1, "--wait=false")
 		took, err := longestGap(ctx, n, address, 20*time.Second)
 		must(t, err)
 		t.Logf("longest time without an answer: %s", took)
@@ -134,10 +137,9 @@ func TestAChangedImageRollsWithoutTwoPodsHoldingOneAddress(t *testing.T) {
 		return lab.DeployOperator(ctx)
 	})
 
-	const selector = "app=proxy,app.kubernetes.io/instance=c1-proxy"
 	watchCtx, stop := context.WithCancel(ctx)
 	defer stop()
-	watch := exec.CommandContext(watchCtx, "kubectl", "-n", "clusters", "get", "pods", "-l", selector, "-w", "-o", "json", "--output-watch-events")
+	watch := exec.CommandContext(watchCtx, "kubectl", "-n", "clusters", "get", "pods", "-l", proxyOfC1, "-w", "-o", "json", "--output-watch-events")
 	events, err := watch.StdoutPipe()
 	must(t, err)
 	must(t, watch.Start())
@@ -146,7 +148,7 @@ func TestAChangedImageRollsWithoutTwoPodsHoldingOneAddress(t *testing.T) {
 
 	kubectl(t, ctx, "-n", "clusters", "patch", "infra", "c1", "--type=merge", "-p", `{"spec":{"infraComponents":{"proxy":{"proxyImage":"e2e.local/envoy:other"}}}}`)
 	must(t, scene.Until(ctx, "the new image", func(ctx context.Context) error {
-		out, err := lab.Kubectl(ctx, "-n", "clusters", "get", "pods", "-l", selector, "-o", `jsonpath={range .items[*]}{.spec.containers[*].image} {.status.conditions[?(@.type=="Ready")].status}{end}`)
+		out, err := lab.Kubectl(ctx, "-n", "clusters", "get", "pods", "-l", proxyOfC1, "-o", `jsonpath={range .items[*]}{.spec.containers[*].image} {.status.conditions[?(@.type=="Ready")].status}{end}`)
 		if err == nil && (!strings.Contains(out, "envoy:other") || !strings.Contains(out, "True")) {
 			err = fmt.Errorf("pods are %q", out)
 		}

@@ -328,7 +328,7 @@ func TestABadImageCostsTheAPINothing(t *testing.T) {
 	ready(t, ctx)
 	afterwards(t, lab.DeployOperator)
 	n, address := neighbour(t, ctx, "asks-on", "br100", "192.168.100.247/24"), net.JoinHostPort(vip(t, ctx, "c1"), "6443")
-	before := proxies(t, ctx)
+	before := podsAndRestarts(t, ctx, "-n", "clusters", "-l", proxyOfC1)
 	measure, stop := context.WithCancel(ctx)
 	defer stop()
 	var gap time.Duration
@@ -357,20 +357,13 @@ func TestABadImageCostsTheAPINothing(t *testing.T) {
 	if err := <-held; err != nil {
 		t.Errorf("a connection of before was cut: %v", err)
 	}
-	if after := proxies(t, ctx); after != before {
+	if after := podsAndRestarts(t, ctx, "-n", "clusters", "-l", proxyOfC1); after != before {
 		t.Errorf("the proxy's pods were\n%snow they are\n%s", before, after)
 	}
 	t.Logf("longest time without an answer: %s", gap)
 	if gap >= unscheduled {
 		t.Errorf("the API was away for %s", gap)
 	}
-}
-
-// proxies are the pods of Infra c1's proxy, with how often their containers were restarted.
-func proxies(t *testing.T, ctx context.Context) string {
-	t.Helper()
-	return kubectl(t, ctx, "-n", "clusters", "get", "pods", "-l", "app=proxy,app.kubernetes.io/instance=c1-proxy", "-o",
-		`jsonpath={range .items[*]}{.metadata.uid} {.status.containerStatuses[*].restartCount}{"\n"}{end}`)
 }
 
 // unscheduled is longer than two labs on two processors keep one of their processes waiting. Alone, or beside a load of four, the

@@ -95,6 +95,5 @@ func eachChild(t *testing.T, ctx context.Context, infras int, path, want string)
 // ourPods are the pods of all Infras, with how often their containers were restarted.
 func ourPods(t *testing.T, ctx context.Context) []string {
 	t.Helper()
-	return strings.Split(kubectl(t, ctx, "get", "pods", "-A", "-l", "app.kubernetes.io/managed-by=oooi,hostedcluster.densityops.com/infra", "-o",
-		`jsonpath={range .items[*]}{.metadata.name} {.metadata.uid} {.status.containerStatuses[*].restartCount}{"\n"}{end}`), "\n")
+	return strings.Split(podsAndRestarts(t, ctx, "-A", "-l", "app.kubernetes.io/managed-by=oooi,hostedcluster.densityops.com/infra"), "\n")
 }

@@ -244,3 +244,9 @@ func runsPod(t *testing.T, ctx context.Context, cluster, name, node string) {
 		return err
 	})
 }
+
+// podsAndRestarts of a choice of pods: a line for each, which stays as it is while nothing is replaced or ends.
+func podsAndRestarts(t *testing.T, ctx context.Context, of ...string) string {
+	t.Helper()
+	return kubectl(t, ctx, append([]string{"get", "pods", "-o", `jsonpath={range .items[*]}{.metadata.name} {.metadata.uid} {.status.containerStatuses[*].restartCount}{"\n"}{end}`}, of...)...)
+}

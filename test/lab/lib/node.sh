@@ -15,11 +15,7 @@ lab_up() {
   boot_node
   wait_for 60 "kube-apiserver ready" kubectl get --raw /readyz
   kubectl apply -f "$LAB/node/manifests" > "$STATE/log/apply.log"
-  wait_for 60 "node registered" kubectl get node "$NODE"
-  kubectl wait --for=condition=Ready "node/$NODE" --timeout=60s >/dev/null
-  say "node Ready"
-  lab_load "$IMAGES"/{oooi,standin}.tar
-  say "images imported"
+  await_node
   wait_for 30 "default service account made" kubectl -n default get serviceaccount default
   kubectl -n kube-system rollout status deployment/coredns --timeout=60s >/dev/null
   say "up"
@@ -35,6 +31,14 @@ boot_node() {
   LAB_NODE=$NODE setsid bash "$LAB/node/start.sh" > "$NODE_STATE/log/node.log" 2>&1 < /dev/null &
   wait_for 10 "namespaces made" test -s "$NODE_STATE/node.pid"
   wait_for 20 "containerd answers" lab_exec ctr version
+}
+
+await_node() {
+  wait_for 60 "$NODE registered" kubectl get node "$NODE"
+  kubectl wait --for=condition=Ready "node/$NODE" --timeout=60s >/dev/null
+  say "$NODE Ready"
+  lab_load "$IMAGES"/{oooi,standin}.tar
+  say "images imported"
 }
 
 node_runs() { [ -s "$NODE_STATE/node.pid" ] && in_netns "$(cat "$NODE_STATE/node.pid")"; }
@@ -80,6 +84,11 @@ make_network() {
   ip netns add "$NETNS"
   ip link add "$HOST_LINK" type veth peer name eth0 netns "$NETNS"
   ip addr add "$GATEWAY/30" dev "$HOST_LINK"; ip link set "$HOST_LINK" up
+  address_node
+}
+
+# address_node behind the gateway at the other end of its eth0.
+address_node() {
   ip -n "$NETNS" link set lo up
   ip -n "$NETNS" addr add "$NODE_IP/30" dev eth0; ip -n "$NETNS" link set eth0 up
   ip -n "$NETNS" route add default via "$GATEWAY"
@@ -111,7 +120,7 @@ lab_down() {
   local netns
   for netns in "/run/netns/$NETNS" "/run/netns/$NETNS"-*; do end_netns "${netns##*/}"; done
   ip link del "$HOST_LINK" 2>/dev/null || true
-  { cat "$STATE/cgroups" "$STATE/node2/cgroups" 2>/dev/null || true; } | remove_cgroups
+  remove_cgroups "$STATE/cgroups" "$STATE/node2/cgroups"
   restore_forwarding
   rm -rf "$STATE"
 }
@@ -125,10 +134,10 @@ end_netns() {
   rm -rf "/etc/netns/$1"
 }
 
-# remove_cgroups that are listed on its input.
+# remove_cgroups that are listed in files, of which none need be there.
 remove_cgroups() {
-  local try directory left all
-  all=$(cat)
+  local try directory left file all=
+  for file; do [ ! -e "$file" ] || all+=$(<"$file")$'\n'; done
   for try in {1..50}; do
     left=
     while read -r _ directory; do

@@ -12,17 +12,14 @@ lab_node2() {
   join_nodes
   for vlan in $vlans; do lab_vlan "${vlan#br}"; done
   boot_node
-  wait_for 60 "node2 registered" kubectl get node node2
-  kubectl wait --for=condition=Ready node/node2 --timeout=60s >/dev/null
-  lab_load "$IMAGES"/{oooi,standin}.tar
-  say "node2 Ready"
+  await_node
 }
 
 # lab_node2_off pulls its plug: nothing on it ends in an orderly way, and its Node stays. What was on its disk is gone.
 lab_node2_off() {
   on_node node2
   end_netns "$NETNS"
-  { cat "$NODE_STATE/cgroups" 2>/dev/null || true; } | remove_cgroups
+  remove_cgroups "$NODE_STATE/cgroups"
   rm -rf "$NODE_STATE"
 }
 
@@ -33,9 +30,7 @@ join_nodes() {
   ip link add node2 netns "$FIRST_NETNS" type veth peer name eth0 netns "$NETNS"
   ip -n "$FIRST_NETNS" addr add "$GATEWAY/30" dev node2; ip -n "$FIRST_NETNS" link set node2 up
   ip -n "$FIRST_NETNS" route add "$POD_CIDR" via "$NODE_IP"
-  ip -n "$NETNS" link set lo up
-  ip -n "$NETNS" addr add "$NODE_IP/30" dev eth0; ip -n "$NETNS" link set eth0 up
-  ip -n "$NETNS" route add default via "$GATEWAY"
+  address_node
 }
 
 # carry_vlan joins br NAME of the second node to the first one's.
