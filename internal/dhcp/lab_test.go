@@ -34,6 +34,8 @@ type lab struct {
 	config   pool.Config
 	sent     [][]byte
 	probes   int
+	waited   []time.Duration // by each probe
+	mute     error           // why nobody can be asked
 	told     []Event
 }
 
@@ -97,8 +99,12 @@ func (l *lab) MTU() int                                 { return 1500 }
 func (l *lab) Close() error                             { return nil }
 func (l *lab) Send(data []byte, _ netip.AddrPort) error { l.sent = append(l.sent, data); return nil }
 
-func (l *lab) Answers(_ context.Context, ip netip.Addr, client string) (bool, error) {
+func (l *lab) Answers(_ context.Context, ip netip.Addr, client string, wait time.Duration) (bool, error) {
 	l.probes++
+	l.waited = append(l.waited, wait)
+	if l.mute != nil {
+		return false, l.mute
+	}
 	host, there := l.hosts[ip]
 	if host == undecided {
 		return false, link.ErrUndecided

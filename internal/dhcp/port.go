@@ -44,6 +44,7 @@ func (i *instance) start(ctx context.Context, port *link.Socket) {
 			i.failed <- err
 		}
 	}()
+	go i.server.ProbeAhead(guarded, port)
 	go i.overhear(guarded, port.Address())
 	go func() { _ = daemon.GuardForwarding(guarded, port.Device(), daemon.Tuned(), i.ready, i.Log) }()
 }

@@ -33,7 +33,7 @@ const (
 type Port interface {
 	Receive() (link.Packet, error)
 	Send([]byte, netip.AddrPort) error
-	Answers(ctx context.Context, ip netip.Addr, client string) (bool, error)
+	Answers(ctx context.Context, ip netip.Addr, client string, wait time.Duration) (bool, error)
 	MTU() int
 	Close() error
 }
@@ -192,7 +192,9 @@ func (s *Server) settle(ctx context.Context, port Port, m wire.Message) (pool.De
 		case pool.Read:
 			f.read(ctx, d.IP)
 		case pool.Probe:
-			f.probe(ctx, d)
+			if !f.probe(ctx, d) {
+				return pool.Decision{Do: pool.Silence, Why: "not-probed"}, f.written
+			}
 		case pool.Create, pool.Update:
 			if f.write(ctx, d) && d.Final {
 				return d, f.written
@@ -213,21 +215,28 @@ type finder struct {
 	written   []written
 }
 
-// probe asks who answers at an address.
-func (f *finder) probe(ctx context.Context, d pool.Decision) {
-	answers, err := f.port.Answers(ctx, d.IP, f.ask.Client.MAC)
+// probe asks who answers at an address. False: nobody could be asked, of this address or of another, so that the client has to ask again.
+func (f *finder) probe(ctx context.Context, d pool.Decision) bool {
+	wait := link.Wait
+	if d.Again {
+		wait = link.WaitAgain
+	}
+	answers, err := f.port.Answers(ctx, d.IP, f.ask.Client.MAC, wait)
 	switch changesHands := d.Record.IP == d.IP; {
 	case errors.Is(err, link.ErrUndecided) && changesHands:
 		f.ask.Undecided[d.IP] = true
-	case err != nil:
-		f.Log.Warn("probe failed", "ip", d.IP, "error", err)
+	case errors.Is(err, link.ErrUndecided):
 		f.Table.InUse(d.IP, f.ask.Now) // rather another address than one that may be taken
+	case err != nil:
+		f.Log.Warn("probe failed, and a client gets no address for now; \"no buffer space available\" says that this node's neighbour table is full: raise its sysctl net.ipv4.neigh.default.gc_thresh3", "error", err)
+		return false
 	case answers:
 		f.Happened(Event{Type: AddressInUse, IP: d.IP, Client: f.ask.Client})
 		f.Table.InUse(d.IP, f.ask.Now)
 	default:
 		f.Table.Vacant(d.IP)
 	}
+	return true
 }
 
 // read learns what the store has, uncached. A store that does not answer is away for the rest of this message.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
 	. "github.com/onsi/gomega"
+	"golang.org/x/sys/unix"
 
 	"github.com/cldmnky/oooi/internal/dhcp/clock"
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
@@ -465,6 +466,72 @@ func TestAYoungServerProbes(t *testing.T) {
 	old := newLab(t, 1)
 	old.binds("aa")
 	g.Expect(old.probes).To(BeZero(), "an old server knows")
+}
+
+func TestWhereNobodyCanBeAskedNoAddressCountsAsTaken(t *testing.T) {
+	l, g := newLab(t, 1), NewWithT(t)
+	l.reconfigure(func(c *pool.Config) { c.Born = epoch })
+	l.mute = unix.ENOBUFS
+	ignored(t, l.discover("aa"))
+	g.Expect(l.probes).To(Equal(1), "another address would be asked for in vain, too")
+	l.mute = nil
+	g.Expect(l.binds("aa")).To(Equal(at(10)))
+	g.Expect(l.told).NotTo(ContainElement(HaveField("Type", AddressInUse)))
+}
+
+// probesAhead has the server probe as it does on its own, until the kernel has given up.
+func (l *lab) probesAhead() {
+	l.t.Helper()
+	for _, ip := range l.server.Table.Ahead(l.now()) {
+		l.server.probeAhead(l.t.Context(), l, ip)
+	}
+	l.passes(5 * time.Second)
+}
+
+func TestAYoungServerProbesAhead(t *testing.T) {
+	young := func(c *pool.Config) { c.Born = epoch }
+	t.Run("and again, shortly, before the OFFER", func(t *testing.T) {
+		l, g := newLab(t, 3), NewWithT(t)
+		l.reconfigure(young)
+		l.hosts[at(10)] = "squatter"
+		l.probesAhead()
+		g.Expect(l.told).To(ContainElement(And(HaveField("Type", AddressInUse), HaveField("IP", at(10)))))
+		l.waited = nil
+		g.Expect(l.binds("aa")).NotTo(Equal(at(10)))
+		g.Expect(l.waited).To(Equal([]time.Duration{link.WaitAgain}))
+	})
+	t.Run("who took an address since is heard", func(t *testing.T) {
+		l, g := newLab(t, 2), NewWithT(t)
+		l.reconfigure(young)
+		l.probesAhead()
+		l.hosts[at(10)] = "squatter"
+		g.Expect(l.binds("aa")).To(Equal(at(11)))
+		ignored(t, l.discover("bb"))
+		g.Expect(l.told).To(ContainElement(And(HaveField("Type", AddressInUse), HaveField("IP", at(10)))))
+	})
+	t.Run("what was probed long ago is probed in full", func(t *testing.T) {
+		l, g := newLab(t, 3), NewWithT(t)
+		l.reconfigure(young)
+		l.probesAhead()
+		l.passes(2 * time.Minute)
+		l.waited = nil
+		l.binds("aa")
+		g.Expect(l.waited).To(Equal([]time.Duration{link.Wait}))
+	})
+	t.Run("a client of an earlier server that answers is let in", func(t *testing.T) {
+		l, g := newLab(t, 1), NewWithT(t)
+		l.reconfigure(young)
+		l.hosts[at(10)] = "52:54:00:00:00:aa"
+		l.probesAhead()
+		ignored(t, l.discover("bb"))
+		g.Expect(yours(l.discover("aa", wants(at(10))))).To(Equal(at(10)))
+		acked(t, l.reboots("aa", at(10)))
+	})
+	t.Run("an old one does not", func(t *testing.T) {
+		l := newLab(t, 3)
+		l.probesAhead()
+		NewWithT(t).Expect(l.probes).To(BeZero())
+	})
 }
 
 func TestAnAddressThatMayBeInUseStill(t *testing.T) {

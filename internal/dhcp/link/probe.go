@@ -2,6 +2,7 @@ package link
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,14 +10,19 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
 
-// How long a probe listens and how often it looks. A neighbour on the link answers ARP within a millisecond.
+// How long to listen for who may have an address: a neighbour on the link answers ARP within a millisecond, and a busy one late. Where it
+// was asked in vain a little while ago, only who came since is to be heard.
 const (
-	probeTime = 300 * time.Millisecond
-	probeStep = 10 * time.Millisecond
+	Wait      = 300 * time.Millisecond
+	WaitAgain = 20 * time.Millisecond
 )
+
+// looks are how often the kernel is asked for an answer within the time that a probe listens.
+const looks = 5
 
 // discard is the port of RFC 863: the datagram is only there to make the kernel ask who has the address.
 const discard = 9
@@ -27,33 +33,45 @@ var ErrUndecided = errors.New("the kernel has not asked yet whether an old neigh
 
 // Answers says whether somebody other than the client itself has an address: a datagram makes the kernel resolve it, and the neighbour
 // table has the outcome. Unlike ARP or ICMP by hand it needs no capability. Only an answer after the probe counts (after the first, if
-// some were undecided), because a host that has left stays in the table for long.
-func (s *Socket) Answers(ctx context.Context, ip netip.Addr, client string) (bool, error) {
-	asked := s.asks(ip)
-	if err := s.Send(nil, netip.AddrPortFrom(ip, discard)); err != nil {
-		return false, fmt.Errorf("probing: %w", err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
-	defer cancel()
-	tick := time.NewTicker(probeStep)
+// some were undecided), because a host that has left stays in the table for long. Silence counts from a question that went out after the
+// probe began: while the kernel asks already, it waits up to a second before it asks again, and who took the address meanwhile hears
+// nothing of a datagram that is only queued.
+func (s *Socket) Answers(ctx context.Context, ip netip.Addr, client string, wait time.Duration) (bool, error) {
+	since := s.asks(ip)
+	before, err := s.neighbour(ip)
+	err = errors.Join(err, s.ask(ip))
+	var asked time.Time
+	tick := time.NewTicker(wait / looks)
 	defer tick.Stop()
-	for {
-		n, err := s.neighbour(ip)
-		if err != nil || n.mac == client || n.answered(asked) {
+	for err == nil {
+		n, unread := s.neighbour(ip)
+		switch {
+		case unread != nil:
+			return false, unread
+		case n.mac != "" && n.mac == client || n.answered(since):
 			s.decided(ip)
-			return err == nil && n.mac != client, err
-		}
-		select {
-		case <-ctx.Done():
+			return n.mac != client, nil
+		case asked.IsZero() && (!before.isAsked || n.questions > before.questions):
+			asked, before = time.Now(), n
+		case asked.IsZero() && !n.isAsked: // the kernel gave up, and our datagram with it
+			before, err = n, s.ask(ip)
+		case !asked.IsZero() && time.Since(asked) >= wait:
 			if n.mac != "" {
 				return false, ErrUndecided
 			}
 			s.decided(ip)
 			return false, nil
+		}
+		select {
+		case <-ctx.Done():
+			err = ctx.Err()
 		case <-tick.C:
 		}
 	}
+	return false, fmt.Errorf("asking who has %s: %w", ip, err)
 }
+
+func (s *Socket) ask(ip netip.Addr) error { return s.Send(nil, netip.AddrPortFrom(ip, discard)) }
 
 // forgetTime is longer than the kernel takes to ask an old neighbour: five seconds until it begins, then three attempts.
 const forgetTime = 30 * time.Second
@@ -76,10 +94,12 @@ func (s *Socket) decided(ip netip.Addr) {
 	delete(s.asked, ip)
 }
 
-// neighbour is what the kernel knows of an address; the zero one of an address that did not answer, or not yet.
+// neighbour is what the kernel knows of an address; the zero one of an address that it did not ask for lately.
 type neighbour struct {
-	mac       string
+	mac       string // empty where nobody answered, or nobody yet
 	confirmed time.Time
+	isAsked   bool   // the kernel waits for an answer
+	questions uint32 // that it has sent since it began to ask
 }
 
 // userTick is the unit in which Linux tells times to programs (USER_HZ).
@@ -89,19 +109,35 @@ func (n neighbour) answered(since time.Time) bool {
 	return n.mac != "" && !n.confirmed.Before(since.Add(-userTick))
 }
 
-// unanswered are the states of a neighbour that did not answer, or not yet.
-const unanswered = unix.NUD_INCOMPLETE | unix.NUD_FAILED | unix.NUD_NONE
-
+// neighbour looks up one entry: the table is the whole node's, and may be large.
 func (s *Socket) neighbour(ip netip.Addr) (neighbour, error) {
-	table, err := netlink.NeighList(s.index, netlink.FAMILY_V4)
-	if err != nil {
+	request := nl.NewNetlinkRequest(unix.RTM_GETNEIGH, 0)
+	request.AddData(&netlink.Ndmsg{Family: unix.AF_INET, Index: uint32(s.index)})
+	request.AddData(nl.NewRtAttr(unix.NDA_DST, ip.AsSlice()))
+	found, err := request.Execute(unix.NETLINK_ROUTE, unix.RTM_NEWNEIGH)
+	switch {
+	case errors.Is(err, unix.ENOENT) || err == nil && len(found) == 0:
+		return neighbour{}, nil
+	case err != nil:
 		return neighbour{}, fmt.Errorf("reading the neighbour table: %w", err)
 	}
-	now := time.Now()
-	for _, n := range table {
-		if at, ok := netip.AddrFromSlice(n.IP.To4()); ok && at == ip && n.State&^unanswered != 0 && len(n.HardwareAddr) > 0 {
-			return neighbour{n.HardwareAddr.String(), now.Add(-time.Duration(n.Confirmed) * userTick)}, nil
+	return readNeighbour(found[0])
+}
+
+func readNeighbour(message []byte) (neighbour, error) {
+	entry, err := netlink.NeighDeserialize(message)
+	if err != nil {
+		return neighbour{}, fmt.Errorf("reading a neighbour: %w", err)
+	}
+	n := neighbour{
+		mac: entry.HardwareAddr.String(), confirmed: time.Now().Add(-time.Duration(entry.Confirmed) * userTick),
+		isAsked: entry.State&unix.NUD_INCOMPLETE != 0,
+	}
+	attributes, err := nl.ParseRouteAttr(message[new(netlink.Ndmsg).Len():])
+	for _, a := range attributes {
+		if a.Attr.Type == unix.NDA_PROBES && len(a.Value) >= 4 {
+			n.questions = binary.NativeEndian.Uint32(a.Value)
 		}
 	}
-	return neighbour{}, nil
+	return n, err
 }

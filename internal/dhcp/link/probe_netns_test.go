@@ -39,7 +39,7 @@ func newCable(t *testing.T) *cable {
 
 func (v *cable) answers() (answers bool, err error) {
 	v.Enter("srv", func() {
-		answers, err = v.socket.Answers(v.t.Context(), netip.MustParseAddr("192.168.77.50"), clientMAC)
+		answers, err = v.socket.Answers(v.t.Context(), netip.MustParseAddr("192.168.77.50"), clientMAC, Wait)
 	})
 	return answers, err
 }
@@ -75,4 +75,30 @@ func TestTheClientsOwnAnswerIsNone(t *testing.T) {
 	v := newCable(t)
 	v.remembers(clientMAC)
 	NewWithT(t).Expect(v.answers()).To(BeFalse())
+}
+
+// The kernel asks once a second, three times: a datagram between two questions waits for the next.
+func TestWhoTookTheAddressSinceTheLastQuestionIsHeard(t *testing.T) {
+	g, v := NewWithT(t), newCable(t)
+	v.In("srv", "sysctl", "-qw", "net.ipv4.neigh.net1.retrans_time_ms=4000") // in place of a second
+	v.In("guest", "ip", "addr", "flush", "dev", "net1")
+	g.Expect(v.answers()).To(BeFalse())
+	v.In("guest", "ip", "addr", "add", "192.168.77.50/24", "dev", "net1")
+	g.Expect(v.answers()).To(BeTrue(), "between two questions")
+}
+
+func TestWhoTookTheAddressSinceTheKernelGaveUpIsHeard(t *testing.T) {
+	g, v := NewWithT(t), newCable(t)
+	v.In("srv", "sysctl", "-qw", "net.ipv4.neigh.net1.mcast_solicit=1") // instead of three
+	v.In("guest", "ip", "addr", "flush", "dev", "net1")
+	g.Expect(v.answers()).To(BeFalse())
+	v.In("guest", "ip", "addr", "add", "192.168.77.50/24", "dev", "net1")
+	g.Expect(v.answers()).To(BeTrue(), "the only question was before")
+}
+
+func TestASocketThatCannotAskSaysSo(t *testing.T) {
+	v := newCable(t)
+	v.In("srv", "ip", "link", "set", "net1", "down")
+	_, err := v.answers()
+	NewWithT(t).Expect(err).To(And(HaveOccurred(), Not(MatchError(ErrUndecided))))
 }

@@ -50,6 +50,8 @@ type Decision struct {
 	Record lease.Record
 	// Lease is what the client is told; 0 in the ACK of an INFORM.
 	Lease time.Duration
+	// Again: a short probe will do, because the address was probed ahead.
+	Again bool
 	// Final: after the write there is nothing to do and nobody to answer.
 	Final bool
 }

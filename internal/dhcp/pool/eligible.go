@@ -13,9 +13,9 @@ import (
 // stands. The client that had it last gets it back only where it is still to be had.
 func (t *Table) free(ip netip.Addr, a Ask) bool {
 	h, offered := t.offers[ip]
-	_, avoided := t.avoided[ip]
+	avoided, isAvoided := t.avoided[ip]
 	switch {
-	case !t.admits(ip, a) || avoided || offered && h.client != a.Client || t.isSpurned(ip, a):
+	case !t.admits(ip, a) || isAvoided && !avoided.ahead || offered && h.client != a.Client || t.isSpurned(ip, a):
 		return false
 	case t.records[ip].IP != ip:
 		return true
@@ -189,17 +189,24 @@ func (t *Table) hostname(ip netip.Addr, owner Owner, a Ask) string {
 	return owner.VM.Name
 }
 
-// unused chooses an address that was never used: our own half first, in an order of the client's own (dhcp-rules.md#lease-11).
+// unused chooses an address that was never used: one that was probed ahead, then our own half, in an order of the client's own
+// (dhcp-rules.md#lease-11). What is being probed ahead comes last: a second probe waits for the first.
 func (t *Table) unused(a Ask) (found netip.Addr, ok bool) {
 	if t.shareUsedUp(a) {
 		return netip.Addr{}, false
 	}
-	for ip := range t.untaken.from(spread(a.Client.MAC, a.Client.ID) % t.untaken.size) {
-		if t.own(ip) {
+	start := spread(a.Client.MAC, a.Client.ID) % t.untaken.size
+	if found, ok = t.nearestReady(start, a.Now); ok {
+		return found, true
+	}
+	free := false // of a probe ahead
+	for ip := range t.untaken.from(start) {
+		_, asked := t.ahead[ip]
+		switch {
+		case !asked && t.own(ip):
 			return ip, true
-		}
-		if !ok {
-			found, ok = ip, true
+		case !ok, !asked && !free:
+			found, ok, free = ip, true, !asked
 		}
 	}
 	return found, ok

@@ -63,6 +63,9 @@ func (t *Table) refresh(ip netip.Addr) {
 	_, avoided := t.avoided[ip]
 	open := !offered && !avoided && t.config.open(ip)
 	t.untaken.put(ip, used || !open)
+	if used || !open {
+		delete(t.ahead, ip)
+	}
 	t.returned.put(ip, r.Horizon, open && used && t.dropped(r))
 	t.ending.put(ip, r.Horizon, open && used && (r.State == lease.Declined || r.State == lease.Bound && r.VM.UID == ""))
 }

@@ -53,6 +53,7 @@ func someHistory(t *rapid.T) *walked {
 		c := Config{
 			Server: served[0], Instances: served[:rapid.IntRange(1, 2).Draw(t, "instances")], First: addrOf(number(subnet.Addr()) + 10), LeaseTime: time.Hour,
 			Last: addrOf(number(subnet.Addr()) + rapid.Uint64Range(12, 80).Draw(t, "last")), Network: wire.Network{Subnet: subnet}, LooksUpVMs: rapid.Bool().Draw(t, "looks up"),
+			Born: w.now,
 		}
 		if rapid.Bool().Draw(t, "reserves") {
 			c.Reservations = []Reservation{{IP: addr.Draw(t, "reserved"), Client: client.Draw(t, "for")}}
@@ -74,7 +75,14 @@ func someHistory(t *rapid.T) *walked {
 			}
 			w.Learn(r)
 		},
-		"ask":       func(t *rapid.T) { w.Decide(w.ask(client.Draw(t, "asks"), addr.Draw(t, "wanted"))) },
+		"ask": func(t *rapid.T) { w.Decide(w.ask(client.Draw(t, "asks"), addr.Draw(t, "wanted"))) },
+		"probe ahead": func(t *rapid.T) {
+			for _, ip := range w.Ahead(w.now) {
+				if answers := rapid.IntRange(0, 9).Draw(t, "answers"); answers < 9 {
+					w.ProbedAhead(ip, answers == 0, w.now)
+				}
+			}
+		},
 		"in use":    func(t *rapid.T) { w.InUse(addr.Draw(t, "ip"), w.now) },
 		"lose":      func(t *rapid.T) { w.Lost(lease.Record{IP: addr.Draw(t, "ip"), Version: w.version}) },
 		"expire":    func(*rapid.T) { w.Expire(w.now) },
@@ -121,15 +129,23 @@ func (w *walked) compare(t *rapid.T, a Ask) {
 	}
 }
 
-// walkUnused looks at one address after the other, from the client's own on: first for one of our half.
+// walkUnused looks at one address after the other, from the client's own on: first for one that was probed ahead, then for one of our
+// half that is not being probed.
 func (w *walked) walkUnused(a Ask) netip.Addr {
 	first, start := number(w.config.First), spread(a.Client.MAC, a.Client.ID)
 	span := number(w.config.Last) - first + 1
-	for _, own := range []bool{true, false} {
+	for _, suits := range []func(netip.Addr, ahead, bool) bool{
+		func(_ netip.Addr, h ahead, _ bool) bool { return h.ready(a.Now) },
+		func(ip netip.Addr, _ ahead, asked bool) bool { return !asked && w.own(ip) },
+		func(_ netip.Addr, _ ahead, asked bool) bool { return !asked },
+		func(netip.Addr, ahead, bool) bool { return true },
+	} {
 		for i := range span {
 			at := addrOf(first + (start+i)%span)
 			_, offered := w.offers[at]
-			if w.records[at].IP != at && !offered && w.config.open(at) && w.own(at) == own && w.free(at, a) && w.mayEnter(at, a) {
+			_, avoided := w.avoided[at]
+			h, asked := w.ahead[at]
+			if w.records[at].IP != at && !offered && !avoided && w.config.open(at) && suits(at, h, asked) && w.free(at, a) && w.mayEnter(at, a) {
 				return at
 			}
 		}
@@ -140,8 +156,9 @@ func (w *walked) walkUnused(a Ask) netip.Addr {
 func (w *walked) walkOver(a Ask) (longest netip.Addr) {
 	for ip, r := range w.records {
 		_, offered := w.offers[ip]
+		_, avoided := w.avoided[ip]
 		byTime := w.over(r, a) && (r.State == lease.Declined || r.State == lease.Bound && r.VM.UID == "")
-		if offered || !w.config.open(ip) || !byTime && !w.dropped(r) || !w.free(ip, a) || !w.mayEnter(ip, a) {
+		if offered || avoided || !w.config.open(ip) || !byTime && !w.dropped(r) || !w.free(ip, a) || !w.mayEnter(ip, a) {
 			continue
 		}
 		last := w.records[longest].Horizon

@@ -82,7 +82,9 @@ type Table struct {
 	offers          map[netip.Addr]offer
 	offered         map[lease.Client]netip.Addr
 	strangers       int // anonymous holds
-	avoided         map[netip.Addr]time.Time
+	avoided         map[netip.Addr]avoidance
+	ahead           map[netip.Addr]ahead
+	nextAhead       uint64 // where to look for the next address to probe ahead
 	declines        map[lease.Client][]time.Time
 	spurned         map[lease.Client]spurned
 	budgets         map[lease.Client]budget
@@ -98,10 +100,17 @@ type spurned struct {
 	until time.Time
 }
 
+// avoidance is how long an address is left alone that answered a probe.
+type avoidance struct {
+	until time.Time
+	ahead bool // nobody asked for it: whoever comes for it, and no other, may be who answered
+}
+
 type offer struct {
 	client lease.Client
 	until  time.Time
 	vacant bool // a probe heard nobody
+	ahead  bool // one from before there was a client heard nobody
 	// anonymous holds count against the strangers' share: their records may be being written.
 	anonymous bool
 }
@@ -112,7 +121,7 @@ func NewTable(machines Machines) *Table {
 		machines: machines, records: map[netip.Addr]lease.Record{}, byClient: map[lease.Client]map[netip.Addr]bool{},
 		byMachine: map[lease.VM]map[netip.Addr]bool{}, returned: newByTime(false), ending: newByTime(false), standing: newStanding(),
 		anonymous: map[netip.Addr]bool{}, declined: map[netip.Addr]bool{}, doubted: map[netip.Addr]bool{}, suspect: map[netip.Addr]bool{}, undone: map[netip.Addr]bool{}, offers: map[netip.Addr]offer{}, offered: map[lease.Client]netip.Addr{},
-		avoided: map[netip.Addr]time.Time{}, declines: map[lease.Client][]time.Time{}, spurned: map[lease.Client]spurned{}, budgets: map[lease.Client]budget{}, waiting: map[lease.Client]time.Time{}, missing: map[string]time.Time{},
+		avoided: map[netip.Addr]avoidance{}, ahead: map[netip.Addr]ahead{}, declines: map[lease.Client][]time.Time{}, spurned: map[lease.Client]spurned{}, budgets: map[lease.Client]budget{}, waiting: map[lease.Client]time.Time{}, missing: map[string]time.Time{},
 	}
 }
 
@@ -122,6 +131,7 @@ func (t *Table) Configure(c Config) {
 	defer t.mu.Unlock()
 	c.remember()
 	t.config, t.size = c, c.Size()
+	clear(t.ahead)
 	t.reindex()
 }
 
@@ -141,7 +151,7 @@ func (t *Table) Records() []lease.Record {
 func (t *Table) InUse(a netip.Addr, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.avoided[a] = now.Add(avoidTime)
+	t.avoided[a] = avoidance{until: now.Add(avoidTime)}
 	t.drop(t.offers[a].client)
 	t.refresh(a)
 }
@@ -198,8 +208,8 @@ func (t *Table) sweep(now time.Time) {
 			t.drop(h.client)
 		}
 	}
-	for a, until := range t.avoided {
-		if now.After(until) {
+	for a, avoided := range t.avoided {
+		if now.After(avoided.until) {
 			delete(t.avoided, a)
 			t.refresh(a)
 		}
@@ -223,9 +233,9 @@ func (t *Table) sweep(now time.Time) {
 }
 
 func (t *Table) keepOffer(ip netip.Addr, a Ask) {
-	vacant := t.offers[ip].vacant
+	was, asked := t.offers[ip], t.ahead[ip] // which end below
 	t.drop(a.Client)
-	h := offer{a.Client, a.Now.Add(offerTime), vacant, t.isAnonymous(ip, a)}
+	h := offer{a.Client, a.Now.Add(offerTime), was.vacant, was.ahead || asked.ready(a.Now), t.isAnonymous(ip, a)}
 	if h.anonymous {
 		t.strangers++
 	}

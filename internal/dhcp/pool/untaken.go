@@ -22,9 +22,12 @@ func newUntaken(r Range) *untaken {
 	return u
 }
 
+// place is where an address stands in the range; beyond its size for one that does not.
+func (u *untaken) place(ip netip.Addr) uint64 { return number(ip) - u.first }
+
 // put takes an address out, or in.
 func (u *untaken) put(ip netip.Addr, taken bool) {
-	n := number(ip) - u.first
+	n := u.place(ip)
 	switch bit := uint64(1) << (n % 64); {
 	case n >= u.size: // below the first, too
 	case taken:
