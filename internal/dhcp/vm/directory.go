@@ -3,8 +3,6 @@ package vm
 import (
 	"context"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -31,18 +29,19 @@ var (
 type Directory struct {
 	log *slog.Logger
 
-	mu      sync.Mutex
-	seen    *picture // nil: no namespace is followed
-	current *index   // of seen; nil: to be made anew
+	mu   sync.Mutex
+	seen *picture // nil: no namespace is followed
 }
 
-// picture is what the watches of one namespace have shown, by UID.
+// picture is what the watches of one namespace have shown.
 type picture struct {
-	machines, instances map[string]Machine
-	launched            map[string]pod
-	complete            func() bool
-	installed           chan struct{} // closed once KubeVirt is known to be there
+	*index
+	complete  func() bool
+	installed chan struct{} // closed once KubeVirt is known to be there
 }
+
+// certain says whether what is not here is gone: KubeVirt is installed.
+func (p *picture) certain() bool { return closed(p.installed) }
 
 type pod struct {
 	instance string
@@ -57,14 +56,14 @@ func NewDirectory(log *slog.Logger) *Directory { return &Directory{log: log} }
 // Follow watches a namespace until the context ends, in place of any that it followed before.
 func (d *Directory) Follow(ctx context.Context, c client.WithWatch, namespace string) {
 	in := []client.ListOption{client.InNamespace(namespace)}
-	seen := picture{machines: map[string]Machine{}, instances: map[string]Machine{}, launched: map[string]pod{}, installed: make(chan struct{})}
-	machines := d.informer(c, machineKind, in, seen.machines)
-	instances := d.informer(c, instanceKind, in, seen.instances)
-	pods := d.podInformer(c, append(in, client.MatchingLabels{labelLauncher: launcher}), seen.launched)
+	seen := picture{index: newIndex(), installed: make(chan struct{})}
+	machines := d.informer(c, machineKind, in, seen.setMachine, seen.remove)
+	instances := d.informer(c, instanceKind, in, seen.setInstance, seen.remove)
+	pods := d.podInformer(c, append(in, client.MatchingLabels{labelLauncher: launcher}), seen.index)
 	seen.complete = func() bool { return machines.HasSynced() && instances.HasSynced() && pods.HasSynced() }
 
 	d.mu.Lock()
-	d.seen, d.current = &seen, nil
+	d.seen = &seen
 	d.mu.Unlock()
 	for _, i := range []cache.Controller{machines, instances, pods} {
 		go i.RunWithContext(ctx)
@@ -76,7 +75,7 @@ func (d *Directory) Follow(ctx context.Context, c client.WithWatch, namespace st
 func (d *Directory) Unfollow() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.seen, d.current = nil, nil
+	d.seen = nil
 }
 
 // untilInstalled waits for KubeVirt: an informer counts an absent kind as empty, but that no machine can exist does not say
@@ -87,7 +86,6 @@ func (d *Directory) untilInstalled(ctx context.Context, c client.Client, install
 	for {
 		if _, err := c.RESTMapper().RESTMapping(machineKind.GroupKind(), machineKind.Version); err == nil {
 			close(installed)
-			d.forget()
 			return
 		}
 		select {
@@ -96,13 +94,6 @@ func (d *Directory) untilInstalled(ctx context.Context, c client.Client, install
 		case <-tick.C:
 		}
 	}
-}
-
-// forget has the index made anew at the next lookup.
-func (d *Directory) forget() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.current = nil
 }
 
 func closed(c <-chan struct{}) bool {
@@ -114,7 +105,7 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-func (d *Directory) informer(c client.WithWatch, kind schema.GroupVersionKind, in []client.ListOption, seen map[string]Machine) cache.Controller {
+func (d *Directory) informer(c client.WithWatch, kind schema.GroupVersionKind, in []client.ListOption, set func(Machine), remove func(uid string)) cache.Controller {
 	object, list := &unstructured.Unstructured{}, &unstructured.UnstructuredList{}
 	object.SetGroupVersionKind(kind)
 	list.SetGroupVersionKind(kind)
@@ -124,77 +115,79 @@ func (d *Directory) informer(c client.WithWatch, kind schema.GroupVersionKind, i
 			d.log.Warn("virtual machine not understood", "kind", kind.Kind, "name", o.GetName(), "error", err)
 			return
 		}
-		seen[string(o.GetUID())] = m
-	}, func(o client.Object) { delete(seen, string(o.GetUID())) }))
+		set(m)
+	}, remove))
 	return controller
 }
 
-func (d *Directory) podInformer(c client.WithWatch, in []client.ListOption, seen map[string]pod) cache.Controller {
+func (d *Directory) podInformer(c client.WithWatch, in []client.ListOption, x *index) cache.Controller {
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	object, list := &metav1.PartialObjectMetadata{}, &metav1.PartialObjectMetadataList{}
 	object.SetGroupVersionKind(kind)
 	list.SetGroupVersionKind(kind)
 	_, controller := daemon.Informer(c, object, list, in, d.changes(func(o client.Object) {
-		seen[string(o.GetUID())] = pod{o.GetLabels()[labelInstance], launcherMACs(o.GetAnnotations())}
-	}, func(o client.Object) { delete(seen, string(o.GetUID())) }))
+		x.setPod(string(o.GetUID()), pod{o.GetLabels()[labelInstance], launcherMACs(o.GetAnnotations())})
+	}, x.removePod))
 	return controller
 }
 
-// changes runs what an object does to our picture, and has the index made anew at the next lookup.
-func (d *Directory) changes(set, remove func(client.Object)) cache.ResourceEventHandler {
-	locked := func(change func(client.Object), o any) {
-		if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
-			o = gone.Obj
-		}
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		change(o.(client.Object))
-		d.current = nil
-	}
+// changes runs what an object does to our picture.
+func (d *Directory) changes(set func(client.Object), remove func(uid string)) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { locked(set, o) },
-		UpdateFunc: func(_, o any) { locked(set, o) },
-		DeleteFunc: func(o any) { locked(remove, o) },
+		AddFunc: func(o any) { d.locked(func() { set(o.(client.Object)) }) },
+		UpdateFunc: func(old, o any) {
+			d.locked(func() {
+				if was := old.(client.Object).GetUID(); was != o.(client.Object).GetUID() { // deleted and made anew while nobody watched
+					remove(string(was))
+				}
+				set(o.(client.Object))
+			})
+		},
+		DeleteFunc: func(o any) {
+			if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+				o = gone.Obj
+			}
+			d.locked(func() { remove(string(o.(client.Object).GetUID())) })
+		},
 	}
 }
 
-// index is what lookups are answered from; nil while nobody knows.
-func (d *Directory) index() *index {
+func (d *Directory) locked(change func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.seen == nil || !d.seen.complete() {
-		return nil
+	change()
+}
+
+// look has a question answered from what was seen, unless that is not all yet.
+func (d *Directory) look(answer func(*picture)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.seen != nil && d.seen.complete() {
+		answer(d.seen)
 	}
-	if d.current == nil {
-		launched := map[string][]string{}
-		for _, p := range d.seen.launched {
-			launched[p.instance] = append(launched[p.instance], p.macs...)
-		}
-		d.current = newIndex(slices.Collect(maps.Values(d.seen.machines)), slices.Collect(maps.Values(d.seen.instances)), launched)
-		d.current.certain = closed(d.seen.installed)
-	}
-	return d.current
 }
 
 // Owner implements pool.Machines.
 func (d *Directory) Owner(mac string) pool.Owner {
-	if x := d.index(); x != nil {
-		return x.owner(mac)
-	}
-	return pool.Owner{Unresolved: true}
+	owner := pool.Owner{Unresolved: true}
+	d.look(func(p *picture) { owner = p.owner(mac) })
+	return owner
 }
 
 // InUse implements pool.Machines.
 func (d *Directory) InUse(mac string) bool {
-	x := d.index()
-	return x == nil || !x.certain || len(x.byMAC[mac].running) > 0
+	used := true
+	d.look(func(p *picture) { used = !p.certain() || len(p.running[mac]) > 0 })
+	return used
 }
 
 // Exists implements pool.Machines.
-func (d *Directory) Exists(vm lease.VM) (bool, lease.VM) {
-	x := d.index()
-	if x == nil || !x.certain {
-		return true, lease.VM{}
-	}
-	return x.uids[vm.UID], x.byName[vm.Name]
+func (d *Directory) Exists(vm lease.VM) (exists bool, namesake lease.VM) {
+	exists = true
+	d.look(func(p *picture) {
+		if p.certain() {
+			exists, namesake = len(p.byUID[vm.UID]) > 0, p.byName.first(vm.Name)
+		}
+	})
+	return exists, namesake
 }

@@ -1,78 +1,141 @@
 package vm
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
 )
 
-// index answers lookups. It is made whole from what was watched, and then only read.
+// index answers lookups. What an object says takes the place of what it said before, so that an event costs the same however many
+// machines there are.
 type index struct {
-	byMAC      map[string]owners
-	uids       map[string]bool
-	byName     map[string]lease.VM
-	unresolved bool
-	certain    bool // KubeVirt is installed: what is not here is gone
+	said map[string]statement // by the UID of a machine or an instance
+	pods map[string]pod       // by UID
+	// launched are the pods of an instance, by its UID.
+	launched map[string]map[string]bool
+	// running and defined are the machines that run with a hardware address, and those that are only said to have it.
+	running, defined machines
+	byUID, byName    machines
+	unresolved       int // instances
 }
 
-// owners of one hardware address: machines that run with it, and machines that are only said to have it.
-type owners struct{ running, defined []lease.VM }
+// statement is what a machine, or an instance of one, says.
+type statement struct {
+	vm   lease.VM
+	macs []string
+	runs bool
+	nics int
+}
 
-// newIndex joins machines, instances and launcher pods (by the instance's UID).
-func newIndex(machines, instances []Machine, launched map[string][]string) *index {
-	x := &index{byMAC: map[string]owners{}, uids: map[string]bool{}, byName: map[string]lease.VM{}}
-	for _, m := range machines {
-		x.exists(m.self())
-		for _, mac := range m.macs() {
-			x.define(mac, m.self())
+// machines are found by a key; of each it is counted how often it is said.
+type machines map[string]map[lease.VM]int
+
+func newIndex() *index {
+	return &index{
+		said: map[string]statement{}, pods: map[string]pod{}, launched: map[string]map[string]bool{},
+		running: machines{}, defined: machines{}, byUID: machines{}, byName: machines{},
+	}
+}
+
+func (x *index) setMachine(m Machine) {
+	x.change(string(m.UID), func(uid string) { x.said[uid] = statement{vm: m.self(), macs: m.macs()} })
+}
+
+func (x *index) setInstance(i Machine) {
+	x.change(string(i.UID), func(uid string) {
+		delete(x.said, uid)
+		if !i.over() {
+			x.said[uid] = statement{vm: i.owner(), macs: i.macs(), runs: true, nics: len(i.nics())}
+		}
+	})
+}
+
+// remove forgets a machine or an instance.
+func (x *index) remove(uid string) {
+	x.change(uid, func(uid string) { delete(x.said, uid) })
+}
+
+func (x *index) setPod(uid string, p pod) {
+	x.removePod(uid)
+	x.change(p.instance, func(instance string) {
+		x.pods[uid] = p
+		if x.launched[instance] == nil {
+			x.launched[instance] = map[string]bool{}
+		}
+		x.launched[instance][uid] = true
+	})
+}
+
+func (x *index) removePod(uid string) {
+	x.change(x.pods[uid].instance, func(instance string) {
+		delete(x.pods, uid)
+		if delete(x.launched[instance], uid); len(x.launched[instance]) == 0 {
+			delete(x.launched, instance)
+		}
+	})
+}
+
+// change takes out what an object said, and puts in what it says after a change.
+func (x *index) change(uid string, change func(uid string)) {
+	x.count(uid, -1)
+	change(uid)
+	x.count(uid, 1)
+}
+
+// count adds what an object says, or takes it out. For an instance its pods speak, too.
+func (x *index) count(uid string, by int) {
+	s, says := x.said[uid]
+	if !says {
+		return
+	}
+	x.byUID.count(s.vm.UID, s.vm, by)
+	x.byName.count(s.vm.Name, s.vm, by)
+	has, macs := x.defined, slices.Clone(s.macs)
+	if s.runs {
+		has = x.running
+		for pod := range x.launched[uid] {
+			macs = append(macs, x.pods[pod].macs...)
+		}
+		if distinct(macs) < s.nics {
+			x.unresolved += by
 		}
 	}
-	for _, i := range instances {
-		if i.over() {
-			continue
-		}
-		x.exists(i.owner())
-		macs := append(i.macs(), launched[string(i.UID)]...)
-		for _, mac := range macs {
-			x.run(mac, i.owner())
-		}
-		if distinct(macs) < len(i.nics()) {
-			x.unresolved = true
-		}
+	for _, mac := range macs {
+		has.count(mac, s.vm, by)
 	}
-	return x
 }
 
-func (x *index) exists(vm lease.VM) {
-	x.uids[vm.UID], x.byName[vm.Name] = true, vm
-}
-
-func (x *index) define(mac string, vm lease.VM) {
-	o := x.byMAC[mac]
-	o.defined = append(o.defined, vm)
-	x.byMAC[mac] = o
-}
-
-// run notes a machine once, although spec, status and pod all tell the same address.
-func (x *index) run(mac string, vm lease.VM) {
-	o := x.byMAC[mac]
-	for _, other := range o.running {
-		if other.UID == vm.UID {
-			return
-		}
+func (m machines) count(key string, vm lease.VM, by int) {
+	if m[key] == nil {
+		m[key] = map[lease.VM]int{}
 	}
-	o.running = append(o.running, vm)
-	x.byMAC[mac] = o
+	if m[key][vm] += by; m[key][vm] == 0 {
+		delete(m[key], vm)
+	}
+	if len(m[key]) == 0 {
+		delete(m, key)
+	}
+}
+
+// first is the machine of a key; of several always the same.
+func (m machines) first(key string) lease.VM {
+	if len(m[key]) == 0 {
+		return lease.VM{}
+	}
+	return slices.MinFunc(slices.Collect(maps.Keys(m[key])), func(a, b lease.VM) int { return cmp.Compare(a.UID, b.UID) })
 }
 
 func (x *index) owner(mac string) pool.Owner {
-	o := x.byMAC[mac]
 	switch {
-	case len(o.running) > 0:
-		return pool.Owner{VM: o.running[0], Duplicate: len(o.running) > 1}
-	case len(o.defined) > 0:
-		return pool.Owner{VM: o.defined[0]}
+	case len(x.running[mac]) > 0:
+		return pool.Owner{VM: x.running.first(mac), Duplicate: len(x.running[mac]) > 1}
+	case len(x.defined[mac]) > 0:
+		return pool.Owner{VM: x.defined.first(mac)}
 	}
-	return pool.Owner{Unresolved: x.unresolved}
+	return pool.Owner{Unresolved: x.unresolved > 0}
 }
 
 func distinct(macs []string) int {

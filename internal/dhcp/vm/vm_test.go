@@ -2,9 +2,17 @@ package vm
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
@@ -28,6 +36,20 @@ const (
 )
 
 var worker1 = lease.VM{Namespace: "clusters-c1", Name: "worker-1", UID: "vm-1"}
+
+func indexOf(machines, instances []Machine, launched map[string][]string) *index {
+	x := newIndex()
+	for instance, macs := range launched {
+		x.setPod("pod-of-"+instance, pod{instance, macs})
+	}
+	for _, m := range machines {
+		x.setMachine(m)
+	}
+	for _, i := range instances {
+		x.setInstance(i)
+	}
+	return x
+}
 
 func TestWhoseHardwareAddress(t *testing.T) {
 	const mac = "52:54:00:aa:00:01"
@@ -54,17 +76,17 @@ func TestWhoseHardwareAddress(t *testing.T) {
 			for _, o := range c.instances {
 				instances = append(instances, machine(t, o))
 			}
-			x := newIndex(machines, instances, c.launched)
+			x := indexOf(machines, instances, c.launched)
 			NewWithT(t).Expect(x.owner(mac)).To(Equal(c.owner))
-			NewWithT(t).Expect(len(x.byMAC[mac].running) > 0).To(Equal(c.inUse))
+			NewWithT(t).Expect(len(x.running[mac]) > 0).To(Equal(c.inUse))
 		})
 	}
 }
 
 func TestAMachineLivesInItsInstanceToo(t *testing.T) {
-	x := newIndex(nil, []Machine{machine(t, running)}, nil)
-	NewWithT(t).Expect(x.uids).To(HaveKey("vm-1"))
-	NewWithT(t).Expect(newIndex(nil, []Machine{machine(t, stopped)}, nil).uids).NotTo(HaveKey("vm-1"))
+	x := indexOf(nil, []Machine{machine(t, running)}, nil)
+	NewWithT(t).Expect(x.byUID).To(HaveKey("vm-1"))
+	NewWithT(t).Expect(indexOf(nil, []Machine{machine(t, stopped)}, nil).byUID).NotTo(HaveKey("vm-1"))
 }
 
 func TestLauncherAddressesExceptThePodNetworks(t *testing.T) {
@@ -82,13 +104,68 @@ func TestWhereNobodyKnowsEveryMachineLives(t *testing.T) {
 	g.Expect(d.Owner("52:54:00:aa:00:01")).To(Equal(pool.Owner{Unresolved: true}))
 
 	// Everything was watched, but KubeVirt is not installed.
-	d.seen = &picture{complete: func() bool { return true }, installed: make(chan struct{})}
+	d.seen = &picture{index: newIndex(), complete: func() bool { return true }, installed: make(chan struct{})}
 	exists, _ = d.Exists(worker1)
 	g.Expect(exists).To(BeTrue())
 	g.Expect(d.Owner("52:54:00:aa:00:01")).To(Equal(pool.Owner{}), "nothing is on its way")
 
 	close(d.seen.installed)
-	d.forget()
 	exists, _ = d.Exists(worker1)
 	g.Expect(exists).To(BeFalse())
+}
+
+// What events left is what would be made of the objects that are there.
+func TestEventsLeaveWhatAnIndexMadeAnewHas(t *testing.T) {
+	macs := []string{"a", "b", "c"}
+	some := func(t *rapid.T) []string { return macs[:rapid.IntRange(0, 3).Draw(t, "addresses")] }
+	uid := func(t *rapid.T, kind string) types.UID {
+		return types.UID(fmt.Sprint(kind, rapid.IntRange(0, 3).Draw(t, kind)))
+	}
+	of := func(t *rapid.T, kind string) Machine {
+		m := Machine{ObjectMeta: metav1.ObjectMeta{UID: uid(t, kind), Name: rapid.SampledFrom([]string{"one", "two"}).Draw(t, "name")}}
+		for _, mac := range some(t) {
+			m.Spec.Domain.Devices.Interfaces = append(m.Spec.Domain.Devices.Interfaces, nic{MACAddress: mac})
+		}
+		m.Spec.Domain.Devices.Interfaces = append(m.Spec.Domain.Devices.Interfaces, make([]nic, rapid.IntRange(0, 1).Draw(t, "without"))...)
+		m.Status.Phase = rapid.SampledFrom([]string{"Running", "Succeeded"}).Draw(t, "phase")
+		return m
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		x, machines, instances, pods := newIndex(), map[string]Machine{}, map[string]Machine{}, map[string]pod{}
+		t.Repeat(map[string]func(*rapid.T){
+			"machine":  func(t *rapid.T) { m := of(t, "vm"); machines[string(m.UID)] = m; x.setMachine(m) },
+			"instance": func(t *rapid.T) { m := of(t, "vmi"); instances[string(m.UID)] = m; x.setInstance(m) },
+			"pod": func(t *rapid.T) {
+				name, p := string(uid(t, "pod")), pod{string(uid(t, "vmi")), some(t)}
+				pods[name] = p
+				x.setPod(name, p)
+			},
+			"no machine":  func(t *rapid.T) { name := string(uid(t, "vm")); delete(machines, name); x.remove(name) },
+			"no instance": func(t *rapid.T) { name := string(uid(t, "vmi")); delete(instances, name); x.remove(name) },
+			"no pod":      func(t *rapid.T) { name := string(uid(t, "pod")); delete(pods, name); x.removePod(name) },
+			"": func(t *rapid.T) {
+				anew := indexOf(slices.Collect(maps.Values(machines)), slices.Collect(maps.Values(instances)), nil)
+				for name, p := range pods {
+					anew.setPod(name, p)
+				}
+				if !reflect.DeepEqual(x, anew) {
+					t.Fatalf("events left\n%+v\nmade anew it is\n%+v", x, anew)
+				}
+			},
+		})
+	})
+}
+
+func TestAMachineMadeAnewWhileNobodyWatchedIsAnother(t *testing.T) {
+	d, x := NewDirectory(nil), newIndex()
+	set := func(o client.Object) {
+		x.setMachine(Machine{ObjectMeta: *o.(*metav1.PartialObjectMetadata).ObjectMeta.DeepCopy()})
+	}
+	made := func(uid types.UID) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "worker-1", UID: uid}}
+	}
+	changes := d.changes(set, x.remove)
+	changes.OnAdd(made("before"), false)
+	changes.OnUpdate(made("before"), made("after"))
+	NewWithT(t).Expect(x.byUID).To(And(HaveKey("after"), Not(HaveKey("before"))))
 }
