@@ -18,7 +18,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
@@ -62,7 +64,7 @@ func Start(bare bool) (*Cluster, error) {
 	// Namespaces are never emptied here: each test's Services stay.
 	c.env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16")
 	var err error
-	if c.Admin, err = c.env.Start(); err != nil {
+	if c.Admin, err = started(c.env); err != nil {
 		return nil, fmt.Errorf("starting kube-apiserver: %w", err)
 	}
 	c.Admin.QPS = -1
@@ -80,6 +82,21 @@ func Start(bare bool) (*Cluster, error) {
 func environment(assets string) *envtest.Environment {
 	_ = os.Setenv("GOGC", "200") // it fails for a malformed name only
 	return &envtest.Environment{BinaryAssetsDirectory: assets, ControlPlaneStartTimeout: Patience, ControlPlaneStopTimeout: Patience}
+}
+
+// started has patience with the default namespace, too, which envtest expects within 5 s (server.go, waitForDefaultNamespace): it looks again
+// at the control plane that runs. What did not come up is stopped.
+func started(env *envtest.Environment) (*rest.Config, error) {
+	config, err := env.Start()
+	for end := time.Now().Add(Patience); wait.Interrupted(err) && env.Config != nil && time.Now().Before(end); {
+		env.UseExistingCluster = ptr.To(true)
+		config, err = env.Start()
+	}
+	env.UseExistingCluster = nil // Stop would leave it running
+	if err != nil {
+		err = errors.Join(err, env.Stop())
+	}
+	return config, err
 }
 
 // Stop ends everything.

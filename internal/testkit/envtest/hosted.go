@@ -48,7 +48,7 @@ func StartHosted(names ...string) (*Hosted, error) {
 	// One name is listed, and the others found in the certificate. kube-apiserver keeps it once for each listed name
 	// (dynamiccertificates/tlsconfig.go), and compares a name that it lacks with all names of each: of 900 names, 160 ms for one handshake.
 	h.env.ControlPlane.GetAPIServer().Configure().Append("tls-sni-cert-key", certificate+","+key+":"+names[0])
-	if h.Admin, err = h.env.Start(); err != nil {
+	if h.Admin, err = started(h.env); err != nil {
 		return nil, fmt.Errorf("starting the hosted kube-apiserver: %w", err)
 	}
 	return h, nil
