@@ -76,7 +76,7 @@ bench: ## Benchmarks as a table.
 	test/bench/run
 
 .PHONY: mutants
-mutants: ## Take out one safeguard at a time; list the test that kills each. SHARD=3/8: an eighth; UNTRIED=1: not in docs/mutants.md.
+mutants: ## Take out one safeguard at a time; list the test that kills each. SHARD=3/8: an eighth; UNTRIED=1: the rest.
 	$(LAB) build assets envoy
 	mkdir -p dist
 	$(TESTENV); hack/mutants --report dist/mutants.tsv $(if $(SHARD),--shard $(SHARD)) $(if $(UNTRIED),--untried)
