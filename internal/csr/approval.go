@@ -16,10 +16,10 @@ const (
 	ReasonServing   = "NodeMayServe"
 )
 
-// beforeUID stands before the DPU's UID at the end of our approvals' messages. Nobody can write one who could not approve anyway.
+// beforeUID precedes the DPU's UID at the end of our approvals' messages. Only who may approve anyway can write one.
 const beforeUID = ", UID "
 
-// Approval is the condition that approves what was decided, in the name of a DPUHCPBridge. Call it only when d.Approve.
+// Approval is the condition that approves a CSR for a DPUHCPBridge. Call it only when d.Approve.
 func (d Decision) Approval(bridge types.NamespacedName) certificates.CertificateSigningRequestCondition {
 	reason, does := ReasonBootstrap, "may join"
 	if d.Kind == Serving {
@@ -31,11 +31,11 @@ func (d Decision) Approval(bridge types.NamespacedName) certificates.Certificate
 	}
 }
 
-// What is kept of an approval is bounded (Kubernetes: UIDs have 36 characters).
+// longestName and longestUID bound what is kept of an approval (Kubernetes: UIDs have 36 characters).
 const longestName, longestUID = validation.DNS1123SubdomainMaxLength, 36
 
-// Approved tells which approval of a bootstrap CSR, whoever gave it, a CSR has, and of which host. A Node that renews its own
-// certificate is no bootstrap, and what no kubelet asks for (largest) is nobody's.
+// Approved returns the approval of a bootstrap CSR, whoever gave it, and its host. It ignores a Node that renews its own certificate, and
+// requests larger than any kubelet's.
 func Approved(r *certificates.CertificateSigningRequest) (host string, a Approval, ok bool) {
 	ofNode := strings.HasPrefix(r.Spec.Username, nodePrefix)
 	if r.Spec.SignerName != certificates.KubeAPIServerClientKubeletSignerName || ofNode || len(r.Spec.Request) > largest || len(r.Name) > longestName {

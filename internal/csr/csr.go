@@ -1,5 +1,5 @@
-// Package csr decides whether a certificate that a kubelet asks for in a hosted cluster may be approved. It reads no clock and
-// connects to nothing. It never denies: what may not be approved stays pending, for a person or for better facts.
+// Package csr decides whether a certificate that a kubelet of a hosted cluster asks for may be approved. It reads no clock and connects to
+// nothing. It never denies: what may not be approved stays pending, for a person or for better facts.
 package csr
 
 import (
@@ -24,39 +24,39 @@ const (
 	Serving Kind = "serving"
 )
 
-// Facts are what a decision depends on beside the request.
+// Facts are what a decision depends on besides the request.
 type Facts struct {
-	// Cluster is the DPUCluster whose Nodes live in this hosted cluster.
+	// Cluster is the DPUCluster whose Nodes are in this hosted cluster.
 	Cluster types.NamespacedName
-	// DPUs of it; others may be among them.
+	// DPUs include all of Cluster's; there may be others.
 	DPUs []DPU
 	// Nodes of the hosted cluster, by name.
 	Nodes map[string]Node
-	// Holders of the Nodes' addresses, as Holders tells them; found anew for each request where they are nil.
+	// Holders says which Nodes have an address, as the function Holders does; nil: it is worked out for each request.
 	Holders map[netip.Addr][]string
-	// Leases are when Nodes last renewed theirs, by name.
+	// Leases say when each Node, by name, last renewed its Lease.
 	Leases map[string]time.Time
 	// Approved are the bootstrap CSRs that were approved, by host.
 	Approved map[string][]Approval
-	// Services are the addresses of Services in the hosted cluster, unmapped, and whose they are.
+	// Services maps the addresses of the hosted cluster's Services, unmapped, to their names.
 	Services map[netip.Addr]string
 	// ServicesUnknown: there are more Services than are kept.
 	ServicesUnknown bool
-	// ServiceNetworks are where Services get their addresses from: a certificate outlives the day on which one is free.
+	// ServiceNetworks are the ranges of Services' addresses: an address free today may be a Service's before the certificate expires.
 	ServiceNetworks []netip.Prefix
-	// API are the addresses of the hosted cluster's API server, as the management cluster knows them, HostedAPI those that it says itself.
+	// API are the hosted API server's addresses as the management cluster knows them; HostedAPI, as the hosted cluster does.
 	API       []netip.Addr
 	HostedAPI map[netip.Addr]bool
-	// NoRebootstrap: a host whose Node exists gets no bootstrap certificate, nor one for which different keys ask.
+	// NoRebootstrap: a host gets no bootstrap certificate if its Node exists, or if different keys ask for it.
 	NoRebootstrap bool
-	// Hidden: more keys asked for the host than are kept; its own may not be among those of Asking.
+	// Hidden: more keys asked for the host than are kept; its own may be missing from Asking.
 	Hidden bool
-	// Asking are the bootstrap CSRs that wait, by host.
+	// Asking are the pending bootstrap CSRs, by host.
 	Asking map[string][]Asked
 	Now    time.Time
 }
 
-// DPU is a card that may become a Node of its name.
+// DPU is a card that may become a Node of the same name.
 type DPU struct {
 	Namespace, Name string
 	UID             types.UID
@@ -67,7 +67,6 @@ type DPU struct {
 	Addresses       []netip.Addr
 }
 
-// Node is what its status says.
 type Node struct {
 	Ready     bool
 	Addresses []netip.Addr
@@ -78,7 +77,7 @@ type Approval struct {
 	Name    string    // of the CSR
 	DPU     types.UID // that it was for; empty when somebody else approved
 	Key     Key
-	Created time.Time // the CSR
+	Created time.Time // when the CSR was made
 	At      time.Time
 }
 
@@ -98,17 +97,17 @@ type Decision struct {
 	// Rejoins: it is a bootstrap CSR, and the host's Node exists already.
 	Rejoins bool
 	Rules   []Verdict
-	// Again is when time alone may change the decision; zero when it cannot.
+	// Again is when the mere passing of time may change the decision; zero when it cannot.
 	Again time.Time
 }
 
 // Broken is the name of the first rule that did not pass; empty when all did.
 func (d Decision) Broken() string { return Broken(d.Rules) }
 
-// RulePending is broken by a CSR that somebody has decided about.
+// RulePending is broken by a CSR that is already approved, denied or failed.
 const RulePending = "Pending"
 
-// Broken is the name of the first that did not pass; empty when all did.
+// Broken is the name of the first rule that did not pass; empty when all did.
 func Broken(rules []Verdict) string {
 	if i := slices.IndexFunc(rules, func(v Verdict) bool { return !v.Passed }); i >= 0 {
 		return rules[i].Name
@@ -116,8 +115,8 @@ func Broken(rules []Verdict) string {
 	return ""
 }
 
-// Decide asks every rule; one that does not pass is enough. Only of what keeps every other is the signature verified: that costs the most,
-// and anybody with a bootstrap token may ask in any host's name.
+// Decide asks every rule, and approves when all pass. The signature is verified only when all others pass: it costs the most, and anybody
+// with a bootstrap token may ask for any host.
 func Decide(r *certificates.CertificateSigningRequest, f Facts) Decision {
 	form, verdicts := read(r)
 	if form == nil {
@@ -132,7 +131,7 @@ func Decide(r *certificates.CertificateSigningRequest, f Facts) Decision {
 	return d
 }
 
-// Asked is what is left to judge of a request that is well formed.
+// Asked is what the rules about facts need of a well-formed request.
 type Asked struct {
 	Kind      Kind
 	Name      string // of the CSR
@@ -145,8 +144,8 @@ type Asked struct {
 // Key is the SHA-256 of a SubjectPublicKeyInfo (RFC 5280 §4.1.2.7); zero when there is none that can be read.
 type Key [sha256.Size]byte
 
-// IsOurs tells whether a request is one to decide about. A Node's renewal of the certificate that it joined with is not: Kubernetes' own
-// approver has it (pkg/controller/certificates/approver, selfnodeclient).
+// IsOurs tells whether a request is ours to decide. A Node's renewal of its client certificate is not: Kubernetes' own approver handles it
+// (pkg/controller/certificates/approver, selfnodeclient).
 func IsOurs(r *certificates.CertificateSigningRequest) bool {
 	switch r.Spec.SignerName {
 	case certificates.KubeletServingSignerName:
@@ -157,8 +156,8 @@ func IsOurs(r *certificates.CertificateSigningRequest) bool {
 	return false
 }
 
-// Read judges what a request says without any facts; its signature is not verified. What breaks one of these rules never gets better: all
-// but a CSR's conditions is immutable. Of one that is too large nothing more is read.
+// Read judges a request without any facts, and does not verify its signature. A request that breaks one of these rules never gets better:
+// only a CSR's conditions can change. Of one that is too large, nothing more is read.
 func Read(r *certificates.CertificateSigningRequest) (Asked, []Verdict) {
 	form, verdicts := read(r)
 	if form == nil {
@@ -207,7 +206,7 @@ func (a Asked) judge(f Facts, ask func([]rule[*question], *question) []Verdict) 
 	return Decision{Kind: a.Kind, Host: a.Host, DPU: q.dpu, Rejoins: a.Kind == Bootstrap && q.joined, Rules: rules, Again: q.again}
 }
 
-// rule is one clause. It tells what it saw, whether it passes or not.
+// rule is one check. It says what it saw, whether or not that passes.
 type rule[T any] struct {
 	name  string
 	holds func(T) (passed bool, because string)
@@ -222,7 +221,8 @@ func judge[T any](rules []rule[T], about T) []Verdict {
 	return verdicts
 }
 
-// judgeToTheFirst that does not pass, for the rules that cost more come last: thousands wait of whoever has a bootstrap token.
+// judgeToTheFirst stops at the first rule that does not pass; costlier rules come last, because a bootstrap token can leave thousands
+// waiting.
 func judgeToTheFirst[T any](rules []rule[T], about T) []Verdict {
 	for i := range rules {
 		if last := judge(rules[i:i+1], about); !last[0].Passed {
@@ -232,7 +232,7 @@ func judgeToTheFirst[T any](rules []rule[T], about T) []Verdict {
 	return nil
 }
 
-// Holders are the Nodes that have an address, of many two: one of these is not the one that asks.
+// Holders lists the Nodes that have each address, at most two: then at least one is not the Node that asks.
 func Holders(nodes map[string]Node) map[netip.Addr][]string {
 	all := map[netip.Addr][]string{}
 	for name, n := range nodes {

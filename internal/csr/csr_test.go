@@ -65,7 +65,7 @@ func TestWhatDoesNotStandInTheWay(t *testing.T) {
 	}
 }
 
-// Where Services are not known, neither does a serving certificate without an address wait for them, nor a bootstrap.
+// While Services are unknown, a bootstrap certificate, and a serving certificate without addresses, are still approved.
 func TestServicesThatAreNotKnownStandInTheWayOfAddressesOnly(t *testing.T) {
 	for kind, change := range map[csr.Kind]func(*draft){csr.Bootstrap: func(*draft) {}, csr.Serving: func(d *draft) { d.names = d.names[:1] }} {
 		d := good(t, kind, 1)
@@ -76,7 +76,7 @@ func TestServicesThatAreNotKnownStandInTheWayOfAddressesOnly(t *testing.T) {
 	}
 }
 
-// Whoever has a bootstrap token can ask as often as he likes, and a signature is what costs.
+// A bootstrap token can ask as often as it likes, and verifying a signature is what costs.
 func TestASignatureIsVerifiedLast(t *testing.T) {
 	weak, err := rsa.GenerateKey(rand.Reader, 1024)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -96,7 +96,7 @@ func TestASignatureIsVerifiedLast(t *testing.T) {
 	NewWithT(t).Expect(rules[len(rules)-1].Name).To(Equal("Signature"))
 }
 
-// Thousands may wait of whoever has a bootstrap token, and what costs more comes last.
+// A bootstrap token can leave thousands waiting, so costlier rules come last.
 func TestNothingIsJudgedBeyondTheFirstRuleThatDoesNotPass(t *testing.T) {
 	g, d := NewWithT(t), good(t, csr.Serving, 1)
 	asked, _ := csr.Read(d.request())
@@ -106,7 +106,7 @@ func TestNothingIsJudgedBeyondTheFirstRuleThatDoesNotPass(t *testing.T) {
 	g.Expect(len(csr.Decide(d.request(), d.facts).Rules)).To(BeNumerically(">", 20), "who asks why hears all")
 }
 
-// What an administrator of a hosted cluster approves may be as large as his etcd takes.
+// An administrator of a hosted cluster may approve with a message as large as etcd takes.
 func TestOfALargeApprovalNothingIsKept(t *testing.T) {
 	g, d := NewWithT(t), good(t, csr.Bootstrap, 1)
 	object := d.request()

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// contents are a certification request (RFC 2986 §4) as it lies there. crypto/x509 takes the last of two common names, drops
-// attributes and names that it does not know, passes over what follows inside a SEQUENCE, and checks no version.
+// contents are a certification request (RFC 2986 §4) as encoded. crypto/x509 takes the last of two common names, drops attributes and names
+// that it does not know, ignores trailing data inside a SEQUENCE, and checks no version.
 type contents struct {
-	fault      string        // what is not as RFC 2986 has it; empty when all of it was read
-	subject    [][]attribute // RDNs in their order
+	fault      string        // how it departs from RFC 2986; empty when all of it was read
+	subject    [][]attribute // RDNs in order
 	attributes []asn1.ObjectIdentifier
 	extensions []asn1.ObjectIdentifier
 	names      []name // of all subjectAltNames
@@ -23,11 +23,11 @@ type attribute struct {
 
 // name is a GeneralName (RFC 5280 §4.2.1.6).
 type name struct {
-	kind  int // the number of its choice
+	kind  int // the number of its CHOICE
 	value []byte
 }
 
-// Choices of a GeneralName that a kubelet uses; constructed ones have none.
+// The choices of a GeneralName that kubelets use; constructed marks any constructed one.
 const (
 	dnsName     = 2
 	ipAddress   = 7
@@ -66,7 +66,7 @@ func contentsOf(der []byte) *contents {
 func (c *contents) rdn(v asn1.RawValue) (all []attribute) {
 	for _, a := range c.parts("RDN", v, asn1.ClassUniversal, asn1.TagSet) {
 		pair := c.sequence("attribute of the subject", a, 2)
-		if v := pair[1]; v.Class != asn1.ClassUniversal || v.IsCompound { // a tag alone makes no text: crypto/x509 passes over it
+		if v := pair[1]; v.Class != asn1.ClassUniversal || v.IsCompound { // the tag alone does not make it text: crypto/x509 ignores the rest
 			c.wrong("an attribute of the subject is no plain value")
 		}
 		all = append(all, attribute{c.identifier(pair[0]), pair[1].Tag, string(pair[1].Bytes)})
@@ -92,8 +92,8 @@ func (c *contents) attribute(v asn1.RawValue) {
 	}
 }
 
-// extension reads one that is not critical, as a kubelet writes it: the subject is there, so the names are no more than
-// alternatives (RFC 5280 §4.2.1.6).
+// extension reads one that is not critical, as kubelets write it: the subject is not empty, so a subjectAltName need not be critical
+// (RFC 5280 §4.2.1.6).
 func (c *contents) extension(v asn1.RawValue) {
 	pair := c.sequence("extension", v, 2)
 	kind := c.identifier(pair[0])
@@ -121,7 +121,7 @@ func (c *contents) identifier(v asn1.RawValue) (id asn1.ObjectIdentifier) {
 	return id
 }
 
-// sequence is a SEQUENCE's parts, so many; missing ones are empty.
+// sequence returns the parts of a SEQUENCE and notes a fault unless there are count; missing ones are empty.
 func (c *contents) sequence(what string, v asn1.RawValue, count int) []asn1.RawValue {
 	all := c.parts(what, v, asn1.ClassUniversal, asn1.TagSequence)
 	if len(all) != count {
@@ -147,14 +147,14 @@ func (c *contents) parts(what string, v asn1.RawValue, class, tag int) (all []as
 	return all
 }
 
-// wrong notes the first fault.
+// wrong records a fault, unless there is one already.
 func (c *contents) wrong(what string) {
 	if c.fault == "" {
 		c.fault = what
 	}
 }
 
-// texts of all attributes of a kind in the subject.
+// texts are those of all subject attributes of a kind.
 func (c *contents) texts(kind asn1.ObjectIdentifier) (all []string) {
 	for _, rdn := range c.subject {
 		for _, a := range rdn {

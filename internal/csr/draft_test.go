@@ -27,17 +27,17 @@ import (
 	"github.com/cldmnky/oooi/internal/csr"
 )
 
-// draft is a CSR, not yet signed, in all its parts, and the facts that it is judged by.
+// draft is an unsigned CSR in all its parts, and the facts that it is judged by.
 type draft struct {
 	t          testing.TB
 	host       string
 	key        crypto.Signer
 	version    int
 	subject    []rdn
-	typed      byte     // is set in the first byte of the common name's DER: its class, and whether it is constructed
+	typed      byte     // ORed into the tag byte of the common name: its class, and whether it is constructed
 	attributes [][]byte // DER
-	extensions [][]byte // DER; an extensionRequest holds them, if there are any
-	names      [][]byte // DER of GeneralNames; a subjectAltName holds them, if there are any
+	extensions [][]byte // DER; in an extensionRequest, if there are any
+	names      [][]byte // DER of GeneralNames; in a subjectAltName, if there are any
 	more       []byte   // after the last part of CertificationRequestInfo
 	trailing   []byte   // after the DER
 	signature  func([]byte) []byte
@@ -46,7 +46,7 @@ type draft struct {
 	facts      csr.Facts
 }
 
-// rdn has attributes of the subject.
+// rdn is a set of attributes of the subject.
 type rdn []attribute
 
 type attribute struct {
@@ -71,7 +71,7 @@ var (
 	cluster = types.NamespacedName{Namespace: "dpf", Name: "bluefield"}
 )
 
-// good is what the kubelet of a DPU sends, and facts that let it pass.
+// good is what a DPU's kubelet sends, and facts by which it passes.
 func good(t testing.TB, kind csr.Kind, number int) *draft {
 	t.Helper()
 	d := &draft{t: t, host: fmt.Sprintf("dpu-%d.example.com", number), key: keyOf(t, number)}
@@ -96,8 +96,8 @@ func good(t testing.TB, kind csr.Kind, number int) *draft {
 	return d
 }
 
-// keys are few: making one of RSA takes long. Of the first ten kubelets two have one of RSA, which signs slowly, of the least and the most
-// bits that are taken, and two have one of P-384.
+// keys are made once: RSA keys take long to make and to sign with. Of the first ten kubelets two have an RSA key, of the least and of the
+// most bits allowed, and two have P-384.
 var keys []crypto.Signer
 
 func keyOf(t testing.TB, number int) crypto.Signer {
@@ -132,7 +132,7 @@ func addressesOf(number int) []netip.Addr {
 	return []netip.Addr{netip.AddrFrom4([4]byte{192, 168, 100, byte(number)}), netip.MustParseAddr(fmt.Sprintf("fd00:100::%x", number+1))}
 }
 
-// world has a DPU for the host, others beside it, and a hosted cluster.
+// world has the host's DPU, other DPUs, and a hosted cluster.
 func world(number int) csr.Facts {
 	dpu := func(n int) csr.DPU {
 		return csr.DPU{Namespace: "dpf", Name: fmt.Sprintf("dpu-%d.example.com", n), UID: types.UID(fmt.Sprintf("uid-%d", n)), Cluster: cluster, OSInstalled: true, Created: now.Add(-time.Hour)}
@@ -214,7 +214,7 @@ func (d *draft) attributesDER() []byte {
 	return general(0, true, attributes...)
 }
 
-// request makes the CSR as the hosted API server would hand it out.
+// request builds the CSR as the hosted API server would return it.
 func (d *draft) request() *certificates.CertificateSigningRequest {
 	subject := d.subjectDER()
 	if at := bytes.Index(subject, []byte("system:node:")); d.typed != 0 {
@@ -244,7 +244,7 @@ func (d *draft) requestOf(subject, attributes []byte) *certificates.CertificateS
 	return &d.object
 }
 
-// signed is a signature and what it says that it is by.
+// signed returns the signature and its AlgorithmIdentifier.
 func (d *draft) signed(info []byte) (signature, algorithm []byte) {
 	d.t.Helper()
 	digest, hash := sha256.Sum256(info), crypto.SHA256
@@ -265,7 +265,7 @@ func (d *draft) signed(info []byte) (signature, algorithm []byte) {
 	return signature, algorithm
 }
 
-// kubelets' own code makes these bytes from this template; a draft makes them from parts.
+// The kubelet's own code makes the same bytes from this template as a draft makes from parts.
 func TestADraftIsWhatKubeletsSend(t *testing.T) {
 	for number := range 5 {
 		for _, kind := range []csr.Kind{csr.Bootstrap, csr.Serving} {

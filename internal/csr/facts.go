@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	// activeFor is how long a Node counts as alive after its kubelet renewed its Lease (operator-rules.md#csr-bootstrap; a
-	// kubelet renews every 10 s).
+	// activeFor is how long after its Lease's last renewal a Node counts as alive (operator-rules.md#csr-bootstrap; a kubelet renews every
+	// 10 s).
 	activeFor = 5 * time.Minute
-	// onceIn is how soon after one approval a DPU may have another.
+	// onceIn is how long after one approval a DPU gets no other.
 	onceIn = 15 * time.Minute
-	// clocksApart is how far the hosted API server's clock may be ahead of the management API's. HyperShift runs both on nodes of one
-	// cluster. It keeps no DPU waiting: one asks when its OS is installed, minutes after it was made.
+	// clocksApart is how far the hosted API server's clock may be ahead of the management API's; HyperShift runs both on nodes of one
+	// cluster. No DPU has to wait for it: its first CSR comes minutes after it was made, once its OS is installed.
 	clocksApart = 5 * time.Second
 )
 
-// question is a request beside the facts about its host.
+// question is a request together with the facts about its host.
 type question struct {
 	Asked
 	Facts
-	dpu    DPU // of this DPUCluster, if there is one of the name
-	ours   int // how many DPUs of this DPUCluster may be meant by the name
+	dpu    DPU // the one of this DPUCluster with the host's name, if any
+	ours   int // how many DPUs of this DPUCluster the name may mean
 	node   Node
 	joined bool // the Node exists
 	last   Approval
@@ -59,8 +59,8 @@ func questionOf(a Asked, f Facts) *question {
 	return q
 }
 
-// installedFirst: of several DPUs of one name, in several namespaces, only those that are installed can be asking. DPF takes DPUs from any
-// namespace (its allocator), so whoever may make one could otherwise block a host; only DPF says, in their status, what is installed.
+// installedFirst: of several DPUs of one name, only those with an installed OS can be asking. DPF takes DPUs from any namespace (its
+// allocator), so otherwise anyone who may create one could block a host; only DPF writes in their status what is installed.
 func installedFirst(all []DPU) []DPU {
 	if some := slices.DeleteFunc(slices.Clone(all), func(d DPU) bool { return !d.OSInstalled }); len(some) > 0 {
 		return some
@@ -68,7 +68,7 @@ func installedFirst(all []DPU) []DPU {
 	return all
 }
 
-// factRules are kept by requests of both kinds.
+// factRules apply to requests of both kinds.
 var factRules = []rule[*question]{
 	{"DPUOfThisCluster", (*question).isOfThisCluster},
 }
@@ -114,18 +114,17 @@ func (q *question) isInstalled() (bool, string) {
 	return q.dpu.OSInstalled, fmt.Sprintf("DPU %s: condition OSInstalled=%t", q.dpu, q.dpu.OSInstalled)
 }
 
-// isOfThisLife: what waits since before the DPU was made was asked by one before it, of the same name. Both times are whole seconds, of
-// two clocks.
+// isOfThisLife: a CSR older than the DPU was made for an earlier DPU of the same name. Both times are whole seconds, of two clocks.
 func (q *question) isOfThisLife() (bool, string) {
 	from := q.aliveSince()
 	return q.Created.After(from), fmt.Sprintf("the CSR is of %s, DPU %s of %s; as clocks may be %s apart, its own are of after %s",
 		stamp(q.Created), q.dpu, stamp(q.dpu.Created), clocksApart, stamp(from))
 }
 
-// aliveSince is from when on the DPU's own CSRs may be.
+// aliveSince is the earliest creation time of a CSR that the DPU itself can have made.
 func (q *question) aliveSince() time.Time { return q.dpu.Created.Add(clocksApart) }
 
-// isInactive: a DPU that has joined does not join again; whoever asks in its name may be another.
+// isInactive: a DPU that has joined does not join again; a CSR in its name may be somebody else's.
 func (q *question) isInactive() (bool, string) {
 	renewed, leased := q.Leases[q.Host]
 	alive := leased && q.Now.Sub(renewed) < activeFor
@@ -141,7 +140,7 @@ func (q *question) isInactive() (bool, string) {
 	return true, fmt.Sprintf("Node %s is not Ready, and its Lease was not renewed for %s", short(q.Host), activeFor)
 }
 
-// RuleRebootstrap is broken by a host whose Node exists, where none of those may bootstrap again.
+// RuleRebootstrap is broken by a host whose Node exists, where such hosts may not bootstrap again.
 const RuleRebootstrap = "Rebootstrap"
 
 func (q *question) mayBootstrapAgain() (bool, string) {
@@ -154,8 +153,8 @@ func (q *question) mayBootstrapAgain() (bool, string) {
 	return true, fmt.Sprintf("Node %s exists, and the bridge has rebootstrap: Allow", short(q.Host))
 }
 
-// Keys are those of the bootstrap CSRs that wait for a host, made in its DPU's life. A kubelet keeps its key until it has a certificate
-// (kubelet pkg/kubelet/certificate/bootstrap, kubelet-client.key.tmp): another is a new installation's, or somebody else's.
+// Keys are those of the host's pending bootstrap CSRs that were made in its DPU's life. A kubelet keeps its key until it has a certificate
+// (kubelet pkg/kubelet/certificate/bootstrap, kubelet-client.key.tmp): a second key is a new installation's, or somebody else's.
 func (f Facts) Keys(host string, d DPU) map[Key]bool {
 	q, keys := &question{dpu: d}, map[Key]bool{}
 	for _, a := range f.Asking[host] {
@@ -166,7 +165,7 @@ func (f Facts) Keys(host string, d DPU) map[Key]bool {
 	return keys
 }
 
-// hasTheOnlyKey: else who asks last would be let in as soon as somebody deletes the Node, as RebootstrapRefused asks him to.
+// hasTheOnlyKey: otherwise the last to ask would get in as soon as somebody deletes the Node, which RebootstrapRefused tells them to do.
 func (q *question) hasTheOnlyKey() (bool, string) {
 	keys := q.Keys(q.Host, q.dpu)
 	keys[q.Key] = true
@@ -192,7 +191,7 @@ func (q *question) isAlone() (bool, string) {
 	return !q.Now.Before(until), fmt.Sprintf("CSR %s of this DPU was approved at %s; another may be from %s on", short(q.last.Name), stamp(q.last.At), stamp(until))
 }
 
-// isNewest: who asked before the one that was approved is no longer waiting.
+// isNewest: a CSR older than the approved one has nobody waiting for it any more.
 func (q *question) isNewest() (bool, string) {
 	for _, p := range q.Approved[q.Host] {
 		if p.Name != q.Name && (p.DPU == q.dpu.UID || p.DPU == "") && !q.Created.After(p.Created) {
@@ -226,9 +225,9 @@ func (q *question) takesFromNoNode() (bool, string) {
 	})
 }
 
-// takesFromNoDPU of this DPUCluster (operator-rules.md#csr-serving). What another's Nodes claim, whence DPF has their DPUs'
-// addresses, stands in nobody's way here: only this hosted cluster's API server trusts the certificate, and networks apart may
-// have the same addresses.
+// takesFromNoDPU compares with DPUs of this DPUCluster only (operator-rules.md#csr-serving). DPF takes a DPU's addresses from what its Node
+// claims, and another cluster's claims block nobody here: only this hosted cluster's API server trusts the certificate, and separate
+// networks may use the same addresses.
 func (q *question) takesFromNoDPU() (bool, string) {
 	others := map[netip.Addr]string{}
 	for _, d := range q.DPUs {
@@ -277,7 +276,7 @@ func (q *question) isElsewhere() (bool, string) {
 	})
 }
 
-// none of the addresses may be what is feared of it.
+// none says that no address is feared, or names the first that is.
 func (q *question) none(message string, feared func(netip.Addr) string) (bool, string) {
 	for _, ip := range q.Addresses {
 		if what := feared(ip); what != "" {

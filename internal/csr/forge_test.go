@@ -24,11 +24,11 @@ import (
 	"github.com/cldmnky/oooi/internal/csr"
 )
 
-// forgery is one change of a good CSR, or of the facts about it.
+// forgery is one change to a good CSR, or to the facts about it.
 type forgery struct {
 	name string
-	kind csr.Kind // empty: of both
-	// breaks are the rules that refuse it. Where there is one, it is all that stands between the forgery and an approval.
+	kind csr.Kind // empty: both
+	// breaks are the rules that refuse it. A single one is all that stands between the forgery and an approval.
 	breaks []string
 	change func(d *draft)
 }
@@ -61,7 +61,7 @@ func withoutUsage(less certificates.KeyUsage) func(*draft) {
 	})
 }
 
-// keyed signs with a key that is made once.
+// keyed signs with a key that is generated once.
 func keyed(generate func() (crypto.Signer, error)) func(*draft) {
 	generated := sync.OnceValues(generate)
 	return func(d *draft) {
@@ -96,7 +96,7 @@ func address(at string) func(*draft) {
 	return names(func(*draft) [][]byte { return [][]byte{ip(netip.MustParseAddr(at).AsSlice())} })
 }
 
-// has is an address that the Node's kubelet wrote into its status, which it can, and asks for.
+// has requests an address that the Node's kubelet, as it can, also wrote into its status.
 func has(at string) func(*draft) {
 	return func(d *draft) {
 		n := d.facts.Nodes[d.host]
@@ -119,7 +119,7 @@ func node(n csr.Node, leaseAge time.Duration) func(*draft) {
 	}
 }
 
-// Who approved: we, for this DPU, or a person, who does not say for which.
+// Who approved: we did, for this DPU, or a person, whose approval names no DPU.
 const (
 	itsOwn   = types.UID("its own")
 	aPersons = types.UID("a person's")
@@ -139,7 +139,7 @@ const (
 	serve = csr.Serving
 )
 
-// forgeries are what issue 5 lists, and what else breaks a rule.
+// forgeries are those of issue 5, and whatever else breaks a rule.
 var forgeries = []forgery{
 	// The object.
 	{"denied already", "", rules("Pending"), condition(certificates.CertificateDenied)},
@@ -359,7 +359,7 @@ var forgeries = []forgery{
 	{"a multicast address, as its own", serve, rules("AddressesElsewhere"), has("224.0.0.1")},
 }
 
-// spare has the facts of another cluster's DPU of the host's name, so that only whose it is speaks against it.
+// spare adds another cluster's DPU of the host's name, so that only its cluster speaks against it.
 func spare(d *draft) {
 	d.facts.DPUs = append(d.facts.DPUs, csr.DPU{Namespace: "another", Name: d.host, UID: "spare", OSInstalled: true})
 }
@@ -421,7 +421,7 @@ func TestAForgeryIsNeverApproved(t *testing.T) {
 	}
 }
 
-// refusals are what did not pass, and why.
+// refusals maps each rule that did not pass to its reason.
 func refusals(d csr.Decision) map[string]string {
 	all := map[string]string{}
 	for _, v := range d.Rules {
@@ -432,7 +432,7 @@ func refusals(d csr.Decision) map[string]string {
 	return all
 }
 
-// TestEveryRuleIsNeeded: for each, some forgery breaks no other.
+// TestEveryRuleIsNeeded finds for each rule a forgery that breaks it alone.
 func TestEveryRuleIsNeeded(t *testing.T) {
 	alone := map[string]bool{}
 	for _, f := range forgeries {

@@ -15,12 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// largest spec.request that is looked at. One with an RSA key of 4096 bits has some 1,800 bytes; verifying what a key of megabytes
-// signed would take hours.
+// largest bounds spec.request. One with an RSA key of 4096 bits has some 1,800 bytes; verifying a signature by a key of megabytes would
+// take hours.
 const largest = 4 << 10
 
-// Who asks (openshift/machine-config-operator: the token in a worker's Ignition is node-bootstrapper's), and the groups that the
-// API server gives them (apiserver pkg/authentication: serviceaccount.MakeGroupNames, user.AllAuthenticated).
+// bootstrapper and nodePrefix are who asks (openshift/machine-config-operator: the token in a worker's Ignition is node-bootstrapper's);
+// the groups are those that the API server gives them (apiserver pkg/authentication: serviceaccount.MakeGroupNames, user.AllAuthenticated).
 const (
 	bootstrapper = "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper"
 	nodePrefix   = "system:node:"
@@ -32,13 +32,13 @@ var (
 	nodeGroups         = []string{"system:authenticated", nodesGroup}
 )
 
-// form is a request, read.
+// form is a parsed request.
 type form struct {
 	*certificates.CertificateSigningRequest
 	*contents
 	oddPEM string // what is odd about spec.request; empty when nothing is
 	parsed *x509.CertificateRequest
-	unread string // why that is nil
+	unread string // why parsed is nil
 	asked  Asked
 }
 
@@ -65,7 +65,7 @@ func formOf(r *certificates.CertificateSigningRequest) *form {
 	return f
 }
 
-// derOf is what the first PEM block holds, which is what signers take.
+// derOf decodes the first PEM block, which is the one that signers use.
 func derOf(text []byte) (der []byte, odd string) {
 	block, rest := pem.Decode(text)
 	switch {
@@ -81,7 +81,7 @@ func derOf(text []byte) (der []byte, odd string) {
 	return block.Bytes, odd
 }
 
-// formRules are kept by requests of both kinds.
+// formRules apply to requests of both kinds.
 var formRules = []rule[*form]{
 	{RulePending, (*form).isPending},
 	{"Signer", (*form).namesAKubeletSigner},
@@ -142,7 +142,7 @@ func (f *form) isReadable() (bool, string) {
 	return true, "all of the certification request was read"
 }
 
-// isSigned is asked last, of what keeps every other rule: it costs the most. x509.ParseCertificateRequest does not check it.
+// isSigned comes last, when all other rules passed: it costs the most. x509.ParseCertificateRequest does not check the signature.
 func (f *form) isSigned() (bool, string) {
 	if err := f.parsed.CheckSignature(); err != nil {
 		return false, "its signature is not by the key in it: " + short(err.Error())
@@ -150,8 +150,8 @@ func (f *form) isSigned() (bool, string) {
 	return true, "it is signed by the key in it"
 }
 
-// hasShape: the organizations, then the common names, each in an RDN of its own, as crypto/x509/pkix and so every kubelet writes
-// them; nothing else.
+// hasShape: the organizations, then the common names, each in an RDN of its own, and nothing else. crypto/x509/pkix writes them so, and
+// with it every kubelet.
 func (f *form) hasShape() (bool, string) {
 	last := organization
 	for _, rdn := range f.subject {
@@ -245,7 +245,7 @@ func (f *form) isForServers() (bool, string) {
 	return f.hasUsages(certificates.UsageServerAuth)
 }
 
-// hasFewNames bounds what is kept of a request that waits.
+// hasFewNames bounds what is kept of a pending request.
 func (f *form) hasFewNames() (bool, string) {
 	const most = 64
 	return len(f.names) <= most, fmt.Sprintf("subject alternative names: %d, at most %d", len(f.names), most)
@@ -270,7 +270,7 @@ func (f *form) hasItsDNSName() (bool, string) {
 	return slices.Equal(all, []string{f.asked.Host}), fmt.Sprintf("DNS names: %s, for host %s", list(all), short(f.asked.Host))
 }
 
-// hasPlainAddresses: ::ffff:192.0.2.1 prints like 192.0.2.1 but is another name.
+// hasPlainAddresses: ::ffff:192.0.2.1 prints as 192.0.2.1 but is a different name.
 func (f *form) hasPlainAddresses() (bool, string) {
 	for _, n := range f.names {
 		if n.kind != ipAddress {
@@ -287,7 +287,7 @@ func (f *form) hasGroups(want []string) (bool, string) {
 	return slices.Equal(slices.Sorted(slices.Values(f.Spec.Groups)), want), "the requester's groups: " + list(f.Spec.Groups)
 }
 
-// hasUsages: kubelets with an RSA key ask for key encipherment too.
+// hasUsages: kubelets with an RSA key also ask for key encipherment.
 func (f *form) hasUsages(auth certificates.KeyUsage) (bool, string) {
 	var all []string
 	for _, u := range f.Spec.Usages {

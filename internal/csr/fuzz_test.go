@@ -9,8 +9,8 @@ import (
 	"github.com/cldmnky/oooi/internal/csr"
 )
 
-// FuzzDER has a stranger write the subject and the attributes, sign them, and send them with all else in order. What is approved
-// must be, in the eyes of crypto/x509 too, what a kubelet writes: byte for byte but for the type of its text.
+// FuzzDER lets a stranger write the subject and the attributes; the rest is in order, the signature included. What is approved must be what
+// a kubelet writes, as crypto/x509 reads it and byte for byte, except for the type of its strings.
 func FuzzDER(f *testing.F) {
 	for _, kind := range []csr.Kind{csr.Bootstrap, csr.Serving} {
 		d := good(f, kind, 1)
@@ -54,7 +54,7 @@ func sameText(a, b []byte) bool {
 	return bytes.Equal(bytes.ReplaceAll(a, []byte{12}, []byte{19}), bytes.ReplaceAll(b, []byte{12}, []byte{19}))
 }
 
-// FuzzRequest has a stranger write all of spec.request.
+// FuzzRequest lets a stranger write all of spec.request.
 func FuzzRequest(f *testing.F) {
 	d := good(f, csr.Serving, 1)
 	f.Add(d.request().Spec.Request)

@@ -7,7 +7,8 @@ import (
 	"fmt"
 )
 
-// Keys that kubelets and their tools make: weaker ones can be broken, and of larger ones each signature costs more.
+// leastRSA and mostRSA are the bounds of keys that kubelets and their tools make: smaller ones can be broken, and larger ones make each
+// signature costlier.
 const (
 	leastRSA = 2048
 	mostRSA  = 4096

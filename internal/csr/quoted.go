@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// mostText bounds what a stranger may have us say.
+// mostText bounds a stranger's text in what we print.
 const mostText = 80
 
-// short quotes a stranger's text.
+// short quotes text that a stranger wrote.
 func short(text string) string {
 	if len(text) > mostText {
 		text = text[:mostText] + "…"

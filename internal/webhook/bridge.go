@@ -14,7 +14,7 @@ import (
 	"github.com/cldmnky/oooi/internal/preflight"
 )
 
-// bridge is judged by what its conditions would say of it, but for what they say of Secrets: the answer goes to whoever asked.
+// bridge judges a bridge as its conditions would, except for what they say of Secrets: the answer goes to whoever asked.
 func (r reviewer) bridge(ctx context.Context, before runtime.Object, after *dpuv1.DPUHCPBridge) admission.Response {
 	if r.bridges == nil {
 		return admission.Allowed("")
@@ -32,7 +32,7 @@ func (r reviewer) bridge(ctx context.Context, before runtime.Object, after *dpuv
 	return admission.Allowed("").WithWarnings(warningsOf(listed(awaited))...)
 }
 
-// refusal is one sentence for each finding: the field, what is wrong and what would do, and which condition says so otherwise.
+// refusal is one sentence per finding: the field, what is wrong, how to mend it, and the condition that would say so.
 func refusal(findings []finding.Finding) string {
 	var all []string
 	for _, f := range findings {

@@ -23,7 +23,7 @@ import (
 
 const release = "quay.io/openshift-release-dev/ocp-release:4.20.4-multi"
 
-// dpuWorld has what a bridge needs but a StorageClass and a Node, for which it waits.
+// dpuWorld has all that a bridge needs except a StorageClass and a Node, for which it waits.
 func dpuWorld(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -37,7 +37,7 @@ func dpuWorld(t *testing.T) *world {
 	return w
 }
 
-// mapping of releases to images is the test's own.
+// mapping maps releases to images; each test has its own.
 func (w *world) mapping(images map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: w.ns + "-images"}, Data: images}
 }
@@ -49,7 +49,7 @@ func (w *world) creates(objects ...client.Object) {
 	}
 }
 
-// grantsSecrets applies config/components/dpu-bridge, for the user that the operator of tests runs as.
+// grantsSecrets applies config/components/dpu-bridge for the user that the operator runs as in tests.
 func (w *world) grantsSecrets() {
 	w.t.Helper()
 	text, err := os.ReadFile("../../config/components/dpu-bridge/namespace_role.yaml")
@@ -80,7 +80,7 @@ func (w *world) bridge(name string) *dpuv1.DPUHCPBridge {
 	}
 }
 
-// bridges waits until the webhook judges them by what is there.
+// bridges waits until the webhook judges bridges with all that they need in its cache.
 func (w *world) bridges() {
 	w.t.Helper()
 	w.asked()
@@ -88,7 +88,7 @@ func (w *world) bridges() {
 	w.told.taken()
 }
 
-// admits makes a bridge that the operator, which may read its Secrets, has judged.
+// admits makes a bridge and waits until the operator, which may read its Secrets, has judged it.
 func (w *world) admits(name string) *dpuv1.DPUHCPBridge {
 	w.t.Helper()
 	w.grantsSecrets()
@@ -102,7 +102,7 @@ func (w *world) admits(name string) *dpuv1.DPUHCPBridge {
 
 func TestABridgeThatCannotWorkIsRefused(t *testing.T) {
 	w := dpuWorld(t)
-	w.admits("first") // for the others, one too many
+	w.admits("first") // takes the DPUCluster, so that the others are refused
 	w.creates(w.dpuCluster("free", "example.com/hosted"))
 	for _, c := range []struct {
 		says   []string
@@ -130,8 +130,8 @@ func TestABridgeThatCannotWorkIsRefused(t *testing.T) {
 	}
 }
 
-// A name that the API server makes up is judged as one that is written: by the schema how long it is, by us what it stands for. Nobody has
-// it, so two that come at once are two bridges, of which one has the DPUCluster (TestOfTwoBridgesForOneDPUClusterOneWins).
+// A generated name is judged like a written one: the schema bounds its length, and we look at what it stands for. Nobody has it yet, so two
+// such requests at once make two bridges, one of which has the DPUCluster (TestOfTwoBridgesForOneDPUClusterOneWins).
 func TestABridgeIsJudgedByTheNameThatIsMadeUp(t *testing.T) {
 	w := dpuWorld(t)
 	w.admits("first")
@@ -156,7 +156,7 @@ func (w *world) forgetsBridges() {
 	}
 }
 
-// What is not there yet may come: who writes is told, and not stopped. The operator needs no permission on Secrets for that.
+// What does not exist yet may still be made: the writer is warned, not refused. That needs no permission on Secrets.
 func TestWhatABridgeWaitsForIsWarnedOf(t *testing.T) {
 	w := dpuWorld(t)
 	w.operator()
@@ -174,7 +174,7 @@ func TestWhatABridgeWaitsForIsWarnedOf(t *testing.T) {
 	w.Expect(client.IgnoreNotFound(w.api.Get(w.ctx, client.ObjectKey{Namespace: w.ns, Name: "dpu1"}, &dpuv1.DPUHCPBridge{}))).To(Succeed(), "a dry run leaves nothing")
 }
 
-// A bridge that has lost what it was made of can be mended, labelled, deleted; only what is written anew is judged.
+// A bridge that lost what it was made of can still be mended, labelled and deleted; only what a request changes is judged.
 func TestABridgeThatIsThereCanBeMended(t *testing.T) {
 	w := dpuWorld(t)
 	b := w.admits("dpu1")
@@ -192,7 +192,7 @@ func TestABridgeThatIsThereCanBeMended(t *testing.T) {
 	w.Eventually(func() error { return w.api.Get(w.ctx, client.ObjectKeyFromObject(b), b) }).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
 }
 
-// With reads that fail, who writes a spec is told so; who deletes, or takes a finalizer off, is not even asked about.
+// While reads fail, whoever writes a spec is warned; deleting, or removing a finalizer, does not ask the webhook at all.
 func TestABridgeThatCannotBeJudgedStopsNobody(t *testing.T) {
 	w := dpuWorld(t)
 	b := w.admits("dpu1")
@@ -208,7 +208,7 @@ func TestABridgeThatCannotBeJudgedStopsNobody(t *testing.T) {
 	w.Eventually(func() error { return w.api.Get(w.ctx, client.ObjectKeyFromObject(b), b) }).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
 }
 
-// A refusal that is missed while the operator is down is the condition that it would have named, in the same words.
+// A write that went through unjudged while the operator was down gets the condition that the refusal would have named, in the same words.
 func TestABridgeThatNobodyRefusedIsHeldBack(t *testing.T) {
 	w := dpuWorld(t)
 	w.grantsSecrets()

@@ -16,28 +16,28 @@ import (
 	"github.com/cldmnky/oooi/internal/parts"
 )
 
-// API servers come from addresses that no NetworkPolicy selects, and show no certificate: any pod may post an AdmissionReview
-// (docs/adr/0006-admission-stops-nobody.md). So what one address can have us do is bounded, and what all of them can.
+// API servers come from addresses that no NetworkPolicy can select, and they show no certificate: any pod may post an AdmissionReview
+// (docs/adr/0006-admission-stops-nobody.md). So the work that one address can cause is bounded, and the work that all can.
 const (
-	// largestReview is a body: an Infra whose lists are as long as its schema lets them, beside what it was, with who wrote each field.
-	// Of those beyond smallReview few are in memory.
+	// largestReview bounds a body: an Infra with lists as long as its schema allows, its old version, and the managed fields of both. At
+	// most mostLarge bodies above smallReview are in memory.
 	largestReview = 2 << 20
 	smallReview   = 64 << 10
 	mostLarge     = 4
-	// mostParts of a body: each may cost as much as a Go struct and a finding, some 500 bytes for three of JSON.
+	// mostParts bounds the JSON values in a body: three bytes of JSON may cost a Go struct and a finding, some 500 bytes.
 	mostParts = 30000
-	// longestName of what a review names, which is logged (Kubernetes: UIDs have 36 characters).
+	// longestName bounds each name in a review, because names are logged (Kubernetes: UIDs have 36 characters).
 	longestName = validation.DNS1123SubdomainMaxLength
-	// atOnce and fromOne are reviews that are judged at once, of all and of one address.
+	// atOnce and fromOne bound the reviews that are judged at once: of all addresses, and of one.
 	atOnce, fromOne = 8, 4
-	// inTurn are reviews of one address that wait for theirs. An API server writes 200 changing requests at once (--max-mutating-requests-inflight).
+	// inTurn bounds the waiting reviews of one address. An API server runs 200 writes at once (--max-mutating-requests-inflight).
 	inTurn = 256
-	// turn is how long one waits; the rest of its patience is to look around in.
+	// turn is how long a review may wait for its turn; the rest of patience is left for reading the cluster.
 	turn = patience / 2
 )
 
-// gate lets reviews of many addresses through in turn. Who may not wait hears so, which to an API server is a webhook that does not
-// answer, and stops nobody.
+// gate lets the reviews of each address through in turn. One that may not wait gets an HTTP error: the API server treats that as a webhook
+// that does not answer, and lets the write through.
 type gate struct {
 	next       http.Handler
 	away       *away
@@ -47,7 +47,7 @@ type gate struct {
 	from map[string]*queue
 }
 
-// queue of one address, while it has reviews.
+// queue is that of one address; it exists while the address has reviews.
 type queue struct {
 	slots, large chan struct{}
 	users        int
@@ -57,7 +57,7 @@ func newGate(next http.Handler) *gate {
 	return &gate{next: next, all: make(chan struct{}, atOnce), large: make(chan struct{}, mostLarge), from: map[string]*queue{}}
 }
 
-// ServeHTTP implements http.Handler. A body is read in its address's turn, and judged in that of all: who sends slowly waits for himself.
+// ServeHTTP implements http.Handler. A body is read in its address's turn and judged in everybody's: a slow sender delays only himself.
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	address := hostOf(r.RemoteAddr)
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Method != http.MethodPost || media != "application/json" {
@@ -106,7 +106,7 @@ var (
 	errNoReview = errors.New("this is no AdmissionReview of an API server's: not judged")
 )
 
-// turnsAway says why to who asks, and to an admin.
+// turnsAway tells the client why, and an admin.
 func (g *gate) turnsAway(w http.ResponseWriter, address string, because error) {
 	code, c := http.StatusBadRequest, bodyIncomplete
 	switch {
@@ -123,7 +123,7 @@ func (g *gate) turnsAway(w http.ResponseWriter, address string, because error) {
 	http.Error(w, because.Error(), code)
 }
 
-// body is read whole. A large one has its turn among those of its address, and of all: turns are those that were taken.
+// body reads all of it. A large one takes a turn of its address and one of all; turns are those that it took, for the caller to give back.
 func (g *gate) body(ctx context.Context, q *queue, from io.Reader) (text []byte, turns []chan struct{}, err error) {
 	text, err = io.ReadAll(io.LimitReader(from, smallReview))
 	if err != nil || len(text) < smallReview {
@@ -139,8 +139,8 @@ func (g *gate) body(ctx context.Context, q *queue, from io.Reader) (text []byte,
 	return append(text, rest...), turns, err
 }
 
-// isReview looks at what no schema has judged: what an API server posts is JSON, has names that it takes, and no more parts than an
-// object may have. All else would be parsed as YAML, whose aliases grow without a bound.
+// isReview checks what no schema has judged. What an API server posts is JSON, has names within its own limits, and has no more parts than
+// an object may have. Anything else would be parsed as YAML, whose aliases grow without bound.
 func isReview(body []byte) bool {
 	var review struct {
 		Request struct {
@@ -168,10 +168,10 @@ func isReview(body []byte) bool {
 	return r.Object.is && (r.OldObject.is || !r.OldObject.there)
 }
 
-// object of a review; what it holds is not kept.
+// object tells whether a review has an object; the content is not kept.
 type object struct{ there, is bool }
 
-// UnmarshalJSON implements json.Unmarshaler. It is not called for what is not there; null is not there either.
+// UnmarshalJSON implements json.Unmarshaler. It is not called for an absent field; null counts as absent.
 func (o *object) UnmarshalJSON(text []byte) error {
 	o.there, o.is = string(text) != "null", isObject(text)
 	return nil
@@ -193,7 +193,7 @@ func enters(ctx context.Context, slots chan struct{}) bool {
 
 func exits(slots chan struct{}) { <-slots }
 
-// join the queue of an address; nil when it is full.
+// join takes a place in the queue of an address; nil when the queue is full.
 func (g *gate) join(address string) *queue {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -209,7 +209,7 @@ func (g *gate) join(address string) *queue {
 	return q
 }
 
-// leave a queue that was joined.
+// leave gives that place back.
 func (g *gate) leave(address string, q *queue) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

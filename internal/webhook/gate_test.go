@@ -23,7 +23,7 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/ports"
 )
 
-// countedAway is what the metric says of a cause.
+// countedAway is the metric's value for a cause.
 func countedAway(t *testing.T, c cause) float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()
@@ -49,7 +49,7 @@ func posted(from, body string) *http.Request {
 	return r
 }
 
-// slow judges until it is let go.
+// slow judges nothing until it is freed.
 type slow struct{ judged, free chan struct{} }
 
 func newSlow() slow { return slow{make(chan struct{}, 1000), make(chan struct{})} }
@@ -59,7 +59,7 @@ func (s slow) ServeHTTP(http.ResponseWriter, *http.Request) {
 	<-s.free
 }
 
-// asks posts one review, and says what was answered once it is.
+// asks posts one review and sends its answer's status.
 func asks(g *gate, from string) <-chan int {
 	code := make(chan int, 1)
 	go func() {
@@ -70,7 +70,7 @@ func asks(g *gate, from string) <-chan int {
 	return code
 }
 
-// Whoever posts many waits for himself: who posts one is judged at once.
+// An address that posts many reviews makes only its own wait: another's is judged at once.
 func TestReviewsOfOneAddressWaitForOneAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, judge := NewWithT(t), newSlow()
@@ -105,7 +105,7 @@ func TestReviewsOfOneAddressWaitForOneAnother(t *testing.T) {
 	})
 }
 
-// looking judges for as long as reading takes, unless who asks has no patience left.
+// looking takes as long as reads does, or until the request's context ends.
 func looking(reads time.Duration) http.Handler {
 	return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
@@ -115,8 +115,8 @@ func looking(reads time.Duration) http.Handler {
 	})
 }
 
-// slowed says of how many of twenty writes of one address the answer took longer, and how many were not judged, while each of some
-// addresses has as many reviews under way as it can, for as long as they are written.
+// slowed posts twenty reviews of one address while other addresses flood, each with as many reviews as it may have. It returns how many
+// took longer than longest, and how many were not judged.
 func slowed(t *testing.T, flooding int, reads, longest time.Duration) (slow, unjudged int) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
@@ -152,7 +152,7 @@ func slowed(t *testing.T, flooding int, reads, longest time.Duration) (slow, unj
 	return slow, unjudged
 }
 
-// Whoever floods from one address slows nobody's write; whoever does from many, or where reading hangs, none by more than its patience.
+// A flood from one address slows nobody else's write; one from many, or reads that hang, slow a write by no more than its patience.
 func TestAFloodSlowsNoWritePastItsPatience(t *testing.T) {
 	g := NewWithT(t)
 	const reads = 100 * time.Millisecond
@@ -164,7 +164,7 @@ func TestAFloodSlowsNoWritePastItsPatience(t *testing.T) {
 	g.Expect(slow).To(BeZero(), "by five, where reading hangs")
 }
 
-// However many addresses ask, so many reviews are in memory.
+// The reviews in memory are bounded, however many addresses ask.
 func TestReviewsOfAllAddressesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, judge := NewWithT(t), newSlow()
@@ -195,7 +195,7 @@ func TestOfOneAddressOnlySoManyWait(t *testing.T) {
 	})
 }
 
-// What no schema has judged is not parsed: YAML's aliases grow without a bound, and three octets of JSON become a struct.
+// What no schema has judged is not parsed: YAML's aliases grow without bound, and three bytes of JSON become a struct.
 func TestOnlyWhatAnAPIServerPostsIsJudged(t *testing.T) {
 	const head = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","kind":{"group":"g","version":"v1","kind":"K"},`
 	text := func(n int) string { return strings.Repeat("x", n) }
@@ -252,7 +252,7 @@ func TestOnlyWhatAnAPIServerPostsIsJudged(t *testing.T) {
 	}
 }
 
-// Who sends slowly keeps only those waiting that come from his address.
+// A slow sender delays only requests from its own address.
 func TestASlowBodyHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, judge := NewWithT(t), newSlow()
@@ -273,7 +273,7 @@ func TestASlowBodyHoldsNobodyUp(t *testing.T) {
 	})
 }
 
-// large is a review beyond what is small.
+// large is a review above smallReview.
 var large = strings.Replace(review, `"object":{}`, `"object":{"a":"`+strings.Repeat("x", smallReview)+`"}`, 1)
 
 func TestOfLargeReviewsFewAreInMemory(t *testing.T) {
@@ -294,7 +294,7 @@ func TestOfLargeReviewsFewAreInMemory(t *testing.T) {
 	})
 }
 
-// Of one address one large review is in memory: it keeps no other's waiting.
+// One address has one large review in memory, so it cannot keep another's waiting.
 func TestOfOneAddressOneLargeReviewIsInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, judge := NewWithT(t), newSlow()
@@ -357,7 +357,8 @@ func TestHalfARequestIsNotWaitedForLong(t *testing.T) {
 	}
 }
 
-// Of all connections the oldest of who has most gives way: who has few is never kept out by who has many.
+// When there are too many connections, the oldest of the address that has most is closed: an address with few is never kept out by one with
+// many.
 func TestWhoHasManyConnectionsGivesWay(t *testing.T) {
 	g, l := NewWithT(t), newCounted(nil, nil)
 	made := func(address string) *counting {
@@ -410,8 +411,8 @@ func begins(t *testing.T, l *counted, address string, connections int) (taken in
 	return taken
 }
 
-// Whoever connects again and again shakes hands seldom, though he closes each connection; another address is not kept out by it, and he
-// has what he had, once he waits.
+// An address that connects again and again gets few handshakes, even if it closes each connection. Another address is not affected, and the
+// first regains its allowance once it waits.
 func TestHandshakesOfOneAddressAreRationed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, l := NewWithT(t), newCounted(nil, nil)
@@ -424,7 +425,7 @@ func TestHandshakesOfOneAddressAreRationed(t *testing.T) {
 	})
 }
 
-// However many addresses connect, so many are remembered. Those beyond share what one has, and each has its own when others have waited.
+// The number of remembered addresses is bounded. Those beyond it share one allowance, and get their own once others have waited.
 func TestAddressesThatBeginAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, l := NewWithT(t), newCounted(nil, nil)
@@ -440,7 +441,7 @@ func TestAddressesThatBeginAreForgotten(t *testing.T) {
 	})
 }
 
-// A connection that comes too soon is closed before anything is read of it, and counted.
+// A connection that comes too soon is closed before a byte of it is read, and is counted.
 func TestAConnectionThatComesTooSoonIsClosed(t *testing.T) {
 	g, before := NewWithT(t), countedAway(t, tooManyConnections)
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
@@ -467,7 +468,7 @@ func TestAConnectionThatComesTooSoonIsClosed(t *testing.T) {
 	g.Expect(accepted).To(HaveLen(1))
 }
 
-// Connections beyond the bound are closed, and counted again when they are.
+// Connections above the bound are closed; once one is closed, another fits.
 func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
 	g := NewWithT(t)
 	inner, err := net.Listen("tcp", "127.0.0.1:0")

@@ -9,24 +9,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// settles is how long the API server is given to trust the next certificate before it is served. Its caches follow within
-// seconds; one that is cut off for longer reaches no webhook either.
+// settles is how long API servers get to learn of the next certificate before it is served. Their caches follow within seconds; one that is
+// cut off for longer reaches no webhook either.
 const settles = 5 * time.Minute
 
-// keys are what the Secret holds. A certificate passes through three places, so that whatever is served is trusted already,
-// and still, by API servers and replicas that lag:
+// keys are what the Secret holds. A certificate passes through three places, so that API servers and replicas that lag already trust, and
+// still trust, whatever is served:
 //
 //	next      ──── settled, and trusted ───▶  serving  ──── next is served ───▶  previous  ──── another next ───▶  gone
 //	trusted                                   trusted                            trusted
 type keys struct {
 	next, serving pair
 	previous      string // a certificate; its key is gone
-	// path at which reviews are judged: who cannot read the ValidatingWebhookConfiguration, as no tenant can, does not know it. An API
-	// server shows no certificate that would tell it from a pod (docs/adr/0006-admission-stops-nobody.md).
+	// path is where reviews are judged. Only who can read the ValidatingWebhookConfiguration knows it, and no tenant can. An API server
+	// shows no certificate that would tell it from a pod (docs/adr/0006-admission-stops-nobody.md).
 	path string
 }
 
-// path is one that nobody guesses.
+// path matches one that nobody guesses.
 var path = regexp.MustCompile("^" + Path + "/[a-z2-7]{26}$")
 
 // newPath is in lower case, as segments of a path must be (apiserver, pkg/util/webhook/validation.go).
@@ -38,10 +38,10 @@ const (
 	fieldNext, fieldNextKey       = "next.crt", "next.key"
 	fieldPrevious                 = "previous.crt"
 	fieldPath                     = "path"
-	fieldTrusted                  = "ca.crt" // for who scrapes: the caBundle, under cert-manager's name for it
+	fieldTrusted                  = "ca.crt" // the caBundle for scrapers, under cert-manager's name for it
 )
 
-// keysIn are those of a Secret, whatever somebody made of it.
+// keysIn reads the keys of a Secret, which anybody may have edited.
 func keysIn(s *corev1.Secret) keys {
 	if s == nil {
 		return keys{}
@@ -53,7 +53,7 @@ func keysIn(s *corev1.Secret) keys {
 	if !path.MatchString(k.path) {
 		k.path = ""
 	}
-	if !isCertificate(k.previous) { // one that cannot be read spoils the whole caBundle
+	if !isCertificate(k.previous) { // one unreadable certificate spoils the whole caBundle
 		k.previous = ""
 	}
 	return k
@@ -75,10 +75,10 @@ func (k keys) data() map[string][]byte {
 // trusted is the caBundle.
 func (k keys) trusted() string { return k.previous + k.serving.cert + k.next.cert }
 
-// turned are the keys as they should be at a time, when the API server trusts a bundle. One step is taken at a time.
+// turned returns the keys as they should be now, given the bundle that API servers have. It takes one step at a time.
 func (k keys) turned(name string, now time.Time, bundle string) (keys, error) {
 	switch {
-	case !k.serving.good(name, now): // nobody believes it: nothing is lost
+	case !k.serving.good(name, now): // nobody trusts it: nothing is lost
 		fresh, err := newPair(name, now)
 		return keys{serving: fresh}, err
 	case k.next.good(name, now):
@@ -92,14 +92,13 @@ func (k keys) turned(name string, now time.Time, bundle string) (keys, error) {
 	return k.renewed(name, now)
 }
 
-// renewed are the keys with a next pair.
+// renewed returns the keys with a new next pair.
 func (k keys) renewed(name string, now time.Time) (keys, error) {
 	next, err := newPair(name, now)
 	return keys{serving: k.serving, next: next}, err
 }
 
-// pause is how long nothing is to be done if nothing happens. A next pair that has settled waits for its caBundle, which is
-// watched.
+// pause is how long there is nothing to do unless an event comes. A next pair that has settled waits for its caBundle, which is watched.
 func (k keys) pause(now time.Time) time.Duration {
 	if k.next.parsed() != nil {
 		return max(k.next.made().Add(settles).Sub(now), 0)

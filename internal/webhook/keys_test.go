@@ -97,7 +97,7 @@ func of(t *testing.T, name string) pair {
 	return p
 }
 
-// Whatever somebody writes into the Secret, what comes of it serves, and the API server can read whom to trust.
+// Whatever somebody writes into the Secret, the keys read from it serve, and the API server can parse the caBundle.
 func FuzzKeysInASecret(f *testing.F) {
 	good, err := keys{}.turned(service, noon, "")
 	if err != nil {
@@ -123,7 +123,7 @@ func FuzzKeysInASecret(f *testing.F) {
 	})
 }
 
-// readable as crypto/x509's AppendCertsFromPEM reads a bundle, but strictly.
+// readable parses a bundle as crypto/x509's AppendCertsFromPEM does, but strictly.
 func readable(t *testing.T, bundle string) {
 	t.Helper()
 	for rest := []byte(bundle); len(rest) > 0; {
@@ -137,8 +137,8 @@ func readable(t *testing.T, bundle string) {
 	}
 }
 
-// Replicas that lag by one write, an API server that lags by less than settles, a caBundle that cannot be written for a
-// while: what is served is always trusted.
+// Replicas lag by one write, the API server by less than settles, and the caBundle may be unwritable for a while: what is served is trusted
+// throughout.
 func TestWhatIsServedIsAlwaysTrusted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := noon
@@ -149,9 +149,9 @@ func TestWhatIsServedIsAlwaysTrusted(t *testing.T) {
 				replica = stored.serving
 			}
 			now = now.Add(rapid.SampledFrom([]time.Duration{time.Minute, settles, 24 * time.Hour, renewed}).Draw(t, "time that passes"))
-			if before := stored.serving; replica == before { // it lags by one write at most
+			if before := stored.serving; replica == before { // a replica lags by one write at most
 				stored = turned(t, stored, now, bundle)
-				if !before.good(service, now) { // nobody believed it any more: it begins anew
+				if !before.good(service, now) { // nobody trusted it any more: both start afresh
 					replica, bundle = stored.serving, stored.trusted()
 				}
 			}

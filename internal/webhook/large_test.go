@@ -13,8 +13,8 @@ import (
 	"github.com/cldmnky/oooi/internal/observe"
 )
 
-// What the manager would not keep as a whole is refused with the sentence that its condition would have; what is there already may be
-// changed, and its finalizers taken off.
+// An object too large for the manager's cache is refused in the words of its condition; one that is stored already may be changed, and its
+// finalizers removed.
 func TestWhatIsTooLargeIsRefused(t *testing.T) {
 	r := reviewer{observer: &observe.Observer{}}
 	for _, small := range []kept.Object{&v1alpha1.Infra{}, &v1alpha1.DHCPServer{}, &v1alpha1.DNSServer{}, &v1alpha1.ProxyServer{}, &dpuv1.DPUHCPBridge{}} {

@@ -38,7 +38,7 @@ func (w *world) scraper() scraper {
 	return s
 }
 
-// scrape the manager's metrics, if it is who it should be.
+// scrape reads the manager's metrics, after verifying its certificate.
 func (w *world) scrape(name, trusting string) error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(trusting))
@@ -54,7 +54,7 @@ func (w *world) scrape(name, trusting string) error {
 	return nil
 }
 
-// The token goes to who has the webhook's key, through a renewal too, and to nobody who has another.
+// The token goes only to the holder of the webhook's key, also during a renewal.
 func TestAScraperKnowsTheManager(t *testing.T) {
 	w := newWorld(t)
 	w.scraped = int(ports.Free(t))
@@ -83,7 +83,7 @@ func TestAScraperKnowsTheManager(t *testing.T) {
 	ended()
 }
 
-// A Secret of before has no ca.crt; and what somebody makes of it is put right.
+// A Secret of an older version has no ca.crt; it is added, and mended when somebody edits it.
 func TestWhomToTrustIsWrittenWhereItIsNot(t *testing.T) {
 	w := newWorld(t)
 	w.operator()

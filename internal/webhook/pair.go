@@ -18,15 +18,15 @@ const (
 	lasts = 90 * 24 * time.Hour
 	// renewed is its age at which the next one is made.
 	renewed = 60 * 24 * time.Hour
-	// skew between our clock and an API server's that does not make a new certificate a future one.
+	// skew is how far an API server's clock may be behind ours without finding a new certificate not yet valid.
 	skew = time.Hour
 )
 
-// pair is a serving certificate and its key, as PEM. The certificate is its own authority: a key that could sign others,
-// kept for the day of renewal, would be one more secret and buy nothing, since whom to trust is told to the API server anyway.
+// pair is a serving certificate and its key, as PEM. The certificate is its own authority: a CA key, kept for the day of renewal, would be
+// one more secret and buy nothing, since the API server has to be told whom to trust anyway.
 type pair struct{ cert, key string }
 
-// newPair is for one name of a Service.
+// newPair makes one for a Service's name.
 func newPair(name string, now time.Time) (pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -56,7 +56,7 @@ func encoded(kind string, der []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
-// isCertificate says whether a text is one as we write them: what stands before or after it would spoil the caBundle.
+// isCertificate says whether text is exactly one certificate as we write it: anything before or after it would spoil the caBundle.
 func isCertificate(text string) bool {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil || encoded("CERTIFICATE", block.Bytes) != text {
@@ -66,7 +66,7 @@ func isCertificate(text string) bool {
 	return err == nil
 }
 
-// parsed is what serves; nil when certificate and key are not a pair.
+// parsed is the pair as crypto/tls has it; nil when certificate and key do not match.
 func (p pair) parsed() *tls.Certificate {
 	c, err := tls.X509KeyPair([]byte(p.cert), []byte(p.key))
 	if err != nil {
@@ -75,11 +75,11 @@ func (p pair) parsed() *tls.Certificate {
 	return &c
 }
 
-// good says whether the pair serves a name at a time.
+// good says whether the pair can serve name at now.
 func (p pair) good(name string, now time.Time) bool {
 	c := p.parsed()
 	return c != nil && isCertificate(p.cert) && c.Leaf.VerifyHostname(name) == nil && !now.Before(c.Leaf.NotBefore) && now.Before(c.Leaf.NotAfter)
 }
 
-// made is when newPair was asked for it.
+// made is when newPair made it.
 func (p pair) made() time.Time { return p.parsed().Leaf.NotBefore.Add(skew) }

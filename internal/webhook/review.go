@@ -1,5 +1,5 @@
-// Package webhook answers the API server's admission requests: it warns of what preflight finds, and refuses only what the
-// specification says. Everything else that is wrong with an object its conditions say; they are the gate.
+// Package webhook answers the API server's admission requests: it warns of what preflight finds, and refuses only what the specification
+// says. Whatever else is wrong with an object, its conditions say; they are the gate.
 package webhook
 
 import (
@@ -22,14 +22,14 @@ import (
 	"github.com/cldmnky/oooi/internal/preflight"
 )
 
-// patience with reads: below the API server's own with us (timeoutSeconds in config/webhook), so that what is refused without
-// reading is refused.
+// patience bounds reading the cluster. It is below the API server's timeout for us (timeoutSeconds in config/webhook), so that what is
+// refused without reading is still refused.
 const patience = 2 * time.Second
 
-// notJudged is warned of when reading failed.
+// notJudged is the warning when reading failed.
 const notJudged = "NotJudged: the operator could not read the cluster; once this object is stored, its conditions say whether it works"
 
-// reviewer answers one request at a time. It changes nothing: a dry run leaves no trace.
+// reviewer answers admission requests. It writes nothing, so a dry run leaves no trace.
 type reviewer struct {
 	observer *observe.Observer
 	bridges  *observe.Bridges // nil where DPUHCPBridges are not served
@@ -38,7 +38,7 @@ type reviewer struct {
 	log      logr.Logger
 }
 
-// Handle implements admission.Handler. What cannot be read is let through: a schema's rules are the API server's to keep.
+// Handle implements admission.Handler. An object that cannot be decoded is let through: enforcing the schema is the API server's job.
 func (r reviewer) Handle(ctx context.Context, request admission.Request) admission.Response {
 	before, after, err := r.decode(request)
 	if err != nil {
@@ -57,7 +57,7 @@ func (r reviewer) Handle(ctx context.Context, request admission.Request) admissi
 	return admission.Allowed("")
 }
 
-// decode reads the object, and what it was; nil when it is new.
+// decode returns the object and its old version, which is nil for a new object.
 func (r reviewer) decode(request admission.Request) (before, after runtime.Object, err error) {
 	kind := schema.GroupVersionKind(request.Kind)
 	if after, err = r.scheme.New(kind); err != nil {
@@ -72,7 +72,7 @@ func (r reviewer) decode(request admission.Request) (before, after runtime.Objec
 	return before, after, r.decoder.DecodeRaw(request.OldObject, before)
 }
 
-// refused says what this change may not write. What was there before may stay: who mends something else is not stopped.
+// refused says what this change may not write. What was stored before may stay: mending something else is not refused.
 func (r reviewer) refused(before, after runtime.Object) (because []string) {
 	was, images := permission.WrittenImages(before), permission.WrittenImages(after)
 	maps.DeleteFunc(images, func(field, image string) bool { return was[field] == image })
@@ -85,7 +85,7 @@ func (r reviewer) refused(before, after runtime.Object) (because []string) {
 	return because
 }
 
-// tooLarge is what would be found of an object once it is stored.
+// tooLarge is the finding that the object would get once stored.
 func tooLarge(object runtime.Object) *finding.Finding {
 	written, is := object.(kept.Object)
 	if !is {
@@ -99,7 +99,7 @@ func tooLarge(object runtime.Object) *finding.Finding {
 
 func (r reviewer) warnings(ctx context.Context, infra *v1alpha1.Infra) []string {
 	unheard := *r.observer
-	unheard.Listeners = observe.NewListeners() // an Infra that is not stored hears of nothing
+	unheard.Listeners = observe.NewListeners() // an Infra that is not stored gets no events
 	seen, err := unheard.Around(ctx, infra)
 	if err != nil {
 		r.log.Error(err, "looking around an Infra that is to be written", "namespace", infra.Namespace, "name", infra.Name)

@@ -28,7 +28,7 @@ func TestFindingsReachWhoWrites(t *testing.T) {
 	w.hosts(w.ns, "c1")
 	infra := w.infra("c1")
 	infra.Spec.NetworkConfig.NetworkAttachmentDefinition = "c1-vlan"
-	w.Eventually(func() []string { // what was made a moment ago has to be seen
+	w.Eventually(func() []string { // the cache has to catch up
 		w.told.taken()
 		w.Expect(w.api.Create(w.ctx, infra.DeepCopy(), client.DryRunAll)).To(Succeed())
 		return w.told.taken()
@@ -36,14 +36,14 @@ func TestFindingsReachWhoWrites(t *testing.T) {
 	w.Expect(w.api.Create(w.ctx, infra)).To(Succeed())
 	w.Expect(w.told.taken()).To(ConsistOf(HavePrefix("NoTimeSource ")))
 
-	// Who writes no spec is not told again; a change is judged as it will be.
+	// A write that leaves the spec alone gets no warnings; a change is judged as it will be stored.
 	w.Expect(w.changes(infra, func() { infra.Labels = map[string]string{"a": "b"} })).To(Succeed())
 	w.Expect(w.told.taken()).To(BeEmpty())
 	w.Expect(w.changes(infra, func() { infra.Spec.NetworkConfig.DNSServers = []v1alpha1.IPAddress{"10.20.0.5"} })).To(Succeed())
 	w.Expect(w.told.taken()).To(ContainElement(HavePrefix("DNSServersOutsideVLAN spec.networkConfig.dnsServers")))
 }
 
-// A HostedCluster that may not be referred to is not told from one that is not there.
+// The warning is the same whether a HostedCluster may not be referred to or does not exist.
 func TestAWarningTellsNothingOfWhatMayNotBeRead(t *testing.T) {
 	w := newWorld(t)
 	w.operator()
@@ -61,7 +61,7 @@ func TestAWarningTellsNothingOfWhatMayNotBeRead(t *testing.T) {
 	w.Expect(asks("missing")).To(ConsistOf(strings.ReplaceAll(about[0], "present", "missing")))
 }
 
-// images are what chooses an image, in objects of ours, and how it is refused.
+// images are objects of ours that choose an image, by the refusal that each gets.
 func (w *world) images() map[string]client.Object {
 	infra := w.infra("i")
 	infra.Spec.InfraComponents.DNS.Image = "example.com/mine:1"
@@ -110,12 +110,12 @@ func TestAnImageIsAllowedByTheFlag(t *testing.T) {
 	}
 }
 
-// What was written while it was allowed stops nobody from mending something else, or from deleting.
+// An override written while it was allowed refuses neither other edits nor deletion.
 func TestOnlyWhoWritesAnImageIsRefused(t *testing.T) {
 	w := newWorld(t)
 	var all []client.Object
 	for _, object := range w.images() {
-		w.Expect(w.api.Create(w.ctx, object)).To(Succeed()) // nobody is there to refuse it
+		w.Expect(w.api.Create(w.ctx, object)).To(Succeed()) // no webhook runs yet to refuse it
 		all = append(all, object)
 	}
 	w.operator()

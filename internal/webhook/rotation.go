@@ -23,8 +23,8 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// rotation keeps the keys in a Secret, serves by them, and tells the API server whom to trust. Every replica does all of it,
-// leader or not: a new one must serve before an old one ends. Who comes second sees the first one's keys by a conflict.
+// rotation keeps the keys in a Secret, serves with them, and tells the API server whom to trust. Every replica does all of it, leader or
+// not: a new one must serve before an old one ends. A replica that writes second gets a conflict, and reads the first one's keys.
 type rotation struct {
 	cached client.Reader // the Secret and the configuration, nothing else
 	writer client.Client
@@ -35,19 +35,19 @@ type rotation struct {
 	*Certificate
 }
 
-// Certificate is what is served by: the webhook, and the manager's metrics.
+// Certificate is what the webhook and the manager's metrics serve with.
 type Certificate struct{ served atomic.Pointer[served] }
 
 type served struct {
 	pair
 	*tls.Certificate
 	path string
-	// former is a path at which API servers that lag may ask until then.
+	// former is the previous path, at which API servers that lag may ask until then.
 	former string
 	until  time.Time
 }
 
-// Reconcile reads, turns the keys, stores them, serves by them, and publishes.
+// Reconcile reads the keys, takes a step, stores them, serves with them, and publishes the caBundle.
 func (r *rotation) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	secret, err := read(ctx, r.cached, r.secret, &corev1.Secret{})
 	if err != nil {
@@ -72,7 +72,7 @@ func (r *rotation) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, 
 	return ctrl.Result{RequeueAfter: want.pause(now)}, nil
 }
 
-// configuration that an event is about: kubectl describe finds events by UID.
+// configuration is the object of an event, with its UID: kubectl describe finds events by UID.
 func (r *rotation) configuration() *corev1.ObjectReference {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -97,8 +97,8 @@ func read[T client.Object](ctx context.Context, from client.Reader, key types.Na
 	return into, nil
 }
 
-// turned are the keys of the Secret, a step on. A Secret that was deleted asks for new keys; until they are trusted, what is
-// served goes on.
+// turned returns the Secret's keys, one step on. A deleted Secret gets new keys; until these are trusted, the current certificate stays in
+// use.
 func (r *rotation) turned(secret *corev1.Secret, config *admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) (k keys, err error) {
 	stored := keysIn(secret)
 	if s := r.served.Load(); secret == nil && s != nil && s.good(r.name, now) {
@@ -142,7 +142,7 @@ func (r *rotation) serve(k keys) {
 	r.served.Store(now)
 }
 
-// isOurs says whether who asks at a path has read it in the configuration.
+// isOurs says whether a path is one that the configuration has, or had until recently.
 func (r *rotation) isOurs(asked string) bool {
 	s := r.served.Load()
 	return s != nil && (same(asked, s.path) || same(asked, s.former) && r.now().Before(s.until))
@@ -152,7 +152,7 @@ func same(asked, path string) bool {
 	return subtle.ConstantTimeCompare([]byte(asked), []byte(path)) == 1
 }
 
-// certificate is asked for at each handshake: a new one needs no restart.
+// certificate is called at each handshake, so a new one needs no restart.
 func (c *Certificate) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if s := c.served.Load(); s != nil {
 		return s.Certificate, nil
@@ -165,7 +165,7 @@ func (r *rotation) ready(*http.Request) error {
 	return err
 }
 
-// bundleOf a configuration is what all its webhooks trust; empty when they differ.
+// bundleOf is the caBundle that all webhooks of a configuration have; empty when they differ.
 func bundleOf(c *admissionregistrationv1.ValidatingWebhookConfiguration) string {
 	if c == nil || len(c.Webhooks) == 0 {
 		return ""
@@ -179,7 +179,7 @@ func bundleOf(c *admissionregistrationv1.ValidatingWebhookConfiguration) string 
 	return bundle
 }
 
-// asksAt says whether all webhooks of a configuration ask at a path. Where somebody wrote a URL, that has its own.
+// asksAt says whether all webhooks of a configuration have this path. One with a URL that somebody wrote keeps its own.
 func asksAt(c *admissionregistrationv1.ValidatingWebhookConfiguration, path string) bool {
 	for _, w := range c.Webhooks {
 		if service := w.ClientConfig.Service; service != nil && ptr.Deref(service.Path, "") != path {
@@ -193,7 +193,7 @@ func (r *rotation) publish(ctx context.Context, c *admissionregistrationv1.Valid
 	if c == nil || bundleOf(c) == k.trusted() && asksAt(c, k.path) {
 		return nil
 	}
-	want := acadmission.ValidatingWebhookConfiguration(c.Name) // one that is deleted meanwhile is not made anew: no permission, no rules
+	want := acadmission.ValidatingWebhookConfiguration(c.Name) // if it was deleted meanwhile, this does not create it: no permission, and no rules
 	for _, w := range c.Webhooks {
 		config := acadmission.WebhookClientConfig().WithCABundle([]byte(k.trusted())...)
 		if w.ClientConfig.Service != nil {

@@ -25,7 +25,7 @@ import (
 
 const day = 24 * time.Hour
 
-// uninterrupted asks the API server over and over, and connects anew by what the API server trusts.
+// uninterrupted keeps sending requests through the API server, and keeps making connections that trust what the API server trusts.
 func (w *world) uninterrupted() (ended func()) {
 	w.t.Helper()
 	requests := w.always(w.refusedAsItShould)
@@ -98,7 +98,7 @@ func TestReplicasServeOneCertificate(t *testing.T) {
 	w.Expect(w.trusted()).To(Equal(cert))
 }
 
-// Its Role names the one Lease.
+// The operator's Role names the one Lease.
 func TestTheLeaderMayHaveItsLease(t *testing.T) {
 	w := newWorld(t)
 	w.operator()
@@ -116,7 +116,7 @@ func TestACABundleThatSomebodyChangedIsPutRight(t *testing.T) {
 	w.Expect(w.api.Update(w.ctx, c)).To(Succeed())
 	w.Eventually(func() string { return string(stored(w, w.configuration()).Webhooks[1].ClientConfig.CABundle) }).Should(Equal(bundle))
 
-	// One that is applied anew, as an upgrade may, is told as well.
+	// A configuration that is made again, as an upgrade may do, gets the caBundle as well.
 	w.Expect(w.api.Delete(w.ctx, w.configuration())).To(Succeed())
 	for _, o := range w.manifests() {
 		if _, is := o.(*admissionregistrationv1.ValidatingWebhookConfiguration); is {
@@ -126,8 +126,8 @@ func TestACABundleThatSomebodyChangedIsPutRight(t *testing.T) {
 	w.Eventually(w.trusted).Should(Equal(bundle))
 }
 
-// Where the path of one is another, it would not be asked there. A Secret that is deleted asks for a new one; API servers that lag are
-// heard at the former for a while.
+// A webhook with another path would not reach us. A deleted Secret gets a new path; API servers that lag may use the former one for a
+// while.
 func TestAPathThatSomebodyChangedIsPutRight(t *testing.T) {
 	w := newWorld(t)
 	w.operator()
@@ -156,7 +156,7 @@ func TestAPathThatSomebodyChangedIsPutRight(t *testing.T) {
 	w.Expect(heard(w.path())).To(Equal(http.StatusBadRequest))
 }
 
-// One that leads to a URL of somebody's has its own path, and our caBundle.
+// A webhook that somebody points at a URL keeps its path, and gets our caBundle.
 func TestAConfigurationWithAURLIsTrustedToo(t *testing.T) {
 	w := newWorld(t)
 	w.operator()
@@ -181,7 +181,7 @@ func TestTheConfigurationsOfOthersAreLeftAlone(t *testing.T) {
 	w.asked()
 	w.Expect(stored(w, theirs.DeepCopy())).To(Equal(theirs))
 
-	// Nor could it: the permissions name ours, and its own Secret.
+	// It could not anyway: its permissions name our configuration and its own Secret.
 	manager, err := client.New(rest.CopyConfig(cluster.Manager), client.Options{Scheme: controller.Scheme()})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(manager.Patch(w.ctx, theirs.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{}`)))).To(MatchError(apierrors.IsForbidden, "IsForbidden"))
@@ -190,7 +190,7 @@ func TestTheConfigurationsOfOthersAreLeftAlone(t *testing.T) {
 	w.Expect(manager.Get(w.ctx, client.ObjectKeyFromObject(secret), secret)).To(MatchError(apierrors.IsForbidden, "IsForbidden"))
 }
 
-// With cert-manager: files, exchanged as the kubelet does, and neither Secret nor caBundle of ours.
+// With cert-manager, files are served, replaced as the kubelet does it; we write neither Secret nor caBundle.
 func TestFilesOfSomebodyElseAreServedAndFollowed(t *testing.T) {
 	w := newWorld(t)
 	w.now(time.Now().Add(-60*day - time.Hour))
@@ -204,7 +204,7 @@ func TestFilesOfSomebodyElseAreServedAndFollowed(t *testing.T) {
 	w.Expect(w.api.Delete(w.ctx, w.secret())).To(Succeed())
 	bundle := string(made["tls.crt"]) + string(made["next.crt"])
 	c := w.configuration()
-	w.Expect(w.changes(c, func() { // a write that the manager had begun may still be taken
+	w.Expect(w.changes(c, func() { // a write that the manager had begun may still land
 		for i := range c.Webhooks {
 			c.Webhooks[i].ClientConfig.CABundle = []byte(bundle)
 		}
@@ -228,8 +228,7 @@ func TestFilesOfSomebodyElseAreServedAndFollowed(t *testing.T) {
 	w.Expect(apierrors.IsNotFound(w.api.Get(w.ctx, client.ObjectKeyFromObject(w.secret()), w.secret()))).To(BeTrue())
 }
 
-// mounts a Secret's files as the kubelet does: in a directory of their own, to which a link is moved at once
-// (atomic_writer.go).
+// mounts writes a Secret's files as the kubelet does: into a new directory, to which it then moves a symlink (atomic_writer.go).
 func (w *world) mounts(dir, version string, cert, key []byte) {
 	w.t.Helper()
 	w.Expect(os.Mkdir(filepath.Join(dir, version), 0o700)).To(Succeed())

@@ -21,30 +21,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 )
 
-// What a connection may cost. controller-runtime's own server bounds neither their number nor the time that a body takes, and speaks
-// HTTP/2, in which a client can have us wait in more ways than in HTTP/1.1, which API servers use with webhooks (apiserver,
+// Bounds on connections. controller-runtime's own server bounds neither their number nor the time that a body takes. It also speaks HTTP/2,
+// in which a client can make us wait in more ways than in HTTP/1.1, which API servers use with webhooks (apiserver,
 // pkg/util/webhook/client.go).
 const (
-	// connectionsFromOne are as many as wait in turn and are judged; of all connections each takes some 50 KiB with its TLS.
+	// connectionsFromOne allows one connection for each review that waits or is judged; each of all connections takes some 50 KiB with its
+	// TLS.
 	connectionsFromOne, connections = inTurn + fromOne, 1000
-	// arrives is how long a request may take to arrive: an API server sends it in one piece. In answered it must have its answer.
+	// arrives bounds how long a request takes to arrive: an API server sends it in one piece. answered bounds the whole exchange.
 	arrives  = 2 * time.Second
 	answered = arrives + 2*patience
-	// idles is how long a connection may be without one: longer than API servers keep theirs (90 s), or both would close at once.
+	// idles is longer than API servers keep idle connections (90 s); otherwise both might close one at the same time.
 	idles = 2 * time.Minute
-	// largestHead of a request.
+	// largestHead bounds the headers of a request.
 	largestHead = 16 << 10
-	// beginsPerSecond and beginsAtOnce are connections of one address that shake hands: each takes 0.2 ms of a processor, so that an address
-	// has one hundredth of one. API servers use theirs again; one that starts anew makes all at once, maybe before the old ones are gone.
+	// beginsPerSecond and beginsAtOnce ration the handshakes of one address: each takes 0.2 ms of a processor, so an address gets one
+	// hundredth of one. API servers reuse connections; one that restarts opens all at once, perhaps before the old ones are gone.
 	beginsPerSecond, beginsAtOnce = 50, 2 * connectionsFromOne
-	// remembered are addresses that began of late; those beyond share what one may begin.
+	// remembered bounds the addresses whose handshakes are counted one by one; those beyond it share one allowance.
 	remembered = connections
 )
 
-// server is where API servers ask.
+// server answers API servers' reviews.
 type server struct {
 	address string
-	// certificate that is served; nil to follow the files tls.crt and tls.key of files.
+	// certificate is served; if nil, tls.crt and tls.key in the directory files are, and are followed.
 	certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	files       string
 	handler     http.Handler
@@ -55,7 +56,7 @@ type server struct {
 // NeedLeaderElection is manager.LeaderElectionRunnable: each replica answers.
 func (*server) NeedLeaderElection() bool { return false }
 
-// started is its readiness.
+// started is the server's readiness check.
 func (s *server) started(*http.Request) error {
 	if !s.listens.Load() {
 		return errors.New("the webhook does not listen yet")
@@ -63,7 +64,7 @@ func (s *server) started(*http.Request) error {
 	return nil
 }
 
-// Start serves until the end of ctx. Reviews that are in hand then are answered.
+// Start serves until ctx ends, and finishes the reviews that it has then.
 func (s *server) Start(ctx context.Context) error {
 	all, ctx := errgroup.WithContext(ctx)
 	certificate := s.certificate
@@ -82,7 +83,7 @@ func (s *server) Start(ctx context.Context) error {
 	serving := &http.Server{
 		Handler: s.handler, Protocols: new(http.Protocols), TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate},
 		ReadHeaderTimeout: arrives, ReadTimeout: arrives, WriteTimeout: answered, IdleTimeout: idles, MaxHeaderBytes: largestHead,
-		ErrorLog: log.New(io.Discard, "", 0), // whoever connects and says nonsense would write our log
+		ErrorLog: log.New(io.Discard, "", 0), // otherwise a client that sends garbage writes our log
 	}
 	serving.Protocols.SetHTTP1(true)
 	all.Go(func() error {
@@ -95,7 +96,7 @@ func (s *server) Start(ctx context.Context) error {
 		<-ctx.Done()
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*patience)
 		defer cancel()
-		if serving.Shutdown(last) != nil { // somebody does not take his answer
+		if serving.Shutdown(last) != nil { // a client does not read its answer
 			return serving.Close()
 		}
 		return nil
@@ -104,8 +105,8 @@ func (s *server) Start(ctx context.Context) error {
 	return all.Wait()
 }
 
-// counted bounds connections: of one address too many, or too many in a short time, are closed as soon as they are made, before they shake
-// hands, and when there are too many in all, the oldest of the address that has most gives way.
+// counted bounds connections. Of one address, those that are too many, or too many in a short time, are closed before their handshake. When
+// there are too many in all, the oldest connection of the address that has most is closed.
 type counted struct {
 	net.Listener
 	away *away
@@ -113,8 +114,8 @@ type counted struct {
 	mu     sync.Mutex
 	from   map[string][]*counting // oldest first
 	all    int
-	begins map[string]*rate.Limiter // of addresses, also of those that have no connection any more
-	others *rate.Limiter            // of those that are not remembered
+	begins map[string]*rate.Limiter // also of addresses that have no connection any more
+	others *rate.Limiter            // of all addresses that are not remembered
 }
 
 func newCounted(l net.Listener, a *away) *counted {
@@ -142,7 +143,7 @@ func (l *counted) Accept() (net.Conn, error) {
 	}
 }
 
-// add a connection, if there is room, or one that gives way.
+// add counts a connection if there is room. Where there is none, gives is the connection to close for it.
 func (l *counted) add(c *counting) (taken bool, gives *counting) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -164,7 +165,7 @@ func (l *counted) add(c *counting) (taken bool, gives *counting) {
 	return true, gives
 }
 
-// begin a connection, unless its address has begun too many. Who may begin as many as ever is forgotten when there is no room.
+// begin counts a handshake unless its address has begun too many. To make room, it forgets addresses whose allowance is full again.
 func (l *counted) begin(address string) bool {
 	if l.begins[address] == nil && len(l.begins) == remembered {
 		maps.DeleteFunc(l.begins, func(_ string, b *rate.Limiter) bool { return b.Tokens() >= beginsAtOnce })

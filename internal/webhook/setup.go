@@ -33,28 +33,27 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
-// Path below which every kind's review is judged.
+// Path is the prefix of every path at which reviews are judged.
 const Path = "/validate"
 
 // Options of the server.
 type Options struct {
-	// Address is its ip:port.
+	// Address is the server's ip:port.
 	Address string
-	// CertDir has tls.crt and tls.key, which somebody else renews and whose authority he writes into the caBundle. Empty: both are
-	// done here.
+	// CertDir has tls.crt and tls.key, which somebody else renews, as they do the caBundle. Empty: the webhook does both itself.
 	CertDir string
-	// Namespace of the Secret and the Service; only needed without CertDir.
+	// Namespace is that of the Secret and the Service; only needed without CertDir.
 	Namespace string
-	// Bridges are what planning a DPUHCPBridge depends on; nil where none are served.
+	// Bridges is what planning a DPUHCPBridge depends on; nil where none are served.
 	Bridges *bridge.Settings
-	// Now tells a certificate's age.
+	// Now is the clock by which certificates age.
 	Now func() time.Time
-	// Certificate that is made and renewed here; only needed without CertDir.
+	// Certificate is made and renewed by the webhook; only needed without CertDir.
 	Certificate *Certificate
 }
 
-// ServeBy has the manager's metrics served with the webhook's certificate: whom to trust stands in its Secret, so that a scraper sends
-// its token to nobody else (docs/adr/0010).
+// ServeBy serves the manager's metrics with the webhook's certificate: its Secret says whom to trust, so a scraper sends its token to
+// nobody else (docs/adr/0010).
 func (o Options) ServeBy(metrics *metricsserver.Options) {
 	switch {
 	case o.Address == "0":
@@ -65,7 +64,7 @@ func (o Options) ServeBy(metrics *metricsserver.Options) {
 	}
 }
 
-// Setup adds the server, and its certificates, to a manager that is ready when they serve.
+// Setup adds the server and its certificates to a manager, which is ready once both serve.
 func Setup(manager ctrl.Manager, observer *observe.Observer, o Options) error {
 	if _, err := net.ResolveTCPAddr("tcp", o.Address); err != nil {
 		return fmt.Errorf("--webhook-bind-address %q: write ip:port, e.g. :9443: %w", o.Address, err)
@@ -88,12 +87,12 @@ func Setup(manager ctrl.Manager, observer *observe.Observer, o Options) error {
 	return errors.Join(manager.AddReadyzCheck("webhook", allOf(ready)), manager.Add(serving))
 }
 
-// configuration that an event is about, where it is not known which it is.
+// configuration is the object of an event when its UID is not known.
 func configuration() *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingWebhookConfiguration", Name: names.Webhook}
 }
 
-// behind a path that API servers alone know. Of who asks elsewhere nothing is read.
+// behind hides a handler at paths that only API servers know. Of any other request it reads no body.
 func behind(isOurs func(path string) bool, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isOurs(r.URL.Path) {
@@ -113,7 +112,6 @@ func (o Options) reviewer(manager ctrl.Manager, observer *observe.Observer) revi
 	return r
 }
 
-// allOf asks one after the other.
 func allOf(checks []healthz.Checker) healthz.Checker {
 	return func(r *http.Request) error {
 		for _, check := range checks {
@@ -125,8 +123,8 @@ func allOf(checks []healthz.Checker) healthz.Checker {
 	}
 }
 
-// handlerOf a reviewer lets a panic end the connection: to the API server that is a webhook that does not answer, and stops
-// nobody. Recovered, it would be a refusal.
+// handlerOf lets a panic end the connection: the API server treats that as a webhook that does not answer, and lets the write through. A
+// recovered panic would be a refusal.
 func handlerOf(r admission.Handler, log logr.Logger) http.Handler {
 	judge := (&admission.Webhook{Handler: r}).WithRecoverPanic(false)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -140,7 +138,7 @@ func handlerOf(r admission.Handler, log logr.Logger) http.Handler {
 	})
 }
 
-// addRotation watches the two objects by name, and nothing else of their kinds: no permission is needed for more.
+// addRotation watches the two objects by name and no others of their kinds, so it needs no wider permission.
 func addRotation(manager ctrl.Manager, o Options) (*rotation, error) {
 	if o.Namespace == "" {
 		return nil, errors.New("the webhook's keys have no namespace: set --leader-election-namespace, or --webhook-cert-dir")
@@ -163,7 +161,7 @@ func addRotation(manager ctrl.Manager, o Options) (*rotation, error) {
 		WatchesRawSource(source.Kind[client.Object](two, &corev1.Secret{}, toAll)).
 		WatchesRawSource(source.Kind[client.Object](two, &admissionregistrationv1.ValidatingWebhookConfiguration{}, toAll)).
 		WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-			queue.Add(reconcile.Request{}) // at first there is neither, and no event
+			queue.Add(reconcile.Request{}) // at first neither object exists, so no event comes
 			return nil
 		})).Complete(r)
 	if err != nil {
@@ -172,8 +170,8 @@ func addRotation(manager ctrl.Manager, o Options) (*rotation, error) {
 	return r, manager.Add(standby{two})
 }
 
-// standby runs before its manager leads: a new one is Ready before the old one ends. A cache of one kind says so itself, one of
-// several does not (controller-runtime, delegatingByGVKCache).
+// standby starts a cache before its manager leads: a new replica is Ready before the old one ends. A cache of one kind declares this
+// itself; one of several kinds does not (controller-runtime, delegatingByGVKCache).
 type standby struct{ cache.Cache }
 
 // NeedLeaderElection is manager.LeaderElectionRunnable.

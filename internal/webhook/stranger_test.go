@@ -28,8 +28,8 @@ import (
 	"github.com/cldmnky/oooi/internal/webhook"
 )
 
-// stranger is a pod at an address of its own that posts AdmissionReviews to the webhook's port. It knows the path if somebody let it read
-// the configuration.
+// stranger is a pod with an address of its own that posts AdmissionReviews to the webhook's port. It knows the path only if it may read the
+// configuration.
 type stranger struct {
 	*world
 	http *http.Client
@@ -96,7 +96,7 @@ func TestWhoCannotReadTheConfigurationIsNotHeard(t *testing.T) {
 	}
 }
 
-// Whoever posts a review of his own hears the same whether a Secret is there or not, and whatever it holds.
+// A stranger's review gets the same answer whether a Secret exists or not, and whatever is in it.
 func TestAStrangerHearsNothingOfSecrets(t *testing.T) {
 	w := dpuWorld(t)
 	w.grantsSecrets()
@@ -119,11 +119,11 @@ func TestAStrangerHearsNothingOfSecrets(t *testing.T) {
 	w.Expect(w.reads.Load()).To(BeZero(), "and each would cost the API server a request")
 }
 
-// slowedAtMost is how much longer a write may take that the webhook judges than one that it does not, beside a flood.
+// slowedAtMost is how much longer a write that the webhook judges may take, during a flood, than one that it does not.
 const slowedAtMost = 2 * time.Second
 
-// TestTenThousandReviewsOfAStranger: meanwhile writes of others are judged, and soon, and the manager's memory is what it was. What the
-// machine and its API server take of a write is told by others that nobody judges, made in turn with those that are.
+// TestTenThousandReviewsOfAStranger shows that meanwhile others' writes are judged, and soon, and that the manager's memory stays as it
+// was. Unjudged writes, made in turn with the judged ones, tell how much of the time is the machine's and its API server's.
 func TestTenThousandReviewsOfAStranger(t *testing.T) {
 	w := dpuWorld(t)
 	w.operator()
@@ -144,7 +144,7 @@ func TestTenThousandReviewsOfAStranger(t *testing.T) {
 		posting.Go(func() {
 			for range left {
 				switch code, _, err := s.posts(review); {
-				case err != nil: // on a machine that stands still for two seconds
+				case err != nil: // the machine stood still for two seconds
 				case code == http.StatusOK:
 					judged.Add(1)
 				default:
@@ -189,7 +189,7 @@ func TestTenThousandReviewsOfAStranger(t *testing.T) {
 	w.Eventually(heap).Should(BeNumerically("<", before+4<<20), "nothing of it is kept")
 }
 
-// heap in use by what is referred to: without what the collector has yet to find, which grows with its pace.
+// heap is the reachable heap: garbage not yet collected depends on the collector's pace.
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

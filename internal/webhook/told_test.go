@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// hears of events about the webhook's configuration: where kubectl describe looks for them.
+// hears looks for events where kubectl describe looks: at the webhook's configuration.
 func (w *world) hears(action string) func(Gomega) {
 	return func(g Gomega) {
 		all := &eventsv1.EventList{}
@@ -24,7 +24,7 @@ func (w *world) hears(action string) func(Gomega) {
 	}
 }
 
-// Reviews that are not judged, and connections that are not taken, an admin sees at the webhook's configuration.
+// An admin sees at the webhook's configuration that reviews were not judged, or connections not accepted.
 func TestAnAdminHearsWhoIsTurnedAway(t *testing.T) {
 	w := newWorld(t)
 	w.operator()

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// cause of turning a review or a connection away, as the metric's label and the event's action have it.
+// cause is why a review or a connection was turned away: the metric's label and the event's action.
 type cause string
 
 const (
@@ -24,7 +24,7 @@ const (
 	tooManyConnections cause = "TooManyConnections"
 )
 
-// why says it in a sentence's middle. All causes are here.
+// why has each cause as a clause of a sentence; init registers the causes listed here.
 var why = map[cause]string{
 	tooManyWait:        fmt.Sprintf("more than %d reviews of one address waited for their turn", inTurn),
 	turnTooLate:        fmt.Sprintf("reviews waited longer than %s for their turn", turn),
@@ -41,15 +41,15 @@ var turnedAway = prometheus.NewCounterVec(prometheus.CounterOpts{
 
 func init() {
 	metrics.Registry.MustRegister(turnedAway)
-	for c := range why { // a counter that begins at 1 has not increased, for Prometheus
+	for c := range why { // Prometheus sees no increase in a counter that first appears as 1
 		turnedAway.WithLabelValues(string(c))
 	}
 }
 
-// tellEvery is how often one cause is told: who is turned away comes by the thousand, and an event is kept for an hour.
+// tellEvery is how often one cause is reported: strangers come by the thousand, and an event is kept for an hour.
 const tellEvery = 10 * time.Minute
 
-// away tells an admin who was turned away, in the log and by an event, once in tellEvery for each cause. Nil only counts.
+// away reports what was turned away in the log and by an event, each cause once in tellEvery. A nil away only counts.
 type away struct {
 	log    logr.Logger
 	events events.EventRecorder
@@ -60,13 +60,13 @@ type away struct {
 	told map[cause]*telling
 }
 
-// telling is when a cause was told, and how many were turned away since.
+// telling is when a cause was last reported, and how many were turned away since.
 type telling struct {
 	at    time.Time
 	since int
 }
 
-// counts one who was turned away, and tells it when it is time to.
+// counts one that was turned away, and reports it if that is due.
 func (a *away) counts(c cause, address string) {
 	turnedAway.WithLabelValues(string(c)).Inc()
 	if a == nil {
@@ -81,7 +81,7 @@ func (a *away) counts(c cause, address string) {
 		"%s, the last from %s: the writes went on unjudged, and conditions judge them; if no API server has that address, see whose it is (kubectl get pods -A -o wide) and keep it from the webhook's port by a NetworkPolicy", why[c], address)
 }
 
-// due says whether a cause is to be told now, and of how many.
+// due says whether a cause is due to be reported, and how many times it occurred.
 func (a *away) due(c cause) (many int, due bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

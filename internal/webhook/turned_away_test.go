@@ -19,14 +19,13 @@ import (
 	"k8s.io/client-go/tools/events"
 )
 
-// hearing is who tells of what is turned away, and what he has told.
+// hearing returns an away, and what it reports to.
 func hearing() (a *away, recorder *events.FakeRecorder, log *bytes.Buffer) {
 	log, recorder = &bytes.Buffer{}, events.NewFakeRecorder(1000)
 	return &away{log: logr.FromSlogHandler(slog.NewTextHandler(log, nil)), events: recorder, about: configuration}, recorder, log
 }
 
-// Who is turned away is counted by cause, and an admin is told it once for each cause in ten minutes, with the address; he hears of those
-// that came meanwhile when that is over.
+// Each cause is counted, and reported once in ten minutes, with the address; those that came meanwhile are reported after that.
 func TestWhoIsTurnedAwayIsToldOnce(t *testing.T) {
 	for c, turned := range map[cause]func(g *gate){
 		reviewTooLarge: func(g *gate) {
@@ -85,7 +84,7 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errors.New("it is cut off") }
 
-// So are connections that are not taken, and those that have to give way.
+// Connections that are not accepted, and those closed to make room, are reported like reviews.
 func TestConnectionsThatAreTurnedAwayAreTold(t *testing.T) {
 	g := NewWithT(t)
 	told, recorder, _ := hearing()
@@ -108,7 +107,7 @@ func TestConnectionsThatAreTurnedAwayAreTold(t *testing.T) {
 	g.Expect(<-recorder.Events).To(And(ContainSubstring(why[tooManyConnections]), ContainSubstring("127.0.0.1")))
 }
 
-// An event's note has room for the longest of them (events.k8s.io: 1024).
+// The longest of them fits an event's note (events.k8s.io: 1024).
 func TestEachCauseFitsAnEvent(t *testing.T) {
 	for c := range why {
 		told, recorder, _ := hearing()

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// widest is how many bytes of a warning the API server is sure to hand on (warning.go, truncateAtRunes).
+	// widest is how many bytes of a warning the API server is certain to pass on (warning.go, truncateAtRunes).
 	widest = 256
-	// most warnings of findings: beyond, nobody reads; and of 4096 bytes in all the API server drops what comes later.
+	// most bounds the warnings: nobody reads more, and the API server drops what exceeds 4096 bytes in all.
 	most = 10
 )
 
-// warningsOf findings are for a terminal: the code, the field, the sentence.
+// warningsOf formats findings for a terminal: the code, the field, the sentence.
 func warningsOf(findings []preflight.Finding) []string {
 	var all []string
 	for i, f := range worstFirst(findings) {
@@ -31,7 +31,7 @@ func warningsOf(findings []preflight.Finding) []string {
 	return all
 }
 
-// worstFirst, so that what is left out is what matters least: of many findings with one code all but the first.
+// worstFirst sorts by severity; within one, findings that repeat a code come last, since what comes last may be left out.
 func worstFirst(findings []preflight.Finding) []preflight.Finding {
 	var first, again []preflight.Finding
 	for _, f := range findings {
@@ -47,7 +47,7 @@ func worstFirst(findings []preflight.Finding) []preflight.Finding {
 	})
 }
 
-// warning is one line of at most so many bytes that an HTTP header can carry (net/http.go, NewWarningHeader).
+// warning is one line of at most widest bytes that fits an HTTP header (net/http.go, NewWarningHeader).
 func warning(f preflight.Finding) string {
 	text := f.Code + ": " + f.Reason
 	if f.Field != "" {

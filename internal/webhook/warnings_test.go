@@ -56,7 +56,7 @@ func TestTheWorstIsWarnedOfFirst(t *testing.T) {
 	NewWithT(t).Expect(warningsOf(all)).To(Equal([]string{"Many: ", "Off: ", "Many: ", "Awaited: ", "Note: "}))
 }
 
-// Of more than 4096 bytes the API server drops what comes last (apiserver, pkg/endpoints/filters/warning.go).
+// The API server drops what exceeds 4096 bytes, from the end (apiserver, pkg/endpoints/filters/warning.go).
 func TestWhatIsSwitchedOffIsWarnedOf(t *testing.T) {
 	scheme := runtime.NewScheme()
 	NewWithT(t).Expect(errors.Join(v1alpha1.AddToScheme(scheme), clientgoscheme.AddToScheme(scheme))).To(Succeed())
@@ -92,7 +92,7 @@ func TestWhatIsSwitchedOffIsWarnedOf(t *testing.T) {
 	}
 }
 
-// Whatever a finding says, the API server can hand it on (net/http.go, NewWarningHeader).
+// Whatever a finding says, the API server can pass it on (net/http.go, NewWarningHeader).
 func TestEveryWarningFitsAHeader(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		octets := rapid.SliceOfN(rapid.Byte(), 0, 400)
@@ -104,7 +104,7 @@ func TestEveryWarningFitsAHeader(t *testing.T) {
 	})
 }
 
-// stuck is a cache that never has what is asked for.
+// stuck is a cache that never answers.
 type stuck struct{ client.Reader }
 
 func (stuck) Get(ctx context.Context, _ client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
@@ -132,7 +132,7 @@ func TestReadsThatHangHoldNobodyUp(t *testing.T) {
 // review is a request as the API server makes it.
 const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","kind":{"group":"g","version":"v1","kind":"K"},"object":{}}}`
 
-// A panic that was answered would be a refusal; one that ends the connection stops nobody.
+// A panic turned into an answer would be a refusal; ending the connection lets the write through.
 func TestAPanicIsNoAnswer(t *testing.T) {
 	server := httptest.NewServer(handlerOf(admission.HandlerFunc(func(context.Context, admission.Request) admission.Response { panic(errors.New("ours")) }), logr.Discard()))
 	defer server.Close()
@@ -155,7 +155,7 @@ func TestWhatCannotBeReadIsLetThrough(t *testing.T) {
 	}
 }
 
-// Who tries out a thousand Infras leaves nothing behind in the manager.
+// Trying out a thousand Infras leaves nothing behind in the manager.
 func TestAnInfraThatIsNotStoredHearsOfNothing(t *testing.T) {
 	g, scheme := NewWithT(t), runtime.NewScheme()
 	g.Expect(errors.Join(v1alpha1.AddToScheme(scheme), clientgoscheme.AddToScheme(scheme))).To(Succeed())

@@ -47,7 +47,7 @@ import (
 
 const system, host = "oooi-system", names.Webhook + ".oooi-system.svc"
 
-// started is the one cluster of all tests that need one.
+// started is the one cluster that all tests share.
 var started = sync.OnceValues(func() (*envtest.Cluster, error) { return envtest.Start(false) })
 
 var cluster *envtest.Cluster
@@ -69,16 +69,16 @@ type world struct {
 	t       *testing.T
 	ctx     context.Context
 	api     client.Client // as an administrator
-	told    *warnings     // what that administrator was warned of
+	told    *warnings     // that this administrator got
 	ns      string
 	port    int
 	scraped int // the port of metrics; 0 serves none
 	clock   atomic.Pointer[time.Time]
-	blind   atomic.Bool  // the manager cannot read a single object
+	blind   atomic.Bool  // the manager can read no object
 	reads   atomic.Int32 // of Secrets in the test's namespace
 }
 
-// warnings as kubectl would print them.
+// warnings collects warnings as kubectl would print them.
 type warnings struct {
 	mu  sync.Mutex
 	all []string
@@ -127,8 +127,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// manifests are those that users apply, for a manager beside the API server: the Service leads to this machine, and its
-// permissions are those of the user that the manager runs as here.
+// manifests are the ones that users apply, changed for a manager that runs beside the API server: the Service leads to this machine, and
+// the permissions go to the user that the manager runs as here.
 func (w *world) manifests() (all []client.Object) {
 	w.t.Helper()
 	for _, file := range []string{"service.yaml", "validating.yaml", "keys.yaml", "../rbac/leader_election.yaml"} {
@@ -158,7 +158,7 @@ func (w *world) manifests() (all []client.Object) {
 
 func (w *world) now(t time.Time) { w.clock.Store(&t) }
 
-// operator runs a manager, and says how to end it; edits change what it is told.
+// operator runs a manager and returns what ends it; edits change its settings.
 func (w *world) operator(edits ...func(*input.Settings, *webhook.Options)) (stop func()) {
 	w.t.Helper()
 	settings := input.Settings{Image: "example.com/oooi:1", EnvoyImage: "example.com/envoy:1", NADSourceNamespaces: []string{"default"}}
@@ -199,7 +199,7 @@ func (w *world) operator(edits ...func(*input.Settings, *webhook.Options)) (stop
 	return stop
 }
 
-// eyes of a manager: whoever is blind still writes, and hears by the watches that he has.
+// eyes is a manager's transport. While the manager is blind its reads fail; its writes and open watches go on.
 func (w *world) eyes(next http.RoundTripper) http.RoundTripper {
 	return seeing(func(r *http.Request) (*http.Response, error) {
 		if r.Method == http.MethodGet && w.blind.Load() {
@@ -216,14 +216,13 @@ type seeing func(*http.Request) (*http.Response, error)
 
 func (f seeing) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// asked waits until the API server asks us.
+// asked waits until the API server calls the webhook.
 func (w *world) asked() {
 	w.t.Helper()
 	w.Eventually(w.refusedAsItShould).Should(Succeed())
 }
 
-// refusedAsItShould writes what has to be refused: with failurePolicy Ignore it is let through when the webhook could not be
-// asked.
+// refusedAsItShould writes an object that has to be refused: with failurePolicy Ignore it is let through when the webhook was not reached.
 func (w *world) refusedAsItShould() error {
 	infra := w.infra("asks")
 	infra.Spec.InfraComponents.DNS.Image = "example.com/mine"
@@ -258,7 +257,7 @@ func stored[T client.Object](w *world, o T) T {
 	return o
 }
 
-// hosts makes the objects of a hosted cluster as HyperShift does.
+// hosts makes the objects of a hosted cluster, as HyperShift does.
 func (w *world) hosts(namespace, name string) {
 	w.t.Helper()
 	text, err := os.ReadFile("../controller/testdata/hosted.yaml")
@@ -273,7 +272,7 @@ func (w *world) hosts(namespace, name string) {
 	}
 }
 
-// changes edits an object as it is now: the manager writes it, too.
+// changes edits an object and retries on a conflict: the manager writes it too.
 func (w *world) changes(o client.Object, edit func()) error {
 	for {
 		if err := w.api.Get(w.ctx, client.ObjectKeyFromObject(o), o); err != nil {
@@ -286,7 +285,7 @@ func (w *world) changes(o client.Object, edit func()) error {
 	}
 }
 
-// field of the Secret, once it is there.
+// field waits for a field of the Secret.
 func (w *world) field(name string) string {
 	w.t.Helper()
 	secret := w.secret()
@@ -307,14 +306,14 @@ func (w *world) trusted() string {
 	return string(c.Webhooks[0].ClientConfig.CABundle)
 }
 
-// happens makes an event that has the keys looked at.
+// happens makes an event, so that the rotation reconciles.
 func (w *world) happens() {
 	w.t.Helper()
 	c := w.configuration()
 	w.Expect(w.changes(c, func() { c.Annotations = map[string]string{"test": time.Now().String()} })).To(Succeed()) // the operator writes it too
 }
 
-// served is the certificate that a client that trusts a bundle is shown.
+// served is the certificate that a client trusting this bundle is shown.
 func (w *world) served(trusting string) (string, error) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(trusting))
@@ -328,8 +327,8 @@ func (w *world) served(trusting string) (string, error) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Raw})), nil
 }
 
-// always does something over and over, until the returned function is called and it was done often enough; that fails the
-// test if it failed once. It begins fewer connections than an address may (server.go, beginsPerSecond).
+// always repeats do until the returned function is called and it ran often enough; one failure fails the test. It opens fewer connections
+// than an address may (server.go, beginsPerSecond).
 func (w *world) always(do func() error) (ended func()) {
 	w.t.Helper()
 	stop, done := make(chan struct{}), make(chan struct{})
