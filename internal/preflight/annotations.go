@@ -15,7 +15,7 @@ const (
 	rangeEnd   = "spec.infraComponents.dhcp.rangeEnd"
 )
 
-// annotations of a HostedCluster say these fields of the Infra that is made from it.
+// annotations maps fields of an Infra that is made from a HostedCluster to the annotations that set them.
 var annotations = map[string]string{
 	"spec.networkConfig.networkAttachmentDefinition": names.AnnotationNetworkAttachment,
 	"spec.networkConfig.cidr":                        names.AnnotationCIDR,
@@ -26,8 +26,8 @@ var annotations = map[string]string{
 	rangeEnd:                                         names.AnnotationDHCPRange,
 }
 
-// atSource has what is wrong with an Infra that is made from a HostedCluster put right there: before the Infra is made there is
-// nothing to patch, and afterwards it would be FieldSetByHand. What is not derived stays the Infra's own.
+// atSource points findings of an Infra that is made from a HostedCluster at the HostedCluster: before the Infra exists there is nothing to
+// patch, and afterwards a patch would be FieldSetByHand. Findings of fields that are not derived stay at the Infra.
 func atSource(infra *v1alpha1.Infra, findings []finding.Finding) []finding.Finding {
 	owner := metav1.GetControllerOf(infra)
 	if owner == nil || owner.Kind != "HostedCluster" {
@@ -48,7 +48,7 @@ func atSource(infra *v1alpha1.Infra, findings []finding.Finding) []finding.Findi
 	return findings
 }
 
-// annotated are values as annotations; nil when some are the Infra's own.
+// annotated are the values as annotations; nil when a field among them has none.
 func annotated(values finding.Values) map[string]any {
 	said := map[string]any{}
 	for field, value := range values {

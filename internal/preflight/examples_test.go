@@ -21,7 +21,7 @@ import (
 
 const examples = "../../examples/preflight/"
 
-// settings of an operator on OpenShift with its usual networks.
+// settings are those of an operator on OpenShift with its usual networks.
 var settings = input.Settings{
 	PodCIDRs: []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14")}, ServiceCIDRs: []netip.Prefix{netip.MustParsePrefix("172.30.0.0/16")},
 	NADSourceNamespaces: []string{"default"},
@@ -45,7 +45,7 @@ func reports(t *testing.T, text []byte) []preflight.Report {
 	return preflight.All(objects, settings)
 }
 
-// found are all findings of a text, and those with one code.
+// found are all findings of a text, and those with this code.
 func found(t *testing.T, text []byte, code string) (all, coded []preflight.Finding) {
 	t.Helper()
 	for _, r := range reports(t, text) {
@@ -54,17 +54,17 @@ func found(t *testing.T, text []byte, code string) (all, coded []preflight.Findi
 	return all, slices.DeleteFunc(slices.Clone(all), func(f preflight.Finding) bool { return f.Code != code })
 }
 
-// done are told of what was done in a cluster, not of what somebody wrote.
+// done are codes about what was done in a cluster, not about what somebody wrote.
 var done = []string{"InfraCreated", "InfraOrphaned"}
 
-// later are the sources of what is told of a pod that stays as it was, or of a hosted cluster that runs.
+// later are the sources of findings about a pod that stays as it was, or about a running hosted cluster.
 var later = []string{"template_update.go", "pull.go", "loadbalancer.go", "external.go"}
 
-// codes are what planning an Infra, or making one from a HostedCluster, may find, as the sources say.
+// codes are all that planning an Infra, or making one from a HostedCluster, may find, read from the sources.
 func codes(t *testing.T) []string {
 	t.Helper()
 	said := regexp.MustCompile(`\b(?:Refuse|Warn|Fail|Wait|miss|refuse|wrongAt|warn|wrong|begin|crowded)\((?:[\w.]+, |"Accepted", )?"([A-Z]\w+)"`)
-	ofApps := regexp.MustCompile(`\bfail\("([A-Z]\w+)"`) // its notes and waits need a hosted cluster
+	ofApps := regexp.MustCompile(`\bfail\("([A-Z]\w+)"`) // package apps' notes and waits need a hosted cluster
 	var all []string
 	for _, pkg := range []string{"plan/permission", "plan/apps", "plan/check", "plan/workload", "plan/provision", "endpoint", "ipam", "refgrant", "kept"} {
 		pattern := said
@@ -113,7 +113,7 @@ func TestThePrintedYAMLPutsItRight(t *testing.T) {
 			fails := read(t, examples+code+"/fails.yaml")
 			_, findings := found(t, fails, code)
 			if findings[0].YAML == "" {
-				return // docs/reference/findings.md says so, and its test holds it to that
+				return // docs/reference/findings.md says so, and its own test compares
 			}
 			objects := documents(t, string(fails))
 			for _, f := range findings {
@@ -149,7 +149,7 @@ func documents(t *testing.T, text string) (all []map[string]any) {
 	return all
 }
 
-// patched is what `kubectl patch --type merge` does; an object that is not there is made.
+// patched does what `kubectl patch --type merge` does, and creates an object that does not exist.
 func patched(objects []map[string]any, patch map[string]any) []map[string]any {
 	for i, o := range objects {
 		if identity(o) == identity(patch) {
@@ -165,7 +165,7 @@ func identity(o map[string]any) [4]any {
 	return [4]any{o["apiVersion"], o["kind"], metadata["namespace"], metadata["name"]}
 }
 
-// merged is RFC 7386.
+// merged implements RFC 7386.
 func merged(target, patch any) any {
 	fields, is := patch.(map[string]any)
 	if !is {
@@ -198,8 +198,8 @@ func TestGoodConfigurationsRaiseNothing(t *testing.T) {
 	}
 }
 
-// HyperShift refuses another value of these (its API's rules, self == oldSelf), and our API another network: nothing that says so
-// may go by as a patch.
+// HyperShift refuses to change these values (its API's rules, self == oldSelf), and our API refuses another network: no finding about them
+// may be printed as a patch.
 func TestWhatIsImmutableIsPrintedForAnObjectMadeAnew(t *testing.T) {
 	for _, code := range codes(t) {
 		_, findings := found(t, read(t, examples+code+"/fails.yaml"), code)
@@ -211,12 +211,12 @@ func TestWhatIsImmutableIsPrintedForAnObjectMadeAnew(t *testing.T) {
 	}
 }
 
-// severity of a finding, as it is printed.
+// severity matches a finding's severity as printed.
 func severity(told string) OmegaMatcher {
 	return HaveField("Severity", WithTransform(finding.Severity.Told, Equal(told)))
 }
 
-// The reference, one row for each code: code, severity, condition, whether YAML is printed.
+// The reference has one row per code: code, severity, condition, whether YAML is printed.
 func TestTheReferenceListsExactlyTheCodesThatThereAre(t *testing.T) {
 	row := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]+) \\| (\\w+) \\| (yes|no) \\| .+ \\| .+ \\|$")
 	g := NewWithT(t)
@@ -238,7 +238,7 @@ func TestTheReferenceListsExactlyTheCodesThatThereAre(t *testing.T) {
 	}
 }
 
-// What is only seen in a hosted cluster that runs has no example, but a row.
+// A reason that only shows in a running hosted cluster has a row but no example.
 func TestTheReferenceListsTheOtherReasonsOfApps(t *testing.T) {
 	files, err := filepath.Glob("../plan/apps/*.go")
 	if err != nil || len(files) == 0 {
@@ -263,7 +263,7 @@ func TestTheReferenceListsTheOtherReasonsOfApps(t *testing.T) {
 	NewWithT(t).Expect(listed).To(Equal(slices.Compact(reasons)))
 }
 
-// Before there is a hosted cluster to look into, what would be refused later is known already.
+// What would be refused later is known before there is a hosted cluster to look into.
 func TestWhatAppsIngressCannotHaveIsToldBefore(t *testing.T) {
 	const wrong = `
   appsIngress:

@@ -8,8 +8,8 @@ import (
 	"github.com/cldmnky/oooi/internal/ipam"
 )
 
-// anew: of a HostedCluster's specification, what findings change beside its configuration is immutable (hostedcluster_types.go and
-// kubevirt.go of HyperShift's API) or, as credentials, would leave its machines where they are. An Infra's network may only widen.
+// anew: what findings change of a HostedCluster's spec, outside its configuration, is immutable (hostedcluster_types.go and kubevirt.go of
+// HyperShift's API) or, as for credentials, would not move existing machines. An Infra's network may only widen.
 func anew(f finding.Finding) bool {
 	return slices.ContainsFunc(f.Changes, func(c finding.Change) bool {
 		_, moved := c.Values[ipam.FieldCIDR]

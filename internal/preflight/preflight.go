@@ -1,5 +1,5 @@
-// Package preflight says of an Infra, before anything is created, whether its HostedCluster can work on its VLAN, in the
-// words that its conditions will have.
+// Package preflight says, before anything is created, whether an Infra's HostedCluster can work on its VLAN, in the words that its
+// conditions will have.
 package preflight
 
 import (
@@ -31,23 +31,23 @@ type Report struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Works     bool   `json:"works"`
-	// Ask is the command that asks for it: nobody has yet.
+	// Ask is the command that requests the Infra; empty if something already does.
 	Ask string `json:"ask,omitempty"`
-	// Serves is what it would be; nil where that cannot be told.
+	// Serves is what the Infra would provide; nil where that cannot be told.
 	Serves   *Serves   `json:"serves,omitempty"`
 	Findings []Finding `json:"findings"`
-	// NotJudged is what neither files nor flags say enough of: nothing found of it is no promise.
+	// NotJudged is what neither files nor flags say enough about: no finding there promises nothing.
 	NotJudged []string `json:"notJudged,omitempty"`
 }
 
-// Serves is what an Infra would be for its workers.
+// Serves is what an Infra would provide for its workers.
 type Serves struct {
 	CIDR, Network, Domain string
-	// Addresses of the components that are on, in their order.
+	// Addresses of the enabled components, in their order.
 	Addresses []v1alpha1.AssignedAddress
-	// Leases are what DHCP leases from; empty where it does not.
+	// Leases is the pool of DHCP; empty where DHCP is off.
 	Leases string
-	// Dials are what workers dial, as far as it is published or written.
+	// Dials are the endpoints that workers dial, as far as these are published or written.
 	Dials []string
 }
 
@@ -59,7 +59,7 @@ func serves(in input.Input, o plan.Outlook) *Serves {
 	return s
 }
 
-// rows are what is told of it beside its network and what is dialled: names and values.
+// rows are the names and values to print besides the network and what workers dial.
 func (s Serves) rows() [][2]string {
 	rows := [][2]string{{"domain", s.Domain}}
 	for _, a := range s.Addresses {
@@ -71,7 +71,7 @@ func (s Serves) rows() [][2]string {
 	return slices.DeleteFunc(rows, func(row [2]string) bool { return row[1] == "" })
 }
 
-// MarshalJSON has a field for each component.
+// MarshalJSON writes a field for each component.
 func (s Serves) MarshalJSON() ([]byte, error) {
 	var fields []string
 	for _, row := range append([][2]string{{"cidr", s.CIDR}, {"network", s.Network}}, s.rows()...) {
@@ -88,20 +88,20 @@ type Finding struct {
 	Code      string           `json:"code"`
 	Severity  finding.Severity `json:"severity"`
 	Condition string           `json:"condition"`
-	// Object and Field are where the value stands that it is about.
+	// Object and Field are where the value in question is written.
 	Object string `json:"object"`
 	Field  string `json:"field,omitempty"`
 	Reason string `json:"reason"`
-	// YAML puts it right: merge patches, one document for each object. Empty when there is no one way to.
+	// YAML mends it: merge patches, one document per object. Empty when there is more than one way.
 	YAML string `json:"yaml,omitempty"`
-	// Anew: the YAML is for the object's own file. One that exists is deleted, and created with it.
+	// Anew: the YAML belongs into the object's own file. If the object exists, delete it and create it with the YAML.
 	Anew bool `json:"anew,omitempty"`
 }
 
-// All judges the Infras of files, and those that annotations of HostedClusters ask for; where there are none, those that every
-// HostedCluster would have if it asked.
+// All judges the Infras of files, and those that HostedClusters' annotations ask for; where there are none, those that every HostedCluster
+// would get if it asked.
 func All(objects render.Objects, settings input.Settings) []Report {
-	settings.IsolatesNetworks = true // files seldom tell whether it is OpenShift that they are for
+	settings.IsolatesNetworks = true // files seldom tell whether they are for OpenShift
 	all, served := judged(objects, settings)
 	if len(all) > 0 {
 		for _, hc := range objects.Unasked(served) {
@@ -116,12 +116,12 @@ func All(objects render.Objects, settings input.Settings) []Report {
 	return all
 }
 
-// asks is the command by which a HostedCluster asks for an Infra.
+// asks is the command with which a HostedCluster requests an Infra.
 func asks(namespace, name string) string {
 	return finding.Annotate(namespace, name, names.AnnotationInfra, names.InfraAuto)
 }
 
-// judged tells the HostedClusters of the Infras, too.
+// judged also returns the HostedClusters of the Infras.
 func judged(objects render.Objects, settings input.Settings) (all []Report, served map[types.NamespacedName]bool) {
 	served = map[types.NamespacedName]bool{}
 	whole, made, frozen := objects.Provisioned(settings)
@@ -143,7 +143,7 @@ func judged(objects render.Objects, settings input.Settings) (all []Report, serv
 	return all, served
 }
 
-// yetToBeMade are the Infras that the files do not have.
+// yetToBeMade are the Infras that are not in the files.
 func yetToBeMade(made map[*v1alpha1.Infra]render.Rendering) map[types.NamespacedName]bool {
 	yet := map[types.NamespacedName]bool{}
 	for infra, rendering := range made {
@@ -154,7 +154,7 @@ func yetToBeMade(made map[*v1alpha1.Infra]render.Rendering) map[types.Namespaced
 	return yet
 }
 
-// ofExisting leaves out what would change an Infra that an annotation has yet to make: there is nothing to patch.
+// ofExisting drops changes to an Infra that an annotation has yet to make: there is nothing to patch.
 func ofExisting(yet map[types.NamespacedName]bool, findings []finding.Finding) []finding.Finding {
 	of := func(c finding.Change) types.NamespacedName {
 		return types.NamespacedName{Namespace: c.Of.Namespace, Name: c.Of.Name}
@@ -190,7 +190,7 @@ func notJudged(in input.Input, outlook plan.Outlook) (all []string) {
 	return all
 }
 
-// asking is what is found of the HostedCluster that asks for an Infra, which has its name.
+// asking are the findings of the HostedCluster that requests an Infra, and has its name.
 func asking(r render.Rendering) []finding.Finding {
 	if len(r.Findings) == 0 {
 		return nil
@@ -201,7 +201,7 @@ func asking(r render.Rendering) []finding.Finding {
 // Of judges one Infra.
 func Of(in input.Input) Report { return report(in.Infra, planning(in)) }
 
-// planning tells nothing of what HyperShift has yet to make: before anything is created that is no mistake.
+// planning leaves out what HyperShift has yet to make: before anything is created, its absence is no error.
 func planning(in input.Input) []finding.Finding {
 	return slices.DeleteFunc(plan.Infra(in).Findings, func(f finding.Finding) bool {
 		return f.Severity == finding.Waiting && in.HostedCluster != nil
@@ -219,7 +219,7 @@ func report(infra *v1alpha1.Infra, findings []finding.Finding) Report {
 	return r
 }
 
-// Table writes reports for people: what would be, a line for each finding, then what to change.
+// Table writes reports for people: what the Infras would provide, a line per finding, then what to change.
 func Table(to io.Writer, reports []Report) error {
 	for _, works := range []bool{true, false} {
 		for _, r := range reports {
@@ -249,7 +249,7 @@ func Table(to io.Writer, reports []Report) error {
 	return changes(to, reports)
 }
 
-// outlook says whether it works, then what it would be.
+// outlook says whether it would work, then what it would provide.
 func (r Report) outlook(to io.Writer) {
 	says := "would work"
 	switch {

@@ -7,7 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// clusterNetwork has the how-to's fields and values.
+// clusterNetwork has the fields and values of the how-to.
 const clusterNetwork = `---
 apiVersion: k8s.ovn.org/v1
 kind: ClusterUserDefinedNetwork
@@ -19,7 +19,7 @@ spec:
     localnet: {role: Secondary, physicalNetworkName: localnet1, ipam: {mode: Disabled}, vlan: {mode: Access, access: {id: 2003}}}
 `
 
-// A HostedCluster that others wrote, in no way for us, with two annotations.
+// A HostedCluster that others published, not written for us, works with two annotations.
 func TestTheHostedClusterOfAPublicHowToWorks(t *testing.T) {
 	written := read(t, "../../examples/tenant-network.yaml")
 	stored := bytes.Replace(written, []byte("baseDomainPassthrough: false}}"), []byte("baseDomainPassthrough: true}}\n  dns: {baseDomain: apps.ocp5.stormshift.coe.muc.redhat.com}"), 1)

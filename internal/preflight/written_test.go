@@ -18,7 +18,7 @@ const (
 	ownDomain    = "dns: {baseDomain: example.com}"
 )
 
-// edited is a good configuration with some of its texts written otherwise.
+// edited is a good configuration with some texts replaced.
 func edited(t *testing.T, pairs ...string) []byte {
 	t.Helper()
 	text := string(read(t, examples+"RejectedByHyperShift/passes.yaml"))
@@ -31,7 +31,7 @@ func edited(t *testing.T, pairs ...string) []byte {
 	return []byte(text)
 }
 
-// The API server takes all of these; no control plane comes of them.
+// The API server accepts all of these, but none gives a working control plane.
 func TestWhatHyperShiftRefusesIsSaid(t *testing.T) {
 	networking := func(networks string) []string { return []string{ownDomain, ownDomain + "\n  networking: " + networks} }
 	for name, c := range map[string]struct {
@@ -74,7 +74,7 @@ func TestWhatHyperShiftRefusesIsSaid(t *testing.T) {
 	}
 }
 
-// What workers dial on the VLAN itself is not given out, though nothing is published yet; nor is what each of them has itself.
+// An address on the VLAN that workers dial is not assigned, even before it is published; nor is one that each worker has itself.
 func TestAddressesThatOthersHaveAreNotGivenOut(t *testing.T) {
 	g := NewWithT(t)
 	free := reports(t, edited(t))[0].Serves
@@ -100,7 +100,7 @@ func TestWhatIsOffHasNoAddressInTheOutlook(t *testing.T) {
 	NewWithT(t).Expect(at("proxy", s)).NotTo(BeEmpty())
 }
 
-// HyperShift's webhook turns it on for such a HostedCluster, and then it is refused.
+// HyperShift's webhook turns baseDomainPassthrough on for such a HostedCluster, which is then refused.
 func TestABaseDomainThatIsMissingIsWarnedOf(t *testing.T) {
 	_, warned := found(t, edited(t, ownDomain, "dns: {}"), "BaseDomainPassthrough")
 	NewWithT(t).Expect(warned).To(ConsistOf(And(severity("warning"), HaveField("Reason", ContainSubstring("has no dns.baseDomain")), HaveField("YAML", ""))))
@@ -113,7 +113,7 @@ func TestMachinesOfACloudAreOnNoVLANHere(t *testing.T) {
 	_, refused := found(t, aws, "ExternalInfra")
 	NewWithT(t).Expect(refused).To(ConsistOf(HaveField("Reason", ContainSubstring("runs its machines on platform AWS, outside the VLANs of this cluster"))))
 
-	alone := bytes.SplitN(aws, []byte("---\n"), 3)[2] // nobody asks
+	alone := bytes.SplitN(aws, []byte("---\n"), 3)[2] // nothing requests an Infra
 	NewWithT(t).Expect(reports(t, alone)).To(BeEmpty())
 }
 
@@ -123,14 +123,14 @@ func TestAnEndpointOfOursHasNoNameThatTheControlPlaneWillHave(t *testing.T) {
 	NewWithT(t).Expect(refused).To(HaveLen(1))
 }
 
-// What waits for a HostedCluster that the files do not hold is no promise.
+// An Infra that waits for a HostedCluster outside the files gets no promise.
 func TestWhatCannotBeJudgedIsNotSaidToWork(t *testing.T) {
 	var printed bytes.Buffer
 	NewWithT(t).Expect(preflight.Table(&printed, reports(t, edited(t, "hostedClusterRef: {name: c1}", "hostedClusterRef: {name: c2}")))).To(Succeed())
 	NewWithT(t).Expect(printed.String()).To(HavePrefix("clusters/c1 cannot be judged yet\n"))
 }
 
-// One file of several clusters is judged whole, or what is left out is told.
+// A file with several clusters is judged as a whole, or the report says what is left out.
 func TestAHostedClusterThatNothingAsksForIsTold(t *testing.T) {
 	g := NewWithT(t)
 	other := "\n---\napiVersion: hypershift.openshift.io/v1beta1\nkind: HostedCluster\nmetadata: {name: c2, namespace: clusters}\nspec: {platform: {type: KubeVirt, kubevirt: {}}}\n"
@@ -143,7 +143,7 @@ func TestAHostedClusterThatNothingAsksForIsTold(t *testing.T) {
 	}
 }
 
-// Before an annotation has made an Infra there is none to patch.
+// There is nothing to patch before an annotation has made the Infra.
 func TestNoInfraIsChangedThatIsYetToBeMade(t *testing.T) {
 	g := NewWithT(t)
 	annotated := string(read(t, "../../examples/preflight/good/annotated.yaml"))
@@ -164,7 +164,7 @@ func TestNoInfraIsChangedThatIsYetToBeMade(t *testing.T) {
 	g.Expect(inUse).To(ConsistOf(HaveField("YAML", "")))
 }
 
-// HyperShift would have both control planes in namespace a-b-c: the one that is there before has it, in whatever order files tell.
+// HyperShift would put both control planes into namespace a-b-c: the older one has it, whatever the order of the files.
 func TestOfTwoHostedClustersOneHasTheNamespace(t *testing.T) {
 	cluster := func(namespace, name, made string) string {
 		return "apiVersion: hypershift.openshift.io/v1beta1\nkind: HostedCluster\nmetadata: {name: " + name + ", namespace: " + namespace + made + "}\n---\n" +
@@ -186,7 +186,7 @@ func TestOfTwoHostedClustersOneHasTheNamespace(t *testing.T) {
 	}
 }
 
-// at is a component's address; empty where it has none.
+// at is a component's address; empty where there is none.
 func at(component string, s *preflight.Serves) string {
 	for _, a := range s.Addresses {
 		if a.Component == component {

@@ -20,8 +20,8 @@ import (
 
 var planSettings = input.Settings{Image: "oooi:1", EnvoyImage: "envoy:1", ClusterDomain: "cluster.local"}
 
-// TestAnAPIServerAcceptsAllThatIsPlanned applies, as a dry run, every object of every golden case: schemas, CEL rules and
-// built-in validation have the last word.
+// TestAnAPIServerAcceptsAllThatIsPlanned applies every object of every golden case as a dry run: schemas, CEL rules and built-in validation
+// have the last word.
 func TestAnAPIServerAcceptsAllThatIsPlanned(t *testing.T) {
 	cluster, err := envtest.Start(false)
 	if err != nil {
@@ -69,7 +69,7 @@ func accepts(t *testing.T, api client.Client, file string) {
 	}
 }
 
-// live gives owners the UID that only a cluster gives them.
+// live gives owners a UID, which otherwise only a cluster does.
 func live(t *testing.T, object any) *unstructured.Unstructured {
 	t.Helper()
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)

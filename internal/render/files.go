@@ -18,8 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Files reads the objects of files, of directories with all below them, and of standard input as "-". Directories may hold what
-// `oc adm must-gather` leaves: what cannot be read there and is none of the kinds that decide is passed over, and noted.
+// Files reads the objects of files, of directories with all below them, and of standard input ("-"). A directory may be the output of `oc
+// adm must-gather`: a file there that cannot be parsed, and has none of the kinds that must not be missed, is skipped and noted.
 func Files(stdin io.Reader, names []string) (all Objects, notes []string, err error) {
 	r := reading{stdin: stdin, given: map[string]given{}}
 	for _, name := range names {
@@ -41,7 +41,7 @@ type reading struct {
 	passedOver []string
 }
 
-// given is where an object stands, and where in the files.
+// given is an object's index, and the file that it came from.
 type given struct {
 	index int
 	file  string
@@ -75,7 +75,7 @@ func (r *reading) text(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// dumped says whether a directory is what `oc adm inspect` leaves of a cluster.
+// dumped says whether a directory is the output of `oc adm inspect`.
 func dumped(dir string) bool {
 	for _, mark := range []string{"namespaces", "cluster-scoped-resources"} {
 		if info, err := os.Stat(filepath.Join(dir, mark)); err == nil && info.IsDir() {
@@ -85,15 +85,15 @@ func dumped(dir string) bool {
 	return false
 }
 
-// hosted is how HyperShift's dump calls the directory of what is in a hosted cluster itself (hypershift: cmd/cluster/core/dump.go), of
-// which the names mean other things here.
+// hosted begins the name of the directory in which HyperShift's dump puts the objects of a hosted cluster (hypershift:
+// cmd/cluster/core/dump.go). The names in it mean other objects than here.
 const hosted = "hostedcluster-"
 
-// mounted is how the kubelet calls the directories of a mounted ConfigMap or Secret; links lead to what is in the newest.
+// mounted begins the names of the kubelet's directories in a mounted ConfigMap or Secret; links lead to the newest one's files.
 const mounted = ".."
 
 func (r *reading) directory(name string) error {
-	files, root := 0, name+string(filepath.Separator) // a link is followed
+	files, root := 0, name+string(filepath.Separator) // the separator has a link followed
 	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -116,7 +116,7 @@ func (r *reading) directory(name string) error {
 	return err
 }
 
-// within reads a file of a directory. Most of thousands speak of nothing that is read here, and are not parsed.
+// within reads a file of a directory. Of a dump's thousands most have no kind that planning reads, and are not parsed.
 func (r *reading) within(file string) error {
 	text, err := ofRegular(file)
 	if err != nil {
@@ -137,12 +137,12 @@ func (r *reading) within(file string) error {
 	return r.add(file, objects)
 }
 
-// decides says whether a text has what must not be passed over.
+// decides says whether a text has an object that must not be skipped.
 func decides(text []byte) bool {
 	return speaksOf(text, unmistakable) || bytes.Contains(text, []byte(hyperv1.GroupVersion.Group))
 }
 
-// ofRegular is the text of a file; a pipe of a directory would keep us waiting.
+// ofRegular reads a regular file; a pipe in a directory would block.
 func ofRegular(file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err == nil && !info.Mode().IsRegular() {
@@ -154,7 +154,7 @@ func ofRegular(file string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// ofOthers says whether a text has kinds within something else alone, as a kustomization's patches, values of Helm and playbooks do.
+// ofOthers says whether a text has its kinds only inside something else, as a kustomization's patches, Helm values and playbooks do.
 func ofOthers(text []byte) bool {
 	return !kindAtTop.Match(text) && !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{"))
 }
@@ -164,7 +164,7 @@ var kindAtTop = regexp.MustCompile(`(?m)^["']?kind["']?\s*:`)
 // kindWritten finds a kind however YAML lets it be written: quoted, with a tag or an anchor.
 var kindWritten = regexp.MustCompile(`\bkind["']?\s*:\s*(?:[&!]\S*\s+)*["']?([A-Za-z]+)`)
 
-// speaksOf says whether a text has an object, or a list, of one of some kinds.
+// speaksOf says whether a text has an object, or a list, of one of these kinds.
 func speaksOf(text []byte, of kinds) bool {
 	for _, m := range kindWritten.FindAllSubmatch(text, -1) {
 		name := string(m[1])
@@ -181,7 +181,7 @@ func (r *reading) add(file string, objects Objects) error {
 		if !ok {
 			continue
 		}
-		kind := object.GetObjectKind().GroupVersionKind().GroupKind() // OpenShift has two Networks of one name
+		kind := object.GetObjectKind().GroupVersionKind().GroupKind() // OpenShift has two kinds named Network
 		id := fmt.Sprintf("%s/%s", o.GetNamespace(), o.GetName())
 		key := kind.String() + " " + id
 		earlier, again := r.given[key]
@@ -201,8 +201,8 @@ func (r *reading) add(file string, objects Objects) error {
 	return nil
 }
 
-// newer is the later state of one object that was read off a cluster twice, as must-gather does. Of two that somebody wrote it cannot be
-// told which a cluster would have.
+// newer is the later state of an object that was read from a cluster twice, as must-gather does. Of two that somebody wrote, nobody can
+// tell which a cluster would have.
 func newer(one, other metav1.Object) (metav1.Object, error) {
 	if reflect.DeepEqual(one, other) && one.GetUID() != "" {
 		return one, nil

@@ -19,7 +19,7 @@ import (
 	"github.com/cldmnky/oooi/internal/render"
 )
 
-// place writes files into a directory of their own.
+// place writes files into a new directory.
 func place(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -48,7 +48,7 @@ func TestADirectoryIsReadWithAllBelowIt(t *testing.T) {
 	g.Expect(err).To(MatchError(HaveSuffix("holds no *.yaml, *.yml or *.json")))
 }
 
-// Paths and forms are those of oc adm inspect, which must-gather runs: lists of one kind whose items may say none, single objects, one
+// The paths and forms are those of oc adm inspect, which must-gather runs: lists of one kind whose items may omit it, single objects, one
 // object in two files, and much else.
 func TestAMustGatherIsRead(t *testing.T) {
 	const service = "metadata: {name: kube-apiserver, namespace: clusters-c1, uid: u1, resourceVersion: %q}\nspec: {ports: [{port: %s}]}\n"
@@ -76,7 +76,8 @@ func TestAMustGatherIsRead(t *testing.T) {
 		HavePrefix("passed over: "+filepath.Join(dir, "quay/namespaces/clusters-c1/core/torn.yaml")+": ")))
 }
 
-// On OpenShift no allow-list is not one that admits all: its operator keeps it on the nodes. HyperShift alone is no OpenShift.
+// On OpenShift, a missing allow-list does not allow everything: its operator keeps the list on the nodes. HyperShift alone is not
+// OpenShift.
 func TestOpenShiftIsKnownByItsNetwork(t *testing.T) {
 	const ofConfig = "cluster-scoped-resources/config.openshift.io/networks.yaml"
 	for name, c := range map[string]struct {
@@ -102,7 +103,7 @@ func TestOpenShiftIsKnownByItsNetwork(t *testing.T) {
 	}
 }
 
-// A kind is found however YAML and file systems let it be written.
+// A kind is found in every spelling that YAML allows, and under every path.
 func TestAnObjectIsFoundHoweverItIsWritten(t *testing.T) {
 	for file, kind := range map[string]string{
 		"plain.yaml": `kind: Infra`, "single.yaml": `kind: 'Infra'`, "double.yaml": `"kind": "Infra"`, "spaced.yml": `"kind" : "Infra"`, "anchored.yaml": `kind: &k Infra`, "tagged.yaml": `kind: !!str Infra`, "UPPER.YAML": `kind: Infra`,
@@ -113,14 +114,14 @@ func TestAnObjectIsFoundHoweverItIsWritten(t *testing.T) {
 	}
 }
 
-// What decides is not passed over.
+// An object that must not be missed is not skipped.
 func TestAFileOfADirectoryThatDecidesAndCannotBeReadIsRefused(t *testing.T) {
 	dir := place(t, map[string]string{"deep/infra.yaml": "apiVersion: hostedcluster.densityops.com/v1alpha1\nkind: Infra\nmetadata: {name: c1}\nspec: {cidr: x}\n"})
 	_, _, err := render.Files(nil, []string{dir})
 	NewWithT(t).Expect(err).To(MatchError(And(HavePrefix(filepath.Join(dir, "deep/infra.yaml")), ContainSubstring(`unknown field "spec.cidr"`))))
 }
 
-// What somebody keeps beside the objects: none of it is one, and only what may hide one is told of.
+// Files that people keep beside their objects: none of these is an object, and only those that may hide one are noted.
 func TestWhatIsNoObjectOfOursIsPassedOver(t *testing.T) {
 	const pool = "apiVersion: hypershift.openshift.io/v1beta1\nkind: NodePool\nmetadata: {name: c1, namespace: clusters}\n"
 	for name, c := range map[string]struct {
@@ -182,7 +183,7 @@ func TestUTF16IsRead(t *testing.T) {
 	}
 }
 
-// Where no flag says them, the networks are the cluster's, as for the operator.
+// Without a flag, the networks are the cluster's, as they are for the operator.
 func TestTheClustersNetworksAreThoseOfItsNetwork(t *testing.T) {
 	const network = "apiVersion: config.openshift.io/v1\nkind: Network\nmetadata: {name: cluster}\nstatus: {clusterNetwork: [{cidr: 10.1.0.0/16}], serviceNetwork: [10.2.0.0/16]}\n---\n"
 	objects, err := render.Read(strings.NewReader(network + vlan("v1", "br1") + infraOn("a", "v1")))
@@ -193,7 +194,7 @@ func TestTheClustersNetworksAreThoseOfItsNetwork(t *testing.T) {
 	NewWithT(t).Expect(of(input.Settings{PodCIDRs: said})).To(And(HaveField("PodCIDRs", said), HaveField("ServiceCIDRs", input.Prefixes("10.2.0.0/16"))))
 }
 
-// In the seeds' form the HostedControlPlane names the HostedCluster; before it is there, its namespace does.
+// The HostedControlPlane names its HostedCluster; before it exists, its namespace does.
 func TestAControlPlaneThatIsYetToBeMadeIsFound(t *testing.T) {
 	const hc = "apiVersion: hypershift.openshift.io/v1beta1\nkind: HostedCluster\nmetadata: {name: c1, namespace: clusters}\n---\n"
 	infra := strings.Replace(infraOn("a", "v1"), "spec: {", "spec: {infraComponents: {proxy: {controlPlaneNamespace: clusters-c1}}, ", 1)
@@ -224,7 +225,7 @@ func TestAFileThatCannotBeReadIsNamed(t *testing.T) {
 	NewWithT(t).Expect(err).To(MatchError(HavePrefix(file + ": document 1: not a Kubernetes object")))
 }
 
-// With every Infra a neighbour of every other, some thousands take minutes.
+// If every Infra were a neighbour of every other, a few thousand would take minutes.
 func TestAPlanIsGivenOnlyTheNeighboursOnItsVLAN(t *testing.T) {
 	g := NewWithT(t)
 	objects, err := render.Read(strings.NewReader(vlan("v1", "br1") + vlan("v2", "br1") + vlan("v3", "br3") +

@@ -23,10 +23,10 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/provision"
 )
 
-// openShiftNetwork is the one Network of an OpenShift cluster. No other object tells: HyperShift runs elsewhere too.
+// openShiftNetwork is the one Network of an OpenShift cluster. Only this object tells that it is OpenShift: HyperShift runs elsewhere too.
 var openShiftNetwork = named("", "cluster")
 
-// Inputs are what each Infra of the files is planned from, in the order of the files.
+// Inputs are the inputs of each Infra's plan, in the order of the files.
 func (o Objects) Inputs(settings input.Settings) []input.Input {
 	o = o.asKept()
 	infras := pick[v1alpha1.Infra](o, "")
@@ -41,7 +41,7 @@ func (o Objects) Inputs(settings input.Settings) []input.Input {
 	return all
 }
 
-// asKept has of objects that are too large what the operator keeps in its memory of them.
+// asKept reduces objects that are too large to what the operator keeps of them in memory.
 func (o Objects) asKept() Objects {
 	all := slices.Clone(o)
 	for i, object := range all {
@@ -56,8 +56,8 @@ func (o Objects) asKept() Objects {
 	return all
 }
 
-// segments are what lies on each layer 2, by its name: the Infras, and the networks that lead there but for those that we
-// made. Every plan takes only those of its own, as observe has it: what all others are is not to be read again for each.
+// segments are the Infras on each layer 2, by its name, and the networks that lead there except those that we made. Each plan takes only
+// those of its own, as in observe: reading all others for each would cost too much.
 type segments struct {
 	infras   map[string][]input.Neighbour
 	networks map[string][]nad.NetworkAttachmentDefinition
@@ -83,7 +83,7 @@ func (o Objects) segments(infras []*v1alpha1.Infra) segments {
 	return on
 }
 
-// references are what an Infra refers to.
+// references reads what an Infra refers to.
 func (o Objects) references(infra *v1alpha1.Infra) input.Input {
 	refs := input.Refs(infra)
 	in := input.Input{Infra: infra, NAD: o.nadOf(infra)}
@@ -124,7 +124,7 @@ func (o Objects) input(infra *v1alpha1.Infra, on segments, settings input.Settin
 	return in
 }
 
-// provisioning is what the annotations of a HostedCluster are planned from.
+// provisioning is the input from which a HostedCluster's annotations are planned.
 func (o Objects) provisioning(hc *hyperv1.HostedCluster, settings input.Settings) provision.Input {
 	key := named(hc.Namespace, hc.Name)
 	in := provision.Input{HostedCluster: hc, NodePools: o.nodePools(key), Infra: find[v1alpha1.Infra](o, key), AllowedNamespaces: settings.NADSourceNamespaces,
@@ -136,7 +136,7 @@ func (o Objects) provisioning(hc *hyperv1.HostedCluster, settings input.Settings
 	return in
 }
 
-// Provisionings are what annotations of the files' HostedClusters are planned from.
+// Provisionings are those inputs for all HostedClusters of the files.
 func (o Objects) Provisionings(settings input.Settings) []provision.Input {
 	var all []provision.Input
 	o = o.asKept()
@@ -146,7 +146,7 @@ func (o Objects) Provisionings(settings input.Settings) []provision.Input {
 	return all
 }
 
-// Asking are the objects as they would be if each HostedCluster asked for an Infra whose machines can be on a VLAN.
+// Asking are the objects as if each HostedCluster asked for an Infra, where its machines can be on a VLAN.
 func (o Objects) Asking() Objects {
 	all := slices.Clone(o)
 	for i, object := range all {
@@ -159,7 +159,7 @@ func (o Objects) Asking() Objects {
 	return all
 }
 
-// Unasked are the HostedClusters whose machines can be on a VLAN, and for which nothing asks for an Infra; some are served by one.
+// Unasked are the HostedClusters whose machines can be on a VLAN, but which neither ask for an Infra nor are served by one.
 func (o Objects) Unasked(served map[types.NamespacedName]bool) (all []types.NamespacedName) {
 	for _, hc := range pick[hyperv1.HostedCluster](o, "") {
 		key := named(hc.Namespace, hc.Name)
@@ -174,8 +174,8 @@ func (o Objects) nodePools(hc types.NamespacedName) []hyperv1.NodePool {
 	return slices.DeleteFunc(values(pick[hyperv1.NodePool](o, hc.Namespace)), func(p hyperv1.NodePool) bool { return p.Spec.ClusterName != hc.Name })
 }
 
-// controlPlane of a namespace, that of one HostedCluster or else the oldest's, as HyperShift will make it where the files have only
-// HostedClusters.
+// controlPlane is the HostedControlPlane of a namespace: that of the given HostedCluster, or else of the oldest. If the files have only
+// HostedClusters, it is as HyperShift will make it.
 func (o Objects) controlPlane(namespace string, of types.NamespacedName) *hyperv1.HostedControlPlane {
 	if namespace == "" {
 		return nil
@@ -191,7 +191,7 @@ func (o Objects) controlPlane(namespace string, of types.NamespacedName) *hyperv
 	return &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: hc.Name, Annotations: whose}}
 }
 
-// sharing are the HostedClusters whose control planes HyperShift puts into a namespace.
+// sharing are the HostedClusters whose control planes HyperShift puts into this namespace.
 func (o Objects) sharing(namespace string) []*hyperv1.HostedCluster {
 	return slices.DeleteFunc(pick[hyperv1.HostedCluster](o, ""), func(hc *hyperv1.HostedCluster) bool { return endpoint.ControlPlaneNamespace(hc) != namespace })
 }
@@ -218,13 +218,13 @@ func named(namespace, name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-// object is a pointer to T that has a name.
+// object is a pointer to T with metadata.
 type object[T any] interface {
 	*T
 	metav1.Object
 }
 
-// pick takes the objects of one kind, of one namespace or of all.
+// pick returns the objects of one kind, in one namespace or (empty) in all.
 func pick[T any, P object[T]](o Objects, namespace string) []*T {
 	var all []*T
 	for _, one := range o {

@@ -18,15 +18,15 @@ import (
 	"github.com/cldmnky/oooi/internal/nad"
 )
 
-// Kinds that planning reads, each in the one version that it knows.
+// The kinds that planning reads, each in the one version that it knows.
 var (
-	// unmistakable kinds are these and no others, whatever apiVersion is written.
+	// unmistakable kinds have no namesake, whatever apiVersion is written.
 	unmistakable = append(ours(),
 		hyperv1.GroupVersion.WithKind("HostedCluster"),
 		hyperv1.GroupVersion.WithKind("HostedControlPlane"),
 		nad.GroupVersion.WithKind("NetworkAttachmentDefinition"),
 	)
-	// common names are those of other groups' kinds too: Knative has a Service, Calico a NetworkPolicy, Karpenter a NodePool.
+	// common kinds share their names with other groups' kinds: Knative has a Service, Calico a NetworkPolicy, Karpenter a NodePool.
 	common = kinds{
 		hyperv1.GroupVersion.WithKind("NodePool"),
 		corev1.SchemeGroupVersion.WithKind("Namespace"),
@@ -40,7 +40,7 @@ var (
 		openShiftDNS, // config.openshift.io has a DNS too
 	}
 	known = slices.Concat(unmistakable, common)
-	// decisive kinds are nothing without a name.
+	// decisive kinds are those without which a plan may be wrong; one without a name is an error.
 	decisive = append(kinds{hyperv1.GroupVersion.WithKind("NodePool")}, unmistakable...)
 )
 
@@ -59,7 +59,7 @@ func (k kinds) named(name string) bool {
 	return slices.ContainsFunc(k, func(kind schema.GroupVersionKind) bool { return strings.EqualFold(kind.Kind, name) })
 }
 
-// reads says whether planning reads a kind, and refuses one that was meant to be read but would be passed over.
+// reads says whether planning reads a kind. It refuses a kind that was meant for planning but would be skipped.
 func reads(kind schema.GroupVersionKind) (bool, error) {
 	if slices.Contains(known, kind) {
 		return true, nil

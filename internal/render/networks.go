@@ -23,14 +23,14 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/vlan"
 )
 
-// Kinds of which a cluster makes NetworkAttachmentDefinitions.
+// The kinds from which a cluster makes NetworkAttachmentDefinitions.
 var (
 	clusterNetworkKind  = schema.GroupVersionKind{Group: "k8s.ovn.org", Version: "v1", Kind: "ClusterUserDefinedNetwork"}
 	userNetworkKind     = schema.GroupVersionKind{Group: "k8s.ovn.org", Version: "v1", Kind: "UserDefinedNetwork"}
 	operatorNetworkKind = schema.GroupVersionKind{Group: "operator.openshift.io", Version: "v1", Kind: "Network"}
 )
 
-// source is what of the three decides over the networks that are made of it.
+// source has the fields of all three that decide over the networks made from them.
 type source struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -75,7 +75,8 @@ type additional struct {
 	} `json:"simpleMacvlanConfig"`
 }
 
-// config is as the network operator renders it; an address is always assigned (cluster-network-operator: pkg/network/additional_networks.go).
+// config is what the network operator renders; an address is always assigned (cluster-network-operator:
+// pkg/network/additional_networks.go).
 func (a additional) config() string {
 	if a.Type != "SimpleMacvlan" {
 		return a.Config
@@ -101,13 +102,13 @@ func sourceOf(doc []byte, kind schema.GroupVersionKind) (Objects, error) {
 	return Objects{n}, nil
 }
 
-// DeepCopyObject copies n; nothing below it is written to.
+// DeepCopyObject copies n only one level deep: nothing below is written to.
 func (n *source) DeepCopyObject() runtime.Object {
 	out := *n
 	return &out
 }
 
-// withNetworks are the objects with the NetworkAttachmentDefinitions that a cluster would make of them, and what had to be assumed.
+// withNetworks adds the NetworkAttachmentDefinitions that a cluster would make, and returns what it had to assume.
 func (o Objects) withNetworks() (all Objects, assumed []string) {
 	all = slices.DeleteFunc(slices.Clone(o), func(one runtime.Object) bool { _, is := one.(*source); return is })
 	for _, n := range pick[source](o, "") {
@@ -152,7 +153,7 @@ func (n *source) network(namespace, name, config string) *nad.NetworkAttachmentD
 	return made
 }
 
-// overlay is a network that does not leave the cluster: its topology is all that is judged.
+// overlay configures a network that does not leave the cluster: only its topology is judged.
 func (n *source) overlay(topology, namespace string) string {
 	return text(map[string]any{
 		"cniVersion": "1.1.0", "type": "ovn-k8s-cni-overlay", "name": namespace + "_" + n.Name, "netAttachDefName": namespace + "/" + n.Name,
@@ -160,7 +161,7 @@ func (n *source) overlay(topology, namespace string) string {
 	})
 }
 
-// config is as OVN-Kubernetes renders it (ovn-kubernetes: go-controller/pkg/clustermanager/userdefinednetwork/template).
+// config is what OVN-Kubernetes renders (ovn-kubernetes: go-controller/pkg/clustermanager/userdefinednetwork/template).
 func (l localnet) config(namespace, name string) string {
 	config := map[string]any{
 		"cniVersion": "1.1.0", "type": "ovn-k8s-cni-overlay", "name": "cluster_udn_" + name, "netAttachDefName": namespace + "/" + name,
@@ -187,13 +188,14 @@ func (l localnet) config(namespace, name string) string {
 func text(config map[string]any) string {
 	out, err := json.Marshal(config)
 	if err != nil {
-		panic(fmt.Sprintf("%v is no JSON: %v", config, err)) // texts and numbers
+		panic(fmt.Sprintf("%v is no JSON: %v", config, err)) // it holds only strings and numbers
 	}
 	return string(out)
 }
 
-// selected are the namespaces that a ClusterUserDefinedNetwork selects, of those that the files have or speak of. One that they only
-// speak of has the label of its name, and is taken to have the others that are asked for: somebody is to be on this network there.
+// selected are the namespaces that a ClusterUserDefinedNetwork selects, among those that the files have or mention. A namespace that is
+// only mentioned has its name label, and is assumed to have the other labels that the selector wants: something there is to be on this
+// network.
 func (n *source) selected(o Objects, assumed *[]string) (all []string) {
 	selector, err := metav1.LabelSelectorAsSelector(&n.Spec.NamespaceSelector)
 	if err != nil {
@@ -222,7 +224,7 @@ func (n *source) selected(o Objects, assumed *[]string) (all []string) {
 	return all
 }
 
-// spokenOf are the namespaces of the files, and those in which somebody is to be on a network.
+// spokenOf are the namespaces of the files, and those in which something is to be on this network.
 func (o Objects) spokenOf(n *source) (all []string) {
 	for _, namespace := range pick[corev1.Namespace](o, "") {
 		all = append(all, namespace.Name)
@@ -236,7 +238,7 @@ func (o Objects) spokenOf(n *source) (all []string) {
 	return slices.Compact(all)
 }
 
-// attachments are the networks that Infras, annotations of HostedClusters and NodePools name.
+// attachments are the networks that Infras, HostedClusters' annotations and NodePools name.
 func (o Objects) attachments() (all []types.NamespacedName) {
 	for _, infra := range pick[v1alpha1.Infra](o, "") {
 		all = append(all, input.Refs(infra).NAD)

@@ -12,7 +12,7 @@ import (
 	"github.com/cldmnky/oooi/internal/render"
 )
 
-// networks are the NetworkAttachmentDefinitions of objects, namespace/name by configuration.
+// networks maps the NetworkAttachmentDefinitions among objects, as namespace/name, to their configuration.
 func networks(objects render.Objects) map[string]string {
 	all := map[string]string{}
 	for _, o := range objects {
@@ -49,7 +49,7 @@ func namespace(labels string) string {
 	return "apiVersion: v1\nkind: Namespace\nmetadata: {name: tenants, labels: " + labels + "}\n---\n"
 }
 
-// OVN-Kubernetes makes a network's NetworkAttachmentDefinition in each namespace that is selected; the files need not hold it.
+// OVN-Kubernetes makes the NetworkAttachmentDefinition in each selected namespace; the files need not have it.
 func TestTheNamespacesOfAClusterUserDefinedNetworkAreSelectedAsItSays(t *testing.T) {
 	for name, c := range map[string]struct {
 		selector, namespace string
@@ -86,7 +86,7 @@ func TestTheNamespacesOfAClusterUserDefinedNetworkAreSelectedAsItSays(t *testing
 	}
 }
 
-// Mode DHCP has OVN-Kubernetes ask for an address in a worker's place.
+// In mode DHCP, OVN-Kubernetes asks for an address instead of the worker.
 func TestAClusterUserDefinedNetworkSaysWhoGivesAddresses(t *testing.T) {
 	for mode, asks := range map[string]bool{"Disabled": false, "DHCP": true} {
 		text := namespace("{}") + somebodyOn + strings.Replace(clusterNetwork("{matchLabels: {kubernetes.io/metadata.name: tenants}}"), "mode: Disabled", "mode: "+mode, 1)
@@ -119,7 +119,7 @@ func TestWhatTheClusterHasIsNotMadeAgain(t *testing.T) {
 	}
 }
 
-// A network that does not leave the cluster is there, and unfit; without it workers would seem to be on none.
+// A network that does not leave the cluster is found, and unfit; were it missing, workers would seem to be on none.
 func TestOverlaysAreMadeToo(t *testing.T) {
 	g := NewWithT(t)
 	overlay := strings.NewReplacer("topology: Localnet", "topology: Layer2", "localnet:", "layer2:").Replace(clusterNetwork("{}")) + somebodyOn +
@@ -130,7 +130,7 @@ func TestOverlaysAreMadeToo(t *testing.T) {
 		HaveKeyWithValue("tenants/vlan100", ContainSubstring(`"topology":"layer2"`)), HaveKeyWithValue("clusters/own", ContainSubstring(`"topology":"layer3"`))))
 }
 
-// OpenShift's network operator makes what its configuration lists, and says no namespace of what is in default.
+// OpenShift's network operator makes the networks that its configuration lists; one without a namespace is in default.
 func TestNetworksOfOpenShiftsNetworkOperatorAreMade(t *testing.T) {
 	g := NewWithT(t)
 	file := filepath.Join(place(t, map[string]string{"network.yaml": `apiVersion: operator.openshift.io/v1

@@ -1,4 +1,4 @@
-// Package render plans from files what the operator plans from a cluster, with the same code.
+// Package render plans from files what the operator would plan from a cluster, with the same code.
 package render
 
 import (
@@ -34,7 +34,7 @@ import (
 type Objects []runtime.Object
 
 var (
-	// strict refuses fields that our kinds do not have; others may be newer than we are.
+	// strict refuses unknown fields of our kinds; lenient allows them, because others' kinds may be newer than we are.
 	strict, lenient = decoders()
 )
 
@@ -42,14 +42,14 @@ func decoders() (ours, others runtime.Decoder) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientscheme.AddToScheme, v1alpha1.AddToScheme, hyperv1.AddToScheme, configv1.Install, routev1.AddToScheme, nad.AddToScheme} {
 		if err := add(scheme); err != nil {
-			panic(err) // two kinds of one name: a mistake in this list
+			panic(err) // two kinds of one name: an error in this list
 		}
 	}
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer(), serializer.NewCodecFactory(scheme).UniversalDeserializer()
 }
 
-// Read takes the objects of YAML documents, lists among them, with the networks that a cluster would make of them. Kinds that planning
-// does not know are passed over.
+// Read returns the objects of YAML documents, lists included, and the networks that a cluster would make from them. It skips kinds that
+// planning does not read.
 func Read(from io.Reader) (Objects, error) {
 	text, err := io.ReadAll(from)
 	if err != nil {
@@ -96,7 +96,7 @@ func decode(doc []byte) (Objects, error) {
 	if kind == clusterNetworkKind || kind == userNetworkKind || kind == operatorNetworkKind {
 		return sourceOf(doc, kind)
 	}
-	if kind == openShiftDNS { // handed on as it is, fields that we do not know among it
+	if kind == openShiftDNS { // passed on as it is, including fields that we do not know
 		u := &unstructured.Unstructured{}
 		return Objects{u}, yaml.Unmarshal(doc, &u.Object)
 	}
@@ -114,7 +114,8 @@ func decode(doc []byte) (Objects, error) {
 	return Objects{placed(defaulted(object))}, nil
 }
 
-// defaulted is an object as HyperShift's webhook leaves it (hypershift: nodepool_webhook.go): planning takes the rest as written.
+// defaulted is an object as HyperShift's webhook leaves it (hypershift: nodepool_webhook.go); nothing else that it fills in matters to
+// planning.
 func defaulted(object runtime.Object) runtime.Object {
 	if pool, is := object.(*hyperv1.NodePool); is && pool.Spec.Platform.Type == hyperv1.KubevirtPlatform && pool.Spec.Platform.Kubevirt == nil {
 		pool.Spec.Platform.Kubevirt = &hyperv1.KubevirtNodePoolPlatform{}
@@ -122,7 +123,7 @@ func defaulted(object runtime.Object) runtime.Object {
 	return object
 }
 
-// inYAML tells of a value of another type without the names of Go.
+// inYAML reports a value of the wrong type without naming Go types.
 func inYAML(err error) error {
 	var mistyped *json.UnmarshalTypeError
 	if errors.As(err, &mistyped) {
@@ -131,7 +132,7 @@ func inYAML(err error) error {
 	return err
 }
 
-// placed puts an object that says no namespace where kubectl would; of the kinds that are read only two have none.
+// placed gives an object without a namespace the one that kubectl would; of the kinds that are read, only two are cluster-scoped.
 func placed(object runtime.Object) runtime.Object {
 	switch object.(type) {
 	case *corev1.Namespace, *configv1.Network:
@@ -145,7 +146,7 @@ func placed(object runtime.Object) runtime.Object {
 
 var errNoObject = errors.New("not a Kubernetes object: it must start with apiVersion and kind, e.g. apiVersion: v1, kind: Service")
 
-// kindOf is empty for a document that says nothing: comments alone.
+// kindOf is empty for a document of comments alone.
 func kindOf(doc []byte) (schema.GroupVersionKind, error) {
 	var text any
 	if err := yaml.Unmarshal(doc, &text); err != nil || text == nil {
@@ -158,7 +159,7 @@ func kindOf(doc []byte) (schema.GroupVersionKind, error) {
 	return of.GroupVersionKind(), nil
 }
 
-// items of `kind: List`, and of lists of one kind, whose items need not say theirs.
+// items reads `kind: List`, and lists of one kind, whose items may omit it.
 func items(doc []byte, element schema.GroupVersionKind) (Objects, error) {
 	if element.Kind != "" {
 		if read, err := reads(element); err != nil || !read {
@@ -182,7 +183,7 @@ func items(doc []byte, element schema.GroupVersionKind) (Objects, error) {
 	return all, nil
 }
 
-// ofKind writes a kind into an item that says none.
+// ofKind writes the kind into an item that omits it.
 func ofKind(item json.RawMessage, element schema.GroupVersionKind) []byte {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(item, &fields) != nil || fields == nil || fields["kind"] != nil || element.Kind == "" {

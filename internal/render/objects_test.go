@@ -65,7 +65,6 @@ func TestReadSaysWhatItCannotTake(t *testing.T) {
 	}
 }
 
-// FuzzRead: files come from anywhere.
 func FuzzRead(f *testing.F) {
 	f.Add("apiVersion: v1\nkind: List\nitems: [null, {kind: Service, apiVersion: v1}]\n")
 	f.Add("apiVersion: hostedcluster.densityops.com/v1alpha1\nkind: Infra\nmetadata: {name: a}\nspec: {networkConfig: {cidr: 10.0.0.0/33, networkAttachmentDefinition: x}}\n---\n")
@@ -84,7 +83,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// As kubectl takes it: what says no namespace lies in one and the same.
+// As with kubectl, objects without a namespace are all in the same one.
 func TestWhatSaysNoNamespaceIsFoundByItsNeighbours(t *testing.T) {
 	g := NewWithT(t)
 	objects, err := render.Read(strings.NewReader(`

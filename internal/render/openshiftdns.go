@@ -15,19 +15,19 @@ import (
 	"github.com/cldmnky/oooi/internal/endpoint"
 )
 
-// openShiftDNS configures the DNS of OpenShift's pods, by its one object named default.
+// openShiftDNS configures the DNS of OpenShift's pods; its one object is named default.
 var openShiftDNS = schema.GroupVersionKind{Group: "operator.openshift.io", Version: "v1", Kind: "DNS"}
 
-// Forwarding is what has the management cluster's DNS ask our DNSServers for their clusters' names.
+// Forwarding makes the management cluster's DNS ask our DNSServers for the names of their hosted clusters.
 type Forwarding struct {
 	// Patch is a merge patch of dns.operator.openshift.io/default.
 	Patch []byte
-	// Notes are what it does not forward.
+	// Notes say what it does not forward.
 	Notes []string
 }
 
-// OpenShiftDNS is the patch for the DNSServers of the files. Servers that the object has beside ours stay; without it they would not:
-// a merge patch replaces lists.
+// OpenShiftDNS is the patch for the DNSServers of the files. It repeats the servers that the object has besides ours, because a merge patch
+// replaces lists.
 func (o Objects) OpenShiftDNS() (Forwarding, error) {
 	present := find[unstructured.Unstructured](o, named("", "default"))
 	if present == nil {
@@ -65,7 +65,7 @@ func (o Objects) OpenShiftDNS() (Forwarding, error) {
 	return f, err
 }
 
-// zonesOf a DNSServer: the cluster's domain, and names of the pod view that lie outside it.
+// zonesOf a DNSServer are the cluster's domain, and names of the pod view outside it.
 func zonesOf(s *v1alpha1.DNSServer) []string {
 	zones := []string{string(s.Spec.HostedClusterDomain)}
 	for _, e := range s.Spec.InternalEntries {
@@ -77,17 +77,17 @@ func zonesOf(s *v1alpha1.DNSServer) []string {
 	return zones
 }
 
-// clusterDomain is that of every OpenShift; its DNS operator refuses to forward it.
+// clusterDomain is every OpenShift's own; its DNS operator refuses to forward it.
 const clusterDomain = "cluster.local"
 
-// claims say whose each zone is: CoreDNS starts with none that two servers have.
+// claims maps each zone to its server: CoreDNS does not start if two servers have one zone.
 type claims map[string]string
 
 func claimedBy(servers []any) claims {
 	all := claims{}
 	for _, one := range servers {
 		server, _ := one.(map[string]any)
-		zones, _, _ := unstructured.NestedStringSlice(server, "zones") // of another type: there are none
+		zones, _, _ := unstructured.NestedStringSlice(server, "zones") // none, if it has another type
 		for _, zone := range zones {
 			all[strings.ToLower(strings.TrimSuffix(zone, "."))] = fmt.Sprintf("server %v of dns.operator.openshift.io/default", server["name"])
 		}
@@ -95,7 +95,7 @@ func claimedBy(servers []any) claims {
 	return all
 }
 
-// take refuses a zone that somebody has, or that is the management cluster's own.
+// take refuses a zone that another server has, or that is the management cluster's own.
 func (c claims) take(s *v1alpha1.DNSServer, zones []string) error {
 	us := "DNSServer " + s.Namespace + "/" + s.Name
 	for _, zone := range zones {
@@ -112,19 +112,19 @@ func (c claims) take(s *v1alpha1.DNSServer, zones []string) error {
 	return nil
 }
 
-// ourServers begin so.
+// ourServers begins the names of our servers.
 const ourServers = "oooi-"
 
-// serverName is a service name of RFC 6335 §5.1, as the field wants it: at most 15 characters.
+// serverName is a service name (RFC 6335 §5.1) of at most 15 characters, as the field requires.
 func serverName(s *v1alpha1.DNSServer) string {
 	sum := sha256.Sum256([]byte(s.Namespace + "/" + s.Name))
 	return fmt.Sprintf("%s%x", ourServers, sum[:5])
 }
 
-// serversOf the object: those of others, and ours by name.
+// serversOf the object: the servers of others, and ours by name.
 func serversOf(present *unstructured.Unstructured) (theirs []any, ours map[string][]any) {
 	ours = map[string][]any{}
-	servers, _, _ := unstructured.NestedSlice(present.Object, "spec", "servers") // of another type: there are none
+	servers, _, _ := unstructured.NestedSlice(present.Object, "spec", "servers") // none, if it has another type
 	for _, one := range servers {
 		server, _ := one.(map[string]any)
 		if name, _ := server["name"].(string); strings.HasPrefix(name, ourServers) {

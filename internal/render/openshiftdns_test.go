@@ -80,7 +80,7 @@ func TestForwardingSaysWhatIsMissing(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("the files hold no DNSServer")))
 }
 
-// One that has no address yet keeps nobody else from theirs, and what it had.
+// A DNSServer without an address does not hold up others, and keeps the entry that it had.
 func TestADNSServerWithoutAnAddressStaysAsItIs(t *testing.T) {
 	g := NewWithT(t)
 	waiting := strings.ReplaceAll(twoServers, "172.30.0.8", "")

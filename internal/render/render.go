@@ -24,7 +24,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/workload"
 )
 
-// Rendering is what one Infra becomes: its children and what they become in turn.
+// Rendering is what comes of one Infra: its children, and what comes of these.
 type Rendering struct {
 	Infra    *v1alpha1.Infra
 	Frozen   bool
@@ -32,7 +32,7 @@ type Rendering struct {
 	Findings []finding.Finding
 }
 
-// Render plans every Infra of the files, and those that annotations of HostedClusters ask for.
+// Render plans every Infra of the files, and those that HostedClusters' annotations ask for.
 func (o Objects) Render(settings input.Settings) []Rendering {
 	o, made, all := o.Provisioned(settings)
 	for _, in := range o.Inputs(settings) {
@@ -49,15 +49,15 @@ func (o Objects) Render(settings input.Settings) []Rendering {
 	return all
 }
 
-// Provisioned adds the Infras that annotations ask for, with how their own rendering begins, and says which cannot be made. One
-// that is in the files is left as it is, with what is found of the HostedCluster.
+// Provisioned adds the Infras that annotations ask for, each with the beginning of its Rendering, and returns as frozen those that cannot
+// be made. An Infra in the files is left as it is; its Rendering begins with the findings of its HostedCluster.
 func (o Objects) Provisioned(settings input.Settings) (whole Objects, made map[*v1alpha1.Infra]Rendering, frozen []Rendering) {
 	whole, made = slices.Clone(o), map[*v1alpha1.Infra]Rendering{}
 	for _, hc := range pick[hyperv1.HostedCluster](o, "") {
-		in := whole.provisioning(hc, settings) // an Infra that is made says its VLAN's subnet to the next
+		in := whole.provisioning(hc, settings) // the next one sees the VLAN's subnet in an Infra made here
 		p := provision.Of(in)
 		switch {
-		case p.Release: // what is told of it was done in a cluster
+		case p.Release: // its findings are about what a cluster has done
 		case in.Infra != nil:
 			made[in.Infra] = Rendering{Infra: in.Infra, Findings: p.Findings}
 		case p.Infra != nil:
@@ -72,7 +72,7 @@ func (o Objects) Provisioned(settings input.Settings) (whole Objects, made map[*
 	return whole, made, frozen
 }
 
-// child plans the workload of one child, as its controller does once the child is applied.
+// child plans the workload of one child, as its controller does after the child is applied.
 func (o Objects) child(in input.Input, p plan.InfraPlan, child runtime.ApplyConfiguration) workload.ChildPlan {
 	c, is := component.Applied(child)
 	if !is {
@@ -86,8 +86,8 @@ func (o Objects) child(in input.Input, p plan.InfraPlan, child runtime.ApplyConf
 	}})
 }
 
-// services are those of the files. Where the API's own is not among them, its servers listen where OpenShift's do, and its address only the
-// cluster knows.
+// services are those of the files. If the API server's own is not among them, its endpoints are assumed to listen where OpenShift's do;
+// only the cluster knows its address.
 func (o Objects) services() []corev1.Service {
 	all := values(pick[corev1.Service](o, ""))
 	if find[corev1.Service](o, workload.APIService) == nil {
@@ -98,7 +98,7 @@ func (o Objects) services() []corev1.Service {
 	return all
 }
 
-// attachedTo is the network that the plan derives, else one of the files.
+// attachedTo is the network that the plan derives, or else one of the files.
 func (o Objects) attachedTo(p plan.InfraPlan, a v1alpha1.Attachment) *nad.NetworkAttachmentDefinition {
 	for _, object := range p.Objects {
 		derived, ok := object.(*nad.ApplyConfiguration)
@@ -109,7 +109,7 @@ func (o Objects) attachedTo(p plan.InfraPlan, a v1alpha1.Attachment) *nad.Networ
 	return find[nad.NetworkAttachmentDefinition](o, named(string(a.NetworkAttachmentNamespace), string(a.NetworkAttachmentDefinition)))
 }
 
-// typed is an applied object as a reader gets it.
+// typed converts an applied object to the type that readers use.
 func typed[T any](applied runtime.ApplyConfiguration) *T {
 	out := new(T)
 	read(applied, out)
@@ -126,7 +126,7 @@ func read(applied runtime.ApplyConfiguration, into any) {
 	}
 }
 
-// YAML writes one document for each object.
+// YAML writes one document per object.
 func YAML(to io.Writer, objects []runtime.ApplyConfiguration) error {
 	for _, object := range objects {
 		text, err := yaml.Marshal(object)

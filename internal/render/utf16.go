@@ -6,7 +6,7 @@ import (
 	"unicode/utf16"
 )
 
-// inUTF8 is a text that PowerShell wrote: redirected output is UTF-16 there, and begins with a byte order mark.
+// inUTF8 converts PowerShell's redirected output, which is UTF-16 and begins with a byte order mark.
 func inUTF8(text []byte) []byte {
 	var order binary.ByteOrder = binary.LittleEndian
 	switch {
