@@ -12,9 +12,8 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 )
 
-// Announced are the addresses that a HostedCluster will publish its control plane under and that no endpoint has yet, so
-// that they are judged before HyperShift has made anything. Their ports are not known: they are only told while endpoints
-// are awaited, when nothing is applied.
+// Announced are the addresses under which a HostedCluster will publish its control plane, and which no endpoint has yet, so that they are
+// judged before HyperShift makes anything. Their ports are not known: they only count while endpoints are awaited, when nothing is applied.
 func (t Table) Announced() []Endpoint {
 	if len(t.awaited) == 0 || t.of.HostedCluster == nil {
 		return nil
@@ -39,7 +38,7 @@ func publishedIP(s hyperv1.ServicePublishingStrategy) (netip.Addr, bool) {
 	return a.Unmap(), err == nil
 }
 
-// nodePortName is the name that a service is published under by its node port; false where that is an address.
+// nodePortName is the name under which a service is published by its node port; false if that is an address.
 func nodePortName(s hyperv1.ServicePublishingStrategy) (string, bool) {
 	if _, is := publishedIP(s); is || s.Type != hyperv1.NodePort || s.NodePort == nil || s.NodePort.Address == "" {
 		return "", false
@@ -47,8 +46,8 @@ func nodePortName(s hyperv1.ServicePublishingStrategy) (string, bool) {
 	return strings.ToLower(strings.TrimSuffix(s.NodePort.Address, ".")), true
 }
 
-// Renamed publishes an IP endpoint under a name of the cluster's domain, which our DNS then answers. spec.services is
-// immutable: this is for a HostedCluster that is created anew.
+// Renamed publishes an IP endpoint under a name of the cluster's domain, which our DNS then answers. spec.services is immutable, so this is
+// for a HostedCluster that is created anew.
 func (t Table) Renamed(published netip.Addr) []finding.Change {
 	hc := t.of.HostedCluster
 	if hc == nil {
@@ -68,13 +67,13 @@ func (t Table) Renamed(published netip.Addr) []finding.Change {
 	return []finding.Change{{Of: Object(hc), Values: finding.Values{"spec.services": plain(services)}}}
 }
 
-// balanced says whether an endpoint has its address from a load balancer that was given no name.
+// balanced says whether an endpoint has its address from a load balancer without a hostname.
 func (t Table) balanced(s hyperv1.ServicePublishingStrategyMapping, endpoint string, published netip.Addr) bool {
 	return s.Type == hyperv1.LoadBalancer && (s.LoadBalancer == nil || s.LoadBalancer.Hostname == "") &&
 		slices.ContainsFunc(t.Endpoints, func(e Endpoint) bool { return e.Name == endpoint && slices.Contains(e.PublishedIPs, published) })
 }
 
-// plain is a value as a person writes it.
+// plain is a value as JSON has it.
 func plain(value any) (out any) {
 	text, err := json.Marshal(value)
 	if err == nil {
@@ -94,7 +93,7 @@ func Object(hc *hyperv1.HostedCluster) finding.Object {
 	return ObjectNamed(hc.Namespace, hc.Name)
 }
 
-// ObjectNamed names the HostedCluster that has a name.
+// ObjectNamed names a HostedCluster by namespace and name.
 func ObjectNamed(namespace, name string) finding.Object {
 	return finding.Object{APIVersion: hyperv1.GroupVersion.String(), Kind: "HostedCluster", Namespace: namespace, Name: name}
 }

@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// Names of the rows of *.apps.
+// The names of the rows of *.apps.
 const (
 	AppsHTTPS = "apps-https"
 	AppsHTTP  = "apps-http"
 )
 
-// WithApps adds the rows of *.apps, or says which of them cannot stand beside what the table has, and why.
+// WithApps adds the rows of *.apps, or says which of them clashes with a row of the table, and why.
 func (t Table) WithApps(rows ...Endpoint) (Table, string) {
 	all := t
 	for _, row := range rows {
@@ -26,7 +26,7 @@ func (t Table) WithApps(rows ...Endpoint) (Table, string) {
 	return all, ""
 }
 
-// AppsDomain is what *. is put before: as the cluster's ingress has it, else apps. of the cluster's domain
+// AppsDomain is the domain of *.apps: the one that the cluster's ingress sets, or else apps. of the cluster's domain
 // (upstream.md#apps-domain).
 func (cp ControlPlane) AppsDomain() string {
 	if written := cp.writtenApps(); written != "" {
@@ -41,7 +41,7 @@ type Record struct {
 	IP       netip.Addr
 }
 
-// Records are what the VLAN's DNS answers: each name with addresses of its own, else with the proxy's, if there is one.
+// Records are what the VLAN's DNS answers: each name with its own addresses, or else with the proxy's, if there is a proxy.
 func (t Table) Records(proxy netip.Addr) []Record {
 	var all []Record
 	for _, e := range t.Endpoints {

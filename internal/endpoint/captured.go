@@ -9,22 +9,22 @@ import (
 	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
-// CapturedAddress is an address of the control plane that the proxy carries as its own, so that workers who dial it reach the proxy.
+// CapturedAddress is an address of the control plane that the proxy's pod carries, so that workers who dial it reach the proxy.
 type CapturedAddress struct {
 	IP    netip.Addr
 	Ports []int32
 }
 
-// VLAN is what decides about an IP endpoint.
+// VLAN is what decides how an IP endpoint is handled.
 type VLAN struct {
 	CIDR netip.Prefix
 	VIP  netip.Addr
-	// Cluster are the management cluster's own networks: carrying an address of theirs would cut the pod off from it.
+	// Cluster are the management cluster's own networks: a pod that carried an address of theirs would be cut off from it.
 	Cluster []netip.Prefix
 }
 
-// CapturedAddresses judges the table's IP endpoints. Captured are those that lie beyond the VLAN; left alone is what is on-link
-// already; what may not stand on a pod's interface is refused.
+// CapturedAddresses judges the table's IP endpoints. It captures those outside the VLAN's subnet, leaves alone those that are on-link
+// already, and refuses those that must not be on a pod's interface.
 func (t Table) CapturedAddresses(v VLAN) ([]CapturedAddress, []finding.Finding) {
 	var captured []CapturedAddress
 	var findings []finding.Finding

@@ -14,11 +14,11 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 )
 
-// Names that HyperShift gives (hypershift: control-plane-operator/controllers/hostedcontrolplane/{manifests,v2/assets}).
+// Names that HyperShift uses (hypershift: control-plane-operator/controllers/hostedcontrolplane/{manifests,v2/assets}).
 const (
 	apiService          = "kube-apiserver"
 	ignitionProxy       = "ignition-server-proxy"
-	ignitionServer      = "ignition-server" // also the Route; the Service behind it where no proxy exists (old control planes)
+	ignitionServer      = "ignition-server" // also the Route; the Service behind it where there is no proxy (old control planes)
 	oauthService        = "oauth-openshift"
 	oauthRoute          = "oauth"
 	konnectivity        = "konnectivity-server" // Service and Route
@@ -26,25 +26,25 @@ const (
 	sharedIngressPolicy = "sharedingress"
 	router              = "router" // serves the Routes that have its label
 	routerLabel         = "hypershift.openshift.io/hosted-control-plane"
-	// apiTransition holds the address that the API had before, while workers that dial it are replaced (openshift/enhancements: hypershift,
+	// apiTransition has the API's previous address while workers that dial it are being replaced (openshift/enhancements: hypershift,
 	// deterministic load balancer IP).
 	apiTransition = "kube-apiserver-transition"
 )
 
 const (
-	httpsPort        = 443  // a Route's router serves TLS there
-	konnectivityPort = 8091 // agents dial it where the Service has its own load balancer
+	httpsPort        = 443  // where a Route's router serves TLS
+	konnectivityPort = 8091 // what agents dial if the Service has a load balancer of its own
 )
 
-// ControlPlane is what there is to read of a hosted control plane.
+// ControlPlane is what can be read of a hosted control plane.
 type ControlPlane struct {
-	// Namespace of the Services and Routes.
+	// Namespace of its Services and Routes.
 	Namespace string
-	// HostedCluster; nil in the seeds' form where there is no HyperShift to ask.
+	// HostedCluster; nil in the seeds' form, without HyperShift.
 	HostedCluster *hyperv1.HostedCluster
-	// HostedControlPlane; nil where it is not there, or not yet.
+	// HostedControlPlane; nil where there is none, or none yet.
 	HostedControlPlane *hyperv1.HostedControlPlane
-	// ClusterName and BaseDomain as the user wrote them; empty where the HostedCluster says them.
+	// ClusterName and BaseDomain as the user wrote them; empty where the HostedCluster has them.
 	ClusterName, BaseDomain string
 
 	Services []corev1.Service
@@ -52,19 +52,19 @@ type ControlPlane struct {
 	Policies []networkingv1.NetworkPolicy
 }
 
-// ControlPlaneNamespace is where HyperShift runs the control plane of a HostedCluster (hypershift:
-// hypershift-operator/controllers/manifests, HostedControlPlaneNamespace).
+// ControlPlaneNamespace is where HyperShift runs a HostedCluster's control plane (hypershift: hypershift-operator/controllers/manifests,
+// HostedControlPlaneNamespace).
 func ControlPlaneNamespace(hc *hyperv1.HostedCluster) string {
 	return ControlPlaneNamespaceOf(types.NamespacedName{Namespace: hc.Namespace, Name: hc.Name})
 }
 
-// ControlPlaneNamespaceOf a HostedCluster that may not be there yet.
+// ControlPlaneNamespaceOf a HostedCluster that may not exist yet.
 func ControlPlaneNamespaceOf(hc types.NamespacedName) string {
 	return hc.Namespace + "-" + strings.ReplaceAll(hc.Name, ".", "-")
 }
 
-// Read makes the table. Every name is read where HyperShift publishes it; only without a HostedCluster is the API's
-// composed, and what the namespace holds is taken.
+// Read makes the table. It reads every name where HyperShift publishes it. Only without a HostedCluster does it compose the API's name, and
+// takes whatever the namespace has.
 func Read(cp ControlPlane) Table {
 	r := reader{ControlPlane: cp, table: Table{of: cp}}
 	if r.sharesIngress() {
@@ -90,7 +90,7 @@ type reader struct {
 	table Table
 }
 
-// sharesIngress goes by the policy that HyperShift puts beside such a control plane; the HostedCluster does not say it.
+// sharesIngress looks for the policy that HyperShift puts beside such a control plane; the HostedCluster does not say it.
 func (r *reader) sharesIngress() bool {
 	for _, p := range r.Policies {
 		if p.Namespace == r.Namespace && p.Name == sharedIngressPolicy {
@@ -117,8 +117,8 @@ func (r *reader) api() {
 	r.addAPI(at.Port, r.published(hyperv1.APIServer).Type, "HostedCluster.status.controlPlaneEndpoint", hosts...)
 }
 
-// addAPI adds the API: whatever comes to its port without a server name that another endpoint has is meant for it, since
-// the workers' own HAProxy passes on what in-guest clients send.
+// addAPI adds the API. A connection to its port without another endpoint's server name is meant for it, because the workers' own HAProxy
+// passes on what clients inside the guest send.
 func (r *reader) addAPI(port int32, published hyperv1.PublishingStrategyType, source string, hosts ...string) {
 	e := Endpoint{Name: "api", Port: port, Protocol: v1alpha1.ProtocolTLS, CatchAll: true, Views: v1alpha1.ViewVLANAndPods, Source: source}
 	if published == hyperv1.NodePort {
@@ -127,7 +127,7 @@ func (r *reader) addAPI(port int32, published hyperv1.PublishingStrategyType, so
 	r.lead(e, r.service(apiService), hosts...)
 }
 
-// IgnitionHost is where machines fetch their configuration from, as it is published or written; empty while it is neither.
+// IgnitionHost is where machines fetch their configuration, as published or as written; empty while it is neither.
 func (cp ControlPlane) IgnitionHost() string {
 	if host, _ := splitHostPort(cp.HostedCluster.Status.IgnitionEndpoint, 0); host != "" {
 		return host
@@ -152,7 +152,7 @@ func (r *reader) ignition() {
 func (r *reader) oauth() {
 	hc, published := r.HostedCluster, r.published(hyperv1.OAuthServer)
 	if usesOIDC(hc) || published.Type == hyperv1.None {
-		return // there is no OAuth server, and nothing to wait for
+		return // there is no OAuth server to wait for
 	}
 	const source = "HostedCluster.status.oauthCallbackURLTemplate"
 	host, port := hostPortOfURL(hc.Status.OAuthCallbackURLTemplate, r.routePort(oauthRoute))
@@ -211,8 +211,8 @@ func (r *reader) konnectivityLoadBalancer(published hyperv1.ServicePublishingStr
 	r.lead(vlanEndpoint("konnectivity", konnectivityPort, hyperv1.LoadBalancer, source), s, hosts...)
 }
 
-// composed reads a control plane that no HostedControlPlane speaks for: the API's name is put together from what the
-// user wrote, everything else is what Routes and Services say, and nothing but the API is awaited.
+// composed reads a control plane without a HostedControlPlane: the API's name is composed from what the user wrote, everything else is what
+// Routes and Services say, and only the API is awaited.
 func (r *reader) composed() {
 	s := r.service(apiService)
 	if s == nil || len(s.Spec.Ports) == 0 {
@@ -231,8 +231,8 @@ func (r *reader) composed() {
 	r.route("metrics-proxy", metricsProxy)
 }
 
-// vlanEndpoint is an endpoint for workers only. A NodePort, and a load balancer of its own, gives it the port for itself:
-// plain TCP. A Route shares its port by server name.
+// vlanEndpoint is an endpoint for workers only. Published by a NodePort or its own load balancer, it has its port to itself: plain TCP. A
+// Route shares its port by server name.
 func vlanEndpoint(name string, port int32, published hyperv1.PublishingStrategyType, source string) Endpoint {
 	e := Endpoint{Name: name, Port: port, Protocol: v1alpha1.ProtocolTLS, Views: v1alpha1.ViewVLAN, Source: source}
 	if published == hyperv1.NodePort || published == hyperv1.LoadBalancer {

@@ -8,8 +8,8 @@ import (
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 )
 
-// Domain of the hosted cluster, e.g. c1.example.com: of its leases, their search list and our zone. What is published is answered whatever
-// this is.
+// Domain of the hosted cluster, e.g. c1.example.com: that of its leases, of their search list and of our zone. Published names are answered
+// whatever it is.
 func (cp ControlPlane) Domain() string {
 	return strings.TrimPrefix(cp.prefix()+"."+cp.Base(), ".")
 }
@@ -26,12 +26,12 @@ func (cp ControlPlane) prefix() string {
 	return hc.Name
 }
 
-// BaseSources are where Base looks, in its order.
+// BaseSources lists where Base looks, in order.
 const BaseSources = "infraComponents.dns.baseDomain of the Infra, and spec.dns.baseDomain, spec.configuration.ingress.appsDomain and the hostnames in spec.services of the HostedCluster"
 
-// Base is the domain that the cluster's is below; empty where nothing says it. What was written for us wins, then that of which the
-// hosted cluster makes its own DNS configuration (hypershift: support/globalconfig/dns.go). Then the domain of its applications, which
-// the hosted cluster has too, before the hostnames, which it need not have.
+// Base is the parent of the cluster's domain; empty where nothing says it. A value written for us wins, then the one from which the hosted
+// cluster makes its own DNS configuration (hypershift: support/globalconfig/dns.go). Then the domain of its applications, which the hosted
+// cluster has too, before the hostnames, which it need not have.
 func (cp ControlPlane) Base() string {
 	if cp.HostedCluster == nil {
 		return cp.BaseDomain
@@ -39,13 +39,13 @@ func (cp ControlPlane) Base() string {
 	return cmp.Or(cp.BaseDomain, cp.HostedCluster.Spec.DNS.BaseDomain, cp.above(cp.aboveApps()), cp.above(commonParent(cp.hostnames())))
 }
 
-// above is what is left of a domain without the cluster's own label. Where that label is missing the domain may be other clusters' too,
-// and the cluster's is below it: a zone that is shared is never ours.
+// above removes the cluster's own label from a domain. A domain without that label may be shared with other clusters, and the cluster's is
+// below it: a shared zone is never ours.
 func (cp ControlPlane) above(domain string) string {
 	return strings.TrimPrefix(domain, cp.prefix()+".")
 }
 
-// aboveApps is what OpenShift puts apps. before.
+// aboveApps is the domain below which OpenShift puts apps.
 func (cp ControlPlane) aboveApps() string {
 	domain, is := strings.CutPrefix(cp.writtenApps(), "apps.")
 	if !is {
@@ -54,7 +54,7 @@ func (cp ControlPlane) aboveApps() string {
 	return domain
 }
 
-// writtenApps is the domain of *.apps as the HostedCluster has it (hypershift: support/globalconfig/ingress.go).
+// writtenApps is the domain of *.apps in the HostedCluster (hypershift: support/globalconfig/ingress.go).
 func (cp ControlPlane) writtenApps() string {
 	if cp.HostedCluster == nil {
 		return ""
@@ -66,7 +66,7 @@ func (cp ControlPlane) writtenApps() string {
 	return cmp.Or(c.Ingress.AppsDomain, c.Ingress.Domain)
 }
 
-// hostnames that were written for the control plane. Those that HyperShift gives lie below the management cluster's *.apps, and a node
+// hostnames are those written for the control plane. Those that HyperShift chooses are below the management cluster's *.apps, and a node
 // port's are its nodes'.
 func (cp ControlPlane) hostnames() []string {
 	var all []string
@@ -87,8 +87,8 @@ func (cp ControlPlane) hostnames() []string {
 	return all
 }
 
-// services are as the HostedCluster publishes them, else as the HostedControlPlane does: HyperShift may fill in there what a
-// HostedCluster leaves to it (openshift/enhancements: hypershift, service publishing).
+// services are published as the HostedCluster says, or else as the HostedControlPlane does: HyperShift may fill in there what a
+// HostedCluster omits (openshift/enhancements: hypershift, service publishing).
 func (cp ControlPlane) services() []hyperv1.ServicePublishingStrategyMapping {
 	if written := cp.HostedCluster.Spec.Services; len(written) > 0 || cp.HostedControlPlane == nil {
 		return written
@@ -96,7 +96,7 @@ func (cp ControlPlane) services() []hyperv1.ServicePublishingStrategyMapping {
 	return cp.HostedControlPlane.Spec.Services
 }
 
-// commonParent is the longest domain that all hosts lie in; none at the top, which is a registry's.
+// commonParent is the longest domain that contains all hosts; empty for a top-level domain, which belongs to a registry.
 func commonParent(hosts []string) string {
 	parent := ""
 	for i, host := range hosts {
@@ -114,11 +114,11 @@ func commonParent(hosts []string) string {
 	return parent
 }
 
-// Below says whether a name is a domain or lies in it.
+// Below says whether a name is this domain, or in it.
 func Below(name, domain string) bool { return name == domain || strings.HasSuffix(name, "."+domain) }
 
-// OwnApps says whether the cluster's applications have a domain that was written for them and is not of its base domain: that base
-// domain is the management cluster's *.apps where nobody wrote one (hypershift: hostedcluster_webhook.go).
+// OwnApps says whether the domain of the cluster's applications was written, and is outside its base domain. A base domain that nobody
+// wrote is the management cluster's *.apps (hypershift: hostedcluster_webhook.go).
 func (cp ControlPlane) OwnApps() bool {
 	apps, base := cp.writtenApps(), cp.HostedCluster.Spec.DNS.BaseDomain
 	return apps != "" && (base == "" || !Below(apps, base))

@@ -10,8 +10,8 @@ import (
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
-// With adds what the user lists, from an Infra in the given namespace. Addresses are taken only inside what the
-// administrator admits.
+// With adds the endpoints that the user lists in an Infra of this namespace. Of addresses it takes only those that the administrator
+// allows.
 func (t Table) With(extras []v1alpha1.ExtraEndpoint, namespace string, allowed []netip.Prefix) Table {
 	t.Endpoints = slices.Clone(t.Endpoints)
 	for _, x := range extras {
@@ -52,15 +52,15 @@ func (t *Table) target(e *Endpoint, target v1alpha1.EndpointTarget, namespace st
 	return true
 }
 
-// Allows never lets a local address through, whatever is listed.
+// Allows never allows an unroutable address, whatever is listed.
 func Allows(allowed []netip.Prefix, a netip.Addr) bool {
 	return !unroutable.Is(a) && slices.ContainsFunc(allowed, func(p netip.Prefix) bool { return p.Contains(a.Unmap()) })
 }
 
-// ofControlPlane are the names of its endpoints.
+// ofControlPlane are the names of the control plane's endpoints.
 var ofControlPlane = []string{"api", "ignition", "oauth", "konnectivity", "metrics-proxy"}
 
-// clashes says whether e cannot stand beside what the table has, or will have once the control plane is published.
+// clashes says whether e clashes with an endpoint of the table, or with one that it will have once the control plane is published.
 func (t *Table) clashes(e Endpoint) bool {
 	others := slices.Clone(t.Endpoints)
 	if hc := t.of.HostedCluster; hc != nil && hc.Status.ControlPlaneEndpoint.Host == "" {

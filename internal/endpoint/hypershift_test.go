@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// source is where HyperShift's own code is read, at the version that these names were taken from.
+// source is the HyperShift code, at the version from which these names were taken.
 const source = "github.com/openshift/hypershift@v0.1.60"
 
-// TestNamesAreHyperShifts holds every name and port of the table's reader against HyperShift's source.
+// TestNamesAreHyperShifts compares every name and port that the table's reader uses with HyperShift's source.
 func TestNamesAreHyperShifts(t *testing.T) {
 	const (
 		manifests = "control-plane-operator/controllers/hostedcontrolplane/manifests/infra.go"

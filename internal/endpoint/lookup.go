@@ -23,7 +23,7 @@ func ingressOf(s *corev1.Service) []string {
 	return hosts
 }
 
-// route adds what a Route publishes; false when there is no such Route, or no host yet.
+// route adds what a Route publishes; false if there is no such Route, or it has no host yet.
 func (r *reader) route(name, route string) bool {
 	found := r.findRoute(route)
 	if found == nil || hostOf(found) == "" {
@@ -34,7 +34,7 @@ func (r *reader) route(name, route string) bool {
 	return true
 }
 
-// routePort is where a Route is served: at HTTPS's port, or, by a router of the control plane's own that is published by a node port, there
+// routePort is the port of a Route: HTTPS's, or the node port of the control plane's own router if that is how it is published
 // (openshift/enhancements: hypershift, router service publishing).
 func (r *reader) routePort(route string) int32 {
 	found, s := r.findRoute(route), r.findService(router)
@@ -49,7 +49,7 @@ func (r *reader) routePort(route string) int32 {
 	return httpsPort
 }
 
-// lead adds an endpoint that leads to a Service; one whose Service is not there yet is awaited elsewhere.
+// lead adds an endpoint that leads to a Service. For a missing Service it adds none; whoever looked it up awaits it.
 func (r *reader) lead(e Endpoint, s *corev1.Service, hosts ...string) {
 	if s == nil || len(s.Spec.Ports) == 0 {
 		return
@@ -58,7 +58,7 @@ func (r *reader) lead(e Endpoint, s *corev1.Service, hosts ...string) {
 	r.table.add(e, hosts...)
 }
 
-// servicePort is the port whose nodePort workers dial, else the first: HyperShift's Services that workers dial have one.
+// servicePort is the port whose nodePort workers dial, or else the first: HyperShift's Services for workers have one port.
 func servicePort(s *corev1.Service, dialled int32) int32 {
 	for _, p := range s.Spec.Ports {
 		if p.NodePort == dialled {
@@ -68,7 +68,7 @@ func servicePort(s *corev1.Service, dialled int32) int32 {
 	return s.Spec.Ports[0].Port
 }
 
-// behind is the Service that a Route leads to, else the first of the others that exists. It is awaited when none does.
+// behind is the Service that a Route leads to, or else the first of these services that exists. If none does, it is awaited.
 func (r *reader) behind(route string, services ...string) *corev1.Service {
 	if found := r.findRoute(route); found != nil && r.findService(found.Spec.To.Name) != nil {
 		return r.findService(found.Spec.To.Name)
@@ -81,7 +81,7 @@ func (r *reader) behind(route string, services ...string) *corev1.Service {
 	return r.service(services[0])
 }
 
-// service finds a Service, or awaits it.
+// service finds a Service, or else awaits it.
 func (r *reader) service(name string) *corev1.Service {
 	s := r.findService(name)
 	if s == nil {
@@ -110,7 +110,7 @@ func (r *reader) findRoute(name string) *routev1.Route {
 	return nil
 }
 
-// hostOf a Route is what it asks for, else what its router gave it.
+// hostOf a Route is the one it requests, or else the one its router gave it.
 func hostOf(r *routev1.Route) string {
 	if r.Spec.Host == "" && len(r.Status.Ingress) > 0 {
 		return r.Status.Ingress[0].Host
@@ -118,7 +118,7 @@ func hostOf(r *routev1.Route) string {
 	return r.Spec.Host
 }
 
-// published is how a service is published. HyperShift's CLI publishes all but the API by Route; so is what is not said.
+// published is how a service is published. By Route if that is not said: HyperShift's CLI publishes all but the API so.
 func (cp ControlPlane) published(service hyperv1.ServiceType) hyperv1.ServicePublishingStrategy {
 	for _, s := range cp.services() {
 		if s.Service == service {
@@ -128,7 +128,7 @@ func (cp ControlPlane) published(service hyperv1.ServiceType) hyperv1.ServicePub
 	return hyperv1.ServicePublishingStrategy{Type: hyperv1.Route}
 }
 
-// splitHostPort takes host or host:port; another port where none is said.
+// splitHostPort reads host or host:port; without a port it returns the fallback.
 func splitHostPort(endpoint string, fallback int32) (string, int32) {
 	if _, err := netip.ParseAddr(endpoint); err == nil {
 		return endpoint, fallback

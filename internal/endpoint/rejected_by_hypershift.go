@@ -13,7 +13,7 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 )
 
-// publishes are the strategies by which HyperShift publishes a service of machines on premises. Its API admits others, which its
+// publishes are the strategies by which HyperShift publishes the services of on-premises machines. Its API accepts others, which its
 // controllers refuse (hypershift: hostedcluster_controller.go, kas/service.go, oauth/service.go).
 var publishes = map[hyperv1.ServiceType][]hyperv1.PublishingStrategyType{
 	hyperv1.APIServer:    {hyperv1.LoadBalancer, hyperv1.NodePort, hyperv1.Route},
@@ -22,7 +22,7 @@ var publishes = map[hyperv1.ServiceType][]hyperv1.PublishingStrategyType{
 	hyperv1.Ignition:     {hyperv1.Route, hyperv1.NodePort},
 }
 
-// refused says why HyperShift makes no control plane of what was written, while it has made none: no API server tells it.
+// refused says why HyperShift cannot make a control plane from what was written, while there is none: no API server says so.
 func (r *reader) refused() {
 	if r.HostedCluster.Status.ControlPlaneEndpoint.Host != "" {
 		return
@@ -88,7 +88,7 @@ func oneOf(types []hyperv1.PublishingStrategyType) string {
 	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
 }
 
-// mixed says which of the first networks and the API's address are of two families (hypershift: validateNetworkStackAddresses).
+// mixed says which of the first CIDRs and the API's address are of different families (hypershift: validateNetworkStackAddresses).
 func mixed(networks []Network, advertised netip.Addr) string {
 	first := map[bool]string{} // by whether it is IPv4
 	for _, n := range networks {
@@ -114,20 +114,20 @@ type Network struct {
 	CIDRs []string
 }
 
-// Names of a HostedCluster's networks.
+// The names of a HostedCluster's networks.
 const (
 	ClusterNetwork = "clusterNetwork"
 	MachineNetwork = "machineNetwork"
 	ServiceNetwork = "serviceNetwork"
 )
 
-// What a HostedCluster has that writes no network (hypershift: api/hypershift/v1beta1, ClusterNetworking).
+// The networks of a HostedCluster that writes none (hypershift: api/hypershift/v1beta1, ClusterNetworking).
 const (
 	DefaultClusterNetwork = "10.132.0.0/14"
 	DefaultServiceNetwork = "172.31.0.0/16"
 )
 
-// NetworksOf a HostedCluster; its API gives those that are not written.
+// NetworksOf a HostedCluster, including the defaults of its API.
 func NetworksOf(hc *hyperv1.HostedCluster) []Network {
 	n := hc.Spec.Networking
 	clusters, machines, services := Network{Name: ClusterNetwork}, Network{Name: MachineNetwork}, Network{Name: ServiceNetwork}
@@ -149,14 +149,14 @@ func NetworksOf(hc *hyperv1.HostedCluster) []Network {
 	return []Network{clusters, machines, services}
 }
 
-// internalOf are the networks that OVN-Kubernetes has for itself in a hosted cluster; on KubeVirt HyperShift gives it join subnets other
-// than the management cluster's (hypershift: api/hypershift/v1beta1/operator.go).
+// internalOf are the networks that OVN-Kubernetes uses internally in a hosted cluster. On KubeVirt, HyperShift gives it join subnets that
+// differ from the management cluster's (hypershift: api/hypershift/v1beta1/operator.go).
 func internalOf(hc *hyperv1.HostedCluster) []Network {
 	if t := hc.Spec.Networking.NetworkType; t != "" && t != hyperv1.OVNKubernetes {
 		return nil
 	}
 	join, transit := Network{Name: "operatorConfiguration.clusterNetworkOperator.ovnKubernetesConfig.ipv4.internalJoinSubnet"}, Network{Name: "operatorConfiguration.clusterNetworkOperator.ovnKubernetesConfig.ipv4.internalTransitSwitchSubnet"}
-	written := &hyperv1.OVNIPv4Config{} // of IPv6 the API that we build with has nothing
+	written := &hyperv1.OVNIPv4Config{} // the HyperShift API that we build with has no such type for IPv6
 	if o := hc.Spec.OperatorConfiguration; o != nil && o.ClusterNetworkOperator != nil && o.ClusterNetworkOperator.OVNKubernetesConfig != nil {
 		written = cmp.Or(o.ClusterNetworkOperator.OVNKubernetesConfig.IPv4, written)
 	}
@@ -171,7 +171,7 @@ func internalOf(hc *hyperv1.HostedCluster) []Network {
 	return []Network{join, transit}
 }
 
-// overlapping says which two networks have addresses in common (hypershift: validateSliceNetworkCIDRs).
+// overlapping says which two networks overlap (hypershift: validateSliceNetworkCIDRs).
 func overlapping(networks []Network) string {
 	type block struct {
 		of string
@@ -195,13 +195,13 @@ func overlapping(networks []Network) string {
 	return ""
 }
 
-// The address at which each worker has the API itself, where none is written (hypershift: support/config, DefaultAdvertiseIPv4Address).
+// The default address at which each worker reaches the API on itself (hypershift: support/config, DefaultAdvertiseIPv4Address).
 const (
 	advertisedIPv4 = "172.20.0.1"
 	advertisedIPv6 = "fd00::1"
 )
 
-// Advertised is the address at which each worker of a HostedCluster has the API itself: no machine can have it.
+// Advertised is the address at which each worker of a HostedCluster reaches the API on itself: no machine can have it.
 func Advertised(hc *hyperv1.HostedCluster) netip.Addr {
 	if hc == nil {
 		return netip.Addr{}
@@ -213,11 +213,11 @@ func Advertised(hc *hyperv1.HostedCluster) netip.Addr {
 	if api := hc.Spec.Networking.APIServer; api != nil && api.AdvertiseAddress != nil {
 		text = *api.AdvertiseAddress
 	}
-	a, _ := netip.ParseAddr(text) // not valid where it cannot be read
+	a, _ := netip.ParseAddr(text) // not valid if it cannot be parsed
 	return a
 }
 
-// containing says which of a cluster's networks holds the address that is advertised: none may (hypershift: checkAdvertiseAddressOverlapping).
+// containing says which of a cluster's networks contains the advertised address: none may (hypershift: checkAdvertiseAddressOverlapping).
 func containing(networks []Network, advertised netip.Addr) (field, why string) {
 	for _, n := range networks {
 		for _, cidr := range n.CIDRs {

@@ -1,5 +1,5 @@
-// Package endpoint is the one truth about what workers dial: names, ports, TLS, and where each leads. DNS records, proxy
-// routes and NetworkPolicy ports are views of its table; nothing else knows a port of a hosted control plane.
+// Package endpoint is the single source of what workers dial: names, ports, TLS, and where each leads. DNS records, proxy routes and
+// NetworkPolicy ports are views of its table; no other package knows a port of a hosted control plane.
 package endpoint
 
 import (
@@ -20,23 +20,23 @@ import (
 type Endpoint struct {
 	// Name of the row: api, ignition, oauth, konnectivity, metrics-proxy, apps-https, apps-http, or that of an extra endpoint.
 	Name string
-	// Hostnames that DNS answers and, with TLS, server names that lead here.
+	// Hostnames that DNS answers; with TLS, also the server names that lead here.
 	Hostnames []string
-	// Answers are what the VLAN's DNS says in place of the proxy's address.
+	// Answers replace the proxy's address in the VLAN's DNS.
 	Answers []netip.Addr
-	// PublishedIPs are addresses that workers dial in place of a name.
+	// PublishedIPs are addresses that workers dial instead of a name.
 	PublishedIPs []netip.Addr
 	// Port that workers dial.
 	Port int32
-	// Protocol: TLS shares the port with others by server name; TCP has the port for itself.
+	// Protocol: TLS shares the port by server name; TCP has the port to itself.
 	Protocol v1alpha1.Protocol
-	// CatchAll: absent and unknown server names on the port lead here too.
+	// CatchAll: connections to the port without a server name, or with an unknown one, lead here too.
 	CatchAll bool
 	// Backend is where it leads.
 	Backend Backend
-	// Views on which it is offered.
+	// Views in which DNS answers it.
 	Views v1alpha1.Views
-	// Source is where name and port were read.
+	// Source is where name and port were found.
 	Source string
 }
 
@@ -59,7 +59,7 @@ func (b Backend) String() string {
 	return strings.Join(all, ",")
 }
 
-// Table is every endpoint of one control plane, and what is wrong with or missing from it.
+// Table is every endpoint of one control plane, and what is wrong with it or missing from it.
 type Table struct {
 	Endpoints []Endpoint
 	of        ControlPlane
@@ -67,7 +67,7 @@ type Table struct {
 	findings  []finding.Finding
 }
 
-// Findings are what is awaited, in one sentence, and everything else that was noticed.
+// Findings are what is awaited, as one finding, and everything else that was found.
 func (t Table) Findings() []finding.Finding {
 	if len(t.awaited) == 0 {
 		return t.findings
@@ -86,7 +86,7 @@ func (t Table) Names() []string {
 	return slices.Compact(all)
 }
 
-// Dials are what workers dial, host:port; what was written for the control plane, and has no port yet, by its host alone.
+// Dials are what workers dial, as host:port; a host that is written but has no port yet stands alone.
 func (t Table) Dials() []string {
 	var all []string
 	for _, e := range t.Endpoints {
@@ -123,7 +123,8 @@ func (t *Table) await(format string, args ...any) {
 
 func (t *Table) find(f finding.Finding) { t.findings = append(t.findings, f) }
 
-// needs notes of an object that is read whether it is kept in part (internal/kept): it is looked up more than once, and found once.
+// needs records a finding if an object that is read is kept only in part (internal/kept): it may be looked up repeatedly, and is reported
+// once.
 func (t *Table) needs(object kept.Object) {
 	for _, f := range kept.Judge(v1alpha1.ConditionEndpointsResolved, object) {
 		if !slices.ContainsFunc(t.findings, func(other finding.Finding) bool { return other.Of == f.Of }) {
@@ -132,7 +133,7 @@ func (t *Table) needs(object kept.Object) {
 	}
 }
 
-// add takes an endpoint with the hosts that workers dial for it, names and addresses mixed.
+// add adds an endpoint with the hosts that workers dial for it, names and addresses mixed.
 func (t *Table) add(e Endpoint, hosts ...string) {
 	for _, host := range hosts {
 		if a, ok := valid.Address(host); ok {

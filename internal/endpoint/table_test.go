@@ -16,7 +16,7 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 )
 
-// controlPlane is c1's with everything published as HyperShift's CLI does by default, but for the change.
+// controlPlane is that of c1, published as HyperShift's CLI does by default, except for the change.
 func controlPlane(change func(*ControlPlane)) ControlPlane {
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: name, Namespace: "clusters-c1"}
@@ -137,7 +137,7 @@ func TestAHostThatIsNoNameIsRefused(t *testing.T) {
 	g.Expect(Read(cp).Names()).NotTo(ContainElement(ContainSubstring("ignition")))
 }
 
-// apps and hostnames are all that a HostedCluster without a base domain says.
+// apps is a HostedCluster without a base domain: only the domain of its applications and its hostnames say anything.
 func apps(domain string) func(*ControlPlane) {
 	return func(cp *ControlPlane) {
 		cp.HostedCluster.Spec.DNS.BaseDomain = ""
@@ -211,7 +211,7 @@ func TestIPEndpointsAreCapturedLeftAloneOrRefused(t *testing.T) {
 		"255.255.255.255": "refused",
 		"0.0.0.0":         "refused",
 		"2001:db8::1":     "refused",
-		"::ffff:10.1.1.1": "captured", // it is 10.1.1.1
+		"::ffff:10.1.1.1": "captured", // the same as 10.1.1.1
 	} {
 		cp := controlPlane(func(cp *ControlPlane) { cp.HostedCluster.Status.ControlPlaneEndpoint.Host = published })
 		captured, findings := Read(cp).CapturedAddresses(vlan)
@@ -246,7 +246,7 @@ func TestAnExtraEndpointsAddressMustBeAdmitted(t *testing.T) {
 	}
 }
 
-// FuzzHosts: what a status, a Route or a NodePort address says becomes DNS records and server names.
+// FuzzHosts: what a status, a Route or a NodePort address has becomes DNS records and server names.
 func FuzzHosts(f *testing.F) {
 	for _, seed := range []string{"ignition.example.net:443", "[fd00::1]:1", "10.0.0.1", "a..b", "*.x", "x\n", "https://", "[::1%eth0]:5"} {
 		f.Add(seed)
@@ -265,7 +265,7 @@ func FuzzHosts(f *testing.F) {
 	})
 }
 
-// A NodePort address is judged before there is anything to dial; one that nothing will dial is not carried.
+// A NodePort address is judged before it can be dialled; one that nothing will dial is not captured.
 func TestAnAddressOfNoEndpointIsJudgedOnlyWhileOneIsAwaited(t *testing.T) {
 	vlan := VLAN{CIDR: netip.MustParsePrefix("192.168.100.0/24")}
 	oauth := hyperv1.ServicePublishingStrategyMapping{Service: hyperv1.OAuthServer, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{
@@ -298,7 +298,7 @@ func TestServicesOfTheHostedControlPlaneStandInForThoseOfTheHostedCluster(t *tes
 	g.Expect(row(t, Read(cp), "api").Protocol).To(Equal(v1alpha1.ProtocolTCP), "published by NodePort")
 }
 
-// Workers that were not replaced yet dial the address of before.
+// Workers that were not replaced yet dial the previous address.
 func TestTheAPIsFormerAddressIsKeptWhileItsServiceIsThere(t *testing.T) {
 	cp := controlPlane(func(cp *ControlPlane) {
 		cp.HostedCluster.Status.ControlPlaneEndpoint.Host = "api.c1.example.com"
@@ -330,7 +330,7 @@ func TestRoutesBehindANodePortAreDialledThere(t *testing.T) {
 	g.Expect(row(t, Read(cp), "konnectivity").Port).To(Equal(int32(443)))
 }
 
-// What will be dialled is told before HyperShift has published it.
+// What workers will dial is known before HyperShift has published it.
 func TestWhatWillBeDialledIsTheNamesThatAreWritten(t *testing.T) {
 	cp := ControlPlane{Namespace: "clusters-c1", HostedCluster: &hyperv1.HostedCluster{}}
 	publish := func(service hyperv1.ServiceType, address string) {

@@ -10,15 +10,15 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 )
 
-// Request is what is known before addresses are given out.
+// Request is what is known before addresses are assigned.
 type Request struct {
 	CIDR    netip.Prefix
 	Gateway netip.Addr
-	// Enabled components. One that is switched off keeps its place where there is room.
+	// Enabled components. One that is switched off keeps its address if there is room.
 	Enabled map[component.Name]bool
-	// Written by the user; wins.
+	// Written by the user; these win.
 	Written map[component.Name]netip.Addr
-	// Given before; never moved.
+	// Given earlier; these never move.
 	Given map[component.Name]netip.Addr
 	// WrittenPool and GivenPool likewise.
 	WrittenPool, GivenPool Range
@@ -29,34 +29,34 @@ type Request struct {
 // Taken are addresses that belong to others: reservations, excluded ranges, the NAD's own IPAM, neighbours.
 type Taken struct {
 	Range
-	// By says whose they are, in words for a message. Empty: they are kept free, but what the user wrote or was given
-	// before may lie among them.
+	// By says whose they are, in words for a message. Empty: no new address is taken from them, but what the user wrote or was given
+	// earlier may be among them.
 	By string
-	// But is the component that may have them all the same.
+	// But is a component that may have them nevertheless.
 	But component.Name
-	// Reserved: the DHCP server leases them to whom they are reserved for, so they are not excluded from its pool.
+	// Reserved: the DHCP server leases them to their clients, so they are not excluded from its pool.
 	Reserved bool
-	// Neighbour: another Infra has them; nothing that the user writes here makes them free.
+	// Neighbour: another Infra has them; nothing that the user writes in this one frees them.
 	Neighbour bool
 }
 
 // Assignment is every address of one Infra.
 type Assignment struct {
 	Addresses map[component.Name]netip.Addr
-	// Spare addresses are set aside for second instances of DHCP and DNS.
+	// Spare addresses are kept free for second instances of DHCP and DNS.
 	Spare []netip.Addr
-	// Pool is what DHCP leases from, without Excluded.
+	// Pool is what DHCP leases from, except Excluded.
 	Pool Range
 	// Excluded are the parts of the pool that are never leased.
 	Excluded []Range
-	// Findings are what is wrong with what the user wrote.
+	// Findings say what is wrong with what the user wrote.
 	Findings []finding.Finding
 }
 
-// spares is one further instance each of DHCP and DNS.
+// spares are for one more instance each of DHCP and DNS.
 const spares = 2
 
-// Assign gives addresses: written ones, else those given before, else the lowest free. The pool follows what it gave.
+// Assign chooses addresses: the written ones, or else those given earlier, or else the lowest free. The pool follows the last.
 func Assign(r Request) Assignment {
 	a := begin(r)
 	a.checkPool()
@@ -66,7 +66,7 @@ func Assign(r Request) Assignment {
 	return a.out
 }
 
-// Spare is what Assign sets aside where others hold addresses too. Many hold many: they are handed over as they are, not sorted anew.
+// Spare is what Assign would keep free if others had addresses too. These can be many, so they come sorted, as a Set.
 func Spare(r Request, others Set) []netip.Addr {
 	a := begin(r, others)
 	a.place()
@@ -79,7 +79,7 @@ type assigner struct {
 	usable Range
 	taken  []Set      // Request.Taken, and others'
 	last   netip.Addr // highest address that was allocated
-	// offered are the free addresses that findings name, each once: several are followed at a time.
+	// offered are the free addresses that findings suggest, each only once: a user may follow several findings together.
 	offered []netip.Addr
 	out     Assignment
 }
@@ -102,17 +102,17 @@ func refuse(reason, field string) finding.Builder {
 	return finding.Refuse("Accepted", reason).At(field)
 }
 
-// Fields of an Infra that addresses come from.
+// The fields of an Infra that determine addresses.
 const (
 	FieldCIDR  = "spec.networkConfig.cidr"
 	FieldStart = "spec.infraComponents.dhcp.rangeStart"
 	FieldEnd   = "spec.infraComponents.dhcp.rangeEnd"
 )
 
-// derived leaves the pool to us.
+// derived removes the pool from the spec, so that it is derived.
 var derived = finding.Values{FieldStart: nil, FieldEnd: nil}
 
-// place takes over what was written or given before.
+// place takes the addresses that were written or given earlier.
 func (a *assigner) place() {
 	for _, c := range component.Names() {
 		at, written := a.Written[c], true
@@ -143,7 +143,7 @@ func (a *assigner) remedy(written bool) string {
 	return fmt.Sprintf("set %s to a free address, or move what uses it", serverIPs())
 }
 
-// serverIPs are the fields that give a component its address.
+// serverIPs lists the fields that set a component's address.
 func serverIPs() string {
 	var all []string
 	for _, c := range component.Names() {
@@ -153,7 +153,7 @@ func serverIPs() string {
 	return strings.Join(all[:last], ", ") + " or " + all[last]
 }
 
-// moved begins the finding of a component that has to have another address.
+// moved begins a finding: this component needs another address.
 func (a *assigner) moved(c component.Name, written bool) finding.Builder {
 	path := c.Field("serverIP")
 	free, ok := a.free()
@@ -187,8 +187,8 @@ func (a *assigner) unfit(who component.Name, at netip.Addr) string {
 	return ""
 }
 
-// allocate gives the lowest free addresses to components without one, then sets spares aside. Spares, and the places of
-// components that are switched off, give way where a small network would be left without a pool.
+// allocate assigns the lowest free addresses to components without one, then keeps spares free. In a small network, spares and the
+// addresses of disabled components give way if otherwise no pool would be left.
 func (a *assigner) allocate(spare int) {
 	var optional []component.Name
 	for _, c := range component.Names() {
@@ -224,7 +224,7 @@ func (a *assigner) give(c component.Name) {
 	a.out.Addresses[c] = free
 }
 
-// roomFor says how another component would find an address.
+// roomFor says how to get an address for another component.
 func (a *assigner) roomFor() string {
 	alone := *a
 	alone.Taken = slices.DeleteFunc(slices.Clone(a.Taken), func(t Taken) bool { return t.Neighbour })
@@ -235,7 +235,7 @@ func (a *assigner) roomFor() string {
 	return "widen it, or shrink the range from dhcp.rangeStart to rangeEnd or dhcp.excludeRanges"
 }
 
-// crowded begins the finding of a network with too little room; a pool that was written can be left to us.
+// crowded begins a finding: the network has too little room. A written pool could instead be left to be derived.
 func (a *assigner) crowded(reason string) finding.Builder {
 	if a.WrittenPool.First.IsValid() {
 		return refuse(reason, FieldStart).Set(derived)
@@ -261,8 +261,7 @@ func (a *assigner) roomy() (netip.Addr, bool) {
 
 func (a *assigner) free() (netip.Addr, bool) { return a.beside() }
 
-// beside is the lowest address that may be allocated to a component, beside some more ranges. The pool, where one is fixed, is
-// never allocated.
+// beside is the lowest address that a component can get outside these further ranges. It is never in a fixed pool.
 func (a *assigner) beside(more ...Range) (netip.Addr, bool) {
 	blocked := append(append(a.ours(), a.fixedPool()), more...)
 	for _, offered := range a.offered {
@@ -281,7 +280,7 @@ func (a *assigner) beside(more ...Range) (netip.Addr, bool) {
 	return at, a.usable.Contains(at)
 }
 
-// ours are the gateway, every component and every spare.
+// ours are the gateway, and every component's and spare address.
 func (a *assigner) ours() []Range {
 	ours := []Range{Single(a.Gateway)}
 	for _, c := range component.Names() {

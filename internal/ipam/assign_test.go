@@ -176,7 +176,7 @@ func TestMistakesAreNamedWithAWayOut(t *testing.T) {
 			g, found := NewWithT(t), Assign(c.request).Findings
 			g.Expect(found).To(HaveLen(1))
 			g.Expect(found[0].Field).To(HavePrefix("spec."))
-			found[0].Field, found[0].Changes = "", nil // examples/preflight shows that these put it right
+			found[0].Field, found[0].Changes = "", nil // examples/preflight shows that the changes mend it
 			g.Expect(found[0]).To(Equal(finding.Finding{Condition: "Accepted", Reason: c.reason, Message: c.message, Severity: finding.Refused}))
 		})
 	}
@@ -204,7 +204,7 @@ func TestReservedAddressesStayInThePoolAndExcludedOnesDoNot(t *testing.T) {
 	g.Expect(got.Size()).To(BeEquivalentTo(50 - 1 - 10))
 }
 
-// drawn is any request that a valid Infra can make.
+// drawn is any request that a valid Infra can lead to.
 func drawn(t *rapid.T) Request {
 	bits := rapid.IntRange(16, 30).Draw(t, "bits")
 	base := netip.AddrFrom4([4]byte{10, byte(rapid.IntRange(0, 255).Draw(t, "second")), 0, 0})

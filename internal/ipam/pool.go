@@ -16,8 +16,8 @@ func (a *assigner) fixedPool() Range {
 	return a.GivenPool
 }
 
-// grownPool is the fixed one; what was derived reaches to the end of a network that was widened. Its first address stays:
-// the servers lie below.
+// grownPool is the fixed pool; a derived one extends to the end of a network that was widened. Its first address stays: the servers are
+// below it.
 func (a *assigner) grownPool() Range {
 	pool := a.fixedPool()
 	if pool.First.IsValid() && !a.WrittenPool.First.IsValid() {
@@ -44,13 +44,13 @@ func (a *assigner) checkPool() {
 			a.find(refuse("RangeOutsideCIDR", end.path).Set(derived).Say("dhcp.%s %s lies outside %s; use an address from %s to %s", end.field, end.at, a.CIDR, a.usable.First, a.usable.Last))
 		}
 	}
-	if p.Last.Less(p.First) && len(a.out.Findings) == found { // swapped, what lies outside stays there
+	if p.Last.Less(p.First) && len(a.out.Findings) == found { // if they are swapped, an address outside stays outside
 		a.find(refuse("RangeReversed", FieldEnd).Set(finding.Values{FieldStart: p.Last.String(), FieldEnd: p.First.String()}).
 			Say("dhcp.rangeEnd %s lies before rangeStart %s; swap them", p.Last, p.First))
 	}
 }
 
-// pool is the written one, else that given before as far as it has grown, else all that follows what was allocated.
+// pool is the written one, or else the one given earlier, grown, or else everything above the allocated addresses.
 func (a *assigner) pool() {
 	if !a.Enabled[component.DHCP] {
 		return
@@ -84,7 +84,7 @@ func (a *assigner) emptyPool(pool Range) string {
 	return fmt.Sprintf("no address of networkConfig.cidr %s is left for DHCP to lease; widen it, set dhcp.rangeStart and rangeEnd, or exclude fewer addresses (dhcp.excludeRanges)", a.CIDR)
 }
 
-// kept is all that must not be leased.
+// kept is everything that must not be leased.
 func (a *assigner) kept() []Range {
 	kept := a.ours()
 	for _, t := range a.Taken {
@@ -95,7 +95,7 @@ func (a *assigner) kept() []Range {
 	return kept
 }
 
-// Size is how many addresses of the pool can be leased, at most what fits the status field.
+// Size is how many addresses of the pool can be leased, at most what the status field can hold.
 func (a Assignment) Size() int32 {
 	const most = 1<<31 - 1
 	size := count(a.Pool)

@@ -1,5 +1,5 @@
-// Package ipam gives the addresses of a VLAN out: what was given stays, what is new comes from the low end, the pool
-// follows, and what belongs to others is left alone.
+// Package ipam assigns the addresses of a VLAN: what was assigned stays, new addresses come from the low end, the pool follows, and what
+// belongs to others is left alone.
 package ipam
 
 import (
@@ -9,14 +9,14 @@ import (
 	"slices"
 )
 
-// Range is addresses of one family, both ends included.
+// Range is a range of addresses of one family, both ends included.
 type Range struct{ First, Last netip.Addr }
 
 // Single is a range of one address.
 func Single(a netip.Addr) Range { return Range{a, a} }
 
-// Usable is what hosts of a network may use: without network and broadcast address in IPv4, without the subnet-router
-// anycast address in IPv6 (RFC 4291 §2.6.1); all of a /31, /32, /127 and /128 (RFC 3021, RFC 6164).
+// Usable is what hosts of a network may use: in IPv4 all but the network and broadcast addresses, in IPv6 all but the subnet-router anycast
+// address (RFC 4291 §2.6.1); all of a /31, /32, /127 and /128 (RFC 3021, RFC 6164).
 func Usable(p netip.Prefix) Range {
 	if !p.IsValid() {
 		return Range{}
@@ -55,12 +55,12 @@ func (r Range) Contains(a netip.Addr) bool {
 	return r.IsValid() && a.BitLen() == r.First.BitLen() && r.First.Compare(a) <= 0 && a.Compare(r.Last) <= 0
 }
 
-// Overlaps says whether both have an address in common.
+// Overlaps says whether the two have an address in common.
 func (r Range) Overlaps(o Range) bool {
 	return r.IsValid() && o.IsValid() && r.First.BitLen() == o.First.BitLen() && r.First.Compare(o.Last) <= 0 && o.First.Compare(r.Last) <= 0
 }
 
-// Intersect is what both have in common; not valid when that is nothing.
+// Intersect is what the two have in common; not valid if they have nothing.
 func (r Range) Intersect(o Range) Range {
 	if !r.Overlaps(o) {
 		return Range{}
@@ -93,10 +93,10 @@ func Merge(ranges []Range) []Range {
 	return merged
 }
 
-// Set is ranges as Merge leaves them: sorted, and none touches another.
+// Set is a list of ranges as Merge returns them: sorted, and no two touch.
 type Set []Range
 
-// Add joins a range to the set.
+// Add adds a range to the set.
 func (s *Set) Add(r Range) {
 	if !r.IsValid() {
 		return
@@ -114,7 +114,7 @@ func (s *Set) Add(r Range) {
 	*s = slices.Replace(*s, from, to, r)
 }
 
-// past is the first address from one on that is not in the set; not valid behind the last address there is.
+// past is the first address at or after the given one that is not in the set; not valid after the last address of the family.
 func (s Set) past(at netip.Addr) netip.Addr {
 	i, _ := slices.BinarySearchFunc(s, at, func(r Range, at netip.Addr) int { return r.Last.Compare(at) })
 	if i < len(s) && s[i].Contains(at) {
@@ -123,7 +123,7 @@ func (s Set) past(at netip.Addr) netip.Addr {
 	return at
 }
 
-// Without is what is left of a range.
+// Without is what is left of a range after cutting others out.
 func Without(r Range, cut []Range) []Range {
 	var left []Range
 	for _, c := range Merge(cut) {
@@ -157,8 +157,8 @@ func earliest(a, b netip.Addr) netip.Addr {
 	return a
 }
 
-// FreeNetwork is the first private network of a length (RFC 1918, RFC 4193) that overlaps none of those taken, of the
-// address family of the first.
+// FreeNetwork is the first private network (RFC 1918, RFC 4193) of this length, and of the address family of the first one taken, that
+// overlaps none of those taken.
 func FreeNetwork(bits int, taken ...netip.Prefix) (netip.Prefix, bool) {
 	private := []string{"192.168.0.0/16", "172.16.0.0/12", "10.0.0.0/8"}
 	if taken[0].Addr().Is6() {
@@ -191,7 +191,7 @@ func freeIn(within netip.Prefix, bits int, taken []netip.Prefix) (netip.Prefix, 
 	return netip.Prefix{}, false
 }
 
-// Rebase is the address with the same number in another network.
+// Rebase is the address with the same host part in another network.
 func Rebase(a netip.Addr, to netip.Prefix) netip.Addr {
 	bytes, network := a.AsSlice(), to.Masked().Addr().AsSlice()
 	for bit := range to.Bits() {

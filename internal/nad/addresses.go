@@ -8,8 +8,8 @@ import (
 	"github.com/cldmnky/oooi/internal/ipam"
 )
 
-// AssignsAddresses says whether the network gives its pods addresses: with bridge binding KubeVirt would then answer
-// the guest's DHCP itself, and OVN-Kubernetes would pin the port to that address.
+// AssignsAddresses says whether the network assigns addresses to its pods. With bridge binding KubeVirt would then answer the guest's DHCP
+// itself, and OVN-Kubernetes would pin the port to that address.
 func (c Config) AssignsAddresses() bool {
 	if c.IsOVN() {
 		return c.assignsOnOVN()
@@ -36,8 +36,8 @@ type staticAddress struct {
 	Gateway string `json:"gateway,omitempty"`
 }
 
-// Addresses are those that the network's own IPAM may give to others: ranges of host-local and whereabouts, and static
-// ones. A range as wide as a whole subnet is not among them: it says nothing about which addresses are in use.
+// Addresses are the ranges from which the network's own IPAM may assign addresses to others: host-local's, whereabouts' and static's. A
+// range that is a whole subnet is left out: it does not say which addresses are in use.
 func (c Config) Addresses() []ipam.Range {
 	var p ipamPlugin
 	if json.Unmarshal(c.main.IPAM, &p) != nil {
@@ -57,16 +57,16 @@ func (c Config) Addresses() []ipam.Range {
 	return all
 }
 
-// BakesAddresses says whether the network's static IPAM names the pod's addresses itself. Multus then must not be asked for
-// them again: where the network lacks the capability `ips` it hands them over as CNI_ARGS, static adds them a second time,
-// and the CNI ADD ends with "file exists".
+// BakesAddresses says whether the network's static IPAM itself names the pod's addresses. The pod must not ask Multus for them again: if
+// the network lacks the capability `ips`, Multus passes them as CNI_ARGS, static adds them a second time, and the CNI ADD fails with "file
+// exists".
 func (c Config) BakesAddresses() bool {
 	var p ipamPlugin
 	return json.Unmarshal(c.main.IPAM, &p) == nil && len(p.Addresses) > 0
 }
 
-// ranges reads one range in the words of host-local (subnet, rangeStart, rangeEnd) or of whereabouts (range, which may
-// be first-last/bits, range_start, range_end).
+// ranges reads the one range that is written in host-local's keys (subnet, rangeStart, rangeEnd) or in those of whereabouts (range, which
+// may be first-last/bits, range_start, range_end).
 func (p ipamPlugin) ranges() []ipam.Range {
 	first, last := orElse(p.RangeStart, p.Start), orElse(p.RangeEnd, p.End)
 	if from, to, ok := strings.Cut(p.Range, "-"); ok {

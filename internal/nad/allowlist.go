@@ -7,17 +7,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// SysctlAllowlist is the ConfigMap with what Multus' tuning plugin admits on OpenShift.
+// SysctlAllowlist is the ConfigMap with the sysctls that Multus' tuning plugin allows on OpenShift.
 var SysctlAllowlist = types.NamespacedName{Namespace: "openshift-multus", Name: "cni-sysctl-allowlist"}
 
-// SysctlAllowlistKey is the key that has its lines (openshift/cluster-network-operator).
+// SysctlAllowlistKey is the key with the list's lines (openshift/cluster-network-operator).
 const SysctlAllowlistKey = "allowlist.conf"
 
-// forwardingKey is what the tuning plugin is told; it puts the interface's name in place of IFNAME.
+// forwardingKey is how the tuning plugin's configuration names the sysctl; the plugin replaces IFNAME by the interface's name.
 const forwardingKey = "net.ipv4.conf.IFNAME.forwarding"
 
-// AllowsTuning says whether an allow-list, regular expressions by line, lets the tuning
-// plugin turn forwarding off (containernetworking/plugins, plugins/meta/tuning: an unlisted key fails CNI ADD).
+// AllowsTuning says whether an allow-list, one regular expression per line, lets the tuning plugin turn forwarding off
+// (containernetworking/plugins, plugins/meta/tuning: an unlisted key fails CNI ADD).
 func AllowsTuning(allowlist string) bool {
 	for line := range strings.SplitSeq(allowlist, "\n") {
 		if line = strings.TrimSpace(line); line == "" {
@@ -30,5 +30,5 @@ func AllowsTuning(allowlist string) bool {
 	return false
 }
 
-// AllowlistLine is the line to add for AllowsTuning to hold.
+// AllowlistLine is the line that makes AllowsTuning true.
 func AllowlistLine() string { return "^" + regexp.QuoteMeta(forwardingKey) + "$" }

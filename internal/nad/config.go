@@ -12,16 +12,16 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 )
 
-// Kinds of CNI plugins that a pod can join a VLAN through.
+// The CNI plugins through which a pod can join a VLAN.
 const (
 	bridge    = "bridge"
-	cnvBridge = "cnv-bridge" // bridge under the name that OpenShift Virtualization installs it by
+	cnvBridge = "cnv-bridge" // the bridge plugin, as OpenShift Virtualization installs it
 	macvlan   = "macvlan"
 	ovn       = "ovn-k8s-cni-overlay"
 )
 
-// Config is a CNI configuration: what we understand of its main plugin, and all of it as it was written, so that a
-// derived one keeps what we do not know.
+// Config is a CNI configuration: what we understand of its main plugin, and all of it as written, so that a derived network keeps what we
+// do not know.
 type Config struct {
 	main    mainPlugin
 	network map[string]any   // name, cniVersion and the like
@@ -47,7 +47,7 @@ type mainPlugin struct {
 	Role                string `json:"role"`
 }
 
-// Parse reads spec.config: one plugin or a list of them.
+// Parse reads spec.config: one plugin, or a list of them.
 func Parse(text string) (Config, error) {
 	network, err := object(text)
 	if err != nil {
@@ -73,7 +73,7 @@ func Parse(text string) (Config, error) {
 	return c, nil
 }
 
-// object is the text's one JSON object, its numbers as they are written. What follows it a plugin would not pass over.
+// object parses a text that is one JSON object, and keeps its numbers as written. Trailing text is an error, as it is to a plugin.
 func object(text string) (map[string]any, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, errors.New("spec.config is empty; write the network's CNI configuration there, as a JSON object")
@@ -90,7 +90,7 @@ func object(text string) (map[string]any, error) {
 	return network, nil
 }
 
-// understood tells of a key of another type, which the plugins, written in Go as well, do not take either.
+// understood reports a key of the wrong type, which the plugins, also written in Go, do not accept either.
 func understood(err error) error {
 	var mistyped *json.UnmarshalTypeError
 	if errors.As(err, &mistyped) {
@@ -125,7 +125,7 @@ func (c *Config) takePlugins() error {
 	return nil
 }
 
-// String is the configuration as JSON, always a list but for OVN-Kubernetes, which takes none.
+// String is the configuration as JSON: always a list, except for OVN-Kubernetes, which accepts none.
 func (c Config) String() string {
 	whole := maps.Clone(c.network)
 	if c.IsOVN() && len(c.plugins) == 1 {
@@ -142,17 +142,17 @@ func (c Config) String() string {
 	return strings.TrimSpace(out.String())
 }
 
-// Type is the main plugin.
+// Type is the main plugin's.
 func (c Config) Type() string { return c.main.Type }
 
-// MTU of the network in bytes; 0 where it is not said.
+// MTU of the network in bytes; 0 if it sets none.
 func (c Config) MTU() int32 { return c.main.MTU }
 
-// UsualMTU is Ethernet's, in bytes: the kernel gives it to a veth pair that is made without one.
+// UsualMTU is Ethernet's, in bytes: what the kernel gives a veth pair that is created without one.
 const UsualMTU = 1500
 
-// Carries is the longest frame that the network takes, in bytes; 0 where that cannot be told from here: macvlan has it
-// from its master, OVN-Kubernetes from the pod network.
+// Carries is the network's MTU, the bridge plugin's default included; 0 where it is set elsewhere: macvlan takes its master's,
+// OVN-Kubernetes the pod network's.
 func (c Config) Carries() int32 {
 	if c.main.MTU == 0 && (c.main.Type == bridge || c.main.Type == cnvBridge) {
 		return UsualMTU
@@ -160,11 +160,10 @@ func (c Config) Carries() int32 {
 	return c.main.MTU
 }
 
-// IsOVN says whether OVN-Kubernetes makes the interface: it assigns addresses itself and takes no chain of plugins.
+// IsOVN says whether OVN-Kubernetes makes the interface: it assigns addresses itself, and accepts no chain of plugins.
 func (c Config) IsOVN() bool { return c.main.Type == ovn }
 
-// Layer2 names the segment that the network lies on; two networks with the same name share their Ethernet frames.
-// Empty when that cannot be told.
+// Layer2 names the segment that the network is on; networks with the same name share their Ethernet frames. Empty when that cannot be told.
 func (c Config) Layer2() string {
 	switch {
 	case c.main.Type == bridge || c.main.Type == cnvBridge:
@@ -177,7 +176,7 @@ func (c Config) Layer2() string {
 	return ""
 }
 
-// physicalNetwork is the localnet's bridge mapping: OVN-Kubernetes takes the network's name where none is set.
+// physicalNetwork is the localnet's bridge mapping: OVN-Kubernetes uses the network's name if none is set.
 func (c Config) physicalNetwork() string {
 	return orElse(c.main.PhysicalNetworkName, c.name())
 }

@@ -88,7 +88,7 @@ func TestADerivedNetworkKeepsWhatWeDoNotKnowAndMakesNoGateway(t *testing.T) {
 	g.Expect(parsed(t, derived.String()).PreventsForwarding()).To(BeTrue())
 }
 
-// What a workers' network says is kept in the derived one or not: nothing else is said of it.
+// The derived network keeps a key of the workers' network or leaves it out; it never changes one.
 func TestWhatAPodWithAnAddressMustNotHaveIsLeftOut(t *testing.T) {
 	g := NewWithT(t)
 	for key, kept := range map[string]bool{
@@ -138,7 +138,7 @@ func TestTheAllowlistDecidesOverTuning(t *testing.T) {
 		"# x\n\n  " + AllowlistLine() + "  \n":   true,
 		"net.ipv4.conf.IFNAME..*":                true,
 		"^net.ipv6.conf.IFNAME.forwarding$":      false,
-		"(\n^net.ipv4.conf.IFNAME.forwarding$\n": true, // a line that is no expression is passed over
+		"(\n^net.ipv4.conf.IFNAME.forwarding$\n": true, // a line that is not a regular expression is skipped
 	} {
 		NewWithT(t).Expect(AllowsTuning(list)).To(Equal(want), "%q", list)
 	}
@@ -165,7 +165,7 @@ func TestABrokenConfigurationIsNamed(t *testing.T) {
 	}
 }
 
-// FuzzParse: anybody who may edit a NetworkAttachmentDefinition that is referred to writes this text.
+// FuzzParse: anybody who may edit a referenced NetworkAttachmentDefinition writes this text.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		`{"cniVersion":"0.3.1","name":"vlan100","type":"bridge","bridge":"br100","vlan":100,"ipam":{}}`,

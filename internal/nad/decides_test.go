@@ -16,7 +16,7 @@ func TestWhatDecidesOverPodsIsWhatAConfigurationSays(t *testing.T) {
 	)
 	for name, c := range map[string]struct {
 		was, is             string
-		carrier, attachment bool // the same
+		carrier, attachment bool // whether the two have the same
 	}{
 		"another order, and what says nothing": {bridge, `{ "bridge": "br1", "type": "bridge", "vlan": 100, "ipam": {"type": "host-local"}, "args": {}, "dns": null }`, true, true},
 		"a list of one":                        {bridge, `{"cniVersion":"1.0.0","name":"w","plugins":[{"type":"bridge","bridge":"br1","vlan":100,"ipam":{"type":"host-local"}}]}`, true, true},

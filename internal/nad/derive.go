@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// Carrier is what of a configuration decides over a network that is derived from it: two texts that say the same have one,
-// however they are written. Of OVN-Kubernetes' keys these are those that lead to a localnet port (go-controller/pkg/types,
-// NetConf): its controllers render the rest anew as their versions go. Of other plugins' these are all but what a derived
-// network does not take over.
+// Carrier is the part of a configuration that a derived network depends on: equal for two texts that mean the same, however they are
+// written. Of OVN-Kubernetes' keys it has those that choose a localnet port (go-controller/pkg/types, NetConf): its controllers may render
+// the rest differently after an upgrade. Of other plugins' keys it has all that a derived network copies.
 func (c Config) Carrier() any {
 	if c.IsOVN() {
 		return map[string]any{
@@ -20,8 +19,7 @@ func (c Config) Carrier() any {
 	return c.said(replaced...)
 }
 
-// Attachment is what of a configuration decides over a pod that is attached by it, as Carrier has it, with the addresses that
-// it gives.
+// Attachment is the part that an attached pod depends on: Carrier's, and the addresses that the network assigns.
 func (c Config) Attachment() any {
 	if c.IsOVN() {
 		return []any{c.Carrier(), c.main.Subnets}
@@ -29,10 +27,10 @@ func (c Config) Attachment() any {
 	return c.said()
 }
 
-// replaced are the keys of a main plugin that a derived network has its own values of, or does without.
+// replaced are the keys of a main plugin that a derived network sets itself, or omits.
 var replaced = append([]string{"ipam", "capabilities"}, notForPods...)
 
-// said are the plugins without what says nothing, and without some keys of the main one.
+// said are the plugins without empty values, and without some keys of the main one.
 func (c Config) said(but ...string) []map[string]any {
 	var all []map[string]any
 	for i, p := range c.plugins {
@@ -49,33 +47,33 @@ func (c Config) said(but ...string) []map[string]any {
 	return all
 }
 
-// Static is what a derived network gives to its one pod.
+// Static is what a derived network sets for its one pod.
 type Static struct {
 	// Name of the network.
 	Name string
-	// Addresses of the interface with their prefix lengths.
+	// Addresses of the interface, with their prefix lengths.
 	Addresses []netip.Prefix
-	// Gateway of the VLAN; used with Routes or Anywhere only.
+	// Gateway of the VLAN; used only with Routes or Anywhere.
 	Gateway netip.Addr
-	// Routes are networks of off-link clients.
+	// Routes lead to networks of off-link clients.
 	Routes []netip.Prefix
-	// Anywhere: clients are everywhere, so answers are routed by their source address (plugin sbr). The on-link route
-	// moves to that table too, so the pod must bind its source for what it starts itself.
+	// Anywhere: clients may be in any network, so answers are routed by their source address (plugin sbr). The on-link route moves to that
+	// table too, so the pod must bind the source of connections that it opens itself.
 	Anywhere bool
 	// PreventForwarding chains the tuning plugin.
 	PreventForwarding bool
 }
 
-// notForPods are what a workers' network says that a pod with an address must not have (containernetworking/plugins v1.9.1,
+// notForPods are keys of a workers' network that a pod with an address must not have (containernetworking/plugins v1.9.1,
 // plugins/main/bridge/bridge.go).
 var notForPods = []string{
-	"isGateway", "isDefaultGateway", "forceAddress", "ipMasq", "ipMasqBackend", // the node would route the VLAN
-	"disableContainerInterface", // beside an IPAM it fails CNI ADD
-	"portIsolation",             // isolated ports of a node, its workers', do not hear each other
+	"isGateway", "isDefaultGateway", "forceAddress", "ipMasq", "ipMasqBackend", // the node would route for the VLAN
+	"disableContainerInterface", // with an IPAM it fails CNI ADD
+	"portIsolation",             // isolated ports of one node, which include its workers', cannot reach each other
 }
 
-// WithStatic derives a network on the same layer 2 that gives exactly these addresses, makes no gateway of the node,
-// and lets the pod choose its hardware address, which is then the one that macspoofchk lets pass.
+// WithStatic derives a network on the same layer 2 that assigns exactly these addresses and does not make the node a gateway. The pod may
+// choose its MAC address, which is then the one that macspoofchk allows.
 func (c Config) WithStatic(s Static) Config {
 	main := without(c.plugins[0], notForPods...)
 	main["ipam"] = s.ipam()
@@ -103,7 +101,7 @@ func (s Static) ipam() map[string]any {
 	for _, a := range s.Addresses {
 		address := staticAddress{Address: a.String()}
 		if s.Anywhere && s.Gateway.IsValid() {
-			address.Gateway = s.Gateway.String() // an address without one gets an empty table from sbr
+			address.Gateway = s.Gateway.String() // without a gateway, sbr gives the address an empty table
 		}
 		addresses = append(addresses, address)
 	}
@@ -119,7 +117,7 @@ func (s Static) ipam() map[string]any {
 	return ipam
 }
 
-// chainable is the version, or the first one that hands results down a chain.
+// chainable is this version, or the first one that passes results along a chain.
 func chainable(version any) string {
 	v, _ := version.(string)
 	if v == "" || strings.HasPrefix(v, "0.1.") || strings.HasPrefix(v, "0.2.") || v == "0.3.0" {
@@ -128,7 +126,7 @@ func chainable(version any) string {
 	return v
 }
 
-// WithoutAddresses is the same network, which gives its pods none.
+// WithoutAddresses is the same network, assigning its pods no addresses.
 func (c Config) WithoutAddresses() Config {
 	out := c
 	out.plugins = slices.Clone(c.plugins)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Unfit says why a pod of ours cannot join through this network, which has a namespace and a name; empty when it can.
+// Unfit says why a pod of ours cannot join through this network, given its namespace and name; empty when it can.
 func (c Config) Unfit(namespace, name string) string {
 	switch {
 	case c.main.Type == macvlan:
@@ -20,7 +20,7 @@ func (c Config) Unfit(namespace, name string) string {
 	return fmt.Sprintf("pods cannot join a VLAN through plugin %q; use bridge, cnv-bridge, macvlan or OVN-Kubernetes localnet", c.main.Type)
 }
 
-// unfitMacvlan: the modes are those of the kernel (drivers/net/macvlan.c): passthru takes the master whole.
+// unfitMacvlan: the modes are the kernel's (drivers/net/macvlan.c); passthru takes the whole master.
 func (c Config) unfitMacvlan() string {
 	switch {
 	case c.main.Mode == "passthru":
@@ -31,8 +31,8 @@ func (c Config) unfitMacvlan() string {
 	return ""
 }
 
-// KeepsApart is the mode in which pods of one node do not hear each other on the network, though those of two nodes do; empty where they
-// do. In vepa they do so only where the switch sends frames back whence they came (drivers/net/macvlan.c).
+// KeepsApart is the mode that keeps pods of one node from reaching each other on the network, though pods of two nodes do; empty if there
+// is none. With vepa they do reach each other if the switch reflects frames (drivers/net/macvlan.c).
 func (c Config) KeepsApart() string {
 	if c.main.Type == macvlan && (c.main.Mode == "private" || c.main.Mode == "vepa") {
 		return c.main.Mode
@@ -40,7 +40,7 @@ func (c Config) KeepsApart() string {
 	return ""
 }
 
-// unfitVLAN: the ends are those of the plugin (containernetworking/plugins, plugins/main/bridge/bridge.go) and of 802.1Q.
+// unfitVLAN: the bounds are the plugin's (containernetworking/plugins, plugins/main/bridge/bridge.go) and those of 802.1Q.
 func unfitVLAN(key string, id int) string {
 	if id < 0 || id > 4094 {
 		return fmt.Sprintf("%q: %d is not a VLAN; use 1 to 4094, or 0 for untagged traffic", key, id)
@@ -48,15 +48,14 @@ func unfitVLAN(key string, id int) string {
 	return ""
 }
 
-// Keys that have the VLAN's number: OVN-Kubernetes' own, and that of the bridge plugin.
+// The keys for the VLAN's number: OVN-Kubernetes', and the bridge plugin's.
 const (
 	ovnVLAN    = "vlanID"
 	bridgeVLAN = "vlan"
 )
 
-// MisnamedVLAN is a VLAN under the key of another plugin, what to write for it, and the network with that; ok is false where there
-// is none. What a plugin does not know it passes over (config/cni.go of OVN-Kubernetes, bridge.go: json.Unmarshal), and
-// frames stay untagged.
+// MisnamedVLAN finds a VLAN under another plugin's key, and returns the right key and the network with it; ok is false if there is none. A
+// plugin ignores unknown keys (config/cni.go of OVN-Kubernetes, bridge.go: json.Unmarshal), so frames stay untagged.
 func (c Config) MisnamedVLAN() (wrote, write string, tagged Config, ok bool) {
 	if c.main.VLAN != 0 && !c.IsOVN() || c.main.VLANID != 0 && c.IsOVN() {
 		return "", "", c, false

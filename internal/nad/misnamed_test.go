@@ -36,7 +36,7 @@ func TestAVLANUnderAnotherPluginsKeyIsToldAndWrittenUnderItsOwn(t *testing.T) {
 	}
 }
 
-// libcni takes a list without cniVersion, and none with null (libcni/conf.go, ConfListFromBytes).
+// libcni accepts a list without cniVersion, but not one with null (libcni/conf.go, ConfListFromBytes).
 func TestWhatWasNotWrittenIsNotPrintedAsNull(t *testing.T) {
 	for _, config := range []string{
 		`{"type":"bridge","vlan":66,"ipam":{"type":"host-local"}}`,

@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// What OVN-Kubernetes does with a localnet and with the pods on it, as far as planning depends on it. Sources are paths below
-// go-controller/pkg of ovn-kubernetes 8871cd9 (2026-08-21), unless they name a release or a proposal (docs/okeps).
+// What OVN-Kubernetes does with a localnet and its pods, as far as planning depends on it. Sources are paths below go-controller/pkg of
+// ovn-kubernetes 8871cd9 (2026-08-21), unless they name a release or a proposal (docs/okeps).
 
 // ovnKey is a key of spec.config.
 type ovnKey struct {
 	key string
-	// assigns: OVN-Kubernetes then gives its pods addresses, pins their ports to them, and refuses `ips`.
+	// assigns: with this key OVN-Kubernetes assigns addresses to pods, pins their ports to them, and refuses `ips`.
 	assigns bool
-	// stays in our copy, which has the same VLAN and no addresses. What does not is left out, or is our own.
+	// stays in our copy, which has the same VLAN and no addresses. Other keys are left out, or set by us.
 	stays  bool
 	when   string
 	source string
@@ -38,7 +38,7 @@ var ovnKeys = []ovnKey{
 	{"macSecurityMode", false, true, "planned: Disabled takes port security off", "okep-3926-disable-port-security.md"},
 }
 
-// ovnAsked is a key of a pod's annotation k8s.v1.cni.cncf.io/networks.
+// ovnAsked is a key of the pod annotation k8s.v1.cni.cncf.io/networks.
 type ovnAsked struct {
 	key string
 	// used by our pods.
@@ -52,8 +52,8 @@ var ovnAsks = []ovnAsked{
 	{"mac", true, "always; the port then sends from no other", "allocator/pod/pod_annotation.go"},
 	{"ips", true, "without subnets, several and /32s too; the port then has \"MAC ip1 ip2 …\" as port_security: ovn (2411e96, controller/lflow.c) drops what the pod " +
 		"sends from another address, ARP too, and what it would get for another; frames to a broadcast or multicast address pass", "ovn/base_network_controller_pods.go"},
-	// Pods, services and the join subnet stay on eth0, and everything else goes to the VLAN's router: what our DNS forwards to the
-	// nodes' resolvers, and what the proxy has outside of the cluster. Routes to single networks cannot be asked for.
+	// Pods, Services and the join subnet stay on eth0; everything else goes to the VLAN's router: what our DNS forwards to the nodes'
+	// resolvers, and the proxy's connections to outside the cluster. Routes to single networks cannot be requested.
 	{"default-route", false, "on localnet always, as the pod's only default route", "allocator/pod/pod_annotation.go AddRoutesGatewayIP"},
 }
 
@@ -68,19 +68,19 @@ func notCopied() []string {
 	return all
 }
 
-// assignsOnOVN says whether OVN-Kubernetes gives the network's pods addresses.
+// assignsOnOVN says whether OVN-Kubernetes assigns addresses on this network.
 func (c Config) assignsOnOVN() bool {
 	return slices.ContainsFunc(ovnKeys, func(k ovnKey) bool { return k.assigns && !empty(c.plugins[0][k.key]) })
 }
 
-// empty is a value that says nothing: "ipam": {} is the same as none.
+// empty says whether a value means nothing: "ipam": {} is the same as no ipam.
 func empty(value any) bool {
 	object, isObject := value.(map[string]any)
 	return value == nil || value == "" || isObject && (object["type"] == nil || object["type"] == "")
 }
 
-// unfitOVN: what OVN-Kubernetes refuses of a network, so that every pod on it waits, the workers' too (go-controller/pkg: config/cni.go
-// ParseNetConf, util/multi_network.go ValidateNetConf).
+// unfitOVN says why OVN-Kubernetes refuses a network, so that every pod on it waits, including the workers' (go-controller/pkg:
+// config/cni.go ParseNetConf, util/multi_network.go ValidateNetConf).
 func (c Config) unfitOVN(object string) string {
 	switch {
 	case c.main.Topology != "localnet":
@@ -107,12 +107,12 @@ func (c Config) CopyForOVN(network, namespace, name string) Config {
 	return out
 }
 
-// NetworkOnOVN is what the network of an Infra is called there: one switch has the name, without - and /, which would become
-// dots, so that no other Infra's and no user's becomes the same.
+// NetworkOnOVN names an Infra's network in OVN-Kubernetes, which has one switch per name. It turns - and / into dots; this name has
+// neither, so no other network's can become the same.
 func NetworkOnOVN(namespace, infra string) string {
 	h := sha256.Sum256([]byte(namespace + "/" + infra))
 	return fmt.Sprintf("oooi.%x", h[:8])
 }
 
-// PortSecured says whether OVN-Kubernetes lets a pod of the network send and get only what is its own.
+// PortSecured says whether OVN-Kubernetes limits a pod of the network to its own addresses.
 func (c Config) PortSecured() bool { return c.IsOVN() && c.plugins[0]["macSecurityMode"] != "Disabled" }

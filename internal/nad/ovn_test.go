@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Each key of a localnet alone beside what every localnet has: what we take it to do, and what becomes of it in our copy.
+// Each key, added alone to what every localnet has: what we take it to do, and whether our copy keeps it.
 func TestWhatOVNKubernetesHonours(t *testing.T) {
 	for key, want := range map[string]struct {
 		value           string
@@ -52,7 +52,7 @@ func TestWhatOVNKubernetesHonours(t *testing.T) {
 	NewWithT(t).Expect(asked(t)).To(ConsistOf(used), "what internal/plan asks for")
 }
 
-// asked are the keys with which internal/plan attaches a pod to OVN-Kubernetes' network, beside those that say which it is.
+// asked are the keys with which internal/plan attaches a pod to OVN-Kubernetes' network, except those that say which network.
 func asked(t *testing.T) []string {
 	t.Helper()
 	g := NewWithT(t)
@@ -75,7 +75,7 @@ func asked(t *testing.T) []string {
 	return slices.Collect(maps.Keys(keys))
 }
 
-// Such a network is there, and every pod on it waits.
+// Such a network exists, but every pod on it waits.
 func TestWhatOVNKubernetesRefusesIsUnfit(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"localnet","netAttachDefName":"a/b"}`:                                 "",
@@ -94,7 +94,7 @@ func TestWhatOVNKubernetesRefusesIsUnfit(t *testing.T) {
 	}
 }
 
-// OVN-Kubernetes puts a dot for each - and / into the names of switches; two networks of one name are one switch.
+// OVN-Kubernetes turns each - and / in the names of switches into a dot; two networks of one name are one switch.
 func TestNoTwoInfrasNetworksAreOneSwitch(t *testing.T) {
 	g, seen := NewWithT(t), map[string]string{}
 	for _, infra := range [][2]string{{"clusters", "a-b"}, {"clusters-a", "b"}, {"clusters", "a.b"}, {"clusters", "c1"}, {"clusters-c1", "c1"}} {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Subnet is the one network that the configuration itself says its addresses are of, IPv4 before IPv6: OVN-Kubernetes' subnets, and those
-// of the IPAM plugins host-local, whereabouts and static. The zero Prefix where it says none, or several of one family.
+// Subnet is the one network that the configuration's addresses are in, IPv4 before IPv6: from OVN-Kubernetes' subnets, and from the IPAM
+// plugins host-local, whereabouts and static. The zero Prefix if there is none, or several of one family.
 func (c Config) Subnet() netip.Prefix {
 	texts := strings.Split(c.main.Subnets, ",")
 	var p ipamPlugin
@@ -34,7 +34,7 @@ func (c Config) Subnet() netip.Prefix {
 	return netip.Prefix{}
 }
 
-// subnets are as they are written; whereabouts may write first-last/bits.
+// subnets are as written; whereabouts may write first-last/bits.
 func (p ipamPlugin) subnets() []string {
 	all := []string{p.Subnet, p.Range}
 	if _, last, spanned := strings.Cut(p.Range, "-"); spanned {

@@ -1,5 +1,5 @@
-// Package nad knows NetworkAttachmentDefinitions: the few fields that are read, what their CNI configuration says, and
-// how one that gives a pod a static address is derived from one that gives none.
+// Package nad knows NetworkAttachmentDefinitions: the few fields that are read, what their CNI configuration means, and how to derive one
+// that assigns a pod a static address from one that assigns none.
 package nad
 
 import (
@@ -14,10 +14,10 @@ import (
 
 const kind = "NetworkAttachmentDefinition"
 
-// ResourceName is the annotation that names what nodes with the network have, as a device plugin or bridge-marker tells of it.
+// ResourceName is the annotation with the resource of nodes that have the network; a device plugin or bridge-marker publishes it.
 const ResourceName = "k8s.v1.cni.cncf.io/resourceName"
 
-// GroupVersion of the kind; k8snetworkplumbingwg owns it.
+// GroupVersion of the kind, which k8snetworkplumbingwg owns.
 var GroupVersion = schema.GroupVersion{Group: "k8s.cni.cncf.io", Version: "v1"}
 
 // NetworkAttachmentDefinition is the subset of the kind that we read.
@@ -28,7 +28,7 @@ type NetworkAttachmentDefinition struct {
 	Spec Spec `json:"spec"`
 }
 
-// Layer2 is the segment that the network leads to; empty where there is none, or its configuration does not tell.
+// Layer2 is the segment that the network is on; empty for nil, or where its configuration does not tell.
 func (n *NetworkAttachmentDefinition) Layer2() string {
 	if n == nil {
 		return ""
@@ -40,9 +40,9 @@ func (n *NetworkAttachmentDefinition) Layer2() string {
 	return config.Layer2()
 }
 
-// Resource is what a pod has to request to be put on a node that has the network; empty where that is not said, or no pod can.
-// Multus only looks up the device of such a request (k8sclient.go, getKubernetesDelegate). KubeVirt makes it for machines
-// (pkg/network/multus, NetworkToResource); network-resources-injector, which few clusters have, for pods that do not themselves.
+// Resource is what a pod requests to run on a node that has the network; empty if none is named, or the name is not valid. Multus only
+// looks up the device of such a request (k8sclient.go, getKubernetesDelegate). KubeVirt makes the request for machines (pkg/network/multus,
+// NetworkToResource); for other pods network-resources-injector would, which few clusters have.
 func (n *NetworkAttachmentDefinition) Resource() string {
 	if n == nil {
 		return ""
@@ -54,15 +54,15 @@ func (n *NetworkAttachmentDefinition) Resource() string {
 	return name
 }
 
-// Renderer is the object whose controller renders this one and puts back whatever else is written there.
+// Renderer is the object whose controller renders this one, and reverts other changes to it.
 type Renderer struct{ Kind, Name string }
 
 // OperatorNetwork is the kind, of operator.openshift.io, whose additionalNetworks OpenShift's network operator renders.
 const OperatorNetwork = "Network"
 
-// Renderer finds the UserDefinedNetwork or ClusterUserDefinedNetwork that OVN-Kubernetes made this from
-// (clustermanager/userdefinednetwork/template, util/multi_network.go GenerateCUDNNetworkName), or the Network that OpenShift's network
-// operator did (cluster-network-operator, pkg/network/additional_networks.go). None for what a user writes.
+// Renderer finds the UserDefinedNetwork or ClusterUserDefinedNetwork from which OVN-Kubernetes made this one
+// (clustermanager/userdefinednetwork/template, util/multi_network.go GenerateCUDNNetworkName), or the Network from which OpenShift's
+// network operator did (cluster-network-operator, pkg/network/additional_networks.go). A user's own has none.
 func (n *NetworkAttachmentDefinition) Renderer() (Renderer, bool) {
 	if ref := metav1.GetControllerOf(n); ref != nil {
 		group, _, _ := strings.Cut(ref.APIVersion, "/")
@@ -124,7 +124,7 @@ func (l *List) DeepCopyObject() runtime.Object {
 	return out
 }
 
-// ApplyConfiguration is what we say of a NetworkAttachmentDefinition of ours when it is applied.
+// ApplyConfiguration has the fields that we apply to a NetworkAttachmentDefinition of ours.
 type ApplyConfiguration struct {
 	acmeta.TypeMetaApplyConfiguration    `json:",inline"`
 	*acmeta.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
