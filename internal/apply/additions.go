@@ -13,7 +13,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// takeOver makes ours what others added to an object. The cache tells that there is something; what, only the API server.
+// takeOver makes us the owner of fields that others added. The cache only tells that there are some; the API server tells which.
 func (w *Writer) takeOver(ctx context.Context, live client.Object, want *unstructured.Unstructured) error {
 	if live == nil || !slices.ContainsFunc(live.GetManagedFields(), managedfields.Adds) {
 		return nil

@@ -1,11 +1,12 @@
-// Package apply makes the cluster what a plan says, by server-side apply, removes what no plan says any more, touches nothing that is not ours,
-// and writes nothing when nothing changed. What it is about to write it reads itself, from the API server where the cache may be behind.
+// Package apply brings the cluster to what a plan says, by server-side apply. It removes what no plan says any more, touches nothing that
+// is not ours, and writes nothing if nothing changed. It reads what it is about to write itself, from the API server where the cache may be
+// behind.
 //
 // Who writes, and what (internal/archtest holds the list):
 //
 //   - internal/apply: all that a plan says
 //   - internal/status: status
-//   - internal/controller: reviews of who asks for its metrics, which are not stored
+//   - internal/controller: reviews of who requests its metrics, which are not stored
 //   - internal/webhook: its certificate's Secret, and that certificate in webhook configurations
 //   - internal/guest/appsingress: the Service of *.apps, in hosted clusters
 //   - internal/guest/approve: approvals of certificate requests, in hosted clusters
@@ -42,25 +43,25 @@ import (
 type Writer struct {
 	// Client reads from the cache and writes.
 	Client client.Client
-	// Live asks the API server itself.
+	// Live reads from the API server.
 	Live client.Reader
-	// Partial are the kinds of which the cache holds only what carries our label: what it lacks of them may still be there.
+	// Partial are the kinds of which the cache has only objects with our label: others may exist even if it lacks them.
 	Partial map[schema.GroupKind]bool
 }
 
-// Applied is what became of a plan.
+// Applied is what came of applying a plan.
 type Applied struct {
-	// Findings name the objects that are not ours and were left alone.
+	// Findings name the objects that are not ours, and were left alone.
 	Findings []finding.Finding
-	// Wrote says that something was written, so that what was read before is no longer so.
+	// Wrote: something was written, so what was read before may be out of date.
 	Wrote bool
-	// Made are the objects that were not there; Mended those that somebody had changed since we applied the same.
+	// Made are the objects that did not exist; Mended those that somebody had changed since we last applied the same.
 	Made, Mended []finding.Object
 }
 
-// To applies the desired objects for an owner, what needs others after them, and then removes what else it owns. An object that fails, or
-// is somebody else's, stops neither the others nor the removal; the errors come back joined, beside what was done. Nothing is removed if
-// desired cannot be read. Calling it again with the same writes nothing.
+// To applies the desired objects for an owner, dependent kinds second, and then removes the rest of what it owns. An object that fails, or
+// is somebody else's, stops neither the others nor the removal; the errors come back joined, together with what was done. Nothing is
+// removed if desired cannot be read. Calling it again with the same desired writes nothing.
 func (w *Writer) To(ctx context.Context, owner Owner, desired []runtime.ApplyConfiguration) (Applied, error) {
 	applied, keep, err := w.put(ctx, owner, desired)
 	if keep == nil {
@@ -70,13 +71,13 @@ func (w *Writer) To(ctx context.Context, owner Owner, desired []runtime.ApplyCon
 	return applied, errors.Join(err, w.prune(ctx, owner, undesired, &applied))
 }
 
-// Add applies the desired objects for an owner, what needs others after them.
+// Add applies the desired objects for an owner, dependent kinds second.
 func (w *Writer) Add(ctx context.Context, owner Owner, desired ...runtime.ApplyConfiguration) (Applied, error) {
 	applied, _, err := w.put(ctx, owner, desired)
 	return applied, err
 }
 
-// put tells which objects are desired, too.
+// put also returns the identities of the desired objects.
 func (w *Writer) put(ctx context.Context, owner Owner, desired []runtime.ApplyConfiguration) (applied Applied, keep map[identity]bool, err error) {
 	var first, second []*unstructured.Unstructured
 	keep = map[identity]bool{}
@@ -98,7 +99,7 @@ func (w *Writer) put(ctx context.Context, owner Owner, desired []runtime.ApplyCo
 	return applied, keep, errors.Join(err, moreErr)
 }
 
-// OtherNamespaces are those, not the Infra's own, in which it owns something. Others may write its labels, too.
+// OtherNamespaces are those, besides the Infra's own, in which it owns something. Others may write its labels too, so names count as well.
 func (w *Writer) OtherNamespaces(ctx context.Context, owner Owner, infra *v1alpha1.Infra) ([]string, error) {
 	owned, err := w.inventory(ctx, owner)
 	var all []string
@@ -112,13 +113,13 @@ func (w *Writer) OtherNamespaces(ctx context.Context, owner Owner, infra *v1alph
 	return slices.Compact(all), err
 }
 
-// Leave removes what an Infra owns in some namespaces.
+// Leave removes what an Infra owns in these namespaces.
 func (w *Writer) Leave(ctx context.Context, owner Owner, namespaces []string) (Applied, error) {
 	var applied Applied
 	return applied, w.prune(ctx, owner, func(o client.Object) bool { return slices.Contains(namespaces, o.GetNamespace()) }, &applied)
 }
 
-// Drop removes what an Infra owns for components that are switched off, and leaves all else as it is.
+// Drop removes what an Infra owns for components that are switched off, and leaves everything else as it is.
 func (w *Writer) Drop(ctx context.Context, owner Owner, infra *v1alpha1.Infra, off []string) (Applied, error) {
 	var applied Applied
 	if len(off) == 0 {
@@ -131,21 +132,21 @@ func (w *Writer) Drop(ctx context.Context, owner Owner, infra *v1alpha1.Infra, o
 	}, &applied)
 }
 
-// needs says whether a kind needs others there: the API server refuses a binding of a role that is not, and who acts on a
-// child or a workload wants its network, permissions and configuration.
+// needs says whether a kind depends on others: the API server refuses a binding to a role that does not exist, and who acts on a child or a
+// workload needs its network, permissions and configuration.
 func needs(kind string) bool {
 	_, isServer := component.OfKind(kind)
 	return isServer || slices.Contains([]string{"RoleBinding", "StatefulSet", "Deployment", "HostedCluster", "NodePool"}, kind)
 }
 
-// filledIn are kinds in which others write what we leave out, and it stays: HyperShift its identifiers and defaults, users what no
-// field of ours stands for.
+// filledIn are kinds in which others set fields that we omit, and these stay: HyperShift its identifiers and defaults, users whatever we
+// have no field for.
 var filledIn = map[string]bool{"HostedCluster": true, "NodePool": true}
 
-// atOnce is how many objects of one owner are written at a time: each waits for the API server, not for the others.
+// atOnce is how many objects of one owner are written at a time: each waits for the API server, but not for the others.
 const atOnce = 8
 
-// all applies objects that do not need each other, and tells which it sent.
+// all applies objects that do not depend on each other, and returns those that it sent.
 func (w *Writer) all(ctx context.Context, owner Owner, wanted []*unstructured.Unstructured, applied *Applied) (sent []*unstructured.Unstructured, err error) {
 	did := make([]done, len(wanted))
 	var group errgroup.Group
@@ -156,7 +157,7 @@ func (w *Writer) all(ctx context.Context, owner Owner, wanted []*unstructured.Un
 			return nil
 		})
 	}
-	_ = group.Wait() // each has its own error
+	_ = group.Wait() // each result has its own error
 	var errs []error
 	for i, d := range did {
 		if d.finding != nil {
@@ -176,14 +177,14 @@ func (w *Writer) all(ctx context.Context, owner Owner, wanted []*unstructured.Un
 	return sent, errors.Join(errs...)
 }
 
-// done is what became of one object.
+// done is what came of applying one object.
 type done struct {
 	wrote, made, mended bool
 	finding             *finding.Finding
 	err                 error
 }
 
-// identity is an object whatever its version.
+// identity names an object, whatever its version.
 type identity struct {
 	schema.GroupKind
 	client.ObjectKey
@@ -209,7 +210,7 @@ func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstru
 	case live != nil && (!owner.owns(live) || owner.inherits(live) && live.GetDeletionTimestamp() != nil):
 		return done{finding: new(notOurs(want, live))}
 	case live != nil && (live.GetDeletionTimestamp() != nil || unchanged(live, want)):
-		return done{} // one that is going is made again when it is gone
+		return done{} // one that is being deleted is made again once it is gone
 	case live != nil && tooLarge(live) != nil:
 		return done{finding: tooLarge(live)}
 	}
@@ -219,12 +220,12 @@ func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstru
 		}
 	}
 	options := []client.ApplyOption{client.FieldOwner(names.ManagerFieldOwner)}
-	if live != nil { // what somebody made meanwhile, and the cache does not show yet, is not taken from him
+	if live != nil { // without a live object no force: one that somebody made meanwhile, and the cache lacks, stays theirs
 		options = append(options, client.ForceOwnership)
 	}
 	if err := w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), options...); err != nil {
 		failed := done{err: fmt.Errorf("applying %s: %w", id, err)}
-		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) { // what the user wrote, or may; retrying alone mends neither
+		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) { // the cause is what the user wrote, or may do; a retry alone mends neither
 			failed.finding = new(finding.Refuse(v1alpha1.ConditionReady, "Rejected").In(objectOf(want)).Say("the API server rejects %s: %s", id, err))
 		}
 		return failed
@@ -240,8 +241,8 @@ func unchanged(live client.Object, want *unstructured.Unstructured) bool {
 	return managedfields.Unchanged(live, want)
 }
 
-// awaitCache waits until the cache shows what was just applied, so that the next reader, above all the next Infra that
-// is given addresses on the same VLAN, sees it. What somebody else changes meanwhile is not waited for longer.
+// awaitCache waits until the cache has what was just applied, so that the next reader sees it, above all the next Infra that gets addresses
+// on the same VLAN. It waits no longer than a second, because somebody else may have changed the object since.
 func (w *Writer) awaitCache(ctx context.Context, sent []*unstructured.Unstructured) {
 	_ = wait.PollUntilContextTimeout(ctx, 2*time.Millisecond, time.Second, true, func(ctx context.Context) (bool, error) {
 		for len(sent) > 0 && w.shows(ctx, sent[0]) {
@@ -261,7 +262,7 @@ func (w *Writer) shows(ctx context.Context, want *unstructured.Unstructured) boo
 	return err == nil && live.GetAnnotations()[names.AnnotationApplied] == want.GetAnnotations()[names.AnnotationApplied]
 }
 
-// live is the object as it is; nil when there is none.
+// live is the object as it is; nil if there is none.
 func (w *Writer) live(ctx context.Context, want *unstructured.Unstructured) (client.Object, error) {
 	made, err := w.Client.Scheme().New(want.GroupVersionKind())
 	if err != nil {
@@ -278,7 +279,7 @@ func (w *Writer) live(ctx context.Context, want *unstructured.Unstructured) (cli
 	return live, err
 }
 
-// NameTaken is the reason of a finding about an object that is not ours. Nothing tells us when it goes away.
+// NameTaken is the reason of a finding about an object that is not ours. No event tells us when that object goes away.
 const NameTaken = "NameTaken"
 
 func notOurs(want *unstructured.Unstructured, live client.Object) finding.Finding {

@@ -37,7 +37,7 @@ import (
 func service() *accore.ServiceApplyConfiguration {
 	return accore.Service("c1-proxy-svc", "clusters").WithLabels(map[string]string{"app": "proxy"}).WithFinalizers("a/b").
 		WithSpec(accore.ServiceSpec().WithSelector(map[string]string{"app": "proxy"}).
-			WithPorts(accore.ServicePort().WithName("tcp-443").WithPort(443))) // its protocol is left to the API server
+			WithPorts(accore.ServicePort().WithName("tcp-443").WithPort(443))) // the API server defaults the protocol
 }
 
 // whole is our entry in managedFields as the API server writes it after service was applied.
@@ -79,10 +79,10 @@ func TestWhatWasAppliedAndNobodyTookIsUnchanged(t *testing.T) {
 	}
 }
 
-// What one Infra was given, the next on the same VLAN must see.
+// The next Infra on the VLAN must see the addresses that the last one was given.
 func TestWhatWasAppliedIsInTheCacheAfterwards(t *testing.T) {
 	g := NewWithT(t)
-	behind := 0 // reads until the cache has what was written
+	behind := 0 // how many reads lag behind the write
 	cache := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
 		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, options ...client.ApplyOption) error {
 			behind = 3
@@ -102,7 +102,7 @@ func TestWhatWasAppliedIsInTheCacheAfterwards(t *testing.T) {
 	g.Expect(cache.Get(t.Context(), client.ObjectKey{Namespace: "clusters", Name: "c1-proxy-svc"}, &corev1.Service{})).To(Succeed())
 }
 
-// What somebody made that the cache does not show yet stays his: the next pass sees it, and says so.
+// An object that somebody made, and the cache lacks, stays theirs: the next pass sees it, and says so.
 func TestWhatSomebodyMadeMeanwhileIsNotTakenOver(t *testing.T) {
 	g := NewWithT(t)
 	api := fake.NewClientBuilder().WithReturnManagedFields().Build()
@@ -122,13 +122,13 @@ func TestAnotherIntentIsAChangeEvenIfAllIsOurs(t *testing.T) {
 	g := NewWithT(t)
 	before, err := managedfields.Intent(service())
 	g.Expect(err).NotTo(HaveOccurred())
-	// One label less: what is left is ours, and the live object has more.
+	// One label less: what remains is ours, and the live object has more.
 	after, err := managedfields.Intent(accore.Service("c1-proxy-svc", "clusters"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(managedfields.Unchanged(live(t, whole, before), after)).To(BeFalse())
 }
 
-// Whatever managedFields say, comparing ends and panics nowhere.
+// Whatever managedFields contain, comparing terminates without a panic.
 func FuzzManagedFields(f *testing.F) {
 	f.Add([]byte(whole))
 	f.Add([]byte(`{"f:spec":{"f:ports":{"k:[]":{},"k:{}":{},"v:null":1}},"f:metadata":[]}`))
@@ -187,7 +187,7 @@ func TestOnlyWhatIsOursIsOwned(t *testing.T) {
 	}
 }
 
-// infra is what is applied to an object that its users write too.
+// infra is an intent for an object that its users write too.
 func infra(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	want, err := managedfields.Intent(ac.Infra("c1", "clusters").WithLabels(map[string]string{names.LabelHostedCluster: "c1"}).
@@ -259,7 +259,7 @@ func TestWhatIsRejectedIsFoundOfItsObject(t *testing.T) {
 	)))
 }
 
-// Of what the cache has in part nobody can tell whether it has changed: it is left as it is, and is not somebody else's for it.
+// Of an object that the cache has only in part, nobody can tell whether it changed: it is left alone, and not taken for somebody else's.
 func TestWhatIsKeptInPartIsLeftAlone(t *testing.T) {
 	g := NewWithT(t)
 	ours := map[string]string{names.LabelManagedBy: names.ManagedBy, names.LabelOwnerUID: "us"}

@@ -21,7 +21,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
-// Key makes the key that etcd is encrypted with. It creates: a key that is there already is never written over.
+// Key makes the key with which etcd is encrypted. It only creates: an existing key is never overwritten.
 func (w *Writer) Key(ctx context.Context, s *corev1.Secret) error {
 	key := make([]byte, bridge.KeyLength)
 	_, _ = rand.Read(key) // it never fails
@@ -34,7 +34,7 @@ func (w *Writer) Key(ctx context.Context, s *corev1.Secret) error {
 	return nil
 }
 
-// Keep removes those Secrets of an owner that are neither desired nor its key.
+// Keep removes those of the owner's Secrets whose names are not in keep.
 func (w *Writer) Keep(ctx context.Context, owner Owner, all []corev1.Secret, keep ...string) (wrote bool, err error) {
 	for i := range all {
 		if s := &all[i]; !slices.Contains(keep, s.Name) && owner.owns(s) {
@@ -45,7 +45,7 @@ func (w *Writer) Keep(ctx context.Context, owner Owner, all []corev1.Secret, kee
 	return wrote, err
 }
 
-// Remove deletes an object that was read, and no other of its name.
+// Remove deletes an object that was read, and no other with its name.
 func (w *Writer) Remove(ctx context.Context, o client.Object) error {
 	if o.GetDeletionTimestamp() != nil {
 		return nil
@@ -62,7 +62,7 @@ func (w *Writer) Remove(ctx context.Context, o client.Object) error {
 	return nil
 }
 
-// Refer sets the name of the Secret with a DPUCluster's kubeconfig, which was empty when it was read.
+// Refer sets the name of the Secret with a DPUCluster's kubeconfig, if it is still empty as it was when read.
 func (w *Writer) Refer(ctx context.Context, cluster *dpf.DPUCluster, secret string) error {
 	changed := cluster.DeepCopy()
 	changed.Spec.Kubeconfig = secret
@@ -74,7 +74,7 @@ func (w *Writer) Refer(ctx context.Context, cluster *dpf.DPUCluster, secret stri
 	return nil
 }
 
-// Unrefer takes it off again, if it is still there. DPF refuses to change it, and has it removed (dpucluster_types.go).
+// Unrefer removes that name again, if it is still there. DPF refuses to change it, but allows its removal (dpucluster_types.go).
 func (w *Writer) Unrefer(ctx context.Context, cluster *dpf.DPUCluster, secret string) error {
 	const path = "/spec/kubeconfig"
 	patch, err := json.Marshal([]map[string]any{{"op": "test", "path": path, "value": secret}, {"op": "remove", "path": path}})
@@ -89,8 +89,8 @@ func (w *Writer) Unrefer(ctx context.Context, cluster *dpf.DPUCluster, secret st
 	return nil
 }
 
-// Created sets the condition that DPF waits for. Its list has no keys in DPF's schema, so that it is written as a whole, and only as
-// it was read.
+// Created sets the condition that DPF waits for. DPF's schema gives the list no keys, so it is written as a whole, and only if it is as
+// read.
 func (w *Writer) Created(ctx context.Context, cluster *dpf.DPUCluster, now metav1.Time) error {
 	live := &dpf.DPUCluster{}
 	if err := w.Live.Get(ctx, client.ObjectKeyFromObject(cluster), live); err != nil {

@@ -18,24 +18,24 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// AddFinalizer puts our finalizer on an object before anything is made for it that only the finalizer can remove.
+// AddFinalizer adds our finalizer to an object before anything is made for it that only the finalizer can remove.
 func (w *Writer) AddFinalizer(ctx context.Context, object client.Object, finalizer string) error {
 	return w.finalizer(ctx, object, finalizer, controllerutil.AddFinalizer)
 }
 
-// RemoveFinalizer takes our finalizer off: nothing of the object is left elsewhere.
+// RemoveFinalizer removes our finalizer, when nothing of the object is left elsewhere.
 func (w *Writer) RemoveFinalizer(ctx context.Context, object client.Object, finalizer string) error {
 	return w.finalizer(ctx, object, finalizer, controllerutil.RemoveFinalizer)
 }
 
-// finalizer patches instead of applying: after a restore another manager owns the entry, and applying without it would
-// leave it there for ever.
+// finalizer patches rather than applies: after a restore another manager owns the entry, and an apply without it would leave it there for
+// ever.
 func (w *Writer) finalizer(ctx context.Context, object client.Object, finalizer string, change func(client.Object, string) bool) error {
 	gvk, err := apiutil.GVKForObject(object, w.Client.Scheme())
 	if err != nil {
 		return err
 	}
-	if _, inPart := kept.InPart(object); inPart { // the patch would take everybody else's finalizers off
+	if _, inPart := kept.InPart(object); inPart { // the patch would remove everybody else's finalizers
 		if object, err = w.metadata(ctx, object, gvk); err != nil || object == nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (w *Writer) finalizer(ctx context.Context, object client.Object, finalizer 
 	return nil
 }
 
-// metadata of an object as the API server has it; nil when it is gone. It is listed, for the manager may get no Infra alone.
+// metadata of an object as the API server has it; nil if it is gone. It lists, because the manager may not get a single Infra.
 func (w *Writer) metadata(ctx context.Context, object client.Object, gvk schema.GroupVersionKind) (client.Object, error) {
 	all := &metav1.PartialObjectMetadataList{}
 	all.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
@@ -64,8 +64,8 @@ func (w *Writer) metadata(ctx context.Context, object client.Object, gvk schema.
 	return &all.Items[0], nil
 }
 
-// End takes away all that an Infra made but its leases, and says whether its DHCPServer is still there. While a DHCP pod runs
-// it keeps its leases: deleted in the foreground, the DHCPServer is there until its pods have ended. All else waits for nobody.
+// End removes all that an Infra made except its leases, and says whether its DHCPServer is still there. A running DHCP pod holds its
+// leases: deleted in the foreground, the DHCPServer stays until its pods have ended. Everything else goes at once.
 func (w *Writer) End(ctx context.Context, infra *v1alpha1.Infra, owner Owner) (left bool, err error) {
 	dhcp, err := w.dhcpServer(ctx, infra, owner)
 	if err != nil {
@@ -90,7 +90,7 @@ func (w *Writer) Forget(ctx context.Context, infra *v1alpha1.Infra, owner Owner)
 	return w.deleteServer(ctx, dhcp, metav1.DeletePropagationBackground)
 }
 
-// dhcpServer of an Infra as the API server has it; nil when there is none of its own.
+// dhcpServer of an Infra, as the API server has it; nil if it has none.
 func (w *Writer) dhcpServer(ctx context.Context, infra *v1alpha1.Infra, owner Owner) (*v1alpha1.DHCPServer, error) {
 	dhcp := &v1alpha1.DHCPServer{}
 	err := w.Live.Get(ctx, client.ObjectKey{Namespace: infra.Namespace, Name: names.DHCPServer(infra.Name)}, dhcp)
@@ -113,7 +113,7 @@ func (w *Writer) deleteServer(ctx context.Context, dhcp *v1alpha1.DHCPServer, ho
 	return nil
 }
 
-// forgetLeases removes every lease that names the Infra; no other Infra can have its name and namespace.
+// forgetLeases removes every lease labelled with the Infra; no other Infra can have its name and namespace.
 func (w *Writer) forgetLeases(ctx context.Context, infra *v1alpha1.Infra) error {
 	ours := client.MatchingLabelsSelector{Selector: labels.SelectorFromSet(labels.Set{names.LabelInfra: infra.Name, names.LabelInfraNamespace: infra.Namespace})}
 	if err := w.Client.DeleteAllOf(ctx, &v1alpha1.DHCPLease{}, client.InNamespace(infra.Namespace), ours); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// Remember writes on an Infra what it is given, before anything is made with it.
+// Remember records on an Infra what it is given, before anything is made with that.
 func (w *Writer) Remember(ctx context.Context, infra *v1alpha1.Infra, given string) error {
 	if given == "" || infra.Annotations[names.AnnotationGiven] == given {
 		return nil

@@ -12,23 +12,23 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// Owner is whose objects are written.
+// Owner is the object for which others are written.
 type Owner struct {
 	UID types.UID
-	// Exists says whether a UID is that of an owner of this kind that lives.
+	// Exists says whether a UID is that of an existing owner of this kind.
 	Exists func(types.UID) bool
-	// Names is the value of NamedBy of what names this owner.
+	// Names is this owner's value in NamedBy.
 	Names string
-	// Namespace of its own, and Kinds that it owns there.
+	// Namespace of its own, and the Kinds that it owns there.
 	Namespace string
 	Kinds     []schema.GroupVersionKind
 	// Anywhere are kinds that it owns in any namespace.
 	Anywhere []schema.GroupVersionKind
 }
 
-// owns says whether an object is this owner's: by ownerReference, else by the label that stands for one. What names us and belongs to
-// nobody that lives is ours too: after a restore every UID is new (operator-rules.md#owners), and where a component is switched off
-// and on again the garbage collector may take the objects of its first child half a minute later. It asks for them as they were, and
+// owns says whether an object is this owner's: by ownerReference, or else by the label that stands for one. An object that names us and
+// whose owner no longer exists is ours too. After a restore every UID is new (operator-rules.md#owners), and after a component is switched
+// off and on again, the garbage collector may take the first child's objects half a minute later. It deletes them only as it read them, and
 // so leaves one that has changed hands (kubernetes, pkg/controller/garbagecollector/operations.go, deleteObject).
 func (o Owner) owns(object client.Object) bool {
 	uid := types.UID(object.GetLabels()[names.LabelOwnerUID])
@@ -44,23 +44,23 @@ func (o Owner) owns(object client.Object) bool {
 	return uid != "" && slices.Contains(NamedBy(object), o.Names) && !o.Exists(uid)
 }
 
-// inherits says whether an object has another owner in its ownerReference: an earlier one, where it is this owner's.
+// inherits says whether an object's ownerReference names another UID: an earlier owner's, if the object is ours.
 func (o Owner) inherits(object client.Object) bool {
 	ref := metav1.GetControllerOf(object)
 	return ref != nil && ref.UID != o.UID
 }
 
-// ofOurs says whether a reference is to a kind of ours: a pod of a workload bears the labels of its child, too.
+// ofOurs says whether a reference is to a kind of ours: a workload's pods have the labels of its child too.
 func ofOurs(ref *metav1.OwnerReference) bool {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	return err == nil && gv.Group == v1alpha1.GroupVersion.Group
 }
 
-// IndexNames is the cache's index of NamedBy. Every kind that an owner has needs it.
+// IndexNames is the cache's index by NamedBy. Every kind that can be owned needs it.
 const IndexNames = "names"
 
-// NamedBy says which owner an object's labels name: a child, else a bridge, else an Infra, else the HostedCluster of an
-// Infra. Nobody for an object that is not ours.
+// NamedBy says which owner an object's labels name: a child, or else a bridge, or else an Infra, or else the HostedCluster of an Infra.
+// Nobody if the object is not ours.
 func NamedBy(object client.Object) []string {
 	l := object.GetLabels()
 	switch {
@@ -80,5 +80,5 @@ func NamedBy(object client.Object) []string {
 	return nil
 }
 
-// NameOf is one owner in NamedBy: bridge, infra, hostedcluster, or the app of a child.
+// NameOf is an owner's value in NamedBy; app is bridge, infra, hostedcluster, or a child's app.
 func NameOf(app, namespace, name string) string { return app + "/" + namespace + "/" + name }

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// prune removes what the owner owns and is not desired any more: a component that is switched off is an empty plan.
+// prune removes what the owner owns and no longer wants: the plan of a disabled component is empty.
 func (w *Writer) prune(ctx context.Context, owner Owner, undesired func(client.Object) bool, applied *Applied) error {
 	owned, err := w.inventory(ctx, owner)
 	errs := []error{err}
@@ -30,7 +30,7 @@ func (w *Writer) prune(ctx context.Context, owner Owner, undesired func(client.O
 	return errors.Join(errs...)
 }
 
-// inventory is everything that the owner owns, wherever it lies.
+// inventory is everything that the owner owns, in any namespace.
 func (w *Writer) inventory(ctx context.Context, owner Owner) ([]client.Object, error) {
 	atHome, err := w.owned(ctx, owner, owner.Namespace, owner.Kinds)
 	if err != nil {
@@ -43,8 +43,7 @@ func (w *Writer) inventory(ctx context.Context, owner Owner) ([]client.Object, e
 	return append(atHome, elsewhere...), nil
 }
 
-// owned are the owner's objects of some kinds, in all namespaces unless one is named. A kind that the cluster does not know has no
-// objects.
+// owned are the owner's objects of these kinds, in one namespace or (empty) in all. A kind that the cluster does not know has no objects.
 func (w *Writer) owned(ctx context.Context, owner Owner, namespace string, kinds []schema.GroupVersionKind) ([]client.Object, error) {
 	var all []client.Object
 	for _, kind := range kinds {

@@ -19,12 +19,12 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// An Infra that is made from a HostedCluster is its users' too: a field that somebody has set wins over a derived one
-// (operator-rules.md#fields-that-users-set). The API server knows who set what, and names those fields as conflicts when we apply
-// without force.
+// An Infra that is made from a HostedCluster is its users' too: a field that somebody set wins over a derived one
+// (operator-rules.md#fields-that-users-set). The API server knows who set what, and reports those fields as conflicts when we apply without
+// force.
 
-// Share applies an object that its users write too, and never takes from them what they set: a finding names each such field. It leaves an
-// object alone that is not the owner's, with a finding, or that is being deleted, without one. It removes nothing.
+// Share applies an object that its users write too, and never changes a field that they set: a finding names each. It leaves alone an
+// object that is not the owner's, with a finding, or that is being deleted, without one. It removes nothing.
 func (w *Writer) Share(ctx context.Context, owner Owner, desired runtime.ApplyConfiguration) (Applied, error) {
 	want, err := managedfields.Intent(desired)
 	if err != nil {
@@ -37,7 +37,7 @@ func (w *Writer) Share(ctx context.Context, owner Owner, desired runtime.ApplyCo
 	}
 	switch {
 	case live != nil && (live.GetDeletionTimestamp() != nil || owner.succeeds(live)):
-		return Applied{}, nil // it is going, and is made again when it is gone
+		return Applied{}, nil // it is being deleted, and is made again once it is gone
 	case live != nil && !owner.owns(live):
 		return Applied{Findings: []finding.Finding{finding.Refuse(finding.Provisioned, "InfraExists").
 			Say("%s exists and was not created from this HostedCluster; the operator does not change it: remove annotation %s, or delete the Infra to have it recreated", id, names.AnnotationInfra)}}, nil
@@ -47,13 +47,13 @@ func (w *Writer) Share(ctx context.Context, owner Owner, desired runtime.ApplyCo
 	return w.yielding(ctx, want)
 }
 
-// succeeds says whether an object is that of an earlier owner of our name: the garbage collector takes it.
+// succeeds says whether an object belongs to an earlier owner of our name: the garbage collector removes it.
 func (o Owner) succeeds(object client.Object) bool {
 	ref := metav1.GetControllerOf(object)
 	return o.inherits(object) && NameOf(strings.ToLower(ref.Kind), object.GetNamespace(), ref.Name) == o.Names
 }
 
-// yielding applies without force, and leaves out of the spec what the API server says that others have set.
+// yielding applies without force, and omits from the spec what others have set, as the API server says.
 func (w *Writer) yielding(ctx context.Context, want *unstructured.Unstructured) (applied Applied, err error) {
 	id := identityOf(want)
 	err = w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(names.ManagerFieldOwner))
@@ -77,7 +77,7 @@ func (w *Writer) yielding(ctx context.Context, want *unstructured.Unstructured) 
 	return applied, nil
 }
 
-// tooLarge says why an object is left alone of which the cache has a part only, so that nobody can tell whether it has changed.
+// tooLarge is the finding for an object of which the cache has only a part; it is left alone, because nobody can tell whether it changed.
 func tooLarge(live client.Object) *finding.Finding {
 	for _, f := range kept.Judge(v1alpha1.ConditionReady, live) {
 		return &f
@@ -85,7 +85,7 @@ func tooLarge(live client.Object) *finding.Finding {
 	return nil
 }
 
-// conflicts are the fields of a spec that an apply without force may not set. What marks an object as ours is not given up.
+// conflicts are the fields of a spec that an apply without force may not set. Fields that mark an object as ours are not given up.
 func conflicts(err error) (fields [][]string) {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -100,8 +100,8 @@ func conflicts(err error) (fields [][]string) {
 	return fields
 }
 
-// settled says, without asking the API server, that applying would change nothing: this very intent was applied last, what
-// marks the object is still ours, and every field of the spec is set, by us or by who changed it.
+// settled says, without asking the API server, that applying would change nothing: the same intent was applied last, the marks of the
+// object are still ours, and every field of the spec is set, by us or by who changed it.
 func settled(live client.Object, want *unstructured.Unstructured) bool {
 	if live.GetAnnotations()[names.AnnotationApplied] != want.GetAnnotations()[names.AnnotationApplied] {
 		return false
@@ -111,7 +111,7 @@ func settled(live client.Object, want *unstructured.Unstructured) bool {
 	return err == nil && managedfields.All(live, marks) && sets(is["spec"], want.Object["spec"])
 }
 
-// sets says whether a value has every field of another, whatever it is set to.
+// sets says whether a value has every field of another, with any value.
 func sets(has, want any) bool {
 	w, isMap := want.(map[string]any)
 	if !isMap {
@@ -126,8 +126,7 @@ func sets(has, want any) bool {
 	return true
 }
 
-// Disown takes our ownerReference off an Infra and leaves all else: nothing is torn down, and its labels still say what it
-// was made from.
+// Disown removes our ownerReference from an Infra and nothing else: nothing is torn down, and its labels still say what it was made from.
 func (w *Writer) Disown(ctx context.Context, infra *v1alpha1.Infra, owner Owner) error {
 	changed := infra.DeepCopy()
 	changed.OwnerReferences = nil

@@ -1,4 +1,4 @@
-// Package bridgecli is what `oooi bridge` does: it makes a DPUHCPBridge and its Secrets out of files, and prints how one stands.
+// Package bridgecli implements `oooi bridge`: it makes a DPUHCPBridge and its Secrets from files, and prints a bridge's status.
 package bridgecli
 
 import (
@@ -21,18 +21,18 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
-// Order is a bridge that somebody asks for.
+// Order is what a bridge is to be made from.
 type Order struct {
 	Namespace, Name string
 	// DPUCluster is its name, or namespace/name.
 	DPUCluster string
-	// SSHKey and PullSecret are what stands in the files.
+	// SSHKey and PullSecret are the files' contents.
 	SSHKey, PullSecret []byte
-	// Spec has all the rest.
+	// Spec has everything else.
 	Spec dpuv1.DPUHCPBridgeSpec
 }
 
-// Objects are the two Secrets and the bridge, in the order in which they are applied. Contents are judged as the operator will.
+// Objects are the two Secrets and the bridge, in the order of applying. The contents are judged as the operator will judge them.
 func (o Order) Objects() ([]runtime.ApplyConfiguration, error) {
 	key := &corev1.Secret{Type: corev1.SecretTypeOpaque, Data: map[string][]byte{bridge.SSHKeyKey: o.SSHKey}}
 	pull := &corev1.Secret{Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{bridge.PullSecretKey: o.PullSecret}}
@@ -67,7 +67,7 @@ func (o Order) secret(name string, s *corev1.Secret) *accore.SecretApplyConfigur
 	return accore.Secret(name, o.Namespace).WithType(s.Type).WithData(s.Data)
 }
 
-// written is a spec with the fields that are set, and no claim on the others.
+// written is an apply configuration with the fields that are set, so that it claims no others.
 func written(spec dpuv1.DPUHCPBridgeSpec) (*bridgeac.DPUHCPBridgeSpecApplyConfiguration, error) {
 	text, err := json.Marshal(spec)
 	if err != nil {
@@ -77,17 +77,17 @@ func written(spec dpuv1.DPUHCPBridgeSpec) (*bridgeac.DPUHCPBridgeSpecApplyConfig
 	return fields, json.Unmarshal(text, fields)
 }
 
-// named is what every generated apply configuration can tell.
+// named has what every generated apply configuration offers.
 type named interface {
 	GetKind() *string
 	GetNamespace() *string
 	GetName() *string
 }
 
-// Apply sends the objects one after the other and tells of each that was taken. The bridge, which comes last, is judged first, so that
-// one that is refused leaves no Secrets behind; judge is a client whose warnings nobody reads: that the Secrets are not there yet.
+// Apply sends the objects one after the other and reports each that was accepted. It first tries the bridge, which comes last, so that a
+// refused one leaves no Secrets behind; judge is a client that drops warnings, since the trial warns of the missing Secrets.
 func (o Order) Apply(ctx context.Context, to, judge client.Client, told func(string), options ...client.ApplyOption) error {
-	trial, err := o.Objects() // of its own: the client writes into it what the API server answers
+	trial, err := o.Objects() // a copy, because the client writes the API server's answer into it
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 )
 
-// order in which conditions are worth reading: the bridge's own as they come about, then the hosted cluster's.
+// order is that in which conditions are printed: the bridge's own as they come about, then the hosted cluster's.
 var order = []string{
 	dpuv1.ConditionReady, dpuv1.ConditionHostedClusterCleanup,
 	dpuv1.ConditionDPUClusterBound, dpuv1.ConditionSecretsValid, dpuv1.ConditionBlueFieldContainerImageAvailable,
@@ -22,13 +22,13 @@ var order = []string{
 	dpuv1.ConditionHostedClusterAvailable, dpuv1.ConditionHostedClusterProgressing, dpuv1.ConditionHostedClusterDegraded,
 }
 
-// Standing is how one bridge stands.
+// Standing is the state of one bridge.
 type Standing struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Ready says that DPUs can join, by a status that is about the newest spec.
+	// Ready: DPUs can join, according to a status about the newest spec.
 	Ready bool `json:"ready"`
-	// Because says why not; empty when it is.
+	// Because says why not; empty if Ready.
 	Because    string             `json:"because,omitempty"`
 	Conditions []metav1.Condition `json:"conditions"`
 }

@@ -1,4 +1,4 @@
-// Package csrcli is what `oooi csr explain` does: it decides about a CSR of a hosted cluster as the operator would, and says by what.
+// Package csrcli implements `oooi csr explain`: it decides about a hosted cluster's CSR as the operator would, and says why.
 package csrcli
 
 import (
@@ -25,22 +25,22 @@ import (
 	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
-// Report is what would become of a CSR.
+// Report is the decision about a CSR.
 type Report struct {
 	Name   string   `json:"name"`
 	Bridge string   `json:"bridge"`
 	Kind   csr.Kind `json:"kind"`
 	Host   string   `json:"host"`
-	// Approve says that the operator would approve it now.
+	// Approve: the operator would approve it now.
 	Approve bool `json:"approve"`
-	// Stopped is why the operator approves nothing for the bridge, if so.
+	// Stopped is why the operator approves nothing for the bridge; empty if it does.
 	Stopped string `json:"stopped,omitempty"`
-	// Again is when time alone may change that.
+	// Again is when the mere passing of time may change that.
 	Again *time.Time    `json:"again,omitempty"`
 	Rules []csr.Verdict `json:"rules"`
 }
 
-// Explain reads with the caller's own rights what the operator would, and decides.
+// Explain reads what the operator would, with the caller's own permissions, and decides.
 func Explain(ctx context.Context, api client.Reader, of types.NamespacedName, name string) (Report, error) {
 	b, hc, cards, secret := &dpuv1.DPUHCPBridge{}, &hyperv1.HostedCluster{}, &dpf.DPUList{}, &corev1.Secret{}
 	if err := api.Get(ctx, of, b); err != nil {
@@ -81,7 +81,7 @@ func reportOf(name string, b *dpuv1.DPUHCPBridge, d csr.Decision) Report {
 	return r
 }
 
-// stopped tells why the operator approves nothing for a bridge; what it saw in the hosted cluster, only its status has.
+// stopped says why the operator approves nothing for a bridge; only its status has what it saw in the hosted cluster.
 func stopped(b *dpuv1.DPUHCPBridge) string {
 	const kind = dpuv1.ConditionCSRAutoApprovalActive
 	c := meta.FindStatusCondition(b.Status.Conditions, kind)

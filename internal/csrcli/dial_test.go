@@ -27,7 +27,7 @@ import (
 	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
-// Whoever owns the name in a kubeconfig says where it leads: the name itself has been judged, and is none of this machine's.
+// Whoever controls a kubeconfig's name in DNS chooses the address: even if the name is allowed, it must not lead to this machine.
 func TestAKubeconfigsNameLeadsNowhereHere(t *testing.T) {
 	var calls atomic.Int32
 	api := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -52,7 +52,7 @@ func TestAKubeconfigsNameLeadsNowhereHere(t *testing.T) {
 	}
 }
 
-// resolves has this process ask a server that answers for one name.
+// resolves makes this process ask a DNS server that answers for one name.
 func resolves(t *testing.T, name, at string) {
 	t.Helper()
 	socket, err := net.ListenPacket("udp", "127.0.0.1:0")

@@ -16,7 +16,7 @@ import (
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
-// appsVerdicts are one while *.apps is published. Ready does not depend on it: workers join without.
+// appsVerdicts has one verdict while *.apps is enabled. Ready does not depend on it: workers join without *.apps.
 func appsVerdicts(infra *v1alpha1.Infra, p plan.InfraPlan, components []verdict, out Outcome) []verdict {
 	const kind = v1alpha1.ConditionAppsIngressReady
 	switch a := infra.Spec.AppsIngress; {
@@ -25,7 +25,7 @@ func appsVerdicts(infra *v1alpha1.Infra, p plan.InfraPlan, components []verdict,
 	case p.Apps == nil || p.Apps.Unread || out.Frozen:
 		return []verdict{kept(infra.Status.Conditions, kind)}
 	}
-	// DNS and proxy publish it.
+	// DNS and the proxy publish *.apps, so it needs both.
 	if bad, found := firstNot(but(components, v1alpha1.ConditionDHCPReady)...); found && finding.Worst(out.Findings, kind) == finding.Warning {
 		return []verdict{{kind, bad.Status, bad.Reason, bad.Type + ": " + bad.Message}}
 	}
@@ -36,7 +36,7 @@ func but(all []verdict, kind string) []verdict {
 	return slices.DeleteFunc(slices.Clone(all), func(v verdict) bool { return v.Type == kind })
 }
 
-// remembered is what was found of *.apps last, while nobody has looked since.
+// remembered is the previous finding about *.apps, as long as the hosted cluster was not read again.
 func remembered(before []metav1.Condition, p plan.InfraPlan) []finding.Finding {
 	c := meta.FindStatusCondition(before, v1alpha1.ConditionAppsIngressReady)
 	if p.Apps == nil || !p.Apps.Unread || c == nil || c.Status != metav1.ConditionFalse {
@@ -50,7 +50,7 @@ func remembered(before []metav1.Condition, p plan.InfraPlan) []finding.Finding {
 	return []finding.Finding{found.Say("%s", c.Message)}
 }
 
-// appsStatus says how *.apps stands. The block outlasts the condition until nothing of ours is left in the hosted cluster.
+// appsStatus is the status of *.apps. It outlasts the condition until nothing of ours is left in the hosted cluster.
 func appsStatus(infra *v1alpha1.Infra, p plan.InfraPlan, out Outcome, conditions []metav1.Condition, now time.Time) *v1alpha1.AppsIngressStatus {
 	before := infra.Status.AppsIngress
 	c := meta.FindStatusCondition(conditions, v1alpha1.ConditionAppsIngressReady)
@@ -87,7 +87,7 @@ func appsPhase(before *v1alpha1.AppsIngressStatus, a *apps.Apps, c *metav1.Condi
 	switch {
 	case c.Status == metav1.ConditionTrue:
 		return v1alpha1.AppsReady
-	case c.Reason == "Progressing" && before != nil: // a change is rolled out; what was before serves until then
+	case c.Reason == "Progressing" && before != nil: // a change is being rolled out; the previous state serves until then
 		return before.Phase
 	case a != nil && (len(a.Addresses) > 0 || a.Away), c.Status == metav1.ConditionFalse && now.Sub(c.LastTransitionTime.Time) >= untilDegraded:
 		return v1alpha1.AppsDegraded
@@ -95,7 +95,7 @@ func appsPhase(before *v1alpha1.AppsIngressStatus, a *apps.Apps, c *metav1.Condi
 	return v1alpha1.AppsPending
 }
 
-// dated has the time of the last change.
+// dated sets the time of the last change.
 func dated(before *v1alpha1.AppsIngressStatus, want v1alpha1.AppsIngressStatus, now time.Time) *v1alpha1.AppsIngressStatus {
 	if before != nil {
 		want.LastSyncTime = before.LastSyncTime

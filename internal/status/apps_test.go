@@ -24,7 +24,7 @@ func appsInfra() *v1alpha1.Infra {
 	return infra
 }
 
-// appsAfter is what the status says of *.apps, having said before what it does.
+// appsAfter is the Infra's next status, after the one that it has.
 func appsAfter(infra *v1alpha1.Infra, p apps.Apps, now time.Time, findings ...finding.Finding) v1alpha1.InfraStatus {
 	s := Infra(infra, plan.InfraPlan{Apps: &p}, allServe(), Outcome{Findings: findings}, now)
 	infra.Status = s

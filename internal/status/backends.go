@@ -9,15 +9,15 @@ import (
 	"github.com/cldmnky/oooi/internal/endpoint"
 )
 
-// noBackend is the reason of a proxy that serves, with nothing behind some of what it offers.
+// noBackend is the reason of a proxy that serves, but some of whose backends do not answer.
 const noBackend = "BackendsUnhealthy"
 
-// backends of a proxy that count: those of *.apps have a condition of their own.
+// backends counts a proxy's backends, except those of *.apps, which have a condition of their own.
 type backends struct {
 	total    int
 	answer   int
-	away     []string // sentences on those with no target that answers
-	uncalled []string // names of those that the proxy has yet to try
+	away     []string // a sentence for each one without a target that answers
+	uncalled []string // the names of those that the proxy has not tried yet
 }
 
 func backendsOf(s *v1alpha1.ProxyServer) backends {
@@ -40,10 +40,10 @@ func backendsOf(s *v1alpha1.ProxyServer) backends {
 	return all
 }
 
-// untried: a sidecar of the release before, which gives no message, counts 0 of 0 while it starts.
+// untried: while it starts, a sidecar of the previous release gives no message, and counts 0 of 0.
 func untried(c v1alpha1.BackendStatus) bool { return c.Total == 0 && c.Message == "" }
 
-// why no target answers, as the sidecar says it: one of the release before only counts.
+// why no target answers, as the sidecar says; a sidecar of the previous release only counts.
 func why(b v1alpha1.ProxyBackend, c v1alpha1.BackendStatus) string {
 	switch {
 	case c.Message != "":
@@ -54,7 +54,7 @@ func why(b v1alpha1.ProxyBackend, c v1alpha1.BackendStatus) string {
 	return fmt.Sprintf("0 of %d targets answer; see: kubectl -n %s get endpointslices -l kubernetes.io/service-name=%s", c.Total, b.TargetNamespace, b.TargetService)
 }
 
-// verdict: a worker dials every backend while it joins, or soon after.
+// verdict on all of them: a worker dials every backend while it joins, or soon after.
 func (b backends) verdict() verdict {
 	const kind = v1alpha1.ConditionBackendsHealthy
 	switch {
@@ -66,7 +66,7 @@ func (b backends) verdict() verdict {
 	return yes(kind, "Answering", "every endpoint has a backend that answers")
 }
 
-// healthy is how the verdict counts; empty while nothing is counted.
+// healthy is the count behind the verdict; empty while nothing is counted.
 func (b backends) healthy() string {
 	if b.total == len(b.uncalled) {
 		return ""

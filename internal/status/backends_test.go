@@ -48,7 +48,7 @@ func TestReadyNeedsAnAnswerBehindEveryEndpoint(t *testing.T) {
 	}
 }
 
-// While the operator is released, it reads what a sidecar of the release before writes: counts alone, and 0 of 0 while it starts.
+// During an upgrade the operator reads the status of a sidecar of the previous release: counts alone, and 0 of 0 while it starts.
 func TestASidecarThatOnlyCountsIsUnderstood(t *testing.T) {
 	behind := func(b v1alpha1.ProxyBackend, c v1alpha1.BackendStatus) verdict {
 		b.Name, c.Name = "ignition", "ignition"

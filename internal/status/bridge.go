@@ -15,10 +15,10 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
-// provisioning is the phase until the hosted cluster is there.
+// provisioning is the phase until the hosted cluster exists.
 const provisioning = "Provisioning"
 
-// Bridge says how a bridge stands.
+// Bridge is a bridge's status.
 func Bridge(seen observe.Bridge, p bridge.Plan, out Outcome, now time.Time) dpuv1.DPUHCPBridgeStatus {
 	b := seen.Input.Bridge
 	mirror := mirrored(seen.Input)
@@ -37,7 +37,7 @@ func mirrored(in bridge.Input) (all []verdict) {
 	return all
 }
 
-// ownVerdicts in the order in which a bridge comes about: what the hosted cluster is made of, and what is done with it.
+// ownVerdicts come in the order in which a bridge comes about: what the hosted cluster is made of, then what is done with it.
 func ownVerdicts(seen observe.Bridge, p bridge.Plan, out Outcome) (making, serving []verdict) {
 	b := seen.Input.Bridge
 	before, cluster := b.Status.Conditions, bridge.ClusterKey(b)
@@ -59,12 +59,12 @@ func ownVerdicts(seen observe.Bridge, p bridge.Plan, out Outcome) (making, servi
 	return making, []verdict{judged(dpuv1.ConditionKubeconfigInjected, out.Findings, injected), approving(before, p, out, bound)}
 }
 
-// approving: nothing is approved for a DPUCluster that is not the bridge's.
+// approving says whether CSRs are approved; only for a DPUCluster that is the bridge's.
 func approving(before []metav1.Condition, p bridge.Plan, out Outcome, bound verdict) verdict {
 	const kind = dpuv1.ConditionCSRAutoApprovalActive
 	switch {
 	case p.Approve != nil && connecting(out.Findings) && meta.IsStatusConditionTrue(before, kind):
-		return kept(before, kind) // a restart of the manager changes nothing
+		return kept(before, kind) // a restart of the manager does not change it
 	case p.Approve != nil:
 		return judged(kind, out.Findings, yes(kind, "Watching", "certificate requests of DPUs are decided as they arrive"))
 	case bound.Status != metav1.ConditionTrue:
@@ -73,14 +73,14 @@ func approving(before []metav1.Condition, p bridge.Plan, out Outcome, bound verd
 	return judged(kind, out.Findings, no(kind, "WaitingForKubeconfig", "nothing can be approved until the HostedCluster names its kubeconfig"))
 }
 
-// connecting says whether the hosted cluster has yet to be looked into.
+// connecting says whether the hosted cluster has not been read yet.
 func connecting(all []finding.Finding) bool {
 	return slices.ContainsFunc(all, func(f finding.Finding) bool {
 		return f.Condition == dpuv1.ConditionCSRAutoApprovalActive && f.Reason == "Connecting"
 	})
 }
 
-// joinable is Ready: the first that is not True is why DPUs cannot join.
+// joinable is Ready: the first verdict that is not True says why DPUs cannot join.
 func joinable(out Outcome, mirror, making, serving []verdict) verdict {
 	const kind = dpuv1.ConditionReady
 	available := unknown(dpuv1.ConditionHostedClusterAvailable, provisioning, "there is no HostedCluster yet")
@@ -103,9 +103,9 @@ func joinable(out Outcome, mirror, making, serving []verdict) verdict {
 	return judged(kind, out.Findings, verdict)
 }
 
-// Ending is the status of a bridge that is being deleted: how far that got, and what the HostedCluster says, for DPF needs that to the
-// last DPU. With the HostedCluster, once what remains was read, goes all that was made for it, and what was said of either; whose the
-// DPUCluster is stays so to the end.
+// Ending is the status of a bridge that is being deleted: the progress, and the HostedCluster's conditions, which DPF needs until the last
+// DPU is gone. Once what remains was read and the HostedCluster is gone, so is all that was made for it, and the conditions about either;
+// DPUClusterBound stays to the end.
 func Ending(in bridge.Input, read bool, cleanup metav1.ConditionStatus, reason, message string, now time.Time) dpuv1.DPUHCPBridgeStatus {
 	b, mirror := in.Bridge, mirrored(in)
 	status := *b.Status.DeepCopy()
@@ -128,7 +128,7 @@ func Ending(in bridge.Input, read bool, cleanup metav1.ConditionStatus, reason, 
 	return status
 }
 
-// Bridge writes a bridge's status if it differs.
+// Bridge writes a bridge's status if it changed.
 func (w *Writer) Bridge(ctx context.Context, b *dpuv1.DPUHCPBridge, want dpuv1.DPUHCPBridgeStatus) error {
 	if equality.Semantic.DeepEqual(b.Status, want) {
 		return nil

@@ -16,25 +16,25 @@ import (
 	"github.com/cldmnky/oooi/internal/observe"
 )
 
-// child is what the verdicts of every child look at.
+// child is the input of every child's verdicts.
 type child struct {
 	meta      metav1.Object
 	before    []metav1.Condition
-	instances []v1alpha1.Instance // as their daemon told last
+	instances []v1alpha1.Instance // as their daemon last reported
 	rollout   observe.Rollout
 	out       Outcome
-	own       []verdict // conditions of its kind alone, which Ready needs
+	own       []verdict // conditions of its kind only, which Ready needs
 	needs     []string  // conditions that its daemon writes, which Ready needs
 }
 
-// conditions are the controller's; the daemon's own (ConfigAccepted, …) it writes itself.
+// conditions are the controller's; the daemon writes its own (ConfigAccepted, …).
 func (c child) conditions(now time.Time) []metav1.Condition {
 	accepted := judged(v1alpha1.ConditionAccepted, c.out.Findings, yes(v1alpha1.ConditionAccepted, "Valid", "the spec is valid, and its references are granted"))
 	ready := c.ready(accepted)
 	return conditions(c.before, c.meta.GetGeneration(), now, slices.Concat([]verdict{accepted}, c.own, []verdict{c.progressing(ready), ready})...)
 }
 
-// ready: the pod serves, of the newest template, with the newest spec.
+// ready: the pod has the newest template, and serves the newest spec.
 func (c child) ready(accepted verdict) verdict {
 	const kind = v1alpha1.ConditionReady
 	config := meta.FindStatusCondition(c.before, v1alpha1.ConditionConfigAccepted)
@@ -70,7 +70,7 @@ func (c child) ready(accepted verdict) verdict {
 	return judged(kind, c.out.Findings, verdict)
 }
 
-// told are the conditions of the daemon that Ready needs. An older daemon does not have them all.
+// told are those of the daemon's conditions that Ready needs. An older daemon does not write all of them.
 func (c child) told() (all []verdict) {
 	for _, kind := range c.needs {
 		if said := meta.FindStatusCondition(c.before, kind); said != nil {
@@ -80,7 +80,7 @@ func (c child) told() (all []verdict) {
 	return all
 }
 
-// saysWhy a pod that runs is not ready: what its daemon says, or the kubelet, or where else to look.
+// saysWhy a running pod is not ready: in the words of its daemon or of the kubelet, or else where to look.
 func (c child) saysWhy() string {
 	for _, i := range c.instances {
 		if i.Message != "" {
@@ -110,7 +110,7 @@ func (c child) progressing(ready verdict) verdict {
 		return yes(kind, "RollingOut", ready.Message)
 	}
 	settled := judged(kind, c.out.Findings, no(kind, "Settled", fmt.Sprintf("generation %d is rolled out", c.meta.GetGeneration())))
-	settled.Status = metav1.ConditionFalse // a note here says what does not move
+	settled.Status = metav1.ConditionFalse // a warning here says what stands still
 	return settled
 }
 
@@ -130,7 +130,7 @@ func Child(seen observe.Child, out Outcome, now time.Time) component.Report {
 	}
 }
 
-// behind a proxy are its backends; of another server nothing is said.
+// behind a proxy are its backends; other servers have none.
 func behind(server component.Server) (own []verdict, healthy string) {
 	proxy, is := server.(*v1alpha1.ProxyServer)
 	if !is {
@@ -140,7 +140,7 @@ func behind(server component.Server) (own []verdict, healthy string) {
 	return []verdict{all.verdict()}, all.healthy()
 }
 
-// service is a Service's name and address; empty while there is none.
+// service is a Service's name and address; empty for none.
 func service(s *corev1.Service) (name, ip string) {
 	if s == nil {
 		return "", ""

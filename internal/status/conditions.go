@@ -1,5 +1,5 @@
-// Package status says how an object stands, as a pure function of findings and of what its parts report, and writes it
-// once, with one event for each condition that turned.
+// Package status computes an object's status, purely from findings and its parts' reports, and writes it once, with one event per condition
+// that changed.
 package status
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 )
 
-// verdict is one condition without the times.
+// verdict is a condition without times.
 type verdict struct {
 	Type    string
 	Status  metav1.ConditionStatus
@@ -34,7 +34,7 @@ func unknown(kind, reason, message string) verdict {
 	return verdict{kind, metav1.ConditionUnknown, reason, message}
 }
 
-// judged is the verdict of findings on one condition, the worst first; otherwise stands when there is none.
+// judged is the verdict of the worst findings about one condition; without findings, it is the fallback.
 func judged(kind string, findings []finding.Finding, fallback verdict) verdict {
 	worst := finding.Worst(findings, kind)
 	var reason string
@@ -56,15 +56,15 @@ func judged(kind string, findings []finding.Finding, fallback verdict) verdict {
 
 func say(messages []string) string { return strings.Join(messages, "; ") }
 
-// longest is what a condition's message may hold (metav1.Condition).
+// longest is the size limit of a condition's message (metav1.Condition).
 const longest = 32768
 
-// cut shortens a text to a number of bytes, between characters.
+// cut shortens a text to at most so many bytes, between characters.
 func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }
 
-// conditions are verdicts with times: one that did not turn keeps its own.
+// conditions turns verdicts into conditions: one whose status did not change keeps its time.
 func conditions(before []metav1.Condition, generation int64, now time.Time, verdicts ...verdict) []metav1.Condition {
 	var all []metav1.Condition
 	for _, v := range verdicts {
@@ -80,7 +80,7 @@ func conditions(before []metav1.Condition, generation int64, now time.Time, verd
 	return all
 }
 
-// kept is what a condition said before; Unknown at first. It stands where nothing could be judged.
+// kept is the condition as it was before; at first Unknown. It is used where nothing could be judged.
 func kept(before []metav1.Condition, kind string) verdict {
 	if was := meta.FindStatusCondition(before, kind); was != nil {
 		return verdict{was.Type, was.Status, current(was.Reason), was.Message}
@@ -88,7 +88,7 @@ func kept(before []metav1.Condition, kind string) verdict {
 	return unknown(kind, "NotEvaluated", "not evaluated until the conditions before it are met")
 }
 
-// firstNot finds the first verdict that is False, else the first that is not known.
+// firstNot finds the first verdict that is False, or else the first that is Unknown.
 func firstNot(verdicts ...verdict) (verdict, bool) {
 	for _, status := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown} {
 		if i := slices.IndexFunc(verdicts, func(v verdict) bool { return v.Status == status }); i >= 0 {

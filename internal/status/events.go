@@ -14,7 +14,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/ending"
 )
 
-// tell emits one event for each condition that turned. What is first seen has not turned, and is news only if it is bad.
+// tell emits an event for each condition that changed. A condition seen for the first time counts only if it is bad.
 func (w *Writer) tell(about runtime.Object, before, after []metav1.Condition) {
 	for _, c := range after {
 		was := meta.FindStatusCondition(before, c.Type)
@@ -25,7 +25,7 @@ func (w *Writer) tell(about runtime.Object, before, after []metav1.Condition) {
 	}
 }
 
-// severity of a condition's new status: for Degraded and Progressing, True is no good news.
+// severity of a condition's new status: for Degraded and Progressing, True is not good news.
 func severity(c metav1.Condition) string {
 	bad := c.Status == metav1.ConditionFalse && c.Reason != "Progressing" && c.Reason != ending.Deleting
 	switch c.Type {
@@ -40,7 +40,7 @@ func severity(c metav1.Condition) string {
 	return corev1.EventTypeNormal
 }
 
-// Recorder is one whose notes fit: the API server takes no event that says more than it may.
+// Recorder cuts notes to size: the API server refuses an event with a longer one.
 func Recorder(of events.EventRecorder) events.EventRecorder { return fitting{of} }
 
 type fitting struct{ events.EventRecorder }
@@ -49,5 +49,5 @@ func (f fitting) Eventf(about, related runtime.Object, kind, reason, action, not
 	f.EventRecorder.Eventf(about, related, kind, reason, action, "%s", cut(fmt.Sprintf(note, args...), longestNote))
 }
 
-// longestNote is what an event may say (events.k8s.io/v1: 1 kB).
+// longestNote is the size limit of an event's note (events.k8s.io/v1: 1 kB).
 const longestNote = 1024

@@ -17,22 +17,22 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// Outcome is what became of a plan.
+// Outcome is what came of applying a plan.
 type Outcome struct {
-	Findings []finding.Finding // of the plan and of applying it
+	Findings []finding.Finding // of planning and of applying
 	// Frozen: nothing was applied.
 	Frozen bool
-	// Wrote: what was read of the parts is from before the change.
+	// Wrote: something was written, so what was read of the parts may be older.
 	Wrote bool
-	// Paused says why nothing was written; empty when it was.
+	// Paused says why nothing was written; empty if that is not so.
 	Paused string
-	// GuestLeft: nothing of ours is in the hosted cluster (any more), or nobody can tell.
+	// GuestLeft: nothing of ours is, or is any longer, in the hosted cluster, or nobody can tell.
 	GuestLeft bool
-	// GuestStays is why something of ours is still there while it is to be removed.
+	// GuestStays is why something of ours that is to be removed is still there.
 	GuestStays string
 }
 
-// Infra says how an Infra stands.
+// Infra is an Infra's status.
 func Infra(infra *v1alpha1.Infra, p plan.InfraPlan, children input.Children, out Outcome, now time.Time) v1alpha1.InfraStatus {
 	before := infra.Status.Conditions
 	out.Findings = append(out.Findings[:len(out.Findings):len(out.Findings)], append(remembered(before, p), rollouts(children)...)...)
@@ -60,7 +60,7 @@ func Infra(infra *v1alpha1.Infra, p plan.InfraPlan, children input.Children, out
 	return status
 }
 
-// InfraEnding is the status of an Infra that is being deleted: of what is taken away nothing is said.
+// InfraEnding is the status of an Infra that is being deleted; it says nothing about what is being removed.
 func InfraEnding(infra *v1alpha1.Infra, waits ending.Ending, now time.Time) v1alpha1.InfraStatus {
 	status := *infra.Status.DeepCopy()
 	stuck := no(v1alpha1.ConditionDegraded, ending.Deleting, "the deletion is in progress")
@@ -80,7 +80,7 @@ func unlessFrozen(out Outcome, before []metav1.Condition, good verdict) verdict 
 	return good
 }
 
-// componentVerdicts are one for each component that is on; one that is off has no condition.
+// componentVerdicts has one verdict per enabled component; a disabled one has no condition.
 func componentVerdicts(infra *v1alpha1.Infra, children input.Children, out Outcome) []verdict {
 	var all []verdict
 	for _, c := range component.All {
@@ -91,7 +91,7 @@ func componentVerdicts(infra *v1alpha1.Infra, children input.Children, out Outco
 	return all
 }
 
-// behindProxy is one while there is a proxy.
+// behindProxy has one verdict while there is a proxy.
 func behindProxy(infra *v1alpha1.Infra, proxy *v1alpha1.ProxyServer) []verdict {
 	if proxy == nil || !on(infra.Spec.InfraComponents.Proxy.Enabled) {
 		return nil
@@ -104,11 +104,11 @@ func on(enabled *bool) bool { return ptr.Deref(enabled, true) }
 // report is what a child's status says.
 type report struct {
 	name       string
-	settled    bool // its status is about its newest spec
+	settled    bool // its status describes its newest spec
 	conditions []metav1.Condition
 }
 
-// reportOf a component's child; nil while there is none.
+// reportOf a component's child; nil if there is none.
 func reportOf(c component.Component, children input.Children) *report {
 	server := children[c.Name]
 	if server == nil {
@@ -118,7 +118,7 @@ func reportOf(c component.Component, children input.Children) *report {
 	return &report{c.Kind + " " + server.GetName(), server.GetGeneration() == written.ObservedGeneration, written.Conditions}
 }
 
-// handedUp is a child's own Ready, once it is about the newest spec.
+// handedUp is a child's own Ready, once that is about the newest spec.
 func handedUp(kind string, r *report, out Outcome) verdict {
 	switch {
 	case r == nil && out.Frozen:
@@ -132,13 +132,13 @@ func handedUp(kind string, r *report, out Outcome) verdict {
 	if c == nil {
 		return unknown(kind, "NotReported", r.name+" has not reported yet")
 	}
-	if c.Reason == noBackend { // that has a condition of its own: the proxy itself serves
+	if c.Reason == noBackend { // BackendsHealthy says it; the proxy itself serves
 		return judged(kind, out.Findings, yes(kind, "Serving", "the pod serves the newest configuration"))
 	}
 	return judged(kind, out.Findings, verdict{kind, c.Status, current(c.Reason), c.Message})
 }
 
-// progressing: what the spec says is on its way, or waits for something outside. What is refused is not.
+// progressing: the spec is being carried out, or waits for something outside. A refused spec is not progressing.
 func progressing(infra *v1alpha1.Infra, children input.Children, out Outcome, all []verdict) verdict {
 	const kind = v1alpha1.ConditionProgressing
 	if out.Paused != "" {
@@ -161,7 +161,7 @@ func progressing(infra *v1alpha1.Infra, children input.Children, out Outcome, al
 		}
 	}
 	settled := judged(kind, out.Findings, no(kind, "Settled", fmt.Sprintf("generation %d is applied", infra.Generation)))
-	settled.Status = metav1.ConditionFalse // a note here says what does not move
+	settled.Status = metav1.ConditionFalse // a warning here says what stands still
 	return settled
 }
 

@@ -21,7 +21,7 @@ const (
 	nodeLost    = "NodeLost"
 )
 
-// trouble is why the pod of a child does not come up; empty while nothing is known to be wrong.
+// trouble is why a child's pod does not come up; empty while nothing is known to be wrong.
 func trouble(p *observe.Pod) (reason, why string) {
 	switch {
 	case p == nil:
@@ -43,7 +43,7 @@ func trouble(p *observe.Pod) (reason, why string) {
 	return "", ""
 }
 
-// failing is why a container does not run: what the kubelet says while it waits, and how it ended last.
+// failing is why a container does not run: what the kubelet says while it waits, and how it last ended.
 func failing(c corev1.ContainerStatus) string {
 	w, ended := c.State.Waiting, cmp.Or(c.State.Terminated, c.LastTerminationState.Terminated)
 	switch {
@@ -61,13 +61,13 @@ func failing(c corev1.ContainerStatus) string {
 	return w.Reason + ": it " + last
 }
 
-// silent says whether a node has ceased to report.
+// silent says whether a node has stopped reporting.
 func silent(n *corev1.Node) bool {
 	return n != nil && kubelet.NodeReady(n).Status == corev1.ConditionUnknown
 }
 
-// stranded says what a pod on a lost node costs and, for a StatefulSet's, the command after which it is replaced: by itself it is not while
-// its node may still run it (Kubernetes, non-graceful node shutdown).
+// stranded says what becomes of a pod on a lost node and, for a StatefulSet's, which command gets it replaced: Kubernetes does not replace
+// it by itself while its node may still run it (non-graceful node shutdown).
 func stranded(p *observe.Pod) string {
 	since := kubelet.NodeReady(p.Node).LastTransitionTime
 	if owner := metav1.GetControllerOf(p); owner != nil && owner.Kind == "ReplicaSet" {

@@ -11,14 +11,14 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 )
 
-// readyDelay is how long an Infra stays Ready while a pod of it is replaced, or a change is rolled out: a worker asks again and
-// again, and who follows Ready is not to hear of seconds. What is not Ready has to say so within ten.
+// readyDelay is how long an Infra stays Ready while a pod of it is replaced, or a change is rolled out: workers retry, and watchers of
+// Ready need not hear of seconds. An Infra that is not Ready must say so within ten.
 const readyDelay = 3 * time.Second
 
-// passing are the reasons that Ready has meanwhile.
+// passing are the reasons of Ready that may pass.
 var passing = []string{"Progressing", podNotReady, "ClockUnsteady"}
 
-// mayPass is how long an Infra that was Ready is still said to be, while it is not for a reason that may pass; 0 where it is not.
+// mayPass is how much longer an Infra that was Ready is still reported so, while its reason may pass; 0 if it is not.
 func (w *Writer) mayPass(infra *v1alpha1.Infra, want v1alpha1.InfraStatus, now time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()

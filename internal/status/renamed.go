@@ -2,8 +2,8 @@ package status
 
 import "cmp"
 
-// renamedReasons are reasons that managers before the vocabulary of docs/glossary.md wrote, and what they are called since
-// (docs/reference/renamed.md). Only a condition that is kept or handed on is written with the reason that was read.
+// renamedReasons maps reasons that managers wrote before the vocabulary of docs/glossary.md to today's (docs/reference/renamed.md). It is
+// needed only for conditions that are kept or passed on with the reason that was read.
 var renamedReasons = map[string]string{
 	"Fit":                      "NADValid",
 	"DNSIsOff":                 "DNSDisabled",
@@ -30,5 +30,5 @@ var renamedReasons = map[string]string{
 	"WorkerNADNameUnfit":       "WorkerNADNameInvalid",
 }
 
-// current is what a reason that was read is called today.
+// current is today's word for a reason that was read.
 func current(reason string) string { return cmp.Or(renamedReasons[reason], reason) }

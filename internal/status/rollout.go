@@ -9,7 +9,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// handedOn are the reasons of a child's Progressing that its Infra has too, with what each is to it.
+// handedOn are the reasons of a child's Progressing that its Infra shows too, each with the finding that it makes there.
 var handedOn = map[string]func(condition, reason string) finding.Builder{
 	"TemplateUpdatePending": finding.Warn,
 	"PullingImages":         finding.Wait,
@@ -18,7 +18,7 @@ var handedOn = map[string]func(condition, reason string) finding.Builder{
 	"NewPodUnschedulable":   finding.Fail,
 }
 
-// rollouts is what the children say of templates that their pods do not have yet.
+// rollouts are what the children say of templates that their pods do not have yet.
 func rollouts(children input.Children) []finding.Finding {
 	var all []finding.Finding
 	for _, part := range component.All {

@@ -12,7 +12,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// What a pod's template waits for stood on the child alone, with the command that releases it.
+// The child's sentence, including the command that applies the update, is on the Infra too.
 func TestAnInfraSaysWhatItsChildSaysOfItsTemplate(t *testing.T) {
 	for reason, c := range map[string]struct {
 		found       finding.Finding

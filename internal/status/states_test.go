@@ -18,7 +18,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// state is how the parts of an Infra stand; what is left out is well.
+// state is the state of an Infra's parts; those that are left out are well.
 type state struct {
 	spec             func(*v1alpha1.InfraSpec)
 	found            []finding.Finding
@@ -26,14 +26,14 @@ type state struct {
 	paused           string
 	none             bool // nothing was created
 	dhcp, dns, proxy observe.Rollout
-	said             []metav1.Condition // by the DHCP daemon, beside that it serves the newest spec
+	said             []metav1.Condition // by the DHCP daemon, besides that it serves the newest spec
 	backends         []v1alpha1.BackendStatus
 	instances        []v1alpha1.Instance // of the proxy
 }
 
 var up = observe.Rollout{Exists: true, Current: true, Ready: true, Workload: "w"}
 
-// infra has the children say how they stand, and the Infra, which said before what it does.
+// infra is the Infra's status, given the children's and its own earlier conditions.
 func (s state) infra(before []metav1.Condition, at time.Time) v1alpha1.InfraStatus {
 	infra := &v1alpha1.Infra{Status: v1alpha1.InfraStatus{Conditions: before}}
 	if s.spec != nil {
@@ -114,7 +114,7 @@ func onLostNode() observe.Pod {
 	return observe.Pod{Pod: &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n1"}}, Node: n}
 }
 
-// replaced is a Deployment's pod.
+// replaced makes a pod a Deployment's, which is replaced by itself.
 func replaced(p observe.Pod) observe.Pod {
 	p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "c1-proxy-1", Controller: ptr.To(true)}}
 	return p
@@ -132,7 +132,7 @@ func failsBy(kind, reason string) []finding.Finding {
 	return []finding.Finding{finding.Fail(kind, reason).Say("m")}
 }
 
-// Each state, from the beginning and after everything served: the condition that names it, Progressing, Degraded (at the beginning, after
+// For each state, at the beginning and after everything served: the condition that names it, Progressing, Degraded (at the beginning, after
 // two minutes of it, and after everything served), and Ready, which says the same as the first.
 func TestEachConditionIsTrueByItsOwnDefinition(t *testing.T) {
 	const (

@@ -38,13 +38,13 @@ func allServe() input.Children {
 	}
 }
 
-// seen is a Server as it is observed.
+// seen is a Server as observed.
 func seen(server component.Server, rollout observe.Rollout) observe.Child {
 	of, _ := component.Of(server)
 	return observe.Child{Child: workload.Child[component.Server]{Server: server}, Component: of, Rollout: rollout}
 }
 
-// said is a condition's status and reason; empty where there is none.
+// said is a condition's status and reason; empty if there is none.
 func said(all []metav1.Condition, kind string) string {
 	c := meta.FindStatusCondition(all, kind)
 	if c == nil {
@@ -53,7 +53,7 @@ func said(all []metav1.Condition, kind string) string {
 	return string(c.Status) + "/" + c.Reason
 }
 
-// accepted is what a daemon says that serves its newest spec.
+// accepted is the condition of a daemon that serves its newest spec.
 func accepted() []metav1.Condition {
 	return []metav1.Condition{{Type: v1alpha1.ConditionConfigAccepted, Status: metav1.ConditionTrue}}
 }

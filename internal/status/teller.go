@@ -12,21 +12,21 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 )
 
-// tellAgain is well within the hour for which the API server keeps events, unless it is told otherwise.
+// tellAgain is well below the hour for which the API server keeps events by default.
 const tellAgain = 30 * time.Minute
 
-// mostTold of an object: who makes a thousand NodePools that are too large has no thousand events written every half hour. What is put right
-// makes room for the rest.
+// mostTold bounds the findings that are reported for one object: a thousand NodePools that are too large must not cause a thousand events
+// every half hour. Mending some makes room for the rest.
 const mostTold = 20
 
-// Teller tells findings as events about objects that are not ours, on which we write nothing. It serves one worker.
+// Teller reports findings as events about objects that are not ours, and to which we write nothing. It serves one worker.
 type Teller struct {
 	Events events.EventRecorder
 
 	told map[types.NamespacedName]map[string]time.Time // by sentence
 }
 
-// Tell emits what was not told before, and warnings again while they stand. The answer says when that is due.
+// Tell emits each new finding, and repeats it while it lasts unless its severity is Warning. It returns when the next is due.
 func (t *Teller) Tell(about client.Object, findings []finding.Finding, now time.Time) (again time.Duration) {
 	key := client.ObjectKeyFromObject(about)
 	before, standing := t.told[key], map[string]time.Time{}
@@ -52,8 +52,8 @@ func (t *Teller) Tell(about client.Object, findings []finding.Finding, now time.
 	return again
 }
 
-// piece of an object that a finding is about; nil when it is all of it. Of events that differ in their note alone, client-go keeps the
-// first's.
+// piece is the part of an object that a finding is about; nil for the whole. It keeps events apart: of those that differ only in their
+// note, client-go keeps the first's.
 func piece(f finding.Finding) runtime.Object {
 	if f.Field == "" {
 		return nil

@@ -45,7 +45,7 @@ func TestAFindingIsToldOnceAndAWarningAgainWhileItStands(t *testing.T) {
 	g.Expect(drained(recorder)).To(HaveLen(1), "an object of that name made anew")
 }
 
-// Who has a thousand objects that are too large has no thousand events written, and none anew each time that he changes one.
+// A thousand objects that are too large cause neither a thousand events, nor new ones each time that one changes.
 func TestOfManyFindingsAFewAreTold(t *testing.T) {
 	g, recorder := NewWithT(t), events.NewFakeRecorder(5000)
 	teller, about := Teller{Events: recorder}, &v1alpha1.Infra{}

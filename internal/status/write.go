@@ -25,22 +25,21 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// leasePause is the least time between two writes that only count leases.
+// leasePause is the least time between two writes that only change the count of leases.
 const leasePause = time.Second
 
-// Writer writes status and tells what turned.
+// Writer writes status, and emits events for changed conditions.
 type Writer struct {
 	Client client.Client
 	Events events.EventRecorder
 
 	mu      sync.Mutex
-	counted map[types.UID]time.Time // when an Infra's status was written last
-	unseen  map[types.UID]string    // the resourceVersion that our last write made, until it is read
-	unready map[types.UID]time.Time // since when an Infra that is said to be Ready is not
+	counted map[types.UID]time.Time // when an Infra's status was last written
+	unseen  map[types.UID]string    // the resourceVersion of our last write, until it is read
+	unready map[types.UID]time.Time // since when an Infra that is reported Ready is not
 }
 
-// Infra writes an Infra's status if it differs. Where only the count of leases does, it may have to wait: the answer
-// says how long.
+// Infra writes an Infra's status if it changed. If only the count of leases did, the write may have to wait: later says how long.
 func (w *Writer) Infra(ctx context.Context, infra *v1alpha1.Infra, want v1alpha1.InfraStatus, now time.Time) (later time.Duration, err error) {
 	passes := w.mayPass(infra, want, now)
 	if passes > 0 {
@@ -62,7 +61,7 @@ func (w *Writer) Infra(ctx context.Context, infra *v1alpha1.Infra, want v1alpha1
 	return passes, nil
 }
 
-// keeping conditions of some kinds as they were.
+// keeping returns now with the conditions of these kinds as they were before.
 func keeping(before, now []metav1.Condition, kinds ...string) []metav1.Condition {
 	all := slices.Clone(now)
 	for _, kind := range kinds {
@@ -97,8 +96,8 @@ func (w *Writer) Forget(uid types.UID) {
 	delete(w.unready, uid)
 }
 
-// Overtook says whether our last write of its status came after an object was read: that write's own event is still to come, and brings
-// us back. Who judged by such an object would tell a second time what turned then, and say that it turned later.
+// Overtook says whether an object was read before our last write of its status. If so, that write's own event is still to come, and brings
+// us back. Judging by the old object would repeat events, and give changes a later time.
 func (w *Writer) Overtook(o client.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -110,7 +109,7 @@ func (w *Writer) Overtook(o client.Object) bool {
 	return false
 }
 
-// Child writes the controller's part of a child's status if it differs from what the object has.
+// Child writes the controller's part of a child's status if it changed.
 func (w *Writer) Child(ctx context.Context, of component.Component, server component.Server, report component.Report) error {
 	has, want := of.Status(server, report)
 	changes, err := differs(has, want)
@@ -124,11 +123,11 @@ func (w *Writer) Child(ctx context.Context, of component.Component, server compo
 	return nil
 }
 
-// comeAndGo are the fields of the controller's part that are not always there; no daemon writes them.
+// comeAndGo are the optional fields of the controller's part; no daemon writes them.
 var comeAndGo = []string{"serviceName", "serviceClusterIP", "serviceIP", "backendCount", "healthyBackends"}
 
-// differs says whether want holds a value that has does not, or lacks one of ours that has still holds; what daemons have
-// written beside it does not count.
+// differs says whether has lacks a value of want, or still has one of our fields that want lacks. What daemons wrote besides does not
+// count.
 func differs(has, want any) (bool, error) {
 	h, err := object(has)
 	if err != nil {
@@ -148,7 +147,7 @@ func object(value any) (map[string]any, error) {
 	return out, json.Unmarshal(text, &out)
 }
 
-// contains compares objects by their fields, and lists of objects by finding each wanted one.
+// contains compares objects field by field, and lists of objects by looking for each wanted one.
 func contains(has, want any) bool {
 	switch w := want.(type) {
 	case map[string]any:

@@ -14,7 +14,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 )
 
-// writerOfOne Infra, which is stored.
+// writerOfOne is a Writer, and one stored Infra.
 func writerOfOne(t *testing.T) (*Writer, *v1alpha1.Infra) {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -24,7 +24,7 @@ func writerOfOne(t *testing.T) (*Writer, *v1alpha1.Infra) {
 	return &Writer{Client: api, Events: events.NewFakeRecorder(10)}, live
 }
 
-// What a cache shows late, the status before our last write, is no news.
+// A late cache that shows the status before our last write brings no news.
 func TestAWriteOfStatusOvertakesWhatWasReadBefore(t *testing.T) {
 	g := NewWithT(t)
 	w, live := writerOfOne(t)
@@ -51,7 +51,7 @@ func TestAWriteOfStatusOvertakesWhatWasReadBefore(t *testing.T) {
 	g.Expect(w.Overtook(second)).To(BeFalse(), "nothing is remembered of what has been seen")
 }
 
-// Counts alone are written once a second; anything else at once, and the counts with it.
+// Counts alone are written once a second; any other change at once, together with the counts.
 func TestCountsOfLeasesWaitForEachOther(t *testing.T) {
 	g := NewWithT(t)
 	w, live := writerOfOne(t)
