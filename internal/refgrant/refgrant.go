@@ -1,4 +1,4 @@
-// Package refgrant answers one question for every reference that leaves its namespace: may it?
+// Package refgrant decides whether a reference may leave its namespace.
 package refgrant
 
 import (
@@ -9,24 +9,24 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// Reference is one field of an object in namespace From that names an object in another namespace.
+// Reference is a field of an object in namespace From that names an object in another namespace.
 type Reference struct {
-	// Field as the user knows it, e.g. hostedClusterRef, and its path.
+	// Field is its name as the user knows it, e.g. hostedClusterRef, and Path its path.
 	Field, Path string
 	// From is the namespace of the object with the field.
 	From string
-	// Kind as kubectl takes it, Namespace and Name of the target. A reference to a whole namespace has kind namespace
-	// and the namespace as Name.
+	// Kind as kubectl accepts it, Namespace and Name of the target. A reference to a whole namespace has kind namespace, and the namespace
+	// as Name.
 	Kind, Namespace, Name string
-	// Annotations of the target; nil when it does not exist, which looks the same as not being granted: whether
-	// another tenant's object exists is not told.
+	// Annotations of the target; nil if it does not exist, which is treated as not granted: nobody learns whether another tenant's object
+	// exists.
 	Annotations map[string]string
-	// AllowedNamespaces are namespaces that are open to From without an annotation.
+	// AllowedNamespaces are open to From without an annotation.
 	AllowedNamespaces []string
 }
 
-// Allowed says whether the reference may be followed: its target lies in our namespace or in an allowed one, or grants
-// our namespace by annotation.
+// Allowed says whether the reference may be followed: its target is in the same namespace or in an allowed one, or has the annotation that
+// allows From.
 func (r Reference) Allowed() bool {
 	if r.Namespace == r.From || slices.Contains(r.AllowedNamespaces, r.Namespace) {
 		return true
@@ -39,7 +39,7 @@ func (r Reference) Allowed() bool {
 	return false
 }
 
-// Check is Allowed as findings.
+// Check returns a finding for each reference that is not allowed.
 func Check(references ...Reference) []finding.Finding {
 	var refused []finding.Finding
 	for _, r := range references {
@@ -50,14 +50,14 @@ func Check(references ...Reference) []finding.Finding {
 	return refused
 }
 
-// rendered says what else is to be done of a kind that controllers make: OVN-Kubernetes puts a network's annotations back to those of
-// the object that it made it from (clustermanager/userdefinednetwork, 1.2 and later). Whether that is so here is not told, nor is
-// whether the network exists.
+// rendered adds a hint for a kind that controllers make: OVN-Kubernetes reverts a network's annotations to those of the object that it was
+// made from (clustermanager/userdefinednetwork, 1.2 and later). The hint tells neither whether that is so here, nor whether the network
+// exists.
 var rendered = map[string]string{
 	"network-attachment-definition": "; if a ClusterUserDefinedNetwork created it, annotate that instead",
 }
 
-// refusal carries a command that adds to the list: what it grants already may be other tenants.
+// refusal has a command that adds to the list, which may already allow other tenants.
 func (r Reference) refusal() finding.Finding {
 	target := r.Kind + " " + r.Name
 	if r.Kind != "namespace" {

@@ -2,8 +2,8 @@ package valid
 
 import "slices"
 
-// OptionCode says whether a DHCP option may be written by its code. The others the server sets from fields, or they belong to the
-// protocol (RFC 2132).
+// OptionCode says whether a DHCP option may be given by its code. The server sets the others from fields, or the protocol uses them
+// (RFC 2132).
 func OptionCode(code int32) bool {
 	return code >= 1 && code <= 254 && !slices.Contains(protocolOptions, code)
 }

@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// noSubnet are networks whose addresses no client takes (RFC 6890).
+// noSubnet are networks whose addresses no client accepts (RFC 6890).
 var noSubnet = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("224.0.0.0/3"),
 	netip.MustParsePrefix("::/8"), netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("ff00::/8"),
 }
 
-// Subnet says whether a daemon can serve a network. The loopback device's is one: a daemon is tried out on it.
+// Subnet says whether a daemon can serve a network. The loopback network counts: it is for trying a daemon out.
 func Subnet(p netip.Prefix) bool {
 	return p.IsValid() && p.Bits() >= 8 && !slices.ContainsFunc(noSubnet, p.Overlaps)
 }
 
-// VLAN says whether a VLAN can have a network.
+// VLAN says whether a VLAN can have this network.
 func VLAN(p netip.Prefix) bool { return Subnet(p) && !p.Addr().IsLoopback() }
 
-// Address reads an address of either family; one with a zone means nothing to another machine.
+// Address parses an address of either family, without a zone: that means nothing to another machine.
 func Address(text string) (netip.Addr, bool) {
 	a, err := netip.ParseAddr(text)
 	if err != nil || a.Zone() != "" {
@@ -28,7 +28,7 @@ func Address(text string) (netip.Addr, bool) {
 	return a.Unmap(), true
 }
 
-// Target reads an address and port that a proxy can connect to.
+// Target parses an address and port that a proxy can connect to.
 func Target(text string) (netip.AddrPort, bool) {
 	at, err := netip.ParseAddrPort(text)
 	if err != nil || at.Port() == 0 || at.Addr().Zone() != "" {
@@ -37,5 +37,5 @@ func Target(text string) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port()), true
 }
 
-// Server says whether a resolver or time server can have an address.
+// Server says whether a resolver or time server can have this address.
 func Server(a netip.Addr) bool { return a.IsGlobalUnicast() || a.IsLinkLocalUnicast() }

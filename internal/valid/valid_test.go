@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// judged holds a check against examples of what passes and of what does not; the same are sent to an API server (internal/apitest).
+// judged tests a check with values that pass and values that fail; internal/apitest sends the same to an API server.
 func judged[T any](t *testing.T, check func(T) bool, passes, fails []T) {
 	t.Helper()
 	g := NewWithT(t)

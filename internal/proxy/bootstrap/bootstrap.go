@@ -1,5 +1,5 @@
-// Package bootstrap makes what Envoy is started with: where its configuration comes from, its administration socket, and
-// how many connections it may hold. It is pure; the planner uses it too.
+// Package bootstrap makes Envoy's bootstrap: where its configuration comes from, its administration socket, and how many connections it may
+// have. It is pure; the planner uses it too.
 package bootstrap
 
 import (
@@ -27,13 +27,13 @@ const (
 	xdsCluster = "xds"
 	// DefaultSocket is where the sidecar listens in a pod.
 	DefaultSocket = "/xds/xds.sock"
-	// MemoryLimitVariable tells the memory limit of Envoy's container, in bytes.
+	// MemoryLimitVariable is the environment variable with the memory limit of Envoy's container, in bytes.
 	MemoryLimitVariable = "ENVOY_MEMORY_LIMIT"
-	// DrainSeconds keeps the streams of a chain that changed: Envoy's 10 minutes would cut every log that is followed.
+	// DrainSeconds keeps the streams of a changed chain: Envoy's default 10 minutes would cut every log that is being followed.
 	DrainSeconds = 24 * 60 * 60
 )
 
-// Arguments start Envoy on a bootstrap file. A drain lasts a day; hot restart would need an identity shared between pods.
+// Arguments start Envoy with a bootstrap file. A drain lasts a day; hot restart would need an identity shared between pods.
 func Arguments(file string) []string {
 	return []string{"-c", file, "--disable-hot-restart", "--drain-time-s", fmt.Sprint(DrainSeconds), "--log-level", "warn", "--concurrency", "2"}
 }
@@ -41,7 +41,7 @@ func Arguments(file string) []string {
 // AdminSocket is Envoy's administration socket, beside the sidecar's.
 func AdminSocket(xdsSocket string) string { return path.Join(path.Dir(xdsSocket), "admin.sock") }
 
-// Template is the bootstrap of a proxy, without what only its own machine knows.
+// Template is a proxy's bootstrap, without what only its machine knows.
 func Template(namespace, name string) string {
 	out, err := encode(&bootstrapv3.Bootstrap{
 		Node: &corev3.Node{Id: name, Cluster: path.Join(namespace, name)},
@@ -62,23 +62,23 @@ func Template(namespace, name string) string {
 	return string(out)
 }
 
-// endsStuck is Envoy's own liveness: a thread that stands still for a minute ends it, and it is started again. A liveness
-// probe could reach Envoy's socket only through the sidecar, whose absence would then cut every stream.
+// endsStuck is Envoy's own liveness check: a thread that is stuck for a minute ends Envoy, which is then restarted. A liveness probe could
+// only reach Envoy's socket through the sidecar, so without the sidecar it would cut every stream.
 func endsStuck() *bootstrapv3.Watchdog {
 	return &bootstrapv3.Watchdog{KillTimeout: durationpb.New(time.Minute)}
 }
 
-// Machine is what only the machine knows that Envoy runs on.
+// Machine is what only the machine that runs Envoy knows.
 type Machine struct {
 	// XDSSocket is the sidecar's Unix socket.
 	XDSSocket string
-	// Connections that Envoy may hold; it refuses more.
+	// Connections that Envoy may have; it refuses more.
 	Connections int64
 	// MemoryBytes is the limit of Envoy's container; 0 means none.
 	MemoryBytes int64
 }
 
-// Complete adds to a template what its machine knows.
+// Complete adds to a template what the machine knows.
 func Complete(template string, m Machine) ([]byte, error) {
 	b := &bootstrapv3.Bootstrap{}
 	asJSON, err := yaml.YAMLToJSON([]byte(template))
@@ -88,7 +88,7 @@ func Complete(template string, m Machine) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the bootstrap template: %w", err)
 	}
-	// The administration socket answers at the cap too: that is when it is needed.
+	// The administration socket answers at the cap too, for then it is needed.
 	b.Admin = &bootstrapv3.Admin{Address: pipe(AdminSocket(m.XDSSocket)), IgnoreGlobalConnLimit: true}
 	b.StaticResources = &bootstrapv3.Bootstrap_StaticResources{Clusters: []*clusterv3.Cluster{sidecarCluster(m.XDSSocket)}}
 	b.OverloadManager = overload(m)
@@ -99,8 +99,8 @@ func Complete(template string, m Machine) ([]byte, error) {
 	return encode(b)
 }
 
-// internalListeners lets listeners be reached from within Envoy, with as much in between as a socket's buffer; Envoy's own
-// would be 1 MiB a connection (internal_listener.proto of Envoy 1.40).
+// internalListeners enables internal listeners, with a buffer like a socket's; Envoy's default would be 1 MiB per connection
+// (internal_listener.proto of Envoy 1.40).
 func internalListeners() *corev3.TypedExtensionConfig {
 	return &corev3.TypedExtensionConfig{
 		Name:        "envoy.bootstrap.internal_listener",
@@ -138,7 +138,7 @@ func overADS() *corev3.ConfigSource {
 	}
 }
 
-// pipe is a socket that only the pod's containers see, whatever user each runs as.
+// pipe is a socket that only the pod's containers see, and any user may use.
 func pipe(path string) *corev3.Address {
 	return &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: path, Mode: 0o666}}}
 }
@@ -151,7 +151,7 @@ func packed(m proto.Message) *anypb.Any {
 	return a
 }
 
-// encode goes through JSON to YAML, which undoes protojson's deliberately unsteady spacing.
+// encode converts JSON to YAML, which removes protojson's deliberately random spacing.
 func encode(b *bootstrapv3.Bootstrap) ([]byte, error) {
 	asJSON, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(b)
 	if err != nil {

@@ -5,9 +5,9 @@ import "fmt"
 const (
 	// reservedDescriptors are Envoy's own: listeners of each worker, health checks, sockets, logs.
 	reservedDescriptors = 256
-	// descriptorsPerConnection: one towards the client, one towards the target.
+	// descriptorsPerConnection: one to the client, one to the target.
 	descriptorsPerConnection = 2
-	// baseMemory is Envoy with its configuration and no connection.
+	// baseMemory is what Envoy needs for itself and its configuration, without connections.
 	baseMemory = 64 << 20
 	// memoryPerConnection covers both directions' buffers.
 	memoryPerConnection = 64 << 10
@@ -21,10 +21,10 @@ type Limits struct {
 	MemoryBytes int64
 }
 
-// Connections says how many connections Envoy can hold within its limits. At the descriptor limit it dies (SIGSEGV,
-// measured with 1.40.0), so it must refuse before.
+// Connections says how many connections Envoy can have within its limits. At the descriptor limit it crashes (SIGSEGV, measured with
+// 1.40.0), so it must refuse earlier.
 func (l Limits) Connections() (int64, error) {
-	const enough = 1 << 20 // beyond this the cap is no protection and the arithmetic needs no care
+	const enough = 1 << 20 // a higher cap would protect nothing; it also keeps the arithmetic from overflowing
 	n := (int64(min(l.Descriptors, enough)) - reservedDescriptors) / descriptorsPerConnection
 	if l.MemoryBytes > 0 {
 		n = min(n, (l.MemoryBytes-baseMemory)/memoryPerConnection)

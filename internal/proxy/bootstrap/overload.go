@@ -10,13 +10,13 @@ import (
 const (
 	connectionsMonitor = "envoy.resource_monitors.global_downstream_max_connections"
 	heapMonitor        = "envoy.resource_monitors.fixed_heap"
-	// At fullHeap of the memory limit no connection is accepted; what is accepted goes on. The rest of the limit is for the
-	// kernel's socket buffers, which count against it too, and for what streams still buffer.
+	// At fullHeap of the memory limit no connection is accepted; existing ones continue. The rest is for the kernel's socket buffers, which
+	// count towards the limit too, and for what streams still buffer.
 	fullHeap = 0.75
 )
 
-// overload keeps Envoy below what would end it. The cap allows for a connection's usual memory; clients that read nothing have
-// Envoy hold more, so the heap itself is watched too. A connection is closed at once (the load shed point), where the action
+// overload keeps Envoy below what would end it. The cap assumes a connection's usual memory. Clients that do not read make Envoy buffer
+// more, so it watches the heap too. A connection is then closed at once (the load shed point), whereas the action
 // stop_accepting_connections would leave it waiting in the kernel (overload_manager.rst of Envoy 1.40).
 func overload(m Machine) *overloadv3.OverloadManager {
 	out := &overloadv3.OverloadManager{ResourceMonitors: []*overloadv3.ResourceMonitor{

@@ -13,7 +13,7 @@ import (
 	"github.com/cldmnky/oooi/internal/proxy/intent"
 )
 
-// checkInterval and failedChecks let a dead target be found, and its connections closed, in seconds.
+// checkInterval and failedChecks make Envoy find a dead target, and close its connections, within seconds.
 const (
 	checkInterval = time.Second
 	failedChecks  = 3
@@ -50,7 +50,7 @@ func endpoints(b intent.Backend) *endpointv3.ClusterLoadAssignment {
 	return &endpointv3.ClusterLoadAssignment{ClusterName: b.Name, Endpoints: []*endpointv3.LocalityLbEndpoints{group}}
 }
 
-// connectCheck is a bare TCP connect: the proxy knows no protocol of its backends.
+// connectCheck only opens a TCP connection: the proxy does not know its backends' protocols.
 func connectCheck() *corev3.HealthCheck {
 	return &corev3.HealthCheck{
 		Timeout:            duration(checkInterval),
@@ -62,8 +62,8 @@ func connectCheck() *corev3.HealthCheck {
 	}
 }
 
-// balancing refuses a client at once when no target is healthy, where Envoy's panic would dial the dead ones; and uses a
-// new target with its first passed check, where Envoy would hold that news back for a second to merge it with others.
+// balancing refuses a client at once when no target is healthy, where Envoy's panic mode would dial the dead ones. It uses a new target as
+// soon as a check passes, where Envoy would wait a second to merge that update with others.
 func balancing() *clusterv3.Cluster_CommonLbConfig {
 	return &clusterv3.Cluster_CommonLbConfig{
 		HealthyPanicThreshold: &typev3.Percent{Value: 0},
@@ -71,7 +71,7 @@ func balancing() *clusterv3.Cluster_CommonLbConfig {
 	}
 }
 
-// noBreakers lifts Envoy's default of 1,024 connections a cluster: the global cap of the bootstrap is the one limit.
+// noBreakers lifts Envoy's default of 1,024 connections per cluster: the bootstrap's global cap is the only limit.
 func noBreakers() *clusterv3.CircuitBreakers {
 	return &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
 		MaxConnections:     number(math.MaxUint32),

@@ -18,8 +18,8 @@ var fuzzPlace = intent.Place{
 	Networks: map[netip.Addr]netip.Prefix{netip.MustParseAddr("192.168.100.10"): netip.MustParsePrefix("192.168.100.10/24")},
 }
 
-// Whatever a spec says: either something is wrong with it, or what Envoy is told is valid by the protos' own rules, has no
-// two chains that match alike, and leads nowhere that the proxy may not dial.
+// Either a spec is refused, or the configuration made from it is valid by the protos' own rules, has no two chains with the same match, and
+// leads nowhere that the proxy may not dial.
 func FuzzSpec(f *testing.F) {
 	f.Add([]byte(`{networkConfig: {serverIP: 192.168.100.10}, backends: [
 		{name: api, protocol: TLS, port: 6443, hostname: api.c1.example.com, catchAll: true, views: VLANAndPods, targetService: kas, targetPort: 6443, targetNamespace: c1},
@@ -75,7 +75,7 @@ func checkChains(t *testing.T, l *listenerv3.Listener) {
 	t.Helper()
 	matched := map[string]bool{}
 	if l.FilterChainMatcher != nil {
-		return // a gate: one chain for each block, whatever the spec says
+		return // a gate has one chain per block, whatever the spec says
 	}
 	for _, chain := range l.FilterChains {
 		names := chain.GetFilterChainMatch().GetServerNames()

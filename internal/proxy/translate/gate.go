@@ -20,19 +20,20 @@ import (
 	"github.com/cldmnky/oooi/internal/proxy/intent"
 )
 
-// A port on the VLAN is two listeners (dns-proxy-rules.md#shares, docs/adr/0014-a-gate-counts-sources.md): a gate that clients connect to, which counts
-// connections by source, and an internal listener that routes. A filter chain counts for itself alone (connection_limit), so
-// chains that route would count each route for itself, and a socket that stays silent has no chain yet.
+// A port on the VLAN is two listeners (dns-proxy-rules.md#shares, docs/adr/0014-a-gate-counts-sources.md): a gate that clients connect to,
+// which counts connections by source, and an internal listener that routes. Each filter chain has its own count (connection_limit), so
+// chains that route would count each route separately, and a silent connection has no chain yet.
 const (
-	// blocks of sources have a filter chain each. An address is in one by its hash, so that neighbours are in different ones.
+	// blocks of sources have a filter chain each. The hash of an address chooses its block, so neighbouring addresses are in different
+	// ones.
 	blocks = 32
-	// shares: a block may hold one of so many at a gate. Workers of one block need room, and a VM connects to several gates.
+	// shares: a block may have one in so many of a gate's connections. A block's workers need room, and a VM connects to several gates.
 	shares = 8
 	// counted is the prefix of the gates' statistics: connection_limit.gate.limited_connections.
 	counted = "gate"
 )
 
-// gate depends on its port and on Envoy's number of connections only, so that no change of routes drains a stream on it.
+// gate depends only on its port and on Envoy's number of connections, so that no change of routes drains its streams.
 func gate(l intent.Listener, connections int64) *listenerv3.Listener {
 	out := bound(l, &listenerv3.Listener{PerConnectionBufferLimitBytes: number(bufferBytes), FilterChainMatcher: bySource()})
 	for n := range blocks {
@@ -44,13 +45,13 @@ func gate(l intent.Listener, connections int64) *listenerv3.Listener {
 	return out
 }
 
-// behind is what a gate leads to: the name of an internal listener, and of its cluster. No backend can be called so, and
-// Envoy would end a name in statistics at a dot.
+// behind names the internal listener that a gate leads to, and its cluster. No backend can have such a name; it has no dots, at which Envoy
+// would split names in statistics.
 func behind(at netip.AddrPort) string {
 	return "behind/" + strings.NewReplacer(".", "-", ":", "-", "[", "", "]", "").Replace(at.String())
 }
 
-// internal makes a listener one that is reached from within Envoy only.
+// internal makes a listener reachable only from within Envoy.
 func internal(l intent.Listener, out *listenerv3.Listener) *listenerv3.Listener {
 	out.Name = behind(l.At)
 	out.ListenerSpecifier = &listenerv3.Listener_InternalListener{InternalListener: &listenerv3.Listener_InternalListenerConfig{}}
@@ -75,7 +76,7 @@ func towards(l intent.Listener) *clusterv3.Cluster {
 
 func block(n int) string { return fmt.Sprintf("block-%d", n) }
 
-// atMost closes a connection above a filter chain's share as soon as it is accepted.
+// atMost closes a connection above the filter chain's share as soon as it is accepted.
 func atMost(connections int64) *listenerv3.Filter {
 	return &listenerv3.Filter{
 		Name: "envoy.filters.network.connection_limit",
@@ -85,8 +86,8 @@ func atMost(connections int64) *listenerv3.Filter {
 	}
 }
 
-// bySource chooses a block by the hash of the source address: a match says hash % blocks >= n (consistent_hashing.proto of
-// Envoy 1.40), so the highest is asked first.
+// bySource chooses a block by the hash of the source address. A match means hash % blocks >= n (consistent_hashing.proto of Envoy 1.40), so
+// the highest comes first.
 func bySource() *matcherv3.Matcher {
 	list := &matcherv3.Matcher_MatcherList{}
 	for n := blocks - 1; n >= 0; n-- {

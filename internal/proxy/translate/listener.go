@@ -12,10 +12,10 @@ import (
 	"github.com/cldmnky/oooi/internal/proxy/intent"
 )
 
-// helloTimeout is how long a connection may stay silent before its hello; OpenShift's router waits as long.
+// helloTimeout is how long a connection may take to send its ClientHello; OpenShift's router waits as long.
 const helloTimeout = 5 * time.Second
 
-// listeners of a port: on the pod network one, on the VLAN a gate and what it leads to.
+// listeners of a port: one on the pod network; on the VLAN a gate, and the listener behind it.
 func listeners(l intent.Listener, connections int64) []*listenerv3.Listener {
 	if l.OnPods {
 		return []*listenerv3.Listener{bound(l, routing(l))}
@@ -23,8 +23,8 @@ func listeners(l intent.Listener, connections int64) []*listenerv3.Listener {
 	return []*listenerv3.Listener{internal(l, routing(l)), gate(l, connections)}
 }
 
-// routing depends on routes in filter_chains and default_filter_chain only: Envoy changes these in place, and drains the
-// port, with every stream on it, when any other field differs.
+// routing depends on routes only in filter_chains and default_filter_chain: Envoy changes these in place. If any other field differs it
+// drains the port, with every stream on it.
 func routing(l intent.Listener) *listenerv3.Listener {
 	out := &listenerv3.Listener{PerConnectionBufferLimitBytes: number(bufferBytes)}
 	if l.Protocol == intent.TCP {
@@ -42,7 +42,7 @@ func routing(l intent.Listener) *listenerv3.Listener {
 	return out
 }
 
-// bound gives a listener its address, on its device.
+// bound sets a listener's address and device.
 func bound(l intent.Listener, out *listenerv3.Listener) *listenerv3.Listener {
 	out.Name = l.At.String()
 	out.Address = socketAddress(l.At)
@@ -62,7 +62,7 @@ func boundTo(device string) *corev3.SocketOption {
 	}
 }
 
-// tlsInspector reads the server name. A hello that does not parse is closed, never routed.
+// tlsInspector reads the server name. A connection whose ClientHello does not parse is closed, never routed.
 func tlsInspector() *listenerv3.ListenerFilter {
 	return &listenerv3.ListenerFilter{
 		Name: "envoy.filters.listener.tls_inspector",
@@ -73,8 +73,7 @@ func tlsInspector() *listenerv3.ListenerFilter {
 	}
 }
 
-// chain leads connections to a backend; with no server names it matches every connection. Envoy itself tries exact names
-// before wildcards.
+// chain leads connections to a backend; without server names it matches every connection. Envoy tries exact names before wildcards.
 func chain(backend string, serverNames []string) *listenerv3.FilterChain {
 	out := &listenerv3.FilterChain{Name: backend, Filters: []*listenerv3.Filter{tcpProxy(backend, backend)}}
 	if len(serverNames) > 0 {

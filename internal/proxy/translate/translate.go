@@ -1,4 +1,4 @@
-// Package translate says an intent in Envoy's words. Its constructors are smaller than the protos that they hide.
+// Package translate turns an intent into Envoy's configuration, with constructors that are smaller than the protos they hide.
 package translate
 
 import (
@@ -18,21 +18,21 @@ import (
 )
 
 const (
-	// idleTimeout outlives konnectivity and watch streams, which Envoy's own hour would cut (upstream.md#long-streams).
+	// idleTimeout outlives konnectivity and watch streams, which Envoy's default hour would cut (upstream.md#long-streams).
 	idleTimeout = 24 * time.Hour
-	// bufferBytes bounds what one connection may hold in each direction.
+	// bufferBytes bounds the buffer of one connection in each direction.
 	bufferBytes = 32 << 10
 )
 
-// Config is everything that Envoy is told over xDS.
+// Config is everything that Envoy gets over xDS.
 type Config struct {
 	Listeners []*listenerv3.Listener
 	Clusters  []*clusterv3.Cluster
 	Endpoints []*endpointv3.ClusterLoadAssignment
 }
 
-// Intent translates an intent for an Envoy that holds a number of connections. A change of routes changes filter chains only,
-// a change of targets endpoints only.
+// Intent translates an intent for an Envoy with this many connections. A change of routes changes only filter chains, a change of targets
+// only endpoints.
 func Intent(in intent.Intent, connections int64) Config {
 	var c Config
 	for _, l := range in.Listeners {
@@ -48,7 +48,7 @@ func Intent(in intent.Intent, connections int64) Config {
 	return c
 }
 
-// keepalive finds a peer that vanished without a word in 2 minutes.
+// keepalive finds a peer that vanished silently within 2 minutes.
 func keepalive() *corev3.TcpKeepalive {
 	return &corev3.TcpKeepalive{KeepaliveTime: number(60), KeepaliveInterval: number(20), KeepaliveProbes: number(3)}
 }
@@ -64,7 +64,7 @@ func number(n uint32) *wrapperspb.UInt32Value { return wrapperspb.UInt32(n) }
 
 func duration(d time.Duration) *durationpb.Duration { return durationpb.New(d) }
 
-// packed cannot fail: marshalling a message that was just built here has no error to return.
+// packed cannot fail: a message that was just built here can be marshalled.
 func packed(m proto.Message) *anypb.Any {
 	a, err := anypb.New(m)
 	if err != nil {

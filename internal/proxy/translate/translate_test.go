@@ -24,17 +24,17 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/golden"
 )
 
-// connections of an Envoy that an Infra asks for.
+// connections of the Envoy in a default Infra.
 const connections = 7168
 
-// Each testdata/<case>/in.yaml is an intent, and out.yaml what Envoy is told.
+// Each testdata/<case>/in.yaml is an intent, and out.yaml Envoy's configuration for it.
 func TestGoldens(t *testing.T) {
 	golden.Cases(t, "testdata", []string{"in.yaml"}, func(t *testing.T, dir string) map[string]string {
 		return map[string]string{"out.yaml": inYAML(t, oneBlock(t, Intent(readIntent(t, dir), connections)))}
 	})
 }
 
-// oneBlock leaves of a gate's blocks the first: all are alike but for their names.
+// oneBlock leaves only the first of a gate's blocks: all are alike except for their names.
 func oneBlock(t *testing.T, c Config) Config {
 	t.Helper()
 	for _, l := range c.Listeners {
@@ -72,7 +72,7 @@ func TestEnvoyAcceptsTheGoldens(t *testing.T) {
 	}
 }
 
-// static is a bootstrap that holds a configuration itself.
+// static is a bootstrap that contains the configuration.
 func static(t *testing.T, c Config) []byte {
 	t.Helper()
 	g := NewWithT(t)
@@ -105,7 +105,7 @@ func inYAML(t *testing.T, c Config) string {
 	return string(out)
 }
 
-// plain turns protos into what YAML prints, with protojson's unsteady spacing undone.
+// plain turns protos into values that YAML can print, without protojson's random spacing.
 func plain[T proto.Message](t *testing.T, messages []T) []any {
 	t.Helper()
 	all := []any{}
@@ -119,7 +119,7 @@ func plain[T proto.Message](t *testing.T, messages []T) []any {
 	return all
 }
 
-// Envoy changes filter chains in place and drains the port for any other difference.
+// Envoy changes filter chains in place, and drains the port for any other difference.
 func TestRoutesChangeFilterChainsOnly(t *testing.T) {
 	at := netip.MustParseAddrPort("192.168.100.10:443")
 	base := intent.Listener{At: at, Device: "net1", Protocol: intent.TLS, Routes: []intent.Route{{Backend: "a", ServerNames: []string{"a.example.com"}}}}
