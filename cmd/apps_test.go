@@ -16,7 +16,7 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
-// shell is what a person has who follows a page: kubectl with a cluster, and oooi.
+// shell is what a reader of a page has: kubectl with a cluster, and oooi.
 type shell struct {
 	Gomega
 	t   *testing.T
@@ -24,7 +24,7 @@ type shell struct {
 	env []string
 }
 
-// newShell begins in an empty directory that has the repository's config.
+// newShell is in an empty directory with the repository's config.
 func newShell(t *testing.T) shell {
 	t.Helper()
 	s := shell{Gomega: NewWithT(t), t: t, dir: t.TempDir()}
@@ -45,7 +45,7 @@ func newShell(t *testing.T) shell {
 	return s
 }
 
-// runs a script, which must succeed at every step, and gives back what it says.
+// runs a script, every step of which must succeed, and returns its output.
 func (s shell) runs(script string) string {
 	s.t.Helper()
 	c := exec.Command("bash", "-euo", "pipefail", "-c", script)

@@ -28,7 +28,7 @@ func newBridgeCommand() *cobra.Command {
 	return cmd
 }
 
-// oneName is the only argument, and every flag that has to be there is.
+// oneName checks that there is one argument, and that all required flags are given.
 func oneName(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return asUnusable(fmt.Errorf("give one name: %s", cmd.UseLine()))
@@ -36,7 +36,7 @@ func oneName(cmd *cobra.Command, args []string) error {
 	return asUnusable(cmd.ValidateRequiredFlags())
 }
 
-// bridgeOrder is what flags say of a bridge to be made.
+// bridgeOrder is what the flags say about a bridge to create.
 type bridgeOrder struct {
 	bridgecli.Order
 	sshKeyFile, pullSecretFile string
@@ -100,7 +100,7 @@ func (o *bridgeOrder) run(cmd *cobra.Command, cluster *clusterFlags) error {
 	if err := errors.Join(errs[:]...); err != nil {
 		return asUnusable(err)
 	}
-	objects, err := o.Objects() // before any cluster is asked: files and flags are judged
+	objects, err := o.Objects() // files and flags are judged before any cluster is asked
 	if err != nil {
 		return asUnusable(err)
 	}
@@ -123,7 +123,7 @@ func (o *bridgeOrder) run(cmd *cobra.Command, cluster *clusterFlags) error {
 	return explained(o.Apply(cmd.Context(), api, quiet, told, options...))
 }
 
-// contentOf a file that goes into a Secret, which holds no more than 1 MiB (k8s.io/api/core/v1.MaxSecretSize).
+// contentOf a file for a Secret, which can have at most 1 MiB (k8s.io/api/core/v1.MaxSecretSize).
 func contentOf(name string) ([]byte, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -181,7 +181,7 @@ func standingOf(ctx context.Context, cluster *clusterFlags, warnings io.Writer, 
 	return bridgecli.Of(b), nil
 }
 
-// explained adds what to do where the cluster does not know the kind, and where somebody else writes a field.
+// explained adds what to do if the cluster does not know the kind, or if somebody else writes a field.
 func explained(err error) error {
 	switch {
 	case meta.IsNoMatchError(err):

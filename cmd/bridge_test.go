@@ -15,7 +15,7 @@ const (
 	pullSecret = `{"auths": {"quay.io": {"auth": "dTpw"}}}`
 )
 
-// ordering are the arguments of a bridge that will do, with files in a directory; others come after them.
+// ordering are the arguments for a good bridge, with files in a directory, followed by others.
 func ordering(t *testing.T, others ...string) []string {
 	t.Helper()
 	dir := t.TempDir()

@@ -12,7 +12,7 @@ import (
 	"github.com/cldmnky/oooi/internal/controller"
 )
 
-// clusterFlags say which cluster a command asks, where in it, and as whom: kubectl's, with kubectl's meaning.
+// clusterFlags say which cluster a command uses, in which namespace, and as whom: kubectl's flags, with kubectl's meaning.
 type clusterFlags struct {
 	rules     *clientcmd.ClientConfigLoadingRules
 	overrides clientcmd.ConfigOverrides
@@ -33,13 +33,13 @@ func (c *clusterFlags) config() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(c.rules, &c.overrides)
 }
 
-// namespace that is meant; no cluster is asked.
+// namespace that the flags choose; no cluster is asked.
 func (c *clusterFlags) namespace() (string, error) {
 	namespace, _, err := c.config().Namespace()
 	return namespace, err
 }
 
-// client of the cluster. Its warnings go to a writer, each once.
+// client of the cluster, which writes each warning once.
 func (c *clusterFlags) client(warnings io.Writer) (client.Client, error) {
 	config, err := c.config().ClientConfig()
 	if err != nil {

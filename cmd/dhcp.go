@@ -38,7 +38,7 @@ func runDHCP(cmd *cobra.Command, o dhcp.Options) error {
 	if o.ConfigFile != "" {
 		return dhcp.Run(ctx, o, nil)
 	}
-	// The server's time is the API server's: every answer tells it.
+	// The server uses the API server's time, which every answer has.
 	c, err := o.Kube(func(config *rest.Config) { config.Wrap(o.Clock.Listen) })
 	if err != nil {
 		return err

@@ -48,7 +48,7 @@ func newDNSDaemon(flags *daemon.Flags, name string) (*dns.Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	apiServer := clock.New() // which tells its time in every answer
+	apiServer := clock.New() // every answer has the API server's time
 	d := &dns.Daemon{Flags: flags, Name: name, Now: func() time.Time { now, _ := apiServer.Now(); return now }, Log: log}
 	if flags.ConfigFile == "" {
 		d.Kube, err = flags.Kube(func(config *rest.Config) { config.Wrap(apiServer.Listen) })

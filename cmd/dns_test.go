@@ -30,7 +30,7 @@ func TestDNSSaysWhichFlagIsWrong(t *testing.T) {
 	}
 }
 
-// Horizons are written in the API server's time.
+// Horizons are in the API server's time.
 func TestDNSTellsTheTimeByTheAPIServer(t *testing.T) {
 	g, noon := NewWithT(t), time.Date(2031, 11, 21, 12, 0, 0, 0, time.UTC)
 	apiServer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

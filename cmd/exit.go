@@ -2,13 +2,13 @@ package cmd
 
 import "errors"
 
-// exit is an error that says which code the process ends with.
+// exit is an error with the process' exit code.
 type exit struct {
 	error
 	code int
 }
 
-// ExitCode of an error: 1 where it does not say another.
+// ExitCode of an error; 1 if it has none.
 func ExitCode(err error) int {
 	if e := (exit{}); errors.As(err, &e) {
 		return e.code

@@ -10,7 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// logger writes JSON to standard error; what client-go and controller-runtime have to say goes there too.
+// logger writes JSON to standard error; client-go and controller-runtime log there too.
 func logger(level string) (*slog.Logger, error) {
 	var least slog.Level
 	if err := least.UnmarshalText([]byte(level)); err != nil {

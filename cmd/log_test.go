@@ -12,7 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// In a process of its own: controller-runtime takes the first logger that it is given for good.
+// This runs in a process of its own: controller-runtime keeps the first logger that it gets.
 func TestLibrariesLogAsWeDo(t *testing.T) {
 	g := NewWithT(t)
 	if os.Getenv("OOOI_TEST_LOGS") != "" {

@@ -24,11 +24,11 @@ import (
 	"github.com/cldmnky/oooi/internal/webhook"
 )
 
-// garbagePercent of what is live may lie about until Go collects: a fifth of its default, for a manager of 500 Infras. A limit
-// instead (SetMemoryLimit) below what is live would have it do little else than collect.
+// garbagePercent is Go's GOGC: a fifth of its default, for a manager of 500 Infras. A memory limit (SetMemoryLimit) below the live heap
+// would make it do little but collect.
 const garbagePercent = 20
 
-// managerFlags beside those that planning depends on.
+// managerFlags are the flags besides those that planning depends on.
 type managerFlags struct {
 	metricsAddress, probeAddress string
 	metricsSecure, elect         bool
@@ -96,7 +96,7 @@ func runManager(ctx context.Context, flags managerFlags, settings input.Settings
 	return manager.Start(ctx)
 }
 
-// groups that are switched on.
+// groups that are enabled.
 func (flags managerFlags) groups() controller.Groups {
 	groups := controller.Groups{VLAN: flags.vlanServices}
 	if flags.dpuBridge {
@@ -113,7 +113,7 @@ func (flags managerFlags) webhook() webhook.Options {
 	}
 }
 
-// answering reviews by what the controllers see.
+// answering sets up the webhook, which judges by what the controllers see.
 func answering(manager ctrl.Manager, o webhook.Options) func(*observe.Observer, *controller.Hosted) error {
 	return func(seen *observe.Observer, _ *controller.Hosted) error {
 		if o.Address == "0" {
@@ -132,7 +132,7 @@ func podNamespace() string {
 	return strings.TrimSpace(string(text))
 }
 
-// metrics are for those whom the API server allows, and who know the webhook's certificate.
+// metrics are served to those whom the API server allows, with the webhook's certificate.
 func (flags managerFlags) metrics(admission webhook.Options) server.Options {
 	metrics := server.Options{BindAddress: flags.metricsAddress, SecureServing: flags.metricsSecure}
 	if flags.metricsSecure {

@@ -6,7 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// How they are served by it, and to whom, internal/webhook and internal/controller test.
+// internal/webhook and internal/controller test how they are served, and to whom.
 func TestMetricsAreServedByTheWebhooksCertificate(t *testing.T) {
 	g, flags := NewWithT(t), managerFlags{metricsSecure: true, webhookAddress: ":9443"}
 	made := flags.metrics(flags.webhook())

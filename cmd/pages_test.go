@@ -24,7 +24,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 )
 
-// commands says what runs a command of a page: a test by its name, or "FILE: WORDS", a program of the tree that has these words.
+// commands say what runs a page's command: a test by name, or "FILE: WORDS" for a program of the tree that contains these words.
 var commands = []struct{ page, begins, by string }{
 	{"README.md", "kubectl -n oooi-system rollout status", "Makefile: rollout status deployment/oooi-controller-manager"},
 	{"README.md", "kubectl", "TestTheReadmesCommands"},
@@ -44,13 +44,13 @@ var commands = []struct{ page, begins, by string }{
 	{"docs/PROXY_SETUP.md", "envoy -c", "TestTheExampleOfTheProxySetupServes"},
 	{"docs/QUICKSTART_E2E.md", "make demo", "TestTheDemoNamesTheStepThatBroke"},
 	{"docs/QUICKSTART_E2E.md", "make e2e", ".ci/run: make e2e"},
-	{"docs/QUICKSTART_E2E.md", "make lab", "test/lab/e2e/run: ./lab up"}, // which is all that it does
+	{"docs/QUICKSTART_E2E.md", "make lab", "test/lab/e2e/run: ./lab up"}, // make lab does no more
 	{"docs/QUICKSTART_E2E.md", `eval "$(test/lab/lab env)"`, `test/lab/e2e/run: eval "$(./lab env)"`},
 	{"docs/QUICKSTART_E2E.md", "kubectl get nodes", `test/lab/scene/scene.go: "kubectl"`},
 	{"docs/QUICKSTART_E2E.md", "test/lab/lab down", "TestWhatABrokenOffRunHasLeftGoesWithItsLab"},
 }
 
-// Every block of README.md and of docs is run, valid, or said to be an illustration.
+// Every block of README.md and docs is run, is valid, or is marked as an illustration.
 func TestEveryBlockOfAPageIsRunOrValid(t *testing.T) {
 	tests, used := sources(t), map[string]bool{}
 	for page, text := range pages(t) {
@@ -107,7 +107,7 @@ func TestABlockCanBeWrong(t *testing.T) {
 	}
 }
 
-// What the API server takes in a test of the samples, a page shows.
+// Pages show the samples, which a test sends to an API server.
 func TestPagesShowTheSmallestSamples(t *testing.T) {
 	for page, sample := range map[string]string{"README.md": "infra.yaml", "docs/DPU_BRIDGE.md": "dpuhcpbridge.yaml"} {
 		want := read[map[string]any](t, "../config/samples/"+sample)
@@ -122,7 +122,7 @@ func TestPagesShowTheSmallestSamples(t *testing.T) {
 	}
 }
 
-// pages are README.md, CONTRIBUTING.md and all of docs, by their paths.
+// pages are README.md, CONTRIBUTING.md and all of docs, by path.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -143,7 +143,7 @@ func pages(t *testing.T) map[string]string {
 	return all
 }
 
-// block is what stands between two fences of a page.
+// block is a fenced block of a page.
 type block struct{ kind, text string }
 
 func blocks(page string) (all []block) {

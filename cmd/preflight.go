@@ -11,7 +11,7 @@ import (
 	"github.com/cldmnky/oooi/internal/preflight"
 )
 
-// unusable is the exit code of preflight for a question that could not be read.
+// unusable is the exit code for input that could not be read.
 const unusable = 2
 
 func newPreflightCommand() *cobra.Command {
@@ -77,7 +77,7 @@ func preflights(cmd *cobra.Command, files []string, settings input.Settings) ([]
 	return reports, nil
 }
 
-// tell writes what was found, and fails when an Infra would not work.
+// tell writes the reports, and fails if an Infra would not work.
 func tell(out io.Writer, write func(io.Writer, []preflight.Report) error, reports []preflight.Report) error {
 	var failed error
 	for _, r := range reports {

@@ -52,7 +52,7 @@ func TestPreflightEndsWithWhatItFound(t *testing.T) {
 	}
 }
 
-// asking is a HostedCluster that asks for an Infra, from which nothing can be derived.
+// asking is a HostedCluster that requests an Infra, from which none can be derived.
 const asking = `
 apiVersion: hypershift.openshift.io/v1beta1
 kind: HostedCluster
@@ -60,7 +60,7 @@ metadata: {name: c1, namespace: clusters, annotations: {hostedcluster.densityops
 spec: {platform: {type: KubeVirt, kubevirt: {}}}
 `
 
-// asked is the Infra that it asks for.
+// asked is the Infra that it requests.
 const asked = `
 ---
 apiVersion: hostedcluster.densityops.com/v1alpha1

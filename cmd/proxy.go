@@ -56,7 +56,7 @@ func runProxy(cmd *cobra.Command, o proxy.Options) error {
 	return proxy.Run(ctx, o, c)
 }
 
-// bootstrapFlags say where a bootstrap comes from and goes to.
+// bootstrapFlags are the inputs of a bootstrap, and where it is written.
 type bootstrapFlags struct {
 	template, configFile, output, xdsSocket string
 }
@@ -109,7 +109,7 @@ func (f bootstrapFlags) bootstrap() ([]byte, error) {
 	return bootstrap.Complete(template, bootstrap.Machine{XDSSocket: f.xdsSocket, Connections: connections, MemoryBytes: limits.MemoryBytes})
 }
 
-// connectionsHere are how many an Envoy beside this process holds.
+// connectionsHere is how many connections an Envoy beside this process can have.
 func connectionsHere() (int64, error) {
 	limits, err := limitsHere()
 	if err != nil {
@@ -118,7 +118,7 @@ func connectionsHere() (int64, error) {
 	return limits.Connections()
 }
 
-// limitsHere are those of an Envoy beside this process. A container's hooks are given its environment, but no flags from it.
+// limitsHere are the limits of an Envoy beside this process. A container's hooks get its environment, but cannot turn it into flags.
 func limitsHere() (bootstrap.Limits, error) {
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/cldmnky/oooi/internal/proxy/bootstrap"
 )
 
-// The example of docs/PROXY_SETUP.md is served as it stands, but for the addresses of this machine.
+// The example of docs/PROXY_SETUP.md works as it is, except for this machine's addresses.
 func TestTheExampleOfTheProxySetupServes(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
@@ -77,7 +77,7 @@ func exampleOf(t *testing.T, page string) string {
 	return string(block[1])
 }
 
-// backendOnThisHost is a TLS server on an address that is not loopback, which the proxy refuses to dial.
+// backendOnThisHost is a TLS server on an address other than loopback, which the proxy refuses to dial.
 func backendOnThisHost(t *testing.T) string {
 	t.Helper()
 	addrs, err := net.InterfaceAddrs()
@@ -111,7 +111,7 @@ func startEnvoy(t *testing.T, file string) {
 	NewWithT(t).Expect(envoy.Start()).To(Succeed())
 	t.Cleanup(func() {
 		_ = envoy.Process.Kill()
-		_ = envoy.Wait() // killed just now
+		_ = envoy.Wait() // it was just killed
 		if t.Failed() {
 			t.Logf("Envoy said:\n%s", output)
 		}

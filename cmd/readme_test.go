@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// readmeTakesForGranted is the HostedCluster of an admin, and the workload of an Infra, whose template a command releases.
+// readmeTakesForGranted is an admin's HostedCluster, and an Infra's workload, whose template a command of the README updates.
 const readmeTakesForGranted = `
 mkdir bin services
 ln -s ../oooi bin/oooi
@@ -36,7 +36,7 @@ spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, s
 E
 `
 
-// The README's commands with kubectl and oooi are run in their order, but for the one that waits for the operator's pods.
+// The README's kubectl and oooi commands run in order, except for the one that waits for the operator's pods.
 func TestTheReadmesCommands(t *testing.T) {
 	if args := os.Getenv("OOOI_TEST_ARGS"); args != "" {
 		asProcess(t, args)

@@ -53,7 +53,7 @@ func newRenderCommand() *cobra.Command {
 	return cmd
 }
 
-// readFiles tells on standard error what it passes over or takes to be so.
+// readFiles reports on standard error what it skips or assumes.
 func readFiles(cmd *cobra.Command, files []string) (render.Objects, error) {
 	objects, notes, err := render.Files(cmd.InOrStdin(), files)
 	for _, note := range notes {
@@ -62,7 +62,7 @@ func readFiles(cmd *cobra.Command, files []string) (render.Objects, error) {
 	return objects, err
 }
 
-// renderForwarding prints what the user may apply: nothing changes a cluster's DNS by itself.
+// renderForwarding only prints what the user may apply: nothing changes a cluster's DNS by itself.
 func renderForwarding(cmd *cobra.Command, files []string, output string) error {
 	objects, err := readFiles(cmd, files)
 	if err != nil {
@@ -85,7 +85,7 @@ func renderForwarding(cmd *cobra.Command, files []string, output string) error {
 	return err
 }
 
-// renderTo writes everything that is planned, says what was found, and fails when the plan of an Infra is frozen.
+// renderTo writes everything that is planned, reports the findings, and fails if an Infra's plan is frozen.
 func renderTo(out, err io.Writer, write func(io.Writer, []runtime.ApplyConfiguration) error, renderings []render.Rendering) error {
 	if len(renderings) == 0 {
 		return errors.New("the files contain no Infra, and no HostedCluster that requests one")

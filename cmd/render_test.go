@@ -14,7 +14,7 @@ import (
 
 const cases = "../internal/plan/testdata/"
 
-// rendered runs the command and gives back both outputs.
+// rendered runs the command and returns both outputs.
 func rendered(stdin string, args ...string) (out, findings string, err error) {
 	cmd := newRenderCommand()
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
@@ -92,7 +92,7 @@ spec:
 	}
 }
 
-// Whoever has a released binary need not know its images.
+// A user of a released binary need not know its images.
 func TestTheReleasedImagesAreThoseOfTheDeployment(t *testing.T) {
 	deployment, err := os.ReadFile("../config/manager/manager.yaml")
 	g := NewWithT(t)
@@ -124,7 +124,7 @@ func TestRenderStartsFromAnAnnotatedHostedCluster(t *testing.T) {
 	g.Expect(out).To(HavePrefix("---\napiVersion: hostedcluster.densityops.com/v1alpha1\nkind: Infra\n"))
 	g.Expect(out).To(And(ContainSubstring("networkAttachmentDefinition: vlan100\n"), ContainSubstring("name: c1-proxy-deployment\n")))
 
-	// What cannot be derived is said, and nothing of that cluster is printed.
+	// If nothing can be derived, the findings say so, and nothing of that cluster is printed.
 	out, findings, err = rendered(strings.Replace(string(example), "attachDefaultNetwork: false", "attachDefaultNetwork: true", 1), "-f", "-")
 	g.Expect(err).To(MatchError("infra clusters/c1 is rejected: nothing of it would be applied"))
 	g.Expect(findings).To(And(HavePrefix("infra clusters/c1: Provisioned NetworkAttachmentMissing: "),

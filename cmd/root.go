@@ -1,4 +1,4 @@
-// Package cmd wires the subcommands of the one binary; it decides nothing.
+// Package cmd wires the subcommands of the one binary; it makes no decisions.
 package cmd
 
 import (
@@ -27,7 +27,7 @@ func Root() *cobra.Command {
 	return root
 }
 
-// ofSubcommands makes a command that does nothing by itself refuse a word that is no subcommand, as the root does.
+// ofSubcommands makes a command that does nothing itself refuse an unknown subcommand, as the root does.
 func ofSubcommands(cmd *cobra.Command) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -38,8 +38,8 @@ func ofSubcommands(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// untilSignalled ends a service's context at SIGINT and SIGTERM. What watches no context must not have it: the signal
-// would then end nothing.
+// untilSignalled ends a service's context at SIGINT and SIGTERM. A command that ignores its context must not have it: the signal would then
+// end nothing.
 func untilSignalled(service *cobra.Command) *cobra.Command {
 	run := service.RunE
 	service.RunE = func(cmd *cobra.Command, args []string) error {
@@ -51,7 +51,7 @@ func untilSignalled(service *cobra.Command) *cobra.Command {
 	return service
 }
 
-// version is what the Go toolchain stamped: the module's version, else the commit.
+// version is what the Go toolchain stamped: the module's version, or else the commit.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

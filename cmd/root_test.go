@@ -14,7 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// asProcess runs oooi with these arguments in a process of its own, which a signal may end.
+// asProcess runs oooi with these arguments in a process of its own, which a signal can end.
 func asProcess(t *testing.T, args ...string) (stdin io.Writer, signalled func(os.Signal) error) {
 	t.Helper()
 	g := NewWithT(t)
@@ -42,7 +42,8 @@ func asProcess(t *testing.T, args ...string) (stdin io.Writer, signalled func(os
 	}
 }
 
-// A command that watches no context ends as any process does. What is written does not fit into a pipe: it is being read.
+// A command that ignores its context ends like any process. The input exceeds a pipe's buffer, so writing it all means that it is being
+// read.
 func TestRenderEndsAtASignal(t *testing.T) {
 	stdin, signalled := asProcess(t, "render", "--image", "oooi:1", "--envoy-image", "envoy:1", "-f", "-")
 	g := NewWithT(t)

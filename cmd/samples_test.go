@@ -14,7 +14,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 )
 
-// What the full sample leaves out is what its first lines say.
+// The full sample says in its first lines which fields it omits.
 func TestTheFullSampleHasEveryField(t *testing.T) {
 	g := NewWithT(t)
 	sample := read[v1alpha1.Infra](t, "../config/samples/infra-full.yaml")
@@ -46,7 +46,7 @@ func read[T any](t *testing.T, file string) (into T) {
 // ours are the packages of our API.
 var ours = []string{reflect.TypeFor[v1alpha1.Infra]().PkgPath(), reflect.TypeFor[dpuv1.DPUHCPBridge]().PkgPath()}
 
-// leftOut are the fields of our own types that a value does not set; of a list, in its first entry.
+// leftOut are the fields of our own types that a value does not set; of a list, those of its first entry.
 func leftOut(path string, v reflect.Value) []string {
 	switch {
 	case v.IsZero():

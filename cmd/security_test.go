@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// What docs/SECURITY.md says that nobody can, a test shows.
+// docs/SECURITY.md names a test for each thing that it says nobody can do.
 func TestWhatThePageOnSecurityNamesIsThere(t *testing.T) {
 	g := NewWithT(t)
 	page, err := os.ReadFile("../docs/SECURITY.md")
@@ -24,7 +24,7 @@ func TestWhatThePageOnSecurityNamesIsThere(t *testing.T) {
 	}
 }
 
-// sources of all tests, one after the other.
+// sources are those of all tests, concatenated.
 func sources(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder

@@ -14,7 +14,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// bindSettings adds the flags that planning depends on; the manager and render have the same.
+// bindSettings adds the flags that planning depends on; the manager and render share them.
 func bindSettings(cmd *cobra.Command, s *input.Settings) {
 	flags := cmd.Flags()
 	flags.StringVar(&s.Image, "image", os.Getenv("RELATED_IMAGE_OOOI"), "image of the daemons; default $RELATED_IMAGE_OOOI and, in render, the released one")
@@ -30,7 +30,7 @@ func bindSettings(cmd *cobra.Command, s *input.Settings) {
 	flags.StringSliceVar(&s.MetricsNamespaces, "metrics-namespaces", nil, "namespaces whose pods may scrape the daemons' metrics (default none)")
 }
 
-// requireImages: the manager is told its images by whoever installs it. One that guessed would have nodes pull them from anywhere.
+// requireImages: whoever installs the manager chooses its images. If it guessed, nodes might pull them from anywhere.
 func requireImages(s input.Settings) error {
 	if s.Image == "" || s.EnvoyImage == "" {
 		return errors.New("the daemons' images are not known: set --image and --envoy-image (or RELATED_IMAGE_OOOI and RELATED_IMAGE_ENVOY)")
@@ -38,19 +38,19 @@ func requireImages(s input.Settings) error {
 	return nil
 }
 
-// The released images, as the operator's Deployment has them (config/manager/manager.yaml).
+// The released images, as in the operator's Deployment (config/manager/manager.yaml).
 const (
 	releasedImage      = "oooi:v0.1.0"
 	releasedEnvoyImage = "envoyproxy/envoy:distroless-v1.40.0"
 )
 
-// withReleasedImages is for render, which only prints what would be. Preflight plans no pods.
+// withReleasedImages is for render, which applies nothing. Preflight plans no pods.
 func withReleasedImages(s input.Settings) input.Settings {
 	s.Image, s.EnvoyImage = cmp.Or(s.Image, releasedImage), cmp.Or(s.EnvoyImage, releasedEnvoyImage)
 	return s
 }
 
-// domain is a flag of one DNS name.
+// domain is a flag with one DNS name.
 type domain string
 
 func (d *domain) Set(text string) error {
@@ -65,7 +65,7 @@ func (d *domain) String() string { return string(*d) }
 
 func (d *domain) Type() string { return "domain" }
 
-// prefixes is a flag of networks, by comma.
+// prefixes is a flag with networks, separated by commas.
 type prefixes []netip.Prefix
 
 func (p *prefixes) Set(text string) error {

@@ -17,15 +17,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// APIProxy hands what comes from a unix socket on to the API server, with the token that is in its own container: one that parses what
-// guests send has none to lose (docs/adr/0011). What a daemon may do is what its Role says, here as there.
+// APIProxy passes requests from a Unix socket on to the API server, with the token of its own container: the container that parses guests'
+// packets has no token to lose (docs/adr/0011). A daemon may still do only what its Role allows.
 type APIProxy struct {
 	Socket  string
 	Cluster *rest.Config
 	Log     *slog.Logger
 }
 
-// Run serves until the context ends.
+// Run serves until ctx ends.
 func (p *APIProxy) Run(ctx context.Context) error {
 	handler, err := p.handler()
 	if err != nil {
@@ -51,24 +51,24 @@ func (p *APIProxy) handler() (http.Handler, error) {
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(api)
-			r.Out.Header.Del("Authorization") // client-go leaves one that is there
+			r.Out.Header.Del("Authorization") // otherwise client-go keeps the one that is there
 		},
 		ModifyResponse: func(r *http.Response) error {
 			r.Header.Del(lostHeader)
 			return nil
 		},
 		Transport: transport, FlushInterval: -1, ErrorHandler: away,
-		ErrorLog: slog.NewLogLogger(p.Log.Handler(), slog.LevelDebug), // the daemon tells what it has not got
+		ErrorLog: slog.NewLogLogger(p.Log.Handler(), slog.LevelDebug), // the daemon reports what failed
 	}, nil
 }
 
-// lostHeader tells the daemon how its request failed on the way. It takes that for its own connection's failure: client-go asks again for
-// what was not heard, and goes on with a watch, only then.
+// lostHeader tells the daemon how its request failed on the way to the API server, so that it can treat that as a failure of its own
+// connection: only then does client-go repeat a read that got no answer, and resume a watch.
 const lostHeader = "Oooi-Connection"
 
 var losses = map[string]syscall.Errno{"refused": syscall.ECONNREFUSED, "reset": syscall.ECONNRESET}
 
-// away answers for an API server that does not. Whoever reads an answer's Date takes it for the API server's clock, so this has none.
+// away answers when the API server does not. It sets no Date, since clients take an answer's Date for the API server's clock.
 func away(w http.ResponseWriter, _ *http.Request, err error) {
 	lost := "reset"
 	if errors.Is(err, syscall.ECONNREFUSED) {
@@ -79,8 +79,8 @@ func away(w http.ResponseWriter, _ *http.Request, err error) {
 	http.Error(w, err.Error(), http.StatusBadGateway)
 }
 
-// A daemon waits socketIn for the socket of a container that starts beside it, and missedIn for that of one that starts again. It has
-// socketConns at most, so that what is under way at once fits into that container's memory.
+// A daemon waits socketIn for the socket of a container that starts beside it, and missedIn for one that restarts. It opens at most
+// socketConns connections, so that what is in flight fits into that container's memory.
 const (
 	socketIn    = 3 * time.Second
 	missedIn    = 200 * time.Millisecond
@@ -116,7 +116,7 @@ func throughSocket(socket string) *rest.Config {
 	}
 }
 
-// behind the container is the API server: a connection that is lost between the two is the daemon's.
+// behind is the transport through the container: a connection lost between it and the API server counts as the daemon's.
 type behind struct{ *http.Transport }
 
 // RoundTrip implements http.RoundTripper.

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// asked through a socket, as a daemon asks.
+// asked is a client through a socket, as a daemon has it.
 func asked(t *testing.T, socket string) *kubernetes.Clientset {
 	t.Helper()
 	config, err := (&Flags{APISocket: socket}).cluster()
@@ -34,12 +34,12 @@ func asked(t *testing.T, socket string) *kubernetes.Clientset {
 	return nil
 }
 
-// leaves as a process does that ends.
+// leaves closes a client's connections, as the end of its process would.
 func leaves(kube *kubernetes.Clientset) {
 	utilnet.CloseIdleConnectionsFor(kube.RESTClient().(*rest.RESTClient).Client.Transport)
 }
 
-// handsOn what comes to a socket to an API server, until the function is called that it gives back.
+// handsOn passes what comes to a socket on to an API server, until the returned function is called.
 func handsOn(t *testing.T, socket string, api http.Handler) (server *httptest.Server, end func()) {
 	t.Helper()
 	server = httptest.NewServer(api)
@@ -113,7 +113,7 @@ func TestAWatchIsHeardAtOnceAndEndsWithTheAPIServer(t *testing.T) {
 	g.Eventually(events.ResultChan()).Should(BeClosed())
 }
 
-// The API server's Date is the DHCP server's clock. What is said in its absence has none.
+// The API server's Date is the DHCP server's clock. An answer given in its absence has none.
 func TestAnAPIServerThatIsAwayTellsNoTime(t *testing.T) {
 	g := NewWithT(t)
 	socket := filepath.Join(t.TempDir(), "api.sock")
@@ -133,7 +133,7 @@ func TestAnAPIServerThatIsAwayTellsNoTime(t *testing.T) {
 	g.Expect(answer.Header).NotTo(HaveKey("Date"))
 }
 
-// Containers of a pod start, and start again, in any order; one that was killed leaves its socket.
+// The containers of a pod start and restart in any order; a killed one leaves its socket behind.
 func TestADaemonWaitsForTheSocketOfItsPod(t *testing.T) {
 	g := NewWithT(t)
 	socket := filepath.Join(t.TempDir(), "api.sock")
@@ -160,8 +160,8 @@ func TestADaemonWaitsForTheSocketOfItsPod(t *testing.T) {
 	}
 }
 
-// What is lost between the two is lost as if the daemon had asked the API server itself: client-go reads once more what was not heard, and
-// goes on with a watch where it was.
+// A connection lost between the proxy and the API server counts as the daemon's own: client-go repeats a read that got no answer, and
+// resumes a watch where it was.
 func TestALostConnectionIsTheDaemonsOwn(t *testing.T) {
 	g := NewWithT(t)
 	socket := filepath.Join(t.TempDir(), "api.sock")
@@ -171,7 +171,7 @@ func TestALostConnectionIsTheDaemonsOwn(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}
 		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set(lostHeader, "refused") // which is not the API server's to say
+		w.Header().Set(lostHeader, "refused") // only the proxy may set it
 		_, _ = w.Write([]byte(`{"kind":"Pod","apiVersion":"v1"}`))
 	}))
 	defer end()

@@ -38,7 +38,7 @@ const (
 	second = "spec: {hostedClusterDomain: second.example.com}\n"
 )
 
-// follower serves DNSServers and tells which domain it served or why it did not.
+// follower serves DNSServers, and reports each domain that it served, or why it did not.
 type follower struct {
 	*Follower[*v1alpha1.DNSServer]
 	served   chan string
@@ -113,7 +113,7 @@ func TestAStateDirectoryIsMade(t *testing.T) {
 	g.Expect((&Flags{StateDir: occupied}).MakeStateDir()).To(MatchError(And(HavePrefix("--state-dir: "), ContainSubstring(occupied))))
 }
 
-// A DHCP server's lease file may lie beside its configuration, and is written without a pause on a busy VLAN.
+// A DHCP server's lease file may be beside its configuration, and on a busy VLAN is written without a pause.
 func TestAChangedFileIsReadBesideOneThatIsWrittenWithoutAPause(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
@@ -185,7 +185,7 @@ func TestTheOwnObjectIsFollowedAndItsLastGoodCopyServesWithoutTheAPI(t *testing.
 	g.Eventually(restarted.served).Should(Receive(Equal("second.example.com")))
 }
 
-// A newer manager may write fields that this daemon does not know: it serves what it knows of them.
+// A newer manager may write fields that this daemon does not know: it serves the ones that it knows.
 func TestTheObjectOfANewerManagerIsServed(t *testing.T) {
 	g := NewWithT(t)
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -260,7 +260,7 @@ func TestAnAbsentKindCountsAsEmptyUntilItAppears(t *testing.T) {
 	g.Eventually(informer.HasSynced).Should(BeTrue())
 	g.Expect(store.ListKeys()).To(BeEmpty())
 	known.Store(true)
-	g.Eventually(func() []string { // the fake watch replays nothing, so something new must happen while it watches
+	g.Eventually(func() []string { // the fake watch replays nothing, so something must change while it watches
 		created := object.DeepCopy()
 		created.ResourceVersion, created.GenerateName, created.Name = "", "mine-", ""
 		_ = inner.Create(t.Context(), created)
@@ -345,7 +345,7 @@ func TestStatusIsWrittenOnlyWhenItChanged(t *testing.T) {
 	g.Expect(writes.Load()).To(BeEquivalentTo(2))
 }
 
-// One line, within what the API server takes.
+// The message is one line, within the API server's limit.
 func TestAnInstanceSaysWhatKeepsItFromServing(t *testing.T) {
 	g := NewWithT(t)
 	ready := NewReadiness("socket", "leases")

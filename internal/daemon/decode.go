@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// strict names a field that a kind does not have by its whole path.
+// strict reports an unknown field with its full path.
 var strict = json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Yaml: true, Strict: true})
 
-// Decode reads the one object of a file. One that does not say its kind is taken for the kind that is expected.
+// Decode reads the one object of a file. Without a kind, it is taken for the expected kind.
 func Decode(content []byte, into client.Object) error {
 	expected, err := apiutil.GVKForObject(into, scheme)
 	if err != nil {
@@ -37,7 +37,7 @@ func Decode(content []byte, into client.Object) error {
 	return err
 }
 
-// documents are those of a YAML file that hold anything.
+// documents are the non-empty documents of a YAML file.
 func documents(content []byte) (all [][]byte, err error) {
 	docs := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
 	for {
@@ -49,7 +49,7 @@ func documents(content []byte) (all [][]byte, err error) {
 			return nil, err
 		}
 		var anything any
-		if yaml.Unmarshal(doc, &anything) != nil || anything != nil { // what is no YAML is for Decode to name
+		if yaml.Unmarshal(doc, &anything) != nil || anything != nil { // Decode reports what is not YAML
 			all = append(all, doc)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// document is what events are made of: an object with conditions, of whatever kind.
+// document has what events need of an object with conditions, whatever its kind.
 type document struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -24,9 +24,9 @@ type document struct {
 	} `json:"status"`
 }
 
-// turned lists the conditions of now that say other than in before. One that was never told is news only if it turned
-// since a moment: a daemon that restarts finds conditions as they were. (Transition times count whole seconds, in which a
-// condition may turn twice.)
+// turned lists the conditions of now that differ from those of before. A condition without a predecessor counts only if it changed after
+// since: a daemon that restarts finds its conditions as they were. (Transition times are whole seconds, in which a condition may change
+// twice.)
 func turned(before, now []metav1.Condition, since time.Time) (all []metav1.Condition) {
 	for _, c := range now {
 		was := meta.FindStatusCondition(before, c.Type)
@@ -38,8 +38,8 @@ func turned(before, now []metav1.Condition, since time.Time) (all []metav1.Condi
 	return all
 }
 
-// tell writes one event for each condition that turned between two statuses. answer is the object as the API server has
-// it: only there is a UID.
+// tell writes an event for each condition that changed between two statuses. answer is the object as the API server has it: only that has a
+// UID.
 func (s *Status) tell(ctx context.Context, before, now, answer []byte) {
 	about := read(answer)
 	for _, c := range turned(read(before).Status.Conditions, read(now).Status.Conditions, s.started) {
@@ -49,7 +49,7 @@ func (s *Status) tell(ctx context.Context, before, now, answer []byte) {
 	}
 }
 
-// read finds nothing in what is no document, such as the status before the first.
+// read returns an empty document for invalid content, such as the status before the first.
 func read(content []byte) (d document) {
 	_ = json.Unmarshal(content, &d)
 	return d

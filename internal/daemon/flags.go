@@ -1,5 +1,5 @@
-// Package daemon is what the daemons share: flags, logs, health and metrics, the watch of a daemon's own object (or
-// file) with its last good copy, and the writer of its part of that object's status.
+// Package daemon has what the daemons share: flags, logs, health and metrics, the watch of a daemon's own object (or file) with its last
+// good copy, and the writer of its part of that object's status.
 package daemon
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// Flags are common to every daemon.
+// Flags of every daemon.
 type Flags struct {
 	// Namespace of the daemon's own object.
 	Namespace string
@@ -20,17 +20,17 @@ type Flags struct {
 	ConfigFile string
 	// StateDir keeps the last good configuration across restarts; empty keeps none.
 	StateDir string
-	// APISocket is where APIProxy hands requests on to the API server; empty asks it directly.
+	// APISocket is where APIProxy listens; empty connects to the API server directly.
 	APISocket string
-	// PodIP is this pod's address on the pod network; invalid where there is none.
+	// PodIP is this pod's address on the pod network; invalid if it has none.
 	PodIP netip.Addr
-	// HealthAddress and MetricsAddress are ip:port where that is not the pod's address and the ports of package names.
+	// HealthAddress and MetricsAddress are ip:port; empty means the pod's address and the ports of package names.
 	HealthAddress, MetricsAddress string
 	// LogLevel is debug, info, warn or error.
 	LogLevel string
 }
 
-// Bind puts the flags on a command. The seeds name the level's flag differently per daemon.
+// Bind adds the flags to a command. In the seeds, each daemon has its own name for the level's flag.
 func (f *Flags) Bind(cmd *cobra.Command, levelFlag string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.Namespace, "namespace", "", "namespace of the object that configures this daemon")
@@ -43,7 +43,7 @@ func (f *Flags) Bind(cmd *cobra.Command, levelFlag string) {
 	flags.StringVar(&f.LogLevel, levelFlag, "info", "debug, info, warn or error")
 }
 
-// MakeStateDir makes the state directory where there is none.
+// MakeStateDir creates the state directory.
 func (f *Flags) MakeStateDir() error {
 	if f.StateDir == "" {
 		return nil
@@ -54,10 +54,10 @@ func (f *Flags) MakeStateDir() error {
 	return nil
 }
 
-// Tuned says whether the pod's attachment switches forwarding off; the manager, which derived it, says so.
+// Tuned says whether the pod's attachment turns forwarding off; the manager, which derived it, says so.
 func Tuned() bool { return os.Getenv("OOOI_VLAN_TUNED") == "true" }
 
-// at is where something is served: where a flag says, else on a port of the pod's address; invalid where it is not served.
+// at is where something is served: the address of its flag, or else the pod's address and this port; invalid where it is not served.
 func (f *Flags) at(flag string, port uint16) (netip.AddrPort, error) {
 	switch {
 	case flag != "":

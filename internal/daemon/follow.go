@@ -32,37 +32,37 @@ const settleTime = 100 * time.Millisecond
 type Follower[T client.Object] struct {
 	// New makes an empty object.
 	New func() T
-	// Apply makes the object what the daemon serves. On an error the daemon goes on serving what it served.
+	// Apply makes the daemon serve an object. On an error it goes on serving the previous one.
 	Apply func(context.Context, T) error
-	// Rejected, if set, hears of each configuration that is not served and why; nil once one is served.
+	// Rejected, if set, gets the error for each configuration that is not served, and nil once one is.
 	Rejected func(error)
-	// Deleted, if set, hears that the object is gone from the cluster; what serves goes on.
+	// Deleted, if set, is called when the object is gone from the cluster; the daemon goes on serving.
 	Deleted func()
 	// StateDir keeps the last object that was applied; empty keeps none.
 	StateDir string
-	// Serving says that there is something to fall back to; it becomes true with the first object that is applied.
+	// Serving: there is something to fall back to. It becomes true with the first object that is applied.
 	Serving bool
 	Log     *slog.Logger
 
-	refusal string // that was logged last
+	refusal string // the last one that was logged
 }
 
-// news of the configuration: an object, or why there is none.
+// news is a new object, or why there is none.
 type news[T client.Object] struct {
 	object  T
 	err     error
 	deleted bool
 }
 
-// File follows a file until the context ends. A bad file leaves what serves and is reported; at the start, with nothing
-// to fall back to, it is an error.
+// File follows a file until ctx ends. A bad file is reported and changes nothing; at the start, with nothing to fall back to, it is an
+// error.
 func (f *Follower[T]) File(ctx context.Context, path string) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("watching %s: %w", path, err)
 	}
 	defer watcher.Close()
-	// The directory, since editors and ConfigMap volumes replace the file itself.
+	// It watches the directory, since editors and ConfigMap volumes replace the file itself.
 	if err := watcher.Add(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("watching %s: %w", path, err)
 	}
@@ -80,7 +80,7 @@ func (f *Follower[T]) File(ctx context.Context, path string) error {
 	return group.Wait()
 }
 
-// reread tells of each change of a file's content.
+// reread sends each change of the file's content.
 func (f *Follower[T]) reread(ctx context.Context, path string, content []byte, events <-chan fsnotify.Event, latest chan news[T]) error {
 	var settled <-chan time.Time
 	for {
@@ -88,8 +88,8 @@ func (f *Follower[T]) reread(ctx context.Context, path string, content []byte, e
 		case <-ctx.Done():
 			return nil
 		case <-events:
-			// From the first event, not the last: a neighbour that is written without a pause (the lease file) must not
-			// hold the reading off for ever.
+			// Counted from the first event, not the last: a file beside it that is written without a pause (the lease file) must not delay
+			// reading for ever.
 			if settled == nil {
 				settled = time.After(settleTime)
 			}
@@ -104,7 +104,7 @@ func (f *Follower[T]) reread(ctx context.Context, path string, content []byte, e
 	}
 }
 
-// readFile reads an object; the content is nil where the file cannot be read.
+// readFile reads an object; the content is nil if the file cannot be read.
 func (f *Follower[T]) readFile(path string) ([]byte, news[T]) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -117,8 +117,8 @@ func (f *Follower[T]) readFile(path string) ([]byte, news[T]) {
 	return content, news[T]{object: object}
 }
 
-// Object follows one object of the cluster, chosen by namespace and name, until the context ends. The last good copy
-// serves while the API server is away. list is the kind's list type.
+// Object follows one object of the cluster, by namespace and name, until ctx ends. While the API server is away, the last good copy is
+// served. list is the kind's list type.
 func (f *Follower[T]) Object(ctx context.Context, c client.WithWatch, list client.ObjectList, key client.ObjectKey) error {
 	f.restore(ctx)
 	own := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", key.Name)}}
@@ -133,7 +133,7 @@ func (f *Follower[T]) Object(ctx context.Context, c client.WithWatch, list clien
 	return group.Wait()
 }
 
-// replace puts news in the place of older ones that nobody has heard yet. One goroutine calls it.
+// replace sends news in place of older news that nobody has received yet. Only one goroutine calls it.
 func replace[T any](latest chan T, now T) {
 	select {
 	case <-latest:
@@ -142,8 +142,7 @@ func replace[T any](latest chan T, now T) {
 	latest <- now
 }
 
-// serve applies the newest object, again and again with a growing pause while it is refused: what it lacks (an address, a
-// port) may come.
+// serve applies the newest object, and retries with growing pauses while that fails: what it lacks (an address, a port) may come.
 func (f *Follower[T]) serve(ctx context.Context, latest <-chan news[T]) error {
 	var now news[T]
 	var retry <-chan time.Time
@@ -171,22 +170,22 @@ func (f *Follower[T]) tellDeleted() {
 	}
 }
 
-// Watch calls handler for each object of a kind that the options select, until the context ends.
+// Watch calls handler for each object of a kind that the options select, until ctx ends.
 func Watch(ctx context.Context, c client.WithWatch, kind client.Object, list client.ObjectList, options []client.ListOption, handler cache.ResourceEventHandler) {
 	_, informer := Informer(c, kind, list, options, handler)
 	informer.RunWithContext(ctx)
 }
 
-// absentPause is how long a kind that the API server does not know counts as an empty list.
+// absentPause is how long a kind unknown to the API server counts as an empty list.
 const absentPause = 5 * time.Second
 
-// Informer keeps a store of the objects of a kind that the options select, once it runs. An API server that is away is
-// asked again with a growing pause; a kind that it does not know counts as empty until it does.
+// Informer keeps a store of the objects of a kind that the options select, while it runs. It retries with growing pauses while the API
+// server is away; a kind that the API server does not know counts as empty until it does.
 func Informer(c client.WithWatch, kind client.Object, list client.ObjectList, options []client.ListOption, handler cache.ResourceEventHandler) (cache.Store, cache.Controller) {
 	return InformerOfParts(c, kind, list, options, nil, handler)
 }
 
-// InformerOfParts is an Informer that keeps of each object what part leaves of it.
+// InformerOfParts is an Informer that stores what part returns for each object.
 func InformerOfParts(c client.WithWatch, kind client.Object, list client.ObjectList, options []client.ListOption, part cache.TransformFunc, handler cache.ResourceEventHandler) (cache.Store, cache.Controller) {
 	selected := func(o metav1.ListOptions) []client.ListOption {
 		return append(options[:len(options):len(options)], &client.ListOptions{Raw: &o})
@@ -213,20 +212,20 @@ func InformerOfParts(c client.WithWatch, kind client.Object, list client.ObjectL
 
 func absent(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
 
-// silence is a watch that ends after a while without an event.
+// silence is a watch without events that ends after a pause.
 func silence(pause time.Duration) watch.Interface {
 	w := watch.NewFake()
 	time.AfterFunc(pause, w.Stop)
 	return w
 }
 
-// listThenWatch keeps the informer from streaming its first list, which saves nothing on the few objects of one daemon.
+// listThenWatch stops the informer from streaming its first list, which saves nothing with the few objects of one daemon.
 type listThenWatch struct{ *cache.ListWatch }
 
-// IsWatchListSemanticsUnSupported is the name that client-go looks for.
+// IsWatchListSemanticsUnSupported has the name that client-go looks for.
 func (listThenWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
-// consider applies an object, remembers it as the last good one, and tells who listens.
+// consider applies an object, remembers it as the last good one, and reports the outcome.
 func (f *Follower[T]) consider(ctx context.Context, now news[T]) error {
 	err := now.err
 	if err == nil {
@@ -260,7 +259,7 @@ func (f *Follower[T]) report(err error) {
 
 func (f *Follower[T]) lastGood() string { return filepath.Join(f.StateDir, "last-good.yaml") }
 
-// remember keeps the object, without what only the API server's own bookkeeping needs.
+// remember stores the object without its managed fields.
 func (f *Follower[T]) remember(object T) {
 	if f.StateDir == "" {
 		return
@@ -276,7 +275,7 @@ func (f *Follower[T]) remember(object T) {
 	}
 }
 
-// restore applies the last good object of an earlier run. What cannot be restored is only logged: the newest comes next.
+// restore applies the last good object of an earlier run. A failure is only logged: the newest object comes next.
 func (f *Follower[T]) restore(ctx context.Context) {
 	if f.StateDir == "" {
 		return

@@ -9,12 +9,12 @@ import (
 	"github.com/cldmnky/oooi/internal/vlan"
 )
 
-// CheckForwarding is the name of the readiness check that GuardForwarding keeps.
+// CheckForwarding is the readiness check that GuardForwarding sets.
 const CheckForwarding = "forwarding"
 
-// GuardForwarding reads every second whether the VLAN device forwards: a dual-homed pod must never route. Where the
-// attachment switches forwarding off (tuned) a device that forwards holds readiness back; elsewhere it is only logged,
-// since nobody could prevent it (dns-proxy-rules.md#forwarding).
+// GuardForwarding checks every second whether the VLAN device forwards: a dual-homed pod must never route. If the attachment turns
+// forwarding off (tuned), a device that forwards makes the pod unready; otherwise it is only logged, since nobody could prevent it
+// (dns-proxy-rules.md#forwarding).
 func GuardForwarding(ctx context.Context, device string, tuned bool, ready *Readiness, log *slog.Logger) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

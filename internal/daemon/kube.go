@@ -15,7 +15,7 @@ import (
 
 var scheme = Scheme()
 
-// Scheme knows our kinds and Kubernetes' own.
+// Scheme has our kinds and Kubernetes' own.
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
@@ -23,14 +23,14 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
-// Kube connects to the cluster by way of the socket of the flags, else as whoever runs this. It asks the API server nothing yet, so it
-// succeeds while that is away. Each adjustment may change how the connection is made.
+// Kube connects to the cluster through the flags' socket, or else as the user of this process. It sends no request yet, so it succeeds
+// while the API server is away. Each adjustment may change the connection's configuration.
 func (f *Flags) Kube(adjustments ...func(*rest.Config)) (client.WithWatch, error) {
 	config, err := f.cluster()
 	if err != nil {
 		return nil, err
 	}
-	config.QPS = -1 // the API server's priority and fairness limits us, not a guess of client-go's
+	config.QPS = -1 // the API server's priority and fairness limits us, not client-go's guess
 	for _, adjust := range adjustments {
 		adjust(config)
 	}
@@ -48,7 +48,7 @@ func (f *Flags) cluster() (*rest.Config, error) {
 	return Cluster()
 }
 
-// Cluster is the one of KUBECONFIG, else the one that the pod runs in. (controller-runtime's own loader would add flags to every
+// Cluster is the one in KUBECONFIG, or else the one that the pod runs in. (controller-runtime's own loader would add flags to every
 // command.)
 func Cluster() (*rest.Config, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()

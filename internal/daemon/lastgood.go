@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// WriteFile replaces a file so that a crash at any moment leaves the old or the new content: written aside, synced,
-// renamed, and the directory synced.
+// WriteFile replaces a file so that a crash at any moment leaves the old or the new content: it writes and syncs a temporary file, renames
+// it, and syncs the directory.
 func WriteFile(path string, content []byte) error {
 	aside, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 
 var errNotYetChecked = errors.New("not yet checked")
 
-// Readiness collects what keeps a daemon from serving, by the name of the check.
+// Readiness collects what keeps a daemon from serving, by check.
 type Readiness struct {
 	mu       sync.Mutex
 	problems map[string]error
 	changed  chan struct{}
 }
 
-// NewReadiness begins with every named check failing: a daemon is not ready before each was seen to pass.
+// NewReadiness begins with every named check failing: a daemon is not ready before each has passed.
 func NewReadiness(checks ...string) *Readiness {
 	r := &Readiness{problems: map[string]error{}, changed: make(chan struct{}, 1)}
 	for _, check := range checks {
@@ -26,7 +26,7 @@ func NewReadiness(checks ...string) *Readiness {
 	return r
 }
 
-// Set records a check's outcome; nil passes.
+// Set records a check's outcome; nil means that it passes.
 func (r *Readiness) Set(check string, problem error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,7 +35,7 @@ func (r *Readiness) Set(check string, problem error) {
 	if fmt.Sprint(was) != fmt.Sprint(problem) {
 		select {
 		case r.changed <- struct{}{}:
-		default: // one signal is pending already
+		default: // a signal is already pending
 		}
 	}
 }
@@ -43,7 +43,7 @@ func (r *Readiness) Set(check string, problem error) {
 // Changed signals, to one listener, that an outcome changed.
 func (r *Readiness) Changed() <-chan struct{} { return r.changed }
 
-// Problem says what keeps the daemon from serving, one line a check; nil when nothing does.
+// Problem says what keeps the daemon from serving, one line per check; nil if nothing does.
 func (r *Readiness) Problem() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/cldmnky/oooi/internal/vlan"
 )
 
-// Serve answers health and metrics on the addresses of the flags until the context ends.
+// Serve serves health and metrics at the flags' addresses until ctx ends.
 func (f *Flags) Serve(ctx context.Context, ready *Readiness, metrics http.Handler) error {
 	health, err := f.at(f.HealthAddress, names.HealthPort)
 	if err != nil {
@@ -70,7 +70,7 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 	return nil
 }
 
-// ListenUnix listens at a socket, in place of one that an earlier run has left.
+// ListenUnix listens on a socket, after removing one that an earlier run left.
 func ListenUnix(socket string) (net.Listener, error) {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("removing the socket of an earlier run: %w", err)

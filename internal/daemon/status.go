@@ -20,30 +20,30 @@ import (
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
-// Pauses between attempts to write a status that the API server did not take.
+// Pauses between attempts to write a status.
 const (
 	firstRetry = time.Second
 	lastRetry  = 30 * time.Second
 )
 
-// Status writes a daemon's part of its object's status, by server-side apply under the daemon's own name, and only when
-// it changed; a condition that turned is an event too. Without a client (file mode) it logs instead.
+// Status writes a daemon's part of its object's status, by server-side apply under the daemon's own name, and only when it changed; a
+// condition that changed is an event too. Without a client (file mode) it logs instead.
 type Status struct {
 	client client.Client
 	owner  client.FieldOwner
 	log    *slog.Logger
 	latest chan runtime.ApplyConfiguration
-	// started bounds what is news: transitions from before belong to an earlier run.
+	// started is when this run began: earlier transitions belong to an earlier run.
 	started time.Time
 }
 
-// NewStatus makes a writer under a field owner; c is nil in file mode.
+// NewStatus makes a writer with this field owner; c is nil in file mode.
 func NewStatus(c client.Client, owner string, log *slog.Logger) *Status {
 	return &Status{client: c, owner: client.FieldOwner(owner), log: log, latest: make(chan runtime.ApplyConfiguration, 1), started: time.Now()}
 }
 
-// Set says what the status should be; it never blocks, and the newest wins. One goroutine calls it, each time with a new
-// object: the API server's answer is read into it.
+// Set sets the wanted status; it never blocks, and the newest wins. Only one goroutine calls it, each time with a new object, because the
+// API server's answer is read into it.
 func (s *Status) Set(want runtime.ApplyConfiguration) {
 	select {
 	case <-s.latest:
@@ -52,7 +52,7 @@ func (s *Status) Set(want runtime.ApplyConfiguration) {
 	s.latest <- want
 }
 
-// Run writes until the context ends.
+// Run writes until ctx ends.
 func (s *Status) Run(ctx context.Context) error {
 	var want runtime.ApplyConfiguration
 	var written []byte
@@ -100,7 +100,7 @@ func (s *Status) write(ctx context.Context, want runtime.ApplyConfiguration, bef
 	return nil
 }
 
-// Instance is what a daemon says of itself: nil when it serves, or what keeps it from that.
+// Instance is a daemon's report of itself: ready if problem is nil, or else with the problem as its message.
 func Instance(ip v1alpha1.IPAddress, problem error) *ac.InstanceApplyConfiguration {
 	instance := ac.Instance().WithIP(ip).WithReady(problem == nil)
 	if problem != nil {
@@ -109,7 +109,7 @@ func Instance(ip v1alpha1.IPAddress, problem error) *ac.InstanceApplyConfigurati
 	return instance
 }
 
-// Bounded is a message that fits an instance or a backend.
+// Bounded cuts a message to what an instance or a backend can have.
 func Bounded(message string) string {
 	if runes := []rune(message); len(runes) > valid.LongestMessage {
 		return string(runes[:valid.LongestMessage-1]) + "…"
@@ -117,8 +117,8 @@ func Bounded(message string) string {
 	return message
 }
 
-// Condition says what a condition should be now; its transition time is kept from the conditions seen so far unless the
-// status turned, so that a restart is not a transition.
+// Condition builds a condition. It keeps the transition time of the conditions seen so far unless the status changed, so that a restart is
+// not a transition.
 func Condition(seen []metav1.Condition, now metav1.Condition) *metav1ac.ConditionApplyConfiguration {
 	now.LastTransitionTime = metav1.Now().Rfc3339Copy()
 	if was := meta.FindStatusCondition(seen, now.Type); was != nil && was.Status == now.Status {

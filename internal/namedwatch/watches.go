@@ -1,5 +1,5 @@
-// Package namedwatch hears of changes of single objects by their names: it takes no permission to list a kind, and keeps nothing in
-// memory. What an object is, is read when it is needed.
+// Package namedwatch watches single objects by name: it needs no permission to list a kind, and keeps nothing in memory. Objects are read
+// when they are needed.
 package namedwatch
 
 import (
@@ -18,7 +18,7 @@ import (
 	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// Object is a Secret or ConfigMap by its name.
+// Object is a Secret or ConfigMap, by name.
 type Object struct {
 	Kind Kind
 	types.NamespacedName
@@ -33,51 +33,52 @@ const (
 	ConfigMap
 )
 
-// Watches are one for each object that somebody follows.
+// Watches has one watch for each object that somebody follows.
 type Watches struct {
 	source  typedcore.CoreV1Interface
 	changed func(follower types.NamespacedName)
 
 	mu      sync.Mutex
 	of      map[Object]*one
-	shares  map[string]int                // how many watches are of each namespace's followers
-	turns   map[string]*rate.Limiter      // of each namespace's followers in being told
+	shares  map[string]int                // how many watches each namespace's followers have
+	turns   map[string]*rate.Limiter      // how fast each namespace's followers may be told
 	late    map[types.NamespacedName]bool // followers that are told when it is their turn
-	without map[types.NamespacedName]bool // followers of objects that are not watched, for there are too many
+	without map[types.NamespacedName]bool // followers of objects that are not watched, because there are too many
 	ended   bool
 	all     sync.WaitGroup
 }
 
-// one object that is watched.
+// one is a watched object.
 type one struct {
-	namespace string // whose share it is of
+	namespace string // whose share it counts towards
 	followers map[types.NamespacedName]bool
 	stop      context.CancelFunc
 	reopen    context.CancelFunc
 }
 
-// New watches nothing yet. What changed is called for each follower of an object, when it changes, appears, goes, or can be watched
-// (again).
+// New watches nothing yet. It calls changed for each follower of an object when the object changes, appears or goes, or can be watched
+// again.
 func New(source typedcore.CoreV1Interface, changed func(follower types.NamespacedName)) *Watches {
 	return &Watches{source: source, changed: changed, of: map[Object]*one{}, shares: map[string]int{}, turns: map[string]*rate.Limiter{}, late: map[types.NamespacedName]bool{}, without: map[types.NamespacedName]bool{}}
 }
 
-// Who may make followers may make many. A watch is some 30 KiB here, measured with client-go over TLS, and as much at the API server.
+// Whoever may create followers may create many. A watch takes some 30 KiB here, measured with client-go over TLS, and as much at the API
+// server.
 const (
-	mostOfOne = 1200 // objects are watched for the followers of one namespace: of 200 bridges
-	mostOfAll = 1500 // and of all; beyond it, who has his share of it gets no more
-	mostEver  = 2000 // and nobody beyond this
+	mostOfOne = 1200 // watched objects for the followers of one namespace: those of 200 bridges
+	mostOfAll = 1500 // watched objects in all; beyond that, a namespace that has its share gets no more
+	mostEver  = 2000 // nobody gets more than this in all
 
-	lookAgain = time.Minute // is how late a change is seen of what is not watched, or later where that is much
-	seldom    = time.Second // is how often a follower is told of one object's changes: each has him read it
+	lookAgain = time.Minute // how late a change of an unwatched object is noticed, or later if there are many
+	seldom    = time.Second // how often a follower is told of one object's changes: each time it reads the object
 
-	// wakesOfOne are told of the followers of a namespace each second, after wakesAtOnce: who is told waits for no others behind them.
+	// wakesOfOne of a namespace's followers are told each second, after wakesAtOnce: no follower waits behind those of another namespace.
 	wakesOfOne  = 20
 	wakesAtOnce = 250
 )
 
-// Start tells who follows what is not watched to look again, and whom there was no time to tell before, until the end, and then ends all
-// watches: it makes Watches a Runnable of the manager.
+// Start regularly tells the followers of unwatched objects to look again, and tells followers whose turn had not come. When ctx ends it
+// ends all watches. It makes Watches a Runnable of the manager.
 func (w *Watches) Start(ctx context.Context) error {
 	looked := time.Now()
 	for ctx.Err() == nil {
@@ -112,11 +113,11 @@ func (w *Watches) waiting() []types.NamespacedName {
 	defer w.mu.Unlock()
 	all := slices.Collect(maps.Keys(w.late))
 	clear(w.late)
-	maps.DeleteFunc(w.turns, func(_ string, turn *rate.Limiter) bool { return turn.Tokens() >= wakesAtOnce }) // as a new one is
+	maps.DeleteFunc(w.turns, func(_ string, turn *rate.Limiter) bool { return turn.Tokens() >= wakesAtOnce }) // a new limiter would be the same
 	return all
 }
 
-// wakeAll followers, as many of each namespace as may be told by now; the others wait.
+// wakeAll tells followers, as many of each namespace as may be told now; the others wait.
 func (w *Watches) wakeAll(followers []types.NamespacedName) {
 	for _, follower := range followers {
 		w.mu.Lock()
@@ -136,8 +137,8 @@ func (w *Watches) wakeAll(followers []types.NamespacedName) {
 	}
 }
 
-// Follow these objects for somebody, and no others any more. Read them after it: a change in between is told. Where not all are watched,
-// he is told to look again each minute.
+// Follow makes follower follow these objects, and no others. Read them after calling it: a change in between is then told. If not all are
+// watched, the follower is told to look again each minute.
 func (w *Watches) Follow(follower types.NamespacedName, objects ...Object) (all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -163,7 +164,7 @@ func (w *Watches) Follow(follower types.NamespacedName, objects ...Object) (all 
 	return !w.without[follower]
 }
 
-// leaves an object, whose watch ends with its last follower.
+// leaves takes a follower off an object, whose watch ends with its last follower.
 func (w *Watches) leaves(follower types.NamespacedName, object Object, o *one) {
 	delete(o.followers, follower)
 	if len(o.followers) > 0 {
@@ -177,7 +178,7 @@ func (w *Watches) leaves(follower types.NamespacedName, object Object, o *one) {
 	w.counts(o.namespace, -1)
 }
 
-// pass a watch on to a namespace that has followers of it, if its own has none any more.
+// pass gives a watch to another namespace that follows it, if its own no longer does.
 func (w *Watches) pass(o *one) {
 	for follower := range o.followers {
 		if follower.Namespace == o.namespace {
@@ -192,21 +193,21 @@ func (w *Watches) pass(o *one) {
 	}
 }
 
-// mayFollow a watch more for the followers of a namespace.
+// mayFollow says whether the followers of a namespace may have one more watch.
 func (w *Watches) mayFollow(namespace string) bool {
 	has := w.shares[namespace]
 	return has < mostOfOne && len(w.of) < mostEver && (len(w.of) < mostOfAll || has < mostOfAll/len(w.shares))
 }
 
-// counts a watch more or less of a namespace's.
+// counts adds to the number of a namespace's watches.
 func (w *Watches) counts(namespace string, more int) {
 	if w.shares[namespace] += more; w.shares[namespace] == 0 {
 		delete(w.shares, namespace)
 	}
 }
 
-// Reopen the watch of an object that may not be read: it can be older than the permission that was taken away, and would not tell that
-// there is one again.
+// Reopen restarts the watch of an object that may not be read: an old watch may survive the loss of the permission, and would not notice
+// that it is granted again.
 func (w *Watches) Reopen(object Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -239,16 +240,17 @@ func (w *Watches) begin(object Object, namespace string) {
 	})
 }
 
-// again bounds how late a change is seen that was made between two watches, and a permission that is granted.
+// again bounds how late a change between two watches, or a granted permission, is noticed.
 const again = 2 * time.Second
 
-// position in the history of an object.
+// position is where a watch is in the history of an object.
 type position struct {
 	version string
 	begun   bool // followers know that it is watched
 }
 
-// watch until the API server ends it. It goes on where the one before stopped, so that a watch that merely ran out tells nothing.
+// watch follows events until the API server ends the watch. It resumes where the last one stopped, so that a watch that merely timed out
+// tells nothing.
 func (w *Watches) watch(ctx context.Context, object Object, o *one, at *position) error {
 	events, err := w.events(ctx, object, at.version)
 	if err != nil {
@@ -270,7 +272,7 @@ func (w *Watches) watch(ctx context.Context, object Object, o *one, at *position
 			continue
 		}
 		w.tell(o)
-		select { // what comes meanwhile waits at the API server, or has it end the watch
+		select { // meanwhile events queue at the API server, which may end the watch
 		case <-ctx.Done():
 		case <-time.After(seldom):
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/cldmnky/oooi/internal/namedwatch"
 )
 
-// server of watches on one Secret.
+// server serves watches of one Secret.
 type server struct {
 	typedcore.CoreV1Interface
 	typedcore.SecretInterface
@@ -69,7 +69,7 @@ func TestFollowersAreToldOfChangesAndOfNothingElse(t *testing.T) {
 		g.Expect(s.asked).To(HaveLen(1), "one watch for both")
 		g.Expect(s.asked[0].FieldSelector).To(Equal("metadata.name=s"))
 
-		s.open.Modify(versioned("7")) // of what is told, nothing more for a second
+		s.open.Modify(versioned("7")) // told already: nothing more for a second
 		s.open.Action(watch.Bookmark, versioned("9"))
 		synctest.Wait()
 		g.Expect(told).To(Equal(map[string]int{"first": 2, "second": 2}))
@@ -82,15 +82,15 @@ func TestFollowersAreToldOfChangesAndOfNothingElse(t *testing.T) {
 		s.open.Delete(versioned("11"))
 		synctest.Wait()
 		g.Expect(told).To(Equal(map[string]int{"first": 3, "second": 2}))
-		s.open.Error(&metav1.Status{Code: 410}) // history is lost
+		s.open.Error(&metav1.Status{Code: 410}) // the history is lost
 		time.Sleep(time.Minute)
 		g.Expect(s.asked[2].ResourceVersion).To(BeEmpty())
 		g.Expect(told["first"]).To(Equal(4), "what was missed is read")
 
-		s.denied = true // which an open watch does not notice
+		s.denied = true // an open watch does not notice
 		time.Sleep(time.Minute)
 		w.Reopen(secret)
-		w.Reopen(namedwatch.Object{}) // which nobody follows
+		w.Reopen(namedwatch.Object{}) // nobody follows it
 		time.Sleep(time.Minute)
 		g.Expect(told["first"]).To(Equal(4), "it may not be watched any more")
 		s.denied = false
@@ -109,7 +109,7 @@ func TestFollowersAreToldOfChangesAndOfNothingElse(t *testing.T) {
 	})
 }
 
-// Of an object that changes all the time, its followers are told once a second.
+// The followers of an object that changes constantly are told once a second.
 func TestWhatChangesAllTheTimeIsToldSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told, s := 0, &serving{events: make(chan watch.Event)}
@@ -134,7 +134,7 @@ func TestWhatChangesAllTheTimeIsToldSeldom(t *testing.T) {
 	})
 }
 
-// serving every watch with the same events.
+// serving sends the same events to every watch.
 type serving struct {
 	typedcore.CoreV1Interface
 	typedcore.SecretInterface
@@ -148,7 +148,7 @@ func (s *serving) Watch(context.Context, metav1.ListOptions) (watch.Interface, e
 	return watch.NewProxyWatcher(s.events), nil
 }
 
-// Of a Secret that many share, one watch is counted, of whose followers began it and then of another's.
+// A watch that many share counts once: for the namespace of the follower that began it, and later for another's.
 func TestAWatchIsOfOneNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
@@ -175,7 +175,7 @@ func TestAWatchIsOfOneNamespace(t *testing.T) {
 	})
 }
 
-// However many follow what changes, so many of a namespace's are told each second; another's are told at once.
+// However many follow an object, only so many of a namespace's followers are told each second; another namespace's are told at once.
 func TestManyFollowersOfWhatChangesAreToldOneAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, told, s := NewWithT(t), map[string]int{}, &serving{events: make(chan watch.Event)}
@@ -204,7 +204,7 @@ func TestManyFollowersOfWhatChangesAreToldOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// Who makes many followers is told each minute of what is beyond his share, and takes none of another's.
+// A namespace with many followers is told each minute about objects beyond its share, and takes nothing from another's.
 func TestWatchesAreSharedBetweenNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, told := NewWithT(t), map[types.NamespacedName]int{}
