@@ -1,5 +1,5 @@
-// Command admission measures how long the webhook takes to judge a DPUHCPBridge, among many, against a real kube-apiserver: over HTTPS,
-// as the API server asks, with the image mapping read anew.
+// Command admission measures how long the webhook takes to judge a DPUHCPBridge among many, beside a real kube-apiserver: over HTTPS, as an
+// API server asks, reading the image mapping each time.
 package main
 
 import (
@@ -97,7 +97,7 @@ func run(ctx context.Context, bridges, reviews int) error {
 	return t.End()
 }
 
-// asked is one kind of review, and the answer that it has to get.
+// asked is one kind of review, and the expected answer.
 type asked struct {
 	what    string
 	allowed bool
@@ -125,7 +125,7 @@ func told(t *table.Table, what string, atOnce int, took []time.Duration) {
 	if atOnce == 1 {
 		table.Below(t, what, p(99), wanted)
 	} else {
-		t.Say(what, p(99)) // the processors are shared with the API server and with who asks
+		t.Say(what, p(99)) // the processors are shared with the API server and the clients
 	}
 }
 
@@ -151,7 +151,7 @@ func bridgeOf(n int, name, dpuCluster, release string) *dpuv1.DPUHCPBridge {
 	}
 }
 
-// populate makes the bridges and what they refer to. Nobody reconciles them.
+// populate creates the bridges and what they refer to. Nothing reconciles them.
 func populate(ctx context.Context, config *rest.Config, bridges int) error {
 	api, err := client.New(config, client.Options{Scheme: controller.Scheme()})
 	if err != nil {
@@ -175,7 +175,7 @@ func populate(ctx context.Context, config *rest.Config, bridges int) error {
 	return nil
 }
 
-// serve runs a manager with the webhook and no controller; it says how to ask it.
+// serve runs a manager with the webhook and no controller, and returns a function that asks it.
 func serve(ctx context.Context, config *rest.Config, dir string) (func(admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error), error) {
 	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
 	if err != nil {
@@ -210,7 +210,7 @@ func serve(ctx context.Context, config *rest.Config, dir string) (func(admission
 	return ask, served(ctx, ask)
 }
 
-// served waits for the first answer, which waits for the caches.
+// served waits for the first answer, which in turn waits for the caches.
 func served(ctx context.Context, ask func(admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error)) error {
 	for deadline := time.Now().Add(time.Minute); ; {
 		answer, err := ask(creating(0, "spare", objects.Release))
@@ -220,14 +220,14 @@ func served(ctx context.Context, ask func(admissionv1.AdmissionRequest) (*admiss
 		if time.Now().After(deadline) || ctx.Err() != nil {
 			return fmt.Errorf("the webhook does not serve: %v %w", answer, err)
 		}
-		time.Sleep(200 * time.Millisecond) // it is dialled again
+		time.Sleep(200 * time.Millisecond) // until it listens
 	}
 }
 
 func creating(n int, dpuCluster, release string) admissionv1.AdmissionRequest {
 	text, err := json.Marshal(bridgeOf(n, "new", dpuCluster, release))
 	if err != nil {
-		panic(err) // an object of ours
+		panic(err) // it is an object of ours
 	}
 	return admissionv1.AdmissionRequest{
 		UID: "review", Operation: admissionv1.Create, Namespace: namespace(n), Name: "new",
@@ -257,7 +257,7 @@ func reviewed(over *http.Client, request admissionv1.AdmissionRequest) (*admissi
 	return review.Response, nil
 }
 
-// measure asks so many times, so many at once, and fails on an answer that is not the one expected.
+// measure asks times times, atOnce at once, and fails on an unexpected answer.
 func measure(ctx context.Context, ask func(admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error), times, atOnce int, allowed bool, review func(n int) admissionv1.AdmissionRequest) ([]time.Duration, error) {
 	took, errs := make([]time.Duration, times), make([]error, atOnce)
 	var all sync.WaitGroup

@@ -1,5 +1,5 @@
-// Command bridges measures the manager with many DPUHCPBridges against a real kube-apiserver, a stand-in for HyperShift, and one hosted
-// kube-apiserver that all of them look into: how often it writes when nothing changes, and how much memory it holds. It wants root: the
+// Command bridges measures the manager with many DPUHCPBridges, beside a real kube-apiserver, a stand-in for HyperShift, and one hosted
+// kube-apiserver that serves as everybody's: how often it writes when nothing changes, and how much memory it uses. It needs root: the
 // manager gets an /etc/hosts of its own.
 package main
 
@@ -23,7 +23,7 @@ import (
 	"github.com/cldmnky/oooi/test/bench/internal/table"
 )
 
-// hostedAPI is where the names of all hosted APIs lead, with the port that they have (plan/bridge, approve).
+// hostedAPI and hostedPort are where the names of all hosted APIs lead (plan/bridge, approve).
 const hostedAPI, hostedPort = "198.19.43.1", "6443"
 
 func main() {
@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// bench is both clusters, and the management cluster's API as an administrator.
+// bench has both clusters, and an administrator's client of the management cluster.
 type bench struct {
 	*audited.Cluster
 	hosted  *envtest.Hosted
@@ -93,7 +93,7 @@ func run(ctx context.Context, bridges int, idle time.Duration, binary string) er
 
 func name(n int) string { return fmt.Sprintf("b%d", n) }
 
-// apis are the names by which hosted APIs are dialled.
+// apis are the names of the hosted APIs.
 func apis(bridges int) (all []string) {
 	for n := range bridges {
 		all = append(all, fmt.Sprintf("kube-apiserver.%s-%s.svc", objects.Namespace, name(n)))
@@ -101,7 +101,7 @@ func apis(bridges int) (all []string) {
 	return all
 }
 
-// populate makes the bridges and what they refer to.
+// populate creates the bridges and what they refer to.
 func (b bench) populate(ctx context.Context) error {
 	all := objects.Shared()
 	for n := range b.bridges {
@@ -110,7 +110,7 @@ func (b bench) populate(ctx context.Context) error {
 	return objects.Create(ctx, b.api, all...)
 }
 
-// manage runs the manager where the names of hosted APIs lead to the one that there is.
+// manage runs the manager; the names of all hosted APIs lead to the one that exists.
 func (b bench) manage(ctx context.Context, binary string) error {
 	if err := b.IsElsewhere(); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (b bench) manage(ctx context.Context, binary string) error {
 	return b.ManageWith(ctx, hosts, binary, "manager", "--metrics-bind-address=0", "--bridge-virtual-ips=198.18.0.0/16", "--health-probe-bind-address=0", "--image=e2e.local/oooi:dev", "--envoy-image=e2e.local/envoy:lab")
 }
 
-// hyperShift serves each HostedCluster as soon as it is asked for.
+// hyperShift serves each HostedCluster as soon as it is requested.
 func (b bench) hyperShift(ctx context.Context) error {
 	kubeconfig, err := b.hosted.Kubeconfig()
 	if err != nil {
@@ -139,7 +139,7 @@ func (b bench) hyperShift(ctx context.Context) error {
 	return nil
 }
 
-// ready says whether all bridges are, and approve certificates.
+// ready says whether all bridges are Ready and approve certificates.
 func (b bench) ready(ctx context.Context) (bool, error) {
 	all := &dpuv1.DPUHCPBridgeList{}
 	if err := b.api.List(ctx, all); err != nil {

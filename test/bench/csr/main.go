@@ -1,5 +1,5 @@
-// Command csr has kubelets ask for certificates in a hosted cluster, and tells how soon those that may have one are approved: one
-// after the other, and among ten thousand that may not; and what memory those take.
+// Command csr lets kubelets request certificates in a hosted cluster, and measures how soon the ones that may have one get it: one after
+// the other, and among ten thousand that may not; and how much memory those take.
 package main
 
 import (
@@ -63,7 +63,7 @@ func run(ctx context.Context, single, all, good int) error {
 	if err != nil {
 		return err
 	}
-	env := &envtest.Environment{CRDs: foreign} // it is the management API too
+	env := &envtest.Environment{CRDs: foreign} // it is the management API server too
 	config, err := env.Start()
 	if err != nil {
 		return err
@@ -89,18 +89,18 @@ func run(ctx context.Context, single, all, good int) error {
 }
 
 type bench struct {
-	observe.Bridges // whose DPUs are those of the management API
+	observe.Bridges // reads DPUs from the management API server
 	management      client.Client
 	config          *rest.Config
 	kube            kubernetes.Interface // as node-bootstrapper
 	admin           kubernetes.Interface
 	key             *ecdsa.PrivateKey
-	cards           []dpf.DPU // as a cache has them
+	cards           []dpf.DPU // as in a cache
 	mu              sync.Mutex
 	approved        map[string]time.Time
 }
 
-// prepare writes the kubeconfig, and lets node-bootstrapper ask.
+// prepare writes the kubeconfig, and lets node-bootstrapper create CSRs.
 func (b *bench) prepare(ctx context.Context) (err error) {
 	if b.admin, b.kube, err = objects.Clients(ctx, b.config); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: secret.Name}, Data: map[string][]byte{kubeconfig.SecretKey: text}})
 }
 
-// has makes DPUs whose OS is installed, and waits until a request is no more taken for one of an earlier life (internal/csr).
+// has creates DPUs with an installed OS, and waits until their requests no longer count as those of an earlier DPU (internal/csr).
 func (b *bench) has(ctx context.Context, prefix string, count int) (err error) {
 	group, making := errgroup.WithContext(ctx)
 	group.SetLimit(8)
@@ -134,14 +134,14 @@ func (b *bench) has(ctx context.Context, prefix string, count int) (err error) {
 	return until(ctx, func() bool { return time.Since(made) > 6*time.Second })
 }
 
-// begin has an approver work; what it returns ends it.
+// begin starts an approver; end stops it.
 func (b *bench) begin(ctx context.Context) (see func() approve.State, end func()) {
 	approvals := approve.NewApprovals(b.admin.CoreV1(), b, func(_ types.NamespacedName, a approve.Notice) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.approved[a.Name] = time.Now()
 	}, func(types.NamespacedName) {})
-	approvals.Dial = new(net.Dialer).DialContext // the test's API server is here
+	approvals.Dial = new(net.Dialer).DialContext // the test's API server is on this machine
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
@@ -182,7 +182,7 @@ func (b *bench) oneAfterTheOther(ctx context.Context, t *table.Table, count int)
 	return nil
 }
 
-// atOnce has all CSRs there, then an approver begins.
+// atOnce creates all CSRs before an approver begins.
 func (b *bench) atOnce(ctx context.Context, t *table.Table, all, good int) error {
 	if err := b.has(ctx, "good", good); err != nil {
 		return err
@@ -232,7 +232,7 @@ func (b *bench) since(name string) time.Time {
 	return b.approved[name]
 }
 
-// asks sends a CSR as a kubelet does.
+// asks creates a CSR as a kubelet does.
 func (b *bench) asks(ctx context.Context, name, host string) error {
 	r, err := objects.CSR(b.key, name, host)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command guests looks into many hosted clusters at once, all played by one kube-apiserver, and tells what each costs: requests
-// after everything is settled, out of the hosted cluster's audit log, and memory beyond the first.
+// Command guests reads many hosted clusters at once, all played by one kube-apiserver, and measures what each costs: requests once
+// everything has settled, from the hosted cluster's audit log, and memory beyond the first cluster's.
 package main
 
 import (
@@ -64,14 +64,14 @@ func run(ctx context.Context, guests int, idle time.Duration) error {
 		return err
 	}
 	b.clusters = appsingress.NewClusters(b.kube.CoreV1(), func(types.NamespacedName) {})
-	b.clusters.Dial = new(net.Dialer).DialContext // the test's API server is here
+	b.clusters.Dial = new(net.Dialer).DialContext // the test's API server is on this machine
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}
 	return b.measure(ctx, guests, idle)
 }
 
-// measure what hosted clusters cost: the first has what all share.
+// measure what a hosted cluster costs; the first one also has what all share.
 func (b *bench) measure(ctx context.Context, guests int, idle time.Duration) error {
 	if err := b.look(ctx, 0, 1); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (b *bench) measure(ctx context.Context, guests int, idle time.Duration) err
 	return t.End()
 }
 
-// start is a hosted cluster with an audit log of what our connections ask.
+// start is a hosted cluster with an audit log of what our connections request.
 func start(dir string) (*envtest.Environment, *rest.Config, error) {
 	policy := filepath.Join(dir, "policy.yaml")
 	err := os.WriteFile(policy, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [ResponseComplete, ResponseStarted]\nrules: [{level: Metadata}]\n"), 0o600)
@@ -126,7 +126,7 @@ type bench struct {
 	audit    string
 }
 
-// prepare writes the kubeconfig, one for all, and the namespace of the Services.
+// prepare writes one kubeconfig for all, and creates the namespace of the Services.
 func (b *bench) prepare(ctx context.Context) error {
 	text, err := yaml.Marshal(testenv.Kubeconfig("https://api.c1.example.com:6443", b.config.CAData, b.config))
 	if err != nil {
@@ -140,7 +140,7 @@ func (b *bench) prepare(ctx context.Context) error {
 	return err
 }
 
-// look begins to look into hosted clusters and waits until the Service of each is seen.
+// look begins to read hosted clusters, and waits until each one's Service is seen.
 func (b *bench) look(ctx context.Context, from, to int) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -170,7 +170,7 @@ func (b *bench) look(ctx context.Context, from, to int) error {
 	return nil
 }
 
-// counted are requests by verb.
+// counted are numbers of requests, by verb.
 type counted map[string]int
 
 func (c counted) all() (sum int) {
@@ -180,7 +180,7 @@ func (c counted) all() (sum int) {
 	return sum
 }
 
-// requests of hosted clusters so far, by the name that our connections give themselves.
+// requests of each verb that hosted clusters got so far from our connections, which have a user agent of their own.
 func (b *bench) requests() (counted, error) {
 	log, err := os.Open(b.audit)
 	if err != nil {

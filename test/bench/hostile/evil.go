@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	fat     = 8 << 20 // bytes of an object, of which a page has one
+	fat     = 8 << 20 // bytes of an object; a page has one
 	changes = 500     // a second
 )
 
-// Resources that are more than names.
+// Resources with objects that have more than a name.
 const (
 	requests = "certificatesigningrequests"
 	nodes    = "nodes"
@@ -34,27 +34,28 @@ const (
 type evil struct {
 	trust []byte
 	quiet bool
-	// endless and fat are the resources whose lists never end, and whose objects are as large as an API server stores and larger.
+	// endless are the resources whose lists never end; fat are those with objects as large as an API server stores, and larger.
 	endless, fat []string
-	// changing is how often a second a resource does; nil: everything does.
+	// changing is how often a second a resource changes; nil: every resource changes.
 	changing map[string]int
-	// services are how many it has, with the labels of Infra evil3, and addresses how many each of these has at first.
+	// services is their number, with the labels of Infra evil3; addresses is how many each has at first.
 	services, addresses int
-	// cards are its bridge's DPUs, of which the first have joined. Of theirs and of strangers' requests some wait when the manager comes.
+	// cards are its bridge's DPUs, of which the first joined are Nodes. waiting is how many requests, theirs and strangers', are there when
+	// the manager starts.
 	cards                      []int
 	joined, strangers, waiting int
 
-	signed    []certv1.CertificateSigningRequest // whose names are made when they are said
-	newest    atomic.Int64                       // number of a request
-	answered  chan event                         // what became of a request that the manager approved
-	each      atomic.Int64                       // addresses that a Service has now
+	signed    []certv1.CertificateSigningRequest // their names are set when they are sent
+	newest    atomic.Int64                       // number of the last request
+	answered  chan event                         // what became of requests that the manager approved
+	each      atomic.Int64                       // addresses that each Service has now
 	unwatched atomic.Bool                        // Services were listed, and not watched since
 
 	said                     atomic.Int64 // bytes
-	asked, told, read, taken atomic.Int64 // requests, changes, and of certificate requests those that were read, and whose approval was put
+	asked, told, read, taken atomic.Int64 // requests; changes; certificate requests that were read; approvals
 }
 
-// startEvil serves at an address, by a name.
+// startEvil serves at an address, under a name.
 func startEvil(ctx context.Context, address, name string, e *evil) error {
 	certificate, key, err := envtest.SelfSigned(name)
 	if err != nil {
@@ -87,7 +88,7 @@ type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// handler of what the manager asks for: one object, and else collections.
+// handler of what the manager requests: some single objects, and otherwise collections.
 func (e *evil) handler() http.Handler {
 	const api = "/apis/certificates.k8s.io/v1/certificatesigningrequests/{name}"
 	mux := http.NewServeMux()
@@ -108,7 +109,7 @@ func (e *evil) handler() http.Handler {
 	return mux
 }
 
-// sayer writes until the other side has gone.
+// sayer writes until the other side is gone.
 type sayer struct {
 	to   http.ResponseWriter
 	said *atomic.Int64
@@ -130,7 +131,7 @@ func (s *sayer) flush() {
 	}
 }
 
-// refuse as an API server does.
+// refuse answers with an API server's error.
 func (s *sayer) refuse(code int, reason metav1.StatusReason) {
 	s.to.WriteHeader(code)
 	s.say(text(metav1.Status{
@@ -138,7 +139,7 @@ func (s *sayer) refuse(code int, reason metav1.StatusReason) {
 	}))
 }
 
-// text of an object of our own.
+// text is an object of our own as JSON.
 func text(object any) string {
 	text, err := json.Marshal(object)
 	if err != nil {
@@ -209,7 +210,7 @@ func (e *evil) sayAll(out *sayer, resource string) {
 	}
 }
 
-// shrinks to what may be kept of a hosted cluster: of Services whose list no watch follows there was more.
+// shrinks until the Services fit into what is kept of a hosted cluster: a list that no watch followed had too much.
 func (e *evil) shrinks() {
 	const fewest = 3
 	if each := e.each.Load(); e.unwatched.Swap(true) && each > fewest {
@@ -220,7 +221,7 @@ func (e *evil) shrinks() {
 // event on a watch.
 type event struct{ kind, object string }
 
-// watch tells of changes again and again.
+// watch sends changes until the other side is gone.
 func (e *evil) watch(ctx context.Context, out *sayer, resource string) {
 	out.flush()
 	if resource == services {

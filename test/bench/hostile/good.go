@@ -25,20 +25,20 @@ import (
 	"github.com/cldmnky/oooi/test/bench/internal/objects"
 )
 
-// bench is the management cluster, a hosted cluster that is well, and the hostile ones.
+// bench is the management cluster, a well-behaved hosted cluster, and the hostile ones.
 type bench struct {
 	*audited.Cluster
 	hosted  *envtest.Hosted
 	api     client.Client
 	admin   kubernetes.Interface // of the good hosted cluster
-	kubelet kubernetes.Interface // there, as node-bootstrapper
-	dpus    int                  // that have asked
+	kubelet kubernetes.Interface // of the same, as node-bootstrapper
+	dpus    int                  // number of those that have asked
 	rounds  int
 
 	csrs, applied, bridged waits
 }
 
-// begin with everything there, and the hostile clusters at work.
+// begin sets everything up, with the hostile clusters at work.
 func begin(ctx context.Context, binary string, quiet bool) (b *bench, err error) {
 	b = &bench{}
 	if b.Cluster, err = audited.Start(); err != nil {
@@ -76,7 +76,7 @@ func begin(ctx context.Context, binary string, quiet bool) (b *bench, err error)
 	}
 	made := time.Now()
 	return b, b.Until(ctx, func() (bool, error) {
-		if time.Since(made) < 6*time.Second { // what is asked for in the first seconds of a DPU may be an earlier one's (internal/csr)
+		if time.Since(made) < 6*time.Second { // requests in a DPU's first seconds may be an earlier DPU's (internal/csr)
 			return false, nil
 		}
 		one := &dpuv1.DPUHCPBridge{}
@@ -87,17 +87,17 @@ func begin(ctx context.Context, binary string, quiet bool) (b *bench, err error)
 
 func (b *bench) end() {
 	if b.hosted != nil {
-		_ = b.hosted.Stop() // it ends with us
+		_ = b.hosted.Stop() // it ends with this process
 	}
 	b.Stop()
 }
 
-// apiOf a hosted cluster is the name by which it is dialled (plan/bridge, approve; plan, apps).
+// apiOf a hosted cluster is the name of its API server (plan/bridge, approve; plan, apps).
 func apiOf(name string) string {
 	return fmt.Sprintf("kube-apiserver.%s-%s.svc", objects.Namespace, name)
 }
 
-// serve all hosted clusters, each at an address of its own, which their names lead to.
+// serve all hosted clusters, each at its own address, and return their names' addresses.
 func (b *bench) serve(ctx context.Context, quiet bool) (hosts map[string]string, err error) {
 	if err := b.IsElsewhere(); err != nil {
 		return nil, err
@@ -120,17 +120,17 @@ func (b *bench) serve(ctx context.Context, quiet bool) (hosts map[string]string,
 	return hosts, nil
 }
 
-// goodHosted lets node-bootstrapper ask there.
+// goodHosted makes the good cluster's clients, and lets node-bootstrapper create CSRs there.
 func (b *bench) goodHosted(ctx context.Context) (err error) {
 	b.hosted.Admin.QPS = -1
 	b.admin, b.kubelet, err = objects.Clients(ctx, b.hosted.Admin)
 	return err
 }
 
-// bridgeNames, of which all but the first lead to hostile clusters.
+// bridgeNames: all but the first have hostile clusters.
 var bridgeNames = []string{"good", "evil1", "evil2", "evil5", "evil6"}
 
-// mostDPUs that can ask in one run.
+// mostDPUs is how many can ask in one run.
 const mostDPUs = 400
 
 func (b *bench) bridges(ctx context.Context) error {
@@ -160,7 +160,7 @@ func (b *bench) dpu(ctx context.Context, name, cluster string) error {
 	return objects.CreateDPU(ctx, b.api, name, types.NamespacedName{Namespace: objects.Namespace, Name: cluster})
 }
 
-// infras are one that changes, and two whose hosted clusters are hostile.
+// infras are one that changes, and two with hostile hosted clusters.
 func (b *bench) infras(ctx context.Context) error {
 	for i, name := range []string{"changes", "evil3", "evil4"} {
 		e, more := hostile[name], ""
@@ -208,7 +208,7 @@ func (b *bench) hyperShift(ctx context.Context, name string) error {
 	return objects.Serve(ctx, b.Cluster, b.api, name, kubeconfig)
 }
 
-// eventually something is so, which is looked at often.
+// eventually polls until something is so.
 func (b *bench) eventually(ctx context.Context, what string, so func() (bool, error)) error {
 	for {
 		if is, err := so(); is || err != nil {
@@ -222,7 +222,7 @@ func (b *bench) eventually(ctx context.Context, what string, so func() (bool, er
 	}
 }
 
-// approves: the manager approves what a DPU of the good cluster asks for.
+// approves: the manager approves a CSR of a DPU of the good cluster.
 func (b *bench) approves(ctx context.Context) error {
 	if b.dpus == mostDPUs {
 		return fmt.Errorf("all %d DPUs have joined: choose a shorter run", mostDPUs)
@@ -244,7 +244,7 @@ func (b *bench) approves(ctx context.Context) error {
 	})
 }
 
-// appliesInfra: a name that is added to an Infra is the ProxyServer's.
+// appliesInfra: a name added to an Infra gets to the ProxyServer.
 func (b *bench) appliesInfra(ctx context.Context) error {
 	b.rounds++
 	host := fmt.Sprintf("h%d.example.com", b.rounds)
@@ -261,7 +261,7 @@ func (b *bench) appliesInfra(ctx context.Context) error {
 	})
 }
 
-// appliesBridge: what changes in a bridge is its HostedCluster's.
+// appliesBridge: a change of a bridge gets to the HostedCluster.
 func (b *bench) appliesBridge(ctx context.Context) error {
 	want := []hyperv1.AvailabilityPolicy{hyperv1.SingleReplica, hyperv1.HighlyAvailable}[b.rounds%2]
 	good, hc := &dpuv1.DPUHCPBridge{ObjectMeta: objects.At("good")}, &hyperv1.HostedCluster{}

@@ -1,5 +1,5 @@
-// Command hostile runs the manager beside hosted clusters whose administrators want it to serve nobody else, and tells how long the
-// others wait meanwhile, and how much memory it takes. It wants root: the manager gets an /etc/hosts of its own.
+// Command hostile runs the manager beside hosted clusters whose administrators want it to serve nobody else, and measures how long the
+// others wait meanwhile, and how much memory it uses. It needs root: the manager gets an /etc/hosts of its own.
 package main
 
 import (
@@ -31,28 +31,28 @@ func main() {
 }
 
 const (
-	// listsPerBridge a second: one for each CSR of a rack of DPUs that boot together, or for all that are decided within a second, and some
-	// for who is slow. Each is of all DPUs, and from etcd.
+	// listsPerBridge bounds lists a second: one for each CSR of a rack of DPUs that boot together, or for all that are decided within a
+	// second, and some for slow ones. Each lists all DPUs, from etcd.
 	listsPerBridge = 3
-	// eventsAtMost a second, of all bridges: the management cluster keeps each for an hour.
+	// eventsAtMost bounds Events a second, of all bridges: the management cluster keeps each for an hour.
 	eventsAtMost = 5
-	// patience with what is measured: longer waits count as that.
+	// patience bounds each measurement: a longer wait counts as this long.
 	patience = 30 * time.Second
 )
 
-// hostile clusters by name: bridges evil1, evil2, evil5 and evil6, whose certificate requests are read, and Infras evil3 and evil4 with
-// *.apps. Any request of evil1 and evil6 may be approved, as far as can be seen: evil1 asks as often as it can, and has all decided again
-// with each change of a Node; evil6 asks so that each request is decided alone.
+// hostile clusters, by name: those of bridges evil1, evil2, evil5 and evil6, whose certificate requests are read, and those of Infras evil3
+// and evil4 with *.apps. As far as can be seen, any request of evil1 and evil6 may be approved. evil1 asks as often as it can, and makes
+// all be decided again with each change of a Node; evil6 asks so that each request is decided alone.
 var hostile = map[string]*evil{
 	"evil1": {cards: numbers(0, 20), joined: 5, strangers: 80, waiting: 20000, services: 10, changing: map[string]int{requests: changes, nodes: 5}},
 	"evil2": {strangers: 80, waiting: 20000, services: 5001, endless: []string{"*"}, fat: []string{nodes, "endpointslices"}},
-	"evil3": {services: 4999}, // all of them kept, and taken for ours
+	"evil3": {services: 4999}, // all of them are kept, and taken for ours
 	"evil4": {services: 1, endless: []string{"*"}, fat: []string{"*"}},
 	"evil5": {services: 5000, addresses: 60, changing: map[string]int{services: changes}}, // as many as are kept
 	"evil6": {cards: numbers(20, 21), joined: 1, services: 10, changing: map[string]int{requests: 30}},
 }
 
-// asking are the bridges evil1 and evil6.
+// asking is the number of bridges that ask: evil1 and evil6.
 const asking = 2
 
 func run(ctx context.Context, length time.Duration, binary string, quiet bool) error {
@@ -94,7 +94,7 @@ func run(ctx context.Context, length time.Duration, binary string, quiet bool) e
 	return t.End()
 }
 
-// sayHostile tells what the hostile clusters did, and how many of them did nothing of what they are for.
+// sayHostile prints what the hostile clusters did, and counts those that did not do what they are for.
 func sayHostile(t *table.Table) (inert int) {
 	for _, name := range slices.Sorted(maps.Keys(hostile)) {
 		e := hostile[name]
@@ -121,7 +121,7 @@ func (b *bench) sayWaits(t *table.Table) {
 	table.Below(t, fmt.Sprintf("a bridge's change applied, slowest of %d", len(b.bridged.all)), b.bridged.most(), 5*time.Second)
 }
 
-// sayUsed tells what the manager took meanwhile. The good bridge's DPUs have one list each.
+// sayUsed prints what the manager used meanwhile. Each of the good bridge's DPUs costs one list.
 func (b *bench) sayUsed(t *table.Table, u audited.Used, took time.Duration) {
 	each := func(count int) rate { return rate(float64(count) / took.Seconds()) }
 	table.Below(t, "DPU lists a second, but for one of each good CSR", each(u.Lists-len(b.csrs.all)), asking*listsPerBridge)
@@ -130,12 +130,12 @@ func (b *bench) sayUsed(t *table.Table, u audited.Used, took time.Duration) {
 	t.Say("seconds of a processor that the manager used in a minute", rate(u.Processor.Seconds()/took.Minutes()))
 }
 
-// rate is so often.
+// rate is a number per second.
 type rate float64
 
 func (r rate) String() string { return fmt.Sprintf("%.3g", float64(r)) }
 
-// measure how long others wait.
+// measure how long others wait, again and again.
 func (b *bench) measure(ctx context.Context, length time.Duration) error {
 	for until := time.Now().Add(length); time.Now().Before(until); {
 		for _, probe := range []struct {
@@ -150,16 +150,16 @@ func (b *bench) measure(ctx context.Context, length time.Duration) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(2 * time.Second): // between two rounds
+		case <-time.After(2 * time.Second): // pause between two rounds
 		}
 	}
 	return nil
 }
 
-// waits are how long something took.
+// waits are the durations of one kind of wait.
 type waits struct{ all []time.Duration }
 
-// time what is done, until patience ends.
+// time measures take, for no longer than patience.
 func (w *waits) time(ctx context.Context, take func(context.Context) error) error {
 	begun := time.Now()
 	waiting, cancel := context.WithTimeout(ctx, patience)

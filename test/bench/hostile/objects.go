@@ -13,11 +13,11 @@ import (
 	"github.com/cldmnky/oooi/test/bench/internal/objects"
 )
 
-// Of Nodes the one of card 0 has many addresses, each of which is compared with what is asked for, the others few. Those change, for an
-// object of more than 64 KiB waits for its turn, and its cluster with it.
+// manyAddresses are those of card 0's Node, each compared with the requested ones; other Nodes have fewAddresses. The latter change, since
+// an object of more than 64 KiB waits for its turn, and its cluster with it.
 const manyAddresses, fewAddresses = 4000, 200
 
-// numbers from one to before another.
+// numbers from one up to, but not including, another.
 func numbers(from, to int) (all []int) {
 	for i := from; i < to; i++ {
 		all = append(all, i)
@@ -27,12 +27,12 @@ func numbers(from, to int) (all []int) {
 
 func host(card int) string { return fmt.Sprintf("evil-%d", card) }
 
-// named is an object that is no more than its name.
+// named is an object with nothing but its name.
 func named(i, version int) string {
 	return fmt.Sprintf(`{"metadata":{"name":"o%d","namespace":"n","resourceVersion":"%d"}}`, i, version)
 }
 
-// service is one that has another address in each version. Short addresses: what is kept is counted as JSON.
+// service has another address in each version. The addresses are short, because what is kept is counted as JSON.
 func (e *evil) service(i, version int) string {
 	s := corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
@@ -42,7 +42,7 @@ func (e *evil) service(i, version int) string {
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, ClusterIP: fmt.Sprintf("172.31.%d.%d", i/250, i%250), Ports: []corev1.ServicePort{{Port: 443}}},
 	}
 	each := int(e.each.Load())
-	for a := range each - 2 { // beside the ClusterIP and the one that changes
+	for a := range each - 2 { // the ClusterIP and the changing one are two more
 		at := i*each + a
 		s.Spec.ExternalIPs = append(s.Spec.ExternalIPs, fmt.Sprintf("2::%x:%x", (at>>16)+1, at&0xffff))
 	}
@@ -52,7 +52,7 @@ func (e *evil) service(i, version int) string {
 	return text(s)
 }
 
-// nodeOf the ith card, which has joined, and whose kubelet is away: it may bootstrap again. It has another address in each version.
+// nodeOf is the Node of the ith card. Its kubelet is away, so it may bootstrap again. It has another address in each version.
 func (e *evil) nodeOf(i, version int) string {
 	card := e.cards[i]
 	n := corev1.Node{
@@ -70,14 +70,14 @@ func (e *evil) nodeOf(i, version int) string {
 	return text(n)
 }
 
-// addressOf a card's Node, the ith.
+// addressOf is the ith address of a card's Node.
 func addressOf(card, i int) string { return fmt.Sprintf("11.%d.%d.%d", card, i/250, 1+i%250) }
 
 func internal(address string) corev1.NodeAddress {
 	return corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address}
 }
 
-// node answers who asks for one.
+// node answers a request for one Node.
 func (e *evil) node(out *sayer, r *http.Request) {
 	for i, card := range e.cards[:e.joined] {
 		if r.PathValue("name") == host(card) {
@@ -88,7 +88,7 @@ func (e *evil) node(out *sayer, r *http.Request) {
 	out.refuse(http.StatusNotFound, metav1.StatusReasonNotFound)
 }
 
-// lease was renewed long ago, but for one of the cards: what the watch lets in, that reading refuses.
+// lease was renewed long ago, except that of card 0: the watch allows what reading refuses.
 func lease(out *sayer, r *http.Request) {
 	renewed := metav1.NewMicroTime(time.Now().Add(-time.Hour))
 	if r.PathValue("name") == host(0) {

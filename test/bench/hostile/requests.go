@@ -21,12 +21,12 @@ import (
 
 const (
 	keysOfCard = 10
-	strangers  = 80  // hosts that are no DPUs
-	mostNames  = 64  // of a request that is well formed
-	stay       = 500 // requests that are made while one is there
+	strangers  = 80  // hosts that are not DPUs
+	mostNames  = 64  // in a well-formed request
+	stay       = 500 // requests made during the time that one exists
 )
 
-// firstCSR of a host's kubelet, by a key of its own.
+// firstCSR is that of a host's kubelet, with a new key.
 func firstCSR(host string) (*certv1.CertificateSigningRequest, error) {
 	key, err := newKey()
 	if err != nil {
@@ -37,7 +37,7 @@ func firstCSR(host string) (*certv1.CertificateSigningRequest, error) {
 
 func newKey() (*ecdsa.PrivateKey, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
 
-// sign some hundred requests at most, as each takes a signature: for each card with several keys, and for strangers, who are no DPUs.
+// sign makes a few hundred requests, because each costs a signature: several keys for each card, and strangers, which are not DPUs.
 func (e *evil) sign() error {
 	for i := range keysOfCard {
 		for n, card := range e.cards {
@@ -69,7 +69,7 @@ func bootstrapCSR(host string) (*certv1.CertificateSigningRequest, error) {
 	return r, err
 }
 
-// servingCSR of a card's Node, with so many names.
+// servingCSR is that of a card's Node, with this many names.
 func servingCSR(card, count int) (*certv1.CertificateSigningRequest, error) {
 	key, err := newKey()
 	if err != nil {
@@ -88,7 +88,7 @@ func servingCSR(card, count int) (*certv1.CertificateSigningRequest, error) {
 	}}, err
 }
 
-// certificateRequest of a number, asked for now.
+// certificateRequest with a number, created now.
 func (e *evil) certificateRequest(number, version int) certv1.CertificateSigningRequest {
 	r := e.signed[number%len(e.signed)]
 	r.Name, r.ResourceVersion, r.CreationTimestamp = fmt.Sprintf("csr-%d", number), fmt.Sprint(version), metav1.Now()
@@ -105,7 +105,8 @@ func (e *evil) approved(number, version int) string {
 	return text(r)
 }
 
-// nextRequest is one that is new, changed or gone, or gone because it was approved: without its approval the next of its host may have one.
+// nextRequest is a new, changed or deleted request, or one that was deleted after its approval: without that approval, the host's next one
+// may get one.
 func (e *evil) nextRequest(version int) event {
 	select {
 	case next := <-e.answered:
@@ -121,7 +122,7 @@ func (e *evil) nextRequest(version int) event {
 	return event{"DELETED", e.approved(max(0, int(e.newest.Load())-stay), version)}
 }
 
-// request answers who reads one.
+// request answers a read of one request.
 func (e *evil) request(out *sayer, r *http.Request) {
 	e.read.Add(1)
 	if number, ok := e.numberIn(r); ok {
@@ -136,7 +137,7 @@ func (e *evil) numberIn(r *http.Request) (number int, ok bool) {
 	return number, err == nil && number >= 0 && len(e.signed) > 0
 }
 
-// approval is taken, or not, or it is said that it was not.
+// approval accepts an approval, or refuses it, or claims to.
 func (e *evil) approval(out *sayer, r *http.Request) {
 	number, ok := e.numberIn(r)
 	if !ok {
@@ -144,10 +145,10 @@ func (e *evil) approval(out *sayer, r *http.Request) {
 		return
 	}
 	e.taken.Add(1)
-	switch number % 11 { // which shares no divisor with how many are signed: it is not always the same hosts
+	switch number % 11 { // 11 shares no divisor with the number of signed requests, so it is not always the same hosts
 	case 9:
 		out.refuse(http.StatusConflict, metav1.StatusReasonConflict)
-	case 10: // and it was taken nevertheless, as is seen later
+	case 10: // accepted nevertheless, as the watch shows later
 		out.refuse(http.StatusInternalServerError, metav1.StatusReasonInternalError)
 		time.AfterFunc(200*time.Millisecond, func() {
 			e.answer(event{"MODIFIED", e.approved(number, 1)})
@@ -159,7 +160,7 @@ func (e *evil) approval(out *sayer, r *http.Request) {
 	}
 }
 
-// answer on the watch, as far as there is one.
+// answer sends an event to the watch, unless too many wait already.
 func (e *evil) answer(next event) {
 	select {
 	case e.answered <- next:

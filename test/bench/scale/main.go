@@ -1,5 +1,5 @@
-// Command scale measures the manager with many Infras against a real kube-apiserver: how long until every child is applied,
-// how much memory it holds, and how often it writes afterwards, when nothing changes.
+// Command scale measures the manager with many Infras beside a real kube-apiserver: how long until every child is applied, how much memory
+// it uses, and how often it writes afterwards, when nothing changes.
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// children and workloads are what is awaited for one Infra, by resource: what plan.Infra wants, and what runs them.
+// children and workloads are what to await for one Infra, by resource: what plan.Infra plans, and the workloads.
 var (
 	children = map[string]int{"dhcpservers": 1, "dnsservers": 1, "proxyservers": 1, "network-attachment-definitions": 3,
 		"networkpolicies in the control plane": 3, "roles in the control plane": 2, "rolebindings in the control plane": 2}
@@ -75,7 +75,7 @@ func run(ctx context.Context, infras int, idle time.Duration, binary string) err
 	return t.End()
 }
 
-// create makes Infras, and all that each reads of its hosted cluster.
+// create makes Infras, and what each reads of its hosted cluster.
 func create(ctx context.Context, c *audited.Cluster, infras int) error {
 	api, err := client.New(c.Config, client.Options{})
 	if err != nil {
@@ -89,7 +89,7 @@ func create(ctx context.Context, c *audited.Cluster, infras int) error {
 	return nil
 }
 
-// awaitCreated waits until the manager has created so many of each resource.
+// awaitCreated waits until the manager has created this many of each resource.
 func awaitCreated(ctx context.Context, c *audited.Cluster, wanted map[string]int, infras int) error {
 	return c.Until(ctx, func() (bool, error) {
 		writes, err := c.Writes()

@@ -1,6 +1,6 @@
-// Command demo shows the main job on the running lab: a virtual machine whose only card is on an isolated VLAN joins the
-// hosted control plane that an Infra of three lines bridges it to. With --sabotage it breaks one service after the Infra is
-// Ready, and then must say which step of the boot that broke.
+// Command demo shows the main job in the running lab: a virtual machine whose only card is on an isolated VLAN joins a hosted control
+// plane, by an Infra of three lines. With --sabotage it breaks one service after the Infra is Ready, and then must say which step of the
+// boot failed.
 package main
 
 import (
@@ -63,7 +63,7 @@ func run(ctx context.Context, sabotage string) error {
 	return join(ctx, s, say)
 }
 
-// prepare brings everything to the point where a worker could be powered on.
+// prepare sets everything up for a worker to be powered on.
 func prepare(ctx context.Context, s *scene.Scene, say func(string, ...any)) error {
 	for _, step := range []struct {
 		what string
@@ -145,7 +145,7 @@ func readyAfter(done []outcome) time.Duration {
 	return 0
 }
 
-// breakOne takes one service away and keeps the operator from mending it.
+// breakOne removes one service and keeps the operator from restoring it.
 func breakOne(ctx context.Context, s *scene.Scene, what string) error {
 	paused := "hostedcluster.densityops.com/paused=true"
 	pause := func(objects ...string) error {

@@ -17,7 +17,7 @@ type step struct {
 	do    func(context.Context) (string, error)
 }
 
-// outcome is how a step went.
+// outcome is the result of a step.
 type outcome struct {
 	step   step
 	after  time.Duration
@@ -25,7 +25,7 @@ type outcome struct {
 	err    error
 }
 
-// boot walks the steps in the order of a worker's boot and stops at the first that breaks.
+// boot runs the steps in the order of a worker's boot, and stops at the first that fails.
 func boot(ctx context.Context, steps []step, poweredOn time.Time, tell func(outcome)) []outcome {
 	var all []outcome
 	for _, s := range steps {
@@ -42,8 +42,8 @@ func boot(ctx context.Context, steps []step, poweredOn time.Time, tell func(outc
 	return all
 }
 
-// bootSteps are what a worker dials, in its order (HyperShift's rows 1, 2 and 4), each seen where it really happens: the
-// machine's console, the hosted cluster, and the hosted API server's way back to the kubelet.
+// bootSteps are what a worker dials, in its order (HyperShift's rows 1, 2 and 4), each observed where it happens: on the machine's console,
+// in the hosted cluster, and through the hosted API server's connection to the kubelet.
 func bootSteps(console *scene.Console, m scene.Machine, hosted func(context.Context, ...string) (string, error)) []step {
 	stage := func(name string) func(context.Context) (string, error) {
 		return func(ctx context.Context) (string, error) {
@@ -78,7 +78,7 @@ const demoPod = "hello"
 
 func podRunning(ctx context.Context, node string, hosted func(context.Context, ...string) (string, error)) (string, error) {
 	overrides := fmt.Sprintf(`{"spec":{"nodeName":%q,"terminationGracePeriodSeconds":0}}`, node)
-	// A service account is made a moment after its namespace; nothing announces that it may be used.
+	// A service account is made shortly after its namespace; no event says that it can be used.
 	err := scene.Until(ctx, "creating a pod", func(ctx context.Context) error {
 		_, err := hosted(ctx, "run", demoPod, "--image=e2e.local/testapp:1", "--image-pull-policy=Never", "--restart=Never", "--overrides", overrides)
 		if err != nil && strings.Contains(err.Error(), "AlreadyExists") {

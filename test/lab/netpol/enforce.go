@@ -46,7 +46,7 @@ func Enforce(ctx context.Context, client kubernetes.Interface) error {
 	}
 }
 
-// watch sends to changed whenever an object changes, and once in the beginning; observe lists what is known.
+// watch signals changed whenever an object changes, and once at the start; observe lists the known objects.
 func watch(ctx context.Context, client kubernetes.Interface, changed chan struct{}) (observe func() (Cluster, error), err error) {
 	factory := informers.NewSharedInformerFactory(client, 0)
 	policies := factory.Networking().V1().NetworkPolicies()
@@ -84,7 +84,7 @@ func watch(ctx context.Context, client kubernetes.Interface, changed chan struct
 func notify(changed chan<- struct{}) {
 	select {
 	case changed <- struct{}{}:
-	default: // one is waiting already
+	default: // one is already pending
 	}
 }
 

@@ -1,7 +1,7 @@
 // Package netpol enforces NetworkPolicies on the lab's node with nftables.
 //
-// Pods are routed (CNI plugin ptp), so every packet between them passes the forward hook, and one to the node the input hook, those to a
-// Service with the pod's or node's address already in place. What the node itself sends, probes above all, passes neither, and always.
+// Pods are routed (CNI plugin ptp): packets between them pass the forward hook, and packets to the node the input hook, those to a Service
+// already with the address of its pod or node. What the node itself sends, above all probes, passes neither hook and is always allowed.
 package netpol
 
 import (
@@ -24,20 +24,20 @@ type Cluster struct {
 	Namespaces []*corev1.Namespace
 }
 
-// way is one of the two sides of a policy.
+// way is one of a policy's two directions.
 type way struct {
 	kind      networkingv1.PolicyType
 	pod, peer string // which address of a packet is the isolated pod's, and which the peer's
 	suffix    string // of the pod's chain
-	passes    string // the verdict on what a policy lets through
+	passes    string // the verdict for what a policy allows
 }
 
 var (
 	ingress = way{kind: networkingv1.PolicyTypeIngress, pod: "daddr", peer: "saddr", passes: "accept"}
-	egress  = way{kind: networkingv1.PolicyTypeEgress, pod: "saddr", peer: "daddr", suffix: "/out", passes: "return"} // and then ingress is judged
+	egress  = way{kind: networkingv1.PolicyTypeEgress, pod: "saddr", peer: "daddr", suffix: "/out", passes: "return"} // the ingress rules come next
 )
 
-// rule is a policy's, of either side.
+// rule is a policy's rule, of either direction.
 type rule struct {
 	peers []networkingv1.NetworkPolicyPeer
 	ports []networkingv1.NetworkPolicyPort
@@ -63,7 +63,7 @@ func Ruleset(c Cluster) (string, error) {
 		"\tchain out {\n" + out + "\t}\n" + chains.String() + "}\n", nil
 }
 
-// side writes a chain for each pod that is isolated on one side, and returns the jumps to them.
+// side writes a chain for each pod that is isolated in one direction, and returns the jumps to them.
 func (c Cluster) side(w way, chains *strings.Builder) (string, error) {
 	var jumps strings.Builder
 	for _, pod := range c.Pods {
@@ -106,7 +106,7 @@ func (c Cluster) sorted() Cluster {
 	}
 }
 
-// isolating lists the policies that select the pod for one side.
+// isolating lists the policies that select the pod in one direction.
 func (c Cluster) isolating(w way, pod *corev1.Pod) ([]*networkingv1.NetworkPolicy, error) {
 	if len(addresses(pod)) == 0 {
 		return nil, nil
@@ -127,8 +127,7 @@ func (c Cluster) isolating(w way, pod *corev1.Pod) ([]*networkingv1.NetworkPolic
 	return out, nil
 }
 
-// limits: a policy without policyTypes is an ingress policy, and one of egress if it has rules for that (networking.k8s.io/v1,
-// NetworkPolicySpec).
+// limits: a policy without policyTypes limits ingress, and also egress if it has egress rules (networking.k8s.io/v1, NetworkPolicySpec).
 func (w way) limits(policy *networkingv1.NetworkPolicy) bool {
 	types := policy.Spec.PolicyTypes
 	if len(types) == 0 {
@@ -150,8 +149,8 @@ func (w way) rules(policy *networkingv1.NetworkPolicy) (all []rule) {
 	return all
 }
 
-// matches lists the nftables matches of everything that the policies let through. A named port is the isolated pod's; those of the pods
-// that it calls are not looked up, and mean none.
+// matches lists the nftables matches of everything that the policies allow. A named port is looked up in the isolated pod only; in an
+// egress rule, where it would be the peer's, it matches nothing.
 func (c Cluster) matches(w way, pod *corev1.Pod, policies []*networkingv1.NetworkPolicy) ([]string, error) {
 	if w.kind == networkingv1.PolicyTypeEgress {
 		pod = &corev1.Pod{}
@@ -173,7 +172,7 @@ func (c Cluster) matches(w way, pod *corev1.Pod, policies []*networkingv1.Networ
 	return out, nil
 }
 
-// peerMatches: no peer at all means everyone; peers that nobody fits mean no one.
+// peerMatches: no peers at all means everyone; peers that match nobody mean no one.
 func (c Cluster) peerMatches(w way, namespace string, peers []networkingv1.NetworkPolicyPeer) ([]string, error) {
 	if len(peers) == 0 {
 		return []string{""}, nil
@@ -224,7 +223,7 @@ func (c Cluster) peerAddresses(namespace string, peer networkingv1.NetworkPolicy
 	return out, nil
 }
 
-// namespaceFits: without a namespaceSelector only the policy's own namespace is meant.
+// namespaceFits: without a namespaceSelector only the policy's own namespace matches.
 func (c Cluster) namespaceFits(own string, selector *metav1.LabelSelector, name string) (bool, error) {
 	if selector == nil {
 		return name == own, nil
@@ -252,7 +251,7 @@ func (w way) addressMatches(addrs []netip.Addr) []string {
 	return out
 }
 
-// portMatches: no port at all means every port; a name that the pod does not have means none.
+// portMatches: no ports at all means every port; a name that the pod does not have matches none.
 func portMatches(pod *corev1.Pod, ports []networkingv1.NetworkPolicyPort) []string {
 	if len(ports) == 0 {
 		return []string{""}
@@ -296,7 +295,7 @@ func allContainers(pod *corev1.Pod) []corev1.Container {
 	return slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers)
 }
 
-// addresses of a pod on the pod network: none for one on the host's, whose traffic is the node's, and none once it has ended.
+// addresses of a pod on the pod network: none if it uses the host's network, whose traffic is the node's, or if it has ended.
 func addresses(pod *corev1.Pod) []netip.Addr {
 	if pod.Spec.HostNetwork || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return nil
@@ -317,7 +316,7 @@ func family(addr netip.Addr) string {
 	return "ip6"
 }
 
-// selects: an absent selector of a peer's pods means all of them.
+// selects: a peer without a selector for pods means all of them.
 func selects(selector *metav1.LabelSelector, set map[string]string) (bool, error) {
 	if selector == nil {
 		return true, nil

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The cluster of every case: a control plane, the proxy that wants in, and a stranger.
+// The cluster of every case: a control plane, the proxy that needs access, and a stranger.
 var (
 	namespaces = []*corev1.Namespace{namespace("clusters-c1", "hcp"), namespace("infra", "oooi"), namespace("elsewhere", "none")}
 	pods       = []*corev1.Pod{
@@ -30,7 +30,7 @@ func TestRuleset(t *testing.T) {
 		name     string
 		policies string // specs of NetworkPolicies in clusters-c1
 		pods     []*corev1.Pod
-		want     map[string][]string // pod → its chain; a pod that is not named has none
+		want     map[string][]string // pod → its chain; a pod that is not listed has none
 	}{
 		{name: "no policy isolates nobody"},
 		{
@@ -186,7 +186,7 @@ func TestRulesetSendsEachAddressOfAnIsolatedPodToItsChain(t *testing.T) {
 	}
 }
 
-// A packet is judged by its sender's policies wherever it goes, also to the node, and then by its receiver's.
+// A packet is judged by its sender's policies wherever it goes, including to the node, and then by its receiver's.
 func TestRulesetJudgesTheSenderFirst(t *testing.T) {
 	rules, err := Ruleset(Cluster{Policies: policies(t, `{podSelector: {matchLabels: {app: etcd}}, policyTypes: [Ingress, Egress]}`), Pods: pods, Namespaces: namespaces})
 	if err != nil {
@@ -205,7 +205,7 @@ func TestRulesetNamesThePolicyThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// acceptedByNft loads the rules in a network namespace that ends with the command.
+// acceptedByNft loads the rules in a temporary network namespace.
 func acceptedByNft(t *testing.T, rules string) {
 	t.Helper()
 	cmd := exec.Command("unshare", "--map-root-user", "--net", "nft", "-f", "-")
@@ -215,7 +215,7 @@ func acceptedByNft(t *testing.T, rules string) {
 	}
 }
 
-// chains reads each pod's chain back by the name in its comment.
+// chains reads back each pod's chain, by the pod's name in its comment.
 func chains(rules string) map[string][]string {
 	var out map[string][]string
 	name := ""

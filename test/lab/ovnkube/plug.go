@@ -10,14 +10,14 @@ import (
 	"syscall"
 )
 
-// Sandbox is what a CNI plugin is told of the pod's namespace, in its environment.
+// Sandbox is what the environment tells a CNI plugin about the pod's namespace.
 type Sandbox struct{ ID, Netns, Interface string }
 
 // host is the node's end of the pod's veth.
 func (s Sandbox) host() string { return s.ID[:10] + "_" + s.Interface }
 
-// Plug makes the pod's interface, the switch where it is missing, and the port, and returns once the port's flows are
-// installed, as OVN-Kubernetes' CNI does (cni/helper_linux.go, cni/ovs.go).
+// Plug makes the pod's interface, its port, and the switch if it is missing. It returns once the port's flows are installed, as
+// OVN-Kubernetes' CNI does (cni/helper_linux.go, cni/ovs.go).
 func Plug(s Sandbox, p Port) error {
 	if err := s.interfaceFor(p); err != nil {
 		return err
@@ -33,8 +33,8 @@ func Plug(s Sandbox, p Port) error {
 	)
 }
 
-// interfaceFor makes the veth. Its checksums are computed: Open vSwitch's userspace datapath forwards what it finds, and a
-// kernel's promise to compute one later is lost on the way.
+// interfaceFor makes the veth. It turns checksum offload off: Open vSwitch's userspace datapath forwards packets as they are, so a checksum
+// that the kernel left for later would never be computed.
 func (s Sandbox) interfaceFor(p Port) error {
 	mtu, pod := strconv.Itoa(p.MTU), filepath.Base(s.Netns)
 	all := []string{
@@ -50,8 +50,9 @@ func (s Sandbox) interfaceFor(p Port) error {
 	return commands(all...)
 }
 
-// onSwitch is the controller's part. A switch's name is no key in OVN's database, so two pods must not make it at once. The port is
-// written as OVN-Kubernetes' libovsdb does: ovn-nbctl's own lsp-set-addresses refuses the addresses of a pod that is still ending.
+// onSwitch does the controller's part. OVN's database does not require switch names to be unique, so two pods must not make the switch at
+// once. The port is written as OVN-Kubernetes' libovsdb does: ovn-nbctl's lsp-set-addresses refuses addresses of a pod that is still
+// ending.
 func (p Port) onSwitch() error {
 	lock, err := os.Create(filepath.Join(os.Getenv("OVN_RUNDIR"), "switches.lock")) //nolint:gosec // the lab's own directory
 	if err != nil {
@@ -75,7 +76,7 @@ func (p Port) onSwitch() error {
 		"--", "lsp-set-options", p.Name, "requested-chassis="+p.Pod.Spec.NodeName, "iface-id-ver="+string(p.Pod.UID))
 }
 
-// Unplug takes away what Plug made. A sandbox may be removed when the pod has another already, whose port then stays.
+// Unplug removes what Plug made. A sandbox may be removed after the pod got another, whose port then stays.
 func Unplug(s Sandbox, port string) error {
 	if err := commands("ovs-vsctl --if-exists del-port br-int " + s.host()); err != nil {
 		return err
@@ -92,7 +93,7 @@ func Unplug(s Sandbox, port string) error {
 	return commands("ovn-nbctl --if-exists lsp-del " + port)
 }
 
-// quoted is a value with colons, as ovs-vsctl wants it.
+// quoted is a value with colons, as ovs-vsctl requires it.
 func quoted(value string) string { return strconv.Quote(value) }
 
 func commands(lines ...string) error {

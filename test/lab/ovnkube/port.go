@@ -1,6 +1,6 @@
-// Package ovnkube stands in for OVN-Kubernetes, its CNI plugin and its controller in one, on localnet networks: it gives a pod
-// a port of a real OVN, laid as OVN-Kubernetes lays it, and refuses what OVN-Kubernetes refuses. It has no IPAM.
-// Source: ovn-kubernetes 8871cd9 (2026-08-21), paths below go-controller/pkg/.
+// Package ovnkube stands in for OVN-Kubernetes on localnet networks, for both its CNI plugin and its controller: it gives a pod a port in a
+// real OVN, set up as OVN-Kubernetes does, and refuses what OVN-Kubernetes refuses. It has no IPAM. Source: ovn-kubernetes 8871cd9
+// (2026-08-21), paths below go-controller/pkg/.
 package ovnkube
 
 import (
@@ -16,7 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Conf is what the plugin is started with, as far as localnet goes (cni/types).
+// Conf is the plugin's configuration, as far as localnet needs it (cni/types).
 type Conf struct {
 	CNIVersion          string `json:"cniVersion"`
 	Name                string `json:"name"`
@@ -31,15 +31,15 @@ type Conf struct {
 	} `json:"ipam"`
 }
 
-// podNetworkMTU is what OVN-Kubernetes gives a network without mtu: the pod network's (config.Default.MTU).
+// podNetworkMTU is the MTU that OVN-Kubernetes uses if a network has none: the pod network's (config.Default.MTU).
 const podNetworkMTU = 1400
 
-// Port is a pod's place on its network's logical switch.
+// Port is a pod's port on its network's logical switch.
 type Port struct {
 	Network, NAD    string
 	PhysicalNetwork string
 	VLAN, MTU       int
-	// Name of the logical port, which is the interface's iface-id too.
+	// Name of the logical port, which is also the interface's iface-id.
 	Name      string
 	MAC       net.HardwareAddr
 	Addresses []netip.Prefix
@@ -52,7 +52,7 @@ type asked struct {
 	IPs                  []string
 }
 
-// PortOf is the port that the pod's annotation asks for, or why OVN-Kubernetes makes none. written is spec.config of the
+// PortOf is the port that the pod's annotation requests, or why OVN-Kubernetes makes none. written is spec.config of the
 // NetworkAttachmentDefinition that conf names.
 func PortOf(conf Conf, written string, pod *corev1.Pod) (Port, error) {
 	if err := conf.refused(written); err != nil {
@@ -80,7 +80,7 @@ func PortOf(conf Conf, written string, pod *corev1.Pod) (Port, error) {
 	return p, err
 }
 
-// refused is ValidateNetConf of util/multi_network.go and ParseNetConf of config/cni.go.
+// refused does what ValidateNetConf (util/multi_network.go) and ParseNetConf (config/cni.go) do.
 func (c Conf) refused(written string) error {
 	var list struct{ Plugins []json.RawMessage }
 	if err := json.Unmarshal([]byte(written), &list); err != nil {
@@ -99,8 +99,8 @@ func (c Conf) refused(written string) error {
 	return nil
 }
 
-// selection is the pod's own wish for the network: OVN-Kubernetes compares it with the name in the configuration, so a
-// configuration copied from elsewhere has no port for its pod (util/multi_network.go, GetPodNADToNetworkMapping).
+// selection is what the pod requests of the network. OVN-Kubernetes compares it with the name in the configuration, so with a configuration
+// copied from elsewhere the pod gets no port (util/multi_network.go, GetPodNADToNetworkMapping).
 func selection(nad string, pod *corev1.Pod) (asked, error) {
 	var all []asked
 	if err := json.Unmarshal([]byte(pod.Annotations["k8s.v1.cni.cncf.io/networks"]), &all); err != nil {
@@ -114,7 +114,7 @@ func selection(nad string, pod *corev1.Pod) (asked, error) {
 	return asked{}, fmt.Errorf("the pod asks for no network %s, which netAttachDefName names", nad)
 }
 
-// macOf is the wish, else made of the first address, else any (allocator/pod/pod_annotation.go, util.IPAddrToHWAddr).
+// macOf is the requested address, or else one made from the first IP, or else any (allocator/pod/pod_annotation.go, util.IPAddrToHWAddr).
 func macOf(wish string, addresses []netip.Prefix) (net.HardwareAddr, error) {
 	if wish != "" {
 		return net.ParseMAC(wish)
@@ -128,10 +128,10 @@ func macOf(wish string, addresses []netip.Prefix) (net.HardwareAddr, error) {
 	return mac, nil
 }
 
-// PortName is GetUserDefinedNetworkLogicalPortName of util.
+// PortName does what util's GetUserDefinedNetworkLogicalPortName does.
 func PortName(nad, namespace, pod string) string { return prefix(nad) + namespace + "_" + pod }
 
-// prefix is GetUserDefinedNetworkPrefix of util/multi_network.go: two networks whose names differ in - / . only share it.
+// prefix does what GetUserDefinedNetworkPrefix (util/multi_network.go) does: network names that differ only in - / . share it.
 func prefix(network string) string {
 	return strings.NewReplacer("-", ".", "/", ".").Replace(network) + "_"
 }
@@ -139,10 +139,10 @@ func prefix(network string) string {
 // Switch of the network, one for all nodes (types/const.go).
 func (p Port) Switch() string { return prefix(p.Network) + "ovn_localnet_switch" }
 
-// Localnet is the switch's way to the physical network (ovn/localnet_user_defined_network_controller.go).
+// Localnet is the switch's port to the physical network (ovn/localnet_user_defined_network_controller.go).
 func (p Port) Localnet() string { return prefix(p.Network) + "ovn_localnet_port" }
 
-// Security is the port's addresses and port_security alike (ovn/base_network_controller_pods.go).
+// Security is both the port's addresses and its port_security (ovn/base_network_controller_pods.go).
 func (p Port) Security() string {
 	all := p.MAC.String()
 	for _, a := range p.Addresses {

@@ -74,7 +74,7 @@ func TestWhatOVNKubernetesRefuses(t *testing.T) {
 		})
 	}
 	t.Run("a chain of plugins", func(t *testing.T) {
-		// The plugin is started with its own part of the list.
+		// The plugin gets only its own part of the list.
 		var conf Conf
 		if err := json.Unmarshal([]byte(network), &conf); err != nil {
 			t.Fatal(err)

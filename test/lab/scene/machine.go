@@ -12,18 +12,18 @@ import (
 // Machine is one worker: a virtual machine whose only card is on a VLAN.
 type Machine struct {
 	Name, MAC string
-	// Cluster is the hosted cluster that it joins.
+	// Cluster is the hosted cluster to join.
 	Cluster string
 	// Bridge is the VLAN's bridge in the node.
 	Bridge string
-	// NAD is the network attachment definition of its card, namespace/name. A machine without one is no virtual machine of KubeVirt:
-	// the management cluster knows nothing of it.
+	// NAD is the network attachment definition of its card, namespace/name. Without one, the machine is not KubeVirt's, and the management
+	// cluster does not know it.
 	NAD string
-	// StandinFlags are those that the hosted cluster was applied with.
+	// StandinFlags are those with which the hosted cluster was applied.
 	StandinFlags []string
 }
 
-// Console is what a running machine writes.
+// Console is a running machine's output.
 type Console struct {
 	machine Machine
 	path    string
@@ -31,7 +31,7 @@ type Console struct {
 	PoweredOn time.Time
 }
 
-// PowerOn makes the machine known to the management cluster and starts it.
+// PowerOn registers the machine with the management cluster and starts it.
 func (s *Scene) PowerOn(ctx context.Context, m Machine) (*Console, error) {
 	userData, err := s.Standin(ctx, append(m.order(), m.StandinFlags...)...)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Scene) PowerOn(ctx context.Context, m Machine) (*Console, error) {
 	return c, nil
 }
 
-// order is what the stand-in is asked for to get the machine's user data.
+// order is the stand-in's subcommand that returns the machine's user data.
 func (m Machine) order() []string {
 	if m.NAD == "" {
 		return []string{"user-data", "--cluster", m.Cluster}
@@ -52,7 +52,7 @@ func (m Machine) order() []string {
 	return []string{"worker", "--cluster", m.Cluster, "--name", m.Name, "--mac", m.MAC, "--nad", m.NAD}
 }
 
-// PowerOff ends the machine and forgets it.
+// PowerOff ends the machine and removes it from the management cluster.
 func (s *Scene) PowerOff(ctx context.Context, m Machine) error {
 	if _, err := s.Lab(ctx, "vm-off", m.Name); err != nil || m.NAD == "" {
 		return err
@@ -66,16 +66,16 @@ func (s *Scene) On(ctx context.Context, m Machine, command ...string) (string, e
 	return s.Lab(ctx, append([]string{"vm-exec", m.Name}, command...)...)
 }
 
-// Stage is one line that the machine reports of its boot.
+// Stage is a line that the machine writes while it boots.
 type Stage struct {
 	Name, Detail string
-	// Waiting: the stage has not been passed yet, and Detail says what it lacks.
+	// Waiting: the machine has not passed the stage yet; Detail says what it lacks.
 	Waiting bool
 	// Uptime is the time since power-on by the machine's own clock.
 	Uptime time.Duration
 }
 
-// Await returns the stage once the machine has passed it. When the context ends first, the error carries what the stage waited for.
+// Await returns the stage once the machine has passed it. If the context ends first, the error says what the machine waited for.
 func (c *Console) Await(ctx context.Context, stage string) (Stage, error) {
 	var last Stage
 	err := Until(ctx, "stage "+stage, func(context.Context) error {
@@ -91,7 +91,7 @@ func (c *Console) Await(ctx context.Context, stage string) (Stage, error) {
 	return last, err
 }
 
-// Waits returns once the machine has come to a stage that it cannot pass.
+// Waits returns once the machine is at a stage that it cannot pass.
 func (c *Console) Waits(ctx context.Context, stage string) error {
 	return Until(ctx, "waiting at "+stage, func(context.Context) error {
 		if last := c.last(stage); !last.Waiting {
@@ -116,7 +116,7 @@ func (c *Console) last(stage string) Stage {
 	return found
 }
 
-// end is the last line of all.
+// end is the console's last line.
 func (c *Console) end() string {
 	content, err := os.ReadFile(c.path)
 	if err != nil {

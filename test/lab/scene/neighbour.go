@@ -15,16 +15,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Neighbour is an on-link client of a VLAN: a network namespace with one card on its bridge.
+// Neighbour is an on-link client of a VLAN: a network namespace with a card on its bridge.
 type Neighbour struct {
-	// Bridge is the VLAN's in the node.
+	// Bridge is the VLAN's bridge in the node.
 	Bridge string
 	netns  string
 	scene  *Scene
 }
 
-// NewNeighbour attaches a client to a bridge of the node; without an address, it may ask for a lease. By the name of its network namespace
-// `lab down` knows that it is this lab's.
+// NewNeighbour attaches a client to a bridge of the node; without an address, it can request a lease. The name of its network namespace
+// tells `lab down` that it is this lab's.
 func (s *Scene) NewNeighbour(ctx context.Context, name, bridge, address string) (*Neighbour, error) {
 	node := os.Getenv("LAB_NETNS")
 	n := &Neighbour{Bridge: bridge, netns: node + "-" + name, scene: s}
@@ -46,14 +46,14 @@ func (s *Scene) NewNeighbour(ctx context.Context, name, bridge, address string) 
 	return n, err
 }
 
-// Lease is what a DHCP server gave: the address, and the resolvers to ask.
+// Lease is what a DHCP server assigned: the address, and the resolvers.
 type Lease struct {
 	Address   string
 	Resolvers []string
 }
 
-// Lease asks for a lease as a worker's initramfs does, with its client and its script. That writes into /run and may set the
-// hostname, so it gets both to itself.
+// Lease requests a lease as a worker's initramfs does, with the same client and script. The script writes into /run and may set the
+// hostname, so both are private to it.
 func (n *Neighbour) Lease(ctx context.Context) (Lease, error) {
 	const ask = "mount -t tmpfs tmpfs /run && busybox udhcpc -f -n -q -i eth0 -t 3 -T 1 -s test/lab/vm/initrd/udhcpc.script -O search -O mtu -O ntpsrv -O staticroutes >&2 && cat /run/lease /run/resolv.conf"
 	out, err := n.Run(ctx, "unshare", "--mount", "--uts", "sh", "-c", ask)
@@ -70,13 +70,13 @@ func (n *Neighbour) Lease(ctx context.Context) (Lease, error) {
 	return given, nil
 }
 
-// Becomes another machine: its card has another hardware address, and what was leased to the first stays leased.
+// Becomes makes it another machine: the card gets a new MAC address, and the first machine's lease stays.
 func (n *Neighbour) Becomes(ctx context.Context, mac string) error {
 	_, err := n.Run(ctx, "sh", "-c", "ip addr flush dev eth0 && ip link set eth0 address "+mac)
 	return err
 }
 
-// Asks has the client's resolver ask a DNS server: ip-netns(8) shows this directory as the client's /etc.
+// Asks makes the client resolve names through a DNS server: ip-netns(8) mounts this directory as the client's /etc.
 func (n *Neighbour) Asks(server string) error {
 	etc := n.etc()
 	return errors.Join(os.MkdirAll(etc, 0o750), os.WriteFile(etc+"/resolv.conf", []byte("nameserver "+server+"\n"), 0o600))
@@ -84,7 +84,7 @@ func (n *Neighbour) Asks(server string) error {
 
 func (n *Neighbour) etc() string { return "/etc/netns/" + n.netns }
 
-// Remove takes the client away.
+// Remove deletes the client.
 func (n *Neighbour) Remove(ctx context.Context) error {
 	_, err := n.scene.Run(ctx, "ip", "netns", "del", n.netns)
 	return errors.Join(err, os.RemoveAll(n.etc()))
@@ -122,7 +122,7 @@ func (n *Neighbour) Resolve(ctx context.Context, server, name string) ([]string,
 	return all, err
 }
 
-// within runs do on a thread that is in the client's network namespace. The thread is not given back: its goroutine ends locked.
+// within runs do on a thread in the client's network namespace. The thread is not reused: its goroutine ends while locked to it.
 func (n *Neighbour) within(do func() error) error {
 	done := make(chan error, 1)
 	go func() {

@@ -1,5 +1,5 @@
-// Package scene is the lab as the demo and the scenarios use it: the node that `lab up` started, the stand-in for
-// HyperShift, the operator deployed from its own manifests, VLANs, Infras and worker machines.
+// Package scene is the lab as the demo and the scenarios use it: the node started by `lab up`, the stand-in for HyperShift, the operator
+// deployed from its own manifests, VLANs, Infras and worker machines.
 package scene
 
 import (
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Scene is one running lab. All of it is driven by the commands that a person would type.
+// Scene is a running lab, driven by the commands that a person would type.
 type Scene struct {
 	// State is the running lab's directory.
 	State string
@@ -22,7 +22,7 @@ type Scene struct {
 	Say func(format string, args ...any)
 }
 
-// Open finds the lab that `lab env` has put into the environment.
+// Open finds the lab that `lab env` put into the environment.
 func Open(say func(string, ...any)) (*Scene, error) {
 	state := os.Getenv("LAB_STATE")
 	if state == "" || os.Getenv("KUBECONFIG") == "" {
@@ -74,13 +74,13 @@ func (s *Scene) Standin(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(out), err
 }
 
-// DeployOperator deploys the operator by the manifests that users deploy.
+// DeployOperator deploys the operator with the manifests that users use.
 func (s *Scene) DeployOperator(ctx context.Context) error {
 	_, err := s.Run(ctx, "make", "deploy", "IMG=e2e.local/oooi:dev", "ENVOY_IMG=e2e.local/envoy:lab")
 	return err
 }
 
-// BridgeNAD is the worker's network card on the VLAN's bridge: layer 2 only, no address, as KubeVirt needs it.
+// BridgeNAD is a network for workers on the VLAN's bridge: layer 2 only, without addresses, as KubeVirt needs it.
 func BridgeNAD(name, bridge string) string {
 	return fmt.Sprintf(`apiVersion: k8s.cni.cncf.io/v1
 kind: NetworkAttachmentDefinition
@@ -89,7 +89,7 @@ spec: {config: '{"cniVersion":"0.3.1","name":"%s","type":"bridge","bridge":"%s"}
 `, name, name, bridge)
 }
 
-// Until polls a question that nothing announces, every 200 ms until the context ends; the last error says what was missing.
+// Until polls for what has no event, every 200 ms until the context ends; the last error says what was missing.
 func Until(ctx context.Context, what string, ask func(context.Context) error) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()

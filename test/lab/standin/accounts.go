@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// accounts are those of the control plane's pods that read the management cluster, each with what it reads and writes there.
+// accounts are those of the control plane's pods that use the management cluster, each with its permissions there.
 func (c Cluster) accounts() []client.Object {
 	allow := func(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}

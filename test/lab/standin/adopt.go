@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// finalizer is HyperShift's, of HostedClusters and NodePools: they go after the control plane.
+// finalizer is HyperShift's, on HostedClusters and NodePools: they go after the control plane.
 const finalizer = "hypershift.openshift.io/finalizer"
 
-// Adopt brings up the control plane of a HostedCluster that somebody else has made, as its spec says, and returns when it serves.
-// Of the cluster that is given only the name and the domain of Routes count.
+// Adopt brings up the control plane of a HostedCluster that somebody else made, as its spec says, and returns when it serves. Of c it uses
+// only the name and the domain of Routes.
 func (l *Lab) Adopt(ctx context.Context, c Cluster) error {
 	hc, err := l.take(ctx, client.ObjectKey{Namespace: HostedClusterNamespace, Name: c.Name})
 	if err != nil {
@@ -34,8 +34,8 @@ func (l *Lab) Adopt(ctx context.Context, c Cluster) error {
 	return l.bringUp(ctx, c)
 }
 
-// take does with a HostedCluster and its NodePool what HyperShift does first: it holds both by a finalizer, writes identities into
-// the spec (hostedcluster_controller.go, defaultClusterIDsIfNeeded), and reads what they refer to.
+// take does what HyperShift does first with a HostedCluster and its NodePool: it adds a finalizer to both, writes identifiers into the spec
+// (hostedcluster_controller.go, defaultClusterIDsIfNeeded), and reads what they refer to.
 func (l *Lab) take(ctx context.Context, key client.ObjectKey) (*hyperv1.HostedCluster, error) {
 	hc, pool := &hyperv1.HostedCluster{}, &hyperv1.NodePool{}
 	err := l.update(ctx, key, hc, func() {
@@ -53,7 +53,7 @@ func (l *Lab) take(ctx context.Context, key client.ObjectKey) (*hyperv1.HostedCl
 	return hc, l.read(ctx, hc, pool)
 }
 
-// update changes an object as HyperShift does, as a whole.
+// update writes an object as a whole, as HyperShift does.
 func (l *Lab) update(ctx context.Context, key client.ObjectKey, o client.Object, change func()) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		if err := l.client.Get(ctx, key, o); err != nil {
@@ -68,7 +68,7 @@ func (l *Lab) update(ctx context.Context, key client.ObjectKey, o client.Object,
 	return nil
 }
 
-// read looks into what HyperShift copies into the control plane, under the keys that it copies.
+// read checks the objects that HyperShift copies into the control plane, and their keys.
 func (l *Lab) read(ctx context.Context, hc *hyperv1.HostedCluster, pool *hyperv1.NodePool) error {
 	secrets := map[string]string{hc.Spec.PullSecret.Name: corev1.DockerConfigJsonKey, hc.Spec.SSHKey.Name: "id_rsa.pub"}
 	if e := hc.Spec.SecretEncryption; e != nil && e.AESCBC != nil {
@@ -122,8 +122,8 @@ func samePublishing(a, b []hyperv1.ServicePublishingStrategyMapping) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, func(one hyperv1.ServicePublishingStrategyMapping) bool { return !in(b)(one) })
 }
 
-// kubeconfigBeside is the admin's, beside the HostedCluster. HyperShift gives it the HostedCluster's labels and makes it its property
-// (hostedcluster_controller.go): what looks for its own objects by labels of its own finds this one too.
+// kubeconfigBeside is the admin kubeconfig beside the HostedCluster. HyperShift copies the HostedCluster's labels to it and makes the
+// HostedCluster its owner (hostedcluster_controller.go): whoever looks for their own objects by those labels finds this one too.
 func (c Cluster) kubeconfigBeside(content files) *corev1.Secret {
 	hc := c.hostedCluster()
 	s := &corev1.Secret{Type: corev1.SecretTypeOpaque, Data: content,
@@ -134,7 +134,7 @@ func (c Cluster) kubeconfigBeside(content files) *corev1.Secret {
 	return s
 }
 
-// letGo takes HyperShift's finalizer off what was adopted.
+// letGo removes HyperShift's finalizer from what was adopted.
 func (l *Lab) letGo(ctx context.Context, c Cluster) error {
 	key := client.ObjectKey{Namespace: HostedClusterNamespace, Name: c.Name}
 	for _, o := range []client.Object{&hyperv1.HostedCluster{}, &hyperv1.NodePool{}} {

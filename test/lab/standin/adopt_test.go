@@ -42,7 +42,7 @@ func TestAnAdoptedHostedClusterIsPublishedAsItsSpecSays(t *testing.T) {
 	}
 }
 
-// Nobody but the product may approve certificates of machines that HyperShift does not provision.
+// Only the product approves certificates of machines that HyperShift does not provision.
 func TestNobodyApprovesCertificatesOnPlatformNone(t *testing.T) {
 	ours, others := testCluster, Cluster{adopted: ofOthers(LoadBalancer), Name: "dpu1"}
 	for c, want := range map[*Cluster]bool{&ours: true, &others: false} {
@@ -61,7 +61,7 @@ func TestNobodyApprovesCertificatesOnPlatformNone(t *testing.T) {
 	}
 }
 
-// HyperShift's source says so: hostedcluster_controller.go.
+// HyperShift does so in hostedcluster_controller.go.
 func TestLabelsOfAHostedClusterGoWhereHyperShiftCopiesThem(t *testing.T) {
 	c := Cluster{Name: "dpu1", adopted: ofOthers(LoadBalancer)}
 	beside := c.kubeconfigBeside(nil)

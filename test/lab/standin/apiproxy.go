@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// apiProxyFiles give each worker the proxy at 172.20.0.1 that its pods use: the address, as HyperShift's unit
-// apiserver-ip.service sets it up, and the static pod that listens there (nodepool/apiserver-haproxy).
+// apiProxyFiles give each worker the proxy at 172.20.0.1 that its pods use: the address, as HyperShift's unit apiserver-ip.service sets it
+// up, and the static pod that listens there (nodepool/apiserver-haproxy).
 func (c Cluster) apiProxyFiles(nodePorts map[string]int32) ([]ignition.File, error) {
 	address := fmt.Sprintf("#!/bin/sh\nip addr add %[1]s/32 brd %[1]s scope host dev lo\nip route add %[1]s/32 dev lo scope link src %[1]s\n", workerAPIAddress)
 	manifest, err := yaml.Marshal(c.apiProxy(nodePorts))

@@ -20,14 +20,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Lab is the management cluster as this package sees it: a client, and a place to tell what happens.
+// Lab is the management cluster as this package uses it: a client, and where progress is written.
 type Lab struct {
 	client  client.WithWatch
 	out     io.Writer
 	started time.Time
 }
 
-// NewLab tells its progress to out, with the time since now.
+// NewLab writes progress to out, with the time since now.
 func NewLab(c client.WithWatch, out io.Writer) *Lab {
 	return &Lab{client: c, out: out, started: time.Now()}
 }
@@ -36,7 +36,7 @@ func (l *Lab) say(format string, args ...any) {
 	fmt.Fprintf(l.out, "[%6.1fs] %s\n", time.Since(l.started).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// Apply brings one hosted control plane up, or to what is asked for now, and returns when it serves. It may be repeated.
+// Apply brings a hosted control plane up, or changes it to what c says, and returns when it serves. It can be repeated.
 func (l *Lab) Apply(ctx context.Context, c Cluster) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -50,13 +50,13 @@ func (l *Lab) Apply(ctx context.Context, c Cluster) error {
 	if err := apply(ctx, l.client, namespace(HostedClusterNamespace, nil), namespace(c.Namespace(), controlPlaneNamespaceLabels)); err != nil {
 		return err
 	}
-	if err := apply(ctx, l.client, c.ordered()...); err != nil { // refused here, nothing has happened yet
+	if err := apply(ctx, l.client, c.ordered()...); err != nil { // if this is refused, nothing has happened yet
 		return err
 	}
 	return l.bringUp(ctx, c)
 }
 
-// bringUp runs a control plane and returns when it serves.
+// bringUp starts a control plane and returns when it serves.
 func (l *Lab) bringUp(ctx context.Context, c Cluster) error {
 	nodePorts, err := l.publish(ctx, &c)
 	if err != nil {
@@ -82,7 +82,7 @@ func (l *Lab) bringUp(ctx context.Context, c Cluster) error {
 	return nil
 }
 
-// install makes the kinds known, and returns when the API serves them.
+// install creates the CRDs, and returns when the API server serves them.
 func (l *Lab) install(ctx context.Context) error {
 	definitions, err := crds(ctx)
 	if err != nil {
@@ -106,7 +106,7 @@ func (l *Lab) install(ctx context.Context) error {
 	return await(ctx, l.client, &apiextensionsv1.CustomResourceDefinitionList{}, nil, want, established, func(name string) { l.say("kind %s known", name) })
 }
 
-// fillIn takes a node's address for node ports that were given none.
+// fillIn sets a node's address for node ports without one.
 func (l *Lab) fillIn(ctx context.Context, c *Cluster) error {
 	if c.NodeAddress != "" {
 		return nil
@@ -134,8 +134,8 @@ func namespace(name string, labels map[string]string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 }
 
-// publish creates what workers reach and plays the two controllers that a lab has not: the load balancer, unless no address is
-// given to play with, and the ingress that admits Routes. It returns the node ports given.
+// publish creates what workers reach. It plays two controllers that the lab does not have: the load balancer, unless LBAddress is empty,
+// and the ingress that admits Routes. It returns the assigned node ports.
 func (l *Lab) publish(ctx context.Context, c *Cluster) (map[string]int32, error) {
 	if err := apply(ctx, l.client, c.published()...); err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func (l *Lab) publish(ctx context.Context, c *Cluster) (map[string]int32, error)
 	return nodePorts, nil
 }
 
-// balance gives a Service the load balancer's address, or learns the one that a real load balancer gives.
+// balance gives a Service the load balancer's address, or waits for the one that a real load balancer assigns.
 func (l *Lab) balance(ctx context.Context, c *Cluster, name string) error {
 	if c.LBAddress != "" {
 		status := &corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: c.LBAddress, IPMode: ptr.To(corev1.LoadBalancerIPModeVIP)}}}}
@@ -177,7 +177,7 @@ func (l *Lab) balance(ctx context.Context, c *Cluster, name string) error {
 	return await(ctx, l.client, &corev1.ServiceList{}, here, map[string]bool{name: true}, given, func(name string) { l.say("%s has the address %s", name, c.LBAddress) })
 }
 
-// configure writes every Secret and ConfigMap, keeping the keys that are there.
+// configure writes every Secret and ConfigMap, and keeps existing keys.
 func (l *Lab) configure(ctx context.Context, c Cluster, nodePorts map[string]int32) (config, error) {
 	existing, err := l.existing(ctx, c)
 	if err != nil {
@@ -201,7 +201,7 @@ func (l *Lab) configure(ctx context.Context, c Cluster, nodePorts map[string]int
 	return cfg, l.applyTokens(ctx, c, cfg, existing, nodePorts)
 }
 
-// applyTokens writes what a new worker is let in with: the token and its payload, and the admin's kubeconfig beside the HostedCluster.
+// applyTokens writes what new workers need to join: the token and its payload, and the admin kubeconfig beside the HostedCluster.
 func (l *Lab) applyTokens(ctx context.Context, c Cluster, cfg config, existing map[string]files, nodePorts map[string]int32) error {
 	content, err := c.payload(cfg, nodePorts)
 	if err != nil {
@@ -267,7 +267,7 @@ func (l *Lab) awaitWorkloads(ctx context.Context, c Cluster) error {
 	return await(ctx, l.client, &appsv1.DeploymentList{}, here, want, rolledOut, tell)
 }
 
-// rolledOut says whether the pods that run are those that were asked for last, all of them and no others.
+// rolledOut says whether the running pods are those of the newest template, all of them and no others.
 func rolledOut(o client.Object) bool {
 	switch w := o.(type) {
 	case *appsv1.Deployment:

@@ -11,7 +11,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 )
 
-// Machine is what the machine approver knows of one.
+// Machine is what the machine approver knows about a machine.
 type Machine struct {
 	Name      string
 	Created   time.Time
@@ -19,8 +19,8 @@ type Machine struct {
 	Addresses []string // names and IPs
 }
 
-// approve answers a kubelet's request by the machine approver's rule: nil is yes, an error says what stands against it.
-// What stands against it may pass (a machine gets its addresses later), so a no is only a no for now.
+// approve decides about a kubelet's request by the machine approver's rules: nil means yes, an error says why not. The reason may pass (a
+// machine gets its addresses later), so a no is not final.
 func approve(csr *certificatesv1.CertificateSigningRequest, machines []Machine, nodes []string) error {
 	request, err := parseRequest(csr.Spec.Request)
 	if err != nil {
@@ -43,7 +43,7 @@ func approve(csr *certificatesv1.CertificateSigningRequest, machines []Machine, 
 	return fmt.Errorf("the signer %s is not a kubelet's", csr.Spec.SignerName)
 }
 
-// approveClient lets a machine in once, within two hours of its making.
+// approveClient lets a machine join once, within two hours of its creation.
 func approveClient(csr *certificatesv1.CertificateSigningRequest, m Machine, nodeExists bool) error {
 	const inTime = 2 * time.Hour
 	switch {
@@ -59,7 +59,7 @@ func approveClient(csr *certificatesv1.CertificateSigningRequest, m Machine, nod
 	return nil
 }
 
-// approveServing lets a node serve under no name and address but its machine's.
+// approveServing lets a node serve only under its machine's names and addresses.
 func approveServing(csr *certificatesv1.CertificateSigningRequest, request *x509.CertificateRequest, node string, m Machine) error {
 	if csr.Spec.Username != "system:node:"+node {
 		return fmt.Errorf("asked for by %q, not by the node", csr.Spec.Username)

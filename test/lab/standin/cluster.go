@@ -7,22 +7,22 @@ import (
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 )
 
-// HostedClusterNamespace is where the HostedClusters and NodePools live: the HyperShift CLI's default.
+// HostedClusterNamespace has the HostedClusters and NodePools: the HyperShift CLI's default.
 const HostedClusterNamespace = "clusters"
 
-// workerAPIAddress is where pods of a worker find their API server: a proxy on each worker listens there and
-// goes on to the API's published address (HyperShift, support/config/constants.go).
+// workerAPIAddress is where a worker's pods reach their API server: a proxy on each worker listens there and connects to the API's
+// published address (HyperShift, support/config/constants.go).
 const workerAPIAddress = "172.20.0.1"
 
-// Cluster is what a person chooses about one hosted cluster. Everything else follows from it.
+// Cluster is what a person chooses about a hosted cluster. Everything else follows from it.
 type Cluster struct {
 	Name          string
 	Strategy      Strategy
 	BaseDomain    string // of the hosted cluster: api.<name>.<base domain>
 	IngressDomain string // of the management cluster: Routes get hosts under it
-	LBAddress     string // what the load balancer gives kube-apiserver
+	LBAddress     string // that the load balancer assigns to kube-apiserver
 	NodeAddress   string // nodePort.address: a name or an IP
-	IgnitionHost  string // replaces the host that the ingress gives the ignition Route
+	IgnitionHost  string // replaces the host that the ingress assigns to the ignition Route
 	AttachedTo    string // the workers' network attachment definition, namespace/name
 
 	adopted *hyperv1.HostedCluster // made by somebody else
@@ -45,7 +45,7 @@ const (
 // Strategies lists them all, the default first.
 func Strategies() []Strategy { return []Strategy{LoadBalancer, LoadBalancerHostname, NodePort, Route} }
 
-// Validate says what of the choice cannot be.
+// Validate says which choices are impossible.
 func (c Cluster) Validate() error {
 	for _, s := range Strategies() {
 		if c.Strategy != s {
@@ -69,8 +69,8 @@ func (c Cluster) adminKubeconfig() string           { return c.Name + "-admin-ku
 func (c Cluster) pullSecret() string                { return c.Name + "-pull-secret" }
 func (c Cluster) serviceHost(service string) string { return service + "." + c.Namespace() + ".svc" }
 
-// routeHost is what the management cluster's ingress calls a Route that names no host itself, and what a user
-// of external DNS writes where all is published by Route.
+// routeHost is the host that the management cluster's ingress assigns to a Route without one or, where everything is published by Route,
+// the one that a user of external DNS writes.
 func (c Cluster) routeHost(route string) string {
 	if route == "ignition-server" && c.IgnitionHost != "" {
 		return c.IgnitionHost
@@ -109,7 +109,7 @@ func (c Cluster) services() []hyperv1.ServicePublishingStrategyMapping {
 	}
 }
 
-// host is the name or address under which a worker finds what is published behind a Service.
+// host is the name or address at which a worker reaches what is published by a Service.
 func (c Cluster) host(service string) string {
 	switch {
 	case c.Strategy == NodePort:
@@ -122,7 +122,7 @@ func (c Cluster) host(service string) string {
 	return c.routeHost(routeOf[service])
 }
 
-// port goes with host. Node ports are the API server's choice, so they are given.
+// port goes with host. Node ports are assigned by the API server, so they are passed in.
 func (c Cluster) port(service string, nodePorts map[string]int32) int32 {
 	switch {
 	case c.Strategy == NodePort:

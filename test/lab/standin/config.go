@@ -12,24 +12,24 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// The hosted cluster's own networks: HyperShift's defaults. They never leave the worker.
+// The hosted cluster's own networks: HyperShift's defaults. They exist only inside the worker.
 const (
 	clusterNetwork      = "10.132.0.0/14"
 	serviceNetwork      = "172.31.0.0/16"
 	serviceNetworkFirst = "172.31.0.1"
 )
 
-// config is everything the pods mount, and what workers are given: Secrets and ConfigMaps by name.
+// config is everything that the pods mount, and that workers get: Secrets and ConfigMaps by name.
 type config struct{ secrets, configMaps map[string]files }
 
-// all is both, for the hash that rolls a pod. No two share a name but root-ca, and there the ConfigMap is a part of the Secret.
+// all has both, for the hash that rolls a pod out. Only root-ca is the name of both; there, the ConfigMap is a part of the Secret.
 func (f config) all() map[string]files {
 	all := maps.Clone(f.secrets)
 	maps.Copy(all, f.configMaps)
 	return all
 }
 
-// configure makes what the pods mount out of what is held and where things are reached.
+// configure makes what the pods mount, from the existing keys and the published addresses.
 func (c Cluster) configure(existing map[string]files, nodePorts map[string]int32, now time.Time) (config, error) {
 	secrets, err := c.secrets(existing, now)
 	if err != nil {
@@ -53,7 +53,7 @@ func (c Cluster) configure(existing map[string]files, nodePorts map[string]int32
 	}}, nil
 }
 
-// kubeconfig is who (a certificate's Secret) goes where.
+// kubeconfig is a user (a certificate's Secret) and the server that it connects to.
 type kubeconfig struct{ user, server, serverName string }
 
 func (c Cluster) kubeconfigs(nodePorts map[string]int32) map[string]kubeconfig {
@@ -79,7 +79,7 @@ func (k kubeconfig) write(secrets map[string]files) (files, error) {
 	return files{"kubeconfig": text}, err
 }
 
-// objects are the Secrets and ConfigMaps, as HyperShift places them.
+// objects are the Secrets and ConfigMaps, where HyperShift has them.
 func (f config) objects(c Cluster) (secrets []*corev1.Secret, configMaps []*corev1.ConfigMap) {
 	for name, content := range f.secrets {
 		secrets = append(secrets, &corev1.Secret{ObjectMeta: c.meta(name), Data: content})

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// module is a published source tree that is read, never linked: its sum pins what is read.
+// module is a published source tree that is read, never linked; sum pins its content.
 type module struct{ path, version, sum string }
 
 var (
@@ -23,10 +23,10 @@ var (
 	openshiftModule  = module{"github.com/openshift/api", "v0.0.0-20260416105050-3c6b218b8a80", "h1:r0S/yoZAI0iWo1JvoIijaIgWGWf/izg4WiV7Wrtz16k="}
 )
 
-// dir downloads the module if it is not in the cache yet and says where it lies.
+// dir downloads the module unless the cache has it, and returns its directory.
 func (m module) dir(ctx context.Context) (string, error) {
 	download := exec.CommandContext(ctx, "go", "mod", "download", "-json", m.path+"@"+m.version) //nolint:gosec // both are constants of this file
-	download.Dir = os.TempDir()                                                                  // outside any module: no go.sum of ours is asked, and none is written
+	download.Dir = os.TempDir()                                                                  // outside any module: our go.sum is neither consulted nor written
 	out, err := download.Output()
 	var got struct{ Dir, Sum, Error string }
 	if decodeErr := json.Unmarshal(out, &got); decodeErr != nil || got.Error != "" {
@@ -38,8 +38,8 @@ func (m module) dir(ctx context.Context) (string, error) {
 	return got.Dir, nil
 }
 
-// crds are HyperShift's, OpenShift's, Cluster API's and DPF's own, read from their modules, and KubeVirt's two, of which only
-// the names are real: KubeVirt publishes no manifests with its API module, so their schema keeps whatever is written.
+// crds are those of HyperShift, OpenShift, Cluster API and DPF, read from their modules, and two of KubeVirt. KubeVirt publishes no
+// manifests with its API module, so of these only the names are real, and their schemas keep whatever is written.
 func crds(ctx context.Context) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	all := []*apiextensionsv1.CustomResourceDefinition{
 		looseCRD("kubevirt.io", "v1", "VirtualMachine", "virtualmachines", "vm", "vms"),

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The stand-in is worth what it shares with HyperShift. These tests read HyperShift's own source tree, its manifests,
-// its golden files and where there is only code, the literals in it, and hold the stand-in against them.
+// The stand-in is only worth something if it matches HyperShift. These tests read HyperShift's own source tree, its manifests, its golden
+// files and, where there is only code, the literals in it, and compare the stand-in with them.
 
 const (
 	hostedControlPlane = "control-plane-operator/controllers/hostedcontrolplane"
@@ -70,7 +70,7 @@ func (h tree) parse(path string) *ast.File {
 	return file
 }
 
-// constant is the value of a constant with a literal on its right side.
+// constant is the value of a constant that is defined by a literal.
 func (h tree) constant(path, name string) string {
 	h.t.Helper()
 	var found string
@@ -154,7 +154,7 @@ func TestServicesOfManifestsAreHyperShifts(t *testing.T) {
 	}
 }
 
-// The other three Services are made by code, which gives no port a name.
+// The other three Services are made in code, which names no ports.
 func TestServicesOfCodeAreHyperShifts(t *testing.T) {
 	h := hypershift(t)
 	manifests := hostedControlPlane + "/manifests/infra.go"
@@ -240,7 +240,7 @@ func TestPodsCarryHyperShiftsLabels(t *testing.T) {
 		for key, value := range want.Spec.Template.Labels {
 			labels[key] = strings.ReplaceAll(value, "hcp-namespace", testCluster.Namespace())
 		}
-		delete(labels, "hypershift.openshift.io/need-management-kas-access") // an egress policy's, which the lab has not
+		delete(labels, "hypershift.openshift.io/need-management-kas-access") // that of an egress policy, which the lab does not have
 		if diff := cmp.Diff(labels, published(Route).podNamed(t, name).Labels); diff != "" {
 			t.Errorf("labels of %s (-HyperShift +stand-in):\n%s", name, diff)
 		}
@@ -256,7 +256,7 @@ func TestContainerPortsAreHyperShifts(t *testing.T) {
 		want := appsv1.Deployment{}
 		h.read(assets+path, &want)
 		ports := want.Spec.Template.Spec.Containers[0].Ports
-		ports = slices.DeleteFunc(ports, func(p corev1.ContainerPort) bool { return p.Name == "metrics" }) // nobody scrapes a laboratory
+		ports = slices.DeleteFunc(ports, func(p corev1.ContainerPort) bool { return p.Name == "metrics" }) // nothing scrapes them in the lab
 		if diff := cmp.Diff(ports, published(Route).podNamed(t, name).Spec.Containers[0].Ports); diff != "" {
 			t.Errorf("ports of %s (-HyperShift +stand-in):\n%s", name, diff)
 		}
@@ -284,13 +284,13 @@ func TestKonnectivityServerRunsWithHyperShiftsFlags(t *testing.T) {
 	t.Error("HyperShift's kube-apiserver pod has no konnectivity server")
 }
 
-// HyperShift's agent is made by code: all its literals that are flags or their values have to appear, in order.
+// HyperShift makes its agent in code: all of its literals that are flags or their values have to be ours, in order.
 func TestKonnectivityAgentRunsWithHyperShiftsFlags(t *testing.T) {
 	all := hypershift(t).inFunction("control-plane-operator/hostedclusterconfigoperator/controllers/resources/konnectivity/reconcile.go", "buildKonnectivityWorkerAgentContainer")
 	from, to := slices.Index(all, "--logtostderr=true"), slices.Index(all, "HTTP_PROXY")
 	var want []string
 	for _, text := range all[from:to] {
-		if text != "ca.crt" { // a file's name in the code, a path here
+		if text != "ca.crt" { // a file's name in that code, a path in ours
 			want = append(want, text)
 		}
 	}
@@ -338,7 +338,7 @@ func TestNetworkPoliciesAreHyperShifts(t *testing.T) {
 			t.Errorf("NetworkPolicy %s (-HyperShift +stand-in):\n%s", name, diff)
 		}
 	}
-	// The API's port is a constant there.
+	// That code has the API's port as a constant.
 	if diff := cmp.Diff([]string{h.constant("support/config/constants.go", "KASSVCPort"), kubeAPIServer}, policyWords(t, "kas")); diff != "" {
 		t.Errorf("NetworkPolicy kas (-HyperShift +stand-in):\n%s", diff)
 	}
@@ -350,7 +350,7 @@ func TestNetworkPoliciesAreHyperShifts(t *testing.T) {
 	}
 }
 
-// policyWords is what HyperShift's code for a policy has as literals: the ports, then the labels.
+// policyWords are the literals in HyperShift's code for a policy: the ports, then the labels.
 func policyWords(t *testing.T, name string) (words []string) {
 	t.Helper()
 	all := published(NodePort).networkPolicies()

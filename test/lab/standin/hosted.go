@@ -15,16 +15,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// hostedObjectsSecret hands what belongs into the hosted cluster to the pod that applies it there.
+// hostedObjectsSecret passes the hosted cluster's own objects to the pod that applies them there.
 const hostedObjectsSecret = "hosted-cluster-objects"
 
-// hostedObjects is what HyperShift's hosted-cluster-config-operator puts into the hosted cluster, as far as workers need it.
+// hostedObjects are what HyperShift's hosted-cluster-config-operator creates in the hosted cluster, as far as workers need it.
 func (c Cluster) hostedObjects(secrets map[string]files, nodePorts map[string]int32) []client.Object {
 	inSystem := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceSystem}
 	}
 	return append([]client.Object{
-		// A kubelet without a certificate may ask for one; whether it gets it is the machine approver's decision.
+		// A kubelet without a certificate may request one; the machine approver decides whether it gets it.
 		userMay("node-bootstrapper", "system:node-bootstrapper", bootstrapper),
 		// The API server reads logs and runs commands through the kubelet.
 		userMay("kube-apiserver-kubelet-api", "system:kubelet-api-admin", "system:kube-apiserver"),
@@ -42,7 +42,7 @@ func userMay(name, role, user string) *rbacv1.ClusterRoleBinding {
 	}
 }
 
-// apiEndpoints lead the kubernetes Service to the proxy that listens on every worker.
+// apiEndpoints make the kubernetes Service lead to the proxy that listens on every worker.
 func apiEndpoints() []client.Object {
 	const name, portName = "kubernetes", "https"
 	meta := metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault}
@@ -85,7 +85,7 @@ func (c Cluster) konnectivityAgent(nodePorts map[string]int32) *appsv1.DaemonSet
 	}}
 }
 
-// hostedObjectFiles writes each object into a file of its own.
+// hostedObjectFiles has a file for each object.
 func (c Cluster) hostedObjectFiles(secrets map[string]files, nodePorts map[string]int32) (files, error) {
 	all := files{}
 	for i, o := range c.hostedObjects(secrets, nodePorts) {

@@ -18,10 +18,10 @@ import (
 
 const releaseImage = "e2e.local/release:1"
 
-// machineNetwork covers any lab VLAN: nothing here depends on it.
+// machineNetwork contains any lab VLAN: nothing here depends on it.
 const machineNetwork = "192.168.0.0/16"
 
-// hostedCluster is what `hypershift create cluster kubevirt` writes, or what was adopted.
+// hostedCluster is what `hypershift create cluster kubevirt` writes, or the adopted one.
 func (c Cluster) hostedCluster() *hyperv1.HostedCluster {
 	if c.adopted != nil {
 		return c.adopted
@@ -93,15 +93,15 @@ func (c Cluster) hostedControlPlane() *hyperv1.HostedControlPlane {
 	}
 }
 
-// ordered is what a person, or HyperShift on that person's order, creates first.
+// ordered is what a person, or HyperShift for that person, creates first.
 func (c Cluster) ordered() []client.Object {
 	pullSecret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: c.pullSecret(), Namespace: HostedClusterNamespace},
 		Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte(`{"auths":{}}`)}}
 	return []client.Object{pullSecret, c.hostedCluster(), c.pool(), c.hostedControlPlane()}
 }
 
-// status is the HostedCluster's, field by field as hypershift-operator writes it; with NodePort, the port is the one
-// that the Service was given. The conditions go on from those there are.
+// status is the HostedCluster's, field by field as hypershift-operator writes it. With NodePort, the port is the one assigned to the
+// Service. Conditions continue the existing ones.
 func (c Cluster) status(nodePorts map[string]int32, available bool, conditions []metav1.Condition) hyperv1.HostedClusterStatus {
 	conditions = slices.Clone(conditions)
 	for _, kind := range []hyperv1.ConditionType{hyperv1.HostedClusterAvailable, hyperv1.IgnitionEndpointAvailable, hyperv1.InfrastructureReady, hyperv1.KubeAPIServerAvailable, hyperv1.EtcdAvailable} {
@@ -121,7 +121,7 @@ func (c Cluster) status(nodePorts map[string]int32, available bool, conditions [
 	}
 }
 
-// ignitionEndpoint names a port only where it is a node's.
+// ignitionEndpoint has a port only if that is a node port.
 func (c Cluster) ignitionEndpoint(nodePorts map[string]int32) string {
 	if c.Strategy == NodePort {
 		return hostPort(c.host(ignitionServerProxy), c.port(ignitionServerProxy, nodePorts))

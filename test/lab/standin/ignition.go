@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// payload is the config that the ignition server hands to a worker which shows its token: what the kubelet needs to
-// join, and the proxy by which the worker's pods reach the API.
+// payload is the config that the ignition server returns to a worker with a token: what the kubelet needs to join, and the proxy through
+// which the worker's pods reach the API.
 func (c Cluster) payload(cfg config, nodePorts map[string]int32) ([]byte, error) {
 	kubelet, err := yaml.Marshal(kubeletConfiguration)
 	if err != nil {
@@ -35,9 +35,9 @@ func (c Cluster) payload(cfg config, nodePorts map[string]int32) ([]byte, error)
 	})
 }
 
-// kubeletConfiguration is small because the worker is: no systemd, cgroups by the kubelet itself. The serving
-// certificate is asked for, not self-signed, so that the machine approver has its second decision to take. Without a cgroup for each
-// pod, which it would walk through every two seconds, it needs a fifth less of an emulated processor.
+// kubeletConfiguration is small because the worker is: no systemd, and the kubelet manages cgroups itself. The kubelet requests its serving
+// certificate rather than signing it itself, so that the machine approver has its second decision to make. Without a cgroup for each pod,
+// which it would read every two seconds, it needs a fifth less of an emulated processor.
 var kubeletConfiguration = map[string]any{
 	"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
 	"cgroupDriver": "cgroupfs", "failSwapOn": false, "cgroupsPerQOS": false, "enforceNodeAllocatable": []string{},
@@ -65,7 +65,7 @@ func dataURL(content []byte) string {
 	return "data:text/plain;base64," + base64.StdEncoding.EncodeToString(content)
 }
 
-// tokenSecret names and fills the Secret by which the ignition server knows a token: HyperShift's token-<pool>-<hash>.
+// tokenSecret is the Secret by which the ignition server knows a token: HyperShift's token-<pool>-<hash>.
 func (c Cluster) tokenSecret(existing files, config []byte) *corev1.Secret {
 	token := existing["token"]
 	if token == nil {
@@ -78,13 +78,13 @@ func (c Cluster) tokenSecret(existing files, config []byte) *corev1.Secret {
 	return s
 }
 
-// configVersion stands for HyperShift's hash over a NodePool's release and machine configs.
+// configVersion stands in for HyperShift's hash over a NodePool's release and machine configs.
 func (c Cluster) configVersion() string {
 	sum := sha256.Sum256([]byte(c.nodePool() + releaseImage))
 	return hex.EncodeToString(sum[:])[:8]
 }
 
-// userData is what a virtual machine is born with: where its config is, and by which token and which CA.
+// userData is what a virtual machine boots with: where its config is, the token for it, and the CA to trust.
 func (c Cluster) userData(endpoint string, token, ca []byte) ([]byte, error) {
 	return json.Marshal(ignition.Config{Ignition: ignition.Ignition{
 		Version:  "3.2.0",

@@ -14,7 +14,7 @@ import (
 	ignitionconfig "github.com/coreos/ignition/v2/config/v3_2"
 )
 
-// oneToken is a store that knows one token, and fails for another.
+// oneToken knows one token, and fails for another.
 type oneToken struct{ reached []string }
 
 func (o *oneToken) Payload(_ context.Context, token []byte) ([]byte, bool, error) {

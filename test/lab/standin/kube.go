@@ -28,7 +28,7 @@ var scheme = func() *runtime.Scheme {
 
 const fieldOwner = client.FieldOwner("hypershift-standin")
 
-// Connect opens the cluster of a kubeconfig; without one, the cluster that this process runs in or $KUBECONFIG.
+// Connect connects to the cluster of a kubeconfig; without one, to that of $KUBECONFIG or the one that this process runs in.
 func Connect(kubeconfig string) (client.WithWatch, *rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
@@ -44,7 +44,7 @@ func Connect(kubeconfig string) (client.WithWatch, *rest.Config, error) {
 	return c, cfg, nil
 }
 
-// toApply drops what a typed object says without meaning it: its status and its empty creation time.
+// toApply drops what a typed object sets by default: its status and its empty creation time.
 func toApply(o client.Object) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {
@@ -75,7 +75,7 @@ func apply(ctx context.Context, c client.Client, objects ...client.Object) error
 	return nil
 }
 
-// applyStatus writes an object's status alone, as the controller does whose place this takes.
+// applyStatus writes only an object's status, in place of its controller.
 func applyStatus(ctx context.Context, c client.Client, o client.Object, status any) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
 	if err != nil {
@@ -88,8 +88,8 @@ func applyStatus(ctx context.Context, c client.Client, o client.Object, status a
 	return writeStatus(ctx, c, gvk, o, content)
 }
 
-// await follows objects of one kind until each has satisfied done, naming each as it does. A watch that is opened without
-// a version starts with what is there, so nothing can be missed between looking and waiting.
+// await follows objects of one kind until each has satisfied done, and tells each one's name then. A watch without a version starts with
+// the existing objects, so it misses none.
 func await(ctx context.Context, c client.WithWatch, list client.ObjectList, where []client.ListOption, want map[string]bool, done func(client.Object) bool, tell func(name string)) error {
 	for len(want) > 0 {
 		w, err := c.Watch(ctx, list, where...)
@@ -113,7 +113,7 @@ func await(ctx context.Context, c client.WithWatch, list client.ObjectList, wher
 	return nil
 }
 
-// writeStatus is applyStatus for a kind without a Go type: named like the object given, and of another kind.
+// writeStatus is applyStatus for a kind without a Go type, with the name and namespace of like.
 func writeStatus(ctx context.Context, c client.Client, kind schema.GroupVersionKind, like client.Object, status object) error {
 	u := &unstructured.Unstructured{Object: object{"status": status}}
 	u.SetGroupVersionKind(kind)

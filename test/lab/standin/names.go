@@ -13,7 +13,7 @@ const (
 	router              = "router"
 )
 
-// routeOf names the Route that publishes a Service. The ignition Route kept its name when the proxy was put in front.
+// routeOf is the Route that publishes each Service. The ignition Route kept its name when the proxy was put in front.
 var routeOf = map[string]string{
 	kubeAPIServer:       "kube-apiserver",
 	oauthServer:         "oauth",
@@ -21,7 +21,7 @@ var routeOf = map[string]string{
 	konnectivityServer:  "konnectivity-server",
 }
 
-// Ports as HyperShift sets them; groundtruth_test.go reads its files to say so.
+// Ports as HyperShift sets them; groundtruth_test.go compares them with its files.
 const (
 	apiPort               = 6443
 	oauthPort             = 6443
@@ -33,7 +33,7 @@ const (
 	konnectivityHealth    = 2041
 )
 
-// Images are packed by the lab; a pod never pulls.
+// The lab builds the images; no pod pulls one.
 const (
 	hyperkubeImage    = "e2e.local/hyperkube:1"
 	konnectivityImage = "e2e.local/konnectivity:1"
@@ -51,5 +51,5 @@ const (
 	ignitionReachedAnno = "hypershift.openshift.io/ignition-reached"
 )
 
-// bootstrapper is who a kubelet is before it has a certificate of its own.
+// bootstrapper is the user of a kubelet that has no certificate of its own yet.
 const bootstrapper = "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper"

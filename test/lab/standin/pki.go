@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// files is the content of a Secret or ConfigMap: file name to bytes.
+// files is the content of a Secret or ConfigMap, by file name.
 type files map[string][]byte
 
 // authority is a signer, kept in a Secret under HyperShift's name for it.
@@ -37,7 +37,7 @@ var (
 
 var authorities = []authority{rootCA, clusterSigner, aggregatorCA, etcdSigner, konnectivityCA, ignitionCA}
 
-// certificate is one leaf: who signs it, for whom, and under which names it is reached.
+// certificate describes a leaf certificate: its signer, its subject, and the names under which its owner is reached.
 type certificate struct {
 	keptIn    string // the Secret
 	by        authority
@@ -54,7 +54,7 @@ func (c certificate) files() (cert, key string) {
 	return c.cert, c.key
 }
 
-// certificates lists every leaf with the names HyperShift puts in it (control-plane-operator/…/pki, support/pki).
+// certificates are all leaves, with the names that HyperShift puts in them (control-plane-operator/…/pki, support/pki).
 func (c Cluster) certificates() []certificate {
 	inNamespace := func(service string) []string {
 		return []string{service, c.serviceHost(service), c.serviceHost(service) + ".cluster.local"}
@@ -84,7 +84,7 @@ func (c Cluster) certificates() []certificate {
 		{keptIn: "konnectivity-agent", by: konnectivityCA, name: "konnectivity-agent", groups: kubernetes},
 
 		{keptIn: "ignition-server", by: rootCA, name: ignitionServer, groups: openshift, hosts: inNamespace(ignitionServer)},
-		// One SAN: the published host. A name made up by a proxy or a DNS server breaks here, as it does on HyperShift.
+		// Its one SAN is the published host. A name invented by a proxy or a DNS server fails here, as it does on HyperShift.
 		{keptIn: "ignition-server-serving-cert", by: ignitionCA, name: ignitionServer, groups: openshift, hosts: []string{c.host(ignitionServerProxy)}},
 		{keptIn: "oauth-server-crt", by: rootCA, name: oauthServer, groups: openshift, hosts: append(inNamespace(oauthServer), c.host(oauthServer))},
 	}
@@ -100,8 +100,7 @@ func (c Cluster) apiServerNames() []string {
 	}
 }
 
-// secrets returns every key pair of the cluster, by Secret. What is held already and still fits is kept, so that
-// applying twice changes nothing.
+// secrets returns every key pair of the cluster, by Secret. It keeps existing ones that still fit, so that applying twice changes nothing.
 func (c Cluster) secrets(existing map[string]files, now time.Time) (map[string]files, error) {
 	all := map[string]files{}
 	for _, a := range authorities {
@@ -178,7 +177,7 @@ func (c certificate) template() *x509.Certificate {
 	return t
 }
 
-// fits says whether a certificate we hold still is the one that we would make.
+// fits says whether an existing certificate is the one that we would make.
 func (c certificate) fits(old, ca *x509.Certificate) bool {
 	want := c.template()
 	return old.CheckSignatureFrom(ca) == nil &&
@@ -207,7 +206,7 @@ func keepServiceAccountKey(existing files) (files, error) {
 	}, nil
 }
 
-// validity starts an hour ago: a worker's clock may be late.
+// validity starts an hour ago: a worker's clock may be slow.
 func validity(now time.Time, t *x509.Certificate) *x509.Certificate {
 	t.NotBefore, t.NotAfter = now.Add(-time.Hour), now.AddDate(1, 0, 0)
 	return t

@@ -27,7 +27,7 @@ func leaf(t *testing.T, secret files) *x509.Certificate {
 	return cert
 }
 
-// changed names the Secrets that two makings do not share.
+// changed names the Secrets that differ.
 func changed(before, after map[string]files) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if !maps.EqualFunc(before[name], after[name], bytes.Equal) {

@@ -12,16 +12,16 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// pod collects what a workload is made of; deployment and statefulSet dress it as HyperShift does.
+// pod is what a workload is made from; deployment and statefulSet add what HyperShift does.
 type pod struct {
 	name, account string
-	app           string // the label by which the pod is selected, where it is not the name
-	serves        bool   // reached by workers
+	app           string // the label that selects the pod, if it is not the name
+	serves        bool   // workers connect to it
 	init, run     []corev1.Container
 	mounts        []mount
 }
 
-// mount is what a Secret keeps or a ConfigMap says (or, with neither, an empty directory), seen by every container of the pod.
+// mount is a Secret, a ConfigMap or, with neither, an empty directory, mounted in every container of the pod.
 type mount struct{ path, keptIn, configMap string }
 
 func (m mount) source() corev1.VolumeSource {
@@ -47,7 +47,7 @@ func container(name, image string, command ...string) corev1.Container {
 	}
 }
 
-// serving gives a container its port and asks it every second whether it serves: a laboratory has no time for ten.
+// serving adds a container's port and a readiness probe every second: the lab cannot wait ten.
 func serving(c corev1.Container, portName string, number int32, scheme corev1.URIScheme, readyPath string) corev1.Container {
 	c.Ports = append(c.Ports, corev1.ContainerPort{Name: portName, ContainerPort: number, Protocol: corev1.ProtocolTCP})
 	return ready(c, number, scheme, readyPath)

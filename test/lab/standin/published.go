@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// published is what workers reach, and what keeps others out: Services, Routes, NetworkPolicies.
+// published is what workers connect to, and what keeps others out: Services, Routes, NetworkPolicies.
 func (c Cluster) published() []client.Object {
 	var all []client.Object
 	for _, s := range c.serviceObjects() {
@@ -29,7 +29,7 @@ func (c Cluster) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: c.Namespace()}
 }
 
-// component are the labels by which HyperShift's Services select the pods of the newer components.
+// component are the labels by which HyperShift's Services select pods of the newer components.
 func component(name string) map[string]string {
 	return map[string]string{"app": name, componentLabel: name}
 }
@@ -77,7 +77,7 @@ func (c Cluster) serviceObjects() []*corev1.Service {
 	return all
 }
 
-// balanced names the Services that the management cluster's load balancer gives an address.
+// balanced names the Services that get an address from the management cluster's load balancer.
 func (c Cluster) balanced() []string {
 	switch c.Strategy {
 	case LoadBalancer, LoadBalancerHostname:
@@ -103,10 +103,10 @@ func (c Cluster) routes() []*routev1.Route {
 			To:  routev1.RouteTargetReference{Kind: "Service", Name: service},
 			TLS: &routev1.TLSConfig{Termination: routev1.TLSTerminationPassthrough, InsecureEdgeTerminationPolicy: routev1.InsecureEdgeTerminationPolicyNone},
 		}}
-		if c.Strategy == Route { // HyperShift's own router serves what carries this label
+		if c.Strategy == Route { // HyperShift's own router serves Routes with this label
 			r.Labels = map[string]string{controlPlaneLabel: c.Namespace()}
 		}
-		if service == konnectivityServer { // agents dial again and again until they have met every server
+		if service == konnectivityServer { // agents keep dialling until they have met every server
 			r.Annotations = map[string]string{"haproxy.router.openshift.io/balance": "roundrobin"}
 		}
 		all = append(all, r)
@@ -114,7 +114,7 @@ func (c Cluster) routes() []*routev1.Route {
 	return all
 }
 
-// admitted is what the router that serves a Route says of it.
+// admitted is the status that a Route gets from its router.
 func admitted(r *routev1.Route) []routev1.RouteIngress {
 	return []routev1.RouteIngress{{
 		Host: r.Spec.Host, RouterName: "default", WildcardPolicy: routev1.WildcardPolicyNone,
@@ -122,8 +122,8 @@ func admitted(r *routev1.Route) []routev1.RouteIngress {
 	}}
 }
 
-// networkPolicies are HyperShift's (hypershift-operator/…/hostedcluster/network_policies.go), without those for egress
-// and for launcher pods, which the lab does not run.
+// networkPolicies are HyperShift's (hypershift-operator/…/hostedcluster/network_policies.go), except those for egress and for launcher
+// pods, which the lab does not run.
 func (c Cluster) networkPolicies() []*networkingv1.NetworkPolicy {
 	group := func(name string) networkingv1.NetworkPolicyPeer {
 		return networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"network.openshift.io/policy-group": name}}}

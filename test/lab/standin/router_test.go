@@ -26,7 +26,7 @@ func TestRouterGoesByServerName(t *testing.T) {
 
 	for serverName, want := range map[string]string{"ignition.example.com": "ignition", "oauth.example.com": "oauth", "kubernetes.default.svc": "api", "": "api"} {
 		client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{
-			ServerName: serverName, InsecureSkipVerify: true, // whose certificate it is shows in the answer
+			ServerName: serverName, InsecureSkipVerify: true, // the answer shows whose certificate it is
 		}}}
 		response, err := client.Get("https://" + listener.Addr().String())
 		if err != nil {

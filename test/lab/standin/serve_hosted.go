@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ServeHostedObjects keeps the files of a directory applied in the hosted cluster. When they change, the pod is rolled.
+// ServeHostedObjects keeps a directory's objects applied in the hosted cluster. When they change, the pod is rolled out anew.
 func ServeHostedObjects(ctx context.Context, kubeconfig, dir string) error {
 	objects, err := readObjects(dir)
 	if err != nil {
@@ -67,7 +67,7 @@ func readObjects(dir string) ([]*unstructured.Unstructured, error) {
 	return all, nil
 }
 
-// serveReady answers a readiness probe until the context ends: what it stands for has been reached.
+// serveReady answers a readiness probe until ctx ends; it is called once the pod is ready.
 func serveReady(ctx context.Context, address, path string) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc(path, func(http.ResponseWriter, *http.Request) {})
@@ -79,8 +79,8 @@ func serveReady(ctx context.Context, address, path string) error {
 	return nil
 }
 
-// WaitFor returns when the address answers 200: HyperShift's availability prober, which keeps a pod from crashing its
-// way up. Whose certificate it is does not matter to the question.
+// WaitFor returns when the address answers 200: HyperShift's availability prober, which keeps a pod from crashing until its dependency is
+// up. It accepts any certificate.
 func WaitFor(ctx context.Context, address string) error {
 	anyCertificate := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // nothing is said to the other side but the question
 	probe := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: anyCertificate}}

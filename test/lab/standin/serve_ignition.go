@@ -21,17 +21,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// tokenStore finds the config that a token opens, and notes that a worker came for it.
+// tokenStore finds a token's config, and records that a worker asked for it.
 type tokenStore interface {
 	Payload(ctx context.Context, token []byte) (config []byte, found bool, err error)
 	Reached(ctx context.Context, token []byte) error
 }
 
-// ignitionPath is HyperShift's: anything directly under the root that begins with /ignition.
+// ignitionPath is HyperShift's: any path directly under the root that begins with /ignition.
 var ignitionPath = regexp.MustCompile(`^/ignition[^/ ]*$`)
 
-// ignitionHandler answers as HyperShift's ignition server does (ignition-server/cmd/start.go): the path is looked at
-// before the token, and a token that is not known yet is a 511, on which Ignition backs off and comes back.
+// ignitionHandler answers as HyperShift's ignition server does (ignition-server/cmd/start.go): it checks the path before the token, and an
+// unknown token gets a 511, on which Ignition backs off and retries.
 func ignitionHandler(tokens tokenStore) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
@@ -68,7 +68,7 @@ func ignitionHandler(tokens tokenStore) http.Handler {
 	return mux
 }
 
-// secretTokens keeps tokens where HyperShift's NodePool controller does: in annotated Secrets of the control plane.
+// secretTokens keeps tokens where HyperShift's NodePool controller does: in annotated Secrets of the control plane's namespace.
 type secretTokens struct {
 	client    client.Client
 	namespace string
@@ -105,7 +105,7 @@ func (s secretTokens) Reached(ctx context.Context, token []byte) error {
 	return s.client.Patch(ctx, secret, before)
 }
 
-// ServeIgnition is the ignition server itself, behind its proxy.
+// ServeIgnition is the ignition server, which is behind a proxy.
 func ServeIgnition(ctx context.Context, namespace, certDir string) error {
 	c, _, err := Connect("")
 	if err != nil {
@@ -114,7 +114,7 @@ func ServeIgnition(ctx context.Context, namespace, certDir string) error {
 	return serveTLS(ctx, ignitionPort, certDir, ignitionHandler(secretTokens{c, namespace}))
 }
 
-// ServeIgnitionProxy ends the workers' TLS and goes on to the ignition server: HyperShift's HAProxy, HTTP/1.1 on both sides.
+// ServeIgnitionProxy terminates the workers' TLS and connects to the ignition server: HyperShift's HAProxy, HTTP/1.1 on both sides.
 func ServeIgnitionProxy(ctx context.Context, certDir, backend, backendCA string) error {
 	to, err := url.Parse(backend)
 	if err != nil {
@@ -135,7 +135,7 @@ func ServeIgnitionProxy(ctx context.Context, certDir, backend, backendCA string)
 	return serveTLS(ctx, ignitionProxyPort, certDir, proxy)
 }
 
-// serveTLS speaks HTTP/1.1 over TLS with tls.crt and tls.key of a directory until the context ends.
+// serveTLS serves HTTP/1.1 over TLS, with a directory's tls.crt and tls.key, until ctx ends.
 func serveTLS(ctx context.Context, port int, certDir string, handler http.Handler) error {
 	server := &http.Server{
 		Addr: fmt.Sprintf(":%d", port), Handler: handler, ReadHeaderTimeout: 5 * time.Second,

@@ -25,13 +25,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// twoClusters is where the machines live and where the nodes do.
+// twoClusters are the one with the machines and the one with the nodes.
 type twoClusters struct {
 	management, hosted client.Client
 	namespace          string // of the machines
 }
 
-// runInHosted runs one reconciler over a kind of the hosted cluster; onMachine says what a change of a machine asks for.
+// runInHosted runs one reconciler over a kind of the hosted cluster; onMachine maps a machine's change to requests.
 func runInHosted(ctx context.Context, kubeconfig, namespace string, kind client.Object, onMachine handler.MapFunc, reconciler func(twoClusters, *kubernetes.Clientset) reconcile.Func) error {
 	ctrl.SetLogger(logr.FromSlogHandler(slog.Default().Handler()))
 	_, hostedConfig, err := Connect(kubeconfig)
@@ -63,7 +63,7 @@ func runInHosted(ctx context.Context, kubeconfig, namespace string, kind client.
 	return mgr.Start(ctx)
 }
 
-// managementCluster is the cluster that this pod runs in, of which it sees one namespace.
+// managementCluster is the cluster that this pod runs in, limited to one namespace.
 func managementCluster(mgr ctrl.Manager, namespace string) (cluster.Cluster, error) {
 	_, cfg, err := Connect("")
 	if err != nil {
@@ -80,14 +80,14 @@ func managementCluster(mgr ctrl.Manager, namespace string) (cluster.Cluster, err
 	return management, mgr.Add(management)
 }
 
-// ServeMachineApprover approves the kubelets' certificate requests of known machines in the hosted cluster.
+// ServeMachineApprover approves certificate requests of known machines' kubelets in the hosted cluster.
 func ServeMachineApprover(ctx context.Context, kubeconfig, namespace string) error {
 	return runInHosted(ctx, kubeconfig, namespace, &certificatesv1.CertificateSigningRequest{}, noRequest, func(t twoClusters, set *kubernetes.Clientset) reconcile.Func {
 		return func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) { return t.decide(ctx, set, r) }
 	})
 }
 
-// settle is how soon a request that was refused is looked at again: a machine gets its addresses while its kubelet already asks.
+// settle is how soon a refused request is judged again: a machine may get its addresses after its kubelet first asks.
 const settle = time.Second
 
 func noRequest(context.Context, client.Object) []reconcile.Request { return nil }
@@ -147,9 +147,9 @@ func readMachine(u unstructured.Unstructured) Machine {
 	return m
 }
 
-// ServeProvider stands for Cluster API and its KubeVirt provider, virt-handler and the guest agent: an address of the
-// guest reaches the instance's and the machine's status, and a machine that goes takes its Node with it. The guest's word
-// is taken from its Node here; the agent's channel would carry the same word.
+// ServeProvider stands in for Cluster API with its KubeVirt provider, virt-handler and the guest agent: it copies a guest's address to the
+// status of the instance and the machine, and deletes the Node of a machine that is deleted. It reads the guest's address from its Node;
+// the agent's channel would report the same.
 func ServeProvider(ctx context.Context, kubeconfig, namespace string) error {
 	return runInHosted(ctx, kubeconfig, namespace, &corev1.Node{}, nodeOfMachine, func(t twoClusters, _ *kubernetes.Clientset) reconcile.Func { return t.mirror })
 }

@@ -7,8 +7,8 @@ import (
 	"net/http"
 )
 
-// ServeOAuth is an OAuth endpoint as far as a client on the network can tell: it is alive and says where to log in.
-// Nobody can: the lab has no identity provider.
+// ServeOAuth is an OAuth endpoint as far as a client on the network can tell: it is alive and says where to log in. Nobody can log in: the
+// lab has no identity provider.
 func ServeOAuth(ctx context.Context, certDir, host string) error {
 	return serveTLS(ctx, oauthPort, certDir, oauthHandler(host))
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Backends is where the router goes for a server name, and for none or an unknown one.
+// Backends are where the router leads each server name, and a missing or unknown one.
 type Backends struct {
 	ByName  map[string]string
 	Default string
@@ -25,8 +25,8 @@ func (b Backends) of(serverName string) string {
 	return b.Default
 }
 
-// ServeRouter passes TLS through by the name in its hello, as the HAProxy does that HyperShift runs when the API is
-// published by Route: unknown and missing names go to kube-apiserver.
+// ServeRouter passes TLS through by server name, as the HAProxy does that HyperShift runs when the API is published by Route: connections
+// with an unknown name, or none, go to kube-apiserver.
 func ServeRouter(ctx context.Context, backends Backends) error {
 	listener, err := net.Listen("tcp", fmt.Sprintf(":%d", routerPort))
 	if err != nil {
@@ -56,7 +56,7 @@ func (b Backends) accept(ctx context.Context, listener net.Listener) error {
 	}
 }
 
-// pass leads one connection to its backend, hello first.
+// pass connects one client to its backend, and sends the ClientHello first.
 func (b Backends) pass(client net.Conn) error {
 	defer client.Close()
 	hello, serverName, err := peekHello(client)
@@ -69,7 +69,7 @@ func (b Backends) pass(client net.Conn) error {
 	}
 	defer server.Close()
 	go func() {
-		_, _ = io.Copy(server, io.MultiReader(bytes.NewReader(hello), client)) // ends with either side; the other way's end closes both
+		_, _ = io.Copy(server, io.MultiReader(bytes.NewReader(hello), client)) // it ends with either side; the other direction's end closes both
 		_ = server.(*net.TCPConn).CloseWrite()
 	}()
 	_, _ = io.Copy(client, server)
@@ -78,7 +78,7 @@ func (b Backends) pass(client net.Conn) error {
 
 var errPeeked = errors.New("hello read")
 
-// peekHello reads a ClientHello and gives back what it read. An answer of TLS's own never reaches the client.
+// peekHello reads a ClientHello and returns the bytes read. TLS answers of this side never reach the client.
 func peekHello(client net.Conn) (read []byte, serverName string, err error) {
 	if err := client.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
 		return nil, "", err

@@ -27,8 +27,8 @@ func (c Cluster) workerObject(kind schema.GroupVersionKind, w Worker, content ob
 	return u
 }
 
-// objects is what Cluster API's KubeVirt provider and KubeVirt leave in the management cluster for a running worker
-// whose only card is on the NodePool's additional network.
+// objects are what Cluster API's KubeVirt provider and KubeVirt leave in the management cluster for a running worker whose only card is on
+// the NodePool's additional network.
 func (w Worker) objects(c Cluster) []*unstructured.Unstructured {
 	machine := c.workerObject(machineKind, w, object{"spec": object{
 		"clusterName": c.infraID(), "bootstrap": object{"dataSecretName": c.userDataSecret()},
@@ -46,8 +46,8 @@ func (w Worker) instance() object {
 	}
 }
 
-// machineStatus and instanceStatus are what the hypervisor knows before the guest has said anything, and, with an
-// address, what the guest agent adds to it.
+// machineStatus and instanceStatus are what the hypervisor knows before the guest reports anything; with an address, also what the guest
+// agent adds.
 func (w Worker) machineStatus(address string) object {
 	addresses := []any{object{"type": "InternalDNS", "address": w.Name}, object{"type": "Hostname", "address": w.Name}}
 	if address != "" {

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// AddWorker makes the management cluster know a virtual machine, as if KubeVirt had started it, and writes the user data
-// that it boots with into a directory. It returns that file.
+// AddWorker registers a virtual machine with the management cluster, as if KubeVirt had started it, and writes the machine's user data into
+// a directory. It returns that file.
 func (l *Lab) AddWorker(ctx context.Context, c Cluster, w Worker, dir string) (string, error) {
 	for _, o := range w.objects(c) {
 		if err := l.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), fieldOwner, client.ForceOwnership); err != nil {
@@ -31,7 +31,7 @@ func (l *Lab) AddWorker(ctx context.Context, c Cluster, w Worker, dir string) (s
 	return l.UserData(ctx, c, dir)
 }
 
-// UserData writes what a machine of the NodePool boots with, whoever provisions it, and returns the file.
+// UserData writes the user data of the NodePool's machines, whoever provisions them, and returns the file.
 func (l *Lab) UserData(ctx context.Context, c Cluster, dir string) (string, error) {
 	secret := &corev1.Secret{}
 	if err := l.client.Get(ctx, client.ObjectKey{Namespace: c.Namespace(), Name: c.userDataSecret()}, secret); err != nil {
@@ -40,7 +40,7 @@ func (l *Lab) UserData(ctx context.Context, c Cluster, dir string) (string, erro
 	return writeFile(dir, c.Name+".ign", secret.Data["value"])
 }
 
-// RemoveWorker forgets a virtual machine.
+// RemoveWorker deletes a virtual machine's objects.
 func (l *Lab) RemoveWorker(ctx context.Context, c Cluster, w Worker) error {
 	for _, o := range w.objects(c) {
 		if err := client.IgnoreNotFound(l.client.Delete(ctx, o)); err != nil {
@@ -50,8 +50,8 @@ func (l *Lab) RemoveWorker(ctx context.Context, c Cluster, w Worker) error {
 	return nil
 }
 
-// Kubeconfig writes an administrator's way into the hosted cluster that takes no part in what is tested: by the
-// Service's cluster address, whatever is published.
+// Kubeconfig writes an administrator's kubeconfig for the hosted cluster that does not depend on what is tested: it uses the Service's
+// cluster address, however the API is published.
 func (l *Lab) Kubeconfig(ctx context.Context, c Cluster, dir string) (string, error) {
 	existing, err := l.existing(ctx, c)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// workloads are the pods of the control plane. Each carries a hash of the files that it mounts, so that a new
-// certificate rolls it, as HyperShift does.
+// workloads are the pods of the control plane. Each has a hash of the files that it mounts, so that a new certificate rolls it out anew, as
+// HyperShift does.
 func (c Cluster) workloads(config map[string]files) []client.Object {
 	all := []client.Object{c.etcd().statefulSet(c, c.etcd().configHash(config))}
 	for _, p := range c.deployments() {
@@ -48,7 +48,7 @@ func (p pod) configHash(config map[string]files) string {
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }
 
-// etcd loses its data with its pod, and does not wait for the disk: this control plane lives for minutes.
+// etcd loses its data with its pod, and does not fsync: this control plane exists for minutes.
 func (c Cluster) etcd() pod {
 	run := container("etcd", hyperkubeImage, "/usr/bin/hyperkube", "etcd",
 		"--data-dir=/var/lib/data", "--unsafe-no-fsync", "--log-level=warn",
@@ -95,7 +95,7 @@ func (c Cluster) apiServer() pod {
 func (c Cluster) apiServerCommand() []string {
 	const certs = "/etc/kubernetes/certs/"
 	return []string{"/usr/bin/hyperkube", "kube-apiserver",
-		// The kubernetes Service of the hosted cluster leads to the proxy on each worker, which no endpoint reconciler knows.
+		// The hosted cluster's kubernetes Service leads to the proxy on each worker, which no endpoint reconciler knows.
 		"--advertise-address=" + workerAPIAddress, "--endpoint-reconciler-type=none",
 		"--secure-port=6443", "--allow-privileged=true", "--authorization-mode=Node,RBAC",
 		"--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement",
@@ -170,7 +170,7 @@ func (c Cluster) controllerManager() pod {
 		}}
 }
 
-// hostedControllers are those that workers and their pods need; two cores carry two whole clusters here.
+// hostedControllers are those that workers and their pods need: here two cores run two whole clusters.
 const hostedControllers = "certificatesigningrequest-signing-controller,certificatesigningrequest-approving-controller,certificatesigningrequest-cleaner-controller," +
 	"node-lifecycle-controller,node-ipam-controller,pod-garbage-collector-controller,taint-eviction-controller," +
 	"serviceaccount-controller,serviceaccount-token-controller,root-ca-certificate-publisher-controller," +
@@ -213,7 +213,7 @@ func (c Cluster) oauth() pod {
 		mounts: []mount{{path: "/etc/kubernetes/certs/serving-cert", keptIn: "oauth-server-crt"}}}
 }
 
-// router is the HAProxy that HyperShift runs when the API itself is published by Route: SNI to Service, all else to the API.
+// router is the HAProxy that HyperShift runs if the API itself is published by Route: by SNI to a Service, everything else to the API.
 func (c Cluster) router() pod {
 	run := serve(router, "--default="+kubeAPIServer+":6443",
 		"--to="+c.host(ignitionServerProxy)+"="+ignitionServerProxy+":443",
@@ -223,7 +223,7 @@ func (c Cluster) router() pod {
 	return pod{name: router, app: "private-router", serves: true, run: []corev1.Container{ready(run, 9444, corev1.URISchemeHTTP, "/haproxy_ready")}}
 }
 
-// hostedKubeconfig is where the pods that act in the hosted cluster find their way into it.
+// hostedKubeconfig is where pods that use the hosted cluster have its kubeconfig.
 const hostedKubeconfig = "/etc/kubernetes/kubeconfig/kubeconfig"
 
 func (c Cluster) inHostedCluster(name, account string, flags ...string) pod {

@@ -1,4 +1,4 @@
-// Package audited runs a manager beside a kube-apiserver of its own, whose audit log says what it writes.
+// Package audited runs a manager beside a kube-apiserver of its own, whose audit log shows what it writes.
 package audited
 
 import (
@@ -27,17 +27,17 @@ import (
 	"github.com/cldmnky/oooi/test/bench/internal/table"
 )
 
-// Cluster has our CRDs and those of others, no nodes, and a manager once it runs.
+// Cluster has our CRDs and others', no nodes, and, once it runs, a manager.
 type Cluster struct {
 	Config *rest.Config
 
 	dir    string
 	env    *envtest.Environment
 	audit  *bufio.Reader
-	line   string    // of the audit log, as far as it is there
+	line   string    // of the audit log, as far as it has been read
 	writes []Write   // those that were read
 	lists  int       // of DPUs
-	last   time.Time // when the last write was
+	last   time.Time // time of the last write
 
 	manager *exec.Cmd
 	log     string
@@ -48,14 +48,14 @@ type Cluster struct {
 	cgroups []string
 }
 
-// Write is a mutating call of the manager.
+// Write is a mutating call by the manager.
 type Write struct {
 	Verb           string
 	ObjectRef      struct{ Resource, Subresource, Namespace, Name string }
 	ResponseStatus struct{ Code int }
 }
 
-// Created says whether an object came of it.
+// Created says whether it created an object.
 func (w Write) Created() bool { return w.ResponseStatus.Code == http.StatusCreated }
 
 func (w Write) String() string {
@@ -63,7 +63,7 @@ func (w Write) String() string {
 	return strings.Join([]string{w.Verb, o.Resource, o.Subresource, o.Namespace + "/" + o.Name}, " ")
 }
 
-// Start a cluster.
+// Start starts a cluster.
 func Start() (c *Cluster, err error) {
 	log.SetLogger(logr.Discard()) // controller-runtime's
 	foreign, err := testkit.Foreign()
@@ -110,18 +110,18 @@ func (c *Cluster) Stop() {
 	if c.elsewhere {
 		_ = elsewhere("del")
 	}
-	_ = c.env.Stop() // it ends with us
+	_ = c.env.Stop() // it ends with this process
 	_ = os.RemoveAll(c.dir)
 }
 
-// Manage starts a command that becomes the manager. Its log stays when it is gone.
+// Manage starts a command that becomes the manager. Its log outlives it.
 func (c *Cluster) Manage(manager *exec.Cmd) error {
 	c.log = filepath.Join(os.TempDir(), filepath.Base(os.Args[0])+"-manager.log")
 	out, err := os.Create(c.log)
 	if err != nil {
 		return err
 	}
-	environment := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GOGC=") }) // the API server's (testkit/envtest)
+	environment := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GOGC=") }) // that is the API server's (testkit/envtest)
 	manager.Env = append(environment, "KUBECONFIG="+filepath.Join(c.dir, "kubeconfig"), "GODEBUG=gctrace=1")
 	manager.Stdout, manager.Stderr = out, out
 	if err := manager.Start(); err != nil {
@@ -132,7 +132,7 @@ func (c *Cluster) Manage(manager *exec.Cmd) error {
 	return nil
 }
 
-// Until something is so, which is asked for again and again as long as the manager runs.
+// Until polls until something is so, as long as the manager runs.
 func (c *Cluster) Until(ctx context.Context, so func() (bool, error)) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -151,14 +151,14 @@ func (c *Cluster) Until(ctx context.Context, so func() (bool, error)) error {
 	}
 }
 
-// Steady is a manager that has nothing to do.
+// Steady is what an idle manager did and used.
 type Steady struct {
 	before, meanwhile []Write
 	idle              time.Duration
 	rss, then, live   table.MiB
 }
 
-// Idle waits until the manager has written nothing for five seconds, then so long, and says what it did and holds.
+// Idle waits until the manager has written nothing for five seconds, then for length, and returns what it did and used.
 func (c *Cluster) Idle(ctx context.Context, length time.Duration) (s Steady, err error) {
 	s.idle = length
 	if err := c.settle(ctx); err != nil {
@@ -172,7 +172,7 @@ func (c *Cluster) Idle(ctx context.Context, length time.Duration) (s Steady, err
 	select {
 	case <-ctx.Done():
 		return s, ctx.Err()
-	case <-time.After(length): // the measurement itself
+	case <-time.After(length): // this is the measurement
 	}
 	all, err := c.Writes()
 	if err != nil {
@@ -186,7 +186,7 @@ func (c *Cluster) Idle(ctx context.Context, length time.Duration) (s Steady, err
 	return s, err
 }
 
-// Rows of a table, of so many objects.
+// Rows adds the results to a table, for this many objects.
 func (s Steady) Rows(t *table.Table, count int, kind string, most table.MiB) {
 	t.Say("mutating calls of one "+kind+" until then", fmt.Sprintf("%.1f", float64(len(s.before))/float64(count)))
 	t.None(fmt.Sprintf("mutating calls in %s after", s.idle), len(s.meanwhile))
@@ -208,13 +208,13 @@ func (c *Cluster) settle(ctx context.Context) error {
 	})
 }
 
-// Writes of the manager so far, leader election excepted: read from the audit log, for to list objects would keep the API server busier
-// than the manager does.
+// Writes of the manager so far, without leader election. They come from the audit log, because listing objects would load the API server
+// more than the manager does.
 func (c *Cluster) Writes() ([]Write, error) {
 	for {
 		line, err := c.audit.ReadString('\n')
 		if c.line += line; errors.Is(err, io.EOF) {
-			return c.writes, nil // the rest of the line comes
+			return c.writes, nil // the rest of the line is still to come
 		}
 		if err != nil {
 			return nil, err
@@ -236,18 +236,18 @@ func (c *Cluster) Writes() ([]Write, error) {
 	}
 }
 
-// Used is what a manager has used so far of what others share with it.
+// Used is what the manager has used so far of what it shares with others.
 type Used struct {
-	Lists, Events, Writes int // of DPUs, of events, and of anything, events among them
+	Lists, Events, Writes int // lists of DPUs, created Events, and all writes, including those of Events
 	Processor             time.Duration
 }
 
-// Since an earlier moment.
+// Since is the difference to an earlier moment.
 func (u Used) Since(before Used) Used {
 	return Used{u.Lists - before.Lists, u.Events - before.Events, u.Writes - before.Writes, u.Processor - before.Processor}
 }
 
-// Used so far by the manager.
+// Used by the manager so far.
 func (c *Cluster) Used() (u Used, err error) {
 	all, err := c.Writes()
 	if err != nil {
@@ -263,7 +263,7 @@ func (c *Cluster) Used() (u Used, err error) {
 	return u, err
 }
 
-// processor time of the manager, in user and in kernel mode (proc(5), /proc/PID/stat: fields 14 and 15, in hundredths of a second).
+// processor time of the manager, in user and kernel mode (proc(5), /proc/PID/stat: fields 14 and 15, in hundredths of a second).
 func (c *Cluster) processor() (time.Duration, error) {
 	path := fmt.Sprintf("/proc/%d/stat", c.manager.Process.Pid)
 	stat, err := os.ReadFile(path)
@@ -271,7 +271,7 @@ func (c *Cluster) processor() (time.Duration, error) {
 		return 0, err
 	}
 	var user, kernel int64
-	after := stat[bytes.LastIndexByte(stat, ')')+1:] // the name of the command, field 2, may have anything in it
+	after := stat[bytes.LastIndexByte(stat, ')')+1:] // field 2, the command's name, may contain anything
 	if fields := strings.Fields(string(after)); len(fields) > 12 {
 		_, err = fmt.Sscan(fields[11]+" "+fields[12], &user, &kernel)
 	} else {
@@ -291,7 +291,7 @@ func (c *Cluster) rss() (table.MiB, error) {
 	return table.MiB(kib / 1024), err
 }
 
-// Peak is the most resident memory that the manager had so far.
+// Peak is the manager's highest resident memory so far.
 func (c *Cluster) Peak() (table.MiB, error) {
 	var kib float64
 	err := lastLine(fmt.Sprintf("/proc/%d/status", c.manager.Process.Pid), "VmHWM:", func(line string) error {
@@ -301,7 +301,7 @@ func (c *Cluster) Peak() (table.MiB, error) {
 	return table.MiB(kib / 1024), err
 }
 
-// liveHeap is what of the manager's heap was live when it last collected (package runtime, GODEBUG gctrace).
+// liveHeap is the manager's live heap at its last garbage collection (package runtime, GODEBUG gctrace).
 func (c *Cluster) liveHeap() (live table.MiB, err error) {
 	var before, after int
 	err = lastLine(c.log, "gc ", func(line string) error {
@@ -312,7 +312,7 @@ func (c *Cluster) liveHeap() (live table.MiB, err error) {
 	return live, err
 }
 
-// lastLine of a file that begins so.
+// lastLine reads the last line of a file that begins with this.
 func lastLine(path, begin string, read func(line string) error) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -330,7 +330,7 @@ func lastLine(path, begin string, read func(line string) error) error {
 	return nil
 }
 
-// Progress tells who waits.
+// Progress tells whoever waits.
 func Progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, time.Now().Format(time.TimeOnly)+" "+format+"\n", args...)
 }

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Limits of the manager's container, as its manifest has them.
+// Limits of the manager's container, from its manifest.
 func Limits() (corev1.ResourceList, error) {
 	const manifest = "config/manager/manager.yaml"
 	text, err := os.ReadFile(manifest)
@@ -25,8 +25,8 @@ func Limits() (corev1.ResourceList, error) {
 	return manager.Spec.Template.Spec.Containers[0].Resources.Limits, nil
 }
 
-// confines are cgroups (v1, as this bench's machines have them) for a process with limits: who writes his number into their cgroup.procs
-// is within them. As a kubelet does, the processor's time is limited in each tenth of a second.
+// confines makes cgroups (v1, as on this bench's machines) with limits; a process is limited once it writes its PID into their
+// cgroup.procs. As by a kubelet, processor time is limited per tenth of a second.
 func confines(limits corev1.ResourceList) (all []string, err error) {
 	const period = 100_000
 	for _, c := range []struct{ controller, file, value string }{

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// ManageWith starts a manager that resolves some names to addresses, within its container's limits, as Manage does. It wants root: the
-// manager gets an /etc/hosts of its own.
+// ManageWith starts a manager as Manage does, but within its container's limits and with some names resolved to these addresses. It needs
+// root: the manager gets an /etc/hosts of its own.
 func (c *Cluster) ManageWith(ctx context.Context, hosts map[string]string, binary string, args ...string) error {
 	lines := []string{"127.0.0.1 localhost"}
 	for name, address := range hosts {
@@ -38,10 +38,10 @@ func (c *Cluster) ManageWith(ctx context.Context, hosts map[string]string, binar
 	return c.Manage(manager)
 }
 
-// Elsewhere is a network of nobody's (RFC 2544) that IsElsewhere makes this machine's: a manager dials nothing at its loopback.
+// Elsewhere is a network of nobody's (RFC 2544) that IsElsewhere makes local to this machine: the manager dials no loopback address.
 const Elsewhere = "198.19.0.0/16"
 
-// IsElsewhere has servers listen there, until Stop. It wants root.
+// IsElsewhere lets servers listen there, until Stop. It needs root.
 func (c *Cluster) IsElsewhere() error {
 	c.elsewhere = true
 	return elsewhere("replace")
@@ -51,7 +51,7 @@ func elsewhere(verb string) error {
 	return exec.Command("ip", "route", verb, "local", Elsewhere, "dev", "lo").Run() //nolint:gosec // all of it is ours
 }
 
-// Relay connections to an address to the API server at a URL or address, until the context ends.
+// Relay connections from an address to the API server at a URL or address, until ctx ends.
 func Relay(ctx context.Context, from, to string) error {
 	listener, err := net.Listen("tcp", from)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package heap measures what a benchmark's own process holds on to.
+// Package heap measures the memory of a benchmark's own process.
 package heap
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/cldmnky/oooi/test/bench/internal/table"
 )
 
-// Live is what live objects and stacks take.
+// Live is the memory of live objects and stacks.
 func Live() table.MiB {
 	runtime.GC()
 	runtime.GC()

@@ -22,7 +22,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dpf"
 )
 
-// CreateDPU of a DPUCluster, whose OS is installed.
+// CreateDPU of a DPUCluster, with an installed OS.
 func CreateDPU(ctx context.Context, api client.Client, name string, cluster types.NamespacedName) error {
 	d := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"namespace": cluster.Namespace, "name": name},
@@ -40,13 +40,13 @@ func CreateDPU(ctx context.Context, api client.Client, name string, cluster type
 	return api.Status().Patch(ctx, d, client.RawPatch(types.MergePatchType, []byte(installed)))
 }
 
-// Bootstrapper is whom a kubelet's first CSR is by.
+// Bootstrapper is the user of a kubelet's first CSR.
 var Bootstrapper = rest.ImpersonationConfig{
 	UserName: "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper",
 	Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:openshift-machine-config-operator", "system:authenticated"},
 }
 
-// Clients of a hosted cluster: an administrator's, and the Bootstrapper's, who may ask from now on.
+// Clients of a hosted cluster: an administrator's, and the Bootstrapper's, who may create CSRs from now on.
 func Clients(ctx context.Context, config *rest.Config) (admin, kubelet kubernetes.Interface, err error) {
 	if admin, err = kubernetes.NewForConfig(config); err != nil {
 		return nil, nil, err
@@ -63,7 +63,8 @@ func Clients(ctx context.Context, config *rest.Config) (admin, kubelet kubernete
 	return admin, kubelet, err
 }
 
-// CSR is the first of a host's kubelet. Callers choose the key: by it the approver tells apart who asks (internal/guest/approve, queue.go).
+// CSR is the first of a host's kubelet. Callers choose the key, by which the approver tells requesters apart (internal/guest/approve,
+// queue.go).
 func CSR(key *ecdsa.PrivateKey, name, host string) (*certv1.CertificateSigningRequest, error) {
 	subject := pkix.Name{Organization: []string{"system:nodes"}, CommonName: "system:node:" + host}
 	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: subject}, key)

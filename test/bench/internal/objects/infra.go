@@ -22,7 +22,7 @@ spec:
   networkConfig: {cidr: CIDR, networkAttachmentDefinition: CLUSTER-vlan}
 `
 
-// CreateInfra makes the nth, with the hosted cluster that it reads. More of its spec is YAML.
+// CreateInfra creates the nth Infra, with the hosted cluster that it reads. more is YAML for its spec.
 func CreateInfra(ctx context.Context, api client.Client, n int, name, more string) error {
 	hosted, err := os.ReadFile("internal/controller/testdata/hosted.yaml")
 	if err != nil {
@@ -43,7 +43,7 @@ func createAll(ctx context.Context, api client.Client, text string) error {
 			return nil // the end of the text
 		}
 		status := o.DeepCopy()
-		if err := api.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) { // all share one namespace
+		if err := api.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) { // they share a namespace
 			return err
 		}
 		if _, has := status.Object["status"]; has {

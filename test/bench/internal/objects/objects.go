@@ -1,4 +1,4 @@
-// Package objects makes what more than one benchmark wants to be there.
+// Package objects makes the objects that several benchmarks need.
 package objects
 
 import (
@@ -22,14 +22,14 @@ import (
 const (
 	// Namespace of Infras and bridges.
 	Namespace = "clusters"
-	// Release that a bridge asks for.
+	// Release that a bridge requests.
 	Release = "quay.io/openshift-release-dev/ocp-release:4.20.4-multi"
 )
 
-// At a name in the Namespace.
+// At is the metadata of a name in Namespace.
 func At(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: Namespace, Name: name} }
 
-// Create all, in their order.
+// Create all, in order.
 func Create(ctx context.Context, api client.Client, all ...client.Object) error {
 	for _, o := range all {
 		if err := api.Create(ctx, o); err != nil {
@@ -54,13 +54,13 @@ func Images(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string]string{"4.20.4": "quay.io/example/bluefield:4.20.4"}}
 }
 
-// SSHKey is one that a bridge takes.
+// SSHKey is one that a bridge accepts.
 func SSHKey(at metav1.ObjectMeta) *corev1.Secret {
 	key := "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f"
 	return &corev1.Secret{ObjectMeta: at, Data: map[string][]byte{bridge.SSHKeyKey: []byte(key)}}
 }
 
-// PullSecret is one that a bridge takes.
+// PullSecret is one that a bridge accepts.
 func PullSecret(at metav1.ObjectMeta) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: at, Data: map[string][]byte{bridge.PullSecretKey: []byte(`{"auths": {"quay.io": {"auth": "dTpw"}}}`)}}
 }
@@ -78,7 +78,7 @@ func Bridge(n int, name string) []client.Object {
 	}
 }
 
-// Serve a bridge's HostedCluster as HyperShift does, as soon as the manager asks for it.
+// Serve makes a bridge's HostedCluster available as HyperShift does, as soon as the manager creates it.
 func Serve(ctx context.Context, c *audited.Cluster, api client.Client, name string, kubeconfig []byte) error {
 	hc, pool := &hyperv1.HostedCluster{}, &hyperv1.NodePool{}
 	for _, o := range []client.Object{hc, pool} {

@@ -1,4 +1,4 @@
-// Package table prints what was measured beside what was wanted, and fails on what is not as wanted.
+// Package table prints measurements beside their limits, and fails if one is missed.
 package table
 
 import (
@@ -15,23 +15,23 @@ type Table struct {
 	missed []string
 }
 
-// New begins to be printed.
+// New is a table that prints to standard output.
 func New() *Table {
 	t := &Table{rows: tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)}
 	fmt.Fprintln(t.rows, "WHAT\tVALUE\tWANTED")
 	return t
 }
 
-// Say what nothing is wanted of.
+// Say adds a row without a limit.
 func (t *Table) Say(what string, value any) { fmt.Fprintf(t.rows, "%s\t%v\t\n", what, value) }
 
-// None of it is wanted.
+// None adds a row that should be zero.
 func (t *Table) None(what string, value int) {
 	fmt.Fprintf(t.rows, "%s\t%d\t0\n", what, value)
 	t.miss(value != 0, what)
 }
 
-// Below a bound it is wanted.
+// Below adds a row that should be below a bound.
 func Below[T cmp.Ordered](t *Table, what string, value, bound T) {
 	fmt.Fprintf(t.rows, "%s\t%v\t< %v\n", what, value, bound)
 	t.miss(value >= bound, what)
@@ -43,7 +43,7 @@ func (t *Table) miss(is bool, what string) {
 	}
 }
 
-// End prints the rest, and what else the machine had to do.
+// End prints the table and the machine's load, and fails if a limit was missed.
 func (t *Table) End() error {
 	load, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -1,6 +1,5 @@
-// Command kube-apiserver-proxy is what a worker's pods find at 172.20.0.1:6443, in the place of the HAProxy that
-// HyperShift puts there: bytes to the published API, in both directions, no health check of its own.
-// It links nothing but the standard library, because an emulated processor has to load it.
+// Command kube-apiserver-proxy is what a worker's pods reach at 172.20.0.1:6443, in place of HyperShift's HAProxy: it copies bytes to and
+// from the published API, without a health check. It links nothing but the standard library, because an emulated processor has to load it.
 package main
 
 import (
@@ -62,7 +61,7 @@ func pass(client *net.TCPConn, api *net.TCPAddr) {
 	<-done
 }
 
-// forward copies until the reader ends or is idle too long, and passes the end on.
+// forward copies until from ends or is idle too long, and then closes to for writing.
 func forward(to, from *net.TCPConn) {
 	buffer := make([]byte, 32<<10)
 	for {

@@ -8,7 +8,7 @@ import (
 
 func TestBytesPassAndSoDoesTheirEnd(t *testing.T) {
 	api := listen(t)
-	go func() { // answers with what it heard, once the other side has said all
+	go func() { // answers with what it read, once the other side has closed
 		connection, err := api.Accept()
 		if err != nil {
 			return

@@ -1,4 +1,4 @@
-// Command standin brings up HyperShift's stand-in in the lab's cluster, and serves its parts inside it.
+// Command standin brings up the stand-in for HyperShift in the lab's cluster, and serves its parts inside it.
 package main
 
 import (
@@ -41,7 +41,7 @@ func clusterFlags(cmd *cobra.Command) *standin.Cluster {
 	return c
 }
 
-// inLab runs against the cluster of $KUBECONFIG, for ten minutes at most.
+// inLab runs do with the cluster of $KUBECONFIG, for at most ten minutes.
 func inLab(cmd *cobra.Command, do func(context.Context, *standin.Lab) error) error {
 	c, _, err := standin.Connect("")
 	if err != nil {
@@ -52,8 +52,8 @@ func inLab(cmd *cobra.Command, do func(context.Context, *standin.Lab) error) err
 	return do(ctx, standin.NewLab(c, cmd.ErrOrStderr()))
 }
 
-// stateDir is where files for people and virtual machines go unless --out says otherwise: with the running lab's own, because
-// two labs have clusters of the same name.
+// stateDir is the default of --out, where files for people and virtual machines are written: the running lab's own directory, because two
+// labs have clusters of the same name.
 func stateDir(cmd *cobra.Command) *string {
 	return cmd.Flags().String("out", filepath.Join(cmp.Or(os.Getenv("LAB_STATE"), os.TempDir()), "standin"), "directory for the file written")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/cldmnky/oooi/test/lab/standin"
 )
 
-// serveCommand holds what runs in the pods; each subcommand has the name of the workload that it is the process of.
+// serveCommand has what runs in the pods; each subcommand has the name of its workload.
 func serveCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "serve", Short: "Be one of the control plane's pods"}
 	var kubeconfig, namespace, certDir string
