@@ -6,7 +6,7 @@
 //
 //   - internal/apply: all that a plan says
 //   - internal/status: status
-//   - internal/controller: reviews of who requests its metrics, which are not stored
+//   - internal/controller: reviews of requests for its metrics, which are not stored
 //   - internal/webhook: its certificate's Secret, and that certificate in webhook configurations
 //   - internal/guest/appsingress: the Service of *.apps, in hosted clusters
 //   - internal/guest/approve: approvals of certificate requests, in hosted clusters
@@ -132,8 +132,8 @@ func (w *Writer) Drop(ctx context.Context, owner Owner, infra *v1alpha1.Infra, o
 	}, &applied)
 }
 
-// needs says whether a kind depends on others: the API server refuses a binding to a role that does not exist, and who acts on a child or a
-// workload needs its network, permissions and configuration.
+// needs says whether a kind depends on others: the API server refuses a binding to a role that does not exist, and controllers of a child or
+// a workload need its network, permissions and configuration.
 func needs(kind string) bool {
 	_, isServer := component.OfKind(kind)
 	return isServer || slices.Contains([]string{"RoleBinding", "StatefulSet", "Deployment", "HostedCluster", "NodePool"}, kind)

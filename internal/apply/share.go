@@ -101,7 +101,7 @@ func conflicts(err error) (fields [][]string) {
 }
 
 // settled says, without asking the API server, that applying would change nothing: the same intent was applied last, the marks of the
-// object are still ours, and every field of the spec is set, by us or by who changed it.
+// object are still ours, and every field of the spec is set, by us or by whoever changed it.
 func settled(live client.Object, want *unstructured.Unstructured) bool {
 	if live.GetAnnotations()[names.AnnotationApplied] != want.GetAnnotations()[names.AnnotationApplied] {
 		return false

@@ -16,7 +16,7 @@ const (
 	ReasonServing   = "NodeMayServe"
 )
 
-// beforeUID precedes the DPU's UID at the end of our approvals' messages. Only who may approve anyway can write one.
+// beforeUID precedes the DPU's UID at the end of our approvals' messages. Only those who may approve anyway can write one.
 const beforeUID = ", UID "
 
 // Approval is the condition that approves a CSR for a DPUHCPBridge. Call it only when d.Approve.

@@ -86,7 +86,7 @@ func (t Table) Names() []string {
 	return slices.Compact(all)
 }
 
-// Dials are what workers dial, as host:port; a host that is written but has no port yet stands alone.
+// Dials are what workers dial, as host:port; of a host that is written but has no port yet, only the host.
 func (t Table) Dials() []string {
 	var all []string
 	for _, e := range t.Endpoints {

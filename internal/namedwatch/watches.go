@@ -67,7 +67,7 @@ func New(source typedcore.CoreV1Interface, changed func(follower types.Namespace
 const (
 	mostOfOne = 1200 // watched objects for the followers of one namespace: those of 200 bridges
 	mostOfAll = 1500 // watched objects in all; beyond that, a namespace that has its share gets no more
-	mostEver  = 2000 // nobody gets more than this in all
+	mostEver  = 2000 // watched objects in all, whatever the shares
 
 	lookAgain = time.Minute // how late a change of an unwatched object is noticed, or later if there are many
 	seldom    = time.Second // how often a follower is told of one object's changes: each time it reads the object

@@ -110,7 +110,7 @@ func (c child) progressing(ready verdict) verdict {
 		return yes(kind, "RollingOut", ready.Message)
 	}
 	settled := judged(kind, c.out.Findings, no(kind, "Settled", fmt.Sprintf("generation %d is rolled out", c.meta.GetGeneration())))
-	settled.Status = metav1.ConditionFalse // a warning here says what stands still
+	settled.Status = metav1.ConditionFalse // a warning here says what does not progress
 	return settled
 }
 

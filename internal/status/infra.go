@@ -161,7 +161,7 @@ func progressing(infra *v1alpha1.Infra, children input.Children, out Outcome, al
 		}
 	}
 	settled := judged(kind, out.Findings, no(kind, "Settled", fmt.Sprintf("generation %d is applied", infra.Generation)))
-	settled.Status = metav1.ConditionFalse // a warning here says what stands still
+	settled.Status = metav1.ConditionFalse // a warning here says what does not progress
 	return settled
 }
 

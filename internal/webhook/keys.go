@@ -21,7 +21,7 @@ const settles = 5 * time.Minute
 type keys struct {
 	next, serving pair
 	previous      string // a certificate; its key is gone
-	// path is where reviews are judged. Only who can read the ValidatingWebhookConfiguration knows it, and no tenant can. An API server
+	// path is where reviews are judged. Only readers of the ValidatingWebhookConfiguration know it, and no tenant is one. An API server
 	// shows no certificate that would tell it from a pod (docs/adr/0006-admission-stops-nobody.md).
 	path string
 }
