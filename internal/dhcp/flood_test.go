@@ -118,6 +118,40 @@ func TestAFloodDoesNotKeepAMachineOut(t *testing.T) {
 	g.Expect(strangers).To(BeNumerically("<=", 120), "half the pool")
 }
 
+// gatedPort probes nothing until it may.
+type gatedPort struct {
+	*crowdedPort
+	gate <-chan struct{}
+}
+
+func (p gatedPort) Answers(context.Context, netip.Addr, string, time.Duration) (bool, error) {
+	<-p.gate
+	return false, nil
+}
+
+func TestWhoStartsAtOnceWaitsAndIsAnswered(t *testing.T) {
+	l, g := newLab(t, 240), NewWithT(t)
+	l.server.Happened = func(Event) {}
+	ip := yours(l.discover("aa"))
+	l.reconfigure(func(c *pool.Config) { c.Born = epoch })
+	l.server.Table.Vacant(ip)
+	const strangers = 100
+	offers, gate := make(chan *dhcpv4.DHCPv4, strangers), make(chan struct{})
+	p := &crowdedPort{lab: l, packets: make(chan link.Packet), replies: make(chan *dhcpv4.DHCPv4, 10), machine: net.HardwareAddr{0x52, 0x54, 0, 0, 0, 0xaa}}
+	p.answered = func(offer *dhcpv4.DHCPv4) { offers <- offer }
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = l.server.Serve(t.Context(), gatedPort{p, gate}) }()
+	for i := range uint32(strangers) {
+		p.sends(binary.BigEndian.AppendUint32([]byte{2, 0}, i), dhcpv4.MessageTypeDiscover)
+	}
+	p.sends(p.machine, dhcpv4.MessageTypeRequest, wants(ip), chose(us))
+	g.Eventually(p.replies).WithTimeout(time.Second).Should(Receive(WithTransform((*dhcpv4.DHCPv4).MessageType, Equal(dhcpv4.MessageTypeAck))), "who was offered an address")
+	close(gate)
+	close(p.packets)
+	<-ended
+	g.Expect(offers).To(HaveLen(strangers))
+}
+
 // FuzzServe: whatever arrives, the server lives, and says nothing to garbage.
 func FuzzServe(f *testing.F) {
 	discover, err := dhcpv4.NewDiscovery(net.HardwareAddr{0x52, 0x54, 0, 0, 0, 1})

@@ -9,8 +9,11 @@ import (
 	"github.com/cldmnky/oooi/internal/share"
 )
 
-// lanes are how many messages of each rank may be under way: a flood of strangers, or of guests who have a lease, fills its own lane only.
-var lanes = map[pool.Rank]int{pool.Known: 1024, pool.Holder: 256, pool.Stranger: 64}
+// lanes are how many messages of each rank may be answered at a time, and how many more wait for that: a flood of strangers, or of guests
+// who have a lease, fills its own lane only. What waited for too long is not answered (dhcp-rules.md#lease-10).
+var lanes = map[pool.Rank]struct{ answered, waiting int }{
+	pool.Known: {1024, 1024}, pool.Holder: {256, 1024}, pool.Offered: {64, 1024}, pool.Stranger: {64, 1024},
+}
 
 // ofOneClient are under way at most: one that is answered, and the one after it, as the REQUEST behind a DISCOVER that is asked twice.
 const ofOneClient = 2
@@ -18,15 +21,27 @@ const ofOneClient = 2
 // lane is a bounded number of messages under way, those of one client one after the other.
 type lane struct {
 	*share.Places[lease.Client]
-	turns [256]sync.Mutex // by client; two that share one only wait a little
+	answered chan struct{}   // full while no other may be
+	turns    [256]sync.Mutex // by client; two that share one only wait a little
 }
 
 func newLanes() map[pool.Rank]*lane {
 	all := map[pool.Rank]*lane{}
-	for rank, slots := range lanes {
-		all[rank] = &lane{Places: share.New[lease.Client](slots, ofOneClient)}
+	for rank, n := range lanes {
+		all[rank] = &lane{Places: share.New[lease.Client](n.answered+n.waiting, ofOneClient), answered: make(chan struct{}, n.answered)}
 	}
 	return all
+}
+
+// take answers a message that has entered, in its turn.
+func (l *lane) take(c lease.Client, answer func()) {
+	defer l.Leave(c)
+	l.answered <- struct{}{}
+	defer func() { <-l.answered }()
+	turn := l.turn(c)
+	turn.Lock()
+	defer turn.Unlock()
+	answer()
 }
 
 func (l *lane) turn(c lease.Client) *sync.Mutex {

@@ -106,11 +106,7 @@ func (s *Server) Serve(ctx context.Context, port Port) error {
 			continue
 		}
 		answering.Go(func() {
-			defer lane.Leave(m.Client)
-			turn := lane.turn(m.Client)
-			turn.Lock()
-			defer turn.Unlock()
-			s.answer(ctx, port, m, packet.Received)
+			lane.take(m.Client, func() { s.answer(ctx, port, m, packet.Received) })
 		})
 	}
 }

@@ -713,7 +713,7 @@ func TestAClientIDOpensItsOwnAddressOnly(t *testing.T) {
 	l.reconfigure(func(c *pool.Config) { c.Last = at(29) })
 	interim := l.discover("bb", id)
 	g.Expect([]any{leaseOf(interim), interim.HostName()}).To(Equal([]any{time.Hour, ""}), "a guest, who is called nothing")
-	g.Expect(l.server.Table.Rank(lease.Client{MAC: "52:54:00:00:00:bb"})).To(Equal(pool.Stranger))
+	g.Expect(l.server.Table.Rank(lease.Client{MAC: "52:54:00:00:00:bb"})).To(Equal(pool.Offered))
 
 	l.reconfigure(func(c *pool.Config) { c.KnownOnly = true })
 	ignored(t, l.discover("cc", id))

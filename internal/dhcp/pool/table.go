@@ -171,7 +171,8 @@ type Rank int
 
 // Strangers come in any number and holders as many as there are addresses; who is known was written down by somebody.
 const (
-	Stranger Rank = iota // neither of the others
+	Stranger Rank = iota // none of the others
+	Offered              // was offered an address a moment ago
 	Holder               // has a lease
 	Known                // has a reservation for its hardware address, or a machine
 )
@@ -181,11 +182,14 @@ func (t *Table) Rank(client lease.Client) Rank {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	_, reserved := t.config.reservationByKey(client)
+	_, offered := t.offered[client]
 	switch {
 	case reserved || t.machines.Owner(client.MAC).Known():
 		return Known
 	case len(t.byClient[client]) > 0:
 		return Holder
+	case offered:
+		return Offered
 	}
 	return Stranger
 }
