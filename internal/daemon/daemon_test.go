@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	. "github.com/onsi/gomega"
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -145,6 +146,14 @@ func TestABadFileAtTheStartIsAnErrorUnlessALastGoodOneServes(t *testing.T) {
 	go func() { _ = f.File(t.Context(), path) }()
 	g.Eventually(f.served).Should(Receive(Equal("first.example.com")))
 	g.Eventually(f.rejected).Should(Receive(MatchError("no domain")))
+}
+
+func TestAPipeIsNoConfiguration(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dns.yaml")
+	NewWithT(t).Expect(unix.Mkfifo(path, 0o600)).To(Succeed())
+	refused := make(chan error, 1)
+	go func() { refused <- newFollower(t.TempDir()).File(t.Context(), path) }()
+	NewWithT(t).Eventually(refused).WithTimeout(10 * time.Second).Should(Receive(MatchError(ContainSubstring("is no regular file"))))
 }
 
 func TestTheOwnObjectIsFollowedAndItsLastGoodCopyServesWithoutTheAPI(t *testing.T) {

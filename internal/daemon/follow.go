@@ -106,7 +106,7 @@ func (f *Follower[T]) reread(ctx context.Context, path string, content []byte, e
 
 // readFile reads an object; the content is nil if the file cannot be read.
 func (f *Follower[T]) readFile(path string) ([]byte, news[T]) {
-	content, err := os.ReadFile(path)
+	content, err := readRegular(path)
 	if err != nil {
 		return nil, news[T]{err: fmt.Errorf("reading the configuration: %w", err)}
 	}
@@ -115,6 +115,14 @@ func (f *Follower[T]) readFile(path string) ([]byte, news[T]) {
 		return content, news[T]{err: fmt.Errorf("reading %s: %w", path, err)}
 	}
 	return content, news[T]{object: object}
+}
+
+// readRegular reads a file that ends. A pipe would be waited for, whatever signal comes.
+func readRegular(path string) ([]byte, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file (%v): write the configuration into one", path, info.Mode().Type())
+	}
+	return os.ReadFile(path)
 }
 
 // Object follows one object of the cluster, by namespace and name, until ctx ends. While the API server is away, the last good copy is

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
 // disk is what the log needs of a file system; tests let it fail.
@@ -12,6 +14,8 @@ type disk interface {
 	Read(path string) ([]byte, error)
 	// Replace puts a new file in place of path, whole and durable, and goes on appending to it.
 	Replace(path string, content []byte) (file, error)
+	// Volume is how much the volume of path holds.
+	Volume(path string) (int, error)
 }
 
 type file interface {
@@ -23,6 +27,12 @@ type file interface {
 type osDisk struct{}
 
 func (osDisk) Read(path string) ([]byte, error) { return os.ReadFile(path) }
+
+func (osDisk) Volume(path string) (int, error) {
+	var volume unix.Statfs_t
+	err := unix.Statfs(filepath.Dir(path), &volume)
+	return int(volume.Blocks) * int(volume.Bsize), err
+}
 
 func (osDisk) Replace(path string, content []byte) (file, error) {
 	aside := path + ".new"

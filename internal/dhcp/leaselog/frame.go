@@ -18,11 +18,12 @@ import (
 // magic begins every file; a later format gets another one.
 const magic = "oooi leases 1\n"
 
-// entry is what one frame carries: a record, an address that has none any more, or the clock.
+// entry is what one frame carries: a record, an address that has none any more, the clock, or that the file was closed.
 type entry struct {
 	Record *lease.Record `json:"record,omitempty"`
 	Gone   string        `json:"gone,omitempty"`
 	Clock  *clock.Saved  `json:"clock,omitempty"`
+	Closed bool          `json:"closed,omitempty"`
 }
 
 // address is the one that the entry is about; invalid for the clock.
@@ -67,12 +68,28 @@ func parse(content []byte) (entries []entry, damaged int) {
 	for len(rest) > 0 {
 		e, size := readFrame(rest)
 		if size == 0 {
-			rest, damaged = rest[1:], damaged+1
+			next := nextFrame(rest)
+			rest, damaged = rest[next:], damaged+next
 			continue
 		}
 		entries, rest = append(entries, e), rest[size:]
 	}
 	return entries, damaged
+}
+
+// opening begins every payload. What stands in damage is looked for by it, since a checksum at each octet would take minutes.
+var opening = []byte(`{"`)
+
+// nextFrame is where a frame may begin behind the first octet; the end if nowhere.
+func nextFrame(octets []byte) int {
+	if len(octets) <= frameHeader {
+		return len(octets)
+	}
+	at := bytes.Index(octets[frameHeader+1:], opening)
+	if at < 0 {
+		return len(octets)
+	}
+	return at + 1
 }
 
 // readFrame reads the frame at the start of octets; size 0 says that there is none.
@@ -85,7 +102,7 @@ func readFrame(octets []byte) (e entry, size int) {
 		return e, 0
 	}
 	payload := octets[frameHeader : frameHeader+int(length)]
-	if binary.BigEndian.Uint32(octets[4:]) != checksum(payload) || json.Unmarshal(payload, &e) != nil {
+	if !bytes.HasPrefix(payload, opening) || binary.BigEndian.Uint32(octets[4:]) != checksum(payload) || json.Unmarshal(payload, &e) != nil {
 		return e, 0
 	}
 	return e, frameHeader + int(length)

@@ -18,10 +18,13 @@ import (
 	"github.com/cldmnky/oooi/internal/flock"
 )
 
-// When to compact: at least this much, and this many times what is live.
+// When to compact: at least this much is there, and this many times what is live; or this much is not live, or this part of the volume,
+// for a compaction needs room beside the file. The pod's volume has 64 MiB: twice 65,536 leases of 320 octets, and wasteMost.
 const (
 	compactAbove = 1 << 20
 	compactRatio = 4
+	wasteMost    = 8 << 20
+	wastePart    = 8
 )
 
 // patience is how long a write may take before it is told: longer, and clients hear nothing (storeTime of package dhcp).
@@ -36,6 +39,7 @@ type Log struct {
 	log    *slog.Logger
 	size   int
 	live   int  // size right after the last compaction
+	volume int  // how much the file's volume holds
 	failed bool // the file is not to be trusted; nothing is appended to it any more
 
 	requests chan *request
@@ -78,6 +82,10 @@ func open(path string, d disk, log *slog.Logger, health func(error)) (*Log, erro
 	if err := l.load(); err != nil {
 		return nil, errors.Join(err, l.lock.Close())
 	}
+	if l.volume, err = d.Volume(path); err != nil {
+		l.log.Warn("the size of the lease file's volume is not known", "file", path, "error", err)
+		l.volume = wasteMost * wastePart
+	}
 	if err := l.rewrite(); err != nil { // no trust in a file that another process left
 		l.fail(err)
 	}
@@ -98,6 +106,9 @@ func (l *Log) load() error {
 		l.apply(e)
 	}
 	if damaged == 0 {
+		if len(entries) == 0 || !entries[len(entries)-1].Closed {
+			l.log.Warn("the lease file was not closed: the last process was killed, or somebody cut the file off; what it has is served", "file", l.path, "leases", len(l.records))
+		}
 		return nil
 	}
 	aside := l.path + ".damaged"
@@ -239,7 +250,7 @@ func (l *Log) persist(frames []byte) error {
 		return fmt.Errorf("syncing leases to %s: %w", l.path, err)
 	}
 	l.size += len(frames)
-	if l.size > compactAbove && l.size > compactRatio*l.live {
+	if waste := l.size - l.live; l.size > compactAbove && l.size > compactRatio*l.live || waste > min(wasteMost, l.volume/wastePart) {
 		return l.rewrite()
 	}
 	return nil
@@ -297,11 +308,21 @@ func (l *Log) Close() (err error) {
 		close(l.quit)
 		<-l.ended
 		if l.file != nil {
-			err = l.file.Close()
+			err = errors.Join(l.end(), l.file.Close())
 		}
 		err = errors.Join(err, l.lock.Close())
 	})
 	return err
+}
+
+// end says in the file that nothing is missing behind it.
+func (l *Log) end() error {
+	frame, err := appendFrame(nil, entry{Closed: true})
+	if err != nil || l.failed {
+		return err
+	}
+	_, err = l.file.Write(frame)
+	return errors.Join(err, l.file.Sync())
 }
 
 var errClosed = errors.New("the lease file is closed; the outcome is not known")

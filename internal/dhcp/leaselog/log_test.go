@@ -2,6 +2,7 @@ package leaselog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -40,7 +43,10 @@ type diskInMemory struct {
 	goOn       chan struct{}
 	generation int
 	none       bool
+	volume     int // how much it holds; 0: whatever
 }
+
+func (d *diskInMemory) Volume(string) (int, error) { return cmp.Or(d.volume, 1<<40), nil }
 
 func (d *diskInMemory) Read(string) ([]byte, error) {
 	if d.none {
@@ -54,6 +60,9 @@ func (d *diskInMemory) Replace(_ string, content []byte) (file, error) {
 	defer d.mu.Unlock()
 	if d.broken != nil {
 		return nil, d.broken
+	}
+	if d.volume > 0 && len(d.written)+len(content) > d.volume { // it stands beside the old one
+		return nil, errors.New("no space left")
 	}
 	d.generation++
 	d.written, d.synced = bytes.Clone(content), len(content)
@@ -70,6 +79,9 @@ func (f *fileInMemory) Write(octets []byte) (int, error) {
 	defer f.mu.Unlock()
 	if f.generation != f.diskInMemory.generation {
 		return 0, errors.New("written to a file that was replaced")
+	}
+	if f.volume > 0 && len(f.written)+len(octets) > f.volume {
+		return 0, errors.New("no space left")
 	}
 	if f.broken != nil {
 		f.written = append(f.written, octets[:len(octets)/2]...)
@@ -308,6 +320,91 @@ func TestCompactionKeepsWhatIsLive(t *testing.T) {
 	g.Expect(d.generation).To(BeNumerically(">", 1))
 	g.Expect(len(d.written)).To(BeNumerically("<=", compactAbove+1000))
 	g.Expect(opened(t, d.afterPowerCut(0)).Get(t.Context(), r.IP)).To(Equal(r))
+}
+
+func TestASmallVolumeIsNotFilledByWhatIsSuperseded(t *testing.T) {
+	d := &diskInMemory{none: true, volume: 64 << 10}
+	l := opened(t, d)
+	r := created(t, l, record(10, "aa"))
+	for range 2000 {
+		var err error
+		if r, err = l.Update(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	NewWithT(t).Expect(opened(t, d.afterPowerCut(0)).Get(t.Context(), r.IP)).To(Equal(r))
+}
+
+// The pod's volume has 64 MiB (internal/plan/workload), and whoever fills it is evicted.
+func TestTheLargestPoolFitsTheVolume(t *testing.T) {
+	const leases = 1 << 16
+	d := &diskInMemory{none: true}
+	l := opened(t, d)
+	of := func(n int) lease.Record {
+		r := record(0, fmt.Sprintf("52:54:00:%02x:%02x:%02x", n>>16, n>>8&0xff, n&0xff))
+		r.IP = netip.AddrFrom4([4]byte{10, 1, byte(n >> 8), byte(n)})
+		r.VM = lease.VM{Namespace: "clusters-c1", Name: fmt.Sprintf("c1-workers-%05d", n), UID: "8f0cfa1a-6d5c-4b4a-9d1e-0123456789ab"}
+		r.Hostname, r.ClientID, r.Version = r.VM.Name, "01:"+r.Client.MAC, uint64(n+1)
+		return r
+	}
+	largest := 0
+	for n := range 3 * leases { // each is renewed twice
+		for !l.Submit(of(n % leases)) {
+			_, _ = l.Get(t.Context(), of(0).IP) // until there is room
+		}
+		if n%1000 == 0 {
+			d.mu.Lock()
+			largest = max(largest, len(d.written))
+			d.mu.Unlock()
+		}
+	}
+	NewWithT(t).Expect(l.Close()).To(Succeed())
+	next := d.afterPowerCut(0)
+	NewWithT(t).Expect(holders(t, opened(t, next))).To(HaveLen(leases))
+	NewWithT(t).Expect(largest+len(next.written)).To(BeNumerically("<", 64<<20), "the file, and its successor beside it")
+}
+
+func TestGarbageBehindAGoodFileHoldsNothingUp(t *testing.T) {
+	whole := []byte(magic)
+	for i := range byte(3) {
+		whole, _ = appendFrame(whole, entry{Record: new(record(i, "aa"))})
+	}
+	last, err := appendFrame(nil, entry{Record: new(record(9, "bb"))})
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	for name, garbage := range map[string][]byte{
+		"zeros":         make([]byte, 16<<20),
+		"short lengths": bytes.Repeat([]byte{0, 0, 0xff, 0xfe}, 4<<20),
+	} {
+		start := time.Now()
+		entries, damaged := parse(slices.Concat(whole, garbage, last))
+		g.Expect(entries).To(HaveLen(4), name)
+		g.Expect(damaged).To(Equal(len(garbage)), name)
+		g.Expect(time.Since(start)).To(BeNumerically("<", 4*time.Second), "%s: a checksum at each octet takes a minute", name)
+	}
+}
+
+func TestAFileThatWasNotClosedIsWarnedOf(t *testing.T) {
+	whole, err := appendFrame([]byte(magic), entry{Record: new(record(1, "aa"))})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	closed, err := appendFrame(whole, entry{Closed: true})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for name, c := range map[string]struct {
+		content []byte
+		warned  bool
+	}{"an empty one": {nil, true}, "one cut at a frame": {whole, true}, "a closed one": {closed, false}} {
+		t.Run(name, func(t *testing.T) {
+			g, path, said := NewWithT(t), filepath.Join(t.TempDir(), "leases.db"), &bytes.Buffer{}
+			g.Expect(os.WriteFile(path, c.content, 0o600)).To(Succeed())
+			for range 2 { // what we close ourselves is closed
+				l, err := Open(path, slog.New(slog.NewJSONHandler(said, nil)), func(error) {})
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(l.Close()).To(Succeed())
+			}
+			g.Expect(strings.Count(said.String(), "was not closed") == 1).To(Equal(c.warned), said.String())
+			g.Expect(strings.Contains(said.String(), "damaged")).To(BeFalse())
+		})
+	}
 }
 
 func TestACopyForgets(t *testing.T) {

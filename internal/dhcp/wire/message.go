@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
+	"github.com/insomniacslk/dhcp/iana"
 
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 )
@@ -104,6 +106,9 @@ func unfold(header *dhcpv4.DHCPv4, datagram []byte) error {
 // maxClientID is one option's worth: the client-id is returned in every reply, which must fit.
 const maxClientID = 255
 
+// groupBit says in the first octet of an Ethernet address that it is of a group, as broadcast is (IEEE 802-2014 §8.2.2).
+const groupBit = 1
+
 func understand(header *dhcpv4.DHCPv4) (Message, error) {
 	m := Message{header: header, ClientID: header.Options.Get(dhcpv4.OptionClientIdentifier)}
 	if len(m.ClientID) > maxClientID {
@@ -112,6 +117,9 @@ func understand(header *dhcpv4.DHCPv4) (Message, error) {
 	m.Client = lease.ClientOf(byte(header.HWType), header.ClientHWAddr, m.ClientID)
 	if !m.Client.Known() {
 		return m, errors.New("neither hardware address nor client-id")
+	}
+	if h := header.ClientHWAddr; header.HWType == iana.HWTypeEthernet && len(h) > 0 && (h[0]&groupBit != 0 || slices.Max(h) == 0) {
+		return m, fmt.Errorf("the hardware address %v is no card's own", h)
 	}
 	m.Current, m.Relay = addr(header.ClientIPAddr), addr(header.GatewayIPAddr)
 	requested, err := addrOption(header, dhcpv4.OptionRequestedIPAddress)
@@ -160,10 +168,10 @@ func addr(octets []byte) netip.Addr {
 }
 
 func addrOption(header *dhcpv4.DHCPv4, code dhcpv4.OptionCode) (netip.Addr, error) {
-	octets := header.Options.Get(code)
-	if octets == nil {
+	if !header.Options.Has(code) { // one of no octets is there, and the codec has nil for it
 		return netip.Addr{}, nil
 	}
+	octets := header.Options.Get(code)
 	if len(octets) != 4 {
 		return netip.Addr{}, fmt.Errorf("option %d has %d octets, not 4", code.Code(), len(octets))
 	}
