@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
@@ -20,8 +23,7 @@ import (
 
 // ConfigOf reads a DHCPServer. The API server has checked most of one; nobody has checked a file.
 func ConfigOf(server *v1alpha1.DHCPServer) (pool.Config, error) {
-	p := parser{}
-	spec := server.Spec
+	p, spec := parser{}, server.Spec
 	n := spec.NetworkConfig
 	c := pool.Config{
 		Server: p.addr("networkConfig.serverIP", n.ServerIP),
@@ -41,6 +43,7 @@ func ConfigOf(server *v1alpha1.DHCPServer) (pool.Config, error) {
 		Owner:      server.Labels[names.LabelOwnerUID],
 	}
 	c.Instances = []netip.Addr{c.Server}
+	p.values(spec)
 	if n.Gateway != "" {
 		c.Network.Router = p.addr("networkConfig.gateway", n.Gateway)
 	}
@@ -65,16 +68,32 @@ func ConfigOf(server *v1alpha1.DHCPServer) (pool.Config, error) {
 	return c, errors.Join(p.wrong...)
 }
 
+// unknownClients are the words for them; the schema adds what is left out, in a cluster.
+var unknownClients = []v1alpha1.UnknownClients{"", v1alpha1.UnknownClientsPool, v1alpha1.UnknownClientsIgnore}
+
+// values checks what is taken as it is written.
+func (p *parser) values(spec v1alpha1.DHCPServerSpec) {
+	n := spec.NetworkConfig
+	p.must(slices.Contains(unknownClients, spec.UnknownClients), "unknownClients", fmt.Sprintf("%q must be Pool or Ignore", spec.UnknownClients))
+	p.must(n.MTU == 0 || n.MTU >= 576 && n.MTU <= 65535, "networkConfig.mtu", fmt.Sprintf("%d must be 576 to 65535", n.MTU))
+	p.name("networkConfig.domain", n.Domain)
+	for i, name := range n.SearchDomains {
+		p.name(fmt.Sprintf("networkConfig.searchDomains[%d]", i), name)
+	}
+}
+
 // fit checks what fields demand of each other.
 func (p *parser) fit(c pool.Config) {
 	if len(p.wrong) > 0 {
 		return // what does not parse cannot be compared
 	}
 	subnet := c.Network.Subnet
+	inside := fmt.Sprintf("must lie inside %s", subnet)
 	p.must(subnet.Addr().Is4(), "networkConfig.cidr", "must be IPv4; there is no DHCPv6 yet")
 	p.must(valid.Subnet(subnet), "networkConfig.cidr",
 		fmt.Sprintf("%s cannot be served: give a network of unicast addresses, /8 or smaller, e.g. 192.168.100.0/24", subnet))
 	p.must(usable(subnet, c.Server), "networkConfig.serverIP", fmt.Sprintf("must lie inside %s, and not be its first or last address", subnet))
+	p.must(!c.Network.Router.IsValid() || subnet.Contains(c.Network.Router), "networkConfig.gateway", inside)
 	p.must(c.Server != c.Network.Router, "networkConfig.serverIP", fmt.Sprintf("%s is the gateway; give the server an address of its own", c.Server))
 	p.must(subnet.Contains(c.First) && subnet.Contains(c.Last), "leaseConfig", fmt.Sprintf("rangeStart and rangeEnd must lie inside %s", subnet))
 	p.must(!c.Last.Less(c.First), "leaseConfig", "rangeEnd lies before rangeStart; swap them")
@@ -83,7 +102,14 @@ func (p *parser) fit(c pool.Config) {
 		p.must(!r.Last.Less(r.First), fmt.Sprintf("excludeRanges[%d]", i), "end lies before start; swap them")
 	}
 	for i, r := range c.Reservations {
-		p.must(subnet.Contains(r.IP), fmt.Sprintf("reservations[%d].ip", i), fmt.Sprintf("must lie inside %s", subnet))
+		p.must(subnet.Contains(r.IP), fmt.Sprintf("reservations[%d].ip", i), inside)
+	}
+	for i, r := range c.Network.Routes {
+		p.must(r.To.Addr().Is4(), fmt.Sprintf("networkConfig.routes[%d].destination", i), "must be IPv4")
+		p.must(subnet.Contains(r.Via), fmt.Sprintf("networkConfig.routes[%d].gateway", i), inside)
+	}
+	for i, o := range c.Network.Further {
+		p.must(i == 0 || c.Network.Further[i-1].Code != o.Code, "options", fmt.Sprintf("has code %d twice; keep one of them", o.Code))
 	}
 }
 
@@ -131,11 +157,31 @@ func (p *parser) relay(field string, r v1alpha1.IPv4AddressOrCIDR) netip.Prefix 
 	return prefix
 }
 
+// name is sent in labels of 63 octets at most.
+func (p *parser) name(field string, name v1alpha1.DNSName) {
+	p.must(name == "" || len(validation.IsDNS1123Subdomain(string(name))) == 0 && !slices.ContainsFunc(strings.Split(string(name), "."), tooLong), field,
+		fmt.Sprintf("%q must be a DNS name in lower case, with at most 63 characters between its dots, e.g. c1.example.com", name))
+}
+
+func tooLong(label string) bool { return len(label) > validation.DNS1123LabelMaxLength }
+
+// How the schema has a client written. Another way would match nobody.
+var (
+	macAddress = regexp.MustCompile(`^[0-9a-f][02468ace](:[0-9a-f]{2}){5}$`)
+	clientID   = regexp.MustCompile(`^([0-9a-f]{2}:)+[0-9a-f]{2}$`)
+)
+
 func (p *parser) reservation(field string, r v1alpha1.Reservation) pool.Reservation {
 	p.must((r.MAC == "") != (r.ClientID == ""), field, "must have exactly one of mac and clientID")
+	p.must(r.MAC == "" || macAddress.MatchString(string(r.MAC)) && r.MAC != "00:00:00:00:00:00", field+".mac",
+		fmt.Sprintf("%q must be a network card's address in lower case with colons, e.g. 52:54:00:00:01:01", r.MAC))
+	p.must(r.ClientID == "" || clientID.MatchString(r.ClientID), field+".clientID",
+		fmt.Sprintf("%q must be octets in lower case hex with colons, the type first, e.g. 01:52:54:00:00:01:01", r.ClientID))
+	p.must(r.Hostname == "" || len(validation.IsDNS1123Label(r.Hostname)) == 0, field+".hostname",
+		fmt.Sprintf("%q must be one label of a name in lower case, without a domain, e.g. worker-1", r.Hostname))
 	return pool.Reservation{
 		IP:       p.addr(field+".ip", r.IP),
-		Client:   lease.Client{MAC: strings.ToLower(string(r.MAC)), ID: r.ClientID},
+		Client:   lease.Client{MAC: string(r.MAC), ID: r.ClientID},
 		Hostname: r.Hostname,
 	}
 }
@@ -145,7 +191,8 @@ func (p *parser) options(list []v1alpha1.DHCPOption) []wire.Option {
 	for i, o := range list {
 		data, err := encodeOption(o.Type, o.Value)
 		p.must(err == nil, fmt.Sprintf("options[%d]", i), fmt.Sprintf("(code %d): %v", o.Code, err))
-		p.must(valid.OptionCode(o.Code), fmt.Sprintf("options[%d].code", i), fmt.Sprintf("%d is set by the server itself", o.Code))
+		p.must(err != nil || len(data) > 0, fmt.Sprintf("options[%d].value", i), fmt.Sprintf("(code %d): %q has no octets of type %s", o.Code, o.Value, o.Type))
+		p.must(valid.OptionCode(o.Code), fmt.Sprintf("options[%d].code", i), fmt.Sprintf("%d is set by the server itself, or is none", o.Code))
 		out = append(out, wire.Option{Code: byte(o.Code), Data: data})
 	}
 	slices.SortFunc(out, func(a, b wire.Option) int { return int(a.Code) - int(b.Code) })

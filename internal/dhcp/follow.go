@@ -41,6 +41,10 @@ func (i *instance) apply(ctx context.Context, object *v1alpha1.DHCPServer) error
 	if err != nil {
 		return err
 	}
+	if !config.Network.RoutesFit() {
+		i.Log.Warn("networkConfig.routes do not fit the smallest reply, and a client that takes no larger one gets none of them (option 121): join routes, or send some clients there by the gateway",
+			"routes", len(config.Network.Routes))
+	}
 	i.server.Configure(config)
 	i.lookUp(ctx, object)
 	i.mu.Lock()

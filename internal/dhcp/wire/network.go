@@ -68,6 +68,15 @@ func (n Network) classlessRoutes() []byte {
 	return out
 }
 
+// leastRoom is what a reply has for option 121 where a client takes 576 octets (RFC 2131 §2) and sends a client-id of 19 octets, as RFC
+// 4361 makes it: less both headers, the fixed part, END, options 53, 54, 51, 58 and 59, the client-id, and the mask before the routes.
+const leastRoom = dhcpv4.MaxMessageSize - headers - fileEnd - len(cookie{}) - 1 - (3 + 4*6) - (2 + 19) - 6
+
+// RoutesFit says whether every client that asks for the routes gets them. Where they do not fit they are left out as a whole.
+func (n Network) RoutesFit() bool {
+	return len(encode([]Option{{dhcpv4.OptionClasslessStaticRoute.Code(), n.classlessRoutes()}})) <= leastRoom
+}
+
 func appendRoute(out []byte, r Route) []byte {
 	significant := (r.To.Bits() + 7) / 8
 	out = append(out, byte(r.To.Bits()))
