@@ -18,7 +18,7 @@ import (
 	"github.com/cldmnky/oooi/internal/guest/approve"
 )
 
-// asksWithAnotherKey for a bootstrap certificate, as a new installation does, or whoever has read a worker's Ignition.
+// asksWithAnotherKey requests a bootstrap certificate with a new key, as a new installation does, or whoever has read a worker's Ignition.
 func (g *gate) asksWithAnotherKey(name, host string) {
 	g.t.Helper()
 	g.asksWith(newKey(g), name, host)
@@ -36,7 +36,7 @@ func (g *gate) asksWith(key *ecdsa.PrivateKey, name, host string) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-// warnings so far, with one reason.
+// warnings are those so far with one reason.
 func (g *gate) warnings(reason string) (all []approve.Notice) {
 	for _, n := range g.audit() {
 		if n.Warning && n.Reason == reason {
@@ -81,7 +81,7 @@ func TestANodeThatMayNotBootstrapAgainWaitsUntilItIsDeleted(t *testing.T) {
 	g.Expect(g.warnings(approve.NodeRebootstrapped)).To(BeEmpty(), "it joins for the first time")
 }
 
-// Whoever asked last would else be let in as soon as the Node is deleted, as the warning asks.
+// Otherwise the last to ask would be approved as soon as an administrator deletes the Node, as the warning says.
 func TestOfTwoKeysNoneIsLetInWhereNoneBootstrapsAgain(t *testing.T) {
 	g := newGate(t)
 	g.approving.NoRebootstrap = true
@@ -98,7 +98,7 @@ func TestOfTwoKeysNoneIsLetInWhereNoneBootstrapsAgain(t *testing.T) {
 	g.approved("own")
 }
 
-// More keys than are kept hide the DPU's own: none is let in until all are gone but one, and then it is that one.
+// More CSRs than we keep may hide the DPU's own key: none is approved until only one CSR is left, and then that one is.
 func TestOfMoreKeysThanAreKeptNoneIsLetInWhereNoneBootstrapsAgain(t *testing.T) {
 	g := newGate(t)
 	g.approving.NoRebootstrap = true
@@ -124,7 +124,7 @@ func TestOfMoreKeysThanAreKeptNoneIsLetInWhereNoneBootstrapsAgain(t *testing.T) 
 		g.asksWith(last, fmt.Sprint("last-", i), "dpu-1")
 	}
 	deletes("stranger-", 40, 50)
-	g.waits("last-0") // all that is kept has its key
+	g.waits("last-0") // all CSRs that are kept have its key
 	deletes("last-", 1, 6)
 	g.waits("last-0")
 	g.waits("own")
@@ -151,7 +151,7 @@ func TestRequestsOfOneHostWithDifferentKeysAreToldOf(t *testing.T) {
 	g.Expect(warned(approve.KeysDiffer)).To(BeNumerically("==", before+1))
 }
 
-// One that was approved counts too: whoever comes after it is not the kubelet that asked before.
+// An approved CSR counts too: a CSR with another key after it is not from the same kubelet.
 func TestAKeyOtherThanTheApprovedOneIsToldOf(t *testing.T) {
 	g := newGate(t)
 	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true)} })
@@ -163,7 +163,7 @@ func TestAKeyOtherThanTheApprovedOneIsToldOf(t *testing.T) {
 	g.waits("stranger")
 }
 
-// What waits since before a DPU was made anew has the key of the one before.
+// A CSR that waits since before the DPU was recreated has the key of the one before.
 func TestAKeyOfTheDPUBeforeIsNotHeldAgainstItsSuccessor(t *testing.T) {
 	g := newGate(t)
 	successor := card("dpu-1", false)

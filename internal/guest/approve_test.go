@@ -49,7 +49,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// gate is a bridge with its hosted cluster, which it lets DPUs into.
+// gate is a bridge that lets DPUs into its hosted cluster.
 type gate struct {
 	*world
 	approvals *approve.Approvals
@@ -58,10 +58,10 @@ type gate struct {
 	end       func()
 
 	mu     sync.Mutex
-	cards  []dpf.DPU // as the management API has them
+	cards  []dpf.DPU // the management API's
 	away   error     // why it does not answer
-	reads  int       // how often it was asked
-	judged []dpf.DPU // as the controller's cache has them; nil: as cards
+	reads  int       // how often it was read
+	judged []dpf.DPU // the controller's cache's; nil: as cards
 	told   []approve.Notice
 }
 
@@ -76,7 +76,7 @@ func newGate(t *testing.T) *gate {
 	} {
 		w.Expect(err).NotTo(HaveOccurred())
 	}
-	// What MCO grants node-bootstrapper, and Kubernetes grants nodes.
+	// MCO grants this to node-bootstrapper, and Kubernetes to nodes.
 	_, err := w.kube.RbacV1().ClusterRoleBindings().Create(w.ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "may-ask"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node-bootstrapper"},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "system:authenticated"}},
@@ -89,7 +89,7 @@ func newGate(t *testing.T) *gate {
 		defer g.mu.Unlock()
 		g.told = append(g.told, a)
 	}, func(types.NamespacedName) {})
-	g.approvals.Dial = new(net.Dialer).DialContext // the test's hosted cluster is here
+	g.approvals.Dial = new(net.Dialer).DialContext // the test's hosted cluster is on the loopback
 	ctx, leave := context.WithCancel(context.Background())
 	left := make(chan error, 1)
 	go func() { left <- g.approvals.Start(ctx) }()
@@ -101,7 +101,7 @@ func newGate(t *testing.T) *gate {
 	return g
 }
 
-// DPUs makes the gate its own management API.
+// DPUs makes the gate a FactSource.
 func (g *gate) DPUs(context.Context, types.NamespacedName) ([]dpf.DPU, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -138,7 +138,7 @@ func (g *gate) audit() []approve.Notice {
 	return append([]approve.Notice(nil), g.told...)
 }
 
-// open has the kubeconfig there and everything read.
+// open writes the kubeconfig, and awaits that everything is read.
 func (g *gate) open() {
 	g.t.Helper()
 	g.hasKubeconfig(g.kubeconfig())
@@ -171,7 +171,7 @@ func card(name string, installed bool) dpf.DPU {
 	return d
 }
 
-// asks sends a CSR as a kubelet does, and as the user that a kubelet is at that time.
+// asks creates a CSR as a kubelet does, with the user that a kubelet has at that time.
 func (g *gate) asks(name, host string, kind string, addresses ...string) *certv1.CertificateSigningRequest {
 	g.t.Helper()
 	r := requestOf(g.t, name, host, kind, addresses...)
@@ -212,7 +212,7 @@ func requestWith(t *testing.T, key *ecdsa.PrivateKey, name, host, kind string, a
 	}}
 }
 
-// as is a client whom the API server takes for a kubelet, or for who holds the token in its Ignition.
+// as is a client with the user of a kubelet, or of the token in its Ignition.
 func as(t *testing.T, kind, host string) kubernetes.Interface {
 	t.Helper()
 	config := rest.CopyConfig(cluster.Admin)
@@ -254,7 +254,7 @@ func (g *gate) approved(name string) *certv1.CertificateSigningRequestCondition 
 	return approvalOf(g.live(name))
 }
 
-// waits has a good CSR of another DPU approved after the one that must not be: by then it was decided about.
+// waits expects that a CSR is not approved. It awaits the approval of a later one of another DPU: by then this one was decided about too.
 func (g *gate) waits(name string) {
 	g.t.Helper()
 	g.mu.Lock()
@@ -288,7 +288,7 @@ func (g *gate) joins(host string, ready corev1.ConditionStatus, renewed time.Dur
 	g.Expect(err == nil || apierrors.IsAlreadyExists(err)).To(BeTrue(), "%v", err)
 	at := metav1.NewMicroTime(time.Now().Add(-renewed))
 	leases := g.kube.CoordinationV1().Leases("kube-node-lease")
-	_ = leases.Delete(g.ctx, host, metav1.DeleteOptions{}) // of a test before, if any
+	_ = leases.Delete(g.ctx, host, metav1.DeleteOptions{}) // one of an earlier test, if any
 	_, err = leases.Create(g.ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: host}, Spec: coordinationv1.LeaseSpec{RenewTime: &at}}, metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 }
@@ -318,23 +318,23 @@ func TestADPUIsLetInWhenItsOSIsInstalledAndThenServes(t *testing.T) {
 	g.waits("again")
 }
 
-// decisions about bootstrap CSRs so far, as the metric has them.
+// decisions is the metric of decisions about bootstrap CSRs so far.
 func decisions(decision, rule string) float64 {
 	return counted(map[string]string{"kind": "bootstrap", "decision": decision, "rule": rule})
 }
 
-// warned is how many warnings there were so far for a reason.
+// warned is the metric of warnings so far with a reason.
 func warned(reason string) float64 {
 	return summed("oooi_csr_warnings_total", map[string]string{"reason": reason})
 }
 
-// counted are decisions with some labels, and any others.
+// counted sums the metric of decisions over all labels that are not named.
 func counted(want map[string]string) float64 { return summed("oooi_csr_decisions_total", want) }
 
 func summed(metric string, want map[string]string) (n float64) {
 	families, err := metrics.Registry.Gather()
 	if err != nil {
-		panic(err) // of one registry, whose metrics do not clash
+		panic(err) // the metrics of one registry do not clash
 	}
 	for _, f := range families {
 		for _, m := range f.Metric {
@@ -352,7 +352,7 @@ func summed(metric string, want map[string]string) (n float64) {
 	return n
 }
 
-// What others decide about must not raise an alert of ours.
+// CSRs that are for others to decide must not raise an alert of ours.
 func TestWhatIsNotOursIsNotCounted(t *testing.T) {
 	g := newGate(t)
 	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true)} })
@@ -430,7 +430,7 @@ func TestWhatReadingsRefuseIsReadLessAndLessUntilFactsTurn(t *testing.T) {
 	}
 }
 
-// Two hosts share a reading of the DPUs, unless the hosted cluster takes its time with the second.
+// Two hosts share a read of the DPUs, unless the hosted cluster is slow with the second.
 func TestADPUThatGoesWhileTheHostedClusterTakesItsTimeIsNotLetIn(t *testing.T) {
 	g := newGate(t)
 	f := g.behindFront("token")
@@ -458,7 +458,6 @@ func TestADPUThatGoesWhileTheHostedClusterTakesItsTimeIsNotLetIn(t *testing.T) {
 	g.waits("two")
 }
 
-// lasts has so much time pass.
 func (g *gate) lasts(d time.Duration) {
 	g.t.Helper()
 	until := time.Now().Add(d)
@@ -500,7 +499,7 @@ func TestAHostedClusterWithTooManyNodesIsNamed(t *testing.T) {
 	g.Expect(g.see().Problem.Message).To(ContainSubstring("5000 objects of a kind"))
 }
 
-// A certificate outlives the day on which no Service has the address.
+// A certificate is still valid when a Service gets the address later.
 func TestAnAddressThatAServiceMayGetIsNoNodes(t *testing.T) {
 	g := newGate(t)
 	g.approving.ServiceNetworks = []netip.Prefix{netip.MustParsePrefix("172.31.0.0/16")}
@@ -513,7 +512,7 @@ func TestAnAddressThatAServiceMayGetIsNoNodes(t *testing.T) {
 	g.waits("greedy")
 }
 
-// The Node claims each as its own, so that only whose else it is stands in the way.
+// The Node claims each address as its own, so that only its other holder is a reason to refuse.
 func TestAnAddressOfAnotherIsNoNodes(t *testing.T) {
 	g := newGate(t)
 	g.approving.API = []netip.Addr{netip.MustParseAddr("203.0.113.5")}
@@ -555,7 +554,7 @@ func servingRefused(rule string) float64 {
 	return counted(map[string]string{"kind": "serving", "decision": "waiting", "rule": rule})
 }
 
-// serves has a Service there with an external address.
+// serves creates a Service with an external address.
 func (g *gate) serves(external string) *corev1.Service {
 	g.t.Helper()
 	services := g.kube.CoreV1().Services("default")
@@ -569,7 +568,7 @@ func (g *gate) serves(external string) *corev1.Service {
 	return s
 }
 
-// hasEndpoint has the hosted API say that it is at an address, too.
+// hasEndpoint has the hosted API publish another address of its own.
 func (g *gate) hasEndpoint(address string) {
 	g.t.Helper()
 	all := g.kube.DiscoveryV1().EndpointSlices("default")
@@ -593,15 +592,15 @@ func TestAnApprovalThatIsNotTakenKeepsNoOtherWaiting(t *testing.T) {
 	g.Expect(g.see().Problem.Message).To(ContainSubstring("cursed by a test"))
 	g.asks("good", "dpu-2", "bootstrap")
 	g.approved("good")
-	g.set(func() { g.cards = g.cards[1:] }) // with its DPU, what was not taken need not be
+	g.set(func() { g.cards = g.cards[1:] }) // without its DPU, its CSR needs no approval
 	g.isActive()
 }
 
-// The watch may be late with it: until then no other CSR of the DPU passes.
+// The watch may show it late: until then no other CSR of the DPU is approved.
 func TestAnApprovalThatMayBeThereCounts(t *testing.T) {
 	for name, c := range map[string]struct {
-		when    string // a CSR is approved: before this is asked about it
-		answers int    // in place of the hosted API, if not 0
+		when    string // the verb of the request before which somebody approves the CSR
+		answers int    // the status in place of the hosted API's answer, if not 0
 	}{
 		"ours is said to have timed out":           {http.MethodPut, http.StatusGatewayTimeout},
 		"somebody was faster, by a moment":         {http.MethodPut, 0},
@@ -642,7 +641,7 @@ func TestAnApprovalThatMayBeThereCounts(t *testing.T) {
 
 const requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
-// isLate holds a watch back until what it watches may be shown.
+// isLate delays a watch until its objects may be shown.
 func isLate(w http.ResponseWriter, r *http.Request, shown <-chan struct{}) bool {
 	select {
 	case <-shown:
@@ -658,7 +657,7 @@ func isLate(w http.ResponseWriter, r *http.Request, shown <-chan struct{}) bool 
 	return true
 }
 
-// approves a CSR as a person does.
+// approves approves a CSR as a person does.
 func (g *gate) approves(name string) {
 	r := g.live(name)
 	r.Status.Conditions = append(r.Status.Conditions, certv1.CertificateSigningRequestCondition{Type: certv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "KubectlApprove"})
@@ -683,7 +682,7 @@ func (g *gate) refuses(name string) {
 	}}, metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.t.Cleanup(func() {
-		_ = bindings.Delete(context.Background(), "cursed", metav1.DeleteOptions{}) // the cluster ends with the tests
+		_ = bindings.Delete(context.Background(), "cursed", metav1.DeleteOptions{}) // if it fails, the cluster still ends with the tests
 		_ = policies.Delete(context.Background(), "cursed", metav1.DeleteOptions{})
 	})
 	probe := g.asks(name, "nobody", "bootstrap")
@@ -757,14 +756,14 @@ func TestOfSeveralTheNewestIsApprovedAndNoOtherForALongTime(t *testing.T) {
 	third := g.asks("third", "dpu-1", "bootstrap")
 	g.waits("third")
 	made := metav1.NewTime(third.CreationTimestamp.Add(-5 * time.Second))            // by a clock that is five seconds behind
-	g.set(func() { g.cards[0].UID, g.cards[0].CreationTimestamp = "another", made }) // it was deleted and made again
+	g.set(func() { g.cards[0].UID, g.cards[0].CreationTimestamp = "another", made }) // it was deleted and recreated
 	g.isLaterThan(third.CreationTimestamp.Time)
 	g.asks("fourth", "dpu-1", "bootstrap")
 	g.approved("fourth")
 	g.waits("third")
 }
 
-// isLaterThan awaits the next second: an API server's times are whole ones.
+// isLaterThan awaits the next second, because an API server's times are whole seconds.
 func (g *gate) isLaterThan(t time.Time) {
 	g.t.Helper()
 	g.Eventually(func() int64 { return time.Now().Unix() }).Should(BeNumerically(">", t.Unix()))
@@ -785,7 +784,7 @@ func TestForgottenNothingIsApproved(t *testing.T) {
 	goleak.VerifyNone(t, before, goleak.IgnoreTopFunction("net/http.(*http2clientConnReadLoop).run"), goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*clientConnReadLoop).run"))
 }
 
-// Whoever forgets a bridge may be sure: what is under way is over by then, and nobody else has begun beside it.
+// When Forget returns, no approval is in progress, and nobody else has begun to approve.
 func TestForgettingWaitsForAnApprovalThatIsUnderWay(t *testing.T) {
 	g := newGate(t)
 	f := g.behindFront("token")
@@ -863,8 +862,8 @@ func TestAThousandForgeriesKeepAGoodOneNotWaiting(t *testing.T) {
 	g.Eventually(func() int { return g.see().Pending }).Should(Equal(1000))
 }
 
-// Whoever has a bootstrap token writes labels, too. An approval of a request that is too large to be read would be known to nobody, and the
-// DPU could have a second one.
+// Whoever has a bootstrap token can also write labels. If a CSR were too large to be read with its approval, nobody would know of that, and
+// the DPU could get a second one.
 func TestARequestOfManyPartsIsNotApproved(t *testing.T) {
 	g := newGate(t)
 	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true)} })
@@ -878,14 +877,14 @@ func TestARequestOfManyPartsIsNotApproved(t *testing.T) {
 		_, err := as(t, "bootstrap", "").CertificatesV1().CertificateSigningRequests().Create(g.ctx, r, metav1.CreateOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
 	}
-	labelled("large", 9990) // and as many managed fields
+	labelled("large", 9990) // with as many managed fields
 	g.waits("large")
 	labelled("small", 100)
 	g.approved("small")
 	g.waits("large")
 }
 
-// Root on one DPU can ask for serving certificates as often as he likes, each by every rule.
+// Root on one DPU can request any number of serving certificates that break no rule.
 func TestANodeThatAsksAgainAndAgainGetsFewServingCertificates(t *testing.T) {
 	g, begun := newGate(t), time.Now()
 	g.set(func() { g.cards = []dpf.DPU{card("dpu-1", true)} })
@@ -920,7 +919,7 @@ func TestHugeCSRsKeepNoOtherWaiting(t *testing.T) {
 	g.approved("boot")
 }
 
-// huge is a request nearly as large as etcd takes.
+// huge is a CSR nearly as large as etcd takes.
 func huge(t *testing.T) []byte {
 	t.Helper()
 	key, err := kubeletsKey()
@@ -990,12 +989,12 @@ func signs(t *testing.T) {
 	})
 }
 
-// explain asks at the server of the kubeconfig, with the port that https has.
+// explain connects to the kubeconfig's server at the port of HTTPS.
 func (g *gate) explain(name string) (csr.Decision, error) {
 	g.t.Helper()
 	access, refusal := kubeconfig.Sanitise(g.kubeconfig())
 	g.Expect(refusal).To(BeNil())
-	access.Server = "https://127.0.0.1" // the name that the test's API server has
+	access.Server = "https://127.0.0.1" // a name in the certificate of the test's API server
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		g.Expect(address).To(Equal("127.0.0.1:443"))
 		return (&net.Dialer{}).DialContext(ctx, network, g.wire.address())
@@ -1033,7 +1032,7 @@ func TestADecisionIsExplained(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("it answers 404")))
 }
 
-// Above all then does somebody ask why.
+// That is when somebody is most likely to ask why.
 func TestADecisionIsExplainedHoweverManyWait(t *testing.T) {
 	g := newGate(t)
 	f := newFront(t, "token")

@@ -129,7 +129,7 @@ func TestAHostileAnswerIsNotFollowedQuotedOrKept(t *testing.T) {
 	g.Expect(pages.Load()).To(BeNumerically("<", 25), "a list is read no further than its bound")
 }
 
-// endless is one answer that does not end; longest, how much of it was read.
+// endless is an answer that does not end; longest is how much of it was read.
 func endless(longest *atomic.Int64) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		sent, _ := fmt.Fprint(w, `{"items":[{"metadata":{"name":"`)
@@ -144,7 +144,7 @@ func endless(longest *atomic.Int64) http.HandlerFunc {
 	}
 }
 
-// countless are small objects, page after page; pages, how many of one list were read.
+// countless lists small objects, page after page; pages is how many of one list were read.
 func countless(pages *atomic.Int64) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		page, _ := strconv.ParseInt(r.URL.Query().Get("continue"), 10, 64)
@@ -166,7 +166,7 @@ func TestAWatchCannotFillTheMemory(t *testing.T) {
 	w.Expect(seen.Problem.Message).To(HaveSuffix("is not reached: there is more than is kept of a hosted cluster: 5000 objects of a kind, 8 MiB"))
 }
 
-// growing lists nothing; then come Nodes, each with more addresses than any has.
+// growing lists nothing; its watch then sends Nodes, each with more addresses than any real one has.
 func growing(w http.ResponseWriter, r *http.Request) {
 	const version = `"metadata":{"resourceVersion":"1"`
 	if r.URL.Query().Get("watch") == "" {

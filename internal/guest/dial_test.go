@@ -11,7 +11,7 @@ import (
 	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
-// Whoever owns a control plane's namespace says where the name of its Service leads.
+// Whoever owns a control-plane namespace decides what the name of its Service resolves to.
 func TestAHostedClustersNameThatLeadsHereIsNotDialled(t *testing.T) {
 	for _, dial := range []bounded.Dial{appsingress.NewClusters(nil, nil).Dial, approve.NewApprovals(nil, nil, nil, nil).Dial} {
 		for _, address := range []string{"localhost:6443", "127.0.0.1:6443", "169.254.169.254:6443"} {

@@ -15,7 +15,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
 )
 
-// front stands before the hosted API: it writes down who asked what, and knows one token.
+// front is a proxy of the hosted API: it records the requests, and accepts one token.
 type front struct {
 	*httptest.Server
 	ca []byte
@@ -94,21 +94,21 @@ func (f *front) knows(token string) {
 	f.token = token
 }
 
-// answers in place of the hosted API; nil lets that answer again.
+// answers sets a handler in place of the hosted API; nil removes it.
 func (f *front) answers(h http.HandlerFunc) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.answer = h
 }
 
-// answersSome requests: those for which it says so; the hosted API answers the others.
+// answersSome sets a handler that returns whether it answered; the hosted API answers the other requests.
 func (f *front) answersSome(h func(http.ResponseWriter, *http.Request) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.some = h
 }
 
-// before has something done before a request reaches the hosted API.
+// before sets what is done before a request reaches the hosted API.
 func (f *front) before(do func(*http.Request)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -124,7 +124,7 @@ func (f *front) passing() func(*http.Request) {
 	return f.passes
 }
 
-// behindFront has the world's hosted API reached through a front, with a token.
+// behindFront puts a front with a token before the world's hosted API.
 func (w *world) behindFront(token string) *front {
 	w.t.Helper()
 	f := newFront(w.t, token)

@@ -54,7 +54,7 @@ import (
 	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
-// good is a kubeconfig that is used. Capitals stand for what a test fills in.
+// good is a kubeconfig that is accepted. Capitals are placeholders that a test fills in.
 const good = `apiVersion: v1
 kind: Config
 preferences: {}
@@ -173,7 +173,7 @@ var corpus = append([]hostile{
 	{"aliases of one long text", "NoAnchors", good, "a: &a " + strings.Repeat("SECRET", 100) + "\nb: [" + strings.Repeat("*a,", 20_000) + "]\n"},
 }, servers()...)
 
-// servers that nobody may be sent to: this machine, its link, metadata services, and what is no https://HOST:PORT.
+// servers are those that a rule refuses: this machine, its link, metadata services, and what is not https://HOST:PORT.
 func servers() (all []hostile) {
 	for rule, refused := range map[string][]string{
 		"ServerElsewhere": {
@@ -199,7 +199,7 @@ func servers() (all []hostile) {
 	return all
 }
 
-// canaries sing when somebody runs, opens or connects to what a kubeconfig names.
+// canaries sing if somebody runs, opens or connects to what a kubeconfig names.
 type canaries struct {
 	dir, port string
 	inotify   int
@@ -263,7 +263,7 @@ func (c *canaries) sang() (what []string) {
 
 const secret = "s3cr3t-0f-th1s-k4b3c0nf1g"
 
-// fill puts values into a text of the corpus, and returns what of it is secret.
+// fill fills in the placeholders of a text of the corpus, and returns its secrets.
 func fill(t testing.TB, text string, c *canaries) (filled string, secrets []string) {
 	t.Helper()
 	of := func(pem []byte) string { return base64.StdEncoding.EncodeToString(pem) }
@@ -278,7 +278,7 @@ func fill(t testing.TB, text string, c *canaries) (filled string, secrets []stri
 	return filled, []string{secret, of(key), of(cert)[:40], string(key), c.dir, "a-token-of-ours", of([]byte(secret))}
 }
 
-// identity is a certificate, its own CA, and its key, as PEM; otherIdentity is another's.
+// identity is a self-signed CA certificate with its key, as PEM; otherIdentity is another.
 var identity, otherIdentity = sync.OnceValues(newIdentity), sync.OnceValues(newIdentity)
 
 func newIdentity() (certificate, key []byte) {
@@ -302,12 +302,12 @@ func certificateOf(public any, by crypto.Signer) []byte {
 	return pemOf(raw)
 }
 
-// slowKeys are what stands for them in the corpus, and they.
+// slowKeys are pairs of a placeholder in the corpus and its key.
 var slowKeys = sync.OnceValue(func() []string {
 	of := func(pem []byte) string { return base64.StdEncoding.EncodeToString(pem) }
 	return []string{
 		"HUGERSA", of(slowkey.PEM(32_768)), "WIDERSA", of(slowkey.PEM(5_000)), "EVENRSA", of(slowkey.PEM(4_096)),
-		"ENDLESSRSA", of(slowkey.PEM(1 << 20)), // of 256 KiB
+		"ENDLESSRSA", of(slowkey.PEM(1 << 20)), // 256 KiB
 		"WRAPPEDRSA", of(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8(slowkey.DER(5_000))})),
 	}
 })
@@ -370,7 +370,7 @@ func TestAHostileKubeconfigIsRefusedByItsRule(t *testing.T) {
 	NewWithT(t).Expect(c.sang()).To(BeEmpty())
 }
 
-// costsAtMost a kubeconfig may have a processor do: whoever writes it may write it again and again.
+// costsAtMost is the processor time that a kubeconfig may cost, because somebody may write one again and again.
 const costsAtMost = 50 * time.Millisecond
 
 func TestAHostileKubeconfigCostsLittle(t *testing.T) {
@@ -378,7 +378,7 @@ func TestAHostileKubeconfigCostsLittle(t *testing.T) {
 	for _, h := range corpus {
 		text, _ := fill(t, h.text(), c)
 		cost := time.Hour
-		for range 3 { // a collector of garbage may be at work in one of them
+		for range 3 { // garbage collection may run during one
 			cost = min(cost, costOf(func() { _, _ = kubeconfig.Sanitise([]byte(text)) }))
 		}
 		if cost > costsAtMost {
@@ -387,7 +387,7 @@ func TestAHostileKubeconfigCostsLittle(t *testing.T) {
 	}
 }
 
-// costOf is what a function has its processor do, however busy the machine is with others.
+// costOf is the processor time of a function, however busy the machine is.
 func costOf(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -404,7 +404,7 @@ func ofThread() time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// BenchmarkAHostileKubeconfig says how long the slowest of the corpus takes to be refused.
+// BenchmarkAHostileKubeconfig measures how long it takes to refuse the slowest of the corpus.
 func BenchmarkAHostileKubeconfig(b *testing.B) {
 	c := &canaries{dir: "/nowhere", port: "1"}
 	var slowest time.Duration
@@ -449,8 +449,8 @@ func TestAHostileKubeconfigDoesNothingAndTellsNothing(t *testing.T) {
 	w.Expect(filepath.Join(c.dir, "ran")).NotTo(BeAnExistingFile())
 }
 
-// A name is judged as it is written, and may lead anywhere: what it leads to is judged when it is dialled, and of a hosted cluster nothing
-// but the Service that is wanted is dialled at all.
+// Sanitise judges a name by its text, but it may resolve to any address: that is judged when it is dialled. And of a hosted cluster, only
+// the Service that we want is ever dialled.
 func TestANameOfAHostileKubeconfigThatLeadsHereIsNotDialled(t *testing.T) {
 	w := newWorld(t, "LoadBalancer")
 	dialled := make(chan string, 100)
@@ -480,7 +480,7 @@ func TestANameOfAHostileKubeconfigThatLeadsHereIsNotDialled(t *testing.T) {
 	}
 }
 
-// resolves names to addresses for this process, and says which it was asked for.
+// resolves names to addresses for this process, and returns the queries.
 func resolves(t *testing.T, addresses map[string]string) <-chan string {
 	t.Helper()
 	listener, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -504,7 +504,7 @@ func resolves(t *testing.T, addresses map[string]string) <-chan string {
 	return asked
 }
 
-// What a bridge hands to DPF is refused by the same rules.
+// The same rules refuse a kubeconfig that a bridge would pass to DPF.
 func TestAHostileKubeconfigIsHandedToNobody(t *testing.T) {
 	g, scheme, c := NewWithT(t), kruntime.NewScheme(), newCanaries(t)
 	for _, add := range []func(*kruntime.Scheme) error{clientgoscheme.AddToScheme, dpuv1.AddToScheme, hyperv1.AddToScheme, dpf.AddToScheme, metallb.AddToScheme} {
@@ -536,7 +536,7 @@ func TestAHostileKubeconfigIsHandedToNobody(t *testing.T) {
 	g.Expect(c.sang()).To(BeEmpty())
 }
 
-// A watch tells nothing of what went before it.
+// A watch does not report what was deleted before it.
 func TestAKubeconfigThatGoesBeforeItIsWatchedIsGone(t *testing.T) {
 	w := newWorld(t, "LoadBalancer")
 	w.leave()
@@ -650,7 +650,7 @@ func TestTheServerThatIsWantedIsDialledByNoProxy(t *testing.T) {
 
 func FuzzSanitise(f *testing.F) {
 	c := &canaries{dir: "/nowhere", port: "1"}
-	for _, h := range append([]hostile{{}}, corpus...) { // the first changes nothing: it is used
+	for _, h := range append([]hostile{{}}, corpus...) { // the first changes nothing: it is accepted
 		if text, _ := fill(f, h.text(), c); len(text) < 8192 {
 			f.Add([]byte(text))
 		}

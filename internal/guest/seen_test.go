@@ -54,7 +54,7 @@ func TestMetalLBIsSeenThoughItComesLate(t *testing.T) {
 	w.Expect(w.wire.connections()).To(Equal(connections), "one that is not served yet ends no visit")
 }
 
-// What an API server says of a kind that has just come, or is about to go, is no trouble of the hosted cluster.
+// What an API server answers about a kind that was just created, or is being removed, is no problem of the hosted cluster.
 func TestAKindThatIsUnsettledEndsNoVisit(t *testing.T) {
 	for _, says := range []*apierrors.StatusError{apierrors.NewTooManyRequests("storage is (re)initializing", 1), apierrors.NewResourceExpired("too old resource version: 355 (367)")} {
 		t.Run(string(says.ErrStatus.Reason), func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestAKindThatIsUnsettledEndsNoVisit(t *testing.T) {
 	}
 }
 
-// installs definitions, until they are taken away and gone: one that is going cannot be made again.
+// installs creates CRDs; uninstall removes them, and awaits that they are gone, because one that is being deleted cannot be created again.
 func (w *world) installs(crds ...*apiextensionsv1.CustomResourceDefinition) (uninstall func()) {
 	options := sigsenvtest.CRDInstallOptions{CRDs: crds, MaxTime: envtest.Patience, Scheme: runtime.NewScheme()}
 	w.Expect(apiextensionsv1.AddToScheme(options.Scheme)).To(Succeed())
@@ -96,7 +96,7 @@ func (w *world) installs(crds ...*apiextensionsv1.CustomResourceDefinition) (uni
 	}
 }
 
-// metalLBKind is as much of a definition of MetalLB's as the API server asks for.
+// metalLBKind is a CRD of MetalLB's with as much as the API server requires.
 func metalLBKind(kind, plural string) *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: plural + ".metallb.io"},
@@ -187,7 +187,7 @@ func TestNodesAndTheRouterAreSeenInModeNodePort(t *testing.T) {
 	w.eventually("that the router is gone", func(g *input.Guest) bool { return g.Router == nil })
 }
 
-// ingressController is as much of that kind's definition as the API server asks for: OpenShift's comes with the hosted cluster's operators.
+// ingressController is that kind's CRD with as much as the API server requires; OpenShift's comes with the hosted cluster's operators.
 func ingressController() *apiextensionsv1.CustomResourceDefinition {
 	crd := metalLBKind("IngressController", "ingresscontrollers")
 	crd.Name, crd.Spec.Group = "ingresscontrollers.operator.openshift.io", "operator.openshift.io"
@@ -195,7 +195,7 @@ func ingressController() *apiextensionsv1.CustomResourceDefinition {
 	return crd
 }
 
-// published has the hosted cluster's default IngressController publish its routers so.
+// published sets the strategy by which the hosted cluster's default IngressController publishes its routers.
 func (w *world) published(strategy string) {
 	api, err := client.New(cluster.Admin, client.Options{})
 	w.Expect(err).NotTo(HaveOccurred())
@@ -208,7 +208,7 @@ func (w *world) published(strategy string) {
 	w.Expect(api.Patch(w.ctx, o, client.Apply, client.FieldOwner("test"))).To(Succeed()) //nolint:staticcheck // there is no apply configuration of it
 }
 
-// The routers are looked at from when they listen on their workers, without another visit; one that ends, or moves, is told.
+// The routers are watched once they listen on their workers, without another visit; one that ends, or moves, is reported.
 func TestRoutersOnTheirWorkersAreSeenFromWhenTheIngressControllerSaysSo(t *testing.T) {
 	w := newWorld(t, "")
 	w.hasKubeconfig(w.kubeconfig())
@@ -238,7 +238,7 @@ func TestRoutersOnTheirWorkersAreSeenFromWhenTheIngressControllerSaysSo(t *testi
 	w.Eventually(seen).Should(BeEmpty())
 }
 
-// What is looked at later, and kinds that go, keep nothing from being removed.
+// Neither a watch that begins later nor a kind that is removed prevents the removal of our Service.
 func TestAServiceIsRemovedAlsoAfterTheIngressControllerCameAndWent(t *testing.T) {
 	w := newWorld(t, "")
 	w.hasKubeconfig(w.kubeconfig())
@@ -253,7 +253,7 @@ func TestAServiceIsRemovedAlsoAfterTheIngressControllerCameAndWent(t *testing.T)
 	w.Expect(w.live()).To(BeNil())
 }
 
-// In mode HostNetwork routers and Nodes are looked at whatever the hosted cluster says; of its other pods nothing is.
+// In mode HostNetwork, routers and Nodes are watched whatever the hosted cluster says, but no other pods.
 func TestRoutersAndNodesAreSeenInModeHostNetwork(t *testing.T) {
 	w := newWorld(t, v1alpha1.AppsHostNetwork)
 	w.hasKubeconfig(w.kubeconfig())
@@ -270,7 +270,7 @@ func TestRoutersAndNodesAreSeenInModeHostNetwork(t *testing.T) {
 	w.eventually("that the Node is gone", func(g *input.Guest) bool { return len(g.Nodes) == 0 })
 }
 
-// runsRouter makes a router on a worker's network, as the ingress operator's Deployment does, beside another pod with the same ports.
+// runsRouter creates a router on a worker's network, as the ingress operator's Deployment does, and another pod with the same ports.
 func (w *world) runsRouter(node string) *corev1.Pod {
 	pod := func(name, of string) *corev1.Pod {
 		p, err := w.kube.CoreV1().Pods(ingress).Create(w.ctx, &corev1.Pod{
@@ -301,7 +301,7 @@ func TestWhoAsksIsToldOfEveryChange(t *testing.T) {
 		live, err = w.kube.CoreV1().Services(live.Namespace).UpdateStatus(w.ctx, live, metav1.UpdateOptions{})
 		w.Expect(err).NotTo(HaveOccurred())
 		w.Eventually(w.told.Load).Should(BeNumerically(">", before))
-		// Another change may be told first, before which there is no address yet.
+		// Another change may be told first, before there is an address.
 		w.Eventually(func() []corev1.LoadBalancerIngress { return w.see().Service.Status.LoadBalancer.Ingress }).Should(ConsistOf(HaveField("IP", ip)))
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// serving is a world with our Service made.
+// serving is a world in which our Service exists.
 func serving(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, v1alpha1.AppsLoadBalancer)
@@ -135,7 +135,7 @@ func TestAServiceThatIsNotOursIsLeftAlone(t *testing.T) {
 func TestAServiceThatSomebodyMakesMeanwhileIsNotTakenOver(t *testing.T) {
 	w := newWorld(t, v1alpha1.AppsLoadBalancer)
 	f := w.behindFront("token-of-" + w.infra.Namespace)
-	made := make(chan *corev1.Service, 1) // what they made is seen before they have heard that it is made
+	made := make(chan *corev1.Service, 1) // we may see their Service before their call returns
 	meanwhile := sync.OnceFunc(func() {
 		theirs := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: w.want.Service.Name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}}}
 		theirs, err := w.kube.CoreV1().Services(ingress).Create(w.ctx, theirs, metav1.CreateOptions{})

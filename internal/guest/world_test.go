@@ -31,7 +31,7 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
-// cluster is the management cluster and the hosted one: nobody in it minds. What is pure is tested without.
+// cluster is both the management and the hosted cluster, which nothing notices. Pure code is tested without it.
 var (
 	cluster *envtest.Cluster
 	started = sync.OnceValue(func() (err error) {
@@ -41,7 +41,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Setenv("HTTPS_PROXY", "http://proxy.invalid:1") // before Go reads it, once: no connection to a hosted cluster may take it
+	os.Setenv("HTTPS_PROXY", "http://proxy.invalid:1") // before Go reads it, once: no connection to a hosted cluster may use it
 	code := m.Run()
 	if cluster != nil {
 		if err := cluster.Stop(); err != nil {
@@ -65,7 +65,7 @@ type world struct {
 
 	clusters *appsingress.Clusters
 	leave    func()
-	told     atomic.Int32 // how often we were told that something changed
+	told     atomic.Int32 // how often changed was called
 }
 
 var worlds int
@@ -98,10 +98,10 @@ func newWorld(t *testing.T, mode v1alpha1.AppsIngressMode) *world {
 	return w
 }
 
-// start looks into hosted clusters with Secrets that a client reads.
+// start starts Clusters with the Secrets that a client can read.
 func (w *world) start(secrets kubernetes.Interface) {
 	w.clusters = appsingress.NewClusters(secrets.CoreV1(), func(types.NamespacedName) { w.told.Add(1) })
-	w.clusters.Dial = new(net.Dialer).DialContext // the test's hosted clusters are here
+	w.clusters.Dial = new(net.Dialer).DialContext // the test's hosted clusters are on the loopback
 	ctx, leave := context.WithCancel(context.Background())
 	left := make(chan error, 1)
 	clusters := w.clusters
@@ -112,7 +112,7 @@ func (w *world) start(secrets kubernetes.Interface) {
 	})
 }
 
-// asManager reads Secrets as the operator's own user, to whom nothing is granted yet.
+// asManager reads Secrets as the operator's own user, which has no grants yet.
 func (w *world) asManager() {
 	w.leave()
 	kube, err := kubernetes.NewForConfig(cluster.Manager)
@@ -120,7 +120,7 @@ func (w *world) asManager() {
 	w.start(kube)
 }
 
-// grant gives the operator what the spec allows: get and watch.
+// grant grants the operator what the spec allows: get and watch.
 func (w *world) grant() {
 	ns := w.infra.Namespace
 	_, err := w.kube.RbacV1().Roles(ns).Create(w.ctx, &rbacv1.Role{
@@ -135,7 +135,7 @@ func (w *world) grant() {
 	w.Expect(err).NotTo(HaveOccurred())
 }
 
-// kubeconfig of the hosted cluster, as HyperShift writes it; its server is not the one that is dialled.
+// kubeconfig is the hosted cluster's, as HyperShift writes it; its server is not the one that is dialled.
 func (w *world) kubeconfig(change ...func(*clientcmdapi.Config)) []byte {
 	c := envtest.Kubeconfig("https://api.c1.example.com:6443", cluster.Admin.CAData, cluster.Admin)
 	c.Contexts[0].Context.Namespace = "default"
@@ -147,7 +147,7 @@ func (w *world) kubeconfig(change ...func(*clientcmdapi.Config)) []byte {
 	return text
 }
 
-// hasKubeconfig writes the Secret, new or over the one before.
+// hasKubeconfig creates or updates the Secret.
 func (w *world) hasKubeconfig(text []byte) {
 	w.t.Helper()
 	secrets := w.kube.CoreV1().Secrets(w.want.Secret.Namespace)
@@ -159,10 +159,9 @@ func (w *world) hasKubeconfig(text []byte) {
 	w.Expect(err).NotTo(HaveOccurred())
 }
 
-// see is what planning would be given now.
+// see is what planning would get now.
 func (w *world) see() *input.Guest { return w.clusters.See(w.infra, w.want) }
 
-// eventually awaits something to be seen.
 func (w *world) eventually(what string, is func(*input.Guest) bool) *input.Guest {
 	w.t.Helper()
 	w.Eventually(func() bool { g := w.see(); return g != nil && is(g) }).Should(BeTrue(), func() string { return w.described(what) })
@@ -183,7 +182,7 @@ func troubled(reason string) func(*input.Guest) bool {
 	return func(g *input.Guest) bool { return g.Problem != nil && g.Problem.Reason == reason }
 }
 
-// service that is wanted, as planning writes it.
+// service is our Service as planning writes it.
 func (w *world) service(change ...func(*accore.ServiceApplyConfiguration)) *accore.ServiceApplyConfiguration {
 	s := accore.Service(w.want.Service.Name, w.want.Service.Namespace).
 		WithLabels(map[string]string{names.LabelOwnerUID: "uid-" + w.infra.Namespace, names.LabelInfra: w.infra.Name, names.LabelInfraNamespace: w.infra.Namespace}).
@@ -201,7 +200,7 @@ func (w *world) apply(s *accore.ServiceApplyConfiguration) {
 	w.Expect(w.clusters.Apply(w.infra, s)).To(Succeed())
 }
 
-// live is the Service as it is in the hosted cluster; nil when there is none.
+// live is our Service in the hosted cluster; nil if there is none.
 func (w *world) live() *corev1.Service {
 	s, err := w.kube.CoreV1().Services(w.want.Service.Namespace).Get(w.ctx, w.want.Service.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -211,7 +210,7 @@ func (w *world) live() *corev1.Service {
 	return s
 }
 
-// wire is a way to a server that can be cut, as a cable is: what is under way stays without an answer.
+// wire is a proxy to a server that can be cut like a cable: requests in progress then get no answer.
 type wire struct {
 	listener net.Listener
 	to       string
@@ -261,7 +260,7 @@ func (r *wire) serve() {
 	}
 }
 
-// copy passes bytes on; those of a wire that is cut are lost.
+// copy copies bytes; those of a wire that is cut are lost.
 func (r *wire) copy(to, from net.Conn) {
 	defer to.Close()
 	defer from.Close()

@@ -1,5 +1,5 @@
-// Package approve approves certificates of kubelets in a bridge's hosted cluster, by the rules of internal/csr, and explains a
-// decision. An approval cannot be revoked, so the facts behind it are read anew before it.
+// Package approve approves certificates of kubelets in a bridge's hosted cluster by the rules of internal/csr, and explains decisions. An
+// approval cannot be revoked, so the facts for it are read again before it.
 package approve
 
 import (
@@ -19,7 +19,7 @@ import (
 
 // Approvals approve certificates of kubelets in hosted clusters, one approver for each bridge.
 type Approvals struct {
-	// Dial opens connections to hosted clusters; unroutable.DialRoutable, unless it is set.
+	// Dial opens connections to hosted clusters; NewApprovals sets unroutable.DialRoutable.
 	Dial bounded.Dial
 
 	secrets visits.SecretSource
@@ -30,16 +30,16 @@ type Approvals struct {
 	sessions visits.Sessions[*approver]
 }
 
-// NewApprovals approves nothing yet. It calls told for each warning and, as long as they are few, for each approval, and changed when a
-// bridge's State changes, both from that bridge's own goroutines.
+// NewApprovals approves nothing yet. It calls told for warnings and for approvals, if there are not too many, and changed when a bridge's
+// State changes, both from that bridge's own goroutines.
 func NewApprovals(secrets visits.SecretSource, facts FactSource, told func(bridge types.NamespacedName, n Notice), changed func(bridge types.NamespacedName)) *Approvals {
 	return &Approvals{
 		Dial: unroutable.DialRoutable, secrets: secrets, facts: facts, told: told, changed: changed,
 	}
 }
 
-// See starts to approve for a bridge, or continues, and returns the state at once. dpus come from a cache: when they change, waiting
-// CSRs are decided again, but nothing is approved because of them alone.
+// See starts to approve for a bridge, or continues, and returns the state at once. dpus come from a cache: a change has waiting CSRs
+// decided again, but nothing is approved by the cache alone.
 func (a *Approvals) See(by types.NamespacedName, w bridge.Approval, dpus []dpf.DPU) State {
 	one, found := a.sessions.Current(by, func(one *approver) bool { return reflect.DeepEqual(one.want, w) }, func() (*approver, *visits.Link) {
 		one := a.approver(by, w, func(what Notice) {
@@ -55,10 +55,10 @@ func (a *Approvals) See(by types.NamespacedName, w bridge.Approval, dpus []dpf.D
 	return one.sees(DPUs(dpus))
 }
 
-// Start waits for the context's end and then leaves every hosted cluster. It implements manager.Runnable.
+// Start waits for the context's end, and then disconnects from every hosted cluster. It implements manager.Runnable.
 func (a *Approvals) Start(ctx context.Context) error { return a.sessions.Start(ctx) }
 
-// Forget stops approving for a bridge. When it returns, no approval is in progress; until then nobody else starts one.
+// Forget stops approving for a bridge. When it returns, no approval is in progress; until then nothing else approves for the bridge.
 func (a *Approvals) Forget(by types.NamespacedName) { a.sessions.Forget(by) }
 
 func (a *Approvals) approver(by types.NamespacedName, w bridge.Approval, told func(Notice)) *approver {

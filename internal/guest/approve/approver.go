@@ -31,12 +31,12 @@ type approver struct {
 	state   State
 	dpus    []csr.DPU
 	version int // of dpus
-	// These outlive a visit, in which alone they are used.
+	// Only a visit uses these, but they outlive it.
 	warned   map[standing]time.Time
 	served   map[string]*rate.Limiter // serving certificates, by host
 	events   *rate.Limiter
-	silent   int                  // approvals since the last that was told; guarded by mu, as is
-	rejoined map[string]time.Time // when it was told last that a host bootstraps again
+	silent   int                  // approvals without an Event since the last with one; mu guards this and the next
+	rejoined map[string]time.Time // when the last Event said that a host bootstraps again
 }
 
 func (a *approver) sees(dpus []csr.DPU) State {
@@ -50,14 +50,14 @@ func (a *approver) sees(dpus []csr.DPU) State {
 	return a.state
 }
 
-// cards are the DPUs as they were told of last, and which telling it was.
+// cards are the DPUs that See got last, and their version.
 func (a *approver) cards() ([]csr.DPU, int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.dpus, a.version
 }
 
-// isDPU says whether there is a DPU of that name, as was told of last.
+// isDPU says whether a DPU has this name, by the DPUs that See got last.
 func (a *approver) isDPU(name string) bool {
 	cards, _ := a.cards()
 	return slices.ContainsFunc(cards, func(d csr.DPU) bool { return d.Name == name })
@@ -71,7 +71,7 @@ func (a *approver) trouble(reason, message string) {
 
 func (a *approver) fine() { a.update(func(s *State) { s.Active, s.Problem = true, nil }) }
 
-// update passes on that the state turned; how many wait is told to who asks.
+// update changes the state and announces the change, but not a change of Pending: the next See returns that.
 func (a *approver) update(change func(*State)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -83,8 +83,8 @@ func (a *approver) update(change func(*State)) {
 }
 
 const (
-	// eventsAtOnce are told of approvals, two for each of 150 DPUs, and then one in eventEvery: each is an object in the management
-	// cluster, made because a hosted cluster's Nodes ask.
+	// eventsAtOnce approvals have an Event, two for each of 150 DPUs, and then one each eventEvery: requests from a hosted cluster create
+	// these objects in the management cluster.
 	eventsAtOnce = 300
 	eventEvery   = 10 * time.Second
 )
@@ -100,8 +100,8 @@ func (a *approver) tell(all []Notice) {
 	}
 }
 
-// hasEvent says whether an approval is told, or that a Node bootstraps again: that once in a while. One that is told says how many before it
-// were not.
+// hasEvent says whether a notice becomes an Event: an approval within the limit, which then says how many before it had none, and that a
+// Node bootstraps again, once per warnAgain and host.
 func (a *approver) hasEvent(n *Notice) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -112,7 +112,7 @@ func (a *approver) hasEvent(n *Notice) bool {
 			a.rejoined[n.Host] = time.Now()
 		}
 		return is
-	case n.Warning: // warn has looked
+	case n.Warning: // warn has limited it
 		return true
 	case !a.events.Allow():
 		a.silent++

@@ -18,36 +18,36 @@ import (
 	"github.com/cldmnky/oooi/internal/guest/pace"
 )
 
-// approving is one connection to a hosted cluster, with all that is watched there. The first thing that fails ends all of it; the
-// next begins with lists, so that nothing is decided on what was seen before.
+// approving is one connection to a hosted cluster, with all watches on it. The first failure ends all of it; the next connection begins
+// with lists, so that nothing is decided by what an earlier one has seen.
 type approving struct {
 	*approver
 	access kubeconfig.Access
 	api    *bounded.API
 	group  *errgroup.Group
 	dpus   *reading
-	left   atomic.Int32 // of what is watched, how much was not read yet
+	left   atomic.Int32 // watches whose first list is not complete yet
 
 	seen     sync.Mutex // guards all below
 	around   surroundings
-	often    time.Time            // when a host last had as many serving certificates as it may
-	leases   map[string]time.Time // as they were when last one mattered
+	often    time.Time            // when a host last exceeded its rate of serving certificates
+	leases   map[string]time.Time // renewal times by host, as last read
 	approved approvals
 	queue    queue
-	stuck    map[string]bool // CSRs whose approval the hosted cluster did not take
+	stuck    map[string]bool // CSRs whose approval the hosted cluster refused
 	warned   map[standing]time.Time
-	notices  []Notice            // to be told when nothing is locked
-	untold   map[string][]Notice // of CSRs, if they turn out to be approved
-	counted  int                 // bytes of queue and approvals that are counted as kept
+	notices  []Notice            // to be told once the lock is free
+	untold   map[string][]Notice // by CSR, to be told if it turns out to be approved
+	counted  int                 // bytes of queue and approvals that are counted in api.Keeps
 	fresh    map[string]bool     // hosts to decide about
 	all      bool                // decide about every host
-	turned   bool                // what is watched beside the CSRs, since it was decided by
-	judged   time.Time           // when all were
+	turned   bool                // watched objects other than CSRs changed since all hosts were decided about
+	judged   time.Time           // when all hosts were decided about
 	version  int                 // of the DPUs that were decided by
 	next     time.Time           // when time alone may change a decision
 }
 
-// arrived counts what has been read. With the last, deciding begins.
+// arrived counts complete lists. After the last, deciding begins.
 func (v *approving) arrived() {
 	if v.left.Add(-1) > 0 {
 		return
@@ -69,7 +69,7 @@ func (v *approving) decideAll() {
 	v.all = true
 }
 
-// setStuck notes whose approval the hosted cluster does not take.
+// setStuck records whether the hosted cluster refused the approval of a CSR.
 func (v *approving) setStuck(name string, stuck bool) {
 	v.seen.Lock()
 	defer v.seen.Unlock()
@@ -84,7 +84,7 @@ func (v *approving) isStuck() bool {
 	return len(v.stuck) > 0
 }
 
-// decideLater keeps a CSR that may be approved as far as is known from being tried again at once.
+// decideLater has a CSR that the cached facts allow wait for a pause before the next try.
 func (v *approving) decideLater(w *waiting, pause time.Duration) {
 	v.seen.Lock()
 	defer v.seen.Unlock()
@@ -93,7 +93,7 @@ func (v *approving) decideLater(w *waiting, pause time.Duration) {
 	pace.Poke(v.Due)
 }
 
-// serving is how many more serving certificates a host may have now. The lock is held.
+// serving is the limiter of a host's serving certificates. The caller holds the lock.
 func (v *approving) serving(host string) *rate.Limiter {
 	if v.served[host] == nil {
 		v.served[host] = newServingPace()
@@ -101,7 +101,7 @@ func (v *approving) serving(host string) *rate.Limiter {
 	return v.served[host]
 }
 
-// mayServe says whether a host may have another.
+// mayServe says whether a host may have another serving certificate now.
 func (v *approving) mayServe(host string) bool {
 	v.seen.Lock()
 	defer v.seen.Unlock()
@@ -113,10 +113,10 @@ func (v *approving) mayServe(host string) bool {
 	return may
 }
 
-// beyondAgain is how soon it is looked again whether that is still worth being told.
+// beyondAgain is how soon beyond is evaluated again.
 const beyondAgain = 10 * time.Minute
 
-// beyond names the bounds that the hosted cluster is beyond.
+// beyond describes the limits that the hosted cluster exceeds.
 func (v *approving) beyond() (all []string) {
 	if v.around.unknown {
 		all = append(all, fmt.Sprintf("the hosted cluster has more than %d Services, or more than is kept of them (%d MiB, %d bytes for each address): serving certificates with addresses wait until there are fewer", bounded.MostObjects, bounded.MostBytes/2>>20, perAddress))
@@ -135,7 +135,7 @@ func (v *approving) beyond() (all []string) {
 	}
 	defer func() {
 		if len(all) > 0 {
-			v.sooner(time.Now().Add(beyondAgain)) // it may be long ago then
+			v.sooner(time.Now().Add(beyondAgain)) // they may not be recent any more then
 		}
 	}()
 	if v.api.HasCut() {
@@ -144,14 +144,14 @@ func (v *approving) beyond() (all []string) {
 	return all
 }
 
-// count what is kept of CSRs among what is kept of all hosted clusters.
+// count counts CSRs and approvals in what is kept of all hosted clusters.
 func (v *approving) count() error {
 	more := v.queue.bytes + v.approved.bytes - v.counted
 	v.counted += more
 	return v.api.Keeps(more)
 }
 
-// factsNow are the facts about a host as they were seen last.
+// factsNow are the facts about a host by the watches.
 func (v *approving) factsNow(host string, dpus []csr.DPU) csr.Facts {
 	return csr.Facts{
 		Cluster: v.want.Cluster, DPUs: dpus, Nodes: v.around.nodes, Leases: v.leases, Services: v.around.services, ServicesUnknown: v.around.unknown, Now: time.Now(),
@@ -169,7 +169,7 @@ func (v *approving) readDPUs(ctx context.Context) ([]csr.DPU, error) {
 	return DPUs(cards), err
 }
 
-// readFacts are those about a host, with its Node and Lease as they are now; the DPUs last, as a hosted cluster may take its time.
+// readFacts are the facts about a host, with its Node, Lease and the DPUs read anew; the DPUs last, because a hosted cluster may be slow.
 func (v *approving) readFacts(ctx context.Context, name string) (csr.Facts, error) {
 	node, lease, err := readNode(ctx, v.api, name)
 	if err != nil {
@@ -194,7 +194,7 @@ func (v *approving) readFacts(ctx context.Context, name string) (csr.Facts, erro
 	return f, nil
 }
 
-// countsUntilShown has an approval that is there, or may be, keep the DPU's other CSRs waiting until the watch shows its own.
+// countsUntilShown counts an approval that exists, or may exist, so that the DPU's other CSRs wait until the watch shows the approved one.
 func (v *approving) countsUntilShown(w *waiting, d csr.Decision) {
 	v.seen.Lock()
 	defer v.seen.Unlock()

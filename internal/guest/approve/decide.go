@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// hostsAtOnce are decided about side by side: one that hangs does not keep the others waiting.
+	// hostsAtOnce are decided about concurrently, so that one that hangs does not block the others.
 	hostsAtOnce = 8
-	// allEvery is how often all that waits is judged anew when the hosted cluster has changed; what is new, at once.
+	// allEvery is how often at most all waiting CSRs are judged again after a change in the hosted cluster; a new one is judged at once.
 	allEvery = time.Second
 )
 
-// decide decides whenever something changed, or time has passed that mattered.
+// decide decides after each change, and when time alone may change a decision.
 func (v *approving) decide(ctx context.Context) error {
 	for tries := 0; ; {
 		select {
@@ -56,7 +56,7 @@ func (v *approving) decide(ctx context.Context) error {
 	}
 }
 
-// again is when time alone may change a decision.
+// again fires when time alone may change a decision.
 func (v *approving) again() <-chan time.Time {
 	v.seen.Lock()
 	defer v.seen.Unlock()
@@ -66,7 +66,7 @@ func (v *approving) again() <-chan time.Time {
 	return time.After(time.Until(v.next))
 }
 
-// toDecide are the hosts about which something changed.
+// toDecide are the hosts to decide about. The caller holds the lock.
 func (v *approving) toDecide() []string {
 	hosts := slices.Collect(maps.Keys(v.fresh))
 	if v.all {
@@ -77,7 +77,7 @@ func (v *approving) toDecide() []string {
 	return hosts
 }
 
-// candidates are, by host, the CSRs that may be approved as far as is known, newest first.
+// candidates are, by host, the CSRs that the cached facts allow, newest first.
 func (v *approving) candidates() map[string][]*waiting {
 	known, version := v.cards()
 	v.seen.Lock()
@@ -90,7 +90,7 @@ func (v *approving) candidates() map[string][]*waiting {
 	}
 	v.forgetWarnings(cards)
 	for _, host := range v.toDecide() {
-		if !cards[host] && len(v.stuck) == 0 && v.queue.refused(host) { // without a DPU of that name no other fact lets it in
+		if !cards[host] && len(v.stuck) == 0 && v.queue.refused(host) { // without a DPU of this name, no other fact matters
 			continue
 		}
 		f, refused, dpu := v.factsNow(host, known), "", csr.DPU{}
@@ -118,7 +118,7 @@ func (v *approving) candidates() map[string][]*waiting {
 	return may
 }
 
-// judgesAll that waits after DPUs were told of, or when it is time to do so because the hosted cluster has changed.
+// judgesAll has all waiting CSRs judged after a change of DPUs at once, and after one in the hosted cluster once per allEvery.
 func (v *approving) judgesAll(version int) {
 	switch due := v.judged.Add(allEvery); {
 	case version == v.version && !v.turned:
@@ -130,7 +130,7 @@ func (v *approving) judgesAll(version int) {
 	}
 }
 
-// round decides for good, with what is read anew. Unread is why the DPUs could not be.
+// round decides about the candidates by facts that are read anew. Unread is why the DPUs could not be read.
 func (v *approving) round(ctx context.Context, may map[string][]*waiting) (unread, err error) {
 	v.dpus.failed = nil
 	group, deciding := errgroup.WithContext(ctx)

@@ -16,8 +16,8 @@ import (
 	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
 )
 
-// Explain decides about one CSR as an approver would now, and approves nothing. It asks the kubeconfig's own server, because its caller
-// is seldom where the operator is.
+// Explain decides about one CSR as an approver would now, and approves nothing. It connects to the kubeconfig's own server, because its
+// caller is seldom where the operator runs.
 func Explain(ctx context.Context, access kubeconfig.Access, dial bounded.Dial, name string, f csr.Facts) (csr.Decision, error) {
 	d, err := explain(ctx, access, dial, name, f)
 	if err != nil {
@@ -56,7 +56,7 @@ func gather(ctx context.Context, a *bounded.API, name string, f *csr.Facts) erro
 			_, err := bounded.Collection[struct{}]{Path: requests}.List(ctx, a, func(_ watch.EventType, object []byte) error {
 				var r certv1.CertificateSigningRequest
 				if json.Unmarshal(object, &r) != nil {
-					return nil // nobody's
+					return nil // not a CSR
 				}
 				if host, given, is := csr.Approved(&r); is && host == name {
 					f.Approved[host] = append(f.Approved[host], given)
@@ -83,7 +83,7 @@ func gather(ctx context.Context, a *bounded.API, name string, f *csr.Facts) erro
 	return err
 }
 
-// withPort is a server with the port that https has where none is named.
+// withPort is a server's URL with the port of HTTPS if it has none.
 func withPort(server string) string {
 	u, err := url.Parse(server)
 	if err != nil || u.Port() != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/cldmnky/oooi/internal/csr"
 )
 
-// Whoever holds the token in a worker's Ignition floods the queue; a Node's own request, and a new DPU's, must still find room.
+// Whoever holds the token in a worker's Ignition can flood the queue; a Node's own CSR, and a new DPU's, must still find room.
 func TestAFloodOfTheTokensHolderCrowdsOutNoNodeAndNoDPU(t *testing.T) {
 	g, q, now := NewWithT(t), newQueue(), time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	q.isDPU = func(host string) bool { return host == "dpu-1" || host == "dpu-2" }
@@ -27,7 +27,7 @@ func TestAFloodOfTheTokensHolderCrowdsOutNoNodeAndNoDPU(t *testing.T) {
 	g.Expect(q.names).To(HaveKey("good"))
 }
 
-// A key that is kept no more may be the DPU's own, until so few requests are left that all can be read anew.
+// A dropped key may be the DPU's own, until so few CSRs are left that all can be listed again.
 func TestAKeyThatIsDroppedIsKnownToBeHidden(t *testing.T) {
 	g, q, now := NewWithT(t), newQueue(), time.Date(2026, 11, 25, 3, 0, 0, 0, time.UTC)
 	q.isDPU = func(host string) bool { return host == "dpu-1" }

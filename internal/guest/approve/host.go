@@ -14,10 +14,10 @@ import (
 	"github.com/cldmnky/oooi/internal/guest/bounded"
 )
 
-// refusedFor is the pause after a hosted cluster did not take an approval.
+// refusedFor is the pause after a hosted cluster refused an approval.
 const refusedFor = 10 * time.Second
 
-// decideHost decides about the CSRs of one host, one after the other: with the first that is approved the others are out.
+// decideHost decides about the CSRs of one host, one after the other, because an approval rules out the others.
 func (v *approving) decideHost(ctx context.Context, host string, may []*waiting) error {
 	for _, w := range may {
 		known, _ := v.cards()
@@ -53,13 +53,13 @@ func (v *approving) decideHost(ctx context.Context, host string, may []*waiting)
 	return nil
 }
 
-// decideOne reads all that can be read anew, decides, and approves the very object that was decided about.
+// decideOne reads the CSR and the facts anew, decides, and approves the very object that it decided about.
 func (v *approving) decideOne(ctx context.Context, w *waiting) error {
 	r, err := bounded.Read[certv1.CertificateSigningRequest](ctx, v.api, requests+"/"+w.asked.Name)
 	if err != nil {
 		return err
 	}
-	if asked, _ := csr.Read(r); asked.Host != w.asked.Host { // made anew under its name: the facts would be another host's
+	if asked, _ := csr.Read(r); asked.Host != w.asked.Host { // somebody recreated it for another host: these facts are not about that one
 		return nil
 	}
 	f, err := v.readFacts(ctx, w.asked.Host)
@@ -88,7 +88,7 @@ func (v *approving) decideOne(ctx context.Context, w *waiting) error {
 	return nil
 }
 
-// isApproved counts at once, though the watch has not shown it yet.
+// isApproved counts an approval at once, before the watch shows it.
 func (v *approving) isApproved(w *waiting, d csr.Decision) {
 	countApproval(d.Kind, time.Since(w.since))
 	v.countsUntilShown(w, d)
@@ -101,8 +101,8 @@ func (v *approving) isApproved(w *waiting, d csr.Decision) {
 	v.update(func(s *State) { s.Pending = v.queue.len() })
 }
 
-// isNotTaken as far as the answer tells. Of a 5xx the outcome is unknown (Kubernetes API conventions, "HTTP Status codes"; etcd may store
-// what timed out), and a conflict may be with somebody else's approval.
+// isNotTaken deals with an approval that failed. After a 5xx its outcome is unknown (Kubernetes API conventions, "HTTP Status codes"; etcd
+// may store what timed out), and a conflict may be with somebody else's approval: both count until the watch shows the CSR.
 func (v *approving) isNotTaken(w *waiting, d csr.Decision, notices []Notice, err error) {
 	var status *apierrors.StatusError
 	if errors.As(err, &status) && (apierrors.IsConflict(err) || status.ErrStatus.Code >= http.StatusInternalServerError) {

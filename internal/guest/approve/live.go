@@ -16,10 +16,10 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// approvesIn is how long a hosted cluster may take to take an approval.
+// approvesIn is how long a hosted cluster may take to answer an approval.
 const approvesIn = 5 * time.Second
 
-// readNode reads a Node, nil when there is none, and when its Lease was renewed.
+// readNode reads a Node, nil if there is none, and the time when its Lease was renewed.
 func readNode(ctx context.Context, a *bounded.API, name string) (*host, time.Time, error) {
 	text, err := a.Do(ctx, bounded.Request{Verb: http.MethodGet, Path: hosts.Path + "/" + name, Accept: bounded.AsJSON})
 	if apierrors.IsNotFound(err) {
@@ -40,8 +40,8 @@ func readNode(ctx context.Context, a *bounded.API, name string) (*host, time.Tim
 	return &node, lease.Spec.RenewTime.Time, nil
 }
 
-// putApproval updates the approval of a CSR; its resourceVersion has the API server refuse when it changed meanwhile. Once begun it is not
-// broken off, as nobody would know whether it was taken: who leaves waits for it (Forget).
+// putApproval updates the approval of a CSR; by its resourceVersion the API server refuses one that changed meanwhile. Once begun it is not
+// cancelled, because its outcome would be unknown: Forget waits for it.
 func putApproval(ctx context.Context, a *bounded.API, r *certv1.CertificateSigningRequest) error {
 	body, err := json.Marshal(r)
 	if err := cmp.Or(err, ctx.Err()); err != nil {

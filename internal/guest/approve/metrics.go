@@ -27,7 +27,7 @@ var (
 func init() {
 	metrics.Registry.MustRegister(decisions, warnings, approvalTook)
 	for _, reason := range []string{NodeRebootstrapped, RebootstrapRefused, KeysDiffer} {
-		warnings.WithLabelValues(reason) // so that the first is an increase
+		warnings.WithLabelValues(reason) // start at 0, so that the first warning is an increase
 	}
 }
 

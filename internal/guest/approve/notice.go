@@ -10,7 +10,7 @@ import (
 const (
 	// NodeRebootstrapped: a bootstrap CSR was approved for a host whose Node existed.
 	NodeRebootstrapped = "NodeRebootstrapped"
-	// RebootstrapRefused: one waits, because the bridge lets no existing Node bootstrap again.
+	// RebootstrapRefused: such a CSR waits, because the bridge lets no existing Node bootstrap again.
 	RebootstrapRefused = "RebootstrapRefused"
 	// KeysDiffer: CSRs for one host have different keys.
 	KeysDiffer = "KeysDiffer"
@@ -25,7 +25,7 @@ type Notice struct {
 	Reason, Message string // of an approval: as on the CSR
 }
 
-// standing is what a warning is about, and warnAgain how soon it is told again: who asks often is no news.
+// standing is what a warning is about; warnAgain is how soon it is repeated, because frequent CSRs are no news.
 type standing struct{ reason, host string }
 
 const warnAgain = 30 * time.Minute

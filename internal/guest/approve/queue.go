@@ -11,38 +11,38 @@ import (
 	"github.com/cldmnky/oooi/internal/guest/bounded"
 )
 
-// Limits of what we keep for strangers: anybody with the token in a worker's Ignition can send any number of CSRs, in any host's name.
-// A Node's own CSRs are counted separately.
+// Limits of the CSRs that we keep: anybody with the token in a worker's Ignition can create any number of them, in any host's name. A
+// Node's own CSRs are counted separately.
 const (
 	mostOfHost  = 50
 	mostWaiting = 5000
-	// fewOfHost are kept of one host where many hosts have many.
+	// fewOfHost are kept of one host once the queue is full.
 	fewOfHost = 5
-	// mostApproved are counted, which an administrator of the hosted cluster alone makes.
+	// mostApproved are counted; only an administrator of the hosted cluster can make that many.
 	mostApproved = 10000
-	// overhead in bytes of each beside its names and addresses.
+	// overhead is the bytes of each besides its names and addresses.
 	overhead = 256
 )
 
-// behind is how late a watch may show what a reading showed. What a reading refuses again and again is read less and less often.
+// behind is how far a watch may lag behind a read. What reads refuse repeatedly is read less often, each longestRefused in the end.
 const behind, longestRefused = time.Second, time.Minute
 
-// waiting is a CSR that is well formed.
+// waiting is a well-formed CSR that is not approved.
 type waiting struct {
 	asked  csr.Asked
 	since  time.Time
 	broken string        // the rule that it was last refused by
-	later  time.Time     // not tried before
-	pause  time.Duration // until then, if a reading refused it
+	later  time.Time     // no try before this time
+	pause  time.Duration // how long the last read that refused it postponed it
 }
 
-// longer is twice the pause before.
+// longer doubles the pause, within limits.
 func (w *waiting) longer() time.Duration {
 	w.pause = min(max(behind, 2*w.pause), longestRefused)
 	return w.pause
 }
 
-// isRefusedBy counts a rule once, however often it refuses.
+// isRefusedBy records the rule that refuses it, and counts it once, however often it refuses.
 func (w *waiting) isRefusedBy(broken string) {
 	if w.broken != broken {
 		w.broken = broken
@@ -50,22 +50,22 @@ func (w *waiting) isRefusedBy(broken string) {
 	}
 }
 
-// newestFirst: of several CSRs of one host the newest is its kubelet's; the others nobody waits for any more.
+// newestFirst: of several CSRs of one host, the kubelet waits for the newest only.
 func newestFirst(a, b *waiting) int {
 	return cmp.Or(b.asked.Created.Compare(a.asked.Created), cmp.Compare(a.asked.Name, b.asked.Name))
 }
 
-// queue are the CSRs that wait, by host and by name. What is too much is dropped: of one host and kind, the oldest of the
-// commonest key; else, the newcomer that is no DPU's, by which nothing is lost: a DPU that is made later has asked for nothing before
-// (rule AskedInItsLife).
+// queue has the waiting CSRs, by host and by name. Beyond the limits it drops, of one host and kind, the oldest with the commonest key, and
+// of all a new one whose host is no DPU. That loses nothing: a DPU that is created later does not have CSRs from before (rule
+// AskedInItsLife).
 type queue struct {
 	bytes   int
-	crowded time.Time // when something was dropped last that might have waited
-	flooded time.Time // when one of too many of one host was
+	crowded time.Time // when it last dropped a CSR because the queue was full
+	flooded time.Time // when it last dropped one because its host had too many
 	hosts   map[string][]*waiting
 	names   map[string]string
-	hidden  map[string]bool // DPUs of which CSRs with a key that no other has were dropped: the DPU's own may be among them
-	// isDPU knows the hosts that may ever be let in.
+	hidden  map[string]bool // DPUs of which every CSR with some key was dropped: that key may be the DPU's own
+	// isDPU says whether a host is a DPU: no other is ever approved.
 	isDPU func(host string) bool
 }
 
@@ -103,7 +103,7 @@ func (q *queue) add(asked csr.Asked, now time.Time) {
 	q.hosts[asked.Host] = append(q.hosts[asked.Host], &waiting{asked: asked, since: now})
 }
 
-// oldestOfCommonestKey is dropped, so that who asks often hides no other's key.
+// oldestOfCommonestKey is the CSR to drop, so that whoever asks often hides no other's key.
 func oldestOfCommonestKey(all []*waiting) *waiting {
 	count := map[csr.Key]int{}
 	for _, w := range all {
@@ -114,12 +114,12 @@ func oldestOfCommonestKey(all []*waiting) *waiting {
 	})
 }
 
-// comesToLight says whether of a host of which CSRs were dropped so few are left that somebody has deleted the others.
+// comesToLight says whether a host with hidden keys has so few CSRs left that the hidden ones can be listed again.
 func (q *queue) comesToLight(host string) bool {
 	return q.hidden[host] && len(q.hosts[host]) < fewOfHost
 }
 
-// asking are those that wait for a host.
+// asking are the waiting CSRs of a host.
 func (q *queue) asking(host string) (all []csr.Asked) {
 	for _, w := range q.hosts[host] {
 		all = append(all, w.asked)
@@ -127,12 +127,12 @@ func (q *queue) asking(host string) (all []csr.Asked) {
 	return all
 }
 
-// refused says whether all that waits of a host has been judged, and refused.
+// refused says whether all waiting CSRs of a host have been judged and refused.
 func (q *queue) refused(host string) bool {
 	return !slices.ContainsFunc(q.hosts[host], func(w *waiting) bool { return w.broken == "" })
 }
 
-// soon ends pauses that have become long: facts have turned.
+// soon shortens long pauses, because facts have changed.
 func (q *queue) soon() {
 	for _, ofHost := range q.hosts {
 		for _, w := range ofHost {
@@ -160,8 +160,8 @@ func (q *queue) remove(name string) {
 	}
 }
 
-// approvals are the bootstrap CSRs that are approved, by host and by name. One that was forgotten could be given again: too many end
-// the visit.
+// approvals are the approved bootstrap CSRs, by host and by name. Too many end the visit, because a forgotten one would no longer keep its
+// host's other CSRs waiting.
 type approvals struct {
 	hosts        map[string]map[string]csr.Approval
 	count, bytes int

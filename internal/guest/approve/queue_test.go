@@ -21,7 +21,6 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
-// What is kept of CSRs is counted as long as it is kept.
 func TestWhatIsKeptOfCSRsIsCounted(t *testing.T) {
 	g := NewWithT(t)
 	v := &approving{approver: &approver{Session: visits.NewSession()}, api: connected(t), queue: newQueue(), fresh: map[string]bool{}}
@@ -71,7 +70,7 @@ func TestAQueueIsBounded(t *testing.T) {
 	g.Expect(q.hosts).To(BeEmpty())
 }
 
-// The management API is asked for DPUs once a second, whatever a hosted cluster has decided about, and anew when something is told of them.
+// The management API is read for DPUs once a second, however often a hosted cluster needs decisions, and again after each change of them.
 func TestDecisionsShareAReadingForASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, reads := NewWithT(t), 0
@@ -97,7 +96,7 @@ func TestDecisionsShareAReadingForASecond(t *testing.T) {
 	})
 }
 
-// Whoever has a bootstrap token ends no visit by what waits: names may have 253 octets.
+// Nobody with a bootstrap token can end a visit by filling the queue; names may have 253 octets.
 func TestWhatWaitsIsBoundedByItsBytes(t *testing.T) {
 	g, q, now := NewWithT(t), newQueue(), time.Now()
 	const dpus = 300
@@ -118,7 +117,7 @@ func TestWhatWaitsIsBoundedByItsBytes(t *testing.T) {
 	g.Expect(q.names).To(HaveKey("own"))
 }
 
-// Each approval that is told is an event in the management cluster, made because a hosted cluster's Nodes ask.
+// Each notice of an approval is an Event in the management cluster that requests from a hosted cluster create.
 func TestApprovalsBeyondABoundHaveNoEventOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
@@ -141,7 +140,7 @@ func TestApprovalsBeyondABoundHaveNoEventOfTheirOwn(t *testing.T) {
 	})
 }
 
-// What waits of a host that is no DPU's is judged once, however often the facts turn: thousands of those may wait.
+// A waiting CSR whose host is no DPU is judged once, however often the facts change: there may be thousands.
 func TestWhatAStrangerAsksForIsJudgedOnce(t *testing.T) {
 	g := NewWithT(t)
 	v := &approving{approver: &approver{Session: visits.NewSession(), warned: map[standing]time.Time{}}, api: connected(t), queue: newQueue(), fresh: map[string]bool{}, stuck: map[string]bool{}}
@@ -158,7 +157,7 @@ func TestWhatAStrangerAsksForIsJudgedOnce(t *testing.T) {
 	g.Expect(turn()).To(Equal("OSInstalled"), "there is a DPU of that name")
 }
 
-// Nodes that change all the time would have all that waits judged as often; what is new is judged at once.
+// Otherwise Nodes that change all the time would have all waiting CSRs judged as often. A new one is judged at once.
 func TestAllThatWaitsIsJudgedAnewOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
@@ -191,7 +190,7 @@ func TestAllThatWaitsIsJudgedAnewOnceASecond(t *testing.T) {
 	})
 }
 
-// Who administers a hosted cluster can approve as many as its etcd holds. None is forgotten: it could be given again.
+// An administrator of a hosted cluster can approve as many CSRs as etcd stores. We forget none, because its host could get another.
 func TestApprovalsAreBounded(t *testing.T) {
 	g, a := NewWithT(t), approvals{}
 	given := func(i int) error {
@@ -217,7 +216,7 @@ func TestApprovalsAreBounded(t *testing.T) {
 	g.Expect(given(0)).To(Succeed())
 }
 
-// The watch may show an approval late: until then a second CSR of the DPU must not pass.
+// The watch may show an approval late; until then no second CSR of the DPU may be approved.
 func TestAnApprovalCountsAtOnce(t *testing.T) {
 	g := NewWithT(t)
 	v := &approving{approver: &approver{Session: visits.NewSession()}, api: connected(t), queue: newQueue()}
@@ -266,7 +265,7 @@ func shows(event watch.EventType) func(*approving, *waiting, csr.Decision) {
 	}
 }
 
-// Who asks again and again, in the name of a host, hides no other's key.
+// Whoever asks again and again in a host's name hides no other's key.
 func TestAFloodHidesNoOtherKey(t *testing.T) {
 	g, q, now := NewWithT(t), newQueue(), time.Now()
 	q.add(csr.Asked{Kind: csr.Bootstrap, Name: "own", Host: "dpu-1", Key: csr.Key{1}, Created: now}, now)
@@ -293,7 +292,7 @@ func TestAWarningIsToldAgainAfterAWhileOnly(t *testing.T) {
 	g.Expect(v.warned).To(BeEmpty())
 }
 
-// An approval that timed out, and was stored, is told of when it is seen.
+// An approval that timed out but was stored is told when the watch shows it.
 func TestAnApprovalOfUnknownOutcomeIsToldWhenItIsSeen(t *testing.T) {
 	for shown, want := range map[string]int{
 		`{"metadata": {"name": "one"}, "spec": {"signerName": "kubernetes.io/kube-apiserver-client-kubelet"}, "status": {"conditions": [{"type": "Approved", "status": "True"}]}}`: 1,

@@ -10,28 +10,28 @@ import (
 )
 
 const (
-	// freshFor is how long decisions share a reading of the DPUs: who has CSRs decided about all the time has the management API asked once
-	// a second.
+	// freshFor is how long decisions share a read of the DPUs: however many CSRs there are, they cause one read of the management API a
+	// second.
 	freshFor = time.Second
-	// factsIn is how long the management API may take to tell of DPUs.
+	// factsIn is how long the management API may take to return DPUs.
 	factsIn = 10 * time.Second
 )
 
-// reading of the DPUs that decisions share.
+// reading is a read of the DPUs that decisions share.
 type reading struct {
 	read func(context.Context) ([]csr.DPU, error)
 
 	mu     sync.Mutex
 	begun  time.Time
-	told   int // which telling of DPUs was the last before it
+	told   int // the version of the cached DPUs when it began
 	dpus   []csr.DPU
-	failed error // no other is tried in this round
+	failed error // why it failed; this round has no other try
 }
 
-// errUnread: without DPUs nothing is decided.
+// errUnread says that nothing can be decided without the DPUs.
 var errUnread = errors.New("the DPUs cannot be read")
 
-// now are the DPUs by a reading that began at most freshFor before they were asked for, and after they were told of last.
+// now are the DPUs by a read that began at most freshFor ago, and after the cache last changed.
 func (r *reading) now(ctx context.Context, told int) ([]csr.DPU, error) {
 	asked := time.Now()
 	r.mu.Lock()

@@ -14,7 +14,7 @@ import (
 
 const (
 	requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
-	// nodeLeases are renewed by every kubelet every ten seconds: they are read when one matters, not watched.
+	// nodeLeases are not watched, because every kubelet renews its own every ten seconds; one is read when it matters.
 	nodeLeases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/"
 )
 
@@ -32,7 +32,7 @@ func hostOfNode(object []byte) (host, error) {
 	if err == nil {
 		err = json.Unmarshal(object, &told)
 	}
-	// Of a Node without a status the name alone was taken in (bounded): it may have joined, for all that is known.
+	// Of a Node without a status, only the name was read (internal/guest/bounded): it may well be Ready.
 	h := host{Name: n.Metadata.Name, Node: csr.Node{Ready: n.Ready() || len(told.Status) == 0}}
 	var all []string
 	for _, a := range n.Status.Addresses {
@@ -42,24 +42,24 @@ func hostOfNode(object []byte) (host, error) {
 	return h, err
 }
 
-// perAddress is what one takes: in its slice, and in what finds it, of which the next is made beside the last. As JSON it has a dozen
-// octets.
+// perAddress is the memory of one address: in its slice, and in a map whose successor is built before it is dropped. As JSON it has a
+// dozen octets.
 const perAddress = 160
 
-// Weight is the memory that the addresses take beside their JSON.
+// Weight is the memory that the addresses take besides their JSON.
 func (h host) Weight() int { return perAddress * len(h.Addresses) }
 
 // taken are the addresses of a Service.
 type taken struct {
 	Service   string
 	Addresses []netip.Addr
-	Unknown   bool // there are too many Services to keep: any user of the hosted cluster can create them
+	Unknown   bool // its addresses are unknown, or there are too many Services to keep: any user of the hosted cluster can create them
 }
 
-// Weight is the memory that the addresses take beside their JSON.
+// Weight is the memory that the addresses take besides their JSON.
 func (t taken) Weight() int { return perAddress * len(t.Addresses) }
 
-// takenByServices without the ports, of which there may be many.
+// takenByServices omits the ports, of which there may be many.
 var takenByServices = bounded.Collection[taken]{Path: "/api/v1/services", Over: &taken{Unknown: true}, Of: func(object []byte) (taken, error) {
 	var s struct {
 		bounded.Identified
@@ -83,11 +83,11 @@ var takenByServices = bounded.Collection[taken]{Path: "/api/v1/services", Over: 
 	for _, i := range s.Status.LoadBalancer.Ingress {
 		at = append(at, i.IP)
 	}
-	unread := s.Spec.Type == "" // each has one, but for what is left of an object with too many parts (bounded)
+	unread := s.Spec.Type == "" // only the name was read: the object has too many parts (internal/guest/bounded)
 	return taken{s.Metadata.Namespace + "/" + s.Metadata.Name, addressesOf(at), unread}, err
 }}
 
-// apiEndpoints are where the hosted API server says that it is.
+// apiEndpoints are the addresses that the hosted API server publishes for itself.
 var apiEndpoints = bounded.Collection[endpoints]{
 	Path: "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", Selects: bounded.Labelled(discovery.LabelServiceName + "=kubernetes"),
 	Of: func(object []byte) (endpoints, error) {
@@ -103,10 +103,10 @@ var apiEndpoints = bounded.Collection[endpoints]{
 // endpoints are the addresses of an EndpointSlice.
 type endpoints []netip.Addr
 
-// Weight is the memory that the addresses take beside their JSON.
+// Weight is the memory that the addresses take besides their JSON.
 func (e endpoints) Weight() int { return perAddress * len(e) }
 
-// addressesOf texts, each once.
+// addressesOf parses texts, sorts the addresses, and returns each once.
 func addressesOf(texts []string) (all []netip.Addr) {
 	for _, text := range texts {
 		if ip, err := netip.ParseAddr(text); err == nil {
@@ -120,9 +120,9 @@ func addressesOf(texts []string) (all []netip.Addr) {
 // surroundings are the facts of the hosted cluster that are watched.
 type surroundings struct {
 	nodes    map[string]csr.Node
-	holders  map[netip.Addr][]string // of the Nodes' addresses
+	holders  map[netip.Addr][]string // Nodes by address
 	services map[netip.Addr]string
-	unknown  bool // whether there are Services that are not among them
+	unknown  bool // whether services lacks some
 	api      map[netip.Addr]bool
 }
 

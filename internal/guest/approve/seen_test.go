@@ -22,7 +22,7 @@ import (
 	"github.com/cldmnky/oooi/internal/guest/visits"
 )
 
-// connected to a hosted cluster's API that nobody asks anything, and that has a share of its own.
+// connected is a client of a hosted API with a share of its own, to which nobody sends requests.
 func connected(t *testing.T) *bounded.API {
 	t.Helper()
 	return connectedTo(t, "https://"+strings.ToLower(t.Name())+":6443", kubeconfig.Access{})
@@ -38,7 +38,7 @@ func connectedTo(t *testing.T, server string, access kubeconfig.Access) *bounded
 	return a
 }
 
-// answers has a hosted cluster's API answer by the path that is asked for.
+// answers is a client of a hosted API that answers by path.
 func answers(t *testing.T, byPath func(path string) string) *bounded.API {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, byPath(r.URL.Path)) }))
@@ -46,13 +46,13 @@ func answers(t *testing.T, byPath func(path string) string) *bounded.API {
 	return connectedTo(t, server.URL, kubeconfig.Access{CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})})
 }
 
-// says has a hosted cluster's API give the same answer to everything.
+// says is a client of a hosted API that gives the same answer to everything.
 func says(t *testing.T, text string) *bounded.API {
 	t.Helper()
 	return answers(t, func(string) string { return text })
 }
 
-// takenIn is an object of a hosted cluster's API as it is taken in.
+// takenIn is an object of a hosted API as the client returns it.
 func takenIn(t *testing.T, a *bounded.API) []byte {
 	t.Helper()
 	object, err := a.Do(t.Context(), bounded.Request{Verb: http.MethodGet, Path: "/object", Accept: bounded.AsJSON})
@@ -83,7 +83,7 @@ func TestOfAServiceWithTooManyPartsTheAddressesAreUnknown(t *testing.T) {
 	g.Expect(v.beyond()).To(ConsistOf(HavePrefix("an object of the hosted cluster has more than 20000 parts")))
 }
 
-// All that is kept of a large cluster of both address families fits.
+// What we keep of a large dual-stack cluster is within the limits.
 func TestALargeClusterIsKept(t *testing.T) {
 	g := NewWithT(t)
 	var services, nodes []string
@@ -95,7 +95,7 @@ func TestALargeClusterIsKept(t *testing.T) {
 	a := answers(t, func(path string) string { return lists[path] })
 	var around surroundings
 	var err error
-	g.Expect(bounded.ListAll(t.Context(), a, takenByServices, func(all []taken) { // which are kept while the Nodes are read
+	g.Expect(bounded.ListAll(t.Context(), a, takenByServices, func(all []taken) { // Services are kept while Nodes are read
 		around.haveServices(all)
 		err = bounded.ListAll(t.Context(), a, hosts, around.haveNodes)
 	})).To(Succeed())
@@ -105,7 +105,7 @@ func TestALargeClusterIsKept(t *testing.T) {
 	g.Expect(around.nodes).To(HaveLen(bounded.MostObjects))
 }
 
-// Of a Node with too many parts nobody knows whether it is Ready.
+// Nobody knows whether a Node with too many parts is Ready, so it counts as Ready.
 func TestANodeOfWhichTheNameAloneIsKnownHasJoined(t *testing.T) {
 	g := NewWithT(t)
 	h, err := hosts.Of(takenIn(t, says(t, fmt.Sprintf(`{"metadata":{"name":"dpu-1","labels":{"a":""%s}},"status":{"conditions":[{"type":"Ready","status":"True"}]}}`, strings.Repeat(`,"b":""`, bounded.MostParts)))))
@@ -116,7 +116,7 @@ func TestANodeOfWhichTheNameAloneIsKnownHasJoined(t *testing.T) {
 	g.Expect(h.Ready).To(BeFalse())
 }
 
-// An address has a dozen octets as JSON, and takes ten times that.
+// An address has a dozen octets as JSON, and takes ten times that in memory.
 func TestAddressesAreCountedAsWhatTheyTake(t *testing.T) {
 	g := NewWithT(t)
 	service := func(n int) string {
@@ -136,7 +136,7 @@ func TestAddressesAreCountedAsWhatTheyTake(t *testing.T) {
 		g.Expect(bounded.ListAll(t.Context(), says(t, listOf(services...)), takenByServices, func(found []taken) { all = found })).To(Succeed())
 		return all
 	}
-	most := bounded.MostBytes / 2 / (2000 * perAddress) // Services have half
+	most := bounded.MostBytes / 2 / (2000 * perAddress) // Services may have half
 	fit := most * 9 / 10                                // their JSON is counted too
 	all := kept(fit)
 	g.Expect(all).To(HaveLen(fit))
@@ -156,7 +156,7 @@ func TestAddressesAreCountedAsWhatTheyTake(t *testing.T) {
 	runtime.KeepAlive(all)
 }
 
-// Any user of a hosted cluster makes Services. Of more than are kept, no address is believed to be free.
+// Any user of a hosted cluster can create Services. If there are more than we keep, no address counts as free.
 func TestMoreServicesThanAreKeptAreUnknown(t *testing.T) {
 	for n, unknown := range map[int]bool{bounded.MostObjects + 1: true, 2: false} {
 		g := NewWithT(t)
@@ -170,7 +170,6 @@ func TestMoreServicesThanAreKeptAreUnknown(t *testing.T) {
 	}
 }
 
-// A hosted cluster that sends more than its share is read more slowly, and its bridge says so.
 func TestThatAHostedClusterIsSlowedIsSaid(t *testing.T) {
 	g := NewWithT(t)
 	v := &approving{approver: &approver{Session: visits.NewSession()}, api: says(t, listOf(slices.Repeat([]string{`{"metadata":{}}`}, 20000)...)), queue: newQueue()}

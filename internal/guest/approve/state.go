@@ -11,33 +11,33 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// FactSource reads DPUs from the management API itself, not from a cache, because an approval cannot be revoked.
+// FactSource reads DPUs from the management API, not from a cache, because an approval cannot be revoked.
 type FactSource interface {
-	// DPUs of a DPUCluster; others may be among them.
+	// DPUs are those of a DPUCluster, and possibly others.
 	DPUs(ctx context.Context, cluster types.NamespacedName) ([]dpf.DPU, error)
 }
 
 // State is what is known of approving for a bridge.
 type State struct {
-	// Active: everything has been read, and CSRs that may be approved are.
+	// Active: everything has been read, and CSRs are approved by the rules.
 	Active bool
-	// Problem that keeps us from approving; nil when there is none, or nothing is known yet.
+	// Problem is what prevents approvals; nil if nothing does, or nothing is known yet.
 	Problem *input.GuestProblem
-	// Beyond says what the hosted cluster has more of than is kept, and what that means; approving goes on.
+	// Beyond describes the limits that the hosted cluster exceeds, and what that means; approving continues.
 	Beyond []string
 	// Pending are the well-formed CSRs of kubelets that the rules do not approve now.
 	Pending int
 }
 
-// Reasons of a problem beside those of input.GuestProblem.
+// Reasons of a problem, besides those of input.GuestProblem.
 const (
 	// ManagementUnreachable: the DPUs cannot be read, so that nothing may be approved.
 	ManagementUnreachable = "ManagementUnreachable"
-	// ApprovalRefused: the hosted cluster does not take our approvals.
+	// ApprovalRefused: the hosted cluster refuses our approvals.
 	ApprovalRefused = "ApprovalRefused"
 )
 
-// DPUs are the facts about cards that decisions need.
+// DPUs are what decisions need of DPUs.
 func DPUs(cards []dpf.DPU) []csr.DPU {
 	var all []csr.DPU
 	for _, d := range cards {

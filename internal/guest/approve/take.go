@@ -13,14 +13,14 @@ import (
 	"github.com/cldmnky/oooi/internal/parts"
 )
 
-// mostOfRequest is how many parts a CSR may have that is approved: with its approval, and whatever else is written to it by ours, it stays far
-// below bounded.MostParts, beyond which nobody would know that it was. A kubelet's has some fifty.
+// mostOfRequest is how many parts a CSR may have to be approved, so that with its approval and what else we write to it, it stays far below
+// bounded.MostParts: of a larger one the approval would not be read. A kubelet's has some fifty.
 const mostOfRequest = 1000
 
-// errHidden ends the visit: the next begins with a list of all.
+// errHidden ends the visit, so that the next begins with a list of all CSRs.
 var errHidden = errors.New("most certificate requests of a host are gone, of which more had come than are kept: all are read anew")
 
-// take reads one CSR. One that cannot be read is nobody's: it must not keep the others from being.
+// take reads one CSR. One that cannot be decoded is ignored, so that it does not block the others.
 func (v *approving) take(event watch.EventType, object []byte) (err error) {
 	var r certv1.CertificateSigningRequest
 	if json.Unmarshal(object, &r) != nil {
@@ -54,7 +54,7 @@ func (v *approving) take(event watch.EventType, object []byte) (err error) {
 	return cmp.Or(err, v.count())
 }
 
-// takeNew has a CSR of ours wait that is well formed, if nobody has decided about it.
+// takeNew puts a well-formed CSR of ours into the queue, if nobody has decided about it.
 func (v *approving) takeNew(r *certv1.CertificateSigningRequest) {
 	if !csr.IsOurs(r) {
 		return

@@ -35,7 +35,7 @@ func (a *approver) visit(ctx context.Context, access kubeconfig.Access) (settled
 	}
 	v.queue.isDPU = a.isDPU
 	v.dpus = &reading{read: v.readDPUs}
-	v.left.Add(1) // ours, until all is begun
+	v.left.Add(1) // for visit itself, until all watches are begun
 	lookAt(ctx, v, hosts, v.around.haveNodes)
 	lookAt(ctx, v, takenByServices, v.around.haveServices)
 	lookAt(ctx, v, apiEndpoints, v.around.haveEndpoints)
@@ -50,7 +50,7 @@ func (a *approver) visit(ctx context.Context, access kubeconfig.Access) (settled
 	return v.left.Load() == 0, err
 }
 
-// lookAt watches a collection; when it changes, everything is decided again.
+// lookAt watches a collection, and has everything decided again after a change.
 func lookAt[T any](ctx context.Context, v *approving, c bounded.Collection[T], have func([]T)) {
 	v.left.Add(1)
 	arrived := sync.OnceFunc(v.arrived)

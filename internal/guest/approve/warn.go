@@ -11,7 +11,7 @@ import (
 	"github.com/cldmnky/oooi/internal/csr"
 )
 
-// warn has a warning told, unless that was done a short while ago.
+// warn has a warning told, but not more often than each warnAgain.
 func (v *approving) warn(warning Notice) {
 	at := standing{warning.Reason, warning.Host}
 	if now := time.Now(); now.Sub(v.warned[at]) > warnAgain {
@@ -21,7 +21,7 @@ func (v *approving) warn(warning Notice) {
 	}
 }
 
-// forgetWarnings about hosts that are no DPU's, and what those had.
+// forgetWarnings removes what is recorded about hosts that are no longer DPUs.
 func (v *approving) forgetWarnings(isDPU map[string]bool) {
 	maps.DeleteFunc(v.warned, func(at standing, _ time.Time) bool { return !isDPU[at.host] })
 	maps.DeleteFunc(v.served, func(host string, _ *rate.Limiter) bool { return !isDPU[host] })
@@ -30,7 +30,7 @@ func (v *approving) forgetWarnings(isDPU map[string]bool) {
 	maps.DeleteFunc(v.rejoined, func(host string, _ time.Time) bool { return !isDPU[host] })
 }
 
-// noted are the notices of what was seen.
+// noted are the notices to tell, each once.
 func (v *approving) noted() []Notice {
 	v.seen.Lock()
 	defer v.seen.Unlock()
@@ -39,7 +39,7 @@ func (v *approving) noted() []Notice {
 	return all
 }
 
-// compareKeys of the bootstrap CSRs that wait for a host, and of those that were approved in its DPU's life.
+// compareKeys warns if bootstrap CSRs of a host, waiting or approved in its DPU's life, have different keys.
 func (v *approving) compareKeys(host string, d csr.DPU, f csr.Facts) {
 	keys := f.Keys(host, d)
 	if len(keys) == 0 {
@@ -59,7 +59,7 @@ func (v *approving) compareKeys(host string, d csr.DPU, f csr.Facts) {
 		"bootstrap requests for DPU %s carry %d different keys: if the DPU was not installed anew, somebody else has the token in its Ignition; find out which request is the DPU's, and delete the others", d, len(keys))})
 }
 
-// refuseAgain says that a Node asks for a bootstrap that the bridge does not want; refused is the CSR, if there is one.
+// refuseAgain warns that an existing Node wants to bootstrap again, which the bridge refuses; refused is its CSR, or empty.
 func (v *approving) refuseAgain(host, refused string) {
 	if refused == "" {
 		return
@@ -68,7 +68,7 @@ func (v *approving) refuseAgain(host, refused string) {
 		"certificate request %s is not approved: Node %s exists, and the bridge has rebootstrap: Never; if the DPU was installed anew, delete every request that is not its own, then its Node, in the hosted cluster", refused, host)})
 }
 
-// againOf is the warning about an approval for a Node that exists.
+// againOf is the warning about an approval for an existing Node.
 func againOf(name string, d csr.Decision) []Notice {
 	if !d.Rejoins {
 		return nil

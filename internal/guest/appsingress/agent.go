@@ -15,31 +15,31 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// agent looks into one hosted cluster for one Infra.
+// agent watches one hosted cluster for one Infra.
 type agent struct {
 	visits.Session
 	infra  types.NamespacedName
 	want   apps.Access
 	dial   bounded.Dial
-	seldom time.Duration // between two looks at its kubeconfig
+	seldom time.Duration // the shortest time between two reads of its kubeconfig
 
 	mu      sync.Mutex
 	seen    input.Guest
-	known   bool      // seen tells something: all was read once, or there is a problem
-	away    time.Time // since when there is a problem
+	known   bool      // seen is valid: everything was read once, or there is a problem
+	away    time.Time // since when it has a problem
 	ours    []*corev1.Service
 	wished  *wish
-	ending  time.Time // since when our Service is to go for good
-	making  bool      // a write that makes a Service is under way
-	made    types.UID // what a write made and no watch has shown yet
+	ending  time.Time // since when End removes our Service
+	making  bool      // a write that applies a Service is in progress
+	made    types.UID // a Service that a write created and no watch has shown yet
 	madeAt  time.Time
-	settled bool // the visit that runs has read everything
+	settled bool // the current visit has read everything
 }
 
-// shownSoon is how late a watch may show what was written. What it has not shown then was gone before.
+// shownSoon is how late a watch may show a Service that we created. One that it does not show by then was deleted before.
 const shownSoon = 10 * time.Second
 
-// trouble is told; what was seen stays.
+// trouble records a problem; the rest of what was seen stays.
 func (a *agent) trouble(reason, message string) {
 	a.update(func() {
 		if a.seen.Problem == nil {
@@ -49,7 +49,7 @@ func (a *agent) trouble(reason, message string) {
 	})
 }
 
-// update changes what is seen and passes the news on.
+// update changes what is seen, and announces a difference.
 func (a *agent) update(change func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -79,14 +79,14 @@ func (a *agent) wishes(w *wish) {
 	}
 }
 
-// holds wishes neither for a Service nor for none.
+// holds has our Service neither applied nor removed.
 func (a *agent) holds() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.wished, a.ending = nil, time.Time{}
 }
 
-// ends wishes for nothing, and says whether nothing of ours is left, and else for how long that has been so, or nobody could look.
+// ends has our Service removed. It says whether nothing of ours is left, and how long it has waited for that, or for the hosted cluster.
 func (a *agent) ends() (clean bool, waited time.Duration) {
 	a.wishes(&wish{})
 	a.mu.Lock()

@@ -1,5 +1,5 @@
-// Package appsingress watches in an Infra's hosted cluster what *.apps needs, and keeps one Service of ours there. It never blocks a
-// reconciler, which says what to do, and gets what was read last.
+// Package appsingress watches in an Infra's hosted cluster what *.apps needs, and maintains one Service of ours there. It never blocks a
+// reconciler, which says what to do and gets what was read last.
 package appsingress
 
 import (
@@ -18,12 +18,12 @@ import (
 
 // Clusters are the hosted clusters that are watched, one for each Infra.
 type Clusters struct {
-	// Dial opens connections to hosted clusters; unroutable.DialRoutable, unless it is set.
+	// Dial opens connections to hosted clusters; NewClusters sets unroutable.DialRoutable.
 	Dial bounded.Dial
-	// Patience is how long to wait for a hosted cluster that does not answer, or does not let our Service go, before the Service is
-	// left there (dns-proxy-rules.md#guest-left).
+	// Patience is how long to wait for a hosted cluster that does not answer, or does not delete our Service, before the Service is left
+	// there (dns-proxy-rules.md#guest-left).
 	Patience time.Duration
-	// LookEvery is the shortest time between two readings of a kubeconfig.
+	// LookEvery is the shortest time between two reads of a kubeconfig.
 	LookEvery time.Duration
 
 	secrets visits.SecretSource
@@ -32,8 +32,7 @@ type Clusters struct {
 	sessions visits.Sessions[*agent]
 }
 
-// NewClusters watches none yet. It calls changed when what is known of an Infra's hosted cluster changes, from that Infra's own
-// goroutine.
+// NewClusters watches none yet. It calls changed when what See returns for an Infra changes, from that Infra's own goroutine.
 func NewClusters(secrets visits.SecretSource, changed func(infra types.NamespacedName)) *Clusters {
 	return &Clusters{
 		Dial: unroutable.DialRoutable, Patience: 10 * time.Minute, LookEvery: visits.LookEvery, secrets: secrets, changed: changed,
@@ -53,15 +52,15 @@ func (c *Clusters) See(infra types.NamespacedName, w apps.Access) *input.Guest {
 	return a.sees()
 }
 
-// Start waits for the context's end and then leaves every hosted cluster. It implements manager.Runnable.
+// Start waits for the context's end, and then disconnects from every hosted cluster. It implements manager.Runnable.
 func (c *Clusters) Start(ctx context.Context) error { return c.sessions.Start(ctx) }
 
-// Forget leaves an Infra's hosted cluster without changing it. When it returns, nothing of ours runs there; until then nobody else
-// starts.
+// Forget disconnects from an Infra's hosted cluster without changing it. When it returns, nothing of ours runs there; until then nothing
+// else starts.
 func (c *Clusters) Forget(infra types.NamespacedName) { c.sessions.Forget(infra) }
 
-// Apply says what our Service in the hosted cluster should be; nil is none. It is applied in the background, kept as applied, and
-// retried as long as that fails. Without an earlier See for the Infra nothing is done.
+// Apply says what our Service in the hosted cluster should be; nil means none. It is applied in the background, kept as applied, and
+// retried as long as that fails. Without an earlier See for the Infra, Apply does nothing.
 func (c *Clusters) Apply(infra types.NamespacedName, s *accore.ServiceApplyConfiguration) error {
 	wanted, err := wishFor(s)
 	if a, found := c.sessions.Get(infra); found && err == nil {
@@ -70,15 +69,15 @@ func (c *Clusters) Apply(infra types.NamespacedName, s *accore.ServiceApplyConfi
 	return err
 }
 
-// Freeze leaves our Service alone, whatever happens to it, until the next Apply or End. What is read is returned as before.
+// Freeze leaves our Service alone, whatever happens to it, until the next Apply or End. See works as before.
 func (c *Clusters) Freeze(infra types.NamespacedName) {
 	if a, found := c.sessions.Get(infra); found {
 		a.holds()
 	}
 }
 
-// End removes our Service, in whatever namespace, and says whether it is gone; if not, for how long End has waited for that, or for the
-// hosted cluster to answer. Without an earlier See nothing is done.
+// End removes our Service, in whatever namespace, and says whether it is gone; if not, how long End has waited for that, or for the hosted
+// cluster to answer. Without an earlier See, End does nothing.
 func (c *Clusters) End(infra types.NamespacedName) (done bool, waited time.Duration) {
 	a, found := c.sessions.Get(infra)
 	if !found {

@@ -25,7 +25,7 @@ func (a *agent) link(secrets visits.SecretSource) *visits.Link {
 	}
 }
 
-// visit lasts until something fails, and says whether everything was read before.
+// visit runs until something fails, and says whether everything was read by then.
 func (a *agent) visit(ctx context.Context, access kubeconfig.Access) (settled bool, err error) {
 	api, err := bounded.Open(ctx, a.want.Server, access, a.dial)
 	if err != nil {
@@ -34,7 +34,7 @@ func (a *agent) visit(ctx context.Context, access kubeconfig.Access) (settled bo
 	defer api.Close()
 	group, ctx := errgroup.WithContext(ctx)
 	v := &visit{agent: a, api: api, group: group}
-	v.left.Add(1) // ours, until all is begun
+	v.left.Add(1) // for visit itself, until all watches are begun
 	see(ctx, v, servicesOf(a.infra), v.haveServices)
 	switch a.want.Mode {
 	case v1alpha1.AppsNodePort:
@@ -70,10 +70,10 @@ func (v *visit) seeRouters(ctx context.Context) {
 	see(ctx, v, nodes, func(all []input.GuestNode) { v.seen.Nodes = all })
 }
 
-// seeIngress looks at the routers, too, once they are published on their workers, where nobody has decided the mode. An
-// IngressController that goes is made anew (HyperShift, controllers/resources/ingress): until then it is as it was.
+// seeIngress watches the routers too once they use HostNetwork, if the mode is not decided. A deleted IngressController is recreated
+// (HyperShift, controllers/resources/ingress): until then its last state stands.
 func (v *visit) seeIngress(ctx context.Context) {
-	looking := v.want.Mode != "" // under the agent's lock
+	looking := v.want.Mode != "" // guarded by the agent's lock
 	seeLate(ctx, v, "ingresscontrollers.operator.openshift.io", ingress, func(found []*operatorv1.EndpointPublishingStrategy) {
 		if len(found) == 0 {
 			return
@@ -87,7 +87,7 @@ func (v *visit) seeIngress(ctx context.Context) {
 }
 
 func (v *visit) seeMetalLB(ctx context.Context) {
-	var ofController, ofSpeaker []input.GuestWorkload // under the agent's lock
+	var ofController, ofSpeaker []input.GuestWorkload // guarded by the agent's lock
 	see(ctx, v, ownersOf(v.want.Service), func(owners []types.NamespacedName) {
 		v.seen.Foreign = len(owners) > 0 && owners[0] != v.infra
 		pace.Poke(v.Due)

@@ -16,14 +16,14 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// servicesOf an Infra, in all namespaces: one that an earlier configuration named is removed too. Not by the Infra's UID, which is
-// another after a restore: only one Infra has its name.
+// servicesOf an Infra are in all namespaces, because one of an earlier configuration is removed too. They are found by its name, not by
+// its UID, which changes with a restore; only one Infra has its name.
 func servicesOf(infra types.NamespacedName) bounded.Collection[*corev1.Service] {
 	selector := names.LabelInfra + "=" + infra.Name + "," + names.LabelInfraNamespace + "=" + infra.Namespace
 	return bounded.Collection[*corev1.Service]{Path: "/api/v1/services", Selects: bounded.Labelled(selector), Of: bounded.Whole[corev1.Service]}
 }
 
-// portsOf the Service of a name; nothing else is kept of it.
+// portsOf is the Service of a name, reduced to its ports.
 func portsOf(name types.NamespacedName) bounded.Collection[*corev1.Service] {
 	return bounded.Collection[*corev1.Service]{
 		Path: "/api/v1/namespaces/" + name.Namespace + "/services", Selects: bounded.Named(name.Name),
@@ -34,7 +34,7 @@ func portsOf(name types.NamespacedName) bounded.Collection[*corev1.Service] {
 	}
 }
 
-// ownersOf the Service of a name: the Infra that its labels name.
+// ownersOf is the Infra that the labels of a Service name.
 func ownersOf(name types.NamespacedName) bounded.Collection[types.NamespacedName] {
 	return bounded.Collection[types.NamespacedName]{
 		Path: "/api/v1/namespaces/" + name.Namespace + "/services", Selects: bounded.Named(name.Name), MetadataOnly: true,
@@ -81,7 +81,7 @@ var routers = bounded.Collection[input.GuestRouter]{
 	},
 }
 
-// ingress is how the default IngressController publishes its routers: as they are (status), else as they are to be.
+// ingress is how the default IngressController publishes its routers: by status, or else by spec.
 var ingress = bounded.Collection[*operatorv1.EndpointPublishingStrategy]{
 	Path: "/apis/operator.openshift.io/v1/namespaces/" + input.RouterIngress.Namespace + "/ingresscontrollers", Selects: bounded.Named(input.RouterIngress.Name),
 	Of: func(object []byte) (*operatorv1.EndpointPublishingStrategy, error) {
@@ -109,13 +109,13 @@ var advertisements = bounded.Collection[string]{Path: metallb + "l2advertisement
 	return o.Name, err
 }}
 
-// controllers and speakers, by the labels that MetalLB's manifests and its operator give them.
+// controllers and speakers are found by the labels that MetalLB's manifests and its operator set.
 var (
 	controllers = workloads("Deployment", "deployments", "controller")
 	speakers    = workloads("DaemonSet", "daemonsets", "speaker")
 )
 
-// workloads of a kind with a component of MetalLB. A DaemonSet's fields that are read are a Deployment's too.
+// workloads are those of a kind that run a component of MetalLB. The fields that we read are the same in a DaemonSet and a Deployment.
 func workloads(kind, resource, component string) bounded.Collection[input.GuestWorkload] {
 	return bounded.Collection[input.GuestWorkload]{
 		Path: "/apis/apps/v1/" + resource, Selects: bounded.Labelled("app=metallb,component=" + component),
@@ -132,7 +132,7 @@ func workloads(kind, resource, component string) bounded.Collection[input.GuestW
 	}
 }
 
-// definition of a kind that a guest may lack; only whether it is there is read.
+// definition is the CRD of a kind that a hosted cluster may lack; only its existence is read.
 func definition(crd string) bounded.Collection[struct{}] {
 	return bounded.Collection[struct{}]{
 		Path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", Selects: bounded.Named(crd), MetadataOnly: true,

@@ -23,14 +23,14 @@ import (
 )
 
 const (
-	// writesAtMost one a second: somebody who undoes what we write is not raced.
+	// writesAtMost is the shortest time between writes, so that we do not race somebody who undoes them.
 	writesAtMost = time.Second
-	// longestRefusal is the pause when a hosted cluster refuses our Service, whose user may mend it there.
+	// longestRefusal is the longest pause after a hosted cluster refused our Service; its user may mend the cause there.
 	longestRefusal = 30 * time.Second
 )
 
-// keepService makes our Service what is wished, and keeps it so. An answer that is no success is told and tried again; only a
-// connection that fails ends it.
+// keepService brings our Service to what Apply or End said, and keeps it so. A refusal is recorded and retried; only a broken connection
+// ends it.
 func (v *visit) keepService(ctx context.Context, access kubeconfig.Access) error {
 	var again <-chan time.Time
 	for tries := 0; ; {
@@ -64,7 +64,7 @@ func (v *visit) keepService(ctx context.Context, access kubeconfig.Access) error
 	}
 }
 
-// todo is the next write; nobody knows before everything is read and somebody wished something.
+// todo is the next write; ready is false before everything is read and Apply or End has said something.
 func (v *visit) todo() (todo write, ready bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -76,7 +76,7 @@ func (v *visit) todo() (todo write, ready bool) {
 	return todo, true
 }
 
-// wrote says what became of a write: what it made is ours from now on, though the watch may not have shown it yet.
+// wrote records the outcome of a write: a Service that it created counts as ours, though the watch may not have shown it yet.
 func (v *visit) wrote(made types.UID, refused string) {
 	v.update(func() {
 		v.making, v.seen.Refused = false, refused
@@ -100,7 +100,7 @@ func pathOf(s metav1.Object) string {
 	return "/api/v1/namespaces/" + s.GetNamespace() + "/services/" + s.GetName()
 }
 
-// remove deletes the very Service that was seen. One that is gone or another already is seen soon.
+// remove deletes the very Service that was seen. If it is gone, or another took its place, the watch shows that soon.
 func (v *visit) remove(ctx context.Context, s *corev1.Service) error {
 	body, err := json.Marshal(metav1.DeleteOptions{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}, Preconditions: metav1.NewUIDPreconditions(string(s.UID)),
@@ -115,8 +115,8 @@ func (v *visit) remove(ctx context.Context, s *corev1.Service) error {
 	return err
 }
 
-// apply writes our Service: over the very one that was seen, if there is one. Else nothing is forced: with one that somebody made
-// meanwhile it conflicts, and that one is seen soon.
+// apply writes our Service, with force only over the very one that was seen. Otherwise it conflicts with one that somebody created
+// meanwhile, and the watch shows that soon.
 func (v *visit) apply(ctx context.Context, wanted *unstructured.Unstructured, over *corev1.Service) (types.UID, error) {
 	query := url.Values{"fieldManager": {names.ManagerFieldOwner}}
 	if over != nil {
@@ -144,7 +144,7 @@ func (v *visit) apply(ctx context.Context, wanted *unstructured.Unstructured, ov
 	return made.UID, err
 }
 
-// takeOver makes ours what others added to our Service, so that applying takes it away.
+// takeOver makes us the owner of fields that others added to our Service, so that applying removes them.
 func (v *visit) takeOver(ctx context.Context, live *corev1.Service) error {
 	patch, err := managedfields.TakeOver(live)
 	if err != nil || patch == nil {

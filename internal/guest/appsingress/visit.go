@@ -12,13 +12,12 @@ import (
 	"github.com/cldmnky/oooi/internal/guest/pace"
 )
 
-// visit is one connection to a hosted cluster, with all that is watched there. The first thing that fails ends all of it: the
-// next begins with lists.
+// visit is one connection to a hosted cluster, with all watches on it. The first failure ends all of it; the next begins with lists.
 type visit struct {
 	*agent
 	api   *bounded.API
 	group *errgroup.Group
-	left  atomic.Int32 // of what is watched, how much was not read yet
+	left  atomic.Int32 // watches whose first list is not complete yet
 }
 
 // see watches a collection.
@@ -27,7 +26,7 @@ func see[T any](ctx context.Context, v *visit, c bounded.Collection[T], have fun
 	v.group.Go(func() error { return bounded.Follow(ctx, v.api, c, have) })
 }
 
-// awaited has a visit wait for the first reading of a collection, and takes the agent's lock for each.
+// awaited has a visit wait for the first read of a collection, and calls have with the agent's lock.
 func awaited[T any](v *visit, have func([]T)) func([]T) {
 	v.left.Add(1)
 	first := true
@@ -43,7 +42,7 @@ func awaited[T any](v *visit, have func([]T)) func([]T) {
 	}
 }
 
-// slowedAgain is how soon it is looked again whether the hosted cluster is slowed: one that has gone quiet brings no news.
+// slowedAgain is how often IsSlowed is evaluated without news: a hosted cluster that has become quiet sends none.
 const slowedAgain = 10 * time.Minute
 
 func (v *visit) followSlowed(ctx context.Context) error {
@@ -54,25 +53,24 @@ func (v *visit) followSlowed(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// arrived counts what has been read. With the last, the hosted cluster is seen.
+// arrived counts complete lists. After the last, the hosted cluster is known.
 func (v *visit) arrived() {
 	if v.left.Add(-1) > 0 {
 		return
 	}
 	v.update(func() {
 		v.seen.Problem, v.known = nil, true
-		if !v.settled { // what a settled visit begins to look at later shows nothing of what it made
+		if !v.settled { // a watch that a settled visit begins later says nothing about a Service that it created
 			v.settled, v.made = true, ""
 		}
 	})
 	pace.Poke(v.Due)
 }
 
-// servedSoon is how often a kind is asked for whose definition is there: its version may be one that we do not know.
+// servedSoon is how often we try to read a kind whose CRD exists: it may lack the version that we know.
 const servedSoon = 7
 
-// seeLate watches a kind that a hosted cluster may lack, from the moment that its definition is there. Nothing is asked
-// again in between but what a definition that is just made does not serve yet.
+// seeLate watches a kind that a hosted cluster may lack, as soon as its CRD exists. It polls only while a new CRD is not served yet.
 func seeLate[T any](ctx context.Context, v *visit, crd string, c bounded.Collection[T], have func([]T)) {
 	have = awaited(v, have)
 	var there atomic.Bool
@@ -110,8 +108,8 @@ func seeLate[T any](ctx context.Context, v *visit, crd string, c bounded.Collect
 	})
 }
 
-// isUnsettled says whether an API server may mean that a kind has just come, or is about to go: the cache of such a kind is not filled
-// yet ("storage is (re)initializing"), or its watch begins before it. What was seen of it stays until it is asked again.
+// isUnsettled says whether an error may mean that a kind was just created, or is being removed: its watch cache is not filled yet ("storage
+// is (re)initializing"), or our watch begins before it. What was seen of the kind stays until the next try.
 func isUnsettled(err error) bool {
 	return apierrors.IsTooManyRequests(err) || apierrors.IsResourceExpired(err)
 }

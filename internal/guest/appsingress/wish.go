@@ -11,7 +11,7 @@ import (
 	"github.com/cldmnky/oooi/internal/managedfields"
 )
 
-// wish is the Service that should be; the zero one is none.
+// wish is the Service that should exist; the zero wish is none.
 type wish struct {
 	service *unstructured.Unstructured
 	class   *string
@@ -35,15 +35,15 @@ func (w *wish) names(s *corev1.Service) bool {
 	return w.service != nil && w.service.GetNamespace() == s.Namespace && w.service.GetName() == s.Name
 }
 
-// write is the next that brings our Services closer to a wish; the zero one is none.
+// write is the next step to a wish; the zero write is none.
 type write struct {
 	remove *corev1.Service
 	apply  *unstructured.Unstructured
-	over   *corev1.Service // what apply changes; nil when it creates
+	over   *corev1.Service // the Service that apply changes; nil if it creates one
 }
 
-// next decides. One at a time: what it leads to is seen before the one after. A class is immutable on a Service (ValidateServiceUpdate),
-// so another class is another Service; one that is going is waited for; one that is not ours is let be.
+// next is one write at a time; its result is seen before the next is decided. A Service's class is immutable (ValidateServiceUpdate), so
+// another class needs another Service. A Service that is being deleted is waited for; one that is not ours is left alone.
 func (w *wish) next(ours []*corev1.Service, foreign bool) write {
 	var live *corev1.Service
 	for _, s := range ours {

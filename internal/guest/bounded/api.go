@@ -24,8 +24,8 @@ import (
 	"github.com/cldmnky/oooi/internal/parts"
 )
 
-// How long a hosted API may take. A silent connection is checked by an HTTP/2 ping, which no API server counts as a request: a broken
-// one is noticed within quietFor + answersIn.
+// How long a hosted API may take. An HTTP/2 ping, which no API server counts as a request, checks a silent connection: a broken one is
+// noticed within quietFor + answersIn.
 const (
 	connectsIn = 5 * time.Second
 	quietFor   = 8 * time.Second
@@ -39,19 +39,19 @@ const (
 	largestMessage = 2 << 10
 )
 
-// UserAgent is what our requests are called in a hosted cluster's audit log.
+// UserAgent identifies our requests in a hosted cluster's audit log.
 const UserAgent = "oooi-guest"
 
 // Dial opens the connection to a hosted API.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// API is one connection to a hosted API. It is plain HTTP on purpose: there is no file, no environment, no proxy and no
-// discovery behind it, and it costs little beside fifty others.
+// API is one connection to a hosted API. It is plain HTTP on purpose: it uses no file, no environment, no proxy and no discovery, and it is
+// cheap enough for fifty hosted clusters.
 type API struct {
 	server *url.URL
 	token  string
 	client *http.Client
-	cut    atomic.Int64 // when of some object no more than the name was taken in, in Unix seconds
+	cut    atomic.Int64 // when an object last was reduced to its name, in Unix seconds
 	allotment
 
 	mu     sync.Mutex
@@ -59,7 +59,7 @@ type API struct {
 	closed bool
 }
 
-// Open connects, so that all requests share one connection: otherwise each of the first would open its own, and all but one be closed.
+// Open connects by a first request, so that the others share its connection: concurrent first requests would each open one.
 func Open(ctx context.Context, server string, access kubeconfig.Access, dial Dial) (*API, error) {
 	api, err := Connect(server, access, dial)
 	if err != nil {
@@ -91,7 +91,7 @@ func Connect(server string, access kubeconfig.Access, dial Dial) (*API, error) {
 	a := &API{server: u, token: access.Token, allotment: allotment{to: allShares.begin(u.Host)}}
 	a.client = &http.Client{
 		Transport: &http.Transport{
-			Proxy: nil, // not the environment's either
+			Proxy: nil, // not even the environment's
 			DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 				ctx, cancel := context.WithTimeout(ctx, connectsIn)
 				defer cancel()
@@ -110,7 +110,7 @@ func Connect(server string, access kubeconfig.Access, dial Dial) (*API, error) {
 	return a, nil
 }
 
-// keep a connection until the end, which may have come while it was dialled.
+// keep records a connection for Close, which may have been called while it was dialled.
 func (a *API) keep(conn net.Conn) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -122,8 +122,7 @@ func (a *API) keep(conn net.Conn) error {
 	return nil
 }
 
-// Close closes all connections. To the transport a connection whose last watch has just ended is not idle yet, so it would stay for
-// ever.
+// Close closes all connections itself: to the transport, one whose last watch has just ended is not idle yet, and would stay open.
 func (a *API) Close() {
 	a.client.CloseIdleConnections()
 	a.mu.Lock()
@@ -147,15 +146,15 @@ type Request struct {
 	Body       []byte
 }
 
-// Types of what is accepted and sent.
+// Media types of answers and requests.
 const (
 	AsJSON = "application/json"
-	// asMetadata has the API server leave out all but an object's metadata.
+	// asMetadata asks the API server for an object's metadata alone.
 	asMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 	asMetaList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 )
 
-// open sends a request; any answer but a success is an error, a *apierrors.StatusError when the hosted API says so itself.
+// open sends a request. Any answer but a success is an error, a *apierrors.StatusError with the hosted API's Status if it sent one.
 func (a *API) open(ctx context.Context, r Request) (io.ReadCloser, error) {
 	u := *a.server
 	u.Path, u.RawQuery = r.Path, r.Query.Encode()
@@ -208,7 +207,7 @@ func Read[T any](ctx context.Context, a *API, path string) (*T, error) {
 	return object, nil
 }
 
-// meter sends a request whose answer is read object by object.
+// meter sends a request, and limits each object of the answer.
 func (a *API) meter(ctx context.Context, r Request) (*meter, error) {
 	body, err := a.open(ctx, r)
 	if err != nil {
@@ -217,7 +216,7 @@ func (a *API) meter(ctx context.Context, r Request) (*meter, error) {
 	return &meter{ctx: ctx, body: body, large: a.to.large, ofAll: largeOfAll}, nil
 }
 
-// bounded is an object, or but its name if it has more parts than are taken in.
+// bounded is an object, or only its name if it has more than MostParts.
 func (a *API) bounded(object []byte) []byte {
 	if parts.Of(object) <= MostParts {
 		return object
@@ -234,18 +233,18 @@ func (a *API) bounded(object []byte) []byte {
 	return name
 }
 
-// Keeps counts that more bytes of this hosted cluster are kept, or fewer, and fails at the limit.
+// Keeps counts more (or fewer) bytes as kept of this hosted cluster, and fails at the limit.
 func (a *API) Keeps(more int) error { return kept.take(&a.allotment, more) }
 
-// IsSlowed says whether the hosted cluster had more than its share a short while ago.
+// IsSlowed says whether the hosted cluster recently sent more than its share.
 func (a *API) IsSlowed() bool { return a.to.isSlowed() }
 
-// HasCut says whether an object was so large a short while ago that only its name was read.
+// HasCut says whether an object recently had so many parts that only its name was read.
 func (a *API) HasCut() bool { return pace.IsRecent(time.Unix(a.cut.Load(), 0)) }
 
-// statusOf is what an API server said in place of a success.
+// statusOf is the error of an answer that is no success.
 func statusOf(r Request, answer *http.Response) error {
-	text, _ := io.ReadAll(io.LimitReader(answer.Body, largestMessage)) // what cannot be read, the code stands for
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, largestMessage)) // if it cannot be read, the code suffices
 	var status metav1.Status
 	if json.Unmarshal(text, &status) == nil && status.Kind == "Status" && status.Code == int32(answer.StatusCode) {
 		return &apierrors.StatusError{ErrStatus: status}

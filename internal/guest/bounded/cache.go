@@ -16,16 +16,16 @@ type cache[T any] struct {
 
 	mu      sync.Mutex
 	objects map[string]T
-	sizes   map[string]int // of each, and
-	bytes   int            // of all
-	half    bool           // it may have half of what is kept of the hosted cluster
+	sizes   map[string]int // by name
+	bytes   int            // sum of sizes
+	half    bool           // it may have half of MostBytes only
 }
 
 func (c Collection[T]) cache(a *API) *cache[T] {
 	return &cache[T]{of: c.Of, half: c.Over != nil, api: a, objects: map[string]T{}, sizes: map[string]int{}}
 }
 
-// put takes one object in, or out.
+// put stores one object, or removes one that was deleted.
 func (s *cache[T]) put(event watch.EventType, object []byte) error {
 	var o Identified
 	if json.Unmarshal(object, &o) != nil {
@@ -50,7 +50,7 @@ func (s *cache[T]) put(event watch.EventType, object []byte) error {
 	return s.keep(name, &kept, size)
 }
 
-// keep one object, or none, in place of what was kept under its name.
+// keep replaces what is kept under a name by an object, or by nothing.
 func (s *cache[T]) keep(name string, object *T, size int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *cache[T]) keep(name string, object *T, size int) error {
 	return nil
 }
 
-// clear gives back what is kept.
+// clear removes everything, and counts it as no longer kept.
 func (s *cache[T]) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,19 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// pageSize bounds what a hosted API server has to hold for us at once.
+// pageSize limits what a hosted API server has to buffer for us at once.
 const pageSize = 250
 
-// Collection is what is read of one resource; Of gives what is kept of an object.
+// Collection says what to read of one resource; Of returns what to keep of an object.
 type Collection[T any] struct {
 	Path         string
 	Selects      url.Values // labelSelector, fieldSelector
 	MetadataOnly bool
 	Of           func(object []byte) (T, error)
-	Over         *T // handed over in place of a collection that needs more than half of what is kept; nil: one that is too large ends the visit
+	Over         *T // stands for a collection that needs more than half of MostBytes; nil: a collection that is too large ends the visit
 }
 
-// query is what the collection selects, with more parameters; an empty value is left out.
+// query is the collection's selector with more parameters, without those of empty value.
 func (c Collection[T]) query(more ...string) url.Values {
 	q := url.Values{}
 	maps.Copy(q, c.Selects)
@@ -31,11 +31,11 @@ func (c Collection[T]) query(more ...string) url.Values {
 	return q
 }
 
-// Labelled selects what a label selector does.
+// Labelled selects by a label selector.
 func Labelled(selector string) url.Values { return url.Values{"labelSelector": {selector}} }
 
-// Named selects the objects of a name.
+// Named selects objects by name.
 func Named(name string) url.Values { return url.Values{"fieldSelector": {"metadata.name=" + name}} }
 
-// take is given each object of a collection, as added, and then each change.
+// take gets each object of a collection as an added one, and then each change.
 type take func(of watch.EventType, object []byte) error

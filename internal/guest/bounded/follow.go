@@ -11,16 +11,15 @@ import (
 	"github.com/cldmnky/oooi/internal/guest/pace"
 )
 
-// shortest watch that an API server may end in peace: none ends them sooner than in minutes, and one that does so at once would
-// have us ask for ever.
+// shortest is the shortest watch that may end without an error: API servers end them after minutes, and one that ends them at once would
+// have us send requests without pause.
 const shortest = time.Second
 
-// CrowdedPause is the pause before the next visit to a hosted cluster that has more than is kept, because all of it would be read
-// again.
+// CrowdedPause is the pause before a hosted cluster with more than we keep is read again, because all of it is read again.
 const CrowdedPause = 30 * time.Second
 
-// Follow lists a collection, then watches it, and hands over all of it, in the order of names, at first and after changes, not more often
-// than pace.TellEvery. It ends with an error only.
+// Follow lists a collection, then watches it. It calls have with all of it, ordered by name, first after the list and then after changes,
+// but not more often than pace.TellEvery. It returns only with an error.
 func Follow[T any](ctx context.Context, a *API, c Collection[T], have func([]T)) error {
 	for {
 		err := c.follow(ctx, a, have)
@@ -28,7 +27,7 @@ func Follow[T any](ctx context.Context, a *API, c Collection[T], have func([]T))
 			return err
 		}
 		have([]T{*c.Over})
-		pace.Pause(ctx, CrowdedPause) // it may have been made smaller
+		pace.Pause(ctx, CrowdedPause) // somebody may make it smaller
 	}
 }
 
@@ -45,7 +44,7 @@ func (c Collection[T]) follow(ctx context.Context, a *API, have func([]T)) error
 	return group.Wait()
 }
 
-// Stream lists a collection, then watches it. If the API server closes a watch without an error, the next one continues there. It calls
+// Stream lists a collection, then watches it. If the API server ends a watch without an error, the next one continues from there. It calls
 // changed when the list is complete, and after each change.
 func (c Collection[T]) Stream(ctx context.Context, a *API, take take, changed func()) error {
 	version, err := c.List(ctx, a, take)
@@ -62,7 +61,7 @@ func (c Collection[T]) Stream(ctx context.Context, a *API, take take, changed fu
 	return fmt.Errorf("%s: %w", c.Path, err)
 }
 
-// ListAll lists a collection and hands over all of it, once.
+// ListAll lists a collection, and calls have with all of it, once.
 func ListAll[T any](ctx context.Context, a *API, c Collection[T], have func([]T)) error {
 	s := c.cache(a)
 	defer s.clear()

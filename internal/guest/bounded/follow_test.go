@@ -16,7 +16,7 @@ import (
 	"github.com/cldmnky/oooi/internal/guest/pace"
 )
 
-// 500 changes a second of 5,000 objects would have each of them sorted and compared 500 times.
+// Otherwise 500 changes a second would have 5,000 objects sorted and compared 500 times a second.
 func TestManyChangesAreToldTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, told, last := NewWithT(t), 0, 0
@@ -46,7 +46,7 @@ func TestManyChangesAreToldTogether(t *testing.T) {
 	})
 }
 
-// Any user of a hosted cluster makes Services. More than are kept of such a collection end no visit: something stands for them until there are
+// Any user of a hosted cluster can create Services. More of them than we keep do not end a visit: Over stands for them until there are
 // fewer.
 func TestMoreThanIsKeptIsStoodFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// hostedAPI answers in memory, as a hosted cluster's API does: what for a list, and what for a watch of a path.
+// hostedAPI is a hosted API in memory; after the text of an answer, a watch stays open.
 func hostedAPI(answer func(r *http.Request) string) *API {
 	return &API{server: &url.URL{Scheme: "https", Host: "hosted"}, allotment: allotment{to: newShare("hosted")}, client: &http.Client{
 		Transport: answering(func(r *http.Request) (*http.Response, error) {
@@ -34,7 +34,7 @@ type answering func(*http.Request) (*http.Response, error)
 
 func (f answering) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// stays has nothing more to say, until the request ends.
+// stays sends nothing until the request ends.
 type stays struct{ ctx context.Context }
 
 func (s stays) Read([]byte) (int, error) {

@@ -30,7 +30,7 @@ func (c Collection[T]) List(ctx context.Context, a *API, take take) (version str
 	return "", errPages
 }
 
-// page reads one, object by object.
+// page reads one page, object by object.
 func (c Collection[T]) page(ctx context.Context, a *API, from string, take func(object []byte) error) (listMeta, error) {
 	accept := AsJSON
 	if c.MetadataOnly {
@@ -50,14 +50,14 @@ func (c Collection[T]) page(ctx context.Context, a *API, from string, take func(
 	if isSyntax(err) {
 		err = ErrNoKubernetes
 	}
-	if err == nil { // to its end, or HTTP/1.1 would need another connection for the next
+	if err == nil { // read to the end, or else HTTP/1.1 needs another connection for the next page
 		m.next()
 		_, _ = io.Copy(io.Discard, io.LimitReader(m, chunk))
 	}
 	return about, err
 }
 
-// eachOf hands over the items of a list one by one, as they come, and says what the list says of itself.
+// eachOf calls take with the items of a list one by one, as they arrive, and returns the list's metadata.
 func eachOf(m *meter, take func(object []byte) error) (about listMeta, err error) {
 	d := json.NewDecoder(m)
 	if err := delimiter(d, '{'); err != nil {
@@ -87,7 +87,7 @@ func eachOf(m *meter, take func(object []byte) error) (about listMeta, err error
 	return about, delimiter(d, '}')
 }
 
-// listMeta is of metav1.ListMeta what is read.
+// listMeta has the fields of metav1.ListMeta that we read.
 type listMeta struct {
 	ResourceVersion string `json:"resourceVersion"`
 	Continue        string `json:"continue"`
@@ -95,7 +95,7 @@ type listMeta struct {
 
 func items(d *json.Decoder, m *meter, take func(object []byte) error) error {
 	begin, err := d.Token()
-	if begin == nil || err != nil { // null are none
+	if begin == nil || err != nil { // null: no items
 		return err
 	}
 	if begin != json.Delim('[') {
@@ -122,7 +122,7 @@ func delimiter(d *json.Decoder, want json.Delim) error {
 	return err
 }
 
-// isSyntax says whether a server said what no API server says.
+// isSyntax says whether an answer is not the JSON that an API server sends.
 func isSyntax(err error) bool {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// A struct of Go's may take a hundred times the three octets that make it.
+// A Go struct may take a hundred times the three octets of its JSON.
 func TestOfAnObjectWithTooManyPartsOnlyTheNameIsTakenIn(t *testing.T) {
 	g, a := NewWithT(t), &API{}
 	object := fmt.Appendf(nil, `{"metadata":{"namespace":"a","name":"b","resourceVersion":"7"},"spec":{"ports":[{}%s]}}`, strings.Repeat(",{}", MostParts))
@@ -62,7 +62,7 @@ func TestAListIsReadAsItComes(t *testing.T) {
 	}
 }
 
-// Pages may say for ever that there are more, with nothing in them, and with what was there before.
+// Otherwise a page could repeat fields for ever.
 func TestAListWithMoreFieldsThanAnyIsLeft(t *testing.T) {
 	g := NewWithT(t)
 	for _, field := range []string{`"a":1`, `"metadata":{}`, `"items":[]`} {

@@ -10,7 +10,7 @@ type allotment struct {
 	kept int // bytes; guarded by room
 }
 
-// room is what is kept of all hosted clusters: as JSON, and of addresses more.
+// room is the bytes that are kept of all hosted clusters: their JSON, and for addresses more.
 type room struct {
 	mu  sync.Mutex
 	all int
@@ -19,7 +19,7 @@ type room struct {
 
 var kept = &room{of: map[*share]int{}}
 
-// take more for a hosted cluster, or less. What all may keep is refused to those that have more than their share of it.
+// take counts more (or fewer) bytes for a hosted cluster. At the limit for all, it fails for those with more than their share.
 func (r *room) take(h *allotment, more int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// What all hosted clusters may have us keep is refused to those that have more than their share of it.
+// At the limit for all hosted clusters, only those with more than their share are refused.
 func TestWhatIsKeptOfAllIsShared(t *testing.T) {
 	g, r := NewWithT(t), &room{of: map[*share]int{}}
 	var all []*allotment

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// fromAll is the share in reading of all connections of the process.
+// fromAll limits the bytes that all connections of the process read.
 var fromAll = rate.NewLimiter(readAtMost, readAtOnce)
 
-// rationed is a connection that is read no faster, and answered no more often, than the shares of its hosted cluster and of all allow.
+// rationed is a connection with the limits of its hosted cluster and of all, for bytes that are read and for writes.
 type rationed struct {
 	net.Conn
 	of *share
@@ -28,8 +28,8 @@ func (c rationed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn. A server that makes us answer without end is read no faster than we answer, because net/http answers in
-// the goroutine that reads.
+// Write implements net.Conn. To slow it also slows how fast we read a server that makes us answer without end, because net/http answers
+// from the goroutine that reads.
 func (c rationed) Write(p []byte) (int, error) {
 	if wait := c.of.answers.Reserve().Delay(); wait > 0 {
 		c.of.slows()
@@ -38,17 +38,17 @@ func (c rationed) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// largeOfAll are the turns of all connections of the process.
+// largeOfAll limits the large objects that all connections of the process read at once.
 var largeOfAll = make(chan struct{}, largeAtOnce)
 
-// meter reads objects one after the other, none beyond its bound.
+// meter reads objects one after the other, each within its limits.
 type meter struct {
 	ctx   context.Context
 	body  io.ReadCloser
-	large chan struct{} // whose is the turn on this connection to take in a large one
-	ofAll chan struct{} // and of all connections
-	size  int           // of the object, so far
-	turn  *time.Timer   // ends it
+	large chan struct{} // full while the hosted cluster sends a large object
+	ofAll chan struct{} // full while largeAtOnce of all do
+	size  int           // bytes of the object so far
+	turn  *time.Timer   // ends a large object that takes too long
 	slow  atomic.Bool
 }
 
@@ -82,15 +82,15 @@ func (m *meter) takesTurn() error {
 	}
 	m.turn = time.AfterFunc(largeIn, func() {
 		m.slow.Store(true)
-		_ = m.body.Close() // whoever reads it hears so
+		_ = m.body.Close() // the reader gets an error
 	})
 	return nil
 }
 
-// next object begins.
+// next begins another object.
 func (m *meter) next() { m.size = 0 }
 
-// done lets the next large object in.
+// done lets another large object be read.
 func (m *meter) done() {
 	if m.turn != nil {
 		m.turn.Stop()
@@ -102,5 +102,5 @@ func (m *meter) done() {
 
 func (m *meter) close() {
 	m.done()
-	_ = m.body.Close() // there is nothing more to say
+	_ = m.body.Close() // we need nothing more of it
 }

@@ -39,7 +39,7 @@ func TestOfLargeObjectsOneIsTakenInAtATime(t *testing.T) {
 	})
 }
 
-// stalls sends some, and then nothing, until it is closed.
+// stalls sends some bytes, and then nothing until it is closed.
 type stalls struct {
 	io.Reader
 	closed chan struct{}
@@ -60,7 +60,7 @@ func (s *stalls) Close() error {
 	return nil
 }
 
-// Servers that begin large objects and do not end them hold up nobody else's for longer than largeIn.
+// Servers that begin large objects and do not end them block no others for longer than largeIn.
 func TestWhoStallsInALargeObjectGivesWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, ofAll := NewWithT(t), make(chan struct{}, 1)

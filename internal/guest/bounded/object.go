@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Identified is what every object has.
+// Identified has the metadata that we read of every object.
 type Identified struct {
 	Metadata struct {
 		Namespace       string `json:"namespace"`
@@ -16,7 +16,7 @@ type Identified struct {
 	} `json:"metadata"`
 }
 
-// Node is one without the images, volumes and conditions that make up most of it.
+// Node is a Node without images and volumes, which make up most of it.
 type Node struct {
 	Metadata struct {
 		Name              string       `json:"name"`
@@ -31,7 +31,7 @@ type Node struct {
 	} `json:"status"`
 }
 
-// Ready says whether the kubelet says so.
+// Ready says whether the Node's condition Ready is True.
 func (n *Node) Ready() bool {
 	ready := false
 	for _, c := range n.Status.Conditions {
@@ -40,7 +40,7 @@ func (n *Node) Ready() bool {
 	return ready
 }
 
-// Whole reads all of an object.
+// Whole decodes an object as it is, for collections that keep all of T.
 func Whole[T any](object []byte) (*T, error) {
 	o := new(T)
 	return o, json.Unmarshal(object, o)

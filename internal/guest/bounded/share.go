@@ -12,21 +12,20 @@ import (
 	"github.com/cldmnky/oooi/internal/guest/pace"
 )
 
-// share is what one hosted API server may have of the manager. All connections to it have it together, whichever Infra or bridge each is
-// for.
+// share has the limits of one hosted API server. All connections to it share them, whichever Infra or bridge each is for.
 type share struct {
 	server  string
-	bytes   *rate.Limiter // that are read a second
-	objects *rate.Limiter // that are taken in a second
-	answers *rate.Limiter // that are written a second
-	large   chan struct{} // whose is the turn to take in a large one
+	bytes   *rate.Limiter // bytes that are read
+	objects *rate.Limiter // objects that are decoded
+	answers *rate.Limiter // writes
+	large   chan struct{} // full while a large object is read
 	read    prometheus.Counter
 	late    prometheus.Counter
-	slowed  atomic.Int64 // when it last had more objects or answers than its share, in Unix seconds
+	slowed  atomic.Int64 // when it last exceeded its objects or answers, in Unix seconds
 
-	line chan struct{} // whose is the one place among those who wait for all
+	line chan struct{} // full while one of its connections waits for objectsFromAll
 
-	connections int // guarded by shares
+	connections int // guarded by shares.mu
 }
 
 func newShare(server string) *share {
@@ -36,8 +35,8 @@ func newShare(server string) *share {
 	}
 }
 
-// shares by server; one goes after the last connection, and its metrics, for anybody may make hosted clusters of ever new names. It stays until
-// nothing of it is used up: a new connection begins no new one.
+// shares are kept by server. One is removed, with its metrics, after its last connection, because users may create hosted clusters of ever
+// new names; but not before its limit of objects is full again, so that a reconnect gains nothing.
 type shares struct {
 	mu sync.Mutex
 	of map[string]*share
@@ -63,7 +62,7 @@ func (s *shares) end(one *share) {
 	s.sweep()
 }
 
-// sweep away what nobody uses.
+// sweep removes shares that nobody uses.
 func (s *shares) sweep() {
 	for server, one := range s.of {
 		if one.connections == 0 && one.objects.Tokens() >= objectsAtOnce {
@@ -74,11 +73,11 @@ func (s *shares) sweep() {
 	}
 }
 
-// objectsFromAll is the share in taking in of all hosted clusters.
+// objectsFromAll limits the objects that are decoded of all hosted clusters.
 var objectsFromAll = rate.NewLimiter(objectsOfAll, allAtOnce)
 
-// paced waits until one more object may be taken in. Who sends more than his share waits for himself, before he stands in line with others,
-// where he has one place, however many connections.
+// paced waits until one more object may be decoded. A server that sends more than its share waits for its own limit first; for the limit
+// of all, it has one place in the queue, however many connections it has.
 func (s *share) paced(ctx context.Context) error {
 	if own := s.objects.Reserve().Delay(); own > 0 {
 		s.slows()
@@ -101,5 +100,5 @@ func (s *share) slows() {
 	s.late.Inc()
 }
 
-// isSlowed says whether it had more than its share a short while ago.
+// isSlowed says whether it recently exceeded its share.
 func (s *share) isSlowed() bool { return pace.IsRecent(time.Unix(s.slowed.Load(), 0)) }

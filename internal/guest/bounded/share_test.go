@@ -43,7 +43,7 @@ func reads(ctx context.Context, conn net.Conn, sum *atomic.Int64) {
 
 func ofOne() *share { return newShare("noisy") }
 
-// Whatever some hosted clusters send, another is read as if they were not there, and all together no faster than their bound.
+// Whatever some hosted clusters send, another is read at full speed, and all together no faster than their limit.
 func TestReadingIsSharedByAllConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
@@ -60,11 +60,11 @@ func TestReadingIsSharedByAllConnections(t *testing.T) {
 		g.Expect(flood.Load()).To(BeNumerically("<=", 3*readAtMost))
 		good.Close()
 		stop()
-		time.Sleep(time.Second) // all have left, and the share is whole again
+		time.Sleep(time.Second) // all connections are closed, and the limit of all is full again
 	})
 }
 
-// bytesRead of a server, as the metrics tell; less than none where they tell nothing of it.
+// bytesRead is the metric of a server; negative if it has none.
 func bytesRead(t *testing.T, server string) float64 {
 	t.Helper()
 	return counted(t, "oooi_hosted_cluster_read_bytes_total", server)
@@ -86,7 +86,7 @@ func counted(t *testing.T, metric, server string) float64 {
 	return -1
 }
 
-// However many connections its server has us open.
+// This holds for all connections to its server together.
 func TestOneHostedClusterHasHalfOfWhatIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var flood atomic.Int64
@@ -127,13 +127,13 @@ func TestConnectionsAreRationed(t *testing.T) {
 	g.Expect(bytesRead(t, "hosted:6443")).To(BeNumerically("<", 0), "nobody reads there any more")
 }
 
-// rested waits until the share of all is whole again, for the tests that follow.
+// rested waits until the limit of all is full again, for later tests.
 func rested() {
 	time.Sleep(2 * time.Hour)
 	objectsFromAll.Allow()
 }
 
-// Objects cost the processor more than they have bytes. Who sends many waits, and nobody else with him.
+// Small objects cost more processor time than their bytes suggest. A server that sends many of them waits, and no other does.
 func TestObjectsAreTakenInAtTheirPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, ctx := NewWithT(t), t.Context()
@@ -164,7 +164,7 @@ func TestObjectsAreTakenInAtTheirPace(t *testing.T) {
 	})
 }
 
-// Bookmarks cost as much as other events, and answering HTTP/2's frames as much as reading: who sends them without end is slowed and named.
+// A bookmark costs as much as another event, and the answer to an HTTP/2 frame as much as a read: both are limited, and slowing is reported.
 func TestWhoIsNoObjectIsPacedToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
@@ -198,7 +198,7 @@ func TestWhoIsNoObjectIsPacedToo(t *testing.T) {
 	})
 }
 
-// Nor does who connects anew begin with a new share, and who has many connections has one place in the line.
+// A server that reconnects does not get a new share, and one with many connections has one place in the queue.
 func TestAShareOutlivesItsConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, all := NewWithT(t), &shares{of: map[string]*share{}}
@@ -229,7 +229,7 @@ func TestTheGoodStandsInNoLongLine(t *testing.T) {
 				})
 			}
 		}
-		time.Sleep(5 * time.Minute) // all bursts are over
+		time.Sleep(5 * time.Minute) // all bursts are used up
 		good, begun := newShare("good"), time.Now()
 		for range 100 {
 			g.Expect(good.paced(t.Context())).To(Succeed())

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// watch follows changes from a version on, until the API server ends it, and tells to which version it got.
+// watch watches from a resourceVersion until the API server ends it, and returns the last resourceVersion.
 func (c Collection[T]) watch(ctx context.Context, a *API, version string, take take, changed func()) (string, error) {
 	accept := AsJSON
 	if c.MetadataOnly {
@@ -50,20 +50,20 @@ func (c Collection[T]) watch(ctx context.Context, a *API, version string, take t
 			}
 			changed()
 		}
-		if m.turn != nil { // and the decoder's buffer, which is as large, goes with it
+		if m.turn != nil { // after a large object, drop the decoder's buffer, which is as large
 			events = json.NewDecoder(io.MultiReader(events.Buffered(), m))
 			m.done()
 		}
 	}
 }
 
-// event of a watch.
+// event is one of a watch.
 type event struct {
 	Type   watch.EventType `json:"type"`
 	Object json.RawMessage `json:"object"`
 }
 
-// undecoded is why an event was not read.
+// undecoded is why an event was not decoded.
 func undecoded(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:

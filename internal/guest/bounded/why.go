@@ -18,8 +18,8 @@ import (
 	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
-// Why says, in words that stay the same from try to try, why a hosted API is not reached. Errors of Go's network are not
-// quoted: they have ports that change.
+// Why says why a hosted API is not reached, in words that do not change between tries. It quotes no errors of Go's net, which have
+// ephemeral ports.
 func Why(err error, access kubeconfig.Access) string {
 	var (
 		status    *apierrors.StatusError
@@ -32,7 +32,7 @@ func Why(err error, access kubeconfig.Access) string {
 		number    syscall.Errno
 		timeout   net.Error
 	)
-	for _, ours := range []error{ErrNoKubernetes, errHasty, errSlow, errEndless, errLarge, errPages, errShare, ErrTooMuch, unroutable.ErrUnroutable} { // ErrTooMuch is some of those before it
+	for _, ours := range []error{ErrNoKubernetes, errHasty, errSlow, errEndless, errLarge, errPages, errShare, ErrTooMuch, unroutable.ErrUnroutable} { // some before ErrTooMuch match it
 		if errors.Is(err, ours) {
 			return ours.Error()
 		}
@@ -62,10 +62,10 @@ func Why(err error, access kubeconfig.Access) string {
 	return "the connection is cut"
 }
 
-// mostWords bounds what a hosted cluster may have us say.
+// mostWords limits the bytes that we quote of a hosted cluster.
 const mostWords = 300
 
-// Said are an API server's own words, as one line, cut short, and without the token, should it send that back.
+// Said is an API server's own message as one line, cut to mostWords, and without the token, in case it is sent back.
 func Said(status *apierrors.StatusError, access kubeconfig.Access) string {
 	words := status.ErrStatus.Message
 	if access.Token != "" {

@@ -13,15 +13,15 @@ import (
 const (
 	// largestKey in bytes of DER: PKCS #8 of an RSA key of 4096 bits has 2,400.
 	largestKey = 3 << 10
-	// largestModulus of it in bytes, as large as its private exponent: 4096 bits, and a leading zero.
+	// largestModulus in bytes, which is also the size of the private exponent: 4096 bits, and a leading zero.
 	largestModulus = 513
-	// largestPrime is half of that: what is reckoned with primes as large as the modulus may be takes 200 ms.
+	// largestPrime is half of that: with primes as large as the modulus may be, parsing takes 200 ms.
 	largestPrime = 257
-	// largestPublic in bits of an RSA modulus: what crypto/tls takes of a server (go1.26 handshake_client.go).
+	// largestPublic in bits of an RSA modulus, the largest that crypto/tls accepts of a server (go1.26 handshake_client.go).
 	largestPublic = 8192
 )
 
-// boundedKey says whether the keys in a text of PEM cost little to parse.
+// boundedKey says whether the private keys in a PEM text cost little to parse.
 func boundedKey(text []byte) bool {
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		if strings.HasSuffix(block.Type, "PRIVATE KEY") && (len(block.Bytes) > largestKey || !boundedIntegers(block.Bytes)) {
@@ -31,13 +31,13 @@ func boundedKey(text []byte) bool {
 	return true
 }
 
-// boundedIntegers looks through DER, and what octet strings of it hold: PKCS #8 has PKCS #1 within.
+// boundedIntegers checks the integers in DER and in its octet strings: PKCS #8 has PKCS #1 in one.
 func boundedIntegers(der []byte) bool {
 	for at := 0; len(der) > 0; at++ {
 		var v asn1.RawValue
 		rest, err := asn1.Unmarshal(der, &v)
 		if err != nil {
-			return true // no more DER: whoever parses it finds no integer here
+			return true // no DER: a parser finds no integer here either
 		}
 		switch {
 		case v.Class == asn1.ClassUniversal && v.Tag == asn1.TagInteger && len(v.Bytes) > largestAt(at):
@@ -50,8 +50,8 @@ func boundedIntegers(der []byte) bool {
 	return true
 }
 
-// largestAt is how large an integer of PKCS #1 may be: version, modulus, public and private exponent come first, then what has the size
-// of a prime (RFC 8017 §A.1.2).
+// largestAt is how large the integer at a position of PKCS #1 may be: first version, modulus, public and private exponent, then integers
+// of a prime's size (RFC 8017 §A.1.2).
 func largestAt(at int) int {
 	if at == 1 || at == 3 {
 		return largestModulus

@@ -1,6 +1,6 @@
 package kubeconfig
 
-// kubeconfig has every field of client-go's clientcmd/api/v1, so that one we do not use is refused by its rule.
+// kubeconfig has every field of client-go's clientcmd/api/v1, so that a rule can refuse those that we do not use.
 type kubeconfig struct {
 	APIVersion     string         `json:"apiVersion"`
 	Kind           string         `json:"kind"`
@@ -57,7 +57,7 @@ type user struct {
 	Extensions      []any          `json:"extensions"`
 }
 
-// chooses says whether the current context leads to one cluster and one user. client-go takes the last of two of one name.
+// chooses says whether the current context names exactly one cluster and one user. Of two with one name, client-go takes the last.
 func (k *kubeconfig) chooses() bool {
 	contexts, clusters, users := 0, 0, 0
 	var at contextual
@@ -79,7 +79,7 @@ func (k *kubeconfig) chooses() bool {
 	return k.CurrentContext != "" && contexts == 1 && clusters == 1 && users == 1
 }
 
-// chosen are the cluster and the user of the current context, of a kubeconfig that chooses.
+// chosen are the cluster and the user of the current context; the kubeconfig must have passed chooses.
 func (k *kubeconfig) chosen() (c cluster, u user) {
 	var at contextual
 	for _, named := range k.Contexts {

@@ -7,7 +7,7 @@ import (
 // SecretKey is where HyperShift puts a kubeconfig in its Secret.
 const SecretKey = "kubeconfig"
 
-// Kubeconfig is a new kubeconfig with what is used of the original, and nothing else.
+// Kubeconfig is a new kubeconfig with what we use of the original, and nothing else.
 func (a Access) Kubeconfig() []byte {
 	const name = "hosted-cluster"
 	text, err := yaml.Marshal(map[string]any{

@@ -11,13 +11,13 @@ import (
 
 // Refusal is why a kubeconfig is not used. It quotes nothing of the kubeconfig.
 type Refusal struct {
-	// Rule that it breaks; stable.
+	// Rule is the name of the rule that it breaks; stable.
 	Rule string
 	// Because ends the sentence "the kubeconfig is not used: ".
 	Because string
 }
 
-// rule is one thing that makes us refuse: its sentence is a constant, so that it can tell no secret.
+// rule is a reason to refuse. Its sentence is a constant, so that it cannot reveal a secret.
 type rule[T any] struct {
 	name    string
 	because string
@@ -33,17 +33,17 @@ func firstBroken[T any](rules []rule[T], of T) *Refusal {
 	return nil
 }
 
-// largest kubeconfig that is read. HyperShift's has some 10 KiB.
+// largest is the size of the largest kubeconfig that we read. HyperShift's has some 10 KiB.
 const largest = 64 << 10
 
-// mostSeparators of its parts; HyperShift's has twenty.
+// mostSeparators is how many separators of parts it may have; HyperShift's has twenty.
 const mostSeparators = 1000
 
-// mostOpened are the lists and maps that can be within one another. A level costs the more the deeper it is, and 9,000 of them 40 ms; each
-// that a kubeconfig has comes with a separator or more.
+// mostOpened is how many nested lists and maps it may have. Deeper levels cost more, and 9,000 of them 40 ms; those of a real kubeconfig
+// come with a separator or more each.
 const mostOpened = mostSeparators
 
-// opened counts what may begin a list, a map or its key on the line that another began on. Of what is quoted only a parser could tell.
+// opened counts what may begin a list, a map or its key inside a line, also in quotes, which only a parser can recognise.
 func opened(text []byte) (n int) {
 	for _, begins := range []string{"[", "{", "- ", "? "} {
 		n += bytes.Count(text, []byte(begins))
@@ -51,7 +51,7 @@ func opened(text []byte) (n int) {
 	return n
 }
 
-// separators of parts: YAML 1.1 has five line breaks (§5.4).
+// separators counts commas and line breaks, of which YAML 1.1 has five (§5.4).
 func separators(text []byte) (n int) {
 	for _, separates := range []string{",", "\n", "\r", "\u0085", "\u2028", "\u2029"} {
 		n += bytes.Count(text, []byte(separates))
@@ -59,20 +59,20 @@ func separators(text []byte) (n int) {
 	return n
 }
 
-// textRules are kept before anything parses the text.
+// textRules are checked before anything parses the text.
 var textRules = []rule[[]byte]{
 	{"NotTooLarge", "it is larger than 64 KiB", func(text []byte) bool { return len(text) > largest }},
-	// YAML may be UTF-16, in which the rules below would not find what they look for.
+	// YAML may be UTF-16, in which the rules below would not find their characters.
 	{"IsUTF8", "it is not UTF-8", func(text []byte) bool { return !utf8.Valid(text) }},
-	// A long string and thousands of aliases of it make gigabytes; neither character is in any that HyperShift writes.
+	// A long string with thousands of aliases becomes gigabytes; HyperShift writes neither character.
 	{"NoAnchors", "it has the character & or *, which would let YAML repeat parts of itself", func(text []byte) bool { return bytes.ContainsAny(text, "&*") }},
 	{"OneDocument", "it is more than one YAML document", func(text []byte) bool { return bytes.Contains(bytes.TrimPrefix(text, []byte("---")), []byte("\n---")) }},
-	// Each part costs YAML some microseconds, and JSON's after it: three octets are enough for one.
+	// Each part costs the YAML parser, and the JSON parser after it, some microseconds, and takes three octets only.
 	{"FewParts", "it has more than 1000 commas and line breaks", func(text []byte) bool { return separators(text) > mostSeparators }},
 	{"FewLevels", "it has more than 1000 brackets and signs that begin a list or a map", func(text []byte) bool { return opened(text) > mostOpened }},
 }
 
-// rules are kept by every cluster and user of a kubeconfig, also by those that its current context does not name.
+// rules hold for every cluster and user of a kubeconfig, including those that its current context does not name.
 var rules = []rule[*kubeconfig]{
 	{"IsKubeconfig", "it is no Config of version v1", func(k *kubeconfig) bool { return k.Kind != "Config" || k.APIVersion != "v1" }},
 	{"NoCommand", "a user has exec, which runs a command", anyUser(func(u user) bool { return u.Exec != nil })},
@@ -133,7 +133,7 @@ func anyCluster(is func(cluster) bool) func(*kubeconfig) bool {
 	}
 }
 
-// areCertificates says whether a text is PEM of certificates and nothing else. x509.CertPool would pass over the rest.
+// areCertificates says whether a text is PEM of certificates and nothing else; x509.CertPool would ignore the rest.
 func areCertificates(text []byte) bool {
 	blocks, rest := certificates(text)
 	return len(blocks) > 0 && len(bytes.TrimSpace(rest)) == 0 && !slices.ContainsFunc(blocks, func(b *pem.Block) bool {

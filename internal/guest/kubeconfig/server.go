@@ -12,8 +12,8 @@ import (
 	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
-// hostOf is the host of https://HOST[:PORT]; empty for anything else: another scheme, a user, a path, a query, a port that
-// is none, a host that is neither a DNS name nor an address.
+// hostOf is the host of https://HOST[:PORT]; empty for anything else: another scheme, a user, a path, a query, an invalid port, a host that
+// is neither a DNS name nor an address.
 func hostOf(server string) string {
 	u, err := url.Parse(server)
 	if err != nil || u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Trim(u.Path, "/") != "" {
@@ -37,7 +37,7 @@ func isHere(host string) bool {
 	return namesHere(host)
 }
 
-// namesHere judges names. One whose last label is a number is an address to the C library's resolver, in decimal, octal or
+// namesHere is isHere for names. To the C library's resolver, a name whose last label is a number is an address, in decimal, octal or
 // hexadecimal, whole or in parts: 2130706433, 0x7f.1, 017700000001.
 func namesHere(host string) bool {
 	labels := strings.Split(host, ".")
@@ -47,7 +47,7 @@ func namesHere(host string) bool {
 	return number || last == "localhost" || last == "localdomain" || slices.Contains(hereNames, host)
 }
 
-// hereNames are what hosts files call the loopback, and clouds their metadata services.
+// hereNames are names of the loopback in hosts files, and of clouds' metadata services.
 var hereNames = []string{
 	"ip6-localhost", "ip6-loopback", "metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal",
 }

@@ -1,4 +1,4 @@
-// Package pace says how soon, and how often, something is done again.
+// Package pace limits how soon, and how often, something is repeated.
 package pace
 
 import (
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Pause lasts as long as it is told, or until the context ends.
+// Pause lasts for a duration, or until the context ends.
 func Pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -15,19 +15,19 @@ func Pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// longestPause leaves room for a connection and its lists in the 30 s in which a cluster that is back is seen.
+// longestPause leaves time for a connection and its lists within the 30 s after which a cluster that is back must be seen.
 const longestPause = 8 * time.Second
 
-// Backoff is twice as long each time, and never the same for two.
+// Backoff doubles with each try, with jitter.
 func Backoff(tries int) time.Duration {
 	longest := min(longestPause, 250*time.Millisecond<<min(tries, 10))
 	return longest/2 + rand.N(longest/2) //nolint:gosec // it only spreads
 }
 
-// TellEvery is how often at most a hosted cluster, which may change a thousand times a second, causes its owner to be planned.
+// TellEvery is how often at most a hosted cluster, which may change a thousand times a second, has its owner reconciled.
 const TellEvery = 250 * time.Millisecond
 
-// Tell passes news on, not more often than TellEvery.
+// Tell calls changed for news, not more often than TellEvery.
 func Tell(ctx context.Context, news <-chan struct{}, changed func()) {
 	for {
 		select {
@@ -40,7 +40,7 @@ func Tell(ctx context.Context, news <-chan struct{}, changed func()) {
 	}
 }
 
-// Poke signals news without waiting: a signal that nobody has read yet is not repeated.
+// Poke signals news without blocking; one signal that is not read yet suffices.
 func Poke(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -1,5 +1,5 @@
-// Package visits connects to a hosted cluster, again and again, with whatever kubeconfig a Secret holds, until nobody wants that any
-// more. The visitor decides what is done there.
+// Package visits connects, and reconnects, to a hosted cluster with the kubeconfig in a Secret, until it is forgotten. The visitor decides
+// what is done there.
 package visits
 
 import (
@@ -23,30 +23,30 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// SecretSource reads Secrets of the management cluster, one by one, where that is granted.
+// SecretSource reads Secrets of the management cluster, one by one, where RBAC grants that.
 type SecretSource = typedcore.SecretsGetter
 
-// Link visits a hosted cluster, again and again, with whatever kubeconfig a Secret holds.
+// Link visits a hosted cluster again and again, with the kubeconfig in a Secret.
 type Link struct {
 	Secret   types.NamespacedName
 	Server   string
 	Secrets  SecretSource
-	Granting string // what lets us read the Secret
-	// Visit lasts until something fails, and says whether everything was read before.
+	Granting string // how to grant us the Secret
+	// Visit runs until something fails, and says whether everything was read by then.
 	Visit   func(ctx context.Context, access kubeconfig.Access) (settled bool, err error)
 	Trouble func(reason, message string)
 
-	leave  func()            // ends the visits that run; the Secret's goroutine's own
+	leave  func()            // ends the current visits; only the Secret's goroutine uses it
 	digest [sha256.Size]byte // digest of the kubeconfig that they use
 
-	Seldom time.Duration // between two looks at a kubeconfig
+	Seldom time.Duration // the shortest time between two reads of a kubeconfig
 	looked time.Time
 }
 
 const (
-	// LookEvery bounds how often one kubeconfig is parsed, which costs up to 50 ms, and which somebody may write many times a second.
+	// LookEvery limits how often one kubeconfig is parsed: that costs up to 50 ms, and somebody may write it many times a second.
 	LookEvery = time.Second
-	// goodVisit is how long one must last for the next to begin without a pause.
+	// goodVisit is how long a visit must last for the backoff to start over.
 	goodVisit = time.Minute
 )
 
@@ -70,11 +70,11 @@ func (l *Link) run(ctx context.Context) {
 	}
 }
 
-// followSecret uses what the Secret holds, and whatever it comes to hold. While the management API is away, what it held is used
-// on. It needs get and watch, for this one name.
+// followSecret uses the kubeconfig in the Secret, and each later one. While the management API does not answer, the last one stays in use.
+// It needs get and watch, for this one name.
 func (l *Link) followSecret(ctx context.Context) error {
 	secrets := l.Secrets.Secrets(l.Secret.Namespace)
-	// Without a version a watch begins with what is there, and misses nothing from then on. Of a Secret that went before, it says nothing.
+	// Without a resourceVersion, a watch begins with what exists, and misses no later change. It does not report an earlier deletion.
 	events, err := secrets.Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", l.Secret.Name).String()})
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (l *Link) followSecret(ctx context.Context) error {
 	return nil
 }
 
-// use begins to visit with a kubeconfig, unless it is the one that is used already. The connections of the one before are closed.
+// use begins visits with a kubeconfig, unless it is in use already. The connections of the one before are closed.
 func (l *Link) use(ctx context.Context, secret *corev1.Secret) {
 	content := secret.Data[kubeconfig.SecretKey]
 	digest := sha256.Sum256(content)
@@ -127,15 +127,15 @@ func (l *Link) use(ctx context.Context, secret *corev1.Secret) {
 	}
 }
 
-// without ends the visits: there is nothing to visit with.
+// without ends the visits, because there is no kubeconfig to use, and says why.
 func (l *Link) without(reason, format string, args ...any) {
 	l.leave()
 	l.leave, l.digest = func() {}, [sha256.Size]byte{}
 	l.Trouble(reason, fmt.Sprintf(format, args...))
 }
 
-// visits comes back after each visit, later and later. One that had read everything is tried again before anything is said: an
-// API server that restarts is no trouble.
+// visits visits again after each visit, with growing pauses. After a visit that had read everything, it tries again before it reports a
+// problem, because an API server may just have restarted.
 func (l *Link) visits(ctx context.Context, access kubeconfig.Access) {
 	for tries := 0; ctx.Err() == nil; tries++ {
 		begun := time.Now()

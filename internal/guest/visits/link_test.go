@@ -13,7 +13,7 @@ import (
 	"github.com/cldmnky/oooi/internal/guest/kubeconfig"
 )
 
-// Whoever writes a kubeconfig many times a second would have it parsed as often.
+// Somebody may write a kubeconfig many times a second.
 func TestAKubeconfigIsLookedAtSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), 10*LookEvery-1)

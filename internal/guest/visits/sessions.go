@@ -9,11 +9,11 @@ import (
 	"github.com/cldmnky/oooi/internal/guest/pace"
 )
 
-// Session is what every visitor of a hosted cluster, for one Infra or bridge, has beside its task.
+// Session is what all visitors of a hosted cluster, each for one Infra or bridge, have in common.
 type Session struct {
 	stop context.CancelFunc
-	gone chan struct{} // closed when nothing of it runs any more
-	News chan struct{} // its owner should look at it
+	gone chan struct{} // closed once none of its goroutines runs
+	News chan struct{} // the owner should be reconciled
 	Due  chan struct{} // there may be something to do in the hosted cluster
 }
 
@@ -24,7 +24,7 @@ func NewSession() Session {
 
 func (l *Session) session() *Session { return l }
 
-// Sessions are the visitors, one for each Infra or bridge.
+// Sessions has the visitors, one for each Infra or bridge.
 type Sessions[T interface{ session() *Session }] struct {
 	mu    sync.Mutex
 	of    map[types.NamespacedName]T
@@ -32,7 +32,7 @@ type Sessions[T interface{ session() *Session }] struct {
 	all   sync.WaitGroup
 }
 
-// Start waits for the context's end and then leaves every hosted cluster. It implements manager.Runnable.
+// Start waits for the context's end, and then disconnects from every hosted cluster. It implements manager.Runnable.
 func (l *Sessions[T]) Start(ctx context.Context) error {
 	<-ctx.Done()
 	l.mu.Lock()
@@ -45,8 +45,8 @@ func (l *Sessions[T]) Start(ctx context.Context) error {
 	return nil
 }
 
-// Forget leaves the hosted cluster of an Infra or bridge without changing it. When it returns, nothing of ours runs there; until then
-// nobody else starts.
+// Forget disconnects from the hosted cluster of an Infra or bridge without changing it. When it returns, nothing of ours runs there; until
+// then nothing else starts.
 func (l *Sessions[T]) Forget(owner types.NamespacedName) {
 	l.mu.Lock()
 	one, found := l.of[owner]
@@ -64,8 +64,8 @@ func (l *Sessions[T]) Forget(owner types.NamespacedName) {
 	}
 }
 
-// Current is the visitor of an owner's hosted cluster: the one that runs, if it is as wanted, else another, which it starts. After
-// Start has ended it starts none.
+// Current is the visitor of an owner's hosted cluster: the one that runs, if it is as wanted, or else a new one, which it starts, but not
+// once Start ends.
 func (l *Sessions[T]) Current(owner types.NamespacedName, isWanted func(T) bool, other func() (T, *Link), changed func(types.NamespacedName)) (one T, found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,8 +86,8 @@ func (l *Sessions[T]) Get(owner types.NamespacedName) (one T, found bool) {
 	return one, found
 }
 
-// begin has one follow another, which must have ended: two would write over each other, or approve two CSRs of one DPU. The lock is
-// held.
+// begin starts a visitor once the one before has ended: two would overwrite each other, or approve two CSRs of one DPU. The caller holds
+// the lock.
 func (l *Sessions[T]) begin(owner types.NamespacedName, next T, visits *Link, changed func(types.NamespacedName)) {
 	ctx, stop := context.WithCancel(context.Background())
 	before, follows := l.of[owner]
