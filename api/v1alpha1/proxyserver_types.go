@@ -147,7 +147,7 @@ type BackendStatus struct {
 	Healthy int32 `json:"healthy"`
 	// All targets.
 	Total int32 `json:"total"`
-	// Why no target answers. Empty while one answers.
+	// Why no target answers, or what the proxy does not know of them. Empty while it knows all of them, and one answers.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`

@@ -190,11 +190,6 @@ const absentPause = 5 * time.Second
 // Informer keeps a store of the objects of a kind that the options select, while it runs. It retries with growing pauses while the API
 // server is away; a kind that the API server does not know counts as empty until it does.
 func Informer(c client.WithWatch, kind client.Object, list client.ObjectList, options []client.ListOption, handler cache.ResourceEventHandler) (cache.Store, cache.Controller) {
-	return InformerOfParts(c, kind, list, options, nil, handler)
-}
-
-// InformerOfParts is an Informer that stores what part returns for each object.
-func InformerOfParts(c client.WithWatch, kind client.Object, list client.ObjectList, options []client.ListOption, part cache.TransformFunc, handler cache.ResourceEventHandler) (cache.Store, cache.Controller) {
 	selected := func(o metav1.ListOptions) []client.ListOption {
 		return append(options[:len(options):len(options)], &client.ListOptions{Raw: &o})
 	}
@@ -215,7 +210,7 @@ func InformerOfParts(c client.WithWatch, kind client.Object, list client.ObjectL
 			return events, err
 		},
 	}}
-	return cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, ObjectType: kind, Handler: handler, Transform: part})
+	return cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, ObjectType: kind, Handler: handler})
 }
 
 func absent(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }

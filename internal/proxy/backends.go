@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/daemon"
+	"github.com/cldmnky/oooi/internal/proxy/endpoints"
 	"github.com/cldmnky/oooi/internal/proxy/intent"
 )
 
@@ -53,12 +55,15 @@ func (p *Proxy) backends(counts map[string]tally) []v1alpha1.BackendStatus {
 }
 
 // unread says whether nobody knows yet which pods a backend has.
-func (p *Proxy) unread(b intent.Backend) bool {
+func (p *Proxy) unread(b intent.Backend) bool { return errors.Is(p.lacks(b), endpoints.ErrUnread) }
+
+// lacks is why a backend of a Service has no targets, or what is not known of them.
+func (p *Proxy) lacks(b intent.Backend) error {
 	if p.watch == nil || b.Service == nil {
-		return false
+		return nil
 	}
-	_, known, _ := p.watch.Targets(*b.Service) // why there is none, withoutTargets says
-	return !known
+	_, _, err := p.watch.Targets(*b.Service)
+	return err
 }
 
 // unanswered counts the backends with no target that answers.
@@ -73,9 +78,11 @@ func (p *Proxy) unanswered() (n float64) {
 	return n
 }
 
-// why no target of a backend answers.
+// why no target of a backend answers, or what is not known of them.
 func (p *Proxy) why(b intent.Backend, count tally) string {
-	switch {
+	switch lacks := p.lacks(b); {
+	case lacks != nil && !errors.Is(lacks, endpoints.ErrUnread):
+		return strings.ReplaceAll(lacks.Error(), "\n", "; ")
 	case count.healthy > 0:
 		return ""
 	case b.Service == nil:
@@ -106,8 +113,5 @@ func (p *Proxy) withoutTargets(s intent.Service) string {
 	if p.watch == nil {
 		return "only in a cluster are the pods of a Service known"
 	}
-	if _, _, err := p.watch.Targets(s); err != nil {
-		return err.Error()
-	}
-	return fmt.Sprintf("service %s/%s has no ready pod with the address that its EndpointSlice says; see: kubectl -n %s get endpointslices -l kubernetes.io/service-name=%s", s.Namespace, s.Name, s.Namespace, s.Name)
+	return fmt.Sprintf("service %s/%s has no ready pod with the address and the port that its EndpointSlice says; see: kubectl -n %s get endpointslices -l kubernetes.io/service-name=%s", s.Namespace, s.Name, s.Namespace, s.Name)
 }

@@ -14,7 +14,10 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -32,6 +35,7 @@ import (
 func cluster(l *lab, objects ...client.Object) client.WithWatch {
 	return fake.NewClientBuilder().WithScheme(daemon.Scheme()).WithObjects(append(objects, l.server)...).WithStatusSubresource(l.server).
 		WithIndex(l.server, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).
+		WithIndex(&corev1.Service{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).
 		WithIndex(&corev1.Pod{}, "status.phase", func(o client.Object) []string { return []string{string(o.(*corev1.Pod).Status.Phase)} }).Build()
 }
 
@@ -42,7 +46,7 @@ func kasService(port v1alpha1.Port) v1alpha1.ProxyBackend {
 
 func service() *corev1.Service {
 	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-c1", Name: "kube-apiserver"}}
-	s.Spec.Ports = []corev1.ServicePort{{Name: "client", Port: 6443}}
+	s.Spec.Ports = []corev1.ServicePort{{Name: "client", Port: 6443, TargetPort: intstr.FromString("client")}}
 	return s
 }
 
@@ -56,9 +60,13 @@ func slice(to target) *discoveryv1.EndpointSlice {
 	}
 }
 
-// pod behind the Service, where the test's targets are.
-func pod(t *testing.T) *corev1.Pod {
+// pod behind the Service, where some of the test's targets are.
+func pod(t *testing.T, all ...target) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-c1", Name: "kube-apiserver-0"}}
+	for _, at := range all {
+		port := netip.MustParseAddrPort(at.address()).Port()
+		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Ports: []corev1.ContainerPort{{Name: "client", ContainerPort: int32(port)}}})
+	}
 	p.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIPs: []corev1.PodIP{{IP: hostAddress(t).String()}}}
 	return p
 }
@@ -67,7 +75,7 @@ func TestAChangedEndpointIsInEnvoyWithinHalfASecond(t *testing.T) {
 	g := NewWithT(t)
 	a, b, port := newTarget(t, "a"), newTarget(t, "b"), freePort(t)
 	l := prepareLab(t, kasService(port))
-	c := cluster(l, service(), slice(a), pod(t))
+	c := cluster(l, service(), slice(a), pod(t, a, b))
 	l.startSidecar(c)
 	l.startEnvoy()
 	l.awaitReady()
@@ -90,7 +98,7 @@ func TestAnAddressIsDialledWhenItsPodHasIt(t *testing.T) {
 	g := NewWithT(t)
 	a, port := newTarget(t, "a"), freePort(t)
 	l := prepareLab(t, kasService(port))
-	elsewhere := pod(t)
+	elsewhere := pod(t, a)
 	elsewhere.Status.PodIPs = []corev1.PodIP{{IP: "10.9.9.9"}}
 	c := cluster(l, service(), slice(a), elsewhere)
 	l.startSidecar(c)
@@ -103,7 +111,7 @@ func TestAnAddressIsDialledWhenItsPodHasIt(t *testing.T) {
 	g.Expect(targets).To(BeEmpty())
 	g.Consistently(func() error { _, err := reached(port, ""); return err }, time.Second, "50ms").ShouldNot(Succeed())
 
-	g.Expect(c.Status().Update(t.Context(), pod(t))).To(Succeed())
+	g.Expect(c.Status().Update(t.Context(), pod(t, a))).To(Succeed())
 	g.Eventually(func() (string, error) { return reached(port, "") }).Should(Equal("a"))
 }
 
@@ -112,7 +120,7 @@ func TestOnlyPodsThatRunAreRead(t *testing.T) {
 	g := NewWithT(t)
 	a, port := newTarget(t, "a"), freePort(t)
 	l := prepareLab(t, kasService(port))
-	waits := pod(t)
+	waits := pod(t, a)
 	waits.Status.Phase = corev1.PodPending
 	l.startSidecar(cluster(l, service(), slice(a), waits))
 	key := intent.Service{Namespace: "clusters-c1", Name: "kube-apiserver", Port: 6443}
@@ -124,9 +132,9 @@ func TestOnlyPodsThatRunAreRead(t *testing.T) {
 
 func TestStatusTellsWhatEnvoySees(t *testing.T) {
 	g := NewWithT(t)
-	a, port := newTarget(t, "a"), freePort(t)
+	a, b, port := newTarget(t, "a"), newTarget(t, "b"), freePort(t)
 	l := prepareLab(t, kasService(port))
-	c := cluster(l, service(), slice(a), pod(t))
+	c := cluster(l, service(), slice(a), pod(t, a, b))
 	l.startSidecar(c)
 	l.startEnvoy()
 	l.awaitReady()
@@ -151,10 +159,9 @@ func TestStatusTellsWhatEnvoySees(t *testing.T) {
 	says(0, 1, "no ready pod of service clusters-c1/kube-apiserver takes a connection on port 6443; see: kubectl -n clusters-c1 get endpointslices -l kubernetes.io/service-name=kube-apiserver")
 	l.proxy.metrics().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	g.Expect(answer.Body.String()).To(ContainSubstring("oooi_proxy_backends_unanswered 1"))
-	b := newTarget(t, "b")
 	now := slice(b)
 	g.Expect(c.Delete(t.Context(), slice(a))).To(Succeed())
-	says(0, 0, "service clusters-c1/kube-apiserver has no ready pod with the address that its EndpointSlice says; see: kubectl -n clusters-c1 get endpointslices -l kubernetes.io/service-name=kube-apiserver")
+	says(0, 0, "service clusters-c1/kube-apiserver has no ready pod with the address and the port that its EndpointSlice says; see: kubectl -n clusters-c1 get endpointslices -l kubernetes.io/service-name=kube-apiserver")
 	g.Expect(c.Create(t.Context(), now)).To(Succeed())
 	says(1, 1, "")
 	g.Expect(c.Delete(t.Context(), service())).To(Succeed())
@@ -209,7 +216,7 @@ func TestARestartWithoutTheAPIServerServesAsBefore(t *testing.T) {
 	g := NewWithT(t)
 	a, port := newTarget(t, "a"), freePort(t)
 	l := prepareLab(t, kasService(port))
-	c := cluster(l, service(), slice(a), pod(t))
+	c := cluster(l, service(), slice(a), pod(t, a))
 	l.startSidecar(c)
 	l.startEnvoy()
 	l.awaitReady()
@@ -229,26 +236,28 @@ func TestTargetsOfANamespaceThatCannotBeReadStay(t *testing.T) {
 	g := NewWithT(t)
 	a, port := newTarget(t, "a"), freePort(t)
 	l := prepareLab(t, kasService(port))
-	c := cluster(l, service(), slice(a), pod(t))
+	c := cluster(l, service(), slice(a), pod(t, a))
 	l.startSidecar(c)
 	l.startEnvoy()
 	l.awaitReady()
 	g.Eventually(l.file("acknowledged.json")).Should(BeAnExistingFile())
 	l.stop()
-	// The ProxyServer can be read again, what lies in the control plane's namespace cannot.
+	// By the Role of a release that read no pods. (A fake client does not ask who may do what.)
+	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no Role allows it"))
 	l.startSidecar(interceptor.NewClient(c, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
-		if _, own := list.(*v1alpha1.ProxyServerList); own {
-			return c.List(ctx, list, o...)
+		if _, are := list.(*corev1.PodList); are {
+			return denied
 		}
-		return errors.New("forbidden")
+		return c.List(ctx, list, o...)
 	}}))
 	l.awaitReady()
-	g.Eventually(func() *v1alpha1.ProxyServer {
-		l.proxy.mu.Lock()
-		defer l.proxy.mu.Unlock()
-		return l.proxy.server
-	}).ShouldNot(BeNil())
-	g.Consistently(func() (string, error) { return reached(port, "") }, time.Second, "50ms").Should(Equal("a"))
+	g.Eventually(func() (v1alpha1.ProxyServerStatus, error) {
+		s := &v1alpha1.ProxyServer{}
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(l.server), s)
+		return s.Status, err
+	}, soon).Should(HaveField("Backends", ConsistOf(v1alpha1.BackendStatus{Name: "api", Healthy: 1, Total: 1,
+		Message: "the proxy may not read pods of namespace clusters-c1, and dials what it knew before; a Role there has to allow it get, list and watch"})))
+	g.Expect(reached(port, "")).To(Equal("a"))
 }
 
 func TestAFirstSpecThatIsRefusedIsTold(t *testing.T) {

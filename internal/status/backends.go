@@ -18,6 +18,7 @@ type backends struct {
 	answer   int
 	away     []string // a sentence for each one without a target that answers
 	uncalled []string // the names of those that the proxy has not tried yet
+	partly   []string // a sentence for each one that answers, and of whose targets the proxy does not know all
 }
 
 func backendsOf(s *v1alpha1.ProxyServer) backends {
@@ -33,6 +34,9 @@ func backendsOf(s *v1alpha1.ProxyServer) backends {
 			all.uncalled = append(all.uncalled, b.Name)
 		case s.Status.Backends[at].Healthy > 0:
 			all.answer++
+			if message := s.Status.Backends[at].Message; message != "" {
+				all.partly = append(all.partly, b.Name+": "+message)
+			}
 		default:
 			all.away = append(all.away, b.Name+": "+why(b, s.Status.Backends[at]))
 		}
@@ -63,7 +67,7 @@ func (b backends) verdict() verdict {
 	case len(b.uncalled) > 0:
 		return no(kind, "Progressing", "the proxy has not tried yet: "+strings.Join(b.uncalled, ", "))
 	}
-	return yes(kind, "Answering", "every endpoint has a backend that answers")
+	return yes(kind, "Answering", strings.Join(append([]string{"every endpoint has a backend that answers"}, b.partly...), "; "))
 }
 
 // healthy is the count behind the verdict; empty while nothing is counted.

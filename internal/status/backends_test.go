@@ -48,6 +48,15 @@ func TestReadyNeedsAnAnswerBehindEveryEndpoint(t *testing.T) {
 	}
 }
 
+// Of a backend that answers, what its proxy does not know is said beside.
+func TestWhatAProxyDoesNotKnowOfABackendIsSaid(t *testing.T) {
+	said := backendsOf(&v1alpha1.ProxyServer{
+		Spec:   v1alpha1.ProxyServerSpec{Backends: []v1alpha1.ProxyBackend{{Name: "api"}}},
+		Status: v1alpha1.ProxyServerStatus{Backends: []v1alpha1.BackendStatus{{Name: "api", Healthy: 1, Total: 1, Message: "namespace c1 has more than 2000 pods"}}},
+	}).verdict()
+	NewWithT(t).Expect(said).To(Equal(yes(v1alpha1.ConditionBackendsHealthy, "Answering", "every endpoint has a backend that answers; api: namespace c1 has more than 2000 pods")))
+}
+
 // During an upgrade the operator reads the status of a sidecar of the previous release: counts alone, and 0 of 0 while it starts.
 func TestASidecarThatOnlyCountsIsUnderstood(t *testing.T) {
 	behind := func(b v1alpha1.ProxyBackend, c v1alpha1.BackendStatus) verdict {

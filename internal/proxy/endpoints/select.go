@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/cldmnky/oooi/internal/unroutable"
@@ -15,7 +16,7 @@ import (
 
 // Of lists what may be dialled behind one port of a Service: ready pods of the Service's own namespace, or, when none is
 // ready, those that still serve while they terminate. Anything else that an EndpointSlice may hold (bare addresses, pods
-// elsewhere, names, an address that the pod it names has not) could lead the VLAN's clients where its author may not go
+// elsewhere, names, an address that the pod it names has not, a port that it does not have) could lead the VLAN's clients where its author may not go
 // (CVE-2021-25740).
 func Of(service *corev1.Service, owned []*discoveryv1.EndpointSlice, pods Pods, port uint16) ([]netip.AddrPort, error) {
 	wanted, err := portOf(service, port)
@@ -29,7 +30,7 @@ func Of(service *corev1.Service, owned []*discoveryv1.EndpointSlice, pods Pods, 
 			continue
 		}
 		for _, e := range slice.Endpoints {
-			switch addresses := podAddresses(e, slice.Namespace, pods, number); {
+			switch addresses := podAddresses(e, slice.Namespace, pods, number, wanted); {
 			case ptr.Deref(e.Conditions.Ready, true):
 				ready = append(ready, addresses...)
 			case ptr.Deref(e.Conditions.Serving, false) && ptr.Deref(e.Conditions.Terminating, false):
@@ -42,7 +43,10 @@ func Of(service *corev1.Service, owned []*discoveryv1.EndpointSlice, pods Pods, 
 	}
 	slices.SortFunc(ready, netip.AddrPort.Compare)
 	ready = slices.Compact(ready)
-	return ready[:min(len(ready), mostTargets)], nil
+	if len(ready) > mostTargets {
+		return ready[:mostTargets], fmt.Errorf("service %s/%s has more than %d pods, of which the proxy dials no more", service.Namespace, service.Name, mostTargets)
+	}
+	return ready, nil
 }
 
 // mostTargets of a Service are dialled: Envoy checks each once a second, and a control plane has three.
@@ -61,25 +65,28 @@ func portOf(service *corev1.Service, port uint16) (corev1.ServicePort, error) {
 	return corev1.ServicePort{}, fmt.Errorf("service %s/%s has no TCP port %d", service.Namespace, service.Name, port)
 }
 
-// slicePort is that of an EndpointSlice; where the Service says a number itself it is no other.
+// slicePort is what an EndpointSlice says that a Service's port is.
 func slicePort(slice *discoveryv1.EndpointSlice, wanted corev1.ServicePort) (uint16, bool) {
-	number := wanted.TargetPort.IntValue()
 	for _, p := range slice.Ports {
-		if ptr.Deref(p.Name, "") == wanted.Name && (number == 0 || p.Port == nil || int(*p.Port) == number) && ptr.Deref(p.Protocol, corev1.ProtocolTCP) == corev1.ProtocolTCP && p.Port != nil {
+		if ptr.Deref(p.Name, "") == wanted.Name && ptr.Deref(p.Protocol, corev1.ProtocolTCP) == corev1.ProtocolTCP && p.Port != nil {
 			return uint16(*p.Port), true
 		}
 	}
 	return 0, false
 }
 
-// Pods finds a pod of the Service's namespace by its name; nil where there is none.
-type Pods func(name string) *corev1.Pod
+// Pods finds a pod of the Service's namespace by its name; false where there is none.
+type Pods func(name string) (*corev1.Pod, bool)
 
-func podAddresses(e discoveryv1.Endpoint, namespace string, pods Pods, port uint16) []netip.AddrPort {
+func podAddresses(e discoveryv1.Endpoint, namespace string, pods Pods, port uint16, wanted corev1.ServicePort) []netip.AddrPort {
 	if e.TargetRef == nil || e.TargetRef.Kind != "Pod" || e.TargetRef.Namespace != namespace {
 		return nil
 	}
-	own := addressesOf(pods(e.TargetRef.Name))
+	pod, found := pods(e.TargetRef.Name)
+	if !found || !servesAt(pod, wanted, int32(port)) {
+		return nil
+	}
+	own := addressesOf(pod)
 	var all []netip.AddrPort
 	for _, s := range e.Addresses {
 		if addr, err := netip.ParseAddr(s); err == nil && !unroutable.Is(addr) && slices.Contains(own, addr.Unmap()) {
@@ -89,9 +96,22 @@ func podAddresses(e discoveryv1.Endpoint, namespace string, pods Pods, port uint
 	return all
 }
 
+// servesAt says whether a Service's port leads to a number of a pod. A name means the number that a container declares by it, as Kubernetes
+// has it (pkg/api/v1/pod, FindPort), and not what somebody's slice says. On the host's network what no container declares is
+// the node's own: its kubelet, its API server. HyperShift has no such pod behind a Service that workers dial.
+func servesAt(pod *corev1.Pod, wanted corev1.ServicePort, number int32) bool {
+	byName := wanted.TargetPort.Type == intstr.String
+	if !byName && wanted.TargetPort.IntVal != number {
+		return false
+	}
+	return !byName && !pod.Spec.HostNetwork || slices.ContainsFunc(declared(pod), func(p corev1.ContainerPort) bool {
+		return p.ContainerPort == number && (!byName || p.Name == wanted.TargetPort.StrVal)
+	})
+}
+
 // addressesOf a pod, by its status, which kubelets write. One that has ended keeps there what another may have by now.
 func addressesOf(pod *corev1.Pod) (all []netip.Addr) {
-	if pod == nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return nil
 	}
 	for _, has := range pod.Status.PodIPs {

@@ -1,6 +1,7 @@
 package endpoints
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -22,20 +23,21 @@ func pod(address string, ready, serving, terminating bool) discoveryv1.Endpoint 
 	}
 }
 
-// named finds pods that have, by their own status, the address in their name.
-func named(name string) *corev1.Pod {
+// byName finds pods that have, by their own status, the address in their name, and port 8443.
+func byName(name string) (*corev1.Pod, bool) {
 	address, _ := strings.CutPrefix(name, "at-")
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: name}}
 	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIPs: []corev1.PodIP{{IP: address}}}
+	pod.Spec.Containers = []corev1.Container{{Ports: []corev1.ContainerPort{{Name: "https", ContainerPort: 8443}}}}
 	switch address {
 	case "none":
-		return nil
+		return nil, false
 	case "10.0.0.98":
 		pod.Status.Phase = corev1.PodSucceeded
 	case "10.0.0.99":
 		pod.Status.Phase = corev1.PodFailed
 	}
-	return pod
+	return pod, true
 }
 
 // by another name.
@@ -68,7 +70,7 @@ func v4(endpoints ...discoveryv1.Endpoint) *discoveryv1.EndpointSlice {
 
 func TestOnlyPodsOfTheServicesNamespaceAreDialled(t *testing.T) {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "ignition"}}
-	service.Spec.Ports = []corev1.ServicePort{{Name: "https", Port: 443}, {Name: "udp", Port: 53, Protocol: corev1.ProtocolUDP}}
+	service.Spec.Ports = []corev1.ServicePort{{Name: "https", Port: 443, TargetPort: intstr.FromInt32(8443)}, {Name: "udp", Port: 53, Protocol: corev1.ProtocolUDP}}
 	for name, c := range map[string]struct {
 		slices []*discoveryv1.EndpointSlice
 		want   []string
@@ -97,7 +99,7 @@ func TestOnlyPodsOfTheServicesNamespaceAreDialled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			got, err := Of(service, c.slices, named, 443)
+			got, err := Of(service, c.slices, byName, 443)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(texts(got)).To(Equal(c.want))
 		})
@@ -107,13 +109,13 @@ func TestOnlyPodsOfTheServicesNamespaceAreDialled(t *testing.T) {
 func TestAServiceThatCannotBeDialledSaysWhy(t *testing.T) {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "ignition"}}
 	service.Spec.Ports = []corev1.ServicePort{{Port: 53, Protocol: corev1.ProtocolUDP}}
-	_, err := Of(service, nil, named, 443)
+	_, err := Of(service, nil, byName, 443)
 	NewWithT(t).Expect(err).To(MatchError("service c1/ignition has no TCP port 443"))
-	_, err = Of(service, nil, named, 53)
+	_, err = Of(service, nil, byName, 53)
 	NewWithT(t).Expect(err).To(MatchError("service c1/ignition has no TCP port 53"))
 	service.Spec.Ports = []corev1.ServicePort{{Port: 443}}
 	service.Spec.Type = corev1.ServiceTypeExternalName
-	_, err = Of(service, []*discoveryv1.EndpointSlice{sliceOf(discoveryv1.AddressTypeIPv4, "", 443, ready("10.0.0.1"))}, named, 443)
+	_, err = Of(service, []*discoveryv1.EndpointSlice{sliceOf(discoveryv1.AddressTypeIPv4, "", 443, ready("10.0.0.1"))}, byName, 443)
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("is an ExternalName")))
 }
 
@@ -129,22 +131,61 @@ func texts(targets []netip.AddrPort) (all []string) {
 	return all
 }
 
-// Who writes EndpointSlices chooses no port that the Service does not have, and gives Envoy no more to check than it can.
+// Who writes EndpointSlices chooses no port that the Service and the pod do not have, and gives Envoy no more to check than it can.
 func TestASliceChoosesNeitherPortNorNumber(t *testing.T) {
 	g := NewWithT(t)
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "api"}}
 	service.Spec.Ports = []corev1.ServicePort{{Name: "client", Port: 443, TargetPort: intstr.FromInt32(6443)}}
 	kubelet, api := sliceOf(discoveryv1.AddressTypeIPv4, "client", 10250, ready("10.0.0.1")), sliceOf(discoveryv1.AddressTypeIPv4, "client", 6443, ready("10.0.0.1"))
-	found, err := Of(service, []*discoveryv1.EndpointSlice{kubelet, api}, named, 443)
+	found, err := Of(service, []*discoveryv1.EndpointSlice{kubelet, api}, byName, 443)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(found).To(HaveExactElements(netip.MustParseAddrPort("10.0.0.1:6443")))
 
-	service.Spec.Ports[0].TargetPort = intstr.FromString("https")
-	var many []*discoveryv1.EndpointSlice
-	for port := range int32(1000) {
-		many = append(many, sliceOf(discoveryv1.AddressTypeIPv4, "client", 1+port, ready("10.0.0.1")))
+	service.Spec.Ports[0].TargetPort = intstr.FromInt32(8443)
+	var many []discoveryv1.Endpoint
+	for n := range mostTargets + 1 {
+		many = append(many, ready(fmt.Sprintf("10.0.%d.%d", 1+n/100, n%100)))
 	}
-	found, err = Of(service, many, named, 443)
-	g.Expect(err).NotTo(HaveOccurred())
+	found, err = Of(service, []*discoveryv1.EndpointSlice{sliceOf(discoveryv1.AddressTypeIPv4, "client", 8443, many...)}, byName, 443)
+	g.Expect(err).To(MatchError("service c1/api has more than 256 pods, of which the proxy dials no more"))
 	g.Expect(found).To(HaveLen(mostTargets))
+}
+
+// A word for a port means what the pod's own container calls by it, and on the host's network a number what a container declares: all else
+// there is the node's.
+func TestAPortIsThatOfThePodsContainer(t *testing.T) {
+	container := func(name string, number int32, protocol corev1.Protocol) corev1.Container {
+		return corev1.Container{Ports: []corev1.ContainerPort{{Name: name, ContainerPort: number, Protocol: protocol}}}
+	}
+	always := corev1.ContainerRestartPolicyAlways
+	for name, c := range map[string]struct {
+		target  intstr.IntOrString
+		spec    corev1.PodSpec
+		said    int32 // by the slice
+		dialled bool
+	}{
+		"a word and its number":                  {intstr.FromString("https"), corev1.PodSpec{Containers: []corev1.Container{container("https", 8443, "")}}, 8443, true},
+		"a word and another number":              {intstr.FromString("https"), corev1.PodSpec{Containers: []corev1.Container{container("https", 8443, "")}}, 10250, false},
+		"a word and a number of another word":    {intstr.FromString("https"), corev1.PodSpec{Containers: []corev1.Container{container("https", 8443, ""), container("debug", 6060, "")}}, 6060, false},
+		"a word that no container has":           {intstr.FromString("https"), corev1.PodSpec{Containers: []corev1.Container{container("http", 8080, "")}}, 8443, false},
+		"a word of another protocol":             {intstr.FromString("https"), corev1.PodSpec{Containers: []corev1.Container{container("https", 8443, corev1.ProtocolUDP)}}, 8443, false},
+		"a word of a sidecar":                    {intstr.FromString("https"), corev1.PodSpec{InitContainers: []corev1.Container{{RestartPolicy: &always, Ports: container("https", 8443, "").Ports}}}, 8443, true},
+		"a word of a container that is over":     {intstr.FromString("https"), corev1.PodSpec{InitContainers: []corev1.Container{container("https", 8443, "")}}, 8443, false},
+		"a number that nobody declares":          {intstr.FromInt32(8443), corev1.PodSpec{}, 8443, true},
+		"on the host, a number that it declares": {intstr.FromInt32(8443), corev1.PodSpec{HostNetwork: true, Containers: []corev1.Container{container("", 8443, corev1.ProtocolTCP)}}, 8443, true},
+		"on the host, the kubelet's":             {intstr.FromInt32(10250), corev1.PodSpec{HostNetwork: true, Containers: []corev1.Container{container("", 8443, "")}}, 10250, false},
+		"on the host, the kubelet's by a word":   {intstr.FromString("https"), corev1.PodSpec{HostNetwork: true, Containers: []corev1.Container{container("https", 8443, "")}}, 10250, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "api"}}
+			service.Spec.Ports = []corev1.ServicePort{{Name: "client", Port: 443, TargetPort: c.target}}
+			its := func(string) (*corev1.Pod, bool) {
+				return pods.part(&corev1.Pod{Spec: c.spec, Status: corev1.PodStatus{PodIPs: []corev1.PodIP{{IP: "10.0.0.1"}}}}), true
+			}
+			found, err := Of(service, []*discoveryv1.EndpointSlice{sliceOf(discoveryv1.AddressTypeIPv4, "client", c.said, ready("10.0.0.1"))}, its, 443)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(found != nil).To(Equal(c.dialled))
+		})
+	}
 }

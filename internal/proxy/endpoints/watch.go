@@ -2,114 +2,76 @@ package endpoints
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/proxy/intent"
 )
 
-// Watch knows the targets of services, from the Services, EndpointSlices and pods of the namespaces that are needed.
+// Watch knows the targets of the services that are needed: from each of them, its EndpointSlices, and the pods of its namespace.
 type Watch struct {
 	client  client.WithWatch
 	changed chan struct{}
 
-	mu         sync.Mutex
-	namespaces map[string]*namespace
+	mu       sync.Mutex
+	services map[types.NamespacedName]service
+	pods     map[string]*collection[*corev1.Pod]
 }
 
-type namespace struct {
-	services, slices, pods cache.Store
-	synced                 func() bool
-	stop                   context.CancelFunc
+// service is a collection of one, and its EndpointSlices.
+type service struct {
+	object *collection[*corev1.Service]
+	slices *collection[*discoveryv1.EndpointSlice]
 }
 
 // NewWatch makes a watch that needs nothing yet.
 func NewWatch(c client.WithWatch) *Watch {
-	return &Watch{client: c, changed: make(chan struct{}, 1), namespaces: map[string]*namespace{}}
+	return &Watch{client: c, changed: make(chan struct{}, 1), services: map[types.NamespacedName]service{}, pods: map[string]*collection[*corev1.Pod]{}}
 }
 
 // Changed signals, to one listener, that targets may have changed.
 func (w *Watch) Changed() <-chan struct{} { return w.changed }
 
-// Need watches exactly the namespaces of these services, until the context ends.
-func (w *Watch) Need(ctx context.Context, services []intent.Service) {
+// Need watches exactly these services, until the context ends.
+func (w *Watch) Need(ctx context.Context, all []intent.Service) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	needed := map[string]bool{}
-	for _, s := range services {
-		needed[s.Namespace] = true
-		if w.namespaces[s.Namespace] == nil {
-			w.namespaces[s.Namespace] = w.start(ctx, s.Namespace)
+	needed, namespaces := map[types.NamespacedName]bool{}, map[string]bool{}
+	for _, s := range all {
+		needed[s.Key()], namespaces[s.Namespace] = true, true
+		if w.services[s.Key()].object == nil {
+			w.services[s.Key()] = w.follow(ctx, s)
+		}
+		if w.pods[s.Namespace] == nil {
+			w.pods[s.Namespace] = follow(ctx, w.client, pods, s.Namespace, w.signal, running)
 		}
 	}
-	for name, n := range w.namespaces {
-		if !needed[name] {
-			n.stop()
-			delete(w.namespaces, name)
+	for key, s := range w.services {
+		if !needed[key] {
+			s.object.stop()
+			s.slices.stop()
+			delete(w.services, key)
+		}
+	}
+	for name, of := range w.pods {
+		if !namespaces[name] {
+			of.stop()
+			delete(w.pods, name)
 		}
 	}
 }
 
-func (w *Watch) start(ctx context.Context, name string) *namespace {
-	ctx, stop := context.WithCancel(ctx)
-	in := []client.ListOption{client.InNamespace(name)}
-	signal := cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { w.signal() },
-		UpdateFunc: func(any, any) { w.signal() },
-		DeleteFunc: func(any) { w.signal() },
-	}
-	services, serviceInformer := daemon.Informer(w.client, &corev1.Service{}, &corev1.ServiceList{}, in, signal)
-	endpointSlices, sliceInformer := daemon.Informer(w.client, &discoveryv1.EndpointSlice{}, &discoveryv1.EndpointSliceList{}, in, signal)
-	pods, podInformer := daemon.InformerOfParts(w.client, &corev1.Pod{}, &corev1.PodList{}, append(in, running), addressed, cache.ResourceEventHandlerFuncs{
-		AddFunc: signal.AddFunc,
-		UpdateFunc: func(was, now any) {
-			w.signalIf(!equality.Semantic.DeepEqual(was.(*corev1.Pod).Status, now.(*corev1.Pod).Status))
-		},
-		DeleteFunc: signal.DeleteFunc,
-	})
-	informers := []cache.Controller{serviceInformer, sliceInformer, podInformer}
-	for _, i := range informers {
-		go i.RunWithContext(ctx)
-	}
-	synced := func() bool {
-		return !slices.ContainsFunc(informers, func(i cache.Controller) bool { return !i.HasSynced() })
-	}
-	go func() { // an empty namespace raises no event
-		if cache.WaitForCacheSync(ctx.Done(), synced) {
-			w.signal()
-		}
-	}()
-	return &namespace{services, endpointSlices, pods, synced, stop}
-}
-
-// running pods have addresses. Others cost who makes them nothing, and would be read whole, by hundreds.
-var running = client.MatchingFields{"status.phase": string(corev1.PodRunning)}
-
-// addressed leaves of a pod its addresses and whether it has ended: a control plane has a hundred pods.
-func addressed(object any) (any, error) {
-	pod, is := object.(*corev1.Pod)
-	if !is {
-		return object, nil // what was deleted while the watch was away
-	}
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion},
-		Status:     corev1.PodStatus{Phase: pod.Status.Phase, PodIPs: pod.Status.PodIPs},
-	}, nil
-}
-
-func (w *Watch) signalIf(news bool) {
-	if news {
-		w.signal()
+func (w *Watch) follow(ctx context.Context, s intent.Service) service {
+	return service{
+		follow(ctx, w.client, services, s.Namespace, w.signal, client.MatchingFields{"metadata.name": s.Name}),
+		follow(ctx, w.client, endpointSlices, s.Namespace, w.signal, client.MatchingLabels{discoveryv1.LabelServiceName: s.Name}),
 	}
 }
 
@@ -120,35 +82,43 @@ func (w *Watch) signal() {
 	}
 }
 
-// Targets lists what may be dialled behind a service. Known is false while its namespace has not been read: what was
-// dialled before must then stay. The error says why there is nothing to dial.
+// Targets lists what may be dialled behind a service. Known is false while what it follows from has not been read: what was
+// dialled before must then stay. The error says why there is nothing to dial, or what of it is not known.
 func (w *Watch) Targets(s intent.Service) (targets []netip.AddrPort, known bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := w.namespaces[s.Namespace]
-	if n == nil || !n.synced() {
-		return nil, false, fmt.Errorf("services of namespace %s are not read yet", s.Namespace)
+	known, lacks := w.state(s)
+	if !known {
+		return nil, false, lacks
 	}
-	found, exists, err := n.services.GetByKey(s.Namespace + "/" + s.Name)
-	if err != nil || !exists {
+	of := w.services[s.Key()]
+	found, exists := of.object.get(s.Name)
+	if !exists {
 		return nil, true, fmt.Errorf("service %s/%s does not exist", s.Namespace, s.Name)
 	}
-	var owned []*discoveryv1.EndpointSlice
-	for _, object := range n.slices.List() {
-		if slice := object.(*discoveryv1.EndpointSlice); slice.Labels[discoveryv1.LabelServiceName] == s.Name {
-			owned = append(owned, slice)
-		}
-	}
-	targets, err = Of(found.(*corev1.Service), owned, n.pod(s.Namespace), s.Port)
-	return targets, true, err
+	targets, err = Of(found, of.slices.listed(), w.pods[s.Namespace].get, s.Port)
+	return targets, true, errors.Join(err, lacks)
 }
 
-func (n *namespace) pod(of string) Pods {
-	return func(name string) *corev1.Pod {
-		found, exists, err := n.pods.GetByKey(of + "/" + name)
-		if err != nil || !exists {
-			return nil
-		}
-		return found.(*corev1.Pod)
+// state says whether all was read once that a service's targets follow from, and what of it is not known.
+func (w *Watch) state(s intent.Service) (known bool, lacks error) {
+	of, pods := w.services[s.Key()], w.pods[s.Namespace]
+	if of.object == nil || pods == nil {
+		return false, ErrUnread
 	}
+	known = true
+	for _, state := range []func() (bool, error){of.object.state, of.slices.state, pods.state} {
+		read, lack := state()
+		known = known && read
+		if lacks == nil {
+			lacks = lack
+		}
+	}
+	if !known && lacks == nil {
+		lacks = ErrUnread
+	}
+	return known, lacks
 }
+
+// ErrUnread is of a service whose pods are not read yet.
+var ErrUnread = errors.New("the service's pods are not read yet")

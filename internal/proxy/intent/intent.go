@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Protocol is how a port routes.
@@ -49,6 +51,11 @@ type Service struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Port      uint16 `json:"port"`
+}
+
+// Key names the Service without the port.
+func (s Service) Key() types.NamespacedName {
+	return types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
 }
 
 // String is namespace/name:port.

@@ -13,7 +13,7 @@ type BackendStatusApplyConfiguration struct {
 	Healthy *int32 `json:"healthy,omitempty"`
 	// All targets.
 	Total *int32 `json:"total,omitempty"`
-	// Why no target answers. Empty while one answers.
+	// Why no target answers, or what the proxy does not know of them. Empty while it knows all of them, and one answers.
 	Message *string `json:"message,omitempty"`
 }
 

@@ -1,0 +1,72 @@
+package endpoints
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Bounds of what is kept. However they are written, the pods of a namespace take less than 8 MiB, and what is a Service's less than half of
+// one; the sidecar's container has 128.
+const (
+	// mostPods that run in a namespace: a control plane has a hundred, and one for each virtual machine.
+	mostPods = 2000
+	// mostPorts of a pod, or of a Service, where a control plane's have three.
+	mostPorts = 32
+	// mostSlices of a Service: Kubernetes fills one of a family with a hundred pods before it begins the next, and mostTargets are dialled.
+	mostSlices = 4
+	// mostAddresses of an endpoint: a pod has one of each family, and a slice those of one.
+	mostAddresses = 2
+)
+
+func named(o client.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+func first[T any](most int, all []T) []T { return append([]T(nil), all[:min(most, len(all))]...) }
+
+// services are read one by one, by their names.
+var services = kind[*corev1.Service]{called: "services", new: &corev1.Service{}, list: &corev1.ServiceList{}, most: 1, part: func(s *corev1.Service) *corev1.Service {
+	return &corev1.Service{ObjectMeta: named(s), Spec: corev1.ServiceSpec{Type: s.Spec.Type, Ports: first(mostPorts, s.Spec.Ports)}}
+}}
+
+// endpointSlices are read of one Service.
+var endpointSlices = kind[*discoveryv1.EndpointSlice]{called: "endpointslices", new: &discoveryv1.EndpointSlice{}, list: &discoveryv1.EndpointSliceList{}, most: mostSlices, part: func(s *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
+	part := &discoveryv1.EndpointSlice{ObjectMeta: named(s), AddressType: s.AddressType, Ports: first(mostPorts, s.Ports)}
+	for _, e := range s.Endpoints[:min(mostTargets+1, len(s.Endpoints))] {
+		one := discoveryv1.Endpoint{Addresses: first(mostAddresses, e.Addresses), Conditions: e.Conditions}
+		if e.TargetRef != nil {
+			one.TargetRef = &corev1.ObjectReference{Kind: e.TargetRef.Kind, Namespace: e.TargetRef.Namespace, Name: e.TargetRef.Name}
+		}
+		part.Endpoints = append(part.Endpoints, one)
+	}
+	return part
+}}
+
+// running pods have addresses. Others cost who makes them nothing.
+var running = client.MatchingFields{"status.phase": string(corev1.PodRunning)}
+
+// pods are kept with their addresses and the ports that their containers declare.
+var pods = kind[*corev1.Pod]{called: "pods", new: &corev1.Pod{}, list: &corev1.PodList{}, most: mostPods, part: func(p *corev1.Pod) *corev1.Pod {
+	part := &corev1.Pod{ObjectMeta: named(p), Status: corev1.PodStatus{Phase: p.Status.Phase, PodIPs: first(mostAddresses, p.Status.PodIPs)}}
+	part.Spec.HostNetwork = p.Spec.HostNetwork
+	part.Spec.Containers = []corev1.Container{{Ports: first(mostPorts, declared(p))}}
+	return part
+}}
+
+// declared are the TCP ports of a pod's containers, of those that start first and go on with the others too.
+func declared(p *corev1.Pod) (all []corev1.ContainerPort) {
+	for _, c := range p.Spec.Containers {
+		all = append(all, c.Ports...)
+	}
+	for _, c := range p.Spec.InitContainers {
+		if ptr.Deref(c.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways {
+			all = append(all, c.Ports...)
+		}
+	}
+	return slices.DeleteFunc(all, func(p corev1.ContainerPort) bool { return p.Protocol != "" && p.Protocol != corev1.ProtocolTCP })
+}
