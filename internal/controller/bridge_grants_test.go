@@ -107,21 +107,33 @@ func TestBridgesAloneNeedTheirRolesOnly(t *testing.T) {
 	w.Expect(w.left()).To(BeEmpty())
 }
 
-// What we made beside a DPUCluster of another namespace says that the bridge had it: it goes with it, though nobody admits it any more.
+// What we made beside a DPUCluster of another namespace says that the bridge had it: it goes with it, though nobody admits it any more, and
+// though there was no kubeconfig yet to hand over.
 func TestABridgeGoesWithADPUClusterOfAnotherNamespace(t *testing.T) {
-	w := newDPUWorld(t)
-	cards := w.ns + "-cards"
-	w.creates(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cards}})
-	w.grants()
-	w.appliesRole("dpu-bridge", cards)
-	cluster, b := w.dpuCluster("d1", "example.com/hosted"), w.bridge()
-	cluster.Namespace, cluster.Annotations = cards, map[string]string{names.AnnotationAllowedNamespaces: w.ns}
-	b.Spec.DPUClusterRef.Namespace, b.Spec.DPUClusterDeletionPolicy = v1alpha1.ObjectName(cards), dpuv1.DeleteHostedCluster
-	w.creates(cluster, b)
-	w.hyperShift("b1", "first")
-	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
-	w.silent()
-	w.Expect(w.api.Delete(w.ctx, cluster)).To(Succeed())
-	w.tearsDown("b1")
-	w.gone(w.bridge())
+	for name, handed := range map[string]bool{"that has the kubeconfig": true, "that went before": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newDPUWorld(t)
+			cards := w.ns + "-cards"
+			w.creates(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cards}})
+			w.grants()
+			w.appliesRole("dpu-bridge", cards)
+			cluster, b := w.dpuCluster("d1", "example.com/hosted"), w.bridge()
+			cluster.Namespace, cluster.Annotations = cards, map[string]string{names.AnnotationAllowedNamespaces: w.ns}
+			b.Spec.DPUClusterRef.Namespace, b.Spec.DPUClusterDeletionPolicy = v1alpha1.ObjectName(cards), dpuv1.DeleteHostedCluster
+			w.creates(cluster, b)
+			if handed {
+				w.hyperShift("b1", "first")
+				w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
+			}
+			w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionTrue, "Bound")
+			w.silent()
+			w.Expect(w.api.Delete(w.ctx, cluster)).To(Succeed())
+			if handed { // else HyperShift has put no finalizers on
+				w.tearsDown("b1")
+			}
+			w.gone(w.bridge())
+			w.gone(named(&hyperv1.HostedCluster{}, w.ns, "b1"))
+			w.gone(named(&corev1.Secret{}, cards, names.BridgeKubeconfig(w.ns, "b1")))
+		})
+	}
 }

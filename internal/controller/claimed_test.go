@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 )
@@ -135,4 +136,42 @@ func TestAnInfraGetsNoNamespaceThatIsNoControlPlane(t *testing.T) {
 	w.makesControlPlane(hc, network.Namespace)
 	w.says("c1", v1alpha1.ConditionAccepted, metav1.ConditionTrue, "Valid")
 	sees(w, named(&v1alpha1.ProxyServer{}, w.ns, names.ProxyServer("c1")), there)
+}
+
+// An Infra whose control plane HyperShift is about to make, by its mark on the namespace, keeps its place on the VLAN from who comes later;
+// one that names somebody's namespace, which has no mark, has none.
+func TestWhoWaitsForHisControlPlaneKeepsHisPlace(t *testing.T) {
+	for name, marked := range map[string]bool{"a namespace that HyperShift has marked": true, "somebody's namespace": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.hosts("c1")
+			w.hosts("c2")
+			hc := sees(w, named(&hyperv1.HostedCluster{}, w.ns, "c1"), there)
+			w.Expect(w.api.Delete(w.ctx, named(&hyperv1.HostedControlPlane{}, w.controlPlane("c1"), "c1"))).To(Succeed())
+			namespace, reason := named(&corev1.Namespace{}, "", w.controlPlane("c1")), "RefNotPermitted"
+			if marked {
+				w.changes(namespace, func() { namespace.Labels[endpoint.ControlPlaneLabel] = "true" })
+				reason = "WaitingForControlPlane"
+			}
+			w.creates(w.smallest("c1"))
+			w.says("c1", v1alpha1.ConditionAccepted, metav1.ConditionFalse, reason)
+			newcomer := w.smallest("c2")
+			newcomer.Spec.NetworkConfig.NetworkAttachmentDefinition = "c1-vlan"
+			w.creates(newcomer)
+			if marked {
+				w.says("c2", v1alpha1.ConditionAccepted, metav1.ConditionFalse, "VLANInUse")
+			} else {
+				w.says("c2", v1alpha1.ConditionAccepted, metav1.ConditionTrue, "Valid")
+			}
+			w.silent()
+			w.Expect(w.calls.touching(w.controlPlane("c1"))).To(BeEmpty(), "nothing is read or made there while it waits")
+
+			w.makesControlPlane(hc, w.controlPlane("c1"))
+			if marked {
+				w.says("c1", v1alpha1.ConditionAccepted, metav1.ConditionTrue, "Valid")
+			} else {
+				w.says("c1", v1alpha1.ConditionAccepted, metav1.ConditionFalse, "VLANInUse")
+			}
+		})
+	}
 }

@@ -24,12 +24,15 @@ const (
 	konnectivity        = "konnectivity-server" // Service and Route
 	metricsProxy        = "metrics-proxy"
 	sharedIngressPolicy = "sharedingress"
-	router              = "router" // serves the Routes that have its label
-	routerLabel         = "hypershift.openshift.io/hosted-control-plane"
+	router              = "router" // serves the Routes that have ControlPlaneLabel
 	// apiTransition has the API's previous address while workers that dial it are being replaced (openshift/enhancements: hypershift,
 	// deterministic load balancer IP).
 	apiTransition = "kube-apiserver-transition"
 )
+
+// ControlPlaneLabel is on the namespaces that HyperShift makes (hypershift: hostedcluster_controller.go, ControlPlaneNamespaceLabelKey), and on
+// what is there.
+const ControlPlaneLabel = "hypershift.openshift.io/hosted-control-plane"
 
 const (
 	httpsPort        = 443  // where a Route's router serves TLS

@@ -38,7 +38,7 @@ func (r *reader) route(name, route string) bool {
 // (openshift/enhancements: hypershift, router service publishing).
 func (r *reader) routePort(route string) int32 {
 	found, s := r.findRoute(route), r.findService(router)
-	if found == nil || found.Labels[routerLabel] == "" || s == nil || s.Spec.Type != corev1.ServiceTypeNodePort {
+	if found == nil || found.Labels[ControlPlaneLabel] == "" || s == nil || s.Spec.Type != corev1.ServiceTypeNodePort {
 		return httpsPort
 	}
 	for _, p := range s.Spec.Ports {

@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/input"
@@ -23,6 +25,8 @@ func TestANamespaceWithoutAControlPlaneIsNobodys(t *testing.T) {
 	there := func(granted string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-c1", Annotations: map[string]string{names.AnnotationAllowedNamespaces: granted}}}
 	}
+	marked := there("")
+	marked.Labels = map[string]string{endpoint.ControlPlaneLabel: "true"}
 	controlPlane := func(of string) *hyperv1.HostedControlPlane {
 		return &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-c1", Name: "x", Annotations: map[string]string{names.AnnotationHostedCluster: of}}}
 	}
@@ -40,6 +44,8 @@ func TestANamespaceWithoutAControlPlaneIsNobodys(t *testing.T) {
 		"somebody has made it":             {[]client.Object{there("")}, false, false},
 		"and admits somebody else":         {[]client.Object{there("others")}, false, false},
 		"and admits the Infra's":           {[]client.Object{there("clusters")}, true, true},
+		"HyperShift has marked it":         {[]client.Object{marked.DeepCopy()}, false, true},
+		"for another HostedCluster":        {[]client.Object{marked.DeepCopy(), controlPlane("clusters-c1/x")}, false, false},
 		"its control plane was there":      {[]client.Object{there(""), role("x")}, true, true},
 		"that of another Infra was":        {[]client.Object{there(""), role("y")}, false, false},
 		"HyperShift has a control plane":   {[]client.Object{there(""), controlPlane("clusters/c1")}, true, true},
@@ -59,7 +65,9 @@ func TestANamespaceWithoutAControlPlaneIsNobodys(t *testing.T) {
 			infra.Spec.NetworkConfig.NetworkAttachmentDefinition, infra.Spec.NetworkConfig.NetworkAttachmentNamespace = "vlan100", "clusters-c1"
 			seen, err := s.Around(t.Context(), infra)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(permission.Check(seen.Input)).To(HaveLen(map[bool]int{true: 0, false: 1}[c.allowed]))
+			found := permission.Check(seen.Input)
+			g.Expect(found).To(HaveLen(map[bool]int{true: 0, false: 1}[c.allowed]))
+			g.Expect(finding.Worst(found, v1alpha1.ConditionAccepted) == finding.Waiting).To(Equal(!c.allowed && c.own), "who waits on its own network keeps its place there")
 			g.Expect(seen.Services).To(HaveLen(map[bool]int{true: 1, false: 0}[c.allowed]))
 			g.Expect(s.Listeners.Of("clusters-c1")).NotTo(BeEmpty(), "it is heard when one is made")
 

@@ -615,6 +615,37 @@ func TestABridgeGoesWithADPUClusterThatItHad(t *testing.T) {
 	}
 }
 
+// The Secret is there from the moment on that the bridge has the DPUCluster: that may go before there is a kubeconfig.
+func TestABridgeThatHasADPUClusterIsKnownBeforeItsKubeconfig(t *testing.T) {
+	for name, c := range map[string]struct {
+		is     func(*bridge.Input)
+		marked bool
+	}{
+		"it is bound":                   {func(*bridge.Input) {}, true},
+		"its DPUCluster is not granted": {func(in *bridge.Input) { in.DPUCluster.Annotations = nil }, false},
+		"its DPUCluster is beside it": {func(in *bridge.Input) {
+			in.Bridge.Spec.DPUClusterRef.Namespace, in.DPUCluster.Namespace = "", in.Bridge.Namespace
+		}, false},
+		"no Secret may be read there": {func(in *bridge.Input) { in.Injected.Denied = true }, false},
+		"its Secret is there":         {func(in *bridge.Input) { in.Injected.Secret = &corev1.Secret{} }, false},
+		"DPF has a kubeconfig of it":  {func(in *bridge.Input) { in.DPUCluster.Spec.Kubeconfig = bridge.InjectedKey(in.Bridge).Name }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, in := NewWithT(t), load(t, "testdata/loadbalancer/in.yaml")
+			in.Bridge.Spec.DPUClusterRef.Namespace, in.DPUCluster.Namespace = "theirs", "theirs"
+			in.DPUCluster.Annotations = map[string]string{names.AnnotationAllowedNamespaces: "dpf"}
+			in.Kubeconfig, in.HostedCluster = bridge.Kubeconfig{}, nil
+			c.is(&in)
+			i := bridge.Of(in).Inject
+			g.Expect(i != nil).To(Equal(c.marked))
+			if c.marked {
+				g.Expect(i.Refer || i.Created).To(BeFalse(), "DPF is told when there is a kubeconfig")
+				g.Expect(i.Secret).To(And(HaveField("Data", BeEmpty()), HaveField("Namespace", HaveValue(Equal("theirs"))), HaveField("Annotations", HaveKeyWithValue(names.AnnotationDPUCluster, "d1"))))
+			}
+		})
+	}
+}
+
 // HyperShift puts a control plane into the namespace that the names give, whosever it is. Whose it is, the author of a bridge does not hear.
 func TestABridgeGetsNoControlPlaneOfAnother(t *testing.T) {
 	taken := ContainElement(And(HaveField("Condition", dpuv1.ConditionReady), HaveField("Reason", "NamespaceTaken")))

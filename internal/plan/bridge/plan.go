@@ -10,6 +10,7 @@ import (
 	hyperv1 "github.com/openshift/hypershift/api/hypershift/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
@@ -130,16 +131,13 @@ func (in Input) anotherHasNamespace() bool {
 	switch ns, hc := in.Namespace, in.cluster(); {
 	case slices.ContainsFunc(in.Neighbours, func(other *hyperv1.HostedCluster) bool { return hc == nil || input.Older(other, hc) }):
 		return true
-	case ns == nil || ns.Labels[controlPlaneLabel] == "true" && in.works(): // of our own hosted cluster, maybe an earlier one
+	case ns == nil || ns.Labels[endpoint.ControlPlaneLabel] == "true" && in.works(): // of our own hosted cluster, maybe an earlier one
 		return false
 	case hc != nil && !ns.CreationTimestamp.Before(&hc.CreationTimestamp): // made for it
 		return false
 	}
 	return !(refgrant.Reference{From: in.Bridge.Namespace, Namespace: ControlPlane(in.Bridge), Annotations: in.Namespace.Annotations}).Allowed()
 }
-
-// controlPlaneLabel is on the namespaces that HyperShift makes (hypershift: hostedcluster_controller.go, ControlPlaneNamespaceLabelKey).
-const controlPlaneLabel = "hypershift.openshift.io/hosted-control-plane"
 
 // storage for etcd, which is asked for only before there is a claim.
 func (in Input) storage() []finding.Finding {
@@ -198,12 +196,25 @@ func (in Input) inject(p *Plan) {
 		p.Find(finding.Refuse(kind, nameTaken).Say("Secret %s exists and does not belong to this bridge, which does not touch it: remove it", key))
 	default:
 		p.Inject = &Injection{
-			Secret: secret(in.Bridge, key, map[string][]byte{dpf.KubeconfigKey: in.Kubeconfig.Content}).
-				WithAnnotations(map[string]string{names.AnnotationDPUCluster: ClusterKey(in.Bridge).Name}),
+			Secret:  in.handedOver(map[string][]byte{dpf.KubeconfigKey: in.Kubeconfig.Content}),
 			Refer:   in.DPUCluster.Spec.Kubeconfig == "",
 			Created: in.DPUCluster.Spec.Type != dpf.TypeStatic && !meta.IsStatusConditionTrue(in.DPUCluster.Status.Conditions, dpf.ConditionCreated),
 		}
 	}
+	if p.Inject == nil && in.unmarked() {
+		p.Inject = &Injection{Secret: in.handedOver(nil)}
+	}
+}
+
+// handedOver is the Secret that the DPUCluster is to refer to.
+func (in Input) handedOver(data map[string][]byte) runtime.ApplyConfiguration {
+	return secret(in.Bridge, InjectedKey(in.Bridge), data).WithAnnotations(map[string]string{names.AnnotationDPUCluster: ClusterKey(in.Bridge).Name})
+}
+
+// unmarked says whether nothing shows yet that the bridge had the DPUCluster of another namespace, as wasGranted has it. Its Secret is made
+// without a kubeconfig then: a DPUCluster may go before there is one, and takes the bridge with it if that is its policy.
+func (in Input) unmarked() bool {
+	return ClusterKey(in.Bridge).Namespace != in.Bridge.Namespace && in.DPUCluster.Spec.Kubeconfig == "" && in.Injected.Secret == nil && !in.Injected.Denied
 }
 
 // said tells whether the bridge's own status says that a condition is True.

@@ -66,19 +66,24 @@ func clusterReferences(in input.Input) []refgrant.Reference {
 // strangersNamespace: HyperShift joins namespace and name by a dash, so that HostedCluster b-c in a and HostedCluster c
 // in a-b share one namespace, and HostedCluster b in a means a namespace a-b that somebody has made for himself. It is another's who was
 // there first, or whose HostedControlPlane alone is there, and nobody's control plane as long as there is none. Which of them it is, the
-// sentence does not tell.
+// sentence does not tell. One that HyperShift has marked is about to be a control plane's: an Infra that waits for it is not refused, or it
+// would lose its place on the VLAN to who comes meanwhile.
 func strangersNamespace(in input.Input) (finding.Finding, bool) {
 	key, known := in.HostedClusterKey()
 	if !known {
 		return finding.Finding{}, false
 	}
-	stranger := precedent(in) != nil || plain(in)
-	if in.HostedControlPlane != nil && !stranger {
+	anothers, waits := precedent(in) != nil, plain(in)
+	if in.HostedControlPlane != nil && !anothers {
 		theirs, named := input.ClusterOf(in.HostedControlPlane)
-		stranger = named && theirs != key
+		anothers = named && theirs != key
 	}
-	return finding.Refuse(v1alpha1.ConditionAccepted, "RefNotPermitted").At("spec.hostedClusterRef").
-		Say("namespace %s has no control plane of HostedCluster %s, or was another's first: wait until HyperShift has made it, or give one of the two another name", in.ControlPlaneNamespace(), key), stranger
+	found := finding.Refuse(v1alpha1.ConditionAccepted, "RefNotPermitted")
+	if waits && !anothers && in.MadeNamespace.Labels[endpoint.ControlPlaneLabel] == "true" {
+		found = finding.Wait(v1alpha1.ConditionAccepted, "WaitingForControlPlane")
+	}
+	return found.At("spec.hostedClusterRef").
+		Say("namespace %s has no control plane of HostedCluster %s, or was another's first: wait until HyperShift has made it, or give one of the two another name", in.ControlPlaneNamespace(), key), anothers || waits
 }
 
 // plain says whether the control plane's namespace is there without one, and its owner admits nobody. HyperShift makes the
@@ -146,11 +151,11 @@ func namespaceNamed(in input.Input, name string) *corev1.Namespace {
 	return nil
 }
 
-// OnOwnNetwork says whether the network is in the namespace of the Infra's own control plane, which grants it, as in Check.
+// OnOwnNetwork says whether the network is in the namespace of the Infra's own control plane, which grants it, as in Check, or will.
 func OnOwnNetwork(in input.Input) bool {
 	if in.NAD == nil || in.NAD.Namespace != in.ControlPlaneNamespace() || !mayRefer(in) {
 		return false
 	}
-	_, stranger := strangersNamespace(in)
-	return !stranger
+	found, stranger := strangersNamespace(in)
+	return !stranger || found.Severity == finding.Waiting
 }
