@@ -120,6 +120,23 @@ func TestAnAnnotationAloneMakesAnInfraThatRuns(t *testing.T) {
 	w.Expect(w.silent()).To(Equal(before), "written: %v", w.calls.written())
 }
 
+// One that is too large to be kept as a whole asks for an Infra in vain, and is told why, once, until it is smaller.
+func TestAHostedClusterThatIsTooLargeAndAsksForAnInfraIsTold(t *testing.T) {
+	w := newWorld(t)
+	w.hostsForAll()
+	w.swells(named(&hyperv1.HostedCluster{}, w.ns, "c1"), func() {
+		w.annotates("c1", names.AnnotationInfra, names.InfraAuto)
+		w.Eventually(func(g Gomega) {
+			all := &eventsv1.EventList{}
+			g.Expect(w.api.List(w.ctx, all, client.InNamespace(w.ns))).To(Succeed())
+			g.Expect(all.Items).To(ConsistOf(And(HaveField("Regarding.Kind", "HostedCluster"), HaveField("Reason", "ObjectTooLarge"), HaveField("Type", "Warning"), HaveField("Series", BeNil()))))
+		}).Should(Succeed())
+		w.silent()
+		w.gone(named(&v1alpha1.Infra{}, w.ns, "c1"))
+	})
+	sees(w, named(&v1alpha1.Infra{}, w.ns, "c1"), there)
+}
+
 func TestWhatCannotBeDerivedIsAnEventThatNamesTheAnnotation(t *testing.T) {
 	w := newWorld(t)
 	text := w.hosted("c1")

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ import (
 	sigsenvtest "sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/guest/bounded"
 	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
@@ -268,6 +270,23 @@ func TestRoutersAndNodesAreSeenInModeHostNetwork(t *testing.T) {
 	w.Eventually(func() []input.GuestNode { return w.see().Nodes }).Should(ContainElement(HaveField("Name", "worker-2")))
 	w.Expect(nodes.Delete(w.ctx, "worker-2", metav1.DeleteOptions{})).To(Succeed())
 	w.eventually("that the Node is gone", func(g *input.Guest) bool { return len(g.Nodes) == 0 })
+}
+
+// Of an object with more parts than are taken in the name alone is read, and it is said that there is one.
+func TestAnObjectThatIsTooLargeToBeReadIsSaid(t *testing.T) {
+	w := newWorld(t, v1alpha1.AppsHostNetwork)
+	w.hasKubeconfig(w.kubeconfig())
+	w.eventually("the hosted cluster", reached)
+	w.Expect(w.see().Cut).To(BeFalse())
+	labels := map[string]string{}
+	for n := range bounded.MostParts + 1 {
+		labels["a/"+strconv.Itoa(n)] = ""
+	}
+	nodes := w.kube.CoreV1().Nodes()
+	_, err := nodes.Create(w.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-3", Labels: labels}}, metav1.CreateOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { w.Expect(nodes.Delete(context.Background(), "worker-3", metav1.DeleteOptions{})).To(Succeed()) })
+	w.eventually("that it is too large", func(g *input.Guest) bool { return g.Cut && len(g.Nodes) == 1 })
 }
 
 // runsRouter creates a router on a worker's network, as the ingress operator's Deployment does, and another pod with the same ports.

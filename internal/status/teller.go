@@ -1,6 +1,7 @@
 package status
 
 import (
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,7 +17,7 @@ import (
 const tellAgain = 30 * time.Minute
 
 // mostTold bounds the findings that are reported for one object: a thousand NodePools that are too large must not cause a thousand events
-// every half hour. Mending some makes room for the rest.
+// every half hour. That there are more is one event, whatever their number, and mending some makes room for the rest.
 const mostTold = 20
 
 // Teller reports findings as events about objects that are not ours, and to which we write nothing. It serves one worker.
@@ -30,7 +31,7 @@ type Teller struct {
 func (t *Teller) Tell(about client.Object, findings []finding.Finding, now time.Time) (again time.Duration) {
 	key := client.ObjectKeyFromObject(about)
 	before, standing := t.told[key], map[string]time.Time{}
-	for _, f := range findings[:min(len(findings), mostTold)] {
+	for _, f := range bounded(findings) {
 		sentence := f.Condition + "/" + f.Reason + ": " + f.Message
 		at, known := before[sentence]
 		if !known || f.Severity != finding.Warning && now.Sub(at) >= tellAgain {
@@ -50,6 +51,16 @@ func (t *Teller) Tell(about client.Object, findings []finding.Finding, now time.
 		t.Forget(key)
 	}
 	return again
+}
+
+// bounded are as many findings as are told, the last of them that there are more.
+func bounded(findings []finding.Finding) []finding.Finding {
+	if len(findings) <= mostTold {
+		return findings
+	}
+	more := findings[mostTold]
+	more.Reason, more.Message, more.Field = "MoreFindings", fmt.Sprintf("more is wrong than these %d: the rest is told when some of them are put right", mostTold), ""
+	return append(findings[:mostTold:mostTold], more)
 }
 
 // piece is the part of an object that a finding is about; nil for the whole. It keeps events apart: of those that differ only in their

@@ -33,7 +33,7 @@ func awaited[T any](v *visit, have func([]T)) func([]T) {
 	return func(all []T) {
 		v.update(func() {
 			have(all)
-			v.seen.Slowed = v.api.IsSlowed()
+			v.seen.Slowed, v.seen.Cut = v.api.IsSlowed(), v.api.HasCut()
 		})
 		if first {
 			first = false
@@ -42,13 +42,13 @@ func awaited[T any](v *visit, have func([]T)) func([]T) {
 	}
 }
 
-// slowedAgain is how often IsSlowed is evaluated without news: a hosted cluster that has become quiet sends none.
+// slowedAgain is how often IsSlowed and HasCut are evaluated without news: a hosted cluster that has become quiet sends none.
 const slowedAgain = 10 * time.Minute
 
 func (v *visit) followSlowed(ctx context.Context) error {
 	for ctx.Err() == nil {
 		pace.Pause(ctx, slowedAgain)
-		v.update(func() { v.seen.Slowed = v.api.IsSlowed() })
+		v.update(func() { v.seen.Slowed, v.seen.Cut = v.api.IsSlowed(), v.api.HasCut() })
 	}
 	return ctx.Err()
 }

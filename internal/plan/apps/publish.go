@@ -41,7 +41,7 @@ func Publish(in address.Addressed) Published {
 	}
 	a.route, a.spec.Mode = a.before, a.mode()
 	a.look()
-	a.slowed()
+	a.beyond()
 	a.publishers()
 	a.pool()
 	a.enter()
@@ -52,8 +52,11 @@ func Publish(in address.Addressed) Published {
 	return Published{Addressed: a.Addressed, Apps: &a.plan, Findings: a.findings}
 }
 
-// slowed says why what the hosted cluster changes is answered late.
-func (a *publisher) slowed() {
+// beyond says why what the hosted cluster changes is answered late, or what is not known of it.
+func (a *publisher) beyond() {
+	if a.Guest != nil && a.Guest.Cut {
+		a.find(warn("ObjectTooLarge", fieldApps), "hosted cluster %s/%s has an object that is too large to be read, of those that *.apps needs, and no more than its name is known: a Node, a router's Service or pod, or what runs MetalLB; take away labels, or entries of its lists, that nobody needs", a.HostedCluster.Namespace, a.HostedCluster.Name)
+	}
 	if a.Guest != nil && a.Guest.Slowed {
 		a.find(warn("HostedClusterSlowed", fieldApps), "hosted cluster %s/%s sends more objects than its share, and is read more slowly: what changes there for *.apps is seen late", a.HostedCluster.Namespace, a.HostedCluster.Name)
 	}

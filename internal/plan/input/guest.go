@@ -16,6 +16,8 @@ type Guest struct {
 	Problem *GuestProblem
 	// Slowed: it sends more than its share, and is read more slowly.
 	Slowed bool
+	// Cut: of an object there the name alone is read, because it is too large.
+	Cut bool
 	// Service is ours: its labels name our Infra. Nil when there is none.
 	Service *corev1.Service
 	// Foreign: a Service of that name is there that is not ours.
