@@ -115,7 +115,7 @@ func TestAnInfraGetsNoNamespaceThatIsNoControlPlane(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
 	hc := sees(w, named(&hyperv1.HostedCluster{}, w.ns, "c1"), there)
-	w.Expect(w.api.Delete(w.ctx, named(&hyperv1.HostedControlPlane{}, w.controlPlane("c1"), "c1"))).To(Succeed())
+	w.isSomebodys("c1")
 	network := sees(w, named(&nad.NetworkAttachmentDefinition{}, w.ns, "c1-vlan"), there).DeepCopy()
 	withoutIdentity(network)
 	network.Namespace, network.Name = w.controlPlane("c1"), "theirs"
@@ -138,6 +138,28 @@ func TestAnInfraGetsNoNamespaceThatIsNoControlPlane(t *testing.T) {
 	sees(w, named(&v1alpha1.ProxyServer{}, w.ns, names.ProxyServer("c1")), there)
 }
 
+// isSomebodys namespace where HyperShift would have put the control plane of a cluster.
+func (w *world) isSomebodys(cluster string) {
+	w.t.Helper()
+	w.Expect(w.api.Delete(w.ctx, named(&hyperv1.HostedControlPlane{}, w.controlPlane(cluster), cluster))).To(Succeed())
+	namespace := named(&corev1.Namespace{}, "", w.controlPlane(cluster))
+	w.changes(namespace, func() { delete(namespace.Labels, endpoint.ControlPlaneLabel) })
+}
+
+// What an Infra got in such a namespace by an older release goes.
+func TestWhatAnInfraHasInANamespaceThatIsNoControlPlaneGoes(t *testing.T) {
+	w := newWorld(t)
+	w.hosts("c1")
+	w.creates(w.smallest("c1"))
+	w.settled("c1")
+	l := lodger{world: w, infra: w.smallest("c1")}
+	w.Expect(l.has(w.controlPlane("c1"))).NotTo(BeEmpty())
+	w.isSomebodys("c1")
+	w.says("c1", v1alpha1.ConditionAccepted, metav1.ConditionFalse, "RefNotPermitted")
+	w.Eventually(func() []string { return l.has(w.controlPlane("c1")) }).Should(BeEmpty())
+	sees(w, named(&v1alpha1.ProxyServer{}, w.ns, names.ProxyServer("c1")), there)
+}
+
 // An Infra whose control plane HyperShift is about to make, by its mark on the namespace, keeps its place on the VLAN from who comes later;
 // one that names somebody's namespace, which has no mark, has none.
 func TestWhoWaitsForHisControlPlaneKeepsHisPlace(t *testing.T) {
@@ -147,9 +169,10 @@ func TestWhoWaitsForHisControlPlaneKeepsHisPlace(t *testing.T) {
 			w.hosts("c1")
 			w.hosts("c2")
 			hc := sees(w, named(&hyperv1.HostedCluster{}, w.ns, "c1"), there)
-			w.Expect(w.api.Delete(w.ctx, named(&hyperv1.HostedControlPlane{}, w.controlPlane("c1"), "c1"))).To(Succeed())
-			namespace, reason := named(&corev1.Namespace{}, "", w.controlPlane("c1")), "RefNotPermitted"
+			w.isSomebodys("c1")
+			reason := "RefNotPermitted"
 			if marked {
+				namespace := named(&corev1.Namespace{}, "", w.controlPlane("c1"))
 				w.changes(namespace, func() { namespace.Labels[endpoint.ControlPlaneLabel] = "true" })
 				reason = "WaitingForControlPlane"
 			}

@@ -108,11 +108,33 @@ func (o *Observer) whose(ctx context.Context, seen *Infra, namespace string) (er
 	if err != nil || seen.HostedControlPlane != nil || !known || endpoint.ControlPlaneNamespaceOf(of) != namespace || !o.seesControlPlanes() {
 		return err
 	}
-	if was, err := o.granted(ctx, seen.Input.Infra, namespace); was || err != nil {
+	made, err := o.madeNamespace(ctx, namespace)
+	if made == nil || err != nil {
 		return err
 	}
-	seen.MadeNamespace, err = get[corev1.Namespace](ctx, o, types.NamespacedName{Name: namespace})
-	return err
+	if made.Labels[endpoint.ControlPlaneLabel] == "true" {
+		if was, err := o.granted(ctx, seen.Input.Infra, namespace); was || err != nil {
+			return err
+		}
+	}
+	seen.MadeNamespace = made
+	return nil
+}
+
+// madeNamespace is the one of that name. Of one that was made just now the API server tells: to the cache it is not there, and so nobody's.
+func (o *Observer) madeNamespace(ctx context.Context, name string) (*corev1.Namespace, error) {
+	made, err := get[corev1.Namespace](ctx, o, types.NamespacedName{Name: name})
+	if made != nil || err != nil {
+		return made, err
+	}
+	all := &corev1.NamespaceList{}
+	if err := o.Live.List(ctx, all, client.MatchingFields{"metadata.name": name}); err != nil {
+		return nil, fmt.Errorf("reading namespace %s: %w", name, err)
+	}
+	if len(all.Items) == 0 {
+		return nil, nil
+	}
+	return &all.Items[0], nil
 }
 
 // seesControlPlanes: of a cluster without HyperShift's kinds, or before they are seen, nobody can tell whose a namespace is.
@@ -120,8 +142,8 @@ func (o *Observer) seesControlPlanes() bool {
 	return o.Kinds.Served(&hyperv1.HostedCluster{}) && o.Kinds.Served(&hyperv1.HostedControlPlane{})
 }
 
-// granted says whether we have given an Infra's daemons a Role in a namespace: its control plane was there. Nobody writes it there but us and
-// the namespace's own admin, so a control plane that is made anew, or restored late, finds its Infra as it was.
+// granted says whether we have given an Infra's daemons a Role in a namespace that HyperShift has labelled: its control plane was there.
+// Nobody writes it there but us and the namespace's own admin, so a control plane that is made anew, or restored late, finds its Infra as it was.
 func (o *Observer) granted(ctx context.Context, infra *v1alpha1.Infra, namespace string) (bool, error) {
 	roles, err := list[rbacv1.RoleList](ctx, o, namespace, client.MatchingLabels{names.LabelInfra: infra.Name, names.LabelInfraNamespace: infra.Namespace}, client.UnsafeDisableDeepCopy)
 	return err == nil && roles != nil && len(roles.Items) > 0, err

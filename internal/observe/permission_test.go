@@ -57,7 +57,8 @@ func newStage(t *testing.T, hostedClusterGrants string) *stage {
 
 	s := &stage{}
 	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(infra, hc, vlan, proxy, service).
-		WithIndex(&hyperv1.NodePool{}, IndexCluster, ClusterOf).WithIndex(&hyperv1.HostedCluster{}, IndexControlPlane, ControlPlane).WithInterceptorFuncs(interceptor.Funcs{
+		WithIndex(&hyperv1.NodePool{}, IndexCluster, ClusterOf).WithIndex(&hyperv1.HostedCluster{}, IndexControlPlane, ControlPlane).
+		WithIndex(&corev1.Namespace{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			s.reads = append(s.reads, fmt.Sprintf("%T %s", o, key))
 			return c.Get(ctx, key, o, opts...)
@@ -69,7 +70,7 @@ func newStage(t *testing.T, hostedClusterGrants string) *stage {
 			return c.List(ctx, list, opts...)
 		},
 	}).Build()
-	s.Observer = &Observer{Reader: reader, Kinds: NewKinds(true, true), Listeners: NewListeners(), Now: time.Now}
+	s.Observer = &Observer{Reader: reader, Live: reader, Kinds: NewKinds(true, true), Listeners: NewListeners(), Now: time.Now}
 	for _, kind := range s.Kinds.All() {
 		s.Kinds.Set(kind, true)
 	}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/endpoint"
@@ -46,8 +47,9 @@ func TestANamespaceWithoutAControlPlaneIsNobodys(t *testing.T) {
 		"and admits the Infra's":           {[]client.Object{there("clusters")}, true, true},
 		"HyperShift has marked it":         {[]client.Object{marked.DeepCopy()}, false, true},
 		"for another HostedCluster":        {[]client.Object{marked.DeepCopy(), controlPlane("clusters-c1/x")}, false, false},
-		"its control plane was there":      {[]client.Object{there(""), role("x")}, true, true},
-		"that of another Infra was":        {[]client.Object{there(""), role("y")}, false, false},
+		"its control plane was there":      {[]client.Object{marked.DeepCopy(), role("x")}, true, true},
+		"an older release took it for one": {[]client.Object{there(""), role("x")}, false, false},
+		"that of another Infra was":        {[]client.Object{marked.DeepCopy(), role("y")}, false, true},
 		"HyperShift has a control plane":   {[]client.Object{there(""), controlPlane("clusters/c1")}, true, true},
 		"of another HostedCluster":         {[]client.Object{there(""), controlPlane("clusters-c1/x")}, false, false},
 		"another's, in a namespace for us": {[]client.Object{there("clusters"), controlPlane("clusters-c1/x")}, false, false},
@@ -75,6 +77,17 @@ func TestANamespaceWithoutAControlPlaneIsNobodys(t *testing.T) {
 			g.Expect(s.onOwnNetwork(t.Context(), input.Neighbour{Infra: infra, NAD: vlan})).To(Equal(c.own), "another reference, which is refused, changes nothing")
 		})
 	}
+}
+
+// A namespace that was made just now is somebody's, too, though the cache does not show it yet.
+func TestANamespaceThatTheCacheDoesNotShowIsNobodys(t *testing.T) {
+	g, s := NewWithT(t), newStage(t, "tenant")
+	s.Observer.Live = fake.NewClientBuilder().WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-c1"}}).
+		WithIndex(&corev1.Namespace{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).Build()
+	seen, err := s.Infra(t.Context(), types.NamespacedName{Namespace: "tenant", Name: "c1"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(permission.Check(seen.Input)).To(HaveLen(1))
+	g.Expect(seen.Services).To(BeEmpty())
 }
 
 // Nor is a subnet read off the networks there for a HostedCluster that asks for an Infra.

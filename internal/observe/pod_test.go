@@ -40,7 +40,10 @@ func TestEventsThatCannotBeListedHideNoPod(t *testing.T) {
 	pod.Labels = map[string]string{names.LabelApp: names.Proxy, names.LabelInstance: "c1-proxy"}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}}}
 	g.Expect(cache.Create(t.Context(), pod)).To(Succeed())
-	s.Live = interceptor.NewClient(cache, interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+	s.Live = interceptor.NewClient(cache, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+		if _, are := list.(*corev1.NamespaceList); are {
+			return c.List(ctx, list, o...)
+		}
 		return apierrors.NewForbidden(corev1.Resource("events"), "", nil)
 	}})
 

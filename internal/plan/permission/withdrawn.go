@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/refgrant"
 )
@@ -27,6 +28,9 @@ func Withdrawn(in input.Input, other OtherNamespace) bool {
 	reference := refgrant.Reference{From: in.Infra.Namespace, Namespace: other.Namespace.Name, Annotations: other.Namespace.Annotations}
 	if reference.Allowed() {
 		return false
+	}
+	if found, stranger := strangersNamespace(in); stranger && found.Severity == finding.Refused && plain(in) && other.Namespace.Name == in.MadeNamespace.Name {
+		return true // somebody's, in which an older release took a control plane for granted
 	}
 	hc, awaited := other.HostedCluster, awaits(in, other.Namespace.Name)
 	if hc == nil && awaited {
