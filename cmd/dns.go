@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ import (
 func newDNSCommand() *cobra.Command {
 	var flags daemon.Flags
 	var name, corefile string
+	var instance int
 	cmd := &cobra.Command{
 		Use:   "dns",
 		Short: "Serve split-horizon DNS on one VLAN",
@@ -26,7 +28,7 @@ func newDNSCommand() *cobra.Command {
 			if corefile != "" {
 				return server.ServeCorefile(cmd.Context(), corefile)
 			}
-			d, err := newDNSDaemon(&flags, name)
+			d, err := newDNSDaemon(&flags, name, instance)
 			if err != nil {
 				return err
 			}
@@ -35,12 +37,16 @@ func newDNSCommand() *cobra.Command {
 	}
 	flags.Bind(cmd, "log-level")
 	cmd.Flags().StringVar(&name, "dns-name", "", "name of the DNSServer")
+	cmd.Flags().IntVar(&instance, "instance", 0, "which `number` of the DNSServer's addresses to serve: 0 is serverIP, 1 the first of additionalServerIPs")
 	cmd.Flags().StringVar(&corefile, "corefile", "", "Corefile to run unchanged, instead of a DNSServer")
 	cmd.MarkFlagsMutuallyExclusive("dns-name", "config-file", "corefile")
 	return cmd
 }
 
-func newDNSDaemon(flags *daemon.Flags, name string) (*dns.Daemon, error) {
+func newDNSDaemon(flags *daemon.Flags, name string, instance int) (*dns.Daemon, error) {
+	if instance < 0 {
+		return nil, fmt.Errorf("--instance=%d: instances are numbered from 0, e.g. --instance=1", instance)
+	}
 	if flags.ConfigFile == "" && (flags.Namespace == "" || name == "") {
 		return nil, errors.New("name the DNSServer: set --namespace and --dns-name, or --config-file, or --corefile")
 	}
@@ -49,7 +55,7 @@ func newDNSDaemon(flags *daemon.Flags, name string) (*dns.Daemon, error) {
 		return nil, err
 	}
 	apiServer := clock.New() // every answer has the API server's time
-	d := &dns.Daemon{Flags: flags, Name: name, Now: func() time.Time { now, _ := apiServer.Now(); return now }, Log: log}
+	d := &dns.Daemon{Flags: flags, Name: name, Instance: instance, Now: func() time.Time { now, _ := apiServer.Now(); return now }, Log: log}
 	if flags.ConfigFile == "" {
 		d.Kube, err = flags.Kube(func(config *rest.Config) { config.Wrap(apiServer.Listen) })
 	}

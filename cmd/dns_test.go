@@ -19,6 +19,7 @@ func TestDNSSaysWhichFlagIsWrong(t *testing.T) {
 	for said, args := range map[string][]string{
 		"name the DNSServer: set --namespace and --dns-name, or --config-file, or --corefile": {"--namespace", "tenants"},
 		`invalid argument "here" for "--pod-ip" flag: ParseAddr("here"): unable to parse IP`:  {"--config-file", "dns.yaml", "--pod-ip", "here"},
+		"--instance=-1: instances are numbered from 0, e.g. --instance=1":                     {"--config-file", "dns.yaml", "--instance", "-1"},
 		"reading the Corefile: open absent: no such file or directory":                        {"--corefile", "absent"},
 	} {
 		t.Run(said, func(t *testing.T) {
@@ -42,7 +43,7 @@ func TestDNSTellsTheTimeByTheAPIServer(t *testing.T) {
 	g.Expect(os.WriteFile(kubeconfig, fmt.Appendf(nil, "{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a}}], clusters: [{name: a, cluster: {server: %q}}]}", apiServer.URL), 0o600)).To(Succeed())
 	t.Setenv("KUBECONFIG", kubeconfig)
 
-	d, err := newDNSDaemon(&daemon.Flags{Namespace: "clusters", LogLevel: "info"}, "c1-dns")
+	d, err := newDNSDaemon(&daemon.Flags{Namespace: "clusters", LogLevel: "info"}, "c1-dns", 0)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(d.Now()).To(BeZero(), "nobody has told it")
 	g.Expect(d.Kube.List(t.Context(), &v1alpha1.DHCPLeaseList{})).NotTo(Succeed())

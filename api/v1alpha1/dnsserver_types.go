@@ -11,11 +11,19 @@ type DNSEntry struct {
 }
 
 // DNSNetworkConfig describes the VLAN of the server.
+// +kubebuilder:validation:XValidation:rule="!has(self.additionalServerIPs) || self.additionalServerIPs.all(a, a != self.serverIP && (!isCIDR(self.secondaryNetworkCIDR) || !isIP(a) || cidr(self.secondaryNetworkCIDR).containsIP(a)))",message="additionalServerIPs must lie inside secondaryNetworkCIDR and differ from serverIP, e.g. 192.168.100.4 beside 192.168.100.3 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!isCIDR(self.secondaryNetworkCIDR) || !isIP(self.serverIP) || cidr(self.secondaryNetworkCIDR).containsIP(self.serverIP)",message="serverIP must lie inside secondaryNetworkCIDR, e.g. 192.168.100.3 in 192.168.100.0/24"
 type DNSNetworkConfig struct {
 	Attachment `json:",inline"`
 	// Address of the server on the VLAN; must lie inside secondaryNetworkCIDR.
 	ServerIP IPAddress `json:"serverIP"`
+	// Address of a second instance, inside secondaryNetworkCIDR: a pod of its own, on another node if there is one. If the
+	// NetworkAttachmentDefinition itself names the pod's address, the second pod attaches to the one with the same name and -1.
+	// Default: one instance.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1
+	AdditionalServerIPs []IPAddress `json:"additionalServerIPs,omitempty"`
 	// Subnet of the VLAN. Queries to the VLAN address from other networks are REFUSED, except from clientCIDRs.
 	SecondaryNetworkCIDR Subnet `json:"secondaryNetworkCIDR"`
 	// Networks behind the VLAN's router whose clients are answered too. Default: none.
@@ -25,8 +33,13 @@ type DNSNetworkConfig struct {
 	ClientCIDRs []CIDR `json:"clientCIDRs,omitempty"`
 }
 
+// ServerIPs are the addresses of all instances, the first's first.
+func (n DNSNetworkConfig) ServerIPs() []IPAddress {
+	return append([]IPAddress{n.ServerIP}, n.AdditionalServerIPs...)
+}
+
 // DNSServerSpec configures one DNS server with two views. The address that a query is sent to selects the view.
-// +kubebuilder:validation:XValidation:rule="!has(self.upstreamDNS) || !(self.networkConfig.serverIP in self.upstreamDNS)",message="upstreamDNS names the server itself, which would ask itself; name the resolver behind it, e.g. 10.0.0.53"
+// +kubebuilder:validation:XValidation:rule="!has(self.upstreamDNS) || !(self.networkConfig.serverIP in self.upstreamDNS) && (!has(self.networkConfig.additionalServerIPs) || self.networkConfig.additionalServerIPs.all(a, !(a in self.upstreamDNS)))",message="upstreamDNS names the server itself, which would ask itself; name the resolver behind it, e.g. 10.0.0.53"
 type DNSServerSpec struct {
 	// The VLAN of the server.
 	NetworkConfig DNSNetworkConfig `json:"networkConfig"`
@@ -76,7 +89,7 @@ type DNSServerSpec struct {
 
 // DNSServerStatus is what the operator and the daemon report.
 type DNSServerStatus struct {
-	// Conditions: Accepted, Ready, Progressing, ConfigAccepted.
+	// Conditions: Accepted, Ready, Progressing, ConfigAccepted; of a second instance ConfigAccepted1.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -110,6 +123,7 @@ type DNSServerStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=odns,categories=oooi
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 47 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="the name may have at most 47 characters a-z, 0-9 and -, a letter first: names of pods and Services are made from it; choose another, e.g. lab-dns"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 46 || !has(self.spec.networkConfig.additionalServerIPs)",message="with additionalServerIPs the name may have at most 46 characters: the second StatefulSet's is longer; choose another, e.g. lab-dns"
 // +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.networkConfig.serverIP`
 // +kubebuilder:printcolumn:name="Domain",type=string,JSONPath=`.spec.hostedClusterDomain`
 // +kubebuilder:printcolumn:name="Service-IP",type=string,JSONPath=`.status.serviceClusterIP`

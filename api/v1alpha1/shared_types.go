@@ -1,6 +1,10 @@
 package v1alpha1
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // IPAddress is one IPv4 or IPv6 address in canonical form.
 // +kubebuilder:validation:MinLength=2
@@ -137,6 +141,14 @@ type Instance struct {
 	Message string `json:"message,omitempty"`
 }
 
+// InstanceCondition is the type of a condition that each instance of a daemon has for itself.
+func InstanceCondition(kind string, instance int) string {
+	if instance == 0 {
+		return kind
+	}
+	return fmt.Sprint(kind, instance)
+}
+
 // Condition types. Each begins as Unknown. Each has its own definition and does not depend on the others: an Infra that is refused
 // is Accepted False and Ready False, and neither Progressing nor Degraded.
 const (
@@ -165,6 +177,7 @@ const (
 	// ConditionReady: a worker that boots now can join.
 	ConditionReady = "Ready"
 	// ConditionConfigAccepted: the daemon runs with the newest spec. If not, the message has the daemon's error (Envoy's NACK).
+	// A second instance has its own, as InstanceCondition names it.
 	ConditionConfigAccepted = "ConfigAccepted"
 	// ConditionAddressesLeft: the pool has an address for a new machine on the VLAN.
 	ConditionAddressesLeft = "AddressesLeft"

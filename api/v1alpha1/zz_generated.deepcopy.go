@@ -553,6 +553,11 @@ func (in *DNSEntry) DeepCopy() *DNSEntry {
 func (in *DNSNetworkConfig) DeepCopyInto(out *DNSNetworkConfig) {
 	*out = *in
 	out.Attachment = in.Attachment
+	if in.AdditionalServerIPs != nil {
+		in, out := &in.AdditionalServerIPs, &out.AdditionalServerIPs
+		*out = make([]IPAddress, len(*in))
+		copy(*out, *in)
+	}
 	if in.ClientCIDRs != nil {
 		in, out := &in.ClientCIDRs, &out.ClientCIDRs
 		*out = make([]CIDR, len(*in))

@@ -34,7 +34,7 @@ var All = []Component{
 		Written: func(server Server) Written {
 			s := server.(*v1alpha1.DHCPServer)
 			n := s.Spec.NetworkConfig
-			return Written{n.Attachment, string(n.ServerIP), map[string]string{"image": s.Spec.Image}, s.Status.Conditions, s.Status.Instances, s.Status.ObservedGeneration}
+			return Written{n.Attachment, string(n.ServerIP), nil, map[string]string{"image": s.Spec.Image}, s.Status.Conditions, s.Status.Instances, s.Status.ObservedGeneration}
 		},
 		Status: func(server Server, r Report) (has, want any) {
 			s := server.(*v1alpha1.DHCPServer)
@@ -52,7 +52,7 @@ var All = []Component{
 		Written: func(server Server) Written {
 			s := server.(*v1alpha1.DNSServer)
 			n := s.Spec.NetworkConfig
-			return Written{n.Attachment, string(n.ServerIP), map[string]string{"image": s.Spec.Image}, s.Status.Conditions, s.Status.Instances, s.Status.ObservedGeneration}
+			return Written{n.Attachment, string(n.ServerIP), n.AdditionalServerIPs, map[string]string{"image": s.Spec.Image}, s.Status.Conditions, s.Status.Instances, s.Status.ObservedGeneration}
 		},
 		Status: func(server Server, r Report) (has, want any) {
 			s := server.(*v1alpha1.DNSServer)
@@ -73,7 +73,7 @@ var All = []Component{
 		Written: func(server Server) Written {
 			s := server.(*v1alpha1.ProxyServer)
 			n, images := s.Spec.NetworkConfig, map[string]string{"proxyImage": s.Spec.ProxyImage, "managerImage": s.Spec.ManagerImage}
-			return Written{n.Attachment, string(n.ServerIP), images, s.Status.Conditions, s.Status.Instances, s.Status.ObservedGeneration}
+			return Written{n.Attachment, string(n.ServerIP), nil, images, s.Status.Conditions, s.Status.Instances, s.Status.ObservedGeneration}
 		},
 		Status: func(server Server, r Report) (has, want any) {
 			s := server.(*v1alpha1.ProxyServer)

@@ -71,6 +71,8 @@ type Wanted struct {
 type Written struct {
 	Attachment v1alpha1.Attachment
 	ServerIP   string
+	// AdditionalServerIPs are those of further instances.
+	AdditionalServerIPs []v1alpha1.IPAddress
 	// Images that are written, by their field.
 	Images map[string]string
 	// Conditions and Instances of its status, which is about ObservedGeneration.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan/workload"
 	"github.com/cldmnky/oooi/internal/status"
@@ -35,14 +36,24 @@ func (r childReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	}
 	p, out, err := r.next(ctx, seen)
 	if err != nil && mayNotPull(out) {
-		seen.Now.PullOver = true
+		seen.EachInstance(func(i *workload.Instance) { i.Now.PullOver = true })
 		p, out, err = r.next(ctx, seen)
 	}
 	if out.Wrote { // what was read of the workload is from before; its change brings us back
 		return soonest(retryWritten), err
 	}
 	report := status.Child(seen, out, time.Now())
-	return retry(out, seen.Pause, lookAgain(seen.Rollout, r.observe.Now()), waiting(p)), errors.Join(err, r.status.Child(ctx, r.of, seen.Server, report))
+	return retry(out, seen.Pause, lookAtAll(seen, r.observe.Now()), waiting(p)), errors.Join(err, r.status.Child(ctx, r.of, seen.Server, report))
+}
+
+// lookAtAll instances again, as soon as one of them asks for.
+func lookAtAll(seen observe.Child, now time.Time) (after time.Duration) {
+	for _, r := range append([]observe.Rollout{seen.Rollout}, seen.Others...) {
+		if d := lookAgain(r, now); after == 0 || d > 0 && d < after {
+			after = d
+		}
+	}
+	return after
 }
 
 // lookAgain at a pod that is being created, or may not be: of events nothing tells us, and of a node only its pod's own condition.
@@ -63,9 +74,9 @@ func (r childReconciler) next(ctx context.Context, seen observe.Child) (workload
 	switch {
 	case seen.Pause.Active():
 		r.turnstile.passes(group(seen))
-	case p.AwaitsTurn && r.turnstile.take(ctx, group(seen), r.workload(seen)):
+	case p.AwaitsTurn && r.turnstile.take(ctx, group(seen), r.workload(seen, p.Next)):
 		defer r.turnstile.applied()
-		seen.Now.Turn = true
+		seen.EachInstance(func(i *workload.Instance) { i.Now.Turn = true })
 		p = workload.Of(r.of.Name, seen.Child)
 	}
 	out, err := r.do(ctx, seen, p)
@@ -80,8 +91,9 @@ func group(seen observe.Child) types.NamespacedName {
 	return types.NamespacedName{Namespace: seen.Server.GetNamespace(), Name: string(seen.Server.GetUID())}
 }
 
-func (r childReconciler) workload(seen observe.Child) observe.Workload {
-	return observe.Workload{Kind: r.of.Workload, NamespacedName: types.NamespacedName{Namespace: seen.Server.GetNamespace(), Name: seen.Rollout.Workload}}
+func (r childReconciler) workload(seen observe.Child, instance int) observe.Workload {
+	name := names.InstanceWorkload(string(r.of.Name), seen.Server.GetName(), instance)
+	return observe.Workload{Kind: r.of.Workload, NamespacedName: types.NamespacedName{Namespace: seen.Server.GetNamespace(), Name: name}}
 }
 
 // mayNotPull: a pod that pulls images was refused, by a quota for one. The images are then pulled when the pod before is gone.

@@ -234,10 +234,12 @@ func (r childReconciler) naming(ctx context.Context, o client.Object) ([]types.N
 	})
 }
 
-// attached: the children whose pods use a NetworkAttachmentDefinition.
+// attached: the children whose pods use a NetworkAttachmentDefinition; an instance beside the first may have one of its own.
 func (r childReconciler) attached(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
 	return r.childrenThat(ctx, func(child component.Server) bool {
-		return observe.AttachedTo(workload.Refer(r.of.Name, child).Attachment, child.GetNamespace()) == client.ObjectKeyFromObject(o)
+		at := observe.AttachedTo(workload.Refer(r.of.Name, child).Attachment, child.GetNamespace())
+		numbered := func(instance int) bool { return o.GetName() == names.Numbered(at.Name, instance) }
+		return o.GetNamespace() == at.Namespace && (numbered(0) || len(r.of.Written(child).AdditionalServerIPs) > 0 && numbered(1))
 	})
 }
 

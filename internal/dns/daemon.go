@@ -40,6 +40,8 @@ type Daemon struct {
 	Flags *daemon.Flags
 	// Name of the DNSServer.
 	Name string
+	// Instance is which of the DNSServer's addresses is served: 0 is serverIP, 1 the first of additionalServerIPs.
+	Instance int
 	// Kube is nil in file mode.
 	Kube client.WithWatch
 	// Now is the API server's time, by which leases end; zero while it is not known.
@@ -67,7 +69,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	d.port, d.resolvConf = cmp.Or(d.port, dnsPort), cmp.Or(d.resolvConf, "/etc/resolv.conf")
 	d.ready = daemon.NewReadiness(d.checks()...)
-	d.status = newStatus(daemon.NewStatus(d.Kube, names.DNSFieldOwner, d.Log), d.ready)
+	d.status = newStatus(daemon.NewStatus(d.Kube, names.InstanceFieldOwner(names.DNSFieldOwner, d.Instance), d.Log), d.ready, d.Instance)
 	d.leases = newLeaseBook(d.Flags.StateDir, d.Now, d.Log)
 	d.answers = server.New()
 	defer d.answers.Close()
@@ -138,17 +140,33 @@ func (d *Daemon) configure(ctx context.Context, object *v1alpha1.DNSServer) erro
 
 // address is the one to serve on the VLAN. It cannot change under a running daemon: the pod's network has the other one.
 func (d *Daemon) address(object *v1alpha1.DNSServer) (netip.Addr, error) {
-	field, value := "spec.networkConfig.serverIP", object.Spec.NetworkConfig.ServerIP
+	field, value := d.serves(object)
 	addr, ok := valid.Address(string(value))
 	switch {
 	case !ok:
 		return addr, fmt.Errorf("%s: %q is not an IP address such as 192.168.100.3", field, value)
 	case addr == d.Flags.PodIP:
 		return addr, fmt.Errorf("%s: %s is the pod's own address; each view needs one of its own", field, value)
-	case d.object != nil && d.object.Spec.NetworkConfig.ServerIP != value:
-		return addr, fmt.Errorf("%s: this daemon serves %s until it is restarted, not %s", field, d.object.Spec.NetworkConfig.ServerIP, value)
+	}
+	if d.object != nil {
+		if _, now := d.serves(d.object); now != value {
+			return addr, fmt.Errorf("%s: this daemon serves %s until it is restarted, not %s", field, now, value)
+		}
 	}
 	return addr, nil
+}
+
+// serves says which address of an object this instance has, and its field; none where the object has no such instance.
+func (d *Daemon) serves(object *v1alpha1.DNSServer) (field string, at v1alpha1.IPAddress) {
+	field = "spec.networkConfig.serverIP"
+	if d.Instance > 0 {
+		field = fmt.Sprintf("spec.networkConfig.additionalServerIPs[%d]", d.Instance-1)
+	}
+	all := object.Spec.NetworkConfig.ServerIPs()
+	if d.Instance >= len(all) {
+		return field, ""
+	}
+	return field, all[d.Instance]
 }
 
 // publish makes what an object and the leases say the answer to the next query.
@@ -165,10 +183,11 @@ func (d *Daemon) publish(object *v1alpha1.DNSServer) error {
 	return d.answers.Say(intent)
 }
 
-// othersOfNode are the node's resolvers but this server, which would ask itself again and again.
+// othersOfNode are the node's resolvers but this server, whose instances would ask each other again and again.
 func (d *Daemon) othersOfNode(object *v1alpha1.DNSServer) ([]netip.AddrPort, error) {
-	onVLAN, _ := valid.Address(string(object.Spec.NetworkConfig.ServerIP)) // it was judged
-	isOurs := func(r netip.AddrPort) bool { return r.Addr() == onVLAN || r.Addr() == d.Flags.PodIP }
+	isOurs := func(r netip.AddrPort) bool {
+		return r.Addr() == d.Flags.PodIP || slices.Contains(object.Spec.NetworkConfig.ServerIPs(), v1alpha1.IPAddress(r.Addr().String()))
+	}
 	all, err := nodeResolvers(d.resolvConf)
 	if err != nil {
 		return nil, err

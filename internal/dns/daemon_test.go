@@ -49,13 +49,18 @@ func start(t *testing.T, state string, flags daemon.Flags, cluster client.WithWa
 
 func startAt(t *testing.T, port uint16, state string, flags daemon.Flags, cluster client.WithWatch) *running {
 	t.Helper()
+	return startInstance(t, 0, port, state, flags, cluster)
+}
+
+func startInstance(t *testing.T, instance int, port uint16, state string, flags daemon.Flags, cluster client.WithWatch) *running {
+	t.Helper()
 	flags.StateDir, flags.PodIP = state, netip.MustParseAddr("::1")
 	flags.HealthAddress, flags.MetricsAddress = cmp.Or(flags.HealthAddress, "[::1]:0"), "[::1]:0" // any free ports
 	resolvConf := filepath.Join(t.TempDir(), "resolv.conf")
 	NewWithT(t).Expect(os.WriteFile(resolvConf, []byte("nameserver 192.0.2.53\n"), 0o600)).To(Succeed())
 	r := &running{t: t, state: state, port: port}
 	r.Daemon = &Daemon{
-		Flags: &flags, Name: "c1-dns", Kube: cluster, Now: time.Now,
+		Flags: &flags, Name: "c1-dns", Instance: instance, Kube: cluster, Now: time.Now,
 		Log: slog.New(slog.DiscardHandler), port: r.port, resolvConf: resolvConf,
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -236,6 +241,48 @@ func TestStatusSaysWhatIsServedAndWhyNotTheRest(t *testing.T) {
 	g.Expect(c.Update(t.Context(), seen)).To(Succeed())
 	g.Eventually(status, 5*time.Second).Should(Equal("ConfigAccepted=False/Refused spec.upstreamDNS[0]: 127.0.0.1 is this server itself; " +
 		"name the resolver behind it; 127.0.0.1 ready=true"))
+}
+
+// A second instance serves its own address. That it takes back nothing that the first says, only an API server shows
+// (internal/controller, TestAnInstanceComesAndGoesWithItsAddress).
+func TestASecondInstanceServesItsAddressAndSaysSo(t *testing.T) {
+	g := NewWithT(t)
+	served := object("192.168.100.4")
+	served.Spec.NetworkConfig.ServerIP, served.Spec.NetworkConfig.AdditionalServerIPs = "192.0.2.2", []v1alpha1.IPAddress{"127.0.0.1"}
+	c := cluster(served)
+	d := startInstance(t, 1, ports.Free(t), "", daemon.Flags{Namespace: "ns"}, c)
+	answers := d.says("api.c1.example.com.", mdns.TypeA)
+	g.Eventually(answers, 5*time.Second).Should(Equal("192.168.100.4"))
+	seen := func() v1alpha1.DNSServerStatus {
+		now := &v1alpha1.DNSServer{}
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(served), now)).To(Succeed())
+		return now.Status
+	}
+	g.Eventually(seen, 5*time.Second).Should(And(
+		HaveField("Instances", ConsistOf(v1alpha1.Instance{IP: "127.0.0.1", Ready: true})), HaveField("Conditions", ConsistOf(HaveField("Type", "ConfigAccepted1")))))
+
+	now := &v1alpha1.DNSServer{}
+	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(served), now)).To(Succeed())
+	now.Spec.NetworkConfig.AdditionalServerIPs = nil
+	g.Expect(c.Update(t.Context(), now)).To(Succeed())
+	g.Eventually(seen, 5*time.Second).Should(HaveField("Conditions", ContainElement(And(HaveField("Type", "ConfigAccepted1"), HaveField("Message", ContainSubstring("additionalServerIPs[0]"))))))
+	g.Expect(answers()).To(Equal("192.168.100.4"), "until its pod goes")
+}
+
+// Where the node's resolver is the other instance, a question would go round between the two.
+func TestAnInstanceAsksNeitherItselfNorTheOther(t *testing.T) {
+	g := NewWithT(t)
+	served := object("192.168.100.4")
+	served.Spec.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPAddress{"127.0.0.2"}
+	resolvConf := filepath.Join(t.TempDir(), "resolv.conf")
+	g.Expect(os.WriteFile(resolvConf, []byte("nameserver 127.0.0.1\nnameserver 127.0.0.2\nnameserver 192.0.2.53\n"), 0o600)).To(Succeed())
+	for instance := range 2 {
+		d := &Daemon{Flags: &daemon.Flags{}, Instance: instance, resolvConf: resolvConf}
+		g.Expect(d.othersOfNode(served)).To(Equal([]netip.AddrPort{netip.MustParseAddrPort("192.0.2.53:53")}))
+	}
+	served.Spec.UpstreamDNS = []v1alpha1.IPAddress{"127.0.0.2"}
+	_, err := intentOf(served, nil)
+	g.Expect(err).To(MatchError(ContainSubstring("127.0.0.2 is this server itself")))
 }
 
 func TestSocketsThatFailAtFirstAreOpenedLater(t *testing.T) {

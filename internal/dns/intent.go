@@ -93,7 +93,7 @@ func (p *parser) prefix(field string, value v1alpha1.CIDR) netip.Prefix {
 func (p *parser) upstreams(spec v1alpha1.DNSServerSpec) (out []netip.AddrPort) {
 	for i, a := range spec.UpstreamDNS {
 		field := fmt.Sprintf("upstreamDNS[%d]", i)
-		if a == spec.NetworkConfig.ServerIP {
+		if slices.Contains(spec.NetworkConfig.ServerIPs(), a) {
 			p.wrong(field, "%s is this server itself; name the resolver behind it", a)
 		}
 		out = append(out, netip.AddrPortFrom(p.addr(field, string(a)), dnsPort))

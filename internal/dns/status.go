@@ -15,6 +15,7 @@ import (
 type status struct {
 	ready  *daemon.Readiness
 	writer *daemon.Status
+	number int // of the instance
 
 	mu       sync.Mutex
 	newest   *v1alpha1.DNSServer // the object that the verdict is about, served or not
@@ -24,8 +25,8 @@ type status struct {
 	instance string // the address that is served
 }
 
-func newStatus(writer *daemon.Status, ready *daemon.Readiness) *status {
-	return &status{ready: ready, writer: writer, changed: make(chan struct{}, 1)}
+func newStatus(writer *daemon.Status, ready *daemon.Readiness, number int) *status {
+	return &status{ready: ready, writer: writer, number: number, changed: make(chan struct{}, 1)}
 }
 
 // consider notes which object the next verdict is about.
@@ -40,7 +41,7 @@ func (s *status) judge(refusal error) {
 	s.mu.Lock()
 	s.refusal, s.judged = refusal, true
 	if refusal == nil {
-		s.instance = string(s.newest.Spec.NetworkConfig.ServerIP)
+		s.instance = string(s.newest.Spec.NetworkConfig.ServerIPs()[s.number])
 	}
 	s.mu.Unlock()
 	select {
@@ -80,7 +81,7 @@ func (s *status) wanted() *ac.DNSServerApplyConfiguration {
 
 func (s *status) verdict() metav1.Condition {
 	c := metav1.Condition{
-		Type: v1alpha1.ConditionConfigAccepted, Status: metav1.ConditionTrue, Reason: "Served",
+		Type: v1alpha1.InstanceCondition(v1alpha1.ConditionConfigAccepted, s.number), Status: metav1.ConditionTrue, Reason: "Served",
 		Message: "the newest configuration is served", ObservedGeneration: s.newest.Generation,
 	}
 	if s.refusal != nil {

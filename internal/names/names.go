@@ -40,6 +40,8 @@ const (
 	LabelApp = "app"
 	// LabelInstance is the name of the child object that a workload runs.
 	LabelInstance = "app.kubernetes.io/instance"
+	// LabelOrdinal is the number of an instance beside the first, on its workload and pods.
+	LabelOrdinal = Group + "/ordinal"
 	// LabelManagedBy is ManagedBy on everything that the manager applies.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	// ManagedBy is the value of LabelManagedBy.
@@ -49,7 +51,7 @@ const (
 // Labels are those that are read.
 var Labels = []string{
 	LabelInfra, LabelInfraNamespace, LabelOwnerUID, LabelHostedCluster, LabelBridge, LabelBridgeNamespace, LabelBridgeSecret, LabelServer, LabelPulls,
-	LabelApp, LabelInstance, LabelManagedBy,
+	LabelApp, LabelInstance, LabelOrdinal, LabelManagedBy,
 }
 
 // HostedClusterAnnotations are those that say something on a HostedCluster.
@@ -131,6 +133,9 @@ const (
 	ProxyFieldOwner   = "oooi-proxy"
 	CLIFieldOwner     = "oooi-cli"
 )
+
+// InstanceFieldOwner is under which an instance of a daemon writes, so that none takes back what another says of itself.
+func InstanceFieldOwner(owner string, instance int) string { return Numbered(owner, instance) }
 
 // What the manager's admission webhook is called.
 const (
@@ -245,6 +250,23 @@ func Workload(component, child string) string {
 		return whole
 	}
 	return name
+}
+
+// Numbered is what an instance has of its own beside the first, which has the name as it is.
+func Numbered(name string, instance int) string {
+	if instance == 0 {
+		return name
+	}
+	return fmt.Sprintf("%s-%d", name, instance)
+}
+
+// InstanceWorkload is the name of the StatefulSet of one instance of a child.
+func InstanceWorkload(component, child string, instance int) string {
+	name := Workload(component, child)
+	if whole := Numbered(name, instance); len(whole) <= longestStatefulSet {
+		return whole
+	}
+	return Numbered(serving(component, child), instance)
 }
 
 // Service is the name of a child's Service.

@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -30,25 +28,14 @@ type Child struct {
 	Component component.Component
 	// Found is false when there is no such object.
 	Found bool
-	// Rollout of its workload.
+	// Rollout of its first instance's workload, and of those of the others.
 	Rollout Rollout
+	Others  []Rollout
 	// Service of its pod-network side; nil while there is none.
 	Service *corev1.Service
 	// Exists says whether a UID is that of an object of its kind.
 	Exists func(types.UID) bool
 	Pause  Pause
-}
-
-// Rollout is how far a workload is.
-type Rollout struct {
-	// Workload is its name.
-	Workload string
-	// Exists, Current: all pods are of the newest template; Ready: they serve. Stopped: it is to have no pod.
-	Exists, Current, Ready, Stopped bool
-	// Pod is the newest that is not Ready; nil while all are, or there is none.
-	Pod *Pod
-	// Refused is why there is none, in the API server's words: a quota, Pod Security.
-	Refused string
 }
 
 // Child reads one child of a component and all that planning it looks at.
@@ -64,7 +51,7 @@ func (o *Observer) Child(ctx context.Context, of component.Component, key types.
 	if seen.Settings, err = o.networks(ctx); err != nil {
 		return seen, err
 	}
-	if err := seen.readNetwork(ctx, o, AttachedTo(named.Attachment, server.GetNamespace())); err != nil {
+	if err := seen.readNetworks(ctx, o, named.Attachment); err != nil {
 		return seen, err
 	}
 	others := slices.DeleteFunc(named.Namespaces, func(n string) bool { return n == "" || n == server.GetNamespace() })
@@ -74,18 +61,11 @@ func (o *Observer) Child(ctx context.Context, of component.Component, key types.
 	if seen.Service, err = get[corev1.Service](ctx, o, types.NamespacedName{Namespace: key.Namespace, Name: names.Service(string(of.Name), key.Name)}); err != nil {
 		return seen, err
 	}
-	workload := names.Workload(string(of.Name), key.Name)
-	if err := seen.readWorkload(ctx, o, types.NamespacedName{Namespace: key.Namespace, Name: workload}); err != nil {
+	if err := seen.readInstances(ctx, o); err != nil {
 		return seen, err
 	}
-	if err := seen.readRollout(ctx, o); err != nil {
+	if err := seen.readBootstrap(ctx, o); err != nil {
 		return seen, err
-	}
-	seen.Rollout.Workload = workload
-	if seen.Rollout.Exists && (!seen.Rollout.Ready || !seen.Rollout.Current) {
-		if seen.Rollout.Pod, err = o.unready(ctx, key, string(of.Name)); err != nil {
-			return seen, err
-		}
 	}
 	if err := seen.readInfra(ctx, o); err != nil {
 		return seen, err
@@ -98,10 +78,17 @@ func (o *Observer) Child(ctx context.Context, of component.Component, key types.
 	return seen, nil
 }
 
-// readNetwork that the child attaches to.
-func (c *Child) readNetwork(ctx context.Context, o *Observer, at types.NamespacedName) (err error) {
-	if c.NAD, err = get[nad.NetworkAttachmentDefinition](ctx, o, at); err != nil {
+// readNetworks that the child's instances attach to.
+func (c *Child) readNetworks(ctx context.Context, o *Observer, a v1alpha1.Attachment) (err error) {
+	from := c.Server.GetNamespace()
+	if c.NAD, err = get[nad.NetworkAttachmentDefinition](ctx, o, AttachedTo(a, from)); err != nil {
 		return err
+	}
+	c.Further = make([]workload.Instance, len(c.Component.Written(c.Server).AdditionalServerIPs))
+	for i := range c.Further {
+		if c.Further[i].NAD, err = get[nad.NetworkAttachmentDefinition](ctx, o, AttachedTo(workload.InstanceAttachment(a, c.NAD, i+1), from)); err != nil {
+			return err
+		}
 	}
 	c.Unoffered, err = o.unoffered(ctx, c.NAD)
 	return err
@@ -157,80 +144,38 @@ func (o *Observer) unoffered(ctx context.Context, network *nad.NetworkAttachment
 	}), nil
 }
 
-// readWorkload reads the child's StatefulSet or, for a proxy, Deployment.
-func (c *Child) readWorkload(ctx context.Context, o *Observer, at types.NamespacedName) error {
-	if c.Component.Workload == component.Deployment {
-		d, err := get[appsv1.Deployment](ctx, o, at)
-		if err == nil && d != nil && metav1.IsControlledBy(d, c.Server) {
-			c.Running, c.Rollout = d.Annotations, ofDeployment(d)
-			c.note(d)
+// readInstances reads how far the workload of each instance is, and what a new template of it waits for.
+func (c *Child) readInstances(ctx context.Context, o *Observer) error {
+	for number := range 1 + len(c.Further) {
+		is, err := o.instance(ctx, c.Component, c.Server, number)
+		if err != nil {
+			return err
 		}
-		return err
-	}
-	s, err := get[appsv1.StatefulSet](ctx, o, at)
-	if err == nil && s != nil && metav1.IsControlledBy(s, c.Server) {
-		c.Running, c.Rollout = s.Annotations, ofStatefulSet(s)
-		c.note(s)
-		if s.Status.Replicas == 0 && !c.Rollout.Stopped { // a Deployment says it in a condition, a StatefulSet in an event
-			c.Rollout.Refused = o.lastWarning(ctx, s)
+		if is.workload != nil {
+			c.note(is.workload)
 		}
+		if number == 0 {
+			c.Running, c.Now, c.Rollout = is.Running, is.Now, is.Rollout
+			continue
+		}
+		further := &c.Further[number-1]
+		further.Running, further.Now = is.Running, is.Now
+		c.Others = append(c.Others, is.Rollout)
 	}
-	return err
+	return nil
 }
 
-// readRollout reads what a new template waits for, and the bootstrap that the last one reads.
-func (c *Child) readRollout(ctx context.Context, o *Observer) error {
-	c.Now.Serves, c.Now.Rolled = c.Rollout.Ready, c.Rollout.Ready && c.Rollout.Current
-	at := c.Server.GetNamespace()
-	pods := &corev1.PodList{}
-	if err := o.Reader.List(ctx, pods, client.InNamespace(at), client.MatchingLabels{names.LabelPulls: c.Server.GetName(), names.LabelApp: string(c.Component.Name)}); err != nil {
-		return fmt.Errorf("listing pods that pull images: %w", err)
-	}
-	c.Now.Pullers = pods.Items
-	c.Now.PullOver = slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return o.Now().Sub(p.CreationTimestamp.Time) > workload.LongestPull })
+// readBootstrap that the last template of a proxy reads.
+func (c *Child) readBootstrap(ctx context.Context, o *Observer) error {
 	if c.Component.Name != component.Proxy {
 		return nil
 	}
-	config, err := get[corev1.ConfigMap](ctx, o, types.NamespacedName{Namespace: at, Name: names.EnvoyBootstrap(c.Server.GetName())})
+	config, err := get[corev1.ConfigMap](ctx, o, types.NamespacedName{Namespace: c.Server.GetNamespace(), Name: names.EnvoyBootstrap(c.Server.GetName())})
 	if err == nil && config != nil && metav1.IsControlledBy(config, c.Server) {
 		c.Bootstrap = config.Data[workload.BootstrapKey]
 		c.note(config)
 	}
 	return err
-}
-
-// Workload names the workload of a child.
-type Workload struct {
-	Kind string
-	types.NamespacedName
-}
-
-// Served says whether the template of a workload has served; one that is gone is nobody's to wait for.
-func (o *Observer) Served(ctx context.Context, w Workload) bool {
-	var live client.Object = &appsv1.StatefulSet{}
-	if w.Kind == component.Deployment {
-		live = &appsv1.Deployment{}
-	}
-	err := o.Reader.Get(ctx, w.NamespacedName, live)
-	return err != nil || workload.Served(live.GetAnnotations())
-}
-
-// ofDeployment: a Deployment's generation moves with its annotations too (kubernetes, pkg/registry/apps/deployment/strategy.go), so
-// that a template which has served is current while nobody has looked at what we noted beside it.
-func ofDeployment(d *appsv1.Deployment) Rollout {
-	current := (d.Status.ObservedGeneration == d.Generation || workload.Served(d.Annotations)) && d.Status.UpdatedReplicas == 1 && d.Status.Replicas == 1
-	r := Rollout{Exists: true, Current: current, Ready: d.Status.ReadyReplicas > 0, Stopped: ptr.Deref(d.Spec.Replicas, 1) == 0}
-	for _, c := range d.Status.Conditions {
-		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
-			r.Refused = c.Reason + ": " + c.Message
-		}
-	}
-	return r
-}
-
-func ofStatefulSet(s *appsv1.StatefulSet) Rollout {
-	current := s.Status.ObservedGeneration == s.Generation && s.Status.UpdatedReplicas == 1 && s.Status.CurrentRevision == s.Status.UpdateRevision
-	return Rollout{Exists: true, Current: current, Ready: s.Status.ReadyReplicas > 0, Stopped: ptr.Deref(s.Spec.Replicas, 1) == 0}
 }
 
 // readInfra reads the Infra that controls the child: it lends its control plane's namespace, if it may use that itself,

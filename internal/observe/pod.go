@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,15 +35,33 @@ const (
 	mostEvents = 50
 )
 
-// unready finds the newest pod of a child that is not Ready.
-func (o *Observer) unready(ctx context.Context, child types.NamespacedName, component string) (*Pod, error) {
+// pods of one instance of a child. Those of the first have no number.
+func (o *Observer) pods(ctx context.Context, child types.NamespacedName, component string, instance int) ([]corev1.Pod, error) {
 	all := &corev1.PodList{}
 	if err := o.Reader.List(ctx, all, client.InNamespace(child.Namespace), client.MatchingLabels{names.LabelApp: component, names.LabelInstance: child.Name}); err != nil {
 		return nil, fmt.Errorf("listing the pods of %s: %w", child, err)
 	}
-	waiting := slices.DeleteFunc(all.Items, func(p corev1.Pod) bool {
-		return kubelet.PodCondition(&p, corev1.PodReady).Status == corev1.ConditionTrue
-	})
+	return slices.DeleteFunc(all.Items, func(p corev1.Pod) bool {
+		number, numbered := p.Labels[names.LabelOrdinal]
+		return numbered != (instance > 0) || numbered && number != strconv.Itoa(instance)
+	}), nil
+}
+
+func serves(p corev1.Pod) bool {
+	return kubelet.PodCondition(&p, corev1.PodReady).Status == corev1.ConditionTrue
+}
+
+// nodeOf the pod that is Ready; empty while none is.
+func nodeOf(pods []corev1.Pod) string {
+	if i := slices.IndexFunc(pods, serves); i >= 0 {
+		return pods[i].Spec.NodeName
+	}
+	return ""
+}
+
+// unready finds the newest pod of an instance that is not Ready.
+func (o *Observer) unready(ctx context.Context, pods []corev1.Pod) (*Pod, error) {
+	waiting := slices.DeleteFunc(slices.Clone(pods), serves)
 	if len(waiting) == 0 {
 		return nil, nil
 	}

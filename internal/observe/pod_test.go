@@ -84,15 +84,17 @@ func TestWhyNoPodMayBeCreated(t *testing.T) {
 	key := types.NamespacedName{Namespace: "tenant", Name: "w"}
 	ofProxy, ofDNS := Child{Component: theProxy()}, Child{}
 	ofDNS.Server, ofProxy.Server = dns, proxy
-	g.Expect(ofDNS.readWorkload(t.Context(), s.Observer, key)).To(Succeed())
-	g.Expect(ofDNS.Rollout.Refused).To(Equal("FailedCreate: " + why))
-	g.Expect(ofProxy.readWorkload(t.Context(), s.Observer, key)).To(Succeed())
-	g.Expect(ofProxy.Rollout.Refused).To(Equal("FailedCreate: " + why))
+	refused := func(of *Child) string {
+		r, err := s.workload(t.Context(), of.Component, of.Server, key)
+		g.Expect(err).NotTo(HaveOccurred())
+		return r.Refused
+	}
+	g.Expect(refused(&ofDNS)).To(Equal("FailedCreate: " + why))
+	g.Expect(refused(&ofProxy)).To(Equal("FailedCreate: " + why))
 
 	set.Status.Replicas = 1
 	g.Expect(cache.Status().Update(t.Context(), set)).To(Succeed())
-	g.Expect(ofDNS.readWorkload(t.Context(), s.Observer, key)).To(Succeed())
-	g.Expect(ofDNS.Rollout.Refused).To(BeEmpty(), "there is a pod, which says more itself")
+	g.Expect(refused(&ofDNS)).To(BeEmpty(), "there is a pod, which says more itself")
 }
 
 func theProxy() component.Component {

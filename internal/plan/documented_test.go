@@ -89,7 +89,7 @@ func annotations(t *testing.T, objects render.Objects) map[string]string {
 			continue
 		}
 		server := o.(component.Server)
-		around := workload.Surroundings{Settings: settings(), Infra: infra, NAD: attached(c.Written(server).Attachment), AllowedNamespace: "clusters-c1"}
+		around := workload.Surroundings{Settings: settings(), Infra: infra, Instance: workload.Instance{NAD: attached(c.Written(server).Attachment)}, AllowedNamespace: "clusters-c1"}
 		p := workload.Of(c.Name, workload.Child[component.Server]{Server: server, Surroundings: around})
 		NewWithT(t).Expect(p.Frozen).To(BeFalse(), "%s: %v", c.Name, p.Findings)
 		pod, _ := template(t, p)

@@ -81,7 +81,7 @@ func TestWorkloadsOfThePreviousTreeAreNotRewritten(t *testing.T) {
 	g.Expect(in.Children).To(HaveLen(3))
 	for name, server := range in.Children {
 		p := workload.Of(name, workload.Child[component.Server]{Server: server, Surroundings: workload.Surroundings{
-			Settings: settings(), Infra: in.Infra, NAD: in.NAD, AllowedNamespace: allowed, Running: running[string(name)],
+			Settings: settings(), Infra: in.Infra, Instance: workload.Instance{NAD: in.NAD, Running: running[string(name)]}, AllowedNamespace: allowed,
 		}})
 		g.Expect(p.Frozen).To(BeFalse(), "%s", name)
 		g.Expect(p.Findings).To(BeEmpty(), "%s: nothing waits", name)

@@ -80,8 +80,14 @@ func (o Objects) child(in input.Input, p plan.InfraPlan, child runtime.ApplyConf
 	}
 	server := c.New()
 	read(child, server)
+	written := c.Written(server)
+	first := workload.Instance{NAD: o.attachedTo(p, written.Attachment)}
+	var further []workload.Instance
+	for i := range written.AdditionalServerIPs {
+		further = append(further, workload.Instance{NAD: o.attachedTo(p, workload.InstanceAttachment(written.Attachment, first.NAD, i+1))})
+	}
 	return workload.Of(c.Name, workload.Child[component.Server]{Server: server, Surroundings: workload.Surroundings{
-		Settings: in.Settings, NAD: o.attachedTo(p, c.Written(server).Attachment), Infra: in.Infra,
+		Settings: in.Settings, Instance: first, Further: further, Infra: in.Infra,
 		AllowedNamespace: in.ControlPlaneNamespace(), Namespaces: in.Namespaces, Services: o.services(), EndpointSlices: values(pick[discoveryv1.EndpointSlice](o, "")),
 	}})
 }

@@ -11,6 +11,7 @@ import (
 
 	dpuv1 "github.com/cldmnky/oooi/api/provisioning/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
@@ -133,7 +134,7 @@ func (w *Writer) Bridge(ctx context.Context, b *dpuv1.DPUHCPBridge, want dpuv1.D
 	if equality.Semantic.DeepEqual(b.Status, want) {
 		return nil
 	}
-	if err := w.write(ctx, b, want); err != nil {
+	if err := w.write(ctx, b, want, names.ManagerFieldOwner); err != nil {
 		return err
 	}
 	w.tell(b, b.Status.Conditions, want.Conditions)

@@ -21,7 +21,8 @@ type child struct {
 	meta      metav1.Object
 	before    []metav1.Condition
 	instances []v1alpha1.Instance // as their daemon last reported
-	rollout   observe.Rollout
+	ips       []v1alpha1.IPAddress
+	rollouts  []observe.Rollout // of each address
 	out       Outcome
 	own       []verdict // conditions of its kind only, which Ready needs
 	needs     []string  // conditions that its daemon writes, which Ready needs
@@ -30,34 +31,35 @@ type child struct {
 // conditions are the controller's; the daemon writes its own (ConfigAccepted, …).
 func (c child) conditions(now time.Time) []metav1.Condition {
 	accepted := judged(v1alpha1.ConditionAccepted, c.out.Findings, yes(v1alpha1.ConditionAccepted, "Valid", "the spec is valid, and its references are granted"))
-	ready := c.ready(accepted)
+	ready := c.together(accepted, now)
 	return conditions(c.before, c.meta.GetGeneration(), now, slices.Concat([]verdict{accepted}, c.own, []verdict{c.progressing(ready), ready})...)
 }
 
-// ready: the pod has the newest template, and serves the newest spec.
-func (c child) ready(accepted verdict) verdict {
+// ready: the pod of an instance has the newest template, and serves the newest spec.
+func (c child) ready(accepted verdict, number int) verdict {
 	const kind = v1alpha1.ConditionReady
-	config := meta.FindStatusCondition(c.before, v1alpha1.ConditionConfigAccepted)
-	workload := c.rollout.Workload
-	stuck, why := trouble(c.rollout.Pod)
+	config := meta.FindStatusCondition(c.before, v1alpha1.InstanceCondition(v1alpha1.ConditionConfigAccepted, number))
+	rollout := c.rollouts[number]
+	workload := rollout.Workload
+	stuck, why := trouble(rollout.Pod)
 	verdict := yes(kind, "Serving", "the pod serves the newest configuration")
 	switch {
 	case accepted.Status != metav1.ConditionTrue:
 		verdict = no(kind, accepted.Reason, accepted.Message)
-	case c.out.Wrote || !c.rollout.Exists:
+	case c.out.Wrote || !rollout.Exists:
 		verdict = no(kind, "Progressing", "the change has just been applied")
-	case c.rollout.Stopped:
+	case rollout.Stopped:
 		verdict = no(kind, "ScaledToZero", workload+" has spec.replicas: 0; set it to 1, or unpause the Infra")
-	case c.rollout.Refused != "" && !c.rollout.Ready:
-		verdict = no(kind, podNotReady, "no pod of "+workload+" can be created: "+c.rollout.Refused)
+	case rollout.Refused != "" && !rollout.Ready:
+		verdict = no(kind, podNotReady, "no pod of "+workload+" can be created: "+rollout.Refused)
 	case stuck != "":
 		verdict = no(kind, stuck, why)
-	case !c.rollout.Current:
+	case !rollout.Current:
 		verdict = no(kind, "Progressing", workload+" is being rolled out")
 	case config != nil && config.Status == metav1.ConditionFalse:
 		verdict = no(kind, "ConfigRefused", "the daemon serves its last good configuration: "+config.Message)
-	case !c.rollout.Ready:
-		verdict = no(kind, podNotReady, "the pod of "+workload+" is not ready"+c.saysWhy())
+	case !rollout.Ready:
+		verdict = no(kind, podNotReady, "the pod of "+workload+" is not ready"+c.saysWhy(number))
 	case config == nil:
 		verdict = no(kind, "Progressing", "the daemon has not reported yet")
 	case config.ObservedGeneration < c.meta.GetGeneration():
@@ -67,7 +69,7 @@ func (c child) ready(accepted verdict) verdict {
 			verdict = no(kind, bad.Reason, bad.Message)
 		}
 	}
-	return judged(kind, c.out.Findings, verdict)
+	return verdict
 }
 
 // told are those of the daemon's conditions that Ready needs. An older daemon does not write all of them.
@@ -80,14 +82,14 @@ func (c child) told() (all []verdict) {
 	return all
 }
 
-// saysWhy a running pod is not ready: in the words of its daemon or of the kubelet, or else where to look.
-func (c child) saysWhy() string {
+// saysWhy a pod that runs is not ready: what its daemon says, or the kubelet, or where else to look.
+func (c child) saysWhy(number int) string {
 	for _, i := range c.instances {
-		if i.Message != "" {
+		if i.Message != "" && i.IP == c.ips[number] {
 			return ": " + i.Message
 		}
 	}
-	if p := c.rollout.Pod; p != nil && p.Warning != "" {
+	if p := c.rollouts[number].Pod; p != nil && p.Warning != "" {
 		return ": " + p.Warning
 	}
 	return "; see: " + podsOf(c.meta)
@@ -106,7 +108,7 @@ func (c child) progressing(ready verdict) verdict {
 		waits := judged(kind, c.out.Findings, verdict{})
 		waits.Status = metav1.ConditionTrue
 		return waits
-	case ready.Reason == "Progressing":
+	case ready.Reason == "Progressing" || ready.Reason == instanceStarting:
 		return yes(kind, "RollingOut", ready.Message)
 	}
 	settled := judged(kind, c.out.Findings, no(kind, "Settled", fmt.Sprintf("generation %d is rolled out", c.meta.GetGeneration())))
@@ -114,18 +116,20 @@ func (c child) progressing(ready verdict) verdict {
 	return settled
 }
 
-func instances(ip v1alpha1.IPAddress, workload string) []v1alpha1.Instance {
-	return []v1alpha1.Instance{{IP: ip, Workload: workload}}
-}
-
 // Child is the controller's part of a child's status.
 func Child(seen observe.Child, out Outcome, now time.Time) component.Report {
 	server, written := seen.Server, seen.Component.Written(seen.Server)
 	name, ip := service(seen.Service)
 	own, healthy := behind(server)
+	ips := append([]v1alpha1.IPAddress{v1alpha1.IPAddress(written.ServerIP)}, written.AdditionalServerIPs...)
+	rollouts := append([]observe.Rollout{seen.Rollout}, seen.Others...)
+	var instances []v1alpha1.Instance
+	for i, r := range rollouts {
+		instances = append(instances, v1alpha1.Instance{IP: ips[i], Workload: r.Workload})
+	}
 	return component.Report{
-		Conditions: child{server, written.Conditions, written.Instances, seen.Rollout, out, own, seen.Component.Needs}.conditions(now),
-		Instances:  instances(v1alpha1.IPAddress(written.ServerIP), seen.Rollout.Workload),
+		Conditions: child{server, written.Conditions, written.Instances, ips, rollouts, out, own, seen.Component.Needs}.conditions(now),
+		Instances:  instances,
 		Workload:   seen.Rollout.Workload, Service: name, ServiceIP: ip, HealthyBackends: healthy,
 	}
 }

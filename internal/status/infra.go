@@ -170,7 +170,11 @@ func ready(out Outcome, all []verdict) verdict {
 	if bad, found := firstNot(all...); found {
 		return judged(kind, out.Findings, no(kind, bad.Reason, bad.Type+": "+bad.Message))
 	}
-	return judged(kind, out.Findings, yes(kind, "Serving", "a worker that boots now can join"))
+	const well = "a worker that boots now can join"
+	if i := slices.IndexFunc(all, func(v verdict) bool { return v.Reason == instanceDown }); i >= 0 {
+		return judged(kind, out.Findings, yes(kind, instanceDown, well+"; "+all[i].Type+": "+all[i].Message))
+	}
+	return judged(kind, out.Findings, yes(kind, "Serving", well))
 }
 
 func leases(infra *v1alpha1.Infra, dhcp *v1alpha1.DHCPServer) *v1alpha1.LeaseCount {

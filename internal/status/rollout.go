@@ -14,6 +14,7 @@ var handedOn = map[string]func(condition, reason string) finding.Builder{
 	"TemplateUpdatePending": finding.Warn,
 	"PullingImages":         finding.Wait,
 	"WaitingForTurn":        finding.Wait,
+	"WaitingForInstance":    finding.Wait,
 	"ImagePullFailed":       finding.Fail,
 	"NewPodUnschedulable":   finding.Fail,
 }

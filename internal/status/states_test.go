@@ -57,7 +57,7 @@ func (s state) children(at time.Time) input.Children {
 	dns := &v1alpha1.DNSServer{Status: v1alpha1.DNSServerStatus{Conditions: accepted()}}
 	dns.Status.Conditions = Child(seen(dns, rollout(s.dns)), Outcome{}, at).Conditions
 	proxy := &v1alpha1.ProxyServer{Status: v1alpha1.ProxyServerStatus{Conditions: accepted(), Backends: []v1alpha1.BackendStatus{{Name: "ignition", Healthy: 1, Total: 1}}}}
-	proxy.Status.Instances = s.instances
+	proxy.Spec.NetworkConfig.ServerIP, proxy.Status.Instances = "192.0.2.3", s.instances
 	proxy.Spec.Backends = []v1alpha1.ProxyBackend{{Name: "ignition"}}
 	if s.backends != nil {
 		proxy.Status.Backends = s.backends

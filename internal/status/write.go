@@ -53,7 +53,7 @@ func (w *Writer) Infra(ctx context.Context, infra *v1alpha1.Infra, want v1alpha1
 	if wait := w.sinceCounted(infra.UID, now); wait > 0 && equality.Semantic.DeepEqual(infra.Status, but) {
 		return cmp.Or(min(passes, wait), wait), nil
 	}
-	if err := w.write(ctx, infra, want); err != nil {
+	if err := w.write(ctx, infra, want, names.ManagerFieldOwner); err != nil {
 		return 0, err
 	}
 	w.counts(infra.UID, now)
@@ -111,12 +111,15 @@ func (w *Writer) Overtook(o client.Object) bool {
 
 // Child writes the controller's part of a child's status if it changed.
 func (w *Writer) Child(ctx context.Context, of component.Component, server component.Server, report component.Report) error {
+	if second := v1alpha1.InstanceCondition(v1alpha1.ConditionConfigAccepted, 1); len(report.Instances) == 1 && meta.FindStatusCondition(of.Written(server).Conditions, second) != nil {
+		return w.write(ctx, server, struct{}{}, client.FieldOwner(names.InstanceFieldOwner(names.DNSFieldOwner, 1))) // its daemon is gone, and takes nothing back
+	}
 	has, want := of.Status(server, report)
 	changes, err := differs(has, want)
 	if err != nil || !changes {
 		return err
 	}
-	if err := w.write(ctx, server, want); err != nil {
+	if err := w.write(ctx, server, want, names.ManagerFieldOwner); err != nil {
 		return err
 	}
 	w.tell(server, of.Written(server).Conditions, report.Conditions)
@@ -174,7 +177,7 @@ func contains(has, want any) bool {
 	return reflect.DeepEqual(has, want)
 }
 
-func (w *Writer) write(ctx context.Context, of client.Object, status any) error {
+func (w *Writer) write(ctx context.Context, of client.Object, status any, owner client.FieldOwner) error {
 	gvk, err := apiutil.GVKForObject(of, w.Client.Scheme())
 	if err != nil {
 		return err
@@ -187,7 +190,7 @@ func (w *Writer) write(ctx context.Context, of client.Object, status any) error 
 	u.SetGroupVersionKind(gvk)
 	u.SetNamespace(of.GetNamespace())
 	u.SetName(of.GetName())
-	err = w.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(names.ManagerFieldOwner), client.ForceOwnership)
+	err = w.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), owner, client.ForceOwnership)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("writing the status of %s %s/%s: %w", gvk.Kind, of.GetNamespace(), of.GetName(), err)
 	}

@@ -30,15 +30,12 @@ type Child[T component.Server] struct {
 // Surroundings of a server, whatever it serves.
 type Surroundings struct {
 	Settings input.Settings
-	// NAD that the server attaches to; nil while it is not there.
-	NAD *nad.NetworkAttachmentDefinition
+	// The first Instance, whose network the server names, and those beside it.
+	Instance
+	Further []Instance
 	// Unoffered: no node has the resource that the NAD requests, e.g. because KubeVirt's bridge-marker, which counts bridges, is not
 	// installed.
 	Unoffered bool
-	// Running are the annotations of the server's workload, which have its last template. Nil while there is none.
-	Running map[string]string
-	// Now is the state of its workload, and what a new template of it waits for.
-	Now Now
 	// Bootstrap of Envoy as it is, for the proxy.
 	Bootstrap string
 	// Infra that controls the server; nil when it stands alone.
@@ -53,6 +50,24 @@ type Surroundings struct {
 	// InPart are those of its workload, its last template's bootstrap and the Services that it names that are too large to be kept
 	// whole.
 	InPart []kept.Object
+}
+
+// Instance is what there is of one instance of a server.
+type Instance struct {
+	// NAD that its pod attaches to; nil while it is not there.
+	NAD *nad.NetworkAttachmentDefinition
+	// Running are the annotations of its workload, which have the last template. Nil while there is none.
+	Running map[string]string
+	// Now is the state of its workload, and what a new template of it waits for.
+	Now Now
+}
+
+// EachInstance is handed to change.
+func (s *Surroundings) EachInstance(change func(*Instance)) {
+	change(&s.Instance)
+	for i := range s.Further {
+		change(&s.Further[i])
+	}
 }
 
 // References of a server: what it attaches to, the namespaces that it names, and what its pods dial beside the API.
@@ -80,8 +95,11 @@ type ChildPlan struct {
 	desired.Plan
 	// Frozen means that nothing may change: what runs stays as it is. The findings say why.
 	Frozen bool
-	// AwaitsImages, AwaitsTurn: a new template waits for its images to be pulled, or for the pods of another Infra to serve.
-	AwaitsImages, AwaitsTurn bool
+	// AwaitsImages, AwaitsTurn, AwaitsPeer: a new template waits for its images to be pulled, for the pods of another Infra to serve,
+	// or for another instance to.
+	AwaitsImages, AwaitsTurn, AwaitsPeer bool
+	// Next is the instance whose template waits for its turn.
+	Next int
 }
 
 // references judges what the child refers to in other namespaces: its NAD, and the namespaces in targets by field.
@@ -89,29 +107,41 @@ func (in Child[T]) references(a v1alpha1.Attachment, targets map[string]v1alpha1
 	if large := kept.Judge(v1alpha1.ConditionAccepted, kept.Object(in.Server)); len(large) > 0 {
 		return large
 	}
-	from := in.Server.GetNamespace()
-	attached := refgrant.Reference{
-		Field: "networkConfig.networkAttachmentDefinition", From: from, Kind: "network-attachment-definition",
-		Namespace: cmp.Or(string(a.NetworkAttachmentNamespace), from), Name: string(a.NetworkAttachmentDefinition), AllowedNamespaces: in.Settings.NADSourceNamespaces,
+	var refs []refgrant.Reference
+	networks := []kept.Object{}
+	for i, instance := range append([]Instance{in.Instance}, in.Further...) {
+		refs = append(refs, in.attached(InstanceAttachment(a, in.NAD, i), instance.NAD))
+		networks = append(networks, instance.NAD)
 	}
-	if in.NAD != nil {
-		attached.Annotations = in.NAD.Annotations
-	}
-	refs := []refgrant.Reference{attached}
 	for _, field := range slices.Sorted(maps.Keys(targets)) {
 		refs = append(refs, in.target(field, string(targets[field])))
 	}
 	if refused := refgrant.Check(refs...); refused != nil {
 		return refused
 	}
-	if large := kept.Judge(v1alpha1.ConditionAccepted, append(slices.Clone(in.InPart), in.NAD)...); len(large) > 0 {
+	if large := kept.Judge(v1alpha1.ConditionAccepted, append(slices.Clone(in.InPart), networks...)...); len(large) > 0 {
 		return large
 	}
-	if in.NAD == nil { // what it says shapes the pod: while it is away, what runs stays as it is
-		return []finding.Finding{finding.Wait(v1alpha1.ConditionAccepted, "NADNotFound").
-			Say("NetworkAttachmentDefinition %s/%s not found; create it, or set networkConfig.networkAttachmentDefinition", attached.Namespace, attached.Name)}
+	for i, instance := range append([]Instance{in.Instance}, in.Further...) {
+		if instance.NAD == nil { // what it says shapes the pod: while it is away, what runs stays as it is
+			return []finding.Finding{finding.Wait(v1alpha1.ConditionAccepted, "NADNotFound").
+				Say("NetworkAttachmentDefinition %s/%s not found; create it, or set networkConfig.networkAttachmentDefinition", refs[i].Namespace, refs[i].Name)}
+		}
 	}
 	return nil
+}
+
+// attached is what one instance's pod attaches to.
+func (in Child[T]) attached(a v1alpha1.Attachment, network *nad.NetworkAttachmentDefinition) refgrant.Reference {
+	from := in.Server.GetNamespace()
+	r := refgrant.Reference{
+		Field: "networkConfig.networkAttachmentDefinition", From: from, Kind: "network-attachment-definition",
+		Namespace: cmp.Or(string(a.NetworkAttachmentNamespace), from), Name: string(a.NetworkAttachmentDefinition), AllowedNamespaces: in.Settings.NADSourceNamespaces,
+	}
+	if network != nil {
+		r.Annotations = network.Annotations
+	}
+	return r
 }
 
 // Granted says whether the child may refer to what is in a namespace.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -70,10 +71,14 @@ func account() *accore.VolumeMountApplyConfiguration {
 
 // daemonArgs are those that every daemon understands.
 func (p pod) daemonArgs(nameFlag, levelFlag string) []string {
-	return []string{
+	args := []string{
 		p.App, "--namespace=$(POD_NAMESPACE)", "--" + nameFlag + "=" + p.Name, "--state-dir=" + statePath,
 		"--pod-ip=$(POD_IP)", "--" + levelFlag + "=info",
 	}
+	if p.Instance > 0 {
+		args = append(args, "--instance="+strconv.Itoa(p.Instance))
+	}
+	return args
 }
 
 func restricted() *accore.SecurityContextApplyConfiguration {

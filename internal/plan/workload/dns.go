@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"net/netip"
+
 	corev1 "k8s.io/api/core/v1"
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
 
@@ -21,13 +23,24 @@ func DNS(in Child[*v1alpha1.DNSServer]) ChildPlan {
 	if stop {
 		return p
 	}
-	w := workloadOf(in, within(string(spec.NetworkConfig.ServerIP), string(spec.NetworkConfig.SecondaryNetworkCIDR)))
-	w.Placement, w.Image = spec.Placement, spec.Image
-	chosenTemplate := w.choose(&p, w.dns(in.Settings), append(w.ownObject(), desired.Reading("hostedcluster.densityops.com", "dhcpleases"))...)
+	var addresses []netip.Prefix
+	for _, ip := range spec.NetworkConfig.ServerIPs() {
+		addresses = append(addresses, within(string(ip), string(spec.NetworkConfig.SecondaryNetworkCIDR)))
+	}
+	all := workloadsOf(in, addresses...)
+	for i := range all {
+		all[i].Placement, all[i].Image = spec.Placement, spec.Image
+	}
+	w := all[0]
+	chosen := chooseEach(&p, all, func(w workload) *accore.PodTemplateSpecApplyConfiguration { return w.dns(in.Settings) },
+		append(w.ownObject(), desired.Reading("hostedcluster.densityops.com", "dhcpleases"))...)
 
-	p.Want(w.account(chosenTemplate.rules...)...)
+	p.Want(w.account(rulesOfAll(chosen)...)...)
 	p.Want(w.service(desired.ServicePort("dns", corev1.ProtocolUDP, dnsPort), desired.ServicePort("dns-tcp", corev1.ProtocolTCP, dnsPort)),
-		w.policy(reaching(in.Services, in.EndpointSlices).resolvers(in), policyPort(corev1.ProtocolUDP, dnsPort), policyPort(corev1.ProtocolTCP, dnsPort)), w.budget(), w.one(chosenTemplate))
+		w.policy(reaching(in.Services, in.EndpointSlices).resolvers(in), policyPort(corev1.ProtocolUDP, dnsPort), policyPort(corev1.ProtocolTCP, dnsPort)), w.budget())
+	for i, instance := range all {
+		p.Want(instance.one(chosen[i]))
+	}
 	return p
 }
 

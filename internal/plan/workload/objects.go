@@ -39,11 +39,11 @@ func (w workload) ownObject() []*acrbac.PolicyRuleApplyConfiguration {
 
 // one is a StatefulSet of one pod: of the old and the new pod never both hold the address.
 func (w workload) one(r chosenTemplate) runtime.ApplyConfiguration {
-	return acapps.StatefulSet(names.Workload(w.App, w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).WithAnnotations(r.annotations).
+	return acapps.StatefulSet(names.InstanceWorkload(w.App, w.name(), w.Instance), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).WithAnnotations(r.annotations).
 		WithSpec(acapps.StatefulSetSpec().WithReplicas(1).WithRevisionHistoryLimit(2).
 			// In order, a pod that never becomes Ready would keep its template for ever, mended or not (stateful_set_control.go).
 			WithPodManagementPolicy(appsv1.ParallelPodManagement).
-			WithSelector(acmeta.LabelSelector().WithMatchLabels(w.selector())).WithTemplate(r.template))
+			WithSelector(acmeta.LabelSelector().WithMatchLabels(w.instance())).WithTemplate(r.template))
 }
 
 // budget covers the component over all its instances: one pod at a time may be evicted.

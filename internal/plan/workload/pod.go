@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/netip"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,7 @@ type pod struct {
 	App        string              `json:"app"`
 	Namespace  string              `json:"namespace"`
 	Name       string              `json:"name"`
+	Instance   int                 `json:"instance,omitempty"`
 	Infra      map[string]string   `json:"infra,omitempty"` // the labels that name it
 	Attachment v1alpha1.Attachment `json:"attachment"`
 	Network    string              `json:"network"`   // what was decided about the network
@@ -77,6 +79,16 @@ func (p pod) selector() map[string]string {
 	return map[string]string{names.LabelApp: p.App, names.LabelInstance: p.Name}
 }
 
+// instance picks one instance's pods; the first has no number, as before there were several. A StatefulSet takes over no pod that is
+// not named after it (kubernetes, pkg/controller/statefulset, isMemberOf).
+func (p pod) instance() map[string]string {
+	all := p.selector()
+	if p.Instance > 0 {
+		all[names.LabelOrdinal] = strconv.Itoa(p.Instance)
+	}
+	return all
+}
+
 // template is Pod Security restricted, without a uid (OpenShift gives each namespace its own range).
 func (p pod) template(s input.Settings, spec *accore.PodSpecApplyConfiguration) *accore.PodTemplateSpecApplyConfiguration {
 	// Off here and not at the ServiceAccount: pods of older templates have their token by way of that.
@@ -86,7 +98,7 @@ func (p pod) template(s input.Settings, spec *accore.PodSpecApplyConfiguration) 
 	for _, name := range s.ImagePullSecrets {
 		spec.WithImagePullSecrets(accore.LocalObjectReference().WithName(name))
 	}
-	labels := p.selector()
+	labels := p.instance()
 	labels[names.LabelManagedBy] = names.ManagedBy
 	maps.Copy(labels, p.Infra)
 	return accore.PodTemplateSpec().WithLabels(labels).WithSpec(spec).

@@ -136,7 +136,7 @@ func (w workload) puller(r chosenTemplate, images []string) *accore.PodApplyConf
 	labels := w.labels()
 	delete(labels, names.LabelInstance)
 	labels[names.LabelPulls] = w.name()
-	beside := accore.PodAffinityTerm().WithTopologyKey(corev1.LabelHostname).WithLabelSelector(acmeta.LabelSelector().WithMatchLabels(w.selector()))
+	beside := accore.PodAffinityTerm().WithTopologyKey(corev1.LabelHostname).WithLabelSelector(acmeta.LabelSelector().WithMatchLabels(w.instance()))
 	spec := accore.PodSpec().WithServiceAccountName(w.own()).WithAutomountServiceAccountToken(false).WithRestartPolicy(corev1.RestartPolicyNever).WithTerminationGracePeriodSeconds(0).
 		WithSecurityContext(accore.PodSecurityContext().WithRunAsNonRoot(true).WithSeccompProfile(accore.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
 		WithAffinity(accore.Affinity().WithPodAffinity(accore.PodAffinity().
@@ -150,7 +150,11 @@ func (w workload) puller(r chosenTemplate, images []string) *accore.PodApplyConf
 				WithLimits(corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi")})))
 	}
 	asksAsOf(spec, r)
-	name := names.Puller(w.App, w.name(), desired.Digest([]any{images, placed(r)}))
+	decides := []any{images, placed(r)}
+	if w.Instance > 0 {
+		decides = append(decides, w.Instance)
+	}
+	name := names.Puller(w.App, w.name(), desired.Digest(decides))
 	return accore.Pod(name, w.namespace()).WithLabels(labels).WithOwnerReferences(w.owner()).WithSpec(spec)
 }
 

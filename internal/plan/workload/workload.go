@@ -3,6 +3,7 @@ package workload
 import (
 	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +26,8 @@ type workload struct {
 	server   metav1.Object
 	running  map[string]string
 	now      Now
+	peers    []Instance // the other instances
+	moving   bool       // one of those is given another template by this plan, or is to be
 }
 
 func workloadOf[T component.Server](in Child[T], addresses ...netip.Prefix) workload {
@@ -33,7 +36,20 @@ func workloadOf[T component.Server](in Child[T], addresses ...netip.Prefix) work
 	if in.Unoffered {
 		pod.device = ""
 	}
-	return workload{pod: pod, settings: in.Settings, serves: serves, server: in.Server, running: in.Running, now: in.Now}
+	return workload{pod: pod, settings: in.Settings, serves: serves, server: in.Server, running: in.Running, now: in.Now, peers: in.Further}
+}
+
+// workloadsOf a server are one for each address, in their order. References has passed: each has a network.
+func workloadsOf[T component.Server](in Child[T], addresses ...netip.Prefix) []workload {
+	all := []workload{workloadOf(in, addresses[0])}
+	for i, further := range in.Further {
+		w := all[0]
+		w.pod = podOf(in.Server, w.App, further.NAD, InstanceAttachment(w.serves.Written(in.Server).Attachment, in.NAD, i+1), addresses[i+1:i+2])
+		w.device, w.Instance, w.running, w.now = all[0].device, i+1, further.Running, further.Now
+		w.peers = slices.Concat([]Instance{in.Instance}, in.Further[:i], in.Further[i+1:])
+		all = append(all, w)
+	}
+	return all
 }
 
 func (w workload) name() string { return w.server.GetName() }

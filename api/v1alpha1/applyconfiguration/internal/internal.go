@@ -523,6 +523,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.cldmnky.oooi.api.v1alpha1.DNSNetworkConfig
   map:
     fields:
+    - name: additionalServerIPs
+      type:
+        list:
+          elementType:
+            namedType: com.github.cldmnky.oooi.api.v1alpha1.IPAddress
+          elementRelationship: atomic
     - name: clientCIDRs
       type:
         list:

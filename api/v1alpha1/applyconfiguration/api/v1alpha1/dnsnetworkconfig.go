@@ -14,6 +14,10 @@ type DNSNetworkConfigApplyConfiguration struct {
 	AttachmentApplyConfiguration `json:""`
 	// Address of the server on the VLAN; must lie inside secondaryNetworkCIDR.
 	ServerIP *apiv1alpha1.IPAddress `json:"serverIP,omitempty"`
+	// Address of a second instance, inside secondaryNetworkCIDR: a pod of its own, on another node if there is one. If the
+	// NetworkAttachmentDefinition itself names the pod's address, the second pod attaches to the one with the same name and -1.
+	// Default: one instance.
+	AdditionalServerIPs []apiv1alpha1.IPAddress `json:"additionalServerIPs,omitempty"`
 	// Subnet of the VLAN. Queries to the VLAN address from other networks are REFUSED, except from clientCIDRs.
 	SecondaryNetworkCIDR *apiv1alpha1.Subnet `json:"secondaryNetworkCIDR,omitempty"`
 	// Networks behind the VLAN's router whose clients are answered too. Default: none.
@@ -55,6 +59,16 @@ func (b *DNSNetworkConfigApplyConfiguration) WithMACAddress(value apiv1alpha1.MA
 // If called multiple times, the ServerIP field is set to the value of the last call.
 func (b *DNSNetworkConfigApplyConfiguration) WithServerIP(value apiv1alpha1.IPAddress) *DNSNetworkConfigApplyConfiguration {
 	b.ServerIP = &value
+	return b
+}
+
+// WithAdditionalServerIPs adds the given value to the AdditionalServerIPs field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the AdditionalServerIPs field.
+func (b *DNSNetworkConfigApplyConfiguration) WithAdditionalServerIPs(values ...apiv1alpha1.IPAddress) *DNSNetworkConfigApplyConfiguration {
+	for i := range values {
+		b.AdditionalServerIPs = append(b.AdditionalServerIPs, values[i])
+	}
 	return b
 }
 

@@ -1,0 +1,90 @@
+package controller_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/daemon"
+	"github.com/cldmnky/oooi/internal/nad"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// A second instance comes with its address and waits for its network; with the address it goes, and nothing that it said stays.
+func TestAnInstanceComesAndGoesWithItsAddress(t *testing.T) {
+	w := newWorld(t)
+	w.creates(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.ns}})
+	network := func(name, address string) client.Object {
+		n := named(&nad.NetworkAttachmentDefinition{}, w.ns, name)
+		n.Spec.Config = `{"cniVersion":"0.4.0","type":"bridge","bridge":"br1","ipam":{"type":"static","addresses":[{"address":"` + address + `/24"}]}}`
+		return n
+	}
+	server := named(&v1alpha1.DNSServer{}, w.ns, "lone")
+	server.Spec.HostedClusterDomain, server.Spec.CacheTTL.Duration = "c1.example.com", time.Hour
+	server.Spec.NetworkConfig = v1alpha1.DNSNetworkConfig{ServerIP: "192.168.100.3", SecondaryNetworkCIDR: "192.168.100.0/24", Attachment: v1alpha1.Attachment{NetworkAttachmentDefinition: "vlan"}}
+	w.creates(network("vlan", "192.168.100.3"), server)
+	first, second := named(&appsv1.StatefulSet{}, w.ns, "dns-lone-deployment"), named(&appsv1.StatefulSet{}, w.ns, "dns-lone-deployment-1")
+	sees(w, first, there)
+	before := first.DeepCopy()
+
+	w.reports(server, func() {
+		server.Spec.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPAddress{"192.168.100.4"}
+		w.Expect(w.api.Update(w.ctx, server)).To(Succeed())
+	})
+	sees(w, server, func(g Gomega, s *v1alpha1.DNSServer) {
+		g.Expect(meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionAccepted)).To(HaveValue(HaveField("Message", ContainSubstring(w.ns+"/vlan-1 not found"))))
+	})
+	w.creates(network("vlan-1", "192.168.100.4"))
+	sees(w, second, func(g Gomega, s *appsv1.StatefulSet) {
+		g.Expect(s.Spec.Template.Spec.Containers[0].Args).To(ContainElement("--instance=1"))
+	})
+	sees(w, first, func(g Gomega, s *appsv1.StatefulSet) {
+		g.Expect(s.Spec).To(Equal(before.Spec), "the first instance is as it was")
+	})
+
+	for _, s := range []*appsv1.StatefulSet{first, second} {
+		w.reports(s, func() {
+			s.Status = appsv1.StatefulSetStatus{ObservedGeneration: s.Generation, Replicas: 1, ReadyReplicas: 1, UpdatedReplicas: 1, CurrentRevision: "a", UpdateRevision: "a"}
+		})
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: s.Name + "-0", Namespace: w.ns, Labels: s.Spec.Template.Labels}, Spec: s.Spec.Template.Spec}
+		pod.Spec.NodeName = "n1"
+		w.creates(pod)
+		w.reports(pod, func() {
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		})
+	}
+	w.accept(server, 0)
+	w.accept(server, 1)
+	sees(w, server, func(g Gomega, s *v1alpha1.DNSServer) {
+		g.Expect(meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)).To(HaveValue(HaveField("Reason", "InstancesShareNode")), "%v", s.Status.Conditions)
+		g.Expect(s.Status.Instances).To(ConsistOf(
+			v1alpha1.Instance{IP: "192.168.100.3", Workload: first.Name, Ready: true}, v1alpha1.Instance{IP: "192.168.100.4", Workload: second.Name, Ready: true}))
+	})
+
+	w.reports(server, func() {
+		server.Spec.NetworkConfig.AdditionalServerIPs = nil
+		w.Expect(w.api.Update(w.ctx, server)).To(Succeed())
+	})
+	w.gone(second)
+	sees(w, server, func(g Gomega, s *v1alpha1.DNSServer) {
+		g.Expect(s.Status.Instances).To(ConsistOf(HaveField("Workload", first.Name)))
+		g.Expect(meta.FindStatusCondition(s.Status.Conditions, "ConfigAccepted1")).To(BeNil())
+	})
+}
+
+// accept plays the daemon of one instance.
+func (w *world) accept(server *v1alpha1.DNSServer, instance int) {
+	w.t.Helper()
+	w.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(server), server)).To(Succeed())
+	said := metav1.Condition{Type: v1alpha1.InstanceCondition(v1alpha1.ConditionConfigAccepted, instance), Status: metav1.ConditionTrue, Reason: "Served", ObservedGeneration: server.Generation}
+	status := ac.DNSServerStatus().WithConditions(daemon.Condition(nil, said)).WithInstances(daemon.Instance(server.Spec.NetworkConfig.ServerIPs()[instance], nil))
+	w.Expect(w.api.Status().Apply(w.ctx, ac.DNSServer(server.Name, w.ns).WithStatus(status), client.FieldOwner(names.InstanceFieldOwner(names.DNSFieldOwner, instance)))).To(Succeed())
+}

@@ -1,0 +1,41 @@
+package workload
+
+import (
+	"slices"
+
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+	acrbac "k8s.io/client-go/applyconfigurations/rbac/v1"
+
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/desired"
+)
+
+// chooseEach decides which template the pods of each instance get, so that one is updated after the other.
+func chooseEach(p *ChildPlan, all []workload, newest func(workload) *accore.PodTemplateSpecApplyConfiguration, rules ...*acrbac.PolicyRuleApplyConfiguration) []chosenTemplate {
+	var chosen []chosenTemplate
+	moving := false
+	for i, w := range all {
+		w.moving = moving
+		r := w.choose(p, newest(w), rules...)
+		chosen = append(chosen, r)
+		moving = moving || p.AwaitsImages || p.AwaitsTurn || p.AwaitsPeer || r.text != w.running[names.AnnotationTemplate]
+		if p.AwaitsTurn && !w.moving {
+			p.Next = i
+		}
+	}
+	return chosen
+}
+
+// rulesOfAll are the rules that the pods of any instance need: all have one account.
+func rulesOfAll(chosen []chosenTemplate) (all []*acrbac.PolicyRuleApplyConfiguration) {
+	for _, r := range chosen {
+		for _, rule := range r.rules {
+			if !slices.ContainsFunc(all, func(has *acrbac.PolicyRuleApplyConfiguration) bool {
+				return string(desired.Encoded(has)) == string(desired.Encoded(rule))
+			}) {
+				all = append(all, rule)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,151 @@
+package workload
+
+import (
+	"net/netip"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	acapps "k8s.io/client-go/applyconfigurations/apps/v1"
+	accore "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/desired"
+)
+
+const baked = `{"cniVersion":"0.4.0","type":"bridge","bridge":"br100","ipam":{"type":"static","addresses":[{"address":"192.168.100.3/24"}]}}`
+
+// two instances of a server, each on a network that has its address.
+func two() Child[*v1alpha1.DNSServer] {
+	in := aServer()
+	in.NAD.Spec.Config = baked
+	in.Server.Spec.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPAddress{"192.168.100.4"}
+	in.Server.Spec.NetworkConfig.MACAddress = "02:00:00:00:00:03"
+	in.Further = []Instance{{NAD: in.NAD.DeepCopy()}}
+	return in
+}
+
+func sets(objects []runtime.ApplyConfiguration) []*acapps.StatefulSetApplyConfiguration {
+	return kindIn[*acapps.StatefulSetApplyConfiguration](objects)
+}
+
+// runs has the pods of both serve what was planned last.
+func runs(in *Child[*v1alpha1.DNSServer]) {
+	for range 2 { // the second time it is marked that they served
+		all := sets(DNS(*in).Objects)
+		in.Running, in.Further[0].Running = all[0].Annotations, all[1].Annotations
+		in.EachInstance(func(i *Instance) { i.Now.Serves, i.Now.Rolled = true, true })
+	}
+}
+
+func image(s *acapps.StatefulSetApplyConfiguration) string {
+	return *s.Spec.Template.Spec.Containers[0].Image
+}
+
+func TestTheFirstOfTwoInstancesIsAsOneAlone(t *testing.T) {
+	g, in := NewWithT(t), two()
+	both := sets(DNS(in).Objects)
+	in.Server.Spec.NetworkConfig.AdditionalServerIPs, in.Further = nil, nil
+	alone := sets(DNS(in).Objects)
+	g.Expect(desired.Encoded(both[0])).To(Equal(desired.Encoded(alone[0])))
+}
+
+func TestTheSecondInstanceHasWhatIsItsOwn(t *testing.T) {
+	g := NewWithT(t)
+	objects := DNS(two()).Objects
+	all := sets(objects)
+	g.Expect(all).To(HaveLen(2))
+	g.Expect([]string{*all[0].Name, *all[1].Name}).To(Equal([]string{"c1-dns-deployment", "c1-dns-deployment-1"}))
+	first, second := all[0].Spec.Template, all[1].Spec.Template
+	g.Expect(first.Spec.Containers[0].Args).NotTo(ContainElement(HavePrefix("--instance")))
+	g.Expect(second.Spec.Containers[0].Args).To(ContainElement("--instance=1"))
+	g.Expect(second.Annotations[names.AnnotationNetworks]).To(Equal(`[{"name":"vlan100-1","namespace":"clusters","interface":"net1","mac":"`+names.MAC("clusters", "c1-dns", netip.MustParseAddr("192.168.100.4"))+`"}]`), "a network and a MAC of its own")
+	g.Expect(all[1].Spec.Selector.MatchLabels).To(HaveKeyWithValue(names.LabelOrdinal, "1"))
+	g.Expect(second.Labels).To(HaveKeyWithValue(names.LabelOrdinal, "1"))
+
+	service := kindIn[*accore.ServiceApplyConfiguration](objects)
+	g.Expect(service).To(HaveLen(1))
+	for _, template := range []map[string]string{first.Labels, second.Labels} {
+		for label, value := range service[0].Spec.Selector {
+			g.Expect(template).To(HaveKeyWithValue(label, value), "both are behind one Service")
+		}
+	}
+	apart := second.Spec.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution
+	g.Expect(apart).To(HaveLen(1))
+	g.Expect(*apart[0].PodAffinityTerm.TopologyKey).To(Equal(corev1.LabelHostname))
+	for label, value := range apart[0].PodAffinityTerm.LabelSelector.MatchLabels {
+		g.Expect(first.Labels).To(HaveKeyWithValue(label, value), "away from the other")
+	}
+}
+
+func TestOneNetworkThatBakesNoAddressServesBoth(t *testing.T) {
+	g, in := NewWithT(t), two()
+	in.NAD.Spec.Config = `{"cniVersion":"0.4.0","type":"bridge","bridge":"br100","capabilities":{"ips":true},"ipam":{"type":"static"}}`
+	in.Further[0].NAD = in.NAD
+	g.Expect(sets(DNS(in).Objects)[1].Spec.Template.Annotations[names.AnnotationNetworks]).To(And(ContainSubstring(`"name":"vlan100"`), ContainSubstring(`"ips":["192.168.100.4/24"]`)))
+}
+
+// What runs stays: an instance without its network is not taken away.
+func TestNothingChangesWhileANetworkIsAway(t *testing.T) {
+	in := two()
+	in.Further[0].NAD = nil
+	p := DNS(in)
+	NewWithT(t).Expect(p.Frozen).To(BeTrue())
+	NewWithT(t).Expect(p.Findings).To(ContainElement(HaveField("Message", ContainSubstring("clusters/vlan100-1 not found"))))
+}
+
+func TestOneInstanceIsUpdatedAfterTheOther(t *testing.T) {
+	g, in := NewWithT(t), two()
+	runs(&in)
+	in.Server.Spec.Image, in.Settings.AllowImageOverride = imageAfter, true
+	in.EachInstance(func(i *Instance) { i.Now.PullOver, i.Now.Turn = true, true })
+	now := func() []string {
+		all := sets(DNS(in).Objects)
+		return []string{image(all[0]), image(all[1])}
+	}
+	g.Expect(now()).To(Equal([]string{imageAfter, imageBefore}), "the first goes first")
+	p := DNS(in)
+	g.Expect(p.AwaitsPeer).To(BeTrue())
+	g.Expect(p.Findings).To(ContainElement(HaveField("Reason", "WaitingForInstance")))
+
+	in.Running, in.Now.Serves, in.Now.Rolled = sets(p.Objects)[0].Annotations, false, false
+	g.Expect(now()).To(Equal([]string{imageAfter, imageBefore}), "until it serves")
+	in.Now.Serves, in.Now.Rolled = true, true
+	g.Expect(now()).To(Equal([]string{imageAfter, imageAfter}), "then the second")
+}
+
+func TestAnInstanceIsNotUpdatedWhileTheOtherIsAway(t *testing.T) {
+	for lost := range 2 {
+		g, in := NewWithT(t), two()
+		runs(&in)
+		in.Server.Spec.Image, in.Settings.AllowImageOverride = imageAfter, true
+		in.EachInstance(func(i *Instance) { i.Now.PullOver, i.Now.Turn = true, true })
+		if lost == 0 {
+			in.Now.Serves, in.Now.Rolled = false, false
+		} else {
+			in.Further[0].Now.Serves, in.Further[0].Now.Rolled = false, false
+		}
+		all := sets(DNS(in).Objects)
+		g.Expect(image(all[lost])).To(Equal(imageAfter), "who does not serve is mended at once")
+		g.Expect(image(all[1-lost])).To(Equal(imageBefore))
+	}
+}
+
+// Whose turn it is, is asked for one instance at a time.
+func TestTheTurnIsThatOfTheInstanceThatGoes(t *testing.T) {
+	g, in := NewWithT(t), two()
+	runs(&in)
+	in.EachInstance(func(i *Instance) { delete(i.Running, names.AnnotationSeal); i.Now.PullOver = true })
+	in.Settings.Image = imageAfter
+	p := DNS(in)
+	g.Expect(p.AwaitsTurn).To(BeTrue())
+	g.Expect(p.Next).To(Equal(0))
+	in.Now.Turn = true
+	in.Running = sets(DNS(in).Objects)[0].Annotations
+	p = DNS(in)
+	g.Expect(image(sets(p.Objects)[0])).To(Equal(imageAfter))
+	g.Expect(p.AwaitsTurn).To(BeTrue())
+	g.Expect(p.Next).To(Equal(1))
+}

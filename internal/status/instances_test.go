@@ -1,0 +1,76 @@
+package status
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
+	"github.com/cldmnky/oooi/internal/observe"
+	"github.com/cldmnky/oooi/internal/plan"
+)
+
+// twoServe is a DNSServer of two instances as it is told of.
+func twoServe(said []metav1.Condition, first, second observe.Rollout, now time.Time) *v1alpha1.DNSServer {
+	server := &v1alpha1.DNSServer{Status: v1alpha1.DNSServerStatus{Conditions: said}}
+	server.Spec.NetworkConfig.ServerIP, server.Spec.NetworkConfig.AdditionalServerIPs = "192.168.100.2", []v1alpha1.IPAddress{"192.168.100.4"}
+	is := seen(server, first)
+	is.Others = []observe.Rollout{second}
+	report := Child(is, Outcome{}, now)
+	server.Status.Conditions, server.Status.Instances = report.Conditions, report.Instances
+	return server
+}
+
+// Each state of two instances: what the DNSServer says, and what becomes of its Infra's DNSReady, Degraded and Ready.
+func TestTwoInstancesServeWhileOneDoes(t *testing.T) {
+	both := append(accepted(), metav1.Condition{Type: "ConfigAccepted1", Status: metav1.ConditionTrue})
+	on := func(r observe.Rollout, node string) observe.Rollout {
+		r.Node = node
+		return r
+	}
+	made := func(r observe.Rollout, at time.Time) observe.Rollout {
+		r.Pod.CreationTimestamp = metav1.NewTime(at)
+		return r
+	}
+	lost := stuck(onLostNode())
+	for name, c := range map[string]struct {
+		said                   []metav1.Condition
+		first, second          observe.Rollout
+		dns, degraded, ready   string
+		progressing, dnsSaying string
+	}{
+		"both serve":                  {both, on(up, "n1"), on(up, "n2"), "True/Serving", "False/AsExpected", "True/Serving", "False/Settled", "the pod serves"},
+		"on one node":                 {both, on(up, "n1"), on(up, "n1"), "True/InstancesShareNode", "False/AsExpected", "True/Serving", "False/Settled", "on node n1: its failure stops both; add a node"},
+		"the first is on a lost node": {both, lost, on(up, "n2"), "True/InstanceDown", "True/InstanceDown", "True/InstanceDown", "False/Settled", "192.168.100.4 serves; 192.168.100.2 does not: pod c1-proxy-x is on node n1"},
+		"the second is":               {both, on(up, "n1"), lost, "True/InstanceDown", "True/InstanceDown", "True/InstanceDown", "False/Settled", "192.168.100.2 serves; 192.168.100.4 does not: pod c1-proxy-x"},
+		"the second is being made":    {accepted(), on(up, "n1"), observe.Rollout{}, "True/InstanceStarting", "False/AsExpected", "True/Serving", "True/RollingOut", "192.168.100.4 does not: the change has just"},
+		"it has just been":            {both, on(up, "n1"), made(stuck(unschedulable()), noon.Add(-time.Minute)), "True/InstanceStarting", "False/AsExpected", "True/Serving", "True/RollingOut", "Too many pods"},
+		"it has had its time":         {both, on(up, "n1"), made(stuck(unschedulable()), noon.Add(-untilDegraded)), "True/InstanceDown", "True/InstanceDown", "True/InstanceDown", "False/Settled", "Too many pods"},
+		"its daemon refuses the spec": {append(accepted(), metav1.Condition{Type: "ConfigAccepted1", Status: metav1.ConditionFalse, Message: "spec.x"}), on(up, "n1"), on(up, "n2"), "True/InstanceDown", "True/InstanceDown", "True/InstanceDown", "False/Settled", "last good configuration: spec.x"},
+		"neither serves":              {both, lost, made(stuck(unschedulable()), noon), "False/NodeLost", "True/NodeLost", "False/NodeLost", "False/Settled", "pod c1-proxy-x is on node n1"},
+		"one rolls, one is lost":      {both, observe.Rollout{Exists: true, Workload: "w"}, lost, "False/NodeLost", "True/NodeLost", "False/NodeLost", "False/Settled", "pod c1-proxy-x is on node n1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			server := twoServe(c.said, c.first, c.second, noon)
+			g.Expect(server.Status.Instances).To(HaveLen(2))
+			g.Expect(said(server.Status.Conditions, v1alpha1.ConditionReady)).To(Equal(c.dns))
+			g.Expect(said(server.Status.Conditions, v1alpha1.ConditionProgressing)).To(Equal(c.progressing))
+			infra, children := &v1alpha1.Infra{}, allServe()
+			infra.Status.Conditions = Infra(infra, plan.InfraPlan{}, allServe(), Outcome{}, morning).Conditions
+			children[component.DNS] = server
+			got := Infra(infra, plan.InfraPlan{}, children, Outcome{}, noon).Conditions
+			g.Expect(said(got, v1alpha1.ConditionDNSReady)).To(Equal(c.dns))
+			g.Expect(said(got, v1alpha1.ConditionDegraded)).To(Equal(c.degraded))
+			g.Expect(said(got, v1alpha1.ConditionReady)).To(Equal(c.ready))
+			g.Expect(meta.FindStatusCondition(got, v1alpha1.ConditionDNSReady).Message).To(ContainSubstring(c.dnsSaying))
+			if c.ready == "True/InstanceDown" {
+				g.Expect(meta.FindStatusCondition(got, v1alpha1.ConditionReady).Message).To(And(ContainSubstring("can join"), ContainSubstring(c.dnsSaying)))
+			}
+		})
+	}
+}
