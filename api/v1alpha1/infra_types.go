@@ -129,6 +129,7 @@ type DHCPConfig struct {
 }
 
 // DNSConfig configures the DNS server.
+// +kubebuilder:validation:XValidation:rule="!has(self.additionalServerIPs) || has(self.replicas) && self.replicas == 2",message="additionalServerIPs is the address of a second instance; set replicas: 2, or leave it out"
 type DNSConfig struct {
 	// False removes the DNS server. Default: true.
 	// +optional
@@ -137,6 +138,18 @@ type DNSConfig struct {
 	// afterwards.
 	// +optional
 	ServerIP IPAddress `json:"serverIP,omitempty"`
+	// Number of instances, 1 or 2, each with an address and a pod of its own, on different nodes if there are several. DHCP
+	// sends both addresses. If the VLAN has no free address for a second one, there is one (OneInstanceServes). Default: 1.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2
+	Replicas int32 `json:"replicas,omitempty"`
+	// Address of the second instance, inside networkConfig.cidr. Default: a free address of the CIDR, which does not change
+	// afterwards.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1
+	AdditionalServerIPs []IPAddress `json:"additionalServerIPs,omitempty"`
 	// Base domain of the hosted cluster, e.g. example.com. Default: read from the HostedCluster. Required without hostedClusterRef.
 	// +optional
 	BaseDomain DNSName `json:"baseDomain,omitempty"`
@@ -245,6 +258,7 @@ type ExtraEndpoint struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.networkConfig.clientCIDRs) || has(self.networkConfig.gateway)",message="clientCIDRs need networkConfig.gateway: answers to them go through it, e.g. gateway: 192.168.100.1"
 // +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.serverIP) || !isCIDR(self.networkConfig.cidr) || !isIP(self.infraComponents.dhcp.serverIP) || cidr(self.networkConfig.cidr).containsIP(self.infraComponents.dhcp.serverIP)",message="infraComponents.dhcp.serverIP must lie inside networkConfig.cidr, e.g. 192.168.100.5 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dns) || !has(self.infraComponents.dns.serverIP) || !isCIDR(self.networkConfig.cidr) || !isIP(self.infraComponents.dns.serverIP) || cidr(self.networkConfig.cidr).containsIP(self.infraComponents.dns.serverIP)",message="infraComponents.dns.serverIP must lie inside networkConfig.cidr, e.g. 192.168.100.5 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dns) || !has(self.infraComponents.dns.additionalServerIPs) || !isCIDR(self.networkConfig.cidr) || self.infraComponents.dns.additionalServerIPs.all(a, !isIP(a) || cidr(self.networkConfig.cidr).containsIP(a))",message="infraComponents.dns.additionalServerIPs must lie inside networkConfig.cidr, e.g. 192.168.100.6 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.proxy) || !has(self.infraComponents.proxy.serverIP) || !isCIDR(self.networkConfig.cidr) || !isIP(self.infraComponents.proxy.serverIP) || cidr(self.networkConfig.cidr).containsIP(self.infraComponents.proxy.serverIP)",message="infraComponents.proxy.serverIP must lie inside networkConfig.cidr, e.g. 192.168.100.5 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.rangeStart) || !has(self.infraComponents.dhcp.rangeEnd) || !isCIDR(self.networkConfig.cidr) || [self.infraComponents.dhcp.rangeStart, self.infraComponents.dhcp.rangeEnd].all(a, !isIP(a) || cidr(self.networkConfig.cidr).containsIP(a))",message="infraComponents.dhcp.rangeStart and rangeEnd must lie inside networkConfig.cidr, e.g. 192.168.100.10 and 192.168.100.200 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.excludeRanges) || !isCIDR(self.networkConfig.cidr) || self.infraComponents.dhcp.excludeRanges.all(r, [r.start, r.end].all(a, !isIP(a) || cidr(self.networkConfig.cidr).containsIP(a)))",message="every range of infraComponents.dhcp.excludeRanges must lie inside networkConfig.cidr, e.g. 192.168.100.90 to 192.168.100.99 in 192.168.100.0/24"

@@ -521,6 +521,11 @@ func (in *DNSConfig) DeepCopyInto(out *DNSConfig) {
 		*out = new(bool)
 		**out = **in
 	}
+	if in.AdditionalServerIPs != nil {
+		in, out := &in.AdditionalServerIPs, &out.AdditionalServerIPs
+		*out = make([]IPAddress, len(*in))
+		copy(*out, *in)
+	}
 	in.Placement.DeepCopyInto(&out.Placement)
 }
 

@@ -29,7 +29,7 @@ var All = []Component{
 		New: func() Server { return &v1alpha1.DHCPServer{} }, NewList: func() List { return &v1alpha1.DHCPServerList{} },
 		Wanted: func(of v1alpha1.InfraComponents) Wanted {
 			c := of.DHCP
-			return Wanted{on(c.Enabled), string(c.ServerIP), c.Placement, map[string]string{"image": c.Image}}
+			return Wanted{on(c.Enabled), string(c.ServerIP), false, "", c.Placement, map[string]string{"image": c.Image}}
 		},
 		Written: func(server Server) Written {
 			s := server.(*v1alpha1.DHCPServer)
@@ -42,12 +42,13 @@ var All = []Component{
 		},
 	},
 	{
-		Name: DNS, Kind: "DNSServer", Resource: "dnsservers", Workload: StatefulSet,
+		Name: DNS, Kind: "DNSServer", Resource: "dnsservers", Workload: StatefulSet, Twice: true,
 		Ready: v1alpha1.ConditionDNSReady, NoResolver: "DNS server: it would ask itself",
 		New: func() Server { return &v1alpha1.DNSServer{} }, NewList: func() List { return &v1alpha1.DNSServerList{} },
 		Wanted: func(of v1alpha1.InfraComponents) Wanted {
 			c := of.DNS
-			return Wanted{on(c.Enabled), string(c.ServerIP), c.Placement, map[string]string{"image": c.Image}}
+			second := string(append(c.AdditionalServerIPs[:len(c.AdditionalServerIPs):len(c.AdditionalServerIPs)], "")[0])
+			return Wanted{on(c.Enabled), string(c.ServerIP), c.Replicas > 1, second, c.Placement, map[string]string{"image": c.Image}}
 		},
 		Written: func(server Server) Written {
 			s := server.(*v1alpha1.DNSServer)
@@ -68,7 +69,7 @@ var All = []Component{
 		New: func() Server { return &v1alpha1.ProxyServer{} }, NewList: func() List { return &v1alpha1.ProxyServerList{} },
 		Wanted: func(of v1alpha1.InfraComponents) Wanted {
 			c := of.Proxy
-			return Wanted{on(c.Enabled), string(c.ServerIP), c.Placement, map[string]string{"proxyImage": c.ProxyImage, "managerImage": c.ManagerImage}}
+			return Wanted{on(c.Enabled), string(c.ServerIP), false, "", c.Placement, map[string]string{"proxyImage": c.ProxyImage, "managerImage": c.ManagerImage}}
 		},
 		Written: func(server Server) Written {
 			s := server.(*v1alpha1.ProxyServer)

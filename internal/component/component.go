@@ -30,6 +30,8 @@ type Component struct {
 	Needs []string
 	// NoResolver says what it is, where somebody takes it for a resolver.
 	NoResolver string
+	// Twice: it may have a second instance.
+	Twice bool
 	// IPv4Only: it has nothing to serve on an IPv6 VLAN.
 	IPv4Only bool
 
@@ -61,7 +63,10 @@ type Wanted struct {
 	// Enabled: one that is not mentioned is on.
 	Enabled bool
 	// ServerIP is empty where none is written.
-	ServerIP  string
+	ServerIP string
+	// Second: a second instance is wanted, at SecondIP where that is written.
+	Second    bool
+	SecondIP  string
 	Placement v1alpha1.Placement
 	// Images that are written, by their field.
 	Images map[string]string
@@ -97,6 +102,19 @@ type Report struct {
 func Names() (all []Name) {
 	for _, c := range All {
 		all = append(all, c.Name)
+	}
+	return all
+}
+
+// Second is the name by which the address of its second instance is known.
+func (n Name) Second() Name { return n + "-1" }
+
+// Seconds are those of all that may have a second instance.
+func Seconds() (all []Name) {
+	for _, c := range All {
+		if c.Twice {
+			all = append(all, c.Name.Second())
+		}
 	}
 	return all
 }

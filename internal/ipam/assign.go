@@ -43,7 +43,7 @@ type Taken struct {
 // Assignment is every address of one Infra.
 type Assignment struct {
 	Addresses map[component.Name]netip.Addr
-	// Spare addresses are kept free for second instances of DHCP and DNS.
+	// Spare addresses are kept free for second instances of DHCP and DNS, where there are none.
 	Spare []netip.Addr
 	// Pool is what DHCP leases from, except Excluded.
 	Pool Range
@@ -71,7 +71,27 @@ func Spare(r Request, others Set) []netip.Addr {
 	a := begin(r, others)
 	a.place()
 	a.allocate(spares)
+	for _, c := range component.Seconds() { // one that is about to be given
+		if at, given := a.out.Addresses[c]; given && at != r.Given[c] {
+			a.out.Spare = append(a.out.Spare, at)
+		}
+	}
 	return a.out.Spare
+}
+
+// instances are all that may have an address. A second one that is not wanted has none.
+func (r Request) instances() []component.Name {
+	return append(component.Names(), slices.DeleteFunc(component.Seconds(), func(c component.Name) bool { return !r.Enabled[c] })...)
+}
+
+// serverIP is the field of an Infra with an address, below spec.infraComponents, and what it has.
+func serverIP(c component.Name, at any) (field string, value any) {
+	for _, first := range component.Names() {
+		if first.Second() == c {
+			return string(first) + ".additionalServerIPs", []any{at}
+		}
+	}
+	return string(c) + ".serverIP", at
 }
 
 type assigner struct {
@@ -114,7 +134,7 @@ var derived = finding.Values{FieldStart: nil, FieldEnd: nil}
 
 // place takes the addresses that were written or given earlier.
 func (a *assigner) place() {
-	for _, c := range component.Names() {
+	for _, c := range a.instances() {
 		at, written := a.Written[c], true
 		if !at.IsValid() {
 			at, written = a.Given[c], false
@@ -123,7 +143,7 @@ func (a *assigner) place() {
 			continue
 		}
 		if why := a.unfit(c, at); why != "" && a.Enabled[c] {
-			field := string(c) + ".serverIP"
+			field, _ := serverIP(c, nil)
 			if !written {
 				field = "the address of " + string(c)
 			}
@@ -155,15 +175,16 @@ func serverIPs() string {
 
 // moved begins a finding: this component needs another address.
 func (a *assigner) moved(c component.Name, written bool) finding.Builder {
-	path := c.Field("serverIP")
 	free, ok := a.free()
+	field, value := serverIP(c, free.String())
+	path := "spec.infraComponents." + field
 	if !ok && !written {
 		return refuse("AddressInUse", path)
 	}
 	if !ok {
 		return refuse("AddressInUse", path).Set(finding.Values{path: nil})
 	}
-	return refuse("AddressInUse", path).Set(finding.Values{path: free.String()})
+	return refuse("AddressInUse", path).Set(finding.Values{path: value})
 }
 
 // unfit says why a component cannot have an address.
@@ -171,7 +192,7 @@ func (a *assigner) unfit(who component.Name, at netip.Addr) string {
 	if !a.usable.Contains(at) {
 		return fmt.Sprintf("is not usable in %s, which has %s", a.CIDR, a.usable)
 	}
-	for _, c := range component.Names() {
+	for _, c := range a.instances() {
 		if a.out.Addresses[c] == at {
 			return "is also the address of " + string(c)
 		}
@@ -198,6 +219,15 @@ func (a *assigner) allocate(spare int) {
 			a.give(c)
 		default:
 			optional = append(optional, c)
+		}
+	}
+	for _, c := range a.instances()[len(component.Names()):] {
+		if free, ok := a.roomy(); ok && !a.out.Addresses[c].IsValid() {
+			a.take(free)
+			a.out.Addresses[c] = free
+		}
+		if a.out.Addresses[c].IsValid() {
+			spare--
 		}
 	}
 	for _, c := range optional {
@@ -283,7 +313,7 @@ func (a *assigner) beside(more ...Range) (netip.Addr, bool) {
 // ours are the gateway, and every component's and spare address.
 func (a *assigner) ours() []Range {
 	ours := []Range{Single(a.Gateway)}
-	for _, c := range component.Names() {
+	for _, c := range a.instances() {
 		ours = append(ours, Single(a.out.Addresses[c]))
 	}
 	for _, s := range a.out.Spare {

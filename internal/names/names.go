@@ -186,7 +186,7 @@ func Qualified(namespace, child string) string { return "oooi." + namespace + ".
 // in another namespace.
 func OfChild(object, namespace, child string) bool {
 	qualified := Qualified(namespace, child)
-	return object == child || object == qualified || strings.HasPrefix(object, qualified+".")
+	return object == child || object == Numbered(child, 1) || object == qualified || strings.HasPrefix(object, qualified+".")
 }
 
 // longestService is a DNS label's (RFC 1035 §2.3.4).

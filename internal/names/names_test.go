@@ -52,6 +52,7 @@ func TestWhatIsThereForAChildIsKnownByItsName(t *testing.T) {
 		"oooi.clusters.c1-proxy":            true,
 		"oooi.clusters.c1-proxy.ignition":   true,
 		"c1-dhcp":                           false,
+		"c1-proxy-1":                        true, // the second instance's network
 		"c1-proxy-2":                        false,
 		"oooi.clusters.c1-proxy-2.ignition": false,
 		"oooi.elsewhere.c1-proxy.ignition":  false,

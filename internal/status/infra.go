@@ -135,7 +135,11 @@ func handedUp(kind string, r *report, out Outcome) verdict {
 	if c.Reason == noBackend { // BackendsHealthy says it; the proxy itself serves
 		return judged(kind, out.Findings, yes(kind, "Serving", "the pod serves the newest configuration"))
 	}
-	return judged(kind, out.Findings, verdict{kind, c.Status, current(c.Reason), c.Message})
+	own := verdict{kind, c.Status, current(c.Reason), c.Message}
+	if own.Status != metav1.ConditionTrue && finding.Worst(out.Findings, kind) == finding.Warning {
+		return own // a warning makes nothing serve
+	}
+	return judged(kind, out.Findings, own)
 }
 
 // progressing: the spec is being carried out, or waits for something outside. A refused spec is not progressing.

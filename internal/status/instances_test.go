@@ -10,6 +10,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/component"
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/observe"
 	"github.com/cldmnky/oooi/internal/plan"
 )
@@ -23,6 +24,15 @@ func twoServe(said []metav1.Condition, first, second observe.Rollout, now time.T
 	report := Child(is, Outcome{}, now)
 	server.Status.Conditions, server.Status.Instances = report.Conditions, report.Instances
 	return server
+}
+
+// A warning of the plan makes nothing serve that does not.
+func TestOneInstanceThatIsDownIsNotCoveredByAWarning(t *testing.T) {
+	g, children := NewWithT(t), allServe()
+	warned := Outcome{Findings: []finding.Finding{finding.Warn(v1alpha1.ConditionDNSReady, "OneInstanceServes").Say("one")}}
+	g.Expect(said(Infra(&v1alpha1.Infra{}, plan.InfraPlan{}, children, warned, noon).Conditions, v1alpha1.ConditionDNSReady)).To(Equal("True/OneInstanceServes"))
+	children.DNS().Status.Conditions[0].Status, children.DNS().Status.Conditions[0].Reason = metav1.ConditionFalse, "PodNotReady"
+	g.Expect(said(Infra(&v1alpha1.Infra{}, plan.InfraPlan{}, children, warned, noon).Conditions, v1alpha1.ConditionDNSReady)).To(Equal("False/PodNotReady"))
 }
 
 // Each state of two instances: what the DNSServer says, and what becomes of its Infra's DNSReady, Degraded and Ready.

@@ -24,3 +24,12 @@ type Addressed struct {
 
 // Address of a component; not valid where it has none.
 func (a Addressed) Address(c component.Name) netip.Addr { return a.Assigned.Addresses[c] }
+
+// Addresses of a component's instances, the first's first.
+func (a Addressed) Addresses(c component.Name) []netip.Addr {
+	all := []netip.Addr{a.Address(c)}
+	if second := a.Address(c.Second()); second.IsValid() {
+		all = append(all, second)
+	}
+	return all
+}

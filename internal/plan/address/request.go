@@ -12,7 +12,7 @@ func (a Addressed) request() ipam.Request {
 	c := a.Infra.Spec.InfraComponents
 	return ipam.Request{
 		CIDR: a.CIDR, Gateway: a.Gateway,
-		Enabled: input.SwitchedOn(c),
+		Enabled: input.Instances(c),
 		Written: input.Written(a.Infra), Given: input.Given(a.Infra, a.Children),
 		WrittenPool: input.Span(c.DHCP.RangeStart, c.DHCP.RangeEnd), GivenPool: input.GivenPool(a.Infra, a.Children),
 		Taken: slices.Concat(a.takenHere(), a.takenByEndpoints(), a.takenByApps(), a.takenByNeighbours()),

@@ -3,18 +3,31 @@ package check
 import (
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/plan/apps"
 	"github.com/cldmnky/oooi/internal/plan/desired"
+	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/plan/subject"
 )
 
 // addressing judges addresses of the Infra against each other and against what was derived.
 func addressing(in apps.Published) []finding.Finding {
-	return slices.Concat(router(in), ownResolvers(in), overCaptured(in), reservations(in))
+	return slices.Concat(router(in), ownResolvers(in), overCaptured(in), reservations(in), instances(in))
+}
+
+// instances are warned of where a second one is wanted and has no address.
+func instances(in apps.Published) (all []finding.Finding) {
+	for _, c := range component.All {
+		if input.Instances(in.Infra.Spec.InfraComponents)[c.Name.Second()] && !in.Address(c.Name.Second()).IsValid() {
+			all = append(all, finding.Warn(c.Ready, "OneInstanceServes").At(c.Name.Field("replicas")).Set(finding.Values{c.Name.Field("replicas"): nil}).
+				Say("one %s instance: a node's failure stops name resolution; free one address of networkConfig.cidr %s outside the range from dhcp.rangeStart to rangeEnd, or omit %s.replicas", strings.ToUpper(string(c.Name)), in.CIDR, c.Name))
+		}
+	}
+	return all
 }
 
 // router is networkConfig.gateway, which must be a host of the VLAN.
@@ -33,7 +46,7 @@ func ownResolvers(in apps.Published) (all []finding.Finding) {
 	for _, server := range resolvers {
 		a, err := netip.ParseAddr(string(server))
 		for _, c := range component.All {
-			if err != nil || !c.Wanted(in.Infra.Spec.InfraComponents).Enabled || a != in.Address(c.Name) {
+			if err != nil || !c.Wanted(in.Infra.Spec.InfraComponents).Enabled || !slices.Contains(in.Addresses(c.Name), a) {
 				continue
 			}
 			all = append(all, wrongAt("InvalidDNSServer", subject.FieldResolvers).Set(finding.Values{subject.FieldResolvers: but(resolvers, server)}).

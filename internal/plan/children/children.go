@@ -36,8 +36,10 @@ func Of(in apps.Published) Children {
 		if !part.Wanted(in.Infra.Spec.InfraComponents).Enabled {
 			continue
 		}
-		given[part.Name] = in.Address(part.Name)
-		c.Addresses = append(c.Addresses, v1alpha1.AssignedAddress{Component: string(part.Name), IP: v1alpha1.IPAddress(in.Address(part.Name).String())})
+		for i, at := range in.Addresses(part.Name) {
+			given[[]component.Name{part.Name, part.Name.Second()}[i]] = at
+			c.Addresses = append(c.Addresses, v1alpha1.AssignedAddress{Component: string(part.Name), Instance: int32(i), IP: v1alpha1.IPAddress(at.String())})
+		}
 		c.Objects = append(c.Objects, objects[part.Name](in)...)
 	}
 	c.Given = input.Memory(in.Infra, given, in.Assigned.Pool)

@@ -43,11 +43,13 @@ func dhcpSpec(in apps.Published, attachment v1alpha1.Attachment) v1alpha1.DHCPSe
 }
 
 // resolvers are our DNS; without it, those that the user gave.
-func resolvers(in apps.Published) []v1alpha1.IPv4Address {
+func resolvers(in apps.Published) (all []v1alpha1.IPv4Address) {
 	if input.Enabled(in.Infra.Spec.InfraComponents.DNS.Enabled) {
-		return []v1alpha1.IPv4Address{desired.IPv4(in.Address(component.DNS))}
+		for _, at := range in.Addresses(component.DNS) {
+			all = append(all, desired.IPv4(at))
+		}
+		return all
 	}
-	var all []v1alpha1.IPv4Address
 	for _, text := range in.Infra.Spec.NetworkConfig.DNSServers {
 		if a, err := netip.ParseAddr(string(text)); err == nil && a.Is4() {
 			all = append(all, desired.IPv4(a))

@@ -20,6 +20,10 @@ import (
 func dns(in apps.Published) []runtime.ApplyConfiguration {
 	c, child := in.Infra.Spec.InfraComponents.DNS, names.DNSServer(in.Infra.Name)
 	attachment, objects := attachment(in, child, in.Address(component.DNS))
+	if second := in.Address(component.DNS.Second()); second.IsValid() && len(objects) > 0 && !in.VLAN.Config.IsOVN() { // workload.InstanceAttachment
+		name, addresses := names.Numbered(child, 1), []netip.Addr{second}
+		objects = append(objects, derived(in, name, derivedConfig(in, name, addresses), addresses))
+	}
 	objects = append(objects, ac.DNSServer(child, in.Infra.Namespace).WithLabels(desired.Labels(in.Infra)).WithAnnotations(in.WithNodes(c.Placement)).WithOwnerReferences(owner(in)).
 		WithSpec(desired.As[ac.DNSServerSpecApplyConfiguration](dnsSpec(in, attachment))))
 	return objects
@@ -27,8 +31,12 @@ func dns(in apps.Published) []runtime.ApplyConfiguration {
 
 func dnsSpec(in apps.Published, attachment v1alpha1.Attachment) v1alpha1.DNSServerSpec {
 	n, c := in.Infra.Spec.NetworkConfig, in.Infra.Spec.InfraComponents.DNS
+	var further []v1alpha1.IPAddress
+	for _, at := range in.Addresses(component.DNS)[1:] {
+		further = append(further, desired.IP(at))
+	}
 	spec := v1alpha1.DNSServerSpec{
-		NetworkConfig:       v1alpha1.DNSNetworkConfig{Attachment: attachment, ServerIP: desired.IP(in.Address(component.DNS)), SecondaryNetworkCIDR: n.CIDR, ClientCIDRs: n.ClientCIDRs},
+		NetworkConfig:       v1alpha1.DNSNetworkConfig{Attachment: attachment, ServerIP: desired.IP(in.Address(component.DNS)), AdditionalServerIPs: further, SecondaryNetworkCIDR: n.CIDR, ClientCIDRs: n.ClientCIDRs},
 		HostedClusterDomain: v1alpha1.DNSName(in.Domain()), DeniedZones: deniedZones(in.Settings), UpstreamDNS: n.DNSServers,
 		CacheTTL: metav1.Duration{Duration: valid.DefaultCacheTTL}, Image: c.Image, Placement: c.Placement,
 	}

@@ -35,8 +35,14 @@ func (c Children) Addresses() map[component.Name]netip.Addr {
 	all := map[component.Name]netip.Addr{}
 	for _, part := range component.All {
 		if server := c[part.Name]; server != nil {
-			if a, err := netip.ParseAddr(part.Written(server).ServerIP); err == nil {
+			written := part.Written(server)
+			if a, err := netip.ParseAddr(written.ServerIP); err == nil {
 				all[part.Name] = a
+			}
+			for _, text := range written.AdditionalServerIPs {
+				if a, err := netip.ParseAddr(string(text)); err == nil {
+					all[part.Name.Second()] = a
+				}
 			}
 		}
 	}

@@ -55,16 +55,23 @@ func remembered(infra *v1alpha1.Infra) (m memory) {
 func Given(infra *v1alpha1.Infra, children Children) map[component.Name]netip.Addr {
 	all := map[component.Name]netip.Addr{}
 	for _, a := range infra.Status.Addresses {
-		if at, err := netip.ParseAddr(string(a.IP)); err == nil && a.Instance == 0 {
-			all[component.Name(a.Component)] = at
+		at, err := netip.ParseAddr(string(a.IP))
+		switch name := component.Name(a.Component); {
+		case err != nil:
+		case a.Instance == 0:
+			all[name] = at
+		case a.Instance == 1:
+			all[name.Second()] = at
 		}
 	}
 	assigned := children.Addresses()
-	if len(assigned) < len(SwitchedOn(infra.Spec.InfraComponents)) { // all that is there need not be remembered
+	if len(assigned) < len(Instances(infra.Spec.InfraComponents)) { // all that is there need not be remembered
 		maps.Copy(all, remembered(infra).Addresses)
 	}
 	maps.Copy(all, assigned)
-	maps.DeleteFunc(all, func(name component.Name, _ netip.Addr) bool { return !slices.Contains(component.Names(), name) })
+	maps.DeleteFunc(all, func(name component.Name, _ netip.Addr) bool {
+		return !slices.Contains(component.Names(), name) && !slices.Contains(component.Seconds(), name)
+	})
 	return all
 }
 

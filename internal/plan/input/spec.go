@@ -26,6 +26,17 @@ func SwitchedOn(of v1alpha1.InfraComponents) map[component.Name]bool {
 	return on
 }
 
+// Instances says the same with the second instances that are wanted.
+func Instances(of v1alpha1.InfraComponents) map[component.Name]bool {
+	on := SwitchedOn(of)
+	for _, c := range component.All {
+		if w := c.Wanted(of); c.Twice && w.Enabled && w.Second {
+			on[c.Name.Second()] = true
+		}
+	}
+	return on
+}
+
 // SwitchedOff are the components that are not wanted, by name.
 func SwitchedOff(of v1alpha1.InfraComponents) []string {
 	var off []string
@@ -42,8 +53,12 @@ func SwitchedOff(of v1alpha1.InfraComponents) []string {
 func Written(infra *v1alpha1.Infra) map[component.Name]netip.Addr {
 	all := map[component.Name]netip.Addr{}
 	for _, c := range component.All {
-		if a, err := netip.ParseAddr(c.Wanted(infra.Spec.InfraComponents).ServerIP); err == nil {
+		w := c.Wanted(infra.Spec.InfraComponents)
+		if a, err := netip.ParseAddr(w.ServerIP); err == nil {
 			all[c.Name] = a
+		}
+		if a, err := netip.ParseAddr(w.SecondIP); err == nil && w.Second {
+			all[c.Name.Second()] = a
 		}
 	}
 	return all

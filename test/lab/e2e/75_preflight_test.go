@@ -25,7 +25,7 @@ import (
 //   - ExternalInfra, SharedIngressUnsupported, BaseDomainPassthrough: it is one cluster, without OpenShift's router;
 //   - NoTimeSource, MTUMismatch: machines have this machine's clock, and TCP's segments follow the smaller side;
 //   - CIDROverlapsNetwork, CapturedAddressInUse: a HostedCluster made anew is shown by CapturedAddressRefused;
-//   - DNSServersOutsideVLAN: nothing fails, its nodes reach every resolver;
+//   - DNSServersOutsideVLAN: nothing fails, its nodes reach every resolver; OneInstanceServes: that instance answers;
 //   - what a HostedCluster's owner has several ways to say (NetworkAttachmentMissing, NetworkAttachmentAmbiguous), and AnnotationInvalid,
 //     which TestAnAnnotationIsAllThatIsTyped shows; VLANInUse, whose YAML is for two Infras;
 //   - what is refused at admission (InvalidCIDR, RangeOutsideCIDR, ImageOverrideNotAllowed …), and what has no YAML, since there are several ways.

@@ -475,6 +475,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.cldmnky.oooi.api.v1alpha1.DNSConfig
   map:
     fields:
+    - name: additionalServerIPs
+      type:
+        list:
+          elementType:
+            namedType: com.github.cldmnky.oooi.api.v1alpha1.IPAddress
+          elementRelationship: atomic
     - name: baseDomain
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.DNSName
@@ -495,6 +501,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: priorityClassName
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.ObjectName
+    - name: replicas
+      type:
+        scalar: numeric
     - name: resources
       type:
         namedType: io.k8s.api.core.v1.ResourceRequirements

@@ -17,6 +17,12 @@ type DNSConfigApplyConfiguration struct {
 	// Address of the server on the VLAN, inside networkConfig.cidr. Default: a free address of the CIDR, which does not change
 	// afterwards.
 	ServerIP *apiv1alpha1.IPAddress `json:"serverIP,omitempty"`
+	// Number of instances, 1 or 2, each with an address and a pod of its own, on different nodes if there are several. DHCP
+	// sends both addresses. If the VLAN has no free address for a second one, there is one (OneInstanceServes). Default: 1.
+	Replicas *int32 `json:"replicas,omitempty"`
+	// Address of the second instance, inside networkConfig.cidr. Default: a free address of the CIDR, which does not change
+	// afterwards.
+	AdditionalServerIPs []apiv1alpha1.IPAddress `json:"additionalServerIPs,omitempty"`
 	// Base domain of the hosted cluster, e.g. example.com. Default: read from the HostedCluster. Required without hostedClusterRef.
 	BaseDomain *apiv1alpha1.DNSName `json:"baseDomain,omitempty"`
 	// Name of the hosted cluster; its domain is clusterName.baseDomain. Default: read from the HostedCluster. Required without
@@ -47,6 +53,24 @@ func (b *DNSConfigApplyConfiguration) WithEnabled(value bool) *DNSConfigApplyCon
 // If called multiple times, the ServerIP field is set to the value of the last call.
 func (b *DNSConfigApplyConfiguration) WithServerIP(value apiv1alpha1.IPAddress) *DNSConfigApplyConfiguration {
 	b.ServerIP = &value
+	return b
+}
+
+// WithReplicas sets the Replicas field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Replicas field is set to the value of the last call.
+func (b *DNSConfigApplyConfiguration) WithReplicas(value int32) *DNSConfigApplyConfiguration {
+	b.Replicas = &value
+	return b
+}
+
+// WithAdditionalServerIPs adds the given value to the AdditionalServerIPs field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the AdditionalServerIPs field.
+func (b *DNSConfigApplyConfiguration) WithAdditionalServerIPs(values ...apiv1alpha1.IPAddress) *DNSConfigApplyConfiguration {
+	for i := range values {
+		b.AdditionalServerIPs = append(b.AdditionalServerIPs, values[i])
+	}
 	return b
 }
 

@@ -1,0 +1,101 @@
+package plan_test
+
+import (
+	"net/netip"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
+)
+
+// becomes is what an Infra becomes, with its children as they are then.
+func becomes(t *testing.T, in input.Input) (plan.InfraPlan, input.Children) {
+	t.Helper()
+	p := plan.Infra(in)
+	NewWithT(t).Expect(p.Frozen).To(BeFalse(), "%v", p.Findings)
+	all := input.Children{}
+	for _, o := range readBack(t, p.Objects) {
+		if c, is := component.Of(o); is {
+			all[c.Name] = o.(component.Server)
+		}
+	}
+	return p, all
+}
+
+// A second instance takes an address that was set aside: nothing that is there moves.
+func TestASecondInstanceMovesNothing(t *testing.T) {
+	g, in := NewWithT(t), changed(t, "{}")
+	_, one := becomes(t, in)
+	in.Children = one
+	in.Infra.Spec.InfraComponents.DNS.Replicas = 2
+	p, two := becomes(t, in)
+	g.Expect(two.DNS().Spec.NetworkConfig.AdditionalServerIPs).To(Equal([]v1alpha1.IPAddress{"192.168.100.4"}))
+	g.Expect(p.Addresses).To(ContainElement(v1alpha1.AssignedAddress{Component: "dns", Instance: 1, IP: "192.168.100.4"}))
+	g.Expect(two.DHCP().Spec.NetworkConfig.DNSServers).To(Equal([]v1alpha1.IPv4Address{"192.168.100.2", "192.168.100.4"}), "both are in option 6")
+	for name, at := range one.Addresses() {
+		g.Expect(two.Addresses()).To(HaveKeyWithValue(name, at))
+	}
+	g.Expect(two.Pool()).To(Equal(one.Pool()))
+	g.Expect(two.DNS().Spec.NetworkConfig.Attachment).To(Equal(one.DNS().Spec.NetworkConfig.Attachment), "its pod stays")
+}
+
+func TestTheSecondAddressIsNeitherLeasedNorGivenToOthers(t *testing.T) {
+	const second = "192.168.100.77" // within the pool, as its user wrote it
+	g, in := NewWithT(t), changed(t, "{infraComponents: {dns: {replicas: 2, additionalServerIPs: [192.168.100.77]}, proxy: {}}}")
+	_, children := becomes(t, in)
+	g.Expect(children.Pool().Contains(netip.MustParseAddr(second))).To(BeTrue())
+	for _, leased := range children.Leased() {
+		g.Expect(leased.Contains(netip.MustParseAddr(second))).To(BeFalse())
+	}
+	in.Infra.Spec.InfraComponents.Proxy.ServerIP = second
+	g.Expect(wrongs(plan.Infra(in))).To(ConsistOf(HavePrefix("AddressInUse: ")))
+	in.Infra.Spec.InfraComponents.Proxy.ServerIP = ""
+	in.Infra.Spec.NetworkConfig.DNSServers = []v1alpha1.IPAddress{second}
+	g.Expect(wrongs(plan.Infra(in))).To(ConsistOf(HavePrefix("InvalidDNSServer: networkConfig.dnsServers has 192.168.100.77")))
+}
+
+// As its DNSServer has it, else as the annotation says, else as status does.
+func TestTheSecondAddressIsNotMoved(t *testing.T) {
+	in := changed(t, "{infraComponents: {dns: {replicas: 2}}}")
+	p, children := becomes(t, in)
+	children.DNS().Spec.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPAddress{"192.168.100.99"}
+	for name, remembered := range map[string]func(*input.Input){
+		"its DNSServer": func(in *input.Input) { in.Children = children },
+		"the annotation": func(in *input.Input) {
+			in.Children = children
+			moved := plan.Infra(*in)
+			in.Children, in.Infra.Annotations = nil, map[string]string{names.AnnotationGiven: moved.Given}
+		},
+		"status": func(in *input.Input) {
+			in.Infra.Status.Addresses = []v1alpha1.AssignedAddress{{Component: "dns", IP: "192.168.100.2"}, {Component: "dns", Instance: 1, IP: "192.168.100.99"}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := in
+			now.Infra = in.Infra.DeepCopy()
+			remembered(&now)
+			_, is := becomes(t, now)
+			NewWithT(t).Expect(is.DNS().Spec.NetworkConfig.AdditionalServerIPs).To(Equal([]v1alpha1.IPAddress{"192.168.100.99"}))
+		})
+	}
+	NewWithT(t).Expect(p.Given).To(ContainSubstring(`"dns-1":"192.168.100.4"`))
+}
+
+// One whose network is full goes on as it is, and says what that costs.
+func TestWithoutAFreeAddressOneInstanceServes(t *testing.T) {
+	g, in := NewWithT(t), changed(t, "{infraComponents: {dhcp: {rangeStart: 192.168.100.4, rangeEnd: 192.168.100.254}, dns: {replicas: 2}}}")
+	p, children := becomes(t, in)
+	g.Expect(children.DNS().Spec.NetworkConfig.AdditionalServerIPs).To(BeEmpty())
+	g.Expect(children.DHCP().Spec.NetworkConfig.DNSServers).To(HaveLen(1))
+	g.Expect(p.Findings).To(ContainElement(And(HaveField("Condition", v1alpha1.ConditionDNSReady), HaveField("Reason", "OneInstanceServes"),
+		HaveField("Message", ContainSubstring("a node's failure stops name resolution; free one address")))))
+
+	in.Infra.Spec.InfraComponents.DNS.Replicas = 1
+	p, _ = becomes(t, in)
+	g.Expect(p.Findings).NotTo(ContainElement(HaveField("Reason", "OneInstanceServes")))
+}
