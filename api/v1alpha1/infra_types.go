@@ -129,7 +129,7 @@ type DHCPConfig struct {
 }
 
 // DNSConfig configures the DNS server.
-// +kubebuilder:validation:XValidation:rule="!has(self.additionalServerIPs) || has(self.replicas) && self.replicas == 2",message="additionalServerIPs is the address of a second instance; set replicas: 2, or leave it out"
+// +kubebuilder:validation:XValidation:rule="!has(self.additionalServerIPs) || has(self.replicas) && self.replicas == 2",message="additionalServerIPs is the address of a second instance; set both or neither, e.g. replicas: 2"
 type DNSConfig struct {
 	// False removes the DNS server. Default: true.
 	// +optional
