@@ -6,12 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/netip"
+	"syscall"
 	"time"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"github.com/cldmnky/oooi/internal/vlan"
 )
 
 // How long to listen for who may have an address: a neighbour on the link answers ARP within a millisecond, and a busy one late. Where it
@@ -71,7 +75,17 @@ func (s *Socket) Answers(ctx context.Context, ip netip.Addr, client string, wait
 	return false, fmt.Errorf("asking who has %s: %w", ip, err)
 }
 
-func (s *Socket) ask(ip netip.Addr) error { return s.Send(nil, netip.AddrPortFrom(ip, discard)) }
+// ask sends from a socket of its own: the kernel keeps the datagram for three seconds where nobody answers, and some 280 of them fill the
+// buffer of a socket, whose replies would then wait.
+func (s *Socket) ask(ip netip.Addr) error {
+	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error { return vlan.BindToDevice(raw, s.device) }}
+	conn, err := config.ListenPacket(context.Background(), "udp4", "0.0.0.0:0")
+	if err != nil {
+		return fmt.Errorf("opening a socket: %w", err)
+	}
+	defer conn.Close()
+	return s.sendBy(conn.(*net.UDPConn), nil, netip.AddrPortFrom(ip, discard))
+}
 
 // forgetTime is longer than the kernel takes to ask an old neighbour: five seconds until it begins, then three attempts.
 const forgetTime = 30 * time.Second

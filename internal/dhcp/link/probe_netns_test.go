@@ -8,6 +8,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"golang.org/x/sys/unix"
 
 	"github.com/cldmnky/oooi/internal/testkit/netns"
 )
@@ -101,4 +102,14 @@ func TestASocketThatCannotAskSaysSo(t *testing.T) {
 	v.In("srv", "ip", "link", "set", "net1", "down")
 	_, err := v.answers()
 	NewWithT(t).Expect(err).To(And(HaveOccurred(), Not(MatchError(ErrUndecided))))
+}
+
+func TestProbesThatNobodyAnswersHoldNoReplyUp(t *testing.T) {
+	g, v := NewWithT(t), newCable(t)
+	v.Enter("srv", func() { g.Expect(v.socket.ask(netip.MustParseAddr("192.168.77.99"))).To(Succeed()) })
+	raw, err := v.socket.conn.SyscallConn()
+	g.Expect(err).NotTo(HaveOccurred())
+	waiting := -1
+	g.Expect(raw.Control(func(fd uintptr) { waiting, err = unix.IoctlGetInt(int(fd), unix.TIOCOUTQ) })).To(Succeed())
+	g.Expect([]any{waiting, err}).To(Equal([]any{0, nil}), "octets in the buffer that replies leave by")
 }

@@ -157,9 +157,11 @@ func arrival(control []byte) time.Time {
 
 // Send sends from the server's address on the device, whatever the routing table prefers: the source must be set
 // explicitly, or policy routes by source (the `sbr` plugin) do not see a reply to a relay.
-func (s *Socket) Send(data []byte, to netip.AddrPort) error {
+func (s *Socket) Send(data []byte, to netip.AddrPort) error { return s.sendBy(s.conn, data, to) }
+
+func (s *Socket) sendBy(conn *net.UDPConn, data []byte, to netip.AddrPort) error {
 	source := ipv4.ControlMessage{IfIndex: s.index, Src: s.Address().AsSlice()} // IP_PKTINFO
-	_, _, err := s.conn.WriteMsgUDPAddrPort(data, source.Marshal(), to)
+	_, _, err := conn.WriteMsgUDPAddrPort(data, source.Marshal(), to)
 	if err != nil {
 		return fmt.Errorf("sending to %s: %w", to, err)
 	}
