@@ -50,7 +50,7 @@ type collection[T client.Object] struct {
 
 // follow reads what some options select in a namespace, and its changes, until the context ends.
 func follow[T client.Object](ctx context.Context, c client.WithWatch, of kind[T], namespace string, signal func(), options ...client.ListOption) *collection[T] {
-	ctx, stop := context.WithCancel(ctx)
+	ctx, stop := context.WithCancel(ctx) //nolint:gosec // Need calls it
 	f := &collection[T]{kind: of, in: namespace, client: c, options: append(options, client.InNamespace(namespace)), signal: signal, stop: stop}
 	go f.run(ctx)
 	return f
@@ -175,7 +175,7 @@ func (c *collection[T]) get(name string) (T, bool) {
 	return found, is
 }
 
-// list of all that is kept.
+// listed are all that are kept.
 func (c *collection[T]) listed() []T {
 	c.mu.Lock()
 	defer c.mu.Unlock()
