@@ -13,12 +13,12 @@ import (
 	"testing"
 )
 
-// md stands apart, so that this file cites no page.
+// md is split off, so that this file cites no page.
 const md = ".md"
 
-// elsewhere are pages that are cited here and are not ours.
+// elsewhere are pages that we cite and that are not ours.
 var elsewhere = []struct {
-	in, page string // a file and a page, or what they begin with
+	in, page string // prefixes of a file and a page
 	because  string
 }{
 	{"internal/nad/ovn.go", "okep-", "OVN-Kubernetes' enhancement proposals, of the version that stands there"},
@@ -31,7 +31,7 @@ var elsewhere = []struct {
 
 var (
 	citation = regexp.MustCompile(`(https?://)?([\w./-]*\w\.md)\b(?:#([\w-]+))?`)
-	// pageless cites a rule by its number alone.
+	// pageless is a rule that is cited by its number alone.
 	pageless = regexp.MustCompile(`(?i)\brules? [0-9]+[a-z]?\b`)
 	heading  = regexp.MustCompile(`(?m)^#+ +(.+)$`)
 	anchor   = regexp.MustCompile(`<a id="([\w-]+)"></a>`)
@@ -40,7 +40,7 @@ var (
 	function = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 )
 
-// A clone has every page that something in it cites, with the rule on it.
+// Every page that something in the tree cites is in the tree, with the rule.
 func TestEveryPageThatIsCitedIsThere(t *testing.T) {
 	files := tree(t)
 	for _, fault := range faults(files) {
@@ -53,7 +53,7 @@ func TestEveryPageThatIsCitedIsThere(t *testing.T) {
 	}
 }
 
-// What a page of rules says that a test shows, a test of that name may show.
+// Every test that a page of rules names exists.
 func TestWhatPagesOfRulesNameIsThere(t *testing.T) {
 	files := tree(t)
 	tests := map[string]bool{}
@@ -103,7 +103,7 @@ func TestACitationCanBeWrong(t *testing.T) {
 func faults(files map[string]string) (all []string) {
 	for _, at := range paths(files, "") {
 		if !strings.Contains(files[at], md) && !strings.Contains(files[at], "ule") {
-			continue // most files: expressions are slow
+			continue // skip most files, because regular expressions are slow
 		}
 		for _, m := range citation.FindAllStringSubmatch(files[at], -1) {
 			url, page, place := m[1], m[2], m[3]
@@ -119,7 +119,7 @@ func faults(files map[string]string) (all []string) {
 			}
 		}
 		if strings.HasPrefix(at, "docs/reference/") {
-			continue // there a number is of the page itself
+			continue // there, a number refers to the page itself
 		}
 		for _, rule := range pageless.FindAllString(files[at], -1) {
 			all = append(all, at+" cites "+rule+" of no page: name the page and its anchor")
@@ -137,7 +137,7 @@ func isElsewhere(at, page string) bool {
 	return false
 }
 
-// resolve a page: from the top, from the file that cites it, or by its name alone among the reference pages.
+// resolve finds a page: from the top, from the file that cites it, or by its name alone among the reference pages.
 func resolve(files map[string]string, at, page string) (text string, found bool) {
 	for _, candidate := range []string{page, path.Join(path.Dir(at), page), path.Join("docs/reference", page)} {
 		if text, found = files[candidate]; found {
@@ -147,7 +147,7 @@ func resolve(files map[string]string, at, page string) (text string, found bool)
 	return "", false
 }
 
-// places on a page: its anchors, and its headings as GitHub links them.
+// places are the anchors of a page, and its headings as GitHub links them.
 func places(page string) (all []string) {
 	for _, m := range anchor.FindAllStringSubmatch(page, -1) {
 		all = append(all, m[1])
@@ -177,7 +177,8 @@ func tree(t *testing.T) map[string]string {
 	return files
 }
 
-// textFiles of the tree, without what .gitignore lists. They are walked, not asked of git: go test then knows when to run this again.
+// textFiles are those of the tree, without what .gitignore lists. We walk it instead of asking git, so that go test's cache knows when they
+// change.
 var textFiles = sync.OnceValues(func() (map[string]string, error) {
 	const top = "../.."
 	files := map[string]string{}

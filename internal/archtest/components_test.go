@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// listsOfThree are the places that name all components one by one, and why that is right there. Everywhere else a list of three is
-// one that a fourth component would be missing from: range over component.All.
+// listsOfThree are the places that may name all components one by one, and why. Anywhere else a fourth component would be missing: range
+// over component.All.
 var listsOfThree = map[string]string{
 	"cmd/root.go Root":                              "a daemon's flags are its own",
 	"internal/component/all.go All":                 "the description itself",
@@ -23,7 +23,7 @@ var listsOfThree = map[string]string{
 	"internal/plan/workload/components.go planners": "a row for each, which TestEveryComponentIsPlanned counts",
 }
 
-// part of a name or a text says which component is meant: DHCP, DHCPServer, reportOfDHCP, "dhcpservers".
+// parts match the names and texts that mean one component: DHCP, DHCPServer, reportOfDHCP, "dhcpservers".
 var parts = []*regexp.Regexp{
 	regexp.MustCompile(`^(\w*[a-z])?(DHCP|dhcp)(Servers?|servers?)?(List|Ready|ApplyConfiguration|Command)?$`),
 	regexp.MustCompile(`^(\w*[a-z])?(DNS|dns)(Servers?|servers?)?(List|Ready|ApplyConfiguration|Command)?$`),

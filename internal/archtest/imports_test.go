@@ -14,9 +14,9 @@ import (
 
 const module = "github.com/cldmnky/oooi/"
 
-// denial says who may not import what, directly or through packages of ours, and why.
+// denial says which packages may not import which, directly or through packages of ours, and why.
 type denial struct {
-	from, to []string // package prefixes; ours without the module, others whole
+	from, to []string // package prefixes; ours without the module's name
 	because  string
 }
 
@@ -122,7 +122,7 @@ func TestADenialCanBite(t *testing.T) {
 	}
 }
 
-// A kubeconfig costs the processor up to 50 ms: what runs in the manager looks at them in turn.
+// A kubeconfig costs up to 50 ms of processor time, so the manager parses one at a time.
 func TestTheManagerLooksAtKubeconfigsInTurn(t *testing.T) {
 	files, looked := tree(t), false
 	for _, at := range paths(files, "internal/") {

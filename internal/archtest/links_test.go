@@ -10,11 +10,11 @@ import (
 
 var (
 	link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	// pinned is a row of the README: a version, and a file.
+	// pinned is a row of the README with a version and a file.
 	pinned = regexp.MustCompile(`(?m)^\| [^|]+ \| ([\w.]+) \| \[[^]]+\]\(([^)]+)\) \|$`)
 )
 
-// Links are followed as GitHub does: from the page's own directory.
+// Links are resolved as on GitHub, from the page's own directory.
 func TestEveryLinkOfAPageLeadsSomewhere(t *testing.T) {
 	files := tree(t)
 	for _, fault := range broken(files) {
@@ -58,7 +58,7 @@ func TestTheIndexLeadsToEveryPage(t *testing.T) {
 	}
 }
 
-// A version that the README says the tests run with is pinned where it says.
+// Each version in the README is pinned in the file that its row names.
 func TestTheReadmesVersionsArePinned(t *testing.T) {
 	files := tree(t)
 	rows := pinned.FindAllStringSubmatch(files["README"+md], -1)
@@ -72,7 +72,7 @@ func TestTheReadmesVersionsArePinned(t *testing.T) {
 	}
 }
 
-// broken are the links of all pages that lead nowhere.
+// broken are the links to pages or places that do not exist.
 func broken(files map[string]string) (all []string) {
 	for _, page := range paths(files, "") {
 		if !strings.HasSuffix(page, md) {

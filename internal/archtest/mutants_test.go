@@ -23,13 +23,13 @@ open	internal/gate/gate.go	return g.Settings.Open && len(r.name) > 0	return g.Se
 `
 )
 
-// A mutant's row is found wherever its line goes, under whatever names, and takes out there what it took out before.
+// A mutant's row follows its line to another place or other names, and removes there what it removed before.
 func TestMutantsFollowTheirLines(t *testing.T) {
 	for what, c := range map[string]struct {
-		at      string            // where the gate is now, if it moved
-		changes []string          // what has become what in it
+		at      string            // the gate's new path, if it moved
+		changes []string          // pairs of old and new text
 		follow  map[string]string // the rows' new cells, by id: file, old and new text; none if nothing moved
-		fails   string            // what is said of a row that is not found
+		fails   string            // the error about a row that is not found
 	}{
 		"as it was": {},
 		"a function is renamed": {changes: []string{"refused", "turnsAway"}, follow: map[string]string{
@@ -90,7 +90,7 @@ func TestMutantsFollowTheirLines(t *testing.T) {
 	}
 }
 
-// What go test would pass for want of a test is said.
+// A row whose test does not exist, which go test would pass, is reported.
 func TestMutantsNameTheirTests(t *testing.T) {
 	for args, want := range map[string]string{
 		"./internal/gates -run TestGate": "mutant size: ./internal/gates is no directory",
@@ -103,7 +103,7 @@ func TestMutantsNameTheirTests(t *testing.T) {
 	}
 }
 
-// mutantsTree is a tree with a table, a gate, and a test of it.
+// mutantsTree is a tree with a table, a gate, and the gate's test.
 func mutantsTree(t *testing.T, at, gate, rows string) string {
 	t.Helper()
 	top := t.TempDir()

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// stages of planning an Infra, in their order: each takes what those before it give, and knows none behind it.
+// stages are those of planning an Infra, in order: each gets what those before it return, and does not import those after it.
 var stages = []string{"desired", "subject", "input", "permission", "vlan", "address", "apps", "check", "children", "workload", "provision", "ending"}
 
 func TestAStageOfPlanningKnowsOnlyThoseBeforeIt(t *testing.T) {
@@ -32,7 +32,7 @@ func TestAStageOfPlanningKnowsOnlyThoseBeforeIt(t *testing.T) {
 	}
 }
 
-// oneWay are the packages in which no two files need each other: they can be read from the bottom to the top.
+// oneWay are the packages in which no two files refer to each other, so that they can be read bottom-up.
 var oneWay = []string{"internal/plan", "internal/guest"}
 
 func TestFilesOfAPackageReferOneWay(t *testing.T) {
@@ -73,8 +73,8 @@ func TestACircleOfFilesIsFound(t *testing.T) {
 	}
 }
 
-// referencesIn says of each file of a package which others it needs: types, functions, methods, values; fields go with their type.
-// What is imported is not looked at, so that no other package needs to be compiled.
+// referencesIn says to which others each file of a package refers, by types, functions, methods and values; fields belong to their type.
+// Imports are ignored, so that no other package needs to be compiled.
 func referencesIn(t *testing.T, dir string) map[string][]string {
 	t.Helper()
 	fset, used := token.NewFileSet(), map[*ast.Ident]types.Object{}
@@ -94,7 +94,7 @@ func referencesIn(t *testing.T, dir string) map[string][]string {
 		files = append(files, file)
 	}
 	config := types.Config{Importer: importsNothing{}, Error: func(error) {}}
-	pkg, _ := config.Check(dir, fset, files, &types.Info{Uses: used}) // what comes of imports is unknown, and said to be an error
+	pkg, _ := config.Check(dir, fset, files, &types.Info{Uses: used}) // imports are not resolved, which is an error here
 	in := func(p token.Pos) string { return filepath.Base(fset.Position(p).Filename) }
 	all := map[string][]string{}
 	for ident, object := range used {
@@ -109,7 +109,7 @@ func referencesIn(t *testing.T, dir string) map[string][]string {
 	return all
 }
 
-// loopIn finds a circle, and nil where there is none.
+// loopIn finds a cycle; nil if there is none.
 func loopIn(references map[string][]string) []string {
 	done := map[string]bool{}
 	var loop, path []string

@@ -48,7 +48,7 @@ func TestFunctionsFitOnAScreenAndFilesAnswerOneQuestion(t *testing.T) {
 	}
 }
 
-// sizes of Go that is written by hand and is no test.
+// sizes are those of Go code that is written by hand and is no test.
 func sizes(tree map[string]string) (files, functions []sized, err error) {
 	for _, at := range paths(tree, "") {
 		if !strings.HasSuffix(at, ".go") || strings.HasSuffix(at, "_test.go") {

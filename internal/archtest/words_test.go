@@ -12,7 +12,7 @@ import (
 	"unicode"
 )
 
-// wordsThatGo are the words of docs/glossary.md's second table that code can be searched for, and what to write for each.
+// wordsThatGo are the words of docs/glossary.md's second table for which code can be searched, and what to write for each.
 var wordsThatGo = map[string]string{
 	"held": "frozen, assigned, offered, owned: what it is", "lent": "allowed namespaces", "permit": "reference grant", "permits": "granted", "permitted": "granted",
 	"plug": "attachment", "plugs": "attachments", "plugged": "attached", "unplugged": "not attached", "frames": "MTU",
@@ -20,7 +20,7 @@ var wordsThatGo = map[string]string{
 	"byname": "named watch", "shelf": "cache", "itself": "what it returns", "otherwise": "what it returns", "abroad": "the namespace", "lives": "exists",
 }
 
-// meant are names in which such a word is the field's own, by folder, with the reason.
+// meant are names in which such a word is the field's own term, by folder, with the reason.
 var meant = map[string]string{
 	"internal/dhcp/leaselog frames": "records of the lease log are framed: length, checksum, content",
 }
@@ -68,7 +68,7 @@ func TestWordsThatWentStayAway(t *testing.T) {
 	}
 }
 
-// declared are the names that a file makes up, but those of tests, which are sentences.
+// declared are the names that a file declares, without those of tests, which are sentences.
 func declared(file *ast.File) (all []string) {
 	add := func(ids ...*ast.Ident) {
 		for _, id := range ids {
@@ -105,7 +105,7 @@ func declared(file *ast.File) (all []string) {
 	return all
 }
 
-// words of a name, in lower case.
+// words are those of a name, in lower case.
 func words(name string) (all []string) {
 	begin := 0
 	for i, r := range name {

@@ -12,14 +12,14 @@ import (
 )
 
 var (
-	// writing are the methods of controller-runtime's and client-go's clients that write, which all take a context first.
+	// writing are the writing methods of controller-runtime's and client-go's clients, which all take a context first.
 	writing = []string{"Create", "Update", "UpdateStatus", "UpdateApproval", "Patch", "Apply", "ApplyStatus", "Delete", "DeleteAllOf", "DeleteCollection", "EvictV1"}
-	// writingVerbs are what a plain HTTP client has instead.
+	// writingVerbs are those of a plain HTTP client.
 	writingVerbs = []string{"MethodPost", "MethodPut", "MethodPatch", "MethodDelete"}
 	listed       = regexp.MustCompile(`(?m)^  - (internal/[\w/]+): `)
 )
 
-// writesElsewhere are calls that look alike.
+// writesElsewhere have calls that look the same and write to no API server.
 var writesElsewhere = map[string]string{
 	"internal/daemon/follow.go": "Apply is the daemon's own, of its configuration",
 	"internal/dhcp/copied.go":   "its Store is leasekube or a file",
@@ -60,7 +60,7 @@ func TestTheWritersAreNamed(t *testing.T) {
 	}
 }
 
-// writes says whether a file calls a client's method that writes, or has such a request sent.
+// writes says whether a file calls a writing method of a client, or sends a writing request.
 func writes(t *testing.T, source string) (is bool) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.SkipObjectResolution)

@@ -20,7 +20,7 @@ const (
 	Deployment  = "Deployment"
 )
 
-// All components, in the order in which addresses are given.
+// All are the components, in the order in which addresses are assigned.
 var All = []Component{
 	{
 		Name: DHCP, Kind: "DHCPServer", Resource: "dhcpservers", Workload: StatefulSet,

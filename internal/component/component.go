@@ -1,5 +1,4 @@
-// Package component describes the services that an Infra has on its VLAN, each in one place: whoever asks something of all of them
-// ranges over All.
+// Package component describes the services that an Infra has on its VLAN, each in one place: code about all of them ranges over All.
 package component
 
 import (
@@ -14,61 +13,61 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 )
 
-// Name of a component, as spec.infraComponents and label app have it.
+// Name is a component's in spec.infraComponents and label app.
 type Name string
 
-// Component is one service. Its Server is the object that it is configured by: a DHCPServer, a DNSServer, a ProxyServer.
+// Component is one service. Its Server is the object that configures it: a DHCPServer, a DNSServer, a ProxyServer.
 type Component struct {
 	Name
 	// Kind of its Server, and Resource as Roles name it.
 	Kind, Resource string
-	// Workload is the kind of what runs its pod: StatefulSet or Deployment.
+	// Workload is the kind that runs its pod: StatefulSet or Deployment.
 	Workload string
-	// Ready is the condition of an Infra that hands its Server's Ready on.
+	// Ready is the condition of an Infra that repeats its Server's Ready.
 	Ready string
-	// Needs are conditions that its daemon writes, and that its Server's Ready needs.
+	// Needs are conditions that its daemon writes, and that must be True for its Server's Ready.
 	Needs []string
-	// NoResolver says what it is, where somebody takes it for a resolver.
+	// NoResolver describes it to somebody who lists its address as a resolver.
 	NoResolver string
 	// Twice: it may have a second instance.
 	Twice bool
-	// IPv4Only: it has nothing to serve on an IPv6 VLAN.
+	// IPv4Only: it does not serve an IPv6 VLAN.
 	IPv4Only bool
 
 	// New is an empty Server, and NewList a list of them.
 	New     func() Server
 	NewList func() List
-	// Wanted is what an Infra says of it.
+	// Wanted is what an Infra says about it.
 	Wanted func(v1alpha1.InfraComponents) Wanted
 	// Written is what its Server says.
 	Written func(Server) Written
-	// Status is its Server's as it is, and the controller's part of it as it should be.
+	// Status is its Server's current status, and the controller's part of it as it should be.
 	Status func(Server, Report) (has, want any)
 }
 
-// Server is a Kubernetes object that a component is configured by.
+// Server is a Kubernetes object that configures a component.
 type Server interface {
 	metav1.Object
 	runtime.Object
 }
 
-// List of Servers.
+// List is a list of Servers.
 type List interface {
 	metav1.ListInterface
 	runtime.Object
 }
 
-// Wanted is what an Infra says of a component.
+// Wanted is what an Infra says about a component.
 type Wanted struct {
-	// Enabled: one that is not mentioned is on.
+	// Enabled is true if the Infra does not mention it.
 	Enabled bool
-	// ServerIP is empty where none is written.
+	// ServerIP is empty if none is set.
 	ServerIP string
-	// Second: a second instance is wanted, at SecondIP where that is written.
+	// Second: a second instance is wanted, at SecondIP if that is set.
 	Second    bool
 	SecondIP  string
 	Placement v1alpha1.Placement
-	// Images that are written, by their field.
+	// Images are those that are set, by field.
 	Images map[string]string
 }
 
@@ -78,27 +77,27 @@ type Written struct {
 	ServerIP   string
 	// AdditionalServerIPs are those of further instances.
 	AdditionalServerIPs []v1alpha1.IPAddress
-	// Images that are written, by their field.
+	// Images are those that are set, by field.
 	Images map[string]string
-	// Conditions and Instances of its status, which is about ObservedGeneration.
+	// Conditions and Instances of its status, which describes ObservedGeneration.
 	Conditions         []metav1.Condition
 	Instances          []v1alpha1.Instance
 	ObservedGeneration int64
 }
 
-// Report is what the controller says of a Server.
+// Report is what the controller says about a Server.
 type Report struct {
 	Conditions []metav1.Condition
 	Instances  []v1alpha1.Instance
-	// Workload that runs its pod.
+	// Workload is the name of what runs its pod.
 	Workload string
-	// Service of its pod, and the address of that; empty while there is none.
+	// Service of its pod, and its address; empty while there is none.
 	Service, ServiceIP string
 	// HealthyBackends of a proxy.
 	HealthyBackends string
 }
 
-// Names of all, in their order.
+// Names are those of All, in its order.
 func Names() (all []Name) {
 	for _, c := range All {
 		all = append(all, c.Name)
@@ -119,7 +118,7 @@ func Seconds() (all []Name) {
 	return all
 }
 
-// Of a Server; false where an object is none.
+// Of is the component of a Server; false if an object is none.
 func Of(object any) (Component, bool) {
 	i := slices.IndexFunc(All, func(c Component) bool { return c.Serves(object) })
 	if i < 0 {
@@ -128,7 +127,7 @@ func Of(object any) (Component, bool) {
 	return All[i], true
 }
 
-// OfKind is the component whose Server has a kind; false where none has.
+// OfKind is the component whose Server has this kind; false if none has.
 func OfKind(kind string) (Component, bool) {
 	i := slices.IndexFunc(All, func(c Component) bool { return c.Kind == kind })
 	if i < 0 {
@@ -140,7 +139,7 @@ func OfKind(kind string) (Component, bool) {
 // Serves says whether an object is a Server of the component.
 func (c Component) Serves(object any) bool { return reflect.TypeOf(c.New()) == reflect.TypeOf(object) }
 
-// Applied is the component whose Server an apply configuration makes.
+// Applied is the component whose Server an apply configuration describes.
 func Applied(object runtime.ApplyConfiguration) (Component, bool) {
 	of, is := object.(interface{ GetKind() *string })
 	if !is {
@@ -149,13 +148,13 @@ func Applied(object runtime.ApplyConfiguration) (Component, bool) {
 	return OfKind(ptr.Deref(of.GetKind(), ""))
 }
 
-// GVK of its Server.
+// GVK is that of its Server.
 func (c Component) GVK() schema.GroupVersionKind { return v1alpha1.GroupVersion.WithKind(c.Kind) }
 
-// WorkloadGVK is the kind of what runs its pod.
+// WorkloadGVK is that of what runs its pod.
 func (c Component) WorkloadGVK() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: c.Workload}
 }
 
-// Field of an Infra that belongs to a component.
+// Field is the path of a component's field in an Infra.
 func (n Name) Field(name string) string { return "spec.infraComponents." + string(n) + "." + name }

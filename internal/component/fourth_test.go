@@ -22,7 +22,7 @@ import (
 	"github.com/cldmnky/oooi/internal/status"
 )
 
-// A fourth component, here an NTP relay, is described once, and has what the three have. It borrows a DNSServer for its Server.
+// A fourth component, here an NTP relay, is described once, and gets all that the three have. Its Server is a DNSServer.
 func TestAFourthComponentIsRangedOver(t *testing.T) {
 	before := component.All
 	t.Cleanup(func() { component.All = before })
@@ -57,7 +57,7 @@ func TestAFourthComponentIsRangedOver(t *testing.T) {
 	}
 }
 
-// What is said twice of a component, here and in its kind, is the same.
+// What a component and its kind both say is the same.
 func TestAComponentIsItsKind(t *testing.T) {
 	g := NewWithT(t)
 	for _, c := range component.All {
@@ -70,7 +70,7 @@ func TestAComponentIsItsKind(t *testing.T) {
 	}
 }
 
-// Of what no code can range over.
+// No code can range over manifests.
 func TestManifestsNameEveryComponent(t *testing.T) {
 	for _, name := range []string{"rbac/vlan_role.yaml", "webhook/validating.yaml", "crd/kustomization.yaml"} {
 		text, err := os.ReadFile("../../config/" + name)

@@ -51,5 +51,5 @@ func (l *DPUList) DeepCopyObject() runtime.Object {
 	return out
 }
 
-// conditions copies a list of them: they hold no pointers but the time's, which nobody changes.
+// conditions copies a list of conditions, whose only pointer is in the time, which nobody changes.
 func conditions(all []metav1.Condition) []metav1.Condition { return slices.Clone(all) }

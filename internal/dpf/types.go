@@ -1,5 +1,5 @@
-// Package dpf knows of NVIDIA's DOCA Platform Framework the few fields that we read (doca-platform,
-// api/provisioning/v1alpha1). Its objects are patched, never updated: what is left out here would be lost.
+// Package dpf has the few fields that we read of NVIDIA's DOCA Platform Framework (doca-platform, api/provisioning/v1alpha1). Its objects
+// must be patched, never updated, because an update would lose the other fields.
 package dpf
 
 import (
@@ -14,16 +14,17 @@ import (
 var GroupVersion = schema.GroupVersion{Group: "provisioning.dpu.nvidia.com", Version: "v1alpha1"}
 
 const (
-	// TypeKamaji is the type of the DPUClusters whose control plane DPF itself makes.
+	// TypeKamaji is the type of the DPUClusters whose control plane DPF creates.
 	TypeKamaji = "kamaji"
-	// TypeStatic is the type whose control plane somebody else makes.
+	// TypeStatic is the type whose control plane somebody else creates.
 	TypeStatic = "static"
-	// ConditionCreated of a DPUCluster is set by the manager of its type, and DPF has managers for kamaji and static only. Without
-	// it a DPUCluster never becomes Ready (dpucluster_controller.go).
+	// ConditionCreated of a DPUCluster is set by the manager of its type; DPF has managers for kamaji and static only. Without it, a
+	// DPUCluster never becomes Ready (dpucluster_controller.go).
 	ConditionCreated = "Created"
-	// ConditionOSInstalled of a DPU is True once its operating system is written. Phases change their names between versions.
+	// ConditionOSInstalled of a DPU is True once its operating system is installed. We do not read phases, whose names change between
+	// versions.
 	ConditionOSInstalled = "OSInstalled"
-	// KubeconfigKey is the only key that DPF reads of the Secret that DPUCluster.spec.kubeconfig names.
+	// KubeconfigKey is the only key that DPF reads in the Secret that DPUCluster.spec.kubeconfig names.
 	KubeconfigKey = "super-admin.conf"
 )
 
@@ -36,14 +37,14 @@ type DPUCluster struct {
 	Status DPUClusterStatus `json:"status,omitempty"`
 }
 
-// DPUClusterSpec is what is read of one.
+// DPUClusterSpec has the fields that we read.
 type DPUClusterSpec struct {
 	Type string `json:"type"`
 	// Kubeconfig is the name of a Secret in the DPUCluster's namespace. Once set, it may only be removed.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 }
 
-// DPUClusterStatus is what is read and, for types that DPF has no manager for, written of one.
+// DPUClusterStatus has the fields that we read and, for types without a manager in DPF, write.
 type DPUClusterStatus struct {
 	Phase      string             `json:"phase,omitempty"`
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -56,7 +57,7 @@ type DPUClusterList struct {
 	Items           []DPUCluster `json:"items"`
 }
 
-// DPU is one card. The Node that it becomes has its name.
+// DPU is one card. Its Node has the same name.
 type DPU struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -65,7 +66,7 @@ type DPU struct {
 	Status DPUStatus `json:"status,omitempty"`
 }
 
-// DPUSpec is what is read of one.
+// DPUSpec has the fields that we read.
 type DPUSpec struct {
 	DPUNodeName string    `json:"dpuNodeName,omitempty"`
 	Cluster     Reference `json:"cluster,omitempty"`
@@ -77,7 +78,7 @@ type Reference struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// DPUStatus is what is read of one.
+// DPUStatus has the fields that we read.
 type DPUStatus struct {
 	Phase      string               `json:"phase,omitempty"`
 	Conditions []metav1.Condition   `json:"conditions,omitempty"`
@@ -91,7 +92,7 @@ type DPUList struct {
 	Items           []DPU `json:"items"`
 }
 
-// Joins says whether a DPU is of a DPUCluster.
+// Joins says whether a DPU belongs to a DPUCluster.
 func (d *DPU) Joins(cluster types.NamespacedName) bool {
 	return d.Spec.Cluster == Reference{Name: cluster.Name, Namespace: cluster.Namespace}
 }

@@ -36,8 +36,8 @@ type Change struct {
 	Values Values
 }
 
-// YAML is the change as a JSON merge patch (RFC 7386) that says which object it is for: `kubectl patch --type merge -f X
-// --patch-file X` takes it as it is, and where it removes nothing and the object is not there yet, `kubectl apply -f X`.
+// YAML is the change as a JSON merge patch (RFC 7386) that names its object: `kubectl patch --type merge -f X --patch-file X` takes it as it
+// is, and so does `kubectl apply -f X` if it removes nothing and the object does not exist yet.
 func (c Change) YAML() string {
 	metadata := map[string]any{"name": c.Of.Name}
 	if c.Of.Namespace != "" {
@@ -49,7 +49,7 @@ func (c Change) YAML() string {
 	}
 	text, err := yaml.Marshal(patch)
 	if err != nil {
-		panic(fmt.Sprintf("%v is no YAML: %v", patch, err)) // values are made by planning, of plain types
+		panic(fmt.Sprintf("%v is no YAML: %v", patch, err)) // planning makes values of plain types only
 	}
 	return string(text)
 }
@@ -67,7 +67,7 @@ func put(in map[string]any, path []string, value any) {
 	put(below, path[1:], value)
 }
 
-// YAML is all that puts a finding right, one document for each object; empty when there is no one way to.
+// YAML has all changes that mend what a finding is about, one document for each object; empty if there is not exactly one way to.
 func (f Finding) YAML() string {
 	var documents []string
 	for _, c := range f.Changes {

@@ -1,19 +1,19 @@
-// Package finding is what planning says about what a user wrote: a value with a home (condition), a name (reason), a field
-// and a sentence that says what to do. A Go error, by contrast, means that I/O failed.
+// Package finding is what planning says about what a user wrote: a value with a condition, a reason, a field, and a sentence that says what
+// to do. A Go error, by contrast, means that I/O failed.
 package finding
 
 import "fmt"
 
-// Severity is how much a finding weighs.
+// Severity is how severe a finding is.
 type Severity int
 
 const (
-	// Warning informs: it works, and the condition stays True, with this reason and message.
+	// Warning means that everything works: the condition stays True, with this reason and message.
 	Warning Severity = iota
-	// Failing means that what the finding is about will not work until the user changes it. Everything is applied all the same,
-	// so that the change is enough, and so that workers that are well go on.
+	// Failing means that what the finding is about will not work until the user changes it. Everything is applied all the same, so that
+	// nothing else needs to be done after the change, and healthy workers are not affected.
 	Failing
-	// Waiting means that something outside has yet to happen; what runs stays as it is.
+	// Waiting means that something outside of us must happen first; what runs stays as it is.
 	Waiting
 	// Refused means that the user must change something; what runs stays as it is.
 	Refused
@@ -22,7 +22,7 @@ const (
 // String names the severity.
 func (o Severity) String() string { return [...]string{"warning", "failing", "waiting", "refused"}[o] }
 
-// Told is the severity as an admin reads it (docs/reference/findings.md): what must be changed is refused, whatever is applied meanwhile.
+// Told is the severity as an admin reads it (docs/reference/findings.md): what must be changed is refused, even if it is applied meanwhile.
 func (o Severity) Told() string {
 	if o == Failing {
 		return Refused.String()
@@ -45,25 +45,24 @@ type Finding struct {
 	Reason    string // stable: documented in docs/reference/findings.md
 	Message   string
 	Severity  Severity
-	// Of is the object with the field that the finding is about; the zero one is the object that is planned.
+	// Of is the object with the field that the finding is about; zero is the planned object.
 	Of Object
-	// Field is the path in it.
+	// Field is the path of that field.
 	Field string
-	// Changes put it right, where there is one way to.
+	// Changes mend it, if there is exactly one way to.
 	Changes []Change
 }
 
-// Provisioned is what findings about making an Infra from a HostedCluster are about. It is no condition: they become events
-// on the HostedCluster.
+// Provisioned stands for a condition in findings about creating an Infra from a HostedCluster, which become events on the HostedCluster.
 const Provisioned = "Provisioned"
 
-// Builder makes a finding read as a sentence: Refuse("Accepted", "RangeOutsideCIDR").At("spec.…").Say("…").
+// Builder builds a finding: Refuse("Accepted", "RangeOutsideCIDR").At("spec.…").Say("…").
 type Builder struct{ f Finding }
 
-// Warn begins a finding that holds nothing back.
+// Warn begins a finding that prevents nothing.
 func Warn(condition, reason string) Builder { return begin(condition, reason, Warning) }
 
-// Fail begins a finding about something that will not work, though all else does.
+// Fail begins a finding about something that will not work, while everything else does.
 func Fail(condition, reason string) Builder { return begin(condition, reason, Failing) }
 
 // Wait begins a finding that waits for something outside.
@@ -76,7 +75,7 @@ func begin(condition, reason string, o Severity) Builder {
 	return Builder{Finding{Condition: condition, Reason: reason, Severity: o}}
 }
 
-// At names the field of the object that is planned.
+// At names the field.
 func (b Builder) At(field string) Builder {
 	b.f.Field = field
 	return b
@@ -88,7 +87,7 @@ func (b Builder) In(o Object) Builder {
 	return b
 }
 
-// Set adds values that put the object right, by path; nil removes. None change nothing.
+// Set adds values that mend the object, by path; nil removes a field. Without values it adds nothing.
 func (b Builder) Set(values Values) Builder {
 	if len(values) == 0 {
 		return b
@@ -96,7 +95,7 @@ func (b Builder) Set(values Values) Builder {
 	return b.Change(Change{b.f.Of, values})
 }
 
-// Change adds what puts other objects right.
+// Change adds changes of other objects.
 func (b Builder) Change(changes ...Change) Builder {
 	b.f.Changes = append(b.f.Changes[:len(b.f.Changes):len(b.f.Changes)], changes...)
 	return b
@@ -108,7 +107,7 @@ func (b Builder) Say(format string, args ...any) Finding {
 	return b.f
 }
 
-// About fills in which object was planned, where a finding names none.
+// About sets the planned object in findings and changes that name none.
 func About(planned Object, findings []Finding) []Finding {
 	var all []Finding
 	for _, f := range findings {
@@ -123,7 +122,7 @@ func About(planned Object, findings []Finding) []Finding {
 	return all
 }
 
-// Worst returns the worst severity among findings on one condition; Warning when there is none.
+// Worst returns the worst severity among findings on one condition; Warning if there is none.
 func Worst(findings []Finding, condition string) Severity {
 	worst := Warning
 	for _, f := range findings {

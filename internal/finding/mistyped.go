@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Mistyped says in the words of YAML that a field has a value of another type than it takes. Of what it has JSON's decoders tell the
-// kind, and of a number itself too.
+// Mistyped says in the words of YAML that a field has a value of another type than it takes. has is the value's kind as a JSON decoder
+// reports it: for a number, that may include the number.
 func Mistyped(field, has string, takes reflect.Type) error {
 	kind, _, _ := strings.Cut(has, " ")
 	got := map[string]string{"string": text, "number": "a " + has, "bool": "true or false", "array": list, "object": object}[kind]

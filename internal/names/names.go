@@ -1,5 +1,5 @@
-// Package names holds what the product calls its objects, labels, annotations and its own ports. Ports of hosted
-// control planes are not here: the endpoint table is their only home.
+// Package names has the names of the product's objects, labels and annotations, and its own ports. Ports of hosted control planes are in
+// the endpoint table only.
 package names
 
 import (
@@ -12,25 +12,25 @@ import (
 // Group is the prefix of every label, annotation and finalizer.
 const Group = "hostedcluster.densityops.com"
 
-// BridgeGroup is the prefix of what DPUHCPBridges put on objects.
+// BridgeGroup is the prefix of the labels, annotations and finalizers of DPUHCPBridges.
 const BridgeGroup = "provisioning.dpu.hcp.io"
 
-// Labels that every object of ours carries. Selectors always include the instance.
+// Labels of our objects. Selectors always include the instance.
 const (
 	// LabelInfra is the name of the Infra that an object belongs to.
 	LabelInfra = Group + "/infra"
 	// LabelInfraNamespace is that Infra's namespace; on objects in other namespaces and on leases.
 	LabelInfraNamespace = Group + "/infra-namespace"
-	// LabelOwnerUID is the UID of the owning Infra or child, for what no ownerReference can hold.
+	// LabelOwnerUID is the UID of the owning Infra or child, for objects that cannot have an ownerReference to it.
 	LabelOwnerUID = Group + "/owner-uid"
-	// LabelHostedCluster on an Infra names the HostedCluster that it was made from.
+	// LabelHostedCluster on an Infra names the HostedCluster that it was created from.
 	LabelHostedCluster = Group + "/hostedcluster"
-	// LabelBridge and LabelBridgeNamespace name the DPUHCPBridge that an object belongs to. No ownerReference does: the garbage
-	// collector would keep no order, and the hosted cluster goes after its DPUs.
+	// LabelBridge and LabelBridgeNamespace name the DPUHCPBridge that an object belongs to. No ownerReference does, because the garbage
+	// collector deletes in no order, and the hosted cluster must be deleted after its DPUs.
 	LabelBridge          = BridgeGroup + "/bridge"
 	LabelBridgeNamespace = BridgeGroup + "/bridge-namespace"
-	// LabelBridgeSecret is on the Secrets that a bridge makes. HyperShift copies the HostedCluster's labels onto its kubeconfig's
-	// Secret (hostedcluster_controller.go), which is not one of them.
+	// LabelBridgeSecret is on the Secrets that a bridge creates, but not on the kubeconfig's Secret, onto which HyperShift copies the
+	// HostedCluster's other labels (hostedcluster_controller.go).
 	LabelBridgeSecret = BridgeGroup + "/secret"
 	// LabelServer is the DHCPServer of a lease.
 	LabelServer = Group + "/dhcpserver"
@@ -48,13 +48,13 @@ const (
 	ManagedBy = "oooi"
 )
 
-// Labels are those that are read.
+// Labels are those that we read.
 var Labels = []string{
 	LabelInfra, LabelInfraNamespace, LabelOwnerUID, LabelHostedCluster, LabelBridge, LabelBridgeNamespace, LabelBridgeSecret, LabelServer, LabelPulls,
 	LabelApp, LabelInstance, LabelOrdinal, LabelManagedBy,
 }
 
-// HostedClusterAnnotations are those that say something on a HostedCluster.
+// HostedClusterAnnotations are those that configure us on a HostedCluster.
 var HostedClusterAnnotations = []string{
 	AnnotationInfra, AnnotationNetworkAttachment, AnnotationCIDR, AnnotationGateway, AnnotationDNSServers, AnnotationDHCPRange, AnnotationBaseDomain,
 	AnnotationAllowedNamespaces, AnnotationPaused,
@@ -62,67 +62,66 @@ var HostedClusterAnnotations = []string{
 
 // Annotations.
 const (
-	// AnnotationInfra on a HostedCluster is InfraAuto: an Infra of its name is made from it.
+	// AnnotationInfra on a HostedCluster is InfraAuto: an Infra with its name is created from it.
 	AnnotationInfra = Group + "/infra"
 	// InfraAuto is the only value of AnnotationInfra.
 	InfraAuto = "auto"
-	// The annotations on a HostedCluster that say what cannot be derived, or win over what is.
+	// These annotations on a HostedCluster say what cannot be derived, or override what is.
 	AnnotationNetworkAttachment = Group + "/network-attachment"
 	AnnotationCIDR              = Group + "/cidr"
 	AnnotationBaseDomain        = Group + "/base-domain"
 	AnnotationGateway           = Group + "/gateway"
 	AnnotationDNSServers        = Group + "/dns-servers"
 	AnnotationDHCPRange         = Group + "/dhcp-range"
-	// AnnotationAllowedNamespaces on a referenced object (or Namespace) lists the namespaces that may refer to it, by comma.
+	// AnnotationAllowedNamespaces on a referenced object (or Namespace) lists the namespaces that may refer to it, comma-separated.
 	AnnotationAllowedNamespaces = Group + "/allowed-namespaces"
-	// AnnotationPaused on an Infra or a child stops our writes, not the service.
+	// AnnotationPaused on an Infra or a child stops our writes, but not the service.
 	AnnotationPaused = Group + "/paused"
-	// AnnotationGiven on an Infra is what was given to it: its addresses and pool. A backup keeps it, and drops status.
+	// AnnotationGiven on an Infra has its assigned addresses and pool. A backup keeps it, and drops status.
 	AnnotationGiven = Group + "/given"
 	// AnnotationSource on a derived NetworkAttachmentDefinition names the one it was derived from, as namespace/name.
 	AnnotationSource = Group + "/derived-from"
-	// AnnotationApplied holds a digest of what was applied last: the same intent is not written twice.
+	// AnnotationApplied holds a digest of what was applied last, so that the same intent is not written twice.
 	AnnotationApplied = Group + "/applied"
-	// AnnotationTemplate on a workload holds the pod template that was released last.
+	// AnnotationTemplate on a workload holds the pod template of its last update.
 	AnnotationTemplate = Group + "/template"
-	// AnnotationSeal on a workload holds a digest of what decided that template, and one of the template. Taken off, it
-	// releases the newest.
+	// AnnotationSeal on a workload holds a digest of what that template was planned from, and one of the template. To remove it has the
+	// newest template rolled out.
 	AnnotationSeal = Group + "/released"
 	// AnnotationServed on a workload holds a digest of its template, once a pod of that has been Ready.
 	AnnotationServed = Group + "/served"
-	// AnnotationRules on a workload holds the rules that its template was released with: its pods need them until the next.
+	// AnnotationRules on a workload holds the rules of its current template: its pods need them until the next one.
 	AnnotationRules = Group + "/rules"
 	// AnnotationInputs on a derived NetworkAttachmentDefinition holds a digest of what it was derived from.
 	AnnotationInputs = Group + "/inputs"
-	// AnnotationFormerInputs beside it holds, by comma, what older managers held there for the same.
+	// AnnotationFormerInputs next to it holds, comma-separated, the digests that older managers wrote for the same inputs.
 	AnnotationFormerInputs = Group + "/former-inputs"
-	// AnnotationNodes on an Infra's child holds the labels of the nodes that have the VLAN, as NodePools say. Unlike its spec it
-	// replaces no pod: the next one is put there.
+	// AnnotationNodes on an Infra's child holds the labels of the nodes that have the VLAN, as NodePools say. Unlike a change of its spec,
+	// a change of it replaces no pod: the next pod is scheduled there.
 	AnnotationNodes = Group + "/nodes"
-	// AnnotationBootstrap on a proxy's pods holds a digest of Envoy's bootstrap: Envoy reads it only when it starts.
+	// AnnotationBootstrap on a proxy's pods holds a digest of Envoy's bootstrap, which Envoy reads only when it starts.
 	AnnotationBootstrap = Group + "/bootstrap"
-	// AnnotationNetwork on pods holds a digest of the CNI configuration that they are attached by: it takes effect only on a
-	// new pod.
+	// AnnotationNetwork on pods holds a digest of their CNI configuration, a change of which takes effect only on a new pod.
 	AnnotationNetwork = Group + "/network"
-	// AnnotationKeptInPart is on no stored object: in the manager's memory it says of one that is too large which of its parts is, and how
-	// many octets that takes.
+	// AnnotationKeptInPart is on no stored object: in the manager's memory, it names the part that makes an object too large, and its size
+	// in octets.
 	AnnotationKeptInPart = Group + "/kept-in-part"
 	// AnnotationHostedCluster on a HostedControlPlane names its HostedCluster (written by HyperShift).
 	AnnotationHostedCluster = "hypershift.openshift.io/cluster"
-	// AnnotationForceDelete on a DPUHCPBridge has its hosted cluster deleted though DPUs are attached to it.
+	// AnnotationForceDelete on a DPUHCPBridge has its hosted cluster deleted even if DPUs are attached to it.
 	AnnotationForceDelete = BridgeGroup + "/force-delete"
-	// AnnotationClusterType on a bridge's HostedCluster is the type of the DPUCluster that it was made for.
+	// AnnotationClusterType on a bridge's HostedCluster is the type of the DPUCluster that it was created for.
 	AnnotationClusterType = BridgeGroup + "/dpu-cluster-type"
-	// AnnotationDPUCluster on the Secret that a DPUCluster is to refer to has that DPUCluster's name: the Secret's own name is the bridge's.
+	// AnnotationDPUCluster on the Secret that a DPUCluster refers to is the DPUCluster's name; the Secret's own name has the bridge's.
 	AnnotationDPUCluster = BridgeGroup + "/dpu-cluster"
-	// AnnotationNetworks asks Multus for attachments.
+	// AnnotationNetworks lists a pod's networks for Multus.
 	AnnotationNetworks = "k8s.v1.cni.cncf.io/networks"
 )
 
-// Finalizer on an Infra, for what lies in other namespaces and for its leases.
+// Finalizer is on an Infra, for its objects in other namespaces and its leases.
 const Finalizer = Group + "/cleanup"
 
-// BridgeFinalizer on a DPUHCPBridge, for all that it made.
+// BridgeFinalizer is on a DPUHCPBridge, for all that it created.
 const BridgeFinalizer = BridgeGroup + "/cleanup"
 
 // Field managers. A daemon writes its own conditions and instance under its own name.
@@ -137,15 +136,15 @@ const (
 // InstanceFieldOwner is under which an instance of a daemon writes, so that none takes back what another says of itself.
 func InstanceFieldOwner(owner string, instance int) string { return Numbered(owner, instance) }
 
-// What the manager's admission webhook is called.
+// Names of the manager's admission webhook.
 const (
 	// Webhook is the name of its Service and of its ValidatingWebhookConfiguration.
 	Webhook = "oooi-webhook"
-	// WebhookKeys is the Secret in which the manager keeps its serving certificates, where nobody else makes them.
+	// WebhookKeys is the Secret in which the manager keeps its serving certificates, unless somebody else issues them.
 	WebhookKeys = "oooi-webhook-keys"
 )
 
-// Ports of the daemons on the pod network and the interface that Multus makes.
+// Ports of the daemons on the pod network, and the interface that Multus creates.
 const (
 	// HealthPort serves /livez and /readyz.
 	HealthPort = 8081
@@ -174,26 +173,24 @@ func DNSServer(infra string) string { return Child(infra, DNS) }
 // ProxyServer is the name of an Infra's ProxyServer.
 func ProxyServer(infra string) string { return Child(infra, Proxy) }
 
-// SharedNetwork is the name of the NetworkAttachmentDefinition that all of an Infra's pods join where it bakes no address in. A
-// component cannot be called so.
+// SharedNetwork is the name of the NetworkAttachmentDefinition that all of an Infra's pods join if it has no address in it. No component
+// may have this name.
 func SharedNetwork(infra string) string { return infra + "-oooi" }
 
-// Qualified is the name of what a child has in another namespace. No namespace has a dot in its name, so no two children share
-// one.
+// Qualified is the name of a child's object in another namespace. It is unique, because no namespace has a dot in its name.
 func Qualified(namespace, child string) string { return "oooi." + namespace + "." + child }
 
-// OfChild says whether what an Infra owns is there for one of its children: the child itself, its network, or what it has
-// in another namespace.
+// OfChild says whether an Infra's object serves one of its children: the child itself, its network, or its object in another namespace.
 func OfChild(object, namespace, child string) bool {
 	qualified := Qualified(namespace, child)
 	return object == child || object == Numbered(child, 1) || object == qualified || strings.HasPrefix(object, qualified+".")
 }
 
-// longestService is a DNS label's (RFC 1035 §2.3.4).
+// longestService is the length of a DNS label (RFC 1035 §2.3.4).
 const longestService = 63
 
-// Apps is what the Service of *.apps is called in a hosted cluster unless its Infra says: it is the only one there, so that a
-// name may be cut. A HostedCluster's name may have dots, begin with a digit or be too long, a Service's not (RFC 1035 §2.3.1).
+// Apps is the name of the Service of *.apps in a hosted cluster unless its Infra names it. There is only one, so the name may be cut. A
+// HostedCluster's name may have dots, begin with a digit or be too long; a Service's may not (RFC 1035 §2.3.1).
 func Apps(cluster string) string {
 	const ending = "-apps"
 	name := strings.ReplaceAll(cluster, ".", "-")
@@ -203,11 +200,11 @@ func Apps(cluster string) string {
 	return strings.TrimRight(name[:min(len(name), longestService-len(ending))], "-") + ending
 }
 
-// BridgeKey is the name of the Secret with the key that a bridge's etcd is encrypted with.
+// BridgeKey is the name of the Secret with the encryption key of a bridge's etcd.
 func BridgeKey(bridge string) string { return bridge + "-etcd-encryption-key" }
 
-// BridgeCopy is the name of the copy of one of a bridge's Secrets. It changes with the content: HyperShift rolls nothing out
-// when a Secret changes under its name.
+// BridgeCopy is the name of the copy of one of a bridge's Secrets. It changes with the content, because HyperShift rolls nothing out when a
+// Secret changes under the same name.
 func BridgeCopy(bridge, what string, content []byte) string {
 	h := sha256.Sum256(content)
 	return fmt.Sprintf("%s-%s-%x", bridge, what, h[:5])
@@ -221,8 +218,8 @@ func BridgeKubeconfig(namespace, bridge string) string {
 	return Qualified(namespace, bridge) + ".kubeconfig"
 }
 
-// Own is the name of a child's account, permissions, policy and budget. A DHCPServer, a DNSServer and a ProxyServer may have
-// one name, and must not share those. An Infra's children end in their component already.
+// Own is the name of a child's ServiceAccount, permissions, policy and budget. A DHCPServer, a DNSServer and a ProxyServer may have the same
+// name, and must not share these. The names of an Infra's children end in their component already.
 func Own(component, child string) string {
 	if strings.HasSuffix(child, "-"+component) {
 		return child
@@ -230,8 +227,8 @@ func Own(component, child string) string {
 	return component + "-" + child
 }
 
-// serving is what a child's workload and Service are named after: for a proxy its name as it is (operator-rules.md#names:
-// deploymentName is <name>-deployment, serviceName <name>-svc).
+// serving is the prefix of the names of a child's workload and Service: for a proxy its own name (operator-rules.md#names: deploymentName is
+// <name>-deployment, serviceName <name>-svc).
 func serving(component, child string) string {
 	if component == Proxy {
 		return child
@@ -239,11 +236,11 @@ func serving(component, child string) string {
 	return Own(component, child)
 }
 
-// longestStatefulSet leaves room for a hyphen and ten characters of hash: a StatefulSet's pods carry all of it in one label
-// of 63 (stateful_set_utils.go, newStatefulSetPod).
+// longestStatefulSet leaves room for a hyphen and ten characters of hash: a label of a StatefulSet's pods has all of it in 63 characters
+// (stateful_set_utils.go, newStatefulSetPod).
 const longestStatefulSet = 52
 
-// Workload is the name of the Deployment or StatefulSet of a child, with the seed's ending where it fits.
+// Workload is the name of the Deployment or StatefulSet of a child, with the seed's suffix if it fits.
 func Workload(component, child string) string {
 	name := serving(component, child)
 	if whole := name + "-deployment"; len(whole) <= longestStatefulSet {
@@ -283,8 +280,8 @@ func EnvoyBootstrap(proxy string) string { return "envoy-bootstrap-" + proxy }
 // Lease is the name of the DHCPLease for one address of one DHCPServer.
 func Lease(server string, ip netip.Addr) string { return server + "-" + ip.Unmap().String() }
 
-// MAC is the stable hardware address of a pod's VLAN interface: locally administered unicast, derived from the Infra's (or
-// a lone child's) namespace and name and the interface's first address, so that a replaced pod and a restored backup keep it.
+// MAC is the stable MAC address of a pod's VLAN interface: locally administered unicast, derived from the Infra's (or a lone child's)
+// namespace and name and the interface's first address, so that a replaced pod and a restored backup keep it.
 func MAC(namespace, name string, ip netip.Addr) string {
 	h := sha256.Sum256([]byte(namespace + "/" + name + "/" + ip.String()))
 	return fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", h[0], h[1], h[2], h[3], h[4])

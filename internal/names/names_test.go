@@ -15,7 +15,7 @@ func TestTheLongestInfraHasPods(t *testing.T) {
 				t.Errorf("%s: the label controller-revision-hash would have %d characters, at most 63 may be", child[cut:], len(revision))
 			}
 		}
-		longest := strings.Repeat("a", 47) // api/v1alpha1 admits no longer one
+		longest := strings.Repeat("a", 47) // the longest that api/v1alpha1 allows
 		if revision := Workload(component, longest) + "-1234567890"; len(revision) > 63 {
 			t.Errorf("%s: the label controller-revision-hash would have %d characters, at most 63 may be", longest, len(revision))
 		}

@@ -10,10 +10,10 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// granted are verbs by what a list of rights says: whose, where, and on what.
+// granted are verbs by account, namespace and resource, as lists of rights have them.
 type granted map[[2]string][]string
 
-// read adds a list of rights; one that is not there has none.
+// read adds a list of rights; a file that does not exist has none.
 func (all granted) read(t *testing.T, of, file string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -35,7 +35,7 @@ func (all granted) read(t *testing.T, of, file string) {
 	}
 }
 
-// Beside what there was before issue 15, each right has a reason that a person has read, and no reason is left of one that went.
+// Each right that was added since issue 15 began has a reason that a person has read, and no removed right has one left.
 func TestEveryRightThatWasAddedHasAReason(t *testing.T) {
 	g, before, now := NewWithT(t), granted{}, granted{}
 	lists, err := filepath.Glob("testdata/*/rights.txt")

@@ -1,4 +1,4 @@
-// Package rbac_test lists what each account of the product may do, as an API server says it, for a person to read.
+// Package rbac_test lists what each account of the product may do, by an API server's own answer, for a person to read.
 package rbac_test
 
 import (
@@ -28,14 +28,14 @@ import (
 
 const root = "../.."
 
-// installed is a case: what is applied, and whose rights are listed in which namespaces. In the last of these nothing is granted.
+// installed is a case: what is applied, and whose rights are listed in which namespaces. Nothing is granted in the last namespace.
 type installed struct {
 	Accounts, Namespaces []string
-	Apply                []string // each what follows `kubectl apply`
-	Infra                string   // a file with one, of whose plan the Roles are applied
+	Apply                []string // arguments of `kubectl apply`
+	Infra                string   // a file with an Infra; the Roles of its plan are applied
 }
 
-// A list has what `kubectl auth can-i --list` prints, without what every account has. A line that comes, or grows, needs a reason in
+// A list has what `kubectl auth can-i --list` prints, without what every account has. A line that is added, or grows, needs a reason in
 // testdata/added.tsv.
 func TestGoldenRights(t *testing.T) {
 	cluster, err := envtest.Start(true)
@@ -63,7 +63,7 @@ type theCase struct {
 	*testing.T
 	installed
 	admin      *rest.Config
-	api        client.Client // of that administrator
+	api        client.Client // admin's
 	kubeconfig string
 }
 
@@ -92,7 +92,7 @@ func (c theCase) kubectl(line string) {
 	c.Expect(err).NotTo(HaveOccurred(), string(out))
 }
 
-// plans applies the Roles of what an Infra becomes.
+// plans applies the Roles and RoleBindings of an Infra's plan.
 func (c theCase) plans() {
 	c.Helper()
 	objects, _, err := render.Files(nil, []string{c.Infra})
@@ -106,16 +106,16 @@ func (c theCase) plans() {
 			if made.GetKind() != "Role" && made.GetKind() != "RoleBinding" {
 				continue
 			}
-			made.SetOwnerReferences(nil) // of which only a cluster has the UID
+			made.SetOwnerReferences(nil) // only a cluster has their UIDs
 			c.Expect(c.api.Create(c.Context(), &made)).To(Succeed())
 		}
 	}
 }
 
-// rights are verbs by resource, with the names that they are restricted to.
+// rights are verbs by resource, with the resource names to which they are restricted.
 type rights map[string][]string
 
-// of an account in a namespace.
+// of is the rights of an account in a namespace.
 func (c theCase) of(account, namespace string) rights {
 	c.Helper()
 	theirs, name, _ := strings.Cut(account, "/")
@@ -150,7 +150,7 @@ func (r rights) add(verbs, to, names []string) {
 	}
 }
 
-// without what others are, too.
+// without is r without the rights that others have too.
 func (r rights) without(others rights) rights {
 	more := rights{}
 	for what, verbs := range r {
@@ -162,7 +162,7 @@ func (r rights) without(others rights) rights {
 	return more
 }
 
-// list of an account's rights: first those in any namespace.
+// list is the text of an account's rights, first those in any namespace.
 func (c theCase) list(account string) string {
 	c.Helper()
 	anywhere := c.Namespaces[len(c.Namespaces)-1]

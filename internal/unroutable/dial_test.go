@@ -38,7 +38,7 @@ func TestWhatIsElsewhereIsDialled(t *testing.T) {
 			continue
 		}
 		listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: prefix.Addr().AsSlice()})
-		if err != nil { // it is about to come
+		if err != nil { // the address is not usable yet
 			continue
 		}
 		defer listener.Close()

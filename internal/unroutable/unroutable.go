@@ -1,5 +1,5 @@
-// Package unroutable knows the addresses that lead a process to its own machine, its link or a cloud's metadata service: nothing that
-// a proxy of ours may lead to is there, no hosted cluster, and no Node.
+// Package unroutable knows the addresses of a process's own machine, its link, and a cloud's metadata service. No hosted cluster, no Node
+// and no target of our proxies may have one of these.
 package unroutable
 
 import (
@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// metadata services that lie outside the link-local networks: Alibaba's, Azure's, Oracle's, Amazon's two (EC2, EKS Pod Identity), Google's,
+// metadata are services outside the link-local networks: Alibaba's, Azure's, Oracle's, Amazon's two (EC2, EKS Pod Identity), Google's,
 // Scaleway's.
 var metadata = []netip.Addr{
 	netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("168.63.129.16"),
@@ -15,8 +15,8 @@ var metadata = []netip.Addr{
 	netip.MustParseAddr("fd00:ec2::23"), netip.MustParseAddr("fd20:ce::254"), netip.MustParseAddr("fd00:42::42"),
 }
 
-// carriers are IPv6 networks whose addresses carry an IPv4 address, and after how many bytes: IPv4-compatible (RFC 4291
-// §2.5.5.1), IPv4-translated (RFC 2765 §2.1), NAT64 (RFC 6052 §2.1), 6to4 (RFC 3056 §2). IPv4-mapped ones are unmapped before.
+// carriers are IPv6 networks whose addresses embed an IPv4 address after some bytes: IPv4-compatible (RFC 4291 §2.5.5.1), IPv4-translated
+// (RFC 2765 §2.1), NAT64 (RFC 6052 §2.1), 6to4 (RFC 3056 §2). Is unmaps IPv4-mapped ones before.
 var carriers = []struct {
 	netip.Prefix
 	after int

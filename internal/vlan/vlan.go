@@ -1,6 +1,5 @@
-// Package vlan binds sockets to an address and to the device that carries it. An address alone is not enough: under
-// Linux's weak host model a client on the VLAN that routes to the pod's own address through the VIP is answered there
-// (dns-proxy-rules.md#sockets).
+// Package vlan binds sockets to an address and to its device. An address alone is not enough: by Linux's weak host model, a client on the
+// VLAN that routes to the pod's own address through the VIP gets an answer there (dns-proxy-rules.md#sockets).
 package vlan
 
 import (
@@ -16,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// InterfaceOf names the device that carries an address. It does not wait for one: the CNI configures addresses before any
-// container runs.
+// InterfaceOf names the device that has an address. It does not wait for one, because the CNI configures addresses before any container
+// runs.
 func InterfaceOf(addr netip.Addr) (string, error) {
 	devices, err := net.Interfaces()
 	if err != nil {
@@ -32,7 +31,7 @@ func InterfaceOf(addr netip.Addr) (string, error) {
 }
 
 func carries(device net.Interface, addr netip.Addr) bool {
-	addrs, _ := device.Addrs() // a device that vanished while we looked carries nothing
+	addrs, _ := device.Addrs() // a device that vanished meanwhile has none
 	for _, a := range addrs {
 		if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().Unmap() == addr {
 			return true
@@ -72,7 +71,7 @@ func boundTo(at netip.AddrPort) (net.ListenConfig, error) {
 		return net.ListenConfig{}, fmt.Errorf("listening on %s: %w", at, err)
 	}
 	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error { return BindToDevice(c, device) }}
-	config.SetMultipathTCP(false) // nothing here needs it, and plain TCP keeps the device binding in one place
+	config.SetMultipathTCP(false) // nothing needs it, and with plain TCP the device is bound in one place
 	return config, nil
 }
 

@@ -1,5 +1,5 @@
-// Package envtest starts a real kube-apiserver and etcd for a test, with the garbage collector, our CRDs and those of the
-// kinds that we read, and the admission plugin that OpenShift runs.
+// Package envtest starts a real kube-apiserver and etcd for a test, with the garbage collector, our CRDs and those of the kinds that we
+// read, and the admission plugin that OpenShift enables.
 package envtest
 
 import (
@@ -30,17 +30,18 @@ import (
 type Cluster struct {
 	// Admin may do anything.
 	Admin *rest.Config
-	// Manager may do what config/rbac allows the operator, and Bridges what it allows one that serves bridges alone.
+	// Manager may do what config/rbac allows the operator, and Bridges what it allows an operator that serves only bridges.
 	Manager, Bridges *rest.Config
 
 	env       *envtest.Environment
 	collector *exec.Cmd
 }
 
-// Patience with each process that starts or ends, and with CRDs: beside a load they take much longer than controller-runtime's 20 s and 10 s.
+// Patience limits the wait for each process to start or end, and for CRDs: under load they take much longer than controller-runtime's 20 s
+// and 10 s.
 const Patience = 2 * time.Minute
 
-// root of the repository, in which tests and benchmarks are run.
+// root is the repository's, above the directory of the test or benchmark.
 func root() string {
 	dir := "."
 	for range 8 {
@@ -52,7 +53,7 @@ func root() string {
 	return dir
 }
 
-// Start brings a cluster up with our CRDs and, unless bare, those of HyperShift, OpenShift and Multus.
+// Start starts a cluster with our CRDs and, unless bare, those of HyperShift, OpenShift and Multus.
 func Start(bare bool) (*Cluster, error) {
 	assets := os.Getenv("KUBEBUILDER_ASSETS")
 	if assets == "" {
@@ -61,7 +62,7 @@ func Start(bare bool) (*Cluster, error) {
 	c := &Cluster{env: environment(assets)}
 	c.env.CRDInstallOptions = envtest.CRDInstallOptions{Paths: []string{filepath.Join(root(), "config/crd/bases")}, ErrorIfPathMissing: true, MaxTime: Patience}
 	c.env.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
-	// Namespaces are never emptied here: each test's Services stay.
+	// Namespaces are never emptied here, so each test's Services stay.
 	c.env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16")
 	var err error
 	if c.Admin, err = started(c.env); err != nil {
@@ -77,22 +78,22 @@ func Start(bare bool) (*Cluster, error) {
 	return c, nil
 }
 
-// environment is a control plane whose processes, which inherit GOGC, collect garbage half as often: controllers' tests are bound by the
-// processors (docs/adr/0012-tests-side-by-side.md).
+// environment is a control plane whose processes, which inherit GOGC, collect garbage half as often, because controllers' tests are bound by
+// processor time (docs/adr/0012-tests-side-by-side.md).
 func environment(assets string) *envtest.Environment {
 	_ = os.Setenv("GOGC", "200") // it fails for a malformed name only
 	return &envtest.Environment{BinaryAssetsDirectory: assets, ControlPlaneStartTimeout: Patience, ControlPlaneStopTimeout: Patience}
 }
 
-// started has patience with the default namespace, too, which envtest expects within 5 s (server.go, waitForDefaultNamespace): it looks again
-// at the control plane that runs. What did not come up is stopped.
+// started also waits for the default namespace, which envtest expects within 5 s (server.go, waitForDefaultNamespace): it connects again to
+// the running control plane. One that did not start is stopped.
 func started(env *envtest.Environment) (*rest.Config, error) {
 	config, err := env.Start()
 	for end := time.Now().Add(Patience); wait.Interrupted(err) && env.Config != nil && time.Now().Before(end); {
 		env.UseExistingCluster = ptr.To(true)
 		config, err = env.Start()
 	}
-	env.UseExistingCluster = nil // Stop would leave it running
+	env.UseExistingCluster = nil // or Stop would leave it running
 	if err != nil {
 		err = errors.Join(err, env.Stop())
 	}
@@ -103,7 +104,7 @@ func started(env *envtest.Environment) (*rest.Config, error) {
 func (c *Cluster) Stop() error {
 	if c.collector != nil {
 		_ = c.collector.Process.Kill()
-		_ = c.collector.Wait() // it was killed
+		_ = c.collector.Wait() // an error, because it was killed
 	}
 	return c.env.Stop()
 }
@@ -117,7 +118,7 @@ func (c *Cluster) InstallForeign() error {
 	return c.Install(crds...)
 }
 
-// Install CRDs, and wait until they are served.
+// Install installs CRDs, and waits until they are served.
 func (c *Cluster) Install(crds ...*apiextensionsv1.CustomResourceDefinition) error {
 	if _, err := envtest.InstallCRDs(c.Admin, envtest.CRDInstallOptions{CRDs: crds, MaxTime: Patience}); err != nil {
 		return fmt.Errorf("installing the CRDs of others: %w", err)
@@ -125,7 +126,7 @@ func (c *Cluster) Install(crds ...*apiextensionsv1.CustomResourceDefinition) err
 	return nil
 }
 
-// collect runs Kubernetes' own garbage collector: what goes by ownerReference goes here too.
+// collect runs Kubernetes' own garbage collector, so that dependents are deleted by ownerReference.
 func (c *Cluster) collect(assets string) error {
 	user, err := c.env.AddUser(envtest.User{Name: "collector", Groups: []string{"system:masters"}}, c.Admin)
 	if err != nil {
@@ -144,15 +145,15 @@ func (c *Cluster) collect(assets string) error {
 	return c.collector.Start()
 }
 
-// PauseCollector has the garbage collector stand still, as one that has much to do.
+// PauseCollector stops the garbage collector until goOn, as if it had much to do.
 func (c *Cluster) PauseCollector() (goOn func() error, err error) {
 	return func() error { return c.collector.Process.Signal(syscall.SIGCONT) }, c.collector.Process.Signal(syscall.SIGSTOP)
 }
 
-// Managers are the users Manager and Bridges: who grants them more binds it to both.
+// Managers are the users Manager and Bridges: a test that grants them more binds it to both.
 var Managers = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "oooi-manager"}, {APIGroup: rbacv1.GroupName, Kind: "User", Name: "oooi-bridges"}}
 
-// addManagers makes users with the operator's own ClusterRoles: what it lacks, a test finds.
+// addManagers adds users with the operator's own ClusterRoles, so that a test finds what these lack.
 func (c *Cluster) addManagers() error {
 	admin, err := client.New(c.Admin, client.Options{})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// Beside a load the default namespace comes later than envtest waits for it: asking each 50 ms for 5 s, it gives up before the 110th time.
+// Under load, the default namespace is created later than envtest waits: with a request each 50 ms for 5 s, it gives up before the 110th.
 func TestADefaultNamespaceThatComesLateIsAwaited(t *testing.T) {
 	g := NewWithT(t)
 	var asked atomic.Int32

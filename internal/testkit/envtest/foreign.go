@@ -13,7 +13,7 @@ import (
 	"github.com/cldmnky/oooi/internal/nad"
 )
 
-// module is a published source tree that is read, never linked: its sum pins what is read.
+// module is a published source tree that we read and never link; its sum pins it.
 type module struct{ path, version, sum string }
 
 var (
@@ -25,10 +25,10 @@ var (
 	prometheus  = module{"github.com/prometheus-operator/prometheus-operator", "v0.85.0", "h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s="}
 )
 
-// dir downloads the module if it is not in the cache yet and says where it lies.
+// dir downloads the module, unless it is in the cache, and returns its directory.
 func (m module) dir() (string, error) {
 	download := exec.Command("go", "mod", "download", "-json", m.path+"@"+m.version) //nolint:gosec // go.mod names them
-	download.Dir = os.TempDir()                                                      // outside any module: no go.sum of ours is asked, and none is written
+	download.Dir = os.TempDir()                                                      // outside any module, so that no go.sum is read or written
 	out, err := download.Output()
 	var got struct{ Dir, Sum, Error string }
 	if decodeErr := json.Unmarshal(out, &got); decodeErr != nil || got.Error != "" {
@@ -40,7 +40,7 @@ func (m module) dir() (string, error) {
 	return got.Dir, nil
 }
 
-// manifest is the file of a CRD in a module.
+// manifest is the path of a CRD's file in a module.
 type manifest struct {
 	module
 	path string
@@ -64,7 +64,7 @@ func Foreign() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return append(all, attachments()), err
 }
 
-// Optional are the CRDs of what the operator's own manifests hold for those who have cert-manager or the Prometheus operator.
+// Optional are the CRDs of cert-manager and the Prometheus operator, for which the operator's own manifests have objects.
 func Optional() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return read([]manifest{
 		{certManager, "deploy/crds/cert-manager.io_certificates.yaml"},
@@ -90,7 +90,7 @@ func read(manifests []manifest) (all []*apiextensionsv1.CustomResourceDefinition
 	return all, nil
 }
 
-// attachments is Multus' kind; its own CRD says as little.
+// attachments is the CRD of Multus' kind, whose own says as little.
 func attachments() *apiextensionsv1.CustomResourceDefinition {
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
 	object := func(properties map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {

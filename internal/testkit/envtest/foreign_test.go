@@ -33,7 +33,7 @@ func TestAForeignFieldThatIsNotThereIsFound(t *testing.T) {
 	}{}), schema, "K")).To(Equal([]string{"K.not"}))
 }
 
-// schemaOf the served version of a kind that is stored.
+// schemaOf is the schema of a kind's storage version.
 func schemaOf(crds []*apiextensionsv1.CustomResourceDefinition, kind string) apiextensionsv1.JSONSchemaProps {
 	for _, crd := range crds {
 		for _, v := range crd.Spec.Versions {
@@ -45,7 +45,7 @@ func schemaOf(crds []*apiextensionsv1.CustomResourceDefinition, kind string) api
 	return apiextensionsv1.JSONSchemaProps{}
 }
 
-// absent are the paths of a Go type that a schema has not, or has with another type.
+// absent are the paths of a Go type that a schema lacks, or has with another type.
 func absent(of reflect.Type, schema apiextensionsv1.JSONSchemaProps, path string) (all []string) {
 	switch {
 	case of.Kind() == reflect.Pointer:

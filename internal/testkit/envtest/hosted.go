@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Hosted is a control plane without nodes and without our kinds: the hosted cluster of a test. Its certificate is for the
-// names that it was started with.
+// Hosted is a control plane without nodes and without our kinds: the hosted cluster of a test. Its certificate is for the names that
+// StartHosted got.
 type Hosted struct {
 	Admin *rest.Config
 
@@ -30,7 +30,7 @@ type Hosted struct {
 	files string
 }
 
-// StartHosted brings a hosted cluster up whose clients dial it by any of some names; there is one at least.
+// StartHosted starts a hosted cluster whose clients may dial it by any of one or more names.
 func StartHosted(names ...string) (*Hosted, error) {
 	h := &Hosted{env: environment(os.Getenv("KUBEBUILDER_ASSETS"))}
 	var err error
@@ -45,8 +45,8 @@ func StartHosted(names ...string) (*Hosted, error) {
 	if err := errors.Join(os.WriteFile(certificate, h.trust, 0o600), os.WriteFile(key, private, 0o600)); err != nil {
 		return nil, err
 	}
-	// One name is listed, and the others found in the certificate. kube-apiserver keeps it once for each listed name
-	// (dynamiccertificates/tlsconfig.go), and compares a name that it lacks with all names of each: of 900 names, 160 ms for one handshake.
+	// One name is listed; the others are found in the certificate. kube-apiserver keeps a certificate once for each listed name
+	// (dynamiccertificates/tlsconfig.go), and compares an unlisted name with all names of each: with 900 names, 160 ms per handshake.
 	h.env.ControlPlane.GetAPIServer().Configure().Append("tls-sni-cert-key", certificate+","+key+":"+names[0])
 	if h.Admin, err = started(h.env); err != nil {
 		return nil, fmt.Errorf("starting the hosted kube-apiserver: %w", err)
@@ -57,12 +57,12 @@ func StartHosted(names ...string) (*Hosted, error) {
 // Stop ends everything.
 func (h *Hosted) Stop() error { return errors.Join(h.env.Stop(), os.RemoveAll(h.files)) }
 
-// Kubeconfig of an administrator, as HyperShift writes it; its server does not exist.
+// Kubeconfig is an administrator's, as HyperShift writes it; its server does not exist.
 func (h *Hosted) Kubeconfig() ([]byte, error) {
 	return yaml.Marshal(Kubeconfig("https://api.nowhere.example.com:6443", h.trust, h.Admin))
 }
 
-// Kubeconfig with a user's certificate, for a server that is trusted by a CA.
+// Kubeconfig is one with a user's certificate, for a server that a CA signed.
 func Kubeconfig(server string, ca []byte, user *rest.Config) clientcmdapi.Config {
 	return clientcmdapi.Config{
 		APIVersion: "v1", Kind: "Config", CurrentContext: "admin",
@@ -72,7 +72,7 @@ func Kubeconfig(server string, ca []byte, user *rest.Config) clientcmdapi.Config
 	}
 }
 
-// SelfSigned is a server's certificate for names, and its key, as PEM.
+// SelfSigned is a self-signed server certificate for names, and its key, as PEM.
 func SelfSigned(names ...string) (certificate, private []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package golden compares what code makes with files that a person has read.
+// Package golden compares output with files that a person has read.
 package golden
 
 import (
@@ -13,8 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "write golden files instead of comparing with them")
 
-// Cases runs one subtest for each directory of testdata. A case turns its directory into the texts of its golden files,
-// by name; any other file but those named in inputs is stale and fails.
+// Cases runs one subtest for each directory of testdata. run turns a directory into the texts of its golden files, by name. Any file that is
+// neither one of these nor named in inputs is stale, and fails the subtest.
 func Cases(t *testing.T, testdata string, inputs []string, run func(t *testing.T, dir string) map[string]string) {
 	t.Helper()
 	dirs, err := filepath.Glob(filepath.Join(testdata, "*", inputs[0]))

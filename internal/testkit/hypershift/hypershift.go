@@ -1,4 +1,4 @@
-// Package hypershift plays HyperShift for HostedClusters that somebody else asks for: it says that a control plane is there, and makes none.
+// Package hypershift plays HyperShift for HostedClusters that others create: it reports a control plane, without one.
 package hypershift
 
 import (
@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// Finalizer of what HyperShift has to tear down.
+// Finalizer is HyperShift's on what it has to tear down.
 const Finalizer = "hypershift.openshift.io/finalizer"
 
-// Serve a HostedCluster and its NodePool, as they were read: their finalizers, what is filled in, the kubeconfig, the conditions.
+// Serve writes what HyperShift would to a HostedCluster and its NodePool: finalizers, spec fields, the kubeconfig, the conditions.
 func Serve(ctx context.Context, api client.Client, hc *hyperv1.HostedCluster, pool *hyperv1.NodePool, kubeconfig []byte) error {
 	before := hc.DeepCopy()
 	controllerutil.AddFinalizer(hc, Finalizer)
@@ -41,7 +41,7 @@ func Serve(ctx context.Context, api client.Client, hc *hyperv1.HostedCluster, po
 	return api.Status().Patch(ctx, hc, client.MergeFrom(before))
 }
 
-// WriteKubeconfig makes its Secret, or rotates it. It carries the HostedCluster's own labels.
+// WriteKubeconfig creates or rotates the kubeconfig's Secret, which gets the HostedCluster's labels.
 func WriteKubeconfig(ctx context.Context, api client.Client, hc *hyperv1.HostedCluster, kubeconfig []byte) error {
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: hc.Namespace, Name: kubeconfigOf(hc)}}
 	_, err := controllerutil.CreateOrUpdate(ctx, api, s, func() error {

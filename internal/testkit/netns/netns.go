@@ -1,7 +1,6 @@
 //go:build netns
 
-// Package netns gives a test hosts of its own: network namespaces with cables between them, and programs that run there as
-// in a pod.
+// Package netns gives a test hosts of its own: network namespaces with veth pairs between them, in which programs run as in a pod.
 package netns
 
 import (
@@ -16,13 +15,13 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// Hosts of one test, by short names.
+// Hosts are those of one test, by short names.
 type Hosts struct {
 	t       *testing.T
 	id, dir string
 }
 
-// New makes hosts with nothing but a loopback device. They are gone when the test ends.
+// New adds hosts with only a loopback device. They are removed when the test ends.
 func New(t *testing.T, hosts ...string) *Hosts {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -43,7 +42,7 @@ func New(t *testing.T, hosts ...string) *Hosts {
 	return h
 }
 
-// Add makes one more.
+// Add adds one more host.
 func (h *Hosts) Add(host string) {
 	h.t.Helper()
 	h.Run("ip", "netns", "add", h.id+host)
@@ -51,10 +50,10 @@ func (h *Hosts) Add(host string) {
 	h.In(host, "ip", "link", "set", "lo", "up")
 }
 
-// End of a cable. Without an address the device only carries frames.
+// End is one end of a veth pair; its address is optional.
 type End struct{ Host, Device, MAC, Address string }
 
-// Join lays a cable.
+// Join adds a veth pair.
 func (h *Hosts) Join(a, b End) {
 	h.t.Helper()
 	h.In(a.Host, "ip", "link", "add", a.Device, "type", "veth", "peer", "name", b.Device, "netns", h.id+b.Host)
@@ -69,10 +68,10 @@ func (h *Hosts) Join(a, b End) {
 	}
 }
 
-// Path of a file that every user may read.
+// Path is that of a file in a directory that every user may enter.
 func (h *Hosts) Path(name string) string { return filepath.Join(h.dir, name) }
 
-// Run runs a command to its end and returns what it said; the test ends with one that fails.
+// Run runs a command to its end and returns its output; if it fails, so does the test.
 func (h *Hosts) Run(name string, args ...string) string {
 	h.t.Helper()
 	out, err := exec.Command(name, args...).CombinedOutput()
@@ -88,20 +87,19 @@ func (h *Hosts) In(host string, command ...string) string {
 	return h.Run("ip", append([]string{"netns", "exec", h.id + host}, command...)...)
 }
 
-// Command on a host, to be started.
+// Command is a command on a host, to be started.
 func (h *Hosts) Command(host string, command ...string) *exec.Cmd {
 	return exec.Command("ip", append([]string{"netns", "exec", h.id + host}, command...)...)
 }
 
-// Pod is a command on a host as a pod runs it: without root and without a single capability.
+// Pod is a command on a host as a pod runs it: without root and without any capability.
 func (h *Hosts) Pod(host string, command ...string) *exec.Cmd {
 	return h.Command(host, append([]string{
 		"setpriv", "--reuid=65532", "--regid=65532", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs",
 	}, command...)...)
 }
 
-// Self is this test's binary, where every user may run it: with its configuration in the environment a test binary is the
-// daemon too.
+// Self is this test's binary, in a directory where every user may run it: with configuration in its environment, it runs the daemon.
 func (h *Hosts) Self() string {
 	h.t.Helper()
 	self, err := os.Executable()
@@ -112,13 +110,13 @@ func (h *Hosts) Self() string {
 	return h.Path("oooi")
 }
 
-// Enter runs a function on a host; sockets that it makes stay there.
+// Enter runs a function on a host; sockets that it opens stay there.
 func (h *Hosts) Enter(host string, do func()) {
 	h.t.Helper()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine, in the namespace that it entered
+		runtime.LockOSThread() // never unlocked, so that the thread, which stays in the namespace, ends with the goroutine
 		handle, err := netns.GetFromName(h.id + host)
 		if err == nil {
 			defer handle.Close()

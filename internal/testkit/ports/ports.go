@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// Below the ports that Linux gives to who asks for any (net.ipv4.ip_local_port_range, 32768 to 60999): one of those that is free now
-// may be another socket's of the same test a moment later.
+// These are below the ephemeral ports (net.ipv4.ip_local_port_range, 32768 to 60999), of which another socket of the same test may get any
+// that is free now.
 const first, last = 10000, 29999
 
-var given sync.Map // in this process, though nobody listens there yet
+var given sync.Map // ports that this process was given, even if nobody listens there yet
 
 // Free is a port that nobody listens on, neither at 127.0.0.1 nor at ::1, by TCP nor by UDP.
 func Free(t *testing.T) uint16 {

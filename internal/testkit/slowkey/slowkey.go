@@ -1,4 +1,4 @@
-// Package slowkey makes RSA keys that crypto/x509 works on for seconds, or for days, before it refuses them.
+// Package slowkey makes RSA keys that crypto/x509 takes seconds, or days, to refuse.
 package slowkey
 
 import (
@@ -7,7 +7,7 @@ import (
 	"math/big"
 )
 
-// DER is PKCS #1 without qInv, which crypto/x509 makes of p and q of so many bits before it looks whether they are primes of n.
+// DER is PKCS #1 without qInv, which crypto/x509 computes from p and q of this many bits before it checks whether they are primes of n.
 func DER(bits uint) []byte {
 	p := new(big.Int).Add(new(big.Int).Lsh(big.NewInt(1), bits-1), big.NewInt(1))
 	q := new(big.Int).Sub(p, big.NewInt(4))
@@ -23,7 +23,7 @@ func DER(bits uint) []byte {
 	return der
 }
 
-// PEM is DER as a kubeconfig has it. That of 1<<20 bits has 256 KiB.
+// PEM is DER as a kubeconfig has it; with 1<<20 bits it has 256 KiB.
 func PEM(bits uint) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: DER(bits)})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// DHCPAt is a DHCPServer that somebody writes by hand, as are DNSAt and ProxyAt.
+// DHCPAt is a DHCPServer that somebody writes by hand.
 func DHCPAt(at, first, last string, unknown v1alpha1.UnknownClients) *v1alpha1.DHCPServer {
 	s := &v1alpha1.DHCPServer{}
 	s.Spec.NetworkConfig.ServerIP, s.Spec.UnknownClients = v1alpha1.IPv4Address(at), unknown
@@ -22,14 +22,14 @@ func DHCPAt(at, first, last string, unknown v1alpha1.UnknownClients) *v1alpha1.D
 	return s
 }
 
-// DNSAt is a DNSServer.
+// DNSAt is a DNSServer that somebody writes by hand.
 func DNSAt(at string, entries ...v1alpha1.DNSEntry) *v1alpha1.DNSServer {
 	s := &v1alpha1.DNSServer{}
 	s.Spec.NetworkConfig.ServerIP, s.Spec.StaticEntries = v1alpha1.IPAddress(at), entries
 	return s
 }
 
-// ProxyAt is a ProxyServer that carries captured addresses, too.
+// ProxyAt is a ProxyServer with captured addresses that somebody writes by hand.
 func ProxyAt(at string, published ...string) *v1alpha1.ProxyServer {
 	p := &v1alpha1.ProxyServer{}
 	p.Spec.NetworkConfig.ServerIP = v1alpha1.IPAddress(at)
@@ -39,7 +39,7 @@ func ProxyAt(at string, published ...string) *v1alpha1.ProxyServer {
 	return p
 }
 
-// Remembers writes the annotation that a restore goes by.
+// Remembers writes the annotation by which a restore assigns addresses.
 func Remembers(t testing.TB, n *input.Neighbour, addresses map[string]string, pool ...string) {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"of": n.Infra.Namespace + "/" + n.Infra.Name, "addresses": addresses, "pool": pool})
@@ -49,25 +49,25 @@ func Remembers(t testing.TB, n *input.Neighbour, addresses map[string]string, po
 	n.Infra.Annotations = map[string]string{names.AnnotationGiven: string(text)}
 }
 
-// Claims writes all that says that addresses are a stranger's.
+// Claims writes addresses into the status of a stranger's Infra.
 func Claims(n *input.Neighbour, dhcp, dns, proxy string) {
 	for component, at := range map[string]string{"dhcp": dhcp, "dns": dns, "proxy": proxy} {
 		n.Infra.Status.Addresses = append(n.Infra.Status.Addresses, v1alpha1.AssignedAddress{Component: component, IP: v1alpha1.IPAddress(at)})
 	}
 }
 
-// ServerIPs asks for addresses.
+// ServerIPs requests addresses in the spec of a stranger's Infra.
 func ServerIPs(n *input.Neighbour, dhcp, dns, proxy string) {
 	c := &n.Infra.Spec.InfraComponents
 	c.DHCP.ServerIP, c.DNS.ServerIP, c.Proxy.ServerIP = v1alpha1.IPv4Address(dhcp), v1alpha1.IPAddress(dns), v1alpha1.IPAddress(proxy)
 }
 
-// PoolOf addresses for *.apps.
+// PoolOf is an AppsIngress with a range of MetalLB's.
 func PoolOf(text v1alpha1.AddressOrRange) *v1alpha1.AppsIngress {
 	return &v1alpha1.AppsIngress{Enabled: true, MetalLB: &v1alpha1.AppsMetalLB{IPAddressPoolRange: []v1alpha1.AddressOrRange{text}}}
 }
 
-// With are children of which one is another.
+// With is a copy of children with one replaced or added.
 func With(children input.Children, name component.Name, server component.Server) input.Children {
 	all := maps.Clone(children)
 	if all == nil {

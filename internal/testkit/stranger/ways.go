@@ -1,5 +1,5 @@
-// Package stranger has the ways of somebody who has no right to a network, and writes Infras and children: for tests that plan them, and for
-// those that send them through an API server.
+// Package stranger has the ways in which somebody without a grant to a network may write Infras and children, for tests that plan them and
+// tests that send them to an API server.
 package stranger
 
 import (
@@ -15,28 +15,28 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// Ground is where the victim is, and the stranger.
+// Ground names what the victim and the stranger have.
 type Ground struct {
-	// Namespace, HostedCluster, control plane's namespace and network of the victim.
+	// Namespace, HostedCluster, control-plane namespace and network of the victim.
 	Namespace, Cluster, ControlPlane, Network string
-	// Own namespace of the stranger, and one like the victim's, which he uses once.
+	// Own is the stranger's namespace; Alike, used once, has a name like the victim's.
 	Own, Alike string
 }
 
-// Addresses of the victim's network: its ends, what the victim captures, and what its hosted cluster publishes *.apps at.
+// These are addresses of the victim's network: first and last, a captured one, and the one at which its hosted cluster publishes *.apps.
 const first, last, published, external = "192.168.100.1", "192.168.100.254", "203.0.113.10", "192.168.100.201"
 
-// Way changes what a stranger has.
+// Way changes what the stranger has.
 type Way func(n *input.Neighbour)
 
-// When a stranger's Infra was made: before the victim's, the first of all, or after it.
+// A stranger's Infra was created before the victim's, first of all, or after it.
 var (
 	Before = metav1.Unix(5, 0)
 	First  = metav1.Unix(0, 0)
 	After  = metav1.Unix(20, 0)
 )
 
-// Neighbour is the stranger: his Infra names the network of another namespace, which does not grant him.
+// Neighbour is the stranger, whose Infra names a network of another namespace, without a reference grant.
 func (g Ground) Neighbour(network *nad.NetworkAttachmentDefinition) input.Neighbour {
 	infra := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: g.Own, Name: "x", UID: "stranger", CreationTimestamp: Before}}
 	infra.Spec.HostedClusterRef = &v1alpha1.HostedClusterReference{Name: "c9"}
@@ -46,7 +46,7 @@ func (g Ground) Neighbour(network *nad.NetworkAttachmentDefinition) input.Neighb
 	return input.Neighbour{Infra: infra, NAD: network}
 }
 
-// Ways are all of them.
+// Ways are all ways by name.
 func (g Ground) Ways(t testing.TB) map[string]Way {
 	all := map[string]Way{}
 	for _, some := range []map[string]Way{byOneChild(), byAllChildren(), bySpec(), g.byWhatItRemembers(t), g.byNames()} {
