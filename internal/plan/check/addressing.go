@@ -14,7 +14,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/subject"
 )
 
-// addressing judges addresses of the Infra against each other and against what was derived.
+// addressing checks addresses of the Infra against each other and against derived ones.
 func addressing(in apps.Published) []finding.Finding {
 	return slices.Concat(router(in), ownResolvers(in), overCaptured(in), reservations(in), instances(in))
 }
@@ -30,7 +30,7 @@ func instances(in apps.Published) (all []finding.Finding) {
 	return all
 }
 
-// router is networkConfig.gateway, which must be a host of the VLAN.
+// router checks networkConfig.gateway, which must be a host of the VLAN.
 func router(in apps.Published) []finding.Finding {
 	usable, written := ipam.Usable(in.CIDR), in.Infra.Spec.NetworkConfig.Gateway
 	if written == "" || usable.Contains(in.Gateway) {
@@ -40,7 +40,7 @@ func router(in apps.Published) []finding.Finding {
 		Say("networkConfig.gateway %s is not a host address in %s; set one of %s, or omit the gateway on an isolated VLAN", written, in.CIDR, usable)}
 }
 
-// ownResolvers finds our own addresses in dnsServers: our DNS would ask itself, and our other services answer no names.
+// ownResolvers finds our own addresses in dnsServers: our DNS would query itself, and our other services resolve no names.
 func ownResolvers(in apps.Published) (all []finding.Finding) {
 	resolvers := in.Infra.Spec.NetworkConfig.DNSServers
 	for _, server := range resolvers {
@@ -56,7 +56,7 @@ func ownResolvers(in apps.Published) (all []finding.Finding) {
 	return all
 }
 
-// overCaptured are routes that would lead workers past the proxy.
+// overCaptured finds routes that would bypass the proxy.
 func overCaptured(in apps.Published) (all []finding.Finding) {
 	routes := in.Infra.Spec.NetworkConfig.Routes
 	for _, r := range routes {

@@ -9,7 +9,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/vlan"
 )
 
-// unfit: what keeps our pods from the VLAN on a network keeps machines from it, or from our pods, on another of the same layer 2.
+// unfit: a configuration that would keep our pods off the VLAN also keeps machines off it, or away from our pods.
 func unfit(s vlan.Attachment) []finding.Finding {
 	why := s.Config.Unfit(s.Source.Namespace, s.Source.Name)
 	if why == "" {
@@ -20,7 +20,7 @@ func unfit(s vlan.Attachment) []finding.Finding {
 		Say("NetworkAttachmentDefinition %s/%s, which workers are attached to, cannot be used: %s%s", s.Source.Namespace, s.Source.Name, why, at.told)}
 }
 
-// untagged: a VLAN under another plugin's key is none, and everything is joined on whatever the untagged network is.
+// untagged: a plugin ignores a VLAN under another plugin's key, and attaches everything to the untagged network.
 func untagged(s vlan.Attachment) []finding.Finding {
 	wrote, write, tagged, ok := s.Config.MisnamedVLAN()
 	if !ok {
@@ -31,7 +31,7 @@ func untagged(s vlan.Attachment) []finding.Finding {
 		s.Source.Namespace, s.Source.Name, wrote, s.Config.Type(), write, at.told)}
 }
 
-// apart: workers and our pods may be on different nodes, which nothing here says.
+// apart: workers cannot reach our pods on the same node; whether they are on different nodes is not known here.
 func apart(s vlan.Attachment) []finding.Finding {
 	mode := s.Config.KeepsApart()
 	if mode == "" {
@@ -42,8 +42,8 @@ func apart(s vlan.Attachment) []finding.Finding {
 		Say(`NetworkAttachmentDefinition %s/%s says "mode": %q: workers cannot reach our pods that run on the same node; set nodeSelector of infraComponents and NodePools to keep them on different nodes, or write "mode": "bridge"%s`, s.Source.Namespace, s.Source.Name, mode, at.told)}
 }
 
-// assigned: with bridge binding, an address from the CNI makes virt-launcher answer the guest's DHCP in our place; on
-// OVN-Kubernetes it pins the port to that address.
+// assigned: with bridge binding, an address from the CNI has virt-launcher answer the guest's DHCP in our place; on OVN-Kubernetes it pins
+// the port to that address.
 func assigned(s vlan.Attachment) []finding.Finding {
 	if !s.Config.AssignsAddresses() {
 		return nil
@@ -61,8 +61,8 @@ func assigned(s vlan.Attachment) []finding.Finding {
 	return []finding.Finding{fail.Say("NetworkAttachmentDefinition %s assigns addresses: KubeVirt would answer the workers' DHCP requests instead of our server; remove its ipam%s", network, at.told)}
 }
 
-// bridged: HyperShift binds machines' cards by a bridge, with the MAC that the pod's card had (hypershift: nodepool/kubevirt; kubevirt:
-// pkg/network/setup); macvlan passes nothing on to a MAC that no card of its own has (linux: drivers/net/macvlan.c).
+// bridged: HyperShift attaches machines by bridge binding, with the MAC address that the pod's interface had (hypershift: nodepool/kubevirt;
+// kubevirt: pkg/network/setup); macvlan delivers nothing to a MAC that none of its interfaces has (linux: drivers/net/macvlan.c).
 func bridged(s vlan.Attachment) []finding.Finding {
 	if s.Config.Type() != "macvlan" {
 		return nil
@@ -75,7 +75,7 @@ func bridged(s vlan.Attachment) []finding.Finding {
 // pinned is what OVN-Kubernetes does to a worker whose address it assigned (port_security of its port).
 const pinned = "OVN-Kubernetes drops packets that a worker sends from any other address, such as our leases and the addresses of MetalLB and egress IPs"
 
-// mtu: workers that send longer frames than their network carries lose them without a word; shorter ones work.
+// mtu: packets that are larger than the network's MTU are lost silently; a smaller MTU works.
 func mtu(s vlan.Attachment, in apps.Published) []finding.Finding {
 	handed, carried := in.MTU(), s.Config.Carries()
 	if handed == 0 || carried == 0 || handed == carried || !input.Enabled(in.Infra.Spec.InfraComponents.DHCP.Enabled) {

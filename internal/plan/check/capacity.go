@@ -12,8 +12,8 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/subject"
 )
 
-// capacity: the address of a worker that is replaced is free again late, so that a pool needs two for each, and those of the
-// surge (operator-rules.md#pool-size).
+// capacity: the address of a replaced worker is not free at once, so a pool needs two for each worker, and those of the surge
+// (operator-rules.md#pool-size).
 func capacity(in apps.Published) []finding.Finding {
 	var replicas, surge int64
 	for _, pool := range in.NodePools {
@@ -31,7 +31,7 @@ func capacity(in apps.Published) []finding.Finding {
 			has, needs, replicas, surge, replicas, surge)}
 }
 
-// wholePool is all that could be leased, where that is enough.
+// wholePool is a change to all that could be leased, if that is enough.
 func wholePool(in apps.Published, needs int64) []finding.Change {
 	pool, enough := in.WholePool(needs)
 	if !enough {
@@ -40,13 +40,13 @@ func wholePool(in apps.Published, needs int64) []finding.Change {
 	return []finding.Change{{Values: finding.Values{ipam.FieldStart: pool.First.String(), ipam.FieldEnd: pool.Last.String()}}}
 }
 
-// leasesTo says whether a NodePool's machines are on this VLAN; outside KubeVirt that is not known, and they count.
+// leasesTo says whether a NodePool's machines are on this VLAN; outside KubeVirt that is not known, so they count.
 func leasesTo(in apps.Published, pool hyperv1.NodePool) bool {
 	k := pool.Spec.Platform.Kubevirt
 	return k == nil || len(in.Attachments(k)) > 0
 }
 
-// mostOf is as many machines as a NodePool may have.
+// mostOf is the most machines that a NodePool may have.
 func mostOf(pool hyperv1.NodePool) int64 {
 	if pool.Spec.AutoScaling != nil {
 		return int64(pool.Spec.AutoScaling.Max)
@@ -54,7 +54,7 @@ func mostOf(pool hyperv1.NodePool) int64 {
 	return int64(ptr.Deref(pool.Spec.Replicas, 0))
 }
 
-// surgeOf is how many machines a rolling upgrade adds: 1 unless it is written (hypershift, nodepool_types.go, RollingUpdate).
+// surgeOf is how many machines a rolling upgrade adds: 1 if it is not set (hypershift, nodepool_types.go, RollingUpdate).
 func surgeOf(pool hyperv1.NodePool, replicas int64) int64 {
 	replace := ptr.Deref(pool.Spec.Management.Replace, hyperv1.ReplaceUpgrade{})
 	if pool.Spec.Management.UpgradeType == hyperv1.UpgradeTypeInPlace || replace.Strategy == hyperv1.UpgradeStrategyOnDelete {

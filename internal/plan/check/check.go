@@ -1,4 +1,4 @@
-// Package check says what is wrong with an Infra, in a file for each subject. It changes nothing that other stages give.
+// Package check says what is wrong with an Infra, in a file for each subject. It changes no results of other stages.
 package check
 
 import (
@@ -15,12 +15,12 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/subject"
 )
 
-// All that is wrong with an Infra, or could be better, in the order in which it is reported.
+// All is what is wrong with an Infra, or could be better, in the order in which it is reported.
 func All(in apps.Published) []finding.Finding {
 	return slices.Concat(acceptance(in), network(in), workers(in), placement(in), handedOut(in), services(in), resolution(in), in.Findings)
 }
 
-// Acceptance judges what the user wrote.
+// acceptance checks what the user wrote.
 func acceptance(in apps.Published) []finding.Finding {
 	all := append(permission.ImageOverrides(in.Settings, permission.WrittenImages(in.Infra)), sharing(in)...)
 	all = append(all, overlaps(in)...)
@@ -41,7 +41,7 @@ func acceptance(in apps.Published) []finding.Finding {
 	return all
 }
 
-// Resolution is what is known of the endpoints.
+// resolution checks the endpoints.
 func resolution(in apps.Published) []finding.Finding {
 	if f, missing := missingControlPlane(in); missing {
 		return []finding.Finding{f}

@@ -13,8 +13,7 @@ import (
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
-// Subnet judges networkConfig.cidr, without which nothing can be planned. The API server has checked it, but nobody has checked a file
-// for render.
+// Subnet checks networkConfig.cidr, without which nothing can be planned. The API server checks it too, but not in a file for render.
 func Subnet(in input.Input) []finding.Finding {
 	const example = "write the VLAN's network, e.g. 192.168.100.0/24"
 	refuse := finding.Refuse(v1alpha1.ConditionAccepted, "InvalidCIDR").At(subject.FieldCIDR)
@@ -35,8 +34,8 @@ func Subnet(in input.Input) []finding.Finding {
 	return nil
 }
 
-// overlaps: a VLAN that shares addresses with a network of the management cluster cannot be told from it by our pods, and
-// one that shares them with the hosted cluster's cannot be by its workers.
+// overlaps: our pods cannot tell a VLAN from a network of the management cluster with the same addresses, nor can workers tell it from one
+// of the hosted cluster.
 func overlaps(in apps.Published) []finding.Finding {
 	refuse := func() finding.Builder { return finding.Refuse(v1alpha1.ConditionAccepted, "CIDROverlapsNetwork") }
 	for _, network := range in.Settings.ClusterNetworks() {
@@ -55,7 +54,7 @@ func overlaps(in apps.Published) []finding.Finding {
 	return all
 }
 
-// elsewhere is another network for the VLAN.
+// elsewhere suggests another network for the VLAN.
 func elsewhere(in apps.Published) finding.Values {
 	free, ok := ipam.FreeNetwork(in.CIDR.Bits(), known(in)...)
 	if !ok {
@@ -68,8 +67,8 @@ func elsewhere(in apps.Published) finding.Values {
 	return values
 }
 
-// hostedElsewhere is a field of the HostedCluster with other networks for those that the VLAN lies in. They are the same
-// whichever field is asked for, so that no two of them meet.
+// hostedElsewhere suggests a field of the HostedCluster with other networks in place of those that overlap the VLAN. They are computed for
+// all fields in the same way, so that those of different fields do not overlap.
 func hostedElsewhere(in apps.Published, field string) finding.Values {
 	known := known(in)
 	var entries []any
@@ -88,7 +87,7 @@ func hostedElsewhere(in apps.Published, field string) finding.Values {
 	return finding.Values{field: entries}
 }
 
-// known are all networks that we know of; the VLAN's is the first.
+// known are all networks that we know; the VLAN's is the first.
 func known(in apps.Published) []netip.Prefix {
 	all := append([]netip.Prefix{in.CIDR}, in.Settings.ClusterNetworks()...)
 	if in.HostedCluster != nil {
@@ -105,7 +104,7 @@ func known(in apps.Published) []netip.Prefix {
 type hostedNetwork struct {
 	field      string
 	prefix     netip.Prefix
-	hostPrefix int32 // of clusterNetwork, where it is written
+	hostPrefix int32 // of clusterNetwork, if set
 }
 
 func (n hostedNetwork) entry() map[string]any {
@@ -116,7 +115,7 @@ func (n hostedNetwork) entry() map[string]any {
 	return entry
 }
 
-// hostedNetworks are the hosted cluster's own, as its specification has them or, before it is created, will.
+// hostedNetworks are the hosted cluster's own, without the machines' network.
 func hostedNetworks(in apps.Published) (all []hostedNetwork) {
 	if in.HostedCluster == nil {
 		return nil
@@ -138,8 +137,8 @@ func hostedNetworks(in apps.Published) (all []hostedNetwork) {
 	return all
 }
 
-// clients must not be the management cluster's: answers to its pods would leave through the VLAN. With clients
-// everywhere the source address decides, so that is no conflict.
+// clients must not be on the management cluster's networks, or answers to its pods would leave through the VLAN. With clients everywhere
+// (0.0.0.0/0) there is no conflict, because routing is by source address.
 func clients(in apps.Published) []finding.Finding {
 	var all []finding.Finding
 	for _, text := range in.Infra.Spec.NetworkConfig.ClientCIDRs {

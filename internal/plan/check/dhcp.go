@@ -13,7 +13,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/subject"
 )
 
-// handedOut judges what DHCP tells workers.
+// handedOut checks what DHCP announces to workers.
 func handedOut(in apps.Published) []finding.Finding {
 	if !input.Enabled(in.Infra.Spec.InfraComponents.DHCP.Enabled) {
 		return nil
@@ -21,7 +21,7 @@ func handedOut(in apps.Published) []finding.Finding {
 	return slices.Concat(clock(in), upstreams(in))
 }
 
-// clock: Ignition's certificates and CSRs do not stand a clock that is minutes off.
+// clock: Ignition's certificates and CSRs fail if a clock is minutes off.
 func clock(in apps.Published) []finding.Finding {
 	servers := in.Infra.Spec.NetworkConfig.NTPServers
 	if in.Gateway.IsValid() || len(beyond(in, servers)) < len(servers) {
@@ -33,11 +33,11 @@ func clock(in apps.Published) []finding.Finding {
 	}
 	suggested := ipam.Usable(in.CIDR).Last.String()
 	return []finding.Finding{finding.Warn(v1alpha1.ConditionNetworkReady, "NoTimeSource").
-		At(subject.FieldNTP). // whose address nobody here knows
+		At(subject.FieldNTP). // without a change, because no time server is known here
 		Say("%s and the VLAN has no gateway: workers cannot synchronise their clocks, and certificates fail once a clock is minutes off; set networkConfig.ntpServers to a time server on the VLAN, e.g. at %s", why, suggested)}
 }
 
-// upstreams: without our DNS workers ask dnsServers themselves; with it our pods do, over the nodes' network.
+// upstreams: without our DNS, workers query dnsServers; with it, our pods do, over the nodes' network.
 func upstreams(in apps.Published) []finding.Finding {
 	outside := beyond(in, in.Infra.Spec.NetworkConfig.DNSServers)
 	switch {
@@ -53,7 +53,7 @@ func upstreams(in apps.Published) []finding.Finding {
 		Say("networkConfig.dnsServers %v lie outside %s, which has no gateway: our DNS queries them over the nodes' network; if the nodes cannot reach them, omit them to use the nodes' own resolvers", outside, in.CIDR)}
 }
 
-// reachable says whether workers on the VLAN have a way to an address.
+// reachable says whether workers on the VLAN have a route to an address.
 func reachable(in apps.Published, a netip.Addr) bool {
 	return in.CIDR.Contains(a) || in.Gateway.IsValid() || slices.ContainsFunc(in.Infra.Spec.NetworkConfig.Routes, func(r v1alpha1.Route) bool {
 		to, err := netip.ParsePrefix(string(r.Destination))
@@ -61,7 +61,7 @@ func reachable(in apps.Published, a netip.Addr) bool {
 	})
 }
 
-// beyond are those of a list of addresses that workers have no way to.
+// beyond are those of a list of addresses that workers cannot reach.
 func beyond[T ~string](in apps.Published, addresses []T) []string {
 	var all []string
 	for _, text := range addresses {
@@ -72,7 +72,7 @@ func beyond[T ~string](in apps.Published, addresses []T) []string {
 	return all
 }
 
-// reservations that would never be served, or not to whom they are meant for.
+// reservations finds those that would never be served, or not to the client that they are for.
 func reservations(in apps.Published) []finding.Finding {
 	var all []finding.Finding
 	usable, holds := ipam.Usable(in.CIDR), map[v1alpha1.MACAddress]v1alpha1.IPv4Address{}

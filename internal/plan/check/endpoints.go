@@ -20,7 +20,7 @@ func missingControlPlane(in apps.Published) (finding.Finding, bool) {
 	return finding.Finding{}, false
 }
 
-// changedProtocols: Envoy drains a port whose listener changes its kind, and every stream on it.
+// changedProtocols: Envoy drains a port whose listener changes its protocol, with every stream on it.
 func changedProtocols(in apps.Published) []finding.Finding {
 	var all []finding.Finding
 	for _, e := range in.Table.Endpoints {
@@ -32,7 +32,7 @@ func changedProtocols(in apps.Published) []finding.Finding {
 	return all
 }
 
-// withDHCP turns our DHCP on, where the VLAN's addresses are of the family that it serves.
+// withDHCP enables our DHCP, if the VLAN is IPv4.
 func withDHCP(in apps.Published) []finding.Change {
 	if !in.CIDR.Addr().Is4() {
 		return nil

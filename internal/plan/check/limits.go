@@ -17,7 +17,7 @@ import (
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
-// limits of the children's schemas that an Infra's own do not imply.
+// limits checks the limits of the children's schemas that those of an Infra do not imply.
 func limits(in apps.Published) []finding.Finding {
 	var all []finding.Finding
 	if n := len(in.Table.Names()); n > valid.MostHostnames {
@@ -31,7 +31,7 @@ func limits(in apps.Published) []finding.Finding {
 	return append(all, burden(in)...)
 }
 
-// TooLarge reports objects that planning an Infra needs, and that are too large to be kept whole.
+// TooLarge reports objects that planning an Infra needs and that are too large to be kept whole.
 func TooLarge(in input.Input) []finding.Finding {
 	objects := []kept.Object{in.HostedCluster, in.HostedControlPlane, in.NAD}
 	for _, c := range component.All {
@@ -45,8 +45,8 @@ func TooLarge(in input.Input) []finding.Finding {
 	return kept.Judge(v1alpha1.ConditionAccepted, objects...)
 }
 
-// unread is what of the control plane's namespace is kept in part, and counts beside the endpoints themselves: whoever listens behind their
-// Services, and whom policies shut out. A policy holds nothing back: any editor there may make one, which may select nothing of ours.
+// unread reports objects of the control-plane namespace that are kept in part and matter for endpoints: the EndpointSlices of their Services,
+// and NetworkPolicies. A policy is only warned about, because any editor there may create one, and it may select none of our targets.
 func unread(in apps.Published) (all []finding.Finding) {
 	backends := map[string]bool{}
 	for _, e := range in.Table.Endpoints {
@@ -70,8 +70,8 @@ func unread(in apps.Published) (all []finding.Finding) {
 	return all
 }
 
-// burden: the addresses of a newcomer are kept from the DHCP of those who were there before. Where one of them cannot take
-// more, the newcomer is refused, and nobody's DHCP is stopped by an Infra of somebody else's.
+// burden: older neighbours' DHCP excludes our addresses. If one of them cannot have more exclusions, we are refused, so that nobody's Infra
+// stops the DHCP of another's.
 func burden(in apps.Published) []finding.Finding {
 	ours := slices.Concat(slices.Collect(maps.Values(in.Assigned.Addresses)), in.Assigned.Spare)
 	for _, n := range in.Others {

@@ -8,7 +8,8 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/subject"
 )
 
-// origin is where the configuration of a network is written: in itself, or in what it is rendered from, which told says then.
+// origin is where the configuration of a network is written: in the NetworkAttachmentDefinition, or in the object that it is rendered from,
+// which told then describes.
 type origin struct {
 	object      finding.Object
 	field, told string
@@ -30,7 +31,7 @@ func originOf(n *nad.NetworkAttachmentDefinition) origin {
 	}
 }
 
-// mended begins a finding whose YAML has the configuration put right. What is rendered has none: its source has another form.
+// mended begins a finding with a change to the right configuration; without one if it is rendered, because its source has another form.
 func (o origin) mended(b finding.Builder, config nad.Config) finding.Builder {
 	b = b.In(o.object).At(o.field)
 	if o.told != "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/apps"
 )
 
-// Misnamed reports a domain that is no DNS name: the children and every record have it.
+// Misnamed reports a domain that is no DNS name, because the children and every record have it.
 func Misnamed(in apps.Published) []finding.Finding {
 	refuse := finding.Refuse(v1alpha1.ConditionEndpointsResolved, "InvalidDomain")
 	cp := in.ControlPlane()
@@ -27,7 +27,7 @@ func Misnamed(in apps.Published) []finding.Finding {
 	return nil
 }
 
-// sayBase is the command that says the base domain, where the Infra's own field comes from.
+// sayBase is the command that sets the base domain: on the HostedCluster if the Infra is derived from it, or else in the Infra.
 func sayBase(in apps.Published) string {
 	const example = "example.com"
 	if metav1.IsControlledBy(in.Infra, in.HostedCluster) {

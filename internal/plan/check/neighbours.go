@@ -15,8 +15,8 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/vlan"
 )
 
-// sharing judges the addresses, and who else leases on this layer 2. Where another does, that is the cause: that he leaves no
-// address only follows from it.
+// sharing checks the assigned addresses, and who else leases on this layer 2. If another does, that is the cause, and a lack of free
+// addresses only follows from it.
 func sharing(in apps.Published) []finding.Finding {
 	all := neighbourFindings(in)
 	for _, f := range in.Assigned.Findings {
@@ -27,7 +27,7 @@ func sharing(in apps.Published) []finding.Finding {
 	return all
 }
 
-// neighbourFindings: two DHCP servers on one layer 2 answer the same clients, unless each serves only its own.
+// neighbourFindings: two DHCP servers on one layer 2 answer the same clients, unless each serves only known ones.
 func neighbourFindings(in apps.Published) []finding.Finding {
 	ours := in.Infra.Spec.InfraComponents.DHCP
 	if !input.Enabled(ours.Enabled) {
@@ -50,13 +50,13 @@ func neighbourFindings(in apps.Published) []finding.Finding {
 	return nil
 }
 
-// leases says whether a neighbour has a DHCP server or, before there is one, will.
+// leases says whether a neighbour has a DHCP server, or will have one.
 func leases(n address.Neighbour) bool {
 	return n.Children.DHCP() != nil || input.Enabled(n.Infra.Spec.InfraComponents.DHCP.Enabled)
 }
 
-// leasedByBoth is a range of ours that a neighbour leases from as well, and that we mean to keep. An Infra leaves out what the other leases
-// by now: so somebody wrote a DHCPServer by hand, and its Infra's age must not take the range from who serves it.
+// leasedByBoth is a range that we lease and want to keep, and a neighbour leases too. A derived DHCPServer excludes what others lease, so
+// somebody wrote one by hand; the age of its Infra must not take the range from whoever serves it.
 func leasedByBoth(in apps.Published, n address.Neighbour) ipam.Range {
 	excluded := input.Spans(in.Infra.Spec.InfraComponents.DHCP.ExcludeRanges)
 	for _, ours := range in.Children.Leased() {
@@ -71,7 +71,7 @@ func leasedByBoth(in apps.Published, n address.Neighbour) ipam.Range {
 	return ipam.Range{}
 }
 
-// unknownClients is whom a neighbour's DHCP serves or, before there is one, will: an edit that we hold up says nothing.
+// unknownClients is the policy of a neighbour's DHCPServer or, before there is one, of its Infra, of which an edit may still be refused.
 func unknownClients(n address.Neighbour) v1alpha1.UnknownClients {
 	if live := n.Children.DHCP(); live != nil {
 		return live.Spec.UnknownClients
@@ -79,7 +79,7 @@ func unknownClients(n address.Neighbour) v1alpha1.UnknownClients {
 	return n.Infra.Spec.InfraComponents.DHCP.UnknownClients
 }
 
-// leasesBeside: a machine takes the first lease that it is offered, and with it the DNS of that cluster.
+// leasesBeside: a machine takes the first OFFER, and with it the DNS server of that cluster.
 func leasesBeside(in apps.Published, n address.Neighbour) finding.Finding {
 	known := ""
 	if in.LeasesByReservation() {
@@ -94,17 +94,17 @@ func leasesBeside(in apps.Published, n address.Neighbour) finding.Finding {
 	return found.Say("%s serves DHCP on this layer 2 and announces its own DNS server; give each hosted cluster its own VLAN, or set dhcp.unknownClients: Ignore on both%s", nameOf(in, n), known)
 }
 
-// leasesAfter says whether a neighbour goes before us.
+// leasesAfter says whether a neighbour's DHCP precedes ours.
 func leasesAfter(in apps.Published, n address.Neighbour) bool {
 	return n.Precedes(n.Children.DHCP() != nil, in.Children.DHCP() != nil)
 }
 
-// leasesBy says whether both lease by an agreement: each serves only its own. Whoever leaves it would serve the other's.
+// leasesBy says whether both ignore unknown clients now. Whoever stops doing so would serve the other's.
 func leasesBy(in apps.Published, n address.Neighbour) bool {
 	return in.Children.Ignores() && n.Children.Ignores()
 }
 
-// nameOf a neighbour, for who may know it.
+// nameOf names a neighbour in our namespace; another may be another tenant's.
 func nameOf(in apps.Published, n address.Neighbour) string {
 	if n.Infra.Namespace == in.Infra.Namespace {
 		return "Infra " + n.Infra.Name
@@ -114,7 +114,7 @@ func nameOf(in apps.Published, n address.Neighbour) string {
 
 func inUse() finding.Builder { return wrongAt("VLANInUse", "spec.infraComponents.dhcp") }
 
-// capturedByNeighbour: on one layer 2 one proxy only can carry a captured address.
+// capturedByNeighbour: on one layer 2, only one proxy can carry a captured address.
 func capturedByNeighbour(in apps.Published) []finding.Finding {
 	var all []finding.Finding
 	for _, c := range in.CapturedAddresses {
@@ -129,12 +129,12 @@ func capturedByNeighbour(in apps.Published) []finding.Finding {
 	return all
 }
 
-// yields says whether a captured address is a neighbour's: of the proxy that alone carries it, else of the older Infra.
+// yields says whether a captured address is a neighbour's: if one proxy carries it, its; or else the older Infra's.
 func yields(in apps.Published, n address.Neighbour, published netip.Addr) bool {
 	return n.Precedes(n.Children.Carries(published), in.Children.Carries(published)) && claims(in, n, published)
 }
 
-// claims says whether a neighbour's proxy carries a captured address or, before anything is created, will.
+// claims says whether a neighbour's proxy carries a captured address, or will once it is created.
 func claims(in apps.Published, n address.Neighbour, published netip.Addr) bool {
 	if n.Children.Proxy() != nil || n.HostedCluster == nil {
 		return n.Children.Carries(published)

@@ -15,7 +15,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/vlan"
 )
 
-// network judges what the pods would join.
+// network checks the network that our pods would join.
 func network(in apps.Published) []finding.Finding {
 	n, key := in.VLAN, input.Refs(in.Infra).NAD
 	refuse := func(reason string) finding.Builder { return finding.Refuse(v1alpha1.ConditionNetworkReady, reason) }
@@ -31,7 +31,7 @@ func network(in apps.Published) []finding.Finding {
 			Say("networkConfig.clientCIDRs needs routes to those networks in our pods, but on NetworkAttachmentDefinition %s OVN-Kubernetes sets at most a default route, which would send our DNS server's own queries to the VLAN's router; "+
 				"use a bridge or cnv-bridge, or let the router translate those clients' addresses (SNAT) to its own", key)}
 	case in.SysctlAllowlist != nil && !n.Config.IsOVN():
-		if large := kept.Judge(v1alpha1.ConditionNetworkReady, in.SysctlAllowlist); large != nil { // as one without our line it would replace pods
+		if large := kept.Judge(v1alpha1.ConditionNetworkReady, in.SysctlAllowlist); large != nil { // taken for one without our line, it would replace pods
 			return large
 		}
 	}
@@ -46,7 +46,7 @@ func networkNotes(in apps.Published) []finding.Finding {
 	all = append(all, untagged(ours)...)
 	if !n.Config.IsOVN() && !n.Tuned {
 		found := warn("ForwardingNotPrevented").In(allowlistObject).At("data")
-		if in.SysctlAllowlist != nil { // one that is made of our line alone would take all others from the nodes
+		if in.SysctlAllowlist != nil { // a new one with our line alone would remove all others from the nodes
 			found = found.Set(finding.Values{"data": map[string]any{nad.SysctlAllowlistKey: withLine(in.SysctlAllowlist)}})
 		}
 		all = append(all, found.Say("our pods' VLAN interface may forward packets; add the line %s to %s of ConfigMap %s (this restarts no pod; it takes effect for new pods)",
@@ -57,7 +57,7 @@ func networkNotes(in apps.Published) []finding.Finding {
 		all = append(all, warn("ForwardingNotPrevented").In(at.object).At(at.field).
 			Say("our pods' VLAN interface may forward packets: NetworkAttachmentDefinition %s has macSecurityMode Disabled, and OVN-Kubernetes accepts no plugin that turns forwarding off; use a network with port security", input.Refs(in.Infra).NAD))
 	}
-	if n.Config.IsOVN() && n.Config.MTU() == 0 && !at.userDefined() { // those always say one
+	if n.Config.IsOVN() && n.Config.MTU() == 0 && !at.userDefined() { // user-defined networks always have one
 		all = append(all, at.mended(warn("MTUNotSpecified"), n.Config.Tagged().WithMTU(nad.UsualMTU)).Say("NetworkAttachmentDefinition %s has no mtu, so OVN-Kubernetes gives its interfaces the pod network's MTU (status.clusterNetworkMTU of Network cluster, 1400 where nodes have 1500) and drops larger packets; if the VLAN's MTU is %d, set it there%s", input.Refs(in.Infra).NAD, nad.UsualMTU, at.told))
 	}
 	return append(all, apart(ours)...)
@@ -71,5 +71,5 @@ func withLine(allowlist *corev1.ConfigMap) string {
 	return lines + nad.AllowlistLine() + "\n"
 }
 
-// allowlistObject is what Multus' tuning plugin admits on OpenShift.
+// allowlistObject lists the sysctls that the tuning plugin may set on OpenShift.
 var allowlistObject = finding.Object{APIVersion: "v1", Kind: "ConfigMap", Namespace: nad.SysctlAllowlist.Namespace, Name: nad.SysctlAllowlist.Name}

@@ -11,7 +11,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/apps"
 )
 
-// placement warns where NodePools say on which nodes the VLAN is, and our pods cannot follow all of them.
+// placement warns if NodePools select different nodes, so that they do not tell which nodes have the VLAN.
 func placement(in apps.Published) []finding.Finding {
 	by, ours := in.Selecting(), in.PlacedAnywhere()
 	if len(by) < 2 || len(ours) == 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/vlan"
 )
 
-// onVLAN is an Infra with NodePools on its VLAN that ask for nodes.
+// onVLAN is an Infra with NodePools on its VLAN that select nodes.
 func onVLAN(of ...map[string]string) *apps.Published {
 	infra := &v1alpha1.Infra{}
 	infra.Namespace, infra.Spec.NetworkConfig.NetworkAttachmentDefinition = "clusters", "vlan100"

@@ -15,7 +15,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/apps"
 )
 
-// external says whether the workers' VirtualMachines run on another cluster, whose VLAN is not ours.
+// external says whether the workers' VirtualMachines run on another cluster, and so on a VLAN there.
 func external(in apps.Published) bool {
 	if p := in.Platform(); p != nil && p.Credentials != nil {
 		return true
@@ -26,9 +26,8 @@ func external(in apps.Published) bool {
 	})
 }
 
-// passthrough: applications under the management cluster's own *.apps are served by its router, which would have to reach
-// the workers. HyperShift turns it on for each HostedCluster without a base domain, whatever was written, and means nothing to one
-// whose applications have a domain of their own.
+// passthrough: with it, applications are under the management cluster's *.apps, whose router would have to reach the workers. HyperShift sets
+// it for each HostedCluster without a base domain, whatever was written; it has no effect if applications have a domain of their own.
 func passthrough(in apps.Published) []finding.Finding {
 	const field = "spec.platform.kubevirt.baseDomainPassthrough"
 	p, cp := in.Platform(), in.ControlPlane()
@@ -38,7 +37,7 @@ func passthrough(in apps.Published) []finding.Finding {
 	says := "has"
 	begin, based := finding.Fail, in.HostedCluster.Spec.DNS.BaseDomain != ""
 	if !ptr.Deref(p.BaseDomainPassthrough, false) {
-		if based || cp.Base() == "" { // no domain at all is another matter
+		if based || cp.Base() == "" { // Misnamed reports that there is no domain at all
 			return nil
 		}
 		begin, says = finding.Warn, "has no dns.baseDomain, so HyperShift sets"
@@ -51,8 +50,8 @@ func passthrough(in apps.Published) []finding.Finding {
 		Say("HostedCluster %s/%s %s baseDomainPassthrough: the management cluster's router cannot reach its workers on the isolated VLAN, so *.apps does not work; recreate it with its own base domain", in.HostedCluster.Namespace, in.HostedCluster.Name, says)}
 }
 
-// throughProxy: HyperShift has Ignition fetch its configuration through the hosted cluster's own proxy, which resolves and routes as it
-// does, unless noProxy names the host (hypershift 3ee9615, hypershift-operator/controllers/nodepool/token.go ignConfig).
+// throughProxy: HyperShift has Ignition fetch its configuration through the hosted cluster's own proxy, with that proxy's DNS and routes,
+// unless noProxy names the host (hypershift 3ee9615, hypershift-operator/controllers/nodepool/token.go ignConfig).
 func throughProxy(in apps.Published) []finding.Finding {
 	const field = "spec.configuration.proxy.noProxy"
 	hc := in.HostedCluster
@@ -73,7 +72,7 @@ func throughProxy(in apps.Published) []finding.Finding {
 			hc.Namespace, hc.Name, host, through.Host, bypassed)}
 }
 
-// noProxy is what HyperShift makes of the one that is written (support/globalconfig/proxy.go defaultProxyStatus).
+// noProxy is what HyperShift makes of spec's noProxy (support/globalconfig/proxy.go defaultProxyStatus).
 func noProxy(hc *hyperv1.HostedCluster) string {
 	all := []string{"127.0.0.1", "localhost", ".svc", ".cluster.local", ".local", hc.Spec.Configuration.Proxy.NoProxy}
 	for _, n := range endpoint.NetworksOf(hc) {

@@ -9,8 +9,8 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/subject"
 )
 
-// services judges what workers miss of what is switched off. DHCP off is no mistake: workers may have addresses, and resolvers with them, from
-// elsewhere.
+// services checks what workers lack because of disabled components. To disable DHCP is no mistake, because workers may get addresses, and
+// resolvers with them, from elsewhere.
 func services(in apps.Published) []finding.Finding {
 	on := input.SwitchedOn(in.Infra.Spec.InfraComponents)
 	n := in.Infra.Spec.NetworkConfig
@@ -44,12 +44,12 @@ func services(in apps.Published) []finding.Finding {
 	return all
 }
 
-// allByIP: workers need no resolver for the control plane. One for their registry is not ours to judge.
+// allByIP says whether workers need no resolver for the control plane; whether they need one for a registry is not known.
 func allByIP(in apps.Published) bool {
 	return len(in.Table.Endpoints) > 0 && len(in.Table.Findings()) == 0 && len(in.Table.Names()) == 0
 }
 
-// allOn switches on what the VLAN's family of addresses can have.
+// allOn enables all components that serve the VLAN's address family.
 func allOn(in apps.Published) finding.Values {
 	values := finding.Values{}
 	for _, c := range component.All {

@@ -26,7 +26,7 @@ func TestWhatIsOffIsJudgedByWhatStandsInForIt(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		of   []func(*apps.Published)
-		says string // reason and outcome of the first; empty is nothing
+		says string // reason and severity of the first finding; empty: none
 	}{
 		"the proxy":                                {[]func(*apps.Published){proxy}, "ProxyDisabled failing"},
 		"both, with a gateway and resolvers":       {[]func(*apps.Published){proxy, dns, gateway, resolvers}, "ProxyDisabled warning"},

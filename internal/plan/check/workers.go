@@ -17,8 +17,8 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/vlan"
 )
 
-// workers judges how the workers' VirtualMachines are attached. Nothing waits for them: those that are attached
-// well are served, and the others once they are.
+// workers checks how the workers' VirtualMachines are attached. Nothing waits for that: those that are attached correctly are served, and
+// the others once they are.
 func workers(in apps.Published) []finding.Finding {
 	if in.VLAN.Source == nil || in.VLAN.Broken != "" {
 		return nil
@@ -26,8 +26,8 @@ func workers(in apps.Published) []finding.Finding {
 	return slices.Concat(attachments(in), nodePools(in))
 }
 
-// nodePools: some NodePool must be on the VLAN, and what is on it must be on nothing else: a machine on the pod network too
-// has its routes and its name from there.
+// nodePools: a NodePool must be on the VLAN, and those that are must not be on the pod network, from which a machine would get its routes and
+// its name.
 func nodePools(in apps.Published) []finding.Finding {
 	var strangers, found []finding.Finding
 	pools := in.Machines()
@@ -44,10 +44,10 @@ func nodePools(in apps.Published) []finding.Finding {
 	if len(strangers) == len(pools) {
 		return strangers
 	}
-	return found // a NodePool elsewhere is none of ours
+	return found // other NodePools may be elsewhere
 }
 
-// notAttached: a machine of which one network is refused does not start.
+// notAttached: a machine does not start if one of its networks is refused.
 func notAttached(in apps.Published, p *hyperv1.NodePool) (all []finding.Finding) {
 	for _, n := range p.Spec.Platform.Kubevirt.AdditionalNetworks {
 		at := vlan.AttachmentOf(n, in.HostedCluster)
@@ -68,7 +68,7 @@ func notAttached(in apps.Published, p *hyperv1.NodePool) (all []finding.Finding)
 func notOnVLAN(in apps.Published, p *hyperv1.NodePool) finding.Finding {
 	ours := input.Refs(in.Infra).NAD
 	var names []string
-	networks := []any{map[string]any{"name": ours.String()}} // the first card; a merge patch replaces lists, so the others are in it too
+	networks := []any{map[string]any{"name": ours.String()}} // the first interface; a merge patch replaces lists, so it has the others too
 	for _, n := range p.Spec.Platform.Kubevirt.AdditionalNetworks {
 		names, networks = append(names, n.Name), append(networks, map[string]any{"name": n.Name})
 	}
@@ -87,7 +87,7 @@ func onPodNetworkToo(p *hyperv1.NodePool) finding.Finding {
 		Say("NodePool %s/%s is also on the pod network, which would give its workers their routes and resolvers; set attachDefaultNetwork: false", p.Namespace, p.Name)
 }
 
-// attachments judges the networks that machines are attached to; where no NodePool says, that is the Infra's.
+// attachments checks the networks that machines are attached to; if no NodePool names one, the Infra's.
 func attachments(in apps.Published) []finding.Finding {
 	var all []vlan.Attachment
 	for _, p := range in.Machines() {
@@ -103,7 +103,7 @@ func attachments(in apps.Published) []finding.Finding {
 	var findings []finding.Finding
 	for _, s := range all {
 		findings = append(findings, unfit(s)...)
-		if s.Source != in.VLAN.Source { // of that its own notes tell
+		if s.Source != in.VLAN.Source { // networkNotes reports these of the VLAN's own
 			findings = append(findings, slices.Concat(untagged(s), apart(s))...)
 		}
 		findings = append(findings, assigned(s)...)

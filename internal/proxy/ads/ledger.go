@@ -13,21 +13,21 @@ import (
 	serverv3 "github.com/envoyproxy/go-control-plane/pkg/server/v3"
 )
 
-// Verdict is what Envoy made of the configuration.
+// Verdict is Envoy's answer to the configuration.
 type Verdict struct {
-	// Connected says that an Envoy is there.
+	// Connected: an Envoy is connected.
 	Connected bool
-	// Accepted says that it holds exactly the configuration that was set.
+	// Accepted: it runs exactly the configuration that was set.
 	Accepted bool
-	// Rejection is Envoy's own text about what it refused.
+	// Rejection is Envoy's own text about what it rejected.
 	Rejection string
 }
 
-// versions is what Envoy holds, or should: versions by type and name.
+// versions are those of the resources that Envoy has, or should have, by type and name.
 type versions = map[string]map[string]string
 
-// ledger compares what Envoy should hold with what it acknowledged. A response is not enough to know: it carries only
-// what changed, and a stream that is opened again begins with what Envoy held before.
+// ledger compares what Envoy should have with what it acknowledged. The acknowledgement of one response does not tell: a response has only
+// changes, and a new stream begins with what Envoy has already.
 type ledger struct {
 	mu         sync.Mutex
 	stream     int64 // the newest; an older one is Envoy's dead connection
@@ -55,7 +55,7 @@ func (l *ledger) Verdict() Verdict {
 	return Verdict{Connected: l.connected, Rejection: rejection, Accepted: l.connected && rejection == "" && l.runsWanted()}
 }
 
-// runsWanted compares. Endpoints of clusters that are gone may linger: Envoy unsubscribes from them in its own time.
+// runsWanted says whether Envoy has what it should. It may still have endpoints of removed clusters: it unsubscribes from them later.
 func (l *ledger) runsWanted() bool {
 	for name, version := range l.wanted[resource.EndpointType] {
 		if l.running[resource.EndpointType][name] != version {
@@ -66,7 +66,7 @@ func (l *ledger) runsWanted() bool {
 		maps.Equal(l.wanted[resource.ClusterType], l.running[resource.ClusterType])
 }
 
-// runs says whether Envoy holds exactly these, of the types that are named.
+// runs says whether Envoy has exactly these, of the types that are named.
 func (l *ledger) runs(these versions) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,7 +123,7 @@ func (l *ledger) opened(stream int64) {
 	l.sent = map[string]*discoveryv3.DeltaDiscoveryResponse{}
 }
 
-// heard reads a request: what Envoy brings along to a new stream, what it no longer wants, and its answer to a response.
+// heard reads a request: what Envoy has when a stream begins, what it unsubscribes from, and its answer to a response.
 func (l *ledger) heard(stream int64, request *discoveryv3.DeltaDiscoveryRequest) {
 	if stream != l.stream {
 		return

@@ -1,4 +1,4 @@
-// Package ads serves Envoy its configuration as delta ADS over a Unix socket, and knows what Envoy holds of it.
+// Package ads serves Envoy its configuration as delta ADS over a Unix socket, and knows what Envoy has of it.
 package ads
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/cldmnky/oooi/internal/proxy/translate"
 )
 
-// theEnvoy is the one node that is served, whatever it calls itself.
+// theEnvoy is the only node that is served, whatever ID it sends.
 const theEnvoy = "envoy"
 
 type anyNode struct{}
@@ -37,18 +37,18 @@ type Server struct {
 	snapshots cachev3.SnapshotCache
 
 	mu      sync.Mutex
-	sent    *translate.Config // what Envoy is sent; nil before anything was set
-	path    []step            // from there to what it should hold
+	sent    *translate.Config // what Envoy was sent; nil before the first Set
+	path    []step            // the steps from there to what it should have
 	awaited versions          // what Envoy has to acknowledge before the next step
 	resends int
 }
 
-// New makes a server. Set a configuration before Serve: Envoy takes an empty one at its word.
+// New makes a server. Set a configuration before Serve, because Envoy applies an empty one as it is.
 func New() *Server {
 	return &Server{ledger: newLedger(), snapshots: cachev3.NewSnapshotCache(true, anyNode{}, nil)}
 }
 
-// Set makes a configuration the one that Envoy should hold, which takes it there in steps.
+// Set makes a configuration the one that Envoy should have, and sends the first step towards it.
 func (s *Server) Set(ctx context.Context, config translate.Config) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,8 +60,8 @@ func (s *Server) Set(ctx context.Context, config translate.Config) error {
 		}
 	}
 	s.want(contents(path[len(path)-1].snapshot.VersionMap))
-	// Envoy says only in prose which resources of a response it rejected, so after a rejection all are sent again; those
-	// that it holds already change nothing.
+	// Envoy says only in prose which resources of a response it rejected, so after a rejection all are sent again; those that it has
+	// already change nothing.
 	if s.Verdict().Rejection != "" {
 		s.resends++
 	}
@@ -125,9 +125,9 @@ func contents(of versions) versions {
 	return copied
 }
 
-// mark adds to versions what makes a resource worth sending again although its content is the same.
+// mark extends the versions of resources that must be sent again although their content is the same.
 func (s *Server) mark(all versions) {
-	// Envoy warms a changed cluster until its endpoints come again, and acknowledges no cluster before.
+	// Envoy warms a changed cluster until it gets its endpoints again, and acknowledges no cluster before.
 	for name := range all[resource.EndpointType] {
 		all[resource.EndpointType][name] += all[resource.ClusterType][name]
 	}
@@ -141,10 +141,9 @@ func (s *Server) mark(all versions) {
 	}
 }
 
-// Listen opens a Unix socket for Envoy, in place of the one of an earlier run, which a lock beside it tells from a socket
-// that is served.
+// Listen opens a Unix socket for Envoy, in place of the one of an earlier run. A lock file tells that from a socket that is in use.
 func Listen(socket string) (net.Listener, error) {
-	// Others may enter the directory: Envoy may run as another user.
+	// Other users may enter the directory, because Envoy may run as another user.
 	if err := os.MkdirAll(filepath.Dir(socket), 0o755); err != nil { //nolint:gosec // as said
 		return nil, fmt.Errorf("making the directory of the socket to Envoy: %w", err)
 	}
@@ -159,7 +158,7 @@ func Listen(socket string) (net.Listener, error) {
 	return locked{listener, lock}, nil
 }
 
-// locked is a listener whose socket is nobody else's until it is closed.
+// locked is a listener that keeps the lock of its socket until it is closed.
 type locked struct {
 	net.Listener
 	lock *os.File
@@ -172,20 +171,20 @@ func listen(socket string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening for Envoy: %w", err)
 	}
-	// Only the pod's containers see the socket's volume.
+	// All users may connect: only the pod's containers have the socket's volume.
 	if err := os.Chmod(socket, 0o666); err != nil { //nolint:gosec // Envoy may run as another user
 		return nil, errors.Join(fmt.Errorf("opening the socket to Envoy: %w", err), listener.Close())
 	}
 	return listener, nil
 }
 
-// Serve answers Envoy on a listener until the context ends. Streams end with it, but Envoy keeps what it holds.
+// Serve answers Envoy on a listener until the context ends. Streams end with it, but Envoy keeps what it has.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return s.serve(ctx, listener, s.callbacks())
 }
 
-// Show answers others on a listener, who see what Envoy is told. What they make of it is not in the verdict: a stream of theirs
-// would be taken for Envoy's newest.
+// Show answers other clients on a listener, which get what Envoy gets. Their streams do not count for the verdict: one would be taken for
+// Envoy's newest.
 func (s *Server) Show(ctx context.Context, listener net.Listener, came func()) error {
 	return s.serve(ctx, listener, serverv3.CallbackFuncs{
 		DeltaStreamOpenFunc: func(context.Context, int64, string) error { came(); return nil },

@@ -11,16 +11,15 @@ import (
 	"github.com/cldmnky/oooi/internal/proxy/translate"
 )
 
-// step is a configuration on the way to another, and the type whose acknowledgement ends it.
+// step is a configuration on the way to another, and the type whose acknowledgement ends the step.
 type step struct {
 	config   translate.Config
 	awaits   resource.Type
-	snapshot *cachev3.Snapshot // of config, once it is on its way
+	snapshot *cachev3.Snapshot // of config, from Set on
 }
 
-// steps make before they break: clusters come before a listener leads to them, and go when none does any more. Envoy warms
-// a new cluster, and acknowledges none before that is done; a listener may lead to it then ("Eventual consistency
-// considerations" in xds_protocol.rst of Envoy 1.40).
+// steps make before they break: clusters are added before a listener uses them, and removed once none does. Envoy acknowledges a new
+// cluster only after it has warmed it; then a listener may use it ("Eventual consistency considerations" in xds_protocol.rst of Envoy 1.40).
 func steps(was *translate.Config, is translate.Config) []step {
 	last := step{config: is, awaits: resource.ListenerType}
 	if was == nil {
@@ -42,7 +41,7 @@ func steps(was *translate.Config, is translate.Config) []step {
 	return append(path, last)
 }
 
-// union has those of both, and the first's where both have one of a name.
+// union has the resources of both, and the first's if both have one with the same name.
 func union[T any](first, second []T, name func(T) string) []T {
 	seen := map[string]bool{}
 	var all []T

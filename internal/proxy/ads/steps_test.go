@@ -11,7 +11,7 @@ import (
 	"github.com/cldmnky/oooi/internal/proxy/translate"
 )
 
-// leading has one listener, and the clusters that it leads to.
+// leading is a configuration with one listener, and the clusters that it uses.
 func leading(listener string, clusters ...string) translate.Config {
 	c := translate.Config{Listeners: []*listenerv3.Listener{{Name: listener}}}
 	for _, name := range clusters {

@@ -10,7 +10,7 @@ import (
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
-// What the schema bounds, for a file, which no API server reads. A value that is not there is the default.
+// These are the limits of the schema, for a file, which no API server validates. A missing value is the default.
 
 func (r *reader) checkLists(spec v1alpha1.ProxyServerSpec) {
 	if n := len(spec.Backends); n == 0 || n > valid.MostBackends {

@@ -1,5 +1,5 @@
-// Package intent says in the domain's words what one proxy does: where it listens, which server name leads to which
-// backend, and what it dials. It carries no API type and no word of Envoy's, and is kept as JSON across restarts.
+// Package intent says in the domain's words what one proxy does: where it listens, which server name leads to which backend, and what it
+// dials. It has neither API types nor Envoy's terms, and is stored as JSON across restarts.
 package intent
 
 import (
@@ -24,7 +24,7 @@ const (
 type Intent struct {
 	Listeners []Listener `json:"listeners"` // by address and port
 	Backends  []Backend  `json:"backends"`  // by name
-	// Missing are captured addresses that this pod does not carry: it was made before they were wanted.
+	// Missing are captured addresses that this pod does not carry, because it was created before they were wanted.
 	Missing []netip.Addr `json:"missing,omitempty"`
 }
 
@@ -34,13 +34,13 @@ type Listener struct {
 	Device   string         `json:"device"`
 	Protocol Protocol       `json:"protocol"`
 	Routes   []Route        `json:"routes,omitempty"` // by backend
-	// CatchAll is the backend for whatever no route names; empty closes such connections.
+	// CatchAll is the backend of connections that no route matches; empty closes them.
 	CatchAll string `json:"catchAll,omitempty"`
 	// OnPods marks a listener on the pod's own address.
 	OnPods bool `json:"onPods,omitempty"`
 }
 
-// Route leads server names to a backend.
+// Route routes server names to a backend.
 type Route struct {
 	Backend     string   `json:"backend"`
 	ServerNames []string `json:"serverNames"` // sorted; may begin with "*."
@@ -61,19 +61,19 @@ func (s Service) Key() types.NamespacedName {
 // String is namespace/name:port.
 func (s Service) String() string { return fmt.Sprintf("%s/%s:%d", s.Namespace, s.Name, s.Port) }
 
-// Backend is what clients are led to.
+// Backend is what clients are connected to.
 type Backend struct {
 	Name string `json:"name"`
-	// ConnectTimeout bounds one connection attempt.
+	// ConnectTimeout limits one connection attempt.
 	ConnectTimeout time.Duration `json:"connectTimeout"`
-	// Service is where Targets come from; nil where the user listed them.
+	// Service is where Targets come from; nil if the user listed them.
 	Service *Service         `json:"service,omitempty"`
 	Targets []netip.AddrPort `json:"targets,omitempty"` // sorted
 	// Source is the address that connections come from; unset lets the kernel choose.
 	Source netip.Addr `json:"source,omitzero"`
 }
 
-// Services lists what the backends' targets are read from.
+// Services are those from which the backends' targets are read.
 func (in Intent) Services() []Service {
 	var services []Service
 	for _, b := range in.Backends {
@@ -84,8 +84,8 @@ func (in Intent) Services() []Service {
 	return services
 }
 
-// ProtocolTurned names the first port that routes by another protocol in next. Envoy would drain such a port and with it
-// every stream, so the port must be removed first.
+// ProtocolTurned is the first listener whose protocol differs in next. Envoy would drain such a port with every stream, so the port must be
+// removed first.
 func (in Intent) ProtocolTurned(next Intent) (netip.AddrPort, bool) {
 	was := map[netip.AddrPort]Protocol{}
 	for _, l := range in.Listeners {

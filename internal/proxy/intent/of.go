@@ -19,26 +19,26 @@ import (
 )
 
 const (
-	// Attempts is how often a connection is tried, each time on the next target.
+	// Attempts is how many targets are tried for a connection.
 	Attempts = 3
-	// longestAttempt lets a client's connection leave a dead target in less than 2 s (dns-proxy-rules.md#failover).
+	// longestAttempt has a client's connection leave a dead target in less than 2 s (dns-proxy-rules.md#failover).
 	longestAttempt = 500 * time.Millisecond
 )
 
-// Place is where the proxy stands.
+// Place is where the proxy runs.
 type Place struct {
-	// Networks holds each address of this machine with its prefix, and Devices the device that carries it.
+	// Networks has the prefix of each address of this machine, and Devices its device.
 	Networks map[netip.Addr]netip.Prefix
 	Devices  map[netip.Addr]string
-	// Pod is the pod's own address; the zero Addr offers nothing on the pod network.
+	// Pod is the pod's own address; with the zero Addr nothing is offered on the pod network.
 	Pod netip.Addr
 }
 
 // Targets are the addresses behind a service.
 type Targets func(Service) []netip.AddrPort
 
-// Of says what a ProxyServer's spec means here. With any finding the intent is not to be served: the schema refuses most
-// of this before, but a file has no schema and Envoy's refusals are harder to read.
+// Of is what a ProxyServer's spec means at a place. If there is a finding, the intent must not be served. The schema refuses most of these
+// errors, but a file has no schema, and Envoy's rejections are harder to read.
 func Of(spec v1alpha1.ProxyServerSpec, here Place, targets Targets) (Intent, []finding.Finding) {
 	r := reader{here: here, vip: parseIP(spec.NetworkConfig.ServerIP)}
 	r.checkPlace(spec.NetworkConfig.ServerIP)
@@ -110,7 +110,7 @@ func (r *reader) checkBackend(b v1alpha1.ProxyBackend) {
 	}
 }
 
-// checkPort refuses what would make two filter chains match alike: Envoy would reject the whole listener.
+// checkPort refuses backends whose filter chains would have the same match, for which Envoy would reject the whole listener.
 func (r *reader) checkPort(port v1alpha1.Port, backends []v1alpha1.ProxyBackend) {
 	owner, catchAll := map[string]string{}, ""
 	for _, b := range backends {
@@ -163,7 +163,7 @@ func (r *reader) missing(spec v1alpha1.ProxyServerSpec) []netip.Addr {
 	return all
 }
 
-// listener gathers the backends of one port that are offered on an address; none where this pod does not carry it.
+// listener has the backends of one port that are offered on an address; none if this pod does not carry the address.
 func (r *reader) listener(backends []v1alpha1.ProxyBackend, addr netip.Addr, port v1alpha1.Port, offered func(v1alpha1.ProxyBackend) bool) (Listener, bool) {
 	l := Listener{At: netip.AddrPortFrom(addr, uint16(port)), Device: r.here.Devices[addr], OnPods: addr == r.here.Pod}
 	any := false
@@ -219,7 +219,7 @@ func (r *reader) addresses(spec v1alpha1.ProxyBackend) []netip.AddrPort {
 	return all
 }
 
-// sourceTowards binds connections to the VLAN to the VIP: under CNI sbr the on-link route lies in the VIP's own table
+// sourceTowards is the VIP for targets on the VLAN: with CNI plugin sbr, the on-link route is in the VIP's own table
 // (upstream.md#source-based-routing).
 func (r *reader) sourceTowards(backend string, targets []netip.AddrPort) netip.Addr {
 	onVLAN := 0
@@ -251,7 +251,7 @@ func protocolOf(b v1alpha1.ProxyBackend) Protocol {
 
 func onPods(b v1alpha1.ProxyBackend) bool { return b.Views == v1alpha1.ViewVLANAndPods }
 
-// serverNames are what a TLS backend is known by; plain TCP carries no name, so a hostname there only documents.
+// serverNames are those that route to a TLS backend; plain TCP has none, so a hostname there is documentation only.
 func serverNames(b v1alpha1.ProxyBackend) []string {
 	if protocolOf(b) != TLS {
 		return nil
@@ -279,7 +279,7 @@ func parseIP(ip v1alpha1.IPAddress) netip.Addr {
 	return addr
 }
 
-// Sentence joins findings into what a status says.
+// Sentence joins findings into the message of a status.
 func Sentence(findings []finding.Finding) error {
 	if len(findings) == 0 {
 		return nil

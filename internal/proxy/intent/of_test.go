@@ -20,7 +20,7 @@ var (
 	ip  = netip.MustParseAddr("203.0.113.7")
 	pod = netip.MustParseAddr("10.244.0.9")
 
-	// here is a pod on the VLAN that carries one captured address.
+	// here is a pod on the VLAN with one captured address.
 	here = Place{
 		Pod:     pod,
 		Devices: map[netip.Addr]string{vip: "net1", ip: "net1", pod: "eth0"},
@@ -62,7 +62,7 @@ func TestASpecBecomesListenersOnEveryAddressThatThePodCarries(t *testing.T) {
 	spec := specOf(ignition(), api())
 	spec.NetworkConfig.CapturedAddresses = []v1alpha1.CapturedAddress{
 		{IP: "203.0.113.7", Ports: []v1alpha1.Port{6443}},
-		{IP: "203.0.113.8", Ports: []v1alpha1.Port{6443}}, // comes with the replaced pod
+		{IP: "203.0.113.8", Ports: []v1alpha1.Port{6443}}, // only a new pod carries it
 	}
 	in, findings := Of(spec, here, kasTargets)
 	NewWithT(t).Expect(findings).To(BeEmpty())
@@ -162,7 +162,7 @@ func TestWhatIsWrongWithASpecIsSaid(t *testing.T) {
 	}
 }
 
-// targeting lets ignition lead to addresses.
+// targeting has backend ignition list addresses.
 func targeting(addresses ...string) func(*v1alpha1.ProxyServerSpec) {
 	return func(s *v1alpha1.ProxyServerSpec) {
 		s.Backends[1].TargetService, s.Backends[1].TargetAddresses = "", addresses
