@@ -14,19 +14,19 @@ import (
 
 // Access says how to connect to the hosted cluster for *.apps.
 type Access struct {
-	// Secret with the kubeconfig whose credentials are used: HostedCluster.status.kubeconfig. Without a name, there is none yet.
+	// Secret is the one with the kubeconfig whose credentials are used: HostedCluster.status.kubeconfig. Its name is empty if there is none yet.
 	Secret types.NamespacedName
-	// Server to connect to, https://HOST:PORT, whatever the kubeconfig says: a SAN of its certificate, and open to any pod.
+	// Server is what to connect to, https://HOST:PORT, whatever the kubeconfig says: a SAN of its certificate, and open to any pod.
 	Server string
-	// Service that *.apps has in the hosted cluster.
+	// Service is that of *.apps in the hosted cluster.
 	Service types.NamespacedName
-	// Mode that the Infra sets; empty: the one by which the hosted cluster publishes its routers.
+	// Mode is the one that the Infra sets; empty: that by which the hosted cluster publishes its routers.
 	Mode v1alpha1.AppsIngressMode
 }
 
-// ServiceIn names the Service that *.apps has, or may have, in a hosted cluster; false if there is none to look for or to remove, or
-// the Infra has no finalizer any more. HyperShift never removes the name of a kubeconfig (hostedcluster_controller.go): without one we
-// have never been in that cluster.
+// ServiceIn names the Service that *.apps has, or may have, in a hosted cluster; false if there is none to look for or to remove, or a deleted
+// Infra no longer has our finalizer. HyperShift never removes status.kubeconfig (hostedcluster_controller.go), so if it is empty, we have
+// never connected to that cluster.
 func ServiceIn(in input.Input) (types.NamespacedName, bool) {
 	hc, infra := in.HostedCluster, in.Infra
 	letGo := infra.DeletionTimestamp != nil && !slices.Contains(infra.Finalizers, names.Finalizer)
@@ -37,7 +37,7 @@ func ServiceIn(in input.Input) (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: string(s.Namespace), Name: cmp.Or(string(s.Name), names.Apps(hc.Name))}, true
 }
 
-// AccessTo says how to connect to the hosted cluster; false if ServiceIn is, and without permission.
+// AccessTo says how to connect to the hosted cluster; false if ServiceIn is, or a reference grant is missing.
 func AccessTo(in input.Input) (Access, bool) {
 	service, any := ServiceIn(in)
 	if !any || len(permission.Check(in)) > 0 {
@@ -51,7 +51,7 @@ func AccessTo(in input.Input) (Access, bool) {
 	}, true
 }
 
-// decidedMode is the mode that the Infra decides: as it is written, or MetalLB's where that is written of. Empty: it decides none.
+// decidedMode is the mode that the Infra sets, or LoadBalancer if it configures MetalLB. Empty: it sets none.
 func decidedMode(infra *v1alpha1.Infra) v1alpha1.AppsIngressMode {
 	switch spec := infra.Spec.AppsIngress; {
 	case spec == nil:

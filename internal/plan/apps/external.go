@@ -11,12 +11,12 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// accept follows the external IPs that may be followed; while there is none, all stays as it is.
+// accept uses the external IPs that may be used; while there is none, the route stays as it is.
 func (a *publisher) accept(ips []netip.Addr, service types.NamespacedName) {
 	good := slices.DeleteFunc(slices.Clone(ips), func(at netip.Addr) bool { return a.Refuses(at) != (address.Refusal{}) })
 	for _, at := range ips {
 		f, refused := a.refused(at)
-		if len(good) > 0 && at.Is4() != a.CIDR.Addr().Is4() { // MetalLB with both families gives one of each
+		if len(good) > 0 && at.Is4() != a.CIDR.Addr().Is4() { // a dual-stack MetalLB gives one of each family
 			f.Severity = finding.Warning
 		}
 		if refused {
@@ -43,7 +43,7 @@ func at(addresses []netip.Addr, port int32) []netip.AddrPort {
 	return all
 }
 
-// dialled are those on the VLAN, if there are any: the proxy binds its own address there, and cannot elsewhere.
+// dialled are the addresses on the VLAN, if there are any: for these the proxy binds its own address there, which it cannot for others.
 func (a *publisher) dialled(all []netip.Addr) []netip.Addr {
 	inside := slices.DeleteFunc(slices.Clone(all), func(at netip.Addr) bool { return !a.CIDR.Contains(at) })
 	if len(inside) > 0 {

@@ -15,10 +15,10 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// suggestedClass is the one that MetalLB is to serve when it serves none.
+// suggestedClass is a class for MetalLB if it serves none.
 const suggestedClass = "metallb.io/metallb"
 
-// loadBalancer has the hosted cluster's MetalLB give a Service an address. One that it has is followed, whatever else is wrong.
+// loadBalancer has the hosted cluster's MetalLB give a Service an address. An address that it has is used, whatever else is wrong.
 func (a *publisher) loadBalancer(at types.NamespacedName) {
 	ips := input.ExternalIPs(a.Guest.Service)
 	a.accept(ips, at)
@@ -36,7 +36,7 @@ func (a *publisher) loadBalancer(at types.NamespacedName) {
 	case a.Guest.Refused != "":
 		a.find(fail("ServiceRefused", fieldApps+".service"), "the hosted cluster refuses Service %s: %s", at, a.Guest.Refused)
 	case len(ips) > 0:
-		// It has been judged.
+		// accept has checked them.
 	case !a.Guest.MetalLB.Installed():
 		a.notInstalled()
 	case a.before.External():
@@ -54,7 +54,7 @@ func (a *publisher) notInstalled() {
 		"MetalLB is not installed in the hosted cluster: its controller, its speaker or both are missing; install it, or set appsIngress.mode: %s, which does not need it", without)
 }
 
-// unserved tells when MetalLB serves another class than the Service has.
+// unserved says if MetalLB serves another class than the Service has.
 func (a *publisher) unserved(class string) string {
 	if serves := a.Guest.MetalLB.Class(); serves != class {
 		return "; it serves class " + serves + ", and appsIngress.metallb.loadBalancerClass is " + class
@@ -62,7 +62,7 @@ func (a *publisher) unserved(class string) string {
 	return ""
 }
 
-// class of the Service. On KubeVirt HyperShift's own cloud provider takes every Service that has none.
+// class is that of the Service. On KubeVirt, HyperShift's own cloud provider takes every Service without a class.
 func (a *publisher) class() (class string, known bool) {
 	serves := a.Guest.MetalLB.Class()
 	switch class = cmp.Or(a.spec.MetalLB.LoadBalancerClass, serves); {
@@ -76,7 +76,7 @@ func (a *publisher) class() (class string, known bool) {
 	return "", false
 }
 
-// classNotSet writes the settings out so that they can be taken as they stand.
+// classNotSet has the settings in its message, ready to be applied.
 func (a *publisher) classNotSet(class string) {
 	f := fail("MetalLBClassNotSet", fieldClass).Change(a.Guest.MetalLB.Serving(class)...)
 	a.find(f, "the hosted cluster's MetalLB serves no load balancer class, and on KubeVirt HyperShift's own cloud provider takes every Service without one. "+
@@ -92,7 +92,7 @@ func (a *publisher) advertised() {
 	}
 }
 
-// service leads to the guest's routers (upstream.md#routers).
+// service selects the hosted cluster's routers (upstream.md#routers).
 func (a *publisher) service(at types.NamespacedName, class string) *accore.ServiceApplyConfiguration {
 	spec := accore.ServiceSpec().WithType(corev1.ServiceTypeLoadBalancer).WithIPFamilyPolicy(corev1.IPFamilyPolicyPreferDualStack).
 		WithSelector(map[string]string{input.RouterLabel: input.RouterIngress.Name}).

@@ -12,7 +12,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// publishing is how the hosted cluster publishes its routers, and which field of which object says so. The zero one: nobody does.
+// publishing is how the hosted cluster publishes its routers, and which field of which object says so; zero if none does.
 type publishing struct {
 	operatorv1.EndpointPublishingStrategy
 	of    finding.Object
@@ -21,8 +21,8 @@ type publishing struct {
 
 var ingressObject = finding.Object{APIVersion: operatorv1.GroupVersion.String(), Kind: "IngressController", Namespace: input.RouterIngress.Namespace, Name: input.RouterIngress.Name}
 
-// routers are published as the hosted cluster's IngressController has it. Until that is seen, as HyperShift will make it, once, before
-// it leaves it to that cluster's administrator (hostedclusterconfigoperator, controllers/resources/ingress/reconcile.go).
+// routers is how the hosted cluster's IngressController publishes them; until we have read that, how HyperShift will create it, which it does
+// once, and then leaves it to that cluster's administrator (hostedclusterconfigoperator, controllers/resources/ingress/reconcile.go).
 func (a *publisher) routers() publishing {
 	if a.Guest != nil && a.Guest.Ingress != nil {
 		return publishing{*a.Guest.Ingress, ingressObject, "spec.endpointPublishingStrategy"}
@@ -40,7 +40,7 @@ func (a *publisher) routers() publishing {
 	return publishing{}
 }
 
-// mode that leads to routers which are published so. A Service of ours leads to all of them.
+// mode is the one that reaches routers that are published so; our Service reaches all others.
 func (p publishing) mode() v1alpha1.AppsIngressMode {
 	switch p.Type {
 	case operatorv1.HostNetworkStrategyType:
@@ -51,7 +51,7 @@ func (p publishing) mode() v1alpha1.AppsIngressMode {
 	return v1alpha1.AppsLoadBalancer
 }
 
-// expectsPROXY is the parameter by which routers take only connections that begin with the PROXY protocol; empty: they take all.
+// expectsPROXY is the parameter by which routers accept only connections with the PROXY protocol; empty: they accept all.
 func (p publishing) expectsPROXY() string {
 	switch {
 	case p.HostNetwork != nil && p.HostNetwork.Protocol == operatorv1.ProxyProtocol:
@@ -64,9 +64,9 @@ func (p publishing) expectsPROXY() string {
 	return ""
 }
 
-// mode is the Infra's, else HostNetwork where the routers listen on the workers' own addresses, else LoadBalancer. That node ports are
-// never chosen keeps an Infra as it is: they are HyperShift's default on KubeVirt, beside MetalLB too. Nor is MetalLB's address given up
-// for what is not written: DNS that is not ours may have it.
+// mode is the Infra's, or else HostNetwork if the routers listen on the workers' own addresses, or else LoadBalancer. It never chooses
+// NodePort, which is HyperShift's default on KubeVirt, also with MetalLB, so that existing Infras do not change. Nor does it give up MetalLB's
+// address unless the Infra says so, because DNS that is not ours may have it.
 func (a *publisher) mode() v1alpha1.AppsIngressMode {
 	mode, p := decidedMode(a.Infra), a.routers()
 	switch {
@@ -80,12 +80,12 @@ func (a *publisher) mode() v1alpha1.AppsIngressMode {
 	return v1alpha1.AppsHostNetwork
 }
 
-// byMetalLB says whether an address of MetalLB's serves, or did last; where our DNS is off, only the Service tells.
+// byMetalLB says whether *.apps has, or last had, an address of MetalLB's; if our DNS is disabled, only the Service tells.
 func (a *publisher) byMetalLB() bool {
 	return a.before.External() || a.Guest != nil && len(input.ExternalIPs(a.Guest.Service)) > 0
 }
 
-// withoutMetalLB is the mode to have where there is none.
+// withoutMetalLB is the mode to use without MetalLB.
 func (a *publisher) withoutMetalLB() v1alpha1.AppsIngressMode {
 	if fits := a.routers().mode(); fits != v1alpha1.AppsLoadBalancer {
 		return fits
@@ -93,7 +93,7 @@ func (a *publisher) withoutMetalLB() v1alpha1.AppsIngressMode {
 	return v1alpha1.AppsNodePort
 }
 
-// mismatched tells that the mode looks for routers that are not published so, and says whether that is the case.
+// mismatched reports a mode by which the routers are not published, and says whether that is so.
 func (a *publisher) mismatched() bool {
 	p := a.routers()
 	fits := p.mode()
@@ -105,7 +105,7 @@ func (a *publisher) mismatched() bool {
 	return true
 }
 
-// spokenTo: neither Envoy nor MetalLB sends the PROXY protocol to the routers.
+// spokenTo reports that the routers expect the PROXY protocol, which neither Envoy nor MetalLB sends.
 func (a *publisher) spokenTo() {
 	p := a.routers()
 	parameter := p.expectsPROXY()

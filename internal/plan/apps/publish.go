@@ -1,4 +1,4 @@
-// Package apps is the stage that says what *.apps becomes, from what is seen in the hosted cluster.
+// Package apps is the stage that plans *.apps, from what is seen in the hosted cluster.
 package apps
 
 import (
@@ -22,7 +22,7 @@ import (
 // Published is an Infra whose endpoint table has the rows of *.apps too.
 type Published struct {
 	address.Addressed
-	// Apps is nil while *.apps is off.
+	// Apps is nil while *.apps is disabled.
 	Apps *Apps
 	// Findings about *.apps.
 	Findings []finding.Finding
@@ -45,14 +45,14 @@ func Publish(in address.Addressed) Published {
 	a.publishers()
 	a.pool()
 	a.enter()
-	// One whose message ends in YAML, to be cut off and applied, comes last.
+	// A finding whose message ends in YAML, to be copied and applied, comes last.
 	slices.SortStableFunc(a.findings, func(x, y finding.Finding) int {
 		return strings.Count(x.Message, "\n---\n") - strings.Count(y.Message, "\n---\n")
 	})
 	return Published{Addressed: a.Addressed, Apps: &a.plan, Findings: a.findings}
 }
 
-// beyond says why what the hosted cluster changes is answered late, or what is not known of it.
+// beyond says why changes in the hosted cluster are noticed late, or what is not known about it.
 func (a *publisher) beyond() {
 	if a.Guest != nil && a.Guest.Cut {
 		a.find(warn("ObjectTooLarge", fieldApps), "hosted cluster %s/%s has an object that is too large to be read, of those that *.apps needs, and no more than its name is known: a Node, a router's Service or pod, or what runs MetalLB; take away labels, or entries of its lists, that nobody needs", a.HostedCluster.Namespace, a.HostedCluster.Name)
@@ -62,7 +62,7 @@ func (a *publisher) beyond() {
 	}
 }
 
-// publishers of what the hosted cluster offers: the one answers for it, the other reaches it.
+// publishers reports that DNS, which must answer for *.apps, or the proxy, which must reach it, is disabled.
 func (a *publisher) publishers() {
 	on := a.Infra.Spec.InfraComponents
 	if !input.Enabled(on.DNS.Enabled) {
@@ -78,7 +78,7 @@ func (a *publisher) publishers() {
 	a.spokenTo()
 }
 
-// pool of addresses that would be refused, as long as there is no other.
+// pool reports ranges of addresses that would be refused, as long as *.apps has no external IP.
 func (a *publisher) pool() {
 	beyond := func(at netip.Addr) bool {
 		return at.Is4() == a.CIDR.Addr().Is4() && !a.CIDR.Contains(at) && !endpoint.Allows(a.Settings.ExtraEndpointCIDRs, at)
@@ -133,7 +133,7 @@ func (a *publisher) unseen(p input.GuestProblem) {
 	a.find(f, "%s", p.Message)
 }
 
-// enter puts the rows into the table. A mistake in appsIngress takes away nothing that works.
+// enter puts the rows into the table. If appsIngress has a mistake, the previous rows stay.
 func (a *publisher) enter() {
 	domain := a.appsDomain()
 	if validation.IsDNS1123Subdomain(domain) != nil {
@@ -148,7 +148,7 @@ func (a *publisher) enter() {
 	}
 }
 
-// keep the rows that were there, unless something else needs their place.
+// keep keeps the previous rows, unless other rows need their place.
 func (a *publisher) keep() {
 	a.plan.Undecided = true
 	if a.before.Hostname != "" {

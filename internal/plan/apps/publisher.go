@@ -20,12 +20,12 @@ const (
 	fieldPorts   = fieldApps + ".ports"
 )
 
-// publisher judges what the hosted cluster offers for *.apps. Its findings hold nothing back.
+// publisher plans *.apps from what the hosted cluster offers. Its findings prevent nothing else.
 type publisher struct {
 	address.Addressed
 	spec     v1alpha1.AppsIngress
-	before   input.AppsRoute // as the children have it
-	route    input.AppsRoute // as they are to have it
+	before   input.AppsRoute // the children's
+	route    input.AppsRoute // the planned one
 	plan     Apps
 	findings []finding.Finding
 }
@@ -46,13 +46,13 @@ func wait(reason string) finding.Builder {
 	return finding.Wait(v1alpha1.ConditionAppsIngressReady, reason).At(fieldApps)
 }
 
-// Apps is what *.apps of an Infra becomes beside the rows of the endpoint table.
+// Apps is the plan for *.apps of an Infra, besides the rows of the endpoint table.
 type Apps struct {
-	// Service is desired in the hosted cluster; nil: none is.
+	// Service is the desired one in the hosted cluster; nil: none.
 	Service *accore.ServiceApplyConfiguration
 	// Undecided: it is not known which Service is desired; an existing one stays.
 	Undecided bool
-	// Addresses that *.apps has on the VLAN.
+	// Addresses are those of *.apps on the VLAN.
 	Addresses []netip.Addr
 	// Away: the hosted cluster cannot be read.
 	Away bool

@@ -10,19 +10,19 @@ import (
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
-// target is where one worker takes *.apps.
+// target has the ports at which one worker serves *.apps.
 type target struct{ https, http netip.AddrPort }
 
 func targetAt(at netip.Addr, https, http int32) target {
 	return target{netip.AddrPortFrom(at, uint16(https)), netip.AddrPortFrom(at, uint16(http))}
 }
 
-// shut says whether nobody gets to the routers through the proxy; publishers and spokenTo tell it.
+// shut says whether the proxy cannot reach the routers; publishers and spokenTo report why.
 func (a *publisher) shut() bool {
 	return !input.Enabled(a.Infra.Spec.InfraComponents.Proxy.Enabled) || a.routers().expectsPROXY() != ""
 }
 
-// nodePort leads to the router's node ports on the workers. Only once it does, the Service that there may be is not needed.
+// nodePort routes to the router's node ports on the workers. An existing Service stays until it can.
 func (a *publisher) nodePort() {
 	a.plan.Undecided = true
 	https, http := input.NodePortOf(a.Guest.Router, input.RouterHTTPS), input.NodePortOf(a.Guest.Router, input.RouterHTTP)
@@ -46,8 +46,8 @@ func (a *publisher) nodePort() {
 	}
 }
 
-// hostNetwork leads to the routers that listen on their workers' own addresses, each at its own ports: of a strategy whose ports change
-// there are old and new ones for a while. As in nodePort, what led elsewhere stays until this does.
+// hostNetwork routes to the routers that listen on their workers' own addresses, each at its own ports, because after a change of ports, old
+// and new routers exist for a while. As in nodePort, the previous route and Service stay until it can.
 func (a *publisher) hostNetwork() {
 	a.plan.Undecided = true
 	var targets []target
@@ -77,8 +77,8 @@ func (a *publisher) hostNetwork() {
 	}
 }
 
-// worker is the address of one that is there, Ready or not: whether it serves, the proxy sees for itself every second, and the hosted
-// cluster calls all of them NotReady when they lose its API.
+// worker is the address of a worker, Ready or not: the proxy checks every second whether it serves, and all of them are NotReady if they lose
+// the hosted cluster's API.
 func (a *publisher) worker(n input.GuestNode) (netip.Addr, bool) {
 	i := slices.IndexFunc(n.Addresses, func(at netip.Addr) bool { return a.Host(at) && a.Holder(at) == "" })
 	if i < 0 || n.Deleting {
@@ -87,7 +87,7 @@ func (a *publisher) worker(n input.GuestNode) (netip.Addr, bool) {
 	return n.Addresses[i], true
 }
 
-// through has the proxy spread over as many targets as a ProxyServer has room for.
+// through routes through the proxy to as many targets as a ProxyServer may have.
 func (a *publisher) through(targets []target, source string) {
 	a.plan.Undecided = false
 	slices.SortFunc(targets, func(x, y target) int { return cmp.Or(x.https.Compare(y.https), x.http.Compare(y.http)) })

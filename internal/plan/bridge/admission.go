@@ -9,12 +9,12 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 )
 
-// refusedThoughAwaited could be waited for, and admission refuses it (docs/adr/0006-admission-stops-nobody.md): who writes a
-// bridge is there to hear of it.
+// refusedThoughAwaited are reasons for which a bridge could wait, but which admission refuses (docs/adr/0006-admission-stops-nobody.md),
+// because whoever writes the bridge is there to read it.
 var refusedThoughAwaited = []string{"DPUClusterNotFound", "MappingNotFound", "ImageNotMapped"}
 
-// gates are the conditions that hold a hosted cluster back, and that admission judges: not SecretsValid, since any pod may post an
-// AdmissionReview, and would hear which Secrets there are. The others come about by themselves, once the hosted cluster is there.
+// gates are the conditions that prevent a hosted cluster and that admission checks: not SecretsValid, because any pod may post an
+// AdmissionReview, and would learn which Secrets exist. The other conditions follow once the hosted cluster exists.
 var gates = []string{
 	dpuv1.ConditionDPUClusterBound, dpuv1.ConditionReady,
 	dpuv1.ConditionBlueFieldContainerImageAvailable, dpuv1.ConditionMetalLBConfigured,
@@ -26,7 +26,7 @@ func Judge(in Input, was *dpuv1.DPUHCPBridge) (refused, awaited []finding.Findin
 	if was == nil {
 		in.Bridge = unstored(in.Bridge)
 	}
-	in.Rivals = slices.DeleteFunc(slices.Clone(in.Rivals), func(r Rival) bool { // to make it twice is another mistake
+	in.Rivals = slices.DeleteFunc(slices.Clone(in.Rivals), func(r Rival) bool { // to create it twice is another mistake
 		return r.Namespace == in.Bridge.Namespace && r.Name == in.Bridge.Name
 	})
 	for _, f := range Of(in).Findings {
@@ -42,14 +42,14 @@ func Judge(in Input, was *dpuv1.DPUHCPBridge) (refused, awaited []finding.Findin
 	return refused, awaited
 }
 
-// unstored is a bridge that is about to be made, as planning has it: younger than those that are there, of the same second too.
+// unstored is a bridge that is about to be created, as planning needs it: younger than the existing ones, also those of the same second.
 func unstored(b *dpuv1.DPUHCPBridge) *dpuv1.DPUHCPBridge {
 	b = b.DeepCopy()
 	b.UID, b.CreationTimestamp = "", metav1.Time{}
 	return b
 }
 
-// writes says whether a change writes the field that findings are about. The others are set once, or not judged.
+// writes says whether an update changes the field of a finding. The other fields are immutable, or not checked.
 func writes(was, now *dpuv1.DPUHCPBridge, field string) bool {
 	return field == "spec.ocpReleaseImage" && was.Spec.OCPReleaseImage != now.Spec.OCPReleaseImage
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
-// asked is a new bridge about which only its storage and its node ports are to be waited for.
+// asked is a new bridge that waits only for its storage and its node ports.
 func asked() bridge.Input {
 	pull, ssh := holding(bridge.PullSecretKey, `{"auths": {"quay.io": {"auth": "dTpw"}}}`), holding(bridge.SSHKeyKey, ed25519)
 	return bridge.Input{
@@ -86,14 +86,14 @@ func TestANewBridgeIsRefusedOrHasToWait(t *testing.T) {
 	}
 }
 
-// longNamespace is one whose control planes' namespaces have more than 63 characters.
+// longNamespace is one whose control-plane namespaces would have more than 63 characters.
 const longNamespace = "a123456789b123456789c123456789d123456789e123456789f12345678"
 
 func about(reason, field string) gtypes.GomegaMatcher {
 	return WithTransform(func(f finding.Finding) []string { return []string{f.Reason, f.Field} }, Equal([]string{reason, field}))
 }
 
-// Any pod may post an AdmissionReview: what it hears is the same whether Secrets are there or not, and whatever they hold.
+// Any pod may post an AdmissionReview, so the answer must not depend on Secrets.
 func TestAdmissionSaysNothingOfSecrets(t *testing.T) {
 	g := NewWithT(t)
 	refused, awaited := bridge.Judge(asked(), nil)
@@ -114,11 +114,11 @@ func TestAdmissionSaysNothingOfSecrets(t *testing.T) {
 	}
 }
 
-// A bridge that is made twice is told so by the API server.
+// The API server says if a bridge is created twice.
 func TestABridgeIsNoRivalOfItself(t *testing.T) {
 	in := asked()
 	stored := in.Bridge.DeepCopy()
-	stored.UID, stored.Status.Conditions = "z", []metav1.Condition{{Type: dpuv1.ConditionHostedClusterAvailable}} // it has the address, too
+	stored.UID, stored.Status.Conditions = "z", []metav1.Condition{{Type: dpuv1.ConditionHostedClusterAvailable}} // so it has the address
 	in.Rivals = []bridge.Rival{{DPUHCPBridge: stored}}
 	refused, _ := bridge.Judge(in, nil)
 	g := NewWithT(t)
@@ -131,7 +131,7 @@ func TestABridgeIsNoRivalOfItself(t *testing.T) {
 	g.Expect(refused).To(ConsistOf(about("DPUClusterTaken", "spec.dpuClusterRef")), "one of its name elsewhere is")
 }
 
-// What was there before may stay, however wrong it is by now.
+// What was stored before may stay, however wrong it has become.
 func TestOnlyWhatAChangeWritesIsRefused(t *testing.T) {
 	worse := asked()
 	worse.Mapping, worse.DPUCluster = nil, nil

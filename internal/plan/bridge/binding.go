@@ -20,8 +20,8 @@ const (
 	fieldType    = "spec.clusterType"
 )
 
-// binding says what keeps the bridge from its DPUCluster: nothing, when it is bound. The first reason is told alone; those after it
-// follow from it or may not be looked at.
+// binding says why the bridge is not bound to its DPUCluster; nothing if it is. It reports only the first reason: the others follow from it,
+// or may not be evaluated.
 func (in Input) binding() []finding.Finding {
 	key, cluster := ClusterKey(in.Bridge), in.DPUCluster
 	waiting := func(reason string) finding.Builder {
@@ -57,7 +57,7 @@ func (in Input) binding() []finding.Finding {
 	return nil
 }
 
-// nameOf a bridge, for who may know it.
+// nameOf names a bridge in our namespace; another may be another tenant's.
 func (in Input) nameOf(other types.NamespacedName) string {
 	if other.Namespace == in.Bridge.Namespace {
 		return "DPUHCPBridge " + other.Name
@@ -67,18 +67,19 @@ func (in Input) nameOf(other types.NamespacedName) string {
 
 func one(f finding.Finding) []finding.Finding { return []finding.Finding{f} }
 
-// wasBound: the hosted cluster is made only for a DPUCluster that was there, if its author has not made it himself.
+// wasBound says whether the DPUCluster existed before: we create a hosted cluster only for one that exists, though the bridge's author could
+// create it too.
 func (in Input) wasBound() bool { return in.cluster() != nil && in.wasGranted() }
 
-// wasGranted says whether the bridge could refer to its DPUCluster while that was there, so that it may be told that it is not. Of another
-// namespace's the status alone does not say so, which somebody may have written himself: the Secret there does, which only we make.
+// wasGranted says whether the bridge could refer to its DPUCluster while that existed, so that it may say that it is gone. For another
+// namespace the status does not suffice, because somebody else may have written it; the Secret there does, which only we create.
 func (in Input) wasGranted() bool {
 	own := ClusterKey(in.Bridge).Namespace == in.Bridge.Namespace
 	return own || in.SaysItWasBound() && in.Injected.Secret != nil && in.handed(in.Injected.Secret)
 }
 
-// handed says whether a Secret was made for the DPUCluster that the bridge refers to. It may be of a bridge of the same name that was before,
-// and referred to another.
+// handed says whether a Secret was created for the DPUCluster that the bridge refers to. An earlier bridge with the same name may have
+// referred to another.
 func (in Input) handed(s *corev1.Secret) bool {
 	return in.Owns(s) && s.Annotations[names.AnnotationDPUCluster] == ClusterKey(in.Bridge).Name
 }
@@ -89,7 +90,7 @@ func (in Input) SaysItWasBound() bool {
 	return said != nil && (said.Reason == "Bound" || said.Reason == "DPUClusterDeleted")
 }
 
-// clusterType that the DPUCluster must have: the one that the bridge names, else the one that it was bound with first.
+// clusterType is the type that the DPUCluster must have: the one that the bridge names, or else the one that it was first bound with.
 func (in Input) clusterType() string {
 	first := ""
 	if hc := in.cluster(); hc != nil {
@@ -98,8 +99,7 @@ func (in Input) clusterType() string {
 	return cmp.Or(in.Bridge.Spec.ClusterType, first, in.DPUCluster.Spec.Type)
 }
 
-// Refusals say why the bridge may not refer to a DPUCluster in another namespace. If there are any, nothing of that namespace may be
-// read.
+// Refusals say why the bridge may not refer to a DPUCluster in another namespace. If there is one, nothing of that namespace may be read.
 func (in Input) Refusals() []finding.Finding {
 	refused := refgrant.Check(reference(in.Bridge, in.DPUCluster))
 	for i := range refused {
@@ -108,7 +108,7 @@ func (in Input) Refusals() []finding.Finding {
 	return refused
 }
 
-// preceding is another bridge, which may refer to the DPUCluster, and has it: a stranger's claim is none.
+// preceding is another bridge that has the DPUCluster, and has a reference grant: without that, it does not count.
 func (in Input) preceding() *types.NamespacedName {
 	for _, r := range in.Rivals {
 		rival := in.rival(r)
@@ -119,13 +119,13 @@ func (in Input) preceding() *types.NamespacedName {
 	return nil
 }
 
-// rival as itself would see what it has.
+// rival is the input of another bridge, as far as it tells what that has.
 func (in Input) rival(r Rival) Input {
 	return Input{Bridge: r.DPUHCPBridge, HostedCluster: r.HostedCluster, Pool: r.Pool, DPUCluster: in.DPUCluster, Exists: in.Exists}
 }
 
-// precedes: the older comes first, but takes nothing from one that has more. An older one may be granted later, and of two that were
-// made in one second nobody knows which is older.
+// precedes: the older bridge precedes, but takes nothing from one that has more, because an older one may get its reference grant later, and
+// of two of the same second nobody knows which is older.
 func (in Input) precedes(other Input) bool {
 	if mine, theirs := in.holds(), other.holds(); mine != theirs {
 		return mine > theirs
@@ -133,7 +133,7 @@ func (in Input) precedes(other Input) bool {
 	return input.Older(in.Bridge, other.Bridge)
 }
 
-// holds says how much of the DPUCluster the bridge has: DPF uses its kubeconfig, or it has at least made a hosted cluster.
+// holds says how much of the DPUCluster the bridge has: 2 if DPF uses its kubeconfig, 1 if it has a hosted cluster.
 func (in Input) holds() int {
 	switch {
 	case in.DPUCluster.Spec.Kubeconfig == InjectedKey(in.Bridge).Name:

@@ -63,7 +63,7 @@ func ours(b *dpuv1.DPUHCPBridge) map[string]string {
 	return map[string]string{names.LabelManagedBy: names.ManagedBy, names.LabelBridge: b.Name, names.LabelBridgeNamespace: b.Namespace, names.LabelOwnerUID: string(b.UID)}
 }
 
-// made lets HyperShift have the hosted cluster, with its kubeconfig.
+// made adds the hosted cluster as HyperShift makes it, with its kubeconfig.
 func made(in *bridge.Input) {
 	in.HostedCluster = &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Name: "b1", Namespace: "dpf", Labels: ours(in.Bridge)}}
 	in.HostedCluster.Status.KubeConfig = &corev1.LocalObjectReference{Name: "b1-admin-kubeconfig"}
@@ -72,7 +72,7 @@ func made(in *bridge.Input) {
 	in.Kubeconfig = bridge.Kubeconfig{Secret: bridge.Secret{Secret: &corev1.Secret{}}, Content: []byte("kubeconfig")}
 }
 
-// rival of b1 for its DPUCluster, older or younger, that has made nothing yet.
+// rival is another bridge for b1's DPUCluster, older or younger, that has created nothing yet.
 func rival(namespace, created string) bridge.Rival {
 	at := metav1.Time{}
 	if err := at.UnmarshalQueryParameter(created); err != nil {
@@ -84,10 +84,10 @@ func rival(namespace, created string) bridge.Rival {
 	}}
 }
 
-// When rivals of b1 were made.
+// These are creation times of rivals of b1.
 const older, sameSecond, younger = "2025-01-01T00:00:00Z", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 
-// working has made a HostedCluster.
+// working adds a HostedCluster that the rival created.
 func working(r bridge.Rival) bridge.Rival {
 	r.HostedCluster = &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Name: r.Name, Namespace: r.Namespace, Labels: ours(r.DPUHCPBridge)}}
 	return r
@@ -107,7 +107,7 @@ func TestWhatHoldsABridgeBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		is   func(*bridge.Input)
 		want string
-		// Of a hosted cluster that is there already.
+		// These are for a hosted cluster that exists already.
 		injects, approves bool
 	}{
 		"DPF is not installed":                  {func(in *bridge.Input) { in.Served.DPF, in.DPUCluster = false, nil }, bound + "DPFNotInstalled", false, false},
@@ -284,7 +284,7 @@ func TestNothingIsInjectedWhile(t *testing.T) {
 	}
 }
 
-// Whom a DPUCluster's owner has admitted besides is named to nobody, nor is that tenant's Secret.
+// Nobody learns to whom else a DPUCluster's owner gave a reference grant, nor the name of that tenant's Secret.
 func TestARefusalNamesNoBridgeOfAnotherNamespace(t *testing.T) {
 	told := func(namespace string, change func(*bridge.Input)) string {
 		in := load(t, "testdata/loadbalancer/in.yaml")
@@ -407,7 +407,7 @@ func TestADeletionIsTakenInItsOrder(t *testing.T) {
 	g.Expect(bridge.End(r)).To(Equal(bridge.Ending{}))
 }
 
-// Who changes the labels of a hosted cluster does not make us take the key of its etcd.
+// Somebody who changes the labels of a hosted cluster does not have us delete the key of its etcd.
 func TestAKeyIsKeptAsLongAsAHostedClusterReadsIt(t *testing.T) {
 	g, in := NewWithT(t), load(t, "testdata/loadbalancer/in.yaml")
 	made(&in)
@@ -466,7 +466,7 @@ func TestABridgeHasOnlyWhatItMayAnnounced(t *testing.T) {
 	}
 }
 
-// announcing gives a rival the virtual IP of another.
+// announcing sets a rival's virtual IP to another bridge's.
 func announcing(r bridge.Rival, of bridge.Input) bridge.Rival {
 	r.Spec.ExposeThroughLoadBalancer, r.Spec.MetalLBVirtualIP = true, of.Bridge.Spec.MetalLBVirtualIP
 	return r
@@ -487,7 +487,7 @@ func TestAVirtualIPIsThatOfTheBridgeThatWorks(t *testing.T) {
 	g.Expect(bridge.Of(in)).To(And(HaveField("Frozen", false), HaveField("Findings", ContainElement(HaveField("Reason", "VirtualIPNotAllowed")))), "an upgrade says so, and stops nothing")
 }
 
-// A HostedCluster with our labels a bridge's author can make himself. What MetalLB has he cannot.
+// A bridge's author can create a HostedCluster with our labels, but not MetalLB's pool.
 func TestNoAddressIsAnnouncedForAHostedClustersLabels(t *testing.T) {
 	g, in := NewWithT(t), load(t, "testdata/loadbalancer/in.yaml")
 	made(&in)
@@ -522,7 +522,8 @@ func TestNoAddressIsAnnouncedForAHostedClustersLabels(t *testing.T) {
 	}
 }
 
-// A HostedCluster of its author's making tells a bridge nothing of a DPUCluster that it never had: not whether it is there, nor its DPUs.
+// By a HostedCluster of their own, a bridge's author learns nothing about a DPUCluster that it never had: neither whether it exists, nor its
+// DPUs.
 func TestABridgeHearsNothingOfADPUClusterThatItMayNotReferTo(t *testing.T) {
 	g, in := NewWithT(t), load(t, "testdata/loadbalancer/in.yaml")
 	made(&in)
@@ -549,11 +550,11 @@ func TestABridgeHearsNothingOfADPUClusterThatItMayNotReferTo(t *testing.T) {
 	g.Expect(end()).To(HaveField("Reason", dpuv1.ReasonCleanupDPUsAttached), "DPF reaches it, though permission was withdrawn")
 }
 
-// Who may write the status of a bridge, too, hears no more: it goes, and says what it says, whether the DPUCluster is there or not.
+// Whoever may also write the status of a bridge learns no more: its deletion and its messages do not depend on the DPUCluster.
 func TestAForgedStatusTellsNothingOfADPUCluster(t *testing.T) {
 	card := dpf.DPU{ObjectMeta: metav1.ObjectMeta{Name: "card"}, Spec: dpf.DPUSpec{Cluster: dpf.Reference{Name: "d1", Namespace: "theirs"}}}
 	strangers := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "theirs", Name: names.BridgeKubeconfig("dpf", "b1"), Labels: map[string]string{"by": "a stranger"}}}
-	earlier := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{ // a bridge of that name referred to another DPUCluster there
+	earlier := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{ // of a bridge with this name that referred to another DPUCluster there
 		Namespace: "theirs", Name: names.BridgeKubeconfig("dpf", "b1"), Labels: ours(load(t, "testdata/loadbalancer/in.yaml").Bridge), Annotations: map[string]string{names.AnnotationDPUCluster: "d0"},
 	}}
 	for _, reason := range []string{"Bound", "DPUClusterDeleted"} {
@@ -589,7 +590,8 @@ func TestAForgedStatusTellsNothingOfADPUCluster(t *testing.T) {
 	}
 }
 
-// Of a DPUCluster of another namespace the Secret that we made there tells that it was the bridge's: with that one, it is told what became of it.
+// The Secret that we created in another namespace proves that the DPUCluster there was the bridge's, so that the bridge may say what became of
+// it.
 func TestABridgeGoesWithADPUClusterThatItHad(t *testing.T) {
 	for name, c := range map[string]struct {
 		is   func(*bridge.Input)
@@ -615,7 +617,7 @@ func TestABridgeGoesWithADPUClusterThatItHad(t *testing.T) {
 	}
 }
 
-// The Secret is there from the moment on that the bridge has the DPUCluster: that may go before there is a kubeconfig.
+// The Secret exists from the moment that the bridge has the DPUCluster, because that may be deleted before there is a kubeconfig.
 func TestABridgeThatHasADPUClusterIsKnownBeforeItsKubeconfig(t *testing.T) {
 	for name, c := range map[string]struct {
 		is     func(*bridge.Input)
@@ -646,7 +648,7 @@ func TestABridgeThatHasADPUClusterIsKnownBeforeItsKubeconfig(t *testing.T) {
 	}
 }
 
-// HyperShift puts a control plane into the namespace that the names give, whosever it is. Whose it is, the author of a bridge does not hear.
+// HyperShift puts a control plane into the namespace with the joined names, whosever that is. A bridge's author does not learn whose.
 func TestABridgeGetsNoControlPlaneOfAnother(t *testing.T) {
 	taken := ContainElement(And(HaveField("Condition", dpuv1.ConditionReady), HaveField("Reason", "NamespaceTaken")))
 	namespace := func(labels, annotations map[string]string) *corev1.Namespace {
@@ -753,8 +755,8 @@ func TestADeletionWritesNoKubeconfigThatIsNotTheBridges(t *testing.T) {
 	}
 }
 
-// A bridge that may not read Secrets has made none there, unless something says so: the status, which a restore loses, its hosted cluster,
-// or the DPUCluster.
+// A bridge without permission to read Secrets has created none there, unless one of these says so: the status, which a restore loses, the
+// hosted cluster, or the DPUCluster.
 func TestADeletionMissesOnlySecretsThatWereMade(t *testing.T) {
 	in := load(t, "testdata/loadbalancer/in.yaml")
 	in.Bridge.Spec.DPUClusterRef.Namespace, in.DPUCluster.Namespace = "cards", "cards"

@@ -10,14 +10,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Keys of the user's Secrets, as HyperShift reads them (HostedCluster.spec.sshKey, .pullSecret).
+// Keys in the user's Secrets, as HyperShift reads them (HostedCluster.spec.sshKey, .pullSecret).
 const (
 	SSHKeyKey     = "id_rsa.pub"
 	PullSecretKey = corev1.DockerConfigJsonKey
 )
 
-// SSHKeyProblem says what is wrong with the Secret of spec.sshKey, as the rest of a sentence that quotes nothing of it; empty if
-// nothing is. A private key beside a public one would be copied to every DPU.
+// SSHKeyProblem ends a sentence about what is wrong with the Secret of spec.sshKey, without quoting it; empty if nothing is. A private key
+// with the public one would be copied to every DPU.
 func SSHKeyProblem(s *corev1.Secret) string {
 	lines := s.Data[SSHKeyKey]
 	switch {
@@ -34,8 +34,8 @@ func SSHKeyProblem(s *corev1.Secret) string {
 	return fmt.Sprintf("has no public SSH key in %s; write one per line, as in the file that ends in .pub, e.g. ssh-ed25519 AAAA… core", SSHKeyKey)
 }
 
-// isAuthorizedKey looks for a key type with a key of that type after it (sshd(8), AUTHORIZED_KEYS FILE FORMAT): options may stand
-// before them, a comment behind. The key names its type itself (RFC 4253, section 6.6).
+// isAuthorizedKey looks for a key type with a key of that type after it (sshd(8), AUTHORIZED_KEYS FILE FORMAT): options may precede them, and
+// a comment may follow. The key contains its type (RFC 4253, section 6.6).
 func isAuthorizedKey(line []byte) bool {
 	if line = bytes.TrimSpace(line); bytes.HasPrefix(line, []byte("#")) {
 		return false
@@ -51,7 +51,7 @@ func isAuthorizedKey(line []byte) bool {
 	return false
 }
 
-// typeOf is the first string of a key, and there is more of it than that.
+// typeOf is the first string of a key, which must not be all of it.
 func typeOf(key []byte) []byte {
 	if len(key) < 4 {
 		return nil
@@ -72,7 +72,7 @@ func PullSecretProblem(s *corev1.Secret) string {
 	var config struct {
 		Auths map[string]map[string]any `json:"auths"`
 	}
-	if json.Unmarshal(text, &config) != nil { // its text quotes what it read
+	if json.Unmarshal(text, &config) != nil { // the error would quote the text
 		return fmt.Sprintf(`has no JSON of a pull secret in %s; it looks like {"auths": {"quay.io": {"auth": "…"}}}`, PullSecretKey)
 	}
 	if len(config.Auths) == 0 {

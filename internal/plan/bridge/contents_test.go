@@ -78,7 +78,7 @@ func FuzzContentsAreNeverQuoted(f *testing.F) {
 	})
 }
 
-// allProblems that can be said; what stands in them stands there whatever was read.
+// allProblems are all texts that may be reported; they contain nothing of a Secret.
 var allProblems = strings.Join([]string{
 	bridge.SSHKeyProblem(holding("", "")), bridge.SSHKeyProblem(holding(bridge.SSHKeyKey, "x")), bridge.SSHKeyProblem(holding(bridge.SSHKeyKey, "PRIVATE KEY-----")),
 	bridge.PullSecretProblem(holding("", "")), bridge.PullSecretProblem(holding(bridge.PullSecretKey, "x")), bridge.PullSecretProblem(holding(bridge.PullSecretKey, "{}")),

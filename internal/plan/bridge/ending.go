@@ -15,27 +15,27 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// Remains are what still exists of a bridge that is being deleted, read from the API server, not from a cache: HostedCluster, NodePool
-// and DPUCluster of its Input, and these.
+// Remains are what still exists of a bridge that is being deleted, read from the API server, not from a cache: HostedCluster, NodePool and
+// DPUCluster of its Input, and these.
 type Remains struct {
 	Input
-	// DPUs of the DPUCluster, those that are being deleted too.
+	// DPUs are those of the DPUCluster, including those that are being deleted.
 	DPUs []dpf.DPU
-	// Secrets of the bridge in its namespace and in the DPUCluster's.
+	// Secrets are the bridge's, in its namespace and the DPUCluster's.
 	Secrets []corev1.Secret
-	// Denied are those of the two namespaces in which the operator may not read Secrets.
+	// Denied are those of these two namespaces in which the operator may not read Secrets.
 	Denied []string
 	// Others are other objects of the bridge, in any namespace.
 	Others []Object
 }
 
-// Object is of any kind.
+// Object is an object of any kind.
 type Object interface {
 	metav1.Object
 	runtime.Object
 }
 
-// Ending is the next step of a deletion. A step begins when nothing of the one before is left.
+// Ending is the next step of a deletion. A step begins once nothing of the one before is left.
 type Ending struct {
 	// Reason and Message of condition HostedClusterCleanup; empty if no step is left.
 	Reason, Message string
@@ -83,7 +83,7 @@ func End(in Remains) Ending {
 	return Ending{}
 }
 
-// injection of the kubeconfig that DPF uses: a bridge that ends hands no first one over.
+// injection restores the kubeconfig that DPF uses: a bridge that is being deleted does not inject a first one.
 func (in Remains) injection() *Injection {
 	var p Plan
 	if in.referred() && len(in.binding()) == 0 {
@@ -92,8 +92,8 @@ func (in Remains) injection() *Injection {
 	return p.Inject
 }
 
-// split the Secrets into those that the DPUCluster may refer to, the names of those in use, and all others. In use are those that a
-// HostedCluster reads which was the bridge's and has lost its labels: without the key its etcd is lost.
+// split splits the Secrets into those that the DPUCluster may refer to, all others, and the names of those in use: a HostedCluster that was
+// the bridge's and has lost its labels reads them, and without the key its etcd is lost.
 func (in Remains) split() (injected, own []corev1.Secret, inUse []string) {
 	key := InjectedKey(in.Bridge)
 	for _, s := range in.Secrets {
@@ -110,8 +110,8 @@ func (in Remains) split() (injected, own []corev1.Secret, inUse []string) {
 	return injected, own, inUse
 }
 
-// missed are the namespaces of Denied in which the bridge has made Secrets: copies before its hosted cluster, which a restore leaves
-// when it takes the status, and one that the DPUCluster refers to. With a DPUCluster that is gone its namespace may be, too.
+// missed are the namespaces of Denied in which the bridge has created Secrets. Its status says so for the copies, or its hosted cluster, which
+// needs them and survives a restore; the DPUCluster for the other. If that is gone, its namespace may be too.
 func (in Remains) missed() (all []string) {
 	for _, namespace := range in.Denied {
 		if namespace == in.Bridge.Namespace && (in.Applied() || in.cluster() != nil) || in.referred() {
@@ -121,12 +121,12 @@ func (in Remains) missed() (all []string) {
 	return all
 }
 
-// referred says whether the DPUCluster refers to our Secret, whose name no other bridge has.
+// referred says whether the DPUCluster refers to our Secret, whose name is unique to the bridge.
 func (in Remains) referred() bool {
 	return in.DPUCluster != nil && in.DPUCluster.Spec.Kubeconfig == InjectedKey(in.Bridge).Name
 }
 
-// attached are the DPUs of the DPUCluster, by name. Of one that never was the bridge's nothing is told.
+// attached are the names of the DPUCluster's DPUs; none if it never was the bridge's.
 func (in Remains) attached() (all []string) {
 	injected, _, _ := in.split()
 	handed := slices.ContainsFunc(injected, func(s corev1.Secret) bool { return in.handed(&s) })
@@ -141,10 +141,10 @@ func (in Remains) attached() (all []string) {
 	return all
 }
 
-// Forced says whether the user wants the deletion to go on whatever DPF still needs.
+// Forced says whether the user wants the deletion to continue whatever DPF still needs.
 func (in Remains) Forced() bool { return in.Bridge.Annotations[names.AnnotationForceDelete] == "true" }
 
-// some of a list, as text.
+// some names the first of a list, and how many more there are.
 func some(all []string) string {
 	const most = 5
 	if len(all) > most {

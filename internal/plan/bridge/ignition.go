@@ -13,7 +13,7 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 )
 
-// image that the DPUs' operating system comes from: the user's own, else the one that the mapping has for the release.
+// image is that of the DPUs' operating system: the user's own, or else the mapping's for the release.
 func (in Input) image(p *Plan) string {
 	const kind = dpuv1.ConditionBlueFieldContainerImageAvailable
 	key, release := in.Settings.Images, string(in.Bridge.Spec.OCPReleaseImage)
@@ -35,7 +35,7 @@ func (in Input) image(p *Plan) string {
 	return image
 }
 
-// tagged says that a release is for another architecture by its tag, as long as HyperShift has not looked into it.
+// tagged says that a release is for another architecture, by its tag, as long as HyperShift has not read the release.
 func (in Input) tagged() []finding.Finding {
 	release := string(in.Bridge.Spec.OCPReleaseImage)
 	named, _, _ := strings.Cut(release, "@")
@@ -48,8 +48,7 @@ func (in Input) tagged() []finding.Finding {
 		Say("the tag of %s names neither a multi-arch nor an arm64 release, but a BlueField is aarch64: set ocpReleaseImage to such a release", release))
 }
 
-// refusedPool is what HyperShift says of the NodePool that only the user can mend: a release that has nothing for aarch64, or a
-// MachineConfig that it does not take.
+// refusedPool reports what HyperShift refuses in the NodePool and only the user can mend: a release without aarch64, or a MachineConfig.
 func (in Input) refusedPool() (all []finding.Finding) {
 	pool := in.pool()
 	if pool == nil {
@@ -76,7 +75,7 @@ func condition(all []hyperv1.NodePoolCondition, kind string) *hyperv1.NodePoolCo
 	return nil
 }
 
-// Mirrored are the conditions that a bridge shows of its HostedCluster, each with HyperShift's name of it.
+// Mirrored are the conditions of its HostedCluster that a bridge copies, each with HyperShift's name.
 var Mirrored = []struct{ Ours, Theirs string }{
 	{dpuv1.ConditionHostedClusterAvailable, string(hyperv1.HostedClusterAvailable)},
 	{dpuv1.ConditionHostedClusterProgressing, string(hyperv1.HostedClusterProgressing)},
@@ -93,7 +92,7 @@ var Mirrored = []struct{ Ours, Theirs string }{
 	{dpuv1.ConditionDataPlaneConnectionAvailable, string(hyperv1.DataPlaneConnectionAvailable)},
 }
 
-// Mirror is what the HostedCluster says for each of Mirrored; nothing when there is no HostedCluster of ours.
+// Mirror is what the HostedCluster says for each of Mirrored; nothing if there is no HostedCluster of ours.
 func (in Input) Mirror() (all []metav1.Condition) {
 	hc := in.cluster()
 	if hc == nil {

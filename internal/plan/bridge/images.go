@@ -7,13 +7,13 @@ import (
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
-// Architectures end the tags of OpenShift's releases (4.20.4-multi, 4.20.4-aarch64). A BlueField runs the first.
+// Tags of OpenShift's releases end in an architecture (4.20.4-multi, 4.20.4-aarch64). A BlueField runs ourArchitectures.
 var (
 	ourArchitectures   = []string{"-multi", "-aarch64", "-arm64"}
 	otherArchitectures = []string{"-x86_64", "-amd64", "-ppc64le", "-s390x"}
 )
 
-// ImageOf finds the BlueField container image that a mapping has for a release image.
+// ImageOf finds the BlueField container image of a release image in a mapping.
 func ImageOf(mapping map[string]string, release string) (image string, found bool) {
 	for _, key := range ImageKeys(release) {
 		if image := strings.TrimSpace(mapping[key]); valid.Image(image) {
@@ -23,8 +23,8 @@ func ImageOf(mapping map[string]string, release string) (image string, found boo
 	return "", false
 }
 
-// ImageKeys are the keys under which a mapping may have a release, the first that is there wins: its digest, as sha256-… (a
-// ConfigMap's keys have no colon), then its version.
+// ImageKeys are the keys under which a mapping may have a release, in order of precedence: its digest, as sha256-… (a ConfigMap's keys may
+// have no colon), then its version.
 func ImageKeys(release string) []string {
 	named, digest, _ := strings.Cut(release, "@")
 	var keys []string

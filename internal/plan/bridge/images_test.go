@@ -57,7 +57,7 @@ func TestADigestWinsOverAVersion(t *testing.T) {
 	NewWithT(t).Expect(got).To(Equal(image))
 }
 
-// A key that a message asks for has to be one that a ConfigMap takes.
+// A key that a message requests must be valid in a ConfigMap.
 func FuzzImageKeys(f *testing.F) {
 	for _, seed := range []string{"quay.io/ocp/release:4.20.4-multi", "quay.io/ocp/release@" + digest, "a:1@b@c", ":", "-multi", "a/b:-multi-multi"} {
 		f.Add(seed)
@@ -65,7 +65,7 @@ func FuzzImageKeys(f *testing.F) {
 	f.Fuzz(func(t *testing.T, release string) {
 		keys := bridge.ImageKeys(release)
 		if asImage, accepted := bridge.ImageOf(map[string]string{"v": release}, "a/b:v"); !accepted || asImage != release {
-			return // the API takes what a mapping may have, and nothing else
+			return // the API accepts only images that a mapping may have
 		}
 		if len(keys) == 0 {
 			t.Errorf("%q has no key", release)

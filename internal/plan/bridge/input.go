@@ -22,36 +22,36 @@ import (
 type Settings struct {
 	// MetalLBNamespace is where MetalLB looks for its pools.
 	MetalLBNamespace string
-	// VirtualIPs are the networks whose addresses bridges may have MetalLB announce. They may have no other announced.
+	// VirtualIPs are the networks whose addresses bridges may have MetalLB announce, and no others.
 	VirtualIPs []netip.Prefix
 	// Images is the ConfigMap that maps OpenShift's releases to BlueField container images.
 	Images types.NamespacedName
 }
 
-// Announces says whether bridges may have an address announced.
+// Announces says whether bridges may have MetalLB announce an address.
 func (s Settings) Announces(vip netip.Addr) bool {
 	return slices.ContainsFunc(s.VirtualIPs, func(n netip.Prefix) bool { return n.Contains(vip) })
 }
 
-// Input is everything that planning one bridge looks at. Nil: it does not exist.
+// Input is everything from which one bridge is planned. Nil: it does not exist.
 type Input struct {
 	Settings Settings
 	Bridge   *dpuv1.DPUHCPBridge
-	// Served are the APIs of others that the cluster has.
+	// Served are the others' APIs that the cluster serves.
 	Served Served
 	// Exists says whether a UID is that of a bridge.
 	Exists func(types.UID) bool
 
 	DPUCluster *dpf.DPUCluster
 	Rivals     []Rival
-	// HostedCluster and NodePool of the bridge's namespace and name, whoever made them.
+	// HostedCluster and NodePool with the bridge's namespace and name, whoever created them.
 	HostedCluster *hyperv1.HostedCluster
 	NodePool      *hyperv1.NodePool
 
-	// Namespace of the control plane. Neighbours are other HostedClusters whose control planes HyperShift puts there.
+	// Namespace is the control-plane namespace. Neighbours are other HostedClusters whose control planes HyperShift puts there.
 	Namespace  *corev1.Namespace
 	Neighbours []*hyperv1.HostedCluster
-	// Pool of the bridge in MetalLB. No other bridge's has its name.
+	// Pool is the bridge's in MetalLB; its name is unique to the bridge.
 	Pool *metallb.IPAddressPool
 
 	Nodes          []corev1.Node
@@ -59,24 +59,24 @@ type Input struct {
 	// Mapping is the ConfigMap of Settings.Images.
 	Mapping *corev1.ConfigMap
 
-	// PullSecret and SSHKey are the user's; Key is the one that etcd is encrypted with.
+	// PullSecret and SSHKey are the user's; Key has the encryption key of etcd.
 	PullSecret, SSHKey, Key Secret
 	// Polled: some of the Secrets are read only once a minute, because there are too many to watch.
 	Polled bool
-	// Injected is the Secret in the DPUCluster's namespace. It is read only if the bridge may refer to that, or says that it did.
+	// Injected is the Secret in the DPUCluster's namespace. It is read only if the bridge has a reference grant, or says that it had one.
 	Injected Secret
-	// Kubeconfig of the hosted cluster.
+	// Kubeconfig is the hosted cluster's.
 	Kubeconfig Kubeconfig
 }
 
-// Rival is another bridge that wants the same as ours, with the HostedCluster of its name, whoever created that, and its pool.
+// Rival is another bridge that wants the same as ours, with the HostedCluster of its name, whoever created it, and its pool.
 type Rival struct {
 	*dpuv1.DPUHCPBridge
 	HostedCluster *hyperv1.HostedCluster
 	Pool          *metallb.IPAddressPool
 }
 
-// Served says which APIs the cluster has.
+// Served says which APIs the cluster serves.
 type Served struct{ DPF, HyperShift, MetalLB bool }
 
 // Secret is a Secret as it was read.
@@ -86,13 +86,13 @@ type Secret struct {
 	Denied bool
 }
 
-// Kubeconfig is the part of the hosted cluster's that DPF may get.
+// Kubeconfig is the part of the hosted cluster's kubeconfig that DPF may get.
 type Kubeconfig struct {
-	// Secret that has it.
+	// Secret is the one that has it.
 	Secret Secret
-	// Content made from the parts of it that are harmless.
+	// Content is made of its harmless parts.
 	Content []byte
-	// Refused says why there is no content, in words of our own: a rule, and a sentence.
+	// Refused and Because say why there is no content, in our own words: a rule, and a sentence.
 	Refused, Because string
 }
 
@@ -107,7 +107,7 @@ func ControlPlane(b *dpuv1.DPUHCPBridge) string {
 	return endpoint.ControlPlaneNamespaceOf(types.NamespacedName{Namespace: b.Namespace, Name: b.Name})
 }
 
-// VirtualIP that a bridge has MetalLB announce; not valid if it sets none.
+// VirtualIP is the address that a bridge has MetalLB announce; invalid if it sets none.
 func VirtualIP(b *dpuv1.DPUHCPBridge) netip.Addr {
 	vip, err := netip.ParseAddr(string(b.Spec.MetalLBVirtualIP))
 	if err != nil || !b.Spec.ExposeThroughLoadBalancer {
@@ -125,8 +125,8 @@ func announceOne(a, b *dpuv1.DPUHCPBridge) bool {
 	return VirtualIP(a).IsValid() && VirtualIP(a) == VirtualIP(b)
 }
 
-// KubeconfigKey names the Secret with the hosted cluster's kubeconfig; empty while HyperShift names none, and for a HostedCluster that
-// is not ours.
+// KubeconfigKey names the Secret with the hosted cluster's kubeconfig; empty while HyperShift names none, and for a HostedCluster that is not
+// ours.
 func (in Input) KubeconfigKey() types.NamespacedName {
 	if hc := in.cluster(); hc != nil && hc.Status.KubeConfig != nil {
 		return types.NamespacedName{Namespace: hc.Namespace, Name: hc.Status.KubeConfig.Name}
@@ -134,12 +134,12 @@ func (in Input) KubeconfigKey() types.NamespacedName {
 	return types.NamespacedName{}
 }
 
-// PoolKey names what a bridge has in MetalLB.
+// PoolKey names a bridge's objects of MetalLB.
 func PoolKey(s Settings, b *dpuv1.DPUHCPBridge) types.NamespacedName {
 	return types.NamespacedName{Namespace: s.MetalLBNamespace, Name: names.Qualified(b.Namespace, b.Name)}
 }
 
-// InjectedKey names the Secret that the DPUCluster is to refer to.
+// InjectedKey names the Secret that the DPUCluster refers to.
 func InjectedKey(b *dpuv1.DPUHCPBridge) types.NamespacedName {
 	return types.NamespacedName{Namespace: ClusterKey(b).Namespace, Name: names.BridgeKubeconfig(b.Namespace, b.Name)}
 }
@@ -160,8 +160,8 @@ func (in Input) pool() *hyperv1.NodePool {
 	return in.NodePool
 }
 
-// Owns says whether an object is the bridge's. After a restore every UID is new: an object that names the bridge, and whose owner does
-// not exist, is the bridge's too.
+// Owns says whether an object is the bridge's. After a restore every UID is new, so an object that names the bridge and whose owner no longer
+// exists is the bridge's too.
 func (in Input) Owns(o metav1.Object) bool {
 	l, b := o.GetLabels(), in.Bridge
 	uid := types.UID(l[names.LabelOwnerUID])
@@ -169,7 +169,7 @@ func (in Input) Owns(o metav1.Object) bool {
 	return named && uid != "" && (uid == b.UID || !in.Exists(uid))
 }
 
-// labels of everything that a bridge makes.
+// labels are those of everything that a bridge creates.
 func labels(b *dpuv1.DPUHCPBridge) map[string]string {
 	return map[string]string{
 		names.LabelManagedBy: names.ManagedBy, names.LabelOwnerUID: string(b.UID),
@@ -177,14 +177,14 @@ func labels(b *dpuv1.DPUHCPBridge) map[string]string {
 	}
 }
 
-// secretLabels are of the Secrets that a bridge makes.
+// secretLabels are those of the Secrets that a bridge creates.
 func secretLabels(b *dpuv1.DPUHCPBridge) map[string]string {
 	all := labels(b)
 	all[names.LabelBridgeSecret] = "true"
 	return all
 }
 
-// sorted by name, so that a choice among Nodes is the same every time.
+// sorted is nodes by name, so that a choice among them is the same every time.
 func sorted(nodes []corev1.Node) []corev1.Node {
 	all := slices.Clone(nodes)
 	slices.SortFunc(all, func(a, b corev1.Node) int { return cmp.Compare(a.Name, b.Name) })

@@ -15,7 +15,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
-// DPUs that are kept in part are named, a few of many; they hold nothing back, for the others join as ever.
+// DPUs that are kept in part are named, if they are many only a few; they prevent nothing, because the others still join.
 func TestDPUsThatAreTooLargeAreNamed(t *testing.T) {
 	g := NewWithT(t)
 	var all []dpf.DPU

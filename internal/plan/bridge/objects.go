@@ -60,7 +60,7 @@ func (in Input) hostedCluster(services []hyperv1.ServicePublishingStrategyMappin
 		}},
 		Networking: hyperv1.ClusterNetworking{
 			NetworkType: hyperv1.Other,
-			// Those that HyperShift gives anyway (operator-rules.md#bridge-networks).
+			// HyperShift's defaults (operator-rules.md#bridge-networks).
 			ClusterNetwork: []hyperv1.ClusterNetworkEntry{{CIDR: *ipnet.MustParseCIDR(endpoint.DefaultClusterNetwork)}},
 			ServiceNetwork: []hyperv1.ServiceNetworkEntry{{CIDR: *ipnet.MustParseCIDR(endpoint.DefaultServiceNetwork)}},
 		},
@@ -71,7 +71,7 @@ func (in Input) hostedCluster(services []hyperv1.ServicePublishingStrategyMappin
 	return hc
 }
 
-// nodePool has no machines: DPUs are provisioned by DPF. It is there for their ignition.
+// nodePool has no machines, because DPF provisions DPUs. It exists for their Ignition.
 func (in Input) nodePool() runtime.ApplyConfiguration {
 	b := in.Bridge
 	return of(b, hyperv1.GroupVersion, "NodePool", b.Namespace, b.Name, &hyperv1.NodePoolSpec{
@@ -85,7 +85,7 @@ func (in Input) nodePool() runtime.ApplyConfiguration {
 	})
 }
 
-// ignition is the MachineConfig that pins the operating system, as HyperShift reads it (NodePool.spec.config).
+// ignition has the MachineConfig that pins the operating system, as HyperShift reads it (NodePool.spec.config).
 func (in Input) ignition(image string) runtime.ApplyConfiguration {
 	b := in.Bridge
 	return accore.ConfigMap(names.BridgeIgnition(b.Name), b.Namespace).WithLabels(labels(b)).
@@ -104,9 +104,9 @@ func machineConfig(image string) string {
 	return string(text)
 }
 
-// pools give the hosted API its address: one pool of one address for the control plane's namespace, and its announcement. What is wrong
-// with an address keeps one that is announced, and announces none: a HostedCluster that says that the bridge works, its author can make
-// himself.
+// pools give the hosted API its address: one pool of one address for the control-plane namespace, and its announcement. If something is wrong
+// with the address, it stays announced if MetalLB has it, and is not announced otherwise. That does not depend on the HostedCluster, which the
+// bridge's author could have created.
 func (in Input) pools() []runtime.ApplyConfiguration {
 	vip := VirtualIP(in.Bridge)
 	if !vip.IsValid() || len(in.virtualIP()) > 0 && !in.announced() {

@@ -1,5 +1,5 @@
-// Package bridge says what one DPUHCPBridge becomes, and what is wrong with what its user wrote. It is pure: it reads no clock, no
-// environment and no cluster, and does not change its input.
+// Package bridge plans one DPUHCPBridge, and says what is wrong with what its user wrote. It is pure: it reads no clock, no environment and no
+// cluster, and does not change its input.
 package bridge
 
 import (
@@ -23,8 +23,7 @@ import (
 	"github.com/cldmnky/oooi/internal/refgrant"
 )
 
-// Of says what one bridge becomes. The input is complete: what is nil in it does not exist. A Frozen plan has no objects; its findings
-// say why.
+// Of plans one bridge. The input is complete: what is nil in it does not exist. A Frozen plan has no objects; its findings say why.
 func Of(in Input) Plan {
 	p := Plan{End: in.endsWithCluster()}
 	p.Find(in.binding()...)
@@ -55,15 +54,16 @@ func Of(in Input) Plan {
 	return p
 }
 
-// frozen: one finding that something is missing or wrong holds the hosted cluster back as a whole, for half of one is none.
-// Injection and approval come after it.
+// frozen: one finding that something is missing or wrong prevents all changes of the hosted cluster, because half of one is of no use.
+// Injection and approval do not depend on that.
 func (p *Plan) frozen() bool {
 	return p.Blocked(dpuv1.ConditionDPUClusterBound, dpuv1.ConditionReady, dpuv1.ConditionSecretsValid,
 		dpuv1.ConditionBlueFieldContainerImageAvailable, dpuv1.ConditionMetalLBConfigured)
 }
 
-// endsWithCluster only for a bridge that said itself that it was bound: after a restore the DPUCluster may come later than the bridge. A
-// bridge that goes tells its author that a DPUCluster has gone: of another namespace's, only who may hear of it.
+// endsWithCluster says whether the bridge is deleted because its DPUCluster is. The bridge must have said that it was bound, because a restore
+// may bring the DPUCluster back later. The deletion tells the author that the DPUCluster is gone, so for another namespace it needs a
+// reference grant, now or before.
 func (in Input) endsWithCluster() bool {
 	if !in.Served.DPF || in.Bridge.Spec.DPUClusterDeletionPolicy != dpuv1.DeleteHostedCluster || !in.said(dpuv1.ConditionDPUClusterBound) {
 		return false
@@ -74,7 +74,7 @@ func (in Input) endsWithCluster() bool {
 	return in.DPUCluster.DeletionTimestamp != nil && (in.wasGranted() || len(in.Refusals()) == 0)
 }
 
-// tooLarge is what is kept in part of a bridge and its objects.
+// tooLarge reports those of a bridge and its objects that are kept in part.
 func (in Input) tooLarge() []finding.Finding {
 	all := kept.Judge(dpuv1.ConditionReady, in.Bridge, in.HostedCluster, in.NodePool, in.Pool)
 	if len(in.Refusals()) == 0 {
@@ -83,7 +83,7 @@ func (in Input) tooLarge() []finding.Finding {
 	return all
 }
 
-// prerequisites of the hosted cluster itself.
+// prerequisites are those of the hosted cluster.
 func (in Input) prerequisites() (all []finding.Finding) {
 	waiting := func(reason string) finding.Builder { return finding.Wait(dpuv1.ConditionReady, reason) }
 	if !in.Served.HyperShift {
@@ -112,8 +112,8 @@ func (in Input) prerequisites() (all []finding.Finding) {
 	return append(append(all, in.occupied()...), in.storage()...)
 }
 
-// occupied says that the control plane's namespace is another's. It says so in one sentence, whatever is there and whosever: by two, who
-// writes a bridge would learn which namespaces and HostedClusters there are.
+// occupied says that the control-plane namespace is another's. It does so in one sentence for all cases, because by different ones a bridge's
+// author would learn which namespaces and HostedClusters exist.
 func (in Input) occupied() []finding.Finding {
 	if !in.anotherHasNamespace() {
 		return nil
@@ -124,22 +124,22 @@ func (in Input) occupied() []finding.Finding {
 			name, from, in.Bridge.Name, name, names.AnnotationAllowedNamespaces, from))
 }
 
-// anotherHasNamespace of the control plane. HyperShift joins namespace and name by a dash, so that two HostedClusters can mean one, and puts
-// a control plane into any namespace of that name, whoever made it. Once ours is there, those that come later wait. Who comes first, the
-// API server's clock says: labels of ours the author of a bridge can write himself.
+// anotherHasNamespace says whether somebody else has the control-plane namespace. HyperShift joins namespace and name by a dash, so that those
+// of two HostedClusters can be the same, and uses any namespace with that name, whoever created it. The first has it, by the API server's
+// creation times: labels do not suffice, because a bridge's author can write ours.
 func (in Input) anotherHasNamespace() bool {
 	switch ns, hc := in.Namespace, in.cluster(); {
 	case slices.ContainsFunc(in.Neighbours, func(other *hyperv1.HostedCluster) bool { return hc == nil || input.Older(other, hc) }):
 		return true
-	case ns == nil || ns.Labels[endpoint.ControlPlaneLabel] == "true" && in.works(): // of our own hosted cluster, maybe an earlier one
+	case ns == nil || ns.Labels[endpoint.ControlPlaneLabel] == "true" && in.works(): // our own hosted cluster's, maybe an earlier one's
 		return false
-	case hc != nil && !ns.CreationTimestamp.Before(&hc.CreationTimestamp): // made for it
+	case hc != nil && !ns.CreationTimestamp.Before(&hc.CreationTimestamp): // created for it
 		return false
 	}
 	return !(refgrant.Reference{From: in.Bridge.Namespace, Namespace: ControlPlane(in.Bridge), Annotations: in.Namespace.Annotations}).Allowed()
 }
 
-// storage for etcd, which is asked for only before there is a claim.
+// storage checks the StorageClass of etcd, which matters only before its claim exists.
 func (in Input) storage() []finding.Finding {
 	if in.cluster() != nil {
 		return nil
@@ -157,10 +157,10 @@ func (in Input) storage() []finding.Finding {
 	return one(waiting.Say("no StorageClass is the default (annotation %s), and etcd needs one: install storage (e.g. OpenShift Data Foundation), mark a class as the default, or recreate the bridge with etcdStorageClass", defaultClass))
 }
 
-// defaultClass marks the StorageClass of claims that name none (storage-class docs).
+// defaultClass marks the StorageClass of claims that name none (Kubernetes documentation, Storage Classes).
 const defaultClass = "storageclass.kubernetes.io/is-default-class"
 
-// approve certificates as long as there is a hosted cluster of ours for this DPUCluster.
+// approve plans the approval of certificates, as long as our hosted cluster for this DPUCluster exists.
 func (in Input) approve(p *Plan) {
 	hc, key := in.cluster(), in.KubeconfigKey()
 	switch {
@@ -177,7 +177,7 @@ func (in Input) approve(p *Plan) {
 	}
 }
 
-// inject what the hosted cluster's kubeconfig has that is harmless.
+// inject plans the injection of the harmless parts of the hosted cluster's kubeconfig.
 func (in Input) inject(p *Plan) {
 	const kind = dpuv1.ConditionKubeconfigInjected
 	source, key := in.KubeconfigKey(), InjectedKey(in.Bridge)
@@ -206,33 +206,33 @@ func (in Input) inject(p *Plan) {
 	}
 }
 
-// handedOver is the Secret that the DPUCluster is to refer to.
+// handedOver is the Secret that the DPUCluster refers to.
 func (in Input) handedOver(data map[string][]byte) runtime.ApplyConfiguration {
 	return secret(in.Bridge, InjectedKey(in.Bridge), data).WithAnnotations(map[string]string{names.AnnotationDPUCluster: ClusterKey(in.Bridge).Name})
 }
 
-// unmarked says whether nothing shows yet that the bridge had the DPUCluster of another namespace, as wasGranted has it. Its Secret is made
-// without a kubeconfig then: a DPUCluster may go before there is one, and takes the bridge with it if that is its policy.
+// unmarked says whether nothing shows yet that the bridge had the DPUCluster of another namespace, in the sense of wasGranted. Its Secret is
+// then created without a kubeconfig, because a DPUCluster may be deleted before there is one, and with it the bridge, if that is its policy.
 func (in Input) unmarked() bool {
 	return ClusterKey(in.Bridge).Namespace != in.Bridge.Namespace && in.DPUCluster.Spec.Kubeconfig == "" && in.Injected.Secret == nil && !in.Injected.Denied
 }
 
-// said tells whether the bridge's own status says that a condition is True.
+// said says whether a condition is True in the bridge's own status.
 func (in Input) said(condition string) bool {
 	return meta.IsStatusConditionTrue(in.Bridge.Status.Conditions, condition)
 }
 
-// Applied tells whether the bridge's status says that objects were made for it.
+// Applied says whether, by the bridge's status, objects were created for it.
 func (in Input) Applied() bool {
 	c := meta.FindStatusCondition(in.Bridge.Status.Conditions, dpuv1.ConditionIgnitionConfigured)
 	return c != nil && c.Status != metav1.ConditionUnknown
 }
 
 // notGranted is how an API server says that a Role is missing (apiserver, pkg/endpoints/handlers/responsewriters/errors.go,
-// forbiddenMessage). What admission forbids reads otherwise.
+// forbiddenMessage). Admission's messages differ.
 var notGranted = regexp.MustCompile(`cannot \w+ resource "[^"]*" in API group "[^"]*" in the namespace "([-a-z0-9]+)"`)
 
-// Ungranted finds the namespaces in an API server's message that we may not do something, and says for each how to grant it.
+// Ungranted finds the namespaces in an API server's message about missing permissions, and says for each how to grant them.
 func (s Settings) Ungranted(condition, said string) (all []finding.Finding) {
 	named := map[string]bool{}
 	for _, found := range notGranted.FindAllStringSubmatch(said, -1) {

@@ -25,7 +25,7 @@ func listed(networks []netip.Prefix) string {
 
 var published = []hyperv1.ServiceType{hyperv1.APIServer, hyperv1.OAuthServer, hyperv1.Konnectivity, hyperv1.Ignition}
 
-// services says how the control plane is reached. HyperShift lets nobody change it, so a hosted cluster that is there keeps what it has.
+// services says how the control plane is published. HyperShift allows no change, so an existing hosted cluster keeps what it has.
 func (in Input) services(p *Plan) []hyperv1.ServicePublishingStrategyMapping {
 	if hc := in.cluster(); hc != nil {
 		p.Find(in.away(hc.Spec.Services)...)
@@ -56,7 +56,7 @@ func (in Input) services(p *Plan) []hyperv1.ServicePublishingStrategyMapping {
 	return all
 }
 
-// away tells of node ports at an address that no Ready Node has any more.
+// away reports node ports at an address that no Ready Node has any more.
 func (in Input) away(services []hyperv1.ServicePublishingStrategyMapping) []finding.Finding {
 	for _, s := range services {
 		if s.NodePort != nil && !slices.ContainsFunc(in.Nodes, func(n corev1.Node) bool { return isReady(n) && has(n, s.NodePort.Address) }) {
@@ -71,7 +71,7 @@ func has(n corev1.Node, address string) bool {
 	return slices.ContainsFunc(n.Status.Addresses, func(a corev1.NodeAddress) bool { return a.Address == address })
 }
 
-// nodeAddress is a Ready Node's ExternalIP, else a Ready Node's InternalIP.
+// nodeAddress is a Ready Node's ExternalIP, or else a Ready Node's InternalIP.
 func nodeAddress(nodes []corev1.Node) string {
 	for _, kind := range []corev1.NodeAddressType{corev1.NodeExternalIP, corev1.NodeInternalIP} {
 		for _, n := range sorted(nodes) {
@@ -87,7 +87,7 @@ func nodeAddress(nodes []corev1.Node) string {
 
 func isReady(n corev1.Node) bool { return kubelet.NodeReady(&n).Status == corev1.ConditionTrue }
 
-// metallb is needed for a virtual IP, and must look for its pools in its own namespace.
+// metallb checks that MetalLB, which only a virtual IP needs, is installed, and may announce that.
 func (in Input) metallb() []finding.Finding {
 	const kind = dpuv1.ConditionMetalLBConfigured
 	switch {
@@ -103,12 +103,12 @@ func (in Input) metallb() []finding.Finding {
 		Say("the cluster does not serve MetalLB's IPAddressPools and L2Advertisements (%s): install the MetalLB operator; the bridge notices it", metallb.GroupVersion))
 }
 
-// virtualIP judges whether MetalLB may announce it. It answers ARP for any address that it is given, the gateway's and a Node's too, and
-// a bridge's author need not be one who may write its pools.
+// virtualIP checks whether MetalLB may announce it. MetalLB answers ARP for any address in its pools, even the gateway's or a Node's, and a
+// bridge's author need not be allowed to write pools.
 func (in Input) virtualIP() []finding.Finding {
 	vip := VirtualIP(in.Bridge)
 	refuse := func(reason string) finding.Builder {
-		if in.works() { // it cannot be changed: to hold the rest back mends nothing
+		if in.works() { // it is immutable, so to freeze the rest would mend nothing
 			return finding.Fail(dpuv1.ConditionMetalLBConfigured, reason).At("spec.metalLBVirtualIP")
 		}
 		return finding.Refuse(dpuv1.ConditionMetalLBConfigured, reason).At("spec.metalLBVirtualIP")
@@ -125,20 +125,21 @@ func (in Input) virtualIP() []finding.Finding {
 	return nil
 }
 
-// works says whether the bridge has its hosted cluster, or had one.
+// works says whether the bridge has, or had, its hosted cluster.
 func (in Input) works() bool { return in.cluster() != nil || Reported(in.Bridge) }
 
-// announces says whether a rival has our virtual IP: who is announced has it, else the one that works. Of two that wait neither has.
+// announces says whether a rival has our virtual IP: the bridge whose address is announced has it, or else the one that works. Of two that
+// wait, neither has.
 func (in Input) announces(r Rival) bool {
 	theirs := in.rival(r)
 	return announceOne(r.DPUHCPBridge, in.Bridge) && (theirs.announced() || !in.works() && theirs.works())
 }
 
-// announced says whether MetalLB has the bridge's address.
+// announced says whether MetalLB's pool has the bridge's address.
 func (in Input) announced() bool {
 	vip := VirtualIP(in.Bridge)
 	return in.Pool != nil && vip.IsValid() && slices.Equal(in.Pool.Spec.Addresses, []string{pooled(vip)})
 }
 
-// pooled is an address as a pool has it.
+// pooled is an address in the form of a pool.
 func pooled(vip netip.Addr) string { return netip.PrefixFrom(vip, vip.BitLen()).String() }

@@ -12,15 +12,15 @@ import (
 )
 
 var (
-	// said are the reasons in sources: of findings, of conditions that are not True, and those that have a name.
+	// said matches reasons in sources: of findings, of conditions that are not True, and those with a constant.
 	said = regexp.MustCompile(`(?:finding\.(?:Wait|Refuse|Fail)\([\w.]+, |waiting\(|refuse\(|\bno\([\w.]+, |\b(?:nameTaken|provisioning|Guest\w+|ReasonCleanup\w+|ManagementUnreachable|ApprovalRefused) += |NodePoolValid\w+, dpuv1\.Condition\w+, )"([A-Z]\w+)"`)
-	// well are those of conditions that are True.
+	// well matches those of conditions that are True.
 	well = regexp.MustCompile(`(?:finding\.Warn\([\w.]+, |\byes\([\w.]+, |applied\([\w.]+, )"([A-Z]\w+)"`)
-	// row of the page's table, with its reasons.
+	// row matches a row of the page's table, with its reasons.
 	row = regexp.MustCompile("(?m)^\\| (?:`\\w+`)? ?\\| ((?:`\\w+`(?:, )?)+) \\| .+ \\|$")
 )
 
-// The page for the DPU path has what to do about each reason, and no reason that nobody gives.
+// The page for the DPU path says what to do about each reason, and has no reason that the code lacks.
 func TestThePageListsEveryReason(t *testing.T) {
 	g := NewWithT(t)
 	var files, bad, good []string

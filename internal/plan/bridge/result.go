@@ -14,29 +14,29 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// Plan is what one bridge becomes.
+// Plan is the plan of one bridge.
 type Plan struct {
-	// Objects of the hosted cluster, in the order in which they are applied; none are while Frozen.
+	// Plan has the objects of the hosted cluster, in the order in which they are applied; none while Frozen.
 	desired.Plan
 	// Frozen means that nothing of the hosted cluster may change. Injection and approval have reasons of their own.
 	Frozen bool
-	// Key is the Secret to create, with the key that encrypts etcd; nil if it exists. It is created once.
+	// Key is the Secret to create for the encryption key of etcd; nil if it exists. It is created once.
 	Key *corev1.Secret
 	// Copies are the names of the copies of the user's Secrets; other copies of the bridge are no longer needed.
 	Copies []string
 	// Recreates says that the hosted cluster existed and somebody deleted it.
 	Recreates bool
-	// Image that the operating system of the DPUs comes from; empty while it is not known.
+	// Image is that of the DPUs' operating system; empty while it is not known.
 	Image string
-	// Inject the kubeconfig; nil while there is none, or nowhere to write it.
+	// Inject is how to inject the kubeconfig; nil while there is none, or nowhere to write it.
 	Inject *Injection
-	// Approve certificates of the DPUCluster's DPUs; nil stops it.
+	// Approve says how to approve certificates of the DPUCluster's DPUs; nil stops that.
 	Approve *Approval
-	// End the bridge: its DPUCluster is gone, and the user wants everything else to be deleted with it.
+	// End: the DPUCluster is gone, and the user wants the bridge and all its objects to be deleted with it.
 	End bool
 }
 
-// Reported tells whether a bridge's status has anything of a HostedCluster.
+// Reported says whether a bridge's status has anything of a HostedCluster.
 func Reported(b *dpuv1.DPUHCPBridge) bool {
 	return meta.FindStatusCondition(b.Status.Conditions, dpuv1.ConditionHostedClusterAvailable) != nil
 }
@@ -48,11 +48,11 @@ func denied(condition, namespace string) finding.Finding {
 
 // Approval says whose certificates may be approved, and how to connect to the hosted cluster.
 type Approval struct {
-	// Secret with the hosted cluster's kubeconfig: HostedCluster.status.kubeconfig. Without a name, there is none yet.
+	// Secret is the one with the hosted cluster's kubeconfig: HostedCluster.status.kubeconfig. Its name is empty if there is none yet.
 	Secret types.NamespacedName
-	// Server to connect to, https://HOST:PORT: the hosted API's own Service, whatever the kubeconfig says.
+	// Server is what to connect to, https://HOST:PORT: the hosted API's own Service, whatever the kubeconfig says.
 	Server string
-	// Cluster whose DPUs they are.
+	// Cluster is the DPUCluster of the DPUs.
 	Cluster types.NamespacedName
 	// API are the addresses of the hosted API, ServiceNetworks the networks of the hosted Services: no kubelet may claim them.
 	API             []netip.Addr
@@ -61,12 +61,12 @@ type Approval struct {
 	NoRebootstrap bool
 }
 
-// Injection hands the hosted cluster's kubeconfig to DPF.
+// Injection gives the hosted cluster's kubeconfig to DPF.
 type Injection struct {
 	// Secret in the DPUCluster's namespace.
 	Secret runtime.ApplyConfiguration
 	// Refer: the DPUCluster does not refer to the Secret yet, and must be changed.
 	Refer bool
-	// Created: the DPUCluster's condition of that name is not set, and we have to set it.
+	// Created: the DPUCluster lacks the condition of that name, which we have to set.
 	Created bool
 }

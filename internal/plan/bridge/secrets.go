@@ -18,10 +18,10 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// KeyLength of AES-256, which HyperShift's aescbc encrypts etcd with.
+// KeyLength is that of AES-256, by which HyperShift's aescbc encrypts etcd.
 const KeyLength = 32
 
-// secrets judges the user's, and the key of etcd.
+// secrets checks the user's Secrets and the key of etcd.
 func (in Input) secrets() (all []finding.Finding) {
 	const kind = dpuv1.ConditionSecretsValid
 	if in.PullSecret.Denied || in.SSHKey.Denied || in.Key.Denied {
@@ -50,7 +50,7 @@ func (in Input) secrets() (all []finding.Finding) {
 	return append(all, in.key()...)
 }
 
-// key: what is encrypted with a key is lost with it, so another is never made for a hosted cluster that is there.
+// key: what a key encrypts is lost with the key, so another is never generated for an existing hosted cluster.
 func (in Input) key() []finding.Finding {
 	name := in.Bridge.Namespace + "/" + names.BridgeKey(in.Bridge.Name)
 	refuse := func(reason string) finding.Builder {
@@ -84,7 +84,7 @@ func assigned(labels map[string]string) string {
 // nameTaken is the reason of a finding about an object that is not ours.
 const nameTaken = "NameTaken"
 
-// emptyKey is the Secret for the key, without it: a plan is not random.
+// emptyKey is the Secret for the key, without the key, because a plan is not random.
 func (in Input) emptyKey() *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: in.Bridge.Namespace, Name: names.BridgeKey(in.Bridge.Name), Labels: secretLabels(in.Bridge)},
@@ -110,7 +110,7 @@ func (in Input) Copied() (all []types.NamespacedName) {
 	return all
 }
 
-// reads says whether the HostedCluster of the bridge's name, whosever it is, reads a Secret of the bridge's.
+// reads says whether the HostedCluster of the bridge's name, whoever owns it, reads a Secret of the bridge's.
 func (in Input) reads(s *corev1.Secret) bool {
 	if s == nil || in.HostedCluster == nil || s.Namespace != in.HostedCluster.Namespace || !in.Owns(s) {
 		return false
@@ -123,8 +123,8 @@ func (in Input) reads(s *corev1.Secret) bool {
 	return slices.Contains(read, corev1.LocalObjectReference{Name: s.Name})
 }
 
-// refersToKey says whether the HostedCluster of the bridge's name, whosever it is, names the bridge's key. HyperShift's own command line
-// gives its keys the same name.
+// refersToKey says whether the HostedCluster of the bridge's name, whoever owns it, names the bridge's key. HyperShift's own command line uses
+// the same name for its keys.
 func (in Input) refersToKey() bool {
 	e := in.HostedCluster.Spec.SecretEncryption
 	return e != nil && e.AESCBC != nil && e.AESCBC.ActiveKey.Name == names.BridgeKey(in.Bridge.Name)
@@ -135,7 +135,7 @@ func (in Input) relabelling() string {
 	return fmt.Sprintf("kubectl -n %s label --overwrite hostedcluster %s %s", in.Bridge.Namespace, in.Bridge.Name, assigned(labels(in.Bridge)))
 }
 
-// copies of the user's Secrets.
+// copies are those of the user's Secrets.
 func (in Input) copies() []runtime.ApplyConfiguration {
 	at := func(name string) types.NamespacedName {
 		return types.NamespacedName{Namespace: in.Bridge.Namespace, Name: name}

@@ -7,8 +7,8 @@ import (
 	"github.com/cldmnky/oooi/internal/kept"
 )
 
-// UnreadDPUs says which DPUs are kept only in part. Approval goes on for the others; all are read anew, and whole, before anything is
-// approved.
+// UnreadDPUs reports DPUs that are kept only in part. Approval continues for the others; before anything is approved, all are read anew and
+// whole.
 func UnreadDPUs(all []dpf.DPU) []finding.Finding {
 	var large []string
 	for i := range all {

@@ -14,7 +14,7 @@ import (
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
-// annotated reads an annotation of the HostedCluster; the zero value when there is none. What cannot be read is a finding.
+// annotated reads an annotation of the HostedCluster; zero if there is none. One that cannot be read is a finding.
 func annotated[T any](d *derivation, key, form string, parse func(string) (T, error)) (value T) {
 	text, set := d.HostedCluster.Annotations[key]
 	if !set {
@@ -36,7 +36,7 @@ func (d *derivation) refuse(key, text, form string, because error) {
 	d.findings = append(d.findings, refuse.Say("annotation %s is %.60q: %s; write it as: %s", key, text, reason, d.command(key, form)))
 }
 
-// miss says what is missing, which annotation says it, and what to change where that is known.
+// miss says what is missing, which annotation sets it, and what to change if that is known.
 func (d *derivation) miss(reason, key, form string, changes []finding.Change, what string, args ...any) {
 	d.findings = append(d.findings, finding.Refuse(finding.Provisioned, reason).At(annotationField(key)).Change(changes...).
 		Say(what+"; set it with: %s", append(args, d.command(key, form))...))
@@ -59,7 +59,7 @@ func domainName(text string) (v1alpha1.DNSName, error) {
 	return v1alpha1.DNSName(text), nil
 }
 
-// inside reads an address of a network; with none known, any.
+// inside parses an address of a network; any address if the network is not known.
 func inside(cidr netip.Prefix) func(string) (netip.Addr, error) {
 	return func(text string) (netip.Addr, error) {
 		a, err := address(text)

@@ -10,24 +10,24 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// Input is everything that making an Infra from a HostedCluster looks at.
+// Input is everything from which an Infra is derived.
 type Input struct {
 	HostedCluster *hyperv1.HostedCluster
 	// NodePools of the HostedCluster.
 	NodePools []hyperv1.NodePool
-	// Infra of the HostedCluster's name and namespace; nil when there is none.
+	// Infra with the HostedCluster's name and namespace; nil if there is none.
 	Infra *v1alpha1.Infra
 	// NAD of Attachment; nil if it does not exist, or no Attachment is known.
 	NAD *nad.NetworkAttachmentDefinition
 	// OnVLAN are the Infras on the layer 2 of NAD.
 	OnVLAN []input.Neighbour
-	// ControlPlane is the namespace where that of the HostedCluster is; empty as long as none is seen there.
+	// ControlPlane is the HostedCluster's control-plane namespace; empty as long as no control plane is seen there.
 	ControlPlane string
 	// AllowedNamespaces are the namespaces whose NetworkAttachmentDefinitions Multus allows every pod to use.
 	AllowedNamespaces []string
 }
 
-// tooLarge is what an Infra would be derived from, or is, and is kept in part.
+// tooLarge reports inputs that are too large to be kept whole.
 func (in Input) tooLarge() []finding.Finding {
 	objects := []kept.Object{in.HostedCluster, in.Infra}
 	for i := range in.NodePools {
@@ -36,7 +36,7 @@ func (in Input) tooLarge() []finding.Finding {
 	return kept.Judge(finding.Provisioned, objects...)
 }
 
-// derivation reads an Infra off a HostedCluster and its NodePools; an annotation wins over what is derived.
+// derivation derives an Infra from a HostedCluster and its NodePools; an annotation overrides what is derived.
 type derivation struct {
 	Input
 	findings []finding.Finding

@@ -18,7 +18,7 @@ import (
 	"github.com/cldmnky/oooi/internal/refgrant"
 )
 
-// attachment is the NetworkAttachmentDefinition of the workers' VLAN: the one network of those NodePools that have no other.
+// attachment is the NetworkAttachmentDefinition of the workers' VLAN: the one network of the NodePools that are not on the pod network.
 func (d *derivation) attachment() types.NamespacedName {
 	const key = names.AnnotationNetworkAttachment
 	if _, set := d.HostedCluster.Annotations[key]; set {
@@ -50,7 +50,7 @@ func (d *derivation) attachment() types.NamespacedName {
 	return types.NamespacedName{}
 }
 
-// isolating the machines that have other networks beside the pod network says which VLAN is theirs.
+// isolating takes machines with further networks off the pod network, so that these networks tell which VLAN is theirs.
 func (d *derivation) isolating() (all []finding.Change) {
 	for _, pool := range vlan.MachinesOf(d.NodePools) {
 		if len(pool.Spec.Platform.Kubevirt.AdditionalNetworks) > 0 {
@@ -60,7 +60,7 @@ func (d *derivation) isolating() (all []finding.Change) {
 	return all
 }
 
-// isolated are the networks of a NodePool whose machines have no card on the pod network.
+// isolated are the networks of a NodePool whose machines are not on the pod network; none otherwise.
 func isolated(pool *hyperv1.NodePool) []hyperv1.KubevirtNetwork {
 	if k := pool.Spec.Platform.Kubevirt; !ptr.Deref(k.AttachDefaultNetwork, true) {
 		return k.AdditionalNetworks
@@ -68,13 +68,13 @@ func isolated(pool *hyperv1.NodePool) []hyperv1.KubevirtNetwork {
 	return nil
 }
 
-// Attachment is what the workers' network is called, as far as it is known.
+// Attachment is the name of the workers' network; zero if it is not known.
 func (in Input) Attachment() types.NamespacedName {
 	d := derivation{Input: in}
 	return d.attachment()
 }
 
-// mayJoin says whether an Infra of a namespace, which may have more allowed to it, may be on a network.
+// mayJoin says whether an Infra of a namespace may be on a network; allowed are further namespaces whose networks it may use.
 func (d *derivation) mayJoin(n *nad.NetworkAttachmentDefinition, namespace string, allowed ...string) bool {
 	return n != nil && refgrant.Reference{From: namespace, Namespace: n.Namespace, Annotations: n.Annotations, AllowedNamespaces: append(allowed, d.AllowedNamespaces...)}.Allowed()
 }

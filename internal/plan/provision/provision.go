@@ -1,4 +1,4 @@
-// Package provision makes an Infra from a HostedCluster that asks for one by annotation.
+// Package provision derives an Infra from a HostedCluster that requests one by annotation.
 package provision
 
 import (
@@ -20,18 +20,18 @@ import (
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
-// Plan is what a HostedCluster's annotation asks for.
+// Plan is what a HostedCluster's annotation requests.
 type Plan struct {
 	// Infra to apply. Nil if none is requested, or while something is missing: an existing one then stays as it is.
 	Infra *ac.InfraApplyConfiguration
-	// Release the existing Infra, which nothing requests any more: a slip in a Git repository must not delete it in production.
+	// Release the existing Infra, which nothing requests any more, instead of deleting it: a mistake in a Git repository must not do that.
 	Release bool
 	// Findings become events on the HostedCluster, which has no conditions of ours.
 	Findings []finding.Finding
 }
 
-// Of says what a HostedCluster's annotation asks for. One that is being deleted is left alone: its Infra goes with
-// it, by ownerReference.
+// Of plans what a HostedCluster's annotation requests. One that is being deleted is left alone: its Infra is deleted with it, by
+// ownerReference.
 func Of(in Input) Plan {
 	if large := in.tooLarge(); len(large) > 0 {
 		return Plan{Findings: large}
@@ -52,7 +52,7 @@ func Of(in Input) Plan {
 	return Plan{}
 }
 
-// Made says that the Infra of a plan is there now.
+// Made says that the Infra of a plan was created.
 func (p Plan) Made() finding.Finding {
 	network := p.Infra.Spec.NetworkConfig
 	return finding.Warn(finding.Provisioned, "InfraCreated").Say("Infra %s/%s is created for subnet %s of NetworkAttachmentDefinition %s/%s",
@@ -100,9 +100,8 @@ func (d *derivation) plan() Plan {
 	return Plan{Infra: d.infra(spec), Findings: d.findings}
 }
 
-// infra is labelled like all that we make, so that it is known again after a release or a restore. The ownerReference
-// leaves blockOwnerDeletion out: HostedClusters are not ours, and where OwnerReferencesPermissionEnforcement runs it would
-// need update on hostedclusters/finalizers.
+// infra has our labels, so that it is recognised after a release or a restore. Its ownerReference omits blockOwnerDeletion, for which
+// OwnerReferencesPermissionEnforcement would require update on hostedclusters/finalizers, and HostedClusters are not ours.
 func (d *derivation) infra(spec *ac.InfraSpecApplyConfiguration) *ac.InfraApplyConfiguration {
 	hc := d.HostedCluster
 	return ac.Infra(hc.Name, hc.Namespace).
@@ -111,7 +110,7 @@ func (d *derivation) infra(spec *ac.InfraSpecApplyConfiguration) *ac.InfraApplyC
 		WithSpec(spec)
 }
 
-// checkName: Services are named after the Infra.
+// checkName: the Infra's name must be a Service's, because Services are named after it.
 func (d *derivation) checkName() {
 	if name := d.HostedCluster.Name; len(name) > valid.LongestInfraName || len(validation.IsDNS1035Label(name)) > 0 {
 		d.findings = append(d.findings, finding.Refuse(finding.Provisioned, "NameInvalid").At("metadata.name").
@@ -119,7 +118,7 @@ func (d *derivation) checkName() {
 	}
 }
 
-// checkKeys: a key of ours that is misspelt says nothing, and nobody misses it.
+// checkKeys: nobody notices otherwise that a misspelt key of ours has no effect.
 func (d *derivation) checkKeys() {
 	for _, key := range slices.Sorted(maps.Keys(d.HostedCluster.Annotations)) {
 		if strings.HasPrefix(key, names.Group+"/") && !slices.Contains(names.HostedClusterAnnotations, key) {

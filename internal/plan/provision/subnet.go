@@ -20,8 +20,8 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// cidr is the VLAN's subnet, by whoever knows it best: what was written for us, then what the HostedCluster says of its machines, then
-// what their network says of itself, and last what those who are on it already have.
+// cidr is the VLAN's subnet, by the best source: our annotation, or else the HostedCluster's network of machines, or else the workers'
+// NetworkAttachmentDefinition, or else the Infras that are on it already.
 func (d *derivation) cidr(at types.NamespacedName) netip.Prefix {
 	const key = names.AnnotationCIDR
 	if _, set := d.HostedCluster.Annotations[key]; set {
@@ -38,7 +38,7 @@ func (d *derivation) cidr(at types.NamespacedName) netip.Prefix {
 	return cidr
 }
 
-// machineNetwork is that of the workers; none where none is written. Of two families it is the one that has DHCP.
+// machineNetwork is the workers' in the HostedCluster; zero if it has none. Of two families it is IPv4's, which has DHCP.
 func machineNetwork(hc *hyperv1.HostedCluster) (netip.Prefix, error) {
 	machines := hc.Spec.Networking.MachineNetwork
 	if len(machines) == 0 {
@@ -48,7 +48,7 @@ func machineNetwork(hc *hyperv1.HostedCluster) (netip.Prefix, error) {
 	return network(machines[at].CIDR.String())
 }
 
-// ofNetwork is the subnet that the workers' network says. Of another tenant's nothing is read.
+// ofNetwork is the subnet in the workers' NetworkAttachmentDefinition, unless that is another tenant's without a reference grant.
 func (d *derivation) ofNetwork() netip.Prefix {
 	if !d.mayJoin(d.NAD, d.HostedCluster.Namespace, d.ControlPlane) {
 		return netip.Prefix{}
@@ -61,8 +61,8 @@ func (d *derivation) ofNetwork() netip.Prefix {
 	return cidr
 }
 
-// ofInfras is the subnet of the Infra that there is, else the one that all others have which may be on the VLAN, by the word of the owner of
-// the network that we join, too: with a copy of it in a namespace of his anybody is on it.
+// ofInfras is the subnet of the existing Infra, or else the one that all others on the VLAN share. These need a reference grant to our network
+// too, because anybody can be on its layer 2 with a copy of it in a namespace of their own.
 func (d *derivation) ofInfras(at types.NamespacedName) netip.Prefix {
 	if !d.mayJoin(d.NAD, d.HostedCluster.Namespace, d.ControlPlane) {
 		return netip.Prefix{}
@@ -84,7 +84,7 @@ func (d *derivation) ofInfras(at types.NamespacedName) netip.Prefix {
 	return all[0]
 }
 
-// dhcp is the range of its pool, where one is written. There is no DHCPv6.
+// dhcp has the range of the pool, if an annotation sets one. There is no DHCPv6.
 func (d *derivation) dhcp(cidr netip.Prefix) *ac.DHCPConfigApplyConfiguration {
 	if cidr.Addr().Is6() {
 		d.findings = append(d.findings, finding.Warn(finding.Provisioned, "DHCPUnavailable").At(annotationField(names.AnnotationCIDR)).

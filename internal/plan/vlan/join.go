@@ -1,5 +1,5 @@
-// Package vlan is the stage that reads the network of an Infra's workers: how our pods join it, which machines are on it, and which
-// other Infras.
+// Package vlan is the stage that reads the network of an Infra's workers: how our pods join it, and which machines and other Infras are on
+// it.
 package vlan
 
 import (
@@ -12,7 +12,7 @@ import (
 type Joined struct {
 	input.Input
 	CIDR    netip.Prefix
-	Gateway netip.Addr // not valid where the VLAN has none
+	Gateway netip.Addr // invalid if the VLAN has none
 	VLAN    Network
 	// OnVLAN are the other Infras on it, the oldest first.
 	OnVLAN []Neighbour
@@ -33,7 +33,7 @@ func (n Neighbour) Side() Joined {
 	return j
 }
 
-// MTU that workers are told: the Infra's, else the network's; 0 where neither says one.
+// MTU is the one that DHCP announces: the Infra's, or else the network's; 0 if neither has one.
 func (j Joined) MTU() int32 {
 	if written := j.Infra.Spec.NetworkConfig.MTU; written != 0 {
 		return written

@@ -17,13 +17,13 @@ type Neighbour struct {
 	Older bool
 }
 
-// onSameLayer2 are the Infras whose frames reach us, the oldest first.
+// onSameLayer2 are the other Infras on our layer 2, the oldest first.
 func onSameLayer2(in input.Input, ours nad.Config) []Neighbour {
 	if ours.Layer2() == "" {
 		return nil
 	}
 	var all []Neighbour
-	here := map[*nad.NetworkAttachmentDefinition]*Network{} // many Infras join one: it is read once. Nil: elsewhere
+	here := map[*nad.NetworkAttachmentDefinition]*Network{} // each is read once, though many Infras may join it; nil: another layer 2
 	for _, n := range in.Neighbours {
 		if _, read := here[n.NAD]; !read {
 			here[n.NAD] = nil
@@ -39,14 +39,14 @@ func onSameLayer2(in input.Input, ours nad.Config) []Neighbour {
 	return all
 }
 
-// refused says whether a neighbour has nothing on the VLAN and, as it is written, will get nothing.
+// refused says whether a neighbour has nothing on the VLAN and, with its current spec, will get nothing.
 func refused(n input.Neighbour) bool {
 	return len(n.Children) == 0 && input.Refused(n.Infra)
 }
 
-// joined says whether a neighbour may be on the network that it names. Children of its name prove nothing: whoever may write an
-// Infra may write those by hand. So an Infra whose permission was withdrawn stands in nobody's way either, and its network's owner
-// sees to what it still serves.
+// joined says whether a neighbour may be on the network that it names. Children with its name prove nothing, because whoever may write an
+// Infra may also write those. So an Infra whose reference grant was withdrawn blocks nobody either; what it still serves is for the network's
+// owner to deal with.
 func joined(in input.Input, n input.Neighbour) bool {
 	return n.OnOwnNetwork || refgrant.Reference{
 		From: n.Infra.Namespace, Namespace: n.NAD.Namespace, Annotations: n.NAD.Annotations, AllowedNamespaces: in.Settings.NADSourceNamespaces,
@@ -57,8 +57,8 @@ func byAge(a, b *v1alpha1.Infra) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// Precedes says whether the neighbour, and not we, gets what both want: the one that alone has it now gets it, else the older. So an
-// edit takes nothing that serves.
+// Precedes says whether the neighbour, and not we, gets what both want: the one that alone has it now, or else the older. So an edit takes
+// nothing from an Infra that serves.
 func (n Neighbour) Precedes(theirs, ours bool) bool {
 	if theirs != ours {
 		return theirs

@@ -8,7 +8,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// Network is the network of the workers and how our pods join it.
+// Network is the workers' network, and how our pods join it.
 type Network struct {
 	Source *nad.NetworkAttachmentDefinition
 	Config nad.Config
@@ -32,7 +32,7 @@ func networkOf(in input.Input) Network {
 	return v
 }
 
-// networkAt is the network as such, whoever joins it.
+// networkAt is the network without what depends on who joins it.
 func networkAt(source *nad.NetworkAttachmentDefinition) Network {
 	v := Network{Source: source}
 	if source == nil {
@@ -47,8 +47,8 @@ func networkAt(source *nad.NetworkAttachmentDefinition) Network {
 	return v
 }
 
-// tuningAllowed says whether Multus lets forwarding be turned off. On OpenShift the nodes keep the list when its ConfigMap is
-// deleted, which then is made anew without our line (cluster-network-operator, pkg/controller/allowlist); elsewhere there is none.
+// tuningAllowed says whether the tuning plugin may turn forwarding off. On OpenShift, nodes keep the list when its ConfigMap is deleted, which
+// is then recreated without our line (cluster-network-operator, pkg/controller/allowlist); elsewhere there is no list.
 func tuningAllowed(in input.Input) bool {
 	if in.SysctlAllowlist == nil {
 		return !in.OpenShift

@@ -10,7 +10,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// Without its ConfigMap OpenShift keeps the list on the nodes, and makes a new one that lacks our line; elsewhere there is none.
+// OpenShift keeps the list on the nodes when its ConfigMap is deleted, and recreates that without our line; elsewhere there is no list.
 func TestWhetherForwardingMayBeSwitchedOff(t *testing.T) {
 	ours := &corev1.ConfigMap{Data: map[string]string{nad.SysctlAllowlistKey: nad.AllowlistLine()}}
 	for name, c := range map[string]struct {

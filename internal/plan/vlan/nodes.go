@@ -11,9 +11,9 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// Selecting are the NodePools on the VLAN by node selector. The nodes on which their machines run have the VLAN, or the machines would
-// not work. So a NodePool without selector outweighs the others: its machines run on any node, so our pods may too, and the other
-// selectors are about something else, such as hardware. Empty also if no machine is a VirtualMachine: others have no selector.
+// Selecting are the NodePools on the VLAN by node selector. The nodes that they select have the VLAN, or their machines would not work. So if
+// one has no selector, its machines may run on any node, as may our pods, and the other selectors are about something else, such as hardware:
+// the result is empty. It is also empty if no machine is a VirtualMachine, because others have no selector.
 func (j Joined) Selecting() map[string][]*hyperv1.NodePool {
 	by := map[string][]*hyperv1.NodePool{}
 	for _, p := range j.Machines() {
@@ -41,7 +41,7 @@ func (j Joined) WithNodes(placement v1alpha1.Placement) map[string]string {
 	return nil
 }
 
-// PlacedAnywhere are the components whose pods neither the Infra nor the network's resource places.
+// PlacedAnywhere are the components whose pods neither the Infra's nodeSelector nor the network's device resource places.
 func (j Joined) PlacedAnywhere() []string {
 	if j.NAD.Resource() != "" {
 		return nil

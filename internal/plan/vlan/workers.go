@@ -18,7 +18,7 @@ import (
 // Machines are the HostedCluster's NodePools of VirtualMachines.
 func (j Joined) Machines() []*hyperv1.NodePool { return MachinesOf(j.NodePools) }
 
-// MachinesOf are the NodePools of VirtualMachines that are not being deleted: one that is may drain for hours, and no longer counts.
+// MachinesOf are the NodePools of VirtualMachines that are not being deleted; those that are may drain for hours, and do not count.
 func MachinesOf(pools []hyperv1.NodePool) []*hyperv1.NodePool {
 	var all []*hyperv1.NodePool
 	for i := range pools {
@@ -76,7 +76,7 @@ func AttachmentOf(n hyperv1.KubevirtNetwork, hc *hyperv1.HostedCluster) types.Na
 	return types.NamespacedName{Namespace: endpoint.ControlPlaneNamespace(hc), Name: n.Name}
 }
 
-// Attachments are the networks of a NodePool's machines beside the pod network.
+// Attachments are the networks of a NodePool's machines besides the pod network.
 func Attachments(pool *hyperv1.NodePool, hc *hyperv1.HostedCluster) (all []types.NamespacedName) {
 	if k := pool.Spec.Platform.Kubevirt; k != nil {
 		for _, n := range k.AdditionalNetworks {
@@ -95,8 +95,8 @@ func NamespacedName(text string) (types.NamespacedName, error) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
-// Lends says whether Multus lets machines use the networks of a namespace. OpenShift's denies pods those of most other namespaces
-// (cluster-network-operator: bindata/network/multus/multus.yaml); elsewhere it depends on the installation.
+// Lends says whether Multus lets machines use the networks of a namespace. OpenShift's denies a pod those of most other namespaces
+// (cluster-network-operator: bindata/network/multus/multus.yaml); elsewhere that depends on the installation.
 func (j Joined) Lends(namespace string) bool {
 	isolates := j.OpenShift || j.Settings.IsolatesNetworks
 	return !isolates || namespace == j.ControlPlaneNamespace() || slices.Contains(j.Settings.NADSourceNamespaces, namespace)
