@@ -12,11 +12,11 @@ import (
 	"github.com/cldmnky/oooi/test/lab/scene"
 )
 
-// A run that was broken off leaves its neighbours, with what runs in them. The next one's `lab down` takes them away: CI met two of an
-// earlier run, and their names were taken.
+// A run that was aborted leaves its neighbours and their processes, which the next one's `lab down` removes: in CI, the names of two of an
+// earlier run were taken.
 func TestWhatABrokenOffRunHasLeftGoesWithItsLab(t *testing.T) {
 	ctx := within(t, time.Minute)
-	const left = "oooi-lab8-left" // of a lab that nothing else uses
+	const left = "oooi-lab8-left" // nothing else uses lab 8
 	run := func(command ...string) {
 		t.Helper()
 		if _, err := lab.Run(ctx, command[0], command[1:]...); err != nil {

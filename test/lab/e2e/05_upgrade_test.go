@@ -15,12 +15,12 @@ import (
 	"github.com/cldmnky/oooi/test/lab/scene"
 )
 
-// before is the commit of the operator that is upgraded: what was on main when issue 14 began.
+// before is the commit of the operator that is upgraded: main when issue 14 began.
 const before = "b6c9098"
 
 func init() { deploysFirst = deployBefore }
 
-// deployBefore builds the operator as it was from its commit, and deploys it by its own manifests.
+// deployBefore builds the operator of commit before, and deploys it by its own manifests.
 func deployBefore(ctx context.Context) error {
 	tree, err := os.MkdirTemp("", "oooi-before")
 	if err != nil {
@@ -36,7 +36,7 @@ func deployBefore(ctx context.Context) error {
 	return deploy(ctx, tree, "oooi-before")
 }
 
-// makeNext makes what may come after this tree: the proxy's bootstrap has a field that only the sidecar beside it understands.
+// makeNext makes a possible successor of this tree: the proxy's bootstrap has a field that only its own sidecar understands.
 func makeNext(ctx context.Context, tree string) error {
 	const source = "internal/proxy/bootstrap/bootstrap.go"
 	text, err := os.ReadFile(filepath.Join(scene.Root(), source))
@@ -63,7 +63,7 @@ func makeNext(ctx context.Context, tree string) error {
 	return build(ctx, tree, "oooi-next")
 }
 
-// build puts the operator of a tree into an image.
+// build builds an image of a tree's operator.
 func build(ctx context.Context, tree, image string) error {
 	_, err := lab.Run(ctx, "env", "CGO_ENABLED=0", "go", "-C", tree, "build", "-trimpath", "-buildvcs=false", "-o", tree+"/bin/oooi", ".")
 	if err == nil {
@@ -72,15 +72,14 @@ func build(ctx context.Context, tree, image string) error {
 	return err
 }
 
-// deploy an image by a tree's own manifests.
+// deploy deploys an image by a tree's own manifests.
 func deploy(ctx context.Context, tree, image string) error {
 	_, err := lab.Run(ctx, "make", "-C", tree, "deploy", "IMG=e2e.local/"+image+":1", "ENVOY_IMG=e2e.local/envoy:lab")
 	return err
 }
 
-// An upgrade of the manager leaves the pods of the last one running. Each of their containers may be restarted while the manager is
-// replaced, and long after, beside the next one's ConfigMaps, Roles and CRDs, and serves again; released, all are replaced by what the
-// next one makes.
+// An upgrade of the manager leaves the last one's pods running. Each of their containers may be restarted during the upgrade, and long after,
+// with the next one's ConfigMaps, Roles and CRDs, and serves again. Once updates are released, the next one's pods replace all of them.
 func TestPodsOfTheLastManagerServeBesideTheNext(t *testing.T) {
 	next, n := t.TempDir(), neighbour(t, within(t, time.Minute), "upgraded", "br100", "")
 	afterwards(t, lab.DeployOperator)
@@ -118,8 +117,8 @@ func comesUp(t *testing.T, ctx context.Context, n *scene.Neighbour, when string)
 	must(t, scene.Until(ctx, "a client joins "+when, func(ctx context.Context) error { return boots(ctx, n) }))
 }
 
-// servesThrough has a client join after each container of our pods was killed, one after another while the manager is upgraded, and each
-// once more. None is killed more often: the kubelet lets a container wait twice as long each time.
+// servesThrough has a client join after each container of our pods was killed, one after another during the upgrade, and then each once more.
+// None is killed more often, because the kubelet's back-off doubles each time.
 func servesThrough(t *testing.T, ctx context.Context, n *scene.Neighbour, upgrade func(context.Context) error) {
 	t.Helper()
 	ready(t, ctx)
@@ -163,7 +162,7 @@ func servesThrough(t *testing.T, ctx context.Context, n *scene.Neighbour, upgrad
 	}
 }
 
-// containersOf Infra c1's pods, each with its pod.
+// containersOf are the containers of Infra c1's pods, each with its pod.
 func containersOf(t *testing.T, ctx context.Context) (all [][]string) {
 	t.Helper()
 	for _, pod := range servers(t, ctx) {
@@ -174,7 +173,7 @@ func containersOf(t *testing.T, ctx context.Context) (all [][]string) {
 	return all
 }
 
-// instances are the pods of Infra c1; that of a StatefulSet has the name of the one before it.
+// instances are the names and UIDs of Infra c1's pods; a StatefulSet's next pod has the same name.
 func instances(t *testing.T, ctx context.Context) string {
 	t.Helper()
 	return kubectl(t, ctx, "-n", "clusters", "get", "pods", "-l", "hostedcluster.densityops.com/infra=c1", "-o", `jsonpath={range .items[*]}{.metadata.name} {.metadata.uid}{"\n"}{end}`)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The API is published as HyperShift does by default: a load balancer's address, which the proxy captures.
+// The API is published in HyperShift's default way, at a load balancer's address, which the proxy captures.
 func TestWorkersJoinThroughACapturedAddress(t *testing.T) {
 	ctx := within(t, 5*time.Minute)
 	if host := kubectl(t, ctx, "-n", "clusters", "get", "hostedcluster", "c1", "-o", "jsonpath={.status.controlPlaneEndpoint.host}"); host != "203.0.113.10" {
@@ -55,7 +55,7 @@ func TestANewWorkerFollowsAChangedIgnitionHost(t *testing.T) {
 	}
 }
 
-// Without our policy in the control plane's namespace HyperShift's own keep the proxy from Ignition.
+// Without our policy in the control-plane namespace, HyperShift's own keep the proxy from Ignition.
 func TestIgnitionNeedsOurNetworkPolicy(t *testing.T) {
 	ctx := within(t, 3*time.Minute)
 	policies := kubectl(t, ctx, "-n", "clusters-c1", "get", "networkpolicy", "-l", "hostedcluster.densityops.com/infra=c1", "-o", "name")

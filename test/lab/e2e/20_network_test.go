@@ -13,7 +13,7 @@ import (
 	"github.com/cldmnky/oooi/test/lab/scene"
 )
 
-// infraOn is an Infra of c1 on its own VLAN, beside the shared one.
+// infraOn is another Infra of c1, on a VLAN of its own.
 func infraOn(name, cidr, nad string) string {
 	return fmt.Sprintf(`apiVersion: hostedcluster.densityops.com/v1alpha1
 kind: Infra
@@ -73,7 +73,7 @@ func TestSwitchingDHCPOffRemovesExactlyDHCP(t *testing.T) {
 		after := inventory(t, ctx, "c1")
 		wrong = nil
 		for _, o := range before {
-			// DHCP's own objects go, its leases stay: a promise is not forgotten by switching DHCP off.
+			// DHCP's own objects are deleted, its leases stay: to disable DHCP does not revoke a lease.
 			mine := strings.Contains(o, "dhcp") && !strings.HasPrefix(o, "DHCPLease/")
 			if mine == contains(after, o) {
 				wrong = append(wrong, o)

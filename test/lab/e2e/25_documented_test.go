@@ -13,13 +13,13 @@ import (
 	"github.com/cldmnky/oooi/test/lab/scene"
 )
 
-// Networks as documentation writes them that this kernel can make and that workers can be on; it has no VLAN filtering of bridges, so
-// those with a vlan are planned only, as are those that assign addresses (internal/plan/testdata/documented, each with its source; cni-*
-// are put together from the plugins' keys). A client on each gets a lease, names and the API. Two are on br1, one after the other.
+// These are networks from documentation that this kernel supports and that workers can be on. It has no VLAN filtering of bridges, so those
+// with a vlan are only planned, as are those that assign addresses (internal/plan/testdata/documented, each with its source; cni-* are
+// composed of the plugins' keys). A client on each gets a lease, names and the API. Two are on br1, one after the other.
 func TestAClientJoinsThroughADocumentedNetwork(t *testing.T) {
 	for _, c := range []struct {
 		network, cidr string
-		bridge        string // of the client
+		bridge        string // the client's
 		before        []string
 	}{
 		{network: "examples-bridge-empty-ipam", cidr: "192.168.153.0/24", bridge: "br-vlan-2003"},
@@ -42,7 +42,7 @@ func TestAClientJoinsThroughADocumentedNetwork(t *testing.T) {
 			}
 			apply(t, ctx, documentedInfra(t, "on-"+c.network, c.cidr, c.network))
 			n := neighbour(t, ctx, "doc-"+c.cidr[8:11], c.bridge, "")
-			if c.network == "cni-bridge-port-isolation" { // as the workers' ports are
+			if c.network == "cni-bridge-port-isolation" { // like the workers' ports
 				inNode(t, ctx, "link set n-doc-155 type bridge_slave isolated on")
 			}
 			must(t, scene.Until(ctx, "a client joins", func(ctx context.Context) error { return boots(ctx, n) }))
@@ -50,7 +50,7 @@ func TestAClientJoinsThroughADocumentedNetwork(t *testing.T) {
 	}
 }
 
-// documentedInfra is an Infra on a network of documentation, and the network.
+// documentedInfra is an Infra on a network from documentation, and the network.
 func documentedInfra(t *testing.T, name, cidr, network string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(scene.Root(), "internal/plan/testdata/documented", network, "in.yaml"))

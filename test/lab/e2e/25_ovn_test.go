@@ -14,9 +14,9 @@ import (
 	"github.com/cldmnky/oooi/test/lab/scene"
 )
 
-// ovnVLAN is a localnet as ClusterUserDefinedNetwork `vlan110` with ipam.mode Disabled becomes in the namespace of c2's machines, but for its owner
-// and finalizer (ovn-kubernetes, clustermanager/userdefinednetwork/template/net-attach-def-template.go); the IDs are put on every
-// network (networkmanager/nad_controller.go).
+// ovnVLAN is the localnet that OVN-Kubernetes makes of ClusterUserDefinedNetwork `vlan110` with ipam.mode Disabled in the namespace of c2's
+// machines, without its owner and finalizer (ovn-kubernetes, clustermanager/userdefinednetwork/template/net-attach-def-template.go); every
+// network gets the IDs (networkmanager/nad_controller.go).
 const ovnVLAN = `apiVersion: k8s.cni.cncf.io/v1
 kind: NetworkAttachmentDefinition
 metadata:
@@ -27,11 +27,11 @@ metadata:
 spec: {config: '{"cniVersion":"1.1.0","mtu":1500,"name":"cluster_udn_vlan110","netAttachDefName":"clusters-c2/vlan110","physicalNetworkName":"physnet","role":"secondary","topology":"localnet","type":"ovn-k8s-cni-overlay","vlanID":110}'}
 `
 
-// ovnAPI is the address that the API is published by.
+// ovnAPI is the address at which the API is published.
 const ovnAPI = "203.0.113.20"
 
-// On OVN-Kubernetes' localnet the workers' network is the source, our pods are on a copy of it: two switches of OVN on one VLAN. The
-// worker is a machine elsewhere on that VLAN. OVN is real; what stands in for OVN-Kubernetes is test/lab/ovnkube.
+// On a localnet of OVN-Kubernetes, workers are on the source network and our pods on a copy of it: two OVN switches on one VLAN. The worker
+// is a machine elsewhere on that VLAN. OVN is real; test/lab/ovnkube stands in for OVN-Kubernetes.
 func TestWorkersJoinOnAnOVNLocalnet(t *testing.T) {
 	ctx := within(t, 5*time.Minute)
 	_, err := lab.Lab(ctx, "ovn", "110")
@@ -64,7 +64,7 @@ func TestWorkersJoinOnAnOVNLocalnet(t *testing.T) {
 	})
 }
 
-// A localnet of namespace default, which Multus lends to all, is joined as it is: no copy, and one switch for machines and our pods.
+// Multus allows all pods to use a localnet of namespace default, so our pods join it without a copy: one switch for machines and our pods.
 func TestOurPodsJoinALocalnetThatIsAllowedToAll(t *testing.T) {
 	ctx := within(t, 3*time.Minute)
 	_, err := lab.Lab(ctx, "ovn", "110")
@@ -106,7 +106,7 @@ func ovnPortsAreAsAsked(t *testing.T, ctx context.Context, infra string) {
 	}
 }
 
-// theOtherSwitchReaches has a pod on the workers' own network lease an address and call the API, as a virtual machine there would.
+// theOtherSwitchReaches has a pod on the workers' own network get a lease and call the API, as a virtual machine there would.
 func theOtherSwitchReaches(t *testing.T, ctx context.Context) {
 	apply(t, ctx, `apiVersion: v1
 kind: Pod
@@ -134,7 +134,7 @@ spec:
 	}
 }
 
-// inNetnsOf runs commands of the node in a pod's network namespace.
+// inNetnsOf runs the node's commands in a pod's network namespace.
 func inNetnsOf(t *testing.T, ctx context.Context, podIP string) place {
 	t.Helper()
 	netns := podNamespace(t, ctx, podIP)
@@ -143,8 +143,8 @@ func inNetnsOf(t *testing.T, ctx context.Context, podIP string) place {
 	}
 }
 
-// portSecurity shows what OVN drops at the port of a pod with fixed addresses, and what it lets in. The pod takes an address that it
-// has not asked for, as far as the pod goes.
+// portSecurity shows what OVN drops, and what it passes, at the port of a pod with fixed addresses. The pod also adds a foreign address to its
+// interface.
 func portSecurity(t *testing.T, ctx context.Context) {
 	const foreign, client = "192.168.110.77", "192.168.110.251"
 	n := neighbour(t, ctx, "ovn-seen", "br110", client+"/24")
@@ -171,21 +171,21 @@ func portSecurity(t *testing.T, ctx context.Context) {
 		from, at         place
 		arrives          bool
 	}{
-		{"from the pod's address", own, client, pod, n.Run, true}, // and the pod has learnt the client's hardware address
+		{"from the pod's address", own, client, pod, n.Run, true}, // by which the pod learns the client's MAC address
 		{"from a foreign address of the pod", foreign, client, pod, n.Run, false},
 		{"to the pod's address", client, own, n.Run, pod, true},
 		{"to a foreign address of the pod", client, foreign, n.Run, pod, false},
-		{"to the directed broadcast address", client, "192.168.110.255", n.Run, pod, true}, // broadcast and multicast frames pass, as DISCOVERs do
+		{"to the directed broadcast address", client, "192.168.110.255", n.Run, pod, true}, // broadcast and multicast frames pass, such as DISCOVER
 	} {
 		before := echoes(t, ctx, c.at)
-		c.from(ctx, "busybox", "ping", "-c", "1", "-W", "1", "-I", c.source, c.to) // what has arrived counts, not what is answered
+		c.from(ctx, "busybox", "ping", "-c", "1", "-W", "1", "-I", c.source, c.to) // the arrival counts, not the answer
 		if arrived := echoes(t, ctx, c.at) > before; arrived != c.arrives {
 			t.Errorf("a packet %s: arrived is %v, want %v", c.what, arrived, c.arrives)
 		}
 	}
 }
 
-// echoes counts the echo requests that have come in.
+// echoes counts the echo requests that have arrived.
 func echoes(t *testing.T, ctx context.Context, at place) int {
 	t.Helper()
 	out, err := at(ctx, "nstat", "-asz", "IcmpInEchos")

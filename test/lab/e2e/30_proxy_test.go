@@ -40,7 +40,7 @@ func neighbour(t *testing.T, ctx context.Context, name, bridge, address string) 
 // proxyOfC1 selects the pods of Infra c1's proxy.
 const proxyOfC1 = "app=proxy,app.kubernetes.io/instance=c1-proxy"
 
-// answerWithin is how long a client waits for a connection before it tries again; a longer wait would be measured as a gap.
+// answerWithin is how long a client waits for a connection before it tries again; a longer wait would count as a gap.
 const answerWithin = 300 * time.Millisecond
 
 // answers makes a TLS handshake and returns the names of the certificate.
@@ -65,7 +65,7 @@ func answers(n *scene.Neighbour, address, serverName string) ([]string, error) {
 	return names, nil
 }
 
-// The pod dies under an open stream of another worker: new connections of an on-link client are answered again soon.
+// The pod is deleted while another worker has an open stream; soon an on-link client's new connections are answered again.
 func TestNewConnectionsAreAnsweredSoonAfterTheProxyDies(t *testing.T) {
 	ctx := within(t, 5*time.Minute)
 	ready(t, ctx)
@@ -86,7 +86,7 @@ func TestNewConnectionsAreAnsweredSoonAfterTheProxyDies(t *testing.T) {
 	go io.Copy(io.Discard, out)
 
 	gap := time.Hour
-	for range 2 { // the shorter counts: what else the machine does meanwhile is not the proxy's doing
+	for range 2 { // the shorter counts, because other processes may delay one
 		kubectl(t, ctx, "-n", "clusters", "delete", "pod", "-l", proxyOfC1, "--wait=false")
 		took, err := longestGap(ctx, n, address, 20*time.Second)
 		must(t, err)
@@ -104,7 +104,7 @@ func TestNewConnectionsAreAnsweredSoonAfterTheProxyDies(t *testing.T) {
 	logs.Wait()
 }
 
-// longestGap makes handshakes for a while and returns the longest time between two that were answered.
+// longestGap makes handshakes for a duration, and returns the longest time between two that were answered.
 func longestGap(ctx context.Context, n *scene.Neighbour, address string, duration time.Duration) (time.Duration, error) {
 	var longest time.Duration
 	last, end, answered := time.Now(), time.Now().Add(duration), 0
@@ -120,7 +120,7 @@ func longestGap(ctx context.Context, n *scene.Neighbour, address string, duratio
 	return max(longest, time.Since(last)), ctx.Err()
 }
 
-// A changed image rolls the proxy; at no time do two pods hold its address.
+// A changed image updates the proxy; at no time do two pods have its address.
 func TestAChangedImageRollsWithoutTwoPodsHoldingOneAddress(t *testing.T) {
 	ctx := within(t, 3*time.Minute)
 	ready(t, ctx)
@@ -161,7 +161,7 @@ func TestAChangedImageRollsWithoutTwoPodsHoldingOneAddress(t *testing.T) {
 	}
 }
 
-// twoAtOnce follows pods and names a moment at which two of them existed and had not ended.
+// twoAtOnce reads pod events, and names a moment at which two pods were alive.
 func twoAtOnce(events io.Reader) string {
 	alive := map[string]bool{}
 	for dec := json.NewDecoder(events); ; {

@@ -23,10 +23,10 @@ import (
 	"github.com/cldmnky/oooi/test/lab/scene"
 )
 
-// promptly is within what Ready may take to say what became untrue, or true again.
+// promptly is how long Ready may take to become False, or True again.
 const promptly = 10 * time.Second
 
-// turns waits until an Infra's Ready has a status, and a reason and words in its message when given; it holds the time against promptly.
+// turns waits until an Infra's Ready has a status, and a reason and words in its message if given; it fails if that takes longer than promptly.
 func turns(t *testing.T, ctx context.Context, infra, status, reason, says string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
@@ -40,13 +40,13 @@ func turns(t *testing.T, ctx context.Context, infra, status, reason, says string
 	}
 }
 
-// state is one in which a worker that boots now would not join.
+// state is a state in which a worker that boots would not join.
 type state struct {
 	name, reason, says string
 	away, back         func()
 }
 
-// Each is said, with its cause, and its end, too: while all pods of ours are well, and when they are not.
+// Ready reports each state with its cause, and its end, whether all our pods are healthy or not.
 func TestReadySaysWhatAWorkerWouldMeet(t *testing.T) {
 	ctx := within(t, 20*time.Minute)
 	ready(t, ctx)
@@ -74,7 +74,7 @@ func patched(t *testing.T, ctx context.Context, spec string) func() {
 	}
 }
 
-// servicesOff: what is switched off, and nothing stands in for it. A pod that is made anew takes longer to come than Ready may.
+// servicesOff are disabled components without a substitute. A new pod takes longer to start than Ready may take.
 func servicesOff(t *testing.T, ctx context.Context) []state {
 	on := func(workloads ...string) func() {
 		return func() {
@@ -95,7 +95,7 @@ func servicesOff(t *testing.T, ctx context.Context) []state {
 	}
 }
 
-// backendsAway: no pod is behind a service that workers need.
+// backendsAway: a Service that workers need has no pods.
 func backendsAway(t *testing.T, ctx context.Context) (all []state) {
 	for deployment, says := range map[string]string{
 		"kube-apiserver": "kube-apiserver", "ignition-server-proxy": "service clusters-c1/ignition-server-proxy has no ready pod", "oauth-openshift": "oauth",
@@ -115,7 +115,7 @@ func backendsAway(t *testing.T, ctx context.Context) (all []state) {
 	return all
 }
 
-// servicesAway: a Service itself is not there, or chooses no pod.
+// servicesAway: a Service does not exist, or selects no pod.
 func servicesAway(t *testing.T, ctx context.Context) []state {
 	back := func() {
 		t.Helper()
@@ -131,8 +131,8 @@ func servicesAway(t *testing.T, ctx context.Context) []state {
 	return all
 }
 
-// policiesGone: a NetworkPolicy that lets the proxy in is deleted while nobody puts it back. HyperShift's own lets everybody call the API,
-// and ours konnectivity in the same pods.
+// policiesGone: a NetworkPolicy that lets the proxy in is deleted while nobody restores it. For the API, HyperShift's own allows everybody, and
+// ours is for konnectivity in the same pods.
 func policiesGone(t *testing.T, ctx context.Context) (all []state) {
 	for _, service := range []string{"ignition-server-proxy", "oauth-openshift", "kube-apiserver"} {
 		policy := "networkpolicy/oooi.clusters.c1-proxy." + service
@@ -158,10 +158,10 @@ func resume(t *testing.T, ctx context.Context) {
 	kubectl(t, ctx, "-n", "clusters", "annotate", "infra", "c1", "hostedcluster.densityops.com/paused-")
 }
 
-// noPods is a quota that no further pod fits into.
+// noPods is a quota that allows no further pod.
 const noPods = `{apiVersion: v1, kind: ResourceQuota, metadata: {name: none, namespace: clusters}, spec: {hard: {pods: "0"}}}`
 
-// podsAway: each of our pods is not there, may not be created, cannot be placed, cannot be started, or stands still.
+// podsAway: each of our pods does not exist, may not be created, cannot be scheduled, cannot be started, or is stopped.
 func podsAway(t *testing.T, ctx context.Context) (all []state) {
 	for _, c := range []struct {
 		component, workload string
@@ -212,7 +212,7 @@ func podsAway(t *testing.T, ctx context.Context) (all []state) {
 		)
 		for _, container := range c.containers {
 			says := "Unhealthy: Readiness probe failed"
-			if container == "envoy" { // of which its sidecar speaks
+			if container == "envoy" { // whose sidecar reports it
 				says = "Envoy does not answer"
 			}
 			all = append(all, state{container + " stands still", "PodNotReady", says, func() { signal(t, ctx, pod(), container, "SIGSTOP") },
@@ -222,7 +222,7 @@ func podsAway(t *testing.T, ctx context.Context) (all []state) {
 	return all
 }
 
-// A pool of one address, which a real client leases, and a second asks in vain.
+// One real client leases the only address of a pool, so a second gets none.
 func TestAPoolWithNoAddressLeftIsNotReady(t *testing.T) {
 	ctx := within(t, 2*time.Minute)
 	_, err := lab.Lab(ctx, "vlan", "135")
@@ -233,7 +233,7 @@ func TestAPoolWithNoAddressLeftIsNotReady(t *testing.T) {
 			fmt.Sprintf(`{"spec":{"replicas":%d,"platform":{"kubevirt":{"additionalNetworks":[{"name":"default/vlan100"}%s]}}}}`, replicas, networks))
 		return err
 	}
-	must(t, workers(ctx, 0, `,{"name":"default/vlan135"}`)) // more workers would be too many for the pool in the first place
+	must(t, workers(ctx, 0, `,{"name":"default/vlan135"}`)) // with more, the pool would be too small from the beginning
 	afterwards(t, func(ctx context.Context) error { return workers(ctx, 2, "") })
 	apply(t, ctx, strings.Replace(infraOn("full", "192.168.135.0/24", "vlan135"), "  networkConfig:", "  infraComponents: {dhcp: {rangeStart: 192.168.135.50, rangeEnd: 192.168.135.50}}\n  networkConfig:", 1))
 	awaitCondition(t, ctx, "clusters", "infra/full", "Ready", "True", "")
@@ -248,7 +248,7 @@ func TestAPoolWithNoAddressLeftIsNotReady(t *testing.T) {
 	leased(t, ctx, second)
 }
 
-// What happens every day turns Ready at no time.
+// Everyday changes never turn Ready.
 func TestReadyDoesNotFlicker(t *testing.T) {
 	ctx := within(t, 5*time.Minute)
 	ready(t, ctx)
@@ -322,7 +322,7 @@ func TestReadyDoesNotFlicker(t *testing.T) {
 	}
 }
 
-// An image that cannot be had is named, and the pods before it serve on; the right one is taken up by itself.
+// An image that cannot be pulled is named, while the old pods still serve; the right image is then rolled out without further action.
 func TestABadImageCostsTheAPINothing(t *testing.T) {
 	ctx := within(t, 4*time.Minute)
 	ready(t, ctx)
@@ -366,11 +366,11 @@ func TestABadImageCostsTheAPINothing(t *testing.T) {
 	}
 }
 
-// unscheduled is longer than two labs on two processors keep one of their processes waiting. Alone, or beside a load of four, the
-// proxy left nobody without an answer for 0.2 s; in CI, where the other lab booted machines, for 1.4 s once.
+// unscheduled is longer than a process waits for a processor when two labs share two. Alone, or with a load of four, the proxy answered within
+// 0.2 s; in CI, while the other lab booted machines, it once took 1.4 s.
 const unscheduled = 5 * time.Second
 
-// asksOn sends a request each second on one connection until ctx ends, and says what became of it before.
+// asksOn sends a request each second on one connection until ctx ends; the error says what went wrong before.
 func asksOn(ctx context.Context, n *scene.Neighbour, address string) error {
 	conn, err := n.Dial(address, unscheduled)
 	if err != nil {
@@ -407,13 +407,13 @@ func asks(secure net.Conn, answers *bufio.Reader, address string) error {
 	return err
 }
 
-// A template whose pod never serves gives way to the next by itself: a StatefulSet alone would wait for that pod for good
+// A template whose pod never serves is replaced by the next without help; a StatefulSet alone would wait for that pod for ever
 // (kubernetes.io/docs/concepts/workloads/controllers/statefulset, forced rollback).
 func TestATemplateThatNeverServedIsSuperseded(t *testing.T) {
 	ctx := within(t, 4*time.Minute)
 	ready(t, ctx)
 	afterwards(t, lab.DeployOperator)
-	kubectl(t, ctx, "-n", "oooi-system", "set", "env", "deployment/oooi-controller-manager", "RELATED_IMAGE_OOOI=e2e.local/envoy:lab") // is there, and no daemon of ours
+	kubectl(t, ctx, "-n", "oooi-system", "set", "env", "deployment/oooi-controller-manager", "RELATED_IMAGE_OOOI=e2e.local/envoy:lab") // it exists, but is no daemon of ours
 	kubectl(t, ctx, "-n", "oooi-system", "rollout", "status", "deployment/oooi-controller-manager", "--timeout=60s")
 	kubectl(t, ctx, "-n", "clusters", "annotate", "statefulset/c1-dns-deployment", "hostedcluster.densityops.com/released-")
 	awaitMessage(t, ctx, "clusters", "infra/c1", "Ready", "False", "PodNotReady", "ended with exit code 1")
@@ -422,7 +422,7 @@ func TestATemplateThatNeverServedIsSuperseded(t *testing.T) {
 	awaitCondition(t, ctx, "clusters", "infra/c1", "Progressing", "False", "Settled")
 }
 
-// follow watches Infra c1, and tells what Ready said other than True, in the end or so far.
+// follow watches Infra c1, and returns what Ready was other than True, so far or until the end.
 func follow(t *testing.T, ctx context.Context) (turned func(end bool) []string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(ctx)
@@ -460,7 +460,7 @@ func follow(t *testing.T, ctx context.Context) (turned func(end bool) []string) 
 		if end {
 			stop()
 			done.Wait()
-			_ = watch.Wait() // ended just now
+			_ = watch.Wait() // an error, because it was just ended
 		}
 		mu.Lock()
 		defer mu.Unlock()

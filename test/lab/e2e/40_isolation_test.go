@@ -16,7 +16,7 @@ import (
 	"github.com/cldmnky/oooi/test/lab/scene"
 )
 
-// podOf is the pod of one component of Infra c1: its name, its address on the pod network, its address on the VLAN.
+// podOf is the pod of a component of Infra c1: its name, and its addresses on the pod network and on the VLAN.
 func podOf(t *testing.T, ctx context.Context, component string) (name, podIP, vlanIP string) {
 	t.Helper()
 	out := strings.Fields(kubectl(t, ctx, "-n", "clusters", "get", "pod", "-l", "app="+component+",app.kubernetes.io/instance=c1-"+component,
@@ -38,7 +38,7 @@ func listedPorts(t *testing.T, ctx context.Context) map[string][]int {
 	return map[string][]int{"dhcp": nil, "dns": {53}, "proxy": slices.Compact(proxy)}
 }
 
-// From the VLAN the listed ports of the infrastructure's addresses answer, and no other.
+// On the VLAN, the listed ports of our addresses answer, and no others.
 func TestOnlyListedPortsAnswerOnTheVLAN(t *testing.T) {
 	ctx := within(t, 5*time.Minute)
 	ready(t, ctx)
@@ -61,7 +61,7 @@ func TestOnlyListedPortsAnswerOnTheVLAN(t *testing.T) {
 	}
 }
 
-// The same as a worker sees it. Its lease, which came over UDP 67, is the first thing that joins waits for.
+// The same holds for a worker. Its lease, over UDP port 67, is the first thing that joins waits for.
 func TestAWorkerFindsTheListedPortsAndNoOther(t *testing.T) {
 	ctx := within(t, 5*time.Minute)
 	ready(t, ctx)
@@ -86,7 +86,7 @@ func openPorts(t *testing.T, n *scene.Neighbour, address string) []int {
 	return open
 }
 
-// Linux answers on any of its addresses whichever card a packet comes in on; every socket of ours is bound to its device.
+// Linux answers for any of its addresses on any interface, so each of our sockets is bound to its device.
 func TestThePodsOwnAddressIsNotReachedThroughTheVIP(t *testing.T) {
 	ctx := within(t, 2*time.Minute)
 	ready(t, ctx)
@@ -105,7 +105,7 @@ func TestThePodsOwnAddressIsNotReachedThroughTheVIP(t *testing.T) {
 	}
 }
 
-// The node's init namespace forwards, and pods inherit it; tuning in the derived NAD switches it off in ours.
+// Pods inherit forwarding from the node's initial network namespace; tuning in the derived NAD disables it in ours.
 func TestOurPodsNeverRoute(t *testing.T) {
 	ctx := within(t, 5*time.Minute)
 	ready(t, ctx)
@@ -151,7 +151,7 @@ func neverRoutes(t *testing.T, ctx context.Context, n *scene.Neighbour, componen
 	kubectl(t, ctx, "-n", "clusters", "wait", "--for=condition=Ready", "pod/"+pod, "--timeout=30s")
 }
 
-// On the pod network a daemon that is no longer ours reaches the API and what it serves from, and nothing else.
+// On the pod network, a compromised daemon reaches the API and its own backends, and nothing else.
 func TestADaemonReachesNothingElse(t *testing.T) {
 	ctx := within(t, 3*time.Minute)
 	ready(t, ctx)
@@ -169,7 +169,7 @@ func TestADaemonReachesNothingElse(t *testing.T) {
 		"proxy": {"a backend", "the API server", "the API's Service"},
 	}
 	netns := map[string]string{"a pod without a policy": podNamespace(t, ctx, podAddress(t, ctx, "clusters-c1", "app=kube-apiserver"))}
-	reached["a pod without a policy"] = slices.Sorted(maps.Keys(all)) // or what the others do not reach would be no news
+	reached["a pod without a policy"] = slices.Sorted(maps.Keys(all)) // so it is policies that keep the others from it
 	for _, component := range []string{"dhcp", "dns", "proxy"} {
 		_, podIP, _ := podOf(t, ctx, component)
 		netns[component] = podNamespace(t, ctx, podIP)
@@ -187,7 +187,7 @@ func TestADaemonReachesNothingElse(t *testing.T) {
 	}
 }
 
-// dials says whether a TCP connection opens out of a network namespace.
+// dials says whether a TCP connection can be opened from a network namespace.
 func dials(ctx context.Context, netns, address string) bool {
 	host, port, _ := net.SplitHostPort(address)
 	_, err := lab.Lab(ctx, "exec", "nsenter", "--net="+netns, "timeout", "1", "bash", "-c", "</dev/tcp/"+host+"/"+port)
@@ -199,7 +199,7 @@ func podAddress(t *testing.T, ctx context.Context, namespace, selector string) s
 	return kubectl(t, ctx, "-n", namespace, "get", "pod", "-l", selector, "-o", "jsonpath={.items[0].status.podIP}")
 }
 
-// What stands for a pod at the API is in no container that parses what guests send.
+// No container that parses packets of guests has a pod's API token.
 func TestNoTokenIsWhereGuestsAreHeard(t *testing.T) {
 	ctx := within(t, 2*time.Minute)
 	ready(t, ctx)
@@ -218,7 +218,7 @@ func TestNoTokenIsWhereGuestsAreHeard(t *testing.T) {
 	}
 }
 
-// mountsOf the containers of a pod, as their kernel lists them.
+// mountsOf are the mounts of a pod's containers, as the kernel lists them.
 func mountsOf(t *testing.T, ctx context.Context, pod string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -234,7 +234,7 @@ func mountsOf(t *testing.T, ctx context.Context, pod string) map[string]string {
 	return all
 }
 
-// podNamespace finds the network namespace that holds a pod's address.
+// podNamespace finds the network namespace that has a pod's address.
 func podNamespace(t *testing.T, ctx context.Context, podIP string) string {
 	t.Helper()
 	out, err := lab.Lab(ctx, "exec", "sh", "-c", `for n in /run/netns/*; do nsenter --net=$n ip -o -4 addr | grep -q " `+podIP+`/" && echo $n; done`)

@@ -89,7 +89,7 @@ spec: {ports: [{port: 1234}], selector: {app: somebody-else}}
 	}
 }
 
-// A backup without status and owner references is restored when everything is gone: the same addresses, MACs and leases.
+// After everything was deleted, a backup without status and owner references restores the same addresses, MACs and leases.
 func TestARestoredBackupKeepsAddressesAndLeases(t *testing.T) {
 	ctx := within(t, 5*time.Minute)
 	ready(t, ctx)
@@ -122,7 +122,7 @@ func TestARestoredBackupKeepsAddressesAndLeases(t *testing.T) {
 	}))
 }
 
-// withoutIdentity is what a backup tool keeps: no UIDs, versions, status, owner references.
+// withoutIdentity removes what a backup tool does not keep: UIDs, versions, status, owner references.
 func withoutIdentity(t *testing.T, list string) string {
 	t.Helper()
 	var l map[string]any
@@ -140,7 +140,7 @@ func withoutIdentity(t *testing.T, list string) string {
 	return string(out)
 }
 
-// A placement that fits nowhere is said while the pod before serves on, and what the user mends needs no hand on a pod.
+// A placement that fits no node is reported while the old pod still serves, and when the user mends it, nobody needs to touch a pod.
 func TestAPlacementThatFitsNowhereIsMended(t *testing.T) {
 	ctx := within(t, 3*time.Minute)
 	ready(t, ctx)

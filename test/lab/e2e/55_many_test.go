@@ -14,7 +14,7 @@ import (
 	"github.com/cldmnky/oooi/test/lab/scene"
 )
 
-// frugal is an Infra of c1 on its own VLAN, of which the node carries many.
+// frugal is another Infra of c1 on a VLAN of its own, so small that the node can run many.
 func frugal(name, cidr, nad string) string {
 	components := "  infraComponents:\n"
 	for _, c := range []string{"dhcp", "dns", "proxy"} {
@@ -23,7 +23,7 @@ func frugal(name, cidr, nad string) string {
 	return infraOn(name, cidr, nad) + components
 }
 
-// The line that ForwardingNotPrevented advises concerns the network of every Infra. It reaches the pods that are started later.
+// The line that ForwardingNotPrevented suggests affects the network of every Infra. It takes effect for pods that start later.
 func TestALineInTheAllowlistReplacesNoPodOfTwentyInfras(t *testing.T) {
 	const infras, list = 20, "cni-sysctl-allowlist"
 	ctx := within(t, 10*time.Minute)
@@ -61,7 +61,7 @@ func TestALineInTheAllowlistReplacesNoPodOfTwentyInfras(t *testing.T) {
 		t.Errorf("pods before the line %q and after it:\n%v\n%v", line, before, after)
 	}
 
-	afterwards(t, func(ctx context.Context) error { // what follows expects pods that never forward
+	afterwards(t, func(ctx context.Context) error { // later scenarios expect pods that never forward
 		_, err := lab.Kubectl(ctx, "-n", "clusters", "annotate", "statefulset,deployment", "-l", "hostedcluster.densityops.com/infra=c1", "hostedcluster.densityops.com/released-")
 		return errors.Join(err, scene.Until(ctx, "c1 settles", func(ctx context.Context) error {
 			c, err := conditionOf(ctx, "clusters", "infra/c1", "Progressing")
@@ -73,7 +73,7 @@ func TestALineInTheAllowlistReplacesNoPodOfTwentyInfras(t *testing.T) {
 	})
 }
 
-// eachChild waits until a path of every child of the many Infras says what is wanted.
+// eachChild waits until a path of every child of the Infras has the wanted value.
 func eachChild(t *testing.T, ctx context.Context, infras int, path, want string) {
 	t.Helper()
 	must(t, scene.Until(ctx, path, func(ctx context.Context) error {
@@ -92,7 +92,7 @@ func eachChild(t *testing.T, ctx context.Context, infras int, path, want string)
 	}))
 }
 
-// ourPods are the pods of all Infras, with how often their containers were restarted.
+// ourPods are the pods of all Infras, with their containers' restart counts.
 func ourPods(t *testing.T, ctx context.Context) []string {
 	t.Helper()
 	return strings.Split(podsAndRestarts(t, ctx, "-A", "-l", "app.kubernetes.io/managed-by=oooi,hostedcluster.densityops.com/infra"), "\n")

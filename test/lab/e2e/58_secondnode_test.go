@@ -12,14 +12,14 @@ import (
 	"github.com/cldmnky/oooi/test/lab/scene"
 )
 
-// onNode2 has all pods of an Infra on the second node.
+// onNode2 is an Infra with all its pods on the second node.
 func onNode2(name, cidr, nad string) string {
 	where := "{nodeSelector: {kubernetes.io/hostname: node2}}"
 	return infraOn(name, cidr, nad) + fmt.Sprintf("  infraComponents: {dhcp: %[1]s, dns: %[1]s, proxy: %[1]s}\n", where)
 }
 
-// A node may be cut off from its VLANs alone, from the API server alone, and from everything, without notice. What still reaches clients
-// serves them, a node that is lost is named, and when it is back everything serves again.
+// A node is cut off from its VLANs only, from the API server only, and from everything, without notice. Pods that can still reach clients serve
+// them, a lost node is named, and when it is back, everything serves again.
 func TestASecondNodeIsCutOffAndComesBack(t *testing.T) {
 	ctx := within(t, 8*time.Minute)
 	_, err := lab.Lab(ctx, "vlan", "138")
@@ -34,7 +34,7 @@ func TestASecondNodeIsCutOffAndComesBack(t *testing.T) {
 	_, err = lab.Lab(ctx, "node2")
 	must(t, err)
 	apply(t, ctx, scene.BridgeNAD("vlan138", "br138")+"---\n"+onNode2("far", "192.168.138.0/24", "vlan138"))
-	served := func() { // the machines of c1 are on another VLAN, so Ready it is not
+	served := func() { // it is not Ready, because c1's machines are on another VLAN
 		for _, part := range []string{"DHCPReady", "DNSReady", "ProxyReady"} {
 			awaitCondition(t, ctx, "clusters", "infra/far", part, "True", "")
 		}

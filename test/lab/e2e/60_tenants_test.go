@@ -16,9 +16,9 @@ import (
 	"github.com/cldmnky/oooi/test/lab/scene"
 )
 
-// An Infra of another namespace names a HostedCluster that does not permit it: nothing is made in its control plane's
-// namespace, nothing there is asked for by name, and no daemon is let in. What the manager reads of its cache, which lists
-// whole kinds in every namespace, no audit log shows: internal/observe/permission_test.go does.
+// An Infra of another namespace names a HostedCluster without a reference grant: nothing is created in its control-plane namespace, nothing
+// there is read by name, and no daemon is let in. The audit log does not show what the manager reads from its cache, which lists whole kinds
+// in every namespace: internal/observe/permission_test.go does.
 func TestAHostedClusterOfAnotherNamespaceNeedsPermission(t *testing.T) {
 	ctx := within(t, 4*time.Minute)
 	_, err := lab.Standin(ctx, "apply", "--cluster", "c2", "--lb-address", "203.0.113.20", "--nad", "default/vlan200")
@@ -99,7 +99,7 @@ func auditSince(t *testing.T, offset int64) []auditEvent {
 	return all
 }
 
-// Two Infras of two hosted clusters in one namespace: nothing of one leads to the other.
+// Of two Infras of two hosted clusters in one namespace, nothing of one leads to the other.
 func TestTwoInfrasInOneNamespaceNeverMix(t *testing.T) {
 	ctx := within(t, 5*time.Minute)
 	ready(t, ctx)
@@ -152,7 +152,7 @@ func endpointHosts(t *testing.T, ctx context.Context, infra string) []string {
 	return slices.DeleteFunc(all, func(h string) bool { return net.ParseIP(h) != nil })
 }
 
-// resolved asks an Infra's DNS server as a client of its VLAN.
+// resolved queries an Infra's DNS server as a client of its VLAN.
 func resolved(t *testing.T, ctx context.Context, n *scene.Neighbour, infra, host string) string {
 	t.Helper()
 	server := kubectl(t, ctx, "-n", "clusters", "get", "infra", infra, "-o", `jsonpath={.status.addresses[?(@.component=="dns")].ip}`)

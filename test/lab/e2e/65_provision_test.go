@@ -13,7 +13,7 @@ import (
 	"github.com/cldmnky/oooi/test/lab/scene"
 )
 
-// hostedC2 brings hosted cluster c2 up on VLAN 200; it and its control plane go when the test ends.
+// hostedC2 starts hosted cluster c2 on VLAN 200; it and its control plane are removed when the test ends.
 func hostedC2(t *testing.T, ctx context.Context, flags ...string) {
 	t.Helper()
 	_, err := lab.Lab(ctx, "vlan", "200")
@@ -25,8 +25,8 @@ func hostedC2(t *testing.T, ctx context.Context, flags ...string) {
 
 const autoC2 = "hostedcluster.densityops.com/infra=auto"
 
-// One annotation, and nothing else is typed: the worker that has asked in vain gets its lease; what is annotated further is
-// followed; a slip takes nothing away, and the HostedCluster takes everything with it.
+// With one annotation, and nothing else, a worker that got no lease gets one; later annotations take effect; a mistake in one removes nothing,
+// and everything is deleted with the HostedCluster.
 func TestAnAnnotationIsAllThatIsTyped(t *testing.T) {
 	ctx := within(t, 5*time.Minute)
 	hostedC2(t, ctx, "--lb-address", "203.0.113.20", "--nad", "default/vlan200")

@@ -19,7 +19,7 @@ import (
 	"github.com/cldmnky/oooi/test/lab/scene"
 )
 
-// cutOffFor is how long the hosted API is cut off; `make e2e-cut-off` has it last 5 minutes.
+// cutOffFor is how long the hosted API is cut off; `make e2e-cut-off` sets 5 minutes.
 var cutOffFor = func() time.Duration {
 	if text := os.Getenv("OOOI_CUT_OFF"); text != "" {
 		d, err := time.ParseDuration(text)
@@ -36,8 +36,8 @@ const (
 	otherIP = "192.168.100.215"
 )
 
-// The applications of c1 where their external IP is a host of the VLAN. MetalLB is there by its own manifest, unmodified, but no worker
-// runs it: what it would write into the Service's status is written here.
+// c1's applications have an external IP that is a host of the VLAN. MetalLB's own unmodified manifest is applied, but no worker runs it: the test
+// writes into the Service's status what MetalLB would.
 func TestApplicationsAreReachedFromBothSides(t *testing.T) {
 	ctx := within(t, 5*time.Minute+cutOffFor)
 	ready(t, ctx)
@@ -69,8 +69,8 @@ func externalHost(t *testing.T, ctx context.Context, http, https string) (pem st
 	t.Helper()
 	cert, key := certificate(t, ctx)
 	host := neighbour(t, ctx, "apps-host", "br100", firstIP+"/24")
-	// Always the same hardware address: a neighbour cache that holds another one, of an earlier run, sends into the void for 10 s.
-	// MetalLB, which moves an address from one to another, announces it.
+	// The MAC address is always the same, or a neighbour cache with one of an earlier run would lose packets for 10 s. MetalLB announces when
+	// an address moves to another.
 	_, err := host.Run(ctx, "ip", "link", "set", "eth0", "address", "02:00:00:00:64:c8")
 	must(t, err)
 	_, err = host.Run(ctx, "ip", "addr", "add", otherIP+"/24", "dev", "eth0")
@@ -91,7 +91,7 @@ func externalHost(t *testing.T, ctx context.Context, http, https string) (pem st
 	return pem, func(ctx context.Context, command ...string) (string, error) { return onlink.Run(ctx, command...) }
 }
 
-// MetalLB without --lb-class serves no Service that HyperShift's own cloud provider leaves alone.
+// MetalLB without --lb-class serves no Service with a class, and HyperShift's own cloud provider takes every other.
 func classIsPrinted(t *testing.T, ctx context.Context) {
 	appsIngress(t, ctx, `{"enabled":true,"metallb":{"ipAddressPoolRange":["192.168.100.200-192.168.100.219"]}}`)
 	apps(t, ctx, "Degraded", "NamespaceNotGranted")
@@ -106,7 +106,7 @@ func classIsPrinted(t *testing.T, ctx context.Context) {
 	apps(t, ctx, "Ready", "Serving")
 }
 
-// claim writes what the Service's status says of its address; none takes it away.
+// claim writes an address into the Service's status; an empty one removes it.
 func claim(t *testing.T, ctx context.Context, ip string) {
 	t.Helper()
 	ingress := "null"
@@ -128,7 +128,7 @@ func addressFollows(t *testing.T, ctx context.Context, client place) {
 	apps(t, ctx, "Ready", "Serving")
 }
 
-// follows waits until DNS and proxy lead to the other address.
+// follows waits until DNS and proxy use the other address.
 func follows(t *testing.T, ctx context.Context, client place) {
 	t.Helper()
 	answered(t, ctx, client, appsHost, otherIP)
@@ -140,7 +140,7 @@ func follows(t *testing.T, ctx context.Context, client place) {
 	}))
 }
 
-// leadsTo says whether the proxy was told an address.
+// leadsTo says whether the proxy's configuration has an address.
 func leadsTo(t *testing.T, ctx context.Context, ip string) error {
 	if now := told(t, ctx); !strings.Contains(now, ip+":443") {
 		return errors.New("it was told " + now)
@@ -163,8 +163,8 @@ func bothSides(t *testing.T, ctx context.Context, vm place) {
 	}
 }
 
-// forwardedByTheClustersDNS: the management cluster forwards what `oooi render --openshift-dns` says, a block of its Corefile for each
-// server, as OpenShift's operator writes it (cluster-dns-operator, controller_dns_configmap.go). Its own names are as before.
+// forwardedByTheClustersDNS: the management cluster's DNS forwards what `oooi render --openshift-dns` says, with a block of its Corefile for
+// each server, as OpenShift's operator writes it (cluster-dns-operator, controller_dns_configmap.go). Its own names still resolve.
 func forwardedByTheClustersDNS(t *testing.T, ctx context.Context) {
 	t.Helper()
 	dns := func(ctx context.Context, args ...string) (string, error) {
@@ -208,20 +208,20 @@ func forwarding(t *testing.T, ctx context.Context) (blocks string) {
 	return blocks
 }
 
-// unchanged says that DNS and proxy are as before, for clients too where the address still answers.
+// unchanged checks that DNS and proxy are as before, and still answer clients.
 func unchanged(t *testing.T, ctx context.Context, vm place, before string) {
 	t.Helper()
 	if now := told(t, ctx); now != before {
 		t.Errorf("DNS and proxy were told\n%s\nand before\n%s", now, before)
 	}
-	ctx, stop := context.WithTimeout(ctx, 10*time.Second) // a lost packet is asked for again; a name that is withdrawn is missed
+	ctx, stop := context.WithTimeout(ctx, 10*time.Second) // long enough to repeat a lost query
 	defer stop()
 	answered(t, ctx, vm, appsHost, firstIP)
 	answered(t, ctx, inPod, appsHost, proxyService(t, ctx, "c1"))
 }
 
-// The guest's administrator says that *.apps is at a node of the management cluster. MetalLB's controller, which would put that
-// right, is stopped meanwhile.
+// The hosted cluster's administrator claims the address of a node of the management cluster for *.apps. MetalLB's controller, which would
+// correct that, is stopped meanwhile.
 func claimIsRefused(t *testing.T, ctx context.Context, vm place) {
 	before := told(t, ctx)
 	node := kubectl(t, ctx, "get", "nodes", "-o", `jsonpath={.items[0].status.addresses[?(@.type=="InternalIP")].address}`)
@@ -238,7 +238,7 @@ func claimIsRefused(t *testing.T, ctx context.Context, vm place) {
 	inGuest(t, ctx, "-n", "metallb-system", "scale", "deployment/controller", "--replicas=1")
 }
 
-// The Secret first holds who may do nothing, then the administrator again: each is used within 10 s, by the same process.
+// The Secret has a kubeconfig without permissions first, and then the administrator's again: the same process uses each within 10 s.
 func kubeconfigIsRotated(t *testing.T, ctx context.Context) {
 	manager := func() string {
 		return kubectl(t, ctx, "-n", "oooi-system", "get", "pods", "-o", "jsonpath={.items[*].metadata.uid} {.items[*].status.containerStatuses[*].restartCount}")
@@ -256,8 +256,8 @@ func kubeconfigIsRotated(t *testing.T, ctx context.Context) {
 	}
 }
 
-// kubeconfigs are the administrator's of a hosted cluster, and one that may ask for certificates and nothing else: the kubelets' bootstrap
-// credentials. Rotate puts one where HyperShift puts the administrator's, which is there again when the test ends.
+// kubeconfigs are a hosted cluster's: the administrator's, and one that may only request certificates, with the kubelets' bootstrap credentials.
+// rotate writes one into the Secret that HyperShift writes; the administrator's is restored when the test ends.
 func kubeconfigs(t *testing.T, ctx context.Context, cluster string) (rotate func(kubeconfig string) time.Time, admin, nobody string) {
 	t.Helper()
 	secret := cluster + "-admin-kubeconfig"
@@ -271,7 +271,7 @@ func kubeconfigs(t *testing.T, ctx context.Context, cluster string) (rotate func
 	admin, nobody = read("clusters", secret), read("clusters-"+cluster, "bootstrap-kubeconfig")
 	afterwards(t, func(ctx context.Context) error {
 		if there, err := lab.Kubectl(ctx, "-n", "clusters", "get", "secret", secret, "--ignore-not-found", "-o", "name"); err != nil || there == "" {
-			return err // it went with the hosted cluster
+			return err // it was deleted with the hosted cluster
 		}
 		return write(ctx, admin)
 	})
@@ -282,7 +282,7 @@ func kubeconfigs(t *testing.T, ctx context.Context, cluster string) (rotate func
 	}, admin, nobody
 }
 
-// Every packet between the manager and the hosted API is lost, those of open connections too.
+// Every packet between the manager and the hosted API is lost, including those of open connections.
 func apiIsCutOff(t *testing.T, ctx context.Context, client place, served func(*testing.T, context.Context, place)) {
 	before, began := told(t, ctx), time.Now()
 	mend := cutOff(t, ctx)
@@ -325,7 +325,7 @@ func cutOff(t *testing.T, ctx context.Context) (mend func(context.Context) error
 		return err
 	}
 	must(t, load(ctx, rules))
-	mend = func(ctx context.Context) error { return load(ctx, "table ip cutoff\ndelete table ip cutoff\n") } // first made: gone already is no error
+	mend = func(ctx context.Context) error { return load(ctx, "table ip cutoff\ndelete table ip cutoff\n") } // adds it first, so that it may be gone
 	afterwards(t, mend)
 	return mend
 }
@@ -338,7 +338,7 @@ func switchedOff(t *testing.T, ctx context.Context, vm place) {
 	ready(t, ctx)
 }
 
-// Deleting a HostedCluster leaves nothing of ours, whether its API is still there or not.
+// Deleting a HostedCluster leaves nothing of ours, whether its API still answers or not.
 func TestADeletedHostedClusterLeavesNothing(t *testing.T) {
 	ctx := within(t, 5*time.Minute)
 	args := []string{"--cluster", "c3", "--lb-address", "203.0.113.30", "--nad", "default/vlan300", "--strategy", "loadbalancer-hostname"}
@@ -387,7 +387,7 @@ func TestADeletedHostedClusterLeavesNothing(t *testing.T) {
 	publish()
 	kubectl(t, ctx, "-n", "clusters-c3", "scale", "deployment/kube-apiserver", "--replicas=0")
 	kubectl(t, ctx, "-n", "clusters-c3", "wait", "--for=delete", "pod", "-l", "app=kube-apiserver", "--timeout=60s")
-	// HyperShift holds its HostedCluster until the control plane is gone, and the guest's API goes before that.
+	// HyperShift's finalizer keeps the HostedCluster until the control plane is gone, and the hosted API goes before that.
 	finalizers := func(by string) {
 		t.Helper()
 		kubectl(t, ctx, "-n", "clusters", "patch", "hostedcluster", "c3", "--type=merge", "-p", `{"metadata":{"finalizers":[`+by+`]}}`)
@@ -401,7 +401,7 @@ func TestADeletedHostedClusterLeavesNothing(t *testing.T) {
 	deleted(time.Minute)
 }
 
-// An API that is published by name; one that is published as an address, as that of c1, has no name that its certificate bears.
+// This API is published by name; for one that is published at an address, as c1's, no name is in its certificate.
 func apiIsReachedFromThePodNetwork(t *testing.T, ctx context.Context) {
 	t.Helper()
 	const api = "api.c3.hosted.example.com"
@@ -417,7 +417,7 @@ func apiIsReachedFromThePodNetwork(t *testing.T, ctx context.Context) {
 	})
 }
 
-// everything lists all objects but those that come and go with the cluster's own DNS and with who asks it.
+// everything lists all objects but those of the cluster's own DNS and of its test clients, which come and go.
 func everything(t *testing.T, ctx context.Context) []string {
 	t.Helper()
 	return slices.DeleteFunc(everyObject(t, ctx), func(o string) bool {

@@ -17,7 +17,7 @@ import (
 
 const metallbPool = "192.168.100.200-192.168.100.209"
 
-// The applications of c1 by the real MetalLB, from its own manifest unmodified, on a virtual machine. `make e2e-metallb` runs this file.
+// The real MetalLB, from its own unmodified manifest, on a virtual machine serves c1's applications. `make e2e-metallb` runs this file.
 func TestApplicationsAreReachedThroughMetalLB(t *testing.T) {
 	ctx := within(t, 12*time.Minute+cutOffFor)
 	ready(t, ctx)
@@ -43,7 +43,7 @@ func TestApplicationsAreReachedThroughMetalLB(t *testing.T) {
 	t.Run("switched off, nothing of it is left in the hosted cluster", func(t *testing.T) { switchedOff(t, ctx, vm) })
 }
 
-// MetalLB without --lb-class serves no Service that HyperShift's own cloud provider leaves alone.
+// MetalLB without --lb-class serves no Service with a class, and HyperShift's own cloud provider takes every other.
 func classIsSet(t *testing.T, ctx context.Context) {
 	appsIngress(t, ctx, `{"enabled":true,"metallb":{"ipAddressPoolRange":["192.168.100.200-192.168.100.219"]}}`)
 	apps(t, ctx, "Degraded", "NamespaceNotGranted")
@@ -66,7 +66,7 @@ func metallbRuns(t *testing.T, ctx context.Context) {
 	inGuest(t, ctx, "-n", "metallb-system", "rollout", "status", "daemonset/speaker", "--timeout=240s")
 }
 
-// pool has MetalLB give addresses. Its webhook in the hosted cluster, reached through konnectivity, may not answer at once.
+// pool gives MetalLB addresses. Its webhook in the hosted cluster, reached through konnectivity, may not answer at once.
 func pool(t *testing.T, ctx context.Context, addresses string) {
 	t.Helper()
 	must(t, scene.Until(ctx, "MetalLB's pool", func(ctx context.Context) error {
@@ -111,7 +111,7 @@ func addressIsLostAndChanges(t *testing.T, ctx context.Context, vm place) {
 	appServed(t, ctx, inPod)
 }
 
-// No MetalLB at all: the proxy spreads over two workers, and one of them loses its power.
+// Without MetalLB, the proxy balances between two workers, one of which loses its power.
 func TestApplicationsAreReachedThroughNodePortsOfTheWorkersThatLive(t *testing.T) {
 	ctx := within(t, 8*time.Minute)
 	ready(t, ctx)
@@ -169,8 +169,8 @@ func onMachine(m scene.Machine) place {
 	return func(ctx context.Context, command ...string) (string, error) { return lab.On(ctx, m, command...) }
 }
 
-// runApplication puts kube-proxy, an application with a certificate of its own and the HTTP router into hosted cluster c1, where they
-// stay: one after the other, as an emulated worker that starts them at once takes longer for each than its kubelet waits.
+// runApplication runs kube-proxy, an application with its own certificate and the HTTP router in hosted cluster c1, where they stay. They start
+// one after the other, because an emulated worker that starts all at once takes longer for each than its kubelet waits.
 func runApplication(t *testing.T, ctx context.Context) (pem string) {
 	t.Helper()
 	guest := func(name string) {
@@ -187,14 +187,14 @@ func runApplication(t *testing.T, ctx context.Context) (pem string) {
 	return pem
 }
 
-// trust gives a worker the certificate by which it knows the application.
+// trust gives a worker the application's certificate.
 func trust(t *testing.T, ctx context.Context, m scene.Machine, pem string) {
 	t.Helper()
 	_, err := lab.On(ctx, m, "echo", base64.StdEncoding.EncodeToString([]byte(pem)), "| base64 -d >", trusted)
 	must(t, err)
 }
 
-// certify gives the application its certificate and returns it. It keeps the one that it has: its pods read it once.
+// certify gives the application a certificate and returns it. An existing one stays, because its pods read it only once.
 func certify(t *testing.T, ctx context.Context) (pem string) {
 	t.Helper()
 	if has, err := hosted(ctx, "c1", "-n", "hello", "get", "secret", "hello", "-o", `go-template={{index .data "tls.crt" | base64decode}}`); err == nil {

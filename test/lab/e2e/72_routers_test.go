@@ -10,7 +10,7 @@ import (
 	"github.com/cldmnky/oooi/test/lab/scene"
 )
 
-// ingressController is HyperShift's default one, as it makes it where operatorConfiguration.ingressOperator says HostNetwork.
+// ingressController is the default one as HyperShift creates it if operatorConfiguration.ingressOperator says HostNetwork.
 const ingressController = `apiVersion: v1
 kind: Namespace
 metadata: {name: openshift-ingress-operator}
@@ -30,8 +30,8 @@ metadata: {name: default, namespace: openshift-ingress-operator}
 spec: {endpointPublishingStrategy: {type: HostNetwork, hostNetwork: {httpPort: 8080, httpsPort: 8443}}}
 `
 
-// routerPod is what the ingress operator's Deployment makes of it on worker on-its-worker. No kubelet runs it: a host of the VLAN at
-// the worker's address serves there.
+// routerPod is the pod of the ingress operator's Deployment on worker on-its-worker. No kubelet runs it: a host of the VLAN at the worker's
+// address serves instead.
 const routerPod = `apiVersion: v1
 kind: Namespace
 metadata: {name: openshift-ingress}
@@ -47,7 +47,7 @@ spec:
   - {name: router, image: router, ports: [{name: http, containerPort: 8080, hostPort: 8080}, {name: https, containerPort: 8443, hostPort: 8443}]}
 `
 
-// Routers that listen on their workers' own addresses, at ports of their own: the Infra says no mode, and names and traffic lead there.
+// Routers listen on their workers' own addresses, at ports of their own. The Infra sets no mode, and names and traffic lead to them.
 func TestApplicationsAreReachedAtRoutersOnTheirWorkers(t *testing.T) {
 	ctx := within(t, 3*time.Minute)
 	ready(t, ctx)
@@ -83,7 +83,7 @@ func TestApplicationsAreReachedAtRoutersOnTheirWorkers(t *testing.T) {
 	ready(t, ctx)
 }
 
-// asWorker makes a Node of hosted cluster c1 at an address of the VLAN, whose machine is known.
+// asWorker adds a Node to hosted cluster c1 at an address of the VLAN, with a known machine.
 func asWorker(t *testing.T, ctx context.Context, name, address string) {
 	t.Helper()
 	machine := []string{"worker", "--cluster", "c1", "--name", name, "--mac", "52:54:00:00:01:c8"}

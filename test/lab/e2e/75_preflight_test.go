@@ -18,25 +18,25 @@ import (
 	"github.com/cldmnky/oooi/test/lab/scene"
 )
 
-// Examples of preflight that fail in the lab as they are, but for names and VLANs, and work once what preflight prints for them
-// is applied. Of the others, the lab cannot show:
-//   - WorkerNADHasIPAM, DefaultNetworkAttached: it has no virt-launcher, and machines have one card;
+// These examples of preflight, with other names and VLANs, fail in the lab, and work once the changes that preflight prints are applied. Of
+// the others, the lab cannot show:
+//   - WorkerNADHasIPAM, DefaultNetworkAttached: it has no virt-launcher, and machines have one interface;
 //   - PolicyRoutingUnavailable, MTUNotSpecified, ForwardingNotPrevented: its networks are bridges;
 //   - ExternalInfra, SharedIngressUnsupported, BaseDomainPassthrough: it is one cluster, without OpenShift's router;
-//   - NoTimeSource, MTUMismatch: machines have this machine's clock, and TCP's segments follow the smaller side;
-//   - CIDROverlapsNetwork, CapturedAddressInUse: a HostedCluster made anew is shown by CapturedAddressRefused;
-//   - DNSServersOutsideVLAN: nothing fails, its nodes reach every resolver; OneInstanceServes: that instance answers;
-//   - what a HostedCluster's owner has several ways to say (NetworkAttachmentMissing, NetworkAttachmentAmbiguous), and AnnotationInvalid,
+//   - NoTimeSource, MTUMismatch: machines have this machine's clock, and TCP uses the smaller MSS of both sides;
+//   - CIDROverlapsNetwork, CapturedAddressInUse: CapturedAddressRefused shows a HostedCluster that is recreated;
+//   - DNSServersOutsideVLAN: nothing fails, because its nodes reach every resolver; OneInstanceServes: that instance answers;
+//   - NetworkAttachmentMissing and NetworkAttachmentAmbiguous, which a HostedCluster's owner can mend in several ways, and AnnotationInvalid,
 //     which TestAnAnnotationIsAllThatIsTyped shows; VLANInUse, whose YAML is for two Infras;
-//   - what is refused at admission (InvalidCIDR, RangeOutsideCIDR, ImageOverrideNotAllowed …), and what has no YAML, since there are several ways.
-// Whatever else is refused under Accepted fails like AddressInUse: nothing is applied, nobody answers.
+//   - what admission refuses (InvalidCIDR, RangeOutsideCIDR, ImageOverrideNotAllowed …), and what has no YAML, because there are several ways.
+// All else that condition Accepted refuses fails like AddressInUse: nothing is applied, and nobody answers.
 
 // mended is an example whose VLAN a client joins from a network namespace.
 type mended struct {
 	code string
-	// fails is what the client does not get past.
+	// fails is the step at which the client fails.
 	fails string
-	// before is done first; what it starts ends when the client has failed. Nil: the Infra is refused.
+	// before runs first; what it starts ends once the client has failed. Nil: the Infra is refused.
 	before func(*testing.T, context.Context, *scene.Neighbour)
 }
 
@@ -62,7 +62,7 @@ func (c mended) shown(t *testing.T, ctx context.Context, vlan int) {
 	infra, bridge := strings.ToLower(c.code), fmt.Sprintf("br%d", vlan)
 	example := failing(t, c.code, strings.NewReplacer(
 		"kind: Infra\nmetadata: {name: c1,", "kind: Infra\nmetadata: {name: "+infra+",",
-		"10.128.4.0/24", "10.96.4.0/24", // of the lab's Services
+		"10.128.4.0/24", "10.96.4.0/24", // in the lab's network of Services
 		"vlan100", fmt.Sprintf("vlan%d", vlan), `"bridge":"br100","vlan":100`, `"bridge":"`+bridge+`"`))
 	_, err := lab.Lab(ctx, "vlan", fmt.Sprint(vlan))
 	must(t, err)
@@ -85,7 +85,7 @@ func (c mended) shown(t *testing.T, ctx context.Context, vlan int) {
 	must(t, scene.Until(ctx, "a client joins", func(ctx context.Context) error { return boots(ctx, n) }))
 }
 
-// boots is what a worker does before its root disk: a lease, the name of Ignition's host, a way to the API.
+// boots does what a worker does before it has its root disk: it gets a lease, resolves Ignition's host, and connects to the API.
 func boots(ctx context.Context, n *scene.Neighbour) error {
 	lease, err := n.Lease(ctx)
 	if err != nil {
@@ -102,13 +102,13 @@ func boots(ctx context.Context, n *scene.Neighbour) error {
 	return nil
 }
 
-// leased: DHCP serves.
+// leased waits for a lease.
 func leased(t *testing.T, ctx context.Context, n *scene.Neighbour) {
 	t.Helper()
 	must(t, scene.Until(ctx, "a lease", func(ctx context.Context) error { _, err := n.Lease(ctx); return err }))
 }
 
-// threeBefore: as many machines as the NodePool has replicas have leased, and now one is replaced.
+// threeBefore has as many machines lease as the NodePool has replicas, before one is replaced.
 func threeBefore(t *testing.T, ctx context.Context, n *scene.Neighbour) {
 	t.Helper()
 	for i := 1; i <= 4; i++ {
@@ -127,15 +127,15 @@ func threeBefore(t *testing.T, ctx context.Context, n *scene.Neighbour) {
 	}
 }
 
-// leasedElsewhere: another DHCP server gives addresses, and knows no route.
+// leasedElsewhere: another DHCP server leases addresses, without our routes.
 func leasedElsewhere(t *testing.T, ctx context.Context, n *scene.Neighbour) {
 	foreign := neighbour(t, ctx, "foreign-dhcp", n.Bridge, "192.168.100.250/24")
 	go foreign.Run(ctx, "dnsmasq", "--no-daemon", "--conf-file=/dev/null", "--port=0", "--leasefile-ro", "--dhcp-range=192.168.100.200,192.168.100.240,1h", "--dhcp-option=3", "--dhcp-option=6")
 	leased(t, ctx, n)
 }
 
-// The control plane is published under an address that no pod may carry, and the NodePool is on another VLAN: the HostedCluster
-// is made anew under the name that preflight prints, the NodePool goes where preflight says, and its machine joins.
+// The control plane is published at an address that no pod may carry, and the NodePool is on another VLAN. The HostedCluster is recreated with
+// the name that preflight prints, the NodePool is changed as preflight says, and its machine joins.
 func TestWhatPreflightPrintsMakesAMachineJoin(t *testing.T) {
 	ctx := within(t, 10*time.Minute)
 	onC2 := strings.NewReplacer("c1-workers", "c2", "c1", "c2", "example.com", "hosted.example.com",
@@ -153,7 +153,7 @@ func TestWhatPreflightPrintsMakesAMachineJoin(t *testing.T) {
 		t.Fatalf("there is a lease although nothing may be applied: %v", lease)
 	}
 
-	// spec.services never changes, so the HostedCluster is made anew.
+	// spec.services is immutable, so the HostedCluster is recreated.
 	file := filepath.Join(t.TempDir(), "hostedcluster.yaml")
 	must(t, os.WriteFile(file, []byte(documents(refused, "HostedCluster")), 0o600))
 	name := kubectl(t, ctx, "patch", "--local", "--type=merge", "-f", file, "--patch-file", printed(t, ctx, refused, "CapturedAddressRefused"),
@@ -174,7 +174,7 @@ func TestWhatPreflightPrintsMakesAMachineJoin(t *testing.T) {
 	joins(t, ctx, scene.Machine{Name: "worker-75", MAC: "52:54:00:00:02:75", Cluster: "c2", Bridge: bridgeOfC2(t, ctx), NAD: "default/vlan200", StandinFlags: []string{"--strategy", "nodeport", "--node-address", name}})
 }
 
-// bridgeOfC2 is where KubeVirt would plug a machine of the NodePool in.
+// bridgeOfC2 is the bridge to which KubeVirt would attach a machine of the NodePool.
 func bridgeOfC2(t *testing.T, ctx context.Context) string {
 	t.Helper()
 	network := kubectl(t, ctx, "-n", "clusters", "get", "nodepool", "c2", "-o", "jsonpath={.spec.platform.kubevirt.additionalNetworks[0].name}")
@@ -183,7 +183,7 @@ func bridgeOfC2(t *testing.T, ctx context.Context) string {
 	return regexp.MustCompile(`"bridge":"(\w+)"`).FindStringSubmatch(config)[1]
 }
 
-// failing is a code's failing example, put where the lab has room for it.
+// failing is a code's failing example, adapted to the lab.
 func failing(t *testing.T, code string, here *strings.Replacer) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(scene.Root(), "examples/preflight", code, "fails.yaml"))
@@ -191,7 +191,7 @@ func failing(t *testing.T, code string, here *strings.Replacer) string {
 	return here.Replace(string(text))
 }
 
-// documents are those of some kinds.
+// documents are those of a YAML text with some kinds.
 func documents(text string, kinds ...string) string {
 	all := strings.Split(text, "---\n")
 	return strings.Join(slices.DeleteFunc(all, func(doc string) bool {
@@ -199,7 +199,7 @@ func documents(text string, kinds ...string) string {
 	}), "---\n")
 }
 
-// printed asks preflight for what puts a code right, and returns the file of it.
+// printed writes the changes that preflight prints for a code into a file, and returns its path.
 func printed(t *testing.T, ctx context.Context, example, code string) string {
 	t.Helper()
 	out, err := lab.Pipe(ctx, example, "oooi", "preflight", "-f", "-", "-o", "json", "--pod-cidrs", "10.244.0.0/24", "--service-cidrs", "10.96.0.0/16")

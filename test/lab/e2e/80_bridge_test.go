@@ -16,10 +16,10 @@ import (
 	"github.com/cldmnky/oooi/test/lab/scene"
 )
 
-// A DPU joins the hosted cluster that a bridge has ordered, from the bridge's YAML to nothing left of it. HyperShift is played by the
-// stand-in, which here brings up what the operator has ordered and approves no certificate. DPF is played by the test: it says how far
-// the DPU is, and removes its Node. MetalLB is the real one. The DPU is a virtual machine with a real kubelet (of amd64, for it is this
-// machine's), on a VLAN that an Infra serves.
+// A DPU joins the hosted cluster of a bridge, from the bridge's creation to its deletion. The stand-in plays HyperShift: it starts the
+// HostedCluster that the operator creates, and approves no certificate. The test plays DPF: it reports the DPU's progress, and removes its
+// Node. MetalLB is the real one. The DPU is a virtual machine with a real kubelet (of amd64, as this machine), on a VLAN that an Infra
+// serves.
 func TestADPUJoinsThroughItsBridge(t *testing.T) {
 	ctx := within(t, 15*time.Minute)
 	aroundBridges(t, ctx, "dpu1")
@@ -66,7 +66,7 @@ const (
 	dpuAddress = "192.168.80.21"
 )
 
-// The DPU's name is leased to it, as DPF's bf.cfg would write it.
+// The DPU gets its name by DHCP, where DPF's bf.cfg would write it.
 const infraOfDPUs = `apiVersion: hostedcluster.densityops.com/v1alpha1
 kind: Infra
 metadata: {name: dpu1, namespace: clusters}
@@ -83,7 +83,7 @@ func vlan80(t *testing.T, ctx context.Context) {
 	apply(t, ctx, scene.BridgeNAD("vlan80", "br80"))
 }
 
-// loadBalancer puts the real MetalLB, from its own manifest, onto the management cluster, and keeps for c1 the address that it has.
+// loadBalancer installs the real MetalLB, from its own manifest, on the management cluster, and has c1 keep its address.
 func loadBalancer(t *testing.T, ctx context.Context) (uninstall func(context.Context) error) {
 	t.Helper()
 	for _, image := range []string{"controller", "speaker"} {
@@ -97,7 +97,7 @@ func loadBalancer(t *testing.T, ctx context.Context) (uninstall func(context.Con
 	}
 	afterwards(t, uninstall)
 	kubectl(t, ctx, "apply", "-f", path)
-	kubectl(t, ctx, "apply", "-n", "metallb-system", "-k", "config/components/metallb") // which goes with the namespace
+	kubectl(t, ctx, "apply", "-n", "metallb-system", "-k", "config/components/metallb") // deleted with the namespace
 	kubectl(t, ctx, "-n", "metallb-system", "rollout", "status", "deployment/controller", "--timeout=120s")
 	must(t, scene.Until(ctx, "MetalLB takes a pool", func(ctx context.Context) error {
 		return lab.Apply(ctx, `apiVersion: metallb.io/v1beta1
@@ -109,7 +109,7 @@ spec: {addresses: [203.0.113.10/32], serviceAllocation: {namespaces: [clusters-c
 	return uninstall
 }
 
-// approvesNothingHere: certificates of the management cluster are not the operator's business, whatever namespaces were granted.
+// approvesNothingHere: the operator may not approve certificates of the management cluster, whatever namespaces were granted.
 func approvesNothingHere(t *testing.T, ctx context.Context) {
 	t.Helper()
 	mayI := func(question ...string) string {
@@ -131,7 +131,7 @@ func approvesNothingHere(t *testing.T, ctx context.Context) {
 	}
 }
 
-// hostedClusterComesUp as the operator has ordered it.
+// hostedClusterComesUp waits for the hosted cluster that the operator created.
 func hostedClusterComesUp(t *testing.T, ctx context.Context) {
 	t.Helper()
 	isMade(t, ctx, "dpu1")
@@ -158,7 +158,7 @@ func hostedClusterComesUp(t *testing.T, ctx context.Context) {
 	bridgeIs(t, ctx, "EtcdRecoveryActive", "Unknown", "NotReported")
 }
 
-// kubeconfigIsInjected where DPF looks for it, and it leads in.
+// kubeconfigIsInjected: it is where DPF looks for it, and works.
 func kubeconfigIsInjected(t *testing.T, ctx context.Context) {
 	t.Helper()
 	bridgeIs(t, ctx, "KubeconfigInjected", "True", "")
@@ -196,7 +196,7 @@ func rotatedKubeconfigIsInjected(t *testing.T, ctx context.Context) {
 	bridgeIs(t, ctx, "CSRAutoApprovalActive", "True", "")
 }
 
-// upgrades: a new release of the bridge is that of HostedCluster and NodePool. One that no image is mapped to is refused.
+// upgrades: HostedCluster and NodePool get a new release of the bridge. One without a mapped image is refused.
 func upgrades(t *testing.T, ctx context.Context) {
 	t.Helper()
 	const next = "e2e.local/ocp/release:4.20.5-multi"
@@ -214,7 +214,7 @@ func upgrades(t *testing.T, ctx context.Context) {
 	}
 }
 
-// joinsOnceInstalled: the kubelet's certificate waits for DPF's word that the operating system is installed, and for nothing else.
+// joinsOnceInstalled: the kubelet's certificate waits until DPF reports that the operating system is installed, and for nothing else.
 func joinsOnceInstalled(t *testing.T, ctx context.Context, m scene.Machine) {
 	t.Helper()
 	console, err := lab.PowerOn(ctx, m)
@@ -253,7 +253,7 @@ func nodeIsReady(t *testing.T, ctx context.Context, m scene.Machine) {
 	}
 }
 
-// joinedIsNotLetInAgain: whoever asks once more in the name of a DPU that has joined may be another, even with that DPU's own credentials.
+// joinedIsNotLetInAgain: a CSR in the name of a DPU that has joined may be somebody else's, even with that DPU's own credentials.
 func joinedIsNotLetInAgain(t *testing.T, ctx context.Context, m scene.Machine) {
 	t.Helper()
 	request, err := lab.Run(ctx, "openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
@@ -266,10 +266,10 @@ func joinedIsNotLetInAgain(t *testing.T, ctx context.Context, m scene.Machine) {
 	staysPending(t, ctx, again, "NodeInactive", "OneInFifteenMinutes")
 }
 
-// again is the request of joinedIsNotLetInAgain.
+// again is the CSR of joinedIsNotLetInAgain.
 const again = "dpu-1-again"
 
-// recreatedIsLetInAgain: DPF provisions the card anew. The request that was not answered in its earlier life is not its own.
+// recreatedIsLetInAgain: DPF provisions the card again. The CSR that was not approved in its earlier life is not its own.
 func recreatedIsLetInAgain(t *testing.T, ctx context.Context, m scene.Machine) {
 	t.Helper()
 	removedByDPF(t, ctx, m)
@@ -282,7 +282,7 @@ func recreatedIsLetInAgain(t *testing.T, ctx context.Context, m scene.Machine) {
 	staysPending(t, ctx, again, "AskedInItsLife", "NodeInactive", "OneInFifteenMinutes", "Newest")
 }
 
-// removedByDPF is how a DPU goes: its power, its Node, which DPF deletes by the injected kubeconfig, and then the object.
+// removedByDPF removes a DPU: its power, its Node, which DPF deletes by the injected kubeconfig, and then the object.
 func removedByDPF(t *testing.T, ctx context.Context, m scene.Machine) {
 	t.Helper()
 	must(t, lab.PowerOff(ctx, m))
@@ -303,7 +303,7 @@ func waitsForItsDPUs(t *testing.T, ctx context.Context, m scene.Machine) {
 	removedByDPF(t, ctx, m)
 }
 
-// goesInOrder: HostedCluster and NodePool first, the kubeconfig when they are gone, then all else.
+// goesInOrder: HostedCluster and NodePool are deleted first, then the kubeconfig, then all else.
 func goesInOrder(t *testing.T, ctx context.Context) {
 	t.Helper()
 	made := ofBridge(t, ctx, "dpu1")
@@ -335,7 +335,7 @@ func goesInOrder(t *testing.T, ctx context.Context) {
 	}
 }
 
-// Nobody refuses the second while the operator is down; both are there when it comes up.
+// Nobody refuses the second bridge while the operator is down; both exist when it starts.
 func TestOfTwoBridgesForOneDPUClusterOneWins(t *testing.T) {
 	ctx := within(t, 5*time.Minute)
 	aroundBridges(t, ctx, "twins")
@@ -384,7 +384,7 @@ func TestOfTwoBridgesForOneDPUClusterOneWins(t *testing.T) {
 	kubectl(t, ctx, "-n", "clusters", "delete", "dpuhcpbridge", winner, "--timeout=60s")
 }
 
-// Nobody has removed the DPU, and nobody will: the annotation ends the wait, and the DPU stays as it is.
+// The DPU is never removed: the annotation ends the wait, and the DPU stays.
 func TestABridgeIsForcedToGo(t *testing.T) {
 	ctx := within(t, 3*time.Minute)
 	aroundBridges(t, ctx, "forced")
@@ -406,7 +406,7 @@ func TestABridgeIsForcedToGo(t *testing.T) {
 	kubectl(t, ctx, "-n", dpfNamespace, "get", "dpu", "left-behind")
 }
 
-// refusedAtAdmission waits for the refusal: a webhook that does not answer yet refuses nothing.
+// refusedAtAdmission waits for the refusal, because a webhook that does not answer yet refuses nothing.
 func refusedAtAdmission(t *testing.T, ctx context.Context, yaml, because string) {
 	t.Helper()
 	must(t, scene.Until(within(t, 30*time.Second), "a refusal", func(context.Context) error {

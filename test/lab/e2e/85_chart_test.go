@@ -19,20 +19,20 @@ import (
 
 const crdOfInfras = "config/crd/bases/hostedcluster.densityops.com_infras.yaml"
 
-// release runs helm on the operator's release, with the lab's images, and waits until pods run as it says.
+// release runs helm on the operator's release, with the lab's images, and waits until its pods run.
 func release(ctx context.Context, verb, chart string, more ...string) error {
 	_, err := lab.Run(ctx, "helm", append([]string{verb, "oooi", chart, "--namespace", "oooi-system", "--wait", "--timeout", "2m", "--set",
 		"image.repository=e2e.local/oooi,image.tag=dev,envoyImage.repository=e2e.local/envoy,envoyImage.tag=lab,appsIngress.namespaces={clusters}"}, more...)...)
 	return err
 }
 
-// The operator that `make deploy` deployed becomes a release, is upgraded to a chart whose Infras have one field more, and is
-// uninstalled: nothing of it is left, and what it made goes on. It is then installed anew, over the CRDs that were kept.
+// The operator that `make deploy` deployed becomes a release, is upgraded to a chart whose Infras have one field more, and is uninstalled:
+// nothing of it is left, and what it created still serves. It is then installed again, over the CRDs that were kept.
 func TestTheOperatorIsAReleaseOfTheChart(t *testing.T) {
 	ctx := within(t, 8*time.Minute)
 	ready(t, ctx)
 	afterwards(t, func(ctx context.Context) error {
-		// The watcher of --wait may miss what goes at once, and wait for five minutes (helm/helm#31766).
+		// The watcher of --wait may miss immediate deletions, and wait for five minutes (helm/helm#31766).
 		_, err := lab.Run(ctx, "helm", "uninstall", "oooi", "--namespace", "oooi-system", "--ignore-not-found", "--wait=legacy")
 		return errors.Join(err, lab.DeployOperator(ctx))
 	})
@@ -82,7 +82,7 @@ func TestTheOperatorIsAReleaseOfTheChart(t *testing.T) {
 	corrects(t, ctx)
 }
 
-// What `make deploy` deployed is taken away by `make undeploy`, with all that Infras and bridges made, while its operator still runs.
+// `make undeploy` removes what `make deploy` deployed, with all that Infras and bridges created, while its operator still runs.
 func TestUndeployTakesAllAway(t *testing.T) {
 	ctx := within(t, 5*time.Minute)
 	aroundBridges(t, ctx, "undeployed")
@@ -117,7 +117,7 @@ func servers(t *testing.T, ctx context.Context) []string {
 	return pods
 }
 
-// corrects says that the operator that runs may do its work: what somebody takes away of c1, it puts back.
+// corrects checks that the running operator works: it restores an object of c1 that was deleted.
 func corrects(t *testing.T, ctx context.Context) {
 	t.Helper()
 	budgets := func(ctx context.Context) (string, error) {

@@ -18,18 +18,18 @@ import (
 
 const (
 	appsHost = "hello.apps.c1.hosted.example.com"
-	trusted  = "/tmp/trusted.crt" // the application's own certificate, in the worker and in the management pod alike
+	trusted  = "/tmp/trusted.crt" // the application's own certificate, in the worker and the management pod
 )
 
 // place is where a command runs.
 type place func(ctx context.Context, command ...string) (string, error)
 
-// inPod is a pod of the management cluster that asks the DNSServer's pod-network Service, as a cluster's DNS that forwards to it.
+// inPod is a pod of the management cluster that queries the DNSServer's Service on the pod network, as a cluster's DNS that forwards to it does.
 func inPod(ctx context.Context, command ...string) (string, error) {
 	return lab.Kubectl(ctx, append([]string{"-n", "default", "exec", "apps-client", "--"}, command...)...)
 }
 
-// inPlainPod is a pod of the management cluster that nothing is said about: it asks the cluster's own DNS.
+// inPlainPod is a pod of the management cluster that queries the cluster's own DNS.
 func inPlainPod(ctx context.Context, command ...string) (string, error) {
 	return lab.Kubectl(ctx, append([]string{"-n", "default", "exec", "apps-plain", "--"}, command...)...)
 }
@@ -56,7 +56,7 @@ func answered(t *testing.T, ctx context.Context, at place, name, want string) {
 	}))
 }
 
-// serves fetches the application over HTTP, and over HTTPS by its own certificate. Names are resolved as at any client.
+// serves fetches the application over HTTP, and over HTTPS with its own certificate. Names are resolved as by any client.
 func serves(ctx context.Context, at place) error {
 	for _, url := range []string{"http://" + appsHost + "/", "https://" + appsHost + "/"} {
 		out, err := at(ctx, "curl", "-sS", "-m", "5", "--cacert", trusted, url)
@@ -75,7 +75,7 @@ func servedAtOnce(t *testing.T, ctx context.Context, at place) {
 	must(t, serves(ctx, at))
 }
 
-// appServed is patient: what serves on an emulated worker, MetalLB's speaker above all, misses its kubelet's probes and is restarted.
+// appServed waits for a minute, because on an emulated worker, MetalLB's speaker above all may miss its kubelet's probes and be restarted.
 func appServed(t *testing.T, ctx context.Context, at place) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(ctx, time.Minute)
@@ -98,7 +98,7 @@ func proxyService(t *testing.T, ctx context.Context, infra string) string {
 	return ip
 }
 
-// inGuest runs kubectl on hosted cluster c1 and fails the test when it fails.
+// inGuest runs kubectl on hosted cluster c1, and fails the test if it fails.
 func inGuest(t *testing.T, ctx context.Context, args ...string) string {
 	t.Helper()
 	out, err := hosted(ctx, "c1", args...)
@@ -127,7 +127,7 @@ func certificate(t *testing.T, ctx context.Context) (cert, key string) {
 	return cert, key
 }
 
-// metallb is the manifest that the module brings.
+// metallb is the manifest in MetalLB's module.
 func metallb(t *testing.T, ctx context.Context) string {
 	t.Helper()
 	dir, err := lab.Run(ctx, "go", "-C", "test/lab/build/metallb", "list", "-m", "-f", "{{.Dir}}", "go.universe.tf/metallb")
@@ -142,7 +142,7 @@ func content(t *testing.T, path string) []byte {
 	return text
 }
 
-// managementPods start the pods of inPod, which asks an Infra's DNS, and of inPlainPod. Both trust a certificate.
+// managementPods starts the pods of inPod, which queries an Infra's DNS, and of inPlainPod. Both trust a certificate.
 func managementPods(t *testing.T, ctx context.Context, infra, pem string) {
 	t.Helper()
 	apply(t, ctx, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: apps-client, namespace: default}\ndata: {trusted.crt: %q}\n", pem))
@@ -191,7 +191,7 @@ func apps(t *testing.T, ctx context.Context, phase, reason string) string {
 	return message
 }
 
-// inTime fails the test when what began at a time took longer.
+// inTime fails the test if what began at a time took longer than a limit.
 func inTime(t *testing.T, what string, began time.Time, limit time.Duration) {
 	t.Helper()
 	took := time.Since(began)
@@ -201,13 +201,13 @@ func inTime(t *testing.T, what string, began time.Time, limit time.Duration) {
 	}
 }
 
-// told is what the proxy and the DNS of c1 were told about *.apps last.
+// told is what the specs of c1's proxy and DNS have for *.apps.
 func told(t *testing.T, ctx context.Context) string {
 	t.Helper()
 	return field(t, ctx, "proxyserver/c1-proxy", ".spec.backends[*].targetAddresses") + " " + field(t, ctx, "dnsserver/c1-dns", ".spec.staticEntries")
 }
 
-// manifest applies a file to hosted cluster c1 as it stands, and removes what is in it when the test ends.
+// manifest applies a file to hosted cluster c1 as it is, and deletes its objects when the test ends.
 func manifest(t *testing.T, ctx context.Context, path string) {
 	t.Helper()
 	inGuest(t, ctx, "apply", "-f", path)

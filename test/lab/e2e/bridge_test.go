@@ -35,8 +35,8 @@ func mayAnnounce(t *testing.T, ctx context.Context, network string) {
 	afterwards(t, func(ctx context.Context) error { return lab.DeployOperator(ctx) })
 }
 
-// aroundBridges is what a bridge needs and does not make: DPF's namespace with a DPUCluster that lets it refer to it, storage for etcd,
-// the image mapping, and the right to the Secrets of both namespaces.
+// aroundBridges creates what a bridge needs and does not create: DPF's namespace with a DPUCluster and its reference grant, storage for etcd,
+// the image mapping, and permission for the Secrets of both namespaces.
 func aroundBridges(t *testing.T, ctx context.Context, dpuCluster string) {
 	t.Helper()
 	apply(t, ctx, fmt.Sprintf(`apiVersion: v1
@@ -68,7 +68,7 @@ data: {4.20.4: "e2e.local/bluefield:4.20.4"}
 	}
 }
 
-// bridgeYAML is a bridge with its two Secrets, as `oooi bridge create` makes them of files.
+// bridgeYAML is a bridge with its two Secrets, as `oooi bridge create` makes them from files.
 func bridgeYAML(t *testing.T, ctx context.Context, name, dpuCluster string, flags ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -81,7 +81,7 @@ func bridgeYAML(t *testing.T, ctx context.Context, name, dpuCluster string, flag
 	return out
 }
 
-// bridge applies bridges. Those that are still there when the test ends are forced to go, as nobody removes their DPUs any more.
+// bridge applies bridges. Those that still exist when the test ends are deleted by force, because nobody removes their DPUs any more.
 func bridge(t *testing.T, ctx context.Context, yaml string, names ...string) {
 	t.Helper()
 	must(t, lab.Apply(ctx, yaml))
@@ -102,7 +102,7 @@ func bridgeIs(t *testing.T, ctx context.Context, kind, status, reason string) st
 	return awaitCondition(t, ctx, "clusters", "dpuhcpbridge/dpu1", kind, status, reason)
 }
 
-// isMade waits for a bridge's HostedCluster and NodePool.
+// isMade waits until a bridge's HostedCluster and NodePool exist.
 func isMade(t *testing.T, ctx context.Context, name string) {
 	t.Helper()
 	for _, kind := range []string{"hostedcluster", "nodepool"} {
@@ -110,7 +110,7 @@ func isMade(t *testing.T, ctx context.Context, name string) {
 	}
 }
 
-// ofBridge lists all objects, of all types, that a bridge has made.
+// ofBridge lists all objects, of all types, that a bridge has created.
 func ofBridge(t *testing.T, ctx context.Context, name string) []string {
 	t.Helper()
 	types := strings.Fields(kubectl(t, ctx, "api-resources", "--verbs=list", "-o", "name"))
@@ -120,7 +120,7 @@ func ofBridge(t *testing.T, ctx context.Context, name string) []string {
 	return slices.Compact(found)
 }
 
-// dpu makes a DPU, of which DPF says no more yet than that it is being installed.
+// dpu creates a DPU that DPF reports as being installed.
 func dpu(t *testing.T, ctx context.Context, name, dpuCluster string) {
 	t.Helper()
 	apply(t, ctx, fmt.Sprintf(`apiVersion: provisioning.dpu.nvidia.com/v1alpha1
@@ -150,7 +150,7 @@ func kubeconfigOfDPF(t *testing.T, ctx context.Context) string {
 	return kubectl(t, ctx, "-n", dpfNamespace, "get", "dpucluster", "dpu1", "-o", "jsonpath={.spec.kubeconfig}")
 }
 
-// asDPF runs kubectl on the hosted cluster as DPF reaches it: by the Secret that the DPUCluster refers to.
+// asDPF runs kubectl on the hosted cluster as DPF does, by the Secret that the DPUCluster refers to.
 func asDPF(ctx context.Context, args ...string) (string, error) {
 	name, err := lab.Kubectl(ctx, "-n", dpfNamespace, "get", "dpucluster", "dpu1", "-o", "jsonpath={.spec.kubeconfig}")
 	if err != nil {
@@ -167,7 +167,7 @@ func asDPF(ctx context.Context, args ...string) (string, error) {
 	return lab.Lab(ctx, append([]string{"exec", "kubectl", "--kubeconfig", path}, args...)...)
 }
 
-// request is one for a certificate.
+// request is a CSR.
 type request struct {
 	Metadata struct{ Name string }
 	Spec     struct{ SignerName string }
@@ -184,7 +184,7 @@ func requests(ctx context.Context) ([]request, error) {
 	return list.Items, err
 }
 
-// asked waits for the first request to a signer in hosted cluster dpu1.
+// asked waits for the first CSR to a signer in hosted cluster dpu1.
 func asked(t *testing.T, ctx context.Context, signer string) (found request) {
 	t.Helper()
 	must(t, scene.Until(ctx, "a request to "+signer, func(ctx context.Context) error {
@@ -199,7 +199,7 @@ func asked(t *testing.T, ctx context.Context, signer string) (found request) {
 	return found
 }
 
-// approved waits until a request is, and returns how.
+// approved waits until a CSR is approved, and returns the condition.
 func approved(t *testing.T, ctx context.Context, name string) (approval condition) {
 	t.Helper()
 	must(t, scene.Until(ctx, name+" is approved", func(ctx context.Context) error {
@@ -213,8 +213,8 @@ func approved(t *testing.T, ctx context.Context, name string) (approval conditio
 	return approval
 }
 
-// staysPending looks at a request as long as the operator could take to decide it, for nothing tells that it has decided not to, and
-// has the operator's code explain which rules stand against it.
+// staysPending watches a CSR for as long as the operator may take to approve it, because no event tells that it does not, and has the operator's
+// code explain which rules it breaks.
 func staysPending(t *testing.T, ctx context.Context, name string, rules ...string) {
 	t.Helper()
 	if broken := brokenBy(t, ctx, name); !slices.Equal(broken, rules) {
@@ -238,7 +238,7 @@ func decided(ctx context.Context, name string) ([]condition, error) {
 	return all[at].Status.Conditions, nil
 }
 
-// brokenBy lists the rules that `oooi csr explain` says a request breaks. It asks the hosted API by its published address.
+// brokenBy lists the rules that a CSR breaks, by `oooi csr explain`, which connects to the hosted API's published address.
 func brokenBy(t *testing.T, ctx context.Context, name string) (broken []string) {
 	t.Helper()
 	out, err := lab.Lab(ctx, "exec", "oooi", "csr", "explain", name, "--bridge", "dpu1", "-n", "clusters", "-o", "json")

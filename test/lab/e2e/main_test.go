@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package e2e holds the lab's scenarios. They share one lab, run in the order of the files' names, and each leaves
-// Infra clusters/c1 Ready for the next. Needs `lab up`; test/lab/e2e/run does it all.
+// Package e2e has the lab's scenarios. They share one lab, run in the order of the files' names, and each leaves Infra clusters/c1 Ready for
+// the next. They need `lab up`; test/lab/e2e/run does everything.
 package e2e
 
 import (
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// deploysFirst deploys the operator that the scenarios begin with.
+// deploysFirst deploys the operator with which the scenarios begin.
 var deploysFirst = func(ctx context.Context) error { return lab.DeployOperator(ctx) }
 
 const infraC1 = `apiVersion: hostedcluster.densityops.com/v1alpha1
@@ -66,7 +66,7 @@ func prepare(say func(string, ...any)) (err error) {
 	return err
 }
 
-// within bounds a scenario.
+// within limits the time of a scenario.
 func within(t *testing.T, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -74,7 +74,7 @@ func within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-// afterwards runs do when the test ends, when the test's own context is over.
+// afterwards runs do when the test ends, with a new context, because the test's own has ended.
 func afterwards(t *testing.T, do func(context.Context) error) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -93,7 +93,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// kubectl runs kubectl on the management cluster and fails the test when it fails.
+// kubectl runs kubectl on the management cluster, and fails the test if it fails.
 func kubectl(t *testing.T, ctx context.Context, args ...string) string {
 	t.Helper()
 	out, err := lab.Kubectl(ctx, args...)
@@ -101,7 +101,7 @@ func kubectl(t *testing.T, ctx context.Context, args ...string) string {
 	return strings.TrimSpace(out)
 }
 
-// apply applies YAML and removes it when the test ends.
+// apply applies YAML, and deletes its objects when the test ends.
 func apply(t *testing.T, ctx context.Context, yaml string) {
 	t.Helper()
 	must(t, lab.Apply(ctx, yaml))
@@ -133,13 +133,13 @@ func conditionOf(ctx context.Context, namespace, object, kind string) (condition
 	return condition{}, fmt.Errorf("%s has no condition %s yet", object, kind)
 }
 
-// awaitCondition waits until a condition has status and, when given, reason; it returns the message.
+// awaitCondition waits until a condition has status and, if given, reason; it returns the message.
 func awaitCondition(t *testing.T, ctx context.Context, namespace, object, kind, status, reason string) string {
 	t.Helper()
 	return awaitMessage(t, ctx, namespace, object, kind, status, reason, "").Message
 }
 
-// awaitMessage waits for words in the message, too.
+// awaitMessage also waits for words in the message.
 func awaitMessage(t *testing.T, ctx context.Context, namespace, object, kind, status, reason, says string) (last condition) {
 	t.Helper()
 	must(t, scene.Until(ctx, object, func(ctx context.Context) (err error) {
@@ -168,7 +168,7 @@ func signal(t *testing.T, ctx context.Context, pod, container, signal string) {
 	must(t, err)
 }
 
-// inventory lists every object of every type that one can list and that belongs to the Infra, cluster-scoped ones included.
+// inventory lists every object of every listable type that belongs to the Infra, including cluster-scoped ones.
 func inventory(t *testing.T, ctx context.Context, infra string) []string {
 	t.Helper()
 	types := strings.Fields(kubectl(t, ctx, "api-resources", "--verbs=list", "-o", "name"))
@@ -194,7 +194,7 @@ func hosted(ctx context.Context, cluster string, args ...string) (string, error)
 	return lab.Lab(ctx, append([]string{"exec", "kubectl", "--kubeconfig", kubeconfig}, args...)...)
 }
 
-// joins powers a machine on and waits for its Node to be Ready. It is powered off when the test ends.
+// joins powers a machine on, and waits until its Node is Ready. It is powered off when the test ends.
 func joins(t *testing.T, ctx context.Context, m scene.Machine) time.Duration {
 	t.Helper()
 	console, err := lab.PowerOn(ctx, m)
@@ -217,14 +217,14 @@ func leaves(ctx context.Context, m scene.Machine) error {
 	return errors.Join(lab.PowerOff(ctx, m), err)
 }
 
-// logged is what a pod of a hosted cluster has logged, told through konnectivity, where a request can hang for good.
+// logged is the log of a pod in a hosted cluster, through konnectivity, where a request may hang for ever.
 func logged(ctx context.Context, cluster, pod string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	return hosted(ctx, cluster, "logs", pod)
 }
 
-// runsPod starts a pod on a node of the hosted cluster and waits until its log has come back through konnectivity.
+// runsPod starts a pod on a node of the hosted cluster, and waits until its log arrives through konnectivity.
 func runsPod(t *testing.T, ctx context.Context, cluster, name, node string) {
 	t.Helper()
 	overrides := fmt.Sprintf(`{"spec":{"nodeName":%q,"terminationGracePeriodSeconds":0}}`, node)
@@ -245,7 +245,7 @@ func runsPod(t *testing.T, ctx context.Context, cluster, name, node string) {
 	})
 }
 
-// podsAndRestarts of a choice of pods: a line for each, which stays as it is while nothing is replaced or ends.
+// podsAndRestarts has a line for each selected pod, which does not change unless the pod is replaced or a container restarts.
 func podsAndRestarts(t *testing.T, ctx context.Context, of ...string) string {
 	t.Helper()
 	return kubectl(t, ctx, append([]string{"get", "pods", "-o", `jsonpath={range .items[*]}{.metadata.name} {.metadata.uid} {.status.containerStatuses[*].restartCount}{"\n"}{end}`}, of...)...)
