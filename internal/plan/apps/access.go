@@ -14,7 +14,8 @@ import (
 
 // Access says how to connect to the hosted cluster for *.apps.
 type Access struct {
-	// Secret is the one with the kubeconfig whose credentials are used: HostedCluster.status.kubeconfig. Its name is empty if there is none yet.
+	// Secret is the one with the kubeconfig whose credentials are used: HostedCluster.status.kubeconfig. Its name is empty if there is none
+	// yet.
 	Secret types.NamespacedName
 	// Server is what to connect to, https://HOST:PORT, whatever the kubeconfig says: a SAN of its certificate, and open to any pod.
 	Server string
@@ -24,9 +25,9 @@ type Access struct {
 	Mode v1alpha1.AppsIngressMode
 }
 
-// ServiceIn names the Service that *.apps has, or may have, in a hosted cluster; false if there is none to look for or to remove, or a deleted
-// Infra no longer has our finalizer. HyperShift never removes status.kubeconfig (hostedcluster_controller.go), so if it is empty, we have
-// never connected to that cluster.
+// ServiceIn names the Service that *.apps has, or may have, in a hosted cluster; false if there is none to look for or to remove, or a
+// deleted Infra no longer has our finalizer. HyperShift never removes status.kubeconfig (hostedcluster_controller.go), so if it is empty,
+// we have never connected to that cluster.
 func ServiceIn(in input.Input) (types.NamespacedName, bool) {
 	hc, infra := in.HostedCluster, in.Infra
 	letGo := infra.DeletionTimestamp != nil && !slices.Contains(infra.Finalizers, names.Finalizer)

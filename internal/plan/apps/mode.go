@@ -21,8 +21,8 @@ type publishing struct {
 
 var ingressObject = finding.Object{APIVersion: operatorv1.GroupVersion.String(), Kind: "IngressController", Namespace: input.RouterIngress.Namespace, Name: input.RouterIngress.Name}
 
-// routers is how the hosted cluster's IngressController publishes them; until we have read that, how HyperShift will create it, which it does
-// once, and then leaves it to that cluster's administrator (hostedclusterconfigoperator, controllers/resources/ingress/reconcile.go).
+// routers is how the hosted cluster's IngressController publishes them; until we have read that, how HyperShift will create it, which it
+// does once, and then leaves it to that cluster's administrator (hostedclusterconfigoperator, controllers/resources/ingress/reconcile.go).
 func (a *publisher) routers() publishing {
 	if a.Guest != nil && a.Guest.Ingress != nil {
 		return publishing{*a.Guest.Ingress, ingressObject, "spec.endpointPublishingStrategy"}
@@ -65,8 +65,8 @@ func (p publishing) expectsPROXY() string {
 }
 
 // mode is the Infra's, or else HostNetwork if the routers listen on the workers' own addresses, or else LoadBalancer. It never chooses
-// NodePort, which is HyperShift's default on KubeVirt, also with MetalLB, so that existing Infras do not change. Nor does it give up MetalLB's
-// address unless the Infra says so, because DNS that is not ours may have it.
+// NodePort, which is HyperShift's default on KubeVirt, also with MetalLB, so that existing Infras do not change. Nor does it give up
+// MetalLB's address unless the Infra says so, because DNS that is not ours may have it.
 func (a *publisher) mode() v1alpha1.AppsIngressMode {
 	mode, p := decidedMode(a.Infra), a.routers()
 	switch {

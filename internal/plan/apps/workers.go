@@ -77,8 +77,8 @@ func (a *publisher) hostNetwork() {
 	}
 }
 
-// worker is the address of a worker, Ready or not: the proxy checks every second whether it serves, and all of them are NotReady if they lose
-// the hosted cluster's API.
+// worker is the address of a worker, Ready or not: the proxy checks every second whether it serves, and all of them are NotReady if they
+// lose the hosted cluster's API.
 func (a *publisher) worker(n input.GuestNode) (netip.Addr, bool) {
 	i := slices.IndexFunc(n.Addresses, func(at netip.Addr) bool { return a.Host(at) && a.Holder(at) == "" })
 	if i < 0 || n.Deleting {

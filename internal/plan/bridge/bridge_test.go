@@ -590,8 +590,8 @@ func TestAForgedStatusTellsNothingOfADPUCluster(t *testing.T) {
 	}
 }
 
-// The Secret that we created in another namespace proves that the DPUCluster there was the bridge's, so that the bridge may say what became of
-// it.
+// The Secret that we created in another namespace proves that the DPUCluster there was the bridge's, so that the bridge may say what became
+// of it.
 func TestABridgeGoesWithADPUClusterThatItHad(t *testing.T) {
 	for name, c := range map[string]struct {
 		is   func(*bridge.Input)

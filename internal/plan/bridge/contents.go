@@ -34,8 +34,8 @@ func SSHKeyProblem(s *corev1.Secret) string {
 	return fmt.Sprintf("has no public SSH key in %s; write one per line, as in the file that ends in .pub, e.g. ssh-ed25519 AAAA… core", SSHKeyKey)
 }
 
-// isAuthorizedKey looks for a key type with a key of that type after it (sshd(8), AUTHORIZED_KEYS FILE FORMAT): options may precede them, and
-// a comment may follow. The key contains its type (RFC 4253, section 6.6).
+// isAuthorizedKey looks for a key type with a key of that type after it (sshd(8), AUTHORIZED_KEYS FILE FORMAT): options may precede them,
+// and a comment may follow. The key contains its type (RFC 4253, section 6.6).
 func isAuthorizedKey(line []byte) bool {
 	if line = bytes.TrimSpace(line); bytes.HasPrefix(line, []byte("#")) {
 		return false

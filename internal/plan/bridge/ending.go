@@ -110,8 +110,8 @@ func (in Remains) split() (injected, own []corev1.Secret, inUse []string) {
 	return injected, own, inUse
 }
 
-// missed are the namespaces of Denied in which the bridge has created Secrets. Its status says so for the copies, or its hosted cluster, which
-// needs them and survives a restore; the DPUCluster for the other. If that is gone, its namespace may be too.
+// missed are the namespaces of Denied in which the bridge has created Secrets. Its status says so for the copies, or its hosted cluster,
+// which needs them and survives a restore; the DPUCluster for the other. If that is gone, its namespace may be too.
 func (in Remains) missed() (all []string) {
 	for _, namespace := range in.Denied {
 		if namespace == in.Bridge.Namespace && (in.Applied() || in.cluster() != nil) || in.referred() {

@@ -125,8 +125,8 @@ func announceOne(a, b *dpuv1.DPUHCPBridge) bool {
 	return VirtualIP(a).IsValid() && VirtualIP(a) == VirtualIP(b)
 }
 
-// KubeconfigKey names the Secret with the hosted cluster's kubeconfig; empty while HyperShift names none, and for a HostedCluster that is not
-// ours.
+// KubeconfigKey names the Secret with the hosted cluster's kubeconfig; empty while HyperShift names none, and for a HostedCluster that is
+// not ours.
 func (in Input) KubeconfigKey() types.NamespacedName {
 	if hc := in.cluster(); hc != nil && hc.Status.KubeConfig != nil {
 		return types.NamespacedName{Namespace: hc.Namespace, Name: hc.Status.KubeConfig.Name}
@@ -160,8 +160,8 @@ func (in Input) pool() *hyperv1.NodePool {
 	return in.NodePool
 }
 
-// Owns says whether an object is the bridge's. After a restore every UID is new, so an object that names the bridge and whose owner no longer
-// exists is the bridge's too.
+// Owns says whether an object is the bridge's. After a restore every UID is new, so an object that names the bridge and whose owner no
+// longer exists is the bridge's too.
 func (in Input) Owns(o metav1.Object) bool {
 	l, b := o.GetLabels(), in.Bridge
 	uid := types.UID(l[names.LabelOwnerUID])

@@ -104,9 +104,9 @@ func machineConfig(image string) string {
 	return string(text)
 }
 
-// pools give the hosted API its address: one pool of one address for the control-plane namespace, and its announcement. If something is wrong
-// with the address, it stays announced if MetalLB has it, and is not announced otherwise. That does not depend on the HostedCluster, which the
-// bridge's author could have created.
+// pools give the hosted API its address: one pool of one address for the control-plane namespace, and its announcement. If something is
+// wrong with the address, it stays announced if MetalLB has it, and is not announced otherwise. That does not depend on the HostedCluster,
+// which the bridge's author could have created.
 func (in Input) pools() []runtime.ApplyConfiguration {
 	vip := VirtualIP(in.Bridge)
 	if !vip.IsValid() || len(in.virtualIP()) > 0 && !in.announced() {

@@ -1,5 +1,5 @@
-// Package bridge plans one DPUHCPBridge, and says what is wrong with what its user wrote. It is pure: it reads no clock, no environment and no
-// cluster, and does not change its input.
+// Package bridge plans one DPUHCPBridge, and says what is wrong with what its user wrote. It is pure: it reads no clock, no environment and
+// no cluster, and does not change its input.
 package bridge
 
 import (
@@ -61,9 +61,9 @@ func (p *Plan) frozen() bool {
 		dpuv1.ConditionBlueFieldContainerImageAvailable, dpuv1.ConditionMetalLBConfigured)
 }
 
-// endsWithCluster says whether the bridge is deleted because its DPUCluster is. The bridge must have said that it was bound, because a restore
-// may bring the DPUCluster back later. The deletion tells the author that the DPUCluster is gone, so for another namespace it needs a
-// reference grant, now or before.
+// endsWithCluster says whether the bridge is deleted because its DPUCluster is. The bridge must have said that it was bound, because a
+// restore may bring the DPUCluster back later. The deletion tells the author that the DPUCluster is gone, so for another namespace it needs
+// a reference grant, now or before.
 func (in Input) endsWithCluster() bool {
 	if !in.Served.DPF || in.Bridge.Spec.DPUClusterDeletionPolicy != dpuv1.DeleteHostedCluster || !in.said(dpuv1.ConditionDPUClusterBound) {
 		return false
@@ -112,8 +112,8 @@ func (in Input) prerequisites() (all []finding.Finding) {
 	return append(append(all, in.occupied()...), in.storage()...)
 }
 
-// occupied says that the control-plane namespace is another's. It does so in one sentence for all cases, because by different ones a bridge's
-// author would learn which namespaces and HostedClusters exist.
+// occupied says that the control-plane namespace is another's. It does so in one sentence for all cases, because by different ones a
+// bridge's author would learn which namespaces and HostedClusters exist.
 func (in Input) occupied() []finding.Finding {
 	if !in.anotherHasNamespace() {
 		return nil
@@ -124,9 +124,9 @@ func (in Input) occupied() []finding.Finding {
 			name, from, in.Bridge.Name, name, names.AnnotationAllowedNamespaces, from))
 }
 
-// anotherHasNamespace says whether somebody else has the control-plane namespace. HyperShift joins namespace and name by a dash, so that those
-// of two HostedClusters can be the same, and uses any namespace with that name, whoever created it. The first has it, by the API server's
-// creation times: labels do not suffice, because a bridge's author can write ours.
+// anotherHasNamespace says whether somebody else has the control-plane namespace. HyperShift joins namespace and name by a dash, so that
+// those of two HostedClusters can be the same, and uses any namespace with that name, whoever created it. The first has it, by the API
+// server's creation times: labels do not suffice, because a bridge's author can write ours.
 func (in Input) anotherHasNamespace() bool {
 	switch ns, hc := in.Namespace, in.cluster(); {
 	case slices.ContainsFunc(in.Neighbours, func(other *hyperv1.HostedCluster) bool { return hc == nil || input.Older(other, hc) }):

@@ -123,8 +123,8 @@ func (in Input) reads(s *corev1.Secret) bool {
 	return slices.Contains(read, corev1.LocalObjectReference{Name: s.Name})
 }
 
-// refersToKey says whether the HostedCluster of the bridge's name, whoever owns it, names the bridge's key. HyperShift's own command line uses
-// the same name for its keys.
+// refersToKey says whether the HostedCluster of the bridge's name, whoever owns it, names the bridge's key. HyperShift's own command line
+// uses the same name for its keys.
 func (in Input) refersToKey() bool {
 	e := in.HostedCluster.Spec.SecretEncryption
 	return e != nil && e.AESCBC != nil && e.AESCBC.ActiveKey.Name == names.BridgeKey(in.Bridge.Name)

@@ -45,8 +45,9 @@ func TooLarge(in input.Input) []finding.Finding {
 	return kept.Judge(v1alpha1.ConditionAccepted, objects...)
 }
 
-// unread reports objects of the control-plane namespace that are kept in part and matter for endpoints: the EndpointSlices of their Services,
-// and NetworkPolicies. A policy is only warned about, because any editor there may create one, and it may select none of our targets.
+// unread reports objects of the control-plane namespace that are kept in part and matter for endpoints: the EndpointSlices of their
+// Services, and NetworkPolicies. A policy is only warned about, because any editor there may create one, and it may select none of our
+// targets.
 func unread(in apps.Published) (all []finding.Finding) {
 	backends := map[string]bool{}
 	for _, e := range in.Table.Endpoints {

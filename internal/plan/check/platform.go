@@ -26,8 +26,8 @@ func external(in apps.Published) bool {
 	})
 }
 
-// passthrough: with it, applications are under the management cluster's *.apps, whose router would have to reach the workers. HyperShift sets
-// it for each HostedCluster without a base domain, whatever was written; it has no effect if applications have a domain of their own.
+// passthrough: with it, applications are under the management cluster's *.apps, whose router would have to reach the workers. HyperShift
+// sets it for each HostedCluster without a base domain, whatever was written; it has no effect if applications have a domain of their own.
 func passthrough(in apps.Published) []finding.Finding {
 	const field = "spec.platform.kubevirt.baseDomainPassthrough"
 	p, cp := in.Platform(), in.ControlPlane()

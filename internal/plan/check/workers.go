@@ -26,8 +26,8 @@ func workers(in apps.Published) []finding.Finding {
 	return slices.Concat(attachments(in), nodePools(in))
 }
 
-// nodePools: a NodePool must be on the VLAN, and those that are must not be on the pod network, from which a machine would get its routes and
-// its name.
+// nodePools: a NodePool must be on the VLAN, and those that are must not be on the pod network, from which a machine would get its routes
+// and its name.
 func nodePools(in apps.Published) []finding.Finding {
 	var strangers, found []finding.Finding
 	pools := in.Machines()

@@ -61,8 +61,8 @@ func (d *derivation) ofNetwork() netip.Prefix {
 	return cidr
 }
 
-// ofInfras is the subnet of the existing Infra, or else the one that all others on the VLAN share. These need a reference grant to our network
-// too, because anybody can be on its layer 2 with a copy of it in a namespace of their own.
+// ofInfras is the subnet of the existing Infra, or else the one that all others on the VLAN share. These need a reference grant to our
+// network too, because anybody can be on its layer 2 with a copy of it in a namespace of their own.
 func (d *derivation) ofInfras(at types.NamespacedName) netip.Prefix {
 	if !d.mayJoin(d.NAD, d.HostedCluster.Namespace, d.ControlPlane) {
 		return netip.Prefix{}

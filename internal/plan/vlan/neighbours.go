@@ -45,8 +45,8 @@ func refused(n input.Neighbour) bool {
 }
 
 // joined says whether a neighbour may be on the network that it names. Children with its name prove nothing, because whoever may write an
-// Infra may also write those. So an Infra whose reference grant was withdrawn blocks nobody either; what it still serves is for the network's
-// owner to deal with.
+// Infra may also write those. So an Infra whose reference grant was withdrawn blocks nobody either; what it still serves is for the
+// network's owner to deal with.
 func joined(in input.Input, n input.Neighbour) bool {
 	return n.OnOwnNetwork || refgrant.Reference{
 		From: n.Infra.Namespace, Namespace: n.NAD.Namespace, Annotations: n.NAD.Annotations, AllowedNamespaces: in.Settings.NADSourceNamespaces,

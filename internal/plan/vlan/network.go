@@ -47,8 +47,8 @@ func networkAt(source *nad.NetworkAttachmentDefinition) Network {
 	return v
 }
 
-// tuningAllowed says whether the tuning plugin may turn forwarding off. On OpenShift, nodes keep the list when its ConfigMap is deleted, which
-// is then recreated without our line (cluster-network-operator, pkg/controller/allowlist); elsewhere there is no list.
+// tuningAllowed says whether the tuning plugin may turn forwarding off. On OpenShift, nodes keep the list when its ConfigMap is deleted,
+// which is then recreated without our line (cluster-network-operator, pkg/controller/allowlist); elsewhere there is no list.
 func tuningAllowed(in input.Input) bool {
 	if in.SysctlAllowlist == nil {
 		return !in.OpenShift

@@ -11,9 +11,9 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// Selecting are the NodePools on the VLAN by node selector. The nodes that they select have the VLAN, or their machines would not work. So if
-// one has no selector, its machines may run on any node, as may our pods, and the other selectors are about something else, such as hardware:
-// the result is empty. It is also empty if no machine is a VirtualMachine, because others have no selector.
+// Selecting are the NodePools on the VLAN by node selector. The nodes that they select have the VLAN, or their machines would not work. So
+// if one has no selector, its machines may run on any node, as may our pods, and the other selectors are about something else, such as
+// hardware: the result is empty. It is also empty if no machine is a VirtualMachine, because others have no selector.
 func (j Joined) Selecting() map[string][]*hyperv1.NodePool {
 	by := map[string][]*hyperv1.NodePool{}
 	for _, p := range j.Machines() {

@@ -78,8 +78,9 @@ func deploy(ctx context.Context, tree, image string) error {
 	return err
 }
 
-// An upgrade of the manager leaves the last one's pods running. Each of their containers may be restarted during the upgrade, and long after,
-// with the next one's ConfigMaps, Roles and CRDs, and serves again. Once updates are released, the next one's pods replace all of them.
+// An upgrade of the manager leaves the last one's pods running. Each of their containers may be restarted during the upgrade, and long
+// after, with the next one's ConfigMaps, Roles and CRDs, and serves again. Once updates are released, the next one's pods replace all of
+// them.
 func TestPodsOfTheLastManagerServeBesideTheNext(t *testing.T) {
 	next, n := t.TempDir(), neighbour(t, within(t, time.Minute), "upgraded", "br100", "")
 	afterwards(t, lab.DeployOperator)
@@ -117,8 +118,8 @@ func comesUp(t *testing.T, ctx context.Context, n *scene.Neighbour, when string)
 	must(t, scene.Until(ctx, "a client joins "+when, func(ctx context.Context) error { return boots(ctx, n) }))
 }
 
-// servesThrough has a client join after each container of our pods was killed, one after another during the upgrade, and then each once more.
-// None is killed more often, because the kubelet's back-off doubles each time.
+// servesThrough has a client join after each container of our pods was killed, one after another during the upgrade, and then each once
+// more. None is killed more often, because the kubelet's back-off doubles each time.
 func servesThrough(t *testing.T, ctx context.Context, n *scene.Neighbour, upgrade func(context.Context) error) {
 	t.Helper()
 	ready(t, ctx)

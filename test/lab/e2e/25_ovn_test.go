@@ -143,8 +143,8 @@ func inNetnsOf(t *testing.T, ctx context.Context, podIP string) place {
 	}
 }
 
-// portSecurity shows what OVN drops, and what it passes, at the port of a pod with fixed addresses. The pod also adds a foreign address to its
-// interface.
+// portSecurity shows what OVN drops, and what it passes, at the port of a pod with fixed addresses. The pod also adds a foreign address to
+// its interface.
 func portSecurity(t *testing.T, ctx context.Context) {
 	const foreign, client = "192.168.110.77", "192.168.110.251"
 	n := neighbour(t, ctx, "ovn-seen", "br110", client+"/24")

@@ -26,7 +26,8 @@ import (
 // promptly is how long Ready may take to become False, or True again.
 const promptly = 10 * time.Second
 
-// turns waits until an Infra's Ready has a status, and a reason and words in its message if given; it fails if that takes longer than promptly.
+// turns waits until an Infra's Ready has a status, and a reason and words in its message if given; it fails if that takes longer than
+// promptly.
 func turns(t *testing.T, ctx context.Context, infra, status, reason, says string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
@@ -131,8 +132,8 @@ func servicesAway(t *testing.T, ctx context.Context) []state {
 	return all
 }
 
-// policiesGone: a NetworkPolicy that lets the proxy in is deleted while nobody restores it. For the API, HyperShift's own allows everybody, and
-// ours is for konnectivity in the same pods.
+// policiesGone: a NetworkPolicy that lets the proxy in is deleted while nobody restores it. For the API, HyperShift's own allows everybody,
+// and ours is for konnectivity in the same pods.
 func policiesGone(t *testing.T, ctx context.Context) (all []state) {
 	for _, service := range []string{"ignition-server-proxy", "oauth-openshift", "kube-apiserver"} {
 		policy := "networkpolicy/oooi.clusters.c1-proxy." + service
@@ -366,8 +367,8 @@ func TestABadImageCostsTheAPINothing(t *testing.T) {
 	}
 }
 
-// unscheduled is longer than a process waits for a processor when two labs share two. Alone, or with a load of four, the proxy answered within
-// 0.2 s; in CI, while the other lab booted machines, it once took 1.4 s.
+// unscheduled is longer than a process waits for a processor when two labs share two. Alone, or with a load of four, the proxy answered
+// within 0.2 s; in CI, while the other lab booted machines, it once took 1.4 s.
 const unscheduled = 5 * time.Second
 
 // asksOn sends a request each second on one connection until ctx ends; the error says what went wrong before.

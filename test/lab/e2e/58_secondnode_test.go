@@ -18,8 +18,8 @@ func onNode2(name, cidr, nad string) string {
 	return infraOn(name, cidr, nad) + fmt.Sprintf("  infraComponents: {dhcp: %[1]s, dns: %[1]s, proxy: %[1]s}\n", where)
 }
 
-// A node is cut off from its VLANs only, from the API server only, and from everything, without notice. Pods that can still reach clients serve
-// them, a lost node is named, and when it is back, everything serves again.
+// A node is cut off from its VLANs only, from the API server only, and from everything, without notice. Pods that can still reach clients
+// serve them, a lost node is named, and when it is back, everything serves again.
 func TestASecondNodeIsCutOffAndComesBack(t *testing.T) {
 	ctx := within(t, 8*time.Minute)
 	_, err := lab.Lab(ctx, "vlan", "138")

@@ -25,8 +25,8 @@ func hostedC2(t *testing.T, ctx context.Context, flags ...string) {
 
 const autoC2 = "hostedcluster.densityops.com/infra=auto"
 
-// With one annotation, and nothing else, a worker that got no lease gets one; later annotations take effect; a mistake in one removes nothing,
-// and everything is deleted with the HostedCluster.
+// With one annotation, and nothing else, a worker that got no lease gets one; later annotations take effect; a mistake in one removes
+// nothing, and everything is deleted with the HostedCluster.
 func TestAnAnnotationIsAllThatIsTyped(t *testing.T) {
 	ctx := within(t, 5*time.Minute)
 	hostedC2(t, ctx, "--lb-address", "203.0.113.20", "--nad", "default/vlan200")

@@ -36,8 +36,8 @@ const (
 	otherIP = "192.168.100.215"
 )
 
-// c1's applications have an external IP that is a host of the VLAN. MetalLB's own unmodified manifest is applied, but no worker runs it: the test
-// writes into the Service's status what MetalLB would.
+// c1's applications have an external IP that is a host of the VLAN. MetalLB's own unmodified manifest is applied, but no worker runs it:
+// the test writes into the Service's status what MetalLB would.
 func TestApplicationsAreReachedFromBothSides(t *testing.T) {
 	ctx := within(t, 5*time.Minute+cutOffFor)
 	ready(t, ctx)
@@ -256,8 +256,8 @@ func kubeconfigIsRotated(t *testing.T, ctx context.Context) {
 	}
 }
 
-// kubeconfigs are a hosted cluster's: the administrator's, and one that may only request certificates, with the kubelets' bootstrap credentials.
-// rotate writes one into the Secret that HyperShift writes; the administrator's is restored when the test ends.
+// kubeconfigs are a hosted cluster's: the administrator's, and one that may only request certificates, with the kubelets' bootstrap
+// credentials. rotate writes one into the Secret that HyperShift writes; the administrator's is restored when the test ends.
 func kubeconfigs(t *testing.T, ctx context.Context, cluster string) (rotate func(kubeconfig string) time.Time, admin, nobody string) {
 	t.Helper()
 	secret := cluster + "-admin-kubeconfig"

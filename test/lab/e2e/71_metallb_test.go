@@ -169,8 +169,8 @@ func onMachine(m scene.Machine) place {
 	return func(ctx context.Context, command ...string) (string, error) { return lab.On(ctx, m, command...) }
 }
 
-// runApplication runs kube-proxy, an application with its own certificate and the HTTP router in hosted cluster c1, where they stay. They start
-// one after the other, because an emulated worker that starts all at once takes longer for each than its kubelet waits.
+// runApplication runs kube-proxy, an application with its own certificate and the HTTP router in hosted cluster c1, where they stay. They
+// start one after the other, because an emulated worker that starts all at once takes longer for each than its kubelet waits.
 func runApplication(t *testing.T, ctx context.Context) (pem string) {
 	t.Helper()
 	guest := func(name string) {

@@ -134,8 +134,8 @@ func leasedElsewhere(t *testing.T, ctx context.Context, n *scene.Neighbour) {
 	leased(t, ctx, n)
 }
 
-// The control plane is published at an address that no pod may carry, and the NodePool is on another VLAN. The HostedCluster is recreated with
-// the name that preflight prints, the NodePool is changed as preflight says, and its machine joins.
+// The control plane is published at an address that no pod may carry, and the NodePool is on another VLAN. The HostedCluster is recreated
+// with the name that preflight prints, the NodePool is changed as preflight says, and its machine joins.
 func TestWhatPreflightPrintsMakesAMachineJoin(t *testing.T) {
 	ctx := within(t, 10*time.Minute)
 	onC2 := strings.NewReplacer("c1-workers", "c2", "c1", "c2", "example.com", "hosted.example.com",

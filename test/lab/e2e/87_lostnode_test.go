@@ -10,8 +10,8 @@ import (
 	"github.com/cldmnky/oooi/test/lab/scene"
 )
 
-// A node that no longer reports is named, with what to do, and so is what blocks the deletion of an Infra; when the node is back, all continues.
-// The kubelet is stopped, as on a machine without power; the lab has one node, so its containers cannot be.
+// A node that no longer reports is named, with what to do, and so is what blocks the deletion of an Infra; when the node is back, all
+// continues. The kubelet is stopped, as on a machine without power; the lab has one node, so its containers cannot be.
 func TestANodeThatIsLostIsNamed(t *testing.T) {
 	ctx := within(t, 6*time.Minute)
 	_, err := lab.Lab(ctx, "vlan", "136")

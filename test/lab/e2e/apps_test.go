@@ -24,7 +24,8 @@ const (
 // place is where a command runs.
 type place func(ctx context.Context, command ...string) (string, error)
 
-// inPod is a pod of the management cluster that queries the DNSServer's Service on the pod network, as a cluster's DNS that forwards to it does.
+// inPod is a pod of the management cluster that queries the DNSServer's Service on the pod network, as a cluster's DNS that forwards to it
+// does.
 func inPod(ctx context.Context, command ...string) (string, error) {
 	return lab.Kubectl(ctx, append([]string{"-n", "default", "exec", "apps-client", "--"}, command...)...)
 }

@@ -35,8 +35,8 @@ func mayAnnounce(t *testing.T, ctx context.Context, network string) {
 	afterwards(t, func(ctx context.Context) error { return lab.DeployOperator(ctx) })
 }
 
-// aroundBridges creates what a bridge needs and does not create: DPF's namespace with a DPUCluster and its reference grant, storage for etcd,
-// the image mapping, and permission for the Secrets of both namespaces.
+// aroundBridges creates what a bridge needs and does not create: DPF's namespace with a DPUCluster and its reference grant, storage for
+// etcd, the image mapping, and permission for the Secrets of both namespaces.
 func aroundBridges(t *testing.T, ctx context.Context, dpuCluster string) {
 	t.Helper()
 	apply(t, ctx, fmt.Sprintf(`apiVersion: v1
@@ -213,8 +213,8 @@ func approved(t *testing.T, ctx context.Context, name string) (approval conditio
 	return approval
 }
 
-// staysPending watches a CSR for as long as the operator may take to approve it, because no event tells that it does not, and has the operator's
-// code explain which rules it breaks.
+// staysPending watches a CSR for as long as the operator may take to approve it, because no event tells that it does not, and has the
+// operator's code explain which rules it breaks.
 func staysPending(t *testing.T, ctx context.Context, name string, rules ...string) {
 	t.Helper()
 	if broken := brokenBy(t, ctx, name); !slices.Equal(broken, rules) {
