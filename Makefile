@@ -34,7 +34,7 @@ test: ## Everything that is not the lab: units, real kube-apiserver, real Envoy,
 	$(LAB) build assets envoy
 	mkdir -p $(TIMES)
 	$(TESTENV); trap 'hack/slowest $(TIMES)/tests.json $(TIMES)/lab.json || :' EXIT; rm -f $(TIMES)/tests.json $(TIMES)/lab.json; \
-	$(TOOL) gotestsum --format pkgname --jsonfile $(TIMES)/tests.json -- -timeout 20m -tags netns ./internal/controller ./...; \
+	$(TOOL) gotestsum --format pkgname --jsonfile $(TIMES)/tests.json -- -timeout 20m -tags netns -ldflags "-s -w" ./internal/controller ./...; \
 	( cd test/lab; go tool -modfile=../../hack/tools/go.mod gotestsum --format pkgname --jsonfile $(abspath $(TIMES))/lab.json -- ./... )
 
 .PHONY: test-fast
@@ -70,6 +70,10 @@ e2e-many: ## The allow-list's line with twenty Infras, sixty pods on one node (4
 .PHONY: e2e-upgrade
 e2e-upgrade: ## Containers of the last operator's pods restart beside this one. Needs the repository's history.
 	test/lab/e2e/run -tags e2e,upgrade -run OfTheLastManager
+
+.PHONY: soak
+soak: ## Rehearse what goes wrong, by chance, for as long as FOR says (1h); `make e2e` does it for five minutes.
+	OOOI_SOAK=$(or $(FOR),1h) test/lab/e2e/run -run InARehearsal
 
 .PHONY: bench
 bench: ## Benchmarks as a table.

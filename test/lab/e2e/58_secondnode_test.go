@@ -18,12 +18,9 @@ func onNode2(name, cidr, nad string) string {
 	return infraOn(name, cidr, nad) + fmt.Sprintf("  infraComponents: {dhcp: %[1]s, dns: %[1]s, proxy: %[1]s}\n", where)
 }
 
-// A node is cut off from its VLANs only, from the API server only, and from everything, without notice. Pods that can still reach clients
-// serve them, a lost node is named, and when it is back, everything serves again.
-func TestASecondNodeIsCutOffAndComesBack(t *testing.T) {
-	ctx := within(t, 8*time.Minute)
-	_, err := lab.Lab(ctx, "vlan", "138")
-	must(t, err)
+// secondNode is there until the test ends.
+func secondNode(t *testing.T, ctx context.Context) {
+	t.Helper()
 	afterwards(t, func(ctx context.Context) error {
 		_, err := lab.Lab(ctx, "node2-off")
 		if err == nil {
@@ -31,8 +28,17 @@ func TestASecondNodeIsCutOffAndComesBack(t *testing.T) {
 		}
 		return err
 	})
-	_, err = lab.Lab(ctx, "node2")
+	_, err := lab.Lab(ctx, "node2")
 	must(t, err)
+}
+
+// A node is cut off from its VLANs only, from the API server only, and from everything, without notice. Pods that can still reach clients
+// serve them, a lost node is named, and when it is back, everything serves again.
+func TestASecondNodeIsCutOffAndComesBack(t *testing.T) {
+	ctx := within(t, 8*time.Minute)
+	_, err := lab.Lab(ctx, "vlan", "138")
+	must(t, err)
+	secondNode(t, ctx)
 	apply(t, ctx, scene.BridgeNAD("vlan138", "br138")+"---\n"+onNode2("far", "192.168.138.0/24", "vlan138"))
 	served := func() { // it is not Ready, because c1's machines are on another VLAN
 		for _, part := range []string{"DHCPReady", "DNSReady", "ProxyReady"} {

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -21,15 +20,7 @@ func TestANodeDiesAndNoLookupFails(t *testing.T) {
 	apply(t, ctx, scene.BridgeNAD("vlan139", "br139")+"---\n"+infraOn("twin", "192.168.139.0/24", "vlan139")+"  infraComponents: {dns: {replicas: 2}}\n")
 	awaitMessage(t, ctx, "clusters", "infra/twin", "DNSReady", "True", "InstancesShareNode", "on node node1: its failure stops both")
 
-	afterwards(t, func(ctx context.Context) error {
-		_, err := lab.Lab(ctx, "node2-off")
-		if err == nil {
-			_, err = lab.Kubectl(ctx, "delete", "node", "node2", "--ignore-not-found")
-		}
-		return err
-	})
-	_, err = lab.Lab(ctx, "node2")
-	must(t, err)
+	secondNode(t, ctx)
 	kubectl(t, ctx, "-n", "clusters", "delete", "pod", "twin-dns-deployment-1-0") // as the message says
 	awaitCondition(t, ctx, "clusters", "infra/twin", "DNSReady", "True", "Serving")
 	if node := field(t, ctx, "pod/twin-dns-deployment-1-0", ".spec.nodeName"); node != "node2" {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -70,16 +71,23 @@ func (n *Neighbour) Lease(ctx context.Context) (Lease, error) {
 	return given, nil
 }
 
+// Release gives back what Lease asked for, by asking once more: udhcpc does both in one run.
+func (n *Neighbour) Release(ctx context.Context) error {
+	_, err := n.Run(ctx, "busybox", "udhcpc", "-f", "-n", "-q", "-R", "-i", "eth0", "-t", "3", "-T", "1", "-s", "/bin/true")
+	return err
+}
+
 // Becomes makes it another machine: the card gets a new MAC address, and the first machine's lease stays.
 func (n *Neighbour) Becomes(ctx context.Context, mac string) error {
 	_, err := n.Run(ctx, "sh", "-c", "ip addr flush dev eth0 && ip link set eth0 address "+mac)
 	return err
 }
 
-// Asks makes the client resolve names through a DNS server: ip-netns(8) mounts this directory as the client's /etc.
-func (n *Neighbour) Asks(server string) error {
+// Asks makes the client resolve names through DNS servers, in this order: ip-netns(8) mounts this directory as the client's /etc.
+func (n *Neighbour) Asks(servers ...string) error {
 	etc := n.etc()
-	return errors.Join(os.MkdirAll(etc, 0o750), os.WriteFile(etc+"/resolv.conf", []byte("nameserver "+server+"\n"), 0o600))
+	lines := "nameserver " + strings.Join(servers, "\nnameserver ") + "\n"
+	return errors.Join(os.MkdirAll(etc, 0o750), os.WriteFile(etc+"/resolv.conf", []byte(lines), 0o600))
 }
 
 func (n *Neighbour) etc() string { return "/etc/netns/" + n.netns }
@@ -140,6 +148,45 @@ func (n *Neighbour) within(do func() error) error {
 		done <- do()
 	}()
 	return <-done
+}
+
+// Capture reads what the client's card sends and receives until the context ends, as packet(7) gives it; own is the hardware address that
+// it sent from last.
+func (n *Neighbour) Capture(ctx context.Context, each func(at time.Time, own net.HardwareAddr, frame []byte)) error {
+	const every = 0x0300 // ETH_P_ALL in the network's byte order
+	var (
+		own    net.HardwareAddr
+		socket int
+	)
+	err := n.within(func() error {
+		card, err := net.InterfaceByName("eth0")
+		if err != nil {
+			return err
+		}
+		if socket, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, every); err != nil {
+			return err
+		}
+		return errors.Join(unix.Bind(socket, &unix.SockaddrLinklayer{Protocol: every, Ifindex: card.Index}),
+			unix.SetsockoptTimeval(socket, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 200_000}))
+	})
+	if err != nil {
+		return err
+	}
+	defer unix.Close(socket)
+	for frame := make([]byte, 1<<16); ctx.Err() == nil; {
+		length, from, err := unix.Recvfrom(socket, frame, 0)
+		if at, is := from.(*unix.SockaddrLinklayer); is && at.Pkttype == unix.PACKET_OUTGOING && length >= 14 {
+			own = net.HardwareAddr(slices.Clone(frame[6:12]))
+		}
+		switch {
+		case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR):
+		case err != nil:
+			return err
+		default:
+			each(time.Now(), own, frame[:length])
+		}
+	}
+	return nil
 }
 
 // OpenPorts lists the TCP ports of an address that accept a connection.

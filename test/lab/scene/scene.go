@@ -57,6 +57,11 @@ func (s *Scene) Lab(ctx context.Context, args ...string) (string, error) {
 	return s.Run(ctx, filepath.Join(Root(), "test/lab/lab"), args...)
 }
 
+// InNode runs a subcommand of test/lab/lab for one of the nodes.
+func (s *Scene) InNode(ctx context.Context, node string, args ...string) (string, error) {
+	return s.Run(ctx, "env", append([]string{"LAB_NODE=" + node, filepath.Join(Root(), "test/lab/lab")}, args...)...)
+}
+
 // Kubectl runs kubectl on the management cluster.
 func (s *Scene) Kubectl(ctx context.Context, args ...string) (string, error) {
 	return s.Run(ctx, "kubectl", args...)
