@@ -10,6 +10,9 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/link"
 )
 
+// aheadWait covers the kernel's three questions, a second apart, and the answer to the last: a host that takes the address meanwhile is heard.
+const aheadWait = 3*time.Second + link.Wait
+
 // aheadEvery is how often to look for addresses to probe ahead: a fraction of what a probe takes.
 const aheadEvery = 100 * time.Millisecond
 
@@ -35,9 +38,9 @@ func (s *Server) ProbeAhead(ctx context.Context, port Port) {
 
 // probeAhead asks who answers at an address. Where nobody can be asked the client that comes for it is told so.
 func (s *Server) probeAhead(ctx context.Context, port Port, ip netip.Addr) {
-	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	ctx, cancel := context.WithTimeout(ctx, aheadWait+time.Second)
 	defer cancel()
-	answers, err := port.Answers(ctx, ip, "", link.Wait)
+	answers, err := port.Answers(ctx, ip, "", aheadWait)
 	now, _ := s.Clock.Now()
 	switch undecided := errors.Is(err, link.ErrUndecided); {
 	case answers:

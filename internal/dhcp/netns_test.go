@@ -352,6 +352,19 @@ func TestAnAddressThatSomebodyUsesIsNotOffered(t *testing.T) {
 	s.says("a host that has no lease answers at 192.168.77.100")
 }
 
+// Linux asks three times, a second apart, who has an address. A host that takes it meanwhile answers before any client comes, whose own probe
+// would only find an old neighbour.
+func TestWhoTakesAnAddressWhileItIsProbedAheadIsHeard(t *testing.T) {
+	s, g := newSegment(t), NewWithT(t)
+	s.configure(strings.Replace(vlanYAML, "rangeEnd: 192.168.77.150", "rangeEnd: 192.168.77.100", 1))
+	s.attach("late", "52:54:00:00:00:66")
+	s.serve()
+	g.Eventually(func() string { return s.In("srv", "ip", "-s", "neigh", "show", "192.168.77.100") }).WithTimeout(20 * time.Second).WithPolling(20 * time.Millisecond).
+		Should(ContainSubstring("probes 5")) // which begin at three, as if all unicast questions had been asked (neighbour.c, neigh_event_send)
+	s.In("late", "ip", "addr", "add", "192.168.77.100/24", "dev", "net1")
+	s.says("a host that has no lease answers at 192.168.77.100")
+}
+
 func TestTheConfigurationChangesUnderARunningServer(t *testing.T) {
 	s, g := newSegment(t), NewWithT(t)
 	s.configure(vlanYAML)

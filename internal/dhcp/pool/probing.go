@@ -12,12 +12,13 @@ const (
 	aheadMost = 512
 	// aheadAtOnce are asked for at a time: for three seconds each takes a place in the neighbour table of the node, where Linux has 1,024 as
 	// it comes.
-	aheadAtOnce = 64
+	aheadAtOnce = 256
 	// aheadLasts is how long that nobody answered is remembered, half of it for some so that not all run out together. It bounds how old
 	// the silence of a host may be that is too slow for the short probe, which every address gets before it is offered.
 	aheadLasts = 2 * time.Minute
-	// aheadSettles is how long the kernel goes on asking: three times, a second apart. Until then it asks nothing on our behalf.
-	aheadSettles = 4 * time.Second
+	// aheadSettles is how long the kernel goes on asking, three times, a second apart, and a probe listens. Until then the kernel asks nothing
+	// else on our behalf.
+	aheadSettles = 5 * time.Second
 	// aheadLooks bounds a look for addresses that nobody asked for yet: everybody waits for it.
 	aheadLooks = 4096
 )
