@@ -89,6 +89,8 @@ type Written struct {
 type Report struct {
 	Conditions []metav1.Condition
 	Instances  []v1alpha1.Instance
+	// Alone: no workload is left of an instance that is no longer wanted.
+	Alone bool
 	// Workload is the name of what runs its pod.
 	Workload string
 	// Service of its pod, and its address; empty while there is none.

@@ -69,10 +69,17 @@ func TestAnInstanceComesAndGoesWithItsAddress(t *testing.T) {
 			v1alpha1.Instance{IP: "192.168.100.3", Workload: first.Name, Ready: true}, v1alpha1.Instance{IP: "192.168.100.4", Workload: second.Name, Ready: true}))
 	})
 
+	w.changes(second, func() { second.Finalizers = []string{"example.com/still-there"} })
 	w.reports(server, func() {
 		server.Spec.NetworkConfig.AdditionalServerIPs = nil
 		w.Expect(w.api.Update(w.ctx, server)).To(Succeed())
 	})
+	sees(w, second, func(g Gomega, s *appsv1.StatefulSet) { g.Expect(s.DeletionTimestamp).NotTo(BeNil()) })
+	sees(w, server, func(g Gomega, s *v1alpha1.DNSServer) {
+		g.Expect(meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)).To(HaveValue(HaveField("ObservedGeneration", s.Generation)))
+		g.Expect(meta.FindStatusCondition(s.Status.Conditions, "ConfigAccepted1")).NotTo(BeNil(), "what a daemon says that may still run stays")
+	})
+	w.changes(second, func() { second.Finalizers = nil })
 	w.gone(second)
 	sees(w, server, func(g Gomega, s *v1alpha1.DNSServer) {
 		g.Expect(s.Status.Instances).To(ConsistOf(HaveField("Workload", first.Name)))

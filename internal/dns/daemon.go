@@ -143,6 +143,8 @@ func (d *Daemon) address(object *v1alpha1.DNSServer) (netip.Addr, error) {
 	field, value := d.serves(object)
 	addr, ok := valid.Address(string(value))
 	switch {
+	case d.Instance > 0 && value == "":
+		return addr, fmt.Errorf("%s is not set: this instance is to go, and serves as before until its pod does", field)
 	case !ok:
 		return addr, fmt.Errorf("%s: %q is not an IP address such as 192.168.100.3", field, value)
 	case addr == d.Flags.PodIP:

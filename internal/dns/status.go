@@ -65,11 +65,12 @@ func (s *status) run(ctx context.Context) error {
 	}
 }
 
-// wanted is nil before the first verdict: a last good copy that is served without the API says nothing new.
+// wanted is nil before the first verdict: a last good copy that is served without the API says nothing new. An instance that is to go
+// says nothing either, for the manager takes back what it said (status.Writer).
 func (s *status) wanted() *ac.DNSServerApplyConfiguration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.judged || s.newest == nil {
+	if !s.judged || s.newest == nil || s.number >= len(s.newest.Spec.NetworkConfig.ServerIPs()) {
 		return nil
 	}
 	want := ac.DNSServerStatus().WithConditions(daemon.Condition(s.newest.Status.Conditions, s.verdict()))

@@ -31,6 +31,8 @@ type Child struct {
 	// Rollout of its first instance's workload, and of those of the others.
 	Rollout Rollout
 	Others  []Rollout
+	// Leaving: the workload of a second instance that is no longer wanted is still there.
+	Leaving bool
 	// Service of its pod-network side; nil while there is none.
 	Service *corev1.Service
 	// Exists says whether a UID is that of an object of its kind.
@@ -162,7 +164,18 @@ func (c *Child) readInstances(ctx context.Context, o *Observer) error {
 		further.Running, further.Now = is.Running, is.Now
 		c.Others = append(c.Others, is.Rollout)
 	}
-	return nil
+	return c.readLeaving(ctx, o)
+}
+
+// readLeaving looks for the workload of a second instance where none is wanted.
+func (c *Child) readLeaving(ctx context.Context, o *Observer) error {
+	if !c.Component.Twice || len(c.Further) > 0 {
+		return nil
+	}
+	key := client.ObjectKeyFromObject(c.Server)
+	is, err := o.workload(ctx, c.Component, c.Server, types.NamespacedName{Namespace: key.Namespace, Name: names.InstanceWorkload(string(c.Component.Name), key.Name, 1)})
+	c.Leaving = is.Exists
+	return err
 }
 
 // readBootstrap that the last template of a proxy reads.

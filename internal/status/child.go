@@ -129,8 +129,8 @@ func Child(seen observe.Child, out Outcome, now time.Time) component.Report {
 	}
 	return component.Report{
 		Conditions: child{server, written.Conditions, written.Instances, ips, rollouts, out, own, seen.Component.Needs}.conditions(now),
-		Instances:  instances,
-		Workload:   seen.Rollout.Workload, Service: name, ServiceIP: ip, HealthyBackends: healthy,
+		Instances:  instances, Alone: len(rollouts) == 1 && !seen.Leaving && !out.Frozen,
+		Workload: seen.Rollout.Workload, Service: name, ServiceIP: ip, HealthyBackends: healthy,
 	}
 }
 

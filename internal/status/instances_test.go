@@ -84,3 +84,13 @@ func TestTwoInstancesServeWhileOneDoes(t *testing.T) {
 		})
 	}
 }
+
+// What a daemon said is taken back only once it cannot say it again.
+func TestNothingIsTakenBackFromAnInstanceThatMayRun(t *testing.T) {
+	g := NewWithT(t)
+	is := seen(&v1alpha1.DNSServer{}, up)
+	g.Expect(Child(is, Outcome{}, noon).Alone).To(BeTrue())
+	g.Expect(Child(is, Outcome{Frozen: true}, noon).Alone).To(BeFalse())
+	is.Leaving = true
+	g.Expect(Child(is, Outcome{}, noon).Alone).To(BeFalse())
+}
