@@ -173,15 +173,16 @@ var (
 
 func (p *parser) reservation(field string, r v1alpha1.Reservation) pool.Reservation {
 	p.must((r.MAC == "") != (r.ClientID == ""), field, "must have exactly one of mac and clientID")
-	p.must(r.MAC == "" || macAddress.MatchString(string(r.MAC)) && r.MAC != "00:00:00:00:00:00", field+".mac",
-		fmt.Sprintf("%q must be a network card's address in lower case with colons, e.g. 52:54:00:00:01:01", r.MAC))
+	mac := strings.ToLower(string(r.MAC)) // files that were written for older releases have it in either case
+	p.must(mac == "" || macAddress.MatchString(mac) && mac != "00:00:00:00:00:00", field+".mac",
+		fmt.Sprintf("%q must be a network card's address with colons, e.g. 52:54:00:00:01:01", r.MAC))
 	p.must(r.ClientID == "" || clientID.MatchString(r.ClientID), field+".clientID",
 		fmt.Sprintf("%q must be octets in lower case hex with colons, the type first, e.g. 01:52:54:00:00:01:01", r.ClientID))
 	p.must(r.Hostname == "" || len(validation.IsDNS1123Label(r.Hostname)) == 0, field+".hostname",
 		fmt.Sprintf("%q must be one label of a name in lower case, without a domain, e.g. worker-1", r.Hostname))
 	return pool.Reservation{
 		IP:       p.addr(field+".ip", r.IP),
-		Client:   lease.Client{MAC: string(r.MAC), ID: r.ClientID},
+		Client:   lease.Client{MAC: mac, ID: r.ClientID},
 		Hostname: r.Hostname,
 	}
 }

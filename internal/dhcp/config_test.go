@@ -96,7 +96,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"gateway: 192.168.100.1\n → gateway: 10.0.0.1\n":                                          "networkConfig.gateway must lie inside 192.168.100.0/24",
 		"domain: c1.example.com → domain: C1.example.com":                                         `networkConfig.domain "C1.example.com" must be a DNS name in lower case`,
 		"searchDomains: [c1.example.com] → searchDomains: [" + strings.Repeat("x", 70) + "]":      "networkConfig.searchDomains[0]",
-		`mac: "52:54:00:00:00:01" → mac: 52-54-00-00-00-01`:                                       `reservations[0].mac "52-54-00-00-00-01" must be a network card's address in lower case with colons`,
+		`mac: "52:54:00:00:00:01" → mac: 52-54-00-00-00-01`:                                       `reservations[0].mac "52-54-00-00-00-01" must be a network card's address with colons`,
 		`mac: "52:54:00:00:00:01" → mac: "01:00:5e:00:00:01"`:                                     "reservations[0].mac",
 		`mac: "52:54:00:00:00:01" → mac: "00:00:00:00:00:00"`:                                     "reservations[0].mac",
 		`mac: "52:54:00:00:00:01" → clientID: "01:52:54:00:00:0A"`:                                `reservations[0].clientID "01:52:54:00:00:0A" must be octets in lower case hex`,
@@ -112,6 +112,14 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(complaint)))
 		})
 	}
+}
+
+// Until 2026-11-25 such a file was served.
+func TestAMACOfAFileMayBeInUpperCase(t *testing.T) {
+	got, err := ConfigOf(server(t, replaced(t, `mac: "52:54:00:00:00:01" → mac: "52:54:00:00:0A:FF"`)))
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(got.Reservations).To(ConsistOf(HaveField("Client", lease.Client{MAC: "52:54:00:00:0a:ff"})))
 }
 
 // replaced is everyField with one change, written as "old → new".

@@ -2,11 +2,13 @@ package dhcp
 
 import (
 	"context"
+	"reflect"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/daemon"
+	"github.com/cldmnky/oooi/internal/dhcp/pool"
 )
 
 // follow keeps the configuration.
@@ -41,11 +43,7 @@ func (i *instance) apply(ctx context.Context, object *v1alpha1.DHCPServer) error
 	if err != nil {
 		return err
 	}
-	if !config.Network.RoutesFit() {
-		i.Log.Warn("networkConfig.routes do not fit the smallest reply, and a client that takes no larger one gets none of them (option 121): join routes, or send some clients there by the gateway",
-			"routes", len(config.Network.Routes))
-	}
-	i.server.Configure(config)
+	i.configure(config)
 	i.lookUp(ctx, object)
 	i.mu.Lock()
 	i.object = object
@@ -54,6 +52,18 @@ func (i *instance) apply(ctx context.Context, object *v1alpha1.DHCPServer) error
 	i.ready.Set(checkConfig, nil)
 	i.wake()
 	return nil
+}
+
+// configure serves what has changed. Each write of our status comes here, too.
+func (i *instance) configure(config pool.Config) {
+	if served := i.server.config.Load(); served != nil && reflect.DeepEqual(*served, config) {
+		return
+	}
+	if !config.Network.RoutesFit() {
+		i.Log.Warn("networkConfig.routes do not fit the smallest reply, and a client that takes no larger one gets none of them (option 121): join routes, or send some clients there by the gateway",
+			"routes", len(config.Network.Routes))
+	}
+	i.server.Configure(config)
 }
 
 // lookUp follows the namespace whose machines are looked up.

@@ -2,13 +2,16 @@ package dhcp
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 
+	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/dhcp/clock"
 	"github.com/cldmnky/oooi/internal/dhcp/leaselog"
 )
@@ -20,6 +23,29 @@ func TestTheDaemonIsNotReadyBeforeItsDeviceWasSeenNotToForward(t *testing.T) {
 	i.ready.Set(checkConfig, nil)
 	i.ready.Set(checkLeases, nil)
 	g.Expect(i.ready.Problem()).To(MatchError("forwarding: not yet checked"))
+}
+
+func TestAConfigurationThatIsServedIsNotServedAnew(t *testing.T) {
+	g, l, said := NewWithT(t), newLab(t, 2), &bytes.Buffer{}
+	i := newInstance(Options{Log: slog.New(slog.NewTextHandler(said, nil))}, nil)
+	i.server = l.server
+	object := server(t, everyField)
+	for n := range byte(200) {
+		object.Spec.NetworkConfig.Routes = append(object.Spec.NetworkConfig.Routes, v1alpha1.Route{Destination: v1alpha1.CIDR(fmt.Sprintf("172.21.0.%d/32", n)), Gateway: "192.168.100.5"})
+	}
+	for n := range 3 { // the status of an object changes often
+		object = object.DeepCopy()
+		object.Status.ActiveLeases = int32(n)
+		config, err := ConfigOf(object)
+		g.Expect(err).NotTo(HaveOccurred())
+		i.configure(config)
+	}
+	g.Expect(strings.Count(said.String(), "do not fit")).To(Equal(1))
+	object.Spec.LeaseConfig.LeaseTime.Duration = time.Hour
+	config, err := ConfigOf(object)
+	g.Expect(err).NotTo(HaveOccurred())
+	i.configure(config)
+	g.Expect(i.server.config.Load().LeaseTime).To(Equal(time.Hour), "what changed is served")
 }
 
 func TestAWallClockThatWasSetIsToldOf(t *testing.T) {

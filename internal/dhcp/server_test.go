@@ -509,6 +509,18 @@ func TestAYoungServerProbesAhead(t *testing.T) {
 		ignored(t, l.discover("bb"))
 		g.Expect(l.told).To(ContainElement(And(HaveField("Type", AddressInUse), HaveField("IP", at(10)))))
 	})
+	t.Run("a configuration that changes forgets only what it closes", func(t *testing.T) {
+		l, g := newLab(t, 2), NewWithT(t)
+		l.reconfigure(young)
+		l.probesAhead()
+		closed := pool.Range{First: at(10), Last: at(10)}
+		l.reconfigure(func(c *pool.Config) { c.Never = []pool.Range{closed} })
+		l.reconfigure(func(c *pool.Config) { c.Never = nil })
+		l.waited = nil
+		g.Expect(l.binds("aa")).To(Equal(at(11)))
+		g.Expect(l.binds("bb")).To(Equal(at(10)))
+		g.Expect(l.waited).To(Equal([]time.Duration{link.WaitAgain, link.Wait}))
+	})
 	t.Run("what was probed long ago is probed in full", func(t *testing.T) {
 		l, g := newLab(t, 3), NewWithT(t)
 		l.reconfigure(young)

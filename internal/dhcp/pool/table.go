@@ -2,6 +2,7 @@ package pool
 
 import (
 	"hash/fnv"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -131,8 +132,8 @@ func (t *Table) Configure(c Config) {
 	defer t.mu.Unlock()
 	c.remember()
 	t.config, t.size = c, c.Size()
-	clear(t.ahead)
 	t.reindex()
+	maps.DeleteFunc(t.ahead, func(ip netip.Addr, _ ahead) bool { return !t.own(ip) || !t.config.open(ip) })
 }
 
 // Records are all known ones, by address.
