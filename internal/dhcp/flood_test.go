@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 	"github.com/cldmnky/oooi/internal/dhcp/link"
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
+	"github.com/cldmnky/oooi/internal/share"
 )
 
 // crowdedPort is a port with a crowd before it: strangers who go through with the exchange, and one machine that we know.
@@ -150,6 +153,54 @@ func TestWhoStartsAtOnceWaitsAndIsAnswered(t *testing.T) {
 	close(p.packets)
 	<-ended
 	g.Expect(offers).To(HaveLen(strangers))
+}
+
+func TestWhoWaitsForItsTurnHoldsNoPlace(t *testing.T) {
+	l, c := &lane{Places: share.New[lease.Client](10, 10), answered: make(chan struct{}, 10)}, lease.Client{MAC: "aa"}
+	begun, end := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	for range 10 {
+		l.Enter(c)
+		all.Go(func() { l.take(c, func() { begun <- struct{}{}; <-end }) })
+	}
+	for range 10 {
+		<-begun
+		NewWithT(t).Consistently(func() int { return len(l.answered) }).WithTimeout(20 * time.Millisecond).WithPolling(time.Millisecond).Should(Equal(1))
+		end <- struct{}{}
+	}
+	all.Wait()
+}
+
+// largePort receives datagrams in large buffers, and says when one is garbage.
+type largePort struct {
+	gatedPort
+	released chan struct{}
+}
+
+func (p largePort) Receive() (link.Packet, error) {
+	packet, err := p.gatedPort.Receive()
+	if err == nil {
+		buffer := new([9216]byte)
+		runtime.AddCleanup(buffer, func(released chan struct{}) { released <- struct{}{} }, p.released)
+		packet.Data = buffer[:copy(buffer[:], packet.Data)]
+	}
+	return packet, err
+}
+
+func TestWhoWaitsKeepsNoBuffer(t *testing.T) {
+	l, g, gate := newLab(t, 240), NewWithT(t), make(chan struct{})
+	l.reconfigure(func(c *pool.Config) { c.Born = epoch })
+	p := &crowdedPort{lab: l, packets: make(chan link.Packet), answered: func(*dhcpv4.DHCPv4) {}}
+	large := largePort{gatedPort{p, gate}, make(chan struct{}, 100)}
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = l.server.Serve(t.Context(), large) }()
+	for i := range uint32(100) {
+		p.sends(binary.BigEndian.AppendUint32([]byte{2, 0}, i), dhcpv4.MessageTypeDiscover)
+	}
+	g.Eventually(func() int { runtime.GC(); return len(large.released) }).WithTimeout(10*time.Second).Should(BeNumerically(">=", 99), "the last one may be on the stack still")
+	close(gate)
+	close(p.packets)
+	<-ended
 }
 
 // FuzzServe: whatever arrives, the server lives, and says nothing to garbage.

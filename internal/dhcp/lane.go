@@ -36,11 +36,11 @@ func newLanes() map[pool.Rank]*lane {
 // take answers a message that has entered, in its turn.
 func (l *lane) take(c lease.Client, answer func()) {
 	defer l.Leave(c)
+	turn := l.turn(c)
+	turn.Lock() // first: who waits for its turn holds nobody else up
+	defer turn.Unlock()
 	l.answered <- struct{}{}
 	defer func() { <-l.answered }()
-	turn := l.turn(c)
-	turn.Lock()
-	defer turn.Unlock()
 	answer()
 }
 

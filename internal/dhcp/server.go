@@ -21,8 +21,11 @@ import (
 )
 
 const (
-	// tooOld is the age at which a question is yesterday's: at receipt, and again before the answer (dhcp-rules.md#lease-10).
+	// tooOld is the age at which a question is yesterday's: when its turn comes, and again before the answer (dhcp-rules.md#lease-10).
 	tooOld = 2 * time.Second
+	// tooLate is the age at which none is begun: a probe, and as much time for the rest, must end before it is too old. Where more ask
+	// than can be answered everybody waits for as long as is let in, and would be probed for in vain.
+	tooLate = tooOld - 2*link.Wait
 	// storeTime is what one message may spend on the store and on probes; less than tooOld.
 	storeTime = 1600 * time.Millisecond
 	// maxRounds bounds how often one message is decided anew.
@@ -105,8 +108,9 @@ func (s *Server) Serve(ctx context.Context, port Port) error {
 			s.Heard(m.Kind, "crowded-out")
 			continue
 		}
+		received := packet.Received // without the datagram, a buffer of 9 KiB while it waits
 		answering.Go(func() {
-			lane.take(m.Client, func() { s.answer(ctx, port, m, packet.Received) })
+			lane.take(m.Client, func() { s.answer(ctx, port, m, received) })
 		})
 	}
 }
@@ -132,13 +136,13 @@ func (s *Server) meets(id netip.Addr) {
 
 // answer sends what a message deserves. Its client waits for that alone: whatever is told, noted or copied comes after.
 func (s *Server) answer(ctx context.Context, port Port, m wire.Message, received time.Time) {
-	if stale(received) {
+	if older(received, tooLate) {
 		s.Heard(m.Kind, "too-old")
 		return
 	}
 	settled, all := s.settle(ctx, port, m)
 	d := settled
-	if d.Do != pool.Silence && !d.Final && stale(received) {
+	if d.Do != pool.Silence && !d.Final && older(received, tooOld) {
 		d = pool.Decision{Do: pool.Silence, Why: "too-old"}
 	}
 	if reply, any := s.reply(d); any {
@@ -172,7 +176,9 @@ func (s *Server) follow(w written) {
 	s.tell(w.Decision, w.stored)
 }
 
-func stale(received time.Time) bool { return time.Since(received.Round(0)).Abs() > tooOld }
+func older(received time.Time, than time.Duration) bool {
+	return time.Since(received.Round(0)).Abs() > than
+}
 
 // settle decides, finds out what the decision needs, and decides again, until there is something to say. It returns what it wrote, too.
 func (s *Server) settle(ctx context.Context, port Port, m wire.Message) (pool.Decision, []written) {

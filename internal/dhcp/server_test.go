@@ -753,11 +753,17 @@ func TestYesterdaysQuestionsAreNotAnswered(t *testing.T) {
 		ignored(t, l.hearsAt(time.Now().Add(-3*time.Second), "aa", dhcpv4.MessageTypeRequest, wants(ip), chose(us)))
 		NewWithT(t).Expect(l.store.writes).To(BeZero(), "and nothing is done")
 	})
+	t.Run("too old to be probed for and answered", func(t *testing.T) {
+		l := newLab(t, 1)
+		l.reconfigure(func(c *pool.Config) { c.Born = epoch })
+		ignored(t, l.hearsAt(time.Now().Add(link.Wait-tooOld), "aa", dhcpv4.MessageTypeDiscover))
+		NewWithT(t).Expect(l.probes).To(BeZero())
+	})
 	t.Run("old when the answer is ready", func(t *testing.T) {
 		l := newLab(t, 1)
 		ip := yours(l.discover("aa"))
-		l.store.before = func() { time.Sleep(300 * time.Millisecond) } // a store that is slow
-		ignored(t, l.hearsAt(time.Now().Add(-1800*time.Millisecond), "aa", dhcpv4.MessageTypeRequest, wants(ip), chose(us)))
+		l.store.before = func() { time.Sleep(1100 * time.Millisecond) } // a store that is slow
+		ignored(t, l.hearsAt(time.Now().Add(-time.Second), "aa", dhcpv4.MessageTypeRequest, wants(ip), chose(us)))
 	})
 	t.Run("without a timestamp", func(t *testing.T) {
 		ignored(t, newLab(t, 1).hearsAt(time.Time{}, "aa", dhcpv4.MessageTypeDiscover))

@@ -83,7 +83,7 @@ func (s *Socket) ask(ip netip.Addr) error {
 	if err != nil {
 		return fmt.Errorf("opening a socket: %w", err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	return s.sendBy(conn.(*net.UDPConn), nil, netip.AddrPortFrom(ip, discard))
 }
 
