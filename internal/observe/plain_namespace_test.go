@@ -40,21 +40,22 @@ func TestANamespaceWithoutAControlPlaneIsNobodys(t *testing.T) {
 		objects []client.Object
 		allowed bool // to read it
 		own     bool // its networks are the Infra's, and the HostedCluster's
+		waits   bool // and is not refused
 	}{
-		"it is not there yet":              {nil, true, true},
-		"somebody has made it":             {[]client.Object{there("")}, false, false},
-		"and admits somebody else":         {[]client.Object{there("others")}, false, false},
-		"and admits the Infra's":           {[]client.Object{there("clusters")}, true, true},
-		"HyperShift has marked it":         {[]client.Object{marked.DeepCopy()}, false, true},
-		"for another HostedCluster":        {[]client.Object{marked.DeepCopy(), controlPlane("clusters-c1/x")}, false, false},
-		"its control plane was there":      {[]client.Object{marked.DeepCopy(), role("x")}, true, true},
-		"an older release took it for one": {[]client.Object{there(""), role("x")}, false, false},
-		"that of another Infra was":        {[]client.Object{marked.DeepCopy(), role("y")}, false, true},
-		"HyperShift has a control plane":   {[]client.Object{there(""), controlPlane("clusters/c1")}, true, true},
-		"of another HostedCluster":         {[]client.Object{there(""), controlPlane("clusters-c1/x")}, false, false},
-		"another's, in a namespace for us": {[]client.Object{there("clusters"), controlPlane("clusters-c1/x")}, false, false},
-		"that says not whose it is":        {[]client.Object{there(""), &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-c1", Name: "x"}}}, true, true},
-		"before the namespace is visible":  {[]client.Object{controlPlane("clusters/c1")}, true, true},
+		"it is not there yet":              {nil, true, true, false},
+		"somebody has made it":             {[]client.Object{there("")}, false, false, false},
+		"and admits somebody else":         {[]client.Object{there("others")}, false, false, false},
+		"and admits the Infra's":           {[]client.Object{there("clusters")}, true, true, false},
+		"HyperShift has marked it":         {[]client.Object{marked.DeepCopy()}, false, false, true},
+		"for another HostedCluster":        {[]client.Object{marked.DeepCopy(), controlPlane("clusters-c1/x")}, false, false, false},
+		"its control plane was there":      {[]client.Object{marked.DeepCopy(), role("x")}, true, true, false},
+		"an older release took it for one": {[]client.Object{there(""), role("x")}, false, false, false},
+		"that of another Infra was":        {[]client.Object{marked.DeepCopy(), role("y")}, false, false, true},
+		"HyperShift has a control plane":   {[]client.Object{there(""), controlPlane("clusters/c1")}, true, true, false},
+		"of another HostedCluster":         {[]client.Object{there(""), controlPlane("clusters-c1/x")}, false, false, false},
+		"another's, in a namespace for us": {[]client.Object{there("clusters"), controlPlane("clusters-c1/x")}, false, false, false},
+		"that says not whose it is":        {[]client.Object{there(""), &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-c1", Name: "x"}}}, true, true, false},
+		"before the namespace is visible":  {[]client.Object{controlPlane("clusters/c1")}, true, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, s := NewWithT(t), newStage(t, "")
@@ -69,7 +70,7 @@ func TestANamespaceWithoutAControlPlaneIsNobodys(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			found := permission.Check(seen.Input)
 			g.Expect(found).To(HaveLen(map[bool]int{true: 0, false: 1}[c.allowed]))
-			g.Expect(finding.Worst(found, v1alpha1.ConditionAccepted) == finding.Waiting).To(Equal(!c.allowed && c.own), "who waits on its own network keeps its place there")
+			g.Expect(finding.Worst(found, v1alpha1.ConditionAccepted) == finding.Waiting).To(Equal(c.waits))
 			g.Expect(seen.Services).To(HaveLen(map[bool]int{true: 1, false: 0}[c.allowed]))
 			g.Expect(s.Listeners.Of("clusters-c1")).NotTo(BeEmpty(), "it is heard when one is made")
 

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/plan/permission"
@@ -91,5 +93,19 @@ func TestWhoCameLaterIsAdmittedNoMore(t *testing.T) {
 			in.Infra.Spec.InfraComponents.Proxy.ControlPlaneNamespace = c.written
 			NewWithT(t).Expect(permission.Withdrawn(in, c.other)).To(Equal(c.withdrawn))
 		})
+	}
+}
+
+// Of two HostedClusters with one control-plane namespace, the later one's Infra does not wait there for the older one's control plane.
+func TestWhoCameLaterWaitsForNoControlPlane(t *testing.T) {
+	infra := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "a-b", Name: "i"}}
+	infra.Spec.HostedClusterRef = &v1alpha1.HostedClusterReference{Name: "c"}
+	cluster := func(namespace, name string, made int64) *hyperv1.HostedCluster {
+		return &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, CreationTimestamp: metav1.Unix(made, 0)}}
+	}
+	marked := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a-b-c", Labels: map[string]string{endpoint.ControlPlaneLabel: "true"}}}
+	for made, want := range map[int64]finding.Severity{10: finding.Refused, 30: finding.Waiting} {
+		in := input.Input{Infra: infra.DeepCopy(), HostedCluster: cluster("a-b", "c", 20), Sharing: []*hyperv1.HostedCluster{cluster("a", "b-c", made)}, MadeNamespace: marked}
+		NewWithT(t).Expect(finding.Worst(permission.Check(in), v1alpha1.ConditionAccepted)).To(Equal(want), "the other was made at %d", made)
 	}
 }

@@ -87,8 +87,8 @@ func strangersNamespace(in input.Input) (finding.Finding, bool) {
 }
 
 // plain says whether the control plane's namespace is there without one, and its owner admits nobody. HyperShift makes the
-// HostedControlPlane right after the namespace, and for no HostedCluster that is paused or that it refuses (hypershift:
-// hostedcluster_controller.go, reconcile).
+// HostedControlPlane some steps after the namespace, and none for a HostedCluster that is paused, that it refuses, or whose SSH key is
+// missing (hypershift: hostedcluster_controller.go, reconcile).
 func plain(in input.Input) bool {
 	if in.MadeNamespace == nil || in.HostedControlPlane != nil {
 		return false
@@ -151,11 +151,13 @@ func namespaceNamed(in input.Input, name string) *corev1.Namespace {
 	return nil
 }
 
-// OnOwnNetwork says whether the network is in the namespace of the Infra's own control plane, which grants it, as in Check, or will.
+// OnOwnNetwork says whether the network is in the namespace of the Infra's own control plane, which grants it, as in Check. While the Infra
+// waits for that, it is not: HyperShift marks a namespace that is there already, and may never make a control plane in it, e.g. where the
+// HostedCluster's SSH key is missing.
 func OnOwnNetwork(in input.Input) bool {
 	if in.NAD == nil || in.NAD.Namespace != in.ControlPlaneNamespace() || !mayRefer(in) {
 		return false
 	}
-	found, stranger := strangersNamespace(in)
-	return !stranger || found.Severity == finding.Waiting
+	_, stranger := strangersNamespace(in)
+	return !stranger
 }

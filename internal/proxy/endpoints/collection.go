@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,6 +22,9 @@ import (
 // here while it is taken in, as a list of empty texts does: of four that is half of what the sidecar's container may have.
 const atOnce = 4
 
+// onePage is read at a time, of whatever is followed: what takes half of the memory takes it once.
+var onePage = make(chan struct{}, 1)
+
 // kind says how objects of one kind are read of a namespace, and how much of them is kept: whoever may write there makes as many of
 // them as his quota allows, and each as large as the API server takes it.
 type kind[T client.Object] struct {
@@ -35,6 +39,7 @@ type kind[T client.Object] struct {
 type collection[T client.Object] struct {
 	kind[T]
 	in      string // the namespace
+	whose   string // that there are more of is said of this
 	client  client.WithWatch
 	options []client.ListOption
 	signal  func()
@@ -49,12 +54,15 @@ type collection[T client.Object] struct {
 }
 
 // follow reads what some options select in a namespace, and its changes, until the context ends.
-func follow[T client.Object](ctx context.Context, c client.WithWatch, of kind[T], namespace string, signal func(), options ...client.ListOption) *collection[T] {
+func follow[T client.Object](ctx context.Context, c client.WithWatch, of kind[T], namespace, whose string, signal func(), options ...client.ListOption) *collection[T] {
 	ctx, stop := context.WithCancel(ctx) //nolint:gosec // Need calls it
-	f := &collection[T]{kind: of, in: namespace, client: c, options: append(options, client.InNamespace(namespace)), signal: signal, stop: stop}
+	f := &collection[T]{kind: of, in: namespace, whose: whose, client: c, options: append(options, client.InNamespace(namespace)), signal: signal, stop: stop}
 	go f.run(ctx)
 	return f
 }
+
+// againAfter is how long a collection waits before it reads all anew, however often one goes.
+const againAfter = time.Second
 
 // run until the context ends. A reflector asks an API server that is away again with a growing pause.
 func (c *collection[T]) run(ctx context.Context) {
@@ -65,6 +73,10 @@ func (c *collection[T]) run(ctx context.Context) {
 		c.mu.Unlock()
 		cache.NewReflector(listThenWatch{&cache.ListWatch{ListWithContextFunc: c.pages, WatchFuncWithContext: c.watch}}, c.new, c, 0).RunWithContext(once)
 		again()
+		select {
+		case <-ctx.Done():
+		case <-time.After(againAfter):
+		}
 	}
 }
 
@@ -74,27 +86,47 @@ type listThenWatch struct{ *cache.ListWatch }
 // IsWatchListSemanticsUnSupported is the name that client-go looks for.
 func (listThenWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
-// pages reads all that there is, or as many as are kept and one more: of the newest state, for of another the API server gives all at once.
+// pages reads all that there is, and keeps the oldest, which nobody gets between by a name: of the newest state, for of another the API
+// server gives all at once.
 func (c *collection[T]) pages(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	o.ResourceVersion, o.ResourceVersionMatch = "", ""
 	all := c.list.DeepCopyObject().(client.ObjectList)
-	var parts []runtime.Object
+	var parts []T
 	for {
+		select {
+		case onePage <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 		page := c.list.DeepCopyObject().(client.ObjectList)
 		err := c.client.List(ctx, page, append(slices.Clone(c.options), &client.ListOptions{Raw: &o, Limit: atOnce, Continue: all.GetContinue()})...)
 		if err == nil {
 			err = meta.EachListItem(page, func(object runtime.Object) error { parts = append(parts, c.part(object.(T))); return nil })
+			parts = oldest(parts, c.most+1) // one more, so that Replace sees that there is
 		}
+		<-onePage
 		if err != nil {
 			c.mayRead(err)
 			return nil, err
 		}
 		all.SetResourceVersion(page.GetResourceVersion())
-		if all.SetContinue(page.GetContinue()); page.GetContinue() == "" || len(parts) > c.most {
-			all.SetContinue("")
-			return all, meta.SetList(all, parts)
+		if all.SetContinue(page.GetContinue()); page.GetContinue() == "" {
+			return all, meta.SetList(all, objects(parts))
 		}
 	}
+}
+
+// oldest of some objects, the oldest first. When an object was made, the API server says, and no author.
+func oldest[T client.Object](all []T, most int) []T {
+	slices.SortStableFunc(all, func(a, b T) int { return a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time) })
+	return all[:min(most, len(all))]
+}
+
+func objects[T client.Object](all []T) (out []runtime.Object) {
+	for _, object := range all {
+		out = append(out, object)
+	}
+	return out
 }
 
 func (c *collection[T]) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
@@ -138,7 +170,7 @@ func (c *collection[T]) Add(object any) error {
 	defer c.mu.Unlock()
 	was, had := c.all[part.GetName()]
 	switch {
-	case had && equality.Semantic.DeepEqual(was, part), !had && c.beyond:
+	case had && equality.Semantic.DeepEqual(was, part), !had && len(c.all) >= c.most && c.beyond:
 		return nil
 	case !had && len(c.all) >= c.most:
 		c.beyond = true
@@ -187,7 +219,7 @@ func (c *collection[T]) state() (read bool, lacks error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.denied == nil && c.beyond {
-		return c.read, fmt.Errorf("namespace %s has more than %d %s, of which the proxy knows no more", c.in, c.most, c.called)
+		return c.read, fmt.Errorf("%s has more than %d %s, of which the proxy knows the oldest", c.whose, c.most, c.called)
 	}
 	return c.read, c.denied
 }

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -17,14 +18,15 @@ const (
 	mostPods = 2000
 	// mostPorts of a pod, or of a Service, where a control plane's have three.
 	mostPorts = 32
-	// mostSlices of a Service: Kubernetes fills one of a family with a hundred pods before it begins the next, and mostTargets are dialled.
+	// mostSlices of a Service, the oldest: Kubernetes fills one of a family with a hundred pods before it begins the next, and mostTargets are
+	// dialled.
 	mostSlices = 4
 	// mostAddresses of an endpoint: a pod has one of each family, and a slice those of one.
 	mostAddresses = 2
 )
 
 func named(o client.Object) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}
+	return metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), CreationTimestamp: o.GetCreationTimestamp()}
 }
 
 func first[T any](most int, all []T) []T { return append([]T(nil), all[:min(most, len(all))]...) }
@@ -37,15 +39,19 @@ var services = kind[*corev1.Service]{called: "services", new: &corev1.Service{},
 // endpointSlices are read of one Service.
 var endpointSlices = kind[*discoveryv1.EndpointSlice]{called: "endpointslices", new: &discoveryv1.EndpointSlice{}, list: &discoveryv1.EndpointSliceList{}, most: mostSlices, part: func(s *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	part := &discoveryv1.EndpointSlice{ObjectMeta: named(s), AddressType: s.AddressType, Ports: first(mostPorts, s.Ports)}
-	for _, e := range s.Endpoints[:min(mostTargets+1, len(s.Endpoints))] {
-		one := discoveryv1.Endpoint{Addresses: first(mostAddresses, e.Addresses), Conditions: e.Conditions}
-		if e.TargetRef != nil {
-			one.TargetRef = &corev1.ObjectReference{Kind: e.TargetRef.Kind, Namespace: e.TargetRef.Namespace, Name: e.TargetRef.Name}
+	for _, e := range s.Endpoints {
+		if len(part.Endpoints) <= mostTargets && ofPod(e, s.Namespace) {
+			ref := &corev1.ObjectReference{Kind: e.TargetRef.Kind, Namespace: e.TargetRef.Namespace, Name: e.TargetRef.Name}
+			part.Endpoints = append(part.Endpoints, discoveryv1.Endpoint{Addresses: first(mostAddresses, e.Addresses), Conditions: e.Conditions, TargetRef: ref})
 		}
-		part.Endpoints = append(part.Endpoints, one)
 	}
 	return part
 }}
+
+// ofPod says whether an endpoint names a pod of a namespace; what it names may be as long as a slice is large.
+func ofPod(e discoveryv1.Endpoint, namespace string) bool {
+	return e.TargetRef != nil && e.TargetRef.Kind == "Pod" && e.TargetRef.Namespace == namespace && len(e.TargetRef.Name) <= validation.DNS1123SubdomainMaxLength
+}
 
 // running pods have addresses. Others cost who makes them nothing.
 var running = client.MatchingFields{"status.phase": string(corev1.PodRunning)}
@@ -68,5 +74,9 @@ func declared(p *corev1.Pod) (all []corev1.ContainerPort) {
 			all = append(all, c.Ports...)
 		}
 	}
-	return slices.DeleteFunc(all, func(p corev1.ContainerPort) bool { return p.Protocol != "" && p.Protocol != corev1.ProtocolTCP })
+	all = slices.DeleteFunc(all, func(p corev1.ContainerPort) bool { return p.Protocol != "" && p.Protocol != corev1.ProtocolTCP })
+	for i := range all { // nobody bounds what hostIP says
+		all[i] = corev1.ContainerPort{Name: all[i].Name, ContainerPort: all[i].ContainerPort}
+	}
+	return all
 }

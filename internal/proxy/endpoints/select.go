@@ -79,7 +79,7 @@ func slicePort(slice *discoveryv1.EndpointSlice, wanted corev1.ServicePort) (uin
 type Pods func(name string) (*corev1.Pod, bool)
 
 func podAddresses(e discoveryv1.Endpoint, namespace string, pods Pods, port uint16, wanted corev1.ServicePort) []netip.AddrPort {
-	if e.TargetRef == nil || e.TargetRef.Kind != "Pod" || e.TargetRef.Namespace != namespace {
+	if !ofPod(e, namespace) {
 		return nil
 	}
 	pod, found := pods(e.TargetRef.Name)

@@ -205,7 +205,7 @@ func TestMorePodsThanAreKeptAreSaid(t *testing.T) {
 		}
 	}
 	create(0, 20) // beside the Service's own
-	kept := follow(t.Context(), proxys, few, "c1", func() {}, running)
+	kept := follow(t.Context(), proxys, few, "c1", "namespace c1", func() {}, running)
 	has := func(number int, beyond OmegaMatcher) {
 		t.Helper()
 		g.Eventually(func(g Gomega) {
@@ -214,7 +214,7 @@ func TestMorePodsThanAreKeptAreSaid(t *testing.T) {
 			g.Expect(kept.listed()).To(HaveLen(number))
 		}, soon).Should(Succeed())
 	}
-	beyond := MatchError("namespace c1 has more than 20 pods, of which the proxy knows no more")
+	beyond := MatchError("namespace c1 has more than 20 pods, of which the proxy knows the oldest")
 	has(20, beyond)
 	for n := range 5 {
 		g.Expect(admin.Delete(t.Context(), runs(fmt.Sprintf("b-%04d", n), ""), client.GracePeriodSeconds(0))).To(Succeed())
@@ -224,26 +224,33 @@ func TestMorePodsThanAreKeptAreSaid(t *testing.T) {
 	has(20, beyond)
 }
 
-// Whoever writes EndpointSlices for a Service of ours fills no memory, and other Services of the namespace are not even read.
+// Whoever writes EndpointSlices for a Service of ours fills no memory, and by no name nor by deleting one of them does he push out Kubernetes'
+// own; other Services of the namespace are not even read.
 func TestMoreSlicesThanAreKeptAreSaid(t *testing.T) {
 	g := NewWithT(t)
 	service, slice, pod := behind()
 	objects := []client.Object{service, slice, pod}
 	for n := range 3 * mostSlices {
 		more := v4(ready("10.0.0.2"))
-		more.ObjectMeta = metav1.ObjectMeta{Namespace: "c1", Name: fmt.Sprintf("z-%d", n), Labels: slice.Labels, Annotations: map[string]string{"a": strings.Repeat("x", 1<<10)}}
+		more.ObjectMeta = metav1.ObjectMeta{CreationTimestamp: metav1.Now(), Namespace: "c1", Name: fmt.Sprintf("a-%02d", n), Labels: slice.Labels, Annotations: map[string]string{"a": strings.Repeat("x", 1<<10)}}
 		another := service.DeepCopy()
 		another.Name = more.Name
 		objects = append(objects, more, another)
 	}
-	w := NewWatch(fakes(objects...))
+	cluster := fakes(objects...)
+	w := NewWatch(cluster)
 	w.Need(t.Context(), []intent.Service{api})
 	w.finds(g, "10.0.0.1:8443")
 	_, _, err := w.Targets(api)
-	g.Expect(err).To(MatchError("namespace c1 has more than 4 endpointslices, of which the proxy knows no more"))
+	g.Expect(err).To(MatchError("service c1/api has more than 4 endpointslices, of which the proxy knows the oldest"))
 	of := w.services[api.Key()]
 	g.Expect(of.slices.listed()).To(And(HaveLen(mostSlices), HaveEach(HaveField("Annotations", BeEmpty()))))
 	g.Expect(of.object.listed()).To(HaveLen(1))
+	_, keptOf := of.slices.get("a-00")
+	g.Expect(keptOf).To(BeTrue())
+	g.Expect(cluster.Delete(t.Context(), &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "a-00"}})).To(Succeed())
+	g.Eventually(func() bool { _, there := of.slices.get("a-03"); return there }, soon).Should(BeTrue(), "all is read anew")
+	w.finds(g, "10.0.0.1:8443")
 }
 
 // What is kept of the largest objects is little.
@@ -252,13 +259,16 @@ func TestOfEachObjectAPartIsKept(t *testing.T) {
 	var ports []corev1.ContainerPort
 	var offered []corev1.ServicePort
 	for n := range int32(2000) {
-		ports = append(ports, corev1.ContainerPort{Name: "https", ContainerPort: 1 + n})
+		ports = append(ports, corev1.ContainerPort{Name: "https", ContainerPort: 1 + n, HostIP: strings.Repeat("1", 1<<10)})
 		offered = append(offered, corev1.ServicePort{Name: fmt.Sprint(n), Port: 1 + n})
 	}
 	pod := pods.part(&corev1.Pod{Spec: corev1.PodSpec{Volumes: make([]corev1.Volume, 9), Containers: []corev1.Container{{Ports: ports}, {Ports: ports}}}})
-	g.Expect(pod.Spec).To(And(HaveField("Volumes", BeEmpty()), HaveField("Containers", ConsistOf(HaveField("Ports", HaveLen(mostPorts))))))
+	g.Expect(pod.Spec).To(And(HaveField("Volumes", BeEmpty()), HaveField("Containers", ConsistOf(HaveField("Ports", And(HaveLen(mostPorts), HaveEach(HaveField("HostIP", BeEmpty()))))))))
 	g.Expect(services.part(&corev1.Service{Spec: corev1.ServiceSpec{Ports: offered}}).Spec.Ports).To(HaveLen(mostPorts))
-	slice := v4()
+	slice, endless := v4(), ready("10.0.0.1")
+	endless.TargetRef = endless.TargetRef.DeepCopy()
+	endless.TargetRef.Name = strings.Repeat("p", 1<<10)
+	slice.Endpoints = append(slice.Endpoints, endless)
 	for range 1000 {
 		e := ready("10.0.0.1")
 		e.Addresses = append(e.Addresses, make([]string, 99)...)
@@ -266,5 +276,5 @@ func TestOfEachObjectAPartIsKept(t *testing.T) {
 		slice.Endpoints = append(slice.Endpoints, e)
 	}
 	g.Expect(endpointSlices.part(slice).Endpoints).To(And(HaveLen(mostTargets+1), HaveEach(And(
-		HaveField("Addresses", HaveLen(mostAddresses)), HaveField("Hostname", BeNil()), HaveField("NodeName", BeNil()), HaveField("DeprecatedTopology", BeNil())))))
+		HaveField("Addresses", HaveLen(mostAddresses)), HaveField("TargetRef.Name", Not(HavePrefix("pp"))), HaveField("Hostname", BeNil()), HaveField("NodeName", BeNil()), HaveField("DeprecatedTopology", BeNil())))))
 }

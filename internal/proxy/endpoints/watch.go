@@ -50,7 +50,7 @@ func (w *Watch) Need(ctx context.Context, all []intent.Service) {
 			w.services[s.Key()] = w.follow(ctx, s)
 		}
 		if w.pods[s.Namespace] == nil {
-			w.pods[s.Namespace] = follow(ctx, w.client, pods, s.Namespace, w.signal, running)
+			w.pods[s.Namespace] = follow(ctx, w.client, pods, s.Namespace, "namespace "+s.Namespace, w.signal, running)
 		}
 	}
 	for key, s := range w.services {
@@ -69,9 +69,10 @@ func (w *Watch) Need(ctx context.Context, all []intent.Service) {
 }
 
 func (w *Watch) follow(ctx context.Context, s intent.Service) service {
+	whose := "service " + s.Key().String()
 	return service{
-		follow(ctx, w.client, services, s.Namespace, w.signal, client.MatchingFields{"metadata.name": s.Name}),
-		follow(ctx, w.client, endpointSlices, s.Namespace, w.signal, client.MatchingLabels{discoveryv1.LabelServiceName: s.Name}),
+		follow(ctx, w.client, services, s.Namespace, whose, w.signal, client.MatchingFields{"metadata.name": s.Name}),
+		follow(ctx, w.client, endpointSlices, s.Namespace, whose, w.signal, client.MatchingLabels{discoveryv1.LabelServiceName: s.Name}),
 	}
 }
 
