@@ -12,11 +12,14 @@ import (
 // disk is what the log needs of a file system; tests let it fail.
 type disk interface {
 	Read(path string) ([]byte, error)
-	// Replace puts a new file in place of path, whole and durable, and goes on appending to it.
+	// Replace puts a new file in place of path, whole and durable, and goes on appending to it. After an error that is not errUntouched
+	// nobody knows which of the two is there.
 	Replace(path string, content []byte) (file, error)
 	// Volume is how much the volume of path holds.
 	Volume(path string) (int, error)
 }
+
+var errUntouched = errors.New("the file stands as it was")
 
 type file interface {
 	Write([]byte) (int, error)
@@ -38,16 +41,16 @@ func (osDisk) Replace(path string, content []byte) (file, error) {
 	aside := path + ".new"
 	f, err := os.OpenFile(aside, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errUntouched, err)
 	}
 	_, err = f.Write(content)
 	if err == nil {
 		err = f.Sync()
 	}
-	if err == nil {
-		err = os.Rename(aside, path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUntouched, errors.Join(err, f.Close(), os.Remove(aside))) // a part of it takes room
 	}
-	if err == nil {
+	if err = os.Rename(aside, path); err == nil {
 		err = syncDir(filepath.Dir(path))
 	}
 	if err != nil {

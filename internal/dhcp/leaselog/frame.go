@@ -18,7 +18,8 @@ import (
 // magic begins every file; a later format gets another one.
 const magic = "oooi leases 1\n"
 
-// entry is what one frame carries: a record, an address that has none any more, the clock, or that the file was closed.
+// entry is what one frame carries: a record, an address that has none any more, the clock, or that the file was closed
+// (the first one: that its writer closes files).
 type entry struct {
 	Record *lease.Record `json:"record,omitempty"`
 	Gone   string        `json:"gone,omitempty"`

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"net/netip"
@@ -39,6 +38,7 @@ type Log struct {
 	log    *slog.Logger
 	size   int
 	live   int  // size right after the last compaction
+	later  int  // the size at which to try one again that failed
 	volume int  // how much the file's volume holds
 	failed bool // the file is not to be trusted; nothing is appended to it any more
 
@@ -91,47 +91,6 @@ func open(path string, d disk, log *slog.Logger, health func(error)) (*Log, erro
 	}
 	go l.run()
 	return l, nil
-}
-
-func (l *Log) load() error {
-	content, err := l.disk.Read(l.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading leases: %w", err)
-	}
-	entries, damaged := parse(content)
-	for _, e := range entries {
-		l.apply(e)
-	}
-	if damaged == 0 {
-		if len(entries) == 0 || !entries[len(entries)-1].Closed {
-			l.log.Warn("the lease file was not closed: the last process was killed, or somebody cut the file off; what it has is served", "file", l.path, "leases", len(l.records))
-		}
-		return nil
-	}
-	aside := l.path + ".damaged"
-	err = os.WriteFile(aside, content, 0o600) // for a person to look at; not being able to keep it is no reason not to serve
-	log := l.log.With("file", l.path, "octets", damaged, "copy", aside)
-	if err != nil {
-		log = log.With("error", err)
-	}
-	log.Warn("the lease file was cut off or damaged; what could be read is served")
-	l.clock.Born = time.Time{} // who may have forgotten leases probes like a newborn
-	return nil
-}
-
-func (l *Log) apply(e entry) {
-	switch {
-	case e.Record != nil:
-		l.records[e.Record.IP] = *e.Record
-		l.last = max(l.last, e.Record.Version)
-	case e.Clock != nil:
-		l.clock = *e.Clock
-	case e.Gone != "":
-		delete(l.records, e.address())
-	}
 }
 
 // run makes entries durable, as many as wait with one sync (group commit).
@@ -251,8 +210,23 @@ func (l *Log) persist(frames []byte) error {
 	}
 	l.size += len(frames)
 	if waste := l.size - l.live; l.size > compactAbove && l.size > compactRatio*l.live || waste > min(wasteMost, l.volume/wastePart) {
-		return l.rewrite()
+		return l.compact()
 	}
+	return nil
+}
+
+// compact rewrites the file. Where that fails before the file is touched what it has is durable: it is appended to until it has grown by
+// a part.
+func (l *Log) compact() error {
+	if l.size < l.later {
+		return nil
+	}
+	err := l.rewrite()
+	if !errors.Is(err, errUntouched) {
+		return err
+	}
+	l.later = l.size + l.size/wastePart
+	l.log.Warn("the lease file cannot be compacted, and grows until it can: make room on its volume", "file", l.path, "octets", l.size, "error", err)
 	return nil
 }
 
@@ -283,6 +257,7 @@ func (l *Log) rewrite() error {
 			content, err = appendFrame(content, e)
 		}
 	}
+	add(entry{Closed: true}) // whoever writes the file from here on closes it, too
 	add(entry{Clock: &l.clock})
 	for _, ip := range slices.SortedFunc(maps.Keys(l.records), netip.Addr.Compare) {
 		r := l.records[ip]
@@ -292,13 +267,16 @@ func (l *Log) rewrite() error {
 		return err
 	}
 	renewed, err := l.disk.Replace(l.path, content)
+	if err != nil && os.Remove(l.aside()) == nil { // which may be what fills the volume
+		renewed, err = l.disk.Replace(l.path, content)
+	}
 	if err != nil {
 		return fmt.Errorf("rewriting leases: %w", err)
 	}
 	if l.file != nil {
 		_ = l.file.Close() // the old file: replaced, and perhaps already broken
 	}
-	l.file, l.size, l.live = renewed, len(content), len(content)
+	l.file, l.size, l.live, l.later = renewed, len(content), len(content), 0
 	return nil
 }
 

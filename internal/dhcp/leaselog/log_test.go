@@ -18,6 +18,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"golang.org/x/sys/unix"
 
 	"github.com/cldmnky/oooi/internal/dhcp/clock"
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
@@ -39,6 +40,7 @@ type diskInMemory struct {
 	syncs      int
 	broken     error         // of every operation
 	brokenSync error         // of the next sync, which drops what it could not write
+	keeps      error         // of every Replace
 	syncing    chan struct{} // is told of each sync, which then waits for goOn; nil: none waits
 	goOn       chan struct{}
 	generation int
@@ -58,8 +60,8 @@ func (d *diskInMemory) Read(string) ([]byte, error) {
 func (d *diskInMemory) Replace(_ string, content []byte) (file, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.broken != nil {
-		return nil, d.broken
+	if err := cmp.Or(d.broken, d.keeps); err != nil {
+		return nil, err
 	}
 	if d.volume > 0 && len(d.written)+len(content) > d.volume { // it stands beside the old one
 		return nil, errors.New("no space left")
@@ -322,6 +324,79 @@ func TestCompactionKeepsWhatIsLive(t *testing.T) {
 	g.Expect(opened(t, d.afterPowerCut(0)).Get(t.Context(), r.IP)).To(Equal(r))
 }
 
+func TestACompactionThatFails(t *testing.T) {
+	grow := func(l *Log, r lease.Record, octets int) (lease.Record, error) {
+		r.Hostname = strings.Repeat("x", 10_000)
+		for n := 0; n < octets; n += len(r.Hostname) {
+			next, err := l.Update(context.Background(), r)
+			if err != nil {
+				return r, err
+			}
+			r = next
+		}
+		return r, nil
+	}
+	t.Run("before the file is touched refuses nothing, and is tried again", func(t *testing.T) {
+		g, d := NewWithT(t), &diskInMemory{none: true}
+		l := opened(t, d)
+		d.keeps = errUntouched
+		r, err := grow(l, created(t, l, record(10, "aa")), 2*compactAbove)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(opened(t, d.afterPowerCut(0)).Get(t.Context(), r.IP)).To(Equal(r), "it is durable")
+		d.mu.Lock()
+		d.keeps = nil
+		d.mu.Unlock()
+		r, err = grow(l, r, compactAbove)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(d.generation).To(Equal(2))
+		g.Expect(opened(t, d.afterPowerCut(0)).Get(t.Context(), r.IP)).To(Equal(r))
+	})
+	t.Run("later leaves a file that nobody trusts", func(t *testing.T) {
+		d := &diskInMemory{none: true}
+		l := opened(t, d)
+		d.keeps = errors.New("the directory is not synced")
+		_, err := grow(l, created(t, l, record(10, "aa")), 2*compactAbove)
+		NewWithT(t).Expect(err).To(MatchError(d.keeps))
+	})
+}
+
+// What fails leaves no part of itself on a volume that is full.
+func TestAFullVolume(t *testing.T) {
+	full := func(t *testing.T, path string) {
+		t.Helper()
+		NewWithT(t).Expect(os.Symlink("/dev/full", path)).To(Succeed())
+	}
+	t.Run("a new file that does not fit goes, and the old one stays", func(t *testing.T) {
+		g, path := NewWithT(t), filepath.Join(t.TempDir(), "leases.db")
+		g.Expect(os.WriteFile(path, []byte("old"), 0o600)).To(Succeed())
+		full(t, path+".new")
+		_, err := osDisk{}.Replace(path, []byte("new"))
+		g.Expect(err).To(And(MatchError(errUntouched), MatchError(unix.ENOSPC)))
+		g.Expect(path + ".new").NotTo(BeAnExistingFile())
+		g.Expect(os.ReadFile(path)).To(Equal([]byte("old")))
+	})
+	t.Run("a copy that does not fit goes", func(t *testing.T) {
+		g, path := NewWithT(t), filepath.Join(t.TempDir(), "leases.db")
+		g.Expect(os.WriteFile(path, []byte("nonsense"), 0o600)).To(Succeed())
+		full(t, path+".damaged")
+		l, err := Open(path, slog.New(slog.DiscardHandler), func(error) {})
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = os.Lstat(path + ".damaged")
+		g.Expect(err).To(MatchError(fs.ErrNotExist))
+		g.Expect(l.Close()).To(Succeed())
+	})
+	t.Run("a copy makes room for leases", func(t *testing.T) {
+		g, path := NewWithT(t), filepath.Join(t.TempDir(), "leases.db")
+		g.Expect(os.WriteFile(path, []byte("nonsense"), 0o600)).To(Succeed())
+		full(t, path+".new")
+		l, err := Open(path, slog.New(slog.DiscardHandler), func(err error) { t.Error(err) })
+		g.Expect(err).NotTo(HaveOccurred())
+		created(t, l, record(10, "aa"))
+		g.Expect(path + ".damaged").NotTo(BeAnExistingFile())
+		g.Expect(l.Close()).To(Succeed())
+	})
+}
+
 func TestASmallVolumeIsNotFilledByWhatIsSuperseded(t *testing.T) {
 	d := &diskInMemory{none: true, volume: 64 << 10}
 	l := opened(t, d)
@@ -389,10 +464,12 @@ func TestAFileThatWasNotClosedIsWarnedOf(t *testing.T) {
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	closed, err := appendFrame(whole, entry{Closed: true})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	cut, err := appendFrame(closed, entry{Record: new(record(2, "bb"))})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	for name, c := range map[string]struct {
 		content []byte
 		warned  bool
-	}{"an empty one": {nil, true}, "one cut at a frame": {whole, true}, "a closed one": {closed, false}} {
+	}{"an empty one": {nil, true}, "one cut at a frame": {cut, true}, "a closed one": {closed, false}, "one from before files were closed": {whole, false}} {
 		t.Run(name, func(t *testing.T) {
 			g, path, said := NewWithT(t), filepath.Join(t.TempDir(), "leases.db"), &bytes.Buffer{}
 			g.Expect(os.WriteFile(path, c.content, 0o600)).To(Succeed())
@@ -403,8 +480,25 @@ func TestAFileThatWasNotClosedIsWarnedOf(t *testing.T) {
 			}
 			g.Expect(strings.Count(said.String(), "was not closed") == 1).To(Equal(c.warned), said.String())
 			g.Expect(strings.Contains(said.String(), "damaged")).To(BeFalse())
+			said.Reset()
+			g.Expect(os.WriteFile(path, killed(t, path), 0o600)).To(Succeed())
+			l, err := Open(path, slog.New(slog.NewJSONHandler(said, nil)), func(error) {})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(l.Close()).To(Succeed())
+			g.Expect(said.String()).To(ContainSubstring("was not closed"), "of the file that we leave if we are killed")
 		})
 	}
+}
+
+// killed is what a process that is killed at once leaves of the file.
+func killed(t *testing.T, path string) []byte {
+	t.Helper()
+	l, err := Open(path, slog.New(slog.DiscardHandler), func(error) {})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	content, err := os.ReadFile(path)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(l.Close()).To(Succeed())
+	return content
 }
 
 func TestACopyForgets(t *testing.T) {

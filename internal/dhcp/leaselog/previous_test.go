@@ -23,7 +23,7 @@ func TestAFileOfThePreviousTreeIsReadWhole(t *testing.T) {
 	l, err := Open(path, slog.New(slog.NewTextHandler(said, nil)), func(error) {})
 	g.Expect(err).NotTo(HaveOccurred())
 	defer func() { g.Expect(l.Close()).To(Succeed()) }()
-	g.Expect(said.String()).NotTo(ContainSubstring("damaged"), "it lacks only the end that we write since")
+	g.Expect(said.String()).To(BeEmpty(), "it lacks only the end that we write since")
 
 	at, ip := time.Date(2026, 11, 24, 11, 0, 0, 123456000, time.UTC), netip.MustParseAddr
 	all, err := l.List(t.Context())
