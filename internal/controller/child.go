@@ -43,7 +43,7 @@ func (r childReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 		return soonest(retryWritten), err
 	}
 	report := status.Child(seen, out, time.Now())
-	return retry(out, seen.Pause, lookAtAll(seen, r.observe.Now()), waiting(p)), errors.Join(err, r.status.Child(ctx, r.of, seen.Server, report))
+	return retry(out, seen.Pause, lookAtAll(seen, r.observe.Now()), waiting(p), status.StartEnds(report, time.Now())), errors.Join(err, r.status.Child(ctx, r.of, seen.Server, report))
 }
 
 // lookAtAll instances again, as soon as one of them asks for.

@@ -31,12 +31,16 @@ type child struct {
 // conditions are the controller's; the daemon writes its own (ConfigAccepted, …).
 func (c child) conditions(now time.Time) []metav1.Condition {
 	accepted := judged(v1alpha1.ConditionAccepted, c.out.Findings, yes(v1alpha1.ConditionAccepted, "Valid", "the spec is valid, and its references are granted"))
-	ready := c.together(accepted, now)
-	return conditions(c.before, c.meta.GetGeneration(), now, slices.Concat([]verdict{accepted}, c.own, []verdict{c.progressing(ready), ready})...)
+	var each []verdict
+	for i := range c.rollouts {
+		each = append(each, c.ready(accepted, i, now))
+	}
+	ready := c.together(each, now)
+	return conditions(c.before, c.meta.GetGeneration(), now, slices.Concat([]verdict{accepted}, c.own, []verdict{c.progressing(ready, each), ready})...)
 }
 
 // ready: the pod of an instance has the newest template, and serves the newest spec.
-func (c child) ready(accepted verdict, number int) verdict {
+func (c child) ready(accepted verdict, number int, now time.Time) verdict {
 	const kind = v1alpha1.ConditionReady
 	config := meta.FindStatusCondition(c.before, v1alpha1.InstanceCondition(v1alpha1.ConditionConfigAccepted, number))
 	rollout := c.rollouts[number]
@@ -54,7 +58,7 @@ func (c child) ready(accepted verdict, number int) verdict {
 		verdict = no(kind, podNotReady, "no pod of "+workload+" can be created: "+rollout.Refused)
 	case stuck != "":
 		verdict = no(kind, stuck, why)
-	case !rollout.Current:
+	case !rollout.Current && (rollout.Ready || !overdue(rollout.Pod, now)):
 		verdict = no(kind, "Progressing", workload+" is being rolled out")
 	case config != nil && config.Status == metav1.ConditionFalse:
 		verdict = no(kind, "ConfigRefused", "the daemon serves its last good configuration: "+config.Message)
@@ -99,7 +103,7 @@ func podsOf(o metav1.Object) string {
 	return fmt.Sprintf("kubectl -n %s describe pods -l %s=%s", o.GetNamespace(), names.LabelInstance, o.GetName())
 }
 
-func (c child) progressing(ready verdict) verdict {
+func (c child) progressing(ready verdict, each []verdict) verdict {
 	const kind = v1alpha1.ConditionProgressing
 	switch {
 	case c.out.Paused != "":
@@ -108,7 +112,7 @@ func (c child) progressing(ready verdict) verdict {
 		waits := judged(kind, c.out.Findings, verdict{})
 		waits.Status = metav1.ConditionTrue
 		return waits
-	case ready.Reason == "Progressing" || ready.Reason == instanceStarting:
+	case ready.Reason == "Progressing" || ready.Reason == instanceStarting || ready.Reason == instanceDown && slices.ContainsFunc(each, isProgressing):
 		return yes(kind, "RollingOut", ready.Message)
 	}
 	settled := judged(kind, c.out.Findings, no(kind, "Settled", fmt.Sprintf("generation %d is rolled out", c.meta.GetGeneration())))

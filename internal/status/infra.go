@@ -160,7 +160,7 @@ func progressing(infra *v1alpha1.Infra, children input.Children, out Outcome, al
 		return no(kind, "Refused", fmt.Sprintf("generation %d is not applied, and everything that runs stays as it is: first change what the other conditions name", infra.Generation))
 	}
 	for _, v := range all {
-		if v.Status != metav1.ConditionTrue && v.Reason == "Progressing" {
+		if v.Status != metav1.ConditionTrue && isProgressing(v) || v.Reason == instanceStarting {
 			return yes(kind, "RollingOut", v.Type+": "+v.Message)
 		}
 	}

@@ -5,9 +5,12 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
+	"github.com/cldmnky/oooi/internal/observe"
 )
 
 // Reasons of a child with two instances, which is Ready while one of them serves.
@@ -21,13 +24,10 @@ const (
 )
 
 // together is Ready of a child: clients that are given both addresses are served by either instance.
-func (c child) together(accepted verdict, now time.Time) verdict {
+func (c child) together(each []verdict, now time.Time) verdict {
 	const kind = v1alpha1.ConditionReady
 	var serve, down []int
-	var each []verdict
-	for i := range c.rollouts {
-		v := c.ready(accepted, i)
-		each = append(each, v)
+	for i, v := range each {
 		if v.Status == metav1.ConditionTrue {
 			serve = append(serve, i)
 		} else {
@@ -40,7 +40,7 @@ func (c child) together(accepted verdict, now time.Time) verdict {
 		all = worst(each)
 	case len(down) > 0:
 		i, reason := down[0], instanceDown
-		if each[i].Reason == "Progressing" || each[i].Reason == podNotReady && c.young(i, now) {
+		if c.starts(each[i], i, now) {
 			reason = instanceStarting
 		}
 		all = yes(kind, reason, fmt.Sprintf("%s serves; %s does not: %s", c.ips[serve[0]], c.ips[i], each[i].Message))
@@ -52,14 +52,40 @@ func (c child) together(accepted verdict, now time.Time) verdict {
 
 // worst of verdicts that are all False says what does not pass by itself.
 func worst(all []verdict) verdict {
-	if i := slices.IndexFunc(all, func(v verdict) bool { return v.Reason != "Progressing" }); i >= 0 {
+	if i := slices.IndexFunc(all, func(v verdict) bool { return !isProgressing(v) }); i >= 0 {
 		return all[i]
 	}
 	return all[0]
 }
 
-// young says whether the pod that does not serve was made too recently to be missed.
-func (c child) young(number int, now time.Time) bool {
-	p := c.rollouts[number].Pod
-	return p != nil && now.Sub(p.CreationTimestamp.Time) < untilDegraded
+// starts says whether an instance that does not serve is not to be missed yet. Where it has no pod, Progressing says since when.
+func (c child) starts(v verdict, number int, now time.Time) bool {
+	r := c.rollouts[number]
+	switch {
+	case v.Reason == podNotReady:
+		return r.Pod != nil && !overdue(r.Pod, now)
+	case !isProgressing(v):
+		return false
+	case r.Exists && !r.Current: // or ready would say why
+		return true
+	}
+	was := meta.FindStatusCondition(c.before, v1alpha1.ConditionProgressing)
+	return was == nil || was.Status != metav1.ConditionTrue || now.Sub(was.LastTransitionTime.Time) < untilDegraded
+}
+
+func isProgressing(v verdict) bool { return v.Reason == "Progressing" }
+
+// overdue says whether a pod that does not serve has had its time to. One that is being replaced is not the one to wait for.
+func overdue(p *observe.Pod, now time.Time) bool {
+	return p != nil && p.DeletionTimestamp == nil && now.Sub(p.CreationTimestamp.Time) >= untilDegraded
+}
+
+// StartEnds is how long from now an instance that starts counts as down if nothing changes; zero if none will, or its pod is looked at
+// again in any case.
+func StartEnds(said component.Report, now time.Time) time.Duration {
+	ready, progressing := meta.FindStatusCondition(said.Conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(said.Conditions, v1alpha1.ConditionProgressing)
+	if ready == nil || progressing == nil || ready.Reason != instanceStarting {
+		return 0
+	}
+	return max(0, untilDegraded-now.Sub(progressing.LastTransitionTime.Time))
 }

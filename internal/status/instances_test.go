@@ -46,7 +46,16 @@ func TestTwoInstancesServeWhileOneDoes(t *testing.T) {
 		r.Pod.CreationTimestamp = metav1.NewTime(at)
 		return r
 	}
+	starting := func(p observe.Pod, at time.Time) observe.Rollout { // of a new template, which no pod has served yet
+		r := made(stuck(p), at)
+		r.Current = false
+		return r
+	}
+	since := func(said []metav1.Condition, at time.Time) []metav1.Condition {
+		return append(said[:len(said):len(said)], metav1.Condition{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(at)})
+	}
 	lost := stuck(onLostNode())
+	late := noon.Add(-untilDegraded)
 	for name, c := range map[string]struct {
 		said                   []metav1.Condition
 		first, second          observe.Rollout
@@ -61,6 +70,12 @@ func TestTwoInstancesServeWhileOneDoes(t *testing.T) {
 		"it has just been":            {both, on(up, "n1"), made(stuck(unschedulable()), noon.Add(-time.Minute)), "True/InstanceStarting", "False/AsExpected", "True/Serving", "True/RollingOut", "Too many pods"},
 		"it has had its time":         {both, on(up, "n1"), made(stuck(unschedulable()), noon.Add(-untilDegraded)), "True/InstanceDown", "True/InstanceDown", "True/InstanceDown", "False/Settled", "Too many pods"},
 		"its daemon refuses the spec": {append(accepted(), metav1.Condition{Type: "ConfigAccepted1", Status: metav1.ConditionFalse, Message: "spec.x"}), on(up, "n1"), on(up, "n2"), "True/InstanceDown", "True/InstanceDown", "True/InstanceDown", "False/Settled", "last good configuration: spec.x"},
+		"its new pod starts":          {both, on(up, "n1"), starting(hanging(), noon.Add(-time.Minute)), "True/InstanceStarting", "False/AsExpected", "True/Serving", "True/RollingOut", "w is being rolled out"},
+		"its new pod never serves":    {since(both, late), on(up, "n1"), starting(hanging(), late), "True/InstanceDown", "True/InstanceDown", "True/InstanceDown", "False/Settled", "the pod of w is not ready: Unhealthy: Readiness probe failed: no answer"},
+		"it is replaced after long":   {since(both, late), on(up, "n1"), observe.Rollout{Exists: true, Workload: "w"}, "True/InstanceStarting", "False/AsExpected", "True/Serving", "True/RollingOut", "w is being rolled out"},
+		"it is not created":           {since(accepted(), late), on(up, "n1"), observe.Rollout{}, "True/InstanceDown", "True/InstanceDown", "True/InstanceDown", "True/RollingOut", "192.168.100.4 does not: the change has just"},
+		"its daemon is about to tell": {since(accepted(), noon.Add(-time.Minute)), on(up, "n1"), on(up, "n2"), "True/InstanceStarting", "False/AsExpected", "True/Serving", "True/RollingOut", "has not reported yet"},
+		"its daemon never tells":      {since(accepted(), late), on(up, "n1"), on(up, "n2"), "True/InstanceDown", "True/InstanceDown", "True/InstanceDown", "True/RollingOut", "has not reported yet"},
 		"neither serves":              {both, lost, made(stuck(unschedulable()), noon), "False/NodeLost", "True/NodeLost", "False/NodeLost", "False/Settled", "pod c1-proxy-x is on node n1"},
 		"one rolls, one is lost":      {both, observe.Rollout{Exists: true, Workload: "w"}, lost, "False/NodeLost", "True/NodeLost", "False/NodeLost", "False/Settled", "pod c1-proxy-x is on node n1"},
 	} {
@@ -78,6 +93,9 @@ func TestTwoInstancesServeWhileOneDoes(t *testing.T) {
 			g.Expect(said(got, v1alpha1.ConditionDegraded)).To(Equal(c.degraded))
 			g.Expect(said(got, v1alpha1.ConditionReady)).To(Equal(c.ready))
 			g.Expect(meta.FindStatusCondition(got, v1alpha1.ConditionDNSReady).Message).To(ContainSubstring(c.dnsSaying))
+			if c.dns == "True/InstanceStarting" {
+				g.Expect(said(got, v1alpha1.ConditionProgressing)).To(Equal("True/RollingOut"))
+			}
 			if c.ready == "True/InstanceDown" {
 				g.Expect(meta.FindStatusCondition(got, v1alpha1.ConditionReady).Message).To(And(ContainSubstring("can join"), ContainSubstring(c.dnsSaying)))
 			}
@@ -93,4 +111,17 @@ func TestNothingIsTakenBackFromAnInstanceThatMayRun(t *testing.T) {
 	g.Expect(Child(is, Outcome{Frozen: true}, noon).Alone).To(BeFalse())
 	is.Leaving = true
 	g.Expect(Child(is, Outcome{}, noon).Alone).To(BeFalse())
+}
+
+// Nothing else brings a child back whose second instance is not created, or whose daemon does not tell.
+func TestAnInstanceThatStartsIsLookedAtWhenItsTimeIsOver(t *testing.T) {
+	g := NewWithT(t)
+	server := &v1alpha1.DNSServer{Status: v1alpha1.DNSServerStatus{Conditions: accepted()}}
+	server.Spec.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPAddress{"192.168.100.4"}
+	is := seen(server, up)
+	is.Others = []observe.Rollout{up}
+	report := Child(is, Outcome{}, noon)
+	g.Expect(StartEnds(report, noon.Add(30*time.Second))).To(Equal(90 * time.Second))
+	server.Status.Conditions = append(accepted(), metav1.Condition{Type: "ConfigAccepted1", Status: metav1.ConditionTrue})
+	g.Expect(StartEnds(Child(is, Outcome{}, noon), noon)).To(BeZero())
 }

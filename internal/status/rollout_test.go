@@ -25,7 +25,7 @@ func TestAnInfraSaysWhatItsChildSaysOfItsTemplate(t *testing.T) {
 	} {
 		t.Run(reason, func(t *testing.T) {
 			g := NewWithT(t)
-			of := child{meta: &v1alpha1.ProxyServer{}, out: Outcome{Findings: []finding.Finding{c.found}}}.progressing(verdict{})
+			of := child{meta: &v1alpha1.ProxyServer{}, out: Outcome{Findings: []finding.Finding{c.found}}}.progressing(verdict{}, nil)
 			g.Expect(of).To(Equal(verdict{v1alpha1.ConditionProgressing, c.progressing, reason, "what it says"}))
 
 			proxy := &v1alpha1.ProxyServer{}
