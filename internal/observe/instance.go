@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -59,7 +60,13 @@ func (o *Observer) instance(ctx context.Context, of component.Component, server 
 	if !is.Ready || !is.Current {
 		is.Pod, err = o.unready(ctx, pods)
 	}
+	is.Now.Starts = starts(is.Rollout, o.Now())
 	return is, err
+}
+
+// starts says whether a workload without a pod that is Ready may have one soon.
+func starts(r Rollout, now time.Time) bool {
+	return r.Exists && !r.Ready && !r.Stopped && r.Refused == "" && (r.Pod == nil || now.Sub(r.Pod.CreationTimestamp.Time) < workload.LongestStart)
 }
 
 // pullers are the pods that pull images for a child.

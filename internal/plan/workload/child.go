@@ -82,6 +82,8 @@ type References struct {
 type Now struct {
 	// Serves: a pod of the workload is Ready. Rolled: and it is of the workload's template.
 	Serves, Rolled bool
+	// Starts: no pod of the workload is Ready, and none has had LongestStart to become so.
+	Starts bool
 	// Pullers are the pods that pull images for this child.
 	Pullers []corev1.Pod
 	// PullOver: the time of such a pod is over, or it cannot be created.

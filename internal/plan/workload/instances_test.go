@@ -133,6 +133,34 @@ func TestAnInstanceIsNotUpdatedWhileTheOtherIsAway(t *testing.T) {
 	}
 }
 
+// A pod that misses two probes while the other instance's new pod starts is likely to serve first.
+func TestAnInstanceIsNotReplacedWhileTheOnlyOtherStarts(t *testing.T) {
+	g, in := NewWithT(t), two()
+	runs(&in)
+	in.Server.Spec.Image, in.Settings.AllowImageOverride = imageAfter, true
+	in.EachInstance(func(i *Instance) { i.Now.PullOver, i.Now.Turn = true, true })
+	in.Now.Serves, in.Now.Rolled = false, false
+	in.Further[0].Now = Now{Starts: true}
+	p := DNS(in)
+	g.Expect(image(sets(p.Objects)[0])).To(Equal(imageBefore))
+	g.Expect(p.Findings).To(ContainElement(And(HaveField("Reason", "WaitingForInstance"), HaveField("Message", ContainSubstring("or remove its address")))))
+	in.Further[0].Now.Starts = false
+	g.Expect(image(sets(DNS(in).Objects)[0])).To(Equal(imageAfter), "neither comes up by itself")
+	in.Further[0].Now = Now{Starts: true, Serves: true}
+	g.Expect(image(sets(DNS(in).Objects)[0])).To(Equal(imageAfter), "the other serves")
+}
+
+// Where the other instance is, no image need be pulled for the first.
+func TestTheImagesOfTheFirstInstanceArePulledBesideIt(t *testing.T) {
+	g, in := NewWithT(t), two()
+	runs(&in)
+	in.Server.Spec.Image, in.Settings.AllowImageOverride = imageAfter, true
+	pullers := kindIn[*accore.PodApplyConfiguration](DNS(in).Objects)
+	g.Expect(pullers).To(HaveLen(1))
+	encoded := string(desired.Encoded(pullers[0].Spec.Affinity.PodAffinity))
+	g.Expect(encoded).To(ContainSubstring(`{"key":"` + names.LabelOrdinal + `","operator":"DoesNotExist"}`))
+}
+
 // Whose turn it is, is asked for one instance at a time.
 func TestTheTurnIsThatOfTheInstanceThatGoes(t *testing.T) {
 	g, in := NewWithT(t), two()

@@ -2,18 +2,36 @@ package workload
 
 import (
 	"slices"
+	"time"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
 )
 
+// LongestStart is how long an instance that does not serve waits for another one's new pod to.
+const LongestStart = 2 * time.Minute
+
 // awaitsPeer: while another instance does not serve its own template, this one is the only one that is known to answer.
 func (w workload) awaitsPeer(p *ChildPlan) bool {
 	busy := slices.ContainsFunc(w.peers, func(i Instance) bool { return i.Running != nil && !i.Now.Rolled })
 	if w.moving || busy {
-		p.AwaitsPeer = true
-		p.Find(finding.Wait(v1alpha1.ConditionProgressing, "WaitingForInstance").
-			Say("the new pod with %s waits until the other instance serves: one of them is replaced at a time", w.Addresses[0].Addr()))
+		w.waitsForPeer(p)
 	}
 	return w.moving || busy
+}
+
+// awaitsStart: where another instance starts and none serves, the pod of this one may serve again sooner than a new one would.
+func (w workload) awaitsStart(p *ChildPlan) bool {
+	serves := slices.ContainsFunc(w.peers, func(i Instance) bool { return i.Now.Serves })
+	starts := slices.ContainsFunc(w.peers, func(i Instance) bool { return i.Now.Starts })
+	if starts && !serves {
+		w.waitsForPeer(p)
+	}
+	return starts && !serves
+}
+
+func (w workload) waitsForPeer(p *ChildPlan) {
+	p.AwaitsPeer = true
+	p.Find(finding.Wait(v1alpha1.ConditionProgressing, "WaitingForInstance").
+		Say("the new pod with %s waits until the other instance serves: one of them is replaced at a time; if that one stays down, correct what Ready says of it, or remove its address", w.Addresses[0].Addr()))
 }

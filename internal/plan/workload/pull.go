@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
 	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/utils/ptr"
@@ -136,7 +137,7 @@ func (w workload) puller(r chosenTemplate, images []string) *accore.PodApplyConf
 	labels := w.labels()
 	delete(labels, names.LabelInstance)
 	labels[names.LabelPulls] = w.name()
-	beside := accore.PodAffinityTerm().WithTopologyKey(corev1.LabelHostname).WithLabelSelector(acmeta.LabelSelector().WithMatchLabels(w.instance()))
+	beside := accore.PodAffinityTerm().WithTopologyKey(corev1.LabelHostname).WithLabelSelector(w.pods())
 	spec := accore.PodSpec().WithServiceAccountName(w.own()).WithAutomountServiceAccountToken(false).WithRestartPolicy(corev1.RestartPolicyNever).WithTerminationGracePeriodSeconds(0).
 		WithSecurityContext(accore.PodSecurityContext().WithRunAsNonRoot(true).WithSeccompProfile(accore.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
 		WithAffinity(accore.Affinity().WithPodAffinity(accore.PodAffinity().
@@ -156,6 +157,15 @@ func (w workload) puller(r chosenTemplate, images []string) *accore.PodApplyConf
 	}
 	name := names.Puller(w.App, w.name(), desired.Digest(decides))
 	return accore.Pod(name, w.namespace()).WithLabels(labels).WithOwnerReferences(w.owner()).WithSpec(spec)
+}
+
+// pods selects those of this instance alone, where there are others.
+func (w workload) pods() *acmeta.LabelSelectorApplyConfiguration {
+	own := acmeta.LabelSelector().WithMatchLabels(w.instance())
+	if w.Instance == 0 && len(w.peers) > 0 {
+		own.WithMatchExpressions(acmeta.LabelSelectorRequirement().WithKey(names.LabelOrdinal).WithOperator(metav1.LabelSelectorOpDoesNotExist))
+	}
+	return own
 }
 
 // asksAsOf has a pod that pulls ask for the devices that the template's pod asks for. Bridges, as KubeVirt's marker counts them, are
