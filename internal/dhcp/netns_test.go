@@ -365,6 +365,32 @@ func TestWhoTakesAnAddressWhileItIsProbedAheadIsHeard(t *testing.T) {
 	s.says("a host that has no lease answers at 192.168.77.100")
 }
 
+func TestAnAddressOfAnEarlierServersTimeGoesToWhoHasIt(t *testing.T) {
+	s, g := newSegment(t), NewWithT(t)
+	s.configure(strings.Replace(vlanYAML, "rangeEnd: 192.168.77.150", "rangeEnd: 192.168.77.102", 1))
+	s.serve()
+	ips := map[string]string{}
+	for i, host := range []string{"c1", "c2"} {
+		s.attach(host, fmt.Sprintf("52:54:00:00:00:4%d", i))
+		ips[host] = between(s.dhclient(host, "/bin/true"), "bound to ", " ")
+		s.In(host, "ip", "addr", "add", ips[host]+"/24", "dev", "net1")
+	}
+	s.kill()
+	g.Expect(os.Remove(s.Path("leases.db"))).To(Succeed())
+	s.In("srv", "ip", "neigh", "flush", "dev", "net1") // as on another node
+	s.serve()
+	for _, ip := range ips {
+		s.says("a host that has no lease answers at " + ip)
+	}
+	g.Expect(s.dhclient("c1", "/bin/true")).To(And(Not(ContainSubstring("DHCPDISCOVER")), ContainSubstring("bound to "+ips["c1"])))
+
+	remembered, err := os.ReadFile(s.Path("c2.leases"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(os.WriteFile(s.Path("c3.leases"), remembered, 0o644)).To(Succeed())
+	s.attach("c3", "52:54:00:00:00:43")
+	g.Expect(s.dhclient("c3", "/bin/true")).To(And(ContainSubstring("DHCPREQUEST for "+ips["c2"]), Not(ContainSubstring("bound to "+ips["c2"]))))
+}
+
 func TestTheConfigurationChangesUnderARunningServer(t *testing.T) {
 	s, g := newSegment(t), NewWithT(t)
 	s.configure(vlanYAML)

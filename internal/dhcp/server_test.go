@@ -539,6 +539,22 @@ func TestAYoungServerProbesAhead(t *testing.T) {
 		g.Expect(yours(l.discover("aa", wants(at(10))))).To(Equal(at(10)))
 		acked(t, l.reboots("aa", at(10)))
 	})
+	for name, asks := range map[string]func(*lab) *dhcpv4.DHCPv4{
+		"boots":    func(l *lab) *dhcpv4.DHCPv4 { return l.reboots("bb", at(10)) },
+		"renews":   func(l *lab) *dhcpv4.DHCPv4 { return l.renews("bb", at(10)) },
+		"wants it": func(l *lab) *dhcpv4.DHCPv4 { return l.discover("bb", wants(at(10))) },
+	} {
+		t.Run("and another that "+name+" is not", func(t *testing.T) {
+			l, g := newLab(t, 1), NewWithT(t)
+			l.reconfigure(young)
+			l.hosts[at(10)] = "52:54:00:00:00:aa"
+			l.probesAhead()
+			l.reconfigure(func(c *pool.Config) { c.Born = epoch.Add(-1000 * day) }) // a minute on, it is young no more
+			ignored(t, asks(l))
+			g.Expect(l.store.records).To(BeEmpty())
+			g.Expect(l.told).To(ContainElement(HaveField("Client.MAC", "52:54:00:00:00:bb")))
+		})
+	}
 	t.Run("an old one does not", func(t *testing.T) {
 		l := newLab(t, 3)
 		l.probesAhead()

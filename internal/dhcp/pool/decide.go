@@ -259,7 +259,8 @@ func (t *Table) bind(a Ask) Decision {
 // take makes the address the client's: the first record of an address is created, any later one replaces the version
 // that was just read.
 func (t *Table) take(ip netip.Addr, a Ask) Decision {
-	adopted := a.Kind != wire.Selecting && t.records[ip].IP != ip // it may well answer a probe itself
+	// Who comes from an earlier server's time most likely has the address, and is asked only where somebody was heard there: it or another.
+	adopted := a.Kind != wire.Selecting && t.records[ip].IP != ip && !t.avoided[ip].ahead
 	t.keepOffer(ip, a)
 	if !adopted && t.mustProbe(ip, a) {
 		return t.probe(ip, a)

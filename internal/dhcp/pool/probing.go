@@ -103,11 +103,11 @@ func (t *Table) nearestReady(start uint64, now time.Time) (nearest netip.Addr, o
 }
 
 // mustProbe: who does not remember who may sit on an address asks (dhcp-rules.md#lease-12): a young server, and anyone before an
-// address changes hands.
+// address changes hands or that answered before somebody came for it.
 func (t *Table) mustProbe(ip netip.Addr, a Ask) bool {
 	r, known := t.records[ip]
 	changesHands := known && r.Client != a.Client
-	return (!known && t.young(a.Now) || changesHands) && !t.offers[ip].vacant
+	return (!known && (t.young(a.Now) || t.avoided[ip].ahead) || changesHands) && !t.offers[ip].vacant
 }
 
 // probe asks who answers at an address, and says nothing where it was asked in vain: the client has to ask again.
