@@ -96,6 +96,21 @@ func TestNothingChangesWhileANetworkIsAway(t *testing.T) {
 	NewWithT(t).Expect(p.Findings).To(ContainElement(HaveField("Message", ContainSubstring("clusters/vlan100-1 not found"))))
 }
 
+// Each network is its owner's to give: that of the first instance gives nothing of the second's.
+func TestTheNetworkOfEachInstanceIsGrantedByItself(t *testing.T) {
+	g, in := NewWithT(t), two()
+	in.Server.Spec.NetworkConfig.NetworkAttachmentNamespace = "elsewhere"
+	in.Settings.NADSourceNamespaces = nil
+	grant := map[string]string{names.AnnotationAllowedNamespaces: in.Server.Namespace}
+	in.NAD.Annotations, in.Further[0].NAD.Annotations = grant, nil
+	p := DNS(in)
+	g.Expect(p.Frozen).To(BeTrue())
+	g.Expect(p.Objects).To(BeEmpty())
+	g.Expect(p.Findings).To(ConsistOf(And(HaveField("Reason", "RefNotPermitted"), HaveField("Message", ContainSubstring("vlan100-1")))))
+	in.Further[0].NAD.Annotations = grant
+	g.Expect(sets(DNS(in).Objects)).To(HaveLen(2))
+}
+
 func TestOneInstanceIsUpdatedAfterTheOther(t *testing.T) {
 	g, in := NewWithT(t), two()
 	runs(&in)
