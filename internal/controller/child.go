@@ -48,7 +48,7 @@ func (r childReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 
 // lookAtAll instances again, as soon as one of them asks for.
 func lookAtAll(seen observe.Child, now time.Time) (after time.Duration) {
-	for _, r := range append([]observe.Rollout{seen.Rollout}, seen.Others...) {
+	for _, r := range seen.Rollouts() {
 		if d := lookAgain(r, now); after == 0 || d > 0 && d < after {
 			after = d
 		}

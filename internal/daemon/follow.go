@@ -193,7 +193,7 @@ func Informer(c client.WithWatch, kind client.Object, list client.ObjectList, op
 	selected := func(o metav1.ListOptions) []client.ListOption {
 		return append(options[:len(options):len(options)], &client.ListOptions{Raw: &o})
 	}
-	source := listThenWatch{&cache.ListWatch{
+	source := ListThenWatch{&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			into := list.DeepCopyObject().(client.ObjectList)
 			err := c.List(ctx, into, selected(o)...)
@@ -222,11 +222,12 @@ func silence(pause time.Duration) watch.Interface {
 	return w
 }
 
-// listThenWatch stops the informer from streaming its first list, which saves nothing with the few objects of one daemon.
-type listThenWatch struct{ *cache.ListWatch }
+// ListThenWatch stops an informer from streaming its first list, which saves nothing with the few objects of one daemon, and which not every
+// API server can.
+type ListThenWatch struct{ *cache.ListWatch }
 
 // IsWatchListSemanticsUnSupported has the name that client-go looks for.
-func (listThenWatch) IsWatchListSemanticsUnSupported() bool { return true }
+func (ListThenWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
 // consider applies an object, remembers it as the last good one, and reports the outcome.
 func (f *Follower[T]) consider(ctx context.Context, now news[T]) error {

@@ -40,6 +40,9 @@ type Child struct {
 	Pause  Pause
 }
 
+// Rollouts are those of all instances, the first's first.
+func (c Child) Rollouts() []Rollout { return append([]Rollout{c.Rollout}, c.Others...) }
+
 // Child reads one child of a component and all that planning it looks at.
 func (o *Observer) Child(ctx context.Context, of component.Component, key types.NamespacedName) (Child, error) {
 	seen, server := Child{Component: of}, of.New()

@@ -52,16 +52,25 @@ func (o *Observer) instance(ctx context.Context, of component.Component, server 
 		return is, err
 	}
 	is.Now.PullOver = slices.ContainsFunc(is.Now.Pullers, func(p corev1.Pod) bool { return o.Now().Sub(p.CreationTimestamp.Time) > workload.LongestPull })
-	pods, err := o.pods(ctx, key, app, number)
-	if err != nil {
-		return is, err
-	}
-	is.Node = nodeOf(pods)
-	if !is.Ready || !is.Current {
-		is.Pod, err = o.unready(ctx, pods)
+	several := len(of.Written(server).AdditionalServerIPs) > 0
+	if several || !is.Now.Rolled {
+		err = o.readPods(ctx, &is.Rollout, key, app, number)
 	}
 	is.Now.Starts = starts(is.Rollout, o.Now())
 	return is, err
+}
+
+// readPods of an instance tells on which node it serves, and which of them does not.
+func (o *Observer) readPods(ctx context.Context, r *Rollout, child types.NamespacedName, app string, number int) error {
+	pods, err := o.pods(ctx, child, app, number)
+	if err != nil {
+		return err
+	}
+	r.Node = nodeOf(pods)
+	if !r.Ready || !r.Current {
+		r.Pod, err = o.unready(ctx, pods)
+	}
+	return err
 }
 
 // starts says whether a workload without a pod that is Ready may have one soon.

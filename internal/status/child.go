@@ -126,7 +126,7 @@ func Child(seen observe.Child, out Outcome, now time.Time) component.Report {
 	name, ip := service(seen.Service)
 	own, healthy := behind(server)
 	ips := append([]v1alpha1.IPAddress{v1alpha1.IPAddress(written.ServerIP)}, written.AdditionalServerIPs...)
-	rollouts := append([]observe.Rollout{seen.Rollout}, seen.Others...)
+	rollouts := seen.Rollouts()
 	var instances []v1alpha1.Instance
 	for i, r := range rollouts {
 		instances = append(instances, v1alpha1.Instance{IP: ips[i], Workload: r.Workload})

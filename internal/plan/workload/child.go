@@ -62,6 +62,9 @@ type Instance struct {
 	Now Now
 }
 
+// instances are all, the first one first.
+func (s Surroundings) instances() []Instance { return append([]Instance{s.Instance}, s.Further...) }
+
 // EachInstance is handed to change.
 func (s *Surroundings) EachInstance(change func(*Instance)) {
 	change(&s.Instance)
@@ -111,7 +114,7 @@ func (in Child[T]) references(a v1alpha1.Attachment, targets map[string]v1alpha1
 	}
 	var refs []refgrant.Reference
 	networks := []kept.Object{}
-	for i, instance := range append([]Instance{in.Instance}, in.Further...) {
+	for i, instance := range in.instances() {
 		refs = append(refs, in.attached(InstanceAttachment(a, in.NAD, i), instance.NAD))
 		networks = append(networks, instance.NAD)
 	}
@@ -124,7 +127,7 @@ func (in Child[T]) references(a v1alpha1.Attachment, targets map[string]v1alpha1
 	if large := kept.Judge(v1alpha1.ConditionAccepted, append(slices.Clone(in.InPart), networks...)...); len(large) > 0 {
 		return large
 	}
-	for i, instance := range append([]Instance{in.Instance}, in.Further...) {
+	for i, instance := range in.instances() {
 		if instance.NAD == nil { // what it says shapes the pod: while it is away, what runs stays as it is
 			return []finding.Finding{finding.Wait(v1alpha1.ConditionAccepted, "NADNotFound").
 				Say("NetworkAttachmentDefinition %s/%s not found; create it, or set networkConfig.networkAttachmentDefinition", refs[i].Namespace, refs[i].Name)}

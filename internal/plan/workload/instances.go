@@ -1,13 +1,10 @@
 package workload
 
 import (
-	"slices"
-
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
 	acrbac "k8s.io/client-go/applyconfigurations/rbac/v1"
 
 	"github.com/cldmnky/oooi/internal/names"
-	"github.com/cldmnky/oooi/internal/plan/desired"
 )
 
 // chooseEach decides which template the pods of each instance get, so that one is updated after the other.
@@ -30,11 +27,7 @@ func chooseEach(p *ChildPlan, all []workload, newest func(workload) *accore.PodT
 func rulesOfAll(chosen []chosenTemplate) (all []*acrbac.PolicyRuleApplyConfiguration) {
 	for _, r := range chosen {
 		for _, rule := range r.rules {
-			if !slices.ContainsFunc(all, func(has *acrbac.PolicyRuleApplyConfiguration) bool {
-				return string(desired.Encoded(has)) == string(desired.Encoded(rule))
-			}) {
-				all = append(all, rule)
-			}
+			all = with(all, rule)
 		}
 	}
 	return all

@@ -108,13 +108,21 @@ func (w workload) rulesOf(newest []*acrbac.PolicyRuleApplyConfiguration) []*acrb
 	}
 	all := slices.Clone(newest)
 	for _, rule := range before {
-		if w.grants(rule) && !slices.ContainsFunc(all, func(r *acrbac.PolicyRuleApplyConfiguration) bool {
-			return string(desired.Encoded(r)) == string(desired.Encoded(rule))
-		}) {
-			all = append(all, rule)
+		if w.grants(rule) {
+			all = with(all, rule)
 		}
 	}
 	return all
+}
+
+// with has a rule once among others.
+func with(all []*acrbac.PolicyRuleApplyConfiguration, rule *acrbac.PolicyRuleApplyConfiguration) []*acrbac.PolicyRuleApplyConfiguration {
+	if slices.ContainsFunc(all, func(has *acrbac.PolicyRuleApplyConfiguration) bool {
+		return string(desired.Encoded(has)) == string(desired.Encoded(rule))
+	}) {
+		return all
+	}
+	return append(all, rule)
 }
 
 // grants says whether a daemon of ours can have had a rule: it reads, but no Secret, and writes leases, its object's status and events.

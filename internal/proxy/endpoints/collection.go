@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/internal/daemon"
 )
 
 // atOnce are the objects that are asked for at once. Each may have the 1.5 MiB that an API server stores, and take ten times as much
@@ -71,7 +73,7 @@ func (c *collection[T]) run(ctx context.Context) {
 		c.mu.Lock()
 		c.again = again
 		c.mu.Unlock()
-		cache.NewReflector(listThenWatch{&cache.ListWatch{ListWithContextFunc: c.pages, WatchFuncWithContext: c.watch}}, c.new, c, 0).RunWithContext(once)
+		cache.NewReflector(daemon.ListThenWatch{ListWatch: &cache.ListWatch{ListWithContextFunc: c.pages, WatchFuncWithContext: c.watch}}, c.new, c, 0).RunWithContext(once)
 		again()
 		select {
 		case <-ctx.Done():
@@ -79,12 +81,6 @@ func (c *collection[T]) run(ctx context.Context) {
 		}
 	}
 }
-
-// listThenWatch keeps the reflector from streaming its first list, which not every API server can.
-type listThenWatch struct{ *cache.ListWatch }
-
-// IsWatchListSemanticsUnSupported is the name that client-go looks for.
-func (listThenWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
 // pages reads all that there is, and keeps the oldest, which nobody gets between by a name: of the newest state, for of another the API
 // server gives all at once.
@@ -102,7 +98,9 @@ func (c *collection[T]) pages(ctx context.Context, o metav1.ListOptions) (runtim
 		err := c.client.List(ctx, page, append(slices.Clone(c.options), &client.ListOptions{Raw: &o, Limit: atOnce, Continue: all.GetContinue()})...)
 		if err == nil {
 			err = meta.EachListItem(page, func(object runtime.Object) error { parts = append(parts, c.part(object.(T))); return nil })
-			parts = oldest(parts, c.most+1) // one more, so that Replace sees that there is
+			if len(parts) > c.most {
+				parts = oldest(parts, c.most+1) // one more, so that Replace sees that there is
+			}
 		}
 		<-onePage
 		if err != nil {

@@ -47,9 +47,7 @@ func TestASecondNodeIsCutOffAndComesBack(t *testing.T) {
 	}
 	served()
 
-	client, err := lab.NewNeighbour(ctx, "far", "br138", "")
-	afterwards(t, client.Remove)
-	must(t, err)
+	client := neighbour(t, ctx, "far", "br138", "")
 	lease, err := client.Lease(ctx)
 	must(t, err)
 	t.Logf("leased %s, resolvers %v", lease.Address, lease.Resolvers)

@@ -27,9 +27,7 @@ func TestANodeDiesAndNoLookupFails(t *testing.T) {
 		t.Fatalf("the second instance is on %s", node)
 	}
 
-	client, err := lab.NewNeighbour(ctx, "twin", "br139", "")
-	afterwards(t, client.Remove)
-	must(t, err)
+	client := neighbour(t, ctx, "twin", "br139", "")
 	lease, err := client.Lease(ctx)
 	must(t, err)
 	if len(lease.Resolvers) != 2 {
