@@ -67,6 +67,7 @@ type DPU struct {
 	Addresses       []netip.Addr
 }
 
+// Node of the hosted cluster, as far as a serving certificate depends on it.
 type Node struct {
 	Ready     bool
 	Addresses []netip.Addr
