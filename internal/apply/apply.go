@@ -53,7 +53,7 @@ type Writer struct {
 type Applied struct {
 	// Findings name the objects that are not ours, and were left alone.
 	Findings []finding.Finding
-	// Wrote: something was written, so what was read before may be out of date.
+	// Wrote: something was written, or had changed since it was read, so what was read before is out of date.
 	Wrote bool
 	// Made are the objects that did not exist; Mended those that somebody had changed since we last applied the same.
 	Made, Mended []finding.Object
@@ -166,6 +166,7 @@ func (w *Writer) all(ctx context.Context, owner Owner, wanted []*unstructured.Un
 		if d.wrote {
 			applied.Wrote, sent = true, append(sent, wanted[i])
 		}
+		applied.Wrote = applied.Wrote || d.overtaken
 		if d.made {
 			applied.Made = append(applied.Made, objectOf(wanted[i]))
 		}
@@ -180,6 +181,7 @@ func (w *Writer) all(ctx context.Context, owner Owner, wanted []*unstructured.Un
 // done is what came of applying one object.
 type done struct {
 	wrote, made, mended bool
+	overtaken           bool // by somebody who changed the object after it was read
 	finding             *finding.Finding
 	err                 error
 }
@@ -223,7 +225,11 @@ func (w *Writer) one(ctx context.Context, owner Owner, want *unstructured.Unstru
 	if live != nil { // without a live object no force: one that somebody made meanwhile, and the cache lacks, stays theirs
 		options = append(options, client.ForceOwnership)
 	}
-	if err := w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), options...); err != nil {
+	planned := owner.Read[objectOf(want)]
+	want.SetResourceVersion(planned)
+	if err := w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), options...); planned != "" && apierrors.IsConflict(err) {
+		return done{overtaken: true}
+	} else if err != nil {
 		failed := done{err: fmt.Errorf("applying %s: %w", id, err)}
 		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) { // the cause is what the user wrote, or may do; a retry alone mends neither
 			failed.finding = new(finding.Refuse(v1alpha1.ConditionReady, "Rejected").In(objectOf(want)).Say("the API server rejects %s: %s", id, err))

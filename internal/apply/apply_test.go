@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
+	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -242,6 +243,38 @@ func TestAnEarlierOwnerOfOurNameIsSucceeded(t *testing.T) {
 			NewWithT(t).Expect(us.succeeds(o)).To(Equal(c.want))
 		})
 	}
+}
+
+// Who takes away the mark by which a template stays asks for the newest; a plan of a moment before does not put it back.
+func TestWhatHasChangedSinceThePlanIsLeftToTheNextPlan(t *testing.T) {
+	g := NewWithT(t)
+	api := fake.NewClientBuilder().WithReturnManagedFields().Build()
+	w := &Writer{Client: api, Live: api}
+	wants := func(selector string, owner Owner) Applied {
+		t.Helper()
+		applied, err := w.To(t.Context(), owner, []runtime.ApplyConfiguration{service().WithAnnotations(map[string]string{"mark": "stays"}).
+			WithOwnerReferences(acmeta.OwnerReference().WithAPIVersion("v1").WithKind("ConfigMap").WithName("o").WithUID("u").WithController(true)).
+			WithSpec(accore.ServiceSpec().WithSelector(map[string]string{"app": selector}))})
+		g.Expect(err).NotTo(HaveOccurred())
+		return applied
+	}
+	wants("before", Owner{UID: "u"})
+	is := &corev1.Service{}
+	key := client.ObjectKey{Namespace: "clusters", Name: "c1-proxy-svc"}
+	g.Expect(api.Get(t.Context(), key, is)).To(Succeed())
+	read := Owner{UID: "u", Read: map[finding.Object]string{{APIVersion: "v1", Kind: "Service", Namespace: key.Namespace, Name: key.Name}: is.ResourceVersion}}
+	delete(is.Annotations, "mark")
+	g.Expect(api.Update(t.Context(), is, client.FieldOwner("admin"))).To(Succeed())
+
+	g.Expect(wants("after", read).Wrote).To(BeTrue(), "what was read is out of date")
+	g.Expect(api.Get(t.Context(), key, is)).To(Succeed())
+	g.Expect(is.Annotations).NotTo(HaveKey("mark"))
+	g.Expect(is.Spec.Selector).To(HaveKeyWithValue("app", "before"))
+
+	read.Read[finding.Object{APIVersion: "v1", Kind: "Service", Namespace: key.Namespace, Name: key.Name}] = is.ResourceVersion
+	g.Expect(wants("after", read).Wrote).To(BeTrue())
+	g.Expect(api.Get(t.Context(), key, is)).To(Succeed())
+	g.Expect(is.Spec.Selector).To(HaveKeyWithValue("app", "after"))
 }
 
 func TestWhatIsRejectedIsFoundOfItsObject(t *testing.T) {

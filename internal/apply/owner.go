@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/names"
 )
 
@@ -24,6 +25,8 @@ type Owner struct {
 	Kinds     []schema.GroupVersionKind
 	// Anywhere are kinds that it owns in any namespace.
 	Anywhere []schema.GroupVersionKind
+	// Read are the resourceVersions of objects that the plan was made from. One that has changed since is left to the next plan.
+	Read map[finding.Object]string
 }
 
 // owns says whether an object is this owner's: by ownerReference, or else by the label that stands for one. An object that names us and

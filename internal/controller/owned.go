@@ -5,6 +5,7 @@ import (
 
 	"github.com/cldmnky/oooi/internal/apply"
 	"github.com/cldmnky/oooi/internal/component"
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/metallb"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/observe"
@@ -69,8 +70,13 @@ func ownerInfra(seen observe.Infra) apply.Owner {
 
 // owner finds what a child owns: what names it, in its own namespace.
 func (r childReconciler) owner(seen observe.Child) apply.Owner {
+	read, kind := map[finding.Object]string{}, r.of.WorkloadGVK()
+	for _, rollout := range seen.Rollouts() {
+		read[finding.Object{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: seen.Server.GetNamespace(), Name: rollout.Workload}] = rollout.Version
+	}
 	return apply.Owner{
-		UID: seen.Server.GetUID(), Exists: seen.Exists, Namespace: seen.Server.GetNamespace(),
+		Read: read,
+		UID:  seen.Server.GetUID(), Exists: seen.Exists, Namespace: seen.Server.GetNamespace(),
 		Names: apply.NameOf(string(r.of.Name), seen.Server.GetNamespace(), seen.Server.GetName()),
 		Kinds: append([]schema.GroupVersionKind{r.of.WorkloadGVK()}, childKinds...),
 	}

@@ -21,8 +21,8 @@ import (
 
 // Rollout is how far a workload is.
 type Rollout struct {
-	// Workload is its name.
-	Workload string
+	// Workload is its name, and Version its resourceVersion; empty while there is none.
+	Workload, Version string
 	// Exists, Current: all pods are of the newest template; Ready: they serve. Stopped: it is to have no pod.
 	Exists, Current, Ready, Stopped bool
 	// Pod is the newest that is not Ready; nil while all are, or there is none.
@@ -126,7 +126,7 @@ func (o *Observer) Served(ctx context.Context, w Workload) bool {
 // that a template which has served is current while nobody has looked at what we noted beside it.
 func ofDeployment(d *appsv1.Deployment) Rollout {
 	current := (d.Status.ObservedGeneration == d.Generation || workload.Served(d.Annotations)) && d.Status.UpdatedReplicas == 1 && d.Status.Replicas == 1
-	r := Rollout{Exists: true, Current: current, Ready: d.Status.ReadyReplicas > 0, Stopped: ptr.Deref(d.Spec.Replicas, 1) == 0}
+	r := Rollout{Version: d.ResourceVersion, Exists: true, Current: current, Ready: d.Status.ReadyReplicas > 0, Stopped: ptr.Deref(d.Spec.Replicas, 1) == 0}
 	for _, c := range d.Status.Conditions {
 		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
 			r.Refused = c.Reason + ": " + c.Message
@@ -137,5 +137,5 @@ func ofDeployment(d *appsv1.Deployment) Rollout {
 
 func ofStatefulSet(s *appsv1.StatefulSet) Rollout {
 	current := s.Status.ObservedGeneration == s.Generation && s.Status.UpdatedReplicas == 1 && s.Status.CurrentRevision == s.Status.UpdateRevision
-	return Rollout{Exists: true, Current: current, Ready: s.Status.ReadyReplicas > 0, Stopped: ptr.Deref(s.Spec.Replicas, 1) == 0}
+	return Rollout{Version: s.ResourceVersion, Exists: true, Current: current, Ready: s.Status.ReadyReplicas > 0, Stopped: ptr.Deref(s.Spec.Replicas, 1) == 0}
 }

@@ -87,6 +87,7 @@ func TestWhyNoPodMayBeCreated(t *testing.T) {
 	refused := func(of *Child) string {
 		r, err := s.workload(t.Context(), of.Component, of.Server, key)
 		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(r.Version).To(Equal(r.workload.GetResourceVersion()), "what was planned from")
 		return r.Refused
 	}
 	g.Expect(refused(&ofDNS)).To(Equal("FailedCreate: " + why))

@@ -22,6 +22,10 @@ func victims(t *testing.T) map[string]input.Input {
 		"with an IP endpoint": load(t, "testdata/nodeport-with-ip/in.yaml").Inputs(settings())[0],
 		"with *.apps":         publishing(t),
 	}
+	two := all["with an IP endpoint"]
+	two.Infra = two.Infra.DeepCopy()
+	two.Infra.Spec.InfraComponents.DNS.Replicas = 2
+	all["with two name servers"] = two
 	for name, in := range maps.Clone(all) {
 		in.Infra.CreationTimestamp = metav1.Unix(10, 0)
 		in.Children = input.Children{}
@@ -30,6 +34,7 @@ func victims(t *testing.T) map[string]input.Input {
 		in.Children = children(t, plan.Infra(in))
 		in.Infra = in.Infra.DeepCopy()
 		in.Infra.Status.Addresses = plan.Infra(in).Addresses
+		gomega.NewWithT(t).Expect(in.Infra.Status.Addresses).To(gomega.HaveLen(len(input.Instances(in.Infra.Spec.InfraComponents))), name)
 		all[name+", serving"] = in
 	}
 	return all
@@ -73,7 +78,7 @@ func TestAStrangerToANetworkChangesNothing(t *testing.T) {
 			})
 		}
 	}
-	gomega.NewWithT(t).Expect(ways).To(gomega.HaveLen(43))
+	gomega.NewWithT(t).Expect(ways).To(gomega.HaveLen(50))
 }
 
 func said(t *testing.T, in input.Input) string {

@@ -49,7 +49,7 @@ func (g Ground) Neighbour(network *nad.NetworkAttachmentDefinition) input.Neighb
 // Ways are all ways by name.
 func (g Ground) Ways(t testing.TB) map[string]Way {
 	all := map[string]Way{}
-	for _, some := range []map[string]Way{byOneChild(), byAllChildren(), bySpec(), g.byWhatItRemembers(t), g.byNames()} {
+	for _, some := range []map[string]Way{byOneChild(), byAllChildren(), bySpec(), bySecondInstance(t), g.byWhatItRemembers(t), g.byNames()} {
 		maps.Copy(all, some)
 	}
 	return all
@@ -116,6 +116,33 @@ func bySpec() map[string]Way {
 		"that pool, with a DNSServer": func(n *input.Neighbour) {
 			n.Infra.Spec.AppsIngress = PoolOf("192.168.100.128/25")
 			n.Children = With(n.Children, component.DNS, DNSAt("192.168.100.9"))
+		},
+	}
+}
+
+// bySecondInstance asks for, has, or remembers a second name server at an address of the victim's.
+func bySecondInstance(t testing.TB) map[string]Way {
+	two := func(n *input.Neighbour, at ...v1alpha1.IPAddress) {
+		n.Infra.Spec.InfraComponents.DNS.Replicas, n.Infra.Spec.InfraComponents.DNS.AdditionalServerIPs = 2, at
+	}
+	has := func(n *input.Neighbour, at, second string) {
+		dns := DNSAt(at)
+		dns.Spec.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPAddress{v1alpha1.IPAddress(second)}
+		n.Children = With(n.Children, component.DNS, dns)
+	}
+	return map[string]Way{
+		"two name servers":                          func(n *input.Neighbour) { two(n) },
+		"two name servers, and all three":           func(n *input.Neighbour) { every(n); two(n) },
+		"a second name server at ours":              func(n *input.Neighbour) { two(n, "192.168.100.2") },
+		"a DNSServer with a second at ours":         func(n *input.Neighbour) { has(n, "192.168.100.9", first) },
+		"a DNSServer with a second at the external": func(n *input.Neighbour) { every(n); has(n, "192.168.100.9", external) },
+		"a second that it was given": func(n *input.Neighbour) {
+			two(n)
+			Remembers(t, n, map[string]string{string(component.DNS.Second()): first})
+		},
+		"a second that it has by status": func(n *input.Neighbour) {
+			two(n)
+			n.Infra.Status.Addresses = []v1alpha1.AssignedAddress{{Component: string(component.DNS), Instance: 1, IP: first}}
 		},
 	}
 }
