@@ -99,7 +99,8 @@ func TestPodsOfTheLastManagerServeBesideTheNext(t *testing.T) {
 			must(t, scene.Until(ctx, "all pods are the new manager's", func(ctx context.Context) error {
 				images, err := lab.Kubectl(ctx, "-n", "clusters", "get", "pods", "-l", "hostedcluster.densityops.com/infra=c1", "-o", "jsonpath={.items[*].spec.containers[*].image}")
 				if err == nil && strings.Contains(images, c.before) {
-					err = fmt.Errorf("images are %s", images)
+					progressing, _ := lab.Kubectl(ctx, "-n", "clusters", "get", "infra", "c1", "-o", "jsonpath={.status.conditions[?(@.type=='Progressing')].message}")
+					err = fmt.Errorf("images are %s; Progressing: %s", images, progressing)
 				}
 				return err
 			}))

@@ -22,11 +22,19 @@ func onNode2(name, cidr, nad string) string {
 func secondNode(t *testing.T, ctx context.Context) {
 	t.Helper()
 	afterwards(t, func(ctx context.Context) error {
-		_, err := lab.Lab(ctx, "node2-off")
-		if err == nil {
-			_, err = lab.Kubectl(ctx, "delete", "node", "node2", "--ignore-not-found")
+		if _, err := lab.Lab(ctx, "node2-off"); err != nil {
+			return err
 		}
-		return err
+		for _, command := range []string{
+			"delete node node2 --ignore-not-found",
+			"delete pods -A --field-selector spec.nodeName=node2 --force", // else Kubernetes does, amid the next scenario
+			"-n oooi-system rollout status deployment/oooi-controller-manager --timeout=60s",
+		} {
+			if _, err := lab.Kubectl(ctx, strings.Fields(command)...); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	_, err := lab.Lab(ctx, "node2")
 	must(t, err)

@@ -27,6 +27,7 @@ import (
 const (
 	soakVLAN, soakClients = "162", 4
 	streamAnswers         = 15 * time.Second // or it is cut
+	clock                 = "15:04:05.000"
 
 	// soakComponents: a pool of few addresses, which come round, and a name server more than one that is away.
 	soakComponents = "  infraComponents: {dns: {replicas: 2}, dhcp: {leaseTime: 2m, rangeStart: 192.168.162.50, rangeEnd: 192.168.162.69}}\n"
@@ -128,7 +129,7 @@ func (r *rehearsal) goesWrong(f fault) {
 	if f.cuts {
 		r.cutUntil.Store(time.Now().Add(streamAnswers).UnixNano())
 	}
-	r.Logf("%s: %5.1f s", f.name, time.Since(began).Seconds())
+	r.Logf("%s %s: %.1f s", began.Format(clock), f.name, time.Since(began).Seconds())
 }
 
 // lifecycle of our own pods: a process is killed or stands still, and a pod is made anew.
@@ -268,7 +269,7 @@ func (r *rehearsal) asks(ctx context.Context, n *scene.Neighbour) {
 	for ctx.Err() == nil {
 		out, err := n.Run(ctx, "dig", "+short", "+time=5", "+tries=2", "ignition-server-clusters-c1.apps.mgmt.example.com")
 		if ctx.Err() == nil && (err != nil || !strings.HasSuffix(strings.TrimSpace(out), r.proxy)) {
-			r.Errorf("%s dig has %q: %v", time.Now().Format("15:04:05.000"), strings.TrimSpace(out), err)
+			r.Errorf("%s dig has %q: %v", time.Now().Format(clock), strings.TrimSpace(out), err)
 		}
 		r.asked.Add(1)
 		passes(ctx, 500*time.Millisecond)
@@ -285,7 +286,7 @@ func (r *rehearsal) streams(ctx context.Context, n *scene.Neighbour, address str
 		}
 		if err := answersOn(ctx, client, address); err != nil {
 			if ctx.Err() == nil && held && time.Now().UnixNano() > r.cutUntil.Load() {
-				r.Errorf("%s a stream was cut: %v", time.Now().Format("15:04:05.000"), err)
+				r.Errorf("%s a stream was cut: %v", time.Now().Format(clock), err)
 			}
 			client = nil
 		}
@@ -296,17 +297,32 @@ func (r *rehearsal) streams(ctx context.Context, n *scene.Neighbour, address str
 
 // stream is a client with one connection: http.Transport would make another in silence if it were cut between two requests.
 func stream(n *scene.Neighbour, address string) *http.Client {
-	made := false
+	var first *ended
 	return &http.Client{Timeout: streamAnswers, Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
-			if made {
-				return nil, errors.New("the connection is gone")
+			if first != nil {
+				return nil, fmt.Errorf("the connection is gone since %v", first.by.Load())
 			}
-			made = true
-			return n.Dial(address, 5*time.Second)
+			conn, err := n.Dial(address, 5*time.Second)
+			first = &ended{Conn: conn}
+			return first, err
 		},
 	}}
+}
+
+// ended is a connection that knows when and by what it ended: http.Transport tells nobody.
+type ended struct {
+	net.Conn
+	by atomic.Value
+}
+
+func (e *ended) Read(b []byte) (int, error) {
+	n, err := e.Conn.Read(b)
+	if err != nil {
+		e.by.CompareAndSwap(nil, time.Now().Format(clock)+": "+err.Error())
+	}
+	return n, err
 }
 
 func answersOn(ctx context.Context, client *http.Client, address string) error {

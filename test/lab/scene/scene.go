@@ -98,14 +98,18 @@ spec: {config: '{"cniVersion":"0.3.1","name":"%s","type":"bridge","bridge":"%s"}
 func Until(ctx context.Context, what string, ask func(context.Context) error) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
+	var last error
 	for {
 		err := ask(ctx)
 		if err == nil {
 			return nil
 		}
+		if ctx.Err() == nil || last == nil { // an answer that was cut off says nothing
+			last = err
+		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s: %w", what, err)
+			return fmt.Errorf("%s: %w", what, last)
 		case <-tick.C:
 		}
 	}
