@@ -237,16 +237,20 @@ func (r *rehearsal) begin() {
 			r.clients.Go(func() { r.leases(ctx, n, i) })
 			continue
 		}
-		r.clients.Go(func() { r.boots(ctx, n) })
+		r.clients.Go(func() { r.boots(ctx, n, first.Address) })
 		r.clients.Go(func() { r.asks(ctx, n) })
 		r.clients.Go(func() { r.streams(ctx, n, net.JoinHostPort(r.proxy, "6443")) })
 	}
 }
 
-// boots asks for a lease again and again, as a machine does. Whether a server is away is its own matter: the journal has the replies.
-func (r *rehearsal) boots(ctx context.Context, n *scene.Neighbour) {
+// boots asks for a lease again and again, as a machine does, and has the same address each time: connections end with it. Whether a server
+// is away is its own matter: the journal has the replies.
+func (r *rehearsal) boots(ctx context.Context, n *scene.Neighbour, address string) {
 	for ctx.Err() == nil {
-		n.Lease(ctx) //nolint:errcheck // see above
+		if now, err := n.Lease(ctx); err == nil && now.Address != address {
+			r.Errorf("%s a client that had %s was given %s", time.Now().Format(clock), address, now.Address)
+			address = now.Address
+		}
 		passes(ctx, 5*time.Second)
 	}
 }
