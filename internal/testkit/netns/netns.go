@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netns"
 )
@@ -65,6 +66,23 @@ func (h *Hosts) Join(a, b End) {
 			h.In(end.Host, "ip", "address", "add", end.Address, "dev", end.Device)
 		}
 		h.In(end.Host, "ip", "link", "set", end.Device, "up")
+	}
+	h.awaitUp(a)
+	h.awaitUp(b)
+}
+
+// awaitUp: a device that has just got its carrier drops every packet until the kernel's workqueue has activated it
+// (net/core/link_watch.c), which takes a while beside a load.
+func (h *Hosts) awaitUp(end End) {
+	h.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		state := strings.TrimSpace(h.In(end.Host, "cat", "/sys/class/net/"+end.Device+"/operstate"))
+		if state == "up" {
+			return
+		}
+		if time.Now().After(deadline) {
+			h.t.Fatalf("device %s of host %s is %s, want up", end.Device, end.Host, state)
+		}
 	}
 }
 

@@ -6,7 +6,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/cldmnky/oooi/test/lab/scene"
 )
@@ -112,17 +113,24 @@ func apply(t *testing.T, ctx context.Context, yaml string) {
 }
 
 // condition is one condition of an object.
-type condition struct{ Type, Status, Reason, Message string }
+type condition struct {
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
 
 func conditionOf(ctx context.Context, namespace, object, kind string) (condition, error) {
-	out, err := lab.Kubectl(ctx, "-n", namespace, "get", object, "-o", "json")
+	is, err := read(ctx, namespace, object)
 	if err != nil {
 		return condition{}, err
 	}
 	var o struct {
-		Status struct{ Conditions []condition }
+		Status struct {
+			Conditions []condition `json:"conditions"`
+		} `json:"status"`
 	}
-	if err := json.Unmarshal([]byte(out), &o); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(is.Object, &o); err != nil {
 		return condition{}, err
 	}
 	for _, c := range o.Status.Conditions {

@@ -16,7 +16,7 @@ main() {
 
   start containerd --config "$NODE_STATE/config/containerd.toml"
   [ "$NODE" != node1 ] || start_control_plane
-  start_kubelet --config="$NODE_STATE/config/kubelet.yaml" --kubeconfig="$STATE/kubelet-$NODE.kubeconfig" --hostname-override="$NODE" --node-ip="$NODE_IP"
+  start_kubelet --config="$NODE_STATE/config/kubelet.yaml" --kubeconfig="$STATE/kubelet-$NODE.kubeconfig" --housekeeping-interval=60s --hostname-override="$NODE" --node-ip="$NODE_IP"
   start kube-proxy --config="$NODE_STATE/config/proxy.yaml"
   start netpol --kubeconfig="$KUBECONFIG"
   trap 'exit 0' TERM

@@ -94,12 +94,12 @@ spec: {config: '{"cniVersion":"0.3.1","name":"%s","type":"bridge","bridge":"%s"}
 `, name, name, bridge)
 }
 
-// Until polls for what has no event, every 200 ms until the context ends; the last error says what was missing.
+// Until polls for what has no event until the context ends; the last error says what was missing. It waits 200 ms between two tries, or as
+// long as a try took: beside a load the tries would be the load.
 func Until(ctx context.Context, what string, ask func(context.Context) error) error {
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
 	var last error
 	for {
+		began := time.Now()
 		err := ask(ctx)
 		if err == nil {
 			return nil
@@ -110,7 +110,7 @@ func Until(ctx context.Context, what string, ask func(context.Context) error) er
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s: %w", what, last)
-		case <-tick.C:
+		case <-time.After(max(200*time.Millisecond, time.Since(began))):
 		}
 	}
 }
