@@ -1,4 +1,4 @@
-// Package dns is the DNS daemon: its own DNSServer and the leases of its Infra become what package server says.
+// Package dns is the DNS daemon: it turns its DNSServer and the leases of its Infra into the records that package server answers from.
 package dns
 
 import (
@@ -36,20 +36,20 @@ const (
 
 // Daemon serves one DNSServer.
 type Daemon struct {
-	// Flags are the common ones; ConfigFile chooses file mode, PodIP is where the view of the pod network is served.
+	// Flags are common to all daemons. ConfigFile selects file mode; PodIP is the address of the pod network's view.
 	Flags *daemon.Flags
 	// Name of the DNSServer.
 	Name string
-	// Instance is which of the DNSServer's addresses is served: 0 is serverIP, 1 the first of additionalServerIPs.
+	// Instance selects the address to serve: 0 is serverIP, 1 the first of additionalServerIPs.
 	Instance int
 	// Kube is nil in file mode.
 	Kube client.WithWatch
-	// Now is the API server's time, by which leases end; zero while it is not known.
+	// Now is the API server's time, which decides when leases end; zero while it is not known.
 	Now func() time.Time
 	Log *slog.Logger
 
-	port       uint16 // 53, but in tests
-	resolvConf string // /etc/resolv.conf, but in tests
+	port       uint16 // 53 except in tests
+	resolvConf string // /etc/resolv.conf except in tests
 
 	answers *server.Server
 	ready   *daemon.Readiness
@@ -59,7 +59,7 @@ type Daemon struct {
 
 	mu        sync.Mutex          // configuration and leases change from two goroutines
 	object    *v1alpha1.DNSServer // what is served; nil before the first configuration
-	mirroring bool                // the leases of its Infra
+	mirroring bool                // whether the leases of its Infra are mirrored
 }
 
 // Run serves until the context ends.
@@ -104,7 +104,7 @@ func (d *Daemon) follow(ctx context.Context) error {
 	return follower.Object(ctx, d.Kube, &v1alpha1.DNSServerList{}, client.ObjectKey{Namespace: d.Flags.Namespace, Name: d.Name})
 }
 
-// judge reports a verdict; the first configuration of all also decides readiness.
+// judge reports whether a configuration is served, nil if it is. While none is served, this also decides readiness.
 func (d *Daemon) judge(refusal error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -114,7 +114,7 @@ func (d *Daemon) judge(refusal error) {
 	d.status.judge(refusal)
 }
 
-// configure takes an object into service, whole or not at all.
+// configure serves an object, completely or not at all.
 func (d *Daemon) configure(ctx context.Context, object *v1alpha1.DNSServer) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -138,7 +138,7 @@ func (d *Daemon) configure(ctx context.Context, object *v1alpha1.DNSServer) erro
 	return nil
 }
 
-// address is the one to serve on the VLAN. It cannot change under a running daemon: the pod's network has the other one.
+// address returns the address to serve on the VLAN. A running daemon cannot change it: the pod's interface has the old one.
 func (d *Daemon) address(object *v1alpha1.DNSServer) (netip.Addr, error) {
 	field, value := d.serves(object)
 	addr, ok := valid.Address(string(value))
@@ -158,7 +158,7 @@ func (d *Daemon) address(object *v1alpha1.DNSServer) (netip.Addr, error) {
 	return addr, nil
 }
 
-// serves says which address of an object this instance has, and its field; none where the object has no such instance.
+// serves returns this instance's address in an object, and the address's field; no address if the object has no such instance.
 func (d *Daemon) serves(object *v1alpha1.DNSServer) (field string, at v1alpha1.IPAddress) {
 	field = "spec.networkConfig.serverIP"
 	if d.Instance > 0 {
@@ -171,7 +171,7 @@ func (d *Daemon) serves(object *v1alpha1.DNSServer) (field string, at v1alpha1.I
 	return field, all[d.Instance]
 }
 
-// publish makes what an object and the leases say the answer to the next query.
+// publish answers from an object and the leases, beginning with the next query.
 func (d *Daemon) publish(object *v1alpha1.DNSServer) error {
 	intent, err := intentOf(object, d.leases.promised())
 	if err != nil {
@@ -185,7 +185,7 @@ func (d *Daemon) publish(object *v1alpha1.DNSServer) error {
 	return d.answers.Say(intent)
 }
 
-// othersOfNode are the node's resolvers but this server, whose instances would ask each other again and again.
+// othersOfNode returns the node's resolvers without this server's own addresses: its instances would query each other in a loop.
 func (d *Daemon) othersOfNode(object *v1alpha1.DNSServer) ([]netip.AddrPort, error) {
 	isOurs := func(r netip.AddrPort) bool {
 		return r.Addr() == d.Flags.PodIP || slices.Contains(object.Spec.NetworkConfig.ServerIPs(), v1alpha1.IPAddress(r.Addr().String()))
@@ -201,7 +201,7 @@ func (d *Daemon) othersOfNode(object *v1alpha1.DNSServer) ([]netip.AddrPort, err
 	return others, nil
 }
 
-// mirrorLeases begins once the object says which Infra it belongs to; one that belongs to none has no leases.
+// mirrorLeases starts once the object names its Infra. A DNSServer without an Infra has no leases.
 func (d *Daemon) mirrorLeases(ctx context.Context) {
 	infra := d.object.Labels[names.LabelInfra]
 	if d.Kube == nil || infra == "" || d.mirroring {
@@ -217,7 +217,7 @@ func (d *Daemon) mirrorLeases(ctx context.Context) {
 func (d *Daemon) publishLeases() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.object == nil { // a restored lease has ended before anything is served
+	if d.object == nil { // a restored lease ended before the first configuration
 		return nil
 	}
 	return d.publish(d.object)
@@ -241,7 +241,7 @@ func (d *Daemon) listen(ctx context.Context, addr netip.Addr) error {
 	return nil
 }
 
-// serve answers on a view's sockets and probes them from outside.
+// serve answers on a view's sockets, and probes them as a client would.
 func (d *Daemon) serve(ctx context.Context, l server.Listener, check string, view server.View) {
 	d.Log.Info("view serves", "view", view.Name, "address", l.At, "device", l.Device)
 	d.group.Go(func() error { return l.Serve(ctx, view) })
@@ -251,7 +251,7 @@ func (d *Daemon) serve(ctx context.Context, l server.Listener, check string, vie
 	})
 }
 
-// domain is a name that both views own.
+// domain returns a name that both views own.
 func (d *Daemon) domain() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

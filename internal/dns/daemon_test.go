@@ -28,12 +28,12 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/ports"
 )
 
-// What CoreDNS leaves of a retired upstream ends by itself, when the garbage collector finalizes it.
+// CoreDNS' goroutine of a retired upstream ends by itself, when the garbage collector finalizes the upstream.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/coredns/coredns/plugin/pkg/proxy.(*Transport).connManager"))
 }
 
-// running is a daemon whose VLAN is the loopback device and whose pod network is ::1.
+// running is a daemon with the loopback device as VLAN, and ::1 as pod network.
 type running struct {
 	*Daemon
 	t     *testing.T
@@ -77,7 +77,7 @@ func startInstance(t *testing.T, instance int, port uint16, state string, flags 
 	return r
 }
 
-// says asks the view of the VLAN and returns the address, the host, or the code.
+// says queries the VLAN's view and returns the address, the host, or the response code.
 func (r *running) says(name string, qtype uint16) func() string {
 	return r.asks("127.0.0.1", name, qtype)
 }
@@ -243,8 +243,8 @@ func TestStatusSaysWhatIsServedAndWhyNotTheRest(t *testing.T) {
 		"name the resolver behind it; 127.0.0.1 ready=true"))
 }
 
-// A second instance serves its own address. That it takes back nothing that the first says, only an API server shows
-// (internal/controller, TestAnInstanceComesAndGoesWithItsAddress).
+// A second instance serves its own address. Only an API server shows that it keeps the first one's status (internal/controller,
+// TestAnInstanceComesAndGoesWithItsAddress).
 func TestASecondInstanceServesItsAddressAndSaysSo(t *testing.T) {
 	g := NewWithT(t)
 	served := object("192.168.100.4")
@@ -269,7 +269,7 @@ func TestASecondInstanceServesItsAddressAndSaysSo(t *testing.T) {
 	g.Expect(seen()).To(HaveField("Conditions", ConsistOf(And(HaveField("Type", "ConfigAccepted1"), HaveField("Status", metav1.ConditionTrue)))), "of what it was not asked to do it says nothing")
 }
 
-// What an instance that is to go said, the manager takes back; each word after that would be taken back, too, and said again.
+// The manager removes the status of an instance that is to be removed; if the instance wrote it again, the two would take turns.
 func TestAnInstanceThatIsToGoSaysNothing(t *testing.T) {
 	g := NewWithT(t)
 	asked := object("192.168.100.4")
@@ -286,7 +286,7 @@ func TestAnInstanceThatIsToGoSaysNothing(t *testing.T) {
 	g.Expect(s.wanted()).NotTo(BeNil(), "it stays after all")
 }
 
-// Where the node's resolver is the other instance, a question would go round between the two.
+// If the node's resolver were the other instance, a query would loop between the two.
 func TestAnInstanceAsksNeitherItselfNorTheOther(t *testing.T) {
 	g := NewWithT(t)
 	served := object("192.168.100.4")
@@ -304,7 +304,7 @@ func TestAnInstanceAsksNeitherItselfNorTheOther(t *testing.T) {
 
 func TestSocketsThatFailAtFirstAreOpenedLater(t *testing.T) {
 	g := NewWithT(t)
-	before, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(ports.Free(t))}) // the pod before, which ends
+	before, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(ports.Free(t))}) // the previous pod, which ends
 	g.Expect(err).NotTo(HaveOccurred())
 	c := cluster(object("192.168.100.4"))
 	d := startAt(t, netip.MustParseAddrPort(before.Addr().String()).Port(), "", daemon.Flags{Namespace: "ns"}, c)

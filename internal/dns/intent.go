@@ -15,7 +15,7 @@ import (
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
-// intentOf parses the object, once: a file was seen by no schema. The error names every field that is wrong.
+// intentOf parses and validates the object, once: in file mode no schema has. The error names every wrong field.
 func intentOf(server *v1alpha1.DNSServer, leases []*v1alpha1.DHCPLease) (records.Intent, error) {
 	p, spec := parser{}, server.Spec
 	in := records.Intent{
@@ -36,7 +36,7 @@ func intentOf(server *v1alpha1.DNSServer, leases []*v1alpha1.DHCPLease) (records
 	return in, errors.Join(p.errs...)
 }
 
-// parser turns fields into values that cannot be wrong, and collects what is.
+// parser parses fields into typed values, and collects the errors.
 type parser struct{ errs []error }
 
 func (p *parser) wrong(field, format string, args ...any) {
@@ -89,7 +89,7 @@ func (p *parser) prefix(field string, value v1alpha1.CIDR) netip.Prefix {
 	return prefix
 }
 
-// upstreams are refused where they would lead straight back to us.
+// upstreams refuses this server's own addresses, where queries would come straight back.
 func (p *parser) upstreams(spec v1alpha1.DNSServerSpec) (out []netip.AddrPort) {
 	for i, a := range spec.UpstreamDNS {
 		field := fmt.Sprintf("upstreamDNS[%d]", i)
@@ -101,8 +101,7 @@ func (p *parser) upstreams(spec v1alpha1.DNSServerSpec) (out []netip.AddrPort) {
 	return out
 }
 
-// named are the leases that have a name, those promised longest first. Of two machines with one name the later promise is
-// the one that is still renewed.
+// named returns the leases that have a name, the latest horizon first: of two machines with one name, the first is the one that still renews.
 func named(leases []*v1alpha1.DHCPLease) (out []records.Lease) {
 	leases = slices.Clone(leases)
 	slices.SortFunc(leases, func(a, b *v1alpha1.DHCPLease) int {

@@ -43,8 +43,7 @@ func TestAnObjectBecomesAnIntent(t *testing.T) {
 	}))
 }
 
-// A file was seen by no schema: whatever stands in a field becomes a value of its type or an error that names the field,
-// and nothing in it can begin a directive of CoreDNS.
+// No schema checks a file: each field becomes a value of its type, or an error that names the field. No text can begin a directive of CoreDNS.
 func TestAWrongFieldIsNamed(t *testing.T) {
 	hostile := "c1.example.com {\n forward . 192.0.2.66\n}"
 	for field, change := range map[string]func(*v1alpha1.DNSServerSpec){
@@ -70,7 +69,7 @@ func TestAWrongFieldIsNamed(t *testing.T) {
 	}
 }
 
-// FuzzObject reads any YAML as a DNSServer: what is taken must be servable.
+// FuzzObject reads any YAML as a DNSServer: what is accepted must be servable.
 func FuzzObject(f *testing.F) {
 	seed, _ := yaml.Marshal(object("192.168.100.4"))
 	f.Add(seed)

@@ -22,13 +22,12 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// leaseBook knows the leases of one Infra and signals each change. A copy on disk serves until the API server has told all
-// of them again.
+// leaseBook has the leases of one Infra and signals each change. A copy on disk serves until all leases have been listed from the API server.
 type leaseBook struct {
 	changed  chan struct{}
 	restored []*v1alpha1.DHCPLease
 	mirrored atomic.Pointer[cache.Store] // nil until it is complete
-	path     string                      // of the copy; empty keeps none
+	path     string                      // of the copy; empty: there is none
 	now      func() time.Time            // zero while it is not known
 	log      *slog.Logger
 }
@@ -44,14 +43,14 @@ func newLeaseBook(stateDir string, now func() time.Time, log *slog.Logger) *leas
 	return b
 }
 
-// promised are the leases whose horizon has not passed: after it nobody has the address (dhcp-rules.md#lease-3). While the
-// time is not known, none has passed.
+// promised returns the leases whose horizon has not passed: after it no client has the address (dhcp-rules.md#lease-3). While the time is not
+// known, it returns all.
 func (b *leaseBook) promised() []*v1alpha1.DHCPLease {
 	now := b.now()
 	return slices.DeleteFunc(b.known(), func(l *v1alpha1.DHCPLease) bool { return !now.Before(l.Spec.DurableUntilTime.Time) })
 }
 
-// untilNextEnd is how long the leases that are promised now all stay so.
+// untilNextEnd returns the time until the first of the promised leases passes its horizon.
 func (b *leaseBook) untilNextEnd() time.Duration {
 	now, next := b.now(), time.Duration(math.MaxInt64)
 	for _, l := range b.promised() {
@@ -94,7 +93,7 @@ func (b *leaseBook) signal() {
 	}
 }
 
-// follow publishes each change, the passing of a horizon too, and then keeps a copy of it, until the context ends.
+// follow publishes each change, also that a horizon has passed, and then writes the copy, until the context ends.
 func (b *leaseBook) follow(ctx context.Context, publish func() error) error {
 	end := time.NewTimer(b.untilNextEnd())
 	defer end.Stop()
@@ -105,14 +104,14 @@ func (b *leaseBook) follow(ctx context.Context, publish func() error) error {
 		case <-b.changed:
 		case <-end.C:
 		}
-		end.Reset(b.untilNextEnd()) // before publishing: a lease that ends meanwhile is still waited for
+		end.Reset(b.untilNextEnd()) // before publishing, so that the timer also covers a lease that ends meanwhile
 		if err := errors.Join(publish(), b.keep()); err != nil {
 			b.log.Error("a change of leases is not wholly served", "error", err)
 		}
 	}
 }
 
-// keep writes the copy, but never an incomplete one over what was restored.
+// keep writes the copy once the mirror is complete: no incomplete copy replaces what was restored.
 func (b *leaseBook) keep() error {
 	if b.path == "" || b.mirrored.Load() == nil {
 		return nil

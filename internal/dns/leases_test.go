@@ -34,7 +34,7 @@ func TestALeaseIsPromisedUntilItsHorizon(t *testing.T) {
 	}
 }
 
-// A restored lease may end before the first configuration is there.
+// A restored lease may end before the first configuration.
 func TestAHorizonThatPassesBeforeAnythingIsServedEndsNothing(t *testing.T) {
 	NewWithT(t).Expect((&Daemon{}).publishLeases()).To(Succeed())
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/netns"
 )
 
-// These tests put dig before the daemon as it runs in a pod: dual-homed, in a network namespace of its own, with no root and
-// no capability. The test binary is the daemon too: with a configuration in the environment it serves instead of testing.
+// These tests run dig against a daemon as in a pod: dual-homed, in its own network namespace, without root or capabilities. The test binary is
+// also the daemon: with a configuration in the environment it serves instead of testing.
 const envConfig = "OOOI_TEST_DNS_CONFIG"
 
 func init() {
@@ -73,7 +73,7 @@ func newNetwork(t *testing.T) *network {
 
 func (n *network) config() string { return n.Path("dns.yaml") }
 
-// example is the configuration of docs/DNS_SETUP.md: an example that tests run cannot describe what does not exist.
+// example returns the configuration in docs/DNS_SETUP.md, so that these tests keep it valid.
 func example(t *testing.T) string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/DNS_SETUP.md")
@@ -83,7 +83,6 @@ func example(t *testing.T) string {
 	return string(block[1])
 }
 
-// serves writes a configuration.
 func (n *network) serves(yaml string) {
 	n.t.Helper()
 	NewWithT(n.t).Expect(daemon.WriteFile(n.config(), []byte(yaml))).To(Succeed())
@@ -103,7 +102,7 @@ func (n *network) starts(env ...string) {
 	})
 }
 
-// digs is dig's answer in one line: its code, then its data.
+// digs returns dig's answer in one line: its response code, then its data.
 func (n *network) digs(host string, args ...string) string {
 	out, err := n.Command(host, append([]string{"dig", "+time=2", "+tries=1"}, args...)...).Output()
 	if err != nil {
@@ -138,7 +137,7 @@ func TestDigSeesTwoViews(t *testing.T) {
 		"a stranger on the VLAN":              {"worker", "-b 10.99.0.7 @192.168.100.3 api.c1.example.com", "REFUSED"},
 		"the pod network":                     {"node", "@10.128.0.17 api.c1.example.com", "NOERROR A 172.30.0.9"},
 		"the pod network, of other names":     {"node", "@10.128.0.17 www.example.org", "REFUSED"},
-		// Linux' weak host model would answer these, were a socket bound to its address alone.
+		// If a socket were bound to its address alone, these would be answered (Linux' weak host model).
 		"the pod's address through the VIP":          {"worker", "@10.128.0.17 api.c1.example.com", "no answer"},
 		"the pod's address through the VIP over TCP": {"worker", "@10.128.0.17 +tcp api.c1.example.com", "no answer"},
 	} {

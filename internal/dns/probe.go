@@ -15,7 +15,7 @@ const (
 	probeTimeout  = 2 * time.Second
 )
 
-// probe asks a view through its own sockets, over UDP and TCP, for the domain that it owns, and says what it saw.
+// probe queries a view's sockets, over UDP and TCP, for the domain that the view owns, and reports the result.
 func probe(ctx context.Context, at netip.AddrPort, domain func() string, say func(error)) {
 	tick := time.NewTicker(probeInterval)
 	defer tick.Stop()
@@ -36,7 +36,7 @@ func probe(ctx context.Context, at netip.AddrPort, domain func() string, say fun
 	}
 }
 
-// ask comes from the view's own address, which is a source that it must answer.
+// ask queries from the view's own address, a source that the view must answer.
 func ask(ctx context.Context, network string, at netip.AddrPort, domain string) error {
 	dialer := net.Dialer{Timeout: probeTimeout, LocalAddr: net.UDPAddrFromAddrPort(netip.AddrPortFrom(at.Addr(), 0))}
 	if network == "tcp" {

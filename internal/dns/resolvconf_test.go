@@ -11,7 +11,7 @@ import (
 	"github.com/cldmnky/oooi/internal/daemon"
 )
 
-// Some sites give their nodes the VLAN's name server: the daemon on such a node must not ask itself.
+// At some sites the nodes' resolver is the VLAN's DNS server: the daemon on such a node must not query itself.
 func TestTheNodesResolverIsNotAskedWhereItIsThisServer(t *testing.T) {
 	g, path := NewWithT(t), filepath.Join(t.TempDir(), "resolv.conf")
 	d := &Daemon{Flags: &daemon.Flags{PodIP: netip.MustParseAddr("10.128.0.7")}, resolvConf: path}

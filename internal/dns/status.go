@@ -36,7 +36,7 @@ func (s *status) consider(server *v1alpha1.DNSServer) {
 	s.newest = server
 }
 
-// judge notes the verdict on it: nil when it serves.
+// judge notes the verdict on that object: nil if it is served.
 func (s *status) judge(refusal error) {
 	s.mu.Lock()
 	s.refusal, s.judged = refusal, true
@@ -50,7 +50,7 @@ func (s *status) judge(refusal error) {
 	}
 }
 
-// run writes what is known, as it changes, until the context ends.
+// run writes the status when it changes, until the context ends.
 func (s *status) run(ctx context.Context) error {
 	for {
 		select {
@@ -65,8 +65,8 @@ func (s *status) run(ctx context.Context) error {
 	}
 }
 
-// wanted is nil before the first verdict: a last good copy that is served without the API says nothing new. An instance that is to go
-// says nothing either, for the manager takes back what it said (status.Writer).
+// wanted returns nil before the first verdict: a last good copy that is served without the API is no news. It also returns nil for an instance
+// that is to be removed, because the manager removes that instance's status (status.Writer).
 func (s *status) wanted() *ac.DNSServerApplyConfiguration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package records decides what the DNS server says: pure, from the names that it owns to an immutable Snapshot of two
-// views. It speaks names and addresses; sockets, CoreDNS and Kubernetes are elsewhere.
+// Package records decides the DNS server's answers: it builds an immutable Snapshot of two views from the owned names. It is pure, and
+// independent of sockets, CoreDNS and Kubernetes.
 package records
 
 import (
@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// Intent is everything that one DNS server is to say. Names are fully qualified and in lower case.
+// Intent is all that one DNS server is to answer. Names are fully qualified and in lower case.
 type Intent struct {
-	// Domain is the hosted cluster's own: never forwarded, and leases are named under it.
+	// Domain is the hosted cluster's domain: never forwarded, and the parent of the leases' names.
 	Domain string
 	// VLAN and Pods are the owned names of the two views; a name may begin with "*.".
 	VLAN, Pods []Record
-	// Leases are the addresses that DHCP promised, the one promised longest first.
+	// Leases are the addresses that DHCP promised, the latest horizon first.
 	Leases []Lease
-	// Denied are zones that do not exist for the VLAN.
+	// Denied are zones that get NXDOMAIN on the VLAN.
 	Denied []string
 	// Clients are the sources that the VLAN view answers.
 	Clients []netip.Prefix
 	// Upstreams resolve all other names of the VLAN view.
 	Upstreams []netip.AddrPort
-	// CacheTTL is how long their answers are kept at most.
+	// CacheTTL is the longest time that the upstreams' answers are cached.
 	CacheTTL time.Duration
 }
 
@@ -31,13 +31,13 @@ type Record struct {
 	Addr netip.Addr
 }
 
-// Lease is the address of a host, which is a single label.
+// Lease is the address of a host, whose name is a single label.
 type Lease struct {
 	Host string
 	Addr netip.Addr
 }
 
-// Snapshot is what both views say. It never changes: a new one takes its place.
+// Snapshot is both views. It is immutable: a change makes a new one.
 type Snapshot struct {
 	VLAN, Pods *View
 }
@@ -50,5 +50,5 @@ func Build(in Intent) *Snapshot {
 	}
 }
 
-// everyone may ask the view of the pod network: there a NetworkPolicy limits, not the source.
+// everyone may query the pod network's view, whose clients a NetworkPolicy limits.
 var everyone = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}

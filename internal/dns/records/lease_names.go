@@ -2,8 +2,8 @@ package records
 
 import "net/netip"
 
-// add names a lease, unless its name is taken: a guest that calls itself "api" or "apps" gets no record, and of two of
-// one name the lease promised longest, which comes first, is the one in use.
+// add adds a lease's records, unless its name or address is taken: a guest that calls itself "api" or "apps" gets none. Of two leases with one
+// name, the first has the later horizon and is in use.
 func (z *zones) add(l Lease, domain string) {
 	name, reverse := l.Host+"."+domain, reverseName(l.Addr)
 	if taken, _ := z.find(name); taken != nil || z.nodes[reverse] != nil {

@@ -48,7 +48,7 @@ var cluster = records.Intent{
 	Upstreams: []netip.AddrPort{netip.MustParseAddrPort("192.0.2.53:53")},
 }
 
-// a is what a test says about an answer: its code or "forward", then its data, then the apex of its SOA.
+// a is an expected answer: its response code or "forward", then its data, then the apex of its SOA.
 func a(rcode string, data ...string) []string { return append([]string{rcode}, data...) }
 
 func soa(apex string) string { return "SOA " + apex }
@@ -111,7 +111,7 @@ func TestAnswersOfTheVLAN(t *testing.T) {
 		"api-int.c1.example.com. A":            a("NXDOMAIN", soa("c1.example.com.")),
 		"apps.mgmt.example.net. A":             a("forward"),
 		"neighbour.apps.mgmt.example.net. A":   a("forward"),
-		// leases; a name that is taken is not a guest's to have
+		// leases; a guest does not get a name that is taken
 		"worker-1.c1.example.com. A":       a("NOERROR", "192.168.100.57"),
 		"worker-1.c1.example.com. AAAA":    a("NOERROR", soa("c1.example.com.")),
 		"57.100.168.192.in-addr.arpa. PTR": a("NOERROR", "worker-1.c1.example.com."),
@@ -146,7 +146,7 @@ func TestThePodNetworkIsToldTheServiceAndNothingElse(t *testing.T) {
 	} {
 		t.Run(question, func(t *testing.T) {
 			q := ask(question)
-			q.Source = netip.MustParseAddr("10.128.7.7") // there the source does not matter
+			q.Source = netip.MustParseAddr("10.128.7.7") // this view answers every source
 			expect(t, view, q, want)
 		})
 	}
@@ -205,13 +205,13 @@ func expect(t *testing.T, view *records.View, q records.Question, want []string)
 	}
 }
 
-// ask is a question of a client on the VLAN, written "name type".
+// ask makes a question of a client on the VLAN from "name type".
 func ask(question string) records.Question {
 	name, qtype, _ := strings.Cut(question, " ")
 	return records.Question{Name: name, Type: dns.StringToType[qtype], Class: dns.ClassINET, Source: netip.MustParseAddr("192.168.100.200")}
 }
 
-// Whatever is asked, an owned zone is never forwarded, and every answer can be packed.
+// No query of an owned zone is forwarded, and every answer can be packed.
 func FuzzAnswer(f *testing.F) {
 	for _, name := range []string{"api.c1.example.com.", "*.apps.c1.example.com.", `\000\..c1.example.com.`, "."} {
 		packed := make([]byte, 256)

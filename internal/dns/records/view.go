@@ -8,7 +8,7 @@ import (
 	"github.com/miekg/dns"
 )
 
-// View answers one network.
+// View answers the queries of one network.
 type View struct {
 	zones    zones
 	denied   []string
@@ -16,9 +16,9 @@ type View struct {
 	forwards bool
 }
 
-// Question is one DNS message as far as it decides its answer.
+// Question is the part of a DNS message that decides its answer.
 type Question struct {
-	// Name as it was asked: its case returns in the answer.
+	// Name as the client wrote it: the answer repeats its case.
 	Name        string
 	Type, Class uint16
 	Opcode      int
@@ -27,7 +27,7 @@ type Question struct {
 	name string // in lower case
 }
 
-// Answer is what a view says. Forward means that the upstreams are to be asked instead.
+// Answer is a view's answer. Forward means to ask the upstreams instead.
 type Answer struct {
 	// Rule is the name of the rule that decided.
 	Rule          string
@@ -39,7 +39,7 @@ type Answer struct {
 	Forward   bool
 }
 
-// rule decides an answer, or leaves it to the next one.
+// rule decides an answer, or leaves it to the next rule.
 type rule struct {
 	name   string
 	decide func(*View, Question) (Answer, bool)
@@ -71,18 +71,18 @@ func (v *View) Answer(q Question) Answer {
 
 var refused = Answer{Rcode: dns.RcodeRefused}
 
-// refuseStrangers keeps us from being an open resolver for whoever can route to the VLAN.
+// refuseStrangers keeps us from being an open resolver for every client with a route to the VLAN.
 func refuseStrangers(v *View, q Question) (Answer, bool) {
 	source := q.Source.Unmap().WithZone("")
 	return refused, !slices.ContainsFunc(v.clients, func(p netip.Prefix) bool { return p.Contains(source) })
 }
 
-// refuseAllButQueries refuses UPDATE and NOTIFY: what we say comes from the API alone.
+// refuseAllButQueries refuses UPDATE and NOTIFY: our records come from the API alone.
 func refuseAllButQueries(_ *View, q Question) (Answer, bool) {
 	return refused, q.Opcode != dns.OpcodeQuery
 }
 
-// refuseAllButInternet refuses class CHAOS too, where version.bind and hostname.bind live.
+// refuseAllButInternet also refuses class CHAOS, the class of version.bind and hostname.bind.
 func refuseAllButInternet(_ *View, q Question) (Answer, bool) {
 	return refused, q.Class != dns.ClassINET
 }
@@ -91,7 +91,7 @@ func refuseTransfers(_ *View, q Question) (Answer, bool) {
 	return refused, q.Type == dns.TypeAXFR || q.Type == dns.TypeIXFR
 }
 
-// answerOwned answers with authority whatever lies in a zone of ours, existing or not: it is never forwarded.
+// answerOwned answers authoritatively for every name in a zone of ours, existing or not; none is forwarded.
 func answerOwned(v *View, q Question) (Answer, bool) {
 	n, apex := v.zones.find(q.name)
 	if apex == "" {
@@ -123,10 +123,10 @@ func forward(v *View, _ Question) (Answer, bool) { return Answer{Forward: true},
 
 func refuse(*View, Question) (Answer, bool) { return refused, true }
 
-// ownTTL bounds how long a client keeps an answer of ours, positive or negative: an address that moves is followed soon.
+// ownTTL is the TTL in seconds of our answers, positive and negative: clients soon learn of an address that moves.
 const ownTTL = 30
 
-// records are those of a node that answer a question. ANY gets none: it would only amplify (RFC 8482).
+// records returns a node's records that answer a question. ANY gets none: it would only amplify (RFC 8482).
 func (n *node) records(q Question, apex string) []dns.RR {
 	head := dns.RR_Header{Name: q.Name, Rrtype: q.Type, Class: dns.ClassINET, Ttl: ownTTL}
 	switch {
@@ -147,8 +147,8 @@ func (n *node) records(q Question, apex string) []dns.RR {
 	return answer
 }
 
-// soa is the start of authority of a zone of ours. Nobody may transfer it, so its serial never changes and its server and
-// mailbox name nobody (they also must fit beside any zone name).
+// soa is the SOA record of a zone of ours. No zone is transferred, so the serial is constant, and MNAME and RNAME are placeholders, short enough
+// to fit beside any zone name.
 func soa(zone string) dns.RR {
 	return &dns.SOA{
 		Hdr: dns.RR_Header{Name: zone, Rrtype: dns.TypeSOA, Class: dns.ClassINET, Ttl: ownTTL},

@@ -7,15 +7,15 @@ import (
 	"github.com/miekg/dns"
 )
 
-// zones is a tree of owned names, flat: every node by its full name, empty non-terminals included.
+// zones is the tree of owned names as a map: every node by its full name, including empty non-terminals.
 type zones struct {
-	// apexes begin a zone: the cluster's domain, the parent of each wildcard, and each exact name by itself, since the
-	// host of a Route may lie in a zone that is not ours.
+	// apexes are the names where a zone begins: the cluster's domain, the parent of each wildcard, and each exact name, since the host of a
+	// Route may be in a zone that is not ours.
 	apexes map[string]bool
 	nodes  map[string]*node
 }
 
-// node holds what one name has; an empty one still exists (RFC 4592 §2.2.2).
+// node is the data of one name. The name of an empty node exists too (RFC 4592 §2.2.2).
 type node struct {
 	addrs []netip.Addr
 	host  string // target of a PTR record
@@ -47,8 +47,8 @@ func (z *zones) grow(name string) *node {
 	return z.nodes[name]
 }
 
-// find looks a name up by RFC 4592 §3.3.1: the name itself, else the wildcard of its closest encloser. The apex is empty
-// where the name is not ours; the node is nil where the name is ours and does not exist.
+// find looks a name up by RFC 4592 §3.3.1: the name itself, else the wildcard of its closest encloser. The apex is empty if the name is not
+// ours; the node is nil if the name is ours and does not exist.
 func (z *zones) find(name string) (n *node, apex string) {
 	apex = z.apexOf(name)
 	if apex == "" {
@@ -64,7 +64,7 @@ func (z *zones) find(name string) (n *node, apex string) {
 	return z.nodes["*."+encloser], apex
 }
 
-// apexOf is the longest apex that a name lies in.
+// apexOf returns the longest apex that is a name or its ancestor, or nothing.
 func (z *zones) apexOf(name string) string {
 	for ; name != "."; name = parent(name) {
 		if z.apexes[name] {
@@ -74,7 +74,7 @@ func (z *zones) apexOf(name string) string {
 	return ""
 }
 
-// parent is a name without its first label.
+// parent returns a name without its first label.
 func parent(name string) string {
 	next, end := dns.NextLabel(name, 0)
 	if end {
@@ -84,6 +84,6 @@ func parent(name string) string {
 }
 
 func reverseName(addr netip.Addr) string {
-	name, _ := dns.ReverseAddr(addr.String()) // fails only for what is no address
+	name, _ := dns.ReverseAddr(addr.String()) // fails only for an invalid address
 	return name
 }

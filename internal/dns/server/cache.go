@@ -12,14 +12,14 @@ import (
 	"github.com/coredns/coredns/plugin/cache"
 )
 
-// newCache makes CoreDNS' cache. Its settings have no setters, so its own setup reads them, from tokens: no text is parsed
-// and so no value can begin a directive.
+// newCache makes CoreDNS' cache. The cache has no setters, so its own setup reads the settings, as tokens instead of text: no value can begin a
+// directive.
 func newCache(ttl time.Duration, next plugin.Handler) (*cache.Cache, error) {
 	setup, err := caddy.DirectiveAction("dns", "cache")
 	if err != nil {
 		return nil, err
 	}
-	controller := caddy.NewTestController("dns", "") // the only exported way to a controller, also outside tests
+	controller := caddy.NewTestController("dns", "") // the only exported constructor of a controller
 	controller.ServerBlockKeys = []string{"."}
 	controller.Dispenser = caddyfile.NewDispenserTokens("cache", cacheSettings(ttl))
 	if err := setup(controller); err != nil {
@@ -29,9 +29,9 @@ func newCache(ttl time.Duration, next plugin.Handler) (*cache.Cache, error) {
 	return built.(*cache.Cache), nil
 }
 
-// cacheSettings keeps answers for ttl and denials for five minutes at most, and failures not at all: a repaired upstream is
-// used at once. What is popular is asked for before it ends. An upstream that does not answer in 500 ms is covered by what
-// it said within the last day, with the TTL that RFC 8767 §4 recommends.
+// cacheSettings caches answers for ttl, denials for five minutes at most, and failures not at all, so that a repaired upstream is used at once.
+// Popular names are prefetched. If an upstream does not answer in 500 ms, its answer of the last day is served, with the TTL that RFC 8767 §4
+// recommends.
 func cacheSettings(ttl time.Duration) []caddyfile.Token {
 	keep := strconv.Itoa(int(ttl.Seconds()))
 	deny := strconv.Itoa(int(min(ttl, 5*time.Minute).Seconds()))

@@ -13,8 +13,8 @@ import (
 	_ "github.com/coredns/coredns/plugin/log"
 )
 
-// ServeCorefile runs CoreDNS on a Corefile as it stands, with the plugins that are compiled in: bind, cache, errors,
-// forward, hosts, log, and prometheus. It is the seed's way of running; none of our records are in it.
+// ServeCorefile runs CoreDNS with an unchanged Corefile and the plugins that are compiled in: bind, cache, errors, forward, hosts, log, and
+// prometheus. This is how the seed runs CoreDNS; none of our records are in it.
 func ServeCorefile(ctx context.Context, path string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -18,14 +18,14 @@ import (
 	"github.com/cldmnky/oooi/internal/share"
 )
 
-// maxForwarded bounds the queries that wait for upstreams at one time: slow or looping ones must not eat our memory. One source has a
-// tenth: a resolver that answers in 100 ms still gives it a thousand names a second.
+// maxForwarded bounds the queries that wait for upstreams at one time: slow or looping ones must not exhaust memory. One source may have a
+// tenth: with a resolver that answers in 100 ms these are still a thousand names a second.
 const (
 	maxForwarded      = 1000
 	maxForwardedOfOne = 100
 )
 
-// forwarding resolves what is not ours: CoreDNS' cache before CoreDNS' forwarder, each behind a pointer, so that the cache
+// forwarding resolves names that are not ours, with CoreDNS' cache before CoreDNS' forwarder. Each has its own pointer, so that the cache
 // outlives a change of the upstreams.
 type forwarding struct {
 	cache     atomic.Pointer[cache.Cache]
@@ -40,7 +40,7 @@ func newForwarding() *forwarding {
 	return &forwarding{waiting: share.New[netip.Addr](maxForwarded, maxForwardedOfOne)}
 }
 
-// use takes upstreams and a cache time into service; what did not change is left alone.
+// use applies upstreams and a cache time; it leaves alone what did not change.
 func (f *forwarding) use(upstreams []netip.AddrPort, ttl time.Duration) error {
 	if ttl != f.ttl {
 		fresh, err := newCache(ttl, plugin.HandlerFunc(f.resolve))
@@ -50,7 +50,7 @@ func (f *forwarding) use(upstreams []netip.AddrPort, ttl time.Duration) error {
 		f.cache.Store(fresh)
 		f.ttl = ttl
 	}
-	if len(upstreams) > 0 && !slices.Equal(upstreams, f.upstreams) { // without any, the view asks us nothing
+	if len(upstreams) > 0 && !slices.Equal(upstreams, f.upstreams) { // without upstreams the view forwards nothing
 		retire(f.resolvers.Swap(newResolvers(upstreams)))
 		f.upstreams = slices.Clone(upstreams)
 	}
@@ -65,8 +65,8 @@ func (f *forwarding) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.
 	return f.cache.Load().ServeDNS(ctx, w, r)
 }
 
-// resolve asks the upstreams. A query that the old ones failed while new ones took their place is asked again there: no
-// change of configuration costs a client an answer.
+// resolve asks the upstreams. If they fail a query while new ones replace them, it asks the new ones: no change of configuration costs a client
+// an answer.
 func (f *forwarding) resolve(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
 	source := sourceOf(w.RemoteAddr())
 	if !f.waiting.Enter(source) {
@@ -82,11 +82,9 @@ func (f *forwarding) resolve(ctx context.Context, w dns.ResponseWriter, r *dns.M
 	}
 }
 
-// close ends the health checks.
 func (f *forwarding) close() { retire(f.resolvers.Load()) }
 
-// retire ends the health checks of resolvers; queries that still wait for them are answered, and their sockets are closed
-// when nothing refers to them any more.
+// retire ends the health checks of resolvers. Pending queries are still answered; the sockets are closed when nothing refers to them any more.
 func retire(old *forward.Forward) {
 	if old != nil {
 		_ = old.OnShutdown() // always nil

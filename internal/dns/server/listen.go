@@ -15,8 +15,8 @@ import (
 	"github.com/cldmnky/oooi/internal/vlan"
 )
 
-// maxConnections bounds the TCP connections that one view holds: idle ones must not eat our descriptors. One source has a few: it may ask
-// one question after the other on each (RFC 7766 §6.2.1).
+// maxConnections bounds the TCP connections of one view: idle ones must not exhaust our file descriptors. One source needs few: it can send many
+// queries on each (RFC 7766 §6.2.1).
 const (
 	maxConnections      = 512
 	maxConnectionsOfOne = 16
@@ -53,7 +53,7 @@ func (l Listener) Close() error { return errors.Join(l.tcp.Close(), l.udp.Close(
 // Serve answers as a view until the context ends.
 func (l Listener) Serve(ctx context.Context, view View) error {
 	config := &dnsserver.Config{Zone: ".", Plugin: []plugin.Plugin{func(plugin.Handler) plugin.Handler { return view.handler }}}
-	config.AllowOpcode(dns.OpcodeUpdate) // reaches our plugin, which refuses it; CoreDNS would call it not implemented
+	config.AllowOpcode(dns.OpcodeUpdate) // so that our plugin answers REFUSED; CoreDNS would answer NOTIMP
 	server, err := dnsserver.NewServer("dns://"+l.At.String(), []*dnsserver.Config{config})
 	if err != nil {
 		return err
@@ -65,8 +65,8 @@ func (l Listener) Serve(ctx context.Context, view View) error {
 	group.Go(func() error { return unlessDone(ctx, server.ServePacket(l.udp)) })
 	group.Go(func() error {
 		<-ctx.Done()
-		_ = server.Stop() // says only that a client was slow to leave
-		_ = l.Close()     // for a server that was stopped before it began
+		_ = server.Stop() // fails only if a client is slow to leave
+		_ = l.Close()     // if the server was stopped before it began
 		return nil
 	})
 	return group.Wait()

@@ -6,8 +6,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// What CoreDNS leaves of a retired upstream ends by itself: a health check after its next attempt, the keeper of sockets
-// when the garbage collector finalizes it.
+// CoreDNS' goroutines of a retired upstream end by themselves: a health check after its next attempt, the connection manager when the garbage
+// collector finalizes it.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/coredns/coredns/plugin/pkg/up.(*Probe).Do.func1"),

@@ -5,7 +5,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// In the default registry, where CoreDNS puts those of its cache and forwarder.
+// The metrics are in the default registry, beside those of CoreDNS' cache and forwarder.
 var (
 	queries = promauto.NewCounterVec(prometheus.CounterOpts{
 		Name: "oooi_dns_queries_total",

@@ -12,7 +12,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dns/records"
 )
 
-// answers is the CoreDNS plugin of one view. What the view does not decide goes to Next.
+// answers is the CoreDNS plugin of one view. Next gets the queries that the view forwards.
 type answers struct {
 	Next plugin.Handler
 	name string
@@ -35,18 +35,18 @@ func (a answers) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg)
 	queries.WithLabelValues(a.name, answer.Rule).Inc()
 	seconds.WithLabelValues(a.name, answer.Rule).Observe(time.Since(start).Seconds())
 	if !answer.Forward {
-		return dns.RcodeSuccess, err // written: CoreDNS must not write its own
+		return dns.RcodeSuccess, err // already written: CoreDNS must not write another
 	}
 	return rcode, err
 }
 
 func questionOf(w dns.ResponseWriter, r *dns.Msg) records.Question {
-	source, _ := netip.ParseAddr((&request.Request{W: w}).IP()) // what does not parse lies in no client network
-	asked := r.Question[0]                                      // the server refuses any other number
+	source, _ := netip.ParseAddr((&request.Request{W: w}).IP()) // an address that does not parse is in no client network
+	asked := r.Question[0]                                      // the server refuses a message without exactly one question
 	return records.Question{Name: asked.Name, Type: asked.Qtype, Class: asked.Qclass, Opcode: r.Opcode, Source: source}
 }
 
-// reply writes an answer down. CoreDNS cuts it to what the client takes.
+// reply makes the message of an answer. CoreDNS truncates it to the client's limit.
 func reply(w dns.ResponseWriter, r *dns.Msg, answer records.Answer) *dns.Msg {
 	m := new(dns.Msg).SetRcode(r, answer.Rcode)
 	m.Authoritative = answer.Authoritative

@@ -1,5 +1,5 @@
-// Package server serves split-horizon DNS: CoreDNS with a plugin of our own that answers from an immutable snapshot of
-// records. Which view answers is decided by the socket that a query arrived on, never by what the query says.
+// Package server serves split-horizon DNS: CoreDNS with a plugin of our own that answers from an immutable snapshot of records. The socket that
+// a query arrives on selects the view; the query itself never does.
 package server
 
 import (
@@ -10,17 +10,16 @@ import (
 	"github.com/cldmnky/oooi/internal/dns/records"
 )
 
-// Server answers from the newest records. They change by one pointer, and never by a Restart of CoreDNS, which would empty
-// its cache.
+// Server answers from the newest records. A change swaps one pointer; a Restart of CoreDNS would empty its cache.
 type Server struct {
 	newest     atomic.Pointer[records.Snapshot]
 	forwarding *forwarding
 }
 
-// New makes a server that has yet to be told what to say.
+// New makes a server that has no records before the first Say.
 func New() *Server { return &Server{forwarding: newForwarding()} }
 
-// Say makes an intent the answer to the next query. On an error everything stays as it was.
+// Say answers from an intent, beginning with the next query. After an error the old answers stay.
 func (s *Server) Say(in records.Intent) error {
 	if err := s.forwarding.use(in.Upstreams, in.CacheTTL); err != nil {
 		return err
@@ -32,7 +31,7 @@ func (s *Server) Say(in records.Intent) error {
 // Close ends the health checks of the upstreams.
 func (s *Server) Close() { s.forwarding.close() }
 
-// View is what one network is answered with.
+// View answers the queries of one network.
 type View struct {
 	Name    string
 	handler plugin.Handler
@@ -43,8 +42,7 @@ func (s *Server) VLAN() View {
 	return View{"vlan", answers{Next: s.forwarding, name: "vlan", view: func() *records.View { return s.newest.Load().VLAN }}}
 }
 
-// Pods is the view of the pod network. It has no Next: were it to forward, the management cluster's DNS that forwards to us
-// would ask itself.
+// Pods is the view of the pod network. It has no Next: the management cluster's DNS forwards to us, so a forwarded query would loop.
 func (s *Server) Pods() View {
 	return View{"pods", answers{name: "pods", view: func() *records.View { return s.newest.Load().Pods }}}
 }

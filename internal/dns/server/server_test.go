@@ -18,7 +18,7 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/ports"
 )
 
-// served is both views on the loopback device, on a port of their own each.
+// served is both views on the loopback device, each on its own port.
 type served struct {
 	*Server
 	t          *testing.T
@@ -65,7 +65,6 @@ func (s *served) uses(upstreams ...netip.AddrPort) {
 	NewWithT(s.t).Expect(s.Say(s.intent)).To(Succeed())
 }
 
-// query asks a server and returns what it said.
 func query(t *testing.T, network string, at netip.AddrPort, m *mdns.Msg) *mdns.Msg {
 	t.Helper()
 	c := mdns.Client{Net: network, Timeout: 6 * time.Second}
@@ -76,7 +75,7 @@ func query(t *testing.T, network string, at netip.AddrPort, m *mdns.Msg) *mdns.M
 
 func question(name string, qtype uint16) *mdns.Msg { return new(mdns.Msg).SetQuestion(name, qtype) }
 
-// address is the data of the first A record that a server answers, else its code.
+// address returns the data of the first A record in a server's answer, else the response code.
 func address(t *testing.T, at netip.AddrPort, name string) string {
 	t.Helper()
 	answer := query(t, "udp", at, question(name, mdns.TypeA))
@@ -86,12 +85,12 @@ func address(t *testing.T, at netip.AddrPort, name string) string {
 	return answer.Answer[0].(*mdns.A).A.String()
 }
 
-// upstream is a resolver that says one address for every name.
+// upstream is a resolver that answers every name with one address.
 type upstream struct {
 	netip.AddrPort
 	asked atomic.Int32
 	says  atomic.Pointer[string] // nil: silence
-	// asks, if set, whom it asks instead, and what that one answers; nil: silence.
+	// asks, if set, answers instead; nil: silence.
 	asks atomic.Pointer[func(*mdns.Msg) *mdns.Msg]
 }
 
@@ -180,7 +179,7 @@ func TestADeadUpstreamLeavesOwnedNamesFast(t *testing.T) {
 	up.fallsSilent()
 	s := serve(t, up.AddrPort)
 	waiting := make(chan struct{})
-	for range 50 { // held by the dead upstream until they time out
+	for range 50 { // these wait for the dead upstream until they time out
 		go func() {
 			defer func() { waiting <- struct{}{} }()
 			_, _, _ = (&mdns.Client{Timeout: 6 * time.Second}).Exchange(question("www.example.org.", mdns.TypeA), s.vlan.String())
@@ -200,7 +199,7 @@ func TestADeadUpstreamLeavesOwnedNamesFast(t *testing.T) {
 	}
 }
 
-// waiting are the queries that wait for the upstreams.
+// waiting counts the queries that wait for the upstreams.
 func (s *served) waiting() int { return s.forwarding.waiting.Taken() }
 
 // from is a client with an address of its own.
@@ -234,7 +233,7 @@ func TestOneGuestsConnectionsKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// Not even many guests together keep readiness from being asked for, on which the pod network's Service depends.
+// Not even many guests together block the readiness probe, on which the pod network's Service depends.
 func TestAllGuestsConnectionsLeaveReadinessAlone(t *testing.T) {
 	g, s := NewWithT(t), serve(t)
 	open := 0
@@ -262,7 +261,7 @@ func TestOneGuestsSlowNamesFailNobodyElse(t *testing.T) {
 	defer func() { _ = guest.Close() }()
 	for i := range 2 * maxForwarded {
 		g.Expect(guest.WriteMsg(question(fmt.Sprintf("slow-%d.example.org.", i), mdns.TypeA))).To(Succeed())
-		if i%100 == 99 { // not faster than the socket's buffer is emptied
+		if i%100 == 99 { // so that the socket's buffer does not overflow
 			g.Expect(query(t, "udp", s.vlan, question("api.c1.example.com.", mdns.TypeA)).Answer).To(HaveLen(1))
 		}
 	}
@@ -272,7 +271,7 @@ func TestOneGuestsSlowNamesFailNobodyElse(t *testing.T) {
 	g.Expect(answer.Answer).To(HaveLen(1), "%s", answer)
 }
 
-// An upstream that sends every query back to us must not hold owned names up, nor loop for ever.
+// An upstream that sends every query back to us must not delay owned names, nor loop for ever.
 func TestALoopingUpstreamLeavesOwnedNamesAlone(t *testing.T) {
 	g := NewWithT(t)
 	up := newUpstream(t, "192.0.2.1")
@@ -344,7 +343,7 @@ func TestSocketsAreBoundToTheirDevice(t *testing.T) {
 	g.Expect(err).To(HaveOccurred())
 }
 
-// FuzzPacket sends bytes that no client library would: the server must answer the next query all the same.
+// FuzzPacket sends bytes that no client library would send: the server must still answer.
 func FuzzPacket(f *testing.F) {
 	packed, _ := question("api.c1.example.com.", mdns.TypeA).Pack()
 	f.Add(packed)
@@ -358,7 +357,7 @@ func FuzzPacket(f *testing.F) {
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		m := new(mdns.Msg)
 		if m.Unpack(packet) != nil || len(m.Question) != 1 {
-			return // refused by the server before it asks us
+			return // CoreDNS refuses it before our plugin
 		}
 		w := &recorder{}
 		if _, err := chain.ServeDNS(t.Context(), w, m); err != nil {
@@ -382,7 +381,7 @@ func (*recorder) RemoteAddr() net.Addr {
 }
 func (r *recorder) LocalAddr() net.Addr { return r.RemoteAddr() }
 
-// BenchmarkOwnedName is a query and its answer over a real socket.
+// BenchmarkOwnedName measures a query and its answer over a real socket.
 func BenchmarkOwnedName(b *testing.B) {
 	s := New()
 	if err := s.Say(intent); err != nil {

@@ -8,8 +8,7 @@ import (
 	"github.com/cldmnky/oooi/internal/share"
 )
 
-// sharedListener closes at once what finds no place. Who is connected from our own address asks whether we are ready: that no guest
-// can prevent.
+// sharedListener closes connections above the limits at once. Our own address has no limit: no guest may prevent the readiness probe.
 type sharedListener struct {
 	net.Listener
 	places *share.Places[netip.Addr]
@@ -30,7 +29,7 @@ func (l sharedListener) Accept() (net.Conn, error) {
 		if l.places.Enter(source) {
 			return &sharedConn{Conn: c, leave: sync.OnceFunc(func() { l.places.Leave(source) })}, nil
 		}
-		_ = c.Close() // nobody waits for it
+		_ = c.Close() // nobody needs its error
 	}
 }
 
@@ -45,7 +44,7 @@ func (c *sharedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// sourceOf a connection or datagram; the zero address where it has none.
+// sourceOf returns the address of a client; the zero address if it has none.
 func sourceOf(a net.Addr) netip.Addr {
 	at, _ := netip.ParseAddrPort(a.String())
 	return at.Addr().Unmap().WithZone("")
