@@ -15,16 +15,16 @@ import (
 	"github.com/cldmnky/oooi/internal/proxy/intent"
 )
 
-// countPause is the least time between two statuses that differ in what they count: a target may come and go for ever.
+// countPause is the least time between two statuses with different counts: a target may come and go for ever.
 const countPause = 5 * time.Second
 
-// said is what the status said last of the backends.
+// said is what the status last reported of the backends.
 type said struct {
 	backends []v1alpha1.BackendStatus
 	at       time.Time
 }
 
-// next is what the status should say now. What is heard of for the first time is news at once.
+// next returns what the status should report now. A new backend is reported at once.
 func (s *said) next(counted []v1alpha1.BackendStatus, now time.Time) []v1alpha1.BackendStatus {
 	due := len(counted) > len(s.backends) || now.Sub(s.at) >= countPause
 	if due && !reflect.DeepEqual(s.backends, counted) {
@@ -33,8 +33,8 @@ func (s *said) next(counted []v1alpha1.BackendStatus, now time.Time) []v1alpha1.
 	return s.backends
 }
 
-// backends says how each backend stands. Of one whose targets Envoy has yet to try, as after a restart, it says what was said
-// before, be it of an earlier run, or nothing.
+// backends returns the status of each backend. If Envoy has yet to try a backend's targets, as after a restart, it repeats the last status, even
+// an earlier run's; without one it leaves the backend out.
 func (p *Proxy) backends(counts map[string]tally) []v1alpha1.BackendStatus {
 	before := p.said.backends
 	if p.said.at.IsZero() {
@@ -54,10 +54,10 @@ func (p *Proxy) backends(counts map[string]tally) []v1alpha1.BackendStatus {
 	return all
 }
 
-// unread says whether nobody knows yet which pods a backend has.
+// unread says whether a backend's pods are not known yet.
 func (p *Proxy) unread(b intent.Backend) bool { return errors.Is(p.lacks(b), endpoints.ErrUnread) }
 
-// lacks is why a backend of a Service has no targets, or what is not known of them.
+// lacks returns why a backend of a Service has no targets, or what is not known of them.
 func (p *Proxy) lacks(b intent.Backend) error {
 	if p.watch == nil || b.Service == nil {
 		return nil
@@ -78,7 +78,7 @@ func (p *Proxy) unanswered() (n float64) {
 	return n
 }
 
-// why no target of a backend answers, or what is not known of them.
+// why returns why no target of a backend answers, or what is not known of the targets.
 func (p *Proxy) why(b intent.Backend, count tally) string {
 	switch lacks := p.lacks(b); {
 	case lacks != nil && !errors.Is(lacks, endpoints.ErrUnread):
@@ -96,7 +96,7 @@ func (p *Proxy) why(b intent.Backend, count tally) string {
 		b.Service.Namespace, b.Service.Name, b.Service.Port, b.Service.Namespace, b.Service.Name)
 }
 
-// listed targets: the first few by name.
+// listed names the first few targets, and counts the others.
 func listed(targets []netip.AddrPort) string {
 	const most = 3
 	var all []string

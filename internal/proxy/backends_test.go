@@ -13,7 +13,7 @@ import (
 	"github.com/cldmnky/oooi/internal/proxy/intent"
 )
 
-// A message beyond its bound would have the API server refuse the whole status.
+// If a message were longer than its bound, the API server would refuse the whole status.
 func TestABackendsMessageFitsItsStatus(t *testing.T) {
 	var many []netip.AddrPort
 	for i := range 64 {

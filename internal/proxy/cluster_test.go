@@ -60,7 +60,7 @@ func slice(to target) *discoveryv1.EndpointSlice {
 	}
 }
 
-// pod behind the Service, where some of the test's targets are.
+// pod is the pod behind the Service, with the ports of some of the test's targets.
 func pod(t *testing.T, all ...target) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-c1", Name: "kube-apiserver-0"}}
 	for _, at := range all {
@@ -92,8 +92,8 @@ func TestAChangedEndpointIsInEnvoyWithinHalfASecond(t *testing.T) {
 	g.Expect(took).To(BeNumerically("<", 500*time.Millisecond))
 }
 
-// Who writes an EndpointSlice leads the VLAN's clients to the pod that it names only: not elsewhere by that pod's name, and there as soon as
-// the pod itself says that it has the address.
+// The author of an EndpointSlice can lead the VLAN's clients only to the pod that it names: an address is dialled as soon as that pod's status
+// has it.
 func TestAnAddressIsDialledWhenItsPodHasIt(t *testing.T) {
 	g := NewWithT(t)
 	a, port := newTarget(t, "a"), freePort(t)
@@ -115,7 +115,7 @@ func TestAnAddressIsDialledWhenItsPodHasIt(t *testing.T) {
 	g.Eventually(func() (string, error) { return reached(port, "") }).Should(Equal("a"))
 }
 
-// A pod that does not run costs who makes it nothing: it is not even read.
+// A pod that does not run costs its author nothing: it is not even read.
 func TestOnlyPodsThatRunAreRead(t *testing.T) {
 	g := NewWithT(t)
 	a, port := newTarget(t, "a"), freePort(t)
@@ -168,7 +168,7 @@ func TestStatusTellsWhatEnvoySees(t *testing.T) {
 	says(0, 0, "service clusters-c1/kube-apiserver does not exist")
 }
 
-// soon is within what an Infra's Ready may take to say what became untrue.
+// soon is the time in which an Infra's Ready must report a failure.
 const soon = 10 * time.Second
 
 func TestBackendsThatEnvoyHasNotTriedAreSaidAsBefore(t *testing.T) {
@@ -242,7 +242,7 @@ func TestTargetsOfANamespaceThatCannotBeReadStay(t *testing.T) {
 	l.awaitReady()
 	g.Eventually(l.file("acknowledged.json")).Should(BeAnExistingFile())
 	l.stop()
-	// By the Role of a release that read no pods. (A fake client does not ask who may do what.)
+	// As with the Role of a release that read no pods. (A fake client checks no permissions.)
 	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no Role allows it"))
 	l.startSidecar(interceptor.NewClient(c, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
 		if _, are := list.(*corev1.PodList); are {
@@ -271,7 +271,7 @@ func TestAFirstSpecThatIsRefusedIsTold(t *testing.T) {
 	}, 5*time.Second).Should(ConsistOf(And(HaveField("Status", metav1.ConditionFalse), HaveField("Message", ContainSubstring("port 0 is not a port")))))
 }
 
-// The intent refuses chains that match alike; should one slip through, Envoy's own words are told and nothing breaks.
+// The intent refuses chains with the same match; if one slips through, Envoy's message is reported and nothing breaks.
 func TestADuplicateChainIsRejectedByEnvoyAndTheOldStays(t *testing.T) {
 	g := NewWithT(t)
 	a, port := newTarget(t, "a"), freePort(t)

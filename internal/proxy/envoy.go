@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// patience with Envoy: with reportPause before, and the kubelet's probes and the manager's patience after, Ready is to be False within
-// ten seconds of its hanging. One answer that comes later makes no pod unready: it is asked again at once, and the kubelet twice.
+// patience is how long Envoy may take to answer. Ready must be False within ten seconds after Envoy hangs; reportPause, the kubelet's probes and
+// the manager's patience add to this. One late answer does not make the pod unready: Envoy is asked again at once, and the kubelet probes twice.
 const patience = time.Second
 
 // envoy reads, and only reads, Envoy's administration socket.
@@ -80,7 +80,7 @@ func (e envoy) targets(ctx context.Context) (map[string]tally, error) {
 	return counts, nil
 }
 
-// appendMetrics passes Envoy's own metrics on; the administration socket itself can also stop Envoy.
+// appendMetrics passes Envoy's own metrics on. The administration socket is not exposed, because it can also stop Envoy.
 func (e envoy) appendMetrics(ctx context.Context, w io.Writer) error {
 	body, err := e.get(ctx, "/stats/prometheus?usedonly")
 	if err != nil {

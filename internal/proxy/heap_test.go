@@ -12,7 +12,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 )
 
-// newFlood is a target that speaks without end.
+// newFlood makes a target that sends without end.
 func newFlood(t *testing.T) target {
 	t.Helper()
 	return newPlainTarget(t, "flood", func(conn net.Conn) {
@@ -23,7 +23,7 @@ func newFlood(t *testing.T) target {
 	})
 }
 
-// readsNothing connects and lets what comes pile up, in Envoy and not in the kernel; an error means that it was refused.
+// readsNothing connects and lets data pile up in Envoy, not in the kernel. An error means that Envoy refused the connection.
 func readsNothing(source string, port v1alpha1.Port) (net.Conn, error) {
 	dialer := from(source)
 	dialer.Control = func(_, _ string, c syscall.RawConn) (err error) {

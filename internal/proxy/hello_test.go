@@ -17,7 +17,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 )
 
-// hello is the ClientHello of Go's client, as one record.
+// hello returns the ClientHello of Go's client, as one record.
 func hello(t *testing.T, serverName string, protocols ...string) []byte {
 	t.Helper()
 	client, server := net.Pipe()
@@ -41,7 +41,7 @@ func hello(t *testing.T, serverName string, protocols ...string) []byte {
 	return record.Bytes()
 }
 
-// inRecords cuts a hello's one record into several.
+// inRecords splits a hello's one record into several.
 func inRecords(record []byte, size int) (out []byte) {
 	for body := record[5:]; len(body) > 0; {
 		n := min(size, len(body))
@@ -53,7 +53,7 @@ func inRecords(record []byte, size int) (out []byte) {
 	return out
 }
 
-// A hello reaches exactly its route, or that port's catch-all, or is closed.
+// A connection reaches exactly its route, or the port's catch-all, or is closed.
 func TestHellosThatMeanToEvade(t *testing.T) {
 	named, other, only, both := newTarget(t, "named"), newGreeter(t), freePort(t), freePort(t)
 	newLab(t,
@@ -92,11 +92,11 @@ func TestHellosThatMeanToEvade(t *testing.T) {
 	}
 }
 
-// newGreeter is a target that speaks first, whatever it hears.
+// newGreeter makes a target that sends first, whatever the client sends.
 func newGreeter(t *testing.T) target {
 	t.Helper()
 	return newPlainTarget(t, "greeter", func(conn net.Conn) {
-		_, _ = conn.Write([]byte("hi"))       // a health check has gone by now
+		_, _ = conn.Write([]byte("hi"))       // fails for a health check, which is gone by now
 		_, _ = conn.Read(make([]byte, 1<<15)) // a close with unread bytes would be a reset
 	})
 }

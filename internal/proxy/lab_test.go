@@ -34,7 +34,7 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/ports"
 )
 
-// vip is where the proxies of these tests listen; their targets lie elsewhere, since loopback is never dialled.
+// vip is where the proxies of these tests listen. Their targets have other addresses, since loopback is never dialled.
 const vip = "127.0.0.1"
 
 // lab is one proxy with its real Envoy.
@@ -118,7 +118,6 @@ func prepareLab(t *testing.T, backends ...v1alpha1.ProxyBackend) *lab {
 	return l
 }
 
-// serves writes the configuration file anew.
 func (l *lab) serves(backends ...v1alpha1.ProxyBackend) {
 	l.t.Helper()
 	l.server.Spec.Backends = backends
@@ -151,7 +150,7 @@ func (l *lab) startSidecar(c client.WithWatch) {
 	l.t.Cleanup(l.stop)
 }
 
-// connections that Envoy may hold.
+// connections that Envoy may have.
 func (l *lab) connections() int64 {
 	l.t.Helper()
 	n, err := bootstrap.Limits{Descriptors: l.descriptors}.Connections()
@@ -212,12 +211,12 @@ func envoyBinary(t *testing.T) string {
 func (l *lab) awaitReady() {
 	l.t.Helper()
 	NewWithT(l.t).Eventually(func() error {
-		l.proxy.ready.Set(daemon.CheckForwarding, nil) // this machine's loopback is nobody's VLAN
+		l.proxy.ready.Set(daemon.CheckForwarding, nil) // this machine's loopback device is no VLAN
 		return l.proxy.ready.Problem()
 	}, 20*time.Second).Should(Succeed())
 }
 
-// awaitAccepted waits until Envoy holds the newest file.
+// awaitAccepted waits until Envoy has accepted the newest file.
 func (l *lab) awaitAccepted() {
 	l.t.Helper()
 	want := len(l.server.Spec.Backends)
@@ -242,7 +241,7 @@ func hostAddress(t *testing.T) netip.Addr {
 	return netip.Addr{}
 }
 
-// target is a TLS server that says its name in its certificate and echoes lines.
+// target is a TLS server with its name in its certificate, which echoes lines.
 type target struct {
 	name     string
 	listener net.Listener
@@ -260,7 +259,7 @@ func newTargetAt(t *testing.T, name string, at netip.AddrPort) target {
 	return answering(t, name, listener, func(conn net.Conn) { _, _ = io.Copy(conn, conn) }) // until the client hangs up
 }
 
-// newPlainTarget speaks no TLS; answer says what it does with a connection, which is closed then.
+// newPlainTarget makes a target without TLS. A connection is closed after answer.
 func newPlainTarget(t *testing.T, name string, answer func(net.Conn)) target {
 	t.Helper()
 	listener, err := net.Listen("tcp", netip.AddrPortFrom(hostAddress(t), 0).String())
@@ -298,7 +297,6 @@ func certificate(t *testing.T, name string) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// freePort is a port of the VIP that nobody listens on.
 func freePort(t *testing.T) v1alpha1.Port {
 	t.Helper()
 	return v1alpha1.Port(ports.Free(t))
@@ -315,7 +313,7 @@ func open(port v1alpha1.Port, serverName string) (*stream, error) {
 	return openFrom(vip, port, serverName)
 }
 
-// from dials as a client that has an address: all of 127.0.0.0/8 is this machine's.
+// from dials from a source address: this machine has all of 127.0.0.0/8.
 func from(source string) *net.Dialer {
 	return &net.Dialer{Timeout: 5 * time.Second, LocalAddr: &net.TCPAddr{IP: net.ParseIP(source)}}
 }
@@ -337,10 +335,10 @@ func mustOpen(t *testing.T, port v1alpha1.Port, serverName string) *stream {
 	return s
 }
 
-// reaches is the name of the target that answered.
+// reaches returns the name of the target that answered.
 func (s *stream) reaches() string { return s.ConnectionState().PeerCertificates[0].Subject.CommonName }
 
-// alive sends a line and hears it back.
+// alive sends a line and reads it back.
 func (s *stream) alive() error {
 	if err := s.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
 		return err
@@ -352,7 +350,7 @@ func (s *stream) alive() error {
 	return err
 }
 
-// reached opens a connection and says which target answered.
+// reached opens a connection and returns the name of the target that answered.
 func reached(port v1alpha1.Port, serverName string) (string, error) {
 	s, err := open(port, serverName)
 	if err != nil {

@@ -29,7 +29,7 @@ func TestWhoLooksOnHasNoPartInTheVerdict(t *testing.T) {
 	defer conn.Close()
 	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
-	// asks gets an answer, before which all that was said on the stream was heard.
+	// asks waits for an answer: by then the server has read all earlier requests of the stream.
 	asks := func(typeURL string) *discoveryv3.DeltaDiscoveryResponse {
 		g.Expect(stream.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: typeURL})).To(Succeed())
 		response, err := stream.Recv()

@@ -25,9 +25,8 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/netns"
 )
 
-// These tests run the sidecar and the real Envoy as in a pod: a namespace with a device on each network, no root, no
-// capability, ports by sysctl. The test binary is the sidecar too: with a directory in the environment it serves instead
-// of testing.
+// These tests run the sidecar and the real Envoy as in a pod: a network namespace with a device on each network, no root, no capabilities, low
+// ports by sysctl. The test binary is also the sidecar: with a directory in the environment it serves instead of testing.
 const envDir = "OOOI_TEST_PROXY_DIR"
 
 const (
@@ -71,7 +70,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// start runs a command in the pod without root and without a capability.
+// start runs a command in the pod, without root or capabilities.
 func (s *site) start(name string, env []string, command ...string) {
 	s.t.Helper()
 	cmd := s.Pod("pod", command...)
@@ -110,7 +109,7 @@ spec:
 
 func (s *site) readyz() string { return s.page("node", podAddress+":8081", "/readyz") }
 
-// page fetches from a host; what went wrong is its text.
+// page fetches a page as a host; a failure is returned as text.
 func (s *site) page(from, address, path string) (body string) {
 	s.Enter(from, func() {
 		conn, err := net.DialTimeout("tcp", address, time.Second)
@@ -132,7 +131,7 @@ func (s *site) page(from, address, path string) (body string) {
 	return body
 }
 
-// tries connects from a host; nil means that the API answered.
+// tries connects as a host; nil means that the API answered.
 func (s *site) tries(from, address string) (err error) {
 	s.Enter(from, func() {
 		var conn *tls.Conn

@@ -1,5 +1,5 @@
-// Package proxy is the sidecar of one Envoy: it turns its ProxyServer, and the endpoints of the Services named there,
-// into an intent, has Envoy take it over xDS, and tells what Envoy made of it.
+// Package proxy is the sidecar of one Envoy: it turns its ProxyServer, and the endpoints of the Services named there, into an intent, configures
+// Envoy over xDS, and reports the result.
 package proxy
 
 import (
@@ -29,11 +29,11 @@ type Options struct {
 	daemon.Flags
 	// Name of the ProxyServer.
 	Name string
-	// XDSSocket is where Envoy asks for its configuration; its administration socket lies beside it.
+	// XDSSocket is where Envoy gets its configuration; its administration socket is beside it.
 	XDSSocket string
-	// XDSPort shows the same on loopback to others than Envoy; 0 does not.
+	// XDSPort is a loopback port where other clients than Envoy get the same; 0: none.
 	XDSPort int
-	// Connections that Envoy may hold.
+	// Connections that Envoy may have.
 	Connections int64
 	Log         *slog.Logger
 }
@@ -46,7 +46,7 @@ type Proxy struct {
 	status  *daemon.Status
 	envoy   envoy
 	watch   *endpoints.Watch // nil in file mode
-	started chan struct{}    // closed when there is something to tell
+	started chan struct{}    // closed when Envoy has been told its first intent
 	refusal chan struct{}    // signals that refused changed
 
 	mu       sync.Mutex
@@ -57,8 +57,8 @@ type Proxy struct {
 	kept     intent.Intent         // what is kept for a restart
 	anything bool                  // whether it was told anything yet
 
-	rejection string // Envoy's words that were logged last
-	said      said   // of the backends, in the status
+	rejection string // Envoy's rejection that was logged last
+	said      said   // the backends in the last status
 }
 
 // Run serves until the context ends. Without a cluster (file mode) c is nil.
@@ -97,7 +97,7 @@ func (p *Proxy) run(ctx context.Context, c client.WithWatch) error {
 	return group.Wait()
 }
 
-// resume tells Envoy, before anything else, what it acknowledged last: with the API server away the proxy serves as before.
+// resume first gives Envoy the intent that it acknowledged last: while the API server is away, the proxy serves as before.
 func (p *Proxy) resume(ctx context.Context) {
 	in, found, err := kept(p.StateDir)
 	if err == nil && found {
@@ -122,7 +122,7 @@ func (p *Proxy) follow(ctx context.Context, c client.WithWatch) error {
 	return follower.Object(ctx, c, &v1alpha1.ProxyServerList{}, client.ObjectKey{Namespace: p.Namespace, Name: p.Name})
 }
 
-// apply makes a ProxyServer what Envoy is told, unless something is wrong with it.
+// apply configures Envoy with a ProxyServer, unless something is wrong with it.
 func (p *Proxy) apply(ctx context.Context, server *v1alpha1.ProxyServer) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -160,7 +160,7 @@ func (p *Proxy) understand(server *v1alpha1.ProxyServer) (intent.Intent, error) 
 	return in, intent.Sentence(findings)
 }
 
-// targets are what the watch knows; of a namespace that is not read yet, what Envoy was told before.
+// targets returns those that the watch knows; if a namespace is not read yet, those that Envoy was told before.
 func (p *Proxy) targets(s intent.Service) []netip.AddrPort {
 	if p.watch == nil {
 		return nil
@@ -180,7 +180,7 @@ func (p *Proxy) targets(s intent.Service) []netip.AddrPort {
 	return nil
 }
 
-// tell gives Envoy an intent that differs from the one it was told before.
+// tell gives Envoy an intent, if it differs from the last one.
 func (p *Proxy) tell(ctx context.Context, in intent.Intent) error {
 	if p.anything && reflect.DeepEqual(in, p.told) {
 		return nil
@@ -196,7 +196,7 @@ func (p *Proxy) tell(ctx context.Context, in intent.Intent) error {
 	return nil
 }
 
-// serveEnvoy listens only once there is something to tell.
+// serveEnvoy listens once there is an intent for Envoy.
 func (p *Proxy) serveEnvoy(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -223,7 +223,7 @@ func (p *Proxy) looksOn() {
 	p.Log.Info("a client of --xds-port reads the configuration; what it acknowledges or refuses counts for nothing")
 }
 
-// guard watches the VLAN device, which is known once there is something to tell.
+// guard watches forwarding on the VLAN device, which is known from the first intent.
 func (p *Proxy) guard(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -260,7 +260,6 @@ func (p *Proxy) followEndpoints(ctx context.Context) error {
 	}
 }
 
-// refresh reads the targets anew.
 func (p *Proxy) refresh(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

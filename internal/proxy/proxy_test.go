@@ -159,7 +159,7 @@ func TestADeadTargetIsLeftWithinTwoSeconds(t *testing.T) {
 	}
 }
 
-// The kernel takes connections for a process that stands still: only an answer shows that it does not.
+// The kernel accepts connections for a stopped process: only an answer shows that it runs.
 func TestAnEnvoyThatHangsIsNotReady(t *testing.T) {
 	g := NewWithT(t)
 	l := newLab(t, route("a", freePort(t), newTarget(t, "a"), "a.example.com"))

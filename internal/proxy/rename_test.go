@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// A backend's name is its cluster's: Envoy has to have the new one before a listener leads to it, and the old one until then.
+// A backend's name is its cluster's name: Envoy needs the new cluster before a listener refers to it, and the old one until then.
 func TestARenamedBackendRefusesNobody(t *testing.T) {
 	g := NewWithT(t)
 	a, port := newTarget(t, "a"), freePort(t)

@@ -26,16 +26,16 @@ const (
 )
 
 const (
-	// reportPause is how often targets are counted; Envoy announces nothing. A target that is cut off fails three checks of two
-	// seconds before, and the Infra is to say so within ten.
+	// reportPause is how often targets are counted; Envoy announces nothing. A target that is cut off first fails three checks of two seconds,
+	// and the Infra must report it within ten.
 	reportPause = 2 * time.Second
-	// settlePause lets Envoy answer for all types before a verdict is told.
+	// settlePause lets Envoy answer for all resource types before a verdict is reported.
 	settlePause = 100 * time.Millisecond
 	// dialPatience is how long the listeners may take to answer, all together.
 	dialPatience = time.Second
 )
 
-// report keeps readiness, status and the kept intent up to what Envoy says and does.
+// report keeps readiness, status and the stored intent up to date with Envoy.
 func (p *Proxy) report(ctx context.Context) error {
 	tick := time.NewTicker(reportPause)
 	defer tick.Stop()
@@ -61,11 +61,11 @@ func (p *Proxy) reportOnce(ctx context.Context) {
 	if err != nil {
 		p.Log.Debug("targets are not counted", "error", err)
 	}
-	p.ready.Set(checkEnvoy, err) // the kernel takes the connections of an Envoy that hangs
+	p.ready.Set(checkEnvoy, err) // a connection proves nothing: the kernel accepts it for an Envoy that hangs
 	p.mu.Lock()
 	told := p.told
 	p.mu.Unlock()
-	p.ready.Set(checkListeners, served(ctx, told)) // takes up to dialPatience, for which no update waits
+	p.ready.Set(checkListeners, served(ctx, told)) // takes up to dialPatience; unlocked, so that no update waits
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	verdict := p.ads.Verdict()
@@ -107,7 +107,7 @@ func verdictProblem(v ads.Verdict) error {
 	}
 }
 
-// served says whether everything that is wanted is carried and answers.
+// served returns an error if the pod lacks a captured address or a VLAN listener does not answer.
 func served(ctx context.Context, told intent.Intent) error {
 	if len(told.Missing) > 0 {
 		return fmt.Errorf("captured address %s is on no network device of this pod; delete the pod, so that it is replaced", told.Missing[0])
@@ -132,7 +132,7 @@ func answers(ctx context.Context, listeners []intent.Listener) error {
 			if err != nil {
 				return fmt.Errorf("%s does not answer: %w", l.At, err)
 			}
-			return conn.Close() // it was only to be opened
+			return conn.Close() // an open connection is enough
 		})
 	}
 	return group.Wait()

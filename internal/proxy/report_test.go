@@ -13,7 +13,7 @@ import (
 	"github.com/cldmnky/oooi/internal/proxy/intent"
 )
 
-// newDeaf listens, and leaves whoever comes without an answer: its queue is full.
+// newDeaf listens, but answers no connection: its accept queue is full.
 func newDeaf(t *testing.T) netip.AddrPort {
 	t.Helper()
 	g := NewWithT(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 )
 
-// newSmallLab has an Envoy that holds 384 connections.
+// newSmallLab has an Envoy that may have 384 connections.
 func newSmallLab(t *testing.T, backends ...v1alpha1.ProxyBackend) *lab {
 	l := prepareLab(t, backends...)
 	l.descriptors = 1024
@@ -83,11 +83,11 @@ func TestOneSourceCannotTakeAllConnections(t *testing.T) {
 	}
 }
 
-// What kubectl does at the end of what it sends.
+// A client such as kubectl closes its side of the stream after its last byte.
 func TestAStreamWhoseClientHasSaidAllIsAnsweredStill(t *testing.T) {
 	g := NewWithT(t)
 	echo := newPlainTarget(t, "echo", func(conn net.Conn) {
-		said, _ := io.ReadAll(conn) // a health check says nothing
+		said, _ := io.ReadAll(conn) // a health check sends nothing
 		_, _ = conn.Write(said)
 	})
 	port := freePort(t)

@@ -14,10 +14,10 @@ import (
 	"github.com/cldmnky/oooi/internal/proxy/intent"
 )
 
-// acknowledged is where the last intent is kept that Envoy acknowledged.
+// acknowledged is the file with the last intent that Envoy acknowledged.
 func acknowledged(stateDir string) string { return filepath.Join(stateDir, "acknowledged.json") }
 
-// keep remembers an intent across restarts of the sidecar; no state directory keeps none.
+// keep stores an intent for the next run of the sidecar; without a state directory it does nothing.
 func keep(stateDir string, in intent.Intent) error {
 	if stateDir == "" {
 		return nil
@@ -29,7 +29,7 @@ func keep(stateDir string, in intent.Intent) error {
 	return daemon.WriteFile(acknowledged(stateDir), content)
 }
 
-// kept reads the intent of an earlier run; false where there is none.
+// kept reads the intent of an earlier run; false if there is none.
 func kept(stateDir string) (in intent.Intent, found bool, err error) {
 	if stateDir == "" {
 		return in, false, nil
@@ -44,7 +44,7 @@ func kept(stateDir string) (in intent.Intent, found bool, err error) {
 	return in, err == nil, err
 }
 
-// look reads what this machine's network devices carry.
+// look reads the addresses of this machine's network devices.
 func look(pod netip.Addr) (intent.Place, error) {
 	here := intent.Place{Networks: map[netip.Addr]netip.Prefix{}, Devices: map[netip.Addr]string{}, Pod: pod}
 	devices, err := net.Interfaces()
@@ -52,7 +52,7 @@ func look(pod netip.Addr) (intent.Place, error) {
 		return here, fmt.Errorf("listing network devices: %w", err)
 	}
 	for _, device := range devices {
-		addrs, _ := device.Addrs() // a device that vanished while we looked carries nothing
+		addrs, _ := device.Addrs() // a device that has just vanished has none
 		for _, a := range addrs {
 			if prefix, err := netip.ParsePrefix(a.String()); err == nil {
 				addr := prefix.Addr().Unmap()

@@ -20,15 +20,15 @@ import (
 	"github.com/cldmnky/oooi/internal/daemon"
 )
 
-// atOnce are the objects that are asked for at once. Each may have the 1.5 MiB that an API server stores, and take ten times as much
-// here while it is taken in, as a list of empty texts does: of four that is half of what the sidecar's container may have.
+// atOnce is the page size of lists. An object may have the 1.5 MiB that an API server stores, and take ten times as much here while it is
+// decoded, as a list of empty strings does: four take half of the memory limit of the sidecar's container.
 const atOnce = 4
 
-// onePage is read at a time, of whatever is followed: what takes half of the memory takes it once.
+// onePage lets only one page be read at a time, over all collections, because a page may take half of the memory.
 var onePage = make(chan struct{}, 1)
 
-// kind says how objects of one kind are read of a namespace, and how much of them is kept: whoever may write there makes as many of
-// them as his quota allows, and each as large as the API server takes it.
+// kind says how the objects of one kind are read in a namespace, and how much of them is kept: their author can make as many as the quota
+// allows, each as large as the API server accepts.
 type kind[T client.Object] struct {
 	called string
 	new    T
@@ -37,25 +37,25 @@ type kind[T client.Object] struct {
 	most   int
 }
 
-// collection is what is kept of some objects, by their names.
+// collection has the parts that are kept of some objects, by name.
 type collection[T client.Object] struct {
 	kind[T]
 	in      string // the namespace
-	whose   string // that there are more of is said of this
+	whose   string // the subject of the error that there are more than most
 	client  client.WithWatch
 	options []client.ListOption
 	signal  func()
 	stop    context.CancelFunc
 
 	mu     sync.Mutex
-	again  context.CancelFunc // reads all anew
+	again  context.CancelFunc // has run list everything again
 	read   bool
-	beyond bool // the bound there was one more
+	beyond bool // there were more than most
 	denied error
 	all    map[string]T
 }
 
-// follow reads what some options select in a namespace, and its changes, until the context ends.
+// follow reads the objects of a namespace that the options select, and their changes, until the context ends.
 func follow[T client.Object](ctx context.Context, c client.WithWatch, of kind[T], namespace, whose string, signal func(), options ...client.ListOption) *collection[T] {
 	ctx, stop := context.WithCancel(ctx) //nolint:gosec // Need calls it
 	f := &collection[T]{kind: of, in: namespace, whose: whose, client: c, options: append(options, client.InNamespace(namespace)), signal: signal, stop: stop}
@@ -63,10 +63,10 @@ func follow[T client.Object](ctx context.Context, c client.WithWatch, of kind[T]
 	return f
 }
 
-// againAfter is how long a collection waits before it reads all anew, however often one goes.
+// againAfter is the pause before a collection lists everything again, however often objects are deleted.
 const againAfter = time.Second
 
-// run until the context ends. A reflector asks an API server that is away again with a growing pause.
+// run follows the objects until the context ends. The reflector backs off while the API server is away.
 func (c *collection[T]) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		once, again := context.WithCancel(ctx)
@@ -82,8 +82,8 @@ func (c *collection[T]) run(ctx context.Context) {
 	}
 }
 
-// pages reads all that there is, and keeps the oldest, which nobody gets between by a name: of the newest state, for of another the API
-// server gives all at once.
+// pages lists all objects, page by page, and keeps the oldest: an author chooses names, but no creation time. It asks for the newest state,
+// because the API server returns any other as a whole.
 func (c *collection[T]) pages(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	o.ResourceVersion, o.ResourceVersionMatch = "", ""
 	all := c.list.DeepCopyObject().(client.ObjectList)
@@ -99,7 +99,7 @@ func (c *collection[T]) pages(ctx context.Context, o metav1.ListOptions) (runtim
 		if err == nil {
 			err = meta.EachListItem(page, func(object runtime.Object) error { parts = append(parts, c.part(object.(T))); return nil })
 			if len(parts) > c.most {
-				parts = oldest(parts, c.most+1) // one more, so that Replace sees that there is
+				parts = oldest(parts, c.most+1) // one more, so that Replace sees that there are too many
 			}
 		}
 		<-onePage
@@ -114,7 +114,7 @@ func (c *collection[T]) pages(ctx context.Context, o metav1.ListOptions) (runtim
 	}
 }
 
-// oldest of some objects, the oldest first. When an object was made, the API server says, and no author.
+// oldest returns the oldest objects, the oldest first. The API server sets the creation time, not the author.
 func oldest[T client.Object](all []T, most int) []T {
 	slices.SortStableFunc(all, func(a, b T) int { return a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time) })
 	return all[:min(most, len(all))]
@@ -133,7 +133,7 @@ func (c *collection[T]) watch(ctx context.Context, o metav1.ListOptions) (watch.
 	return events, err
 }
 
-// mayRead notes whether an answer of the API server is that we may not, which lasts until somebody grants it.
+// mayRead notes whether the API server denies access, which lasts until an admin grants it.
 func (c *collection[T]) mayRead(err error) {
 	var denied error
 	if apierrors.IsForbidden(err) {
@@ -148,7 +148,7 @@ func (c *collection[T]) mayRead(err error) {
 	}
 }
 
-// Replace is what the reflector calls with all that there is.
+// Replace is called by the reflector with all objects.
 func (c *collection[T]) Replace(objects []any, _ string) error {
 	all := map[string]T{}
 	for _, object := range objects[:min(len(objects), c.most)] {
@@ -161,7 +161,7 @@ func (c *collection[T]) Replace(objects []any, _ string) error {
 	return nil
 }
 
-// Add is what the reflector calls with one that came, of which a part is kept if there is room.
+// Add is called by the reflector with a new object, of which a part is kept if there is room.
 func (c *collection[T]) Add(object any) error {
 	part := c.part(object.(T))
 	c.mu.Lock()
@@ -179,10 +179,10 @@ func (c *collection[T]) Add(object any) error {
 	return nil
 }
 
-// Update is what the reflector calls with one that changed.
+// Update is called by the reflector with a changed object.
 func (c *collection[T]) Update(object any) error { return c.Add(object) }
 
-// Delete is what the reflector calls with one that went. Where there was none for some, and there is now for many, all are read anew.
+// Delete is called by the reflector with a deleted object. If objects were left out, and there is room for many now, all are listed again.
 func (c *collection[T]) Delete(object any) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -194,10 +194,9 @@ func (c *collection[T]) Delete(object any) error {
 	return nil
 }
 
-// Resync is what the reflector never calls.
+// Resync is never called by the reflector.
 func (c *collection[T]) Resync() error { return nil }
 
-// get one by its name.
 func (c *collection[T]) get(name string) (T, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -205,14 +204,13 @@ func (c *collection[T]) get(name string) (T, bool) {
 	return found, is
 }
 
-// listed are all that are kept.
 func (c *collection[T]) listed() []T {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Collect(maps.Values(c.all))
 }
 
-// state says whether all was read once, and what is not known of it.
+// state says whether everything was read once, and what is not known.
 func (c *collection[T]) state() (read bool, lacks error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,10 +14,9 @@ import (
 	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
-// Of lists what may be dialled behind one port of a Service: ready pods of the Service's own namespace, or, when none is
-// ready, those that still serve while they terminate. Anything else that an EndpointSlice may hold (bare addresses, pods
-// elsewhere, names, an address that the pod it names has not, a port that it does not have) could lead the VLAN's clients where its author may not go
-// (CVE-2021-25740).
+// Of lists what may be dialled behind one port of a Service: ready pods of the Service's own namespace, or, if none is ready, those that still
+// serve while they terminate. Anything else in an EndpointSlice (bare addresses, names, pods of other namespaces, addresses and ports that the
+// named pod does not have) could lead the VLAN's clients where its author has no access (CVE-2021-25740).
 func Of(service *corev1.Service, owned []*discoveryv1.EndpointSlice, pods Pods, port uint16) ([]netip.AddrPort, error) {
 	wanted, err := portOf(service, port)
 	if err != nil {
@@ -52,7 +51,7 @@ func Of(service *corev1.Service, owned []*discoveryv1.EndpointSlice, pods Pods, 
 // mostTargets of a Service are dialled: Envoy checks each once a second, and a control plane has three.
 const mostTargets = 256
 
-// portOf a Service, which EndpointSlices call by its name.
+// portOf finds a Service's port. EndpointSlices refer to it by its name.
 func portOf(service *corev1.Service, port uint16) (corev1.ServicePort, error) {
 	if service.Spec.Type == corev1.ServiceTypeExternalName {
 		return corev1.ServicePort{}, fmt.Errorf("service %s/%s is an ExternalName; the proxy dials pods only", service.Namespace, service.Name)
@@ -65,7 +64,7 @@ func portOf(service *corev1.Service, port uint16) (corev1.ServicePort, error) {
 	return corev1.ServicePort{}, fmt.Errorf("service %s/%s has no TCP port %d", service.Namespace, service.Name, port)
 }
 
-// slicePort is what an EndpointSlice says that a Service's port is.
+// slicePort returns the number that an EndpointSlice has for a Service's port.
 func slicePort(slice *discoveryv1.EndpointSlice, wanted corev1.ServicePort) (uint16, bool) {
 	for _, p := range slice.Ports {
 		if ptr.Deref(p.Name, "") == wanted.Name && ptr.Deref(p.Protocol, corev1.ProtocolTCP) == corev1.ProtocolTCP && p.Port != nil {
@@ -75,7 +74,7 @@ func slicePort(slice *discoveryv1.EndpointSlice, wanted corev1.ServicePort) (uin
 	return 0, false
 }
 
-// Pods finds a pod of the Service's namespace by its name; false where there is none.
+// Pods finds a pod of the Service's namespace by its name; false if there is none.
 type Pods func(name string) (*corev1.Pod, bool)
 
 func podAddresses(e discoveryv1.Endpoint, namespace string, pods Pods, port uint16, wanted corev1.ServicePort) []netip.AddrPort {
@@ -96,9 +95,9 @@ func podAddresses(e discoveryv1.Endpoint, namespace string, pods Pods, port uint
 	return all
 }
 
-// servesAt says whether a Service's port leads to a number of a pod. A name means the number that a container declares by it, as Kubernetes
-// has it (pkg/api/v1/pod, FindPort), and not what somebody's slice says. On the host's network what no container declares is
-// the node's own: its kubelet, its API server. HyperShift has no such pod behind a Service that workers dial.
+// servesAt says whether a Service's port leads to a port number of a pod. A named target port means the number that a container declares, as in
+// Kubernetes (pkg/api/v1/pod, FindPort), not the slice's number. On the host's network, a port that no container declares is the node's own: its
+// kubelet, its API server. HyperShift has no such pod behind a Service that workers dial.
 func servesAt(pod *corev1.Pod, wanted corev1.ServicePort, number int32) bool {
 	byName := wanted.TargetPort.Type == intstr.String
 	if !byName && wanted.TargetPort.IntVal != number {
@@ -109,7 +108,8 @@ func servesAt(pod *corev1.Pod, wanted corev1.ServicePort, number int32) bool {
 	})
 }
 
-// addressesOf a pod, by its status, which kubelets write. One that has ended keeps there what another may have by now.
+// addressesOf returns a pod's addresses from its status, which kubelets write. A pod that has ended has none: another may have its addresses by
+// now.
 func addressesOf(pod *corev1.Pod) (all []netip.Addr) {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// A pod, by its address and state.
+// pod is the endpoint of a pod with an address and a state.
 func pod(address string, ready, serving, terminating bool) discoveryv1.Endpoint {
 	return discoveryv1.Endpoint{
 		Addresses:  []string{address},
@@ -23,7 +23,7 @@ func pod(address string, ready, serving, terminating bool) discoveryv1.Endpoint 
 	}
 }
 
-// byName finds pods that have, by their own status, the address in their name, and port 8443.
+// byName finds pods whose status has the address in their name; they declare port 8443.
 func byName(name string) (*corev1.Pod, bool) {
 	address, _ := strings.CutPrefix(name, "at-")
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: name}}
@@ -40,7 +40,7 @@ func byName(name string) (*corev1.Pod, bool) {
 	return pod, true
 }
 
-// by another name.
+// by makes an endpoint name another pod.
 func by(name string) func(*discoveryv1.Endpoint) {
 	return func(e *discoveryv1.Endpoint) { e.TargetRef.Name = name }
 }
@@ -131,7 +131,7 @@ func texts(targets []netip.AddrPort) (all []string) {
 	return all
 }
 
-// Who writes EndpointSlices chooses no port that the Service and the pod do not have, and gives Envoy no more to check than it can.
+// The author of an EndpointSlice can neither choose a port that the Service and the pod lack, nor give Envoy too many targets to check.
 func TestASliceChoosesNeitherPortNorNumber(t *testing.T) {
 	g := NewWithT(t)
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "api"}}
@@ -151,8 +151,8 @@ func TestASliceChoosesNeitherPortNorNumber(t *testing.T) {
 	g.Expect(found).To(HaveLen(mostTargets))
 }
 
-// A word for a port means what the pod's own container calls by it, and on the host's network a number what a container declares: all else
-// there is the node's.
+// A named port means the number that the pod's container declares. On the host's network a number must be declared too: all others are the
+// node's.
 func TestAPortIsThatOfThePodsContainer(t *testing.T) {
 	container := func(name string, number int32, protocol corev1.Protocol) corev1.Container {
 		return corev1.Container{Ports: []corev1.ContainerPort{{Name: name, ContainerPort: number, Protocol: protocol}}}
@@ -161,7 +161,7 @@ func TestAPortIsThatOfThePodsContainer(t *testing.T) {
 	for name, c := range map[string]struct {
 		target  intstr.IntOrString
 		spec    corev1.PodSpec
-		said    int32 // by the slice
+		said    int32 // the port number in the slice
 		dialled bool
 	}{
 		"a word and its number":                  {intstr.FromString("https"), corev1.PodSpec{Containers: []corev1.Container{container("https", 8443, "")}}, 8443, true},

@@ -28,12 +28,12 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
-// soon is within what a reflector's second try may take.
+// soon allows for a reflector's second try.
 const soon = 30 * time.Second
 
 var api = intent.Service{Namespace: "c1", Name: "api", Port: 443}
 
-// behind is a Service with its one pod, which runs, and the slice that says so.
+// behind returns a Service, its one running pod, and its slice.
 func behind() (*corev1.Service, *discoveryv1.EndpointSlice, *corev1.Pod) {
 	at := metav1.ObjectMeta{Namespace: "c1", Name: "api", Labels: map[string]string{discoveryv1.LabelServiceName: "api"}}
 	service := &corev1.Service{ObjectMeta: at, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 443, TargetPort: intstr.FromString("https")}}}}
@@ -42,7 +42,7 @@ func behind() (*corev1.Service, *discoveryv1.EndpointSlice, *corev1.Pod) {
 	return service, slice, runs("api", "10.0.0.1", "serve")
 }
 
-// runs a pod that declares port 8443.
+// runs returns a running pod that declares port 8443.
 func runs(name, address string, args ...string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: name},
@@ -51,7 +51,7 @@ func runs(name, address string, args ...string) *corev1.Pod {
 	}
 }
 
-// serving is an API server with the Service and its pod, and clients of it: an administrator's, and one that may read it all in its namespace.
+// serving starts an API server with the Service and its pod. It returns an admin's client, and one that may read these kinds in the namespace.
 func serving(t *testing.T) (admin, proxys client.WithWatch) {
 	t.Helper()
 	g := NewWithT(t)
@@ -78,7 +78,7 @@ func serving(t *testing.T) (admin, proxys client.WithWatch) {
 	return admin, as("proxy")
 }
 
-// started is a pod that a kubelet runs.
+// started creates a pod, with the status that a kubelet would write.
 func started(ctx context.Context, admin client.Client, pod *corev1.Pod) error {
 	status := pod.Status
 	if err := admin.Create(ctx, pod); err != nil {
@@ -88,7 +88,7 @@ func started(ctx context.Context, admin client.Client, pod *corev1.Pod) error {
 	return admin.Status().Update(ctx, pod)
 }
 
-// grants the proxy that it reads some kinds, and nothing else.
+// grants allows the proxy to read some kinds, and nothing else.
 func grants(t *testing.T, admin client.Client, resources ...string) {
 	t.Helper()
 	at := metav1.ObjectMeta{Namespace: "c1", Name: "proxy"}
@@ -102,7 +102,7 @@ func grants(t *testing.T, admin client.Client, resources ...string) {
 	NewWithT(t).Expect(client.IgnoreAlreadyExists(admin.Create(t.Context(), binding))).To(Succeed())
 }
 
-// finds waits until a watch says what is behind the Service.
+// finds waits until a watch has found the Service's targets.
 func (w *Watch) finds(g Gomega, want ...string) {
 	g.Eventually(func(g Gomega) {
 		found, known, _ := w.Targets(api)
@@ -111,7 +111,7 @@ func (w *Watch) finds(g Gomega, want ...string) {
 	}, soon).Should(Succeed())
 }
 
-// highest is the largest heap while something is done.
+// highest returns the largest heap during a call of done.
 func highest(done func()) (most uint64) {
 	runtime.GC()
 	ended, sampled := make(chan struct{}), make(chan struct{})
@@ -133,7 +133,7 @@ func highest(done func()) (most uint64) {
 	return most
 }
 
-// A tenant runs pods of 1 MiB in a namespace of ours: the sidecar, which may have 128 MiB, reads them some at a time, and keeps little.
+// A tenant runs pods of 1 MiB in a namespace of ours: the sidecar, which may have 128 MiB, reads a few at a time and keeps little.
 func TestLargePodsThatRunFillNoProxy(t *testing.T) {
 	g := NewWithT(t)
 	admin, proxys := serving(t)
@@ -169,7 +169,7 @@ func TestLargePodsThatRunFillNoProxy(t *testing.T) {
 	g.Expect(now.HeapAlloc).To(BeNumerically("<", 40<<20), "what is kept")
 }
 
-// A Role of an older release lets the proxy read no pods: what it dialled stays, and it says so until it may.
+// The Role of an older release does not let the proxy read pods: the old targets stay, and the proxy reports it until it may read them.
 func TestWhatAProxyMayNotReadIsSaid(t *testing.T) {
 	g := NewWithT(t)
 	admin, proxys := serving(t)
@@ -185,14 +185,13 @@ func TestWhatAProxyMayNotReadIsSaid(t *testing.T) {
 	w.finds(g, "10.0.0.1:8443")
 }
 
-// fakes is an API server that a test's objects are in from the start.
 func fakes(objects ...client.Object) client.WithWatch {
 	return fake.NewClientBuilder().WithScheme(daemon.Scheme()).WithObjects(objects...).
 		WithIndex(&corev1.Service{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).
 		WithIndex(&corev1.Pod{}, "status.phase", func(o client.Object) []string { return []string{string(o.(*corev1.Pod).Status.Phase)} }).Build()
 }
 
-// Beyond a bound the sidecar goes on with what it has, says so, and takes in the rest when there is room again.
+// Above a bound the sidecar goes on with what it has, says so, and reads the rest when there is room again.
 func TestMorePodsThanAreKeptAreSaid(t *testing.T) {
 	g := NewWithT(t)
 	admin, proxys := serving(t)
@@ -204,7 +203,7 @@ func TestMorePodsThanAreKeptAreSaid(t *testing.T) {
 			g.Expect(started(t.Context(), admin, runs(fmt.Sprintf("b-%04d", n), "10.1.0.1"))).To(Succeed())
 		}
 	}
-	create(0, 20) // beside the Service's own
+	create(0, 20) // besides the Service's own pod
 	kept := follow(t.Context(), proxys, few, "c1", "namespace c1", func() {}, running)
 	has := func(number int, beyond OmegaMatcher) {
 		t.Helper()
@@ -224,8 +223,8 @@ func TestMorePodsThanAreKeptAreSaid(t *testing.T) {
 	has(20, beyond)
 }
 
-// Whoever writes EndpointSlices for a Service of ours fills no memory, and by no name nor by deleting one of them does he push out Kubernetes'
-// own; other Services of the namespace are not even read.
+// The author of EndpointSlices for a Service of ours cannot fill the memory, nor push out Kubernetes' own slice by any name or by deleting one.
+// Other Services of the namespace are not even read.
 func TestMoreSlicesThanAreKeptAreSaid(t *testing.T) {
 	g := NewWithT(t)
 	service, slice, pod := behind()
@@ -253,7 +252,7 @@ func TestMoreSlicesThanAreKeptAreSaid(t *testing.T) {
 	w.finds(g, "10.0.0.1:8443")
 }
 
-// What is kept of the largest objects is little.
+// Little is kept of the largest objects.
 func TestOfEachObjectAPartIsKept(t *testing.T) {
 	g := NewWithT(t)
 	var ports []corev1.ContainerPort

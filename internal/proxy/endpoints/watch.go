@@ -15,7 +15,7 @@ import (
 	"github.com/cldmnky/oooi/internal/proxy/intent"
 )
 
-// Watch knows the targets of the services that are needed: from each of them, its EndpointSlices, and the pods of its namespace.
+// Watch knows the targets of the needed Services. It reads each Service, its EndpointSlices, and the pods of its namespace.
 type Watch struct {
 	client  client.WithWatch
 	changed chan struct{}
@@ -25,13 +25,13 @@ type Watch struct {
 	pods     map[string]*collection[*corev1.Pod]
 }
 
-// service is a collection of one, and its EndpointSlices.
+// service is a collection of one Service, and one of its EndpointSlices.
 type service struct {
 	object *collection[*corev1.Service]
 	slices *collection[*discoveryv1.EndpointSlice]
 }
 
-// NewWatch makes a watch that needs nothing yet.
+// NewWatch makes a watch of no Services; Need adds them.
 func NewWatch(c client.WithWatch) *Watch {
 	return &Watch{client: c, changed: make(chan struct{}, 1), services: map[types.NamespacedName]service{}, pods: map[string]*collection[*corev1.Pod]{}}
 }
@@ -39,7 +39,7 @@ func NewWatch(c client.WithWatch) *Watch {
 // Changed signals, to one listener, that targets may have changed.
 func (w *Watch) Changed() <-chan struct{} { return w.changed }
 
-// Need watches exactly these services, until the context ends.
+// Need watches exactly these Services, until the context ends.
 func (w *Watch) Need(ctx context.Context, all []intent.Service) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -83,8 +83,8 @@ func (w *Watch) signal() {
 	}
 }
 
-// Targets lists what may be dialled behind a service. Known is false while what it follows from has not been read: what was
-// dialled before must then stay. The error says why there is nothing to dial, or what of it is not known.
+// Targets lists what may be dialled behind a Service. Known is false until all that it depends on has been read; until then the old targets must
+// stay. The error says why there are no targets, or what is not known of them.
 func (w *Watch) Targets(s intent.Service) (targets []netip.AddrPort, known bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -101,7 +101,7 @@ func (w *Watch) Targets(s intent.Service) (targets []netip.AddrPort, known bool,
 	return targets, true, errors.Join(err, lacks)
 }
 
-// state says whether all was read once that a service's targets follow from, and what of it is not known.
+// state says whether all that a Service's targets depend on was read once, and what is not known of it.
 func (w *Watch) state(s intent.Service) (known bool, lacks error) {
 	of, pods := w.services[s.Key()], w.pods[s.Namespace]
 	if of.object == nil || pods == nil {
@@ -121,5 +121,5 @@ func (w *Watch) state(s intent.Service) (known bool, lacks error) {
 	return known, lacks
 }
 
-// ErrUnread is of a service whose pods are not read yet.
+// ErrUnread says that a Service's pods are not read yet.
 var ErrUnread = errors.New("the service's pods are not read yet")

@@ -18,8 +18,8 @@ var fuzzPlace = intent.Place{
 	Networks: map[netip.Addr]netip.Prefix{netip.MustParseAddr("192.168.100.10"): netip.MustParsePrefix("192.168.100.10/24")},
 }
 
-// Either a spec is refused, or the configuration made from it is valid by the protos' own rules, has no two chains with the same match, and
-// leads nowhere that the proxy may not dial.
+// A spec is refused, or its configuration is valid by the protos' own rules, has no two chains with the same match, and has only targets that
+// the proxy may dial.
 func FuzzSpec(f *testing.F) {
 	f.Add([]byte(`{networkConfig: {serverIP: 192.168.100.10}, backends: [
 		{name: api, protocol: TLS, port: 6443, hostname: api.c1.example.com, catchAll: true, views: VLANAndPods, targetService: kas, targetPort: 6443, targetNamespace: c1},

@@ -27,7 +27,7 @@ const (
 	// blocks of sources have a filter chain each. The hash of an address chooses its block, so neighbouring addresses are in different
 	// ones.
 	blocks = 32
-	// shares: a block may have one in so many of a gate's connections. A block's workers need room, and a VM connects to several gates.
+	// shares: a block may have 1/shares of a gate's connections. A block's workers need room, and a VM connects to several gates.
 	shares = 8
 	// counted is the prefix of the gates' statistics: connection_limit.gate.limited_connections.
 	counted = "gate"
