@@ -1,4 +1,4 @@
-// Package flock keeps two processes from one resource.
+// Package flock locks a resource for one process.
 package flock
 
 import (
@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Take locks a file that it makes where there is none; where another process holds the lock, the error says who. The lock
-// lasts until the file is closed, and goes with the process, however that ends.
+// Take locks a file, which it creates if there is none. If another process has the lock, the error contains who. The lock ends when the file is
+// closed, or the process ends in any way.
 func Take(path, who string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

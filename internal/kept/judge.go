@@ -6,7 +6,7 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 )
 
-// Judge says which objects are kept in part, so that nothing can be planned by them. Nil is none.
+// Judge returns a finding for each object that is kept only in part, as nothing can be planned from it. Nil objects are skipped.
 func Judge(condition string, objects ...Object) (all []finding.Finding) {
 	for _, object := range objects {
 		if reflect.ValueOf(object).IsNil() {

@@ -1,6 +1,6 @@
-// Package kept says how much of an object the manager keeps in memory. Whoever may write such objects makes them as large as the API
-// server takes, 1.5 MiB. Of a custom resource that is larger than any that is of use the outline is kept, of an object of a kind of
-// Kubernetes' own the name, with a mark: it is not planned by, and what it became before stays as it is.
+// Package kept limits how much of an object the manager keeps in memory, because its author can make it as large as the API server accepts, 1.5
+// MiB. Of a custom resource larger than any useful one the manager keeps an outline, of an object of a built-in kind the name. Both are marked:
+// nothing is planned from them, and what was planned before stays.
 package kept
 
 import (
@@ -18,29 +18,28 @@ import (
 )
 
 const (
-	// mostOfPart is what the metadata, the spec or the status of an object may take: an Infra with as many reservations as it may have,
-	// each with a name, and some hundred names of endpoints, takes half.
+	// mostOfPart is the limit of an object's metadata, spec or status: an Infra with the most reservations, each with a name, and some hundred
+	// names of endpoints, takes half.
 	mostOfPart = 128 << 10
-	// mostOfServer is what they may of a DHCPServer, DNSServer or ProxyServer: what an Infra becomes says some things twice, and once
-	// more in managedFields.
+	// mostOfServer is the same limit for a DHCPServer, DNSServer or ProxyServer, which repeats some of its Infra's content, and again in
+	// managedFields.
 	mostOfServer = 256 << 10
-	// mostOfNetwork is what they may of a NetworkAttachmentDefinition: the documented configurations have some hundred octets.
+	// mostOfNetwork is the same limit for a NetworkAttachmentDefinition: the documented configurations have some hundred octets.
 	mostOfNetwork = 64 << 10
-	// MostOfKubernetes is what an object of a kind of Kubernetes' own may take as a whole: ours, and the Services that HyperShift makes,
-	// take some thousand. Any editor of a namespace may write larger ones, as many as his quota allows.
+	// MostOfKubernetes is the limit of a whole object of a built-in kind: ours, and the Services that HyperShift makes, take some thousand
+	// octets. An editor of a namespace may write larger ones, as many as the quota allows.
 	MostOfKubernetes = 32 << 10
-	// mostOfOutline is what is kept of a part when a part is too large: as much as the 256 ranges that a DHCPServer may leave out take,
-	// twice.
+	// mostOfOutline is the limit of each part in an outline: twice what the 256 excludeRanges of a DHCPServer take.
 	mostOfOutline = 32 << 10
 )
 
-// Object of the API.
+// Object is an object of the API.
 type Object interface {
 	metav1.Object
 	runtime.Object
 }
 
-// Of is an object, or as much as is kept of one that is too large. What nobody here reads of a custom resource is dropped either way.
+// Of returns an object, or what is kept of one that is too large. It always drops a custom resource's annotations that are not read here.
 func Of(object Object) Object {
 	if ofKubernetes(object) {
 		return wholeOrNamed(object)
@@ -54,20 +53,20 @@ func Of(object Object) Object {
 	return object
 }
 
-// AsWritten is what Of keeps of an object that somebody writes, who leaves managedFields to the API server. The object stays as it is.
+// AsWritten is Of for an object in a request, without managedFields, which the API server adds. The object itself does not change.
 func AsWritten(object Object) Object {
 	written := object.DeepCopyObject().(Object)
 	written.SetManagedFields(nil)
 	return Of(written)
 }
 
-// Excess is the part of an object that is too large, and what it takes.
+// Excess is the part of an object that is too large, its size and its limit.
 type Excess struct {
-	Part         string // metadata, spec or status; empty where the whole is judged
+	Part         string // metadata, spec or status; empty for a whole object
 	Octets, Most int
 }
 
-// String says it in a sentence's middle.
+// String returns text for the middle of a sentence.
 func (e Excess) String() string {
 	of := "it"
 	if e.Part != "" {
@@ -76,7 +75,7 @@ func (e Excess) String() string {
 	return fmt.Sprintf("%s takes %d KiB of memory, and may take %d", of, e.Octets>>10, e.Most>>10)
 }
 
-// InPart says whether an object is an outline or a name, and of which part there was too much.
+// InPart says whether an object is kept only in part, and which part is too large.
 func InPart(object Object) (Excess, bool) {
 	part, octets, marked := strings.Cut(object.GetAnnotations()[names.AnnotationKeptInPart], " ")
 	n, err := strconv.Atoi(octets)
@@ -96,13 +95,13 @@ func most(object Object) int {
 	return mostOfPart
 }
 
-// ofKubernetes says whether an object's kind is Kubernetes' own, or a Route: custom resources have no form in protobuf.
+// ofKubernetes says whether an object is of a built-in kind, or a Route: custom resources have no protobuf encoding.
 func ofKubernetes(object Object) bool {
 	_, is := object.(interface{ Size() int })
 	return is
 }
 
-// parts of an object by their names in JSON, in their order.
+// parts yields the parts of an object by their JSON names, in order.
 func parts(object Object) func(yield func(string, reflect.Value) bool) {
 	return func(yield func(string, reflect.Value) bool) {
 		v := reflect.ValueOf(object).Elem()

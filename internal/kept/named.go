@@ -11,10 +11,10 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// wholeOrNamed is an object of a kind of Kubernetes' own, or what is kept of one that is too large. What is in no namespace is a
-// cluster's admin's, and stays.
+// wholeOrNamed returns an object of a built-in kind, or what is kept of one that is too large. A cluster-scoped object stays whole: only a
+// cluster's admin writes it.
 func wholeOrNamed(object Object) Object {
-	if _, marked := object.GetAnnotations()[names.AnnotationKeptInPart]; marked { // by somebody else: the mark is ours
+	if _, marked := object.GetAnnotations()[names.AnnotationKeptInPart]; marked { // set by somebody else: the mark is ours alone
 		annotations := object.GetAnnotations()
 		delete(annotations, names.AnnotationKeptInPart)
 		object.SetAnnotations(annotations)
@@ -26,7 +26,7 @@ func wholeOrNamed(object Object) Object {
 	return named(object, octets)
 }
 
-// named is what an object is called, whose it is, and, of an EndpointSlice, which Service it goes with.
+// named keeps an object's identity, and the label of an EndpointSlice that names its Service.
 func named(object Object, octets int) Object {
 	meta := identity(object)
 	meta.Annotations = map[string]string{names.AnnotationKeptInPart: fmt.Sprintf(" %d", octets)}
@@ -39,7 +39,7 @@ func named(object Object, octets int) Object {
 			value.Set(reflect.ValueOf(meta))
 		}
 	}
-	if policy, is := left.(*networkingv1.NetworkPolicy); is { // without types it would isolate every pod, and ours lets in some alone
+	if policy, is := left.(*networkingv1.NetworkPolicy); is { // else it would isolate every pod, and we would add our own policy
 		policy.Spec.PolicyTypes = []networkingv1.PolicyType{networkingv1.PolicyTypeEgress}
 	}
 	return left

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Octets are what a value takes in memory with all that it refers to. JSON does not tell: {} may become a struct of hundreds.
+// Octets is the memory that a value takes with all that it refers to. The size of its JSON does not tell: {} may become a struct of hundreds.
 func Octets(of any) int { return whole(reflect.ValueOf(of)) }
 
 func whole(v reflect.Value) int { return int(v.Type().Size()) + beyond(v) }
 
-var clock = reflect.TypeFor[time.Time]() // its location is everybody's
+var clock = reflect.TypeFor[time.Time]() // its Location is shared
 
-// beyond the value itself: what it refers to.
+// beyond is the memory of what a value refers to, without the value itself.
 func beyond(v reflect.Value) (octets int) {
 	switch v.Kind() {
 	case reflect.String:
@@ -45,7 +45,7 @@ func elements(v reflect.Value) (octets int) {
 	return octets
 }
 
-// entries of a map, which has slots for eight at least, and for twice as many as it has where it has just grown (internal/runtime/maps).
+// entries is the memory of a map's slots: at least eight, and twice its length when it has just grown (internal/runtime/maps).
 func entries(v reflect.Value) (octets int) {
 	if v.IsNil() {
 		return 0

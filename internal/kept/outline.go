@@ -13,8 +13,8 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// outline of an object: what it is called and refers to, and of each part what fits. It has our finalizer alone: who changes the
-// finalizers of such an object reads them first (internal/apply).
+// outline keeps an object's identity, and of each other part what fits. Of the finalizers it keeps ours alone: package apply reads all of them
+// before it changes one.
 func outline(object Object, part string, octets int) Object {
 	left := reflect.New(reflect.TypeOf(object).Elem()).Interface().(Object)
 	from := map[string]reflect.Value{"metadata": reflect.ValueOf(identity(object))}
@@ -32,7 +32,7 @@ func outline(object Object, part string, octets int) Object {
 	return left
 }
 
-// identity is what of an object's metadata is read of an outline.
+// identity is the metadata of an outline that is read.
 func identity(object Object) metav1.ObjectMeta {
 	m := metav1.ObjectMeta{
 		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(), Generation: object.GetGeneration(),
@@ -58,7 +58,7 @@ func fit[T any](value T) T {
 	return fitting(reflect.ValueOf(value), new(mostOfOutline)).Interface().(T)
 }
 
-// fitting is a copy of a value, without the lists and texts for which there is no room left.
+// fitting returns a copy of a value, without the lists, maps and strings for which there is no room left.
 func fitting(v reflect.Value, room *int) reflect.Value {
 	into := reflect.New(v.Type()).Elem()
 	switch v.Kind() {
@@ -86,7 +86,7 @@ func fitting(v reflect.Value, room *int) reflect.Value {
 	return into
 }
 
-// open says whether all fields of a struct are its users': times and quantities are taken as a whole.
+// open says whether all fields of a struct are exported. Others, such as times and quantities, are copied as a whole.
 func open(of reflect.Type) bool {
 	for i := range of.NumField() {
 		if !of.Field(i).IsExported() {
@@ -96,10 +96,10 @@ func open(of reflect.Type) bool {
 	return true
 }
 
-// others are the annotations of others that are read here, on custom resources.
+// others are the annotations of other projects that are read here, on custom resources.
 var others = []string{names.AnnotationHostedCluster, nad.ResourceName}
 
-// ours are the annotations that are read here: of our groups, and some of others'.
+// ours returns the annotations that are read here: those of our groups, and others.
 func ours(annotations map[string]string) map[string]string {
 	var all map[string]string
 	for key, value := range annotations {

@@ -11,25 +11,25 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// What others add to an object of ours, an element of a keyed list or a field that we leave out, stays when we apply:
-// server-side apply takes away only what the applier held before. So we take hold of it first, as client-go's csaupgrade
-// does with what kubectl once held; the next apply then takes it away.
+// If others add to an object of ours an element of a keyed list, or a field that we leave out, it stays when we apply: server-side apply removes
+// only what the applier owned before. So we first become its owner, as client-go's csaupgrade does for what kubectl owned; the next apply then
+// removes it.
 
-// Adds says whether a manager other than us holds fields of an object of ours that are ours to write.
+// Adds says whether an entry is another manager's and has fields that are ours to write.
 func Adds(e metav1.ManagedFieldsEntry) bool {
 	return e.Manager != names.ManagerFieldOwner && e.Subresource == "" && len(divide(fieldsOf(e)).ours) > 0
 }
 
-// Addition stands for all that others have added.
+// Addition stands in the cache for all entries that add fields.
 var Addition = metav1.ManagedFieldsEntry{Manager: "another", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}
 
-// othersToo are fields that belong to whoever writes them: labels and annotations, also of a pod's template (kubectl
-// rollout restart), status, and what OpenShift puts into every ServiceAccount.
+// othersToo are fields that others may write: labels and annotations, also of a pod template (kubectl rollout restart), status, and what
+// OpenShift adds to every ServiceAccount.
 var othersToo = map[string]bool{"f:metadata": true, "f:status": true, "f:secrets": true, "f:imagePullSecrets": true}
 
 type divided struct{ ours, theirs map[string]any }
 
-// divide parts a set of fields, as FieldsV1 writes it, into what is ours to write and what is not.
+// divide splits a set of fields, in the form of FieldsV1, into those that are ours to write and the others.
 func divide(fields map[string]any) divided {
 	d := divided{map[string]any{}, map[string]any{}}
 	for path, inner := range fields {
@@ -53,7 +53,7 @@ func divide(fields map[string]any) divided {
 	return d
 }
 
-// TakeOver is the JSON patch that makes ours what others added to an object; nil when nobody added anything.
+// TakeOver returns the JSON patch that makes us the owner of the fields that others added; nil if there are none.
 func TakeOver(now metav1.Object) ([]byte, error) {
 	if !slices.ContainsFunc(now.GetManagedFields(), Adds) {
 		return nil, nil
@@ -62,7 +62,7 @@ func TakeOver(now metav1.Object) ([]byte, error) {
 		{"op": "replace", "path": "/metadata/managedFields", "value": joined(now.GetManagedFields())},
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": now.GetResourceVersion()},
 	}
-	if _, applied := now.GetAnnotations()[names.AnnotationApplied]; applied { // should the apply fail, this still asks for one
+	if _, applied := now.GetAnnotations()[names.AnnotationApplied]; applied { // if the apply fails, the changed digest has it repeated
 		patch = append(patch, map[string]any{"op": "replace", "path": "/metadata/annotations/" + strings.ReplaceAll(names.AnnotationApplied, "/", "~1"), "value": ""})
 	}
 	text, err := json.Marshal(patch)
@@ -72,7 +72,7 @@ func TakeOver(now metav1.Object) ([]byte, error) {
 	return text, nil
 }
 
-// joined moves into our entry what others hold of what is ours to write.
+// joined moves the fields that are ours to write from the entries of others to ours.
 func joined(all []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	var ours *metav1.ManagedFieldsEntry
 	taken := map[string]any{}
@@ -91,7 +91,7 @@ func joined(all []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 		}
 		rest = append(rest, e)
 	}
-	if ours == nil { // restored: what it had was written by whoever restored it
+	if ours == nil { // a restored object: who restored it owns its fields
 		ours = &metav1.ManagedFieldsEntry{Manager: names.ManagerFieldOwner, Operation: metav1.ManagedFieldsOperationApply, APIVersion: all[0].APIVersion, FieldsType: "FieldsV1", Time: all[0].Time}
 	}
 	join(taken, fieldsOf(*ours))

@@ -1,5 +1,5 @@
-// Package managedfields tells what of an object we hold, from the account that the API server itself keeps of it (managedFields), so that
-// an intent that holds already is not written again, and what others add can be taken away.
+// Package managedfields reads from an object's managedFields which fields we own, so that an intent that was applied already is not written
+// again, and fields that others add can be removed.
 package managedfields
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// Intent is a desired object in the form in which it is sent, with a digest of itself.
+// Intent returns a desired object in the form in which it is sent, with a digest of itself.
 func Intent(desired runtime.ApplyConfiguration) (*unstructured.Unstructured, error) {
 	text, err := json.Marshal(desired)
 	if err != nil {
@@ -38,24 +38,24 @@ func Intent(desired runtime.ApplyConfiguration) (*unstructured.Unstructured, err
 	return want, nil
 }
 
-// Unchanged says, without asking the API server, that applying would change nothing: this very intent was applied last,
-// and nobody has taken a field of it or added one since. The API server keeps account of both: the digest is ours, and a field that
-// somebody else changes moves out of our entry in managedFields.
+// Unchanged says, without asking the API server, whether applying would change nothing: this intent was applied last, and nobody has changed or
+// added a field since. The first is seen in our digest, the second in managedFields: a field that another manager changes moves out of our
+// entry.
 func Unchanged(live metav1.Object, want *unstructured.Unstructured) bool {
 	return !slices.ContainsFunc(live.GetManagedFields(), Adds) && Whole(live, want)
 }
 
-// Whole is Unchanged of an object that others write too: what they add is theirs.
+// Whole is Unchanged for an object to which others may add fields.
 func Whole(live metav1.Object, want *unstructured.Unstructured) bool {
 	return Was(live, want) && All(live, want)
 }
 
-// Was says whether this very intent was applied last, whatever others did to it since.
+// Was says whether this intent was applied last, even if others changed the object since.
 func Was(live metav1.Object, want *unstructured.Unstructured) bool {
 	return live.GetAnnotations()[names.AnnotationApplied] == want.GetAnnotations()[names.AnnotationApplied]
 }
 
-// All says whether we hold every field of an object that was applied.
+// All says whether we own every field of an object that was applied.
 func All(live metav1.Object, want *unstructured.Unstructured) bool {
 	for _, entry := range live.GetManagedFields() {
 		if entry.Manager == names.ManagerFieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
@@ -66,7 +66,7 @@ func All(live metav1.Object, want *unstructured.Unstructured) bool {
 	return false
 }
 
-// coversObject says whether we hold every field of an object but those that no manager holds: its type and identity.
+// coversObject says whether we own every field of an object except its type and identity, which no manager owns.
 func coversObject(fields, object map[string]any) bool {
 	for name, value := range object {
 		switch name {
@@ -92,8 +92,8 @@ func withoutIdentity(metadata map[string]any) map[string]any {
 	return rest
 }
 
-// covers says whether a value lies wholly inside a set of fields as FieldsV1 writes it (meta/v1, FieldsV1): f:<name> is a
-// field, k:<keys> an element of a list by its keys, v:<value> an element by its value; an empty set is held as a whole.
+// covers says whether a set of fields, in the form of FieldsV1 (meta/v1), contains a whole value: f:<name> is a field, k:<keys> an element of a
+// list by its keys, v:<value> an element by its value; an empty set is owned as a whole.
 func covers(owned, value any) bool {
 	fields, ok := owned.(map[string]any)
 	if !ok || len(fields) == 0 {
@@ -130,7 +130,7 @@ func coversElement(fields map[string]any, element any) bool {
 	return false
 }
 
-// hasKeys compares an element with the keys of a list entry. A key that the element leaves out has its default there.
+// hasKeys says whether a list element has the keys of an entry. A key that the element leaves out has its default in the entry.
 func hasKeys(element, keys any) bool {
 	e, isMap := element.(map[string]any)
 	k, isKeys := keys.(map[string]any)

@@ -1,4 +1,4 @@
-// Package metallb knows of MetalLB the two kinds that a bridge makes (metallb, api/v1beta1).
+// Package metallb has the two kinds of MetalLB that a bridge makes (metallb, api/v1beta1).
 package metallb
 
 import (
@@ -39,7 +39,7 @@ type IPAddressPoolList struct {
 	Items           []IPAddressPool `json:"items"`
 }
 
-// L2Advertisement has the addresses of pools announced on the network's segment.
+// L2Advertisement announces the addresses of pools on the network's segment.
 type L2Advertisement struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -47,7 +47,7 @@ type L2Advertisement struct {
 	Spec AdvertisementSpec `json:"spec"`
 }
 
-// AdvertisementSpec names the pools. With none it would announce all.
+// AdvertisementSpec names the pools; without any, all are announced.
 type AdvertisementSpec struct {
 	IPAddressPools []string `json:"ipAddressPools,omitempty"`
 }
