@@ -27,14 +27,14 @@ import (
 	"github.com/cldmnky/oooi/internal/status"
 )
 
-// bridgeReconciler makes of one DPUHCPBridge what bridge.Of says.
+// bridgeReconciler reconciles one DPUHCPBridge to the plan of bridge.Of.
 type bridgeReconciler struct {
 	parts
 	observe *observe.Bridges
 	claims  *claims
 }
 
-// Reconcile is observe, plan, apply, status. Deletion comes before any other gate.
+// Reconcile observes, plans, applies and writes the status. Deletion comes before any other gate.
 func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	b, err := r.observe.Bridge(ctx, req.NamespacedName)
 	if err == nil && b == nil {
@@ -51,7 +51,7 @@ func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	defer release()
 	seen, err := r.observe.Around(ctx, b)
 	if err != nil {
-		if bridge.Of(seen.Input).Approve == nil { // what decides on approval was read: a Secret that cannot be read keeps none going that should stop
+		if bridge.Of(seen.Input).Approve == nil { // approval was decided by what was read; an unreadable Secret must not prolong it
 			r.hosted.Approvals.Forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, err
@@ -61,22 +61,22 @@ func (r bridgeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	}
 	p := bridge.Of(seen.Input)
 	out, err := r.do(ctx, seen, p)
-	if out.Wrote { // what was read is from before; the change brings us back
+	if out.Wrote { // seen predates the write, whose event brings the next reconcile
 		return soonest(retryWritten), err
 	}
-	if p.End { // it ends because its status says that it was bound, which must not be taken back before it is deleted
+	if p.End { // no status is written: the deletion rests on the status that says the bridge was bound
 		return retry(out, seen.Pause), err
 	}
 	now := time.Now()
 	statusErr := r.status.Bridge(ctx, seen.Input.Bridge, status.Bridge(seen, p, out, now))
 	if err != nil && r.observe.Settings.Ungranted("", err.Error()) != nil {
-		return soonest(retryTaken), statusErr // nothing tells us of a Role
+		return soonest(retryTaken), statusErr // Roles are not watched
 	}
 	return retry(out, seen.Pause), errors.Join(err, statusErr)
 }
 
-// do applies a plan unless it is frozen. The kubeconfig has reasons of its own: what is wrong with a release or a pull secret does not
-// keep a rotated one from DPF.
+// do applies a plan unless it is frozen. The kubeconfig is handed over independently: a wrong release or pull secret must not keep a rotated
+// kubeconfig from DPF.
 func (r bridgeReconciler) do(ctx context.Context, seen observe.Bridge, p bridge.Plan) (status.Outcome, error) {
 	out := status.Outcome{Findings: append(p.Findings, r.approve(seen, p)...), Frozen: p.Frozen || seen.Pause.Active(), Paused: seen.Pause.Reason}
 	switch {
@@ -92,7 +92,7 @@ func (r bridgeReconciler) do(ctx context.Context, seen observe.Bridge, p bridge.
 	var err error
 	if !p.Frozen {
 		err = r.hostedCluster(ctx, seen, p, &out)
-		out.Frozen = err != nil // what could not be applied is not said to be there
+		out.Frozen = err != nil // the status must not report objects that could not be applied
 		out.Findings = append(out.Findings, r.failed(dpuv1.ConditionReady, err)...)
 	}
 	injectErr := r.inject(ctx, seen.Input, p.Inject, &out)
@@ -100,7 +100,7 @@ func (r bridgeReconciler) do(ctx context.Context, seen observe.Bridge, p bridge.
 	return out, errors.Join(err, injectErr)
 }
 
-// failed says what could not be written; the operator tries again.
+// failed is the finding for a write that failed and is tried again.
 func (r bridgeReconciler) failed(condition string, err error) []finding.Finding {
 	if err == nil {
 		return nil
@@ -108,7 +108,7 @@ func (r bridgeReconciler) failed(condition string, err error) []finding.Finding 
 	return r.orGranting(finding.Wait(condition, "NotApplied").Say("the operator tries again: %v", err))
 }
 
-// orGranting is a finding, or, where all it says is that a Role is missing, how that is granted.
+// orGranting returns the finding or, if it reports only a missing Role, the findings that say how to grant that Role.
 func (r bridgeReconciler) orGranting(f finding.Finding) []finding.Finding {
 	if all := r.observe.Settings.Ungranted(f.Condition, f.Message); all != nil {
 		return all
@@ -116,7 +116,7 @@ func (r bridgeReconciler) orGranting(f finding.Finding) []finding.Finding {
 	return []finding.Finding{f}
 }
 
-// approve certificates, or stop it: before anything else, and in a pause too, for it is the service, and writes nothing here.
+// approve starts or stops the approval of certificates. It runs first, and in a pause too: it is the service, and writes nothing here.
 func (r bridgeReconciler) approve(seen observe.Bridge, p bridge.Plan) []finding.Finding {
 	key, a := client.ObjectKeyFromObject(seen.Input.Bridge), p.Approve
 	if a == nil {
@@ -140,12 +140,12 @@ func (r bridgeReconciler) approve(seen observe.Bridge, p bridge.Plan) []finding.
 	return noted
 }
 
-// told of an approval or a warning, by an event on the bridge. Related is what it is about: of events that differ in their note alone,
-// client-go keeps the first's.
+// told records an approval or a warning as an Event on the bridge. The CSR is the related object: of Events that differ only in their note,
+// client-go keeps the first.
 func (r bridgeReconciler) told(key types.NamespacedName, n approve.Notice) {
 	b := &dpuv1.DPUHCPBridge{}
 	if err := r.observe.Reader.Get(context.Background(), key, b); err != nil {
-		return // an approval carries the same sentence in the hosted cluster, and warnings are counted
+		return // the approved CSR carries the same message in the hosted cluster, and warnings are counted
 	}
 	about := &corev1.ObjectReference{APIVersion: certv1.SchemeGroupVersion.String(), Kind: "CertificateSigningRequest", Name: n.Name}
 	kind, note := corev1.EventTypeNormal, fmt.Sprintf("certificate request %s of %s is approved: %s", n.Name, n.Host, n.Message)
@@ -155,7 +155,7 @@ func (r bridgeReconciler) told(key types.NamespacedName, n approve.Notice) {
 	r.status.Events.Eventf(b, about, kind, n.Reason, "Approve", "%s", note)
 }
 
-// hostedCluster is made what the plan says, with all that belongs to it. Copies of Secrets that it no longer names go last.
+// hostedCluster applies the plan's objects, and then removes copies of Secrets that the plan no longer names.
 func (r bridgeReconciler) hostedCluster(ctx context.Context, seen observe.Bridge, p bridge.Plan, out *status.Outcome) error {
 	b := seen.Input.Bridge
 	if p.Key != nil {
@@ -169,7 +169,7 @@ func (r bridgeReconciler) hostedCluster(ctx context.Context, seen observe.Bridge
 	owner := ownerBridge(seen.Input)
 	applied, err := r.apply.To(ctx, owner, p.Objects)
 	if !p.Recreates && bridge.Reported(b) && slices.ContainsFunc(applied.Made, func(o finding.Object) bool { return o.Kind == "HostedCluster" }) {
-		r.tellRecreated(b) // it went between reading and writing
+		r.tellRecreated(b) // it was deleted between the read and the write
 	}
 	out.Wrote = applied.Wrote
 	for _, f := range applied.Findings {
@@ -196,7 +196,7 @@ func (r bridgeReconciler) tellRecreated(b *dpuv1.DPUHCPBridge) {
 		"HostedCluster %s/%s was deleted, but not by this bridge; the bridge recreates it empty; to remove it for good, delete the bridge", b.Namespace, b.Name)
 }
 
-// tellDrift: what was changed or taken away behind our back is put right, and that is said.
+// tellDrift records an Event for each object that somebody else changed or deleted and that is now restored.
 func (r bridgeReconciler) tellDrift(b *dpuv1.DPUHCPBridge, applied apply.Applied) {
 	mended := slices.Clone(applied.Mended)
 	for _, made := range applied.Made {
@@ -210,12 +210,12 @@ func (r bridgeReconciler) tellDrift(b *dpuv1.DPUHCPBridge, applied apply.Applied
 	}
 }
 
-// madeFor a condition, by kind: one that was True had the object, and one whose object is not taken is not.
+// madeFor is the condition that reports a kind: while it was True, the object existed; if the object is not applied, it is not True.
 var madeFor = map[string]string{
 	"IPAddressPool": dpuv1.ConditionMetalLBConfigured, "L2Advertisement": dpuv1.ConditionMetalLBConfigured, "ConfigMap": dpuv1.ConditionIgnitionConfigured,
 }
 
-// inject hands the kubeconfig over: first the Secret, then its name, then the word that the cluster is there.
+// inject hands the kubeconfig over: first the Secret, then its name in the DPUCluster, then the report that the cluster is created.
 func (r bridgeReconciler) inject(ctx context.Context, in bridge.Input, i *bridge.Injection, out *status.Outcome) error {
 	if i == nil {
 		return nil
@@ -231,7 +231,7 @@ func (r bridgeReconciler) inject(ctx context.Context, in bridge.Input, i *bridge
 	}
 	if i.Refer {
 		err := r.apply.Refer(ctx, in.DPUCluster, bridge.InjectedKey(in.Bridge).Name)
-		out.Wrote = out.Wrote || ignoreConflict(err) == nil // what could not be written is said
+		out.Wrote = out.Wrote || ignoreConflict(err) == nil // the status reports a failed write
 		if err != nil {
 			return ignoreConflict(err)
 		}
@@ -243,7 +243,7 @@ func (r bridgeReconciler) inject(ctx context.Context, in bridge.Input, i *bridge
 	return err
 }
 
-// ignoreConflict: the object has changed since it was read, and its change brings us back.
+// ignoreConflict: the object has changed since it was read, and its event brings the next reconcile.
 func ignoreConflict(err error) error {
 	if apierrors.IsConflict(err) {
 		return nil
@@ -251,7 +251,7 @@ func ignoreConflict(err error) error {
 	return err
 }
 
-// follow the DPUCluster: delete the bridge of one that is gone, if the API server itself says so.
+// follow deletes the bridge of a DPUCluster that is gone, if the API server itself confirms that.
 func (r bridgeReconciler) follow(ctx context.Context, seen observe.Bridge) error {
 	b := seen.Input.Bridge
 	cluster := &dpf.DPUCluster{}

@@ -30,7 +30,7 @@ func (w dpuWorld) numberedBridge(n int) *dpuv1.DPUHCPBridge {
 	return b
 }
 
-// image of all that there is of a bridge, without what differs from one to another.
+// image is all that there is of a bridge, without what differs between bridges.
 func (w dpuWorld) image(n int) string {
 	w.t.Helper()
 	b := w.numberedBridge(n)
@@ -57,7 +57,7 @@ func (w dpuWorld) image(n int) string {
 	return regexp.MustCompile(`\b([bd]|192\.0\.2\.1)\d\d\b`).ReplaceAllString(string(text), "${1}NN")
 }
 
-// settledAt waits until a bridge has a release, and DPF a kubeconfig.
+// settledAt waits until a bridge has a release, and DPF has a kubeconfig.
 func (w dpuWorld) settledAt(n int, image, token string) {
 	w.t.Helper()
 	b := w.numberedBridge(n)
@@ -68,7 +68,7 @@ func (w dpuWorld) settledAt(n int, image, token string) {
 	w.saysOf(b.Name, dpuv1.ConditionKubeconfigInjected, metav1.ConditionTrue, "Injected")
 }
 
-// copied waits until the newest pull secret, and no other, is a bridge's.
+// copied waits until a bridge has the newest pull secret, and no other.
 func (w dpuWorld) copied(n int) {
 	w.t.Helper()
 	name := w.numberedBridge(n).Name
@@ -85,7 +85,7 @@ func (w dpuWorld) copied(n int) {
 	}).Should(Succeed())
 }
 
-// runsAgain whenever the manager dies: another, which remembers nothing, goes on.
+// runsAgain replaces each manager that dies by another, which remembers nothing.
 func (w *world) runsAgain() {
 	over, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -106,9 +106,9 @@ func (w *world) runsAgain() {
 	})
 }
 
-// Before whichever of its writes the manager is killed, a bridge comes to the same end: made, its kubeconfig rotated, its pull secret too,
-// upgraded, deleted. In each of these the manager dies before the n-th write for bridge n, before the first of each kind, and the answer
-// to another is lost; bridge 00 dies only with the others.
+// A bridge reaches the same end no matter before which write its manager is killed: made, its kubeconfig rotated, then its pull secret,
+// upgraded, deleted. In each step the manager dies before the n-th write for bridge n and before the first of each kind, and the answer to
+// another is lost; bridge 00 dies only with the others.
 func TestABridgeComesToTheSameEndWhereverItsManagerDies(t *testing.T) {
 	const most = 24 // kinds of writes that one bridge needs for any of these, at most; checked below
 	w := newDPUWorld(t)

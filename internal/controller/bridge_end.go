@@ -18,7 +18,7 @@ import (
 	"github.com/cldmnky/oooi/internal/status"
 )
 
-// end takes away what a bridge made, step by step, and only then lets it go. A pause does not hold this up: to delete is explicit.
+// end removes what a bridge made, step by step, and then its finalizer. A pause does not stop a deletion, which is explicit.
 func (r bridgeReconciler) end(ctx context.Context, seen observe.Bridge) (ctrl.Result, error) {
 	b := seen.Input.Bridge
 	r.hosted.Approvals.Forget(client.ObjectKeyFromObject(b))
@@ -47,7 +47,7 @@ func (r bridgeReconciler) end(ctx context.Context, seen observe.Bridge) (ctrl.Re
 	return ctrl.Result{}, r.letGo(ctx, b)
 }
 
-// endFailed says why, or how a Role that is missing is granted, which nothing tells us of.
+// endFailed reports the error or, for a missing Role, how to grant it. Roles are not watched.
 func (r bridgeReconciler) endFailed(err error, say func(cleanup metav1.ConditionStatus, reason, message string) error) (ctrl.Result, error) {
 	var missing []string
 	for _, f := range r.observe.Settings.Ungranted("", err.Error()) {
@@ -59,7 +59,7 @@ func (r bridgeReconciler) endFailed(err error, say func(cleanup metav1.Condition
 	return ctrl.Result{}, errors.Join(err, say(metav1.ConditionFalse, dpuv1.ReasonCleanupFailed, err.Error()+"; the operator tries again"))
 }
 
-// retryStep: what holds a deletion up may take days, and is watched: DPUs, the Secrets that their kubeconfig is in, the bridge itself.
+// retryStep is long for a deletion that waits for others: that may take days, and DPUs, their kubeconfig's Secrets and the bridge are watched.
 func retryStep(step bridge.Ending) time.Duration {
 	if step.Reason == dpuv1.ReasonCleanupInProgress {
 		return retryEnding
@@ -67,7 +67,7 @@ func retryStep(step bridge.Ending) time.Duration {
 	return retryWaiting
 }
 
-// letGo takes the finalizer off the bridge as it is now: its status has just been written.
+// letGo removes the finalizer from the bridge as it is now: its status has just been written.
 func (r bridgeReconciler) letGo(ctx context.Context, b *dpuv1.DPUHCPBridge) error {
 	now := &dpuv1.DPUHCPBridge{}
 	if err := r.observe.Live.Get(ctx, client.ObjectKeyFromObject(b), now); err != nil {
@@ -76,7 +76,6 @@ func (r bridgeReconciler) letGo(ctx context.Context, b *dpuv1.DPUHCPBridge) erro
 	return r.apply.RemoveFinalizer(ctx, now, names.BridgeFinalizer)
 }
 
-// take one step of a deletion.
 func (r bridgeReconciler) take(ctx context.Context, remains bridge.Remains, step bridge.Ending) error {
 	errs := []error{r.inject(ctx, remains.Input, step.Inject, &status.Outcome{})}
 	if step.Cluster != nil {
@@ -85,7 +84,7 @@ func (r bridgeReconciler) take(ctx context.Context, remains bridge.Remains, step
 	if step.Pool != nil {
 		errs = append(errs, r.apply.Remove(ctx, step.Pool))
 	}
-	if step.Unrefer { // before the Secret: DPF would look for one that is gone
+	if step.Unrefer { // before the Secret is deleted: DPF would look for a missing one
 		if err := r.apply.Unrefer(ctx, remains.DPUCluster, bridge.InjectedKey(remains.Bridge).Name); err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
-// alone has the operator serve bridges only, with no permission for more, and MetalLB in a namespace of this test's own.
+// alone has the operator serve bridges only, with no further permission, and MetalLB in a namespace of this test's own.
 func (w dpuWorld) alone() (lb string) {
 	w.t.Helper()
 	w.stop()
@@ -28,7 +28,7 @@ func (w dpuWorld) alone() (lb string) {
 	return lb
 }
 
-// grantsSecretsOnly is what config/components/dpu-bridge granted before 2026-11-23: who upgrades the operator has that.
+// grantsSecretsOnly is what config/components/dpu-bridge granted before 2026-11-23: an operator that is upgraded has that.
 func (w dpuWorld) grantsSecretsOnly(namespace string) {
 	w.t.Helper()
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: "secrets-only"}
@@ -38,7 +38,7 @@ func (w dpuWorld) grantsSecretsOnly(namespace string) {
 	)
 }
 
-// takesBack the Role of config/components/dpu-bridge.
+// takesBack removes the Role of config/components/dpu-bridge.
 func (w dpuWorld) takesBack() {
 	w.t.Helper()
 	for _, o := range []client.Object{named(&rbacv1.RoleBinding{}, w.ns, "oooi-dpu-bridge"), named(&rbacv1.Role{}, w.ns, "oooi-dpu-bridge")} {
@@ -46,7 +46,7 @@ func (w dpuWorld) takesBack() {
 	}
 }
 
-// Of each namespace in which the operator may not write it says, in one sentence, what grants it, and goes on by itself when that is done.
+// For each namespace in which the operator may not write, one sentence says what grants it, and the operator goes on when that is done.
 func TestAMissingRoleIsSaidWithTheCommandThatGrantsIt(t *testing.T) {
 	w := newDPUWorld(t)
 	lb, cards := w.alone(), w.ns+"-cards"
@@ -85,7 +85,7 @@ func TestAMissingRoleIsSaidWithTheCommandThatGrantsIt(t *testing.T) {
 	w.Expect(w.left()).To(BeEmpty())
 }
 
-// The Roles are enough where nothing else is granted: what somebody changes is put back, and what he adds is taken away.
+// The Roles are enough where nothing else is granted: changes by others are reverted, and their additions are removed.
 func TestBridgesAloneNeedTheirRolesOnly(t *testing.T) {
 	w := newDPUWorld(t)
 	lb := w.alone()
@@ -107,8 +107,8 @@ func TestBridgesAloneNeedTheirRolesOnly(t *testing.T) {
 	w.Expect(w.left()).To(BeEmpty())
 }
 
-// What we made beside a DPUCluster of another namespace says that the bridge had it: it goes with it, though nobody admits it any more, and
-// though there was no kubeconfig yet to hand over.
+// Our Secret beside a DPUCluster of another namespace proves that the bridge had it: it goes with it, though it is no longer granted, and even
+// if there was no kubeconfig to hand over yet.
 func TestABridgeGoesWithADPUClusterOfAnotherNamespace(t *testing.T) {
 	for name, handed := range map[string]bool{"that has the kubeconfig": true, "that went before": false} {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestABridgeGoesWithADPUClusterOfAnotherNamespace(t *testing.T) {
 			w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionTrue, "Bound")
 			w.silent()
 			w.Expect(w.api.Delete(w.ctx, cluster)).To(Succeed())
-			if handed { // else HyperShift has put no finalizers on
+			if handed { // otherwise HyperShift has added no finalizers
 				w.tearsDown("b1")
 			}
 			w.gone(w.bridge())

@@ -34,16 +34,16 @@ import (
 )
 
 const (
-	theirBridge = "orchid-b1"          // its control plane is also that of b1 in a namespace that ends in -orchid
-	deadUID     = "of-an-earlier-life" // of no bridge: what has it and names a bridge is that bridge's (a restore)
-	thirdParty  = "198.51.100.7"       // a Service's, and not allowed to bridges
+	theirBridge = "orchid-b1"          // its control-plane namespace is also that of a b1 in a namespace that ends in -orchid
+	deadUID     = "of-an-earlier-life" // of no bridge: a bridge takes over an object with this UID and its name (a restore)
+	thirdParty  = "198.51.100.7"       // the address of a Service, not allowed to bridges
 	allowedVIP  = "192.0.2.50"
 )
 
-// ofTheVictim are words by which what is told of him is known.
+// ofTheVictim are words that only messages about the victim contain.
 var ofTheVictim = []string{"orchid", "tulip", "rose", "lily", "thorn"}
 
-// victim has a bridge that works: HostedCluster, kubeconfig, address, control plane's namespace, and a DPU.
+// victim has a working bridge: HostedCluster, kubeconfig, address, control-plane namespace, and a DPU.
 type victim struct{ dpuWorld }
 
 func newVictim(t *testing.T) victim {
@@ -74,7 +74,7 @@ func newVictim(t *testing.T) victim {
 	return v
 }
 
-// installed makes a DPU of his, with its operating system.
+// installed makes a DPU of the victim, with its operating system.
 func (v victim) installed(name string) {
 	v.t.Helper()
 	dpu := v.dpu(name, "tulip")
@@ -86,7 +86,7 @@ func (v victim) installed(name string) {
 	})
 }
 
-// in a test of its own.
+// in is the victim in a subtest.
 func (v victim) in(t *testing.T) victim {
 	inner := *v.world
 	inner.t, inner.Gomega = t, NewWithT(t)
@@ -95,12 +95,12 @@ func (v victim) in(t *testing.T) victim {
 	return victim{dpuWorld{&inner}}
 }
 
-// namespaces that are his, or nobody's who writes bridges.
+// namespaces are the victim's, and those in which nobody may write bridges.
 func (v victim) namespaces() []string {
 	return []string{v.ns, v.controlPlane(theirBridge), v.ns + "-kube-system"}
 }
 
-// has is all of his, as it was written last. Of the bridge's own status its heartbeat differs from one reading to another.
+// has is all of the victim's objects with their versions. The status of the bridge is left out: its heartbeat changes.
 func (v victim) has() map[string]string {
 	v.t.Helper()
 	all := map[string]string{}
@@ -129,7 +129,7 @@ func (v victim) has() map[string]string {
 	return all
 }
 
-// written in his namespaces, and to what is his in MetalLB's, since as many writes.
+// written are the writes after the first since in the victim's namespaces, and to the victim's objects of MetalLB.
 func (v victim) written(since int) (all []string) {
 	for _, call := range v.calls.written()[since:] {
 		own := strings.HasSuffix(call, "/dpuhcpbridges/"+theirBridge+"/status")
@@ -141,7 +141,7 @@ func (v victim) written(since int) (all []string) {
 	return all
 }
 
-// announces for a namespace what is not allowed to bridges, or is another's, or goes to a namespace that was there before.
+// announces are a namespace's pools with an address that is not allowed to bridges, or for a namespace of the victim.
 func (v victim) announces(namespace string) (all []metallb.PoolSpec) {
 	v.t.Helper()
 	pools := &metallb.IPAddressPoolList{}
@@ -156,17 +156,17 @@ func (v victim) announces(namespace string) (all []metallb.PoolSpec) {
 	})
 }
 
-// stranger may write in one namespace what the author of a bridge may, and HostedClusters and DPUs besides.
+// stranger may write in one namespace what the author of a bridge may, and HostedClusters and DPUs too.
 type stranger struct {
 	victim
 	at    string
 	as    client.Client
-	named string // by himself
-	told  string // by conditions
-	error string // the API server's last answer that was one
+	named string // what he wrote himself
+	told  string // what conditions told him
+	error string // the API server's last error
 }
 
-// mayAs lets him do something in his namespace, by a Role of that name.
+// mayAs grants the stranger something in his namespace, by a Role of that name.
 func (s *stranger) mayAs(role string, rules ...rbacv1.PolicyRule) {
 	s.t.Helper()
 	at := metav1.ObjectMeta{Namespace: s.at, Name: role}
@@ -184,7 +184,7 @@ func (v victim) stranger(namespace string) *stranger {
 	everything := []string{"get", "list", "create", "update", "patch", "delete"}
 	if err := v.api.Create(v.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		v.Expect(client.IgnoreAlreadyExists(err)).To(Succeed())
-		return s // he was there before
+		return s // the namespace existed before
 	}
 	s.mayAs("author",
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets", "configmaps"}, Verbs: everything},
@@ -199,7 +199,7 @@ func (v victim) stranger(namespace string) *stranger {
 	return s
 }
 
-// writes as himself. What is refused he is told.
+// writes objects as the stranger, and keeps the API server's refusals.
 func (s *stranger) writes(objects ...client.Object) {
 	s.t.Helper()
 	for _, o := range objects {
@@ -215,7 +215,7 @@ func (s *stranger) writes(objects ...client.Object) {
 	}
 }
 
-// bridge b1 of his, at node ports; edited.
+// bridges makes the stranger's bridge b1, at node ports, as edited.
 func (s *stranger) bridges(edit func(*dpuv1.DPUHCPBridge)) *dpuv1.DPUHCPBridge {
 	s.t.Helper()
 	b := s.dpuWorld.bridge()
@@ -225,12 +225,10 @@ func (s *stranger) bridges(edit func(*dpuv1.DPUHCPBridge)) *dpuv1.DPUHCPBridge {
 	return b
 }
 
-// exposed has a bridge ask for an address.
 func exposed(at v1alpha1.IPAddress) func(*dpuv1.DPUHCPBridge) {
 	return func(b *dpuv1.DPUHCPBridge) { b.Spec.ExposeThroughLoadBalancer, b.Spec.MetalLBVirtualIP = true, at }
 }
 
-// refers to the victim's DPUCluster.
 func (s *stranger) refers(b *dpuv1.DPUHCPBridge) {
 	b.Spec.DPUClusterRef = dpuv1.DPUClusterReference{Namespace: v1alpha1.ObjectName(s.ns), Name: "tulip"}
 }
@@ -239,12 +237,12 @@ func labelsOf(namespace, name, uid string) map[string]string {
 	return map[string]string{names.LabelManagedBy: names.ManagedBy, names.LabelBridge: name, names.LabelBridgeNamespace: namespace, names.LabelOwnerUID: uid}
 }
 
-// victims labels, as on what his bridge made.
+// victims are the labels that the victim's bridge gives its objects.
 func (s *stranger) victims() map[string]string {
 	return labelsOf(s.ns, theirBridge, string(sees(s.world, named(&dpuv1.DPUHCPBridge{}, s.ns, theirBridge), there).UID))
 }
 
-// hosts has a HostedCluster and a NodePool of his own, of a bridge's name.
+// hosts makes a HostedCluster and a NodePool of the stranger, with a bridge's name.
 func (s *stranger) hosts(name string, labels map[string]string) {
 	s.t.Helper()
 	hc, pool := hostedClusterOf(s.at, name), named(&hyperv1.NodePool{}, s.at, name)
@@ -253,7 +251,7 @@ func (s *stranger) hosts(name string, labels map[string]string) {
 	s.writes(hc, pool)
 }
 
-// key of etcd, as a bridge makes it: without one, a HostedCluster that is there holds the bridge back.
+// keys makes an etcd key as a bridge does: without a key, an existing HostedCluster stops the bridge.
 func (s *stranger) keys(bridge string, labels map[string]string) {
 	s.t.Helper()
 	key := s.secret(names.BridgeKey(bridge), hyperv1.AESCBCKeySecretKey, strings.Repeat("k", 32))
@@ -262,7 +260,7 @@ func (s *stranger) keys(bridge string, labels map[string]string) {
 	s.writes(key)
 }
 
-// restores a HostedCluster, NodePool and key that name a bridge of his, and none that lives: the bridge takes them for its own.
+// restores makes a HostedCluster, NodePool and key that name a bridge of the stranger, and the UID of none: the bridge takes them over.
 func (s *stranger) restores(bridge string) {
 	s.t.Helper()
 	labels := labelsOf(s.at, bridge, deadUID)
@@ -270,7 +268,7 @@ func (s *stranger) restores(bridge string) {
 	s.keys(bridge, labels)
 }
 
-// served has HyperShift serve his HostedCluster b1, with a kubeconfig of another server.
+// served plays HyperShift for the stranger's HostedCluster b1, with a kubeconfig of another server.
 func (s *stranger) served(server string) {
 	s.t.Helper()
 	hc, pool := sees(s.world, named(&hyperv1.HostedCluster{}, s.at, "b1"), there), sees(s.world, named(&hyperv1.NodePool{}, s.at, "b1"), there)
@@ -283,7 +281,7 @@ func (s *stranger) served(server string) {
 	s.Expect(hypershift.Serve(s.ctx, s.api, hc, pool, text)).To(Succeed())
 }
 
-// says waits until a bridge of his has said all of it.
+// says waits until a bridge of the stranger has all these reasons.
 func (s *stranger) says(bridge string, all map[string]string) {
 	s.t.Helper()
 	if len(all) == 0 {
@@ -297,7 +295,7 @@ func (s *stranger) says(bridge string, all map[string]string) {
 	s.told += fmt.Sprint(b.Status.Conditions)
 }
 
-// leaves takes all of his away: what ends his bridge is the manager's work.
+// leaves deletes all that the stranger made; to end his bridge is the manager's work.
 func (s *stranger) leaves() {
 	s.t.Helper()
 	bridges, kinds := &dpuv1.DPUHCPBridgeList{}, []client.ObjectList{&hyperv1.HostedClusterList{}, &hyperv1.NodePoolList{}, &corev1.ConfigMapList{}, &dpf.DPUList{}}
@@ -324,7 +322,7 @@ func (s *stranger) leaves() {
 	}
 }
 
-// heard is what he was told of the victim, and did not name himself.
+// heard is what the stranger was told of the victim, and did not name himself.
 func (s *stranger) heard() (all []string) {
 	s.t.Helper()
 	events, secrets := &eventsv1.EventList{}, &corev1.SecretList{}
@@ -347,19 +345,19 @@ func (s *stranger) heard() (all []string) {
 	return all
 }
 
-// way of a stranger into what is another's.
+// way is how a stranger tries to reach what is another's.
 type way struct {
 	name    string
-	at      string            // the end of his namespace; a new one of his own without
-	allows  func(v victim)    // what the victim himself does before
-	does    func(s *stranger) // all that he may
-	says    map[string]string // his bridge then, reasons by condition
-	of      string            // his bridge's name, unless it is b1
-	refused string            // by the API server, in these words
-	quietly bool              // nothing says when the manager has seen it
+	at      string            // the suffix of his namespace; empty for a new one
+	allows  func(v victim)    // what the victim does before
+	does    func(s *stranger) // what the stranger does
+	says    map[string]string // what his bridge then says, reasons by condition
+	of      string            // his bridge's name; empty for b1
+	refused string            // the API server's refusal; empty for none
+	quietly bool              // no condition tells that the manager has seen it
 }
 
-// withstands a way, and its end.
+// withstands checks that a way and its end change nothing.
 func (v victim) withstands(namespace string, way way) {
 	v.t.Helper()
 	if way.allows != nil {
@@ -390,7 +388,6 @@ func (v victim) withstands(namespace string, way way) {
 
 const bound, metal, secretsValid, ready, approval, injected = dpuv1.ConditionDPUClusterBound, dpuv1.ConditionMetalLBConfigured, dpuv1.ConditionSecretsValid, dpuv1.ConditionReady, dpuv1.ConditionCSRAutoApprovalActive, dpuv1.ConditionKubeconfigInjected
 
-// granting has the victim's DPUCluster grant namespaces.
 func granting(list string) func(v victim) {
 	return func(v victim) {
 		v.t.Helper()
@@ -401,7 +398,7 @@ func granting(list string) func(v victim) {
 	}
 }
 
-// forges the status of a bridge that refers to a DPUCluster of the victim's namespace: somebody lets him write it.
+// forges the status of a bridge that refers to a DPUCluster in the victim's namespace, with permission to write it.
 func forges(cluster v1alpha1.ObjectName, policy dpuv1.DPUClusterDeletionPolicy) func(s *stranger) {
 	return func(s *stranger) {
 		s.t.Helper()
@@ -623,7 +620,7 @@ func intoAnothersBridge() []way {
 	}
 }
 
-// marks objects of all kinds with labels. One ConfigMap stays whoever deletes it.
+// marks makes objects of all kinds with labels. A finalizer keeps one ConfigMap when it is deleted.
 func (s *stranger) marks(labels map[string]string) {
 	s.t.Helper()
 	s.hosts("b1", labels)
@@ -636,7 +633,7 @@ func (s *stranger) marks(labels map[string]string) {
 		&dpf.DPUCluster{ObjectMeta: metav1.ObjectMeta{Name: "forged", Labels: labels}, Spec: dpf.DPUClusterSpec{Type: "example.com/hosted"}})
 }
 
-// keeps what bears another's labels: it is his.
+// keeps checks that the stranger's objects with another's labels stay.
 func (s *stranger) keeps() {
 	s.t.Helper()
 	for _, o := range []client.Object{named(&corev1.ConfigMap{}, s.at, "forged"), named(&corev1.ConfigMap{}, s.at, "stays"), named(&corev1.Secret{}, s.at, "forged")} {
@@ -644,7 +641,7 @@ func (s *stranger) keeps() {
 	}
 }
 
-// joins by a request in the name of a DPU of the stranger's: the victim's own is let in, his not.
+// joins sends requests in the names of the stranger's DPU and of the victim's: only the victim's is approved.
 func joins(s *stranger) {
 	s.t.Helper()
 	dpu := s.dpu("weed", "tulip")
@@ -659,8 +656,8 @@ func joins(s *stranger) {
 	s.Expect(asked.Status.Conditions).To(BeEmpty())
 }
 
-// The author of a bridge reaches no control plane's namespace, address, Secret or hosted cluster of another, and hears nothing of them,
-// though he may write HostedClusters, too, with whatever labels.
+// The author of a bridge reaches no control-plane namespace, address, Secret or hosted cluster of another, and is told nothing of them, even
+// if he may write HostedClusters with any labels.
 func TestAStrangerToABridgeChangesNothing(t *testing.T) {
 	v := newVictim(t)
 	ways := slices.Concat(intoAnothersDPUCluster(), intoAnothersNamespace(), intoAnothersAddress(), intoAnothersSecrets(), intoAnothersBridge())
@@ -672,7 +669,7 @@ func TestAStrangerToABridgeChangesNothing(t *testing.T) {
 	v.silent()
 	v.Expect(ways).To(HaveLen(52))
 
-	// Nor does he hold up the victim's end, whatever bears his labels.
+	// Nor can he block the deletion of the victim's bridge by objects with its labels.
 	s := v.stranger(v.ns + "-last")
 	s.marks(s.victims())
 	v.Expect(v.api.Delete(v.ctx, named(&dpuv1.DPUHCPBridge{}, v.ns, theirBridge), client.GracePeriodSeconds(0))).To(Succeed())

@@ -62,7 +62,7 @@ func TestABridgeMakesAHostedClusterAndHandsItsKubeconfigOver(t *testing.T) {
 	w.saysOf("b1", dpuv1.ConditionBlueFieldContainerImageAvailable, metav1.ConditionTrue, "Mapped")
 	w.saysOf("b1", dpuv1.ConditionMetalLBConfigured, metav1.ConditionTrue, "Configured")
 
-	// Nothing more is written, by this manager or the next, and HyperShift's own fields and Secret stay.
+	// Neither this manager nor the next writes anything more, and HyperShift's own fields and Secret stay.
 	before := w.silent()
 	w.stop()
 	w.start()
@@ -76,7 +76,7 @@ func TestABridgeMakesAHostedClusterAndHandsItsKubeconfigOver(t *testing.T) {
 	})
 }
 
-// However long its names are, and though another was told of before.
+// However long a DPU's name is, and though another was reported before.
 func TestEachDPUThatIsLetInIsToldOf(t *testing.T) {
 	w := newDPUWorld(t)
 	w.bridged()
@@ -97,7 +97,7 @@ func TestEachDPUThatIsLetInIsToldOf(t *testing.T) {
 	w.hears(corev1.EventTypeNormal, "DPUMayJoin", "certificate request "+long+" of "+long+" is approved: DPUHCPBridge "+w.ns+"/b1: ")
 }
 
-// A request in a DPU's name beside the approved one, with another key.
+// A second request in a DPU's name, with another key than the approved one.
 func TestAStrangersRequestInADPUsNameIsToldOf(t *testing.T) {
 	w := newDPUWorld(t)
 	w.bridged()
@@ -137,7 +137,7 @@ func TestAReleaseIsUpgradedAndSecretsAreKeptInStep(t *testing.T) {
 	}
 	w.Expect(sees(w.world, named(&corev1.Secret{}, w.ns, names.BridgeKey("b1")), there).Data["key"]).To(Equal(key))
 
-	// One that vanishes later is said, and tears nothing down.
+	// A pull secret that vanishes later is reported, and nothing is torn down.
 	w.Expect(w.api.Delete(w.ctx, pull)).To(Succeed())
 	w.saysOf("b1", dpuv1.ConditionSecretsValid, metav1.ConditionFalse, "SecretNotFound")
 	w.silent()
@@ -196,7 +196,7 @@ func TestADeletedBridgeTakesAllAwayInTheSafeOrder(t *testing.T) {
 	sees(w.world, named(&corev1.Secret{}, w.ns, "pull"), there)
 }
 
-// staysWithDPF: a kubeconfig that is rotated or lost reaches DPF within 10 s, from a manager that remembers nothing, too.
+// staysWithDPF checks that a rotated or lost kubeconfig reaches DPF within 10 s, also from a manager that remembers nothing.
 func (w dpuWorld) staysWithDPF(name string) {
 	w.t.Helper()
 	secret := w.injected(name)
@@ -290,7 +290,7 @@ func TestWhatIsNotInstalledIsNamedAndNoticedWhenItIs(t *testing.T) {
 	w.Expect(w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "HyperShiftNotInstalled")).To(ContainSubstring("MCE"))
 	w.saysOf("b1", dpuv1.ConditionMetalLBConfigured, metav1.ConditionFalse, "MetalLBNotInstalled")
 
-	// Of another version they are missing too; which one is asked for is said.
+	// In another version they are missing too, and the message says which version is needed.
 	w.offers("v9", "DPUCluster."+dpf.GroupVersion.Group, "HostedCluster."+hyperv1.GroupVersion.Group, "IPAddressPool."+metallb.GroupVersion.Group)
 	w.Consistently(func(g Gomega) {
 		for condition, reason := range map[string]string{dpuv1.ConditionDPUClusterBound: "DPFNotInstalled", dpuv1.ConditionReady: "HyperShiftNotInstalled", dpuv1.ConditionMetalLBConfigured: "MetalLBNotInstalled"} {
@@ -305,7 +305,7 @@ func TestWhatIsNotInstalledIsNamedAndNoticedWhenItIs(t *testing.T) {
 	w.saysOf("b1", dpuv1.ConditionMetalLBConfigured, metav1.ConditionTrue, "Configured")
 	sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b1"), there)
 
-	// Taken away again, all are missed, and noticed when they are back.
+	// If their CRDs are removed again, all are reported as missing, and noticed when they are back.
 	w.uninstalls(dpf.GroupVersion.Group, hyperv1.GroupVersion.Group, metallb.GroupVersion.Group)
 	w.saysOf("b1", dpuv1.ConditionDPUClusterBound, metav1.ConditionFalse, "DPFNotInstalled")
 	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionFalse, "HyperShiftNotInstalled")
@@ -318,7 +318,7 @@ func TestWhatIsNotInstalledIsNamedAndNoticedWhenItIs(t *testing.T) {
 	w.hyperShift("b1", "first")
 	w.saysOf("b1", dpuv1.ConditionReady, metav1.ConditionTrue, "Ready")
 
-	// And they keep no bridge from its end, unless what there is of them cannot be read.
+	// Missing kinds do not block a bridge's deletion, unless their objects exist and cannot be read.
 	w.uninstalls(dpf.GroupVersion.Group, metallb.GroupVersion.Group)
 	w.offers("v9", "DPU."+dpf.GroupVersion.Group)
 	w.Expect(w.api.Delete(w.ctx, w.bridge())).To(Succeed())
@@ -330,7 +330,7 @@ func TestWhatIsNotInstalledIsNamedAndNoticedWhenItIs(t *testing.T) {
 	w.gone(w.bridge())
 }
 
-// offers kinds, each as Kind.group, in one version only.
+// offers installs kinds, each as Kind.group, in one version only.
 func (w dpuWorld) offers(version string, kinds ...string) {
 	w.t.Helper()
 	for _, k := range kinds {
@@ -346,7 +346,7 @@ func (w dpuWorld) offers(version string, kinds ...string) {
 	}
 }
 
-// uninstalls the CRDs of groups, and with them their objects.
+// uninstalls removes the CRDs of groups, and with them their objects.
 func (w dpuWorld) uninstalls(groups ...string) {
 	w.t.Helper()
 	all := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList"}}
@@ -377,7 +377,7 @@ func TestEveryConditionOfTheHostedClusterIsShown(t *testing.T) {
 	}
 	w.Expect(bridge.Mirrored).To(HaveLen(13))
 
-	// One that somebody deletes is made again, and that is said; till then nothing is shown of it.
+	// A HostedCluster that somebody deletes is recreated, and that is reported; until then its conditions are not mirrored.
 	w.changes(hc, func() { controllerutil.AddFinalizer(hc, finalizer) })
 	uid := hc.UID
 	w.Expect(w.api.Delete(w.ctx, hc)).To(Succeed())
@@ -449,7 +449,6 @@ func TestWhatIsSomebodyElsesIsLeftAlone(t *testing.T) {
 	w.saysOf("b1", dpuv1.ConditionKubeconfigInjected, metav1.ConditionTrue, "Injected")
 }
 
-// hostedClusterOf somebody.
 func hostedClusterOf(namespace, name string) *hyperv1.HostedCluster {
 	hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	hc.Spec.Platform.Type, hc.Spec.Release.Image, hc.Spec.PullSecret.Name = hyperv1.NonePlatform, release, "pull"
@@ -472,7 +471,7 @@ func TestOfTwoBridgesForOneDPUClusterOneWins(t *testing.T) {
 		g.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(second), second)).To(Succeed())
 		c := meta.FindStatusCondition(second.Status.Conditions, dpuv1.ConditionDPUClusterBound)
 		g.Expect(c).NotTo(BeNil())
-		if c.Status == metav1.ConditionTrue { // made in the same second, it may have come first
+		if c.Status == metav1.ConditionTrue { // both are made in the same second, so b2 may be the first
 			winner, loser = "b2", "b1"
 		}
 	}).Should(Succeed())
@@ -484,7 +483,7 @@ func TestOfTwoBridgesForOneDPUClusterOneWins(t *testing.T) {
 	before := w.silent()
 	w.Expect(w.left()).NotTo(ContainElement(ContainSubstring(loser)))
 
-	// The loser goes without a word to the winner; and it is bound when the winner has gone.
+	// Deleting the loser writes nothing to the winner; another bridge is bound when the winner is gone.
 	w.Expect(w.api.Delete(w.ctx, named(&dpuv1.DPUHCPBridge{}, w.ns, loser))).To(Succeed())
 	w.gone(named(&dpuv1.DPUHCPBridge{}, w.ns, loser))
 	for _, call := range w.calls.written()[before:] {
@@ -499,7 +498,7 @@ func TestOfTwoBridgesForOneDPUClusterOneWins(t *testing.T) {
 	w.saysOf("b3", dpuv1.ConditionDPUClusterBound, metav1.ConditionTrue, "Bound")
 }
 
-// The winner is never disturbed: not by one that is older, and granted only later, nor by a restart.
+// A bridge that works is never disturbed: not by an older one that is granted later, nor by a restart.
 func TestABridgeThatWorksGivesWayToNoOlderOne(t *testing.T) {
 	w := newDPUWorld(t)
 	w.grants()
@@ -575,7 +574,7 @@ func TestAPolicySaysWhatGoesWithTheDPUCluster(t *testing.T) {
 	w.silent()
 	sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, "b1"), func(g Gomega, hc *hyperv1.HostedCluster) { g.Expect(hc.DeletionTimestamp).To(BeNil()) })
 
-	// Made again, it is taken back; with another cluster's kubeconfig it is not.
+	// A recreated DPUCluster is bound again, but not one with another kubeconfig or type.
 	again := w.dpuCluster("d1", "example.com/hosted")
 	again.Spec.Kubeconfig = "mine"
 	w.creates(again)
@@ -599,7 +598,7 @@ func TestAPolicySaysWhatGoesWithTheDPUCluster(t *testing.T) {
 	w.Expect(w.left()).To(BeEmpty())
 }
 
-// The bridge's own status says that it was bound. What is written there must not undo that before the bridge is deleted.
+// The deletion rests on the bridge's status, which says that it was bound: no write may change that before the bridge is deleted.
 func TestABridgeThatGoesWithItsDPUClusterGoesThoughItsDeletionFailsAtFirst(t *testing.T) {
 	w := newDPUWorld(t)
 	w.grants()
@@ -615,7 +614,7 @@ func TestABridgeThatGoesWithItsDPUClusterGoesThoughItsDeletionFailsAtFirst(t *te
 	w.gone(b)
 }
 
-// What comes back from a backup is taken once somebody has said that it is the key.
+// A key from a backup is used once somebody has labelled it as the key.
 func TestAKeyThatVanishesIsMissed(t *testing.T) {
 	w := newDPUWorld(t)
 	w.bridged()
@@ -673,7 +672,7 @@ func TestAForcedDeletionDoesNotWaitForDPUs(t *testing.T) {
 	w.Expect(w.left()).To(BeEmpty())
 }
 
-// What the operator may no longer delete is not forgotten: the finalizer stays, and it goes on when it may again.
+// If the operator may no longer delete something, the finalizer stays, and the operator goes on when it may again.
 func TestAnEndThatFailsIsSaidAndTriedAgain(t *testing.T) {
 	w := newDPUWorld(t)
 	w.bridged()
@@ -689,7 +688,7 @@ func TestAnEndThatFailsIsSaidAndTriedAgain(t *testing.T) {
 	w.Expect(w.left()).To(BeEmpty())
 }
 
-// The permissions for a group that is switched off need not be granted.
+// A group that is switched off needs no permissions.
 func TestAGroupThatIsSwitchedOffIsNotRead(t *testing.T) {
 	of := map[string]*regexp.Regexp{
 		"VLAN services": regexp.MustCompile(`/(infras|dhcpservers|dnsservers|proxyservers|routes|network-attachment-definitions|hostedcontrolplanes|endpointslices|networkpolicies)\b`),

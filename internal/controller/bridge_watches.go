@@ -30,11 +30,10 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
-// bridgeController is its name (operator-rules.md#names).
+// bridgeController is the name of the controller (operator-rules.md#names).
 const bridgeController = "DPFHCPBridgeController"
 
-// bridgesAtOnce is how many bridges are reconciled at a time: none takes anything that another could have, but for the DPUCluster
-// (claims).
+// bridgesAtOnce is how many bridges are reconciled concurrently; claims serialise those that want the same thing.
 const bridgesAtOnce = 4
 
 // bridge watches everything that observe.Bridge reads and apply writes for it.
@@ -72,7 +71,7 @@ func (p parts) bridge(settings bridge.Settings) error {
 	return nil
 }
 
-// wakeAll bridges: any may wait for a kind that has just appeared. Before the cache is there, each has its first turn to come.
+// wakeAll queues all bridges: any may wait for a kind that has just appeared. Before the cache syncs, each has its first reconcile to come.
 func (r bridgeReconciler) wakeAll(wake *waker) {
 	keys, err := r.bridgesThat(context.Background(), func(*dpuv1.DPUHCPBridge) bool { return true })
 	if err != nil {
@@ -83,7 +82,7 @@ func (r bridgeReconciler) wakeAll(wake *waker) {
 	}
 }
 
-// bridged: the bridge that an object's labels name.
+// bridged maps an object to the bridge that its labels name.
 func bridged(_ context.Context, o client.Object) ([]types.NamespacedName, error) {
 	if o.GetLabels()[names.LabelBridge] == "" {
 		return nil, nil
@@ -91,18 +90,18 @@ func bridged(_ context.Context, o client.Object) ([]types.NamespacedName, error)
 	return []types.NamespacedName{{Namespace: o.GetLabels()[names.LabelBridgeNamespace], Name: o.GetLabels()[names.LabelBridge]}}, nil
 }
 
-// rivals: the other bridges that refer to the DPUCluster of one that changed, or have its virtual IP.
+// rivals maps a changed bridge to the other bridges with the same DPUCluster or virtual IP.
 func (r bridgeReconciler) rivals(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
 	changed := o.(*dpuv1.DPUHCPBridge)
 	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool { return bridge.Rivals(b, changed) })
 }
 
-// neighbours: the bridges whose control planes would be where that of a HostedCluster is, its own among them.
+// neighbours maps a HostedCluster to the bridges with the same control-plane namespace, its own among them.
 func (r bridgeReconciler) neighbours(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
 	return r.at(ctx, endpoint.ControlPlaneNamespaceOf(client.ObjectKeyFromObject(o)))
 }
 
-// inNamespace: the bridges whose control planes would be in a namespace.
+// inNamespace maps a Namespace to the bridges whose control planes would be there.
 func (r bridgeReconciler) inNamespace(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
 	return r.at(ctx, o.GetName())
 }
@@ -111,12 +110,10 @@ func (r bridgeReconciler) at(ctx context.Context, namespace string) ([]types.Nam
 	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool { return bridge.ControlPlane(b) == namespace })
 }
 
-// bound: the bridges of a DPUCluster.
 func (r bridgeReconciler) bound(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
 	return r.of(ctx, client.ObjectKeyFromObject(o))
 }
 
-// joined: the bridges of a DPU's DPUCluster.
 func (r bridgeReconciler) joined(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
 	cluster := o.(*dpf.DPU).Spec.Cluster
 	return r.of(ctx, types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name})
@@ -126,14 +123,14 @@ func (r bridgeReconciler) of(ctx context.Context, cluster types.NamespacedName) 
 	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool { return bridge.ClusterKey(b) == cluster })
 }
 
-// onNodes: the bridges whose control plane is reached through Nodes, or is yet to be, and those with an address that a Node may have.
+// onNodes maps a Node to the bridges whose control plane is or will be reached through Nodes, and those whose virtual IP a Node may have.
 func (r bridgeReconciler) onNodes(ctx context.Context, _ client.Object) ([]types.NamespacedName, error) {
 	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool {
 		return !b.Spec.ExposeThroughLoadBalancer || bridge.VirtualIP(b).IsValid()
 	})
 }
 
-// unstored: the bridges that have no hosted cluster yet; what StorageClasses there are matters to no other.
+// unstored maps a StorageClass to the bridges without a hosted cluster; StorageClasses matter to no others.
 func (r bridgeReconciler) unstored(ctx context.Context, _ client.Object) ([]types.NamespacedName, error) {
 	return r.bridgesThat(ctx, func(b *dpuv1.DPUHCPBridge) bool { return !bridge.Reported(b) })
 }
@@ -152,7 +149,7 @@ func (r bridgeReconciler) bridgesThat(ctx context.Context, is func(*dpuv1.DPUHCP
 	return keys, nil
 }
 
-// reachedDifferently passes over what Nodes report every few minutes: the cache keeps of their status only how they are reached.
+// reachedDifferently ignores what Nodes report every few minutes: of a Node's status the cache keeps only what reached returns.
 var reachedDifferently = predicate.Funcs{
 	CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
 	UpdateFunc: func(e event.UpdateEvent) bool {

@@ -46,7 +46,7 @@ const (
 // dpuWorld is a world with a Node, storage, an image mapping and a user's Secrets, in which DPF has a DPUCluster.
 type dpuWorld struct{ *world }
 
-// finalizer of HyperShift, on what it has to tear down.
+// finalizer is HyperShift's, on what it has to tear down.
 const finalizer = hypershift.Finalizer
 
 func newDPUWorld(t *testing.T) dpuWorld {
@@ -67,7 +67,7 @@ func dpuWorldIn(in *world) dpuWorld {
 		w.Expect(client.IgnoreAlreadyExists(w.api.Create(w.ctx, o))).To(Succeed())
 	}
 	w.appliesRole("metallb", "metallb-system")
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "publishes"}} // by whose address hosted clusters are published
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "publishes"}} // hosted clusters are published at its address
 	w.Expect(client.IgnoreAlreadyExists(w.api.Create(w.ctx, node))).To(Succeed())
 	w.reports(node, func() {
 		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}}
@@ -81,7 +81,7 @@ func dpuWorldIn(in *world) dpuWorld {
 	return w
 }
 
-// forgetBridges deletes what would keep the next test's manager busy.
+// forgetBridges deletes what would occupy the next test's manager.
 func (w dpuWorld) forgetBridges() {
 	ctx := context.Background()
 	all := &dpuv1.DPUHCPBridgeList{}
@@ -111,7 +111,7 @@ func (w dpuWorld) dpuCluster(name, kind string) *dpf.DPUCluster {
 	return &dpf.DPUCluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}, Spec: dpf.DPUClusterSpec{Type: kind}}
 }
 
-// dpu of a DPUCluster. What DPF asks for besides, we do not read.
+// dpu is a DPU of a DPUCluster, with the fields that we read.
 func (w dpuWorld) dpu(name, of string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"dpuNodeName": "host", "dpuDeviceName": name, "bfb": "bfb", "serialNumber": name, "cluster": map[string]any{"name": of, "namespace": w.ns},
@@ -120,7 +120,7 @@ func (w dpuWorld) dpu(name, of string) *unstructured.Unstructured {
 	return named(u, w.ns, name)
 }
 
-// bridge b1 of DPUCluster d1, behind MetalLB.
+// bridge is b1 of DPUCluster d1, behind MetalLB.
 func (w dpuWorld) bridge() *dpuv1.DPUHCPBridge {
 	return &dpuv1.DPUHCPBridge{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "b1"},
@@ -131,7 +131,7 @@ func (w dpuWorld) bridge() *dpuv1.DPUHCPBridge {
 	}
 }
 
-// bridged begins with all that a bridge needs, and the bridge.
+// bridged makes the bridge, and all that it needs.
 func (w dpuWorld) bridged() {
 	w.t.Helper()
 	w.grants()
@@ -145,14 +145,14 @@ func (w dpuWorld) hyperShift(name, token string) {
 	w.Expect(hypershift.Serve(w.ctx, w.api, hc, pool, w.kubeconfigOf(token))).To(Succeed())
 }
 
-// writesKubeconfig with a token, as HyperShift does when it makes or rotates one.
+// writesKubeconfig with a token, as HyperShift does when it makes or rotates a kubeconfig.
 func (w dpuWorld) writesKubeconfig(name, token string) {
 	w.t.Helper()
 	hc := sees(w.world, named(&hyperv1.HostedCluster{}, w.ns, name), there)
 	w.Expect(hypershift.WriteKubeconfig(w.ctx, w.api, hc, w.kubeconfigOf(token))).To(Succeed())
 }
 
-// kubeconfigOf the hosted cluster, with a token beside its certificate, by which one is told from another.
+// kubeconfigOf is a kubeconfig of the hosted cluster; a token beside the certificate tells one from another.
 func (w dpuWorld) kubeconfigOf(token string) []byte {
 	w.t.Helper()
 	text, err := w.ground.hosted(w.t).Kubeconfig()
@@ -165,7 +165,7 @@ func (w dpuWorld) kubeconfigOf(token string) []byte {
 	return text
 }
 
-// tearsDown plays HyperShift's end of a HostedCluster.
+// tearsDown plays HyperShift's teardown of a HostedCluster.
 func (w dpuWorld) tearsDown(name string) {
 	w.t.Helper()
 	for _, o := range []client.Object{named(&hyperv1.NodePool{}, w.ns, name), named(&hyperv1.HostedCluster{}, w.ns, name)} {
@@ -186,7 +186,7 @@ func (w dpuWorld) saysOf(name, condition string, status metav1.ConditionStatus, 
 	return meta.FindStatusCondition(b.Status.Conditions, condition).Message
 }
 
-// asksToJoin has a host's kubelet send its first CSR, with the token that is in its Ignition.
+// asksToJoin sends a kubelet's first CSR, with the token that is in its Ignition.
 func (w dpuWorld) asksToJoin(csr, host string) {
 	w.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -217,14 +217,13 @@ func (w dpuWorld) injected(bridge string) *corev1.Secret {
 	return named(&corev1.Secret{}, w.ns, names.BridgeKubeconfig(w.ns, bridge))
 }
 
-// dials of the hosted cluster so far.
 func (w dpuWorld) dials() int {
 	w.wire.mu.Lock()
 	defer w.wire.mu.Unlock()
 	return len(w.wire.dialed)
 }
 
-// left is everything in the world that carries a bridge's labels, by kind and name.
+// left is everything in the world with a bridge's labels, by kind and name.
 func (w dpuWorld) left() (all []string) {
 	w.t.Helper()
 	for _, list := range []client.ObjectList{
@@ -238,13 +237,13 @@ func (w dpuWorld) left() (all []string) {
 	return all
 }
 
-// warned waits for a Warning event about a bridge that says something.
+// warned waits for a Warning Event about a bridge with a note.
 func (w dpuWorld) warned(reason, note string) {
 	w.t.Helper()
 	w.hears(corev1.EventTypeWarning, reason, note)
 }
 
-// hears waits for an event of a type about a bridge that says something.
+// hears waits for an Event of a type about a bridge with a note.
 func (w dpuWorld) hears(of, reason, note string) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {

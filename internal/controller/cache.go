@@ -34,13 +34,13 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/workload"
 )
 
-// oursOnly are kinds that every cluster has many of: only those with our label are kept in memory.
+// oursOnly are kinds of which every cluster has many: the cache keeps only objects with our label.
 var oursOnly = []client.Object{
 	&corev1.ConfigMap{}, &corev1.ServiceAccount{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &policyv1.PodDisruptionBudget{}, &rbacv1.Role{}, &rbacv1.RoleBinding{},
 	&corev1.Pod{},
 }
 
-// partial names them.
+// partial is oursOnly as a set.
 func partial(scheme *apiruntime.Scheme) map[schema.GroupKind]bool {
 	all := map[schema.GroupKind]bool{}
 	for _, kind := range oursOnly {
@@ -51,7 +51,7 @@ func partial(scheme *apiruntime.Scheme) map[schema.GroupKind]bool {
 	return all
 }
 
-// CacheOptions keep in memory what is read, and no more.
+// CacheOptions limit the cache to what is read.
 func CacheOptions() cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{names.LabelManagedBy: names.ManagedBy})
 	byObject := map[client.Object]cache.ByObject{}
@@ -67,16 +67,16 @@ func CacheOptions() cache.Options {
 	return cache.Options{DefaultTransform: trim, ByObject: byObject}
 }
 
-// mostBootstrap is how many octets of Envoy's bootstrap are kept: ours has some thousand.
+// mostBootstrap is the size in octets up to which an Envoy bootstrap is kept; ours takes a few thousand.
 const mostBootstrap = 16 << 10
 
-// trim drops what nobody reads: of managedFields all but what tells whether somebody changed what we applied; of objects of ours their content, which we made.
+// trim drops what is not read: managedFields except what shows that others changed what we applied, and the content of our own objects.
 func trim(o any) (any, error) {
 	object, ok := o.(client.Object)
 	if !ok {
 		return o, nil
 	}
-	if node, is := o.(*corev1.Node); is { // a cluster may have a thousand
+	if node, is := o.(*corev1.Node); is { // a cluster may have a thousand Nodes
 		meta := metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion}
 		return &corev1.Node{ObjectMeta: meta, Spec: corev1.NodeSpec{PodCIDRs: node.Spec.PodCIDRs}, Status: reached(node.Status)}, nil
 	}
@@ -91,14 +91,14 @@ func trim(o any) (any, error) {
 func trimOthers(object client.Object) {
 	object.SetManagedFields(nil)
 	switch of := object.(type) {
-	case *corev1.Service: // OVN-Kubernetes and kubectl write much there
+	case *corev1.Service: // OVN-Kubernetes and kubectl write large ones
 		of.Annotations = nil
-	case *networkingv1.NetworkPolicy: // whom it lets in nobody reads
+	case *networkingv1.NetworkPolicy: // its rules are not read
 		of.Annotations = nil
 		of.Spec = networkingv1.NetworkPolicySpec{PodSelector: of.Spec.PodSelector, PolicyTypes: of.Spec.PolicyTypes}
-	case *discoveryv1.EndpointSlice: // which pods are behind a Service the proxy knows; here its ports count
+	case *discoveryv1.EndpointSlice: // the proxy itself reads the endpoints; here only ports are read
 		of.Annotations, of.OwnerReferences, of.Endpoints = nil, nil, nil
-	case *routev1.Route: // certificates are read by nobody, and a private key may be among them
+	case *routev1.Route: // certificates are not read, and may include a private key
 		of.Annotations = nil
 		of.Spec = routev1.RouteSpec{Host: of.Spec.Host, To: of.Spec.To, Port: of.Spec.Port}
 		of.Status = routev1.RouteStatus{Ingress: given(of.Status.Ingress)}
@@ -109,7 +109,7 @@ func trimOurs(object client.Object) {
 	object.SetManagedFields(telling(object.GetManagedFields()))
 	intern(object)
 	switch of := object.(type) {
-	case *corev1.ConfigMap: // of a proxy what its pods read may have to stay
+	case *corev1.ConfigMap: // the bootstrap that a proxy's pods read may have to stay
 		of.BinaryData = nil
 		maps.DeleteFunc(of.Data, func(key, text string) bool { return key != workload.BootstrapKey || len(text) > mostBootstrap })
 	case *rbacv1.Role:
@@ -125,7 +125,7 @@ func trimOurs(object client.Object) {
 	case *appsv1.StatefulSet:
 		of.Spec = appsv1.StatefulSetSpec{Replicas: of.Spec.Replicas}
 	case *corev1.Pod:
-		if of.Labels[names.LabelPulls] != "" { // these we make, and they say of each image whether it is there
+		if of.Labels[names.LabelPulls] != "" { // our image-pulling pods: their status says of each image whether it is there
 			break
 		}
 		of.SetAnnotations(nil)
@@ -133,7 +133,7 @@ func trimOurs(object client.Object) {
 	}
 }
 
-// given are the names that routers gave a Route.
+// given keeps only the names that routers gave a Route.
 func given(all []routev1.RouteIngress) (names []routev1.RouteIngress) {
 	for _, i := range all {
 		names = append(names, routev1.RouteIngress{Host: i.Host, RouterName: i.RouterName, RouterCanonicalHostname: i.RouterCanonicalHostname})
@@ -141,7 +141,7 @@ func given(all []routev1.RouteIngress) (names []routev1.RouteIngress) {
 	return names
 }
 
-// standing is whether a pod is Ready, and if not, what is known of why.
+// standing keeps whether a pod is Ready and, if it is not, what is known of the cause.
 func standing(s corev1.PodStatus) corev1.PodStatus {
 	out := corev1.PodStatus{}
 	for _, c := range s.Conditions {
@@ -161,7 +161,7 @@ func standing(s corev1.PodStatus) corev1.PodStatus {
 	return out
 }
 
-// reached is how and whether a Node can be, and the devices that it has.
+// reached keeps a Node's addresses, its Ready condition and its devices.
 func reached(s corev1.NodeStatus) corev1.NodeStatus {
 	var out corev1.NodeStatus
 	for _, a := range s.Addresses {
@@ -178,7 +178,7 @@ func reached(s corev1.NodeStatus) corev1.NodeStatus {
 	return out
 }
 
-// telling are our own entry, and one of who added something, until it is taken away: what that is, is read then.
+// telling keeps our own entry, and a marker while others have added fields; what they added is read when it is removed.
 func telling(all []metav1.ManagedFieldsEntry) (told []metav1.ManagedFieldsEntry) {
 	if i := slices.IndexFunc(all, applied); i >= 0 && all[i].FieldsV1 != nil {
 		ours := all[i]
@@ -195,14 +195,14 @@ func applied(e metav1.ManagedFieldsEntry) bool {
 	return e.Manager == names.ManagerFieldOwner && e.Subresource == "" && e.Operation == metav1.ManagedFieldsOperationApply
 }
 
-// sharedSets are sets of fields of which there is one copy, as long as any object has it: what we apply of one kind differs from Infra to
-// Infra in values, seldom in fields.
+// sharedSets keeps one copy of each field set while any object uses it: what we apply of one kind differs between Infras in values, seldom in
+// fields.
 type sharedSets struct{ sync.Map }
 
 var fieldSets sharedSets
 
-// shared is the one copy. Only the key of the ownerReference has the owner's UID in it; that it is the owner's, apply.Owner sees by the
-// reference itself.
+// shared returns the common copy. Of a field set only the ownerReference's key contains the owner's UID, and is blanked; apply.Owner checks
+// the reference itself.
 func (s *sharedSets) shared(f *metav1.FieldsV1) *metav1.FieldsV1 {
 	text := ownerKey.ReplaceAllString(f.GetRawString(), `"k:{}"`)
 	fresh := metav1.NewFieldsV1(text)
@@ -216,14 +216,14 @@ func (s *sharedSets) shared(f *metav1.FieldsV1) *metav1.FieldsV1 {
 		if kept := other.(weak.Pointer[metav1.FieldsV1]).Value(); kept != nil {
 			return kept
 		}
-		s.CompareAndDelete(text, other) // nobody has it any more, and its cleanup is to come
+		s.CompareAndDelete(text, other) // it is collected, and its cleanup has not run yet
 	}
 }
 
-// ownerKey of a metadata.ownerReferences entry, as FieldsV1 writes it (meta/v1, FieldsV1).
+// ownerKey matches the key of a metadata.ownerReferences entry as FieldsV1 writes it (meta/v1, FieldsV1).
 var ownerKey = regexp.MustCompile(`"k:\{\\"uid\\":\\"[^\\"]*\\"\}"`)
 
-// intern keeps one copy of each text that the objects of one Infra, or of all, have in common.
+// intern keeps one copy of each string that the objects of one Infra, or of all Infras, share.
 func intern(object client.Object) {
 	labels, annotations := map[string]string{}, map[string]string{}
 	for key, value := range object.GetLabels() {

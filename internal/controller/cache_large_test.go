@@ -22,10 +22,10 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// custom are the kinds of custom resources that are kept, each with the fields of its spec that an API server's 1.5 MiB may fill.
+// custom are the cached kinds of custom resources, each with the fields of its spec that may fill an API server's 1.5 MiB.
 var custom = []struct {
 	object func() client.Object
-	fill   string // of JSON, %s is a list of 100,000 empty objects
+	fill   string // JSON; %s is a list of 100,000 empty objects
 }{
 	{func() client.Object { return &v1alpha1.Infra{} }, `{"extraEndpoints":%s}`},
 	{func() client.Object { return &v1alpha1.DHCPServer{} }, `{"reservations":%s}`},
@@ -42,7 +42,7 @@ var custom = []struct {
 	{func() client.Object { return &metallb.L2Advertisement{} }, ``},
 }
 
-// An editor of a namespace makes as many custom resources as his quota allows, and each as large as the API server takes it.
+// An editor of a namespace can make as many custom resources as the quota allows, each as large as the API server accepts.
 func TestOfALargeCustomResourceTheOutlineIsKept(t *testing.T) {
 	long := strings.Repeat("x", 256<<10)
 	empty := "[" + strings.Repeat("{},", 100000) + "{}]"
@@ -105,7 +105,7 @@ func trimmed(t *testing.T, o client.Object) client.Object {
 	return left.(client.Object)
 }
 
-// The mark is the cache's own: nobody makes an object too large by writing it.
+// Only the cache marks objects: nobody can make an object count as too large by writing the mark.
 func TestNobodyMarksAnObject(t *testing.T) {
 	g := NewWithT(t)
 	infra := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{names.AnnotationKeptInPart: "spec 400000", names.AnnotationPaused: "true"}}}
@@ -117,7 +117,7 @@ func TestNobodyMarksAnObject(t *testing.T) {
 	g.Expect(inPart).To(BeFalse())
 }
 
-// What others read of an outline is there: where it is, what it refers to, what it has been given, and that it ends.
+// An outline keeps what others read of it: where it is, what it refers to, what it was given, and that it is being deleted.
 func TestAnOutlineSaysWhatNeighboursReadOfIt(t *testing.T) {
 	g, now := NewWithT(t), metav1.Now()
 	infra := &v1alpha1.Infra{}
@@ -142,7 +142,7 @@ func TestAnOutlineSaysWhatNeighboursReadOfIt(t *testing.T) {
 	g.Expect(left).To(Equal(want))
 }
 
-// The largest that anybody has a use for is kept as it is, and so is what becomes of it.
+// The largest objects of any use are kept whole, and so are the children that result from them.
 func TestWhatIsOfUseIsKept(t *testing.T) {
 	infra := &v1alpha1.Infra{}
 	for i := range 512 {

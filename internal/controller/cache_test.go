@@ -24,7 +24,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/workload"
 )
 
-// Of what 500 Infras own, most is the same text.
+// Most strings are equal in all objects that 500 Infras own.
 func TestTheCacheKeepsOneCopyOfWhatObjectsShare(t *testing.T) {
 	cached := func(owner string) *appsv1.Deployment {
 		d := &appsv1.Deployment{}
@@ -46,7 +46,7 @@ func TestTheCacheKeepsOneCopyOfWhatObjectsShare(t *testing.T) {
 	}
 }
 
-// What anybody can read in a core dump, or in a heap of 256Mi, is what we keep.
+// What the cache keeps can be read in a core dump, and takes from a heap of 256Mi.
 func TestTheCacheKeepsNoKeyAndNoEndpoint(t *testing.T) {
 	route := &routev1.Route{ObjectMeta: metav1.ObjectMeta{Name: "oauth", Annotations: map[string]string{"example.com/note": "SECRET"}}}
 	route.Spec = routev1.RouteSpec{Host: "oauth.example.com", To: routev1.RouteTargetReference{Name: "oauth-openshift"},
@@ -89,7 +89,7 @@ func TestTheCacheKeepsNoKeyAndNoEndpoint(t *testing.T) {
 	}
 }
 
-// Any editor of a namespace may write objects with our labels and our field manager's name.
+// Any editor of a namespace can write objects with our labels and our field manager's name.
 func TestWhatAnEditorWritesUnderOurNameIsForgottenWithIt(t *testing.T) {
 	g := NewWithT(t)
 	written := func(fields string) *corev1.ConfigMap {
@@ -120,7 +120,7 @@ func TestWhatAnEditorWritesUnderOurNameIsForgottenWithIt(t *testing.T) {
 	g.Expect(written(`{"f:data":{"f:`+strings.Repeat("x", kept.MostOfKubernetes)+`":{}}}`).ManagedFields).To(BeEmpty(), "and no set of fields of ours")
 }
 
-// Nor does he fill the memory while they are there: of what is larger than anything of ours, or of HyperShift's, the name is kept.
+// Nor can he fill the memory with them: of objects larger than any of ours, or of HyperShift's, only the name is kept.
 func TestOfALargeObjectTheNameIsKept(t *testing.T) {
 	const mebibyte = 1 << 20
 	long := strings.Repeat("x", mebibyte)

@@ -18,18 +18,18 @@ import (
 	"github.com/cldmnky/oooi/internal/status"
 )
 
-// childReconciler makes of one child of a component the workload that serves it.
+// childReconciler reconciles one child of a component to its workload.
 type childReconciler struct {
 	parts
 	of component.Component
 }
 
-// Reconcile is observe, plan, apply, status.
+// Reconcile observes, plans, applies and writes the status.
 func (r childReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	r.turn.await(ctx)
 	seen, err := r.observe.Child(ctx, r.of, req.NamespacedName)
 	if err != nil || !seen.Found || seen.Server.GetDeletionTimestamp() != nil {
-		return ctrl.Result{}, err // what it owns goes by ownerReference
+		return ctrl.Result{}, err // its dependents are deleted by ownerReference
 	}
 	if r.status.Overtook(seen.Server) {
 		return ctrl.Result{}, nil
@@ -39,14 +39,14 @@ func (r childReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 		seen.EachInstance(func(i *workload.Instance) { i.Now.PullOver = true })
 		p, out, err = r.next(ctx, seen)
 	}
-	if out.Wrote { // what was read of the workload is from before; its change brings us back
+	if out.Wrote { // seen predates the write, whose event brings the next reconcile
 		return soonest(retryWritten), err
 	}
 	report := status.Child(seen, out, time.Now())
 	return retry(out, seen.Pause, lookAtAll(seen, r.observe.Now()), waiting(p), status.StartEnds(report, time.Now())), errors.Join(err, r.status.Child(ctx, r.of, seen.Server, report))
 }
 
-// lookAtAll instances again, as soon as one of them asks for.
+// lookAtAll is the shortest lookAgain of all instances; 0 if none is set.
 func lookAtAll(seen observe.Child, now time.Time) (after time.Duration) {
 	for _, r := range seen.Rollouts() {
 		if d := lookAgain(r, now); after == 0 || d > 0 && d < after {
@@ -56,7 +56,7 @@ func lookAtAll(seen observe.Child, now time.Time) (after time.Duration) {
 	return after
 }
 
-// lookAgain at a pod that is being created, or may not be: of events nothing tells us, and of a node only its pod's own condition.
+// lookAgain is when to check a pod that is being created or was refused: Events are not watched, and Nodes only by the pod's condition.
 func lookAgain(r observe.Rollout, now time.Time) time.Duration {
 	awaited := r.Exists && !r.Ready && !r.Stopped
 	switch p := r.Pod; {
@@ -68,7 +68,7 @@ func lookAgain(r observe.Rollout, now time.Time) time.Duration {
 	return 0
 }
 
-// next plans and applies, with a changed template when it is its turn.
+// next plans and applies; a changed template is applied when the turnstile allows it.
 func (r childReconciler) next(ctx context.Context, seen observe.Child) (workload.ChildPlan, status.Outcome, error) {
 	p := workload.Of(r.of.Name, seen.Child)
 	switch {
@@ -83,7 +83,7 @@ func (r childReconciler) next(ctx context.Context, seen observe.Child) (workload
 	return p, out, err
 }
 
-// group is whose pods are replaced together: the Infra's, or a child's that stands alone.
+// group is the unit whose pods are replaced together: an Infra, or a child without one.
 func group(seen observe.Child) types.NamespacedName {
 	if seen.Child.Infra != nil {
 		return client.ObjectKeyFromObject(seen.Child.Infra)
@@ -96,12 +96,12 @@ func (r childReconciler) workload(seen observe.Child, instance int) observe.Work
 	return observe.Workload{Kind: r.of.Workload, NamespacedName: types.NamespacedName{Namespace: seen.Server.GetNamespace(), Name: name}}
 }
 
-// mayNotPull: a pod that pulls images was refused, by a quota for one. The images are then pulled when the pod before is gone.
+// mayNotPull says whether a pod that pulls images was refused, for example by a quota. The images are then pulled when the old pod is gone.
 func mayNotPull(out status.Outcome) bool {
 	return slices.ContainsFunc(out.Findings, func(f finding.Finding) bool { return f.Reason == "Rejected" && f.Of.Kind == "Pod" })
 }
 
-// waiting is when to look again at what no event tells of: whose turn it is, and that a pull has had its time.
+// waiting is when to check again what no event reports: the turn of an Infra, and the time limit of an image pull.
 func waiting(p workload.ChildPlan) time.Duration {
 	switch {
 	case p.AwaitsTurn:

@@ -19,10 +19,10 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// squatted is the victim's hosted cluster: prod-c1 of namespace w1, whose control plane is in w1-prod-c1.
+// squatted is the victim's hosted cluster: prod-c1 of namespace w1, with control-plane namespace w1-prod-c1.
 const squatted = "prod-c1"
 
-// squatter has a namespace, w1-prod, whose HostedCluster c1 gives the same.
+// squatter has namespace w1-prod, whose HostedCluster c1 leads to the same control-plane namespace.
 type squatter struct {
 	lodger
 	vlan *nad.NetworkAttachmentDefinition
@@ -53,7 +53,7 @@ func newSquatter(t *testing.T) squatter {
 	return s
 }
 
-// makesControlPlane as HyperShift does, of a HostedCluster in a namespace that may be there.
+// makesControlPlane makes a HostedControlPlane, as HyperShift does, in a namespace that may exist.
 func (w *world) makesControlPlane(hc *hyperv1.HostedCluster, namespace string) {
 	w.t.Helper()
 	made := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{
@@ -66,7 +66,7 @@ func (w *world) makesControlPlane(hc *hyperv1.HostedCluster, namespace string) {
 	w.creates(made)
 }
 
-// Who comes later waits before anything is made where his control plane would be, until the other is gone.
+// A later HostedCluster's Infra is refused, and nothing is made in the shared control-plane namespace, until the older one is gone.
 func TestAnInfraGetsNoNamespaceOfAnOlderHostedCluster(t *testing.T) {
 	s := newSquatter(t)
 	s.creates(s.infra)
@@ -92,12 +92,12 @@ func TestAnInfraGetsNoNamespaceOfAnOlderHostedCluster(t *testing.T) {
 	s.says(squatted, v1alpha1.ConditionAccepted, metav1.ConditionTrue, "Valid")
 }
 
-// Who comes later holds nobody back, with a control plane there, too, and gets nothing there.
+// A later HostedCluster does not block the older one, even with a control plane there, and gets nothing there.
 func TestALaterHostedClusterHoldsNobodyBack(t *testing.T) {
 	s := newSquatter(t)
 	s.creates(s.smallest(squatted))
 	s.settled(squatted)
-	s.makesControlPlane(s.hc, s.controlPlane(squatted)) // beside that which is there
+	s.makesControlPlane(s.hc, s.controlPlane(squatted)) // beside the existing one
 	s.creates(s.infra)
 	s.refused()
 	s.silent()
@@ -109,8 +109,8 @@ func TestALaterHostedClusterHoldsNobodyBack(t *testing.T) {
 	s.Expect(meta.IsStatusConditionTrue(sees(s.world, infra, there).Status.Conditions, v1alpha1.ConditionAccepted)).To(BeTrue())
 }
 
-// HostedCluster db of namespace team means namespace team-db, which somebody may have made for himself: as long as HyperShift has put no
-// control plane there, nothing of it is the Infra's, not a network either.
+// HostedCluster db of namespace team stands for namespace team-db, which may be somebody else's: until HyperShift puts a control plane there,
+// nothing in it is the Infra's, not even a network.
 func TestAnInfraGetsNoNamespaceThatIsNoControlPlane(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
@@ -138,7 +138,7 @@ func TestAnInfraGetsNoNamespaceThatIsNoControlPlane(t *testing.T) {
 	sees(w, named(&v1alpha1.ProxyServer{}, w.ns, names.ProxyServer("c1")), there)
 }
 
-// isSomebodys namespace where HyperShift would have put the control plane of a cluster.
+// isSomebodys puts somebody else's namespace where HyperShift would put the control plane of a cluster.
 func (w *world) isSomebodys(cluster string) {
 	w.t.Helper()
 	w.Expect(w.api.Delete(w.ctx, named(&hyperv1.HostedControlPlane{}, w.controlPlane(cluster), cluster))).To(Succeed())
@@ -146,7 +146,7 @@ func (w *world) isSomebodys(cluster string) {
 	w.changes(namespace, func() { delete(namespace.Labels, endpoint.ControlPlaneLabel) })
 }
 
-// What an Infra got in such a namespace by an older release goes.
+// What an older release made for an Infra in such a namespace is removed.
 func TestWhatAnInfraHasInANamespaceThatIsNoControlPlaneGoes(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
@@ -160,8 +160,8 @@ func TestWhatAnInfraHasInANamespaceThatIsNoControlPlaneGoes(t *testing.T) {
 	sees(w, named(&v1alpha1.ProxyServer{}, w.ns, names.ProxyServer("c1")), there)
 }
 
-// An Infra whose control plane HyperShift is about to make, by its mark on the namespace, keeps its place on the VLAN from who comes later;
-// one that names somebody's namespace, which has no mark, has none.
+// If HyperShift's label on the namespace shows that the control plane is about to come, the Infra keeps its place on the VLAN; if the
+// namespace is somebody else's, without the label, the Infra has no place.
 func TestWhoWaitsForHisControlPlaneKeepsHisPlace(t *testing.T) {
 	for name, marked := range map[string]bool{"a namespace that HyperShift has marked": true, "somebody's namespace": false} {
 		t.Run(name, func(t *testing.T) {

@@ -8,14 +8,14 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
-// claims let the bridges that want one thing, a DPUCluster, a namespace or an address, have their turns one after the other: apply ends when the
-// cache shows what one has made, so that the next sees it. Who finds it taken comes back.
+// claims serialise the bridges that want the same DPUCluster, namespace or address: apply returns when the cache shows what one has made, so
+// that the next sees it. A bridge that finds its claim taken retries.
 type claims struct {
 	mu    sync.Mutex
-	taken map[any]bool // users make what they want up: what nobody is at is forgotten
+	taken map[any]bool // only claims in use are kept: users choose the names
 }
 
-// wants of a bridge, of which another may want one too.
+// wants are what a bridge claims because another bridge may want it too.
 func wants(b *dpuv1.DPUHCPBridge, s bridge.Settings) []any {
 	all := []any{bridge.ClusterKey(b), bridge.ControlPlane(b)}
 	if vip := bridge.VirtualIP(b); s.Announces(vip) {
@@ -24,7 +24,7 @@ func wants(b *dpuv1.DPUHCPBridge, s bridge.Settings) []any {
 	return all
 }
 
-// take all of it, or nothing: nobody waits for another here, for a hundred bridges that want one thing would keep every worker.
+// take claims everything or nothing. It never blocks: a hundred bridges that want one thing would occupy every worker.
 func (c *claims) take(all ...any) (release func(), taken bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// A hundred bridges of one author that want one thing hold no worker that another bridge waits for.
+// A hundred bridges of one author that want one thing do not occupy the workers that other bridges wait for.
 func TestBridgesThatWantOneThingHaveTheirTurns(t *testing.T) {
 	g, c := NewWithT(t), &claims{taken: map[any]bool{}}
 	first, taken := c.take("cluster", "namespace")

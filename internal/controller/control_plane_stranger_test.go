@@ -20,14 +20,14 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// trespasser writes what he may in a namespace of his own, and means the control plane of a world's c1.
+// trespasser writes what he may in his own namespace, and aims at the control plane of a world's c1.
 type trespasser struct {
 	*world
 	own    string
 	victim *v1alpha1.Infra
 }
 
-// infra of his, which is the smallest beside what is changed.
+// infra makes the trespasser's Infra: the smallest one, as changed.
 func (s trespasser) infra(change func(*v1alpha1.Infra)) {
 	s.t.Helper()
 	infra := s.smallest("c1")
@@ -39,7 +39,7 @@ func (s trespasser) infra(change func(*v1alpha1.Infra)) {
 	s.creates(infra)
 }
 
-// proxy is a ProxyServer by hand, whose backend is in the victim's control plane.
+// proxy makes a ProxyServer by hand, whose backend is in the victim's control plane.
 func (s trespasser) proxy(change func(*v1alpha1.ProxyServer)) {
 	s.t.Helper()
 	p := &v1alpha1.ProxyServer{ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: "c1-proxy"}}
@@ -51,7 +51,7 @@ func (s trespasser) proxy(change func(*v1alpha1.ProxyServer)) {
 	s.creates(p)
 }
 
-// his is a HostedCluster of his namespace.
+// his makes a HostedCluster in the trespasser's namespace.
 func (s trespasser) his(name string) *hyperv1.HostedCluster {
 	hc := sees(s.world, named(&hyperv1.HostedCluster{}, s.ns, "c1"), there).DeepCopy()
 	withoutIdentity(hc)
@@ -142,8 +142,8 @@ var trespasses = map[string]func(s trespasser){
 	},
 }
 
-// By none of these ways does a stranger get a right in another's control plane, or an Infra or a child that is accepted; the victim serves as
-// before, and nobody hears of its addresses.
+// None of these ways gives a stranger a permission in another's control plane, or an accepted Infra or child; the victim serves as before, and
+// nobody is told its addresses.
 func TestATrespasserGetsNothingOfAControlPlane(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")

@@ -20,7 +20,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// A lost node's kubelet ends no pod, and nobody else may. The Infra says so, keeps nothing elsewhere, and ends all the same.
+// The kubelet of a lost node ends no pod, and nobody else may. The Infra reports that, keeps nothing elsewhere, and is deleted all the same.
 func TestAnInfraOnALostNodeSaysSoAndEnds(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
@@ -61,7 +61,7 @@ func TestAnInfraOnALostNodeSaysSoAndEnds(t *testing.T) {
 		g.Expect(all.Items).To(ContainElement(And(HaveField("Reason", "DHCPPodMayStillRun"), HaveField("Note", ContainSubstring(node.Name)))))
 	}).Should(Succeed())
 
-	again := w.smallest("c1") // its StatefulSet waits for the pod of the one before
+	again := w.smallest("c1") // its StatefulSet waits for the old pod
 	w.creates(again)
 	sees(w, named(&v1alpha1.DHCPServer{}, w.ns, "c1-dhcp"), func(g Gomega, s *v1alpha1.DHCPServer) {
 		ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
@@ -71,7 +71,7 @@ func TestAnInfraOnALostNodeSaysSoAndEnds(t *testing.T) {
 	sees(w, named(&appsv1.StatefulSet{}, w.ns, "c1-dhcp-deployment"), func(g Gomega, s *appsv1.StatefulSet) { g.Expect(s.DeletionTimestamp).To(BeNil()) })
 }
 
-// Whoever has a pod stay, by a finalizer that never ends or on a node that is gone, has the manager look at it seldom, and for ten minutes.
+// If a pod stays, by a finalizer or on a lost node, the manager checks it seldom, and for ten minutes only.
 func TestAnInfraThatCannotEndIsLookedAtSeldom(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
@@ -100,7 +100,6 @@ func TestAnInfraThatCannotEndIsLookedAtSeldom(t *testing.T) {
 	w.gone(infra)
 }
 
-// leases an address to a client of an Infra.
 func (w *world) leases(infra, ip string) *v1alpha1.DHCPLease {
 	w.t.Helper()
 	lease := &v1alpha1.DHCPLease{

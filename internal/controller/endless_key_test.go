@@ -21,10 +21,10 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/slowkey"
 )
 
-// goesOn is how soon an Infra's or a bridge's change has to be applied beside hostile hosted clusters.
+// goesOn is the time in which a change of an Infra or a bridge must be applied beside hostile hosted clusters.
 const goesOn = 5 * time.Second
 
-// endless is the kubeconfig of a hosted cluster whose key has 256 KiB, and takes crypto/x509 days.
+// endless is the kubeconfig of a hosted cluster with a key of 256 KiB, which takes crypto/x509 days.
 func (g guest) endless() []byte {
 	g.t.Helper()
 	text, err := g.ground.hosted(g.t).Kubeconfig()
@@ -45,14 +45,14 @@ func (g guest) hostile(name string, kubeconfig []byte) {
 	g.creates(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: g.ns, Name: name + "-admin-kubeconfig"}, Data: map[string][]byte{"kubeconfig": kubeconfig}})
 	hc := named(&hyperv1.HostedCluster{}, g.ns, name)
 	g.reports(hc, func() { hc.Status.KubeConfig = &corev1.LocalObjectReference{Name: name + "-admin-kubeconfig"} })
-	g.t.Cleanup(func() { g.Expect(g.api.Delete(context.Background(), hc)).To(Succeed()) }) // which its Infra would wait for
+	g.t.Cleanup(func() { g.Expect(g.api.Delete(context.Background(), hc)).To(Succeed()) }) // its Infra would wait for it
 	infra := g.smallest(name)
 	infra.Spec.AppsIngress = &v1alpha1.AppsIngress{Enabled: true, Service: v1alpha1.AppsService{Name: v1alpha1.ObjectName(g.ns + "-" + name)}}
 	g.creates(infra)
 }
 
-// More tenants than the manager has workers, of Infras and of bridges, write keys that take days: each is refused by name, and what others
-// change is applied meanwhile.
+// More tenants than the manager has workers for Infras and bridges write keys that take days: each key is refused by name, and the changes of
+// others are applied meanwhile.
 func TestKeysThatTakeDaysHoldNobodyUp(t *testing.T) {
 	g := withGuest(t)
 	w := dpuWorldIn(g.world)

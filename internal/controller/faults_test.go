@@ -11,37 +11,37 @@ import (
 	"time"
 )
 
-// faults stand between the manager and the API server.
+// faults disturb calls between the manager and the API server.
 type faults struct {
 	mu      sync.Mutex
 	refused string         // part of a path whose mutating calls fail
 	hidden  string         // part of a path whose reading calls fail
-	late    string         // part of a path whose watches tell late
-	count   map[string]int // mutating calls that got through, by whom they are for
+	late    string         // part of a path whose watches are delayed
+	count   map[string]int // mutating calls that got through, by bridge number
 	of      map[string]fault
 	wrote   map[string]bool // kinds of writes of bridge 00
 	deadly  map[string]bool // kinds of writes before which a manager died
-	died    chan struct{}   // a manager that nothing gets through from any more
+	died    chan struct{}   // receives when a manager dies: no more of its calls get through
 }
 
-// fault of one of them, by the how manieth of its mutating calls it is; 0 is none.
+// fault says at which of its mutating calls a bridge is disturbed; 0 is never.
 type fault struct {
-	fails   int // it is not done
-	unheard int // it is done, and the answer is lost
-	kills   int // it is the first that the manager dies before; it also dies before each kind of write that none has died before
+	fails   int // the call is not done
+	unheard int // the call is done, and the answer is lost
+	kills   int // the first call before which the manager dies; it also dies before each kind of write before which none has died
 }
 
 func newFaults() *faults { return &faults{died: make(chan struct{}, 1)} }
 
-// since now, calls are counted.
+// since starts to count calls.
 func (f *faults) since(of map[string]fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.count, f.of, f.wrote, f.deadly = map[string]int{}, of, map[string]bool{}, map[string]bool{}
 }
 
-// survived counts the kinds of writes that bridge 00 needed since then, and names those before which no manager died. How often it needed
-// them depends on when managers died for others: each begins anew.
+// survived counts the kinds of writes that bridge 00 has needed since then, and names those before which no manager died. How often it needed
+// them depends on when managers died for others: each new one begins anew.
 func (f *faults) survived() (kinds int, without []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -55,28 +55,28 @@ func (f *faults) survived() (kinds int, without []string) {
 
 var errCut = errors.New("the line was cut")
 
-// refuse calls that change what has a text in its path; an empty one refuses none.
+// refuse fails mutating calls with a text in their path; an empty text refuses none.
 func (f *faults) refuse(path string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.refused = path
 }
 
-// hide what has a text in its path from who reads; an empty one hides nothing.
+// hide fails reading calls with a text in their path; an empty text hides nothing.
 func (f *faults) hide(path string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.hidden = path
 }
 
-// delay what watches tell of what has a text in its path, those that begin from now on.
+// delay delays the events of watches with a text in their path, if they begin from now on.
 func (f *faults) delay(path string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.late = path
 }
 
-// delayed is the answer to a call, each piece of it a little later when it is a watch that tells late.
+// delayed is the answer to a call; on a delayed watch each piece of it comes a little later.
 func (f *faults) delayed(r *http.Request, answer *http.Response) *http.Response {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,7 +94,7 @@ func (l late) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// before the API server, for one manager: from its death on nothing of it gets there.
+// before is one manager's way to the API server; after its death no call gets through.
 func (f *faults) before() func(http.RoundTripper) http.RoundTripper {
 	dead := false
 	return func(next http.RoundTripper) http.RoundTripper {
@@ -116,10 +116,10 @@ func (f *faults) before() func(http.RoundTripper) http.RoundTripper {
 	}
 }
 
-// numbered bridges and their DPUClusters: b07 and d07 in a path are for 07.
+// numbered matches bridges and their DPUClusters: b07 and d07 in a path are for 07.
 var numbered = regexp.MustCompile(`\b[bd](\d\d)\b`)
 
-// body of a call that creates: it has the name.
+// body is that of a call that creates an object: it contains the name.
 func body(r *http.Request) string {
 	if r.Method != http.MethodPost || r.Body == nil {
 		return ""

@@ -20,8 +20,8 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
-// grants that the managers of all tests have used, each as "verb group/resource". What is granted and never used by a test is a
-// defect (operator-rules.md#grants).
+// grants are those that the managers of all tests have used, each as "verb group/resource". A grant that no test uses is a defect
+// (operator-rules.md#grants).
 type grants struct {
 	mu   sync.Mutex
 	used map[string]bool
@@ -29,9 +29,9 @@ type grants struct {
 
 var used = &grants{used: map[string]bool{}}
 
-// unseen are updates of finalizers and deletions of what is owned: OwnerReferencesPermissionEnforcement asks for them, beside the call
-// that it judges (internal/rbac/vlan). One verb may stand for another: who watches lists where the API server does not send what there
-// is first, and takeHold reads any kind from which it takes what others added.
+// unseen are updates of finalizers and deletions of owned objects: OwnerReferencesPermissionEnforcement requires them, besides the call that
+// it checks (internal/rbac/vlan). One verb may also replace another: a watch becomes a list if the API server does not send the initial
+// objects, and takeOver gets any kind to which others added something.
 var unseen = regexp.MustCompile(`^(update .*/finalizers|delete (hostedcluster\.densityops\.com/infras|/serviceaccounts|/services|apps/.*|policy/.*)|get (k8s\.cni\.cncf\.io|metallb\.io)/.*)$`)
 
 func (g *grants) of(next http.RoundTripper) http.RoundTripper {
@@ -48,12 +48,12 @@ func (g *grants) of(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// whole says whether no test was left out.
+// whole says whether all tests run.
 func whole() bool {
 	return !slices.ContainsFunc([]string{"test.run", "test.skip", "test.list"}, func(part string) bool { return flag.Lookup(part).Value.String() != "" })
 }
 
-// never used are these of the operator's Roles.
+// never are the grants of the operator's Roles that no test has used.
 func (g *grants) never() (left []string, err error) {
 	for _, file := range []string{"rbac/role", "rbac/vlan_role", "rbac/bridge_role", "components/apps-ingress/namespace_role", "components/dpu-bridge/namespace_role", "components/metallb/namespace_role"} {
 		text, err := os.ReadFile("../../config/" + file + ".yaml")
@@ -91,10 +91,10 @@ func each(rules []rbacv1.PolicyRule) (all []string) {
 	return all
 }
 
-// called is a path of the API: group, resource, name and subresource.
+// called matches a path of the API: group, resource, name and subresource.
 var called = regexp.MustCompile(`^/api(?:s/([^/]+))?/[^/]+(?:/namespaces/[^/]+)?/([^/]+)(?:/([^/]+)(/[^/]+)?)?$`)
 
-// usedBy a call: what it does, what it makes, and what a Role that it writes gives on, which its writer must have.
+// usedBy are the grants that a call needs: for what it does and creates, and for the rules of a Role that it writes.
 func usedBy(r *http.Request, answer int) (all []string) {
 	of := called.FindStringSubmatch(r.URL.Path)
 	if of == nil {
@@ -122,7 +122,7 @@ func given(r *http.Request) []string {
 	role := rbacv1.Role{}
 	body, err := r.GetBody()
 	if err != nil {
-		panic(err) // it is in memory
+		panic(err) // the body is in memory
 	}
 	if text, err := io.ReadAll(body); err != nil || yaml.Unmarshal(text, &role) != nil {
 		return nil

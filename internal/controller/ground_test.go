@@ -8,22 +8,22 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/envtest"
 )
 
-// ground is a management cluster, and beside it a hosted one when a test wants it. It is one test's at a time: what that does with Nodes,
-// StorageClasses or MetalLB, another would see.
+// ground is a management cluster, with a hosted cluster when a test needs it. Only one test uses it at a time: tests would see each other's
+// Nodes, StorageClasses and MetalLB.
 type ground struct {
 	*envtest.Cluster
 	theHosted *envtest.Hosted
 }
 
-// grounds that no test stands on. Each is started by the first test that does.
+// grounds are those that no test uses. Each is started by its first test.
 var grounds = make(chan *ground, 4)
 
-// takes a ground until the test has ended.
+// takes reserves a ground until the test has ended.
 func takes(t *testing.T) *ground {
 	t.Helper()
 	g := <-grounds
 	t.Cleanup(func() {
-		if t.Failed() { // what it left would fail the next
+		if t.Failed() { // its objects would fail the next test
 			if err := g.stop(); err != nil {
 				t.Log(err)
 			}
@@ -42,7 +42,7 @@ func takes(t *testing.T) *ground {
 	return g
 }
 
-// hosted is one cluster for all tests of a ground: each has there what its own Infra's labels name, and MetalLB, which it takes away.
+// hosted is one for all tests of a ground: each has there the objects with its own Infra's labels, and MetalLB, which it removes.
 func (g *ground) hosted(t *testing.T) *envtest.Hosted {
 	t.Helper()
 	if g.theHosted == nil {

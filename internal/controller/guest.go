@@ -14,11 +14,11 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// retryLeave: no event comes while the hosted cluster does not answer.
+// retryLeave is the interval while the hosted cluster does not answer: no event comes then.
 const retryLeave = 10 * time.Second
 
-// look into an Infra's hosted cluster, if it may: what is seen there. Else nothing is written there any more: HyperShift, too, deletes our
-// Service when its cluster goes.
+// look returns what is seen in an Infra's hosted cluster, if the Infra may access it. Otherwise nothing is written there any more; HyperShift,
+// too, deletes our Service when its cluster goes.
 func (r infraReconciler) look(key types.NamespacedName, seen observe.Infra) *input.Guest {
 	if !seen.Gone() {
 		if a, may := apps.AccessTo(seen.Input); may {
@@ -29,7 +29,7 @@ func (r infraReconciler) look(key types.NamespacedName, seen observe.Infra) *inp
 	return nil
 }
 
-// follow tells the hosted cluster what should be there, and says whether nothing of ours is (any more).
+// follow applies the plan's Service in the hosted cluster, and says whether nothing of ours is left there.
 func (r infraReconciler) follow(seen observe.Infra, p plan.InfraPlan) (left bool, err error) {
 	switch {
 	case !seen.Publishes():
@@ -40,8 +40,8 @@ func (r infraReconciler) follow(seen observe.Infra, p plan.InfraPlan) (left bool
 	return false, r.hosted.Guests.Apply(client.ObjectKeyFromObject(seen.Input.Infra), p.Apps.Service)
 }
 
-// leave takes our Service out of the hosted cluster, and says when that is done, or given up. A hosted cluster that is gone, or
-// going, takes it along. Nobody is forgotten here: what follows may fail, and the wait would begin anew.
+// leave removes our Service from the hosted cluster, and says whether that is done or given up. A hosted cluster that is gone or being deleted
+// takes it along. Guests.Forget is not called here: a later step may fail, and the wait would start anew.
 func (r infraReconciler) leave(seen observe.Infra) (done bool) {
 	infra := seen.Input.Infra
 	service, alive := apps.ServiceIn(seen.Input)
@@ -59,7 +59,7 @@ func (r infraReconciler) leave(seen observe.Infra) (done bool) {
 	return true
 }
 
-// stays says why our Service is still in the hosted cluster, for all that is seen.
+// stays says why our Service is still in the hosted cluster, as far as that is known.
 func stays(seen observe.Infra) string {
 	_, access := apps.AccessTo(seen.Input)
 	switch g := seen.Guest; {
@@ -77,7 +77,7 @@ func stays(seen observe.Infra) string {
 	return "its deletion is under way"
 }
 
-// retryLeaving is set while something of ours is to be removed from the hosted cluster.
+// retryLeaving is set while our Service is to be removed from the hosted cluster.
 func (r infraReconciler) retryLeaving(s v1alpha1.InfraStatus) time.Duration {
 	if s.AppsIngress != nil && s.AppsIngress.Reason == "Removing" {
 		return retryLeave

@@ -30,7 +30,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// wire leads to the hosted cluster, by whatever name of its own it is dialled, and can be cut.
+// wire is the connection to the hosted cluster, under any of its names, and can be cut.
 type wire struct {
 	mu     sync.Mutex
 	to     string
@@ -68,7 +68,7 @@ func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, err
 	return c, nil
 }
 
-// setCut ends every connection, and lets none be made until it is taken back.
+// setCut ends all connections, and prevents new ones until it is undone.
 func (w *wire) setCut(cut bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -85,7 +85,6 @@ func (w *wire) dials() int {
 	return len(w.dialed)
 }
 
-// connections that nobody has closed.
 func (w *wire) connections() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,7 +97,7 @@ type guest struct {
 	inside client.Client // as its administrator
 }
 
-// withGuest begins with a hosted cluster whose kubeconfig the operator may not read yet.
+// withGuest makes a hosted cluster whose kubeconfig the operator may not read yet.
 func withGuest(t *testing.T) guest {
 	t.Helper()
 	g := guest{world: newWorld(t)}
@@ -133,7 +132,7 @@ func (g guest) publishes(mode v1alpha1.AppsIngressMode) {
 	g.settled("c1")
 }
 
-// publishesByMetalLB does so with permission, where MetalLB is set up as it should be.
+// publishesByMetalLB does so with permission, where MetalLB is set up correctly.
 func (g guest) publishesByMetalLB() {
 	g.t.Helper()
 	g.grants()
@@ -164,7 +163,7 @@ func (g guest) installs(args ...string) {
 	}
 }
 
-// service of ours in the hosted cluster.
+// service is ours in the hosted cluster.
 func (g guest) service() *corev1.Service {
 	return named(&corev1.Service{}, "openshift-ingress", g.ns+"-apps")
 }
@@ -176,7 +175,7 @@ func (g guest) awaitsService() *corev1.Service {
 	return s
 }
 
-// why the hosted cluster is not as it should be, as the Infra has it.
+// why is the reason that the Infra gives for the state of the hosted cluster.
 func (g guest) why() string {
 	i := named(&v1alpha1.Infra{}, g.ns, "c1")
 	return fmt.Sprint(g.api.Get(context.Background(), client.ObjectKeyFromObject(i), i), i.Status.AppsIngress, i.Status.Conditions)
@@ -207,7 +206,7 @@ func (g guest) gives(ips ...string) {
 	}).Should(Succeed())
 }
 
-// leadsTo waits until DNS and proxy lead *.apps to targets: what the VLAN is answered, and what the proxy dials for HTTPS.
+// leadsTo waits until DNS answers *.apps on the VLAN with an address, and the proxy dials these targets for HTTPS.
 func (g guest) leadsTo(answer string, targets ...string) {
 	g.t.Helper()
 	sees(g.world, named(&v1alpha1.DNSServer{}, g.ns, "c1-dns"), func(e Gomega, s *v1alpha1.DNSServer) {
@@ -222,7 +221,7 @@ func wildcards(entries []v1alpha1.DNSEntry) []v1alpha1.DNSEntry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e v1alpha1.DNSEntry) bool { return !strings.HasPrefix(string(e.Hostname), "*.") })
 }
 
-// apps waits until *.apps stands so. It serves once the daemons have taken over what they are told.
+// apps waits until the condition of *.apps has a status and reason. It serves once the daemons have accepted their specs.
 func (g guest) apps(status metav1.ConditionStatus, reason string) string {
 	g.t.Helper()
 	if status == metav1.ConditionTrue {
@@ -243,7 +242,7 @@ func (g guest) phase(phase v1alpha1.AppsIngressPhase, reason string) {
 	})
 }
 
-// applies what a condition says behind its first line of dashes, as it stands.
+// applies the manifest after the first line of dashes in a condition's message, as it stands.
 func (g guest) applies(message string) {
 	g.t.Helper()
 	_, documents, printed := strings.Cut(message, "\n---\n")
@@ -288,7 +287,7 @@ func TestAppsIngressFromNoMetalLBToServing(t *testing.T) {
 	g.silent()
 }
 
-// Nothing happens while MetalLB gives no address: the Infra comes back by itself.
+// While MetalLB gives no address no event comes: the Infra is requeued.
 func TestAnAddressIsWaitedForTwoMinutes(t *testing.T) {
 	g := withGuest(t)
 	g.publishesByMetalLB()
@@ -338,7 +337,7 @@ func TestAHostedClusterThatIsAwayTakesNothingAway(t *testing.T) {
 	g.leadsTo("192.168.100.200", "192.168.100.200:443")
 
 	g.stop()
-	g.start() // with nothing in memory, and nobody to ask
+	g.start() // with nothing in memory, and no hosted cluster to ask
 	dns := sees(g.world, named(&v1alpha1.DNSServer{}, g.ns, "c1-dns"), there)
 	g.silent()
 	g.leadsTo("192.168.100.200", "192.168.100.200:443")
@@ -393,7 +392,6 @@ func TestNodePortFollowsTheWorkers(t *testing.T) {
 	g.leadsTo(string(vip), "192.168.100.111"+https)
 }
 
-// worker of the hosted cluster.
 func (g guest) worker(name, address string) {
 	g.t.Helper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: g.ns + name}}
@@ -403,7 +401,7 @@ func (g guest) worker(name, address string) {
 	g.Expect(g.inside.Status().Update(g.ctx, n)).To(Succeed())
 }
 
-// router that listens on its worker, as the ingress operator's Deployment has it.
+// router makes a router pod that listens on its worker, as the ingress operator's Deployment does.
 func (g guest) router(node string) *corev1.Pod {
 	g.t.Helper()
 	pod := &corev1.Pod{
@@ -423,8 +421,8 @@ func (g guest) becomesReady(pod *corev1.Pod) {
 	g.Expect(g.inside.Status().Update(g.ctx, pod)).To(Succeed())
 }
 
-// An IngressController that comes to say HostNetwork changes nothing that serves. Once the mode is written, MetalLB's address serves
-// until the proxy leads to a router, and then our Service goes.
+// An IngressController that changes to HostNetwork changes nothing that serves. Once the mode is written in the Infra, MetalLB's address
+// serves until the proxy leads to a router, and then our Service is removed.
 func TestRoutersOnTheirWorkersTakeOverFromMetalLB(t *testing.T) {
 	g := withGuest(t)
 	g.publishesByMetalLB()
@@ -440,7 +438,7 @@ func TestRoutersOnTheirWorkersTakeOverFromMetalLB(t *testing.T) {
 	} {
 		o := &unstructured.Unstructured{}
 		g.Expect(yaml.Unmarshal([]byte(text), &o.Object)).To(Succeed())
-		g.Eventually(func() error { return g.inside.Create(g.ctx, o) }).Should(Succeed()) // a kind that is new is not served at once
+		g.Eventually(func() error { return g.inside.Create(g.ctx, o) }).Should(Succeed()) // a new kind is not served at once
 		if o.GetKind() == "CustomResourceDefinition" {
 			g.t.Cleanup(func() { g.Expect(g.inside.Delete(context.Background(), o)).To(Succeed()) })
 		}
@@ -533,7 +531,7 @@ func TestAHostedClusterThatGoesIsNotWaitedFor(t *testing.T) {
 }
 
 func TestNothingIsWrittenIntoAHostedClusterThatMayNotBeLookedInto(t *testing.T) {
-	t.Parallel() // as one that is not, it would have all others wait for its parts
+	t.Parallel() // otherwise all parallel tests would wait for its subtests
 	for name, ends := range map[string]func(guest, *hyperv1.HostedCluster){
 		"it is being deleted":              func(g guest, hc *hyperv1.HostedCluster) { g.Expect(g.api.Delete(g.ctx, hc)).To(Succeed()) },
 		"it names no kubeconfig (anymore)": func(g guest, hc *hyperv1.HostedCluster) { g.reports(hc, func() { hc.Status.KubeConfig = nil }) },
@@ -583,7 +581,7 @@ func TestAHostedClusterThatNeverAnswersIsLeftWithAWarning(t *testing.T) {
 	g.warns("openshift-ingress/" + g.ns + "-apps")
 }
 
-// warns awaits the event that says what may remain in the hosted cluster.
+// warns waits for the Event that says what may remain in the hosted cluster.
 func (g guest) warns(words ...string) {
 	g.t.Helper()
 	for _, word := range words {

@@ -21,26 +21,26 @@ import (
 )
 
 const (
-	// retryTaken: nothing tells us when an object that is not ours goes away.
+	// retryTaken is for what no watch reports: the deletion of an object that is not ours, a new Role.
 	retryTaken = 10 * time.Second
-	// retryClaimed comes back when another bridge may be done with what both want.
+	// retryClaimed is the wait for another bridge's claim.
 	retryClaimed = 200 * time.Millisecond
-	// retryWritten comes after a change even if it led to no event.
+	// retryWritten follows a write that may lead to no event.
 	retryWritten = 2 * time.Second
-	// retryCreated looks for what holds a pod up that was made just now; for one that was not, retryWaiting.
+	// retryCreated is for a recently created pod that does not start; retryWaiting is for an older one.
 	retryCreated = 4 * time.Second
-	// retryEnding looks again at what is being deleted, less and less often.
+	// retryEnding is for a deletion in progress; for an Infra it grows up to retryWaiting.
 	retryEnding = time.Second
 	// retryTurn is for a template that waits for the pods of another Infra.
 	retryTurn = 500 * time.Millisecond
-	// retryWaiting is for a deletion that waits for somebody.
+	// retryWaiting is for what may take long, such as a deletion that waits for somebody.
 	retryWaiting = 30 * time.Second
 )
 
-// infraReconciler makes of one Infra what plan.Infra says.
+// infraReconciler reconciles one Infra to the plan of plan.Infra.
 type infraReconciler struct{ parts }
 
-// Reconcile is observe, plan, apply, status.
+// Reconcile observes, plans, applies and writes the status.
 func (r infraReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	defer r.turn.taken()
 	seen, err := r.observe.Infra(ctx, req.NamespacedName)
@@ -55,13 +55,13 @@ func (r infraReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	}
 	p := plan.Infra(seen.Input)
 	out, err := r.do(ctx, seen, p)
-	if out.Wrote { // what was read of the children is from before; their change brings us back
+	if out.Wrote { // seen predates the write, whose events bring the next reconcile
 		return soonest(retryWritten), err
 	}
 	now := r.observe.Now()
 	want := status.Infra(seen.Input.Infra, p, seen.Children, out, now)
 	counted, statusErr := r.status.Infra(ctx, seen.Input.Infra, want, now)
-	if statusErr == nil && want.AppsIngress == nil { // nothing is looked for any more
+	if statusErr == nil && want.AppsIngress == nil { // the hosted cluster is not read any more
 		r.hosted.Guests.Forget(req.NamespacedName)
 	}
 	return retry(out, seen.Pause, counted, status.PatienceEnds(want, now), r.retryLeaving(want)), errors.Join(err, statusErr)
@@ -79,7 +79,7 @@ func (r infraReconciler) do(ctx context.Context, seen observe.Infra, p plan.Infr
 		r.hosted.Guests.Freeze(client.ObjectKeyFromObject(seen.Input.Infra))
 		return out, nil
 	}
-	// Also while the plan is frozen: a restored Infra comes without the finalizer, and what it made before may be there.
+	// Also while the plan is frozen: a restored Infra lacks the finalizer, and objects that it made before may exist.
 	if err := r.apply.AddFinalizer(ctx, seen.Input.Infra, names.Finalizer); err != nil {
 		return out, err
 	}
@@ -99,8 +99,8 @@ func (r infraReconciler) do(ctx context.Context, seen observe.Infra, p plan.Infr
 	return out, errors.Join(err, guestErr)
 }
 
-// retreat from namespaces whose owners grant the Infra no more, which a frozen plan does not. A pause, which the Infra's author may
-// ask for, does not hold that up.
+// retreat removes objects from namespaces whose owners no longer grant the Infra; a frozen plan does not. A pause does not stop this: the
+// Infra's author may set one.
 func (r infraReconciler) retreat(ctx context.Context, seen observe.Infra) error {
 	owner, infra := ownerInfra(seen), seen.Input.Infra
 	others, err := r.apply.OtherNamespaces(ctx, owner, infra)
@@ -111,14 +111,14 @@ func (r infraReconciler) retreat(ctx context.Context, seen observe.Infra) error 
 	if err != nil || len(withdrawn) == 0 {
 		return err
 	}
-	if _, err = r.apply.Leave(ctx, owner, withdrawn); err == nil { // nothing that was read of the parts
+	if _, err = r.apply.Leave(ctx, owner, withdrawn); err == nil { // nothing changes that was read of the children
 		r.status.Events.Eventf(infra, nil, corev1.EventTypeWarning, "PermissionWithdrawn", "Delete",
 			"Roles and NetworkPolicies of this Infra in namespaces %s are removed: their owners no longer allow namespace %s; its workers may lose the control plane", strings.Join(withdrawn, ", "), infra.Namespace)
 	}
 	return err
 }
 
-// end takes away what an Infra made, before it goes itself. A pause does not hold this up: to delete is explicit.
+// end removes what an Infra made, and then its finalizer. A pause does not stop a deletion, which is explicit.
 func (r infraReconciler) end(ctx context.Context, seen observe.Infra) (ctrl.Result, error) {
 	infra := seen.Input.Infra
 	if !controllerutil.ContainsFinalizer(infra, names.Finalizer) {
@@ -136,13 +136,13 @@ func (r infraReconciler) end(ctx context.Context, seen observe.Infra) (ctrl.Resu
 	r.observe.Listeners.Forget(client.ObjectKeyFromObject(infra))
 	r.status.Forget(infra.UID)
 	err = r.apply.RemoveFinalizer(ctx, infra, names.Finalizer)
-	if apierrors.IsConflict(err) { // its status was just written: the cache shows that in a moment
+	if apierrors.IsConflict(err) { // its status was just written, and the cache does not show that yet
 		return soonest(retryEnding), nil
 	}
 	return ctrl.Result{}, err
 }
 
-// takeAway what an Infra made, and says what that still waits for.
+// takeAway removes what an Infra made, and returns what still blocks its end.
 func (r infraReconciler) takeAway(ctx context.Context, seen observe.Infra) (ending.Ending, error) {
 	infra, owner := seen.Input.Infra, ownerInfra(seen)
 	left, err := r.apply.End(ctx, infra, owner)

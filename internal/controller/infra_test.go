@@ -122,7 +122,7 @@ func TestPodsAreAdmittedUnderPodSecurityRestricted(t *testing.T) {
 	}
 }
 
-// Though the cache shows late what is written, as beside a load.
+// The cache may show late what is written, as under load.
 func TestATransitionIsOneEvent(t *testing.T) {
 	w := newWorld(t)
 	w.stop()
@@ -144,7 +144,7 @@ func TestATransitionIsOneEvent(t *testing.T) {
 	}).Should(Succeed())
 }
 
-// What is wrong may take more words than an event may have (events.k8s.io/v1: 1 kB).
+// A refusal may have more words than an Event may hold (events.k8s.io/v1: 1 kB).
 func TestARefusalOfManyWordsIsAnEvent(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
@@ -176,7 +176,7 @@ func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
 	w.settled("c1")
 	before := w.silent()
 
-	// What others write beside us, and what they write that we do not read, leads to no write.
+	// Others' own objects, and fields that we do not read, lead to no write.
 	w.changes(named(&hyperv1.HostedCluster{}, w.ns, "c1"), func() {})
 	infra := named(&v1alpha1.Infra{}, w.ns, "c1")
 	w.changes(infra, func() { infra.Annotations["somebody"] = "else" })
@@ -186,7 +186,7 @@ func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
 	w.changes(account, func() { account.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "as-openshift-does"}} })
 	w.Expect(w.silent()).To(Equal(before), "written: %v", w.calls.written())
 
-	// Nor does a manager that starts.
+	// Nor does a restart of the manager.
 	w.stop()
 	w.start()
 	w.Expect(w.silent()).To(Equal(before), "written: %v", w.calls.written())
@@ -279,7 +279,7 @@ func TestAnEndpointThatChangesIsFollowed(t *testing.T) {
 	w.hosts("c1")
 	w.creates(w.smallest("c1"))
 	w.settled("c1")
-	w.silent() // what is still to come by itself must not show what no watch told
+	w.silent() // a pending reconcile must not hide that a watch is missing
 
 	hc := named(&hyperv1.HostedCluster{}, w.ns, "c1")
 	w.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(hc), hc)).To(Succeed())
@@ -300,7 +300,7 @@ func TestAnEndpointThatChangesIsFollowed(t *testing.T) {
 	})
 }
 
-// The addresses of a pod are its network's: it has to be replaced when they change.
+// A pod gets its addresses from its network: if they change, it must be replaced.
 func TestACapturedAddressThatChangesReplacesTheProxysPod(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
@@ -362,7 +362,7 @@ func TestAPolicyThatNoPodNeedsAnyMoreGoes(t *testing.T) {
 	w.gone(policy)
 }
 
-// A network plugin may judge what a daemon sends by the pod that a Service's address stands for.
+// A network plugin may check a daemon's traffic against the pod behind a Service's address.
 func TestADaemonMayGoWhereItsResolversPodsListen(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
@@ -377,7 +377,7 @@ func TestADaemonMayGoWhereItsResolversPodsListen(t *testing.T) {
 		}
 		sees(w, named(&networkingv1.NetworkPolicy{}, w.ns, "c1-dns"), func(g Gomega, p *networkingv1.NetworkPolicy) { g.Expect(p.Spec.Egress).To(has) })
 	}
-	w.settled("c1") // a child whose pod is awaited is looked at without being told
+	w.settled("c1") // a child that waits for its pod is polled
 	lets(53, true)
 	lets(5300, false)
 	resolver := named(&corev1.Service{}, w.ns, "resolver")
@@ -402,7 +402,7 @@ func TestAForeignObjectOfOurNameIsReportedAndLeftAlone(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "c1-proxy-svc", Namespace: w.ns},
 		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "somebody-else"}, Ports: []corev1.ServicePort{{Port: 1234}}},
 	}
-	budget := &policyv1.PodDisruptionBudget{ // of a kind of which only ours are in the cache
+	budget := &policyv1.PodDisruptionBudget{ // of a kind of which the cache has only ours
 		ObjectMeta: metav1.ObjectMeta{Name: "c1-dns", Namespace: w.ns},
 		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "somebody-else"}}},
 	}
@@ -449,7 +449,7 @@ func conditionsOf(o client.Object) []metav1.Condition {
 	return nil
 }
 
-// inventory is everything in the cluster that an Infra made, but for events.
+// inventory is everything in the cluster that an Infra made, except Events.
 func (w *world) inventory(infra string) []string {
 	w.t.Helper()
 	var all []string
@@ -529,7 +529,7 @@ func TestARestoreWithNewUIDsKeepsAddresses(t *testing.T) {
 		w.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
 	}
 	before := []any{dhcp.Spec.DeepCopy(), dns.Spec.DeepCopy(), proxy.Spec.DeepCopy()}
-	// An address that no fresh allocation would give: only the restored child knows it.
+	// An address that no allocation would give: only the restored child has it.
 	dhcp.Spec.NetworkConfig.ServerIP, before[0].(*v1alpha1.DHCPServerSpec).NetworkConfig.ServerIP = "192.168.100.9", "192.168.100.9"
 	policy := sees(w, named(&networkingv1.NetworkPolicy{}, w.controlPlane("c1"), "oooi."+w.ns+".c1-proxy.oauth-openshift"), there)
 
@@ -558,7 +558,7 @@ func TestARestoreWithNewUIDsKeepsAddresses(t *testing.T) {
 	})
 }
 
-// A restored Infra comes without its finalizer. While it waits for something it must still not go without what it made.
+// A restored Infra has no finalizer. If it waits for something, its deletion must still remove what it made before.
 func TestNothingIsLeftOfARestoredInfraThatWaited(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
@@ -576,7 +576,7 @@ func TestNothingIsLeftOfARestoredInfraThatWaited(t *testing.T) {
 	w.gone(named(&v1alpha1.DHCPLease{}, w.ns, lease.Name))
 }
 
-// withoutIdentity is what a backup tool keeps of an object.
+// withoutIdentity leaves of an object what a backup tool keeps.
 func withoutIdentity(o client.Object) {
 	o.SetUID("")
 	o.SetResourceVersion("")
@@ -604,14 +604,14 @@ func TestAHostedClusterOfAnotherNamespaceNeedsPermission(t *testing.T) {
 	}
 	sees(w, theirs, refused)
 	w.silent()
-	// Writes, and reads past the cache. What is read of the cache makes no call: internal/observe/permission_test.go sees that.
+	// Writes, and uncached reads. Cached reads make no call; internal/observe/permission_test.go checks those.
 	w.Expect(w.calls.touching(w.controlPlane("c1"))).To(BeEmpty())
 	for _, list := range []client.ObjectList{&v1alpha1.DHCPServerList{}, &v1alpha1.ProxyServerList{}, &nad.List{}} {
 		w.Expect(w.api.List(w.ctx, list, client.InNamespace(intruders))).To(Succeed())
 		w.Expect(items(list)).To(BeEmpty())
 	}
 
-	// The owner's word is enough, and taking it back stops the writes.
+	// The owner's grant is enough, and withdrawing it stops the writes.
 	hc := named(&hyperv1.HostedCluster{}, w.ns, "c1")
 	w.changes(hc, func() { hc.Annotations = map[string]string{names.AnnotationAllowedNamespaces: intruders} })
 	vlan := named(&nad.NetworkAttachmentDefinition{}, w.ns, "c1-vlan")
@@ -726,7 +726,7 @@ func TestTheClustersNetworksAreFollowed(t *testing.T) {
 		w.Expect(client.IgnoreNotFound(w.api.Delete(context.Background(), services))).To(Succeed())
 		w.Expect(client.IgnoreNotFound(w.api.Delete(context.Background(), node))).To(Succeed())
 	})
-	// Before each change nothing is due: a pass that comes anyway would find what nobody told of.
+	// Before each change nothing is pending: a reconcile for another reason would hide a missing watch.
 	rests := func() (written, passes int) {
 		t.Helper()
 		w.settled("c1")
@@ -750,7 +750,7 @@ func TestTheClustersNetworksAreFollowed(t *testing.T) {
 	w.Expect(w.silent()).To(Equal(written), func() string { return fmt.Sprint(w.calls.written()[written:]) })
 	w.Expect(w.passes(&v1alpha1.Infra{})).To(Equal(passes), "what Nodes report concerns nobody")
 
-	// OpenShift's own word counts, and may be widened.
+	// OpenShift's Network takes precedence, and its networks may be widened.
 	openshift.Status.ClusterNetwork = []configv1.ClusterNetworkEntry{{CIDR: "10.114.7.0/24"}}
 	w.creates(openshift)
 	denies("7.114.10.in-addr.arpa", true)
@@ -764,7 +764,7 @@ func TestTheClustersNetworksAreFollowed(t *testing.T) {
 	w.Expect(w.api.Delete(w.ctx, node)).To(Succeed())
 	denies("7.112.10.in-addr.arpa", false)
 
-	// Where a flag says it, no Node is read, but for bridges.
+	// If a flag gives the networks, Nodes are read only for bridges.
 	w.stop()
 	w.groups.Bridges = nil
 	w.settings.PodCIDRs, w.calls = []netip.Prefix{netip.MustParsePrefix("10.113.7.0/24")}, &ledger{}
@@ -773,7 +773,7 @@ func TestTheClustersNetworksAreFollowed(t *testing.T) {
 	w.Expect(w.calls.read()).NotTo(ContainElement(ContainSubstring("/nodes")))
 }
 
-// Until the garbage collector comes to it, what the first child had is there; what the second has taken over it leaves.
+// Before garbage collection the first child's objects still exist; afterwards those that the second child took over stay.
 func TestAComponentThatIsSwitchedOnAgainTakesOverWhatIsLeft(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
@@ -837,7 +837,7 @@ func TestWhatIsSwitchedOffGoesEvenWhileTheSpecIsInvalid(t *testing.T) {
 	sees(w, infra, func(g Gomega, i *v1alpha1.Infra) { g.Expect(i.Status.Addresses).To(HaveLen(2)) })
 }
 
-// inControlPlane are what a component of an Infra has in its control plane's namespace.
+// inControlPlane are the objects that a component of an Infra has in the control-plane namespace.
 func (w *world) inControlPlane(infra, component string) (all []string) {
 	w.t.Helper()
 	for _, list := range []client.ObjectList{&rbacv1.RoleList{}, &rbacv1.RoleBindingList{}, &networkingv1.NetworkPolicyList{}} {
@@ -943,7 +943,7 @@ func TestANewManagerAloneRestartsNoPod(t *testing.T) {
 		w.Expect(call).NotTo(Or(ContainSubstring("/statefulsets"), ContainSubstring("/deployments")))
 	}
 
-	// What somebody changes by hand becomes again what was released.
+	// A change by hand is reverted to the template that was updated last.
 	image := func(want string) func(Gomega, *appsv1.StatefulSet) {
 		return func(g Gomega, s *appsv1.StatefulSet) {
 			g.Expect(s.Spec.Template.Spec.Containers[0].Image).To(Equal(want))
@@ -953,14 +953,14 @@ func TestANewManagerAloneRestartsNoPod(t *testing.T) {
 	w.changes(dhcp, func() { dhcp.Spec.Template.Spec.Containers[0].Image = "example.com/evil" })
 	sees(w, dhcp, image("example.com/oooi:1"))
 
-	// What changes a pod anyway brings the new template, to that pod.
+	// A change that replaces a pod anyway brings the new template, to that pod only.
 	infra := named(&v1alpha1.Infra{}, w.ns, "c1")
 	w.changes(infra, func() { infra.Spec.InfraComponents.DNS.NodeSelector = map[string]string{"vlan": "yes"} })
 	sees(w, dns, image("example.com/oooi:2"))
 	w.silent()
 	sees(w, dhcp, image("example.com/oooi:1"))
 
-	// So does the word that status names.
+	// So does the command that the status names.
 	w.changes(dhcp, func() { delete(dhcp.Annotations, names.AnnotationSeal) })
 	sees(w, dhcp, image("example.com/oooi:2"))
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// A second instance comes with its address and waits for its network; with the address it goes, and nothing that it said stays.
+// A second instance is created with its address and waits for its network; it is removed with the address, and so are its reports.
 func TestAnInstanceComesAndGoesWithItsAddress(t *testing.T) {
 	w := newWorld(t)
 	w.creates(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.ns}})

@@ -20,7 +20,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// swells an object for as long as something is done, and then makes it what it was.
+// swells makes an object too large while something is done, and then restores it.
 func (w *world) swells(o client.Object, meanwhile func()) {
 	w.t.Helper()
 	w.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
@@ -36,8 +36,8 @@ func (w *world) swells(o client.Object, meanwhile func()) {
 	w.changes(o, func() { o.SetLabels(was) })
 }
 
-// What an Infra is planned from, or has made, and is too large to be kept is named, once; the Infra goes on as it is, and takes its
-// changes when it is smaller.
+// An object that an Infra is planned from, or has made, is named once if it is too large to be kept; the Infra goes on as it is, and follows
+// changes when the object is smaller.
 func TestWhatAnInfraNeedsIsToldWhenItIsTooLarge(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
@@ -63,7 +63,7 @@ func TestWhatAnInfraNeedsIsToldWhenItIsTooLarge(t *testing.T) {
 		after := []v1alpha1.IPAddress{v1alpha1.IPAddress(fmt.Sprintf("192.168.100.%d", 50+i))}
 		w.swells(c.object, func() {
 			w.Expect(w.says("c1", c.condition, metav1.ConditionFalse, "ObjectTooLarge")).To(HavePrefix(c.called + " is too large to be read: it"))
-			w.silent() // it is said once
+			w.silent() // it is reported once
 			w.changes(infra, func() { infra.Spec.NetworkConfig.DNSServers = after })
 			w.silent()
 			upstream(before)
@@ -75,8 +75,8 @@ func TestWhatAnInfraNeedsIsToldWhenItIsTooLarge(t *testing.T) {
 	w.Expect(sees(w, deployment, there).Generation).To(Equal(deployment.Generation))
 }
 
-// Many that are too large are told in one order, however the cache has them: another would be another status, and the next, with each change
-// of anything there. That they are is one event, and no more than a condition holds.
+// Many objects that are too large are reported in one order, whatever the cache's is: each other order would be another status, with each
+// change there. One Event reports them, and no more of them than fit a condition.
 func TestManyThatAreTooLargeAreToldOnce(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
@@ -111,7 +111,7 @@ func TestManyThatAreTooLargeAreToldOnce(t *testing.T) {
 	w.Expect(len(told)).To(BeNumerically("<=", 1), "%q", told)
 }
 
-// A workload that somebody has made too large is its child's to say, and stays.
+// A workload that somebody has made too large is reported by its child, and stays.
 func TestAWorkloadThatIsTooLargeIsTold(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
@@ -130,7 +130,7 @@ func TestAWorkloadThatIsTooLargeIsTold(t *testing.T) {
 	accepted(metav1.ConditionTrue, "Valid", "")
 }
 
-// A bridge that is too large is held, and its hosted cluster stays; so is one whose objects are, and DPUs are named.
+// A bridge that is too large, or has such objects, is frozen, and its hosted cluster stays; DPUs that are too large are named.
 func TestWhatABridgeNeedsIsToldWhenItIsTooLarge(t *testing.T) {
 	w := newDPUWorld(t)
 	w.bridged()

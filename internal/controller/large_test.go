@@ -12,7 +12,7 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 )
 
-// swollen is what an editor of a namespace, or a tool that he runs, may make of any object's labels.
+// swollen are labels such as an editor of a namespace, or a tool, may give any object.
 func swollen() map[string]string {
 	labels := map[string]string{}
 	for i := range 1500 {
@@ -21,15 +21,15 @@ func swollen() map[string]string {
 	return labels
 }
 
-// An Infra that is too large to be kept goes on serving what it served, says so once, and takes no other Infra's address nor loses one
-// to it; made smaller, it is as any other; and too large it ends.
+// An Infra that is too large to be kept goes on serving, reports that once, and neither takes another Infra's address nor loses one to it;
+// made smaller, it is as any other; it can be deleted while it is too large.
 func TestAnInfraThatIsTooLargeGoesOnServing(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
 	w.hosts("c2")
 	infra, neighbour := w.smallest("c1"), w.smallest("c2")
 	neighbour.Spec.NetworkConfig.NetworkAttachmentDefinition = "c1-vlan"
-	for _, i := range []*v1alpha1.Infra{infra, neighbour} { // one VLAN has one DHCP
+	for _, i := range []*v1alpha1.Infra{infra, neighbour} { // only one DHCP server may be on a VLAN
 		i.Spec.InfraComponents.DHCP.Enabled = new(bool)
 	}
 	w.creates(infra)
@@ -40,7 +40,7 @@ func TestAnInfraThatIsTooLargeGoesOnServing(t *testing.T) {
 
 	w.changes(infra, func() { infra.Labels, infra.Finalizers = swollen(), append(infra.Finalizers, "example.com/theirs") })
 	w.Expect(w.says("c1", v1alpha1.ConditionAccepted, metav1.ConditionFalse, "ObjectTooLarge")).To(And(ContainSubstring("its metadata takes"), ContainSubstring("may take 128")))
-	w.silent() // it is said once
+	w.silent() // it is reported once
 	w.changes(infra, func() { infra.Spec.NetworkConfig.DNSServers = []v1alpha1.IPAddress{"192.168.100.53"} })
 	w.silent()
 	w.Expect(sees(w, named(&v1alpha1.DNSServer{}, w.ns, "c1-dns"), there).Spec.UpstreamDNS).To(BeEmpty(), "its plan is frozen")
@@ -70,7 +70,7 @@ func TestAnInfraThatIsTooLargeGoesOnServing(t *testing.T) {
 	w.gone(infra)
 }
 
-// A child by hand, or one that somebody has made too large, is frozen; and so is the Infra that it belongs to.
+// A child that is made by hand, or that somebody has made too large, is frozen, and so is its Infra.
 func TestAChildThatIsTooLargeIsHeld(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")

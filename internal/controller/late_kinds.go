@@ -25,10 +25,10 @@ import (
 	"github.com/cldmnky/oooi/internal/observe"
 )
 
-// lookEvery is how often kinds are looked for; one is watched within 10 s of its CRD (operator-rules.md#late-kinds).
+// lookEvery is the interval between looks for kinds; a kind is watched within 10 s of its CRD (operator-rules.md#late-kinds).
 const lookEvery = 5 * time.Second
 
-// lateKinds watches kinds that a cluster may lack, as long as it has them.
+// lateKinds watches kinds that a cluster may lack, while it serves them.
 type lateKinds struct {
 	kinds     *observe.Kinds
 	discovery discovery.DiscoveryInterfaceWithContext
@@ -36,11 +36,11 @@ type lateKinds struct {
 	scheme    *runtime.Scheme
 	log       logr.Logger
 	waits     []lateWatch
-	// tell is called when a kind has come, with or without objects, or gone: somebody may wait for it.
+	// tell is called when a kind has appeared, with or without objects, or disappeared: an object may wait for it.
 	tell []func()
 }
 
-// lateWatch is one controller's wish to hear of a kind.
+// lateWatch is a watch of a kind that a controller wants.
 type lateWatch struct {
 	kind       client.Object
 	controller controller.Controller
@@ -51,7 +51,7 @@ func (l *lateKinds) watch(c controller.Controller, kind client.Object, h handler
 	l.waits = append(l.waits, lateWatch{kind, c, h})
 }
 
-// NeedLeaderElection is manager.LeaderElectionRunnable: one that does not lead serves admission, which reads the same kinds.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. A manager that does not lead serves admission, which reads the same kinds.
 func (l *lateKinds) NeedLeaderElection() bool { return false }
 
 // Start looks for kinds until the context ends.
@@ -68,7 +68,7 @@ func (l *lateKinds) Start(ctx context.Context) error {
 	}
 }
 
-// look begins to watch every kind that has come, and counts as absent what has gone.
+// look starts to watch each kind that has appeared, and marks each that has disappeared as absent.
 func (l *lateKinds) look(ctx context.Context) {
 	served := map[schema.GroupVersion]*metav1.APIResourceList{}
 	for _, kind := range l.kinds.All() {
@@ -100,7 +100,7 @@ func (l *lateKinds) look(ctx context.Context) {
 	}
 }
 
-// resources of a version; none when it is not served.
+// resources lists the resources of a version; none if the version is not served.
 func (l *lateKinds) resources(ctx context.Context, of schema.GroupVersion) (*metav1.APIResourceList, error) {
 	all, err := l.discovery.ServerResourcesForGroupVersionWithContext(ctx, of.String())
 	if apierrors.IsNotFound(err) {
@@ -113,7 +113,7 @@ func has(served *metav1.APIResourceList, kind string) bool {
 	return slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind })
 }
 
-// versions in which the API server itself says that it serves a kind, beside the one in which an object or a list of it is read.
+// versions returns the kind as which an object or list is read, and the versions in which the API server itself says that it serves that kind.
 func (l *lateKinds) versions(ctx context.Context, object runtime.Object) (read schema.GroupVersionKind, all []string, err error) {
 	if read, err = apiutil.GVKForObject(object, l.scheme); err != nil {
 		return read, nil, err
@@ -140,8 +140,8 @@ func (l *lateKinds) versions(ctx context.Context, object runtime.Object) (read s
 	return read, all, nil
 }
 
-// begin to watch a kind. It counts as served first: its first events lead to reads. What the cache has of a kind that went and came back
-// is from before, and tries to go on for minutes: it begins anew.
+// begin starts to watch a kind. The kind is marked as served first: its first events lead to reads. The informer of a kind that disappeared
+// and came back is stale, and would retry for minutes; it is removed.
 func (l *lateKinds) begin(ctx context.Context, kind client.Object) error {
 	if err := l.cache.RemoveInformer(ctx, kind); err != nil {
 		return err

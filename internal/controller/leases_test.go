@@ -14,7 +14,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// counted plays c1's DHCP daemon, which has bound so many addresses by now.
+// counted plays c1's DHCP daemon with so many bindings.
 func (w *world) counted(active int32) {
 	w.t.Helper()
 	status := ac.DHCPServer(names.DHCPServer("c1"), w.ns).WithStatus(ac.DHCPServerStatus().WithActiveLeases(active))
@@ -29,15 +29,15 @@ func (w *world) shows(active int32) {
 	})
 }
 
-// The daemon writes 0.6 s after an ACK at the latest (internal/dhcp, TestTheCountsOfLeasesAreSaidInTime); the rest of 2 s is the manager's.
-// The fastest of some tries counts, since other tests share the machine.
+// The daemon writes at most 0.6 s after an ACK (internal/dhcp, TestTheCountsOfLeasesAreSaidInTime); the rest of 2 s is the manager's. The
+// fastest of some tries counts, since other tests share the machine.
 func TestAnInfraShowsTheLeasesOfNow(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
 	w.creates(w.smallest("c1"))
 	w.settled("c1")
 	last, fastest := int32(0), time.Hour
-	for range 4 { // but for the first, while the write before is recent
+	for range 4 { // all but the first soon after the write before
 		last++
 		begin := time.Now()
 		w.counted(last)

@@ -13,7 +13,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// localnet is the network of the workers as OVN-Kubernetes leaves it: with its ID and name, and addresses, so that ours is a copy.
+// localnet is the workers' network as OVN-Kubernetes leaves it: with its ID and name, and with addresses, so that ours is a copy.
 func (w *world) localnet(name string) *nad.NetworkAttachmentDefinition {
 	return &nad.NetworkAttachmentDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.ns, Annotations: map[string]string{"k8s.ovn.org/network-id": "7", "k8s.ovn.org/network-name": "tenant"}},
@@ -21,8 +21,8 @@ func (w *world) localnet(name string) *nad.NetworkAttachmentDefinition {
 	}
 }
 
-// OVN-Kubernetes keeps its network's ID and name in annotations of every network of its own, ours among them
-// (networkmanager/nad_controller.go). An older manager cloned the source's onto ours and put them back each time.
+// OVN-Kubernetes keeps a network's ID and name in annotations of every network of its own, ours among them (networkmanager/nad_controller.go).
+// An older manager copied the source's annotations to ours and restored them each time.
 func TestWhatOVNKubernetesWritesOnOurNetworkIsItsOwn(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
@@ -50,13 +50,12 @@ func TestWhatOVNKubernetesWritesOnOurNetworkIsItsOwn(t *testing.T) {
 		w.Expect(w.api.Patch(w.ctx, ours, client.MergeFrom(was), client.FieldOwner("network-manager"))).To(Succeed())
 	}
 	w.silent()
-	for _, call := range w.calls.written()[before:] { // the Infra's status may say meanwhile that it is Degraded
+	for _, call := range w.calls.written()[before:] { // meanwhile the Infra's status may report Degraded
 		w.Expect(call).To(HaveSuffix("/infras/c1/status"), "the manager answers what OVN-Kubernetes writes")
 	}
 	w.Expect(w.copyOf("c1-oooi").Annotations).To(HaveKeyWithValue("k8s.ovn.org/network-id", "999"))
 }
 
-// copyOf reads a network as the API server has it.
 func (w *world) copyOf(name string) *nad.NetworkAttachmentDefinition {
 	w.t.Helper()
 	n := named(&nad.NetworkAttachmentDefinition{}, w.ns, name)

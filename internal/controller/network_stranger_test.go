@@ -24,14 +24,14 @@ import (
 	outsider "github.com/cldmnky/oooi/internal/testkit/stranger"
 )
 
-// invader is a stranger to the network of a world's c1, by one way.
+// invader is a stranger to the network of a world's c1, who tries one way.
 type invader struct {
 	*world
 	input.Neighbour
-	wrote string // all that he named himself
+	wrote string // all that he wrote himself
 }
 
-// invaders of all ways, each from a namespace of his own.
+// invaders are one for each way, each in a namespace of his own.
 func (w *world) invaders() map[string]*invader {
 	w.t.Helper()
 	vlan := sees(w, named(&nad.NetworkAttachmentDefinition{}, w.ns, "c1-vlan"), there)
@@ -47,10 +47,10 @@ func (w *world) invaders() map[string]*invader {
 	return all
 }
 
-// newer says whether his Infra is to be made after the victim's. The API server's clock tells.
+// newer says whether the invader's Infra must be made after the victim's, by the API server's clock.
 func (v *invader) newer() bool { return v.Infra.CreationTimestamp == outsider.After }
 
-// comes writes all that he has, and what an administrator wrote for him.
+// comes writes all of the invader's objects, and what an administrator wrote for him.
 func (v *invader) comes() {
 	v.t.Helper()
 	status := v.Infra.Status
@@ -78,7 +78,7 @@ func (v *invader) comes() {
 	v.reports(v.Infra, func() { v.Infra.Status = status })
 }
 
-// completes what the schema asks for, so that what is tried is not refused for something else.
+// completes fills in what the schema requires, so that nothing else is the reason of a refusal.
 func (v *invader) completes(child component.Server) {
 	at := v1alpha1.Attachment{NetworkAttachmentDefinition: v1alpha1.ObjectName(v.NAD.Name), NetworkAttachmentNamespace: v1alpha1.ObjectName(v.NAD.Namespace)}
 	switch s := child.(type) {
@@ -99,7 +99,7 @@ func (v *invader) completes(child component.Server) {
 	}
 }
 
-// completesInfra likewise.
+// completesInfra does so for the Infra.
 func (v *invader) completesInfra() {
 	spec := &v.Infra.Spec
 	if len(spec.NetworkConfig.ClientCIDRs) > 0 {
@@ -123,7 +123,7 @@ func (v *invader) writes(objects ...client.Object) {
 	}
 }
 
-// hears nothing of the victim that he has not written himself, and is refused.
+// hears checks that the invader is refused, and is told nothing of the victim that he did not write himself.
 func (v *invader) hears() {
 	v.t.Helper()
 	infra := sees(v.world, v.Infra, func(g Gomega, i *v1alpha1.Infra) {
@@ -144,13 +144,13 @@ func (v *invader) hears() {
 	for _, e := range events.Items {
 		told += e.Note
 	}
-	told = strings.ReplaceAll(told, v.ns+"/"+v.NAD.Name, "") // the network that he names
+	told = strings.ReplaceAll(told, v.ns+"/"+v.NAD.Name, "") // the network that he names himself
 	for _, word := range []string{published["c1"], v.controlPlane("c1"), v.ns + "/c1"} {
 		v.Expect(strings.Contains(told, word) && !strings.Contains(v.wrote, word)).To(BeFalse(), "%s in %s", word, told)
 	}
 }
 
-// serves is all of c1 that its workers meet.
+// serves is all of c1 that its workers use, and its status.
 func (w *world) serves() map[string]string {
 	w.t.Helper()
 	dhcp, dns, proxy := named(&v1alpha1.DHCPServer{}, w.ns, names.DHCPServer("c1")), named(&v1alpha1.DNSServer{}, w.ns, names.DNSServer("c1")), named(&v1alpha1.ProxyServer{}, w.ns, names.ProxyServer("c1"))
@@ -172,8 +172,8 @@ func (w *world) serves() map[string]string {
 	return all
 }
 
-// The ways of internal/plan's TestAStrangerToANetworkChangesNothing, through an API server and all at once: before anything of the victim's
-// is there, and while it serves.
+// The ways of internal/plan's TestAStrangerToANetworkChangesNothing, through an API server and all at once: before the victim's objects exist,
+// and while it serves.
 func TestStrangersToANetworkChangeNothingThroughTheAPIServer(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")

@@ -12,7 +12,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
-// infraKinds are all that plan.Infra wants, wherever it lies.
+// infraKinds are all kinds that plan.Infra creates, in any namespace.
 func infraKinds() (all []schema.GroupVersionKind) {
 	for _, c := range component.All {
 		all = append(all, c.GVK())
@@ -25,10 +25,10 @@ func infraKinds() (all []schema.GroupVersionKind) {
 	)
 }
 
-// bridgeKinds are what a bridge makes at home and prunes: its Secrets are in no cache, and the hosted cluster has an end of its own.
+// bridgeKinds are what a bridge makes and prunes in its namespace: Secrets are in no cache, and the hosted cluster is ended separately.
 var bridgeKinds = []schema.GroupVersionKind{{Version: "v1", Kind: "ConfigMap"}}
 
-// metallbKinds are what it has where MetalLB looks for it.
+// metallbKinds are what a bridge makes in MetalLB's namespace.
 var metallbKinds = []schema.GroupVersionKind{
 	metallb.GroupVersion.WithKind("IPAddressPool"),
 	metallb.GroupVersion.WithKind("L2Advertisement"),
@@ -42,7 +42,7 @@ func ownerBridge(in bridge.Input) apply.Owner {
 	}
 }
 
-// childKinds are what every child's plan wants, but for its workload.
+// childKinds are what every child's plan creates, except its workload.
 var childKinds = []schema.GroupVersionKind{
 	{Version: "v1", Kind: "ServiceAccount"},
 	{Version: "v1", Kind: "Service"},
@@ -54,7 +54,7 @@ var childKinds = []schema.GroupVersionKind{
 	{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"},
 }
 
-// workloadKinds are those of all components.
+// workloadKinds are the workload kinds of all components.
 func workloadKinds() (all []schema.GroupVersionKind) {
 	for _, c := range component.All {
 		all = append(all, c.WorkloadGVK())
@@ -62,13 +62,13 @@ func workloadKinds() (all []schema.GroupVersionKind) {
 	return all
 }
 
-// ownerInfra finds what an Infra owns.
+// ownerInfra describes what an Infra owns.
 func ownerInfra(seen observe.Infra) apply.Owner {
 	infra := seen.Input.Infra
 	return apply.Owner{UID: infra.UID, Exists: seen.Exists, Names: apply.NameOf("infra", infra.Namespace, infra.Name), Anywhere: infraKinds()}
 }
 
-// owner finds what a child owns: what names it, in its own namespace.
+// owner describes what a child owns: objects in its own namespace that name it.
 func (r childReconciler) owner(seen observe.Child) apply.Owner {
 	read, kind := map[finding.Object]string{}, r.of.WorkloadGVK()
 	for _, rollout := range seen.Rollouts() {

@@ -11,7 +11,7 @@ import (
 	"github.com/cldmnky/oooi/internal/observe"
 )
 
-// What is written of a child's workloads is what was planned from them as they were read.
+// What is written to a child's workloads was planned from the version that was read.
 func TestAPlanIsOfTheWorkloadsThatWereRead(t *testing.T) {
 	g := NewWithT(t)
 	of, _ := component.Of(&v1alpha1.DNSServer{})

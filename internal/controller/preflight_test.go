@@ -12,7 +12,7 @@ import (
 	"github.com/cldmnky/oooi/internal/nad"
 )
 
-// What is wrong with a NodePool is told until it is mended, and holds nothing back.
+// A finding on a NodePool is reported until it is corrected, and blocks nothing.
 func TestANodePoolIsJudgedAndFollowed(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")

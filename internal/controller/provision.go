@@ -23,14 +23,14 @@ import (
 	"github.com/cldmnky/oooi/internal/status"
 )
 
-// provisionReconciler makes the Infra that a HostedCluster asks for by annotation. Both have one name and namespace, so one
-// request stands for either. On the HostedCluster it writes nothing; what it has to say are events.
+// provisionReconciler makes the Infra that a HostedCluster requests by annotation. Both have the same name and namespace, so one request
+// stands for either. It reports by Events, and writes nothing to the HostedCluster.
 type provisionReconciler struct {
 	parts
 	tell *status.Teller
 }
 
-// Reconcile is observe, plan, apply, events.
+// Reconcile observes, plans, applies and sends Events.
 func (r provisionReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	seen, err := r.observe.Provisioning(ctx, req.NamespacedName)
 	if err != nil || seen.Gone() {
@@ -42,12 +42,12 @@ func (r provisionReconciler) Reconcile(ctx context.Context, req ctrl.Request) (c
 	return retry(status.Outcome{}, seen.Pause, again), err
 }
 
-// do applies a plan unless it is frozen, and says what there is to tell.
+// do applies a plan unless it is frozen, and returns the findings to report.
 func (r provisionReconciler) do(ctx context.Context, seen observe.Provisioning, p provision.Plan) ([]finding.Finding, error) {
 	hc := seen.HostedCluster
 	owner := apply.Owner{
 		UID: hc.UID, Names: apply.NameOf("hostedcluster", hc.Namespace, hc.Name),
-		Exists: func(uid types.UID) bool { return uid == hc.UID }, // no other has its name
+		Exists: func(uid types.UID) bool { return uid == hc.UID }, // no other HostedCluster has its name
 	}
 	switch {
 	case seen.Pause.Active():
@@ -81,7 +81,7 @@ func (p parts) provision() error {
 	return nil
 }
 
-// awaiting is a control plane's HostedCluster that has no subnet yet: whether the network is its own is known when HyperShift has made that.
+// awaiting maps a HostedControlPlane to its HostedCluster if that has no subnet yet: only now is it known whether a network is its own.
 func (p parts) awaiting(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
 	key, named := input.ClusterOf(o.(*hyperv1.HostedControlPlane))
 	hc := &hyperv1.HostedCluster{}
@@ -95,11 +95,11 @@ func (p parts) awaiting(ctx context.Context, o client.Object) ([]types.Namespace
 	return []types.NamespacedName{key}, nil
 }
 
-// withoutSubnet are the HostedClusters that ask for an Infra, and whose subnet others may say: networks, and Infras on them.
+// withoutSubnet are the HostedClusters that request an Infra and may get their subnet from networks, or from other Infras on them.
 func (p parts) withoutSubnet(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
 	all := &hyperv1.HostedClusterList{}
 	if o.GetLabels()[names.LabelInfra] != "" || !p.observe.Kinds.Served(all) {
-		return nil, nil // a network that we made says nothing
+		return nil, nil // our own networks tell no subnet
 	}
 	if err := p.observe.Reader.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (p parts) withoutSubnet(ctx context.Context, o client.Object) ([]types.Name
 	return keys, nil
 }
 
-// clusterOf: the HostedCluster of a NodePool.
+// clusterOf maps a NodePool to its HostedCluster.
 func clusterOf(_ context.Context, o client.Object) ([]types.NamespacedName, error) {
 	return []types.NamespacedName{{Namespace: o.GetNamespace(), Name: o.(*hyperv1.NodePool).Spec.ClusterName}}, nil
 }

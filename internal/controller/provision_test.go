@@ -52,7 +52,7 @@ func (w *world) hostsForAll() {
 	w.puts(w.nodePool("c1", w.ns+"/c1-vlan"))
 }
 
-// annotates a HostedCluster, key by value; an empty value takes the annotation off.
+// annotates sets a HostedCluster's annotations, key by value; an empty value removes one.
 func (w *world) annotates(name string, pairs ...string) {
 	w.t.Helper()
 	hc := named(&hyperv1.HostedCluster{}, w.ns, name)
@@ -72,7 +72,7 @@ func (w *world) annotates(name string, pairs ...string) {
 	})
 }
 
-// told waits until events with these reasons and texts, and no others, tell of a HostedCluster.
+// told waits until these Events, and no others, report on a HostedCluster.
 func (w *world) told(name string, want ...string) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
@@ -112,7 +112,7 @@ func TestAnAnnotationAloneMakesAnInfraThatRuns(t *testing.T) {
 	w.told("c1", w.madeEvent())
 	before := w.silent()
 
-	// Nothing of the HostedCluster is written, and nothing more of the Infra, by this manager or the next.
+	// Neither this manager nor the next writes to the HostedCluster, or anything more to the Infra.
 	w.Expect(w.calls.written()).NotTo(ContainElement(ContainSubstring("/hostedclusters/")))
 	w.annotates("c1", "somebody", "else")
 	w.stop()
@@ -120,7 +120,7 @@ func TestAnAnnotationAloneMakesAnInfraThatRuns(t *testing.T) {
 	w.Expect(w.silent()).To(Equal(before), "written: %v", w.calls.written())
 }
 
-// One that is too large to be kept as a whole asks for an Infra in vain, and is told why, once, until it is smaller.
+// A HostedCluster that is too large to be kept whole gets no Infra, and is told why, once, until it is smaller.
 func TestAHostedClusterThatIsTooLargeAndAsksForAnInfraIsTold(t *testing.T) {
 	w := newWorld(t)
 	w.hostsForAll()
@@ -166,7 +166,7 @@ func TestWhatCannotBeDerivedIsAnEventThatNamesTheAnnotation(t *testing.T) {
 	w.settled("c1")
 	w.told("c1", append(all, w.madeEvent())...)
 
-	// The API server has the last word, and what it says is told too: a subnet may only widen.
+	// The API server's refusal is reported too: a subnet may only widen.
 	w.annotates("c1", names.AnnotationCIDR, "192.168.0.0/24")
 	w.Eventually(func(g Gomega) {
 		events := &eventsv1.EventList{}
@@ -199,7 +199,7 @@ func TestAHostedClusterThatChangesIsFollowed(t *testing.T) {
 	})
 	w.Expect(w.says("c1", v1alpha1.ConditionNetworkReady, metav1.ConditionFalse, "NADNotFound")).To(ContainSubstring("c1-moved"))
 
-	// While it cannot be derived, what there is stays.
+	// While the Infra cannot be derived, the existing one stays.
 	w.Expect(w.api.Delete(w.ctx, pool)).To(Succeed())
 	w.Eventually(func(g Gomega) {
 		events := &eventsv1.EventList{}
@@ -240,7 +240,7 @@ func TestWhatIsSetOnTheInfraWinsOverWhatIsDerived(t *testing.T) {
 		g.Expect(i.Spec.NetworkConfig.NTPServers).To(HaveLen(1))
 	})
 
-	// What marks the Infra as ours is corrected, and a field that is emptied is derived again.
+	// Marks of ours on the Infra are corrected, and a field that is emptied is derived again.
 	w.changes(infra, func() {
 		infra.OwnerReferences, infra.Spec.NetworkConfig.Gateway = nil, ""
 	})
@@ -287,7 +287,7 @@ func TestNothingIsLeftOfAHostedClusterThatIsDeleted(t *testing.T) {
 	hc := named(&hyperv1.HostedCluster{}, w.ns, "c1")
 	w.changes(hc, func() { hc.Finalizers = []string{"example.com/hypershift-at-work"} })
 
-	// Until HyperShift is done, workers may need the network; what happens to the annotation meanwhile is of no account.
+	// Workers may need the network until HyperShift is done; changes of the annotation have no effect meanwhile.
 	w.Expect(w.api.Delete(w.ctx, named(&hyperv1.HostedCluster{}, w.ns, "c1"))).To(Succeed())
 	w.annotates("c1", names.AnnotationInfra, "")
 	before := w.silent()
@@ -333,7 +333,7 @@ func TestAHostedClusterMadeAnewGetsAnInfraAnew(t *testing.T) {
 	w.told("c1", w.madeEvent(), w.madeEvent())
 }
 
-// After a restore every UID is new, and no backup keeps ownerReferences that lead nowhere.
+// After a restore every UID is new, and no backup keeps ownerReferences to missing objects.
 func TestARestoredInfraIsItsHostedClustersAgain(t *testing.T) {
 	w := newWorld(t)
 	w.hostsForAll()
@@ -378,7 +378,7 @@ func TestAPoolThatIsTooSmallForItsNodePoolsIsSaid(t *testing.T) {
 	w.says("c1", v1alpha1.ConditionReady, metav1.ConditionTrue, "Serving")
 }
 
-// Nothing but a HostedCluster with the annotation and its NodePool is given to render; the cluster then has what it prints.
+// Render gets only a HostedCluster with the annotation and its NodePool; the cluster then has what render prints.
 func TestRenderPrintsTheInfraOfAnAnnotation(t *testing.T) {
 	w := newWorld(t)
 	const metadata = "kind: HostedCluster\nmetadata: {name: c1, namespace: "
@@ -398,7 +398,7 @@ func TestRenderPrintsTheInfraOfAnAnnotation(t *testing.T) {
 	w.has(slices.DeleteFunc(printed, func(o unstructured.Unstructured) bool { return o.GetKind() == "Infra" }))
 }
 
-// Nothing about the HostedCluster changes: what says its subnet is the first Infra that somebody writes for the VLAN.
+// The HostedCluster does not change: its subnet comes from the first Infra that somebody makes on the VLAN.
 func TestASubnetIsTakenFromTheVLANOnceItIsSaidThere(t *testing.T) {
 	w := newWorld(t)
 	w.puts(strings.Replace(w.hosted("c1"), "    machineNetwork: [{cidr: 192.168.0.0/16}]\n", "", 1))
@@ -417,7 +417,7 @@ func TestASubnetIsTakenFromTheVLANOnceItIsSaidThere(t *testing.T) {
 	w.Expect(sees(w, infra, there).Spec.NetworkConfig.CIDR).To(BeEquivalentTo("192.168.100.0/24"), "what was said once stays")
 }
 
-// The network may come after the HostedCluster, and says its own subnet.
+// The network may be made after the HostedCluster, and has the subnet.
 func TestASubnetIsTakenFromTheNetworkOnceItIsThere(t *testing.T) {
 	w := newWorld(t)
 	w.puts(strings.Replace(w.hosted("c1"), "    machineNetwork: [{cidr: 192.168.0.0/16}]\n", "", 1))
@@ -431,7 +431,7 @@ func TestASubnetIsTakenFromTheNetworkOnceItIsThere(t *testing.T) {
 	w.Expect(infra.Spec.NetworkConfig.CIDR).To(BeEquivalentTo("192.168.200.0/24"))
 }
 
-// The example keeps fields and values of a public how-to; HyperShift's part is played: the control plane's objects, and what its status says.
+// The example has the fields and values of a public how-to. The test plays HyperShift: the control plane's objects and status.
 func TestTheHostedClusterOfAPublicHowToBecomesReadyWithTwoAnnotations(t *testing.T) {
 	w := newWorld(t)
 	const name, domain = "tenant-a", "tenant-a.coe.muc.redhat.com"
@@ -463,7 +463,7 @@ func TestTheHostedClusterOfAPublicHowToBecomesReadyWithTwoAnnotations(t *testing
 	w.Expect(dhcp.Spec.NetworkConfig.SearchDomains).To(HaveExactElements(BeEquivalentTo(domain)))
 }
 
-// A namespace may wait for its control plane: its networks are the HostedCluster's as soon as HyperShift has made that.
+// A namespace may wait for its control plane: its networks are the HostedCluster's once HyperShift has made the control plane.
 func TestASubnetIsTakenFromTheControlPlanesNetworkOnceThatIsThere(t *testing.T) {
 	w := newWorld(t)
 	text := strings.Replace(w.hosted("c1"), "    machineNetwork: [{cidr: 192.168.0.0/16}]\n", "", 1)

@@ -18,7 +18,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// saysWhy waits until an Infra's condition is False with a message that has a text.
+// saysWhy waits until an Infra's condition is False with a text in its message.
 func (w *world) saysWhy(name, condition, text string) {
 	w.t.Helper()
 	sees(w, named(&v1alpha1.Infra{}, w.ns, name), func(g Gomega, i *v1alpha1.Infra) {
@@ -27,7 +27,7 @@ func (w *world) saysWhy(name, condition, text string) {
 	})
 }
 
-// dnsPod plays the StatefulSet's controller: the pod of c1's DNS as it is before it runs.
+// dnsPod plays the StatefulSet controller: it makes the pod of c1's DNS, which does not run yet.
 func (w *world) dnsPod(status corev1.PodStatus) *corev1.Pod {
 	w.t.Helper()
 	dns := named(&appsv1.StatefulSet{}, w.ns, "c1-dns-deployment")
@@ -77,7 +77,7 @@ func TestAPodThatDoesNotStartSaysWhy(t *testing.T) {
 	w.settled("c1")
 }
 
-// A node that ceased to report is told with the command that has its pod replaced.
+// A lost node is reported with the command that has its pod replaced.
 func TestAPodOnALostNodeSaysHowItIsReplaced(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
@@ -115,7 +115,7 @@ func TestABackendThatIsAwayIsToldByTheInfra(t *testing.T) {
 	w.Expect([]string{healthy, all}).To(Equal([]string{"3", "4"}))
 }
 
-// Both are there at once, and the older is refused: the newer is woken when that is known.
+// Both Infras exist at once, and the older is refused: that wakes the newer.
 func TestAnInfraThatIsRefusedStandsInNobodysWay(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")

@@ -21,10 +21,10 @@ import (
 	"github.com/cldmnky/oooi/internal/render"
 )
 
-// TestRenderPrintsWhatTheOperatorApplies gives one text to both (issue 3): the cluster then has the same objects, and in
-// each of them all that render printed. What only a cluster knows, such as a Service's address, render cannot print.
+// TestRenderPrintsWhatTheOperatorApplies gives both the same text (issue 3): the cluster then has the same objects, with all that render
+// printed. What only a cluster knows, such as a Service's address, render cannot print.
 func TestRenderPrintsWhatTheOperatorApplies(t *testing.T) {
-	t.Parallel() // as one that is not, it would have all others wait for its parts
+	t.Parallel() // otherwise all parallel tests would wait for its subtests
 	const loadBalancer, ipEndpoint = "servicePublishingStrategy: {type: LoadBalancer}", "controlPlaneEndpoint: {host: 203.0.113.10, port: 6443}"
 	for name, edits := range map[string][]string{
 		"a LoadBalancer with an IP endpoint": nil,
@@ -56,7 +56,7 @@ func TestRenderPrintsWhatTheOperatorApplies(t *testing.T) {
 	}
 }
 
-// itsAPI is how the cluster's own API is reached; without it render prints what OpenShift has.
+// itsAPI is how the cluster's own API is reached; without it render assumes OpenShift's.
 func (w *world) itsAPI() (text string) {
 	w.t.Helper()
 	s := &corev1.Service{}
@@ -64,7 +64,7 @@ func (w *world) itsAPI() (text string) {
 	all := &discoveryv1.EndpointSliceList{}
 	w.Expect(w.api.List(w.ctx, all, client.InNamespace(s.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: s.Name})).To(Succeed())
 	w.Expect(all.Items).NotTo(BeEmpty())
-	s.APIVersion, s.Kind = "v1", "Service" // a client takes them away
+	s.APIVersion, s.Kind = "v1", "Service" // the client clears them
 	objects := []runtime.Object{s}
 	for i := range all.Items {
 		all.Items[i].APIVersion, all.Items[i].Kind = "discovery.k8s.io/v1", "EndpointSlice"
@@ -89,7 +89,6 @@ spec:
   infraComponents: {}
 `
 
-// rendered is what render prints of a text.
 func (w *world) rendered(text string) []unstructured.Unstructured {
 	w.t.Helper()
 	objects, err := render.Read(strings.NewReader(text + "\n" + w.itsAPI()))
@@ -106,7 +105,7 @@ func (w *world) rendered(text string) []unstructured.Unstructured {
 	return list.Items
 }
 
-// has says that the objects of this world's Infra are these, and hold all that these say.
+// has checks that this world's Infra has exactly these objects, with all their fields.
 func (w *world) has(want []unstructured.Unstructured) {
 	w.t.Helper()
 	var ids []string
@@ -124,7 +123,7 @@ func (w *world) has(want []unstructured.Unstructured) {
 	}
 }
 
-// bornOf gives a printed object the UID of its owner, which only the cluster knows.
+// bornOf gives a printed object its owner's UID, which only the cluster knows.
 func (w *world) bornOf(printed *unstructured.Unstructured) {
 	w.t.Helper()
 	owner := &unstructured.Unstructured{}
@@ -146,7 +145,7 @@ func (w *world) bornOf(printed *unstructured.Unstructured) {
 	printed.SetLabels(labels)
 }
 
-// lacks lists where a value differs from what is wanted; what it has beside that, the API server may have added.
+// lacks lists where a value differs from the wanted one; further fields may be the API server's.
 func lacks(path string, want, have any) (all []string) {
 	switch w := want.(type) {
 	case map[string]any:

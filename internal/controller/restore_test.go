@@ -18,9 +18,8 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// inVelerosOrder are the kinds of a backup in the order in which Velero restores them: some first (its default
-// --restore-resource-priorities), all others by the names of their resources, so an Infra comes after its DHCPServer and
-// DNSServer and before its ProxyServer.
+// inVelerosOrder are the kinds of a backup in Velero's order of restoring: some first (its default --restore-resource-priorities), all others
+// by the names of their resources, so an Infra comes after its DHCPServer and DNSServer and before its ProxyServer.
 var inVelerosOrder = []client.ObjectList{
 	&corev1.ServiceAccountList{}, &corev1.ConfigMapList{}, &corev1.ServiceList{},
 	&appsv1.DeploymentList{}, &v1alpha1.DHCPLeaseList{}, &v1alpha1.DHCPServerList{}, &v1alpha1.DNSServerList{}, &v1alpha1.InfraList{}, &nad.List{},
@@ -31,7 +30,7 @@ func TestARestoreInVelerosOrderKeepsAllAddresses(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
 	infra := w.smallest("c1")
-	// Addresses that no allocation would give, and once given stay when nobody writes them any more.
+	// Addresses that no allocation would give, and that stay once given, though nobody writes them any more.
 	c := &infra.Spec.InfraComponents
 	c.DHCP.ServerIP, c.DNS.ServerIP, c.Proxy.ServerIP, c.DHCP.RangeStart, c.DHCP.RangeEnd = "192.168.100.7", "192.168.100.8", "192.168.100.9", "192.168.100.40", "192.168.100.60"
 	w.creates(infra)
@@ -61,7 +60,7 @@ func TestARestoreInVelerosOrderKeepsAllAddresses(t *testing.T) {
 	for _, kind := range backup {
 		for _, o := range kind {
 			withoutIdentity(o)
-			if err := w.api.Create(w.ctx, o); !apierrors.IsAlreadyExists(err) { // what the operator has made meanwhile, Velero leaves
+			if err := w.api.Create(w.ctx, o); !apierrors.IsAlreadyExists(err) { // Velero skips what the operator has made meanwhile
 				w.Expect(err).NotTo(HaveOccurred())
 			}
 			if restored, is := o.(*v1alpha1.Infra); is {
@@ -77,7 +76,7 @@ func TestARestoreInVelerosOrderKeepsAllAddresses(t *testing.T) {
 	w.Expect(lease.DeletionTimestamp).To(BeNil())
 }
 
-// backup is what the operator and users have in the world's namespaces, by kind, without status, as backups keep it.
+// backup is what the operator and users have in the world's namespaces, by kind and without status, like a backup.
 func (w *world) backup() (all [][]client.Object) {
 	w.t.Helper()
 	for _, list := range inVelerosOrder {

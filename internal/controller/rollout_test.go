@@ -25,14 +25,14 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/desired"
 )
 
-// node plays the controllers of workloads and a kubelet: a changed template is served after a while, images are there or not.
+// node plays the workload controllers and a kubelet: it serves a changed template after a while, and reports whether images can be pulled.
 type node struct {
 	w    *world
 	mu   sync.Mutex
-	had  map[string]string // what was seen of each workload's pods
+	had  map[string]string // each workload's last template
 	lack string            // an image that no registry has
-	away map[string]int    // how often an Infra's pods were away
-	most int               // of how many Infras they were at once
+	away map[string]int    // how often each Infra's pods were replaced
+	most int               // of how many Infras in one pass, at most
 }
 
 func (w *world) plays() *node {
@@ -47,7 +47,7 @@ func (w *world) plays() *node {
 	return n
 }
 
-// pass is one look at all workloads. What cannot be written now is in the next.
+// pass looks once at all workloads. What cannot be written now is written in the next pass.
 func (n *node) pass(ctx context.Context) {
 	sets, deployments, pods := &appsv1.StatefulSetList{}, &appsv1.DeploymentList{}, &corev1.PodList{}
 	for _, list := range []client.ObjectList{sets, deployments, pods} {
@@ -105,7 +105,6 @@ func (n *node) pulls(ctx context.Context, p *corev1.Pod) {
 	}
 }
 
-// forgets what was seen so far.
 func (n *node) forgets(lack string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -118,7 +117,7 @@ func (n *node) seen() (infras, atOnce int) {
 	return len(n.away), n.most
 }
 
-// released is what docs/adr/0005-released-templates.md has for all workloads, in the test's namespace.
+// updatesTemplates does what docs/adr/0005-released-templates.md says for all workloads, in the test's namespace.
 func (w *world) updatesTemplates(of ...client.ListOption) {
 	w.t.Helper()
 	patch := client.RawPatch("application/merge-patch+json", []byte(fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, names.AnnotationSeal)))
@@ -134,7 +133,7 @@ func (w *world) updatesTemplates(of ...client.ListOption) {
 	}
 }
 
-// haveAll waits until each of a number of workloads of each kind has an image, and has served with it.
+// haveAll waits until the workloads of so many Infras have an image, and have served with it.
 func (w *world) haveAll(infras int, image string) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
@@ -178,7 +177,7 @@ func TestABadImageLeavesThePodThatServes(t *testing.T) {
 	})
 }
 
-// An editor writes by hand all that says that a template was released, with rights that he has not and the operator has.
+// An editor writes by hand the annotations of an updated template, with permissions that the operator has and the editor lacks.
 func TestAnEditorIsGrantedNothingByAnAnnotation(t *testing.T) {
 	w := newWorld(t)
 	w.plays()
@@ -200,7 +199,7 @@ func TestAnEditorIsGrantedNothingByAnAnnotation(t *testing.T) {
 	w.Expect(fmt.Sprint(role.Rules)).NotTo(ContainSubstring("network-attachment-definitions"))
 }
 
-// Who edits a NodePool, or says what nodes with the network have, restarts no pod: the next one goes there.
+// A change of the NodePool's node selector, or of the network's resource, restarts no pod: the next pod goes there.
 func TestPodsThatServeStayWhereTheyAreWhenTheVLANIsSaidToBeElsewhere(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
@@ -240,8 +239,8 @@ func TestPodsThatServeStayWhereTheyAreWhenTheVLANIsSaidToBeElsewhere(t *testing.
 	})
 }
 
-// The line that ForwardingNotPrevented advises concerns the networks of all Infras, and replaces no pod; released, one Infra's are
-// replaced at a time.
+// The line that ForwardingNotPrevented advises changes the networks of all Infras, and replaces no pod; an update of the templates replaces
+// the pods of one Infra at a time.
 func TestALineInTheAllowlistReplacesNoPodOfTwentyInfras(t *testing.T) {
 	const infras = 20
 	w := newWorld(t)

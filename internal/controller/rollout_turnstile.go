@@ -10,18 +10,18 @@ import (
 	"github.com/cldmnky/oooi/internal/observe"
 )
 
-// turnstile lets the pods of one Infra at a time be replaced by what nobody decided for that Infra alone: a release of all,
-// another network under several. Where they do not come back, all others wait: what broke them may break those too.
+// turnstile lets pods of only one Infra at a time be replaced for a change that concerns several Infras: an update of all pod templates,
+// another network. If the pods do not come back, all other Infras wait: the same change may break their pods too.
 type turnstile struct {
 	served func(context.Context, observe.Workload) bool
 
 	mu       sync.Mutex
-	holder   types.NamespacedName // an Infra, or a child that stands alone
-	gone     []observe.Workload   // of the holder, that were let go
-	applying int                  // of them have not been written yet
+	holder   types.NamespacedName // an Infra, or a child without one
+	gone     []observe.Workload   // the holder's workloads that take let go
+	applying int                  // how many of them are not written yet
 }
 
-// take says whether the workload's new template may go now; it is then to be written, and applied called.
+// take says whether the workload's new template may be applied now. If so, the caller applies it and then calls applied.
 func (t *turnstile) take(ctx context.Context, who types.NamespacedName, of observe.Workload) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -36,14 +36,14 @@ func (t *turnstile) take(ctx context.Context, who types.NamespacedName, of obser
 	return true
 }
 
-// applied is called when what was let go has been written, or could not be.
+// applied is called when the write that take allowed has succeeded or failed.
 func (t *turnstile) applied() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.applying--
 }
 
-// passes has nobody wait for what was let go of an Infra: it is paused, by somebody who knows.
+// passes ends the wait for an Infra's workloads: somebody paused that Infra deliberately.
 func (t *turnstile) passes(who types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

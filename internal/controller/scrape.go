@@ -18,8 +18,8 @@ import (
 	"github.com/cldmnky/oooi/internal/share"
 )
 
-// Authorized lets only those scrape whom the API server knows by their token and allows to get the path.
-// (controller-runtime's own filter links 26 more modules.)
+// Authorized allows a scrape only with a token that the API server authenticates and authorizes to get the path. (controller-runtime's own
+// filter links 26 more modules.)
 func Authorized(config *rest.Config, client *http.Client) (server.Filter, error) {
 	api, err := kubernetes.NewForConfigAndClient(config, client)
 	if err != nil {
@@ -42,16 +42,16 @@ func Authorized(config *rest.Config, client *http.Client) (server.Filter, error)
 }
 
 const (
-	// longestToken that is reviewed: a service account's has some 1,200 octets.
+	// longestToken is the longest token that is reviewed, in octets; a service account's has about 1,200.
 	longestToken = 16 << 10
-	// refusedFor is how long nobody else of an address is judged that had one refused.
+	// refusedFor is how long after a refusal no other request from that address is judged.
 	refusedFor = time.Second
-	// mostAskers are the addresses of which one is judged, or was refused, at a time.
+	// mostAskers is how many addresses at a time may have a request under review or recently refused.
 	mostAskers = 1000
 )
 
-// askers are judged one at a time of an address: any pod may ask, with a token that it makes up, and each is a review by the API server,
-// for which nothing else bounds us.
+// askers allow one review at a time for each address: any pod may ask with a token that it makes up, each request costs a review by the API
+// server, and nothing else limits those.
 type askers struct{ *share.Places[string] }
 
 func (a askers) judge(api kubernetes.Interface, r *http.Request) (code int, err error) {

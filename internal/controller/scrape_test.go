@@ -64,7 +64,7 @@ func TestOnlyThoseWhomTheAPIServerAllowsMayScrape(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, c.path, nil)
 			request.Header.Set("Authorization", c.authorization)
-			request.RemoteAddr = strings.ReplaceAll(name, " ", "-") + ":1" // who had one refused waits
+			request.RemoteAddr = strings.ReplaceAll(name, " ", "-") + ":1" // after a refusal an address must wait
 			answer := httptest.NewRecorder()
 			guarded.ServeHTTP(answer, request)
 			NewWithT(t).Expect(answer.Code).To(Equal(c.code))
@@ -72,7 +72,7 @@ func TestOnlyThoseWhomTheAPIServerAllowsMayScrape(t *testing.T) {
 	}
 }
 
-// Any pod may ask to scrape, with a token that it makes up: of one address few are reviewed by the API server, and others are not held up.
+// Any pod may ask to scrape with a token that it makes up: the API server reviews few from one address, and others are not delayed.
 func TestWhoIsRefusedMayNotAskAgainAtOnce(t *testing.T) {
 	g := NewWithT(t)
 	var reviews atomic.Int32

@@ -1,4 +1,4 @@
-// Package controller has the thin reconcilers: observe, plan, apply, status. What they watch is everything that is read.
+// Package controller has thin reconcilers: observe, plan, apply, status. They watch everything that they read.
 package controller
 
 import (
@@ -44,7 +44,7 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
-// parts are what every reconciler is made of.
+// parts are what every reconciler uses.
 type parts struct {
 	manager ctrl.Manager
 	observe *observe.Observer
@@ -53,32 +53,32 @@ type parts struct {
 	hosted  *Hosted
 	late    *lateKinds
 	turn    *turn
-	// turnstile for pods that are replaced.
+	// turnstile limits the replacement of pods.
 	turnstile *turnstile
 }
 
-// Hosted is what is done in hosted clusters, where observe, apply and status do not reach.
+// Hosted reads and writes in hosted clusters, which observe, apply and status do not.
 type Hosted struct {
-	// Guests look into Infras' hosted clusters, and keep the Service of *.apps there.
+	// Guests read the Infras' hosted clusters, and maintain the Service of *.apps there.
 	Guests *appsingress.Clusters
-	// Approvals of certificates in bridges' hosted clusters; nil where bridges are switched off.
+	// Approvals approve certificates in the bridges' hosted clusters; nil if bridges are switched off.
 	Approvals *approve.Approvals
 }
 
-// ClientOptions read Secrets from the API server itself: to keep them in memory, all would have to be listed.
+// ClientOptions read Secrets from the API server itself: a cache would have to list all of them.
 func ClientOptions() client.Options {
 	return client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}}
 }
 
-// Groups of kinds that a manager serves. What serves none of a group needs no permission for it.
+// Groups are the groups of kinds that a manager serves. It needs no permission for a group that it does not serve.
 type Groups struct {
-	// VLAN services: Infras, and what they become.
+	// VLAN is for Infras and their children.
 	VLAN bool
-	// Bridges to DPUs; nil is none.
+	// Bridges is for bridges to DPUs; nil switches it off.
 	Bridges *bridge.Settings
 }
 
-// Setup adds the controllers to a manager, and what else is to see through their eyes, here and in hosted clusters.
+// Setup adds the controllers to a manager, and gives others the controllers' view of the management cluster and of hosted clusters.
 func Setup(manager ctrl.Manager, settings input.Settings, groups Groups, others ...func(*observe.Observer, *Hosted) error) error {
 	kinds, turns := observe.NewKinds(groups.VLAN, groups.Bridges != nil), newTurn()
 	guests, err := hostedClusters(manager, turns)
@@ -130,7 +130,7 @@ func (p parts) controllers(of Groups) map[string]func() error {
 	return all
 }
 
-// hostedClusters are looked into; what changed there, the Infras' controller hears.
+// hostedClusters reads the Infras' hosted clusters; a change there wakes the Infra.
 func hostedClusters(manager ctrl.Manager, turns *turn) (*appsingress.Clusters, error) {
 	secrets, err := typedcore.NewForConfigAndClient(manager.GetConfig(), manager.GetHTTPClient())
 	if err != nil {
@@ -140,7 +140,7 @@ func hostedClusters(manager ctrl.Manager, turns *turn) (*appsingress.Clusters, e
 	return all, manager.Add(all)
 }
 
-// index makes findable what is looked for by more than its name; late kinds are indexed when they appear.
+// index adds the cache's indexes; late kinds are indexed when they appear.
 func (p parts) index(groups Groups) error {
 	var kinds []client.Object
 	var owned []schema.GroupVersionKind
@@ -172,8 +172,8 @@ func (p parts) index(groups Groups) error {
 	return nil
 }
 
-// index of one kind: what is pruned by its owner, Infras and NetworkAttachmentDefinitions by the network that they share,
-// Infras and HostedClusters by the control plane's namespace, NodePools by their cluster, Services by what leads to them.
+// index adds the indexes of one kind: pruned objects by their owner, Infras and NetworkAttachmentDefinitions by the network that they share,
+// Infras and HostedClusters by the control-plane namespace, NodePools by their cluster, Services by what leads to them.
 func index(indexer client.FieldIndexer, kind client.Object) error {
 	by, of := apply.IndexNames, client.IndexerFunc(apply.NamedBy)
 	switch kind.(type) {
@@ -200,7 +200,7 @@ func index(indexer client.FieldIndexer, kind client.Object) error {
 	return indexer.IndexField(context.Background(), kind, by, of)
 }
 
-// soonest is a result that comes back after the least of the pauses that are set.
+// soonest requeues after the shortest of the durations that are set.
 func soonest(pauses ...time.Duration) ctrl.Result {
 	var result ctrl.Result
 	for _, p := range pauses {

@@ -11,18 +11,18 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// turn has the children wait, after a start, until each Infra had its turn: with hundreds of them all get their addresses and
-// children before the API server is busy with the workloads and the status of the first.
+// turn makes the children wait after a start until each Infra was reconciled once: with hundreds of Infras, all get their addresses and
+// children before the workloads and status of the first ones keep the API server busy.
 type turn struct {
 	waker
-	left int // Infras of the first round; only their one worker counts
+	left int // Infras left in the first round; used only by their one worker
 	over chan struct{}
 	end  func()
 }
 
 type requests = workqueue.TypedRateLimitingInterface[ctrl.Request]
 
-// longestWait of one child: an Infra that takes long, or none at all, holds no workload up.
+// longestWait limits the wait of one child: neither a slow Infra nor a cluster without Infras blocks a workload.
 const longestWait = 3 * time.Second
 
 func newTurn() *turn {
@@ -30,25 +30,25 @@ func newTurn() *turn {
 	return &turn{over: over, end: sync.OnceFunc(func() { close(over) })}
 }
 
-// waker has what a controller is to reconcile put into its queue from outside.
+// waker puts objects into a controller's queue from outside.
 type waker struct{ queued atomic.Pointer[requests] }
 
-// queue of the controller. First come, first served: by priority, which is controller-runtime's default, what an Infra's own
-// children report would come before the Infras that have none yet.
+// queue creates the controller's queue, first come, first served: by priority, which is controller-runtime's default, the events of an Infra's
+// own children would come before the Infras that have none yet.
 func (t *waker) queue(name string, limiter workqueue.TypedRateLimiter[ctrl.Request]) requests {
 	q := workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[ctrl.Request]{Name: name})
 	t.queued.Store(&q)
 	return q
 }
 
-// wake has an object reconciled.
+// wake queues an object for reconciling.
 func (t *waker) wake(key types.NamespacedName) {
 	if q := t.queued.Load(); q != nil {
 		(*q).Add(ctrl.Request{NamespacedName: key})
 	}
 }
 
-// taken by one Infra. At the first the queue holds all others.
+// taken counts the turn of one Infra. At the first call the queue holds all others.
 func (t *turn) taken() {
 	if t.left == 0 {
 		t.left = (*t.queued.Load()).Len() + 1

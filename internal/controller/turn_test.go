@@ -17,7 +17,7 @@ func TestChildrenWaitForTheFirstRoundOfInfrasOnly(t *testing.T) {
 		infras.Get()
 		turn.taken()
 		infras.Done(infra("a"))
-		infras.Add(infra("a")) // what its children report
+		infras.Add(infra("a")) // as if its children reported
 		if got := waits(); got != longestWait {
 			t.Errorf("with an Infra that had no turn a child waits %s, want %s", got, longestWait)
 		}

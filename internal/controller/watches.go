@@ -38,7 +38,7 @@ import (
 func (p parts) infra() error {
 	specChanged := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	b := ctrl.NewControllerManagedBy(p.manager).Named("infra").
-		// One at a time: what the one before gave out is seen by the next on the same VLAN.
+		// One at a time, so that the next Infra on the same VLAN sees the addresses that the one before was given.
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1, NewQueue: p.turn.queue}).
 		For(&v1alpha1.Infra{}).
 		Watches(&v1alpha1.Infra{}, p.mapped(p.neighbours), builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, judgedDifferently))).
@@ -71,7 +71,7 @@ func (p parts) infra() error {
 	return nil
 }
 
-// podNetworkChanged passes over what Nodes report every few minutes, and over those that are there before the first pass.
+// podNetworkChanged ignores what Nodes report every few minutes, and Nodes that exist before the first reconcile.
 var podNetworkChanged = predicate.Funcs{
 	CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
 	UpdateFunc: func(e event.UpdateEvent) bool {
@@ -79,14 +79,14 @@ var podNetworkChanged = predicate.Funcs{
 	},
 }
 
-// judgedDifferently: an Infra that is refused stands in nobody's way.
+// judgedDifferently passes a change of whether an Infra is refused: a refused one blocks no other.
 var judgedDifferently = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		return input.Refused(e.ObjectOld.(*v1alpha1.Infra)) != input.Refused(e.ObjectNew.(*v1alpha1.Infra))
 	},
 }
 
-// concerned says which Infras or children an object's change concerns.
+// concerned returns the Infras or children that an object's change concerns.
 type concerned func(context.Context, client.Object) ([]types.NamespacedName, error)
 
 func (p parts) mapped(who concerned) handler.EventHandler {
@@ -103,7 +103,7 @@ func (p parts) mapped(who concerned) handler.EventHandler {
 	})
 }
 
-// labelled: the Infra that the object's labels name.
+// labelled maps an object to the Infra that its labels name.
 func labelled(_ context.Context, o client.Object) ([]types.NamespacedName, error) {
 	key := types.NamespacedName{Namespace: o.GetLabels()[names.LabelInfraNamespace], Name: o.GetLabels()[names.LabelInfra]}
 	if key.Name == "" || o.GetLabels()[names.LabelInstance] != "" {
@@ -112,7 +112,7 @@ func labelled(_ context.Context, o client.Object) ([]types.NamespacedName, error
 	return []types.NamespacedName{key}, nil
 }
 
-// listeners: the Infras that read the object's namespace.
+// listeners maps an object to the Infras that read its namespace.
 func (p parts) listeners(_ context.Context, o client.Object) ([]types.NamespacedName, error) {
 	return p.observe.Listeners.Of(o.GetNamespace()), nil
 }
@@ -121,7 +121,7 @@ func (p parts) listenersOfNamespace(_ context.Context, o client.Object) ([]types
 	return p.observe.Listeners.Of(o.GetName()), nil
 }
 
-// neighbours: the other Infras on the layer 2 of one that changed; the addresses that are free there changed.
+// neighbours maps a changed Infra to the others on its layer 2, where the free addresses have changed.
 func (p parts) neighbours(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
 	return p.observe.OnSameLayer2(ctx, o.(*v1alpha1.Infra))
 }
@@ -138,20 +138,20 @@ func (p parts) neighboursOfOwner(ctx context.Context, o client.Object) ([]types.
 	return p.neighbours(ctx, infra)
 }
 
-// bridgedTo: the Infras of a HostedCluster, and of others whose control planes HyperShift puts where that one's is.
+// bridgedTo maps a HostedCluster to its Infras, and to those of other HostedClusters with the same control-plane namespace.
 func (p parts) bridgedTo(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
 	return p.infras(ctx, client.MatchingFields{observe.IndexControlPlane: endpoint.ControlPlaneNamespaceOf(client.ObjectKeyFromObject(o))})
 }
 
-// leasingTo: the Infras of a NodePool's HostedCluster.
+// leasingTo maps a NodePool to the Infras of its HostedCluster.
 func (p parts) leasingTo(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
 	hc := &hyperv1.HostedCluster{}
 	hc.Namespace, hc.Name = o.GetNamespace(), o.(*hyperv1.NodePool).Spec.ClusterName
 	return p.bridgedTo(ctx, hc)
 }
 
-// attachedTo: the Infras whose workers use a NetworkAttachmentDefinition, and all on its layer 2, since their NodePools may
-// name it: on that which it leaves too, for an update is mapped from the old object and from the new one.
+// attachedTo maps a NetworkAttachmentDefinition to the Infras whose workers use it, and to all on its layer 2, since their NodePools may name
+// it. An update is mapped from the old and the new object, so a layer 2 that it leaves counts too.
 func (p parts) attachedTo(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
 	users, err := p.infras(ctx, client.MatchingFields{observe.IndexNAD: client.ObjectKeyFromObject(o).String()})
 	if err != nil || o.GetLabels()[names.LabelManagedBy] == names.ManagedBy {
@@ -161,7 +161,7 @@ func (p parts) attachedTo(ctx context.Context, o client.Object) ([]types.Namespa
 	return append(users, neighbours...), err
 }
 
-// allowlist: all Infras, when what Multus admits changes.
+// allowlist returns all Infras if the sysctls that Multus allows change.
 func (p parts) allowlist(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
 	if client.ObjectKeyFromObject(o) != nad.SysctlAllowlist {
 		return nil, nil
@@ -169,7 +169,7 @@ func (p parts) allowlist(ctx context.Context, o client.Object) ([]types.Namespac
 	return p.everyone(ctx, o)
 }
 
-// everyone: all Infras, when the management cluster's own networks change.
+// everyone returns all Infras: the management cluster's own networks concern each.
 func (p parts) everyone(ctx context.Context, _ client.Object) ([]types.NamespacedName, error) {
 	return p.infras(ctx)
 }
@@ -213,13 +213,13 @@ func (p parts) children(of component.Component) error {
 	return nil
 }
 
-// ofInfra: the children of an Infra; its pause and permission hold for them.
+// ofInfra maps an Infra to its children: its pause and permission apply to them.
 func (r childReconciler) ofInfra(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
 	named := client.MatchingFields{apply.IndexNames: apply.NameOf("infra", o.GetNamespace(), o.GetName())}
 	return r.childrenThat(ctx, func(component.Server) bool { return true }, named, client.InNamespace(o.GetNamespace()))
 }
 
-// ofPod: the child that a pod serves.
+// ofPod maps a pod to the child that it serves.
 func (r childReconciler) ofPod(_ context.Context, o client.Object) ([]types.NamespacedName, error) {
 	if o.GetLabels()[names.LabelApp] != string(r.of.Name) {
 		return nil, nil
@@ -227,14 +227,14 @@ func (r childReconciler) ofPod(_ context.Context, o client.Object) ([]types.Name
 	return []types.NamespacedName{{Namespace: o.GetNamespace(), Name: o.GetLabels()[names.LabelInstance]}}, nil
 }
 
-// naming: the children that refer to a namespace.
+// naming maps a Namespace to the children that refer to it.
 func (r childReconciler) naming(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
 	return r.childrenThat(ctx, func(child component.Server) bool {
 		return slices.Contains(workload.Refer(r.of.Name, child).Namespaces, o.GetName())
 	})
 }
 
-// attached: the children whose pods use a NetworkAttachmentDefinition; an instance beside the first may have one of its own.
+// attached maps a NetworkAttachmentDefinition to the children whose pods use it; a second instance may have one of its own.
 func (r childReconciler) attached(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
 	return r.childrenThat(ctx, func(child component.Server) bool {
 		at := observe.AttachedTo(workload.Refer(r.of.Name, child).Attachment, child.GetNamespace())
@@ -243,7 +243,7 @@ func (r childReconciler) attached(ctx context.Context, o client.Object) ([]types
 	})
 }
 
-// reaching: the children whose pods may dial a Service.
+// reaching maps a Service to the children whose pods may dial it.
 func (r childReconciler) reaching(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
 	return r.childrenThat(ctx, func(child component.Server) bool {
 		return workload.Refer(r.of.Name, child).Reaches(o.(*corev1.Service))
@@ -259,8 +259,8 @@ func (r childReconciler) reachingBehind(ctx context.Context, o client.Object) ([
 	return r.reaching(ctx, s)
 }
 
-// waysChanged passes over Services and EndpointSlices that are there before the first pass, and over changes of anything but addresses and
-// ports: endpoints come and go with every pod.
+// waysChanged ignores Services and EndpointSlices that exist before the first reconcile, and all changes but those of addresses and ports:
+// endpoints come and go with every pod.
 var waysChanged = predicate.Funcs{
 	CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
 	UpdateFunc: func(e event.UpdateEvent) bool {

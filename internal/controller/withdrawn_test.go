@@ -20,7 +20,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// lodger is an Infra whose control plane is another tenant's, who grants it.
+// lodger is an Infra whose control plane belongs to another tenant, who grants it.
 type lodger struct {
 	*world
 	infra  *v1alpha1.Infra
@@ -52,7 +52,7 @@ func (l lodger) grant() { l.changes(l.hc, func() { l.hc.Annotations = l.grants }
 
 func (l lodger) evict() { l.changes(l.hc, func() { l.hc.Annotations = nil }) }
 
-// lodges is how many objects it has in the control plane's namespace: two Roles, two RoleBindings, three NetworkPolicies.
+// lodges is how many objects the lodger has in the control-plane namespace: two Roles, two RoleBindings, three NetworkPolicies.
 const lodges = 7
 
 func (l lodger) lodged() []string { return l.has(l.controlPlane("c1")) }
@@ -93,7 +93,7 @@ func TestWhatLiesWithOthersGoesWithTheirPermission(t *testing.T) {
 	l.Eventually(l.lodged).Should(HaveLen(lodges))
 }
 
-// uses has it name a namespace for an endpoint of its own, or none.
+// uses makes the lodger name a namespace for an endpoint of its own, or none.
 func (l lodger) uses(namespace string) {
 	l.t.Helper()
 	l.changes(l.infra, func() {
@@ -104,7 +104,7 @@ func (l lodger) uses(namespace string) {
 	})
 }
 
-// allowedBy is a namespace that the lodger uses, by its leave.
+// allowedBy is a namespace that the lodger uses with a grant.
 func (l lodger) allowedBy(name string) *corev1.Namespace {
 	l.t.Helper()
 	lender := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.ns + "-" + name, Annotations: l.grants}}
@@ -114,7 +114,7 @@ func (l lodger) allowedBy(name string) *corev1.Namespace {
 	return lender
 }
 
-// A pause, and what its spec names, are the lodger's to choose.
+// The lodger's author can set a pause, and what its spec names.
 func TestAPauseKeepsNothingWhereNobodyAdmitsIt(t *testing.T) {
 	l := newLodger(t)
 	lender := l.allowedBy("lender")
@@ -135,14 +135,14 @@ func TestWhatLiesWithOthersGoesThoughTheSpecNamesThemNoMore(t *testing.T) {
 	l.silent()
 	l.Expect(l.has(lender.Name)).To(HaveLen(2), "what served last serves on")
 	l.stop()
-	l.start() // a manager that was never told of the lender
+	l.start() // a manager that has not read the lender's namespace
 	l.silent()
 	l.changes(lender, func() { lender.Annotations = nil })
 	l.Eventually(func() []string { return l.has(lender.Name) }).Should(BeEmpty())
 	l.Expect(l.lodged()).To(HaveLen(lodges))
 }
 
-// A restore, and HyperShift's own upgrade, may have the HostedCluster away for a while.
+// During a restore, or an upgrade of HyperShift, the HostedCluster may be missing for a while.
 func TestAHostedClusterThatIsOnlyAwayHasWithdrawnNothing(t *testing.T) {
 	l := newLodger(t)
 	l.Expect(l.api.Delete(l.ctx, l.hc)).To(Succeed())

@@ -50,7 +50,7 @@ import (
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
-	if err := flag.Set("test.parallel", strconv.Itoa(cap(grounds))); err != nil { // they wait more than they work
+	if err := flag.Set("test.parallel", strconv.Itoa(cap(grounds))); err != nil { // tests wait more than they work
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -78,7 +78,7 @@ type world struct {
 	t        *testing.T
 	ctx      context.Context
 	ground   *ground
-	cluster  *envtest.Cluster // the ground's, or a test's own
+	cluster  *envtest.Cluster // the ground's, or the test's own
 	api      client.Client    // as an administrator
 	ns       string
 	settings input.Settings
@@ -87,14 +87,14 @@ type world struct {
 	looks    *looks
 	faults   *faults
 	wire     *wire
-	ahead    time.Duration // of the time is the manager's clock
+	ahead    time.Duration // how far the manager's clock is ahead
 	patience time.Duration // with hosted clusters; 0 is the product's
 	stop     func()        // ends the manager
 }
 
 var worlds atomic.Int32
 
-// newWorld begins with the operator running and an empty namespace, beside other tests.
+// newWorld has a running operator and an empty namespace, in parallel with other tests.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()
@@ -102,7 +102,7 @@ func newWorld(t *testing.T) *world {
 	return newWorldIn(t, on, on.Cluster)
 }
 
-// newBareWorld is one whose cluster has our kinds only.
+// newBareWorld is one whose cluster has only our own kinds.
 func newBareWorld(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()
@@ -131,12 +131,12 @@ func newWorldIn(t *testing.T, on *ground, in *envtest.Cluster) *world {
 	return w
 }
 
-// clientOf an API server, which beside a load may not answer at once.
+// clientOf is a client of an API server, which under load may not answer at once.
 func (w *world) clientOf(config *rest.Config) (c client.Client) {
 	w.t.Helper()
 	w.Eventually(func() (err error) {
 		if c, err = client.New(config, client.Options{Scheme: controller.Scheme()}); err == nil {
-			_, err = c.RESTMapper().RESTMapping(schema.GroupKind{Kind: "Pod"}) // which it asks for once, when it is first used
+			_, err = c.RESTMapper().RESTMapping(schema.GroupKind{Kind: "Pod"}) // the client discovers this once, at its first use
 		}
 		return err
 	}).Should(Succeed())
@@ -185,7 +185,7 @@ func managerOptions() ctrl.Options {
 	}
 }
 
-// standby is what a manager sees that does not lead: another holds the lease.
+// standby is the observer of a manager that does not lead: another holds the lease.
 func (w *world) standby() (sees *observe.Observer) {
 	w.t.Helper()
 	const name, namespace = "held-by-another", "default"
@@ -201,7 +201,7 @@ func (w *world) standby() (sees *observe.Observer) {
 	return sees
 }
 
-// forget leaves nothing to work for: the manager of the next test on this ground, a newer one, would release it.
+// forget removes what needs an operator: the next test's newer manager on this ground would update it.
 func (w *world) forget() {
 	if w.cluster != w.ground.Cluster {
 		return
@@ -215,7 +215,7 @@ func (w *world) forget() {
 	w.removesAllOf(w.ns)
 }
 
-// removesAllOf a namespace that we would serve.
+// removesAllOf removes our kinds' objects from a namespace.
 func (w *world) removesAllOf(namespace string) {
 	for _, left := range []client.ObjectList{&v1alpha1.InfraList{}, &v1alpha1.DHCPServerList{}, &v1alpha1.DNSServerList{}, &v1alpha1.ProxyServerList{}} {
 		w.Eventually(func(g Gomega) {
@@ -224,7 +224,7 @@ func (w *world) removesAllOf(namespace string) {
 				g.Expect(client.IgnoreNotFound(w.api.Delete(context.Background(), o))).To(Succeed())
 			}
 			g.Expect(items(left)).To(BeEmpty(), "%T", left)
-		}).WithTimeout(5 * time.Minute).Should(Succeed()) // it asks for an end only, and beside a load 20 Infras need more than one
+		}).WithTimeout(5 * time.Minute).Should(Succeed()) // Delete only requests the end, and under load 20 Infras need longer than a minute
 	}
 }
 
@@ -258,14 +258,13 @@ func (l *ledger) of(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// lose lets one call never arrive, until it is another.
+// lose makes one call never arrive, until another is set.
 func (l *ledger) lose(call string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.loses = call
 }
 
-// touching are the calls so far whose path has a namespace.
 func (l *ledger) touching(namespace string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -278,14 +277,13 @@ func (l *ledger) touching(namespace string) []string {
 	return all
 }
 
-// read are the reads so far.
 func (l *ledger) read() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.reads)
 }
 
-// written are the writes so far, but for events.
+// written are the writes so far, except Events.
 func (l *ledger) written() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -301,13 +299,12 @@ func (l *ledger) written() []string {
 // published is the address of each cluster's API.
 var published = map[string]string{"c1": "203.0.113.10", "c2": "203.0.113.20", squatted: "203.0.113.30"}
 
-// hosts makes a hosted cluster with its control plane's objects, as HyperShift does, in namespace ns-cluster.
+// hosts makes a hosted cluster with its control plane's objects in namespace ns-cluster, as HyperShift does.
 func (w *world) hosts(name string) {
 	w.t.Helper()
 	w.puts(w.hosted(name))
 }
 
-// hosted is a hosted cluster as a text.
 func (w *world) hosted(name string) string {
 	w.t.Helper()
 	text, err := os.ReadFile("testdata/hosted.yaml")
@@ -315,7 +312,7 @@ func (w *world) hosted(name string) string {
 	return strings.NewReplacer("CLUSTER", name, "NAMESPACE", w.ns, "LITERAL", published[name]).Replace(string(text))
 }
 
-// puts makes the objects of a text, those that are not there yet, and writes what it says of a HostedCluster's status.
+// puts makes the objects of a manifest that do not exist yet, and writes its status of a HostedCluster.
 func (w *world) puts(text string) {
 	w.t.Helper()
 	objects, err := envtest.Objects([]byte(text), w.api.Scheme())
@@ -355,7 +352,7 @@ func (w *world) creates(objects ...client.Object) {
 	}
 }
 
-// appliesRole of a component in config/components.
+// appliesRole applies the Role of a component in config/components.
 func (w *world) appliesRole(component, namespace string) {
 	w.t.Helper()
 	text, err := os.ReadFile("../../config/components/" + component + "/namespace_role.yaml")
@@ -371,7 +368,6 @@ func (w *world) appliesRole(component, namespace string) {
 	}
 }
 
-// changes edits an object as it is now.
 func (w *world) changes(o client.Object, edit func()) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
@@ -381,14 +377,13 @@ func (w *world) changes(o client.Object, edit func()) {
 	}).Should(Succeed())
 }
 
-// named is an empty object to read into.
 func named[T client.Object](o T, namespace, name string) T {
 	o.SetNamespace(namespace)
 	o.SetName(name)
 	return o
 }
 
-// sees reads an object until it satisfies.
+// sees reads an object until it satisfies a check.
 func sees[T client.Object](w *world, o T, satisfies func(Gomega, T)) T {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
@@ -439,7 +434,7 @@ func (w *world) settled(name string) {
 	}).WithPolling(300 * time.Millisecond).Should(Succeed())
 }
 
-// reports writes an object's status as it is now: the manager may have written the object since it was read.
+// reports writes the status of an object's current version: the manager may have written the object since it was read.
 func (w *world) reports(o client.Object, status func()) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
@@ -449,7 +444,7 @@ func (w *world) reports(o client.Object, status func()) {
 	}).Should(Succeed())
 }
 
-// daemonsAccept writes what each daemon says of its newest spec.
+// daemonsAccept writes that each daemon has accepted its newest spec.
 func (w *world) daemonsAccept(g Gomega, name string) {
 	accepted := func(o client.Object) *acmeta.ConditionApplyConfiguration {
 		g.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
@@ -462,7 +457,7 @@ func (w *world) daemonsAccept(g Gomega, name string) {
 	g.Expect(w.api.Status().Apply(w.ctx, ac.ProxyServer(proxy.Name, w.ns).WithStatus(ac.ProxyServerStatus().WithConditions(accepted(proxy)).WithBackends(answering(proxy)...)), client.FieldOwner(names.ProxyFieldOwner))).To(Succeed())
 }
 
-// answering is what the sidecar of a proxy says while each backend has a pod that answers.
+// answering is what a proxy's sidecar reports while each backend has a pod that answers.
 func answering(proxy *v1alpha1.ProxyServer) (all []*ac.BackendStatusApplyConfiguration) {
 	for _, b := range proxy.Spec.Backends {
 		all = append(all, ac.BackendStatus().WithName(b.Name).WithHealthy(1).WithTotal(1))
@@ -470,16 +465,16 @@ func answering(proxy *v1alpha1.ProxyServer) (all []*ac.BackendStatusApplyConfigu
 	return all
 }
 
-// silent waits until the manager has written nothing for a while, and returns what it has written so far.
+// silent waits until the manager has written nothing for aWhile, and returns the number of its writes so far.
 func (w *world) silent() int {
 	w.t.Helper()
 	return w.quiet(func() int { return len(w.calls.written()) }, "the manager keeps writing")
 }
 
-// aWhile is longer than anything the manager puts off: Ready stands for 3 s while a daemon has not taken up a change (status/write.go).
+// aWhile is longer than any delay of the manager: Ready stays for 3 s while a daemon has not accepted a change (status/write.go).
 const aWhile = 4 * time.Second
 
-// quiet waits until a count has stayed as it is for a while, and returns it.
+// quiet waits until a count has not changed for aWhile, and returns it.
 func (w *world) quiet(count func() int, message string) int {
 	w.t.Helper()
 	last, since := -1, time.Now()
@@ -492,13 +487,12 @@ func (w *world) quiet(count func() int, message string) int {
 	return last
 }
 
-// looks counts how often each type of object was looked for in the cache: a pass of a controller begins so.
+// looks counts the cache reads of each type of object: each reconcile begins with one.
 type looks struct {
 	mu sync.Mutex
 	at map[string]int
 }
 
-// counting is a cache whose readers are counted.
 type counting struct {
 	client.Reader
 	*looks
@@ -511,7 +505,7 @@ func (c counting) Get(ctx context.Context, key client.ObjectKey, o client.Object
 	return c.Reader.Get(ctx, key, o, opts...)
 }
 
-// passes over objects of a type, of all this world's managers so far.
+// passes counts the reconciles of a type by all of this world's managers so far.
 func (w *world) passes(of client.Object) int {
 	w.t.Helper()
 	w.looks.mu.Lock()
@@ -521,7 +515,6 @@ func (w *world) passes(of client.Object) int {
 	return n
 }
 
-// items of a list.
 func items(list client.ObjectList) []client.Object {
 	all, err := meta.ExtractList(list)
 	if err != nil {

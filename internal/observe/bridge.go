@@ -30,11 +30,11 @@ import (
 type Bridges struct {
 	*Observer
 	Settings bridge.Settings
-	// Secretless reads no Secret: an admission review may come from anybody, and its answer goes to whoever asked.
+	// Secretless reads no Secret: anybody may cause an admission review, and its answer goes to the requester.
 	Secretless bool
-	// Watches tell when a Secret or the mapping changes; nil for who only judges.
+	// Watches report changes of the Secrets and the image mapping; nil for a caller that only judges.
 	Watches *namedwatch.Watches
-	// Versions says what kind an object or list is read as, and in which versions the API server itself has it; nil for who only judges.
+	// Versions returns as what kind an object or list is read, and which versions the API server serves; nil for a caller that only judges.
 	Versions func(context.Context, runtime.Object) (read schema.GroupVersionKind, served []string, err error)
 }
 
@@ -43,20 +43,20 @@ type Bridge struct {
 	bridge.Input
 	// DPUs of the DPUCluster; none as long as they may not be read.
 	DPUs []dpf.DPU
-	// Pause says why nothing is to be written; empty when it may.
+	// Pause says why writes are stopped; empty if they are not.
 	Pause Pause
 }
 
 // Deleting says whether the bridge is being deleted.
 func (b Bridge) Deleting() bool { return b.Input.Bridge.DeletionTimestamp != nil }
 
-// Bridge reads one bridge; nil when it is not there.
+// Bridge reads one bridge; nil if it does not exist.
 func (o *Bridges) Bridge(ctx context.Context, key types.NamespacedName) (*dpuv1.DPUHCPBridge, error) {
 	return get[dpuv1.DPUHCPBridge](ctx, o.Observer, key)
 }
 
-// Around reads all that planning a bridge looks at, beside the bridge itself, which may not be stored yet. Of one that is being deleted
-// it reads nothing. With an error it has what was read before: what the cache has comes first.
+// Around reads all that planning a bridge uses, except the bridge itself, which may not be stored yet. For a bridge that is being deleted it
+// reads nothing. With an error it returns what was read before; what the cache has is read first.
 func (o *Bridges) Around(ctx context.Context, b *dpuv1.DPUHCPBridge) (Bridge, error) {
 	seen := Bridge{Input: bridge.Input{
 		Settings: o.Settings, Bridge: b, Exists: o.exists(ctx, &dpuv1.DPUHCPBridgeList{}),
@@ -78,7 +78,6 @@ func (o *Bridges) Around(ctx context.Context, b *dpuv1.DPUHCPBridge) (Bridge, er
 	return seen, nil
 }
 
-// objects that a bridge has or refers to.
 func (o *Bridges) objects(ctx context.Context, seen *Bridge) (err error) {
 	key := client.ObjectKeyFromObject(seen.Input.Bridge)
 	if seen.DPUCluster, err = get[dpf.DPUCluster](ctx, o.Observer, bridge.ClusterKey(seen.Input.Bridge)); err != nil {
@@ -94,7 +93,7 @@ func (o *Bridges) objects(ctx context.Context, seen *Bridge) (err error) {
 	return err
 }
 
-// rivals are the other bridges that want the same, with what they have made.
+// rivals reads the other bridges that want the same, and what they have made.
 func (o *Bridges) rivals(ctx context.Context, seen *Bridge) error {
 	all := &dpuv1.DPUHCPBridgeList{}
 	if err := o.Reader.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
@@ -117,7 +116,7 @@ func (o *Bridges) rivals(ctx context.Context, seen *Bridge) error {
 	return nil
 }
 
-// namespace of the control plane, and who else would have his there.
+// namespace reads the control-plane namespace, and the HostedClusters that would share it.
 func (o *Bridges) namespace(ctx context.Context, seen *Bridge) (err error) {
 	b := seen.Input.Bridge
 	if seen.Namespace, err = get[corev1.Namespace](ctx, o.Observer, types.NamespacedName{Name: bridge.ControlPlane(b)}); err != nil {
@@ -139,8 +138,8 @@ func (o *Bridges) surroundingsOf(ctx context.Context, seen *Bridge) error {
 	return nil
 }
 
-// named are the Secrets and the mapping, which is not ours: they are followed first and read then, each by its name and from the API
-// server itself.
+// named reads the Secrets and the image mapping, which is not ours. Each is watched first and then read, by its name and from the API server
+// itself.
 func (o *Bridges) named(ctx context.Context, seen *Bridge) error {
 	b := seen.Input.Bridge
 	at := func(name string) types.NamespacedName {
@@ -175,8 +174,8 @@ func (o *Bridges) named(ctx context.Context, seen *Bridge) error {
 	return err
 }
 
-// handedOver names the Secret that a kubeconfig comes from, and the one that it goes to, if the DPUCluster may be referred to or the bridge
-// says that it was: then the Secret tells whether that is true. Who only says so is told of no change.
+// handedOver names the Secret that a kubeconfig comes from, and the Secret that it goes to if the bridge may refer to the DPUCluster or its
+// status says that it was bound: then the Secret tells whether that is true. With the status alone, the second is not watched.
 func handedOver(in bridge.Input) (from, to types.NamespacedName, followed []types.NamespacedName) {
 	from = in.KubeconfigKey()
 	switch key := bridge.InjectedKey(in.Bridge); {
@@ -218,10 +217,10 @@ func (o *Bridges) secret(ctx context.Context, key types.NamespacedName) (bridge.
 	return bridge.Secret{Secret: s}, nil
 }
 
-// refusals of kubeconfigs, by their digest: whoever writes one that costs much can have his bridges looked at as often as he likes.
+// refusals caches refused kubeconfigs by digest: the author of an expensive one can have his bridges reconciled as often as he likes.
 var refusals = lru.New(1000)
 
-// sanitised is what of a hosted cluster's kubeconfig may be handed on.
+// sanitised returns what may be handed on of a hosted cluster's kubeconfig.
 func sanitised(ctx context.Context, from bridge.Secret) (bridge.Kubeconfig, error) {
 	k := bridge.Kubeconfig{Secret: from}
 	if from.Secret == nil {
@@ -246,7 +245,7 @@ func sanitised(ctx context.Context, from bridge.Secret) (bridge.Kubeconfig, erro
 	return k, nil
 }
 
-// dpus of the DPUCluster, as the cache has them.
+// dpus reads the DPUs of the DPUCluster from the cache.
 func (o *Bridges) dpus(ctx context.Context, seen *Bridge) error {
 	all, err := list[dpf.DPUList](ctx, o.Observer, "", client.UnsafeDisableDeepCopy)
 	if err != nil || all == nil {

@@ -23,8 +23,8 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
-// Remains reads what is there of a bridge that is being deleted, from the API server itself: what the cache does not show yet must
-// not be left behind.
+// Remains reads what is left of a bridge that is being deleted, from the API server itself: objects that the cache does not show yet must not
+// be left behind.
 func (o *Bridges) Remains(ctx context.Context, seen Bridge) (bridge.Remains, error) {
 	b := seen.Input.Bridge
 	err := o.rivals(ctx, &seen)
@@ -51,7 +51,7 @@ func (o *Bridges) Remains(ctx context.Context, seen Bridge) (bridge.Remains, err
 	return r, err
 }
 
-// ofDPF reads what is DPF's. A deletion that is forced waits for none of it, and leaves what it cannot read.
+// ofDPF reads DPF's objects. A forced deletion waits for none of them, and leaves what it cannot read.
 func (o *Bridges) ofDPF(ctx context.Context, r *bridge.Remains) (err error) {
 	key := bridge.ClusterKey(r.Bridge)
 	if r.DPUCluster, err = live[dpf.DPUCluster](ctx, o, key); err == nil {
@@ -63,7 +63,7 @@ func (o *Bridges) ofDPF(ctx context.Context, r *bridge.Remains) (err error) {
 	return err
 }
 
-// handover reads the Secrets of handedOver while a bridge is being deleted, and follows no others any more.
+// handover reads the Secrets of handedOver while a bridge is being deleted, and watches no others any more.
 func (o *Bridges) handover(ctx context.Context, in *bridge.Input) (err error) {
 	from, to, followed := handedOver(*in)
 	o.follow(in.Bridge, followed)
@@ -78,8 +78,8 @@ func (o *Bridges) handover(ctx context.Context, in *bridge.Input) (err error) {
 	return err
 }
 
-// others are what a bridge has made beside the hosted cluster and the Secrets. ConfigMaps with its labels anybody can make in a namespace
-// of his, and have them stay.
+// others are what a bridge has made besides the hosted cluster and the Secrets. ConfigMaps are listed in its own namespace only: elsewhere
+// anybody can make some with its labels, and block their deletion.
 func (o *Bridges) others(ctx context.Context, b *dpuv1.DPUHCPBridge) (all []bridge.Object, err error) {
 	for _, of := range []struct {
 		list      client.ObjectList
@@ -96,7 +96,7 @@ func (o *Bridges) others(ctx context.Context, b *dpuv1.DPUHCPBridge) (all []brid
 	return all, nil
 }
 
-// live reads one object from the API server itself; nil when it is not there, or its kind is not.
+// live reads one object from the API server itself; nil if the object or its kind does not exist.
 func live[T any, P interface {
 	*T
 	client.Object
@@ -112,7 +112,7 @@ func live[T any, P interface {
 	return object, nil
 }
 
-// elsewhere is a kind that is served, and not in the version that is read: what there is of it cannot be told.
+// elsewhere is the error for a kind that is served, but not in the version that is read: nobody can tell what objects it has.
 type elsewhere struct {
 	read   schema.GroupVersionKind
 	served []string
@@ -123,7 +123,7 @@ func (e elsewhere) Error() string {
 		e.read.Kind, strings.Join(e.served, ", "), e.read.GroupVersion())
 }
 
-// unlessAbsent is why something was not read, unless there is none: no such object, or its kind in no version.
+// unlessAbsent returns the error of a read; nil if the object does not exist, or its kind is served in no version.
 func (o *Bridges) unlessAbsent(ctx context.Context, object runtime.Object, err error) error {
 	unknown := apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) // no API at that path
 	if !unknown && !meta.IsNoMatchError(err) {
@@ -136,7 +136,7 @@ func (o *Bridges) unlessAbsent(ctx context.Context, object runtime.Object, err e
 	return elsewhere{read, served}
 }
 
-// DPUs that there are, from the API server itself, of all DPUClusters: of a host that is another's DPU, a decision says so.
+// DPUs lists the DPUs of all DPUClusters, from the API server itself: a decision on a host says if it is the DPU of another cluster.
 func (o *Bridges) DPUs(ctx context.Context, _ types.NamespacedName) ([]dpf.DPU, error) {
 	all := &dpf.DPUList{}
 	if err := o.unlessAbsent(ctx, all, o.Live.List(ctx, all)); err != nil {
@@ -150,7 +150,7 @@ func (o *Bridges) Copies(ctx context.Context, b *dpuv1.DPUHCPBridge) ([]corev1.S
 	return o.made(ctx, b, b.Namespace)
 }
 
-// own are all Secrets that a bridge has made, but for those in namespaces where they may not be read.
+// own are all Secrets that a bridge has made; denied are the namespaces where they may not be read.
 func (o *Bridges) own(ctx context.Context, b *dpuv1.DPUHCPBridge) (all []corev1.Secret, denied []string, err error) {
 	namespaces := []string{b.Namespace}
 	if namespace := bridge.ClusterKey(b).Namespace; namespace != b.Namespace {

@@ -33,7 +33,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
-// scheme of all kinds that bridges are read with.
+// scheme has all kinds that are read for bridges.
 func scheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	all := runtime.NewScheme()
@@ -45,7 +45,7 @@ func scheme(t *testing.T) *runtime.Scheme {
 	return all
 }
 
-// reads from an API server that refuses some reads, and of whose objects the cache shows none.
+// reads has an API server that refuses some reads, and a cache that shows none of its objects.
 func reads(t *testing.T, refuses func(runtime.Object) error, live ...client.Object) *Bridges {
 	t.Helper()
 	server := fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(live...).WithInterceptorFuncs(interceptor.Funcs{
@@ -65,7 +65,6 @@ func ended() Bridge {
 	return Bridge{Input: bridge.Input{Bridge: b, Exists: func(types.UID) bool { return false }}}
 }
 
-// remains of the bridge.
 func remains(t *testing.T, granted bool, live ...client.Object) (bridge.Remains, error) {
 	t.Helper()
 	for _, o := range live {
@@ -99,7 +98,7 @@ func TestWhereSecretsMayNotBeReadIsTold(t *testing.T) {
 	g.Expect(r).To(And(HaveField("Secrets", BeEmpty()), HaveField("Denied", Equal([]string{"clusters"}))))
 }
 
-// Of a kind that is served in another version only, nobody can tell what there is.
+// If a kind is served only in another version, nobody can tell what objects it has.
 func TestWhatIsServedInAnotherVersionIsNotTakenForGone(t *testing.T) {
 	otherVersion := func(group schema.GroupVersion) OmegaMatcher {
 		return MatchError(And(ContainSubstring(group.Group+"/v9"), ContainSubstring(group.String())))
@@ -158,7 +157,7 @@ func (unwatchableConfigMaps) Watch(context.Context, metav1.ListOptions) (watch.I
 	return nil, errRefused
 }
 
-// A bridge whose Secrets are beyond its namespace's share of what is watched says so.
+// A bridge reports that its Secrets exceed its namespace's share of the watches.
 func TestABridgeBeyondTheWatchesSaysSo(t *testing.T) {
 	g := NewWithT(t)
 	o := reads(t, func(runtime.Object) error { return nil })
@@ -179,7 +178,7 @@ func TestABridgeBeyondTheWatchesSaysSo(t *testing.T) {
 	g.Expect(late.Polled).To(BeTrue())
 }
 
-// Whoever writes a kubeconfig that costs much to refuse can have his bridge looked at as often as he likes.
+// The author of a kubeconfig that is expensive to refuse can have his bridge reconciled as often as he likes.
 func TestAKubeconfigIsRefusedOnce(t *testing.T) {
 	g := NewWithT(t)
 	hostile := bridge.Secret{Secret: &corev1.Secret{Data: map[string][]byte{kubeconfig.SecretKey: []byte("kind: [")}}}
@@ -188,7 +187,7 @@ func TestAKubeconfigIsRefusedOnce(t *testing.T) {
 	g.Expect(first.Refused).To(Equal("OnlyKnownFields"))
 	over, end := context.WithCancel(t.Context())
 	end()
-	for range 30 { // who had to wait for a turn would hear now and then that it is over
+	for range 30 { // waiting for a turn would now and then return the error of the ended context
 		again, err := sanitised(over, hostile)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(again).To(Equal(first))

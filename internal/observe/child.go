@@ -28,22 +28,22 @@ type Child struct {
 	Component component.Component
 	// Found is false when there is no such object.
 	Found bool
-	// Rollout of its first instance's workload, and of those of the others.
+	// Rollout is that of the first instance's workload, Others are those of the other instances.
 	Rollout Rollout
 	Others  []Rollout
-	// Leaving: the workload of a second instance that is no longer wanted is still there.
+	// Leaving says that the workload of a second instance still exists, though it is no longer wanted.
 	Leaving bool
-	// Service of its pod-network side; nil while there is none.
+	// Service on the pod network that leads to the child; nil while there is none.
 	Service *corev1.Service
 	// Exists says whether a UID is that of an object of its kind.
 	Exists func(types.UID) bool
 	Pause  Pause
 }
 
-// Rollouts are those of all instances, the first's first.
+// Rollouts are those of all instances, in order.
 func (c Child) Rollouts() []Rollout { return append([]Rollout{c.Rollout}, c.Others...) }
 
-// Child reads one child of a component and all that planning it looks at.
+// Child reads one child of a component and all that planning it uses.
 func (o *Observer) Child(ctx context.Context, of component.Component, key types.NamespacedName) (Child, error) {
 	seen, server := Child{Component: of}, of.New()
 	if err := o.Reader.Get(ctx, key, server); err != nil {
@@ -83,7 +83,6 @@ func (o *Observer) Child(ctx context.Context, of component.Component, key types.
 	return seen, nil
 }
 
-// readNetworks that the child's instances attach to.
 func (c *Child) readNetworks(ctx context.Context, o *Observer, a v1alpha1.Attachment) (err error) {
 	from := c.Server.GetNamespace()
 	if c.NAD, err = get[nad.NetworkAttachmentDefinition](ctx, o, AttachedTo(a, from)); err != nil {
@@ -99,15 +98,15 @@ func (c *Child) readNetworks(ctx context.Context, o *Observer, a v1alpha1.Attach
 	return err
 }
 
-// note an object if it is kept in part.
+// note records an object that is kept in part.
 func (c *Child) note(object kept.Object) {
 	if _, inPart := kept.InPart(object); inPart {
 		c.InPart = append(c.InPart, object)
 	}
 }
 
-// noteServices that the child names, and their EndpointSlices. Those of an address that it names anybody may make, and of those of its
-// control plane the ports are not looked at.
+// noteServices notes the Services that the child names, and their EndpointSlices. Those found by an address do not count, since anybody may
+// make them, nor those of the control plane, whose ports are not used.
 func (c *Child) noteServices(named []types.NamespacedName) {
 	counts := func(namespace, name string) bool {
 		return namespace != c.AllowedNamespace && slices.Contains(named, types.NamespacedName{Namespace: namespace, Name: name})
@@ -133,8 +132,8 @@ func AttachedTo(a v1alpha1.Attachment, from string) types.NamespacedName {
 	return key
 }
 
-// unoffered says whether a network asks for a resource that no node has. Virtual machines do not start there; our pods, which need the
-// network only, are to.
+// unoffered says whether a network asks for a resource that no node has. Virtual machines do not start there, but our pods, which need only
+// the network, should.
 func (o *Observer) unoffered(ctx context.Context, network *nad.NetworkAttachmentDefinition) (bool, error) {
 	if network == nil || network.Resource() == "" {
 		return false, nil
@@ -149,7 +148,7 @@ func (o *Observer) unoffered(ctx context.Context, network *nad.NetworkAttachment
 	}), nil
 }
 
-// readInstances reads how far the workload of each instance is, and what a new template of it waits for.
+// readInstances reads the state of each instance's workload, and what a new template of it waits for.
 func (c *Child) readInstances(ctx context.Context, o *Observer) error {
 	for number := range 1 + len(c.Further) {
 		is, err := o.instance(ctx, c.Component, c.Server, number)
@@ -181,7 +180,7 @@ func (c *Child) readLeaving(ctx context.Context, o *Observer) error {
 	return err
 }
 
-// readBootstrap that the last template of a proxy reads.
+// readBootstrap reads the Envoy bootstrap that a proxy's last template uses.
 func (c *Child) readBootstrap(ctx context.Context, o *Observer) error {
 	if c.Component.Name != component.Proxy {
 		return nil
@@ -194,8 +193,8 @@ func (c *Child) readBootstrap(ctx context.Context, o *Observer) error {
 	return err
 }
 
-// readInfra reads the Infra that controls the child: it lends its control plane's namespace, if it may use that itself,
-// and its pause holds for its children.
+// readInfra reads the Infra that controls the child. The child may use the Infra's control-plane namespace if the Infra itself may, and is
+// paused with the Infra.
 func (c *Child) readInfra(ctx context.Context, o *Observer) error {
 	c.Pause = o.pause(c.Server.GetAnnotations(), nil)
 	ref := metav1.GetControllerOf(c.Server)

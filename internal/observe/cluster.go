@@ -16,8 +16,8 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// Cluster fills in what no flag said of the management cluster and does not change under us: its domain as the manager's
-// own resolver has it. Its networks are followed.
+// Cluster fills in the cluster domain from the manager's own resolver, unless a flag gives it. It does not change at run time; the cluster's
+// networks may, and are watched.
 func Cluster(s input.Settings) (input.Settings, error) {
 	if s.ClusterDomain == "" {
 		text, err := os.ReadFile("/etc/resolv.conf")
@@ -29,8 +29,7 @@ func Cluster(s input.Settings) (input.Settings, error) {
 	return s, nil
 }
 
-// networks fills in the cluster's networks where no flag says them: as OpenShift's Network has them now, else as its Nodes
-// and ServiceCIDRs have.
+// networks fills in the cluster's networks unless flags give them: as OpenShift's Network has them now, else as Nodes and ServiceCIDRs have.
 func (o *Observer) networks(ctx context.Context) (input.Settings, error) {
 	s := o.Settings
 	network, err := get[configv1.Network](ctx, o, openShiftNetwork)
@@ -51,7 +50,7 @@ func (o *Observer) networks(ctx context.Context) (input.Settings, error) {
 	return s, err
 }
 
-// clusterDomain is what follows svc in a pod's search list; empty outside a cluster.
+// clusterDomain is the domain after svc in a pod's search list; empty outside a cluster.
 func clusterDomain(resolvConf string) string {
 	for line := range strings.Lines(resolvConf) {
 		words := strings.Fields(line)
@@ -67,7 +66,7 @@ func clusterDomain(resolvConf string) string {
 	return ""
 }
 
-// openShiftNetwork is the one Network of an OpenShift cluster.
+// openShiftNetwork is the only Network of an OpenShift cluster.
 var openShiftNetwork = types.NamespacedName{Name: "cluster"}
 
 func (o *Observer) nodeNetworks(ctx context.Context) ([]netip.Prefix, error) {
@@ -82,7 +81,7 @@ func (o *Observer) nodeNetworks(ctx context.Context) ([]netip.Prefix, error) {
 	return input.Prefixes(all...), nil
 }
 
-// serviceNetworks are none before Kubernetes 1.33, which has no ServiceCIDRs.
+// serviceNetworks are empty before Kubernetes 1.33: older versions have no ServiceCIDRs.
 func (o *Observer) serviceNetworks(ctx context.Context) ([]netip.Prefix, error) {
 	known, err := list[networkingv1.ServiceCIDRList](ctx, o, "")
 	if err != nil || known == nil {

@@ -80,7 +80,7 @@ func FuzzResolvConf(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, text string) { clusterDomain(text) })
 }
 
-// What a proxy may lead to depends on them: nobody has to write a flag for it.
+// What a proxy may lead to depends on these networks, and no flag is needed for them.
 func TestAChildKnowsTheClustersNetworks(t *testing.T) {
 	g, scheme := NewWithT(t), runtime.NewScheme()
 	g.Expect(errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme), nad.AddToScheme(scheme), configv1.Install(scheme))).To(Succeed())

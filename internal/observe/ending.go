@@ -13,8 +13,8 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/ending"
 )
 
-// Remains reads what is there of an Infra whose DHCPServer is being deleted. Pods come from the API server itself: no others
-// of the cluster are ever looked for, and none are kept.
+// Remains reads what is left of an Infra whose DHCPServer is being deleted. Pods come from the API server itself: no others of the cluster are
+// ever looked for, and none are kept.
 func (o *Observer) Remains(ctx context.Context, infra *v1alpha1.Infra) (ending.Remains, error) {
 	r, all := ending.Remains{Infra: infra}, &corev1.PodList{}
 	of := client.MatchingLabels{names.LabelApp: names.DHCP, names.LabelInstance: names.DHCPServer(infra.Name)}

@@ -12,7 +12,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/bridge"
 )
 
-// The Secret beside a DPUCluster of another namespace is read for whoever says that the bridge was bound, and followed for whom that admits.
+// The Secret beside a DPUCluster in another namespace is read if the bridge's status says that it was bound, and watched if that is permitted.
 func TestASecretElsewhereIsFollowedWithPermissionOnly(t *testing.T) {
 	for name, c := range map[string]struct {
 		admits, says   string

@@ -31,14 +31,14 @@ type Infra struct {
 	input.Input
 	// Exists says whether a UID is that of an Infra.
 	Exists func(types.UID) bool
-	// Pause says why nothing is to be written; empty when it may.
+	// Pause says why writes are stopped; empty if they are not.
 	Pause Pause
 }
 
 // Gone says that there is no such Infra (any more).
 func (i Infra) Gone() bool { return i.Input.Infra == nil }
 
-// Infra reads one Infra and all that planning it looks at, but for what is in its hosted cluster.
+// Infra reads one Infra and all that planning it uses, except its hosted cluster.
 func (o *Observer) Infra(ctx context.Context, key types.NamespacedName) (Infra, error) {
 	infra, err := get[v1alpha1.Infra](ctx, o, key)
 	if err != nil || infra == nil {
@@ -47,7 +47,7 @@ func (o *Observer) Infra(ctx context.Context, key types.NamespacedName) (Infra, 
 	return o.Around(ctx, infra)
 }
 
-// Around reads all that planning an Infra looks at, beside the Infra itself, which may not be stored yet.
+// Around reads all that planning an Infra uses, except the Infra itself, which may not be stored yet.
 func (o *Observer) Around(ctx context.Context, infra *v1alpha1.Infra) (Infra, error) {
 	settings, err := o.networks(ctx)
 	if err != nil {
@@ -65,7 +65,7 @@ func (o *Observer) Around(ctx context.Context, infra *v1alpha1.Infra) (Infra, er
 	return seen, nil
 }
 
-// references reads what the Infra names; what it may read of it, permission says.
+// references reads what the Infra names; package permission decides what of it may be used.
 func (o *Observer) references(ctx context.Context, seen *Infra) (err error) {
 	refs := input.Refs(seen.Input.Infra)
 	if seen.Namespaces, err = o.namespaces(ctx, refs.Namespaces); err != nil {
@@ -89,7 +89,7 @@ func (o *Observer) references(ctx context.Context, seen *Infra) (err error) {
 	return err
 }
 
-// owner of the control plane's namespace, if the Infra may refer to all that it names.
+// owner reads whose the control-plane namespace is, if the Infra may refer to all that it names.
 func (o *Observer) owner(ctx context.Context, seen *Infra) error {
 	namespace := seen.ControlPlaneNamespace()
 	if namespace == "" || len(permission.Check(seen.Input)) > 0 {
@@ -98,8 +98,8 @@ func (o *Observer) owner(ctx context.Context, seen *Infra) error {
 	return o.whose(ctx, seen, namespace)
 }
 
-// whose a control plane's namespace is, its HostedControlPlane says: without one it is nobody's, if it is there, unless it was the Infra's
-// before.
+// whose reads the HostedControlPlane, which tells whose a control-plane namespace is. An existing namespace without one is nobody's, unless it
+// was the Infra's before.
 func (o *Observer) whose(ctx context.Context, seen *Infra, namespace string) (err error) {
 	of, known := seen.HostedClusterKey()
 	if seen.HostedControlPlane == nil {
@@ -121,7 +121,7 @@ func (o *Observer) whose(ctx context.Context, seen *Infra, namespace string) (er
 	return nil
 }
 
-// madeNamespace is the one of that name. Of one that was made just now the API server tells: to the cache it is not there, and so nobody's.
+// madeNamespace reads a namespace, from the API server if the cache lacks it: one that was just made must not count as missing.
 func (o *Observer) madeNamespace(ctx context.Context, name string) (*corev1.Namespace, error) {
 	made, err := get[corev1.Namespace](ctx, o, types.NamespacedName{Name: name})
 	if made != nil || err != nil {
@@ -137,19 +137,19 @@ func (o *Observer) madeNamespace(ctx context.Context, name string) (*corev1.Name
 	return &all.Items[0], nil
 }
 
-// seesControlPlanes: of a cluster without HyperShift's kinds, or before they are seen, nobody can tell whose a namespace is.
+// seesControlPlanes says whether HyperShift's kinds are seen: without them, or before that, nobody can tell whose a namespace is.
 func (o *Observer) seesControlPlanes() bool {
 	return o.Kinds.Served(&hyperv1.HostedCluster{}) && o.Kinds.Served(&hyperv1.HostedControlPlane{})
 }
 
-// granted says whether we have given an Infra's daemons a Role in a namespace that HyperShift has labelled: its control plane was there.
-// Nobody writes it there but us and the namespace's own admin, so a control plane that is made anew, or restored late, finds its Infra as it was.
+// granted says whether an Infra's daemons have a Role from us in a namespace that HyperShift has labelled: its control plane was there. Only
+// we and the namespace's admin write Roles there, so an Infra keeps its place when its control plane is recreated, or restored late.
 func (o *Observer) granted(ctx context.Context, infra *v1alpha1.Infra, namespace string) (bool, error) {
 	roles, err := list[rbacv1.RoleList](ctx, o, namespace, client.MatchingLabels{names.LabelInfra: infra.Name, names.LabelInfraNamespace: infra.Namespace}, client.UnsafeDisableDeepCopy)
 	return err == nil && roles != nil && len(roles.Items) > 0, err
 }
 
-// leading is the HostedControlPlane that leads from a namespace to its HostedCluster: the oldest's that HyperShift has there.
+// leading is the HostedControlPlane by which a namespace leads to a HostedCluster: that of the oldest one there.
 func (o *Observer) leading(ctx context.Context, namespace string) (*hyperv1.HostedControlPlane, error) {
 	all, err := o.sharing(ctx, namespace, types.NamespacedName{})
 	if err != nil {
@@ -162,7 +162,7 @@ func (o *Observer) leading(ctx context.Context, namespace string) (*hyperv1.Host
 	return o.hostedControlPlane(ctx, namespace, of)
 }
 
-// sharing are the HostedClusters, beside one, whose control planes HyperShift puts into a namespace. They are shared with the cache.
+// sharing are the HostedClusters, except beside, whose control planes HyperShift puts into a namespace. They are shared with the cache.
 func (o *Observer) sharing(ctx context.Context, namespace string, beside types.NamespacedName) (others []*hyperv1.HostedCluster, err error) {
 	all, err := list[hyperv1.HostedClusterList](ctx, o, "", client.MatchingFields{IndexControlPlane: namespace}, client.UnsafeDisableDeepCopy)
 	if err != nil || all == nil {
@@ -176,7 +176,7 @@ func (o *Observer) sharing(ctx context.Context, namespace string, beside types.N
 	return others, nil
 }
 
-// Withdrawn are those of some namespaces whose owners grant an Infra no more; of the others it is heard when they change.
+// Withdrawn are those of the namespaces whose owners no longer grant the Infra. Changes of the others wake the Infra from now on.
 func (o *Observer) Withdrawn(ctx context.Context, in input.Input, namespaces []string) ([]string, error) {
 	if !o.seesControlPlanes() {
 		return nil, nil
@@ -205,13 +205,13 @@ func (o *Observer) otherNamespace(ctx context.Context, name string) (other permi
 	}
 	other.HostedControlPlane = &all.Items[0]
 	key, named := input.ClusterOf(other.HostedControlPlane)
-	if named && len(all.Items) == 1 { // HyperShift has clusters a/b-c and a-b/c in one namespace: whose it is, nobody can tell
+	if named && len(all.Items) == 1 { // HyperShift puts clusters a/b-c and a-b/c into one namespace: nobody can tell whose it is
 		other.HostedCluster, err = get[hyperv1.HostedCluster](ctx, o, key)
 	}
 	return other, err
 }
 
-// hostedControlPlane of a namespace, as input.HostedControlPlaneOf has it.
+// hostedControlPlane reads the one that input.HostedControlPlaneOf selects in a namespace.
 func (o *Observer) hostedControlPlane(ctx context.Context, namespace string, of types.NamespacedName) (*hyperv1.HostedControlPlane, error) {
 	all, err := list[hyperv1.HostedControlPlaneList](ctx, o, namespace)
 	if err != nil || all == nil {
@@ -247,7 +247,7 @@ func (o *Observer) children(ctx context.Context, infra *v1alpha1.Infra, more ...
 	return all, nil
 }
 
-// controlPlane reads the control plane's namespace, if it may.
+// controlPlane reads the control-plane namespace, if the Infra may use it.
 func (o *Observer) controlPlane(ctx context.Context, seen *Infra) error {
 	namespace := seen.ControlPlaneNamespace()
 	if namespace == "" || len(permission.Check(seen.Input)) > 0 {
@@ -280,7 +280,7 @@ func (o *Observer) controlPlane(ctx context.Context, seen *Infra) error {
 	return err
 }
 
-// byName sorts what the cache has in no order: of two orders of one plan's findings each is another status, to be written.
+// byName sorts what the cache returns in no order: findings in another order would be another status, and would be written.
 func byName[T any, P interface {
 	*T
 	client.Object
@@ -291,7 +291,7 @@ func byName[T any, P interface {
 	return all
 }
 
-// list reads all objects of a namespace; nil when their kind is not there.
+// list reads all objects of a namespace; nil if their kind is not served.
 func list[T any, P interface {
 	*T
 	client.ObjectList

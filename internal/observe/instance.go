@@ -19,21 +19,21 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/workload"
 )
 
-// Rollout is how far a workload is.
+// Rollout is the state of a workload.
 type Rollout struct {
 	// Workload is its name, and Version its resourceVersion; empty while there is none.
 	Workload, Version string
-	// Exists, Current: all pods are of the newest template; Ready: they serve. Stopped: it is to have no pod.
+	// Exists: there is a workload. Current: all pods have the newest template. Ready: a pod serves. Stopped: it is to have no pod.
 	Exists, Current, Ready, Stopped bool
-	// Pod is the newest that is not Ready; nil while all are, or there is none.
+	// Pod is the newest pod that is not Ready; nil if all are, or if there is none.
 	Pod *Pod
-	// Refused is why there is none, in the API server's words: a quota, Pod Security.
+	// Refused is why no pod can be created, in the API server's words: a quota, Pod Security.
 	Refused string
 	// Node of the pod that serves, where there are several instances.
 	Node string
 }
 
-// instance is how far the workload of one instance is, and what a new template of it waits for.
+// instance is the state of one instance's workload, and what a new template of it waits for.
 type instance struct {
 	workload.Instance
 	Rollout
@@ -60,7 +60,7 @@ func (o *Observer) instance(ctx context.Context, of component.Component, server 
 	return is, err
 }
 
-// readPods of an instance tells on which node it serves, and which of them does not.
+// readPods reads on which node an instance serves, and its newest pod that is not Ready.
 func (o *Observer) readPods(ctx context.Context, r *Rollout, child types.NamespacedName, app string, number int) error {
 	pods, err := o.pods(ctx, child, app, number)
 	if err != nil {
@@ -73,12 +73,11 @@ func (o *Observer) readPods(ctx context.Context, r *Rollout, child types.Namespa
 	return err
 }
 
-// starts says whether a workload without a pod that is Ready may have one soon.
+// starts says whether a workload without a Ready pod may have one soon.
 func starts(r Rollout, now time.Time) bool {
 	return r.Exists && !r.Ready && !r.Stopped && r.Refused == "" && (r.Pod == nil || now.Sub(r.Pod.CreationTimestamp.Time) < workload.LongestStart)
 }
 
-// pullers are the pods that pull images for a child.
 func (o *Observer) pullers(ctx context.Context, child types.NamespacedName, component string) ([]corev1.Pod, error) {
 	pods := &corev1.PodList{}
 	if err := o.Reader.List(ctx, pods, client.InNamespace(child.Namespace), client.MatchingLabels{names.LabelPulls: child.Name, names.LabelApp: component}); err != nil {
@@ -112,7 +111,7 @@ type Workload struct {
 	types.NamespacedName
 }
 
-// Served says whether the template of a workload has served; one that is gone is nobody's to wait for.
+// Served says whether a workload's template has served; true for a workload that is gone, which nobody is to wait for.
 func (o *Observer) Served(ctx context.Context, w Workload) bool {
 	var live client.Object = &appsv1.StatefulSet{}
 	if w.Kind == component.Deployment {
@@ -122,8 +121,8 @@ func (o *Observer) Served(ctx context.Context, w Workload) bool {
 	return err != nil || workload.Served(live.GetAnnotations())
 }
 
-// ofDeployment: a Deployment's generation moves with its annotations too (kubernetes, pkg/registry/apps/deployment/strategy.go), so
-// that a template which has served is current while nobody has looked at what we noted beside it.
+// ofDeployment takes a template that has served as current: a Deployment's generation changes with its annotations too (kubernetes,
+// pkg/registry/apps/deployment/strategy.go), and ours may not be observed yet.
 func ofDeployment(d *appsv1.Deployment) Rollout {
 	current := (d.Status.ObservedGeneration == d.Generation || workload.Served(d.Annotations)) && d.Status.UpdatedReplicas == 1 && d.Status.Replicas == 1
 	r := Rollout{Version: d.ResourceVersion, Exists: true, Current: current, Ready: d.Status.ReadyReplicas > 0, Stopped: ptr.Deref(d.Spec.Replicas, 1) == 0}

@@ -15,16 +15,16 @@ import (
 	"github.com/cldmnky/oooi/internal/nad"
 )
 
-// Kinds knows which of the kinds that a cluster may lack it has. One that it lacks counts as an empty list.
+// Kinds knows which of the kinds that a cluster may lack are served. One that is not counts as an empty list.
 type Kinds struct {
 	all []client.Object
-	of  map[reflect.Type]client.Object // by their Go type, and that of their lists
+	of  map[reflect.Type]client.Object // by the Go type of objects and of lists
 
 	mu     sync.Mutex
 	served map[client.Object]bool
 }
 
-// NewKinds begins with all of them absent: those that VLAN services read, and those that bridges do.
+// NewKinds has the kinds that VLAN services read, and those that bridges do; all are absent at first.
 func NewKinds(vlan, bridges bool) *Kinds {
 	k := &Kinds{of: map[reflect.Type]client.Object{}, served: map[client.Object]bool{}}
 	k.add(&hyperv1.HostedCluster{}, &hyperv1.HostedClusterList{})
@@ -50,7 +50,7 @@ func (k *Kinds) add(kind client.Object, all client.ObjectList) {
 	k.of[reflect.TypeOf(kind)], k.of[reflect.TypeOf(all)] = kind, kind
 }
 
-// All that a cluster may lack.
+// All are the kinds that a cluster may lack.
 func (k *Kinds) All() []client.Object { return k.all }
 
 // Served says whether objects (or lists) of this Go type can be read.
@@ -61,7 +61,7 @@ func (k *Kinds) Served(object any) bool {
 	return !may || k.served[kind]
 }
 
-// Set whether a kind of All is served, and watched.
+// Set records whether a kind of All is served and watched.
 func (k *Kinds) Set(kind client.Object, served bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

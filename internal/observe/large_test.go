@@ -37,8 +37,8 @@ func placed(object client.Object, namespace, name string) client.Object {
 	return object
 }
 
-// A child is told what of its own, and of the Services that it names, is kept in part. Services with an address that it names anybody may
-// make, with as many EndpointSlices as he likes: nothing is held by those.
+// A child knows which of its own objects, and of the Services that it names, are kept in part. Services with an address that it names do not
+// count: anybody may make them, with any number of EndpointSlices.
 func TestAChildKnowsWhatIsKeptInPart(t *testing.T) {
 	g, s := NewWithT(t), newStage(t, "tenant")
 	c, proxy, key := s.Reader.(client.Client), &v1alpha1.ProxyServer{}, types.NamespacedName{Namespace: "tenant", Name: "c1-proxy"}

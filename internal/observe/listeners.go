@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Listeners know which Infra has read which namespace: who read it hears of its changes. A namespace is noted before it
-// is read, so no change falls in between.
+// Listeners know which Infras have read a namespace and are woken by changes there. A namespace is noted before it is read, so no change is
+// missed.
 type Listeners struct {
 	mu          sync.Mutex
 	byNamespace map[string]map[types.NamespacedName]bool

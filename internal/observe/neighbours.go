@@ -18,7 +18,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/permission"
 )
 
-// The cache's indexes by which neighbours are found: without them every Infra would be compared with every other.
+// The cache's indexes for finding neighbours: without them every Infra would be compared with every other.
 const (
 	// IndexLayer2 finds NetworkAttachmentDefinitions by Layer2.
 	IndexLayer2 = "layer2"
@@ -41,8 +41,7 @@ func AttachedNAD(o client.Object) []string {
 	return []string{input.Refs(o.(*v1alpha1.Infra)).NAD.String()}
 }
 
-// ControlPlanes are the namespaces of the control plane that an Infra refers to: as written, and where HyperShift puts that of its
-// HostedCluster.
+// ControlPlanes are the control-plane namespaces that an Infra refers to: the one that it names, and the one of its HostedCluster.
 func ControlPlanes(o client.Object) (all []string) {
 	refs := input.Refs(o.(*v1alpha1.Infra))
 	if refs.ControlPlaneNamespace != "" {
@@ -54,12 +53,12 @@ func ControlPlanes(o client.Object) (all []string) {
 	return all
 }
 
-// ControlPlane is the namespace into which HyperShift puts that of a HostedCluster.
+// ControlPlane is the namespace into which HyperShift puts the control plane of a HostedCluster.
 func ControlPlane(o client.Object) []string {
 	return []string{endpoint.ControlPlaneNamespace(o.(*hyperv1.HostedCluster))}
 }
 
-// neighbours reads the other Infras of the same layer 2, and what else leads there.
+// neighbours reads the other Infras on the same layer 2, and the networks, except ours, that lead there.
 func (o *Observer) neighbours(ctx context.Context, seen *Infra) error {
 	nads, err := o.leadingTo(ctx, seen.NAD)
 	if err != nil {
@@ -89,7 +88,7 @@ func (o *Observer) neighbours(ctx context.Context, seen *Infra) error {
 	return nil
 }
 
-// onOwnNetwork reads what a neighbour refers to where that, and no annotation, may put it on its network.
+// onOwnNetwork reads a neighbour's references where they, and no annotation, may decide that it is on its own network.
 func (o *Observer) onOwnNetwork(ctx context.Context, n input.Neighbour) (bool, error) {
 	refs := input.Refs(n.Infra)
 	if n.NAD.Namespace != cmp.Or(refs.ControlPlaneNamespace, endpoint.ControlPlaneNamespaceOf(refs.HostedCluster)) {
@@ -103,8 +102,8 @@ func (o *Observer) onOwnNetwork(ctx context.Context, n input.Neighbour) (bool, e
 	return err == nil && permission.OnOwnNetwork(theirs.Input), err
 }
 
-// leadingTo finds the NetworkAttachmentDefinitions that lead to the layer 2 of one, itself among them. They, the Infras that use
-// them and the children of those are shared with the cache: a plan does not change its input.
+// leadingTo finds the NetworkAttachmentDefinitions that lead to the layer 2 of one, itself among them. These, the Infras that use them and
+// their children are shared with the cache: a plan does not change its input.
 func (o *Observer) leadingTo(ctx context.Context, n *nad.NetworkAttachmentDefinition) ([]nad.NetworkAttachmentDefinition, error) {
 	if n == nil || len(Layer2(n)) == 0 {
 		return nil, nil
@@ -116,7 +115,7 @@ func (o *Observer) leadingTo(ctx context.Context, n *nad.NetworkAttachmentDefini
 	return nads.Items, nil
 }
 
-// attachedTo finds the Infras whose workers use any of some networks, in the order of their names.
+// attachedTo finds the Infras whose workers use any of these networks, sorted by namespace and name.
 func (o *Observer) attachedTo(ctx context.Context, nads []nad.NetworkAttachmentDefinition) ([]input.Neighbour, error) {
 	var all []input.Neighbour
 	for i := range nads {
@@ -135,7 +134,7 @@ func (o *Observer) attachedTo(ctx context.Context, nads []nad.NetworkAttachmentD
 	return all, nil
 }
 
-// OnSameLayer2 names the other Infras that a change of one may concern.
+// OnSameLayer2 names the other Infras that a change of an Infra may concern.
 func (o *Observer) OnSameLayer2(ctx context.Context, infra *v1alpha1.Infra) ([]types.NamespacedName, error) {
 	ours, err := get[nad.NetworkAttachmentDefinition](ctx, o, input.Refs(infra).NAD)
 	if err != nil {

@@ -43,7 +43,7 @@ func TestANeighbourOfAControlPlanesNamespaceIsOnItsOwnNetwork(t *testing.T) {
 	}
 }
 
-// HyperShift has the control planes of a/b-c and a-b/c in one namespace, here both.
+// HyperShift puts the control planes of a/b-c and a-b/c into one namespace; here both are there.
 func TestOfTwoControlPlanesInOneNamespaceOursIsRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		newer, older string // namespaces; that of c is a-b

@@ -1,6 +1,6 @@
-// Package observe reads what is planned by: one call, one consistent picture, staged so that nothing is read where nothing may be. It writes
-// nothing. Whoever writes reads what he is about to write himself (internal/apply, internal/status), and what is in hosted clusters
-// internal/guest reads.
+// Package observe reads what plans are made from: one call gives one consistent picture, read in stages, so that nothing is read without
+// permission. It writes nothing. Packages that write (internal/apply, internal/status) read what they are about to write themselves, and
+// internal/guest reads hosted clusters.
 package observe
 
 import (
@@ -24,17 +24,17 @@ type Observer struct {
 	Reader client.Reader
 	// Live asks the API server itself.
 	Live client.Reader
-	// Settings are handed on to every plan; networks that they leave out are read.
+	// Settings are passed to every plan; networks that they leave out are read from the cluster.
 	Settings input.Settings
 	// Kinds that a cluster may lack.
 	Kinds *Kinds
 	// Listeners to control-plane namespaces.
 	Listeners *Listeners
-	// Now tells whether a pause is over.
+	// Now is the clock, for pauses and for the age of pods.
 	Now func() time.Time
 }
 
-// get reads one object; nil when it is not there, or its kind is not.
+// get reads one object; nil if the object or its kind does not exist.
 func get[T any, P interface {
 	*T
 	client.Object
@@ -53,7 +53,6 @@ func get[T any, P interface {
 	return object, nil
 }
 
-// namespaces reads those of a list that are there.
 func (o *Observer) namespaces(ctx context.Context, all []string) ([]corev1.Namespace, error) {
 	var found []corev1.Namespace
 	for _, name := range all {
@@ -68,8 +67,8 @@ func (o *Observer) namespaces(ctx context.Context, all []string) ([]corev1.Names
 	return found, nil
 }
 
-// exists looks for a UID among all objects of a kind, when asked: only after a restore anybody asks. Where that cannot be
-// told, it counts as living: what it owns is not ours.
+// exists looks for a UID among all objects of a kind, when called, which happens only after a restore. If the list fails, the UID counts as
+// existing: what it owns is not ours.
 func (o *Observer) exists(ctx context.Context, all client.ObjectList) func(types.UID) bool {
 	return func(uid types.UID) bool {
 		found := false

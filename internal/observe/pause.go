@@ -18,8 +18,8 @@ type Pause struct {
 // Active says whether writes are stopped.
 func (p Pause) Active() bool { return p.Reason != "" }
 
-// pause reads our annotation, and HyperShift's own pause: `true`, or the time at which it ends
-// (HostedCluster.spec.pausedUntil). Anything else there pauses nothing, as HyperShift has it.
+// pause reads our annotation, and HyperShift's own pause: `true`, or the time at which it ends (HostedCluster.spec.pausedUntil). As in
+// HyperShift, any other value pauses nothing.
 func (o *Observer) pause(annotations map[string]string, hc *hyperv1.HostedCluster) Pause {
 	if value, set := annotations[names.AnnotationPaused]; set && value != "false" {
 		return Pause{Reason: "annotation " + names.AnnotationPaused + " is set; remove it to go on"}

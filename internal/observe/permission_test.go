@@ -112,7 +112,7 @@ func TestAnInfraLendsOnlyWhatItMayUse(t *testing.T) {
 	}
 }
 
-// A pause of a HostedCluster holds for who may refer to it. To anybody else it would tell that the HostedCluster is there.
+// A HostedCluster's pause applies to an Infra that may refer to it. To any other it would reveal that the HostedCluster exists.
 func TestAPauseIsToldToWhoMayReferToIt(t *testing.T) {
 	for grants, want := range map[string]bool{"tenant": true, "others": false} {
 		t.Run("admits "+grants, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestAPauseIsToldToWhoMayReferToIt(t *testing.T) {
 	}
 }
 
-// A child that says it belongs to an Infra of another life belongs to none.
+// A child that names a deleted Infra of the same name as its owner belongs to none.
 func TestADeadInfraLendsNothing(t *testing.T) {
 	g, s := NewWithT(t), newStage(t, "tenant")
 	proxy := &v1alpha1.ProxyServer{}

@@ -21,7 +21,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/permission"
 )
 
-// HostedCluster c1 of namespace clusters means namespace clusters-c1, whoever made that, and what for.
+// HostedCluster c1 of namespace clusters stands for namespace clusters-c1, no matter who made that and why.
 func TestANamespaceWithoutAControlPlaneIsNobodys(t *testing.T) {
 	there := func(granted string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-c1", Annotations: map[string]string{names.AnnotationAllowedNamespaces: granted}}}
@@ -80,7 +80,7 @@ func TestANamespaceWithoutAControlPlaneIsNobodys(t *testing.T) {
 	}
 }
 
-// A namespace that was made just now is somebody's, too, though the cache does not show it yet.
+// A namespace that was just made is somebody's too, though the cache does not show it yet.
 func TestANamespaceThatTheCacheDoesNotShowIsNobodys(t *testing.T) {
 	g, s := NewWithT(t), newStage(t, "tenant")
 	s.Observer.Live = fake.NewClientBuilder().WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-c1"}}).
@@ -91,7 +91,7 @@ func TestANamespaceThatTheCacheDoesNotShowIsNobodys(t *testing.T) {
 	g.Expect(seen.Services).To(BeEmpty())
 }
 
-// Nor is a subnet read off the networks there for a HostedCluster that asks for an Infra.
+// Nor does a HostedCluster that requests an Infra get its subnet from the networks there.
 func TestNetworksOfANamespaceWithoutAControlPlaneAreNobodys(t *testing.T) {
 	for of, want := range map[string]string{"": "", "clusters/c1": "clusters-c1", "others/x": ""} {
 		g, s := NewWithT(t), newStage(t, "")

@@ -18,24 +18,24 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// Pod is one that is not Ready, with what may keep it from being.
+// Pod is a pod that is not Ready, with what may be the cause.
 type Pod struct {
 	*corev1.Pod
-	// Node that it is bound to; nil before, and when that is gone.
+	// Node to which the pod is bound; nil before that, and if the Node is gone.
 	Node *corev1.Node
-	// Warning is what the kubelet said of it last. Read only while a container is being created, or none waits: of all else its own
-	// status tells.
+	// Warning is the kubelet's last one about the pod. It is read only while a container is being created, or while all run: the pod's status
+	// tells everything else.
 	Warning string
 }
 
 const (
-	// soonCreated: a pod takes this long without anything being wrong.
+	// soonCreated is how long a pod takes to be created when nothing is wrong.
 	soonCreated = 3 * time.Second
-	// mostEvents of one pod are read; the kubelet folds those that say the same.
+	// mostEvents is how many Events of one pod are read; the kubelet merges equal ones.
 	mostEvents = 50
 )
 
-// pods of one instance of a child. Those of the first have no number.
+// pods lists the pods of one instance of a child. Those of the first instance have no number.
 func (o *Observer) pods(ctx context.Context, child types.NamespacedName, component string, instance int) ([]corev1.Pod, error) {
 	all := &corev1.PodList{}
 	if err := o.Reader.List(ctx, all, client.InNamespace(child.Namespace), client.MatchingLabels{names.LabelApp: component, names.LabelInstance: child.Name}); err != nil {
@@ -51,7 +51,6 @@ func serves(p corev1.Pod) bool {
 	return kubelet.PodCondition(&p, corev1.PodReady).Status == corev1.ConditionTrue
 }
 
-// nodeOf the pod that is Ready; empty while none is.
 func nodeOf(pods []corev1.Pod) string {
 	if i := slices.IndexFunc(pods, serves); i >= 0 {
 		return pods[i].Spec.NodeName
@@ -59,7 +58,7 @@ func nodeOf(pods []corev1.Pod) string {
 	return ""
 }
 
-// unready finds the newest pod of an instance that is not Ready.
+// unready finds the newest of an instance's pods that are not Ready.
 func (o *Observer) unready(ctx context.Context, pods []corev1.Pod) (*Pod, error) {
 	waiting := slices.DeleteFunc(slices.Clone(pods), serves)
 	if len(waiting) == 0 {
@@ -81,21 +80,21 @@ func (o *Observer) unready(ctx context.Context, pods []corev1.Pod) (*Pod, error)
 	return pod, nil
 }
 
-// Creating says whether a container of the pod waits for its sandbox, network or volumes, of which only events tell.
+// Creating says whether a container of the pod waits for its sandbox, network or volumes, which only Events report.
 func (p *Pod) Creating() bool {
 	return slices.ContainsFunc(slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses), func(c corev1.ContainerStatus) bool {
 		return c.State.Waiting != nil && (c.State.Waiting.Reason == "ContainerCreating" || c.State.Waiting.Reason == "PodInitializing")
 	})
 }
 
-// runs says whether each container of the pod does: one that stands still is known by its probes alone, of which only events tell.
+// runs says whether all containers of the pod run: a hung one shows only by its probes, which only Events report.
 func (p *Pod) runs() bool {
 	all := p.Status.ContainerStatuses
 	return len(all) > 0 && !slices.ContainsFunc(all, func(c corev1.ContainerStatus) bool { return c.State.Running == nil })
 }
 
-// lastWarning about an object, from the API server itself: events are many, and none is kept in memory. It only explains: where events
-// cannot be read, a child is planned and reported without it.
+// lastWarning reads the last warning about an object from the API server itself: Events are many, and are not cached. It only explains: if
+// Events cannot be read, a child is planned and reported without it.
 func (o *Observer) lastWarning(ctx context.Context, of client.Object) string {
 	about := fields.Set{"involvedObject.uid": string(of.GetUID()), "type": corev1.EventTypeWarning}
 	all := &corev1.EventList{}
@@ -110,7 +109,7 @@ func (o *Observer) lastWarning(ctx context.Context, of client.Object) string {
 	return last.Reason + ": " + last.Message
 }
 
-// timeOf an event is when it was last seen; those of events.k8s.io have their time elsewhere.
+// timeOf is when an Event was last seen; Events of events.k8s.io have their time in another field.
 func timeOf(e corev1.Event) time.Time {
 	if e.LastTimestamp.IsZero() {
 		return e.EventTime.Time

@@ -23,7 +23,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// What the kubelet said only explains: a child whose pod is stuck is planned and reported without it.
+// Events only explain: a child whose pod is stuck is planned and reported without them.
 func TestEventsThatCannotBeListedHideNoPod(t *testing.T) {
 	g, s := NewWithT(t), newStage(t, "tenant")
 	cache := s.Reader.(client.WithWatch)
@@ -57,7 +57,7 @@ func TestEventsThatCannotBeListedHideNoPod(t *testing.T) {
 	g.Expect(logged.String()).To(And(ContainSubstring("cannot be listed"), ContainSubstring("tenant/stuck")))
 }
 
-// A quota or Pod Security stops a pod before there is one: a StatefulSet has it in an event, a Deployment in a condition.
+// A quota or Pod Security may keep a pod from being created: a StatefulSet reports it in an Event, a Deployment in a condition.
 func TestWhyNoPodMayBeCreated(t *testing.T) {
 	const why = `pods "x" is forbidden: exceeded quota: none`
 	g, s := NewWithT(t), newStage(t, "tenant")

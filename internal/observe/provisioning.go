@@ -17,20 +17,20 @@ import (
 // IndexCluster finds NodePools by the HostedCluster that they name.
 const IndexCluster = "clusterName"
 
-// ClusterOf is the name of a NodePool's HostedCluster, which lies in its namespace.
+// ClusterOf is the name of a NodePool's HostedCluster, which is in the same namespace.
 func ClusterOf(o client.Object) []string { return []string{o.(*hyperv1.NodePool).Spec.ClusterName} }
 
 // Provisioning is one HostedCluster as it is, and what may be made from it.
 type Provisioning struct {
 	provision.Input
-	// Pause says why nothing is to be written; empty when it may.
+	// Pause says why writes are stopped; empty if they are not.
 	Pause Pause
 }
 
 // Gone says that there is no such HostedCluster (any more).
 func (p Provisioning) Gone() bool { return p.HostedCluster == nil }
 
-// Provisioning reads a HostedCluster, its NodePools, the Infra of its name, and what there is on the workers' VLAN.
+// Provisioning reads a HostedCluster, its NodePools, the Infra of the same name, and what is on the workers' VLAN.
 func (o *Observer) Provisioning(ctx context.Context, key types.NamespacedName) (Provisioning, error) {
 	seen := Provisioning{}
 	var err error
@@ -72,8 +72,8 @@ func (o *Observer) vlanOf(ctx context.Context, seen *Provisioning) (err error) {
 	return err
 }
 
-// controlPlaneOf a HostedCluster is the namespace where HyperShift has put it; empty where there is none yet: who has made a namespace of that
-// name for himself has his networks there.
+// controlPlaneOf is the namespace into which HyperShift has put a HostedCluster's control plane; empty while there is none: networks in a
+// namespace of that name may be somebody else's.
 func (o *Observer) controlPlaneOf(ctx context.Context, hc *hyperv1.HostedCluster) (string, error) {
 	namespace, of := endpoint.ControlPlaneNamespace(hc), client.ObjectKeyFromObject(hc)
 	made, err := o.hostedControlPlane(ctx, namespace, of)

@@ -30,7 +30,7 @@ func Leading(o client.Object) (all []string) {
 	return all
 }
 
-// reached are the Services that a child's pods may come to, and their EndpointSlices.
+// reached are the Services that a child's pods may reach, and their EndpointSlices.
 func (o *Observer) reached(ctx context.Context, named workload.References) (services []corev1.Service, endpoints []discoveryv1.EndpointSlice, err error) {
 	for _, key := range append([]types.NamespacedName{workload.APIService}, named.Services...) {
 		s, err := get[corev1.Service](ctx, o, key)

@@ -12,7 +12,7 @@ import (
 	"github.com/cldmnky/oooi/internal/nad"
 )
 
-// Documentation's networks name a resource that only KubeVirt's bridge-marker brings: without it our pods start all the same.
+// Networks in documentation name a resource that only KubeVirt's bridge-marker provides: our pods start without it.
 func TestAResourceThatNoNodeHasIsNotAskedFor(t *testing.T) {
 	const br = "bridge.network.kubevirt.io/br100"
 	node := func(name corev1.ResourceName, count string) *corev1.Node {
