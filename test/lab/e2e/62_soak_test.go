@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -282,63 +283,63 @@ func (r *rehearsal) asks(ctx context.Context, n *scene.Neighbour) {
 
 // streams holds a connection to the API server and says when it is cut. After what may cut it, another is made.
 func (r *rehearsal) streams(ctx context.Context, n *scene.Neighbour, address string) {
-	var client *http.Client
+	var held *stream
 	for ctx.Err() == nil {
-		held := client != nil
-		if !held {
-			client = stream(n, address)
+		was := held
+		if held == nil {
+			held = dial(n, address)
 		}
-		if err := answersOn(ctx, client, address); err != nil {
-			if ctx.Err() == nil && held && time.Now().UnixNano() > r.cutUntil.Load() {
+		if err := held.answers(); err != nil {
+			if ctx.Err() == nil && was != nil && time.Now().UnixNano() > r.cutUntil.Load() {
 				r.Errorf("%s a stream was cut: %v", time.Now().Format(clock), err)
 			}
-			client = nil
+			held.close()
+			held = nil
 		}
 		r.streamed.Add(1)
 		passes(ctx, 500*time.Millisecond)
 	}
+	held.close()
 }
 
-// stream is a client with one connection: http.Transport would make another in silence if it were cut between two requests.
-func stream(n *scene.Neighbour, address string) *http.Client {
-	var first *ended
-	return &http.Client{Timeout: streamAnswers, Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
-		DialContext: func(context.Context, string, string) (net.Conn, error) {
-			if first != nil {
-				return nil, fmt.Errorf("the connection is gone since %v", first.by.Load())
-			}
-			conn, err := n.Dial(address, 5*time.Second)
-			first = &ended{Conn: conn}
-			return first, err
-		},
-	}}
+// stream is one connection. http.Transport makes another in silence, and closes one whose request took more than 50 ms to be written.
+type stream struct {
+	conn    net.Conn
+	replies *bufio.Reader
+	err     error // of the dial
 }
 
-// ended is a connection that knows when and by what it ended: http.Transport tells nobody.
-type ended struct {
-	net.Conn
-	by atomic.Value
-}
-
-func (e *ended) Read(b []byte) (int, error) {
-	n, err := e.Conn.Read(b)
+func dial(n *scene.Neighbour, address string) *stream {
+	conn, err := n.Dial(address, 5*time.Second)
 	if err != nil {
-		e.by.CompareAndSwap(nil, time.Now().Format(clock)+": "+err.Error())
+		return &stream{err: err}
 	}
-	return n, err
+	conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
+	return &stream{conn: conn, replies: bufio.NewReader(conn)}
 }
 
-func answersOn(ctx context.Context, client *http.Client, address string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/version", nil)
+func (s *stream) answers() error {
+	if s.err != nil {
+		return s.err
+	}
+	err := s.conn.SetDeadline(time.Now().Add(streamAnswers))
+	if err == nil {
+		_, err = io.WriteString(s.conn, "GET /version HTTP/1.1\r\nHost: kubernetes\r\n\r\n")
+	}
 	if err != nil {
 		return err
 	}
-	reply, err := client.Do(req)
+	reply, err := http.ReadResponse(s.replies, nil)
 	if err != nil {
 		return err
 	}
 	defer reply.Body.Close()
 	_, err = io.Copy(io.Discard, reply.Body)
 	return err
+}
+
+func (s *stream) close() {
+	if s != nil && s.conn != nil {
+		s.conn.Close() //nolint:errcheck // it may be cut
+	}
 }

@@ -43,7 +43,7 @@ func (s *Scene) Run(ctx context.Context, name string, args ...string) (string, e
 func (s *Scene) Pipe(ctx context.Context, stdin, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // running commands is what a scene does
 	cmd.Dir, cmd.Stdin = Root(), strings.NewReader(stdin)
-	cmd.WaitDelay = 2 * time.Second
+	cmd.WaitDelay = 10 * time.Second
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
