@@ -18,7 +18,7 @@ type Remains struct {
 	Infra *v1alpha1.Infra
 	// Pods of the DHCPServer.
 	Pods []corev1.Pod
-	// Nodes of these pods, those that are there.
+	// Nodes of these pods that exist.
 	Nodes []corev1.Node
 }
 
@@ -26,21 +26,21 @@ type Remains struct {
 type Ending struct {
 	// Reason and Message of Progressing. The zero Ending waits for nothing.
 	Reason, Message string
-	// Stuck: it does not go on by itself.
+	// Stuck: the pod is overdue, and an administrator has to act.
 	Stuck bool
-	// Unseen is the pod that nobody saw end, and that is no longer waited for.
+	// Unseen names a pod that is no longer waited for, though its end was not reported.
 	Unseen string
 }
 
-// Deleting is the reason for what is removed because its Infra is being deleted.
+// Deleting is the reason while an Infra is being deleted.
 const Deleting = "Deleting"
 
-// endPatience is how long a DHCP pod is waited for after it should have ended (docs/adr/0008-a-deletion-ends.md).
+// endPatience is how long a deletion waits for a DHCP pod that should have ended (docs/adr/0008-a-deletion-ends.md).
 const endPatience = 10 * time.Minute
 
-// End says what an Infra waits for before its leases are forgotten: until then a DHCP pod may write them. Call it while the DHCPServer is
-// there; without pods it waits for the garbage collector. It never waits longer than endPatience after the last pod should have ended:
-// then Reason is empty and Unseen names that pod.
+// End says what an Infra waits for before its leases are deleted: a DHCP pod that still runs may write them. Call it while the DHCPServer
+// exists; without pods, the Infra waits for the garbage collector. It waits at most endPatience after the last pod should have ended: then
+// Reason is empty and Unseen names that pod.
 func End(r Remains, now time.Time) Ending {
 	if len(r.Pods) == 0 {
 		return Ending{Reason: Deleting, Message: fmt.Sprintf("waiting for the garbage collector to remove DHCPServer %s", names.DHCPServer(r.Infra.Name))}
@@ -66,7 +66,7 @@ func End(r Remains, now time.Time) Ending {
 		pod.Name, pod.Spec.NodeName, due(pod, now).UTC().Format(time.RFC3339), pod.Namespace, pod.Name, without)}
 }
 
-// due is when a pod should have ended; nobody has asked it to where that is now.
+// due is when a pod should have ended; now, if nobody has deleted it.
 func due(pod corev1.Pod, now time.Time) time.Time {
 	if pod.DeletionTimestamp == nil {
 		return now
@@ -74,7 +74,6 @@ func due(pod corev1.Pod, now time.Time) time.Time {
 	return pod.DeletionTimestamp.Time
 }
 
-// nodeOf a pod.
 func (r Remains) nodeOf(pod corev1.Pod) (corev1.Node, bool) {
 	at := slices.IndexFunc(r.Nodes, func(n corev1.Node) bool { return n.Name == pod.Spec.NodeName })
 	if at < 0 {
@@ -83,7 +82,7 @@ func (r Remains) nodeOf(pod corev1.Pod) (corev1.Node, bool) {
 	return r.Nodes[at], true
 }
 
-// InHostedCluster is an Ending that waits for our Service to go from there.
+// InHostedCluster is an Ending that waits until our Service is removed from the hosted cluster.
 func InHostedCluster(why string) Ending {
 	return Ending{Reason: Deleting, Message: "waiting for our Service to be removed from the hosted cluster: " + why}
 }

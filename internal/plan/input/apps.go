@@ -21,22 +21,22 @@ const (
 	RouterHTTPS     = 443
 )
 
-// RouterIngress is the guest's IngressController that has *.apps, and RouterLabel's value on its routers' pods is its name
+// RouterIngress is the guest's IngressController for *.apps. Its name is the value of RouterLabel on its routers' pods
 // (cluster-ingress-operator, pkg/operator/controller/names.go).
 var RouterIngress = types.NamespacedName{Namespace: "openshift-ingress-operator", Name: "default"}
 
 // RouterNodePort is the Service of the guest's default router where HyperShift publishes it by node port (upstream.md#routers).
 var RouterNodePort = types.NamespacedName{Namespace: RouterNamespace, Name: "router-nodeport-default"}
 
-// Publishes says whether *.apps is wanted of an Infra.
+// Publishes says whether an Infra is to publish *.apps.
 func Publishes(infra *v1alpha1.Infra) bool {
 	return infra.Spec.AppsIngress != nil && infra.Spec.AppsIngress.Enabled
 }
 
-// Publishes says whether *.apps is wanted.
+// Publishes says whether the Infra is to publish *.apps.
 func (in Input) Publishes() bool { return Publishes(in.Infra) }
 
-// AppsSpec is spec.appsIngress with its defaults; the mode is decided later (apps).
+// AppsSpec is spec.appsIngress with its defaults; the mode is decided later (package apps).
 func AppsSpec(infra *v1alpha1.Infra) v1alpha1.AppsIngress {
 	var spec v1alpha1.AppsIngress
 	if infra.Spec.AppsIngress != nil {
@@ -55,17 +55,17 @@ type AppsRoute struct {
 	HTTPS, HTTP []netip.AddrPort
 	Answers     []netip.Addr
 	Source      string
-	Hostname    string // none: there were no rows
+	Hostname    string // empty: the proxy has no backend for *.apps
 	Ports       v1alpha1.AppsPorts
 }
 
-// External says whether *.apps had an address of MetalLB's.
+// External says whether *.apps had an address that MetalLB assigned.
 func (r AppsRoute) External() bool { return len(r.Answers) > 0 }
 
-// Apps is the route that the children have. It stays, over restarts too, until there is a better one.
+// Apps is the route that the children have. It is kept, over restarts too, until there is a better one.
 func (c Children) Apps() AppsRoute {
 	r := AppsRoute{Source: "kept: what was seen in the hosted cluster last"}
-	var proxy []v1alpha1.IPAddress // also while there is no ProxyServer: all names but that of *.apps lead to it
+	var proxy []v1alpha1.IPAddress // its addresses; in DNS even without a ProxyServer: every name but *.apps leads there
 	if c.Proxy() != nil {
 		proxy = append(proxy, c.Proxy().Spec.NetworkConfig.ServerIP)
 		for _, b := range c.Proxy().Spec.Backends {
@@ -106,7 +106,7 @@ func addrPorts(texts []string) []netip.AddrPort {
 	return all
 }
 
-// RangeOf reads a network or first-last, as MetalLB's pools have them.
+// RangeOf parses a CIDR or first-last, as in MetalLB's address pools.
 func RangeOf(text string) ipam.Range {
 	if p, err := netip.ParsePrefix(text); err == nil {
 		return ipam.Whole(p)

@@ -11,16 +11,16 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/desired"
 )
 
-// Children are the objects that an Infra becomes, by component; those that are there.
+// Children are the servers of an Infra that exist, by component.
 type Children map[component.Name]component.Server
 
-// DHCP is nil where there is none; DNS and Proxy likewise.
+// DHCP is the DHCPServer; nil if there is none.
 func (c Children) DHCP() *v1alpha1.DHCPServer { return child[*v1alpha1.DHCPServer](c, component.DHCP) }
 
-// DNS server.
+// DNS is the DNSServer; nil if there is none.
 func (c Children) DNS() *v1alpha1.DNSServer { return child[*v1alpha1.DNSServer](c, component.DNS) }
 
-// Proxy server.
+// Proxy is the ProxyServer; nil if there is none.
 func (c Children) Proxy() *v1alpha1.ProxyServer {
 	return child[*v1alpha1.ProxyServer](c, component.Proxy)
 }
@@ -30,7 +30,7 @@ func child[T component.Server](c Children, name component.Name) T {
 	return server
 }
 
-// Addresses that the children have.
+// Addresses of the children, by instance.
 func (c Children) Addresses() map[component.Name]netip.Addr {
 	all := map[component.Name]netip.Addr{}
 	for _, part := range component.All {
@@ -49,7 +49,7 @@ func (c Children) Addresses() map[component.Name]netip.Addr {
 	return all
 }
 
-// Pool of the DHCPServer; not valid where there is none.
+// Pool of the DHCPServer; not valid if there is no DHCPServer.
 func (c Children) Pool() ipam.Range {
 	if c.DHCP() == nil {
 		return ipam.Range{}
@@ -65,10 +65,10 @@ func (c Children) Exclusions() []ipam.Range {
 	return Spans(c.DHCP().Spec.ExcludeRanges)
 }
 
-// Leased is what a DHCP server leases from now: our pool grows around what a newer Infra leases already, but makes no room for more.
+// Leased are the ranges that a DHCP server leases from now. Our pool avoids those of a newer Infra too, but leaves it no room for more.
 func (c Children) Leased() []ipam.Range { return ipam.Without(c.Pool(), c.Exclusions()) }
 
-// Network is the NetworkAttachmentDefinition that a child has; empty while there is no child.
+// Network is the NetworkAttachmentDefinition of a child; empty if the child does not exist.
 func (c Children) Network(child string) string {
 	for _, part := range component.All {
 		if server := c[part.Name]; server != nil && server.GetName() == child {
@@ -83,7 +83,7 @@ func (c Children) Carries(published netip.Addr) bool {
 	return c.Proxy() != nil && slices.ContainsFunc(c.Proxy().Spec.NetworkConfig.CapturedAddresses, func(a v1alpha1.CapturedAddress) bool { return a.IP == desired.IP(published) })
 }
 
-// OtherProtocol are the backends that serve an endpoint's port with another protocol.
+// OtherProtocol are the backends at an endpoint's port that have another protocol.
 func (c Children) OtherProtocol(e endpoint.Endpoint) []v1alpha1.ProxyBackend {
 	if c.Proxy() == nil {
 		return nil

@@ -13,16 +13,16 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// memory is what was given, as annotation AnnotationGiven of the Infra has it. Backups drop status, and bring an Infra back
-// before its ProxyServer (Velero: by the names of resources), with the manager at work in between.
+// memory is what was assigned, as the Infra's annotation AnnotationGiven records it. A backup has no status, and its restore creates an
+// Infra before its ProxyServer (Velero: by resource name), while the manager runs.
 type memory struct {
-	// Of is the Infra, as namespace/name: a copy of another Infra has been given nothing.
+	// Of is the Infra as namespace/name: nothing was assigned to a copy of it.
 	Of        string                        `json:"of"`
 	Addresses map[component.Name]netip.Addr `json:"addresses"`
 	Pool      []netip.Addr                  `json:"pool,omitempty"` // first and last
 }
 
-// Memory is what a plan has given an Infra, as AnnotationGiven remembers it.
+// Memory is the value of AnnotationGiven for what a plan has assigned to an Infra.
 func Memory(infra *v1alpha1.Infra, addresses map[component.Name]netip.Addr, pool ipam.Range) string {
 	m := memory{Of: infra.Namespace + "/" + infra.Name, Addresses: addresses}
 	if pool.IsValid() {
@@ -30,12 +30,12 @@ func Memory(infra *v1alpha1.Infra, addresses map[component.Name]netip.Addr, pool
 	}
 	text, err := json.Marshal(m)
 	if err != nil {
-		panic(fmt.Sprintf("%v is not encoded: %v", m, err)) // addresses are texts
+		panic(fmt.Sprintf("%v is not encoded: %v", m, err)) // addresses encode
 	}
 	return string(text)
 }
 
-// remembered is what an Infra's annotation says; nothing where that was written of another Infra, or for another network.
+// remembered is what an Infra's annotation says; nothing if it is for another Infra or network.
 func remembered(infra *v1alpha1.Infra) (m memory) {
 	text, ok := infra.Annotations[names.AnnotationGiven]
 	cidr, err := netip.ParsePrefix(string(infra.Spec.NetworkConfig.CIDR))
@@ -50,8 +50,8 @@ func remembered(infra *v1alpha1.Infra) (m memory) {
 	return m
 }
 
-// Given are the addresses that were given before: as the children have them, else as the annotation, else as status says, so
-// that a restore gives the same ones. Who writes an Infra may write the last two, too: what has the name of no component takes no address.
+// Given are the addresses that were assigned before: those of the children, else of the annotation, else of status, so that a restore
+// assigns the same ones. Users may write the last two: a name that is no component's gets no address.
 func Given(infra *v1alpha1.Infra, children Children) map[component.Name]netip.Addr {
 	all := map[component.Name]netip.Addr{}
 	for _, a := range infra.Status.Addresses {
@@ -65,7 +65,7 @@ func Given(infra *v1alpha1.Infra, children Children) map[component.Name]netip.Ad
 		}
 	}
 	assigned := children.Addresses()
-	if len(assigned) < len(Instances(infra.Spec.InfraComponents)) { // all that is there need not be remembered
+	if len(assigned) < len(Instances(infra.Spec.InfraComponents)) { // else the annotation is not needed
 		maps.Copy(all, remembered(infra).Addresses)
 	}
 	maps.Copy(all, assigned)
@@ -75,7 +75,7 @@ func Given(infra *v1alpha1.Infra, children Children) map[component.Name]netip.Ad
 	return all
 }
 
-// GivenPool is that of the DHCPServer, else what the annotation says.
+// GivenPool is the pool of the DHCPServer, else that of the annotation.
 func GivenPool(infra *v1alpha1.Infra, children Children) ipam.Range {
 	if pool := children.Pool(); pool.IsValid() || children.DHCP() != nil {
 		return pool

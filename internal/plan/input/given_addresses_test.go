@@ -45,7 +45,7 @@ func TestWhatWasGivenIsRememberedOfThisInfraAlone(t *testing.T) {
 	}
 }
 
-// addresses that are written of these three.
+// addresses are those of an Infra whose spec has these three.
 func addresses(dhcp, dns, proxy v1alpha1.IPAddress) map[component.Name]netip.Addr {
 	var of v1alpha1.InfraSpec
 	c := &of.InfraComponents

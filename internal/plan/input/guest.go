@@ -10,17 +10,17 @@ import (
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
-// Guest is what was read in the hosted cluster for *.apps. The guest's administrator controls all of it: nothing is used unchecked.
+// Guest is what was read in the hosted cluster for *.apps. The guest's administrator controls all of it, so all is checked.
 type Guest struct {
-	// Problem says why the hosted cluster cannot be read now; the other fields are from before.
+	// Problem says why the hosted cluster cannot be read now; the other fields are from the last read.
 	Problem *GuestProblem
 	// Slowed: it sends more than its share, and is read more slowly.
 	Slowed bool
-	// Cut: of an object there the name alone is read, because it is too large.
+	// Cut: an object there is too large, so only its name was read.
 	Cut bool
-	// Service is ours: its labels name our Infra. Nil when there is none.
+	// Service is ours: its labels name our Infra. Nil if there is none.
 	Service *corev1.Service
-	// Foreign: a Service of that name is there that is not ours.
+	// Foreign: a Service of that name exists and is not ours.
 	Foreign bool
 	// Refused is why the hosted cluster refuses our Service.
 	Refused string
@@ -28,9 +28,9 @@ type Guest struct {
 	Router *corev1.Service
 	// Ingress is how IngressController openshift-ingress-operator/default publishes its routers; nil when it does not say.
 	Ingress *operatorv1.EndpointPublishingStrategy
-	// Routers are that IngressController's pods, in the order of their names; in mode HostNetwork only.
+	// Routers are that IngressController's pods, sorted by name; in mode HostNetwork only.
 	Routers []GuestRouter
-	// Nodes in the order of their names.
+	// Nodes, sorted by name.
 	Nodes []GuestNode
 	// MetalLB of the hosted cluster.
 	MetalLB GuestMetalLB
@@ -45,7 +45,7 @@ type GuestProblem struct {
 const (
 	// GuestWaiting: the HostedCluster names no kubeconfig yet, or its Secret is not there.
 	GuestWaiting = "WaitingForKubeconfig"
-	// GuestKubeconfig: what the Secret holds must not be used.
+	// GuestKubeconfig: the kubeconfig in the Secret must not be used.
 	GuestKubeconfig = "KubeconfigRefused"
 	// GuestNotGranted: we may not read Secrets in the HostedCluster's namespace.
 	GuestNotGranted = "NamespaceNotGranted"
@@ -53,7 +53,7 @@ const (
 	GuestUnreachable = "HostedClusterUnreachable"
 )
 
-// GuestNode is a worker as its Node says.
+// GuestNode is what the Node of a worker says.
 type GuestNode struct {
 	Name      string
 	Addresses []netip.Addr // those of type InternalIP
@@ -61,11 +61,11 @@ type GuestNode struct {
 	Deleting  bool
 }
 
-// GuestRouter is a router as its pod says.
+// GuestRouter is what the pod of a router says.
 type GuestRouter struct {
-	Node        string // empty: it has none yet
+	Node        string // empty while not scheduled
 	HostNetwork bool
-	HTTP, HTTPS int32 // its ports of these names
+	HTTP, HTTPS int32 // the ports with these names
 	Ready       bool
 	Ending      bool // it is being deleted, or has ended
 }
@@ -75,7 +75,7 @@ func (r GuestRouter) OnWorker() bool {
 	return r.HostNetwork && !r.Ending && valid.Port(r.HTTPS) && valid.Port(r.HTTP)
 }
 
-// NodePortOf a Service's port; 0 where it has none.
+// NodePortOf is the node port of a Service's port; 0 if it has none.
 func NodePortOf(s *corev1.Service, port int32) int32 {
 	if s == nil {
 		return 0
@@ -88,10 +88,10 @@ func NodePortOf(s *corev1.Service, port int32) int32 {
 	return 0
 }
 
-// mostExternalIPs that a Service is believed to have: MetalLB gives it one of each family.
+// mostExternalIPs is how many addresses are read from a Service; MetalLB assigns one of each family.
 const mostExternalIPs = 8
 
-// ExternalIPs are those that a Service says it has; names are never followed.
+// ExternalIPs are the addresses in a Service's load-balancer status; hostnames are never resolved.
 func ExternalIPs(s *corev1.Service) []netip.Addr {
 	if s == nil {
 		return nil

@@ -1,4 +1,4 @@
-// Package input is what planning reads, and what can be read from a single object of it.
+// Package input has what planning reads, and what a single object of it tells.
 package input
 
 import (
@@ -21,20 +21,20 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// Input is everything that planning one Infra looks at. It is read in two stages: the fields of the second stay empty as long as
-// permission.Check has findings, so that nothing is read without permission.
+// Input is everything from which one Infra is planned. It is read in two stages: while permission.Check has findings, the fields of the
+// second stay empty, so that nothing is read without a reference grant.
 type Input struct {
 	Settings Settings
 	Infra    *v1alpha1.Infra
 
-	// First stage: what the Infra refers to. Nil means that it is not there.
+	// First stage: what the Infra refers to. Nil means that it does not exist.
 
 	// HostedCluster of HostedClusterKey.
 	HostedCluster *hyperv1.HostedCluster
-	// HostedControlPlane in ControlPlaneNamespace, as HostedControlPlaneOf has it. In the seeds' form it is read before the
+	// HostedControlPlane in ControlPlaneNamespace, as HostedControlPlaneOf finds it. Without hostedClusterRef it is read before the
 	// HostedCluster, which it names.
 	HostedControlPlane *hyperv1.HostedControlPlane
-	// MadeNamespace is ControlPlaneNamespace where that follows from the HostedCluster's name; nil while it is not there, and of files.
+	// MadeNamespace is ControlPlaneNamespace if HyperShift derives it from the HostedCluster's name; nil if it does not exist, and for files.
 	MadeNamespace *corev1.Namespace
 	// Sharing are other HostedClusters whose control planes HyperShift puts into ControlPlaneNamespace.
 	Sharing []*hyperv1.HostedCluster
@@ -46,12 +46,12 @@ type Input struct {
 	SysctlAllowlist *corev1.ConfigMap
 	// OpenShift: the cluster has a Network of config.openshift.io, whose operator keeps that list on the nodes.
 	OpenShift bool
-	// Children as they are, nil where there is none.
+	// Children that exist.
 	Children Children
 	// Neighbours are the other Infras on its layer 2 that are not being deleted.
 	Neighbours []Neighbour
 
-	// Attachable are the NetworkAttachmentDefinitions on the layer 2 of NAD, itself among them, but none that we made.
+	// Attachable are the NetworkAttachmentDefinitions on NAD's layer 2, including NAD, without those that we created.
 	Attachable []nad.NetworkAttachmentDefinition
 
 	// Second stage: the NodePools of the HostedCluster, and all objects of ControlPlaneNamespace.
@@ -62,7 +62,7 @@ type Input struct {
 	EndpointSlices  []discoveryv1.EndpointSlice
 	NetworkPolicies []networkingv1.NetworkPolicy
 
-	// Guest is what is seen in the hosted cluster; nil as long as nobody has looked, and without apps ingress.
+	// Guest is what was read in the hosted cluster; nil before the first read, and without apps ingress.
 	Guest *Guest
 }
 
@@ -71,25 +71,25 @@ type Neighbour struct {
 	Infra    *v1alpha1.Infra
 	NAD      *nad.NetworkAttachmentDefinition
 	Children Children
-	// OnOwnNetwork: NAD lies in the namespace of the Infra's own control plane, as OnOwnNetwork has it.
+	// OnOwnNetwork: NAD is in the namespace of the Infra's own control plane (permission.OnOwnNetwork).
 	OnOwnNetwork bool
-	// HostedCluster of the Infra: only of files, before anything is created. In a cluster the children tell.
+	// HostedCluster of the Infra: only for files, where no children exist. In a cluster the children tell.
 	HostedCluster *hyperv1.HostedCluster
 }
 
-// References are what to read first.
+// References are the objects to read first.
 type References struct {
-	// HostedCluster of hostedClusterRef; empty in the seeds' form.
+	// HostedCluster of hostedClusterRef; empty without it.
 	HostedCluster types.NamespacedName
-	// ControlPlaneNamespace as the user wrote it; its HostedControlPlane leads to the HostedCluster in the seeds' form.
+	// ControlPlaneNamespace as the user wrote it. Without hostedClusterRef, its HostedControlPlane names the HostedCluster.
 	ControlPlaneNamespace string
 	// NAD of the workers.
 	NAD types.NamespacedName
-	// Namespaces whose annotations decide over permission.
+	// Namespaces whose annotations may have the reference grant.
 	Namespaces []string
 }
 
-// Refs says what to read first for one Infra. It looks at its spec and namespace alone, and what it names need not be there.
+// Refs says what to read first for one Infra. It depends on its spec and namespace alone; the objects may be missing.
 func Refs(infra *v1alpha1.Infra) References {
 	r := References{
 		ControlPlaneNamespace: string(infra.Spec.InfraComponents.Proxy.ControlPlaneNamespace),
@@ -113,8 +113,8 @@ func Refs(infra *v1alpha1.Infra) References {
 	return r
 }
 
-// HostedClusterKey names the HostedCluster: that of hostedClusterRef, else the one that the HostedControlPlane's
-// annotation names. False when there is neither (the seeds' form without HyperShift).
+// HostedClusterKey names the HostedCluster: that of hostedClusterRef, else the one in the HostedControlPlane's annotation; false if there is
+// neither (without HyperShift).
 func (in Input) HostedClusterKey() (types.NamespacedName, bool) {
 	if in.Infra.Spec.HostedClusterRef != nil {
 		return Refs(in.Infra).HostedCluster, true
@@ -125,13 +125,13 @@ func (in Input) HostedClusterKey() (types.NamespacedName, bool) {
 	return ClusterOf(in.HostedControlPlane)
 }
 
-// ClusterOf is the HostedCluster that a HostedControlPlane names.
+// ClusterOf is the HostedCluster that a HostedControlPlane names; false if it names none.
 func ClusterOf(hcp *hyperv1.HostedControlPlane) (types.NamespacedName, bool) {
 	namespace, name, ok := strings.Cut(hcp.Annotations[names.AnnotationHostedCluster], "/")
 	return types.NamespacedName{Namespace: namespace, Name: name}, ok
 }
 
-// HostedControlPlaneOf finds a HostedCluster's among the HostedControlPlanes of a namespace, else takes the first: HyperShift puts
+// HostedControlPlaneOf finds a HostedCluster's HostedControlPlane among those of a namespace, else takes the first, or nil: HyperShift puts
 // those of a/b-c and a-b/c into one namespace.
 func HostedControlPlaneOf(of types.NamespacedName, all []hyperv1.HostedControlPlane) *hyperv1.HostedControlPlane {
 	if len(all) == 0 {
@@ -154,8 +154,7 @@ func (in Input) ControlPlaneNamespace() string {
 	return endpoint.ControlPlaneNamespace(in.HostedCluster)
 }
 
-// Older says which of two objects was created first. Of two created in the same second it is always the same one. One that is not
-// stored yet is the younger.
+// Older says whether a was created before b; in the same second, UIDs decide. An object that is not stored yet is the younger one.
 func Older(a, b metav1.Object) bool {
 	one, other := a.GetCreationTimestamp(), b.GetCreationTimestamp()
 	if one.IsZero() != other.IsZero() {
@@ -167,7 +166,7 @@ func Older(a, b metav1.Object) bool {
 	return a.GetUID() < b.GetUID()
 }
 
-// Oldest of some HostedClusters; nil of none.
+// Oldest is the HostedCluster that was created first; nil if there are none.
 func Oldest(all ...*hyperv1.HostedCluster) (first *hyperv1.HostedCluster) {
 	for _, hc := range all {
 		if first == nil || Older(hc, first) {
@@ -177,7 +176,7 @@ func Oldest(all ...*hyperv1.HostedCluster) (first *hyperv1.HostedCluster) {
 	return first
 }
 
-// ControlPlane is what its endpoints are read from.
+// ControlPlane is what endpoints are read from.
 func (in Input) ControlPlane() endpoint.ControlPlane {
 	dns := in.Infra.Spec.InfraComponents.DNS
 	return endpoint.ControlPlane{
@@ -194,14 +193,14 @@ func (in Input) Endpoints() endpoint.Table {
 	return endpoint.Read(in.ControlPlane()).With(in.Infra.Spec.ExtraEndpoints, in.Infra.Namespace, in.Settings.ExtraEndpointCIDRs)
 }
 
-// Network of the VLAN as the Infra says it; the gateway is not valid where there is none.
+// Network of the VLAN as the Infra specifies it; the gateway is not valid if there is none.
 func Network(infra *v1alpha1.Infra) (cidr netip.Prefix, gateway netip.Addr) {
 	cidr, _ = netip.ParsePrefix(string(infra.Spec.NetworkConfig.CIDR))
 	gateway, _ = netip.ParseAddr(string(infra.Spec.NetworkConfig.Gateway))
 	return cidr, gateway
 }
 
-// Platform of the HostedCluster where that is KubeVirt; nil on all others.
+// Platform of the HostedCluster if it is KubeVirt; nil for all others.
 func (in Input) Platform() *hyperv1.KubevirtPlatformSpec {
 	if in.HostedCluster == nil || in.HostedCluster.Spec.Platform.Type != hyperv1.KubevirtPlatform {
 		return nil
@@ -212,7 +211,7 @@ func (in Input) Platform() *hyperv1.KubevirtPlatformSpec {
 	return in.HostedCluster.Spec.Platform.Kubevirt
 }
 
-// VMNamespace is where HyperShift keeps the workers' VirtualMachines: beside their control plane.
+// VMNamespace is where HyperShift creates the workers' VirtualMachines: beside their control plane. Empty on other platforms.
 func (in Input) VMNamespace() string {
 	if in.Platform() == nil {
 		return ""
@@ -220,5 +219,5 @@ func (in Input) VMNamespace() string {
 	return in.ControlPlaneNamespace()
 }
 
-// LeasesByReservation says whether the workers are not KubeVirt's, whose MACs are known: each then needs a reservation.
+// LeasesByReservation says whether each worker needs a reservation, because only the MACs of KubeVirt's workers are known.
 func (in Input) LeasesByReservation() bool { return in.HostedCluster != nil && in.VMNamespace() == "" }

@@ -7,7 +7,7 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 )
 
-// GuestMetalLB is the hosted cluster's MetalLB, in the order of names.
+// GuestMetalLB is the hosted cluster's MetalLB, sorted by name.
 type GuestMetalLB struct {
 	// Objects are those of its operator (metallb.io/v1beta1 MetalLB).
 	Objects []GuestMetalLBObject
@@ -22,14 +22,14 @@ type GuestMetalLBObject struct {
 	Namespace, Name, Class string
 }
 
-// GuestWorkload is one that runs MetalLB, with the arguments of the container that does.
+// GuestWorkload is a workload that runs MetalLB, and the container that does.
 type GuestWorkload struct {
 	Kind, Namespace, Name string
 	Container             string
 	Args                  []string
 }
 
-// Installed is MetalLB with both of its parts, or with an operator that makes them.
+// Installed says whether MetalLB has its controller and speaker, or an operator that creates them.
 func (m GuestMetalLB) Installed() bool {
 	return len(m.Objects) > 0 || m.runs("Deployment") && m.runs("DaemonSet")
 }
@@ -38,7 +38,7 @@ func (m GuestMetalLB) runs(kind string) bool {
 	return slices.ContainsFunc(m.Workloads, func(w GuestWorkload) bool { return w.Kind == kind })
 }
 
-// Class that MetalLB serves: as its operator was told, else the one that its controller and its speaker both have.
+// Class that MetalLB serves: that of its operator's object, else of its controller and speaker if they agree.
 func (m GuestMetalLB) Class() string {
 	for _, o := range m.Objects {
 		if o.Class != "" {
@@ -52,7 +52,7 @@ func (m GuestMetalLB) Class() string {
 	return some
 }
 
-// SomeClass is one that any of its workloads serves; empty where none does.
+// SomeClass is the first class that one of its workloads serves; empty if none does.
 func (m GuestMetalLB) SomeClass() string {
 	for _, w := range m.Workloads {
 		if class := w.class(); class != "" {
@@ -62,7 +62,7 @@ func (m GuestMetalLB) SomeClass() string {
 	return ""
 }
 
-// class is that of flag --lb-class; Go's flags also have one dash, and the value as an argument of its own.
+// class is the value of flag --lb-class; Go's flags may also have one dash, and the value in the next argument.
 func (w GuestWorkload) class() string {
 	for i, arg := range w.Args {
 		name, value, joined := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-"), "=")
@@ -77,7 +77,7 @@ func (w GuestWorkload) class() string {
 	return ""
 }
 
-// Serving is what makes MetalLB serve a class: its operator's object, or what runs it.
+// Serving are changes that make MetalLB serve a class: of its operator's objects, else of its workloads.
 func (m GuestMetalLB) Serving(class string) []finding.Change {
 	var all []finding.Change
 	for _, o := range m.Objects {

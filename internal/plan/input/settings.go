@@ -15,13 +15,13 @@ type Settings struct {
 	EnvoyImage string
 	// ImagePullSecrets are the names that the daemons' pods refer to; users create these Secrets in each namespace with such pods.
 	ImagePullSecrets []string
-	// AllowImageOverride lets `image` fields through.
+	// AllowImageOverride allows `image` fields.
 	AllowImageOverride bool
-	// NADSourceNamespaces are allowed to every namespace by Multus.
+	// NADSourceNamespaces have the networks that Multus allows to pods of every namespace.
 	NADSourceNamespaces []string
 	// IsolatesNetworks: assume that Multus denies pods the networks of other namespaces, even if nothing says that this is OpenShift.
 	IsolatesNetworks bool
-	// ExtraEndpointCIDRs admit extra endpoints by address.
+	// ExtraEndpointCIDRs are where extra endpoints may have addresses.
 	ExtraEndpointCIDRs []netip.Prefix
 	// ClusterDomain is the management cluster's own domain, e.g. cluster.local.
 	ClusterDomain string
@@ -36,7 +36,7 @@ func (s Settings) ClusterNetworks() []netip.Prefix {
 	return append(append([]netip.Prefix(nil), s.PodCIDRs...), s.ServiceCIDRs...)
 }
 
-// In has the current pod and service networks from OpenShift's Network object, unless flags set them.
+// In adds the current pod and service networks of OpenShift's Network object, unless flags set them.
 func (s Settings) In(network *configv1.Network) Settings {
 	var blocks []string
 	for _, b := range network.Status.ClusterNetwork {
@@ -51,7 +51,7 @@ func (s Settings) In(network *configv1.Network) Settings {
 	return s
 }
 
-// Prefixes are those texts that are networks, sorted, because a cache lists objects in any order.
+// Prefixes are the texts that are networks, sorted, because a cache lists objects in any order.
 func Prefixes(texts ...string) []netip.Prefix {
 	var all []netip.Prefix
 	for _, text := range texts {

@@ -14,7 +14,7 @@ import (
 	"github.com/cldmnky/oooi/internal/ipam"
 )
 
-// Enabled reads the switch of a component; unset means enabled.
+// Enabled is a component's switch; unset means enabled.
 func Enabled(flag *bool) bool { return ptr.Deref(flag, true) }
 
 // SwitchedOn says of each component whether it is wanted.
@@ -26,7 +26,7 @@ func SwitchedOn(of v1alpha1.InfraComponents) map[component.Name]bool {
 	return on
 }
 
-// Instances says the same with the second instances that are wanted.
+// Instances is SwitchedOn with the second instances that are wanted.
 func Instances(of v1alpha1.InfraComponents) map[component.Name]bool {
 	on := SwitchedOn(of)
 	for _, c := range component.All {
@@ -64,7 +64,7 @@ func Written(infra *v1alpha1.Infra) map[component.Name]netip.Addr {
 	return all
 }
 
-// Span is a range as it is written; not valid where it is not.
+// Span parses a range; the result is not valid if one of its addresses is not.
 func Span[T ~string](first, last T) ipam.Range {
 	var r ipam.Range
 	r.First, _ = netip.ParseAddr(string(first))
@@ -72,7 +72,7 @@ func Span[T ~string](first, last T) ipam.Range {
 	return r
 }
 
-// Spans are the ranges from one address to another, both included, as Span reads them.
+// Spans parses ranges as Span does; both of their addresses are included.
 func Spans(ranges []v1alpha1.AddressRange) (all []ipam.Range) {
 	for _, r := range ranges {
 		all = append(all, Span(r.Start, r.End))
@@ -91,8 +91,7 @@ func ClientNetworks(infra *v1alpha1.Infra) []netip.Prefix {
 	return all
 }
 
-// Refused says whether an Infra's status says that somebody must change it before it gets anything. One that waits for its control
-// plane is not refused.
+// Refused says whether, by its status, an Infra must be changed before it gets anything. One that waits for its control plane is not refused.
 func Refused(infra *v1alpha1.Infra) bool {
 	s := infra.Status
 	if len(s.Addresses) > 0 || meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionProgressing) {

@@ -33,7 +33,7 @@ func ofServer(object any) map[string]string {
 	return nil
 }
 
-// ImageOverrides are refused: an editor of a namespace must not choose code that runs on the VLAN.
+// ImageOverrides refuses image fields: an editor of a namespace must not choose code that runs on the VLAN.
 func ImageOverrides(s input.Settings, images map[string]string) []finding.Finding {
 	var all []finding.Finding
 	for _, field := range slices.Sorted(maps.Keys(images)) {

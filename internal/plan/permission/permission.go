@@ -1,4 +1,4 @@
-// Package permission is the first stage: to what an Infra may refer.
+// Package permission is the first stage of planning: it decides what an Infra may refer to.
 package permission
 
 import (
@@ -13,12 +13,12 @@ import (
 	"github.com/cldmnky/oooi/internal/refgrant"
 )
 
-// Check judges every reference of the Infra that leaves its namespace, from what the first stage read. With any
-// finding, nothing of the control plane's namespace may be read and nothing created.
+// Check judges every reference of the Infra to another namespace, from what the first stage read. While it has findings, nothing in the
+// control plane's namespace may be read, and nothing created.
 func Check(in input.Input) []finding.Finding {
 	cluster := clusterReferences(in)
 	if refused := refgrant.Check(cluster...); refused != nil {
-		return refused // what follows from the HostedCluster is not judged, or its namespace would be allowed
+		return refused // the checks below allow its control-plane namespace without a grant
 	}
 	if f, stranger := strangersNamespace(in); stranger {
 		return []finding.Finding{f}
@@ -26,7 +26,7 @@ func Check(in input.Input) []finding.Finding {
 	return refgrant.Check(append(targetReferences(in), nadReference(in))...)
 }
 
-// HostedCluster that an Infra may refer to; nil where it may not, which looks the same as where there is none.
+// HostedCluster that an Infra may refer to; nil if it may not, as if it did not exist.
 func HostedCluster(in input.Input) *hyperv1.HostedCluster {
 	if !mayRefer(in) {
 		return nil
@@ -37,7 +37,7 @@ func HostedCluster(in input.Input) *hyperv1.HostedCluster {
 // mayRefer says whether an Infra may refer to its control plane.
 func mayRefer(in input.Input) bool { return len(refgrant.Check(clusterReferences(in)...)) == 0 }
 
-// clusterReferences lead to the control plane: the HostedCluster, and its namespace where that is not the HostedCluster's own.
+// clusterReferences are the HostedCluster and, if it does not follow from its name, the control plane's namespace.
 func clusterReferences(in input.Input) []refgrant.Reference {
 	var refs []refgrant.Reference
 	written := namespaceReference(in, "proxy.controlPlaneNamespace", subject.FieldControlPlane, input.Refs(in.Infra).ControlPlaneNamespace)
@@ -50,7 +50,7 @@ func clusterReferences(in input.Input) []refgrant.Reference {
 			r.Annotations = in.HostedCluster.Annotations
 		}
 		if in.Infra.Spec.HostedClusterRef == nil && !r.Allowed() && !written.Allowed() {
-			return []refgrant.Reference{written} // whose control plane it is, is not theirs to hear
+			return []refgrant.Reference{written} // the user must not learn whose control plane it is
 		}
 		refs = append(refs, r)
 	}
@@ -63,11 +63,11 @@ func clusterReferences(in input.Input) []refgrant.Reference {
 	return refs
 }
 
-// strangersNamespace: HyperShift joins namespace and name by a dash, so that HostedCluster b-c in a and HostedCluster c
-// in a-b share one namespace, and HostedCluster b in a means a namespace a-b that somebody has made for himself. It is another's who was
-// there first, or whose HostedControlPlane alone is there, and nobody's control plane as long as there is none. Which of them it is, the
-// sentence does not tell. One that HyperShift has marked is about to be a control plane's: an Infra that waits for it is not refused, or it
-// would lose its place on the VLAN to who comes meanwhile.
+// strangersNamespace finds a control-plane namespace that is not the Infra's to use. HyperShift joins namespace and name by a dash, so that
+// HostedClusters a/b-c and a-b/c share one, and that of a/b may be a user's own namespace a-b. It belongs to another HostedCluster that is
+// older, or that alone has a HostedControlPlane there; without any, it is no control plane's. The message does not tell which applies. If
+// HyperShift has labelled it, a control plane will follow: the Infra waits, because if it were refused, a newer one would take its place on
+// the VLAN.
 func strangersNamespace(in input.Input) (finding.Finding, bool) {
 	key, known := in.HostedClusterKey()
 	if !known {
@@ -86,9 +86,9 @@ func strangersNamespace(in input.Input) (finding.Finding, bool) {
 		Say("namespace %s has no control plane of HostedCluster %s, or was another's first: wait until HyperShift has made it, or give one of the two another name", in.ControlPlaneNamespace(), key), anothers || waits
 }
 
-// plain says whether the control plane's namespace is there without one, and its owner admits nobody. HyperShift makes the
-// HostedControlPlane some steps after the namespace, and none for a HostedCluster that is paused, that it refuses, or whose SSH key is
-// missing (hypershift: hostedcluster_controller.go, reconcile).
+// plain says whether the control plane's namespace exists without a HostedControlPlane and without a grant to the Infra. HyperShift creates the
+// former some steps later, and none for a HostedCluster that is paused, that it refuses, or whose SSH key is missing (hypershift:
+// hostedcluster_controller.go, reconcile).
 func plain(in input.Input) bool {
 	if in.MadeNamespace == nil || in.HostedControlPlane != nil {
 		return false
@@ -96,8 +96,8 @@ func plain(in input.Input) bool {
 	return !(refgrant.Reference{From: in.Infra.Namespace, Namespace: in.MadeNamespace.Name, Annotations: in.MadeNamespace.Annotations}).Allowed()
 }
 
-// precedent is the HostedCluster that has the control plane's namespace before ours; nil where ours is first. HostedControlPlanes do not
-// tell, for HyperShift makes one of each. The API server's clock does, as for bridges: who comes later holds nobody back.
+// precedent is the oldest HostedCluster of the control plane's namespace; nil if that is ours. HostedControlPlanes do not decide, because
+// HyperShift creates one for each. The creation time does, as for bridges: a newer HostedCluster cannot block an older one.
 func precedent(in input.Input) *hyperv1.HostedCluster {
 	if in.HostedCluster == nil {
 		return nil
@@ -108,7 +108,7 @@ func precedent(in input.Input) *hyperv1.HostedCluster {
 	return nil
 }
 
-// targetReferences are the namespaces of extra endpoints; the control plane's is the Infra's to use.
+// targetReferences are the namespaces of extra endpoints; the control plane's needs no grant.
 func targetReferences(in input.Input) []refgrant.Reference {
 	var refs []refgrant.Reference
 	for _, e := range in.Infra.Spec.ExtraEndpoints {
@@ -151,9 +151,9 @@ func namespaceNamed(in input.Input, name string) *corev1.Namespace {
 	return nil
 }
 
-// OnOwnNetwork says whether the network is in the namespace of the Infra's own control plane, which grants it, as in Check. While the Infra
-// waits for that, it is not: HyperShift marks a namespace that is there already, and may never make a control plane in it, e.g. where the
-// HostedCluster's SSH key is missing.
+// OnOwnNetwork says whether the network is in the namespace of the Infra's own control plane, where it needs no grant, as in Check. False while
+// the Infra waits for that: HyperShift labels an existing namespace too, and may never create a control plane there, e.g. without the
+// HostedCluster's SSH key.
 func OnOwnNetwork(in input.Input) bool {
 	if in.NAD == nil || in.NAD.Namespace != in.ControlPlaneNamespace() || !mayRefer(in) {
 		return false

@@ -13,24 +13,24 @@ import (
 
 // OtherNamespace is a namespace, not the Infra's own, in which the Infra has Roles or NetworkPolicies.
 type OtherNamespace struct {
-	Namespace *corev1.Namespace // nil when it is gone
-	// HostedControlPlane in it, and the HostedCluster that this one names; nil when they are not there.
+	Namespace *corev1.Namespace // nil if it does not exist
+	// HostedControlPlane in it, and the HostedCluster that this names; nil if they do not exist.
 	HostedControlPlane *hyperv1.HostedControlPlane
 	HostedCluster      *hyperv1.HostedCluster
 }
 
-// Withdrawn says whether the owner of a namespace has withdrawn its grant to the Infra, whatever its spec names now. If an object is
-// only missing, nothing is withdrawn: a restore brings objects back one after the other.
+// Withdrawn says whether the owner of a namespace has withdrawn its grant to the Infra, whatever the Infra's spec names now. A missing object
+// withdraws nothing, because a restore creates objects one after the other.
 func Withdrawn(in input.Input, other OtherNamespace) bool {
 	if other.Namespace == nil || other.Namespace.DeletionTimestamp != nil {
-		return false // all that is in it goes with it
+		return false // with all that is in it
 	}
 	reference := refgrant.Reference{From: in.Infra.Namespace, Namespace: other.Namespace.Name, Annotations: other.Namespace.Annotations}
 	if reference.Allowed() {
 		return false
 	}
 	if found, stranger := strangersNamespace(in); stranger && found.Severity == finding.Refused && plain(in) && other.Namespace.Name == in.MadeNamespace.Name {
-		return true // somebody's, in which an older release took a control plane for granted
+		return true // a user's own, which an older release took for a control plane's
 	}
 	hc, awaited := other.HostedCluster, awaits(in, other.Namespace.Name)
 	if hc == nil && awaited {
