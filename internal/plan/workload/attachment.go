@@ -6,8 +6,8 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// InstanceAttachment is how the pod of one instance joins the VLAN: by the network that the server names or, where that one has the
-// first instance's address in itself, by one of its own.
+// InstanceAttachment is how the pod of one instance joins the VLAN: by the network that the server names or, if the configuration of that
+// has the first instance's address, by a network of its own.
 func InstanceAttachment(a v1alpha1.Attachment, first *nad.NetworkAttachmentDefinition, instance int) v1alpha1.Attachment {
 	if instance == 0 {
 		return a

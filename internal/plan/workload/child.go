@@ -1,4 +1,4 @@
-// Package workload says what one DHCPServer, DNSServer or ProxyServer becomes: its pod and all that belongs to it.
+// Package workload plans what one DHCPServer, DNSServer or ProxyServer gets: its pod and all that belongs to it.
 package workload
 
 import (
@@ -21,51 +21,49 @@ import (
 	"github.com/cldmnky/oooi/internal/refgrant"
 )
 
-// Child is everything that planning the workload of one DHCPServer, DNSServer or ProxyServer looks at.
+// Child is everything from which the workload of one DHCPServer, DNSServer or ProxyServer is planned.
 type Child[T component.Server] struct {
 	Server T
 	Surroundings
 }
 
-// Surroundings of a server, whatever it serves.
+// Surroundings are what else a server's plan depends on.
 type Surroundings struct {
 	Settings input.Settings
-	// The first Instance, whose network the server names, and those beside it.
+	// Instance is the first one, whose network the server names; Further are the others.
 	Instance
 	Further []Instance
 	// Unoffered: no node has the resource that the NAD requests, e.g. because KubeVirt's bridge-marker, which counts bridges, is not
 	// installed.
 	Unoffered bool
-	// Bootstrap of Envoy as it is, for the proxy.
+	// Bootstrap of Envoy that its ConfigMap has now; only for a proxy.
 	Bootstrap string
-	// Infra that controls the server; nil when it stands alone.
+	// Infra that controls the server; nil if none does.
 	Infra *v1alpha1.Infra
-	// AllowedNamespace is the control plane's namespace that this Infra may use; empty while it may not.
+	// AllowedNamespace is the control plane's namespace that this Infra may use; empty if it may not.
 	AllowedNamespace string
 	// Namespaces that the server refers to.
 	Namespaces []corev1.Namespace
 	// Services that its pods reach, and their EndpointSlices: APIService, those that it names, and those with an address that it names.
 	Services       []corev1.Service
 	EndpointSlices []discoveryv1.EndpointSlice
-	// InPart are those of its workload, its last template's bootstrap and the Services that it names that are too large to be kept
-	// whole.
+	// InPart are those of its workloads, its last template's bootstrap and the Services that it names that the cache does not keep whole.
 	InPart []kept.Object
 }
 
-// Instance is what there is of one instance of a server.
+// Instance is the state of one instance of a server.
 type Instance struct {
-	// NAD that its pod attaches to; nil while it is not there.
+	// NAD that its pod attaches to; nil if it does not exist.
 	NAD *nad.NetworkAttachmentDefinition
-	// Running are the annotations of its workload, which have the last template. Nil while there is none.
+	// Running are the annotations of its workload, which have the last template; nil if there is no workload.
 	Running map[string]string
 	// Now is the state of its workload, and what a new template of it waits for.
 	Now Now
 }
 
-// instances are all, the first one first.
 func (s Surroundings) instances() []Instance { return append([]Instance{s.Instance}, s.Further...) }
 
-// EachInstance is handed to change.
+// EachInstance calls change for each instance.
 func (s *Surroundings) EachInstance(change func(*Instance)) {
 	change(&s.Instance)
 	for i := range s.Further {
@@ -81,27 +79,27 @@ type References struct {
 	Addresses  []netip.AddrPort
 }
 
-// Now is the state of a child's workload, and of all others, that decides when a new template is applied.
+// Now is the state of an instance's workload, and of all others, that decides when a new template is applied.
 type Now struct {
-	// Serves: a pod of the workload is Ready. Rolled: and it is of the workload's template.
+	// Serves: a pod of the workload is Ready. Rolled: and it has the workload's template.
 	Serves, Rolled bool
 	// Starts: no pod of the workload is Ready, and none has had LongestStart to become so.
 	Starts bool
 	// Pullers are the pods that pull images for this child.
 	Pullers []corev1.Pod
-	// PullOver: the time of such a pod is over, or it cannot be created.
+	// PullOver: such a pod is older than LongestPull, or cannot be created.
 	PullOver bool
 	// Turn: no other Infra's pods are being replaced.
 	Turn bool
 }
 
-// ChildPlan is what one child becomes.
+// ChildPlan is what one child gets.
 type ChildPlan struct {
 	desired.Plan
-	// Frozen means that nothing may change: what runs stays as it is. The findings say why.
+	// Frozen means that nothing may change: what runs is left as it is. The findings say why.
 	Frozen bool
-	// AwaitsImages, AwaitsTurn, AwaitsPeer: a new template waits for its images to be pulled, for the pods of another Infra to serve,
-	// or for another instance to.
+	// AwaitsImages, AwaitsTurn, AwaitsPeer: a new template waits until its images are pulled, until the pods of another Infra serve, or
+	// until another instance does.
 	AwaitsImages, AwaitsTurn, AwaitsPeer bool
 	// Next is the instance whose template waits for its turn.
 	Next int
@@ -128,7 +126,7 @@ func (in Child[T]) references(a v1alpha1.Attachment, targets map[string]v1alpha1
 		return large
 	}
 	for i, instance := range in.instances() {
-		if instance.NAD == nil { // what it says shapes the pod: while it is away, what runs stays as it is
+		if instance.NAD == nil { // the pod depends on it: without it, what runs is left as it is
 			return []finding.Finding{finding.Wait(v1alpha1.ConditionAccepted, "NADNotFound").
 				Say("NetworkAttachmentDefinition %s/%s not found; create it, or set networkConfig.networkAttachmentDefinition", refs[i].Namespace, refs[i].Name)}
 		}
@@ -136,7 +134,7 @@ func (in Child[T]) references(a v1alpha1.Attachment, targets map[string]v1alpha1
 	return nil
 }
 
-// attached is what one instance's pod attaches to.
+// attached is the reference of one instance to its network.
 func (in Child[T]) attached(a v1alpha1.Attachment, network *nad.NetworkAttachmentDefinition) refgrant.Reference {
 	from := in.Server.GetNamespace()
 	r := refgrant.Reference{
@@ -149,7 +147,7 @@ func (in Child[T]) attached(a v1alpha1.Attachment, network *nad.NetworkAttachmen
 	return r
 }
 
-// Granted says whether the child may refer to what is in a namespace.
+// Granted says whether the child may refer to objects in a namespace.
 func (in Child[T]) Granted(namespace string) bool { return in.target("", namespace).Allowed() }
 
 func (in Child[T]) target(field, namespace string) refgrant.Reference {
@@ -162,7 +160,7 @@ func (in Child[T]) target(field, namespace string) refgrant.Reference {
 	return r
 }
 
-// judged is the plan while something forbids a change.
+// judged is a plan with findings, and whether they forbid a change.
 func judged(findings []finding.Finding) (ChildPlan, bool) {
 	p := ChildPlan{}
 	p.Find(findings...)

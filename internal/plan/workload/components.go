@@ -4,7 +4,7 @@ import (
 	"github.com/cldmnky/oooi/internal/component"
 )
 
-// planner of one component: what its servers refer to, and what becomes of one.
+// planner of one component: what its servers refer to, and what one gets.
 type planner struct {
 	refer func(component.Server) References
 	plan  func(Child[component.Server]) ChildPlan
@@ -23,7 +23,7 @@ func plannerOf[T component.Server](refer func(T) References, plan func(Child[T])
 	}
 }
 
-// Of says what a component's server becomes.
+// Of plans a component's server.
 func Of(name component.Name, in Child[component.Server]) ChildPlan { return planners[name].plan(in) }
 
 // Refer says what a component's server refers to.

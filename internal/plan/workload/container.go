@@ -17,7 +17,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// daemonGrace is how many seconds a daemon gets to end.
+// daemonGrace is how many seconds a daemon has to end.
 const daemonGrace = 5
 
 // daemon is the container of one of our daemons.
@@ -31,7 +31,7 @@ func (p pod) daemon(s input.Settings, args ...string) *accore.ContainerApplyConf
 		WithVolumeMounts(accore.VolumeMount().WithName(stateVolume).WithMountPath(statePath))
 }
 
-// guarded are a daemon that parses what guests send, and the container that asks the API server for it: the token is there, and only there.
+// guarded is the pod of a daemon that parses what guests send: only a second container, which calls the API server, has the token.
 func guarded(daemon *accore.ContainerApplyConfiguration) *accore.PodSpecApplyConfiguration {
 	socket := accore.VolumeMount().WithName(apiVolume).WithMountPath(apiPath)
 	asks := accore.Container().WithName(apiProxy).WithImage(*daemon.Image).WithArgs(apiProxy, "--socket="+apiSocket).
@@ -41,7 +41,7 @@ func guarded(daemon *accore.ContainerApplyConfiguration) *accore.PodSpecApplyCon
 		WithContainers(daemon.WithArgs("--api-socket="+apiSocket).WithVolumeMounts(socket.WithReadOnly(true)), asks)
 }
 
-// besides is little. It leaves a pod in the QoS class Guaranteed whose daemon is given all that it may take.
+// besides are the second container's resources. If the daemon alone has QoS class Guaranteed, so has the pod with them.
 func besides(daemon *accore.ResourceRequirementsApplyConfiguration) *accore.ResourceRequirementsApplyConfiguration {
 	most := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("64Mi")}
 	least := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("5m"), corev1.ResourceMemory: resource.MustParse("16Mi")}
@@ -52,7 +52,7 @@ func besides(daemon *accore.ResourceRequirementsApplyConfiguration) *accore.Reso
 	return accore.ResourceRequirements().WithRequests(least).WithLimits(most)
 }
 
-// guaranteed as kubernetes has it (pkg/apis/core/v1/helper/qos); what is not requested is what is the limit.
+// guaranteed says whether a container has QoS class Guaranteed (kubernetes, pkg/apis/core/v1/helper/qos). A request defaults to the limit.
 func guaranteed(r *accore.ResourceRequirementsApplyConfiguration) bool {
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 		limit, limited := ptr.Deref(r.Limits, nil)[name]
@@ -64,12 +64,12 @@ func guaranteed(r *accore.ResourceRequirementsApplyConfiguration) bool {
 	return true
 }
 
-// account is the token, where a container may have it.
+// account mounts the token into a container.
 func account() *accore.VolumeMountApplyConfiguration {
 	return accore.VolumeMount().WithName(accountVolume).WithMountPath(accountPath).WithReadOnly(true)
 }
 
-// daemonArgs are those that every daemon understands.
+// daemonArgs are those that every daemon has.
 func (p pod) daemonArgs(nameFlag, levelFlag string) []string {
 	args := []string{
 		p.App, "--namespace=$(POD_NAMESPACE)", "--" + nameFlag + "=" + p.Name, "--state-dir=" + statePath,
@@ -98,8 +98,7 @@ func probe(path string) *accore.ProbeApplyConfiguration {
 	return accore.Probe().WithTimeoutSeconds(1).WithHTTPGet(accore.HTTPGetAction().WithPath(path).WithPort(intstr.FromString(healthPort)))
 }
 
-// resources are the user's where given, else requests for cpu and memory and a limit of memory and cpu; and one of what nodes
-// with the VLAN have.
+// resources are the user's if set, else these requests and limits; and one of the resource that nodes with the VLAN have.
 func (p pod) resources(cpu, memory, memoryLimit string) *accore.ResourceRequirementsApplyConfiguration {
 	all := resources(cpu, memory, memoryLimit)
 	if written := p.Placement.Resources; written != nil {
@@ -109,7 +108,7 @@ func (p pod) resources(cpu, memory, memoryLimit string) *accore.ResourceRequirem
 	if _, written := ptr.Deref(all.Limits, nil)[device]; written || device == "" {
 		return all
 	}
-	for _, list := range []**corev1.ResourceList{&all.Requests, &all.Limits} { // of such a resource they are equal
+	for _, list := range []**corev1.ResourceList{&all.Requests, &all.Limits} { // of an extended resource, both must be equal
 		with := corev1.ResourceList{}
 		maps.Copy(with, ptr.Deref(*list, nil))
 		with[device] = resource.MustParse("1")

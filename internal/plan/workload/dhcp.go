@@ -14,7 +14,7 @@ func dhcpReferences(s *v1alpha1.DHCPServer) References {
 	return References{Attachment: s.Spec.NetworkConfig.Attachment, Namespaces: []string{string(s.Spec.VMNamespace)}}
 }
 
-// DHCP says what one DHCPServer becomes.
+// DHCP plans one DHCPServer.
 func DHCP(in Child[*v1alpha1.DHCPServer]) ChildPlan {
 	spec := in.Server.Spec
 	targets := map[string]v1alpha1.ObjectName{}
@@ -42,7 +42,7 @@ func (p pod) dhcp(s input.Settings) *accore.PodTemplateSpecApplyConfiguration {
 func dhcpRules(w workload, spec v1alpha1.DHCPServerSpec) []*acrbac.PolicyRuleApplyConfiguration {
 	rules := append(w.ownObject(),
 		acrbac.PolicyRule().WithAPIGroups("hostedcluster.densityops.com").WithResources("dhcpleases").WithVerbs("create", "get", "list", "update", "watch"))
-	if string(spec.VMNamespace) == w.namespace() { // of another namespace only the Infra may grant it
+	if string(spec.VMNamespace) == w.namespace() { // in another namespace, only the Infra may grant it
 		rules = append(rules, desired.Reading("kubevirt.io", "virtualmachines", "virtualmachineinstances"), desired.Reading("", "pods"))
 	}
 	return rules

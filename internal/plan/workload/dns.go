@@ -16,7 +16,7 @@ func dnsReferences(s *v1alpha1.DNSServer) References {
 	return References{Attachment: s.Spec.NetworkConfig.Attachment, Addresses: Upstreams(s.Spec)}
 }
 
-// DNS says what one DNSServer becomes.
+// DNS plans one DNSServer.
 func DNS(in Child[*v1alpha1.DNSServer]) ChildPlan {
 	spec := in.Server.Spec
 	p, stop := judged(append(permission.ImageOverrides(in.Settings, permission.WrittenImages(in.Server)), in.references(spec.NetworkConfig.Attachment, nil)...))
@@ -46,6 +46,6 @@ func DNS(in Child[*v1alpha1.DNSServer]) ChildPlan {
 
 func (p pod) dns(s input.Settings) *accore.PodTemplateSpecApplyConfiguration {
 	daemon := p.daemon(s, p.daemonArgs("dns-name", "log-level")...).WithResources(p.resources("20m", "48Mi", "256Mi"))
-	// Default is the node's resolvers: never the management cluster's own DNS, which may forward to us.
+	// Default means the node's resolvers, never the management cluster's own DNS, which may forward to us.
 	return p.template(s, guarded(daemon).WithDNSPolicy(corev1.DNSDefault))
 }

@@ -20,15 +20,14 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/desired"
 )
 
-// APIService is the management cluster's API as its pods dial it.
+// APIService is the Service through which pods dial the management cluster's API.
 var APIService = types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}
 
-// openShiftDNS is where the pods behind OpenShift's DNS listen (cluster-dns-operator, assets/dns/daemonset.yaml).
+// openShiftDNS is the port on which OpenShift's DNS pods listen (cluster-dns-operator, assets/dns/daemonset.yaml).
 const openShiftDNS = 5353
 
 const dnsPort = 53
 
-// transport is a protocol and a port.
 type transport struct {
 	protocol corev1.Protocol
 	port     int32
@@ -44,16 +43,16 @@ func (t transport) policyPort() *acnetworking.NetworkPolicyPortApplyConfiguratio
 	return policyPort(t.protocol, t.port)
 }
 
-// reach is what a pod may open connections to on the pod network (docs/adr/0009-ways-out.md). Most network plugins judge a packet when a
-// Service's address has become that of a pod or node, some before: both are in it. What is not known leaves it wider.
+// reach is what a pod may connect to on the pod network (docs/adr/0009-ways-out.md). Most network plugins judge a packet after a Service's
+// address has been translated to a pod's or node's, some before: it has both. Whatever is not known makes it wider.
 type reach struct {
-	unknown    bool                       // something that the pod cannot do without: it may go anywhere
+	unknown    bool                       // the API's port is not known: everything is allowed
 	anywhere   map[transport]bool         // at any address: selectors match no pod on the host's network, and addresses change
-	namespaces map[string]bool            // all pods
+	namespaces map[string]bool            // all of their pods, at any port
 	at         map[transport][]netip.Addr // one port of some addresses
 }
 
-// reaching begins with the API, which every daemon follows.
+// reaching allows the API, which every daemon watches.
 func reaching(services []corev1.Service, endpoints []discoveryv1.EndpointSlice) reach {
 	r := reach{anywhere: map[transport]bool{}, namespaces: map[string]bool{}, at: map[transport][]netip.Addr{}}
 	api := serviceNamed(services, APIService)
@@ -71,14 +70,14 @@ func reaching(services []corev1.Service, endpoints []discoveryv1.EndpointSlice) 
 	return r
 }
 
-// behind admits what listens behind one port of a Service.
+// behind allows, at any address, what the pods of a Service listen on for one of its ports.
 func (r reach) behind(s *corev1.Service, port corev1.ServicePort, endpoints []discoveryv1.EndpointSlice) {
 	for _, number := range desired.Listening(s, port, endpoints) {
 		r.anywhere[transport{cmp.Or(port.Protocol, corev1.ProtocolTCP), number}] = true
 	}
 }
 
-// dialled admits an address as it is dialled, and what listens behind it where it is a Service's or its node port.
+// dialled allows an address as it is dialled and, if it leads to a Service, what its pods listen on.
 func dialled[T component.Server](r reach, t transport, a netip.Addr, in Child[T]) {
 	r.address(t, a)
 	for i := range in.Services {
@@ -92,7 +91,7 @@ func dialled[T component.Server](r reach, t transport, a netip.Addr, in Child[T]
 	}
 }
 
-// unchosen leaves of a stranger's Service what he cannot choose: whoever may make one may name any external IP, and any free node port.
+// unchosen is a Service, from a namespace without a grant, without what its author may choose: any external IP, any free node port.
 func unchosen(s corev1.Service) corev1.Service {
 	s.Spec.ExternalIPs, s.Spec.Ports = nil, slices.Clone(s.Spec.Ports)
 	for i := range s.Spec.Ports {
@@ -103,7 +102,7 @@ func unchosen(s corev1.Service) corev1.Service {
 
 func (r reach) address(t transport, a netip.Addr) { r.at[t] = append(r.at[t], a.Unmap()) }
 
-// LedTo are the ports of a Service that an address and a port lead to: one of its own addresses, or its port on a node.
+// LedTo are the ports of a Service that an address and a port lead to: by one of the Service's addresses, or by its node port.
 func LedTo(s *corev1.Service, a netip.AddrPort) []corev1.ServicePort {
 	var all []corev1.ServicePort
 	for _, p := range s.Spec.Ports {
@@ -115,7 +114,7 @@ func LedTo(s *corev1.Service, a netip.AddrPort) []corev1.ServicePort {
 	return all
 }
 
-// Reaches says whether what a server dials may be a Service.
+// Reaches says whether a server may dial a Service.
 func (r References) Reaches(s *corev1.Service) bool {
 	key := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
 	return key == APIService || slices.Contains(r.Services, key) ||
@@ -137,7 +136,7 @@ func AddressesOf(s *corev1.Service) []netip.Addr {
 	return all
 }
 
-// rules of a NetworkPolicy. None without a peer is made but where any address is meant: it stands for that.
+// rules of a NetworkPolicy. A rule without a peer allows any address, so there is one only if that is meant.
 func (r reach) rules() []*acnetworking.NetworkPolicyEgressRuleApplyConfiguration {
 	if r.unknown {
 		return []*acnetworking.NetworkPolicyEgressRuleApplyConfiguration{acnetworking.NetworkPolicyEgressRule()}
@@ -164,7 +163,7 @@ func (r reach) rules() []*acnetworking.NetworkPolicyEgressRuleApplyConfiguration
 	return all
 }
 
-// resolvers are asked at port 53, wherever they are: the nodes' own nobody tells us.
+// resolvers allows DNS at any address, because the nodes' own resolvers are not known.
 func (r reach) resolvers(in Child[*v1alpha1.DNSServer]) reach {
 	for _, protocol := range []corev1.Protocol{corev1.ProtocolUDP, corev1.ProtocolTCP} {
 		r.anywhere[transport{protocol, dnsPort}], r.anywhere[transport{protocol, openShiftDNS}] = true, true
@@ -185,8 +184,8 @@ func Upstreams(spec v1alpha1.DNSServerSpec) (all []netip.AddrPort) {
 	return all
 }
 
-// backends are pods of the namespaces that Services are in, and no others (internal/proxy/endpoints), at any port: which, changes with the
-// control plane. HyperShift runs none of those on the host's network; others may.
+// backends allows the pods of the Services' namespaces, because Envoy dials no others (internal/proxy/endpoints), at any port, because the
+// ports change with the control plane. HyperShift runs none of its pods on the host's network; in other namespaces, users may.
 func (r reach) backends(in Child[*v1alpha1.ProxyServer]) reach {
 	services, addresses := Targets(in.Server.Spec)
 	for key, ports := range services {

@@ -15,7 +15,7 @@ import (
 
 func (p pod) proxy(s input.Settings, config string) *accore.PodTemplateSpecApplyConfiguration {
 	xds := accore.VolumeMount().WithName(xdsVolume).WithMountPath(xdsPath)
-	// The kubelet starts containers one after the other, so the sidecar stands before Envoy: see completesBootstrap.
+	// The kubelet starts containers in order, so the sidecar comes before Envoy: see completesBootstrap.
 	template := p.template(s, accore.PodSpec().WithTerminationGracePeriodSeconds(proxyGrace).WithContainers(p.sidecar(s, xds), p.envoy(s, xds)).
 		WithVolumes(emptyDir(xdsVolume), accore.Volume().WithName(bootstrapVolume).WithConfigMap(accore.ConfigMapVolumeSource().WithName(names.EnvoyBootstrap(p.Name)))).
 		WithTolerations(unreachable(corev1.TaintNodeNotReady), unreachable(corev1.TaintNodeUnreachable)))
@@ -30,10 +30,9 @@ func (p pod) sidecar(s input.Settings, xds *accore.VolumeMountApplyConfiguration
 		WithVolumeMounts(account(), xds, accore.VolumeMount().WithName(bootstrapVolume).WithMountPath(bootstrapPath).WithReadOnly(true))
 }
 
-// completesBootstrap has Envoy's bootstrap completed on the machine that Envoy runs on: only there the limits are known
-// that it would die at. The kubelet starts Envoy when the hook is done. An init container does the same, but the
-// kubelet sees its end only when it lists containers next, which was a third of the time that a client of a killed proxy
-// waited. Where the hook fails there is no bootstrap, and Envoy does not start.
+// completesBootstrap completes Envoy's bootstrap on Envoy's node, because only there the limits are known at which Envoy crashes. The kubelet
+// starts Envoy when the hook is done. The end of an init container it would notice only when it next lists containers, a third of the time
+// that a client of a killed proxy waited. If the hook fails, there is no bootstrap, and Envoy does not start.
 func completesBootstrap() *accore.LifecycleApplyConfiguration {
 	return accore.Lifecycle().WithPostStart(accore.LifecycleHandler().WithExec(accore.ExecAction().WithCommand(
 		"/oooi", "proxy", "bootstrap", "--template="+bootstrapPath+"/"+BootstrapKey, "--output="+xdsPath+"/"+BootstrapKey, "--xds-socket="+bootstrap.DefaultSocket)))
@@ -43,7 +42,7 @@ func (p pod) envoy(s input.Settings, xds *accore.VolumeMountApplyConfiguration) 
 	return accore.Container().WithName(envoyContainer).WithImage(cmp.Or(p.EnvoyImage, s.EnvoyImage)).
 		WithCommand("/usr/local/bin/envoy").WithArgs(bootstrap.Arguments(xdsPath + "/" + BootstrapKey)...).
 		WithSecurityContext(restricted()).WithResources(p.resources("50m", "128Mi", "512Mi")).WithVolumeMounts(xds).
-		// A deleted pod is replaced while it ends: it serves on until the new one's network is made and takes its address.
+		// A deleted pod is replaced while it ends: it serves until the new one's network takes over its address.
 		WithLifecycle(accore.Lifecycle().WithPreStop(accore.LifecycleHandler().WithSleep(accore.SleepAction().WithSeconds(proxyGrace))))
 }
 
@@ -60,10 +59,10 @@ const (
 	xdsPath         = "/xds"
 )
 
-// BootstrapKey of the ConfigMap has Envoy's bootstrap.
+// BootstrapKey is the key of Envoy's bootstrap in its ConfigMap.
 const BootstrapKey = "bootstrap.yaml"
 
-// proxyGrace is how many seconds Envoy gets to end: its preStop takes them all.
+// proxyGrace is how many seconds Envoy has to end: its preStop hook takes all of them.
 const proxyGrace = 2
 
 // UnreachableSeconds is how long the proxy's pod stays bound to a lost node before another may take its address.

@@ -7,7 +7,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// chooseEach decides which template the pods of each instance get, so that one is updated after the other.
+// chooseEach chooses the pod template of each instance, so that one instance is updated after the other.
 func chooseEach(p *ChildPlan, all []workload, newest func(workload) *accore.PodTemplateSpecApplyConfiguration, rules ...*acrbac.PolicyRuleApplyConfiguration) []chosenTemplate {
 	var chosen []chosenTemplate
 	moving := false
@@ -23,7 +23,7 @@ func chooseEach(p *ChildPlan, all []workload, newest func(workload) *accore.PodT
 	return chosen
 }
 
-// rulesOfAll are the rules that the pods of any instance need: all have one account.
+// rulesOfAll are the rules that the pods of any instance need, because all share one ServiceAccount.
 func rulesOfAll(chosen []chosenTemplate) (all []*acrbac.PolicyRuleApplyConfiguration) {
 	for _, r := range chosen {
 		for _, rule := range r.rules {

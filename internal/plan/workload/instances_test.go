@@ -17,7 +17,7 @@ import (
 
 const baked = `{"cniVersion":"0.4.0","type":"bridge","bridge":"br100","ipam":{"type":"static","addresses":[{"address":"192.168.100.3/24"}]}}`
 
-// two instances of a server, each on a network that has its address.
+// two is a server with two instances, each on a network whose configuration has its address.
 func two() Child[*v1alpha1.DNSServer] {
 	in := aServer()
 	in.NAD.Spec.Config = baked
@@ -31,9 +31,9 @@ func sets(objects []runtime.ApplyConfiguration) []*acapps.StatefulSetApplyConfig
 	return kindIn[*acapps.StatefulSetApplyConfiguration](objects)
 }
 
-// runs has the pods of both serve what was planned last.
+// runs makes the pods of both serve the template that was planned last.
 func runs(in *Child[*v1alpha1.DNSServer]) {
-	for range 2 { // the second time it is marked that they served
+	for range 2 { // the second plan records that they served
 		all := sets(DNS(*in).Objects)
 		in.Running, in.Further[0].Running = all[0].Annotations, all[1].Annotations
 		in.EachInstance(func(i *Instance) { i.Now.Serves, i.Now.Rolled = true, true })
@@ -87,7 +87,7 @@ func TestOneNetworkThatBakesNoAddressServesBoth(t *testing.T) {
 	g.Expect(sets(DNS(in).Objects)[1].Spec.Template.Annotations[names.AnnotationNetworks]).To(And(ContainSubstring(`"name":"vlan100"`), ContainSubstring(`"ips":["192.168.100.4/24"]`)))
 }
 
-// What runs stays: an instance without its network is not taken away.
+// An instance that runs is not removed when its network is missing.
 func TestNothingChangesWhileANetworkIsAway(t *testing.T) {
 	in := two()
 	in.Further[0].NAD = nil
@@ -96,7 +96,7 @@ func TestNothingChangesWhileANetworkIsAway(t *testing.T) {
 	NewWithT(t).Expect(p.Findings).To(ContainElement(HaveField("Message", ContainSubstring("clusters/vlan100-1 not found"))))
 }
 
-// Each network is its owner's to give: that of the first instance gives nothing of the second's.
+// Each network needs its own grant: the first instance's does not cover the second's.
 func TestTheNetworkOfEachInstanceIsGrantedByItself(t *testing.T) {
 	g, in := NewWithT(t), two()
 	in.Server.Spec.NetworkConfig.NetworkAttachmentNamespace = "elsewhere"
@@ -148,7 +148,7 @@ func TestAnInstanceIsNotUpdatedWhileTheOtherIsAway(t *testing.T) {
 	}
 }
 
-// A pod that misses two probes while the other instance's new pod starts is likely to serve first.
+// A pod that fails two probes while the other instance's new pod starts is likely to serve first.
 func TestAnInstanceIsNotReplacedWhileTheOnlyOtherStarts(t *testing.T) {
 	g, in := NewWithT(t), two()
 	runs(&in)
@@ -165,7 +165,7 @@ func TestAnInstanceIsNotReplacedWhileTheOnlyOtherStarts(t *testing.T) {
 	g.Expect(image(sets(DNS(in).Objects)[0])).To(Equal(imageAfter), "the other serves")
 }
 
-// Where the other instance is, no image need be pulled for the first.
+// On the other instance's node, the first one's images are of no use.
 func TestTheImagesOfTheFirstInstanceArePulledBesideIt(t *testing.T) {
 	g, in := NewWithT(t), two()
 	runs(&in)
@@ -176,7 +176,7 @@ func TestTheImagesOfTheFirstInstanceArePulledBesideIt(t *testing.T) {
 	g.Expect(encoded).To(ContainSubstring(`{"key":"` + names.LabelOrdinal + `","operator":"DoesNotExist"}`))
 }
 
-// Whose turn it is, is asked for one instance at a time.
+// The turn is requested for one instance at a time.
 func TestTheTurnIsThatOfTheInstanceThatGoes(t *testing.T) {
 	g, in := NewWithT(t), two()
 	runs(&in)

@@ -17,7 +17,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/desired"
 )
 
-// account is who the daemon is, and what it may do in its own namespace.
+// account is the daemon's ServiceAccount, and its rights in its own namespace.
 func (w workload) account(rules ...*acrbac.PolicyRuleApplyConfiguration) []runtime.ApplyConfiguration {
 	role := acrbac.Role(w.own(), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).WithRules(rules...)
 	binding := acrbac.RoleBinding(w.own(), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
@@ -28,7 +28,7 @@ func (w workload) account(rules ...*acrbac.PolicyRuleApplyConfiguration) []runti
 	}
 }
 
-// ownObject lets a daemon follow its own object and write its status, and tell events.
+// ownObject lets a daemon watch its own object, write its status, and report Events.
 func (w workload) ownObject() []*acrbac.PolicyRuleApplyConfiguration {
 	return []*acrbac.PolicyRuleApplyConfiguration{
 		desired.Reading("hostedcluster.densityops.com", w.serves.Resource).WithResourceNames(w.name()),
@@ -37,23 +37,23 @@ func (w workload) ownObject() []*acrbac.PolicyRuleApplyConfiguration {
 	}
 }
 
-// one is a StatefulSet of one pod: of the old and the new pod never both hold the address.
+// one is a StatefulSet of one pod, so that the old and the new pod never have the address at the same time.
 func (w workload) one(r chosenTemplate) runtime.ApplyConfiguration {
 	return acapps.StatefulSet(names.InstanceWorkload(w.App, w.name(), w.Instance), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).WithAnnotations(r.annotations).
 		WithSpec(acapps.StatefulSetSpec().WithReplicas(1).WithRevisionHistoryLimit(2).
-			// In order, a pod that never becomes Ready would keep its template for ever, mended or not (stateful_set_control.go).
+			// With OrderedReady, a pod that is never Ready keeps its template even if a new one mends it (stateful_set_control.go).
 			WithPodManagementPolicy(appsv1.ParallelPodManagement).
 			WithSelector(acmeta.LabelSelector().WithMatchLabels(w.instance())).WithTemplate(r.template))
 }
 
-// budget covers the component over all its instances: one pod at a time may be evicted.
+// budget lets one pod at a time be evicted, of all instances together.
 func (w workload) budget() runtime.ApplyConfiguration {
 	return acpolicy.PodDisruptionBudget(w.own(), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
 		WithSpec(acpolicy.PodDisruptionBudgetSpec().WithMaxUnavailable(intstr.FromInt32(1)).WithSelector(acmeta.LabelSelector().WithMatchLabels(w.selector())))
 }
 
-// policy closes the pod's side on the pod network but for metrics, for service, which any pod may use, and for what the pod itself has to
-// reach. (The VLAN side is not the pod network's to police: daemons bind address and device there.)
+// policy allows, on the pod network, only metrics, the ports of service for any pod, and what the pod itself has to reach. NetworkPolicies do
+// not cover the VLAN, where daemons bind to address and device.
 func (w workload) policy(out reach, service ...*acnetworking.NetworkPolicyPortApplyConfiguration) runtime.ApplyConfiguration {
 	spec := acnetworking.NetworkPolicySpec().WithPodSelector(acmeta.LabelSelector().WithMatchLabels(w.selector())).
 		WithPolicyTypes(networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress).WithEgress(out.rules()...)

@@ -8,10 +8,10 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 )
 
-// LongestStart is how long an instance that does not serve waits for another one's new pod to.
+// LongestStart is how long an instance that does not serve waits until another one's new pod does.
 const LongestStart = 2 * time.Minute
 
-// awaitsPeer: while another instance does not serve its own template, this one is the only one that is known to answer.
+// awaitsPeer: while another instance does not serve its current template, only this one is known to answer.
 func (w workload) awaitsPeer(p *ChildPlan) bool {
 	busy := slices.ContainsFunc(w.peers, func(i Instance) bool { return i.Running != nil && !i.Now.Rolled })
 	if w.moving || busy {
@@ -20,7 +20,7 @@ func (w workload) awaitsPeer(p *ChildPlan) bool {
 	return w.moving || busy
 }
 
-// awaitsStart: where another instance starts and none serves, the pod of this one may serve again sooner than a new one would.
+// awaitsStart: while another instance starts and none serves, this one's pod may serve again sooner than a new pod would.
 func (w workload) awaitsStart(p *ChildPlan) bool {
 	serves := slices.ContainsFunc(w.peers, func(i Instance) bool { return i.Now.Serves })
 	starts := slices.ContainsFunc(w.peers, func(i Instance) bool { return i.Now.Starts })

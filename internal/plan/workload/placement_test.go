@@ -13,7 +13,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/desired"
 )
 
-// An administrator who edits a NodePool or labels a network restarts nobody's DNS: that is the next pod's.
+// An edit of a NodePool, or of a network's resource, restarts no DNS pod: it takes effect with the next one.
 func TestWhereTheVLANIsReplacesNoPod(t *testing.T) {
 	for name, change := range map[string]func(*Child[*v1alpha1.DNSServer]){
 		"NodePools begin to say it": func(in *Child[*v1alpha1.DNSServer]) {
@@ -57,7 +57,7 @@ func TestWhatIsWrittenPlacesAPodAlone(t *testing.T) {
 	NewWithT(t).Expect(w.dns(in.Settings).Spec.NodeSelector).To(Equal(map[string]string{"here": "yes"}))
 }
 
-// Without a webhook that does it nobody else asks for what nodes with the network have; beside one nothing is asked for twice.
+// A webhook that makes pods request their network's resource may be missing. If it is there, nothing is requested twice.
 func TestAPodAsksForTheNetworksResource(t *testing.T) {
 	const br = "bridge.network.kubevirt.io/br100"
 	for name, c := range map[string]struct {

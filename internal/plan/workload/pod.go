@@ -21,9 +21,9 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// pod is all that users and the cluster decide of a child's pod. Every template is made by its methods, from it and the
-// manager's own settings, so that a digest of it tells whether anybody but a newer manager wants another pod (template_update.go).
-// Newer managers compare that digest: what is added here is left out of the JSON while it is empty.
+// pod is all that users and the cluster decide about a child's pod. Its methods make every template from it and from the manager's own
+// settings, so its digest does not change for a newer manager alone (template_update.go). Newer managers compare that digest: a new field must
+// be omitted from the JSON while it is empty.
 type pod struct {
 	App        string              `json:"app"`
 	Namespace  string              `json:"namespace"`
@@ -32,15 +32,15 @@ type pod struct {
 	Infra      map[string]string   `json:"infra,omitempty"` // the labels that name it
 	Attachment v1alpha1.Attachment `json:"attachment"`
 	Network    string              `json:"network"`   // what was decided about the network
-	Addresses  []netip.Prefix      `json:"addresses"` // of the VLAN interface, the server's own first
+	Addresses  []netip.Prefix      `json:"addresses"` // of the VLAN interface; the server's own is first
 	Placement  v1alpha1.Placement  `json:"placement"`
-	Image      string              `json:"image,omitempty"` // of the daemon, as it was written
+	Image      string              `json:"image,omitempty"` // of the daemon, as in the spec
 	EnvoyImage string              `json:"envoyImage,omitempty"`
 
-	former []string // what older managers took for Network, of the same decision
-	cni    string   // the attached network's configuration; a derived one is the manager's work
-	// Where the VLAN is, as others say: NodePools by labels, the attached network by a resource. Both are the next pod's, and no
-	// reason to replace one.
+	former []string // older managers' values of Network for the same decision
+	cni    string   // the attached network's configuration; if that is derived, the manager wrote it
+	// Nodes with the VLAN: NodePools name them by labels, the attached network by a resource. A change of either is for the next pod, and
+	// replaces none.
 	nodes  map[string]string
 	device string
 }
@@ -48,7 +48,7 @@ type pod struct {
 func podOf(server metav1.Object, app string, network *nad.NetworkAttachmentDefinition, a v1alpha1.Attachment, addresses []netip.Prefix) pod {
 	p := pod{App: app, Namespace: server.GetNamespace(), Name: server.GetName(), Infra: map[string]string{}, Attachment: a, Addresses: addresses, cni: network.Spec.Config}
 	p.Network, p.former = decidedOf(network)
-	p.nodes, _ = labels.ConvertSelectorToLabelsMap(server.GetAnnotations()[names.AnnotationNodes]) // what no node can have, places nothing
+	p.nodes, _ = labels.ConvertSelectorToLabelsMap(server.GetAnnotations()[names.AnnotationNodes]) // labels that no node can have select nothing
 	p.device = network.Resource()
 	for _, l := range []string{names.LabelInfra, names.LabelInfraNamespace} {
 		if value := server.GetLabels()[l]; value != "" {
@@ -58,8 +58,8 @@ func podOf(server metav1.Object, app string, network *nad.NetworkAttachmentDefin
 	return p
 }
 
-// decidedOf says what was decided of a network, and what older managers took for the same: of one that we derived, what it was
-// derived from; of one that is attached to as it is, what its configuration says, however it is written.
+// decidedOf is what was decided about a network, and the values of older managers for the same. Of a network that we derived, that is what it
+// was derived from; of one that is attached to as it is, what its configuration means, not its text.
 func decidedOf(network *nad.NetworkAttachmentDefinition) (decided string, former []string) {
 	if inputs := network.Annotations[names.AnnotationInputs]; inputs != "" {
 		return inputs, strings.Split(network.Annotations[names.AnnotationFormerInputs], ",")
@@ -71,16 +71,16 @@ func decidedOf(network *nad.NetworkAttachmentDefinition) (decided string, former
 	return desired.Digest(config.Attachment()), []string{network.Spec.Config}
 }
 
-// own is the name of what the child has beside its workload.
+// own is the name of the child's objects other than its workload.
 func (p pod) own() string { return names.Own(p.App, p.Name) }
 
-// selector picks this child's pods and nobody else's.
+// selector selects this child's pods and no others.
 func (p pod) selector() map[string]string {
 	return map[string]string{names.LabelApp: p.App, names.LabelInstance: p.Name}
 }
 
-// instance picks one instance's pods; the first has no number, as before there were several. A StatefulSet takes over no pod that is
-// not named after it (kubernetes, pkg/controller/statefulset, isMemberOf).
+// instance selects one instance's pods. The first has no number, as when it was the only one: a StatefulSet adopts no pod that is not named
+// after it (kubernetes, pkg/controller/statefulset, isMemberOf).
 func (p pod) instance() map[string]string {
 	all := p.selector()
 	if p.Instance > 0 {
@@ -89,9 +89,9 @@ func (p pod) instance() map[string]string {
 	return all
 }
 
-// template is Pod Security restricted, without a uid (OpenShift gives each namespace its own range).
+// template meets Pod Security level restricted, without a uid (OpenShift gives each namespace its own range).
 func (p pod) template(s input.Settings, spec *accore.PodSpecApplyConfiguration) *accore.PodTemplateSpecApplyConfiguration {
-	// Off here and not at the ServiceAccount: pods of older templates have their token by way of that.
+	// Off here and not in the ServiceAccount, because pods of older templates get their token through that.
 	spec.WithServiceAccountName(p.own()).WithAutomountServiceAccountToken(false).WithSecurityContext(podSecurity()).
 		WithVolumes(emptyDir(stateVolume), token()).WithAffinity(p.apart())
 	p.place(spec)
@@ -105,7 +105,7 @@ func (p pod) template(s input.Settings, spec *accore.PodSpecApplyConfiguration) 
 		WithAnnotations(map[string]string{names.AnnotationNetworks: p.networks(), names.AnnotationNetwork: p.attached()})
 }
 
-// attached is a digest of the configuration.
+// attached is a digest of the network's configuration.
 func (p pod) attached() string {
 	config, err := nad.Parse(p.cni)
 	if err != nil {
@@ -114,10 +114,10 @@ func (p pod) attached() string {
 	return desired.Digest(config.Attachment())
 }
 
-// tuned says whether the attachment switches forwarding off; the daemon then holds back readiness while it is on.
+// tuned says whether the attachment switches forwarding off; the daemon then is not Ready while it is on.
 func (p pod) tuned() bool { return p.network().PreventsForwarding() }
 
-// network is the attachment's configuration; the zero one while it cannot be read.
+// network is the attachment's configuration; zero if it cannot be parsed.
 func (p pod) network() nad.Config {
 	config, err := nad.Parse(p.cni)
 	if err != nil {
@@ -147,15 +147,15 @@ func (p pod) place(spec *accore.PodSpecApplyConfiguration) {
 	}
 }
 
-// apart keeps the instances of one component on different nodes where there are several.
+// apart prefers different nodes for the instances of one component.
 func (p pod) apart() *accore.AffinityApplyConfiguration {
 	term := accore.PodAffinityTerm().WithTopologyKey(corev1.LabelHostname).WithLabelSelector(acmeta.LabelSelector().WithMatchLabels(p.selector()))
 	return accore.Affinity().WithPodAntiAffinity(accore.PodAntiAffinity().
 		WithPreferredDuringSchedulingIgnoredDuringExecution(accore.WeightedPodAffinityTerm().WithWeight(100).WithPodAffinityTerm(term)))
 }
 
-// networks is Multus' annotation. Addresses are asked for where the attachment does not bake them in: OVN-Kubernetes and
-// the capability `ips` take them from here.
+// networks is the annotation for Multus. It has the addresses unless the network's configuration has them: OVN-Kubernetes and the
+// capability `ips` take them from here.
 func (p pod) networks() string {
 	type attachment struct {
 		Name      string   `json:"name"`
@@ -178,7 +178,7 @@ func (p pod) networks() string {
 	return string(text)
 }
 
-// asked are the addresses that the attachment has to be told.
+// asked are the addresses that the annotation has to have.
 func (p pod) asked() []netip.Prefix {
 	if p.network().BakesAddresses() {
 		return nil
@@ -193,7 +193,7 @@ func (p pod) mac() string {
 	return names.MAC(p.Namespace, p.Name, p.Addresses[0].Addr())
 }
 
-// within gives an address the length of its network; alone it is a network of its own.
+// within adds the length of its network to an address: the full length if the network does not contain it.
 func within(address, network string) netip.Prefix {
 	a, err := netip.ParseAddr(address)
 	if err != nil {

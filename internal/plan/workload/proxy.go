@@ -34,7 +34,7 @@ func proxyReferences(s *v1alpha1.ProxyServer) References {
 	return refs
 }
 
-// Proxy says what one ProxyServer becomes.
+// Proxy plans one ProxyServer.
 func Proxy(in Child[*v1alpha1.ProxyServer]) ChildPlan {
 	spec := in.Server.Spec
 	p, stop := judged(slices.Concat(permission.ImageOverrides(in.Settings, permission.WrittenImages(in.Server)),
@@ -61,7 +61,7 @@ func Proxy(in Child[*v1alpha1.ProxyServer]) ChildPlan {
 	return p
 }
 
-// admittedTo are the networks that only an administrator may open and, for the proxy of an Infra, the VLAN that it stands on.
+// admittedTo are the networks that an administrator has opened and, for the proxy of an Infra, its VLAN.
 func admittedTo(in Child[*v1alpha1.ProxyServer]) []netip.Prefix {
 	all := in.Settings.ExtraEndpointCIDRs
 	cidr, on := vlanOf(in)
@@ -71,7 +71,7 @@ func admittedTo(in Child[*v1alpha1.ProxyServer]) []netip.Prefix {
 	return append(all[:len(all):len(all)], cidr)
 }
 
-// notAllowed finds the addresses that only an administrator may open: who writes a ProxyServer reaches what its pod does.
+// notAllowed refuses addresses in other networks: the author of a ProxyServer can reach all that its pod can.
 func notAllowed(spec v1alpha1.ProxyServerSpec, allowed []netip.Prefix) []finding.Finding {
 	var all []finding.Finding
 	for _, b := range spec.Backends {
@@ -96,7 +96,7 @@ func backendNamespaces(spec v1alpha1.ProxyServerSpec) map[string]v1alpha1.Object
 	return targets
 }
 
-// proxyAddresses are the VIP, with the length of the Infra's network, and each captured address alone.
+// proxyAddresses are the server's IP, with the length of the Infra's network, and each captured address, with the full length.
 func proxyAddresses(in Child[*v1alpha1.ProxyServer]) []netip.Prefix {
 	network := ""
 	if in.Infra != nil {
@@ -109,13 +109,12 @@ func proxyAddresses(in Child[*v1alpha1.ProxyServer]) []netip.Prefix {
 	return all
 }
 
-// reads says whether a template that stays was released with a bootstrap: only its own sidecar is known to understand it.
+// reads says whether a kept template came with this bootstrap, the only one that its sidecar is known to understand.
 func (r chosenTemplate) reads(config string) bool {
 	return r.kept && r.template.Annotations[names.AnnotationBootstrap] == desired.Digest(config)
 }
 
-// replaced is a Deployment whose old pod ends before the new one begins; unlike a StatefulSet's, its pod is replaced
-// when a node is lost.
+// replaced is a Deployment whose old pod ends before the new one starts. Unlike a StatefulSet, it replaces its pod when a node is lost.
 func (w workload) replaced(r chosenTemplate) runtime.ApplyConfiguration {
 	return acapps.Deployment(names.Workload(w.App, w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).WithAnnotations(r.annotations).
 		WithSpec(acapps.DeploymentSpec().WithReplicas(1).WithRevisionHistoryLimit(2).
@@ -123,7 +122,7 @@ func (w workload) replaced(r chosenTemplate) runtime.ApplyConfiguration {
 			WithSelector(acmeta.LabelSelector().WithMatchLabels(w.selector())).WithTemplate(r.template))
 }
 
-// proxyRules let the sidecar follow targets in its own namespace; in others the Infra grants it.
+// proxyRules let the sidecar watch targets in its own namespace; in others, the Infra grants that.
 func (w workload) proxyRules(spec v1alpha1.ProxyServerSpec) []*acrbac.PolicyRuleApplyConfiguration {
 	rules := w.ownObject()
 	if slices.ContainsFunc(spec.Backends, func(b v1alpha1.ProxyBackend) bool { return string(b.TargetNamespace) == w.namespace() }) {
@@ -132,7 +131,7 @@ func (w workload) proxyRules(spec v1alpha1.ProxyServerSpec) []*acrbac.PolicyRule
 	return rules
 }
 
-// podPorts are those that are offered on the pod network.
+// podPorts are the ports that are served on the pod network too.
 func podPorts(spec v1alpha1.ProxyServerSpec) []int32 {
 	var all []int32
 	for _, b := range spec.Backends {

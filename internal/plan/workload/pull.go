@@ -20,11 +20,11 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/desired"
 )
 
-// LongestPull is how long the pods that pull images have: on a full node they may never run.
+// LongestPull is how long to wait for pods that pull images: on a full node they may never run.
 const LongestPull = 5 * time.Minute
 
-// postponed says whether a changed template has to wait while the pod before serves: for its images and, where it asks for other nodes,
-// for one that takes it; then for its turn.
+// postponed says whether a changed template has to wait while the previous pod serves: until its images are pulled and, if it selects other
+// nodes, until one accepts it; then for its turn.
 func (w workload) postponed(p *ChildPlan, last, newest chosenTemplate) bool {
 	images := slices.DeleteFunc(imagesOf(newest), func(image string) bool { return slices.Contains(imagesOf(last), image) })
 	moves := !slices.Equal(placed(last), placed(newest))
@@ -48,7 +48,7 @@ func (w workload) postponed(p *ChildPlan, last, newest chosenTemplate) bool {
 	return p.AwaitsImages || p.AwaitsTurn
 }
 
-// placed is what a template asks of a node: labels, tolerations, and what is not processor and memory.
+// placed is what a template requires of a node: labels, tolerations, and extended resources.
 func placed(r chosenTemplate) []string {
 	if r.template.Spec == nil {
 		return nil
@@ -62,7 +62,7 @@ func placed(r chosenTemplate) []string {
 	return all
 }
 
-// devices are those that a container asks for.
+// devices are the extended resources that a container requests.
 func devices(r *accore.ResourceRequirementsApplyConfiguration) corev1.ResourceList {
 	if r == nil {
 		return nil
@@ -70,7 +70,7 @@ func devices(r *accore.ResourceRequirementsApplyConfiguration) corev1.ResourceLi
 	return kubelet.Devices(ptr.Deref(r.Limits, nil))
 }
 
-// awaitsTurn: what the users of this child decided waits for nobody else.
+// awaitsTurn: what the users of this child decided does not wait for other Infras.
 func (w workload) awaitsTurn() bool { return !w.now.Turn && !w.decidedHere() }
 
 func waitsForTurn() finding.Finding {
@@ -89,10 +89,10 @@ func imagesOf(r chosenTemplate) []string {
 	return slices.Compact(all)
 }
 
-// unpullable are the kubelet's reasons for an image that it does not get (kubernetes, pkg/kubelet/images/types.go).
+// unpullable are the kubelet's reasons for an image that it cannot pull (kubernetes, pkg/kubelet/images/types.go).
 var unpullable = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"}
 
-// pullerNamed is a pod that pulls; nil while it is not there.
+// pullerNamed is a pod that pulls images; nil if it does not exist.
 func (w workload) pullerNamed(name string) *corev1.Pod {
 	i := slices.IndexFunc(w.now.Pullers, func(p corev1.Pod) bool { return p.Name == name })
 	if i < 0 {
@@ -101,14 +101,14 @@ func (w workload) pullerNamed(name string) *corev1.Pod {
 	return &w.now.Pullers[i]
 }
 
-// bound says whether a pod that pulls is on a node, whose kubelet will end it: an image may take its time.
+// bound says whether a pod that pulls is on a node: the kubelet ends it, however long the pull takes.
 func (w workload) bound(puller string) bool {
 	pod := w.pullerNamed(puller)
 	return pod != nil && pod.Spec.NodeName != ""
 }
 
-// pulling says what the pod that pulls is at, and whether to wait for it. Where the new pod moves, and no node takes the one that
-// pulls, none takes the new one; on a node that is merely full, the end of the pod before makes room.
+// pulling says how far the pod that pulls is, and whether to wait for it. If the new pod moves, and no node accepts the one that pulls, none
+// accepts the new one; on a node that is merely full, the end of the previous pod makes room.
 func (w workload) pulling(puller string, images []string, moves bool) (finding.Finding, bool) {
 	there := 0
 	if pod := w.pullerNamed(puller); pod != nil {
@@ -131,8 +131,8 @@ func (w workload) pulling(puller string, images []string, moves bool) (finding.F
 		Say("the images of the new pod are pulled before the pod that serves is replaced; see: kubectl -n %s describe pod %s", w.namespace(), puller), there < len(images)
 }
 
-// puller is a pod that has the images of a template pulled where its pod will be, most likely: beside the one that serves. It
-// joins no network but the pods', and its labels are in no selector.
+// puller is a pod that pulls a template's images where the new pod will most likely run: beside the one that serves. It joins only the pod
+// network, and no selector matches its labels.
 func (w workload) puller(r chosenTemplate, images []string) *accore.PodApplyConfiguration {
 	labels := w.labels()
 	delete(labels, names.LabelInstance)
@@ -144,7 +144,7 @@ func (w workload) puller(r chosenTemplate, images []string) *accore.PodApplyConf
 			WithPreferredDuringSchedulingIgnoredDuringExecution(accore.WeightedPodAffinityTerm().WithWeight(100).WithPodAffinityTerm(beside))))
 	spec.NodeSelector, spec.Tolerations, spec.ImagePullSecrets, spec.PriorityClassName = r.template.Spec.NodeSelector, r.template.Spec.Tolerations, r.template.Spec.ImagePullSecrets, r.template.Spec.PriorityClassName
 	for i, image := range images {
-		// Whether it runs or fails does not matter: it is there when a container of it is made.
+		// Whether it succeeds does not matter: the image is pulled before the container is created.
 		spec.WithContainers(accore.Container().WithName(fmt.Sprintf("image-%d", i)).WithImage(image).WithArgs("--version").WithSecurityContext(restricted()).
 			WithResources(accore.ResourceRequirements().
 				WithRequests(corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m"), corev1.ResourceMemory: resource.MustParse("16Mi")}).
@@ -159,7 +159,7 @@ func (w workload) puller(r chosenTemplate, images []string) *accore.PodApplyConf
 	return accore.Pod(name, w.namespace()).WithLabels(labels).WithOwnerReferences(w.owner()).WithSpec(spec)
 }
 
-// pods selects those of this instance alone, where there are others.
+// pods selects the pods of this instance alone, even if there are others.
 func (w workload) pods() *acmeta.LabelSelectorApplyConfiguration {
 	own := acmeta.LabelSelector().WithMatchLabels(w.instance())
 	if w.Instance == 0 && len(w.peers) > 0 {
@@ -168,8 +168,8 @@ func (w workload) pods() *acmeta.LabelSelectorApplyConfiguration {
 	return own
 }
 
-// asksAsOf has a pod that pulls ask for the devices that the template's pod asks for. Bridges, as KubeVirt's marker counts them, are
-// enough for both (bridge-marker, pkg/marker: 1,000 of each).
+// asksAsOf makes a pod that pulls request the extended resources of the template. KubeVirt's bridge-marker offers enough bridges for both
+// pods (pkg/marker: 1,000 of each).
 func asksAsOf(spec *accore.PodSpecApplyConfiguration, r chosenTemplate) {
 	if len(spec.Containers) == 0 {
 		return

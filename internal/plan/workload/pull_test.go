@@ -53,7 +53,7 @@ func TestATemplateThatNeverServedIsSuperseded(t *testing.T) {
 	}
 }
 
-// serving is a server whose pod is Ready, and was marked so.
+// serving is a server whose pod is Ready, and whose annotations record that.
 func serving() Child[*v1alpha1.DNSServer] {
 	in := aServer()
 	in.Running = workloadAnnotations(DNS(in).Objects)
@@ -62,7 +62,7 @@ func serving() Child[*v1alpha1.DNSServer] {
 	return in
 }
 
-// unsealed is a server that serves imageBefore and whose newer template was released.
+// unsealed is a server that serves imageBefore, whose seal an admin has removed to apply a newer template.
 func unsealed() Child[*v1alpha1.DNSServer] {
 	in := serving()
 	delete(in.Running, names.AnnotationSeal)
@@ -190,7 +190,7 @@ func TestATemplateWaitsForItsTurn(t *testing.T) {
 	}
 }
 
-// What a template's pods read, and may do, stays as long as it does: their containers may begin anew at any moment.
+// With a template, its bootstrap and rules are kept, because the containers of its pods may restart at any moment.
 func TestPodsOfAnOlderTemplateKeepWhatTheyNeed(t *testing.T) {
 	g := NewWithT(t)
 	in := Child[*v1alpha1.ProxyServer]{&v1alpha1.ProxyServer{}, Surroundings{Settings: input.Settings{Image: imageBefore, EnvoyImage: "example.com/envoy:1"}}}
@@ -199,7 +199,7 @@ func TestPodsOfAnOlderTemplateKeepWhatTheyNeed(t *testing.T) {
 	in.Running = workloadAnnotations(Proxy(in).Objects)
 	newest := configOf(Proxy(in).Objects)
 
-	// That of another manager: its template names another bootstrap, and its pods may do more.
+	// The template of another manager names another bootstrap, and has more rules.
 	older := "node: {id: older}\n"
 	w := workloadOf(in, proxyAddresses(in)...)
 	old, _ := releases(w, w.proxy(in.Settings, older))
@@ -221,7 +221,7 @@ func TestPodsOfAnOlderTemplateKeepWhatTheyNeed(t *testing.T) {
 	g.Expect(configOf(Proxy(in).Objects)).To(Equal(newest))
 }
 
-// Who may annotate a Deployment need not be one who may grant rights: what no daemon ever had is not granted because he says so.
+// A user who may annotate a Deployment need not be allowed to grant rights: a rule that no daemon ever had is dropped.
 func TestAnAnnotationGrantsNoRights(t *testing.T) {
 	in := Child[*v1alpha1.ProxyServer]{&v1alpha1.ProxyServer{}, Surroundings{Settings: input.Settings{Image: imageBefore, EnvoyImage: "example.com/envoy:1"}}}
 	in.Server.Namespace, in.Server.Name, in.Server.Spec.NetworkConfig.ServerIP = "clusters", "c1-proxy", "192.168.100.4"

@@ -18,9 +18,9 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/desired"
 )
 
-// choose decides which template the pods get. A manager upgrade alone must not restart pods: the template that was released last
-// stays, word for word, until users or the cluster decide something else of the pod. Then the newest goes
-// (docs/adr/0005-released-templates.md), but not before its images are there, and it is this Infra's turn. The plan gets all that this takes beside the workload.
+// choose decides which template the pods get. A manager upgrade alone must not restart pods: the template that was applied last is kept,
+// word for word, until users or the cluster decide otherwise about the pod. Then the newest is applied
+// (docs/adr/0005-released-templates.md), but only once its images are pulled and it is this Infra's turn. The plan gets what that needs.
 func (w workload) choose(p *ChildPlan, template *accore.PodTemplateSpecApplyConfiguration, rules ...*acrbac.PolicyRuleApplyConfiguration) chosenTemplate {
 	newest := chosenTemplate{template: template, text: string(desired.Encoded(template)), rules: rules}
 	last, relied := w.last(newest)
@@ -35,7 +35,7 @@ func (w workload) choose(p *ChildPlan, template *accore.PodTemplateSpecApplyConf
 	return w.sealed(newest)
 }
 
-// last is the template that the workload has, unless that is the newest, or is none that we released.
+// last is the template that the workload has; false if that is the newest, or if no manager wrote it.
 func (w workload) last(newest chosenTemplate) (chosenTemplate, bool) {
 	text := w.running[names.AnnotationTemplate]
 	_, sealed, _ := strings.Cut(w.running[names.AnnotationSeal], ".")
@@ -47,14 +47,14 @@ func (w workload) last(newest chosenTemplate) (chosenTemplate, bool) {
 	return last, err == nil && string(desired.Encoded(last.template)) != newest.text
 }
 
-// stays says whether nobody but a newer manager wants another template than the last. One whose pods never served is nobody's wish.
+// stays says whether only a newer manager would change the last template. A template whose pods never served is not kept.
 func (w workload) stays(last chosenTemplate) bool {
 	return w.served(last.text) && slices.ContainsFunc(w.seals(last.text), func(seal string) bool { return strings.HasPrefix(w.running[names.AnnotationSeal], seal) }) &&
 		(w.tuned() || !expectsTuning(last.template))
 }
 
-// served says whether a pod of the workload's template has been Ready. Until b6c9098 that was not written down: such a template counts
-// as if it had been, or the first look of this manager, in the middle of a node's restart, would replace the pods of all Infras.
+// served says whether a pod of the workload's template has been Ready. Managers up to b6c9098 did not record that. Their templates count as
+// served, because a manager that is upgraded while a node restarts would replace the pods of all Infras.
 func (w workload) served(template string) bool {
 	unknown := strings.Count(w.running[names.AnnotationSeal], ".") == 1
 	return w.running[names.AnnotationTemplate] == template && (w.now.Rolled || unknown || Served(w.running))
@@ -65,7 +65,7 @@ func Served(annotations map[string]string) bool {
 	return annotations[names.AnnotationServed] != "" && annotations[names.AnnotationServed] == desired.Digest(annotations[names.AnnotationTemplate])
 }
 
-// sealed is a template with what tells the next manager of it.
+// sealed is a template with the annotations that tell the next manager about it.
 func (w workload) sealed(r chosenTemplate) chosenTemplate {
 	r.annotations = map[string]string{names.AnnotationTemplate: r.text, names.AnnotationSeal: w.seal(r.text) + "." + w.here(), names.AnnotationRules: string(desired.Encoded(r.rules))}
 	if w.served(r.text) {
@@ -74,7 +74,7 @@ func (w workload) sealed(r chosenTemplate) chosenTemplate {
 	return r
 }
 
-// asItWas tells the same as before: that another template is asked for, too.
+// asItWas leaves the seal of a kept template as it was, which shows that another template is due.
 func (w workload) asItWas(last chosenTemplate) map[string]string {
 	all := w.sealed(last).annotations
 	maps.DeleteFunc(all, func(key, _ string) bool { return key == names.AnnotationSeal })
@@ -84,12 +84,12 @@ func (w workload) asItWas(last chosenTemplate) map[string]string {
 	return all
 }
 
-// seal binds a template to what decided it. What follows it in the annotation is a digest of what its own users decided.
+// seal binds a template to what decided it. In the annotation, a digest of what its own users decided (here) follows.
 func (w workload) seal(template string) string {
 	return desired.Digest(w.pod) + "." + desired.Digest(template)
 }
 
-// seals are the seal and those that older managers put on the same template for the same decision.
+// seals are the seal and those that older managers wrote for the same template and decision.
 func (w workload) seals(template string) []string {
 	all := []string{w.seal(template)}
 	for _, network := range w.former {
@@ -99,12 +99,12 @@ func (w workload) seals(template string) []string {
 	return all
 }
 
-// rulesOf a template that stays are those that it was released with, and the newest. Whoever may annotate the workload may write them, who
-// need not be one who may grant rights.
+// rulesOf a kept template are those that were recorded with it, and the newest. The record is checked, because a user who may annotate the
+// workload need not be allowed to grant rights.
 func (w workload) rulesOf(newest []*acrbac.PolicyRuleApplyConfiguration) []*acrbac.PolicyRuleApplyConfiguration {
 	var before []*acrbac.PolicyRuleApplyConfiguration
 	if json.Unmarshal([]byte(w.running[names.AnnotationRules]), &before) != nil {
-		return newest // an older manager's, which had the same
+		return newest // an older manager wrote none, and had the same
 	}
 	all := slices.Clone(newest)
 	for _, rule := range before {
@@ -115,7 +115,7 @@ func (w workload) rulesOf(newest []*acrbac.PolicyRuleApplyConfiguration) []*acrb
 	return all
 }
 
-// with has a rule once among others.
+// with appends a rule that is not there yet.
 func with(all []*acrbac.PolicyRuleApplyConfiguration, rule *acrbac.PolicyRuleApplyConfiguration) []*acrbac.PolicyRuleApplyConfiguration {
 	if slices.ContainsFunc(all, func(has *acrbac.PolicyRuleApplyConfiguration) bool {
 		return string(desired.Encoded(has)) == string(desired.Encoded(rule))
@@ -125,7 +125,7 @@ func with(all []*acrbac.PolicyRuleApplyConfiguration, rule *acrbac.PolicyRuleApp
 	return append(all, rule)
 }
 
-// grants says whether a daemon of ours can have had a rule: it reads, but no Secret, and writes leases, its object's status and events.
+// grants says whether a daemon of ours can have had a rule: to read anything but Secrets, or write leases, its object's status or events.
 func (w workload) grants(rule *acrbac.PolicyRuleApplyConfiguration) bool {
 	if rule == nil || len(rule.NonResourceURLs) > 0 {
 		return false
@@ -137,8 +137,8 @@ func (w workload) grants(rule *acrbac.PolicyRuleApplyConfiguration) bool {
 	})
 }
 
-// expectsTuning says whether pods of a template are not Ready while their device forwards: where the network has ceased to
-// prevent that, they are replaced. The other way round nothing is: a network that has begun to is taken up with the next pod.
+// expectsTuning says whether pods of a template are not Ready while their interface forwards. If the network no longer prevents that, they are
+// replaced. If it begins to prevent it, no pod is replaced: the next one uses it.
 func expectsTuning(template *accore.PodTemplateSpecApplyConfiguration) bool {
 	return template.Spec != nil && slices.ContainsFunc(template.Spec.Containers, func(c accore.ContainerApplyConfiguration) bool {
 		return slices.ContainsFunc(c.Env, func(e accore.EnvVarApplyConfiguration) bool {

@@ -18,7 +18,7 @@ type podTemplate = accore.PodTemplateSpecApplyConfiguration
 
 const bridged = `{"type":"bridge","bridge":"br100","ipam":{"type":"static","addresses":[{"address":"192.168.100.3/24"}]}}`
 
-// aServer of DNS.
+// aServer is a DNSServer with one instance.
 func aServer() Child[*v1alpha1.DNSServer] {
 	in := Child[*v1alpha1.DNSServer]{&v1alpha1.DNSServer{}, Surroundings{Settings: input.Settings{Image: "example.com/oooi:1"}}}
 	in.Server.Namespace, in.Server.Name = "clusters", "c1-dns"
@@ -35,7 +35,7 @@ func serverWorkload(in Child[*v1alpha1.DNSServer]) workload {
 	return workloadOf(in, within(string(n.ServerIP), string(n.SecondaryNetworkCIDR)))
 }
 
-// releases is what becomes of a workload's template, and what is said of it.
+// releases returns the template that a workload gets, and the findings.
 func releases(w workload, newest *podTemplate) (chosenTemplate, []finding.Finding) {
 	p := &ChildPlan{}
 	return w.choose(p, newest), p.Findings
@@ -49,7 +49,7 @@ func servedOf(w workload) chosenTemplate {
 	return again
 }
 
-// Whatever another manager makes of the same decisions, the pods stay, and status says what waits and what releases it.
+// If only the manager differs, the pods stay, and status says which update is pending and how to apply it.
 func TestATemplateStaysWhenOnlyTheManagerIsNewer(t *testing.T) {
 	in := aServer()
 	was := servedOf(serverWorkload(in))
@@ -80,7 +80,7 @@ func TestATemplateStaysWhenOnlyTheManagerIsNewer(t *testing.T) {
 	}
 }
 
-// What a manager did not write, it does not keep: the newest template is released.
+// A template that no manager wrote is not kept: the newest is applied.
 func TestATemplateThatWasTamperedWithIsNotKept(t *testing.T) {
 	in := aServer()
 	was := servedOf(serverWorkload(in))
@@ -103,11 +103,11 @@ func TestATemplateThatWasTamperedWithIsNotKept(t *testing.T) {
 	}
 }
 
-// A derived network is the manager's work too: what counts is what it was derived from.
+// A manager also writes derived networks: only what they were derived from counts.
 func TestANetworkThatOnlyANewerManagerChangesReplacesNoPod(t *testing.T) {
 	const other = `{"type":"bridge","bridge":"br200"}`
 	for name, c := range map[string]struct {
-		before, after string // what it was derived from; empty where it was not
+		before, after string // what it was derived from; empty if it was not derived
 		replaced      bool
 	}{
 		"derived from the same": {"a", "a", false},
@@ -125,8 +125,8 @@ func TestANetworkThatOnlyANewerManagerChangesReplacesNoPod(t *testing.T) {
 	}
 }
 
-// The digest of a pod's inputs is compared with that of an older manager: when it changes without them, every pod of every
-// cluster is replaced by the next manager. New inputs are left out of it while they are empty.
+// The digest of a pod's inputs is compared with that of an older manager: if it changes and they do not, the next manager replaces every pod
+// of every cluster. A new input is omitted while it is empty.
 func TestOneDecisionHasOneDigestInEveryVersion(t *testing.T) {
 	g := NewWithT(t)
 	w := serverWorkload(aServer())
@@ -141,7 +141,7 @@ func TestOneDecisionHasOneDigestInEveryVersion(t *testing.T) {
 	g.Expect(desired.Digest(w.pod)).To(Equal("665a8b1bcf2977b8"))
 }
 
-// The manager of commit b6c9098 sealed with the text of the configuration itself.
+// The manager of commit b6c9098 digested the text of the network's configuration, not its meaning.
 func TestPodsThatAnOlderManagerSealedStay(t *testing.T) {
 	of := func(change func(*Child[*v1alpha1.DNSServer])) workload {
 		in := aServer()
@@ -179,8 +179,8 @@ func TestPodsThatAnOlderManagerSealedStay(t *testing.T) {
 	}
 }
 
-// A network that begins to switch forwarding off waits for the next pod; one that ceases to has the pods replaced that would
-// not be Ready without.
+// A network that begins to switch forwarding off does so for the next pod. If one no longer does, its pods are replaced, because they would
+// not be Ready.
 func TestTuningAloneReplacesNoPod(t *testing.T) {
 	const tuned = `{"plugins":[{"type":"bridge"},{"type":"tuning","sysctl":{"net.ipv4.conf.IFNAME.forwarding":"0"}}]}`
 	const plain = `{"plugins":[{"type":"bridge"}]}`

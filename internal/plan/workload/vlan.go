@@ -7,8 +7,8 @@ import (
 	"github.com/cldmnky/oooi/api/v1alpha1"
 )
 
-// vlanOf a proxy is the network of its Infra, which whoever writes the Infra chooses: only where the pod's own interface is in it do its
-// addresses lead there, and not where they do to pods and Services.
+// vlanOf is the network of a proxy's Infra. The author of the Infra may write any network, so it must contain the pod's own address on the
+// VLAN, and not overlap those of pods and Services.
 func vlanOf(in Child[*v1alpha1.ProxyServer]) (netip.Prefix, bool) {
 	if in.Infra == nil {
 		return netip.Prefix{}, false

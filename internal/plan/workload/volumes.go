@@ -22,16 +22,16 @@ const (
 // tunedVariable tells a daemon whether its attachment switches forwarding off.
 const tunedVariable = "OOOI_VLAN_TUNED"
 
-// tokenSeconds is how long a token is asked for where the API server mounts one by itself: only with exactly this does one outlast an API
-// server that was away for an hour (kubernetes, pkg/serviceaccount/claims.go, WarnOnlyBoundTokenExpirationSeconds).
+// tokenSeconds is the lifetime of the tokens that the API server mounts by default. Only a token with exactly this one remains valid while the
+// API server is away for an hour (kubernetes, pkg/serviceaccount/claims.go, WarnOnlyBoundTokenExpirationSeconds).
 const tokenSeconds = 60*60 + 7
 
 func emptyDir(name string) *accore.VolumeApplyConfiguration {
 	return accore.Volume().WithName(name).WithEmptyDir(accore.EmptyDirVolumeSource().WithSizeLimit(resource.MustParse("64Mi")))
 }
 
-// token is what the API server mounts into every container of a pod (kubernetes, plugin/pkg/admission/serviceaccount/admission.go); ours
-// is for those containers alone that parse nothing but what the API server and Envoy say.
+// token is the volume that the API server by default mounts into every container (kubernetes,
+// plugin/pkg/admission/serviceaccount/admission.go). We mount it only into containers that parse only what the API server and Envoy send.
 func token() *accore.VolumeApplyConfiguration {
 	return accore.Volume().WithName(accountVolume).WithProjected(accore.ProjectedVolumeSource().WithSources(
 		accore.VolumeProjection().WithServiceAccountToken(accore.ServiceAccountTokenProjection().WithPath("token").WithExpirationSeconds(tokenSeconds)),

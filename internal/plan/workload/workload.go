@@ -18,7 +18,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// workload is one child's worth of objects, whatever it serves.
+// workload makes the objects of one instance of a child of any kind.
 type workload struct {
 	pod
 	settings input.Settings
@@ -27,7 +27,7 @@ type workload struct {
 	running  map[string]string
 	now      Now
 	peers    []Instance // the other instances
-	moving   bool       // one of those is given another template by this plan, or is to be
+	moving   bool       // an earlier one gets another template in this plan, or waits for it
 }
 
 func workloadOf[T component.Server](in Child[T], addresses ...netip.Prefix) workload {
@@ -39,7 +39,7 @@ func workloadOf[T component.Server](in Child[T], addresses ...netip.Prefix) work
 	return workload{pod: pod, settings: in.Settings, serves: serves, server: in.Server, running: in.Running, now: in.Now, peers: in.Further}
 }
 
-// workloadsOf a server are one for each address, in their order. References has passed: each has a network.
+// workloadsOf a server are one for each address, in order. Call it after references has found a network for each.
 func workloadsOf[T component.Server](in Child[T], addresses ...netip.Prefix) []workload {
 	all := []workload{workloadOf(in, addresses[0])}
 	for i, further := range in.Further {
@@ -56,7 +56,7 @@ func (w workload) name() string { return w.server.GetName() }
 
 func (w workload) namespace() string { return w.server.GetNamespace() }
 
-// labels of everything that the child owns; those of its Infra are handed on.
+// labels of everything that the child owns, including those that name its Infra.
 func (w workload) labels() map[string]string {
 	all := w.selector()
 	all[names.LabelManagedBy] = names.ManagedBy
@@ -70,10 +70,10 @@ func (w workload) owner() *acmeta.OwnerReferenceApplyConfiguration {
 		WithController(true).WithBlockOwnerDeletion(true)
 }
 
-// chosenTemplate is the template that a workload's pods have, what tells the next manager so, and what those pods may do.
+// chosenTemplate is the template of a workload's pods, the annotations that tell the next manager of it, and the pods' rights.
 type chosenTemplate struct {
 	template    *accore.PodTemplateSpecApplyConfiguration
-	text        string // of the template
+	text        string // the template as JSON
 	annotations map[string]string
 	rules       []*acrbac.PolicyRuleApplyConfiguration
 	kept        bool // it is not the newest
@@ -85,7 +85,7 @@ func (w workload) here() string {
 	return desired.Digest(w.pod)
 }
 
-// decidedHere says whether that has changed since the last template was sealed.
+// decidedHere says whether here has changed since the last template was sealed.
 func (w workload) decidedHere() bool {
 	parts := strings.Split(w.running[names.AnnotationSeal], ".")
 	return len(parts) == 3 && parts[2] != w.here()
