@@ -1,9 +1,9 @@
-// Package plan says what should be, and what is wrong with what the user wrote. It is pure: it reads no clock, no
-// environment and no cluster, and does not change its input.
+// Package plan computes the desired objects, and the findings on what the user wrote. It is pure: it reads no clock, no environment and no
+// cluster, and does not change its input.
 //
 // An Infra goes through stages: permission, vlan, endpoint, address, apps, check, children. Each is a package that uses the results of
-// earlier stages and imports no later one. What a child becomes is in workload, an annotated HostedCluster in provision, a DPUHCPBridge
-// in bridge, and the end of an Infra in ending.
+// earlier stages and imports no later one. Package workload plans a child, provision an annotated HostedCluster, bridge a DPUHCPBridge,
+// and ending the removal of an Infra.
 package plan
 
 import (
@@ -21,26 +21,24 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/vlan"
 )
 
-// InfraPlan is what one Infra becomes, and what its status says of what was derived.
+// InfraPlan has the desired objects of one Infra, and the derived values for its status.
 type InfraPlan struct {
 	desired.Plan
-	// Frozen means that nothing may change: nothing is applied and nothing pruned but what is Off; all else stays as it is.
-	// The findings say why.
+	// Frozen means that nothing is applied, and only what is Off is pruned. The findings say why.
 	Frozen bool
-	// Off are the components that are disabled. They are removed even while the rest of the Infra is wrong.
+	// Off are the disabled components. They are removed even while the plan is frozen.
 	Off []string
-	// Addresses and Endpoints for status. Nil while Frozen: status keeps what it says.
+	// Addresses and Endpoints for status. Nil while Frozen: status keeps its values.
 	Addresses []v1alpha1.AssignedAddress
 	Endpoints []v1alpha1.EndpointStatus
 	// Given is stored on the Infra (AnnotationGiven) before anything is created. Empty while Frozen.
 	Given string
-	// Apps is what *.apps becomes; nil while Frozen, and while it is disabled (it is removed even while the rest of the Infra is
-	// wrong).
+	// Apps is the plan for *.apps; nil while Frozen, and while it is disabled (it is then removed even while the plan is frozen).
 	Apps *apps.Apps
 }
 
-// Infra says what one Infra becomes. The input is complete: what is nil in it does not exist; only Guest is nil also while the hosted
-// cluster has not been read. The same input gives the same plan.
+// Infra plans one Infra. The input is complete: nil means that an object does not exist, except for Guest, which is also nil while the
+// hosted cluster has not been read. The same input gives the same plan.
 func Infra(in input.Input) InfraPlan {
 	p := InfraPlan{Off: input.SwitchedOff(in.Infra.Spec.InfraComponents)}
 	p.Find(finding.About(subject.Infra(in.Infra), foremost(in))...)
@@ -58,8 +56,8 @@ func Infra(in input.Input) InfraPlan {
 	return p
 }
 
-// foremost is what is said before anything else is looked at: of an Infra that is not known as a whole nothing more, and of what it
-// refers to nothing before it may.
+// foremost are the findings that come before all others. An Infra that is too large to be kept whole gets no others, and the objects
+// that it refers to are judged only with permission.
 func foremost(in input.Input) []finding.Finding {
 	if own := kept.Judge(v1alpha1.ConditionAccepted, in.Infra); len(own) > 0 {
 		return own
@@ -71,7 +69,7 @@ func foremost(in input.Input) []finding.Finding {
 	return append(refused, check.Subnet(in)...)
 }
 
-// stages of planning, each of which takes what the one before gives: the network of the workers, the addresses on it, and *.apps.
+// stages runs the stages in order: the network of the workers, the addresses on it, and *.apps.
 func stages(in input.Input) apps.Published {
 	return apps.Publish(address.Assign(vlan.Join(in), in.Endpoints()))
 }

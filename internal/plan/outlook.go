@@ -10,22 +10,22 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/permission"
 )
 
-// Outlook is what an Infra will be, as far as that is known before its control plane is there.
+// Outlook is what is known of an Infra before its control plane exists.
 type Outlook struct {
-	// Domain of the hosted cluster; empty where it is not known, or is none.
+	// Domain of the hosted cluster; empty if it is unknown or no DNS name.
 	Domain string
-	// Addresses of what is switched on.
+	// Addresses of the enabled components.
 	Addresses []v1alpha1.AssignedAddress
-	// Pool that DHCP leases from; not valid where it does not.
+	// Pool that DHCP leases from; invalid if DHCP is disabled or has no address.
 	Pool ipam.Range
 	// Dials are what workers dial, host:port, or the host alone while its port is not known.
 	Dials []string
-	// Anywhere are the components whose pods go to any node, because nothing says which nodes have the VLAN. That is usual, and correct
-	// if all have it, so only preflight reports it, and not as a finding, which every simple cluster would have.
+	// Anywhere are the components whose pods may run on any node, because nothing says which nodes have the VLAN. That is usual, and
+	// correct if all nodes have it. So only preflight reports it, and not as a finding, which every simple cluster would have.
 	Anywhere []string
 }
 
-// OutlookOf an Infra; false if it has no permission, or no valid subnet.
+// OutlookOf returns an Infra's Outlook; false if the Infra lacks a permission or a valid subnet.
 func OutlookOf(in input.Input) (Outlook, bool) {
 	if len(permission.Check(in)) > 0 || len(check.Subnet(in)) > 0 {
 		return Outlook{}, false

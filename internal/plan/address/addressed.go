@@ -14,18 +14,18 @@ import (
 type Addressed struct {
 	vlan.Joined
 	Table endpoint.Table
-	// Others are the Infras on the VLAN, the oldest first, with what they take from ours.
+	// Others are the neighbours on the VLAN, oldest first, with the addresses that they take from ours.
 	Others            []Neighbour
 	Assigned          ipam.Assignment
 	CapturedAddresses []endpoint.CapturedAddress
-	// NotCaptured says which IP endpoints the proxy cannot capture.
+	// NotCaptured are the findings on IP endpoints that the proxy cannot capture.
 	NotCaptured []finding.Finding
 }
 
-// Address of a component; not valid where it has none.
+// Address of a component; invalid if it has none.
 func (a Addressed) Address(c component.Name) netip.Addr { return a.Assigned.Addresses[c] }
 
-// Addresses of a component's instances, the first's first.
+// Addresses of a component's instances, in their order.
 func (a Addressed) Addresses(c component.Name) []netip.Addr {
 	all := []netip.Addr{a.Address(c)}
 	if second := a.Address(c.Second()); second.IsValid() {

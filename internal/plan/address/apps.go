@@ -12,8 +12,8 @@ import (
 	"github.com/cldmnky/oooi/internal/unroutable"
 )
 
-// Holder says who has an address that *.apps must therefore not use; empty: nobody. Before addresses are assigned, our own are the
-// previous ones.
+// Holder names what already uses an address, so that *.apps must not; empty if nothing does. Before addresses are assigned, the previous
+// ones count as ours.
 func (a Addressed) Holder(at netip.Addr) string {
 	ours := []map[component.Name]netip.Addr{input.Written(a.Infra), input.Given(a.Infra, a.Children), a.Assigned.Addresses}
 	switch {
@@ -31,21 +31,21 @@ func (a Addressed) Holder(at netip.Addr) string {
 	return ""
 }
 
-// answers says whether our DNS gives an address for *.apps by now: it was nobody's when it was taken up, and whoever stands there, or
-// says so, came or edited later.
+// answers says whether our DNS already answers *.apps with an address. It was free when DNS began to, so a neighbour that has or claims
+// it was created or edited later.
 func (a Addressed) answers(at netip.Addr) bool {
 	return slices.Contains(a.Children.Apps().Answers, at)
 }
 
-// Refusal is why *.apps may not use an address. The zero Refusal: it may.
+// Refusal is why *.apps may not use an address. The zero Refusal means that it may.
 type Refusal struct {
-	Holder     string // who has it
-	Outside    bool   // it is no host address of the VLAN, and not in --extra-endpoint-cidrs
+	Holder     string // what already uses it
+	Outside    bool   // it is neither a host address of the VLAN nor in --extra-endpoint-cidrs
 	BeyondPool bool   // it is not in metallb.ipAddressPoolRange
 }
 
-// Refuses says why *.apps may not use an external IP. The guest's administrator chooses it, and must not direct the proxy beyond the
-// VLAN.
+// Refuses says why *.apps may not use an external IP. The administrator of the hosted cluster chooses it, and must not direct the proxy
+// beyond the VLAN.
 func (a Addressed) Refuses(at netip.Addr) Refusal {
 	pool := input.AppsSpec(a.Infra).MetalLB.IPAddressPoolRange
 	if holder := a.Holder(at); holder != "" {
@@ -57,7 +57,7 @@ func (a Addressed) Refuses(at netip.Addr) Refusal {
 	return Refusal{BeyondPool: len(pool) > 0 && !slices.ContainsFunc(pool, func(r v1alpha1.AddressOrRange) bool { return input.RangeOf(string(r)).Contains(at) })}
 }
 
-// Host says whether a host of the VLAN may have an address.
+// Host says whether an address is a host address of the VLAN.
 func (a Addressed) Host(at netip.Addr) bool {
 	return ipam.Usable(a.CIDR).Contains(at)
 }

@@ -1,4 +1,4 @@
-// Package address is the stage that says who has which address on the VLAN.
+// Package address is the stage that assigns addresses of the VLAN.
 package address
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/vlan"
 )
 
-// Assign gives an Infra free addresses of its VLAN. Addresses that somebody has already do not change.
+// Assign gives an Infra free addresses of its VLAN. Addresses that were given earlier do not change.
 func Assign(j vlan.Joined, table endpoint.Table) Addressed {
 	a := Addressed{Joined: j, Table: table, Others: othersOf(j)}
 	a.Assigned = ipam.Assign(a.request())

@@ -11,13 +11,13 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/vlan"
 )
 
-// Neighbour is another Infra on the VLAN with what it takes from ours.
+// Neighbour is another Infra on the VLAN, with the addresses that it takes from ours.
 type Neighbour struct {
 	vlan.Neighbour
 	Taken []ipam.Taken
 }
 
-// Leases are the ranges that a neighbour leases from, or will once it serves.
+// Leases are the ranges that a neighbour leases from, or will lease from once it has a DHCPServer.
 func (n Neighbour) Leases() []ipam.Range {
 	dhcp := n.Infra.Spec.InfraComponents.DHCP
 	if n.Children.DHCP() != nil {
@@ -29,7 +29,7 @@ func (n Neighbour) Leases() []ipam.Range {
 	return []ipam.Range{input.GivenPool(n.Infra, n.Children)}
 }
 
-// Has says whether a neighbour is at an address, or, being older, leases it.
+// Has says whether an address was given to a neighbour, or is leased by an older one.
 func (n Neighbour) Has(at netip.Addr) bool {
 	leased := func(r ipam.Range) bool { return r.Contains(at) }
 	return has(input.Given(n.Infra, n.Children), at) || n.Older && slices.ContainsFunc(n.Children.Leased(), leased)

@@ -14,7 +14,7 @@ import (
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
-// othersOf says what is each neighbour's, the oldest first: what one sets aside follows from what those before it have.
+// othersOf lists the neighbours with their addresses, oldest first, because the spares of one depend on the addresses of older ones.
 func othersOf(j vlan.Joined) []Neighbour {
 	var before ipam.Set
 	addresses, leased := j.Children.Addresses(), j.Children.Leased()
@@ -33,7 +33,7 @@ func othersOf(j vlan.Joined) []Neighbour {
 	return all
 }
 
-// spares are what an older neighbour has set aside, beside what those have that are older still.
+// spares are an older neighbour's spare addresses, chosen outside those of still older ones.
 func (n Neighbour) spares(before ipam.Set) []ipam.Taken {
 	if len(n.Children) == 0 {
 		return nil
@@ -46,7 +46,7 @@ func (n Neighbour) spares(before ipam.Set) []ipam.Taken {
 	return taken
 }
 
-// published is what an Infra's status says of its IP endpoints: of a neighbour's control plane nothing else is read.
+// published are an Infra's IP endpoints according to its status, because a neighbour's control plane is not read.
 func published(infra *v1alpha1.Infra) endpoint.Table {
 	var table endpoint.Table
 	for _, e := range infra.Status.Endpoints {
@@ -61,8 +61,8 @@ func published(infra *v1alpha1.Infra) endpoint.Table {
 	return table
 }
 
-// holds are the addresses that a neighbour has, or is given, beside those that we have. An older one also holds what it has only
-// written, but for what we have or lease.
+// holds are the addresses that a neighbour has or was given, except ours. An older one also holds what is only in its spec, except what
+// we have or lease.
 func (n Neighbour) holds(ours map[component.Name]netip.Addr, leased []ipam.Range) []ipam.Taken {
 	theirs := n.Children.Addresses()
 	assigned := slices.Collect(maps.Values(input.Given(n.Infra, n.Children)))
@@ -82,8 +82,8 @@ func (n Neighbour) holds(ours map[component.Name]netip.Addr, leased []ipam.Range
 
 const anotherInfra = "another Infra on this VLAN"
 
-// keeps are a neighbour's ranges. What nobody leases from by now takes nothing from who leases: an Infra's age does not tell when its
-// range was written.
+// keeps are a neighbour's ranges. A range that is not leased from yet takes nothing from our leased one, even if the neighbour is older:
+// an Infra's age does not tell when its range was written.
 func (n Neighbour) keeps(ours map[component.Name]netip.Addr, leased []ipam.Range) (taken []ipam.Taken) {
 	said, answered := n.says()
 	serves := n.Children.Leased()
@@ -103,7 +103,7 @@ func (n Neighbour) keeps(ours map[component.Name]netip.Addr, leased []ipam.Range
 	return taken
 }
 
-// says are the ranges that a neighbour wants kept, and the addresses that its DNS answers for *.apps by now.
+// says are the ranges that a neighbour wants kept free, and the addresses with which its DNS already answers *.apps.
 func (n Neighbour) says() (all, answered []ipam.Range) {
 	all, answered = keptForApps(n.Infra, n.Children)
 	for _, e := range published(n.Infra).Endpoints {
@@ -117,7 +117,7 @@ func (n Neighbour) says() (all, answered []ipam.Range) {
 	return all, answered
 }
 
-// beside is what is left of a neighbour's ranges beside what we lease by now.
+// beside is what is left of a neighbour's ranges without the addresses that we already lease.
 func beside(ranges, leased []ipam.Range) []ipam.Range {
 	var left []ipam.Range
 	for _, r := range ranges {

@@ -7,7 +7,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// request gathers what ipam has to know: what is written, what was given, and what belongs to others.
+// request is the input of ipam: what the user wrote, what was given earlier, and what is taken.
 func (a Addressed) request() ipam.Request {
 	c := a.Infra.Spec.InfraComponents
 	return ipam.Request{
@@ -19,7 +19,7 @@ func (a Addressed) request() ipam.Request {
 	}
 }
 
-// WholePool is the largest pool that the VLAN has room for, and whether it has as many addresses as are needed.
+// WholePool is the largest pool that the VLAN has room for, and whether that has as many addresses as are needed.
 func (a Addressed) WholePool(needs int64) (ipam.Range, bool) {
 	r := a.request()
 	r.WrittenPool, r.GivenPool = ipam.Range{}, ipam.Range{}

@@ -10,7 +10,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// takenHere are addresses of this VLAN that the user tells us of, and those of the network's own IPAM.
+// takenHere are the addresses that the spec names, that of the API on each worker, and those of the network's own IPAM.
 func (a Addressed) takenHere() []ipam.Taken {
 	n, dhcp := a.Infra.Spec.NetworkConfig, a.Infra.Spec.InfraComponents.DHCP
 	var taken []ipam.Taken
@@ -41,7 +41,7 @@ func (a Addressed) takenHere() []ipam.Taken {
 	return taken
 }
 
-// takenByEndpoints are what workers dial on the VLAN itself, where the proxy may stand, and what the proxy dials there.
+// takenByEndpoints are the addresses that workers dial, which the proxy may have, and those that the proxy dials.
 func (a Addressed) takenByEndpoints() []ipam.Taken {
 	var taken []ipam.Taken
 	for _, e := range append(slices.Clone(a.Table.Endpoints), a.Table.Announced()...) {
@@ -55,7 +55,7 @@ func (a Addressed) takenByEndpoints() []ipam.Taken {
 	return taken
 }
 
-// takenByNeighbours are the addresses that neighbours hold.
+// takenByNeighbours are the addresses that neighbours take.
 func (a Addressed) takenByNeighbours() []ipam.Taken {
 	var taken []ipam.Taken
 	for _, n := range a.Others {
@@ -64,7 +64,7 @@ func (a Addressed) takenByNeighbours() []ipam.Taken {
 	return taken
 }
 
-// takenByApps are ours; what is seen only now, and may be followed, is not leased either, before it is answered.
+// takenByApps are the addresses of *.apps, including an external IP that *.apps may use but DNS does not answer yet.
 func (a Addressed) takenByApps() []ipam.Taken {
 	var taken []ipam.Taken
 	pool, seen := keptForApps(a.Infra, a.Children)
@@ -84,7 +84,7 @@ func (a Addressed) takenByApps() []ipam.Taken {
 	return taken
 }
 
-// keptForApps are the addresses that MetalLB may give *.apps, and those that it has: DHCP leases none of them.
+// keptForApps are the addresses that MetalLB may give *.apps, and those with which DNS answers it. DHCP leases none of them.
 func keptForApps(infra *v1alpha1.Infra, children input.Children) (pool, seen []ipam.Range) {
 	if !input.Publishes(infra) {
 		return nil, nil

@@ -11,8 +11,8 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/desired"
 )
 
-// dhcpAccess lets the DHCP daemon look VirtualMachines up by hardware address (option 12 must be the machine's name), and
-// tell events of them where they live.
+// dhcpAccess lets the DHCP daemon look up VirtualMachines by hardware address (option 12 must be the machine's name), and create Events
+// in their namespace.
 func dhcpAccess(in apps.Published, child string) []runtime.ApplyConfiguration {
 	namespace := in.VMNamespace()
 	if namespace == "" {
@@ -23,7 +23,7 @@ func dhcpAccess(in apps.Published, child string) []runtime.ApplyConfiguration {
 		desired.Reading("", "pods"), desired.TellingEvents())
 }
 
-// proxyAccess lets the proxy's sidecar follow its backends, and their pods: an EndpointSlice alone is not believed.
+// proxyAccess lets the proxy's sidecar watch its backends and their pods: it does not trust an EndpointSlice alone.
 func proxyAccess(in apps.Published, child string) []runtime.ApplyConfiguration {
 	var namespaces []string
 	for _, e := range in.Table.Endpoints {
@@ -39,8 +39,8 @@ func proxyAccess(in apps.Published, child string) []runtime.ApplyConfiguration {
 	return all
 }
 
-// access grants a child's ServiceAccount, which has its name (names.Own), rules in another namespace; in its own its workload
-// has them.
+// access grants rules in another namespace to a child's ServiceAccount, which has the child's name (names.Own). Package workload grants
+// those in the child's own namespace.
 func access(in apps.Published, child, namespace string, rules ...*acrbac.PolicyRuleApplyConfiguration) []runtime.ApplyConfiguration {
 	if namespace == in.Infra.Namespace {
 		return nil

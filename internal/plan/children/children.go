@@ -1,4 +1,4 @@
-// Package children is the last stage: the objects that an Infra becomes.
+// Package children is the last stage: the desired objects of an Infra.
 package children
 
 import (
@@ -12,20 +12,20 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// Children are what an Infra becomes.
+// Children are an Infra's objects and status values.
 type Children struct {
 	Objects []runtime.ApplyConfiguration
 	// Addresses and Endpoints for status.
 	Addresses []v1alpha1.AssignedAddress
 	Endpoints []v1alpha1.EndpointStatus
-	// Given is what AnnotationGiven remembers.
+	// Given is the value of AnnotationGiven.
 	Given string
 }
 
-// objects that an Infra becomes for each component: its Server, and what that needs.
+// objects of each component: its Server, and what that needs.
 var objects = map[component.Name]func(apps.Published) []runtime.ApplyConfiguration{component.DHCP: dhcp, component.DNS: dns, component.Proxy: proxy}
 
-// Of says what an Infra's children are. Every stage before has passed, and check.All refused nothing: each component has an address.
+// Of plans an Infra's children. It requires that check.All refused nothing, so that each component has an address.
 func Of(in apps.Published) Children {
 	c := Children{Endpoints: endpointStatus(in)}
 	if copied := shared(in); copied != nil {

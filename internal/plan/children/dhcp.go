@@ -35,14 +35,14 @@ func dhcpSpec(in apps.Published, attachment v1alpha1.Attachment) v1alpha1.DHCPSe
 			DNSServers: resolvers(in), NTPServers: n.NTPServers, MTU: in.MTU(), Domain: v1alpha1.DNSName(in.Domain()), SearchDomains: searchDomains(in), Routes: routes(in),
 		},
 		LeaseConfig: v1alpha1.DHCPLeaseConfig{
-			RangeStart: desired.IPv4(in.Assigned.Pool.First), RangeEnd: desired.IPv4(in.Assigned.Pool.Last), LeaseTime: ptr.Deref(c.LeaseTime, metav1.Duration{Duration: valid.DefaultLease}), // a duration cannot be left out
+			RangeStart: desired.IPv4(in.Assigned.Pool.First), RangeEnd: desired.IPv4(in.Assigned.Pool.Last), LeaseTime: ptr.Deref(c.LeaseTime, metav1.Duration{Duration: valid.DefaultLease}), // a metav1.Duration is never omitted
 		},
 		ExcludeRanges: excludeRanges(in), Reservations: c.Reservations, UnknownClients: cmp.Or(c.UnknownClients, v1alpha1.UnknownClientsPool),
 		Options: c.Options, Relays: c.Relays, VMNamespace: v1alpha1.ObjectName(in.VMNamespace()), Image: c.Image, Placement: c.Placement,
 	}
 }
 
-// resolvers are our DNS; without it, those that the user gave.
+// resolvers are our DNS, or those of the spec if it is disabled.
 func resolvers(in apps.Published) (all []v1alpha1.IPv4Address) {
 	if input.Enabled(in.Infra.Spec.InfraComponents.DNS.Enabled) {
 		for _, at := range in.Addresses(component.DNS) {
@@ -65,7 +65,7 @@ func searchDomains(in apps.Published) []v1alpha1.DNSName {
 	return []v1alpha1.DNSName{v1alpha1.DNSName(in.Domain())}
 }
 
-// routes are the user's, and one to the proxy for each captured address.
+// routes are those of the spec, and one through the proxy for each captured address.
 func routes(in apps.Published) []v1alpha1.Route {
 	all := slices.Clone(in.Infra.Spec.NetworkConfig.Routes)
 	for _, c := range in.CapturedAddresses {

@@ -20,7 +20,7 @@ import (
 func dns(in apps.Published) []runtime.ApplyConfiguration {
 	c, child := in.Infra.Spec.InfraComponents.DNS, names.DNSServer(in.Infra.Name)
 	attachment, objects := attachment(in, child, in.Address(component.DNS))
-	if second := in.Address(component.DNS.Second()); second.IsValid() && len(objects) > 0 && !in.VLAN.Config.IsOVN() { // workload.InstanceAttachment
+	if second := in.Address(component.DNS.Second()); second.IsValid() && len(objects) > 0 && !in.VLAN.Config.IsOVN() { // as in workload.InstanceAttachment
 		name, addresses := names.Numbered(child, 1), []netip.Addr{second}
 		objects = append(objects, derived(in, name, derivedConfig(in, name, addresses), addresses))
 	}
@@ -52,7 +52,7 @@ func dnsSpec(in apps.Published, attachment v1alpha1.Attachment) v1alpha1.DNSServ
 	return spec
 }
 
-// onPods are the endpoints that the pod network may ask for; all of them are reached through the proxy there.
+// onPods are the endpoints that DNS also answers on the pod network, each with the proxy's address.
 func onPods(in apps.Published) endpoint.Table {
 	table := endpoint.Table{}
 	for _, e := range in.Table.Endpoints {

@@ -14,8 +14,8 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// attachment is how the pod of one component joins the VLAN: by a network of its own that gives it its addresses; on
-// OVN-Kubernetes, where the pod's annotation gives them, by the source, or by a copy that all share.
+// attachment is how the pod of one component joins the VLAN: through a derived network of its own with its addresses. On OVN-Kubernetes,
+// where the pod's annotation has the addresses, it is the source itself, or a copy that all components share.
 func attachment(in apps.Published, child string, addresses ...netip.Addr) (v1alpha1.Attachment, []runtime.ApplyConfiguration) {
 	a := v1alpha1.Attachment{MACAddress: v1alpha1.MACAddress(names.MAC(in.Infra.Namespace, in.Infra.Name, addresses[0]))}
 	if in.VLAN.Direct {
@@ -38,13 +38,13 @@ func derived(in apps.Published, name string, config nad.Config, addresses []neti
 	return n
 }
 
-// shares says whether a component is on the copy that all share. One that an older manager put on a copy of its own stays there
-// until it is made anew: another network is another pod, and a running pod loses a network that is renamed.
+// shares says whether a component is on the shared copy. One that an older manager put on its own copy stays there until it is recreated:
+// another network would replace its pod, and a running pod loses a network that is renamed.
 func shares(in apps.Published, child string) bool {
 	return in.VLAN.Config.IsOVN() && !in.VLAN.Direct && in.Children.Network(child) != child
 }
 
-// shared is the copy that components share; nil where none does.
+// shared is the copy that components share; nil if none does.
 func shared(in apps.Published) *nad.ApplyConfiguration {
 	for component, on := range input.SwitchedOn(in.Infra.Spec.InfraComponents) {
 		if on && shares(in, names.Child(in.Infra.Name, string(component))) {
@@ -56,7 +56,7 @@ func shared(in apps.Published) *nad.ApplyConfiguration {
 }
 
 func derivedConfig(in apps.Published, child string, addresses []netip.Addr) nad.Config {
-	if in.VLAN.Config.IsOVN() { // as an older manager named the network
+	if in.VLAN.Config.IsOVN() { // the name is an older manager's
 		return in.VLAN.Config.CopyForOVN(fmt.Sprintf("%s.%s", in.Infra.Namespace, in.Infra.Name), in.Infra.Namespace, child)
 	}
 	s := nad.Static{
@@ -69,10 +69,10 @@ func derivedConfig(in apps.Published, child string, addresses []netip.Addr) nad.
 	return in.VLAN.Config.WithStatic(s)
 }
 
-// derivedAnnotations are the source's resource name, by which pods are scheduled, and what the network was derived from, which
-// tells the pods on it whether anybody but a newer manager wants another network (workload). All others of the source are about the
-// source itself: OVN-Kubernetes writes its network's ID and name (k8s.ovn.org/, networkmanager/nad_controller.go) on ours too, and
-// puts back what we would copy; a GitOps tool prunes what carries its mark.
+// derivedAnnotations are the source's resource name, by which pods are scheduled, and digests of what the network was derived from. By
+// these, workload tells a change by a user or the cluster from one by a newer manager. No other annotation of the source is copied:
+// OVN-Kubernetes writes the network's ID and name (k8s.ovn.org/, networkmanager/nad_controller.go) on ours too, and would overwrite
+// copied ones; a GitOps tool prunes objects with its mark.
 func derivedAnnotations(in apps.Published, addresses []netip.Addr) map[string]string {
 	all := map[string]string{
 		names.AnnotationSource:       in.NAD.Namespace + "/" + in.NAD.Name,
@@ -85,7 +85,7 @@ func derivedAnnotations(in apps.Published, addresses []netip.Addr) map[string]st
 	return all
 }
 
-// formerInputs are what managers before v0.2 took of the same for its inputs, tuned or not. Pods that they sealed are the same.
+// formerInputs is the digest that managers before v0.2 wrote for the same inputs, tuned or not, so that their pods are not replaced.
 func formerInputs(in apps.Published, addresses []netip.Addr, tuned bool) string {
 	return desired.Digest([]any{in.NAD.Spec.Config, in.CIDR, in.Gateway, addresses, input.ClientNetworks(in.Infra), tuned})
 }

@@ -18,16 +18,15 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/desired"
 )
 
-// podSet is what one NetworkPolicy opens: pods that Services of endpoints select, and the pod ports behind those.
+// podSet is what one NetworkPolicy opens: the pods that Services of endpoints select, and the target ports.
 type podSet struct {
-	name     string // of its first Service
+	name     string // of the first Service
 	selector map[string]string
 	ports    []int32
 }
 
-// policies let the proxy reach each backend in the control plane's namespace: HyperShift's own policies keep pods of other
-// namespaces from all but the API. One is made only where another already selects the pods: the first policy on a pod
-// would shut everybody else out.
+// policies let the proxy reach each backend in the control-plane namespace, where HyperShift's own policies allow pods of other namespaces
+// only the API. A policy is made only if another one already selects the pods: the first one would isolate them from everybody else.
 func policies(in apps.Published, child string) []runtime.ApplyConfiguration {
 	var all []runtime.ApplyConfiguration
 	for _, set := range podSets(in) {
@@ -56,7 +55,6 @@ func podSets(in apps.Published) []podSet {
 	return sets
 }
 
-// serviceOf finds a Service of the control plane's namespace.
 func serviceOf(in apps.Published, namespace, name string) *corev1.Service {
 	for i := range in.Services {
 		if s := &in.Services[i]; s.Namespace == namespace && s.Name == name && namespace == in.ControlPlaneNamespace() {
@@ -66,7 +64,6 @@ func serviceOf(in apps.Published, namespace, name string) *corev1.Service {
 	return nil
 }
 
-// behind are the pods' ports behind one port of a Service.
 func behind(in apps.Published, s *corev1.Service, number int32) []int32 {
 	at := slices.IndexFunc(s.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == number })
 	if at < 0 {
@@ -75,7 +72,7 @@ func behind(in apps.Published, s *corev1.Service, number int32) []int32 {
 	return desired.Listening(s, s.Spec.Ports[at], in.EndpointSlices)
 }
 
-// isolated says whether somebody else's ingress policy selects the pods that a Service selects.
+// isolated says whether an ingress policy that is not ours selects the pods of a Service.
 func isolated(in apps.Published, pods map[string]string) bool {
 	return slices.ContainsFunc(in.NetworkPolicies, func(p networkingv1.NetworkPolicy) bool {
 		if p.Namespace != in.ControlPlaneNamespace() || p.Labels[names.LabelManagedBy] == names.ManagedBy || !forIngress(p) {

@@ -39,7 +39,7 @@ func proxySpec(in apps.Published, attachment v1alpha1.Attachment) v1alpha1.Proxy
 	return spec
 }
 
-// carried are the captured addresses, which the proxy has beside its own.
+// carried are the captured addresses, which the proxy has in addition to its own.
 func carried(in apps.Published) []v1alpha1.CapturedAddress {
 	var all []v1alpha1.CapturedAddress
 	for _, captured := range in.CapturedAddresses {

@@ -16,8 +16,7 @@ import (
 // mostDeniedZones leaves room for the cluster's own domain.
 const mostDeniedZones = valid.MostDeniedZones - 4
 
-// deniedZones are the management cluster's own: its domain and the reverse zones of its networks. A VLAN learns nothing
-// of them.
+// deniedZones are the management cluster's domain and the reverse zones of its networks. DNS hides them from the VLAN.
 func deniedZones(s input.Settings) []v1alpha1.DNSName {
 	var reverse []string
 	for _, p := range s.ClusterNetworks() {
@@ -34,8 +33,8 @@ func deniedZones(s input.Settings) []v1alpha1.DNSName {
 	return zones
 }
 
-// fitting makes zones few enough. A cluster without a network of its own to read has one per node: too many of them are
-// denied with the parent that they share.
+// fitting reduces zones to mostDeniedZones by replacing them with the parents that they share. There is one per node if the pod networks
+// are read from the Nodes.
 func fitting(zones []string) []string {
 	for zones = outermost(zones); len(zones) > mostDeniedZones; {
 		zones = outermost(append(zones, sharedParent(zones)))
@@ -43,7 +42,7 @@ func fitting(zones []string) []string {
 	return zones
 }
 
-// outermost leaves out every zone that lies in another.
+// outermost drops every zone that lies in another.
 func outermost(zones []string) []string {
 	known := map[string]bool{}
 	for _, z := range zones {
@@ -56,7 +55,7 @@ func outermost(zones []string) []string {
 	})
 }
 
-// sharedParent is that of most among the smallest networks of the address family that has more zones.
+// sharedParent is, in the address family with more zones, the parent with the most labels; of several, that of the most zones.
 func sharedParent(zones []string) string {
 	inFamily, below := map[bool]int{}, map[string]int{}
 	for _, z := range zones {
@@ -75,7 +74,7 @@ func parent(zone string) string {
 	return above
 }
 
-// mostReverseZones bounds what one network becomes; a network that needs more is denied with its whole parent.
+// mostReverseZones bounds the zones of one network; a network that needs more is denied with its whole parent.
 const mostReverseZones = 16
 
 // reverseZones cover a network: reverse DNS is cut at octets (RFC 1035 §3.5) or, in IPv6, at nibbles (RFC 3596 §2.5), so
@@ -100,7 +99,7 @@ func reverseZones(p netip.Prefix) []string {
 	return zones
 }
 
-// following is the first address of the next network of the same length; not valid after the last.
+// following is the first address of the next network of the same length; invalid after the last.
 func following(a netip.Addr, bits int) netip.Addr {
 	b := a.AsSlice()
 	for i, add := (bits-1)/8, byte(1)<<((8-bits%8)%8); i >= 0; i, add = i-1, 1 {

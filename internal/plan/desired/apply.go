@@ -17,8 +17,7 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// As turns a typed spec into an apply configuration. Every optional field of ours has omitempty, so what is not
-// set is not claimed.
+// As converts a typed spec to an apply configuration. All our optional fields have omitempty, so unset ones are not owned (managed fields).
 func As[T any](spec any) *T {
 	text, err := json.Marshal(spec)
 	out := new(T)
@@ -35,44 +34,44 @@ func As[T any](spec any) *T {
 func Encoded(value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // apply configurations are made to be encoded
+		panic(err) // an apply configuration can always be encoded
 	}
 	return text
 }
 
-// Digest names a value by its JSON.
+// Digest identifies a value by its JSON.
 func Digest(value any) string {
 	sum := sha256.Sum256(Encoded(value))
 	return hex.EncodeToString(sum[:8])
 }
 
-// Reading is a rule that lets a daemon follow resources.
+// Reading is a rule that lets a daemon read and watch resources.
 func Reading(group string, resources ...string) *acrbac.PolicyRuleApplyConfiguration {
 	return acrbac.PolicyRule().WithAPIGroups(group).WithResources(resources...).WithVerbs("get", "list", "watch")
 }
 
-// TellingEvents is a rule that lets a daemon write Events.
+// TellingEvents is a rule that lets a daemon create Events.
 func TellingEvents() *acrbac.PolicyRuleApplyConfiguration {
 	return acrbac.PolicyRule().WithAPIGroups("").WithResources("events").WithVerbs("create")
 }
 
-// ServicePort is a port of a Service whose pods listen at the same number.
+// ServicePort is a port of a Service whose pods listen on the same number.
 func ServicePort(name string, protocol corev1.Protocol, number int32) *accore.ServicePortApplyConfiguration {
 	return accore.ServicePort().WithName(name).WithProtocol(protocol).WithPort(number).WithTargetPort(intstr.FromInt32(number))
 }
 
-// Labels of everything that belongs to the Infra. By them we find objects that cannot have an ownerReference, and the DHCP daemon knows
-// whose leases it writes.
+// Labels of all objects of an Infra. By them the manager finds objects that cannot have an ownerReference, and the DHCP daemon knows whose
+// leases it writes.
 func Labels(infra *v1alpha1.Infra) map[string]string {
 	return map[string]string{
 		names.LabelInfra: infra.Name, names.LabelInfraNamespace: infra.Namespace, names.LabelOwnerUID: string(infra.UID), names.LabelManagedBy: names.ManagedBy,
 	}
 }
 
-// IP is an address as our API has it; empty where there is none.
+// IP is an address in our API's form; empty if it is invalid.
 func IP(a netip.Addr) v1alpha1.IPAddress { return v1alpha1.IPAddress(text(a)) }
 
-// IPv4 likewise.
+// IPv4 is the same for IPv4 fields.
 func IPv4(a netip.Addr) v1alpha1.IPv4Address { return v1alpha1.IPv4Address(text(a)) }
 
 func text(a netip.Addr) string {
@@ -82,5 +81,5 @@ func text(a netip.Addr) string {
 	return a.String()
 }
 
-// HostRoute is an address as a network of its own.
+// HostRoute is an address as a /32 or, in IPv6, a /128.
 func HostRoute(a netip.Addr) string { return a.String() + "/" + strconv.Itoa(a.BitLen()) }

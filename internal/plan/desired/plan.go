@@ -1,4 +1,4 @@
-// Package desired is what planning yields: objects as apply configurations, findings, and the parts that several stages make them of.
+// Package desired has the result of planning, objects as apply configurations and findings, and helpers that several stages share.
 package desired
 
 import (
@@ -7,16 +7,15 @@ import (
 	"github.com/cldmnky/oooi/internal/finding"
 )
 
-// Plan is what one object becomes.
+// Plan is the result of planning one object.
 type Plan struct {
-	// Objects are desired, as apply configurations, in the order in which they are applied.
+	// Objects are the desired ones, in the order in which they are applied.
 	Objects []runtime.ApplyConfiguration
-	// Findings are what status says.
+	// Findings are reported in status.
 	Findings []finding.Finding
 }
 
-// Blocked says whether a finding on one of the gating conditions holds everything back: nothing is created for what may
-// not be, and what already runs is left as it is.
+// Blocked says whether a finding on one of these conditions freezes the plan: nothing is created, and what already runs stays as it is.
 func (p Plan) Blocked(conditions ...string) bool {
 	for _, c := range conditions {
 		if finding.Worst(p.Findings, c).Blocks() {

@@ -6,8 +6,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Listening are the port numbers that pods listen on behind one port of a Service. They come from its EndpointSlices, because a
-// targetPort may be a name that only the pods define; without slices, from a numeric targetPort.
+// Listening are the port numbers on which pods listen behind one port of a Service. They come from its EndpointSlices, because a targetPort
+// may be a name that only the pods define; without slices, from a numeric targetPort.
 func Listening(s *corev1.Service, port corev1.ServicePort, endpoints []discoveryv1.EndpointSlice) []int32 {
 	var all []int32
 	for _, slice := range endpoints {
