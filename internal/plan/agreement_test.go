@@ -18,7 +18,7 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/stranger"
 )
 
-// pair are two Infras of one VLAN, an older and a newer one, each of which serves its own clients.
+// pair are an older and a newer Infra on one VLAN, each of which serves its own clients.
 func pair(t *testing.T) (both render.Objects) {
 	t.Helper()
 	both = load(t, "testdata/two-infras-each-serving-its-own/in.yaml")
@@ -30,7 +30,7 @@ func pair(t *testing.T) (both render.Objects) {
 	return append(readBack(t, older.Objects), both...)
 }
 
-// What two serve beside each other, an edit of one does not take from the other: the edit is refused, or keeps away.
+// Of two Infras that serve one VLAN, an edit of one takes nothing from the other: it is refused, or leaves out what the other has.
 func TestAnEditTakesNothingFromANeighbourThatServes(t *testing.T) {
 	for name, c := range map[string]struct {
 		which   int // 0: the older one is edited
@@ -66,7 +66,7 @@ func TestAnEditTakesNothingFromANeighbourThatServes(t *testing.T) {
 	}
 }
 
-// What an older Infra leases anew leaves out what a newer one leases, which finds nothing to say of it.
+// A widened range of an older Infra leaves out what a newer one leases, and the newer one's plan does not change.
 func TestARangeThatIsWidenedLeavesOutWhatANeighbourLeases(t *testing.T) {
 	g, both := NewWithT(t), pair(t)
 	in := both.Inputs(settings())
@@ -78,7 +78,7 @@ func TestARangeThatIsWidenedLeavesOutWhatANeighbourLeases(t *testing.T) {
 	g.Expect(said(t, append(readBack(t, older.Objects), both...).Inputs(settings())[1])).To(Equal(before))
 }
 
-// granted is a stranger whom the network's owner grants.
+// granted is a stranger with a reference grant of the network's owner.
 func granted(of input.Input, created int64) input.Neighbour {
 	n := ground.Neighbour(of.NAD)
 	n.NAD = n.NAD.DeepCopy()
@@ -87,7 +87,7 @@ func granted(of input.Input, created int64) input.Neighbour {
 	return n
 }
 
-// What is answered for *.apps, and what is leased, stays with who does so, whatever a neighbour writes that leases nothing.
+// An Infra keeps the address with which it answers *.apps and its leases, whatever a neighbour that leases nothing writes.
 func TestANeighbourTakesNeitherAppsNorLeasesFromWhoServes(t *testing.T) {
 	const first, last, external = "192.168.100.1", "192.168.100.254", "192.168.100.201"
 	ways := map[string]func(n *input.Neighbour){
@@ -150,7 +150,7 @@ func TestANeighbourTakesNeitherAppsNorLeasesFromWhoServes(t *testing.T) {
 	}
 }
 
-// What is leased by now an older neighbour takes no part of, by a DHCPServer that he writes by hand: the Infra is held, and serves as before.
+// An older neighbour cannot take leased addresses with a hand-written DHCPServer: the Infra's plan is frozen, and it serves as before.
 func TestAnOlderNeighbourTakesNoPartOfWhatIsLeased(t *testing.T) {
 	const first, last = "192.168.100.30", "192.168.100.60"
 	by := func(unknown v1alpha1.UnknownClients) func(*input.Neighbour) {
@@ -186,7 +186,7 @@ func TestAnOlderNeighbourTakesNoPartOfWhatIsLeased(t *testing.T) {
 	}
 }
 
-// Who leaves the range to such a neighbour is held no more.
+// The plan is no longer frozen once the Infra excludes the neighbour's range.
 func TestWhatBothLeaseMayBeLeftToTheOther(t *testing.T) {
 	in := pair(t).Inputs(settings())[1]
 	n := granted(in, -5)
@@ -198,7 +198,7 @@ func TestWhatBothLeaseMayBeLeftToTheOther(t *testing.T) {
 	NewWithT(t).Expect(plan.Infra(in).Frozen).To(BeFalse())
 }
 
-// A neighbour's status may have any text for a name: one with a zone is no address on a VLAN, and nobody is given what follows it.
+// A neighbour's status may have any text as a name: an address with an IPv6 zone is not on the VLAN, and no zone gets into our addresses.
 func TestANeighboursZoneIsGivenToNobody(t *testing.T) {
 	g, in := NewWithT(t), load(t, "testdata/ipv6-machine-network/in.yaml").Inputs(settings())[0]
 	n := granted(in, 5)
@@ -211,7 +211,6 @@ func TestANeighboursZoneIsGivenToNobody(t *testing.T) {
 	g.Expect(fmt.Sprint(p.Addresses)).NotTo(ContainSubstring("%"))
 }
 
-// excluded is how many addresses are never leased.
 func excluded(c input.Children) (count int) {
 	for _, r := range c.DHCP().Spec.ExcludeRanges {
 		for at := netip.MustParseAddr(string(r.Start)); !netip.MustParseAddr(string(r.End)).Less(at); at = at.Next() {
@@ -221,7 +220,7 @@ func excluded(c input.Children) (count int) {
 	return count
 }
 
-// allIPs claims that every address of the network is a control plane's.
+// allIPs claims every address of the network as an endpoint of a control plane.
 func allIPs(n *input.Neighbour) {
 	e := v1alpha1.EndpointStatus{Name: "api"}
 	for i := range 254 {
@@ -237,7 +236,7 @@ func everyAddress() (all []v1alpha1.DNSEntry) {
 	return all
 }
 
-// An older one that does not lease yet keeps its turn beside who does not either.
+// If neither Infra leases yet, the older one gets the range that it writes.
 func TestARangeThatAnOlderOneWritesIsLeftToIt(t *testing.T) {
 	g, in := NewWithT(t), victims(t)["with *.apps"]
 	n := granted(in, 5)
@@ -251,7 +250,7 @@ func TestARangeThatAnOlderOneWritesIsLeftToIt(t *testing.T) {
 	g.Expect(children(t, p).DHCP().Spec.ExcludeRanges).To(ContainElement(v1alpha1.AddressRange{Start: "192.168.100.100", End: "192.168.100.150"}))
 }
 
-// What a neighbour's DNS answers for *.apps is not to be had by writing it.
+// A serverIP with which a neighbour's DNS answers *.apps is refused.
 func TestAnAddressThatANeighbourAnswersForAppsIsRefused(t *testing.T) {
 	victim := victims(t)["with *.apps, serving"]
 	for age, created := range map[string]int64{"an older one": 5, "a newer one": 20} {
@@ -265,7 +264,7 @@ func TestAnAddressThatANeighbourAnswersForAppsIsRefused(t *testing.T) {
 	}
 }
 
-// Who may name a foreign control plane's namespace hears of it what he wrote, and not whether a control plane is there.
+// A refusal repeats the foreign namespace that the user wrote, and does not tell whether a control plane runs there.
 func TestARefusalSaysNothingOfAForeignControlPlane(t *testing.T) {
 	g := NewWithT(t)
 	in := load(t, "testdata/seed-form/in.yaml").Inputs(settings())[0]

@@ -10,7 +10,7 @@ import (
 	"github.com/cldmnky/oooi/internal/render"
 )
 
-// A network in the namespace of a control plane is that Infra's to use, and nobody else's who says that the namespace is his.
+// A network in a control-plane namespace may be used by that control plane's Infra, and not by others that name the namespace.
 func TestWhoIsOnANetworkOfAControlPlanesNamespace(t *testing.T) {
 	const ours = `
 apiVersion: hostedcluster.densityops.com/v1alpha1

@@ -25,16 +25,16 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/stranger"
 )
 
-// appsCase is one hosted cluster with apps ingress; everything else is as the loadbalancer-with-hostname case has it.
+// appsCase is a hosted cluster with apps ingress; everything else comes from the case loadbalancer-with-hostname.
 type appsCase struct {
 	AppsIngress v1alpha1.AppsIngress
-	// Infra and HostedCluster are merged into theirs.
+	// Infra and HostedCluster are merged into those of that case.
 	Infra, HostedCluster json.RawMessage
-	// Before was seen, with AppsIngressBefore where that was another, when the children were written; nil: they are new.
+	// Before is the Guest, and AppsIngressBefore the spec if it differed, from which the children were made; nil: there are none yet.
 	AppsIngressBefore *v1alpha1.AppsIngress
 	Before            *input.Guest
 	Guest             *input.Guest
-	// ProxyGone: somebody has deleted the ProxyServer since.
+	// ProxyGone: the ProxyServer has been deleted since.
 	ProxyGone bool
 }
 
@@ -86,7 +86,7 @@ func merge[T v1alpha1.Infra | hyperv1.HostedCluster](t *testing.T, into *T, patc
 	}
 }
 
-// children are what a plan made, as they are read back: the proxy has its Service.
+// children are a plan's children as they are read back, after the proxy has got its Service.
 func children(t *testing.T, p plan.InfraPlan) input.Children {
 	t.Helper()
 	all := input.Children{}
@@ -107,7 +107,7 @@ func children(t *testing.T, p plan.InfraPlan) input.Children {
 	return all
 }
 
-// appsOf is what a plan says of *.apps, and nothing else.
+// appsOf is the part of a plan that concerns *.apps.
 func appsOf(t *testing.T, p plan.InfraPlan) string {
 	t.Helper()
 	var out strings.Builder
@@ -126,7 +126,7 @@ func appsOf(t *testing.T, p plan.InfraPlan) string {
 	case s == nil:
 		fmt.Fprintln(&out, "service none")
 	default:
-		s.Labels = nil // as on all that is planned
+		s.Labels = nil // the same on all planned objects
 		fmt.Fprintf(&out, "service\n%s", indented(golden.YAML(t, s)))
 	}
 	for _, e := range p.Endpoints {
@@ -168,10 +168,11 @@ func indented(text string) string {
 	return out.String()
 }
 
-// A neighbour leases nothing of what *.apps has, or may get; but a newer one takes nothing from whom it finds.
+// An Infra does not lease what *.apps of a neighbour has or may get. If it leases that already, an older neighbour keeps only what its
+// *.apps has, and a newer one nothing.
 func TestNeighboursLeaveAppsAlone(t *testing.T) {
 	for name, c := range map[string]struct {
-		theirs int64 // when the publishing one was made; we are of 10
+		theirs int64 // creation time of the publishing neighbour; ours is 10
 		serves bool
 		want   []v1alpha1.AddressRange
 	}{
@@ -195,7 +196,7 @@ func TestNeighboursLeaveAppsAlone(t *testing.T) {
 			theirs.Spec.AppsIngress = &v1alpha1.AppsIngress{Enabled: true, MetalLB: &v1alpha1.AppsMetalLB{IPAddressPoolRange: []v1alpha1.AddressOrRange{"192.168.100.192/28"}}}
 			entries := []v1alpha1.DNSEntry{
 				{Hostname: "*.apps.c2.example.com", IP: "192.168.100.220"},
-				{Hostname: "api.c2.example.com", IP: "192.168.100.230"}, {Hostname: "*.web.c2.example.com", IP: "192.168.100.230"}, // a proxy's, whose ProxyServer is gone
+				{Hostname: "api.c2.example.com", IP: "192.168.100.230"}, {Hostname: "*.web.c2.example.com", IP: "192.168.100.230"}, // of a proxy whose ProxyServer is gone
 			}
 			ours.Neighbours = []input.Neighbour{{Infra: theirs, NAD: ours.NAD, Children: input.Children{component.DNS: &v1alpha1.DNSServer{Spec: v1alpha1.DNSServerSpec{StaticEntries: entries}}}}}
 			made := children(t, plan.Infra(ours))
@@ -206,7 +207,7 @@ func TestNeighboursLeaveAppsAlone(t *testing.T) {
 
 func TestAnExternalIPThatANeighbourLeasesIsNotFollowed(t *testing.T) {
 	for name, c := range map[string]struct {
-		theirs   int64 // when the leasing one was made; we are of 10
+		theirs   int64 // creation time of the leasing neighbour; ours is 10
 		followed bool
 	}{"an older one": {5, false}, "a newer one": {20, true}} {
 		t.Run(name, func(t *testing.T) {
@@ -269,7 +270,7 @@ func TestTheServiceOfAppsIsNamedAfterItsCluster(t *testing.T) {
 	gomega.NewWithT(t).Expect(service.Name).To(gomega.Equal("c1-prod-apps"))
 }
 
-// What the Infra does not decide, the hosted cluster does: it is looked at for that.
+// A mode that the Infra does not set is read from the hosted cluster.
 func TestTheModeIsLookedForWhereTheInfraDecidesNone(t *testing.T) {
 	for name, c := range map[string]struct {
 		written v1alpha1.AppsIngress

@@ -22,8 +22,8 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// crowd are Infras on one VLAN, the oldest first: that one leases, all others have a DNS and a proxy, whose addresses, as
-// written, touch nobody's.
+// crowd are Infras on one VLAN, oldest first. The oldest leases; all others have a DNS and a proxy, whose written addresses are not
+// adjacent.
 func crowd(size int) (all []input.Neighbour) {
 	vlan := &nad.NetworkAttachmentDefinition{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "vlan100"}}
 	vlan.Spec.Config = `{"cniVersion":"0.3.1","type":"bridge","bridge":"br1","vlan":100}`
@@ -42,9 +42,9 @@ func crowd(size int) (all []input.Neighbour) {
 	return all
 }
 
-// settle plans each in its turn, as the operator does, and says who was refused.
+// settle plans each Infra in turn, as the operator does, and returns those that were refused.
 func settle(all []input.Neighbour) (refused []string) {
-	for round := range 2 { // the oldest hears of the others afterwards
+	for round := range 2 { // in the second round the oldest sees the others
 		for i := range all {
 			v := stages(among(all, i))
 			if len(v.Assigned.Findings) > 0 || len(tooMany(v)) > 0 {
@@ -59,17 +59,16 @@ func settle(all []input.Neighbour) (refused []string) {
 	return refused
 }
 
-// tooMany is what is said of exclusions.
 func tooMany(v apps.Published) []finding.Finding {
 	return slices.DeleteFunc(check.All(v), func(f finding.Finding) bool { return f.Reason != "TooManyExclusions" })
 }
 
-// among is one of them, who is told of all others.
+// among is the input of one Infra, with all others as its neighbours.
 func among(all []input.Neighbour, i int) input.Input {
 	return input.Input{Infra: all[i].Infra, NAD: all[i].NAD, Children: all[i].Children, Neighbours: slices.Concat(all[:i], all[i+1:])}
 }
 
-// become is what the children would say of addresses.
+// become are the children of a plan, with their addresses only.
 func become(v apps.Published) input.Children {
 	dhcp, dns, proxy := &v1alpha1.DHCPServer{}, &v1alpha1.DNSServer{}, &v1alpha1.ProxyServer{}
 	c := input.Children{component.DNS: dns, component.Proxy: proxy}
@@ -92,14 +91,14 @@ func TestFortyInfrasShareAVLAN(t *testing.T) {
 	g.Expect(len(all[0].Children.DHCP().Spec.ExcludeRanges)).To(BeNumerically(">=", 2*39), "each address of the others is kept from DHCP")
 }
 
-// What is allocated is counted in place of time: a neighbour that is looked at costs some of it, at any load.
+// The test measures allocated memory, not time, because the machine's load does not change it.
 func TestAnInfrasPlanGrowsAsItsNeighboursDo(t *testing.T) {
 	g := NewWithT(t)
 	few, many := allocated(among(served(100), 99)), allocated(among(served(400), 399))
 	g.Expect(many).To(BeNumerically("<", 6*few), "four times the neighbours")
 }
 
-// served are a crowd each of which has its children.
+// served is a crowd with its children.
 func served(size int) []input.Neighbour {
 	all := crowd(size)
 	for i := range all {
@@ -116,7 +115,7 @@ func allocated(in input.Input) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// As a manager does at its start.
+// A manager plans all Infras when it starts.
 func BenchmarkInfrasOfOneVLAN(b *testing.B) {
 	for _, size := range []int{10, 40, 100, 270, 800} {
 		all := served(size)
@@ -130,7 +129,7 @@ func BenchmarkInfrasOfOneVLAN(b *testing.B) {
 	}
 }
 
-// mostExclusions is what the schema of a DHCPServer takes.
+// mostExclusions is the limit in the schema of a DHCPServer.
 const mostExclusions = 256
 
 func TestACrowdStopsItsNewcomersNotItsOldest(t *testing.T) {

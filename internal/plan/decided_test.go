@@ -13,8 +13,8 @@ import (
 	"github.com/cldmnky/oooi/internal/plan"
 )
 
-// Whatever a user writes into a child's spec, and whatever the cluster says of its network, has the same pods whether there
-// are some already or not: nothing of it is taken for a newer manager's wish and delayed.
+// Any change of a child's spec, or of its network by the cluster, gives the same pods whether some run already or not: none is mistaken
+// for a change by a newer manager, and delayed.
 func TestWhatIsDecidedReachesTheRunningPod(t *testing.T) {
 	shaping := map[string]bool{}
 	for _, name := range []string{"dhcp", "dns", "proxy", "proxy-alone"} {
@@ -24,7 +24,7 @@ func TestWhatIsDecidedReachesTheRunningPod(t *testing.T) {
 		for field, part := range c.parts() {
 			everyLeaf(reflect.ValueOf(part).Elem(), field, func(path string) {
 				first := c.plan()
-				if first.Frozen { // a reference that is not granted: nothing is written
+				if first.Frozen { // without a reference grant nothing is written
 					return
 				}
 				want, _ := template(t, first)
@@ -46,7 +46,7 @@ func TestWhatIsDecidedReachesTheRunningPod(t *testing.T) {
 	}
 }
 
-// parts are what users and the cluster decide of a child.
+// parts are the inputs of a child that users and the cluster decide.
 func (c aChild) parts() map[string]any {
 	parts := map[string]any{"network": &c.dhcp.NAD.Spec}
 	if c.dhcp.Infra != nil {
@@ -63,7 +63,7 @@ func (c aChild) parts() map[string]any {
 	return parts
 }
 
-// everyLeaf changes one value after the other, makes those that are not there, visits, and puts back what was.
+// everyLeaf changes each value in turn, adding those that are missing, calls visit, and restores the value.
 func everyLeaf(v reflect.Value, path string, visit func(path string)) {
 	was := reflect.New(v.Type()).Elem()
 	was.Set(v)
@@ -115,7 +115,6 @@ func everyLeaf(v reflect.Value, path string, visit func(path string)) {
 	}
 }
 
-// another value of the same sort.
 func another(text string) string {
 	if a, err := netip.ParseAddr(text); err == nil {
 		return a.Next().String()
@@ -126,7 +125,7 @@ func another(text string) string {
 	return strings.Replace(strings.Replace(text, "br100", "br200", 1), `"topology":"localnet"`, `"topology":"localnet","mtu":1400`, 1) + " "
 }
 
-// A derived network says what it was derived from: whenever a decision makes another of it, that says something else.
+// Whenever a decision changes a derived network's configuration, AnnotationInputs changes too.
 func TestWhatIsDecidedOfANetworkIsAmongItsInputs(t *testing.T) {
 	g := NewWithT(t)
 	in := load(t, "testdata/clients-behind-a-router/in.yaml").Inputs(settings())[0]
@@ -150,7 +149,6 @@ func TestWhatIsDecidedOfANetworkIsAmongItsInputs(t *testing.T) {
 	}
 }
 
-// derived are a plan's networks by name.
 func derived(p plan.InfraPlan) map[string]*nad.ApplyConfiguration {
 	all := map[string]*nad.ApplyConfiguration{}
 	for _, o := range p.Objects {

@@ -19,15 +19,15 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/golden"
 )
 
-// joined is what becomes of a network that documentation shows: what is found of it, the networks that are made from it, and
-// what each of our pods asks Multus for.
+// joined is the plan for a network from documentation: its findings, the derived networks, and the networks that each of our pods requests
+// from Multus.
 type joined struct {
 	Findings []string                     `json:"findings,omitempty"`
 	Networks map[string]map[string]string `json:"networks,omitempty"`
 	Pods     map[string]string            `json:"pods,omitempty"`
 }
 
-// Each file is a NetworkAttachmentDefinition with the fields and values of its source, which its first lines name.
+// Each file is a NetworkAttachmentDefinition with the fields and values of the source that its first lines name.
 func TestANetworkAsDocumentationHasIt(t *testing.T) {
 	golden.Cases(t, "testdata/documented", []string{"in.yaml"}, func(t *testing.T, dir string) map[string]string {
 		p, pods := onDocumented(t, dir)
@@ -52,7 +52,7 @@ func TestANetworkAsDocumentationHasIt(t *testing.T) {
 	})
 }
 
-// onDocumented plans an Infra on a network that documentation shows, and its pods.
+// onDocumented plans an Infra on a network from documentation, and its pods.
 func onDocumented(t *testing.T, dir string) (plan.InfraPlan, map[string]string) {
 	t.Helper()
 	network := load(t, filepath.Join(dir, "in.yaml"))[0].(*nad.NetworkAttachmentDefinition)
@@ -71,7 +71,7 @@ func onDocumented(t *testing.T, dir string) (plan.InfraPlan, map[string]string) 
 	return p, annotations(t, append(objects, readBack(t, p.Objects)...))
 }
 
-// annotations are what the pods of an Infra's children ask Multus for, by component.
+// annotations are the Multus requests of the pods of an Infra's children, by component.
 func annotations(t *testing.T, objects render.Objects) map[string]string {
 	t.Helper()
 	attached := func(a v1alpha1.Attachment) *nad.NetworkAttachmentDefinition {
@@ -98,14 +98,14 @@ func annotations(t *testing.T, objects render.Objects) map[string]string {
 	return asked
 }
 
-// An older manager gave each component a copy of its own, of another network's name. Pods that are on one stay there as it is; what
-// is made anew joins the copy that all share.
+// An older manager gave each component its own copy, with another network name. Pods on such a copy stay there, unchanged; a new component
+// joins the copy that all share.
 func TestAPodStaysOnTheCopyThatAnOlderManagerMade(t *testing.T) {
 	g := NewWithT(t)
 	objects := load(t, "testdata/nad-ovn-localnet-with-subnets/in.yaml")
 	first := plan.Infra(objects.Inputs(settings())[0])
 	for _, o := range readBack(t, first.Objects) {
-		switch s := o.(type) { // DHCP is made anew
+		switch s := o.(type) { // DHCP is new
 		case *v1alpha1.DNSServer:
 			s.Spec.NetworkConfig.NetworkAttachmentDefinition = "c1-dns"
 		case *v1alpha1.ProxyServer:

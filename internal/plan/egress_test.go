@@ -17,7 +17,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/workload"
 )
 
-// waysOut are the egress rules of a plan's NetworkPolicy, a line each.
+// waysOut are the egress rules of a plan's NetworkPolicy, one string each.
 func waysOut(t *testing.T, p workload.ChildPlan) (all []string) {
 	t.Helper()
 	policy := networkingv1.NetworkPolicy{}
@@ -49,7 +49,7 @@ func waysOut(t *testing.T, p workload.ChildPlan) (all []string) {
 	return all
 }
 
-// A Service with one port, whose pods have named it.
+// aService is a Service with one port, whose targetPort is a name.
 func aService(namespace, name string, port int32, change func(*corev1.Service)) corev1.Service {
 	s := corev1.Service{}
 	s.Namespace, s.Name = namespace, name
@@ -69,7 +69,7 @@ func listensAt(s corev1.Service, number int32) discoveryv1.EndpointSlice {
 
 const toTheAPI, toItsService = "anywhere TCP/6443", "172.30.0.1/32 TCP/443"
 
-// What a daemon needs is let out; what is not known of it is not kept from it.
+// Egress allows what a daemon needs; if its destination is unknown, egress is not restricted.
 func TestAPodMayGoWhereItsDaemonHasTo(t *testing.T) {
 	balancer := func(s *corev1.Service) {
 		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "10.20.0.53"}}
@@ -77,8 +77,8 @@ func TestAPodMayGoWhereItsDaemonHasTo(t *testing.T) {
 	const dns = "anywhere TCP/53 TCP/5353 TCP/6443 UDP/53 UDP/5353"
 	for name, c := range map[string]struct {
 		child    string
-		services []corev1.Service // in place of the API's
-		listen   int32            // behind the last of them
+		services []corev1.Service // instead of the API's
+		listen   int32            // target port of services[0]
 		change   func(*aChild)
 		want     []string
 	}{
@@ -136,7 +136,7 @@ func leads(b v1alpha1.ProxyBackend) func(*aChild) {
 	return func(c *aChild) { b.Name, c.proxy.Server.Spec.Backends = "it", []v1alpha1.ProxyBackend{b} }
 }
 
-// also has a cluster with one more Service, whose pods listen at a port.
+// also adds a Service and its EndpointSlice.
 func also(change func(*aChild), s corev1.Service, number int32) func(*aChild) {
 	return func(c *aChild) {
 		if change != nil {

@@ -59,7 +59,7 @@ func TestInfraBecomes(t *testing.T) {
 	})
 }
 
-// documents are a plan as a person reads it: what status says, then every object without what all have in common.
+// documents are a plan in readable form: the status, then every object without the metadata that all share.
 func documents(t *testing.T, infra *v1alpha1.Infra, p plan.InfraPlan) []string {
 	type said struct {
 		Infra     string                     `json:"infra"`
@@ -79,7 +79,7 @@ func documents(t *testing.T, infra *v1alpha1.Infra, p plan.InfraPlan) []string {
 	return out
 }
 
-// withoutOwnership takes away labels and ownerReferences, having seen that they are what every object must carry.
+// withoutOwnership removes labels and ownerReferences, after checking that they are those that every object must have.
 func withoutOwnership(t *testing.T, infra *v1alpha1.Infra, o runtime.ApplyConfiguration) map[string]any {
 	t.Helper()
 	object := map[string]any{}

@@ -11,7 +11,7 @@ import (
 	"github.com/cldmnky/oooi/internal/render"
 )
 
-// HyperShift puts HostedCluster b-c of namespace a and c of a-b into one namespace, a-b-c. In files no clock may have said yet who is first.
+// HyperShift puts HostedClusters a/b-c and a-b/c into one namespace, a-b-c. Objects in files may have no creation time yet.
 func TestAnInfraGetsNoControlPlaneOfAnother(t *testing.T) {
 	const (
 		first, later, earlier = `, creationTimestamp: "2026-11-02T00:00:00Z", uid: m`, `, creationTimestamp: "2026-11-02T00:00:01Z", uid: a`, `, creationTimestamp: "2026-11-01T00:00:00Z", uid: z`
@@ -33,7 +33,7 @@ spec:
 ---
 `
 	byNamespace := strings.Replace(byReference, "hostedClusterRef: {name: c}", "infraComponents: {proxy: {controlPlaneNamespace: a-b-c}}", 1)
-	// Of the other nothing, whether its control plane is there or not.
+	// The message says nothing of the other HostedCluster, whether it runs or not.
 	says := Equal("namespace a-b-c has no control plane of HostedCluster a-b/c, or was another's first: wait until HyperShift has made it, or give one of the two another name")
 	unheard := HavePrefix("proxy.controlPlaneNamespace names namespace a-b-c, which does not exist or does not allow namespace a-b;")
 	saying := map[string]OmegaMatcher{"by reference": says, "by namespace": Or(says, unheard)}

@@ -14,7 +14,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// An Infra on 192.168.100.0/24 whose API is captured at 203.0.113.10; its changes are YAML over its spec.
+// The Infra is on 192.168.100.0/24, and its API is captured at 203.0.113.10. Each change is YAML that is merged into its spec.
 func TestAnInfraThatCannotWorkIsFrozenAndTheFieldNamed(t *testing.T) {
 	for change, says := range map[string]string{
 		"networkConfig: {cidr: ''}":                 "InvalidCIDR: networkConfig.cidr is not set; write the VLAN's network, e.g. 192.168.100.0/24",
@@ -50,7 +50,7 @@ func TestAnInfraThatCannotWorkIsFrozenAndTheFieldNamed(t *testing.T) {
 func TestWhatAnInfraMayHaveIsNotRefused(t *testing.T) {
 	for _, change := range []string{
 		"{}",
-		"infraComponents: {proxy: {serverIP: 192.168.100.200}}", // where workers dial
+		"infraComponents: {proxy: {serverIP: 192.168.100.200}}", // an address that workers dial
 		"networkConfig: {dnsServers: [192.168.100.3]}\ninfraComponents: {dns: {enabled: false, serverIP: 192.168.100.3}}",
 		"infraComponents: {dhcp: {reservations: [{ip: 192.168.100.8, clientID: '01:02'}, {ip: 192.168.100.9, clientID: '01:03'}]}}",
 		"networkConfig: {routes: [{destination: 203.0.113.0/24, gateway: 192.168.100.77}]}",
@@ -80,7 +80,7 @@ func TestADomainThatNoNameCanHaveIsRefused(t *testing.T) {
 		`InvalidDomain: the hosted cluster's domain is "Prod_1.example.com", which is not a DNS name in lower case; set infraComponents.dns.clusterName and dns.baseDomain, e.g. c1 and example.com`}))
 }
 
-// A neighbour's captured addresses are known from its status alone.
+// A neighbour's captured addresses are known only from its status.
 func TestANeighboursCapturedAddressIsNeitherGivenNorLeased(t *testing.T) {
 	g := NewWithT(t)
 	in := load(t, "testdata/two-infras-on-one-vlan/in.yaml").Inputs(settings())[1]

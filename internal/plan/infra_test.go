@@ -79,7 +79,7 @@ func TestAFrozenPlanSaysWhatIsOff(t *testing.T) {
 	}
 }
 
-// A plan becomes the children, the children are read back, and the next plan is the same: addresses do not wander.
+// The next plan, made with the children of the first, is the same: addresses do not move.
 func TestThePlanOfWhatWasAppliedIsTheSame(t *testing.T) {
 	for name, objects := range everyCase(t) {
 		for i, in := range objects.Inputs(settings()) {
@@ -110,13 +110,13 @@ func readBack(t *testing.T, applied []runtime.ApplyConfiguration) render.Objects
 	return objects
 }
 
-// A range that is no longer written grows to the end of the network, where a newer Infra leases by now.
+// If a range is no longer written, the pool grows to the end of the network, around what a newer Infra already leases.
 func TestAPoolGrowsAroundWhatANewerInfraLeases(t *testing.T) {
 	g := NewWithT(t)
 	objects := load(t, "testdata/two-infras-each-serving-its-own/in.yaml")
 	newer := plan.Infra(objects.Inputs(settings())[1])
 	objects = append(objects, readBack(t, newer.Objects)...)
-	for range 2 { // the second plan reads what the first one made
+	for range 2 { // the second plan reads the children of the first
 		older := plan.Infra(objects.Inputs(settings())[0])
 		g.Expect(older.Frozen).To(BeFalse(), "%v", older.Findings)
 		server := golden.YAML(t, older.Objects)
@@ -126,7 +126,7 @@ func TestAPoolGrowsAroundWhatANewerInfraLeases(t *testing.T) {
 	}
 }
 
-// The older one's servers and pool are 192.168.100.21 to .23 and .100 to .150; its two spares are the lowest free ones.
+// The older Infra's servers have 192.168.100.21 to .23, and its pool is .100 to .150; its two spares are the lowest free addresses.
 func TestAnOlderInfrasSpareAddressesAreNotTaken(t *testing.T) {
 	g := NewWithT(t)
 	newer := plan.Infra(load(t, "testdata/two-infras-each-serving-its-own/in.yaml").Inputs(settings())[1])

@@ -13,7 +13,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// becomes is what an Infra becomes, with its children as they are then.
+// becomes plans an Infra, and returns the plan and its children as they are read back.
 func becomes(t *testing.T, in input.Input) (plan.InfraPlan, input.Children) {
 	t.Helper()
 	p := plan.Infra(in)
@@ -27,7 +27,7 @@ func becomes(t *testing.T, in input.Input) (plan.InfraPlan, input.Children) {
 	return p, all
 }
 
-// A second instance takes an address that was set aside: nothing that is there moves.
+// A second instance gets a spare address: no existing address moves.
 func TestASecondInstanceMovesNothing(t *testing.T) {
 	g, in := NewWithT(t), changed(t, "{}")
 	_, one := becomes(t, in)
@@ -45,7 +45,7 @@ func TestASecondInstanceMovesNothing(t *testing.T) {
 }
 
 func TestTheSecondAddressIsNeitherLeasedNorGivenToOthers(t *testing.T) {
-	const second = "192.168.100.77" // within the pool, as its user wrote it
+	const second = "192.168.100.77" // a written address inside the pool
 	g, in := NewWithT(t), changed(t, "{infraComponents: {dns: {replicas: 2, additionalServerIPs: [192.168.100.77]}, proxy: {}}}")
 	_, children := becomes(t, in)
 	g.Expect(children.Pool().Contains(netip.MustParseAddr(second))).To(BeTrue())
@@ -59,7 +59,7 @@ func TestTheSecondAddressIsNeitherLeasedNorGivenToOthers(t *testing.T) {
 	g.Expect(wrongs(plan.Infra(in))).To(ConsistOf(HavePrefix("InvalidDNSServer: networkConfig.dnsServers has 192.168.100.77")))
 }
 
-// As its DNSServer has it, else as the annotation says, else as status does.
+// The address comes from the DNSServer, or else the annotation, or else the status.
 func TestTheSecondAddressIsNotMoved(t *testing.T) {
 	in := changed(t, "{infraComponents: {dns: {replicas: 2}}}")
 	p, children := becomes(t, in)
@@ -86,7 +86,7 @@ func TestTheSecondAddressIsNotMoved(t *testing.T) {
 	NewWithT(t).Expect(p.Given).To(ContainSubstring(`"dns-1":"192.168.100.4"`))
 }
 
-// One whose network is full goes on as it is, and says what that costs.
+// In a full network one instance goes on serving, and a finding says what that costs.
 func TestWithoutAFreeAddressOneInstanceServes(t *testing.T) {
 	g, in := NewWithT(t), changed(t, "{infraComponents: {dhcp: {rangeStart: 192.168.100.4, rangeEnd: 192.168.100.254}, dns: {replicas: 2}}}")
 	p, children := becomes(t, in)

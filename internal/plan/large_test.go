@@ -20,7 +20,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// swollen is what the manager keeps of an object with more labels than any is of use with.
+// swollen is what the manager keeps of an object with too many labels.
 func swollen[T kept.Object](object T) T {
 	labels := map[string]string{discoveryv1.LabelServiceName: object.GetLabels()[discoveryv1.LabelServiceName]}
 	for i := range 500 {
@@ -30,8 +30,8 @@ func swollen[T kept.Object](object T) T {
 	return kept.Of(object).(T)
 }
 
-// What an Infra needs of its control plane's namespace, and is too large to be kept, holds it, and is named with what to do; what it does
-// not need is not spoken of.
+// An object in the control-plane namespace that is too large to be kept freezes the plan, or gives a warning, if the Infra needs it; the
+// finding says what to do. Other objects give none.
 func TestWhatIsTooLargeOfAControlPlaneIsTold(t *testing.T) {
 	for what, c := range map[string]struct {
 		swells    func(*input.Input)
@@ -83,7 +83,7 @@ func unneeded[T kept.Object](object T) T {
 	return object
 }
 
-// A child whose workload, or a Service that it names, is too large to be kept is held: planned without it, it would lose what it has.
+// A child's plan is frozen if its workload, or a Service that it names, is too large to be kept: otherwise it would lose what it has.
 func TestAChildIsHeldByWhatIsTooLarge(t *testing.T) {
 	g, c := NewWithT(t), childOf(t, "proxy")
 	g.Expect(c.plan().Frozen).To(BeFalse())

@@ -20,7 +20,7 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// good is an Infra with which nothing is wrong.
+// good is a valid Infra, with a change to its input.
 func good(t *testing.T, change func(*input.Input)) input.Input {
 	t.Helper()
 	in := load(t, "../../examples/preflight/good/isolated.yaml").Inputs(settings())[0]
@@ -28,7 +28,6 @@ func good(t *testing.T, change func(*input.Input)) input.Input {
 	return in
 }
 
-// told are the findings with a code.
 func told(in input.Input, code string) []finding.Finding {
 	return slices.DeleteFunc(plan.Infra(in).Findings, func(f finding.Finding) bool { return f.Reason != code })
 }
@@ -49,7 +48,7 @@ func TestTheVLANMayNotOverlapTheManagementClustersNetworks(t *testing.T) {
 	}
 }
 
-// What is printed is applied as it stands: the two must not meet afterwards, and what is beside them stays.
+// Users apply the printed changes as they are: afterwards the two networks must not overlap, and other entries must be kept.
 func TestTheHostedClustersNetworksAreMovedApart(t *testing.T) {
 	in := good(t, func(in *input.Input) {
 		around, beside := ipnet.MustParseCIDR("192.168.0.0/16"), ipnet.MustParseCIDR("fd01::/48")
@@ -74,7 +73,7 @@ func cidrOf(entry any) netip.Prefix {
 	return netip.MustParsePrefix(entry.(map[string]any)["cidr"].(string))
 }
 
-// A NodePool may name another definition of the VLAN, but not one that another tenant keeps for itself.
+// A NodePool may name another NetworkAttachmentDefinition of the VLAN, but not another tenant's without a reference grant.
 func TestAForeignDefinitionOfTheVLANIsTakenWithPermission(t *testing.T) {
 	for namespace, c := range map[string]struct {
 		grants string
@@ -101,7 +100,7 @@ func TestADomainThatIsNotKnownIsNotShown(t *testing.T) {
 	}
 }
 
-// Workers need not be on the Infra's own definition of the VLAN, and theirs may be the one that is wrong.
+// Workers may use another NetworkAttachmentDefinition of the VLAN than the Infra, and that one may be wrong.
 func TestTheDefinitionThatWorkersAreOnIsJudgedToo(t *testing.T) {
 	for config, wrong := range map[string]bool{
 		`{"name":"p","type":"ovn-k8s-cni-overlay","topology":"localnet","vlanID":100,"mtu":1500,"netAttachDefName":"default/other"}`:  false,
@@ -126,7 +125,7 @@ func TestTheDefinitionThatWorkersAreOnIsJudgedToo(t *testing.T) {
 	}
 }
 
-// What HyperShift leaves out of its noProxy, and what it adds, goes by itself; an https proxy alone is asked for what is https.
+// Ignition uses HTTPS, so only httpsProxy counts. Hosts in noProxy, and those that HyperShift adds to it, are dialled directly.
 func TestIgnitionIsNotSentThroughAProxyUnsaid(t *testing.T) {
 	const proxy = "http://proxy.corp.example.com:3128"
 	for name, c := range map[string]struct {
@@ -158,7 +157,7 @@ func TestIgnitionIsNotSentThroughAProxyUnsaid(t *testing.T) {
 	NewWithT(t).Expect(told(address, "IgnitionThroughProxy")).To(BeEmpty(), "HyperShift excepts machineNetwork")
 }
 
-// What a controller renders is changed where it renders it from.
+// What a controller renders has to be changed in the source object.
 func TestAPrivateMacvlanOfOpenShiftsNetworkOperatorIsMendedThere(t *testing.T) {
 	in := good(t, func(in *input.Input) {
 		in.NAD.Spec.Config = `{"type":"macvlan","master":"eth1.100","mode":"private"}`
@@ -168,7 +167,7 @@ func TestAPrivateMacvlanOfOpenShiftsNetworkOperatorIsMendedThere(t *testing.T) {
 		HaveField("Of.Kind", "Network"), HaveField("Field", "spec.additionalNetworks"), HaveField("Message", HaveSuffix("which accepts any configuration as rawCNIConfig if its type is Raw")))))
 }
 
-// Private macvlans work where workers and our pods are on different nodes; it is told once of each.
+// Private macvlans work if workers and our pods are on different nodes; each definition gets one warning.
 func TestAPrivateMacvlanIsTakenWithANote(t *testing.T) {
 	const private, plain = `{"type":"macvlan","master":"eth1.100","mode":"private"}`, `{"type":"macvlan","master":"eth1.100","mode":"bridge"}`
 	for name, c := range map[string]struct {
@@ -201,8 +200,8 @@ func TestAPrivateMacvlanIsTakenWithANote(t *testing.T) {
 	}
 }
 
-// Multus of OpenShift lends machines, which run in the control plane's namespace, few networks; KubeVirt takes few names; macvlan hears
-// nothing for the MAC behind a bridge.
+// OpenShift's Multus allows machines, which run in the control-plane namespace, the networks of few namespaces; KubeVirt allows no dot in a
+// name; macvlan delivers no frames for a MAC address behind a bridge.
 func TestANetworkThatNoMachineStartsOnIsSaid(t *testing.T) {
 	named := func(name string) func(*input.Input) {
 		return func(in *input.Input) {
@@ -268,7 +267,7 @@ func TestANodePoolIsOfNoConcernWhenAnotherIsOnTheVLAN(t *testing.T) {
 	g.Expect(told(in, "NodePoolNotOnVLAN")).To(ConsistOf(And(HaveField("Changes", BeEmpty()), HaveField("Message", ContainSubstring("in namespace clusters-c1 or default")))))
 }
 
-// What is printed is applied as it stands: the networks that the machines have must not be lost.
+// Users apply the printed changes as they are: the networks that the machines have must be kept.
 func TestANodePoolsNetworksAreKept(t *testing.T) {
 	in := good(t, func(in *input.Input) {
 		in.NodePools[0].Spec.Platform.Kubevirt.AdditionalNetworks = []hyperv1.KubevirtNetwork{{Name: "clusters/storage"}, {Name: "backup"}}

@@ -23,9 +23,9 @@ import (
 	"github.com/cldmnky/oooi/internal/status"
 )
 
-// previous is the case nodeport-with-ip, with a time server, as commit f911f69, before docs/reference/renamed.md, had it: that tree's planner
-// made the specs of the children and, in running.yaml, the annotations of the workloads, and its status package the Infra's status. The
-// children's status is written by hand, with that tree's reasons.
+// previous is the case nodeport-with-ip, with a time server, as of commit f911f69, before docs/reference/renamed.md. The planner of that
+// commit made the specs of the children and, in running.yaml, the annotations of the workloads, and its status package made the Infra's
+// status. The children's status is written by hand, with the reasons of that commit.
 func previous(t *testing.T) input.Input {
 	t.Helper()
 	written := load(t, "testdata/previous/objects.yaml")
@@ -57,7 +57,7 @@ func TestObjectsOfThePreviousTreeArePlannedAsTheyWere(t *testing.T) {
 	}
 }
 
-// as is an object that is planned, as the API server would have it.
+// as is a planned object as the API server would return it.
 func as[T any](t *testing.T, planned runtime.ApplyConfiguration) *T {
 	t.Helper()
 	text, err := json.Marshal(planned)

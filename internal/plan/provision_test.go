@@ -37,7 +37,7 @@ func TestAHostedClusterAsksFor(t *testing.T) {
 	})
 }
 
-// With a copy of a network in his own namespace anybody is on it: what his Infra says is nobody's subnet but his.
+// Anybody can copy a network into his own namespace. So a HostedCluster does not take its subnet from an Infra on such a copy.
 func TestAHostedClusterHasItsSubnetFromNobodyWithACopyOfItsNetwork(t *testing.T) {
 	g := NewWithT(t)
 	in := load(t, "testdata/provision/subnet-of-another-infra/in.yaml").Provisionings(settings())[0]
@@ -58,7 +58,7 @@ func TestAHostedClusterHasItsSubnetFromNobodyWithACopyOfItsNetwork(t *testing.T)
 	g.Expect(provision.Of(in).Infra.Spec.NetworkConfig.CIDR).To(HaveValue(BeEquivalentTo("10.9.0.0/24")))
 }
 
-// A network in the namespace that the names give is the HostedCluster's once its control plane is there.
+// A network in the namespace NAMESPACE-NAME is the HostedCluster's own only once its control plane runs there.
 func TestNoSubnetIsReadOffANamespaceThatIsNoControlPlane(t *testing.T) {
 	in := load(t, "testdata/provision/subnet-of-another-infra/in.yaml").Provisionings(settings())[0]
 	in.NAD, in.OnVLAN = in.NAD.DeepCopy(), nil
@@ -72,7 +72,7 @@ func TestNoSubnetIsReadOffANamespaceThatIsNoControlPlane(t *testing.T) {
 	g.Expect(provision.Of(in).Infra.Spec.NetworkConfig.CIDR).To(HaveValue(BeEquivalentTo("10.9.0.0/24")))
 }
 
-// FuzzAnnotations: whoever may annotate a HostedCluster writes anything.
+// Users who may annotate a HostedCluster may write any text.
 func FuzzAnnotations(f *testing.F) {
 	f.Add("default/vlan100", "192.168.100.0/24", "192.168.100.1", "10.0.0.53, fd00::53", "192.168.100.20-192.168.100.99")
 	f.Add("/", "::/0", "fe80::1%eth0", ",", "-")

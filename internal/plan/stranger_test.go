@@ -15,7 +15,7 @@ import (
 	"github.com/cldmnky/oooi/internal/testkit/stranger"
 )
 
-// victims are Infras that a stranger may want to disturb, before anything of theirs is there and while they serve.
+// victims are Infras that a stranger may want to disturb, before they have children and while they serve.
 func victims(t *testing.T) map[string]input.Input {
 	t.Helper()
 	all := map[string]input.Input{
@@ -40,7 +40,7 @@ func victims(t *testing.T) map[string]input.Input {
 	return all
 }
 
-// publishing is an Infra whose hosted cluster has an external IP.
+// publishing is an Infra with *.apps whose hosted cluster has an external IP.
 func publishing(t *testing.T) input.Input {
 	t.Helper()
 	text, err := os.ReadFile("testdata/apps/external-ip-changes/case.yaml")
@@ -54,10 +54,10 @@ func publishing(t *testing.T) input.Input {
 	return c.input(t)
 }
 
-// ground is that of the victims.
+// ground has the names of the victims' objects and the stranger's.
 var ground = stranger.Ground{Namespace: "clusters", Cluster: "c1", ControlPlane: "clusters-c1", Network: "vlan100", Own: "tenant", Alike: "cluster"}
 
-// Whoever has no right to a network, and writes Infras and children, changes nothing of what those serve who have it.
+// A user without a reference grant to a network, who writes Infras and children, changes nothing for the Infras on that network.
 func TestAStrangerToANetworkChangesNothing(t *testing.T) {
 	ways := ground.Ways(t)
 	for name, victim := range victims(t) {

@@ -59,7 +59,7 @@ func TestWhoAdmitsAnInfraNoMore(t *testing.T) {
 	}
 }
 
-// An Infra that names a namespace knows its HostedCluster by the HostedControlPlane, which a restore brings back later.
+// An Infra that names a namespace finds its HostedCluster through the HostedControlPlane, which a restore brings back later.
 func TestAControlPlaneThatIsOnlyAwayIsAwaited(t *testing.T) {
 	infra := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "i"}}
 	infra.Spec.InfraComponents.Proxy.ControlPlaneNamespace = "clusters-c1"
@@ -67,7 +67,7 @@ func TestAControlPlaneThatIsOnlyAwayIsAwaited(t *testing.T) {
 	NewWithT(t).Expect(permission.Withdrawn(input.Input{Infra: infra}, there)).To(BeFalse())
 }
 
-// Where nobody can tell by HostedControlPlanes whose a namespace is, it is that of the HostedCluster that was first.
+// Without HostedControlPlanes in it, a shared control-plane namespace belongs to the oldest HostedCluster.
 func TestWhoCameLaterIsAdmittedNoMore(t *testing.T) {
 	infra := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "a-b", Name: "i"}}
 	infra.Spec.HostedClusterRef = &v1alpha1.HostedClusterReference{Name: "c"}

@@ -90,7 +90,7 @@ func TestAChildBecomes(t *testing.T) {
 	})
 }
 
-// withoutTemplateTwice takes the template out of a workload's annotations, having seen that it is the workload's.
+// withoutTemplateTwice removes the template from a workload's annotations, after checking that it equals the workload's.
 func withoutTemplateTwice(t *testing.T, o runtime.ApplyConfiguration) any {
 	t.Helper()
 	object := map[string]any{}
@@ -105,7 +105,7 @@ func withoutTemplateTwice(t *testing.T, o runtime.ApplyConfiguration) any {
 	return object
 }
 
-// template finds the pod template of a plan, as the API server will have it.
+// template is a plan's pod template as the API server returns it, and the workload's annotations.
 func template(t testing.TB, p workload.ChildPlan) (corev1.PodTemplateSpec, map[string]string) {
 	t.Helper()
 	var found *accore.PodTemplateSpecApplyConfiguration
@@ -186,7 +186,7 @@ func TestAProxyReachesOnlyAddressesThatTheAdministratorAdmits(t *testing.T) {
 	}
 }
 
-// The VLAN of its Infra is where *.apps lies; a proxy that stands alone has none.
+// *.apps is on the VLAN, so an Infra's proxy may reach addresses there; a proxy without an Infra may not.
 func TestAnInfrasProxyReachesItsVLAN(t *testing.T) {
 	for name, frozen := range map[string]bool{"proxy": false, "proxy-alone": true} {
 		c := childOf(t, name)
@@ -196,7 +196,7 @@ func TestAnInfrasProxyReachesItsVLAN(t *testing.T) {
 	}
 }
 
-// Whoever writes an Infra says which network is its VLAN: he opens none of the cluster's by it, and none that the pod is not on.
+// The user who writes an Infra sets its CIDR. That must not open the management cluster's networks, nor one that the pod is not on.
 func TestAnInfraOpensNoNetworkByCallingItItsVLAN(t *testing.T) {
 	for name, c := range map[string]struct {
 		cidr   v1alpha1.Subnet
@@ -219,7 +219,7 @@ func TestAnInfraOpensNoNetworkByCallingItItsVLAN(t *testing.T) {
 	}
 }
 
-// Everything that a daemon may do is in Roles of its own namespace; rights in others only an Infra gives.
+// All rights of a daemon are in Roles of its own namespace; only an Infra's plan gives rights in others.
 func TestAChildWritesOnlyInItsNamespace(t *testing.T) {
 	for _, name := range []string{"dhcp", "dns", "proxy", "proxy-alone"} {
 		for _, o := range childOf(t, name).plan().Objects {
@@ -250,8 +250,8 @@ func TestEveryPodNamesThePullSecrets(t *testing.T) {
 	}
 }
 
-// What parses guests' bytes has no token: Envoy, DHCP, DNS. Each has a container beside it that has one, as the API server would mount it
-// (names and paths of kubernetes, plugin/pkg/admission/serviceaccount/admission.go).
+// The containers that parse input from guests (Envoy, DHCP, DNS) have no token. In each pod one other container has it, as the API server
+// would mount it (names and paths: kubernetes, plugin/pkg/admission/serviceaccount/admission.go).
 func TestNoTokenIsWhereGuestsAreHeard(t *testing.T) {
 	for name, guardian := range map[string]string{"dhcp": "api-proxy", "dns": "api-proxy", "proxy": "proxy", "proxy-alone": "proxy"} {
 		g := NewWithT(t)
@@ -274,7 +274,7 @@ func TestNoTokenIsWhereGuestsAreHeard(t *testing.T) {
 	}
 }
 
-// A pod whose daemon is given all that it may take stays in the QoS class Guaranteed, whatever is beside it.
+// If the requests of the daemon equal its limits, the pod has QoS class Guaranteed, whatever its other containers are.
 func TestAPodThatWasGuaranteedStaysSo(t *testing.T) {
 	equal := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi")}
 	for name, c := range map[string]struct {
@@ -303,7 +303,7 @@ func TestAPodThatWasGuaranteedStaysSo(t *testing.T) {
 	}
 }
 
-// A plan reads only: the same input gives the same bytes, however often it was planned from.
+// Planning does not change its input, and the same input gives the same bytes.
 func TestPlanningAChildChangesNothing(t *testing.T) {
 	for _, name := range []string{"dhcp", "dns", "proxy"} {
 		c := childOf(t, name)

@@ -30,7 +30,7 @@ func TestReverseZonesAreCutWhereReverseDNSIs(t *testing.T) {
 	}
 }
 
-// Every address of a network has its PTR name in one of the zones.
+// The PTR name of every address of a network is in one of its zones.
 func TestReverseZonesCoverTheirNetwork(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		length := rapid.SampledFrom([]int{4, 16}).Draw(t, "length")
