@@ -62,7 +62,7 @@ func TestAStrangerToANetworkChangesNothing(t *testing.T) {
 	ways := ground.Ways(t)
 	for name, victim := range victims(t) {
 		alone := said(t, victim)
-		gomega.NewWithT(t).Expect(alone).NotTo(gomega.ContainSubstring("held: true"), name)
+		gomega.NewWithT(t).Expect(alone).NotTo(gomega.ContainSubstring("frozen: true"), name)
 		for way, attack := range ways {
 			t.Run(name+"/"+way, func(t *testing.T) {
 				n := ground.Neighbour(victim.NAD)
