@@ -10,13 +10,13 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/link"
 )
 
-// aheadWait covers the kernel's three questions, a second apart, and the answer to the last: a host that takes the address meanwhile is heard.
+// aheadWait covers the kernel's three ARP requests, a second apart, and the last reply: a host that takes the address meanwhile is heard.
 const aheadWait = 3*time.Second + link.Wait
 
-// aheadEvery is how often to look for addresses to probe ahead: a fraction of what a probe takes.
+// aheadEvery is how often ProbeAhead looks for addresses to probe: a fraction of what a probe takes.
 const aheadEvery = 100 * time.Millisecond
 
-// ProbeAhead keeps addresses probed for clients to come, until the context ends.
+// ProbeAhead probes addresses for clients to come, until the context ends.
 func (s *Server) ProbeAhead(ctx context.Context, port Port) {
 	var probing sync.WaitGroup
 	defer probing.Wait()
@@ -28,7 +28,7 @@ func (s *Server) ProbeAhead(ctx context.Context, port Port) {
 			return
 		case <-tick.C:
 		}
-		if now, _ := s.Clock.Now(); s.synced.Load() { // what is leased is known
+		if now, _ := s.Clock.Now(); s.synced.Load() { // the leases are known
 			for _, ip := range s.Table.Ahead(now) {
 				probing.Go(func() { s.probeAhead(ctx, port, ip) })
 			}
@@ -36,7 +36,7 @@ func (s *Server) ProbeAhead(ctx context.Context, port Port) {
 	}
 }
 
-// probeAhead asks who answers at an address. Where nobody can be asked the client that comes for it is told so.
+// probeAhead probes one address. If that fails, the probe for the address's client reports it.
 func (s *Server) probeAhead(ctx context.Context, port Port, ip netip.Addr) {
 	ctx, cancel := context.WithTimeout(ctx, aheadWait+time.Second)
 	defer cancel()
@@ -46,7 +46,7 @@ func (s *Server) probeAhead(ctx context.Context, port Port, ip netip.Addr) {
 	case answers:
 		s.Happened(Event{Type: AddressInUse, IP: ip})
 		s.Table.ProbedAhead(ip, true, now)
-	case err == nil || undecided: // a host was heard at the address, which may have left
+	case err == nil || undecided: // undecided: the neighbour table has a host at the address, which may have left
 		s.Table.ProbedAhead(ip, undecided, now)
 	default:
 		s.Log.Debug("address not probed ahead", "ip", ip, "error", err)

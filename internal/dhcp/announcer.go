@@ -16,20 +16,19 @@ import (
 )
 
 const (
-	// quiet is how long one sentence is not repeated: clients ask again and again.
+	// quiet is the period in which the same warning is reported once, because clients retry.
 	quiet = 10 * time.Minute
-	// backlog is how many events may wait for the API server; what comes beyond is only logged.
+	// backlog is how many events may wait for the API server; further ones are only logged.
 	backlog = 256
 
-	// Within quiet, so many sentences are told of one reason, so many times of one machine that it was bound or released, and so many
-	// times of all clients that are no machine together: anybody on the VLAN can make up servers and clients without an end, and each
-	// event is one or two writes to the management cluster's API.
+	// Limits within quiet: warnings of one reason, events of one virtual machine (bound, released), and those of all other clients together.
+	// Anybody on the VLAN can invent servers and clients, and each event is one or two writes to the management cluster's API.
 	ofOneReason  = 32
 	ofOneMachine = 8
 	ofAllGuests  = 128
 )
 
-// announcer tells people: a log line always, and an event on the DHCPServer (and on the machine, where there is one).
+// announcer reports events to admins: as a log line, and as an Event on the DHCPServer (and the virtual machine, if there is one).
 type announcer struct {
 	client client.Client // nil: log only
 	log    *slog.Logger
@@ -37,16 +36,16 @@ type announcer struct {
 	queue  chan Event
 
 	mu    sync.Mutex
-	since time.Time       // when counting began
-	said  map[string]bool // warnings, since then
-	count map[string]int  // happenings by what they are counted as, since then
+	since time.Time       // when the counts began
+	said  map[string]bool // warnings reported since then
+	count map[string]int  // events since then, by the kind that countedAs gives
 }
 
 func newAnnouncer(c client.Client, log *slog.Logger, about func() *corev1.ObjectReference) *announcer {
 	return &announcer{client: c, log: log, about: about, queue: make(chan Event, backlog)}
 }
 
-// Announce never waits.
+// Announce reports an event without blocking.
 func (a *announcer) Announce(h Event) {
 	if !a.isNews(h, time.Now()) {
 		return
@@ -62,7 +61,7 @@ func (a *announcer) Announce(h Event) {
 	}
 }
 
-// isNews says whether an occurrence becomes an Event. That there are more than they hear of, the log says once.
+// isNews says whether an event is reported. If a kind exceeds its limit, one log line says so.
 func (a *announcer) isNews(h Event, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -86,7 +85,7 @@ func (a *announcer) isNews(h Event, now time.Time) bool {
 	return true
 }
 
-// countedAs is what an occurrence is counted as, and how many of these are told.
+// countedAs is what an event is counted as, and how many of these are reported.
 func countedAs(h Event) (string, int) {
 	switch {
 	case h.Warns():
@@ -97,7 +96,7 @@ func countedAs(h Event) (string, int) {
 	return "clients that are no virtual machine", ofAllGuests
 }
 
-// Run writes events until the context ends. Nothing depends on them: one that the API server does not take is dropped.
+// Run writes events until the context ends. Nothing depends on them: one that the API server does not accept is dropped.
 func (a *announcer) Run(ctx context.Context) error {
 	for {
 		select {

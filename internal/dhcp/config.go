@@ -21,7 +21,7 @@ import (
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
-// ConfigOf reads a DHCPServer. The API server has checked most of one; nobody has checked a file.
+// ConfigOf reads and checks a DHCPServer. The API server has validated most of an object, but nothing of a file.
 func ConfigOf(server *v1alpha1.DHCPServer) (pool.Config, error) {
 	p, spec := parser{}, server.Spec
 	n := spec.NetworkConfig
@@ -68,10 +68,10 @@ func ConfigOf(server *v1alpha1.DHCPServer) (pool.Config, error) {
 	return c, errors.Join(p.wrong...)
 }
 
-// unknownClients are the words for them; the schema adds what is left out, in a cluster.
+// unknownClients are the valid values. A file may leave the field empty; in a cluster the schema fills it.
 var unknownClients = []v1alpha1.UnknownClients{"", v1alpha1.UnknownClientsPool, v1alpha1.UnknownClientsIgnore}
 
-// values checks what is taken as it is written.
+// values checks the fields that are used as they are written.
 func (p *parser) values(spec v1alpha1.DHCPServerSpec) {
 	n := spec.NetworkConfig
 	p.must(slices.Contains(unknownClients, spec.UnknownClients), "unknownClients", fmt.Sprintf("%q must be Pool or Ignore", spec.UnknownClients))
@@ -82,10 +82,10 @@ func (p *parser) values(spec v1alpha1.DHCPServerSpec) {
 	}
 }
 
-// fit checks what fields demand of each other.
+// fit checks the fields against each other.
 func (p *parser) fit(c pool.Config) {
 	if len(p.wrong) > 0 {
-		return // what does not parse cannot be compared
+		return // values that do not parse cannot be compared
 	}
 	subnet := c.Network.Subnet
 	inside := fmt.Sprintf("must lie inside %s", subnet)
@@ -113,12 +113,12 @@ func (p *parser) fit(c pool.Config) {
 	}
 }
 
-// usable says whether a host may have an address of a subnet. (One of /31 has no network or broadcast address, RFC 3021.)
+// usable says whether a host may have an address of a subnet. A /31 has no network or broadcast address (RFC 3021).
 func usable(subnet netip.Prefix, a netip.Addr) bool {
 	return subnet.Contains(a) && (subnet.Bits() > 30 || a != subnet.Addr() && a != pool.Broadcast(subnet))
 }
 
-// parser collects what is wrong, so that a user sees all of it at once.
+// parser collects all errors, so that the user sees them at once.
 type parser struct{ wrong []error }
 
 func (p *parser) must(ok bool, field, wish string) {
@@ -147,7 +147,7 @@ func (p *parser) prefix(field string, c v1alpha1.CIDR) netip.Prefix {
 	return prefix
 }
 
-// relay is a network of giaddrs; an address is one by itself.
+// relay parses a network of giaddrs; an address is a network by itself.
 func (p *parser) relay(field string, r v1alpha1.IPv4AddressOrCIDR) netip.Prefix {
 	if ip, err := netip.ParseAddr(string(r)); err == nil {
 		return netip.PrefixFrom(ip, ip.BitLen())
@@ -157,7 +157,7 @@ func (p *parser) relay(field string, r v1alpha1.IPv4AddressOrCIDR) netip.Prefix 
 	return prefix
 }
 
-// name is sent in labels of 63 octets at most.
+// name checks a DNS name, whose labels have at most 63 octets.
 func (p *parser) name(field string, name v1alpha1.DNSName) {
 	p.must(name == "" || len(validation.IsDNS1123Subdomain(string(name))) == 0 && !slices.ContainsFunc(strings.Split(string(name), "."), tooLong), field,
 		fmt.Sprintf("%q must be a DNS name in lower case, with at most 63 characters between its dots, e.g. c1.example.com", name))
@@ -165,7 +165,7 @@ func (p *parser) name(field string, name v1alpha1.DNSName) {
 
 func tooLong(label string) bool { return len(label) > validation.DNS1123LabelMaxLength }
 
-// How the schema has a client written. Another way would match nobody.
+// The forms of a client that the schema requires. A reservation in another form would match no client.
 var (
 	macAddress = regexp.MustCompile(`^[0-9a-f][02468ace](:[0-9a-f]{2}){5}$`)
 	clientID   = regexp.MustCompile(`^([0-9a-f]{2}:)+[0-9a-f]{2}$`)
@@ -173,7 +173,7 @@ var (
 
 func (p *parser) reservation(field string, r v1alpha1.Reservation) pool.Reservation {
 	p.must((r.MAC == "") != (r.ClientID == ""), field, "must have exactly one of mac and clientID")
-	mac := strings.ToLower(string(r.MAC)) // files that were written for older releases have it in either case
+	mac := strings.ToLower(string(r.MAC)) // files for older releases may have upper case
 	p.must(mac == "" || macAddress.MatchString(mac) && mac != "00:00:00:00:00:00", field+".mac",
 		fmt.Sprintf("%q must be a network card's address with colons, e.g. 52:54:00:00:01:01", r.MAC))
 	p.must(r.ClientID == "" || clientID.MatchString(r.ClientID), field+".clientID",

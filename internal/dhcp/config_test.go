@@ -114,7 +114,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 	}
 }
 
-// Until 2026-11-25 such a file was served.
+// Releases until 2026-11-25 served such a file.
 func TestAMACOfAFileMayBeInUpperCase(t *testing.T) {
 	got, err := ConfigOf(server(t, replaced(t, `mac: "52:54:00:00:00:01" → mac: "52:54:00:00:0A:FF"`)))
 	g := NewWithT(t)

@@ -11,32 +11,31 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
 )
 
-// leaseCopy is a copy of leases on the pod's emptyDir: a container that restarts while the API server is away renews from it. What is
-// submitted and forgotten takes place in that order.
+// leaseCopy is a copy of the leases on the pod's emptyDir: a container that restarts while the API server is away renews from it. Submit and
+// Forget take effect in the order of the calls.
 type leaseCopy interface {
 	Submit(lease.Record) bool
 	Forget(context.Context, netip.Addr) error
 }
 
-// copied is a store with a copy of its leases.
 type copied struct {
 	lease.Store
 	copy  leaseCopy
 	table *pool.Table
 	log   *slog.Logger
-	order *sync.Mutex // of what is submitted and forgotten
+	order *sync.Mutex // keeps Submit and Forget in order
 }
 
 func newCopied(store lease.Store, copy leaseCopy, table *pool.Table, log *slog.Logger) copied {
 	return copied{store, copy, table, log, &sync.Mutex{}}
 }
 
-// Update implements lease.Store. A binding that ends is forgotten by the copy, durably, before the store says so: who reads
-// Released with our address in dropped[] may give the address away (dhcp-rules.md#lease-2). Likewise the binding of an address that
-// becomes another client's, whose ACK does not wait for the copy.
+// Update implements lease.Store. If a binding ends, or its address goes to another client, the copy forgets it durably before the store is
+// written: an instance that reads Released with our address in dropped[] may give the address away, and the ACK to the next client does not wait
+// for the copy (dhcp-rules.md#lease-2).
 func (c copied) Update(ctx context.Context, r lease.Record) (lease.Record, error) {
 	c.order.Lock()
-	stands := c.stands(r) // what was found to stand is submitted by now
+	stands := c.stands(r) // a record that keep found to stand is submitted by now
 	c.order.Unlock()
 	if !stands {
 		if err := c.copy.Forget(ctx, r.IP); err != nil {
@@ -46,11 +45,11 @@ func (c copied) Update(ctx context.Context, r lease.Record) (lease.Record, error
 	return c.Store.Update(ctx, r)
 }
 
-// stands says whether a record is to be in the copy.
+// stands says whether a record belongs in the copy.
 func (c copied) stands(r lease.Record) bool { return r.State == lease.Bound && c.table.Stands(r) }
 
-// keep copies what may be renewed, and waits for no disk. A copy that fails costs a renewal after a restart, never a promise. What is
-// about to end is not copied any more: the copy may have forgotten it already.
+// keep copies a record that may be renewed, and waits for no disk. A copy that fails costs a renewal after a restart, never a promise. A binding
+// that is about to end is not copied: the copy may have forgotten it already.
 func (c copied) keep(r lease.Record) {
 	c.order.Lock()
 	defer c.order.Unlock()

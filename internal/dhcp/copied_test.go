@@ -43,7 +43,7 @@ func TestACopyForgetsBeforeTheClusterIsTold(t *testing.T) {
 	l.releases("aa", ip)
 	g.Expect(l.store.before).To(BeNil(), "the cluster was told")
 
-	l.machines.has("worker-1", "bb") // whose lease goes to its next hardware address, and is Bound before and after
+	l.machines.has("worker-1", "bb") // its lease moves to its next hardware address, and stays Bound
 	ip = l.binds("bb")
 	l.machines.running["bb"] = false
 	delete(l.machines.owners, "bb")
@@ -55,7 +55,7 @@ func TestACopyForgetsBeforeTheClusterIsTold(t *testing.T) {
 	g.Expect(disk.Get(t.Context(), ip)).To(HaveField("Client.MAC", HaveSuffix("cc")))
 }
 
-// A watch that tells of a binding late, while that is released, must not bring it back.
+// A watch may tell of a binding late, while it is being released: that must not bring the copy back.
 func TestACopyIsMadeOfWhatStandsOnly(t *testing.T) {
 	l, g := newLab(t, 5), NewWithT(t)
 	disk := l.openCopy()
@@ -68,7 +68,7 @@ func TestACopyIsMadeOfWhatStandsOnly(t *testing.T) {
 	g.Expect(err).To(MatchError(lease.ErrNotFound))
 }
 
-// witness notes what is done by its name, as log and as copy.
+// witness notes, as log, copy and receiver of events, what is done.
 type witness struct {
 	slog.Handler
 	saw func(string)

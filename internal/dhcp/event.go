@@ -35,10 +35,10 @@ type Event struct {
 	Reserved pool.Reservation // of ReservationPending
 }
 
-// Warns says whether somebody should act.
+// Warns says whether an admin should act.
 func (h Event) Warns() bool { return h.Type != LeaseBound && h.Type != LeaseReleased }
 
-// String is the sentence of the event.
+// String is the message of the event.
 func (h Event) String() string {
 	switch h.Type {
 	case LeaseBound:
@@ -60,13 +60,13 @@ func (h Event) String() string {
 			return h.who() + " keeps " + h.IP.String() + " until it boots again; then it gets " + h.Reserved.IP.String() + ", which is reserved for it"
 		}
 		return h.IP.String() + " is reserved for " + h.Reserved.Client.String() + ", and " + h.who() + " has it; restart that machine, and it gets another"
-	case PoolExhausted: // of many clients one event: it names none
+	case PoolExhausted: // names no client, so that many clients cause one event
 		return "a client got no address, because none is left; " + wider
 	}
 	return string(h.Type)
 }
 
-// wider is how a pool gets room.
+// wider says how to enlarge a pool.
 const wider = "widen networkConfig.cidr, or dhcp.rangeStart to rangeEnd, or exclude fewer addresses"
 
 func (h Event) who() string {
@@ -76,7 +76,7 @@ func (h Event) who() string {
 	return h.Client.String()
 }
 
-// tell says what a write that succeeded means to people.
+// tell reports a successful write as an event.
 func (s *Server) tell(d pool.Decision, r lease.Record) {
 	h := Event{IP: r.IP, Client: r.Client, VM: r.VM, Hostname: r.Hostname}
 	switch d.Why {
@@ -94,7 +94,7 @@ func (s *Server) tell(d pool.Decision, r lease.Record) {
 	s.Happened(h)
 }
 
-// tellUnserved says which reservations have to wait, and for whom.
+// tellUnserved reports which reservations have to wait, and for which client.
 func (s *Server) tellUnserved() {
 	now, steady := s.Clock.Now()
 	for _, u := range s.Table.Unserved(now, steady) {
@@ -102,7 +102,7 @@ func (s *Server) tellUnserved() {
 	}
 }
 
-// tellRefused says why a client that may come to the VLAN gets nothing.
+// tellRefused reports why a client that is allowed on the VLAN gets no address.
 func (s *Server) tellRefused(m wire.Message, d pool.Decision) {
 	switch d.Why {
 	case "duplicate-mac":

@@ -6,7 +6,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
 )
 
-// free performs writes that nobody waits for. One that conflicts is decided anew at the next round of Expire.
+// free makes writes that no client waits for. One that conflicts is decided anew at the next round of Expire.
 func (s *Server) free(ctx context.Context, due []pool.Decision) {
 	for _, d := range due {
 		ctx, cancel := context.WithTimeout(ctx, storeTime)
@@ -21,7 +21,7 @@ func (s *Server) free(ctx context.Context, due []pool.Decision) {
 	}
 }
 
-// Expire performs the writes that no message asks for.
+// Expire makes the writes that are due without a message.
 func (s *Server) Expire(ctx context.Context) {
 	now, _ := s.Clock.Now()
 	if s.config.Load() == nil || !s.synced.Load() || now.IsZero() {
@@ -31,7 +31,7 @@ func (s *Server) Expire(ctx context.Context) {
 	s.free(ctx, s.Table.Expire(now))
 }
 
-// confirmSuspects reads what the store told older than it is known, until it does not answer.
+// confirmSuspects reads the addresses for which the store told an older version than we know, while the store answers.
 func (s *Server) confirmSuspects(ctx context.Context) {
 	for _, ip := range s.Table.Suspects() {
 		ctx, cancel := context.WithTimeout(ctx, storeTime)

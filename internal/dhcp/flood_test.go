@@ -20,7 +20,7 @@ import (
 	"github.com/cldmnky/oooi/internal/share"
 )
 
-// crowdedPort is a port with a crowd before it: strangers who go through with the exchange, and one machine that we know.
+// crowdedPort is a port with a crowd: strangers who go through the whole exchange, and one machine that we know.
 type crowdedPort struct {
 	*lab
 	packets  chan link.Packet
@@ -58,7 +58,7 @@ func (p *crowdedPort) sends(hardware net.HardwareAddr, kind dhcpv4.MessageType, 
 	}
 }
 
-// slowStore takes as long as a busy API server.
+// slowStore is as slow as a busy API server.
 type slowStore struct{ lease.Store }
 
 func (s slowStore) Create(ctx context.Context, r lease.Record) (lease.Record, error) {
@@ -121,7 +121,7 @@ func TestAFloodDoesNotKeepAMachineOut(t *testing.T) {
 	g.Expect(strangers).To(BeNumerically("<=", 120), "half the pool")
 }
 
-// gatedPort probes nothing until it may.
+// gatedPort blocks every probe until the gate opens.
 type gatedPort struct {
 	*crowdedPort
 	gate <-chan struct{}
@@ -203,7 +203,7 @@ func TestWhoWaitsKeepsNoBuffer(t *testing.T) {
 	<-ended
 }
 
-// FuzzServe: whatever arrives, the server lives, and says nothing to garbage.
+// FuzzServe: the server survives every datagram, and does not answer garbage.
 func FuzzServe(f *testing.F) {
 	discover, err := dhcpv4.NewDiscovery(net.HardwareAddr{0x52, 0x54, 0, 0, 0, 1})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
 )
 
-// follow keeps the configuration.
+// follow applies each change of the configuration.
 func (i *instance) follow(ctx context.Context) error {
 	f := &daemon.Follower[*v1alpha1.DHCPServer]{
 		New: func() *v1alpha1.DHCPServer { return &v1alpha1.DHCPServer{} }, StateDir: i.StateDir, Log: i.Log,
@@ -23,7 +23,7 @@ func (i *instance) follow(ctx context.Context) error {
 	return f.Object(ctx, i.client, &v1alpha1.DHCPServerList{}, client.ObjectKey{Namespace: i.Namespace, Name: i.Name})
 }
 
-// apply serves a configuration: the socket is opened first, so that one that cannot be served changes nothing.
+// apply serves a configuration. It opens the socket first, so that a configuration that cannot be served changes nothing.
 func (i *instance) apply(ctx context.Context, object *v1alpha1.DHCPServer) error {
 	i.mu.Lock()
 	i.newest, i.deleted = object, false
@@ -37,7 +37,7 @@ func (i *instance) apply(ctx context.Context, object *v1alpha1.DHCPServer) error
 		if err != nil {
 			return err
 		}
-		config.Born, config.LooksUpVMs = saved.Born, false // there is nobody to look them up with
+		config.Born, config.LooksUpVMs = saved.Born, false // without a cluster there are none to look up
 	}
 	port, err := i.portFor(ctx, config.Server)
 	if err != nil {
@@ -54,7 +54,7 @@ func (i *instance) apply(ctx context.Context, object *v1alpha1.DHCPServer) error
 	return nil
 }
 
-// configure serves what has changed. Each write of our status comes here, too.
+// configure serves a configuration that has changed. Our own status writes lead here as well.
 func (i *instance) configure(config pool.Config) {
 	if served := i.server.config.Load(); served != nil && reflect.DeepEqual(*served, config) {
 		return
@@ -66,7 +66,7 @@ func (i *instance) configure(config pool.Config) {
 	i.server.Configure(config)
 }
 
-// lookUp follows the namespace whose machines are looked up.
+// lookUp watches the namespace in which virtual machines are looked up.
 func (i *instance) lookUp(ctx context.Context, object *v1alpha1.DHCPServer) {
 	namespace := string(object.Spec.VMNamespace)
 	if i.client == nil || i.object != nil && string(i.object.Spec.VMNamespace) == namespace {
@@ -92,14 +92,14 @@ func (i *instance) rejected(err error) {
 	i.wake()
 }
 
-// gone hears that our object is deleted. A deletion in the background gives it no time before.
+// gone notes that our object is deleted. A background deletion sets no deletionTimestamp before.
 func (i *instance) gone() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.deleted = true
 }
 
-// leaving says whether our object is deleted or about to be: then leases that go are meant to go.
+// leaving says whether our object is deleted or being deleted: its leases are then meant to disappear.
 func (i *instance) leaving() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

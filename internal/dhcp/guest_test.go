@@ -19,7 +19,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
 )
 
-// What one guest of the VLAN can take from the others, and from the management cluster.
+// Tests of what one guest can take from the others, and from the management cluster.
 
 func TestWhoBindsAndReleasesInTurnCausesFewWrites(t *testing.T) {
 	l, g := newLab(t, 100), NewWithT(t)
@@ -63,7 +63,7 @@ func TestWhoBindsAndReleasesInTurnCausesFewWrites(t *testing.T) {
 	}
 }
 
-// blockedStore writes nothing until it may.
+// blockedStore blocks every update until the gate opens.
 type blockedStore struct {
 	lease.Store
 	gate <-chan struct{}

@@ -306,7 +306,7 @@ func (d *daemonInCluster) events(reason string) []string {
 	return messages
 }
 
-// Leases that the API server refuses are as good as none: a machine that boots waits in vain. Nobody has to ask again for it to be over.
+// If the API server refuses leases, a machine that boots waits in vain. Readiness must return without another client's request.
 func TestALeaseThatTheAPIServerRefusesEndsReadiness(t *testing.T) {
 	d := newDaemonInCluster(t)
 	d.Expect(d.api.Create(t.Context(), dhcpServer())).To(Succeed())

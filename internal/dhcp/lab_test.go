@@ -23,7 +23,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/wire"
 )
 
-// lab is one server with everything around it in memory: the stories of these tests are told by it.
+// lab is one server with everything around it in memory.
 type lab struct {
 	t        *testing.T
 	boot     time.Duration
@@ -45,7 +45,7 @@ var (
 	errAway = errors.New("the store is away")
 )
 
-// undecided is the host of whom the kernel cannot tell yet whether it is there.
+// undecided is a host of which the kernel cannot tell yet whether it is there.
 const undecided = "undecided"
 
 func at(last byte) netip.Addr { return netip.AddrFrom4([4]byte{192, 168, 100, last}) }
@@ -67,7 +67,7 @@ func newLab(t *testing.T, addresses byte) *lab {
 	return l
 }
 
-// said are the sentences that people were told.
+// said are the messages of the events that were reported.
 func (l *lab) said() (all []string) {
 	for _, h := range l.told {
 		all = append(all, h.String())
@@ -93,7 +93,7 @@ func (l *lab) passes(d time.Duration) { l.boot += d }
 
 func (l *lab) now() time.Time { now, _ := l.server.Clock.Now(); return now }
 
-// The lab is the server's port.
+// lab implements Port for the server.
 func (l *lab) Receive() (link.Packet, error)            { return link.Packet{}, errors.New("not used") }
 func (l *lab) MTU() int                                 { return 1500 }
 func (l *lab) Close() error                             { return nil }
@@ -219,7 +219,7 @@ type memoryStore struct {
 	records map[netip.Addr]lease.Record
 	last    uint64
 	writes  int
-	// away: nothing is done. deaf: it is done, and the answer is lost. before runs once ahead of the next write.
+	// away: nothing is done. deaf: it is done, but the answer is lost. before runs once, ahead of the next write.
 	away, deaf bool
 	before     func()
 }

@@ -9,20 +9,20 @@ import (
 	"github.com/cldmnky/oooi/internal/share"
 )
 
-// lanes are how many messages of each rank may be answered at a time, and how many more wait for that: a flood of strangers, or of guests
-// who have a lease, fills its own lane only. What waited for too long is not answered (dhcp-rules.md#lease-10).
+// lanes limit, for each rank, how many messages are answered at a time and how many more wait: a flood of strangers, or of guests with a lease,
+// fills its own lane only. A message that waited too long is not answered (dhcp-rules.md#lease-10).
 var lanes = map[pool.Rank]struct{ answered, waiting int }{
 	pool.Known: {1024, 1024}, pool.Holder: {256, 1024}, pool.Offered: {64, 1024}, pool.Stranger: {64, 1024},
 }
 
-// ofOneClient are under way at most: one that is answered, and the one after it, as the REQUEST behind a DISCOVER that is asked twice.
+// ofOneClient bounds the messages of one client under way: the one being answered and the next, such as a REQUEST behind a repeated DISCOVER.
 const ofOneClient = 2
 
-// lane is a bounded number of messages under way, those of one client one after the other.
+// lane bounds the messages under way, and answers those of one client one after the other.
 type lane struct {
 	*share.Places[lease.Client]
-	answered chan struct{}   // full while no other may be
-	turns    [256]sync.Mutex // by client; two that share one only wait a little
+	answered chan struct{}   // one for each message being answered
+	turns    [256]sync.Mutex // by a hash of the client; a collision costs a short wait
 }
 
 func newLanes() map[pool.Rank]*lane {
@@ -33,7 +33,7 @@ func newLanes() map[pool.Rank]*lane {
 	return all
 }
 
-// take answers a message that has entered, in its turn.
+// take answers a message that has entered, when its turn comes.
 func (l *lane) take(c lease.Client, answer func()) {
 	defer l.Leave(c)
 	turn := l.turn(c)

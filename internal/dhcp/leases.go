@@ -12,7 +12,6 @@ import (
 	"github.com/cldmnky/oooi/internal/names"
 )
 
-// keepLeases reads all leases first, then watches them, and expires them.
 func (i *instance) keepLeases(ctx context.Context) error {
 	if err := i.sync(ctx); err != nil {
 		return nil // the context ended
@@ -80,7 +79,7 @@ func (i *instance) watchLeases(ctx context.Context) {
 	})
 }
 
-// labels of every lease: those of the Infra that the planner put on our object, and ours.
+// labels of every lease: the Infra's, which the planner put on our object, and our own.
 func (i *instance) labels() map[string]string {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
 )
 
-// world is a few clients before one or two instances of a server, with everything that may go wrong between them. What each
-// client was told is written down; the invariants are about that alone.
+// world is a few clients before one or two instances of a server, with everything that may go wrong between them. It records what each client
+// was told; the invariants are about that alone.
 type world struct {
 	instances []*lab
 	store     *memoryStore
@@ -44,7 +44,7 @@ func newWorld(t *testing.T, instances int) *world {
 
 func (w *world) now() time.Time { return w.instances[0].now() }
 
-// hears lets one instance answer one client, and writes down what the client is told.
+// hears lets one instance answer one client, and records what the client is told.
 func (w *world) hears(r *rapid.T, l *lab, mac string, kind dhcpv4.MessageType, with ...dhcpv4.Modifier) *dhcpv4.DHCPv4 {
 	reply := l.hears(mac, kind, with...)
 	if reply != nil && reply.MessageType() == dhcpv4.MessageTypeAck {
@@ -60,7 +60,7 @@ func (w *world) hears(r *rapid.T, l *lab, mac string, kind dhcpv4.MessageType, w
 	return reply
 }
 
-// TestNoTwoClientsEverHoldOneAddress is what everything here is for.
+// TestNoTwoClientsEverHoldOneAddress tests the invariant that all others serve.
 func TestNoTwoClientsEverHoldOneAddress(t *testing.T) {
 	for instances := 1; instances <= 2; instances++ {
 		t.Run(fmt.Sprintf("%d instances", instances), func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/wire"
 )
 
-// metrics of the daemon. Labels are few and bounded: never an address, never a client.
+// metrics of the daemon. Labels have few values: never an address, never a client.
 type metrics struct {
 	registry *prometheus.Registry
 	heard    *prometheus.CounterVec
@@ -53,7 +53,7 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// timedStore measures the writes of a store: the time that a client waits for durability.
+// timedStore measures how long writes take, and so how long a client waits for durability.
 type timedStore struct {
 	lease.Store
 	took *prometheus.HistogramVec

@@ -185,7 +185,7 @@ func TestUdhcpcGetsItsAddressAndEveryOption(t *testing.T) {
 	})
 }
 
-// machine is a client's process, with what it said so far.
+// machine is a client's process and its output so far.
 type machine struct {
 	*segment
 	process *exec.Cmd
@@ -205,7 +205,7 @@ func (s *segment) runs(host string, args ...string) *machine {
 	return c
 }
 
-// until waits for the client to say something, and returns all that it said.
+// until waits for a text in the client's output, and returns all output.
 func (c *machine) until(said string) string {
 	c.t.Helper()
 	var output string
@@ -266,7 +266,7 @@ func (s *segment) dhclient(host, script string) string {
 	return c.until("bound to ")
 }
 
-// The kernel remembers whom it heard at an address, and asks only seconds later whether it is there still.
+// The kernel remembers a host that it heard at an address, and checks only seconds later whether the host is still there.
 func TestWhoAsksForAnAddressThatAnotherLeftIsAnsweredAtOnce(t *testing.T) {
 	s := newSegment(t)
 	s.configure(vlanYAML)
@@ -352,8 +352,8 @@ func TestAnAddressThatSomebodyUsesIsNotOffered(t *testing.T) {
 	s.says("a host that has no lease answers at 192.168.77.100")
 }
 
-// Linux asks three times, a second apart, who has an address. A host that takes it meanwhile answers before any client comes, whose own probe
-// would only find an old neighbour.
+// Linux sends three ARP requests, one a second. A host that takes the address meanwhile answers before any client comes, whose own probe would
+// only find an old neighbour.
 func TestWhoTakesAnAddressWhileItIsProbedAheadIsHeard(t *testing.T) {
 	s, g := newSegment(t), NewWithT(t)
 	s.configure(strings.Replace(vlanYAML, "rangeEnd: 192.168.77.150", "rangeEnd: 192.168.77.100", 1))
@@ -419,7 +419,7 @@ func TestTheServersAddressMovesOnItsDevice(t *testing.T) {
 
 func TestAReservationWaitsForTheMachineThatHasItsAddress(t *testing.T) {
 	s, g := newSegment(t), NewWithT(t)
-	s.In("srv", "sysctl", "-qw", "net.ipv4.neigh.net1.base_reachable_time_ms=500", "net.ipv4.neigh.net1.delay_first_probe_time=1") // so long c1 counts as being there
+	s.In("srv", "sysctl", "-qw", "net.ipv4.neigh.net1.base_reachable_time_ms=500", "net.ipv4.neigh.net1.delay_first_probe_time=1") // until c1 counts as gone
 	s.configure(vlanYAML)
 	s.serve()
 	s.attach("c1", "52:54:00:00:00:01")

@@ -8,7 +8,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/link"
 )
 
-// portFor is the socket for a server address that is not served yet; nil when it is. The one that serves is kept for another address on
+// portFor returns the socket for a server address, or nil if that address is served already. The current socket is kept for another address of
 // its device: it is bound to 0.0.0.0:67 there, and a second one would be refused (EADDRINUSE).
 func (i *instance) portFor(ctx context.Context, server netip.Addr) (*link.Socket, error) {
 	if served := i.server.config.Load(); served != nil && served.Server == server {
@@ -49,7 +49,7 @@ func (i *instance) start(ctx context.Context, port *link.Socket) {
 	go func() { _ = daemon.GuardForwarding(guarded, port.Device(), daemon.Tuned(), i.ready, i.Log) }()
 }
 
-// overhear listens for servers that are none of ours; one that cannot costs a warning, not the service.
+// overhear listens for foreign DHCP servers. If it cannot, it logs a warning, and the service goes on.
 func (i *instance) overhear(ctx context.Context, server netip.Addr) {
 	port, err := link.Overhear(ctx, server)
 	if err != nil {
@@ -66,7 +66,7 @@ func (i *instance) serves(port *link.Socket) bool {
 	return i.port == port
 }
 
-// serve ends the daemon when its socket does, and the socket when the daemon ends.
+// serve ends the daemon when its socket fails, and closes the socket when the daemon ends.
 func (i *instance) serve(ctx context.Context) error {
 	select {
 	case err := <-i.failed:

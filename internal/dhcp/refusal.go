@@ -12,18 +12,18 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/leasekube"
 )
 
-// triedEvery is how often a store that refuses leases is asked whether it would take one: nobody may boot meanwhile.
+// triedEvery is how often a store that refuses leases is tested: perhaps no client boots whose lease would show that it accepts them again.
 const triedEvery = 5 * time.Second
 
-// refusing is a store of the cluster's that knows whether the API server refuses leases (a quota, a Role that is gone): no new machine
-// gets an address then. What fails otherwise passes by itself, and known holders are renewed meanwhile.
+// refusing is the cluster's store. It reports that the API server refuses leases (a quota, a missing Role): no new machine gets an address then.
+// Other failures pass by themselves, and known holders are renewed meanwhile.
 type refusing struct {
 	*leasekube.Store
-	told func(error) // of refusals, and with nil of their end
+	told func(error) // called with a refusal, and with nil when it is over
 
 	mu  sync.Mutex
 	now bool
-	at  time.Time // of the last trial
+	at  time.Time // of the refusal, or of the last trial
 }
 
 // Create implements lease.Store.
@@ -33,7 +33,7 @@ func (r *refusing) Create(ctx context.Context, record lease.Record) (lease.Recor
 	return stored, err
 }
 
-// judge what came of making a lease. One that was taken is no end of it: only a trial is.
+// judge notes a refusal. A lease that is accepted does not end it: only a trial does.
 func (r *refusing) judge(err error) {
 	if !apierrors.IsForbidden(err) {
 		return
@@ -50,7 +50,7 @@ func noLease(why error) error {
 	return fmt.Errorf("the API server accepts no lease, so new machines get no address: %w", why)
 }
 
-// try whether the API server takes leases again, if it is time.
+// try tests, if it is time, whether the API server accepts leases again.
 func (r *refusing) try(ctx context.Context) {
 	r.mu.Lock()
 	due := r.now && time.Since(r.at) >= triedEvery
@@ -66,7 +66,7 @@ func (r *refusing) try(ctx context.Context) {
 	err := r.Trial(ctx)
 	if err != nil {
 		if apierrors.IsForbidden(err) {
-			r.told(noLease(err)) // a first reading that passed may have said otherwise
+			r.told(noLease(err)) // again, because a first Sync that succeeded may have set the check to nil
 		}
 		return
 	}

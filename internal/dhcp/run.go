@@ -31,7 +31,7 @@ type Options struct {
 	Clock *clock.Clock
 }
 
-// Check says what the flags lack.
+// Check returns an error that names the missing flags.
 func (o *Options) Check() error {
 	switch {
 	case o.ConfigFile == "" && (o.Namespace == "" || o.Name == ""):
@@ -53,7 +53,7 @@ type instance struct {
 	Options
 	server    *Server
 	client    client.WithWatch // nil without a cluster
-	disk      *leaselog.Log    // the leases themselves, or the copy of the cluster's; may be nil in a cluster
+	disk      *leaselog.Log    // the leases, or the copy of the cluster's leases; may be nil in a cluster
 	machines  *vm.Directory
 	ready     *daemon.Readiness
 	status    *daemon.Status

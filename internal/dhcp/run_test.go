@@ -16,7 +16,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/leaselog"
 )
 
-// A pod that served a second before its device was looked at would have been Ready while it routed.
+// A pod that served before its device was checked would be Ready while it forwarded packets.
 func TestTheDaemonIsNotReadyBeforeItsDeviceWasSeenNotToForward(t *testing.T) {
 	g := NewWithT(t)
 	i := newInstance(Options{Log: slog.New(slog.DiscardHandler)}, nil)

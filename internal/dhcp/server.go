@@ -21,10 +21,10 @@ import (
 )
 
 const (
-	// tooOld is the age at which a question is yesterday's: when its turn comes, and again before the answer (dhcp-rules.md#lease-10).
+	// tooOld is the age above which a message gets no reply; it is checked before the reply is sent (dhcp-rules.md#lease-10).
 	tooOld = 2 * time.Second
-	// tooLate is the age at which none is begun: a probe, and as much time for the rest, must end before it is too old. Where more ask
-	// than can be answered everybody waits for as long as is let in, and would be probed for in vain.
+	// tooLate is the age above which work on a message does not begin: a probe, and as much time for the rest, must end before tooOld. Under
+	// overload every message waits as long as it may, and without this margin its probe would be in vain.
 	tooLate = tooOld - 2*link.Wait
 	// storeTime is what one message may spend on the store and on probes; less than tooOld.
 	storeTime = 1600 * time.Millisecond
@@ -47,11 +47,11 @@ type Server struct {
 	Store lease.Store
 	Clock *clock.Clock
 	Log   *slog.Logger
-	// Heard counts messages by kind and what became of them.
+	// Heard counts messages by kind and outcome.
 	Heard func(kind wire.Kind, outcome string)
 	// Happened reports events to admins: a lease bound, declined, a duplicate.
 	Happened func(Event)
-	// Stored hears of each record that the store has, once whoever asked for it has its reply.
+	// Stored is called with each record that the store has, after the reply to the client that caused it.
 	Stored func(lease.Record)
 
 	config atomic.Pointer[pool.Config]
@@ -59,7 +59,7 @@ type Server struct {
 	lanes  map[pool.Rank]*lane
 }
 
-// NewServer is a server that knows no configuration and no lease yet.
+// NewServer returns a server without configuration or leases.
 func NewServer(table *pool.Table, store lease.Store, clock *clock.Clock, log *slog.Logger) *Server {
 	return &Server{
 		Table: table, Store: store, Clock: clock, Log: log,
@@ -76,7 +76,7 @@ func (s *Server) Configure(c pool.Config) {
 	s.tellUnserved()
 }
 
-// Sync reads all leases from the store: before it has, only known holders are renewed (dhcp-rules.md#lease-2).
+// Sync reads all leases from the store. Until it has, only known holders are renewed (dhcp-rules.md#lease-2).
 func (s *Server) Sync(ctx context.Context) error {
 	all, err := s.Store.List(ctx)
 	if err != nil {
@@ -108,14 +108,14 @@ func (s *Server) Serve(ctx context.Context, port Port) error {
 			s.Heard(m.Kind, "crowded-out")
 			continue
 		}
-		received := packet.Received // without the datagram, a buffer of 9 KiB while it waits
+		received := packet.Received // without the datagram, whose buffer has 9 KiB
 		answering.Go(func() {
 			lane.take(m.Client, func() { s.answer(ctx, port, m, received) })
 		})
 	}
 }
 
-// Overhear listens, on the clients' port, for servers that are none of ours.
+// Overhear listens on the clients' port for foreign DHCP servers.
 func (s *Server) Overhear(port Port) error {
 	for {
 		packet, err := port.Receive()
@@ -134,7 +134,7 @@ func (s *Server) meets(id netip.Addr) {
 	}
 }
 
-// answer sends what a message deserves. Its client waits for that alone: whatever is told, noted or copied comes after.
+// answer replies to a message. Events and copies come after the reply, so that the client does not wait for them.
 func (s *Server) answer(ctx context.Context, port Port, m wire.Message, received time.Time) {
 	if older(received, tooLate) {
 		s.Heard(m.Kind, "too-old")
@@ -164,13 +164,12 @@ func (s *Server) answer(ctx context.Context, port Port, m wire.Message, received
 	}
 }
 
-// written is a decision with the record that the store has for it.
 type written struct {
 	pool.Decision
 	stored lease.Record
 }
 
-// follow does what follows from a write, and what nobody waits for.
+// follow passes a write on to Stored, and reports it. No client waits for that.
 func (s *Server) follow(w written) {
 	s.Stored(w.stored)
 	s.tell(w.Decision, w.stored)
@@ -180,7 +179,7 @@ func older(received time.Time, than time.Duration) bool {
 	return time.Since(received.Round(0)).Abs() > than
 }
 
-// settle decides, finds out what the decision needs, and decides again, until there is something to say. It returns what it wrote, too.
+// settle decides, does what the decision needs, and decides again, until the decision is final. It also returns what it wrote.
 func (s *Server) settle(ctx context.Context, port Port, m wire.Message) (pool.Decision, []written) {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
@@ -208,7 +207,7 @@ func (s *Server) settle(ctx context.Context, port Port, m wire.Message) (pool.De
 	return pool.Decision{Do: pool.Silence, Why: "undecided"}, f.written
 }
 
-// finder finds out what one message needs to know.
+// finder gathers what the decision on one message needs.
 type finder struct {
 	*Server
 	port      Port
@@ -217,7 +216,7 @@ type finder struct {
 	written   []written
 }
 
-// probe asks who answers at an address. False: nobody could be asked, of this address or of another, so that the client has to ask again.
+// probe probes an address. False: no address can be probed now, and the client has to ask again.
 func (f *finder) probe(ctx context.Context, d pool.Decision) bool {
 	wait := link.Wait
 	if d.Again {
@@ -241,7 +240,7 @@ func (f *finder) probe(ctx context.Context, d pool.Decision) bool {
 	return true
 }
 
-// read learns what the store has, uncached. A store that does not answer is away for the rest of this message.
+// read learns the store's record, uncached. A store that does not answer counts as away for the rest of this message.
 func (f *finder) read(ctx context.Context, ip netip.Addr) {
 	confirmed, err := f.confirm(ctx, ip)
 	if err != nil {
@@ -251,7 +250,7 @@ func (f *finder) read(ctx context.Context, ip netip.Addr) {
 	f.ask.Confirmed[ip] = f.ask.Confirmed[ip] || confirmed
 }
 
-// confirm reads an address's record, uncached. False: more was learned meanwhile, or nothing.
+// confirm reads an address's record, uncached. False: a newer one was learned meanwhile, or the read failed.
 func (s *Server) confirm(ctx context.Context, ip netip.Addr) (bool, error) {
 	since := s.Table.Version(ip)
 	r, err := s.Store.Get(ctx, ip)
@@ -265,8 +264,8 @@ func (s *Server) confirm(ctx context.Context, ip netip.Addr) (bool, error) {
 	return false, err
 }
 
-// write makes a record durable. Whatever comes of it is settled by a read before anything is said (dhcp-rules.md#lease-1 and
-// dhcp-rules.md#lease-4): another record, a conflict (tried once more), or an outcome that nobody knows.
+// write makes a record durable. If that fails, a read comes before any reply (dhcp-rules.md#lease-1 and dhcp-rules.md#lease-4): the store has
+// another record, a conflict (tried once more), or an unknown outcome.
 func (f *finder) write(ctx context.Context, d pool.Decision) bool {
 	stored, err := f.put(ctx, d)
 	if err == nil {
@@ -294,7 +293,7 @@ func (s *Server) put(ctx context.Context, d pool.Decision) (lease.Record, error)
 	return s.Store.Update(ctx, d.Record)
 }
 
-// reply is a decision in the words of the protocol.
+// reply turns a decision into a DHCP reply; false if nothing is sent.
 func (s *Server) reply(d pool.Decision) (wire.Reply, bool) {
 	c := s.config.Load()
 	r := wire.Reply{Server: c.Server, Yours: d.IP, Lease: d.Lease}

@@ -822,7 +822,7 @@ func TestALeaseDeletedByHandIsWrittenAgain(t *testing.T) {
 	g.Expect(l.binds("bb")).To(Equal(ip))
 }
 
-// An etcd that is restored to an older revision numbers its versions from there: what we know is newer than the truth.
+// An etcd that is restored to an older revision numbers its versions from there, so our version is higher than the true one.
 func TestAStoreThatWentBack(t *testing.T) {
 	type state struct {
 		records map[netip.Addr]lease.Record

@@ -16,27 +16,26 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
 )
 
-// The counts of leases are read every looksEvery, and change in status after countsEvery at the earliest; conditions change at once. What
-// an Infra says of them, at most once a second (internal/status), is less than 2 s old then.
+// The counts of leases are read every looksEvery, and change in status every countsEvery at most; conditions change at once. An Infra's status,
+// which changes at most once a second (internal/status), is then less than 2 s old.
 const (
 	looksEvery  = 200 * time.Millisecond
 	countsEvery = 500 * time.Millisecond
 )
 
-// How often to look at the pool, which may mean to walk it, and how long there must be room again before status says so, because a
-// client may take and release the last address for ever.
+// roomEvery is how often the pool is checked, which may take a walk over it. roomLasts is how long there must be room again before status says
+// so, because a client may take and release the last address over and over.
 const (
 	roomEvery = 2 * time.Second
 	roomLasts = 5 * time.Second
 )
 
-// watched is how full the pool was when it was last looked at.
+// watched is how full the pool was at the last look.
 type watched struct {
 	pool.Room
 	at, full time.Time
 }
 
-// look at the pool anew, if that is due.
 func (w *watched) look(now time.Time, room func() pool.Room) {
 	if now.Sub(w.at) < roomEvery {
 		return
@@ -57,7 +56,7 @@ func (i *instance) keepStatus(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		if now := i.report(); now.server != nil {
-			if next := said.next(now); !reflect.DeepEqual(next, last) { // each Set is tried at once
+			if next := said.next(now); !reflect.DeepEqual(next, last) { // each Set causes a write
 				last = next
 				i.status.Set(next)
 			}
@@ -97,12 +96,12 @@ func (i *instance) wake() {
 	}
 }
 
-// report is what the daemon knows of itself.
+// report is the state that status is made from.
 type report struct {
 	at      time.Time
-	server  *v1alpha1.DHCPServer // as it is served, or as it should be
+	server  *v1alpha1.DHCPServer // the object that is served, or else the one that was refused
 	serves  bool
-	refused error // why a newer one is not
+	refused error // why the newest object is not served
 	newest  int64 // the generation that was seen last
 	ready   error
 	steady  bool
@@ -112,14 +111,13 @@ type report struct {
 
 type counts struct{ active, total, size int }
 
-// reported is what was said last: transition times and counts are carried over from it.
+// reported is the last status: transition times and counts are carried over from it.
 type reported struct {
 	conditions []metav1.Condition
 	counts
 	counted time.Time
 }
 
-// next is a report in the words of the API.
 func (said *reported) next(r report) *ac.DHCPServerApplyConfiguration {
 	if said.conditions == nil {
 		said.conditions = slices.Clone(r.server.Status.Conditions)

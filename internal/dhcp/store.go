@@ -12,7 +12,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
 )
 
-// open finds the store: the cluster's leases with a copy on disk, or the file alone.
+// open opens the store: the cluster's leases with a copy on disk, or the lease file alone.
 func (i *instance) open(ctx context.Context) error {
 	path := i.LeaseFile
 	if i.client != nil && i.StateDir != "" {
@@ -42,7 +42,7 @@ func (i *instance) open(ctx context.Context) error {
 	return i.startFromCopy(ctx)
 }
 
-// startAlone tells the time from the file, and notes when the server was born.
+// startAlone restores the clock from the lease file, and notes there when the server first served.
 func (i *instance) startAlone(ctx context.Context) error {
 	saved, err := i.disk.Clock(ctx)
 	if err != nil {
@@ -57,13 +57,13 @@ func (i *instance) startAlone(ctx context.Context) error {
 	}
 	now, _ := i.Clock.Save()
 	now.Born = now.Latest
-	if err := i.disk.SetClock(ctx, now); err != nil { // no reason not to start: the disk reports itself and is tried again
+	if err := i.disk.SetClock(ctx, now); err != nil { // no reason not to start: the disk reports its failure and is tried again
 		i.Log.Warn("the clock is not kept", "error", err)
 	}
 	return nil
 }
 
-// startFromCopy knows, before the API server answers, who may be renewed (dhcp-rules.md#lease-2).
+// startFromCopy learns from the copy, before the API server answers, which holders may be renewed (dhcp-rules.md#lease-2).
 func (i *instance) startFromCopy(ctx context.Context) error {
 	saved, err := i.disk.Clock(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func (i *instance) diskHealth(problem error) {
 	}
 }
 
-// keepClock saves how to tell the time: as soon as it is known, then every minute.
+// keepClock saves the clock: as soon as the time is known, then every minute.
 func (i *instance) keepClock(ctx context.Context) error {
 	if i.disk == nil {
 		return nil
