@@ -1,6 +1,6 @@
-// Package clock tells the server's time: CLOCK_BOOTTIME plus an offset, never the local wall clock, which may jump
-// (dhcp-rules.md#lease-9). In a cluster the offset is to the API server's Date; without one it is to the wall clock as it was
-// found at the start of the machine, and never before a time that was seen already.
+// Package clock tells the server's time: CLOCK_BOOTTIME plus an offset, never the local wall clock, which may jump (dhcp-rules.md#lease-9). In a
+// cluster the offset comes from the API server's Date; without one it comes from the wall clock as the boot found it, and the time is never
+// before one that was seen already.
 package clock
 
 import (
@@ -13,8 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Saved is how to tell the time before anybody can be asked. The offset means something only within the boot it was
-// taken in.
+// Saved lets a later run tell the time before it can ask the API server. The offset is valid only within the boot in which it was taken.
 type Saved struct {
 	BootID string        `json:"bootID"`
 	Offset time.Duration `json:"offset"` // server time = Unix epoch + CLOCK_BOOTTIME + Offset
@@ -36,20 +35,20 @@ type Clock struct {
 	anchored time.Duration // CLOCK_BOOTTIME when it was taken
 	jumped   bool
 	jumpedAt time.Duration // CLOCK_BOOTTIME of the last jump
-	// A move of more than tolerance is a jump; it is forgotten after calm.
+	// A move of the offset by more than tolerance is a jump; it is forgotten after calm.
 	tolerance, calm time.Duration
 }
 
 // New is the clock of this machine.
 func New() *Clock { return From(bootTime, bootID()) }
 
-// From is the clock of a machine that tells its time since boot itself.
+// From is a clock that takes the time since boot from a function, for tests.
 func From(boot func() time.Duration, bootID string) *Clock {
 	return &Clock{boot: boot, bootID: bootID, tolerance: leastTolerance}
 }
 
-// leastTolerance is half of the shortest grace (dhcp-rules.md#lease-9). It counts until the lease time is known: the first
-// answers of the API server come earlier, and two of them may lie on either side of a second.
+// leastTolerance is half of the shortest grace (dhcp-rules.md#lease-9). It counts until the lease time is known: the API server answers before
+// that, and two of its Dates may lie on either side of a full second.
 const leastTolerance = 5 * time.Minute
 
 func bootTime() time.Duration {
@@ -86,8 +85,8 @@ func (c *Clock) Now() (now time.Time, steady bool) {
 	return time.Unix(0, 0).Add(boot + c.offset).UTC(), !c.jumped || boot-c.jumpedAt >= c.calm
 }
 
-// Observe learns from a Date that was written at some time between two readings of CLOCK_BOOTTIME. A Date tells whole
-// seconds, so the offset is moved only as far as it must.
+// Observe learns from a Date that was written between two readings of CLOCK_BOOTTIME. A Date has whole seconds, so the offset moves only as far
+// as it must.
 func (c *Clock) Observe(date time.Time, before, after time.Duration) {
 	since := time.Duration(date.UnixNano())
 	least, most := since-after, since+time.Second-before
@@ -103,18 +102,18 @@ func (c *Clock) Observe(date time.Time, before, after time.Duration) {
 		c.take(c.offset)
 		c.jumped, c.jumpedAt = true, boot
 	case boot-c.anchored >= c.calm:
-		// Two clocks drift apart, which in months would look like a jump. A lease time overlaps at most two of these
-		// spans, so while neither moves by more than half a grace, none moves by more than a grace.
+		// Drift over months would look like a jump. A lease time overlaps at most two of these spans. If neither moves by more than half a
+		// grace, the clock moves by at most a grace in a lease time.
 		c.take(c.offset)
 	}
 }
 
-// take has later offsets compared with this one.
+// take sets the offset, and compares later ones with it.
 func (c *Clock) take(offset time.Duration) {
 	c.known, c.offset, c.anchor, c.anchored = true, offset, offset, c.boot()
 }
 
-// Restore takes up the offset of an earlier run on the same boot of this machine; any other means nothing.
+// Restore takes the offset of an earlier run in the same boot; one of another boot means nothing.
 func (c *Clock) Restore(s Saved) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,9 +123,9 @@ func (c *Clock) Restore(s Saved) {
 	}
 }
 
-// Alone is for a server with nobody to ask: the saved offset on the same boot, else the wall clock, but never a time before
-// the latest that was seen. Between two boots the wall clock may be set to anything: where it is farther from that latest time than a
-// restart takes, it counts as a jump, and Alone says how far it went.
+// Alone is for a server without a cluster: it takes the saved offset of the same boot, else the wall clock, but no time before the latest that
+// was seen. Between two boots the wall clock may be set to anything: if it differs from that latest time by more than a restart takes, that is a
+// jump, whose size Alone returns.
 func (c *Clock) Alone(s Saved, wall time.Time) (jump time.Duration) {
 	if c.Restore(s); c.known {
 		return 0
@@ -157,7 +156,7 @@ func (c *Clock) Save() (s Saved, ok bool) {
 	return s, c.known
 }
 
-// Listen learns from every answer that passes through an HTTP client.
+// Listen wraps a transport, and learns from the Date of every response.
 func (c *Clock) Listen(next http.RoundTripper) http.RoundTripper { return listener{c, next} }
 
 type listener struct {

@@ -11,7 +11,7 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// node is a machine whose time since boot is told by the test.
+// node is a machine whose time since boot the test sets.
 type node struct {
 	boot time.Duration
 	*Clock

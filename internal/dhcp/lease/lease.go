@@ -81,12 +81,12 @@ type VM struct {
 type Record struct {
 	IP       netip.Addr   `json:"ip"`
 	Client   Client       `json:"client"`
-	ClientID string       `json:"clientID,omitempty"` // option 61 as last seen, for people
+	ClientID string       `json:"clientID,omitempty"` // option 61 as last seen, for admins
 	Hostname string       `json:"hostname,omitempty"`
 	VM       VM           `json:"vm,omitzero"`
 	State    State        `json:"state"`
-	Horizon  time.Time    `json:"horizon"` // the only fence: nobody else gets the address before it plus the grace
-	Expires  time.Time    `json:"expires"` // as last told to the client, for people
+	Horizon  time.Time    `json:"horizon"` // the only fence: no other client gets the address before it plus the grace
+	Expires  time.Time    `json:"expires"` // as last told to the client, for admins
 	Dropped  []netip.Addr `json:"dropped,omitempty"`
 	Owner    string       `json:"owner,omitempty"` // UID of the Infra that the record is labelled with
 	// Version is the store's: higher is newer, over all records. 0 was never stored.

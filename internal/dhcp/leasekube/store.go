@@ -1,5 +1,5 @@
-// Package leasekube keeps leases as DHCPLease objects: the object of an address is lock and record at once. Written by
-// Create, or by Update with the version that was read; never by Apply, Patch or an unconditioned Delete (dhcp-rules.md#lease-1).
+// Package leasekube keeps leases as DHCPLease objects: the object of an address is both its lock and its record. It is written by Create, or by
+// Update with the version that was read; never by Apply, Patch or an unconditioned Delete (dhcp-rules.md#lease-1).
 package leasekube
 
 import (
@@ -25,7 +25,7 @@ type Store struct {
 	Client    client.Client
 	Namespace string
 	Server    string
-	// Labels that every lease carries: whose it is, since no ownerReference may be there (dhcp-rules.md#lease-13).
+	// Labels of every lease. They say whose it is, since a lease must have no ownerReference (dhcp-rules.md#lease-13).
 	Labels func() map[string]string
 }
 
@@ -57,7 +57,7 @@ func (s *Store) Update(ctx context.Context, r lease.Record) (lease.Record, error
 	return s.stored(object, err)
 }
 
-// Trial says why the API server would refuse a new lease, and stores none. If the lease exists already, it would be accepted.
+// Trial asks the API server by a dry run whether it would refuse a new lease. A lease that exists already would be accepted.
 func (s *Store) Trial(ctx context.Context) error {
 	object := s.object(lease.Record{IP: netip.IPv4Unspecified(), Client: lease.Client{MAC: "02:00:00:00:00:00"}, State: lease.Bound, Horizon: time.Now()})
 	object.ResourceVersion = ""
@@ -102,7 +102,6 @@ func (s *Store) List(ctx context.Context) ([]lease.Record, error) {
 	return all, nil
 }
 
-// object is a record as the API has it.
 func (s *Store) object(r lease.Record) *v1alpha1.DHCPLease {
 	object := &v1alpha1.DHCPLease{
 		ObjectMeta: metav1.ObjectMeta{
@@ -129,7 +128,7 @@ func (s *Store) object(r lease.Record) *v1alpha1.DHCPLease {
 	return object
 }
 
-// Record is an object as the pool has it. An error means that it is no lease that one of ours wrote.
+// Record converts a DHCPLease to a record. An error means that no daemon of ours wrote it.
 func (s *Store) Record(object *v1alpha1.DHCPLease) (lease.Record, error) {
 	spec := object.Spec
 	ip, ipErr := netip.ParseAddr(string(spec.IP))

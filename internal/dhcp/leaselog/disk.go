@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// disk is what the log needs of a file system; tests let it fail.
+// disk is what the log needs of a file system; tests make it fail.
 type disk interface {
 	Read(path string) ([]byte, error)
-	// Replace puts a new file in place of path, whole and durable, and goes on appending to it. After an error that is not errUntouched
-	// nobody knows which of the two is there.
+	// Replace puts a new file in place of path, whole and durable, and returns it for appending. After an error that is not errUntouched, it is
+	// unknown which of the two files is there.
 	Replace(path string, content []byte) (file, error)
-	// Volume is how much the volume of path holds.
+	// Volume is the size of path's volume, in octets.
 	Volume(path string) (int, error)
 }
 
@@ -48,7 +48,7 @@ func (osDisk) Replace(path string, content []byte) (file, error) {
 		err = f.Sync()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUntouched, errors.Join(err, f.Close(), os.Remove(aside))) // a part of it takes room
+		return nil, fmt.Errorf("%w: %w", errUntouched, errors.Join(err, f.Close(), os.Remove(aside))) // a partial file takes up room
 	}
 	if err = os.Rename(aside, path); err == nil {
 		err = syncDir(filepath.Dir(path))

@@ -18,8 +18,8 @@ import (
 // magic begins every file; a later format gets another one.
 const magic = "oooi leases 1\n"
 
-// entry is what one frame carries: a record, an address that has none any more, the clock, or that the file was closed
-// (the first one: that its writer closes files).
+// entry is the content of a frame: a record, an address that has none any more, the clock, or that the file was closed (as first entry: that its
+// writer closes files).
 type entry struct {
 	Record *lease.Record `json:"record,omitempty"`
 	Gone   string        `json:"gone,omitempty"`
@@ -27,16 +27,16 @@ type entry struct {
 	Closed bool          `json:"closed,omitempty"`
 }
 
-// address is the one that the entry is about; invalid for the clock.
+// address is the address of the entry; invalid if it has none.
 func (e entry) address() netip.Addr {
 	if e.Record != nil {
 		return e.Record.IP
 	}
-	ip, _ := netip.ParseAddr(e.Gone) // behind a CRC: what does not parse was never written
+	ip, _ := netip.ParseAddr(e.Gone) // the CRC was right: what does not parse was never written
 	return ip
 }
 
-// frames are: length and CRC-32C of the payload, both big endian, then the payload. The CRC covers the length.
+// A frame has the length and the CRC-32C of its payload, both big endian, then the payload. The CRC covers the length.
 const (
 	frameHeader = 8
 	maxPayload  = 1 << 16
@@ -59,8 +59,8 @@ func checksum(payload []byte) uint32 {
 	return crc32.Update(crc32.Checksum(length, castagnoli), castagnoli, payload)
 }
 
-// parse reads all frames that are whole. Behind damage it looks for the next whole frame: every lease that can still be
-// read is a promise that must be kept. damaged counts the octets that were skipped, a torn last write among them.
+// parse reads all whole frames. After damage it looks for the next whole one: every lease that can still be read is a promise that must be kept.
+// damaged counts the octets that were skipped, a torn last write among them.
 func parse(content []byte) (entries []entry, damaged int) {
 	rest, ok := bytes.CutPrefix(content, []byte(magic))
 	if !ok {
@@ -78,10 +78,10 @@ func parse(content []byte) (entries []entry, damaged int) {
 	return entries, damaged
 }
 
-// opening begins every payload. What stands in damage is looked for by it, since a checksum at each octet would take minutes.
+// opening begins every payload. After damage it marks where to try the next frame, since a checksum at each octet would take minutes.
 var opening = []byte(`{"`)
 
-// nextFrame is where a frame may begin behind the first octet; the end if nowhere.
+// nextFrame is where the next frame may begin, after the first octet; the end if nowhere.
 func nextFrame(octets []byte) int {
 	if len(octets) <= frameHeader {
 		return len(octets)
@@ -93,7 +93,7 @@ func nextFrame(octets []byte) int {
 	return at + 1
 }
 
-// readFrame reads the frame at the start of octets; size 0 says that there is none.
+// readFrame reads the frame at the start of octets; size 0 means that there is none.
 func readFrame(octets []byte) (e entry, size int) {
 	if len(octets) < frameHeader {
 		return e, 0

@@ -22,23 +22,23 @@ func (l *Log) load() error {
 		l.apply(e)
 	}
 	if damaged == 0 {
-		closes := slices.ContainsFunc(entries, func(e entry) bool { return e.Closed }) // releases until 2026-11-24 did not
+		closes := slices.ContainsFunc(entries, func(e entry) bool { return e.Closed }) // releases until 2026-11-24 did not close files
 		if len(entries) == 0 || closes && !entries[len(entries)-1].Closed {
 			l.log.Warn("the lease file was not closed: the last process was killed, or somebody cut the file off; what it has is served", "file", l.path, "leases", len(l.records))
 		}
 		return nil
 	}
-	err = os.WriteFile(l.aside(), content, 0o600) // not being able to keep it is no reason not to serve
+	err = os.WriteFile(l.aside(), content, 0o600) // leases are served even if it cannot be kept
 	log := l.log.With("file", l.path, "octets", damaged, "copy", l.aside())
 	if err != nil {
-		log = log.With("error", errors.Join(err, os.Remove(l.aside()))) // a part of it takes room
+		log = log.With("error", errors.Join(err, os.Remove(l.aside()))) // a partial file takes up room
 	}
 	log.Warn("the lease file was cut off or damaged; what could be read is served")
-	l.clock.Born = time.Time{} // who may have forgotten leases probes like a newborn
+	l.clock.Born = time.Time{} // leases may be lost: probe as a new server does
 	return nil
 }
 
-// aside is where a damaged file is kept for a person to look at.
+// aside is where a damaged file is kept for an admin to look at.
 func (l *Log) aside() string { return l.path + ".damaged" }
 
 func (l *Log) apply(e entry) {

@@ -17,8 +17,8 @@ import (
 	"github.com/cldmnky/oooi/internal/flock"
 )
 
-// When to compact: at least this much is there, and this many times what is live; or this much is not live, or this part of the volume,
-// for a compaction needs room beside the file. The pod's volume has 64 MiB: twice 65,536 leases of 320 octets, and wasteMost.
+// The file is compacted when it exceeds compactAbove and compactRatio times what is live, or when its waste exceeds wasteMost or 1/wastePart of
+// the volume, because a compaction needs room beside the file. The pod's volume has 64 MiB: twice 65,536 leases of 320 octets, and wasteMost.
 const (
 	compactAbove = 1 << 20
 	compactRatio = 4
@@ -26,10 +26,10 @@ const (
 	wastePart    = 8
 )
 
-// patience is how long a write may take before it is told: longer, and clients hear nothing (storeTime of package dhcp).
+// patience is how long a write may take before it is reported: beyond that, clients get no reply (storeTime of package dhcp).
 const patience = 1500 * time.Millisecond
 
-// Log is the file and what it says.
+// Log is the lease file and its content.
 type Log struct {
 	path   string
 	disk   disk
@@ -38,24 +38,24 @@ type Log struct {
 	log    *slog.Logger
 	size   int
 	live   int  // size right after the last compaction
-	later  int  // the size at which to try one again that failed
-	volume int  // how much the file's volume holds
-	failed bool // the file is not to be trusted; nothing is appended to it any more
+	later  int  // a failed compaction is tried again at this size
+	volume int  // size of the file's volume
+	failed bool // the file cannot be trusted, and nothing is appended to it any more
 
 	requests chan *request
 	quit     chan struct{} // asks run to end
-	ended    chan struct{} // says that it has
+	ended    chan struct{} // says that run has ended
 	closing  sync.Once
 	health   func(error)
 	patience time.Duration
 
-	// Of the goroutine in run alone.
+	// Used by the goroutine in run alone.
 	records map[netip.Addr]lease.Record
 	clock   clock.Saved
 	last    uint64
 }
 
-// request is one entry to make durable, or a look at what is.
+// request is one entry to make durable, or a look at those that are.
 type request struct {
 	check func(*Log) error // against all entries before it
 	entry *entry
@@ -64,8 +64,8 @@ type request struct {
 	done  chan struct{}
 }
 
-// Open reads the file, or makes it. Damage is survived and reported, never a reason not to start. health hears of each
-// failure to write, and nil when the file is whole again.
+// Open reads the file, or creates it. Damage is reported, and never prevents the start. health hears of each failure to write, and hears nil
+// when the file is whole again.
 func Open(path string, log *slog.Logger, health func(error)) (*Log, error) {
 	return open(path, osDisk{}, log, health)
 }
@@ -86,20 +86,20 @@ func open(path string, d disk, log *slog.Logger, health func(error)) (*Log, erro
 		l.log.Warn("the size of the lease file's volume is not known", "file", path, "error", err)
 		l.volume = wasteMost * wastePart
 	}
-	if err := l.rewrite(); err != nil { // no trust in a file that another process left
+	if err := l.rewrite(); err != nil { // a file that another process left is not trusted
 		l.fail(err)
 	}
 	go l.run()
 	return l, nil
 }
 
-// run makes entries durable, as many as wait with one sync (group commit).
+// run makes entries durable, all that are waiting with one sync (group commit).
 func (l *Log) run() {
 	defer close(l.ended)
 	for {
 		select {
 		case <-l.quit:
-			l.commit(l.waiting(nil)) // nobody may wait for what was submitted, and it is kept all the same
+			l.commit(l.waiting(nil)) // a submitted entry is kept, though no caller may wait for it
 			return
 		case first := <-l.requests:
 			l.commit(l.waiting([]*request{first}))
@@ -107,7 +107,6 @@ func (l *Log) run() {
 	}
 }
 
-// waiting adds to a batch what waits, as far as it is not too large.
 func (l *Log) waiting(batch []*request) []*request {
 	for len(l.requests) > 0 && len(batch) < cap(l.requests) {
 		batch = append(batch, <-l.requests)
@@ -115,8 +114,7 @@ func (l *Log) waiting(batch []*request) []*request {
 	return batch
 }
 
-// commit answers a batch. Entries are seen by those behind them at once, and by Get and List only when they are durable:
-// a look waits for its batch.
+// commit answers a batch. Later entries see an entry at once; Get and List see it only when it is durable, because a look waits for its batch.
 func (l *Log) commit(batch []*request) {
 	var frames []byte
 	var undo []func()
@@ -147,7 +145,6 @@ func (l *Log) commit(batch []*request) {
 	}
 }
 
-// undo remembers what an entry is about to change.
 func (l *Log) undo(e entry) func() {
 	was, last := l.clock, l.last
 	if e.Record == nil && e.Gone == "" {
@@ -172,7 +169,7 @@ func refuse(batch []*request, err error) {
 	}
 }
 
-// watched has health hear of a write that hangs, for as long as it does.
+// watched reports a write that hangs to health, and its end.
 func (l *Log) watched(write func() error) error {
 	told := make(chan struct{})
 	start := time.Now()
@@ -193,8 +190,8 @@ func (l *Log) watched(write func() error) error {
 	return err
 }
 
-// persist appends frames and syncs. After an error the file may hold anything (a failed fsync drops what it could not
-// write, and the next one succeeds): it is never trusted again, but written anew from memory.
+// persist appends frames and syncs. After an error the file may hold anything (a failed fsync drops what it could not write, and the next one
+// succeeds): it is never trusted again, but written anew from memory.
 func (l *Log) persist(frames []byte) error {
 	if l.failed {
 		return l.heal()
@@ -215,8 +212,7 @@ func (l *Log) persist(frames []byte) error {
 	return nil
 }
 
-// compact rewrites the file. Where that fails before the file is touched what it has is durable: it is appended to until it has grown by
-// a part.
+// compact rewrites the file. If that fails before the file is touched, its content is durable, and it grows by 1/wastePart until the next try.
 func (l *Log) compact() error {
 	if l.size < l.later {
 		return nil
@@ -248,7 +244,7 @@ func (l *Log) fail(err error) {
 	l.health(err)
 }
 
-// rewrite puts what memory holds into a new file, synced with its directory, and goes on with that.
+// rewrite writes what memory holds to a new file, syncs it and its directory, and appends to it from then on.
 func (l *Log) rewrite() error {
 	content := []byte(magic)
 	var err error
@@ -267,7 +263,7 @@ func (l *Log) rewrite() error {
 		return err
 	}
 	renewed, err := l.disk.Replace(l.path, content)
-	if err != nil && os.Remove(l.aside()) == nil { // which may be what fills the volume
+	if err != nil && os.Remove(l.aside()) == nil { // the damaged copy may be what fills the volume
 		renewed, err = l.disk.Replace(l.path, content)
 	}
 	if err != nil {
@@ -280,7 +276,7 @@ func (l *Log) rewrite() error {
 	return nil
 }
 
-// Close ends the log. What was answered is durable; who still waits hears that it is closed.
+// Close ends the log. What was answered is durable; callers that still wait hear that it is closed.
 func (l *Log) Close() (err error) {
 	l.closing.Do(func() {
 		close(l.quit)
@@ -293,7 +289,7 @@ func (l *Log) Close() (err error) {
 	return err
 }
 
-// end says in the file that nothing is missing behind it.
+// end notes in the file that nothing is missing after it.
 func (l *Log) end() error {
 	frame, err := appendFrame(nil, entry{Closed: true})
 	if err != nil || l.failed {

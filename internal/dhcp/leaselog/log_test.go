@@ -360,7 +360,7 @@ func TestACompactionThatFails(t *testing.T) {
 	})
 }
 
-// What fails leaves no part of itself on a volume that is full.
+// A write that fails leaves no partial file on a full volume.
 func TestAFullVolume(t *testing.T) {
 	full := func(t *testing.T, path string) {
 		t.Helper()
@@ -490,7 +490,7 @@ func TestAFileThatWasNotClosedIsWarnedOf(t *testing.T) {
 	}
 }
 
-// killed is what a process that is killed at once leaves of the file.
+// killed is the content of the file that a killed process leaves.
 func killed(t *testing.T, path string) []byte {
 	t.Helper()
 	l, err := Open(path, slog.New(slog.DiscardHandler), func(error) {})
@@ -526,7 +526,7 @@ func TestWhoSubmitsACopyWaitsForNoDisk(t *testing.T) {
 	g.Expect(holders(t, opened(t, d.afterPowerCut(0)))).To(HaveLen(2), "what was submitted before the end")
 }
 
-// FuzzParse: whatever a disk gives back, the daemon starts.
+// FuzzParse: the daemon starts, whatever the disk returns.
 func FuzzParse(f *testing.F) {
 	whole := []byte(magic)
 	for i := range byte(3) {

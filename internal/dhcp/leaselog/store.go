@@ -70,7 +70,7 @@ func (l *Log) List(ctx context.Context) ([]lease.Record, error) {
 	return seen(ctx, l, func() []lease.Record { return slices.Collect(maps.Values(l.records)) })
 }
 
-// seen looks at what is durable. Who stops waiting gets nothing: the look may still be under way.
+// seen reads what is durable. A caller that stops waiting gets nothing: the look may still be under way.
 func seen[T any](ctx context.Context, l *Log, look func() T) (T, error) {
 	var found T
 	if err := l.ask(ctx, &request{look: func(*Log) { found = look() }}); err != nil {
@@ -80,8 +80,7 @@ func seen[T any](ctx context.Context, l *Log, look func() T) (T, error) {
 	return found, nil
 }
 
-// Submit copies a record that another store holds, with that store's version, and does not wait until it is durable. False: too many
-// wait already.
+// Submit copies a record of another store, with that store's version, and does not wait until it is durable. False: too many wait.
 func (l *Log) Submit(r lease.Record) bool {
 	select {
 	case l.requests <- &request{entry: &entry{Record: &r}, check: always, done: make(chan struct{})}:
@@ -96,12 +95,12 @@ func (l *Log) Forget(ctx context.Context, ip netip.Addr) error {
 	return l.ask(ctx, &request{entry: &entry{Gone: ip.String()}, check: always})
 }
 
-// SetClock keeps how to tell the time.
+// SetClock makes the clock durable.
 func (l *Log) SetClock(ctx context.Context, c clock.Saved) error {
 	return l.ask(ctx, &request{entry: &entry{Clock: &c}, check: always})
 }
 
-// Clock is the last one that was set.
+// Clock is the clock that was set last.
 func (l *Log) Clock(ctx context.Context) (clock.Saved, error) {
 	return seen(ctx, l, func() clock.Saved { return l.clock })
 }

@@ -18,28 +18,28 @@ import (
 	"github.com/cldmnky/oooi/internal/vlan"
 )
 
-// How long to listen for who may have an address: a neighbour on the link answers ARP within a millisecond, and a busy one late. Where it
-// was asked in vain a little while ago, only who came since is to be heard.
+// How long a probe listens: a neighbour on the link answers ARP within a millisecond, a busy one later. WaitAgain is for an address at which
+// nobody answered a little while ago: only a host that came since can be heard.
 const (
 	Wait      = 300 * time.Millisecond
 	WaitAgain = 20 * time.Millisecond
 )
 
-// looks are how often the kernel is asked for an answer within the time that a probe listens.
+// looks is how often a probe reads the neighbour table while it listens.
 const looks = 5
 
-// discard is the port of RFC 863: the datagram is only there to make the kernel ask who has the address.
+// discard is the port of RFC 863: the datagram only makes the kernel ask who has the address.
 const discard = 9
 
-// ErrUndecided says that the neighbour table has an entry from before the probe: the kernel uses it, and checks only seconds later
-// whether it still holds. A probe after that gets an answer.
+// ErrUndecided says that the neighbour table has an entry from before the probe: the kernel uses it, and checks it only seconds later. A probe
+// after that gets an answer.
 var ErrUndecided = errors.New("the kernel has not asked yet whether an old neighbour still answers")
 
-// Answers says whether somebody other than the client itself has an address: a datagram makes the kernel resolve it, and the neighbour
-// table has the outcome. Unlike ARP or ICMP by hand it needs no capability. Only an answer after the probe counts (after the first, if
-// some were undecided), because a host that has left stays in the table for long. Silence counts from a question that went out after the
-// probe began: while the kernel asks already, it waits up to a second before it asks again, and who took the address meanwhile hears
-// nothing of a datagram that is only queued.
+// Answers says whether a host other than the client has an address: a datagram makes the kernel resolve it, and the neighbour table has the
+// outcome. Unlike ARP or ICMP by hand, this needs no capability. An answer counts only after the probe began (the first one, if some were
+// undecided), because a host that has left stays in the table for long. Silence counts only after an ARP request that was sent since the probe
+// began: if the kernel is asking already, its next request may be a second away, and a host that took the address meanwhile hears nothing of a
+// queued datagram.
 func (s *Socket) Answers(ctx context.Context, ip netip.Addr, client string, wait time.Duration) (bool, error) {
 	since := s.asks(ip)
 	before, err := s.neighbour(ip)
@@ -57,7 +57,7 @@ func (s *Socket) Answers(ctx context.Context, ip netip.Addr, client string, wait
 			return n.mac != client, nil
 		case asked.IsZero() && (!before.isAsked || n.questions > before.questions):
 			asked, before = time.Now(), n
-		case asked.IsZero() && !n.isAsked: // the kernel gave up, and our datagram with it
+		case asked.IsZero() && !n.isAsked: // the kernel gave up, and dropped our datagram
 			before, err = n, s.ask(ip)
 		case !asked.IsZero() && time.Since(asked) >= wait:
 			if n.mac != "" {
@@ -75,8 +75,8 @@ func (s *Socket) Answers(ctx context.Context, ip netip.Addr, client string, wait
 	return false, fmt.Errorf("asking who has %s: %w", ip, err)
 }
 
-// ask sends from a socket of its own: the kernel keeps the datagram for three seconds where nobody answers, and some 280 of them fill the
-// buffer of a socket, whose replies would then wait.
+// ask sends from a socket of its own: if nobody answers, the kernel keeps the datagram for three seconds, and some 280 of them fill the buffer
+// of a socket, whose replies would then wait.
 func (s *Socket) ask(ip netip.Addr) error {
 	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error { return vlan.BindToDevice(raw, s.device) }}
 	conn, err := config.ListenPacket(context.Background(), "udp4", "0.0.0.0:0")
@@ -87,10 +87,10 @@ func (s *Socket) ask(ip netip.Addr) error {
 	return s.sendBy(conn.(*net.UDPConn), nil, netip.AddrPortFrom(ip, discard))
 }
 
-// forgetTime is longer than the kernel takes to ask an old neighbour: five seconds until it begins, then three attempts.
+// forgetTime is longer than the kernel takes to check an old neighbour: five seconds until it begins, then three attempts.
 const forgetTime = 30 * time.Second
 
-// asks notes that somebody wants to know, and says since when.
+// asks notes the probe of an address, and returns when its first undecided probe began.
 func (s *Socket) asks(ip netip.Addr) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,12 +108,12 @@ func (s *Socket) decided(ip netip.Addr) {
 	delete(s.asked, ip)
 }
 
-// neighbour is what the kernel knows of an address; the zero one of an address that it did not ask for lately.
+// neighbour is the kernel's entry for an address; zero if there is none.
 type neighbour struct {
-	mac       string // empty where nobody answered, or nobody yet
+	mac       string // empty if nobody has answered
 	confirmed time.Time
 	isAsked   bool   // the kernel waits for an answer
-	questions uint32 // that it has sent since it began to ask
+	questions uint32 // sent since the kernel began to ask
 }
 
 // userTick is the unit in which Linux tells times to programs (USER_HZ).
@@ -123,7 +123,7 @@ func (n neighbour) answered(since time.Time) bool {
 	return n.mac != "" && !n.confirmed.Before(since.Add(-userTick))
 }
 
-// neighbour looks up one entry: the table is the whole node's, and may be large.
+// neighbour reads one entry, because the table is the whole node's and may be large.
 func (s *Socket) neighbour(ip netip.Addr) (neighbour, error) {
 	request := nl.NewNetlinkRequest(unix.RTM_GETNEIGH, 0)
 	request.AddData(&netlink.Ndmsg{Family: unix.AF_INET, Index: uint32(s.index)})

@@ -78,7 +78,7 @@ func TestTheClientsOwnAnswerIsNone(t *testing.T) {
 	NewWithT(t).Expect(v.answers()).To(BeFalse())
 }
 
-// The kernel asks once a second, three times: a datagram between two questions waits for the next.
+// The kernel sends three ARP requests, one a second: a datagram between two of them waits for the next.
 func TestWhoTookTheAddressSinceTheLastQuestionIsHeard(t *testing.T) {
 	g, v := NewWithT(t), newCable(t)
 	v.In("srv", "sysctl", "-qw", "net.ipv4.neigh.net1.retrans_time_ms=4000") // in place of a second

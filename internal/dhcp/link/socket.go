@@ -44,8 +44,8 @@ func Listen(ctx context.Context, server netip.Addr) (*Socket, error) {
 	return listen(ctx, server, wire.ServerPort)
 }
 
-// Overhear opens a socket on the clients' port of that device. It may be shared: a DHCP client on the same device keeps
-// what is sent to its own address.
+// Overhear opens a socket on the clients' port of that device. The port may be shared: a DHCP client on the same device still gets what is sent
+// to its own address.
 func Overhear(ctx context.Context, server netip.Addr) (*Socket, error) {
 	return listen(ctx, server, wire.ClientPort, func(raw syscall.RawConn) error {
 		var set error
@@ -77,8 +77,7 @@ func listen(ctx context.Context, server netip.Addr, port uint16, options ...func
 	return &Socket{conn: conn.(*net.UDPConn), device: name, index: device.Index, source: server, mtu: device.MTU, asked: map[netip.Addr]time.Time{}}, nil
 }
 
-// receiveMetadata asks the kernel for the time each packet arrived: one that waited while we were paused is yesterday's
-// question (dhcp-rules.md#lease-10).
+// receiveMetadata asks the kernel when each packet arrived: one that waited while we were paused is too old (dhcp-rules.md#lease-10).
 func receiveMetadata(raw syscall.RawConn) error {
 	var set error
 	err := raw.Control(func(fd uintptr) {
@@ -105,7 +104,7 @@ func (s *Socket) Address() netip.Addr {
 	return s.source
 }
 
-// Serves says whether the socket can serve an address: it is bound to the device that carries it. A second socket could not be.
+// Serves says whether the socket can serve an address: one that its device carries. A second socket on that device would be refused.
 func (s *Socket) Serves(server netip.Addr) bool {
 	name, err := vlan.InterfaceOf(server)
 	if err != nil {
@@ -125,7 +124,7 @@ func (s *Socket) Move(server netip.Addr) {
 // Close ends Receive.
 func (s *Socket) Close() error { return s.conn.Close() }
 
-// maxDatagram is more than any client sends: option 57 and jumbo frames included.
+// maxDatagram is more than any client sends, even with option 57 and jumbo frames.
 const maxDatagram = 9216
 
 // Receive waits for the next packet.
@@ -136,7 +135,7 @@ func (s *Socket) Receive() (Packet, error) {
 		return Packet{}, fmt.Errorf("receiving: %w", err)
 	}
 	if flags&unix.MSG_TRUNC != 0 {
-		n = 0 // a cut datagram would parse as another one; an empty one is garbage
+		n = 0 // a truncated datagram would parse as another one; an empty one is dropped
 	}
 	return Packet{Data: data[:n:n], From: from, Received: arrival(control[:m])}, nil
 }
@@ -155,8 +154,8 @@ func arrival(control []byte) time.Time {
 	return time.Time{}
 }
 
-// Send sends from the server's address on the device, whatever the routing table prefers: the source must be set
-// explicitly, or policy routes by source (the `sbr` plugin) do not see a reply to a relay.
+// Send sends from the server's address on the device, whatever the routing table prefers: without an explicit source, policy routes by source
+// (the `sbr` plugin) do not apply to a reply to a relay.
 func (s *Socket) Send(data []byte, to netip.AddrPort) error { return s.sendBy(s.conn, data, to) }
 
 func (s *Socket) sendBy(conn *net.UDPConn, data []byte, to netip.AddrPort) error {

@@ -2,24 +2,23 @@ package pool
 
 import "time"
 
-// Budgets of writes. Each is an object of the management cluster, where leases are kept there, and whoever is on the VLAN can bind and
-// release, in turn and under any hardware address. Renewals are not counted: they write when half of a horizon is over.
+// Budgets of writes: in a cluster each write changes an object of the management cluster, and anybody on the VLAN can bind and release in turn,
+// under any hardware address. Renewals are not counted: they write when half of a horizon is over.
 const (
-	// writesOfOne are what a client may cause at once, and writeEach is when it may cause one more: a machine that boots needs two.
+	// writesOfOne are the writes that a client may cause at once (a booting machine needs two), and writeEach is the time until one more.
 	writesOfOne = 12
 	writeEach   = 5 * time.Second
-	// writesOfGuests are what all guests may cause at once, and guestEach is when they may cause one more.
+	// writesOfGuests are the writes that all guests may cause at once, and guestEach is the time until one more.
 	writesOfGuests = 256
 	guestEach      = 100 * time.Millisecond
 )
 
-// budget is what is left of a number that grows with time.
+// budget is a token bucket.
 type budget struct {
 	left int
 	at   time.Time
 }
 
-// spend takes one, if there is one.
 func (b *budget) spend(now time.Time, most int, each time.Duration) bool {
 	if b.refill(now, most, each); b.left == 0 {
 		return false
@@ -28,7 +27,7 @@ func (b *budget) spend(now time.Time, most int, each time.Duration) bool {
 	return true
 }
 
-// refill adds what time has brought; a budget that was never used is full.
+// refill adds the tokens that are due; a bucket that was never used is full.
 func (b *budget) refill(now time.Time, most int, each time.Duration) {
 	if since := now.Sub(b.at); b.at.IsZero() || since >= time.Duration(most)*each {
 		b.left, b.at = most, now
@@ -37,7 +36,7 @@ func (b *budget) refill(now time.Time, most int, each time.Duration) {
 	}
 }
 
-// mayWrite says whether the client's budget, and that of all guests, has room for what was decided.
+// mayWrite says whether the budgets of the client and of all guests have room for a decision.
 func (t *Table) mayWrite(d Decision, a Ask) bool {
 	if d.Do != Create && d.Do != Update || d.Why == extended {
 		return true
@@ -48,7 +47,6 @@ func (t *Table) mayWrite(d Decision, a Ask) bool {
 	return allowed
 }
 
-// sweepBudgets forgets those that are full.
 func (t *Table) sweepBudgets(now time.Time) {
 	for client, b := range t.budgets {
 		if b.refill(now, writesOfOne, writeEach); b.left == writesOfOne {

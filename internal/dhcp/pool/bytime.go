@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// byTime is a heap of addresses by a time, the earliest first, or the latest.
+// byTime is a heap of addresses by time: the earliest first, or the latest.
 type byTime struct {
 	latest bool
 	all    []timed
-	at     map[uint32]int // where an address stands in all
+	at     map[uint32]int // index in all
 }
 
 type timed struct {
-	time int64 // in microseconds, as leases have it
+	time int64 // Unix time in microseconds, the precision of a lease
 	ip   uint32
 }
 
 func newByTime(latest bool) *byTime { return &byTime{latest: latest, at: map[uint32]int{}} }
 
-// put has an address in with a time, or out.
+// put adds an address or changes its time; if in is false, it removes the address.
 func (b *byTime) put(ip netip.Addr, when time.Time, in bool) {
 	n := uint32(number(ip))
 	i, is := b.at[n]
@@ -36,7 +36,7 @@ func (b *byTime) put(ip netip.Addr, when time.Time, in bool) {
 	}
 }
 
-// find is the first address of those that suit; those before it are looked at one by one.
+// find returns the first address that suits; those before it are looked at one by one.
 func (b *byTime) find(suits func(netip.Addr) bool) (netip.Addr, bool) {
 	var passed []timed
 	defer func() {
@@ -83,7 +83,7 @@ func (b *byTime) Pop() any {
 	return last
 }
 
-// standing counts the leases whose promise stands, without a walk: a look moves only those whose time has come since the one before.
+// standing counts the leases whose promise stands, without a walk: count moves only those whose horizon has passed since the last count.
 type standing struct{ now, past *byTime }
 
 func newStanding() standing { return standing{newByTime(false), newByTime(true)} }

@@ -1,5 +1,5 @@
-// Package pool decides which client gets which address: the lease protocol of docs/reference/dhcp-rules.md as a pure function of
-// what is known. What it cannot know from memory it asks for (Read, Probe, Create, Update) and is asked again with the answer.
+// Package pool decides which client gets which address: the lease protocol of docs/reference/dhcp-rules.md as a pure function of what is known.
+// What memory does not tell, it requests (Read, Probe, Create, Update), and the caller asks again with the answer.
 package pool
 
 import (
@@ -13,7 +13,7 @@ import (
 
 // Config is what a DHCPServer asks for.
 type Config struct {
-	// Server is this instance's address, Instances are all that serve the pool, this one among them.
+	// Server is the address of this instance, Instances are those of all that serve the pool, this one included.
 	Server    netip.Addr
 	Instances []netip.Addr
 	Network   wire.Network
@@ -21,19 +21,19 @@ type Config struct {
 	First, Last  netip.Addr
 	Never        []Range
 	Reservations []Reservation
-	// Relays may send on behalf of clients.
+	// Relays are the giaddrs that may send on behalf of clients.
 	Relays []netip.Prefix
 	// KnownOnly serves only reservations and virtual machines.
 	KnownOnly bool
-	// LooksUpVMs says that hardware addresses are looked up among virtual machines: the others are guests of a kind.
+	// LooksUpVMs: hardware addresses are looked up among virtual machines. Clients without machine and reservation are then guests.
 	LooksUpVMs bool
 	LeaseTime  time.Duration
 	// Owner is the UID of the Infra whose leases these are.
 	Owner string
-	// Born is when the server first served: a young one probes each address before it offers it (dhcp-rules.md#lease-12).
+	// Born is when the server first served: a young server probes each address before it offers it (dhcp-rules.md#lease-12).
 	Born time.Time
 
-	reserved map[netip.Addr]Reservation // by address, once remembered
+	reserved map[netip.Addr]Reservation // by address; made by remember
 }
 
 // Range is a range of addresses, both ends included.
@@ -48,12 +48,12 @@ type Reservation struct {
 
 func (r Range) offers(a netip.Addr) bool { return !a.Less(r.First) && !r.Last.Less(a) }
 
-// never says whether an address can be nobody's: of another network, network, broadcast, or of those who serve it.
+// never says whether no client can have an address: it is outside the subnet, its network or broadcast address, or a server's or gateway's.
 func (c *Config) never(a netip.Addr) bool {
 	return c.foreign(a) != "" || a == c.Network.Subnet.Addr() || a == Broadcast(c.Network.Subnet) || slices.Contains(c.Network.NTP, a)
 }
 
-// foreign says why even a holder must leave an address (dhcp-rules.md#wire-6, a). An excluded one it keeps: what is behind it is
+// foreign says why even its holder must leave an address (dhcp-rules.md#wire-6, a). A holder keeps an excluded address: why it is excluded is
 // not known here.
 func (c *Config) foreign(a netip.Addr) string {
 	switch {
@@ -69,14 +69,14 @@ func (c *Config) foreign(a netip.Addr) string {
 	return ""
 }
 
-// open says whether any client may enter an address: in the pool, nobody's reservation.
+// open says whether an address is for any client: in the pool, not excluded, and not reserved.
 func (c *Config) open(a netip.Addr) bool {
 	_, reserved := c.reservedIP(a)
 	return !reserved && Range{c.First, c.Last}.offers(a) && !c.never(a) &&
 		!slices.ContainsFunc(c.Never, func(r Range) bool { return r.offers(a) })
 }
 
-// Size counts the addresses that the pool can lease, reservations included: between ranges, since a pool may hold millions.
+// Size counts the addresses that the pool can lease, reservations included. It counts whole ranges, because a pool may hold millions.
 func (c *Config) Size() int {
 	next, end := int(number(c.First)), int(number(c.Last))+1
 	size := len(c.Reservations)
@@ -87,7 +87,7 @@ func (c *Config) Size() int {
 	return size + max(0, end-next)
 }
 
-// closed are the ranges of the subnet that open refuses, by their first addresses.
+// closed are the ranges of the subnet that open refuses, sorted by their first addresses.
 func (c *Config) closed() []Range {
 	ranges := slices.Clone(c.Never)
 	one := func(a netip.Addr) {
@@ -109,10 +109,10 @@ func (c *Config) closed() []Range {
 	return ranges
 }
 
-// remember has reservations found by their address, for each change of a lease asks for one.
+// remember indexes the reservations by address, because each change of a lease looks for one.
 func (c *Config) remember() {
 	c.reserved = map[netip.Addr]Reservation{}
-	for _, r := range slices.Backward(c.Reservations) { // of two of one address the first is found
+	for _, r := range slices.Backward(c.Reservations) { // of two with the same address the first counts
 		c.reserved[r.IP] = r
 	}
 }
@@ -122,8 +122,8 @@ func (c *Config) reservedIP(a netip.Addr) (Reservation, bool) {
 	return r, found
 }
 
-// reservation finds a client's own: by its key, or by the client-id that it sent. Anybody may have heard a client-id, for DISCOVER is
-// broadcast: it opens the address that is reserved for it and nothing else.
+// reservation finds a client's reservation: by its key, or by the client-id that it sent. Anybody may have heard a client-id, because DISCOVER
+// is broadcast: it opens the address that is reserved for it, and nothing else.
 func (c *Config) reservation(client lease.Client, clientID string) (Reservation, bool) {
 	if r, ok := c.reservationByKey(client); ok {
 		return r, true
@@ -143,7 +143,7 @@ func find[T any](list []T, is func(T) bool) (T, bool) {
 	return none, false
 }
 
-// Grace is what must pass after a horizon before another client gets the address.
+// Grace is how long after its horizon an address waits before another client gets it.
 func (c *Config) Grace() time.Duration { return max(10*time.Minute, c.LeaseTime/10) }
 
 // relays says whether a relay may speak for clients (dhcp-rules.md#wire-9): configured, and on the subnet.

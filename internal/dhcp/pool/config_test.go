@@ -27,7 +27,7 @@ func TestTheSizeOfAPoolIsTheNumberOfItsOpenAddresses(t *testing.T) {
 	})
 }
 
-// somePool is of a network of 16 or 64 addresses, at the end of all addresses too.
+// somePool is a pool in a network of 16 addresses, or of 64 at the end of the address space.
 func somePool(t *rapid.T) Config {
 	subnet := rapid.SampledFrom([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/28"), netip.MustParsePrefix("255.255.255.192/26")}).Draw(t, "subnet")
 	addr := rapid.Custom(func(t *rapid.T) netip.Addr {

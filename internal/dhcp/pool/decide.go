@@ -11,7 +11,7 @@ import (
 // Action is what to do about a message.
 type Action string
 
-// The first four end the matter. The others find something out or make it durable; then Decide is asked again.
+// The first four are final. After the others, which find something out or make it durable, Decide is called again.
 const (
 	Silence Action = "silence"
 	Offer   Action = "offer"
@@ -20,22 +20,22 @@ const (
 
 	Read   Action = "read"   // what the store has for the address, uncached
 	Probe  Action = "probe"  // whether anybody answers at the address
-	Create Action = "create" // the record, which must be the address's first
-	Update Action = "update" // the record in place of the version that it carries
+	Create Action = "create" // the first record of the address
+	Update Action = "update" // the record, in place of the version that it carries
 )
 
-// Ask is a message with all that was found out for it.
+// Ask is a message and what was found out for it.
 type Ask struct {
 	wire.Message
 	// Now is the server's time; zero where it is not known.
 	Now time.Time
-	// Steady says whether the clock may be trusted to take an address from a client whose time is up.
+	// Steady says whether the clock may be trusted to end a lease, so that another client gets the address.
 	Steady bool
 	// Away: the store did not answer; only memory is left.
 	Away bool
 	// Confirmed are addresses whose record was read from the store, or written, for this message.
 	Confirmed map[netip.Addr]bool
-	// Undecided are addresses that were probed in vain: nobody can tell yet whether who had them has left.
+	// Undecided are addresses whose probe had no result: the kernel cannot tell yet whether the last client has left.
 	Undecided map[netip.Addr]bool
 }
 
@@ -46,26 +46,26 @@ type Decision struct {
 	Why string
 	// IP is the address offered, acknowledged, read or probed.
 	IP netip.Addr
-	// Record is what to write, the promise that stands behind an offer or ACK, or who had the address that is probed.
+	// Record is the record to write, the promise behind an OFFER or ACK, or the last record of an address to probe.
 	Record lease.Record
-	// Lease is what the client is told; 0 in the ACK of an INFORM.
+	// Lease is the lease time that the client is told; 0 in the ACK of an INFORM.
 	Lease time.Duration
-	// Again: a short probe will do, because the address was probed ahead.
+	// Again: the address was probed ahead, so that a short probe is enough.
 	Again bool
-	// Final: after the write there is nothing to do and nobody to answer.
+	// Final: after the write there is nothing to do, and no reply.
 	Final bool
 }
 
-// extended is why a holder's record is written anew.
+// extended is the Why of a renewal that writes the holder's record.
 const extended = "extended"
 
 func silent(why string) Decision { return Decision{Do: Silence, Why: why} }
 
 func nak(a netip.Addr, why string) Decision { return Decision{Do: Nak, IP: a, Why: why} }
 
-// Decide says what to do about a message, by the rules of docs/reference/dhcp-rules.md. Silence, Offer, Ack and Nak end it. After any
-// other Decision the caller does what it says, tells the table (Learn, Attempt, Lost, InUse, Vacant), notes it in the Ask, and calls
-// again: an Ack never comes before its Record is stored. Several goroutines may call it, but only one at a time for the same client.
+// Decide says what to do about a message, by the rules of docs/reference/dhcp-rules.md. Silence, Offer, Ack and Nak are final. After any other
+// Decision the caller carries it out, tells the table (Learn, Attempt, Lost, InUse, Vacant), notes the result in the Ask, and calls again: an
+// Ack never comes before its Record is stored. Several goroutines may call Decide, but only one at a time for the same client.
 func (t *Table) Decide(a Ask) Decision {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,8 +104,8 @@ func (t *Table) decide(a Ask) Decision {
 	return silent("not-for-a-server")
 }
 
-// astray says why nothing may leave for a message (dhcp-rules.md#wire-9): an unknown relay, an address of another subnet to
-// which a reply would be sent, or a client that another server on this wire may serve where we serve known ones only.
+// astray says why nothing may be sent for a message (dhcp-rules.md#wire-9): its relay is unknown, the reply would go to another subnet, or only
+// known clients are served, and this one may be another server's on this wire.
 func (t *Table) astray(a Ask) string {
 	switch elsewhere := a.Current.IsValid() && !t.config.Network.Subnet.Contains(a.Current); {
 	case a.Relay.IsValid() && !t.config.relays(a.Relay):
@@ -120,13 +120,13 @@ func (t *Table) astray(a Ask) string {
 	return ""
 }
 
-// isStranger says whether nothing ties a client to this server: no reservation, no machine and no record.
+// isStranger says whether nothing ties a client to this server: no reservation, no virtual machine and no record.
 func (t *Table) isStranger(a Ask) bool {
 	_, reserved := t.reservation(a)
 	return !reserved && len(t.byClient[a.Client]) == 0 && !t.machines.Owner(a.Client.MAC).Known()
 }
 
-// discover offers, in this order (dhcp-rules.md#wire-4): reservation, current binding, prior binding, what was asked for, fresh.
+// discover offers, in this order (dhcp-rules.md#wire-4): reservation, current binding, prior binding, requested address, fresh address.
 func (t *Table) discover(a Ask) Decision {
 	if r, ok := t.reservation(a); ok && t.free(r.IP, a) {
 		return t.offer(r.IP, a)
@@ -149,9 +149,9 @@ func (t *Table) discover(a Ask) Decision {
 	return t.offerFresh(a)
 }
 
-// offerFresh offers what was asked for, else what suits us. Who asked for an address that nobody can tell of gets another: its last
-// client may have left the wire, and the kernel takes eight seconds to find out. One that is to be had only because a time is up goes
-// after all that were never used: the clock may be wrong (dhcp-rules.md#lease-9).
+// offerFresh offers the requested address, or else one that we choose. If nobody can tell whether the requested address is in use, the client
+// gets another: the last client may have left, and the kernel takes eight seconds to find out. An address that is free only because its lease
+// expired comes after all that were never used: the clock may be wrong (dhcp-rules.md#lease-9).
 func (t *Table) offerFresh(a Ask) Decision {
 	full := len(t.offers) >= max(1, t.size/2) && t.offered[a.Client] == netip.Addr{} && !t.privileged(a)
 	if full {
@@ -177,7 +177,7 @@ func (t *Table) offerFresh(a Ask) Decision {
 	return silent("pool-exhausted")
 }
 
-// offer offers an address, after a probe where one is due. A client is told no lease that a request could not keep.
+// offer offers an address, after a probe if one is due. It offers no lease that a REQUEST could not get.
 func (t *Table) offer(ip netip.Addr, a Ask) Decision {
 	r, known := t.records[ip]
 	if known && r.BoundTo(a.Client) {
@@ -200,10 +200,10 @@ func (t *Table) offer(ip netip.Addr, a Ask) Decision {
 	return Decision{Do: Offer, IP: ip, Record: t.promiseOf(ip, a), Lease: t.term(ip, a), Why: "free"}
 }
 
-// selecting acknowledges exactly what was requested, or refuses (dhcp-rules.md#wire-5).
+// selecting acknowledges exactly the address that was requested, or refuses (dhcp-rules.md#wire-5).
 func (t *Table) selecting(a Ask) Decision {
 	if a.ServerID != t.config.Server {
-		t.drop(a.Client) // the client chose another server: what we offered it is free again
+		t.drop(a.Client) // the client chose another server: our offer is free again
 		return silent("another-server-chosen")
 	}
 	if why := t.config.foreign(a.Wanted); why != "" {
@@ -212,7 +212,7 @@ func (t *Table) selecting(a Ask) Decision {
 	return t.bind(a)
 }
 
-// initReboot is strict about reservations: a changed one is best taken up at boot (dhcp-rules.md#wire-4).
+// initReboot is strict about reservations: a changed one takes effect best at boot (dhcp-rules.md#wire-4).
 func (t *Table) initReboot(a Ask) Decision {
 	if why := t.config.foreign(a.Wanted); why != "" {
 		return nak(a.Wanted, why)
@@ -234,8 +234,8 @@ func (t *Table) renewing(a Ask) Decision {
 	return t.bind(a)
 }
 
-// bind gives the wanted address to the client if it may have it: the same rules for the first request and for one that
-// was forgotten or comes from another server's time (dhcp-rules.md#lease-4, dhcp-rules.md#lease-6 and dhcp-rules.md#lease-11).
+// bind gives the wanted address to the client, if the client may have it. The same rules hold for a first REQUEST and for a binding that we
+// forgot or that an earlier server made (dhcp-rules.md#lease-4, dhcp-rules.md#lease-6 and dhcp-rules.md#lease-11).
 func (t *Table) bind(a Ask) Decision {
 	ip := a.Wanted
 	r, known := t.records[ip]
@@ -256,10 +256,9 @@ func (t *Table) bind(a Ask) Decision {
 	return silent("not-to-be-had")
 }
 
-// take makes the address the client's: the first record of an address is created, any later one replaces the version
-// that was just read.
+// take binds a free address: it creates the address's first record, or replaces the version that was just read.
 func (t *Table) take(ip netip.Addr, a Ask) Decision {
-	// Who comes from an earlier server's time most likely has the address, and is asked only where somebody was heard there: it or another.
+	// A client of an earlier server most likely has the address. It is probed only if a host was heard there: that client, or another.
 	adopted := a.Kind != wire.Selecting && t.records[ip].IP != ip && !t.avoided[ip].ahead
 	t.keepOffer(ip, a)
 	if !adopted && t.mustProbe(ip, a) {
@@ -268,8 +267,7 @@ func (t *Table) take(ip netip.Addr, a Ask) Decision {
 	return write(t.promiseOf(ip, a), "bound")
 }
 
-// keep renews a holder: from memory while the promise reaches far enough, else by raising the horizon first
-// (dhcp-rules.md#lease-3).
+// keep renews a holder: from memory while the horizon reaches far enough, else after a write that raises it (dhcp-rules.md#lease-3).
 func (t *Table) keep(r lease.Record, a Ask) Decision {
 	want := t.promiseOf(r.IP, a)
 	doubtful := t.doubted[r.IP] || t.mayBeStale(a)
@@ -285,14 +283,14 @@ func (t *Table) keep(r lease.Record, a Ask) Decision {
 	return Decision{Do: Ack, IP: r.IP, Record: r, Lease: told, Why: "bound"}
 }
 
-// mayBeStale: a client that does not renew may have released the address through another instance since our watch last told,
-// and that instance waits only for us to drop it. Who renews has released nothing.
+// mayBeStale says whether the client may have released the address through another instance before our watch tells us; that instance then waits
+// only for us to drop it. A client that renews has released nothing.
 func (t *Table) mayBeStale(a Ask) bool {
 	return len(t.config.Instances) > 1 && a.Kind != wire.Renewing && !a.Confirmed[a.Wanted]
 }
 
-// promised is the gate that every lease passes (dhcp-rules.md#lease-3): a durable record of this client, Bound, and no second
-// beyond its horizon.
+// promised is the check that every lease passes (dhcp-rules.md#lease-3): a durable record that is Bound to this client, and not a second beyond
+// its horizon.
 func promised(r lease.Record, c lease.Client, now time.Time, term time.Duration) (time.Duration, bool) {
 	left := min(term, r.Horizon.Sub(now))
 	return left, r.BoundTo(c) && left >= shortest
@@ -314,7 +312,7 @@ func (t *Table) promiseOf(ip netip.Addr, a Ask) lease.Record {
 		if was.Horizon.After(r.Horizon) {
 			r.Horizon = was.Horizon
 		}
-		if !owner.Known() { // a machine that is not seen now may only be stopped
+		if !owner.Known() { // a machine that is not seen now may just be stopped
 			r.VM = was.VM
 			if r.Hostname == "" {
 				r.Hostname = was.Hostname

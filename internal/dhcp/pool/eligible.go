@@ -9,8 +9,8 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 )
 
-// free says whether an address is to be had and nobody else has a claim to it: no reservation, no hold, no promise that
-// stands. The client that had it last gets it back only where it is still to be had.
+// free says whether the client may get an address: the pool admits it, and there is no offer, probe answer or standing promise against it. Even
+// its last holder gets it back only if the pool still admits it.
 func (t *Table) free(ip netip.Addr, a Ask) bool {
 	h, offered := t.offers[ip]
 	avoided, isAvoided := t.avoided[ip]
@@ -23,17 +23,16 @@ func (t *Table) free(ip netip.Addr, a Ask) bool {
 	return t.reusable(t.records[ip], a)
 }
 
-// reusable says whether a record's address may become this client's (dhcp-rules.md#lease-6 and dhcp-rules.md#lease-7).
+// reusable says whether the address of a record may go to this client (dhcp-rules.md#lease-6 and dhcp-rules.md#lease-7).
 func (t *Table) reusable(r lease.Record, a Ask) bool { return t.unclaimed(r, a) || t.over(r, a) }
 
-// unclaimed says whether nobody else has a claim to a record's address, whatever the time is.
+// unclaimed says whether no other client has a claim to a record's address, whatever the time.
 func (t *Table) unclaimed(r lease.Record, a Ask) bool {
 	mine := r.Client == a.Client && r.State != lease.Declined
 	return mine || t.dropped(r) || t.inherits(r, a)
 }
 
-// over says whether the time of a record is up. It counts only where the clock is steady and the machine that holds the lease is gone: a
-// lease lives as long as its machine.
+// over says whether a record's lease has ended by time. Its virtual machine must be gone, too: a lease lasts as long as its machine.
 func (t *Table) over(r lease.Record, a Ask) bool {
 	if !t.ended(r, a) {
 		return false
@@ -42,7 +41,7 @@ func (t *Table) over(r lease.Record, a Ask) bool {
 	return !alive
 }
 
-// ended says whether horizon and grace have passed for sure.
+// ended says whether horizon and grace have passed by a steady clock.
 func (t *Table) ended(r lease.Record, a Ask) bool {
 	return a.Steady && a.Now.After(r.Horizon.Add(t.config.Grace()))
 }
@@ -81,7 +80,7 @@ func (t *Table) exists(vm lease.VM) (bool, lease.VM) {
 	return t.machines.Exists(vm)
 }
 
-// binding finds the client's lease in a state; of several the one that lasts longest.
+// binding finds the client's lease in a state; of several, the one with the latest horizon.
 func (t *Table) binding(a Ask, s lease.State) (lease.Record, bool) {
 	var found []lease.Record
 	for ip := range t.byClient[a.Client] {
@@ -95,18 +94,17 @@ func (t *Table) binding(a Ask, s lease.State) (lease.Record, bool) {
 	return slices.MaxFunc(found, func(x, y lease.Record) int { return cmp.Or(x.Horizon.Compare(y.Horizon), x.IP.Compare(y.IP)) }), true
 }
 
-// reservation is the address that is written down for the client, by its key or by the client-id that it sent.
+// reservation is the client's reservation: by its key, or by the client-id that it sent.
 func (t *Table) reservation(a Ask) (Reservation, bool) {
 	return t.config.reservation(a.Client, lease.Hex(a.ClientID))
 }
 
-// isReservedFor says whether an address is the one that is written down for the client.
 func (t *Table) isReservedFor(ip netip.Addr, a Ask) bool {
 	mine, ok := t.reservation(a)
 	return ok && mine.IP == ip
 }
 
-// admits says whether an address is one that the client may enter: its reservation, or the open pool.
+// admits says whether an address is open to the client: its reservation, or one of the open pool.
 func (t *Table) admits(ip netip.Addr, a Ask) bool {
 	return t.config.open(ip) || t.isReservedFor(ip, a) && !t.config.never(ip)
 }
@@ -122,21 +120,21 @@ func (t *Table) mayEnter(ip netip.Addr, a Ask) bool {
 	return t.isReservedFor(ip, a) || t.anonymous[ip] || !t.shareUsedUp(a)
 }
 
-// shareUsedUp says whether strangers hold their half of the pool. One that holds an address is in its share already.
+// shareUsedUp says whether the guests have their half of the pool. A guest that was offered an address is counted already.
 func (t *Table) shareUsedUp(a Ask) bool {
 	_, offered := t.offered[a.Client]
 	return t.isGuest(a) && !offered && len(t.anonymous)+t.strangers >= max(1, t.size/2)
 }
 
-// isGuest: where machines are looked up, who is none (and has no reservation) is a guest with half the pool and an hour.
+// isGuest says whether virtual machines are looked up, and the client is none and has no reservation: a guest has half the pool, for an hour.
 func (t *Table) isGuest(a Ask) bool { return t.config.LooksUpVMs && !t.privileged(a) }
 
-// isAnonymous says whether an address would be a guest's. One that is reserved for the client-id is not, and any other is.
+// isAnonymous says whether the client would have an address as a guest: any but the one that is reserved for its client-id.
 func (t *Table) isAnonymous(ip netip.Addr, a Ask) bool {
 	return t.isGuest(a) && !t.isReservedFor(ip, a)
 }
 
-// privileged clients have a reservation or a machine; a machine that is not seen now is known from its lease.
+// privileged says whether a client has a reservation or a virtual machine; a machine that is not seen now is known from its lease.
 func (t *Table) privileged(a Ask) bool {
 	_, reserved := t.config.reservationByKey(a.Client)
 	bound, _ := t.binding(a, lease.Bound)
@@ -189,8 +187,8 @@ func (t *Table) hostname(ip netip.Addr, owner Owner, a Ask) string {
 	return owner.VM.Name
 }
 
-// unused chooses an address that was never used: one that was probed ahead, then our own half, in an order of the client's own
-// (dhcp-rules.md#lease-11). What is being probed ahead comes last: a second probe waits for the first.
+// unused chooses an address that was never used: one that was probed ahead, else one of our half, in an order that is hashed from the client
+// (dhcp-rules.md#lease-11). An address that is being probed ahead comes last: a second probe waits for the first.
 func (t *Table) unused(a Ask) (found netip.Addr, ok bool) {
 	if t.shareUsedUp(a) {
 		return netip.Addr{}, false
@@ -199,7 +197,7 @@ func (t *Table) unused(a Ask) (found netip.Addr, ok bool) {
 	if found, ok = t.nearestReady(start, a.Now); ok {
 		return found, true
 	}
-	free := false // of a probe ahead
+	free := false // found is not being probed ahead
 	for ip := range t.untaken.from(start) {
 		_, asked := t.ahead[ip]
 		switch {
@@ -212,11 +210,11 @@ func (t *Table) unused(a Ask) (found netip.Addr, ok bool) {
 	return found, ok
 }
 
-// longestOver chooses the address that has been free longest. One that was released may be as young as it likes.
+// longestOver chooses the address that has been free longest. A released address need not have reached its horizon.
 func (t *Table) longestOver(a Ask) (netip.Addr, bool) {
 	suits := func(ip netip.Addr) bool { return t.free(ip, a) && t.mayEnter(ip, a) && !a.Undecided[ip] }
 	over, isOver := t.ending.find(func(ip netip.Addr) bool { return !t.ended(t.records[ip], a) || suits(ip) })
-	isOver = isOver && t.ended(t.records[over], a) // and not the first whose time is to come
+	isOver = isOver && t.ended(t.records[over], a) // find stops at the first lease that has not ended
 	returned, isReturned := netip.Addr{}, false
 	if !t.shareUsedUp(a) {
 		returned, isReturned = t.returned.find(suits)
@@ -230,7 +228,7 @@ func (t *Table) longestOver(a Ask) (netip.Addr, bool) {
 	return returned, isReturned
 }
 
-// own says whether an address is of this instance's half.
+// own says whether an address is in this instance's half.
 func (t *Table) own(ip netip.Addr) bool {
 	mine := slices.Index(t.config.Instances, t.config.Server)
 	return int(spread(ip.String())%uint64(len(t.config.Instances))) == mine

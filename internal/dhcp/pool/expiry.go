@@ -8,7 +8,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 )
 
-// Expire are the writes that no message asks for; none when all is as it should be.
+// Expire returns the writes that are due without a message.
 func (t *Table) Expire(now time.Time) []Decision {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -25,14 +25,14 @@ func (t *Table) Expire(now time.Time) []Decision {
 }
 
 func (t *Table) expiry(r lease.Record, now time.Time) (Decision, bool) {
-	if r.Version == 0 { // deleted by hand: written again until its promise has passed (dhcp-rules.md#lease-12)
+	if r.Version == 0 { // deleted by hand: written again until its horizon has passed (dhcp-rules.md#lease-12)
 		return write(r, "restored"), r.State != lease.Released && !now.After(r.Horizon)
 	}
 	if t.undone[r.IP] && !now.After(r.Horizon) {
 		return write(r, "restored"), true
 	}
 	if r.State == lease.Released && !slices.Contains(r.Dropped, t.config.Server) {
-		r.Dropped = append(slices.Clone(r.Dropped), t.config.Server) // we have dropped it by learning of it (dhcp-rules.md#lease-7)
+		r.Dropped = append(slices.Clone(r.Dropped), t.config.Server) // we dropped it when we learned of it (dhcp-rules.md#lease-7)
 		return write(r, "dropped"), true
 	}
 	if d, ok := t.machineExpiry(r, now); ok {
@@ -66,7 +66,7 @@ func (t *Table) machineExpiry(r lease.Record, now time.Time) (Decision, bool) {
 	return Decision{}, false
 }
 
-// Surplus are releases of every other lease of the client that was just given one (dhcp-rules.md#lease-11).
+// Surplus returns the releases of all other leases of a client that was just given one (dhcp-rules.md#lease-11).
 func (t *Table) Surplus(client lease.Client, kept netip.Addr) []Decision {
 	t.mu.Lock()
 	defer t.mu.Unlock()

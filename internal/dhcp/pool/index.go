@@ -6,9 +6,8 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 )
 
-// What is looked up by something else than an address is indexed: anybody on the VLAN can have Decide look, and while one looks all wait.
+// All that is looked up by something other than its address is indexed: anybody on the VLAN can cause a lookup, and all others wait for it.
 
-// index notes what a record says.
 func (t *Table) index(r lease.Record) {
 	put(t.byClient, r.Client, r.IP)
 	if r.State == lease.Bound && r.VM.UID != "" {
@@ -21,7 +20,7 @@ func (t *Table) index(r lease.Record) {
 	t.refresh(r.IP)
 }
 
-// unindex forgets it, with the record itself.
+// unindex removes a record from the indexes, and from the table.
 func (t *Table) unindex(r lease.Record) {
 	if !r.IP.IsValid() {
 		return
@@ -35,7 +34,7 @@ func (t *Table) unindex(r lease.Record) {
 	t.refresh(r.IP)
 }
 
-// reindex notes all anew, for a configuration that changed.
+// reindex fills the indexes again after a change of the configuration.
 func (t *Table) reindex() {
 	t.untaken = newUntaken(Range{t.config.First, t.config.Last})
 	for _, r := range t.config.closed() {
@@ -52,8 +51,8 @@ func (t *Table) reindex() {
 	}
 }
 
-// refresh notes whether a client that has no claim to an address may get it: at once, or when its time is up. That of a machine goes by
-// the machine: it is released when that is gone (dhcp-rules.md#lease-7).
+// refresh notes whether a client without a claim may get an address: at once, or when its lease ends. The lease of a virtual machine does not
+// end by time, but is released when the machine is gone (dhcp-rules.md#lease-7).
 func (t *Table) refresh(ip netip.Addr) {
 	if t.untaken == nil { // nothing is served yet
 		return
@@ -78,7 +77,6 @@ func mark(set map[netip.Addr]bool, a netip.Addr, in bool) {
 	}
 }
 
-// put adds an address to those of a key.
 func put[K comparable](index map[K]map[netip.Addr]bool, key K, a netip.Addr) {
 	if index[key] == nil {
 		index[key] = map[netip.Addr]bool{}
@@ -86,7 +84,6 @@ func put[K comparable](index map[K]map[netip.Addr]bool, key K, a netip.Addr) {
 	index[key][a] = true
 }
 
-// take takes it out.
 func take[K comparable](index map[K]map[netip.Addr]bool, key K, a netip.Addr) {
 	delete(index[key], a)
 	if len(index[key]) == 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/wire"
 )
 
-// twoMachines are known by hardware addresses 0 and 1; the second is gone while gone says so.
+// twoMachines have the hardware addresses 0 and 1; the second machine is gone while gone is true.
 type twoMachines struct{ gone *bool }
 
 func machineOf(n int) lease.VM { return lease.VM{Name: fmt.Sprint(n), UID: fmt.Sprint(n)} }
@@ -29,7 +29,7 @@ func (m twoMachines) Exists(vm lease.VM) (bool, lease.VM) {
 	return vm.UID != "1" || !*m.gone, lease.VM{}
 }
 
-// walked is a table of some history with what a walk over all of it finds.
+// walked is a table with some history. It finds by a walk what the table finds by its indexes.
 type walked struct {
 	*Table
 	now     time.Time
@@ -129,8 +129,8 @@ func (w *walked) compare(t *rapid.T, a Ask) {
 	}
 }
 
-// walkUnused looks at one address after the other, from the client's own on: first for one that was probed ahead, then for one of our
-// half that is not being probed.
+// walkUnused looks at one address after the other, from the client's own on: first for one that was found vacant ahead, then for one of our half
+// that is not being probed.
 func (w *walked) walkUnused(a Ask) netip.Addr {
 	first, start := number(w.config.First), spread(a.Client.MAC, a.Client.ID)
 	span := number(w.config.Last) - first + 1

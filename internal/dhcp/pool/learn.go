@@ -8,12 +8,12 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 )
 
-// Learn takes in a record that the store holds and says whether it was news; an older version than the known one is none.
+// Learn takes in a record that the store has, and says whether it is newer than the known version.
 func (t *Table) Learn(r lease.Record) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if was, known := t.records[r.IP]; known && was.Version >= r.Version {
-		mark(t.suspect, r.IP, was.Version > r.Version) // a watch that is late, or etcd went back
+		mark(t.suspect, r.IP, was.Version > r.Version) // a late watch, or an etcd that was restored to an older revision
 		return false
 	}
 	t.learn(r)
@@ -23,22 +23,22 @@ func (t *Table) Learn(r lease.Record) bool {
 func (t *Table) learn(r lease.Record) {
 	was := t.records[r.IP]
 	t.unindex(was)
-	delete(t.doubted, r.IP) // a write that was made for the older version cannot take place any more
+	delete(t.doubted, r.IP) // a write that carries the older version can no longer succeed
 	delete(t.suspect, r.IP)
 	delete(t.undone, r.IP)
 	t.records[r.IP] = r
 	t.index(r)
 }
 
-// Version is the newest that is known of an address; 0 if the store has none.
+// Version is the newest known version of an address's record; 0 if the store has none.
 func (t *Table) Version(ip netip.Addr) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.records[ip].Version
 }
 
-// Confirm takes in what an uncached read found that began when the version since was known. False: more was learned meanwhile. An older
-// one than since says that the store went back: etcd was restored to an older revision.
+// Confirm takes in the result of an uncached read, at whose beginning the version since was known. False: a newer one was learned meanwhile. A
+// version older than since says that the store went back: etcd was restored to an older revision.
 func (t *Table) Confirm(r lease.Record, since uint64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -56,8 +56,8 @@ func (t *Table) Confirm(r lease.Record, since uint64) bool {
 	return true
 }
 
-// goBack takes in what a store has that went back. Of two promises the later one stands (dhcp-rules.md#lease-12): ours is written again,
-// in place of what the store has.
+// goBack takes in a record of a store that went back. Of two promises the later one stands (dhcp-rules.md#lease-12): if it is ours, it is
+// written again over the store's.
 func (t *Table) goBack(was, r lease.Record) {
 	ours := was.State == lease.Bound && (r.State != lease.Bound || r.Horizon.Before(was.Horizon))
 	if !ours {
@@ -69,15 +69,15 @@ func (t *Table) goBack(was, r lease.Record) {
 	t.doubted[r.IP], t.undone[r.IP] = true, true
 }
 
-// Suspects are the addresses that have to be read to know whether the store went back.
+// Suspects are the addresses that must be read to know whether the store went back.
 func (t *Table) Suspects() []netip.Addr {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.SortedFunc(maps.Keys(t.suspect), netip.Addr.Compare)
 }
 
-// Attempt hears of a write before it is made. One that ends a binding puts it in doubt: until a newer version is known, the
-// holder is renewed only by a write of its own, which such a late one cannot survive.
+// Attempt notes a write before it is made. A write that ends a binding puts the binding in doubt: until a newer version is known, the holder is
+// renewed only by another write, after which a late arrival of the first one fails.
 func (t *Table) Attempt(r lease.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,14 +86,14 @@ func (t *Table) Attempt(r lease.Record) {
 	}
 }
 
-// Stands says whether a record has the newest version that is known, and no write of ours may have ended the binding.
+// Stands says whether a record is the newest known version, and no write of ours may have ended its binding.
 func (t *Table) Stands(r lease.Record) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.records[r.IP].Version == r.Version && !t.doubted[r.IP]
 }
 
-// Lost hears that the store has no record any more. A promise that has not passed is kept, and written again by Expire.
+// Lost notes that the store has no record any more. A promise whose horizon has not passed is kept, and Expire writes it again.
 func (t *Table) Lost(r lease.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -103,7 +103,7 @@ func (t *Table) Lost(r lease.Record) {
 	}
 }
 
-// Synced takes in a whole list of the store: what is not in it is lost.
+// Synced takes in the store's whole list: a known record that is not in it is lost.
 func (t *Table) Synced(all []lease.Record) {
 	listed := map[netip.Addr]bool{}
 	for _, r := range all {

@@ -8,35 +8,34 @@ import (
 
 // Addresses are probed ahead so that a new client does not wait for a probe.
 const (
-	// aheadMost are known to be free at a time: a thousand machines that start in one second find half of it done.
+	// aheadMost bounds the addresses that are probed ahead: a thousand machines that start within one second find half of the probes done.
 	aheadMost = 512
-	// aheadAtOnce are asked for at a time: for three seconds each takes a place in the neighbour table of the node, where Linux has 1,024 as
-	// it comes.
+	// aheadAtOnce bounds the probes under way: each takes an entry of the node's neighbour table for three seconds, and Linux has 1,024 by
+	// default.
 	aheadAtOnce = 256
-	// aheadLasts is how long that nobody answered is remembered, half of it for some so that not all run out together. It bounds how old
-	// the silence of a host may be that is too slow for the short probe, which every address gets before it is offered.
+	// aheadLasts bounds how long an address counts as vacant: by address from half of it up, so that not all run out together. It also bounds
+	// how long a host stays unnoticed that is too slow for the short probe, which precedes every OFFER.
 	aheadLasts = 2 * time.Minute
-	// aheadSettles is how long the kernel goes on asking, three times, a second apart, and a probe listens. Until then the kernel asks nothing
-	// else on our behalf.
+	// aheadSettles is how long the kernel's three ARP requests, a second apart, and a probe take; until then it sends no others for us.
 	aheadSettles = 5 * time.Second
-	// aheadLooks bounds a look for addresses that nobody asked for yet: everybody waits for it.
+	// aheadLooks bounds the addresses that one search looks at, because all messages wait for it.
 	aheadLooks = 4096
 )
 
-// ahead is an address that is being probed, or was, before there is a client for it.
+// ahead is the probe of an address for which there is no client yet.
 type ahead struct {
 	asked  time.Time
 	lasts  time.Duration
 	vacant bool // nobody answered
 }
 
-// ready says whether the probe tells something.
+// ready says whether the probe heard nobody, and that still counts.
 func (h ahead) ready(now time.Time) bool {
 	age := now.Sub(h.asked)
 	return h.vacant && age >= aheadSettles && age < h.lasts
 }
 
-// over says whether it tells nothing any more, or came to nothing.
+// over says whether the result no longer counts, or the probe had none.
 func (h ahead) over(now time.Time) bool {
 	age := now.Sub(h.asked)
 	return age < 0 || age >= h.lasts || !h.vacant && age >= aheadSettles
@@ -45,7 +44,7 @@ func (h ahead) over(now time.Time) bool {
 // young says whether the server may have forgotten who has an address (dhcp-rules.md#lease-12).
 func (t *Table) young(now time.Time) bool { return now.Sub(t.config.Born) < 2*t.config.LeaseTime }
 
-// Ahead are the addresses to probe now, before there are clients for them. What is found is told by ProbedAhead.
+// Ahead returns the addresses to probe now, before there are clients for them. ProbedAhead takes the results.
 func (t *Table) Ahead(now time.Time) (next []netip.Addr) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -75,12 +74,12 @@ func (t *Table) Ahead(now time.Time) (next []netip.Addr) {
 	return next
 }
 
-// ProbedAhead hears whether somebody answers at an address of Ahead. That may be a client of an earlier server: who comes for this very
-// address is let in by a probe of its own, and all others are kept away.
+// ProbedAhead notes whether a host answers at an address of Ahead. It may be a client of an earlier server: a client that requests this very
+// address gets it after a probe of its own, and no other client does.
 func (t *Table) ProbedAhead(ip netip.Addr, answers bool, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	h, waited := t.ahead[ip] // and nobody has the address by now
+	h, waited := t.ahead[ip] // and the address is still free
 	switch {
 	case waited && answers:
 		t.avoided[ip] = avoidance{until: now.Add(avoidTime), ahead: true}
@@ -91,7 +90,7 @@ func (t *Table) ProbedAhead(ip netip.Addr, answers bool, now time.Time) {
 	}
 }
 
-// nearestReady is the first address, from a place on, that was probed ahead.
+// nearestReady is the first address, from index start on, that was found vacant ahead.
 func (t *Table) nearestReady(start uint64, now time.Time) (nearest netip.Addr, ok bool) {
 	least := t.untaken.size
 	for ip, h := range t.ahead {
@@ -102,15 +101,15 @@ func (t *Table) nearestReady(start uint64, now time.Time) (nearest netip.Addr, o
 	return nearest, ok
 }
 
-// mustProbe: who does not remember who may sit on an address asks (dhcp-rules.md#lease-12): a young server, and anyone before an
-// address changes hands or that answered before somebody came for it.
+// mustProbe says whether an address that was not found vacant must be probed (dhcp-rules.md#lease-12): it changes hands, or it has no record and
+// the server is young or heard a host there ahead.
 func (t *Table) mustProbe(ip netip.Addr, a Ask) bool {
 	r, known := t.records[ip]
 	changesHands := known && r.Client != a.Client
 	return (!known && (t.young(a.Now) || t.avoided[ip].ahead) || changesHands) && !t.offers[ip].vacant
 }
 
-// probe asks who answers at an address, and says nothing where it was asked in vain: the client has to ask again.
+// probe has an address probed. After a probe without a result it is silent, and the client has to ask again.
 func (t *Table) probe(ip netip.Addr, a Ask) Decision {
 	if a.Undecided[ip] {
 		return silent("probe-undecided")

@@ -8,7 +8,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 )
 
-// release gives back what its holder returns; nothing is answered (dhcp-rules.md#wire-7).
+// release ends a binding that its holder gives back, without a reply (dhcp-rules.md#wire-7).
 func (t *Table) release(a Ask) Decision {
 	r, ok := t.records[a.Wanted]
 	if !ok || !r.BoundTo(a.Client) || a.ServerID.IsValid() && a.ServerID != t.config.Server {
@@ -27,7 +27,7 @@ func (t *Table) released(r lease.Record) Decision {
 	return d
 }
 
-// decline rests an address that its holder found in use: from the holder only, three an hour, a tenth of the pool
+// decline rests an address that its holder found in use. Only the holder can decline it: three times an hour, a tenth of the pool
 // (dhcp-rules.md#lease-8). Beyond that the address rests for this client alone.
 func (t *Table) decline(a Ask) Decision {
 	r, ok := t.records[a.Wanted]
@@ -50,7 +50,7 @@ func (t *Table) decline(a Ask) Decision {
 	return d
 }
 
-// resting counts the addresses that a decline keeps from everybody; those whose time is over wait only for who asks.
+// resting counts the addresses that a decline keeps from all clients. After its time an address is free, though the record stays.
 func (t *Table) resting(now time.Time) (n int) {
 	for ip := range t.declined {
 		if !now.After(t.records[ip].Horizon.Add(t.config.Grace())) {
@@ -60,7 +60,7 @@ func (t *Table) resting(now time.Time) (n int) {
 	return n
 }
 
-// isSpurned says whether the client declined an address lately that does not rest for all.
+// isSpurned says whether an address rests for this client alone.
 func (t *Table) isSpurned(ip netip.Addr, a Ask) bool {
 	s, any := t.spurned[a.Client]
 	return any && s.ip == ip && a.Now.Before(s.until)

@@ -8,14 +8,14 @@ import (
 
 // Room is how full the pool is for a new machine.
 type Room struct {
-	// None: it would be offered no address.
+	// None: a new machine would be offered no address.
 	None bool
-	// Leased to others, Resting because somebody else answers there or a client said so, Closed by reservations and exclusions.
+	// Addresses: Leased to clients, Resting because a probe or a client found them in use, Closed by reservations and exclusions.
 	Leased, Resting, Closed int
 }
 
-// Room looks at all records only if there may be as many as addresses. An offered address counts as free, since it is so again in
-// seconds. A pool with reservations only is never full, since it is meant for those.
+// Room walks the records only if they may take up all addresses. An offered address counts as free, because it is free again in seconds. A pool
+// of reservations only is never full, because it is meant for them.
 func (t *Table) Room(now time.Time, steady bool) Room {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -17,23 +17,23 @@ const (
 	offerTime = 10 * time.Second
 	// shortest is the least lease that is worth an ACK.
 	shortest = time.Minute
-	// anonymousTerm bounds the leases of clients that are no virtual machine where those are looked up.
+	// anonymousTerm bounds the leases of guests: clients that are no virtual machine, where those are looked up.
 	anonymousTerm = time.Hour
 	// quarantine is how long a declined address rests.
 	quarantine = time.Hour
-	// declinesPerHour is what one client may decline; a tenth of the pool is what all may.
+	// declinesPerHour bounds what one client may decline; all clients together may decline a tenth of the pool.
 	declinesPerHour = 3
 	// avoidTime is how long an address that answered a probe is left alone.
 	avoidTime = 10 * time.Minute
 	// resolveTime is how long a client waits for its virtual machine to be known: an ACK without its hostname would last
 	// until T1.
 	resolveTime = 5 * time.Second
-	// waitKnown is how long it is remembered that a client has waited: RFC 2131 §4.1 has it ask after 4, 12 and 28 s, and later each 64 s.
+	// waitKnown is how long we remember that a client has waited: by RFC 2131 §4.1 it retries after 4, 12 and 28 s, and later every 64 s.
 	waitKnown = 2 * time.Minute
 	// goneTime is how long a machine must be missed before its lease is released: a list of machines may be incomplete
 	// while a cluster is being restored.
 	goneTime = 30 * time.Second
-	// maxWaiting bounds the memory of who waits.
+	// maxWaiting bounds how many waiting clients are remembered.
 	maxWaiting = 4096
 )
 
@@ -49,7 +49,7 @@ type Owner struct {
 // Known says whether a virtual machine was found.
 func (o Owner) Known() bool { return o.VM.UID != "" }
 
-// Machines is what is known of virtual machines. It answers from memory; where nobody knows, a machine lives.
+// Machines looks up virtual machines, in memory. A machine of which nothing is known yet counts as existing.
 type Machines interface {
 	// Owner finds the machine of a hardware address.
 	Owner(mac string) Owner
@@ -66,10 +66,10 @@ type Table struct {
 	size     int
 	machines Machines
 	records  map[netip.Addr]lease.Record
-	// By client, the addresses that have a record of it; by machine, those that are bound to it.
+	// Addresses by the client of their record, and by the virtual machine that they are bound to.
 	byClient  map[lease.Client]map[netip.Addr]bool
 	byMachine map[lease.VM]map[netip.Addr]bool
-	// What a client may get that has no claim to it: what has no record; what was released, and what will end, by their horizons.
+	// Addresses that a client without a claim may get: those without a record, those released, and those whose lease ends by time, by horizon.
 	untaken          *untaken
 	returned, ending *byTime
 	standing         standing
@@ -78,14 +78,14 @@ type Table struct {
 	declined  map[netip.Addr]bool
 	// doubted are bindings that a write of ours may have ended: its outcome is not known, or it may still arrive.
 	doubted map[netip.Addr]bool
-	// suspect are addresses of which the store told an older version than we know, and undone those where that is the newest it has.
+	// suspect are addresses for which the store told an older version than we know; undone are those for which it has no newer one.
 	suspect, undone map[netip.Addr]bool
 	offers          map[netip.Addr]offer
 	offered         map[lease.Client]netip.Addr
-	strangers       int // anonymous holds
+	strangers       int // offers to guests
 	avoided         map[netip.Addr]avoidance
 	ahead           map[netip.Addr]ahead
-	nextAhead       uint64 // where to look for the next address to probe ahead
+	nextAhead       uint64 // the index from which to look for addresses to probe ahead
 	declines        map[lease.Client][]time.Time
 	spurned         map[lease.Client]spurned
 	budgets         map[lease.Client]budget
@@ -95,28 +95,28 @@ type Table struct {
 	swept           time.Time
 }
 
-// spurned is an address that its holder declined, and that does not rest for others.
+// spurned is an address that rests only for the client that declined it.
 type spurned struct {
 	ip    netip.Addr
 	until time.Time
 }
 
-// avoidance is how long an address is left alone that answered a probe.
+// avoidance keeps an address that answered a probe from being offered.
 type avoidance struct {
 	until time.Time
-	ahead bool // nobody asked for it: whoever comes for it, and no other, may be who answered
+	ahead bool // probed ahead: a client that requests the address may be the host that answered
 }
 
 type offer struct {
 	client lease.Client
 	until  time.Time
 	vacant bool // a probe heard nobody
-	ahead  bool // one from before there was a client heard nobody
-	// anonymous holds count against the strangers' share: their records may be being written.
+	ahead  bool // a probe ahead heard nobody
+	// anonymous offers count against the guests' share, because their records may be about to be written.
 	anonymous bool
 }
 
-// NewTable knows nothing yet.
+// NewTable returns an empty table.
 func NewTable(machines Machines) *Table {
 	return &Table{
 		machines: machines, records: map[netip.Addr]lease.Record{}, byClient: map[lease.Client]map[netip.Addr]bool{},
@@ -136,7 +136,7 @@ func (t *Table) Configure(c Config) {
 	maps.DeleteFunc(t.ahead, func(ip netip.Addr, _ ahead) bool { return !t.own(ip) || !t.config.open(ip) })
 }
 
-// Records are all known ones, by address.
+// Records returns all known records, sorted by address.
 func (t *Table) Records() []lease.Record {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,7 +148,7 @@ func (t *Table) Records() []lease.Record {
 	return all
 }
 
-// InUse hears from a probe that somebody answers at an address.
+// InUse notes that a probe found an address in use, or could not rule it out.
 func (t *Table) InUse(a netip.Addr, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -157,7 +157,7 @@ func (t *Table) InUse(a netip.Addr, now time.Time) {
 	t.refresh(a)
 }
 
-// Vacant hears from a probe that nobody answers at an address that is offered.
+// Vacant notes that nobody answered the probe of an offered address.
 func (t *Table) Vacant(a netip.Addr) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -167,10 +167,10 @@ func (t *Table) Vacant(a netip.Addr) {
 	}
 }
 
-// Rank says before whom a client goes.
+// Rank is a client's priority.
 type Rank int
 
-// Strangers come in any number and holders as many as there are addresses; who is known was written down by somebody.
+// Strangers come in any number, and holders are as many as addresses; known clients were set up by an admin.
 const (
 	Stranger Rank = iota // none of the others
 	Offered              // was offered an address a moment ago
@@ -178,7 +178,7 @@ const (
 	Known                // has a reservation for its hardware address, or a machine
 )
 
-// Rank finds a client's.
+// Rank returns a client's rank.
 func (t *Table) Rank(client lease.Client) Rank {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -195,7 +195,7 @@ func (t *Table) Rank(client lease.Client) Rank {
 	return Stranger
 }
 
-// Counts are for status: leases whose promise stands, all records, addresses to lease.
+// Counts returns the numbers for status: leases whose promise stands, all records, and addresses to lease.
 func (t *Table) Counts(now time.Time) (active, total, size int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -238,7 +238,7 @@ func (t *Table) sweep(now time.Time) {
 }
 
 func (t *Table) keepOffer(ip netip.Addr, a Ask) {
-	was, asked := t.offers[ip], t.ahead[ip] // which end below
+	was, asked := t.offers[ip], t.ahead[ip] // before drop and refresh delete them
 	t.drop(a.Client)
 	h := offer{a.Client, a.Now.Add(offerTime), was.vacant, was.ahead || asked.ready(a.Now), t.isAnonymous(ip, a)}
 	if h.anonymous {
@@ -261,7 +261,7 @@ func (t *Table) drop(client lease.Client) {
 	t.refresh(ip)
 }
 
-// spread hashes a client (and an address) so that two instances rarely choose alike.
+// spread hashes a client, or an address, so that two instances rarely choose the same.
 func spread(parts ...string) uint64 {
 	h := fnv.New64a()
 	for _, p := range parts {

@@ -8,14 +8,13 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 )
 
-// Unserved is a reservation that cannot be served because of a binding: of another client at its address, or of its own client at
-// another.
+// Unserved is a reservation that a binding keeps from being served: another client's at its address, or its own client's at another.
 type Unserved struct {
 	Reservation
 	Bound lease.Record
 }
 
-// Unserved finds them. No address is taken from a client that runs (dhcp-rules.md#wire-4): these wait until it boots again.
+// Unserved returns those that wait. No address is taken from a running client (dhcp-rules.md#wire-4): they wait until it boots again.
 func (t *Table) Unserved(now time.Time, steady bool) []Unserved {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -17,19 +17,18 @@ func newUntaken(r Range) *untaken {
 	u := &untaken{first: first, size: last - first + 1}
 	u.words = make([]uint64, (u.size+63)/64)
 	if rest := u.size % 64; rest != 0 {
-		u.words[len(u.words)-1] = ^uint64(0) << rest // what is beyond the range
+		u.words[len(u.words)-1] = ^uint64(0) << rest // bits beyond the range are taken
 	}
 	return u
 }
 
-// place is where an address stands in the range; beyond its size for one that does not.
+// place is the index of an address in the range; at least size for an address outside it.
 func (u *untaken) place(ip netip.Addr) uint64 { return number(ip) - u.first }
 
-// put takes an address out, or in.
 func (u *untaken) put(ip netip.Addr, taken bool) {
 	n := u.place(ip)
 	switch bit := uint64(1) << (n % 64); {
-	case n >= u.size: // below the first, too
+	case n >= u.size: // outside the range; below it, n wraps around
 	case taken:
 		u.words[n/64] |= bit
 	default:
@@ -37,7 +36,6 @@ func (u *untaken) put(ip netip.Addr, taken bool) {
 	}
 }
 
-// take takes a whole range out.
 func (u *untaken) take(r Range) {
 	from, to := max(number(r.First), u.first), min(number(r.Last), u.first+u.size-1)
 	for n := from; n <= to; n++ {
@@ -50,11 +48,11 @@ func (u *untaken) take(r Range) {
 	}
 }
 
-// from yields them, beginning with the one that is start from the first, and after the last one the first.
+// from yields the untaken addresses in order, from index start on and then from the first.
 func (u *untaken) from(start uint64) iter.Seq[netip.Addr] {
 	return func(yield func(netip.Addr) bool) {
 		words := uint64(len(u.words))
-		for i := range words + 1 { // the word of the start is looked at twice: behind it, and before it
+		for i := range words + 1 { // the word of start comes twice: first its bits from start on, last those before it
 			w := (start/64 + i) % words
 			free := ^u.words[w]
 			switch below := uint64(1)<<(start%64) - 1; i {

@@ -40,7 +40,7 @@ type picture struct {
 	installed chan struct{} // closed once KubeVirt is known to be there
 }
 
-// certain says whether what is not here is gone: KubeVirt is installed.
+// certain says whether a machine that is not in the picture is gone: only if KubeVirt is installed.
 func (p *picture) certain() bool { return closed(p.installed) }
 
 type pod struct {
@@ -50,7 +50,7 @@ type pod struct {
 
 var _ pool.Machines = (*Directory)(nil)
 
-// NewDirectory follows no namespace yet: no hardware address is a machine's.
+// NewDirectory returns a Directory that follows no namespace yet, and finds no machine.
 func NewDirectory(log *slog.Logger) *Directory { return &Directory{log: log} }
 
 // Follow watches a namespace until the context ends, in place of any that it followed before.
@@ -78,8 +78,7 @@ func (d *Directory) Unfollow() {
 	d.seen = nil
 }
 
-// untilInstalled waits for KubeVirt: an informer counts an absent kind as empty, but that no machine can exist does not say
-// that a lease's machine is gone.
+// untilInstalled waits for KubeVirt: an informer counts an absent kind as empty, but that does not say that a lease's machine is gone.
 func (d *Directory) untilInstalled(ctx context.Context, c client.Client, installed chan<- struct{}) {
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
@@ -131,13 +130,13 @@ func (d *Directory) podInformer(c client.WithWatch, in []client.ListOption, x *i
 	return controller
 }
 
-// changes runs what an object does to our picture.
+// changes applies the events of an object to our picture.
 func (d *Directory) changes(set func(client.Object), remove func(uid string)) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(o any) { d.locked(func() { set(o.(client.Object)) }) },
 		UpdateFunc: func(old, o any) {
 			d.locked(func() {
-				if was := old.(client.Object).GetUID(); was != o.(client.Object).GetUID() { // deleted and made anew while nobody watched
+				if was := old.(client.Object).GetUID(); was != o.(client.Object).GetUID() { // deleted and created again while the watch was down
 					remove(string(was))
 				}
 				set(o.(client.Object))
@@ -158,7 +157,7 @@ func (d *Directory) locked(change func()) {
 	change()
 }
 
-// look has a question answered from what was seen, unless that is not all yet.
+// look answers from the picture, if the watches are complete.
 func (d *Directory) look(answer func(*picture)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

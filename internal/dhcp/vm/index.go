@@ -9,17 +9,16 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
 )
 
-// index answers lookups. What an object says takes the place of what it said before, so that an event costs the same however many
-// machines there are.
+// index answers lookups. The new statement of an object replaces its last one, so that an event costs the same however many machines there are.
 type index struct {
 	said map[string]statement // by the UID of a machine or an instance
 	pods map[string]pod       // by UID
 	// launched are the pods of an instance, by its UID.
 	launched map[string]map[string]bool
-	// running and defined are the machines that run with a hardware address, and those that are only said to have it.
+	// running and defined are the machines by hardware address: those that run with it, and those whose definition names it.
 	running, defined machines
 	byUID, byName    machines
-	unresolved       int // instances
+	unresolved       int // instances with a hardware address that is not known yet
 }
 
 // statement is what a machine, or an instance of one, says.
@@ -30,7 +29,7 @@ type statement struct {
 	nics int
 }
 
-// machines are found by a key; of each it is counted how often it is said.
+// machines are found by a key, each with the number of statements that name it.
 type machines map[string]map[lease.VM]int
 
 func newIndex() *index {
@@ -53,7 +52,6 @@ func (x *index) setInstance(i Machine) {
 	})
 }
 
-// remove forgets a machine or an instance.
 func (x *index) remove(uid string) {
 	x.change(uid, func(uid string) { delete(x.said, uid) })
 }
@@ -78,14 +76,13 @@ func (x *index) removePod(uid string) {
 	})
 }
 
-// change takes out what an object said, and puts in what it says after a change.
 func (x *index) change(uid string, change func(uid string)) {
 	x.count(uid, -1)
 	change(uid)
 	x.count(uid, 1)
 }
 
-// count adds what an object says, or takes it out. For an instance its pods speak, too.
+// count adds what an object says, or removes it. The hardware addresses of an instance's pods count as its own.
 func (x *index) count(uid string, by int) {
 	s, says := x.said[uid]
 	if !says {
@@ -120,7 +117,7 @@ func (m machines) count(key string, vm lease.VM, by int) {
 	}
 }
 
-// first is the machine of a key; of several always the same.
+// first is a machine of a key; of several, the one with the lowest UID.
 func (m machines) first(key string) lease.VM {
 	if len(m[key]) == 0 {
 		return lease.VM{}

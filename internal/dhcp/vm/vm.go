@@ -50,7 +50,6 @@ func (m *Machine) nics() []nic {
 	return spec.Domain.Devices.Interfaces
 }
 
-// macs are all hardware addresses that spec and status tell.
 func (m *Machine) macs() []string {
 	var out []string
 	for _, n := range append(m.nics(), m.Status.Interfaces...) {

@@ -114,7 +114,7 @@ func TestWhereNobodyKnowsEveryMachineLives(t *testing.T) {
 	g.Expect(exists).To(BeFalse())
 }
 
-// What events left is what would be made of the objects that are there.
+// After events, an index equals one that is made anew from the objects that exist.
 func TestEventsLeaveWhatAnIndexMadeAnewHas(t *testing.T) {
 	macs := []string{"a", "b", "c"}
 	some := func(t *rapid.T) []string { return macs[:rapid.IntRange(0, 3).Draw(t, "addresses")] }

@@ -49,7 +49,7 @@ type Message struct {
 	header *dhcpv4.DHCPv4
 }
 
-// Where the fields that option 52 lends to options lie in a message (RFC 2131 figure 1).
+// Offsets of the fields sname and file, which option 52 lends to options (RFC 2131 figure 1), and the bits of that option.
 const (
 	snameStart, fileStart, fileEnd = 44, 108, 236
 	overloadFile, overloadSname    = 1, 2
@@ -103,10 +103,10 @@ func unfold(header *dhcpv4.DHCPv4, datagram []byte) error {
 	return nil
 }
 
-// maxClientID is one option's worth: the client-id is returned in every reply, which must fit.
+// maxClientID is what one option holds: every reply returns the client-id, and must have room for it.
 const maxClientID = 255
 
-// groupBit says in the first octet of an Ethernet address that it is of a group, as broadcast is (IEEE 802-2014 §8.2.2).
+// groupBit, in the first octet of an Ethernet address, marks a group address such as broadcast (IEEE 802-2014 §8.2.2).
 const groupBit = 1
 
 func understand(header *dhcpv4.DHCPv4) (Message, error) {
@@ -133,8 +133,8 @@ func understand(header *dhcpv4.DHCPv4) (Message, error) {
 	return m, err
 }
 
-// kindOf tells the states of a REQUEST apart as RFC 2131 table 4 does. A client that fills in ciaddr renews, whatever else
-// it sends; some add option 50 or 54 there.
+// kindOf tells the states of a REQUEST apart as RFC 2131 table 4 does. A client that fills in ciaddr renews, whatever else it sends: some add
+// option 50 or 54.
 func kindOf(t dhcpv4.MessageType, requested netip.Addr, m Message) (Kind, netip.Addr, error) {
 	switch t {
 	case dhcpv4.MessageTypeDiscover:
@@ -168,7 +168,7 @@ func addr(octets []byte) netip.Addr {
 }
 
 func addrOption(header *dhcpv4.DHCPv4, code dhcpv4.OptionCode) (netip.Addr, error) {
-	if !header.Options.Has(code) { // one of no octets is there, and the codec has nil for it
+	if !header.Options.Has(code) { // Get also returns nil for an option that is there with no octets
 		return netip.Addr{}, nil
 	}
 	octets := header.Options.Get(code)
@@ -178,7 +178,7 @@ func addrOption(header *dhcpv4.DHCPv4, code dhcpv4.OptionCode) (netip.Addr, erro
 	return addr(octets), nil
 }
 
-// asksFor says whether the client wants an option: what it lists in option 55, or everything when it lists nothing.
+// asksFor says whether the client wants an option: one that it lists in option 55, or any if it lists none.
 func (m Message) asksFor(code byte) bool {
 	list := m.header.Options.Get(dhcpv4.OptionParameterRequestList)
 	return len(list) == 0 || bytes.IndexByte(list, code) >= 0

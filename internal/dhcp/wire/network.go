@@ -14,7 +14,7 @@ type Network struct {
 	Router  netip.Addr // invalid on an isolated VLAN
 	DNS     []netip.Addr
 	NTP     []netip.Addr
-	MTU     uint16 // 0: not said
+	MTU     uint16 // 0: not sent
 	Domain  string
 	Search  []string
 	Routes  []Route
@@ -27,7 +27,7 @@ type Route struct {
 	Via netip.Addr
 }
 
-// Options are what a client of the network may ask for, most important first: this is the drop order of a full datagram.
+// Options are what a client of the network may ask for, most important first: the last ones are left out of a full datagram.
 func (n Network) Options(hostname string) []Option {
 	var options []Option
 	add := func(code dhcpv4.OptionCode, data []byte) {
@@ -53,7 +53,7 @@ func (n Network) Options(hostname string) []Option {
 	return append(options, n.Further...)
 }
 
-// classlessRoutes is option 121. A client that takes it ignores option 3 (RFC 3442), so the default route stands inside.
+// classlessRoutes is option 121. A client that takes it ignores option 3 (RFC 3442), so it contains the default route.
 func (n Network) classlessRoutes() []byte {
 	if len(n.Routes) == 0 {
 		return nil
@@ -68,8 +68,8 @@ func (n Network) classlessRoutes() []byte {
 	return out
 }
 
-// leastRoom is what a reply has for option 121 where a client takes 576 octets (RFC 2131 §2) and sends a client-id of 19 octets, as RFC
-// 4361 makes it: less both headers, the fixed part, END, options 53, 54, 51, 58 and 59, the client-id, and the mask before the routes.
+// leastRoom is the room for option 121 in a reply to a client that takes 576 octets (RFC 2131 §2) and sends a client-id of 19 octets, as RFC
+// 4361 makes it: 576 less both headers, the fixed part, END, options 53, 54, 51, 58 and 59, the client-id, and the mask before the routes.
 const leastRoom = dhcpv4.MaxMessageSize - headers - fileEnd - len(cookie{}) - 1 - (3 + 4*6) - (2 + 19) - 6
 
 // RoutesFit says whether every client that asks for the routes gets them. Where they do not fit they are left out as a whole.

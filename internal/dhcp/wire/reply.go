@@ -28,13 +28,13 @@ type Option struct {
 	Data []byte
 }
 
-// headers are the octets of the IP and UDP headers that option 57 and the MTU count.
+// headers is the size of the IP and UDP headers, which option 57 and the MTU include.
 const headers = 28
 
 const broadcastFlag = 0x8000
 
-// Encode writes the reply to a message for a link with this MTU. The order is the drop order: option 53, the other
-// mandatory ones, then the rest by importance; 82 comes last (RFC 3046 §2.2).
+// Encode writes the reply to a message for a link with this MTU: option 53, the other mandatory options, then the rest by importance while there
+// is room; option 82 comes last (RFC 3046 §2.2).
 func (m Message) Encode(r Reply, linkMTU int) []byte {
 	header := dhcpv4.DHCPv4{
 		OpCode: dhcpv4.OpcodeBootReply, HWType: m.header.HWType, ClientHWAddr: m.header.ClientHWAddr,
@@ -72,7 +72,7 @@ func (m Message) fitting(r Reply, space int) []byte {
 	return body
 }
 
-// mandatory options stand first. T1 and T2 are 0.5 and 0.875 of the lease (RFC 2131 §4.4.5).
+// mandatory are the options that come first. T1 and T2 are 0.5 and 0.875 of the lease (RFC 2131 §4.4.5).
 func (r Reply) mandatory(m Message) []Option {
 	options := []Option{
 		{dhcpv4.OptionDHCPMessageType.Code(), []byte{byte(r.Type)}},
@@ -90,7 +90,7 @@ func (r Reply) mandatory(m Message) []Option {
 	return options
 }
 
-// echoes returns option 82 to the relay that added it (RFC 3046 §2.2); a client of our own link has no business with it.
+// echoes returns option 82 to the relay that added it (RFC 3046 §2.2), and never to a client of our own link.
 func (m Message) echoes() []Option {
 	agent := m.header.Options.Get(dhcpv4.OptionRelayAgentInformation)
 	if agent == nil || !m.Relay.IsValid() {
@@ -99,7 +99,7 @@ func (m Message) echoes() []Option {
 	return []Option{{dhcpv4.OptionRelayAgentInformation.Code(), agent}}
 }
 
-// encode writes options; what is longer than 255 octets is split (RFC 3396 §7).
+// encode writes options, and splits those that are longer than 255 octets (RFC 3396 §7).
 func encode(options []Option) []byte {
 	var out []byte
 	for _, o := range options {
@@ -113,7 +113,7 @@ func encode(options []Option) []byte {
 	return out
 }
 
-// minSize is BOOTP's; some relays drop less (RFC 1542 §2.1).
+// minSize is the size of a BOOTP message; some relays drop smaller ones (RFC 1542 §2.1).
 const minSize = 300
 
 func pad(datagram []byte) []byte {
@@ -130,8 +130,8 @@ const (
 	ClientPort = 68
 )
 
-// Destination is where a reply goes: the relay, else the address that the client answers on, else everybody. Broadcast in
-// place of a unicast to a client without an address is allowed by RFC 2131 §4.1 and needs no raw socket.
+// Destination is where a reply goes: to the relay, else to ciaddr, else to everybody. RFC 2131 §4.1 allows broadcast in place of unicast to a
+// client without an address, and broadcast needs no raw socket.
 func (m Message) Destination(t dhcpv4.MessageType) netip.AddrPort {
 	switch {
 	case m.Relay.IsValid():

@@ -108,7 +108,7 @@ func TestGarbageIsNotAnswered(t *testing.T) {
 	}
 }
 
-// overloaded lends the field file to options, the first of which claims some length.
+// overloaded lends the field file to options, the first of which claims the given length.
 func overloaded(code, length byte) []byte {
 	octets := sent(dhcpv4.MessageTypeRequest, option(52, overloadFile))
 	octets[fileStart], octets[fileStart+1] = code, length
@@ -307,7 +307,7 @@ func TestInformTellsOptionsButNoLease(t *testing.T) {
 	g.Expect(m.Destination(dhcpv4.MessageTypeAck).String()).To(Equal("192.168.100.9:68"))
 }
 
-// FuzzParse: whatever arrives, nothing breaks, and what is answered keeps to its size.
+// FuzzParse: no datagram breaks the parser, and no reply exceeds its size.
 func FuzzParse(f *testing.F) {
 	f.Add(sent(dhcpv4.MessageTypeDiscover))
 	f.Add(sent(dhcpv4.MessageTypeRequest, requested("192.168.100.9"), chosen("192.168.100.2"), option(61, 1, 2, 3), option(82, 1, 1, 1), giaddr("192.168.100.9")))
