@@ -11,7 +11,7 @@ import (
 
 // The API is published in HyperShift's default way, at a load balancer's address, which the proxy captures.
 func TestWorkersJoinThroughACapturedAddress(t *testing.T) {
-	ctx := within(t, 8*time.Minute) // two machines, beside another lab
+	ctx := within(t, 5*time.Minute)
 	if host := kubectl(t, ctx, "-n", "clusters", "get", "hostedcluster", "c1", "-o", "jsonpath={.status.controlPlaneEndpoint.host}"); host != "203.0.113.10" {
 		t.Fatalf("the stand-in publishes the API as %q; this scenario wants HyperShift's default, an address", host)
 	}
