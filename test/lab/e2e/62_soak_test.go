@@ -138,13 +138,8 @@ func (r *rehearsal) lifecycle() (all []fault) {
 	for component, containers := range map[string][]string{"dhcp": {"dhcp"}, "dns": {"dns"}, "proxy": {"envoy", "proxy"}} {
 		for _, container := range containers {
 			all = append(all,
-				fault{container + " is killed", container == "envoy", func() { r.signal(r.pod(component), container, "SIGKILL") }},
-				fault{container + " stands still for 3 s", false, func() {
-					pod := r.pod(component)
-					r.signal(pod, container, "SIGSTOP")
-					passes(r.ctx, 3*time.Second)
-					r.signal(pod, container, "SIGCONT")
-				}})
+				fault{container + " is killed", container == "envoy", func() { r.inContainer(r.pod(component), container, "kill -KILL $pid") }},
+				fault{container + " stands still for 3 s", false, func() { r.inContainer(r.pod(component), container, standsStill) }})
 		}
 		all = append(all, fault{component + " is made anew", component == "proxy", func() { kubectl(r.T, r.ctx, "-n", "clusters", "delete", r.pod(component)) }})
 	}
@@ -203,15 +198,19 @@ func (r *rehearsal) pod(component string) string {
 	return all[r.chance.IntN(len(all))]
 }
 
-// signal sends a signal to the first process of a container, once that runs, on whichever node its pod is.
-func (r *rehearsal) signal(pod, container, signal string) {
+// standsStill is one command, for beside a load a second one would come much later.
+const standsStill = "kill -STOP $pid && sleep 3 && kill -CONT $pid"
+
+// inContainer runs a command of the shell with the first process of a container as $pid, once that runs, on whichever node its pod is.
+func (r *rehearsal) inContainer(pod, container, command string) {
 	r.Helper()
 	which := fmt.Sprintf(`jsonpath={.spec.nodeName} {.status.containerStatuses[?(@.name==%q)].containerID}`, container)
+	const withPID = `pid=$(ctr -n k8s.io tasks ls | awk -v id="$0" '$1 == id && $3 == "RUNNING" { print $2 }') && [ -n "$pid" ] && `
 	must(r.T, scene.Until(r.ctx, container, func(ctx context.Context) error {
 		out, err := lab.Kubectl(ctx, "-n", "clusters", "get", pod, "-o", which)
 		node, id, _ := strings.Cut(out, " ")
 		if err == nil {
-			_, err = lab.InNode(ctx, node, "exec", "ctr", "-n", "k8s.io", "tasks", "kill", "--signal", signal, strings.TrimPrefix(id, "containerd://"))
+			_, err = lab.InNode(ctx, node, "exec", "sh", "-c", withPID+command, strings.TrimPrefix(id, "containerd://"))
 		}
 		return err
 	}))
