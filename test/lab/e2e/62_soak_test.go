@@ -339,6 +339,6 @@ func (s *stream) answers() error {
 
 func (s *stream) close() {
 	if s != nil && s.conn != nil {
-		s.conn.Close() //nolint:errcheck // it may be cut
+		_ = s.conn.Close() // it may be cut
 	}
 }

@@ -172,7 +172,7 @@ func (n *Neighbour) Capture(ctx context.Context, each func(at time.Time, own net
 	if err != nil {
 		return err
 	}
-	defer unix.Close(socket)
+	defer func() { _ = unix.Close(socket) }()
 	for frame := make([]byte, 1<<16); ctx.Err() == nil; {
 		length, from, err := unix.Recvfrom(socket, frame, 0)
 		if at, is := from.(*unix.SockaddrLinklayer); is && at.Pkttype == unix.PACKET_OUTGOING && length >= 14 {
