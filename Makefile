@@ -102,9 +102,9 @@ generate: ## Generate deep copies, apply configurations, CRDs, RBAC and the fiel
 	$(TOOL) crd-ref-docs --source-path=api --config=hack/reference.yaml --renderer=markdown --output-path=docs/reference/api.md
 
 .PHONY: lint
-lint: ## golangci-lint, from its own module.
-	go tool -modfile=hack/lint/go.mod golangci-lint run ./...
-	cd test/lab; go tool -modfile=../../hack/lint/go.mod golangci-lint run ./...
+lint: ## golangci-lint, from its own module, of both modules.
+	status=0; go tool -modfile=hack/lint/go.mod golangci-lint run ./... || status=1; \
+	cd test/lab; go tool -modfile=../../hack/lint/go.mod golangci-lint run ./... || status=1; exit $$status
 
 .PHONY: verify
 verify: ## Fail when generated files are stale, go.mod is untidy, or two clean builds differ.
