@@ -75,9 +75,9 @@ func (r childReconciler) owner(seen observe.Child) apply.Owner {
 		read[finding.Object{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: seen.Server.GetNamespace(), Name: rollout.Workload}] = rollout.Version
 	}
 	return apply.Owner{
-		Read: read,
-		UID:  seen.Server.GetUID(), Exists: seen.Exists, Namespace: seen.Server.GetNamespace(),
+		UID: seen.Server.GetUID(), Exists: seen.Exists, Namespace: seen.Server.GetNamespace(),
 		Names: apply.NameOf(string(r.of.Name), seen.Server.GetNamespace(), seen.Server.GetName()),
-		Kinds: append([]schema.GroupVersionKind{r.of.WorkloadGVK()}, childKinds...),
+		Kinds: append([]schema.GroupVersionKind{kind}, childKinds...),
+		Read:  read,
 	}
 }
