@@ -2,6 +2,7 @@ package scene
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -150,15 +151,39 @@ func (n *Neighbour) within(do func() error) error {
 	return <-done
 }
 
-// Capture reads what the client's card sends and receives until the context ends, as packet(7) gives it; own is the hardware address that
-// it sent from last.
+// Capture reads what the client's card sends and receives until the context ends, as packet(7) gives it; at is the kernel's time of the
+// frame, and own the hardware address that the card sent from last.
 func (n *Neighbour) Capture(ctx context.Context, each func(at time.Time, own net.HardwareAddr, frame []byte)) error {
+	socket, err := n.packets()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(socket) }()
+	var own net.HardwareAddr
+	for frame, control := make([]byte, 1<<16), make([]byte, 64); ctx.Err() == nil; {
+		length, controls, _, from, err := unix.Recvmsg(socket, frame, control, 0)
+		if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		at, err := timestamp(control[:controls])
+		if err != nil {
+			return err
+		}
+		if card, is := from.(*unix.SockaddrLinklayer); is && card.Pkttype == unix.PACKET_OUTGOING && length >= 14 {
+			own = net.HardwareAddr(slices.Clone(frame[6:12]))
+		}
+		each(at, own, frame[:length])
+	}
+	return nil
+}
+
+// packets is a socket of the client's card, whose reads wait 0.2 s at most.
+func (n *Neighbour) packets() (socket int, err error) {
 	const every = 0x0300 // ETH_P_ALL in the network's byte order
-	var (
-		own    net.HardwareAddr
-		socket int
-	)
-	err := n.within(func() error {
+	err = n.within(func() error {
 		card, err := net.InterfaceByName("eth0")
 		if err != nil {
 			return err
@@ -167,26 +192,24 @@ func (n *Neighbour) Capture(ctx context.Context, each func(at time.Time, own net
 			return err
 		}
 		return errors.Join(unix.Bind(socket, &unix.SockaddrLinklayer{Protocol: every, Ifindex: card.Index}),
+			unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1),
 			unix.SetsockoptTimeval(socket, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 200_000}))
 	})
+	return socket, err
+}
+
+// timestamp of a frame (socket(7), SO_TIMESTAMPNS).
+func timestamp(controls []byte) (time.Time, error) {
+	all, err := unix.ParseSocketControlMessage(controls)
 	if err != nil {
-		return err
+		return time.Time{}, err
 	}
-	defer func() { _ = unix.Close(socket) }()
-	for frame := make([]byte, 1<<16); ctx.Err() == nil; {
-		length, from, err := unix.Recvfrom(socket, frame, 0)
-		if at, is := from.(*unix.SockaddrLinklayer); is && at.Pkttype == unix.PACKET_OUTGOING && length >= 14 {
-			own = net.HardwareAddr(slices.Clone(frame[6:12]))
-		}
-		switch {
-		case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR):
-		case err != nil:
-			return err
-		default:
-			each(time.Now(), own, frame[:length])
+	for _, c := range all {
+		if c.Header.Level == unix.SOL_SOCKET && c.Header.Type == unix.SO_TIMESTAMPNS && len(c.Data) == 16 {
+			return time.Unix(int64(binary.NativeEndian.Uint64(c.Data)), int64(binary.NativeEndian.Uint64(c.Data[8:]))), nil
 		}
 	}
-	return nil
+	return time.Time{}, errors.New("a frame came without the kernel's time")
 }
 
 // OpenPorts lists the TCP ports of an address that accept a connection.

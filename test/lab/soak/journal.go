@@ -13,11 +13,24 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv4"
 )
 
-// Journal keeps what was promised on a VLAN, and who spoke for which address.
+// Journal keeps the frames that say what was promised on a VLAN, and who spoke for which address. Each client's are captured by themselves,
+// and may come late: they are judged at the end, in the order in which they were on the wire.
 type Journal struct {
-	mu      sync.Mutex
-	held    map[netip.Addr]promise
-	claimed map[netip.Addr][]string // hardware addresses, the last one last
+	mu     sync.Mutex
+	frames []frame
+}
+
+type frame struct {
+	at time.Time
+	// One of both: the packet of ARP, or the message of DHCP.
+	arp  []byte
+	dhcp *dhcpv4.DHCPv4
+}
+
+// judgement goes through the frames.
+type judgement struct {
+	held    map[netip.Addr]promise  // the last one of each address that was ever leased
+	claimed map[netip.Addr][]string // of each other address: hardware addresses, the last one last
 	acks    int
 	faults  []string
 }
@@ -28,33 +41,42 @@ type promise struct {
 	until time.Time
 }
 
-// NewJournal is empty.
-func NewJournal() *Journal {
-	return &Journal{held: map[netip.Addr]promise{}, claimed: map[netip.Addr][]string{}}
-}
-
 // Faults are what may not happen, with the time of day, and how many leases were acknowledged.
 func (j *Journal) Faults() (faults []string, acks int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.Clone(j.faults), j.acks
-}
-
-// Frame takes an Ethernet frame that a client sent or received. Of DHCP, whose replies may be broadcast, a client's own counts alone.
-func (j *Journal) Frame(at time.Time, own net.HardwareAddr, frame []byte) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if len(frame) < 14 {
-		return
-	}
-	switch payload := frame[14:]; binary.BigEndian.Uint16(frame[12:]) {
-	case 0x0806:
-		j.arp(at, payload)
-	case 0x0800:
-		if m := dhcpMessage(payload); m != nil && m.ClientHWAddr.String() == own.String() {
-			j.dhcp(at, m)
+	slices.SortStableFunc(j.frames, func(a, b frame) int { return a.at.Compare(b.at) })
+	judge := judgement{held: map[netip.Addr]promise{}, claimed: map[netip.Addr][]string{}}
+	for _, f := range j.frames {
+		if f.dhcp == nil {
+			judge.arp(f.at, f.arp)
+		} else {
+			judge.dhcp(f.at, f.dhcp)
 		}
 	}
+	return judge.faults, judge.acks
+}
+
+// Frame takes an Ethernet frame that a client sent or received, and when. Of DHCP, whose replies may be broadcast, a client's own counts
+// alone.
+func (j *Journal) Frame(at time.Time, own net.HardwareAddr, octets []byte) {
+	if len(octets) < 14 {
+		return
+	}
+	f := frame{at: at}
+	switch payload := slices.Clone(octets[14:]); binary.BigEndian.Uint16(octets[12:]) {
+	case 0x0806:
+		f.arp = payload
+	case 0x0800:
+		if f.dhcp = dhcpMessage(payload); f.dhcp == nil || f.dhcp.ClientHWAddr.String() != own.String() {
+			return
+		}
+	default:
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.frames = append(j.frames, f)
 }
 
 func dhcpMessage(packet []byte) *dhcpv4.DHCPv4 {
@@ -76,7 +98,7 @@ func dhcpMessage(packet []byte) *dhcpv4.DHCPv4 {
 	return m
 }
 
-func (j *Journal) dhcp(at time.Time, m *dhcpv4.DHCPv4) {
+func (j *judgement) dhcp(at time.Time, m *dhcpv4.DHCPv4) {
 	mac := m.ClientHWAddr.String()
 	switch m.MessageType() {
 	case dhcpv4.MessageTypeAck:
@@ -89,24 +111,29 @@ func (j *Journal) dhcp(at time.Time, m *dhcpv4.DHCPv4) {
 		}
 	case dhcpv4.MessageTypeRelease:
 		if a, ok := netip.AddrFromSlice(m.ClientIPAddr.To4()); ok && j.held[a].mac == mac {
-			delete(j.held, a)
+			j.ends(a, at)
 		}
 	}
 }
 
-func (j *Journal) acknowledged(at time.Time, a netip.Addr, p promise) {
+// ends a lease. The address stays one that is leased.
+func (j *judgement) ends(a netip.Addr, at time.Time) {
+	j.held[a] = promise{mac: j.held[a].mac, until: at}
+}
+
+func (j *judgement) acknowledged(at time.Time, a netip.Addr, p promise) {
 	j.acks++
 	if before := j.held[a]; before.mac != p.mac && before.until.After(at) {
 		j.fault(at, "%s was acknowledged to %s, and %s holds it for %s more", a, p.mac, before.mac, before.until.Sub(at).Round(time.Second))
 	}
 	if other, _, found := j.leaseOf(at, p.mac); found && other != a {
 		j.fault(at, "%s holds %s, and was acknowledged %s", p.mac, other, a)
-		delete(j.held, other)
+		j.ends(other, at)
 	}
 	j.held[a] = p
 }
 
-func (j *Journal) leaseOf(at time.Time, mac string) (netip.Addr, promise, bool) {
+func (j *judgement) leaseOf(at time.Time, mac string) (netip.Addr, promise, bool) {
 	for a, p := range j.held {
 		if p.mac == mac && p.until.After(at) {
 			return a, p, true
@@ -115,9 +142,9 @@ func (j *Journal) leaseOf(at time.Time, mac string) (netip.Addr, promise, bool) 
 	return netip.Addr{}, promise{}, false
 }
 
-// arp: who speaks for an address (RFC 826), in a request as in a reply. A leased address is its holder's; of any other, as of our pods, a
-// hardware address that another took the place of does not come back, or there are two.
-func (j *Journal) arp(at time.Time, packet []byte) {
+// arp: who speaks for an address (RFC 826), in a request as in a reply. A leased address is its holder's, and after that whoever has it
+// still may speak for it; of any other, as of our pods, a hardware address that another took the place of does not come back, or there are two.
+func (j *judgement) arp(at time.Time, packet []byte) {
 	if len(packet) < 28 {
 		return
 	}
@@ -140,6 +167,6 @@ func (j *Journal) arp(at time.Time, packet []byte) {
 	}
 }
 
-func (j *Journal) fault(at time.Time, format string, args ...any) {
+func (j *judgement) fault(at time.Time, format string, args ...any) {
 	j.faults = append(j.faults, at.Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
 }

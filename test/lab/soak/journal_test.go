@@ -35,6 +35,20 @@ func TestAJournalNamesWhatMayNotHappen(t *testing.T) {
 			hears(0, one, ack(one, a))
 			hears(2*time.Minute, two, ack(two, a))
 		}, ""},
+		"an address again, released, whose RELEASE is captured last": {func(hears func(time.Duration, net.HardwareAddr, []byte)) {
+			hears(0, one, ack(one, a))
+			hears(2*time.Second, two, ack(two, a))
+			hears(time.Second, one, message(dhcpv4.MessageTypeRelease, one, a))
+		}, ""},
+		"who gave an address back speaks for it until it has another, as who had it before did": {func(hears func(time.Duration, net.HardwareAddr, []byte)) {
+			for range 2 {
+				for _, machine := range []net.HardwareAddr{one, two} {
+					hears(0, machine, ack(machine, a))
+					hears(0, machine, message(dhcpv4.MessageTypeRelease, machine, a))
+					hears(0, machine, arp(machine, a))
+				}
+			}
+		}, ""},
 		"an address again, released": {func(hears func(time.Duration, net.HardwareAddr, []byte)) {
 			hears(0, one, ack(one, a))
 			hears(time.Second, one, message(dhcpv4.MessageTypeRelease, one, a))
@@ -81,7 +95,7 @@ func TestAJournalNamesWhatMayNotHappen(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := NewJournal()
+			j := new(Journal)
 			c.tells(func(after time.Duration, mac net.HardwareAddr, frame []byte) { j.Frame(start.Add(after), mac, frame) })
 			faults, _ := j.Faults()
 			if got := strings.Join(faults, "\n"); (c.want == "") != (got == "") || !strings.Contains(got, c.want) || len(faults) > 1 {
