@@ -38,6 +38,7 @@ func container(name, image string, command ...string) corev1.Container {
 	return corev1.Container{
 		Name: name, Image: image, Command: command, ImagePullPolicy: corev1.PullNever,
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+		Env:                      []corev1.EnvVar{{Name: "GOGC", Value: "400"}}, // as in test/lab/node/start.sh
 		Resources:                corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("5m"), corev1.ResourceMemory: resource.MustParse("20Mi")}},
 		SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: ptr.To(false),
