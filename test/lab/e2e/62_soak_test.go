@@ -3,17 +3,13 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
-	"net"
-	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -62,7 +58,8 @@ type rehearsal struct {
 	chance          *rand.Rand
 	journal         *soak.Journal
 	faults          []fault
-	proxy           string // its address, which names are answered with
+	proxy           string         // its address, which names are answered with
+	full            map[string]int // containers of each component
 	stop            func()
 	clients         sync.WaitGroup
 	cutUntil        atomic.Int64 // when streams that may be cut have noticed it, in nanoseconds of Unix
@@ -78,7 +75,7 @@ type fault struct {
 
 func rehearse(t *testing.T) *rehearsal {
 	t.Helper()
-	r := &rehearsal{T: t, length: 5 * time.Minute, seed: uint64(time.Now().UnixNano()), journal: new(soak.Journal)}
+	r := &rehearsal{T: t, length: 5 * time.Minute, seed: uint64(time.Now().UnixNano()), journal: new(soak.Journal), full: map[string]int{}}
 	if told := os.Getenv("OOOI_SOAK"); told != "" {
 		var err error
 		r.length, err = time.ParseDuration(told)
@@ -97,13 +94,18 @@ func rehearse(t *testing.T) *rehearsal {
 	apply(t, r.ctx, scene.BridgeNAD("vlan"+soakVLAN, "br"+soakVLAN)+"---\n"+
 		strings.Replace(infraOn("soak", "192.168.162.0/24", "vlan"+soakVLAN), "spec:\n", "spec:\n"+soakComponents, 1))
 	r.serves("at first")
+	for _, component := range []string{"dhcp", "dns", "proxy"} {
+		running, err := running(r.ctx, component)
+		must(t, err)
+		r.full[component] = len(running)
+	}
 	r.faults = append(r.lifecycle(), r.around()...)
 	r.begin()
 	return r
 }
 
-// serves waits until all three services say so, each instance of DNS on its own node; the machines of c1 are on another VLAN, so Ready it
-// is not.
+// serves waits until all three services say so, each instance of DNS on its own node, and all their containers are ready; the machines of c1
+// are on another VLAN, so Ready it is not.
 func (r *rehearsal) serves(after string) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.ctx, 6*time.Minute) // kubelet starts what was killed often after five minutes only
@@ -117,6 +119,40 @@ func (r *rehearsal) serves(after string) {
 			return err
 		}))
 	}
+	for component := range r.full {
+		r.isWhole(ctx, component, nil)
+	}
+}
+
+// isWhole waits until all containers of a component are ready, and they are not those of before: until Kubernetes has seen that one is gone,
+// all still looks well, and the next fault would meet what this one has left.
+func (r *rehearsal) isWhole(ctx context.Context, component string, before []string) {
+	r.Helper()
+	must(r.T, scene.Until(ctx, "containers of "+component, func(ctx context.Context) error {
+		now, err := running(ctx, component)
+		if err == nil && (len(now) != r.full[component] || slices.Equal(now, before)) {
+			err = fmt.Errorf("%d are ready, %d were: %q", len(now), r.full[component], now)
+		}
+		return err
+	}))
+}
+
+// running are the IDs of a component's containers that are ready.
+func running(ctx context.Context, component string) ([]string, error) {
+	out, err := lab.Kubectl(ctx, "-n", "clusters", "get", "pods", "-l", "app.kubernetes.io/instance=soak-"+component, "-o",
+		`jsonpath={range .items[*].status.containerStatuses[?(@.ready==true)]}{.containerID}{"\n"}{end}`)
+	all := strings.Fields(out)
+	slices.Sort(all)
+	return all, err
+}
+
+// replaced has something done that ends containers of a component, and waits for their successors.
+func (r *rehearsal) replaced(component string, do func()) {
+	r.Helper()
+	before, err := running(r.ctx, component)
+	must(r.T, err)
+	do()
+	r.isWhole(r.ctx, component, before)
 }
 
 func (r *rehearsal) goesWrong(f fault) {
@@ -138,10 +174,14 @@ func (r *rehearsal) lifecycle() (all []fault) {
 	for component, containers := range map[string][]string{"dhcp": {"dhcp"}, "dns": {"dns"}, "proxy": {"envoy", "proxy"}} {
 		for _, container := range containers {
 			all = append(all,
-				fault{container + " is killed", container == "envoy", func() { r.inContainer(r.pod(component), container, "kill -KILL $pid") }},
+				fault{container + " is killed", container == "envoy", func() {
+					r.replaced(component, func() { r.inContainer(r.pod(component), container, "kill -KILL $pid") })
+				}},
 				fault{container + " stands still for 3 s", false, func() { r.inContainer(r.pod(component), container, standsStill) }})
 		}
-		all = append(all, fault{component + " is made anew", component == "proxy", func() { kubectl(r.T, r.ctx, "-n", "clusters", "delete", r.pod(component)) }})
+		all = append(all, fault{component + " is made anew", component == "proxy", func() {
+			r.replaced(component, func() { kubectl(r.T, r.ctx, "-n", "clusters", "delete", r.pod(component)) })
+		}})
 	}
 	return all
 }
@@ -212,131 +252,4 @@ func (r *rehearsal) inContainer(pod, container, command string) {
 		}
 		return err
 	}))
-}
-
-// begin starts the clients; stop ends what they do.
-func (r *rehearsal) begin() {
-	r.Helper()
-	ctx, stop := context.WithCancel(r.ctx)
-	r.stop = stop
-	r.Cleanup(func() { stop(); r.clients.Wait() })
-	r.proxy = vip(r.T, ctx, "soak")
-	for i := range soakClients {
-		n := neighbour(r.T, r.ctx, fmt.Sprintf("soak%d", i), "br"+soakVLAN, "")
-		r.clients.Go(func() {
-			if err := n.Capture(ctx, r.journal.Frame); err != nil {
-				r.Errorf("capturing: %v", err)
-			}
-		})
-		var first scene.Lease
-		must(r.T, scene.Until(ctx, "a lease", func(ctx context.Context) (err error) { first, err = n.Lease(ctx); return err }))
-		must(r.T, n.Asks(first.Resolvers...))
-		if i%2 == 0 {
-			r.clients.Go(func() { r.leases(ctx, n, i) })
-			continue
-		}
-		r.clients.Go(func() { r.boots(ctx, n, first.Address) })
-		r.clients.Go(func() { r.asks(ctx, n) })
-		r.clients.Go(func() { r.streams(ctx, n, net.JoinHostPort(r.proxy, "6443")) })
-	}
-}
-
-// boots asks for a lease again and again, as a machine does, and has the same address each time: connections end with it. Whether a server
-// is away is its own matter: the journal has the replies.
-func (r *rehearsal) boots(ctx context.Context, n *scene.Neighbour, address string) {
-	for ctx.Err() == nil {
-		if now, err := n.Lease(ctx); err == nil && now.Address != address {
-			r.Errorf("%s a client that had %s was given %s", time.Now().Format(clock), address, now.Address)
-			address = now.Address
-		}
-		passes(ctx, 5*time.Second)
-	}
-}
-
-// leases as machines do that come and go: each gives its address back, and another of three takes its place.
-func (r *rehearsal) leases(ctx context.Context, n *scene.Neighbour, client int) {
-	for machine := 1; ctx.Err() == nil; passes(ctx, 3*time.Second) {
-		if _, err := n.Lease(ctx); err != nil || n.Release(ctx) != nil {
-			continue
-		}
-		if err := n.Becomes(ctx, fmt.Sprintf("02:00:00:62:%02x:%02x", client, machine%3)); err != nil && ctx.Err() == nil {
-			r.Error(err)
-		}
-		machine++
-	}
-}
-
-// asks for a name as resolv.conf(5) has it: 5 s for an answer, and once more.
-func (r *rehearsal) asks(ctx context.Context, n *scene.Neighbour) {
-	for ctx.Err() == nil {
-		out, err := n.Run(ctx, "dig", "+short", "+time=5", "+tries=2", "ignition-server-clusters-c1.apps.mgmt.example.com")
-		if ctx.Err() == nil && (err != nil || !strings.HasSuffix(strings.TrimSpace(out), r.proxy)) {
-			r.Errorf("%s dig has %q: %v", time.Now().Format(clock), strings.TrimSpace(out), err)
-		}
-		r.asked.Add(1)
-		passes(ctx, 500*time.Millisecond)
-	}
-}
-
-// streams holds a connection to the API server and says when it is cut. After what may cut it, another is made.
-func (r *rehearsal) streams(ctx context.Context, n *scene.Neighbour, address string) {
-	var held *stream
-	for ctx.Err() == nil {
-		was := held
-		if held == nil {
-			held = dial(n, address)
-		}
-		if err := held.answers(); err != nil {
-			if ctx.Err() == nil && was != nil && time.Now().UnixNano() > r.cutUntil.Load() {
-				r.Errorf("%s a stream was cut: %v", time.Now().Format(clock), err)
-			}
-			held.close()
-			held = nil
-		}
-		r.streamed.Add(1)
-		passes(ctx, 500*time.Millisecond)
-	}
-	held.close()
-}
-
-// stream is one connection. http.Transport makes another in silence, and closes one whose request took more than 50 ms to be written.
-type stream struct {
-	conn    net.Conn
-	replies *bufio.Reader
-	err     error // of the dial
-}
-
-func dial(n *scene.Neighbour, address string) *stream {
-	conn, err := n.Dial(address, 5*time.Second)
-	if err != nil {
-		return &stream{err: err}
-	}
-	conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
-	return &stream{conn: conn, replies: bufio.NewReader(conn)}
-}
-
-func (s *stream) answers() error {
-	if s.err != nil {
-		return s.err
-	}
-	err := s.conn.SetDeadline(time.Now().Add(streamAnswers))
-	if err == nil {
-		_, err = io.WriteString(s.conn, "GET /version HTTP/1.1\r\nHost: kubernetes\r\n\r\n")
-	}
-	if err != nil {
-		return err
-	}
-	reply, err := http.ReadResponse(s.replies, nil)
-	if err != nil {
-		return err
-	}
-	defer reply.Body.Close()
-	_, err = io.Copy(io.Discard, reply.Body)
-	return err
-}
-
-func (s *stream) close() {
-	if s != nil && s.conn != nil {
-		_ = s.conn.Close() // it may be cut
-	}
 }

@@ -1,11 +1,11 @@
-# The Debian packages of the lab; the distribution's release pins their versions.
+# The Debian packages of the lab, and those that a caller names; the distribution's release pins their versions.
 BUILD_PACKAGES="gcc libc6-dev pkg-config libseccomp-dev libblkid-dev python3-pip busybox-static jq cpio kmod e2fsprogs"
 RUN_PACKAGES="iproute2 nftables conntrack openssl qemu-system-x86 seabios socat dnsmasq-base haproxy ethtool openvswitch-switch ovn-central ovn-host"
 TEST_PACKAGES="bind9-dnsutils isc-dhcp-client isc-dhcp-relay curl util-linux"   # the clients that tests use
 
 lab_deps() {
   local missing
-  missing=$(missing_packages)
+  missing=$(missing_packages "$@")
   [ -n "$missing" ] || return 0
   say "installing:" $missing
   apt-get update -qq
@@ -15,5 +15,5 @@ lab_deps() {
 
 missing_packages() {
   comm -13 <(dpkg-query -W -f '${db:Status-Status} ${Package}\n' | awk '$1=="installed"{print $2}' | sort) \
-           <(tr ' ' '\n' <<<"$BUILD_PACKAGES $RUN_PACKAGES $TEST_PACKAGES" | sort)
+           <(tr ' ' '\n' <<<"$BUILD_PACKAGES $RUN_PACKAGES $TEST_PACKAGES $*" | sort)
 }
