@@ -525,7 +525,7 @@ func TestAYoungServerProbesAhead(t *testing.T) {
 		l, g := newLab(t, 3), NewWithT(t)
 		l.reconfigure(young)
 		l.probesAhead()
-		l.passes(2 * time.Minute)
+		l.passes(4 * time.Minute)
 		l.waited = nil
 		l.binds("aa")
 		g.Expect(l.waited).To(Equal([]time.Duration{link.Wait}))

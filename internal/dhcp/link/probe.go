@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 	"time"
 
@@ -25,6 +26,14 @@ const (
 	WaitAgain = 20 * time.Millisecond
 )
 
+// questionsMost bounds the addresses that we have the kernel ask for at a time, each for questionTime: its table of neighbours is the node's,
+// and has 1,024 by default (net.ipv4.neigh.default.gc_thresh3). A full one costs not only probes: it loses replies, for which the broadcast
+// address needs an entry, too.
+const (
+	questionsMost = 512
+	questionTime  = 3 * time.Second
+)
+
 // looks is how often a probe reads the neighbour table while it listens.
 const looks = 5
 
@@ -39,8 +48,18 @@ var ErrUndecided = errors.New("the kernel has not asked yet whether an old neigh
 // outcome. Unlike ARP or ICMP by hand, this needs no capability. An answer counts only after the probe began (the first one, if some were
 // undecided), because a host that has left stays in the table for long. Silence counts only after an ARP request that was sent since the probe
 // began: if the kernel is asking already, its next request may be a second away, and a host that took the address meanwhile hears nothing of a
-// queued datagram.
+// queued datagram. While questionsMost are asked for, a probe waits, and a short one is left out: its address was found vacant minutes ago.
 func (s *Socket) Answers(ctx context.Context, ip netip.Addr, client string, wait time.Duration) (bool, error) {
+	for !s.mayAsk() {
+		if wait <= WaitAgain {
+			return false, nil
+		}
+		select {
+		case <-ctx.Done():
+			return false, fmt.Errorf("asking who has %s: %d others are asked for: %w", ip, questionsMost, ctx.Err())
+		case <-time.After(wait / looks):
+		}
+	}
 	since := s.asks(ip)
 	before, err := s.neighbour(ip)
 	err = errors.Join(err, s.ask(ip))
@@ -75,10 +94,28 @@ func (s *Socket) Answers(ctx context.Context, ip netip.Addr, client string, wait
 	return false, fmt.Errorf("asking who has %s: %w", ip, err)
 }
 
+// mayAsk notes a question, unless there are too many.
+func (s *Socket) mayAsk() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	s.questions = slices.DeleteFunc(s.questions, func(at time.Time) bool { return now.Sub(at) > questionTime })
+	if len(s.questions) >= questionsMost {
+		return false
+	}
+	s.questions = append(s.questions, now)
+	return true
+}
+
 // ask sends from a socket of its own: if nobody answers, the kernel keeps the datagram for three seconds, and some 280 of them fill the buffer
-// of a socket, whose replies would then wait.
+// of a socket, whose replies would then wait. Without IP_RECVERR, Linux says nothing of a datagram that found no room (net/ipv4/udp.c,
+// udp_send_skb), so nobody would be asked, and silence would count.
 func (s *Socket) ask(ip netip.Addr) error {
-	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error { return vlan.BindToDevice(raw, s.device) }}
+	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+		var set error
+		err := raw.Control(func(fd uintptr) { set = unix.SetsockoptInt(int(fd), unix.SOL_IP, unix.IP_RECVERR, 1) })
+		return errors.Join(vlan.BindToDevice(raw, s.device), err, set)
+	}}
 	conn, err := config.ListenPacket(context.Background(), "udp4", "0.0.0.0:0")
 	if err != nil {
 		return fmt.Errorf("opening a socket: %w", err)

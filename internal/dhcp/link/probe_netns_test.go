@@ -113,3 +113,25 @@ func TestProbesThatNobodyAnswersHoldNoReplyUp(t *testing.T) {
 	g.Expect(raw.Control(func(fd uintptr) { waiting, err = unix.IoctlGetInt(int(fd), unix.TIOCOUTQ) })).To(Succeed())
 	g.Expect([]any{waiting, err}).To(Equal([]any{0, nil}), "octets in the buffer that replies leave by")
 }
+
+// A queue of no packets stands for a neighbour table without room, which only a whole machine has: Linux reports both as ENOBUFS, or not at all.
+func TestAQuestionThatFindsNoRoomIsNoSilence(t *testing.T) {
+	v := newCable(t)
+	v.remembers(guestMAC) // or the datagram would wait for an answer first
+	v.In("srv", "tc", "qdisc", "add", "dev", "net1", "root", "pfifo", "limit", "0")
+	_, err := v.answers()
+	NewWithT(t).Expect(err).To(MatchError(unix.ENOBUFS))
+}
+
+func TestOfManyProbesOnlyShortOnesAreLeftOut(t *testing.T) {
+	g, v := NewWithT(t), newCable(t)
+	for range questionsMost {
+		g.Expect(v.socket.mayAsk()).To(BeTrue())
+	}
+	v.Enter("srv", func() {
+		g.Expect(v.socket.Answers(t.Context(), netip.MustParseAddr("192.168.77.50"), clientMAC, WaitAgain)).To(BeFalse(), "nobody was asked")
+	})
+	began := time.Now()
+	g.Expect(v.answers()).To(BeTrue(), "asked, when there was room")
+	g.Expect(time.Since(began)).To(BeNumerically(">", questionTime/2))
+}

@@ -27,9 +27,10 @@ type Socket struct {
 	index  int
 	mtu    int
 
-	mu     sync.Mutex
-	source netip.Addr
-	asked  map[netip.Addr]time.Time // probes that are undecided
+	mu        sync.Mutex
+	source    netip.Addr
+	asked     map[netip.Addr]time.Time // probes that are undecided
+	questions []time.Time              // when those were asked that may still be in the kernel's table of neighbours
 }
 
 // Packet is a datagram and when the kernel received it.

@@ -8,14 +8,15 @@ import (
 
 // Addresses are probed ahead so that a new client does not wait for a probe.
 const (
-	// aheadMost bounds the addresses that are probed ahead: a thousand machines that start within one second find half of the probes done.
-	aheadMost = 512
+	// aheadMost bounds the addresses that are probed ahead: a thousand machines that start within one second find their probes done
+	// (test/bench/run storm).
+	aheadMost = 1280
 	// aheadAtOnce bounds the probes under way: each takes an entry of the node's neighbour table for three seconds, and Linux has 1,024 by
 	// default.
 	aheadAtOnce = 256
 	// aheadLasts bounds how long an address counts as vacant: by address from half of it up, so that not all run out together. It also bounds
 	// how long a host stays unnoticed that is too slow for the short probe, which precedes every OFFER.
-	aheadLasts = 2 * time.Minute
+	aheadLasts = 4 * time.Minute
 	// aheadSettles is how long the kernel's three ARP requests, a second apart, and a probe take; until then it sends no others for us.
 	aheadSettles = 5 * time.Second
 	// aheadLooks bounds the addresses that one search looks at, because all messages wait for it.

@@ -78,10 +78,10 @@ func Start(bare bool) (*Cluster, error) {
 	return c, nil
 }
 
-// environment is a control plane whose processes, which inherit GOGC, collect garbage half as often, because controllers' tests are bound by
-// processor time (docs/adr/0012-tests-side-by-side.md).
+// environment is a control plane whose processes, which inherit GOGC, collect garbage a quarter as often, because controllers' tests are bound
+// by processor time (docs/adr/0012-tests-side-by-side.md).
 func environment(assets string) *envtest.Environment {
-	_ = os.Setenv("GOGC", "200") // it fails for a malformed name only
+	_ = os.Setenv("GOGC", "400") // it fails for a malformed name only
 	return &envtest.Environment{BinaryAssetsDirectory: assets, ControlPlaneStartTimeout: Patience, ControlPlaneStopTimeout: Patience}
 }
 

@@ -1,0 +1,118 @@
+// Command storm boots machines on a network of its own, in network namespaces, and measures how soon each has its lease: one at a time on an
+// idle network, and a thousand within one second. It does the same with oooi, its leases in a file and in an API server, and with Kea. All
+// servers are new, so oooi probes each address before it is offered; Kea does not, nor does it sync its leases to disk.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/cldmnky/oooi/test/bench/internal/table"
+)
+
+func main() {
+	machines := flag.Int("machines", 1000, "how many machines boot within one second")
+	alone := flag.Int("alone", 20, "how many boot one after the other")
+	flag.Parse()
+	ctrl.SetLogger(logr.Discard())
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *machines, *alone); err != nil {
+		fmt.Fprintln(os.Stderr, "storm:", err)
+		os.Exit(1)
+	}
+}
+
+// What is wanted: a machine that boots alone has its lease soon, and one in a storm before it asks again.
+const (
+	soon  = 50 * time.Millisecond
+	storm = 3 * time.Second
+)
+
+// idle is how long a server runs before machines boot: oooi has found out by then which addresses are free.
+const idle = 30 * time.Second
+
+func run(ctx context.Context, machines, alone int) error {
+	t := table.New()
+	var kea result
+	for _, s := range []server{&isKea{}, &isOooi{}, &isOooi{inCluster: true}} {
+		r, err := measure(ctx, s, machines, alone)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name(), err)
+		}
+		fmt.Fprintf(os.Stderr, "%s measured: slowest alone %s, in the storm %s\n", s.name(), slices.Max(r.alone), slices.Max(r.storm))
+		if _, is := s.(*isKea); is {
+			kea = r
+		}
+		r.tell(t, s, kea)
+	}
+	return t.End()
+}
+
+// result of one server: how long after its first DISCOVER each machine had its ACK.
+type result struct{ alone, storm []time.Duration }
+
+func measure(ctx context.Context, s server, machines, alone int) (r result, err error) {
+	net, err := newSegment()
+	if err != nil {
+		return r, err
+	}
+	defer net.remove()
+	stop, err := s.start(ctx, net)
+	if err != nil {
+		return r, err
+	}
+	defer stop()
+	c, err := net.clients()
+	if err != nil {
+		return r, err
+	}
+	defer c.close()
+	select {
+	case <-ctx.Done():
+		return r, context.Cause(ctx)
+	case <-time.After(idle):
+	}
+	for range alone {
+		took, err := c.boot(ctx, 1, 0)
+		if err != nil {
+			return r, err
+		}
+		r.alone = append(r.alone, took...)
+	}
+	r.storm, err = c.boot(ctx, machines, time.Second)
+	return r, err
+}
+
+func (r result) tell(t *table.Table, s server, kea result) {
+	late := len(r.storm)
+	for _, took := range r.storm {
+		if took < storm {
+			late--
+		}
+	}
+	if _, peer := s.(*isKea); peer {
+		t.Say(s.name()+": one machine on an idle network, slowest of "+fmt.Sprint(len(r.alone)), slices.Max(r.alone))
+		t.Say(fmt.Sprintf("%s: of %d machines, those without a lease after %s", s.name(), len(r.storm), storm), late)
+	} else {
+		table.Below(t, s.name()+": one machine on an idle network, slowest of "+fmt.Sprint(len(r.alone)), slices.Max(r.alone), soon)
+		t.None(fmt.Sprintf("%s: of %d machines, those without a lease after %s", s.name(), len(r.storm), storm), late)
+	}
+	t.Say(s.name()+": median and slowest of the storm", fmt.Sprint(median(r.storm), ", ", slices.Max(r.storm)))
+	t.Say(s.name()+": the same, Kea's being 1", fmt.Sprintf("%.1f, %.1f", ratio(median(r.storm), median(kea.storm)), ratio(slices.Max(r.storm), slices.Max(kea.storm))))
+}
+
+func median(all []time.Duration) time.Duration {
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[len(sorted)/2]
+}
+
+func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/daemon"
+	testenv "github.com/cldmnky/oooi/internal/testkit/envtest"
+)
+
+// server is one that is measured.
+type server interface {
+	name() string
+	// start returns once it serves, with what stops it.
+	start(context.Context, *segment) (stop func(), err error)
+}
+
+// isKea keeps its leases in a CSV file.
+type isKea struct{}
+
+func (isKea) name() string { return "Kea" }
+
+const keaConfig = `{"Dhcp4": {
+  "interfaces-config": {"interfaces": ["` + device + `"]},
+  "lease-database": {"type": "memfile", "persist": true, "name": "DIR/leases.csv"},
+  "valid-lifetime": 86400, "option-data": [{"name": "domain-name-servers", "data": "` + serverIP + `"}],
+  "subnet4": [{"id": 1, "subnet": "` + subnet + `", "pools": [{"pool": "` + first + ` - ` + last + `"}]}],
+  "loggers": [{"name": "kea-dhcp4", "severity": "INFO", "output_options": [{"output": "stdout"}]}]
+}}`
+
+func (isKea) start(ctx context.Context, s *segment) (stop func(), err error) {
+	config := filepath.Join(s.dir, "kea.json")
+	if err := os.WriteFile(config, []byte(strings.ReplaceAll(keaConfig, "DIR", s.dir)), 0o600); err != nil {
+		return nil, err
+	}
+	kea := s.onServer("kea-dhcp4", "-c", config)
+	kea.Env = append(os.Environ(), "KEA_PIDFILE_DIR="+s.dir, "KEA_LOCKFILE_DIR="+s.dir)
+	return begin(ctx, kea, filepath.Join(s.dir, "kea.log"), func(log []byte) bool { return bytes.Contains(log, []byte("DHCP4_STARTED")) })
+}
+
+// isOooi keeps its leases in a file, or as objects in an API server.
+type isOooi struct{ inCluster bool }
+
+func (o isOooi) name() string {
+	if o.inCluster {
+		return "oooi, leases in the API server"
+	}
+	return "oooi, leases in a file"
+}
+
+const dhcpServer = `apiVersion: hostedcluster.densityops.com/v1alpha1
+kind: DHCPServer
+metadata: {name: storm, namespace: default}
+spec:
+  networkConfig: {networkAttachmentDefinition: vlan, cidr: ` + subnet + `, serverIP: ` + serverIP + `, dnsServers: [` + serverIP + `]}
+  leaseConfig: {rangeStart: ` + first + `, rangeEnd: ` + last + `, leaseTime: 24h}
+`
+
+func (o isOooi) start(ctx context.Context, s *segment) (stop func(), err error) {
+	const health = serverIP + ":8081"
+	flags := []string{"bin/oooi", "dhcp", "--health-address=" + health}
+	ends := func() {}
+	if o.inCluster {
+		socket := filepath.Join(s.dir, "api.sock")
+		if ends, err = apiServer(ctx, s, socket); err != nil {
+			return nil, err
+		}
+		flags = append(flags, "--namespace=default", "--dhcp-name=storm", "--api-socket="+socket, "--state-dir="+filepath.Join(s.dir, "state"))
+	} else {
+		config := filepath.Join(s.dir, "dhcpserver.yaml")
+		if err := os.WriteFile(config, []byte(dhcpServer), 0o600); err != nil {
+			return nil, err
+		}
+		flags = append(flags, "--config-file="+config, "--lease-file="+filepath.Join(s.dir, "leases.db"))
+	}
+	kills, err := begin(ctx, s.onServer(flags...), filepath.Join(os.TempDir(), "storm-oooi.log"), func([]byte) bool {
+		return s.onServer("busybox", "wget", "-qO-", "http://"+health+"/readyz").Run() == nil
+	})
+	if err != nil {
+		ends()
+		return nil, err
+	}
+	return func() { kills(); ends() }, nil
+}
+
+// apiServer has the DHCPServer, and is reached through a socket, as in a pod.
+func apiServer(ctx context.Context, s *segment, socket string) (stop func(), err error) {
+	cluster, err := testenv.Start(true)
+	if err != nil {
+		return nil, err
+	}
+	ends := func() { _ = cluster.Stop() } // it ends with us
+	kubeconfig := filepath.Join(s.dir, "kubeconfig")
+	server := &v1alpha1.DHCPServer{}
+	c, err := client.New(cluster.Admin, client.Options{Scheme: daemon.Scheme()})
+	err = errors.Join(err, yaml.Unmarshal([]byte(dhcpServer), server))
+	text, textErr := yaml.Marshal(testenv.Kubeconfig(cluster.Admin.Host, cluster.Admin.CAData, cluster.Admin))
+	if err = errors.Join(err, textErr); err == nil {
+		err = errors.Join(c.Create(ctx, server), os.WriteFile(kubeconfig, text, 0o600))
+	}
+	if err != nil {
+		ends()
+		return nil, err
+	}
+	proxy := exec.Command("bin/oooi", "api-proxy", "--socket="+socket)
+	proxy.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	forwards, err := begin(ctx, proxy, filepath.Join(s.dir, "api-proxy.log"), func([]byte) bool {
+		_, err := os.Stat(socket)
+		return err == nil
+	})
+	if err != nil {
+		ends()
+		return nil, err
+	}
+	return func() { forwards(); ends() }, nil
+}
+
+// begin starts a process, and waits until it serves.
+func begin(ctx context.Context, process *exec.Cmd, log string, serves func(log []byte) bool) (stop func(), err error) {
+	out, err := os.Create(log)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	process.Stdout, process.Stderr = out, out
+	if err := process.Start(); err != nil {
+		return nil, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- process.Wait() }()
+	stop = func() {
+		_ = process.Process.Kill()
+		<-ended
+	}
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		said, _ := os.ReadFile(log)
+		if serves(said) {
+			return stop, nil
+		}
+		select {
+		case err := <-ended:
+			return nil, fmt.Errorf("%s ended: %w\n%s", process.Path, err, said)
+		case <-ctx.Done():
+			stop()
+			return nil, context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
