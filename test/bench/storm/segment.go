@@ -37,7 +37,7 @@ func newSegment() (s *segment, err error) {
 		"-n " + s.server + " link set " + device + " up",
 		"-n " + s.machines + " link set " + device + " up",
 	} {
-		if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
+		if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil { //nolint:gosec // all of it is ours
 			s.remove()
 			return nil, fmt.Errorf("ip %s: %w: %s", line, err, out)
 		}
@@ -47,14 +47,14 @@ func newSegment() (s *segment, err error) {
 
 func (s *segment) remove() {
 	for _, host := range []string{s.server, s.machines} {
-		_ = exec.Command("ip", "netns", "del", host).Run() // it may not be there yet
+		_ = exec.Command("ip", "netns", "del", host).Run() //nolint:gosec // all of it is ours; it may not be there yet
 	}
 	_ = os.RemoveAll(s.dir)
 }
 
 // onServer is a command on the server's host, to be started.
 func (s *segment) onServer(command ...string) *exec.Cmd {
-	return exec.Command("ip", append([]string{"netns", "exec", s.server}, command...)...)
+	return exec.Command("ip", append([]string{"netns", "exec", s.server}, command...)...) //nolint:gosec // all of it is ours
 }
 
 // packets is a socket that sends and receives whole frames on the machines' card.
@@ -69,7 +69,7 @@ func (s *segment) packets() (int, error) {
 		runtime.LockOSThread() // never unlocked, so that the thread, which stays in the namespace, ends with the goroutine
 		host, err := netns.GetFromName(s.machines)
 		if err == nil {
-			defer host.Close()
+			defer func() { _ = host.Close() }()
 			err = netns.Set(host)
 		}
 		if err != nil {

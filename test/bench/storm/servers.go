@@ -113,7 +113,7 @@ func apiServer(ctx context.Context, s *segment, socket string) (stop func(), err
 		ends()
 		return nil, err
 	}
-	proxy := exec.Command("bin/oooi", "api-proxy", "--socket="+socket)
+	proxy := exec.Command("bin/oooi", "api-proxy", "--socket="+socket) //nolint:gosec // all of it is ours
 	proxy.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	forwards, err := begin(ctx, proxy, filepath.Join(s.dir, "api-proxy.log"), func([]byte) bool {
 		_, err := os.Stat(socket)
@@ -141,7 +141,7 @@ func begin(ctx context.Context, process *exec.Cmd, log string, serves func(log [
 	go func() { ended <- process.Wait() }()
 	stop = func() {
 		_ = process.Process.Kill()
-		<-ended
+		_ = <-ended // it was killed
 	}
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
