@@ -141,7 +141,7 @@ func begin(ctx context.Context, process *exec.Cmd, log string, serves func(log [
 	go func() { ended <- process.Wait() }()
 	stop = func() {
 		_ = process.Process.Kill()
-		_ = <-ended // it was killed
+		<-ended //nolint:errcheck // it was killed
 	}
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
