@@ -46,10 +46,13 @@ func (c child) ready(accepted verdict, number int, now time.Time) verdict {
 	rollout := c.rollouts[number]
 	workload := rollout.Workload
 	stuck, why := trouble(rollout.Pod)
+	lacks := judged(v1alpha1.InstanceCondition(kind, number), c.out.Findings, verdict{})
 	verdict := yes(kind, "Serving", "the pod serves the newest configuration")
 	switch {
 	case accepted.Status != metav1.ConditionTrue:
 		verdict = no(kind, accepted.Reason, accepted.Message)
+	case number > 0 && lacks.Status == metav1.ConditionFalse:
+		verdict = no(kind, lacks.Reason, lacks.Message)
 	case c.out.Wrote || !rollout.Exists:
 		verdict = no(kind, "Progressing", "the change has just been applied")
 	case rollout.Stopped:

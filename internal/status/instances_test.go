@@ -103,6 +103,19 @@ func TestTwoInstancesServeWhileOneDoes(t *testing.T) {
 	}
 }
 
+// An instance that cannot be made says why.
+func TestAnInstanceWithoutANetworkSaysSo(t *testing.T) {
+	g, server := NewWithT(t), &v1alpha1.DNSServer{Status: v1alpha1.DNSServerStatus{Conditions: accepted()}}
+	server.Spec.NetworkConfig.ServerIP, server.Spec.NetworkConfig.AdditionalServerIPs = "192.168.100.2", []v1alpha1.IPAddress{"192.168.100.4"}
+	is := seen(server, up)
+	is.Others = []observe.Rollout{{}}
+	out := Outcome{Findings: []finding.Finding{finding.Fail("Ready1", "NADNotFound").Say("no network")}}
+	all := Child(is, out, noon).Conditions
+	g.Expect(said(all, v1alpha1.ConditionReady)).To(Equal("True/InstanceDown"))
+	g.Expect(meta.FindStatusCondition(all, v1alpha1.ConditionReady).Message).To(Equal("192.168.100.2 serves; 192.168.100.4 does not: no network"))
+	g.Expect(said(all, v1alpha1.ConditionProgressing)).To(Equal("False/Settled"))
+}
+
 // What a daemon said is taken back only once it cannot say it again.
 func TestNothingIsTakenBackFromAnInstanceThatMayRun(t *testing.T) {
 	g := NewWithT(t)

@@ -126,12 +126,24 @@ func (in Child[T]) references(a v1alpha1.Attachment, targets map[string]v1alpha1
 		return large
 	}
 	for i, instance := range in.instances() {
-		if instance.NAD == nil { // the pod depends on it: without it, what runs is left as it is
-			return []finding.Finding{finding.Wait(v1alpha1.ConditionAccepted, "NADNotFound").
-				Say("NetworkAttachmentDefinition %s/%s not found; create it, or set networkConfig.networkAttachmentDefinition", refs[i].Namespace, refs[i].Name)}
+		if instance.NAD == nil {
+			return []finding.Finding{in.lacksNetwork(i, instance, refs[i])}
 		}
 	}
 	return nil
+}
+
+// lacksNetwork: a pod depends on its network. Without it, what runs is left as it is; a further instance that does not run yet keeps nobody else
+// waiting.
+func (in Child[T]) lacksNetwork(number int, instance Instance, network refgrant.Reference) finding.Finding {
+	f, remedy := finding.Wait(v1alpha1.ConditionAccepted, "NADNotFound"), "set networkConfig.networkAttachmentDefinition"
+	if number > 0 {
+		remedy = "omit networkConfig.additionalServerIPs"
+	}
+	if number > 0 && instance.Running == nil {
+		f = finding.Fail(v1alpha1.InstanceCondition(v1alpha1.ConditionReady, number), "NADNotFound")
+	}
+	return f.Say("NetworkAttachmentDefinition %s/%s not found; create it, or %s", network.Namespace, network.Name, remedy)
 }
 
 // attached is the reference of one instance to its network.

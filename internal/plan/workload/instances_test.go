@@ -90,10 +90,22 @@ func TestOneNetworkThatBakesNoAddressServesBoth(t *testing.T) {
 // An instance that runs is not removed when its network is missing.
 func TestNothingChangesWhileANetworkIsAway(t *testing.T) {
 	in := two()
+	runs(&in)
 	in.Further[0].NAD = nil
 	p := DNS(in)
 	NewWithT(t).Expect(p.Frozen).To(BeTrue())
 	NewWithT(t).Expect(p.Findings).To(ContainElement(HaveField("Message", ContainSubstring("clusters/vlan100-1 not found"))))
+}
+
+// One that does not run yet holds nothing up.
+func TestWithoutASecondNetworkTheFirstInstanceIsAsOneAlone(t *testing.T) {
+	g, in := NewWithT(t), two()
+	in.Further[0].NAD = nil
+	p := DNS(in)
+	g.Expect(p.Findings).To(ContainElement(And(HaveField("Condition", "Ready1"), HaveField("Reason", "NADNotFound"),
+		HaveField("Message", "NetworkAttachmentDefinition clusters/vlan100-1 not found; create it, or omit networkConfig.additionalServerIPs"))))
+	in.Server.Spec.NetworkConfig.AdditionalServerIPs, in.Further = nil, nil
+	g.Expect(desired.Encoded(p.Objects)).To(Equal(desired.Encoded(DNS(in).Objects)))
 }
 
 // Each network needs its own grant: the first instance's does not cover the second's.

@@ -48,7 +48,7 @@ type pod struct {
 func podOf(server metav1.Object, app string, network *nad.NetworkAttachmentDefinition, a v1alpha1.Attachment, addresses []netip.Prefix) pod {
 	p := pod{App: app, Namespace: server.GetNamespace(), Name: server.GetName(), Infra: map[string]string{}, Attachment: a, Addresses: addresses, cni: network.Spec.Config}
 	p.Network, p.former = decidedOf(network)
-	p.nodes, _ = labels.ConvertSelectorToLabelsMap(server.GetAnnotations()[names.AnnotationNodes]) // labels that no node can have select nothing
+	p.nodes, _ = labels.ConvertSelectorToLabelsMap(server.GetAnnotations()[names.AnnotationNodes]) // of a malformed annotation, what precedes the fault
 	p.device = network.Resource()
 	for _, l := range []string{names.LabelInfra, names.LabelInfraNamespace} {
 		if value := server.GetLabels()[l]; value != "" {

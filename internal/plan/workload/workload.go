@@ -39,10 +39,13 @@ func workloadOf[T component.Server](in Child[T], addresses ...netip.Prefix) work
 	return workload{pod: pod, settings: in.Settings, serves: serves, server: in.Server, running: in.Running, now: in.Now, peers: in.Further}
 }
 
-// workloadsOf a server are one for each address, in order. Call it after references has found a network for each.
+// workloadsOf a server are one for each address whose pod has a network, in order. Call it after references, which says what has none.
 func workloadsOf[T component.Server](in Child[T], addresses ...netip.Prefix) []workload {
 	all := []workload{workloadOf(in, addresses[0])}
 	for i, further := range in.Further {
+		if further.NAD == nil {
+			continue
+		}
 		w := all[0]
 		w.pod = podOf(in.Server, w.App, further.NAD, InstanceAttachment(w.serves.Written(in.Server).Attachment, in.NAD, i+1), addresses[i+1:i+2])
 		w.device, w.Instance, w.running, w.now = all[0].device, i+1, further.Running, further.Now
