@@ -39,7 +39,7 @@ func TestAnInstanceComesAndGoesWithItsAddress(t *testing.T) {
 		server.Spec.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPAddress{"192.168.100.4"}
 	})
 	sees(w, server, func(g Gomega, s *v1alpha1.DNSServer) {
-		g.Expect(meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionAccepted)).To(HaveValue(HaveField("Message", ContainSubstring(w.ns+"/vlan-1 not found"))))
+		g.Expect(meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)).To(HaveValue(HaveField("Message", ContainSubstring(w.ns+"/vlan-1 not found"))))
 	})
 	w.creates(network("vlan-1", "192.168.100.4"))
 	sees(w, second, func(g Gomega, s *appsv1.StatefulSet) {
