@@ -15,7 +15,8 @@ const (
 	// default.
 	aheadAtOnce = 256
 	// aheadLasts bounds how long an address counts as vacant: by address from half of it up, so that not all run out together. It also bounds
-	// how long a host stays unnoticed that is too slow for the short probe, which precedes every OFFER.
+	// how long a host stays unnoticed that is too slow for the short probe before the OFFER, or
+	// that has none because too many are under way (link.Socket.Answers).
 	aheadLasts = 4 * time.Minute
 	// aheadSettles is how long the kernel's three ARP requests, a second apart, and a probe take; until then it sends no others for us.
 	aheadSettles = 5 * time.Second

@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -83,6 +85,11 @@ func Start(bare bool) (*Cluster, error) {
 func environment(assets string) *envtest.Environment {
 	_ = os.Setenv("GOGC", "400") // it fails for a malformed name only
 	return &envtest.Environment{BinaryAssetsDirectory: assets, ControlPlaneStartTimeout: Patience, ControlPlaneStopTimeout: Patience}
+}
+
+// Environ is the environment without what is meant for the control plane's processes: with it, a program under measurement runs as it would.
+func Environ() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GOGC=") })
 }
 
 // started also waits for the default namespace, which envtest expects within 5 s (server.go, waitForDefaultNamespace): it connects again to

@@ -99,12 +99,14 @@ func (r result) tell(t *table.Table, s server, kea result) {
 			late--
 		}
 	}
+	one := fmt.Sprintf("%s: one machine on an idle network, slowest of %d", s.name(), len(r.alone))
+	many := fmt.Sprintf("%s: of %d machines, those without a lease after %s", s.name(), len(r.storm), storm)
 	if _, peer := s.(*isKea); peer {
-		t.Say(s.name()+": one machine on an idle network, slowest of "+fmt.Sprint(len(r.alone)), slices.Max(r.alone))
-		t.Say(fmt.Sprintf("%s: of %d machines, those without a lease after %s", s.name(), len(r.storm), storm), late)
+		t.Say(one, slices.Max(r.alone))
+		t.Say(many, late)
 	} else {
-		table.Below(t, s.name()+": one machine on an idle network, slowest of "+fmt.Sprint(len(r.alone)), slices.Max(r.alone), soon)
-		t.None(fmt.Sprintf("%s: of %d machines, those without a lease after %s", s.name(), len(r.storm), storm), late)
+		table.Below(t, one, slices.Max(r.alone), soon)
+		t.None(many, late)
 	}
 	t.Say(s.name()+": median and slowest of the storm", fmt.Sprint(median(r.storm), ", ", slices.Max(r.storm)))
 	t.Say(s.name()+": the same, Kea's being 1", fmt.Sprintf("%.1f, %.1f", ratio(median(r.storm), median(kea.storm)), ratio(slices.Max(r.storm), slices.Max(kea.storm))))

@@ -84,7 +84,9 @@ func (o isOooi) start(ctx context.Context, s *segment) (stop func(), err error) 
 		}
 		flags = append(flags, "--config-file="+config, "--lease-file="+filepath.Join(s.dir, "leases.db"))
 	}
-	kills, err := begin(ctx, s.onServer(flags...), filepath.Join(os.TempDir(), "storm-oooi.log"), func([]byte) bool {
+	daemon := s.onServer(flags...)
+	daemon.Env = testenv.Environ()
+	kills, err := begin(ctx, daemon, filepath.Join(os.TempDir(), "storm-oooi.log"), func([]byte) bool {
 		return s.onServer("busybox", "wget", "-qO-", "http://"+health+"/readyz").Run() == nil
 	})
 	if err != nil {
@@ -114,7 +116,7 @@ func apiServer(ctx context.Context, s *segment, socket string) (stop func(), err
 		return nil, err
 	}
 	proxy := exec.Command("bin/oooi", "api-proxy", "--socket="+socket) //nolint:gosec // all of it is ours
-	proxy.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	proxy.Env = append(testenv.Environ(), "KUBECONFIG="+kubeconfig)
 	forwards, err := begin(ctx, proxy, filepath.Join(s.dir, "api-proxy.log"), func([]byte) bool {
 		_, err := os.Stat(socket)
 		return err == nil

@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -121,8 +120,7 @@ func (c *Cluster) Manage(manager *exec.Cmd) error {
 	if err != nil {
 		return err
 	}
-	environment := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GOGC=") }) // that is the API server's (testkit/envtest)
-	manager.Env = append(environment, "KUBECONFIG="+filepath.Join(c.dir, "kubeconfig"), "GODEBUG=gctrace=1")
+	manager.Env = append(testkit.Environ(), "KUBECONFIG="+filepath.Join(c.dir, "kubeconfig"), "GODEBUG=gctrace=1")
 	manager.Stdout, manager.Stderr = out, out
 	if err := manager.Start(); err != nil {
 		return err
