@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -239,4 +240,23 @@ func TestTheGoodStandsInNoLongLine(t *testing.T) {
 		floods.Wait()
 		rested()
 	})
+}
+
+// Beside a server that never has to wait, everything else that runs gets its turn after each object, also with one processor.
+func TestAfterEachObjectOthersGoOn(t *testing.T) {
+	g, of := NewWithT(t), newShare("greedy")
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var turns atomic.Int64
+	var done atomic.Bool
+	defer done.Store(true)
+	go func() {
+		for ; !done.Load(); turns.Add(1) {
+			runtime.Gosched()
+		}
+	}()
+	const objects = 100
+	for range objects {
+		g.Expect(of.paced(t.Context())).To(Succeed())
+	}
+	g.Expect(turns.Load()).To(BeNumerically(">", objects/2))
 }
