@@ -129,7 +129,7 @@ type DHCPConfig struct {
 }
 
 // DNSConfig configures the DNS server.
-// +kubebuilder:validation:XValidation:rule="!has(self.additionalServerIPs) || has(self.replicas) && self.replicas == 2",message="additionalServerIPs is the address of a second instance; set both or neither, e.g. replicas: 2"
+// +kubebuilder:validation:XValidation:rule="!has(self.additionalServerIPs) || !has(self.replicas) || self.replicas == 2",message="additionalServerIPs is the address of a second instance; omit it, or have two, e.g. replicas: 2"
 type DNSConfig struct {
 	// False removes the DNS server. Default: true.
 	// +optional
@@ -139,7 +139,8 @@ type DNSConfig struct {
 	// +optional
 	ServerIP IPAddress `json:"serverIP,omitempty"`
 	// Number of instances, 1 or 2, each with an address and a pod of its own, on different nodes if there are several. DHCP
-	// sends both addresses. If the VLAN has no free address for a second one, there is one (OneInstanceServes). Default: 1.
+	// sends both addresses. With 1, a node's failure stops name resolution on the VLAN until the pod runs on another node. If
+	// the VLAN has no free address for a second instance, there is one (OneInstanceServes). Default: 2.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2

@@ -48,7 +48,7 @@ var All = []Component{
 		Wanted: func(of v1alpha1.InfraComponents) Wanted {
 			c := of.DNS
 			second := string(append(c.AdditionalServerIPs[:len(c.AdditionalServerIPs):len(c.AdditionalServerIPs)], "")[0])
-			return Wanted{on(c.Enabled), string(c.ServerIP), c.Replicas > 1, second, c.Placement, map[string]string{"image": c.Image}}
+			return Wanted{on(c.Enabled), string(c.ServerIP), c.Replicas != 1, second, c.Placement, map[string]string{"image": c.Image}}
 		},
 		Written: func(server Server) Written {
 			s := server.(*v1alpha1.DNSServer)

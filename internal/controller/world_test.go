@@ -345,6 +345,13 @@ func (w *world) smallest(name string) *v1alpha1.Infra {
 	}
 }
 
+// withOneDNS is the smallest Infra with one DNS instance: of two, one that is away is not missed.
+func (w *world) withOneDNS(name string) *v1alpha1.Infra {
+	infra := w.smallest(name)
+	infra.Spec.InfraComponents.DNS.Replicas = 1
+	return infra
+}
+
 func (w *world) creates(objects ...client.Object) {
 	w.t.Helper()
 	for _, o := range objects {
@@ -416,9 +423,13 @@ func (w *world) says(name, condition string, status metav1.ConditionStatus, reas
 func (w *world) settled(name string) {
 	w.t.Helper()
 	dhcp := sees(w, named(&appsv1.StatefulSet{}, w.ns, names.Workload(names.DHCP, names.DHCPServer(name))), there)
-	dns := sees(w, named(&appsv1.StatefulSet{}, w.ns, names.Workload(names.DNS, names.DNSServer(name))), there)
+	server := sees(w, named(&v1alpha1.DNSServer{}, w.ns, names.DNSServer(name)), there)
+	sets := []*appsv1.StatefulSet{dhcp}
+	for number := range server.Spec.NetworkConfig.ServerIPs() {
+		sets = append(sets, sees(w, named(&appsv1.StatefulSet{}, w.ns, names.InstanceWorkload(names.DNS, server.Name, number)), there))
+	}
 	proxy := sees(w, named(&appsv1.Deployment{}, w.ns, names.Workload(names.Proxy, names.ProxyServer(name))), there)
-	for _, s := range []*appsv1.StatefulSet{dhcp, dns} {
+	for _, s := range sets {
 		w.reports(s, func() {
 			s.Status = appsv1.StatefulSetStatus{ObservedGeneration: s.Generation, Replicas: 1, ReadyReplicas: 1, UpdatedReplicas: 1, CurrentRevision: "a", UpdateRevision: "a"}
 		})
@@ -453,7 +464,11 @@ func (w *world) daemonsAccept(g Gomega, name string) {
 	}
 	dhcp, dns, proxy := named(&v1alpha1.DHCPServer{}, w.ns, names.DHCPServer(name)), named(&v1alpha1.DNSServer{}, w.ns, names.DNSServer(name)), named(&v1alpha1.ProxyServer{}, w.ns, names.ProxyServer(name))
 	g.Expect(w.api.Status().Apply(w.ctx, ac.DHCPServer(dhcp.Name, w.ns).WithStatus(ac.DHCPServerStatus().WithConditions(accepted(dhcp)).WithPoolSize(200)), client.FieldOwner(names.DHCPFieldOwner))).To(Succeed())
-	g.Expect(w.api.Status().Apply(w.ctx, ac.DNSServer(dns.Name, w.ns).WithStatus(ac.DNSServerStatus().WithConditions(accepted(dns))), client.FieldOwner(names.DNSFieldOwner))).To(Succeed())
+	g.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(dns), dns)).To(Succeed())
+	for number := range dns.Spec.NetworkConfig.ServerIPs() {
+		said := accepted(dns).WithType(v1alpha1.InstanceCondition(v1alpha1.ConditionConfigAccepted, number))
+		g.Expect(w.api.Status().Apply(w.ctx, ac.DNSServer(dns.Name, w.ns).WithStatus(ac.DNSServerStatus().WithConditions(said)), client.FieldOwner(names.InstanceFieldOwner(names.DNSFieldOwner, number)))).To(Succeed())
+	}
 	g.Expect(w.api.Status().Apply(w.ctx, ac.ProxyServer(proxy.Name, w.ns).WithStatus(ac.ProxyServerStatus().WithConditions(accepted(proxy)).WithBackends(answering(proxy)...)), client.FieldOwner(names.ProxyFieldOwner))).To(Succeed())
 }
 

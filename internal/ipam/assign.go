@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -221,12 +222,12 @@ func (a *assigner) allocate(spare int) {
 			optional = append(optional, c)
 		}
 	}
-	for _, c := range a.instances()[len(component.Names()):] {
-		if free, ok := a.roomy(); ok && !a.out.Addresses[c].IsValid() {
-			a.take(free)
-			a.out.Addresses[c] = free
+	for _, c := range component.Names() {
+		if !a.Enabled[c.Second()] {
+			continue
 		}
-		if a.out.Addresses[c].IsValid() {
+		a.giveSecond(c)
+		if a.out.Addresses[c.Second()].IsValid() {
 			spare--
 		}
 	}
@@ -254,6 +255,24 @@ func (a *assigner) give(c component.Name) {
 	a.out.Addresses[c] = free
 }
 
+// giveSecond gives a component's second instance an address, if there is room. Beside a first one that was chosen by users or earlier, that is
+// if possible the next above: nobody chose this one, and the lowest addresses are often those of routers that nothing here tells of.
+func (a *assigner) giveSecond(c component.Name) {
+	if a.out.Addresses[c.Second()].IsValid() {
+		return
+	}
+	if first := cmp.Or(a.Written[c], a.Given[c]); first.IsValid() {
+		if free, ok := a.roomy(Range{a.usable.First, first}); ok {
+			a.out.Addresses[c.Second()] = free
+			return
+		}
+	}
+	if free, ok := a.roomy(); ok {
+		a.take(free)
+		a.out.Addresses[c.Second()] = free
+	}
+}
+
 // roomFor says how to get an address for another component.
 func (a *assigner) roomFor() string {
 	alone := *a
@@ -279,9 +298,9 @@ func (a *assigner) take(at netip.Addr) {
 	}
 }
 
-// roomy is a free address that leaves another one for the pool.
-func (a *assigner) roomy() (netip.Addr, bool) {
-	free, ok := a.beside(a.grownPool())
+// roomy is a free address outside these ranges that leaves another one for the pool.
+func (a *assigner) roomy(but ...Range) (netip.Addr, bool) {
+	free, ok := a.beside(append(but, a.grownPool())...)
 	if !ok || a.fixedPool().IsValid() {
 		return free, ok
 	}

@@ -100,6 +100,39 @@ func TestInfrastructureIsLowAndThePoolFollows(t *testing.T) {
 	}
 }
 
+// Beside addresses that somebody chose, a second instance, which nobody chose, does not take the lowest: that is often a router's.
+func TestWhereASecondInstanceGoes(t *testing.T) {
+	chosen := map[component.Name]netip.Addr{component.DHCP: addr("192.168.100.10"), component.DNS: addr("192.168.100.11"), component.Proxy: addr("192.168.100.12")}
+	for name, c := range map[string]struct {
+		change func(*Request)
+		second string
+		pool   Range
+	}{
+		"the lowest that is free":        {func(*Request) {}, "192.168.100.4", span("192.168.100.6", "192.168.100.254")},
+		"after a first that was written": {func(r *Request) { r.Written = chosen }, "192.168.100.13", span("192.168.100.100", "192.168.100.199")},
+		"after a first that was given":   {func(r *Request) { r.Given = chosen }, "192.168.100.13", span("192.168.100.100", "192.168.100.199")},
+		"before it, if there is no other": {func(r *Request) {
+			r.Written, r.Taken = chosen, []Taken{{Range: span("192.168.100.13", "192.168.100.254")}}
+		}, "192.168.100.1", Range{}},
+		"nowhere": {func(r *Request) { r.Written, r.WrittenPool = chosen, span("192.168.100.1", "192.168.100.254") }, "", span("192.168.100.1", "192.168.100.254")},
+		"after a first at the end, and the pool stays before it": {
+			func(r *Request) { r.Written = map[component.Name]netip.Addr{component.DNS: addr("192.168.100.250")} }, "192.168.100.251", span("192.168.100.4", "192.168.100.254"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, r := NewWithT(t), Request{CIDR: netip.MustParsePrefix("192.168.100.0/24"), Enabled: all()}
+			r.Enabled[component.DNS.Second()] = true
+			if c.change(&r); len(r.Written)+len(r.Given) == len(chosen) && !r.WrittenPool.First.IsValid() {
+				r.WrittenPool = span("192.168.100.100", "192.168.100.199")
+			}
+			got := Assign(r)
+			want, _ := netip.ParseAddr(c.second)
+			g.Expect(got.Addresses[component.DNS.Second()]).To(Equal(want))
+			g.Expect(got.Pool).To(Equal(c.pool))
+		})
+	}
+}
+
 func TestIPv6NeedsNoPool(t *testing.T) {
 	g := NewWithT(t)
 	got := Assign(Request{CIDR: netip.MustParsePrefix("fd00:100::/64"), Gateway: addr("fd00:100::1"), Enabled: map[component.Name]bool{component.DNS: true, component.Proxy: true}})
@@ -215,6 +248,9 @@ func drawn(t *rapid.T) Request {
 	for _, c := range component.Names() {
 		r.Enabled[c] = rapid.Bool().Draw(t, string(c))
 	}
+	for _, c := range component.Seconds() {
+		r.Enabled[c] = rapid.Bool().Draw(t, string(c))
+	}
 	usable := Usable(r.CIDR)
 	within := func(label string) netip.Addr {
 		at := usable.First
@@ -248,6 +284,11 @@ func TestNoAddressIsGivenTwiceOrTakenFromOthers(t *testing.T) {
 				given = append(given, at)
 			} else if r.Enabled[c] && len(got.Findings) == 0 {
 				t.Fatalf("%s has no address and nothing says why", c)
+			}
+		}
+		for _, c := range component.Seconds() {
+			if at, has := got.Addresses[c]; has {
+				given = append(given, at)
 			}
 		}
 		for _, at := range given {

@@ -134,8 +134,8 @@ func TestAnOlderInfrasSpareAddressesAreNotTaken(t *testing.T) {
 	for _, a := range newer.Addresses {
 		at = append(at, string(a.IP))
 	}
-	g.Expect(at).To(Equal([]string{"192.168.100.3", "192.168.100.4", "192.168.100.5"}))
-	g.Expect(golden.YAML(t, newer.Objects)).To(ContainSubstring("rangeStart: 192.168.100.8"), "behind its own spares")
+	g.Expect(at).To(Equal([]string{"192.168.100.2", "192.168.100.3", "192.168.100.5", "192.168.100.4"}), "the older one keeps .1, and the next after its DNS server")
+	g.Expect(golden.YAML(t, newer.Objects)).To(ContainSubstring("rangeStart: 192.168.100.7"), "behind its own spare")
 }
 
 func TestTwoClustersInOneNamespaceNeverMeet(t *testing.T) {

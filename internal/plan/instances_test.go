@@ -29,10 +29,11 @@ func becomes(t *testing.T, in input.Input) (plan.InfraPlan, input.Children) {
 
 // A second instance gets a spare address: no existing address moves.
 func TestASecondInstanceMovesNothing(t *testing.T) {
-	g, in := NewWithT(t), changed(t, "{}")
+	g, in := NewWithT(t), changed(t, "{infraComponents: {dns: {replicas: 1}}}")
 	_, one := becomes(t, in)
+	g.Expect(one.DNS().Spec.NetworkConfig.AdditionalServerIPs).To(BeEmpty())
 	in.Children = one
-	in.Infra.Spec.InfraComponents.DNS.Replicas = 2
+	in.Infra.Spec.InfraComponents.DNS.Replicas = 0
 	p, two := becomes(t, in)
 	g.Expect(two.DNS().Spec.NetworkConfig.AdditionalServerIPs).To(Equal([]v1alpha1.IPAddress{"192.168.100.4"}))
 	g.Expect(p.Addresses).To(ContainElement(v1alpha1.AssignedAddress{Component: "dns", Instance: 1, IP: "192.168.100.4"}))
@@ -46,7 +47,7 @@ func TestASecondInstanceMovesNothing(t *testing.T) {
 
 func TestTheSecondAddressIsNeitherLeasedNorGivenToOthers(t *testing.T) {
 	const second = "192.168.100.77" // a written address inside the pool
-	g, in := NewWithT(t), changed(t, "{infraComponents: {dns: {replicas: 2, additionalServerIPs: [192.168.100.77]}, proxy: {}}}")
+	g, in := NewWithT(t), changed(t, "{infraComponents: {dns: {additionalServerIPs: [192.168.100.77]}, proxy: {}}}")
 	_, children := becomes(t, in)
 	g.Expect(children.Pool().Contains(netip.MustParseAddr(second))).To(BeTrue())
 	for _, leased := range children.Leased() {
@@ -61,7 +62,7 @@ func TestTheSecondAddressIsNeitherLeasedNorGivenToOthers(t *testing.T) {
 
 // The address comes from the DNSServer, or else the annotation, or else the status.
 func TestTheSecondAddressIsNotMoved(t *testing.T) {
-	in := changed(t, "{infraComponents: {dns: {replicas: 2}}}")
+	in := changed(t, "{}")
 	p, children := becomes(t, in)
 	children.DNS().Spec.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPAddress{"192.168.100.99"}
 	for name, remembered := range map[string]func(*input.Input){
@@ -88,7 +89,7 @@ func TestTheSecondAddressIsNotMoved(t *testing.T) {
 
 // In a full network one instance goes on serving, and a finding says what that costs.
 func TestWithoutAFreeAddressOneInstanceServes(t *testing.T) {
-	g, in := NewWithT(t), changed(t, "{infraComponents: {dhcp: {rangeStart: 192.168.100.4, rangeEnd: 192.168.100.254}, dns: {replicas: 2}}}")
+	g, in := NewWithT(t), changed(t, "{infraComponents: {dhcp: {rangeStart: 192.168.100.4, rangeEnd: 192.168.100.254}}}")
 	p, children := becomes(t, in)
 	g.Expect(children.DNS().Spec.NetworkConfig.AdditionalServerIPs).To(BeEmpty())
 	g.Expect(children.DHCP().Spec.NetworkConfig.DNSServers).To(HaveLen(1))

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -38,19 +39,24 @@ func previous(t *testing.T) input.Input {
 	return append(all, written...).Inputs(settings())[0]
 }
 
+// All that is new is a second DNS instance, with an address that was kept for it.
 func TestObjectsOfThePreviousTreeArePlannedAsTheyWere(t *testing.T) {
+	const second = "192.168.100.4"
 	g, in := NewWithT(t), previous(t)
 	g.Expect(in.Infra.Status.Addresses).NotTo(BeEmpty())
 	p := plan.Infra(in)
 	g.Expect(p.Frozen).To(BeFalse(), "%v", p.Findings)
-	g.Expect(p.Addresses).To(Equal(in.Infra.Status.Addresses))
+	g.Expect(p.Addresses).To(ConsistOf(append(slices.Clone(in.Infra.Status.Addresses), v1alpha1.AssignedAddress{Component: "dns", Instance: 1, IP: second})))
 	g.Expect(p.Endpoints).To(Equal(in.Infra.Status.Endpoints))
+	dhcp, dns := in.Children.DHCP().Spec, in.Children.DNS().Spec
+	dhcp.NetworkConfig.DNSServers = append(dhcp.NetworkConfig.DNSServers, second)
+	dns.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPAddress{second}
 	for _, o := range p.Objects {
 		switch want := as[metav1.PartialObjectMetadata](t, o); want.Kind {
 		case "DHCPServer":
-			g.Expect(as[v1alpha1.DHCPServer](t, o).Spec).To(Equal(in.Children.DHCP().Spec))
+			g.Expect(as[v1alpha1.DHCPServer](t, o).Spec).To(Equal(dhcp))
 		case "DNSServer":
-			g.Expect(as[v1alpha1.DNSServer](t, o).Spec).To(Equal(in.Children.DNS().Spec))
+			g.Expect(as[v1alpha1.DNSServer](t, o).Spec).To(Equal(dns))
 		case "ProxyServer":
 			g.Expect(as[v1alpha1.ProxyServer](t, o).Spec).To(Equal(in.Children.Proxy().Spec))
 		}

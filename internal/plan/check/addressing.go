@@ -19,12 +19,15 @@ func addressing(in apps.Published) []finding.Finding {
 	return slices.Concat(router(in), ownResolvers(in), overCaptured(in), reservations(in), instances(in))
 }
 
-// instances are warned of where a second one is wanted and has no address.
+// instances are warned of where a second one is wanted and has no address, unless something worse is to be said of the addresses.
 func instances(in apps.Published) (all []finding.Finding) {
+	if len(in.Assigned.Findings) > 0 {
+		return nil
+	}
 	for _, c := range component.All {
 		if input.Instances(in.Infra.Spec.InfraComponents)[c.Name.Second()] && !in.Address(c.Name.Second()).IsValid() {
-			all = append(all, finding.Warn(c.Ready, "OneInstanceServes").At(c.Name.Field("replicas")).Set(finding.Values{c.Name.Field("replicas"): nil}).
-				Say("one %s instance: a node's failure stops name resolution; free one address of networkConfig.cidr %s outside the range from dhcp.rangeStart to rangeEnd, or omit %s.replicas", strings.ToUpper(string(c.Name)), in.CIDR, c.Name))
+			all = append(all, finding.Warn(c.Ready, "OneInstanceServes").At(c.Name.Field("replicas")).Set(finding.Values{c.Name.Field("replicas"): 1}).
+				Say("one %s instance: a node's failure stops name resolution; free one address of networkConfig.cidr %s outside the range from dhcp.rangeStart to rangeEnd, or set %s.replicas: 1", strings.ToUpper(string(c.Name)), in.CIDR, c.Name))
 		}
 	}
 	return all

@@ -167,7 +167,7 @@ func (b *bench) newClient(ctx context.Context) (*onLink, error) {
 		if err != nil {
 			return nil, err
 		}
-		*address = out
+		*address, _, _ = strings.Cut(out, " ")
 	}
 	var err error
 	c.Neighbour, err = b.NewNeighbour(ctx, "bench", "br100", "192.168.100.250/24")

@@ -156,18 +156,18 @@ func breakOne(ctx context.Context, s *scene.Scene, what string) error {
 		}
 		return nil
 	}
-	remove := func(child, workload string) error {
+	remove := func(child string, workloads ...string) error {
 		if err := pause("infra/c1", child); err != nil {
 			return err
 		}
-		_, err := s.Kubectl(ctx, "-n", "clusters", "delete", workload, "--cascade=foreground", "--wait")
+		_, err := s.Kubectl(ctx, append([]string{"-n", "clusters", "delete", "--cascade=foreground", "--wait"}, workloads...)...)
 		return err
 	}
 	switch what {
 	case "dhcp":
 		return remove("dhcpserver/c1-dhcp", "statefulset/c1-dhcp-deployment")
 	case "dns":
-		return remove("dnsserver/c1-dns", "statefulset/c1-dns-deployment")
+		return remove("dnsserver/c1-dns", "statefulset/c1-dns-deployment", "statefulset/c1-dns-deployment-1")
 	case "proxy":
 		return remove("proxyserver/c1-proxy", "deployment/c1-proxy-deployment")
 	case "policy":

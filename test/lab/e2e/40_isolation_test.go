@@ -21,8 +21,13 @@ func podOf(t *testing.T, ctx context.Context, component string) (name, podIP, vl
 	t.Helper()
 	out := strings.Fields(kubectl(t, ctx, "-n", "clusters", "get", "pod", "-l", "app="+component+",app.kubernetes.io/instance=c1-"+component,
 		"-o", "jsonpath={.items[0].metadata.name} {.items[0].status.podIP}"))
-	vlanIP = kubectl(t, ctx, "-n", "clusters", "get", "infra", "c1", "-o", fmt.Sprintf(`jsonpath={.status.addresses[?(@.component==%q)].ip}`, component))
-	return out[0], out[1], vlanIP
+	return out[0], out[1], addressesOf(t, ctx, "c1", component)[0]
+}
+
+// addressesOf a component's instances on an Infra's VLAN.
+func addressesOf(t *testing.T, ctx context.Context, infra, component string) []string {
+	t.Helper()
+	return strings.Fields(field(t, ctx, "infra/"+infra, fmt.Sprintf(`.status.addresses[?(@.component==%q)].ip`, component)))
 }
 
 // listedPorts are the TCP ports on which each component serves the VLAN.

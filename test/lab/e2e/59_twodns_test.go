@@ -17,7 +17,7 @@ func TestANodeDiesAndNoLookupFails(t *testing.T) {
 	ctx := within(t, 8*time.Minute)
 	_, err := lab.Lab(ctx, "vlan", "139")
 	must(t, err)
-	apply(t, ctx, scene.BridgeNAD("vlan139", "br139")+"---\n"+infraOn("twin", "192.168.139.0/24", "vlan139")+"  infraComponents: {dns: {replicas: 2}}\n")
+	apply(t, ctx, scene.BridgeNAD("vlan139", "br139")+"---\n"+infraOn("twin", "192.168.139.0/24", "vlan139"))
 	awaitMessage(t, ctx, "clusters", "infra/twin", "DNSReady", "True", "InstancesShareNode", "on node node1: its failure stops both")
 
 	secondNode(t, ctx)

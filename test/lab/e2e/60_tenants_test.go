@@ -155,7 +155,7 @@ func endpointHosts(t *testing.T, ctx context.Context, infra string) []string {
 // resolved queries an Infra's DNS server as a client of its VLAN.
 func resolved(t *testing.T, ctx context.Context, n *scene.Neighbour, infra, host string) string {
 	t.Helper()
-	server := kubectl(t, ctx, "-n", "clusters", "get", "infra", infra, "-o", `jsonpath={.status.addresses[?(@.component=="dns")].ip}`)
+	server := addressesOf(t, ctx, infra, "dns")[0]
 	out, err := n.Run(ctx, "dig", "+short", "+tries=1", "+time=2", "@"+server, host)
 	must(t, err)
 	return strings.TrimSpace(out)

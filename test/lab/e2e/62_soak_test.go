@@ -27,7 +27,7 @@ const (
 	clock                 = "15:04:05.000"
 
 	// soakComponents: a pool of few addresses, which come round, and a name server more than one that is away.
-	soakComponents = "  infraComponents: {dns: {replicas: 2}, dhcp: {leaseTime: 2m, rangeStart: 192.168.162.50, rangeEnd: 192.168.162.69}}\n"
+	soakComponents = "  infraComponents: {dhcp: {leaseTime: 2m, rangeStart: 192.168.162.50, rangeEnd: 192.168.162.69}}\n"
 )
 
 // Clients lease, release, ask for names and hold streams while one thing after another goes wrong, by chance: OOOI_SOAK says for how long

@@ -87,7 +87,7 @@ func externalHost(t *testing.T, ctx context.Context, http, https string) (pem st
 	must(t, os.WriteFile(trusted, []byte(pem), 0o644))
 	onlink := neighbour(t, ctx, "apps-onlink", "br100", "192.168.100.248/24")
 	afterwards(t, func(context.Context) error { return os.Remove(trusted) })
-	must(t, onlink.Asks(field(t, ctx, "infra/c1", `.status.addresses[?(@.component=="dns")].ip`)))
+	must(t, onlink.Asks(addressesOf(t, ctx, "c1", "dns")[0]))
 	return pem, func(ctx context.Context, command ...string) (string, error) { return onlink.Run(ctx, command...) }
 }
 

@@ -18,7 +18,8 @@ type DNSConfigApplyConfiguration struct {
 	// afterwards.
 	ServerIP *apiv1alpha1.IPAddress `json:"serverIP,omitempty"`
 	// Number of instances, 1 or 2, each with an address and a pod of its own, on different nodes if there are several. DHCP
-	// sends both addresses. If the VLAN has no free address for a second one, there is one (OneInstanceServes). Default: 1.
+	// sends both addresses. With 1, a node's failure stops name resolution on the VLAN until the pod runs on another node. If
+	// the VLAN has no free address for a second instance, there is one (OneInstanceServes). Default: 2.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// Address of the second instance, inside networkConfig.cidr. Default: a free address of the CIDR, which does not change
 	// afterwards.
