@@ -64,7 +64,7 @@ e2e-metallb: ## Applications through the real MetalLB and through node ports, on
 	test/lab/e2e/run -tags e2e,metallb -run 'ThroughMetalLB|ThroughNodePorts'
 
 .PHONY: e2e-many
-e2e-many: ## The allow-list's line with twenty Infras, sixty pods on one node (4 minutes); `make test` does it without pods.
+e2e-many: ## The allow-list's line with twenty Infras, eighty pods on one node (4 minutes); `make test` does it without pods.
 	test/lab/e2e/run -tags e2e,many -run OfTwentyInfras
 
 .PHONY: e2e-upgrade
