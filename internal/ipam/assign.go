@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
@@ -87,12 +86,28 @@ func (r Request) instances() []component.Name {
 
 // serverIP is the field of an Infra with an address, below spec.infraComponents, and what it has.
 func serverIP(c component.Name, at any) (field string, value any) {
-	for _, first := range component.Names() {
-		if first.Second() == c {
-			return string(first) + ".additionalServerIPs", []any{at}
-		}
+	if first, second := firstOf(c); second {
+		return string(first) + ".additionalServerIPs", []any{at}
 	}
 	return string(c) + ".serverIP", at
+}
+
+// titled is a component, or its second instance, in a sentence.
+func titled(c component.Name) string {
+	if first, second := firstOf(c); second {
+		return "the second " + string(first) + " instance"
+	}
+	return string(c)
+}
+
+// firstOf is the component of which this is the second instance, if it is one.
+func firstOf(c component.Name) (component.Name, bool) {
+	for _, first := range component.Names() {
+		if first.Second() == c {
+			return first, true
+		}
+	}
+	return "", false
 }
 
 type assigner struct {
@@ -145,10 +160,11 @@ func (a *assigner) place() {
 		}
 		if why := a.unfit(c, at); why != "" && a.Enabled[c] {
 			field, _ := serverIP(c, nil)
+			whose := field
 			if !written {
-				field = "the address of " + string(c)
+				whose = "the address of " + titled(c)
 			}
-			a.find(a.moved(c, written).Say("%s %s %s; %s", field, at, why, a.remedy(written)))
+			a.find(a.moved(c, written).Say("%s %s %s; %s", whose, at, why, a.remedy(field, written)))
 			if free, ok := a.free(); ok {
 				a.offered = append(a.offered, free)
 			}
@@ -157,21 +173,15 @@ func (a *assigner) place() {
 	}
 }
 
-func (a *assigner) remedy(written bool) string {
-	if free, ok := a.free(); ok && written {
+func (a *assigner) remedy(field string, written bool) string {
+	free, ok := a.free()
+	switch {
+	case ok && written:
 		return fmt.Sprintf("%s is free, or omit the field", free)
+	case ok:
+		return fmt.Sprintf("set %s to a free address, e.g. %s, or move what uses it", field, free)
 	}
-	return fmt.Sprintf("set %s to a free address, or move what uses it", serverIPs())
-}
-
-// serverIPs lists the fields that set a component's address.
-func serverIPs() string {
-	var all []string
-	for _, c := range component.Names() {
-		all = append(all, string(c)+".serverIP")
-	}
-	last := len(all) - 1
-	return strings.Join(all[:last], ", ") + " or " + all[last]
+	return fmt.Sprintf("set %s to a free address, or move what uses it", field)
 }
 
 // moved begins a finding: this component needs another address.
@@ -195,7 +205,7 @@ func (a *assigner) unfit(who component.Name, at netip.Addr) string {
 	}
 	for _, c := range a.instances() {
 		if a.out.Addresses[c] == at {
-			return "is also the address of " + string(c)
+			return "is also the address of " + titled(c)
 		}
 	}
 	if at == a.Gateway {

@@ -112,8 +112,11 @@ func TestWhereASecondInstanceGoes(t *testing.T) {
 		"after a first that was written": {func(r *Request) { r.Written = chosen }, "192.168.100.13", span("192.168.100.100", "192.168.100.199")},
 		"after a first that was given":   {func(r *Request) { r.Given = chosen }, "192.168.100.13", span("192.168.100.100", "192.168.100.199")},
 		"before it, if there is no other": {func(r *Request) {
-			r.Written, r.Taken = chosen, []Taken{{Range: span("192.168.100.13", "192.168.100.254")}}
-		}, "192.168.100.1", Range{}},
+			r.Written, r.Taken = chosen, []Taken{{Range: span("192.168.100.13", "192.168.100.99")}, {Range: span("192.168.100.200", "192.168.100.254")}}
+		}, "192.168.100.1", span("192.168.100.100", "192.168.100.199")},
+		"where it was": {func(r *Request) {
+			r.Written, r.Given = chosen, map[component.Name]netip.Addr{component.DNS.Second(): addr("192.168.100.20")}
+		}, "192.168.100.20", span("192.168.100.100", "192.168.100.199")},
 		"nowhere": {func(r *Request) { r.Written, r.WrittenPool = chosen, span("192.168.100.1", "192.168.100.254") }, "", span("192.168.100.1", "192.168.100.254")},
 		"after a first at the end, and the pool stays before it": {
 			func(r *Request) { r.Written = map[component.Name]netip.Addr{component.DNS: addr("192.168.100.250")} }, "192.168.100.251", span("192.168.100.4", "192.168.100.254"),
@@ -122,10 +125,11 @@ func TestWhereASecondInstanceGoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g, r := NewWithT(t), Request{CIDR: netip.MustParsePrefix("192.168.100.0/24"), Enabled: all()}
 			r.Enabled[component.DNS.Second()] = true
-			if c.change(&r); len(r.Written)+len(r.Given) == len(chosen) && !r.WrittenPool.First.IsValid() {
+			if c.change(&r); len(r.Written)+len(r.Given) >= len(chosen) && !r.WrittenPool.First.IsValid() {
 				r.WrittenPool = span("192.168.100.100", "192.168.100.199")
 			}
 			got := Assign(r)
+			g.Expect(got.Findings).To(BeEmpty())
 			want, _ := netip.ParseAddr(c.second)
 			g.Expect(got.Addresses[component.DNS.Second()]).To(Equal(want))
 			g.Expect(got.Pool).To(Equal(c.pool))
@@ -181,7 +185,14 @@ func TestMistakesAreNamedWithAWayOut(t *testing.T) {
 		},
 		"a gateway moves onto a given address": {
 			request: vlan(func(r *Request) { r.Given = map[component.Name]netip.Addr{component.DNS: addr("192.168.100.1")} }),
-			reason:  "AddressInUse", message: "the address of dns 192.168.100.1 is networkConfig.gateway; set dhcp.serverIP, dns.serverIP or proxy.serverIP to a free address, or move what uses it",
+			reason:  "AddressInUse", message: "the address of dns 192.168.100.1 is networkConfig.gateway; set dns.serverIP to a free address, e.g. 192.168.100.2, or move what uses it",
+		},
+		"a proxy on the address of the second DNS instance": {
+			request: vlan(func(r *Request) {
+				r.Enabled[component.DNS.Second()], r.Given = true, map[component.Name]netip.Addr{component.DNS.Second(): addr("192.168.100.5")}
+				r.Written = map[component.Name]netip.Addr{component.Proxy: addr("192.168.100.5")}
+			}),
+			reason: "AddressInUse", message: "the address of the second dns instance 192.168.100.5 is also the address of proxy; set dns.additionalServerIPs to a free address, e.g. 192.168.100.2, or move what uses it",
 		},
 		"a network too small": {
 			request: Request{CIDR: netip.MustParsePrefix("192.168.100.0/30"), Enabled: all()},
