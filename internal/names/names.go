@@ -88,7 +88,7 @@ const (
 	// AnnotationSeal on a workload holds a digest of what that template was planned from, and one of the template. To remove it has the
 	// newest template rolled out.
 	AnnotationSeal = Group + "/released"
-	// AnnotationServed on a workload holds a digest of its template, once a pod of that has been Ready.
+	// AnnotationServed on a workload holds a digest of its template, once a pod of that has been Ready; before, of the last one that was.
 	AnnotationServed = Group + "/served"
 	// AnnotationRules on a workload holds the rules of its current template: its pods need them until the next one.
 	AnnotationRules = Group + "/rules"

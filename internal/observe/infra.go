@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
+	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	routev1 "github.com/openshift/api/route/v1"
@@ -14,6 +16,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -229,8 +232,36 @@ func (o *Observer) surroundings(ctx context.Context, seen *Infra) (err error) {
 		return err
 	}
 	seen.OpenShift = network != nil
-	seen.Children, err = o.children(ctx, seen.Input.Infra)
-	return err
+	if seen.Children, err = o.children(ctx, seen.Input.Infra); err != nil {
+		return err
+	}
+	return o.leased(ctx, seen)
+}
+
+// leased reads which addresses outside the pool machines have: a pool that becomes smaller takes no lease away
+// (docs/reference/dhcp-rules.md). The manager keeps no leases, so that the names of all are listed; each has the address.
+func (o *Observer) leased(ctx context.Context, seen *Infra) error {
+	infra := seen.Input.Infra
+	if !input.LacksSecond(infra, seen.Children) {
+		return nil
+	}
+	server := names.DHCPServer(infra.Name)
+	leases := &metav1.PartialObjectMetadataList{}
+	leases.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("DHCPLeaseList"))
+	of := []client.ListOption{client.InNamespace(infra.Namespace), client.MatchingLabels{names.LabelServer: server}, client.Limit(500)}
+	for next := ""; ; next = leases.Continue {
+		if err := o.Live.List(ctx, leases, append(of, client.Continue(next))...); err != nil {
+			return fmt.Errorf("listing the leases of DHCPServer %s/%s: %w", infra.Namespace, server, err)
+		}
+		for _, l := range leases.Items {
+			if at, err := netip.ParseAddr(strings.TrimPrefix(l.Name, server+"-")); err == nil && !seen.Children.Pool().Contains(at) {
+				seen.Leased = append(seen.Leased, at)
+			}
+		}
+		if leases.Continue == "" {
+			return nil
+		}
+	}
 }
 
 func (o *Observer) children(ctx context.Context, infra *v1alpha1.Infra, more ...client.GetOption) (input.Children, error) {

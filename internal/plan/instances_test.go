@@ -60,6 +60,26 @@ func TestTheSecondAddressIsNeitherLeasedNorGivenToOthers(t *testing.T) {
 	g.Expect(wrongs(plan.Infra(in))).To(ConsistOf(HavePrefix("InvalidDNSServer: networkConfig.dnsServers has 192.168.100.77")))
 }
 
+// Machines keep leases outside a pool that became smaller, and a neighbour's reservations are for machines that only he knows of.
+func TestTheSecondAddressIsNoMachines(t *testing.T) {
+	second := func(in input.Input) v1alpha1.IPAddress {
+		_, children := becomes(t, in)
+		return children.DNS().Spec.NetworkConfig.AdditionalServerIPs[0]
+	}
+	g, in := NewWithT(t), changed(t, "{infraComponents: {dhcp: {rangeStart: 192.168.100.100, rangeEnd: 192.168.100.199}}}")
+	g.Expect(second(in)).To(BeEquivalentTo("192.168.100.4"))
+	in.Leased = []netip.Addr{netip.MustParseAddr("192.168.100.4")}
+	g.Expect(second(in)).To(BeEquivalentTo("192.168.100.5"))
+	n := granted(in, 20)
+	n.Infra.Spec.InfraComponents.DHCP.Reservations = []v1alpha1.Reservation{{MAC: "02:00:00:00:00:05", IP: "192.168.100.5"}, {MAC: "02:00:00:00:00:06", IP: "192.168.100.150"}}
+	n.Infra.Spec.InfraComponents.DHCP.ExcludeRanges = []v1alpha1.AddressRange{{Start: "192.168.100.6", End: "192.168.100.9"}}
+	n.Infra.Spec.NetworkConfig.Gateway = "192.168.100.10"
+	in.Neighbours = []input.Neighbour{n}
+	g.Expect(second(in)).To(BeEquivalentTo("192.168.100.11"))
+	_, children := becomes(t, in)
+	g.Expect(children.DHCP().Spec.ExcludeRanges).To(BeEmpty(), "they take nothing from the pool")
+}
+
 // The address comes from the DNSServer, or else the annotation, or else the status.
 func TestTheSecondAddressIsNotMoved(t *testing.T) {
 	in := changed(t, "{}")

@@ -14,7 +14,7 @@ import (
 type Outlook struct {
 	// Domain of the hosted cluster; empty if it is unknown or no DNS name.
 	Domain string
-	// Addresses of the enabled components.
+	// Addresses of the enabled components' instances.
 	Addresses []v1alpha1.AssignedAddress
 	// Pool that DHCP leases from; invalid if DHCP is disabled or has no address.
 	Pool ipam.Range
@@ -39,8 +39,11 @@ func OutlookOf(in input.Input) (Outlook, bool) {
 		o.Anywhere = v.PlacedAnywhere()
 	}
 	for _, c := range component.All {
-		if at := v.Address(c.Name); at.IsValid() && c.Wanted(in.Infra.Spec.InfraComponents).Enabled {
-			o.Addresses = append(o.Addresses, v1alpha1.AssignedAddress{Component: string(c.Name), IP: desired.IP(at)})
+		if !v.Address(c.Name).IsValid() || !c.Wanted(in.Infra.Spec.InfraComponents).Enabled {
+			continue
+		}
+		for number, at := range v.Addresses(c.Name) {
+			o.Addresses = append(o.Addresses, v1alpha1.AssignedAddress{Component: string(c.Name), Instance: int32(number), IP: desired.IP(at)})
 		}
 	}
 	if input.Enabled(in.Infra.Spec.InfraComponents.DHCP.Enabled) && v.Address(component.DHCP).IsValid() {

@@ -43,7 +43,7 @@ type Report struct {
 // Serves is what an Infra would provide for its workers.
 type Serves struct {
 	CIDR, Network, Domain string
-	// Addresses of the enabled components, in their order.
+	// Addresses of the enabled components' instances, in their order.
 	Addresses []v1alpha1.AssignedAddress
 	// Leases is the pool of DHCP; empty where DHCP is off.
 	Leases string
@@ -63,7 +63,11 @@ func serves(in input.Input, o plan.Outlook) *Serves {
 func (s Serves) rows() [][2]string {
 	rows := [][2]string{{"domain", s.Domain}}
 	for _, a := range s.Addresses {
-		rows = append(rows, [2]string{a.Component, string(a.IP)})
+		name := a.Component
+		if a.Instance > 0 {
+			name = string(component.Name(name).Second())
+		}
+		rows = append(rows, [2]string{name, string(a.IP)})
 		if a.Component == string(component.DHCP) {
 			rows = append(rows, [2]string{"leases", s.Leases})
 		}

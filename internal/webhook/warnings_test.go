@@ -159,7 +159,8 @@ func TestWhatCannotBeReadIsLetThrough(t *testing.T) {
 func TestAnInfraThatIsNotStoredHearsOfNothing(t *testing.T) {
 	g, scheme := NewWithT(t), runtime.NewScheme()
 	g.Expect(errors.Join(v1alpha1.AddToScheme(scheme), clientgoscheme.AddToScheme(scheme))).To(Succeed())
-	o := &observe.Observer{Reader: fake.NewClientBuilder().WithScheme(scheme).Build(), Kinds: observe.NewKinds(true, true), Listeners: observe.NewListeners(), Now: time.Now}
+	none := fake.NewClientBuilder().WithScheme(scheme).Build()
+	o := &observe.Observer{Reader: none, Live: none, Kinds: observe.NewKinds(true, true), Listeners: observe.NewListeners(), Now: time.Now}
 	infra := &v1alpha1.Infra{}
 	infra.Namespace, infra.Spec.InfraComponents.Proxy.ControlPlaneNamespace = "tenant", "clusters-c1"
 	g.Expect(reviewer{observer: o, log: logr.Discard()}.warnings(t.Context(), infra)).To(ContainElement(HavePrefix("RefNotPermitted")))

@@ -93,6 +93,10 @@ func (n Neighbour) keeps(ours map[component.Name]netip.Addr, leased []ipam.Range
 	for _, r := range slices.Concat(beside(said, leased), serves) {
 		taken = append(taken, ipam.Taken{Range: r, Neighbour: true})
 	}
+	theirs := Addressed{Joined: n.Side()}
+	for _, t := range append(theirs.takenHere(), ipam.Taken{Range: ipam.Single(theirs.Gateway)}) { // machines and routers that only its author tells of
+		taken = append(taken, ipam.Taken{Range: t.Range, Reserved: true, Neighbour: true})
+	}
 	for _, r := range answered {
 		by := anotherInfra
 		if has(ours, r.First) {

@@ -48,6 +48,8 @@ type Input struct {
 	OpenShift bool
 	// Children that exist.
 	Children Children
+	// Leased are addresses outside the pool that machines still have. They are read where LacksSecond.
+	Leased []netip.Addr
 	// Neighbours are the other Infras on its layer 2 that are not being deleted.
 	Neighbours []Neighbour
 

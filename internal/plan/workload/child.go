@@ -138,7 +138,7 @@ func (in Child[T]) references(a v1alpha1.Attachment, targets map[string]v1alpha1
 func (in Child[T]) lacksNetwork(number int, instance Instance, network refgrant.Reference) finding.Finding {
 	f, remedy := finding.Wait(v1alpha1.ConditionAccepted, "NADNotFound"), "set networkConfig.networkAttachmentDefinition"
 	if number > 0 {
-		remedy = "omit networkConfig.additionalServerIPs"
+		remedy = "have one instance only: omit networkConfig.additionalServerIPs, or set an Infra's dns.replicas: 1"
 	}
 	if number > 0 && instance.Running == nil {
 		f = finding.Fail(v1alpha1.InstanceCondition(v1alpha1.ConditionReady, number), "NADNotFound")

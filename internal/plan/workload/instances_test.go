@@ -103,7 +103,7 @@ func TestWithoutASecondNetworkTheFirstInstanceIsAsOneAlone(t *testing.T) {
 	in.Further[0].NAD = nil
 	p := DNS(in)
 	g.Expect(p.Findings).To(ContainElement(And(HaveField("Condition", "Ready1"), HaveField("Reason", "NADNotFound"),
-		HaveField("Message", "NetworkAttachmentDefinition clusters/vlan100-1 not found; create it, or omit networkConfig.additionalServerIPs"))))
+		HaveField("Message", "NetworkAttachmentDefinition clusters/vlan100-1 not found; create it, or have one instance only: omit networkConfig.additionalServerIPs, or set an Infra's dns.replicas: 1"))))
 	in.Server.Spec.NetworkConfig.AdditionalServerIPs, in.Further = nil, nil
 	g.Expect(desired.Encoded(p.Objects)).To(Equal(desired.Encoded(DNS(in).Objects)))
 }
@@ -160,6 +160,19 @@ func TestAnInstanceIsNotUpdatedWhileTheOtherIsAway(t *testing.T) {
 	}
 }
 
+// A second instance whose pod never came keeps no change from the first.
+func TestAnInstanceIsUpdatedBesideOneThatNeverServed(t *testing.T) {
+	g, in := NewWithT(t), two()
+	runs(&in)
+	in.Server.Spec.Image, in.Settings.AllowImageOverride = imageAfter, true
+	in.EachInstance(func(i *Instance) { i.Now.PullOver, i.Now.Turn = true, true })
+	delete(in.Further[0].Running, names.AnnotationServed)
+	in.Further[0].Now = Now{Starts: true}
+	g.Expect(image(sets(DNS(in).Objects)[0])).To(Equal(imageBefore), "while it starts")
+	in.Further[0].Now.Starts = false
+	g.Expect(image(sets(DNS(in).Objects)[0])).To(Equal(imageAfter))
+}
+
 // A pod that fails two probes while the other instance's new pod starts is likely to serve first.
 func TestAnInstanceIsNotReplacedWhileTheOnlyOtherStarts(t *testing.T) {
 	g, in := NewWithT(t), two()
@@ -170,7 +183,7 @@ func TestAnInstanceIsNotReplacedWhileTheOnlyOtherStarts(t *testing.T) {
 	in.Further[0].Now = Now{Starts: true}
 	p := DNS(in)
 	g.Expect(image(sets(p.Objects)[0])).To(Equal(imageBefore))
-	g.Expect(p.Findings).To(ContainElement(And(HaveField("Reason", "WaitingForInstance"), HaveField("Message", ContainSubstring("or remove its address")))))
+	g.Expect(p.Findings).To(ContainElement(And(HaveField("Reason", "WaitingForInstance"), HaveField("Message", ContainSubstring("or have one instance only")))))
 	in.Further[0].Now.Starts = false
 	g.Expect(image(sets(DNS(in).Objects)[0])).To(Equal(imageAfter), "neither comes up by itself")
 	in.Further[0].Now = Now{Starts: true, Serves: true}

@@ -6,14 +6,18 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
+	"github.com/cldmnky/oooi/internal/names"
 )
 
 // LongestStart is how long an instance that does not serve waits until another one's new pod does.
 const LongestStart = 2 * time.Minute
 
-// awaitsPeer: while another instance does not serve its current template, only this one is known to answer.
+// awaitsPeer: while another instance does not serve its current template, only this one is known to answer. One that never served, and does
+// not start, is not waited for: a quota may refuse its pod for ever.
 func (w workload) awaitsPeer(p *ChildPlan) bool {
-	busy := slices.ContainsFunc(w.peers, func(i Instance) bool { return i.Running != nil && !i.Now.Rolled })
+	busy := slices.ContainsFunc(w.peers, func(i Instance) bool {
+		return i.Running != nil && !i.Now.Rolled && (i.Running[names.AnnotationServed] != "" || i.Now.Starts)
+	})
 	if w.moving || busy {
 		w.waitsForPeer(p)
 	}
@@ -33,5 +37,5 @@ func (w workload) awaitsStart(p *ChildPlan) bool {
 func (w workload) waitsForPeer(p *ChildPlan) {
 	p.AwaitsPeer = true
 	p.Find(finding.Wait(v1alpha1.ConditionProgressing, "WaitingForInstance").
-		Say("the new pod with %s waits until the other instance serves: one of them is replaced at a time; if that one stays down, correct what Ready says of it, or remove its address", w.Addresses[0].Addr()))
+		Say("the new pod with %s waits until the other instance serves: one of them is replaced at a time; if that one stays down, correct what Ready says of it, or have one instance only (an Infra's dns.replicas: 1)", w.Addresses[0].Addr()))
 }

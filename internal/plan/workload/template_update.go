@@ -70,6 +70,8 @@ func (w workload) sealed(r chosenTemplate) chosenTemplate {
 	r.annotations = map[string]string{names.AnnotationTemplate: r.text, names.AnnotationSeal: w.seal(r.text) + "." + w.here(), names.AnnotationRules: string(desired.Encoded(r.rules))}
 	if w.served(r.text) {
 		r.annotations[names.AnnotationServed] = desired.Digest(r.text)
+	} else if last := w.running[names.AnnotationServed]; last != "" {
+		r.annotations[names.AnnotationServed] = last
 	}
 	return r
 }

@@ -211,7 +211,10 @@ func podsAway(t *testing.T, ctx context.Context) (all []state) {
 			}, func() { kubectl(t, ctx, "uncordon", "node1"); serves() }},
 			state{c.component + " finds the nodes full", "PodNotReady", "Insufficient cpu",
 				patched(t, ctx, fmt.Sprintf(`{"infraComponents":{%q:{"resources":{"requests":{"cpu":"1k"},"limits":{"cpu":"1k"}}}}}`, c.component)),
-				func() { patched(t, ctx, `{"infraComponents":null}`)(); serves() }},
+				func() {
+					patched(t, ctx, fmt.Sprintf(`{"infraComponents":{%q:{"resources":null}}}`, c.component))()
+					serves()
+				}},
 			state{c.component + " has an image that does not exist", "PodNotReady", "localhost:1/oooi:missing", func() {
 				pause(t, ctx)
 				kubectl(t, ctx, "-n", "clusters", "set", "image", c.workload, "*=localhost:1/oooi:missing")
