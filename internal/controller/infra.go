@@ -53,7 +53,10 @@ func (r infraReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	if seen.Input.Infra.DeletionTimestamp != nil {
 		return r.end(ctx, seen)
 	}
-	p := plan.Infra(seen.Input)
+	p, err := r.planned(ctx, seen.Input)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
 	out, err := r.do(ctx, seen, p)
 	if out.Wrote { // seen predates the write, whose events bring the next reconcile
 		return soonest(retryWritten), err

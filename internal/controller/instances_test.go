@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -92,4 +93,18 @@ func (w *world) accept(server *v1alpha1.DNSServer, instance int) {
 	said := metav1.Condition{Type: v1alpha1.InstanceCondition(v1alpha1.ConditionConfigAccepted, instance), Status: metav1.ConditionTrue, Reason: "Served", ObservedGeneration: server.Generation}
 	status := ac.DNSServerStatus().WithConditions(daemon.Condition(nil, said)).WithInstances(daemon.Instance(server.Spec.NetworkConfig.ServerIPs()[instance], nil))
 	w.Expect(w.api.Status().Apply(w.ctx, ac.DNSServer(server.Name, w.ns).WithStatus(status), client.FieldOwner(names.InstanceFieldOwner(names.DNSFieldOwner, instance)))).To(Succeed())
+}
+
+// A lease outlives its place in the pool, and the manager keeps none.
+func TestASecondInstanceGetsNoAddressThatAMachineLeases(t *testing.T) {
+	w := newWorld(t)
+	w.hosts("c1")
+	lease := &v1alpha1.DHCPLease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: names.Lease("c1-dhcp", netip.MustParseAddr("192.168.100.4"))},
+		Spec:       v1alpha1.DHCPLeaseSpec{IP: "192.168.100.4", MAC: "02:00:00:00:00:01", ServerRef: v1alpha1.ServerReference{Name: "c1-dhcp"}, State: v1alpha1.LeaseBound, DurableUntilTime: metav1.NewMicroTime(time.Now().Add(time.Hour))},
+	}
+	w.creates(lease, w.smallest("c1"))
+	sees(w, named(&v1alpha1.DNSServer{}, w.ns, "c1-dns"), func(g Gomega, s *v1alpha1.DNSServer) {
+		g.Expect(s.Spec.NetworkConfig.AdditionalServerIPs).To(Equal([]v1alpha1.IPAddress{"192.168.100.5"}))
+	})
 }

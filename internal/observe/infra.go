@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	routev1 "github.com/openshift/api/route/v1"
@@ -232,36 +231,23 @@ func (o *Observer) surroundings(ctx context.Context, seen *Infra) (err error) {
 		return err
 	}
 	seen.OpenShift = network != nil
-	if seen.Children, err = o.children(ctx, seen.Input.Infra); err != nil {
-		return err
-	}
-	return o.leased(ctx, seen)
+	seen.Children, err = o.children(ctx, seen.Input.Infra)
+	return err
 }
 
-// leased reads which addresses outside the pool machines have: a pool that becomes smaller takes no lease away
-// (docs/reference/dhcp-rules.md). The manager keeps no leases, so that the names of all are listed; each has the address.
-func (o *Observer) leased(ctx context.Context, seen *Infra) error {
-	infra := seen.Input.Infra
-	if !input.LacksSecond(infra, seen.Children) {
-		return nil
-	}
-	server := names.DHCPServer(infra.Name)
-	leases := &metav1.PartialObjectMetadataList{}
-	leases.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("DHCPLeaseList"))
-	of := []client.ListOption{client.InNamespace(infra.Namespace), client.MatchingLabels{names.LabelServer: server}, client.Limit(500)}
-	for next := ""; ; next = leases.Continue {
-		if err := o.Live.List(ctx, leases, append(of, client.Continue(next))...); err != nil {
-			return fmt.Errorf("listing the leases of DHCPServer %s/%s: %w", infra.Namespace, server, err)
-		}
-		for _, l := range leases.Items {
-			if at, err := netip.ParseAddr(strings.TrimPrefix(l.Name, server+"-")); err == nil && !seen.Children.Pool().Contains(at) {
-				seen.Leased = append(seen.Leased, at)
-			}
-		}
-		if leases.Continue == "" {
-			return nil
+// Leased are those of these addresses that machines lease from an Infra's DHCPServer. The manager keeps no leases.
+func (o *Observer) Leased(ctx context.Context, infra *v1alpha1.Infra, addresses ...netip.Addr) (leased []netip.Addr, err error) {
+	for _, at := range addresses {
+		lease := &metav1.PartialObjectMetadata{}
+		lease.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("DHCPLease"))
+		switch err := o.Live.Get(ctx, types.NamespacedName{Namespace: infra.Namespace, Name: names.Lease(names.DHCPServer(infra.Name), at)}, lease); {
+		case err == nil:
+			leased = append(leased, at)
+		case !apierrors.IsNotFound(err):
+			return nil, fmt.Errorf("reading the lease of %s, which a second instance would get: %w", at, err)
 		}
 	}
+	return leased, nil
 }
 
 func (o *Observer) children(ctx context.Context, infra *v1alpha1.Infra, more ...client.GetOption) (input.Children, error) {

@@ -3,7 +3,6 @@ package observe
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"testing"
 	"time"
 
@@ -179,31 +178,4 @@ func TestWhoWithdrawsIsHeardOf(t *testing.T) {
 		s.Kinds.Set(kind, false)
 	}
 	g.Expect(withdrawn()).To(BeEmpty(), "whose control plane it is cannot be told")
-}
-
-// Of the leases, only addresses outside the pool are kept, while a second instance needs an address.
-func TestLeasesOutsideThePoolAreRead(t *testing.T) {
-	g, s := NewWithT(t), newStage(t, "tenant")
-	writer := s.Live.(client.Client)
-	dhcp, dns := &v1alpha1.DHCPServer{}, &v1alpha1.DNSServer{}
-	dhcp.Namespace, dhcp.Name, dhcp.Spec.LeaseConfig.RangeStart, dhcp.Spec.LeaseConfig.RangeEnd = "tenant", "c1-dhcp", "192.168.100.100", "192.168.100.199"
-	dns.Namespace, dns.Name = "tenant", "c1-dns"
-	g.Expect(writer.Create(t.Context(), dhcp)).To(Succeed())
-	for server, ips := range map[string][]string{"c1-dhcp": {"192.168.100.4", "192.168.100.150"}, "other-dhcp": {"192.168.100.5"}} {
-		for _, ip := range ips {
-			lease := &v1alpha1.DHCPLease{}
-			lease.Namespace, lease.Name, lease.Labels = "tenant", names.Lease(server, netip.MustParseAddr(ip)), map[string]string{names.LabelServer: server}
-			g.Expect(writer.Create(t.Context(), lease)).To(Succeed())
-		}
-	}
-	c1 := types.NamespacedName{Namespace: "tenant", Name: "c1"}
-	seen, err := s.Infra(t.Context(), c1)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(seen.Leased).To(Equal([]netip.Addr{netip.MustParseAddr("192.168.100.4")}))
-
-	dns.Spec.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPAddress{"192.168.100.6"}
-	g.Expect(writer.Create(t.Context(), dns)).To(Succeed())
-	seen, err = s.Infra(t.Context(), c1)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(seen.Leased).To(BeEmpty())
 }

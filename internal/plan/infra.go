@@ -7,7 +7,10 @@
 package plan
 
 import (
+	"net/netip"
+
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/kept"
 	"github.com/cldmnky/oooi/internal/plan/address"
@@ -35,6 +38,18 @@ type InfraPlan struct {
 	Given string
 	// Apps is the plan for *.apps; nil while Frozen, and while it is disabled (it is then removed even while the plan is frozen).
 	Apps *apps.Apps
+}
+
+// NewSeconds are the addresses that the plan gives to second instances which had none.
+func (p InfraPlan) NewSeconds(in input.Input) (all []netip.Addr) {
+	given, written := input.Given(in.Infra, in.Children), input.Written(in.Infra)
+	for _, a := range p.Addresses {
+		second := component.Name(a.Component).Second()
+		if at, err := netip.ParseAddr(string(a.IP)); err == nil && a.Instance > 0 && !given[second].IsValid() && !written[second].IsValid() {
+			all = append(all, at)
+		}
+	}
+	return all
 }
 
 // Infra plans one Infra. The input is complete: nil means that an object does not exist, except for Guest, which is also nil while the

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/component"
+	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/plan/input"
@@ -68,7 +69,11 @@ func TestTheSecondAddressIsNoMachines(t *testing.T) {
 	}
 	g, in := NewWithT(t), changed(t, "{infraComponents: {dhcp: {rangeStart: 192.168.100.100, rangeEnd: 192.168.100.199}}}")
 	g.Expect(second(in)).To(BeEquivalentTo("192.168.100.4"))
-	in.Leased = []netip.Addr{netip.MustParseAddr("192.168.100.4")}
+	g.Expect(plan.Infra(in).NewSeconds(in)).To(Equal([]netip.Addr{netip.MustParseAddr("192.168.100.4")}))
+	has := in
+	_, has.Children = becomes(t, in)
+	g.Expect(plan.Infra(has).NewSeconds(has)).To(BeEmpty())
+	in.Leased = []ipam.Range{ipam.Single(netip.MustParseAddr("192.168.100.4"))}
 	g.Expect(second(in)).To(BeEquivalentTo("192.168.100.5"))
 	n := granted(in, 20)
 	n.Infra.Spec.InfraComponents.DHCP.Reservations = []v1alpha1.Reservation{{MAC: "02:00:00:00:00:05", IP: "192.168.100.5"}, {MAC: "02:00:00:00:00:06", IP: "192.168.100.150"}}

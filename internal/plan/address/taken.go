@@ -10,12 +10,13 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// takenHere are the addresses that the spec names, those that machines have outside the pool, that of the API on each worker, and those of the network's own IPAM.
+// takenHere are the addresses that the spec names, those that machines lease, that of the API on each worker, and those of the network's own
+// IPAM.
 func (a Addressed) takenHere() []ipam.Taken {
 	n, dhcp := a.Infra.Spec.NetworkConfig, a.Infra.Spec.InfraComponents.DHCP
 	var taken []ipam.Taken
 	for _, leased := range a.Leased {
-		taken = append(taken, ipam.Taken{Range: ipam.Single(leased), Reserved: true})
+		taken = append(taken, ipam.Taken{Range: leased, Reserved: true})
 	}
 	for _, r := range dhcp.Reservations {
 		taken = append(taken, ipam.Taken{Range: input.Span(r.IP, r.IP), By: "a reservation", Reserved: true})

@@ -75,14 +75,6 @@ func Given(infra *v1alpha1.Infra, children Children) map[component.Name]netip.Ad
 	return all
 }
 
-// LacksSecond says whether a second instance is wanted that has no address yet.
-func LacksSecond(infra *v1alpha1.Infra, children Children) bool {
-	wanted, given, written := Instances(infra.Spec.InfraComponents), Given(infra, children), Written(infra)
-	return slices.ContainsFunc(component.Seconds(), func(c component.Name) bool {
-		return wanted[c] && !given[c].IsValid() && !written[c].IsValid()
-	})
-}
-
 // GivenPool is the pool of the DHCPServer, else that of the annotation.
 func GivenPool(infra *v1alpha1.Infra, children Children) ipam.Range {
 	if pool := children.Pool(); pool.IsValid() || children.DHCP() != nil {

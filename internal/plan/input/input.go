@@ -17,6 +17,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/endpoint"
+	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 )
@@ -48,8 +49,8 @@ type Input struct {
 	OpenShift bool
 	// Children that exist.
 	Children Children
-	// Leased are addresses outside the pool that machines still have. They are read where LacksSecond.
-	Leased []netip.Addr
+	// Leased are addresses that no second instance may get, because machines lease them.
+	Leased []ipam.Range
 	// Neighbours are the other Infras on its layer 2 that are not being deleted.
 	Neighbours []Neighbour
 

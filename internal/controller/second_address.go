@@ -1,0 +1,33 @@
+package controller
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/cldmnky/oooi/internal/ipam"
+	"github.com/cldmnky/oooi/internal/plan"
+	"github.com/cldmnky/oooi/internal/plan/input"
+)
+
+// mostLeased is how many leases are looked for while a second instance gets its address. Beyond, it gets none.
+const mostLeased = 64
+
+// planned is the plan of an Infra in which no second instance gets an address that a machine leases: a pool that becomes smaller takes no lease
+// away (docs/reference/dhcp-rules.md).
+func (r infraReconciler) planned(ctx context.Context, in input.Input) (plan.InfraPlan, error) {
+	for range mostLeased {
+		p := plan.Infra(in)
+		leased, err := r.observe.Leased(ctx, in.Infra, p.NewSeconds(in)...)
+		if err != nil || len(leased) == 0 {
+			return p, err
+		}
+		for _, at := range leased {
+			in.Leased = append(in.Leased, ipam.Single(at))
+		}
+	}
+	all, err := netip.ParsePrefix(string(in.Infra.Spec.NetworkConfig.CIDR))
+	if err == nil {
+		in.Leased = append(in.Leased, ipam.Whole(all))
+	}
+	return plan.Infra(in), err
+}
