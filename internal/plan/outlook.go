@@ -5,7 +5,6 @@ import (
 	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/ipam"
 	"github.com/cldmnky/oooi/internal/plan/check"
-	"github.com/cldmnky/oooi/internal/plan/desired"
 	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/plan/permission"
 )
@@ -39,11 +38,8 @@ func OutlookOf(in input.Input) (Outlook, bool) {
 		o.Anywhere = v.PlacedAnywhere()
 	}
 	for _, c := range component.All {
-		if !v.Address(c.Name).IsValid() || !c.Wanted(in.Infra.Spec.InfraComponents).Enabled {
-			continue
-		}
-		for number, at := range v.Addresses(c.Name) {
-			o.Addresses = append(o.Addresses, v1alpha1.AssignedAddress{Component: string(c.Name), Instance: int32(number), IP: desired.IP(at)})
+		if v.Address(c.Name).IsValid() && c.Wanted(in.Infra.Spec.InfraComponents).Enabled {
+			o.Addresses = append(o.Addresses, v.Told(c.Name)...)
 		}
 	}
 	if input.Enabled(in.Infra.Spec.InfraComponents.DHCP.Enabled) && v.Address(component.DHCP).IsValid() {

@@ -3,6 +3,7 @@ package address
 import (
 	"net/netip"
 
+	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/endpoint"
 	"github.com/cldmnky/oooi/internal/finding"
@@ -30,6 +31,14 @@ func (a Addressed) Addresses(c component.Name) []netip.Addr {
 	all := []netip.Addr{a.Address(c)}
 	if second := a.Address(c.Second()); second.IsValid() {
 		all = append(all, second)
+	}
+	return all
+}
+
+// Told are the addresses of a component's instances, as a status lists them.
+func (a Addressed) Told(c component.Name) (all []v1alpha1.AssignedAddress) {
+	for number, at := range a.Addresses(c) {
+		all = append(all, v1alpha1.AssignedAddress{Component: string(c), Instance: int32(number), IP: v1alpha1.IPAddress(at.String())})
 	}
 	return all
 }

@@ -38,8 +38,8 @@ func Of(in apps.Published) Children {
 		}
 		for i, at := range in.Addresses(part.Name) {
 			given[[]component.Name{part.Name, part.Name.Second()}[i]] = at
-			c.Addresses = append(c.Addresses, v1alpha1.AssignedAddress{Component: string(part.Name), Instance: int32(i), IP: v1alpha1.IPAddress(at.String())})
 		}
+		c.Addresses = append(c.Addresses, in.Told(part.Name)...)
 		c.Objects = append(c.Objects, objects[part.Name](in)...)
 	}
 	c.Given = input.Memory(in.Infra, given, in.Assigned.Pool)
