@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -155,22 +156,24 @@ func TestTenThousandReviewsOfAStranger(t *testing.T) {
 	}
 	done := make(chan struct{})
 	go func() { posting.Wait(); close(done) }()
-	var slowest, plain time.Duration
+	var took, plain []time.Duration
 	var writes, unjudged int
+	pace := time.NewTicker(100 * time.Millisecond) // the flood takes minutes, and other packages' tests want the processors
+	defer pace.Stop()
 	for flooded := true; flooded; writes++ {
 		select {
 		case <-done:
 			flooded = false
-		default:
+		case <-pace.C:
 		}
 		bad := w.bridge("dpu2")
 		bad.Spec.DPUClusterRef.Name = "none"
 		began := time.Now()
 		err := w.api.Create(w.ctx, bad, client.DryRunAll)
-		slowest = max(slowest, time.Since(began))
+		took = append(took, time.Since(began))
 		began = time.Now()
 		w.Expect(w.api.Create(w.ctx, w.holds("unjudged", "key", ""), client.DryRunAll)).To(Succeed())
-		plain = max(plain, time.Since(began))
+		plain = append(plain, time.Since(began))
 		if writes%10 == 0 {
 			most = max(most, heap())
 		}
@@ -180,13 +183,20 @@ func TestTenThousandReviewsOfAStranger(t *testing.T) {
 			w.Expect(err).To(MatchError(apierrors.IsForbidden, "IsForbidden"))
 		}
 	}
-	t.Logf("%d judged, %d refused; %d writes beside them, the slowest took %s, of those that nobody judges %s; heap %d KiB before, %d at most", judged.Load(), refused.Load(), writes, slowest, plain, before>>10, most>>10)
-	w.Expect(slowest - plain).To(BeNumerically("<", slowedAtMost))
+	slow, slowPlain := slowOf(took), slowOf(plain)
+	t.Logf("%d judged, %d refused; %d writes beside them, of which one in a hundred took %s, of those that nobody judges %s; heap %d KiB before, %d at most", judged.Load(), refused.Load(), writes, slow, slowPlain, before>>10, most>>10)
+	w.Expect(slow - slowPlain).To(BeNumerically("<", slowedAtMost))
 	w.Expect(judged.Load() + refused.Load()).To(BeNumerically(">", 9_900))
 	w.Expect(unjudged).To(BeNumerically("<=", 1+writes/10))
 	w.Expect(most).To(BeNumerically("<", before+32<<20), "64 connections with both of their ends, and the few reviews that are in memory at once: 16 MiB on a busy machine")
 	s.http.CloseIdleConnections()
 	w.Eventually(heap).Should(BeNumerically("<", before+4<<20), "nothing of it is kept")
+}
+
+// slowOf is what one in a hundred took. The slowest of a thousand says more of what else the machine does.
+func slowOf(took []time.Duration) time.Duration {
+	slices.Sort(took)
+	return took[len(took)*99/100]
 }
 
 // heap is the reachable heap: garbage not yet collected depends on the collector's pace.
