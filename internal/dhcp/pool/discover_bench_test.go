@@ -70,3 +70,20 @@ func BenchmarkTheCountsOfAFullPool(b *testing.B) {
 		t.Counts(now)
 	}
 }
+
+// How long the table is locked at most by what is done without a message, in a pool whose addresses are all leased.
+func BenchmarkWhatIsDueOfAFullPool(b *testing.B) {
+	now := time.Unix(1_000_000, 0)
+	t := fullPool(noMachines{}, now)
+	for b.Loop() {
+		t.Expire(now)
+	}
+}
+
+func BenchmarkTheRoomOfAFullPool(b *testing.B) {
+	now := time.Unix(1_000_000, 0)
+	t := fullPool(noMachines{}, now)
+	for b.Loop() {
+		t.Room(now, true)
+	}
+}

@@ -10,16 +10,15 @@ import (
 
 // Expire returns the writes that are due without a message.
 func (t *Table) Expire(now time.Time) []Decision {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	var due []Decision
-	for _, r := range t.records {
+	t.walk(func(r lease.Record) bool {
 		if d, ok := t.expiry(r, now); ok {
 			due = append(due, d)
 		} else if r.Version == 0 {
 			t.unindex(r)
 		}
-	}
+		return true
+	})
 	slices.SortFunc(due, func(a, b Decision) int { return a.IP.Compare(b.IP) })
 	return due
 }

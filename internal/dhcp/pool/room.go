@@ -17,35 +17,48 @@ type Room struct {
 // Room walks the records only if they may take up all addresses. An offered address counts as free, because it is free again in seconds. A pool
 // of reservations only is never full, because it is meant for them.
 func (t *Table) Room(now time.Time, steady bool) Room {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.config.First.IsValid() { // nothing is served yet
-		return Room{}
-	}
-	open := t.size - len(t.config.Reservations)
-	room := Room{Closed: int(number(t.config.Last)-number(t.config.First)) + 1 - open}
-	if open <= 0 || len(t.records)+len(t.avoided) < open {
+	room, open := t.outline()
+	if open <= 0 {
 		return room
 	}
+	room.None = true
 	stranger := Ask{Now: now, Steady: steady}
-	for ip := range t.avoided {
-		if _, known := t.records[ip]; !known && t.config.open(ip) {
-			room.Resting++
-		}
-	}
-	for ip, r := range t.records {
-		if !t.config.open(ip) {
-			continue
-		}
-		switch _, avoided := t.avoided[ip]; {
+	t.walk(func(r lease.Record) bool {
+		_, avoided := t.avoided[r.IP]
+		switch {
+		case !t.config.open(r.IP):
 		case avoided || r.State == lease.Declined && !t.reusable(r, stranger):
 			room.Resting++
 		case !t.reusable(r, stranger):
 			room.Leased++
 		default:
-			return Room{Closed: room.Closed}
+			room.None = false
 		}
+		return room.None
+	})
+	if !room.None {
+		return Room{Closed: room.Closed}
 	}
 	room.None = room.Leased+room.Resting >= open
 	return room
+}
+
+// outline is the room without a walk. Open is how many addresses must be leased or rest before the pool is full; 0 means that it is not.
+func (t *Table) outline() (room Room, open int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.config.First.IsValid() { // nothing is served yet
+		return Room{}, 0
+	}
+	open = t.size - len(t.config.Reservations)
+	room.Closed = int(number(t.config.Last)-number(t.config.First)) + 1 - open
+	if len(t.records)+len(t.avoided) < open {
+		return room, 0
+	}
+	for ip := range t.avoided {
+		if _, known := t.records[ip]; !known && t.config.open(ip) {
+			room.Resting++
+		}
+	}
+	return room, open
 }

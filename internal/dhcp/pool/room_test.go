@@ -69,3 +69,51 @@ func TestRoomIsWhatANewMachineWouldGet(t *testing.T) {
 	}
 	NewWithT(t).Expect(NewTable(noMachines{}).Room(now, true)).To(Equal(Room{}), "nothing is served yet")
 }
+
+// latecomer is a client that comes while the table is being walked.
+type latecomer struct {
+	noMachines
+	looked   int
+	comes    func()
+	answered chan struct{}
+}
+
+// Exists is called for each record, with the table locked.
+func (l *latecomer) Exists(lease.VM) (bool, lease.VM) {
+	switch l.looked++; {
+	case l.looked == 1:
+		l.comes()
+	case l.looked%walkAtOnce == 0:
+		select {
+		case <-l.answered:
+		case <-time.After(100 * time.Millisecond): // it waits for the lock by now, or will
+		}
+	}
+	return true, lease.VM{}
+}
+
+// Each second all records are looked at, and each other second those of a full pool once more: with 65,536 of them, clients waited 30 and 50 ms.
+func TestNobodyWaitsUntilAllRecordsHaveBeenLookedAt(t *testing.T) {
+	now, records := time.Unix(1_000_000, 0), 20*walkAtOnce
+	l := &latecomer{answered: make(chan struct{})}
+	table := NewTable(l)
+	for n := range records {
+		table.Learn(lease.Record{
+			IP: addrOf(10<<24 | uint64(n)), Client: lease.Client{MAC: fmt.Sprintf("52:54:%08x", n)}, State: lease.Bound, Horizon: now.Add(time.Hour), Version: 1,
+			VM: lease.VM{Namespace: "c1", Name: fmt.Sprint(n), UID: fmt.Sprint(n)},
+		})
+	}
+	var after int
+	l.comes = func() {
+		go func() {
+			defer close(l.answered)
+			table.mu.Lock() // as every client's message does
+			defer table.mu.Unlock()
+			after = l.looked
+		}()
+	}
+	table.Expire(now)
+	<-l.answered
+	NewWithT(t).Expect(l.looked).To(Equal(records))
+	NewWithT(t).Expect(after).To(BeNumerically("<", records))
+}

@@ -35,6 +35,8 @@ const (
 	goneTime = 30 * time.Second
 	// maxWaiting bounds how many waiting clients are remembered.
 	maxWaiting = 4096
+	// walkAtOnce is how many records are looked at while the table is locked, some 0.2 ms: every client waits meanwhile.
+	walkAtOnce = 512
 )
 
 // Owner is what is known of a hardware address.
@@ -146,6 +148,30 @@ func (t *Table) Records() []lease.Record {
 	}
 	slices.SortFunc(all, func(a, b lease.Record) int { return a.IP.Compare(b.IP) })
 	return all
+}
+
+// walk calls look for all records, until it returns false. Look runs with the table locked; between records it is unlocked now and then, and what
+// changes then may be missed until the next walk.
+func (t *Table) walk(look func(lease.Record) bool) {
+	t.mu.Lock()
+	all := slices.Collect(maps.Keys(t.records))
+	t.mu.Unlock()
+	for some := range slices.Chunk(all, walkAtOnce) {
+		if !t.walkOver(some, look) {
+			return
+		}
+	}
+}
+
+func (t *Table) walkOver(some []netip.Addr, look func(lease.Record) bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, ip := range some {
+		if r, there := t.records[ip]; there && !look(r) {
+			return false
+		}
+	}
+	return true
 }
 
 // InUse notes that a probe found an address in use, or could not rule it out.
