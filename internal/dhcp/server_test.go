@@ -637,6 +637,18 @@ func TestTheLeaseOfAMachine(t *testing.T) {
 		NewWithT(t).Expect(l.store.records[ip].State).To(Equal(lease.Released))
 		NewWithT(t).Expect(l.binds("bb")).To(Equal(ip))
 	})
+	t.Run("ends by time when it was declined, though the machine lives", func(t *testing.T) {
+		l := newLab(t, 2)
+		l.machines.has("worker-1", "aa")
+		declined := l.binds("aa")
+		l.declines("aa", declined)
+		other := l.binds("aa")
+		NewWithT(t).Expect(other).NotTo(Equal(declined))
+		ignored(t, l.discover("bb"))
+		l.passes(2*day + day/10 + time.Second)
+		NewWithT(t).Expect(l.binds("bb")).To(Equal(declined), "its machine has another address, and no claim to this one")
+		NewWithT(t).Expect(l.store.records[declined].VM).To(BeZero())
+	})
 	t.Run("follows it to another hardware address", func(t *testing.T) {
 		l := newLab(t, 5)
 		l.machines.has("worker-1", "aa")

@@ -32,13 +32,14 @@ func (t *Table) unclaimed(r lease.Record, a Ask) bool {
 	return mine || t.dropped(r) || t.inherits(r, a)
 }
 
-// over says whether a record's lease has ended by time. Its virtual machine must be gone, too: a lease lasts as long as its machine.
+// over says whether a record's lease has ended by time. Its virtual machine must be gone, too: a lease lasts as long as its machine, unless that
+// has declined it.
 func (t *Table) over(r lease.Record, a Ask) bool {
 	if !t.ended(r, a) {
 		return false
 	}
 	alive, _ := t.exists(r.VM)
-	return !alive
+	return !alive || r.State == lease.Declined
 }
 
 // ended says whether horizon and grace have passed by a steady clock.
