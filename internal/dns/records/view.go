@@ -23,6 +23,8 @@ type Question struct {
 	Type, Class uint16
 	Opcode      int
 	Source      netip.Addr
+	// OPTs is the number of OPT records.
+	OPTs int
 
 	name string // in lower case
 }
@@ -49,6 +51,7 @@ type rule struct {
 var rules = []rule{
 	{"source", refuseStrangers},
 	{"operation", refuseAllButQueries},
+	{"edns", refuseTwoOPTs},
 	{"class", refuseAllButInternet},
 	{"transfer", refuseTransfers},
 	{"owned", answerOwned},
@@ -80,6 +83,11 @@ func refuseStrangers(v *View, q Question) (Answer, bool) {
 // refuseAllButQueries refuses UPDATE and NOTIFY: our records come from the API alone.
 func refuseAllButQueries(_ *View, q Question) (Answer, bool) {
 	return refused, q.Opcode != dns.OpcodeQuery
+}
+
+// refuseTwoOPTs keeps to RFC 6891 §6.1.1.
+func refuseTwoOPTs(_ *View, q Question) (Answer, bool) {
+	return Answer{Rcode: dns.RcodeFormatError}, q.OPTs > 1
 }
 
 // refuseAllButInternet also refuses class CHAOS, the class of version.bind and hostname.bind.

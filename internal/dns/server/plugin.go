@@ -43,7 +43,16 @@ func (a answers) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg)
 func questionOf(w dns.ResponseWriter, r *dns.Msg) records.Question {
 	source, _ := netip.ParseAddr((&request.Request{W: w}).IP()) // an address that does not parse is in no client network
 	asked := r.Question[0]                                      // the server refuses a message without exactly one question
-	return records.Question{Name: asked.Name, Type: asked.Qtype, Class: asked.Qclass, Opcode: r.Opcode, Source: source}
+	return records.Question{Name: asked.Name, Type: asked.Qtype, Class: asked.Qclass, Opcode: r.Opcode, Source: source, OPTs: optsOf(r)}
+}
+
+func optsOf(r *dns.Msg) (n int) {
+	for _, extra := range r.Extra {
+		if extra.Header().Rrtype == dns.TypeOPT {
+			n++
+		}
+	}
+	return n
 }
 
 // reply makes the message of an answer. CoreDNS truncates it to the client's limit.

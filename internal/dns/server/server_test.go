@@ -165,6 +165,18 @@ func TestWhatIsNoQuestionOfTheInternetIsRefused(t *testing.T) {
 	}
 }
 
+func TestAQueryWithTwoOPTRecordsIsMalformed(t *testing.T) {
+	s := serve(t, newUpstream(t, "192.0.2.1").AddrPort)
+	for _, name := range []string{"api.c1.example.com.", "www.example.org."} {
+		m := question(name, mdns.TypeA).SetEdns0(1232, true)
+		NewWithT(t).Expect(query(t, "udp", s.vlan, m).Rcode).To(Equal(mdns.RcodeSuccess), name)
+		m.SetEdns0(1232, false)
+		answer := query(t, "udp", s.vlan, m)
+		NewWithT(t).Expect(answer.Rcode).To(Equal(mdns.RcodeFormatError), name)
+		NewWithT(t).Expect(answer.Extra).To(HaveLen(1), name)
+	}
+}
+
 func TestThePodNetworkForwardsNothing(t *testing.T) {
 	up := newUpstream(t, "192.0.2.1")
 	s := serve(t, up.AddrPort)
