@@ -1,0 +1,331 @@
+package dhcp
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/insomniacslk/dhcp/dhcpv4"
+
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
+	"github.com/cldmnky/oooi/internal/dhcp/pool"
+)
+
+// In TestNoTwoClientsEverHoldOneAddress chance chooses what happens. Here everything happens, in each order, for as many steps as there is time
+// for, in the smallest worlds that have all of the protocol: two instances, two clients, one or two addresses.
+
+// small is such a world. Its leases last ten minutes, so promises stand for up to twenty and are over ten later.
+type small struct {
+	*world
+	behind time.Duration         // how far the second instance's clock is
+	cut    []bool                // the instances that do not reach the API server
+	last   map[string]netip.Addr // what each client remembers
+	// before is what the store had before its last change: an etcd that is restored goes back to that.
+	before, had map[netip.Addr]lease.Record
+	broken      string // what no client may ever see
+}
+
+// reached is the store as one instance reaches it.
+type reached struct {
+	*memoryStore
+	cut *bool
+}
+
+func (r reached) Create(ctx context.Context, l lease.Record) (lease.Record, error) {
+	if *r.cut {
+		return lease.Record{}, errAway
+	}
+	return r.memoryStore.Create(ctx, l)
+}
+
+func (r reached) Update(ctx context.Context, l lease.Record) (lease.Record, error) {
+	if *r.cut {
+		return lease.Record{}, errAway
+	}
+	return r.memoryStore.Update(ctx, l)
+}
+
+func (r reached) Get(ctx context.Context, ip netip.Addr) (lease.Record, error) {
+	if *r.cut {
+		return lease.Record{}, errAway
+	}
+	return r.memoryStore.Get(ctx, ip)
+}
+
+func (r reached) List(ctx context.Context) ([]lease.Record, error) {
+	if *r.cut {
+		return nil, errAway
+	}
+	return r.memoryStore.List(ctx)
+}
+
+func newSmall(t *testing.T, addresses byte, behind time.Duration) *small {
+	s := &small{world: newWorld(t, 2), behind: behind, cut: make([]bool, 2), last: map[string]netip.Addr{}, had: map[netip.Addr]lease.Record{}}
+	s.clients = s.clients[:2]
+	for i, l := range s.instances {
+		l.reconfigure(func(c *pool.Config) { c.Last = at(9 + addresses) })
+		l.server.Store = reached{s.store, &s.cut[i]}
+	}
+	late := s.instances[1]
+	late.server.Clock.Observe(epoch.Add(-behind), late.boot, late.boot)
+	return s
+}
+
+// step is one thing that may happen. It returns false, and does nothing, where it makes no difference.
+type step struct {
+	name string
+	do   func(*small) bool
+}
+
+// steps are all that may happen.
+func steps() (all []step) {
+	add := func(name string, do func(*small) bool) { all = append(all, step{name, do}) }
+	for i := range 2 {
+		for c := range 2 {
+			add(fmt.Sprintf("a%d asks, and takes what %d offers", c, i), func(s *small) bool { return s.exchanges(i, s.clients[c]) })
+			add(fmt.Sprintf("a%d boots, and %d answers first", c, i), func(s *small) bool { return s.boots(i, s.clients[c]) })
+			add(fmt.Sprintf("a%d renews with %d", c, i), func(s *small) bool { return s.renews(i, s.clients[c]) })
+			add(fmt.Sprintf("%d hears that a%d releases", i, c), func(s *small) bool { return s.releases(i, s.clients[c]) })
+		}
+		add(fmt.Sprintf("%d dies and starts", i), func(s *small) bool { return s.dies(i) })
+		add(fmt.Sprintf("the watch tells %d", i), func(s *small) bool { return !s.cut[i] && s.instances[i].server.Sync(context.Background()) == nil })
+		add(fmt.Sprintf("%d sees what is due", i), func(s *small) bool { s.instances[i].server.Expire(context.Background()); return true })
+		add(fmt.Sprintf("%d is cut off from the API, or no more", i), func(s *small) bool { s.cut[i] = !s.cut[i]; return true })
+		add(fmt.Sprintf("somebody deletes the lease of .%d", 10+i), func(s *small) bool { return s.loses(at(byte(10 + i))) })
+	}
+	add("etcd is restored", (*small).goesBack)
+	add("five minutes pass", func(s *small) bool { return s.waits(5 * time.Minute) })
+	add("all promises are over", func(s *small) bool { return s.waits(31 * time.Minute) })
+	return all
+}
+
+func (s *small) exchanges(i int, mac string) bool {
+	var taken *dhcpv4.DHCPv4
+	for j, l := range s.instances {
+		if offer := l.hears(mac, dhcpv4.MessageTypeDiscover); j == i {
+			taken = offer
+		}
+	}
+	if taken != nil {
+		s.isTold(mac, i, dhcpv4.MessageTypeRequest, wants(yours(taken)), chose(s.instances[i].config.Server))
+	}
+	return true
+}
+
+func (s *small) boots(i int, mac string) bool {
+	ip, remembers := s.last[mac]
+	if remembers {
+		s.isTold(mac, i, dhcpv4.MessageTypeRequest, wants(ip))
+	}
+	return remembers
+}
+
+// isTold has all instances hear a message. The client believes the first answer, and the instance with that number is the fastest.
+func (s *small) isTold(mac string, first int, kind dhcpv4.MessageType, with ...dhcpv4.Modifier) {
+	believes := s.instances[first].hears(mac, kind, with...)
+	if other := s.instances[1-first].hears(mac, kind, with...); believes == nil {
+		believes = other
+	}
+	s.believes(mac, believes)
+}
+
+func (s *small) believes(mac string, reply *dhcpv4.DHCPv4) {
+	switch {
+	case reply == nil:
+	case reply.MessageType() == dhcpv4.MessageTypeAck:
+		s.told[mac] = promise{yours(reply), s.now().Add(leaseOf(reply))}
+		s.last[mac] = yours(reply)
+	case reply.MessageType() == dhcpv4.MessageTypeNak:
+		delete(s.told, mac)
+		delete(s.last, mac)
+	}
+}
+
+// holds is what a client was promised, while the promise stands.
+func (s *small) holds(mac string) (promise, bool) {
+	p, told := s.told[mac]
+	return p, told && !s.now().After(p.until)
+}
+
+func (s *small) renews(i int, mac string) bool {
+	p, holds := s.holds(mac)
+	if holds {
+		s.believes(mac, s.instances[i].hears(mac, dhcpv4.MessageTypeRequest, has(p.ip)))
+	}
+	return holds
+}
+
+func (s *small) releases(i int, mac string) bool {
+	p, holds := s.holds(mac)
+	if holds {
+		s.instances[i].hears(mac, dhcpv4.MessageTypeRelease, has(p.ip))
+		delete(s.told, mac)
+	}
+	return holds
+}
+
+func (s *small) dies(i int) bool {
+	l := s.instances[i]
+	l.boots(l.server.Clock)
+	l.server.Store = reached{s.store, &s.cut[i]}
+	_ = l.server.Sync(context.Background())
+	return true
+}
+
+// loses deletes a lease. Nothing can be done where nobody is left who knew of it, so both instances know and reach the store.
+func (s *small) loses(ip netip.Addr) bool {
+	if _, there := s.store.records[ip]; !there || s.cut[0] || s.cut[1] {
+		return false
+	}
+	s.allLearn()
+	delete(s.store.records, ip)
+	s.allLearn()
+	return true
+}
+
+func (s *small) goesBack() bool {
+	if s.before == nil || s.cut[0] || s.cut[1] {
+		return false
+	}
+	s.allLearn()
+	s.store.records = maps.Clone(s.before)
+	s.store.last = 0
+	for _, r := range s.store.records {
+		s.store.last = max(s.store.last, r.Version)
+	}
+	s.allLearn()
+	return true
+}
+
+// allLearn lets the second pass after which each instance has heard, and has written what is due.
+func (s *small) allLearn() {
+	for _, l := range s.instances {
+		_ = l.server.Sync(context.Background())
+		l.server.Expire(context.Background())
+	}
+}
+
+func (s *small) waits(d time.Duration) bool {
+	for _, l := range s.instances {
+		l.passes(d)
+	}
+	return true
+}
+
+// happens does a step and looks whether a promise was broken.
+func (s *small) happens(next step) bool {
+	if !next.do(s) {
+		return false
+	}
+	if !maps.EqualFunc(s.had, s.store.records, func(a, b lease.Record) bool { return a.Version == b.Version }) {
+		s.before, s.had = s.had, maps.Clone(s.store.records)
+	}
+	a, aHolds := s.holds(s.clients[0])
+	b, bHolds := s.holds(s.clients[1])
+	if aHolds && bHolds && a.ip == b.ip {
+		s.broken = fmt.Sprintf("%s is promised to both clients", a.ip)
+	}
+	for _, mac := range s.clients {
+		p, holds := s.holds(mac)
+		if stored := s.store.records[p.ip]; holds && stored.State == lease.Bound && strings.HasSuffix(stored.Client.MAC, mac) && stored.Horizon.Add(s.behind).Before(p.until) {
+			s.broken = fmt.Sprintf("%s was told %s beyond the horizon", mac, p.ip)
+		}
+	}
+	return true
+}
+
+// seen is all that is known of a world: from two worlds that look alike the same follows.
+func (s *small) seen() string {
+	var b strings.Builder
+	records := func(all []lease.Record) {
+		for _, r := range all {
+			fmt.Fprintf(&b, "%s %s %s %s %v %t;", r.IP, r.Client.MAC, r.State, r.Horizon.Sub(s.now()), r.Dropped, r.Version == s.store.records[r.IP].Version)
+		}
+		b.WriteByte('|')
+	}
+	for i, l := range s.instances {
+		records(l.server.Table.Records())
+		fmt.Fprint(&b, s.cut[i], l.server.synced.Load(), l.server.Table.Suspects(), "|")
+	}
+	byAddress := func(a, b lease.Record) int { return a.IP.Compare(b.IP) }
+	records(slices.SortedFunc(maps.Values(s.store.records), byAddress))
+	records(slices.SortedFunc(maps.Values(s.before), byAddress))
+	for _, mac := range s.clients {
+		p, holds := s.holds(mac)
+		fmt.Fprint(&b, p.ip, holds, p.until.Sub(s.now()), s.last[mac], "|")
+	}
+	return b.String()
+}
+
+// TestNoScheduleBreaksAPromise goes through all schedules of a few steps after the first client was given an address; of OOOI_STEPS more, if that
+// is set, each of which takes six times as long.
+func TestNoScheduleBreaksAPromise(t *testing.T) {
+	more, _ := strconv.Atoi(os.Getenv("OOOI_STEPS"))
+	for name, c := range map[string]struct {
+		addresses byte
+		steps     int
+		behind    time.Duration
+	}{
+		"one address":                           {1, 5, 0},
+		"two addresses":                         {2, 4, 0},
+		"one address, and a clock that is late": {1, 4, 4 * time.Minute}, // half the grace is five
+	} {
+		t.Run(name, func(t *testing.T) {
+			goThrough(t, c.steps+more, func() *small { return newSmall(t, c.addresses, c.behind) })
+		})
+	}
+}
+
+// goThrough follows each schedule to each world that looks new, and from there on.
+func goThrough(t *testing.T, depth int, begin func() *small) {
+	all, met, schedules := steps(), map[string]bool{}, 0
+	for reached := [][]int{{0}}; depth > 0; depth-- {
+		var further [][]int
+		for _, schedule := range reached {
+			var s *small
+			for n := range all {
+				if s == nil {
+					s = begin()
+					s.follows(all, schedule)
+				}
+				if !s.happens(all[n]) {
+					continue
+				}
+				next := append(slices.Clone(schedule), n)
+				s.mustHaveKeptItsPromises(all, next)
+				if state := s.seen(); !met[state] {
+					met[state] = true
+					further = append(further, next)
+				}
+				schedules++
+				s = nil
+			}
+		}
+		reached = further
+	}
+	t.Logf("%d schedules, %d worlds", schedules, len(met))
+}
+
+func (s *small) follows(all []step, schedule []int) {
+	for _, n := range schedule {
+		s.happens(all[n])
+	}
+}
+
+func (s *small) mustHaveKeptItsPromises(all []step, schedule []int) {
+	if s.broken == "" {
+		return
+	}
+	t := s.instances[0].t
+	for _, n := range schedule {
+		t.Log(all[n].name)
+	}
+	t.Fatal(s.broken)
+}
