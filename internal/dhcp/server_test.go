@@ -248,6 +248,18 @@ func TestDeclines(t *testing.T) {
 	g.Expect(l.store.records[ip].State).To(Equal(lease.Declined), "those whose time is over are not counted")
 }
 
+func TestADeclinedAddressIsProbedBeforeItsHolderGetsItBack(t *testing.T) {
+	l := newLab(t, 1)
+	ip := l.binds("aa")
+	l.declines("aa", ip)
+	l.passes(2*day + day/10 + time.Second)
+	l.hosts[ip] = "bb"
+	ignored(t, l.discover("aa"))
+	delete(l.hosts, ip)
+	l.passes(11 * time.Minute)
+	NewWithT(t).Expect(l.binds("aa")).To(Equal(ip))
+}
+
 func TestWhoIsRefused(t *testing.T) {
 	outside := netip.MustParseAddr("10.0.0.9")
 	for name, c := range map[string]struct {

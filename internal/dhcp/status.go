@@ -72,18 +72,18 @@ func (i *instance) keepStatus(ctx context.Context) error {
 }
 
 func (i *instance) report() report {
+	at := time.Now()
+	now, steady := i.Clock.Now()
+	i.room.look(at, func() pool.Room { return i.server.Table.Room(now, steady) }) // which may take long, and each write wants the lock
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	r := report{at: time.Now(), server: i.object, serves: i.object != nil, refused: i.refused, ready: i.ready.Problem()}
+	r := report{at: at, steady: steady, server: i.object, serves: i.object != nil, refused: i.refused, ready: i.ready.Problem()}
 	if i.object == nil && i.refused != nil {
 		r.server = i.newest
 	}
 	if i.newest != nil {
 		r.newest = i.newest.Generation
 	}
-	var now time.Time
-	now, r.steady = i.Clock.Now()
-	i.room.look(r.at, func() pool.Room { return i.server.Table.Room(now, r.steady) })
 	r.room = i.room.Room
 	r.counts = i.server.counts()
 	return r

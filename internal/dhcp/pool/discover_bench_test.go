@@ -71,7 +71,7 @@ func BenchmarkTheCountsOfAFullPool(b *testing.B) {
 	}
 }
 
-// How long the table is locked at most by what is done without a message, in a pool whose addresses are all leased.
+// Walks through a pool whose addresses are all leased; clients are let in meanwhile.
 func BenchmarkWhatIsDueOfAFullPool(b *testing.B) {
 	now := time.Unix(1_000_000, 0)
 	t := fullPool(noMachines{}, now)

@@ -32,8 +32,8 @@ func (t *Table) unclaimed(r lease.Record, a Ask) bool {
 	return mine || t.dropped(r) || t.inherits(r, a)
 }
 
-// over says whether a record's lease has ended by time. Its virtual machine must be gone, too: a lease lasts as long as its machine, unless that
-// has declined it.
+// over says whether a record's lease has ended by time. Its virtual machine must be gone, too: a lease lasts as long as its machine, unless the
+// machine has declined it.
 func (t *Table) over(r lease.Record, a Ask) bool {
 	if !t.ended(r, a) {
 		return false

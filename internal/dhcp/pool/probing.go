@@ -4,6 +4,8 @@ import (
 	"maps"
 	"net/netip"
 	"time"
+
+	"github.com/cldmnky/oooi/internal/dhcp/lease"
 )
 
 // Addresses are probed ahead so that a new client does not wait for a probe.
@@ -103,11 +105,11 @@ func (t *Table) nearestReady(start uint64, now time.Time) (nearest netip.Addr, o
 	return nearest, ok
 }
 
-// mustProbe says whether an address that was not found vacant must be probed (dhcp-rules.md#lease-12): it changes hands, or it has no record and
-// the server is young or heard a host there ahead.
+// mustProbe says whether an address that was not found vacant must be probed (dhcp-rules.md#lease-12): it changes hands, its last holder found
+// somebody there, or it has no record and the server is young or heard a host there ahead.
 func (t *Table) mustProbe(ip netip.Addr, a Ask) bool {
 	r, known := t.records[ip]
-	changesHands := known && r.Client != a.Client
+	changesHands := known && (r.Client != a.Client || r.State == lease.Declined)
 	return (!known && (t.young(a.Now) || t.avoided[ip].ahead) || changesHands) && !t.offers[ip].vacant
 }
 

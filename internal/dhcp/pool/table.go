@@ -35,7 +35,7 @@ const (
 	goneTime = 30 * time.Second
 	// maxWaiting bounds how many waiting clients are remembered.
 	maxWaiting = 4096
-	// walkAtOnce is how many records are looked at while the table is locked, some 0.2 ms: every client waits meanwhile.
+	// walkAtOnce is how many records are looked at while the table is locked: every client waits meanwhile.
 	walkAtOnce = 512
 )
 
@@ -150,11 +150,11 @@ func (t *Table) Records() []lease.Record {
 	return all
 }
 
-// walk calls look for all records, until it returns false. Look runs with the table locked; between records it is unlocked now and then, and what
-// changes then may be missed until the next walk.
+// walk calls look for all records, until it returns false. Look runs with the table locked; between records it is unlocked now and then, and a
+// binding that moves then may be missed, or looked at twice.
 func (t *Table) walk(look func(lease.Record) bool) {
 	t.mu.Lock()
-	all := slices.Collect(maps.Keys(t.records))
+	all := slices.AppendSeq(make([]netip.Addr, 0, len(t.records)), maps.Keys(t.records))
 	t.mu.Unlock()
 	for some := range slices.Chunk(all, walkAtOnce) {
 		if !t.walkOver(some, look) {

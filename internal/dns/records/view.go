@@ -51,7 +51,7 @@ type rule struct {
 var rules = []rule{
 	{"source", refuseStrangers},
 	{"operation", refuseAllButQueries},
-	{"edns", refuseTwoOPTs},
+	{"edns", rejectTwoOPTs},
 	{"class", refuseAllButInternet},
 	{"transfer", refuseTransfers},
 	{"owned", answerOwned},
@@ -85,8 +85,8 @@ func refuseAllButQueries(_ *View, q Question) (Answer, bool) {
 	return refused, q.Opcode != dns.OpcodeQuery
 }
 
-// refuseTwoOPTs keeps to RFC 6891 §6.1.1.
-func refuseTwoOPTs(_ *View, q Question) (Answer, bool) {
+// rejectTwoOPTs keeps to RFC 6891 §6.1.1. Where the last has another version than 0, CoreDNS has answered BADVERS before.
+func rejectTwoOPTs(_ *View, q Question) (Answer, bool) {
 	return Answer{Rcode: dns.RcodeFormatError}, q.OPTs > 1
 }
 
