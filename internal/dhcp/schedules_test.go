@@ -157,8 +157,8 @@ func (s *small) believes(mac string, reply *dhcpv4.DHCPv4) {
 }
 
 // mustHoldStill: who boots or renews is not refused what he was promised. Who asks anew has given it up.
-func (s *small) mustHoldStill(mac string, held bool) {
-	if _, holds := s.holds(mac); held && !holds {
+func (s *small) mustHoldStill(mac string, promised bool) {
+	if _, holds := s.holds(mac); promised && !holds {
 		s.broken = mac + " was refused what it holds"
 	}
 }
