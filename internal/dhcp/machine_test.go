@@ -47,17 +47,34 @@ func (w *world) now() time.Time { return w.instances[0].now() }
 // hears lets one instance answer one client, and records what the client is told.
 func (w *world) hears(r *rapid.T, l *lab, mac string, kind dhcpv4.MessageType, with ...dhcpv4.Modifier) *dhcpv4.DHCPv4 {
 	reply := l.hears(mac, kind, with...)
-	if reply != nil && reply.MessageType() == dhcpv4.MessageTypeAck {
-		now := promise{yours(reply), w.now().Add(leaseOf(reply))}
-		if !l.config.Network.Subnet.Contains(now.ip) || now.ip.Less(at(10)) || at(12).Less(now.ip) {
-			r.Fatalf("%s was given %s, which is not in the pool", mac, now.ip)
-		}
-		w.told[mac] = now
-	}
-	if reply != nil && reply.MessageType() == dhcpv4.MessageTypeNak {
-		delete(w.told, mac)
+	w.believes(mac, reply)
+	if now, told := w.told[mac]; told && (!l.config.Network.Subnet.Contains(now.ip) || now.ip.Less(at(10)) || at(12).Less(now.ip)) {
+		r.Fatalf("%s was given %s, which is not in the pool", mac, now.ip)
 	}
 	return reply
+}
+
+func (w *world) believes(mac string, reply *dhcpv4.DHCPv4) {
+	switch {
+	case reply == nil:
+	case reply.MessageType() == dhcpv4.MessageTypeAck:
+		w.told[mac] = promise{yours(reply), w.now().Add(leaseOf(reply))}
+	case reply.MessageType() == dhcpv4.MessageTypeNak:
+		delete(w.told, mac)
+	}
+}
+
+// holds is what a client was promised, while the promise stands.
+func (w *world) holds(mac string) (promise, bool) {
+	p, told := w.told[mac]
+	return p, told && !w.now().After(p.until)
+}
+
+// restarts an instance, which forgets all and reads the store if it reaches it.
+func (w *world) restarts(l *lab) {
+	l.boots(l.server.Clock)
+	l.server.Store = w.store
+	_ = l.server.Sync(l.t.Context())
 }
 
 // TestNoTwoClientsEverHoldOneAddress tests the invariant that all others serve.
@@ -90,7 +107,7 @@ func runWorld(r *rapid.T, w *world) {
 		},
 		"renew": func(r *rapid.T) {
 			mac := anyone.Draw(r, "client")
-			if p, holds := w.told[mac]; holds && !w.now().After(p.until) {
+			if p, holds := w.holds(mac); holds {
 				w.hears(r, instance(r), mac, dhcpv4.MessageTypeRequest, has(p.ip))
 			}
 		},
@@ -117,19 +134,14 @@ func runWorld(r *rapid.T, w *world) {
 		"the store": func(r *rapid.T) {
 			w.store.away, w.store.deaf = rapid.Bool().Draw(r, "away"), rapid.Bool().Draw(r, "loses answers")
 		},
-		"an instance restarts": func(r *rapid.T) {
-			l := instance(r)
-			c := l.server.Clock
-			l.boots(c)
-			l.server.Store = w.store
-			_ = l.server.Sync(l.t.Context())
-		},
-		"the watch tells": func(r *rapid.T) { _ = instance(r).server.Sync(r.Context()) },
-		"expiry":          func(r *rapid.T) { instance(r).server.Expire(r.Context()) },
+		"an instance restarts": func(r *rapid.T) { w.restarts(instance(r)) },
+		"the watch tells":      func(r *rapid.T) { _ = instance(r).server.Sync(r.Context()) },
+		"expiry":               func(r *rapid.T) { instance(r).server.Expire(r.Context()) },
 		"": func(r *rapid.T) {
 			owners := map[netip.Addr]string{}
-			for mac, p := range w.told {
-				if w.now().After(p.until) {
+			for mac := range w.told {
+				p, holds := w.holds(mac)
+				if !holds {
 					continue
 				}
 				if other, taken := owners[p.ip]; taken {

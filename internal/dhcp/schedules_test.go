@@ -34,50 +34,21 @@ type small struct {
 	broken      string // what no client may ever see
 }
 
-// reached is the store as one instance reaches it.
-type reached struct {
-	*memoryStore
-	cut *bool
-}
-
-func (r reached) Create(ctx context.Context, l lease.Record) (lease.Record, error) {
-	if *r.cut {
-		return lease.Record{}, errAway
-	}
-	return r.memoryStore.Create(ctx, l)
-}
-
-func (r reached) Update(ctx context.Context, l lease.Record) (lease.Record, error) {
-	if *r.cut {
-		return lease.Record{}, errAway
-	}
-	return r.memoryStore.Update(ctx, l)
-}
-
-func (r reached) Get(ctx context.Context, ip netip.Addr) (lease.Record, error) {
-	if *r.cut {
-		return lease.Record{}, errAway
-	}
-	return r.memoryStore.Get(ctx, ip)
-}
-
-func (r reached) List(ctx context.Context) ([]lease.Record, error) {
-	if *r.cut {
-		return nil, errAway
-	}
-	return r.memoryStore.List(ctx)
-}
-
 func newSmall(t *testing.T, addresses byte, behind time.Duration) *small {
 	s := &small{world: newWorld(t, 2), behind: behind, cut: make([]bool, 2), last: map[string]netip.Addr{}, had: map[netip.Addr]lease.Record{}}
 	s.clients = s.clients[:2]
-	for i, l := range s.instances {
+	for _, l := range s.instances {
 		l.reconfigure(func(c *pool.Config) { c.Last = at(9 + addresses) })
-		l.server.Store = reached{s.store, &s.cut[i]}
 	}
 	late := s.instances[1]
 	late.server.Clock.Observe(epoch.Add(-behind), late.boot, late.boot)
 	return s
+}
+
+// by is an instance that is about to act: it has the store as it reaches it.
+func (s *small) by(i int) *lab {
+	s.store.away = s.cut[i]
+	return s.instances[i]
 }
 
 // step is one thing that may happen. It returns false, and does nothing, where it makes no difference.
@@ -96,9 +67,9 @@ func steps() (all []step) {
 			add(fmt.Sprintf("a%d renews with %d", c, i), func(s *small) bool { return s.renews(i, s.clients[c]) })
 			add(fmt.Sprintf("%d hears that a%d releases", i, c), func(s *small) bool { return s.releases(i, s.clients[c]) })
 		}
-		add(fmt.Sprintf("%d dies and starts", i), func(s *small) bool { return s.dies(i) })
-		add(fmt.Sprintf("the watch tells %d", i), func(s *small) bool { return !s.cut[i] && s.instances[i].server.Sync(context.Background()) == nil })
-		add(fmt.Sprintf("%d sees what is due", i), func(s *small) bool { s.instances[i].server.Expire(context.Background()); return true })
+		add(fmt.Sprintf("%d dies and starts", i), func(s *small) bool { s.restarts(s.by(i)); return true })
+		add(fmt.Sprintf("the watch tells %d", i), func(s *small) bool { return s.by(i).server.Sync(context.Background()) == nil })
+		add(fmt.Sprintf("%d sees what is due", i), func(s *small) bool { s.by(i).server.Expire(context.Background()); return true })
 		add(fmt.Sprintf("%d is cut off from the API, or no more", i), func(s *small) bool { s.cut[i] = !s.cut[i]; return true })
 		add(fmt.Sprintf("somebody deletes the lease of .%d", 10+i), func(s *small) bool { return s.loses(at(byte(10 + i))) })
 	}
@@ -111,16 +82,16 @@ func steps() (all []step) {
 
 func (s *small) exchanges(i int, mac string) bool {
 	var taken *dhcpv4.DHCPv4
-	for j, l := range s.instances {
-		if offer := l.hears(mac, dhcpv4.MessageTypeDiscover); j == i {
+	for j := range s.instances {
+		if offer := s.by(j).hears(mac, dhcpv4.MessageTypeDiscover); j == i {
 			taken = offer
 		}
 	}
 	if taken != nil {
 		s.isTold(mac, i, dhcpv4.MessageTypeRequest, wants(yours(taken)), chose(s.instances[i].config.Server))
 	}
-	for _, l := range s.instances { // offers would lapse in seconds
-		l.hears(mac, dhcpv4.MessageTypeRequest, wants(at(10)), chose(at(77)))
+	for j := range s.instances { // offers would lapse in seconds
+		s.by(j).hears(mac, dhcpv4.MessageTypeRequest, wants(at(10)), chose(at(77)))
 	}
 	return true
 }
@@ -137,21 +108,20 @@ func (s *small) boots(i int, mac string) bool {
 
 // isTold has all instances hear a message. The client believes the first answer, and the instance with that number is the fastest.
 func (s *small) isTold(mac string, first int, kind dhcpv4.MessageType, with ...dhcpv4.Modifier) {
-	believes := s.instances[first].hears(mac, kind, with...)
-	if other := s.instances[1-first].hears(mac, kind, with...); believes == nil {
+	believes := s.by(first).hears(mac, kind, with...)
+	if other := s.by(1-first).hears(mac, kind, with...); believes == nil {
 		believes = other
 	}
 	s.believes(mac, believes)
 }
 
 func (s *small) believes(mac string, reply *dhcpv4.DHCPv4) {
+	s.world.believes(mac, reply)
 	switch {
 	case reply == nil:
 	case reply.MessageType() == dhcpv4.MessageTypeAck:
-		s.told[mac] = promise{yours(reply), s.now().Add(leaseOf(reply))}
 		s.last[mac] = yours(reply)
 	case reply.MessageType() == dhcpv4.MessageTypeNak:
-		delete(s.told, mac)
 		delete(s.last, mac)
 	}
 }
@@ -163,16 +133,10 @@ func (s *small) mustHoldStill(mac string, promised bool) {
 	}
 }
 
-// holds is what a client was promised, while the promise stands.
-func (s *small) holds(mac string) (promise, bool) {
-	p, told := s.told[mac]
-	return p, told && !s.now().After(p.until)
-}
-
 func (s *small) renews(i int, mac string) bool {
 	p, holds := s.holds(mac)
 	if holds {
-		s.believes(mac, s.instances[i].hears(mac, dhcpv4.MessageTypeRequest, has(p.ip)))
+		s.believes(mac, s.by(i).hears(mac, dhcpv4.MessageTypeRequest, has(p.ip)))
 		s.mustHoldStill(mac, holds)
 	}
 	return holds
@@ -181,18 +145,10 @@ func (s *small) renews(i int, mac string) bool {
 func (s *small) releases(i int, mac string) bool {
 	p, holds := s.holds(mac)
 	if holds {
-		s.instances[i].hears(mac, dhcpv4.MessageTypeRelease, has(p.ip))
+		s.by(i).hears(mac, dhcpv4.MessageTypeRelease, has(p.ip))
 		delete(s.told, mac)
 	}
 	return holds
-}
-
-func (s *small) dies(i int) bool {
-	l := s.instances[i]
-	l.boots(l.server.Clock)
-	l.server.Store = reached{s.store, &s.cut[i]}
-	_ = l.server.Sync(context.Background())
-	return true
 }
 
 // loses deletes a lease. Nothing can be done where nobody is left who knew of it, so both instances know and reach the store.
@@ -222,7 +178,8 @@ func (s *small) goesBack() bool {
 
 // allLearn lets the second pass after which each instance has heard, and has written what is due.
 func (s *small) allLearn() {
-	for _, l := range s.instances {
+	for i := range s.instances {
+		l := s.by(i)
 		_ = l.server.Sync(context.Background())
 		l.server.Expire(context.Background())
 	}
@@ -329,7 +286,7 @@ func goThrough(t *testing.T, after []string, depth int, begin func() *small) {
 					continue
 				}
 				next := append(slices.Clone(schedule), n)
-				s.mustHaveKeptItsPromises(all, next)
+				s.mustHaveKeptItsPromises(t, all, next)
 				if state := s.seen(); !met[state] {
 					met[state] = true
 					further = append(further, next)
@@ -349,11 +306,10 @@ func (s *small) follows(all []step, schedule []int) {
 	}
 }
 
-func (s *small) mustHaveKeptItsPromises(all []step, schedule []int) {
+func (s *small) mustHaveKeptItsPromises(t *testing.T, all []step, schedule []int) {
 	if s.broken == "" {
 		return
 	}
-	t := s.instances[0].t
 	for _, n := range schedule {
 		t.Log(all[n].name)
 	}

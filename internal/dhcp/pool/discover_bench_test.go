@@ -63,27 +63,19 @@ func BenchmarkADiscoverThatGetsTheLastThatEnded(b *testing.B) {
 	}
 }
 
-func BenchmarkTheCountsOfAFullPool(b *testing.B) {
+// What is done each second or so. Due and room walk through all records; clients are let in meanwhile.
+func BenchmarkAFullPoolWithoutAMessage(b *testing.B) {
 	now := time.Unix(1_000_000, 0)
-	t := fullPool(noMachines{}, now)
-	for b.Loop() {
-		t.Counts(now)
-	}
-}
-
-// Walks through a pool whose addresses are all leased; clients are let in meanwhile.
-func BenchmarkWhatIsDueOfAFullPool(b *testing.B) {
-	now := time.Unix(1_000_000, 0)
-	t := fullPool(noMachines{}, now)
-	for b.Loop() {
-		t.Expire(now)
-	}
-}
-
-func BenchmarkTheRoomOfAFullPool(b *testing.B) {
-	now := time.Unix(1_000_000, 0)
-	t := fullPool(noMachines{}, now)
-	for b.Loop() {
-		t.Room(now, true)
+	for name, does := range map[string]func(*Table){
+		"its counts":  func(t *Table) { t.Counts(now) },
+		"what is due": func(t *Table) { t.Expire(now) },
+		"its room":    func(t *Table) { t.Room(now, true) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			t := fullPool(noMachines{}, now)
+			for b.Loop() {
+				does(t)
+			}
+		})
 	}
 }

@@ -28,9 +28,11 @@ func (t *Table) reusable(r lease.Record, a Ask) bool { return t.unclaimed(r, a) 
 
 // unclaimed says whether no other client has a claim to a record's address, whatever the time.
 func (t *Table) unclaimed(r lease.Record, a Ask) bool {
-	mine := r.Client == a.Client && r.State != lease.Declined
-	return mine || t.dropped(r) || t.inherits(r, a)
+	return mine(r, a) || t.dropped(r) || t.inherits(r, a)
 }
+
+// mine says whether a record is the client's own; one that it declined is not.
+func mine(r lease.Record, a Ask) bool { return r.Client == a.Client && r.State != lease.Declined }
 
 // over says whether a record's lease has ended by time. Its virtual machine must be gone, too: a lease lasts as long as its machine, unless the
 // machine has declined it.

@@ -4,8 +4,6 @@ import (
 	"maps"
 	"net/netip"
 	"time"
-
-	"github.com/cldmnky/oooi/internal/dhcp/lease"
 )
 
 // Addresses are probed ahead so that a new client does not wait for a probe.
@@ -109,7 +107,7 @@ func (t *Table) nearestReady(start uint64, now time.Time) (nearest netip.Addr, o
 // somebody there, or it has no record and the server is young or heard a host there ahead.
 func (t *Table) mustProbe(ip netip.Addr, a Ask) bool {
 	r, known := t.records[ip]
-	changesHands := known && (r.Client != a.Client || r.State == lease.Declined)
+	changesHands := known && !mine(r, a)
 	return (!known && (t.young(a.Now) || t.avoided[ip].ahead) || changesHands) && !t.offers[ip].vacant
 }
 

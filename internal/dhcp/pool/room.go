@@ -21,8 +21,7 @@ func (t *Table) Room(now time.Time, steady bool) Room {
 	if open <= 0 {
 		return room
 	}
-	room.None = true
-	stranger := Ask{Now: now, Steady: steady}
+	free, stranger := false, Ask{Now: now, Steady: steady}
 	t.walk(func(r lease.Record) bool {
 		_, avoided := t.avoided[r.IP]
 		switch {
@@ -32,11 +31,11 @@ func (t *Table) Room(now time.Time, steady bool) Room {
 		case !t.reusable(r, stranger):
 			room.Leased++
 		default:
-			room.None = false
+			free = true
 		}
-		return room.None
+		return !free
 	})
-	if !room.None {
+	if free {
 		return Room{Closed: room.Closed}
 	}
 	room.None = room.Leased+room.Resting >= open

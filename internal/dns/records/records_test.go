@@ -162,8 +162,10 @@ func TestOnlyClientsOfTheVLANAreAnswered(t *testing.T) {
 			for _, question := range []string{"api.c1.example.com. A", "www.example.org. A", "cluster.local. A"} {
 				q := ask(question)
 				q.Source = netip.MustParseAddr(source)
-				if got := view.Answer(q).Rule != "source"; got != answered {
-					t.Errorf("%s: answered is %v, want %v", question, got, answered)
+				for q.OPTs = range 3 {
+					if got := view.Answer(q).Rule != "source"; got != answered {
+						t.Errorf("%s, %d OPT records: answered is %v, want %v", question, q.OPTs, got, answered)
+					}
 				}
 			}
 		})
