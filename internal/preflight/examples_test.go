@@ -101,6 +101,9 @@ func TestEveryCodeHasAnExampleThatFailsAndOneThatPasses(t *testing.T) {
 				g.Expect(f.Code).To(Equal(code), "the failing example fails with another code: %s", f.Reason)
 				g.Expect(f.Field).To(MatchRegexp(`^(metadata|spec|status|data)\b`), "a finding says which field it is about")
 			}
+			for _, r := range reports(t, read(t, examples+code+"/fails.yaml")) {
+				g.Expect(r.Works).NotTo(Equal(slices.ContainsFunc(r.Findings, func(f preflight.Finding) bool { return f.Severity.Told() == "refused" })), "what is refused does not work")
+			}
 			all, _ := found(t, read(t, examples+code+"/passes.yaml"), code)
 			g.Expect(all).To(BeEmpty(), "the passing example does not pass")
 		})
@@ -218,16 +221,19 @@ func severity(told string) OmegaMatcher {
 
 // The reference has one row per code: code, severity, condition, whether YAML is printed.
 func TestTheReferenceListsExactlyTheCodesThatThereAre(t *testing.T) {
-	row := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]+) \\| (\\w+) \\| (yes|no) \\| .+ \\| .+ \\|$")
+	row := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]+) \\| ([\\w, ]+) \\| (yes|no) \\| .+ \\| .+ \\|$")
 	g := NewWithT(t)
 	var listed []string
 	for _, m := range row.FindAllStringSubmatch(string(read(t, "../../docs/reference/findings.md")), -1) {
-		code, severities, condition, printed := m[1], m[2], m[3], m[4]
+		code, severities, conditions, printed := m[1], m[2], strings.Split(m[3], ", "), m[4]
 		listed = append(listed, code)
 		_, findings := found(t, read(t, examples+code+"/fails.yaml"), code)
 		g.Expect(findings).NotTo(BeEmpty(), code)
 		g.Expect(severities).To(ContainSubstring(findings[0].Severity.Told()), code)
-		g.Expect(condition).To(Equal(findings[0].Condition), code)
+		g.Expect(conditions[0]).To(Equal(findings[0].Condition), code)
+		for _, c := range conditions {
+			g.Expect(findings).To(ContainElement(HaveField("Condition", c)), code)
+		}
 		g.Expect(printed == "yes").To(Equal(findings[0].YAML != ""), code)
 	}
 	g.Expect(listed).To(Equal(codes(t)))

@@ -54,7 +54,7 @@ func (in Input) secrets() (all []finding.Finding) {
 func (in Input) key() []finding.Finding {
 	name := in.Bridge.Namespace + "/" + names.BridgeKey(in.Bridge.Name)
 	refuse := func(reason string) finding.Builder {
-		return finding.Refuse(dpuv1.ConditionSecretsValid, reason).At("metadata.name")
+		return finding.Refuse(dpuv1.ConditionSecretsValid, reason)
 	}
 	switch {
 	case in.Key.Secret == nil && in.cluster() != nil:
