@@ -26,7 +26,7 @@ const (
 	streamAnswers         = 15 * time.Second // or it is cut
 	clock                 = "15:04:05.000"
 
-	// soakComponents: a pool of few addresses, which come round, and a name server more than one that is away.
+	// soakComponents: a pool of few addresses, which come round, and an instance more of DHCP and DNS than one that is away.
 	soakComponents = "  infraComponents: {dhcp: {leaseTime: 2m, rangeStart: 192.168.162.50, rangeEnd: 192.168.162.69}}\n"
 )
 
@@ -64,6 +64,7 @@ type rehearsal struct {
 	clients         sync.WaitGroup
 	cutUntil        atomic.Int64 // when streams that may be cut have noticed it, in nanoseconds of Unix
 	asked, streamed atomic.Int64
+	asking          sync.RWMutex // read while a client waits for a name
 }
 
 // fault is something that goes wrong, and is over when does returns.
@@ -104,13 +105,13 @@ func rehearse(t *testing.T) *rehearsal {
 	return r
 }
 
-// serves waits until all three services say so, each instance of DNS on its own node, and all their containers are ready; the machines of c1
+// serves waits until all three services say so, each instance of DHCP and DNS on its own node, and all their containers are ready; the machines of c1
 // are on another VLAN, so Ready it is not.
 func (r *rehearsal) serves(after string) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.ctx, 6*time.Minute) // kubelet starts what was killed often after five minutes only
 	defer cancel()
-	for part, reason := range map[string]string{"DHCPReady": "", "DNSReady": "Serving", "ProxyReady": ""} {
+	for part, reason := range map[string]string{"DHCPReady": "Serving", "DNSReady": "Serving", "ProxyReady": ""} {
 		must(r.T, scene.Until(ctx, part+" "+after, func(ctx context.Context) error {
 			c, err := conditionOf(ctx, "clusters", "infra/soak", part)
 			if err == nil && (c.Status != "True" || reason != "" && c.Reason != reason) {
@@ -163,10 +164,17 @@ func (r *rehearsal) goesWrong(f fault) {
 	}
 	f.does()
 	r.serves("after: " + f.name)
+	r.isAnswered()
 	if f.cuts {
 		r.cutUntil.Store(time.Now().Add(streamAnswers).UnixNano())
 	}
 	r.Logf("%s %s: %.1f s", began.Format(clock), f.name, time.Since(began).Seconds())
+}
+
+// isAnswered waits until whoever asks has an answer: a client that asked what was away needs its time for the other, before that may be away.
+func (r *rehearsal) isAnswered() {
+	r.asking.Lock()
+	defer r.asking.Unlock()
 }
 
 // lifecycle of our own pods: a process is killed or stands still, and a pod is made anew.

@@ -73,7 +73,9 @@ func (r *rehearsal) leases(ctx context.Context, n *scene.Neighbour, client int) 
 // asks for a name as resolv.conf(5) has it: 5 s for an answer, and once more.
 func (r *rehearsal) asks(ctx context.Context, n *scene.Neighbour) {
 	for ctx.Err() == nil {
+		r.asking.RLock()
 		out, err := n.Run(ctx, "dig", "+short", "+time=5", "+tries=2", "ignition-server-clusters-c1.apps.mgmt.example.com")
+		r.asking.RUnlock()
 		if ctx.Err() == nil && (err != nil || !strings.HasSuffix(strings.TrimSpace(out), r.proxy)) {
 			r.Errorf("%s dig has %q: %v", time.Now().Format(clock), strings.TrimSpace(out), err)
 		}
