@@ -28,6 +28,7 @@ func newDHCPCommand() *cobra.Command {
 	}
 	o.Bind(cmd, "log-level")
 	cmd.Flags().StringVar(&o.Name, "dhcp-name", "", "name of the DHCPServer")
+	cmd.Flags().IntVar(&o.Number, "instance", 0, "which `number` of the DHCPServer's addresses to serve: 0 is serverIP, 1 the first of additionalServerIPs")
 	cmd.Flags().StringVar(&o.LeaseFile, "lease-file", "", "file for the leases, for use without a cluster (with --config-file)")
 	return cmd
 }

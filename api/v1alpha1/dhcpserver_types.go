@@ -61,6 +61,8 @@ type DHCPOption struct {
 // +kubebuilder:validation:XValidation:rule="!isCIDR(self.cidr) || !isIP(self.serverIP) || cidr(self.cidr).containsIP(self.serverIP)",message="serverIP must lie inside cidr, e.g. 192.168.100.2 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.gateway) || !isCIDR(self.cidr) || !isIP(self.gateway) || cidr(self.cidr).containsIP(self.gateway)",message="gateway must lie inside cidr, e.g. 192.168.100.1 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.routes) || !isCIDR(self.cidr) || self.routes.all(r, !isIP(r.gateway) || cidr(self.cidr).containsIP(r.gateway))",message="the gateway of every route must lie inside cidr, e.g. 192.168.100.1 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.additionalServerIPs) || self.additionalServerIPs.all(a, a != self.serverIP && (!isCIDR(self.cidr) || !isIP(a) || cidr(self.cidr).containsIP(a)))",message="additionalServerIPs must lie inside cidr and differ from serverIP, e.g. 192.168.100.3 beside 192.168.100.2 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || !has(self.additionalServerIPs) || !(self.gateway in self.additionalServerIPs)",message="gateway is an address of the server's own; leave it out on an isolated VLAN, or set the router's, e.g. 192.168.100.1"
 // +kubebuilder:validation:XValidation:rule="!has(self.gateway) || self.gateway != self.serverIP",message="gateway is the server's own address; leave it out on an isolated VLAN, or set the router's, e.g. 192.168.100.1"
 type DHCPNetworkConfig struct {
 	Attachment `json:",inline"`
@@ -68,6 +70,13 @@ type DHCPNetworkConfig struct {
 	CIDR Subnet `json:"cidr"`
 	// Address of the server on the VLAN (option 54); must lie inside cidr.
 	ServerIP IPv4Address `json:"serverIP"`
+	// Address of a second instance, inside cidr: a pod of its own, on another node if there is one, with the same pool and leases.
+	// If the NetworkAttachmentDefinition itself names the pod's address, the second pod attaches to the one with the same name and
+	// -1. Default: one instance.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1
+	AdditionalServerIPs []IPv4Address `json:"additionalServerIPs,omitempty"`
 	// Default router (option 3); must lie inside cidr. Default: none, for an isolated VLAN.
 	// +optional
 	Gateway IPv4Address `json:"gateway,omitempty"`
@@ -118,6 +127,11 @@ type DHCPLeaseConfig struct {
 	// +kubebuilder:default="24h0m0s"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,8}([.][0-9]{1,9})?(h|m|s))+$') && duration(self) >= duration('2m') && duration(self) <= duration('8760h')",message="leaseTime must be between 2m and 8760h, in hours (h), minutes (m) and seconds (s), e.g. 24h"
 	LeaseTime metav1.Duration `json:"leaseTime,omitempty"`
+}
+
+// ServerIPs are the addresses of all instances, the first's first.
+func (n DHCPNetworkConfig) ServerIPs() []IPv4Address {
+	return append([]IPv4Address{n.ServerIP}, n.AdditionalServerIPs...)
 }
 
 // DHCPServerSpec configures one DHCP server.
@@ -203,6 +217,7 @@ type DHCPServerStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=odhcp,categories=oooi
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 47 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="the name may have at most 47 characters a-z, 0-9 and -, a letter first: names of pods and Services are made from it; choose another, e.g. lab-dhcp"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 45 || !has(self.spec.networkConfig.additionalServerIPs)",message="with additionalServerIPs the name may have at most 45 characters: the second StatefulSet's is longer; choose another, e.g. lab-dhcp"
 // +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.networkConfig.serverIP`
 // +kubebuilder:printcolumn:name="First",type=string,JSONPath=`.spec.leaseConfig.rangeStart`
 // +kubebuilder:printcolumn:name="Last",type=string,JSONPath=`.spec.leaseConfig.rangeEnd`

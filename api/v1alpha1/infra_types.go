@@ -72,6 +72,7 @@ type NetworkConfig struct {
 }
 
 // DHCPConfig configures the DHCP server.
+// +kubebuilder:validation:XValidation:rule="!has(self.additionalServerIPs) || !has(self.replicas) || self.replicas == 2",message="additionalServerIPs is the address of a second instance; omit it, or have two, e.g. replicas: 2"
 // +kubebuilder:validation:XValidation:rule="has(self.rangeStart) == has(self.rangeEnd)",message="set both rangeStart and rangeEnd, or neither, e.g. 192.168.100.10 and 192.168.100.200"
 // +kubebuilder:validation:XValidation:rule="!has(self.rangeStart) || !has(self.rangeEnd) || ![self.rangeStart, self.rangeEnd].all(a, isIP(a) && ip(a).family() == 4) || (int(self.rangeStart.split('.')[0])*16777216 + int(self.rangeStart.split('.')[1])*65536 + int(self.rangeStart.split('.')[2])*256 + int(self.rangeStart.split('.')[3])) <= (int(self.rangeEnd.split('.')[0])*16777216 + int(self.rangeEnd.split('.')[1])*65536 + int(self.rangeEnd.split('.')[2])*256 + int(self.rangeEnd.split('.')[3]))",message="rangeEnd lies before rangeStart; swap them, e.g. rangeStart: 192.168.100.10, rangeEnd: 192.168.100.200"
 type DHCPConfig struct {
@@ -82,6 +83,19 @@ type DHCPConfig struct {
 	// afterwards.
 	// +optional
 	ServerIP IPv4Address `json:"serverIP,omitempty"`
+	// Number of instances, 1 or 2, each with an address and a pod of its own, on different nodes if there are several. They lease
+	// from one pool, and any of them renews every lease. With 1, a node's failure stops DHCP on the VLAN until the pod runs on
+	// another node. If the VLAN has no free address for a second instance, there is one (OneInstanceServes). Default: 2.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2
+	Replicas int32 `json:"replicas,omitempty"`
+	// Address of the second instance, inside networkConfig.cidr. Default: a free address of the CIDR, which does not change
+	// afterwards.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1
+	AdditionalServerIPs []IPv4Address `json:"additionalServerIPs,omitempty"`
 	// First address of the pool; set rangeEnd too. Default: the first address after those of DHCP, DNS and the proxy.
 	// +optional
 	RangeStart IPv4Address `json:"rangeStart,omitempty"`
@@ -259,6 +273,7 @@ type ExtraEndpoint struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.networkConfig.clientCIDRs) || has(self.networkConfig.gateway)",message="clientCIDRs need networkConfig.gateway: answers to them go through it, e.g. gateway: 192.168.100.1"
 // +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.serverIP) || !isCIDR(self.networkConfig.cidr) || !isIP(self.infraComponents.dhcp.serverIP) || cidr(self.networkConfig.cidr).containsIP(self.infraComponents.dhcp.serverIP)",message="infraComponents.dhcp.serverIP must lie inside networkConfig.cidr, e.g. 192.168.100.5 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dns) || !has(self.infraComponents.dns.serverIP) || !isCIDR(self.networkConfig.cidr) || !isIP(self.infraComponents.dns.serverIP) || cidr(self.networkConfig.cidr).containsIP(self.infraComponents.dns.serverIP)",message="infraComponents.dns.serverIP must lie inside networkConfig.cidr, e.g. 192.168.100.5 in 192.168.100.0/24"
+// +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.additionalServerIPs) || !isCIDR(self.networkConfig.cidr) || self.infraComponents.dhcp.additionalServerIPs.all(a, !isIP(a) || cidr(self.networkConfig.cidr).containsIP(a))",message="infraComponents.dhcp.additionalServerIPs must lie inside networkConfig.cidr, e.g. 192.168.100.7 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dns) || !has(self.infraComponents.dns.additionalServerIPs) || !isCIDR(self.networkConfig.cidr) || self.infraComponents.dns.additionalServerIPs.all(a, !isIP(a) || cidr(self.networkConfig.cidr).containsIP(a))",message="infraComponents.dns.additionalServerIPs must lie inside networkConfig.cidr, e.g. 192.168.100.6 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.proxy) || !has(self.infraComponents.proxy.serverIP) || !isCIDR(self.networkConfig.cidr) || !isIP(self.infraComponents.proxy.serverIP) || cidr(self.networkConfig.cidr).containsIP(self.infraComponents.proxy.serverIP)",message="infraComponents.proxy.serverIP must lie inside networkConfig.cidr, e.g. 192.168.100.5 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!has(self.infraComponents) || !has(self.infraComponents.dhcp) || !has(self.infraComponents.dhcp.rangeStart) || !has(self.infraComponents.dhcp.rangeEnd) || !isCIDR(self.networkConfig.cidr) || [self.infraComponents.dhcp.rangeStart, self.infraComponents.dhcp.rangeEnd].all(a, !isIP(a) || cidr(self.networkConfig.cidr).containsIP(a))",message="infraComponents.dhcp.rangeStart and rangeEnd must lie inside networkConfig.cidr, e.g. 192.168.100.10 and 192.168.100.200 in 192.168.100.0/24"

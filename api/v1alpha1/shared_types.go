@@ -139,6 +139,13 @@ type Instance struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
+	// Addresses of all instances that lease from the pool with this one, itself included, as it knows them (DHCP only). An instance
+	// begins to serve when every other one that reports lists it: an address that is released goes to another client only after
+	// each instance has forgotten its holder.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	ServesWith []IPAddress `json:"servesWith,omitempty"`
 }
 
 // InstanceCondition is the type of a condition that each instance of a daemon has for itself.

@@ -23,18 +23,18 @@ const (
 // All are the components, in the order in which addresses are assigned.
 var All = []Component{
 	{
-		Name: DHCP, Kind: "DHCPServer", Resource: "dhcpservers", Workload: StatefulSet,
-		Ready: v1alpha1.ConditionDHCPReady, Needs: []string{v1alpha1.ConditionAddressesLeft, v1alpha1.ConditionClockSteady},
+		Name: DHCP, Kind: "DHCPServer", Resource: "dhcpservers", Workload: StatefulSet, Twice: true, Stops: "DHCP",
+		FieldOwner: names.DHCPFieldOwner, Ready: v1alpha1.ConditionDHCPReady, Needs: []string{v1alpha1.ConditionAddressesLeft, v1alpha1.ConditionClockSteady},
 		NoResolver: "DHCP server, which answers no names", IPv4Only: true,
 		New: func() Server { return &v1alpha1.DHCPServer{} }, NewList: func() List { return &v1alpha1.DHCPServerList{} },
 		Wanted: func(of v1alpha1.InfraComponents) Wanted {
 			c := of.DHCP
-			return Wanted{on(c.Enabled), string(c.ServerIP), false, "", c.Placement, map[string]string{"image": c.Image}}
+			return Wanted{on(c.Enabled), string(c.ServerIP), c.Replicas != 1, first(c.AdditionalServerIPs), c.Placement, map[string]string{"image": c.Image}}
 		},
 		Written: func(server Server) Written {
 			s := server.(*v1alpha1.DHCPServer)
 			n := s.Spec.NetworkConfig
-			return Written{n.Attachment, string(n.ServerIP), nil, map[string]string{"image": s.Spec.Image}, s.Status.Conditions, s.Status.Instances, s.Status.ObservedGeneration}
+			return Written{n.Attachment, string(n.ServerIP), addresses(n.AdditionalServerIPs), map[string]string{"image": s.Spec.Image}, s.Status.Conditions, s.Status.Instances, s.Status.ObservedGeneration}
 		},
 		Status: func(server Server, r Report) (has, want any) {
 			s := server.(*v1alpha1.DHCPServer)
@@ -42,13 +42,12 @@ var All = []Component{
 		},
 	},
 	{
-		Name: DNS, Kind: "DNSServer", Resource: "dnsservers", Workload: StatefulSet, Twice: true,
-		Ready: v1alpha1.ConditionDNSReady, NoResolver: "DNS server: it would ask itself",
+		Name: DNS, Kind: "DNSServer", Resource: "dnsservers", Workload: StatefulSet, Twice: true, Stops: "name resolution",
+		FieldOwner: names.DNSFieldOwner, Ready: v1alpha1.ConditionDNSReady, NoResolver: "DNS server: it would ask itself",
 		New: func() Server { return &v1alpha1.DNSServer{} }, NewList: func() List { return &v1alpha1.DNSServerList{} },
 		Wanted: func(of v1alpha1.InfraComponents) Wanted {
 			c := of.DNS
-			second := string(append(c.AdditionalServerIPs[:len(c.AdditionalServerIPs):len(c.AdditionalServerIPs)], "")[0])
-			return Wanted{on(c.Enabled), string(c.ServerIP), c.Replicas != 1, second, c.Placement, map[string]string{"image": c.Image}}
+			return Wanted{on(c.Enabled), string(c.ServerIP), c.Replicas != 1, first(c.AdditionalServerIPs), c.Placement, map[string]string{"image": c.Image}}
 		},
 		Written: func(server Server) Written {
 			s := server.(*v1alpha1.DNSServer)
@@ -65,7 +64,7 @@ var All = []Component{
 	},
 	{
 		Name: Proxy, Kind: "ProxyServer", Resource: "proxyservers", Workload: Deployment,
-		Ready: v1alpha1.ConditionProxyReady, NoResolver: "proxy, which answers no names",
+		FieldOwner: names.ProxyFieldOwner, Ready: v1alpha1.ConditionProxyReady, NoResolver: "proxy, which answers no names",
 		New: func() Server { return &v1alpha1.ProxyServer{} }, NewList: func() List { return &v1alpha1.ProxyServerList{} },
 		Wanted: func(of v1alpha1.InfraComponents) Wanted {
 			c := of.Proxy
@@ -88,3 +87,18 @@ var All = []Component{
 }
 
 func on(flag *bool) bool { return ptr.Deref(flag, true) }
+
+func addresses(of []v1alpha1.IPv4Address) (all []v1alpha1.IPAddress) {
+	for _, a := range of {
+		all = append(all, v1alpha1.IPAddress(a))
+	}
+	return all
+}
+
+// first of some addresses, if there is any.
+func first[T ~string](of []T) string {
+	if len(of) == 0 {
+		return ""
+	}
+	return string(of[0])
+}

@@ -23,14 +23,17 @@ type Component struct {
 	Kind, Resource string
 	// Workload is the kind that runs its pod: StatefulSet or Deployment.
 	Workload string
+	// FieldOwner is under which its daemon writes to its Server's status; names.InstanceFieldOwner has those of further instances.
+	FieldOwner string
 	// Ready is the condition of an Infra that repeats its Server's Ready.
 	Ready string
 	// Needs are conditions that its daemon writes, and that must be True for its Server's Ready.
 	Needs []string
 	// NoResolver describes it to somebody who lists its address as a resolver.
 	NoResolver string
-	// Twice: it may have a second instance.
+	// Twice: it may have a second instance. Stops is what ends with the node of one that has none.
 	Twice bool
+	Stops string
 	// IPv4Only: it does not serve an IPv6 VLAN.
 	IPv4Only bool
 
@@ -83,6 +86,11 @@ type Written struct {
 	Conditions         []metav1.Condition
 	Instances          []v1alpha1.Instance
 	ObservedGeneration int64
+}
+
+// ServerIPs are the addresses of all instances, the first's first.
+func (w Written) ServerIPs() []v1alpha1.IPAddress {
+	return append([]v1alpha1.IPAddress{v1alpha1.IPAddress(w.ServerIP)}, w.AdditionalServerIPs...)
 }
 
 // Report is what the controller says about a Server.

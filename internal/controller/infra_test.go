@@ -93,7 +93,7 @@ func TestChildrenOfOneNameLiveSideBySide(t *testing.T) {
 func TestReadyMeansThatPodsServe(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
-	w.creates(w.withOneDNS("c1"))
+	w.creates(w.withOneOfEach("c1"))
 	w.settled("c1")
 	dns := named(&appsv1.StatefulSet{}, w.ns, "c1-dns-deployment")
 	w.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(dns), dns)).To(Succeed())
@@ -834,7 +834,7 @@ func TestWhatIsSwitchedOffGoesEvenWhileTheSpecIsInvalid(t *testing.T) {
 		w.Expect(call).To(Or(ContainSubstring("c1-proxy"), ContainSubstring("/infras/c1/status")))
 	}
 	w.Expect(w.inControlPlane("c1", "dhcp")).To(Equal(lasting))
-	sees(w, infra, func(g Gomega, i *v1alpha1.Infra) { g.Expect(i.Status.Addresses).To(HaveLen(3)) })
+	sees(w, infra, func(g Gomega, i *v1alpha1.Infra) { g.Expect(i.Status.Addresses).To(HaveLen(4)) })
 }
 
 // inControlPlane are the objects that a component of an Infra has in the control-plane namespace.

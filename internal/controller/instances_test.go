@@ -80,6 +80,7 @@ func TestAnInstanceComesAndGoesWithItsAddress(t *testing.T) {
 	})
 	w.changes(second, func() { second.Finalizers = nil })
 	w.gone(second)
+	w.Expect(w.api.Delete(w.ctx, named(&corev1.Pod{}, w.ns, second.Name+"-0"), client.GracePeriodSeconds(0))).To(Succeed())
 	sees(w, server, func(g Gomega, s *v1alpha1.DNSServer) {
 		g.Expect(s.Status.Instances).To(ConsistOf(HaveField("Workload", first.Name)))
 		g.Expect(meta.FindStatusCondition(s.Status.Conditions, "ConfigAccepted1")).To(BeNil())
@@ -104,7 +105,10 @@ func TestASecondInstanceGetsNoAddressThatAMachineLeases(t *testing.T) {
 		Spec:       v1alpha1.DHCPLeaseSpec{IP: "192.168.100.4", MAC: "02:00:00:00:00:01", ServerRef: v1alpha1.ServerReference{Name: "c1-dhcp"}, State: v1alpha1.LeaseBound, DurableUntilTime: metav1.NewMicroTime(time.Now().Add(time.Hour))},
 	}
 	w.creates(lease, w.smallest("c1"))
+	sees(w, named(&v1alpha1.DHCPServer{}, w.ns, "c1-dhcp"), func(g Gomega, s *v1alpha1.DHCPServer) {
+		g.Expect(s.Spec.NetworkConfig.AdditionalServerIPs).To(Equal([]v1alpha1.IPv4Address{"192.168.100.5"}))
+	})
 	sees(w, named(&v1alpha1.DNSServer{}, w.ns, "c1-dns"), func(g Gomega, s *v1alpha1.DNSServer) {
-		g.Expect(s.Spec.NetworkConfig.AdditionalServerIPs).To(Equal([]v1alpha1.IPAddress{"192.168.100.5"}))
+		g.Expect(s.Spec.NetworkConfig.AdditionalServerIPs).To(Equal([]v1alpha1.IPAddress{"192.168.100.6"}))
 	})
 }

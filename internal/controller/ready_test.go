@@ -43,7 +43,7 @@ func (w *world) dnsPod(status corev1.PodStatus) *corev1.Pod {
 func TestAPodThatDoesNotStartSaysWhy(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
-	w.creates(w.withOneDNS("c1"))
+	w.creates(w.withOneOfEach("c1"))
 	w.settled("c1")
 	t.Run("what the kubelet says in an event", func(*testing.T) {
 		creating := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
@@ -81,7 +81,7 @@ func TestAPodThatDoesNotStartSaysWhy(t *testing.T) {
 func TestAPodOnALostNodeSaysHowItIsReplaced(t *testing.T) {
 	w := newWorld(t)
 	w.hosts("c1")
-	w.creates(w.withOneDNS("c1"))
+	w.creates(w.withOneOfEach("c1"))
 	w.settled("c1")
 	lost := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
 	w.creates(lost)

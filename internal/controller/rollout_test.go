@@ -140,7 +140,7 @@ func (w *world) haveAll(infras int, image string) {
 		sets, deployments := &appsv1.StatefulSetList{}, &appsv1.DeploymentList{}
 		g.Expect(w.api.List(w.ctx, sets, client.InNamespace(w.ns))).To(Succeed())
 		g.Expect(w.api.List(w.ctx, deployments, client.InNamespace(w.ns))).To(Succeed())
-		g.Expect(sets.Items).To(HaveLen(3 * infras))
+		g.Expect(sets.Items).To(HaveLen(4 * infras))
 		g.Expect(deployments.Items).To(HaveLen(infras))
 		for _, s := range sets.Items {
 			g.Expect(s.Spec.Template.Spec.Containers[0].Image).To(Equal(image), s.Name)

@@ -345,10 +345,10 @@ func (w *world) smallest(name string) *v1alpha1.Infra {
 	}
 }
 
-// withOneDNS is the smallest Infra with one DNS instance: of two, one that is away is not missed.
-func (w *world) withOneDNS(name string) *v1alpha1.Infra {
+// withOneOfEach is the smallest Infra with one instance of DHCP and of DNS: of two, one that is away is not missed.
+func (w *world) withOneOfEach(name string) *v1alpha1.Infra {
 	infra := w.smallest(name)
-	infra.Spec.InfraComponents.DNS.Replicas = 1
+	infra.Spec.InfraComponents.DHCP.Replicas, infra.Spec.InfraComponents.DNS.Replicas = 1, 1
 	return infra
 }
 
@@ -422,12 +422,16 @@ func (w *world) says(name, condition string, status metav1.ConditionStatus, reas
 // settled waits until all of a cluster's Infra is applied, then plays kubelet and daemons: the pods run and serve.
 func (w *world) settled(name string) {
 	w.t.Helper()
-	dhcp := sees(w, named(&appsv1.StatefulSet{}, w.ns, names.Workload(names.DHCP, names.DHCPServer(name))), there)
-	server := sees(w, named(&v1alpha1.DNSServer{}, w.ns, names.DNSServer(name)), there)
-	sets := []*appsv1.StatefulSet{dhcp}
-	for number := range server.Spec.NetworkConfig.ServerIPs() {
-		sets = append(sets, sees(w, named(&appsv1.StatefulSet{}, w.ns, names.InstanceWorkload(names.DNS, server.Name, number)), there))
+	var sets []*appsv1.StatefulSet
+	expects := func(component, server string, instances int) {
+		for number := range instances {
+			sets = append(sets, sees(w, named(&appsv1.StatefulSet{}, w.ns, names.InstanceWorkload(component, server, number)), there))
+		}
 	}
+	dhcp := sees(w, named(&v1alpha1.DHCPServer{}, w.ns, names.DHCPServer(name)), there)
+	expects(names.DHCP, dhcp.Name, len(dhcp.Spec.NetworkConfig.ServerIPs()))
+	dns := sees(w, named(&v1alpha1.DNSServer{}, w.ns, names.DNSServer(name)), there)
+	expects(names.DNS, dns.Name, len(dns.Spec.NetworkConfig.ServerIPs()))
 	proxy := sees(w, named(&appsv1.Deployment{}, w.ns, names.Workload(names.Proxy, names.ProxyServer(name))), there)
 	for _, s := range sets {
 		w.reports(s, func() {
@@ -463,10 +467,17 @@ func (w *world) daemonsAccept(g Gomega, name string) {
 			WithLastTransitionTime(metav1.Unix(1, 0)).WithObservedGeneration(o.GetGeneration())
 	}
 	dhcp, dns, proxy := named(&v1alpha1.DHCPServer{}, w.ns, names.DHCPServer(name)), named(&v1alpha1.DNSServer{}, w.ns, names.DNSServer(name)), named(&v1alpha1.ProxyServer{}, w.ns, names.ProxyServer(name))
-	g.Expect(w.api.Status().Apply(w.ctx, ac.DHCPServer(dhcp.Name, w.ns).WithStatus(ac.DHCPServerStatus().WithConditions(accepted(dhcp)).WithPoolSize(200)), client.FieldOwner(names.DHCPFieldOwner))).To(Succeed())
+	of := func(server client.Object, number int) *acmeta.ConditionApplyConfiguration {
+		return accepted(server).WithType(v1alpha1.InstanceCondition(v1alpha1.ConditionConfigAccepted, number))
+	}
+	g.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(dhcp), dhcp)).To(Succeed())
+	for number := range dhcp.Spec.NetworkConfig.ServerIPs() {
+		status := ac.DHCPServerStatus().WithConditions(of(dhcp, number)).WithPoolSize(200)
+		g.Expect(w.api.Status().Apply(w.ctx, ac.DHCPServer(dhcp.Name, w.ns).WithStatus(status), client.FieldOwner(names.InstanceFieldOwner(names.DHCPFieldOwner, number)))).To(Succeed())
+	}
 	g.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(dns), dns)).To(Succeed())
 	for number := range dns.Spec.NetworkConfig.ServerIPs() {
-		said := accepted(dns).WithType(v1alpha1.InstanceCondition(v1alpha1.ConditionConfigAccepted, number))
+		said := of(dns, number)
 		g.Expect(w.api.Status().Apply(w.ctx, ac.DNSServer(dns.Name, w.ns).WithStatus(ac.DNSServerStatus().WithConditions(said)), client.FieldOwner(names.InstanceFieldOwner(names.DNSFieldOwner, number)))).To(Succeed())
 	}
 	g.Expect(w.api.Status().Apply(w.ctx, ac.ProxyServer(proxy.Name, w.ns).WithStatus(ac.ProxyServerStatus().WithConditions(accepted(proxy)).WithBackends(answering(proxy)...)), client.FieldOwner(names.ProxyFieldOwner))).To(Succeed())

@@ -16,8 +16,8 @@ type document struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Metadata   struct {
-		Name, Namespace string
-		UID             types.UID
+		Name, Namespace, ResourceVersion string
+		UID                              types.UID
 	} `json:"metadata"`
 	Status struct {
 		Conditions []metav1.Condition `json:"conditions"`

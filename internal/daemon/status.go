@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -29,10 +31,11 @@ const (
 // Status writes a daemon's part of its object's status, by server-side apply under the daemon's own name, and only when it changed; a
 // condition that changed is an event too. Without a client (file mode) it logs instead.
 type Status struct {
-	client client.Client
-	owner  client.FieldOwner
-	log    *slog.Logger
-	latest chan runtime.ApplyConfiguration
+	client  client.Client
+	owner   client.FieldOwner
+	log     *slog.Logger
+	latest  chan runtime.ApplyConfiguration
+	version atomic.Value // the object's resourceVersion by the last write, as text
 	// started is when this run began: earlier transitions belong to an earlier run.
 	started time.Time
 }
@@ -50,6 +53,12 @@ func (s *Status) Set(want runtime.ApplyConfiguration) {
 	default:
 	}
 	s.latest <- want
+}
+
+// Version is the object's resourceVersion by the last write; empty before the first.
+func (s *Status) Version() string {
+	version, _ := s.version.Load().(string)
+	return version
 }
 
 // Run writes until ctx ends.
@@ -74,7 +83,11 @@ func (s *Status) Run(ctx context.Context) error {
 			continue
 		}
 		if err := s.write(ctx, want, written, wanted); err != nil {
-			s.log.Warn("status not written; trying again", "error", err, "after", pause)
+			level := slog.LevelWarn
+			if apierrors.IsConflict(err) { // who asks for a certain version sets another when the watch tells of it
+				level = slog.LevelDebug
+			}
+			s.log.Log(ctx, level, "status not written; trying again", "error", err, "after", pause)
 			retry.Reset(pause)
 			pause = min(2*pause, lastRetry)
 			continue
@@ -96,6 +109,7 @@ func (s *Status) write(ctx context.Context, want runtime.ApplyConfiguration, bef
 	if err != nil {
 		return fmt.Errorf("encoding the API server's answer: %w", err)
 	}
+	s.version.Store(read(answer).Metadata.ResourceVersion)
 	s.tell(ctx, before, now, answer)
 	return nil
 }

@@ -21,14 +21,18 @@ import (
 	"github.com/cldmnky/oooi/internal/valid"
 )
 
-// ConfigOf reads and checks a DHCPServer. The API server has validated most of an object, but nothing of a file.
-func ConfigOf(server *v1alpha1.DHCPServer) (pool.Config, error) {
+// ConfigOf reads and checks a DHCPServer for the instance with this number. The API server has validated most of an object, but nothing of a file.
+func ConfigOf(server *v1alpha1.DHCPServer, number int) (pool.Config, error) {
 	p, spec := parser{}, server.Spec
 	n := spec.NetworkConfig
+	if number >= len(n.ServerIPs()) {
+		return pool.Config{}, errLeaves(number)
+	}
+	servers := p.servers(n)
 	c := pool.Config{
-		Server: p.addr("networkConfig.serverIP", n.ServerIP),
-		First:  p.addr("leaseConfig.rangeStart", spec.LeaseConfig.RangeStart),
-		Last:   p.addr("leaseConfig.rangeEnd", spec.LeaseConfig.RangeEnd),
+		Server: servers[number], Instances: known(server, v1alpha1.IPAddress(n.ServerIPs()[number])),
+		First: p.addr("leaseConfig.rangeStart", spec.LeaseConfig.RangeStart),
+		Last:  p.addr("leaseConfig.rangeEnd", spec.LeaseConfig.RangeEnd),
 		Network: wire.Network{
 			Subnet: p.prefix("networkConfig.cidr", v1alpha1.CIDR(n.CIDR)),
 			DNS:    p.addrs("networkConfig.dnsServers", n.DNSServers),
@@ -42,12 +46,21 @@ func ConfigOf(server *v1alpha1.DHCPServer) (pool.Config, error) {
 		Born:       server.CreationTimestamp.Time,
 		Owner:      server.Labels[names.LabelOwnerUID],
 	}
-	c.Instances = []netip.Addr{c.Server}
 	p.values(spec)
 	if n.Gateway != "" {
 		c.Network.Router = p.addr("networkConfig.gateway", n.Gateway)
 	}
-	for i, r := range n.Routes {
+	p.lists(spec, &c)
+	if c.LeaseTime == 0 {
+		c.LeaseTime = valid.DefaultLease
+	}
+	p.fit(c, servers)
+	return c, errors.Join(p.wrong...)
+}
+
+// lists reads the fields that have several entries.
+func (p *parser) lists(spec v1alpha1.DHCPServerSpec, c *pool.Config) {
+	for i, r := range spec.NetworkConfig.Routes {
 		at := fmt.Sprintf("networkConfig.routes[%d]", i)
 		c.Network.Routes = append(c.Network.Routes, wire.Route{To: p.prefix(at+".destination", r.Destination), Via: p.addr(at+".gateway", r.Gateway)})
 	}
@@ -61,11 +74,6 @@ func ConfigOf(server *v1alpha1.DHCPServer) (pool.Config, error) {
 	for i, r := range spec.Reservations {
 		c.Reservations = append(c.Reservations, p.reservation(fmt.Sprintf("reservations[%d]", i), r))
 	}
-	if c.LeaseTime == 0 {
-		c.LeaseTime = valid.DefaultLease
-	}
-	p.fit(c)
-	return c, errors.Join(p.wrong...)
 }
 
 // unknownClients are the valid values. A file may leave the field empty; in a cluster the schema fills it.
@@ -83,7 +91,7 @@ func (p *parser) values(spec v1alpha1.DHCPServerSpec) {
 }
 
 // fit checks the fields against each other.
-func (p *parser) fit(c pool.Config) {
+func (p *parser) fit(c pool.Config, servers []netip.Addr) {
 	if len(p.wrong) > 0 {
 		return // values that do not parse cannot be compared
 	}
@@ -92,9 +100,12 @@ func (p *parser) fit(c pool.Config) {
 	p.must(subnet.Addr().Is4(), "networkConfig.cidr", "must be IPv4; there is no DHCPv6 yet")
 	p.must(valid.Subnet(subnet), "networkConfig.cidr",
 		fmt.Sprintf("%s cannot be served: give a network of unicast addresses, /8 or smaller, e.g. 192.168.100.0/24", subnet))
-	p.must(usable(subnet, c.Server), "networkConfig.serverIP", fmt.Sprintf("must lie inside %s, and not be its first or last address", subnet))
+	for i, at := range servers {
+		p.must(usable(subnet, at), serverField(i), fmt.Sprintf("must lie inside %s, and not be its first or last address", subnet))
+		p.must(at != c.Network.Router, serverField(i), fmt.Sprintf("%s is the gateway; give the server an address of its own", at))
+		p.must(i == 0 || at != servers[0], serverField(i), fmt.Sprintf("%s is the first instance's; give each one of its own", at))
+	}
 	p.must(!c.Network.Router.IsValid() || subnet.Contains(c.Network.Router), "networkConfig.gateway", inside)
-	p.must(c.Server != c.Network.Router, "networkConfig.serverIP", fmt.Sprintf("%s is the gateway; give the server an address of its own", c.Server))
 	p.must(subnet.Contains(c.First) && subnet.Contains(c.Last), "leaseConfig", fmt.Sprintf("rangeStart and rangeEnd must lie inside %s", subnet))
 	p.must(!c.Last.Less(c.First), "leaseConfig", "rangeEnd lies before rangeStart; swap them")
 	p.must(valid.LeaseTime(c.LeaseTime), "leaseConfig.leaseTime", "must be between 2m and 8760h, e.g. 24h")
@@ -139,6 +150,21 @@ func (p *parser) addrs(field string, list []v1alpha1.IPv4Address) []netip.Addr {
 		out[i] = p.addr(fmt.Sprintf("%s[%d]", field, i), a)
 	}
 	return out
+}
+
+// servers are the addresses of all instances that are wanted.
+func (p *parser) servers(n v1alpha1.DHCPNetworkConfig) (all []netip.Addr) {
+	for i, a := range n.ServerIPs() {
+		all = append(all, p.addr(serverField(i), a))
+	}
+	return all
+}
+
+func serverField(number int) string {
+	if number == 0 {
+		return "networkConfig.serverIP"
+	}
+	return fmt.Sprintf("networkConfig.additionalServerIPs[%d]", number-1)
 }
 
 func (p *parser) prefix(field string, c v1alpha1.CIDR) netip.Prefix {

@@ -1,6 +1,7 @@
 package dhcp
 
 import (
+	"log/slog"
 	"net/netip"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/dhcp/lease"
 	"github.com/cldmnky/oooi/internal/dhcp/pool"
 	"github.com/cldmnky/oooi/internal/dhcp/wire"
@@ -48,7 +50,7 @@ func server(t *testing.T, text string) *v1alpha1.DHCPServer {
 }
 
 func TestEveryFieldReachesThePool(t *testing.T) {
-	got, err := ConfigOf(server(t, everyField))
+	got, err := ConfigOf(server(t, everyField), 0)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	want := pool.Config{
 		Server: at(2), Instances: []netip.Addr{at(2)}, First: at(10), Last: at(20), LeaseTime: 12 * time.Hour, Owner: "uid-1",
@@ -108,15 +110,55 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"relays: [192.168.100.9 → relays: [192.168.100.9/24":                                      `relays[0] "192.168.100.9/24" must be an address or a network with its host bits zero`,
 	} {
 		t.Run(complaint, func(t *testing.T) {
-			_, err := ConfigOf(server(t, replaced(t, change)))
+			_, err := ConfigOf(server(t, replaced(t, change)), 0)
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(complaint)))
 		})
 	}
 }
 
+// Each instance has its own address, and reckons with all that the object names.
+func TestEachInstanceServesItsAddress(t *testing.T) {
+	g, object := NewWithT(t), server(t, replaced(t, "serverIP: 192.168.100.2 → serverIP: 192.168.100.6"))
+	object.Spec.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPv4Address{"192.168.100.4"}
+	both := []netip.Addr{netip.MustParseAddr("192.168.100.4"), netip.MustParseAddr("192.168.100.6")}
+	for number, at := range []netip.Addr{both[1], both[0]} {
+		got, err := ConfigOf(object, number)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(got.Server).To(Equal(at))
+		g.Expect(got.Instances).To(Equal(both), "in one order, by which each knows its half of the pool")
+	}
+	object.Status.Instances = []v1alpha1.Instance{{IP: "192.168.100.6", ServesWith: []v1alpha1.IPAddress{"192.168.100.7"}}, {IP: "192.168.100.8"}}
+	got, err := ConfigOf(object, 0)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(got.Instances).To(Equal(append(both, netip.MustParseAddr("192.168.100.7"), netip.MustParseAddr("192.168.100.8"))))
+
+	for ip, complaint := range map[v1alpha1.IPv4Address]string{
+		"192.168.101.4": "networkConfig.additionalServerIPs[0] must lie inside", "192.168.100.1": "networkConfig.additionalServerIPs[0] 192.168.100.1 is the gateway",
+		"192.168.100.6": "networkConfig.additionalServerIPs[0] 192.168.100.6 is the first instance's", "fd00::4": `networkConfig.additionalServerIPs[0] "fd00::4" must be an IPv4 address`,
+	} {
+		object.Spec.NetworkConfig.AdditionalServerIPs[0] = ip
+		_, err := ConfigOf(object, 0)
+		g.Expect(err).To(MatchError(ContainSubstring(complaint)))
+	}
+	object.Spec.NetworkConfig.AdditionalServerIPs = nil
+	_, err = ConfigOf(object, 1)
+	g.Expect(err).To(MatchError(ContainSubstring("additionalServerIPs[0] is not set: this instance is to go")))
+}
+
+// A lease file has one server.
+func TestAFileHasOneInstance(t *testing.T) {
+	g, object := NewWithT(t), server(t, everyField)
+	object.Spec.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPv4Address{"192.168.100.6"}
+	i := newInstance(Options{Log: slog.New(slog.DiscardHandler)}, nil)
+	g.Expect(i.apply(t.Context(), object)).To(MatchError(ContainSubstring("additionalServerIPs needs a cluster")))
+	g.Expect((&Options{Flags: daemon.Flags{ConfigFile: "c"}, LeaseFile: "l", Number: 1}).Check()).To(MatchError(ContainSubstring("--instance=1 needs a cluster")))
+	g.Expect((&Options{Flags: daemon.Flags{Namespace: "n"}, Name: "d", Number: -1}).Check()).To(MatchError(ContainSubstring("numbered from 0")))
+	g.Expect((&Options{Flags: daemon.Flags{Namespace: "n"}, Name: "d", Number: 1}).Check()).To(Succeed())
+}
+
 // Releases until 2026-11-25 served such a file.
 func TestAMACOfAFileMayBeInUpperCase(t *testing.T) {
-	got, err := ConfigOf(server(t, replaced(t, `mac: "52:54:00:00:00:01" → mac: "52:54:00:00:0A:FF"`)))
+	got, err := ConfigOf(server(t, replaced(t, `mac: "52:54:00:00:00:01" → mac: "52:54:00:00:0A:FF"`)), 0)
 	g := NewWithT(t)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(got.Reservations).To(ConsistOf(HaveField("Client", lease.Client{MAC: "52:54:00:00:0a:ff"})))

@@ -2,6 +2,8 @@ package dhcp
 
 import (
 	"context"
+	"errors"
+	"net/netip"
 	"reflect"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,7 +17,7 @@ import (
 func (i *instance) follow(ctx context.Context) error {
 	f := &daemon.Follower[*v1alpha1.DHCPServer]{
 		New: func() *v1alpha1.DHCPServer { return &v1alpha1.DHCPServer{} }, StateDir: i.StateDir, Log: i.Log,
-		Apply: i.apply, Rejected: i.rejected, Deleted: i.gone,
+		Apply: i.apply, Kept: i.keeps, Rejected: i.rejected, Deleted: i.gone,
 	}
 	if i.client == nil {
 		return f.File(ctx, i.ConfigFile)
@@ -28,17 +30,22 @@ func (i *instance) apply(ctx context.Context, object *v1alpha1.DHCPServer) error
 	i.mu.Lock()
 	i.newest, i.deleted = object, false
 	i.mu.Unlock()
-	config, err := ConfigOf(object)
+	config, err := ConfigOf(object, i.Number)
 	if err != nil {
 		return err
 	}
 	if i.client == nil {
+		if len(object.Spec.NetworkConfig.AdditionalServerIPs) > 0 {
+			return errors.New("networkConfig.additionalServerIPs needs a cluster, whose leases both instances share; remove it")
+		}
 		saved, err := i.disk.Clock(ctx)
 		if err != nil {
 			return err
 		}
 		config.Born, config.LooksUpVMs = saved.Born, false // without a cluster there are none to look up
+		config.Instances = []netip.Addr{config.Server}
 	}
+	config.Instances = i.memory.takes(object, config.Instances)
 	port, err := i.portFor(ctx, config.Server)
 	if err != nil {
 		return err

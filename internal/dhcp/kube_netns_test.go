@@ -17,14 +17,17 @@ import (
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/dhcp"
 	"github.com/cldmnky/oooi/internal/dhcp/clock"
@@ -41,6 +44,7 @@ type daemonInCluster struct {
 	config   *rest.Config
 	cut      atomic.Bool // the daemon's connection to the API server
 	stateDir string
+	number   int // of the instance
 	stop     func()
 }
 
@@ -98,7 +102,7 @@ func (d *daemonInCluster) starts() {
 	go func() {
 		ended <- dhcp.Run(ctx, dhcp.Options{
 			Flags: daemon.Flags{Namespace: "default", StateDir: d.stateDir, HealthAddress: "127.0.0.1:8081", MetricsAddress: "127.0.0.1:9402"},
-			Name:  "c1-dhcp", Clock: tells, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+			Name:  "c1-dhcp", Number: d.number, Clock: tells, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		}, c)
 	}()
 	d.stop = func() {
@@ -280,6 +284,52 @@ func TestTheDaemonInACluster(t *testing.T) {
 		g.Expect(d.api.Delete(t.Context(), l)).To(Succeed())
 		g.Consistently(func() error { _, err := d.lease("127.0.0.10"); return err }).WithTimeout(3 * time.Second).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
 	})
+}
+
+// says plays the first instance's daemon, which knows of these instances; none for one of an older release.
+func (d *daemonInCluster) says(knows ...v1alpha1.IPAddress) {
+	d.t.Helper()
+	accepted := acmeta.Condition().WithType(v1alpha1.ConditionConfigAccepted).WithStatus(metav1.ConditionTrue).WithReason("Serving").WithMessage("").WithLastTransitionTime(metav1.Now())
+	status := ac.DHCPServerStatus().WithConditions(accepted).WithInstances(ac.Instance().WithIP("127.0.0.2").WithReady(true).WithServesWith(knows...))
+	d.Expect(d.api.Status().Apply(d.t.Context(), ac.DHCPServer("c1-dhcp", "default").WithStatus(status), client.FieldOwner(names.DHCPFieldOwner))).To(Succeed())
+}
+
+// Until the first instance knows of the second, an address that the second releases could go to another client while the first still renews it.
+func TestASecondInstanceWaitsForTheFirst(t *testing.T) {
+	d := newDaemonInCluster(t)
+	d.number = 1
+	shared := dhcpServer()
+	shared.Spec.NetworkConfig.ServerIP = "127.0.0.2"
+	shared.Spec.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPv4Address{"127.0.0.1"}
+	d.Expect(d.api.Create(t.Context(), shared)).To(Succeed())
+	d.says()
+	d.starts()
+	d.Eventually(func() string { return get("http://127.0.0.1:8081/readyz") }).WithTimeout(15 * time.Second).Should(ContainSubstring("leases: the instance at 127.0.0.2 does not know of this one yet"))
+	d.Expect(d.asks("127.0.0.10", one)).To(BeNil())
+	second := func(fields ...types.GomegaMatcher) types.GomegaMatcher {
+		return HaveField("Instances", ContainElement(And(append(fields, HaveField("IP", v1alpha1.IPAddress("127.0.0.1")))...)))
+	}
+	both := HaveField("ServesWith", Equal([]v1alpha1.IPAddress{"127.0.0.1", "127.0.0.2"}))
+	d.Eventually(d.status).Should(second(both, HaveField("Ready", false)))
+
+	d.says("127.0.0.2", "127.0.0.1")
+	d.isReady()
+	reply := d.answered("127.0.0.10", one)
+	d.Expect(reply.ServerIdentifier().String()).To(Equal("127.0.0.1"))
+	d.Eventually(d.status).WithTimeout(10 * time.Second).Should(And(second(both, HaveField("Ready", true)), HaveField("Conditions", ContainElements(
+		And(HaveField("Type", "ConfigAccepted1"), HaveField("Status", metav1.ConditionTrue)), HaveField("Type", "AddressesLeft1"), HaveField("Type", "ClockSteady1")))))
+
+	d.cut.Store(true)
+	d.stop()
+	d.starts()
+	d.answered("127.0.0.10", one)
+	d.Expect(get("http://127.0.0.1:8081/readyz")).To(ContainSubstring("no route to the API server"))
+	d.cut.Store(false)
+	d.isReady()
+
+	d.change(func(s *v1alpha1.DHCPServer) { s.Spec.NetworkConfig.AdditionalServerIPs = nil })
+	d.answered("127.0.0.10", one)
+	d.Eventually(d.status).Should(second(both)) // until the manager takes that back
 }
 
 func (d *daemonInCluster) change(change func(*v1alpha1.DHCPServer)) {

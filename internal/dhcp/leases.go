@@ -13,7 +13,7 @@ import (
 )
 
 func (i *instance) keepLeases(ctx context.Context) error {
-	if err := i.sync(ctx); err != nil {
+	if i.client != nil && i.join(ctx) != nil || i.sync(ctx) != nil {
 		return nil // the context ended
 	}
 	if i.client != nil {

@@ -24,6 +24,8 @@ type Options struct {
 	daemon.Flags
 	// Name of the DHCPServer.
 	Name string
+	// Number says which of the DHCPServer's addresses is served: 0 is serverIP, 1 the first of additionalServerIPs.
+	Number int
 	// LeaseFile holds the leases where there is no cluster.
 	LeaseFile string
 	Log       *slog.Logger
@@ -34,6 +36,10 @@ type Options struct {
 // Check returns an error that names the missing flags.
 func (o *Options) Check() error {
 	switch {
+	case o.Number < 0:
+		return fmt.Errorf("--instance=%d: instances are numbered from 0, e.g. --instance=1", o.Number)
+	case o.ConfigFile != "" && o.Number > 0:
+		return fmt.Errorf("--instance=%d needs a cluster: a lease file has one server; omit it", o.Number)
 	case o.ConfigFile == "" && (o.Namespace == "" || o.Name == ""):
 		return errors.New("name the DHCPServer: set --namespace and --dhcp-name, or --config-file and --lease-file")
 	case o.ConfigFile != "" && o.LeaseFile == "":
@@ -61,10 +67,13 @@ type instance struct {
 	metrics   *metrics
 	announcer *announcer
 	changed   chan struct{}
+	kept      chan struct{} // signals a change of onDisk
+	memory    memory        // only follow uses it
 
 	mu        sync.Mutex
 	object    *v1alpha1.DHCPServer // as it is served
 	newest    *v1alpha1.DHCPServer // as it was seen last
+	onDisk    *v1alpha1.DHCPServer // as it would be served after a restart
 	deleted   bool                 // newest is gone from the cluster
 	refused   error
 	port      *link.Socket
@@ -78,7 +87,8 @@ type instance struct {
 func newInstance(o Options, c client.WithWatch) *instance {
 	return &instance{
 		Options: o, client: c, machines: vm.NewDirectory(o.Log), ready: daemon.NewReadiness(checkConfig, checkLeases, daemon.CheckForwarding),
-		status: daemon.NewStatus(c, names.DHCPFieldOwner, o.Log), changed: make(chan struct{}, 1), failed: make(chan error, 1),
+		status:  daemon.NewStatus(c, names.InstanceFieldOwner(names.DHCPFieldOwner, o.Number), o.Log),
+		changed: make(chan struct{}, 1), kept: make(chan struct{}, 1), failed: make(chan error, 1),
 		following: func() {}, closePort: func() {},
 	}
 }

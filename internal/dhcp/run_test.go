@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,16 +37,49 @@ func TestAConfigurationThatIsServedIsNotServedAnew(t *testing.T) {
 	for n := range 3 { // the status of an object changes often
 		object = object.DeepCopy()
 		object.Status.ActiveLeases = int32(n)
-		config, err := ConfigOf(object)
+		config, err := ConfigOf(object, 0)
 		g.Expect(err).NotTo(HaveOccurred())
 		i.configure(config)
 	}
 	g.Expect(strings.Count(said.String(), "do not fit")).To(Equal(1))
 	object.Spec.LeaseConfig.LeaseTime.Duration = time.Hour
-	config, err := ConfigOf(object)
+	config, err := ConfigOf(object, 0)
 	g.Expect(err).NotTo(HaveOccurred())
 	i.configure(config)
 	g.Expect(i.server.config.Load().LeaseTime).To(Equal(time.Hour), "what changed is served")
+}
+
+func TestARestoredEtcdMakesNoInstanceForgotten(t *testing.T) {
+	g, l := NewWithT(t), newLab(t, 2)
+	i := newInstance(Options{Log: slog.New(slog.DiscardHandler)}, nil)
+	i.server = l.server
+	first, second := netip.MustParseAddr("192.168.100.2"), netip.MustParseAddr("192.168.100.3")
+	serves := func(version string, further ...v1alpha1.IPv4Address) []netip.Addr {
+		object := server(t, everyField)
+		object.ResourceVersion, object.Spec.NetworkConfig.AdditionalServerIPs = version, further
+		config, err := ConfigOf(object, 0)
+		g.Expect(err).NotTo(HaveOccurred())
+		config.Instances = i.memory.takes(object, config.Instances)
+		i.configure(config)
+		return i.server.config.Load().Instances
+	}
+	g.Expect(serves("10", "192.168.100.3")).To(Equal([]netip.Addr{first, second}))
+	g.Expect(serves("7")).To(Equal([]netip.Addr{first, second}), "it may serve yet")
+	g.Expect(serves("9")).To(Equal([]netip.Addr{first, second}))
+	g.Expect(serves("11")).To(Equal([]netip.Addr{first}))
+}
+
+// Of what it is not asked to do an instance that is to go says nothing.
+func TestAnInstanceThatIsToGoSaysNothing(t *testing.T) {
+	g, l := NewWithT(t), newLab(t, 2)
+	i := newInstance(Options{Number: 1, Log: slog.New(slog.DiscardHandler), Clock: l.server.Clock}, nil)
+	i.server = l.server
+	both := server(t, everyField)
+	both.Spec.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPv4Address{"192.168.100.6"}
+	i.object, i.newest = both, both
+	g.Expect(i.report().server).To(Equal(both))
+	i.newest, i.refused = server(t, everyField), errLeaves(1)
+	g.Expect(i.report().server).To(BeNil())
 }
 
 func TestAWallClockThatWasSetIsToldOf(t *testing.T) {

@@ -1,9 +1,10 @@
 package dhcp
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -51,13 +52,14 @@ func (w *watched) look(now time.Time, room func() pool.Room) {
 // keepStatus reports: conditions at once, counts when they may change.
 func (i *instance) keepStatus(ctx context.Context) error {
 	var said reported
-	var last *ac.DHCPServerApplyConfiguration
+	var last []byte
 	ticker := time.NewTicker(looksEvery)
 	defer ticker.Stop()
 	for {
 		if now := i.report(); now.server != nil {
-			if next := said.next(now); !reflect.DeepEqual(next, last) { // each Set causes a write
-				last = next
+			next := said.next(now)
+			if text, err := json.Marshal(next); err == nil && !bytes.Equal(text, last) { // each Set causes a write
+				last = text
 				i.status.Set(next)
 			}
 		}
@@ -77,7 +79,10 @@ func (i *instance) report() report {
 	i.room.look(at, func() pool.Room { return i.server.Table.Room(now, steady) }) // which may take long, and each write wants the lock
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	r := report{at: at, steady: steady, server: i.object, serves: i.object != nil, refused: i.refused, ready: i.ready.Problem()}
+	if i.newest != nil && i.Number >= len(i.newest.Spec.NetworkConfig.ServerIPs()) {
+		return report{} // of an instance that is to go, the manager takes back what it last said (status.Writer)
+	}
+	r := report{number: i.Number, kept: i.onDisk, written: i.status.Version(), at: at, steady: steady, server: i.object, serves: i.object != nil, refused: i.refused, ready: i.ready.Problem()}
 	if i.object == nil && i.refused != nil {
 		r.server = i.newest
 	}
@@ -98,6 +103,9 @@ func (i *instance) wake() {
 
 // report is the state that status is made from.
 type report struct {
+	number  int                  // of this instance
+	kept    *v1alpha1.DHCPServer // as it would be served after a restart
+	written string               // its version by our last write; empty before that
 	at      time.Time
 	server  *v1alpha1.DHCPServer // the object that is served, or else the one that was refused
 	serves  bool
@@ -125,15 +133,35 @@ func (said *reported) next(r report) *ac.DHCPServerApplyConfiguration {
 	if due := r.at.Sub(said.counted) >= countsEvery; due && r.counts != said.counts || r.size != said.size {
 		said.counts, said.counted = r.counts, r.at
 	}
-	status := ac.DHCPServerStatus().
-		WithInstances(daemon.Instance(v1alpha1.IPAddress(r.server.Spec.NetworkConfig.ServerIP), r.ready)).
+	self := daemon.Instance(v1alpha1.IPAddress(r.server.Spec.NetworkConfig.ServerIPs()[r.number]), r.ready)
+	next := ac.DHCPServer(r.server.Name, r.server.Namespace)
+	r.tellWhomItKnows(self, next)
+	status := ac.DHCPServerStatus().WithInstances(self).
 		WithActiveLeases(int32(said.active)).WithTotalLeases(int32(said.total)).WithPoolSize(int32(said.size))
 	for _, c := range []metav1.Condition{r.configAccepted(), r.addressesLeft(), r.clockSteady()} {
 		meta.SetStatusCondition(&said.conditions, c)
 		status.WithConditions(daemon.Condition(said.conditions, c))
 	}
-	return ac.DHCPServer(r.server.Name, r.server.Namespace).WithStatus(status)
+	return next.WithStatus(status)
 }
+
+// tellWhomItKnows names the instances that this one knows of, and would after a restart. Unless it is known to have said the same last, that is
+// written only where the DHCPServer is still as it was read: else another instance might begin by a word that is out of date.
+func (r report) tellWhomItKnows(self *ac.InstanceApplyConfiguration, next *ac.DHCPServerApplyConfiguration) {
+	if r.kept == nil {
+		return
+	}
+	says := named(r.kept)
+	for _, at := range says {
+		self.WithServesWith(v1alpha1.IPAddress(at.String()))
+	}
+	if !notOlder(r.kept, r.written) || !slices.Equal(saidBy(r.kept, *self.IP), says) {
+		next.WithResourceVersion(r.kept.ResourceVersion)
+	}
+}
+
+// own is a condition of this instance.
+func (r report) own(kind string) string { return v1alpha1.InstanceCondition(kind, r.number) }
 
 func (r report) configAccepted() metav1.Condition {
 	if r.refused != nil {
@@ -142,19 +170,19 @@ func (r report) configAccepted() metav1.Condition {
 			served = "an older configuration"
 		}
 		return metav1.Condition{
-			Type: v1alpha1.ConditionConfigAccepted, Status: metav1.ConditionFalse, Reason: "Refused",
+			Type: r.own(v1alpha1.ConditionConfigAccepted), Status: metav1.ConditionFalse, Reason: "Refused",
 			Message: fmt.Sprintf("%s is served: %v", served, r.refused), ObservedGeneration: r.newest,
 		}
 	}
 	return metav1.Condition{
-		Type: v1alpha1.ConditionConfigAccepted, Status: metav1.ConditionTrue, Reason: "Serving",
+		Type: r.own(v1alpha1.ConditionConfigAccepted), Status: metav1.ConditionTrue, Reason: "Serving",
 		Message: "the newest configuration is served", ObservedGeneration: r.server.Generation,
 	}
 }
 
 func (r report) addressesLeft() metav1.Condition {
 	c := metav1.Condition{
-		Type: v1alpha1.ConditionAddressesLeft, Status: metav1.ConditionTrue, Reason: "AddressesLeft",
+		Type: r.own(v1alpha1.ConditionAddressesLeft), Status: metav1.ConditionTrue, Reason: "AddressesLeft",
 		Message: "a new machine on the VLAN gets an address", ObservedGeneration: r.server.Generation,
 	}
 	if r.room.None {
@@ -167,13 +195,13 @@ func (r report) addressesLeft() metav1.Condition {
 func (r report) clockSteady() metav1.Condition {
 	if !r.steady {
 		return metav1.Condition{
-			Type: v1alpha1.ConditionClockSteady, Status: metav1.ConditionFalse, Reason: "ClockUnsteady",
+			Type: r.own(v1alpha1.ConditionClockSteady), Status: metav1.ConditionFalse, Reason: "ClockUnsteady",
 			Message:            "the API server's time jumped against this node's clock, or is not known yet: no expired address is given to another client",
 			ObservedGeneration: r.server.Generation,
 		}
 	}
 	return metav1.Condition{
-		Type: v1alpha1.ConditionClockSteady, Status: metav1.ConditionTrue, Reason: "ClockSteady",
+		Type: r.own(v1alpha1.ConditionClockSteady), Status: metav1.ConditionTrue, Reason: "ClockSteady",
 		Message: "the API server's time moves with this node's", ObservedGeneration: r.server.Generation,
 	}
 }

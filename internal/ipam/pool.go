@@ -60,6 +60,8 @@ func (a *assigner) pool() {
 		pool = a.usable
 		if a.last.IsValid() {
 			pool.First = a.last.Next()
+		} else if first := Set(Merge(a.kept())).past(pool.First); pool.Contains(first) { // it begins as it did when these were allocated
+			pool.First = first
 		}
 	}
 	var excluded []Range

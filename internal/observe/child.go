@@ -31,7 +31,7 @@ type Child struct {
 	// Rollout is that of the first instance's workload, Others are those of the other instances.
 	Rollout Rollout
 	Others  []Rollout
-	// Leaving says that the workload of a second instance still exists, though it is no longer wanted.
+	// Leaving says that the workload or the pod of a second instance still exists, though it is no longer wanted.
 	Leaving bool
 	// Service on the pod network that leads to the child; nil while there is none.
 	Service *corev1.Service
@@ -169,14 +169,18 @@ func (c *Child) readInstances(ctx context.Context, o *Observer) error {
 	return c.readLeaving(ctx, o)
 }
 
-// readLeaving looks for the workload of a second instance where none is wanted.
+// readLeaving looks for the workload and the pod of a second instance where none is wanted.
 func (c *Child) readLeaving(ctx context.Context, o *Observer) error {
 	if !c.Component.Twice || len(c.Further) > 0 {
 		return nil
 	}
 	key := client.ObjectKeyFromObject(c.Server)
 	is, err := o.workload(ctx, c.Component, c.Server, types.NamespacedName{Namespace: key.Namespace, Name: names.InstanceWorkload(string(c.Component.Name), key.Name, 1)})
-	c.Leaving = is.Exists
+	if c.Leaving = is.Exists; err != nil || c.Leaving {
+		return err
+	}
+	pods, err := o.pods(ctx, key, string(c.Component.Name), 1)
+	c.Leaving = len(pods) > 0
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
+	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan"
 	"github.com/cldmnky/oooi/internal/render"
@@ -126,16 +127,23 @@ func TestAPoolGrowsAroundWhatANewerInfraLeases(t *testing.T) {
 	}
 }
 
-// The older Infra's servers have 192.168.100.21 to .23, and its pool is .100 to .150; its two spares are the lowest free addresses.
+// The older Infra's servers have 192.168.100.21 to .23, and its pool is .100 to .150; with one instance of each, its two spares are the lowest free
+// addresses.
 func TestAnOlderInfrasSpareAddressesAreNotTaken(t *testing.T) {
 	g := NewWithT(t)
-	newer := plan.Infra(load(t, "testdata/two-infras-each-serving-its-own/in.yaml").Inputs(settings())[1])
+	objects := load(t, "testdata/two-infras-each-serving-its-own/in.yaml")
+	for _, o := range objects {
+		if infra, is := o.(*v1alpha1.Infra); is && infra.Name == "c1" {
+			infra.Spec.InfraComponents.DHCP.Replicas, infra.Spec.InfraComponents.DNS.Replicas = 1, 1
+		}
+	}
+	newer := plan.Infra(objects.Inputs(settings())[1])
 	var at []string
 	for _, a := range newer.Addresses {
 		at = append(at, string(a.IP))
 	}
-	g.Expect(at).To(Equal([]string{"192.168.100.2", "192.168.100.3", "192.168.100.5", "192.168.100.4"}), "the older one keeps .1, and the next after its DNS server")
-	g.Expect(golden.YAML(t, newer.Objects)).To(ContainSubstring("rangeStart: 192.168.100.7"), "behind its own spare")
+	g.Expect(at).To(Equal([]string{"192.168.100.3", "192.168.100.6", "192.168.100.4", "192.168.100.7", "192.168.100.5"}), "the older one keeps .1 and .2")
+	g.Expect(golden.YAML(t, newer.Objects)).To(ContainSubstring("rangeStart: 192.168.100.8"))
 }
 
 func TestTwoClustersInOneNamespaceNeverMeet(t *testing.T) {

@@ -28,22 +28,25 @@ func becomes(t *testing.T, in input.Input) (plan.InfraPlan, input.Children) {
 	return p, all
 }
 
-// A second instance gets a spare address: no existing address moves.
+// Second instances get the spare addresses: no existing address moves.
 func TestASecondInstanceMovesNothing(t *testing.T) {
-	g, in := NewWithT(t), changed(t, "{infraComponents: {dns: {replicas: 1}}}")
+	g, in := NewWithT(t), changed(t, "{infraComponents: {dhcp: {replicas: 1}, dns: {replicas: 1}}}")
 	_, one := becomes(t, in)
 	g.Expect(one.DNS().Spec.NetworkConfig.AdditionalServerIPs).To(BeEmpty())
+	g.Expect(one.DHCP().Spec.NetworkConfig.AdditionalServerIPs).To(BeEmpty())
 	in.Children = one
-	in.Infra.Spec.InfraComponents.DNS.Replicas = 0
+	in.Infra.Spec.InfraComponents.DHCP.Replicas, in.Infra.Spec.InfraComponents.DNS.Replicas = 0, 0
 	p, two := becomes(t, in)
-	g.Expect(two.DNS().Spec.NetworkConfig.AdditionalServerIPs).To(Equal([]v1alpha1.IPAddress{"192.168.100.4"}))
-	g.Expect(p.Addresses).To(ContainElement(v1alpha1.AssignedAddress{Component: "dns", Instance: 1, IP: "192.168.100.4"}))
-	g.Expect(two.DHCP().Spec.NetworkConfig.DNSServers).To(Equal([]v1alpha1.IPv4Address{"192.168.100.2", "192.168.100.4"}), "both are in option 6")
+	g.Expect(two.DHCP().Spec.NetworkConfig.AdditionalServerIPs).To(Equal([]v1alpha1.IPv4Address{"192.168.100.4"}))
+	g.Expect(two.DNS().Spec.NetworkConfig.AdditionalServerIPs).To(Equal([]v1alpha1.IPAddress{"192.168.100.5"}))
+	g.Expect(p.Addresses).To(ContainElements(v1alpha1.AssignedAddress{Component: "dhcp", Instance: 1, IP: "192.168.100.4"}, v1alpha1.AssignedAddress{Component: "dns", Instance: 1, IP: "192.168.100.5"}))
+	g.Expect(two.DHCP().Spec.NetworkConfig.DNSServers).To(Equal([]v1alpha1.IPv4Address{"192.168.100.2", "192.168.100.5"}), "both are in option 6")
 	for name, at := range one.Addresses() {
 		g.Expect(two.Addresses()).To(HaveKeyWithValue(name, at))
 	}
 	g.Expect(two.Pool()).To(Equal(one.Pool()))
 	g.Expect(two.DNS().Spec.NetworkConfig.Attachment).To(Equal(one.DNS().Spec.NetworkConfig.Attachment), "its pod stays")
+	g.Expect(two.DHCP().Spec.NetworkConfig.Attachment).To(Equal(one.DHCP().Spec.NetworkConfig.Attachment), "its pod stays")
 }
 
 func TestTheSecondAddressIsNeitherLeasedNorGivenToOthers(t *testing.T) {
@@ -67,7 +70,7 @@ func TestTheSecondAddressIsNoMachines(t *testing.T) {
 		_, children := becomes(t, in)
 		return children.DNS().Spec.NetworkConfig.AdditionalServerIPs[0]
 	}
-	g, in := NewWithT(t), changed(t, "{infraComponents: {dhcp: {rangeStart: 192.168.100.100, rangeEnd: 192.168.100.199}}}")
+	g, in := NewWithT(t), changed(t, "{infraComponents: {dhcp: {replicas: 1, rangeStart: 192.168.100.100, rangeEnd: 192.168.100.199}}}")
 	g.Expect(second(in)).To(BeEquivalentTo("192.168.100.4"))
 	g.Expect(plan.Infra(in).NewSeconds(in)).To(Equal([]netip.Addr{netip.MustParseAddr("192.168.100.4")}))
 	has := in
@@ -109,19 +112,22 @@ func TestTheSecondAddressIsNotMoved(t *testing.T) {
 			NewWithT(t).Expect(is.DNS().Spec.NetworkConfig.AdditionalServerIPs).To(Equal([]v1alpha1.IPAddress{"192.168.100.99"}))
 		})
 	}
-	NewWithT(t).Expect(p.Given).To(ContainSubstring(`"dns-1":"192.168.100.4"`))
+	NewWithT(t).Expect(p.Given).To(ContainSubstring(`"dhcp-1":"192.168.100.4","dns":"192.168.100.2","dns-1":"192.168.100.5"`))
 }
 
 // In a full network one instance goes on serving, and a finding says what that costs.
 func TestWithoutAFreeAddressOneInstanceServes(t *testing.T) {
 	g, in := NewWithT(t), changed(t, "{infraComponents: {dhcp: {rangeStart: 192.168.100.4, rangeEnd: 192.168.100.254}}}")
 	p, children := becomes(t, in)
+	g.Expect(children.DHCP().Spec.NetworkConfig.AdditionalServerIPs).To(BeEmpty())
 	g.Expect(children.DNS().Spec.NetworkConfig.AdditionalServerIPs).To(BeEmpty())
 	g.Expect(children.DHCP().Spec.NetworkConfig.DNSServers).To(HaveLen(1))
-	g.Expect(p.Findings).To(ContainElement(And(HaveField("Condition", v1alpha1.ConditionDNSReady), HaveField("Reason", "OneInstanceServes"),
-		HaveField("Message", ContainSubstring("a node's failure stops name resolution; free one address")))))
+	costs := func(condition, what string) any {
+		return And(HaveField("Condition", condition), HaveField("Reason", "OneInstanceServes"), HaveField("Message", ContainSubstring("a node's failure stops "+what+"; free one address")))
+	}
+	g.Expect(p.Findings).To(ContainElements(costs(v1alpha1.ConditionDHCPReady, "DHCP"), costs(v1alpha1.ConditionDNSReady, "name resolution")))
 
-	in.Infra.Spec.InfraComponents.DNS.Replicas = 1
+	in.Infra.Spec.InfraComponents.DHCP.Replicas, in.Infra.Spec.InfraComponents.DNS.Replicas = 1, 1
 	p, _ = becomes(t, in)
 	g.Expect(p.Findings).NotTo(ContainElement(HaveField("Reason", "OneInstanceServes")))
 }

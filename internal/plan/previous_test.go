@@ -39,18 +39,20 @@ func previous(t *testing.T) input.Input {
 	return append(all, written...).Inputs(settings())[0]
 }
 
-// All that is new is a second DNS instance, with an address that was kept for it.
+// All that is new is a second instance of DHCP and of DNS, each with an address that was kept for it.
 func TestObjectsOfThePreviousTreeArePlannedAsTheyWere(t *testing.T) {
-	const second = "192.168.100.4"
+	const second, secondDNS = "192.168.100.4", "192.168.100.6"
 	g, in := NewWithT(t), previous(t)
 	g.Expect(in.Infra.Status.Addresses).NotTo(BeEmpty())
 	p := plan.Infra(in)
 	g.Expect(p.Frozen).To(BeFalse(), "%v", p.Findings)
-	g.Expect(p.Addresses).To(ConsistOf(append(slices.Clone(in.Infra.Status.Addresses), v1alpha1.AssignedAddress{Component: "dns", Instance: 1, IP: second})))
+	g.Expect(p.Addresses).To(ConsistOf(append(slices.Clone(in.Infra.Status.Addresses),
+		v1alpha1.AssignedAddress{Component: "dhcp", Instance: 1, IP: second}, v1alpha1.AssignedAddress{Component: "dns", Instance: 1, IP: secondDNS})))
 	g.Expect(p.Endpoints).To(Equal(in.Infra.Status.Endpoints))
 	dhcp, dns := in.Children.DHCP().Spec, in.Children.DNS().Spec
-	dhcp.NetworkConfig.DNSServers = append(dhcp.NetworkConfig.DNSServers, second)
-	dns.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPAddress{second}
+	dhcp.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPv4Address{second}
+	dhcp.NetworkConfig.DNSServers = append(dhcp.NetworkConfig.DNSServers, secondDNS)
+	dns.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPAddress{secondDNS}
 	for _, o := range p.Objects {
 		switch want := as[metav1.PartialObjectMetadata](t, o); want.Kind {
 		case "DHCPServer":

@@ -33,7 +33,9 @@ func (c child) conditions(now time.Time) []metav1.Condition {
 	accepted := judged(v1alpha1.ConditionAccepted, c.out.Findings, yes(v1alpha1.ConditionAccepted, "Valid", "the spec is valid, and its references are granted"))
 	var each []verdict
 	for i := range c.rollouts {
-		each = append(each, c.ready(accepted, i, now))
+		if !c.isPostponed(i) {
+			each = append(each, c.ready(accepted, i, now))
+		}
 	}
 	ready := c.together(each, now)
 	return conditions(c.before, c.meta.GetGeneration(), now, slices.Concat([]verdict{accepted}, c.own, []verdict{c.progressing(ready, each), ready})...)
@@ -72,16 +74,17 @@ func (c child) ready(accepted verdict, number int, now time.Time) verdict {
 	case config.ObservedGeneration < c.meta.GetGeneration():
 		verdict = no(kind, "Progressing", fmt.Sprintf("the daemon serves generation %d of %d", config.ObservedGeneration, c.meta.GetGeneration()))
 	default:
-		if bad, found := firstNot(append(c.told(), c.own...)...); found {
+		if bad, found := firstNot(append(c.told(number), c.own...)...); found {
 			verdict = no(kind, bad.Reason, bad.Message)
 		}
 	}
 	return verdict
 }
 
-// told are those of the daemon's conditions that Ready needs. An older daemon does not write all of them.
-func (c child) told() (all []verdict) {
-	for _, kind := range c.needs {
+// told are those of an instance's conditions that Ready needs. An older daemon does not write all of them.
+func (c child) told(number int) (all []verdict) {
+	for _, need := range c.needs {
+		kind := v1alpha1.InstanceCondition(need, number)
 		if said := meta.FindStatusCondition(c.before, kind); said != nil {
 			all = append(all, verdict{kind, said.Status, said.Reason, said.Message})
 		}
@@ -128,8 +131,7 @@ func Child(seen observe.Child, out Outcome, now time.Time) component.Report {
 	server, written := seen.Server, seen.Component.Written(seen.Server)
 	name, ip := service(seen.Service)
 	own, healthy := behind(server)
-	ips := append([]v1alpha1.IPAddress{v1alpha1.IPAddress(written.ServerIP)}, written.AdditionalServerIPs...)
-	rollouts := seen.Rollouts()
+	ips, rollouts := written.ServerIPs(), seen.Rollouts()
 	var instances []v1alpha1.Instance
 	for i, r := range rollouts {
 		instances = append(instances, v1alpha1.Instance{IP: ips[i], Workload: r.Workload})

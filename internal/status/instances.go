@@ -10,6 +10,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/component"
+	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/observe"
 )
 
@@ -44,10 +45,18 @@ func (c child) together(each []verdict, now time.Time) verdict {
 			reason = instanceStarting
 		}
 		all = yes(kind, reason, fmt.Sprintf("%s serves; %s does not: %s", c.ips[serve[0]], c.ips[i], each[i].Message))
+	case len(each) < len(c.rollouts):
+		postponed := judged(v1alpha1.InstanceCondition(kind, len(each)), c.out.Findings, verdict{})
+		all = yes(kind, postponed.Reason, postponed.Message)
 	case len(each) > 1 && c.rollouts[0].Node != "" && c.rollouts[0].Node == c.rollouts[1].Node:
 		all = yes(kind, instancesShareNode, fmt.Sprintf("both instances serve, on node %s: its failure stops both; add a node with the VLAN, then delete one of the pods", c.rollouts[0].Node))
 	}
 	return judged(kind, c.out.Findings, all)
+}
+
+// isPostponed says whether an instance is not to start yet.
+func (c child) isPostponed(number int) bool {
+	return number > 0 && finding.Worst(c.out.Findings, v1alpha1.InstanceCondition(v1alpha1.ConditionReady, number)) == finding.Waiting
 }
 
 // worst of verdicts that are all False says what does not pass by itself.

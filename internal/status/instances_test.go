@@ -116,6 +116,47 @@ func TestAnInstanceWithoutANetworkSaysSo(t *testing.T) {
 	g.Expect(said(all, v1alpha1.ConditionProgressing)).To(Equal("False/Settled"))
 }
 
+// One that is not to start yet is not missed.
+func TestAnInstanceThatIsPostponedIsNotMissed(t *testing.T) {
+	g, server := NewWithT(t), &v1alpha1.DHCPServer{Status: v1alpha1.DHCPServerStatus{Conditions: accepted()}}
+	server.Spec.NetworkConfig.ServerIP, server.Spec.NetworkConfig.AdditionalServerIPs = "192.168.100.2", []v1alpha1.IPv4Address{"192.168.100.4"}
+	is := seen(server, up)
+	is.Others = []observe.Rollout{{}}
+	out := Outcome{Findings: []finding.Finding{finding.Wait("Ready1", "OneInstanceServes").Say("the first does not know of it")}}
+	all := Child(is, out, noon).Conditions
+	g.Expect(said(all, v1alpha1.ConditionReady)).To(Equal("True/OneInstanceServes"))
+	g.Expect(meta.FindStatusCondition(all, v1alpha1.ConditionReady).Message).To(Equal("the first does not know of it"))
+	g.Expect(said(all, v1alpha1.ConditionProgressing)).To(Equal("False/Settled"))
+	is.Rollout = observe.Rollout{}
+	g.Expect(said(Child(is, out, noon).Conditions, v1alpha1.ConditionReady)).To(HavePrefix("False/"))
+}
+
+// Of a pool with no address left each instance tells by itself.
+func TestEachInstanceHasItsOwnConditions(t *testing.T) {
+	none := func(kind string) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: "PoolExhausted", Message: "no address is left"}
+	}
+	both := append(accepted(), metav1.Condition{Type: "ConfigAccepted1", Status: metav1.ConditionTrue})
+	for name, c := range map[string]struct {
+		said []metav1.Condition
+		want string
+	}{
+		"neither": {both, "True/InstancesShareNode"},
+		"both":    {append(both, none("AddressesLeft"), none("AddressesLeft1")), "False/PoolExhausted"},
+		"the second, of what the first has not seen yet": {append(both, none("AddressesLeft1")), "True/InstanceDown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := &v1alpha1.DHCPServer{Status: v1alpha1.DHCPServerStatus{Conditions: c.said}}
+			server.Spec.NetworkConfig.ServerIP, server.Spec.NetworkConfig.AdditionalServerIPs = "192.168.100.2", []v1alpha1.IPv4Address{"192.168.100.4"}
+			first := up
+			first.Node = "n1"
+			is := seen(server, first)
+			is.Others = []observe.Rollout{first}
+			NewWithT(t).Expect(said(Child(is, Outcome{}, noon).Conditions, v1alpha1.ConditionReady)).To(Equal(c.want))
+		})
+	}
+}
+
 // What a daemon said is taken back only once it cannot say it again.
 func TestNothingIsTakenBackFromAnInstanceThatMayRun(t *testing.T) {
 	g := NewWithT(t)

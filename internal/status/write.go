@@ -112,7 +112,7 @@ func (w *Writer) Overtook(o client.Object) bool {
 // Child writes the controller's part of a child's status if it changed.
 func (w *Writer) Child(ctx context.Context, of component.Component, server component.Server, report component.Report) error {
 	if second := v1alpha1.InstanceCondition(v1alpha1.ConditionConfigAccepted, 1); report.Alone && meta.FindStatusCondition(of.Written(server).Conditions, second) != nil {
-		return w.write(ctx, server, struct{}{}, client.FieldOwner(names.InstanceFieldOwner(names.DNSFieldOwner, 1))) // its daemon is gone, and takes nothing back
+		return w.write(ctx, server, struct{}{}, client.FieldOwner(names.InstanceFieldOwner(of.FieldOwner, 1))) // its daemon is gone, and takes nothing back
 	}
 	has, want := of.Status(server, report)
 	changes, err := differs(has, want)

@@ -21,7 +21,7 @@ import (
 
 func dhcp(in apps.Published) []runtime.ApplyConfiguration {
 	c, child := in.Infra.Spec.InfraComponents.DHCP, names.DHCPServer(in.Infra.Name)
-	attachment, objects := attachment(in, child, in.Address(component.DHCP))
+	attachment, objects := attachments(in, component.DHCP, child)
 	objects = append(objects, ac.DHCPServer(child, in.Infra.Namespace).WithLabels(desired.Labels(in.Infra)).WithAnnotations(in.WithNodes(c.Placement)).WithOwnerReferences(owner(in)).
 		WithSpec(desired.As[ac.DHCPServerSpecApplyConfiguration](dhcpSpec(in, attachment))))
 	return append(objects, dhcpAccess(in, child)...)
@@ -29,9 +29,13 @@ func dhcp(in apps.Published) []runtime.ApplyConfiguration {
 
 func dhcpSpec(in apps.Published, attachment v1alpha1.Attachment) v1alpha1.DHCPServerSpec {
 	n, c := in.Infra.Spec.NetworkConfig, in.Infra.Spec.InfraComponents.DHCP
+	var further []v1alpha1.IPv4Address
+	for _, at := range in.Addresses(component.DHCP)[1:] {
+		further = append(further, desired.IPv4(at))
+	}
 	return v1alpha1.DHCPServerSpec{
 		NetworkConfig: v1alpha1.DHCPNetworkConfig{
-			Attachment: attachment, CIDR: n.CIDR, ServerIP: desired.IPv4(in.Address(component.DHCP)), Gateway: v1alpha1.IPv4Address(n.Gateway),
+			Attachment: attachment, CIDR: n.CIDR, ServerIP: desired.IPv4(in.Address(component.DHCP)), AdditionalServerIPs: further, Gateway: v1alpha1.IPv4Address(n.Gateway),
 			DNSServers: resolvers(in), NTPServers: n.NTPServers, MTU: in.MTU(), Domain: v1alpha1.DNSName(in.Domain()), SearchDomains: searchDomains(in), Routes: routes(in),
 		},
 		LeaseConfig: v1alpha1.DHCPLeaseConfig{

@@ -19,11 +19,7 @@ import (
 
 func dns(in apps.Published) []runtime.ApplyConfiguration {
 	c, child := in.Infra.Spec.InfraComponents.DNS, names.DNSServer(in.Infra.Name)
-	attachment, objects := attachment(in, child, in.Address(component.DNS))
-	if second := in.Address(component.DNS.Second()); second.IsValid() && len(objects) > 0 && !in.VLAN.Config.IsOVN() { // as in workload.InstanceAttachment
-		name, addresses := names.Numbered(child, 1), []netip.Addr{second}
-		objects = append(objects, derived(in, name, derivedConfig(in, name, addresses), addresses))
-	}
+	attachment, objects := attachments(in, component.DNS, child)
 	objects = append(objects, ac.DNSServer(child, in.Infra.Namespace).WithLabels(desired.Labels(in.Infra)).WithAnnotations(in.WithNodes(c.Placement)).WithOwnerReferences(owner(in)).
 		WithSpec(desired.As[ac.DNSServerSpecApplyConfiguration](dnsSpec(in, attachment))))
 	return objects

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/apps"
@@ -30,6 +31,17 @@ func attachment(in apps.Published, child string, addresses ...netip.Addr) (v1alp
 	}
 	a.NetworkAttachmentDefinition = v1alpha1.ObjectName(child)
 	return a, []runtime.ApplyConfiguration{derived(in, child, derivedConfig(in, child, addresses), addresses)}
+}
+
+// attachments is attachment with the network of a second instance's pod, which has one of its own where the first has
+// (workload.InstanceAttachment).
+func attachments(in apps.Published, of component.Name, child string) (v1alpha1.Attachment, []runtime.ApplyConfiguration) {
+	a, objects := attachment(in, child, in.Address(of))
+	if second := in.Address(of.Second()); second.IsValid() && len(objects) > 0 && !in.VLAN.Config.IsOVN() {
+		name, addresses := names.Numbered(child, 1), []netip.Addr{second}
+		objects = append(objects, derived(in, name, derivedConfig(in, name, addresses), addresses))
+	}
+	return a, objects
 }
 
 func derived(in apps.Published, name string, config nad.Config, addresses []netip.Addr) *nad.ApplyConfiguration {

@@ -3,6 +3,7 @@ package workload
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -138,7 +139,8 @@ func (in Child[T]) references(a v1alpha1.Attachment, targets map[string]v1alpha1
 func (in Child[T]) lacksNetwork(number int, instance Instance, network refgrant.Reference) finding.Finding {
 	f, remedy := finding.Wait(v1alpha1.ConditionAccepted, "NADNotFound"), "set networkConfig.networkAttachmentDefinition"
 	if number > 0 {
-		remedy = "have one instance only: omit networkConfig.additionalServerIPs, or set an Infra's dns.replicas: 1"
+		serves, _ := component.Of(in.Server)
+		remedy = fmt.Sprintf("have one instance only: omit networkConfig.additionalServerIPs, or set an Infra's %s.replicas: 1", serves.Name)
 	}
 	if number > 0 && instance.Running == nil {
 		f = finding.Fail(v1alpha1.InstanceCondition(v1alpha1.ConditionReady, number), "NADNotFound")

@@ -1,8 +1,6 @@
 package workload
 
 import (
-	"net/netip"
-
 	corev1 "k8s.io/api/core/v1"
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
 
@@ -23,14 +21,7 @@ func DNS(in Child[*v1alpha1.DNSServer]) ChildPlan {
 	if stop {
 		return p
 	}
-	var addresses []netip.Prefix
-	for _, ip := range spec.NetworkConfig.ServerIPs() {
-		addresses = append(addresses, within(string(ip), string(spec.NetworkConfig.SecondaryNetworkCIDR)))
-	}
-	all := workloadsOf(in, addresses...)
-	for i := range all {
-		all[i].Placement, all[i].Image = spec.Placement, spec.Image
-	}
+	all := workloadsOf(in, spec.NetworkConfig.SecondaryNetworkCIDR, spec.Placement, spec.Image)
 	w := all[0]
 	chosen := chooseEach(&p, all, func(w workload) *accore.PodTemplateSpecApplyConfiguration { return w.dns(in.Settings) },
 		append(w.ownObject(), desired.Reading("hostedcluster.densityops.com", "dhcpleases"))...)

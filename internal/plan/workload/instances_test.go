@@ -123,6 +123,34 @@ func TestTheNetworkOfEachInstanceIsGrantedByItself(t *testing.T) {
 	g.Expect(sets(DNS(in).Objects)).To(HaveLen(2))
 }
 
+// A DHCP daemon of an older release never learns of a second one, which would serve nobody beside it.
+func TestASecondDHCPInstanceIsStartedOnceTheFirstKnowsOfIt(t *testing.T) {
+	g, server := NewWithT(t), &v1alpha1.DHCPServer{}
+	server.Namespace, server.Name = "clusters", "c1-dhcp"
+	server.Spec.NetworkConfig = v1alpha1.DHCPNetworkConfig{
+		Attachment: v1alpha1.Attachment{NetworkAttachmentDefinition: "vlan100"}, ServerIP: "192.168.100.2", CIDR: "192.168.100.0/24", AdditionalServerIPs: []v1alpha1.IPv4Address{"192.168.100.3"},
+	}
+	in := Child[*v1alpha1.DHCPServer]{server, two().Surroundings}
+	both := sets(DHCP(in).Objects)
+	g.Expect(both).To(HaveLen(2), "two that are new start together")
+	postponed := And(HaveField("Condition", "Ready1"), HaveField("Reason", "OneInstanceServes"), HaveField("Message", ContainSubstring("once that is updated, as Progressing says")))
+
+	in.Running = both[0].Annotations
+	p := DHCP(in)
+	g.Expect(sets(p.Objects)).To(HaveLen(1))
+	g.Expect(p.Findings).To(ContainElement(postponed))
+	server.Status.Instances = []v1alpha1.Instance{{IP: "192.168.100.2", ServesWith: []v1alpha1.IPAddress{"192.168.100.2"}}, {IP: "192.168.100.3", ServesWith: []v1alpha1.IPAddress{"192.168.100.3"}}}
+	g.Expect(sets(DHCP(in).Objects)).To(HaveLen(1))
+
+	in.Further[0].Running = both[1].Annotations
+	g.Expect(sets(DHCP(in).Objects)).To(HaveLen(2), "one that runs stays")
+	in.Further[0].Running = nil
+	server.Status.Instances[0].ServesWith = []v1alpha1.IPAddress{"192.168.100.2", "192.168.100.3"}
+	p = DHCP(in)
+	g.Expect(sets(p.Objects)).To(HaveLen(2))
+	g.Expect(p.Findings).NotTo(ContainElement(postponed))
+}
+
 func TestOneInstanceIsUpdatedAfterTheOther(t *testing.T) {
 	g, in := NewWithT(t), two()
 	runs(&in)
@@ -158,6 +186,16 @@ func TestAnInstanceIsNotUpdatedWhileTheOtherIsAway(t *testing.T) {
 		g.Expect(image(all[lost])).To(Equal(imageAfter), "who does not serve is mended at once")
 		g.Expect(image(all[1-lost])).To(Equal(imageBefore))
 	}
+}
+
+// That the second waits for the first says less than what the first waits for.
+func TestWhatTheFirstInstanceWaitsForIsSaidAlone(t *testing.T) {
+	g, in := NewWithT(t), two()
+	runs(&in)
+	in.Server.Spec.Image, in.Settings.AllowImageOverride = imageAfter, true
+	p := DNS(in)
+	g.Expect(p.AwaitsPeer).To(BeTrue())
+	g.Expect(p.Findings).To(ConsistOf(HaveField("Reason", "PullingImages")))
 }
 
 // A second instance whose pod never came keeps no change from the first.

@@ -36,6 +36,9 @@ func (w workload) awaitsStart(p *ChildPlan) bool {
 
 func (w workload) waitsForPeer(p *ChildPlan) {
 	p.AwaitsPeer = true
+	if slices.ContainsFunc(p.Findings, func(f finding.Finding) bool { return f.Condition == v1alpha1.ConditionProgressing }) {
+		return // it says what the other instance itself waits for
+	}
 	p.Find(finding.Wait(v1alpha1.ConditionProgressing, "WaitingForInstance").
-		Say("the new pod with %s waits until the other instance serves: one of them is replaced at a time; if that one stays down, correct what Ready says of it, or have one instance only (an Infra's dns.replicas: 1)", w.Addresses[0].Addr()))
+		Say("the new pod with %s waits until the other instance serves: one of them is replaced at a time; if that one stays down, correct what Ready says of it, or have one instance only (an Infra's %s.replicas: 1)", w.Addresses[0].Addr(), w.App))
 }

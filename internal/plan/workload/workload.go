@@ -40,7 +40,12 @@ func workloadOf[T component.Server](in Child[T], addresses ...netip.Prefix) work
 }
 
 // workloadsOf a server are one for each address whose pod has a network, in order. Call it after references, which says what has none.
-func workloadsOf[T component.Server](in Child[T], addresses ...netip.Prefix) []workload {
+func workloadsOf[T component.Server](in Child[T], cidr v1alpha1.Subnet, placement v1alpha1.Placement, image string) []workload {
+	serves, _ := component.Of(in.Server)
+	var addresses []netip.Prefix
+	for _, ip := range serves.Written(in.Server).ServerIPs() {
+		addresses = append(addresses, within(string(ip), string(cidr)))
+	}
 	all := []workload{workloadOf(in, addresses[0])}
 	for i, further := range in.Further {
 		if further.NAD == nil {
@@ -51,6 +56,9 @@ func workloadsOf[T component.Server](in Child[T], addresses ...netip.Prefix) []w
 		w.device, w.Instance, w.running, w.now = all[0].device, i+1, further.Running, further.Now
 		w.peers = slices.Concat([]Instance{in.Instance}, in.Further[:i], in.Further[i+1:])
 		all = append(all, w)
+	}
+	for i := range all {
+		all[i].Placement, all[i].Image = placement, image
 	}
 	return all
 }

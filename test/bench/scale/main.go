@@ -33,9 +33,9 @@ func main() {
 
 // children and workloads are what to await for one Infra, by resource: what plan.Infra plans, and the workloads.
 var (
-	children = map[string]int{"dhcpservers": 1, "dnsservers": 1, "proxyservers": 1, "network-attachment-definitions": 3,
+	children = map[string]int{"dhcpservers": 1, "dnsservers": 1, "proxyservers": 1, "network-attachment-definitions": 5,
 		"networkpolicies in the control plane": 3, "roles in the control plane": 2, "rolebindings in the control plane": 2}
-	workloads = map[string]int{"statefulsets": 2, "deployments": 1}
+	workloads = map[string]int{"statefulsets": 4, "deployments": 1}
 )
 
 func run(ctx context.Context, infras int, idle time.Duration, binary string) error {

@@ -165,7 +165,7 @@ func breakOne(ctx context.Context, s *scene.Scene, what string) error {
 	}
 	switch what {
 	case "dhcp":
-		return remove("dhcpserver/c1-dhcp", "statefulset/c1-dhcp-deployment")
+		return remove("dhcpserver/c1-dhcp", "statefulset/c1-dhcp-deployment", "statefulset/c1-dhcp-deployment-1")
 	case "dns":
 		return remove("dnsserver/c1-dns", "statefulset/c1-dns-deployment", "statefulset/c1-dns-deployment-1")
 	case "proxy":

@@ -88,14 +88,16 @@ func TestPodsOfTheLastManagerServeBesideTheNext(t *testing.T) {
 	must(t, makeNext(within(t, 3*time.Minute), next))
 	for _, c := range []struct {
 		name, before string
+		dhcp         string // the reason of DHCPReady before the release: a daemon of before knows of no second one
 		upgrade      func(context.Context) error
 	}{
-		{"from " + before + " to this tree", "oooi-before", lab.DeployOperator},
-		{"from this tree to the next", "oooi:dev", func(ctx context.Context) error { return deploy(ctx, next, "oooi-next") }},
+		{"from " + before + " to this tree", "oooi-before", "OneInstanceServes", lab.DeployOperator},
+		{"from this tree to the next", "oooi:dev", "InstancesShareNode", func(ctx context.Context) error { return deploy(ctx, next, "oooi-next") }},
 	} {
 		if !t.Run(c.name, func(t *testing.T) {
 			ctx := within(t, 6*time.Minute)
 			servesThrough(t, ctx, n, c.upgrade)
+			awaitCondition(t, ctx, "clusters", "infra/c1", "DHCPReady", "True", c.dhcp)
 			kubectl(t, ctx, "annotate", "statefulset,deployment", "-A", "-l", "app.kubernetes.io/managed-by=oooi", "hostedcluster.densityops.com/released-")
 			must(t, scene.Until(ctx, "all pods are the new manager's", func(ctx context.Context) error {
 				images, err := lab.Kubectl(ctx, "-n", "clusters", "get", "pods", "-l", "hostedcluster.densityops.com/infra=c1", "-o", "jsonpath={.items[*].spec.containers[*].image}")
@@ -106,6 +108,7 @@ func TestPodsOfTheLastManagerServeBesideTheNext(t *testing.T) {
 				return err
 			}))
 			ready(t, ctx)
+			awaitCondition(t, ctx, "clusters", "infra/c1", "DHCPReady", "True", "InstancesShareNode")
 			comesUp(t, ctx, n, "after the release")
 		}) {
 			return

@@ -67,7 +67,7 @@ func TestSwitchingDHCPOffRemovesExactlyDHCP(t *testing.T) {
 			return err
 		}))
 	})
-	kubectl(t, ctx, "-n", "clusters", "wait", "--for=delete", "dhcpserver/c1-dhcp", "statefulset/c1-dhcp-deployment", "--timeout=60s")
+	kubectl(t, ctx, "-n", "clusters", "wait", "--for=delete", "dhcpserver/c1-dhcp", "statefulset/c1-dhcp-deployment", "statefulset/c1-dhcp-deployment-1", "--timeout=60s")
 	var wrong []string
 	must(t, scene.Until(ctx, "only DHCP's objects gone", func(context.Context) error {
 		after := inventory(t, ctx, "c1")

@@ -149,7 +149,7 @@ func portSecurity(t *testing.T, ctx context.Context) {
 	const foreign, client = "192.168.110.77", "192.168.110.251"
 	n := neighbour(t, ctx, "ovn-seen", "br110", client+"/24")
 	pod := inNetnsOf(t, ctx, kubectl(t, ctx, "-n", "clusters", "get", "pod", "-l", "app.kubernetes.io/instance=ovn-dhcp", "-o", "jsonpath={.items[0].status.podIP}"))
-	own := kubectl(t, ctx, "-n", "clusters", "get", "infra", "ovn", "-o", `jsonpath={.status.addresses[?(@.component=="dhcp")].ip}`)
+	own := addressesOf(t, ctx, "ovn", "dhcp")[0]
 	_, err := pod(ctx, "ip", "addr", "add", foreign+"/24", "dev", "net1")
 	must(t, err)
 	afterwards(t, func(ctx context.Context) error {

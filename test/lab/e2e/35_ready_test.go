@@ -51,7 +51,7 @@ type state struct {
 func TestReadySaysWhatAWorkerWouldMeet(t *testing.T) {
 	ctx := within(t, 20*time.Minute)
 	ready(t, ctx)
-	oneDNS(t, ctx)
+	oneOfEach(t, ctx)
 	afterwards(t, func(ctx context.Context) error {
 		_, err := lab.Kubectl(ctx, "-n", "clusters", "delete", "resourcequota", "none", "--ignore-not-found")
 		return errors.Join(err, lab.Apply(ctx, infraC1))
@@ -76,22 +76,22 @@ func patched(t *testing.T, ctx context.Context, spec string) func() {
 	}
 }
 
-// oneDNS instance is left of Infra c1 until the test ends: of two, one that is away is not missed.
-func oneDNS(t *testing.T, ctx context.Context) {
+// oneOfEach instance of DHCP and DNS is left of Infra c1 until the test ends: of two, one that is away is not missed.
+func oneOfEach(t *testing.T, ctx context.Context) {
 	t.Helper()
 	afterwards(t, func(ctx context.Context) error {
 		_, err := lab.Kubectl(ctx, "-n", "clusters", "patch", "infra", "c1", "--type=merge", "-p", `{"spec":{"infraComponents":null}}`)
 		return err
 	})
-	patched(t, ctx, `{"infraComponents":{"dns":{"replicas":1}}}`)()
-	kubectl(t, ctx, "-n", "clusters", "wait", "--for=delete", "pod/c1-dns-deployment-1-0", "--timeout=60s")
+	patched(t, ctx, `{"infraComponents":{"dhcp":{"replicas":1},"dns":{"replicas":1}}}`)()
+	kubectl(t, ctx, "-n", "clusters", "wait", "--for=delete", "pod/c1-dhcp-deployment-1-0", "pod/c1-dns-deployment-1-0", "--timeout=60s")
 }
 
 // servicesOff are disabled components without a substitute. A new pod takes longer to start than Ready may take.
 func servicesOff(t *testing.T, ctx context.Context) []state {
 	on := func(workloads ...string) func() {
 		return func() {
-			patched(t, ctx, `{"infraComponents":{"dhcp":null,"dns":{"enabled":null},"proxy":null}}`)()
+			patched(t, ctx, `{"infraComponents":{"dhcp":{"enabled":null},"dns":{"enabled":null},"proxy":null}}`)()
 			for _, w := range workloads {
 				kubectl(t, ctx, "-n", "clusters", "wait", "--for=create", w, "--timeout=30s")
 				kubectl(t, ctx, "-n", "clusters", "rollout", "status", w, "--timeout=60s")
@@ -428,7 +428,7 @@ func asks(secure net.Conn, answers *bufio.Reader, address string) error {
 func TestATemplateThatNeverServedIsSuperseded(t *testing.T) {
 	ctx := within(t, 4*time.Minute)
 	ready(t, ctx)
-	oneDNS(t, ctx)
+	oneOfEach(t, ctx)
 	afterwards(t, lab.DeployOperator)
 	kubectl(t, ctx, "-n", "oooi-system", "set", "env", "deployment/oooi-controller-manager", "RELATED_IMAGE_OOOI=e2e.local/envoy:lab") // it exists, but is no daemon of ours
 	kubectl(t, ctx, "-n", "oooi-system", "rollout", "status", "deployment/oooi-controller-manager", "--timeout=60s")

@@ -16,11 +16,8 @@ import (
 
 // frugal is another Infra of c1 on a VLAN of its own, so small that the node can run many.
 func frugal(name, cidr, nad string) string {
-	components := "  infraComponents:\n"
-	for _, c := range []string{"dhcp", "dns", "proxy"} {
-		components += fmt.Sprintf("    %s: {resources: {requests: {cpu: 1m, memory: 16Mi}}}\n", c)
-	}
-	return infraOn(name, cidr, nad) + components
+	const least = "resources: {requests: {cpu: 1m, memory: 16Mi}}"
+	return infraOn(name, cidr, nad) + fmt.Sprintf("  infraComponents: {dhcp: {replicas: 1, %[1]s}, dns: {replicas: 1, %[1]s}, proxy: {%[1]s}}\n", least)
 }
 
 // The line that ForwardingNotPrevented suggests affects the network of every Infra. It takes effect for pods that start later.

@@ -166,6 +166,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.cldmnky.oooi.api.v1alpha1.DHCPConfig
   map:
     fields:
+    - name: additionalServerIPs
+      type:
+        list:
+          elementType:
+            namedType: com.github.cldmnky.oooi.api.v1alpha1.IPv4Address
+          elementRelationship: atomic
     - name: enabled
       type:
         scalar: boolean
@@ -209,6 +215,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.cldmnky.oooi.api.v1alpha1.IPv4AddressOrCIDR
           elementRelationship: atomic
+    - name: replicas
+      type:
+        scalar: numeric
     - name: reservations
       type:
         list:
@@ -299,6 +308,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.cldmnky.oooi.api.v1alpha1.DHCPNetworkConfig
   map:
     fields:
+    - name: additionalServerIPs
+      type:
+        list:
+          elementType:
+            namedType: com.github.cldmnky.oooi.api.v1alpha1.IPv4Address
+          elementRelationship: atomic
     - name: cidr
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.Subnet
@@ -848,6 +863,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: ready
       type:
         scalar: boolean
+    - name: servesWith
+      type:
+        list:
+          elementType:
+            namedType: com.github.cldmnky.oooi.api.v1alpha1.IPAddress
+          elementRelationship: atomic
     - name: workload
       type:
         scalar: string

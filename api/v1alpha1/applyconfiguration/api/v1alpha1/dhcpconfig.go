@@ -18,6 +18,13 @@ type DHCPConfigApplyConfiguration struct {
 	// Address of the server on the VLAN, inside networkConfig.cidr. Default: a free address of the CIDR, which does not change
 	// afterwards.
 	ServerIP *apiv1alpha1.IPv4Address `json:"serverIP,omitempty"`
+	// Number of instances, 1 or 2, each with an address and a pod of its own, on different nodes if there are several. They lease
+	// from one pool, and any of them renews every lease. With 1, a node's failure stops DHCP on the VLAN until the pod runs on
+	// another node. If the VLAN has no free address for a second instance, there is one (OneInstanceServes). Default: 2.
+	Replicas *int32 `json:"replicas,omitempty"`
+	// Address of the second instance, inside networkConfig.cidr. Default: a free address of the CIDR, which does not change
+	// afterwards.
+	AdditionalServerIPs []apiv1alpha1.IPv4Address `json:"additionalServerIPs,omitempty"`
 	// First address of the pool; set rangeEnd too. Default: the first address after those of DHCP, DNS and the proxy.
 	RangeStart *apiv1alpha1.IPv4Address `json:"rangeStart,omitempty"`
 	// Last address of the pool; set rangeStart too. Default: the last usable address of the CIDR.
@@ -61,6 +68,24 @@ func (b *DHCPConfigApplyConfiguration) WithEnabled(value bool) *DHCPConfigApplyC
 // If called multiple times, the ServerIP field is set to the value of the last call.
 func (b *DHCPConfigApplyConfiguration) WithServerIP(value apiv1alpha1.IPv4Address) *DHCPConfigApplyConfiguration {
 	b.ServerIP = &value
+	return b
+}
+
+// WithReplicas sets the Replicas field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Replicas field is set to the value of the last call.
+func (b *DHCPConfigApplyConfiguration) WithReplicas(value int32) *DHCPConfigApplyConfiguration {
+	b.Replicas = &value
+	return b
+}
+
+// WithAdditionalServerIPs adds the given value to the AdditionalServerIPs field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the AdditionalServerIPs field.
+func (b *DHCPConfigApplyConfiguration) WithAdditionalServerIPs(values ...apiv1alpha1.IPv4Address) *DHCPConfigApplyConfiguration {
+	for i := range values {
+		b.AdditionalServerIPs = append(b.AdditionalServerIPs, values[i])
+	}
 	return b
 }
 

@@ -16,6 +16,10 @@ type DHCPNetworkConfigApplyConfiguration struct {
 	CIDR *apiv1alpha1.Subnet `json:"cidr,omitempty"`
 	// Address of the server on the VLAN (option 54); must lie inside cidr.
 	ServerIP *apiv1alpha1.IPv4Address `json:"serverIP,omitempty"`
+	// Address of a second instance, inside cidr: a pod of its own, on another node if there is one, with the same pool and leases.
+	// If the NetworkAttachmentDefinition itself names the pod's address, the second pod attaches to the one with the same name and
+	// -1. Default: one instance.
+	AdditionalServerIPs []apiv1alpha1.IPv4Address `json:"additionalServerIPs,omitempty"`
 	// Default router (option 3); must lie inside cidr. Default: none, for an isolated VLAN.
 	Gateway *apiv1alpha1.IPv4Address `json:"gateway,omitempty"`
 	// DNS servers (option 6). Default: not sent.
@@ -76,6 +80,16 @@ func (b *DHCPNetworkConfigApplyConfiguration) WithCIDR(value apiv1alpha1.Subnet)
 // If called multiple times, the ServerIP field is set to the value of the last call.
 func (b *DHCPNetworkConfigApplyConfiguration) WithServerIP(value apiv1alpha1.IPv4Address) *DHCPNetworkConfigApplyConfiguration {
 	b.ServerIP = &value
+	return b
+}
+
+// WithAdditionalServerIPs adds the given value to the AdditionalServerIPs field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the AdditionalServerIPs field.
+func (b *DHCPNetworkConfigApplyConfiguration) WithAdditionalServerIPs(values ...apiv1alpha1.IPv4Address) *DHCPNetworkConfigApplyConfiguration {
+	for i := range values {
+		b.AdditionalServerIPs = append(b.AdditionalServerIPs, values[i])
+	}
 	return b
 }
 

@@ -20,6 +20,10 @@ type InstanceApplyConfiguration struct {
 	Ready *bool `json:"ready,omitempty"`
 	// Why it does not serve, as its daemon reports it. Empty while it serves, or if the daemon cannot report.
 	Message *string `json:"message,omitempty"`
+	// Addresses of all instances that lease from the pool with this one, itself included, as it knows them (DHCP only). An instance
+	// begins to serve when every other one that reports lists it: an address that is released goes to another client only after
+	// each instance has forgotten its holder.
+	ServesWith []apiv1alpha1.IPAddress `json:"servesWith,omitempty"`
 }
 
 // InstanceApplyConfiguration constructs a declarative configuration of the Instance type for use with
@@ -57,5 +61,15 @@ func (b *InstanceApplyConfiguration) WithReady(value bool) *InstanceApplyConfigu
 // If called multiple times, the Message field is set to the value of the last call.
 func (b *InstanceApplyConfiguration) WithMessage(value string) *InstanceApplyConfiguration {
 	b.Message = &value
+	return b
+}
+
+// WithServesWith adds the given value to the ServesWith field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ServesWith field.
+func (b *InstanceApplyConfiguration) WithServesWith(values ...apiv1alpha1.IPAddress) *InstanceApplyConfiguration {
+	for i := range values {
+		b.ServesWith = append(b.ServesWith, values[i])
+	}
 	return b
 }
