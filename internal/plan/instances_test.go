@@ -88,6 +88,26 @@ func TestTheSecondAddressIsNoMachines(t *testing.T) {
 	g.Expect(children.DHCP().Spec.ExcludeRanges).To(BeEmpty(), "they take nothing from the pool")
 }
 
+// A pod on a lost node has its address until somebody fences the node, whether it is wanted or not.
+func TestTheAddressOfAnInstanceThatIsToGoIsNotLeased(t *testing.T) {
+	g, in := NewWithT(t), changed(t, "{infraComponents: {dhcp: {rangeStart: 192.168.100.1, rangeEnd: 192.168.100.254, serverIP: 192.168.100.2}, dns: {serverIP: 192.168.100.3, additionalServerIPs: [192.168.100.77]}, proxy: {serverIP: 192.168.100.5}}}")
+	second := netip.MustParseAddr("192.168.100.77")
+	leases := func() (does bool) {
+		_, children := becomes(t, in)
+		for _, leased := range children.Leased() {
+			does = does || leased.Contains(second)
+		}
+		return does
+	}
+	_, in.Children = becomes(t, in)
+	g.Expect(leases()).To(BeFalse())
+	in.Infra.Spec.InfraComponents.DNS.Replicas, in.Infra.Spec.InfraComponents.DNS.AdditionalServerIPs = 1, nil
+	in.Children.DNS().Status.Instances = []v1alpha1.Instance{{IP: "192.168.100.3"}, {IP: "192.168.100.77", Ready: true}}
+	g.Expect(leases()).To(BeFalse())
+	in.Children.DNS().Status.Instances = in.Children.DNS().Status.Instances[:1]
+	g.Expect(leases()).To(BeTrue(), "its pod is gone")
+}
+
 // The address comes from the DNSServer, or else the annotation, or else the status.
 func TestTheSecondAddressIsNotMoved(t *testing.T) {
 	in := changed(t, "{}")

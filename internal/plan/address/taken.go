@@ -10,8 +10,8 @@ import (
 	"github.com/cldmnky/oooi/internal/plan/input"
 )
 
-// takenHere are the addresses that the spec names, those that machines lease, that of the API on each worker, and those of the network's own
-// IPAM.
+// takenHere are the addresses that the spec names, those that machines lease, that of the API on each worker, those of the network's own IPAM,
+// and those of our pods, also of such as are to go.
 func (a Addressed) takenHere() []ipam.Taken {
 	n, dhcp := a.Infra.Spec.NetworkConfig, a.Infra.Spec.InfraComponents.DHCP
 	var taken []ipam.Taken
@@ -41,6 +41,9 @@ func (a Addressed) takenHere() []ipam.Taken {
 		for _, r := range a.VLAN.Config.Addresses() {
 			keepFree(r)
 		}
+	}
+	for _, at := range a.Children.Reporting() {
+		keepFree(ipam.Single(at))
 	}
 	return taken
 }

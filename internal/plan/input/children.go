@@ -49,6 +49,20 @@ func (c Children) Addresses() map[component.Name]netip.Addr {
 	return all
 }
 
+// Reporting are the addresses of all instances in the children's status. One that is no longer wanted stays there until its pod is gone.
+func (c Children) Reporting() (all []netip.Addr) {
+	for _, part := range component.All {
+		if server := c[part.Name]; server != nil {
+			for _, i := range part.Written(server).Instances {
+				if a, err := netip.ParseAddr(string(i.IP)); err == nil {
+					all = append(all, a)
+				}
+			}
+		}
+	}
+	return all
+}
+
 // Pool of the DHCPServer; not valid if there is no DHCPServer.
 func (c Children) Pool() ipam.Range {
 	if c.DHCP() == nil {
