@@ -186,7 +186,8 @@ type DHCPServerSpec struct {
 
 // DHCPServerStatus is what the operator and the daemon report.
 type DHCPServerStatus struct {
-	// Conditions: Accepted, Ready, Progressing, ConfigAccepted, AddressesLeft, ClockSteady.
+	// Conditions: Accepted, Ready, Progressing, ConfigAccepted, AddressesLeft, ClockSteady; of a second instance ConfigAccepted1,
+	// AddressesLeft1, ClockSteady1.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -217,7 +218,7 @@ type DHCPServerStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=odhcp,categories=oooi
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 47 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="the name may have at most 47 characters a-z, 0-9 and -, a letter first: names of pods and Services are made from it; choose another, e.g. lab-dhcp"
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 45 || !has(self.spec.networkConfig.additionalServerIPs)",message="with additionalServerIPs the name may have at most 45 characters: the second StatefulSet's is longer; choose another, e.g. lab-dhcp"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 45 || !has(self.spec.networkConfig.additionalServerIPs) || self.spec.networkConfig.additionalServerIPs.size() == 0",message="with additionalServerIPs the name may have at most 45 characters: the second StatefulSet's is longer; choose another, e.g. lab-dhcp"
 // +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.networkConfig.serverIP`
 // +kubebuilder:printcolumn:name="First",type=string,JSONPath=`.spec.leaseConfig.rangeStart`
 // +kubebuilder:printcolumn:name="Last",type=string,JSONPath=`.spec.leaseConfig.rangeEnd`

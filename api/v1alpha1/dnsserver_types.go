@@ -123,7 +123,7 @@ type DNSServerStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=odns,categories=oooi
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 47 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="the name may have at most 47 characters a-z, 0-9 and -, a letter first: names of pods and Services are made from it; choose another, e.g. lab-dns"
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 46 || !has(self.spec.networkConfig.additionalServerIPs)",message="with additionalServerIPs the name may have at most 46 characters: the second StatefulSet's is longer; choose another, e.g. lab-dns"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 46 || !has(self.spec.networkConfig.additionalServerIPs) || self.spec.networkConfig.additionalServerIPs.size() == 0",message="with additionalServerIPs the name may have at most 46 characters: the second StatefulSet's is longer; choose another, e.g. lab-dns"
 // +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.networkConfig.serverIP`
 // +kubebuilder:printcolumn:name="Domain",type=string,JSONPath=`.spec.hostedClusterDomain`
 // +kubebuilder:printcolumn:name="Service-IP",type=string,JSONPath=`.status.serviceClusterIP`

@@ -72,7 +72,7 @@ type NetworkConfig struct {
 }
 
 // DHCPConfig configures the DHCP server.
-// +kubebuilder:validation:XValidation:rule="!has(self.additionalServerIPs) || !has(self.replicas) || self.replicas == 2",message="additionalServerIPs is the address of a second instance; omit it, or have two, e.g. replicas: 2"
+// +kubebuilder:validation:XValidation:rule="!has(self.additionalServerIPs) || self.additionalServerIPs.size() == 0 || !has(self.replicas) || self.replicas == 2",message="additionalServerIPs is the address of a second instance; omit it, or have two, e.g. replicas: 2"
 // +kubebuilder:validation:XValidation:rule="has(self.rangeStart) == has(self.rangeEnd)",message="set both rangeStart and rangeEnd, or neither, e.g. 192.168.100.10 and 192.168.100.200"
 // +kubebuilder:validation:XValidation:rule="!has(self.rangeStart) || !has(self.rangeEnd) || ![self.rangeStart, self.rangeEnd].all(a, isIP(a) && ip(a).family() == 4) || (int(self.rangeStart.split('.')[0])*16777216 + int(self.rangeStart.split('.')[1])*65536 + int(self.rangeStart.split('.')[2])*256 + int(self.rangeStart.split('.')[3])) <= (int(self.rangeEnd.split('.')[0])*16777216 + int(self.rangeEnd.split('.')[1])*65536 + int(self.rangeEnd.split('.')[2])*256 + int(self.rangeEnd.split('.')[3]))",message="rangeEnd lies before rangeStart; swap them, e.g. rangeStart: 192.168.100.10, rangeEnd: 192.168.100.200"
 type DHCPConfig struct {
@@ -143,7 +143,7 @@ type DHCPConfig struct {
 }
 
 // DNSConfig configures the DNS server.
-// +kubebuilder:validation:XValidation:rule="!has(self.additionalServerIPs) || !has(self.replicas) || self.replicas == 2",message="additionalServerIPs is the address of a second instance; omit it, or have two, e.g. replicas: 2"
+// +kubebuilder:validation:XValidation:rule="!has(self.additionalServerIPs) || self.additionalServerIPs.size() == 0 || !has(self.replicas) || self.replicas == 2",message="additionalServerIPs is the address of a second instance; omit it, or have two, e.g. replicas: 2"
 type DNSConfig struct {
 	// False removes the DNS server. Default: true.
 	// +optional

@@ -458,20 +458,3 @@ func TestHealthAndMetricsAnswerOnTheirAddresses(t *testing.T) {
 	}
 	g.Expect((&Flags{HealthAddress: "0.0.0.0:8081"}).Serve(t.Context(), NewReadiness(), http.NotFoundHandler())).To(MatchError(ContainSubstring("a wildcard would answer on every network")))
 }
-
-// Others may rely on what a daemon serves only once it would serve that after a restart, too.
-func TestWhatIsToldToBeKeptIsOnDisk(t *testing.T) {
-	g, f, kept := NewWithT(t), newFollower(t.TempDir()), 0
-	f.Kept = func(s *v1alpha1.DNSServer) {
-		text, err := os.ReadFile(f.lastGood())
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(string(text)).To(ContainSubstring(string(s.Spec.HostedClusterDomain)))
-		kept++
-	}
-	first := &v1alpha1.DNSServer{Spec: v1alpha1.DNSServerSpec{HostedClusterDomain: "c1.example.com"}}
-	g.Expect(f.consider(t.Context(), news[*v1alpha1.DNSServer]{object: first})).To(Succeed())
-	g.Expect(f.consider(t.Context(), news[*v1alpha1.DNSServer]{object: &v1alpha1.DNSServer{}})).NotTo(Succeed())
-	g.Expect(kept).To(Equal(1))
-	f.restore(t.Context())
-	g.Expect(kept).To(Equal(2))
-}

@@ -36,8 +36,6 @@ type Follower[T client.Object] struct {
 	Apply func(context.Context, T) error
 	// Rejected, if set, gets the error for each configuration that is not served, and nil once one is.
 	Rejected func(error)
-	// Kept, if set, gets each object that is served, once it would be after a restart too.
-	Kept func(T)
 	// Deleted, if set, is called when the object is gone from the cluster; the daemon goes on serving.
 	Deleted func()
 	// StateDir keeps the last object that was applied; empty keeps none.
@@ -243,7 +241,6 @@ func (f *Follower[T]) consider(ctx context.Context, now news[T]) error {
 	}
 	f.Serving = true
 	f.remember(now.object)
-	f.tellKept(now.object)
 	return nil
 }
 
@@ -265,12 +262,6 @@ func (f *Follower[T]) report(err error) {
 }
 
 func (f *Follower[T]) lastGood() string { return filepath.Join(f.StateDir, "last-good.yaml") }
-
-func (f *Follower[T]) tellKept(object T) {
-	if f.Kept != nil {
-		f.Kept(object)
-	}
-}
 
 // remember stores the object without its managed fields.
 func (f *Follower[T]) remember(object T) {
@@ -309,6 +300,5 @@ func (f *Follower[T]) restore(ctx context.Context) {
 		return
 	}
 	f.Serving = true
-	f.tellKept(object)
 	f.Log.Info("serving the last good configuration", "file", f.lastGood())
 }

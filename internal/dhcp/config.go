@@ -30,7 +30,7 @@ func ConfigOf(server *v1alpha1.DHCPServer, number int) (pool.Config, error) {
 	}
 	servers := p.servers(n)
 	c := pool.Config{
-		Server: servers[number], Instances: known(server, v1alpha1.IPAddress(n.ServerIPs()[number])),
+		Server: servers[number], Instances: []netip.Addr{servers[number]},
 		First: p.addr("leaseConfig.rangeStart", spec.LeaseConfig.RangeStart),
 		Last:  p.addr("leaseConfig.rangeEnd", spec.LeaseConfig.RangeEnd),
 		Network: wire.Network{

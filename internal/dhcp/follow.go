@@ -3,7 +3,6 @@ package dhcp
 import (
 	"context"
 	"errors"
-	"net/netip"
 	"reflect"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,7 +16,7 @@ import (
 func (i *instance) follow(ctx context.Context) error {
 	f := &daemon.Follower[*v1alpha1.DHCPServer]{
 		New: func() *v1alpha1.DHCPServer { return &v1alpha1.DHCPServer{} }, StateDir: i.StateDir, Log: i.Log,
-		Apply: i.apply, Kept: i.keeps, Rejected: i.rejected, Deleted: i.gone,
+		Apply: i.apply, Rejected: i.rejected, Deleted: i.gone,
 	}
 	if i.client == nil {
 		return f.File(ctx, i.ConfigFile)
@@ -27,9 +26,7 @@ func (i *instance) follow(ctx context.Context) error {
 
 // apply serves a configuration. It opens the socket first, so that a configuration that cannot be served changes nothing.
 func (i *instance) apply(ctx context.Context, object *v1alpha1.DHCPServer) error {
-	i.mu.Lock()
-	i.newest, i.deleted = object, false
-	i.mu.Unlock()
+	i.learn(object)
 	config, err := ConfigOf(object, i.Number)
 	if err != nil {
 		return err
@@ -43,9 +40,9 @@ func (i *instance) apply(ctx context.Context, object *v1alpha1.DHCPServer) error
 			return err
 		}
 		config.Born, config.LooksUpVMs = saved.Born, false // without a cluster there are none to look up
-		config.Instances = []netip.Addr{config.Server}
+	} else {
+		config.Instances = i.memory.known
 	}
-	config.Instances = i.memory.takes(object, config.Instances)
 	port, err := i.portFor(ctx, config.Server)
 	if err != nil {
 		return err

@@ -50,30 +50,26 @@ func saidBy(server *v1alpha1.DHCPServer, at v1alpha1.IPAddress) (all []netip.Add
 	return sorted(all)
 }
 
-// mayServe says what the instance with a number waits for before it promises any address; nil for nothing.
-func mayServe(server *v1alpha1.DHCPServer, number int) error {
-	wanted := server.Spec.NetworkConfig.ServerIPs()
-	if number >= len(wanted) {
-		return errLeaves(number)
-	}
-	self := v1alpha1.IPAddress(wanted[number])
+// mayServe says what the instance with a number, whose address is self, waits for before it promises any address; nil for nothing.
+func mayServe(server *v1alpha1.DHCPServer, number int, self v1alpha1.IPAddress) error {
+	others := false // that say whom they know of
 	for _, at := range named(server) {
 		other := v1alpha1.IPAddress(at.String())
+		says := saidBy(server, other)
 		switch {
 		case !slices.Contains(saidBy(server, self), at):
 			return fmt.Errorf("this instance has not yet reported that it knows of %s", at)
-		case other != self && reports(server, other, 1-number) && !slices.ContainsFunc(saidBy(server, other), func(a netip.Addr) bool { return a.String() == string(self) }):
-			return fmt.Errorf("the instance at %s does not know of this one yet: it will when its pod runs this release and reaches the API server", at)
+		case other == self || len(says) == 0:
+		case !slices.ContainsFunc(says, func(a netip.Addr) bool { return a.String() == string(self) }):
+			return fmt.Errorf("the instance at %s does not know of this one yet: it will when it reaches the API server; if its node is lost, see NodeLost", at)
+		default:
+			others = true
 		}
 	}
+	if number > 0 && !others && meta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionConfigAccepted) != nil {
+		return errors.New("the first instance is of an older release, which knows of no other: update its pod, as Progressing says")
+	}
 	return nil
-}
-
-// reports says whether the daemon of an instance has written to the status, which each does before it serves. Those of older releases say nothing of
-// instances.
-func reports(server *v1alpha1.DHCPServer, at v1alpha1.IPAddress, number int) bool {
-	said := v1alpha1.InstanceCondition(v1alpha1.ConditionConfigAccepted, number)
-	return len(saidBy(server, at)) > 0 || meta.FindStatusCondition(server.Status.Conditions, said) != nil
 }
 
 // notOlder says whether a DHCPServer was read at a version or after it; false if the version is not known.
@@ -99,7 +95,7 @@ func sorted(all []netip.Addr) []netip.Addr {
 	return slices.Compact(all)
 }
 
-// memory is which instances are known, by the newest version of the DHCPServer that was served.
+// memory is which instances are known, by the newest version of the DHCPServer that was seen.
 type memory struct {
 	latest string
 	known  []netip.Addr
@@ -123,10 +119,10 @@ const rereads = time.Second
 func (i *instance) join(ctx context.Context) error {
 	way := joining{number: i.Number}
 	for {
-		served := i.lastKept()
-		err := way.step(served, func() (string, error) {
+		newest, self := i.seen()
+		err := way.step(newest, self, func() (string, error) {
 			now := &v1alpha1.DHCPServer{}
-			err := i.client.Get(ctx, client.ObjectKeyFromObject(served), now)
+			err := i.client.Get(ctx, client.ObjectKeyFromObject(newest), now)
 			return now.ResourceVersion, err
 		})
 		i.ready.Set(checkLeases, err)
@@ -136,7 +132,7 @@ func (i *instance) join(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-i.kept:
+		case <-i.news:
 		case <-time.After(rereads):
 		}
 	}
@@ -145,13 +141,13 @@ func (i *instance) join(ctx context.Context) error {
 // joining is how far an instance has come on the way to serve.
 type joining struct {
 	number int
-	least  string // the version of the DHCPServer that it has to serve
+	least  string // the version of the DHCPServer that it has to have seen
 }
 
 // step says what the instance still waits for. The watch may tell what was long ago, so the instance asks which version there is now, and
-// waits until it serves that.
-func (j *joining) step(served *v1alpha1.DHCPServer, now func() (version string, err error)) (err error) {
-	if served == nil {
+// waits until it has seen that.
+func (j *joining) step(seen *v1alpha1.DHCPServer, self v1alpha1.IPAddress, now func() (version string, err error)) (err error) {
+	if seen == nil {
 		return errors.New("the DHCPServer has not been read yet")
 	}
 	if j.least == "" {
@@ -159,26 +155,43 @@ func (j *joining) step(served *v1alpha1.DHCPServer, now func() (version string, 
 			return fmt.Errorf("reading the DHCPServer: %w", err)
 		}
 	}
-	if !notOlder(served, j.least) {
-		return fmt.Errorf("version %s of the DHCPServer is served, and %s is needed", served.ResourceVersion, j.least)
+	if !notOlder(seen, j.least) {
+		return fmt.Errorf("the watch has told version %s of the DHCPServer, and there is %s", seen.ResourceVersion, j.least)
 	}
-	return mayServe(served, j.number)
+	return mayServe(seen, j.number, self)
 }
 
-// keeps notes a DHCPServer that is served now, and would be after a restart. Only then may others rely on whom it names.
-func (i *instance) keeps(server *v1alpha1.DHCPServer) {
+// learn takes in which instances a DHCPServer names. That counts though its configuration may be refused.
+func (i *instance) learn(server *v1alpha1.DHCPServer) {
 	i.mu.Lock()
-	i.onDisk = server
+	i.newest, i.deleted = server, false
 	i.mu.Unlock()
+	if i.client == nil {
+		return // a lease file has one instance
+	}
+	_, self := i.seen()
+	all := i.memory.takes(server, known(server, self))
+	if served := i.server.config.Load(); served != nil && !slices.Equal(served.Instances, all) {
+		also := *served
+		also.Instances = all
+		i.server.Configure(also)
+	}
 	select {
-	case i.kept <- struct{}{}:
+	case i.news <- struct{}{}:
 	default:
 	}
 	i.wake()
 }
 
-func (i *instance) lastKept() *v1alpha1.DHCPServer {
+// seen returns the newest DHCPServer, and the address of this instance: the one that it serves, else the one that it is to have.
+func (i *instance) seen() (newest *v1alpha1.DHCPServer, self v1alpha1.IPAddress) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.onDisk
+	switch served := i.server.config.Load(); {
+	case served != nil:
+		self = v1alpha1.IPAddress(served.Server.String())
+	case i.newest != nil && i.Number < len(i.newest.Spec.NetworkConfig.ServerIPs()):
+		self = v1alpha1.IPAddress(i.newest.Spec.NetworkConfig.ServerIPs()[i.Number])
+	}
+	return i.newest, self
 }

@@ -304,7 +304,7 @@ func TestASecondInstanceWaitsForTheFirst(t *testing.T) {
 	d.Expect(d.api.Create(t.Context(), shared)).To(Succeed())
 	d.says()
 	d.starts()
-	d.Eventually(func() string { return get("http://127.0.0.1:8081/readyz") }).WithTimeout(15 * time.Second).Should(ContainSubstring("leases: the instance at 127.0.0.2 does not know of this one yet"))
+	d.Eventually(func() string { return get("http://127.0.0.1:8081/readyz") }).WithTimeout(15 * time.Second).Should(ContainSubstring("leases: the first instance is of an older release"))
 	d.Expect(d.asks("127.0.0.10", one)).To(BeNil())
 	second := func(fields ...types.GomegaMatcher) types.GomegaMatcher {
 		return HaveField("Instances", ContainElement(And(append(fields, HaveField("IP", v1alpha1.IPAddress("127.0.0.1")))...)))

@@ -2,6 +2,7 @@ package dhcp
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -72,7 +73,10 @@ func (t timedStore) Update(ctx context.Context, r lease.Record) (lease.Record, e
 func (t timedStore) time(operation string, do func() (lease.Record, error)) (lease.Record, error) {
 	start, result := time.Now(), "ok"
 	r, err := do()
-	if err != nil {
+	switch {
+	case errors.Is(err, lease.ErrExists) || errors.Is(err, lease.ErrConflict):
+		result = "conflict" // the other instance was first
+	case err != nil:
 		result = "error"
 	}
 	t.took.WithLabelValues(operation, result).Observe(time.Since(start).Seconds())

@@ -67,13 +67,12 @@ type instance struct {
 	metrics   *metrics
 	announcer *announcer
 	changed   chan struct{}
-	kept      chan struct{} // signals a change of onDisk
+	news      chan struct{} // signals a change of newest
 	memory    memory        // only follow uses it
 
 	mu        sync.Mutex
 	object    *v1alpha1.DHCPServer // as it is served
 	newest    *v1alpha1.DHCPServer // as it was seen last
-	onDisk    *v1alpha1.DHCPServer // as it would be served after a restart
 	deleted   bool                 // newest is gone from the cluster
 	refused   error
 	port      *link.Socket
@@ -88,7 +87,7 @@ func newInstance(o Options, c client.WithWatch) *instance {
 	return &instance{
 		Options: o, client: c, machines: vm.NewDirectory(o.Log), ready: daemon.NewReadiness(checkConfig, checkLeases, daemon.CheckForwarding),
 		status:  daemon.NewStatus(c, names.InstanceFieldOwner(names.DHCPFieldOwner, o.Number), o.Log),
-		changed: make(chan struct{}, 1), kept: make(chan struct{}, 1), failed: make(chan error, 1),
+		changed: make(chan struct{}, 1), news: make(chan struct{}, 1), failed: make(chan error, 1),
 		following: func() {}, closePort: func() {},
 	}
 }

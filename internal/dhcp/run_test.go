@@ -4,15 +4,17 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/dhcp/clock"
 	"github.com/cldmnky/oooi/internal/dhcp/leaselog"
 )
@@ -49,24 +51,74 @@ func TestAConfigurationThatIsServedIsNotServedAnew(t *testing.T) {
 	g.Expect(i.server.config.Load().LeaseTime).To(Equal(time.Hour), "what changed is served")
 }
 
-func TestARestoredEtcdMakesNoInstanceForgotten(t *testing.T) {
+// Whom an object names counts though its configuration is refused, and none is forgotten by an object of before a restore of etcd.
+func TestWhomAnInstanceKnowsOf(t *testing.T) {
 	g, l := NewWithT(t), newLab(t, 2)
-	i := newInstance(Options{Log: slog.New(slog.DiscardHandler)}, nil)
+	i := newInstance(Options{Log: slog.New(slog.DiscardHandler)}, fake.NewClientBuilder().WithScheme(daemon.Scheme()).Build())
 	i.server = l.server
-	first, second := netip.MustParseAddr("192.168.100.2"), netip.MustParseAddr("192.168.100.3")
-	serves := func(version string, further ...v1alpha1.IPv4Address) []netip.Addr {
+	self := l.config.Server.String()
+	learns := func(version string, change func(*v1alpha1.DHCPServer)) []string {
 		object := server(t, everyField)
-		object.ResourceVersion, object.Spec.NetworkConfig.AdditionalServerIPs = version, further
-		config, err := ConfigOf(object, 0)
-		g.Expect(err).NotTo(HaveOccurred())
-		config.Instances = i.memory.takes(object, config.Instances)
-		i.configure(config)
-		return i.server.config.Load().Instances
+		object.ResourceVersion, object.Spec.NetworkConfig.ServerIP = version, v1alpha1.IPv4Address(self)
+		change(object)
+		i.learn(object)
+		var all []string
+		for _, at := range i.server.config.Load().Instances {
+			all = append(all, at.String())
+		}
+		return all
 	}
-	g.Expect(serves("10", "192.168.100.3")).To(Equal([]netip.Addr{first, second}))
-	g.Expect(serves("7")).To(Equal([]netip.Addr{first, second}), "it may serve yet")
-	g.Expect(serves("9")).To(Equal([]netip.Addr{first, second}))
-	g.Expect(serves("11")).To(Equal([]netip.Addr{first}))
+	alone := func(*v1alpha1.DHCPServer) {}
+	second := func(s *v1alpha1.DHCPServer) {
+		s.Spec.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPv4Address{"192.168.100.99"}
+		s.Spec.LeaseConfig.LeaseTime.Duration = time.Second // which is refused
+	}
+	g.Expect(learns("9", alone)).To(Equal([]string{self}))
+	g.Expect(learns("10", second)).To(Equal([]string{self, "192.168.100.99"}))
+	g.Expect(learns("7", alone)).To(Equal([]string{self, "192.168.100.99"}), "it may serve yet")
+	g.Expect(learns("11", alone)).To(Equal([]string{self}))
+	g.Expect(learns("12", func(s *v1alpha1.DHCPServer) {
+		s.Status.Instances = []v1alpha1.Instance{{IP: v1alpha1.IPAddress(self), ServesWith: []v1alpha1.IPAddress{"192.168.100.97"}}, {IP: "192.168.100.98"}}
+	})).To(Equal([]string{self, "192.168.100.97", "192.168.100.98"}), "who reports, and who may serve by what it said itself")
+}
+
+// What an instance waits for before it serves.
+func TestWhenAnInstanceMayServe(t *testing.T) {
+	const first, second = "192.168.100.2", "192.168.100.3"
+	says := func(at v1alpha1.IPAddress, knows ...v1alpha1.IPAddress) v1alpha1.Instance {
+		return v1alpha1.Instance{IP: at, ServesWith: knows}
+	}
+	configured := []metav1.Condition{{Type: v1alpha1.ConditionConfigAccepted}, {Type: "ConfigAccepted1"}}
+	for name, c := range map[string]struct {
+		instances  []v1alpha1.Instance
+		conditions []metav1.Condition
+		number     int
+		waits      string
+	}{
+		"it has said nothing":                          {nil, nil, 0, "not yet reported that it knows of " + first},
+		"it does not know of the other":                {[]v1alpha1.Instance{says(first, first)}, nil, 0, "not yet reported that it knows of " + second},
+		"the other never was":                          {[]v1alpha1.Instance{says(first, first, second)}, nil, 0, ""},
+		"the other's configuration is refused":         {[]v1alpha1.Instance{says(first, first, second), says(second, first, second)}, configured, 0, ""},
+		"the other lacks its address and says nothing": {[]v1alpha1.Instance{says(first, first, second), says(second)}, configured, 0, ""},
+		"the first knows of none":                      {[]v1alpha1.Instance{says(first, first), says(second, first, second)}, configured, 1, first + " does not know of this one yet"},
+		"the first is of an older release":             {[]v1alpha1.Instance{says(first), says(second, first, second)}, configured, 1, "the first instance is of an older release"},
+		"the first knows of it":                        {[]v1alpha1.Instance{says(first, first, second), says(second, first, second)}, configured, 1, ""},
+		"the first is about to move": {
+			[]v1alpha1.Instance{says("192.168.100.9", "192.168.100.9", first, second), says(second, first, second, "192.168.100.9")}, configured, 1, "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := server(t, replaced(t, "serverIP: 192.168.100.2 → serverIP: "+first))
+			object.Spec.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPv4Address{second}
+			object.Status.Instances, object.Status.Conditions = c.instances, c.conditions
+			err := mayServe(object, c.number, []v1alpha1.IPAddress{first, second}[c.number])
+			if c.waits == "" {
+				NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			} else {
+				NewWithT(t).Expect(err).To(MatchError(ContainSubstring(c.waits)))
+			}
+		})
+	}
 }
 
 // Of what it is not asked to do an instance that is to go says nothing.

@@ -211,6 +211,20 @@ func TestAReleasedAddressWaitsForEveryInstance(t *testing.T) {
 	NewWithT(t).Expect(l.binds("bb")).To(Equal(ip))
 }
 
+// The list of who has dropped an address is short, and instances move.
+func TestFormerInstancesAreNotCountedAsDropped(t *testing.T) {
+	l := newLab(t, 1)
+	l.reconfigure(func(c *pool.Config) { c.Instances = []netip.Addr{us, at(3)} })
+	ip := l.binds("aa")
+	released := l.store.records[ip]
+	released.State, released.Dropped = lease.Released, []netip.Addr{at(3), at(96), at(97), at(98)}
+	r, err := l.store.Update(t.Context(), released)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	l.server.Table.Learn(r)
+	l.server.Expire(t.Context())
+	NewWithT(t).Expect(l.store.records[ip].Dropped).To(Equal([]netip.Addr{at(3), us}))
+}
+
 func TestABindingWhoseReleaseMayStillArrive(t *testing.T) {
 	l, g := newLab(t, 5), NewWithT(t)
 	ip := l.binds("aa")

@@ -82,14 +82,14 @@ func (i *instance) report() report {
 	if i.newest != nil && i.Number >= len(i.newest.Spec.NetworkConfig.ServerIPs()) {
 		return report{} // of an instance that is to go, the manager takes back what it last said (status.Writer)
 	}
-	r := report{number: i.Number, kept: i.onDisk, written: i.status.Version(), at: at, steady: steady, server: i.object, serves: i.object != nil, refused: i.refused, ready: i.ready.Problem()}
+	r := report{number: i.Number, seen: i.newest, written: i.status.Version(), at: at, steady: steady, server: i.object, serves: i.object != nil, refused: i.refused, ready: i.ready.Problem()}
 	if i.object == nil && i.refused != nil {
 		r.server = i.newest
 	}
 	if i.newest != nil {
 		r.newest = i.newest.Generation
 	}
-	r.room = i.room.Room
+	r.room, r.synced = i.room.Room, i.server.synced.Load()
 	r.counts = i.server.counts()
 	return r
 }
@@ -104,7 +104,7 @@ func (i *instance) wake() {
 // report is the state that status is made from.
 type report struct {
 	number  int                  // of this instance
-	kept    *v1alpha1.DHCPServer // as it would be served after a restart
+	seen    *v1alpha1.DHCPServer // the newest object
 	written string               // its version by our last write; empty before that
 	at      time.Time
 	server  *v1alpha1.DHCPServer // the object that is served, or else the one that was refused
@@ -112,6 +112,7 @@ type report struct {
 	refused error // why the newest object is not served
 	newest  int64 // the generation that was seen last
 	ready   error
+	synced  bool // the leases are read
 	steady  bool
 	room    pool.Room
 	counts
@@ -130,7 +131,9 @@ func (said *reported) next(r report) *ac.DHCPServerApplyConfiguration {
 	if said.conditions == nil {
 		said.conditions = slices.Clone(r.server.Status.Conditions)
 	}
-	if due := r.at.Sub(said.counted) >= countsEvery; due && r.counts != said.counts || r.size != said.size {
+	if was := r.server.Status; !r.synced { // the other instance may know better
+		said.counts = counts{int(was.ActiveLeases), int(was.TotalLeases), int(was.PoolSize)}
+	} else if due := r.at.Sub(said.counted) >= countsEvery; due && r.counts != said.counts || r.size != said.size {
 		said.counts, said.counted = r.counts, r.at
 	}
 	self := daemon.Instance(v1alpha1.IPAddress(r.server.Spec.NetworkConfig.ServerIPs()[r.number]), r.ready)
@@ -145,18 +148,18 @@ func (said *reported) next(r report) *ac.DHCPServerApplyConfiguration {
 	return next.WithStatus(status)
 }
 
-// tellWhomItKnows names the instances that this one knows of, and would after a restart. Unless it is known to have said the same last, that is
-// written only where the DHCPServer is still as it was read: else another instance might begin by a word that is out of date.
+// tellWhomItKnows names the instances that this one knows of. Unless it is known to have said the same last, that is written only where the
+// DHCPServer is still as it was seen: else another instance might begin by a word that is out of date.
 func (r report) tellWhomItKnows(self *ac.InstanceApplyConfiguration, next *ac.DHCPServerApplyConfiguration) {
-	if r.kept == nil {
+	if r.seen == nil {
 		return
 	}
-	says := named(r.kept)
+	says := named(r.seen)
 	for _, at := range says {
 		self.WithServesWith(v1alpha1.IPAddress(at.String()))
 	}
-	if !notOlder(r.kept, r.written) || !slices.Equal(saidBy(r.kept, *self.IP), says) {
-		next.WithResourceVersion(r.kept.ResourceVersion)
+	if !notOlder(r.seen, r.written) || !slices.Equal(saidBy(r.seen, *self.IP), says) {
+		next.WithResourceVersion(r.seen.ResourceVersion)
 	}
 }
 

@@ -32,13 +32,23 @@ func TestAFullPoolIsSaidAtOnceAndRoomWhenItLasts(t *testing.T) {
 func TestTheCountsOfLeasesAreSaidInTime(t *testing.T) {
 	g, said, start, last, writes := NewWithT(t), &reported{}, time.Now(), 0, 0
 	for n := 1; n <= 50; n++ { // each look finds another count
-		next := said.next(report{server: &v1alpha1.DHCPServer{}, at: start.Add(time.Duration(n) * looksEvery), counts: counts{active: n}})
+		next := said.next(report{server: &v1alpha1.DHCPServer{}, synced: true, at: start.Add(time.Duration(n) * looksEvery), counts: counts{active: n}})
 		if active := int(*next.Status.ActiveLeases); active != last {
 			last, writes = active, writes+1
 		}
 		g.Expect(time.Duration(n-last) * looksEvery).To(BeNumerically("<=", 400*time.Millisecond))
 	}
 	g.Expect(writes).To(BeNumerically("<=", 20), "in ten seconds")
+}
+
+// An instance that has not read the leases yet has nothing to say of them, and the other may have.
+func TestUntilTheLeasesAreReadTheCountsStay(t *testing.T) {
+	g, said, server := NewWithT(t), &reported{}, &v1alpha1.DHCPServer{}
+	server.Status = v1alpha1.DHCPServerStatus{ActiveLeases: 7, TotalLeases: 9, PoolSize: 200}
+	next := said.next(report{server: server, at: time.Now(), counts: counts{size: 200}})
+	g.Expect([]int32{*next.Status.ActiveLeases, *next.Status.TotalLeases, *next.Status.PoolSize}).To(Equal([]int32{7, 9, 200}))
+	next = said.next(report{server: server, at: time.Now(), synced: true, counts: counts{8, 10, 200}})
+	g.Expect([]int32{*next.Status.ActiveLeases, *next.Status.TotalLeases, *next.Status.PoolSize}).To(Equal([]int32{8, 10, 200}))
 }
 
 func TestTheStatusSaysWhetherAddressesAreLeft(t *testing.T) {

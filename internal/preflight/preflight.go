@@ -68,7 +68,7 @@ func (s Serves) rows() [][2]string {
 			name = string(component.Name(name).Second())
 		}
 		rows = append(rows, [2]string{name, string(a.IP)})
-		if a.Component == string(component.DHCP) {
+		if a.Component == string(component.DHCP) && a.Instance == 0 {
 			rows = append(rows, [2]string{"leases", s.Leases})
 		}
 	}

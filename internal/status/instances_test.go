@@ -122,9 +122,9 @@ func TestAnInstanceThatIsPostponedIsNotMissed(t *testing.T) {
 	server.Spec.NetworkConfig.ServerIP, server.Spec.NetworkConfig.AdditionalServerIPs = "192.168.100.2", []v1alpha1.IPv4Address{"192.168.100.4"}
 	is := seen(server, up)
 	is.Others = []observe.Rollout{{}}
-	out := Outcome{Findings: []finding.Finding{finding.Wait("Ready1", "OneInstanceServes").Say("the first does not know of it")}}
+	out := Outcome{Findings: []finding.Finding{finding.Wait("Ready1", "SecondInstanceWaits").Say("the first does not know of it")}}
 	all := Child(is, out, noon).Conditions
-	g.Expect(said(all, v1alpha1.ConditionReady)).To(Equal("True/OneInstanceServes"))
+	g.Expect(said(all, v1alpha1.ConditionReady)).To(Equal("True/SecondInstanceWaits"))
 	g.Expect(meta.FindStatusCondition(all, v1alpha1.ConditionReady).Message).To(Equal("the first does not know of it"))
 	g.Expect(said(all, v1alpha1.ConditionProgressing)).To(Equal("False/Settled"))
 	is.Rollout = observe.Rollout{}

@@ -31,7 +31,8 @@ func (t *Table) expiry(r lease.Record, now time.Time) (Decision, bool) {
 		return write(r, "restored"), true
 	}
 	if r.State == lease.Released && !slices.Contains(r.Dropped, t.config.Server) {
-		r.Dropped = append(slices.Clone(r.Dropped), t.config.Server) // we dropped it when we learned of it (dhcp-rules.md#lease-7)
+		former := func(a netip.Addr) bool { return !slices.Contains(t.config.Instances, a) }
+		r.Dropped = append(slices.DeleteFunc(slices.Clone(r.Dropped), former), t.config.Server) // we dropped it when we learned of it (dhcp-rules.md#lease-7)
 		return write(r, "dropped"), true
 	}
 	if d, ok := t.machineExpiry(r, now); ok {

@@ -1,13 +1,10 @@
 package workload
 
 import (
-	"slices"
-
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
 	acrbac "k8s.io/client-go/applyconfigurations/rbac/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
-	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/plan/desired"
 	"github.com/cldmnky/oooi/internal/plan/input"
 	"github.com/cldmnky/oooi/internal/plan/permission"
@@ -32,8 +29,7 @@ func DHCP(in Child[*v1alpha1.DHCPServer]) ChildPlan {
 	w := all[0]
 	if second := all[len(all)-1]; awaitsFirst(in, second) {
 		all = all[:1]
-		p.Find(finding.Wait(v1alpha1.InstanceCondition(v1alpha1.ConditionReady, second.Instance), "OneInstanceServes").
-			Say("one DHCP instance: a node's failure stops DHCP; the second one starts when the first knows of it: if its pod is of an older release, once that is updated, as Progressing says"))
+		p.Find(second.waitsForFirst())
 	}
 	chosen := chooseEach(&p, all, func(w workload) *accore.PodTemplateSpecApplyConfiguration { return w.dhcp(in.Settings) }, dhcpRules(w, spec)...)
 
@@ -43,18 +39,6 @@ func DHCP(in Child[*v1alpha1.DHCPServer]) ChildPlan {
 		p.Want(instance.one(chosen[i]))
 	}
 	return p
-}
-
-// awaitsFirst says whether a second instance is not started yet: the first one runs and, perhaps because it is of an older release, does not know
-// of the second, which would serve nobody until it does (dhcp-rules.md#lease-14).
-func awaitsFirst(in Child[*v1alpha1.DHCPServer], second workload) bool {
-	if second.Instance == 0 || second.running != nil || in.Running == nil {
-		return false
-	}
-	self := v1alpha1.IPAddress(second.Addresses[0].Addr().String())
-	return !slices.ContainsFunc(in.Server.Status.Instances, func(i v1alpha1.Instance) bool {
-		return i.IP == v1alpha1.IPAddress(in.Server.Spec.NetworkConfig.ServerIP) && slices.Contains(i.ServesWith, self)
-	})
 }
 
 func (p pod) dhcp(s input.Settings) *accore.PodTemplateSpecApplyConfiguration {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/finding"
 	"github.com/cldmnky/oooi/internal/names"
@@ -41,4 +43,22 @@ func (w workload) waitsForPeer(p *ChildPlan) {
 	}
 	p.Find(finding.Wait(v1alpha1.ConditionProgressing, "WaitingForInstance").
 		Say("the new pod with %s waits until the other instance serves: one of them is replaced at a time; if that one stays down, correct what Ready says of it, or have one instance only (an Infra's %s.replicas: 1)", w.Addresses[0].Addr(), w.App))
+}
+
+// awaitsFirst says whether a second DHCP instance is not started yet: the first reports and, perhaps because it is of an older release, not that
+// it knows of the second, which would serve nobody until it does (dhcp-rules.md#lease-14).
+func awaitsFirst(in Child[*v1alpha1.DHCPServer], second workload) bool {
+	if second.Instance == 0 || second.running != nil || in.Running == nil {
+		return false
+	}
+	self, status := v1alpha1.IPAddress(second.Addresses[0].Addr().String()), in.Server.Status
+	knows := slices.ContainsFunc(status.Instances, func(i v1alpha1.Instance) bool {
+		return i.IP == v1alpha1.IPAddress(in.Server.Spec.NetworkConfig.ServerIP) && slices.Contains(i.ServesWith, self)
+	})
+	return !knows && meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionConfigAccepted) != nil
+}
+
+func (w workload) waitsForFirst() finding.Finding {
+	return finding.Wait(v1alpha1.InstanceCondition(v1alpha1.ConditionReady, w.Instance), "SecondInstanceWaits").
+		Say("one DHCP instance serves: a node's failure stops DHCP; the second starts once the first reports that it knows of it; if the first one's pod is of an older release, update it: %s", w.release())
 }

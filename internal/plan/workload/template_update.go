@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/labels"
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
 	acrbac "k8s.io/client-go/applyconfigurations/rbac/v1"
 	"k8s.io/utils/ptr"
@@ -151,6 +150,5 @@ func expectsTuning(template *accore.PodTemplateSpecApplyConfiguration) bool {
 
 func (w workload) waits() finding.Finding {
 	return finding.Warn(v1alpha1.ConditionProgressing, "TemplateUpdatePending").
-		Say("a newer pod template is applied when the pod's spec or network changes; to apply it now, run: kubectl -n %s annotate statefulset,deployment -l %s %s-",
-			w.namespace(), labels.FormatLabels(w.selector()), names.AnnotationSeal)
+		Say("a newer pod template is applied when the pod's spec or network changes; to apply it now, run: %s", w.release())
 }

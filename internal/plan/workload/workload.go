@@ -1,12 +1,14 @@
 package workload
 
 import (
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
 	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
 	acrbac "k8s.io/client-go/applyconfigurations/rbac/v1"
@@ -100,4 +102,9 @@ func (w workload) here() string {
 func (w workload) decidedHere() bool {
 	parts := strings.Split(w.running[names.AnnotationSeal], ".")
 	return len(parts) == 3 && parts[2] != w.here()
+}
+
+// release is the command that has the newest template applied.
+func (w workload) release() string {
+	return fmt.Sprintf("kubectl -n %s annotate statefulset,deployment -l %s %s-", w.namespace(), labels.FormatLabels(w.selector()), names.AnnotationSeal)
 }

@@ -91,7 +91,7 @@ func TestPodsOfTheLastManagerServeBesideTheNext(t *testing.T) {
 		dhcp         string // the reason of DHCPReady before the release: a daemon of before knows of no second one
 		upgrade      func(context.Context) error
 	}{
-		{"from " + before + " to this tree", "oooi-before", "OneInstanceServes", lab.DeployOperator},
+		{"from " + before + " to this tree", "oooi-before", "SecondInstanceWaits", lab.DeployOperator},
 		{"from this tree to the next", "oooi:dev", "InstancesShareNode", func(ctx context.Context) error { return deploy(ctx, next, "oooi-next") }},
 	} {
 		if !t.Run(c.name, func(t *testing.T) {

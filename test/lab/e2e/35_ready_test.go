@@ -85,6 +85,15 @@ func oneOfEach(t *testing.T, ctx context.Context) {
 	})
 	patched(t, ctx, `{"infraComponents":{"dhcp":{"replicas":1},"dns":{"replicas":1}}}`)()
 	kubectl(t, ctx, "-n", "clusters", "wait", "--for=delete", "pod/c1-dhcp-deployment-1-0", "pod/c1-dns-deployment-1-0", "--timeout=60s")
+	for _, server := range []string{"dhcpserver/c1-dhcp", "dnsserver/c1-dns"} { // what the second reported is taken back with its pod
+		must(t, scene.Until(ctx, server, func(ctx context.Context) error {
+			out, err := lab.Kubectl(ctx, "-n", "clusters", "get", server, "-o", "jsonpath={.status.instances[*].ip};{.status.conditions[*].type}")
+			if ips, _, _ := strings.Cut(out, ";"); err == nil && (len(strings.Fields(ips)) != 1 || strings.Contains(out, "ConfigAccepted1")) {
+				err = fmt.Errorf("its status has %s", out)
+			}
+			return err
+		}))
+	}
 }
 
 // servicesOff are disabled components without a substitute. A new pod takes longer to start than Ready may take.

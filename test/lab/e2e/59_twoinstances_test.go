@@ -77,6 +77,11 @@ func TestANodeDiesAndTheOtherInstancesServe(t *testing.T) {
 	last, err := neighbour(t, ctx, "last", "br139", "").Lease(ctx)
 	must(t, err)
 	leasesOf["last"] = last.Address
+	signal(t, ctx, "pod/twin-dhcp-deployment-0", "dhcp", "SIGSTOP")
+	alone, err := neighbour(t, ctx, "alone", "br139", "").Lease(ctx)
+	must(t, err) // by the second alone
+	leasesOf["alone"] = alone.Address
+	signal(t, ctx, "pod/twin-dhcp-deployment-0", "dhcp", "SIGCONT")
 	for name, at := range leasesOf {
 		for other, its := range leasesOf {
 			if name != other && at == its {

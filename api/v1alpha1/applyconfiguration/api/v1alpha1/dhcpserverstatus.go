@@ -11,7 +11,8 @@ import (
 //
 // DHCPServerStatus is what the operator and the daemon report.
 type DHCPServerStatusApplyConfiguration struct {
-	// Conditions: Accepted, Ready, Progressing, ConfigAccepted, AddressesLeft, ClockSteady.
+	// Conditions: Accepted, Ready, Progressing, ConfigAccepted, AddressesLeft, ClockSteady; of a second instance ConfigAccepted1,
+	// AddressesLeft1, ClockSteady1.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// Addresses of the server, and the workload of each.
 	Instances []InstanceApplyConfiguration `json:"instances,omitempty"`
