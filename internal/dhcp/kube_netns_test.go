@@ -341,7 +341,7 @@ func (d *daemonInCluster) change(change func(*v1alpha1.DHCPServer)) {
 		}
 		change(s)
 		return d.api.Update(d.t.Context(), s)
-	}).Should(Succeed())
+	}).WithTimeout(15 * time.Second).Should(Succeed())
 }
 
 func (d *daemonInCluster) events(reason string) []string {
