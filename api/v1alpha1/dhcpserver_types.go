@@ -114,6 +114,11 @@ type DHCPNetworkConfig struct {
 	Routes []Route `json:"routes,omitempty"`
 }
 
+// ServerIPs are the addresses of all instances, the first's first.
+func (n DHCPNetworkConfig) ServerIPs() []IPv4Address {
+	return append([]IPv4Address{n.ServerIP}, n.AdditionalServerIPs...)
+}
+
 // DHCPLeaseConfig is the pool.
 // +kubebuilder:validation:XValidation:rule="![self.rangeStart, self.rangeEnd].all(a, isIP(a) && ip(a).family() == 4) || (int(self.rangeStart.split('.')[0])*16777216 + int(self.rangeStart.split('.')[1])*65536 + int(self.rangeStart.split('.')[2])*256 + int(self.rangeStart.split('.')[3])) <= (int(self.rangeEnd.split('.')[0])*16777216 + int(self.rangeEnd.split('.')[1])*65536 + int(self.rangeEnd.split('.')[2])*256 + int(self.rangeEnd.split('.')[3]))",message="rangeEnd lies before rangeStart; swap them, e.g. rangeStart: 192.168.100.10, rangeEnd: 192.168.100.200"
 type DHCPLeaseConfig struct {
@@ -127,11 +132,6 @@ type DHCPLeaseConfig struct {
 	// +kubebuilder:default="24h0m0s"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,8}([.][0-9]{1,9})?(h|m|s))+$') && duration(self) >= duration('2m') && duration(self) <= duration('8760h')",message="leaseTime must be between 2m and 8760h, in hours (h), minutes (m) and seconds (s), e.g. 24h"
 	LeaseTime metav1.Duration `json:"leaseTime,omitempty"`
-}
-
-// ServerIPs are the addresses of all instances, the first's first.
-func (n DHCPNetworkConfig) ServerIPs() []IPv4Address {
-	return append([]IPv4Address{n.ServerIP}, n.AdditionalServerIPs...)
 }
 
 // DHCPServerSpec configures one DHCP server.
@@ -211,6 +211,16 @@ type DHCPServerStatus struct {
 	// Generation of the spec that this status was computed from.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+}
+
+// ServesWith are the instances that the one at an address says it knows of.
+func (s DHCPServerStatus) ServesWith(at IPAddress) []IPAddress {
+	for _, i := range s.Instances {
+		if i.IP == at {
+			return i.ServesWith
+		}
+	}
+	return nil
 }
 
 // DHCPServer is one DHCP server on one VLAN.

@@ -58,6 +58,10 @@ func ConfigOf(server *v1alpha1.DHCPServer, number int) (pool.Config, error) {
 	return c, errors.Join(p.wrong...)
 }
 
+func errLeaves(number int) error {
+	return fmt.Errorf("%s is not set: this instance is to go, and serves as before until its pod does", serverField(number))
+}
+
 // lists reads the fields that have several entries.
 func (p *parser) lists(spec v1alpha1.DHCPServerSpec, c *pool.Config) {
 	for i, r := range spec.NetworkConfig.Routes {

@@ -40,24 +40,20 @@ func known(server *v1alpha1.DHCPServer, self v1alpha1.IPAddress) []netip.Addr {
 
 // saidBy returns which instances the one at an address said that it knows of, sorted.
 func saidBy(server *v1alpha1.DHCPServer, at v1alpha1.IPAddress) (all []netip.Addr) {
-	for _, i := range server.Status.Instances {
-		if i.IP == at {
-			for _, ip := range i.ServesWith {
-				all = append(all, parsed(string(ip))...)
-			}
-		}
+	for _, ip := range server.Status.ServesWith(at) {
+		all = append(all, parsed(string(ip))...)
 	}
 	return sorted(all)
 }
 
 // mayServe says what the instance with a number, whose address is self, waits for before it promises any address; nil for nothing.
 func mayServe(server *v1alpha1.DHCPServer, number int, self v1alpha1.IPAddress) error {
-	others := false // that say whom they know of
+	own, others := saidBy(server, self), false // others: that say whom they know of
 	for _, at := range named(server) {
 		other := v1alpha1.IPAddress(at.String())
 		says := saidBy(server, other)
 		switch {
-		case !slices.Contains(saidBy(server, self), at):
+		case !slices.Contains(own, at):
 			return fmt.Errorf("this instance has not yet reported that it knows of %s", at)
 		case other == self || len(says) == 0:
 		case !slices.ContainsFunc(says, func(a netip.Addr) bool { return a.String() == string(self) }):
@@ -76,10 +72,6 @@ func mayServe(server *v1alpha1.DHCPServer, number int, self v1alpha1.IPAddress) 
 func notOlder(server *v1alpha1.DHCPServer, than string) bool {
 	order, err := resourceversion.CompareResourceVersion(server.ResourceVersion, than)
 	return err == nil && order >= 0
-}
-
-func errLeaves(number int) error {
-	return fmt.Errorf("%s is not set: this instance is to go, and serves as before until its pod does", serverField(number))
 }
 
 func parsed(ip string) []netip.Addr {
@@ -180,7 +172,6 @@ func (i *instance) learn(server *v1alpha1.DHCPServer) {
 	case i.news <- struct{}{}:
 	default:
 	}
-	i.wake()
 }
 
 // seen returns the newest DHCPServer, and the address of this instance: the one that it serves, else the one that it is to have.

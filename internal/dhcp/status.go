@@ -86,9 +86,6 @@ func (i *instance) report() report {
 	if i.object == nil && i.refused != nil {
 		r.server = i.newest
 	}
-	if i.newest != nil {
-		r.newest = i.newest.Generation
-	}
 	r.room, r.synced = i.room.Room, i.server.synced.Load()
 	r.counts = i.server.counts()
 	return r
@@ -110,7 +107,6 @@ type report struct {
 	server  *v1alpha1.DHCPServer // the object that is served, or else the one that was refused
 	serves  bool
 	refused error // why the newest object is not served
-	newest  int64 // the generation that was seen last
 	ready   error
 	synced  bool // the leases are read
 	steady  bool
@@ -174,7 +170,7 @@ func (r report) configAccepted() metav1.Condition {
 		}
 		return metav1.Condition{
 			Type: r.own(v1alpha1.ConditionConfigAccepted), Status: metav1.ConditionFalse, Reason: "Refused",
-			Message: fmt.Sprintf("%s is served: %v", served, r.refused), ObservedGeneration: r.newest,
+			Message: fmt.Sprintf("%s is served: %v", served, r.refused), ObservedGeneration: r.seen.Generation,
 		}
 	}
 	return metav1.Condition{

@@ -52,9 +52,7 @@ func awaitsFirst(in Child[*v1alpha1.DHCPServer], second workload) bool {
 		return false
 	}
 	self, status := v1alpha1.IPAddress(second.Addresses[0].Addr().String()), in.Server.Status
-	knows := slices.ContainsFunc(status.Instances, func(i v1alpha1.Instance) bool {
-		return i.IP == v1alpha1.IPAddress(in.Server.Spec.NetworkConfig.ServerIP) && slices.Contains(i.ServesWith, self)
-	})
+	knows := slices.Contains(status.ServesWith(v1alpha1.IPAddress(in.Server.Spec.NetworkConfig.ServerIP)), self)
 	return !knows && meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionConfigAccepted) != nil
 }
 
