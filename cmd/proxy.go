@@ -38,6 +38,7 @@ func newProxyCommand() *cobra.Command {
 	}
 	o.Bind(cmd, "proxy-log-level")
 	cmd.Flags().StringVar(&o.Name, "proxy-name", "", "name of the ProxyServer")
+	cmd.Flags().IntVar(&o.Instance, "instance", 0, "which `number` of the ProxyServer's addresses to serve: 0 is serverIP, 1 the first of additionalServerIPs")
 	cmd.Flags().StringVar(&o.XDSSocket, "xds-socket", bootstrap.DefaultSocket, "Unix socket on which Envoy gets its configuration (xDS)")
 	cmd.Flags().IntVar(&o.XDSPort, "xds-port", 0, "loopback port that also serves xDS, for debugging; what its clients acknowledge counts for nothing (0: none)")
 	cmd.AddCommand(newProxyBootstrapCommand())

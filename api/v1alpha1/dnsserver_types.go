@@ -10,6 +10,14 @@ type DNSEntry struct {
 	IP IPAddress `json:"ip"`
 }
 
+// DNSHealthCheck is an address of staticEntries that is answered only while it accepts connections.
+type DNSHealthCheck struct {
+	// Address.
+	IP IPAddress `json:"ip"`
+	// TCP port.
+	Port Port `json:"port"`
+}
+
 // DNSNetworkConfig describes the VLAN of the server.
 // +kubebuilder:validation:XValidation:rule="!has(self.additionalServerIPs) || self.additionalServerIPs.all(a, a != self.serverIP && (!isCIDR(self.secondaryNetworkCIDR) || !isIP(a) || cidr(self.secondaryNetworkCIDR).containsIP(a)))",message="additionalServerIPs must lie inside secondaryNetworkCIDR and differ from serverIP, e.g. 192.168.100.4 beside 192.168.100.3 in 192.168.100.0/24"
 // +kubebuilder:validation:XValidation:rule="!isCIDR(self.secondaryNetworkCIDR) || !isIP(self.serverIP) || cidr(self.secondaryNetworkCIDR).containsIP(self.serverIP)",message="serverIP must lie inside secondaryNetworkCIDR, e.g. 192.168.100.3 in 192.168.100.0/24"
@@ -52,6 +60,13 @@ type DNSServerSpec struct {
 	// +listMapKey=ip
 	// +kubebuilder:validation:MaxItems=256
 	StaticEntries []DNSEntry `json:"staticEntries,omitempty"`
+	// Addresses of staticEntries to which the server connects several times a second. For a name with several addresses, it leaves
+	// out one that does not accept the connection while another one does, or has no health check. Default: none.
+	// +optional
+	// +listType=map
+	// +listMapKey=ip
+	// +kubebuilder:validation:MaxItems=4
+	HealthChecks []DNSHealthCheck `json:"healthChecks,omitempty"`
 	// Records of the pod-network view. All other names are REFUSED there.
 	// +optional
 	// +listType=map

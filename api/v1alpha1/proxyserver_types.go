@@ -36,16 +36,29 @@ type CapturedAddress struct {
 }
 
 // ProxyNetworkConfig describes the VLAN and the addresses of the proxy.
+// +kubebuilder:validation:XValidation:rule="!has(self.additionalServerIPs) || self.additionalServerIPs.all(a, a != self.serverIP && (!has(self.capturedAddresses) || self.capturedAddresses.all(c, c.ip != a)))",message="additionalServerIPs must differ from serverIP and capturedAddresses, e.g. 192.168.100.6 beside 192.168.100.4"
 type ProxyNetworkConfig struct {
 	Attachment `json:",inline"`
 	// Address of the proxy on the VLAN.
 	ServerIP IPAddress `json:"serverIP"`
-	// Captured addresses: addresses of the control plane that the proxy's pod has in addition to serverIP. Default: none.
+	// Address of a second instance: a pod of its own, on another node if there is one, with the same backends. If the
+	// NetworkAttachmentDefinition itself names the pod's address, the second pod attaches to the one with the same name and -1.
+	// Default: one instance.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1
+	AdditionalServerIPs []IPAddress `json:"additionalServerIPs,omitempty"`
+	// Captured addresses: addresses of the control plane that the first instance's pod has in addition to serverIP. Default: none.
 	// +optional
 	// +listType=map
 	// +listMapKey=ip
 	// +kubebuilder:validation:MaxItems=8
 	CapturedAddresses []CapturedAddress `json:"capturedAddresses,omitempty"`
+}
+
+// ServerIPs are the addresses of all instances, the first's first.
+func (n ProxyNetworkConfig) ServerIPs() []IPAddress {
+	return append([]IPAddress{n.ServerIP}, n.AdditionalServerIPs...)
 }
 
 // ProxyBackend is one service that clients reach through the proxy.
@@ -161,17 +174,17 @@ type ProxyServerStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// Address of the proxy, and its workload.
+	// Instances, each with its address and workload.
 	// +optional
 	// +listType=map
 	// +listMapKey=ip
 	// +kubebuilder:validation:MaxItems=4
 	Instances []Instance `json:"instances,omitempty"`
-	// ConfigMap with the template of Envoy's bootstrap.
+	// ConfigMap with the template of the first instance's Envoy bootstrap.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ConfigMapName string `json:"configMapName,omitempty"`
-	// Deployment that runs Envoy.
+	// Deployment that runs the first instance's Envoy.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	DeploymentName string `json:"deploymentName,omitempty"`
@@ -186,7 +199,7 @@ type ProxyServerStatus struct {
 	// Number of configured backends.
 	// +optional
 	BackendCount int32 `json:"backendCount,omitempty"`
-	// Targets of each backend.
+	// Targets of each backend, as the first instance sees them.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -201,7 +214,7 @@ type ProxyServerStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 
-// ProxyServer is one Envoy on one VLAN, configured over xDS.
+// ProxyServer is a proxy on one VLAN: one or two Envoys, configured over xDS.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=oproxy,categories=oooi

@@ -31,8 +31,7 @@ type Component struct {
 	Needs []string
 	// NoResolver describes it to somebody who lists its address as a resolver.
 	NoResolver string
-	// Twice: it may have a second instance. Stops is what ends with the node of one that has none.
-	Twice bool
+	// Stops is what ends with the node of one that has no second instance.
 	Stops string
 	// IPv4Only: it does not serve an IPv6 VLAN.
 	IPv4Only bool
@@ -80,6 +79,8 @@ type Written struct {
 	ServerIP   string
 	// AdditionalServerIPs are those of further instances.
 	AdditionalServerIPs []v1alpha1.IPAddress
+	// OfFirst: clients have addresses that only the first instance serves.
+	OfFirst bool
 	// Images are those that are set, by field.
 	Images map[string]string
 	// Conditions and Instances of its status, which describes ObservedGeneration.
@@ -118,12 +119,10 @@ func Names() (all []Name) {
 // Second is the name by which the address of its second instance is known.
 func (n Name) Second() Name { return n + "-1" }
 
-// Seconds are those of all that may have a second instance.
+// Seconds are those of all second instances.
 func Seconds() (all []Name) {
 	for _, c := range All {
-		if c.Twice {
-			all = append(all, c.Name.Second())
-		}
+		all = append(all, c.Name.Second())
 	}
 	return all
 }

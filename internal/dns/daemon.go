@@ -55,6 +55,7 @@ type Daemon struct {
 	ready   *daemon.Readiness
 	status  *status
 	leases  *leaseBook
+	health  *health
 	group   *errgroup.Group
 
 	mu        sync.Mutex          // configuration and leases change from two goroutines
@@ -74,10 +75,11 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.answers = server.New()
 	defer d.answers.Close()
 	d.group, ctx = errgroup.WithContext(ctx)
+	d.health = newHealth(d.group.Go, d.republish, d.Log)
 	d.group.Go(func() error { return d.Flags.Serve(ctx, d.ready, promhttp.Handler()) })
 	d.group.Go(func() error { return d.status.writer.Run(ctx) })
 	d.group.Go(func() error { return d.status.run(ctx) })
-	d.group.Go(func() error { return d.leases.follow(ctx, d.publishLeases) })
+	d.group.Go(func() error { return d.leases.follow(ctx, d.republish) })
 	d.group.Go(func() error { return d.follow(ctx) })
 	return d.group.Wait()
 }
@@ -134,6 +136,7 @@ func (d *Daemon) configure(ctx context.Context, object *v1alpha1.DNSServer) erro
 	}
 	d.object = object
 	d.ready.Set(checkConfig, nil)
+	d.health.check(ctx, addr, healthChecks(object))
 	d.mirrorLeases(ctx)
 	return nil
 }
@@ -177,6 +180,7 @@ func (d *Daemon) publish(object *v1alpha1.DNSServer) error {
 	if err != nil {
 		return err
 	}
+	intent.Down = d.health.down(healthChecks(object))
 	if len(intent.Upstreams) == 0 {
 		if intent.Upstreams, err = d.othersOfNode(object); err != nil {
 			return err
@@ -214,7 +218,8 @@ func (d *Daemon) mirrorLeases(ctx context.Context) {
 	})
 }
 
-func (d *Daemon) publishLeases() error {
+// republish answers from what is served, after a change of leases or of health.
+func (d *Daemon) republish() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.object == nil { // a restored lease ended before the first configuration

@@ -30,6 +30,13 @@ func intentOf(server *v1alpha1.DNSServer, leases []*v1alpha1.DHCPLease) (records
 	for i, zone := range spec.DeniedZones {
 		in.Denied = append(in.Denied, p.name(fmt.Sprintf("deniedZones[%d]", i), string(zone)))
 	}
+	for i, check := range spec.HealthChecks {
+		field := fmt.Sprintf("healthChecks[%d]", i)
+		p.addr(field+".ip", string(check.IP))
+		if !valid.Port(check.Port) {
+			p.wrong(field+".port", "%d is not a port (1 to 65535)", check.Port)
+		}
+	}
 	if in.CacheTTL < valid.ShortestCacheTTL {
 		p.wrong("cacheTTL", "%s is less than a second", in.CacheTTL)
 	}
@@ -99,6 +106,16 @@ func (p *parser) upstreams(spec v1alpha1.DNSServerSpec) (out []netip.AddrPort) {
 		out = append(out, netip.AddrPortFrom(p.addr(field, string(a)), dnsPort))
 	}
 	return out
+}
+
+// healthChecks are those of an object whose intent is valid.
+func healthChecks(server *v1alpha1.DNSServer) (all []netip.AddrPort) {
+	for _, check := range server.Spec.HealthChecks {
+		if addr, ok := valid.Address(string(check.IP)); ok {
+			all = append(all, netip.AddrPortFrom(addr, uint16(check.Port)))
+		}
+	}
+	return all
 }
 
 // named returns the leases that have a name, the latest horizon first: of two machines with one name, the first is the one that still renews.

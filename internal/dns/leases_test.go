@@ -36,5 +36,5 @@ func TestALeaseIsPromisedUntilItsHorizon(t *testing.T) {
 
 // A restored lease may end before the first configuration.
 func TestAHorizonThatPassesBeforeAnythingIsServedEndsNothing(t *testing.T) {
-	NewWithT(t).Expect((&Daemon{}).publishLeases()).To(Succeed())
+	NewWithT(t).Expect((&Daemon{}).republish()).To(Succeed())
 }

@@ -41,13 +41,13 @@ type Record struct {
 	IP       netip.Addr
 }
 
-// Records are what the VLAN's DNS answers: each name with its own addresses, or else with the proxy's, if there is a proxy.
-func (t Table) Records(proxy netip.Addr) []Record {
+// Records are what the VLAN's DNS answers: each name with its own addresses, or else with those of the proxy, if there is one.
+func (t Table) Records(proxy ...netip.Addr) []Record {
 	var all []Record
 	for _, e := range t.Endpoints {
 		answers := e.Answers
-		if len(answers) == 0 && proxy.IsValid() {
-			answers = []netip.Addr{proxy}
+		if len(answers) == 0 {
+			answers = proxy
 		}
 		for _, h := range e.Hostnames {
 			for _, a := range answers {

@@ -43,7 +43,7 @@ type Taken struct {
 // Assignment is every address of one Infra.
 type Assignment struct {
 	Addresses map[component.Name]netip.Addr
-	// Spare addresses are kept free for second instances of DHCP and DNS, where there are none.
+	// Spare addresses are kept free for second instances, where there are none.
 	Spare []netip.Addr
 	// Pool is what DHCP leases from, except Excluded.
 	Pool Range
@@ -53,8 +53,8 @@ type Assignment struct {
 	Findings []finding.Finding
 }
 
-// spares are for one more instance each of DHCP and DNS.
-const spares = 2
+// spares are for one more instance of each component.
+const spares = 3
 
 // Assign chooses addresses: the written ones, or else those given earlier, or else the lowest free. The pool follows the last.
 func Assign(r Request) Assignment {

@@ -30,11 +30,11 @@ func TestInfrastructureIsLowAndThePoolFollows(t *testing.T) {
 	}{
 		"a /24 with its gateway low": {
 			request: Request{CIDR: netip.MustParsePrefix("192.168.100.0/24"), Gateway: addr("192.168.100.1"), Enabled: all()},
-			dhcp:    "192.168.100.2", dns: "192.168.100.3", proxy: "192.168.100.4", pool: span("192.168.100.7", "192.168.100.254"),
+			dhcp:    "192.168.100.2", dns: "192.168.100.3", proxy: "192.168.100.4", pool: span("192.168.100.8", "192.168.100.254"),
 		},
 		"an isolated /23": {
 			request: Request{CIDR: netip.MustParsePrefix("10.0.2.0/23"), Enabled: all()},
-			dhcp:    "10.0.2.1", dns: "10.0.2.2", proxy: "10.0.2.3", pool: span("10.0.2.6", "10.0.3.254"),
+			dhcp:    "10.0.2.1", dns: "10.0.2.2", proxy: "10.0.2.3", pool: span("10.0.2.7", "10.0.3.254"),
 		},
 		"a /29 does without spares": {
 			request: Request{CIDR: netip.MustParsePrefix("10.0.0.8/29"), Gateway: addr("10.0.0.9"), Enabled: all()},
@@ -53,7 +53,7 @@ func TestInfrastructureIsLowAndThePoolFollows(t *testing.T) {
 				CIDR: netip.MustParsePrefix("192.168.100.0/24"), Enabled: all(),
 				Taken: []Taken{{Range: span("192.168.100.1", "192.168.100.9"), By: "another Infra"}, {Range: span("192.168.100.11", "192.168.100.11")}},
 			},
-			dhcp: "192.168.100.10", dns: "192.168.100.12", proxy: "192.168.100.13", pool: span("192.168.100.16", "192.168.100.254"),
+			dhcp: "192.168.100.10", dns: "192.168.100.12", proxy: "192.168.100.13", pool: span("192.168.100.17", "192.168.100.254"),
 		},
 		"what was given before stays": {
 			request: Request{
@@ -108,7 +108,7 @@ func TestWhereASecondInstanceGoes(t *testing.T) {
 		second string
 		pool   Range
 	}{
-		"the lowest that is free":        {func(*Request) {}, "192.168.100.4", span("192.168.100.6", "192.168.100.254")},
+		"the lowest that is free":        {func(*Request) {}, "192.168.100.4", span("192.168.100.7", "192.168.100.254")},
 		"after a first that was written": {func(r *Request) { r.Written = chosen }, "192.168.100.13", span("192.168.100.100", "192.168.100.199")},
 		"after a first that was given":   {func(r *Request) { r.Given = chosen }, "192.168.100.13", span("192.168.100.100", "192.168.100.199")},
 		"before it, if there is no other": {func(r *Request) {
@@ -119,7 +119,7 @@ func TestWhereASecondInstanceGoes(t *testing.T) {
 		}, "192.168.100.20", span("192.168.100.100", "192.168.100.199")},
 		"nowhere": {func(r *Request) { r.Written, r.WrittenPool = chosen, span("192.168.100.1", "192.168.100.254") }, "", span("192.168.100.1", "192.168.100.254")},
 		"after a first at the end, and the pool stays before it": {
-			func(r *Request) { r.Written = map[component.Name]netip.Addr{component.DNS: addr("192.168.100.250")} }, "192.168.100.251", span("192.168.100.4", "192.168.100.254"),
+			func(r *Request) { r.Written = map[component.Name]netip.Addr{component.DNS: addr("192.168.100.250")} }, "192.168.100.251", span("192.168.100.5", "192.168.100.254"),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -257,7 +257,7 @@ func Numbered(name string, instance int) string {
 	return fmt.Sprintf("%s-%d", name, instance)
 }
 
-// InstanceWorkload is the name of the StatefulSet of one instance of a child.
+// InstanceWorkload is the name of the Deployment or StatefulSet of one instance of a child.
 func InstanceWorkload(component, child string, instance int) string {
 	name := Workload(component, child)
 	if whole := Numbered(name, instance); len(whole) <= longestStatefulSet {
@@ -274,8 +274,13 @@ func Puller(component, child, digest string) string {
 	return Own(component, child) + "-pull-" + digest
 }
 
-// EnvoyBootstrap is the name of the ConfigMap with a proxy's bootstrap template.
-func EnvoyBootstrap(proxy string) string { return "envoy-bootstrap-" + proxy }
+// EnvoyBootstrap is the name of the ConfigMap with the bootstrap template of one instance of a proxy. No proxy's name begins with a digit.
+func EnvoyBootstrap(proxy string, instance int) string {
+	if instance == 0 {
+		return "envoy-bootstrap-" + proxy
+	}
+	return fmt.Sprintf("envoy-bootstrap-%d-%s", instance, proxy)
+}
 
 // Lease is the name of the DHCPLease for one address of one DHCPServer.
 func Lease(server string, ip netip.Addr) string { return server + "-" + ip.Unmap().String() }

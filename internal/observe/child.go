@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -171,7 +172,7 @@ func (c *Child) readInstances(ctx context.Context, o *Observer) error {
 
 // readLeaving looks for the workload and the pod of a second instance where none is wanted.
 func (c *Child) readLeaving(ctx context.Context, o *Observer) error {
-	if !c.Component.Twice || len(c.Further) > 0 {
+	if len(c.Further) > 0 {
 		return nil
 	}
 	key := client.ObjectKeyFromObject(c.Server)
@@ -184,16 +185,20 @@ func (c *Child) readLeaving(ctx context.Context, o *Observer) error {
 	return err
 }
 
-// readBootstrap reads the Envoy bootstrap that a proxy's last template uses.
-func (c *Child) readBootstrap(ctx context.Context, o *Observer) error {
+// readBootstrap reads the Envoy bootstrap that each instance's last template uses, if this is a proxy.
+func (c *Child) readBootstrap(ctx context.Context, o *Observer) (err error) {
 	if c.Component.Name != component.Proxy {
 		return nil
 	}
-	config, err := get[corev1.ConfigMap](ctx, o, types.NamespacedName{Namespace: c.Server.GetNamespace(), Name: names.EnvoyBootstrap(c.Server.GetName())})
-	if err == nil && config != nil && metav1.IsControlledBy(config, c.Server) {
-		c.Bootstrap = config.Data[workload.BootstrapKey]
-		c.note(config)
-	}
+	number := 0
+	c.EachInstance(func(i *workload.Instance) {
+		config, failed := get[corev1.ConfigMap](ctx, o, types.NamespacedName{Namespace: c.Server.GetNamespace(), Name: names.EnvoyBootstrap(c.Server.GetName(), number)})
+		if failed == nil && config != nil && metav1.IsControlledBy(config, c.Server) {
+			i.Bootstrap = config.Data[workload.BootstrapKey]
+			c.note(config)
+		}
+		number, err = number+1, errors.Join(err, failed)
+	})
 	return err
 }
 

@@ -58,7 +58,7 @@ func TestAChildKnowsWhatIsKeptInPart(t *testing.T) {
 		return swollen(slice)
 	}
 	for _, o := range []client.Object{
-		owned(placed(&appsv1.Deployment{}, "tenant", names.Workload(names.Proxy, "c1-proxy"))), owned(placed(&corev1.ConfigMap{}, "tenant", names.EnvoyBootstrap("c1-proxy"))),
+		owned(placed(&appsv1.Deployment{}, "tenant", names.Workload(names.Proxy, "c1-proxy"))), owned(placed(&corev1.ConfigMap{}, "tenant", names.EnvoyBootstrap("c1-proxy", 0))),
 		swollen(placed(&corev1.Service{}, "tenant", "large")), behind("tenant", "large"),
 		swollen(placed(&corev1.Service{}, "clusters-c1", "large")), behind("clusters-c1", "large"),
 		swollen(placed(&corev1.Service{}, "strangers", "large")), behind("strangers", "large"),
@@ -73,6 +73,6 @@ func TestAChildKnowsWhatIsKeptInPart(t *testing.T) {
 		inPart = append(inPart, fmt.Sprintf("%T %s/%s", o, o.GetNamespace(), o.GetName()))
 	}
 	g.Expect(inPart).To(ConsistOf(
-		"*v1.Deployment tenant/"+names.Workload(names.Proxy, "c1-proxy"), "*v1.ConfigMap tenant/"+names.EnvoyBootstrap("c1-proxy"), "*v1.Service tenant/large", "*v1.EndpointSlice tenant/large-x",
+		"*v1.Deployment tenant/"+names.Workload(names.Proxy, "c1-proxy"), "*v1.ConfigMap tenant/"+names.EnvoyBootstrap("c1-proxy", 0), "*v1.Service tenant/large", "*v1.EndpointSlice tenant/large-x",
 	))
 }

@@ -207,7 +207,7 @@ func TestANeighboursZoneIsGivenToNobody(t *testing.T) {
 	in.Neighbours = []input.Neighbour{n}
 	p := plan.Infra(in)
 	g.Expect(p.Frozen).To(BeFalse(), "%v", p.Findings)
-	g.Expect(p.Addresses).To(HaveLen(3))
+	g.Expect(p.Addresses).To(HaveLen(4))
 	g.Expect(fmt.Sprint(p.Addresses)).NotTo(ContainSubstring("%"))
 }
 

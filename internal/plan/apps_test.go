@@ -185,6 +185,7 @@ func TestNeighboursLeaveAppsAlone(t *testing.T) {
 			apps := appsCase{Guest: &input.Guest{}}
 			ours := apps.input(t)
 			ours.Infra.Spec.AppsIngress = nil
+			ours.Infra.Spec.InfraComponents.Proxy.Replicas = 1
 			ours.Infra.CreationTimestamp = metav1.Unix(10, 0)
 			ours.Infra.Spec.InfraComponents.DHCP.UnknownClients = v1alpha1.UnknownClientsIgnore
 			if c.serves {

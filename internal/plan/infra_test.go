@@ -134,7 +134,7 @@ func TestAnOlderInfrasSpareAddressesAreNotTaken(t *testing.T) {
 	objects := load(t, "testdata/two-infras-each-serving-its-own/in.yaml")
 	for _, o := range objects {
 		if infra, is := o.(*v1alpha1.Infra); is && infra.Name == "c1" {
-			infra.Spec.InfraComponents.DHCP.Replicas, infra.Spec.InfraComponents.DNS.Replicas = 1, 1
+			infra.Spec.InfraComponents.DHCP.Replicas, infra.Spec.InfraComponents.DNS.Replicas, infra.Spec.InfraComponents.Proxy.Replicas = 1, 1, 1
 		}
 	}
 	newer := plan.Infra(objects.Inputs(settings())[1])
@@ -142,8 +142,8 @@ func TestAnOlderInfrasSpareAddressesAreNotTaken(t *testing.T) {
 	for _, a := range newer.Addresses {
 		at = append(at, string(a.IP))
 	}
-	g.Expect(at).To(Equal([]string{"192.168.100.3", "192.168.100.6", "192.168.100.4", "192.168.100.7", "192.168.100.5"}), "the older one keeps .1 and .2")
-	g.Expect(golden.YAML(t, newer.Objects)).To(ContainSubstring("rangeStart: 192.168.100.8"))
+	g.Expect(at).To(Equal([]string{"192.168.100.4", "192.168.100.7", "192.168.100.5", "192.168.100.8", "192.168.100.6", "192.168.100.9"}), "the older one keeps .1 to .3")
+	g.Expect(golden.YAML(t, newer.Objects)).To(ContainSubstring("rangeStart: 192.168.100.10"))
 }
 
 func TestTwoClustersInOneNamespaceNeverMeet(t *testing.T) {

@@ -30,16 +30,19 @@ func becomes(t *testing.T, in input.Input) (plan.InfraPlan, input.Children) {
 
 // Second instances get the spare addresses: no existing address moves.
 func TestASecondInstanceMovesNothing(t *testing.T) {
-	g, in := NewWithT(t), changed(t, "{infraComponents: {dhcp: {replicas: 1}, dns: {replicas: 1}}}")
+	g, in := NewWithT(t), changed(t, "{infraComponents: {dhcp: {replicas: 1}, dns: {replicas: 1}, proxy: {replicas: 1}}}")
 	_, one := becomes(t, in)
 	g.Expect(one.DNS().Spec.NetworkConfig.AdditionalServerIPs).To(BeEmpty())
 	g.Expect(one.DHCP().Spec.NetworkConfig.AdditionalServerIPs).To(BeEmpty())
+	g.Expect(one.Proxy().Spec.NetworkConfig.AdditionalServerIPs).To(BeEmpty())
 	in.Children = one
-	in.Infra.Spec.InfraComponents.DHCP.Replicas, in.Infra.Spec.InfraComponents.DNS.Replicas = 0, 0
+	c := &in.Infra.Spec.InfraComponents
+	c.DHCP.Replicas, c.DNS.Replicas, c.Proxy.Replicas = 0, 0, 0
 	p, two := becomes(t, in)
 	g.Expect(two.DHCP().Spec.NetworkConfig.AdditionalServerIPs).To(Equal([]v1alpha1.IPv4Address{"192.168.100.4"}))
 	g.Expect(two.DNS().Spec.NetworkConfig.AdditionalServerIPs).To(Equal([]v1alpha1.IPAddress{"192.168.100.5"}))
-	g.Expect(p.Addresses).To(ContainElements(v1alpha1.AssignedAddress{Component: "dhcp", Instance: 1, IP: "192.168.100.4"}, v1alpha1.AssignedAddress{Component: "dns", Instance: 1, IP: "192.168.100.5"}))
+	g.Expect(two.Proxy().Spec.NetworkConfig.AdditionalServerIPs).To(Equal([]v1alpha1.IPAddress{"192.168.100.6"}))
+	g.Expect(p.Addresses).To(ContainElements(v1alpha1.AssignedAddress{Component: "dhcp", Instance: 1, IP: "192.168.100.4"}, v1alpha1.AssignedAddress{Component: "dns", Instance: 1, IP: "192.168.100.5"}, v1alpha1.AssignedAddress{Component: "proxy", Instance: 1, IP: "192.168.100.6"}))
 	g.Expect(two.DHCP().Spec.NetworkConfig.DNSServers).To(Equal([]v1alpha1.IPv4Address{"192.168.100.2", "192.168.100.5"}), "both are in option 6")
 	for name, at := range one.Addresses() {
 		g.Expect(two.Addresses()).To(HaveKeyWithValue(name, at))
@@ -47,6 +50,7 @@ func TestASecondInstanceMovesNothing(t *testing.T) {
 	g.Expect(two.Pool()).To(Equal(one.Pool()))
 	g.Expect(two.DNS().Spec.NetworkConfig.Attachment).To(Equal(one.DNS().Spec.NetworkConfig.Attachment), "its pod stays")
 	g.Expect(two.DHCP().Spec.NetworkConfig.Attachment).To(Equal(one.DHCP().Spec.NetworkConfig.Attachment), "its pod stays")
+	g.Expect(two.Proxy().Spec.NetworkConfig.Attachment).To(Equal(one.Proxy().Spec.NetworkConfig.Attachment), "its pod stays")
 }
 
 func TestTheSecondAddressIsNeitherLeasedNorGivenToOthers(t *testing.T) {
@@ -70,7 +74,7 @@ func TestTheSecondAddressIsNoMachines(t *testing.T) {
 		_, children := becomes(t, in)
 		return children.DNS().Spec.NetworkConfig.AdditionalServerIPs[0]
 	}
-	g, in := NewWithT(t), changed(t, "{infraComponents: {dhcp: {replicas: 1, rangeStart: 192.168.100.100, rangeEnd: 192.168.100.199}}}")
+	g, in := NewWithT(t), changed(t, "{infraComponents: {dhcp: {replicas: 1, rangeStart: 192.168.100.100, rangeEnd: 192.168.100.199}, proxy: {replicas: 1}}}")
 	g.Expect(second(in)).To(BeEquivalentTo("192.168.100.4"))
 	g.Expect(plan.Infra(in).NewSeconds(in)).To(Equal([]netip.Addr{netip.MustParseAddr("192.168.100.4")}))
 	has := in
@@ -145,9 +149,51 @@ func TestWithoutAFreeAddressOneInstanceServes(t *testing.T) {
 	costs := func(condition, what string) any {
 		return And(HaveField("Condition", condition), HaveField("Reason", "OneInstanceServes"), HaveField("Message", ContainSubstring("a node's failure stops "+what+"; free one address")))
 	}
-	g.Expect(p.Findings).To(ContainElements(costs(v1alpha1.ConditionDHCPReady, "DHCP"), costs(v1alpha1.ConditionDNSReady, "name resolution")))
+	g.Expect(p.Findings).To(ContainElements(costs(v1alpha1.ConditionDHCPReady, "DHCP"), costs(v1alpha1.ConditionDNSReady, "name resolution"), costs(v1alpha1.ConditionProxyReady, "the proxy")))
 
-	in.Infra.Spec.InfraComponents.DHCP.Replicas, in.Infra.Spec.InfraComponents.DNS.Replicas = 1, 1
+	c := &in.Infra.Spec.InfraComponents
+	c.DHCP.Replicas, c.DNS.Replicas, c.Proxy.Replicas = 1, 1, 1
 	p, _ = becomes(t, in)
 	g.Expect(p.Findings).NotTo(ContainElement(HaveField("Reason", "OneInstanceServes")))
+}
+
+// Names have the second proxy once it has been ready, and keep it; both are then checked.
+func TestNamesHaveASecondProxyOnceItServes(t *testing.T) {
+	g, in := NewWithT(t), changed(t, "{}")
+	_, in.Children = becomes(t, in)
+	first, second := in.Children.Proxy().Spec.NetworkConfig.ServerIP, in.Children.Proxy().Spec.NetworkConfig.AdditionalServerIPs[0]
+	answered := func() (all []v1alpha1.IPAddress, checks []v1alpha1.DNSHealthCheck) {
+		_, children := becomes(t, in)
+		for _, e := range children.DNS().Spec.StaticEntries {
+			if e.Hostname == children.DNS().Spec.StaticEntries[0].Hostname {
+				all = append(all, e.IP)
+			}
+		}
+		return all, children.DNS().Spec.HealthChecks
+	}
+	expects := func(want ...v1alpha1.IPAddress) {
+		t.Helper()
+		all, checks := answered()
+		g.Expect(all).To(Equal(want))
+		var checked []v1alpha1.IPAddress
+		for _, c := range checks {
+			checked = append(checked, c.IP)
+		}
+		if len(want) == 1 {
+			want = nil
+		}
+		g.Expect(checked).To(Equal(want))
+	}
+	expects(first)
+	in.Children.Proxy().Status.Instances = []v1alpha1.Instance{{IP: first, Ready: true}, {IP: second}}
+	expects(first)
+	in.Children.Proxy().Status.Instances[1].Ready = true
+	expects(first, second)
+	_, checks := answered()
+	g.Expect(checks).To(HaveEach(HaveField("Port", v1alpha1.Port(443))), "the lowest port with TLS")
+
+	_, in.Children = becomes(t, in)
+	expects(first, second)
+	in.Infra.Spec.InfraComponents.Proxy.Replicas = 1
+	expects(first)
 }

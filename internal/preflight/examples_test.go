@@ -294,7 +294,7 @@ func TestWhatIsDerivedIsPutRightWhereItIsDerivedFrom(t *testing.T) {
 	_, small := found(t, text, "PoolTooSmall")
 	for yaml, findings := range map[string][]preflight.Finding{
 		"    hostedcluster.densityops.com/cidr: 192.168.0.0/24\n    hostedcluster.densityops.com/gateway: 192.168.0.1\n": clash,
-		"    hostedcluster.densityops.com/dhcp-range: 192.168.100.7-192.168.100.254\n":                                   small,
+		"    hostedcluster.densityops.com/dhcp-range: 192.168.100.8-192.168.100.254\n":                                   small,
 	} {
 		g := NewWithT(t)
 		g.Expect(findings).To(HaveLen(1))

@@ -29,6 +29,8 @@ type Options struct {
 	daemon.Flags
 	// Name of the ProxyServer.
 	Name string
+	// Instance selects the address to serve: 0 is serverIP, 1 the first of additionalServerIPs.
+	Instance int
 	// XDSSocket is where Envoy gets its configuration; its administration socket is beside it.
 	XDSSocket string
 	// XDSPort is a loopback port where other clients than Envoy get the same; 0: none.
@@ -69,7 +71,7 @@ func newProxy(o Options, c client.WithWatch) *Proxy {
 		Options: o,
 		ads:     ads.New(),
 		ready:   daemon.NewReadiness(checkConfiguration, checkListeners, checkEnvoy, daemon.CheckForwarding),
-		status:  daemon.NewStatus(c, names.ProxyFieldOwner, o.Log),
+		status:  daemon.NewStatus(c, names.InstanceFieldOwner(names.ProxyFieldOwner, o.Instance), o.Log),
 		envoy:   newEnvoy(bootstrap.AdminSocket(o.XDSSocket)),
 		started: make(chan struct{}),
 		refusal: make(chan struct{}, 1),
@@ -152,7 +154,7 @@ func (p *Proxy) refuse(err error) {
 }
 
 func (p *Proxy) understand(server *v1alpha1.ProxyServer) (intent.Intent, error) {
-	here, err := look(p.PodIP)
+	here, err := look(p.PodIP, p.Instance)
 	if err != nil {
 		return intent.Intent{}, err
 	}

@@ -77,7 +77,7 @@ func (p *Proxy) reportOnce(ctx context.Context) {
 		p.rejection = verdict.Rejection
 		p.Log.Warn("Envoy's answer changed", "rejection", verdict.Rejection)
 	}
-	if p.seen != nil {
+	if p.seen != nil && p.Instance < len(p.seen.Spec.NetworkConfig.ServerIPs()) { // what one that is to go has reported, the manager removes
 		p.status.Set(p.statusNow(verdict, counts))
 	}
 }
@@ -138,11 +138,14 @@ func answers(ctx context.Context, listeners []intent.Listener) error {
 	return group.Wait()
 }
 
-// statusNow is the sidecar's part of the status: its condition, its instance, and its backends' targets.
+// statusNow is the sidecar's part of the status: its condition, its instance and, of the first, its backends' targets.
 func (p *Proxy) statusNow(verdict ads.Verdict, counts map[string]tally) *ac.ProxyServerApplyConfiguration {
 	status := ac.ProxyServerStatus().
 		WithConditions(daemon.Condition(p.seen.Status.Conditions, p.configAccepted(verdict))).
-		WithInstances(daemon.Instance(p.seen.Spec.NetworkConfig.ServerIP, p.ready.Problem()))
+		WithInstances(daemon.Instance(p.seen.Spec.NetworkConfig.ServerIPs()[p.Instance], p.ready.Problem()))
+	if p.Instance > 0 { // the list has room for one's
+		return ac.ProxyServer(p.seen.Name, p.seen.Namespace).WithStatus(status)
+	}
 	for _, b := range p.said.next(p.backends(counts), time.Now()) {
 		one := ac.BackendStatus().WithName(b.Name).WithHealthy(b.Healthy).WithTotal(b.Total)
 		if b.Message != "" {
@@ -154,7 +157,7 @@ func (p *Proxy) statusNow(verdict ads.Verdict, counts map[string]tally) *ac.Prox
 }
 
 func (p *Proxy) configAccepted(verdict ads.Verdict) metav1.Condition {
-	c := metav1.Condition{Type: v1alpha1.ConditionConfigAccepted, ObservedGeneration: p.seen.Generation}
+	c := metav1.Condition{Type: v1alpha1.InstanceCondition(v1alpha1.ConditionConfigAccepted, p.Instance), ObservedGeneration: p.seen.Generation}
 	switch {
 	case p.refused != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "Invalid", p.refused.Error()

@@ -44,9 +44,9 @@ func kept(stateDir string) (in intent.Intent, found bool, err error) {
 	return in, err == nil, err
 }
 
-// look reads the addresses of this machine's network devices.
-func look(pod netip.Addr) (intent.Place, error) {
-	here := intent.Place{Networks: map[netip.Addr]netip.Prefix{}, Devices: map[netip.Addr]string{}, Pod: pod}
+// look reads the addresses of this machine's network devices, for an instance.
+func look(pod netip.Addr, instance int) (intent.Place, error) {
+	here := intent.Place{Networks: map[netip.Addr]netip.Prefix{}, Devices: map[netip.Addr]string{}, Pod: pod, Instance: instance}
 	devices, err := net.Interfaces()
 	if err != nil {
 		return here, fmt.Errorf("listing network devices: %w", err)

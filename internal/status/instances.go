@@ -39,6 +39,8 @@ func (c child) together(each []verdict, now time.Time) verdict {
 	switch {
 	case len(serve) == 0:
 		all = worst(each)
+	case len(down) > 0 && down[0] == 0 && c.ofFirst:
+		all = each[0]
 	case len(down) > 0:
 		i, reason := down[0], instanceDown
 		if c.starts(each[i], i, now) {

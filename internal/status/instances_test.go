@@ -179,3 +179,20 @@ func TestAnInstanceThatStartsIsLookedAtWhenItsTimeIsOver(t *testing.T) {
 	server.Status.Conditions = append(accepted(), metav1.Condition{Type: "ConfigAccepted1", Status: metav1.ConditionTrue})
 	g.Expect(StartEnds(Child(is, Outcome{}, noon), noon)).To(BeZero())
 }
+
+// Names lead to the second proxy while the first is down; a captured address leads nowhere.
+func TestTheFirstProxyAloneServesCapturedAddresses(t *testing.T) {
+	g, server := NewWithT(t), &v1alpha1.ProxyServer{}
+	server.Status.Conditions = append(accepted(), metav1.Condition{Type: "ConfigAccepted1", Status: metav1.ConditionTrue})
+	server.Spec.NetworkConfig.ServerIP, server.Spec.NetworkConfig.AdditionalServerIPs = "192.168.100.3", []v1alpha1.IPAddress{"192.168.100.6"}
+	ready := func(first, second observe.Rollout) string {
+		is := seen(server, first)
+		is.Others = []observe.Rollout{second}
+		return said(Child(is, Outcome{}, noon).Conditions, v1alpha1.ConditionReady)
+	}
+	lost := stuck(onLostNode())
+	g.Expect(ready(lost, up)).To(Equal("True/InstanceDown"))
+	server.Spec.NetworkConfig.CapturedAddresses = []v1alpha1.CapturedAddress{{IP: "203.0.113.7", Ports: []v1alpha1.Port{6443}}}
+	g.Expect(ready(lost, up)).To(Equal("False/NodeLost"))
+	g.Expect(ready(up, lost)).To(Equal("True/InstanceDown"))
+}

@@ -58,6 +58,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.DNSConfigApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DNSEntry"):
 		return &apiv1alpha1.DNSEntryApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DNSHealthCheck"):
+		return &apiv1alpha1.DNSHealthCheckApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DNSNetworkConfig"):
 		return &apiv1alpha1.DNSNetworkConfigApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DNSServer"):

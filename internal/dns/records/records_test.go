@@ -245,3 +245,45 @@ func BenchmarkOwnedName(b *testing.B) {
 		view.Answer(q)
 	}
 }
+
+// An address that is down is left out where a name has another of its family; nothing empties an answer. Neighbouring clients get another one
+// first, and the answer of a name whose health is checked is soon asked for again.
+func TestOfSeveralAddressesThoseThatAreDownAreLeftOut(t *testing.T) {
+	six, four := netip.MustParseAddr("fd00:100::5"), netip.MustParseAddr("192.168.100.6")
+	for name, c := range map[string]struct {
+		down []netip.Addr
+		from string
+		name string
+		want []string
+		ttl  uint32
+	}{
+		"all are up":                   {nil, "192.168.100.200", "two A", a("NOERROR", "192.168.100.4", "192.168.100.5"), 5},
+		"all are up, for the next":     {nil, "192.168.100.201", "two A", a("NOERROR", "192.168.100.5", "192.168.100.4"), 5},
+		"the first is down":            {[]netip.Addr{proxy}, "192.168.100.200", "two A", a("NOERROR", "192.168.100.5"), 5},
+		"the second is down":           {[]netip.Addr{apps}, "192.168.100.201", "two A", a("NOERROR", "192.168.100.4"), 5},
+		"both are down":                {[]netip.Addr{proxy, apps}, "192.168.100.200", "two A", a("NOERROR", "192.168.100.4", "192.168.100.5"), 5},
+		"it is the only one":           {[]netip.Addr{proxy}, "192.168.100.200", "one A", a("NOERROR", "192.168.100.4"), 5},
+		"the others are of IPv6":       {[]netip.Addr{proxy}, "192.168.100.200", "mixed A", a("NOERROR", "192.168.100.4"), 5},
+		"one that nobody checks is up": {[]netip.Addr{proxy}, "192.168.100.200", "half A", a("NOERROR", "192.168.100.6"), 5},
+		"nobody checks":                {nil, "192.168.100.200", "unchecked A", a("NOERROR", "192.168.100.6"), 30},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := records.Intent{Domain: "c1.example.com.", Clients: cluster.Clients, Down: map[netip.Addr]bool{proxy: false, apps: false, six: false}}
+			for host, all := range map[string][]netip.Addr{"two": {proxy, apps}, "one": {proxy}, "mixed": {proxy, six}, "half": {proxy, four}, "unchecked": {four}} {
+				for _, at := range all {
+					in.VLAN = append(in.VLAN, records.Record{Name: host + ".c1.example.com.", Addr: at})
+				}
+			}
+			for _, at := range c.down {
+				in.Down[at] = true
+			}
+			q := ask(strings.Replace(c.name, " ", ".c1.example.com. ", 1))
+			q.Source = netip.MustParseAddr(c.from)
+			view := records.Build(in).VLAN
+			expect(t, view, q, c.want)
+			if got := view.Answer(q).Records[0].Header().Ttl; got != c.ttl {
+				t.Errorf("the TTL is %d, want %d", got, c.ttl)
+			}
+		})
+	}
+}

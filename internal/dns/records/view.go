@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strings"
@@ -131,12 +132,16 @@ func forward(v *View, _ Question) (Answer, bool) { return Answer{Forward: true},
 
 func refuse(*View, Question) (Answer, bool) { return refused, true }
 
-// ownTTL is the TTL in seconds of our answers, positive and negative: clients soon learn of an address that moves.
-const ownTTL = 30
+// ownTTL is the TTL in seconds of our answers, positive and negative: clients soon learn of an address that moves. checkedTTL is that of names
+// with addresses whose health is checked: whoever caches one that is lost has it for as long.
+const (
+	ownTTL     = 30
+	checkedTTL = 5
+)
 
 // records returns a node's records that answer a question. ANY gets none: it would only amplify (RFC 8482).
 func (n *node) records(q Question, apex string) []dns.RR {
-	head := dns.RR_Header{Name: q.Name, Rrtype: q.Type, Class: dns.ClassINET, Ttl: ownTTL}
+	head := dns.RR_Header{Name: q.Name, Rrtype: q.Type, Class: dns.ClassINET, Ttl: cmp.Or(n.ttl, ownTTL)}
 	switch {
 	case q.Type == dns.TypeSOA && q.name == apex:
 		return []dns.RR{soa(q.Name)}
@@ -152,7 +157,18 @@ func (n *node) records(q Question, apex string) []dns.RR {
 			answer = append(answer, &dns.AAAA{Hdr: head, AAAA: addr.AsSlice()})
 		}
 	}
-	return answer
+	return turned(answer, q.Source)
+}
+
+// turned begins with another record for the next source. A client that resolves a name once, as a worker's HAProxy does, takes the first
+// (haproxy, init-addr libc): neighbouring addresses are spread over all.
+func turned(records []dns.RR, source netip.Addr) []dns.RR {
+	octets := source.AsSlice()
+	if len(records) < 2 || len(octets) == 0 {
+		return records
+	}
+	first := int(octets[len(octets)-1]) % len(records)
+	return slices.Concat(records[first:], records[:first])
 }
 
 // soa is the SOA record of a zone of ours. No zone is transferred, so the serial is constant, and MNAME and RNAME are placeholders, short enough

@@ -2,6 +2,7 @@ package records
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/miekg/dns"
@@ -18,6 +19,7 @@ type zones struct {
 // node is the data of one name. The name of an empty node exists too (RFC 4592 §2.2.2).
 type node struct {
 	addrs []netip.Addr
+	ttl   uint32 // in seconds
 	host  string // target of a PTR record
 }
 
@@ -32,6 +34,20 @@ func newZones(domain string, records []Record, leases []Lease) zones {
 	}
 	for _, l := range leases {
 		z.add(l, domain)
+	}
+	return z
+}
+
+// healthy leaves out addresses that are down, of a name that has others of the same family.
+func (z zones) healthy(in Intent) zones {
+	for _, n := range z.nodes {
+		all := n.addrs
+		n.addrs = slices.DeleteFunc(slices.Clone(all), func(a netip.Addr) bool {
+			if _, checked := in.Down[a]; checked {
+				n.ttl = checkedTTL
+			}
+			return in.Down[a] && slices.ContainsFunc(all, func(other netip.Addr) bool { return other.Is4() == a.Is4() && !in.Down[other] })
+		})
 	}
 	return z
 }

@@ -27,7 +27,7 @@ func instances(in apps.Published) (all []finding.Finding) {
 	for _, c := range component.All {
 		if input.Instances(in.Infra.Spec.InfraComponents)[c.Name.Second()] && !in.Address(c.Name.Second()).IsValid() {
 			all = append(all, finding.Warn(c.Ready, "OneInstanceServes").At(c.Name.Field("replicas")).Set(finding.Values{c.Name.Field("replicas"): 1}).
-				Say("one %s instance: a node's failure stops %s; free one address of networkConfig.cidr %s that nothing leases or reserves, or set %s.replicas: 1", strings.ToUpper(string(c.Name)), c.Stops, in.CIDR, c.Name))
+				Say("one %s instance: a node's failure stops %s; free one address of networkConfig.cidr %s that nothing leases or reserves, or set %s.replicas: 1", strings.TrimSuffix(c.Kind, "Server"), c.Stops, in.CIDR, c.Name))
 		}
 	}
 	return all

@@ -29,13 +29,9 @@ func dhcp(in apps.Published) []runtime.ApplyConfiguration {
 
 func dhcpSpec(in apps.Published, attachment v1alpha1.Attachment) v1alpha1.DHCPServerSpec {
 	n, c := in.Infra.Spec.NetworkConfig, in.Infra.Spec.InfraComponents.DHCP
-	var further []v1alpha1.IPv4Address
-	for _, at := range in.Addresses(component.DHCP)[1:] {
-		further = append(further, desired.IPv4(at))
-	}
 	return v1alpha1.DHCPServerSpec{
 		NetworkConfig: v1alpha1.DHCPNetworkConfig{
-			Attachment: attachment, CIDR: n.CIDR, ServerIP: desired.IPv4(in.Address(component.DHCP)), AdditionalServerIPs: further, Gateway: v1alpha1.IPv4Address(n.Gateway),
+			Attachment: attachment, CIDR: n.CIDR, ServerIP: desired.IPv4(in.Address(component.DHCP)), AdditionalServerIPs: further(in, component.DHCP, desired.IPv4), Gateway: v1alpha1.IPv4Address(n.Gateway),
 			DNSServers: resolvers(in), NTPServers: n.NTPServers, MTU: in.MTU(), Domain: v1alpha1.DNSName(in.Domain()), SearchDomains: searchDomains(in), Routes: routes(in),
 		},
 		LeaseConfig: v1alpha1.DHCPLeaseConfig{

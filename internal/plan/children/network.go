@@ -34,14 +34,22 @@ func attachment(in apps.Published, child string, addresses ...netip.Addr) (v1alp
 }
 
 // attachments is attachment with the network of a second instance's pod, which has one of its own where the first has
-// (workload.InstanceAttachment).
-func attachments(in apps.Published, of component.Name, child string) (v1alpha1.Attachment, []runtime.ApplyConfiguration) {
-	a, objects := attachment(in, child, in.Address(of))
+// (workload.InstanceAttachment). The first one's pod also has the captured addresses.
+func attachments(in apps.Published, of component.Name, child string, captured ...netip.Addr) (v1alpha1.Attachment, []runtime.ApplyConfiguration) {
+	a, objects := attachment(in, child, append([]netip.Addr{in.Address(of)}, captured...)...)
 	if second := in.Address(of.Second()); second.IsValid() && len(objects) > 0 && !in.VLAN.Config.IsOVN() {
 		name, addresses := names.Numbered(child, 1), []netip.Addr{second}
 		objects = append(objects, derived(in, name, derivedConfig(in, name, addresses), addresses))
 	}
 	return a, objects
+}
+
+// further are the addresses of a component's instances beside the first.
+func further[T ~string](in apps.Published, c component.Name, field func(netip.Addr) T) (all []T) {
+	for _, at := range in.Addresses(c)[1:] {
+		all = append(all, field(at))
+	}
+	return all
 }
 
 func derived(in apps.Published, name string, config nad.Config, addresses []netip.Addr) *nad.ApplyConfiguration {

@@ -17,11 +17,11 @@ import (
 
 func proxy(in apps.Published) []runtime.ApplyConfiguration {
 	c, child := in.Infra.Spec.InfraComponents.Proxy, names.ProxyServer(in.Infra.Name)
-	carried := []netip.Addr{in.Address(component.Proxy)}
-	for _, captured := range in.CapturedAddresses {
-		carried = append(carried, captured.IP)
+	var captured []netip.Addr
+	for _, c := range in.CapturedAddresses {
+		captured = append(captured, c.IP)
 	}
-	attachment, objects := attachment(in, child, carried...)
+	attachment, objects := attachments(in, component.Proxy, child, captured...)
 	objects = append(objects, ac.ProxyServer(child, in.Infra.Namespace).WithLabels(desired.Labels(in.Infra)).WithAnnotations(in.WithNodes(c.Placement)).WithOwnerReferences(owner(in)).
 		WithSpec(desired.As[ac.ProxyServerSpecApplyConfiguration](proxySpec(in, attachment))))
 	return slices.Concat(objects, proxyAccess(in, child), policies(in, child))
@@ -30,7 +30,7 @@ func proxy(in apps.Published) []runtime.ApplyConfiguration {
 func proxySpec(in apps.Published, attachment v1alpha1.Attachment) v1alpha1.ProxyServerSpec {
 	c := in.Infra.Spec.InfraComponents.Proxy
 	spec := v1alpha1.ProxyServerSpec{
-		NetworkConfig: v1alpha1.ProxyNetworkConfig{Attachment: attachment, ServerIP: desired.IP(in.Address(component.Proxy)), CapturedAddresses: carried(in)},
+		NetworkConfig: v1alpha1.ProxyNetworkConfig{Attachment: attachment, ServerIP: desired.IP(in.Address(component.Proxy)), AdditionalServerIPs: further(in, component.Proxy, desired.IP), CapturedAddresses: carried(in)},
 		ProxyImage:    c.ProxyImage, ManagerImage: c.ManagerImage, Placement: c.Placement,
 	}
 	for _, e := range in.Table.Endpoints {

@@ -30,7 +30,7 @@ func SwitchedOn(of v1alpha1.InfraComponents) map[component.Name]bool {
 func Instances(of v1alpha1.InfraComponents) map[component.Name]bool {
 	on := SwitchedOn(of)
 	for _, c := range component.All {
-		if w := c.Wanted(of); c.Twice && w.Enabled && w.Second {
+		if w := c.Wanted(of); w.Enabled && w.Second {
 			on[c.Name.Second()] = true
 		}
 	}

@@ -37,8 +37,6 @@ type Surroundings struct {
 	// Unoffered: no node has the resource that the NAD requests, e.g. because KubeVirt's bridge-marker, which counts bridges, is not
 	// installed.
 	Unoffered bool
-	// Bootstrap of Envoy that its ConfigMap has now; only for a proxy.
-	Bootstrap string
 	// Infra that controls the server; nil if none does.
 	Infra *v1alpha1.Infra
 	// AllowedNamespace is the control plane's namespace that this Infra may use; empty if it may not.
@@ -58,6 +56,8 @@ type Instance struct {
 	NAD *nad.NetworkAttachmentDefinition
 	// Running are the annotations of its workload, which have the last template; nil if there is no workload.
 	Running map[string]string
+	// Bootstrap of Envoy that its ConfigMap has; only for a proxy.
+	Bootstrap string
 	// Now is the state of its workload, and what a new template of it waits for.
 	Now Now
 }

@@ -25,7 +25,7 @@ func DHCP(in Child[*v1alpha1.DHCPServer]) ChildPlan {
 	if stop {
 		return p
 	}
-	all := workloadsOf(in, spec.NetworkConfig.CIDR, spec.Placement, spec.Image)
+	all := workloadsOf(in, serverIPs(in.Server, string(spec.NetworkConfig.CIDR)), spec.Placement, spec.Image)
 	w := all[0]
 	if second := all[len(all)-1]; awaitsFirst(in, second) {
 		all = all[:1]

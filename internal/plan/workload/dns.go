@@ -21,7 +21,7 @@ func DNS(in Child[*v1alpha1.DNSServer]) ChildPlan {
 	if stop {
 		return p
 	}
-	all := workloadsOf(in, spec.NetworkConfig.SecondaryNetworkCIDR, spec.Placement, spec.Image)
+	all := workloadsOf(in, serverIPs(in.Server, string(spec.NetworkConfig.SecondaryNetworkCIDR)), spec.Placement, spec.Image)
 	w := all[0]
 	chosen := chooseEach(&p, all, func(w workload) *accore.PodTemplateSpecApplyConfiguration { return w.dns(in.Settings) },
 		append(w.ownObject(), desired.Reading("hostedcluster.densityops.com", "dhcpleases"))...)

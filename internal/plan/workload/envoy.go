@@ -17,7 +17,7 @@ func (p pod) proxy(s input.Settings, config string) *accore.PodTemplateSpecApply
 	xds := accore.VolumeMount().WithName(xdsVolume).WithMountPath(xdsPath)
 	// The kubelet starts containers in order, so the sidecar comes before Envoy: see completesBootstrap.
 	template := p.template(s, accore.PodSpec().WithTerminationGracePeriodSeconds(proxyGrace).WithContainers(p.sidecar(s, xds), p.envoy(s, xds)).
-		WithVolumes(emptyDir(xdsVolume), accore.Volume().WithName(bootstrapVolume).WithConfigMap(accore.ConfigMapVolumeSource().WithName(names.EnvoyBootstrap(p.Name)))).
+		WithVolumes(emptyDir(xdsVolume), accore.Volume().WithName(bootstrapVolume).WithConfigMap(accore.ConfigMapVolumeSource().WithName(names.EnvoyBootstrap(p.Name, p.Instance)))).
 		WithTolerations(unreachable(corev1.TaintNodeNotReady), unreachable(corev1.TaintNodeUnreachable)))
 	return template.WithAnnotations(map[string]string{names.AnnotationBootstrap: desired.Digest(config)})
 }

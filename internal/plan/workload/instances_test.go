@@ -259,3 +259,43 @@ func TestTheTurnIsThatOfTheInstanceThatGoes(t *testing.T) {
 	g.Expect(p.AwaitsTurn).To(BeTrue())
 	g.Expect(p.Next).To(Equal(1))
 }
+
+// Captured addresses are the first one's. Each Envoy has the bootstrap that its own sidecar came with.
+func TestASecondProxyHasItsAddressAndItsBootstrap(t *testing.T) {
+	g, server := NewWithT(t), &v1alpha1.ProxyServer{}
+	server.Namespace, server.Name = "clusters", "c1-proxy"
+	server.Spec.NetworkConfig = v1alpha1.ProxyNetworkConfig{
+		ServerIP: "192.168.100.4", AdditionalServerIPs: []v1alpha1.IPAddress{"192.168.100.6"},
+		CapturedAddresses: []v1alpha1.CapturedAddress{{IP: "203.0.113.7", Ports: []v1alpha1.Port{6443}}},
+	}
+	in := Child[*v1alpha1.ProxyServer]{server, two().Surroundings}
+	in.NAD.Spec.Config = `{"cniVersion":"0.4.0","type":"bridge","bridge":"br100","capabilities":{"ips":true},"ipam":{"type":"static"}}`
+	in.Further[0].NAD = in.NAD
+	deployments := func() []*acapps.DeploymentApplyConfiguration {
+		return kindIn[*acapps.DeploymentApplyConfiguration](Proxy(in).Objects)
+	}
+	bootstraps := func() map[string]string {
+		all := map[string]string{}
+		for _, c := range kindIn[*accore.ConfigMapApplyConfiguration](Proxy(in).Objects) {
+			all[*c.Name] = c.Data[BootstrapKey]
+		}
+		return all
+	}
+	all := deployments()
+	g.Expect(all).To(HaveLen(2))
+	g.Expect([]string{*all[0].Name, *all[1].Name}).To(Equal([]string{"c1-proxy-deployment", "c1-proxy-deployment-1"}))
+	g.Expect(all[0].Spec.Template.Annotations[names.AnnotationNetworks]).To(ContainSubstring(`"ips":["192.168.100.4/32","203.0.113.7/32"]`))
+	g.Expect(all[1].Spec.Template.Annotations[names.AnnotationNetworks]).To(ContainSubstring(`"ips":["192.168.100.6/32"]`))
+	g.Expect(all[0].Spec.Selector.MatchLabels).NotTo(HaveKey(names.LabelOrdinal), "a Deployment's selector never changes")
+	g.Expect(all[1].Spec.Selector.MatchLabels).To(HaveKeyWithValue(names.LabelOrdinal, "1"))
+	g.Expect(all[1].Spec.Template.Spec.Containers[0].Args).To(ContainElement("--instance=1"))
+	for i, name := range []string{"envoy-bootstrap-c1-proxy", "envoy-bootstrap-1-c1-proxy"} {
+		g.Expect(all[i].Spec.Template.Spec.Volumes).To(ContainElement(HaveField("ConfigMap", HaveValue(HaveField("Name", HaveValue(Equal(name)))))))
+	}
+
+	newest, older := bootstraps()["envoy-bootstrap-c1-proxy"], "node: {id: older}\n"
+	w := proxyWorkloads(in)[0]
+	old, _ := releases(w, w.proxy(in.Settings, older))
+	in.Running, in.Bootstrap, in.Now = old.annotations, older, Now{Serves: true, Rolled: true}
+	g.Expect(bootstraps()).To(Equal(map[string]string{"envoy-bootstrap-c1-proxy": older, "envoy-bootstrap-1-c1-proxy": newest}))
+}

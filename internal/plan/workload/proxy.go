@@ -42,23 +42,48 @@ func Proxy(in Child[*v1alpha1.ProxyServer]) ChildPlan {
 	if stop {
 		return p
 	}
-	w := workloadOf(in, proxyAddresses(in)...)
-	w.Placement, w.Image, w.EnvoyImage = spec.Placement, spec.ManagerImage, spec.ProxyImage
-	config := bootstrap.Template(w.namespace(), w.name())
-	chosenTemplate := w.choose(&p, w.proxy(in.Settings, config), w.proxyRules(spec)...)
-	if chosenTemplate.reads(in.Bootstrap) {
-		config = in.Bootstrap
-	}
+	all := proxyWorkloads(in)
+	w := all[0]
+	newest := bootstrap.Template(w.namespace(), w.name())
+	chosen := chooseEach(&p, all, func(w workload) *accore.PodTemplateSpecApplyConfiguration { return w.proxy(in.Settings, newest) }, w.proxyRules(spec)...)
 
-	p.Want(w.account(chosenTemplate.rules...)...)
-	p.Want(accore.ConfigMap(names.EnvoyBootstrap(w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
-		WithData(map[string]string{BootstrapKey: config}))
+	p.Want(w.account(rulesOfAll(chosen)...)...)
 	onPods := podPorts(spec)
 	if len(onPods) > 0 {
 		p.Want(w.proxyService(onPods))
 	}
-	p.Want(w.policy(reaching(in.Services, in.EndpointSlices).backends(in), policyPortsTCP(onPods)...), w.budget(), w.replaced(chosenTemplate))
+	p.Want(w.policy(reaching(in.Services, in.EndpointSlices).backends(in), policyPortsTCP(onPods)...), w.budget())
+	for i, instance := range all {
+		config := newest
+		if has := in.instances()[instance.Instance].Bootstrap; chosen[i].reads(has) {
+			config = has
+		}
+		p.Want(instance.bootstrap(config), instance.replaced(chosen[i]))
+	}
 	return p
+}
+
+// proxyWorkloads are those of all instances. The first one's pod has the captured addresses too, with the full length.
+func proxyWorkloads(in Child[*v1alpha1.ProxyServer]) []workload {
+	spec, network := in.Server.Spec, ""
+	if in.Infra != nil {
+		network = string(in.Infra.Spec.NetworkConfig.CIDR)
+	}
+	var captured []netip.Prefix
+	for _, c := range spec.NetworkConfig.CapturedAddresses {
+		captured = append(captured, within(string(c.IP), ""))
+	}
+	all := workloadsOf(in, serverIPs(in.Server, network), spec.Placement, spec.ManagerImage, captured...)
+	for i := range all {
+		all[i].EnvoyImage = spec.ProxyImage
+	}
+	return all
+}
+
+// bootstrap is the ConfigMap with Envoy's bootstrap for one instance: its sidecar is known to understand the one of its own release only.
+func (w workload) bootstrap(config string) runtime.ApplyConfiguration {
+	return accore.ConfigMap(names.EnvoyBootstrap(w.name(), w.Instance), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).
+		WithData(map[string]string{BootstrapKey: config})
 }
 
 // admittedTo are the networks that an administrator has opened and, for the proxy of an Infra, its VLAN.
@@ -96,19 +121,6 @@ func backendNamespaces(spec v1alpha1.ProxyServerSpec) map[string]v1alpha1.Object
 	return targets
 }
 
-// proxyAddresses are the server's IP, with the length of the Infra's network, and each captured address, with the full length.
-func proxyAddresses(in Child[*v1alpha1.ProxyServer]) []netip.Prefix {
-	network := ""
-	if in.Infra != nil {
-		network = string(in.Infra.Spec.NetworkConfig.CIDR)
-	}
-	all := []netip.Prefix{within(string(in.Server.Spec.NetworkConfig.ServerIP), network)}
-	for _, c := range in.Server.Spec.NetworkConfig.CapturedAddresses {
-		all = append(all, within(string(c.IP), ""))
-	}
-	return all
-}
-
 // reads says whether a kept template came with this bootstrap, the only one that its sidecar is known to understand.
 func (r chosenTemplate) reads(config string) bool {
 	return r.kept && r.template.Annotations[names.AnnotationBootstrap] == desired.Digest(config)
@@ -116,10 +128,10 @@ func (r chosenTemplate) reads(config string) bool {
 
 // replaced is a Deployment whose old pod ends before the new one starts. Unlike a StatefulSet, it replaces its pod when a node is lost.
 func (w workload) replaced(r chosenTemplate) runtime.ApplyConfiguration {
-	return acapps.Deployment(names.Workload(w.App, w.name()), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).WithAnnotations(r.annotations).
+	return acapps.Deployment(names.InstanceWorkload(w.App, w.name(), w.Instance), w.namespace()).WithLabels(w.labels()).WithOwnerReferences(w.owner()).WithAnnotations(r.annotations).
 		WithSpec(acapps.DeploymentSpec().WithReplicas(1).WithRevisionHistoryLimit(2).
 			WithStrategy(acapps.DeploymentStrategy().WithType(appsv1.RecreateDeploymentStrategyType)).
-			WithSelector(acmeta.LabelSelector().WithMatchLabels(w.selector())).WithTemplate(r.template))
+			WithSelector(acmeta.LabelSelector().WithMatchLabels(w.instance())).WithTemplate(r.template))
 }
 
 // proxyRules let the sidecar watch targets in its own namespace; in others, the Infra grants that.

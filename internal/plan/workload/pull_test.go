@@ -201,7 +201,7 @@ func TestPodsOfAnOlderTemplateKeepWhatTheyNeed(t *testing.T) {
 
 	// The template of another manager names another bootstrap, and has more rules.
 	older := "node: {id: older}\n"
-	w := workloadOf(in, proxyAddresses(in)...)
+	w := proxyWorkloads(in)[0]
 	old, _ := releases(w, w.proxy(in.Settings, older))
 	in.Running = old.annotations
 	in.Running[names.AnnotationRules] = `[{"verbs":["get"],"apiGroups":[""],"resources":["older"]}]`
@@ -226,7 +226,7 @@ func TestAnAnnotationGrantsNoRights(t *testing.T) {
 	in := Child[*v1alpha1.ProxyServer]{&v1alpha1.ProxyServer{}, Surroundings{Settings: input.Settings{Image: imageBefore, EnvoyImage: "example.com/envoy:1"}}}
 	in.Server.Namespace, in.Server.Name, in.Server.Spec.NetworkConfig.ServerIP = "clusters", "c1-proxy", "192.168.100.4"
 	in.NAD = aServer().NAD
-	w := workloadOf(in, proxyAddresses(in)...)
+	w := proxyWorkloads(in)[0]
 	old, _ := releases(w, w.proxy(in.Settings, "node: {id: older}\n"))
 	in.Now = Now{Serves: true, Rolled: true}
 	for rule, kept := range map[string]bool{

@@ -41,14 +41,19 @@ func workloadOf[T component.Server](in Child[T], addresses ...netip.Prefix) work
 	return workload{pod: pod, settings: in.Settings, serves: serves, server: in.Server, running: in.Running, now: in.Now, peers: in.Further}
 }
 
-// workloadsOf a server are one for each address whose pod has a network, in order. Call it after references, which says what has none.
-func workloadsOf[T component.Server](in Child[T], cidr v1alpha1.Subnet, placement v1alpha1.Placement, image string) []workload {
-	serves, _ := component.Of(in.Server)
-	var addresses []netip.Prefix
-	for _, ip := range serves.Written(in.Server).ServerIPs() {
-		addresses = append(addresses, within(string(ip), string(cidr)))
+// serverIPs are the addresses of a server's instances, with the length of their network.
+func serverIPs(server component.Server, network string) (all []netip.Prefix) {
+	serves, _ := component.Of(server)
+	for _, ip := range serves.Written(server).ServerIPs() {
+		all = append(all, within(string(ip), network))
 	}
-	all := []workload{workloadOf(in, addresses[0])}
+	return all
+}
+
+// workloadsOf a server are one for each instance whose pod has a network, in order; the first one's pod has further addresses too. Call it
+// after references, which says what has no network.
+func workloadsOf[T component.Server](in Child[T], addresses []netip.Prefix, placement v1alpha1.Placement, image string, further ...netip.Prefix) []workload {
+	all := []workload{workloadOf(in, append(addresses[:1:1], further...)...)}
 	for i, further := range in.Further {
 		if further.NAD == nil {
 			continue

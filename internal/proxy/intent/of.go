@@ -32,6 +32,9 @@ type Place struct {
 	Devices  map[netip.Addr]string
 	// Pod is the pod's own address; with the zero Addr nothing is offered on the pod network.
 	Pod netip.Addr
+	// Instance says which of the ProxyServer's addresses is served: 0 is serverIP, which has the captured addresses too, 1 the first of
+	// additionalServerIPs.
+	Instance int
 }
 
 // Targets are the addresses behind a service.
@@ -40,9 +43,12 @@ type Targets func(Service) []netip.AddrPort
 // Of is what a ProxyServer's spec means at a place. If there is a finding, the intent must not be served. The schema refuses most of these
 // errors, but a file has no schema, and Envoy's rejections are harder to read.
 func Of(spec v1alpha1.ProxyServerSpec, here Place, targets Targets) (Intent, []finding.Finding) {
-	r := reader{here: here, vip: parseIP(spec.NetworkConfig.ServerIP)}
-	r.checkPlace(spec.NetworkConfig.ServerIP)
+	r := reader{here: here}
+	r.checkPlace(spec.NetworkConfig)
 	r.checkLists(spec)
+	if here.Instance > 0 {
+		spec.NetworkConfig.CapturedAddresses = nil
+	}
 	r.checkBackends(spec.Backends)
 	in := Intent{Listeners: r.listeners(spec), Backends: r.backends(spec.Backends, targets), Missing: r.missing(spec)}
 	return in, r.wrong
@@ -59,11 +65,21 @@ func (r *reader) refuse(format string, args ...any) {
 	r.wrong = append(r.wrong, finding.Refuse(v1alpha1.ConditionConfigAccepted, "Invalid").Say(format, args...))
 }
 
-func (r *reader) checkPlace(serverIP v1alpha1.IPAddress) {
+func (r *reader) checkPlace(n v1alpha1.ProxyNetworkConfig) {
+	field := "networkConfig.serverIP"
+	if r.here.Instance > 0 {
+		field = fmt.Sprintf("networkConfig.additionalServerIPs[%d]", r.here.Instance-1)
+	}
+	all := n.ServerIPs()
+	if r.here.Instance >= len(all) {
+		r.refuse("%s is not set: this instance is to go, and serves as before until its pod does", field)
+		return
+	}
+	r.vip = parseIP(all[r.here.Instance])
 	if !r.vip.IsValid() {
-		r.refuse("networkConfig.serverIP %q is not an IP address", serverIP)
+		r.refuse("%s %q is not an IP address", field, all[r.here.Instance])
 	} else if r.here.Devices[r.vip] == "" {
-		r.refuse("networkConfig.serverIP %s is on no network device here; add it to one, or, in a pod, check the network attachment", r.vip)
+		r.refuse("%s %s is on no network device here; add it to one, or, in a pod, check the network attachment", field, r.vip)
 	}
 }
 

@@ -87,6 +87,28 @@ func TestASpecBecomesListenersOnEveryAddressThatThePodCarries(t *testing.T) {
 	}
 }
 
+// The second instance has its own address and the same backends; captured addresses are the first one's.
+func TestASecondInstanceServesItsAddress(t *testing.T) {
+	g := NewWithT(t)
+	spec := specOf(api())
+	spec.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPAddress{"192.168.100.10"}
+	spec.NetworkConfig.ServerIP = "192.168.100.9"
+	spec.NetworkConfig.CapturedAddresses = []v1alpha1.CapturedAddress{{IP: "203.0.113.8", Ports: []v1alpha1.Port{6443}}}
+	second := here
+	second.Instance = 1
+	in, findings := Of(spec, second, kasTargets)
+	g.Expect(findings).To(BeEmpty())
+	g.Expect(in.Missing).To(BeEmpty())
+	g.Expect(in.Listeners).To(ConsistOf(HaveField("At", netip.AddrPortFrom(pod, 6443)), HaveField("At", netip.AddrPortFrom(vip, 6443))))
+
+	spec.NetworkConfig.AdditionalServerIPs[0] = "192.168.100.11"
+	_, findings = Of(spec, second, kasTargets)
+	g.Expect(Sentence(findings)).To(MatchError(ContainSubstring("additionalServerIPs[0] 192.168.100.11 is on no network device here")))
+	spec.NetworkConfig.AdditionalServerIPs = nil
+	_, findings = Of(spec, second, kasTargets)
+	g.Expect(Sentence(findings)).To(MatchError(ContainSubstring("additionalServerIPs[0] is not set: this instance is to go, and serves as before until its pod does")))
+}
+
 func TestWhatIsWrongWithASpecIsSaid(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*v1alpha1.ProxyServerSpec)

@@ -169,7 +169,7 @@ func breakOne(ctx context.Context, s *scene.Scene, what string) error {
 	case "dns":
 		return remove("dnsserver/c1-dns", "statefulset/c1-dns-deployment", "statefulset/c1-dns-deployment-1")
 	case "proxy":
-		return remove("proxyserver/c1-proxy", "deployment/c1-proxy-deployment")
+		return remove("proxyserver/c1-proxy", "deployment/c1-proxy-deployment", "deployment/c1-proxy-deployment-1")
 	case "policy":
 		if err := pause("infra/c1"); err != nil {
 			return err

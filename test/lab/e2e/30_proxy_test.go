@@ -18,14 +18,14 @@ import (
 	"github.com/cldmnky/oooi/test/lab/scene"
 )
 
-// vip is the proxy's address of Infra c1.
+// vip is the address of an Infra's first proxy.
 func vip(t *testing.T, ctx context.Context, infra string) string {
 	t.Helper()
-	ip := kubectl(t, ctx, "-n", "clusters", "get", "infra", infra, "-o", `jsonpath={.status.addresses[?(@.component=="proxy")].ip}`)
-	if ip == "" {
+	all := addressesOf(t, ctx, infra, "proxy")
+	if len(all) == 0 {
 		t.Fatalf("infra/%s has no proxy address in its status", infra)
 	}
-	return ip
+	return all[0]
 }
 
 // neighbour is an on-link client of VLAN 100.
@@ -37,8 +37,8 @@ func neighbour(t *testing.T, ctx context.Context, name, bridge, address string) 
 	return n
 }
 
-// proxyOfC1 selects the pods of Infra c1's proxy.
-const proxyOfC1 = "app=proxy,app.kubernetes.io/instance=c1-proxy"
+// proxyOfC1 selects the pods of Infra c1's first proxy.
+const proxyOfC1 = "app=proxy,app.kubernetes.io/instance=c1-proxy,!hostedcluster.densityops.com/ordinal"
 
 // answerWithin is how long a client waits for a connection before it tries again; a longer wait would count as a gap.
 const answerWithin = 300 * time.Millisecond

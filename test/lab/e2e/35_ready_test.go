@@ -76,16 +76,16 @@ func patched(t *testing.T, ctx context.Context, spec string) func() {
 	}
 }
 
-// oneOfEach instance of DHCP and DNS is left of Infra c1 until the test ends: of two, one that is away is not missed.
+// oneOfEach component is left of Infra c1 until the test ends: of two, one that is away is not missed.
 func oneOfEach(t *testing.T, ctx context.Context) {
 	t.Helper()
 	afterwards(t, func(ctx context.Context) error {
 		_, err := lab.Kubectl(ctx, "-n", "clusters", "patch", "infra", "c1", "--type=merge", "-p", `{"spec":{"infraComponents":null}}`)
 		return err
 	})
-	patched(t, ctx, `{"infraComponents":{"dhcp":{"replicas":1},"dns":{"replicas":1}}}`)()
-	kubectl(t, ctx, "-n", "clusters", "wait", "--for=delete", "pod/c1-dhcp-deployment-1-0", "pod/c1-dns-deployment-1-0", "--timeout=60s")
-	for _, server := range []string{"dhcpserver/c1-dhcp", "dnsserver/c1-dns"} { // what the second reported is taken back with its pod
+	patched(t, ctx, `{"infraComponents":{"dhcp":{"replicas":1},"dns":{"replicas":1},"proxy":{"replicas":1}}}`)()
+	kubectl(t, ctx, "-n", "clusters", "wait", "--for=delete", "pod", "-l", "app.kubernetes.io/instance in (c1-dhcp,c1-dns,c1-proxy),hostedcluster.densityops.com/ordinal=1", "--timeout=60s")
+	for _, server := range []string{"dhcpserver/c1-dhcp", "dnsserver/c1-dns", "proxyserver/c1-proxy"} { // what the second reported is taken back with its pod
 		must(t, scene.Until(ctx, server, func(ctx context.Context) error {
 			out, err := lab.Kubectl(ctx, "-n", "clusters", "get", server, "-o", "jsonpath={.status.instances[*].ip};{.status.conditions[*].type}")
 			if ips, _, _ := strings.Cut(out, ";"); err == nil && (len(strings.Fields(ips)) != 1 || strings.Contains(out, "ConfigAccepted1")) {
@@ -100,7 +100,7 @@ func oneOfEach(t *testing.T, ctx context.Context) {
 func servicesOff(t *testing.T, ctx context.Context) []state {
 	on := func(workloads ...string) func() {
 		return func() {
-			patched(t, ctx, `{"infraComponents":{"dhcp":{"enabled":null},"dns":{"enabled":null},"proxy":null}}`)()
+			patched(t, ctx, `{"infraComponents":{"dhcp":{"enabled":null},"dns":{"enabled":null},"proxy":{"enabled":null}}}`)()
 			for _, w := range workloads {
 				kubectl(t, ctx, "-n", "clusters", "wait", "--for=create", w, "--timeout=30s")
 				kubectl(t, ctx, "-n", "clusters", "rollout", "status", w, "--timeout=60s")

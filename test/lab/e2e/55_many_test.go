@@ -17,7 +17,7 @@ import (
 // frugal is another Infra of c1 on a VLAN of its own, so small that the node can run many.
 func frugal(name, cidr, nad string) string {
 	const least = "resources: {requests: {cpu: 1m, memory: 16Mi}}"
-	return infraOn(name, cidr, nad) + fmt.Sprintf("  infraComponents: {dhcp: {replicas: 1, %[1]s}, dns: {replicas: 1, %[1]s}, proxy: {%[1]s}}\n", least)
+	return infraOn(name, cidr, nad) + fmt.Sprintf("  infraComponents: {dhcp: {replicas: 1, %[1]s}, dns: {replicas: 1, %[1]s}, proxy: {replicas: 1, %[1]s}}\n", least)
 }
 
 // The line that ForwardingNotPrevented suggests affects the network of every Infra. It takes effect for pods that start later.

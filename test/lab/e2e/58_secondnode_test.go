@@ -15,7 +15,7 @@ import (
 // onNode2 is an Infra with all its pods on the second node.
 func onNode2(name, cidr, nad string) string {
 	where := "nodeSelector: {kubernetes.io/hostname: node2}"
-	return infraOn(name, cidr, nad) + fmt.Sprintf("  infraComponents: {dhcp: {replicas: 1, %[1]s}, dns: {replicas: 1, %[1]s}, proxy: {%[1]s}}\n", where)
+	return infraOn(name, cidr, nad) + fmt.Sprintf("  infraComponents: {dhcp: {replicas: 1, %[1]s}, dns: {replicas: 1, %[1]s}, proxy: {replicas: 1, %[1]s}}\n", where)
 }
 
 // secondNode is there until the test ends.

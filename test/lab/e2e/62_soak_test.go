@@ -26,7 +26,7 @@ const (
 	streamAnswers         = 15 * time.Second // or it is cut
 	clock                 = "15:04:05.000"
 
-	// soakComponents: a pool of few addresses, which come round, and an instance more of DHCP and DNS than one that is away.
+	// soakComponents: a pool of few addresses, which come round, and an instance more of each component than one that is away.
 	soakComponents = "  infraComponents: {dhcp: {leaseTime: 2m, rangeStart: 192.168.162.50, rangeEnd: 192.168.162.69}}\n"
 )
 
@@ -58,7 +58,7 @@ type rehearsal struct {
 	chance          *rand.Rand
 	journal         *soak.Journal
 	faults          []fault
-	proxy           string         // its address, which names are answered with
+	proxies         []string       // their addresses, with which names are answered
 	full            map[string]int // containers of each component
 	stop            func()
 	clients         sync.WaitGroup
@@ -105,13 +105,13 @@ func rehearse(t *testing.T) *rehearsal {
 	return r
 }
 
-// serves waits until all three services say so, each instance of DHCP and DNS on its own node, and all their containers are ready; the machines of c1
+// serves waits until all three services say so, each instance on its own node, and all their containers are ready; the machines of c1
 // are on another VLAN, so Ready it is not.
 func (r *rehearsal) serves(after string) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.ctx, 6*time.Minute) // kubelet starts what was killed often after five minutes only
 	defer cancel()
-	for part, reason := range map[string]string{"DHCPReady": "Serving", "DNSReady": "Serving", "ProxyReady": ""} {
+	for part, reason := range map[string]string{"DHCPReady": "Serving", "DNSReady": "Serving", "ProxyReady": "Serving"} {
 		must(r.T, scene.Until(ctx, part+" "+after, func(ctx context.Context) error {
 			c, err := conditionOf(ctx, "clusters", "infra/soak", part)
 			if err == nil && (c.Status != "True" || reason != "" && c.Reason != reason) {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ func (r *rehearsal) begin() {
 	ctx, stop := context.WithCancel(r.ctx)
 	r.stop = stop
 	r.Cleanup(func() { stop(); r.clients.Wait() })
-	r.proxy = vip(r.T, ctx, "soak")
+	r.proxies = addressesOf(r.T, ctx, "soak", "proxy")
 	for i := range soakClients {
 		n := neighbour(r.T, r.ctx, fmt.Sprintf("soak%d", i), "br"+soakVLAN, "")
 		r.clients.Go(func() {
@@ -41,7 +42,7 @@ func (r *rehearsal) begin() {
 		}
 		r.clients.Go(func() { r.boots(ctx, n, first.Address) })
 		r.clients.Go(func() { r.asks(ctx, n) })
-		r.clients.Go(func() { r.streams(ctx, n, net.JoinHostPort(r.proxy, "6443")) })
+		r.clients.Go(func() { r.streams(ctx, n, net.JoinHostPort(r.proxies[i/2%len(r.proxies)], "6443")) })
 	}
 }
 
@@ -76,7 +77,8 @@ func (r *rehearsal) asks(ctx context.Context, n *scene.Neighbour) {
 		r.asking.RLock()
 		out, err := n.Run(ctx, "dig", "+short", "+time=5", "+tries=2", "ignition-server-clusters-c1.apps.mgmt.example.com")
 		r.asking.RUnlock()
-		if ctx.Err() == nil && (err != nil || !strings.HasSuffix(strings.TrimSpace(out), r.proxy)) {
+		answers := strings.Fields(out)
+		if ctx.Err() == nil && (err != nil || len(answers) == 0 || !slices.Contains(r.proxies, answers[len(answers)-1])) {
 			r.Errorf("%s dig has %q: %v", time.Now().Format(clock), strings.TrimSpace(out), err)
 		}
 		r.asked.Add(1)

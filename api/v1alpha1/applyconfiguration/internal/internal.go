@@ -540,6 +540,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: ip
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.IPAddress
+- name: com.github.cldmnky.oooi.api.v1alpha1.DNSHealthCheck
+  map:
+    fields:
+    - name: ip
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.IPAddress
+    - name: port
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.Port
 - name: com.github.cldmnky.oooi.api.v1alpha1.DNSName
   scalar: string
 - name: com.github.cldmnky.oooi.api.v1alpha1.DNSNameOrWildcard
@@ -605,6 +614,14 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.cldmnky.oooi.api.v1alpha1.DNSName
           elementRelationship: associative
+    - name: healthChecks
+      type:
+        list:
+          elementType:
+            namedType: com.github.cldmnky.oooi.api.v1alpha1.DNSHealthCheck
+          elementRelationship: associative
+          keys:
+          - ip
     - name: hostedClusterDomain
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.DNSName
@@ -990,6 +1007,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.cldmnky.oooi.api.v1alpha1.ProxyConfig
   map:
     fields:
+    - name: additionalServerIPs
+      type:
+        list:
+          elementType:
+            namedType: com.github.cldmnky.oooi.api.v1alpha1.IPAddress
+          elementRelationship: atomic
     - name: controlPlaneNamespace
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.ObjectName
@@ -1010,6 +1033,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: proxyImage
       type:
         scalar: string
+    - name: replicas
+      type:
+        scalar: numeric
     - name: resources
       type:
         namedType: io.k8s.api.core.v1.ResourceRequirements
@@ -1025,6 +1051,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.cldmnky.oooi.api.v1alpha1.ProxyNetworkConfig
   map:
     fields:
+    - name: additionalServerIPs
+      type:
+        list:
+          elementType:
+            namedType: com.github.cldmnky.oooi.api.v1alpha1.IPAddress
+          elementRelationship: atomic
     - name: capturedAddresses
       type:
         list:

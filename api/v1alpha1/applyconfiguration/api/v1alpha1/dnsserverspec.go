@@ -19,6 +19,9 @@ type DNSServerSpecApplyConfiguration struct {
 	HostedClusterDomain *apiv1alpha1.DNSName `json:"hostedClusterDomain,omitempty"`
 	// Records of the VLAN view.
 	StaticEntries []DNSEntryApplyConfiguration `json:"staticEntries,omitempty"`
+	// Addresses of staticEntries to which the server connects several times a second. For a name with several addresses, it leaves
+	// out one that does not accept the connection while another one does, or has no health check. Default: none.
+	HealthChecks []DNSHealthCheckApplyConfiguration `json:"healthChecks,omitempty"`
 	// Records of the pod-network view. All other names are REFUSED there.
 	InternalEntries []DNSEntryApplyConfiguration `json:"internalEntries,omitempty"`
 	// Zones that are answered with NXDOMAIN on the VLAN, e.g. the management cluster's own domain and the reverse zones of its
@@ -67,6 +70,19 @@ func (b *DNSServerSpecApplyConfiguration) WithStaticEntries(values ...*DNSEntryA
 			panic("nil value passed to WithStaticEntries")
 		}
 		b.StaticEntries = append(b.StaticEntries, *values[i])
+	}
+	return b
+}
+
+// WithHealthChecks adds the given value to the HealthChecks field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the HealthChecks field.
+func (b *DNSServerSpecApplyConfiguration) WithHealthChecks(values ...*DNSHealthCheckApplyConfiguration) *DNSServerSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithHealthChecks")
+		}
+		b.HealthChecks = append(b.HealthChecks, *values[i])
 	}
 	return b
 }

@@ -17,6 +17,14 @@ type ProxyConfigApplyConfiguration struct {
 	// Address of the proxy on the VLAN, inside networkConfig.cidr. Default: a free address of the CIDR, which does not change
 	// afterwards.
 	ServerIP *apiv1alpha1.IPAddress `json:"serverIP,omitempty"`
+	// Number of instances, 1 or 2, each with an address and a pod of its own, on different nodes if there are several. DNS answers
+	// with both addresses, and leaves out one that accepts no connection while the other does. With 1, a node's failure stops
+	// the proxy until its pod runs on another node. If the VLAN has no free address for a second instance, there is one
+	// (OneInstanceServes). Default: 2.
+	Replicas *int32 `json:"replicas,omitempty"`
+	// Address of the second instance, inside networkConfig.cidr. Default: a free address of the CIDR, which does not change
+	// afterwards.
+	AdditionalServerIPs []apiv1alpha1.IPAddress `json:"additionalServerIPs,omitempty"`
 	// Namespace of the hosted control plane. Default: <namespace>-<name> of the HostedCluster. Required without hostedClusterRef.
 	ControlPlaneNamespace *apiv1alpha1.ObjectName `json:"controlPlaneNamespace,omitempty"`
 	// Image of Envoy. Refused unless the operator runs with --allow-image-override. Default: the operator's Envoy image.
@@ -45,6 +53,24 @@ func (b *ProxyConfigApplyConfiguration) WithEnabled(value bool) *ProxyConfigAppl
 // If called multiple times, the ServerIP field is set to the value of the last call.
 func (b *ProxyConfigApplyConfiguration) WithServerIP(value apiv1alpha1.IPAddress) *ProxyConfigApplyConfiguration {
 	b.ServerIP = &value
+	return b
+}
+
+// WithReplicas sets the Replicas field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Replicas field is set to the value of the last call.
+func (b *ProxyConfigApplyConfiguration) WithReplicas(value int32) *ProxyConfigApplyConfiguration {
+	b.Replicas = &value
+	return b
+}
+
+// WithAdditionalServerIPs adds the given value to the AdditionalServerIPs field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the AdditionalServerIPs field.
+func (b *ProxyConfigApplyConfiguration) WithAdditionalServerIPs(values ...apiv1alpha1.IPAddress) *ProxyConfigApplyConfiguration {
+	for i := range values {
+		b.AdditionalServerIPs = append(b.AdditionalServerIPs, values[i])
+	}
 	return b
 }
 

@@ -14,7 +14,11 @@ type ProxyNetworkConfigApplyConfiguration struct {
 	AttachmentApplyConfiguration `json:""`
 	// Address of the proxy on the VLAN.
 	ServerIP *apiv1alpha1.IPAddress `json:"serverIP,omitempty"`
-	// Captured addresses: addresses of the control plane that the proxy's pod has in addition to serverIP. Default: none.
+	// Address of a second instance: a pod of its own, on another node if there is one, with the same backends. If the
+	// NetworkAttachmentDefinition itself names the pod's address, the second pod attaches to the one with the same name and -1.
+	// Default: one instance.
+	AdditionalServerIPs []apiv1alpha1.IPAddress `json:"additionalServerIPs,omitempty"`
+	// Captured addresses: addresses of the control plane that the first instance's pod has in addition to serverIP. Default: none.
 	CapturedAddresses []CapturedAddressApplyConfiguration `json:"capturedAddresses,omitempty"`
 }
 
@@ -53,6 +57,16 @@ func (b *ProxyNetworkConfigApplyConfiguration) WithMACAddress(value apiv1alpha1.
 // If called multiple times, the ServerIP field is set to the value of the last call.
 func (b *ProxyNetworkConfigApplyConfiguration) WithServerIP(value apiv1alpha1.IPAddress) *ProxyNetworkConfigApplyConfiguration {
 	b.ServerIP = &value
+	return b
+}
+
+// WithAdditionalServerIPs adds the given value to the AdditionalServerIPs field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the AdditionalServerIPs field.
+func (b *ProxyNetworkConfigApplyConfiguration) WithAdditionalServerIPs(values ...apiv1alpha1.IPAddress) *ProxyNetworkConfigApplyConfiguration {
+	for i := range values {
+		b.AdditionalServerIPs = append(b.AdditionalServerIPs, values[i])
+	}
 	return b
 }
 

@@ -14,7 +14,7 @@ import (
 // ProxyServerApplyConfiguration represents a declarative configuration of the ProxyServer type for use
 // with apply.
 //
-// ProxyServer is one Envoy on one VLAN, configured over xDS.
+// ProxyServer is a proxy on one VLAN: one or two Envoys, configured over xDS.
 type ProxyServerApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`

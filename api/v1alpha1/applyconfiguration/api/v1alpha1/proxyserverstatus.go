@@ -13,11 +13,11 @@ import (
 type ProxyServerStatusApplyConfiguration struct {
 	// Conditions: Accepted, BackendsHealthy, Ready, Progressing, ConfigAccepted (False with Envoy's error).
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// Address of the proxy, and its workload.
+	// Instances, each with its address and workload.
 	Instances []InstanceApplyConfiguration `json:"instances,omitempty"`
-	// ConfigMap with the template of Envoy's bootstrap.
+	// ConfigMap with the template of the first instance's Envoy bootstrap.
 	ConfigMapName *string `json:"configMapName,omitempty"`
-	// Deployment that runs Envoy.
+	// Deployment that runs the first instance's Envoy.
 	DeploymentName *string `json:"deploymentName,omitempty"`
 	// Service for clients on the pod network.
 	ServiceName *string `json:"serviceName,omitempty"`
@@ -25,7 +25,7 @@ type ProxyServerStatusApplyConfiguration struct {
 	ServiceIP *string `json:"serviceIP,omitempty"`
 	// Number of configured backends.
 	BackendCount *int32 `json:"backendCount,omitempty"`
-	// Targets of each backend.
+	// Targets of each backend, as the first instance sees them.
 	Backends []BackendStatusApplyConfiguration `json:"backends,omitempty"`
 	// Backends with a target that answers, and all backends, e.g. 4/4. Backends of *.apps are not counted.
 	HealthyBackends *string `json:"healthyBackends,omitempty"`

@@ -1,0 +1,88 @@
+package dns
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	mdns "github.com/miekg/dns"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/daemon"
+	"github.com/cldmnky/oooi/internal/testkit/ports"
+)
+
+// gone is how soon an address that accepts nothing has left the answers.
+const gone = time.Second
+
+func TestAnAddressThatAcceptsNothingLeavesTheAnswersAndComesBack(t *testing.T) {
+	g, port := NewWithT(t), ports.Free(t)
+	served := object("127.0.0.2")
+	served.Spec.StaticEntries = append(served.Spec.StaticEntries, v1alpha1.DNSEntry{Hostname: "api.c1.example.com", IP: "127.0.0.3"})
+	accept := func(at string) net.Listener {
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", net.JoinHostPort(at, fmt.Sprint(port)))
+		g.Expect(err).NotTo(HaveOccurred())
+		t.Cleanup(func() { _ = l.Close() })
+		return l
+	}
+	second, third := accept("127.0.0.2"), accept("127.0.0.3")
+	for _, at := range []v1alpha1.IPAddress{"127.0.0.2", "127.0.0.3"} {
+		served.Spec.HealthChecks = append(served.Spec.HealthChecks, v1alpha1.DNSHealthCheck{IP: at, Port: v1alpha1.Port(port)})
+	}
+	c := cluster(served)
+	d := start(t, "", daemon.Flags{Namespace: "ns"}, c)
+	answers := func() (all []string, err error) {
+		answer, err := mdns.Exchange(new(mdns.Msg).SetQuestion("api.c1.example.com.", mdns.TypeA), netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), d.port).String())
+		if err != nil {
+			return nil, err
+		}
+		for _, rr := range answer.Answer {
+			all = append(all, rr.(*mdns.A).A.String())
+		}
+		slices.Sort(all)
+		return all, nil
+	}
+	both := []string{"127.0.0.2", "127.0.0.3"}
+	g.Eventually(answers, 5*time.Second).Should(Equal(both))
+	g.Consistently(answers, gone).Should(Equal(both))
+
+	g.Expect(third.Close()).To(Succeed())
+	g.Eventually(answers, gone).Should(Equal(both[:1]))
+	g.Expect(second.Close()).To(Succeed())
+	g.Eventually(answers, gone).Should(Equal(both), "nothing empties an answer")
+	accept("127.0.0.3")
+	g.Eventually(answers, gone).Should(Equal(both[1:]))
+
+	now := &v1alpha1.DNSServer{}
+	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(served), now)).To(Succeed())
+	now.Spec.HealthChecks = nil
+	g.Expect(c.Update(t.Context(), now)).To(Succeed())
+	g.Eventually(answers, 5*time.Second).Should(Equal(both), "what is not checked is answered")
+	g.Consistently(answers, gone).Should(Equal(both))
+}
+
+func TestHealthChecksAreValid(t *testing.T) {
+	for wrong, says := range map[v1alpha1.DNSHealthCheck]string{
+		{IP: "192.168.100.4"}:              "spec.healthChecks[0].port: 0 is not a port (1 to 65535)",
+		{IP: "192.168.100.400", Port: 443}: `spec.healthChecks[0].ip: "192.168.100.400" is not an IP address`,
+	} {
+		served := object("192.168.100.4")
+		served.Spec.HealthChecks = []v1alpha1.DNSHealthCheck{wrong}
+		_, err := intentOf(served, nil)
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(says)))
+	}
+}
+
+// A DNS server that has no descriptor left knows nothing of the other side.
+func TestWhatKeepsUsFromTryingIsNoFailure(t *testing.T) {
+	g, from := NewWithT(t), netip.MustParseAddr("127.0.0.1")
+	refuses := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.2"), ports.Free(t))
+	g.Expect(connect(t.Context(), from, refuses)).To(MatchError(syscall.ECONNREFUSED))
+	g.Expect(connect(t.Context(), netip.MustParseAddr("192.0.2.77"), refuses)).To(Succeed(), "our address is on no device")
+}
