@@ -123,6 +123,30 @@ type Attachment struct {
 	MACAddress MACAddress `json:"macAddress,omitempty"`
 }
 
+// HealthState is what a DNS instance finds out about an address by connecting to it over the VLAN.
+// +kubebuilder:validation:Enum=Answers;Silent;Lost;Confirmed
+type HealthState string
+
+const (
+	// HealthAnswers: a connection is accepted or refused, by this port or another.
+	HealthAnswers HealthState = "Answers"
+	// HealthSilent: nothing has come back for two seconds.
+	HealthSilent HealthState = "Silent"
+	// HealthLost: and no other instance has said for two more that it is Confirmed.
+	HealthLost HealthState = "Lost"
+	// HealthConfirmed: it answers, though another instance says that it is Silent or Lost.
+	HealthConfirmed HealthState = "Confirmed"
+)
+
+// Health is that of one address.
+type Health struct {
+	// Address, one of the DNSServer's healthChecks.
+	IP IPAddress `json:"ip"`
+	// Answers: a connection is accepted or refused. Silent: nothing has come back for two seconds. Lost: and for two more no other
+	// instance has said that it is Confirmed. Confirmed: it answers, though another instance says that it is Silent or Lost.
+	State HealthState `json:"state"`
+}
+
 // Instance is one pod of a component: its address on the VLAN and its workload.
 type Instance struct {
 	// Address on the VLAN.
@@ -146,6 +170,17 @@ type Instance struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	ServesWith []IPAddress `json:"servesWith,omitempty"`
+	// Node of the pod that has the address and is Ready. Empty with one instance, or while none is.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+	// What this instance finds on the VLAN at the addresses of healthChecks (DNS only). The operator replaces a proxy's pod that is
+	// Lost to one instance, and Confirmed by none, on another node.
+	// +optional
+	// +listType=map
+	// +listMapKey=ip
+	// +kubebuilder:validation:MaxItems=4
+	Health []Health `json:"health,omitempty"`
 }
 
 // InstanceCondition is the type of a condition that each instance of a daemon has for itself.

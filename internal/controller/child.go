@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -101,11 +102,13 @@ func mayNotPull(out status.Outcome) bool {
 	return slices.ContainsFunc(out.Findings, func(f finding.Finding) bool { return f.Reason == "Rejected" && f.Of.Kind == "Pod" })
 }
 
-// waiting is when to check again what no event reports: the turn of an Infra, and the time limit of an image pull.
+// waiting is when to check again what no event reports: the turn of an Infra, the age of a lost pod, and the time limit of an image pull.
 func waiting(p workload.ChildPlan) time.Duration {
 	switch {
 	case p.AwaitsTurn:
 		return retryTurn
+	case p.LostLater:
+		return retryCreated
 	case p.AwaitsImages:
 		return retryWaiting
 	}
@@ -117,7 +120,14 @@ func (r childReconciler) do(ctx context.Context, seen observe.Child, p workload.
 	if out.Frozen {
 		return out, nil
 	}
+	for _, pod := range p.Lost {
+		if err := r.apply.Lost(ctx, pod.NamespacedName, pod.UID); err != nil {
+			return out, err
+		}
+		r.status.Events.Eventf(seen.Server, nil, corev1.EventTypeWarning, "PodLost", "Replace",
+			"pod %s no longer answers on the VLAN: another one with its address is started on another node", pod.Name)
+	}
 	applied, err := r.apply.To(ctx, r.owner(seen), p.Objects)
-	out.Findings, out.Wrote = append(out.Findings, applied.Findings...), applied.Wrote
+	out.Findings, out.Wrote = append(out.Findings, applied.Findings...), applied.Wrote || len(p.Lost) > 0
 	return out, err
 }

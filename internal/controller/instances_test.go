@@ -14,6 +14,7 @@ import (
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	ac "github.com/cldmnky/oooi/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/apply"
 	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/nad"
 	"github.com/cldmnky/oooi/internal/names"
@@ -66,7 +67,7 @@ func TestAnInstanceComesAndGoesWithItsAddress(t *testing.T) {
 	sees(w, server, func(g Gomega, s *v1alpha1.DNSServer) {
 		g.Expect(meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)).To(HaveValue(HaveField("Reason", "InstancesShareNode")), "%v", s.Status.Conditions)
 		g.Expect(s.Status.Instances).To(ConsistOf(
-			v1alpha1.Instance{IP: "192.168.100.3", Workload: first.Name, Ready: true}, v1alpha1.Instance{IP: "192.168.100.4", Workload: second.Name, Ready: true}))
+			v1alpha1.Instance{IP: "192.168.100.3", Workload: first.Name, Ready: true, Node: "n1"}, v1alpha1.Instance{IP: "192.168.100.4", Workload: second.Name, Ready: true, Node: "n1"}))
 	})
 
 	w.changes(second, func() { second.Finalizers = []string{"example.com/still-there"} })
@@ -111,4 +112,28 @@ func TestASecondInstanceGetsNoAddressThatAMachineLeases(t *testing.T) {
 	sees(w, named(&v1alpha1.DNSServer{}, w.ns, "c1-dns"), func(g Gomega, s *v1alpha1.DNSServer) {
 		g.Expect(s.Spec.NetworkConfig.AdditionalServerIPs).To(Equal([]v1alpha1.IPAddress{"192.168.100.6"}))
 	})
+}
+
+// The successor of a lost pod is made as soon as that is to end, and reads by its label where it was. A pod that has come in its place is
+// another.
+func TestALostPodIsToEndWithItsLabel(t *testing.T) {
+	w := newWorld(t)
+	w.creates(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.ns}})
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "proxy-x", Namespace: w.ns}}
+	pod.Spec.NodeName, pod.Spec.Containers = "n1", []corev1.Container{{Name: "envoy", Image: "example.com/envoy"}}
+	w.creates(pod)
+	writer := &apply.Writer{Client: w.api}
+	w.Expect(writer.Lost(w.ctx, client.ObjectKeyFromObject(pod), "another")).NotTo(Succeed())
+	sees(w, pod, func(g Gomega, p *corev1.Pod) {
+		g.Expect(p.DeletionTimestamp).To(BeNil())
+		g.Expect(p.Labels).To(BeEmpty())
+	})
+	w.Expect(writer.Lost(w.ctx, client.ObjectKeyFromObject(pod), pod.UID)).To(Succeed())
+	sees(w, pod, func(g Gomega, p *corev1.Pod) {
+		g.Expect(p.Labels).To(HaveKeyWithValue(names.LabelLost, "true"))
+		g.Expect(p.DeletionGracePeriodSeconds).To(HaveValue(BeEquivalentTo(1)), "its kubelet cannot end it")
+	})
+	w.Expect(w.api.Delete(w.ctx, pod, client.GracePeriodSeconds(0))).To(Succeed())
+	w.gone(pod)
+	w.Expect(writer.Lost(w.ctx, client.ObjectKeyFromObject(pod), pod.UID)).To(Succeed(), "it is gone")
 }

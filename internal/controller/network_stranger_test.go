@@ -185,7 +185,7 @@ func TestStrangersToANetworkChangeNothingThroughTheAPIServer(t *testing.T) {
 	w.gone(victim)
 
 	all := w.invaders()
-	w.Expect(all).To(HaveLen(50))
+	w.Expect(all).To(HaveLen(55))
 	network := sees(w, named(&nad.NetworkAttachmentDefinition{}, w.ns, "c1-vlan"), there)
 	w.changes(network, func() { network.Annotations = all["a copied network"].NAD.Annotations })
 	for _, v := range all {

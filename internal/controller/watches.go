@@ -196,6 +196,7 @@ func (p parts) children(of component.Component) error {
 		Watches(&v1alpha1.Infra{}, p.mapped(r.ofInfra)).
 		Watches(&corev1.Namespace{}, p.mapped(r.naming)).
 		Watches(&corev1.Pod{}, p.mapped(r.ofPod)).
+		Watches(&v1alpha1.DNSServer{}, p.mapped(r.lookedAt)).
 		Watches(&corev1.Service{}, p.mapped(r.reaching), builder.WithPredicates(waysChanged)).
 		Watches(&discoveryv1.EndpointSlice{}, p.mapped(r.reachingBehind), builder.WithPredicates(waysChanged))
 	for _, gvk := range r.owner(observe.Child{Child: workload.Child[component.Server]{Server: of.New()}}).Kinds {
@@ -225,6 +226,15 @@ func (r childReconciler) ofPod(_ context.Context, o client.Object) ([]types.Name
 		return nil, nil
 	}
 	return []types.NamespacedName{{Namespace: o.GetNamespace(), Name: o.GetLabels()[names.LabelInstance]}}, nil
+}
+
+// lookedAt maps a DNSServer to the proxy of its Infra, on which it looks.
+func (r childReconciler) lookedAt(_ context.Context, o client.Object) ([]types.NamespacedName, error) {
+	infra := o.GetLabels()[names.LabelInfra]
+	if r.of.Name != component.Proxy || infra == "" {
+		return nil, nil
+	}
+	return []types.NamespacedName{{Namespace: o.GetNamespace(), Name: names.ProxyServer(infra)}}, nil
 }
 
 // naming maps a Namespace to the children that refer to it.

@@ -75,7 +75,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.answers = server.New()
 	defer d.answers.Close()
 	d.group, ctx = errgroup.WithContext(ctx)
-	d.health = newHealth(d.group.Go, d.republish, d.Log)
+	d.health = newHealth(d.group.Go, d.republish, d.status.signal, d.Log)
+	d.status.health = d.health.states
 	d.group.Go(func() error { return d.Flags.Serve(ctx, d.ready, promhttp.Handler()) })
 	d.group.Go(func() error { return d.status.writer.Run(ctx) })
 	d.group.Go(func() error { return d.status.run(ctx) })
@@ -137,6 +138,7 @@ func (d *Daemon) configure(ctx context.Context, object *v1alpha1.DNSServer) erro
 	d.object = object
 	d.ready.Set(checkConfig, nil)
 	d.health.check(ctx, addr, healthChecks(object))
+	d.health.hear(object.Status.Instances, v1alpha1.IPAddress(addr.String()))
 	d.mirrorLeases(ctx)
 	return nil
 }

@@ -10,45 +10,48 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
 )
 
 const (
-	// checkInterval and checkTimeout find an address that is lost within a second: it fails failedChecks checks in a row.
+	// checkInterval and checkTimeout find within a second that an address accepts nothing: it fails failedChecks checks in a row.
 	checkInterval = 300 * time.Millisecond
 	checkTimeout  = 300 * time.Millisecond
 	failedChecks  = 2
+	// unusedPort is one on which a host that is there refuses connections.
+	unusedPort = 1
 )
 
 // health checks addresses by connecting to them over the VLAN.
 type health struct {
-	start   func(func() error) // runs a check beside the others
-	changed func() error       // is called, by one of several checks, when down changed
-	log     *slog.Logger
+	start    func(func() error) // runs a check beside the others
+	answered func() error       // is called, by one of several checks, when an address begins or ceases to accept
+	judged   func()             // likewise, when a state changes
+	log      *slog.Logger
 
-	mu    sync.Mutex
-	stops map[netip.AddrPort]context.CancelFunc
-	lost  map[netip.AddrPort]bool
+	mu      sync.Mutex
+	checked map[netip.AddrPort]*sight
 }
 
-func newHealth(start func(func() error), changed func() error, log *slog.Logger) *health {
-	return &health{start: start, changed: changed, log: log, stops: map[netip.AddrPort]context.CancelFunc{}, lost: map[netip.AddrPort]bool{}}
+func newHealth(start func(func() error), answered func() error, judged func(), log *slog.Logger) *health {
+	return &health{start: start, answered: answered, judged: judged, log: log, checked: map[netip.AddrPort]*sight{}}
 }
 
 // check checks these addresses from now on, each until ctx ends, and no others; from is the address to connect from.
 func (h *health) check(ctx context.Context, from netip.Addr, all []netip.AddrPort) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for at, stop := range h.stops {
+	for at, s := range h.checked {
 		if !slices.Contains(all, at) {
-			stop()
-			delete(h.stops, at)
-			delete(h.lost, at)
+			s.stop()
+			delete(h.checked, at)
 		}
 	}
 	for _, at := range all {
-		if h.stops[at] == nil {
+		if h.checked[at] == nil {
 			one, stop := context.WithCancel(ctx)
-			h.stops[at] = stop
+			h.checked[at] = &sight{stop: stop, heard: time.Now(), state: v1alpha1.HealthAnswers}
 			h.start(func() error { return h.follow(one, from, at) })
 		}
 	}
@@ -60,9 +63,42 @@ func (h *health) down(of []netip.AddrPort) map[netip.Addr]bool {
 	defer h.mu.Unlock()
 	all := map[netip.Addr]bool{}
 	for _, at := range of {
-		all[at.Addr()] = h.lost[at]
+		all[at.Addr()] = h.checked[at] != nil && h.checked[at].down
 	}
 	return all
+}
+
+// states are those of all addresses, in their order.
+func (h *health) states() (all []v1alpha1.Health) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for at, s := range h.checked {
+		all = append(all, v1alpha1.Health{IP: v1alpha1.IPAddress(at.Addr().String()), State: s.state})
+	}
+	slices.SortFunc(all, func(a, b v1alpha1.Health) int {
+		return netip.MustParseAddr(string(a.IP)).Compare(netip.MustParseAddr(string(b.IP)))
+	})
+	return all
+}
+
+// hear takes in what all instances say, as the API server has it; self is this one's address.
+func (h *health) hear(instances []v1alpha1.Instance, self v1alpha1.IPAddress) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for at, s := range h.checked {
+		s.own, s.others = "", nil
+		for _, i := range instances {
+			for _, one := range i.Health {
+				switch {
+				case string(one.IP) != at.Addr().String():
+				case i.IP == self:
+					s.own = one.State
+				default:
+					s.others = append(s.others, one.State)
+				}
+			}
+		}
+	}
 }
 
 func (h *health) follow(ctx context.Context, from netip.Addr, at netip.AddrPort) error {
@@ -75,7 +111,7 @@ func (h *health) follow(ctx context.Context, from netip.Addr, at netip.AddrPort)
 			failed = 0
 		}
 		if failed == 0 || failed >= failedChecks {
-			h.note(ctx, at, err)
+			h.note(ctx, at, err, isThere(err) || isThere(connect(ctx, from, netip.AddrPortFrom(at.Addr(), unusedPort))))
 		}
 		select {
 		case <-ctx.Done():
@@ -86,22 +122,30 @@ func (h *health) follow(ctx context.Context, from netip.Addr, at netip.AddrPort)
 }
 
 // note notes what the last checks of an address found, unless it is no longer checked.
-func (h *health) note(ctx context.Context, at netip.AddrPort, err error) {
+func (h *health) note(ctx context.Context, at netip.AddrPort, err error, isThere bool) {
 	h.mu.Lock()
-	was, is := h.lost[at], err != nil
-	if ctx.Err() != nil || was == is {
+	s := h.checked[at]
+	if ctx.Err() != nil || s == nil {
 		h.mu.Unlock()
 		return
 	}
-	if is {
-		h.lost[at] = true
-	} else {
-		delete(h.lost, at)
+	turned, was := s.down != (err != nil), s.state
+	s.down = err != nil
+	if isThere {
+		s.heard = time.Now()
 	}
+	s.state = s.next(time.Now())
+	judged := s.state
 	h.mu.Unlock()
-	h.log.Info("an address of names is checked", "address", at, "accepts", !is, "error", err)
-	if err := h.changed(); err != nil {
-		h.log.Error("answers are as before", "error", err)
+	if turned {
+		h.log.Info("an address of names is checked", "address", at, "accepts", err == nil, "error", err)
+		if err := h.answered(); err != nil {
+			h.log.Error("answers are as before", "error", err)
+		}
+	}
+	if judged != was {
+		h.log.Info("an address of names is checked", "address", at, "state", judged)
+		h.judged()
 	}
 }
 
@@ -118,4 +162,9 @@ func connect(ctx context.Context, from netip.Addr, at netip.AddrPort) error {
 		}
 	}
 	return err
+}
+
+// isThere says of a connection's outcome whether it came from a host with that address.
+func isThere(err error) bool {
+	return err == nil || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET)
 }

@@ -11,6 +11,7 @@ import (
 
 	mdns "github.com/miekg/dns"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
@@ -85,4 +86,41 @@ func TestWhatKeepsUsFromTryingIsNoFailure(t *testing.T) {
 	refuses := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.2"), ports.Free(t))
 	g.Expect(connect(t.Context(), from, refuses)).To(MatchError(syscall.ECONNREFUSED))
 	g.Expect(connect(t.Context(), netip.MustParseAddr("192.0.2.77"), refuses)).To(Succeed(), "our address is on no device")
+}
+
+// A port that refuses is a host that is there; where nothing comes back, the status says so. What another instance says takes an API server,
+// which keeps the status of both (internal/controller).
+func TestAnAddressFromWhichNothingComesIsSaidInTheStatus(t *testing.T) {
+	g, port := NewWithT(t), v1alpha1.Port(ports.Free(t))
+	served := object("127.0.0.2")
+	served.Spec.HealthChecks = []v1alpha1.DNSHealthCheck{{IP: "127.0.0.2", Port: port}, {IP: "192.0.2.99", Port: port}}
+	c := cluster(served)
+	start(t, "", daemon.Flags{Namespace: "ns"}, c)
+	says := func() []v1alpha1.Instance {
+		now := &v1alpha1.DNSServer{}
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(served), now)).To(Succeed())
+		return now.Status.Instances
+	}
+	is := func(second v1alpha1.HealthState) types.GomegaMatcher {
+		return ConsistOf(HaveField("Health", Equal([]v1alpha1.Health{{IP: "127.0.0.2", State: v1alpha1.HealthAnswers}, {IP: "192.0.2.99", State: second}})))
+	}
+	g.Eventually(says, 10*time.Second).Should(is(v1alpha1.HealthAnswers))
+	g.Eventually(says, 10*time.Second).Should(is(v1alpha1.HealthSilent))
+	g.Eventually(says, 10*time.Second).Should(is(v1alpha1.HealthLost))
+}
+
+func TestEachInstanceIsHeard(t *testing.T) {
+	at := netip.MustParseAddrPort("192.0.2.99:443")
+	h := newHealth(nil, nil, nil, nil)
+	h.checked[at] = &sight{}
+	of := func(ip v1alpha1.IPAddress, state v1alpha1.HealthState) v1alpha1.Instance {
+		return v1alpha1.Instance{IP: ip, Health: []v1alpha1.Health{{IP: "192.0.2.98", State: v1alpha1.HealthLost}, {IP: "192.0.2.99", State: state}}}
+	}
+	h.hear([]v1alpha1.Instance{of("127.0.0.1", v1alpha1.HealthSilent), of("127.0.0.9", v1alpha1.HealthConfirmed)}, "127.0.0.1")
+	g := NewWithT(t)
+	g.Expect(h.checked[at].own).To(Equal(v1alpha1.HealthSilent))
+	g.Expect(h.checked[at].others).To(ConsistOf(v1alpha1.HealthConfirmed))
+	h.hear(nil, "127.0.0.1")
+	g.Expect(h.checked[at].own).To(BeEmpty())
+	g.Expect(h.checked[at].others).To(BeEmpty())
 }

@@ -16,6 +16,7 @@ type status struct {
 	ready  *daemon.Readiness
 	writer *daemon.Status
 	number int // of the instance
+	health func() []v1alpha1.Health
 
 	mu       sync.Mutex
 	newest   *v1alpha1.DNSServer // the object that the verdict is about, served or not
@@ -26,7 +27,7 @@ type status struct {
 }
 
 func newStatus(writer *daemon.Status, ready *daemon.Readiness, number int) *status {
-	return &status{ready: ready, writer: writer, number: number, changed: make(chan struct{}, 1)}
+	return &status{ready: ready, writer: writer, number: number, health: func() []v1alpha1.Health { return nil }, changed: make(chan struct{}, 1)}
 }
 
 // consider notes which object the next verdict is about.
@@ -44,6 +45,11 @@ func (s *status) judge(refusal error) {
 		s.instance = string(s.newest.Spec.NetworkConfig.ServerIPs()[s.number])
 	}
 	s.mu.Unlock()
+	s.signal()
+}
+
+// signal has the status looked at.
+func (s *status) signal() {
 	select {
 	case s.changed <- struct{}{}:
 	default: // one signal is pending already
@@ -75,7 +81,11 @@ func (s *status) wanted() *ac.DNSServerApplyConfiguration {
 	}
 	want := ac.DNSServerStatus().WithConditions(daemon.Condition(s.newest.Status.Conditions, s.verdict()))
 	if s.instance != "" {
-		want.WithInstances(daemon.Instance(v1alpha1.IPAddress(s.instance), s.ready.Problem()))
+		self := daemon.Instance(v1alpha1.IPAddress(s.instance), s.ready.Problem())
+		for _, one := range s.health() {
+			self.WithHealth(ac.Health().WithIP(one.IP).WithState(one.State))
+		}
+		want.WithInstances(self)
 	}
 	return ac.DNSServer(s.newest.Name, s.newest.Namespace).WithStatus(want)
 }

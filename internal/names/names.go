@@ -42,6 +42,8 @@ const (
 	LabelInstance = "app.kubernetes.io/instance"
 	// LabelOrdinal is the number of an instance beside the first, on its workload and pods.
 	LabelOrdinal = Group + "/ordinal"
+	// LabelLost is on a proxy's pod that no longer answers on the VLAN: its successor goes to another node.
+	LabelLost = Group + "/lost"
 	// LabelManagedBy is ManagedBy on everything that the manager applies.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	// ManagedBy is the value of LabelManagedBy.
@@ -51,7 +53,7 @@ const (
 // Labels are those that we read.
 var Labels = []string{
 	LabelInfra, LabelInfraNamespace, LabelOwnerUID, LabelHostedCluster, LabelBridge, LabelBridgeNamespace, LabelBridgeSecret, LabelServer, LabelPulls,
-	LabelApp, LabelInstance, LabelOrdinal, LabelManagedBy,
+	LabelApp, LabelInstance, LabelOrdinal, LabelLost, LabelManagedBy,
 }
 
 // HostedClusterAnnotations are those that configure us on a HostedCluster.

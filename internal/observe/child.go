@@ -76,6 +76,9 @@ func (o *Observer) Child(ctx context.Context, of component.Component, key types.
 	if err := seen.readInfra(ctx, o); err != nil {
 		return seen, err
 	}
+	if err := seen.readLost(ctx, o); err != nil {
+		return seen, err
+	}
 	named.Services = slices.DeleteFunc(named.Services, func(s types.NamespacedName) bool { return !seen.Granted(s.Namespace) })
 	if seen.Services, seen.EndpointSlices, err = o.reached(ctx, named); err != nil {
 		return seen, err

@@ -135,7 +135,7 @@ func Child(seen observe.Child, out Outcome, now time.Time) component.Report {
 	ips, rollouts := written.ServerIPs(), seen.Rollouts()
 	var instances []v1alpha1.Instance
 	for i, r := range rollouts {
-		instances = append(instances, v1alpha1.Instance{IP: ips[i], Workload: r.Workload})
+		instances = append(instances, v1alpha1.Instance{IP: ips[i], Workload: r.Workload, Node: r.Node})
 	}
 	return component.Report{
 		Conditions: child{server, written.Conditions, written.Instances, ips, rollouts, out, own, seen.Component.Needs, written.OfFirst}.conditions(now),

@@ -34,6 +34,8 @@ type Surroundings struct {
 	// Instance is the first one, whose network the server names; Further are the others.
 	Instance
 	Further []Instance
+	// Lookouts are the DNS instances on a proxy's VLAN.
+	Lookouts []Lookout
 	// Unoffered: no node has the resource that the NAD requests, e.g. because KubeVirt's bridge-marker, which counts bridges, is not
 	// installed.
 	Unoffered bool
@@ -60,6 +62,26 @@ type Instance struct {
 	Bootstrap string
 	// Now is the state of its workload, and what a new template of it waits for.
 	Now Now
+	// Pods that are not to end; only for a proxy.
+	Pods []RunningPod
+}
+
+// Lookout is a DNS instance that connects to the proxies over the VLAN.
+type Lookout struct {
+	// Serves: its pod is Ready.
+	Serves bool
+	// Health is what it has said last.
+	Health []v1alpha1.Health
+}
+
+// RunningPod is a pod that is not to end.
+type RunningPod struct {
+	types.NamespacedName
+	UID types.UID
+	// Settled: it is older than a minute, so that one address is moved at most once in that time.
+	Settled bool
+	// Stranded: its node has not reported for UnreachableSeconds.
+	Stranded bool
 }
 
 func (s Surroundings) instances() []Instance { return append([]Instance{s.Instance}, s.Further...) }
@@ -104,6 +126,9 @@ type ChildPlan struct {
 	AwaitsImages, AwaitsTurn, AwaitsPeer bool
 	// Next is the instance whose template waits for its turn.
 	Next int
+	// Lost are the pods that have to come up on another node; LostLater: there are others, which are too young.
+	Lost      []RunningPod
+	LostLater bool
 }
 
 // references judges what the child refers to in other namespaces: its NAD, and the namespaces in targets by field.

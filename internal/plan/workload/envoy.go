@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
+	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/cldmnky/oooi/internal/names"
 	"github.com/cldmnky/oooi/internal/plan/desired"
@@ -19,6 +20,7 @@ func (p pod) proxy(s input.Settings, config string) *accore.PodTemplateSpecApply
 	template := p.template(s, accore.PodSpec().WithTerminationGracePeriodSeconds(proxyGrace).WithContainers(p.sidecar(s, xds), p.envoy(s, xds)).
 		WithVolumes(emptyDir(xdsVolume), accore.Volume().WithName(bootstrapVolume).WithConfigMap(accore.ConfigMapVolumeSource().WithName(names.EnvoyBootstrap(p.Name, p.Instance)))).
 		WithTolerations(unreachable(corev1.TaintNodeNotReady), unreachable(corev1.TaintNodeUnreachable)))
+	template.Spec.Affinity.PodAntiAffinity.WithRequiredDuringSchedulingIgnoredDuringExecution(p.elsewhere())
 	return template.WithAnnotations(map[string]string{names.AnnotationBootstrap: desired.Digest(config)})
 }
 
@@ -46,8 +48,16 @@ func (p pod) envoy(s input.Settings, xds *accore.VolumeMountApplyConfiguration) 
 		WithLifecycle(accore.Lifecycle().WithPreStop(accore.LifecycleHandler().WithSleep(accore.SleepAction().WithSeconds(proxyGrace))))
 }
 
+// unreachable keeps a pod on a node that does not report: it may still serve the VLAN. Who finds that it does not replaces it (lost).
 func unreachable(taint string) *accore.TolerationApplyConfiguration {
-	return accore.Toleration().WithKey(taint).WithOperator(corev1.TolerationOpExists).WithEffect(corev1.TaintEffectNoExecute).WithTolerationSeconds(UnreachableSeconds)
+	return accore.Toleration().WithKey(taint).WithOperator(corev1.TolerationOpExists).WithEffect(corev1.TaintEffectNoExecute)
+}
+
+// elsewhere keeps a pod from the node of one that is lost, which Kubernetes may still take for sound.
+func (p pod) elsewhere() *accore.PodAffinityTermApplyConfiguration {
+	lost := p.selector()
+	lost[names.LabelLost] = "true"
+	return accore.PodAffinityTerm().WithTopologyKey(corev1.LabelHostname).WithLabelSelector(acmeta.LabelSelector().WithMatchLabels(lost))
 }
 
 // Names inside the proxy's pod.
@@ -65,5 +75,5 @@ const BootstrapKey = "bootstrap.yaml"
 // proxyGrace is how many seconds Envoy has to end: its preStop hook takes all of them.
 const proxyGrace = 2
 
-// UnreachableSeconds is how long the proxy's pod stays bound to a lost node before another may take its address.
+// UnreachableSeconds is how long the proxy's pod stays bound to a lost node before another may take its address, if no DNS instance finds it.
 const UnreachableSeconds = 30

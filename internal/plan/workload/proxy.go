@@ -47,6 +47,7 @@ func Proxy(in Child[*v1alpha1.ProxyServer]) ChildPlan {
 	newest := bootstrap.Template(w.namespace(), w.name())
 	chosen := chooseEach(&p, all, func(w workload) *accore.PodTemplateSpecApplyConfiguration { return w.proxy(in.Settings, newest) }, w.proxyRules(spec)...)
 
+	p.Lost, p.LostLater = in.lost()
 	p.Want(w.account(rulesOfAll(chosen)...)...)
 	onPods := podPorts(spec)
 	if len(onPods) > 0 {

@@ -120,7 +120,7 @@ func bySpec() map[string]Way {
 	}
 }
 
-// bySecondInstance asks for, has, or remembers a second name server at an address of the victim's.
+// bySecondInstance asks for, has, or remembers a second instance at an address of the victim's.
 func bySecondInstance(t testing.TB) map[string]Way {
 	two := func(n *input.Neighbour, at ...v1alpha1.IPAddress) {
 		n.Infra.Spec.InfraComponents.DNS.Replicas, n.Infra.Spec.InfraComponents.DNS.AdditionalServerIPs = 2, at
@@ -130,12 +130,30 @@ func bySecondInstance(t testing.TB) map[string]Way {
 		dns.Spec.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPAddress{v1alpha1.IPAddress(second)}
 		n.Children = With(n.Children, component.DNS, dns)
 	}
+	proxy := func(at, second string, published ...string) Way {
+		p := ProxyAt(at, published...)
+		p.Spec.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPAddress{v1alpha1.IPAddress(second)}
+		return func(n *input.Neighbour) { n.Children = With(n.Children, component.Proxy, p) }
+	}
 	return map[string]Way{
-		"two name servers":                          func(n *input.Neighbour) { two(n) },
-		"two name servers, and all three":           func(n *input.Neighbour) { every(n); two(n) },
-		"a second name server at ours":              func(n *input.Neighbour) { two(n, "192.168.100.2") },
-		"a DNSServer with a second at ours":         func(n *input.Neighbour) { has(n, "192.168.100.9", first) },
-		"a DNSServer with a second at the external": func(n *input.Neighbour) { every(n); has(n, "192.168.100.9", external) },
+		"a second DHCP server at ours": func(n *input.Neighbour) {
+			n.Infra.Spec.InfraComponents.DHCP.AdditionalServerIPs = []v1alpha1.IPv4Address{"192.168.100.2"}
+		},
+		"a DHCPServer with a second at ours": func(n *input.Neighbour) {
+			dhcp := DHCPAt("192.168.100.9", "192.168.100.10", "192.168.100.20", "")
+			dhcp.Spec.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPv4Address{"192.168.100.2"}
+			n.Children = With(n.Children, component.DHCP, dhcp)
+		},
+		"a second proxy at ours": func(n *input.Neighbour) {
+			n.Infra.Spec.InfraComponents.Proxy.AdditionalServerIPs = []v1alpha1.IPAddress{"192.168.100.3"}
+		},
+		"a ProxyServer with a second at ours":         proxy("192.168.100.9", "192.168.100.3"),
+		"a ProxyServer with a second at the external": proxy("192.168.100.9", external, published),
+		"two name servers":                            func(n *input.Neighbour) { two(n) },
+		"two name servers, and all three":             func(n *input.Neighbour) { every(n); two(n) },
+		"a second name server at ours":                func(n *input.Neighbour) { two(n, "192.168.100.2") },
+		"a DNSServer with a second at ours":           func(n *input.Neighbour) { has(n, "192.168.100.9", first) },
+		"a DNSServer with a second at the external":   func(n *input.Neighbour) { every(n); has(n, "192.168.100.9", external) },
 		"a second that it was given": func(n *input.Neighbour) {
 			two(n)
 			Remembers(t, n, map[string]string{string(component.DNS.Second()): first})

@@ -128,7 +128,7 @@ func TestApplicationsAreReachedThroughNodePortsOfTheWorkersThatLive(t *testing.T
 	})
 	appsIngress(t, ctx, `{"enabled":true,"mode":"NodePort"}`)
 	apps(t, ctx, "Ready", "Serving")
-	answered(t, ctx, onMachine(stays), appsHost, vip(t, ctx, "c1"))
+	answered(t, ctx, onMachine(stays), appsHost, vips(t, ctx, "c1"))
 	answered(t, ctx, inPod, appsHost, proxyService(t, ctx, "c1"))
 	inGuest(t, ctx, "-n", "hello", "rollout", "status", "daemonset/hello", "--timeout=180s")
 	inGuest(t, ctx, "-n", "openshift-ingress", "rollout", "status", "daemonset/router-default", "--timeout=180s")

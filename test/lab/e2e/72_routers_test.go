@@ -76,7 +76,7 @@ func TestApplicationsAreReachedAtRoutersOnTheirWorkers(t *testing.T) {
 	inGuest(t, ctx, "-n", "openshift-ingress", "patch", "pod", "router-default-0", "--subresource=status", "--type=merge", "-p",
 		`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
 	apps(t, ctx, "Ready", "Serving")
-	answered(t, ctx, client, appsHost, vip(t, ctx, "c1"))
+	answered(t, ctx, client, appsHost, vips(t, ctx, "c1"))
 	answered(t, ctx, inPod, appsHost, proxyService(t, ctx, "c1"))
 	appServed(t, ctx, client)
 	appServed(t, ctx, inPod)

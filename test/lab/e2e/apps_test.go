@@ -57,6 +57,14 @@ func answered(t *testing.T, ctx context.Context, at place, name, want string) {
 	}))
 }
 
+// vips are the addresses of an Infra's proxies, as ask has them.
+func vips(t *testing.T, ctx context.Context, infra string) string {
+	t.Helper()
+	all := addressesOf(t, ctx, infra, "proxy")
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
 // serves fetches the application over HTTP, and over HTTPS with its own certificate. Names are resolved as by any client.
 func serves(ctx context.Context, at place) error {
 	for _, url := range []string{"http://" + appsHost + "/", "https://" + appsHost + "/"} {

@@ -763,6 +763,17 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: target
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.EndpointTarget
+- name: com.github.cldmnky.oooi.api.v1alpha1.Health
+  map:
+    fields:
+    - name: ip
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.IPAddress
+    - name: state
+      type:
+        namedType: com.github.cldmnky.oooi.api.v1alpha1.HealthState
+- name: com.github.cldmnky.oooi.api.v1alpha1.HealthState
+  scalar: string
 - name: com.github.cldmnky.oooi.api.v1alpha1.HostedClusterReference
   map:
     fields:
@@ -871,10 +882,21 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.cldmnky.oooi.api.v1alpha1.Instance
   map:
     fields:
+    - name: health
+      type:
+        list:
+          elementType:
+            namedType: com.github.cldmnky.oooi.api.v1alpha1.Health
+          elementRelationship: associative
+          keys:
+          - ip
     - name: ip
       type:
         namedType: com.github.cldmnky.oooi.api.v1alpha1.IPAddress
     - name: message
+      type:
+        scalar: string
+    - name: node
       type:
         scalar: string
     - name: ready

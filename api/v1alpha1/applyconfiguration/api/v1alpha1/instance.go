@@ -24,6 +24,11 @@ type InstanceApplyConfiguration struct {
 	// begins to serve when every other one that reports lists it: an address that is released goes to another client only after
 	// each instance has forgotten its holder.
 	ServesWith []apiv1alpha1.IPAddress `json:"servesWith,omitempty"`
+	// Node of the pod that has the address and is Ready. Empty with one instance, or while none is.
+	Node *string `json:"node,omitempty"`
+	// What this instance finds on the VLAN at the addresses of healthChecks (DNS only). The operator replaces a proxy's pod that is
+	// Lost to one instance, and Confirmed by none, on another node.
+	Health []HealthApplyConfiguration `json:"health,omitempty"`
 }
 
 // InstanceApplyConfiguration constructs a declarative configuration of the Instance type for use with
@@ -70,6 +75,27 @@ func (b *InstanceApplyConfiguration) WithMessage(value string) *InstanceApplyCon
 func (b *InstanceApplyConfiguration) WithServesWith(values ...apiv1alpha1.IPAddress) *InstanceApplyConfiguration {
 	for i := range values {
 		b.ServesWith = append(b.ServesWith, values[i])
+	}
+	return b
+}
+
+// WithNode sets the Node field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Node field is set to the value of the last call.
+func (b *InstanceApplyConfiguration) WithNode(value string) *InstanceApplyConfiguration {
+	b.Node = &value
+	return b
+}
+
+// WithHealth adds the given value to the Health field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Health field.
+func (b *InstanceApplyConfiguration) WithHealth(values ...*HealthApplyConfiguration) *InstanceApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithHealth")
+		}
+		b.Health = append(b.Health, *values[i])
 	}
 	return b
 }

@@ -1,0 +1,84 @@
+package observe
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
+	"github.com/cldmnky/oooi/internal/kubelet"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/workload"
+)
+
+// settles is how long a pod is left alone, so that an address is moved at most once in that time.
+const settles = time.Minute
+
+// readLost reads what decides whether a proxy's pods are lost: who looks at them from the VLAN, and whether their nodes report.
+func (c *Child) readLost(ctx context.Context, o *Observer) (err error) {
+	if c.Component.Name != component.Proxy {
+		return nil
+	}
+	if err := c.readLookouts(ctx, o); err != nil {
+		return err
+	}
+	key, number := client.ObjectKeyFromObject(c.Server), 0
+	c.EachInstance(func(i *workload.Instance) {
+		if err == nil {
+			i.Pods, err = o.running(ctx, key, number)
+		}
+		number++
+	})
+	return err
+}
+
+func (c *Child) readLookouts(ctx context.Context, o *Observer) error {
+	if c.Child.Infra == nil {
+		return nil
+	}
+	dns, err := get[v1alpha1.DNSServer](ctx, o, types.NamespacedName{Namespace: c.Server.GetNamespace(), Name: names.DNSServer(c.Child.Infra.Name)})
+	if err != nil || dns == nil || !metav1.IsControlledBy(dns, c.Child.Infra) {
+		return err
+	}
+	of, _ := component.Of(dns)
+	for number, ip := range dns.Spec.NetworkConfig.ServerIPs() {
+		is, err := o.workload(ctx, of, dns, types.NamespacedName{Namespace: dns.Namespace, Name: names.InstanceWorkload(string(of.Name), dns.Name, number)})
+		if err != nil {
+			return err
+		}
+		l := workload.Lookout{Serves: is.Ready}
+		for _, said := range dns.Status.Instances {
+			if said.IP == ip {
+				l.Health = said.Health
+			}
+		}
+		c.Lookouts = append(c.Lookouts, l)
+	}
+	return nil
+}
+
+// running are the pods of one of a proxy's instances that are not to end.
+func (o *Observer) running(ctx context.Context, proxy types.NamespacedName, number int) (all []workload.RunningPod, err error) {
+	pods, err := o.pods(ctx, proxy, names.Proxy, number)
+	for _, p := range pods {
+		if p.DeletionTimestamp != nil || p.Spec.NodeName == "" {
+			continue
+		}
+		node, err := get[corev1.Node](ctx, o, types.NamespacedName{Name: p.Spec.NodeName})
+		if err != nil {
+			return nil, err
+		}
+		one := workload.RunningPod{NamespacedName: client.ObjectKeyFromObject(&p), UID: p.UID, Settled: o.Now().Sub(p.CreationTimestamp.Time) >= settles}
+		if node != nil {
+			ready := kubelet.NodeReady(node)
+			one.Stranded = ready.Status == corev1.ConditionUnknown && o.Now().Sub(ready.LastTransitionTime.Time) >= workload.UnreachableSeconds*time.Second
+		}
+		all = append(all, one)
+	}
+	return all, err
+}

@@ -1,0 +1,73 @@
+package observe
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/component"
+	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/plan/workload"
+)
+
+// What says that a proxy's pod is lost: how long it has been there, whether its node reports, and what the Infra's own DNS instances say of it.
+func TestWhatTellsOfALostPodIsRead(t *testing.T) {
+	g, s := NewWithT(t), newStage(t, "tenant")
+	cache := s.Reader.(client.WithWatch)
+	proxies, _ := component.OfKind("ProxyServer")
+	infra := &v1alpha1.Infra{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "own", UID: "u1"}}
+	owned := func(o client.Object, name string) client.Object {
+		o.SetNamespace("tenant")
+		o.SetName(name)
+		o.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(infra, v1alpha1.GroupVersion.WithKind("Infra"))})
+		return o
+	}
+	dns := owned(&v1alpha1.DNSServer{}, "own-dns").(*v1alpha1.DNSServer)
+	dns.Spec.NetworkConfig.ServerIP, dns.Spec.NetworkConfig.AdditionalServerIPs = "192.168.100.2", []v1alpha1.IPAddress{"192.168.100.5"}
+	says := []v1alpha1.Health{{IP: "192.168.100.4", State: v1alpha1.HealthLost}}
+	dns.Status.Instances = []v1alpha1.Instance{{IP: "192.168.100.5", Health: says}, {IP: "192.168.100.99", Health: says}}
+	proxy := owned(&v1alpha1.ProxyServer{}, "own-proxy")
+	silent := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "silent"}}
+	silent.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: metav1.NewTime(time.Now().Add(-workload.UnreachableSeconds * time.Second))}}
+	fresh := silent.DeepCopy()
+	fresh.Name, fresh.Status.Conditions[0].LastTransitionTime = "fresh", metav1.Now()
+	for _, o := range []client.Object{infra, dns, proxy, silent, fresh} {
+		g.Expect(cache.Create(t.Context(), o)).To(Succeed())
+	}
+	for name, node := range map[string]string{"a": "silent", "b": "fresh", "c": "gone", "d": "", "e": "silent"} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: name, UID: types.UID("uid-" + name)}}
+		pod.Labels = map[string]string{names.LabelApp: names.Proxy, names.LabelInstance: "own-proxy"}
+		pod.Spec.NodeName, pod.CreationTimestamp = node, metav1.NewTime(time.Now().Add(-time.Hour))
+		if name == "b" {
+			pod.CreationTimestamp = metav1.Now()
+		}
+		if name == "e" { // it is to end already
+			pod.Finalizers = []string{"example.com/kept"}
+		}
+		g.Expect(cache.Create(t.Context(), pod)).To(Succeed())
+		if name == "e" {
+			g.Expect(cache.Delete(t.Context(), pod)).To(Succeed())
+		}
+	}
+	seen, err := s.Child(t.Context(), proxies, types.NamespacedName{Namespace: "tenant", Name: "own-proxy"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(seen.Pods).To(ConsistOf(
+		workload.RunningPod{NamespacedName: types.NamespacedName{Namespace: "tenant", Name: "a"}, UID: "uid-a", Settled: true, Stranded: true},
+		workload.RunningPod{NamespacedName: types.NamespacedName{Namespace: "tenant", Name: "b"}, UID: "uid-b"},
+		workload.RunningPod{NamespacedName: types.NamespacedName{Namespace: "tenant", Name: "c"}, UID: "uid-c", Settled: true},
+	))
+	g.Expect(seen.Lookouts).To(Equal([]workload.Lookout{{}, {Health: says}}), "one for each address that is wanted")
+
+	stranger := dns.DeepCopy()
+	stranger.OwnerReferences = nil
+	g.Expect(cache.Update(t.Context(), stranger)).To(Succeed())
+	seen, err = s.Child(t.Context(), proxies, types.NamespacedName{Namespace: "tenant", Name: "own-proxy"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(seen.Lookouts).To(BeEmpty(), "of a DNSServer by hand")
+}

@@ -1,0 +1,77 @@
+package workload
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/names"
+)
+
+// Two DNS instances look at a proxy. Its pod is replaced elsewhere only if nobody can find it any more.
+func TestAPodThatNobodyFindsIsLost(t *testing.T) {
+	const (
+		answers, silent, lost, confirmed = v1alpha1.HealthAnswers, v1alpha1.HealthSilent, v1alpha1.HealthLost, v1alpha1.HealthConfirmed
+		nothing                          = v1alpha1.HealthState("")
+	)
+	up := func(state v1alpha1.HealthState) Lookout {
+		l := Lookout{Serves: true, Health: []v1alpha1.Health{{IP: "192.168.100.6", State: lost}}}
+		if state != nothing {
+			l.Health = append(l.Health, v1alpha1.Health{IP: "192.168.100.4", State: state})
+		}
+		return l
+	}
+	away := func(state v1alpha1.HealthState) Lookout {
+		l := up(state)
+		l.Serves = false
+		return l
+	}
+	settled, young, stranded := RunningPod{Settled: true}, RunningPod{}, RunningPod{Settled: true, Stranded: true}
+	for name, c := range map[string]struct {
+		pod         RunningPod
+		by          []Lookout
+		lost, later bool
+	}{
+		"both find it":                                {settled, []Lookout{up(answers), up(answers)}, false, false},
+		"one hears nothing yet":                       {settled, []Lookout{up(answers), up(silent)}, false, false},
+		"one has lost it, the other says no more":     {settled, []Lookout{up(answers), up(lost)}, true, false},
+		"the other finds it":                          {settled, []Lookout{up(confirmed), up(lost)}, false, false},
+		"both have lost it":                           {settled, []Lookout{up(lost), up(lost)}, true, false},
+		"the other is of an older release":            {settled, []Lookout{up(nothing), up(lost)}, false, false},
+		"there is one alone":                          {settled, []Lookout{up(lost)}, false, false},
+		"it has just been moved":                      {young, []Lookout{up(answers), up(lost)}, false, true},
+		"nobody looks, and its node reports":          {settled, nil, false, false},
+		"nobody looks, and its node does not":         {stranded, nil, true, false},
+		"it is cut off from the API server only":      {stranded, []Lookout{away(answers), up(answers)}, false, false},
+		"that, and another disputes":                  {stranded, []Lookout{up(confirmed), up(silent)}, false, false},
+		"it is on a lost node with all who find it":   {stranded, []Lookout{away(answers), away(answers)}, true, false},
+		"it is on a lost node, and one hears nothing": {stranded, []Lookout{up(silent)}, true, false},
+		"one of an older release serves":              {stranded, []Lookout{up(nothing)}, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, in := NewWithT(t), Child[*v1alpha1.ProxyServer]{&v1alpha1.ProxyServer{}, Surroundings{}}
+			in.Server.Spec.NetworkConfig.ServerIP = "192.168.100.4"
+			in.Pods, in.Lookouts = []RunningPod{c.pod}, c.by
+			all, later := in.lost()
+			g.Expect(len(all) == 1).To(Equal(c.lost))
+			g.Expect(later).To(Equal(c.later))
+		})
+	}
+}
+
+// A successor keeps away from the node of a lost pod only: where an older one just ends, it takes its place there.
+func TestASuccessorKeepsAwayFromALostPodsNode(t *testing.T) {
+	g, in := NewWithT(t), Child[*v1alpha1.ProxyServer]{&v1alpha1.ProxyServer{}, Surroundings{}}
+	in.Server.Namespace, in.Server.Name, in.Server.Spec.NetworkConfig.ServerIP = "clusters", "c1-proxy", "192.168.100.4"
+	in.NAD = aServer().NAD
+	template := proxyWorkloads(in)[0].proxy(in.Settings, "")
+	required := template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	g.Expect(required).To(ConsistOf(HaveField("LabelSelector.MatchLabels", Equal(map[string]string{
+		names.LabelApp: "proxy", names.LabelInstance: "c1-proxy", names.LabelLost: "true",
+	}))))
+	g.Expect(template.Labels).NotTo(HaveKey(names.LabelLost))
+	for _, t := range template.Spec.Tolerations {
+		g.Expect(t.TolerationSeconds).To(BeNil(), "a proxy that serves the VLAN is not ended for its node's silence")
+	}
+}
