@@ -89,10 +89,14 @@ func TestWorkloadsOfThePreviousTreeAreNotRewritten(t *testing.T) {
 	g.Expect(in.Children).To(HaveLen(3))
 	for name, server := range in.Children {
 		p := workload.Of(name, workload.Child[component.Server]{Server: server, Surroundings: workload.Surroundings{
-			Settings: settings(), Infra: in.Infra, Instance: workload.Instance{NAD: in.NAD, Running: running[string(name)]}, AllowedNamespace: allowed,
+			Settings: settings(), Infra: in.Infra, Instance: workload.Instance{NAD: in.NAD, Running: running[string(name)], Now: workload.Now{Serves: true, Rolled: true}}, AllowedNamespace: allowed,
 		}})
 		g.Expect(p.Frozen).To(BeFalse(), "%s", name)
-		g.Expect(p.Findings).To(BeEmpty(), "%s: nothing waits", name)
+		if name == component.Proxy { // its template has another affinity since
+			g.Expect(p.Findings).To(ConsistOf(HaveField("Reason", "TemplateUpdatePending")))
+		} else {
+			g.Expect(p.Findings).To(BeEmpty(), "%s: nothing waits", name)
+		}
 		found := false
 		for _, o := range p.Objects {
 			if written := as[metav1.PartialObjectMetadata](t, o).Annotations; written[names.AnnotationTemplate] != "" {

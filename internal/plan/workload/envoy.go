@@ -2,9 +2,11 @@ package workload
 
 import (
 	"cmp"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	accore "k8s.io/client-go/applyconfigurations/core/v1"
 	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
 
@@ -20,7 +22,7 @@ func (p pod) proxy(s input.Settings, config string) *accore.PodTemplateSpecApply
 	template := p.template(s, accore.PodSpec().WithTerminationGracePeriodSeconds(proxyGrace).WithContainers(p.sidecar(s, xds), p.envoy(s, xds)).
 		WithVolumes(emptyDir(xdsVolume), accore.Volume().WithName(bootstrapVolume).WithConfigMap(accore.ConfigMapVolumeSource().WithName(names.EnvoyBootstrap(p.Name, p.Instance)))).
 		WithTolerations(unreachable(corev1.TaintNodeNotReady), unreachable(corev1.TaintNodeUnreachable)))
-	template.Spec.Affinity.PodAntiAffinity.WithRequiredDuringSchedulingIgnoredDuringExecution(p.elsewhere())
+	template.Spec.WithAffinity(p.beside())
 	return template.WithAnnotations(map[string]string{names.AnnotationBootstrap: desired.Digest(config)})
 }
 
@@ -53,11 +55,20 @@ func unreachable(taint string) *accore.TolerationApplyConfiguration {
 	return accore.Toleration().WithKey(taint).WithOperator(corev1.TolerationOpExists).WithEffect(corev1.TaintEffectNoExecute)
 }
 
-// elsewhere keeps a pod from the node of one that is lost, which Kubernetes may still take for sound.
-func (p pod) elsewhere() *accore.PodAffinityTermApplyConfiguration {
+// beside keeps a pod from the node of one that is lost, which Kubernetes may still take for sound. It prefers a node without the other instance, as
+// apart does, but does not mind the pod that it replaces, which still ends.
+func (p pod) beside() *accore.AffinityApplyConfiguration {
 	lost := p.selector()
 	lost[names.LabelLost] = "true"
-	return accore.PodAffinityTerm().WithTopologyKey(corev1.LabelHostname).WithLabelSelector(acmeta.LabelSelector().WithMatchLabels(lost))
+	others := acmeta.LabelSelectorRequirement().WithKey(names.LabelOrdinal).WithOperator(metav1.LabelSelectorOpExists)
+	if p.Instance > 0 {
+		others.WithOperator(metav1.LabelSelectorOpNotIn).WithValues(strconv.Itoa(p.Instance))
+	}
+	affinity := p.apart()
+	affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0].PodAffinityTerm.LabelSelector.WithMatchExpressions(others)
+	affinity.PodAntiAffinity.WithRequiredDuringSchedulingIgnoredDuringExecution(
+		accore.PodAffinityTerm().WithTopologyKey(corev1.LabelHostname).WithLabelSelector(acmeta.LabelSelector().WithMatchLabels(lost)))
+	return affinity
 }
 
 // Names inside the proxy's pod.

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	acmeta "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
 	"github.com/cldmnky/oooi/internal/names"
@@ -71,6 +73,16 @@ func TestASuccessorKeepsAwayFromALostPodsNode(t *testing.T) {
 		names.LabelApp: "proxy", names.LabelInstance: "c1-proxy", names.LabelLost: "true",
 	}))))
 	g.Expect(template.Labels).NotTo(HaveKey(names.LabelLost))
+	minds := func(instance int) *acmeta.LabelSelectorRequirementApplyConfiguration {
+		w := proxyWorkloads(in)[0]
+		w.Instance = instance
+		preferred := w.beside().PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution
+		g.Expect(preferred).To(HaveLen(1))
+		return &preferred[0].PodAffinityTerm.LabelSelector.MatchExpressions[0]
+	}
+	ordinal := acmeta.LabelSelectorRequirement().WithKey(names.LabelOrdinal)
+	g.Expect(minds(0)).To(Equal(ordinal.WithOperator(metav1.LabelSelectorOpExists)), "the other instance only")
+	g.Expect(minds(1)).To(Equal(ordinal.WithOperator(metav1.LabelSelectorOpNotIn).WithValues("1")))
 	for _, t := range template.Spec.Tolerations {
 		g.Expect(t.TolerationSeconds).To(BeNil(), "a proxy that serves the VLAN is not ended for its node's silence")
 	}

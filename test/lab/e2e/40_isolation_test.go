@@ -19,7 +19,7 @@ import (
 // podOf is the pod of a component of Infra c1: its name, and its addresses on the pod network and on the VLAN.
 func podOf(t *testing.T, ctx context.Context, component string) (name, podIP, vlanIP string) {
 	t.Helper()
-	out := strings.Fields(kubectl(t, ctx, "-n", "clusters", "get", "pod", "-l", "app="+component+",app.kubernetes.io/instance=c1-"+component,
+	out := strings.Fields(kubectl(t, ctx, "-n", "clusters", "get", "pod", "-l", "app="+component+",app.kubernetes.io/instance=c1-"+component+",!hostedcluster.densityops.com/ordinal",
 		"-o", "jsonpath={.items[0].metadata.name} {.items[0].status.podIP}"))
 	return out[0], out[1], addressesOf(t, ctx, "c1", component)[0]
 }

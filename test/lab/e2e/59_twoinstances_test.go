@@ -59,8 +59,6 @@ func TestANodeDiesAndTheOtherInstancesServe(t *testing.T) {
 		}
 		return nil
 	}))
-	goesOn := dial(bound, net.JoinHostPort(proxies[0], "6443"))
-	must(t, goesOn.answers())
 	must(t, scene.Until(ctx, "the second proxy is not moved within its first minute", func(ctx context.Context) error {
 		made, err := time.Parse(time.RFC3339, kubectl(t, ctx, append([]string{"get", "pod", "-o", "jsonpath={.items[*].metadata.creationTimestamp}"}, second("proxy")...)...))
 		if err == nil && time.Since(made) < time.Minute {
@@ -68,6 +66,7 @@ func TestANodeDiesAndTheOtherInstancesServe(t *testing.T) {
 		}
 		return err
 	}))
+	goesOn := keepsAsking(ctx, dial(bound, net.JoinHostPort(proxies[0], "6443")))
 	connected := connects(t, ctx, neighbour(t, ctx, "caller", "br139", ""), proxies[1])
 	_, err = lab.Lab(ctx, "cut", "all")
 	must(t, err)
@@ -106,7 +105,7 @@ func TestANodeDiesAndTheOtherInstancesServe(t *testing.T) {
 	}
 	awaitCondition(t, ctx, "clusters", "infra/twin", "DHCPReady", "True", "InstanceDown")
 	awaitMessage(t, ctx, "clusters", "infra/twin", "ProxyReady", "True", "InstancesShareNode", "on node node1: its failure stops both")
-	must(t, goesOn.answers())
+	must(t, goesOn())
 	if gap := connected(); gap > answeredAgain {
 		t.Errorf("no connection by name for %s", gap)
 	}
@@ -152,6 +151,24 @@ const leavesAnswers = 3 * time.Second
 // comesUpElsewhere: two seconds until a DNS instance says that an address is silent, two until it is lost, and as long as a pod takes to
 // start, on a machine with two processors.
 const comesUpElsewhere = 15 * time.Second
+
+// keepsAsking asks on a stream every second, until what it returns is called: whether it was cut.
+func keepsAsking(ctx context.Context, s *stream) func() error {
+	ctx, stop := context.WithCancel(ctx)
+	cut := make(chan error)
+	go func() {
+		err := s.answers()
+		for err == nil && ctx.Err() == nil {
+			passes(ctx, time.Second)
+			err = s.answers()
+		}
+		cut <- err
+	}()
+	return func() error {
+		stop()
+		return <-cut
+	}
+}
 
 // connects makes TLS handshakes by name, as a client does that resolves it anew each time and has one proxy first if it has it at all, until
 // what it returns is called: the longest time without one.

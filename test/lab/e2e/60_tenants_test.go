@@ -137,13 +137,16 @@ func TestTwoInfrasInOneNamespaceNeverMix(t *testing.T) {
 		}
 	}
 	for _, infra := range []string{"c1", "c2"} {
-		pods := kubectl(t, ctx, "-n", "clusters", "get", "pods", "-l", "app=proxy,app.kubernetes.io/instance="+infra+"-proxy", "-o", "jsonpath={.items[*].status.podIP}")
-		slices := kubectl(t, ctx, "-n", "clusters", "get", "endpointslices", "-l", "kubernetes.io/service-name="+infra+"-proxy-svc", "-o", "jsonpath={.items[*].endpoints[*].addresses[*]}")
+		pods := sorted(kubectl(t, ctx, "-n", "clusters", "get", "pods", "-l", "app=proxy,app.kubernetes.io/instance="+infra+"-proxy", "-o", "jsonpath={.items[*].status.podIP}"))
+		slices := sorted(kubectl(t, ctx, "-n", "clusters", "get", "endpointslices", "-l", "kubernetes.io/service-name="+infra+"-proxy-svc", "-o", "jsonpath={.items[*].endpoints[*].addresses[*]}"))
 		if pods == "" || pods != slices {
 			t.Errorf("the Service of %s leads to %q; its pods are %q", infra, slices, pods)
 		}
 	}
 }
+
+// sorted are the words of a text in order.
+func sorted(text string) string { return strings.Join(slices.Sorted(slices.Values(strings.Fields(text))), " ") }
 
 // endpointHosts are the names (not addresses) of an Infra's endpoint table.
 func endpointHosts(t *testing.T, ctx context.Context, infra string) []string {

@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,9 +37,7 @@ func inPlainPod(ctx context.Context, command ...string) (string, error) {
 // ask is what dig answers for a name's IPv4 addresses, sorted.
 func ask(ctx context.Context, at place, name string) (string, error) {
 	out, err := at(ctx, "dig", "+short", "+tries=1", "+time=2", name)
-	found := strings.Fields(out)
-	slices.Sort(found)
-	return strings.Join(found, " "), err
+	return sorted(out), err
 }
 
 // answered waits until dig at a place answers a name with want.
@@ -60,9 +57,7 @@ func answered(t *testing.T, ctx context.Context, at place, name, want string) {
 // vips are the addresses of an Infra's proxies, as ask has them.
 func vips(t *testing.T, ctx context.Context, infra string) string {
 	t.Helper()
-	all := addressesOf(t, ctx, infra, "proxy")
-	slices.Sort(all)
-	return strings.Join(all, " ")
+	return sorted(strings.Join(addressesOf(t, ctx, infra, "proxy"), " "))
 }
 
 // serves fetches the application over HTTP, and over HTTPS with its own certificate. Names are resolved as by any client.
