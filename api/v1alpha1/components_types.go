@@ -143,7 +143,8 @@ type ProxyConfig struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	ProxyImage string `json:"proxyImage,omitempty"`
-	// Image of the xDS sidecar. Refused unless the operator runs with --allow-image-override. Default: the operator's image.
+	// Image of the xDS sidecar, of the operator's release or newer. Refused unless the operator runs with --allow-image-override.
+	// Default: the operator's image.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	ManagerImage string `json:"managerImage,omitempty"`

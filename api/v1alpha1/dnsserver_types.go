@@ -14,8 +14,10 @@ type DNSEntry struct {
 type DNSHealthCheck struct {
 	// Address.
 	IP IPAddress `json:"ip"`
-	// TCP port.
-	Port Port `json:"port"`
+	// TCP port that accepts connections while the address is healthy. Default: none; the address is healthy while a host there
+	// refuses connections.
+	// +optional
+	Port Port `json:"port,omitempty"`
 }
 
 // DNSNetworkConfig describes the VLAN of the server.
@@ -58,7 +60,7 @@ type DNSServerSpec struct {
 	// +listType=map
 	// +listMapKey=hostname
 	// +listMapKey=ip
-	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:MaxItems=512
 	StaticEntries []DNSEntry `json:"staticEntries,omitempty"`
 	// Addresses of staticEntries to which the server connects several times a second. For a name with several addresses, it leaves
 	// out one that does not accept the connection while another one does, or has no health check. Default: none.

@@ -117,7 +117,7 @@ func TestTheSchemaHasTheSameBounds(t *testing.T) {
 	}
 	for most, at := range map[*int64]int64{
 		schema("Infra", "spec", "networkConfig", "dnsServers").MaxItems:                       valid.MostResolvers,
-		schema("DNSServer", "spec", "staticEntries").MaxItems:                                 valid.MostHostnames,
+		schema("DNSServer", "spec", "staticEntries").MaxItems:                                 2 * valid.MostHostnames, // each at both proxies
 		schema("DNSServer", "spec", "deniedZones").MaxItems:                                   valid.MostDeniedZones,
 		schema("DHCPServer", "spec", "excludeRanges").MaxItems:                                valid.MostExclusions,
 		schema("ProxyServer", "spec", "backends").MaxItems:                                    valid.MostBackends,

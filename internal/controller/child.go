@@ -117,17 +117,24 @@ func waiting(p workload.ChildPlan) time.Duration {
 
 func (r childReconciler) do(ctx context.Context, seen observe.Child, p workload.ChildPlan) (status.Outcome, error) {
 	out := status.Outcome{Findings: p.Findings, Frozen: p.Frozen || seen.Pause.Active(), Paused: seen.Pause.Reason}
+	lost := r.replaceLost(ctx, seen, p)
 	if out.Frozen {
-		return out, nil
-	}
-	for _, pod := range p.Lost {
-		if err := r.apply.Lost(ctx, pod.NamespacedName, pod.UID); err != nil {
-			return out, err
-		}
-		r.status.Events.Eventf(seen.Server, nil, corev1.EventTypeWarning, "PodLost", "Replace",
-			"pod %s no longer answers on the VLAN: another one with its address is started on another node", pod.Name)
+		return out, lost
 	}
 	applied, err := r.apply.To(ctx, r.owner(seen), p.Objects)
-	out.Findings, out.Wrote = append(out.Findings, applied.Findings...), applied.Wrote || len(p.Lost) > 0
-	return out, err
+	out.Findings, out.Wrote = append(out.Findings, applied.Findings...), applied.Wrote
+	return out, errors.Join(lost, err)
+}
+
+// replaceLost has pods that are lost replaced, also in a pause, which leaves their templates as they are.
+func (r childReconciler) replaceLost(ctx context.Context, seen observe.Child, p workload.ChildPlan) (err error) {
+	for _, pod := range p.Lost {
+		if failed := r.apply.Lost(ctx, pod.NamespacedName, pod.UID); failed != nil {
+			err = errors.Join(err, failed)
+			continue
+		}
+		r.status.Events.Eventf(seen.Server, nil, corev1.EventTypeWarning, "PodLost", "Replace",
+			"pod %s no longer answers on the VLAN: it is to end, and another one with its address starts where a node has room and the VLAN", pod.Name)
+	}
+	return err
 }

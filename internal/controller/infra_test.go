@@ -662,7 +662,7 @@ func TestTwoInfrasOfOneVLANAreNotGivenOneAddress(t *testing.T) {
 	w.creates(one, two)
 	taken := map[v1alpha1.IPAddress]string{}
 	for _, name := range []string{"c1", "c2"} {
-		infra := sees(w, named(&v1alpha1.Infra{}, w.ns, name), func(g Gomega, i *v1alpha1.Infra) { g.Expect(i.Status.Addresses).To(HaveLen(3)) })
+		infra := sees(w, named(&v1alpha1.Infra{}, w.ns, name), func(g Gomega, i *v1alpha1.Infra) { g.Expect(i.Status.Addresses).To(HaveLen(4)) })
 		for _, a := range infra.Status.Addresses {
 			w.Expect(taken).NotTo(HaveKey(a.IP), "given to %s too", name)
 			taken[a.IP] = name

@@ -141,7 +141,7 @@ func (w *world) haveAll(infras int, image string) {
 		g.Expect(w.api.List(w.ctx, sets, client.InNamespace(w.ns))).To(Succeed())
 		g.Expect(w.api.List(w.ctx, deployments, client.InNamespace(w.ns))).To(Succeed())
 		g.Expect(sets.Items).To(HaveLen(4 * infras))
-		g.Expect(deployments.Items).To(HaveLen(infras))
+		g.Expect(deployments.Items).To(HaveLen(2 * infras))
 		for _, s := range sets.Items {
 			g.Expect(s.Spec.Template.Spec.Containers[0].Image).To(Equal(image), s.Name)
 			g.Expect(s.Annotations).To(HaveKey(names.AnnotationServed), s.Name)

@@ -432,15 +432,18 @@ func (w *world) settled(name string) {
 	expects(names.DHCP, dhcp.Name, len(dhcp.Spec.NetworkConfig.ServerIPs()))
 	dns := sees(w, named(&v1alpha1.DNSServer{}, w.ns, names.DNSServer(name)), there)
 	expects(names.DNS, dns.Name, len(dns.Spec.NetworkConfig.ServerIPs()))
-	proxy := sees(w, named(&appsv1.Deployment{}, w.ns, names.Workload(names.Proxy, names.ProxyServer(name))), there)
+	proxy := sees(w, named(&v1alpha1.ProxyServer{}, w.ns, names.ProxyServer(name)), there)
 	for _, s := range sets {
 		w.reports(s, func() {
 			s.Status = appsv1.StatefulSetStatus{ObservedGeneration: s.Generation, Replicas: 1, ReadyReplicas: 1, UpdatedReplicas: 1, CurrentRevision: "a", UpdateRevision: "a"}
 		})
 	}
-	w.reports(proxy, func() {
-		proxy.Status = appsv1.DeploymentStatus{ObservedGeneration: proxy.Generation, Replicas: 1, ReadyReplicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
-	})
+	for number := range proxy.Spec.NetworkConfig.ServerIPs() {
+		d := sees(w, named(&appsv1.Deployment{}, w.ns, names.InstanceWorkload(names.Proxy, proxy.Name, number)), there)
+		w.reports(d, func() {
+			d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, ReadyReplicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
+		})
+	}
 	w.Eventually(func(g Gomega) {
 		w.daemonsAccept(g, name)
 		i := &v1alpha1.Infra{}
@@ -480,7 +483,14 @@ func (w *world) daemonsAccept(g Gomega, name string) {
 		said := of(dns, number)
 		g.Expect(w.api.Status().Apply(w.ctx, ac.DNSServer(dns.Name, w.ns).WithStatus(ac.DNSServerStatus().WithConditions(said)), client.FieldOwner(names.InstanceFieldOwner(names.DNSFieldOwner, number)))).To(Succeed())
 	}
-	g.Expect(w.api.Status().Apply(w.ctx, ac.ProxyServer(proxy.Name, w.ns).WithStatus(ac.ProxyServerStatus().WithConditions(accepted(proxy)).WithBackends(answering(proxy)...)), client.FieldOwner(names.ProxyFieldOwner))).To(Succeed())
+	g.Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(proxy), proxy)).To(Succeed())
+	for number := range proxy.Spec.NetworkConfig.ServerIPs() {
+		status := ac.ProxyServerStatus().WithConditions(of(proxy, number))
+		if number == 0 {
+			status.WithBackends(answering(proxy)...)
+		}
+		g.Expect(w.api.Status().Apply(w.ctx, ac.ProxyServer(proxy.Name, w.ns).WithStatus(status), client.FieldOwner(names.InstanceFieldOwner(names.ProxyFieldOwner, number)))).To(Succeed())
+	}
 }
 
 // answering is what a proxy's sidecar reports while each backend has a pod that answers.

@@ -26,6 +26,8 @@ import (
 const (
 	firstRetry = time.Second
 	lastRetry  = 30 * time.Second
+	// longestWrite is how long one attempt may take.
+	longestWrite = 5 * time.Second
 )
 
 // Status writes a daemon's part of its object's status, by server-side apply under the daemon's own name, and only when it changed; a
@@ -102,7 +104,9 @@ func (s *Status) write(ctx context.Context, want runtime.ApplyConfiguration, bef
 		s.log.Info("status", "status", json.RawMessage(now))
 		return nil
 	}
-	if err := s.client.Status().Apply(ctx, want, s.owner, client.ForceOwnership); err != nil {
+	within, stop := context.WithTimeout(ctx, longestWrite) // an API server that is lost is waited for much longer by HTTP/2
+	defer stop()
+	if err := s.client.Status().Apply(within, want, s.owner, client.ForceOwnership); err != nil {
 		return err
 	}
 	answer, err := json.Marshal(want) // Apply reads the API server's answer into it

@@ -61,6 +61,7 @@ type Daemon struct {
 	mu        sync.Mutex          // configuration and leases change from two goroutines
 	object    *v1alpha1.DNSServer // what is served; nil before the first configuration
 	mirroring bool                // whether the leases of its Infra are mirrored
+	device    string              // of the VLAN; empty before the first configuration
 }
 
 // Run serves until the context ends.
@@ -137,7 +138,7 @@ func (d *Daemon) configure(ctx context.Context, object *v1alpha1.DNSServer) erro
 	}
 	d.object = object
 	d.ready.Set(checkConfig, nil)
-	d.health.check(ctx, addr, healthChecks(object))
+	d.health.check(ctx, vantage{addr, d.device}, healthChecks(object))
 	d.health.hear(object.Status.Instances, v1alpha1.IPAddress(addr.String()))
 	d.mirrorLeases(ctx)
 	return nil
@@ -243,6 +244,7 @@ func (d *Daemon) listen(ctx context.Context, addr netip.Addr) error {
 		}
 		d.serve(ctx, onPods, checkPods, d.answers.Pods())
 	}
+	d.device = onVLAN.Device
 	d.serve(ctx, onVLAN, checkVLAN, d.answers.VLAN())
 	d.group.Go(func() error { return daemon.GuardForwarding(ctx, onVLAN.Device, daemon.Tuned(), d.ready, d.Log) })
 	return nil

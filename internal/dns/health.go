@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"github.com/cldmnky/oooi/api/v1alpha1"
+	"github.com/cldmnky/oooi/internal/vlan"
 )
 
 const (
 	// checkInterval and checkTimeout find within a second that an address accepts nothing: it fails failedChecks checks in a row.
-	checkInterval = 300 * time.Millisecond
-	checkTimeout  = 300 * time.Millisecond
+	checkInterval = 250 * time.Millisecond
+	checkTimeout  = 250 * time.Millisecond
 	failedChecks  = 2
 	// unusedPort is one on which a host that is there refuses connections.
 	unusedPort = 1
@@ -38,8 +39,8 @@ func newHealth(start func(func() error), answered func() error, judged func(), l
 	return &health{start: start, answered: answered, judged: judged, log: log, checked: map[netip.AddrPort]*sight{}}
 }
 
-// check checks these addresses from now on, each until ctx ends, and no others; from is the address to connect from.
-func (h *health) check(ctx context.Context, from netip.Addr, all []netip.AddrPort) {
+// check checks these addresses from now on, each until ctx ends, and no others.
+func (h *health) check(ctx context.Context, from vantage, all []netip.AddrPort) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for at, s := range h.checked {
@@ -98,20 +99,27 @@ func (h *health) hear(instances []v1alpha1.Instance, self v1alpha1.IPAddress) {
 				}
 			}
 		}
+		s.state = s.next(time.Now())
 	}
 }
 
-func (h *health) follow(ctx context.Context, from netip.Addr, at netip.AddrPort) error {
+func (h *health) follow(ctx context.Context, from vantage, at netip.AddrPort) error {
 	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	for failed := 0; ; {
-		err := connect(ctx, from, at)
+		healthy, err := from.look(ctx, at)
 		failed++
-		if err == nil {
+		switch {
+		case healthy:
 			failed = 0
-		}
-		if failed == 0 || failed >= failedChecks {
-			h.note(ctx, at, err, isThere(err) || isThere(connect(ctx, from, netip.AddrPortFrom(at.Addr(), unusedPort))))
+			h.note(ctx, at, nil, true)
+		case isOurs(err):
+			failed = 0
+		case failed >= failedChecks:
+			h.note(ctx, at, err, isThere(err)) // names come first, and only then whether anybody is there
+			if !isThere(err) && isThere(from.connect(ctx, at.Addr(), unusedPort)) {
+				h.note(ctx, at, err, true)
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -149,19 +157,40 @@ func (h *health) note(ctx context.Context, at netip.AddrPort, err error, isThere
 	}
 }
 
-// connect opens a connection and closes it. What keeps us from trying, as a lack of descriptors, says nothing about the other side.
-func connect(ctx context.Context, from netip.Addr, at netip.AddrPort) error {
-	dialer := net.Dialer{Timeout: checkTimeout, LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
-	conn, err := dialer.DialContext(ctx, "tcp", at.String())
-	if err == nil {
-		return conn.Close()
+// vantage is where we look from: our address on the VLAN, and its device.
+type vantage struct {
+	from   netip.Addr
+	device string
+}
+
+// look checks an address. Without a port, a host that is there is healthy.
+func (v vantage) look(ctx context.Context, at netip.AddrPort) (healthy bool, err error) {
+	if at.Port() == 0 {
+		err = v.connect(ctx, at.Addr(), unusedPort)
+		return isThere(err), err
 	}
-	for _, ours := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.EADDRNOTAVAIL} {
-		if errors.Is(err, ours) {
-			return nil
-		}
+	err = v.connect(ctx, at.Addr(), at.Port())
+	return err == nil, err
+}
+
+// connect opens a connection and closes it.
+func (v vantage) connect(ctx context.Context, to netip.Addr, port uint16) error {
+	dialer := net.Dialer{
+		Timeout: checkTimeout, LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(v.from, 0)),
+		Control: func(_, _ string, socket syscall.RawConn) error { return vlan.BindToDevice(socket, v.device) },
+	}
+	conn, err := dialer.DialContext(ctx, "tcp", netip.AddrPortFrom(to, port).String())
+	if err == nil {
+		err = conn.Close()
 	}
 	return err
+}
+
+// isOurs says of a connection's outcome whether something here kept us from trying, such as a lack of descriptors or of our address, which says
+// nothing about the other side.
+func isOurs(err error) bool {
+	ours := []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.EADDRNOTAVAIL}
+	return slices.ContainsFunc(ours, func(one error) bool { return errors.Is(err, one) })
 }
 
 // isThere says of a connection's outcome whether it came from a host with that address.

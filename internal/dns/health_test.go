@@ -70,7 +70,7 @@ func TestAnAddressThatAcceptsNothingLeavesTheAnswersAndComesBack(t *testing.T) {
 
 func TestHealthChecksAreValid(t *testing.T) {
 	for wrong, says := range map[v1alpha1.DNSHealthCheck]string{
-		{IP: "192.168.100.4"}:              "spec.healthChecks[0].port: 0 is not a port (1 to 65535)",
+		{IP: "192.168.100.4", Port: 70000}: "spec.healthChecks[0].port: 70000 is not a port (1 to 65535)",
 		{IP: "192.168.100.400", Port: 443}: `spec.healthChecks[0].ip: "192.168.100.400" is not an IP address`,
 	} {
 		served := object("192.168.100.4")
@@ -82,10 +82,11 @@ func TestHealthChecksAreValid(t *testing.T) {
 
 // A DNS server that has no descriptor left knows nothing of the other side.
 func TestWhatKeepsUsFromTryingIsNoFailure(t *testing.T) {
-	g, from := NewWithT(t), netip.MustParseAddr("127.0.0.1")
-	refuses := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.2"), ports.Free(t))
-	g.Expect(connect(t.Context(), from, refuses)).To(MatchError(syscall.ECONNREFUSED))
-	g.Expect(connect(t.Context(), netip.MustParseAddr("192.0.2.77"), refuses)).To(Succeed(), "our address is on no device")
+	g, to, port := NewWithT(t), netip.MustParseAddr("127.0.0.2"), ports.Free(t)
+	refused := vantage{netip.MustParseAddr("127.0.0.1"), "lo"}.connect(t.Context(), to, port)
+	g.Expect(refused).To(MatchError(syscall.ECONNREFUSED))
+	g.Expect(isOurs(refused)).To(BeFalse())
+	g.Expect(isOurs(vantage{netip.MustParseAddr("192.0.2.77"), "lo"}.connect(t.Context(), to, port))).To(BeTrue(), "our address is on no device")
 }
 
 // A port that refuses is a host that is there; where nothing comes back, the status says so. What another instance says takes an API server,
@@ -93,7 +94,7 @@ func TestWhatKeepsUsFromTryingIsNoFailure(t *testing.T) {
 func TestAnAddressFromWhichNothingComesIsSaidInTheStatus(t *testing.T) {
 	g, port := NewWithT(t), v1alpha1.Port(ports.Free(t))
 	served := object("127.0.0.2")
-	served.Spec.HealthChecks = []v1alpha1.DNSHealthCheck{{IP: "127.0.0.2", Port: port}, {IP: "192.0.2.99", Port: port}}
+	served.Spec.HealthChecks = []v1alpha1.DNSHealthCheck{{IP: "127.0.0.2", Port: port}, {IP: "127.0.0.3"}, {IP: "192.0.2.99", Port: port}}
 	c := cluster(served)
 	start(t, "", daemon.Flags{Namespace: "ns"}, c)
 	says := func() []v1alpha1.Instance {
@@ -102,7 +103,7 @@ func TestAnAddressFromWhichNothingComesIsSaidInTheStatus(t *testing.T) {
 		return now.Status.Instances
 	}
 	is := func(second v1alpha1.HealthState) types.GomegaMatcher {
-		return ConsistOf(HaveField("Health", Equal([]v1alpha1.Health{{IP: "127.0.0.2", State: v1alpha1.HealthAnswers}, {IP: "192.0.2.99", State: second}})))
+		return ConsistOf(HaveField("Health", Equal([]v1alpha1.Health{{IP: "127.0.0.2", State: v1alpha1.HealthAnswers}, {IP: "127.0.0.3", State: v1alpha1.HealthAnswers}, {IP: "192.0.2.99", State: second}})))
 	}
 	g.Eventually(says, 10*time.Second).Should(is(v1alpha1.HealthAnswers))
 	g.Eventually(says, 10*time.Second).Should(is(v1alpha1.HealthSilent))
@@ -123,4 +124,9 @@ func TestEachInstanceIsHeard(t *testing.T) {
 	h.hear(nil, "127.0.0.1")
 	g.Expect(h.checked[at].own).To(BeEmpty())
 	g.Expect(h.checked[at].others).To(BeEmpty())
+}
+
+func TestAHealthCheckLeavesByTheVLANsDevice(t *testing.T) {
+	err := vantage{netip.MustParseAddr("127.0.0.1"), "none0"}.connect(t.Context(), netip.MustParseAddr("127.0.0.2"), ports.Free(t))
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("binding a socket to device none0")))
 }

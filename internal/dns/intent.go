@@ -33,7 +33,7 @@ func intentOf(server *v1alpha1.DNSServer, leases []*v1alpha1.DHCPLease) (records
 	for i, check := range spec.HealthChecks {
 		field := fmt.Sprintf("healthChecks[%d]", i)
 		p.addr(field+".ip", string(check.IP))
-		if !valid.Port(check.Port) {
+		if check.Port != 0 && !valid.Port(check.Port) {
 			p.wrong(field+".port", "%d is not a port (1 to 65535)", check.Port)
 		}
 	}

@@ -45,13 +45,11 @@ func (c *Child) readLookouts(ctx context.Context, o *Observer) error {
 	if err != nil || dns == nil || !metav1.IsControlledBy(dns, c.Child.Infra) {
 		return err
 	}
-	of, _ := component.Of(dns)
 	for number, ip := range dns.Spec.NetworkConfig.ServerIPs() {
-		is, err := o.workload(ctx, of, dns, types.NamespacedName{Namespace: dns.Namespace, Name: names.InstanceWorkload(string(of.Name), dns.Name, number)})
-		if err != nil {
+		l := workload.Lookout{}
+		if l.Node, err = o.reports(ctx, client.ObjectKeyFromObject(dns), number); err != nil {
 			return err
 		}
-		l := workload.Lookout{Serves: is.Ready}
 		for _, said := range dns.Status.Instances {
 			if said.IP == ip {
 				l.Health = said.Health
@@ -62,11 +60,27 @@ func (c *Child) readLookouts(ctx context.Context, o *Observer) error {
 	return nil
 }
 
+// reports is the node of a DNS instance's pod, if it has one, and that node reports.
+func (o *Observer) reports(ctx context.Context, dns types.NamespacedName, number int) (string, error) {
+	pods, err := o.pods(ctx, dns, names.DNS, number)
+	for _, p := range pods {
+		node, err := get[corev1.Node](ctx, o, types.NamespacedName{Name: p.Spec.NodeName})
+		if err != nil {
+			return "", err
+		}
+		if node != nil && kubelet.NodeReady(node).Status == corev1.ConditionTrue {
+			return node.Name, nil
+		}
+	}
+	return "", err
+}
+
 // running are the pods of one of a proxy's instances that are not to end.
 func (o *Observer) running(ctx context.Context, proxy types.NamespacedName, number int) (all []workload.RunningPod, err error) {
 	pods, err := o.pods(ctx, proxy, names.Proxy, number)
 	for _, p := range pods {
-		if p.DeletionTimestamp != nil || p.Spec.NodeName == "" {
+		owner := metav1.GetControllerOf(&p)
+		if p.DeletionTimestamp != nil || p.Spec.NodeName == "" || owner == nil || owner.Kind != "ReplicaSet" {
 			continue
 		}
 		node, err := get[corev1.Node](ctx, o, types.NamespacedName{Name: p.Spec.NodeName})

@@ -40,10 +40,25 @@ func TestWhatTellsOfALostPodIsRead(t *testing.T) {
 	for _, o := range []client.Object{infra, dns, proxy, silent, fresh} {
 		g.Expect(cache.Create(t.Context(), o)).To(Succeed())
 	}
-	for name, node := range map[string]string{"a": "silent", "b": "fresh", "c": "gone", "d": "", "e": "silent"} {
+	reports := fresh.DeepCopy()
+	reports.Name, reports.ResourceVersion, reports.Status.Conditions[0].Status = "reports", "", corev1.ConditionTrue
+	g.Expect(cache.Create(t.Context(), reports)).To(Succeed())
+	for number, node := range []string{"silent", "reports"} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "dns-on-" + node, Labels: map[string]string{names.LabelApp: names.DNS, names.LabelInstance: "own-dns"}}}
+		if pod.Spec.NodeName = node; number > 0 {
+			pod.Labels[names.LabelOrdinal] = "1"
+		}
+		g.Expect(cache.Create(t.Context(), pod)).To(Succeed())
+	}
+	for name, node := range map[string]string{"a": "silent", "b": "fresh", "c": "gone", "d": "", "e": "silent", "f": "silent"} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: name, UID: types.UID("uid-" + name)}}
 		pod.Labels = map[string]string{names.LabelApp: names.Proxy, names.LabelInstance: "own-proxy"}
 		pod.Spec.NodeName, pod.CreationTimestamp = node, metav1.NewTime(time.Now().Add(-time.Hour))
+		if name == "f" { // whose labels somebody else wrote
+			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "n", Controller: new(true)}}
+		} else {
+			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "r", UID: "r", Controller: new(true)}}
+		}
 		if name == "b" {
 			pod.CreationTimestamp = metav1.Now()
 		}
@@ -62,7 +77,7 @@ func TestWhatTellsOfALostPodIsRead(t *testing.T) {
 		workload.RunningPod{NamespacedName: types.NamespacedName{Namespace: "tenant", Name: "b"}, UID: "uid-b"},
 		workload.RunningPod{NamespacedName: types.NamespacedName{Namespace: "tenant", Name: "c"}, UID: "uid-c", Settled: true},
 	))
-	g.Expect(seen.Lookouts).To(Equal([]workload.Lookout{{}, {Health: says}}), "one for each address that is wanted")
+	g.Expect(seen.Lookouts).To(Equal([]workload.Lookout{{}, {Node: "reports", Health: says}}), "one for each address that is wanted")
 
 	stranger := dns.DeepCopy()
 	stranger.OwnerReferences = nil
@@ -70,4 +85,17 @@ func TestWhatTellsOfALostPodIsRead(t *testing.T) {
 	seen, err = s.Child(t.Context(), proxies, types.NamespacedName{Namespace: "tenant", Name: "own-proxy"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(seen.Lookouts).To(BeEmpty(), "of a DNSServer by hand")
+}
+
+// A pod on a lost node is Ready until Kubernetes notices.
+func TestTheNodeOfAnInstanceIsThatOfThePodThatStays(t *testing.T) {
+	on := func(node string) corev1.Pod {
+		p := corev1.Pod{Spec: corev1.PodSpec{NodeName: node}}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		return p
+	}
+	lost, stays := on("lost"), on("stays")
+	lost.DeletionTimestamp = new(metav1.Now())
+	NewWithT(t).Expect(nodeOf([]corev1.Pod{lost, stays})).To(Equal("stays"))
+	NewWithT(t).Expect(nodeOf([]corev1.Pod{lost})).To(BeEmpty())
 }

@@ -52,10 +52,11 @@ func serves(p corev1.Pod) bool {
 }
 
 func nodeOf(pods []corev1.Pod) string {
-	if i := slices.IndexFunc(pods, serves); i >= 0 {
-		return pods[i].Spec.NodeName
+	i := slices.IndexFunc(pods, func(p corev1.Pod) bool { return serves(p) && p.DeletionTimestamp == nil })
+	if i < 0 {
+		return ""
 	}
-	return ""
+	return pods[i].Spec.NodeName
 }
 
 // unready finds the newest of an instance's pods that are not Ready.

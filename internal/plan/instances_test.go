@@ -157,43 +157,44 @@ func TestWithoutAFreeAddressOneInstanceServes(t *testing.T) {
 	g.Expect(p.Findings).NotTo(ContainElement(HaveField("Reason", "OneInstanceServes")))
 }
 
-// Names have the second proxy once it has been ready, and keep it; both are then checked.
+// Names have the second proxy once it has been ready and each DNS instance checks it, and keep it.
 func TestNamesHaveASecondProxyOnceItServes(t *testing.T) {
 	g, in := NewWithT(t), changed(t, "{}")
 	_, in.Children = becomes(t, in)
 	first, second := in.Children.Proxy().Spec.NetworkConfig.ServerIP, in.Children.Proxy().Spec.NetworkConfig.AdditionalServerIPs[0]
-	answered := func() (all []v1alpha1.IPAddress, checks []v1alpha1.DNSHealthCheck) {
+	expects := func(want ...v1alpha1.IPAddress) {
+		t.Helper()
 		_, children := becomes(t, in)
+		var all []v1alpha1.IPAddress
 		for _, e := range children.DNS().Spec.StaticEntries {
 			if e.Hostname == children.DNS().Spec.StaticEntries[0].Hostname {
 				all = append(all, e.IP)
 			}
 		}
-		return all, children.DNS().Spec.HealthChecks
-	}
-	expects := func(want ...v1alpha1.IPAddress) {
-		t.Helper()
-		all, checks := answered()
 		g.Expect(all).To(Equal(want))
-		var checked []v1alpha1.IPAddress
-		for _, c := range checks {
-			checked = append(checked, c.IP)
-		}
-		if len(want) == 1 {
-			want = nil
-		}
-		g.Expect(checked).To(Equal(want))
 	}
+	g.Expect(in.Children.DNS().Spec.HealthChecks).To(Equal([]v1alpha1.DNSHealthCheck{{IP: first, Port: 443}, {IP: second, Port: 443}}), "by the lowest port with TLS")
+	checks := []v1alpha1.Health{{IP: first, State: v1alpha1.HealthAnswers}, {IP: second, State: v1alpha1.HealthAnswers}}
+	proxies := []v1alpha1.Instance{{IP: first, Ready: true}, {IP: second}}
+	in.Children.Proxy().Status.Instances = proxies
+	in.Children.DNS().Status.Instances = []v1alpha1.Instance{{IP: "192.168.100.2", Health: checks}, {IP: "192.168.100.5", Health: checks}}
 	expects(first)
-	in.Children.Proxy().Status.Instances = []v1alpha1.Instance{{IP: first, Ready: true}, {IP: second}}
-	expects(first)
-	in.Children.Proxy().Status.Instances[1].Ready = true
+	proxies[1].Ready = true
+	in.Children.DNS().Status.Instances[1].Health = nil
+	expects(first) // the daemon is of an older release
+	in.Children.DNS().Status.Instances[1].Health = checks
 	expects(first, second)
-	_, checks := answered()
-	g.Expect(checks).To(HaveEach(HaveField("Port", v1alpha1.Port(443))), "the lowest port with TLS")
 
-	_, in.Children = becomes(t, in)
+	_, now := becomes(t, in)
+	in.Children = now
 	expects(first, second)
 	in.Infra.Spec.InfraComponents.Proxy.Replicas = 1
 	expects(first)
+}
+
+// A plain TCP port leads every connection to a backend.
+func TestNoBackendIsConnectedToForAHealthCheck(t *testing.T) {
+	in := load(t, "testdata/nodeport-with-ip/in.yaml").Inputs(settings())[0]
+	_, children := becomes(t, in)
+	NewWithT(t).Expect(children.DNS().Spec.HealthChecks).To(HaveEach(HaveField("Port", v1alpha1.Port(0))))
 }

@@ -39,7 +39,7 @@ func previous(t *testing.T) input.Input {
 	return append(all, written...).Inputs(settings())[0]
 }
 
-// All that is new is a second instance of DHCP and of DNS, each with an address that was kept for it.
+// All that is new is a second instance of DHCP and of DNS, each with an address that was kept for it, and that DNS checks the proxy.
 func TestObjectsOfThePreviousTreeArePlannedAsTheyWere(t *testing.T) {
 	const second, secondDNS = "192.168.100.4", "192.168.100.6"
 	g, in := NewWithT(t), previous(t)
@@ -53,6 +53,7 @@ func TestObjectsOfThePreviousTreeArePlannedAsTheyWere(t *testing.T) {
 	dhcp.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPv4Address{second}
 	dhcp.NetworkConfig.DNSServers = append(dhcp.NetworkConfig.DNSServers, secondDNS)
 	dns.NetworkConfig.AdditionalServerIPs = []v1alpha1.IPAddress{secondDNS}
+	dns.HealthChecks = []v1alpha1.DNSHealthCheck{{IP: in.Children.Proxy().Spec.NetworkConfig.ServerIP}} // its ports are for TCP
 	for _, o := range p.Objects {
 		switch want := as[metav1.PartialObjectMetadata](t, o); want.Kind {
 		case "DHCPServer":

@@ -180,10 +180,12 @@ func TestADaemonsPartOfTheStatusIsNoReasonToWrite(t *testing.T) {
 	both.Conditions = append(serving(1), metav1.Condition{Type: v1alpha1.ConditionConfigAccepted})
 	moved := both
 	moved.Instances = []v1alpha1.Instance{{IP: "192.168.100.9", Workload: "w", Ready: true}}
+	elsewhere := both
+	elsewhere.Instances = []v1alpha1.Instance{{IP: "192.168.100.2", Workload: "w", Node: "n1"}}
 	for name, c := range map[string]struct {
 		has  v1alpha1.DHCPServerStatus
 		want bool
-	}{"ours": {ours, false}, "ours and the daemon's": {both, false}, "another address": {moved, true}, "nothing": {v1alpha1.DHCPServerStatus{}, true}} {
+	}{"a node where its pod was": {elsewhere, true}, "ours": {ours, false}, "ours and the daemon's": {both, false}, "another address": {moved, true}, "nothing": {v1alpha1.DHCPServerStatus{}, true}} {
 		t.Run(name, func(t *testing.T) {
 			changes, err := differs(c.has, ours)
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())

@@ -126,8 +126,8 @@ func (w *Writer) Child(ctx context.Context, of component.Component, server compo
 	return nil
 }
 
-// comeAndGo are the optional fields of the controller's part; no daemon writes them.
-var comeAndGo = []string{"serviceName", "serviceClusterIP", "serviceIP", "backendCount", "healthyBackends"}
+// comeAndGo are the optional fields of the controller's part, and of an instance; no daemon writes them.
+var comeAndGo = []string{"serviceName", "serviceClusterIP", "serviceIP", "backendCount", "healthyBackends", "node"}
 
 // differs says whether has lacks a value of want, or still has one of our fields that want lacks. What daemons wrote besides does not
 // count.
@@ -137,8 +137,7 @@ func differs(has, want any) (bool, error) {
 		return false, err
 	}
 	w, err := object(want)
-	stale := slices.ContainsFunc(comeAndGo, func(field string) bool { return h[field] != nil && w[field] == nil })
-	return stale || !contains(h, w), err
+	return !contains(h, w), err
 }
 
 func object(value any) (map[string]any, error) {
@@ -150,11 +149,15 @@ func object(value any) (map[string]any, error) {
 	return out, json.Unmarshal(text, &out)
 }
 
-// contains compares objects field by field, and lists of objects by looking for each wanted one.
+// contains compares objects field by field, of which those that come and go are in both or in neither, and lists of objects by looking for each
+// wanted one.
 func contains(has, want any) bool {
 	switch w := want.(type) {
 	case map[string]any:
 		h, ok := has.(map[string]any)
+		if slices.ContainsFunc(comeAndGo, func(field string) bool { return h[field] != nil && w[field] == nil }) {
+			return false
+		}
 		for name, value := range w {
 			if !ok || !contains(h[name], value) {
 				return false

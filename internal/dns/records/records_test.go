@@ -262,7 +262,7 @@ func TestOfSeveralAddressesThoseThatAreDownAreLeftOut(t *testing.T) {
 		"the first is down":            {[]netip.Addr{proxy}, "192.168.100.200", "two A", a("NOERROR", "192.168.100.5"), 5},
 		"the second is down":           {[]netip.Addr{apps}, "192.168.100.201", "two A", a("NOERROR", "192.168.100.4"), 5},
 		"both are down":                {[]netip.Addr{proxy, apps}, "192.168.100.200", "two A", a("NOERROR", "192.168.100.4", "192.168.100.5"), 5},
-		"it is the only one":           {[]netip.Addr{proxy}, "192.168.100.200", "one A", a("NOERROR", "192.168.100.4"), 5},
+		"it is the only one":           {[]netip.Addr{proxy}, "192.168.100.200", "one A", a("NOERROR", "192.168.100.4"), 30},
 		"the others are of IPv6":       {[]netip.Addr{proxy}, "192.168.100.200", "mixed A", a("NOERROR", "192.168.100.4"), 5},
 		"one that nobody checks is up": {[]netip.Addr{proxy}, "192.168.100.200", "half A", a("NOERROR", "192.168.100.6"), 5},
 		"nobody checks":                {nil, "192.168.100.200", "unchecked A", a("NOERROR", "192.168.100.6"), 30},

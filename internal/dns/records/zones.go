@@ -43,7 +43,7 @@ func (z zones) healthy(in Intent) zones {
 	for _, n := range z.nodes {
 		all := n.addrs
 		n.addrs = slices.DeleteFunc(slices.Clone(all), func(a netip.Addr) bool {
-			if _, checked := in.Down[a]; checked {
+			if _, checked := in.Down[a]; checked && len(all) > 1 {
 				n.ttl = checkedTTL
 			}
 			return in.Down[a] && slices.ContainsFunc(all, func(other netip.Addr) bool { return other.Is4() == a.Is4() && !in.Down[other] })

@@ -1,7 +1,6 @@
 package children
 
 import (
-	"cmp"
 	"net/netip"
 	"slices"
 
@@ -38,8 +37,7 @@ func dnsSpec(in apps.Published, attachment v1alpha1.Attachment) v1alpha1.DNSServ
 		spec.StaticEntries = entries(in.Table.Records())
 		return spec
 	}
-	proxies := answering(in)
-	spec.StaticEntries, spec.HealthChecks = entries(in.Table.Records(proxies...)), healthChecks(in, proxies)
+	spec.StaticEntries, spec.HealthChecks = entries(in.Table.Records(answering(in)...)), healthChecks(in)
 	if proxy := in.Children.Proxy(); proxy != nil {
 		if service, err := netip.ParseAddr(proxy.Status.ServiceIP); err == nil {
 			spec.InternalEntries = entries(onPods(in).Records(service))
@@ -48,35 +46,38 @@ func dnsSpec(in apps.Published, attachment v1alpha1.Attachment) v1alpha1.DNSServ
 	return spec
 }
 
-// answering are the proxies' addresses for names: a second one's once it has been ready, and from then on.
+// answering are the proxies' addresses for names: a second one's once it has been ready and each DNS instance checks it, and from then on. A DNS
+// daemon of an older release would answer with it for ever.
 func answering(in apps.Published) []netip.Addr {
-	all := in.Addresses(component.Proxy)
-	if len(all) < 2 || in.Children.Proxy() == nil {
+	all, proxy, dns := in.Addresses(component.Proxy), in.Children.Proxy(), in.Children.DNS()
+	if len(all) < 2 || proxy == nil || dns == nil {
 		return all[:1]
 	}
 	second := desired.IP(all[1])
-	ready := slices.ContainsFunc(in.Children.Proxy().Status.Instances, func(i v1alpha1.Instance) bool { return i.IP == second && i.Ready })
-	answered := in.Children.DNS() != nil && slices.ContainsFunc(in.Children.DNS().Spec.StaticEntries, func(e v1alpha1.DNSEntry) bool { return e.IP == second })
-	if !ready && !answered {
+	if slices.ContainsFunc(dns.Spec.StaticEntries, func(e v1alpha1.DNSEntry) bool { return e.IP == second }) {
+		return all
+	}
+	ready := slices.ContainsFunc(proxy.Status.Instances, func(i v1alpha1.Instance) bool { return i.IP == second && i.Ready })
+	unchecked := func(i v1alpha1.Instance) bool {
+		return !slices.ContainsFunc(i.Health, func(h v1alpha1.Health) bool { return h.IP == second })
+	}
+	if !ready || len(dns.Status.Instances) == 0 || slices.ContainsFunc(dns.Status.Instances, unchecked) {
 		return all[:1]
 	}
 	return all
 }
 
-// healthChecks are of proxies where there are several, on a port that all have: if possible one for TLS, where a connection without a
-// ClientHello leads to no backend.
-func healthChecks(in apps.Published, proxies []netip.Addr) (all []v1alpha1.DNSHealthCheck) {
-	if len(proxies) < 2 || len(in.Table.Endpoints) == 0 {
-		return nil
-	}
-	best := slices.MinFunc(in.Table.Endpoints, func(a, b endpoint.Endpoint) int {
-		plain := func(e endpoint.Endpoint) int32 {
-			return map[bool]int32{true: 1 << 16}[e.Protocol == v1alpha1.ProtocolTCP]
+// healthChecks are of all proxies, on their lowest port for TLS, where a connection without a ClientHello leads to no backend. Without one, no
+// port is connected to that leads to one.
+func healthChecks(in apps.Published) (all []v1alpha1.DNSHealthCheck) {
+	var port v1alpha1.Port
+	for _, e := range in.Table.Endpoints {
+		if e.Protocol == v1alpha1.ProtocolTLS && (port == 0 || e.Port < int32(port)) {
+			port = v1alpha1.Port(e.Port)
 		}
-		return cmp.Compare(plain(a)+a.Port, plain(b)+b.Port)
-	})
-	for _, at := range proxies {
-		all = append(all, v1alpha1.DNSHealthCheck{IP: desired.IP(at), Port: v1alpha1.Port(best.Port)})
+	}
+	for _, at := range in.Addresses(component.Proxy) {
+		all = append(all, v1alpha1.DNSHealthCheck{IP: desired.IP(at), Port: port})
 	}
 	return all
 }

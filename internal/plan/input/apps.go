@@ -67,7 +67,7 @@ func (c Children) Apps() AppsRoute {
 	r := AppsRoute{Source: "kept: what was seen in the hosted cluster last"}
 	var proxy []v1alpha1.IPAddress // its addresses; in DNS even without a ProxyServer: every name but *.apps leads there
 	if c.Proxy() != nil {
-		proxy = append(proxy, c.Proxy().Spec.NetworkConfig.ServerIP)
+		proxy = append(proxy, c.Proxy().Spec.NetworkConfig.ServerIPs()...)
 		for _, b := range c.Proxy().Spec.Backends {
 			switch b.Name {
 			case endpoint.AppsHTTPS:

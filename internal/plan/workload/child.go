@@ -68,8 +68,8 @@ type Instance struct {
 
 // Lookout is a DNS instance that connects to the proxies over the VLAN.
 type Lookout struct {
-	// Serves: its pod is Ready.
-	Serves bool
+	// Node of its pod; empty if it has none, or if that node does not report.
+	Node string
 	// Health is what it has said last.
 	Health []v1alpha1.Health
 }

@@ -50,9 +50,10 @@ func (p pod) envoy(s input.Settings, xds *accore.VolumeMountApplyConfiguration) 
 		WithLifecycle(accore.Lifecycle().WithPreStop(accore.LifecycleHandler().WithSleep(accore.SleepAction().WithSeconds(proxyGrace))))
 }
 
-// unreachable keeps a pod on a node that does not report: it may still serve the VLAN. Who finds that it does not replaces it (lost).
+// unreachable keeps a pod on a node that does not report: it may still serve the VLAN. Who finds that it does not replaces it (lost). Where
+// nobody can, as without a manager, Kubernetes does.
 func unreachable(taint string) *accore.TolerationApplyConfiguration {
-	return accore.Toleration().WithKey(taint).WithOperator(corev1.TolerationOpExists).WithEffect(corev1.TaintEffectNoExecute)
+	return accore.Toleration().WithKey(taint).WithOperator(corev1.TolerationOpExists).WithEffect(corev1.TaintEffectNoExecute).WithTolerationSeconds(EvictedSeconds)
 }
 
 // beside keeps a pod from the node of one that is lost, which Kubernetes may still take for sound. It prefers a node without the other instance, as
@@ -85,6 +86,9 @@ const BootstrapKey = "bootstrap.yaml"
 
 // proxyGrace is how many seconds Envoy has to end: its preStop hook takes all of them.
 const proxyGrace = 2
+
+// EvictedSeconds is how long the proxy's pod stays bound to a node that Kubernetes takes for lost, whoever finds it.
+const EvictedSeconds = 300
 
 // UnreachableSeconds is how long the proxy's pod stays bound to a lost node before another may take its address, if no DNS instance finds it.
 const UnreachableSeconds = 30

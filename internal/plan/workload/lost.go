@@ -7,14 +7,14 @@ import (
 	"github.com/cldmnky/oooi/internal/component"
 )
 
-// lost are the pods whose address has to come up on another node: nobody finds it on the VLAN, as all DNS instances agree; or else its node
-// is lost, and no DNS instance that serves finds it. A proxy that is only cut off from the API server keeps its address.
+// lost are the pods whose address has to come up on another node: nobody finds it on the VLAN, as DNS instances on two nodes agree; or else its
+// node is lost, and no DNS instance may find it. A proxy that is only cut off from the API server keeps its address.
 func (in Child[T]) lost() (all []RunningPod, later bool) {
 	serves, _ := component.Of(in.Server)
 	ips := serves.Written(in.Server).ServerIPs()
 	for i, instance := range in.instances() {
 		for _, pod := range instance.Pods {
-			gone := in.isGone(ips[i]) || pod.Stranded && !in.isFound(ips[i])
+			gone := in.isGone(ips[i]) || pod.Stranded && !in.mayBeFound(ips[i])
 			if gone && pod.Settled {
 				all = append(all, pod)
 			}
@@ -24,23 +24,28 @@ func (in Child[T]) lost() (all []RunningPod, later bool) {
 	return all, later
 }
 
-// isGone says whether one DNS instance has lost an address, and no other finds it. One that says nothing, as an older release does, may find it.
+// isGone says whether one DNS instance has lost an address, and no other finds it. Two on one node are cut off together; one whose node does
+// not report has said what it knew before; and one that says nothing, as an older release does, may find it.
 func (in Child[T]) isGone(ip v1alpha1.IPAddress) bool {
-	isLost := false
+	isLost, nodes := false, map[string]bool{}
 	for _, l := range in.Lookouts {
+		if l.Node == "" {
+			continue
+		}
 		state := l.state(ip)
 		if state == "" || state == v1alpha1.HealthConfirmed {
 			return false
 		}
-		isLost = isLost || state == v1alpha1.HealthLost
+		isLost, nodes[l.Node] = isLost || state == v1alpha1.HealthLost, true
 	}
-	return isLost && len(in.Lookouts) > 1
+	return isLost && len(nodes) > 1
 }
 
-// isFound says whether a DNS instance that serves finds an address.
-func (in Child[T]) isFound(ip v1alpha1.IPAddress) bool {
+// mayBeFound says whether a DNS instance whose node reports has not lost an address. It may be starting again: then it has found it before.
+func (in Child[T]) mayBeFound(ip v1alpha1.IPAddress) bool {
 	return slices.ContainsFunc(in.Lookouts, func(l Lookout) bool {
-		return l.Serves && (l.state(ip) == v1alpha1.HealthAnswers || l.state(ip) == v1alpha1.HealthConfirmed)
+		state := l.state(ip)
+		return l.Node != "" && state != "" && state != v1alpha1.HealthLost
 	})
 }
 

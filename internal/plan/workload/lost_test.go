@@ -17,38 +17,39 @@ func TestAPodThatNobodyFindsIsLost(t *testing.T) {
 		answers, silent, lost, confirmed = v1alpha1.HealthAnswers, v1alpha1.HealthSilent, v1alpha1.HealthLost, v1alpha1.HealthConfirmed
 		nothing                          = v1alpha1.HealthState("")
 	)
-	up := func(state v1alpha1.HealthState) Lookout {
-		l := Lookout{Serves: true, Health: []v1alpha1.Health{{IP: "192.168.100.6", State: lost}}}
+	on := func(node string, state v1alpha1.HealthState) Lookout {
+		l := Lookout{Node: node, Health: []v1alpha1.Health{{IP: "192.168.100.6", State: lost}}}
 		if state != nothing {
 			l.Health = append(l.Health, v1alpha1.Health{IP: "192.168.100.4", State: state})
 		}
 		return l
 	}
-	away := func(state v1alpha1.HealthState) Lookout {
-		l := up(state)
-		l.Serves = false
-		return l
-	}
+	up, other := func(state v1alpha1.HealthState) Lookout { return on("a", state) }, func(state v1alpha1.HealthState) Lookout { return on("b", state) }
+	away := func(state v1alpha1.HealthState) Lookout { return on("", state) }
 	settled, young, stranded := RunningPod{Settled: true}, RunningPod{}, RunningPod{Settled: true, Stranded: true}
 	for name, c := range map[string]struct {
 		pod         RunningPod
 		by          []Lookout
 		lost, later bool
 	}{
-		"both find it":                                {settled, []Lookout{up(answers), up(answers)}, false, false},
-		"one hears nothing yet":                       {settled, []Lookout{up(answers), up(silent)}, false, false},
-		"one has lost it, the other says no more":     {settled, []Lookout{up(answers), up(lost)}, true, false},
-		"the other finds it":                          {settled, []Lookout{up(confirmed), up(lost)}, false, false},
-		"both have lost it":                           {settled, []Lookout{up(lost), up(lost)}, true, false},
-		"the other is of an older release":            {settled, []Lookout{up(nothing), up(lost)}, false, false},
+		"both find it":                                {settled, []Lookout{up(answers), other(answers)}, false, false},
+		"one hears nothing yet":                       {settled, []Lookout{up(answers), other(silent)}, false, false},
+		"one has lost it, the other says no more":     {settled, []Lookout{up(answers), other(lost)}, true, false},
+		"the other finds it":                          {settled, []Lookout{up(confirmed), other(lost)}, false, false},
+		"both have lost it":                           {settled, []Lookout{up(lost), other(lost)}, true, false},
+		"both have lost it, from one node":            {settled, []Lookout{up(lost), up(lost)}, false, false},
+		"the other is of an older release":            {settled, []Lookout{up(nothing), other(lost)}, false, false},
 		"there is one alone":                          {settled, []Lookout{up(lost)}, false, false},
-		"it has just been moved":                      {young, []Lookout{up(answers), up(lost)}, false, true},
+		"the other's node has not reported for long":  {settled, []Lookout{away(answers), up(lost)}, false, false},
+		"it was lost to one that does not report":     {settled, []Lookout{away(lost), up(answers), other(answers)}, false, false},
+		"it has just been moved":                      {young, []Lookout{up(answers), other(lost)}, false, true},
 		"nobody looks, and its node reports":          {settled, nil, false, false},
 		"nobody looks, and its node does not":         {stranded, nil, true, false},
 		"it is cut off from the API server only":      {stranded, []Lookout{away(answers), up(answers)}, false, false},
-		"that, and another disputes":                  {stranded, []Lookout{up(confirmed), up(silent)}, false, false},
+		"that, and another disputes":                  {stranded, []Lookout{up(confirmed), other(silent)}, false, false},
+		"that, and the network pauses":                {stranded, []Lookout{away(answers), up(silent)}, false, false},
 		"it is on a lost node with all who find it":   {stranded, []Lookout{away(answers), away(answers)}, true, false},
-		"it is on a lost node, and one hears nothing": {stranded, []Lookout{up(silent)}, true, false},
+		"it is on a lost node, and lost to one alone": {stranded, []Lookout{up(lost)}, true, false},
 		"one of an older release serves":              {stranded, []Lookout{up(nothing)}, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,6 +85,16 @@ func TestASuccessorKeepsAwayFromALostPodsNode(t *testing.T) {
 	g.Expect(minds(0)).To(Equal(ordinal.WithOperator(metav1.LabelSelectorOpExists)), "the other instance only")
 	g.Expect(minds(1)).To(Equal(ordinal.WithOperator(metav1.LabelSelectorOpNotIn).WithValues("1")))
 	for _, t := range template.Spec.Tolerations {
-		g.Expect(t.TolerationSeconds).To(BeNil(), "a proxy that serves the VLAN is not ended for its node's silence")
+		g.Expect(t.TolerationSeconds).To(HaveValue(BeNumerically(">", UnreachableSeconds)), "a proxy that serves the VLAN is not ended for its node's silence")
 	}
+}
+
+// Somebody who pauses an Infra or breaks its network does not want its address to stay on a lost node.
+func TestALostPodOfAFrozenProxyIsReplaced(t *testing.T) {
+	g, in := NewWithT(t), Child[*v1alpha1.ProxyServer]{&v1alpha1.ProxyServer{}, Surroundings{}}
+	in.Server.Spec.NetworkConfig.ServerIP = "192.168.100.4"
+	in.Pods = []RunningPod{{Settled: true, Stranded: true}}
+	p := Proxy(in)
+	g.Expect(p.Frozen).To(BeTrue())
+	g.Expect(p.Lost).To(HaveLen(1))
 }

@@ -39,6 +39,7 @@ func Proxy(in Child[*v1alpha1.ProxyServer]) ChildPlan {
 	spec := in.Server.Spec
 	p, stop := judged(slices.Concat(permission.ImageOverrides(in.Settings, permission.WrittenImages(in.Server)),
 		notAllowed(spec, admittedTo(in)), in.references(spec.NetworkConfig.Attachment, backendNamespaces(spec))))
+	p.Lost, p.LostLater = in.lost()
 	if stop {
 		return p
 	}
@@ -47,7 +48,6 @@ func Proxy(in Child[*v1alpha1.ProxyServer]) ChildPlan {
 	newest := bootstrap.Template(w.namespace(), w.name())
 	chosen := chooseEach(&p, all, func(w workload) *accore.PodTemplateSpecApplyConfiguration { return w.proxy(in.Settings, newest) }, w.proxyRules(spec)...)
 
-	p.Lost, p.LostLater = in.lost()
 	p.Want(w.account(rulesOfAll(chosen)...)...)
 	onPods := podPorts(spec)
 	if len(onPods) > 0 {

@@ -13,7 +13,8 @@ import (
 type DNSHealthCheckApplyConfiguration struct {
 	// Address.
 	IP *apiv1alpha1.IPAddress `json:"ip,omitempty"`
-	// TCP port.
+	// TCP port that accepts connections while the address is healthy. Default: none; the address is healthy while a host there
+	// refuses connections.
 	Port *apiv1alpha1.Port `json:"port,omitempty"`
 }
 

@@ -29,7 +29,8 @@ type ProxyConfigApplyConfiguration struct {
 	ControlPlaneNamespace *apiv1alpha1.ObjectName `json:"controlPlaneNamespace,omitempty"`
 	// Image of Envoy. Refused unless the operator runs with --allow-image-override. Default: the operator's Envoy image.
 	ProxyImage *string `json:"proxyImage,omitempty"`
-	// Image of the xDS sidecar. Refused unless the operator runs with --allow-image-override. Default: the operator's image.
+	// Image of the xDS sidecar, of the operator's release or newer. Refused unless the operator runs with --allow-image-override.
+	// Default: the operator's image.
 	ManagerImage                *string `json:"managerImage,omitempty"`
 	PlacementApplyConfiguration `json:""`
 }
