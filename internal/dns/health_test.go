@@ -86,6 +86,10 @@ func TestWhatKeepsUsFromTryingIsNoFailure(t *testing.T) {
 	refused := vantage{netip.MustParseAddr("127.0.0.1"), "lo"}.connect(t.Context(), to, port)
 	g.Expect(refused).To(MatchError(syscall.ECONNREFUSED))
 	g.Expect(isOurs(refused)).To(BeFalse())
+	for at, healthy := range map[netip.AddrPort]bool{netip.AddrPortFrom(to, port): false, netip.AddrPortFrom(to, 0): true} {
+		is, _ := vantage{netip.MustParseAddr("127.0.0.1"), "lo"}.look(t.Context(), at)
+		g.Expect(is).To(Equal(healthy), "%s: without a port, whoever is there is healthy", at)
+	}
 	g.Expect(isOurs(vantage{netip.MustParseAddr("192.0.2.77"), "lo"}.connect(t.Context(), to, port))).To(BeTrue(), "our address is on no device")
 }
 

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -121,6 +122,12 @@ func TestANodeDiesAndTheOtherInstancesServe(t *testing.T) {
 		return nil
 	}))
 	t.Logf("the pod that was lost has ended %.1f s after its node came back", time.Since(back).Seconds())
+	must(t, scene.Until(ctx, "node2 takes pods", func(ctx context.Context) error {
+		if taints := kubectl(t, ctx, "get", "node", "node2", "-o", "jsonpath={.spec.taints}"); taints != "" {
+			return errors.New(taints)
+		}
+		return nil
+	}))
 	kubectl(t, ctx, append([]string{"delete", "pod"}, second("proxy")...)...)
 	serve()
 	look.once(ctx)
