@@ -27,6 +27,9 @@ func newProxyCommand() *cobra.Command {
 			if o.ConfigFile == "" && (o.Namespace == "" || o.Name == "") {
 				return errors.New("name the ProxyServer: set --namespace and --proxy-name, or --config-file")
 			}
+			if o.Instance < 0 {
+				return fmt.Errorf("--instance=%d: instances are numbered from 0, e.g. --instance=1", o.Instance)
+			}
 			if o.Log, err = logger(o.LogLevel); err != nil {
 				return err
 			}

@@ -123,6 +123,11 @@ func TestTheProxyWantsToKnowItsConfiguration(t *testing.T) {
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs([]string{"--namespace", "tenants"})
 	NewWithT(t).Expect(cmd.Execute()).To(MatchError("name the ProxyServer: set --namespace and --proxy-name, or --config-file"))
+
+	cmd = newProxyCommand()
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetArgs([]string{"--config-file", "absent", "--instance", "-1"})
+	NewWithT(t).Expect(cmd.Execute()).To(MatchError("--instance=-1: instances are numbered from 0, e.g. --instance=1"))
 }
 
 func TestTheBootstrapOfAPodIsReadableByEnvoysUser(t *testing.T) {

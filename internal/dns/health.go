@@ -146,15 +146,23 @@ func (h *health) note(ctx context.Context, at netip.AddrPort, err error, isThere
 	judged := s.state
 	h.mu.Unlock()
 	if turned {
-		h.log.Info("an address of names is checked", "address", at, "accepts", err == nil, "error", err)
+		h.tells(at, err)
 		if err := h.answered(); err != nil {
 			h.log.Error("answers are as before", "error", err)
 		}
 	}
 	if judged != was {
-		h.log.Info("an address of names is checked", "address", at, "state", judged)
+		h.log.Info("the health of an address changed", "address", at.Addr(), "state", judged)
 		h.judged()
 	}
+}
+
+func (h *health) tells(at netip.AddrPort, err error) {
+	if err != nil {
+		h.log.Warn("an address is not healthy: names that have another one leave it out", "address", at.Addr(), "port", at.Port(), "error", err)
+		return
+	}
+	h.log.Info("an address is healthy: names have it again", "address", at.Addr(), "port", at.Port())
 }
 
 // vantage is where we look from: our address on the VLAN, and its device.

@@ -72,6 +72,7 @@ func TestHealthChecksAreValid(t *testing.T) {
 	for wrong, says := range map[v1alpha1.DNSHealthCheck]string{
 		{IP: "192.168.100.4", Port: 70000}: "spec.healthChecks[0].port: 70000 is not a port (1 to 65535)",
 		{IP: "192.168.100.400", Port: 443}: `spec.healthChecks[0].ip: "192.168.100.400" is not an IP address`,
+		{IP: "fd00:100::4", Port: 443}:     "spec.healthChecks[0].ip: fd00:100::4 is not of the family of networkConfig.serverIP",
 	} {
 		served := object("192.168.100.4")
 		served.Spec.HealthChecks = []v1alpha1.DNSHealthCheck{wrong}

@@ -32,7 +32,10 @@ func intentOf(server *v1alpha1.DNSServer, leases []*v1alpha1.DHCPLease) (records
 	}
 	for i, check := range spec.HealthChecks {
 		field := fmt.Sprintf("healthChecks[%d]", i)
-		p.addr(field+".ip", string(check.IP))
+		ip := p.addr(field+".ip", string(check.IP))
+		if own, _ := valid.Address(string(spec.NetworkConfig.ServerIP)); ip.IsValid() && ip.Is4() != own.Is4() {
+			p.wrong(field+".ip", "%s is not of the family of networkConfig.serverIP, from which it is checked", ip)
+		}
 		if check.Port != 0 && !valid.Port(check.Port) {
 			p.wrong(field+".port", "%d is not a port (1 to 65535)", check.Port)
 		}

@@ -188,6 +188,11 @@ func TestNamesHaveASecondProxyOnceItServes(t *testing.T) {
 	_, now := becomes(t, in)
 	in.Children = now
 	expects(first, second)
+	stands := "envoy: Envoy does not answer"
+	in.Children.Proxy().Status.Instances = []v1alpha1.Instance{{IP: first, Message: stands}, {IP: second, Ready: true}}
+	expects(second)
+	in.Children.Proxy().Status.Instances[1] = v1alpha1.Instance{IP: second, Message: stands}
+	expects(first, second) // nothing empties an answer
 	in.Infra.Spec.InfraComponents.Proxy.Replicas = 1
 	expects(first)
 }

@@ -71,8 +71,8 @@ func silent(n *corev1.Node) bool {
 func stranded(p *observe.Pod) string {
 	since := kubelet.NodeReady(p.Node).LastTransitionTime
 	if owner := metav1.GetControllerOf(p); owner != nil && owner.Kind == "ReplicaSet" {
-		return fmt.Sprintf("pod %s is on node %s, which has not reported since %s; it is replaced %d seconds after that, or as soon as both DNS instances can say that it no longer answers on the VLAN, if another node has room and the VLAN",
-			p.Name, p.Node.Name, since.UTC().Format(time.RFC3339), workload.UnreachableSeconds)
+		return fmt.Sprintf("pod %s is on node %s, which has not reported since %s; it is replaced %d seconds after that at the latest if DNS no longer finds it on the VLAN, else, or without a manager, %d seconds after, if another node has room and the VLAN",
+			p.Name, p.Node.Name, since.UTC().Format(time.RFC3339), workload.UnreachableSeconds, workload.EvictedSeconds)
 	}
 	return fmt.Sprintf("pod %s is on node %s, which has not reported since %s, and is not replaced while that node may still run it. Once you know that the machine is off, run: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute, or for this pod alone: kubectl -n %s delete pod %s --force --grace-period=0",
 		p.Name, p.Node.Name, since.UTC().Format(time.RFC3339), p.Node.Name, p.Namespace, p.Name)

@@ -46,8 +46,9 @@ func dnsSpec(in apps.Published, attachment v1alpha1.Attachment) v1alpha1.DNSServ
 	return spec
 }
 
-// answering are the proxies' addresses for names: a second one's once it has been ready and each DNS instance checks it, and from then on. A DNS
-// daemon of an older release would answer with it for ever.
+// answering are the proxies' addresses for names: a second one's once it has been ready and each DNS instance checks it, and from then on, for a
+// DNS daemon of an older release would answer with it for ever. Of two the one is left out that says that it does not serve: an Envoy that
+// stands still accepts connections as long as its kernel has room for them.
 func answering(in apps.Published) []netip.Addr {
 	all, proxy, dns := in.Addresses(component.Proxy), in.Children.Proxy(), in.Children.DNS()
 	if len(all) < 2 || proxy == nil || dns == nil {
@@ -55,7 +56,7 @@ func answering(in apps.Published) []netip.Addr {
 	}
 	second := desired.IP(all[1])
 	if slices.ContainsFunc(dns.Spec.StaticEntries, func(e v1alpha1.DNSEntry) bool { return e.IP == second }) {
-		return all
+		return serving(proxy, all)
 	}
 	ready := slices.ContainsFunc(proxy.Status.Instances, func(i v1alpha1.Instance) bool { return i.IP == second && i.Ready })
 	unchecked := func(i v1alpha1.Instance) bool {
@@ -65,6 +66,17 @@ func answering(in apps.Published) []netip.Addr {
 		return all[:1]
 	}
 	return all
+}
+
+// serving are those of a proxy's addresses whose daemon does not say that it does not serve, or all if each says so.
+func serving(proxy *v1alpha1.ProxyServer, all []netip.Addr) []netip.Addr {
+	some := slices.DeleteFunc(slices.Clone(all), func(at netip.Addr) bool {
+		return slices.ContainsFunc(proxy.Status.Instances, func(i v1alpha1.Instance) bool { return i.IP == desired.IP(at) && !i.Ready && i.Message != "" })
+	})
+	if len(some) == 0 {
+		return all
+	}
+	return some
 }
 
 // healthChecks are of all proxies, on their lowest port for TLS, where a connection without a ClientHello leads to no backend. Without one, no

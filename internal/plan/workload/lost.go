@@ -25,7 +25,8 @@ func (in Child[T]) lost() (all []RunningPod, later bool) {
 }
 
 // isGone says whether one DNS instance has lost an address, and no other finds it. Two on one node are cut off together; one whose node does
-// not report has said what it knew before; and one that says nothing, as an older release does, may find it.
+// not report has said what it knew before; one that says nothing, as an older release does, may find it; and one that hears no proxy at all is
+// cut off itself, or the network pauses.
 func (in Child[T]) isGone(ip v1alpha1.IPAddress) bool {
 	isLost, nodes := false, map[string]bool{}
 	for _, l := range in.Lookouts {
@@ -36,7 +37,7 @@ func (in Child[T]) isGone(ip v1alpha1.IPAddress) bool {
 		if state == "" || state == v1alpha1.HealthConfirmed {
 			return false
 		}
-		isLost, nodes[l.Node] = isLost || state == v1alpha1.HealthLost, true
+		isLost, nodes[l.Node] = isLost || state == v1alpha1.HealthLost && l.hears(), true
 	}
 	return isLost && len(nodes) > 1
 }
@@ -46,6 +47,13 @@ func (in Child[T]) mayBeFound(ip v1alpha1.IPAddress) bool {
 	return slices.ContainsFunc(in.Lookouts, func(l Lookout) bool {
 		state := l.state(ip)
 		return l.Node != "" && state != "" && state != v1alpha1.HealthLost
+	})
+}
+
+// hears says whether an instance finds one of several proxies.
+func (l Lookout) hears() bool {
+	return len(l.Health) < 2 || slices.ContainsFunc(l.Health, func(h v1alpha1.Health) bool {
+		return h.State == v1alpha1.HealthAnswers || h.State == v1alpha1.HealthConfirmed
 	})
 }
 
