@@ -42,8 +42,11 @@ func newZones(domain string, records []Record, leases []Lease) zones {
 func (z zones) healthy(in Intent) zones {
 	for _, n := range z.nodes {
 		all := n.addrs
+		if len(all) < 2 {
+			continue // leases are many
+		}
 		n.addrs = slices.DeleteFunc(slices.Clone(all), func(a netip.Addr) bool {
-			if _, checked := in.Down[a]; checked && len(all) > 1 {
+			if _, checked := in.Down[a]; checked {
 				n.ttl = checkedTTL
 			}
 			return in.Down[a] && slices.ContainsFunc(all, func(other netip.Addr) bool { return other.Is4() == a.Is4() && !in.Down[other] })
