@@ -112,13 +112,14 @@ func (h *health) follow(ctx context.Context, from vantage, at netip.AddrPort) er
 		switch {
 		case healthy:
 			failed = 0
-			h.note(ctx, at, nil, true)
-		case isOurs(err):
+			h.note(ctx, at, nil, func(s *sight) { s.down, s.heard = false, time.Now() })
+		case isOurs(err): // names stay as they are, but nothing has been heard
 			failed = 0
+			h.note(ctx, at, err, func(*sight) {})
 		case failed >= failedChecks:
-			h.note(ctx, at, err, isThere(err)) // names come first, and only then whether anybody is there
-			if !isThere(err) && isThere(from.connect(ctx, at.Addr(), unusedPort)) {
-				h.note(ctx, at, err, true)
+			h.note(ctx, at, err, func(s *sight) { s.down = true }) // names come first, and only then whether anybody is there
+			if isThere(err) || isThere(from.connect(ctx, at.Addr(), unusedPort)) {
+				h.note(ctx, at, err, func(s *sight) { s.heard = time.Now() })
 			}
 		}
 		select {
@@ -130,20 +131,17 @@ func (h *health) follow(ctx context.Context, from vantage, at netip.AddrPort) er
 }
 
 // note notes what the last checks of an address found, unless it is no longer checked.
-func (h *health) note(ctx context.Context, at netip.AddrPort, err error, isThere bool) {
+func (h *health) note(ctx context.Context, at netip.AddrPort, err error, found func(*sight)) {
 	h.mu.Lock()
 	s := h.checked[at]
 	if ctx.Err() != nil || s == nil {
 		h.mu.Unlock()
 		return
 	}
-	turned, was := s.down != (err != nil), s.state
-	s.down = err != nil
-	if isThere {
-		s.heard = time.Now()
-	}
+	down, was := s.down, s.state
+	found(s)
 	s.state = s.next(time.Now())
-	judged := s.state
+	turned, judged := s.down != down, s.state
 	h.mu.Unlock()
 	if turned {
 		h.tells(at, err)

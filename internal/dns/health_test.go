@@ -1,7 +1,9 @@
 package dns
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"slices"
@@ -134,4 +136,17 @@ func TestEachInstanceIsHeard(t *testing.T) {
 func TestAHealthCheckLeavesByTheVLANsDevice(t *testing.T) {
 	err := vantage{netip.MustParseAddr("127.0.0.1"), "none0"}.connect(t.Context(), netip.MustParseAddr("127.0.0.2"), ports.Free(t))
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("binding a socket to device none0")))
+}
+
+// A DNS instance that has lost its address hears nothing, and says so; it takes no name's address away.
+func TestWhoCannotLookHearsNothing(t *testing.T) {
+	g, at, judged := NewWithT(t), netip.MustParseAddrPort("127.0.0.2:1"), make(chan struct{}, 9)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	h := newHealth(nil, func() error { t.Error("an answer changed"); return nil }, func() { judged <- struct{}{} }, slog.New(slog.DiscardHandler))
+	h.checked[at] = &sight{heard: time.Now(), state: v1alpha1.HealthAnswers}
+	go func() { _ = h.follow(ctx, vantage{netip.MustParseAddr("192.0.2.77"), "lo"}, at) }()
+	g.Eventually(judged, 10*time.Second).Should(Receive())
+	g.Expect(h.states()).To(ConsistOf(HaveField("State", v1alpha1.HealthSilent)))
+	g.Expect(h.down([]netip.AddrPort{at})).To(HaveKeyWithValue(at.Addr(), false))
 }
