@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +11,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/clock"
 	"github.com/cldmnky/oooi/internal/dns"
 	"github.com/cldmnky/oooi/internal/dns/server"
+	"github.com/cldmnky/oooi/internal/valid"
 )
 
 func newDNSCommand() *cobra.Command {
@@ -44,8 +44,8 @@ func newDNSCommand() *cobra.Command {
 }
 
 func newDNSDaemon(flags *daemon.Flags, name string, instance int) (*dns.Daemon, error) {
-	if instance < 0 {
-		return nil, fmt.Errorf("--instance=%d: instances are numbered from 0, e.g. --instance=1", instance)
+	if err := valid.Instance(instance); err != nil {
+		return nil, err
 	}
 	if flags.ConfigFile == "" && (flags.Namespace == "" || name == "") {
 		return nil, errors.New("name the DNSServer: set --namespace and --dns-name, or --config-file, or --corefile")

@@ -15,6 +15,7 @@ import (
 	"github.com/cldmnky/oooi/internal/daemon"
 	"github.com/cldmnky/oooi/internal/proxy"
 	"github.com/cldmnky/oooi/internal/proxy/bootstrap"
+	"github.com/cldmnky/oooi/internal/valid"
 )
 
 func newProxyCommand() *cobra.Command {
@@ -27,8 +28,8 @@ func newProxyCommand() *cobra.Command {
 			if o.ConfigFile == "" && (o.Namespace == "" || o.Name == "") {
 				return errors.New("name the ProxyServer: set --namespace and --proxy-name, or --config-file")
 			}
-			if o.Instance < 0 {
-				return fmt.Errorf("--instance=%d: instances are numbered from 0, e.g. --instance=1", o.Instance)
+			if err := valid.Instance(o.Instance); err != nil {
+				return err
 			}
 			if o.Log, err = logger(o.LogLevel); err != nil {
 				return err

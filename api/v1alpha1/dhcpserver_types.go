@@ -215,12 +215,7 @@ type DHCPServerStatus struct {
 
 // ServesWith are the instances that the one at an address says it knows of.
 func (s DHCPServerStatus) ServesWith(at IPAddress) []IPAddress {
-	for _, i := range s.Instances {
-		if i.IP == at {
-			return i.ServesWith
-		}
-	}
-	return nil
+	return InstanceAt(s.Instances, at).ServesWith
 }
 
 // DHCPServer is one DHCP server on one VLAN.

@@ -10,7 +10,7 @@ type DNSEntry struct {
 	IP IPAddress `json:"ip"`
 }
 
-// DNSHealthCheck is an address of staticEntries that is answered only while it accepts connections.
+// DNSHealthCheck is an address that names with several addresses have only while it is healthy.
 type DNSHealthCheck struct {
 	// Address.
 	IP IPAddress `json:"ip"`

@@ -14,7 +14,7 @@ import (
 // lostGrace is how many seconds the pod has to end, where its node is not lost after all or comes back.
 const lostGrace = 1
 
-// Lost has a pod that is lost replaced on another node, which the label sees to (workload, elsewhere): its ReplicaSet makes another as soon
+// Lost has a pod that is lost replaced on another node, which the label sees to (workload, beside): its ReplicaSet makes another as soon
 // as this one is to end, whether or not its node can end it.
 func (w *Writer) Lost(ctx context.Context, pod types.NamespacedName, uid types.UID) error {
 	o := &corev1.Pod{}

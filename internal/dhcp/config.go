@@ -26,7 +26,7 @@ func ConfigOf(server *v1alpha1.DHCPServer, number int) (pool.Config, error) {
 	p, spec := parser{}, server.Spec
 	n := spec.NetworkConfig
 	if number >= len(n.ServerIPs()) {
-		return pool.Config{}, errLeaves(number)
+		return pool.Config{}, valid.Unset(v1alpha1.ServerIPField(number))
 	}
 	servers := p.servers(n)
 	c := pool.Config{
@@ -56,10 +56,6 @@ func ConfigOf(server *v1alpha1.DHCPServer, number int) (pool.Config, error) {
 	}
 	p.fit(c, servers)
 	return c, errors.Join(p.wrong...)
-}
-
-func errLeaves(number int) error {
-	return fmt.Errorf("%s is not set: this instance is to go, and serves as before until its pod does", serverField(number))
 }
 
 // lists reads the fields that have several entries.
@@ -105,9 +101,9 @@ func (p *parser) fit(c pool.Config, servers []netip.Addr) {
 	p.must(valid.Subnet(subnet), "networkConfig.cidr",
 		fmt.Sprintf("%s cannot be served: give a network of unicast addresses, /8 or smaller, e.g. 192.168.100.0/24", subnet))
 	for i, at := range servers {
-		p.must(usable(subnet, at), serverField(i), fmt.Sprintf("must lie inside %s, and not be its first or last address", subnet))
-		p.must(at != c.Network.Router, serverField(i), fmt.Sprintf("%s is the gateway; give the server an address of its own", at))
-		p.must(i == 0 || at != servers[0], serverField(i), fmt.Sprintf("%s is the first instance's; give each one of its own", at))
+		p.must(usable(subnet, at), v1alpha1.ServerIPField(i), fmt.Sprintf("must lie inside %s, and not be its first or last address", subnet))
+		p.must(at != c.Network.Router, v1alpha1.ServerIPField(i), fmt.Sprintf("%s is the gateway; give the server an address of its own", at))
+		p.must(i == 0 || at != servers[0], v1alpha1.ServerIPField(i), fmt.Sprintf("%s is the first instance's; give each one of its own", at))
 	}
 	p.must(!c.Network.Router.IsValid() || subnet.Contains(c.Network.Router), "networkConfig.gateway", inside)
 	p.must(subnet.Contains(c.First) && subnet.Contains(c.Last), "leaseConfig", fmt.Sprintf("rangeStart and rangeEnd must lie inside %s", subnet))
@@ -159,16 +155,9 @@ func (p *parser) addrs(field string, list []v1alpha1.IPv4Address) []netip.Addr {
 // servers are the addresses of all instances that are wanted.
 func (p *parser) servers(n v1alpha1.DHCPNetworkConfig) (all []netip.Addr) {
 	for i, a := range n.ServerIPs() {
-		all = append(all, p.addr(serverField(i), a))
+		all = append(all, p.addr(v1alpha1.ServerIPField(i), a))
 	}
 	return all
-}
-
-func serverField(number int) string {
-	if number == 0 {
-		return "networkConfig.serverIP"
-	}
-	return fmt.Sprintf("networkConfig.additionalServerIPs[%d]", number-1)
 }
 
 func (p *parser) prefix(field string, c v1alpha1.CIDR) netip.Prefix {

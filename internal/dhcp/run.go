@@ -17,6 +17,7 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/link"
 	"github.com/cldmnky/oooi/internal/dhcp/vm"
 	"github.com/cldmnky/oooi/internal/names"
+	"github.com/cldmnky/oooi/internal/valid"
 )
 
 // Options of the daemon.
@@ -35,9 +36,10 @@ type Options struct {
 
 // Check returns an error that names the missing flags.
 func (o *Options) Check() error {
+	if err := valid.Instance(o.Number); err != nil {
+		return err
+	}
 	switch {
-	case o.Number < 0:
-		return fmt.Errorf("--instance=%d: instances are numbered from 0, e.g. --instance=1", o.Number)
 	case o.ConfigFile != "" && o.Number > 0:
 		return fmt.Errorf("--instance=%d needs a cluster: a lease file has one server; omit it", o.Number)
 	case o.ConfigFile == "" && (o.Namespace == "" || o.Name == ""):

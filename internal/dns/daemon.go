@@ -150,7 +150,7 @@ func (d *Daemon) address(object *v1alpha1.DNSServer) (netip.Addr, error) {
 	addr, ok := valid.Address(string(value))
 	switch {
 	case d.Instance > 0 && value == "":
-		return addr, fmt.Errorf("%s is not set: this instance is to go, and serves as before until its pod does", field)
+		return addr, valid.Unset(field)
 	case !ok:
 		return addr, fmt.Errorf("%s: %q is not an IP address such as 192.168.100.3", field, value)
 	case addr == d.Flags.PodIP:
@@ -166,10 +166,7 @@ func (d *Daemon) address(object *v1alpha1.DNSServer) (netip.Addr, error) {
 
 // serves returns this instance's address in an object, and the address's field; no address if the object has no such instance.
 func (d *Daemon) serves(object *v1alpha1.DNSServer) (field string, at v1alpha1.IPAddress) {
-	field = "spec.networkConfig.serverIP"
-	if d.Instance > 0 {
-		field = fmt.Sprintf("spec.networkConfig.additionalServerIPs[%d]", d.Instance-1)
-	}
+	field = "spec." + v1alpha1.ServerIPField(d.Instance)
 	all := object.Spec.NetworkConfig.ServerIPs()
 	if d.Instance >= len(all) {
 		return field, ""

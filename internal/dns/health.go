@@ -89,14 +89,12 @@ func (h *health) hear(instances []v1alpha1.Instance, self v1alpha1.IPAddress) {
 	for at, s := range h.checked {
 		s.own, s.others = "", nil
 		for _, i := range instances {
-			for _, one := range i.Health {
-				switch {
-				case string(one.IP) != at.Addr().String():
-				case i.IP == self:
-					s.own = one.State
-				default:
-					s.others = append(s.others, one.State)
-				}
+			state := i.HealthAt(v1alpha1.IPAddress(at.Addr().String()))
+			switch {
+			case i.IP == self:
+				s.own = state
+			case state != "":
+				s.others = append(s.others, state)
 			}
 		}
 		s.state = s.next(time.Now())

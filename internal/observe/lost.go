@@ -46,14 +46,9 @@ func (c *Child) readLookouts(ctx context.Context, o *Observer) error {
 		return err
 	}
 	for number, ip := range dns.Spec.NetworkConfig.ServerIPs() {
-		l := workload.Lookout{}
+		l := workload.Lookout{Said: v1alpha1.InstanceAt(dns.Status.Instances, ip)}
 		if l.Node, err = o.reports(ctx, client.ObjectKeyFromObject(dns), number); err != nil {
 			return err
-		}
-		for _, said := range dns.Status.Instances {
-			if said.IP == ip {
-				l.Health = said.Health
-			}
 		}
 		c.Lookouts = append(c.Lookouts, l)
 	}

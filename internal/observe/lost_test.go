@@ -77,7 +77,7 @@ func TestWhatTellsOfALostPodIsRead(t *testing.T) {
 		workload.RunningPod{NamespacedName: types.NamespacedName{Namespace: "tenant", Name: "b"}, UID: "uid-b"},
 		workload.RunningPod{NamespacedName: types.NamespacedName{Namespace: "tenant", Name: "c"}, UID: "uid-c", Settled: true},
 	))
-	g.Expect(seen.Lookouts).To(Equal([]workload.Lookout{{}, {Node: "reports", Health: says}}), "one for each address that is wanted")
+	g.Expect(seen.Lookouts).To(Equal([]workload.Lookout{{}, {Node: "reports", Said: v1alpha1.Instance{IP: "192.168.100.5", Health: says}}}), "one for each address that is wanted")
 
 	stranger := dns.DeepCopy()
 	stranger.OwnerReferences = nil

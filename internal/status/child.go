@@ -95,10 +95,8 @@ func (c child) told(number int) (all []verdict) {
 
 // saysWhy a pod that runs is not ready: what its daemon says, or the kubelet, or where else to look.
 func (c child) saysWhy(number int) string {
-	for _, i := range c.instances {
-		if i.Message != "" && i.IP == c.ips[number] {
-			return ": " + i.Message
-		}
+	if says := v1alpha1.InstanceAt(c.instances, c.ips[number]).Message; says != "" {
+		return ": " + says
 	}
 	if p := c.rollouts[number].Pod; p != nil && p.Warning != "" {
 		return ": " + p.Warning

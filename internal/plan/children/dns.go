@@ -58,11 +58,8 @@ func answering(in apps.Published) []netip.Addr {
 	if slices.ContainsFunc(dns.Spec.StaticEntries, func(e v1alpha1.DNSEntry) bool { return e.IP == second }) {
 		return serving(proxy, all)
 	}
-	ready := slices.ContainsFunc(proxy.Status.Instances, func(i v1alpha1.Instance) bool { return i.IP == second && i.Ready })
-	unchecked := func(i v1alpha1.Instance) bool {
-		return !slices.ContainsFunc(i.Health, func(h v1alpha1.Health) bool { return h.IP == second })
-	}
-	if !ready || len(dns.Status.Instances) == 0 || slices.ContainsFunc(dns.Status.Instances, unchecked) {
+	unchecked := func(i v1alpha1.Instance) bool { return i.HealthAt(second) == "" }
+	if !v1alpha1.InstanceAt(proxy.Status.Instances, second).Ready || len(dns.Status.Instances) == 0 || slices.ContainsFunc(dns.Status.Instances, unchecked) {
 		return all[:1]
 	}
 	return all
@@ -71,7 +68,8 @@ func answering(in apps.Published) []netip.Addr {
 // serving are those of a proxy's addresses whose daemon does not say that it does not serve, or all if each says so.
 func serving(proxy *v1alpha1.ProxyServer, all []netip.Addr) []netip.Addr {
 	some := slices.DeleteFunc(slices.Clone(all), func(at netip.Addr) bool {
-		return slices.ContainsFunc(proxy.Status.Instances, func(i v1alpha1.Instance) bool { return i.IP == desired.IP(at) && !i.Ready && i.Message != "" })
+		said := v1alpha1.InstanceAt(proxy.Status.Instances, desired.IP(at))
+		return !said.Ready && said.Message != ""
 	})
 	if len(some) == 0 {
 		return all

@@ -70,8 +70,8 @@ type Instance struct {
 type Lookout struct {
 	// Node of its pod; empty if it has none, or if that node does not report.
 	Node string
-	// Health is what it has said last.
-	Health []v1alpha1.Health
+	// Said is what the DNSServer's status has of it.
+	Said v1alpha1.Instance
 }
 
 // RunningPod is a pod that is not to end.

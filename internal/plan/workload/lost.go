@@ -33,7 +33,7 @@ func (in Child[T]) isGone(ip v1alpha1.IPAddress) bool {
 		if l.Node == "" {
 			continue
 		}
-		state := l.state(ip)
+		state := l.Said.HealthAt(ip)
 		if state == "" || state == v1alpha1.HealthConfirmed {
 			return false
 		}
@@ -45,22 +45,14 @@ func (in Child[T]) isGone(ip v1alpha1.IPAddress) bool {
 // mayBeFound says whether a DNS instance whose node reports has not lost an address. It may be starting again: then it has found it before.
 func (in Child[T]) mayBeFound(ip v1alpha1.IPAddress) bool {
 	return slices.ContainsFunc(in.Lookouts, func(l Lookout) bool {
-		state := l.state(ip)
+		state := l.Said.HealthAt(ip)
 		return l.Node != "" && state != "" && state != v1alpha1.HealthLost
 	})
 }
 
 // hears says whether an instance finds one of several proxies.
 func (l Lookout) hears() bool {
-	return len(l.Health) < 2 || slices.ContainsFunc(l.Health, func(h v1alpha1.Health) bool {
+	return len(l.Said.Health) < 2 || slices.ContainsFunc(l.Said.Health, func(h v1alpha1.Health) bool {
 		return h.State == v1alpha1.HealthAnswers || h.State == v1alpha1.HealthConfirmed
 	})
-}
-
-func (l Lookout) state(ip v1alpha1.IPAddress) v1alpha1.HealthState {
-	i := slices.IndexFunc(l.Health, func(h v1alpha1.Health) bool { return h.IP == ip })
-	if i < 0 {
-		return ""
-	}
-	return l.Health[i].State
 }

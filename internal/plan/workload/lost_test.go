@@ -18,9 +18,9 @@ func TestAPodThatNobodyFindsIsLost(t *testing.T) {
 		nothing                          = v1alpha1.HealthState("")
 	)
 	on := func(node string, state v1alpha1.HealthState) Lookout {
-		l := Lookout{Node: node, Health: []v1alpha1.Health{{IP: "192.168.100.6", State: answers}, {IP: "192.168.100.7", State: lost}}}
+		l := Lookout{Node: node, Said: v1alpha1.Instance{Health: []v1alpha1.Health{{IP: "192.168.100.6", State: answers}, {IP: "192.168.100.7", State: lost}}}}
 		if state != nothing {
-			l.Health = append(l.Health, v1alpha1.Health{IP: "192.168.100.4", State: state})
+			l.Said.Health = append(l.Said.Health, v1alpha1.Health{IP: "192.168.100.4", State: state})
 		}
 		return l
 	}
@@ -42,8 +42,8 @@ func TestAPodThatNobodyFindsIsLost(t *testing.T) {
 		"there is one alone":                          {settled, []Lookout{up(lost)}, false, false},
 		"the other's node has not reported for long":  {settled, []Lookout{away(answers), up(lost)}, false, false},
 		"it was lost to one that does not report":     {settled, []Lookout{away(lost), up(answers), other(answers)}, false, false},
-		"it hears no proxy at all":                    {settled, []Lookout{up(answers), {Node: "b", Health: []v1alpha1.Health{{IP: "192.168.100.4", State: lost}, {IP: "192.168.100.6", State: silent}}}}, false, false},
-		"there is one proxy alone":                    {settled, []Lookout{{Node: "a", Health: []v1alpha1.Health{{IP: "192.168.100.4", State: lost}}}, other(lost)}, true, false},
+		"it hears no proxy at all":                    {settled, []Lookout{up(answers), {Node: "b", Said: v1alpha1.Instance{Health: []v1alpha1.Health{{IP: "192.168.100.4", State: lost}, {IP: "192.168.100.6", State: silent}}}}}, false, false},
+		"there is one proxy alone":                    {settled, []Lookout{{Node: "a", Said: v1alpha1.Instance{Health: []v1alpha1.Health{{IP: "192.168.100.4", State: lost}}}}, other(lost)}, true, false},
 		"it has just been moved":                      {young, []Lookout{up(answers), other(lost)}, false, true},
 		"nobody looks, and its node reports":          {settled, nil, false, false},
 		"nobody looks, and its node does not":         {stranded, nil, true, false},

@@ -50,10 +50,10 @@ func serverIPs(server component.Server, network string) (all []netip.Prefix) {
 	return all
 }
 
-// workloadsOf a server are one for each instance whose pod has a network, in order; the first one's pod has further addresses too. Call it
+// workloadsOf a server are one for each instance whose pod has a network, in order; the first one's pod has the captured addresses too. Call it
 // after references, which says what has no network.
-func workloadsOf[T component.Server](in Child[T], addresses []netip.Prefix, placement v1alpha1.Placement, image string, further ...netip.Prefix) []workload {
-	all := []workload{workloadOf(in, append(addresses[:1:1], further...)...)}
+func workloadsOf[T component.Server](in Child[T], addresses []netip.Prefix, placement v1alpha1.Placement, image string, captured ...netip.Prefix) []workload {
+	all := []workload{workloadOf(in, append(addresses[:1:1], captured...)...)}
 	for i, further := range in.Further {
 		if further.NAD == nil {
 			continue

@@ -66,13 +66,9 @@ func (r *reader) refuse(format string, args ...any) {
 }
 
 func (r *reader) checkPlace(n v1alpha1.ProxyNetworkConfig) {
-	field := "networkConfig.serverIP"
-	if r.here.Instance > 0 {
-		field = fmt.Sprintf("networkConfig.additionalServerIPs[%d]", r.here.Instance-1)
-	}
-	all := n.ServerIPs()
+	field, all := v1alpha1.ServerIPField(r.here.Instance), n.ServerIPs()
 	if r.here.Instance >= len(all) {
-		r.refuse("%s is not set: this instance is to go, and serves as before until its pod does", field)
+		r.refuse("%v", valid.Unset(field))
 		return
 	}
 	r.vip = parseIP(all[r.here.Instance])

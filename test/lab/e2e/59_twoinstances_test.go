@@ -162,7 +162,7 @@ const comesUpElsewhere = 15 * time.Second
 // keepsAsking asks on a stream every second, until what it returns is called: whether it was cut.
 func keepsAsking(ctx context.Context, s *stream) func() error {
 	ctx, stop := context.WithCancel(ctx)
-	cut := make(chan error)
+	cut := make(chan error, 1)
 	go func() {
 		err := s.answers()
 		for err == nil && ctx.Err() == nil {
@@ -185,7 +185,7 @@ func connects(t *testing.T, ctx context.Context, n *scene.Neighbour, first strin
 	must(t, err)
 	const host = "ignition-server-clusters-c1.apps.mgmt.example.com"
 	ctx, stop := context.WithCancel(ctx)
-	longest := make(chan time.Duration)
+	longest := make(chan time.Duration, 1)
 	go func() {
 		gap, last := time.Duration(0), time.Now()
 		for ctx.Err() == nil {

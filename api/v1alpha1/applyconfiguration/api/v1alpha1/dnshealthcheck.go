@@ -9,7 +9,7 @@ import (
 // DNSHealthCheckApplyConfiguration represents a declarative configuration of the DNSHealthCheck type for use
 // with apply.
 //
-// DNSHealthCheck is an address of staticEntries that is answered only while it accepts connections.
+// DNSHealthCheck is an address that names with several addresses have only while it is healthy.
 type DNSHealthCheckApplyConfiguration struct {
 	// Address.
 	IP *apiv1alpha1.IPAddress `json:"ip,omitempty"`
