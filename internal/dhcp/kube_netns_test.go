@@ -382,3 +382,25 @@ func TestALeaseThatTheAPIServerRefusesEndsReadiness(t *testing.T) {
 	d.Expect(all.Items).To(HaveLen(1), "a trial leaves nothing")
 	d.answered("127.0.0.11", two)
 }
+
+// Cut off from the API server we could not acknowledge what we offer, and whoever chose us would wait in vain, while another instance serves.
+func TestNothingIsOfferedWhileTheAPIServerIsAway(t *testing.T) {
+	d := newDaemonInCluster(t)
+	d.Expect(d.api.Create(t.Context(), dhcpServer())).To(Succeed())
+	d.starts()
+	d.isReady()
+	d.answered("127.0.0.10", one)
+	discover := dhcpv4.WithMessageType(dhcpv4.MessageTypeDiscover)
+	offered := func() *dhcpv4.DHCPv4 { return d.asks("127.0.0.11", two, discover) }
+	d.Eventually(offered).WithTimeout(15 * time.Second).Should(HaveField("MessageType()", dhcpv4.MessageTypeOffer))
+
+	d.cut.Store(true)
+	d.Expect(d.asks("127.0.0.11", two)).To(BeNil(), "who was offered an address finds that out")
+	d.Expect(offered()).To(BeNil())
+	d.answered("127.0.0.10", one)
+	d.Expect(d.asks("127.0.0.10", one, discover)).To(HaveField("MessageType()", dhcpv4.MessageTypeOffer), "of a holder the lease stands")
+
+	d.cut.Store(false)
+	d.Eventually(offered).WithTimeout(15 * time.Second).ShouldNot(BeNil())
+	d.answered("127.0.0.11", two)
+}

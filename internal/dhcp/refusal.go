@@ -2,6 +2,7 @@ package dhcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -12,66 +13,62 @@ import (
 	"github.com/cldmnky/oooi/internal/dhcp/leasekube"
 )
 
-// triedEvery is how often a store that refuses leases is tested: perhaps no client boots whose lease would show that it accepts them again.
-const triedEvery = 5 * time.Second
-
-// refusing is the cluster's store. It reports that the API server refuses leases (a quota, a missing Role): no new machine gets an address then.
-// Other failures pass by themselves, and known holders are renewed meanwhile.
+// refusing is the cluster's store, which knows when the API server accepts no lease: it refuses them (a quota, a missing Role), and that is
+// reported, since no new machine gets an address then; or it does not answer, which passes by itself. Known holders are renewed meanwhile.
 type refusing struct {
 	*leasekube.Store
 	told func(error) // called with a refusal, and with nil when it is over
 
-	mu  sync.Mutex
-	now bool
-	at  time.Time // of the refusal, or of the last trial
+	mu       sync.Mutex
+	away     bool      // until a trial succeeds: a renewal that is accepted says nothing about a new lease
+	refused  bool      // which was told
+	accepted time.Time // when a lease was, last
+}
+
+// Away says that a new lease would not be accepted.
+func (r *refusing) Away() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.away
 }
 
 // Create implements lease.Store.
 func (r *refusing) Create(ctx context.Context, record lease.Record) (lease.Record, error) {
+	began := time.Now()
 	stored, err := r.Store.Create(ctx, record)
-	r.judge(err)
+	r.judge(began, err)
 	return stored, err
 }
 
-// judge notes a refusal. A lease that is accepted does not end it: only a trial does.
-func (r *refusing) judge(err error) {
-	if !apierrors.IsForbidden(err) {
-		return
-	}
+// judge notes that a lease was not accepted. One that failed while others were accepted met an API server that is slow: it is not away.
+func (r *refusing) judge(began time.Time, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.now {
-		r.now, r.at = true, time.Now()
-		r.told(noLease(err))
+	if err == nil || errors.Is(err, lease.ErrExists) {
+		r.accepted = time.Now()
+		return
 	}
+	r.away = r.away || r.accepted.Before(began)
 }
 
-func noLease(why error) error {
-	return fmt.Errorf("the API server accepts no lease, so new machines get no address: %w", why)
-}
-
-// try tests, if it is time, whether the API server accepts leases again.
+// try tests whether the API server accepts leases again, or refuses them: perhaps no client boots whose lease would show that.
 func (r *refusing) try(ctx context.Context) {
-	r.mu.Lock()
-	due := r.now && time.Since(r.at) >= triedEvery
-	if due {
-		r.at = time.Now()
-	}
-	r.mu.Unlock()
-	if !due {
+	if !r.Away() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
 	err := r.Trial(ctx)
-	if err != nil {
-		if apierrors.IsForbidden(err) {
-			r.told(noLease(err)) // again, because a first Sync that succeeded may have set the check to nil
-		}
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.now = false
-	r.told(nil)
+	switch {
+	case apierrors.IsForbidden(err):
+		r.refused = true
+		r.told(fmt.Errorf("the API server accepts no lease, so new machines get no address: %w", err)) // each time: the first Sync may have set the check to nil
+	case err == nil:
+		if r.refused {
+			r.told(nil)
+		}
+		r.away, r.refused = false, false
+	}
 }

@@ -51,6 +51,8 @@ type Server struct {
 	Heard func(kind wire.Kind, outcome string)
 	// Happened reports events to admins: a lease bound, declined, a duplicate.
 	Happened func(Event)
+	// Away says that the store accepts no new lease. None is offered then, for the client would wait for us, and not turn to another instance.
+	Away func() bool
 	// Stored is called with each record that the store has, after the reply to the client that caused it.
 	Stored func(lease.Record)
 
@@ -63,7 +65,7 @@ type Server struct {
 func NewServer(table *pool.Table, store lease.Store, clock *clock.Clock, log *slog.Logger) *Server {
 	return &Server{
 		Table: table, Store: store, Clock: clock, Log: log,
-		Heard: func(wire.Kind, string) {}, Happened: func(Event) {}, Stored: func(lease.Record) {},
+		Heard: func(wire.Kind, string) {}, Happened: func(Event) {}, Away: func() bool { return false }, Stored: func(lease.Record) {},
 		lanes: newLanes(),
 	}
 }
@@ -184,7 +186,7 @@ func (s *Server) settle(ctx context.Context, port Port, m wire.Message) (pool.De
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
 	f := &finder{Server: s, port: port, ask: pool.Ask{
-		Message: m, Away: !s.synced.Load(), Confirmed: map[netip.Addr]bool{}, Undecided: map[netip.Addr]bool{},
+		Message: m, Away: !s.synced.Load() || m.Kind == wire.Discover && s.Away(), Confirmed: map[netip.Addr]bool{}, Undecided: map[netip.Addr]bool{},
 	}}
 	f.ask.Now, f.ask.Steady = s.Clock.Now()
 	for range maxRounds {

@@ -34,6 +34,7 @@ func (i *instance) open(ctx context.Context) error {
 		told:  func(problem error) { i.ready.Set(checkLeases, problem) },
 	}
 	i.server = NewServer(table, i.kube, i.Clock, i.Log)
+	i.server.Away = i.kube.Away
 	if i.disk == nil {
 		return nil
 	}
