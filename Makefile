@@ -67,13 +67,17 @@ e2e-metallb: ## Applications through the real MetalLB and through node ports, on
 e2e-many: ## The allow-list's line with twenty Infras, eighty pods on one node (4 minutes); `make test` does it without pods.
 	test/lab/e2e/run -tags e2e,many -run OfTwentyInfras
 
+.PHONY: e2e-outages
+e2e-outages: ## What clients meet when nodes die (DEATHS times, 1), are cut off, and pods are replaced. Needs two idle cores.
+	OOOI_DEATHS=$(or $(DEATHS),1) test/lab/e2e/run -tags e2e,outages -timeout 0 -run 'AgainAndAgain|CutOffNodeKeeps|JoinsWhileANodeDies|RolloutsAreNot'
+
 .PHONY: e2e-upgrade
 e2e-upgrade: ## Containers of the last operator's pods restart beside this one. Needs the repository's history.
 	test/lab/e2e/run -tags e2e,upgrade -run OfTheLastManager
 
 .PHONY: soak
 soak: ## Rehearse what goes wrong, by chance, for as long as FOR says (1h); `make e2e` does it for five minutes.
-	OOOI_SOAK=$(or $(FOR),1h) test/lab/e2e/run -run InARehearsal
+	OOOI_SOAK=$(or $(FOR),1h) test/lab/e2e/run -timeout 0 -run InARehearsal
 
 .PHONY: bench
 bench: ## Benchmarks as a table.

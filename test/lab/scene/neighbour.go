@@ -93,10 +93,11 @@ func (n *Neighbour) Asks(servers ...string) error {
 
 func (n *Neighbour) etc() string { return "/etc/netns/" + n.netns }
 
-// Remove deletes the client.
+// Remove deletes the client, and its card, which else stays as long as a process of the client does.
 func (n *Neighbour) Remove(ctx context.Context) error {
+	_, cardErr := n.Run(ctx, "ip", "link", "del", "eth0")
 	_, err := n.scene.Run(ctx, "ip", "netns", "del", n.netns)
-	return errors.Join(err, os.RemoveAll(n.etc()))
+	return errors.Join(cardErr, err, os.RemoveAll(n.etc()))
 }
 
 // Run runs a command as the client.
