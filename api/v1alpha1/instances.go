@@ -22,6 +22,9 @@ func InstanceAt(all []Instance, ip IPAddress) Instance {
 	return all[i]
 }
 
+// Hears says whether something comes from that address.
+func (h Health) Hears() bool { return h.State == HealthAnswers || h.State == HealthConfirmed }
+
 // HealthAt is what an instance finds at an address; empty if it does not say.
 func (i Instance) HealthAt(ip IPAddress) HealthState {
 	for _, h := range i.Health {

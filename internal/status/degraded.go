@@ -14,7 +14,7 @@ import (
 func degraded(before []metav1.Condition, now time.Time, parts []verdict) verdict {
 	const kind = v1alpha1.ConditionDegraded
 	for _, v := range parts {
-		if v.Status == metav1.ConditionTrue && v.Reason == instanceDown {
+		if v.isHalf() {
 			return yes(kind, v.Reason, v.Type+": "+v.Message)
 		}
 		if v.Status == metav1.ConditionFalse && (fell(before, v) || patienceLeft(before, v.Type, now) <= 0) {

@@ -175,8 +175,8 @@ func ready(out Outcome, all []verdict) verdict {
 		return judged(kind, out.Findings, no(kind, bad.Reason, bad.Type+": "+bad.Message))
 	}
 	const well = "a worker that boots now can join"
-	if i := slices.IndexFunc(all, func(v verdict) bool { return v.Reason == instanceDown }); i >= 0 {
-		return judged(kind, out.Findings, yes(kind, instanceDown, well+"; "+all[i].Type+": "+all[i].Message))
+	if i := slices.IndexFunc(all, verdict.isHalf); i >= 0 {
+		return judged(kind, out.Findings, yes(kind, all[i].Reason, well+"; "+all[i].Type+": "+all[i].Message))
 	}
 	return judged(kind, out.Findings, yes(kind, "Serving", well))
 }

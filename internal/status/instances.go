@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,7 +23,14 @@ const (
 	instanceStarting = "InstanceStarting"
 	// instancesShareNode: both serve, on one node.
 	instancesShareNode = "InstancesShareNode"
+	// instancesApart: both serve, and not on one network.
+	instancesApart = "InstancesApart"
 )
+
+// isHalf says that a component is Ready though some of its clients have one instance only, or may have none.
+func (v verdict) isHalf() bool {
+	return v.Status == metav1.ConditionTrue && (v.Reason == instanceDown || v.Reason == instancesApart)
+}
 
 // together is Ready of a child: clients that are given both addresses are served by either instance.
 func (c child) together(each []verdict, now time.Time) verdict {
@@ -50,10 +58,47 @@ func (c child) together(each []verdict, now time.Time) verdict {
 	case len(each) < len(c.rollouts):
 		postponed := judged(v1alpha1.InstanceCondition(kind, len(each)), c.out.Findings, verdict{})
 		all = yes(kind, postponed.Reason, postponed.Message)
+	case c.apart() != "":
+		all = yes(kind, instancesApart, "both instances serve, but not on one network: "+c.apart()+
+			"; connect these nodes to the VLAN, or let nodeSelector choose nodes that have it")
 	case len(each) > 1 && c.rollouts[0].Node != "" && c.rollouts[0].Node == c.rollouts[1].Node:
 		all = yes(kind, instancesShareNode, fmt.Sprintf("both instances serve, on node %s: its failure stops both; add a node with the VLAN, then delete one of the pods", c.rollouts[0].Node))
 	}
 	return judged(kind, c.out.Findings, all)
+}
+
+// apart is which proxies each of two DNS instances finds on the VLAN, if none is found by both: where the VLAN is missing on a node, the
+// bridge of its NetworkAttachmentDefinition may be made there, and lead nowhere. A single proxy that is made anew one of them finds first.
+func (c child) apart() string {
+	var found, clauses []string
+	for i, ip := range c.ips[:len(c.rollouts)] {
+		health := v1alpha1.InstanceAt(c.instances, ip).Health
+		if len(health) < 2 {
+			return ""
+		}
+		var finds []string
+		for _, h := range health {
+			if h.Hears() {
+				finds = append(finds, string(h.IP))
+			}
+		}
+		if slices.ContainsFunc(finds, func(ip string) bool { return slices.Contains(found, ip) }) {
+			return ""
+		}
+		found = append(found, finds...)
+		clauses = append(clauses, fmt.Sprintf("%s, on node %s, finds %s", ip, c.rollouts[i].Node, orNo(finds)))
+	}
+	if len(found) == 0 || len(clauses) < 2 {
+		return ""
+	}
+	return strings.Join(clauses, "; ")
+}
+
+func orNo(proxies []string) string {
+	if len(proxies) == 0 {
+		return "no proxy"
+	}
+	return "the proxy " + strings.Join(proxies, " and ")
 }
 
 // isPostponed says whether an instance is not to start yet.

@@ -196,3 +196,50 @@ func TestTheFirstProxyAloneServesCapturedAddresses(t *testing.T) {
 	g.Expect(ready(lost, up)).To(Equal("False/NodeLost"))
 	g.Expect(ready(up, lost)).To(Equal("True/InstanceDown"))
 }
+
+// A node that lacks the VLAN may have the bridge all the same, made by a CNI plugin: what is there serves nobody.
+func TestInstancesThatFindNoProxyInCommonAreApart(t *testing.T) {
+	const silent, confirmed, answers = v1alpha1.HealthSilent, v1alpha1.HealthConfirmed, v1alpha1.HealthAnswers
+	both := append(accepted(), metav1.Condition{Type: "ConfigAccepted1", Status: metav1.ConditionTrue})
+	first, second := up, up
+	first.Node, second.Node = "n1", "n2"
+	for name, c := range map[string]struct {
+		first, second []v1alpha1.HealthState // of proxies .3 and .5
+		want, message string
+	}{
+		"each finds its own":            {[]v1alpha1.HealthState{confirmed, silent}, []v1alpha1.HealthState{silent, confirmed}, "True/InstancesApart", "192.168.100.2, on node n1, finds the proxy 192.168.100.3; 192.168.100.4, on node n2, finds the proxy 192.168.100.5"},
+		"one finds both, one neither":   {[]v1alpha1.HealthState{confirmed, confirmed}, []v1alpha1.HealthState{silent, v1alpha1.HealthLost}, "True/InstancesApart", "finds the proxy 192.168.100.3 and 192.168.100.5; 192.168.100.4, on node n2, finds no proxy; connect"},
+		"one proxy is away":             {[]v1alpha1.HealthState{answers, silent}, []v1alpha1.HealthState{answers, answers}, "True/Serving", ""},
+		"both are":                      {[]v1alpha1.HealthState{silent, silent}, []v1alpha1.HealthState{silent, silent}, "True/Serving", ""},
+		"the only proxy is made anew":   {[]v1alpha1.HealthState{confirmed}, []v1alpha1.HealthState{silent}, "True/Serving", ""},
+		"an older release says nothing": {nil, nil, "True/Serving", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			health := func(states []v1alpha1.HealthState) (all []v1alpha1.Health) {
+				for i, state := range states {
+					all = append(all, v1alpha1.Health{IP: []v1alpha1.IPAddress{"192.168.100.3", "192.168.100.5"}[i], State: state})
+				}
+				return all
+			}
+			server := &v1alpha1.DNSServer{Status: v1alpha1.DNSServerStatus{Conditions: both, Instances: []v1alpha1.Instance{
+				{IP: "192.168.100.2", Health: health(c.first)}, {IP: "192.168.100.4", Health: health(c.second)},
+			}}}
+			server.Spec.NetworkConfig.ServerIP, server.Spec.NetworkConfig.AdditionalServerIPs = "192.168.100.2", []v1alpha1.IPAddress{"192.168.100.4"}
+			is := seen(server, first)
+			is.Others = []observe.Rollout{second}
+			server.Status.Conditions = Child(is, Outcome{}, noon).Conditions
+			g.Expect(said(server.Status.Conditions, v1alpha1.ConditionReady)).To(Equal(c.want))
+			g.Expect(meta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionReady).Message).To(ContainSubstring(c.message))
+			children := allServe()
+			children[component.DNS] = server
+			got := Infra(&v1alpha1.Infra{}, plan.InfraPlan{}, children, Outcome{}, noon).Conditions
+			degraded := "False/AsExpected"
+			if c.message != "" {
+				degraded = "True/InstancesApart"
+			}
+			g.Expect(said(got, v1alpha1.ConditionDegraded)).To(Equal(degraded))
+			g.Expect(said(got, v1alpha1.ConditionReady)).To(Equal(c.want))
+		})
+	}
+}

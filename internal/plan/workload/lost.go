@@ -52,7 +52,5 @@ func (in Child[T]) mayBeFound(ip v1alpha1.IPAddress) bool {
 
 // hears says whether an instance finds one of several proxies.
 func (l Lookout) hears() bool {
-	return len(l.Said.Health) < 2 || slices.ContainsFunc(l.Said.Health, func(h v1alpha1.Health) bool {
-		return h.State == v1alpha1.HealthAnswers || h.State == v1alpha1.HealthConfirmed
-	})
+	return len(l.Said.Health) < 2 || slices.ContainsFunc(l.Said.Health, v1alpha1.Health.Hears)
 }
